@@ -1,0 +1,37 @@
+/* rc.h: the result codes that every function of Seam returns, and their texts.
+ *
+ * Not here: what a code means for one function; that stands beside the function.
+ * Invariant: codes keep their numbers from version to version; SEAM_OK is 0.
+ */
+#ifndef SEAM_RC_H
+#define SEAM_RC_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SEAM_API __attribute__((visibility("default")))
+#define SEAM_MUST_USE __attribute__((warn_unused_result))
+#else
+#define SEAM_API
+#define SEAM_MUST_USE
+#endif
+
+enum seam_rc {
+#define SEAM_RC(name, text) SEAM_##name,
+#include <seam/errors.def>
+#undef SEAM_RC
+	SEAM_RC_COUNT
+};
+
+/* The code's name ("SEAM_OOM_DEVICE"). Never NULL: "SEAM_?" for a number that is no code. Thread safe. */
+SEAM_API const char *seam_rc_name(enum seam_rc rc);
+
+/* One English sentence without a full stop. Never NULL. Thread safe. */
+SEAM_API const char *seam_rc_text(enum seam_rc rc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
