@@ -1,0 +1,89 @@
+/* emu.h: an emulated device: memory, streams, events and a clock, for machines without a GPU.
+ *
+ * It is a judge: it rejects what the CUDA driver rejects, and it flags what hardware punishes only sometimes. A violation never
+ * stops the program: it sets the device's sticky error (every later call but queries and destruction then fails with
+ * ILLEGAL_ADDRESS, as a poisoned context does) and raises a named counter that a test reads.
+ *
+ * Memory is one memfd, mapped at every address where a handle is mapped, so aliasing is real (SEAM_EMU_REAL); or nothing at all, with
+ * addresses that cannot be touched (SEAM_EMU_BOOK): every rule is still enforced, and a 141 GB device fits a laptop.
+ *
+ * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches it: the clock advances by the
+ * cost of every driver call, by seam__emu_advance(), and to the end of what a waiting call waits for.
+ *
+ * Locks: one mutex per device, rank SEAM_RANK_EMU, above all others.
+ */
+#ifndef SEAM_EMU_H
+#define SEAM_EMU_H
+
+#include "driver.h"
+
+enum seam_emu_memory { SEAM_EMU_REAL, SEAM_EMU_BOOK };
+
+/* What went wrong, beyond wrong arguments. One counter each. */
+enum seam_emu_violation {
+#define SEAM_EMU_VIOLATION(name, text) SEAM_EMU_##name,
+#include "emu_violations.def"
+#undef SEAM_EMU_VIOLATION
+	SEAM_EMU_VIOLATION_COUNT
+};
+
+/* Cost of a call in nanoseconds: fixed + per mapping touched + per 2 MiB touched. The default table is in emu_costs.def with its source. */
+struct seam_emu_cost {
+	uint64_t fixed_ns;
+	uint64_t per_mapping_ns;
+	uint64_t per_2mib_ns;
+};
+
+/* All-zero is a valid configuration: the defaults stand behind each field. */
+struct seam_emu_config {
+	enum seam_emu_memory memory;
+	uint64_t capacity_bytes;      /* 0: 80 GiB (book), 8 GiB (real) */
+	uint64_t used_bytes;          /* held by "others" from the start */
+	uint64_t granularity_bytes;   /* 0: 2 MiB */
+	uint64_t mapping_ceiling;     /* 0: 520,000 (book), 60,000 (real) */
+	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB (real) */
+	bool no_vmm;                  /* a device without virtual memory management */
+	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
+	bool lenient;                 /* violations only count; no sticky error */
+	const char *cost_file;        /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */
+};
+
+/* Makes a device. error: at least 200 bytes for one line, or NULL.
+ * Errors: SEAM_INVALID (config), SEAM_IO and SEAM_FORMAT (cost file), SEAM_OOM_META, SEAM_OOM_HOST. */
+SEAM_MUST_USE enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
+                                            struct seam_driver **ret_driver);
+
+/* Of a driver made above only. */
+uint64_t seam__emu_violations(struct seam_driver *d, enum seam_emu_violation which);
+uint64_t seam__emu_violations_all(struct seam_driver *d);
+const char *seam__emu_violation_name(enum seam_emu_violation which);
+/* The newest violation in a line of text ("" if none); valid until the next call. */
+const char *seam__emu_violation_text(struct seam_driver *d);
+void seam__emu_clear_violations(struct seam_driver *d);
+
+/* Lets virtual time pass. */
+void seam__emu_advance(struct seam_driver *d, uint64_t ns);
+
+/* A fake kernel: runs for duration_ns in stream order, reading and writing the given ranges. The judge checks that every byte is
+ * mapped with access when it runs, that two aliases of the same memory are not written inside one kernel, and that work on the
+ * same physical bytes from different streams is ordered by an edge. In real mode with `value` != 0 it fills written ranges with it. */
+struct seam_emu_range {
+	uint64_t va;
+	uint64_t bytes;
+	bool write;
+};
+SEAM_MUST_USE int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_emu_range *ranges,
+                                   size_t count, uint64_t duration_ns, uint32_t value);
+
+/* State for assertions: live handles, bytes of physical memory in use (by handles, direct allocations), mappings, reservations, events,
+ * streams made, host allocations. */
+struct seam_emu_usage {
+	uint64_t handles, used_bytes, mappings, reservations, reserved_va_bytes, direct_allocations, events, streams,
+		host_allocations;
+};
+void seam__emu_usage(struct seam_driver *d, struct seam_emu_usage *ret_usage);
+
+/* Name of the first broken invariant of the emulator itself, or NULL. */
+const char *seam__emu_check(struct seam_driver *d);
+
+#endif
