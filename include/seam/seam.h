@@ -1,0 +1,215 @@
+/* seam.h: a pool of device memory that stitches.
+ *
+ * A pool belongs to one device. It hands out device memory in stream order, like cudaMallocAsync: a block may be used on the stream
+ * it was asked for as soon as seam_alloc() returns, and may be freed while work that uses it is still pending on that stream.
+ * When free memory is scattered, the pool maps the free physical chunks behind one contiguous address ("stitching") instead of
+ * taking more from the device.
+ *
+ * Not here: statistics (stats.h), what the memory is doing (snapshot.h), traces (trace.h).
+ *
+ * Words: DESIGN words are used as everywhere in Seam. A *chunk* is one physical allocation, a *view* a range of addresses with
+ * chunks mapped in it, a *block* what a caller gets. Sizes are bytes unless a name says otherwise. A stream is the handle that CUDA
+ * calls CUstream or cudaStream_t (NULL: the legacy default stream; the per-thread default stream's handle is honoured).
+ *
+ * Thread safety: every function may be called from any thread at any time, except seam_pool_destroy(), which must be the last
+ * call on a pool.
+ *
+ * Fork: a child process must not use its parent's pools; every call answers SEAM_FORKED there and nothing is touched.
+ *
+ * Exit: when the driver has shut down before the pool (a destructor that runs late), calls that need it answer SEAM_SHUTDOWN;
+ * seam_free() and seam_pool_destroy() still return all host memory and report no error.
+ *
+ * Stream capture: nothing is mapped, unmapped or released for a request on a stream that is being captured unless no other way
+ * is left, and never in memory that a capture has touched; memory handed out during a capture outside a private pool is held back
+ * (not reused by others) until the pool is destroyed. Use a private pool for a capture: see seam_private_begin().
+ *
+ * A failed call leaves live blocks, accounts and ret_* arguments as they were; caches may have shrunk.
+ */
+#ifndef SEAM_SEAM_H
+#define SEAM_SEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <seam/rc.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SEAM_VERSION_MAJOR 0
+#define SEAM_VERSION_MINOR 1
+#define SEAM_VERSION_PATCH 0
+
+/* "0.1.0". Of the library that runs, not of the header. */
+SEAM_API const char *seam_version(void);
+
+struct seam_pool;
+
+/* ---- configuration ---- */
+
+#define SEAM_CONFIG_VERSION 1u
+
+/* Field by field: options.def. All-zero (but size and version) means the defaults. */
+struct seam_config {
+	uint32_t size;    /* sizeof(struct seam_config) */
+	uint32_t version; /* SEAM_CONFIG_VERSION */
+#define SEAM_OPTION(name, type, default_, least, most, text) uint64_t name;
+#define SEAM_OPTION_CHOICE(name, names, text) uint64_t name; /* position in the list of names */
+#include <seam/options.def>
+#undef SEAM_OPTION
+#undef SEAM_OPTION_CHOICE
+};
+
+/* Sets size, version, and everything else to 0. */
+SEAM_API void seam_config_init(struct seam_config *config);
+
+/* Reads "key:value,key:value" (the syntax of the environment variable SEAM_CONF) over *config, which is unchanged on error.
+ * error: at least 200 bytes for one line that names the entry, or NULL. Errors: SEAM_CONF, SEAM_VERSION. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_config_parse(struct seam_config *config, const char *text, char *error);
+
+/* ---- pools ---- */
+
+/* Makes a pool on device `ordinal`. config: NULL means the environment variable SEAM_CONF over the defaults; else a field of
+ * *config that is not 0 wins over SEAM_CONF.
+ * error: at least 200 bytes for one line, or NULL.
+ * Errors: SEAM_CONF (also for values out of range), SEAM_VERSION, SEAM_NO_DEVICE, SEAM_DRIVER, SEAM_OOM_META. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, char *error,
+                                                     struct seam_pool **ret_pool);
+
+/* Waits for the device, returns everything that the pool holds, live blocks included, and frees the pool. NULL is allowed. */
+SEAM_API void seam_pool_destroy(struct seam_pool *pool);
+
+/* The configuration in force, every default filled in. Valid until the pool is destroyed. */
+SEAM_API const struct seam_config *seam_pool_config(const struct seam_pool *pool);
+
+/* ---- blocks ---- */
+
+/* flags of a request, or-ed */
+#define SEAM_CONTIGUOUS 0x1u /* one physical allocation of its own: for NCCL or RDMA registration and IPC */
+#define SEAM_NO_STITCH 0x2u  /* never in a stitched view; several chunks, but each mapped at its home address */
+#define SEAM_NO_WAIT 0x4u    /* answer SEAM_OOM_DEVICE rather than wait for pending device work */
+
+struct seam_request {
+	uint32_t size;       /* sizeof(struct seam_request) */
+	uint32_t flags;
+	uint64_t bytes;      /* at least 1 */
+	void *stream;
+	uint64_t private_id; /* of a private pool; 0: as routed by seam_private_begin(), else the common memory */
+	uint64_t tag;        /* the caller's; shown in snapshots */
+};
+
+/* Allocates at least `bytes` (at least 1; rounded up to 512), aligned to 512 bytes.
+ * Ordering: usable on `stream` at once; on another stream after the caller ordered it behind the work submitted to `stream` so far.
+ * The block belongs to the caller until seam_free().
+ * Errors: SEAM_INVALID, SEAM_OOM_DEVICE (the device, or the pool's capacity, has not that much; everything cached was tried, pending
+ * work was waited for), SEAM_OOM_VA, SEAM_OOM_META, SEAM_CAPTURING, SEAM_DRIVER, SEAM_SHUTDOWN, SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr);
+
+/* The same with all that can be asked. Errors: also SEAM_NOT_FOUND (private_id), SEAM_UNSUPPORTED (flags). */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_alloc_request(struct seam_pool *pool, const struct seam_request *request,
+                                                       void **ret_ptr);
+
+/* Gives a block back. Work that uses it may still be pending on its own stream, and on those named by seam_record_stream().
+ * NULL is allowed. Errors: SEAM_NOT_FOUND (not the start of a live block: nothing happens), SEAM_FORKED. */
+SEAM_API enum seam_rc seam_free(struct seam_pool *pool, void *ptr);
+
+/* The block is used on `stream` too: after its free it is held until that stream has passed the work submitted by then.
+ * Errors: SEAM_NOT_FOUND, SEAM_OOM_META, SEAM_DRIVER. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream);
+
+/* Bytes usable from `ptr`, the start of a live block: what was asked, rounded up to 512. Errors: SEAM_NOT_FOUND. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t *ret_bytes);
+
+/* The live block that contains `address`. Either ret_ may be NULL. Errors: SEAM_NOT_FOUND. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_block_range(struct seam_pool *pool, const void *address, void **ret_base,
+                                                     uint64_t *ret_bytes);
+
+/* A piece of a block that lies in one chunk. */
+struct seam_block_chunk {
+	uint64_t va;           /* where the chunk is mapped for this block: its whole mapping */
+	uint64_t bytes;        /* of the chunk */
+	uint64_t first_bytes;  /* offset in the chunk of the block's first byte there */
+	uint64_t used_bytes;   /* bytes of the block there */
+	uint64_t chunk;        /* number of the chunk */
+};
+
+/* The block's chunks in order of address. Writes at most `capacity` of them; ret_count: how many there are in all.
+ * Errors: SEAM_NOT_FOUND. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_block_chunks(struct seam_pool *pool, const void *ptr,
+                                                      struct seam_block_chunk *chunks, size_t capacity, size_t *ret_count);
+
+/* A handle of the block's index-th chunk for another process: for export_as:fd an int (the caller closes it), for fabric 64
+ * bytes. The chunk stays with the pool until it is destroyed. Errors: SEAM_NOT_FOUND, SEAM_UNSUPPORTED, SEAM_DRIVER. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_block_export(struct seam_pool *pool, const void *ptr, size_t index,
+                                                      void *ret_handle);
+
+/* ---- private pools: memory that only chosen requests use, for stream captures ---- */
+
+/* Which requests go to a private pool while it is open. */
+enum seam_route { SEAM_ROUTE_ALL, SEAM_ROUTE_STREAM, SEAM_ROUTE_CAPTURE, SEAM_ROUTE_THREAD };
+
+/* Opens private pool `id` (not 0; any number, made at its first begin) for requests without a private_id of their own: all, those on stream
+ * `value`, those on a stream whose capture has id `value`, or those of the calling thread (value 0). Later routes win.
+ * Its memory is not shared with others, stays mapped where it is, and is never stitched with theirs.
+ * Each begin takes a reference, which seam_private_release() drops. Errors: SEAM_INVALID, SEAM_OOM_META. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_private_begin(struct seam_pool *pool, uint64_t id, enum seam_route route,
+                                                       uint64_t value);
+
+/* Ends the newest route to `id`. Errors: SEAM_NOT_FOUND. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_private_end(struct seam_pool *pool, uint64_t id);
+
+/* Drops a reference. With the last, the private pool's free memory joins the common memory, and its live blocks follow when they are
+ * freed. Errors: SEAM_NOT_FOUND. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id);
+
+/* ---- upkeep ---- */
+
+/* Returns cached memory to the device until reserved_bytes is at most `target_bytes`, chunk by chunk; waits for pending work where
+ * that helps. ret_released_bytes may be NULL. Succeeds also when live blocks forbid the target. Errors: SEAM_CAPTURING, SEAM_DRIVER. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes,
+                                              uint64_t *ret_released_bytes);
+
+/* To be called before a stream is destroyed, so that the memory freed on it becomes usable as soon as its work has passed. Without it that
+ * memory waits until the pool next waits for the whole device. Errors: SEAM_NOT_FOUND (never seen: nothing to do), SEAM_DRIVER. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream);
+
+/* Lets device `peer` read and write all of the pool's memory, present and future. Errors: SEAM_INVALID, SEAM_DRIVER (all or
+ * nothing). */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_peer_enable(struct seam_pool *pool, int peer);
+
+/* ---- pinned host memory ---- */
+
+/* Page-locked host memory of exactly this size rounded up to 512 bytes, for copies on `stream`. The rules of blocks apply: free while
+ * work is pending, record_stream. Errors: SEAM_INVALID, SEAM_OOM_HOST, SEAM_OOM_META, SEAM_DRIVER. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_host_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr);
+SEAM_API enum seam_rc seam_host_free(struct seam_pool *pool, void *ptr);
+SEAM_API SEAM_MUST_USE enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *stream);
+
+/* ---- talking to people ---- */
+
+/* Called when a request is about to fail with SEAM_OOM_DEVICE, after the pool tried everything, without any lock held: it may free blocks.
+ * A true result asks for one more try. One callback a pool; NULL removes it. */
+typedef bool seam_oom_callback(void *user, struct seam_pool *pool, uint64_t bytes, void *stream);
+SEAM_API void seam_set_oom_callback(struct seam_pool *pool, seam_oom_callback *callback, void *user);
+
+enum seam_log_level { SEAM_LOG_ERROR, SEAM_LOG_WARNING, SEAM_LOG_INFO, SEAM_LOG_DEBUG };
+
+/* One line without a newline, for the whole process; called from any thread, possibly under a pool's lock: it must not call Seam. The
+ * library itself never prints. NULL removes it. */
+typedef void seam_log_callback(void *user, enum seam_log_level level, const char *line);
+SEAM_API void seam_set_log_callback(seam_log_callback *callback, void *user);
+
+/* A text of several lines for a person: what the memory is doing and what would help, as of the newest out-of-memory, or now if there
+ * was none. Returns the length it needs without the final zero; writes at most `capacity` bytes, always with a final zero if capacity is
+ * not 0. */
+SEAM_API size_t seam_oom_report(struct seam_pool *pool, char *text, size_t capacity);
+
+/* The newest driver result that was an error, its call and its text, as one line; "" if none. The same rules of length. */
+SEAM_API size_t seam_driver_error(struct seam_pool *pool, char *text, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
