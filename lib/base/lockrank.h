@@ -23,7 +23,8 @@ enum seam_rank {
 	SEAM_RANK_HOST = 40,     /* the pool of pinned host memory */
 	SEAM_RANK_DRIVER = 50,   /* inside a backend of the driver table (the emulated device) */
 	SEAM_RANK_TRACE = 60,    /* the recorder */
-	SEAM_RANK_LEAF = 90      /* under which nothing is taken */
+	SEAM_RANK_LEAF = 90,     /* under which nothing is taken but the log */
+	SEAM_RANK_LOG = 95       /* one line to the callback */
 };
 
 struct seam_mutex {

@@ -1,12 +1,30 @@
-/* log.c: formats a line on the stack and hands it to the sink. */
+/* log.c: formats a line on the stack and hands it to the callback. */
 #include "log.h"
 
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-void seam__log(const struct seam_log *log, enum seam_log_level level, const char *format, ...)
+#include "lockrank.h"
+
+static struct seam_mutex sink_lock = SEAM_MUTEX_INIT("log", SEAM_RANK_LOG);
+static seam_log_callback *sink; /* lock: sink_lock */
+static void *sink_user;         /* lock: sink_lock */
+static atomic_bool listening;   /* sink != NULL; read without the lock, so that silence costs nothing */
+
+void seam_set_log_callback(seam_log_callback *callback, void *user)
 {
-	if (log == NULL || log->callback == NULL || level > log->level)
+	seam__mutex_lock(&sink_lock);
+	sink = callback;
+	sink_user = user;
+	atomic_store_explicit(&listening, callback != NULL, memory_order_relaxed);
+	seam__mutex_unlock(&sink_lock);
+}
+
+void seam__log(enum seam_log_level level, const char *format, ...)
+{
+	if (!atomic_load_explicit(&listening, memory_order_relaxed))
 		return;
 	char line[SEAM_LOG_LINE_BYTES];
 	va_list arguments;
@@ -17,7 +35,10 @@ void seam__log(const struct seam_log *log, enum seam_log_level level, const char
 		return;
 	if ((size_t)length >= sizeof(line))
 		memcpy(line + sizeof(line) - 4, "...", 4);
-	log->callback(log->user, level, line);
+	seam__mutex_lock(&sink_lock);
+	if (sink != NULL)
+		sink(sink_user, level, line);
+	seam__mutex_unlock(&sink_lock);
 }
 
 const char *seam__log_level_name(enum seam_log_level level)
@@ -31,8 +52,6 @@ const char *seam__log_level_name(enum seam_log_level level)
 		return "info";
 	case SEAM_LOG_DEBUG:
 		return "debug";
-	case SEAM_LOG_LEVEL_COUNT:
-		break;
 	}
 	return "?";
 }

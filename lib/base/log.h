@@ -1,27 +1,19 @@
-/* log.h: how the library says something without printing: levelled lines to a callback.
+/* log.h: how the library says something without printing: one line at a time to the process's log callback.
  *
+ * The callback is set by seam_set_log_callback() (seam.h), which log.c implements.
  * Not here: errors; they are return values. Without a callback nothing is formatted.
- * Thread safe as far as the callback is; set the sink before other threads log.
+ * Lock: a mutex of rank SEAM_RANK_LOG is held during the callback, so that lines do not mix and a removed callback does
+ * not run any more.
  */
 #ifndef SEAM_BASE_LOG_H
 #define SEAM_BASE_LOG_H
 
-#include <stdarg.h>
+#include <seam/seam.h>
 
-#include <seam/log.h>
+#define SEAM_LOG_LINE_BYTES 512 /* with the final zero; longer lines are cut and end in "..." */
 
-#define SEAM_LOG_LINE_BYTES 512 /* longer lines are cut and end in "..." */
-
-struct seam_log {
-	seam_log_fn callback; /* NULL: silent */
-	void *user;
-	enum seam_log_level level; /* the least urgent level that is passed on */
-};
-
-/* `log` may be NULL: silent. The callback gets one line without a newline, valid during the call only. Allocates
- * nothing; may be called under any lock, and the callback must not call back into the pool. */
-__attribute__((format(printf, 3, 4))) void seam__log(const struct seam_log *log, enum seam_log_level level,
-                                                     const char *format, ...);
+/* `format` without a newline. Allocates nothing; may be called under any lock. Thread safe. */
+__attribute__((format(printf, 2, 3))) void seam__log(enum seam_log_level level, const char *format, ...);
 
 /* "error", "warning", ...; "?" for a number that is no level. */
 const char *seam__log_level_name(enum seam_log_level level);
