@@ -17,11 +17,13 @@
  * only the tools read it.
  *
  * Invariants of a valid trace, checked by seam_trace_check():
- *   T1  an id is allocated at most once while it is live, and freed only while it is live
+ *   T1  an id is allocated at most once while it is live; it is freed, and recorded on a stream, only while it is live
  *   T2  a free carries the size and the stream of its allocation
  *   T3  times never decrease
  *   T4  every string offset lies inside the string section and begins a string
- *   T5  phases nest; a wait names an event that was recorded before
+ *   T5  phases nest, and an event's phase is the innermost open one; a wait names an event that was recorded before
+ *   T6  every kind and flag is a known one
+ * A trace may end with blocks live and phases open.
  */
 #ifndef SEAM_TRACE_H
 #define SEAM_TRACE_H
@@ -49,6 +51,7 @@ enum seam_trace_kind {
 #define SEAM_TRACE_DYNAMIC 0x01u  /* the size depends on data (an expert's load): not to be planned by its size */
 #define SEAM_TRACE_RESIDENT 0x02u /* the block was live before recording began; its allocation stands first */
 #define SEAM_TRACE_CAPTURE 0x04u  /* made while its stream was capturing */
+#define SEAM_TRACE_FLAGS 0x07u    /* all of them */
 
 struct seam_trace_header {
 	char magic[8];            /* SEAM_TRACE_MAGIC */
@@ -94,7 +97,7 @@ struct seam_trace_error {
 
 /* seam_trace_read_file: reads and fully checks the file at `path`.
  * ret_trace: set on success only; free it with seam_trace_free(). error: may be NULL; else filled on failure.
- * Errors: SEAM_IO, SEAM_FORMAT (not a trace), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, T1-T5), SEAM_OOM_META. */
+ * Errors: SEAM_IO, SEAM_FORMAT (not a trace), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, T1-T6), SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *error,
                                                          struct seam_trace **ret_trace);
 
@@ -108,7 +111,7 @@ SEAM_API void seam_trace_free(struct seam_trace *trace); /* NULL is allowed */
 /* The string at `offset`, "" for 0. NULL if the offset names no string. */
 SEAM_API const char *seam_trace_string(const struct seam_trace *trace, uint32_t offset);
 
-/* Checks T1-T5. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled. O(events). */
+/* Checks T1-T6. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled. O(events). */
 SEAM_API const char *seam_trace_check(const struct seam_trace *trace, struct seam_trace_error *error);
 
 /* A trace under construction. One thread at a time. */
@@ -126,14 +129,16 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_builder_string(struct seam_trace_
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_builder_add(struct seam_trace_builder *builder,
                                                            const struct seam_trace_event *event);
 
-/* Checks T1-T5 and turns the builder's content into a trace; the builder is empty afterwards, and is unchanged on error.
+/* Checks T1-T6 and turns the builder's content into a trace; the builder is empty afterwards, and is unchanged on error.
+ * Strings that were interned before stay valid for the next trace.
  * Errors: SEAM_CORRUPT with `error` (may be NULL) filled, SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_builder_finish(struct seam_trace_builder *builder,
                                                               struct seam_trace_error *error,
                                                               struct seam_trace **ret_trace);
 
 /* Writes `path` by way of a temporary file beside it that is renamed at the end: an old file is whole until the new one
- * is. Errors: SEAM_IO. */
+ * is. An existing path that is no regular file (a pipe, a device) is written directly.
+ * Errors: SEAM_IO, with errno saying why. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_write_file(const struct seam_trace *trace, const char *path);
 
 #ifdef __cplusplus

@@ -1,0 +1,204 @@
+/* trace_file.c: see trace_file.h; and the public calls that read and write a trace by its path. */
+#include "trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "grow.h"
+#include "meta.h"
+#include "trace_error.h"
+#include "trace_format.h"
+
+#define READ_BYTES ((size_t)1 << 20)
+#define TEMPORARY_TRIES 100u
+
+/* Room for what a regular file says that it holds, so that a large file is not copied while the array grows. */
+static enum seam_rc reserve_for(int file, size_t limit_bytes, struct seam_grow *content)
+{
+	struct stat status;
+	if (fstat(file, &status) != 0)
+		return SEAM_IO;
+	if (S_ISDIR(status.st_mode)) {
+		errno = EISDIR;
+		return SEAM_IO;
+	}
+	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || (uintmax_t)status.st_size > limit_bytes)
+		return SEAM_OK;
+	return seam__grow_reserve(content, (size_t)status.st_size + 1);
+}
+
+static enum seam_rc read_all(int file, size_t limit_bytes, struct seam_grow *content)
+{
+	enum seam_rc rc = reserve_for(file, limit_bytes, content);
+	while (rc == SEAM_OK) {
+		if (content->count == content->capacity) {
+			rc = seam__grow_reserve(content, READ_BYTES);
+			continue;
+		}
+		ssize_t got = read(file, (char *)content->items + content->count, content->capacity - content->count);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return SEAM_IO;
+		if (got == 0)
+			return SEAM_OK;
+		content->count += (size_t)got;
+		if (content->count > limit_bytes) {
+			errno = EFBIG;
+			return SEAM_IO;
+		}
+	}
+	return rc;
+}
+
+/* Hands the content over as a block of exactly its size. */
+static enum seam_rc hand_over(struct seam_grow *content, void **ret_data, size_t *ret_bytes)
+{
+	void *data = NULL;
+	if (content->count > 0) {
+		data = seam__meta_alloc(seam__meta_process(), content->count);
+		if (data == NULL)
+			return SEAM_OOM_META;
+		memcpy(data, content->items, content->count);
+	}
+	*ret_data = data;
+	*ret_bytes = content->count;
+	return SEAM_OK;
+}
+
+enum seam_rc seam__file_read(const char *path, size_t limit_bytes, void **ret_data, size_t *ret_bytes)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return SEAM_IO;
+	struct seam_grow content;
+	seam__grow_init(&content, 1);
+	enum seam_rc rc = read_all(file, limit_bytes, &content);
+	int why = errno;
+	close(file);
+	if (rc == SEAM_OK)
+		rc = hand_over(&content, ret_data, ret_bytes);
+	seam__grow_fini(&content);
+	errno = why;
+	return rc;
+}
+
+void seam__file_free(void *data, size_t bytes)
+{
+	seam__meta_free(seam__meta_process(), data, bytes);
+}
+
+static enum seam_rc write_all(int file, const void *data, size_t bytes)
+{
+	const char *next = data;
+	while (bytes > 0) {
+		ssize_t put = write(file, next, bytes);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return SEAM_IO;
+		next += put;
+		bytes -= (size_t)put;
+	}
+	return SEAM_OK;
+}
+
+/* Not mkstemp(): its mode 0600 would stay, and the umask cannot be read without changing it for all threads. */
+static int open_temporary(const char *path, char *name, size_t name_bytes)
+{
+	for (unsigned i = 0; i < TEMPORARY_TRIES; i++) {
+		(void)snprintf(name, name_bytes, "%s.%ld-%u.tmp", path, (long)getpid(), i);
+		int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (file >= 0 || errno != EEXIST)
+			return file;
+	}
+	return -1;
+}
+
+static enum seam_rc write_beside(const char *path, char *name, size_t name_bytes, const void *data, size_t bytes)
+{
+	int file = open_temporary(path, name, name_bytes);
+	if (file < 0)
+		return SEAM_IO;
+	enum seam_rc rc = write_all(file, data, bytes);
+	if (rc == SEAM_OK && fsync(file) != 0)
+		rc = SEAM_IO;
+	int why = errno;
+	if (close(file) != 0 && rc == SEAM_OK) {
+		why = errno;
+		rc = SEAM_IO;
+	}
+	if (rc == SEAM_OK && rename(name, path) != 0) {
+		why = errno;
+		rc = SEAM_IO;
+	}
+	if (rc != SEAM_OK)
+		(void)unlink(name);
+	errno = why;
+	return rc;
+}
+
+static enum seam_rc write_directly(const char *path, const void *data, size_t bytes)
+{
+	int file = open(path, O_WRONLY | O_CLOEXEC);
+	if (file < 0)
+		return SEAM_IO;
+	enum seam_rc rc = write_all(file, data, bytes);
+	int why = errno;
+	if (close(file) != 0 && rc == SEAM_OK) {
+		why = errno;
+		rc = SEAM_IO;
+	}
+	errno = why;
+	return rc;
+}
+
+enum seam_rc seam__file_write(const char *path, const void *data, size_t bytes)
+{
+	struct stat status;
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		return write_directly(path, data, bytes);
+	const size_t name_bytes = strlen(path) + 64;
+	char *name = seam__meta_alloc(seam__meta_process(), name_bytes);
+	if (name == NULL)
+		return SEAM_OOM_META;
+	enum seam_rc rc = write_beside(path, name, name_bytes, data, bytes);
+	int why = errno;
+	seam__meta_free(seam__meta_process(), name, name_bytes);
+	errno = why;
+	return rc;
+}
+
+enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *error, struct seam_trace **ret_trace)
+{
+	if (path == NULL || ret_trace == NULL)
+		return seam__trace_error_rc(error, SEAM_INVALID);
+	void *data;
+	size_t bytes;
+	enum seam_rc rc = seam__file_read(path, SIZE_MAX / 8, &data, &bytes);
+	if (rc == SEAM_IO)
+		seam__trace_error_set(error, 0, "cannot read: %s", strerror(errno));
+	if (rc == SEAM_OOM_META)
+		(void)seam__trace_error_rc(error, rc);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam_trace_read_memory(data, bytes, error, ret_trace);
+	seam__file_free(data, bytes);
+	return rc;
+}
+
+enum seam_rc seam_trace_write_file(const struct seam_trace *trace, const char *path)
+{
+	if (trace == NULL || path == NULL) {
+		errno = EINVAL;
+		return SEAM_IO;
+	}
+	size_t bytes;
+	const void *image = seam__trace_image(trace, &bytes);
+	return seam__file_write(path, image, bytes);
+}
