@@ -12,16 +12,19 @@ enum seam_rc seam__pickle_read_mark(struct seam_pickle_machine *machine)
 	return seam__grow_append(&machine->marks, &height, 1);
 }
 
-/* Removes the last mark; ret_items: what stood above it, `*ret_count` elements that are still on the stack. */
-static enum seam_rc pop_mark(struct seam_pickle_machine *machine, const uint32_t **ret_items, size_t *ret_count)
+/* Removes the last mark; ret_count: how many elements stood above it, which stay. False: there is no mark. */
+static bool pop_mark(struct seam_pickle_machine *machine, size_t *ret_count)
 {
 	if (machine->marks.count == 0)
-		return seam__pickle_fail(machine, "no MARK before it");
+		return false;
 	const uint32_t *marks = machine->marks.items;
-	const uint32_t height = marks[--machine->marks.count];
-	*ret_count = machine->stack.count - height;
-	*ret_items = *ret_count == 0 ? NULL : (const uint32_t *)machine->stack.items + height;
-	return SEAM_OK;
+	*ret_count = machine->stack.count - marks[--machine->marks.count];
+	return true;
+}
+
+static enum seam_rc fail_without_mark(struct seam_pickle_machine *machine)
+{
+	return seam__pickle_fail(machine, "no MARK before it");
 }
 
 /* Removes the top element, or, as Python does, a mark where it is on top. */
@@ -39,12 +42,11 @@ enum seam_rc seam__pickle_read_pop(struct seam_pickle_machine *machine)
 
 enum seam_rc seam__pickle_read_pop_mark(struct seam_pickle_machine *machine)
 {
-	const uint32_t *items;
 	size_t count;
-	enum seam_rc rc = pop_mark(machine, &items, &count);
-	if (rc == SEAM_OK)
-		machine->stack.count -= count;
-	return rc;
+	if (!pop_mark(machine, &count))
+		return fail_without_mark(machine);
+	machine->stack.count -= count;
+	return SEAM_OK;
 }
 
 enum seam_rc seam__pickle_read_dup(struct seam_pickle_machine *machine)
@@ -58,8 +60,8 @@ enum seam_rc seam__pickle_read_dup(struct seam_pickle_machine *machine)
 /* Replaces the topmost `count` elements by a new container that holds them. */
 static enum seam_rc gather(struct seam_pickle_machine *machine, enum seam_pickle_type type, size_t count)
 {
-	const uint32_t *items = seam__pickle_peek(machine, count);
-	if (items == NULL)
+	const uint32_t *items = count == 0 ? NULL : seam__pickle_peek(machine, count);
+	if (count > 0 && items == NULL)
 		return seam__pickle_fail(machine, "too few values on the stack");
 	uint32_t container;
 	enum seam_rc rc =
@@ -74,11 +76,9 @@ static enum seam_rc gather(struct seam_pickle_machine *machine, enum seam_pickle
 
 static enum seam_rc gather_to_mark(struct seam_pickle_machine *machine, enum seam_pickle_type type)
 {
-	const uint32_t *items;
 	size_t count;
-	enum seam_rc rc = pop_mark(machine, &items, &count);
-	if (rc != SEAM_OK)
-		return rc;
+	if (!pop_mark(machine, &count))
+		return fail_without_mark(machine);
 	if (type == SEAM_PICKLE_DICT && count % 2 != 0)
 		return seam__pickle_fail(machine, "a key without a value");
 	return gather(machine, type, count);
@@ -155,11 +155,9 @@ static enum seam_rc extend_below(struct seam_pickle_machine *machine, enum seam_
 
 static enum seam_rc extend_below_mark(struct seam_pickle_machine *machine, enum seam_pickle_type type)
 {
-	const uint32_t *items;
 	size_t count;
-	enum seam_rc rc = pop_mark(machine, &items, &count);
-	if (rc != SEAM_OK)
-		return rc;
+	if (!pop_mark(machine, &count))
+		return fail_without_mark(machine);
 	if (type == SEAM_PICKLE_DICT && count % 2 != 0)
 		return seam__pickle_fail(machine, "a key without a value");
 	return extend_below(machine, type, count);
