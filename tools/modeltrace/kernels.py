@@ -1,0 +1,90 @@
+"""What a CUDA kernel does that its operator's outputs do not show: temporaries inside, and time.
+
+Temporaries are listed where they are large and their sizes follow from the arguments. Left out, and so missing in the
+traces: scratch of sorts, scans and split reductions (kilobytes), partial sums of layer norm above 65,536 rows, the split
+accumulators of flash attention's forward for few heads, cuBLASLt's own workspace, and everything of NCCL.
+
+Times are estimates for a GPU of the H100 class: what they are good for is the ratio of host work to device work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+aten = torch.ops.aten
+
+# PyTorch takes it from the caching allocator at the first matrix product of a thread, and keeps it (not Hopper's 32 MiB).
+CUBLAS_WORKSPACE_BYTES = 4096 * 1024 * 2 + 16 * 1024 * 8
+MATRIX_PRODUCTS = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm}
+
+HOST_NS = 6_000  # an eager operator on the host: dispatch, allocation and launch
+VIEW_NS = 1_500  # one that launches nothing
+KERNEL_NS = 2_500  # the shortest kernel
+DEVICE_BYTES_PER_NS = 2_500.0
+DEVICE_FLOPS_PER_NS = 400_000.0
+
+Temporaries = tuple[list[int], list[int]]  # taken before the outputs, and behind them; all end with the operator
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return math.ceil(value / multiple) * multiple
+
+
+def _flash_backward(_grad: torch.Tensor, query: torch.Tensor, key: torch.Tensor, *_: Any) -> Temporaries:
+    """The row sums of dO*O, dQ accumulated in fp32, and dK, dV for every query head where key heads are shared."""
+    batch, heads, queries, width = query.shape
+    rows = _round_up(queries, 128)
+    columns = _round_up(width, 32 if width <= 128 else 64)
+    after = [4 * batch * heads * rows, 4 * batch * rows * heads * columns]
+    if key.shape[1] != heads:
+        expanded = batch * key.shape[2] * heads * width * query.element_size()
+        after += [expanded, expanded]
+    return [], after
+
+
+def _embedding_backward(grad: torch.Tensor, indices: torch.Tensor, num_weights: int, *_: Any) -> Temporaries:
+    """Sorted indices, segments of equal ones, and an fp32 partial sum for each segment of at most ten rows."""
+    count = indices.numel()
+    if count <= 3072:
+        return [], []
+    segments = min(count, num_weights)
+    partials = count // 10 + segments
+    return [8 * count, 8 * count], [
+        8 * count, 8, 8 * segments, 8 * segments, 8, 8 * partials, 4 * partials * grad.shape[-1]
+    ]  # fmt: skip
+
+
+def _index_put(_self: torch.Tensor, indices: list[Any], _values: torch.Tensor, accumulate: bool = False, *_: Any) -> Temporaries:
+    """An accumulating index_put sorts its indices to be deterministic."""
+    count = max((index.numel() for index in indices if index is not None), default=0)
+    return ([8 * count] * 3, []) if accumulate else ([], [])
+
+
+TEMPORARIES: dict[Any, Callable[..., Temporaries]] = {
+    aten._scaled_dot_product_flash_attention_backward: _flash_backward,
+    aten.embedding_dense_backward: _embedding_backward,
+    aten.index_put: _index_put,
+    aten.index_put_: _index_put,
+}
+
+
+def temporaries(func: Any, args: tuple[Any, ...]) -> Temporaries:
+    """Bytes that the CUDA kernel of this call takes and gives back, zero sizes left out."""
+    rule = TEMPORARIES.get(func.overloadpacket)
+    before, after = rule(*args) if rule else ([], [])
+    return [size for size in before if size], [size for size in after if size]
+
+
+def device_ns(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
+    """Estimated time on the device: arithmetic or memory traffic, whichever is longer."""
+    tensors = [leaf for leaf in tree_leaves((args, kwargs, out)) if isinstance(leaf, torch.Tensor)]
+    moved = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    counter = flop_registry.get(func.overloadpacket)
+    flops = counter(*args, **kwargs, out_val=out) if counter else 0
+    return max(KERNEL_NS, int(moved / DEVICE_BYTES_PER_NS), int(flops / DEVICE_FLOPS_PER_NS))
