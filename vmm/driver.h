@@ -47,6 +47,7 @@ enum seam_cu {
 	SEAM_CU_NOT_SUPPORTED = 801,
 	SEAM_CU_STREAM_CAPTURE_UNSUPPORTED = 900,
 	SEAM_CU_STREAM_CAPTURE_INVALIDATED = 901,
+	SEAM_CU_STREAM_CAPTURE_IMPLICIT = 906, /* of the legacy stream, while a blocking stream is being captured */
 	SEAM_CU_UNKNOWN = 999,
 };
 

@@ -19,15 +19,16 @@
  *   T1  passed <= covered < tick, and last_stamp <= tick, for every stream
  *   T2  a stream's events have rising ticks, above passed and at most covered; the newest has covered's tick, unless covered = passed
  *   T3  at most SEAM_STREAM_EVENTS events are queued per stream: the newest is recorded again rather than one added
- *   T4  a stream is in the tree unless it is destroyed or lost; what is not has unpassed stamps or references
+ *   T4  a stream is in the tree unless it is destroyed or lost
  *   T5  indexes are unique, and rise along the list
  *
  * Locks: none inside. The lock of the pool that owns the registry guards everything here, but seam__wait_run() and
  * seam__wait_all_run(), which are called without it. No function but those two waits, except in deterministic mode.
  *
  * Lifetime: a struct seam_stream that has been looked up is valid until the lock is dropped, or the next call that takes the
- * registry (find, destroyed, poll_all, ..._end). Who keeps a pointer longer holds a reference. A dead stream goes when
- * everything on it has passed and nobody refers to it, so that memory stays bounded however many streams a program makes.
+ * registry (find, destroyed, poll_all, ..._end, unref). Who keeps a pointer longer holds a reference. A dead stream's entry goes
+ * when everything on it has passed and nobody refers to it; entries of streams that just fell silent are swept when there are
+ * many. So memory stays bounded however many streams and threads a program makes.
  */
 #ifndef SEAM_VMM_STREAM_H
 #define SEAM_VMM_STREAM_H
@@ -88,6 +89,7 @@ struct seam_streams {
 	struct seam_stream_tree tree;
 	struct seam_stream_list list; /* every entry, by index */
 	uint32_t count;
+	uint32_t sweep_at; /* the count at which silent entries are looked for */
 	struct seam_stream_events idle; /* to be recorded again */
 	uint64_t events;                /* created and not destroyed: queued, idle, or waited for */
 	struct seam_slab stream_slab;
@@ -126,9 +128,12 @@ SEAM_MUST_USE enum seam_rc seam__streams_find(struct seam_streams *streams, uint
 void seam__stream_ref(struct seam_stream *stream);
 void seam__stream_unref(struct seam_stream *stream);
 
-/* The stamp for what the stream's work so far may use. O(1), no driver call. */
+/* The stamp for what the stream's work so far may use. O(1), no driver call. A destroyed stream gets no more work: its last cover
+ * answers for whatever is freed on it later. */
 static inline uint64_t seam__stream_stamp(struct seam_stream *stream)
 {
+	if (stream->destroyed)
+		return stream->last_stamp = stream->covered;
 	return stream->last_stamp = stream->owner->tick;
 }
 
