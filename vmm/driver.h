@@ -47,7 +47,10 @@ enum seam_cu {
 	SEAM_CU_NOT_SUPPORTED = 801,
 	SEAM_CU_STREAM_CAPTURE_UNSUPPORTED = 900,
 	SEAM_CU_STREAM_CAPTURE_INVALIDATED = 901,
+	SEAM_CU_STREAM_CAPTURE_UNMATCHED = 903,
+	SEAM_CU_STREAM_CAPTURE_ISOLATION = 905,
 	SEAM_CU_STREAM_CAPTURE_IMPLICIT = 906, /* of the legacy stream, while a blocking stream is being captured */
+	SEAM_CU_CAPTURED_EVENT = 907,
 	SEAM_CU_UNKNOWN = 999,
 };
 
@@ -221,6 +224,9 @@ uint64_t seam__driver_ns(const struct seam_driver *d, enum seam_drv_class class)
 /* The result as Seam's own code: OUT_OF_MEMORY -> SEAM_OOM_DEVICE, CAPTURE -> SEAM_CAPTURING, DEINITIALIZED -> SEAM_SHUTDOWN,
  * NOT_SUPPORTED -> SEAM_UNSUPPORTED, NOT_READY -> SEAM_BUSY, the rest SEAM_DRIVER. */
 enum seam_rc seam__driver_rc(int cu);
+
+/* A text for a result code, never NULL; for backends that have no better one. */
+const char *seam__driver_cu_text(int cu);
 
 /* Bookkeeping of the wrappers: enter returns true if a failure is injected (code in *ret_cu). */
 bool seam__driver_enter(struct seam_driver *d, enum seam_drv_call call, int *ret_cu);

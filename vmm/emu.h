@@ -45,6 +45,7 @@ struct seam_emu_config {
 	bool no_vmm;                  /* a device without virtual memory management */
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
 	bool lenient;                 /* violations only count; no sticky error */
+	bool poison_all;              /* real mode: poison every page of new memory, not only the first and last of each granule */
 	const char *cost_file;        /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */
 };
 

@@ -1,0 +1,337 @@
+/* driver_emu.c: the emulated device as a backend of the driver table.
+ *
+ * Around every call it does the same: refuse it after a fork or a sticky error, take the lock, let the call happen, bill its time.
+ * What the calls do stands in emu_space.c, emu_phys.c, emu_direct.c, emu_share.c, emu_stream.c, emu_capture.c, emu_event.c,
+ * emu_work.c, emu_copy.c.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "bits.h"
+#include "check.h"
+#include "emu_state.h"
+#include "meta.h"
+
+#define ERROR_BYTES 200
+#define PAGE_BYTES 4096
+
+static const struct {
+	const char *name;
+	const char *text;
+} violation_texts[SEAM_EMU_VIOLATION_COUNT] = {
+#define SEAM_EMU_VIOLATION(name, text) {#name, text},
+#include "emu_violations.def"
+#undef SEAM_EMU_VIOLATION
+};
+
+void seam__emu_violate(struct emu *e, enum seam_emu_violation which, const char *format, ...)
+{
+	va_list arguments;
+	atomic_fetch_add(&e->violations[which], 1);
+	int length = snprintf(e->violation_text, sizeof(e->violation_text), "%s: %s: ", violation_texts[which].name,
+	                      violation_texts[which].text);
+	if (length > 0 && (size_t)length < sizeof(e->violation_text)) {
+		va_start(arguments, format);
+		(void)vsnprintf(e->violation_text + length, sizeof(e->violation_text) - (size_t)length, format,
+		                arguments);
+		va_end(arguments);
+	}
+	if (!e->config.lenient)
+		e->sticky = SEAM_CU_ILLEGAL_ADDRESS;
+}
+
+/* A poisoned context still lets go of things. */
+static bool survives_poison(enum seam_drv_call call)
+{
+	switch (call) {
+	case SEAM_DRV_address_free:
+	case SEAM_DRV_mem_release:
+	case SEAM_DRV_mem_unmap:
+	case SEAM_DRV_direct_free:
+	case SEAM_DRV_host_free:
+	case SEAM_DRV_stream_destroy:
+	case SEAM_DRV_event_destroy:
+	case SEAM_DRV_capture_end:
+		return true;
+	default:
+		return seam__driver_call_class(call) == SEAM_DRV_QUERY;
+	}
+}
+
+/* True where this process is the child of the one that made the device: no lock, no memory of ours may be relied on. */
+static bool is_forked(struct emu *e)
+{
+	if (atomic_load_explicit(e->alive, memory_order_relaxed) != 0)
+		return false;
+	atomic_fetch_add(&e->violations[SEAM_EMU_AFTER_FORK], 1);
+	return true;
+}
+
+/* 0 with the lock held, or the result to return without it. */
+static int enter(struct emu *e, enum seam_drv_call call)
+{
+	if (is_forked(e))
+		return SEAM_CU_NOT_INITIALIZED;
+	seam__mutex_lock(&e->lock);
+	if (e->sticky != 0 && !survives_poison(call)) {
+		seam__mutex_unlock(&e->lock);
+		return e->sticky;
+	}
+	return 0;
+}
+
+/* Time passes after the call has looked at the state: pending work must not end just in time to hide a fault. */
+static int leave(struct emu *e, enum seam_drv_call call, int cu)
+{
+	seam__emu_clock_to(e, seam__emu_now(e) + seam__emu_costs_bill(e, call, cu));
+	seam__mutex_unlock(&e->lock);
+	return cu;
+}
+
+#define SEAM_DRIVER(name, class, wait, params, args)                              \
+	static int op_##name params                                               \
+	{                                                                         \
+		struct emu *e = seam__emu_of(d);                                  \
+		int cu = enter(e, SEAM_DRV_##name);                               \
+		if (cu != 0)                                                      \
+			return cu;                                                \
+		return leave(e, SEAM_DRV_##name, seam__emu_op_##name args);       \
+	}
+#include "driver.def"
+#undef SEAM_DRIVER
+
+static uint64_t clock_ns(struct seam_driver *d)
+{
+	return seam__emu_now(seam__emu_of(d));
+}
+
+static const char *error_text(struct seam_driver *d, int cu)
+{
+	(void)d;
+	return seam__driver_cu_text(cu);
+}
+
+static const char *device_name(struct seam_driver *d)
+{
+	return seam__emu_of(d)->config.memory == SEAM_EMU_REAL ? "emulated device (real memory)"
+	                                                       : "emulated device (bookkeeping only)";
+}
+
+static void free_all(struct emu *e)
+{
+	seam__emu_work_fini(e);
+	seam__emu_events_fini(e);
+	seam__emu_streams_fini(e);
+	seam__emu_exports_fini(e);
+	seam__emu_space_fini(e);
+	seam__emu_phys_fini(e);
+	seam__emu_direct_fini(e);
+	seam__emu_backing_fini(e);
+	seam__cond_fini(&e->helper_wakes);
+	seam__cond_fini(&e->changed);
+	seam__mutex_fini(&e->lock);
+	if (e->alive != NULL)
+		(void)munmap((void *)(uintptr_t)e->alive, PAGE_BYTES);
+	struct seam_meta *meta = e->meta;
+	seam__meta_free(meta, e, sizeof(*e));
+	uint64_t leaked_bytes = seam__meta_destroy(meta);
+	SEAM_VERIFY(leaked_bytes == 0);
+}
+
+static void destroy(struct seam_driver *d)
+{
+	struct emu *e = seam__emu_of(d);
+	/* In a child everything stays as the fork found it: other threads may have been in the middle of a change. */
+	if (!is_forked(e))
+		free_all(e);
+}
+
+static const struct seam_driver_ops emu_ops = {
+	.name = "emu",
+	.destroy = destroy,
+	.clock_ns = clock_ns,
+	.error_text = error_text,
+	.device_name = device_name,
+#define SEAM_DRIVER(name, class, wait, params, args) .name = op_##name,
+#include "driver.def"
+#undef SEAM_DRIVER
+};
+
+static enum seam_rc refuse(char *error, enum seam_rc rc, const char *text)
+{
+	if (error != NULL)
+		(void)snprintf(error, ERROR_BYTES, "emulated device: %s", text);
+	return rc;
+}
+
+static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *config, char *error)
+{
+	struct seam_emu_config *c = &e->config;
+	*c = *config;
+	bool real = c->memory == SEAM_EMU_REAL;
+	if (c->memory != SEAM_EMU_REAL && c->memory != SEAM_EMU_BOOK)
+		return refuse(error, SEAM_INVALID, "no such memory mode");
+	if (c->capacity_bytes == 0)
+		c->capacity_bytes = (real ? UINT64_C(8) : UINT64_C(80)) << 30;
+	if (c->granularity_bytes == 0)
+		c->granularity_bytes = UINT64_C(2) << 20;
+	if (c->mapping_ceiling == 0)
+		c->mapping_ceiling = real ? 60000 : 520000;
+	if (c->used_bytes > c->capacity_bytes)
+		return refuse(error, SEAM_INVALID, "more used than the device has");
+	if (!seam__bits_is_pow2(c->granularity_bytes) || c->granularity_bytes < PAGE_BYTES)
+		return refuse(error, SEAM_INVALID, "the granularity is not a power of two of at least a page");
+	if (c->capacity_bytes > UINT64_C(1) << 43 || c->address_space_bytes > UINT64_C(1) << 48)
+		return refuse(error, SEAM_INVALID, "more memory or address space than can be emulated");
+	if (c->address_space_bytes != 0 && !seam__bits_is_aligned(c->address_space_bytes, c->granularity_bytes))
+		return refuse(error, SEAM_INVALID, "the address space is not a multiple of the granularity");
+	e->used_bytes = c->used_bytes;
+	return SEAM_OK;
+}
+
+static void init_containers(struct emu *e)
+{
+	seam__slab_init(&e->reservation_slab, e->meta, sizeof(struct emu_reservation));
+	seam__slab_init(&e->mapping_slab, e->meta, sizeof(struct emu_mapping));
+	seam__slab_init(&e->phys_slab, e->meta, sizeof(struct emu_phys));
+	seam__slab_init(&e->access_slab, e->meta, sizeof(struct emu_access));
+	seam__slab_init(&e->host_slab, e->meta, sizeof(struct emu_host_block));
+	seam__slab_init(&e->export_slab, e->meta, sizeof(struct emu_export));
+	seam__slab_init(&e->mark_slab, e->meta, sizeof(struct emu_mark));
+	seam__slab_init(&e->event_slab, e->meta, sizeof(struct emu_event));
+	seam__slab_init(&e->work_slab, e->meta, sizeof(struct emu_work));
+	seam__slab_init(&e->stream_slab, e->meta, sizeof(struct emu_stream));
+	STAILQ_INIT(&e->host_queue);
+}
+
+/* The word that a child process does not inherit. */
+static bool init_alive(struct emu *e)
+{
+	void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return false;
+	_Atomic uint32_t *word = page;
+	atomic_store(word, 1);
+	e->alive = word;
+	return madvise(page, PAGE_BYTES, MADV_WIPEONFORK) == 0;
+}
+
+enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error, struct seam_driver **ret_driver)
+{
+	struct seam_meta *meta = seam__meta_create(0);
+	struct emu *e = meta != NULL ? seam__meta_alloc(meta, sizeof(*e)) : NULL;
+	if (e == NULL || seam__mutex_init(&e->lock, "emulated device", SEAM_RANK_DRIVER) != SEAM_OK ||
+	    seam__cond_init(&e->changed) != SEAM_OK || seam__cond_init(&e->helper_wakes) != SEAM_OK) {
+		seam__meta_free(meta, e, sizeof(*e));
+		(void)seam__meta_destroy(meta);
+		return refuse(error, SEAM_OOM_META, "no host memory");
+	}
+	e->meta = meta;
+	e->memfd = -1;
+	init_containers(e);
+	seam__driver_init(&e->base, &emu_ops, 0);
+	enum seam_rc rc = fill_config(e, config, error);
+	if (rc == SEAM_OK)
+		rc = seam__emu_costs_load(e, error);
+	if (rc != SEAM_OK) {
+		free_all(e);
+		return rc;
+	}
+	rc = init_alive(e) ? seam__emu_backing_init(e) : SEAM_OOM_HOST;
+	if (rc == SEAM_OK)
+		rc = seam__emu_streams_init(e);
+	if (rc != SEAM_OK) {
+		free_all(e);
+		return refuse(error, rc, "no host memory or address space");
+	}
+	*ret_driver = &e->base;
+	return SEAM_OK;
+}
+
+uint64_t seam__emu_violations(struct seam_driver *d, enum seam_emu_violation which)
+{
+	return atomic_load(&seam__emu_of(d)->violations[which]);
+}
+
+uint64_t seam__emu_violations_all(struct seam_driver *d)
+{
+	uint64_t sum = 0;
+	for (int which = 0; which < SEAM_EMU_VIOLATION_COUNT; which++)
+		sum += seam__emu_violations(d, (enum seam_emu_violation)which);
+	return sum;
+}
+
+const char *seam__emu_violation_name(enum seam_emu_violation which)
+{
+	return violation_texts[which].name;
+}
+
+const char *seam__emu_violation_text(struct seam_driver *d)
+{
+	return seam__emu_of(d)->violation_text;
+}
+
+void seam__emu_clear_violations(struct seam_driver *d)
+{
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	for (int which = 0; which < SEAM_EMU_VIOLATION_COUNT; which++)
+		atomic_store(&e->violations[which], 0);
+	e->violation_text[0] = '\0';
+	e->sticky = 0;
+	seam__mutex_unlock(&e->lock);
+}
+
+void seam__emu_advance(struct seam_driver *d, uint64_t ns)
+{
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	seam__emu_clock_to(e, seam__emu_now(e) + ns);
+	seam__mutex_unlock(&e->lock);
+}
+
+int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_emu_range *ranges, size_t count,
+                     uint64_t duration_ns, uint32_t value)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = enter(e, SEAM_DRV_fill32); /* a launch costs what submitting a fill does */
+	if (cu != 0)
+		return cu;
+	return leave(e, SEAM_DRV_fill32, seam__emu_launch_locked(e, stream, ranges, count, duration_ns, value));
+}
+
+void seam__emu_usage(struct seam_driver *d, struct seam_emu_usage *ret_usage)
+{
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	seam__emu_exports_sweep(e);
+	*ret_usage = (struct seam_emu_usage){
+		.handles = e->phys_table.count,
+		.used_bytes = e->used_bytes - e->config.used_bytes,
+		.mappings = e->mapping_count,
+		.reservations = e->reservation_count,
+		.reserved_va_bytes = e->reserved_va_bytes,
+		.direct_allocations = e->direct_count,
+		.events = e->event_table.count,
+		.streams = e->created_streams,
+		.host_allocations = e->host_count,
+	};
+	seam__mutex_unlock(&e->lock);
+}
+
+const char *seam__emu_check(struct seam_driver *d)
+{
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	const char *broken = seam__emu_space_check(e);
+	if (broken == NULL)
+		broken = seam__emu_phys_check(e);
+	if (broken == NULL)
+		broken = seam__emu_work_check(e);
+	if (broken == NULL)
+		broken = seam__emu_table_check(&e->event_table);
+	seam__mutex_unlock(&e->lock);
+	return broken;
+}

@@ -1,0 +1,162 @@
+/* emu_capture.c: stream capture, and the calls that a capture forbids: querying and waiting for streams and the device.
+ *
+ * Work that is captured does not run, and the graph is dropped when capture ends; what it touched is remembered for as
+ * long as the capture lasts.
+ */
+#include "check.h"
+#include "emu_state.h"
+
+static _Atomic uint64_t last_capture_id;
+
+bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id)
+{
+	const struct emu_stream *stream;
+	if (e->active_captures == 0 || capture_id == 0)
+		return false;
+	LIST_FOREACH (stream, &e->all_streams, all) {
+		if (stream->capture_origin && stream->capture_id == capture_id)
+			return true;
+	}
+	return false;
+}
+
+int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream)
+{
+	struct emu_stream *other;
+	if (e->active_captures == 0 || stream != e->legacy)
+		return 0;
+	bool met = false;
+	LIST_FOREACH (other, &e->all_streams, all) {
+		if (other->capture != SEAM_CAPTURE_ACTIVE || !other->blocking)
+			continue;
+		other->capture = SEAM_CAPTURE_INVALIDATED;
+		met = true;
+	}
+	return met ? SEAM_CU_STREAM_CAPTURE_IMPLICIT : 0;
+}
+
+int seam__emu_op_stream_capture(struct seam_driver *d, uint64_t handle, enum seam_capture_state *ret_state,
+                                uint64_t *ret_capture_id)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	const struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	if (ret_state == NULL || ret_capture_id == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	*ret_state = stream->capture;
+	*ret_capture_id = stream->capture_id;
+	return 0;
+}
+
+int seam__emu_op_capture_begin(struct seam_driver *d, uint64_t handle)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	if (stream == e->legacy)
+		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
+	if (stream->capture != SEAM_CAPTURE_NONE)
+		return SEAM_CU_INVALID_VALUE;
+	stream->capture = SEAM_CAPTURE_ACTIVE;
+	stream->capture_id = atomic_fetch_add(&last_capture_id, 1) + 1;
+	stream->capture_origin = true;
+	e->active_captures++;
+	return 0;
+}
+
+int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	if (!stream->capture_origin)
+		return stream->capture == SEAM_CAPTURE_NONE ? SEAM_CU_INVALID_VALUE : SEAM_CU_STREAM_CAPTURE_UNMATCHED;
+	cu = stream->capture == SEAM_CAPTURE_INVALIDATED ? SEAM_CU_STREAM_CAPTURE_INVALIDATED : 0;
+	uint64_t capture_id = stream->capture_id;
+	LIST_FOREACH (stream, &e->all_streams, all) { /* those that joined leave with it */
+		if (stream->capture_id != capture_id)
+			continue;
+		stream->capture = SEAM_CAPTURE_NONE;
+		stream->capture_id = 0;
+		stream->capture_origin = false;
+	}
+	e->active_captures--;
+	return cu;
+}
+
+/* A stream that is asked about while it is captured: the question itself ends the capture. */
+static int refuse_captured(struct emu_stream *stream)
+{
+	if (stream->capture == SEAM_CAPTURE_NONE)
+		return 0;
+	stream->capture = SEAM_CAPTURE_INVALIDATED;
+	return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+static bool blocking_are_done(struct emu *e)
+{
+	const struct emu_stream *stream;
+	LIST_FOREACH (stream, &e->stuck_streams, stuck) {
+		if (stream->blocking)
+			return false;
+	}
+	return e->blocking_tail_ns <= seam__emu_now(e);
+}
+
+int seam__emu_op_stream_query(struct seam_driver *d, uint64_t handle)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	cu = refuse_captured(stream);
+	if (cu != 0)
+		return cu;
+	if (!seam__emu_is_done(e, stream, NULL) || (stream == e->legacy && !blocking_are_done(e)))
+		return SEAM_CU_NOT_READY;
+	/* Only now: before, each question would leave work behind. */
+	cu = seam__emu_stream_prepare(e, stream);
+	if (cu != 0)
+		return cu;
+	seam__emu_host_learns(e, &stream->order, stream);
+	return e->sticky;
+}
+
+int seam__emu_op_stream_sync(struct seam_driver *d, uint64_t handle)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	cu = refuse_captured(stream);
+	if (cu == 0)
+		cu = seam__emu_stream_prepare(e, stream);
+	if (cu != 0)
+		return cu;
+	/* The mark is of now: what others submit while we wait is not ours to wait for. */
+	struct emu_mark *mark = seam__emu_mark_make(e, stream);
+	if (mark == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	seam__emu_wait(e, stream, NULL);
+	seam__emu_host_learns(e, &mark->order, NULL);
+	seam__emu_mark_put(e, mark);
+	return e->sticky;
+}
+
+int seam__emu_op_device_sync(struct seam_driver *d)
+{
+	struct emu *e = seam__emu_of(d);
+	if (e->active_captures != 0)
+		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
+	seam__emu_wait(e, NULL, NULL);
+	seam__emu_host_learns_all(e);
+	return e->sticky;
+}

@@ -1,0 +1,203 @@
+/* emu_copy.c: work that touches memory: copies, fills and fake kernels, from their submission to their effect.
+ *
+ * Copies and fills of addresses where nothing is mapped are refused at once, as the driver does; a kernel's ranges are looked at
+ * when it runs. In real mode the effect moves bytes; in book mode it only checks.
+ */
+#include <string.h>
+
+#include "bits.h"
+#include "check.h"
+#include "emu_state.h"
+#include "meta.h"
+
+#define CHUNK_BYTES (UINT64_C(2) << 20)
+
+static void *pointer_of(uint64_t va)
+{
+	return (void *)(uintptr_t)va;
+}
+
+static bool is_mapped(struct emu *e, uint64_t va, uint64_t bytes)
+{
+	uint64_t end;
+	if (!seam__bits_try_add(va, bytes, &end))
+		return false;
+	while (va < end) {
+		const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+		if (mapping == NULL)
+			return false;
+		va = mapping->va + mapping->bytes;
+	}
+	return true;
+}
+
+/* Flags the first byte of the range that the work may not touch. */
+static bool check_range(struct emu *e, const struct seam_emu_range *range)
+{
+	uint64_t end = range->va + range->bytes;
+	enum seam_access_mode needed = range->write ? SEAM_ACCESS_READWRITE : SEAM_ACCESS_READ;
+	for (uint64_t at = range->va; at < end;) {
+		const struct emu_mapping *mapping = seam__emu_mapping_find(e, at);
+		if (mapping == NULL) {
+			seam__emu_violate(e, SEAM_EMU_ACCESS_UNMAPPED, "%#llx", (unsigned long long)at);
+			return false;
+		}
+		if ((mapping->device_mode & needed) != needed) {
+			seam__emu_violate(e, SEAM_EMU_ACCESS_DENIED, "%#llx", (unsigned long long)at);
+			return false;
+		}
+		at = mapping->va + mapping->bytes;
+	}
+	return true;
+}
+
+static void fill(uint64_t va, uint32_t value, uint64_t bytes)
+{
+	unsigned char *to = pointer_of(va);
+	uint64_t whole = bytes / sizeof(value);
+	for (uint64_t i = 0; i < whole; i++)
+		memcpy(to + i * sizeof(value), &value, sizeof(value));
+	memcpy(to + whole * sizeof(value), &value, bytes % sizeof(value));
+}
+
+void seam__emu_effect(struct emu *e, struct emu_work *work)
+{
+	bool allowed = !work->disarmed;
+	for (size_t i = 0; i < work->range_count && allowed; i++)
+		allowed = check_range(e, &work->ranges[i]);
+	if (!allowed || e->memfd < 0)
+		return;
+	const struct seam_emu_range *ranges = work->ranges;
+	switch (work->kind) {
+	case EMU_LAUNCH:
+		for (size_t i = 0; i < work->range_count && work->value != 0; i++) {
+			if (ranges[i].write)
+				fill(ranges[i].va, work->value, ranges[i].bytes);
+		}
+		break;
+	case EMU_FILL:
+		fill(ranges[0].va, work->value, ranges[0].bytes);
+		break;
+	case EMU_TO_DEVICE:
+		memcpy(pointer_of(ranges[0].va), work->host, ranges[0].bytes);
+		break;
+	case EMU_TO_HOST:
+		memcpy(work->host, pointer_of(ranges[0].va), ranges[0].bytes);
+		break;
+	case EMU_ON_DEVICE:
+		memmove(pointer_of(ranges[0].va), pointer_of(ranges[1].va), ranges[0].bytes);
+		break;
+	case EMU_HOST_FUNC:
+	case EMU_WAIT:
+	case EMU_RECORD:
+		SEAM_ASSERT(false);
+		break;
+	}
+}
+
+/* Submits work whose kind, host side and value are in `like`. */
+static int submit(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
+                  const struct seam_emu_range *ranges, size_t count)
+{
+	int cu = seam__emu_stream_prepare(e, stream);
+	if (cu != 0)
+		return cu;
+	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
+		seam__emu_judge_capture(e, stream, ranges, count);
+		return 0;
+	}
+	struct emu_work *work = seam__emu_work_make(e, stream, like->kind);
+	if (work == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	if (count > EMU_INLINE_RANGES) {
+		work->ranges = seam__meta_array(e->meta, count, sizeof(ranges[0]));
+		if (work->ranges == NULL) {
+			work->ranges = work->inline_ranges;
+			seam__emu_work_drop(e, work);
+			return SEAM_CU_OUT_OF_MEMORY;
+		}
+	}
+	memcpy(work->ranges, ranges, count * sizeof(ranges[0]));
+	work->range_count = count;
+	work->duration_ns = like->duration_ns;
+	work->host = like->host;
+	work->host_bytes = like->host_bytes;
+	work->value = like->value;
+	if (!seam__emu_judge_touch(e, work)) {
+		seam__emu_work_drop(e, work);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	seam__emu_work_submit(e, work);
+	return 0;
+}
+
+/* A copy or fill: its ranges must be mapped now; it takes the device as long as the cost table says. */
+static int submit_copy(struct emu *e, uint64_t handle, enum seam_drv_call call, struct emu_work *like,
+                       const struct seam_emu_range *ranges, size_t count)
+{
+	int cu = 0;
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_mapped(e, ranges[i].va, ranges[i].bytes))
+			return SEAM_CU_INVALID_VALUE;
+	}
+	if (ranges[0].bytes == 0)
+		return 0;
+	like->duration_ns = (uint64_t)((double)ranges[0].bytes / (double)CHUNK_BYTES * (double)e->costs[call].per_2mib_ns);
+	return submit(e, stream, like, ranges, count);
+}
+
+int seam__emu_op_copy_to_device(struct seam_driver *d, uint64_t va, const void *from, uint64_t bytes, uint64_t stream)
+{
+	struct emu_work like = {.kind = EMU_TO_DEVICE, .host = (void *)(uintptr_t)from, .host_bytes = bytes};
+	const struct seam_emu_range range = {.va = va, .bytes = bytes, .write = true};
+	if (from == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_copy_to_device, &like, &range, 1);
+}
+
+int seam__emu_op_copy_to_host(struct seam_driver *d, void *to, uint64_t va, uint64_t bytes, uint64_t stream)
+{
+	struct emu_work like = {.kind = EMU_TO_HOST, .host = to, .host_bytes = bytes};
+	const struct seam_emu_range range = {.va = va, .bytes = bytes};
+	if (to == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_copy_to_host, &like, &range, 1);
+}
+
+int seam__emu_op_copy_on_device(struct seam_driver *d, uint64_t to_va, uint64_t from_va, uint64_t bytes,
+                                uint64_t stream)
+{
+	struct emu_work like = {.kind = EMU_ON_DEVICE};
+	const struct seam_emu_range ranges[2] = {{.va = to_va, .bytes = bytes, .write = true},
+	                                         {.va = from_va, .bytes = bytes}};
+	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_copy_on_device, &like, ranges, 2);
+}
+
+int seam__emu_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint64_t words, uint64_t stream)
+{
+	struct emu_work like = {.kind = EMU_FILL, .value = value};
+	struct seam_emu_range range = {.va = va, .write = true};
+	if (!seam__bits_is_aligned(va, sizeof(value)) ||
+	    !seam__bits_try_mul(words, sizeof(value), &range.bytes))
+		return SEAM_CU_INVALID_VALUE;
+	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_fill32, &like, &range, 1);
+}
+
+int seam__emu_launch_locked(struct emu *e, uint64_t handle, const struct seam_emu_range *ranges, size_t count,
+                            uint64_t duration_ns, uint32_t value)
+{
+	int cu = 0;
+	struct emu_work like = {.kind = EMU_LAUNCH, .duration_ns = duration_ns, .value = value};
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t end;
+		if (!seam__bits_try_add(ranges[i].va, ranges[i].bytes, &end))
+			return SEAM_CU_INVALID_VALUE;
+	}
+	return submit(e, stream, &like, ranges, count);
+}

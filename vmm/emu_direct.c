@@ -1,0 +1,158 @@
+/* emu_direct.c: plain device allocations and page-locked host memory.
+ *
+ * A direct allocation is a handle with one mapping outside any reservation: the calls for mapped memory refuse it, the
+ * judge treats it like any other memory. It takes whole host pages (a driver packs small ones tighter, or rounds large
+ * ones further).
+ */
+#include <sys/mman.h>
+
+#include "bits.h"
+#include "check.h"
+#include "emu_state.h"
+
+#define HOST_PAGE_BYTES UINT64_C(4096)
+
+static int compare_host_blocks(const struct emu_host_block *a, const struct emu_host_block *b)
+{
+	return a->va < b->va ? -1 : a->va > b->va;
+}
+
+SEAM_TREE_GENERATE(emu_host_blocks, emu_host_block, by_va, compare_host_blocks)
+
+int seam__emu_op_direct_alloc(struct seam_driver *d, uint64_t bytes, uint64_t *ret_va)
+{
+	struct emu *e = seam__emu_of(d);
+	const struct seam_phys_props props = {.where = {.kind = SEAM_AT_DEVICE}};
+	struct emu_phys *phys;
+	uint64_t padded;
+	uint64_t va;
+	if (bytes == 0 || ret_va == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	if (!seam__bits_try_align_up(bytes, HOST_PAGE_BYTES, &padded))
+		return SEAM_CU_OUT_OF_MEMORY;
+	int cu = seam__emu_phys_make(e, padded, &props, &phys);
+	if (cu != 0)
+		return cu;
+	uint64_t alignment = padded < e->config.granularity_bytes ? HOST_PAGE_BYTES : e->config.granularity_bytes;
+	if (!seam__emu_extents_take(&e->space, padded, alignment, &va))
+		goto no_space;
+	struct emu_mapping *mapping = seam__emu_mapping_add(e, phys, va, NULL);
+	if (mapping == NULL)
+		goto no_mapping;
+	phys->references = 0; /* the mapping keeps it */
+	if (!seam__emu_backing_show(e, mapping, SEAM_ACCESS_READWRITE)) {
+		seam__emu_mapping_remove(e, mapping);
+		seam__emu_extents_give(&e->space, va, padded);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	mapping->device_mode = SEAM_ACCESS_READWRITE;
+	e->direct_count++;
+	e->billed_bytes = padded;
+	*ret_va = va;
+	return 0;
+no_mapping:
+	seam__emu_extents_give(&e->space, va, padded);
+no_space:
+	phys->references = 0;
+	seam__emu_phys_settle(e, phys);
+	return SEAM_CU_OUT_OF_MEMORY;
+}
+
+int seam__emu_op_direct_free(struct seam_driver *d, uint64_t va)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+	if (mapping == NULL || mapping->va != va || mapping->reservation != NULL)
+		return SEAM_CU_INVALID_VALUE;
+	/* Waiting, others may free the same: look again. */
+	uint64_t serial = mapping->serial;
+	seam__emu_wait(e, NULL, NULL);
+	seam__emu_host_learns_all(e);
+	mapping = seam__emu_mapping_find(e, va);
+	if (mapping == NULL || mapping->serial != serial)
+		return SEAM_CU_INVALID_VALUE;
+	uint64_t bytes = mapping->bytes;
+	seam__emu_judge_unmap(e, mapping);
+	seam__emu_backing_hide(e, va, bytes);
+	seam__emu_mapping_remove(e, mapping);
+	seam__emu_extents_give(&e->space, va, bytes);
+	e->direct_count--;
+	e->billed_bytes = bytes;
+	return 0;
+}
+
+int seam__emu_op_host_alloc(struct seam_driver *d, uint64_t bytes, void **ret_ptr)
+{
+	struct emu *e = seam__emu_of(d);
+	uint64_t padded;
+	if (bytes == 0 || ret_ptr == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	if (!seam__bits_try_align_up(bytes, HOST_PAGE_BYTES, &padded))
+		return SEAM_CU_OUT_OF_MEMORY;
+	struct emu_host_block *block = seam__slab_get(&e->host_slab);
+	if (block == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	/* Not metadata: as large as the user likes, and its pages come when they are touched. */
+	void *at = mmap(NULL, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED) {
+		seam__slab_put(&e->host_slab, block);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	*block = (struct emu_host_block){.va = (uint64_t)(uintptr_t)at, .bytes = padded};
+	RB_INSERT(emu_host_blocks, &e->host_blocks, block);
+	e->host_count++;
+	e->billed_bytes = padded;
+	*ret_ptr = at;
+	return 0;
+}
+
+static bool is_pending(struct emu *e, const struct emu_host_block *block)
+{
+	struct emu_stream *stream;
+	struct emu_work *work;
+	RB_FOREACH (work, emu_timeline, &e->timeline) {
+		if ((uint64_t)(uintptr_t)work->host - block->va < block->bytes && work->host_bytes != 0)
+			return true;
+	}
+	LIST_FOREACH (stream, &e->stuck_streams, stuck) {
+		STAILQ_FOREACH (work, &stream->queue, queued) {
+			if ((uint64_t)(uintptr_t)work->host - block->va < block->bytes && work->host_bytes != 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void free_block(struct emu *e, struct emu_host_block *block)
+{
+	RB_REMOVE(emu_host_blocks, &e->host_blocks, block);
+	(void)munmap((void *)(uintptr_t)block->va, block->bytes);
+	seam__slab_put(&e->host_slab, block);
+	e->host_count--;
+}
+
+int seam__emu_op_host_free(struct seam_driver *d, void *ptr)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_host_block key = {.va = (uint64_t)(uintptr_t)ptr};
+	struct emu_host_block *block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);
+	if (block == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	if (is_pending(e, block)) {
+		seam__emu_violate(e, SEAM_EMU_FREE_PENDING, "host memory at %p", ptr);
+		seam__emu_wait(e, NULL, NULL); /* so that the copy does not crash the program */
+		block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);
+		if (block == NULL)
+			return SEAM_CU_INVALID_VALUE;
+	}
+	free_block(e, block);
+	return 0;
+}
+
+void seam__emu_direct_fini(struct emu *e)
+{
+	struct emu_host_block *block;
+	while ((block = RB_ROOT(&e->host_blocks)) != NULL)
+		free_block(e, block);
+	(void)seam__slab_fini(&e->host_slab);
+}

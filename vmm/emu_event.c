@@ -1,0 +1,205 @@
+/* emu_event.c: events, and the marks behind them.
+ *
+ * An event points at the mark of its newest record. Work that waits keeps the mark it saw, as in CUDA: a later record does
+ * not change what was submitted before.
+ */
+#include "check.h"
+#include "emu_state.h"
+
+struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *stream)
+{
+	struct emu_mark *mark = seam__slab_get(&e->mark_slab);
+	if (mark == NULL)
+		return NULL;
+	*mark = (struct emu_mark){.references = 1};
+	uint64_t last = stream->last_number > e->floor ? stream->last_number : 0;
+	if (!seam__emu_order_merge(&mark->order, e->meta, &stream->order, e->floor) ||
+	    !seam__emu_order_add(&mark->order, e->meta, stream->id, last)) {
+		seam__emu_mark_put(e, mark);
+		return NULL;
+	}
+	return mark;
+}
+
+void seam__emu_mark_put(struct emu *e, struct emu_mark *mark)
+{
+	if (--mark->references != 0)
+		return;
+	seam__emu_order_fini(&mark->order, e->meta);
+	seam__slab_put(&e->mark_slab, mark);
+}
+
+static struct emu_event *find_event(struct emu *e, struct seam_event event)
+{
+	return seam__emu_table_find(&e->event_table, event.id);
+}
+
+int seam__emu_op_event_create(struct seam_driver *d, struct seam_event *ret_event)
+{
+	struct emu *e = seam__emu_of(d);
+	if (ret_event == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	struct emu_event *event = seam__slab_get(&e->event_slab);
+	if (event == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	*event = (struct emu_event){0};
+	event->id = seam__emu_table_add(&e->event_table, e->meta, event);
+	if (event->id == 0) {
+		seam__slab_put(&e->event_slab, event);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	ret_event->id = event->id;
+	return 0;
+}
+
+static void clear_event(struct emu *e, struct emu_event *event)
+{
+	if (event->mark != NULL)
+		seam__emu_mark_put(e, event->mark);
+	event->mark = NULL;
+	event->capture_id = 0;
+}
+
+int seam__emu_op_event_destroy(struct seam_driver *d, struct seam_event event_id)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_event *event = find_event(e, event_id);
+	if (event == NULL)
+		return SEAM_CU_INVALID_HANDLE;
+	clear_event(e, event);
+	seam__emu_table_remove(&e->event_table, event->id);
+	seam__slab_put(&e->event_slab, event);
+	return 0;
+}
+
+int seam__emu_op_event_record(struct seam_driver *d, struct seam_event event_id, uint64_t handle)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	struct emu_event *event = find_event(e, event_id);
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (event == NULL)
+		return SEAM_CU_INVALID_HANDLE;
+	if (stream == NULL)
+		return cu;
+	cu = seam__emu_stream_prepare(e, stream);
+	if (cu != 0)
+		return cu;
+	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
+		clear_event(e, event);
+		event->capture_id = stream->capture_id;
+		return 0;
+	}
+	struct emu_mark *mark = seam__emu_mark_make(e, stream);
+	if (mark == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	if (STAILQ_EMPTY(&stream->queue)) {
+		mark->resolved = true;
+		mark->time_ns = stream->tail_ns;
+	} else {
+		struct emu_work *work = seam__emu_work_make(e, stream, EMU_RECORD);
+		if (work == NULL) {
+			seam__emu_mark_put(e, mark);
+			return SEAM_CU_OUT_OF_MEMORY;
+		}
+		mark->references++;
+		work->mark = mark;
+		seam__emu_work_submit(e, work);
+	}
+	clear_event(e, event);
+	event->mark = mark;
+	return 0;
+}
+
+int seam__emu_op_event_query(struct seam_driver *d, struct seam_event event_id)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_event *event = find_event(e, event_id);
+	if (event == NULL)
+		return SEAM_CU_INVALID_HANDLE;
+	if (event->capture_id != 0)
+		return SEAM_CU_CAPTURED_EVENT;
+	if (event->mark == NULL)
+		return 0;
+	if (!seam__emu_is_done(e, NULL, event->mark))
+		return SEAM_CU_NOT_READY;
+	seam__emu_host_learns(e, &event->mark->order, NULL);
+	return e->sticky;
+}
+
+int seam__emu_op_event_sync(struct seam_driver *d, struct seam_event event_id)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_event *event = find_event(e, event_id);
+	if (event == NULL)
+		return SEAM_CU_INVALID_HANDLE;
+	if (event->capture_id != 0)
+		return SEAM_CU_CAPTURED_EVENT;
+	struct emu_mark *mark = event->mark;
+	if (mark == NULL)
+		return 0;
+	mark->references++; /* the event may be recorded again meanwhile */
+	seam__emu_wait(e, NULL, mark);
+	seam__emu_host_learns(e, &mark->order, NULL);
+	seam__emu_mark_put(e, mark);
+	return e->sticky;
+}
+
+/* A captured event takes the stream that waits for it into the capture. */
+static int wait_captured(struct emu *e, const struct emu_event *event, struct emu_stream *stream)
+{
+	if (!seam__emu_capture_is_active(e, event->capture_id))
+		return SEAM_CU_CAPTURED_EVENT;
+	if (stream->capture == SEAM_CAPTURE_NONE) {
+		stream->capture = SEAM_CAPTURE_ACTIVE;
+		stream->capture_id = event->capture_id;
+		return 0;
+	}
+	return stream->capture_id == event->capture_id ? 0 : SEAM_CU_STREAM_CAPTURE_ISOLATION;
+}
+
+int seam__emu_op_stream_wait_event(struct seam_driver *d, uint64_t handle, struct seam_event event_id)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	struct emu_event *event = find_event(e, event_id);
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (event == NULL)
+		return SEAM_CU_INVALID_HANDLE;
+	if (stream == NULL)
+		return cu;
+	cu = seam__emu_stream_prepare(e, stream);
+	if (cu != 0)
+		return cu;
+	if (event->capture_id != 0)
+		return wait_captured(e, event, stream);
+	if (event->mark == NULL)
+		return 0;
+	if (stream->capture == SEAM_CAPTURE_ACTIVE) { /* the graph would depend on work outside it */
+		stream->capture = SEAM_CAPTURE_INVALIDATED;
+		return SEAM_CU_STREAM_CAPTURE_ISOLATION;
+	}
+	struct emu_work *work = seam__emu_work_make(e, stream, EMU_WAIT);
+	if (work == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	if (!seam__emu_order_merge(&stream->order, e->meta, &event->mark->order, e->floor)) {
+		seam__emu_work_drop(e, work);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	work->mark = event->mark;
+	work->mark->references++;
+	seam__emu_work_submit(e, work);
+	return 0;
+}
+
+void seam__emu_events_fini(struct emu *e)
+{
+	for (uint32_t i = 0; i < e->event_table.used; i++) {
+		struct emu_event *event = seam__emu_table_at(&e->event_table, i);
+		if (event != NULL)
+			clear_event(e, event);
+	}
+	seam__emu_table_fini(&e->event_table, e->meta);
+	(void)seam__slab_fini(&e->event_slab);
+	(void)seam__slab_fini(&e->mark_slab);
+}

@@ -1,0 +1,49 @@
+/* emu_order.h: vector clocks: which work is known to come before a point of the program.
+ *
+ * Work that touches memory has a number, unique in its device and rising. An order holds, for each stream, the number of the
+ * newest work of that stream that comes before: a sparse vector, sorted by stream, empty while nothing touches memory.
+ * Numbers at or below a floor come before everything (the device was idle and the host knew it): they are dropped.
+ *
+ * Not here: the edges themselves; emu_stream.c and emu_event.c draw them.
+ * Invariants: O1 streams strictly rise; O2 no number is 0. Guarded by the emulator's lock.
+ */
+#ifndef SEAM_EMU_ORDER_H
+#define SEAM_EMU_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct seam_meta;
+
+struct emu_order_entry {
+	uint64_t stream_id;
+	uint64_t number;
+};
+
+/* All-zero is the empty order. */
+struct emu_order {
+	struct emu_order_entry *entries;
+	uint32_t count;
+	uint32_t capacity;
+};
+
+void seam__emu_order_fini(struct emu_order *order, struct seam_meta *meta);
+
+/* order[stream_id] = max(it, number). False: no metadata, nothing changed. */
+__attribute__((warn_unused_result)) bool seam__emu_order_add(struct emu_order *order, struct seam_meta *meta,
+                                                             uint64_t stream_id, uint64_t number);
+
+/* order = max of both, without what is at or below floor. False: no metadata, nothing changed. */
+__attribute__((warn_unused_result)) bool seam__emu_order_merge(struct emu_order *order, struct seam_meta *meta,
+                                                               const struct emu_order *other, uint64_t floor);
+
+/* The newest known work of a stream, or 0. */
+uint64_t seam__emu_order_get(const struct emu_order *order, uint64_t stream_id);
+
+/* True if every entry of `part` is at or below floor, or known to `order`. */
+bool seam__emu_order_covers(const struct emu_order *order, const struct emu_order *part, uint64_t floor);
+
+/* Name of a broken invariant, or NULL. */
+const char *seam__emu_order_check(const struct emu_order *order);
+
+#endif

@@ -1,0 +1,355 @@
+/* emu_space.c: the emulator's address space: reservations, mappings, access.
+ *
+ * Not here: physical memory (emu_phys.c); what the host sees at the addresses (emu_backing.c).
+ * Where CUDA's own behaviour is not documented this takes the stricter reading: one call does not cross reservations,
+ * a mapping is of a whole handle.
+ */
+#include "bits.h"
+#include "check.h"
+#include "emu_state.h"
+
+#define HOST_PAGE_BYTES UINT64_C(4096)
+
+static int compare_reservations(const struct emu_reservation *a, const struct emu_reservation *b)
+{
+	return a->va < b->va ? -1 : a->va > b->va;
+}
+
+static int compare_mappings(const struct emu_mapping *a, const struct emu_mapping *b)
+{
+	return a->va < b->va ? -1 : a->va > b->va;
+}
+
+SEAM_TREE_GENERATE(emu_reservations, emu_reservation, by_va, compare_reservations)
+SEAM_TREE_GENERATE(emu_mappings, emu_mapping, by_va, compare_mappings)
+
+/* The reservation that contains va, or NULL. */
+static struct emu_reservation *find_reservation(struct emu *e, uint64_t va)
+{
+	struct emu_reservation *at = RB_ROOT(&e->reservations);
+	while (at != NULL) {
+		if (va < at->va)
+			at = RB_LEFT(at, by_va);
+		else if (va - at->va >= at->bytes)
+			at = RB_RIGHT(at, by_va);
+		else
+			return at;
+	}
+	return NULL;
+}
+
+struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va)
+{
+	struct emu_mapping *at = RB_ROOT(&e->mappings);
+	struct emu_mapping *best = NULL;
+	while (at != NULL) {
+		if (at->va + at->bytes > va) {
+			best = at;
+			at = RB_LEFT(at, by_va);
+		} else {
+			at = RB_RIGHT(at, by_va);
+		}
+	}
+	return best;
+}
+
+struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va)
+{
+	struct emu_mapping *mapping = seam__emu_mapping_next(e, va);
+	return mapping != NULL && mapping->va <= va ? mapping : NULL;
+}
+
+struct emu_mapping *seam__emu_mapping_add(struct emu *e, struct emu_phys *phys, uint64_t va,
+                                          struct emu_reservation *reservation)
+{
+	struct emu_mapping *mapping = seam__slab_get(&e->mapping_slab);
+	if (mapping == NULL)
+		return NULL;
+	*mapping = (struct emu_mapping){.va = va, .bytes = phys->bytes, .serial = ++e->next_serial, .phys = phys,
+	                                .reservation = reservation};
+	RB_INSERT(emu_mappings, &e->mappings, mapping);
+	phys->mappings++;
+	if (reservation != NULL) {
+		reservation->mappings++;
+		e->mapping_count++;
+	}
+	return mapping;
+}
+
+void seam__emu_mapping_remove(struct emu *e, struct emu_mapping *mapping)
+{
+	struct emu_phys *phys = mapping->phys;
+	RB_REMOVE(emu_mappings, &e->mappings, mapping);
+	if (mapping->granted)
+		e->granted_count--;
+	if (mapping->reservation != NULL) {
+		mapping->reservation->mappings--;
+		e->mapping_count--;
+	}
+	seam__emu_order_fini(&mapping->users, e->meta);
+	seam__slab_put(&e->mapping_slab, mapping);
+	phys->mappings--;
+	seam__emu_phys_settle(e, phys);
+}
+
+int seam__emu_op_address_reserve(struct seam_driver *d, uint64_t bytes, uint64_t alignment_bytes, uint64_t hint_va,
+                                 uint64_t *ret_va)
+{
+	struct emu *e = seam__emu_of(d);
+	uint64_t alignment = seam__bits_max(alignment_bytes, e->config.granularity_bytes);
+	if (e->config.no_vmm)
+		return SEAM_CU_NOT_SUPPORTED;
+	if (bytes == 0 || !seam__bits_is_aligned(bytes, HOST_PAGE_BYTES) ||
+	    (alignment_bytes != 0 && !seam__bits_is_pow2(alignment_bytes)) ||
+	    !seam__bits_is_aligned(hint_va, HOST_PAGE_BYTES) || ret_va == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	struct emu_reservation *reservation = seam__slab_get(&e->reservation_slab);
+	if (reservation == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	uint64_t va = hint_va;
+	bool found = hint_va != 0 && seam__bits_is_aligned(hint_va, alignment) &&
+		     seam__emu_extents_take_at(&e->space, hint_va, bytes);
+	if (!found && !seam__emu_extents_take(&e->space, bytes, alignment, &va)) {
+		seam__slab_put(&e->reservation_slab, reservation);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	*reservation = (struct emu_reservation){.va = va, .bytes = bytes};
+	RB_INSERT(emu_reservations, &e->reservations, reservation);
+	e->reservation_count++;
+	e->reserved_va_bytes += bytes;
+	*ret_va = va;
+	return 0;
+}
+
+int seam__emu_op_address_free(struct seam_driver *d, uint64_t va, uint64_t bytes)
+{
+	struct emu *e = seam__emu_of(d);
+	if (e->config.no_vmm)
+		return SEAM_CU_NOT_SUPPORTED;
+	struct emu_reservation *reservation = find_reservation(e, va);
+	if (reservation == NULL || reservation->va != va || reservation->bytes != bytes || reservation->mappings != 0)
+		return SEAM_CU_INVALID_VALUE;
+	RB_REMOVE(emu_reservations, &e->reservations, reservation);
+	e->reservation_count--;
+	e->reserved_va_bytes -= bytes;
+	seam__emu_extents_give(&e->space, va, bytes);
+	seam__slab_put(&e->reservation_slab, reservation);
+	return 0;
+}
+
+int seam__emu_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uint64_t offset_bytes,
+                         struct seam_phys phys_id, uint64_t flags)
+{
+	struct emu *e = seam__emu_of(d);
+	uint64_t end;
+	if (e->config.no_vmm)
+		return SEAM_CU_NOT_SUPPORTED;
+	struct emu_phys *phys = seam__emu_table_find(&e->phys_table, phys_id.id);
+	if (phys == NULL || phys->references == 0 || offset_bytes != 0 || flags != 0 || bytes != phys->bytes ||
+	    !seam__bits_is_aligned(va, e->config.granularity_bytes) || !seam__bits_try_add(va, bytes, &end))
+		return SEAM_CU_INVALID_VALUE;
+	struct emu_reservation *reservation = find_reservation(e, va);
+	if (reservation == NULL || end > reservation->va + reservation->bytes)
+		return SEAM_CU_INVALID_VALUE;
+	const struct emu_mapping *next = seam__emu_mapping_next(e, va);
+	if (next != NULL && next->va < end)
+		return SEAM_CU_INVALID_VALUE;
+	if (seam__emu_mapping_add(e, phys, va, reservation) == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	seam__emu_judge_map(e, phys);
+	e->billed_mappings = 1;
+	e->billed_bytes = bytes;
+	return 0;
+}
+
+/* The first mapping if [va, va + bytes) is one or several whole mappings of one reservation without a gap, else NULL. */
+static struct emu_mapping *find_whole(struct emu *e, uint64_t va, uint64_t bytes, uint64_t *ret_end)
+{
+	uint64_t end;
+	struct emu_mapping *first = seam__emu_mapping_find(e, va);
+	if (bytes == 0 || !seam__bits_try_add(va, bytes, &end) || first == NULL || first->va != va ||
+	    first->reservation == NULL)
+		return NULL;
+	uint64_t at = va;
+	for (struct emu_mapping *m = first; at < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
+		if (m == NULL || m->va != at || m->reservation != first->reservation)
+			return NULL;
+		at += m->bytes;
+	}
+	*ret_end = end;
+	return at == end ? first : NULL;
+}
+
+int seam__emu_op_mem_unmap(struct seam_driver *d, uint64_t va, uint64_t bytes)
+{
+	struct emu *e = seam__emu_of(d);
+	uint64_t end;
+	if (e->config.no_vmm)
+		return SEAM_CU_NOT_SUPPORTED;
+	struct emu_mapping *mapping = find_whole(e, va, bytes, &end);
+	if (mapping == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	e->billed_bytes = bytes;
+	seam__emu_backing_hide(e, va, bytes);
+	while (mapping != NULL && mapping->va < end) {
+		struct emu_mapping *next = RB_NEXT(emu_mappings, &e->mappings, mapping);
+		seam__emu_judge_unmap(e, mapping);
+		seam__emu_mapping_remove(e, mapping);
+		e->billed_mappings++;
+		mapping = next;
+	}
+	return 0;
+}
+
+static bool mode_ok(enum seam_access_mode mode)
+{
+	return mode == SEAM_ACCESS_NONE || mode == SEAM_ACCESS_READ || mode == SEAM_ACCESS_READWRITE;
+}
+
+/* Whether every entry of the request may be granted on every mapping of the range. */
+static int check_access(struct emu *e, struct emu_mapping *first, uint64_t end,
+                        const struct seam_access *access, size_t count)
+{
+	bool host = false;
+	for (size_t i = 0; i < count; i++) {
+		int cu = 0;
+		if (!mode_ok(access[i].mode))
+			return SEAM_CU_INVALID_VALUE;
+		if (!seam__emu_location_ok(e, &access[i].where, &cu))
+			return cu;
+		host |= access[i].where.kind != SEAM_AT_DEVICE;
+	}
+	for (struct emu_mapping *m = first; host && m != NULL && m->va < end;
+	     m = RB_NEXT(emu_mappings, &e->mappings, m)) {
+		if (m->phys->props.where.kind == SEAM_AT_DEVICE)
+			return SEAM_CU_INVALID_VALUE;
+	}
+	return 0;
+}
+
+/* Shows the range to the host with `mode`. On failure everything is as before. */
+static bool show_all(struct emu *e, struct emu_mapping *first, uint64_t end, enum seam_access_mode mode)
+{
+	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
+		if (m->device_mode == mode || seam__emu_backing_show(e, m, mode))
+			continue;
+		for (struct emu_mapping *back = first; back != m; back = RB_NEXT(emu_mappings, &e->mappings, back)) {
+			if (back->device_mode != mode && !seam__emu_backing_show(e, back, back->device_mode))
+				seam__emu_backing_hide(e, back->va, back->bytes);
+		}
+		return false;
+	}
+	return true;
+}
+
+int seam__emu_op_mem_set_access(struct seam_driver *d, uint64_t va, uint64_t bytes, const struct seam_access *access,
+                                size_t count)
+{
+	struct emu *e = seam__emu_of(d);
+	uint64_t end;
+	uint64_t fresh = 0;
+	if (e->config.no_vmm)
+		return SEAM_CU_NOT_SUPPORTED;
+	struct emu_mapping *first = find_whole(e, va, bytes, &end);
+	if (first == NULL || access == NULL || count == 0)
+		return SEAM_CU_INVALID_VALUE;
+	int cu = check_access(e, first, end, access, count);
+	if (cu != 0)
+		return cu;
+	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
+		fresh += !m->granted;
+		e->billed_mappings++;
+	}
+	e->billed_bytes = bytes;
+	/* Full mapping tables: the one place where the driver was seen to say so. */
+	if (e->granted_count + fresh > e->config.mapping_ceiling)
+		return SEAM_CU_OUT_OF_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		if (access[i].where.kind == SEAM_AT_DEVICE && !show_all(e, first, end, access[i].mode))
+			return SEAM_CU_OUT_OF_MEMORY;
+		for (struct emu_mapping *m = first; m != NULL && m->va < end;
+		     m = RB_NEXT(emu_mappings, &e->mappings, m)) {
+			if (access[i].where.kind == SEAM_AT_DEVICE)
+				m->device_mode = access[i].mode;
+			else
+				m->host_mode = access[i].mode;
+			e->granted_count += !m->granted;
+			m->granted = true;
+		}
+	}
+	return 0;
+}
+
+int seam__emu_op_mem_get_access(struct seam_driver *d, uint64_t va, const struct seam_location *where,
+                                enum seam_access_mode *ret_mode)
+{
+	struct emu *e = seam__emu_of(d);
+	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+	int cu = 0;
+	if (e->config.no_vmm)
+		return SEAM_CU_NOT_SUPPORTED;
+	if (mapping == NULL || mapping->reservation == NULL || where == NULL || ret_mode == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	if (!seam__emu_location_ok(e, where, &cu))
+		return cu;
+	*ret_mode = where->kind == SEAM_AT_DEVICE ? mapping->device_mode : mapping->host_mode;
+	return 0;
+}
+
+int seam__emu_op_mem_retain(struct seam_driver *d, uint64_t va, struct seam_phys *ret_phys)
+{
+	struct emu *e = seam__emu_of(d);
+	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+	if (e->config.no_vmm)
+		return SEAM_CU_NOT_SUPPORTED;
+	if (mapping == NULL || mapping->reservation == NULL || ret_phys == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	mapping->phys->references++;
+	ret_phys->id = mapping->phys->id;
+	return 0;
+}
+
+void seam__emu_space_fini(struct emu *e)
+{
+	struct emu_mapping *mapping;
+	while ((mapping = RB_ROOT(&e->mappings)) != NULL)
+		seam__emu_mapping_remove(e, mapping);
+	(void)seam__slab_fini(&e->mapping_slab);
+	(void)seam__slab_fini(&e->reservation_slab);
+	seam__emu_extents_fini(&e->space);
+}
+
+const char *seam__emu_space_check(struct emu *e)
+{
+	uint64_t mapped = 0;
+	uint64_t granted = 0;
+	uint64_t reserved = 0;
+	uint64_t end = 0;
+	struct emu_reservation *reservation;
+	RB_FOREACH (reservation, emu_reservations, &e->reservations) {
+		if (reservation->va < end)
+			return "E1 reservations do not overlap";
+		end = reservation->va + reservation->bytes;
+		reserved += reservation->bytes;
+		mapped += reservation->mappings;
+	}
+	if (reserved != e->reserved_va_bytes || mapped != e->mapping_count)
+		return "E1 counts of reservations";
+	end = 0;
+	struct emu_mapping *m;
+	RB_FOREACH (m, emu_mappings, &e->mappings) {
+		const struct emu_reservation *r = m->reservation;
+		if (m->va < end)
+			return "E2 mappings do not overlap";
+		end = m->va + m->bytes;
+		if (r != NULL && (m->va < r->va || end > r->va + r->bytes))
+			return "E1 a mapping lies in its reservation";
+		if (m->phys->mappings == 0 || m->bytes != m->phys->bytes)
+			return "E2 a handle knows its mappings";
+		granted += m->granted;
+		mapped -= r != NULL;
+	}
+	if (mapped != 0 || granted != e->granted_count)
+		return "E2 counts of mappings";
+	return seam__emu_extents_check(&e->space);
+}

@@ -1,0 +1,355 @@
+/* emu_state.h: the emulated device's own structures, shared by vmm/emu_*.c and driver_emu.c and by nobody else.
+ *
+ * Every field is guarded by emu.lock unless it says otherwise; every function here needs that lock.
+ * The functions seam__emu_op_NAME are the table's calls: driver_emu.c takes the lock, refuses what comes after a fork or a
+ * sticky error, and bills the virtual time around them.
+ *
+ * Invariants
+ *   E1  reservations do not overlap; every mapping that is not direct lies whole in one reservation
+ *   E2  mappings do not overlap; phys.mappings counts those of a handle
+ *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on the device
+ *   E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host function or a mark
+ *   E5  mapping.pending counts the pins of work that is not done
+ */
+#ifndef SEAM_EMU_STATE_H
+#define SEAM_EMU_STATE_H
+
+#include "emu.h"
+#include "emu_extent.h"
+#include "emu_order.h"
+#include "emu_table.h"
+#include "list.h"
+#include "lockrank.h"
+#include "slab.h"
+#include "tree.h"
+
+/* ---- memory ---- */
+
+struct emu_reservation {
+	RB_ENTRY(emu_reservation) by_va;
+	uint64_t va;
+	uint64_t bytes;
+	uint64_t mappings;
+};
+SEAM_TREE_HEAD(emu_reservations, struct emu_reservation);
+
+/* The newest touches of a piece of a handle: emu_judge.c. */
+struct emu_touch {
+	uint64_t number; /* of the work; 0: nobody */
+	uint64_t stream_id;
+	uint64_t serial; /* of the mapping it went through */
+};
+
+struct emu_access {
+	RB_ENTRY(emu_access) by_begin;
+	uint64_t begin; /* offset in the handle */
+	uint64_t end;
+	struct emu_touch writer;
+	struct emu_touch *readers; /* the newest of each stream and mapping, since the writer */
+	uint32_t reader_count;
+	uint32_t reader_capacity;
+};
+SEAM_TREE_HEAD(emu_accesses, struct emu_access);
+
+struct emu_export {
+	LIST_ENTRY(emu_export) of_device;
+	LIST_ENTRY(emu_export) of_phys;
+	struct emu_phys *phys;
+	uint64_t inode; /* of the descriptor that was given out: how an import finds it */
+	int our_end;    /* hangs up when the last copy of that descriptor is closed */
+};
+
+struct emu_phys {
+	uint64_t id; /* 0: of a direct allocation */
+	uint64_t bytes;
+	uint64_t offset_bytes; /* in the file */
+	struct seam_phys_props props;
+	uint64_t references;
+	uint64_t mappings;
+	LIST_HEAD(, emu_export) exports;
+	LIST_ENTRY(emu_phys) lingering; /* linked while only exports keep it */
+	bool lingers;
+	struct emu_accesses accesses;
+	uint64_t capture_id; /* the newest capture that used it */
+};
+
+struct emu_mapping {
+	RB_ENTRY(emu_mapping) by_va;
+	uint64_t va;
+	uint64_t bytes;
+	uint64_t serial; /* never reused: tells two aliases apart */
+	struct emu_phys *phys;
+	struct emu_reservation *reservation; /* NULL: a direct allocation */
+	enum seam_access_mode device_mode;
+	enum seam_access_mode host_mode;
+	bool granted;           /* counts against the ceiling */
+	uint64_t pending;       /* pins of work that is not done */
+	uint64_t capture_id;    /* the newest capture that used it */
+	struct emu_order users; /* newest work of each stream that touched it */
+};
+SEAM_TREE_HEAD(emu_mappings, struct emu_mapping);
+
+struct emu_host_block {
+	RB_ENTRY(emu_host_block) by_va;
+	uint64_t va;
+	uint64_t bytes;
+};
+SEAM_TREE_HEAD(emu_host_blocks, struct emu_host_block);
+
+/* ---- work ---- */
+
+/* A point of a stream. Shared by the event and the work that waits for it. */
+struct emu_mark {
+	uint32_t references;
+	bool resolved;
+	uint64_t time_ns;       /* valid when resolved: when the stream gets there */
+	struct emu_order order; /* what comes before it */
+};
+
+struct emu_event {
+	uint64_t id;
+	struct emu_mark *mark; /* NULL: never recorded */
+	uint64_t capture_id;   /* not 0: recorded in a capture, no time in it */
+};
+
+enum emu_work_kind {
+	EMU_LAUNCH,
+	EMU_TO_DEVICE,
+	EMU_TO_HOST,
+	EMU_ON_DEVICE,
+	EMU_FILL,
+	EMU_HOST_FUNC,
+	EMU_WAIT,  /* for its mark */
+	EMU_RECORD /* resolves its mark */
+};
+
+#define EMU_INLINE_RANGES 2
+
+struct emu_work {
+	RB_ENTRY(emu_work) by_time;    /* in the timeline */
+	STAILQ_ENTRY(emu_work) queued; /* in the stream's queue */
+	STAILQ_ENTRY(emu_work) hosted; /* in the helper thread's */
+	enum emu_work_kind kind;
+	struct emu_stream *stream;
+	uint64_t number;
+	uint64_t submit_ns;
+	uint64_t duration_ns;
+	uint64_t time_ns; /* valid in the timeline: its end; for a host function its start */
+	struct emu_mark *mark;
+	void (*function)(void *);
+	void *host; /* argument of the function, or host side of a copy */
+	uint64_t host_bytes;
+	uint32_t value;
+	bool placed;   /* a host function at the head of its queue that is in the timeline, or runs */
+	bool disarmed; /* its memory was taken away: it has no effect any more */
+	struct seam_emu_range *ranges;
+	struct seam_emu_range inline_ranges[EMU_INLINE_RANGES];
+	size_t range_count;
+	struct emu_mapping **pins;
+	struct emu_mapping *inline_pins[EMU_INLINE_RANGES];
+	size_t pin_count;
+	size_t pin_capacity; /* 0: inline */
+};
+SEAM_TREE_HEAD(emu_timeline, struct emu_work);
+STAILQ_HEAD(emu_work_queue, emu_work);
+
+struct emu_stream {
+	RB_ENTRY(emu_stream) by_handle;
+	LIST_ENTRY(emu_stream) all;
+	LIST_ENTRY(emu_stream) stuck; /* linked while the queue is not empty */
+	uint64_t handle;
+	uint64_t thread; /* for per-thread streams: whose; else 0 */
+	uint64_t id;
+	bool blocking;
+	bool destroyed;
+	uint64_t work_count; /* work that is not done, and waiters */
+	uint64_t tail_ns;    /* when everything before the queue is done */
+	struct emu_work_queue queue;
+	enum seam_capture_state capture;
+	uint64_t capture_id;
+	bool capture_origin;
+	uint64_t last_number;   /* of the newest work that touches memory */
+	uint64_t merged_host;   /* version of the host's order in `order` */
+	uint64_t merged_number; /* the implicit edges' orders are taken in up to this work of the device */
+	struct emu_order order;
+};
+SEAM_TREE_HEAD(emu_streams, struct emu_stream);
+LIST_HEAD(emu_stream_list, emu_stream);
+
+/* ---- the device ---- */
+
+struct emu {
+	struct seam_driver base;
+	struct seam_emu_config config; /* defaults filled in; constant */
+	struct seam_meta *meta;        /* constant; everything here, this struct too, is counted in it */
+	const _Atomic uint32_t *alive; /* a page of one word, 1; the kernel zeroes it in a child process */
+	struct seam_mutex lock;
+	struct seam_cond changed; /* a host function has returned */
+
+	_Atomic uint64_t now_ns; /* written under the lock, read without */
+	struct seam_emu_cost costs[SEAM_DRV_COUNT];
+	uint64_t billed_mappings; /* of the call at hand */
+	uint64_t billed_bytes;
+
+	int sticky; /* 0, or what every later call returns */
+	_Atomic uint64_t violations[SEAM_EMU_VIOLATION_COUNT];
+	char violation_text[200];
+
+	int memfd; /* -1 in book mode */
+	uint64_t arena_va;
+	uint64_t arena_map_va; /* what was mapped around the arena */
+	uint64_t arena_map_bytes;
+	struct emu_extents space;
+	struct emu_extents store;
+	struct emu_reservations reservations;
+	struct emu_mappings mappings;
+	struct emu_host_blocks host_blocks;
+	struct emu_table phys_table;
+	LIST_HEAD(, emu_export) exports;
+	LIST_HEAD(, emu_phys) lingering;
+	uint64_t used_bytes;
+	uint64_t reservation_count;
+	uint64_t reserved_va_bytes;
+	uint64_t mapping_count; /* without direct allocations */
+	uint64_t granted_count;
+	uint64_t direct_count;
+	uint64_t host_count;
+	uint64_t next_serial;
+	struct seam_slab reservation_slab, mapping_slab, phys_slab, access_slab, host_slab, export_slab;
+
+	struct emu_timeline timeline;
+	struct emu_streams streams; /* that have a handle */
+	struct emu_stream_list all_streams;
+	struct emu_stream_list stuck_streams;
+	struct emu_stream *legacy;
+	uint64_t blocking_tail_ns; /* latest tail of any blocking stream */
+	uint64_t *free_handles;    /* stack of stream handles for reuse */
+	size_t free_handle_count, free_handle_capacity;
+	uint64_t next_handle;
+	uint64_t created_streams; /* that have a handle */
+	uint64_t active_captures;
+	struct emu_table event_table;
+	uint64_t next_number; /* of work */
+	uint64_t touch_number; /* of the newest work that touches memory */
+	uint64_t floor;       /* work up to here comes before everything */
+	struct emu_order host_order;
+	uint64_t host_version; /* grows when host_order does */
+	struct seam_slab mark_slab, event_slab, work_slab, stream_slab;
+
+	pthread_t helper; /* valid while helper_runs */
+	bool helper_runs;
+	bool helper_stops;
+	struct seam_cond helper_wakes;
+	struct emu_work_queue host_queue; /* host functions whose turn has come */
+};
+
+static inline struct emu *seam__emu_of(struct seam_driver *d)
+{
+	return (struct emu *)(void *)d;
+}
+
+static inline uint64_t seam__emu_now(const struct emu *e)
+{
+	return atomic_load_explicit(&e->now_ns, memory_order_relaxed);
+}
+
+#define SEAM_DRIVER(name, class, wait, params, args) SEAM_MUST_USE int seam__emu_op_##name params;
+#include "driver.def"
+#undef SEAM_DRIVER
+
+/* driver_emu.c */
+void seam__emu_violate(struct emu *e, enum seam_emu_violation which, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* emu_cost.c: fills the table. Errors: SEAM_IO, SEAM_FORMAT with a line in `error` (200 bytes, or NULL). */
+SEAM_MUST_USE enum seam_rc seam__emu_costs_load(struct emu *e, char *error);
+void seam__emu_costs_default(struct seam_emu_cost costs[SEAM_DRV_COUNT]);
+/* What the current call has to pay, from billed_*; clears them. */
+uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu);
+
+/* emu_backing.c: the host's side of the memory; all of it does nothing in book mode but set up the address line. */
+SEAM_MUST_USE enum seam_rc seam__emu_backing_init(struct emu *e);
+void seam__emu_backing_fini(struct emu *e);
+SEAM_MUST_USE bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, enum seam_access_mode mode);
+void seam__emu_backing_hide(struct emu *e, uint64_t va, uint64_t bytes);
+void seam__emu_backing_poison(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
+void seam__emu_backing_punch(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
+
+/* emu_space.c */
+struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va); /* that contains va, or NULL */
+struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va); /* the first that ends after va, or NULL */
+SEAM_MUST_USE struct emu_mapping *seam__emu_mapping_add(struct emu *e, struct emu_phys *phys, uint64_t va,
+                                                        struct emu_reservation *reservation);
+void seam__emu_mapping_remove(struct emu *e, struct emu_mapping *mapping); /* without its backing */
+void seam__emu_space_fini(struct emu *e);
+const char *seam__emu_space_check(struct emu *e);
+
+/* emu_phys.c */
+SEAM_MUST_USE int seam__emu_phys_make(struct emu *e, uint64_t bytes, const struct seam_phys_props *props,
+                                      struct emu_phys **ret_phys);
+void seam__emu_phys_settle(struct emu *e, struct emu_phys *phys); /* frees it if nothing keeps it */
+void seam__emu_phys_fini(struct emu *e);
+const char *seam__emu_phys_check(struct emu *e);
+
+/* emu_direct.c */
+void seam__emu_direct_fini(struct emu *e);
+/* False with the result code to return. */
+bool seam__emu_location_ok(const struct emu *e, const struct seam_location *where, int *ret_cu);
+
+/* emu_share.c */
+bool seam__emu_exports_open(struct emu *e, struct emu_phys *phys); /* closes those that hung up */
+void seam__emu_exports_sweep(struct emu *e);                       /* frees what lingers without reason */
+void seam__emu_exports_fini(struct emu *e);
+
+/* emu_stream.c */
+SEAM_MUST_USE enum seam_rc seam__emu_streams_init(struct emu *e);
+void seam__emu_streams_fini(struct emu *e);
+/* The stream of a handle, made on the spot for a thread's own; NULL with a result code. */
+struct emu_stream *seam__emu_stream_get(struct emu *e, uint64_t handle, int *ret_cu);
+void seam__emu_stream_put(struct emu *e, struct emu_stream *stream); /* one work less; frees a destroyed one */
+/* Draws the implicit edges of the legacy stream before something is submitted, and takes in what the host knows. */
+SEAM_MUST_USE int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream);
+/* The host has seen everything of `order` and of the stream (NULL: only order) pass. */
+void seam__emu_host_learns(struct emu *e, const struct emu_order *order, const struct emu_stream *stream);
+void seam__emu_host_learns_all(struct emu *e); /* nothing is pending on the device, and the host knows */
+
+/* emu_capture.c */
+bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id);
+/* What an operation of the legacy stream meets while a blocking stream is captured: 0, or an error that ends the capture. */
+SEAM_MUST_USE int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream);
+
+/* emu_event.c */
+SEAM_MUST_USE struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *stream);
+void seam__emu_mark_put(struct emu *e, struct emu_mark *mark);
+void seam__emu_events_fini(struct emu *e);
+
+/* emu_work.c */
+SEAM_MUST_USE struct emu_work *seam__emu_work_make(struct emu *e, struct emu_stream *stream, enum emu_work_kind kind);
+void seam__emu_work_drop(struct emu *e, struct emu_work *work);   /* never submitted, or done */
+void seam__emu_work_submit(struct emu *e, struct emu_work *work); /* cannot fail */
+void seam__emu_clock_to(struct emu *e, uint64_t ns);              /* runs what ends until then */
+/* Lets time pass, and host functions return, until the mark (or the whole stream, or with NULLs everything) is done. */
+void seam__emu_wait(struct emu *e, struct emu_stream *stream, struct emu_mark *mark);
+bool seam__emu_is_done(struct emu *e, const struct emu_stream *stream, const struct emu_mark *mark);
+void seam__emu_work_fini(struct emu *e); /* without the lock; no other thread uses the device */
+const char *seam__emu_work_check(struct emu *e);
+int seam__emu_timeline_compare(const struct emu_work *a, const struct emu_work *b);
+SEAM_TREE_GENERATE(emu_timeline, emu_work, by_time, seam__emu_timeline_compare)
+
+/* emu_copy.c */
+void seam__emu_effect(struct emu *e, struct emu_work *work); /* checks access and moves the bytes */
+SEAM_MUST_USE int seam__emu_launch_locked(struct emu *e, uint64_t handle, const struct seam_emu_range *ranges,
+                                          size_t count, uint64_t duration_ns, uint32_t value);
+
+/* emu_judge.c */
+/* Pins the mappings that the work's ranges touch and looks for unordered work. Before submission. False: no metadata. */
+SEAM_MUST_USE bool seam__emu_judge_touch(struct emu *e, struct emu_work *work);
+void seam__emu_judge_unpin(struct emu_work *work);
+void seam__emu_judge_unmap(struct emu *e, struct emu_mapping *mapping); /* before it goes */
+void seam__emu_judge_map(struct emu *e, const struct emu_phys *phys);
+void seam__emu_judge_capture(struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges,
+                             size_t count);
+void seam__emu_judge_forget(struct emu *e, struct emu_phys *phys); /* its access records */
+const char *seam__emu_judge_check(const struct emu_phys *phys);
+
+#endif

@@ -1,0 +1,286 @@
+/* emu_stream.c: streams, their handles and ids, and the edges that the legacy default stream draws by itself.
+ *
+ * Handles are given out again, newest first, as a driver may do; ids never are.
+ * Not here: events (emu_event.c), what runs (emu_work.c), capture (emu_capture.c).
+ */
+#include "bits.h"
+#include "check.h"
+#include "emu_state.h"
+#include "meta.h"
+
+#define FIRST_HANDLE UINT64_C(0x1000)
+
+static _Atomic uint64_t last_stream_id;
+static _Atomic uint64_t last_thread;
+
+/* Unlike pthread_self, never reused. */
+static uint64_t thread_number(void)
+{
+	static _Thread_local uint64_t mine;
+	if (mine == 0)
+		mine = atomic_fetch_add(&last_thread, 1) + 1;
+	return mine;
+}
+
+static int compare_streams(const struct emu_stream *a, const struct emu_stream *b)
+{
+	if (a->handle != b->handle)
+		return a->handle < b->handle ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+SEAM_TREE_GENERATE(emu_streams, emu_stream, by_handle, compare_streams)
+
+static struct emu_stream *make_stream(struct emu *e, uint64_t handle, uint64_t thread, bool blocking)
+{
+	struct emu_stream *stream = seam__slab_get(&e->stream_slab);
+	if (stream == NULL)
+		return NULL;
+	*stream = (struct emu_stream){.handle = handle, .thread = thread, .blocking = blocking};
+	stream->id = atomic_fetch_add(&last_stream_id, 1) + 1;
+	STAILQ_INIT(&stream->queue);
+	RB_INSERT(emu_streams, &e->streams, stream);
+	LIST_INSERT_HEAD(&e->all_streams, stream, all);
+	return stream;
+}
+
+enum seam_rc seam__emu_streams_init(struct emu *e)
+{
+	e->next_handle = FIRST_HANDLE;
+	e->legacy = make_stream(e, SEAM_STREAM_DEFAULT, 0, true);
+	return e->legacy != NULL ? SEAM_OK : SEAM_OOM_META;
+}
+
+static void free_stream(struct emu *e, struct emu_stream *stream)
+{
+	LIST_REMOVE(stream, all);
+	seam__emu_order_fini(&stream->order, e->meta);
+	seam__slab_put(&e->stream_slab, stream);
+}
+
+void seam__emu_streams_fini(struct emu *e)
+{
+	struct emu_stream *stream;
+	while ((stream = LIST_FIRST(&e->all_streams)) != NULL)
+		free_stream(e, stream);
+	seam__meta_free(e->meta, e->free_handles, e->free_handle_capacity * sizeof(e->free_handles[0]));
+	seam__emu_order_fini(&e->host_order, e->meta);
+	(void)seam__slab_fini(&e->stream_slab);
+}
+
+struct emu_stream *seam__emu_stream_get(struct emu *e, uint64_t handle, int *ret_cu)
+{
+	if (handle == SEAM_STREAM_DEFAULT || handle == SEAM_STREAM_LEGACY)
+		return e->legacy;
+	struct emu_stream key = {.handle = handle};
+	if (handle == SEAM_STREAM_PER_THREAD)
+		key.thread = thread_number();
+	struct emu_stream *stream = RB_FIND(emu_streams, &e->streams, &key);
+	if (stream == NULL && handle == SEAM_STREAM_PER_THREAD) {
+		stream = make_stream(e, handle, key.thread, true);
+		*ret_cu = SEAM_CU_OUT_OF_MEMORY;
+	} else if (stream == NULL) {
+		*ret_cu = SEAM_CU_INVALID_HANDLE;
+	}
+	return stream;
+}
+
+void seam__emu_stream_put(struct emu *e, struct emu_stream *stream)
+{
+	SEAM_ASSERT(stream->work_count != 0);
+	if (--stream->work_count == 0 && stream->destroyed)
+		free_stream(e, stream);
+}
+
+void seam__emu_host_learns(struct emu *e, const struct emu_order *order, const struct emu_stream *stream)
+{
+	uint64_t last = stream != NULL && stream->last_number > e->floor ? stream->last_number : 0;
+	if (order->count == 0 && last == 0)
+		return;
+	/* Without metadata the judge knows less than is true and may flag too much; it says nothing false for a program
+	 * that has host memory left. */
+	bool learnt = seam__emu_order_merge(&e->host_order, e->meta, order, e->floor);
+	learnt = stream == NULL || (seam__emu_order_add(&e->host_order, e->meta, stream->id, last) && learnt);
+	(void)learnt;
+	e->host_version++;
+}
+
+void seam__emu_host_learns_all(struct emu *e)
+{
+	e->floor = e->touch_number;
+	seam__emu_order_fini(&e->host_order, e->meta); /* nothing in it is above the floor */
+}
+
+/* What comes before everything that is submitted to `stream` from now on: all of `from`. */
+static int take_order(struct emu *e, struct emu_stream *stream, const struct emu_stream *from)
+{
+	uint64_t last = from->last_number > e->floor ? from->last_number : 0;
+	if (!seam__emu_order_merge(&stream->order, e->meta, &from->order, e->floor) ||
+	    !seam__emu_order_add(&stream->order, e->meta, from->id, last))
+		return SEAM_CU_OUT_OF_MEMORY;
+	return 0;
+}
+
+/* Makes `stream` wait for what is queued in `from`. Not for what is placed in time: that is a maximum of tails. */
+static int wait_for_queue(struct emu *e, struct emu_stream *stream, struct emu_stream *from)
+{
+	struct emu_mark *mark = seam__emu_mark_make(e, from);
+	if (mark == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	struct emu_work *record = seam__emu_work_make(e, from, EMU_RECORD);
+	struct emu_work *wait = seam__emu_work_make(e, stream, EMU_WAIT);
+	if (record == NULL || wait == NULL) {
+		if (record != NULL)
+			seam__emu_work_drop(e, record);
+		if (wait != NULL)
+			seam__emu_work_drop(e, wait);
+		seam__emu_mark_put(e, mark);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	record->mark = mark;
+	wait->mark = mark;
+	mark->references++;
+	seam__emu_work_submit(e, record);
+	seam__emu_work_submit(e, wait);
+	return 0;
+}
+
+/* Makes `stream` wait until tail_ns, behind what it has queued. */
+static int wait_until(struct emu *e, struct emu_stream *stream, uint64_t tail_ns)
+{
+	if (tail_ns <= seam__emu_now(e) || tail_ns <= stream->tail_ns)
+		return 0;
+	struct emu_mark *mark = seam__slab_get(&e->mark_slab);
+	if (mark == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	*mark = (struct emu_mark){.references = 1, .resolved = true, .time_ns = tail_ns};
+	struct emu_work *wait = seam__emu_work_make(e, stream, EMU_WAIT);
+	if (wait == NULL) {
+		seam__emu_mark_put(e, mark);
+		return SEAM_CU_OUT_OF_MEMORY;
+	}
+	wait->mark = mark;
+	seam__emu_work_submit(e, wait);
+	return 0;
+}
+
+/* The legacy stream comes after all blocking ones. */
+static int prepare_legacy(struct emu *e)
+{
+	struct emu_stream *stream;
+	struct emu_stream *next;
+	struct emu_stream *legacy = e->legacy;
+	LIST_FOREACH_SAFE (stream, &e->stuck_streams, stuck, next) {
+		int cu = stream == legacy || !stream->blocking ? 0 : wait_for_queue(e, legacy, stream);
+		if (cu != 0)
+			return cu;
+	}
+	int cu = wait_until(e, legacy, e->blocking_tail_ns);
+	if (cu != 0 || legacy->merged_number == e->touch_number)
+		return cu;
+	LIST_FOREACH (stream, &e->all_streams, all) {
+		cu = stream == legacy || !stream->blocking ? 0 : take_order(e, legacy, stream);
+		if (cu != 0)
+			return cu;
+	}
+	legacy->merged_number = e->touch_number;
+	return 0;
+}
+
+/* A blocking stream comes after the legacy one. */
+static int prepare_blocking(struct emu *e, struct emu_stream *stream)
+{
+	struct emu_stream *legacy = e->legacy;
+	int cu = STAILQ_EMPTY(&legacy->queue) ? 0 : wait_for_queue(e, stream, legacy);
+	if (cu == 0)
+		cu = wait_until(e, stream, legacy->tail_ns);
+	if (cu == 0 && stream->merged_number != e->touch_number)
+		cu = take_order(e, stream, legacy);
+	if (cu == 0)
+		stream->merged_number = e->touch_number;
+	return cu;
+}
+
+int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream)
+{
+	if (stream->capture == SEAM_CAPTURE_ACTIVE)
+		return 0;
+	if (stream->capture == SEAM_CAPTURE_INVALIDATED)
+		return SEAM_CU_STREAM_CAPTURE_INVALIDATED;
+	int cu = seam__emu_capture_guard(e, stream);
+	if (cu != 0)
+		return cu;
+	if (stream == e->legacy)
+		cu = prepare_legacy(e);
+	else if (stream->blocking)
+		cu = prepare_blocking(e, stream);
+	if (cu != 0 || stream->merged_host == e->host_version)
+		return cu;
+	if (!seam__emu_order_merge(&stream->order, e->meta, &e->host_order, e->floor))
+		return SEAM_CU_OUT_OF_MEMORY;
+	stream->merged_host = e->host_version;
+	return 0;
+}
+
+int seam__emu_op_stream_create(struct seam_driver *d, enum seam_stream_kind kind, uint64_t *ret_stream)
+{
+	struct emu *e = seam__emu_of(d);
+	if (ret_stream == NULL || (kind != SEAM_STREAM_BLOCKING && kind != SEAM_STREAM_NONBLOCKING))
+		return SEAM_CU_INVALID_VALUE;
+	/* Room to take the handle back, so that destroying cannot fail. */
+	if (e->created_streams + e->free_handle_count >= e->free_handle_capacity) {
+		size_t capacity = e->free_handle_capacity == 0 ? 16 : e->free_handle_capacity * 2;
+		void *grown = seam__meta_resize(e->meta, e->free_handles,
+		                                e->free_handle_capacity * sizeof(e->free_handles[0]),
+		                                capacity * sizeof(e->free_handles[0]));
+		if (grown == NULL)
+			return SEAM_CU_OUT_OF_MEMORY;
+		e->free_handles = grown;
+		e->free_handle_capacity = capacity;
+	}
+	bool reuse = e->free_handle_count != 0;
+	uint64_t handle = reuse ? e->free_handles[e->free_handle_count - 1] : e->next_handle;
+	if (make_stream(e, handle, 0, kind == SEAM_STREAM_BLOCKING) == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	if (reuse)
+		e->free_handle_count--;
+	else
+		e->next_handle += 0x10;
+	e->created_streams++;
+	*ret_stream = handle;
+	return 0;
+}
+
+int seam__emu_op_stream_destroy(struct seam_driver *d, uint64_t handle)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	if (handle <= SEAM_STREAM_PER_THREAD)
+		return SEAM_CU_INVALID_HANDLE;
+	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	RB_REMOVE(emu_streams, &e->streams, stream);
+	e->free_handles[e->free_handle_count++] = handle;
+	e->created_streams--;
+	if (stream->capture_origin)
+		e->active_captures--;
+	stream->capture_origin = false;
+	stream->destroyed = true;
+	stream->work_count++;
+	seam__emu_stream_put(e, stream);
+	return 0;
+}
+
+int seam__emu_op_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret_id)
+{
+	struct emu *e = seam__emu_of(d);
+	int cu = 0;
+	const struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
+	if (stream == NULL)
+		return cu;
+	if (ret_id == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	*ret_id = stream->id;
+	return 0;
+}
