@@ -1,16 +1,25 @@
 /* emu.h: an emulated device: memory, streams, events and a clock, for machines without a GPU.
  *
  * It is a judge: it rejects what the CUDA driver rejects, and it flags what hardware punishes only sometimes. A violation never
- * stops the program: it sets the device's sticky error (every later call but queries and destruction then fails with
- * ILLEGAL_ADDRESS, as a poisoned context does) and raises a named counter that a test reads.
+ * stops the program: it raises a named counter that a test reads and sets the device's sticky error: every later call then
+ * fails with ILLEGAL_ADDRESS, as in a poisoned context, but queries, and calls that give something back or destroy it.
  *
  * Memory is one memfd, mapped at every address where a handle is mapped, so aliasing is real (SEAM_EMU_REAL); or nothing at all, with
  * addresses that cannot be touched (SEAM_EMU_BOOK): every rule is still enforced, and a 141 GB device fits a laptop.
  *
- * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches it: the clock advances by the
- * cost of every driver call, by seam__emu_advance(), and to the end of what a waiting call waits for.
+ * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches its end: the clock advances by the
+ * cost of every driver call (after the call), by seam__emu_advance(), and to the end of what a waiting call waits for. Host
+ * functions run on a thread of the device and take as long as they take; without them everything is deterministic.
  *
- * Locks: one mutex per device, rank SEAM_RANK_EMU, above all others.
+ * Order is judged by the program's edges, not by time: events and waits, the legacy stream's implicit ones, and what the
+ * host has learnt from a query that succeeded or from waiting. Memory whose work has merely had the time to end, unknown to the
+ * host, may not be unmapped; waiting through direct_free or device_sync counts as knowing all.
+ * A copy or fill where nothing is mapped is refused with INVALID_VALUE, no violation; a launch there is one.
+ *
+ * A child process after fork() may do nothing with the device: every call returns NOT_INITIALIZED and counts AFTER_FORK;
+ * destroying it there leaves everything as it was.
+ *
+ * Locks: one mutex per device, rank SEAM_RANK_DRIVER.
  */
 #ifndef SEAM_EMU_H
 #define SEAM_EMU_H
@@ -41,7 +50,7 @@ struct seam_emu_config {
 	uint64_t used_bytes;          /* held by "others" from the start */
 	uint64_t granularity_bytes;   /* 0: 2 MiB */
 	uint64_t mapping_ceiling;     /* 0: 520,000 (book), 60,000 (real) */
-	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB (real) */
+	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB or what the process can get (real) */
 	bool no_vmm;                  /* a device without virtual memory management */
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
 	bool lenient;                 /* violations only count; no sticky error */
