@@ -7,7 +7,8 @@ source_dir=$1
 out_dir=$(cd "$2" && pwd)
 shift 2
 
-key=$( { cat "$0"; echo "$@"; "$@" --version; uname -m; } | cksum | tr -d ' ')
+# Not by compiler: any C compiler's library serves the others of the same target.
+key=$( { cat "$0"; "$@" -dumpmachine; } | cksum | tr -d ' ')
 cached=${SEAM_CACHE:+$SEAM_CACHE/jemalloc-$key}
 if [ -n "$cached" ] && [ -f "$cached/libseam_je.a" ] && [ -f "$cached/seam_je.h" ]; then
 	cp "$cached/libseam_je.a" "$cached/seam_je.h" "$out_dir"
