@@ -1,0 +1,313 @@
+/* import_csv.c: lifetimes as comma-separated values: id,lower,upper,size[,stream].
+ *
+ * The first line names the columns, in any order; `stream` may be missing (0). Ids are any text, each once. A block
+ * lives from `lower` until before `upper`: at equal times frees come before allocations, and allocations stand in the
+ * order of the lines. Rows that end at the last time of the file are residents: they are never freed. Those of them
+ * that come before every other allocation have the flag RESIDENT. A time unit becomes a nanosecond, counted from the
+ * first `lower`. Blocks are numbered from 1 in the order of the lines.
+ *
+ * Refused, with the number of the line: an unknown, missing or doubled column, a missing or further field, quotes,
+ * anything but digits, a number beyond 64 bits, a size of 0, lower >= upper, an id that stood before.
+ * No locks: one call owns everything that it touches.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grow.h"
+#include "hash.h"
+#include "import.h"
+#include "slab.h"
+#include "trace_error.h"
+
+enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_STREAM, COLUMN_COUNT };
+
+static const char *const column_names[COLUMN_COUNT] = {"id", "lower", "upper", "size", "stream"};
+
+struct field {
+	const char *text; /* in the input, not zero-terminated */
+	size_t bytes;
+};
+
+struct row {
+	uint64_t numbers[COLUMN_COUNT]; /* that of COLUMN_ID is not used */
+};
+
+/* An id that was seen. The text stays in the input. */
+struct seen_id {
+	UT_hash_handle hh;
+};
+
+/* When a row's block comes or goes. */
+struct moment {
+	uint64_t time;
+	size_t row;
+	bool is_alloc;
+};
+
+struct csv {
+	const char *next; /* the rest of the input */
+	const char *end;
+	uint64_t line; /* number of the line read last, from 1 */
+	enum column columns[COLUMN_COUNT];
+	size_t column_count;
+	struct seam_grow rows; /* struct row */
+	uint64_t last;         /* largest upper so far */
+	struct seam_slab ids;  /* struct seen_id */
+	struct seen_id *seen;  /* by id */
+	struct seam_trace_error *error;
+};
+
+static enum seam_rc fail(struct csv *csv, const char *what, struct field field)
+{
+	const int bytes = field.bytes > 40 ? 40 : (int)field.bytes;
+	seam__trace_error_set(csv->error, csv->line, "line %llu: %s%s%.*s%s", (unsigned long long)csv->line, what,
+	                      bytes > 0 ? " '" : "", bytes, bytes > 0 ? field.text : "", bytes > 0 ? "'" : "");
+	return SEAM_CORRUPT;
+}
+
+static struct field trim(const char *text, size_t bytes)
+{
+	while (bytes > 0 && (text[0] == ' ' || text[0] == '\t')) {
+		text++;
+		bytes--;
+	}
+	while (bytes > 0 && (text[bytes - 1] == ' ' || text[bytes - 1] == '\t' || text[bytes - 1] == '\r'))
+		bytes--;
+	return (struct field){text, bytes};
+}
+
+/* The next line that is not blank. False at the end. */
+static bool take_line(struct csv *csv, struct field *ret_line)
+{
+	while (csv->next < csv->end) {
+		const char *begin = csv->next;
+		const char *newline = memchr(begin, '\n', (size_t)(csv->end - begin));
+		const char *stop = newline != NULL ? newline : csv->end;
+		csv->next = newline != NULL ? newline + 1 : csv->end;
+		csv->line++;
+		*ret_line = trim(begin, (size_t)(stop - begin));
+		if (ret_line->bytes > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Splits at commas; ret_count: up to COLUMN_COUNT + 1, which means too many. */
+static void split(struct field line, struct field *ret_fields, size_t *ret_count)
+{
+	size_t count = 0;
+	const char *end = line.text + line.bytes;
+	const char *begin = line.text;
+	for (;;) {
+		const char *comma = memchr(begin, ',', (size_t)(end - begin));
+		const char *stop = comma != NULL ? comma : end;
+		if (count < COLUMN_COUNT)
+			ret_fields[count] = trim(begin, (size_t)(stop - begin));
+		count++;
+		if (comma == NULL || count > COLUMN_COUNT)
+			break;
+		begin = comma + 1;
+	}
+	*ret_count = count;
+}
+
+static enum seam_rc read_column_name(struct csv *csv, struct field field)
+{
+	for (enum column column = 0; column < COLUMN_COUNT; column++) {
+		if (field.bytes != strlen(column_names[column]) ||
+		    memcmp(field.text, column_names[column], field.bytes) != 0)
+			continue;
+		for (size_t i = 0; i < csv->column_count; i++) {
+			if (csv->columns[i] == column)
+				return fail(csv, "a column stands twice:", field);
+		}
+		csv->columns[csv->column_count++] = column;
+		return SEAM_OK;
+	}
+	return fail(csv, "the columns are id, lower, upper, size and, if wanted, stream; not", field);
+}
+
+static enum seam_rc read_header(struct csv *csv)
+{
+	struct field line = {"", 0};
+	struct field fields[COLUMN_COUNT];
+	size_t count;
+	if (!take_line(csv, &line)) {
+		(void)fail(csv, "no header", line);
+		return SEAM_FORMAT;
+	}
+	if (line.bytes >= 3 && memcmp(line.text, "\xef\xbb\xbf", 3) == 0)
+		line = trim(line.text + 3, line.bytes - 3);
+	split(line, fields, &count);
+	enum seam_rc rc = SEAM_OK;
+	for (size_t i = 0; rc == SEAM_OK && i < count && i < COLUMN_COUNT; i++)
+		rc = read_column_name(csv, fields[i]);
+	if (rc == SEAM_OK && count > COLUMN_COUNT)
+		rc = fail(csv, "more than five columns", (struct field){"", 0});
+	bool has[COLUMN_COUNT] = {false};
+	for (size_t i = 0; i < csv->column_count; i++)
+		has[csv->columns[i]] = true;
+	for (enum column column = 0; rc == SEAM_OK && column < COLUMN_STREAM; column++) {
+		if (!has[column])
+			rc = fail(csv, "a column is missing:", (struct field){column_names[column], strlen(column_names[column])});
+	}
+	return rc == SEAM_OK ? SEAM_OK : SEAM_FORMAT;
+}
+
+static enum seam_rc remember_id(struct csv *csv, struct field field)
+{
+	struct seam_meta *hash_meta = seam__meta_process();
+	bool hash_failed = false;
+	struct seen_id *id = NULL;
+	if (field.bytes == 0)
+		return fail(csv, "the id is empty", field);
+	if (memchr(field.text, '"', field.bytes) != NULL)
+		return fail(csv, "quotes are not read:", field);
+	HASH_FIND(hh, csv->seen, field.text, field.bytes, id);
+	if (id != NULL)
+		return fail(csv, "this id stood before:", field);
+	id = seam__slab_get(&csv->ids);
+	if (id == NULL)
+		return SEAM_OOM_META;
+	*id = (struct seen_id){0};
+	HASH_ADD_KEYPTR(hh, csv->seen, field.text, field.bytes, id);
+	return hash_failed ? SEAM_OOM_META : SEAM_OK;
+}
+
+static enum seam_rc read_number(struct csv *csv, struct field field, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	if (field.bytes == 0)
+		return fail(csv, "a field is empty", field);
+	for (size_t i = 0; i < field.bytes; i++) {
+		const char c = field.text[i];
+		if (c < '0' || c > '9')
+			return fail(csv, "not a whole number of at least 0:", field);
+		if (__builtin_mul_overflow(number, (uint64_t)10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(c - '0'), &number))
+			return fail(csv, "a number beyond 64 bits:", field);
+	}
+	*ret_number = number;
+	return SEAM_OK;
+}
+
+static enum seam_rc read_row(struct csv *csv, struct field line)
+{
+	struct field fields[COLUMN_COUNT];
+	struct row row = {{0}};
+	size_t count;
+	split(line, fields, &count);
+	if (count != csv->column_count)
+		return fail(csv, count < csv->column_count ? "too few fields" : "too many fields", (struct field){"", 0});
+	enum seam_rc rc = SEAM_OK;
+	for (size_t i = 0; rc == SEAM_OK && i < count; i++) {
+		if (csv->columns[i] == COLUMN_ID)
+			rc = remember_id(csv, fields[i]);
+		else
+			rc = read_number(csv, fields[i], &row.numbers[csv->columns[i]]);
+	}
+	if (rc != SEAM_OK)
+		return rc;
+	if (row.numbers[COLUMN_LOWER] >= row.numbers[COLUMN_UPPER])
+		return fail(csv, "lower is not below upper", (struct field){"", 0});
+	if (row.numbers[COLUMN_SIZE] == 0)
+		return fail(csv, "the size is 0", (struct field){"", 0});
+	if (row.numbers[COLUMN_UPPER] > csv->last)
+		csv->last = row.numbers[COLUMN_UPPER];
+	return seam__grow_append(&csv->rows, &row, 1);
+}
+
+static enum seam_rc read_rows(struct csv *csv)
+{
+	struct field line;
+	enum seam_rc rc = read_header(csv);
+	while (rc == SEAM_OK && take_line(csv, &line))
+		rc = read_row(csv, line);
+	return rc;
+}
+
+static int compare_moments(const void *left, const void *right)
+{
+	const struct moment *a = left;
+	const struct moment *b = right;
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	if (a->is_alloc != b->is_alloc)
+		return a->is_alloc ? 1 : -1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* In the order of the trace. Rows that end at the last time have no end. */
+static enum seam_rc list_moments(const struct csv *csv, struct seam_grow *moments)
+{
+	const struct row *rows = csv->rows.items;
+	enum seam_rc rc = seam__grow_reserve(moments, 2 * csv->rows.count);
+	struct moment *list = moments->items;
+	for (size_t i = 0; rc == SEAM_OK && i < csv->rows.count; i++) {
+		list[moments->count++] = (struct moment){rows[i].numbers[COLUMN_LOWER], i, true};
+		if (rows[i].numbers[COLUMN_UPPER] != csv->last)
+			list[moments->count++] = (struct moment){rows[i].numbers[COLUMN_UPPER], i, false};
+	}
+	if (rc == SEAM_OK && moments->count > 0)
+		qsort(moments->items, moments->count, sizeof(struct moment), compare_moments);
+	return rc;
+}
+
+static enum seam_rc add_events(const struct csv *csv, const struct seam_grow *moments,
+                               struct seam_trace_builder *builder)
+{
+	const struct row *rows = csv->rows.items;
+	const struct moment *list = moments->items;
+	bool only_residents = true;
+	enum seam_rc rc = SEAM_OK;
+	for (size_t i = 0; rc == SEAM_OK && i < moments->count; i++) {
+		const struct row *row = &rows[list[i].row];
+		only_residents = only_residents && row->numbers[COLUMN_UPPER] == csv->last;
+		const struct seam_trace_event event = {
+			.kind = list[i].is_alloc ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE,
+			.flags = only_residents ? SEAM_TRACE_RESIDENT : 0,
+			.id = list[i].row + 1,
+			.size = row->numbers[COLUMN_SIZE],
+			.stream = row->numbers[COLUMN_STREAM],
+			.time_ns = list[i].time - list[0].time,
+		};
+		rc = seam_trace_builder_add(builder, &event);
+	}
+	return rc;
+}
+
+static enum seam_rc build(const struct csv *csv, struct seam_trace **ret_trace)
+{
+	struct seam_trace_builder *builder = NULL;
+	struct seam_grow moments;
+	seam__grow_init(&moments, sizeof(struct moment));
+	enum seam_rc rc = seam_trace_builder_create("csv lifetimes", 0, &builder);
+	if (rc == SEAM_OK)
+		rc = list_moments(csv, &moments);
+	if (rc == SEAM_OK)
+		rc = add_events(csv, &moments, builder);
+	if (rc == SEAM_OK)
+		rc = seam_trace_builder_finish(builder, csv->error, ret_trace);
+	seam__grow_fini(&moments);
+	seam_trace_builder_destroy(builder);
+	return rc;
+}
+
+enum seam_rc seam__import_csv(const void *data, size_t bytes, struct seam_trace_error *error,
+                              struct seam_trace **ret_trace)
+{
+	struct seam_meta *hash_meta = seam__meta_process();
+	struct csv csv = {.next = data, .end = bytes == 0 ? data : (const char *)data + bytes, .error = error};
+	seam__grow_init(&csv.rows, sizeof(struct row));
+	seam__slab_init(&csv.ids, seam__meta_process(), sizeof(struct seen_id));
+	enum seam_rc rc = read_rows(&csv);
+	if (rc == SEAM_OK)
+		rc = build(&csv, ret_trace);
+	if (rc == SEAM_OOM_META)
+		(void)seam__trace_error_rc(error, rc);
+	HASH_CLEAR(hh, csv.seen);
+	(void)seam__slab_fini(&csv.ids); /* the ids still in it were the table's */
+	seam__grow_fini(&csv.rows);
+	return rc;
+}
