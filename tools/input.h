@@ -1,0 +1,21 @@
+/* input.h: opens a recording of any kind that Seam reads, compressed or not, as a trace.
+ *
+ * One thread.
+ */
+#ifndef TOOLS_INPUT_H
+#define TOOLS_INPUT_H
+
+#include <stdbool.h>
+
+#include <seam/trace.h>
+
+#include "import.h"
+
+#define INPUT_ERROR_BYTES 512
+
+/* `path` ("-": standard input) is a .seamtrace, a PyTorch snapshot or CSV lifetimes, told by its content, as it is or
+ * in zstd or xz. device: of a snapshot; SEAM_IMPORT_ANY_DEVICE. On failure false, with one line in `error` that begins
+ * with the path. On success seam_trace_free(). */
+bool input_read(const char *path, int device, char error[INPUT_ERROR_BYTES], struct seam_trace **ret_trace);
+
+#endif

@@ -1,0 +1,28 @@
+/* unpack.h: files that may be compressed with zstd or xz, as bytes in memory.
+ *
+ * Not here: what the bytes mean (input.h). Nothing grows beyond UNPACK_LIMIT_BYTES, whatever a small file claims.
+ * One thread.
+ */
+#ifndef TOOLS_UNPACK_H
+#define TOOLS_UNPACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct progress;
+
+#define UNPACK_LIMIT_BYTES ((size_t)4 << 30)
+#define UNPACK_ERROR_BYTES 256
+
+struct unpacked {
+	unsigned char *data; /* malloc()ed; NULL when empty */
+	size_t bytes;
+};
+
+/* Reads `path` ("-": standard input). On failure false, with one line without the path in `error`. On success
+ * unpacked_fini(). progress: may be NULL. */
+bool unpacked_init(struct unpacked *unpacked, const char *path, struct progress *progress,
+                   char error[UNPACK_ERROR_BYTES]);
+void unpacked_fini(struct unpacked *unpacked);
+
+#endif
