@@ -1,0 +1,205 @@
+/* part_memory.c: reservations, handles, mappings: what is refused, and that a refused call changes nothing. */
+#include "conf.h"
+#include "tap.h"
+
+void part_queries(void)
+{
+	int64_t value = -1;
+	uint64_t bytes = 0;
+	uint64_t free_bytes = 0;
+	uint64_t total_bytes = 0;
+	const struct seam_phys_props nowhere = {.where = {.kind = SEAM_AT_DEVICE, .id = 1000}};
+	works(seam__drv_attribute(conf.d, SEAM_ATTR_VMM_SUPPORTED, &value));
+	ok(value == 1, "the device has virtual memory management");
+	works(seam__drv_attribute(conf.d, SEAM_ATTR_DRIVER_VERSION, &value));
+	ok(value >= 10020, "the driver is new enough: %lld", (long long)value);
+	value = 7;
+	refuses(seam__drv_attribute(conf.d, (enum seam_drv_attribute)1000, &value));
+	ok(value == 7, "a failed query leaves its result alone");
+	works(seam__drv_mem_info(conf.d, &free_bytes, &total_bytes));
+	ok(free_bytes <= total_bytes && total_bytes != 0, "free %llu of %llu", (unsigned long long)free_bytes,
+	   (unsigned long long)total_bytes);
+	works(seam__drv_granularity(conf.d, &conf_plain, &bytes));
+	ok(bytes >= 4096 && (bytes & (bytes - 1)) == 0, "the granularity is a power of two: %llu",
+	   (unsigned long long)bytes);
+	tap_observe(bytes == UINT64_C(2) << 20, "the granularity is %llu, 2 MiB was assumed", (unsigned long long)bytes);
+	wants(SEAM_CU_INVALID_DEVICE, seam__drv_granularity(conf.d, &nowhere, &bytes));
+}
+
+void part_reserve(void)
+{
+	uint64_t g = conf.g;
+	uint64_t va = 7;
+	refuses(seam__drv_address_reserve(conf.d, 0, 0, 0, &va));
+	refuses(seam__drv_address_reserve(conf.d, g, 3 * g, 0, &va));
+	observes(SEAM_CU_INVALID_VALUE, seam__drv_address_reserve(conf.d, 100, 0, 0, &va));
+	ok(va == 7, "a failed reservation leaves its result alone");
+	for (uint64_t alignment = g; alignment <= 512 * g; alignment *= 8) {
+		works(seam__drv_address_reserve(conf.d, 3 * g, alignment, 0, &va));
+		ok(va % alignment == 0, "%#llx is aligned to %llu", (unsigned long long)va, (unsigned long long)alignment);
+		works(seam__drv_address_free(conf.d, va, 3 * g));
+	}
+	uint64_t a = conf_reserve(4 * g);
+	uint64_t b = conf_reserve(4 * g);
+	ok(a + 4 * g <= b || b + 4 * g <= a, "two reservations are apart");
+	refuses(seam__drv_address_free(conf.d, a, 3 * g));
+	refuses(seam__drv_address_free(conf.d, a + g, 3 * g));
+	refuses(seam__drv_address_free(conf.d, a, 0));
+	works(seam__drv_address_free(conf.d, a, 4 * g));
+	refuses(seam__drv_address_free(conf.d, a, 4 * g));
+	int cu = seam__drv_address_reserve(conf.d, 4 * g, 0, a, &va);
+	ok(cu == SEAM_CU_SUCCESS, "a reservation with a hint works");
+	tap_observe(va == a, "a hint at free space is %s", va == a ? "taken" : "not taken");
+	conf_free(va, 4 * g);
+	works(seam__drv_address_reserve(conf.d, 4 * g, 0, b, &va));
+	ok(va != b, "a hint at a reservation is not taken");
+	conf_free(va, 4 * g);
+	conf_free(b, 4 * g);
+	va = conf_reserve(UINT64_C(1) << 40);
+	works(seam__drv_address_free(conf.d, va, UINT64_C(1) << 40));
+	wants(SEAM_CU_OUT_OF_MEMORY, seam__drv_address_reserve(conf.d, UINT64_C(1) << 56, 0, 0, &va));
+}
+
+void part_create(void)
+{
+	uint64_t g = conf.g;
+	uint64_t free_before = 0;
+	uint64_t free_with = 0;
+	uint64_t free_after = 0;
+	uint64_t total = 0;
+	struct seam_phys phys = {7};
+	const struct seam_phys_props nowhere = {.where = {.kind = SEAM_AT_DEVICE, .id = 1000}};
+	const struct seam_phys_props host = {.where = {.kind = SEAM_AT_HOST}, .handle_types = SEAM_HANDLE_POSIX_FD};
+	const struct seam_phys_props current = {.where = {.kind = SEAM_AT_HOST_NUMA_CURRENT}};
+	const struct seam_phys_props fabric = {.where = {.kind = SEAM_AT_DEVICE}, .handle_types = SEAM_HANDLE_FABRIC};
+	refuses(seam__drv_mem_create(conf.d, 0, &conf_plain, &phys));
+	refuses(seam__drv_mem_create(conf.d, g / 2, &conf_plain, &phys));
+	refuses(seam__drv_mem_create(conf.d, g + 4096, &conf_plain, &phys));
+	wants(SEAM_CU_INVALID_DEVICE, seam__drv_mem_create(conf.d, g, &nowhere, &phys));
+	observes(SEAM_CU_INVALID_VALUE, seam__drv_mem_create(conf.d, g, &host, &phys));
+	refuses(seam__drv_mem_create(conf.d, g, &current, &phys));
+	works(seam__drv_mem_info(conf.d, &free_before, &total));
+	wants(SEAM_CU_OUT_OF_MEMORY, seam__drv_mem_create(conf.d, (total / g + 1) * g, &conf_plain, &phys));
+	ok(phys.id == 7, "a failed creation leaves its result alone");
+	int cu = seam__drv_mem_create(conf.d, g, &fabric, &phys);
+	tap_observe(cu == SEAM_CU_NOT_PERMITTED, "a FABRIC handle is %d, 800 was assumed where its service is not", cu);
+	if (cu == SEAM_CU_SUCCESS)
+		conf_release(phys);
+	works(seam__drv_mem_info(conf.d, &free_before, &total));
+	struct seam_phys a = conf_create(16 * g);
+	struct seam_phys b = conf_create(16 * g);
+	works(seam__drv_mem_info(conf.d, &free_with, &total));
+	ok(a.id != b.id && a.id != 0 && b.id != 0, "two handles differ");
+	ok(free_before - free_with >= 32 * g, "memory info has moved by what was created: %llu",
+	   (unsigned long long)(free_before - free_with));
+	works(seam__drv_mem_release(conf.d, a));
+	works(seam__drv_mem_release(conf.d, b));
+	works(seam__drv_mem_info(conf.d, &free_after, &total));
+	ok(free_after >= free_with + 32 * g, "released memory is free again");
+}
+
+static void map_over_two_reservations(void)
+{
+	uint64_t g = conf.g;
+	uint64_t second = 0;
+	uint64_t whole = conf_reserve(4 * g);
+	conf_free(whole, 4 * g);
+	uint64_t first = 0;
+	int cu = seam__drv_address_reserve(conf.d, 2 * g, 0, whole, &first);
+	if (cu == SEAM_CU_SUCCESS)
+		cu = seam__drv_address_reserve(conf.d, 2 * g, 0, first + 2 * g, &second);
+	struct seam_phys two = conf_create(2 * g);
+	if (cu == SEAM_CU_SUCCESS && second == first + 2 * g) {
+		observes(SEAM_CU_INVALID_VALUE, seam__drv_mem_map(conf.d, first + g, 2 * g, 0, two, 0));
+		conf_unmap(first + g, 2 * g);
+	} else {
+		tap_note("observed: no two adjacent reservations could be had");
+	}
+	conf_free(first, 2 * g);
+	conf_free(second, 2 * g);
+	conf_release(two);
+}
+
+void part_map(void)
+{
+	uint64_t g = conf.g;
+	uint64_t va = conf_reserve(8 * g);
+	struct seam_phys one = conf_create(g);
+	struct seam_phys two = conf_create(2 * g);
+	refuses(seam__drv_mem_map(conf.d, va + 4096, g, 0, one, 0));
+	refuses(seam__drv_mem_map(conf.d, va, 0, 0, one, 0));
+	refuses(seam__drv_mem_map(conf.d, va, g / 2, 0, one, 0));
+	refuses(seam__drv_mem_map(conf.d, va, 2 * g, 0, one, 0));
+	refuses(seam__drv_mem_map(conf.d, va, g, g, two, 0));
+	refuses(seam__drv_mem_map(conf.d, va, g, 0, one, 1));
+	refuses(seam__drv_mem_map(conf.d, va + 7 * g, 2 * g, 0, two, 0));
+	uint64_t gone = conf_reserve(4 * g);
+	conf_free(gone, 4 * g);
+	refuses(seam__drv_mem_map(conf.d, gone, g, 0, one, 0));
+	observes(SEAM_CU_INVALID_VALUE, seam__drv_mem_map(conf.d, va + 4 * g, g, 0, two, 0));
+	conf_unmap(va + 4 * g, g);
+	works(seam__drv_mem_map(conf.d, va, 2 * g, 0, two, 0));
+	refuses(seam__drv_mem_map(conf.d, va, g, 0, one, 0));
+	refuses(seam__drv_mem_map(conf.d, va + g, g, 0, one, 0));
+	works(seam__drv_mem_map(conf.d, va + 2 * g, g, 0, one, 0));
+	works(seam__drv_mem_map(conf.d, va + 3 * g, g, 0, one, 0));
+	works(seam__drv_mem_set_access(conf.d, va, 4 * g, &conf_read_write, 1));
+	conf_write(va, 2 * g, 3);
+	conf_write(va + 2 * g, g, 4);
+	refuses(seam__drv_mem_map(conf.d, va + g, g, 0, one, 0));
+	ok(conf_holds(va, 2 * g, 3), "a refused mapping leaves what is there");
+	ok(conf_holds(va + 3 * g, g, 4), "one handle is mapped twice side by side");
+	works(seam__drv_mem_unmap(conf.d, va, 4 * g));
+	conf_release(one);
+	conf_release(two);
+	works(seam__drv_address_free(conf.d, va, 8 * g));
+	map_over_two_reservations();
+}
+
+static void free_while_mapped(void)
+{
+	uint64_t g = conf.g;
+	uint64_t va = conf_reserve(g);
+	struct seam_phys phys = conf_create(g);
+	conf_map(va, phys, g);
+	observes(SEAM_CU_INVALID_VALUE, seam__drv_address_free(conf.d, va, g));
+	conf_unmap(va, g);
+	conf_free(va, g);
+	conf_release(phys);
+}
+
+void part_unmap(void)
+{
+	uint64_t g = conf.g;
+	uint64_t va = conf_reserve(8 * g);
+	struct seam_phys two[2] = {conf_create(2 * g), conf_create(2 * g)};
+	struct seam_phys one = conf_create(g);
+	refuses(seam__drv_mem_unmap(conf.d, va, 2 * g));
+	conf_map(va, two[0], 2 * g);
+	conf_map(va + 2 * g, one, g);
+	conf_map(va + 4 * g, two[1], 2 * g);
+	conf_write(va, 2 * g, 1);
+	conf_write(va + 2 * g, g, 2);
+	conf_write(va + 4 * g, 2 * g, 3);
+	refuses(seam__drv_mem_unmap(conf.d, va, 0));
+	refuses(seam__drv_mem_unmap(conf.d, va, g));
+	refuses(seam__drv_mem_unmap(conf.d, va + g, g));
+	refuses(seam__drv_mem_unmap(conf.d, va + g, 2 * g));
+	refuses(seam__drv_mem_unmap(conf.d, va, 4 * g));
+	refuses(seam__drv_mem_unmap(conf.d, va, 6 * g));
+	refuses(seam__drv_mem_unmap(conf.d, va + 3 * g, g));
+	ok(conf_holds(va, 2 * g, 1) && conf_holds(va + 2 * g, g, 2) && conf_holds(va + 4 * g, 2 * g, 3),
+	   "refused calls have unmapped nothing");
+	works(seam__drv_mem_unmap(conf.d, va, 3 * g)); /* two whole mappings at once */
+	refuses(seam__drv_mem_unmap(conf.d, va, 3 * g));
+	ok(conf_holds(va + 4 * g, 2 * g, 3), "the neighbour is still mapped");
+	works(seam__drv_mem_unmap(conf.d, va + 4 * g, 2 * g));
+	conf_map(va + 2 * g, two[1], 2 * g);
+	ok(conf_holds(va + 2 * g, 2 * g, 3), "a handle keeps its bytes from mapping to mapping");
+	conf_unmap(va + 2 * g, 2 * g);
+	conf_release(one);
+	conf_release(two[0]);
+	conf_release(two[1]);
+	works(seam__drv_address_free(conf.d, va, 8 * g));
+	free_while_mapped();
+}
