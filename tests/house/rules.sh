@@ -1,0 +1,198 @@
+#!/bin/sh
+# rules.sh ROOT: the rules of the house that a compiler does not hold, as TAP, one sub-test a rule:
+# who may include whom, no heap but the metadata's, no printing, unique header names, no paths of somebody's machine.
+set -u
+root=$1
+cd "$root" || exit 1
+
+# folder: the folders whose headers it may include besides its own and include/. Nothing points back up.
+rules='
+lib/base:
+lib/trace: lib/base
+lib/plan: lib/trace lib/base
+vmm: lib/base
+pools: vmm lib/base
+stitch: pools vmm lib/base
+fallback: vmm lib/base
+lib/core: stitch fallback lib/plan lib/trace pools vmm lib/base
+lib/doors:
+tools: *
+bench: *
+tests: *
+'
+
+library_folders='lib vmm pools stitch fallback'
+
+count=0
+failed=0
+report() {
+	count=$((count + 1))
+	if [ -z "$2" ]; then
+		echo "ok $count - $1"
+	else
+		echo "not ok $count - $1"
+		printf '%s\n' "$2" | sed 's/^/# /'
+		failed=1
+	fi
+}
+
+# Files of the repository, not of build folders or subprojects that lie in it.
+list_files() {
+	for folder in "$@"; do
+		[ -d "$folder" ] && find "$folder" -path lib/subprojects -prune -o -type f -print
+	done | sort
+}
+
+sources() {
+	list_files "$@" | grep -E '\.(c|h|cpp|def)$'
+}
+
+headers=$(sources include lib vmm pools stitch fallback tools bench tests | grep -E '\.(h|def)$')
+
+check_includes() {
+	sources include lib vmm pools stitch fallback tools bench tests | xargs grep -nE '^[[:space:]]*#[[:space:]]*include' |
+		awk -v rules="$rules" -v headers="$headers" '
+		BEGIN {
+			n = split(rules, lines, "\n")
+			for (i = 1; i <= n; i++) {
+				if (split(lines[i], part, ":") < 2) continue
+				may[part[1]] = part[2] " "
+			}
+			n = split(headers, list, "\n")
+			for (i = 1; i <= n; i++) {
+				name = list[i]; sub(/.*\//, "", name)
+				folder = list[i]; sub(/\/[^\/]*$/, "", folder)
+				where[name] = where[name] " " folder
+				exists[list[i]] = 1
+			}
+		}
+		function owner(folder) {
+			while (!(folder in may) && sub(/\/[^\/]*$/, "", folder)) { }
+			return folder
+		}
+		function allowed(from, to,    top) {
+			if (from == to || to == "include/seam") return 1
+			top = owner(to)
+			if (owner(from) == top) return 1
+			if (index(may[owner(from)], "*")) return top != "tests" || owner(from) == "tests"
+			return index(" " may[owner(from)] " ", " " top " ") > 0
+		}
+		{
+			file = $0; sub(/:.*/, "", file)
+			text = $0; sub(/^[^:]*:[0-9]+:/, "", text)
+			at = $0; sub(/^[^:]*:/, "", at); sub(/:.*/, "", at)
+			folder = file; sub(/\/[^\/]*$/, "", folder)
+			place = file ":" at ": "
+			if (match(text, /<seam\/[^>]*>/)) {
+				if (!(("include/" substr(text, RSTART + 1, RLENGTH - 2)) in exists)) print place "no such public header: " text
+				next
+			}
+			if (match(text, /<[^>]*>/)) {
+				name = substr(text, RSTART + 1, RLENGTH - 2)
+				if (folder ~ /^include/ && name !~ /^(stdbool|stddef|stdint)\.h$/) print place "a public header needs only C: " name
+				if (name ~ /^(cuda|cuda_runtime)/ && folder != "vmm" && folder != "lib/doors" && folder !~ /^(bench|tests|tools)/)
+					print place "CUDA only in vmm and the doors"
+				if (name ~ /jemalloc/) print place "jemalloc only through meta.h"
+				if (name ~ /^(jansson|zstd|lzma)/ && folder !~ /^(bench|tests|tools)/) print place "only tools may use " name
+				next
+			}
+			if (!match(text, /"[^"]*"/)) { print place "neither <> nor quotes: " text; next }
+			name = substr(text, RSTART + 1, RLENGTH - 2)
+			if (name ~ /\.\./) { print place "reaches out of its folder: " name; next }
+			if (name ~ /\//) { print place "a path in an include: " name; next }
+			if (name == "seam_je.h") { if (file != "lib/base/meta.c") print place "jemalloc only in meta.c"; next }
+			if (folder ~ /^include/) { print place "a public header includes public ones by <seam/...>"; next }
+			if (!(name in where)) { print place "no such header: " name; next }
+			m = split(where[name], places, " ")
+			good = 0
+			for (k = 1; k <= m; k++) good = good || allowed(folder, places[k])
+			if (!good) print place folder " may not use" where[name] ": " name
+		}'
+}
+
+# Names as -I sees them: two headers of one name in folders that can be seen together would hide each other.
+check_names() {
+	printf '%s\n' "$headers" | grep -v '^tests/' | sed 's|.*/||' | sort | uniq -d | sed 's/^/twice: /'
+}
+
+# The code without comments and string literals: what is said about malloc is no call of it.
+code_of() {
+	awk '
+	{
+		line = $0
+		gsub(/\\./, "", line)
+		out = ""
+		while (line != "") {
+			if (in_comment) {
+				end = index(line, "*/")
+				if (end == 0) { line = ""; break }
+				line = substr(line, end + 2); in_comment = 0
+				continue
+			}
+			if (match(line, /"[^"]*"|\047[^\047]*\047|\/\*/)) {
+				out = out substr(line, 1, RSTART - 1)
+				if (substr(line, RSTART, 2) == "/*") in_comment = 1
+				line = substr(line, RSTART + RLENGTH)
+			} else { out = out line; line = "" }
+		}
+		print FILENAME ":" FNR ":" out
+	}' "$1"
+}
+
+# grep_code PATTERN FILES_TO_SKIP: calls in the library's own code.
+grep_code() {
+	# shellcheck disable=SC2086 # folders are words
+	sources $library_folders | grep -v -E "^($2)\$" | while IFS= read -r file; do
+		code_of "$file"
+	done | grep -E "$1"
+}
+
+check_heap() {
+	grep_code '(^|[^A-Za-z0-9_>.])(malloc|calloc|realloc|free|strdup|strndup|asprintf|vasprintf|getline|posix_memalign|aligned_alloc)[[:space:]]*\(' 'lib/base/meta.c'
+}
+
+check_printing() {
+	grep_code '(^|[^A-Za-z0-9_>.])(printf|vprintf|puts|putchar|perror|exit|_exit|quick_exit|abort|syslog)[[:space:]]*\(|(^|[^A-Za-z0-9_])(stderr|stdout)([^A-Za-z0-9_]|$)' 'lib/base/check.c'
+}
+
+check_paths() {
+	git ls-files 2>/dev/null | grep -v -E '^(tests/(fuzz/corpus|fixtures)/|bench/(results|traces)/.*\.(zst|json|csv)$|tests/house/rules.sh$)' |
+		xargs grep -nIE '(^|[^A-Za-z0-9_.])/(work|root|home|Users)/|/tmp/(wt|build|briefs)' 2>/dev/null
+}
+
+check_comments() {
+	# shellcheck disable=SC2086
+	sources include $library_folders tools bench tests | grep -v '\.def$' | while IFS= read -r file; do
+		code_of "$file"
+	done | grep -E '//|(^|[^A-Z_])(TODO|FIXME|XXX)' | grep -v 'https\?://'
+}
+
+check_lengths() {
+	# shellcheck disable=SC2086
+	sources $library_folders | xargs wc -l | awk '$2 != "total" && $1 > 500 { print $2 ": " $1 " lines" }'
+}
+
+check_beginnings() {
+	sources include lib vmm pools stitch fallback tools bench tests | while IFS= read -r file; do
+		name=$(basename "$file")
+		head -1 "$file" | grep -qF "/* $name:" || echo "$file: does not begin with what it is: /* $name: ..."
+	done
+}
+
+check_readmes() {
+	for folder in lib/base lib/trace lib/plan lib/core lib/doors vmm pools stitch fallback tools tests bench; do
+		[ -d "$folder" ] && [ ! -f "$folder/README.md" ] && echo "$folder has no README.md"
+	done
+}
+
+report 'includes: each folder sees only what it may use' "$(check_includes)"
+report 'header names are unique' "$(check_names)"
+report 'the library takes memory only through meta.h' "$(check_heap)"
+report 'the library never prints or exits' "$(check_printing)"
+report 'no paths of a developer machine' "$(check_paths)"
+report 'comments are /* */, nothing is left to do' "$(check_comments)"
+report 'no file of the library is over 500 lines' "$(check_lengths)"
+report 'every file begins with what it is' "$(check_beginnings)"
+report 'every folder has a README' "$(check_readmes)"
+echo "1..$count"
+exit $failed

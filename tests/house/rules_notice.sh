@@ -1,0 +1,76 @@
+#!/bin/sh
+# rules_notice.sh RULES_SH: each rule of rules.sh notices a file that breaks it. A small tree with one fault at a time.
+set -u
+rules=$1
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+count=0
+failed=0
+
+make_tree() {
+	rm -rf "${tree:?}"/*
+	for folder in include/seam lib/base lib/trace vmm pools stitch fallback lib/core tools; do
+		mkdir -p "$tree/$folder"
+		echo x >"$tree/$folder/README.md"
+		name=$(echo "$folder" | tr / _)
+		printf '/* %s.h: a header. */\n' "$name" >"$tree/$folder/$name.h"
+	done
+}
+
+# expect WHAT RULE_NUMBER FILE LINE: with LINE in FILE, that rule must fail, and must name the file.
+expect() {
+	make_tree
+	printf '/* %s: a file. */\n%s\n' "$(basename "$3")" "$4" >"$tree/$3"
+	output=$(sh "$rules" "$tree")
+	count=$((count + 1))
+	if printf '%s\n' "$output" | grep -q "^not ok $2 " && printf '%s\n' "$output" | grep -qF "# $3"; then
+		echo "ok $count - $1"
+	else
+		echo "not ok $count - $1"
+		printf '%s\n' "$output" | sed 's/^/# /'
+		failed=1
+	fi
+}
+
+# accept WHAT FILE LINE: no rule may mind it.
+accept() {
+	make_tree
+	printf '/* %s: a file. */\n%s\n' "$(basename "$2")" "$3" >"$tree/$2"
+	output=$(sh "$rules" "$tree")
+	count=$((count + 1))
+	if printf '%s\n' "$output" | grep -q '^not ok'; then
+		echo "not ok $count - $1"
+		printf '%s\n' "$output" | sed 's/^/# /'
+		failed=1
+	else
+		echo "ok $count - $1"
+	fi
+}
+
+accept 'stitch may use pools' stitch/a.c '#include "pools.h"'
+accept 'core may use fallback' lib/core/a.c '#include "fallback.h"'
+accept 'everyone may use the public headers' vmm/a.c '#include <seam/include_seam.h>'
+accept 'tools may use everything' tools/a.c '#include "stitch.h"'
+accept 'a comment may speak of malloc(3), printf("x") and //' pools/a.c '/* not malloc(1), printf("x") */ /* a//b */'
+accept 'a string may speak of them too' pools/a.c 'const char *t = "free(it) // exit(1)";'
+accept 'names that only end so' pools/a.c 'int n = snprintf(b, 1, f) + meta_free(p) + x->free(p);'
+expect 'pools may not use stitch' 1 pools/a.c '#include "stitch.h"'
+expect 'fallback may not use pools' 1 fallback/a.c '#include "pools.h"'
+expect 'base may use nothing' 1 lib/base/a.c '#include "lib_trace.h"'
+expect 'the library may not use tools' 1 lib/core/a.c '#include "tools.h"'
+expect 'reaching out with ..' 1 vmm/a.c '#include "../pools/pools.h"'
+expect 'a header that is not there' 1 vmm/a.c '#include "nowhere.h"'
+expect 'a public header that is not there' 1 vmm/a.c '#include <seam/nowhere.h>'
+expect 'a public header with CUDA' 1 include/seam/a.h '#include <cuda.h>'
+expect 'jemalloc outside meta.c' 1 vmm/a.c '#include "seam_je.h"'
+expect 'jansson in the library' 1 lib/trace/a.c '#include <jansson.h>'
+expect 'malloc in the library' 3 stitch/a.c 'void *p = malloc(3);'
+expect 'strdup behind a comment' 3 stitch/a.c '/* why */ p = strdup("x");'
+expect 'printf in the library' 4 fallback/a.c 'printf("x");'
+expect 'stderr in the library' 4 fallback/a.c 'fprintf(stderr, "x");'
+expect 'exit in the library' 4 vmm/a.c 'if (x) exit(1);'
+expect 'a // comment' 6 vmm/a.c 'int x; // why'
+expect 'something left to do' 6 vmm/a.c 'int TODO;'
+expect 'a file that is too long' 7 vmm/a.c "$(yes 'int x;' | head -501)"
+echo "1..$count"
+exit $failed
