@@ -181,7 +181,8 @@ check_beginnings() {
 
 check_readmes() {
 	for folder in lib/base lib/trace lib/plan lib/core lib/doors vmm pools stitch fallback tools tests bench; do
-		[ -d "$folder" ] && [ ! -f "$folder/README.md" ] && echo "$folder has no README.md"
+		[ -n "$(find "$folder" -maxdepth 1 -type f 2>/dev/null)" ] && [ ! -f "$folder/README.md" ] &&
+			echo "$folder has no README.md"
 	done
 }
 

@@ -8,7 +8,7 @@ count=0
 failed=0
 
 make_tree() {
-	rm -rf "${tree:?}"/*
+	rm -rf "${tree:?}"/* "$tree/.git"
 	for folder in include/seam lib/base lib/trace vmm pools stitch fallback lib/core tools; do
 		mkdir -p "$tree/$folder"
 		echo x >"$tree/$folder/README.md"
@@ -17,10 +17,8 @@ make_tree() {
 	done
 }
 
-# expect WHAT RULE_NUMBER FILE LINE: with LINE in FILE, that rule must fail, and must name the file.
-expect() {
-	make_tree
-	printf '/* %s: a file. */\n%s\n' "$(basename "$3")" "$4" >"$tree/$3"
+# notices WHAT RULE_NUMBER NAME: that rule must fail now, and must name what breaks it.
+notices() {
 	output=$(sh "$rules" "$tree")
 	count=$((count + 1))
 	if printf '%s\n' "$output" | grep -q "^not ok $2 " && printf '%s\n' "$output" | grep -qF "# $3"; then
@@ -30,6 +28,13 @@ expect() {
 		printf '%s\n' "$output" | sed 's/^/# /'
 		failed=1
 	fi
+}
+
+# expect WHAT RULE_NUMBER FILE LINE: with LINE in FILE, that rule must notice.
+expect() {
+	make_tree
+	printf '/* %s: a file. */\n%s\n' "$(basename "$3")" "$4" >"$tree/$3"
+	notices "$1" "$2" "$3"
 }
 
 # accept WHAT FILE LINE: no rule may mind it.
@@ -72,5 +77,25 @@ expect 'exit in the library' 4 vmm/a.c 'if (x) exit(1);'
 expect 'a // comment' 6 vmm/a.c 'int x; // why'
 expect 'something left to do' 6 vmm/a.c 'int TODO;'
 expect 'a file that is too long' 7 vmm/a.c "$(yes 'int x;' | head -501)"
+
+make_tree
+mv "$tree/pools/pools.h" "$tree/vmm/pools.h"
+cp "$tree/vmm/pools.h" "$tree/stitch/pools.h"
+notices 'two headers of one name' 2 'twice: pools.h'
+
+make_tree
+echo 'int x;' >"$tree/vmm/a.c"
+notices 'a file that does not say what it is' 8 'vmm/a.c'
+
+make_tree
+rm "$tree/pools/README.md"
+notices 'a folder that does not say what it is' 9 'pools'
+
+make_tree
+mkdir -p "$tree/docs"
+echo 'see /home/somebody/seam' >"$tree/docs/a.md"
+git -C "$tree" init -q && git -C "$tree" add -A
+notices 'a path of a developer machine' 5 'docs/a.md'
+
 echo "1..$count"
 exit $failed
