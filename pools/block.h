@@ -1,0 +1,110 @@
+/* block.h: blocks: the extents of a view, and their states.
+ *
+ * A home view's blocks cover it without a gap. A stitched view's cover what it owns; the rest belongs to other views and has no block here.
+ * pBlock and sBlock are the papers' names for a block of a home view and of a stitched view.
+ *
+ * Not here: which free block serves a request (fit.h, stitch/bestfit.h).
+ *
+ * Invariants (seam__blocks_check, per view)
+ *   B1  blocks are in order of address, do not overlap, and are multiples of 512 bytes
+ *   B2  home: no gap up to used_bytes; stitched: blocks cover exactly the chunks that the view owns
+ *   B3  two free neighbours that touch differ in stream, both with unpassed work (else they would be one)
+ *   B4  a LOST or HOLE block is exactly one slot; LOST: its chunk is owned elsewhere; HOLE: the slot has no chunk
+ *   B5  the view's count of live blocks is right
+ *
+ * Locks: the pool's `lock` for everything here.
+ */
+#ifndef SEAM_BLOCK_H
+#define SEAM_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <seam/rc.h>
+
+#include "hash.h"
+#include "list.h"
+#include "memory.h"
+#include "stream.h"
+#include "tree.h"
+
+#define SEAM_BLOCK_BYTES UINT64_C(512) /* sizes and addresses are multiples of it */
+
+enum seam_block_is {
+	SEAM_IS_FREE,    /* in its pPool's fit of its stream */
+	SEAM_IS_LIVE,    /* in the table of live blocks */
+	SEAM_IS_PENDING, /* in the list of pending blocks: freed, but other streams may still use it */
+	SEAM_IS_LOST,    /* its chunk is owned by another view, or in transit */
+	SEAM_IS_HOLE,    /* no chunk here */
+};
+
+/* Work on another stream that a block waits for. */
+struct seam_block_use {
+	struct seam_block_use *next;
+	struct seam_stream *stream; /* referenced */
+	uint64_t stamp;             /* valid while pending */
+};
+
+struct seam_block {
+	TAILQ_ENTRY(seam_block) link;       /* in view->blocks */
+	struct seam_view *view;
+	uint64_t offset, bytes;             /* in the view */
+	struct seam_stream *stream;         /* live, pending: asked for on it. Free: may be used there at once. NULL (free only): anywhere.
+	                                       LOST: as it was when free. Referenced. */
+	uint64_t stamp;                     /* free, LOST: of its newest free on `stream` */
+	union {
+		RB_ENTRY(seam_block) by_size;       /* free */
+		UT_hash_handle by_va;               /* live */
+		TAILQ_ENTRY(seam_block) pending;    /* pending */
+		struct seam_chunk *chunk;           /* LOST: the chunk that is away */
+	};
+	uint64_t va;                        /* key of by_va */
+	uint64_t requested_bytes;           /* live */
+	uint64_t tag;                       /* live: the caller's */
+	struct seam_block_use *uses;        /* live, pending */
+	uint8_t is;                         /* enum seam_block_is */
+	bool captured;                      /* live: handed out during a capture */
+};
+
+/* Gives the block a stream (NULL: none), keeping references right. */
+static inline void seam__block_set_stream(struct seam_block *block, struct seam_stream *stream)
+{
+	if (block->stream == stream)
+		return;
+	if (stream != NULL)
+		seam__stream_ref(stream);
+	if (block->stream != NULL)
+		seam__stream_unref(block->stream);
+	block->stream = stream;
+}
+
+/* Fills a fresh node and puts it into the view's list behind `after` (NULL: first). It has no stream yet. */
+void seam__block_insert(struct seam_block *node, struct seam_view *view, struct seam_block *after, uint64_t offset,
+                        uint64_t bytes, enum seam_block_is is);
+
+/* Takes it out of the view's list, drops its stream and returns the node to `slab`. */
+void seam__block_remove(struct seam_slab *slab, struct seam_block *block);
+
+/* Moves the block's end to `bytes` from its start, or its start to `offset`. The caller has it out of any tree or table. */
+void seam__block_resize(struct seam_block *block, uint64_t offset, uint64_t bytes);
+
+/* The neighbour that touches it, or NULL. */
+static inline struct seam_block *seam__block_before(const struct seam_block *block)
+{
+	struct seam_block *other = TAILQ_PREV(block, seam_blocks, link);
+	return other != NULL && other->offset + other->bytes == block->offset ? other : NULL;
+}
+
+static inline struct seam_block *seam__block_after(const struct seam_block *block)
+{
+	struct seam_block *other = TAILQ_NEXT(block, link);
+	return other != NULL && block->offset + block->bytes == other->offset ? other : NULL;
+}
+
+/* Bytes of the view's chunks that lie wholly inside [offset, offset + bytes), and the first of their slots. O(log slots + slots). */
+uint32_t seam__block_whole_slots(const struct seam_view *view, uint64_t offset, uint64_t bytes, uint32_t *ret_first);
+
+const char *seam__blocks_check(const struct seam_view *view);
+
+#endif
