@@ -1,0 +1,310 @@
+/* bestfit.c: BestFit (GMLake Algorithm 1) and what follows from its state: S1, S1r, S2, S3, S4, S5.
+ *
+ * A hit is served under `lock` alone. Everything else goes through serve(), which is called again after every step that dropped the lock:
+ * it decides anew from what is free then. Steps only ever add usable memory, so the loop ends.
+ */
+#include "bits.h"
+#include "change.h"
+#include "check.h"
+
+/* What has been tried for one request, from cheap to dear. */
+enum stage {
+	STAGE_NORMAL,
+	STAGE_ALL,     /* the fragmentation limit and the policies no longer hold anything back */
+	STAGE_WAIT,    /* pending work was waited for */
+	STAGE_TRIM,    /* cached memory that this request cannot use was returned to the device */
+	STAGE_OUT,
+};
+
+struct attempt {
+	const struct seam_ask *ask;
+	enum stage stage;
+	bool views_freed;     /* StitchFree has made room once */
+	bool grown;           /* chunks were created for this request: state S4 */
+	uint64_t grown_from;  /* reserved bytes before that */
+	struct seam_gathered gathered;
+};
+
+/* The first block of the fit that may serve the request. */
+static struct seam_block *find_in(struct seam_fit *fit, const struct seam_ask *ask)
+{
+	struct seam_block *block = seam__fit_find(fit, ask->bytes);
+	while (block != NULL && ask->no_stitch && block->view->stitched)
+		block = seam__fit_next(fit, block);
+	if (ask->class == SEAM_CLASS_CONTIGUOUS && block != NULL && block->bytes != ask->bytes)
+		return NULL; /* its own chunk, whole: never split */
+	return block;
+}
+
+/* S1 or S2 in the free blocks that the stream may use. NULL: no hit. */
+static struct seam_block *find_hit(const struct seam_ask *ask, bool exact_only)
+{
+	struct seam_ppool *ppool = &ask->group->classes[ask->class];
+	struct seam_block *own = find_in(seam__ppool_fit(ppool, ask->stream), ask);
+	struct seam_block *any = ppool->any.count == 0 ? NULL : find_in(&ppool->any, ask);
+	struct seam_block *best = own;
+	if (own == NULL || (any != NULL && seam__fit_compare(any, own) < 0))
+		best = any;
+	if (best == NULL || (exact_only && best->bytes != ask->bytes))
+		return NULL;
+	return best;
+}
+
+static enum seam_rc take_hit(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block, bool count,
+                             struct seam_block **ret_block)
+{
+	enum seam_rc rc = SEAM_OK;
+	bool split = block->bytes != ask->bytes;
+	if (split)
+		rc = seam__slab_reserve(&engine->block_slab, 1);
+	if (rc != SEAM_OK)
+		return rc;
+	block = seam__ppool_take(block, ask->bytes);
+	rc = seam__make_live(engine, ask, block);
+	if (rc == SEAM_OK) {
+		if (block->view->stitched)
+			block->view->last_use = ++engine->uses;
+		if (count)
+			(*(split ? &engine->counts.s2 : &engine->counts.s1))++;
+		*ret_block = block;
+	}
+	return rc;
+}
+
+/* Whether any block is free on, or waits for, another stream. */
+static bool others_hold_some(const struct seam_engine *engine, const struct seam_ask *ask)
+{
+	if (!TAILQ_EMPTY(&engine->pending))
+		return true;
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		const struct seam_ppool *ppool = &ask->group->classes[i];
+		for (uint32_t s = 0; s < ppool->stream_capacity; s++) {
+			if (s != ask->stream->index && ppool->of_stream[s].count != 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Orders this stream behind every other that has free memory in the group, and takes that memory over. */
+static void adopt_others(struct seam_engine *engine, const struct seam_ask *ask)
+{
+	struct seam_stream *other, *next;
+	TAILQ_FOREACH_SAFE(other, &engine->streams.list, by_index, next) {
+		bool has_some = false;
+		for (int i = 0; i < SEAM_CLASS_COUNT; i++)
+			has_some |= ask->group->classes[i].of_stream[other->index].count != 0;
+		if (other == ask->stream || !has_some)
+			continue;
+		seam__stream_ref(other);
+		if (seam__stream_order(other, other->last_stamp, ask->stream) == SEAM_OK) {
+			uint64_t stamp = seam__stream_stamp(ask->stream);
+			for (int i = 0; i < SEAM_CLASS_COUNT; i++)
+				seam__ppool_adopt(&ask->group->classes[i], other, ask->stream, stamp);
+		}
+		next = TAILQ_NEXT(other, by_index);
+		seam__stream_unref(other);
+	}
+}
+
+/* Makes memory of other streams usable as the policy allows. True if there was any such memory to ask about. */
+static bool reach_out(struct seam_engine *engine, const struct attempt *attempt)
+{
+	const struct seam_ask *ask = attempt->ask;
+	if (!others_hold_some(engine, ask))
+		return false;
+	uint64_t bytes = seam__engine_poll(engine, engine->policy.reuse == SEAM_REUSE_OWN && attempt->stage == STAGE_NORMAL);
+	if (bytes != 0)
+		engine->counts.cross_stream_reuses++;
+	if (engine->policy.reuse == SEAM_REUSE_WAIT && !ask->capturing)
+		adopt_others(engine, ask);
+	return true;
+}
+
+static bool may_stitch(const struct seam_engine *engine, const struct attempt *attempt)
+{
+	const struct seam_ask *ask = attempt->ask;
+	if (ask->no_stitch || ask->capturing || ask->class == SEAM_CLASS_CONTIGUOUS)
+		return false;
+	return engine->policy.stitching != SEAM_STITCH_OOM || attempt->stage > STAGE_NORMAL;
+}
+
+/* S1r and S3 out of what is free. SEAM_NOT_FOUND: it is not enough, gathered->bytes says how much there is. */
+static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, struct seam_block **ret_block)
+{
+	const struct seam_ask *ask = attempt->ask;
+	enum seam_rc rc = seam__gather(engine, ask, ask->bytes, attempt->stage > STAGE_NORMAL, &attempt->gathered);
+	if (rc != SEAM_OK)
+		return rc;
+	struct seam_block *block = attempt->gathered.bytes < ask->bytes ? NULL : seam__revive(engine, ask);
+	if (block != NULL) {
+		engine->counts.s1r += !attempt->grown;
+		*ret_block = block;
+		return seam__make_live(engine, ask, block);
+	}
+	if (!seam__gather_choose(&attempt->gathered, ask->bytes))
+		return SEAM_NOT_FOUND;
+	bool revived = false;
+	rc = seam__stitch(engine, ask, &attempt->gathered, ret_block, &revived);
+	if (rc == SEAM_OK && !attempt->grown) {
+		engine->counts.s1r += revived;
+		engine->counts.s3 += !revived;
+	}
+	return rc;
+}
+
+/* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view, whichever needs less. */
+static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes)
+{
+	const struct seam_ask *ask = attempt->ask;
+	struct seam_ppool *ppool = &ask->group->classes[ask->class];
+	uint64_t granularity = engine->memory.granularity_bytes;
+	uint64_t tail_bytes = ask->class == SEAM_CLASS_CONTIGUOUS ? 0 : seam__grow_tail(ppool, ask->stream);
+	uint64_t at_end = seam__bits_align_up(ask->bytes - seam__bits_min(tail_bytes, ask->bytes), granularity);
+	uint64_t missing = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
+	uint64_t to_stitch = seam__bits_align_up(missing, granularity);
+	bool end = !may_stitch(engine, attempt) || at_end <= to_stitch;
+	if (!attempt->grown)
+		attempt->grown_from = engine->memory.reserved_bytes;
+	enum seam_rc rc = seam__grow(engine, ppool, end ? at_end : to_stitch, ask->bytes, end);
+	attempt->grown |= rc == SEAM_OK;
+	return rc;
+}
+
+/* One more stage after SEAM_OOM_DEVICE. False: nothing is left to try. Drops `lock`. */
+static bool escalate(struct seam_engine *engine, struct attempt *attempt)
+{
+	const struct seam_ask *ask = attempt->ask;
+	uint64_t released = 0;
+	enum seam_rc ignored;
+	switch (++attempt->stage) {
+	case STAGE_NORMAL:
+	case STAGE_ALL:
+		return true;
+	case STAGE_WAIT:
+		if (!ask->no_wait && !ask->capturing && seam__engine_wait(engine) == SEAM_OK)
+			return true;
+		attempt->stage = STAGE_TRIM;
+		/* fall through */
+	case STAGE_TRIM:
+		/* What is free in the request's own group could have been stitched, so releasing it gains nothing; unless stitching is not for this
+		 * request, or other groups hold some. */
+		if (ask->capturing || (may_stitch(engine, attempt) && LIST_EMPTY(&engine->groups) && !attempt->views_freed))
+			return false;
+		ignored = seam__engine_trim(engine, 0, &released);
+		(void)ignored;
+		return released != 0;
+	case STAGE_OUT:
+		return false;
+	}
+	return false;
+}
+
+/* Room in the budgets of mappings and addresses, once a request. */
+static bool free_views(struct seam_engine *engine, struct attempt *attempt)
+{
+	if (attempt->views_freed || attempt->ask->capturing)
+		return false;
+	attempt->views_freed = true;
+	uint64_t mappings = attempt->gathered.count + 64;
+	/* A budget of ours is met by giving up the oldest views; a full table of the driver's, which we cannot measure, by giving up all. */
+	if (engine->memory.mapping_count + mappings > engine->memory.mapping_limit ||
+	    engine->memory.address_bytes + attempt->ask->bytes > engine->memory.address_limit_bytes)
+		return seam__stitch_free(engine, mappings, attempt->ask->bytes) || engine->counts.stitch_frees > 0;
+	return seam__stitch_free_all(engine) != 0;
+}
+
+/* One pass over the states. SEAM_BUSY: something changed, look again. */
+static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, struct seam_block **ret_block)
+{
+	const struct seam_ask *ask = attempt->ask;
+	bool eager = engine->policy.stitching == SEAM_STITCH_EAGER && may_stitch(engine, attempt);
+	struct seam_block *hit = find_hit(ask, eager);
+	if (hit == NULL && reach_out(engine, attempt))
+		hit = find_hit(ask, eager);
+	if (hit != NULL) {
+		return take_hit(engine, ask, hit, !attempt->grown, ret_block);
+	}
+	enum seam_rc rc = SEAM_NOT_FOUND;
+	uint64_t stitchable_bytes = 0;
+	if (may_stitch(engine, attempt)) {
+		rc = stitch(engine, attempt, ret_block);
+		stitchable_bytes = attempt->gathered.bytes;
+	}
+	if (rc == SEAM_NOT_FOUND && eager && (hit = find_hit(ask, false)) != NULL) {
+		return take_hit(engine, ask, hit, true, ret_block);
+	}
+	if (rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) {
+		if (free_views(engine, attempt))
+			return SEAM_BUSY;
+		stitchable_bytes = 0; /* no room for one more view: growth at the end needs no second mapping */
+		rc = SEAM_NOT_FOUND;
+	}
+	if (rc != SEAM_NOT_FOUND)
+		return rc;
+	rc = grow(engine, attempt, stitchable_bytes);
+	if (rc == SEAM_OK)
+		return SEAM_BUSY;
+	if ((rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) && free_views(engine, attempt))
+		return SEAM_BUSY;
+	return rc;
+}
+
+static enum seam_rc slow(struct seam_engine *engine, struct attempt *attempt, struct seam_block **ret_block)
+{
+	enum seam_rc rc;
+	do {
+		rc = serve(engine, attempt, ret_block);
+		if (rc == SEAM_OOM_DEVICE && escalate(engine, attempt)) {
+			engine->counts.retries += attempt->stage >= STAGE_WAIT;
+			rc = SEAM_BUSY;
+		}
+	} while (rc == SEAM_BUSY);
+	if (rc == SEAM_OK) {
+		engine->counts.s4 += attempt->grown;
+		return SEAM_OK;
+	}
+	engine->counts.s5 += rc == SEAM_OOM_DEVICE;
+	/* What was created for a request that failed goes back (I7), unless somebody has it already. */
+	if (attempt->grown && !attempt->ask->capturing && engine->memory.reserved_bytes > attempt->grown_from) {
+		uint64_t released = 0;
+		enum seam_rc ignored = seam__engine_trim(engine, attempt->grown_from, &released);
+		(void)ignored;
+	}
+	return rc;
+}
+
+/* The private pool may have been released while the lock was free: its memory is common then. */
+static struct seam_group *find_group(struct seam_engine *engine, uint64_t private_id)
+{
+	struct seam_group *group = NULL;
+	if (private_id != 0) {
+		LIST_FOREACH(group, &engine->groups, link) {
+			if (group->private_id == private_id)
+				break;
+		}
+	}
+	return group != NULL ? group : &engine->common;
+}
+
+enum seam_rc seam__engine_alloc(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block **ret_block)
+{
+	SEAM_ASSERT(ask->bytes > 0 && ask->bytes % SEAM_BLOCK_BYTES == 0);
+	bool exact_only = engine->policy.stitching == SEAM_STITCH_EAGER;
+	struct seam_block *hit = find_hit(ask, exact_only);
+	if (hit != NULL)
+		return take_hit(engine, ask, hit, true, ret_block);
+	uint64_t private_id = ask->group->private_id;
+	struct seam_ask again = *ask;
+	struct attempt attempt = {.ask = &again};
+	seam__stream_ref(ask->stream);
+	seam__mutex_unlock(&engine->lock);
+	seam__mutex_lock(&engine->change);
+	seam__mutex_lock(&engine->lock);
+	again.group = find_group(engine, private_id);
+	enum seam_rc rc = slow(engine, &attempt, ret_block);
+	seam__gathered_fini(engine, &attempt.gathered);
+	seam__mutex_unlock(&engine->change);
+	seam__stream_unref(ask->stream);
+	return rc;
+}

@@ -1,0 +1,61 @@
+/* change.h: the parts of the slow path: gather, revive, stitch, grow, give up views. Shared by the files of stitch/ only.
+ *
+ * Every function here is called with `change`; "locked" ones with `lock` too. Those that call the driver drop `lock` around the call and
+ * return with it, so that what was read before may be stale.
+ */
+#ifndef SEAM_CHANGE_H
+#define SEAM_CHANGE_H
+
+#include "engine.h"
+
+/* A list of chunks, in the order in which they will lie behind one address. Its memory comes from the engine's metadata. */
+struct seam_gathered {
+	struct seam_chunk **chunks;
+	struct seam_mapping **mappings; /* scratch of the same length for mapping them */
+	uint32_t count, capacity;
+	uint64_t bytes;
+};
+
+void seam__gathered_fini(struct seam_engine *engine, struct seam_gathered *gathered);
+
+/* All wholly free chunks usable for `ask`: of its class first, then of the others; in a class by extent, the smallest first, so that large extents
+ * stay whole; ends when it has at least `need_bytes`. Pure: depends on the free blocks only. Locked.
+ * all: also what the fragmentation limit would leave out. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__gather(struct seam_engine *engine, const struct seam_ask *ask, uint64_t need_bytes, bool all,
+                                        struct seam_gathered *gathered);
+
+/* Reduces what was gathered to chunks that cover need_bytes with little left over; false if they cannot. Pure. */
+bool seam__gather_choose(struct seam_gathered *gathered, uint64_t need_bytes);
+
+/* S1r: a run of chunks of one of the class's stitched views, all found wholly free by the last gathering, that covers the request with little
+ * left over, comes back to the view: no driver call. Returns the block, in no fit, or NULL: there is none, or no memory for it. Locked. */
+struct seam_block *seam__revive(struct seam_engine *engine, const struct seam_ask *ask);
+
+/* S3: the gathered chunks behind a view: one that maps them so already (then *ret_revived), or a new one. Locked.
+ * Errors: SEAM_OOM_META, SEAM_OOM_VA, SEAM_MAPPINGS, SEAM_DRIVER: the chunks are free where they were. */
+SEAM_MUST_USE enum seam_rc seam__stitch(struct seam_engine *engine, const struct seam_ask *ask, struct seam_gathered *gathered,
+                                        struct seam_block **ret_block, bool *ret_revived);
+
+/* Alloc: new chunks of `bytes` in all (rounded up to the granularity), free for all streams: in holes of the class's home views first, then at
+ * the end; or, at_end, all there, so that they extend the free block that ends there. request_bytes: what they are for. Locked.
+ * Errors: SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_OOM_META, SEAM_MAPPINGS, SEAM_DRIVER: of what is at the end nothing was taken. */
+SEAM_MUST_USE enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
+                                      uint64_t request_bytes, bool at_end);
+
+/* Free bytes at the end of the class's last home view that `stream` may use: what growth at the end would extend. Locked. */
+uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream);
+
+/* StitchFree: gives up stitched views that own nothing and whose use has passed, least recently used first, until `mappings` more fit
+ * under the limit and `address_bytes` more address space. Locked. True if they do. */
+bool seam__stitch_free(struct seam_engine *engine, uint64_t mappings, uint64_t address_bytes);
+
+/* Gives up all that can be. For when the driver's own tables are full. Locked. Returns how many views went. */
+uint64_t seam__stitch_free_all(struct seam_engine *engine);
+
+/* Gives up one view that owns nothing and whose use has passed. Locked. False: the driver refused; the view stays. */
+bool seam__stitch_drop(struct seam_engine *engine, struct seam_view *view);
+
+/* Makes a free block (in no fit) live. Locked. Errors: SEAM_OOM_META: it is free as before. */
+SEAM_MUST_USE enum seam_rc seam__make_live(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block);
+
+#endif

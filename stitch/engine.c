@@ -1,0 +1,400 @@
+/* engine.c: the engine's life, frees, pending blocks, waiting, groups and checks; see engine.h. Allocation is in bestfit.c. */
+#include "engine.h"
+
+#include "bits.h"
+#include "change.h"
+#include "check.h"
+#include "meta.h"
+
+/* Live blocks by address: a multiplication spreads the high bits that differ into those that pick the bucket. */
+static inline unsigned hash_va(uint64_t va)
+{
+	return (unsigned)((va / SEAM_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+
+static void group_init(struct seam_engine *engine, struct seam_group *group, uint64_t id)
+{
+	group->private_id = id;
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++)
+		seam__ppool_init(&group->classes[i], (enum seam_class)i, id, &engine->block_slab);
+}
+
+static enum seam_rc group_reserve_streams(struct seam_engine *engine, struct seam_group *group, uint32_t streams)
+{
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		enum seam_rc rc = seam__ppool_reserve_streams(&group->classes[i], engine->meta, streams);
+		if (rc != SEAM_OK)
+			return rc;
+	}
+	return SEAM_OK;
+}
+
+static void group_fini(struct seam_engine *engine, struct seam_group *group)
+{
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++)
+		seam__ppool_fini(&group->classes[i], engine->meta);
+}
+
+/* Address space of a home view: the large class's is a little more than the device, as views of holes are used up slowly. */
+static void set_home_sizes(struct seam_engine *engine, struct seam_group *group)
+{
+	uint64_t free_bytes = 0, total_bytes = 0;
+	if (seam__drv_mem_info(engine->driver, &free_bytes, &total_bytes) != SEAM_CU_SUCCESS)
+		total_bytes = UINT64_C(64) << 30;
+	uint64_t granularity = engine->memory.granularity_bytes;
+	uint64_t large = seam__bits_align_up(total_bytes / 8 * 9, granularity);
+	uint64_t small = seam__bits_align_up(total_bytes / 8, granularity);
+	if (group->private_id != 0)
+		large = small; /* many private pools must not use up the address space */
+	group->classes[SEAM_CLASS_LARGE].home_reserve_bytes = large;
+	group->classes[SEAM_CLASS_SMALL].home_reserve_bytes = small;
+}
+
+enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver, struct seam_meta *meta,
+                               const struct seam_policy *policy, const struct seam_phys_props *props)
+{
+	*engine = (struct seam_engine){.meta = meta, .driver = driver, .policy = *policy};
+	enum seam_rc rc = seam__memory_init(&engine->memory, driver, meta, props);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__mutex_init(&engine->change, "change", SEAM_RANK_CHANGE);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__mutex_init(&engine->lock, "pool", SEAM_RANK_DEVICE);
+	if (rc != SEAM_OK) {
+		seam__mutex_fini(&engine->change);
+		return rc;
+	}
+	seam__streams_init(&engine->streams, driver, meta, policy->deterministic);
+	seam__slab_init(&engine->block_slab, meta, sizeof(struct seam_block));
+	seam__slab_init(&engine->use_slab, meta, sizeof(struct seam_block_use));
+	LIST_INIT(&engine->groups);
+	TAILQ_INIT(&engine->pending);
+	group_init(engine, &engine->common, 0);
+	set_home_sizes(engine, &engine->common);
+	return SEAM_OK;
+}
+
+static void free_uses(struct seam_engine *engine, struct seam_block *block)
+{
+	struct seam_block_use *use = block->uses;
+	while (use != NULL) {
+		struct seam_block_use *next = use->next;
+		seam__stream_unref(use->stream);
+		seam__slab_put(&engine->use_slab, use);
+		use = next;
+	}
+	block->uses = NULL;
+}
+
+void seam__engine_fini(struct seam_engine *engine)
+{
+	struct seam_meta *hash_meta = engine->meta;
+	HASH_CLEAR(by_va, engine->live);
+	struct seam_view *view;
+	TAILQ_FOREACH(view, &engine->memory.view_list, all) {
+		struct seam_block *block;
+		while ((block = TAILQ_FIRST(&view->blocks)) != NULL) {
+			free_uses(engine, block);
+			seam__block_remove(&engine->block_slab, block);
+		}
+		TAILQ_REMOVE(view->stitched ? &view->ppool->spool : &view->ppool->homes, view, link);
+	}
+	seam__memory_fini(&engine->memory);
+	struct seam_group *group;
+	while ((group = LIST_FIRST(&engine->groups)) != NULL) {
+		LIST_REMOVE(group, link);
+		group_fini(engine, group);
+		seam__meta_free(engine->meta, group, sizeof *group);
+	}
+	group_fini(engine, &engine->common);
+	uint64_t lost = seam__streams_fini(&engine->streams) + seam__slab_fini(&engine->block_slab) +
+	                seam__slab_fini(&engine->use_slab);
+	SEAM_VERIFY(lost == 0);
+	seam__mutex_fini(&engine->lock);
+	seam__mutex_fini(&engine->change);
+}
+
+struct seam_block *seam__engine_find(struct seam_engine *engine, uint64_t va)
+{
+	struct seam_block *block = NULL;
+	HASH_FIND_BYHASHVALUE(by_va, engine->live, &va, sizeof va, hash_va(va), block);
+	return block;
+}
+
+enum seam_rc seam__make_live(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block)
+{
+	struct seam_meta *hash_meta = engine->meta;
+	bool hash_failed = false;
+	struct seam_view *view = block->view;
+	HASH_ADD_BYHASHVALUE(by_va, engine->live, va, sizeof block->va, hash_va(block->va), block);
+	if (hash_failed) {
+		struct seam_stream *stream = block->stream != NULL ? block->stream : ask->stream;
+		block = seam__ppool_put(block, stream, seam__stream_stamp(stream));
+		if (view->stitched)
+			seam__ppool_settle(block);
+		return SEAM_OOM_META;
+	}
+	block->is = SEAM_IS_LIVE;
+	seam__block_set_stream(block, ask->stream);
+	block->requested_bytes = ask->requested_bytes;
+	block->tag = ask->tag;
+	block->uses = NULL;
+	block->captured = ask->capturing;
+	view->pinned |= ask->capturing;
+	view->live++;
+	struct seam_engine_counts *counts = &engine->counts;
+	counts->allocs++;
+	counts->live_requested_bytes += ask->requested_bytes;
+	counts->live_requested_bytes_peak =
+		seam__bits_max(counts->live_requested_bytes_peak, counts->live_requested_bytes);
+	counts->live_bytes += block->bytes;
+	counts->live_bytes_peak = seam__bits_max(counts->live_bytes_peak, counts->live_bytes);
+	counts->live_blocks++;
+	counts->live_blocks_peak = seam__bits_max(counts->live_blocks_peak, counts->live_blocks);
+	return SEAM_OK;
+}
+
+/* The block, in no list but its view's, is free for its own stream. */
+static void set_free(struct seam_engine *engine, struct seam_block *block)
+{
+	struct seam_view *view = block->view;
+	(void)engine;
+	view->live--;
+	struct seam_stream *stream = block->stream;
+	block = seam__ppool_put(block, stream, seam__stream_stamp(stream));
+	view->last_tick = stream->last_stamp;
+	if (view->stitched)
+		seam__ppool_settle(block);
+}
+
+void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
+{
+	struct seam_meta *hash_meta = engine->meta;
+	HASH_DELETE(by_va, engine->live, block);
+	struct seam_engine_counts *counts = &engine->counts;
+	counts->frees++;
+	counts->live_requested_bytes -= block->requested_bytes;
+	counts->live_bytes -= block->bytes;
+	counts->live_blocks--;
+	if (block->uses == NULL && !(block->captured && block->view->ppool->private_id == 0)) {
+		set_free(engine, block);
+		return;
+	}
+	for (struct seam_block_use *use = block->uses; use != NULL; use = use->next)
+		use->stamp = seam__stream_stamp(use->stream);
+	block->is = SEAM_IS_PENDING;
+	block->stamp = seam__stream_stamp(block->stream);
+	counts->pending_bytes += block->bytes;
+	TAILQ_INSERT_TAIL(&engine->pending, block, pending);
+}
+
+enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *block, struct seam_stream *stream)
+{
+	if (stream == block->stream)
+		return SEAM_OK;
+	for (const struct seam_block_use *use = block->uses; use != NULL; use = use->next) {
+		if (use->stream == stream)
+			return SEAM_OK;
+	}
+	struct seam_block_use *use = seam__slab_get(&engine->use_slab);
+	if (use == NULL)
+		return SEAM_OOM_META;
+	*use = (struct seam_block_use){.next = block->uses, .stream = stream};
+	seam__stream_ref(stream);
+	block->uses = use;
+	return SEAM_OK;
+}
+
+enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream)
+{
+	struct seam_stream *stream = NULL;
+	enum seam_rc rc = seam__streams_find(&engine->streams, handle, engine->policy.verify_streams, &stream);
+	if (rc != SEAM_OK)
+		return rc;
+	if (stream->index >= engine->common.classes[0].stream_capacity) {
+		/* Private pools first: the common memory's capacity then says that all have the room. */
+		struct seam_group *group;
+		LIST_FOREACH(group, &engine->groups, link) {
+			rc = group_reserve_streams(engine, group, stream->index + 1);
+			if (rc != SEAM_OK)
+				return rc;
+		}
+		for (int i = SEAM_CLASS_COUNT; i-- > 0;) {
+			rc = seam__ppool_reserve_streams(&engine->common.classes[i], engine->meta, stream->index + 1);
+			if (rc != SEAM_OK)
+				return rc;
+		}
+	}
+	*ret_stream = stream;
+	return SEAM_OK;
+}
+
+static bool uses_passed(const struct seam_block *block)
+{
+	if (block->captured && block->view->ppool->private_id == 0)
+		return false;
+	for (const struct seam_block_use *use = block->uses; use != NULL; use = use->next) {
+		if (!seam__stream_passed(use->stream, use->stamp))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t collect_group(struct seam_group *group, struct seam_stream *stream)
+{
+	uint64_t bytes = 0;
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		struct seam_ppool *ppool = &group->classes[i];
+		if (stream->index >= ppool->stream_capacity)
+			continue;
+		struct seam_fit *fit = &ppool->of_stream[stream->index];
+		if (fit->count == 0 || fit->collected == stream->passed)
+			continue;
+		bytes += seam__ppool_collect(ppool, stream);
+		fit->collected = stream->passed;
+	}
+	return bytes;
+}
+
+uint64_t seam__engine_poll(struct seam_engine *engine, bool quick)
+{
+	if (!quick) {
+		/* What cannot be asked now (a capture, a stream that is gone) is not usable now: that is all the error would tell. */
+		enum seam_rc ignored = seam__streams_poll_all(&engine->streams, NULL);
+		(void)ignored;
+	}
+	uint64_t bytes = 0;
+	struct seam_block *block, *next;
+	TAILQ_FOREACH_SAFE(block, &engine->pending, pending, next) {
+		if (!uses_passed(block))
+			continue;
+		TAILQ_REMOVE(&engine->pending, block, pending);
+		engine->counts.pending_bytes -= block->bytes;
+		bytes += block->bytes;
+		free_uses(engine, block);
+		set_free(engine, block);
+	}
+	struct seam_stream *stream, *next_stream;
+	TAILQ_FOREACH_SAFE(stream, &engine->streams.list, by_index, next_stream) {
+		seam__stream_ref(stream); /* a dead one may go with its last block */
+		bytes += collect_group(&engine->common, stream);
+		struct seam_group *group;
+		LIST_FOREACH(group, &engine->groups, link)
+			bytes += collect_group(group, stream);
+		next_stream = TAILQ_NEXT(stream, by_index);
+		seam__stream_unref(stream);
+	}
+	return bytes;
+}
+
+enum seam_rc seam__engine_wait(struct seam_engine *engine)
+{
+	struct seam_wait_all wait;
+	enum seam_rc rc = seam__streams_wait_all_begin(&engine->streams, &wait);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__mutex_unlock(&engine->lock);
+	rc = seam__wait_all_run(engine->driver, &wait);
+	seam__mutex_lock(&engine->lock);
+	seam__streams_wait_all_end(&engine->streams, &wait);
+	seam__engine_poll(engine, true);
+	return rc;
+}
+
+enum seam_rc seam__engine_group_create(struct seam_engine *engine, uint64_t id, struct seam_group **ret_group)
+{
+	struct seam_group *group = seam__meta_alloc(engine->meta, sizeof *group);
+	if (group == NULL)
+		return SEAM_OOM_META;
+	group_init(engine, group, id);
+	set_home_sizes(engine, group);
+	enum seam_rc rc = group_reserve_streams(engine, group, engine->common.classes[0].stream_capacity);
+	if (rc != SEAM_OK) {
+		group_fini(engine, group);
+		seam__meta_free(engine->meta, group, sizeof *group);
+		return rc;
+	}
+	LIST_INSERT_HEAD(&engine->groups, group, link);
+	*ret_group = group;
+	return SEAM_OK;
+}
+
+static void move_views(struct seam_views *from, struct seam_views *to, struct seam_ppool *ppool)
+{
+	struct seam_view *view;
+	TAILQ_FOREACH(view, from, link) {
+		struct seam_block *block;
+		TAILQ_FOREACH(block, &view->blocks, link) {
+			if (block->is != SEAM_IS_FREE)
+				continue;
+			seam__fit_remove(seam__ppool_fit(view->ppool, block->stream), block);
+			seam__fit_insert(seam__ppool_fit(ppool, block->stream), block);
+		}
+		view->ppool = ppool;
+		view->pinned = false; /* the captures that used it are gone with the private pool */
+	}
+	TAILQ_CONCAT(to, from, link);
+}
+
+void seam__engine_group_merge(struct seam_engine *engine, struct seam_group *group)
+{
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		struct seam_ppool *ppool = &engine->common.classes[i];
+		move_views(&group->classes[i].homes, &ppool->homes, ppool);
+		move_views(&group->classes[i].spool, &ppool->spool, ppool);
+	}
+	struct seam_block *block;
+	for (block = engine->live; block != NULL; block = block->by_va.next)
+		block->captured &= block->view->ppool->private_id != 0;
+	LIST_REMOVE(group, link);
+	group_fini(engine, group);
+	seam__meta_free(engine->meta, group, sizeof *group);
+}
+
+static const char *check_group(struct seam_group *group)
+{
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		const char *broken = seam__ppool_check(&group->classes[i]);
+		if (broken != NULL)
+			return broken;
+	}
+	return NULL;
+}
+
+static const char *check_live(struct seam_engine *engine)
+{
+	uint64_t blocks = 0, bytes = 0, requested = 0;
+	for (struct seam_block *block = engine->live; block != NULL; block = block->by_va.next) {
+		if (block->is != SEAM_IS_LIVE)
+			return "E1: a block in the live table is not live";
+		blocks++;
+		bytes += block->bytes;
+		requested += block->requested_bytes;
+	}
+	const struct seam_engine_counts *counts = &engine->counts;
+	if (blocks != counts->live_blocks || bytes != counts->live_bytes || requested != counts->live_requested_bytes)
+		return "E1: the account of live blocks";
+	uint64_t pending = 0;
+	const struct seam_block *block;
+	TAILQ_FOREACH(block, &engine->pending, pending)
+		pending += block->bytes;
+	return pending == counts->pending_bytes ? NULL : "E2: the account of pending blocks";
+}
+
+const char *seam__engine_check(struct seam_engine *engine)
+{
+	const char *broken = seam__memory_check(&engine->memory);
+	if (broken == NULL)
+		broken = check_group(&engine->common);
+	struct seam_group *group;
+	LIST_FOREACH(group, &engine->groups, link) {
+		if (broken == NULL)
+			broken = check_group(group);
+	}
+	if (broken == NULL)
+		broken = check_live(engine);
+	if (broken == NULL)
+		broken = seam__slab_check(&engine->block_slab);
+	return broken != NULL ? broken : seam__streams_check(&engine->streams);
+}

@@ -1,0 +1,141 @@
+/* engine.h: what the stitching allocator of one device consists of, and what its parts share.
+ *
+ * The engine turns a request into a block. A hit (S1, S2) is served under `lock` alone. What hits cannot serve is a *change* and goes
+ * through the slow path, one at a time, under `change`:
+ *
+ *   claim   under both: chunks leave their free blocks, in transit (they belong to nobody else now)
+ *   call    under `change`: the driver maps them at their new address; the old mappings stay (make before break)
+ *   commit  under both: assignments that cannot fail; or roll back, and the chunks are free where they were
+ *
+ * So hits and frees never wait for a driver call, and a free never waits for someone else's mapping.
+ *
+ * Nothing is ever queued for unmapping: what is unmapped (a view given up by StitchFree, a chunk released by a trim) is chosen among memory
+ * whose streams have passed (I4).
+ *
+ * Not here: private pools' routing, statistics' public form, the API (lib/core).
+ *
+ * Invariants: I1-I7 of the design; seam__engine_check() names the first that is broken.
+ *
+ * Locks, in this order: change (SEAM_RANK_CHANGE), lock (SEAM_RANK_DEVICE).
+ */
+#ifndef SEAM_ENGINE_H
+#define SEAM_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <seam/rc.h>
+
+#include "block.h"
+#include "lockrank.h"
+#include "memory.h"
+#include "ppool.h"
+#include "slab.h"
+#include "stream.h"
+
+enum seam_reuse { SEAM_REUSE_PASSED, SEAM_REUSE_WAIT, SEAM_REUSE_OWN };
+enum seam_stitching { SEAM_STITCH_GROWTH, SEAM_STITCH_EAGER, SEAM_STITCH_OOM };
+
+struct seam_policy {
+	uint64_t chunk_bytes;                  /* 0: grows with the pool, 2 to 32 MiB */
+	uint64_t small_bytes;
+	uint64_t fragmentation_limit_bytes;
+	enum seam_reuse reuse;
+	enum seam_stitching stitching;
+	bool deterministic;
+	bool verify_streams;
+};
+
+/* Counters; the names are those of stats.def. */
+struct seam_engine_counts {
+	uint64_t s1, s1r, s2, s3, s4, s5;
+	uint64_t allocs, frees, retries, stitch_frees, cross_stream_reuses;
+	uint64_t live_requested_bytes, live_requested_bytes_peak;
+	uint64_t live_bytes, live_bytes_peak, live_blocks, live_blocks_peak;
+	uint64_t pending_bytes;
+};
+
+/* A group of classes that may share chunks: the common memory, or a private pool. */
+struct seam_group {
+	LIST_ENTRY(seam_group) link;
+	uint64_t private_id;                   /* 0: common */
+	struct seam_ppool classes[SEAM_CLASS_COUNT];
+};
+
+TAILQ_HEAD(seam_pending, seam_block);
+
+struct seam_engine {
+	struct seam_mutex change;
+	struct seam_mutex lock;
+	struct seam_meta *meta;
+	struct seam_driver *driver;
+	struct seam_policy policy;
+	struct seam_memory memory;
+	struct seam_streams streams;                  /* lock */
+	struct seam_slab block_slab, use_slab;        /* lock */
+	struct seam_group common;                     /* lock */
+	LIST_HEAD(, seam_group) groups;               /* lock. Private pools */
+	struct seam_block *live;                      /* lock. Table by address */
+	struct seam_pending pending;                  /* lock. Oldest first */
+	uint64_t uses;                                /* lock. Counts uses of stitched views, for StitchFree's order */
+	struct seam_engine_counts counts;             /* lock */
+};
+
+/* What is asked of the engine. */
+struct seam_ask {
+	struct seam_group *group;
+	enum seam_class class;
+	uint64_t bytes;           /* a multiple of 512 */
+	uint64_t requested_bytes;
+	struct seam_stream *stream;
+	uint64_t tag;
+	bool no_stitch;
+	bool no_wait;
+	bool capturing;           /* the stream is: no stitching, waiting or unmapping */
+};
+
+/* driver and meta outlive the engine. Errors: SEAM_UNSUPPORTED (no VMM), SEAM_OOM_META, SEAM_DRIVER. */
+SEAM_MUST_USE enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver, struct seam_meta *meta,
+                                             const struct seam_policy *policy, const struct seam_phys_props *props);
+
+/* The device is idle or gone. Live blocks die. */
+void seam__engine_fini(struct seam_engine *engine);
+
+/* BestFit and what follows from its state: a block for `ask`. Called with `lock`, which is dropped and taken again on the slow path; returns with it.
+ * Errors: those of seam_alloc(); S5 has tried everything but the caller's callback. */
+SEAM_MUST_USE enum seam_rc seam__engine_alloc(struct seam_engine *engine, const struct seam_ask *ask,
+                                              struct seam_block **ret_block);
+
+/* Gives a live block back. With `lock`. Never fails, never calls the driver. */
+void seam__engine_free(struct seam_engine *engine, struct seam_block *block);
+
+/* The block is used on `stream` too. With `lock`. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *block,
+                                               struct seam_stream *stream);
+
+/* The live block that starts at `va`, or NULL. With `lock`. */
+struct seam_block *seam__engine_find(struct seam_engine *engine, uint64_t va);
+
+/* The stream of a handle, with room for its blocks in every class. With `lock`. Errors: SEAM_OOM_META, SEAM_DRIVER. */
+SEAM_MUST_USE enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream);
+
+/* Looks through pending blocks and, unless `quick`, asks the driver about all streams; what has passed becomes usable. With `lock`.
+ * Returns the bytes that became usable on any stream. */
+uint64_t seam__engine_poll(struct seam_engine *engine, bool quick);
+
+/* Waits for the whole device; then polls. With `change` and `lock`; lock is dropped meanwhile. Errors: SEAM_CAPTURING, SEAM_DRIVER. */
+SEAM_MUST_USE enum seam_rc seam__engine_wait(struct seam_engine *engine);
+
+/* Releases wholly free, passed chunks until reserved_bytes <= target_bytes. With `change` and `lock`; lock is dropped meanwhile.
+ * ret_released_bytes is set in any case. */
+SEAM_MUST_USE enum seam_rc seam__engine_trim(struct seam_engine *engine, uint64_t target_bytes, uint64_t *ret_released_bytes);
+
+/* A group for private pool `id`. With `lock`. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__engine_group_create(struct seam_engine *engine, uint64_t id, struct seam_group **ret_group);
+
+/* The private pool's views, with all blocks, join the common memory. With `change` and `lock`. Cannot fail. */
+void seam__engine_group_merge(struct seam_engine *engine, struct seam_group *group);
+
+const char *seam__engine_check(struct seam_engine *engine);
+
+#endif
