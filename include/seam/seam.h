@@ -19,9 +19,9 @@
  * Exit: when the driver has shut down before the pool (a destructor that runs late), calls that need it answer SEAM_SHUTDOWN;
  * seam_free() and seam_pool_destroy() still return all host memory and report no error.
  *
- * Stream capture: nothing is mapped, unmapped or released for a request on a stream that is being captured unless no other way
- * is left, and never in memory that a capture has touched; memory handed out during a capture outside a private pool is held back
- * (not reused by others) until the pool is destroyed. Use a private pool for a capture: see seam_private_begin().
+ * Stream capture: use a private pool (seam_private_begin()). While one is open, or with the option watch_captures, the pool asks whether a
+ * request's stream is being captured; then nothing is stitched, unmapped, released or waited for, and a block handed out to a capture
+ * outside a private pool is never reused.
  *
  * A failed call leaves live blocks, accounts and ret_* arguments as they were; caches may have shrunk.
  */

@@ -1,0 +1,155 @@
+/* alloc.c: requests and frees: from the API's arguments to the engine's. */
+#include "bits.h"
+#include "check.h"
+#include "pool.h"
+
+#define LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
+
+/* Whether the stream is being captured. Asked only where it can matter: see watch_captures. */
+static enum seam_rc ask_capture(struct seam_pool *pool, uint64_t stream, bool *ret_capturing, uint64_t *ret_capture_id)
+{
+	*ret_capturing = false;
+	*ret_capture_id = 0;
+	if (LIST_EMPTY(&pool->routes) && pool->config.watch_captures == 0)
+		return SEAM_OK;
+	enum seam_capture_state state = SEAM_CAPTURE_NONE;
+	int cu = seam__drv_stream_capture(pool->driver, stream, &state, ret_capture_id);
+	if (cu != SEAM_CU_SUCCESS)
+		return seam__driver_rc(cu);
+	*ret_capturing = state != SEAM_CAPTURE_NONE;
+	return SEAM_OK;
+}
+
+static enum seam_rc choose_group(struct seam_pool *pool, const struct seam_request *request, struct seam_ask *ask)
+{
+	uint64_t stream = (uint64_t)(uintptr_t)request->stream, capture_id = 0;
+	enum seam_rc rc = ask_capture(pool, stream, &ask->capturing, &capture_id);
+	if (rc != SEAM_OK)
+		return rc;
+	ask->group = &pool->engine.common;
+	struct seam_private *private = NULL;
+	if (request->private_id != 0) {
+		private = seam__private_find(pool, request->private_id);
+		if (private == NULL)
+			return SEAM_NOT_FOUND;
+	} else if (!LIST_EMPTY(&pool->routes)) {
+		private = seam__private_route(pool, stream, ask->capturing, capture_id);
+	}
+	if (private != NULL)
+		ask->group = private->group;
+	return SEAM_OK;
+}
+
+static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *request, struct seam_ask *ask)
+{
+	struct seam_engine *engine = &pool->engine;
+	*ask = (struct seam_ask){
+		.class = request->bytes <= engine->policy.small_bytes ? SEAM_CLASS_SMALL : SEAM_CLASS_LARGE,
+		.bytes = seam__bits_align_up(request->bytes, SEAM_BLOCK_BYTES),
+		.requested_bytes = request->bytes,
+		.tag = request->tag,
+		.no_stitch = (request->flags & SEAM_NO_STITCH) != 0,
+		.no_wait = (request->flags & SEAM_NO_WAIT) != 0,
+	};
+	if ((request->flags & SEAM_CONTIGUOUS) != 0) {
+		ask->class = SEAM_CLASS_CONTIGUOUS;
+		ask->bytes = seam__bits_align_up(request->bytes, engine->memory.granularity_bytes);
+	}
+	enum seam_rc rc = choose_group(pool, request, ask);
+	if (rc == SEAM_OK)
+		rc = seam__engine_stream(engine, (uint64_t)(uintptr_t)request->stream, &ask->stream);
+	return rc;
+}
+
+/* One try. With `lock`; on out of memory *ret_again is the caller's callback, to be asked without the lock. */
+static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+{
+	struct seam_ask ask;
+	enum seam_rc rc = prepare(pool, request, &ask);
+	if (rc != SEAM_OK)
+		return rc;
+	struct seam_block *block = NULL;
+	rc = seam__engine_alloc(&pool->engine, &ask, &block);
+	if (rc == SEAM_OK)
+		*ret_ptr = (void *)(uintptr_t)block->va;
+	else if (rc == SEAM_OOM_DEVICE)
+		pool->oom_bytes = request->bytes;
+	return rc;
+}
+
+static enum seam_rc alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+{
+	enum seam_rc rc;
+	bool again;
+	do {
+		again = false;
+		seam__mutex_lock(&pool->engine.lock);
+		rc = try_alloc(pool, request, ret_ptr);
+		seam_oom_callback *callback = pool->oom_callback;
+		void *user = pool->oom_user;
+		seam__mutex_unlock(&pool->engine.lock);
+		if (rc == SEAM_OOM_DEVICE && callback != NULL)
+			again = callback(user, pool, request->bytes, request->stream);
+	} while (again);
+	return rc;
+}
+
+enum seam_rc seam_alloc_request(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+{
+	if (pool == NULL || request == NULL || ret_ptr == NULL || request->size != sizeof *request || request->bytes == 0)
+		return SEAM_INVALID;
+	if ((request->flags & ~(SEAM_CONTIGUOUS | SEAM_NO_STITCH | SEAM_NO_WAIT)) != 0)
+		return SEAM_UNSUPPORTED;
+	if (request->bytes > LARGEST_REQUEST_BYTES)
+		return SEAM_OOM_DEVICE;
+	enum seam_rc rc = seam__pool_enter(pool);
+	return rc == SEAM_OK ? alloc(pool, request, ret_ptr) : rc;
+}
+
+enum seam_rc seam_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr)
+{
+	struct seam_request request = {.size = sizeof request, .bytes = bytes, .stream = stream};
+	return seam_alloc_request(pool, &request, ret_ptr);
+}
+
+enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
+{
+	if (ptr == NULL)
+		return SEAM_OK;
+	if (pool == NULL)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__mutex_lock(&pool->engine.lock);
+	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
+	if (block != NULL)
+		seam__engine_free(&pool->engine, block);
+	seam__mutex_unlock(&pool->engine.lock);
+	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+}
+
+enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
+{
+	if (pool == NULL)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__mutex_lock(&pool->engine.lock);
+	struct seam_stream *other = NULL;
+	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
+	rc = block == NULL ? SEAM_NOT_FOUND : seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)stream, &other);
+	if (rc == SEAM_OK)
+		rc = seam__engine_record(&pool->engine, block, other);
+	seam__mutex_unlock(&pool->engine.lock);
+	return rc;
+}
+
+void seam_set_oom_callback(struct seam_pool *pool, seam_oom_callback *callback, void *user)
+{
+	seam__mutex_lock(&pool->engine.lock);
+	pool->oom_callback = callback;
+	pool->oom_user = user;
+	seam__mutex_unlock(&pool->engine.lock);
+}

@@ -1,0 +1,173 @@
+/* pool.c: a pool's life: which device, which configuration, creation and destruction. */
+#include "pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "driver_cuda.h"
+#include "emu.h"
+#include "meta.h"
+#include "opts.h"
+
+/* In the order of the names in options.def. */
+enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_EMU, BACKEND_EMU_BOOK };
+
+static _Atomic uint64_t fork_generation = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void after_fork_in_child(void)
+{
+	atomic_fetch_add(&fork_generation, 1);
+}
+
+static void watch_forks(void)
+{
+	/* No memory for the handler: forks then go unnoticed, which only a program that uses its parent's pools could tell. */
+	int ignored = pthread_atfork(NULL, NULL, after_fork_in_child);
+	(void)ignored;
+}
+
+uint64_t seam__fork_generation(void)
+{
+	return atomic_load_explicit(&fork_generation, memory_order_relaxed);
+}
+
+const char *seam_version(void)
+{
+	return SEAM_VERSION_TEXT;
+}
+
+static struct seam_policy policy_of(const struct seam_config *config)
+{
+	return (struct seam_policy){
+		.chunk_bytes = config->chunk_bytes,
+		.small_bytes = config->small_bytes,
+		.fragmentation_limit_bytes = config->fragmentation_limit_bytes,
+		.reuse = (enum seam_reuse)config->reuse,
+		.stitching = (enum seam_stitching)config->stitch,
+		.deterministic = config->deterministic != 0,
+		.verify_streams = config->verify_streams != 0,
+	};
+}
+
+static struct seam_phys_props props_of(const struct seam_config *config, int ordinal)
+{
+	static const unsigned types[] = {SEAM_HANDLE_NONE, SEAM_HANDLE_POSIX_FD, SEAM_HANDLE_FABRIC};
+	return (struct seam_phys_props){
+		.where = {SEAM_AT_DEVICE, ordinal},
+		.handle_types = types[config->export_as],
+		.gpu_direct_rdma = config->gpu_direct_rdma != 0,
+	};
+}
+
+static enum seam_rc init_engine(struct seam_pool *pool)
+{
+	const struct seam_config *config = &pool->config;
+	struct seam_policy policy = policy_of(config);
+	struct seam_phys_props props = props_of(config, pool->driver->ordinal);
+	enum seam_rc rc = seam__engine_init(&pool->engine, pool->driver, pool->meta, &policy, &props);
+	if (rc != SEAM_OK)
+		return rc;
+	struct seam_memory *memory = &pool->engine.memory;
+	if (config->capacity_bytes != 0)
+		memory->capacity_bytes = config->capacity_bytes;
+	memory->mapping_limit = config->mapping_limit;
+	memory->address_limit_bytes = config->address_limit_bytes;
+	return SEAM_OK;
+}
+
+enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool)
+{
+	pthread_once(&fork_once, watch_forks);
+	struct seam_meta *meta = seam__meta_create(config->metadata_limit_bytes);
+	if (meta == NULL)
+		return SEAM_OOM_META;
+	struct seam_pool *pool = seam__meta_alloc(meta, sizeof *pool);
+	if (pool == NULL) {
+		seam__meta_destroy(meta);
+		return SEAM_OOM_META;
+	}
+	pool->config = *config;
+	pool->meta = meta;
+	pool->driver = driver;
+	pool->fork_generation = seam__fork_generation();
+	LIST_INIT(&pool->privates);
+	LIST_INIT(&pool->routes);
+	enum seam_rc rc = init_engine(pool);
+	if (rc != SEAM_OK) {
+		seam__meta_free(meta, pool, sizeof *pool);
+		seam__meta_destroy(meta);
+		return rc;
+	}
+	*ret_pool = pool;
+	return SEAM_OK;
+}
+
+static enum seam_rc open_driver(int ordinal, const struct seam_config *config, char *error, struct seam_driver **ret_driver)
+{
+	if (config->backend == BACKEND_AUTO || config->backend == BACKEND_CUDA)
+		return seam__cuda_create(ordinal, error, ret_driver);
+	struct seam_emu_config emu = {
+		.memory = config->backend == BACKEND_EMU ? SEAM_EMU_REAL : SEAM_EMU_BOOK,
+		.capacity_bytes = config->emu_capacity_bytes,
+	};
+	return seam__emu_create(&emu, error, ret_driver);
+}
+
+enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool)
+{
+	if (ret_pool == NULL || ordinal < 0)
+		return SEAM_INVALID;
+	struct seam_config resolved;
+	enum seam_rc rc = seam__opts_resolve(config, getenv("SEAM_CONF"), error, &resolved);
+	if (rc != SEAM_OK)
+		return rc;
+	struct seam_driver *driver = NULL;
+	rc = open_driver(ordinal, &resolved, error, &driver);
+	if (rc != SEAM_OK)
+		return rc;
+	struct seam_pool *pool = NULL;
+	rc = seam__pool_create_on(driver, &resolved, &pool);
+	if (rc != SEAM_OK) {
+		seam__driver_destroy(driver);
+		return rc;
+	}
+	pool->owns_driver = true;
+	*ret_pool = pool;
+	return SEAM_OK;
+}
+
+void seam_pool_destroy(struct seam_pool *pool)
+{
+	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+		return;
+	/* A device that cannot be waited for is gone, or has failed; what it ran runs no more. */
+	int ignored = seam__drv_device_sync(pool->driver);
+	(void)ignored;
+	seam__engine_fini(&pool->engine);
+	seam__private_fini(pool);
+	struct seam_driver *driver = pool->owns_driver ? pool->driver : NULL;
+	struct seam_meta *meta = pool->meta;
+	seam__meta_free(meta, pool, sizeof *pool);
+	uint64_t leaked = seam__meta_destroy(meta);
+	SEAM_ASSERT(leaked == 0);
+	(void)leaked;
+	seam__driver_destroy(driver);
+}
+
+const struct seam_config *seam_pool_config(const struct seam_pool *pool)
+{
+	return &pool->config;
+}
+
+const char *seam__pool_check(struct seam_pool *pool)
+{
+	seam__mutex_lock(&pool->engine.change);
+	seam__mutex_lock(&pool->engine.lock);
+	const char *broken = seam__engine_check(&pool->engine);
+	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_unlock(&pool->engine.change);
+	return broken;
+}

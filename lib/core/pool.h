@@ -1,0 +1,90 @@
+/* pool.h: a pool: one device's engine, and what the API needs around it.
+ *
+ * Where the device has no virtual memory management the engine is absent and the caching allocator of fallback/ serves everything.
+ *
+ * Not here: how memory is found (stitch/), what a private pool's memory is (struct seam_group).
+ *
+ * Locks: the engine's `lock` guards routes, privates and the callback; see engine.h. Host memory has its own (rank SEAM_RANK_HOST).
+ */
+#ifndef SEAM_POOL_H
+#define SEAM_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <seam/seam.h>
+#include <seam/snapshot.h>
+#include <seam/stats.h>
+
+#include "driver.h"
+#include "engine.h"
+
+struct seam_direct;
+struct seam_hostside;
+
+/* A private pool that has been begun and not released. */
+struct seam_private {
+	LIST_ENTRY(seam_private) link;
+	uint64_t id;
+	uint64_t references;
+	struct seam_group *group;
+};
+
+/* An open route of requests to a private pool. The newest stands first. */
+struct seam_open_route {
+	LIST_ENTRY(seam_open_route) link;
+	struct seam_private *to;
+	enum seam_route kind;
+	uint64_t value;
+	pthread_t thread; /* SEAM_ROUTE_THREAD */
+};
+
+struct seam_pool {
+	struct seam_config config;        /* in force; constant */
+	struct seam_meta *meta;           /* everything below belongs to it, and this struct too */
+	struct seam_driver *driver;
+	bool owns_driver;
+	uint64_t fork_generation;         /* of the process that made the pool */
+	struct seam_engine engine;
+	struct seam_direct *direct;       /* instead of the engine, without VMM; else NULL */
+	struct seam_hostside *host;       /* pinned host memory; NULL until first used */
+	LIST_HEAD(, seam_private) privates;
+	LIST_HEAD(, seam_open_route) routes;
+	seam_oom_callback *oom_callback;
+	void *oom_user;
+	uint64_t oom_bytes;               /* newest request that was out of memory */
+	uint64_t oom_free_bytes;          /* what the device had left then, if known */
+};
+
+/* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve). */
+SEAM_MUST_USE enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_config *config,
+                                                struct seam_pool **ret_pool);
+
+/* How often this process has been forked from: differs in a child. */
+uint64_t seam__fork_generation(void);
+
+/* SEAM_FORKED in a child of the pool's process, else SEAM_OK. */
+static inline enum seam_rc seam__pool_enter(const struct seam_pool *pool)
+{
+	return pool->fork_generation == seam__fork_generation() ? SEAM_OK : SEAM_FORKED;
+}
+
+/* The private pool, or NULL. With `lock`. */
+struct seam_private *seam__private_find(struct seam_pool *pool, uint64_t id);
+
+/* Where a request without a private_id goes: the newest route that matches, or NULL for the common memory. With `lock`.
+ * capture_id: of the stream's capture, if *capturing. */
+struct seam_private *seam__private_route(struct seam_pool *pool, uint64_t stream, bool capturing, uint64_t capture_id);
+
+/* Frees what is left of routes and private pools. The engine is gone. */
+void seam__private_fini(struct seam_pool *pool);
+
+/* Gauges that are not kept: wholly free bytes and partly used chunks' free bytes of the common memory, and the private pools' free bytes.
+ * With `lock`. */
+void seam__pool_unused(struct seam_pool *pool, uint64_t *ret_whole, uint64_t *ret_partial, uint64_t *ret_private);
+
+/* Name of the first broken invariant of the pool, or NULL. Takes both locks. */
+const char *seam__pool_check(struct seam_pool *pool);
+
+#endif
