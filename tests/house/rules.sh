@@ -110,9 +110,10 @@ check_includes() {
 		}'
 }
 
-# Names as -I sees them: two headers of one name in folders that can be seen together would hide each other.
+# Names as -I sees them: two headers of one name in folders that can be seen together would hide each other. Public
+# headers are seen as <seam/...>.
 check_names() {
-	printf '%s\n' "$headers" | grep -v '^tests/' | sed 's|.*/||' | sort | uniq -d | sed 's/^/twice: /'
+	printf '%s\n' "$headers" | grep -v -E '^(tests|include)/' | sed 's|.*/||' | sort | uniq -d | sed 's/^/twice: /'
 }
 
 # The code without comments and string literals: what is said about malloc is no call of it.

@@ -1,0 +1,53 @@
+#!/bin/sh
+# installed.sh BUILD CONSUMER PREFIX CC [CXX]: `meson install` into an empty folder gives what a program needs: it compiles
+# with what pkg-config says, links with either library, and runs. As TAP.
+set -u
+build=$1
+consumer=$2
+prefix=$3
+cc=$4
+cxx=${5:-}
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+count=0
+failed=0
+
+report() {
+	count=$((count + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $count - $1"
+	else
+		echo "not ok $count - $1"
+		sed 's/^/# /' "$place/output"
+		failed=1
+	fi
+}
+
+meson install -C "$build" --no-rebuild --destdir "$place/root" >"$place/output" 2>&1
+report 'meson install' $?
+
+pc=$(find "$place/root" -name seam.pc)
+libdir=$(dirname "$(dirname "$pc")")
+export PKG_CONFIG_PATH="$libdir/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$place/root"
+# A prefix that pkg-config takes for the system's is left out of its answers; say where it is.
+flags="-I$place/root$prefix/include $(pkg-config --cflags seam)"
+
+# try WHAT COMPILER... -- LIBRARY...
+try() {
+	what=$1
+	shift
+	# shellcheck disable=SC2086 # flags are words
+	"$@" -o "$place/consumer" >"$place/output" 2>&1 && LD_LIBRARY_PATH="$libdir" "$place/consumer" >>"$place/output" 2>&1
+	report "$what" $?
+}
+
+# shellcheck disable=SC2046,SC2086 # flags are words
+{
+	try 'C, shared' $cc -std=c11 $flags "$consumer" -L"$libdir" $(pkg-config --libs seam)
+	try 'C, static' $cc -std=c11 $flags "$consumer" "$libdir/libseam.a" $(pkg-config --static --libs-only-other seam) -lpthread
+	if [ -n "$cxx" ]; then
+		try 'C++, shared' $cxx -std=c++17 $flags -x c++ "$consumer" -x none -L"$libdir" $(pkg-config --libs seam)
+	fi
+}
+echo "1..$count"
+exit $failed
