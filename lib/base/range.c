@@ -156,6 +156,12 @@ struct seam_extent *seam__range_best(struct seam_range *range, uint64_t shelf, u
 	return extent != NULL && extent->shelf == shelf ? extent : NULL;
 }
 
+struct seam_extent *seam__range_first(struct seam_range *range, uint64_t shelf)
+{
+	struct seam_extent key = {.shelf = shelf};
+	return RB_NFIND(seam_extent_tree, &range->free, &key);
+}
+
 struct seam_extent *seam__range_after(struct seam_extent *extent)
 {
 	return RB_NEXT(seam_extent_tree, NULL, extent);

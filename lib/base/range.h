@@ -108,6 +108,9 @@ void seam__range_withdraw(struct seam_range *range, struct seam_extent *extent);
 /* The smallest FREE extent of the shelf with at least `bytes`, the lowest of equals; NULL: none. O(log extents). */
 struct seam_extent *seam__range_best(struct seam_range *range, uint64_t shelf, uint64_t bytes);
 
+/* The first FREE extent in the order (shelf, size, address) on this shelf or a later one; NULL: none. */
+struct seam_extent *seam__range_first(struct seam_range *range, uint64_t shelf);
+
 /* The FREE extent that follows in the order (shelf, size, address); NULL: the last. It may be on another shelf. */
 struct seam_extent *seam__range_after(struct seam_extent *extent);
 
