@@ -103,7 +103,7 @@ Test(opts, nonsense_is_refused_by_name_and_changes_nothing)
 		{"chunk_bytes:99999999999999999999", "not a size"},
 		{"chunk_bytes:18446744073709551615T", "not a size"},
 		{"chunk_bytes:3M", "multiple of 2M"},
-		{"chunk_bytes:1M", "from 2M to 2G"},
+		{"chunk_bytes:4G", "from 0 to 2G"},
 		{"mapping_limit:10M", "not a number"},
 		{"deterministic:2", "neither 0 nor 1"},
 		{"backend:emulator", "auto|cuda|emu|emu_book"},
