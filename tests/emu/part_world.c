@@ -17,6 +17,11 @@ static uint64_t now(struct seam_driver *d)
 	return d->ops->clock_ns(d);
 }
 
+static void return_at_once(void *argument)
+{
+	(void)argument;
+}
+
 void part_time(void)
 {
 	struct seam_driver *d = open_emu(&book);
@@ -48,6 +53,16 @@ void part_time(void)
 	start = now(d);
 	MUST(seam__drv_stream_sync(d, second));
 	ok(now(d) - start >= 1490000 && now(d) - start < 1600000, "who waits for an event starts after it: %llu ns",
+	   (unsigned long long)(now(d) - start));
+	/* The same behind a host function: its end, and so all times after it, are not known when work is submitted. */
+	start = now(d);
+	MUST(seam__drv_stream_host_func(d, first, return_at_once, NULL));
+	MUST(launch(d, first, va, G, true, 1000000));
+	MUST(seam__drv_event_record(d, event, first));
+	MUST(seam__drv_stream_wait_event(d, second, event));
+	MUST(launch(d, second, va, G, true, 500000));
+	MUST(seam__drv_stream_sync(d, second));
+	ok(now(d) - start >= 1490000 && now(d) - start < 1600000, "also behind a host function: %llu ns",
 	   (unsigned long long)(now(d) - start));
 	close_emu(d);
 }
