@@ -84,6 +84,9 @@ void seam__private_fini(struct seam_pool *pool);
  * With `lock`. */
 void seam__pool_unused(struct seam_pool *pool, uint64_t *ret_whole, uint64_t *ret_partial, uint64_t *ret_private);
 
+/* Every figure, as of now. With `lock`. */
+void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
+
 /* Name of the first broken invariant of the pool, or NULL. Takes both locks. */
 const char *seam__pool_check(struct seam_pool *pool);
 

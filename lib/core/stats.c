@@ -1,0 +1,177 @@
+/* stats.c: the figures of a pool, and the walk behind those that are not kept. */
+#include <string.h>
+
+#include "bits.h"
+#include "meta.h"
+#include "pool.h"
+
+static void add_unused(struct seam_fit *fit, uint64_t *whole_bytes, uint64_t *partial_bytes)
+{
+	for (struct seam_block *block = seam__fit_next(fit, NULL); block != NULL; block = seam__fit_next(fit, block)) {
+		uint32_t first = 0;
+		uint32_t count = seam__block_whole_slots(block->view, block->offset, block->bytes, &first);
+		uint64_t whole = 0;
+		for (uint32_t i = first; i < first + count; i++)
+			whole += block->view->slots[i].bytes;
+		*whole_bytes += whole;
+		*partial_bytes += block->bytes - whole;
+	}
+}
+
+static void add_unused_group(struct seam_group *group, uint64_t *whole_bytes, uint64_t *partial_bytes)
+{
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		struct seam_ppool *ppool = &group->classes[i];
+		add_unused(&ppool->any, whole_bytes, partial_bytes);
+		for (uint32_t s = 0; s < ppool->stream_capacity; s++)
+			add_unused(&ppool->of_stream[s], whole_bytes, partial_bytes);
+	}
+}
+
+void seam__pool_unused(struct seam_pool *pool, uint64_t *ret_whole, uint64_t *ret_partial, uint64_t *ret_private)
+{
+	uint64_t whole = 0, partial = 0, private = 0;
+	add_unused_group(&pool->engine.common, &whole, &partial);
+	struct seam_group *group;
+	LIST_FOREACH(group, &pool->engine.groups, link)
+		add_unused_group(group, &private, &private);
+	*ret_whole = whole;
+	*ret_partial = partial;
+	*ret_private = private;
+}
+
+/* Chunks whose home is a view for small requests. */
+static uint64_t small_bytes(const struct seam_group *group)
+{
+	uint64_t bytes = 0;
+	const struct seam_view *view;
+	TAILQ_FOREACH(view, &group->classes[SEAM_CLASS_SMALL].homes, link) {
+		bytes += view->used_bytes;
+		for (uint32_t i = 0; view->holes != 0 && i < view->slot_count; i++)
+			bytes -= view->slots[i].mapping == NULL ? view->slots[i].bytes : 0;
+	}
+	return bytes;
+}
+
+static void fill_counts(struct seam_stats *stats, const struct seam_engine_counts *counts)
+{
+	stats->live_requested_bytes = counts->live_requested_bytes;
+	stats->live_requested_bytes_peak = counts->live_requested_bytes_peak;
+	stats->live_bytes = counts->live_bytes;
+	stats->live_bytes_peak = counts->live_bytes_peak;
+	stats->live_blocks = counts->live_blocks;
+	stats->live_blocks_peak = counts->live_blocks_peak;
+	stats->unused_pending_bytes = counts->pending_bytes;
+	stats->allocs = counts->allocs;
+	stats->frees = counts->frees;
+	stats->s1 = counts->s1;
+	stats->s1r = counts->s1r;
+	stats->s2 = counts->s2;
+	stats->s3 = counts->s3;
+	stats->s4 = counts->s4;
+	stats->s5 = counts->s5;
+	stats->retries = counts->retries;
+	stats->stitch_frees = counts->stitch_frees;
+	stats->cross_stream_reuses = counts->cross_stream_reuses;
+}
+
+static void fill_memory(struct seam_stats *stats, const struct seam_memory *memory)
+{
+	stats->reserved_bytes = memory->reserved_bytes;
+	stats->reserved_bytes_peak = memory->reserved_peak_bytes;
+	stats->chunks = memory->chunk_count;
+	stats->views = memory->view_count;
+	stats->stitched_views = memory->stitched_count;
+	stats->stitched_bytes = memory->stitched_bytes;
+	stats->address_bytes = memory->address_bytes;
+	stats->mappings = memory->mapping_count;
+	stats->mappings_peak = memory->mapping_peak;
+	stats->mappings_stale = memory->mapping_count - memory->chunk_count; /* every chunk has one that is not */
+}
+
+static void fill_shared(struct seam_pool *pool, struct seam_stats *stats)
+{
+	struct seam_meta_stats meta;
+	seam__meta_get_stats(pool->meta, &meta);
+	stats->metadata_bytes = meta.live_bytes;
+	stats->metadata_bytes_peak = meta.peak_bytes;
+	stats->memory_calls = seam__driver_calls(pool->driver, SEAM_DRV_MEMORY);
+	stats->memory_ns = seam__driver_ns(pool->driver, SEAM_DRV_MEMORY);
+	stats->event_calls = seam__driver_calls(pool->driver, SEAM_DRV_EVENT);
+	stats->event_ns = seam__driver_ns(pool->driver, SEAM_DRV_EVENT);
+}
+
+void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)
+{
+	struct seam_engine *engine = &pool->engine;
+	*ret_stats = (struct seam_stats){.size = sizeof *ret_stats, .version = SEAM_STATS_VERSION};
+	fill_counts(ret_stats, &engine->counts);
+	fill_memory(ret_stats, &engine->memory);
+	ret_stats->reserved_small_bytes = small_bytes(&engine->common);
+	struct seam_group *group;
+	LIST_FOREACH(group, &engine->groups, link)
+		ret_stats->reserved_small_bytes += small_bytes(group);
+	seam__pool_unused(pool, &ret_stats->unused_whole_bytes, &ret_stats->unused_partial_bytes,
+	                  &ret_stats->unused_private_bytes);
+	fill_shared(pool, ret_stats);
+}
+
+/* Figures are only ever appended: an older program's struct is a prefix of ours. */
+static bool knows(const struct seam_stats *stats)
+{
+	return stats->version == SEAM_STATS_VERSION && stats->size >= 2 * sizeof(uint32_t) &&
+	       stats->size <= sizeof *stats && stats->size % sizeof(uint64_t) == 0;
+}
+
+enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
+{
+	if (pool == NULL || stats == NULL)
+		return SEAM_INVALID;
+	if (!knows(stats))
+		return SEAM_VERSION;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	struct seam_stats all;
+	seam__mutex_lock(&pool->engine.lock);
+	seam__pool_stats(pool, &all);
+	seam__mutex_unlock(&pool->engine.lock);
+	all.size = stats->size;
+	memcpy(stats, &all, stats->size);
+	return SEAM_OK;
+}
+
+void seam_stats_reset_peaks(struct seam_pool *pool)
+{
+	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+		return;
+	struct seam_engine *engine = &pool->engine;
+	seam__mutex_lock(&engine->lock);
+	engine->counts.live_requested_bytes_peak = engine->counts.live_requested_bytes;
+	engine->counts.live_bytes_peak = engine->counts.live_bytes;
+	engine->counts.live_blocks_peak = engine->counts.live_blocks;
+	engine->memory.reserved_peak_bytes = engine->memory.reserved_bytes;
+	engine->memory.mapping_peak = engine->memory.mapping_count;
+	seam__meta_reset_peak(pool->meta);
+	seam__mutex_unlock(&engine->lock);
+}
+
+enum seam_rc seam_stats_driver(struct seam_pool *pool, uint32_t index, const char **ret_name, uint64_t *ret_calls,
+                               uint64_t *ret_ns)
+{
+	if (pool == NULL)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	if (index >= SEAM_DRV_COUNT)
+		return SEAM_NOT_FOUND;
+	const struct seam_drv_count *count = &pool->driver->counts[index];
+	if (ret_name != NULL)
+		*ret_name = seam__driver_call_name((enum seam_drv_call)index);
+	if (ret_calls != NULL)
+		*ret_calls = atomic_load_explicit(&count->calls, memory_order_relaxed);
+	if (ret_ns != NULL)
+		*ret_ns = atomic_load_explicit(&count->ns, memory_order_relaxed);
+	return SEAM_OK;
+}
