@@ -168,6 +168,9 @@ SEAM_MUST_USE enum seam_rc seam__streams_wait_all_begin(struct seam_streams *str
 SEAM_MUST_USE enum seam_rc seam__wait_all_run(struct seam_driver *driver, struct seam_wait_all *wait);
 void seam__streams_wait_all_end(struct seam_streams *streams, struct seam_wait_all *wait);
 
+/* SEAM_OK if no known stream is being captured; else SEAM_CAPTURING, or the driver's errors. */
+SEAM_MUST_USE enum seam_rc seam__streams_uncaptured(struct seam_streams *streams);
+
 /* Makes the work that `to` gets from now on start after everything stamped <= stamp on `from`: memory stamped so may then be used
  * on `to`, and is pending there. Errors: those of cover, for either stream. */
 SEAM_MUST_USE enum seam_rc seam__stream_order(struct seam_stream *from, uint64_t stamp, struct seam_stream *to);

@@ -44,15 +44,23 @@ void seam__wait_end(struct seam_streams *streams, struct seam_wait *wait)
 	*wait = (struct seam_wait){.done = wait->done};
 }
 
-enum seam_rc seam__streams_wait_all_begin(struct seam_streams *streams, struct seam_wait_all *ret_wait)
+enum seam_rc seam__streams_uncaptured(struct seam_streams *streams)
 {
 	struct seam_stream *stream;
 	TAILQ_FOREACH(stream, &streams->list, by_index) {
-		/* What is lost, or another thread's, cannot be asked, and does not need to be: the device is waited for. */
+		/* What is lost, or another thread's, cannot be asked. */
 		enum seam_rc rc = seam__stream_reach(stream);
 		if (rc != SEAM_OK && rc != SEAM_NOT_FOUND && rc != SEAM_BUSY)
 			return rc;
 	}
+	return SEAM_OK;
+}
+
+enum seam_rc seam__streams_wait_all_begin(struct seam_streams *streams, struct seam_wait_all *ret_wait)
+{
+	enum seam_rc rc = seam__streams_uncaptured(streams);
+	if (rc != SEAM_OK)
+		return rc;
 	*ret_wait = (struct seam_wait_all){.tick = streams->tick++};
 	return SEAM_OK;
 }

@@ -87,6 +87,9 @@ void seam__pool_unused(struct seam_pool *pool, uint64_t *ret_whole, uint64_t *re
 /* Every figure, as of now. With `lock`. */
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
 
+/* seam_snapshot_visit() with both locks. */
+SEAM_MUST_USE enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user);
+
 /* Name of the first broken invariant of the pool, or NULL. Takes both locks. */
 const char *seam__pool_check(struct seam_pool *pool);
 

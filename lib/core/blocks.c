@@ -1,0 +1,127 @@
+/* blocks.c: questions about live blocks: how large, where, in which chunks; and handles of those for other processes. */
+#include "bits.h"
+#include "pool.h"
+
+static struct seam_block *find_start(struct seam_pool *pool, const void *ptr)
+{
+	return seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
+}
+
+/* An index by range would cost every allocation; who asks holds a pointer into a block, and asks seldom. */
+static const struct seam_block *find_around(struct seam_pool *pool, uint64_t va)
+{
+	const struct seam_block *block = seam__engine_find(&pool->engine, va);
+	if (block != NULL)
+		return block;
+	for (block = pool->engine.live; block != NULL; block = block->by_va.next) {
+		if (va - block->va < block->bytes)
+			return block;
+	}
+	return NULL;
+}
+
+enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t *ret_bytes)
+{
+	if (pool == NULL || ret_bytes == NULL)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__mutex_lock(&pool->engine.lock);
+	const struct seam_block *block = find_start(pool, ptr);
+	if (block != NULL)
+		*ret_bytes = block->bytes;
+	seam__mutex_unlock(&pool->engine.lock);
+	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+}
+
+enum seam_rc seam_block_range(struct seam_pool *pool, const void *address, void **ret_base, uint64_t *ret_bytes)
+{
+	if (pool == NULL)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__mutex_lock(&pool->engine.lock);
+	const struct seam_block *block = find_around(pool, (uint64_t)(uintptr_t)address);
+	if (block != NULL && ret_base != NULL)
+		*ret_base = (void *)(uintptr_t)block->va;
+	if (block != NULL && ret_bytes != NULL)
+		*ret_bytes = block->bytes;
+	seam__mutex_unlock(&pool->engine.lock);
+	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+}
+
+static struct seam_block_chunk piece_of(const struct seam_block *block, const struct seam_slot *slot)
+{
+	uint64_t start = seam__bits_max(block->offset, slot->offset);
+	uint64_t end = seam__bits_min(block->offset + block->bytes, slot->offset + slot->bytes);
+	return (struct seam_block_chunk){
+		.va = block->view->va + slot->offset,
+		.bytes = slot->bytes,
+		.first_bytes = start - slot->offset,
+		.used_bytes = end - start,
+		.chunk = slot->mapping->chunk->number,
+	};
+}
+
+static size_t list_chunks(const struct seam_block *block, struct seam_block_chunk *chunks, size_t capacity)
+{
+	const struct seam_view *view = block->view;
+	size_t count = 0;
+	uint64_t end = block->offset + block->bytes;
+	for (uint32_t i = seam__view_slot_at(view, block->offset); i < view->slot_count && view->slots[i].offset < end; i++) {
+		if (count < capacity)
+			chunks[count] = piece_of(block, &view->slots[i]);
+		count++;
+	}
+	return count;
+}
+
+enum seam_rc seam_block_chunks(struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity,
+                               size_t *ret_count)
+{
+	if (pool == NULL || ret_count == NULL || (chunks == NULL && capacity != 0))
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__mutex_lock(&pool->engine.lock);
+	const struct seam_block *block = find_start(pool, ptr);
+	if (block != NULL)
+		*ret_count = list_chunks(block, chunks, capacity);
+	seam__mutex_unlock(&pool->engine.lock);
+	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+}
+
+/* With `lock`: the chunk is in use by a live block, so nobody is about to release it. */
+static enum seam_rc export_chunk(struct seam_pool *pool, const struct seam_block *block, size_t index, void *ret_handle)
+{
+	const struct seam_view *view = block->view;
+	if (index >= list_chunks(block, NULL, 0))
+		return SEAM_NOT_FOUND;
+	uint32_t slot = seam__view_slot_at(view, block->offset) + (uint32_t)index;
+	struct seam_chunk *chunk = view->slots[slot].mapping->chunk;
+	enum seam_handle_type type = (enum seam_handle_type)pool->engine.memory.props.handle_types;
+	int cu = seam__drv_mem_export(pool->driver, chunk->phys, type, ret_handle);
+	if (cu != SEAM_CU_SUCCESS)
+		return seam__driver_rc(cu);
+	chunk->exported = true;
+	return SEAM_OK;
+}
+
+enum seam_rc seam_block_export(struct seam_pool *pool, const void *ptr, size_t index, void *ret_handle)
+{
+	if (pool == NULL || ret_handle == NULL)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	if (pool->engine.memory.props.handle_types == SEAM_HANDLE_NONE)
+		return SEAM_UNSUPPORTED;
+	seam__mutex_lock(&pool->engine.lock);
+	const struct seam_block *block = find_start(pool, ptr);
+	rc = block != NULL ? export_chunk(pool, block, index, ret_handle) : SEAM_NOT_FOUND;
+	seam__mutex_unlock(&pool->engine.lock);
+	return rc;
+}

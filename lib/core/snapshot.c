@@ -1,0 +1,115 @@
+/* snapshot.c: shows a visitor what the memory is doing: views, their slots, their blocks. */
+#include "pool.h"
+
+static enum seam_block_state state_of(const struct seam_block *block)
+{
+	switch ((enum seam_block_is)block->is) {
+	case SEAM_IS_LIVE:
+		return SEAM_BLOCK_LIVE;
+	case SEAM_IS_PENDING:
+		return SEAM_BLOCK_PENDING;
+	case SEAM_IS_LOST:
+		return block->chunk->owner == NULL ? SEAM_BLOCK_TRANSIT : SEAM_BLOCK_LOST;
+	case SEAM_IS_FREE:
+	case SEAM_IS_HOLE:
+		break;
+	}
+	return SEAM_BLOCK_FREE;
+}
+
+static bool owns(const struct seam_view *view, const struct seam_slot *slot)
+{
+	return slot->mapping->chunk->owner == view;
+}
+
+static int show_view(const struct seam_view *view, const struct seam_visitor *visitor, void *user)
+{
+	if (visitor->view == NULL)
+		return 0;
+	struct seam_view_info info = {
+		.va = view->va,
+		.bytes = view->used_bytes,
+		.stitched = view->stitched,
+		.small = view->ppool->class == SEAM_CLASS_SMALL,
+		.private_id = view->ppool->private_id,
+	};
+	for (uint32_t i = 0; i < view->slot_count; i++) {
+		const struct seam_slot *slot = &view->slots[i];
+		if (slot->mapping != NULL && !owns(view, slot))
+			info.lost_bytes += slot->bytes;
+	}
+	return visitor->view(user, &info);
+}
+
+static int show_slots(const struct seam_view *view, const struct seam_visitor *visitor, void *user)
+{
+	int stop = 0;
+	for (uint32_t i = 0; visitor->slot != NULL && stop == 0 && i < view->slot_count; i++) {
+		const struct seam_slot *slot = &view->slots[i];
+		if (slot->mapping == NULL)
+			continue; /* nothing is there */
+		struct seam_slot_info info = {
+			.va = view->va + slot->offset,
+			.bytes = slot->bytes,
+			.chunk = slot->mapping->chunk->number,
+			.owned = owns(view, slot),
+		};
+		stop = visitor->slot(user, &info);
+	}
+	return stop;
+}
+
+static int show_blocks(const struct seam_view *view, const struct seam_visitor *visitor, void *user)
+{
+	int stop = 0;
+	const struct seam_block *block;
+	TAILQ_FOREACH(block, &view->blocks, link) {
+		if (visitor->block == NULL || stop != 0)
+			break;
+		if (block->is == SEAM_IS_HOLE)
+			continue;
+		bool live = block->is == SEAM_IS_LIVE;
+		struct seam_block_info info = {
+			.va = view->va + block->offset,
+			.bytes = block->bytes,
+			.requested_bytes = live ? block->requested_bytes : 0,
+			.state = state_of(block),
+			.stream = block->stream != NULL ? block->stream->handle : 0,
+			.tag = live ? block->tag : 0,
+		};
+		stop = visitor->block(user, &info);
+	}
+	return stop;
+}
+
+enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user)
+{
+	int stop = 0;
+	const struct seam_view *view;
+	TAILQ_FOREACH(view, &pool->engine.memory.view_list, all) {
+		stop = show_view(view, visitor, user);
+		if (stop == 0)
+			stop = show_slots(view, visitor, user);
+		if (stop == 0)
+			stop = show_blocks(view, visitor, user);
+		if (stop != 0)
+			return SEAM_BUSY;
+	}
+	return SEAM_OK;
+}
+
+enum seam_rc seam_snapshot_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user)
+{
+	if (pool == NULL || visitor == NULL)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	/* `change` too: else a visitor could see chunks in transit. */
+	seam__mutex_lock(&pool->engine.change);
+	seam__mutex_lock(&pool->engine.lock);
+	rc = seam__pool_visit(pool, visitor, user);
+	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_unlock(&pool->engine.change);
+	return rc;
+}
