@@ -117,7 +117,8 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 			return SEAM_CU_OUT_OF_MEMORY;
 		}
 	}
-	memcpy(work->ranges, ranges, count * sizeof(ranges[0]));
+	if (count > 0) /* `ranges` may be NULL then */
+		memcpy(work->ranges, ranges, count * sizeof(ranges[0]));
 	work->range_count = count;
 	work->duration_ns = like->duration_ns;
 	work->host = like->host;

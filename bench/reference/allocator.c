@@ -6,6 +6,7 @@
 
 #include "cache.h"
 #include "direct.h"
+#include "stitching.h"
 
 #define ERROR_BYTES 200
 
@@ -44,17 +45,18 @@ static enum seam_rc create_expandable(struct seam_driver *driver, const struct r
 	return ref_cache_create(&ref_expandable_source, driver, options, ret_allocator);
 }
 
-static enum seam_rc create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options,
+static enum seam_rc create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options, char *error,
                            struct ref_allocator **ret_allocator)
 {
 	switch (kind) {
+	case REF_SEAM:
+		return ref_stitching_create(driver, options, error, ret_allocator);
 	case REF_CACHING:
 		return ref_cache_create(&ref_caching_source, driver, options, ret_allocator);
 	case REF_EXPANDABLE:
 		return create_expandable(driver, options, ret_allocator);
 	case REF_DIRECT:
 		return ref_direct_create(driver, options, ret_allocator);
-	case REF_SEAM:
 	case REF_KINDS:
 		break;
 	}
@@ -64,8 +66,13 @@ static enum seam_rc create(enum ref_kind kind, struct seam_driver *driver, const
 enum seam_rc ref_create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options, char *error,
                         struct ref_allocator **ret_allocator)
 {
-	enum seam_rc rc = create(kind, driver, options, ret_allocator);
-	if (rc != SEAM_OK && error != NULL)
+	char text[ERROR_BYTES] = "";
+	enum seam_rc rc = create(kind, driver, options, text, ret_allocator);
+	if (rc == SEAM_OK || error == NULL)
+		return rc;
+	if (text[0] != '\0')
+		memcpy(error, text, sizeof(text));
+	else
 		(void)snprintf(error, ERROR_BYTES, "allocator %s: %s", ref_kind_name(kind), seam_rc_text(rc));
 	return rc;
 }

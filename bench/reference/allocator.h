@@ -26,8 +26,8 @@ struct ref_allocator;
 
 enum ref_kind { REF_SEAM, REF_CACHING, REF_EXPANDABLE, REF_DIRECT, REF_KINDS };
 
-/* How a request was served. The models count a cached block handed out whole as S1, one that was split as S2, memory
- * fresh from the driver as S4, and a failure as S5. */
+/* How a request was served. The models count a cached block of exactly the size as S1, a larger one as S2, memory from the
+ * driver as S4, and a failure as S5. */
 enum ref_state { REF_S1, REF_S1R, REF_S2, REF_S3, REF_S4, REF_S5, REF_STATES };
 
 struct ref_stats {

@@ -13,7 +13,7 @@
 #define REF_CACHE_H
 
 #include "allocator.h"
-#include "block.h"
+#include "ref_block.h"
 #include "driver.h"
 #include "pending.h"
 

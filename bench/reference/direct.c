@@ -2,7 +2,7 @@
 #include "direct.h"
 
 #include "bits.h"
-#include "block.h"
+#include "ref_block.h"
 #include "driver.h"
 #include "meta.h"
 

@@ -9,7 +9,7 @@
 #ifndef REF_PENDING_H
 #define REF_PENDING_H
 
-#include "block.h"
+#include "ref_block.h"
 #include "driver.h"
 
 struct ref_event {

@@ -1,5 +1,5 @@
-/* block.c: blocks, their neighbours, and the ordered sets of free ones. */
-#include "block.h"
+/* ref_block.c: blocks, their neighbours, and the ordered sets of free ones. */
+#include "ref_block.h"
 
 #include "bits.h"
 #include "check.h"

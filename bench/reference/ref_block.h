@@ -1,4 +1,4 @@
-/* block.h: what the models keep about a piece of device memory, and the pools of free ones.
+/* ref_block.h: what the models keep about a piece of device memory, and the pools of free ones.
  *
  * A segment is what was taken from the driver at once (or, expandable, a reserved range); its blocks are linked in order
  * of address and cover it. A block is in exactly one place:

@@ -1,0 +1,236 @@
+/* cmd_replay.c: `seam replay TRACE...`: traces through allocators, compared. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "input.h"
+#include "meta.h"
+#include "progress.h"
+#include "report.h"
+
+#define ITERATIONS_MAX 1000000u
+
+enum key { KEY_ALLOCATOR = 'a', KEY_DEVICE = 'd', KEY_ITERATIONS = 'n', KEY_MEMORY = 'm', KEY_CAPACITY = 0x2000, KEY_CONF,
+	   KEY_JSON };
+
+struct arguments {
+	enum ref_kind allocators[REF_KINDS];
+	size_t allocator_count;
+	struct replay_options replay;
+	struct seam_config config;
+	bool json;
+	const char **traces;
+	size_t trace_count;
+};
+
+static const struct argp_option options[] = {
+	{"allocator", KEY_ALLOCATOR, "NAME,...", 0, "of seam, caching, expandable, direct (default: all four)", 0},
+	{"device", KEY_DEVICE, "auto|cuda|emu", 0, "where: a GPU, an emulated device, or a GPU if there is one (default)", 0},
+	{"memory", KEY_MEMORY, "real|book|auto", 0,
+	 "of the emulated device: memory whose contents are checked, or bookkeeping only (default, and faster)", 0},
+	{"capacity", KEY_CAPACITY, "SIZE", 0,
+	 "memory of the device, as in 24G (default: 80G, with real memory 8G, or twice what the trace needs if that is more; on a "
+	 "GPU all that it has)", 0},
+	{"iterations", KEY_ITERATIONS, "NUMBER", 0, "repeat what is between the residents (default: 1)", 0},
+	{"conf", KEY_CONF, "KEY:VALUE,...", 0, "configuration of seam, over that in SEAM_CONF", 0},
+	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
+	{0},
+};
+
+static error_t parse_allocators(struct arguments *arguments, char *text, const struct argp_state *state)
+{
+	arguments->allocator_count = 0;
+	char *rest = NULL;
+	for (char *name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+		enum ref_kind kind;
+		if (!ref_kind_find(name, &kind))
+			return cmd_usage(state, "no such allocator: '%s'", name);
+		for (size_t i = 0; i < arguments->allocator_count; i++)
+			if (arguments->allocators[i] == kind)
+				return cmd_usage(state, "the allocator is named twice: '%s'", name);
+		arguments->allocators[arguments->allocator_count++] = kind;
+	}
+	return arguments->allocator_count > 0 ? 0 : cmd_usage(state, "no allocator is named");
+}
+
+/* The number of the name among `names`, which end in NULL; -1: not one of them. */
+static int choice(const char *text, const char *const names[])
+{
+	for (int i = 0; names[i] != NULL; i++)
+		if (strcmp(names[i], text) == 0)
+			return i;
+	return -1;
+}
+
+static error_t parse_device(struct arguments *arguments, const char *text, const struct argp_state *state)
+{
+	static const char *const names[] = {
+		[DEVICE_AUTO] = "auto", [DEVICE_CUDA] = "cuda", [DEVICE_EMU] = "emu", NULL};
+	int device = choice(text, names);
+	if (device < 0)
+		return cmd_usage(state, "no such device: '%s'", text);
+	arguments->replay.device = (enum device_kind)device;
+	return 0;
+}
+
+static error_t parse_memory(struct arguments *arguments, const char *text, const struct argp_state *state)
+{
+	static const char *const names[] = {
+		[DEVICE_MEMORY_AUTO] = "auto", [DEVICE_MEMORY_REAL] = "real", [DEVICE_MEMORY_BOOK] = "book", NULL};
+	int memory = choice(text, names);
+	if (memory < 0)
+		return cmd_usage(state, "no such kind of memory: '%s'", text);
+	arguments->replay.memory = (enum device_memory)memory;
+	return 0;
+}
+
+/* A size is written as in SEAM_CONF: the one parser for both. */
+static error_t parse_capacity(struct arguments *arguments, const char *text, const struct argp_state *state)
+{
+	struct seam_config config;
+	char entry[64];
+	seam_config_init(&config);
+	int length = snprintf(entry, sizeof(entry), "emu_capacity_bytes:%s", text);
+	if (length < 0 || (size_t)length >= sizeof(entry) || strchr(text, ',') != NULL ||
+	    seam_config_parse(&config, entry, NULL) != SEAM_OK || config.emu_capacity_bytes == 0)
+		return cmd_usage(state, "not a size: '%s'", text);
+	arguments->replay.capacity_bytes = config.emu_capacity_bytes;
+	return 0;
+}
+
+static error_t parse_conf(struct arguments *arguments, const char *text, const struct argp_state *state)
+{
+	char error[200];
+	if (seam_config_parse(&arguments->config, text, error) != SEAM_OK)
+		return cmd_usage(state, "%s", error);
+	return 0;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+	unsigned long number;
+	switch (key) {
+	case KEY_ALLOCATOR:
+		return parse_allocators(arguments, text, state);
+	case KEY_DEVICE:
+		return parse_device(arguments, text, state);
+	case KEY_MEMORY:
+		return parse_memory(arguments, text, state);
+	case KEY_CAPACITY:
+		return parse_capacity(arguments, text, state);
+	case KEY_CONF:
+		return parse_conf(arguments, text, state);
+	case KEY_ITERATIONS:
+		if (!cmd_number(text, ITERATIONS_MAX, &number) || number == 0)
+			return cmd_usage(state, "not a number of iterations: '%s'", text);
+		arguments->replay.iterations = (uint32_t)number;
+		return 0;
+	case KEY_JSON:
+		arguments->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		arguments->traces[arguments->trace_count++] = text;
+		return 0;
+	case ARGP_KEY_END:
+		return arguments->trace_count > 0 ? 0 : cmd_usage(state, "no trace is named");
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp syntax = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "TRACE...",
+	.doc = "Run recordings of memory use through Seam and through reference allocators, and compare what they reserve.\v"
+	       "A TRACE is anything that 'seam convert' reads. caching and expandable are models of PyTorch's caching allocator, "
+	       "without and with expandable segments; direct asks the driver for every request.\n\n"
+	       "With several iterations the part between the blocks that are never freed is repeated: the whole trace, or, where "
+	       "steps are marked, the last complete step (all but the first where steps differ).\n\n"
+	       "With real memory, or on a GPU, every block is filled with a pattern and checked when it is freed. The exit status "
+	       "is 0 also when an allocator runs out of memory, and 1 when contents were lost or the device was misused.",
+};
+
+static int replay_trace(struct arguments *arguments, const char *path, struct report_row *rows)
+{
+	char error[INPUT_ERROR_BYTES];
+	struct seam_trace *trace;
+	if (!input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &trace))
+		return cmd_fail("%s", error);
+	int status = CMD_OK;
+	for (size_t i = 0; i < arguments->allocator_count && status == CMD_OK; i++) {
+		struct progress progress;
+		struct replay_options replay = arguments->replay;
+		char label[48];
+		char failure[REPLAY_ERROR_BYTES] = "";
+		replay.allocator = arguments->allocators[i];
+		replay.config = &arguments->config;
+		replay.progress = progress_step;
+		replay.user = &progress;
+		const char *slash = strrchr(path, '/');
+		(void)snprintf(label, sizeof(label), "%s: %.30s", ref_kind_name(replay.allocator),
+		               slash != NULL ? slash + 1 : path);
+		progress_begin(&progress, label);
+		rows[i].trace = path;
+		enum seam_rc rc = replay_run(trace, &replay, failure, &rows[i].result);
+		progress_end(&progress);
+		if (rc != SEAM_OK)
+			status = cmd_fail("%s: %s: %s", path, ref_kind_name(replay.allocator), failure);
+	}
+	seam_trace_free(trace);
+	return status;
+}
+
+static int print(const struct arguments *arguments, const struct report_row *rows, size_t count)
+{
+	struct seam_text text;
+	seam__text_init(&text, seam__meta_process());
+	enum seam_rc rc = arguments->json ? report_json(rows, count, &text) : report_table(rows, count, &text);
+	int status = CMD_OK;
+	if (rc != SEAM_OK)
+		status = cmd_fail("writing the result: %s", seam_rc_text(rc));
+	else if (fputs(seam__text_string(&text), stdout) == EOF || fflush(stdout) == EOF)
+		status = cmd_fail("writing the result: %s", seam_rc_text(SEAM_IO));
+	seam__text_fini(&text);
+	return status;
+}
+
+/* What was measured is printed even when a later trace fails. */
+static int replay_all(struct arguments *arguments)
+{
+	struct report_row *rows = calloc(arguments->trace_count * arguments->allocator_count, sizeof(*rows));
+	if (rows == NULL)
+		return cmd_fail("out of memory");
+	int status = CMD_OK;
+	size_t done = 0;
+	for (; done < arguments->trace_count && status == CMD_OK; done++)
+		status = replay_trace(arguments, arguments->traces[done], &rows[done * arguments->allocator_count]);
+	if (status != CMD_OK)
+		done--;
+	if (status == CMD_OK || done > 0) {
+		int printed = print(arguments, rows, done * arguments->allocator_count);
+		status = status != CMD_OK ? status : printed;
+	}
+	free(rows);
+	return status;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	struct arguments arguments = {
+		.allocators = {REF_SEAM, REF_CACHING, REF_EXPANDABLE, REF_DIRECT},
+		.allocator_count = REF_KINDS,
+		.replay = {.iterations = 1},
+	};
+	seam_config_init(&arguments.config);
+	arguments.traces = calloc((size_t)argc + 1, sizeof(*arguments.traces));
+	if (arguments.traces == NULL)
+		return cmd_fail("out of memory");
+	int status = cmd_parse(&syntax, argc, argv, &arguments);
+	if (status == CMD_GO_ON)
+		status = replay_all(&arguments);
+	free(arguments.traces);
+	return status;
+}

@@ -1,0 +1,69 @@
+/* replay.h: runs a trace through an allocator on a device, and measures.
+ *
+ * Not here: the command line (cmd_replay.c), output (report.h), what is repeated (stretch.h).
+ *
+ * What the figures mean:
+ *   - a run stops at the first allocation that fails for want of memory; what can then not be known is marked so;
+ *   - peak_reserved_bytes is the allocator's own account of what it took from the driver, at its highest;
+ *   - times are of the allocator's call alone, and include what the emulator itself costs where the driver is called;
+ *   - driver calls and their time leave out what the tool does itself (streams, events of the trace, contents);
+ *   - the last iteration is the last repetition of the stretch.
+ */
+#ifndef TOOLS_REPLAY_H
+#define TOOLS_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <seam/seam.h>
+#include <seam/trace.h>
+
+#include "allocator.h"
+#include "device.h"
+
+#define REPLAY_ERROR_BYTES 320
+
+enum replay_verify { REPLAY_VERIFY_AUTO, REPLAY_VERIFY_OFF }; /* AUTO: where memory is real */
+
+struct replay_options {
+	enum ref_kind allocator;
+	enum device_kind device;
+	enum device_memory memory;
+	enum replay_verify verify;
+	uint64_t capacity_bytes;          /* 0: the device's, see device.h; on a GPU the most that an allocator may take */
+	uint32_t iterations;              /* at least 1 */
+	const struct seam_config *config; /* of seam; NULL: SEAM_CONF and defaults */
+	/* Called now and then; NULL for none. */
+	void (*progress)(void *user, uint64_t done, uint64_t total);
+	void *user;
+};
+
+struct replay_result {
+	enum ref_kind allocator;
+	char device[96];
+	uint64_t requests;            /* allocations asked for, in all iterations */
+	uint32_t iterations;
+	uint64_t peak_live_bytes;     /* of the whole schedule, as requested */
+	bool oom;
+	bool last_complete;           /* the last iteration ended */
+	uint64_t peak_reserved_bytes; /* valid unless oom */
+	bool alloc_timed;             /* the next two are valid */
+	bool free_timed;              /* the two after them are valid */
+	double alloc_ns_p50, alloc_ns_p99;
+	double free_ns_p50, free_ns_p99;
+	uint64_t driver_calls[SEAM_DRV_COUNT];
+	uint64_t memory_calls_last_iteration; /* valid if last_complete, like the next */
+	uint64_t event_calls_last_iteration;
+	uint64_t driver_ns;           /* valid unless oom */
+	uint64_t states[REF_STATES];
+	bool verified;                /* contents were checked */
+	uint64_t verified_bytes;
+};
+
+/* Out of memory is a result. error: REPLAY_ERROR_BYTES for one line.
+ * Errors: those of device_open(), ref_create() and schedule_build(); SEAM_CORRUPT where contents were lost, a structure's
+ * check failed, the emulator flagged a violation, or something was left on the device. */
+SEAM_MUST_USE enum seam_rc replay_run(const struct seam_trace *trace, const struct replay_options *options, char *error,
+                                      struct replay_result *ret_result);
+
+#endif

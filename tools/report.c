@@ -1,0 +1,178 @@
+/* report.c: writes results. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meta.h"
+
+static const char *const state_keys[REF_STATES] = {"s1", "s1r", "s2", "s3", "s4", "s5"};
+
+static double efficiency(const struct replay_result *result)
+{
+	return (double)result->peak_live_bytes / (double)result->peak_reserved_bytes;
+}
+
+static bool has_efficiency(const struct replay_result *result)
+{
+	return !result->oom && result->peak_reserved_bytes > 0;
+}
+
+static void put_u64(struct seam_json *json, const char *key, bool known, uint64_t value)
+{
+	seam__json_key(json, key);
+	if (known)
+		seam__json_u64(json, value);
+	else
+		seam__json_null(json);
+}
+
+static void put_double(struct seam_json *json, const char *key, bool known, double value)
+{
+	seam__json_key(json, key);
+	if (known)
+		seam__json_double(json, value);
+	else
+		seam__json_null(json);
+}
+
+/* A tenth is as much as such times are worth. */
+static double tenths(double value)
+{
+	return round(value * 10) / 10;
+}
+
+static void put_driver_calls(struct seam_json *json, const struct replay_result *result)
+{
+	seam__json_key(json, "driver_calls");
+	seam__json_object_begin(json);
+	for (size_t i = 0; i < SEAM_DRV_COUNT; i++)
+		if (result->driver_calls[i] != 0)
+			put_u64(json, seam__driver_call_name((enum seam_drv_call)i), true, result->driver_calls[i]);
+	seam__json_object_end(json);
+}
+
+static void put_result(struct seam_json *json, const struct report_row *row)
+{
+	const struct replay_result *result = &row->result;
+	seam__json_object_begin(json);
+	seam__json_key(json, "trace");
+	seam__json_string(json, row->trace);
+	seam__json_key(json, "allocator");
+	seam__json_string(json, ref_kind_name(result->allocator));
+	seam__json_key(json, "device");
+	seam__json_string(json, result->device);
+	put_u64(json, "requests", true, result->requests);
+	put_u64(json, "iterations", true, result->iterations);
+	put_u64(json, "peak_live_bytes", true, result->peak_live_bytes);
+	put_u64(json, "peak_reserved_bytes", !result->oom, result->peak_reserved_bytes);
+	bool known = has_efficiency(result);
+	put_double(json, "efficiency", known, known ? efficiency(result) : 0);
+	seam__json_key(json, "oom");
+	seam__json_bool(json, result->oom);
+	put_double(json, "alloc_ns_p50", result->alloc_timed, tenths(result->alloc_ns_p50));
+	put_double(json, "alloc_ns_p99", result->alloc_timed, tenths(result->alloc_ns_p99));
+	put_double(json, "free_ns_p50", result->free_timed, tenths(result->free_ns_p50));
+	put_double(json, "free_ns_p99", result->free_timed, tenths(result->free_ns_p99));
+	put_driver_calls(json, result);
+	put_u64(json, "memory_calls_last_iteration", result->last_complete, result->memory_calls_last_iteration);
+	put_u64(json, "event_calls_last_iteration", result->last_complete, result->event_calls_last_iteration);
+	put_double(json, "driver_ms_estimated", !result->oom, (double)result->driver_ns / 1e6);
+	seam__json_key(json, "states");
+	seam__json_object_begin(json);
+	for (size_t i = 0; i < REF_STATES; i++)
+		put_u64(json, state_keys[i], true, result->states[i]);
+	seam__json_object_end(json);
+	seam__json_object_end(json);
+}
+
+enum seam_rc report_json(const struct report_row *rows, size_t count, struct seam_text *text)
+{
+	struct seam_json json;
+	seam__json_init(&json, text, true);
+	seam__json_array_begin(&json);
+	for (size_t i = 0; i < count; i++)
+		put_result(&json, &rows[i]);
+	seam__json_array_end(&json);
+	return seam__json_finish(&json);
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void cell_times(struct seam_table *table, bool known, double p50, double p99)
+{
+	if (known)
+		seam__table_cell(table, "%.0f / %.0f ns", p50, p99);
+	else
+		seam__table_cell(table, "-");
+}
+
+static void cell_size(struct seam_table *table, bool known, uint64_t bytes)
+{
+	char buffer[32];
+	seam__table_cell(table, "%s", known ? seam__text_size(buffer, bytes) : "-");
+}
+
+static void add_row(struct seam_table *table, const struct report_row *row, bool same_trace)
+{
+	const struct replay_result *result = &row->result;
+	uint64_t memory_calls = 0;
+	for (size_t i = 0; i < SEAM_DRV_COUNT; i++)
+		if (seam__driver_call_class((enum seam_drv_call)i) == SEAM_DRV_MEMORY)
+			memory_calls += result->driver_calls[i];
+	seam__table_cell(table, "%s", same_trace ? "" : file_name(row->trace));
+	seam__table_cell(table, "%s", ref_kind_name(result->allocator));
+	cell_size(table, true, result->peak_live_bytes);
+	cell_size(table, !result->oom, result->peak_reserved_bytes);
+	if (result->oom)
+		seam__table_cell(table, "OUT OF MEMORY");
+	else if (has_efficiency(result))
+		seam__table_cell(table, "%.1f %%", efficiency(result) * 100);
+	else
+		seam__table_cell(table, "-");
+	seam__table_cell(table, "%" PRIu64, result->requests);
+	cell_times(table, result->alloc_timed, result->alloc_ns_p50, result->alloc_ns_p99);
+	cell_times(table, result->free_timed, result->free_ns_p50, result->free_ns_p99);
+	seam__table_cell(table, "%" PRIu64, memory_calls);
+	if (result->last_complete)
+		seam__table_cell(table, "%" PRIu64, result->memory_calls_last_iteration);
+	else
+		seam__table_cell(table, "-");
+	if (result->oom)
+		seam__table_cell(table, "-");
+	else
+		seam__table_cell(table, "%.1f ms", (double)result->driver_ns / 1e6);
+}
+
+static void add_heading(struct seam_table *table)
+{
+	static const char *const headings[] = {"trace", "allocator", "peak live", "peak reserved", "efficiency", "requests",
+	                                       "alloc p50 / p99", "free p50 / p99", "memory calls", "last iteration",
+	                                       "driver time"};
+	seam__table_init(table, seam__meta_process(), sizeof(headings) / sizeof(headings[0]));
+	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
+		seam__table_cell(table, "%s", headings[i]);
+}
+
+enum seam_rc report_table(const struct report_row *rows, size_t count, struct seam_text *text)
+{
+	struct seam_table table;
+	add_heading(&table);
+	for (size_t i = 0; i < count; i++)
+		add_row(&table, &rows[i], i > 0 && strcmp(rows[i].trace, rows[i - 1].trace) == 0);
+	enum seam_rc rc = seam__table_write(&table, SEAM_TABLE_PLAIN, text);
+	seam__table_fini(&table);
+	if (rc != SEAM_OK)
+		return rc;
+	if (count > 0)
+		seam__text_printf(text, "\ndevice: %s; iterations: %" PRIu32 "; memory calls: those that take, map or return"
+		                        " device memory, in all and in the last iteration\n",
+		                  rows[0].result.device, rows[0].result.iterations);
+	return seam__text_rc(text);
+}

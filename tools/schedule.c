@@ -1,0 +1,258 @@
+/* schedule.c: writes the repetitions of a trace out. */
+#include "schedule.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lifetimes.h"
+#include "stretch.h"
+
+/* A number of the trace and the small number that stands for it. The lists are short: a linear search does. */
+struct numbering {
+	uint64_t *numbers;
+	uint32_t count;
+	uint32_t capacity;
+};
+
+struct writer {
+	const struct seam_trace *trace;
+	struct lifetimes lifetimes;
+	struct stretch stretch;
+	struct schedule *out;
+	size_t op_capacity;
+	uint32_t *block;    /* per lifetime: its newest block, or LIFETIME_NONE */
+	uint32_t *previous; /* per lifetime that goes out: its block of the repetition before */
+	struct numbering streams;
+	struct numbering events;
+	uint32_t iteration;
+	uint64_t live_bytes;
+};
+
+static enum seam_rc number_of(struct numbering *numbering, uint64_t number, uint32_t *ret_index)
+{
+	/* From the newest: a wait usually names an event that was recorded shortly before. */
+	for (uint32_t i = numbering->count; i > 0; i--) {
+		if (numbering->numbers[i - 1] == number) {
+			*ret_index = i - 1;
+			return SEAM_OK;
+		}
+	}
+	if (numbering->count == numbering->capacity) {
+		uint32_t capacity = numbering->capacity * 2 + 16;
+		uint64_t *numbers = realloc(numbering->numbers, capacity * sizeof(*numbers));
+		if (numbers == NULL)
+			return SEAM_OOM_META;
+		numbering->numbers = numbers;
+		numbering->capacity = capacity;
+	}
+	numbering->numbers[numbering->count] = number;
+	*ret_index = numbering->count++;
+	return SEAM_OK;
+}
+
+static enum seam_rc append(struct writer *writer, struct schedule_op op)
+{
+	struct schedule *out = writer->out;
+	if (out->op_count == writer->op_capacity) {
+		size_t capacity = writer->op_capacity * 2 + 1024;
+		struct schedule_op *ops = realloc(out->ops, capacity * sizeof(*ops));
+		if (ops == NULL)
+			return SEAM_OOM_META;
+		out->ops = ops;
+		writer->op_capacity = capacity;
+	}
+	out->ops[out->op_count++] = op;
+	return SEAM_OK;
+}
+
+/* The block that an event of this repetition means, or LIFETIME_NONE: none. */
+static uint32_t block_now(const struct writer *writer, uint32_t lifetime)
+{
+	const struct lifetime *item = &writer->lifetimes.items[lifetime];
+	if (writer->iteration == 0 || !stretch_comes_in(&writer->stretch, item))
+		return writer->block[lifetime];
+	uint32_t partner = writer->stretch.partner[lifetime];
+	return partner == LIFETIME_NONE ? LIFETIME_NONE : writer->previous[partner];
+}
+
+static bool is_resident(const struct writer *writer, uint32_t lifetime)
+{
+	return stretch_goes_out(&writer->stretch, &writer->lifetimes.items[lifetime]) &&
+	       writer->stretch.partner[lifetime] == LIFETIME_NONE;
+}
+
+static enum seam_rc write_alloc(struct writer *writer, uint32_t lifetime, struct schedule_op op)
+{
+	if (writer->iteration > 0 && is_resident(writer, lifetime))
+		return SEAM_OK;
+	if (writer->out->block_count == LIFETIME_NONE)
+		return SEAM_INVALID;
+	op.target = writer->out->block_count;
+	enum seam_rc rc = append(writer, op);
+	if (rc != SEAM_OK)
+		return rc;
+	writer->block[lifetime] = writer->out->block_count++;
+	writer->live_bytes += op.bytes;
+	if (writer->live_bytes > writer->out->peak_live_bytes)
+		writer->out->peak_live_bytes = writer->live_bytes;
+	return SEAM_OK;
+}
+
+/* A free or a use. */
+static enum seam_rc write_touch(struct writer *writer, uint32_t lifetime, struct schedule_op op)
+{
+	uint32_t block = lifetime == LIFETIME_NONE ? LIFETIME_NONE : block_now(writer, lifetime);
+	if (block == LIFETIME_NONE)
+		return SEAM_OK;
+	op.target = block;
+	if (op.kind == SCHEDULE_FREE) {
+		/* The block is the partner's where it came out of the repetition before, and may have another size. */
+		uint32_t owner = lifetime;
+		if (writer->block[lifetime] != block)
+			owner = writer->stretch.partner[lifetime];
+		writer->live_bytes -= writer->trace->events[writer->lifetimes.items[owner].alloc].size;
+		if (owner == lifetime)
+			writer->block[lifetime] = LIFETIME_NONE;
+		else
+			writer->previous[owner] = LIFETIME_NONE;
+	}
+	return append(writer, op);
+}
+
+static enum seam_rc write_event(struct writer *writer, uint32_t number)
+{
+	static const uint8_t kinds[] = {
+		[SEAM_TRACE_ALLOC] = SCHEDULE_ALLOC + 1,
+		[SEAM_TRACE_FREE] = SCHEDULE_FREE + 1,
+		[SEAM_TRACE_RECORD_STREAM] = SCHEDULE_RECORD_STREAM + 1,
+		[SEAM_TRACE_EVENT_RECORD] = SCHEDULE_EVENT_RECORD + 1,
+		[SEAM_TRACE_EVENT_WAIT] = SCHEDULE_EVENT_WAIT + 1,
+		[SEAM_TRACE_STREAM_SYNC] = SCHEDULE_STREAM_SYNC + 1,
+		[SEAM_TRACE_DEVICE_SYNC] = SCHEDULE_DEVICE_SYNC + 1,
+		[SEAM_TRACE_POOL_BEGIN] = SCHEDULE_POOL_BEGIN + 1,
+		[SEAM_TRACE_POOL_END] = SCHEDULE_POOL_END + 1,
+		[SEAM_TRACE_POOL_RELEASE] = SCHEDULE_POOL_RELEASE + 1,
+		[SEAM_TRACE_EMPTY_CACHE] = SCHEDULE_EMPTY_CACHE + 1,
+	};
+	const struct seam_trace_event *event = &writer->trace->events[number];
+	if (event->kind >= sizeof(kinds) || kinds[event->kind] == 0)
+		return SEAM_OK;
+	struct schedule_op op = {.kind = kinds[event->kind] - 1u, .target = event->pool, .private_id = event->pool};
+	enum seam_rc rc = number_of(&writer->streams, event->stream, &op.stream);
+	if (rc != SEAM_OK)
+		return rc;
+	uint32_t lifetime = writer->lifetimes.of_event[number];
+	switch (event->kind) {
+	case SEAM_TRACE_ALLOC:
+		op.bytes = event->size;
+		return write_alloc(writer, lifetime, op);
+	case SEAM_TRACE_FREE:
+	case SEAM_TRACE_RECORD_STREAM:
+		return write_touch(writer, lifetime, op);
+	case SEAM_TRACE_EVENT_RECORD:
+	case SEAM_TRACE_EVENT_WAIT:
+		rc = number_of(&writer->events, event->id, &op.target);
+		return rc == SEAM_OK ? append(writer, op) : rc;
+	default:
+		return append(writer, op);
+	}
+}
+
+static enum seam_rc write_range(struct writer *writer, uint32_t begin, uint32_t end)
+{
+	enum seam_rc rc = SEAM_OK;
+	for (uint32_t i = begin; i < end && rc == SEAM_OK; i++)
+		rc = write_event(writer, i);
+	return rc;
+}
+
+/* What went out of the repetition before is what its partners mean in the next. */
+static void hand_over(struct writer *writer)
+{
+	for (uint32_t i = 0; i < writer->lifetimes.count; i++)
+		if (stretch_goes_out(&writer->stretch, &writer->lifetimes.items[i]))
+			writer->previous[i] = writer->block[i];
+}
+
+static enum seam_rc write_all(struct writer *writer, uint32_t iterations)
+{
+	const struct stretch *stretch = &writer->stretch;
+	uint32_t unused;
+	enum seam_rc rc = number_of(&writer->streams, 0, &unused);
+	if (rc == SEAM_OK)
+		rc = write_range(writer, 0, stretch->begin);
+	for (uint32_t i = 0; i < iterations && rc == SEAM_OK; i++) {
+		writer->iteration = i;
+		hand_over(writer);
+		if (i == iterations - 1)
+			rc = append(writer, (struct schedule_op){.kind = SCHEDULE_LAST_BEGIN});
+		if (rc == SEAM_OK)
+			rc = write_range(writer, stretch->begin, stretch->end);
+	}
+	if (rc == SEAM_OK)
+		rc = append(writer, (struct schedule_op){.kind = SCHEDULE_LAST_END});
+	return rc == SEAM_OK ? write_range(writer, stretch->end, (uint32_t)writer->trace->header.event_count) : rc;
+}
+
+enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations, struct schedule *ret_schedule)
+{
+	struct schedule schedule = {0};
+	struct writer writer = {.trace = trace, .out = &schedule};
+	enum seam_rc rc = lifetimes_build(trace, &writer.lifetimes);
+	if (rc == SEAM_OK)
+		rc = stretch_find(trace, &writer.lifetimes, &writer.stretch);
+	if (rc == SEAM_OK) {
+		size_t bytes = ((size_t)writer.lifetimes.count + 1) * sizeof(uint32_t);
+		writer.block = malloc(bytes);
+		writer.previous = malloc(bytes);
+		if (writer.block == NULL || writer.previous == NULL) {
+			rc = SEAM_OOM_META;
+		} else {
+			for (uint32_t i = 0; i < writer.lifetimes.count; i++)
+				writer.block[i] = writer.previous[i] = LIFETIME_NONE;
+			rc = write_all(&writer, iterations);
+		}
+	}
+	schedule.streams = writer.streams.numbers;
+	schedule.stream_count = writer.streams.count;
+	schedule.event_count = writer.events.count;
+	free(writer.block);
+	free(writer.previous);
+	free(writer.events.numbers);
+	stretch_fini(&writer.stretch);
+	lifetimes_fini(&writer.lifetimes);
+	if (rc == SEAM_OK)
+		*ret_schedule = schedule;
+	else
+		schedule_fini(&schedule);
+	return rc;
+}
+
+void schedule_fini(struct schedule *schedule)
+{
+	free(schedule->ops);
+	free(schedule->streams);
+	*schedule = (struct schedule){0};
+}
+
+const char *schedule_check(const struct schedule *schedule)
+{
+	uint8_t *state = calloc((size_t)schedule->block_count + 1, 1); /* 0: not yet, 1: live, 2: freed */
+	const char *broken = NULL;
+	for (size_t i = 0; i < schedule->op_count && broken == NULL && state != NULL; i++) {
+		const struct schedule_op *op = &schedule->ops[i];
+		if (op->kind == SCHEDULE_ALLOC) {
+			broken = op->target < schedule->block_count && state[op->target] == 0 ? NULL
+			                                                                     : "O1 allocated once";
+			if (broken == NULL)
+				state[op->target] = 1;
+		} else if (op->kind == SCHEDULE_FREE || op->kind == SCHEDULE_RECORD_STREAM) {
+			broken = op->target < schedule->block_count && state[op->target] == 1 ? NULL
+			                                                                     : "O1 used while live";
+			if (broken == NULL && op->kind == SCHEDULE_FREE)
+				state[op->target] = 2;
+		}
+	}
+	free(state);
+	return broken;
+}

@@ -1,0 +1,61 @@
+/* schedule.h: what a replay does, operation by operation: a trace with its repetitions written out.
+ *
+ * Ids are resolved: every allocation of every repetition is a block of its own, numbered from 0; streams, events and private
+ * pools are small numbers too. So the replay itself looks nothing up.
+ *
+ * Not here: which part is repeated and what crosses its ends (stretch.h); doing it (replay.h).
+ * Invariant O1: a block is allocated once, and freed or used only between its allocation and its free.
+ * Immutable once built.
+ */
+#ifndef TOOLS_SCHEDULE_H
+#define TOOLS_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <seam/trace.h>
+
+enum schedule_kind {
+	SCHEDULE_ALLOC,         /* target: block */
+	SCHEDULE_FREE,          /* target: block */
+	SCHEDULE_RECORD_STREAM, /* target: block; stream: the other stream */
+	SCHEDULE_EVENT_RECORD,  /* target: event */
+	SCHEDULE_EVENT_WAIT,    /* target: event */
+	SCHEDULE_STREAM_SYNC,
+	SCHEDULE_DEVICE_SYNC,
+	SCHEDULE_POOL_BEGIN,    /* target: private pool */
+	SCHEDULE_POOL_END,      /* target: private pool */
+	SCHEDULE_POOL_RELEASE,  /* target: private pool */
+	SCHEDULE_EMPTY_CACHE,
+	SCHEDULE_LAST_BEGIN,    /* the last iteration begins */
+	SCHEDULE_LAST_END,      /* and ends */
+};
+
+struct schedule_op {
+	uint32_t kind;       /* enum schedule_kind */
+	uint32_t target;
+	uint32_t stream;     /* index in streams */
+	uint32_t private_id; /* allocations: 0, or a private pool */
+	uint64_t bytes;      /* allocations: as requested */
+};
+
+struct schedule {
+	struct schedule_op *ops;
+	size_t op_count;
+	uint64_t *streams;     /* the trace's numbers of streams; the first is 0, the default stream */
+	uint32_t stream_count;
+	uint32_t block_count;  /* allocations */
+	uint32_t event_count;
+	uint64_t peak_live_bytes; /* highest sum of the requested bytes of live blocks */
+};
+
+/* iterations: at least 1. Errors: SEAM_INVALID (more than 2^32 blocks in all), SEAM_CORRUPT (a free of nothing),
+ * SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations,
+                                          struct schedule *ret_schedule);
+void schedule_fini(struct schedule *schedule);
+
+/* Name of the first broken invariant, or NULL. SEAM_OOM_META cannot be told from a sound one. */
+const char *schedule_check(const struct schedule *schedule);
+
+#endif
