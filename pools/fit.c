@@ -37,6 +37,12 @@ struct seam_block *seam__fit_find(struct seam_fit *fit, uint64_t bytes)
 	return best;
 }
 
+uint64_t seam__fit_largest(struct seam_fit *fit)
+{
+	const struct seam_block *block = RB_MAX(seam_fit_tree, &fit->tree);
+	return block != NULL ? block->bytes : 0;
+}
+
 struct seam_block *seam__fit_next(struct seam_fit *fit, struct seam_block *block)
 {
 	return block == NULL ? RB_MIN(seam_fit_tree, &fit->tree) : RB_NEXT(seam_fit_tree, &fit->tree, block);

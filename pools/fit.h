@@ -35,6 +35,9 @@ void seam__fit_remove(struct seam_fit *fit, struct seam_block *block);
 /* The smallest block of at least `bytes`, or NULL. */
 struct seam_block *seam__fit_find(struct seam_fit *fit, uint64_t bytes);
 
+/* Bytes of the largest block; 0 if there is none. */
+uint64_t seam__fit_largest(struct seam_fit *fit);
+
 /* The next block in order. NULL gives the first; NULL after the last. */
 struct seam_block *seam__fit_next(struct seam_fit *fit, struct seam_block *block);
 

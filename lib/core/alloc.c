@@ -61,19 +61,23 @@ static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *r
 	return rc;
 }
 
-/* One try. With `lock`; on out of memory *ret_again is the caller's callback, to be asked without the lock. */
+/* One try. With `lock`. */
 static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
-	struct seam_ask ask;
-	enum seam_rc rc = prepare(pool, request, &ask);
-	if (rc != SEAM_OK)
-		return rc;
+	struct seam_ask ask = {0};
 	struct seam_block *block = NULL;
-	rc = seam__engine_alloc(&pool->engine, &ask, &block);
+	enum seam_rc rc = SEAM_OOM_DEVICE;
+	if (request->bytes > LARGEST_REQUEST_BYTES) {
+		pool->engine.counts.s5++;
+	} else {
+		rc = prepare(pool, request, &ask);
+		if (rc == SEAM_OK)
+			rc = seam__engine_alloc(&pool->engine, &ask, &block);
+	}
 	if (rc == SEAM_OK)
 		*ret_ptr = (void *)(uintptr_t)block->va;
 	else if (rc == SEAM_OOM_DEVICE)
-		pool->oom_bytes = request->bytes;
+		seam__oom_note(pool, request, ask.capturing);
 	return rc;
 }
 
@@ -100,8 +104,6 @@ enum seam_rc seam_alloc_request(struct seam_pool *pool, const struct seam_reques
 		return SEAM_INVALID;
 	if ((request->flags & ~(SEAM_CONTIGUOUS | SEAM_NO_STITCH | SEAM_NO_WAIT)) != 0)
 		return SEAM_UNSUPPORTED;
-	if (request->bytes > LARGEST_REQUEST_BYTES)
-		return SEAM_OOM_DEVICE;
 	enum seam_rc rc = seam__pool_enter(pool);
 	return rc == SEAM_OK ? alloc(pool, request, ret_ptr) : rc;
 }
@@ -148,6 +150,8 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 
 void seam_set_oom_callback(struct seam_pool *pool, seam_oom_callback *callback, void *user)
 {
+	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+		return;
 	seam__mutex_lock(&pool->engine.lock);
 	pool->oom_callback = callback;
 	pool->oom_user = user;

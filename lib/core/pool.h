@@ -4,7 +4,7 @@
  *
  * Not here: how memory is found (stitch/), what a private pool's memory is (struct seam_group).
  *
- * Locks: the engine's `lock` guards routes, privates and the callback; see engine.h. Host memory has its own (rank SEAM_RANK_HOST).
+ * Locks: the engine's `lock` guards routes, privates, the callback and the note of the newest out-of-memory; see engine.h. Host memory has its own (rank SEAM_RANK_HOST).
  */
 #ifndef SEAM_POOL_H
 #define SEAM_POOL_H
@@ -22,6 +22,7 @@
 
 struct seam_direct;
 struct seam_hostside;
+struct seam_text;
 
 /* A private pool that has been begun and not released. */
 struct seam_private {
@@ -40,6 +41,15 @@ struct seam_open_route {
 	pthread_t thread; /* SEAM_ROUTE_THREAD */
 };
 
+/* A request that was out of memory, and what the memory was doing then. */
+struct seam_oom {
+	struct seam_request request; /* bytes 0: there was none */
+	bool capturing;
+	uint64_t device_free_bytes, device_total_bytes; /* 0 if the driver would not say */
+	uint64_t largest_bytes;      /* in one free run of the common memory */
+	struct seam_stats stats;
+};
+
 struct seam_pool {
 	struct seam_config config;        /* in force; constant */
 	struct seam_meta *meta;           /* everything below belongs to it, and this struct too */
@@ -53,8 +63,7 @@ struct seam_pool {
 	LIST_HEAD(, seam_open_route) routes;
 	seam_oom_callback *oom_callback;
 	void *oom_user;
-	uint64_t oom_bytes;               /* newest request that was out of memory */
-	uint64_t oom_free_bytes;          /* what the device had left then, if known */
+	struct seam_oom oom;              /* the newest */
 };
 
 /* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve). */
@@ -86,6 +95,12 @@ void seam__pool_unused(struct seam_pool *pool, uint64_t *ret_whole, uint64_t *re
 
 /* Every figure, as of now. With `lock`. */
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
+
+/* Remembers the moment for seam_oom_report(). With `lock`. */
+void seam__oom_note(struct seam_pool *pool, const struct seam_request *request, bool capturing);
+
+/* Device, driver, what it can do, and the configuration in force, for a person. Thread safe. */
+void seam__pool_describe(struct seam_pool *pool, struct seam_text *text);
 
 /* seam_snapshot_visit() with both locks. */
 SEAM_MUST_USE enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user);
