@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cache.h"
-#include "direct.h"
+#include "ref_cache.h"
+#include "ref_direct.h"
 #include "stitching.h"
 
 #define ERROR_BYTES 200

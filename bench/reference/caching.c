@@ -4,7 +4,7 @@
  * their own size, rounded up to 2 MiB. A segment returns to the driver when one free block covers it.
  */
 #include "bits.h"
-#include "cache.h"
+#include "ref_cache.h"
 #include "meta.h"
 
 #define SMALL_SEGMENT_BYTES (2 * REF_MIB)

@@ -5,7 +5,7 @@
  * memory is returned, after their stream has been waited for, and only whole ones that are free.
  */
 #include "bits.h"
-#include "cache.h"
+#include "ref_cache.h"
 #include "check.h"
 #include "meta.h"
 

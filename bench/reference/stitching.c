@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include <seam/stats.h>
+
 #include "meta.h"
 #include "opts.h"
 #include "pool.h"
@@ -63,28 +65,24 @@ static enum seam_rc stitching_record_stream(struct ref_allocator *allocator, uin
 
 static enum seam_rc stitching_empty_cache(struct ref_allocator *allocator)
 {
-	struct seam_engine *engine = &of(allocator)->pool->engine;
-	uint64_t released_bytes;
-	seam__mutex_lock(&engine->change);
-	seam__mutex_lock(&engine->lock);
-	enum seam_rc rc = seam__engine_trim(engine, 0, &released_bytes);
-	seam__mutex_unlock(&engine->lock);
-	seam__mutex_unlock(&engine->change);
-	return rc;
+	return seam_trim(of(allocator)->pool, 0, NULL);
 }
 
 static void stitching_get_stats(const struct ref_allocator *allocator, struct ref_stats *ret_stats)
 {
-	const struct seam_engine *engine = &((const struct stitching *)(const void *)allocator)->pool->engine;
-	const struct seam_engine_counts *counts = &engine->counts;
+	const struct stitching *stitching = (const void *)allocator;
+	struct seam_stats stats = {.size = sizeof(stats), .version = SEAM_STATS_VERSION};
+	*ret_stats = (struct ref_stats){0};
+	if (seam_stats_get(stitching->pool, &stats) != SEAM_OK)
+		return; /* only in a child of the process, which a replay does not make */
 	*ret_stats = (struct ref_stats){
-		.reserved_bytes = engine->memory.reserved_bytes,
-		.reserved_peak_bytes = engine->memory.reserved_peak_bytes,
-		.live_bytes = counts->live_bytes,
-		.live_blocks = counts->live_blocks,
-		.retries = counts->retries,
-		.states = {[REF_S1] = counts->s1, [REF_S1R] = counts->s1r, [REF_S2] = counts->s2, [REF_S3] = counts->s3,
-		           [REF_S4] = counts->s4, [REF_S5] = counts->s5},
+		.reserved_bytes = stats.reserved_bytes,
+		.reserved_peak_bytes = stats.reserved_bytes_peak,
+		.live_bytes = stats.live_bytes,
+		.live_blocks = stats.live_blocks,
+		.retries = stats.retries,
+		.states = {[REF_S1] = stats.s1, [REF_S1R] = stats.s1r, [REF_S2] = stats.s2, [REF_S3] = stats.s3,
+		           [REF_S4] = stats.s4, [REF_S5] = stats.s5},
 	};
 }
 

@@ -1,5 +1,5 @@
-/* pending.c: queues of events, one per stream. */
-#include "pending.h"
+/* ref_pending.c: queues of events, one per stream. */
+#include "ref_pending.h"
 
 void ref_pending_init(struct ref_pending *pending, struct seam_driver *driver, struct seam_meta *meta,
                       ref_pending_done *done, void *user)

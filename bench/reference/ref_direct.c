@@ -1,5 +1,5 @@
-/* direct.c: requests handed to the driver as they come. */
-#include "direct.h"
+/* ref_direct.c: requests handed to the driver as they come. */
+#include "ref_direct.h"
 
 #include "bits.h"
 #include "ref_block.h"

@@ -1,4 +1,4 @@
-/* pending.h: blocks that were freed while other streams used them, as PyTorch holds them back.
+/* ref_pending.h: blocks that were freed while other streams used them, as PyTorch holds them back.
  *
  * A free records one event on every stream that record_stream() named; the block waits until all have passed. The events
  * of a stream are asked in order, and one that has not passed hides those behind it.

@@ -1,4 +1,4 @@
-/* cache.h: PyTorch's caching allocator, without the part that takes memory from the driver.
+/* ref_cache.h: PyTorch's caching allocator, without the part that takes memory from the driver.
  *
  * The order of attempts for a request: pending events are polled; the least free block of the same pool and stream that
  * is large enough; new memory; everything cached is returned to the driver, and new memory once more; out of memory.
@@ -15,7 +15,7 @@
 #include "allocator.h"
 #include "ref_block.h"
 #include "driver.h"
-#include "pending.h"
+#include "ref_pending.h"
 
 #define REF_SMALL_BYTES REF_MIB /* largest request of the small pool */
 

@@ -1,5 +1,5 @@
-/* cache.c: requests and frees of the caching models. */
-#include "cache.h"
+/* ref_cache.c: requests and frees of the caching models. */
+#include "ref_cache.h"
 
 #include "bits.h"
 #include "meta.h"

@@ -1,4 +1,4 @@
-/* direct.h: a driver allocation for every request, rounded up to 512 bytes. No cache.
+/* ref_direct.h: a driver allocation for every request, rounded up to 512 bytes. No cache.
  *
  * direct_free waits for the device, so streams need no care.
  */
