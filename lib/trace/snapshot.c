@@ -258,14 +258,38 @@ static enum seam_rc choose_device(struct reader *reader, const struct seam_field
 	return SEAM_NOT_FOUND;
 }
 
+/* Without entries to go by: the asked device, or that of the first segment. */
+static void choose_by_segments(struct reader *reader, struct seam_pickle_value list, int device)
+{
+	struct seam_pickle_value segment;
+	struct seam_fields fields;
+	uint64_t number;
+	struct seam_pickle_cursor cursor = seam__pickle_first(reader->walk.pickle, list);
+	reader->snapshot->device = device > 0 ? (uint32_t)device : 0;
+	if (device == SEAM_IMPORT_ANY_DEVICE && seam__pickle_next(&reader->walk, &cursor, &segment) &&
+	    seam__fields_read(&reader->walk, segment, &fields) &&
+	    seam__fields_get_u64(&fields, SEAM_FIELD_DEVICE, &number) && number <= INT32_MAX)
+		reader->snapshot->device = (uint32_t)number;
+}
+
+/* A bare list has devices only in its segments. */
+static enum seam_rc read_bare_list(struct reader *reader, struct seam_pickle_value list, int device)
+{
+	choose_by_segments(reader, list, device);
+	enum seam_rc rc = read_segments(reader, list);
+	if (rc == SEAM_OK && device != SEAM_IMPORT_ANY_DEVICE && seam__ranges_first(&reader->snapshot->segments) == NULL) {
+		seam__trace_error_set(reader->error, 0, "the snapshot has no segment of device %d", device);
+		return SEAM_NOT_FOUND;
+	}
+	return rc;
+}
+
 static enum seam_rc read_top(struct reader *reader, int device)
 {
 	const struct seam_pickle *pickle = reader->walk.pickle;
 	const struct seam_pickle_value root = seam__pickle_root(pickle);
-	if (seam__pickle_type(pickle, root) == SEAM_PICKLE_LIST) {
-		reader->snapshot->device = device > 0 ? (uint32_t)device : 0;
-		return read_segments(reader, root);
-	}
+	if (seam__pickle_type(pickle, root) == SEAM_PICKLE_LIST)
+		return read_bare_list(reader, root, device);
 	struct seam_fields top;
 	if (!seam__fields_read(&reader->walk, root, &top) || !top.has[SEAM_FIELD_SEGMENTS]) {
 		seam__trace_error_set(reader->error, 0, "a pickle, but no memory snapshot: no segments at its top");
@@ -274,6 +298,8 @@ static enum seam_rc read_top(struct reader *reader, int device)
 	struct seam_pickle_value entries;
 	bool has_entries;
 	enum seam_rc rc = choose_device(reader, &top, device, &entries, &has_entries);
+	if (rc == SEAM_OK && (!has_entries || (device == SEAM_IMPORT_ANY_DEVICE && seam__pickle_count(pickle, entries) == 0)))
+		choose_by_segments(reader, top.values[SEAM_FIELD_SEGMENTS], device);
 	if (rc == SEAM_OK)
 		rc = read_segments(reader, top.values[SEAM_FIELD_SEGMENTS]);
 	if (rc == SEAM_OK && has_entries)
