@@ -4,7 +4,7 @@
 Nothing is shared with the importer: counts come straight from the pickles, what was live and reserved at the beginning
 is worked out backwards from the state at the end, and the .seamtrace is read by its documented layout.
 
-usage: test_snapshots.py SEAM [FOLDER]      FOLDER: by default that of SEAM_TRACES; exit status 77 without either
+usage: test_snapshots.py SEAM [FOLDER]      FOLDER: by default that of SEAM_TRACES; without either, skipped
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def main() -> int:
     seam, folder = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else os.environ.get("SEAM_TRACES")
     if not folder:
         print("1..0 # SKIP set SEAM_TRACES to the folder of the traces")
-        return 77
+        return 0
     paths = sorted([*Path(folder).rglob("*.pickle"), *Path(folder).rglob("*.pickle.xz")])
     if not paths:
         print(f"Bail out! no snapshot in {folder}")
