@@ -1,0 +1,341 @@
+/* fakecuda.c: a libcuda.so.1 whose one device is the emulated one, so that the CUDA backend is tested where no GPU is.
+ *
+ * It shows that the backend picks the right call with the arguments in the right order and types (every function here is assigned to
+ * NVIDIA's own type for it), keeps a context current around each and puts the caller's back. It shows nothing about the
+ * real driver's behaviour. Only calls by cuGetProcAddress are offered.
+ *
+ * FAKECUDA=none: no device. FAKECUDA=old: a driver without cuStreamGetId.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cudaTypedefs.h>
+
+#include "emu.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
+                                              CUdriverProcAddressQueryResult *status);
+
+static struct seam_driver *d;
+static int retained;
+static struct CUctx_st *const the_context = (struct CUctx_st *)(void *)&retained;
+static _Thread_local CUcontext current;
+static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+static CUresult as_result(int cu)
+{
+	return (CUresult)cu;
+}
+
+/* What every call but those on devices and contexts needs. */
+#define NEEDS_CONTEXT()                              \
+	do {                                         \
+		if (d == NULL)                       \
+			return CUDA_ERROR_NOT_INITIALIZED; \
+		if (current != the_context)          \
+			return CUDA_ERROR_INVALID_CONTEXT; \
+	} while (0)
+
+static uint64_t word(const void *handle)
+{
+	return (uint64_t)(uintptr_t)handle;
+}
+
+static struct seam_location location_of(const CUmemLocation *location)
+{
+	static const enum seam_location_kind kinds[] = {
+		[CU_MEM_LOCATION_TYPE_DEVICE] = SEAM_AT_DEVICE,
+		[CU_MEM_LOCATION_TYPE_HOST] = SEAM_AT_HOST,
+		[CU_MEM_LOCATION_TYPE_HOST_NUMA] = SEAM_AT_HOST_NUMA,
+		[CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT] = SEAM_AT_HOST_NUMA_CURRENT,
+	};
+	return (struct seam_location){.kind = kinds[location->type], .id = location->id};
+}
+
+static struct seam_phys_props props_of(const CUmemAllocationProp *prop)
+{
+	return (struct seam_phys_props){.where = location_of(&prop->location),
+	                                .handle_types = (unsigned)prop->requestedHandleTypes,
+	                                .gpu_direct_rdma = prop->allocFlags.gpuDirectRDMACapable != 0};
+}
+
+static CUresult fake_init(unsigned flags)
+{
+	const char *mode = getenv("FAKECUDA");
+	const struct seam_emu_config config = {.memory = SEAM_EMU_REAL, .no_fabric = true};
+	if (flags != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (mode != NULL && strcmp(mode, "none") == 0)
+		return CUDA_ERROR_NO_DEVICE;
+	if (d == NULL && seam__emu_create(&config, NULL, &d) != SEAM_OK)
+		return CUDA_ERROR_UNKNOWN;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_driver_version(int *version)
+{
+	*version = 12040;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_error_string(CUresult error, const char **text)
+{
+	if (error > 1000)
+		return CUDA_ERROR_INVALID_VALUE;
+	*text = "an error of the fake driver";
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_device_get(CUdevice *device, int ordinal)
+{
+	if (ordinal != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*device = 7; /* not the ordinal: they may differ */
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_device_name(char *name, int length, CUdevice device)
+{
+	if (device != 7 || length < 12)
+		return CUDA_ERROR_INVALID_DEVICE;
+	memcpy(name, "fake device", 12);
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice device)
+{
+	if (device != 7)
+		return CUDA_ERROR_INVALID_DEVICE;
+	switch ((int)what) {
+	case 75:
+	case 102:
+	case 103:
+		*value = what == 75 ? 9 : 1;
+		return CUDA_SUCCESS;
+	case 76:
+	case 110:
+	case 128:
+		*value = 0;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+static CUresult fake_primary_retain(CUcontext *context, CUdevice device)
+{
+	if (device != 7)
+		return CUDA_ERROR_INVALID_DEVICE;
+	retained++;
+	*context = the_context;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_primary_release(CUdevice device)
+{
+	if (device != 7 || retained == 0)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (--retained == 0) { /* the context goes, with all that is in it */
+		seam__driver_destroy(d);
+		d = NULL;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_context_get(CUcontext *context)
+{
+	*context = current;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_context_set(CUcontext context)
+{
+	current = context;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_context_sync(void)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__drv_device_sync(d));
+}
+
+static CUresult fake_capture_mode(CUstreamCaptureMode *mode)
+{
+	CUstreamCaptureMode before = capture_mode;
+	capture_mode = *mode;
+	*mode = before;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_mem_info(size_t *free_bytes, size_t *total_bytes)
+{
+	NEEDS_CONTEXT();
+	uint64_t values[2] = {0, 0};
+	int cu = seam__drv_mem_info(d, &values[0], &values[1]);
+	*free_bytes = values[0];
+	*total_bytes = values[1];
+	return as_result(cu);
+}
+
+static CUresult fake_granularity(size_t *bytes, const CUmemAllocationProp *prop,
+                                 CUmemAllocationGranularity_flags option)
+{
+	uint64_t value = 0;
+	const struct seam_phys_props props = props_of(prop);
+	if (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	int cu = seam__drv_granularity(d, &props, &value);
+	*bytes = value;
+	return as_result(cu);
+}
+
+static CUresult fake_address_reserve(CUdeviceptr *va, size_t size, size_t alignment, CUdeviceptr hint,
+                                     unsigned long long flags)
+{
+	NEEDS_CONTEXT();
+	uint64_t value = 0;
+	int cu = flags != 0 ? 1 : seam__drv_address_reserve(d, size, alignment, hint, &value);
+	*va = value;
+	return as_result(cu);
+}
+
+static CUresult fake_address_free(CUdeviceptr va, size_t size)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__drv_address_free(d, va, size));
+}
+
+static CUresult fake_mem_create(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+                                unsigned long long flags)
+{
+	NEEDS_CONTEXT();
+	struct seam_phys phys = {0};
+	const struct seam_phys_props props = props_of(prop);
+	int cu = flags != 0 || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ? 1 : seam__drv_mem_create(d, size, &props, &phys);
+	*handle = phys.id;
+	return as_result(cu);
+}
+
+static CUresult fake_mem_release(CUmemGenericAllocationHandle handle)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__drv_mem_release(d, (struct seam_phys){handle}));
+}
+
+static CUresult fake_mem_retain(CUmemGenericAllocationHandle *handle, void *address)
+{
+	NEEDS_CONTEXT();
+	struct seam_phys phys = {0};
+	int cu = seam__drv_mem_retain(d, word(address), &phys);
+	*handle = phys.id;
+	return as_result(cu);
+}
+
+static CUresult fake_mem_map(CUdeviceptr va, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                             unsigned long long flags)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__drv_mem_map(d, va, size, offset, (struct seam_phys){handle}, flags));
+}
+
+static CUresult fake_mem_unmap(CUdeviceptr va, size_t size)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__drv_mem_unmap(d, va, size));
+}
+
+static CUresult fake_mem_set_access(CUdeviceptr va, size_t size, const CUmemAccessDesc *descriptors, size_t count)
+{
+	NEEDS_CONTEXT();
+	struct seam_access access[8];
+	if (count > 8)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++)
+		access[i] = (struct seam_access){location_of(&descriptors[i].location),
+		                                 (enum seam_access_mode)descriptors[i].flags};
+	return as_result(seam__drv_mem_set_access(d, va, size, access, count));
+}
+
+static CUresult fake_mem_get_access(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr va)
+{
+	NEEDS_CONTEXT();
+	enum seam_access_mode mode = SEAM_ACCESS_NONE;
+	const struct seam_location where = location_of(location);
+	int cu = seam__drv_mem_get_access(d, va, &where, &mode);
+	*flags = (unsigned long long)mode;
+	return as_result(cu);
+}
+
+static CUresult fake_mem_export(void *shareable, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+                                unsigned long long flags)
+{
+	NEEDS_CONTEXT();
+	if (flags != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	return as_result(seam__drv_mem_export(d, (struct seam_phys){handle}, (enum seam_handle_type)type, shareable));
+}
+
+static CUresult fake_mem_import(CUmemGenericAllocationHandle *handle, void *os_handle, CUmemAllocationHandleType type)
+{
+	NEEDS_CONTEXT();
+	struct seam_phys phys = {0};
+	int descriptor = (int)(intptr_t)os_handle;
+	const void *from = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? &descriptor : os_handle;
+	int cu = seam__drv_mem_import(d, (enum seam_handle_type)type, from, &phys);
+	*handle = phys.id;
+	return as_result(cu);
+}
+
+static CUresult fake_mem_alloc(CUdeviceptr *va, size_t bytes)
+{
+	NEEDS_CONTEXT();
+	uint64_t value = 0;
+	int cu = seam__drv_direct_alloc(d, bytes, &value);
+	*va = value;
+	return as_result(cu);
+}
+
+static CUresult fake_mem_free(CUdeviceptr va)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__drv_direct_free(d, va));
+}
+
+static CUresult fake_host_alloc(void **ptr, size_t bytes, unsigned flags)
+{
+	NEEDS_CONTEXT();
+	return as_result(flags != CU_MEMHOSTALLOC_PORTABLE ? 1 : seam__drv_host_alloc(d, bytes, ptr));
+}
+
+static CUresult fake_host_free(void *ptr)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__drv_host_free(d, ptr));
+}
+
+#include "fakecuda_stream.h"
+
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *status)
+{
+	const char *mode = getenv("FAKECUDA");
+	void *found = NULL;
+	/* Each function has NVIDIA's type for that version: what the backend will call it by. */
+#define SEAM_CUDA_SYMBOL(field, name, exported, since, type)              \
+	if (strcmp(symbol, name) == 0 && version == (since)) {            \
+		static const type function = fake_##field;                \
+		memcpy(&found, &function, sizeof(found));                 \
+	}
+#include "cuda_symbols.def"
+#undef SEAM_CUDA_SYMBOL
+	if (mode != NULL && strcmp(mode, "old") == 0 && strcmp(symbol, "cuStreamGetId") == 0)
+		found = NULL;
+	*pfn = found;
+	if (status != NULL)
+		*status = found != NULL ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return flags == CU_GET_PROC_ADDRESS_DEFAULT && found != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
