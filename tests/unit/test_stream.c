@@ -383,6 +383,7 @@ Test(stream, order_holds_the_other_stream_back)
 
 Test(stream, deterministic_polls_wait, .init = NULL)
 {
+	tear_down();
 	set_up_as(true);
 	struct seam_stream *a = find(fake_stream_create(&fake));
 	fake_work(&fake, a->handle);
