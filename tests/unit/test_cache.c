@@ -326,6 +326,7 @@ Test(cache, the_limit_holds, .init = NULL)
 {
 	struct seam_cache_config limited = usual;
 	limited.limit_bytes = 24 * MI;
+	tear_down();
 	set_up_with(&limited);
 	uint64_t first = alloc(12 * MI, a), second = alloc(10 * MI, a), none = 0;
 	expect_rc(try_alloc(4 * MI, a, &none), SEAM_OOM_DEVICE);
