@@ -1,0 +1,79 @@
+/* all_traces.c [FOLDER]: every trace of a folder (default: $SEAM_TRACES) through every allocator, on a device with bookkeeping
+ * memory: nobody runs out of memory, nobody breaks a rule of the device, and Seam reserves what it promises.
+ *
+ * A run that succeeds has also passed each allocator's own check, before and after everything was freed, and left nothing
+ * on the device.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "files.h"
+#include "input.h"
+#include "replay.h"
+#include "tap.h"
+
+#define LARGE_BYTES (UINT64_C(4) << 30) /* from here on the promise of efficiency holds */
+#define LEAST_PERCENT 97
+
+static bool run(const struct seam_trace *trace, enum ref_kind kind, uint32_t iterations, struct replay_result *result)
+{
+	char error[REPLAY_ERROR_BYTES] = "";
+	struct replay_options options = {.allocator = kind, .device = DEVICE_EMU, .iterations = iterations};
+	enum seam_rc rc = replay_run(trace, &options, error, result);
+	ok(rc == SEAM_OK, "%s, %u iterations: runs (%s)", ref_kind_name(kind), iterations, error);
+	if (rc != SEAM_OK)
+		return false;
+	return ok(!result->oom && result->last_complete, "%s, %u iterations: is not out of memory", ref_kind_name(kind),
+	          iterations);
+}
+
+/* What Seam promises, given a run of each. */
+static void compare(const struct replay_result *results, uint32_t iterations)
+{
+	const struct replay_result *seam = &results[REF_SEAM];
+	const struct replay_result *caching = &results[REF_CACHING];
+	ok(seam->peak_reserved_bytes <= caching->peak_reserved_bytes,
+	   "%u iterations: seam reserves no more than caching (%.1f and %.1f MiB)", iterations,
+	   (double)seam->peak_reserved_bytes / 0x1p20, (double)caching->peak_reserved_bytes / 0x1p20);
+	ok(seam->peak_reserved_bytes >= seam->peak_live_bytes, "%u iterations: what is live is reserved", iterations);
+	if (seam->peak_live_bytes >= LARGE_BYTES)
+		ok(seam->peak_live_bytes * 100 >= seam->peak_reserved_bytes * LEAST_PERCENT,
+		   "%u iterations: efficiency is at least %d %% (%.2f)", iterations, LEAST_PERCENT,
+		   100.0 * (double)seam->peak_live_bytes / (double)seam->peak_reserved_bytes);
+	if (iterations > 1)
+		tap_note("%s: seam's memory calls in the last iteration: %llu", tap_part,
+		         (unsigned long long)seam->memory_calls_last_iteration);
+}
+
+static void run_file(const char *path)
+{
+	char error[INPUT_ERROR_BYTES] = "";
+	struct seam_trace *trace;
+	const char *slash = strrchr(path, '/');
+	tap_part = slash != NULL ? slash + 1 : path;
+	if (!ok(input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &trace), "is read (%s)", error))
+		return;
+	static const uint32_t iterations[] = {1, 6};
+	for (size_t i = 0; i < sizeof(iterations) / sizeof(iterations[0]); i++) {
+		struct replay_result results[REF_KINDS];
+		bool complete = true;
+		for (size_t kind = 0; kind < REF_KINDS; kind++)
+			complete &= run(trace, (enum ref_kind)kind, iterations[i], &results[kind]);
+		if (complete)
+			compare(results, iterations[i]);
+	}
+	seam_trace_free(trace);
+}
+
+int main(int argc, char **argv)
+{
+	const char *folder = argc > 1 ? argv[1] : files_shared();
+	glob_t files;
+	tap_part = folder;
+	if (ok(files_find(folder, &files), "holds traces")) {
+		for (size_t i = 0; i < files.gl_pathc; i++)
+			run_file(files.gl_pathv[i]);
+	}
+	globfree(&files);
+	return tap_end();
+}
