@@ -217,6 +217,37 @@ static enum seam_rc try_usable(struct seam_cache_request *request, struct seam_c
 	return SEAM_OK;
 }
 
+/* The best fit among what other streams have freed, behind an edge from them to the request's stream. A stream that cannot be
+ * ordered now (a capture, another thread's, lost) is no error: its memory is just not for this request. */
+static enum seam_rc try_ordered(struct seam_cache_request *request, struct seam_cache_block **ret_block)
+{
+	struct seam_cache *cache = request->cache;
+	uint64_t kind = request->small ? SEAM_CACHE_SMALL_SEGMENT : SEAM_CACHE_LARGE_SEGMENT;
+	struct seam_extent *best = NULL;
+	struct seam_extent *first = seam__range_first(&cache->range, seam__cache_shelf(kind, NULL) + 1);
+	while (first != NULL && first->segment->kind == kind) {
+		struct seam_extent *extent = seam__range_best(&cache->range, first->shelf, request->bytes);
+		if (extent != NULL && (best == NULL || extent->bytes < best->bytes))
+			best = extent;
+		first = seam__range_first(&cache->range, first->shelf + 1);
+	}
+	if (best == NULL)
+		return SEAM_OK;
+	struct seam_cache_block *block = seam__cache_block_of(best);
+	enum seam_rc rc = seam__stream_order(block->stream, block->stamp, request->stream);
+	if (rc == SEAM_CAPTURING || rc == SEAM_BUSY || rc == SEAM_NOT_FOUND)
+		return SEAM_OK;
+	if (rc != SEAM_OK)
+		return rc;
+	seam__range_pull(&cache->range, best);
+	rc = seam__cache_take(request, block);
+	if (rc != SEAM_OK)
+		return rc;
+	cache->stats.cross_streams++;
+	*ret_block = block;
+	return SEAM_OK;
+}
+
 enum seam_rc seam__cache_search(struct seam_cache_request *request, struct seam_cache_block **ret_block)
 {
 	struct seam_cache *cache = request->cache;
@@ -226,9 +257,15 @@ enum seam_rc seam__cache_search(struct seam_cache_request *request, struct seam_
 		return rc;
 	if (TAILQ_EMPTY(&cache->pending) && cache->range.free_bytes < request->bytes)
 		return SEAM_OK;
+	if (cache->config.reuse == SEAM_CACHE_REUSE_OWN && request->attempt == 0)
+		return SEAM_OK;
 	/* What is pending may wait for this very stream; else its own memory is usable as it is, and it need not be asked. */
 	rc = seam__cache_release_passed(cache, TAILQ_EMPTY(&cache->pending) ? request->stream : NULL);
-	return rc != SEAM_OK ? rc : try_usable(request, ret_block);
+	if (rc == SEAM_OK)
+		rc = try_usable(request, ret_block);
+	if (rc == SEAM_OK && *ret_block == NULL && cache->config.reuse == SEAM_CACHE_REUSE_WAIT)
+		rc = try_ordered(request, ret_block);
+	return rc;
 }
 
 static bool uses_passed(const struct seam_cache_block *block)

@@ -12,6 +12,7 @@
  *   1  its stream's, or nobody's, free block that fits best
  *   2  neighbouring free blocks of those two, joined
  *   3  the same, after the other streams were polled and what has passed there became nobody's
+ *      (and with reuse WAIT: a block of another stream, behind an edge on the device)
  *   4  a new segment
  *   5  the same again, after unused segments went back, and at last after the device has been waited for
  *   6  a free block in a segment of the other class
@@ -51,6 +52,13 @@ struct seam_cache_source {
 	enum seam_rc (*segment_free)(void *user, uint64_t va, uint64_t bytes);
 };
 
+/* When memory that another stream has freed is used. What is nobody's is always used. */
+enum seam_cache_reuse {
+	SEAM_CACHE_REUSE_PASSED, /* once that stream has passed, rather than grow */
+	SEAM_CACHE_REUSE_WAIT,   /* the same, or after making the requesting stream wait for it on the device */
+	SEAM_CACHE_REUSE_OWN     /* only when growing has failed */
+};
+
 struct seam_cache_config {
 	uint64_t granularity_bytes;   /* a power of two: sizes and addresses of blocks are multiples */
 	uint64_t small_max_bytes;     /* requests up to this come from small segments; 0: there are none */
@@ -61,6 +69,7 @@ struct seam_cache_config {
 	uint64_t split_bytes;         /* a large block is not cut if less than this remained; at least the granularity */
 	uint64_t limit_bytes;         /* most that may be reserved; 0: no limit */
 	enum seam_rc oom;             /* what running out is called: SEAM_OOM_DEVICE or SEAM_OOM_HOST */
+	enum seam_cache_reuse reuse;
 };
 
 /* A stream that uses a block beside its own; seam__cache_record_stream(). */
@@ -99,7 +108,7 @@ struct seam_cache_stats {
 	uint64_t gathers;       /* by neighbours that were joined for it */
 	uint64_t grows;         /* segments obtained */
 	uint64_t shrinks;       /* segments given back */
-	uint64_t cross_streams; /* requests served by memory that had become nobody's */
+	uint64_t cross_streams; /* requests served by memory that was nobody's, or another stream's */
 	uint64_t retries;       /* requests that shrank or waited */
 	uint64_t ooms;
 };

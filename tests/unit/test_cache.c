@@ -339,6 +339,47 @@ Test(cache, the_limit_holds, .init = NULL)
 	release(small);
 }
 
+Test(cache, with_reuse_wait_an_edge_goes_before_growth, .init = NULL)
+{
+	struct seam_cache_config waiting = usual;
+	waiting.reuse = SEAM_CACHE_REUSE_WAIT;
+	set_up_with(&waiting);
+	uint64_t va = alloc(12 * MI, a);
+	fake_work(&fake, a->handle);
+	release(va);
+	cr_expect_eq(alloc(10 * MI, b), va);
+	cr_expect_eq(stats().grows, 1);
+	uint64_t position = fake_work(&fake, b->handle);
+	fake_run(&fake, fake_resolve(&fake, b->handle), 1);
+	cr_expect_lt(fake_resolve(&fake, b->handle)->done, position, "b's work does not wait for a's");
+	cr_expect_eq(alloc(1 * MI + 512, b), va + 10 * MI, "the rest is a's, behind an edge too");
+}
+
+Test(cache, with_reuse_wait_a_captured_stream_is_left_alone, .init = NULL)
+{
+	struct seam_cache_config waiting = usual;
+	waiting.reuse = SEAM_CACHE_REUSE_WAIT;
+	set_up_with(&waiting);
+	uint64_t va = alloc(12 * MI, a);
+	fake_work(&fake, a->handle);
+	release(va);
+	fake_resolve(&fake, a->handle)->capturing = true;
+	cr_expect_neq(alloc(12 * MI, b), va);
+	fake_resolve(&fake, a->handle)->capturing = false;
+}
+
+Test(cache, with_reuse_own_growth_goes_before_passed_memory, .init = NULL)
+{
+	struct seam_cache_config own = usual;
+	own.reuse = SEAM_CACHE_REUSE_OWN;
+	set_up_with(&own);
+	fake.capacity_bytes = 24 * MI;
+	uint64_t va = alloc(12 * MI, a);
+	release(va);
+	cr_expect_neq(alloc(12 * MI, b), va);
+	cr_expect_eq(alloc(12 * MI, b), va, "before it runs out it takes what has passed");
+}
+
 Test(cache, at_the_end_the_other_class_serves)
 {
 	fake.capacity_bytes = 12 * MI;
