@@ -1,8 +1,8 @@
-/* cache_impl.h: what the files of the cache share. Nobody else includes it. The lock of cache.h guards all of it. */
-#ifndef SEAM_VMM_CACHE_IMPL_H
-#define SEAM_VMM_CACHE_IMPL_H
+/* stream_cache_impl.h: what the files of the cache share. Nobody else includes it. The lock of stream_cache.h guards all of it. */
+#ifndef SEAM_VMM_STREAM_CACHE_IMPL_H
+#define SEAM_VMM_STREAM_CACHE_IMPL_H
 
-#include "cache.h"
+#include "stream_cache.h"
 
 /* enum of seam_segment.kind */
 #define SEAM_CACHE_LARGE_SEGMENT 0u
@@ -19,7 +19,7 @@ static inline uint64_t seam__cache_shelf(uint64_t kind, const struct seam_stream
 	return kind << 33 | (stream == NULL ? 0 : (uint64_t)stream->index + 1);
 }
 
-/* A free block that serves the request without the source, made live: attempts 1 to 3 of cache.h. NULL in *ret_block: there is
+/* A free block that serves the request without the source, made live: attempts 1 to 3 of stream_cache.h. NULL in *ret_block: there is
  * none. Errors: SEAM_OOM_META, the driver's. */
 SEAM_MUST_USE enum seam_rc seam__cache_search(struct seam_cache_request *request, struct seam_cache_block **ret_block);
 

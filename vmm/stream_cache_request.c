@@ -1,4 +1,4 @@
-/* cache_request.c: what a request does when no free block serves it: grow, shrink, wait, give up. See cache.h.
+/* stream_cache_request.c: what a request does when no free block serves it: grow, shrink, wait, give up. See stream_cache.h.
  *
  * A request goes through the attempts below in order, each at most once; after each it first looks for a free block again, since
  * other threads may have freed some while the lock was dropped.
@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "bits.h"
-#include "cache.h"
-#include "cache_impl.h"
+#include "stream_cache.h"
+#include "stream_cache_impl.h"
 #include "check.h"
 
 enum attempt {

@@ -1,13 +1,13 @@
-/* cache.c: blocks of the cache: found, cut, freed, joined. See cache.h.
+/* stream_cache.c: blocks of the cache: found, cut, freed, joined. See stream_cache.h.
  *
- * Not here: growing, shrinking and waiting (cache_request.c), figures and checks (cache_report.c).
+ * Not here: growing, shrinking and waiting (stream_cache_request.c), figures and checks (stream_cache_report.c).
  */
-#include "cache.h"
+#include "stream_cache.h"
 
 #include <stddef.h>
 
 #include "bits.h"
-#include "cache_impl.h"
+#include "stream_cache_impl.h"
 #include "check.h"
 
 static bool is_valid(const struct seam_cache_config *config)
@@ -188,7 +188,7 @@ static struct seam_cache_block *join_run(struct seam_cache_request *request, str
 	return block;
 }
 
-/* Attempts 1 and 2 of cache.h. */
+/* Attempts 1 and 2 of stream_cache.h. */
 static enum seam_rc try_usable(struct seam_cache_request *request, struct seam_cache_block **ret_block)
 {
 	struct seam_cache *cache = request->cache;

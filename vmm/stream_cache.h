@@ -1,4 +1,4 @@
-/* cache.h: a caching allocator of byte blocks over a source of segments, for memory that streams use.
+/* stream_cache.h: a caching allocator of byte blocks over a source of segments, for memory that streams use.
  *
  * It serves where nothing is stitched: device memory without virtual memory management and small requests (fallback/), and pinned
  * host memory (pools/host.h). They differ in their source and their sizes only, and neither may include the other: so the engine
@@ -31,8 +31,8 @@
  *
  * Locks: none inside; the lock that guards the registry of streams guards this, but for seam__cache_run().
  */
-#ifndef SEAM_VMM_CACHE_H
-#define SEAM_VMM_CACHE_H
+#ifndef SEAM_VMM_STREAM_CACHE_H
+#define SEAM_VMM_STREAM_CACHE_H
 
 #include <stdbool.h>
 #include <stdint.h>

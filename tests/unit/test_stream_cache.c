@@ -1,7 +1,7 @@
-/* test_cache.c: the caching engine's rules one by one, on a driver whose work passes when told. */
+/* test_stream_cache.c: the caching engine's rules one by one, on a driver whose work passes when told. */
 #include <criterion/criterion.h>
 
-#include "cache.h"
+#include "stream_cache.h"
 #include "fake_driver.h"
 #include "meta.h"
 

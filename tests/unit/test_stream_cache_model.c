@@ -1,4 +1,4 @@
-/* test_cache_model.c: the caching engine against an oracle that remembers every use of every byte.
+/* test_stream_cache_model.c: the caching engine against an oracle that remembers every use of every byte.
  *
  * I2  no two live blocks share a byte.
  * I3  memory goes to another stream only when all work that its earlier owners knew of is done.
@@ -8,7 +8,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "cache.h"
+#include "stream_cache.h"
 #include "fake_driver.h"
 #include "meta.h"
 

@@ -1,9 +1,9 @@
-/* cache_report.c: what the cache says about itself: figures, walks, checks. See cache.h. */
+/* stream_cache_report.c: what the cache says about itself: figures, walks, checks. See stream_cache.h. */
 #include <stddef.h>
 
 #include "bits.h"
-#include "cache.h"
-#include "cache_impl.h"
+#include "stream_cache.h"
+#include "stream_cache_impl.h"
 
 const struct seam_cache_block *seam__cache_find(struct seam_cache *cache, uint64_t va)
 {

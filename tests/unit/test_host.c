@@ -1,0 +1,178 @@
+/* test_host.c: pinned host memory: exact sizes, limits, and contents under copies that are still running when a buffer is freed. */
+#include <criterion/criterion.h>
+
+#include "emu.h"
+#include "host.h"
+#include "meta.h"
+
+#define KI UINT64_C(1024)
+#define MI (KI * KI)
+#define STREAMS 3u
+#define SLOTS 32u
+#define SLOT_BYTES (UINT64_C(256) * KI)
+#define LIVE 60u
+
+static struct seam_driver *driver;
+static struct seam_meta *meta;
+static struct seam_store store;
+static uint64_t streams[STREAMS];
+static uint64_t device_va; /* SLOTS slots, each filled with its number */
+
+static void set_up_with(const struct seam_host_config *config)
+{
+	const struct seam_emu_config emu = {.memory = SEAM_EMU_REAL, .capacity_bytes = 64 * MI};
+	char error[200];
+	cr_assert_eq(seam__emu_create(&emu, error, &driver), SEAM_OK, "%s", error);
+	meta = seam__meta_create(0);
+	cr_assert_eq(seam__host_init(&store, config, driver, meta), SEAM_OK);
+	for (unsigned i = 0; i < STREAMS; i++)
+		cr_assert_eq(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &streams[i]), 0);
+	cr_assert_eq(seam__drv_direct_alloc(driver, SLOTS * SLOT_BYTES, &device_va), 0);
+	for (uint32_t slot = 0; slot < SLOTS; slot++)
+		cr_assert_eq(seam__drv_fill32(driver, device_va + slot * SLOT_BYTES, slot, SLOT_BYTES / 4, streams[0]), 0);
+	cr_assert_eq(seam__drv_device_sync(driver), 0);
+}
+
+static void set_up(void)
+{
+	set_up_with(&(struct seam_host_config){0});
+}
+
+static void tear_down(void)
+{
+	struct seam_emu_usage usage;
+	cr_expect_null(seam__store_check(&store), "broken: %s", seam__store_check(&store));
+	(void)seam__store_fini(&store);
+	seam__emu_usage(driver, &usage);
+	cr_expect_eq(usage.host_allocations, 0, "pinned memory left");
+	cr_expect_eq(usage.events, 0, "events left");
+	cr_expect_eq(seam__emu_violations_all(driver), 0, "%s", seam__emu_violation_text(driver));
+	seam__driver_destroy(driver);
+	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+}
+
+TestSuite(host, .init = set_up, .fini = tear_down);
+
+static uint64_t alloc(uint64_t bytes, uint64_t stream)
+{
+	uint64_t va = 0;
+	enum seam_rc rc = seam__store_alloc(&store, bytes, stream, 0, false, &va);
+	cr_assert_eq(rc, SEAM_OK, "alloc of %lu: %s", (unsigned long)bytes, seam_rc_name(rc));
+	return va;
+}
+
+static struct seam_cache_stats stats(void)
+{
+	struct seam_cache_stats result;
+	seam__store_get_stats(&store, &result);
+	return result;
+}
+
+Test(host, sizes_are_exact)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes, block_bytes, pinned_bytes;
+	} rows[] = {
+		{"a byte", 1, 512, 1 * MI},
+		{"the last small", 64 * KI, 64 * KI, 1 * MI},
+		{"one that shares", 64 * KI + 1, 64 * KI + 512, 4 * MI},
+		{"one of its own", 1 * MI, 1 * MI, 1 * MI},
+		{"just above a power of two", 4 * MI + 1, 4 * MI + 512, 4 * MI + 4 * KI},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		uint64_t released = 0, base = 0, bytes = 0, va = alloc(rows[i].bytes, streams[0]);
+		cr_assert_eq(seam__store_range(&store, va, &base, &bytes), SEAM_OK);
+		cr_expect_eq(bytes, rows[i].block_bytes, "row: %s", rows[i].name);
+		cr_expect_eq(stats().reserved_bytes, rows[i].pinned_bytes, "row: %s", rows[i].name);
+		cr_assert_eq(seam__store_free(&store, va), SEAM_OK);
+		cr_assert_eq(seam__store_trim(&store, 0, false, &released), SEAM_OK);
+		cr_expect_eq(released, rows[i].pinned_bytes, "row: %s", rows[i].name);
+	}
+}
+
+Test(host, many_odd_sizes_waste_little)
+{
+	for (uint64_t i = 0; i < 500; i++)
+		(void)alloc(100 * KI + i * 1021, streams[0]);
+	cr_expect_lt(stats().reserved_bytes, stats().requested_bytes / 100 * 112, "%lu pinned for %lu",
+	             (unsigned long)stats().reserved_bytes, (unsigned long)stats().requested_bytes);
+}
+
+Test(host, running_out_is_of_host_memory, .init = NULL)
+{
+	set_up_with(&(struct seam_host_config){.capacity_bytes = 2 * MI});
+	uint64_t va = 9;
+	cr_expect_eq(seam__store_alloc(&store, 3 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
+	seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
+	cr_expect_eq(seam__store_alloc(&store, 2 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
+	cr_expect_eq(va, 9);
+	cr_expect_eq(seam__store_alloc(&store, 2 * MI, streams[0], 0, false, &va), SEAM_OK);
+}
+
+Test(host, a_buffer_under_copy_is_not_given_to_another_stream)
+{
+	uint64_t va = alloc(SLOT_BYTES, streams[0]);
+	cr_assert_eq(seam__drv_copy_to_host(driver, seam__host_pointer(va), device_va + SLOT_BYTES, SLOT_BYTES, streams[0]), 0);
+	cr_assert_eq(seam__store_free(&store, va), SEAM_OK);
+	uint64_t other = alloc(SLOT_BYTES, streams[1]);
+	cr_expect_neq(other, va);
+	cr_expect_eq(alloc(SLOT_BYTES, streams[0]), va, "its own stream comes after the copy");
+}
+
+struct live {
+	uint64_t va, bytes, stream;
+	uint32_t slot;
+};
+
+static uint64_t state = 77;
+
+static uint64_t draw(uint64_t below)
+{
+	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (state >> 33) % below;
+}
+
+static void verify(const struct live *block)
+{
+	cr_assert_eq(seam__drv_stream_sync(driver, block->stream), 0);
+	const uint32_t *words = seam__host_pointer(block->va);
+	for (uint64_t i = 0; i < block->bytes / 4; i++)
+		cr_assert_eq(words[i], block->slot, "word %lu of a buffer of %lu bytes", (unsigned long)i, (unsigned long)block->bytes);
+}
+
+/* A running copy into a freed buffer must never land in what another stream got. */
+Test(host, contents_are_their_owners)
+{
+	static struct live live[LIVE];
+	unsigned count = 0, verified = 0;
+	for (unsigned i = 0; i < 20000; i++) {
+		uint64_t dice = draw(100);
+		if (dice < 48 && count < LIVE) {
+			struct live *block = &live[count++];
+			*block = (struct live){.bytes = 4 + draw(draw(4) == 0 ? SLOT_BYTES - 4 : 16 * KI) / 4 * 4,
+			                       .stream = streams[draw(STREAMS)],
+			                       .slot = (uint32_t)draw(SLOTS)};
+			block->va = alloc(block->bytes, block->stream);
+			cr_assert_eq(seam__drv_copy_to_host(driver, seam__host_pointer(block->va),
+			                                    device_va + block->slot * SLOT_BYTES, block->bytes, block->stream), 0);
+		} else if (dice < 95 && count > 0) {
+			unsigned which = (unsigned)draw(count);
+			if (draw(3) == 0) {
+				verify(&live[which]);
+				verified++;
+			}
+			cr_assert_eq(seam__store_free(&store, live[which].va), SEAM_OK);
+			live[which] = live[--count];
+		} else if (dice == 95) {
+			uint64_t released = 0;
+			cr_assert_eq(seam__store_trim(&store, 0, draw(2) == 0, &released), SEAM_OK);
+		} else {
+			seam__emu_advance(driver, draw(20000));
+		}
+		const char *broken = i % 64 == 0 ? seam__store_check(&store) : NULL;
+		cr_assert_null(broken, "step %u: %s", i, broken);
+	}
+	cr_expect_gt(verified, 1000);
+	cr_expect_gt(stats().cross_streams, 5);
+}
