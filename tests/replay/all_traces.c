@@ -1,4 +1,4 @@
-/* all_traces.c [FOLDER]: every trace of a folder (default: $SEAM_TRACES) through every allocator, on a device with bookkeeping
+/* all_traces.c: every trace of a folder (argument, or $SEAM_TRACES) through every allocator, on a device with bookkeeping
  * memory: nobody runs out of memory, nobody breaks a rule of the device, and Seam reserves what it promises.
  *
  * A run that succeeds has also passed each allocator's own check, before and after everything was freed, and left nothing
