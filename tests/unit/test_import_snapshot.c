@@ -52,6 +52,9 @@ struct sample {
 #define PENDING "active_pending_free"
 #define HOLE "inactive"
 
+/* The designator says that the missing fields are meant to be 0. */
+#define ENTRY(...) {__VA_ARGS__, .metadata = NULL}
+
 static const struct sample samples[] = {
 	{.name = "nothing", .story = ""},
 	{.name = "live blocks alone",
@@ -60,50 +63,50 @@ static const struct sample samples[] = {
 	 .story = "S+1000:512%1r S+2000:3000@5r A1:500%1r A2:1000@5r A3:300@5r"},
 	{.name = "alloc and free",
 	 .segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
-	 .entries = {{"alloc", 0x1000, 100}, {"free_requested", 0x1000, 100}, {"free_completed", 0x1000, 100},
-	             {"alloc", 0x1000, 200}, {"free_requested", 0x1000, 200}, {"free_completed", 0x1000, 200}},
+	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_requested", 0x1000, 100), ENTRY("free_completed", 0x1000, 100),
+	             ENTRY("alloc", 0x1000, 200), ENTRY("free_requested", 0x1000, 200), ENTRY("free_completed", 0x1000, 200)},
 	 .story = "S+1000:4096r A1:100 F1:100 A2:200 F2:200"},
 	{.name = "orphans become residents, by address",
 	 .segments = {{0x1000, 4096, 3, {0, 0}, {{512, 400, LIVE}, {512, 0, HOLE}, {512, 60, LIVE}}}},
-	 .entries = {{"free_completed", 0x1800, 80, 3}, {"free_requested", 0x1200, 70, 3}, {"free_completed", 0x1200, 70, 3},
-	             {"alloc", 0x1400, 60, 3}},
+	 .entries = {ENTRY("free_completed", 0x1800, 80, 3), ENTRY("free_requested", 0x1200, 70, 3), ENTRY("free_completed", 0x1200, 70, 3),
+	             ENTRY("alloc", 0x1400, 60, 3)},
 	 .story = "S+1000:4096@3r A1:400@3r A2:70@3r A3:80@3r F3:80@3 F2:70@3 A4:60@3"},
 	{.name = "a free that completes late is taken when requested",
 	 .segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
-	 .entries = {{"alloc", 0x1000, 100}, {"free_requested", 0x1000, 100}, {"alloc", 0x1200, 50},
-	             {"free_completed", 0x1000, 100}, {"free_requested", 0x1200, 50}},
+	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_requested", 0x1000, 100), ENTRY("alloc", 0x1200, 50),
+	             ENTRY("free_completed", 0x1000, 100), ENTRY("free_requested", 0x1200, 50)},
 	 .story = "S+1000:4096r A1:100 F1:100 A2:50 F2:50"},
 	{.name = "a free without its request",
 	 .segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
-	 .entries = {{"alloc", 0x1000, 100}, {"free_completed", 0x1000, 100}},
+	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_completed", 0x1000, 100)},
 	 .story = "S+1000:4096r A1:100 F1:100"},
 	{.name = "a lost free and a free of nothing",
 	 .segments = {{0x1000, 4096, 0, {0, 0}, {{512, 200, LIVE}}}},
-	 .entries = {{"alloc", 0x1000, 100}, {"alloc", 0x1000, 200}, {"alloc", 0x1400, 9}, {"free_requested", 0x1400, 9},
-	             {"free_requested", 0x1400, 9}},
+	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("alloc", 0x1000, 200), ENTRY("alloc", 0x1400, 9), ENTRY("free_requested", 0x1400, 9),
+	             ENTRY("free_requested", 0x1400, 9)},
 	 .story = "S+1000:4096r A1:100 F1:100 A2:200 A3:9 F3:9"},
 	{.name = "segments taken and given",
 	 .segments = {{0x1000, 512, 0, {0, 0}, {{512, 0, HOLE}}}, {0x9000, 1024, 0, {0, 0}, {{1024, 0, HOLE}}}},
-	 .entries = {{"segment_free", 0x5000, 2048, 4}, {"segment_alloc", 0x9000, 1024}, {"oom", 0, 1 << 20, 2},
-	             {"snapshot", 0, 0}, {"something new", 0, 0}},
+	 .entries = {ENTRY("segment_free", 0x5000, 2048, 4), ENTRY("segment_alloc", 0x9000, 1024), ENTRY("oom", 0, 1 << 20, 2),
+	             ENTRY("snapshot", 0, 0), ENTRY("something new", 0, 0)},
 	 .story = "S+1000:512r S+5000:2048@4r S-5000:2048@4 S+9000:1024 OOM0:1048576@2"},
 	{.name = "an expandable segment, one range at the end",
 	 .segments = {{0x10000, 0x3000, 0, {0, 0}, {{0x3000, 0, HOLE}}}},
-	 .entries = {{"segment_map", 0x11000, 0x1000}, {"segment_map", 0x13000, 0x1000}, {"segment_unmap", 0x13000, 0x1000}},
+	 .entries = {ENTRY("segment_map", 0x11000, 0x1000), ENTRY("segment_map", 0x13000, 0x1000), ENTRY("segment_unmap", 0x13000, 0x1000)},
 	 .story = "S+10000:4096r S+12000:4096r S+11000:4096 S+13000:4096 S-13000:4096"},
 	{.name = "pools by number",
 	 .segments = {{0x1000, 512, 0, {0, 9}, {{512, 0, HOLE}}}},
-	 .entries = {{"alloc", 0x1000, 8, 0, 0, {0, 9}}, {"alloc", 0x2000, 8, 0, 0, {3, 0}}, {"alloc", 0x3000, 8}},
+	 .entries = {ENTRY("alloc", 0x1000, 8, 0, 0, {0, 9}), ENTRY("alloc", 0x2000, 8, 0, 0, {3, 0}), ENTRY("alloc", 0x3000, 8)},
 	 .story = "S+1000:512%1r A1:8%1 A2:8%2 A3:8"},
 	{.name = "metadata",
 	 .entries = {{"alloc", 0x1000, 8, .metadata = "layer\n1"}, {"free_requested", 0x1000, 8, .metadata = ""}},
 	 .story = "A1:8(layer?1) F1:8"},
 	{.name = "phases",
-	 .entries = {{"alloc", 0x1000, 8, 0, 100}, {"alloc", 0x2000, 8, 0, 110}, {"alloc", 0x3000, 8, 0, 120}},
+	 .entries = {ENTRY("alloc", 0x1000, 8, 0, 100), ENTRY("alloc", 0x2000, 8, 0, 110), ENTRY("alloc", 0x3000, 8, 0, 120)},
 	 .notes = {{"START", "step", 90}, {"START", "forward", 110}, {"END", "forward", 110}, {"END", "step", 130}},
 	 .story = "<step A1:8 <forward A2:8 forward> A3:8 step>"},
 	{.name = "phases that do not nest",
-	 .entries = {{"alloc", 0x1000, 8, 0, 100}, {"alloc", 0x2000, 8, 0, 110}},
+	 .entries = {ENTRY("alloc", 0x1000, 8, 0, 100), ENTRY("alloc", 0x2000, 8, 0, 110)},
 	 .notes = {{"END", "never begun", 90}, {"START", "a", 91}, {"START", "b", 92}, {"END", "a", 105},
 	           {"END", "b", 106}, {"START", "left open", 120}},
 	 .story = "<a <b A1:8 b> a> A2:8 <left open"},
@@ -202,8 +205,8 @@ Test(import_snapshot, becomes_events)
 Test(import_snapshot, times_count_from_the_first_entry_and_never_run_backwards)
 {
 	static const struct sample sample = {
-		.entries = {{"alloc", 0x1000, 8, 0, 1000}, {"alloc", 0x2000, 8, 0, 1005}, {"alloc", 0x3000, 8, 0, 1003},
-		            {"alloc", 0x4000, 8, 0, 1010}}};
+		.entries = {ENTRY("alloc", 0x1000, 8, 0, 1000), ENTRY("alloc", 0x2000, 8, 0, 1005), ENTRY("alloc", 0x3000, 8, 0, 1003),
+		            ENTRY("alloc", 0x4000, 8, 0, 1010)}};
 	struct pickle_writer writer;
 	struct seam_trace *trace;
 	write_sample(&writer, &sample);
