@@ -23,7 +23,7 @@ report() {
 # Every name before a parenthesis in the headers, comments and macros taken out: found in another way than the build
 # finds it. typedefs of functions are no functions.
 declared=$(for header in "$root"/include/seam/*.h; do
-	"${CC:-cc}" -std=c11 -E -P -fpreprocessed "$header"
+	"${CC:-cc}" -std=c11 -E -P -fpreprocessed "$header" 2>/dev/null
 done | grep -v '^#' | tr '\n' ' ' | tr ';' '\n' | grep -v typedef | grep -oE 'seam_[a-z0-9_]+ *\(' | tr -d ' (' | LC_ALL=C sort -u)
 in_shared=$(nm -D --defined-only "$shared" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort -u)
 in_static=$(nm -g --defined-only "$static" | awk 'NF == 3 { print $3 }' | LC_ALL=C sort -u)
