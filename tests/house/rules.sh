@@ -176,7 +176,7 @@ check_lengths() {
 check_beginnings() {
 	sources include lib vmm pools stitch fallback tools bench tests | while IFS= read -r file; do
 		name=$(basename "$file")
-		head -1 "$file" | grep -qF "/* $name:" || echo "$file: does not begin with what it is: /* $name: ..."
+		head -1 "$file" | grep -qE "^/\* $name( .*)?:" || echo "$file: does not begin with what it is: /* $name: ..."
 	done
 }
 
