@@ -31,7 +31,9 @@ from modeltrace.events import Event
 aten = torch.ops.aten
 
 # Out-of-place forms that autograd uses in place of the in-place ones while a dispatch mode is on.
-IN_PLACE_ON_CUDA = {aten.add.Tensor, aten.index_put.default, aten.index_add.default, aten.scatter_add.default}
+IN_PLACE_ON_CUDA = {
+    aten.add.Tensor, aten.index_put.default, aten.index_add.default, aten.scatter.src, aten.scatter_add.default
+}  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -196,8 +198,9 @@ class Recorder(TorchDispatchMode):
         return block
 
     def _watch_in_place(self, func: Any, args: tuple[Any, ...], taken: list[Block]) -> None:
-        """Remembers a sum that may turn out to be in place: see _alias()."""
-        if func not in IN_PLACE_ON_CUDA or len(taken) != 1 or torch.is_grad_enabled():
+        """Remembers a sum that may turn out to be in place: see _alias(). Not so a view: it holds its base, and the
+        engine adds in place only to what has one owner."""
+        if func not in IN_PLACE_ON_CUDA or len(taken) != 1 or torch.is_grad_enabled() or args[0]._is_view():
             return
         if torch._C._current_autograd_node() is None:
             return
