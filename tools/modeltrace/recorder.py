@@ -143,9 +143,9 @@ class Recorder(TorchDispatchMode):
     def _alias(self, dead: Block) -> bool:
         """Undoes an allocation that CUDA would not have made.
 
-        Where the first operand of a sum inside backward dies before the next operator, nobody else held it, and the
-        engine (accumulating gradients that meet, or into .grad) would have added in place but for our dispatch mode. The
-        result takes over the operand's block.
+        Where the first operand of a sum inside backward dies before the next operator, nobody else held it, and autograd
+        (where gradients meet, or in formulas that scatter into zeros) would have written into it but for our dispatch mode.
+        The result takes over the operand's block.
         """
         if self._pending is None or self._pending[0] is not dead:
             return False
