@@ -1,7 +1,7 @@
 /* alloc.c: requests and frees: from the API's arguments to the engine's. */
 #include "bits.h"
 #include "check.h"
-#include "pool.h"
+#include "plain.h"
 
 #define LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
 
@@ -61,19 +61,15 @@ static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *r
 	return rc;
 }
 
-/* One try. With `lock`. */
-static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+/* One try in the engine. With `lock`. */
+static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
-	struct seam_ask ask = {0};
+	struct seam_ask ask;
 	struct seam_block *block = NULL;
-	enum seam_rc rc = SEAM_OOM_DEVICE;
-	if (request->bytes > LARGEST_REQUEST_BYTES) {
-		pool->engine.counts.s5++;
-	} else {
-		rc = prepare(pool, request, &ask);
-		if (rc == SEAM_OK)
-			rc = seam__engine_alloc(&pool->engine, &ask, &block);
-	}
+	enum seam_rc rc = prepare(pool, request, &ask);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK)
 		*ret_ptr = (void *)(uintptr_t)block->va;
 	else if (rc == SEAM_OOM_DEVICE)
@@ -81,20 +77,43 @@ static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request 
 	return rc;
 }
 
+/* No device has that much. */
+static enum seam_rc refuse(struct seam_pool *pool, const struct seam_request *request)
+{
+	seam__mutex_lock(seam__pool_lock(pool));
+	seam__oom_note(pool, request, false);
+	seam__mutex_unlock(seam__pool_lock(pool));
+	return SEAM_OOM_DEVICE;
+}
+
+static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+{
+	if (request->bytes > LARGEST_REQUEST_BYTES)
+		return refuse(pool, request);
+	if (pool->plain != NULL)
+		return seam__plain_alloc(pool, request, ret_ptr);
+	seam__mutex_lock(&pool->engine.lock);
+	enum seam_rc rc = try_engine(pool, request, ret_ptr);
+	seam__mutex_unlock(&pool->engine.lock);
+	return rc;
+}
+
+/* Whether the program's callback wants one more try. */
+static bool ask_callback(struct seam_pool *pool, const struct seam_request *request)
+{
+	seam__mutex_lock(seam__pool_lock(pool));
+	seam_oom_callback *callback = pool->oom_callback;
+	void *user = pool->oom_user;
+	seam__mutex_unlock(seam__pool_lock(pool));
+	return callback != NULL && callback(user, pool, request->bytes, request->stream);
+}
+
 static enum seam_rc alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
 	enum seam_rc rc;
-	bool again;
 	do {
-		again = false;
-		seam__mutex_lock(&pool->engine.lock);
 		rc = try_alloc(pool, request, ret_ptr);
-		seam_oom_callback *callback = pool->oom_callback;
-		void *user = pool->oom_user;
-		seam__mutex_unlock(&pool->engine.lock);
-		if (rc == SEAM_OOM_DEVICE && callback != NULL)
-			again = callback(user, pool, request->bytes, request->stream);
-	} while (again);
+	} while (rc == SEAM_OOM_DEVICE && ask_callback(pool, request));
 	return rc;
 }
 
@@ -123,6 +142,8 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return seam__store_free(pool->plain, (uint64_t)(uintptr_t)ptr);
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
 	if (block != NULL)
@@ -138,6 +159,8 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return seam__store_record_stream(pool->plain, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)stream);
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_stream *other = NULL;
 	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
@@ -152,8 +175,8 @@ void seam_set_oom_callback(struct seam_pool *pool, seam_oom_callback *callback, 
 {
 	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
 		return;
-	seam__mutex_lock(&pool->engine.lock);
+	seam__mutex_lock(seam__pool_lock(pool));
 	pool->oom_callback = callback;
 	pool->oom_user = user;
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_unlock(seam__pool_lock(pool));
 }

@@ -1,6 +1,6 @@
 /* blocks.c: questions about live blocks: how large, where, in which chunks; and handles of those for other processes. */
 #include "bits.h"
-#include "pool.h"
+#include "plain.h"
 
 static struct seam_block *find_start(struct seam_pool *pool, const void *ptr)
 {
@@ -27,6 +27,8 @@ enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t 
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return seam__plain_usable(pool, (uint64_t)(uintptr_t)ptr, ret_bytes);
 	seam__mutex_lock(&pool->engine.lock);
 	const struct seam_block *block = find_start(pool, ptr);
 	if (block != NULL)
@@ -35,21 +37,33 @@ enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t 
 	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
+static enum seam_rc range_of(struct seam_pool *pool, uint64_t va, uint64_t *ret_va, uint64_t *ret_bytes)
+{
+	if (pool->plain != NULL)
+		return seam__store_range(pool->plain, va, ret_va, ret_bytes);
+	seam__mutex_lock(&pool->engine.lock);
+	const struct seam_block *block = find_around(pool, va);
+	if (block != NULL) {
+		*ret_va = block->va;
+		*ret_bytes = block->bytes;
+	}
+	seam__mutex_unlock(&pool->engine.lock);
+	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+}
+
 enum seam_rc seam_block_range(struct seam_pool *pool, const void *address, void **ret_base, uint64_t *ret_bytes)
 {
 	if (pool == NULL)
 		return SEAM_INVALID;
+	uint64_t va = 0, bytes = 0;
 	enum seam_rc rc = seam__pool_enter(pool);
-	if (rc != SEAM_OK)
-		return rc;
-	seam__mutex_lock(&pool->engine.lock);
-	const struct seam_block *block = find_around(pool, (uint64_t)(uintptr_t)address);
-	if (block != NULL && ret_base != NULL)
-		*ret_base = (void *)(uintptr_t)block->va;
-	if (block != NULL && ret_bytes != NULL)
-		*ret_bytes = block->bytes;
-	seam__mutex_unlock(&pool->engine.lock);
-	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+	if (rc == SEAM_OK)
+		rc = range_of(pool, (uint64_t)(uintptr_t)address, &va, &bytes);
+	if (rc == SEAM_OK && ret_base != NULL)
+		*ret_base = (void *)(uintptr_t)va;
+	if (rc == SEAM_OK && ret_bytes != NULL)
+		*ret_bytes = bytes;
+	return rc;
 }
 
 static struct seam_block_chunk piece_of(const struct seam_block *block, const struct seam_slot *slot)
@@ -78,6 +92,19 @@ static size_t list_chunks(const struct seam_block *block, struct seam_block_chun
 	return count;
 }
 
+static enum seam_rc one_chunk(struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity,
+                              size_t *ret_count)
+{
+	struct seam_block_chunk chunk;
+	enum seam_rc rc = seam__plain_segment(pool, (uint64_t)(uintptr_t)ptr, &chunk);
+	if (rc != SEAM_OK)
+		return rc;
+	if (capacity > 0)
+		chunks[0] = chunk;
+	*ret_count = 1;
+	return SEAM_OK;
+}
+
 enum seam_rc seam_block_chunks(struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity,
                                size_t *ret_count)
 {
@@ -86,6 +113,8 @@ enum seam_rc seam_block_chunks(struct seam_pool *pool, const void *ptr, struct s
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return one_chunk(pool, ptr, chunks, capacity, ret_count);
 	seam__mutex_lock(&pool->engine.lock);
 	const struct seam_block *block = find_start(pool, ptr);
 	if (block != NULL)
@@ -117,7 +146,7 @@ enum seam_rc seam_block_export(struct seam_pool *pool, const void *ptr, size_t i
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	if (pool->engine.memory.props.handle_types == SEAM_HANDLE_NONE)
+	if (pool->plain != NULL || pool->engine.memory.props.handle_types == SEAM_HANDLE_NONE)
 		return SEAM_UNSUPPORTED;
 	seam__mutex_lock(&pool->engine.lock);
 	const struct seam_block *block = find_start(pool, ptr);

@@ -8,8 +8,10 @@
 #include "check.h"
 #include "driver_cuda.h"
 #include "emu.h"
+#include "host.h"
 #include "meta.h"
 #include "opts.h"
+#include "plain.h"
 
 /* In the order of the names in options.def. */
 enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_EMU, BACKEND_EMU_BOOK };
@@ -78,6 +80,39 @@ static enum seam_rc init_engine(struct seam_pool *pool)
 	return SEAM_OK;
 }
 
+static bool lacks_vmm(struct seam_driver *driver)
+{
+	int64_t vmm = 0;
+	return seam__drv_attribute(driver, SEAM_ATTR_VMM_SUPPORTED, &vmm) == SEAM_CU_SUCCESS && vmm == 0;
+}
+
+/* The engine, or what stands in for it, and the host memory. */
+static enum seam_rc init_parts(struct seam_pool *pool)
+{
+	struct seam_host_config host = {
+		.capacity_bytes = pool->config.host_capacity_bytes,
+		.deterministic = pool->config.deterministic != 0,
+		.verify_streams = pool->config.verify_streams != 0,
+	};
+	enum seam_rc rc = seam__host_init(&pool->host, &host, pool->driver, pool->meta);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = lacks_vmm(pool->driver) ? seam__plain_create(pool) : init_engine(pool);
+	if (rc != SEAM_OK)
+		(void)seam__store_fini(&pool->host);
+	return rc;
+}
+
+static void fini_parts(struct seam_pool *pool)
+{
+	if (pool->plain != NULL)
+		seam__plain_destroy(pool);
+	else
+		seam__engine_fini(&pool->engine);
+	seam__private_fini(pool);
+	(void)seam__store_fini(&pool->host); /* blocks that are live die with the pool */
+}
+
 enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool)
 {
 	pthread_once(&fork_once, watch_forks);
@@ -95,7 +130,7 @@ enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_
 	pool->fork_generation = seam__fork_generation();
 	LIST_INIT(&pool->privates);
 	LIST_INIT(&pool->routes);
-	enum seam_rc rc = init_engine(pool);
+	enum seam_rc rc = init_parts(pool);
 	if (rc != SEAM_OK) {
 		seam__meta_free(meta, pool, sizeof *pool);
 		seam__meta_destroy(meta);
@@ -146,8 +181,7 @@ void seam_pool_destroy(struct seam_pool *pool)
 	/* A device that cannot be waited for is gone, or has failed; what it ran runs no more. */
 	int ignored = seam__drv_device_sync(pool->driver);
 	(void)ignored;
-	seam__engine_fini(&pool->engine);
-	seam__private_fini(pool);
+	fini_parts(pool);
 	struct seam_driver *driver = pool->owns_driver ? pool->driver : NULL;
 	struct seam_meta *meta = pool->meta;
 	seam__meta_free(meta, pool, sizeof *pool);
@@ -162,12 +196,28 @@ const struct seam_config *seam_pool_config(const struct seam_pool *pool)
 	return &pool->config;
 }
 
+void seam__pool_stop(struct seam_pool *pool)
+{
+	if (pool->plain == NULL)
+		seam__mutex_lock(&pool->engine.change);
+	seam__mutex_lock(seam__pool_lock(pool));
+}
+
+void seam__pool_go(struct seam_pool *pool)
+{
+	seam__mutex_unlock(seam__pool_lock(pool));
+	if (pool->plain == NULL)
+		seam__mutex_unlock(&pool->engine.change);
+}
+
 const char *seam__pool_check(struct seam_pool *pool)
 {
-	seam__mutex_lock(&pool->engine.change);
-	seam__mutex_lock(&pool->engine.lock);
-	const char *broken = seam__engine_check(&pool->engine);
-	seam__mutex_unlock(&pool->engine.lock);
-	seam__mutex_unlock(&pool->engine.change);
+	const char *broken = seam__store_check(&pool->host);
+	if (broken == NULL && pool->plain != NULL)
+		return seam__store_check(pool->plain);
+	seam__pool_stop(pool);
+	if (broken == NULL)
+		broken = seam__engine_check(&pool->engine);
+	seam__pool_go(pool);
 	return broken;
 }

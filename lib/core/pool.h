@@ -4,7 +4,8 @@
  *
  * Not here: how memory is found (stitch/), what a private pool's memory is (struct seam_group).
  *
- * Locks: the engine's `lock` guards routes, privates, the callback and the note of the newest out-of-memory; see engine.h. Host memory has its own (rank SEAM_RANK_HOST).
+ * Locks: the engine's `lock` (without an engine: that of `plain`) guards routes, privates, the callback and the note of the newest
+ * out-of-memory; see engine.h. Host memory has its own (rank SEAM_RANK_HOST).
  */
 #ifndef SEAM_POOL_H
 #define SEAM_POOL_H
@@ -19,9 +20,8 @@
 
 #include "driver.h"
 #include "engine.h"
+#include "store.h"
 
-struct seam_direct;
-struct seam_hostside;
 struct seam_text;
 
 /* A private pool that has been begun and not released. */
@@ -57,8 +57,8 @@ struct seam_pool {
 	bool owns_driver;
 	uint64_t fork_generation;         /* of the process that made the pool */
 	struct seam_engine engine;
-	struct seam_direct *direct;       /* instead of the engine, without VMM; else NULL */
-	struct seam_hostside *host;       /* pinned host memory; NULL until first used */
+	struct seam_store *plain;         /* instead of the engine, which is then all zero, without VMM; else NULL */
+	struct seam_store host;           /* pinned host memory */
 	LIST_HEAD(, seam_private) privates;
 	LIST_HEAD(, seam_open_route) routes;
 	seam_oom_callback *oom_callback;
@@ -78,6 +78,16 @@ static inline enum seam_rc seam__pool_enter(const struct seam_pool *pool)
 {
 	return pool->fork_generation == seam__fork_generation() ? SEAM_OK : SEAM_FORKED;
 }
+
+/* The lock of everything that is not host memory. */
+static inline struct seam_mutex *seam__pool_lock(struct seam_pool *pool)
+{
+	return __builtin_expect(pool->plain != NULL, 0) ? &pool->plain->lock : &pool->engine.lock;
+}
+
+/* Takes and drops all locks but the host memory's: nothing is in transit between the two. */
+void seam__pool_stop(struct seam_pool *pool);
+void seam__pool_go(struct seam_pool *pool);
 
 /* The private pool, or NULL. With `lock`. */
 struct seam_private *seam__private_find(struct seam_pool *pool, uint64_t id);

@@ -64,6 +64,8 @@ enum seam_rc seam_private_begin(struct seam_pool *pool, uint64_t id, enum seam_r
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return SEAM_UNSUPPORTED;
 	struct seam_open_route *route = seam__meta_alloc(pool->meta, sizeof *route);
 	if (route == NULL)
 		return SEAM_OOM_META;
@@ -89,6 +91,8 @@ enum seam_rc seam_private_end(struct seam_pool *pool, uint64_t id)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return SEAM_NOT_FOUND;
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_open_route *route;
 	LIST_FOREACH(route, &pool->routes, link) {
@@ -121,6 +125,8 @@ enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return SEAM_NOT_FOUND;
 	/* `change`: nobody is between a claim and its commit in this group. */
 	seam__mutex_lock(&pool->engine.change);
 	seam__mutex_lock(&pool->engine.lock);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bits.h"
-#include "pool.h"
+#include "plain.h"
 #include "text.h"
 
 static uint64_t largest_in(struct seam_group *group)
@@ -29,7 +29,7 @@ static void note_state(struct seam_pool *pool, struct seam_oom *oom)
 		oom->device_free_bytes = free_bytes;
 		oom->device_total_bytes = total_bytes;
 	}
-	oom->largest_bytes = largest_in(&pool->engine.common);
+	oom->largest_bytes = pool->plain != NULL ? seam__plain_largest(pool) : largest_in(&pool->engine.common);
 	seam__pool_stats(pool, &oom->stats);
 }
 
@@ -131,11 +131,11 @@ size_t seam_oom_report(struct seam_pool *pool, char *bytes, size_t capacity)
 	seam__text_init_fixed(&text, bytes, capacity);
 	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
 		return 0;
-	seam__mutex_lock(&pool->engine.lock);
+	seam__mutex_lock(seam__pool_lock(pool));
 	struct seam_oom oom = pool->oom;
 	if (oom.request.bytes == 0)
 		note_state(pool, &oom);
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_unlock(seam__pool_lock(pool));
 	put_request(&text, &oom);
 	put_state(&text, pool, &oom);
 	if (oom.request.bytes != 0) {

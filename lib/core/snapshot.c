@@ -1,5 +1,5 @@
 /* snapshot.c: shows a visitor what the memory is doing: views, their slots, their blocks. */
-#include "pool.h"
+#include "plain.h"
 
 static enum seam_block_state state_of(const struct seam_block *block)
 {
@@ -85,6 +85,8 @@ static int show_blocks(const struct seam_view *view, const struct seam_visitor *
 enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user)
 {
 	int stop = 0;
+	if (pool->plain != NULL)
+		return seam__plain_visit(pool, visitor, user);
 	const struct seam_view *view;
 	TAILQ_FOREACH(view, &pool->engine.memory.view_list, all) {
 		stop = show_view(view, visitor, user);
@@ -106,10 +108,8 @@ enum seam_rc seam_snapshot_visit(struct seam_pool *pool, const struct seam_visit
 	if (rc != SEAM_OK)
 		return rc;
 	/* `change` too: else a visitor could see chunks in transit. */
-	seam__mutex_lock(&pool->engine.change);
-	seam__mutex_lock(&pool->engine.lock);
+	seam__pool_stop(pool);
 	rc = seam__pool_visit(pool, visitor, user);
-	seam__mutex_unlock(&pool->engine.lock);
-	seam__mutex_unlock(&pool->engine.change);
+	seam__pool_go(pool);
 	return rc;
 }

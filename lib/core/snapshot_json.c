@@ -205,11 +205,9 @@ enum seam_rc seam_snapshot_write(struct seam_pool *pool, const char *path)
 	/* Into memory first, which the pool does not pay for: no file is waited for under its locks, and its figures stay what they are. */
 	struct seam_text text;
 	seam__text_init(&text, seam__meta_process());
-	seam__mutex_lock(&pool->engine.change);
-	seam__mutex_lock(&pool->engine.lock);
+	seam__pool_stop(pool);
 	rc = write_all(pool, &text);
-	seam__mutex_unlock(&pool->engine.lock);
-	seam__mutex_unlock(&pool->engine.change);
+	seam__pool_go(pool);
 	if (rc == SEAM_OK)
 		rc = seam__file_write(path, seam__text_string(&text), text.length_bytes);
 	seam__text_fini(&text);

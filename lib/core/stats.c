@@ -3,7 +3,7 @@
 
 #include "bits.h"
 #include "meta.h"
-#include "pool.h"
+#include "plain.h"
 
 static void add_unused(struct seam_fit *fit, uint64_t *whole_bytes, uint64_t *partial_bytes)
 {
@@ -91,6 +91,11 @@ static void fill_memory(struct seam_stats *stats, const struct seam_memory *memo
 
 static void fill_shared(struct seam_pool *pool, struct seam_stats *stats)
 {
+	struct seam_cache_stats host;
+	seam__store_get_stats(&pool->host, &host);
+	stats->host_live_bytes = host.live_bytes;
+	stats->host_reserved_bytes = host.reserved_bytes;
+	stats->host_reserved_bytes_peak = host.reserved_peak_bytes;
 	struct seam_meta_stats meta;
 	seam__meta_get_stats(pool->meta, &meta);
 	stats->metadata_bytes = meta.live_bytes;
@@ -101,18 +106,25 @@ static void fill_shared(struct seam_pool *pool, struct seam_stats *stats)
 	stats->event_ns = seam__driver_ns(pool->driver, SEAM_DRV_EVENT);
 }
 
-void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)
+static void fill_engine(struct seam_pool *pool, struct seam_stats *stats)
 {
 	struct seam_engine *engine = &pool->engine;
-	*ret_stats = (struct seam_stats){.size = sizeof *ret_stats, .version = SEAM_STATS_VERSION};
-	fill_counts(ret_stats, &engine->counts);
-	fill_memory(ret_stats, &engine->memory);
-	ret_stats->reserved_small_bytes = small_bytes(&engine->common);
+	fill_counts(stats, &engine->counts);
+	fill_memory(stats, &engine->memory);
+	stats->reserved_small_bytes = small_bytes(&engine->common);
 	struct seam_group *group;
 	LIST_FOREACH(group, &engine->groups, link)
-		ret_stats->reserved_small_bytes += small_bytes(group);
-	seam__pool_unused(pool, &ret_stats->unused_whole_bytes, &ret_stats->unused_partial_bytes,
-	                  &ret_stats->unused_private_bytes);
+		stats->reserved_small_bytes += small_bytes(group);
+	seam__pool_unused(pool, &stats->unused_whole_bytes, &stats->unused_partial_bytes, &stats->unused_private_bytes);
+}
+
+void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)
+{
+	*ret_stats = (struct seam_stats){.size = sizeof *ret_stats, .version = SEAM_STATS_VERSION};
+	if (pool->plain != NULL)
+		seam__plain_stats(pool, ret_stats);
+	else
+		fill_engine(pool, ret_stats);
 	fill_shared(pool, ret_stats);
 }
 
@@ -133,27 +145,36 @@ enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_stats all;
-	seam__mutex_lock(&pool->engine.lock);
+	seam__mutex_lock(seam__pool_lock(pool));
 	seam__pool_stats(pool, &all);
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_unlock(seam__pool_lock(pool));
 	all.size = stats->size;
 	memcpy(stats, &all, stats->size);
 	return SEAM_OK;
+}
+
+static void reset_engine_peaks(struct seam_engine *engine)
+{
+	struct seam_engine_counts *counts = &engine->counts;
+	counts->live_requested_bytes_peak = counts->live_requested_bytes;
+	counts->live_bytes_peak = counts->live_bytes;
+	counts->live_blocks_peak = counts->live_blocks;
+	engine->memory.reserved_peak_bytes = engine->memory.reserved_bytes;
+	engine->memory.mapping_peak = engine->memory.mapping_count;
 }
 
 void seam_stats_reset_peaks(struct seam_pool *pool)
 {
 	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
 		return;
-	struct seam_engine *engine = &pool->engine;
-	seam__mutex_lock(&engine->lock);
-	engine->counts.live_requested_bytes_peak = engine->counts.live_requested_bytes;
-	engine->counts.live_bytes_peak = engine->counts.live_bytes;
-	engine->counts.live_blocks_peak = engine->counts.live_blocks;
-	engine->memory.reserved_peak_bytes = engine->memory.reserved_bytes;
-	engine->memory.mapping_peak = engine->memory.mapping_count;
+	seam__mutex_lock(seam__pool_lock(pool));
+	if (pool->plain != NULL)
+		seam__cache_reset_peaks(&pool->plain->cache);
+	else
+		reset_engine_peaks(&pool->engine);
 	seam__meta_reset_peak(pool->meta);
-	seam__mutex_unlock(&engine->lock);
+	seam__mutex_unlock(seam__pool_lock(pool));
+	seam__store_reset_peaks(&pool->host);
 }
 
 enum seam_rc seam_stats_driver(struct seam_pool *pool, uint32_t index, const char **ret_name, uint64_t *ret_calls,

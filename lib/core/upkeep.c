@@ -40,13 +40,14 @@ enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	struct seam_engine *engine = &pool->engine;
 	uint64_t released_bytes = 0;
-	seam__mutex_lock(&engine->change);
-	seam__mutex_lock(&engine->lock);
-	rc = trim(engine, target_bytes, &released_bytes);
-	seam__mutex_unlock(&engine->lock);
-	seam__mutex_unlock(&engine->change);
+	if (pool->plain != NULL) {
+		rc = seam__store_trim(pool->plain, target_bytes, false, &released_bytes);
+	} else {
+		seam__pool_stop(pool);
+		rc = trim(&pool->engine, target_bytes, &released_bytes);
+		seam__pool_go(pool);
+	}
 	if (rc == SEAM_OK && ret_released_bytes != NULL)
 		*ret_released_bytes = released_bytes;
 	return rc;
@@ -59,10 +60,14 @@ enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	seam__mutex_lock(&pool->engine.lock);
-	rc = seam__stream_destroyed(&pool->engine.streams, (uint64_t)(uintptr_t)stream);
-	seam__mutex_unlock(&pool->engine.lock);
-	return rc;
+	uint64_t handle = (uint64_t)(uintptr_t)stream;
+	struct seam_streams *streams = pool->plain != NULL ? &pool->plain->streams : &pool->engine.streams;
+	seam__mutex_lock(seam__pool_lock(pool));
+	rc = seam__stream_destroyed(streams, handle);
+	seam__mutex_unlock(seam__pool_lock(pool));
+	/* Host memory keeps streams of its own. Either may know the stream alone. */
+	enum seam_rc host_rc = seam__store_stream_destroyed(&pool->host, handle);
+	return rc == SEAM_OK && host_rc != SEAM_NOT_FOUND ? host_rc : rc == SEAM_NOT_FOUND ? host_rc : rc;
 }
 
 enum seam_rc seam_peer_enable(struct seam_pool *pool, int peer)
@@ -72,6 +77,8 @@ enum seam_rc seam_peer_enable(struct seam_pool *pool, int peer)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->plain != NULL)
+		return SEAM_UNSUPPORTED;
 	/* `change` alone: no view or mapping comes or goes meanwhile, and hits go on. */
 	seam__mutex_lock(&pool->engine.change);
 	rc = seam__memory_grant(&pool->engine.memory, (struct seam_location){SEAM_AT_DEVICE, peer});

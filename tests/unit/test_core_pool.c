@@ -1,0 +1,128 @@
+/* test_core_pool.c: a pool's life: configuration, creation that fails at every step, destruction. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+Test(core_pool, the_library_says_its_version)
+{
+	char wanted[32];
+	(void)snprintf(wanted, sizeof wanted, "%d.%d.%d", SEAM_VERSION_MAJOR, SEAM_VERSION_MINOR, SEAM_VERSION_PATCH);
+	cr_assert_str_eq(seam_version(), wanted);
+}
+
+Test(core_pool, bad_arguments_are_refused)
+{
+	char error[SEAM_OPTS_ERROR_BYTES] = "";
+	struct seam_config config;
+	struct seam_pool *made = NULL;
+	cr_assert_rc(seam_pool_create(0, NULL, error, NULL), SEAM_INVALID);
+	cr_assert_rc(seam_pool_create(-1, NULL, error, &made), SEAM_INVALID);
+	setenv("SEAM_CONF", "backend:emu_book,nonsense:1", 1);
+	cr_assert_rc(seam_pool_create(0, NULL, error, &made), SEAM_CONF);
+	cr_assert_not_null(strstr(error, "nonsense"), "the entry is not named: %s", error);
+	setenv("SEAM_CONF", "backend:emu_book", 1);
+	seam_config_init(&config);
+	config.version = SEAM_CONFIG_VERSION + 1;
+	cr_assert_rc(seam_pool_create(0, &config, error, &made), SEAM_VERSION);
+	seam_config_init(&config);
+	config.mapping_limit = 1;
+	cr_assert_rc(seam_pool_create(0, &config, error, &made), SEAM_CONF);
+	cr_assert_not_null(strstr(error, "mapping_limit"), "the option is not named: %s", error);
+	cr_assert_null(made, "ret_pool was touched");
+}
+
+Test(core_pool, the_struct_wins_over_the_environment_and_that_over_defaults)
+{
+	struct seam_config config;
+	struct seam_pool *made = NULL;
+	setenv("SEAM_CONF", "backend:emu_book,chunk_bytes:4M,reuse:wait", 1);
+	seam_config_init(&config);
+	config.chunk_bytes = MIB(8);
+	cr_assert_ok(seam_pool_create(0, &config, NULL, &made));
+	const struct seam_config *in_force = seam_pool_config(made);
+	cr_assert_eq(in_force->chunk_bytes, MIB(8), "the struct");
+	cr_assert_eq(in_force->reuse, SEAM_REUSE_WAIT, "the environment");
+	cr_assert_eq(in_force->small_bytes, MIB(1), "the default");
+	seam_pool_destroy(made);
+}
+
+Test(core_pool, destroying_nothing_is_allowed)
+{
+	seam_pool_destroy(NULL);
+}
+
+Test(core_pool, destruction_returns_live_blocks_too)
+{
+	open_pool(MIB(512), NULL);
+	void *other = make_stream();
+	void *ptr = must_alloc(MIB(100), NULL);
+	(void)must_alloc(1000, other);
+	cr_assert_ok(seam_record_stream(pool, ptr, other));
+	must_free(ptr);
+	(void)must_alloc(MIB(30), other);
+	void *host = NULL;
+	cr_assert_ok(seam_host_alloc(pool, 5000, other, &host));
+	cr_assert_ok(seam_private_begin(pool, 7, SEAM_ROUTE_ALL, 0));
+	(void)must_alloc(MIB(3), NULL);
+	close_pool();
+}
+
+Test(core_pool, too_little_metadata_is_out_of_memory_and_leaves_nothing)
+{
+	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64)};
+	cr_assert_ok(seam__emu_create(&emu, NULL, &driver));
+	struct seam_config config = resolve(NULL);
+	unsigned failures = 0;
+	for (config.metadata_limit_bytes = 1;; config.metadata_limit_bytes += 512) {
+		enum seam_rc rc = seam__pool_create_on(driver, &config, &pool);
+		if (rc == SEAM_OK)
+			break;
+		cr_assert_rc(rc, SEAM_OOM_META);
+		cr_assert_null(pool, "ret_pool was touched");
+		assert_nothing_left();
+		failures++;
+	}
+	cr_assert_gt(failures, 0);
+	close_pool();
+}
+
+Test(core_pool, every_driver_call_of_a_creation_may_fail)
+{
+	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64)};
+	cr_assert_ok(seam__emu_create(&emu, NULL, &driver));
+	struct seam_config config = resolve(NULL);
+	uint64_t all = 1u << SEAM_DRV_QUERY | 1u << SEAM_DRV_MEMORY | 1u << SEAM_DRV_EVENT;
+	uint64_t before = 0;
+	for (uint64_t n = 1;; n++) {
+		seam__driver_fail_at(driver, n, all, SEAM_CU_UNKNOWN);
+		enum seam_rc rc = seam__pool_create_on(driver, &config, &pool);
+		uint64_t fired = atomic_load(&driver->injected) - before;
+		before += fired;
+		if (rc != SEAM_OK) {
+			cr_assert_rc(rc, SEAM_DRIVER);
+			cr_assert_eq(fired, 1, "call %lu", (unsigned long)n);
+			assert_nothing_left();
+			continue;
+		}
+		if (fired == 0)
+			break;
+		seam_pool_destroy(pool); /* a call that creation can do without */
+	}
+	seam__driver_fail_at(driver, 0, 0, 0);
+	close_pool();
+}
+
+Test(core_pool, a_description_names_device_limits_and_options)
+{
+	open_pool(MIB(512), "chunk_bytes:4M,stitch:eager");
+	char bytes[4096];
+	struct seam_text text;
+	seam__text_init_fixed(&text, bytes, sizeof bytes);
+	seam__pool_describe(pool, &text);
+	static const char *const wanted[] = {"emulated device", "512 MiB", "granularity  2.00 MiB", "chunk_bytes", "4M", "eager"};
+	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+		cr_assert_not_null(strstr(bytes, wanted[i]), "\"%s\" is missing in:\n%s", wanted[i], bytes);
+	cr_assert_lt(text.length_bytes, sizeof bytes);
+	close_pool();
+}
