@@ -147,6 +147,30 @@ static int grant_view(struct seam_memory *memory, const struct seam_view *view, 
 	return SEAM_CU_SUCCESS;
 }
 
+/* Whether the driver would grant this at all: tried on memory of the pool's kind, which is given back. */
+static int probe(struct seam_memory *memory, const struct seam_access *access)
+{
+	uint64_t bytes = memory->granularity_bytes, va = 0;
+	struct seam_phys phys;
+	int cu = seam__drv_address_reserve(memory->driver, bytes, 0, 0, &va);
+	if (cu != SEAM_CU_SUCCESS)
+		return cu;
+	cu = seam__drv_mem_create(memory->driver, bytes, &memory->props, &phys);
+	if (cu == SEAM_CU_SUCCESS) {
+		cu = seam__drv_mem_map(memory->driver, va, bytes, 0, phys, 0);
+		if (cu == SEAM_CU_SUCCESS) {
+			cu = seam__drv_mem_set_access(memory->driver, va, bytes, access, 1);
+			int ignored = seam__drv_mem_unmap(memory->driver, va, bytes);
+			(void)ignored;
+		}
+		int ignored = seam__drv_mem_release(memory->driver, phys);
+		(void)ignored;
+	}
+	int ignored = seam__drv_address_free(memory->driver, va, bytes);
+	(void)ignored;
+	return cu;
+}
+
 enum seam_rc seam__memory_grant(struct seam_memory *memory, struct seam_location where)
 {
 	for (size_t i = 0; i < memory->access_count; i++) {
@@ -157,7 +181,10 @@ enum seam_rc seam__memory_grant(struct seam_memory *memory, struct seam_location
 		return SEAM_INVALID;
 	struct seam_access access = {where, SEAM_ACCESS_READWRITE};
 	struct seam_view *view, *failed = NULL;
-	int cu = SEAM_CU_SUCCESS;
+	/* With nothing mapped a location that the driver refuses would be found out by the next allocation only. */
+	int cu = memory->mapping_count == 0 ? probe(memory, &access) : SEAM_CU_SUCCESS;
+	if (cu != SEAM_CU_SUCCESS)
+		return seam__driver_rc(cu);
 	TAILQ_FOREACH(view, &memory->view_list, all) {
 		cu = grant_view(memory, view, &access);
 		if (cu != SEAM_CU_SUCCESS) {

@@ -187,8 +187,8 @@ uint32_t seam__view_slot_from(const struct seam_view *view, uint64_t offset);
 /* The chunk's mapping in `view`, or NULL. O(views that map it). */
 struct seam_mapping *seam__chunk_mapping(const struct seam_chunk *chunk, const struct seam_view *view);
 
-/* [call] Adds a location to those that have access, and grants it on all that is mapped; all or nothing.
- * Errors: SEAM_INVALID (too many), SEAM_DRIVER. */
+/* [call] Adds a location to those that have access, and grants it on all that is mapped (if nothing is, on a chunk for the purpose);
+ * all or nothing. Errors: SEAM_INVALID (too many), SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__memory_grant(struct seam_memory *memory, struct seam_location where);
 
 /* A number for the next round of marks. */

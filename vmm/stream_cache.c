@@ -90,6 +90,7 @@ static void count_live(struct seam_cache *cache, const struct seam_cache_block *
 {
 	struct seam_cache_stats *stats = &cache->stats;
 	stats->live_blocks++;
+	stats->live_blocks_peak = seam__bits_max(stats->live_blocks_peak, stats->live_blocks);
 	stats->live_bytes += block->extent.bytes;
 	stats->requested_bytes += block->requested_bytes;
 	stats->live_peak_bytes = seam__bits_max(stats->live_peak_bytes, stats->live_bytes);

@@ -100,7 +100,7 @@ struct seam_cache_stats {
 	uint64_t reserved_bytes;  /* of the source: live, pending, free, and on its way back */
 	uint64_t small_reserved_bytes; /* of these, in small segments */
 	uint64_t segments;
-	uint64_t live_peak_bytes, requested_peak_bytes, reserved_peak_bytes; /* since creation or reset */
+	uint64_t live_blocks_peak, live_peak_bytes, requested_peak_bytes, reserved_peak_bytes; /* since creation or reset */
 	/* counters */
 	uint64_t allocs, frees;
 	uint64_t hits;          /* requests served by a whole free block of their size */

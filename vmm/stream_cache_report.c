@@ -26,6 +26,7 @@ void seam__cache_get_stats(const struct seam_cache *cache, struct seam_cache_sta
 
 void seam__cache_reset_peaks(struct seam_cache *cache)
 {
+	cache->stats.live_blocks_peak = cache->stats.live_blocks;
 	cache->stats.live_peak_bytes = cache->stats.live_bytes;
 	cache->stats.requested_peak_bytes = cache->stats.requested_bytes;
 	cache->stats.reserved_peak_bytes = cache->range.segment_bytes;
