@@ -157,7 +157,8 @@ struct seam_driver;
  * event_sync         Waits.
  *
  * copy_*, fill32     In stream order. The host buffer of a copy must stay valid until the stream has passed it; the emulator
- *                    copies when the work runs. fill32 writes `words` 32-bit words.
+ *                    copies when the work runs. Host memory that is not page-locked makes CUDA wait until the copy is done.
+ *                    fill32 writes `words` 32-bit words.
  */
 struct seam_driver_ops {
 	const char *name; /* "cuda" or "emu" */

@@ -19,8 +19,8 @@ extern struct conf conf;
 extern const struct seam_phys_props conf_plain;
 extern const struct seam_access conf_read_write;
 
-/* One line of TAP: the call's result is `wanted`. */
-void conf_result(int cu, int wanted, const char *file, int line, const char *call);
+/* One line of TAP: the call's result is `wanted`. Returns whether it is. */
+bool conf_result(int cu, int wanted, const char *file, int line, const char *call);
 #define wants(wanted, call) conf_result((call), (wanted), __FILE__, __LINE__, #call)
 #define works(call) wants(SEAM_CU_SUCCESS, call)
 #define refuses(call) wants(SEAM_CU_INVALID_VALUE, call)

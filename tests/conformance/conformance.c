@@ -62,13 +62,12 @@ static void bail(const char *what, int cu)
 			bail(#call, needs_cu);    \
 	} while (0)
 
-void conf_result(int cu, int wanted, const char *file, int line, const char *call)
+bool conf_result(int cu, int wanted, const char *file, int line, const char *call)
 {
 	if (cu == wanted)
-		tap_check(true, file, line, "%s is %d", call, wanted);
-	else
-		tap_check(false, file, line, "%s is %d (%s), not %d", call, cu, conf.d->ops->error_text(conf.d, cu),
-		          wanted);
+		return tap_check(true, file, line, "%s is %d", call, wanted);
+	return tap_check(false, file, line, "%s is %d (%s), not %d", call, cu, conf.d->ops->error_text(conf.d, cu),
+	                 wanted);
 }
 
 void conf_observe(int cu, int assumed, const char *call)
