@@ -45,6 +45,13 @@ uint32_t seam__block_whole_slots(const struct seam_view *view, uint64_t offset, 
 	return last - first;
 }
 
+bool seam__block_has_whole_slot(const struct seam_block *block)
+{
+	const struct seam_view *view = block->view;
+	uint32_t first = seam__view_slot_from(view, block->offset);
+	return first < view->slot_count && view->slots[first].offset + view->slots[first].bytes <= block->offset + block->bytes;
+}
+
 static const char *check_slot_block(const struct seam_block *block)
 {
 	const struct seam_view *view = block->view;
@@ -70,9 +77,7 @@ static const char *check_block(const struct seam_block *block, uint64_t end)
 	const struct seam_block *before = seam__block_before(block);
 	if (block->is != SEAM_IS_FREE || before == NULL || before->is != SEAM_IS_FREE)
 		return NULL;
-	if (block->stream == before->stream || block->stream == NULL || before->stream == NULL)
-		return "B3: two free neighbours should be one";
-	return NULL;
+	return block->stream == before->stream ? "B3: two free neighbours should be one" : NULL;
 }
 
 /* Whether blocks cover the slot's bytes without a gap, or not at all. */

@@ -8,7 +8,7 @@
  * Invariants (seam__blocks_check, per view)
  *   B1  blocks are in order of address, do not overlap, and are multiples of 512 bytes
  *   B2  home: no gap up to used_bytes; stitched: blocks cover exactly the chunks that the view owns
- *   B3  two free neighbours that touch differ in stream, both with unpassed work (else they would be one)
+ *   B3  two free neighbours that touch differ in stream (else they would be one)
  *   B4  a LOST or HOLE block is exactly one slot; LOST: its chunk is owned elsewhere; HOLE: the slot has no chunk
  *   B5  the view's count of live blocks is right
  *
@@ -104,6 +104,9 @@ static inline struct seam_block *seam__block_after(const struct seam_block *bloc
 
 /* Bytes of the view's chunks that lie wholly inside [offset, offset + bytes), and the first of their slots. O(log slots + slots). */
 uint32_t seam__block_whole_slots(const struct seam_view *view, uint64_t offset, uint64_t bytes, uint32_t *ret_first);
+
+/* Whether any chunk lies wholly inside the block. O(log slots). */
+bool seam__block_has_whole_slot(const struct seam_block *block);
 
 const char *seam__blocks_check(const struct seam_view *view);
 

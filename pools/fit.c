@@ -48,6 +48,20 @@ struct seam_block *seam__fit_next(struct seam_fit *fit, struct seam_block *block
 	return block == NULL ? RB_MIN(seam_fit_tree, &fit->tree) : RB_NEXT(seam_fit_tree, &fit->tree, block);
 }
 
+struct seam_block *seam__fit_behind(struct seam_fit *fit, const struct seam_block *key)
+{
+	struct seam_block *at = RB_ROOT(&fit->tree), *best = NULL;
+	while (at != NULL) {
+		if (seam__fit_compare(at, key) > 0) {
+			best = at;
+			at = RB_LEFT(at, by_size);
+		} else {
+			at = RB_RIGHT(at, by_size);
+		}
+	}
+	return best;
+}
+
 const char *seam__fit_check(struct seam_fit *fit)
 {
 	uint64_t count = 0, bytes = 0;

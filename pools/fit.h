@@ -41,6 +41,9 @@ uint64_t seam__fit_largest(struct seam_fit *fit);
 /* The next block in order. NULL gives the first; NULL after the last. */
 struct seam_block *seam__fit_next(struct seam_fit *fit, struct seam_block *block);
 
+/* The first block behind `key` in order; only key's bytes, view and offset count. NULL: none. */
+struct seam_block *seam__fit_behind(struct seam_fit *fit, const struct seam_block *key);
+
 const char *seam__fit_check(struct seam_fit *fit);
 
 #endif

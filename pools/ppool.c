@@ -33,11 +33,18 @@ enum seam_rc seam__ppool_reserve_streams(struct seam_ppool *ppool, struct seam_m
 	return SEAM_OK;
 }
 
-/* Whether two free blocks may become one: at most one of them is bound to a stream, or both to the same. */
+/* Whether two free blocks may become one. What every stream may use is not given to one of several streams as long as it holds a whole chunk:
+ * the others could no longer stitch it. See seam__ppool_join(). */
 static bool may_merge(const struct seam_block *a, const struct seam_block *b)
 {
-	return b != NULL && b->is == SEAM_IS_FREE &&
-	       (a->stream == b->stream || a->stream == NULL || b->stream == NULL);
+	if (b == NULL || b->is != SEAM_IS_FREE)
+		return false;
+	if (a->stream == b->stream)
+		return true;
+	if (a->stream != NULL && b->stream != NULL)
+		return false;
+	const struct seam_stream *stream = a->stream != NULL ? a->stream : b->stream;
+	return stream->owner->count == 1 || !seam__block_has_whole_slot(a->stream == NULL ? a : b);
 }
 
 /* Adds `other`, out of its fit and list, to the extent of `block`, which is in no fit. */
@@ -58,14 +65,18 @@ struct seam_block *seam__ppool_put(struct seam_block *node, struct seam_stream *
 {
 	struct seam_ppool *ppool = node->view->ppool;
 	node->is = SEAM_IS_FREE;
+	if (stream != NULL && seam__stream_passed(stream, stamp))
+		stream = NULL; /* nothing would look at it again: the stream passes no more */
 	node->stamp = stream == NULL ? 0 : stamp;
 	seam__block_set_stream(node, stream);
-	struct seam_block *other = seam__block_before(node);
-	if (may_merge(node, other))
-		absorb(ppool, node, other);
-	other = seam__block_after(node);
-	if (may_merge(node, other))
-		absorb(ppool, node, other);
+	struct seam_block *other;
+	/* Loops: a neighbour that binds the node to its stream may make it fit the next. */
+	do {
+		while (may_merge(node, other = seam__block_before(node)))
+			absorb(ppool, node, other);
+		while (may_merge(node, other = seam__block_after(node)))
+			absorb(ppool, node, other);
+	} while (may_merge(node, seam__block_before(node)));
 	seam__fit_insert(seam__ppool_fit(ppool, node->stream), node);
 	return node;
 }
@@ -194,18 +205,68 @@ uint64_t seam__ppool_collect(struct seam_ppool *ppool, struct seam_stream *strea
 	uint64_t bytes = 0;
 	struct seam_block *block = seam__fit_next(fit, NULL);
 	while (block != NULL) {
-		/* Neighbours of one stream are one block already, so merging takes no other block of this fit; only chunks that go home from a
-		 * stitched view may, and then the walk starts again. */
-		struct seam_block *next = seam__fit_next(fit, block);
-		if (seam__stream_passed(stream, block->stamp)) {
-			bool stitched = block->view->stitched;
-			bytes += retag(block, NULL, 0);
-			if (stitched)
-				next = seam__fit_next(fit, NULL);
+		if (!seam__stream_passed(stream, block->stamp)) {
+			block = seam__fit_next(fit, block);
+			continue;
 		}
-		block = next;
+		/* Merging may take the next block, or the one after it: the walk goes on by key. What merging makes for this fit has not passed. */
+		const struct seam_block key = {.bytes = block->bytes, .view = block->view, .offset = block->offset};
+		bytes += retag(block, NULL, 0);
+		block = seam__fit_behind(fit, &key);
 	}
 	return bytes;
+}
+
+/* Whether the block is free for `stream`. */
+static bool is_free_for(const struct seam_block *block, const struct seam_stream *stream)
+{
+	return block != NULL && block->is == SEAM_IS_FREE && (block->stream == NULL || block->stream == stream);
+}
+
+/* Bytes of the free blocks around `block` that are free for `stream`, its own included. */
+static uint64_t measure_run(const struct seam_block *block, const struct seam_stream *stream)
+{
+	uint64_t bytes = block->bytes;
+	const struct seam_block *other;
+	for (other = seam__block_before(block); is_free_for(other, stream); other = seam__block_before(other))
+		bytes += other->bytes;
+	for (other = seam__block_after(block); is_free_for(other, stream); other = seam__block_after(other))
+		bytes += other->bytes;
+	return bytes;
+}
+
+/* Binds blocks of the run to `stream` until one of them has `bytes`. Between two blocks of the stream there is one without, so each step
+ * makes one block of two or three. */
+static void join_run(struct seam_block *block, struct seam_stream *stream, uint64_t bytes)
+{
+	while (block->bytes < bytes) {
+		struct seam_block *before = seam__block_before(block), *after = seam__block_after(block);
+		struct seam_block *other = is_free_for(before, stream) ? before : after;
+		const struct seam_block *bound = block->stream == stream ? block : other;
+		struct seam_block *common = block->stream == stream ? other : block;
+		uint64_t stamp = bound->stamp;
+		seam__fit_remove(seam__ppool_fit(common->view->ppool, NULL), common);
+		block = seam__ppool_put(common, stream, stamp);
+	}
+}
+
+bool seam__ppool_join(struct seam_ppool *ppool, struct seam_stream *stream, uint64_t bytes)
+{
+	if (ppool->of_stream[stream->index].count == 0)
+		return false;
+	seam__ppool_collect(ppool, stream); /* what has passed must not bind others */
+	struct seam_block *best = NULL, *block = NULL;
+	uint64_t best_bytes = 0;
+	while ((block = seam__fit_next(&ppool->any, block)) != NULL) {
+		uint64_t run_bytes = measure_run(block, stream);
+		if (run_bytes >= bytes && (best == NULL || run_bytes < best_bytes)) {
+			best = block;
+			best_bytes = run_bytes;
+		}
+	}
+	if (best != NULL)
+		join_run(best, stream, bytes);
+	return best != NULL;
 }
 
 void seam__ppool_adopt(struct seam_ppool *ppool, struct seam_stream *from, struct seam_stream *to, uint64_t stamp)

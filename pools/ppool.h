@@ -49,8 +49,8 @@ static inline struct seam_fit *seam__ppool_fit(struct seam_ppool *ppool, const s
 	return stream == NULL ? &ppool->any : &ppool->of_stream[stream->index];
 }
 
-/* Makes a node free with `stream` and `stamp` (kept as the newer where it merges), merges it with what touches it, and puts the result in its
- * fit. The node is in its view's list and in no fit, table or other list. Returns the block that contains it now. Never fails. */
+/* Makes a node free with `stream` and `stamp` (kept as the newer where it merges; none where they have passed), merges it with what touches it
+ * and may be used where it may, and puts the result in its fit. The node is in its view's list and in no fit, table or other list. Returns the block that contains it now. Never fails. */
 struct seam_block *seam__ppool_put(struct seam_block *node, struct seam_stream *stream, uint64_t stamp);
 
 /* Takes `bytes` from the start of a free block: out of its fit, the rest back in. With bytes < block->bytes it needs a node that the caller reserved
@@ -73,6 +73,10 @@ void seam__ppool_settle(struct seam_block *block);
 
 /* Free blocks of `stream` that have passed may be used everywhere: they move to the common fit. Returns their bytes. */
 uint64_t seam__ppool_collect(struct seam_ppool *ppool, struct seam_stream *stream);
+
+/* Free bytes that every stream may use and those of `stream` that touch them become one block of `stream`, if that block then has `bytes`.
+ * True if there was such a place; the smallest is taken. O(blocks of the common fit). */
+bool seam__ppool_join(struct seam_ppool *ppool, struct seam_stream *stream, uint64_t bytes);
 
 /* Free blocks of `from` are used on `to` from now on (after the caller ordered it). */
 void seam__ppool_adopt(struct seam_ppool *ppool, struct seam_stream *from, struct seam_stream *to, uint64_t stamp);

@@ -71,6 +71,15 @@ static enum seam_rc take_hit(struct seam_engine *engine, const struct seam_ask *
 	return rc;
 }
 
+/* S2 in free blocks that touch, of which some are the stream's and some everybody's. NULL: no hit. */
+static struct seam_block *join_hit(const struct seam_ask *ask)
+{
+	if (ask->class == SEAM_CLASS_CONTIGUOUS)
+		return NULL;
+	struct seam_ppool *ppool = &ask->group->classes[ask->class];
+	return seam__ppool_join(ppool, ask->stream, ask->bytes) ? find_hit(ask, false) : NULL;
+}
+
 /* Whether any block is free on, or waits for, another stream. */
 static bool others_hold_some(const struct seam_engine *engine, const struct seam_ask *ask)
 {
@@ -91,6 +100,8 @@ static void adopt_others(struct seam_engine *engine, const struct seam_ask *ask)
 {
 	struct seam_stream *other, *next;
 	TAILQ_FOREACH_SAFE(other, &engine->streams.list, by_index, next) {
+		if (other->index >= ask->group->classes[0].stream_capacity)
+			continue; /* there was no memory for its lists, so it has nothing */
 		bool has_some = false;
 		for (int i = 0; i < SEAM_CLASS_COUNT; i++)
 			has_some |= ask->group->classes[i].of_stream[other->index].count != 0;
@@ -138,9 +149,12 @@ static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, 
 		return rc;
 	struct seam_block *block = attempt->gathered.bytes < ask->bytes ? NULL : seam__revive(engine, ask);
 	if (block != NULL) {
-		engine->counts.s1r += !attempt->grown;
-		*ret_block = block;
-		return seam__make_live(engine, ask, block);
+		rc = seam__make_live(engine, ask, block);
+		if (rc == SEAM_OK) {
+			engine->counts.s1r += !attempt->grown;
+			*ret_block = block;
+		}
+		return rc;
 	}
 	if (!seam__gather_choose(&attempt->gathered, ask->bytes))
 		return SEAM_NOT_FOUND;
@@ -159,24 +173,30 @@ static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, ui
 	const struct seam_ask *ask = attempt->ask;
 	struct seam_ppool *ppool = &ask->group->classes[ask->class];
 	uint64_t granularity = engine->memory.granularity_bytes;
-	uint64_t tail_bytes = ask->class == SEAM_CLASS_CONTIGUOUS ? 0 : seam__grow_tail(ppool, ask->stream);
-	uint64_t at_end = seam__bits_align_up(ask->bytes - seam__bits_min(tail_bytes, ask->bytes), granularity);
+	uint64_t tail_bytes = ask->class == SEAM_CLASS_CONTIGUOUS ? 0 : seam__grow_tail(ppool, ask->stream, ask->bytes);
+	uint64_t at_end = seam__bits_align_up(ask->bytes - tail_bytes, granularity);
 	uint64_t missing = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
 	uint64_t to_stitch = seam__bits_align_up(missing, granularity);
 	bool end = !may_stitch(engine, attempt) || at_end <= to_stitch;
 	if (!attempt->grown)
 		attempt->grown_from = engine->memory.reserved_bytes;
 	enum seam_rc rc = seam__grow(engine, ppool, end ? at_end : to_stitch, ask->bytes, end);
-	attempt->grown |= rc == SEAM_OK;
+	attempt->grown |= engine->memory.reserved_bytes > attempt->grown_from; /* also where a part of it failed */
 	return rc;
 }
 
-/* One more stage after SEAM_OOM_DEVICE. False: nothing is left to try. Drops `lock`. */
-static bool escalate(struct seam_engine *engine, struct attempt *attempt)
+static bool is_shortage(enum seam_rc rc)
+{
+	return rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_VA || rc == SEAM_MAPPINGS;
+}
+
+/* One more stage after a shortage. False: nothing is left to try. Drops `lock`. */
+static bool escalate(struct seam_engine *engine, struct attempt *attempt, enum seam_rc shortage)
 {
 	const struct seam_ask *ask = attempt->ask;
 	uint64_t released = 0;
 	enum seam_rc ignored;
+	attempt->views_freed &= shortage == SEAM_OOM_DEVICE; /* more views may go after each stage */
 	switch (++attempt->stage) {
 	case STAGE_NORMAL:
 	case STAGE_ALL:
@@ -189,7 +209,8 @@ static bool escalate(struct seam_engine *engine, struct attempt *attempt)
 	case STAGE_TRIM:
 		/* What is free in the request's own group could have been stitched, so releasing it gains nothing; unless stitching is not for this
 		 * request, or other groups hold some. */
-		if (ask->capturing || (may_stitch(engine, attempt) && LIST_EMPTY(&engine->groups) && !attempt->views_freed))
+		if (ask->capturing || (shortage == SEAM_OOM_DEVICE && may_stitch(engine, attempt) && LIST_EMPTY(&engine->groups) &&
+		                       !attempt->views_freed))
 			return false;
 		ignored = seam__engine_trim(engine, 0, &released);
 		(void)ignored;
@@ -222,17 +243,22 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 	struct seam_block *hit = find_hit(ask, eager);
 	if (hit == NULL && reach_out(engine, attempt))
 		hit = find_hit(ask, eager);
-	if (hit != NULL) {
+	if (hit == NULL && !eager)
+		hit = join_hit(ask);
+	if (hit != NULL)
 		return take_hit(engine, ask, hit, !attempt->grown, ret_block);
-	}
 	enum seam_rc rc = SEAM_NOT_FOUND;
 	uint64_t stitchable_bytes = 0;
 	if (may_stitch(engine, attempt)) {
 		rc = stitch(engine, attempt, ret_block);
 		stitchable_bytes = attempt->gathered.bytes;
 	}
-	if (rc == SEAM_NOT_FOUND && eager && (hit = find_hit(ask, false)) != NULL) {
-		return take_hit(engine, ask, hit, true, ret_block);
+	if (rc == SEAM_NOT_FOUND && eager) {
+		hit = find_hit(ask, false);
+		if (hit == NULL)
+			hit = join_hit(ask);
+		if (hit != NULL)
+			return take_hit(engine, ask, hit, !attempt->grown, ret_block);
 	}
 	if (rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) {
 		if (free_views(engine, attempt))
@@ -255,7 +281,7 @@ static enum seam_rc slow(struct seam_engine *engine, struct attempt *attempt, st
 	enum seam_rc rc;
 	do {
 		rc = serve(engine, attempt, ret_block);
-		if (rc == SEAM_OOM_DEVICE && escalate(engine, attempt)) {
+		if (is_shortage(rc) && escalate(engine, attempt, rc)) {
 			engine->counts.retries += attempt->stage >= STAGE_WAIT;
 			rc = SEAM_BUSY;
 		}

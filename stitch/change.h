@@ -42,8 +42,9 @@ SEAM_MUST_USE enum seam_rc seam__stitch(struct seam_engine *engine, const struct
 SEAM_MUST_USE enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
                                       uint64_t request_bytes, bool at_end);
 
-/* Free bytes at the end of the class's last home view that `stream` may use: what growth at the end would extend. Locked. */
-uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream);
+/* Free bytes at the end of the class's last home view that `stream` may use: what growth at the end would extend to `bytes` (at most these; 0 if
+ * the view has no room for the rest). Locked. */
+uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream, uint64_t bytes);
 
 /* StitchFree: gives up stitched views that own nothing and whose use has passed, least recently used first, until `mappings` more fit
  * under the limit and `address_bytes` more address space. Locked. True if they do. */

@@ -141,7 +141,8 @@ enum seam_rc seam__make_live(struct seam_engine *engine, const struct seam_ask *
 	block->tag = ask->tag;
 	block->uses = NULL;
 	block->captured = ask->capturing;
-	view->pinned |= ask->capturing;
+	/* In the common memory the block itself is kept for good, and with it what it lies in. */
+	view->pinned |= ask->capturing && view->ppool->private_id != 0;
 	view->live++;
 	struct seam_engine_counts *counts = &engine->counts;
 	counts->allocs++;
@@ -155,15 +156,14 @@ enum seam_rc seam__make_live(struct seam_engine *engine, const struct seam_ask *
 	return SEAM_OK;
 }
 
-/* The block, in no list but its view's, is free for its own stream. */
-static void set_free(struct seam_engine *engine, struct seam_block *block)
+/* The block, in no list but its view's, was freed on its own stream at `stamp`. */
+static void set_free(struct seam_block *block, uint64_t stamp)
 {
 	struct seam_view *view = block->view;
-	(void)engine;
 	view->live--;
-	struct seam_stream *stream = block->stream;
-	block = seam__ppool_put(block, stream, seam__stream_stamp(stream));
-	view->last_tick = stream->last_stamp;
+	/* Stamps do not only rise: those of a destroyed stream stand still. */
+	view->last_tick = seam__bits_max(view->last_tick, stamp);
+	block = seam__ppool_put(block, block->stream, stamp);
 	if (view->stitched)
 		seam__ppool_settle(block);
 }
@@ -178,7 +178,7 @@ void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
 	counts->live_bytes -= block->bytes;
 	counts->live_blocks--;
 	if (block->uses == NULL && !(block->captured && block->view->ppool->private_id == 0)) {
-		set_free(engine, block);
+		set_free(block, seam__stream_stamp(block->stream));
 		return;
 	}
 	for (struct seam_block_use *use = block->uses; use != NULL; use = use->next)
@@ -273,7 +273,7 @@ uint64_t seam__engine_poll(struct seam_engine *engine, bool quick)
 		engine->counts.pending_bytes -= block->bytes;
 		bytes += block->bytes;
 		free_uses(engine, block);
-		set_free(engine, block);
+		set_free(block, block->stamp);
 	}
 	struct seam_stream *stream, *next_stream;
 	TAILQ_FOREACH_SAFE(stream, &engine->streams.list, by_index, next_stream) {
@@ -326,13 +326,14 @@ static void move_views(struct seam_views *from, struct seam_views *to, struct se
 	TAILQ_FOREACH(view, from, link) {
 		struct seam_block *block;
 		TAILQ_FOREACH(block, &view->blocks, link) {
+			block->captured = false; /* the captures that used it are gone with the private pool */
 			if (block->is != SEAM_IS_FREE)
 				continue;
 			seam__fit_remove(seam__ppool_fit(view->ppool, block->stream), block);
 			seam__fit_insert(seam__ppool_fit(ppool, block->stream), block);
 		}
 		view->ppool = ppool;
-		view->pinned = false; /* the captures that used it are gone with the private pool */
+		view->pinned = false;
 	}
 	TAILQ_CONCAT(to, from, link);
 }
@@ -344,9 +345,6 @@ void seam__engine_group_merge(struct seam_engine *engine, struct seam_group *gro
 		move_views(&group->classes[i].homes, &ppool->homes, ppool);
 		move_views(&group->classes[i].spool, &ppool->spool, ppool);
 	}
-	struct seam_block *block;
-	for (block = engine->live; block != NULL; block = block->by_va.next)
-		block->captured &= block->view->ppool->private_id != 0;
 	LIST_REMOVE(group, link);
 	group_fini(engine, group);
 	seam__meta_free(engine->meta, group, sizeof *group);

@@ -33,15 +33,21 @@ static uint64_t chunk_bytes(const struct seam_engine *engine, const struct seam_
 	return seam__bits_max(least, seam__bits_min(wanted, LARGEST_GROWN_CHUNK_BYTES));
 }
 
-uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream)
+uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream, uint64_t bytes)
 {
 	const struct seam_view *view = TAILQ_LAST(&ppool->homes, seam_views);
 	if (view == NULL)
 		return 0;
+	uint64_t tail_bytes = 0;
 	const struct seam_block *block = TAILQ_LAST(&view->blocks, seam_blocks);
-	if (block == NULL || block->is != SEAM_IS_FREE || (block->stream != NULL && block->stream != stream))
-		return 0;
-	return block->bytes;
+	while (block != NULL && block->is == SEAM_IS_FREE && (block->stream == NULL || block->stream == stream)) {
+		tail_bytes += block->bytes;
+		block = seam__block_before(block);
+	}
+	tail_bytes = seam__bits_min(tail_bytes, bytes);
+	uint64_t room_bytes = view->reserved_bytes - view->used_bytes;
+	/* The room is a multiple of the granularity, so what is created for the rest fits if the rest does. */
+	return bytes - tail_bytes <= room_bytes ? tail_bytes : 0;
 }
 
 /* One stretch of new chunks in one home view. */
@@ -200,7 +206,8 @@ static enum seam_rc fill_hole(struct seam_engine *engine, struct seam_block *hol
 	return rc;
 }
 
-static struct seam_block *find_hole(struct seam_ppool *ppool)
+/* A hole that takes no more than `bytes`. */
+static struct seam_block *find_hole(struct seam_ppool *ppool, uint64_t bytes)
 {
 	struct seam_view *view;
 	TAILQ_FOREACH(view, &ppool->homes, link) {
@@ -208,7 +215,7 @@ static struct seam_block *find_hole(struct seam_ppool *ppool)
 			continue;
 		struct seam_block *block;
 		TAILQ_FOREACH(block, &view->blocks, link) {
-			if (block->is == SEAM_IS_HOLE)
+			if (block->is == SEAM_IS_HOLE && block->bytes <= bytes)
 				return block;
 		}
 	}
@@ -220,14 +227,14 @@ enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, ui
 {
 	bytes = seam__bits_align_up(bytes, engine->memory.granularity_bytes);
 	while (!at_end && bytes > 0) {
-		struct seam_block *hole = find_hole(ppool);
+		struct seam_block *hole = find_hole(ppool, bytes);
 		if (hole == NULL)
 			break;
 		uint64_t filled = hole->bytes;
 		enum seam_rc rc = fill_hole(engine, hole);
 		if (rc != SEAM_OK)
 			return rc;
-		bytes -= filled < bytes ? filled : bytes;
+		bytes -= filled;
 	}
 	return bytes == 0 ? SEAM_OK : grow_at_end(engine, ppool, bytes, request_bytes);
 }

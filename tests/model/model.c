@@ -1,0 +1,112 @@
+/* model.c: the table of configurations, and the program that runs one row: model ROW [SEED [OPERATIONS]].
+ *
+ * Exit status 1 and a line with the seed and the length of the shortest prefix that fails, when something is broken.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "model.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define FULL_CHECK_EVERY 400u
+
+static const struct model_row rows[] = {
+	{"one_stream", "capacity_bytes:384M", 1024 * MIB, 32 * MIB, 1, MODEL_TIGHT_GROWTH},
+	{"streams", "capacity_bytes:256M", 1024 * MIB, 24 * MIB, 4, 0},
+	{"small_device", "chunk_bytes:2M", 160 * MIB, 16 * MIB, 3, MODEL_FLAGS},
+	{"flags", "capacity_bytes:320M", 1024 * MIB, 24 * MIB, 2, MODEL_FLAGS},
+	{"wait", "capacity_bytes:256M,reuse:wait", 1024 * MIB, 24 * MIB, 4, 0},
+	{"own", "capacity_bytes:256M,reuse:own,stitch:oom", 1024 * MIB, 24 * MIB, 4, 0},
+	{"eager", "capacity_bytes:320M,stitch:eager,chunk_bytes:4M", 1024 * MIB, 32 * MIB, 2, MODEL_FLAGS},
+	{"budget", "capacity_bytes:200M,mapping_limit:140", 1024 * MIB, 24 * MIB, 3, MODEL_BUDGETS},
+	{"addresses", "capacity_bytes:200M,address_limit_bytes:600M,fragmentation_limit_bytes:4M", 256 * MIB, 24 * MIB, 2,
+	 MODEL_BUDGETS | MODEL_FLAGS},
+	{"private", "capacity_bytes:384M", 1024 * MIB, 16 * MIB, 4, MODEL_PRIVATE | MODEL_CAPTURE},
+	{"watched", "capacity_bytes:384M,watch_captures:1", 1024 * MIB, 16 * MIB, 3,
+	 MODEL_PRIVATE | MODEL_CAPTURE | MODEL_WATCHED},
+	{"deaths", "capacity_bytes:256M", 1024 * MIB, 24 * MIB, 4, MODEL_DEATHS},
+	{"sudden", "capacity_bytes:256M,verify_streams:1,reuse:wait", 1024 * MIB, 24 * MIB, 3, MODEL_DEATHS | MODEL_SUDDEN},
+	{"legacy", "capacity_bytes:256M", 1024 * MIB, 24 * MIB, 3, MODEL_LEGACY},
+	{"real", "capacity_bytes:96M", 256 * MIB, 4 * MIB, 3, MODEL_CONTENT},
+	{"deterministic", "capacity_bytes:256M,deterministic:1", 1024 * MIB, 24 * MIB, 3, 0},
+};
+
+static struct model model; /* large */
+
+static void say_where(const char *expression, const char *file, int line)
+{
+	fprintf(stderr, "%s:%d: internal check failed in operation %" PRIu64 " (%s): %s\n", file, line, model.op, model.doing,
+	        expression);
+}
+
+static bool run(const struct model_row *row, uint64_t seed, uint64_t operations, uint64_t check_every, uint64_t slowness)
+{
+	if (model_open(&model, row, seed, slowness)) {
+		while (model.op < operations && !model_failed(&model))
+			model_step(&model, model.op % check_every == 0);
+		if (!model_failed(&model))
+			model_check_all(&model);
+		model.counts = model.pool->engine.counts;
+	}
+	model_close(&model);
+	return !model_failed(&model);
+}
+
+static void report_counts(const struct model_row *row, uint64_t operations)
+{
+	const struct seam_engine_counts *counts = &model.counts;
+	printf("%s: %" PRIu64 " operations, %" PRIu64 " allocations (s1 %" PRIu64 ", s1r %" PRIu64 ", s2 %" PRIu64 ", s3 %" PRIu64
+	       ", s4 %" PRIu64 "), %" PRIu64 " refused, %" PRIu64 " views given up\n", row->name, operations, model.allocs, counts->s1,
+	       counts->s1r, counts->s2, counts->s3, counts->s4, model.refusals, counts->stitch_frees);
+}
+
+/* A row that never stitched, or never ran out of memory, tested little. */
+static bool saw_all_states(void)
+{
+	const struct seam_engine_counts *counts = &model.counts;
+	return counts->s1 != 0 && counts->s1r != 0 && counts->s2 != 0 && counts->s3 != 0 && counts->s4 != 0 && counts->s5 != 0;
+}
+
+static int run_row(const struct model_row *row, uint64_t seed, uint64_t operations)
+{
+	if (run(row, seed, operations, FULL_CHECK_EVERY, 1)) {
+		report_counts(row, operations);
+		if (operations >= 10000 && !saw_all_states()) {
+			fprintf(stderr, "%s seed %" PRIu64 ": some state was never reached\n", row->name, seed);
+			return 1;
+		}
+		uint64_t placements = model.placements;
+		bool deterministic = strstr(row->conf, "deterministic:1") != NULL;
+		if (!deterministic || (run(row, seed, operations, FULL_CHECK_EVERY, 7) && model.placements == placements))
+			return 0;
+		fprintf(stderr, "%s seed %" PRIu64 ": I8: slower kernels, other placements\n", row->name, seed);
+		return 1;
+	}
+	fprintf(stderr, "%s seed %" PRIu64 ": %s\n", row->name, seed, model.failure);
+	uint64_t length = model.op;
+	if (!run(row, seed, length, 1, 1))
+		fprintf(stderr, "the shortest prefix that fails: %" PRIu64 " operations: %s\n", model.op, model.failure);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	uint64_t operations = argc > 3 ? strtoull(argv[3], NULL, 10) : 20000;
+	seam__check_set_hook(say_where);
+	int status = -1;
+	for (size_t i = 0; argc > 1 && i < sizeof rows / sizeof rows[0]; i++) {
+		if (strcmp(rows[i].name, argv[1]) == 0)
+			status = run_row(&rows[i], seed, operations);
+	}
+	if (status >= 0)
+		return status;
+	fprintf(stderr, "usage: model ROW [SEED [OPERATIONS]], ROW one of:");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		fprintf(stderr, " %s", rows[i].name);
+	fprintf(stderr, "\n");
+	return 2;
+}

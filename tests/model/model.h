@@ -1,0 +1,193 @@
+/* model.h: random operations on one pool over the emulated device, each compared with what a naive oracle knows.
+ *
+ * The oracle shares nothing with the engine: which bytes of which physical handle a live block uses is read from the emulator's page tables
+ * (struct emu_mapping), once when the block is made and again in every full check. Order between streams is judged by the emulator,
+ * to which every launch of the model tells what it touches.
+ *
+ * Everything follows from the seed: a run that fails is run again with full checks after every operation, to find where it began.
+ */
+#ifndef SEAM_TESTS_MODEL_H
+#define SEAM_TESTS_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <seam/seam.h>
+#include <seam/stats.h>
+
+#include "emu.h"
+#include "pool.h"
+#include "tree.h"
+
+#define MODEL_STREAMS 4u
+#define MODEL_LIVE 4096u
+#define MODEL_PRIVATES 4u     /* ids 1..4; the first two serve captures on the stream of the same number */
+#define MODEL_GRAPH_RANGES 32u
+#define MODEL_GHOSTS 6u
+
+/* What a row of the table lets happen. */
+enum model_feature {
+	MODEL_PRIVATE = 1,       /* private pools */
+	MODEL_CAPTURE = 2,       /* stream captures and their replays (needs MODEL_PRIVATE) */
+	MODEL_WATCHED = 4,       /* captures outside private pools (needs watch_captures) */
+	MODEL_DEATHS = 8,        /* streams are destroyed, with notice, and made anew under the same handle */
+	MODEL_CONTENT = 16,      /* real memory: live blocks hold their patterns */
+	MODEL_TIGHT_GROWTH = 32, /* one stream and no budget: I5 can be computed */
+	MODEL_BUDGETS = 64,      /* a request may fail for want of mappings or addresses */
+	MODEL_LEGACY = 128,      /* stream 0 is the legacy default stream and the others synchronise with it */
+	MODEL_FLAGS = 256,       /* contiguous, no-stitch and no-wait requests */
+	MODEL_SUDDEN = 512,      /* streams are destroyed without notice (needs verify_streams) */
+};
+
+struct model_row {
+	const char *name;
+	const char *conf; /* as in SEAM_CONF */
+	uint64_t device_bytes;
+	uint64_t largest_bytes; /* of a request */
+	unsigned streams;
+	unsigned features;
+};
+
+/* A physical handle that the oracle knows. */
+struct model_phys;
+SEAM_TREE_HEAD(model_physes, struct model_phys);
+
+/* Bytes of a physical handle that a live block uses. */
+struct model_piece {
+	RB_ENTRY(model_piece) by_begin;
+	struct model_phys *phys;
+	uint64_t begin, end;
+};
+SEAM_TREE_HEAD(model_pieces, struct model_piece);
+
+struct model_phys {
+	RB_ENTRY(model_phys) by_id;
+	uint64_t id;
+	uint64_t private_id; /* whose blocks it held last; 0: common */
+	uint32_t pieces;
+	struct model_pieces tree;
+};
+
+struct model_block {
+	void *ptr;
+	uint64_t bytes;      /* rounded up */
+	uint64_t requested_bytes;
+	uint64_t private_id;
+	unsigned stream;
+	bool orphan;         /* its stream is gone */
+	bool captured;
+	unsigned uses;       /* bit per stream that it was recorded for */
+	uint32_t value;      /* the pattern it holds; 0: none */
+	struct model_piece *pieces;
+	uint32_t piece_count;
+};
+
+/* What a captured graph touched: its replay touches it again. */
+struct model_graph {
+	struct seam_emu_range ranges[MODEL_GRAPH_RANGES];
+	unsigned count;
+};
+
+struct model_private {
+	uint64_t references;
+	struct model_graph graph; /* of the newest capture */
+};
+
+struct model {
+	const struct model_row *row;
+	struct seam_driver *driver;
+	struct seam_pool *pool;
+	uint64_t random;
+	uint64_t op;
+	const char *doing;
+	char failure[400];         /* "" while all is well */
+	uint64_t streams[MODEL_STREAMS];
+	struct seam_event events[MODEL_STREAMS];
+	bool capturing[MODEL_STREAMS];
+	unsigned captures;         /* of these */
+	uint64_t capture_private[MODEL_STREAMS]; /* valid while capturing: 0 for one outside private pools */
+	bool shrinking;            /* frees outnumber allocations for a while */
+	struct model_block live[MODEL_LIVE];
+	uint32_t live_count;
+	struct model_block ghosts[MODEL_GHOSTS]; /* freed, but captured in the common memory: never used again */
+	uint32_t ghost_count;
+	struct model_private privates[MODEL_PRIVATES + 1];
+	bool routed;               /* requests on the last stream go to private pool 3 */
+	struct model_physes physes;
+	uint64_t live_bytes, live_requested_bytes, allocs, frees;
+	uint64_t placements;       /* a hash of every block's view and offset: for I8 */
+	uint64_t slowness;         /* kernels take this many times as long */
+	uint64_t ooms, refusals;
+	struct seam_engine_counts counts; /* of the pool, before it was closed */
+};
+
+/* A device and a pool as the row wants them. Kernels take `slowness` times as long. False: model->failure says why. */
+bool model_open(struct model *model, const struct model_row *row, uint64_t seed, uint64_t slowness);
+
+/* Frees and destroys everything; what is left then is a failure (I11). */
+void model_close(struct model *model);
+
+/* One random operation, then the cheap checks; full: all checks. */
+void model_step(struct model *model, bool full);
+
+/* Notes the first failure. */
+__attribute__((format(printf, 2, 3))) void model_fail(struct model *model, const char *format, ...);
+
+static inline bool model_failed(const struct model *model)
+{
+	return model->failure[0] != '\0';
+}
+
+uint64_t model_random(struct model *model, uint64_t below);
+
+/* ---- the device's side (work.c) ---- */
+
+/* Work submitted to stream `to` from now on starts after what `from` has. */
+void model_order(struct model *model, unsigned from, unsigned to);
+
+/* A kernel on the block's own stream, behind all other uses, that writes all of it. */
+void model_launch(struct model *model, struct model_block *block);
+
+/* The block is recorded for another stream, and read there. */
+void model_use_elsewhere(struct model *model, struct model_block *block, unsigned stream);
+
+/* Whether the block still holds its pattern. */
+void model_check_content(struct model *model, const struct model_block *block);
+
+void model_sync(struct model *model, unsigned stream);
+void model_capture_begin(struct model *model, unsigned stream);
+void model_capture_end(struct model *model, unsigned stream);
+void model_replay(struct model *model, unsigned stream);
+
+/* Drops a reference to a private pool. */
+void model_release(struct model *model, uint64_t id);
+
+/* The stream goes, with notice or without; another takes its place. */
+void model_kill_stream(struct model *model, unsigned stream);
+
+/* ---- the oracle (oracle.c) ---- */
+
+/* A block was handed out: nobody else may have a byte of it. */
+void model_enter(struct model *model, struct model_block *block);
+
+/* It is free. */
+void model_leave(struct model *model, struct model_block *block);
+
+/* Private pool `id` is gone: its memory is common. */
+void model_join(struct model *model, uint64_t id);
+
+/* Bytes of chunks of one private pool (0: the common memory) in which nothing is live. */
+uint64_t model_whole_bytes(const struct model *model, uint64_t private_id);
+
+/* A request of `bytes` was refused although everything was allowed: was there really no memory? */
+void model_judge_refusal(struct model *model, uint64_t bytes, uint64_t private_id);
+
+/* Accounts and the judge: after every operation. */
+void model_check_accounts(struct model *model);
+
+/* Every structure, and every live block's pages. */
+void model_check_all(struct model *model);
+
+void model_forget_all(struct model *model);
+
+#endif
