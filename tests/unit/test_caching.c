@@ -153,12 +153,6 @@ static void use_elsewhere(const struct live *block)
 	cr_assert_eq(cu, 0);
 	launch(other, block->va, block->bytes);
 	cr_assert_eq(seam__store_record_stream(&store, block->va, other), SEAM_OK);
-	/* The block's own stream goes on only behind that use. */
-	cu = seam__drv_event_create(driver, &event);
-	cu |= seam__drv_event_record(driver, event, other);
-	cu |= seam__drv_stream_wait_event(driver, block->stream, event);
-	cu |= seam__drv_event_destroy(driver, event);
-	cr_assert_eq(cu, 0);
 }
 
 static void step(void)

@@ -136,29 +136,40 @@ static uint64_t draw(uint64_t below)
 static void verify(const struct live *block)
 {
 	cr_assert_eq(seam__drv_stream_sync(driver, block->stream), 0);
+	/* Time for a copy of a former owner to do its harm. */
+	seam__emu_advance(driver, 2500000);
 	const uint32_t *words = seam__host_pointer(block->va);
 	for (uint64_t i = 0; i < block->bytes / 4; i++)
 		cr_assert_eq(words[i], block->slot, "word %lu of a buffer of %lu bytes", (unsigned long)i, (unsigned long)block->bytes);
 }
 
 /* A running copy into a freed buffer must never land in what another stream got. */
-Test(host, contents_are_their_owners)
+Test(host, contents_are_their_owners, .init = NULL)
 {
+	set_up_with(&(struct seam_host_config){.capacity_bytes = 5 * MI});
 	static struct live live[LIVE];
 	unsigned count = 0, verified = 0;
 	for (unsigned i = 0; i < 20000; i++) {
 		uint64_t dice = draw(100);
 		if (dice < 48 && count < LIVE) {
-			struct live *block = &live[count++];
+			struct live *block = &live[count];
 			*block = (struct live){.bytes = 4 + draw(draw(4) == 0 ? SLOT_BYTES - 4 : 16 * KI) / 4 * 4,
 			                       .stream = streams[draw(STREAMS)],
 			                       .slot = (uint32_t)draw(SLOTS)};
-			block->va = alloc(block->bytes, block->stream);
+			enum seam_rc rc = seam__store_alloc(&store, block->bytes, block->stream, 0, true, &block->va);
+			cr_assert(rc == SEAM_OK || rc == SEAM_OOM_HOST, "%s", seam_rc_name(rc));
+			if (rc != SEAM_OK)
+				continue;
+			count++;
+			/* Now and then the copy waits behind a long kernel, while other streams go on. */
+			if (draw(6) == 0)
+				cr_assert_eq(seam__emu_launch(driver, block->stream, NULL, 0, 2000000, 0), 0);
 			cr_assert_eq(seam__drv_copy_to_host(driver, seam__host_pointer(block->va),
 			                                    device_va + block->slot * SLOT_BYTES, block->bytes, block->stream), 0);
 		} else if (dice < 95 && count > 0) {
-			unsigned which = (unsigned)draw(count);
-			if (draw(3) == 0) {
+			/* Half of the buffers are freed at once, under their copy. */
+			unsigned which = draw(2) == 0 ? count - 1 : (unsigned)draw(count);
+			if (draw(12) == 0) {
 				verify(&live[which]);
 				verified++;
 			}
@@ -173,6 +184,6 @@ Test(host, contents_are_their_owners)
 		const char *broken = i % 64 == 0 ? seam__store_check(&store) : NULL;
 		cr_assert_null(broken, "step %u: %s", i, broken);
 	}
-	cr_expect_gt(verified, 1000);
-	cr_expect_gt(stats().cross_streams, 5);
+	cr_expect_gt(verified, 500);
+	cr_expect_gt(stats().cross_streams, 500, "%lu", (unsigned long)stats().cross_streams);
 }
