@@ -2,7 +2,8 @@
 """Records the allocations of real PyTorch training code as a .seamtrace, on a machine without a GPU.
 
 Needs PyTorch, which `tools/setup --torch` installs into a virtual environment outside the repository; the script finds
-that environment by itself. How it works, and what its traces lack: tools/modeltrace/recorder.py, bench/traces/README.md.
+that environment by itself. How it works, and what its traces lack: tools/modeltrace/recorder.py,
+bench/traces/README.md.
 
 Exit status: 0 done, 1 the trace could not be made or written, 2 wrong usage, 77 no PyTorch.
 """
@@ -17,6 +18,10 @@ import pathlib
 import sys
 import time
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from modeltrace import events
 
 ENVIRONMENT = pathlib.Path(os.environ.get("SEAM_VENV") or pathlib.Path.home() / ".cache/seam/venv")
 NEEDED = ("torch", "xxhash", "zstandard")
@@ -86,18 +91,18 @@ def command_line() -> str:
     return " ".join(["trace_model", *(word for word in kept if not word.startswith("--output="))])
 
 
-def summarize(trace: object, weights: int, seconds: float) -> str:
+def summarize(trace: events.Trace, weights: int, seconds: float) -> str:
     """What a person checks first: sizes, counts, and whether steps are alike."""
     from modeltrace import events
 
     peak, at_steps = 0, []
-    for event, live in events.live_bytes(trace):  # type: ignore[arg-type]
+    for event, live in events.live_bytes(trace):
         peak = max(peak, live)
         if event.kind == events.STEP:
             at_steps.append(live)
     mib = 1 << 20
     return (
-        f"{len(trace.events)} events, {sum(e.kind == events.ALLOC for e in trace.events)} requests, "  # type: ignore[attr-defined]
+        f"{len(trace.events)} events, {sum(e.kind == events.ALLOC for e in trace.events)} requests, "
         f"weights {weights / mib:.1f} MiB, peak live {peak} bytes ({peak / mib:.1f} MiB), live at each step's end "
         f"{', '.join(f'{live / mib:.1f}' for live in at_steps)} MiB, {seconds:.1f} s"
     )

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The recorder against a GPU: a model like that of a recorded PyTorch memory snapshot, traced, must ask for what was recorded.
+"""The recorder against a GPU: a model like that of a recorded PyTorch memory snapshot, traced, must ask for what was
+recorded.
 
-The snapshot (train_gpt_12x768 of the folder SEAM_TRACES) holds a forward, a loss and a backward in fp32, in eager mode, with
-gradients there from before. Its sizes and frames tell what the program computed; Transformer is written after them.
+The snapshot (train_gpt_12x768 of the folder SEAM_TRACES) holds a forward, a loss and a backward in fp32, in eager
+mode, with gradients there from before. Its sizes and frames tell what the program computed; Transformer is written
+after them.
 
 Skips (77) without PyTorch or without the snapshot.
 """

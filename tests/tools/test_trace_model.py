@@ -134,7 +134,9 @@ class Sizes(unittest.TestCase):
     def test_output_lives_until_the_next(self) -> None:
         trace = record(GPT2)
         logits = BF16 * 2 * 128 * GPT2.vocabulary
-        self.assertIn(logits, [block.size for block, phase in live_at(trace, STEP, 0) if phase == phases(trace)["forward"]])
+        self.assertIn(
+            logits, [block.size for block, phase in live_at(trace, STEP, 0) if phase == phases(trace)["forward"]]
+        )
 
     def test_end_leaves_weights_states_and_workspaces(self) -> None:
         weights = gpt2_parameters(GPT2)
@@ -173,8 +175,8 @@ class Order(unittest.TestCase):
                 events.check(record(GPT2, **settings))
 
     def test_gradients_meet_in_place(self) -> None:
-        """A block's backward makes ten tensors as wide as its input: behind two norms, two dropouts, projection, qkv and
-        feed-forward one each, behind attention three. The sums where its two residuals join make none."""
+        """A block's backward makes ten tensors as wide as its input: behind two norms, two dropouts, projection, qkv
+        and feed-forward one each, behind attention three. The sums where its two residuals join make none."""
         made = []
         for layers in (2, 4):
             trace = record(dataclasses.replace(GPT2, layers=layers))
@@ -183,7 +185,8 @@ class Order(unittest.TestCase):
         self.assertEqual((made[1] - made[0]) / 2 / 2, 10)
 
     def test_accumulation_is_in_place(self) -> None:
-        """A later micro-batch allocates what the first did, but for the workspace: sums add to the first's gradients."""
+        """A later micro-batch allocates what the first did, but for the workspace: sums add to the first's
+        gradients."""
         trace = record(GPT2, micro_batches=2)
         sizes = [collections.Counter[int](), collections.Counter[int]()]
         steps = 0
@@ -257,7 +260,9 @@ class Order(unittest.TestCase):
         trace = record(MOE)
         backward = phases(trace)["backward"]
         size = BF16 * MOE.hidden * 2 * MOE.feed
-        flags = {event.flags for event in trace.events if (event.kind, event.phase, event.size) == (ALLOC, backward, size)}
+        flags = {
+            event.flags for event in trace.events if (event.kind, event.phase, event.size) == (ALLOC, backward, size)
+        }
         self.assertEqual(flags, {0})
 
     def test_attention_backward_takes_fp32_scratch(self) -> None:
@@ -335,7 +340,9 @@ class Command(unittest.TestCase):
     """The command line."""
 
     def run_script(self, *arguments: str, python: str = sys.executable, **environment: str) -> tuple[int, str]:
-        done = subprocess.run([python, str(SCRIPT), *arguments], capture_output=True, text=True, env=environment or None)
+        done = subprocess.run(
+            [python, str(SCRIPT), *arguments], capture_output=True, text=True, env=environment or None
+        )
         return done.returncode, done.stdout + done.stderr
 
     def test_writes_what_it_says(self) -> None:

@@ -19,7 +19,8 @@ from torch.utils.flop_counter import flop_registry
 
 aten = torch.ops.aten
 
-# PyTorch takes it from the caching allocator at the first matrix product of a thread, and keeps it (not Hopper's 32 MiB).
+# PyTorch takes it from the caching allocator at the first matrix product of a thread, and keeps it (not Hopper's 32
+# MiB).
 CUBLAS_WORKSPACE_BYTES = 4096 * 1024 * 2 + 16 * 1024 * 8
 MATRIX_PRODUCTS = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm}
 
@@ -38,7 +39,8 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 def _sort_bytes(count: int) -> int:
-    """Scratch of a radix sort of pairs of 64-bit numbers: a second copy of both and histograms (their size as recorded)."""
+    """Scratch of a radix sort of pairs of 64-bit numbers: a second copy of both and histograms (their size as
+    recorded)."""
     return 16 * count + 7679
 
 
@@ -75,9 +77,9 @@ def _index_put(_self: Any, indices: list[Any], _values: Any, accumulate: bool = 
 def _sum(input: torch.Tensor, dims: list[int], *_: Any) -> Temporaries:
     """A sum over leading dimensions, such as a bias's gradient, with its staging buffer and semaphores.
 
-    PyTorch's reduction gives every thread up to four neighbouring outputs and the block's rows parts of the inputs. Where a
-    thread would still have 256 inputs, several blocks share an output through global memory, and the buffer has a slot
-    for each output, block and lane: far more than is used, but this is what it asks for.
+    PyTorch's reduction gives every thread up to four neighbouring outputs and the block's rows parts of the inputs.
+    Where a thread would still have 256 inputs, several blocks share an output through global memory, and the buffer
+    has a slot for each output, block and lane: far more than is used, but this is what it asks for.
     """
     kept = input.shape[len(dims) :]
     leading = sorted(dim % max(input.dim(), 1) for dim in dims) == list(range(len(dims)))

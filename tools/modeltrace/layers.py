@@ -1,7 +1,8 @@
 """The parts of which the models are built, written so that they allocate on the meta device what they would on CUDA.
 
-PyTorch chooses some kernels by device. Where its choice for the meta device would allocate otherwise than its choice for
-CUDA, the parts here call the CUDA kernel's operator by name (dropout, flash attention) or stand in for it (RMSNorm).
+PyTorch chooses some kernels by device. Where its choice for the meta device would allocate otherwise than its choice
+for CUDA, the parts here call the CUDA kernel's operator by name (dropout, flash attention) or stand in for it
+(RMSNorm).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class LoraLinear(nn.Module):
     def __init__(self, base: Linear, rank: int, dropout: float) -> None:
         super().__init__()
         self.base = base.requires_grad_(False)
-        options = {"device": base.weight.device, "dtype": base.weight.dtype, "bias": False}
+        options: dict[str, Any] = {"device": base.weight.device, "dtype": base.weight.dtype, "bias": False}
         self.down = Linear(base.in_features, rank, **options)
         self.up = Linear(rank, base.out_features, **options)
         self.dropout = Dropout(dropout)
@@ -56,7 +57,8 @@ class Dropout(nn.Module):
 
 
 class FusedRmsNorm(torch.autograd.Function):
-    """CUDA's fused RMSNorm: it keeps its input and one fp32 number per row. On the meta device PyTorch would decompose."""
+    """CUDA's fused RMSNorm: it keeps its input and one fp32 number per row. On the meta device PyTorch would
+    decompose."""
 
     @staticmethod
     def forward(ctx: Any, input: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -66,7 +68,7 @@ class FusedRmsNorm(torch.autograd.Function):
         return torch.empty_like(input)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Gradients of input and of weight."""
         input, weight, _ = ctx.saved_tensors
         return torch.empty_like(input), torch.empty_like(weight) if ctx.needs_input_grad[1] else None
@@ -85,8 +87,8 @@ class RmsNorm(nn.Module):
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout: float) -> torch.Tensor:
-    """Causal attention over (batch, heads, tokens, width) by the flash kernel, which scaled_dot_product_attention picks on
-    CUDA for these types and shapes. It shares key heads among query heads by itself."""
+    """Causal attention over (batch, heads, tokens, width) by the flash kernel, which scaled_dot_product_attention
+    picks on CUDA for these types and shapes. It shares key heads among query heads by itself."""
     flash = torch.ops.aten._scaled_dot_product_flash_attention
     return flash(query, key, value, dropout_p=dropout, is_causal=True)[0]
 

@@ -1,13 +1,14 @@
 """GPT-2, Llama and a Mixture-of-Experts as ordinary modules, and the table of named models.
 
-The modules follow the public reference code of each family as far as it decides what is allocated. Shapes are those of the
-model cards. No weights: on the meta device there are none.
+The modules follow the public reference code of each family as far as it decides what is allocated. Shapes are those
+of the model cards. No weights: on the meta device there are none.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import random
+from typing import Any
 
 import torch
 from torch import nn
@@ -48,6 +49,9 @@ MODELS = {
 }
 
 
+DEVICE = "meta"
+
+
 @dataclasses.dataclass(frozen=True)
 class Options:
     """What a run changes about a model."""
@@ -58,8 +62,9 @@ class Options:
     weight_dtype: torch.dtype = torch.bfloat16
     seed: int = 0
 
-
-DEVICE = "meta"
+    def made(self, **more: Any) -> dict[str, Any]:
+        """The arguments with which a module's tensors are made."""
+        return {"device": DEVICE, "dtype": self.weight_dtype} | more
 
 
 class Gpt2Block(nn.Module):
@@ -67,7 +72,7 @@ class Gpt2Block(nn.Module):
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__()
-        made = {"device": DEVICE, "dtype": options.weight_dtype}
+        made = options.made()
         self.heads = shape.heads
         self.attention_dropout = options.dropout
         self.norm1 = nn.LayerNorm(shape.hidden, **made)
@@ -99,7 +104,7 @@ class Expert(nn.Module):
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__()
-        made = {"device": DEVICE, "dtype": options.weight_dtype, "bias": False}
+        made = options.made(bias=False)
         self.gate_up = Linear(shape.hidden, 2 * shape.feed, **made)
         self.down = Linear(shape.feed, shape.hidden, **made)
 
@@ -144,7 +149,7 @@ class Feed(nn.Module):
 
     def __init__(self, hidden: int, feed: int, options: Options) -> None:
         super().__init__()
-        made = {"device": DEVICE, "dtype": options.weight_dtype, "bias": False}
+        made = options.made(bias=False)
         self.gate = Linear(hidden, feed, **made)
         self.up = Linear(hidden, feed, **made)
         self.down = Linear(feed, hidden, **made)
@@ -160,7 +165,7 @@ class MixtureFeed(nn.Module):
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__()
         self.chosen = shape.chosen
-        self.router = Linear(shape.hidden, shape.experts, bias=False, device=DEVICE, dtype=options.weight_dtype)
+        self.router = Linear(shape.hidden, shape.experts, **options.made(bias=False))
         self.experts = Experts(shape, options)
         self.shared = Feed(shape.hidden, shape.shared, options) if shape.shared else None
 
@@ -178,7 +183,7 @@ class LlamaBlock(nn.Module):
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__()
-        made = {"device": DEVICE, "dtype": options.weight_dtype}
+        made = options.made()
         width = shape.hidden // shape.heads
         self.width = width
         self.norm1 = RmsNorm(shape.hidden, **made)
@@ -205,7 +210,7 @@ class LlamaBlock(nn.Module):
         return x + self.feed(self.norm2(x))
 
 
-def _keep_products(_context: object, operator: object, *_args: object, **_kwargs: object) -> CheckpointPolicy:
+def _keep_products(_context: Any, operator: Any, *_args: Any, **_kwargs: Any) -> CheckpointPolicy:
     """Selective recomputation: products and attention are kept, what is cheap to compute is not."""
     aten = torch.ops.aten
     kept = {aten.mm.default, aten.addmm.default, aten._scaled_dot_product_flash_attention.default}
@@ -217,7 +222,7 @@ class Model(nn.Module):
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__()
-        made = {"device": DEVICE, "dtype": options.weight_dtype}
+        made = options.made()
         self.recompute = options.recompute
         self.embedding = nn.Embedding(shape.vocabulary, shape.hidden, **made)
         self.head = Linear(shape.hidden, shape.vocabulary, bias=False, **made)
@@ -230,10 +235,10 @@ class Model(nn.Module):
         if self.recompute == "none" or not torch.is_grad_enabled():
             return block(*args)
         # The state of the random generator lives on the host: keeping it would allocate nothing on the device.
-        settings: dict[str, object] = {"use_reentrant": False, "preserve_rng_state": False}
+        settings: dict[str, Any] = {"use_reentrant": False, "preserve_rng_state": False}
         if self.recompute == "selective":
             settings["context_fn"] = lambda: create_selective_checkpoint_contexts(_keep_products)
-        return checkpoint(block, *args, **settings)  # type: ignore[arg-type, return-value]
+        return checkpoint(block, *args, **settings)
 
 
 class Gpt2(Model):
@@ -241,7 +246,7 @@ class Gpt2(Model):
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape, options)
-        made = {"device": DEVICE, "dtype": options.weight_dtype}
+        made = options.made()
         self.positions = nn.Embedding(shape.tokens, shape.hidden, **made)
         self.dropout = Dropout(options.dropout)
         self.blocks.extend(Gpt2Block(shape, options) for _ in range(shape.layers))
@@ -264,12 +269,13 @@ class Llama(Model):
         super().__init__(shape, options)
         self.width = shape.hidden // shape.heads
         inverse = torch.empty(self.width // 2, device=DEVICE, dtype=torch.float32)
+        self.inverse: torch.Tensor
         self.register_buffer("inverse", inverse, persistent=False)
         self.blocks.extend(
             LlamaBlock(shape, dataclasses.replace(options, seed=options.seed + 1 + layer))
             for layer in range(shape.layers)
         )
-        self.norm = RmsNorm(shape.hidden, DEVICE, options.weight_dtype)
+        self.norm = RmsNorm(shape.hidden, **options.made())
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """(batch, tokens) of ids to logits."""

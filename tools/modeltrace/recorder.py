@@ -1,15 +1,15 @@
 """Records what a PyTorch program would ask of a CUDA allocator, on a machine without a GPU.
 
 The program runs on PyTorch's meta device: every operator computes shapes and takes no memory, while autograd, modules,
-checkpointing and optimizers are PyTorch's own code. A dispatch mode sees each operator; a storage that it has not seen is
-an allocation, and the storage's death (a weak reference) is the free, so lifetimes are the program's and autograd's.
-Views and in-place operators bring no new storage and record nothing.
+checkpointing and optimizers are PyTorch's own code. A dispatch mode sees each operator; a storage that it has not
+seen is an allocation, and the storage's death (a weak reference) is the free, so lifetimes are the program's and
+autograd's. Views and in-place operators bring no new storage and record nothing.
 
-Not FakeTensorMode with a fake CUDA device: the autograd engine of PyTorch's CUDA build asks the driver for the stream of
-every tensor that claims to be on CUDA, and fails where there is none.
+Not FakeTensorMode with a fake CUDA device: the autograd engine of PyTorch's CUDA build asks the driver for the stream
+of every tensor that claims to be on CUDA, and fails where there is none.
 
-What differs from CUDA and is mended here: under a dispatch mode autograd does not accumulate in place (see Recorder._alias)
-and kernels take no temporaries (kernels.py). What differs and stays: see bench/traces/README.md.
+What differs from CUDA and is mended here: under a dispatch mode autograd does not accumulate in place (see
+Recorder._alias) and kernels take no temporaries (kernels.py). What differs and stays: see bench/traces/README.md.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ class Recorder(TorchDispatchMode):
     def _alias(self, dead: Block) -> bool:
         """Undoes an allocation that CUDA would not have made.
 
-        Where the first operand of a sum inside backward dies before the next operator, nobody else held it, and autograd
-        (where gradients meet, or in formulas that scatter into zeros) would have written into it but for our dispatch mode.
-        The result takes over the operand's block.
+        Where the first operand of a sum inside backward dies before the next operator, nobody else held it, and
+        autograd (where gradients meet, or in formulas that scatter into zeros) would have written into it but for our
+        dispatch mode. The result takes over the operand's block.
         """
         if self._pending is None or self._pending[0] is not dead:
             return False
@@ -230,9 +230,9 @@ def _is_view(func: Any) -> bool:
 class ModuleTracker:
     """Knows the module that is at work, in forward by hooks and in backward by autograd's sequence numbers.
 
-    Every autograd node carries the number that the thread's counter had when forward made it. The tracker notes the counter
-    whenever the innermost module changes, and so finds the module of a node by a search. (Backward hooks of modules would
-    do without, but they change what autograd keeps.)
+    Every autograd node carries the number that the thread's counter had when forward made it. The tracker notes the
+    counter whenever the innermost module changes, and so finds the module of a node by a search. (Backward hooks of
+    modules would do without, but they change what autograd keeps.)
     """
 
     def __init__(self, trace: events.Trace) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import gc
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch.nn import functional as F
@@ -16,7 +17,7 @@ from modeltrace.layers import Linear
 from modeltrace.recorder import Recorder
 
 # Optimizers by name. PyTorch takes the foreach form on CUDA when asked for nothing.
-OPTIMIZERS = {
+OPTIMIZERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "adamw": (torch.optim.AdamW, {"foreach": True}),
     "adamw-foreach": (torch.optim.AdamW, {"foreach": True}),
     "adamw-fused": (torch.optim.AdamW, {"fused": True}),
@@ -65,7 +66,8 @@ class Loader:
     def next(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Inputs and targets on the device."""
         tokens = self.tokens()
-        return tuple(torch.zeros(self._run.batch, tokens, dtype=torch.int64).to(models.DEVICE) for _ in range(2))  # type: ignore[return-value]
+        inputs, targets = (torch.zeros(self._run.batch, tokens, dtype=torch.int64) for _ in range(2))
+        return inputs.to(models.DEVICE), targets.to(models.DEVICE)
 
 
 @contextlib.contextmanager
@@ -101,7 +103,8 @@ def evaluate(model: torch.nn.Module, loader: Loader, recorder: Recorder) -> None
 
 
 def train(run: Run, model: torch.nn.Module, recorder: Recorder) -> None:
-    """The loop. `out` and `loss` live until the next micro-batch has theirs, gradients until the next iteration begins."""
+    """The loop. `out` and `loss` live until the next micro-batch has theirs, gradients until the next iteration
+    begins."""
     weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
     kind, settings = OPTIMIZERS[run.optimizer]
     optimizer = kind(weights, lr=1e-4, **settings)
