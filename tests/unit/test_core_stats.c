@@ -1,0 +1,171 @@
+/* test_core_stats.c: the figures of a pool: their versions, their sums, their peaks. */
+#include "core_fixture.h"
+
+/* reserved = live + pending + what is unused, by cause. */
+static void assert_sums(const char *when)
+{
+	struct seam_stats s = get_stats();
+	cr_assert_eq(s.reserved_bytes, s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes +
+	                                       s.unused_private_bytes, "%s", when);
+	cr_assert_leq(s.reserved_small_bytes, s.reserved_bytes, "%s", when);
+	cr_assert_eq(s.mappings_stale, s.mappings - s.chunks, "%s", when);
+	cr_assert_leq(s.live_requested_bytes, s.live_bytes, "%s", when);
+	cr_assert_leq(s.stitched_views, s.views, "%s", when);
+	cr_assert_leq(s.reserved_bytes, s.address_bytes, "%s", when);
+}
+
+Test(core_stats, every_reserved_byte_has_a_cause)
+{
+	open_pool(MIB(256), "chunk_bytes:2M");
+	void *other = make_stream(), *ptrs[20];
+	void *live[4];
+	assert_sums("empty");
+	for (unsigned i = 0; i < 4; i++) {
+		ptrs[i] = must_alloc(MIB(2), NULL);
+		live[i] = must_alloc(MIB(2), NULL);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		must_free(ptrs[i]);
+	must_free(must_alloc(MIB(8), NULL));
+	cr_assert_eq(get_stats().mappings_stale, 4);
+	assert_sums("stitched");
+	must_free(live[0]);
+	for (unsigned i = 0; i < 20; i++) {
+		ptrs[i] = must_alloc(i % 3 == 0 ? 3000 : MIB(2) + i * 512, i % 2 == 0 ? NULL : other);
+		assert_sums("allocating");
+	}
+	cr_assert_ok(seam_record_stream(pool, ptrs[2], other));
+	cr_assert_ok(seam_private_begin(pool, 5, SEAM_ROUTE_ALL, 0));
+	void *private = must_alloc(MIB(5), NULL);
+	cr_assert_ok(seam_private_end(pool, 5));
+	assert_sums("a private pool");
+	must_free(private);
+	cr_assert_eq(get_stats().unused_private_bytes, MIB(6));
+	assert_sums("a private pool's free memory");
+	for (unsigned i = 0; i < 20; i++) {
+		must_free(ptrs[i]);
+		assert_sums("freeing");
+	}
+	cr_assert_eq(get_stats().unused_pending_bytes, MIB(2) + 1024);
+	close_pool();
+}
+
+Test(core_stats, figures_follow_what_was_done)
+{
+	open_pool(MIB(256), "chunk_bytes:2M");
+	void *a = must_alloc(MIB(3), NULL), *b = must_alloc(100, NULL);
+	struct seam_stats s = get_stats();
+	cr_assert_eq(s.live_requested_bytes, MIB(3) + 100);
+	cr_assert_eq(s.live_bytes, MIB(3) + 512);
+	cr_assert_eq(s.live_blocks, 2);
+	cr_assert_eq(s.reserved_bytes, MIB(6), "3 MiB in two chunks, and one for small requests");
+	cr_assert_eq(s.reserved_small_bytes, MIB(2));
+	cr_assert_eq(s.chunks, 3);
+	cr_assert_eq(s.mappings, 3);
+	cr_assert_eq(s.views, 2);
+	cr_assert_eq(s.s4, 2);
+	cr_assert_eq(s.unused_partial_bytes, MIB(3) - 512);
+	cr_assert_eq(s.unused_whole_bytes, 0);
+	must_free(a);
+	must_free(b);
+	s = get_stats();
+	cr_assert_eq(s.unused_whole_bytes, MIB(6));
+	cr_assert_eq(s.allocs, 2);
+	cr_assert_eq(s.frees, 2);
+	cr_assert_eq(s.memory_calls, seam__driver_calls(driver, SEAM_DRV_MEMORY));
+	cr_assert_gt(s.memory_ns, 0);
+	cr_assert_gt(s.metadata_bytes, 0);
+	(void)must_alloc(MIB(4), NULL);
+	cr_assert_eq(get_stats().s1, 1);
+	close_pool();
+}
+
+Test(core_stats, peaks_are_kept_and_reset)
+{
+	open_pool(MIB(256), "chunk_bytes:2M");
+	void *host = NULL;
+	cr_assert_ok(seam_host_alloc(pool, MIB(1), NULL, &host));
+	cr_assert_ok(seam_host_free(pool, host));
+	must_free(must_alloc(MIB(40), NULL));
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	struct seam_stats s = get_stats();
+	cr_assert_eq(s.reserved_bytes, 0);
+	cr_assert_eq(s.reserved_bytes_peak, MIB(40));
+	cr_assert_eq(s.live_bytes_peak, MIB(40));
+	cr_assert_eq(s.live_requested_bytes_peak, MIB(40));
+	cr_assert_eq(s.live_blocks_peak, 1);
+	cr_assert_eq(s.mappings_peak, 20);
+	cr_assert_geq(s.host_reserved_bytes_peak, MIB(1));
+	seam_stats_reset_peaks(pool);
+	s = get_stats();
+	cr_assert_eq(s.reserved_bytes_peak, 0);
+	cr_assert_eq(s.live_bytes_peak, 0);
+	cr_assert_eq(s.live_requested_bytes_peak, 0);
+	cr_assert_eq(s.live_blocks_peak, 0);
+	cr_assert_eq(s.mappings_peak, 0);
+	cr_assert_eq(s.metadata_bytes_peak, s.metadata_bytes);
+	cr_assert_eq(s.host_reserved_bytes_peak, s.host_reserved_bytes);
+	seam_stats_reset_peaks(NULL);
+	close_pool();
+}
+
+Test(core_stats, an_older_struct_gets_what_it_knows)
+{
+	open_pool(MIB(256), NULL);
+	(void)must_alloc(5000, NULL);
+	struct seam_stats stats;
+	memset(&stats, 0xee, sizeof stats);
+	stats.size = offsetof(struct seam_stats, live_blocks);
+	stats.version = SEAM_STATS_VERSION;
+	cr_assert_ok(seam_stats_get(pool, &stats));
+	cr_assert_eq(stats.size, offsetof(struct seam_stats, live_blocks));
+	cr_assert_eq(stats.live_requested_bytes, 5000);
+	cr_assert_eq(stats.live_bytes, 5120);
+	cr_assert_eq(stats.live_blocks, UINT64_C(0xeeeeeeeeeeeeeeee), "what it does not know is not written");
+	close_pool();
+}
+
+Test(core_stats, unknown_sizes_and_versions_are_refused)
+{
+	open_pool(MIB(256), NULL);
+	static const struct {
+		uint32_t size, version;
+	} rows[] = {
+		{sizeof(struct seam_stats), SEAM_STATS_VERSION + 1}, {sizeof(struct seam_stats), 0},
+		{sizeof(struct seam_stats) + 8, SEAM_STATS_VERSION}, {0, SEAM_STATS_VERSION},
+		{sizeof(struct seam_stats) - 4, SEAM_STATS_VERSION}, {4, SEAM_STATS_VERSION},
+	};
+	struct seam_stats stats = {0};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		stats.size = rows[i].size;
+		stats.version = rows[i].version;
+		cr_assert_eq(seam_stats_get(pool, &stats), SEAM_VERSION, "row %zu", i);
+	}
+	cr_assert_rc(seam_stats_get(NULL, &stats), SEAM_INVALID);
+	cr_assert_rc(seam_stats_get(pool, NULL), SEAM_INVALID);
+	close_pool();
+}
+
+Test(core_stats, calls_of_every_kind_add_up)
+{
+	open_pool(MIB(256), NULL);
+	(void)must_alloc(MIB(30), NULL);
+	uint64_t memory = 0, calls = 0, ns = 0;
+	const char *name = NULL;
+	uint32_t i = 0;
+	for (; seam_stats_driver(pool, i, &name, &calls, &ns) == SEAM_OK; i++) {
+		cr_assert_not_null(name);
+		if (seam__driver_call_class((enum seam_drv_call)i) == SEAM_DRV_MEMORY)
+			memory += calls;
+		if (strcmp(name, "mem_create") == 0)
+			cr_assert_eq(calls, get_stats().chunks);
+	}
+	cr_assert_eq(i, SEAM_DRV_COUNT);
+	cr_assert_eq(memory, get_stats().memory_calls);
+	calls = 7;
+	cr_assert_rc(seam_stats_driver(pool, i, &name, &calls, &ns), SEAM_NOT_FOUND);
+	cr_assert_eq(calls, 7, "ret_calls was touched");
+	cr_assert_rc(seam_stats_driver(NULL, 0, &name, &calls, &ns), SEAM_INVALID);
+	cr_assert_ok(seam_stats_driver(pool, 0, NULL, NULL, NULL));
+	close_pool();
+}
