@@ -1,0 +1,232 @@
+/* test_core_snapshot.c: what a visitor sees, and the JSON of it, held to its schema. */
+#include "core_fixture.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "snapshot.h"
+
+/* What a visit adds up to. */
+struct sums {
+	unsigned views, stitched, slots, blocks;
+	uint64_t of_state[5];
+	uint64_t requested_bytes, owned_bytes, lost_bytes, tags;
+	uint64_t view_va, view_end, slot_end, block_end;
+	unsigned stop_after; /* calls; 0: never */
+	unsigned calls;
+};
+
+static int count_call(struct sums *sums)
+{
+	return ++sums->calls == sums->stop_after;
+}
+
+static int see_view(void *user, const struct seam_view_info *view)
+{
+	struct sums *sums = user;
+	sums->views++;
+	sums->stitched += view->stitched;
+	sums->lost_bytes += view->stitched ? 0 : view->lost_bytes;
+	sums->view_va = sums->slot_end = sums->block_end = view->va;
+	sums->view_end = view->va + view->bytes;
+	return count_call(sums);
+}
+
+static int see_slot(void *user, const struct seam_slot_info *slot)
+{
+	struct sums *sums = user;
+	cr_assert_geq(slot->va, sums->slot_end, "slots in order of address");
+	cr_assert_eq(sums->block_end, sums->view_va, "slots come before blocks");
+	sums->slot_end = slot->va + slot->bytes;
+	cr_assert_leq(sums->slot_end, sums->view_end, "slots lie in their view");
+	sums->slots++;
+	sums->owned_bytes += slot->owned ? slot->bytes : 0;
+	return count_call(sums);
+}
+
+static int see_block(void *user, const struct seam_block_info *block)
+{
+	struct sums *sums = user;
+	cr_assert_geq(block->va, sums->block_end, "blocks in order of address");
+	sums->block_end = block->va + block->bytes;
+	cr_assert_leq(sums->block_end, sums->view_end, "blocks lie in their view");
+	sums->blocks++;
+	sums->of_state[block->state] += block->bytes;
+	sums->requested_bytes += block->requested_bytes;
+	sums->tags += block->tag;
+	return count_call(sums);
+}
+
+static const struct seam_visitor visitor = {see_view, see_slot, see_block};
+
+/* Live, free, pending and lost memory; a stitched view; a hole. */
+static void open_busy_pool(void)
+{
+	open_pool(MIB(256), "chunk_bytes:2M");
+	void *ptrs[12], *other = make_stream();
+	for (unsigned i = 0; i < 12; i++)
+		ptrs[i] = must_alloc(MIB(2), NULL);
+	for (unsigned i = 0; i < 12; i += 2)
+		must_free(ptrs[i]);
+	struct seam_request request = {.size = sizeof request, .bytes = MIB(8) - 100, .tag = UINT64_C(0xfedcba9876543210)};
+	void *stitched = NULL;
+	cr_assert_ok(seam_alloc_request(pool, &request, &stitched));
+	cr_assert_ok(seam_trim(pool, MIB(22), NULL));
+	cr_assert_ok(seam_record_stream(pool, ptrs[1], other));
+	must_free(ptrs[1]);
+	(void)must_alloc(100, other);
+}
+
+Test(core_snapshot, a_visit_shows_every_byte_once)
+{
+	open_busy_pool();
+	struct sums sums = {0};
+	cr_assert_ok(seam_snapshot_visit(pool, &visitor, &sums));
+	struct seam_stats stats = get_stats();
+	cr_assert_eq(sums.views, stats.views);
+	cr_assert_eq(sums.stitched, stats.stitched_views);
+	cr_assert_eq(sums.stitched, 2, "of 8 MiB, and of a chunk for small requests");
+	cr_assert_eq(sums.slots, stats.mappings);
+	cr_assert_eq(sums.owned_bytes, stats.reserved_bytes, "every chunk has one owner (I1)");
+	cr_assert_eq(sums.of_state[SEAM_BLOCK_LIVE], stats.live_bytes);
+	cr_assert_eq(sums.of_state[SEAM_BLOCK_PENDING], stats.unused_pending_bytes);
+	cr_assert_eq(sums.of_state[SEAM_BLOCK_FREE], stats.unused_whole_bytes + stats.unused_partial_bytes);
+	cr_assert_eq(sums.of_state[SEAM_BLOCK_LOST], MIB(10));
+	cr_assert_eq(sums.lost_bytes, MIB(10));
+	cr_assert_eq(sums.of_state[SEAM_BLOCK_TRANSIT], 0);
+	cr_assert_eq(sums.requested_bytes, stats.live_requested_bytes);
+	cr_assert_eq(sums.tags, UINT64_C(0xfedcba9876543210));
+	close_pool();
+}
+
+Test(core_snapshot, the_visitor_may_end_it_anywhere)
+{
+	open_busy_pool();
+	struct sums all = {0};
+	cr_assert_ok(seam_snapshot_visit(pool, &visitor, &all));
+	for (unsigned i = 1; i <= all.calls; i++) {
+		struct sums sums = {.stop_after = i};
+		cr_assert_rc(seam_snapshot_visit(pool, &visitor, &sums), SEAM_BUSY);
+		cr_assert_eq(sums.calls, i, "it went on");
+	}
+	struct sums none = {0};
+	struct seam_visitor nothing = {0};
+	cr_assert_ok(seam_snapshot_visit(pool, &nothing, &none));
+	cr_assert_eq(none.calls, 0);
+	cr_assert_rc(seam_snapshot_visit(NULL, &visitor, &all), SEAM_INVALID);
+	cr_assert_rc(seam_snapshot_visit(pool, NULL, &all), SEAM_INVALID);
+	close_pool();
+}
+
+/* ---- a validator for the part of JSON Schema that the schema uses ---- */
+
+static bool is_of_type(const json_t *value, const char *type)
+{
+	return (strcmp(type, "object") == 0 && json_is_object(value)) || (strcmp(type, "array") == 0 && json_is_array(value)) ||
+	       (strcmp(type, "string") == 0 && json_is_string(value)) || (strcmp(type, "integer") == 0 && json_is_integer(value)) ||
+	       (strcmp(type, "boolean") == 0 && json_is_boolean(value));
+}
+
+static void assert_valid(const json_t *value, const json_t *schema, const char *where);
+
+static void assert_object(json_t *value, const json_t *schema, const char *where)
+{
+	const json_t *required = json_object_get(schema, "required"), *properties = json_object_get(schema, "properties");
+	const json_t *others = json_object_get(schema, "additionalProperties");
+	size_t i;
+	json_t *name, *member;
+	const char *key;
+	json_array_foreach(required, i, name)
+		cr_assert_not_null(json_object_get(value, json_string_value(name)), "%s: no %s", where, json_string_value(name));
+	json_object_foreach(value, key, member) {
+		const json_t *known = json_object_get(properties, key);
+		cr_assert(known != NULL || !json_is_false(others), "%s: %s is not in the schema", where, key);
+		if (known != NULL || json_is_object(others))
+			assert_valid(member, known != NULL ? known : others, key);
+	}
+}
+
+static void assert_valid(const json_t *value, const json_t *schema, const char *where)
+{
+	const json_t *type = json_object_get(schema, "type"), *choices = json_object_get(schema, "enum");
+	const json_t *items = json_object_get(schema, "items");
+	bool among = choices == NULL;
+	size_t i;
+	json_t *member;
+	json_array_foreach(choices, i, member)
+		among |= json_equal(member, value) != 0;
+	cr_assert(among, "%s: not one of the schema's values", where);
+	if (type != NULL)
+		cr_assert(is_of_type(value, json_string_value(type)), "%s: not of type %s", where, json_string_value(type));
+	if (json_is_object(value))
+		assert_object((json_t *)(uintptr_t)value, schema, where);
+	json_array_foreach(value, i, member) {
+		if (items != NULL)
+			assert_valid(member, items, where);
+	}
+}
+
+static json_t *load(const char *path)
+{
+	json_error_t error;
+	json_t *json = json_load_file(path, 0, &error);
+	cr_assert_not_null(json, "%s:%d: %s", path, error.line, error.text);
+	return json;
+}
+
+static void name_file(char *path, size_t bytes)
+{
+	const char *folder = getenv("TMPDIR");
+	(void)snprintf(path, bytes, "%s/seam-snapshot-%ld.json", folder != NULL ? folder : "/tmp", (long)getpid());
+}
+
+Test(core_snapshot, the_text_follows_its_schema)
+{
+	char path[512];
+	open_busy_pool();
+	name_file(path, sizeof path);
+	cr_assert_ok(seam_snapshot_write(pool, path));
+	json_t *snapshot = load(path), *schema = load(SNAPSHOT_SCHEMA);
+	assert_valid(snapshot, schema, "snapshot");
+	const json_t *stats = json_object_get(snapshot, "stats");
+	struct seam_stats now = get_stats();
+	size_t figures = 0;
+#define SEAM_STAT(name, kind, text) \
+	cr_assert(json_is_integer(json_object_get(stats, #name)), "%s is missing", #name); \
+	figures++;
+#include <seam/stats.def>
+#undef SEAM_STAT
+	cr_assert_eq(json_object_size(stats), figures);
+	cr_assert_eq((uint64_t)json_integer_value(json_object_get(stats, "live_bytes")), now.live_bytes);
+	size_t i, j;
+	json_t *view, *block;
+	uint64_t live = 0;
+	json_array_foreach(json_object_get(snapshot, "views"), i, view) {
+		json_array_foreach(json_object_get(view, "blocks"), j, block) {
+			if (strcmp(json_string_value(json_object_get(block, "state")), "live") == 0)
+				live += (uint64_t)json_integer_value(json_object_get(block, "bytes"));
+		}
+	}
+	cr_assert_eq(i, now.views);
+	cr_assert_eq(live, now.live_bytes);
+	json_decref(snapshot);
+	json_decref(schema);
+	cr_assert_eq(unlink(path), 0);
+	close_pool();
+}
+
+Test(core_snapshot, what_cannot_be_written_is_an_error)
+{
+	open_busy_pool();
+	struct seam_stats before = get_stats();
+	cr_assert_rc(seam_snapshot_write(pool, "/nonexistent/folder/file.json"), SEAM_IO);
+	cr_assert_rc(seam_snapshot_write(pool, NULL), SEAM_INVALID);
+	cr_assert_rc(seam_snapshot_write(NULL, "/nonexistent"), SEAM_INVALID);
+	cr_assert_ok(seam_snapshot_write(pool, "/dev/null"));
+	cr_assert_eq(get_stats().metadata_bytes, before.metadata_bytes);
+	seam__meta_fail_at(seam__meta_process(), 1);
+	cr_assert_rc(seam_snapshot_write(pool, "/dev/null"), SEAM_OOM_META);
+	close_pool();
+}
