@@ -19,7 +19,7 @@ static const struct part {
 	{"violations", part_violations}, {"edges", part_edges},     {"sticky", part_sticky},
 	{"time", part_time},             {"costs", part_costs},     {"limits", part_limits},
 	{"handles", part_handles},       {"memory", part_memory},   {"failures", part_failures},
-	{"fork", part_fork},
+	{"fork", part_fork},             {"model", part_model},
 };
 
 struct seam_driver *open_emu(const struct seam_emu_config *config)

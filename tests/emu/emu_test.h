@@ -37,5 +37,6 @@ void part_handles(void);
 void part_memory(void);
 void part_failures(void);
 void part_fork(void);
+void part_model(void);
 
 #endif
