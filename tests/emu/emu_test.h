@@ -38,5 +38,6 @@ void part_memory(void);
 void part_failures(void);
 void part_fork(void);
 void part_model(void);
+void part_metadata(void);
 
 #endif

@@ -4,7 +4,9 @@
  */
 #include <string.h>
 
+#include "emu_state.h"
 #include "emu_test.h"
+#include "meta.h"
 #include "tap.h"
 
 #define PAGES 64
@@ -290,4 +292,56 @@ void part_model(void)
 		ok(seam__emu_violations_all(m.d) == 0, "seed %u: wrong arguments are no violations", seed);
 		close_emu(m.d);
 	}
+}
+
+/* A bit of everything that allocates. Results are of no interest: what works works, what fails must have done nothing. */
+static void use_everything(struct seam_driver *d)
+{
+	uint64_t va = 0;
+	uint64_t streams[20];
+	uint64_t direct = 0;
+	void *host = NULL;
+	struct seam_phys phys = {0};
+	struct seam_event events[3] = {{0}};
+	int failures = seam__drv_direct_alloc(d, 64 * G, &direct) != 0;
+	failures += seam__drv_host_alloc(d, 4096, &host) != 0;
+	failures += seam__drv_address_reserve(d, 8 * G, 0, 0, &va) != 0;
+	failures += seam__drv_mem_create(d, G, &plain, &phys) != 0;
+	for (uint64_t i = 0; i < 8; i++)
+		failures += seam__drv_mem_map(d, va + i * G, G, 0, phys, 0) != 0;
+	failures += seam__drv_mem_set_access(d, va, 8 * G, &read_write, 1) != 0;
+	for (int i = 0; i < 3; i++)
+		failures += seam__drv_event_create(d, &events[i]) != 0;
+	for (int i = 0; i < 20; i++) {
+		streams[i] = SEAM_STREAM_DEFAULT;
+		failures += seam__drv_stream_create(d, i % 2 != 0 ? SEAM_STREAM_BLOCKING : SEAM_STREAM_NONBLOCKING,
+		                                    &streams[i]) != 0;
+	}
+	for (uint64_t i = 0; i < 40 && direct != 0; i++) {
+		failures += launch(d, streams[i % 20], direct + i * G, G + i * 512, i % 3 == 0, 100) != 0;
+		failures += seam__drv_event_record(d, events[i % 3], streams[i % 20]) != 0;
+		failures += seam__drv_stream_wait_event(d, streams[(i + 1) % 20], events[i % 3]) != 0;
+	}
+	failures += seam__drv_stream_sync(d, SEAM_STREAM_DEFAULT) != 0;
+	failures += seam__drv_stream_query(d, streams[3]) != 0;
+	failures += seam__drv_device_sync(d) != 0;
+	(void)failures;
+}
+
+void part_metadata(void)
+{
+	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .lenient = true};
+	uint64_t n = 1;
+	const char *broken = NULL;
+	for (bool fired = true; fired && broken == NULL && n < 1000; n++) {
+		struct seam_driver *d = open_emu(&config);
+		struct seam_meta *meta = seam__emu_of(d)->meta;
+		seam__meta_fail_at(meta, n);
+		use_everything(d);
+		fired = seam__meta_fail_left(meta) == 0;
+		broken = seam__emu_check(d);
+		seam__driver_destroy(d); /* aborts on a leak */
+	}
+	ok(broken == NULL, "no failed allocation breaks an invariant (%s)", broken != NULL ? broken : "none is broken");
+	ok(n > 10 && n < 1000, "%llu allocations have failed", (unsigned long long)n - 2);
 }
