@@ -3,8 +3,8 @@
  * Kept in ticks of the processor's counter and turned into nanoseconds at the end: reading the clock is most of what such
  * a call costs. Exact: every sample is kept. One thread at a time.
  */
-#ifndef TOOLS_SAMPLES_H
-#define TOOLS_SAMPLES_H
+#ifndef BENCH_SAMPLES_H
+#define BENCH_SAMPLES_H
 
 #include <stdbool.h>
 #include <stddef.h>
