@@ -10,6 +10,7 @@
 #include "report.h"
 
 #define ITERATIONS_MAX 1000000u
+#define PERCENT_MAX 10000u
 
 enum key { KEY_ALLOCATOR = 'a', KEY_DEVICE = 'd', KEY_ITERATIONS = 'n', KEY_MEMORY = 'm', KEY_CAPACITY = 0x2000, KEY_CONF,
 	   KEY_JSON };
@@ -30,8 +31,8 @@ static const struct argp_option options[] = {
 	{"memory", KEY_MEMORY, "real|book|auto", 0,
 	 "of the emulated device: memory whose contents are checked, or bookkeeping only (default, and faster)", 0},
 	{"capacity", KEY_CAPACITY, "SIZE", 0,
-	 "memory of the device, as in 24G (default: 80G, with real memory 8G, or twice what the trace needs if that is more; on a "
-	 "GPU all that it has)", 0},
+	 "memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
+	 "what the trace needs if that is more; on a GPU all that it has)", 0},
 	{"iterations", KEY_ITERATIONS, "NUMBER", 0, "repeat what is between the residents (default: 1)", 0},
 	{"conf", KEY_CONF, "KEY:VALUE,...", 0, "configuration of seam, over that in SEAM_CONF", 0},
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
@@ -85,10 +86,18 @@ static error_t parse_memory(struct arguments *arguments, const char *text, const
 	return 0;
 }
 
-/* A size is written as in SEAM_CONF: the one parser for both. */
+/* A size is written as in SEAM_CONF: the one parser for both. Or a share of what each trace needs: "105%". */
 static error_t parse_capacity(struct arguments *arguments, const char *text, const struct argp_state *state)
 {
 	struct seam_config config;
+	char *end = NULL;
+	unsigned long percent = strtoul(text, &end, 10);
+	if (end != text && strcmp(end, "%") == 0) {
+		if (percent == 0 || percent > PERCENT_MAX)
+			return cmd_usage(state, "not a share between 1%% and %u%%: '%s'", PERCENT_MAX, text);
+		arguments->replay.capacity_percent = (uint32_t)percent;
+		return 0;
+	}
 	char entry[64];
 	seam_config_init(&config);
 	int length = snprintf(entry, sizeof(entry), "emu_capacity_bytes:%s", text);

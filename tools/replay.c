@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "clock.h"
 #include "content.h"
 #include "samples.h"
@@ -88,10 +89,13 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	enum seam_rc rc = schedule_build(trace, options->iterations, &run->schedule);
 	if (rc != SEAM_OK)
 		return fail(run, rc, "the trace cannot be replayed: %s", seam_rc_text(rc));
+	uint64_t capacity_bytes = options->capacity_bytes;
+	if (options->capacity_percent != 0)
+		capacity_bytes = seam__bits_align_up(run->schedule.peak_live_bytes / 100 * options->capacity_percent + 1, 2 << 20);
 	struct device_options device = {
 		.kind = options->device,
 		.memory = options->memory,
-		.capacity_bytes = options->capacity_bytes,
+		.capacity_bytes = capacity_bytes,
 		.need_bytes = run->schedule.peak_live_bytes,
 	};
 	rc = device_open(&device, run->error, &run->device);
@@ -110,7 +114,7 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	if (!samples_init(&run->allocs, count) || !samples_init(&run->frees, count))
 		return fail(run, SEAM_OOM_META, "out of host memory");
 	struct ref_options ref = {
-		.limit_bytes = run->device.emulated ? 0 : options->capacity_bytes,
+		.limit_bytes = run->device.emulated ? 0 : capacity_bytes,
 		.config = options->config,
 	};
 	seam__clock_init(&run->clock);

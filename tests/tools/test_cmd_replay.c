@@ -263,6 +263,7 @@ Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
 		{"-n x %s/a.csv", 2, "not a number of iterations: 'x'"},
 		{"--capacity 3Q %s/a.csv", 2, "not a size: '3Q'"},
 		{"--capacity 0 %s/a.csv", 2, "not a size: '0'"},
+		{"--capacity 0% %s/a.csv", 2, "not a share between 1% and 10000%: '0%'"},
 		{"--memory none %s/a.csv", 2, "no such kind of memory: 'none'"},
 		{"--device gpu %s/a.csv", 2, "no such device: 'gpu'"},
 		{"--conf chunk:2M %s/a.csv", 2, "chunk"},
