@@ -6,43 +6,21 @@
  *
  * FAKECUDA=none: no device. FAKECUDA=old: a driver without cuStreamGetId.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cudaTypedefs.h>
-
-#include "emu.h"
+#include "fakecuda.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
 EXPORTED CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
                                               CUdriverProcAddressQueryResult *status);
 
-static struct seam_driver *d;
+struct seam_driver *fake_device;
 static int retained;
-static struct CUctx_st *const the_context = (struct CUctx_st *)(void *)&retained;
-static _Thread_local CUcontext current;
-static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-static CUresult as_result(int cu)
-{
-	return (CUresult)cu;
-}
-
-/* What every call but those on devices and contexts needs. */
-#define NEEDS_CONTEXT()                              \
-	do {                                         \
-		if (d == NULL)                       \
-			return CUDA_ERROR_NOT_INITIALIZED; \
-		if (current != the_context)          \
-			return CUDA_ERROR_INVALID_CONTEXT; \
-	} while (0)
-
-static uint64_t word(const void *handle)
-{
-	return (uint64_t)(uintptr_t)handle;
-}
+struct CUctx_st *const fake_context = (struct CUctx_st *)(void *)&retained;
+_Thread_local CUcontext fake_current;
+_Thread_local CUstreamCaptureMode fake_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 static struct seam_location location_of(const CUmemLocation *location)
 {
@@ -70,7 +48,7 @@ static CUresult fake_init(unsigned flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (mode != NULL && strcmp(mode, "none") == 0)
 		return CUDA_ERROR_NO_DEVICE;
-	if (d == NULL && seam__emu_create(&config, NULL, &d) != SEAM_OK)
+	if (fake_device == NULL && seam__emu_create(&config, NULL, &fake_device) != SEAM_OK)
 		return CUDA_ERROR_UNKNOWN;
 	return CUDA_SUCCESS;
 }
@@ -130,7 +108,7 @@ static CUresult fake_primary_retain(CUcontext *context, CUdevice device)
 	if (device != 7)
 		return CUDA_ERROR_INVALID_DEVICE;
 	retained++;
-	*context = the_context;
+	*context = fake_context;
 	return CUDA_SUCCESS;
 }
 
@@ -139,34 +117,34 @@ static CUresult fake_primary_release(CUdevice device)
 	if (device != 7 || retained == 0)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (--retained == 0) { /* the context goes, with all that is in it */
-		seam__driver_destroy(d);
-		d = NULL;
+		seam__driver_destroy(fake_device);
+		fake_device = NULL;
 	}
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_context_get(CUcontext *context)
 {
-	*context = current;
+	*context = fake_current;
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_context_set(CUcontext context)
 {
-	current = context;
+	fake_current = context;
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_context_sync(void)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_device_sync(d));
+	return as_result(seam__drv_device_sync(fake_device));
 }
 
 static CUresult fake_capture_mode(CUstreamCaptureMode *mode)
 {
-	CUstreamCaptureMode before = capture_mode;
-	capture_mode = *mode;
+	CUstreamCaptureMode before = fake_mode;
+	fake_mode = *mode;
 	*mode = before;
 	return CUDA_SUCCESS;
 }
@@ -175,7 +153,7 @@ static CUresult fake_mem_info(size_t *free_bytes, size_t *total_bytes)
 {
 	NEEDS_CONTEXT();
 	uint64_t values[2] = {0, 0};
-	int cu = seam__drv_mem_info(d, &values[0], &values[1]);
+	int cu = seam__drv_mem_info(fake_device, &values[0], &values[1]);
 	*free_bytes = values[0];
 	*total_bytes = values[1];
 	return as_result(cu);
@@ -188,7 +166,7 @@ static CUresult fake_granularity(size_t *bytes, const CUmemAllocationProp *prop,
 	const struct seam_phys_props props = props_of(prop);
 	if (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	int cu = seam__drv_granularity(d, &props, &value);
+	int cu = seam__drv_granularity(fake_device, &props, &value);
 	*bytes = value;
 	return as_result(cu);
 }
@@ -198,7 +176,7 @@ static CUresult fake_address_reserve(CUdeviceptr *va, size_t size, size_t alignm
 {
 	NEEDS_CONTEXT();
 	uint64_t value = 0;
-	int cu = flags != 0 ? 1 : seam__drv_address_reserve(d, size, alignment, hint, &value);
+	int cu = flags != 0 ? 1 : seam__drv_address_reserve(fake_device, size, alignment, hint, &value);
 	*va = value;
 	return as_result(cu);
 }
@@ -206,7 +184,7 @@ static CUresult fake_address_reserve(CUdeviceptr *va, size_t size, size_t alignm
 static CUresult fake_address_free(CUdeviceptr va, size_t size)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_address_free(d, va, size));
+	return as_result(seam__drv_address_free(fake_device, va, size));
 }
 
 static CUresult fake_mem_create(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
@@ -215,7 +193,7 @@ static CUresult fake_mem_create(CUmemGenericAllocationHandle *handle, size_t siz
 	NEEDS_CONTEXT();
 	struct seam_phys phys = {0};
 	const struct seam_phys_props props = props_of(prop);
-	int cu = flags != 0 || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ? 1 : seam__drv_mem_create(d, size, &props, &phys);
+	int cu = flags != 0 || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ? 1 : seam__drv_mem_create(fake_device, size, &props, &phys);
 	*handle = phys.id;
 	return as_result(cu);
 }
@@ -223,14 +201,14 @@ static CUresult fake_mem_create(CUmemGenericAllocationHandle *handle, size_t siz
 static CUresult fake_mem_release(CUmemGenericAllocationHandle handle)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_mem_release(d, (struct seam_phys){handle}));
+	return as_result(seam__drv_mem_release(fake_device, (struct seam_phys){handle}));
 }
 
 static CUresult fake_mem_retain(CUmemGenericAllocationHandle *handle, void *address)
 {
 	NEEDS_CONTEXT();
 	struct seam_phys phys = {0};
-	int cu = seam__drv_mem_retain(d, word(address), &phys);
+	int cu = seam__drv_mem_retain(fake_device, word(address), &phys);
 	*handle = phys.id;
 	return as_result(cu);
 }
@@ -239,13 +217,13 @@ static CUresult fake_mem_map(CUdeviceptr va, size_t size, size_t offset, CUmemGe
                              unsigned long long flags)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_mem_map(d, va, size, offset, (struct seam_phys){handle}, flags));
+	return as_result(seam__drv_mem_map(fake_device, va, size, offset, (struct seam_phys){handle}, flags));
 }
 
 static CUresult fake_mem_unmap(CUdeviceptr va, size_t size)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_mem_unmap(d, va, size));
+	return as_result(seam__drv_mem_unmap(fake_device, va, size));
 }
 
 static CUresult fake_mem_set_access(CUdeviceptr va, size_t size, const CUmemAccessDesc *descriptors, size_t count)
@@ -257,7 +235,7 @@ static CUresult fake_mem_set_access(CUdeviceptr va, size_t size, const CUmemAcce
 	for (size_t i = 0; i < count; i++)
 		access[i] = (struct seam_access){location_of(&descriptors[i].location),
 		                                 (enum seam_access_mode)descriptors[i].flags};
-	return as_result(seam__drv_mem_set_access(d, va, size, access, count));
+	return as_result(seam__drv_mem_set_access(fake_device, va, size, access, count));
 }
 
 static CUresult fake_mem_get_access(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr va)
@@ -265,7 +243,7 @@ static CUresult fake_mem_get_access(unsigned long long *flags, const CUmemLocati
 	NEEDS_CONTEXT();
 	enum seam_access_mode mode = SEAM_ACCESS_NONE;
 	const struct seam_location where = location_of(location);
-	int cu = seam__drv_mem_get_access(d, va, &where, &mode);
+	int cu = seam__drv_mem_get_access(fake_device, va, &where, &mode);
 	*flags = (unsigned long long)mode;
 	return as_result(cu);
 }
@@ -276,7 +254,7 @@ static CUresult fake_mem_export(void *shareable, CUmemGenericAllocationHandle ha
 	NEEDS_CONTEXT();
 	if (flags != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	return as_result(seam__drv_mem_export(d, (struct seam_phys){handle}, (enum seam_handle_type)type, shareable));
+	return as_result(seam__drv_mem_export(fake_device, (struct seam_phys){handle}, (enum seam_handle_type)type, shareable));
 }
 
 static CUresult fake_mem_import(CUmemGenericAllocationHandle *handle, void *os_handle, CUmemAllocationHandleType type)
@@ -285,7 +263,7 @@ static CUresult fake_mem_import(CUmemGenericAllocationHandle *handle, void *os_h
 	struct seam_phys phys = {0};
 	int descriptor = (int)(intptr_t)os_handle;
 	const void *from = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? &descriptor : os_handle;
-	int cu = seam__drv_mem_import(d, (enum seam_handle_type)type, from, &phys);
+	int cu = seam__drv_mem_import(fake_device, (enum seam_handle_type)type, from, &phys);
 	*handle = phys.id;
 	return as_result(cu);
 }
@@ -294,7 +272,7 @@ static CUresult fake_mem_alloc(CUdeviceptr *va, size_t bytes)
 {
 	NEEDS_CONTEXT();
 	uint64_t value = 0;
-	int cu = seam__drv_direct_alloc(d, bytes, &value);
+	int cu = seam__drv_direct_alloc(fake_device, bytes, &value);
 	*va = value;
 	return as_result(cu);
 }
@@ -302,22 +280,20 @@ static CUresult fake_mem_alloc(CUdeviceptr *va, size_t bytes)
 static CUresult fake_mem_free(CUdeviceptr va)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_direct_free(d, va));
+	return as_result(seam__drv_direct_free(fake_device, va));
 }
 
 static CUresult fake_host_alloc(void **ptr, size_t bytes, unsigned flags)
 {
 	NEEDS_CONTEXT();
-	return as_result(flags != CU_MEMHOSTALLOC_PORTABLE ? 1 : seam__drv_host_alloc(d, bytes, ptr));
+	return as_result(flags != CU_MEMHOSTALLOC_PORTABLE ? 1 : seam__drv_host_alloc(fake_device, bytes, ptr));
 }
 
 static CUresult fake_host_free(void *ptr)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_host_free(d, ptr));
+	return as_result(seam__drv_host_free(fake_device, ptr));
 }
-
-#include "fakecuda_stream.h"
 
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult *status)
