@@ -59,8 +59,10 @@ uint32_t seam__view_release(struct seam_memory *memory, struct seam_view *view)
 		if (mapping != NULL && seam__mapping_unmap(memory, mapping) != SEAM_OK)
 			return i;
 	}
-	int ignored = seam__drv_address_free(memory->driver, view->va, view->reserved_bytes);
-	(void)ignored; /* refused only by a driver that is gone */
+	int cu = seam__drv_address_free(memory->driver, view->va, view->reserved_bytes);
+	if (cu != SEAM_CU_SUCCESS) /* as for chunks */
+		cu = seam__drv_address_free(memory->driver, view->va, view->reserved_bytes);
+	(void)cu;
 	return view->slot_count;
 }
 

@@ -44,7 +44,7 @@ static void say_where(const char *expression, const char *file, int line)
 
 static bool run(const struct model_row *row, uint64_t seed, uint64_t operations, uint64_t check_every, uint64_t slowness)
 {
-	if (model_open(&model, row, seed, slowness)) {
+	if (model_open(&model, row, seed, slowness, NULL)) {
 		while (model.op < operations && !model_failed(&model))
 			model_step(&model, model.op % check_every == 0);
 		if (!model_failed(&model))

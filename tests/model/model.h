@@ -93,8 +93,18 @@ struct model_private {
 	struct model_graph graph; /* of the newest capture */
 };
 
+/* One failure to come, among the calls that the pool makes: the model's own calls to the device are left alone. */
+struct model_fault {
+	uint64_t left;     /* the so manieth call from now fails; 0: none */
+	bool metadata;     /* allocations of metadata, not calls of the driver */
+	uint64_t classes;  /* of the driver's calls: bit per enum seam_drv_class */
+	int code;
+	bool fired;
+};
+
 struct model {
 	const struct model_row *row;
+	struct model_fault fault;
 	struct seam_driver *driver;
 	struct seam_pool *pool;
 	uint64_t random;
@@ -121,14 +131,20 @@ struct model {
 	struct seam_engine_counts counts; /* of the pool, before it was closed */
 };
 
-/* A device and a pool as the row wants them. Kernels take `slowness` times as long. False: model->failure says why. */
-bool model_open(struct model *model, const struct model_row *row, uint64_t seed, uint64_t slowness);
+/* A device and a pool as the row wants them. Kernels take `slowness` times as long. fault: NULL, or what is to fail. False: model->failure
+ * says why. */
+bool model_open(struct model *model, const struct model_row *row, uint64_t seed, uint64_t slowness,
+                const struct model_fault *fault);
 
 /* Frees and destroys everything; what is left then is a failure (I11). */
 void model_close(struct model *model);
 
 /* One random operation, then the cheap checks; full: all checks. */
 void model_step(struct model *model, bool full);
+
+/* Around every call of the API. disarm: whether the fault fired in between; then the call may have failed. */
+void model_arm(struct model *model);
+bool model_disarm(struct model *model);
 
 /* Notes the first failure. */
 __attribute__((format(printf, 2, 3))) void model_fail(struct model *model, const char *format, ...);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bits.h"
+#include "meta.h"
 #include "model.h"
 #include "opts.h"
 
@@ -35,6 +36,32 @@ static bool one_in(struct model *model, uint64_t n)
 	return model_random(model, n) == 0;
 }
 
+void model_arm(struct model *model)
+{
+	const struct model_fault *fault = &model->fault;
+	if (fault->left != 0 && fault->metadata)
+		seam__meta_fail_at(model->pool->meta, fault->left);
+	else if (fault->left != 0)
+		seam__driver_fail_at(model->driver, fault->left, fault->classes, fault->code);
+}
+
+bool model_disarm(struct model *model)
+{
+	struct model_fault *fault = &model->fault;
+	if (fault->left == 0)
+		return false;
+	if (fault->metadata) {
+		fault->left = seam__meta_fail_left(model->pool->meta);
+		seam__meta_fail_at(model->pool->meta, 0);
+	} else {
+		int64_t left = atomic_load(&model->driver->fail_countdown);
+		fault->left = left > 0 ? (uint64_t)left : 0;
+		seam__driver_fail_at(model->driver, 0, 0, 0);
+	}
+	fault->fired |= fault->left == 0;
+	return fault->left == 0;
+}
+
 static bool open_pool(struct model *model, const struct model_row *row)
 {
 	char error[200] = "";
@@ -56,12 +83,15 @@ static bool open_pool(struct model *model, const struct model_row *row)
 	return rc == SEAM_OK;
 }
 
-bool model_open(struct model *model, const struct model_row *row, uint64_t seed, uint64_t slowness)
+bool model_open(struct model *model, const struct model_row *row, uint64_t seed, uint64_t slowness,
+                const struct model_fault *fault)
 {
 	memset(model, 0, sizeof *model);
 	model->row = row;
 	model->random = seed;
 	model->slowness = slowness;
+	if (fault != NULL)
+		model->fault = *fault;
 	model->doing = "open";
 	RB_INIT(&model->physes);
 	if (!open_pool(model, row))
@@ -166,10 +196,12 @@ static unsigned choose_flags(struct model *model)
 }
 
 static void judge_failure(struct model *model, const struct seam_request *request, enum seam_rc rc, uint64_t private_id,
-                          uint64_t reserved_before)
+                          uint64_t reserved_before, bool faulty)
 {
 	model->ooms += rc == SEAM_OOM_DEVICE;
 	model->refusals++;
+	if (faulty)
+		return;
 	bool budgets = (model->row->features & MODEL_BUDGETS) != 0;
 	if (rc != SEAM_OOM_DEVICE && !(budgets && (rc == SEAM_OOM_VA || rc == SEAM_MAPPINGS))) {
 		model_fail(model, "seam_alloc: %s", seam_rc_name(rc));
@@ -212,6 +244,8 @@ static void step_alloc(struct model *model)
 	request.stream = (void *)(uintptr_t)model->streams[stream];
 	uint64_t id = choose_private(model, &request, stream);
 	bool captured = model->capturing[stream];
+	if (id == UINT64_MAX)
+		return;
 	if (captured && id == 0) {
 		unsigned captured_live = model->ghost_count;
 		for (uint32_t i = 0; i < model->live_count; i++)
@@ -226,14 +260,16 @@ static void step_alloc(struct model *model)
 	uint64_t whole = tight ? model_whole_bytes(model, id) : 0;
 	uint64_t reserved = model->pool->engine.memory.reserved_bytes;
 	void *ptr = NULL;
+	model_arm(model);
 	enum seam_rc rc = seam_alloc_request(model->pool, &request, &ptr);
+	bool faulty = model_disarm(model);
 	if (rc != SEAM_OK) {
-		judge_failure(model, &request, rc, id, reserved);
+		judge_failure(model, &request, rc, id, reserved, faulty);
 		if (ptr != NULL)
 			model_fail(model, "I7: a request that failed wrote ret_ptr");
 		return;
 	}
-	if (tight)
+	if (tight && !faulty)
 		judge_growth(model, bytes, whole, reserved);
 	struct model_block block = {.ptr = ptr, .bytes = bytes, .requested_bytes = request.bytes, .private_id = id,
 	                            .stream = stream, .captured = captured};
@@ -248,7 +284,9 @@ static void free_at(struct model *model, uint32_t index)
 	if ((model->row->features & MODEL_CONTENT) != 0 && !model->capturing[block.stream] && one_in(model, 3))
 		model_check_content(model, &block);
 	model->live[index] = model->live[--model->live_count];
+	model_arm(model);
 	enum seam_rc rc = seam_free(model->pool, block.ptr);
+	(void)model_disarm(model); /* whatever fails, a free does not */
 	if (rc != SEAM_OK)
 		model_fail(model, "seam_free: %s", seam_rc_text(rc));
 	model_leave(model, &block);
@@ -276,8 +314,10 @@ static void step_trim(struct model *model)
 	const struct seam_memory *memory = &model->pool->engine.memory;
 	uint64_t target = one_in(model, 2) ? 0 : model_random(model, memory->reserved_bytes + 1);
 	uint64_t released = UINT64_MAX, before = memory->reserved_bytes;
+	model_arm(model);
 	enum seam_rc rc = seam_trim(model->pool, target, &released);
-	if (rc != SEAM_OK && !(rc == SEAM_CAPTURING && model->captures != 0)) {
+	bool faulty = model_disarm(model);
+	if (rc != SEAM_OK && !faulty && !(rc == SEAM_CAPTURING && model->captures != 0)) {
 		model_fail(model, "seam_trim: %s", seam_rc_text(rc));
 		return;
 	}
@@ -286,7 +326,7 @@ static void step_trim(struct model *model)
 	if (before - memory->reserved_bytes != released)
 		model_fail(model, "seam_trim says that it released %" PRIu64 " bytes", released);
 	uint64_t whole = model_whole_bytes(model, 0) + model_whole_bytes(model, 4); /* captures pin what the others have */
-	if (memory->reserved_bytes > target && whole != 0)
+	if (memory->reserved_bytes > target && whole != 0 && !faulty)
 		model_fail(model, "trim kept %" PRIu64 " bytes in whole chunks", whole);
 }
 
@@ -297,7 +337,10 @@ static void step_private(struct model *model)
 		model_release(model, id);
 		return;
 	}
+	model_arm(model);
 	enum seam_rc rc = seam_private_begin(model->pool, id, SEAM_ROUTE_STREAM, model->streams[model->row->streams - 1]);
+	if (model_disarm(model) && rc != SEAM_OK)
+		return;
 	if (rc == SEAM_OK && (id == 4 || model->routed || one_in(model, 2)))
 		rc = seam_private_end(model->pool, id);
 	else

@@ -61,7 +61,10 @@ void model_use_elsewhere(struct model *model, struct model_block *block, unsigne
 		return;
 	if (block->captured) /* a replay would not know of the reader */
 		return;
+	model_arm(model);
 	enum seam_rc rc = seam_record_stream(model->pool, block->ptr, handle_of(model, stream));
+	if (model_disarm(model) && rc != SEAM_OK)
+		return;
 	if (rc != SEAM_OK) {
 		model_fail(model, "seam_record_stream: %s", seam_rc_text(rc));
 		return;
@@ -112,7 +115,12 @@ void model_capture_begin(struct model *model, unsigned stream)
 	uint64_t capture_id = 0;
 	expect_success(model, seam__drv_stream_capture(model->driver, model->streams[stream], &state, &capture_id),
 	               "stream_capture");
+	model_arm(model);
 	enum seam_rc rc = seam_private_begin(model->pool, id, SEAM_ROUTE_CAPTURE, capture_id);
+	if (model_disarm(model) && rc != SEAM_OK) {
+		model->capture_private[stream] = UINT64_MAX; /* nothing is asked for in it */
+		return;
+	}
 	if (rc != SEAM_OK)
 		model_fail(model, "seam_private_begin: %s", seam_rc_text(rc));
 	model->privates[id].references++;
@@ -126,7 +134,7 @@ void model_capture_end(struct model *model, unsigned stream)
 	expect_success(model, seam__drv_capture_end(model->driver, model->streams[stream]), "capture_end");
 	model->capturing[stream] = false;
 	model->captures--;
-	if (model->capture_private[stream] == 0)
+	if (model->capture_private[stream] == 0 || model->capture_private[stream] == UINT64_MAX)
 		return;
 	enum seam_rc rc = seam_private_end(model->pool, model->capture_private[stream]);
 	if (rc != SEAM_OK)
@@ -159,7 +167,9 @@ void model_release(struct model *model, uint64_t id)
 		model->routed = model->routed && id != 3;
 	}
 	private->references--;
+	model_arm(model);
 	enum seam_rc rc = seam_private_release(model->pool, id);
+	(void)model_disarm(model);
 	if (rc != SEAM_OK)
 		model_fail(model, "seam_private_release: %s", seam_rc_text(rc));
 	if (private->references == 0)
@@ -184,8 +194,9 @@ void model_kill_stream(struct model *model, unsigned stream)
 		return;
 	hand_back(model, stream);
 	bool sudden = (model->row->features & MODEL_SUDDEN) != 0 && model_random(model, 2) == 0;
+	model_arm(model);
 	enum seam_rc rc = sudden ? SEAM_OK : seam_stream_destroyed(model->pool, handle_of(model, stream));
-	if (rc != SEAM_OK && rc != SEAM_NOT_FOUND)
+	if (!model_disarm(model) && rc != SEAM_OK && rc != SEAM_NOT_FOUND)
 		model_fail(model, "seam_stream_destroyed: %s", seam_rc_text(rc));
 	expect_success(model, seam__drv_stream_destroy(model->driver, model->streams[stream]), "stream_destroy");
 	expect_success(model, seam__drv_stream_create(model->driver, SEAM_STREAM_NONBLOCKING, &model->streams[stream]),
