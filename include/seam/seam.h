@@ -23,6 +23,9 @@
  * request's stream is being captured; then nothing is stitched, unmapped, released or waited for, and a block handed out to a capture
  * outside a private pool is never reused.
  *
+ * A device without virtual memory management is served by a plain caching allocator: nothing is stitched there, and private pools, peers
+ * and exports answer SEAM_UNSUPPORTED.
+ *
  * A failed call leaves live blocks, accounts and ret_* arguments as they were; caches may have shrunk.
  */
 #ifndef SEAM_SEAM_H
@@ -104,7 +107,8 @@ struct seam_request {
  * Ordering: usable on `stream` at once; on another stream after the caller ordered it behind the work submitted to `stream` so far.
  * The block belongs to the caller until seam_free().
  * Errors: SEAM_INVALID, SEAM_OOM_DEVICE (the device, or the pool's capacity, has not that much; everything cached was tried, pending
- * work was waited for), SEAM_OOM_VA, SEAM_OOM_META, SEAM_CAPTURING, SEAM_DRIVER, SEAM_SHUTDOWN, SEAM_FORKED. */
+ * work was waited for), SEAM_OOM_VA and SEAM_MAPPINGS (a budget, or the driver's tables), SEAM_OOM_META, SEAM_CAPTURING, SEAM_DRIVER,
+ * SEAM_SHUTDOWN, SEAM_FORKED. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr);
 
 /* The same with all that can be asked. Errors: also SEAM_NOT_FOUND (private_id), SEAM_UNSUPPORTED (flags). */
@@ -122,7 +126,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_record_stream(struct seam_pool *pool, v
 /* Bytes usable from `ptr`, the start of a live block: what was asked, rounded up to 512. Errors: SEAM_NOT_FOUND. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t *ret_bytes);
 
-/* The live block that contains `address`. Either ret_ may be NULL. Errors: SEAM_NOT_FOUND. */
+/* The live block that contains `address`. Either ret_ may be NULL. O(live blocks) unless a block starts there. Errors: SEAM_NOT_FOUND. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_block_range(struct seam_pool *pool, const void *address, void **ret_base,
                                                      uint64_t *ret_bytes);
 
@@ -153,7 +157,7 @@ enum seam_route { SEAM_ROUTE_ALL, SEAM_ROUTE_STREAM, SEAM_ROUTE_CAPTURE, SEAM_RO
 /* Opens private pool `id` (not 0; any number, made at its first begin) for requests without a private_id of their own: all, those on stream
  * `value`, those on a stream whose capture has id `value`, or those of the calling thread (value 0). Later routes win.
  * Its memory is not shared with others, stays mapped where it is, and is never stitched with theirs.
- * Each begin takes a reference, which seam_private_release() drops. Errors: SEAM_INVALID, SEAM_OOM_META. */
+ * Each begin takes a reference, which seam_private_release() drops. Errors: SEAM_INVALID, SEAM_OOM_META, SEAM_UNSUPPORTED. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_private_begin(struct seam_pool *pool, uint64_t id, enum seam_route route,
                                                        uint64_t value);
 
@@ -167,16 +171,18 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_private_release(struct seam_pool *pool,
 /* ---- upkeep ---- */
 
 /* Returns cached memory to the device until reserved_bytes is at most `target_bytes`, chunk by chunk; waits for pending work where
- * that helps. ret_released_bytes may be NULL. Succeeds also when live blocks forbid the target. Errors: SEAM_CAPTURING, SEAM_DRIVER. */
+ * that helps. ret_released_bytes may be NULL. Succeeds also when live blocks forbid the target. Errors: SEAM_CAPTURING (a stream
+ * that the pool knows is being captured), SEAM_DRIVER. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes,
                                               uint64_t *ret_released_bytes);
 
 /* To be called before a stream is destroyed, so that the memory freed on it becomes usable as soon as its work has passed. Without it that
- * memory waits until the pool next waits for the whole device. Errors: SEAM_NOT_FOUND (never seen: nothing to do), SEAM_DRIVER. */
+ * memory waits until the pool next waits for the whole device. Errors: SEAM_NOT_FOUND (never seen: nothing to do), SEAM_INVALID (the
+ * legacy default stream), SEAM_CAPTURING, SEAM_DRIVER: the memory waits as without it. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream);
 
-/* Lets device `peer` read and write all of the pool's memory, present and future. Errors: SEAM_INVALID, SEAM_DRIVER (all or
- * nothing). */
+/* Lets device `peer` read and write all of the pool's memory, present and future; all or nothing.
+ * Errors: SEAM_INVALID, SEAM_UNSUPPORTED, SEAM_DRIVER. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_peer_enable(struct seam_pool *pool, int peer);
 
 /* ---- pinned host memory ---- */

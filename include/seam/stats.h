@@ -33,7 +33,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_stats_get(struct seam_pool *pool, struc
 /* Sets every peak to its gauge. Thread safe. */
 SEAM_API void seam_stats_reset_peaks(struct seam_pool *pool);
 
-/* Calls of one kind of driver call so far: `index` counts from 0; NULL name at the end. `ns` is on the device's clock (estimated
+/* Calls of one kind of driver call so far: `index` counts from 0. Each ret_ may be NULL. `ns` is on the device's clock (estimated
  * on an emulated device). Returns SEAM_NOT_FOUND past the end. Thread safe. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_stats_driver(struct seam_pool *pool, uint32_t index, const char **ret_name,
                                                       uint64_t *ret_calls, uint64_t *ret_ns);

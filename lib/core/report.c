@@ -106,7 +106,8 @@ static void put_help(struct seam_text *text, struct seam_pool *pool, const struc
 	size_t before = text->length_bytes;
 	if (capacity != 0 && oom->device_free_bytes >= wanted)
 		seam__text_printf(text, "  - the device has %s: raise capacity_bytes\n", size(&sizes, oom->device_free_bytes));
-	if (stats->unused_whole_bytes >= wanted && (oom->request.flags & (SEAM_CONTIGUOUS | SEAM_NO_STITCH)) != 0)
+	bool apart = (oom->request.flags & (SEAM_CONTIGUOUS | SEAM_NO_STITCH)) != 0;
+	if (stats->unused_whole_bytes >= wanted && apart && !oom->capturing)
 		seam__text_printf(text, "  - %s of free chunks could be stitched: ask without that flag\n",
 		                  size(&sizes, stats->unused_whole_bytes));
 	if (stats->unused_whole_bytes >= wanted && oom->capturing)

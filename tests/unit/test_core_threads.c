@@ -1,0 +1,113 @@
+/* test_core_threads.c: many threads on one pool; a private pool that is released while others are on the slow path. */
+#include "core_fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define THREADS 4u
+#define ROUNDS 400u
+
+struct worker {
+	pthread_t thread;
+	unsigned number;
+	uint64_t random;
+	void *stream;
+	uint64_t private_id; /* 0: none */
+	_Atomic bool *stop;
+	unsigned rounds, failures;
+};
+
+static uint64_t next_random(struct worker *worker)
+{
+	worker->random = worker->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return worker->random >> 33;
+}
+
+/* Criterion's asserts leave by longjmp, which only the test's own thread may do: what goes wrong is counted. */
+static void churn(struct worker *worker)
+{
+	void *ptrs[6] = {0};
+	for (unsigned i = 0; i < 6; i++) {
+		struct seam_request request = {
+			.size = sizeof request,
+			.bytes = next_random(worker) % 5 == 0 ? 1 + next_random(worker) % 5000 : 1 + next_random(worker) % MIB(12),
+			.stream = worker->stream,
+			.private_id = worker->private_id,
+		};
+		enum seam_rc rc = seam_alloc_request(pool, &request, &ptrs[i]);
+		bool allowed = rc == SEAM_OK || rc == SEAM_OOM_DEVICE || (rc == SEAM_NOT_FOUND && worker->private_id != 0);
+		worker->failures += !allowed || (rc == SEAM_OK) != (ptrs[i] != NULL);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		worker->failures += seam_free(pool, ptrs[i]) != SEAM_OK;
+}
+
+static void *work(void *user)
+{
+	struct worker *worker = user;
+	for (unsigned i = 0; i < ROUNDS && !atomic_load(worker->stop); i++) {
+		churn(worker);
+		worker->rounds++;
+	}
+	return NULL;
+}
+
+static void start(struct worker *workers, uint64_t private_id, _Atomic bool *stop)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){.number = i, .random = i + 1, .stream = make_stream(), .stop = stop,
+		                             .private_id = i % 2 == 0 ? private_id : 0};
+		cr_assert_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+	}
+}
+
+static void finish(struct worker *workers)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		cr_assert_eq(pthread_join(workers[i].thread, NULL), 0);
+		cr_assert_eq(workers[i].failures, 0, "thread %u", i);
+		cr_assert_gt(workers[i].rounds, 0, "thread %u", i);
+	}
+	struct seam_stats stats = get_stats();
+	cr_assert_eq(stats.live_blocks, 0);
+	cr_assert_eq(stats.live_bytes, 0);
+	cr_assert_eq(stats.allocs, stats.frees);
+}
+
+Test(core_threads, requests_and_questions_from_many_threads)
+{
+	open_pool(MIB(192), "chunk_bytes:2M");
+	struct worker workers[THREADS];
+	_Atomic bool stop = false;
+	start(workers, 0, &stop);
+	for (unsigned i = 0; i < 100; i++) {
+		struct seam_stats stats = get_stats();
+		cr_assert_leq(stats.reserved_bytes, MIB(192));
+		cr_assert_leq(stats.live_bytes, stats.reserved_bytes);
+		cr_assert_ok(seam_trim(pool, MIB(64), NULL));
+		cr_assert_ok(seam_snapshot_write(pool, "/dev/null"));
+		const char *broken = seam__pool_check(pool);
+		cr_assert_null(broken, "round %u: %s", i, broken);
+	}
+	finish(workers);
+	close_pool();
+}
+
+Test(core_threads, a_private_pool_is_released_under_its_users)
+{
+	open_pool(MIB(192), "chunk_bytes:2M");
+	struct worker workers[THREADS];
+	_Atomic bool stop = false;
+	cr_assert_ok(seam_private_begin(pool, 7, SEAM_ROUTE_STREAM, 12345));
+	start(workers, 7, &stop);
+	for (unsigned i = 0; i < 100; i++) {
+		cr_assert_ok(seam_private_release(pool, 7));
+		const char *broken = seam__pool_check(pool);
+		cr_assert_null(broken, "round %u: %s", i, broken);
+		cr_assert_ok(seam_private_begin(pool, 7, SEAM_ROUTE_STREAM, 12345));
+	}
+	finish(workers);
+	cr_assert_ok(seam_private_release(pool, 7));
+	cr_assert_eq(get_stats().unused_private_bytes, 0);
+	close_pool();
+}
