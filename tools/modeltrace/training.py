@@ -66,8 +66,10 @@ class Loader:
     def next(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Inputs and targets on the device."""
         tokens = self.tokens()
-        inputs, targets = (torch.zeros(self._run.batch, tokens, dtype=torch.int64) for _ in range(2))
-        return inputs.to(models.DEVICE), targets.to(models.DEVICE)
+        return self._copied(tokens), self._copied(tokens)
+
+    def _copied(self, tokens: int) -> torch.Tensor:
+        return torch.zeros(self._run.batch, tokens, dtype=torch.int64).to(models.DEVICE)
 
 
 @contextlib.contextmanager
