@@ -35,6 +35,8 @@ static const struct row rows[] = {
 	 "+0.9 -0 +1.9 -1 +2.9 -2 +3.9 [ -3 +4.9 ]", 9},
 	{"the old one is freed behind the new one", "+g9 | +h9 -g | +g9 -h |", 3,
 	 "+0.9 +1.9 -0 +2.9 -1 +3.9 -2 [ +4.9 -3 ]", 18},
+	{"partners are of equal size where there is one", "+p3 +q5 | -p -q +b5 +a3 |", 2,
+	 "+0.3 +1.5 -0 -1 +2.5 +3.3 [ -3 -2 +4.5 +5.3 ]", 8},
 	{"a partner of another size frees what it stands for", "+g4 | -g +a2 -a +h5 | -h +b3 -b +g6 |", 2,
 	 "+0.4 -0 +1.2 -1 +2.5 -2 +3.3 -3 +4.6 [ -4 +5.2 -5 +6.5 -6 +7.3 -7 +8.6 ]", 6},
 	{"what comes in alone is freed once", "+x8 | +a2 -a -x | +b1 -b |", 3,
