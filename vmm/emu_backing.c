@@ -5,7 +5,8 @@
  * of the kernel's map, of which a process has 65,530.
  * Book mode: a range of addresses that no process can touch.
  *
- * Unmapping puts PROT_NONE over the range instead of a hole: another thread's mmap could take a hole.
+ * Unmapping puts PROT_NONE over the range instead of a hole: another thread's mmap could take a hole. With a full map the kernel
+ * refuses that too; for then some entries are kept as ballast, to be thrown off.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define ARENA_LEAST_BYTES (UINT64_C(1) << 36)
 #define HOST_PAGE_BYTES 4096
 #define POISON 0xd5
+#define BALLAST_PAGES 16
 
 static void *pointer_of(uint64_t va)
 {
@@ -44,6 +46,37 @@ static enum seam_rc map_arena(struct emu *e, bool may_shrink)
 			return SEAM_OOM_HOST;
 		bytes /= 2;
 	}
+}
+
+/* Pages that alternate in protection: an entry of the kernel's map each. False: the map is full. */
+static bool load_ballast(struct emu *e)
+{
+	if (e->ballast_pages == BALLAST_PAGES)
+		return true;
+	if (e->ballast_pages != 0)
+		(void)munmap(pointer_of(e->ballast_va), e->ballast_pages * HOST_PAGE_BYTES);
+	e->ballast_pages = 0;
+	void *at = mmap(NULL, BALLAST_PAGES * HOST_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return false;
+	e->ballast_va = (uint64_t)(uintptr_t)at;
+	e->ballast_pages = BALLAST_PAGES;
+	for (uint64_t i = 0; i < BALLAST_PAGES; i += 2) {
+		if (mprotect(pointer_of(e->ballast_va + i * HOST_PAGE_BYTES), HOST_PAGE_BYTES, PROT_READ) == 0)
+			continue;
+		(void)munmap(at, BALLAST_PAGES * HOST_PAGE_BYTES);
+		e->ballast_pages = 0;
+		return false;
+	}
+	return true;
+}
+
+static bool throw_ballast(struct emu *e)
+{
+	if (e->ballast_pages == 0)
+		return false;
+	e->ballast_pages--;
+	return munmap(pointer_of(e->ballast_va + e->ballast_pages * HOST_PAGE_BYTES), HOST_PAGE_BYTES) == 0;
 }
 
 enum seam_rc seam__emu_backing_init(struct emu *e)
@@ -71,6 +104,8 @@ enum seam_rc seam__emu_backing_init(struct emu *e)
 
 void seam__emu_backing_fini(struct emu *e)
 {
+	if (e->ballast_pages != 0)
+		(void)munmap(pointer_of(e->ballast_va), e->ballast_pages * HOST_PAGE_BYTES);
 	if (e->arena_map_bytes != 0)
 		(void)munmap(pointer_of(e->arena_map_va), e->arena_map_bytes);
 	if (e->memfd >= 0)
@@ -86,6 +121,8 @@ bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, en
 		seam__emu_backing_hide(e, mapping->va, mapping->bytes);
 		return true;
 	}
+	if (!load_ballast(e))
+		return false;
 	int protection = mode == SEAM_ACCESS_READ ? PROT_READ : PROT_READ | PROT_WRITE;
 	return mmap(pointer_of(mapping->va), mapping->bytes, protection, MAP_SHARED | MAP_FIXED, e->memfd,
 	            (off_t)mapping->phys->offset_bytes) != MAP_FAILED;
@@ -95,9 +132,12 @@ void seam__emu_backing_hide(struct emu *e, uint64_t va, uint64_t bytes)
 {
 	if (e->memfd < 0)
 		return;
-	void *at = mmap(pointer_of(va), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	if (at == MAP_FAILED) /* the kernel's map is full, and this would split an entry: close the door at least */
-		(void)mprotect(pointer_of(va), bytes, PROT_NONE);
+	void *at;
+	do {
+		at = mmap(pointer_of(va), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	} while (at == MAP_FAILED && throw_ballast(e));
+	if (at == MAP_FAILED)
+		(void)mprotect(pointer_of(va), bytes, PROT_NONE); /* the bytes stay, but the door is closed */
 }
 
 static void poison_page(struct emu *e, uint64_t offset_bytes)

@@ -199,6 +199,8 @@ struct emu {
 	uint64_t arena_va;
 	uint64_t arena_map_va; /* what was mapped around the arena */
 	uint64_t arena_map_bytes;
+	uint64_t ballast_va; /* entries of the kernel's map to throw off when it is full */
+	uint64_t ballast_pages;
 	struct emu_extents space;
 	struct emu_extents store;
 	struct emu_reservations reservations;

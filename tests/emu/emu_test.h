@@ -37,6 +37,7 @@ void part_handles(void);
 void part_memory(void);
 void part_failures(void);
 void part_fork(void);
+void part_full_map(void);
 void part_model(void);
 void part_metadata(void);
 

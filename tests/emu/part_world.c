@@ -290,6 +290,48 @@ void part_memory(void)
 	close_emu(d);
 }
 
+/* Isolated mappings until there are no more, of the emulator's or of the kernel's; their number. */
+static uint64_t map_isolated(struct seam_driver *d, uint64_t va, struct seam_phys phys, uint64_t limit)
+{
+	uint64_t n = 0;
+	while (n < limit && seam__drv_mem_map(d, va + 2 * n * G, G, 0, phys, 0) == 0) {
+		if (seam__drv_mem_set_access(d, va + 2 * n * G, G, &read_write, 1) != 0) {
+			MUST(seam__drv_mem_unmap(d, va + 2 * n * G, G));
+			break;
+		}
+		n++;
+	}
+	return n;
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define KERNEL_MAP_IS_OURS false /* ThreadSanitizer maps memory of its own as it goes, and dies where it cannot */
+#else
+#define KERNEL_MAP_IS_OURS true
+#endif
+
+void part_full_map(void)
+{
+	if (!KERNEL_MAP_IS_OURS) {
+		tap_note("left out under ThreadSanitizer");
+		return;
+	}
+	const uint64_t limit = 40000; /* more than the kernel's default lets a process have */
+	struct seam_driver *d = open_emu(&real);
+	struct seam_phys phys = {0};
+	uint64_t va = 0;
+	MUST(seam__drv_address_reserve(d, 2 * limit * G, 0, 0, &va));
+	MUST(seam__drv_mem_create(d, G, &plain, &phys));
+	uint64_t first = map_isolated(d, va, phys, limit);
+	for (uint64_t i = 0; i < first; i++)
+		MUST(seam__drv_mem_unmap(d, va + 2 * i * G, G));
+	ok(touch(va, false) == SIGSEGV && touch(va + 2 * (first - 1) * G, false) == SIGSEGV,
+	   "after %llu isolated mappings unmapping still takes the bytes away", (unsigned long long)first);
+	uint64_t second = map_isolated(d, va, phys, 1000);
+	ok(second == 1000, "and there is room for mappings again: %llu", (unsigned long long)second);
+	close_emu(d);
+}
+
 /* A life of a mapping; stops at the first failure and gives back what it has. */
 static int live_once(struct seam_driver *d)
 {
