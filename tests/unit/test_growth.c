@@ -1,0 +1,126 @@
+/* test_growth.c: stitch/grow.c: where new chunks go, how large they are, and that a growth that fails leaves nothing. */
+#include "engine_fixture.h"
+
+static void set_up(void)
+{
+	open_engine(&(struct seam_policy){.chunk_bytes = MIB(2), .small_bytes = MIB(1)});
+}
+
+TestSuite(growth, .init = set_up, .fini = close_engine);
+
+Test(growth, at_the_end_only_what_the_tail_lacks)
+{
+	struct seam_block *guard = alloc(2), *tail = alloc(4);
+	uint64_t va = tail->va;
+	(void)guard;
+	give(tail);
+	cr_expect_eq(alloc(6)->va, va);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(8));
+	cr_expect_eq(engine.memory.stitched_count, 0);
+	cr_expect_eq(engine.counts.s4, 3);
+}
+
+Test(growth, stitches_where_that_needs_less)
+{
+	struct seam_block *gap = alloc(4), *end = alloc(2);
+	(void)end;
+	give(gap);
+	struct seam_block *block = alloc(6);
+	cr_expect(block->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(8), "2 MiB were missing");
+	cr_expect_eq(engine.counts.s4, 3);
+	cr_expect_eq(engine.counts.s3, 0, "a request counts once");
+}
+
+Test(growth, fills_holes_first)
+{
+	struct seam_block *hole = alloc(4), *guard = alloc(2), *gap = alloc(2), *end = alloc(2);
+	struct seam_view *home = guard->view;
+	(void)end;
+	give(hole);
+	cr_expect_eq(trim_to(0), MIB(4));
+	cr_expect_eq(home->holes, 2);
+	give(gap);
+	uint64_t used = home->used_bytes;
+	cr_expect(alloc(4)->view->stitched);
+	cr_expect_eq(home->holes, 1, "the missing chunk belongs into a hole");
+	cr_expect_eq(home->used_bytes, used);
+}
+
+Test(growth, takes_no_hole_that_is_larger_than_what_is_missing)
+{
+	engine.policy.chunk_bytes = MIB(8);
+	struct seam_block *hole = alloc(8), *guard = alloc(2), *gap = alloc(2), *end = alloc(2);
+	(void)guard;
+	(void)end;
+	give(hole);
+	cr_expect_eq(trim_to(0), MIB(8));
+	give(gap);
+	engine.memory.capacity_bytes = engine.memory.reserved_bytes + MIB(2);
+	cr_expect_eq(alloc(4)->bytes, MIB(4), "2 MiB are missing, and 2 MiB may be taken");
+}
+
+Test(growth, a_foreign_tail_neither_counts_nor_swallows)
+{
+	struct seam_block *tail = alloc(4);
+	work_on(tail, stream_a, LONG_NS);
+	give(tail);
+	struct seam_block *block = alloc_on(MIB(6), stream_b);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(10), "one growth of 6 MiB");
+	cr_expect_eq(engine.counts.s4, 2);
+	work_on(block, stream_b, 0);
+}
+
+static void expect_chunk(uint64_t request_mib, uint64_t chunk_mib)
+{
+	struct seam_block *block = alloc(request_mib);
+	const struct seam_view *view = block->view;
+	uint32_t slot = seam__view_slot_at(view, block->offset);
+	cr_expect_eq(view->slots[slot].bytes, MIB(chunk_mib), "a request of %lu MiB in chunks of %lu MiB", request_mib,
+	             view->slots[slot].bytes >> 20);
+}
+
+Test(growth, chunks_grow_with_the_request)
+{
+	engine.policy.chunk_bytes = 0;
+	expect_chunk(4, 2);
+	expect_chunk(64, 4);
+	expect_chunk(256, 16);
+}
+
+Test(growth, a_small_request_has_a_view_of_its_own_with_chunks_of_2_mib)
+{
+	engine.policy.chunk_bytes = MIB(16);
+	struct seam_block *large = alloc(16), *small = NULL;
+	struct seam_ask ask = ask_of(512, stream_a);
+	ask.class = SEAM_CLASS_SMALL;
+	cr_assert_eq(try_ask(&ask, &small), SEAM_OK);
+	cr_expect_neq(small->view, large->view);
+	cr_expect_eq(small->view->slots[0].bytes, MIB(2));
+}
+
+/* The nth memory call of a growth: reserve (new view), create, create, map, map, set_access fails. */
+Test(growth, a_call_that_fails_leaves_nothing)
+{
+	for (uint64_t nth = 1; nth <= 6; nth++) {
+		struct seam_ask ask = ask_of(MIB(4), stream_a);
+		struct seam_block *block = NULL;
+		seam__driver_fail_at(driver, nth, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
+		cr_expect_eq(try_ask(&ask, &block), SEAM_DRIVER, "call %lu", (unsigned long)nth);
+		seam__driver_fail_at(driver, 0, 0, 0);
+		struct seam_emu_usage usage;
+		seam__emu_usage(driver, &usage);
+		cr_expect_eq(usage.handles + usage.mappings + usage.reservations, 0, "call %lu left something", (unsigned long)nth);
+		cr_expect_eq(engine.memory.reserved_bytes + engine.memory.unlisted_bytes, 0);
+	}
+	cr_expect_eq(alloc(4)->bytes, MIB(4));
+}
+
+Test(growth, no_address_space_is_a_result)
+{
+	engine.memory.address_limit_bytes = MIB(8);
+	struct seam_block *block = alloc(6);
+	struct seam_ask ask = ask_of(MIB(4), stream_a);
+	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_VA);
+	cr_expect_eq(alloc(2)->bytes, MIB(2), "what still fits is served");
+}
