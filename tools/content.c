@@ -27,9 +27,31 @@ static uint32_t pattern_of(uint32_t block, uint64_t offset_bytes)
 	return block * UINT32_C(2654435761) + (uint32_t)(offset_bytes / PIECE_BYTES) * UINT32_C(0x01000193) + 1;
 }
 
+/* What the host can give without swapping; UINT64_MAX where it does not say. */
+static uint64_t available_bytes(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	char line[128];
+	uint64_t kib = 0;
+	bool found = false;
+	while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL)
+		found = sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1;
+	if (file != NULL)
+		(void)fclose(file);
+	return found ? kib * 1024 : UINT64_MAX;
+}
+
+/* Emulated memory is the host's, and the allocators take somewhat more than what is live. */
+static bool fits(const struct device *device, uint64_t peak_live_bytes)
+{
+	if (peak_live_bytes > CONTENT_FULL_BYTES)
+		return false;
+	return !device->emulated || peak_live_bytes + peak_live_bytes / 2 <= available_bytes();
+}
+
 enum seam_rc content_init(struct content *content, struct device *device, uint64_t peak_live_bytes)
 {
-	*content = (struct content){.device = device, .pages_only = peak_live_bytes > CONTENT_FULL_BYTES};
+	*content = (struct content){.device = device, .pages_only = !fits(device, peak_live_bytes)};
 	content->reads = malloc(READS_MAX * sizeof(*content->reads));
 	if (content->reads == NULL)
 		return SEAM_OOM_META;

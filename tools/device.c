@@ -47,9 +47,12 @@ enum seam_rc device_open(const struct device_options *options, char *error, stru
 {
 	switch (options->kind) {
 	case DEVICE_CUDA:
-		return open_cuda(error, ret_device);
+		if (options->memory != DEVICE_MEMORY_BOOK)
+			return open_cuda(error, ret_device);
+		(void)snprintf(error, DEVICE_ERROR_BYTES, "a GPU has no bookkeeping memory");
+		return SEAM_INVALID;
 	case DEVICE_AUTO:
-		if (open_cuda(error, ret_device) == SEAM_OK)
+		if (options->memory != DEVICE_MEMORY_BOOK && open_cuda(error, ret_device) == SEAM_OK)
 			return SEAM_OK;
 		break;
 	case DEVICE_EMU:

@@ -332,6 +332,7 @@ static enum seam_rc finish(struct run *run)
 		if (rc != SEAM_OK)
 			return failed_call(run, rc, "reading blocks");
 		run->result->verified = true;
+		run->result->verified_in_full = !run->content.pages_only;
 		run->result->verified_bytes = run->content.checked_bytes;
 		if (run->content.wrong_blocks != 0)
 			return fail(run, SEAM_CORRUPT, "%s", run->content.first_wrong);

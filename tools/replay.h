@@ -57,7 +57,8 @@ struct replay_result {
 	uint64_t event_calls_last_iteration;
 	uint64_t driver_ns;           /* valid unless oom */
 	uint64_t states[REF_STATES];
-	bool verified;                /* contents were checked */
+	bool verified;                /* contents were checked, */
+	bool verified_in_full;        /* all of them, not pages only */
 	uint64_t verified_bytes;
 };
 

@@ -160,6 +160,22 @@ static void add_heading(struct seam_table *table)
 		seam__table_cell(table, "%s", headings[i]);
 }
 
+static void add_footer(const struct report_row *rows, size_t count, struct seam_text *text)
+{
+	bool verified = true;
+	bool in_full = true;
+	for (size_t i = 0; i < count; i++) {
+		verified &= rows[i].result.verified;
+		in_full &= rows[i].result.verified_in_full;
+	}
+	seam__text_printf(text, "\ndevice: %s; iterations: %" PRIu32 "; memory calls: those that take, map or return"
+	                        " device memory, in all and in the last iteration\n",
+	                  rows[0].result.device, rows[0].result.iterations);
+	if (verified)
+		seam__text_printf(text, "contents: every block kept its own, %s\n",
+		                  in_full ? "checked in full" : "checked in full or at the first and last page of every 2 MiB");
+}
+
 enum seam_rc report_table(const struct report_row *rows, size_t count, struct seam_text *text)
 {
 	struct seam_table table;
@@ -171,8 +187,6 @@ enum seam_rc report_table(const struct report_row *rows, size_t count, struct se
 	if (rc != SEAM_OK)
 		return rc;
 	if (count > 0)
-		seam__text_printf(text, "\ndevice: %s; iterations: %" PRIu32 "; memory calls: those that take, map or return"
-		                        " device memory, in all and in the last iteration\n",
-		                  rows[0].result.device, rows[0].result.iterations);
+		add_footer(rows, count, text);
 	return seam__text_rc(text);
 }

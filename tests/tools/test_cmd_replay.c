@@ -246,6 +246,10 @@ Test(cmd_replay, contents_are_checked_in_real_memory_and_calls_stay_the_same)
 	}
 	json_decref(arrays[0]);
 	json_decref(arrays[1]);
+	(void)snprintf(words, sizeof(words), "--memory real %s/s.csv", folder);
+	struct outcome outcome = run(words);
+	cr_assert_not_null(strstr(outcome.out, "contents: every block kept its own, checked in full"), "%s", outcome.out);
+	drop(&outcome);
 }
 
 Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
@@ -268,6 +272,7 @@ Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
 		{"--device gpu %s/a.csv", 2, "no such device: 'gpu'"},
 		{"--conf chunk:2M %s/a.csv", 2, "chunk"},
 		{"--wrong %s/a.csv", 2, "--wrong"},
+		{"--device cuda --memory book %s/a.csv", 1, "a GPU has no bookkeeping memory"},
 		{"%s/none.csv", 1, "none.csv"},
 		{"%s/bad.csv", 1, "bad.csv"},
 		{"%s", 1, "seam-test"},
