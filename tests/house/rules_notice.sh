@@ -19,7 +19,7 @@ make_tree() {
 
 # notices WHAT RULE_NUMBER NAME: that rule must fail now, and must name what breaks it.
 notices() {
-	output=$(sh "$rules" "$tree")
+	output=$(sh "$rules" "$tree" "$2")
 	count=$((count + 1))
 	if printf '%s\n' "$output" | grep -q "^not ok $2 " && printf '%s\n' "$output" | grep -qF "# $3"; then
 		echo "ok $count - $1"
