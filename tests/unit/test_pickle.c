@@ -384,6 +384,18 @@ Test(pickle, deep_nesting_is_data_like_any_other)
 	free(data);
 }
 
+Test(pickle, marks_inside_marks_have_a_limit)
+{
+	enum { DEPTH = 100000 };
+	struct seam_pickle *pickle = NULL;
+	struct seam_trace_error error = {0};
+	char *data = malloc(DEPTH);
+	memset(data, '(', DEPTH);
+	cr_assert_eq(seam__pickle_read(data, DEPTH, &error, &pickle), SEAM_CORRUPT);
+	cr_assert(strstr(error.text, "MARK") != NULL && strstr(error.text, "deeply") != NULL, "%s", error.text);
+	free(data);
+}
+
 Test(pickle, every_failed_allocation_is_a_value)
 {
 	static const char data[] = "\x80\x04}(\x8c\x01" "a\x94](K\x01M\x01\x02NeVb\\u00e9\nI12\nu.";
