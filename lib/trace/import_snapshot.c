@@ -27,7 +27,7 @@
 
 #include "idmap.h"
 #include "import.h"
-#include "snapshot.h"
+#include "torch_snapshot.h"
 #include "trace_error.h"
 #include "trace_text.h"
 
@@ -37,9 +37,9 @@ struct open_phase {
 };
 
 struct import {
-	struct seam_snapshot snapshot;
+	struct seam_torch_snapshot snapshot;
 	struct seam_trace_builder *builder;
-	struct seam_grow blocks;   /* struct seam_snapshot_block: index + 1 is the block's id in the trace */
+	struct seam_grow blocks;   /* struct seam_torch_block: index + 1 is the block's id in the trace */
 	struct seam_idmap at;      /* address -> the live block's id, 0 when it was freed */
 	struct seam_idmap phases;  /* name -> number */
 	struct seam_grow open;     /* struct open_phase, outermost first */
@@ -51,15 +51,15 @@ struct import {
 
 static int compare_blocks(const void *left, const void *right)
 {
-	const struct seam_snapshot_block *a = left;
-	const struct seam_snapshot_block *b = right;
+	const struct seam_torch_block *a = left;
+	const struct seam_torch_block *b = right;
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
 /* Entries whose era names no pool take that of the segment around them, where one is known. */
 static void fill_in_pools(struct import *import)
 {
-	struct seam_snapshot_entry *entries = import->snapshot.entries.items;
+	struct seam_torch_entry *entries = import->snapshot.entries.items;
 	for (size_t i = 0; i < import->snapshot.entries.count; i++) {
 		if (entries[i].has_pool)
 			continue;
@@ -70,9 +70,9 @@ static void fill_in_pools(struct import *import)
 }
 
 /* An orphan: freed, but the entries never showed its allocation. */
-static enum seam_rc note_orphan(struct import *import, const struct seam_snapshot_entry *entry)
+static enum seam_rc note_orphan(struct import *import, const struct seam_torch_entry *entry)
 {
-	const struct seam_snapshot_block block = {
+	const struct seam_torch_block block = {
 		.address = entry->address, .size = entry->size, .stream = entry->stream, .pool = entry->pool};
 	return seam__grow_append(&import->blocks, &block, 1);
 }
@@ -80,21 +80,21 @@ static enum seam_rc note_orphan(struct import *import, const struct seam_snapsho
 /* Fills `blocks` with what was live before the first entry, in the order of addresses. */
 static enum seam_rc find_residents(struct import *import)
 {
-	const struct seam_snapshot_entry *entries = import->snapshot.entries.items;
+	const struct seam_torch_entry *entries = import->snapshot.entries.items;
 	enum seam_rc rc = SEAM_OK;
 	uint64_t *seen;
 	for (size_t i = 0; rc == SEAM_OK && i < import->snapshot.entries.count; i++) {
-		const enum seam_snapshot_action action = entries[i].action;
-		if (action != SEAM_SNAPSHOT_ALLOC && action != SEAM_SNAPSHOT_FREE_REQUESTED &&
-		    action != SEAM_SNAPSHOT_FREE_COMPLETED)
+		const enum seam_torch_action action = entries[i].action;
+		if (action != SEAM_TORCH_ALLOC && action != SEAM_TORCH_FREE_REQUESTED &&
+		    action != SEAM_TORCH_FREE_COMPLETED)
 			continue;
 		rc = seam__idmap_put(&import->at, entries[i].address, &seen);
-		if (rc == SEAM_OK && seen[0] == 0 && action != SEAM_SNAPSHOT_ALLOC)
+		if (rc == SEAM_OK && seen[0] == 0 && action != SEAM_TORCH_ALLOC)
 			rc = note_orphan(import, &entries[i]);
 		if (rc == SEAM_OK)
 			seen[0] = 1;
 	}
-	const struct seam_snapshot_block *blocks = import->snapshot.blocks.items;
+	const struct seam_torch_block *blocks = import->snapshot.blocks.items;
 	for (size_t i = 0; rc == SEAM_OK && i < import->snapshot.blocks.count; i++) {
 		rc = seam__idmap_put(&import->at, blocks[i].address, &seen);
 		if (rc == SEAM_OK && seen[0] == 0)
@@ -104,7 +104,7 @@ static enum seam_rc find_residents(struct import *import)
 	}
 	seam__idmap_fini(&import->at);
 	if (import->blocks.count > 0)
-		qsort(import->blocks.items, import->blocks.count, sizeof(struct seam_snapshot_block), compare_blocks);
+		qsort(import->blocks.items, import->blocks.count, sizeof(struct seam_torch_block), compare_blocks);
 	return rc;
 }
 
@@ -112,14 +112,14 @@ static enum seam_rc find_residents(struct import *import)
  * name no range are left out here as they are later. */
 static enum seam_rc undo_segments(struct import *import)
 {
-	const struct seam_snapshot_entry *entries = import->snapshot.entries.items;
+	const struct seam_torch_entry *entries = import->snapshot.entries.items;
 	struct seam_ranges *segments = &import->snapshot.segments;
 	enum seam_rc rc = SEAM_OK;
 	for (size_t i = import->snapshot.entries.count; rc == SEAM_OK && i-- > 0;) {
-		const struct seam_snapshot_entry *entry = &entries[i];
-		if (entry->action == SEAM_SNAPSHOT_SEGMENT_ALLOC)
+		const struct seam_torch_entry *entry = &entries[i];
+		if (entry->action == SEAM_TORCH_SEGMENT_ALLOC)
 			rc = seam__ranges_remove(segments, entry->address, entry->size);
-		else if (entry->action == SEAM_SNAPSHOT_SEGMENT_FREE)
+		else if (entry->action == SEAM_TORCH_SEGMENT_FREE)
 			rc = seam__ranges_add(segments, entry->address, entry->size, entry->stream, entry->pool);
 		if (rc == SEAM_INVALID)
 			rc = SEAM_OK;
@@ -148,7 +148,7 @@ static enum seam_rc add_residents(struct import *import)
 		                                                 .stream = range->stream,
 		                                                 .pool = range->pool});
 	}
-	const struct seam_snapshot_block *blocks = import->blocks.items;
+	const struct seam_torch_block *blocks = import->blocks.items;
 	for (size_t i = 0; rc == SEAM_OK && i < import->blocks.count; i++) {
 		uint64_t *holding;
 		rc = add_event(import, (struct seam_trace_event){.kind = SEAM_TRACE_ALLOC,
@@ -167,7 +167,7 @@ static enum seam_rc add_residents(struct import *import)
 
 static enum seam_rc add_free(struct import *import, uint64_t id, uint32_t module)
 {
-	const struct seam_snapshot_block *block = (const struct seam_snapshot_block *)import->blocks.items + (id - 1);
+	const struct seam_torch_block *block = (const struct seam_torch_block *)import->blocks.items + (id - 1);
 	return add_event(import, (struct seam_trace_event){.kind = SEAM_TRACE_FREE,
 	                                                   .id = id,
 	                                                   .size = block->size,
@@ -176,9 +176,9 @@ static enum seam_rc add_free(struct import *import, uint64_t id, uint32_t module
 	                                                   .module = module});
 }
 
-static enum seam_rc add_alloc_entry(struct import *import, const struct seam_snapshot_entry *entry, uint32_t module)
+static enum seam_rc add_alloc_entry(struct import *import, const struct seam_torch_entry *entry, uint32_t module)
 {
-	const struct seam_snapshot_block block = {
+	const struct seam_torch_block block = {
 		.address = entry->address, .size = entry->size, .stream = entry->stream, .pool = entry->pool};
 	uint64_t *holding;
 	enum seam_rc rc = seam__idmap_put(&import->at, entry->address, &holding);
@@ -197,7 +197,7 @@ static enum seam_rc add_alloc_entry(struct import *import, const struct seam_sna
 	                                                   .module = module});
 }
 
-static enum seam_rc add_free_entry(struct import *import, const struct seam_snapshot_entry *entry, uint32_t module)
+static enum seam_rc add_free_entry(struct import *import, const struct seam_torch_entry *entry, uint32_t module)
 {
 	uint64_t *holding = seam__idmap_find(&import->at, entry->address);
 	if (holding == NULL || holding[0] == 0)
@@ -207,7 +207,7 @@ static enum seam_rc add_free_entry(struct import *import, const struct seam_snap
 	return add_free(import, id, module);
 }
 
-static enum seam_rc add_entry(struct import *import, const struct seam_snapshot_entry *entry)
+static enum seam_rc add_entry(struct import *import, const struct seam_torch_entry *entry)
 {
 	uint32_t module = 0;
 	enum seam_rc rc = SEAM_OK;
@@ -218,20 +218,20 @@ static enum seam_rc add_entry(struct import *import, const struct seam_snapshot_
 	struct seam_trace_event event = {
 		.size = entry->size, .stream = entry->stream, .pool = entry->pool, .module = module};
 	switch (entry->action) {
-	case SEAM_SNAPSHOT_ALLOC:
+	case SEAM_TORCH_ALLOC:
 		return add_alloc_entry(import, entry, module);
-	case SEAM_SNAPSHOT_FREE_REQUESTED:
-	case SEAM_SNAPSHOT_FREE_COMPLETED:
+	case SEAM_TORCH_FREE_REQUESTED:
+	case SEAM_TORCH_FREE_COMPLETED:
 		return add_free_entry(import, entry, module);
-	case SEAM_SNAPSHOT_SEGMENT_ALLOC:
-	case SEAM_SNAPSHOT_SEGMENT_FREE:
-		event.kind = entry->action == SEAM_SNAPSHOT_SEGMENT_ALLOC ? SEAM_TRACE_SEGMENT_ALLOC : SEAM_TRACE_SEGMENT_FREE;
+	case SEAM_TORCH_SEGMENT_ALLOC:
+	case SEAM_TORCH_SEGMENT_FREE:
+		event.kind = entry->action == SEAM_TORCH_SEGMENT_ALLOC ? SEAM_TRACE_SEGMENT_ALLOC : SEAM_TRACE_SEGMENT_FREE;
 		event.id = entry->address;
 		return add_event(import, event);
-	case SEAM_SNAPSHOT_OOM:
+	case SEAM_TORCH_OOM:
 		event.kind = SEAM_TRACE_OOM;
 		return add_event(import, event);
-	case SEAM_SNAPSHOT_OTHER:
+	case SEAM_TORCH_OTHER:
 		break;
 	}
 	return SEAM_OK;
@@ -285,10 +285,10 @@ static enum seam_rc end_phase(struct import *import, uint32_t name)
 /* The annotations that come before an entry of this time: what ends at the same time still holds the entry. */
 static enum seam_rc add_annotations(struct import *import, uint64_t time_us)
 {
-	const struct seam_snapshot_annotation *notes = import->snapshot.notes.items;
+	const struct seam_torch_annotation *notes = import->snapshot.notes.items;
 	enum seam_rc rc = SEAM_OK;
 	for (; rc == SEAM_OK && import->note < import->snapshot.notes.count; import->note++) {
-		const struct seam_snapshot_annotation *note = &notes[import->note];
+		const struct seam_torch_annotation *note = &notes[import->note];
 		if (note->time_us > time_us || (note->time_us == time_us && !note->begins))
 			break;
 		uint32_t name;
@@ -303,8 +303,8 @@ static enum seam_rc add_annotations(struct import *import, uint64_t time_us)
 
 static enum seam_rc add_entries(struct import *import)
 {
-	const struct seam_snapshot *snapshot = &import->snapshot;
-	const struct seam_snapshot_entry *entries = snapshot->entries.items;
+	const struct seam_torch_snapshot *snapshot = &import->snapshot;
+	const struct seam_torch_entry *entries = snapshot->entries.items;
 	enum seam_rc rc = SEAM_OK;
 	import->begin_us = snapshot->has_times && snapshot->entries.count > 0 ? entries[0].time_us : 0;
 	for (size_t i = 0; rc == SEAM_OK && i < snapshot->entries.count; i++) {
@@ -347,9 +347,9 @@ enum seam_rc seam__import_snapshot(const void *data, size_t bytes, int device, s
 	enum seam_rc rc = seam__pickle_read(data, bytes, error, &pickle);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__snapshot_init(&import.snapshot, pickle, device, error);
+	rc = seam__torch_snapshot_init(&import.snapshot, pickle, device, error);
 	if (rc == SEAM_OK) {
-		seam__grow_init(&import.blocks, sizeof(struct seam_snapshot_block));
+		seam__grow_init(&import.blocks, sizeof(struct seam_torch_block));
 		seam__grow_init(&import.open, sizeof(struct open_phase));
 		seam__idmap_init(&import.at);
 		seam__idmap_init(&import.phases);
@@ -359,7 +359,7 @@ enum seam_rc seam__import_snapshot(const void *data, size_t bytes, int device, s
 		seam__grow_fini(&import.open);
 		seam__grow_fini(&import.blocks);
 		seam_trace_builder_destroy(import.builder);
-		seam__snapshot_fini(&import.snapshot);
+		seam__torch_snapshot_fini(&import.snapshot);
 	}
 	seam__pickle_free(pickle);
 	if (rc == SEAM_OOM_META)

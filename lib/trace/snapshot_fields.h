@@ -1,9 +1,9 @@
 /* snapshot_fields.h: takes the wanted fields out of a dict of a snapshot, in one pass over its keys.
  *
- * For snapshot.c only. No state, no locks.
+ * For torch_snapshot.c only. No state, no locks.
  */
-#ifndef SEAM_SNAPSHOT_FIELDS_H
-#define SEAM_SNAPSHOT_FIELDS_H
+#ifndef SEAM_TORCH_FIELDS_H
+#define SEAM_TORCH_FIELDS_H
 
 #include "pickle.h"
 

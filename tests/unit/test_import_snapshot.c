@@ -51,6 +51,7 @@ struct sample {
 #define LIVE "active_allocated"
 #define PENDING "active_pending_free"
 #define HOLE "inactive"
+#define NO_POOL UINT64_MAX /* as the first half: the entry has no pool_id */
 
 /* The designator says that the missing fields are meant to be 0. */
 #define ENTRY(...) {__VA_ARGS__, .metadata = NULL}
@@ -98,6 +99,11 @@ static const struct sample samples[] = {
 	 .segments = {{0x1000, 512, 0, {0, 9}, {{512, 0, HOLE}}}},
 	 .entries = {ENTRY("alloc", 0x1000, 8, 0, 0, {0, 9}), ENTRY("alloc", 0x2000, 8, 0, 0, {3, 0}), ENTRY("alloc", 0x3000, 8)},
 	 .story = "S+1000:512%1r A1:8%1 A2:8%2 A3:8"},
+	{.name = "pools of the segments around, where entries name none",
+	 .segments = {{0x1000, 512, 0, {0, 9}, {{512, 0, HOLE}}}},
+	 .entries = {ENTRY("segment_alloc", 0x1000, 512, 0, 0, {0, 9}), ENTRY("alloc", 0x1100, 8, 0, 0, {NO_POOL, 0}),
+	             ENTRY("alloc", 0x5000, 8, 0, 0, {NO_POOL, 0}), ENTRY("segment_free", 0x5000, 512, 0, 0, {4, 4})},
+	 .story = "S+5000:512%2r S+1000:512%1 A1:8%1 A2:8%2 S-5000:512%2"},
 	{.name = "metadata",
 	 .entries = {{"alloc", 0x1000, 8, .metadata = "layer\n1"}, {"free_requested", 0x1000, 8, .metadata = ""}},
 	 .story = "A1:8(layer?1) F1:8"},
@@ -144,7 +150,8 @@ static void write_entry(struct pickle_writer *writer, const struct entry *entry)
 	pickle_number_field(writer, "size", entry->size);
 	pickle_number_field(writer, "stream", entry->stream);
 	pickle_number_field(writer, "time_us", entry->time_us);
-	pickle_pair_field(writer, "pool_id", entry->pool[0], entry->pool[1]);
+	if (entry->pool[0] != NO_POOL)
+		pickle_pair_field(writer, "pool_id", entry->pool[0], entry->pool[1]);
 	if (entry->metadata != NULL)
 		pickle_text_field(writer, "user_metadata", entry->metadata);
 	pickle_end_dict(writer);
@@ -242,7 +249,7 @@ Test(import_snapshot, no_changed_byte_breaks_the_importer)
 {
 	static const unsigned char values[] = {0, 1, '.', 'e', 'u', 0x7f, 0x80, 0x8a, 0xff};
 	struct pickle_writer writer;
-	write_sample(&writer, &samples[11]);
+	write_sample(&writer, &samples[12]);
 	for (size_t at = 0; at < writer.bytes; at++) {
 		const unsigned char before = writer.data[at];
 		for (size_t i = 0; i < sizeof(values); i++) {

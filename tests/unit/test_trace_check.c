@@ -61,17 +61,29 @@ Test(trace_check, phases_must_nest)
 	cr_assert_eq(seam_trace_builder_create("", 0, &builder), SEAM_OK);
 	cr_assert_eq(seam_trace_builder_string(builder, "outer", &outer), SEAM_OK);
 	cr_assert_eq(seam_trace_builder_string(builder, "inner", &inner), SEAM_OK);
-	const struct seam_trace_event events[] = {
+	const struct seam_trace_event begins[] = {
 		{.kind = SEAM_TRACE_PHASE_BEGIN, .aux = outer, .phase = 1},
 		{.kind = SEAM_TRACE_PHASE_BEGIN, .aux = inner, .phase = 2},
-		{.kind = SEAM_TRACE_PHASE_END, .aux = outer, .phase = 1},
 	};
-	for (size_t i = 0; i < 3; i++)
-		cr_assert_eq(seam_trace_builder_add(builder, &events[i]), SEAM_OK);
-	struct seam_trace *trace = NULL;
-	struct seam_trace_error error = {0};
-	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_CORRUPT);
-	cr_assert(strstr(error.text, "T5") != NULL, "%s", error.text);
-	cr_assert_eq(error.offset, 2);
 	seam_trace_builder_destroy(builder);
+	const struct seam_trace_event wrong_ends[] = {
+		{.kind = SEAM_TRACE_PHASE_END, .aux = outer, .phase = 1},
+		{.kind = SEAM_TRACE_PHASE_END, .aux = outer, .phase = 2},
+		{.kind = SEAM_TRACE_PHASE_END, .aux = inner, .phase = 1},
+	};
+	for (size_t i = 0; i < sizeof(wrong_ends) / sizeof(wrong_ends[0]); i++) {
+		struct seam_trace *trace = NULL;
+		struct seam_trace_error error = {0};
+		uint32_t again;
+		cr_assert_eq(seam_trace_builder_create("", 0, &builder), SEAM_OK);
+		cr_assert_eq(seam_trace_builder_string(builder, "outer", &again), SEAM_OK);
+		cr_assert_eq(seam_trace_builder_string(builder, "inner", &again), SEAM_OK);
+		cr_assert_eq(seam_trace_builder_add(builder, &begins[0]), SEAM_OK);
+		cr_assert_eq(seam_trace_builder_add(builder, &begins[1]), SEAM_OK);
+		cr_assert_eq(seam_trace_builder_add(builder, &wrong_ends[i]), SEAM_OK);
+		cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_CORRUPT, "end %zu", i);
+		cr_assert(strstr(error.text, "T5") != NULL, "end %zu: %s", i, error.text);
+		cr_assert_eq(error.offset, 2, "end %zu", i);
+		seam_trace_builder_destroy(builder);
+	}
 }

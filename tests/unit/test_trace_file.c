@@ -1,5 +1,6 @@
 /* test_trace_file.c: traces in files: what is there before a failed write is there after it. */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +27,18 @@ static void close_folder(void)
 {
 	(void)unlink(path);
 	cr_assert_eq(rmdir(folder), 0, "a temporary file was left in %s", folder);
+}
+
+/* Names in the folder, the file's own among them. */
+static int count_names(void)
+{
+	int names = 0;
+	DIR *stream = opendir(folder);
+	cr_assert_not_null(stream);
+	for (struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream))
+		names += entry->d_name[0] != '.';
+	(void)closedir(stream);
+	return names;
 }
 
 TestSuite(trace_file, .init = open_folder, .fini = close_folder);
@@ -67,6 +80,7 @@ Test(trace_file, a_failed_write_keeps_the_old_file)
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	cr_assert_eq(rc, SEAM_IO);
 	cr_assert_eq(why, EFBIG, "%s", strerror(why));
+	cr_assert_eq(count_names(), 1, "the temporary file was left");
 	void *data;
 	size_t bytes;
 	cr_assert_eq(seam__file_read(path, 100, &data, &bytes), SEAM_OK);

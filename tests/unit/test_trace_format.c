@@ -107,6 +107,22 @@ Test(trace_format, a_right_checksum_does_not_excuse_the_content)
 	seam_trace_free(trace);
 }
 
+/* 56 * 2^61 is 0 in 64 bits: a count that seems to fit when it is multiplied carelessly. */
+Test(trace_format, a_count_that_wraps_is_refused)
+{
+	struct seam_trace *trace;
+	struct seam_trace_event *events;
+	char *strings;
+	struct seam_trace *again = NULL;
+	size_t bytes;
+	cr_assert_eq(seam__trace_create(0, 1, &trace, &events, &strings), SEAM_OK);
+	trace->header.event_count = (uint64_t)1 << 61;
+	seam__trace_seal(trace, 0, 0);
+	const void *image = seam__trace_image(trace, &bytes);
+	cr_assert_eq(seam_trace_read_memory(image, bytes, NULL, &again), SEAM_CORRUPT);
+	seam_trace_free(trace);
+}
+
 Test(trace_format, every_failed_allocation_is_a_value)
 {
 	struct seam_trace *trace = trace_sample_create();

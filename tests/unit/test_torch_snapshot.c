@@ -1,10 +1,10 @@
-/* test_snapshot.c: what the eras of the snapshot format lack is filled in; the right device is chosen. */
+/* test_torch_snapshot.c: what the eras of the snapshot format lack is filled in; the right device is chosen. */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "import.h"
 #include "pickle_writer.h"
-#include "snapshot.h"
+#include "torch_snapshot.h"
 #include "snapshot_fields.h"
 #include "trace_sample.h"
 
@@ -53,26 +53,26 @@ static void write_segment(struct pickle_writer *writer, uint64_t device, uint64_
 	pickle_end_dict(writer);
 }
 
-Test(snapshot, fills_in_what_an_era_lacks)
+Test(torch_snapshot, fills_in_what_an_era_lacks)
 {
-	static const struct seam_snapshot_block expected[] = {
+	static const struct seam_torch_block expected[] = {
 		{.address = 0x8000, .size = 1000}, {.address = 0x8400, .size = 512}, {.address = 0x8e00, .size = 7}};
 	struct pickle_writer writer;
-	struct seam_snapshot snapshot;
+	struct seam_torch_snapshot snapshot;
 	pickle_begin(&writer);
 	pickle_begin_list(&writer);
 	write_segment(&writer, 0, 0x8000);
 	pickle_end_list(&writer);
 	struct seam_pickle *pickle = finish(&writer);
-	cr_assert_eq(seam__snapshot_init(&snapshot, pickle, 0, NULL), SEAM_OK);
-	cr_assert_null(seam__snapshot_check(&snapshot), "%s", seam__snapshot_check(&snapshot));
-	const struct seam_snapshot_block *blocks = snapshot.blocks.items;
+	cr_assert_eq(seam__torch_snapshot_init(&snapshot, pickle, 0, NULL), SEAM_OK);
+	cr_assert_null(seam__torch_snapshot_check(&snapshot), "%s", seam__torch_snapshot_check(&snapshot));
+	const struct seam_torch_block *blocks = snapshot.blocks.items;
 	cr_assert_eq(snapshot.blocks.count, 3);
 	for (size_t i = 0; i < 3; i++) {
 		cr_assert_eq(blocks[i].address, expected[i].address, "block %zu", i);
 		cr_assert_eq(blocks[i].size, expected[i].size, "block %zu", i);
 	}
-	seam__snapshot_fini(&snapshot);
+	seam__torch_snapshot_fini(&snapshot);
 	seam__pickle_free(pickle);
 	pickle_free(&writer);
 	cr_assert_eq(trace_sample_live_bytes(), 0);
@@ -119,20 +119,20 @@ static const struct device_row devices[] = {
 	{"no entries: the first segment's", SEAM_IMPORT_ANY_DEVICE, {0, 0}, 1},
 };
 
-Test(snapshot, chooses_the_device)
+Test(torch_snapshot, chooses_the_device)
 {
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
 		const struct device_row *row = &devices[i];
 		struct pickle_writer writer;
-		struct seam_snapshot snapshot;
+		struct seam_torch_snapshot snapshot;
 		write_two_devices(&writer, row->entries[0], row->entries[1]);
 		struct seam_pickle *pickle = finish(&writer);
-		cr_assert_eq(seam__snapshot_init(&snapshot, pickle, row->asked, NULL), SEAM_OK, "%s", row->name);
+		cr_assert_eq(seam__torch_snapshot_init(&snapshot, pickle, row->asked, NULL), SEAM_OK, "%s", row->name);
 		cr_assert_eq(snapshot.device, row->device, "%s", row->name);
 		cr_assert_eq(snapshot.entries.count, (size_t)row->entries[row->device], "%s", row->name);
 		cr_assert_eq(snapshot.blocks.count, row->device == 1 ? 6 : 3, "%s", row->name);
 		cr_assert_not(snapshot.entries.count > 0 && snapshot.has_times, "%s", row->name);
-		seam__snapshot_fini(&snapshot);
+		seam__torch_snapshot_fini(&snapshot);
 		seam__pickle_free(pickle);
 		pickle_free(&writer);
 	}

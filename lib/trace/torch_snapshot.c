@@ -1,5 +1,5 @@
-/* snapshot.c: see snapshot.h. Walks the pickle to the documented depth and judges every value before it is used. */
-#include "snapshot.h"
+/* torch_snapshot.c: see torch_snapshot.h. Walks the pickle to the documented depth and judges every value before it is used. */
+#include "torch_snapshot.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define POOLS_MAX 4096u /* searched one by one; a program has a handful */
 
 struct reader {
-	struct seam_snapshot *snapshot;
+	struct seam_torch_snapshot *snapshot;
 	struct seam_pickle_walk walk;
 	struct seam_trace_error *error;
 	uint64_t index; /* of the record being read, for messages */
@@ -85,7 +85,7 @@ static enum seam_rc read_block(struct reader *reader, struct seam_pickle_value v
 		return fail(reader, "a block has no size", "segment");
 	if (fields.has[SEAM_FIELD_ADDRESS] && !seam__fields_get_u64(&fields, SEAM_FIELD_ADDRESS, address))
 		return fail(reader, "a block's address is no number", "segment");
-	struct seam_snapshot_block block = {
+	struct seam_torch_block block = {
 		.address = *address,
 		.size = requested_size(reader, &fields, size),
 		.stream = segment->stream,
@@ -148,26 +148,26 @@ static enum seam_rc read_segments(struct reader *reader, struct seam_pickle_valu
 	return rc;
 }
 
-static enum seam_snapshot_action action_of(const struct seam_fields *fields)
+static enum seam_torch_action action_of(const struct seam_fields *fields)
 {
 	static const struct {
 		const char *name;
-		enum seam_snapshot_action action;
+		enum seam_torch_action action;
 	} actions[] = {
-		{"alloc", SEAM_SNAPSHOT_ALLOC},
-		{"free_requested", SEAM_SNAPSHOT_FREE_REQUESTED},
-		{"free_completed", SEAM_SNAPSHOT_FREE_COMPLETED},
-		{"segment_alloc", SEAM_SNAPSHOT_SEGMENT_ALLOC},
-		{"segment_map", SEAM_SNAPSHOT_SEGMENT_ALLOC},
-		{"segment_free", SEAM_SNAPSHOT_SEGMENT_FREE},
-		{"segment_unmap", SEAM_SNAPSHOT_SEGMENT_FREE},
-		{"oom", SEAM_SNAPSHOT_OOM},
+		{"alloc", SEAM_TORCH_ALLOC},
+		{"free_requested", SEAM_TORCH_FREE_REQUESTED},
+		{"free_completed", SEAM_TORCH_FREE_COMPLETED},
+		{"segment_alloc", SEAM_TORCH_SEGMENT_ALLOC},
+		{"segment_map", SEAM_TORCH_SEGMENT_ALLOC},
+		{"segment_free", SEAM_TORCH_SEGMENT_FREE},
+		{"segment_unmap", SEAM_TORCH_SEGMENT_FREE},
+		{"oom", SEAM_TORCH_OOM},
 	};
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (seam__fields_text_is(fields, SEAM_FIELD_ACTION, actions[i].name))
 			return actions[i].action;
 	}
-	return SEAM_SNAPSHOT_OTHER;
+	return SEAM_TORCH_OTHER;
 }
 
 static enum seam_rc read_entry(struct reader *reader, struct seam_pickle_value value)
@@ -175,10 +175,10 @@ static enum seam_rc read_entry(struct reader *reader, struct seam_pickle_value v
 	struct seam_fields fields;
 	if (!seam__fields_read(&reader->walk, value, &fields) || !fields.has[SEAM_FIELD_ACTION])
 		return fail(reader, "no action", "trace entry");
-	struct seam_snapshot_entry entry = {.action = action_of(&fields)};
-	if (entry.action != SEAM_SNAPSHOT_OTHER && !seam__fields_get_u64(&fields, SEAM_FIELD_SIZE, &entry.size))
+	struct seam_torch_entry entry = {.action = action_of(&fields)};
+	if (entry.action != SEAM_TORCH_OTHER && !seam__fields_get_u64(&fields, SEAM_FIELD_SIZE, &entry.size))
 		return fail(reader, "no size", "trace entry");
-	if (entry.action != SEAM_SNAPSHOT_OTHER && entry.action != SEAM_SNAPSHOT_OOM &&
+	if (entry.action != SEAM_TORCH_OTHER && entry.action != SEAM_TORCH_OOM &&
 	    !seam__fields_get_u64(&fields, SEAM_FIELD_ADDR, &entry.address))
 		return fail(reader, "no address", "trace entry");
 	(void)seam__fields_get_u64(&fields, SEAM_FIELD_STREAM, &entry.stream);
@@ -186,7 +186,7 @@ static enum seam_rc read_entry(struct reader *reader, struct seam_pickle_value v
 		reader->missing_times++;
 	if (!seam__fields_get_text(&fields, SEAM_FIELD_USER_METADATA, &entry.metadata.text, &entry.metadata.bytes) ||
 	    entry.metadata.bytes == 0)
-		entry.metadata = (struct seam_snapshot_text){0};
+		entry.metadata = (struct seam_torch_text){0};
 	enum seam_rc rc = number_pool(reader, &fields, SEAM_FIELD_POOL_ID, &entry.pool, &entry.has_pool);
 	return rc == SEAM_OK ? seam__grow_append(&reader->snapshot->entries, &entry, 1) : rc;
 }
@@ -209,7 +209,7 @@ static enum seam_rc read_entries(struct reader *reader, struct seam_pickle_value
 static enum seam_rc read_annotation(struct reader *reader, struct seam_pickle_value value)
 {
 	struct seam_fields fields;
-	struct seam_snapshot_annotation note;
+	struct seam_torch_annotation note;
 	uint64_t device = reader->snapshot->device;
 	if (!seam__fields_read(&reader->walk, value, &fields) ||
 	    !seam__fields_get_text(&fields, SEAM_FIELD_NAME, &note.name.text, &note.name.bytes) ||
@@ -309,13 +309,13 @@ static enum seam_rc read_top(struct reader *reader, int device)
 	return rc;
 }
 
-enum seam_rc seam__snapshot_init(struct seam_snapshot *snapshot, const struct seam_pickle *pickle, int device,
+enum seam_rc seam__torch_snapshot_init(struct seam_torch_snapshot *snapshot, const struct seam_pickle *pickle, int device,
                                  struct seam_trace_error *error)
 {
-	*snapshot = (struct seam_snapshot){0};
-	seam__grow_init(&snapshot->entries, sizeof(struct seam_snapshot_entry));
-	seam__grow_init(&snapshot->blocks, sizeof(struct seam_snapshot_block));
-	seam__grow_init(&snapshot->notes, sizeof(struct seam_snapshot_annotation));
+	*snapshot = (struct seam_torch_snapshot){0};
+	seam__grow_init(&snapshot->entries, sizeof(struct seam_torch_entry));
+	seam__grow_init(&snapshot->blocks, sizeof(struct seam_torch_block));
+	seam__grow_init(&snapshot->notes, sizeof(struct seam_torch_annotation));
 	seam__grow_init(&snapshot->pools, 2 * sizeof(uint64_t));
 	seam__ranges_init(&snapshot->segments);
 	struct reader reader = {.snapshot = snapshot, .walk = seam__pickle_walk_begin(pickle), .error = error};
@@ -323,11 +323,11 @@ enum seam_rc seam__snapshot_init(struct seam_snapshot *snapshot, const struct se
 	if (rc == SEAM_OK && seam__pickle_walk_is_spent(&reader.walk))
 		rc = fail(&reader, "", "record");
 	if (rc != SEAM_OK)
-		seam__snapshot_fini(snapshot);
+		seam__torch_snapshot_fini(snapshot);
 	return rc;
 }
 
-void seam__snapshot_fini(struct seam_snapshot *snapshot)
+void seam__torch_snapshot_fini(struct seam_torch_snapshot *snapshot)
 {
 	seam__ranges_fini(&snapshot->segments);
 	seam__grow_fini(&snapshot->pools);
@@ -336,7 +336,7 @@ void seam__snapshot_fini(struct seam_snapshot *snapshot)
 	seam__grow_fini(&snapshot->entries);
 }
 
-const char *seam__snapshot_check(const struct seam_snapshot *snapshot)
+const char *seam__torch_snapshot_check(const struct seam_torch_snapshot *snapshot)
 {
 	const struct seam_grow *const parts[] = {&snapshot->entries, &snapshot->blocks, &snapshot->notes,
 	                                         &snapshot->pools};
