@@ -85,6 +85,8 @@ Test(core_private, routes_lead_the_requests_that_they_name)
 	cr_assert_not(goes_private(b), "no capture");
 	end_capture(c);
 	cr_assert_not(goes_private(c), "the capture has ended");
+	cr_assert_ok(seam_private_begin(pool, 5, SEAM_ROUTE_CAPTURE, 0));
+	cr_assert_not(goes_private(c), "no capture has id 0");
 	cr_assert_ok(seam_private_begin(pool, 3, SEAM_ROUTE_THREAD, 0));
 	cr_assert(goes_private(b), "its thread");
 	cr_assert_ok(seam_private_end(pool, 3));
