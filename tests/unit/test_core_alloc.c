@@ -273,6 +273,18 @@ Test(core_alloc, no_metadata_is_an_error_that_changes_nothing)
 	close_pool();
 }
 
+Test(core_alloc, a_budget_of_mappings_is_kept)
+{
+	open_pool(MIB(512), "mapping_limit:64,chunk_bytes:2M");
+	void *ptr = NULL;
+	cr_assert_rc(seam_alloc(pool, MIB(130), NULL, &ptr), SEAM_MAPPINGS);
+	cr_assert_null(ptr, "ret_ptr was touched");
+	cr_assert_eq(get_stats().reserved_bytes, 0);
+	ptr = must_alloc(MIB(128), NULL);
+	cr_assert_eq(get_stats().mappings, 64);
+	close_pool();
+}
+
 Test(core_alloc, a_budget_of_address_space_is_kept)
 {
 	/* The home view of a 64 MiB device takes 72 MiB. */

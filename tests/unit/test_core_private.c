@@ -1,6 +1,8 @@
 /* test_core_private.c: private pools and stream captures. */
 #include "core_fixture.h"
 
+#include <pthread.h>
+
 static uint64_t number(void *stream)
 {
 	return (uint64_t)(uintptr_t)stream;
@@ -93,6 +95,28 @@ Test(core_private, routes_lead_the_requests_that_they_name)
 	cr_assert_not(goes_private(b), "ended");
 	cr_assert_ok(seam_private_begin(pool, 4, SEAM_ROUTE_ALL, 0));
 	cr_assert(goes_private(b), "all");
+	close_pool();
+}
+
+static void *alloc_elsewhere(void *user)
+{
+	return seam_alloc(pool, MIB(2), NULL, user) == SEAM_OK ? user : NULL;
+}
+
+Test(core_private, a_thread_route_leads_no_other_thread)
+{
+	open_pool(MIB(256), NULL);
+	void *mine = NULL, *theirs = NULL, *result = NULL;
+	pthread_t thread;
+	cr_assert_ok(seam_private_begin(pool, 1, SEAM_ROUTE_THREAD, 0));
+	mine = must_alloc(MIB(2), NULL);
+	cr_assert_eq(pthread_create(&thread, NULL, alloc_elsewhere, &theirs), 0);
+	cr_assert_eq(pthread_join(thread, &result), 0);
+	cr_assert_not_null(result);
+	must_free(mine);
+	cr_assert_eq(get_stats().unused_private_bytes, MIB(2), "mine is private");
+	must_free(theirs);
+	cr_assert_eq(get_stats().unused_private_bytes, MIB(2), "theirs is not");
 	close_pool();
 }
 
