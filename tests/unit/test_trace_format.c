@@ -119,7 +119,9 @@ Test(trace_format, a_count_that_wraps_is_refused)
 	trace->header.event_count = (uint64_t)1 << 61;
 	seam__trace_seal(trace, 0, 0);
 	const void *image = seam__trace_image(trace, &bytes);
-	cr_assert_eq(seam_trace_read_memory(image, bytes, NULL, &again), SEAM_CORRUPT);
+	struct seam_trace_error error = {0};
+	cr_assert_eq(seam_trace_read_memory(image, bytes, &error, &again), SEAM_CORRUPT);
+	cr_assert(strstr(error.text, "do not hold") != NULL, "noticed only by its events: %s", error.text);
 	seam_trace_free(trace);
 }
 
