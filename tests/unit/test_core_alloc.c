@@ -1,7 +1,7 @@
 /* test_core_alloc.c: requests and frees through the API: arguments, flags, errors, out of memory and its callback. */
 #include "core_fixture.h"
 
-#include "snapshot.h"
+#include <seam/snapshot.h>
 
 static const struct seam_request plain_request = {.size = sizeof(struct seam_request), .bytes = 4096};
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "snapshot.h"
+#include <seam/snapshot.h>
 
 static void open_plain(uint64_t device_bytes, const char *conf)
 {
