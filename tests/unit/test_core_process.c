@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "snapshot.h"
+#include <seam/snapshot.h>
 
 /* Every call that answers with a code, in a row: its name and what it says. */
 #define CALLS(pool, ptr, out, number, count) \

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "snapshot.h"
+#include <seam/snapshot.h>
 
 /* What a visit adds up to. */
 struct sums {
