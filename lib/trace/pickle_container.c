@@ -241,7 +241,7 @@ static enum seam_rc take_slot_line(struct seam_pickle_machine *machine, uint64_t
 
 enum seam_rc seam__pickle_read_put_line(struct seam_pickle_machine *machine)
 {
-	uint64_t slot;
+	uint64_t slot = 0;
 	enum seam_rc rc = take_slot_line(machine, &slot);
 	return rc == SEAM_OK ? put(machine, slot) : rc;
 }
@@ -262,7 +262,7 @@ enum seam_rc seam__pickle_read_put4(struct seam_pickle_machine *machine)
 
 enum seam_rc seam__pickle_read_get_line(struct seam_pickle_machine *machine)
 {
-	uint64_t slot;
+	uint64_t slot = 0;
 	enum seam_rc rc = take_slot_line(machine, &slot);
 	return rc == SEAM_OK ? get(machine, slot) : rc;
 }
