@@ -1,0 +1,288 @@
+/* test_ppool.c: free blocks split, merged, lent and returned, and moved between streams, on views made by hand. */
+#include <criterion/criterion.h>
+
+#include "meta.h"
+#include "ppool.h"
+
+#define CHUNK 4096u
+
+static struct seam_meta *meta;
+static struct seam_slab slab;
+static struct seam_ppool ppool;
+static struct seam_streams registry;
+static struct seam_stream a, b;
+static struct seam_chunk chunks[4];
+static struct seam_mapping at_home[4], stitched_there[4];
+static struct seam_slot home_slots[4], stitched_slots[4];
+static struct seam_view home, stitched;
+
+static void make_view(struct seam_view *view, struct seam_slot *slots, struct seam_mapping *mappings)
+{
+	TAILQ_INIT(&view->blocks);
+	view->slots = slots;
+	view->ppool = &ppool;
+	view->slot_count = 4;
+	view->used_bytes = 4 * CHUNK;
+	for (uint32_t i = 0; i < 4; i++) {
+		mappings[i] = (struct seam_mapping){.chunk = &chunks[i], .view = view, .slot = i};
+		slots[i] = (struct seam_slot){.offset = i * CHUNK, .bytes = CHUNK, .mapping = &mappings[i]};
+	}
+}
+
+/* One home view of four chunks and one stitched view that maps them too, and two streams whose work up to tick 9 has passed. */
+static void set_up(void)
+{
+	meta = seam__meta_create(0);
+	cr_assert_not_null(meta);
+	seam__slab_init(&slab, meta, sizeof(struct seam_block));
+	seam__ppool_init(&ppool, SEAM_CLASS_LARGE, 0, &slab);
+	cr_assert_eq(seam__ppool_reserve_streams(&ppool, meta, 2), SEAM_OK);
+	registry = (struct seam_streams){.tick = 20, .count = 2};
+	a = (struct seam_stream){.owner = &registry, .index = 0, .passed = 9, .last_stamp = 19};
+	b = (struct seam_stream){.owner = &registry, .index = 1, .passed = 9, .last_stamp = 19};
+	for (uint32_t i = 0; i < 4; i++)
+		chunks[i] = (struct seam_chunk){.bytes = CHUNK, .home = &home, .home_slot = i, .owner = &home};
+	home = (struct seam_view){.number = 1};
+	stitched = (struct seam_view){.number = 2, .stitched = true};
+	make_view(&home, home_slots, at_home);
+	make_view(&stitched, stitched_slots, stitched_there);
+	TAILQ_INSERT_TAIL(&ppool.homes, &home, link);
+	TAILQ_INSERT_TAIL(&ppool.spool, &stitched, link);
+	cr_assert_eq(seam__slab_reserve(&slab, 16), SEAM_OK);
+}
+
+static void drop_blocks(struct seam_view *view)
+{
+	struct seam_block *block;
+	while ((block = TAILQ_FIRST(&view->blocks)) != NULL)
+		seam__block_remove(&slab, block);
+}
+
+static void tear_down(void)
+{
+	const char *broken = seam__ppool_check(&ppool);
+	cr_expect_null(broken, "broken: %s", broken);
+	drop_blocks(&home);
+	drop_blocks(&stitched);
+	cr_expect_eq(a.references + b.references, 0, "a stream is still referred to");
+	TAILQ_INIT(&ppool.homes);
+	TAILQ_INIT(&ppool.spool);
+	seam__ppool_fini(&ppool, meta);
+	seam__slab_unreserve(&slab, slab.reserved_objects);
+	cr_expect_eq(seam__slab_fini(&slab), 0);
+	cr_expect_eq(seam__meta_destroy(meta), 0);
+}
+
+TestSuite(ppool, .init = set_up, .fini = tear_down);
+
+/* The whole home view, free for `stream` since `stamp`. */
+static struct seam_block *fill(struct seam_stream *stream, uint64_t stamp)
+{
+	return seam__ppool_add_free(&home, seam__slab_get_reserved(&slab), 0, 4 * CHUNK, stream, stamp);
+}
+
+/* Takes from the start and makes it live. */
+static struct seam_block *take(struct seam_block *block, uint64_t bytes)
+{
+	block = seam__ppool_take(block, bytes);
+	block->is = SEAM_IS_LIVE;
+	home.live++;
+	return block;
+}
+
+static struct seam_block *put(struct seam_block *block, struct seam_stream *stream, uint64_t stamp)
+{
+	home.live--;
+	return seam__ppool_put(block, stream, stamp);
+}
+
+Test(ppool, take_splits_and_put_merges)
+{
+	struct seam_block *all = fill(NULL, 0);
+	struct seam_block *first = take(all, 1024);
+	struct seam_block *rest = seam__fit_next(&ppool.any, NULL);
+	cr_assert_not_null(rest);
+	cr_expect_eq(rest->offset, 1024);
+	cr_expect_eq(ppool.any.bytes, 4 * CHUNK - 1024);
+	struct seam_block *merged = put(first, NULL, 0);
+	cr_expect_eq(merged->bytes, 4 * CHUNK);
+	cr_expect_eq(ppool.any.count, 1);
+}
+
+Test(ppool, merging_keeps_the_newer_stamp)
+{
+	struct seam_block *all = fill(&a, 15);
+	struct seam_block *first = take(all, CHUNK);
+	struct seam_block *merged = put(first, &a, 12);
+	cr_expect_eq(merged->bytes, 4 * CHUNK);
+	cr_expect_eq(merged->stamp, 15);
+	cr_expect_eq(merged->stream, &a);
+}
+
+Test(ppool, blocks_of_two_streams_stay_apart)
+{
+	struct seam_block *first = take(fill(&a, 15), CHUNK);
+	cr_expect_eq(put(first, &b, 15)->bytes, CHUNK);
+	cr_expect_eq(ppool.of_stream[0].bytes, 3 * CHUNK);
+	cr_expect_eq(ppool.of_stream[1].bytes, CHUNK);
+}
+
+Test(ppool, everybodys_whole_chunks_are_not_given_to_one_stream)
+{
+	struct seam_block *first = take(fill(NULL, 0), CHUNK);
+	cr_expect_eq(put(first, &a, 15)->bytes, CHUNK);
+	cr_expect_eq(ppool.any.bytes, 3 * CHUNK);
+}
+
+Test(ppool, everybodys_part_of_a_chunk_is)
+{
+	struct seam_block *most = take(fill(NULL, 0), 4 * CHUNK - 512);
+	cr_expect_eq(put(most, &a, 15)->bytes, 4 * CHUNK);
+	cr_expect_eq(ppool.any.count, 0);
+}
+
+Test(ppool, a_single_stream_merges_with_all)
+{
+	registry.count = 1;
+	struct seam_block *first = take(fill(NULL, 0), CHUNK);
+	cr_expect_eq(put(first, &a, 15)->bytes, 4 * CHUNK);
+}
+
+Test(ppool, what_has_passed_is_everybodys_at_once)
+{
+	struct seam_block *first = take(fill(NULL, 0), CHUNK);
+	struct seam_block *merged = put(first, &a, 9);
+	cr_expect_eq(merged->bytes, 4 * CHUNK);
+	cr_expect_null(merged->stream);
+}
+
+Test(ppool, lend_cuts_out_the_chunk_and_return_brings_it_back)
+{
+	for (uint32_t slot = 0; slot < 4; slot++) {
+		struct seam_block *all = fill(&a, 15);
+		seam__ppool_lend(all, slot);
+		cr_expect_null(chunks[slot].owner);
+		cr_assert_not_null(chunks[slot].lent);
+		cr_expect_eq(chunks[slot].lent->is, SEAM_IS_LOST);
+		cr_expect_eq(chunks[slot].lent->offset, slot * CHUNK);
+		cr_expect_eq(ppool.of_stream[0].bytes, 3 * CHUNK);
+		cr_expect_eq(ppool.of_stream[0].count, slot == 0 || slot == 3 ? 1 : 2, "slot %u", slot);
+		seam__ppool_return(&chunks[slot], &a, 15);
+		cr_expect_eq(chunks[slot].owner, &home);
+		cr_expect_null(chunks[slot].lent);
+		cr_expect_eq(ppool.of_stream[0].count, 1);
+		struct seam_block *whole = seam__fit_next(&ppool.of_stream[0], NULL);
+		cr_assert_eq(whole->bytes, 4 * CHUNK);
+		seam__fit_remove(&ppool.of_stream[0], whole);
+		seam__block_remove(&slab, whole);
+	}
+	fill(&a, 15); /* for the check */
+}
+
+/* Chunks `from` up to `to` belong to the stitched view, as one free block in no fit. */
+static struct seam_block *move_to_stitched(uint32_t from, uint32_t to)
+{
+	for (uint32_t i = to; i-- > from;) {
+		seam__ppool_lend(seam__fit_next(&ppool.any, NULL), i);
+		chunks[i].owner = &stitched;
+		stitched.owned++;
+	}
+	struct seam_block *block = seam__slab_get_reserved(&slab);
+	seam__block_insert(block, &stitched, NULL, from * CHUNK, (to - from) * CHUNK, SEAM_IS_FREE);
+	return block;
+}
+
+Test(ppool, settle_sends_whole_chunks_home_and_keeps_both_pieces)
+{
+	fill(NULL, 0);
+	struct seam_block *block = move_to_stitched(0, 4);
+	seam__block_resize(block, 512, 4 * CHUNK - 1024);
+	struct seam_block *before = seam__slab_get_reserved(&slab), *behind = seam__slab_get_reserved(&slab);
+	seam__block_insert(before, &stitched, NULL, 0, 512, SEAM_IS_LIVE);
+	seam__block_insert(behind, &stitched, block, 4 * CHUNK - 512, 512, SEAM_IS_LIVE);
+	stitched.live = 2;
+	seam__ppool_settle(seam__ppool_put(block, &a, 15));
+	cr_expect_eq(stitched.owned, 2);
+	cr_expect_eq(chunks[1].owner, &home);
+	cr_expect_eq(chunks[2].owner, &home);
+	cr_expect_eq(ppool.of_stream[0].count, 3, "two pieces there, two chunks at home");
+	cr_expect_eq(ppool.of_stream[0].bytes, 4 * CHUNK - 1024);
+}
+
+Test(ppool, settle_of_everything_leaves_no_block)
+{
+	fill(NULL, 0);
+	struct seam_block *block = move_to_stitched(1, 4);
+	seam__ppool_settle(seam__ppool_put(block, NULL, 0));
+	cr_expect_eq(stitched.owned, 0);
+	cr_expect(TAILQ_EMPTY(&stitched.blocks));
+	cr_expect_eq(ppool.any.bytes, 4 * CHUNK);
+	cr_expect_eq(ppool.any.count, 1);
+}
+
+Test(ppool, collect_takes_what_has_passed)
+{
+	struct seam_block *first = take(fill(&a, 15), CHUNK), *second = take(seam__fit_next(&ppool.of_stream[0], NULL), CHUNK);
+	struct seam_block *third = take(seam__fit_next(&ppool.of_stream[0], NULL), CHUNK);
+	put(first, &a, 12);
+	put(third, &a, 18); /* merges with the rest, which has 15 */
+	cr_expect_eq(seam__ppool_collect(&ppool, &a), 0);
+	a.passed = 12;
+	cr_expect_eq(seam__ppool_collect(&ppool, &a), CHUNK);
+	a.passed = 15;
+	cr_expect_eq(seam__ppool_collect(&ppool, &a), 0, "the newer stamp holds the merged block");
+	a.passed = 18;
+	cr_expect_eq(seam__ppool_collect(&ppool, &a), 2 * CHUNK);
+	cr_expect_eq(ppool.any.count, 2);
+	put(second, NULL, 0);
+	cr_expect_eq(ppool.any.count, 1);
+}
+
+/* a's block, everybody's part of a chunk, a's block: the walk must not stumble over what merging takes away. */
+Test(ppool, collect_survives_merging_with_the_next)
+{
+	struct seam_block *first = take(fill(&a, 15), CHUNK), *gap = take(seam__fit_next(&ppool.of_stream[0], NULL), 512);
+	put(first, &a, 11);
+	put(gap, NULL, 0); /* joins one of them */
+	a.passed = 19;
+	cr_expect_eq(seam__ppool_collect(&ppool, &a), 4 * CHUNK);
+	cr_expect_eq(ppool.any.count, 1);
+	cr_expect_eq(ppool.of_stream[0].count, 0);
+}
+
+Test(ppool, join_binds_no_more_than_is_needed)
+{
+	struct seam_block *first = take(fill(NULL, 0), CHUNK);
+	put(first, &a, 15);
+	cr_expect_not(seam__ppool_join(&ppool, &a, 5 * CHUNK));
+	cr_expect_eq(ppool.any.bytes, 3 * CHUNK, "nothing is bound in vain");
+	cr_expect_not(seam__ppool_join(&ppool, &b, 4 * CHUNK), "b has nothing here");
+	cr_expect(seam__ppool_join(&ppool, &a, 4 * CHUNK));
+	const struct seam_block *block = seam__fit_find(&ppool.of_stream[0], 4 * CHUNK);
+	cr_assert_not_null(block);
+	cr_expect_eq(block->stamp, 15);
+	cr_expect_eq(ppool.any.count, 0);
+}
+
+Test(ppool, adopt_moves_everything_of_a_stream)
+{
+	struct seam_block *first = take(fill(&a, 15), CHUNK);
+	put(first, &b, 16);
+	seam__ppool_adopt(&ppool, &a, &b, 19);
+	cr_expect_eq(ppool.of_stream[0].count, 0);
+	cr_expect_eq(ppool.of_stream[1].count, 1);
+	const struct seam_block *all = seam__fit_next(&ppool.of_stream[1], NULL);
+	cr_expect_eq(all->bytes, 4 * CHUNK);
+	cr_expect_eq(all->stamp, 19);
+}
+
+Test(ppool, more_streams_keep_the_blocks)
+{
+	fill(&b, 15);
+	cr_assert_eq(seam__ppool_reserve_streams(&ppool, meta, 100), SEAM_OK);
+	cr_expect_geq(ppool.stream_capacity, 100);
+	cr_expect_eq(ppool.of_stream[1].bytes, 4 * CHUNK);
+	seam__meta_fail_at(meta, 1);
+	cr_expect_eq(seam__ppool_reserve_streams(&ppool, meta, 1000), SEAM_OOM_META);
+	cr_expect_eq(ppool.of_stream[1].bytes, 4 * CHUNK);
+}
