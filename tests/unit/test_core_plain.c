@@ -151,6 +151,18 @@ Test(core_plain, snapshots_show_segments_as_views)
 	close_pool();
 }
 
+Test(core_plain, a_description_says_what_is_missing)
+{
+	open_plain(MIB(64), NULL);
+	char bytes[4096];
+	struct seam_text text;
+	seam__text_init_fixed(&text, bytes, sizeof bytes);
+	seam__pool_describe(pool, &text);
+	cr_assert_not_null(strstr(bytes, "supported    no"), "%s", bytes);
+	cr_assert_null(strstr(bytes, "granularity"), "%s", bytes);
+	close_pool();
+}
+
 Test(core_plain, every_driver_call_may_fail)
 {
 	open_plain(MIB(64), NULL);
