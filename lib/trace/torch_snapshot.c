@@ -1,4 +1,7 @@
-/* torch_snapshot.c: see torch_snapshot.h. Walks the pickle to the documented depth and judges every value before it is used. */
+/* torch_snapshot.c: see torch_snapshot.h.
+ *
+ * Walks the pickle to the documented depth only, and judges every value before it is used.
+ */
 #include "torch_snapshot.h"
 
 #include <string.h>

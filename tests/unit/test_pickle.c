@@ -42,7 +42,8 @@ static const struct integer_row integers[] = {
 	{"LONG1 9 bytes", BYTES("\x80\x02\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00."), SEAM_PICKLE_UINT, UINT64_MAX},
 	{"LONG1 too large", BYTES("\x80\x02\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x01."), SEAM_PICKLE_BIG, 0},
 	{"LONG1 too small", BYTES("\x80\x02\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff."), SEAM_PICKLE_BIG, 0},
-	{"LONG1 padded negative", BYTES("\x80\x02\x8a\x09\xfe\xff\xff\xff\xff\xff\xff\xff\xff."), SEAM_PICKLE_INT, UINT64_MAX - 1},
+	{"LONG1 padded negative",
+	 BYTES("\x80\x02\x8a\x09\xfe\xff\xff\xff\xff\xff\xff\xff\xff."), SEAM_PICKLE_INT, UINT64_MAX - 1},
 	{"LONG4", BYTES("\x80\x02\x8b\x02\x00\x00\x00\x10\x27."), SEAM_PICKLE_INT, 10000},
 	{"INT line", BYTES("I-12\n."), SEAM_PICKLE_INT, (uint64_t)-12},
 	{"INT line 64 bits", BYTES("I18446744073709551615\n."), SEAM_PICKLE_UINT, UINT64_MAX},
@@ -166,7 +167,8 @@ Test(pickle, shapes)
 Test(pickle, lists_that_grow_by_turns_keep_their_order)
 {
 	struct seam_pickle *pickle =
-		read_ok("turns", BYTES("]q\0]q\1(I0\n100h\0(I1\nI2\ne0h\1(I10\ne0h\0I3\na0h\1I11\na0h\0h\1\x86."));
+		read_ok("turns",
+		        BYTES("]q\0]q\1(I0\n100h\0(I1\nI2\ne0h\1(I10\ne0h\0I3\na0h\1I11\na0h\0h\1\x86."));
 	struct seam_pickle_walk walk = seam__pickle_walk_begin(pickle);
 	struct seam_pickle_cursor both = seam__pickle_first(pickle, seam__pickle_root(pickle));
 	static const uint64_t expected[2][3] = {{1, 2, 3}, {10, 11, 0}};
