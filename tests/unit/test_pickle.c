@@ -285,9 +285,11 @@ Test(pickle, refuses_by_the_name_of_the_opcode)
 }
 
 /* One of everything, for the damage tests. */
-static const char mixed[] = "\x80\x04\x95\x4e\0\0\0\0\0\0\0}(\x8c\x01" "a\x94](K\x01M\x01\x02J\x01\0\0\0\x8a\x02\x01\x02"
-	"G\0\0\0\0\0\0\0\0N\x88\x89" "B\x01\0\0\0xC\x01yX\x01\0\0\0zeh\0\x85\x94\x8f(K\x01\x90\x8c\x01" "b(K\x01\x91I12\nL34L\n\x86VA\n"
-	"S'B'\nF1.5\n\x87(NlN(Nd." ;
+static const char mixed[] =
+	"\x80\x04\x95\x82\x00\x00\x00\x00\x00\x00\x00}(\x8c\x01" "a\x94](K\x01M\x01\x02J\x01\x00\x00\x00\x8a\x02\x01\x02\x8b\x01\x00\x00\x00\x05G"
+	"\x00\x00\x00\x00\x00\x00\x00\x00N\x88\x89" "B\x01\x00\x00\x00xC\x01yX\x01\x00\x00\x00ze\x8c\x01" "bh\x00\x85\x94\x8c\x01" "c\x8f(K"
+	"\x01\x90\x8c\x01" "d(K\x01\x91\x8c\x01" "eI12\nL34L\n\x86VA\nS'B'\nF1.5\nN\x87\x8c\x01" "f"
+	"(Nl\x8c\x01g(NNd\x8c\x01h}K\x01K\x02su.";
 
 Test(pickle, every_truncation_is_an_error)
 {
@@ -308,6 +310,7 @@ Test(pickle, every_truncation_is_an_error)
 Test(pickle, no_changed_byte_breaks_the_reader)
 {
 	char copy[sizeof(mixed)];
+	seam__pickle_free(read_ok("unchanged", BYTES(mixed)));
 	for (size_t at = 0; at < sizeof(mixed) - 1; at++) {
 		for (unsigned byte = 0; byte < 256; byte++) {
 			struct seam_pickle *pickle = NULL;
