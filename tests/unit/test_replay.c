@@ -35,7 +35,7 @@ static void add_alloc(struct random_trace *random)
 	struct seam_trace_event event = {
 		.kind = SEAM_TRACE_ALLOC,
 		.id = random->next_id++,
-		.size = 1 + draw(random, UINT64_C(1) << (9 + draw(random, 15))),
+		.size = 1 + draw(random, UINT64_C(1) << (9 + draw(random, 14))),
 		.stream = draw(random, STREAMS),
 	};
 	random->live[random->count++] = event;
