@@ -165,7 +165,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_private_begin(struct seam_pool *pool, u
 SEAM_API SEAM_MUST_USE enum seam_rc seam_private_end(struct seam_pool *pool, uint64_t id);
 
 /* Drops a reference. With the last, the private pool's free memory joins the common memory, and its live blocks follow when they are
- * freed. Errors: SEAM_NOT_FOUND. */
+ * freed. The pool does not see replays of the graphs that used the memory: whoever drops the last reference has waited for them. Errors: SEAM_NOT_FOUND. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id);
 
 /* ---- upkeep ---- */

@@ -38,6 +38,24 @@ Test(gather, the_smallest_extents_come_first)
 	seam__gathered_fini(&engine, &gathered);
 }
 
+Test(gather, what_belongs_to_whom_does_not_change_the_order)
+{
+	struct seam_block *four = alloc(4), *guard = alloc(2), *two = alloc(2), *end = alloc(2);
+	uint64_t two_offset = two->offset;
+	(void)guard;
+	(void)end;
+	give(two);
+	wait_for_all(); /* everybody's */
+	work_on(four, stream_a, LONG_NS);
+	give(four); /* the stream's */
+	struct seam_ask ask = ask_of(MIB(6), stream_a);
+	gather(&ask, MIB(6), true);
+	cr_assert_eq(gathered.count, 3);
+	const struct seam_chunk *first = gathered.chunks[0];
+	cr_expect_eq(first->home->slots[first->home_slot].offset, two_offset);
+	seam__gathered_fini(&engine, &gathered);
+}
+
 Test(gather, only_whole_chunks_count)
 {
 	struct seam_block *part = alloc_on(MIB(3), stream_a), *rest = alloc_on(MIB(2), stream_a), *end = alloc_on(MIB(3), stream_a);

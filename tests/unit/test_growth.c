@@ -71,6 +71,17 @@ Test(growth, a_foreign_tail_neither_counts_nor_swallows)
 	work_on(block, stream_b, 0);
 }
 
+Test(growth, a_tail_without_room_behind_it_is_no_start)
+{
+	engine.common.classes[SEAM_CLASS_LARGE].home_reserve_bytes = MIB(8);
+	give(alloc(6)); /* 2 MiB of addresses are left behind it */
+	struct seam_ask ask = ask_of(MIB(10), stream_a);
+	ask.no_stitch = true;
+	struct seam_block *block = NULL;
+	cr_assert_eq(try_ask(&ask, &block), SEAM_OK);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(16), "one growth, in a view of its own");
+}
+
 static void expect_chunk(uint64_t request_mib, uint64_t chunk_mib)
 {
 	struct seam_block *block = alloc(request_mib);

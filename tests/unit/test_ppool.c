@@ -264,6 +264,16 @@ Test(ppool, join_binds_no_more_than_is_needed)
 	cr_expect_eq(ppool.any.count, 0);
 }
 
+Test(ppool, join_binds_nothing_to_what_has_passed)
+{
+	struct seam_block *first = take(fill(NULL, 0), CHUNK);
+	put(first, &a, 15);
+	a.passed = 15;
+	cr_expect(seam__ppool_join(&ppool, &a, 4 * CHUNK));
+	cr_expect_eq(ppool.any.bytes, 4 * CHUNK);
+	cr_expect_eq(ppool.of_stream[0].count, 0);
+}
+
 Test(ppool, adopt_moves_everything_of_a_stream)
 {
 	struct seam_block *first = take(fill(&a, 15), CHUNK);
