@@ -258,6 +258,8 @@ bool seam__ppool_join(struct seam_ppool *ppool, struct seam_stream *stream, uint
 	struct seam_block *best = NULL, *block = NULL;
 	uint64_t best_bytes = 0;
 	while ((block = seam__fit_next(&ppool->any, block)) != NULL) {
+		if (block->view->stitched)
+			continue; /* without a whole chunk it has joined its neighbours already */
 		uint64_t run_bytes = measure_run(block, stream);
 		if (run_bytes >= bytes && (best == NULL || run_bytes < best_bytes)) {
 			best = block;

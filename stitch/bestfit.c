@@ -178,6 +178,8 @@ static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, ui
 	uint64_t missing = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
 	uint64_t to_stitch = seam__bits_align_up(missing, granularity);
 	bool end = !may_stitch(engine, attempt) || at_end <= to_stitch;
+	if (seam__memory_room(&engine->memory) < (end ? at_end : to_stitch))
+		return SEAM_OOM_DEVICE; /* known before anything is created in vain */
 	if (!attempt->grown)
 		attempt->grown_from = engine->memory.reserved_bytes;
 	enum seam_rc rc = seam__grow(engine, ppool, end ? at_end : to_stitch, ask->bytes, end);
@@ -227,11 +229,11 @@ static bool free_views(struct seam_engine *engine, struct attempt *attempt)
 	if (attempt->views_freed || attempt->ask->capturing)
 		return false;
 	attempt->views_freed = true;
-	uint64_t mappings = attempt->gathered.count + 64;
+	uint64_t mappings = attempt->gathered.count + 64, before = engine->counts.stitch_frees;
 	/* A budget of ours is met by giving up the oldest views; a full table of the driver's, which we cannot measure, by giving up all. */
 	if (engine->memory.mapping_count + mappings > engine->memory.mapping_limit ||
 	    engine->memory.address_bytes + attempt->ask->bytes > engine->memory.address_limit_bytes)
-		return seam__stitch_free(engine, mappings, attempt->ask->bytes) || engine->counts.stitch_frees > 0;
+		return seam__stitch_free(engine, mappings, attempt->ask->bytes) || engine->counts.stitch_frees > before;
 	return seam__stitch_free_all(engine) != 0;
 }
 
@@ -253,18 +255,18 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 		rc = stitch(engine, attempt, ret_block);
 		stitchable_bytes = attempt->gathered.bytes;
 	}
+	if (rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) {
+		if (free_views(engine, attempt))
+			return SEAM_BUSY;
+		stitchable_bytes = 0; /* no room for one more view: growth at the end needs no second mapping */
+		rc = SEAM_NOT_FOUND;
+	}
 	if (rc == SEAM_NOT_FOUND && eager) {
 		hit = find_hit(ask, false);
 		if (hit == NULL)
 			hit = join_hit(ask);
 		if (hit != NULL)
 			return take_hit(engine, ask, hit, !attempt->grown, ret_block);
-	}
-	if (rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) {
-		if (free_views(engine, attempt))
-			return SEAM_BUSY;
-		stitchable_bytes = 0; /* no room for one more view: growth at the end needs no second mapping */
-		rc = SEAM_NOT_FOUND;
 	}
 	if (rc != SEAM_NOT_FOUND)
 		return rc;

@@ -38,8 +38,8 @@ static void group_fini(struct seam_engine *engine, struct seam_group *group)
 /* Address space of a home view: the large class's is a little more than the device, as views of holes are used up slowly. */
 static void set_home_sizes(struct seam_engine *engine, struct seam_group *group)
 {
-	uint64_t free_bytes = 0, total_bytes = 0;
-	if (seam__drv_mem_info(engine->driver, &free_bytes, &total_bytes) != SEAM_CU_SUCCESS)
+	uint64_t total_bytes = engine->memory.device_bytes;
+	if (total_bytes == UINT64_MAX)
 		total_bytes = UINT64_C(64) << 30;
 	uint64_t granularity = engine->memory.granularity_bytes;
 	uint64_t large = seam__bits_align_up(total_bytes / 8 * 9, granularity);

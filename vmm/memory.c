@@ -23,6 +23,10 @@ enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *d
 	if (!seam__bits_is_pow2(granularity_bytes))
 		return SEAM_DRIVER;
 
+	uint64_t free_bytes = 0, device_bytes = UINT64_MAX;
+	if (seam__drv_mem_info(driver, &free_bytes, &device_bytes) != SEAM_CU_SUCCESS)
+		device_bytes = UINT64_MAX;
+
 	*memory = (struct seam_memory){
 		.driver = driver,
 		.meta = meta,
@@ -30,6 +34,7 @@ enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *d
 		.access_count = 1,
 		.granularity_bytes = granularity_bytes,
 		.capacity_bytes = UINT64_MAX,
+		.device_bytes = device_bytes,
 		.mapping_limit = UINT64_MAX,
 		.address_limit_bytes = UINT64_MAX,
 	};
@@ -61,6 +66,13 @@ void seam__memory_fini(struct seam_memory *memory)
 	uint64_t lost = seam__slab_fini(&memory->chunk_slab) + seam__slab_fini(&memory->mapping_slab) +
 	                seam__slab_fini(&memory->view_slab);
 	SEAM_VERIFY(lost == 0);
+}
+
+uint64_t seam__memory_room(const struct seam_memory *memory)
+{
+	uint64_t most = seam__bits_min(memory->capacity_bytes, memory->device_bytes);
+	uint64_t taken = memory->reserved_bytes + memory->unlisted_bytes;
+	return taken < most ? most - taken : 0;
 }
 
 enum seam_rc seam__chunk_create(struct seam_memory *memory, uint64_t bytes, struct seam_chunk **ret_chunk)

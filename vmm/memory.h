@@ -104,6 +104,7 @@ struct seam_memory {
 	size_t access_count;
 	uint64_t granularity_bytes;
 	uint64_t capacity_bytes;           /* most reserved bytes, UINT64_MAX: no limit of ours */
+	uint64_t device_bytes;             /* the device's memory, UINT64_MAX: it would not say */
 	uint64_t mapping_limit;
 	uint64_t address_limit_bytes;
 
@@ -124,6 +125,9 @@ SEAM_MUST_USE enum seam_rc seam__memory_init(struct seam_memory *memory, struct 
 
 /* Unmaps, releases and frees everything. The device is idle, or gone. Blocks must be gone. Driver errors are ignored. */
 void seam__memory_fini(struct seam_memory *memory);
+
+/* Bytes of chunks that may be created yet; there may be less. With `change`. */
+uint64_t seam__memory_room(const struct seam_memory *memory);
 
 /* [call] A physical chunk in no view, not published. Errors: SEAM_OOM_DEVICE (also: over capacity), SEAM_OOM_META, SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__chunk_create(struct seam_memory *memory, uint64_t bytes, struct seam_chunk **ret_chunk);

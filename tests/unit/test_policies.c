@@ -161,3 +161,37 @@ Test(policies, neighbours_of_one_stream_and_everybody_serve_it_together)
 	cr_expect_eq(engine.counts.s2 + engine.counts.s1, 1);
 	cr_expect_eq(engine.memory.stitched_count, 0);
 }
+
+Test(policies, eager_splits_where_the_budget_has_no_room_for_a_view)
+{
+	open_with((struct seam_policy){.stitching = SEAM_STITCH_EAGER});
+	struct seam_block *block = alloc(8);
+	uint64_t va = block->va;
+	give(block);
+	engine.memory.mapping_limit = engine.memory.mapping_count;
+	cr_expect_eq(alloc(3)->va, va);
+	cr_expect_eq(engine.counts.s2, 1);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(8));
+}
+
+/* Free bytes of a stitched view fit the request better than the place at the end of the home view, and are not for it. */
+Test(policies, no_stitch_joins_free_neighbours_of_home_views_only)
+{
+	open_with((struct seam_policy){.reuse = SEAM_REUSE_PASSED});
+	engine.policy.chunk_bytes = MIB(32);
+	struct seam_block *one = alloc(32), *guard = alloc_on(MIB(2), stream_b), *two = alloc(32), *tail = alloc(10);
+	uint64_t va = tail->va;
+	(void)guard;
+	give(one);
+	give(two);
+	struct seam_block *stitched = alloc_on(MIB(44) + MIB(1) / 4, stream_a);
+	cr_assert(stitched->view->stitched);
+	wait_for_all();
+	give(tail);
+	struct seam_ask ask = ask_of(MIB(19) + MIB(1) / 2, stream_a);
+	ask.no_stitch = true;
+	struct seam_block *block = NULL;
+	cr_expect_eq(try_ask(&ask, &block), SEAM_OK);
+	cr_expect_eq(block->va, va);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(32 + 2 + 32 + 10 + 10));
+}
