@@ -37,7 +37,8 @@ SEAM_MUST_USE enum seam_rc seam__stitch(struct seam_engine *engine, const struct
                                         struct seam_block **ret_block, bool *ret_revived);
 
 /* Alloc: new chunks of `bytes` in all (rounded up to the granularity), free for all streams: in holes of the class's home views first, then at
- * the end; or, at_end, all there, so that they extend the free block that ends there. request_bytes: what they are for. Locked.
+ * the end; or, at_end, all there, so that they extend the free block that ends there; or, at_end and all of the request, in a run of holes that
+ * fits. request_bytes: what they are for. Locked.
  * Errors: SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_OOM_META, SEAM_MAPPINGS, SEAM_DRIVER: of what is at the end nothing was taken. */
 SEAM_MUST_USE enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
                                       uint64_t request_bytes, bool at_end);

@@ -222,10 +222,63 @@ static struct seam_block *find_hole(struct seam_ppool *ppool, uint64_t bytes)
 	return NULL;
 }
 
+/* The first of a run of holes that touch and have at least `bytes` together: the run with the fewest. NULL: there is none. */
+static struct seam_block *find_holes(struct seam_ppool *ppool, uint64_t bytes, uint64_t *ret_bytes)
+{
+	struct seam_block *best = NULL;
+	struct seam_view *view;
+	TAILQ_FOREACH(view, &ppool->homes, link) {
+		struct seam_block *block = view->holes == 0 ? NULL : TAILQ_FIRST(&view->blocks), *first = NULL;
+		uint64_t run_bytes = 0;
+		for (; block != NULL; block = TAILQ_NEXT(block, link)) {
+			if (block->is != SEAM_IS_HOLE) {
+				first = NULL;
+				continue;
+			}
+			run_bytes = first == NULL ? block->bytes : run_bytes + block->bytes;
+			first = first == NULL ? block : first;
+			for (; run_bytes - first->bytes >= bytes; first = TAILQ_NEXT(first, link))
+				run_bytes -= first->bytes;
+			if (run_bytes >= bytes && (best == NULL || run_bytes < *ret_bytes)) {
+				best = first;
+				*ret_bytes = run_bytes;
+			}
+		}
+	}
+	return best;
+}
+
+/* Fills a run of holes from `hole` on. Holes come and go under `change` only, so that the next stays what it is. */
+static enum seam_rc fill_holes(struct seam_engine *engine, struct seam_block *hole, uint64_t bytes)
+{
+	enum seam_rc rc = SEAM_OK;
+	while (rc == SEAM_OK && bytes > 0) {
+		struct seam_block *next = TAILQ_NEXT(hole, link);
+		bytes -= hole->bytes;
+		rc = fill_hole(engine, hole);
+		hole = next;
+	}
+	return rc;
+}
+
+/* Growth that has to serve the request alone: where it leaves nothing over it takes holes, so that the addresses in use do not grow with the
+ * number of trims (I6); otherwise it does so if addresses are short. */
+static enum seam_rc grow_alone(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes)
+{
+	uint64_t hole_bytes = 0;
+	struct seam_block *hole = find_holes(ppool, bytes, &hole_bytes);
+	if (hole != NULL && hole_bytes == bytes)
+		return fill_holes(engine, hole, hole_bytes);
+	enum seam_rc rc = grow_at_end(engine, ppool, bytes, request_bytes);
+	return rc == SEAM_OOM_VA && hole != NULL ? fill_holes(engine, hole, hole_bytes) : rc;
+}
+
 enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes,
                         bool at_end)
 {
 	bytes = seam__bits_align_up(bytes, engine->memory.granularity_bytes);
+	if (at_end && bytes >= request_bytes)
+		return grow_alone(engine, ppool, bytes, request_bytes);
 	while (!at_end && bytes > 0) {
 		struct seam_block *hole = find_hole(ppool, bytes);
 		if (hole == NULL)

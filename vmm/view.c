@@ -147,6 +147,13 @@ static enum seam_rc get_mappings(struct seam_memory *memory, struct seam_view *v
 	return SEAM_OK;
 }
 
+/* Where chunks exist already, OUT_OF_MEMORY means that the device's mapping tables are full, not its memory (reference: about 520,000 a
+ * context, then set_access says so). */
+static enum seam_rc map_rc(int cu)
+{
+	return cu == SEAM_CU_OUT_OF_MEMORY ? SEAM_MAPPINGS : seam__driver_rc(cu);
+}
+
 enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, uint64_t offset,
                             struct seam_chunk *const *chunks, uint32_t count, struct seam_mapping **mappings)
 {
@@ -164,7 +171,7 @@ enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, 
 		if (cu != SEAM_CU_SUCCESS) {
 			unmap_run(memory, view->va + offset, chunks, i);
 			put_mappings(memory, mappings, count);
-			return seam__driver_rc(cu);
+			return map_rc(cu);
 		}
 		end += chunks[i]->bytes;
 	}
@@ -173,8 +180,7 @@ enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, 
 	if (cu != SEAM_CU_SUCCESS) {
 		unmap_run(memory, view->va + offset, chunks, count);
 		put_mappings(memory, mappings, count);
-		/* Here OUT_OF_MEMORY means that the device's mapping tables are full, not its memory (reference: about 520,000 a context). */
-		return cu == SEAM_CU_OUT_OF_MEMORY ? SEAM_MAPPINGS : seam__driver_rc(cu);
+		return map_rc(cu);
 	}
 	return SEAM_OK;
 }

@@ -135,3 +135,59 @@ Test(growth, no_address_space_is_a_result)
 	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_VA);
 	cr_expect_eq(alloc(2)->bytes, MIB(2), "what still fits is served");
 }
+
+Test(growth, nothing_is_created_for_what_cannot_be_had)
+{
+	struct seam_block *block = alloc(2);
+	uint64_t calls = memory_calls();
+	struct seam_ask ask = ask_of(UINT64_C(1) << 40, stream_a);
+	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_DEVICE, "more than the device");
+	engine.memory.capacity_bytes = MIB(8);
+	ask = ask_of(MIB(8), stream_a);
+	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_DEVICE, "more than the pool may take");
+	cr_expect_eq(memory_calls(), calls);
+}
+
+Test(growth, holes_serve_where_addresses_are_short)
+{
+	engine.common.classes[SEAM_CLASS_LARGE].home_reserve_bytes = MIB(16);
+	struct seam_block *row[8];
+	make_row(row, 8);
+	engine.memory.address_limit_bytes = engine.memory.address_bytes;
+	give(row[1]);
+	give(row[3]);
+	give(row[4]);
+	cr_expect_eq(trim_to(0), MIB(6));
+	cr_expect_eq(alloc(4)->offset, MIB(6));
+	cr_expect_eq(alloc_on(MIB(1), stream_a)->offset, MIB(2));
+	struct seam_ask ask = ask_of(MIB(2), stream_a);
+	struct seam_block *block = NULL;
+	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_VA);
+}
+
+/* I6: addresses do not grow with the number of trims. */
+Test(growth, equal_requests_after_a_trim_go_where_they_were)
+{
+	struct seam_block *wide = alloc(6), *end = alloc(2);
+	uint64_t va = wide->va, used = wide->view->used_bytes;
+	for (int i = 0; i < 4; i++) {
+		give(wide);
+		cr_expect_eq(trim_to(0), MIB(6));
+		wide = alloc(6);
+		cr_expect_eq(wide->va, va);
+		cr_expect_eq(end->view->used_bytes, used);
+	}
+}
+
+Test(growth, full_tables_of_the_driver_cost_views)
+{
+	struct seam_block *row[8];
+	make_row(row, 8);
+	give(row[0]);
+	give(row[2]);
+	give(alloc(4));
+	cr_assert_eq(engine.memory.stitched_count, 1);
+	seam__driver_fail_at(driver, 3, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY); /* create, create, map */
+	(void)alloc(8);
+	cr_expect_eq(engine.counts.stitch_frees, 1);
+}
