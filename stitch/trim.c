@@ -138,12 +138,27 @@ static void shrink_homes(struct seam_engine *engine, struct seam_ppool *ppool)
 	}
 }
 
+/* Gives up stitched views that lost every chunk while other streams' work still kept them. */
+static void drop_empty(struct seam_engine *engine, struct seam_ppool *ppool)
+{
+	struct seam_view *view, *next;
+	TAILQ_FOREACH_SAFE(view, &ppool->spool, link, next) {
+		if (view->holes != view->slot_count)
+			continue;
+		bool gone = seam__stitch_drop(engine, view);
+		SEAM_ASSERT(gone);
+		(void)gone;
+	}
+}
+
 static void shrink(struct seam_engine *engine)
 {
 	struct seam_group *group = &engine->common;
 	while (group != NULL) {
-		for (int i = 0; i < SEAM_CLASS_COUNT; i++)
+		for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
 			shrink_homes(engine, &group->classes[i]);
+			drop_empty(engine, &group->classes[i]);
+		}
 		group = group == &engine->common ? LIST_FIRST(&engine->groups) : LIST_NEXT(group, link);
 	}
 }

@@ -88,3 +88,19 @@ Test(trim, a_driver_that_refuses_leaves_the_chunk_usable)
 	cr_expect_eq(released, 0);
 	cr_expect_eq(alloc(2)->va, va);
 }
+
+/* Another stream may have used the view, so it stays for now; without a mapping it serves nobody. */
+Test(trim, a_view_that_lost_everything_goes)
+{
+	struct seam_block *blocks[6];
+	make_row(blocks, 5);
+	blocks[5] = alloc_on(MIB(2), stream_b);
+	give(blocks[0]);
+	give(blocks[2]);
+	give(alloc(4));
+	cr_assert_eq(engine.memory.stitched_count, 1);
+	work_on(blocks[5], stream_b, LONG_NS);
+	give(blocks[5]);
+	cr_expect_eq(trim_to(0), MIB(4));
+	cr_expect_eq(engine.memory.stitched_count, 0);
+}
