@@ -4,14 +4,22 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "hash.h"
 #include "lifetimes.h"
+#include "slab.h"
 #include "stretch.h"
 
-/* A number of the trace and the small number that stands for it. The lists are short: a linear search does. */
+/* A number of the trace, and the small number that stands for it. */
+struct numbered {
+	UT_hash_handle hh;
+	uint64_t number;
+	uint32_t index;
+};
+
 struct numbering {
-	uint64_t *numbers;
+	struct seam_slab slab;
+	struct numbered *table;
 	uint32_t count;
-	uint32_t capacity;
 };
 
 struct writer {
@@ -30,23 +38,46 @@ struct writer {
 
 static enum seam_rc number_of(struct numbering *numbering, uint64_t number, uint32_t *ret_index)
 {
-	/* From the newest: a wait usually names an event that was recorded shortly before. */
-	for (uint32_t i = numbering->count; i > 0; i--) {
-		if (numbering->numbers[i - 1] == number) {
-			*ret_index = i - 1;
-			return SEAM_OK;
-		}
-	}
-	if (numbering->count == numbering->capacity) {
-		uint32_t capacity = numbering->capacity * 2 + 16;
-		uint64_t *numbers = realloc(numbering->numbers, capacity * sizeof(*numbers));
-		if (numbers == NULL)
+	struct seam_meta *hash_meta = numbering->slab.meta;
+	bool hash_failed = false;
+	struct numbered *numbered;
+	HASH_FIND(hh, numbering->table, &number, sizeof(number), numbered);
+	if (numbered == NULL) {
+		numbered = seam__slab_get(&numbering->slab);
+		if (numbered == NULL)
 			return SEAM_OOM_META;
-		numbering->numbers = numbers;
-		numbering->capacity = capacity;
+		*numbered = (struct numbered){.number = number, .index = numbering->count};
+		HASH_ADD(hh, numbering->table, number, sizeof(number), numbered);
+		if (hash_failed)
+			return SEAM_OOM_META;
+		numbering->count++;
 	}
-	numbering->numbers[numbering->count] = number;
-	*ret_index = numbering->count++;
+	*ret_index = numbered->index;
+	return SEAM_OK;
+}
+
+static void numbering_init(struct numbering *numbering)
+{
+	*numbering = (struct numbering){.count = 0};
+	seam__slab_init(&numbering->slab, seam__meta_process(), sizeof(struct numbered));
+}
+
+static void numbering_fini(struct numbering *numbering)
+{
+	struct seam_meta *hash_meta = numbering->slab.meta;
+	HASH_CLEAR(hh, numbering->table);
+	(void)seam__slab_fini(&numbering->slab);
+}
+
+/* The numbers in order of their indexes. */
+static enum seam_rc list_numbers(const struct numbering *numbering, uint64_t **ret_numbers)
+{
+	uint64_t *numbers = calloc((size_t)numbering->count + 1, sizeof(*numbers));
+	if (numbers == NULL)
+		return SEAM_OOM_META;
+	for (const struct numbered *item = numbering->table; item != NULL; item = item->hh.next)
+		numbers[item->index] = item->number;
+	*ret_numbers = numbers;
 	return SEAM_OK;
 }
 
@@ -198,6 +229,8 @@ enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations,
 {
 	struct schedule schedule = {0};
 	struct writer writer = {.trace = trace, .out = &schedule};
+	numbering_init(&writer.streams);
+	numbering_init(&writer.events);
 	enum seam_rc rc = lifetimes_build(trace, &writer.lifetimes);
 	if (rc == SEAM_OK)
 		rc = stretch_find(trace, &writer.lifetimes, &writer.stretch);
@@ -213,12 +246,14 @@ enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations,
 			rc = write_all(&writer, iterations);
 		}
 	}
-	schedule.streams = writer.streams.numbers;
+	if (rc == SEAM_OK)
+		rc = list_numbers(&writer.streams, &schedule.streams);
 	schedule.stream_count = writer.streams.count;
 	schedule.event_count = writer.events.count;
 	free(writer.block);
 	free(writer.previous);
-	free(writer.events.numbers);
+	numbering_fini(&writer.streams);
+	numbering_fini(&writer.events);
 	stretch_fini(&writer.stretch);
 	lifetimes_fini(&writer.lifetimes);
 	if (rc == SEAM_OK)
