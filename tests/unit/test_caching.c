@@ -85,8 +85,9 @@ Test(caching, what_is_live_is_found_and_freed)
 	cr_expect_eq(seam__store_record_stream(&store, va, streams[1]), SEAM_NOT_FOUND);
 }
 
-Test(caching, the_capacity_holds, .init = NULL)
+Test(caching, the_capacity_holds)
 {
+	tear_down();
 	set_up_with(&(struct seam_caching_config){.capacity_bytes = 24 * MI}, 256 * MI);
 	uint64_t va = 5;
 	cr_expect_eq(seam__store_alloc(&store, 25 * MI, streams[0], 0, false, &va), SEAM_OOM_DEVICE);
@@ -203,25 +204,26 @@ Test(caching, no_kernel_meets_anothers_memory)
 	walk_randomly(21, 60000);
 }
 
-Test(caching, nor_with_reuse_behind_edges, .init = NULL)
+Test(caching, nor_with_reuse_behind_edges)
 {
+	tear_down();
 	set_up_with(&(struct seam_caching_config){.reuse = SEAM_CACHE_REUSE_WAIT}, 256 * MI);
 	walk_randomly(22, 40000);
 }
 
-Test(caching, nor_in_deterministic_mode, .init = NULL)
+Test(caching, nor_in_deterministic_mode)
 {
+	tear_down();
 	set_up_with(&(struct seam_caching_config){.deterministic = true}, 256 * MI);
 	walk_randomly(23, 40000);
 }
 
 /* I8: equal histories give equal addresses, whatever time does. */
-Test(caching, deterministic_placements_do_not_depend_on_time, .init = NULL)
+Test(caching, deterministic_placements_do_not_depend_on_time)
 {
 	uint64_t hashes[2] = {0};
 	for (unsigned round = 0; round < 2; round++) {
-		if (round > 0)
-			tear_down();
+		tear_down();
 		set_up_with(&(struct seam_caching_config){.deterministic = true}, 1024 * MI);
 		state = 5;
 		live_count = 0;

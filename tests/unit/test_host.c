@@ -99,8 +99,9 @@ Test(host, many_odd_sizes_waste_little)
 	             (unsigned long)stats().reserved_bytes, (unsigned long)stats().requested_bytes);
 }
 
-Test(host, running_out_is_of_host_memory, .init = NULL)
+Test(host, running_out_is_of_host_memory)
 {
+	tear_down();
 	set_up_with(&(struct seam_host_config){.capacity_bytes = 2 * MI});
 	uint64_t va = 9;
 	cr_expect_eq(seam__store_alloc(&store, 3 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
@@ -144,8 +145,9 @@ static void verify(const struct live *block)
 }
 
 /* A running copy into a freed buffer must never land in what another stream got. */
-Test(host, contents_are_their_owners, .init = NULL)
+Test(host, contents_are_their_owners)
 {
+	tear_down();
 	set_up_with(&(struct seam_host_config){.capacity_bytes = 5 * MI});
 	static struct live live[LIVE];
 	unsigned count = 0, verified = 0;

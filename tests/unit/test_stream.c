@@ -381,7 +381,7 @@ Test(stream, order_holds_the_other_stream_back)
 	cr_expect_eq(all_calls(), before, "what has passed needs no edge");
 }
 
-Test(stream, deterministic_polls_wait, .init = NULL)
+Test(stream, deterministic_polls_wait)
 {
 	tear_down();
 	set_up_as(true);

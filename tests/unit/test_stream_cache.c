@@ -322,7 +322,7 @@ Test(cache, a_capture_forbids_the_wait_and_nothing_breaks)
 	fake_resolve(&fake, a->handle)->capturing = false;
 }
 
-Test(cache, the_limit_holds, .init = NULL)
+Test(cache, the_limit_holds)
 {
 	struct seam_cache_config limited = usual;
 	limited.limit_bytes = 24 * MI;
@@ -339,10 +339,11 @@ Test(cache, the_limit_holds, .init = NULL)
 	release(small);
 }
 
-Test(cache, with_reuse_wait_an_edge_goes_before_growth, .init = NULL)
+Test(cache, with_reuse_wait_an_edge_goes_before_growth)
 {
 	struct seam_cache_config waiting = usual;
 	waiting.reuse = SEAM_CACHE_REUSE_WAIT;
+	tear_down();
 	set_up_with(&waiting);
 	uint64_t va = alloc(12 * MI, a);
 	fake_work(&fake, a->handle);
@@ -355,10 +356,11 @@ Test(cache, with_reuse_wait_an_edge_goes_before_growth, .init = NULL)
 	cr_expect_eq(alloc(1 * MI + 512, b), va + 10 * MI, "the rest is a's, behind an edge too");
 }
 
-Test(cache, with_reuse_wait_a_captured_stream_is_left_alone, .init = NULL)
+Test(cache, with_reuse_wait_a_captured_stream_is_left_alone)
 {
 	struct seam_cache_config waiting = usual;
 	waiting.reuse = SEAM_CACHE_REUSE_WAIT;
+	tear_down();
 	set_up_with(&waiting);
 	uint64_t va = alloc(12 * MI, a);
 	fake_work(&fake, a->handle);
@@ -368,10 +370,11 @@ Test(cache, with_reuse_wait_a_captured_stream_is_left_alone, .init = NULL)
 	fake_resolve(&fake, a->handle)->capturing = false;
 }
 
-Test(cache, with_reuse_own_growth_goes_before_passed_memory, .init = NULL)
+Test(cache, with_reuse_own_growth_goes_before_passed_memory)
 {
 	struct seam_cache_config own = usual;
 	own.reuse = SEAM_CACHE_REUSE_OWN;
+	tear_down();
 	set_up_with(&own);
 	fake.capacity_bytes = 24 * MI;
 	uint64_t va = alloc(12 * MI, a);
