@@ -127,6 +127,16 @@ Test(growth, a_call_that_fails_leaves_nothing)
 	cr_expect_eq(alloc(4)->bytes, MIB(4));
 }
 
+Test(growth, beyond_the_capacity_nothing_is_created)
+{
+	engine.memory.capacity_bytes = MIB(8);
+	struct seam_ask ask = ask_of(MIB(10), stream_a);
+	struct seam_block *block = NULL;
+	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_DEVICE);
+	cr_expect_eq(driver->counts[SEAM_DRV_mem_create].calls, 0);
+	cr_expect_eq(alloc(8)->bytes, MIB(8));
+}
+
 Test(growth, no_address_space_is_a_result)
 {
 	engine.memory.address_limit_bytes = MIB(8);
