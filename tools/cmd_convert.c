@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "input.h"
 #include "output.h"
+#include "text.h"
 
 #define DEVICES_MAX 1023u
 
@@ -76,9 +77,10 @@ static void print_summary(const struct seam_trace *trace, const char *out)
 			live_bytes -= event->size;
 		}
 	}
-	printf("%s: %llu events, %llu allocations, at most %.1f MiB live; from %s\n", out,
+	char peak[32];
+	printf("%s: %llu events, %llu allocations, at most %s live; from %s\n", out,
 	       (unsigned long long)trace->header.event_count, (unsigned long long)allocations,
-	       (double)peak_bytes / (1024.0 * 1024.0), seam_trace_string(trace, trace->header.source));
+	       seam__text_size(peak, peak_bytes), seam_trace_string(trace, trace->header.source));
 }
 
 int cmd_convert(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include "meta.h"
 #include "progress.h"
 #include "report.h"
+#include "text.h"
 
 #define ITERATIONS_MAX 1000000u
 #define PERCENT_MAX 10000u
@@ -159,15 +160,33 @@ static const struct argp syntax = {
 	       "With several iterations the part between the blocks that are never freed is repeated: the whole trace, or, where "
 	       "steps are marked, the last complete step (all but the first where steps differ).\n\n"
 	       "With real memory, or on a GPU, every block is filled with a pattern and checked when it is freed. The exit status "
-	       "is 0 also when an allocator runs out of memory, and 1 when contents were lost or the device was misused.",
+	       "is 0 also when a reference allocator runs out of memory, and 1 when seam does, when the capacity is less than what a trace "
+	       "needs at its peak, when a trace cannot be read, when contents were lost or the device was misused.",
 };
 
-static int replay_trace(struct arguments *arguments, const char *path, struct report_row *rows)
+/* A device on which no allocator could serve the trace is the caller's mistake; else only seam is expected to fit. */
+static int judge_memory(const char *path, const struct report_row *rows, size_t count)
 {
-	char error[INPUT_ERROR_BYTES];
-	struct seam_trace *trace;
-	if (!input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &trace))
-		return cmd_fail("%s", error);
+	for (size_t i = 0; i < count; i++) {
+		const struct replay_result *result = &rows[i].result;
+		char live[32];
+		char capacity[32];
+		if (!result->oom)
+			continue;
+		(void)seam__text_size(live, result->peak_live_bytes);
+		if (result->capacity_bytes != 0 && result->capacity_bytes < result->peak_live_bytes)
+			return cmd_fail("%s: the capacity is too small: %s are live at the peak, and the device has %s", path, live,
+			                seam__text_size(capacity, result->capacity_bytes));
+		if (result->allocator == REF_SEAM)
+			return cmd_fail("%s: seam ran out of memory (%s are live at the peak)", path, live);
+	}
+	return CMD_OK;
+}
+
+/* CMD_FAILED: nothing was measured. */
+static int replay_trace(struct arguments *arguments, const struct seam_trace *trace, const char *path,
+                        struct report_row *rows)
+{
 	int status = CMD_OK;
 	for (size_t i = 0; i < arguments->allocator_count && status == CMD_OK; i++) {
 		struct progress progress;
@@ -186,9 +205,8 @@ static int replay_trace(struct arguments *arguments, const char *path, struct re
 		enum seam_rc rc = replay_run(trace, &replay, failure, &rows[i].result);
 		progress_end(&progress);
 		if (rc != SEAM_OK)
-			status = cmd_fail("%s: %s: %s", path, ref_kind_name(replay.allocator), failure);
+			status = cmd_fail("%s: allocator %s: %s", path, ref_kind_name(replay.allocator), failure);
 	}
-	seam_trace_free(trace);
 	return status;
 }
 
@@ -206,22 +224,56 @@ static int print(const struct arguments *arguments, const struct report_row *row
 	return status;
 }
 
-/* What was measured is printed even when a later trace fails. */
+static bool has_allocation(const struct seam_trace *trace)
+{
+	for (uint64_t i = 0; i < trace->header.event_count; i++)
+		if (trace->events[i].kind == SEAM_TRACE_ALLOC)
+			return true;
+	return false;
+}
+
+/* Reads what can be read: one line for each trace that cannot. */
+static struct seam_trace *read_trace(const char *path)
+{
+	char error[INPUT_ERROR_BYTES];
+	struct seam_trace *trace;
+	if (!input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &trace)) {
+		(void)cmd_fail("%s", error);
+		return NULL;
+	}
+	if (has_allocation(trace))
+		return trace;
+	(void)cmd_fail("%s: no allocation is recorded in it", path);
+	seam_trace_free(trace);
+	return NULL;
+}
+
+/* A trace that cannot be read is passed over; an allocator or a device that fails would fail again and ends the work.
+ * What was measured is printed in any case. */
 static int replay_all(struct arguments *arguments)
 {
-	struct report_row *rows = calloc(arguments->trace_count * arguments->allocator_count, sizeof(*rows));
+	const size_t columns = arguments->allocator_count;
+	struct report_row *rows = calloc(arguments->trace_count * columns, sizeof(*rows));
 	if (rows == NULL)
 		return cmd_fail("out of memory");
 	int status = CMD_OK;
-	size_t done = 0;
-	for (; done < arguments->trace_count && status == CMD_OK; done++)
-		status = replay_trace(arguments, arguments->traces[done], &rows[done * arguments->allocator_count]);
-	if (status != CMD_OK)
-		done--;
-	if (status == CMD_OK || done > 0) {
-		int printed = print(arguments, rows, done * arguments->allocator_count);
-		status = status != CMD_OK ? status : printed;
+	bool goes_on = true;
+	size_t count = 0;
+	for (size_t i = 0; i < arguments->trace_count && goes_on; i++) {
+		const char *path = arguments->traces[i];
+		struct seam_trace *trace = read_trace(path);
+		if (trace == NULL) {
+			status = CMD_FAILED;
+			continue;
+		}
+		goes_on = replay_trace(arguments, trace, path, &rows[count]) == CMD_OK;
+		seam_trace_free(trace);
+		if (!goes_on || judge_memory(path, &rows[count], columns) != CMD_OK)
+			status = CMD_FAILED;
+		count += goes_on ? columns : 0;
 	}
+	if (count > 0 && print(arguments, rows, count) != CMD_OK)
+		status = CMD_FAILED;
 	free(rows);
 	return status;
 }

@@ -92,6 +92,7 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	uint64_t capacity_bytes = options->capacity_bytes;
 	if (options->capacity_percent != 0)
 		capacity_bytes = seam__bits_align_up(run->schedule.peak_live_bytes / 100 * options->capacity_percent + 1, 2 << 20);
+	run->result->capacity_bytes = capacity_bytes;
 	struct device_options device = {
 		.kind = options->device,
 		.memory = options->memory,

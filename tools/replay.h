@@ -45,6 +45,7 @@ struct replay_result {
 	uint64_t requests;            /* allocations asked for, in all iterations */
 	uint32_t iterations;
 	uint64_t peak_live_bytes;     /* of the whole schedule, as requested */
+	uint64_t capacity_bytes;      /* of the device, where the options limit it; else 0 */
 	bool oom;
 	bool last_complete;           /* the last iteration ended */
 	uint64_t peak_reserved_bytes; /* valid unless oom */

@@ -99,10 +99,19 @@ enum seam_rc report_json(const struct report_row *rows, size_t count, struct sea
 	return seam__json_finish(&json);
 }
 
-static const char *file_name(const char *path)
+/* The name of the file, without the folder and what every trace is called. */
+static void cell_trace(struct seam_table *table, const char *path)
 {
+	static const char *const endings[] = {".seamtrace.zst", ".seamtrace"};
 	const char *slash = strrchr(path, '/');
-	return slash != NULL ? slash + 1 : path;
+	const char *name = slash != NULL ? slash + 1 : path;
+	size_t length = strlen(name);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		size_t ending = strlen(endings[i]);
+		if (length > ending && strcmp(name + length - ending, endings[i]) == 0)
+			length -= ending;
+	}
+	seam__table_cell(table, "%.*s", (int)length, name);
 }
 
 static void cell_times(struct seam_table *table, bool known, double p50, double p99)
@@ -126,7 +135,7 @@ static void add_row(struct seam_table *table, const struct report_row *row, bool
 	for (size_t i = 0; i < SEAM_DRV_COUNT; i++)
 		if (seam__driver_call_class((enum seam_drv_call)i) == SEAM_DRV_MEMORY)
 			memory_calls += result->driver_calls[i];
-	seam__table_cell(table, "%s", same_trace ? "" : file_name(row->trace));
+	cell_trace(table, same_trace ? "" : row->trace);
 	seam__table_cell(table, "%s", ref_kind_name(result->allocator));
 	cell_size(table, true, result->peak_live_bytes);
 	cell_size(table, !result->oom, result->peak_reserved_bytes);
@@ -156,6 +165,7 @@ static void add_heading(struct seam_table *table)
 	                                       "alloc p50 / p99", "free p50 / p99", "memory calls", "last iteration",
 	                                       "driver time"};
 	seam__table_init(table, seam__meta_process(), sizeof(headings) / sizeof(headings[0]));
+	table->right_from = 2;
 	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
 		seam__table_cell(table, "%s", headings[i]);
 }
@@ -168,9 +178,11 @@ static void add_footer(const struct report_row *rows, size_t count, struct seam_
 		verified &= rows[i].result.verified;
 		in_full &= rows[i].result.verified_in_full;
 	}
-	seam__text_printf(text, "\ndevice: %s; iterations: %" PRIu32 "; memory calls: those that take, map or return"
-	                        " device memory, in all and in the last iteration\n",
-	                  rows[0].result.device, rows[0].result.iterations);
+	seam__text_printf(text, "\ndevice: %s; iterations: %" PRIu32 "; efficiency: peak live / peak reserved\n"
+	                        "memory calls: those that take, map or return device memory, in all and in the last iteration;"
+	                        " driver time: of all calls%s\n",
+	                  rows[0].result.device, rows[0].result.iterations,
+	                  strncmp(rows[0].result.device, "emu", 3) == 0 ? ", estimated" : "");
 	if (verified)
 		seam__text_printf(text, "contents: every block kept its own, %s\n",
 		                  in_full ? "checked in full" : "checked in full or at the first and last page of every 2 MiB");

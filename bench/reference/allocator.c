@@ -73,7 +73,7 @@ enum seam_rc ref_create(enum ref_kind kind, struct seam_driver *driver, const st
 	if (text[0] != '\0')
 		memcpy(error, text, sizeof(text));
 	else
-		(void)snprintf(error, ERROR_BYTES, "allocator %s: %s", ref_kind_name(kind), seam_rc_text(rc));
+		(void)snprintf(error, ERROR_BYTES, "%s", seam_rc_text(rc));
 	return rc;
 }
 

@@ -306,9 +306,13 @@ enum seam_rc seam__opts_resolve(const struct seam_config *given, const char *env
 	if (given != NULL && !copy_given(given, &over))
 		return refuse_version(error);
 	if (environment != NULL) {
-		enum seam_rc rc = seam_config_parse(&resolved, environment, error);
-		if (rc != SEAM_OK)
+		char why[SEAM_OPTS_ERROR_BYTES];
+		enum seam_rc rc = seam_config_parse(&resolved, environment, why);
+		if (rc != SEAM_OK) {
+			if (error != NULL)
+				(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "SEAM_CONF: %.180s", why);
 			return rc;
+		}
 	}
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		char why[100];

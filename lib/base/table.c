@@ -87,6 +87,8 @@ static bool is_number(const char *cell)
 
 static bool is_right_aligned(const struct seam_table *table, size_t column)
 {
+	if (table->right_from != 0 && column >= table->right_from)
+		return true;
 	for (size_t i = column + table->columns; i < table->cell_count; i += table->columns) {
 		if (!is_number(table->cells[i]))
 			return false;

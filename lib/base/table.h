@@ -2,7 +2,7 @@
  *
  * Cells are filled row by row, then the whole table is written: widths are known only at the end. The first row is the
  * heading. A column in which every cell but the heading is a number (digits first, maybe a unit behind) or "-" stands
- * right-aligned.
+ * right-aligned, and so does every column from `right_from` on.
  * Not here: colours, and knowledge of the terminal's width. One thread at a time.
  */
 #ifndef SEAM_BASE_TABLE_H
@@ -17,6 +17,7 @@ enum seam_table_form { SEAM_TABLE_PLAIN, SEAM_TABLE_MARKDOWN };
 struct seam_table {
 	struct seam_meta *meta;
 	size_t columns;
+	size_t right_from;      /* set by the caller after init; 0: by content alone */
 	char **cells;           /* row after row; each a zero-terminated string of its own in `meta` */
 	size_t cell_count;
 	size_t cell_capacity;

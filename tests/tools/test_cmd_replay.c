@@ -207,6 +207,33 @@ Test(cmd_replay, out_of_memory_is_a_result)
 	drop(&outcome);
 }
 
+Test(cmd_replay, a_device_too_small_is_a_mistake_and_the_result_is_printed)
+{
+	static const struct {
+		const char *words;
+		int status;
+		const char *line; /* part of it */
+	} rows[] = {
+		{"--capacity 16M -a seam", 1, "the capacity is too small: 21.00 MiB are live at the peak, and the device has 16.00 MiB"},
+		{"--capacity 16M -a caching,direct", 1, "too small"},
+		{"--conf capacity_bytes:16M -a seam,caching", 1, "seam ran out of memory (21.00 MiB are live at the peak)"},
+		{"--conf capacity_bytes:16M -a caching", 0, ""},
+		{"--capacity 50% -a direct", 1, "too small"},
+	};
+	const char *path = write_file("a.csv", lifetimes);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char words[300];
+		(void)snprintf(words, sizeof(words), "%s %s", rows[i].words, path);
+		struct outcome outcome = run(words);
+		cr_assert_eq(outcome.status, rows[i].status, "%s: %d", words, outcome.status);
+		cr_assert_not_null(strstr(outcome.errors, rows[i].line), "%s: %s", words, outcome.errors);
+		const char *newline = strchr(outcome.errors, '\n');
+		cr_assert(newline == NULL || newline[1] == '\0', "%s: one line: %s", words, outcome.errors);
+		cr_assert_not_null(strstr(outcome.out, "a.csv"), "%s: %s", words, outcome.out);
+		drop(&outcome);
+	}
+}
+
 Test(cmd_replay, the_table_names_each_trace_once)
 {
 	char words[200];
@@ -275,10 +302,12 @@ Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
 		{"--device cuda --memory book %s/a.csv", 1, "a GPU has no bookkeeping memory"},
 		{"%s/none.csv", 1, "none.csv"},
 		{"%s/bad.csv", 1, "bad.csv"},
+		{"%s/head.csv", 1, "head.csv: no allocation is recorded in it"},
 		{"%s", 1, "seam-test"},
 	};
 	(void)write_file("a.csv", lifetimes);
 	(void)write_file("bad.csv", "id,lower,upper,size\na,5,2,100\n");
+	(void)write_file("head.csv", "id,lower,upper,size\n");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char words[300];
 		const char *place = strstr(rows[i].words, "%s");
@@ -297,11 +326,11 @@ Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
 	}
 }
 
-Test(cmd_replay, what_was_measured_before_a_mistake_is_printed)
+Test(cmd_replay, a_trace_that_cannot_be_read_is_passed_over)
 {
 	char words[300];
 	(void)write_file("bad.csv", "id,lower\n");
-	(void)snprintf(words, sizeof(words), "-a caching %s %s/bad.csv", write_file("a.csv", lifetimes), folder);
+	(void)snprintf(words, sizeof(words), "-a caching %s/bad.csv %s", folder, write_file("a.csv", lifetimes));
 	struct outcome outcome = run(words);
 	cr_assert_eq(outcome.status, 1);
 	cr_assert_not_null(strstr(outcome.out, "a.csv"));

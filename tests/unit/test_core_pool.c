@@ -20,7 +20,7 @@ Test(core_pool, bad_arguments_are_refused)
 	cr_assert_rc(seam_pool_create(-1, NULL, error, &made), SEAM_INVALID);
 	setenv("SEAM_CONF", "backend:emu_book,nonsense:1", 1);
 	cr_assert_rc(seam_pool_create(0, NULL, error, &made), SEAM_CONF);
-	cr_assert_not_null(strstr(error, "nonsense"), "the entry is not named: %s", error);
+	cr_assert_not_null(strstr(error, "SEAM_CONF: 'nonsense:1'"), "the entry or where it stands is not named: %s", error);
 	setenv("SEAM_CONF", "backend:emu_book", 1);
 	seam_config_init(&config);
 	config.version = SEAM_CONFIG_VERSION + 1;

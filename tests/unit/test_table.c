@@ -42,6 +42,16 @@ Test(table, plain_columns_line_up)
 	                                           "na\xc3\xafve       -  long one\n");
 }
 
+Test(table, columns_said_to_stand_right_do_whatever_they_hold)
+{
+	table.right_from = 1;
+	fill();
+	cr_assert_eq(seam__table_write(&table, SEAM_TABLE_PLAIN, &text), SEAM_OK);
+	cr_assert_str_eq(seam__text_string(&text), "trace    peak      note\n"
+	                                           "gpt2   12 GiB       a|b\n"
+	                                           "na\xc3\xafve       -  long one\n");
+}
+
 Test(table, markdown)
 {
 	fill();
