@@ -32,6 +32,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
 		wrong = state->argv[state->next - 1];
 	if (key != KEY_HELP)
 		return ARGP_ERR_UNKNOWN;
+	(void)setenv("ARGP_HELP_FMT", "no-dup-args-note", 0); /* a line that says nothing here; the user's own wish stays */
 	argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, state->name);
 	exit(CMD_OK);
 }

@@ -28,9 +28,9 @@ struct arguments {
 
 static const struct argp_option options[] = {
 	{"allocator", KEY_ALLOCATOR, "NAME,...", 0, "of seam, caching, expandable, direct (default: all four)", 0},
-	{"device", KEY_DEVICE, "auto|cuda|emu", 0, "where: a GPU, an emulated device, or a GPU if there is one (default)", 0},
-	{"memory", KEY_MEMORY, "real|book|auto", 0,
-	 "of the emulated device: memory whose contents are checked, or bookkeeping only (default, and faster)", 0},
+	{"device", KEY_DEVICE, "DEVICE", 0, "cuda (a GPU), emu (an emulated device), or auto: a GPU if there is one (default)", 0},
+	{"memory", KEY_MEMORY, "MEMORY", 0,
+	 "of the emulated device: real (contents are checked), book (bookkeeping only, faster), or auto: book (default)", 0},
 	{"capacity", KEY_CAPACITY, "SIZE", 0,
 	 "memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
 	 "what the trace needs if that is more; on a GPU all that it has)", 0},

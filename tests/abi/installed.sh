@@ -1,12 +1,13 @@
 #!/bin/sh
-# installed.sh BUILD CONSUMER PREFIX CC [CXX]: `meson install` into an empty folder gives what a program needs: it compiles
-# with what pkg-config says, links with either library, and runs. As TAP.
+# installed.sh BUILD CONSUMER README PREFIX CC [CXX]: `meson install` into an empty folder gives what a program needs: it
+# compiles with what pkg-config says, links with either library, and runs; so does the program in the README. As TAP.
 set -u
 build=$1
 consumer=$2
-prefix=$3
-cc=$4
-cxx=${5:-}
+readme=$3
+prefix=$4
+cc=$5
+cxx=${6:-}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 count=0
@@ -29,6 +30,7 @@ report 'meson install' $?
 pc=$(find "$place/root" -name seam.pc)
 libdir=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH="$libdir/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$place/root"
+sed -n '/^```c$/,/^```$/{/^```/!p}' "$readme" >"$place/readme.c"
 # A prefix that pkg-config takes for the system's is left out of its answers; say where it is.
 flags="-I$place/root$prefix/include $(pkg-config --cflags seam)"
 
@@ -37,7 +39,7 @@ try() {
 	what=$1
 	shift
 	# shellcheck disable=SC2086 # flags are words
-	"$@" -o "$place/consumer" >"$place/output" 2>&1 && LD_LIBRARY_PATH="$libdir" "$place/consumer" >>"$place/output" 2>&1
+	"$@" -o "$place/consumer" >"$place/output" 2>&1 && SEAM_CONF=backend:emu LD_LIBRARY_PATH="$libdir" "$place/consumer" >>"$place/output" 2>&1
 	report "$what" $?
 }
 
@@ -45,7 +47,9 @@ try() {
 {
 	try 'C, shared' $cc -std=c11 $flags "$consumer" -L"$libdir" $(pkg-config --libs seam)
 	try 'C, static' $cc -std=c11 $flags "$consumer" "$libdir/libseam.a" $(pkg-config --static --libs-only-other seam) -lpthread
+	try 'the program in the README' $cc -std=c11 -Wall -Wextra -Werror $flags "$place/readme.c" -L"$libdir" $(pkg-config --libs seam)
 	if [ -n "$cxx" ]; then
+		try 'the same in C++' $cxx -std=c++17 -Wall -Wextra -Werror $flags -x c++ "$place/readme.c" -x none -L"$libdir" $(pkg-config --libs seam)
 		try 'C++, shared' $cxx -std=c++17 $flags -x c++ "$consumer" -x none -L"$libdir" $(pkg-config --libs seam)
 	fi
 }
