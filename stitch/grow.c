@@ -160,9 +160,6 @@ static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *p
 	uint64_t least = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : chunk_bytes(engine, ppool, request_bytes);
 	uint32_t most = (uint32_t)seam__bits_div_up(bytes, least);
 	struct growth growth = {0};
-	/* What cannot end well does not begin: else chunks up to the limit would come and go. */
-	if (bytes > engine->memory.capacity_bytes || engine->memory.reserved_bytes > engine->memory.capacity_bytes - bytes)
-		return SEAM_OOM_DEVICE;
 	enum seam_rc rc = seam__slab_reserve(&engine->block_slab, 1);
 	if (rc != SEAM_OK)
 		return rc;
