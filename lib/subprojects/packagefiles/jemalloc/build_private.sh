@@ -20,8 +20,8 @@ log=$out_dir/build.log
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-# Flags of our own: jemalloc's include -g3, which makes an archive of 40 MB out of one of 1 MB.
-if ! { "$source_dir/configure" CC="$*" CFLAGS="-std=gnu11 -pipe -O2 -fPIC -fvisibility=hidden" \
+# -g0: jemalloc asks for -g3, which makes an archive of 40 MB out of one of 1 MB.
+if ! { "$source_dir/configure" CC="$*" CFLAGS="-O2 -g0 -fPIC -fvisibility=hidden" \
 	--with-jemalloc-prefix=seam_je_ --with-private-namespace=seam_je_private_ \
 	--with-malloc-conf=narenas:1,background_thread:false \
 	--disable-initial-exec-tls --disable-cxx --disable-shared --disable-prof --disable-doc --disable-libdl &&
