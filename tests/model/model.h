@@ -198,6 +198,9 @@ uint64_t model_whole_bytes(const struct model *model, uint64_t private_id);
 /* A request of `bytes` was refused although everything was allowed: was there really no memory? */
 void model_judge_refusal(struct model *model, uint64_t bytes, uint64_t private_id);
 
+/* A request was refused for want of mappings: was everything given up that nobody uses? */
+void model_judge_shortage(struct model *model);
+
 /* Accounts and the judge: after every operation. */
 void model_check_accounts(struct model *model);
 

@@ -196,6 +196,15 @@ void model_judge_refusal(struct model *model, uint64_t bytes, uint64_t private_i
 		           " were never taken", bytes, whole, limit - memory->reserved_bytes);
 }
 
+void model_judge_shortage(struct model *model)
+{
+	const struct seam_view *view;
+	TAILQ_FOREACH(view, &model->pool->engine.memory.view_list, all) {
+		if (view->stitched && view->owned == 0 && !view->pinned)
+			model_fail(model, "I6: mappings are short, but a view that owns nothing keeps %u", view->slot_count - view->holes);
+	}
+}
+
 static void check_served(struct model *model)
 {
 	const struct seam_engine_counts *counts = &model->pool->engine.counts;

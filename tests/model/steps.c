@@ -210,6 +210,8 @@ static void judge_failure(struct model *model, const struct seam_request *reques
 	if (model->pool->engine.memory.reserved_bytes > reserved_before)
 		model_fail(model, "I7: a request that failed left %" PRIu64 " bytes more reserved",
 		           model->pool->engine.memory.reserved_bytes - reserved_before);
+	if (rc == SEAM_MAPPINGS && request->flags == 0 && model->captures == 0)
+		model_judge_shortage(model);
 	if (!budgets && request->flags == 0 && model->captures == 0)
 		model_judge_refusal(model, seam__bits_align_up(request->bytes, SEAM_BLOCK_BYTES), private_id);
 }
