@@ -223,6 +223,14 @@ static bool is_free_for(const struct seam_block *block, const struct seam_stream
 	return block != NULL && block->is == SEAM_IS_FREE && (block->stream == NULL || block->stream == stream);
 }
 
+/* Whether a common block stands in front of this one in the same run. Between two of them there is exactly one of the stream: equals are
+ * one block. */
+static bool continues_run(const struct seam_block *block, const struct seam_stream *stream)
+{
+	const struct seam_block *before = seam__block_before(block);
+	return is_free_for(before, stream) && is_free_for(seam__block_before(before), stream);
+}
+
 /* Bytes of the free blocks around `block` that are free for `stream`, its own included. */
 static uint64_t measure_run(const struct seam_block *block, const struct seam_stream *stream)
 {
@@ -258,8 +266,9 @@ bool seam__ppool_join(struct seam_ppool *ppool, struct seam_stream *stream, uint
 	struct seam_block *best = NULL, *block = NULL;
 	uint64_t best_bytes = 0;
 	while ((block = seam__fit_next(&ppool->any, block)) != NULL) {
-		if (block->view->stitched)
-			continue; /* without a whole chunk it has joined its neighbours already */
+		/* Stitched: without a whole chunk it has joined its neighbours already. And a run is measured once: runs may be long. */
+		if (block->view->stitched || continues_run(block, stream))
+			continue;
 		uint64_t run_bytes = measure_run(block, stream);
 		if (run_bytes >= bytes && (best == NULL || run_bytes < best_bytes)) {
 			best = block;

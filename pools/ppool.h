@@ -75,7 +75,7 @@ void seam__ppool_settle(struct seam_block *block);
 uint64_t seam__ppool_collect(struct seam_ppool *ppool, struct seam_stream *stream);
 
 /* Free bytes that every stream may use and those of `stream` that touch them become one block of `stream`, if that block then has `bytes`.
- * True if there was such a place, in a home view; the smallest is taken. O(blocks of the common fit). */
+ * True if there was such a place, in a home view; the smallest is taken. O(free blocks). */
 bool seam__ppool_join(struct seam_ppool *ppool, struct seam_stream *stream, uint64_t bytes);
 
 /* Free blocks of `from` are used on `to` from now on (after the caller ordered it). */

@@ -206,18 +206,20 @@ static enum seam_rc fill_hole(struct seam_engine *engine, struct seam_block *hol
 	return rc;
 }
 
-/* A hole that takes no more than `bytes`. */
-static struct seam_block *find_hole(struct seam_ppool *ppool, uint64_t bytes)
+/* The first hole behind `hole` (NULL: of all) that takes no more than `bytes`. */
+static struct seam_block *next_hole(struct seam_ppool *ppool, struct seam_block *hole, uint64_t bytes)
 {
-	struct seam_view *view;
-	TAILQ_FOREACH(view, &ppool->homes, link) {
-		if (view->holes == 0)
-			continue;
-		struct seam_block *block;
-		TAILQ_FOREACH(block, &view->blocks, link) {
+	struct seam_view *view = hole == NULL ? TAILQ_FIRST(&ppool->homes) : hole->view;
+	struct seam_block *block = hole == NULL ? NULL : TAILQ_NEXT(hole, link);
+	while (view != NULL) {
+		if (hole == NULL)
+			block = view->holes == 0 ? NULL : TAILQ_FIRST(&view->blocks);
+		for (; block != NULL; block = TAILQ_NEXT(block, link)) {
 			if (block->is == SEAM_IS_HOLE && block->bytes <= bytes)
 				return block;
 		}
+		view = TAILQ_NEXT(view, link);
+		hole = NULL;
 	}
 	return NULL;
 }
@@ -279,15 +281,14 @@ enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, ui
 	bytes = seam__bits_align_up(bytes, engine->memory.granularity_bytes);
 	if (at_end && bytes >= request_bytes)
 		return grow_alone(engine, ppool, bytes, request_bytes);
-	while (!at_end && bytes > 0) {
-		struct seam_block *hole = find_hole(ppool, bytes);
-		if (hole == NULL)
-			break;
-		uint64_t filled = hole->bytes;
+	struct seam_block *hole = at_end ? NULL : next_hole(ppool, NULL, bytes);
+	while (hole != NULL && bytes > 0) {
+		bytes -= hole->bytes;
+		struct seam_block *next = next_hole(ppool, hole, bytes); /* a hole until it is filled: see fill_holes() */
 		enum seam_rc rc = fill_hole(engine, hole);
 		if (rc != SEAM_OK)
 			return rc;
-		bytes -= filled;
+		hole = next;
 	}
 	return bytes == 0 ? SEAM_OK : grow_at_end(engine, ppool, bytes, request_bytes);
 }

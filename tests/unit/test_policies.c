@@ -195,3 +195,33 @@ Test(policies, no_stitch_joins_free_neighbours_of_home_views_only)
 	cr_expect_eq(block->va, va);
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(32 + 2 + 32 + 10 + 10));
 }
+
+/* A run of everybody's and the stream's blocks by turns: any part of it that is long enough will do, and the whole of it too. */
+static void expect_joined(uint64_t mib)
+{
+	open_with((struct seam_policy){.reuse = SEAM_REUSE_PASSED});
+	struct seam_block *blocks[6];
+	make_row(blocks, 5);
+	blocks[5] = alloc_on(MIB(2), stream_b);
+	for (int i = 0; i < 5; i += 2)
+		give(blocks[i]);
+	wait_for_all();
+	for (int i = 1; i < 5; i += 2) {
+		work_on(blocks[i], stream_a, LONG_NS);
+		give(blocks[i]);
+	}
+	const struct seam_block *joined = alloc(mib);
+	cr_expect_eq(joined->bytes, MIB(mib));
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(12), "%lu MiB", (unsigned long)mib);
+	cr_expect_eq(engine.memory.stitched_count, 0, "%lu MiB", (unsigned long)mib);
+}
+
+Test(policies, a_part_of_a_long_run_is_joined)
+{
+	expect_joined(6);
+}
+
+Test(policies, all_of_a_long_run_is_joined)
+{
+	expect_joined(10);
+}
