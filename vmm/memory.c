@@ -24,7 +24,7 @@ enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *d
 		return SEAM_DRIVER;
 
 	uint64_t free_bytes = 0, device_bytes = UINT64_MAX;
-	if (seam__drv_mem_info(driver, &free_bytes, &device_bytes) != SEAM_CU_SUCCESS)
+	if (seam__drv_mem_info(driver, &free_bytes, &device_bytes) != SEAM_CU_SUCCESS || device_bytes == 0)
 		device_bytes = UINT64_MAX;
 
 	*memory = (struct seam_memory){

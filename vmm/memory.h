@@ -119,7 +119,7 @@ struct seam_memory {
 	struct seam_slab chunk_slab, mapping_slab, view_slab;
 };
 
-/* driver and meta must outlive it. Asks the granularity. Errors: SEAM_DRIVER, SEAM_UNSUPPORTED (no VMM). */
+/* driver and meta must outlive it. Asks the granularity and the size of the device. Errors: SEAM_DRIVER, SEAM_UNSUPPORTED (no VMM). */
 SEAM_MUST_USE enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *driver, struct seam_meta *meta,
                                              const struct seam_phys_props *props);
 
