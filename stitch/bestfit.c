@@ -176,13 +176,15 @@ static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, ui
 	uint64_t tail_bytes = ask->class == SEAM_CLASS_CONTIGUOUS ? 0 : seam__grow_tail(ppool, ask->stream, ask->bytes);
 	uint64_t at_end = seam__bits_align_up(ask->bytes - tail_bytes, granularity);
 	uint64_t missing = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
-	uint64_t to_stitch = seam__bits_align_up(missing, granularity);
+	/* A piece below the fragmentation limit would not be stitched: neither would the next one. */
+	uint64_t least = attempt->stage == STAGE_NORMAL ? engine->policy.fragmentation_limit_bytes : 0;
+	uint64_t to_stitch = seam__bits_align_up(seam__bits_max(missing, least), granularity);
 	bool end = !may_stitch(engine, attempt) || at_end <= to_stitch;
 	if (seam__memory_room(&engine->memory) < (end ? at_end : to_stitch))
 		return SEAM_OOM_DEVICE; /* known before anything is created in vain */
 	if (!attempt->grown)
 		attempt->grown_from = engine->memory.reserved_bytes;
-	enum seam_rc rc = seam__grow(engine, ppool, end ? at_end : to_stitch, ask->bytes, end);
+	enum seam_rc rc = seam__grow(engine, ppool, end ? at_end : to_stitch, ask->bytes, end || least != 0);
 	attempt->grown |= engine->memory.reserved_bytes > attempt->grown_from; /* also where a part of it failed */
 	return rc;
 }

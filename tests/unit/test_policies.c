@@ -225,3 +225,13 @@ Test(policies, all_of_a_long_run_is_joined)
 {
 	expect_joined(10);
 }
+
+Test(policies, growth_to_stitch_is_one_piece_that_the_limit_lets_through)
+{
+	open_with((struct seam_policy){.fragmentation_limit_bytes = MIB(8)});
+	struct seam_block *gap = alloc(10), *end = alloc(2);
+	(void)end;
+	give(gap);
+	cr_expect(alloc(15)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(12 + 8));
+}
