@@ -18,7 +18,7 @@ import pathlib
 import sys
 import time
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from modeltrace import events
@@ -39,6 +39,13 @@ def find_torch() -> None:
     sys.exit(77)
 
 
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see tools/trace_model.py --help\n")
+
+
 def positive(text: str) -> int:
     """An argument that counts something."""
     value = int(text)
@@ -52,7 +59,7 @@ def parse() -> argparse.Namespace:
     from modeltrace.models import MODELS
     from modeltrace.training import OPTIMIZERS
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="trace_model", description="Record the allocations of PyTorch training code without a GPU."
     )
     add = parser.add_argument

@@ -371,6 +371,8 @@ class Command(unittest.TestCase):
             with self.subTest(name):
                 found, output = self.run_script(*arguments)
                 self.assertEqual((found, text in output), (status, True), output)
+                if status == 2:
+                    self.assertEqual(output.count("\n"), 1, output)
 
     def test_without_torch(self) -> None:
         """-S hides every installed package from the interpreter."""
