@@ -12,6 +12,12 @@ enum seam_rc seam__store_init(struct seam_store *store, const struct seam_cache_
 	rc = seam__mutex_init(&store->lock, config->name, config->rank);
 	if (rc != SEAM_OK)
 		return rc;
+	rc = seam__cond_init(&store->called);
+	if (rc != SEAM_OK) {
+		seam__mutex_fini(&store->lock);
+		return rc;
+	}
+	store->calling = false;
 	seam__streams_init(&store->streams, driver, meta, config->deterministic);
 	store->verify_streams = config->verify_streams;
 	return SEAM_OK;
@@ -26,6 +32,7 @@ uint64_t seam__store_fini(struct seam_store *store)
 	uint64_t live = seam__cache_fini(&store->cache);
 	uint64_t references = seam__streams_fini(&store->streams);
 	(void)references;
+	seam__cond_fini(&store->called);
 	seam__mutex_fini(&store->lock);
 	return live;
 }
@@ -33,16 +40,22 @@ uint64_t seam__store_fini(struct seam_store *store)
 void seam__store_reset_after_fork(struct seam_store *store)
 {
 	seam__mutex_reset_after_fork(&store->lock);
+	store->calling = false;
 }
 
 /* Drops the lock while the request needs it dropped. */
 static enum seam_rc complete_locked(struct seam_store *store, struct seam_cache_request *request, enum seam_rc rc)
 {
 	while (rc == SEAM_BUSY) {
+		while (store->calling)
+			seam__cond_wait(&store->called, &store->lock);
+		store->calling = true;
 		seam__mutex_unlock(&store->lock);
 		seam__cache_run(request);
 		seam__mutex_lock(&store->lock);
 		rc = seam__cache_resume(request);
+		store->calling = false;
+		seam__cond_signal(&store->called);
 	}
 	return rc;
 }

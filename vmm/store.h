@@ -7,6 +7,8 @@
  *
  * Locks: `lock`, whose rank the owner chooses, guards everything below it. It is not held while the source is called or the device
  * is waited for, except in deterministic mode, where polls wait. Every function but init and fini may be called from any thread.
+ * One request at a time is between such a call and its commit (`calling`): an address that the source has taken back leaves the
+ * books before the source can give it out again.
  */
 #ifndef SEAM_VMM_STORE_H
 #define SEAM_VMM_STORE_H
@@ -22,6 +24,8 @@
 
 struct seam_store {
 	struct seam_mutex lock;
+	struct seam_cond called;     /* signalled when `calling` ends */
+	bool calling;                /* lock. A request calls the source, or waits for the device */
 	struct seam_streams streams; /* lock */
 	struct seam_cache cache;     /* lock */
 	bool verify_streams;         /* ask the driver for the id of every handle; constant */
