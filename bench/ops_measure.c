@@ -14,6 +14,8 @@
 #define MIB (UINT64_C(1) << 20)
 #define CAPACITY_BYTES (UINT64_C(1) << 40)
 #define HITS ((size_t)20000)
+#define LEAST_HITS ((size_t)100)
+#define ROW_NS UINT64_C(3000000000) /* no row takes longer, once it has the least number of samples */
 #define HOLES ((size_t)200)
 #define HOLE_BYTES (32 * MIB)
 #define STITCH_BYTES (56 * MIB) /* two holes, less the chunks that they share with their neighbours */
@@ -131,7 +133,10 @@ static enum seam_rc timed_free(struct session *session, void *block)
 static enum seam_rc repeat(struct session *session, size_t times)
 {
 	enum seam_rc rc = SEAM_OK;
+	uint64_t deadline_ns = seam__clock_ns() + ROW_NS;
 	for (size_t i = 0; i < times && rc == SEAM_OK; i++) {
+		if (i >= LEAST_HITS && i % LEAST_HITS == 0 && seam__clock_ns() > deadline_ns)
+			break;
 		void *block;
 		rc = timed_alloc(session, &block);
 		if (rc == SEAM_OK)
