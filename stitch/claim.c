@@ -97,25 +97,31 @@ static bool better(const struct run *a, const struct run *b)
 	return a->first < b->first;
 }
 
+static bool is_marked(const struct seam_engine *engine, const struct seam_view *view, uint32_t slot)
+{
+	const struct seam_mapping *mapping = view->slots[slot].mapping;
+	return mapping != NULL && mapping->chunk->mark == engine->memory.mark_round;
+}
+
+/* Looks at the end of each window first: most views have a chunk elsewhere, and one look then rules out many windows. */
 static void search_view(const struct seam_engine *engine, struct seam_view *view, uint64_t need_bytes, struct run *best)
 {
-	uint64_t bytes = 0;
-	uint32_t first = 0;
-	for (uint32_t i = 0; i < view->slot_count; i++) {
-		const struct seam_mapping *mapping = view->slots[i].mapping;
-		if (mapping == NULL || mapping->chunk->mark != engine->memory.mark_round) {
-			bytes = 0;
-			first = i + 1;
+	uint32_t first = 0, known = 0; /* slots from first up to known are marked */
+	while (first < view->slot_count && view->used_bytes - view->slots[first].offset >= need_bytes) {
+		uint32_t last = seam__view_slot_at(view, view->slots[first].offset + need_bytes - 1);
+		uint32_t slot = last + 1;
+		while (slot > first && slot > known && is_marked(engine, view, slot - 1))
+			slot--;
+		if (slot > first && slot > known) {
+			first = known = slot; /* the slot before it is not marked */
 			continue;
 		}
-		bytes += view->slots[i].bytes;
-		while (bytes - view->slots[first].bytes >= need_bytes)
-			bytes -= view->slots[first++].bytes;
-		if (bytes < need_bytes)
-			continue;
-		struct run run = {view, first, i + 1 - first, bytes - need_bytes};
+		uint64_t end = view->slots[last].offset + view->slots[last].bytes;
+		struct run run = {view, first, last + 1 - first, end - view->slots[first].offset - need_bytes};
 		if (better(&run, best))
 			*best = run;
+		known = last + 1;
+		first++;
 	}
 }
 
