@@ -116,12 +116,12 @@ static void take_spare(struct seam_memory *memory, struct seam_view *view)
 }
 
 /* Unmaps the first `count` mappings of a run, one by one: one that fails must not keep the others. */
-static void unmap_run(struct seam_memory *memory, uint64_t va, struct seam_chunk *const *chunks, uint32_t count)
+static void unmap_run(struct seam_memory *memory, uint64_t va, struct seam_mapping *const *mappings, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		int ignored = seam__drv_mem_unmap(memory->driver, va, chunks[i]->bytes);
+		int ignored = seam__drv_mem_unmap(memory->driver, va, mappings[i]->chunk->bytes);
 		(void)ignored;
-		va += chunks[i]->bytes;
+		va += mappings[i]->chunk->bytes;
 	}
 }
 
@@ -169,7 +169,7 @@ enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, 
 	for (uint32_t i = 0; i < count; i++) {
 		int cu = seam__drv_mem_map(memory->driver, view->va + end, chunks[i]->bytes, 0, chunks[i]->phys, 0);
 		if (cu != SEAM_CU_SUCCESS) {
-			unmap_run(memory, view->va + offset, chunks, i);
+			unmap_run(memory, view->va + offset, mappings, i);
 			put_mappings(memory, mappings, count);
 			return map_rc(cu);
 		}
@@ -178,8 +178,7 @@ enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, 
 	int cu = seam__drv_mem_set_access(memory->driver, view->va + offset, end - offset, memory->access,
 	                                  memory->access_count);
 	if (cu != SEAM_CU_SUCCESS) {
-		unmap_run(memory, view->va + offset, chunks, count);
-		put_mappings(memory, mappings, count);
+		seam__view_map_undo(memory, view, offset, mappings, count);
 		return map_rc(cu);
 	}
 	return SEAM_OK;
@@ -188,12 +187,7 @@ enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, 
 void seam__view_map_undo(struct seam_memory *memory, struct seam_view *view, uint64_t offset,
                          struct seam_mapping *const *mappings, uint32_t count)
 {
-	uint64_t va = view->va + offset;
-	for (uint32_t i = 0; i < count; i++) {
-		int ignored = seam__drv_mem_unmap(memory->driver, va, mappings[i]->chunk->bytes);
-		(void)ignored;
-		va += mappings[i]->chunk->bytes;
-	}
+	unmap_run(memory, view->va + offset, mappings, count);
 	put_mappings(memory, mappings, count);
 }
 
