@@ -21,10 +21,11 @@ struct content_read {
 	uint32_t pattern;
 };
 
-/* Different for different blocks at the same place, and for different places of one block: an odd factor permutes. */
-static uint32_t pattern_of(uint32_t block, uint64_t offset_bytes)
+/* Different for different blocks at the same place, and for different pieces of one block: an odd factor permutes. */
+static uint32_t pattern_of(uint32_t block, uint64_t va, uint64_t offset_bytes)
 {
-	return block * UINT32_C(2654435761) + (uint32_t)(offset_bytes / PIECE_BYTES) * UINT32_C(0x01000193) + 1;
+	uint64_t piece = (va + offset_bytes) / PIECE_BYTES - va / PIECE_BYTES;
+	return block * UINT32_C(2654435761) + (uint32_t)piece * UINT32_C(0x01000193) + 1;
 }
 
 /* What the host can give without swapping; UINT64_MAX where it does not say. */
@@ -80,7 +81,7 @@ void content_fini(struct content *content)
 	content->buffer = NULL;
 }
 
-/* A part of a block that lies in one piece of it. */
+/* A part of a block that lies in one piece of it. Pieces end where the address is a multiple of their size, as chunks do. */
 typedef int part_function(struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes,
                           uint64_t stream);
 
@@ -101,8 +102,11 @@ static enum seam_rc visit_block(struct content *content, part_function *visit, u
 	uint64_t word_bytes = seam__bits_align_up(bytes, 4); /* blocks have room for 512-byte units */
 	int cu = SEAM_CU_SUCCESS;
 	device_mine_begin(content->device);
-	for (uint64_t at = 0; at < word_bytes && cu == SEAM_CU_SUCCESS; at += PIECE_BYTES)
-		cu = visit_piece(content, visit, block, va, at, seam__bits_min(PIECE_BYTES, word_bytes - at), stream);
+	uint64_t end;
+	for (uint64_t at = 0; at < word_bytes && cu == SEAM_CU_SUCCESS; at = end) {
+		end = seam__bits_min(seam__bits_align_up(va + at + 1, PIECE_BYTES) - va, word_bytes);
+		cu = visit_piece(content, visit, block, va, at, end - at, stream);
+	}
 	device_mine_end(content->device);
 	return seam__driver_rc(cu);
 }
@@ -110,8 +114,8 @@ static enum seam_rc visit_block(struct content *content, part_function *visit, u
 static int fill_part(struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes,
                      uint64_t stream)
 {
-	return seam__drv_fill32(content->device->driver, va + offset_bytes, pattern_of(block, offset_bytes), bytes / 4,
-	                        stream);
+	return seam__drv_fill32(content->device->driver, va + offset_bytes, pattern_of(block, va, offset_bytes),
+	                        bytes / 4, stream);
 }
 
 enum seam_rc content_fill(struct content *content, uint32_t block, uint64_t va, uint64_t bytes, uint64_t stream)
@@ -169,7 +173,7 @@ static int read_part(struct content *content, uint32_t block, uint64_t va, uint6
 		.bytes = bytes,
 		.offset_bytes = offset_bytes,
 		.block = block,
-		.pattern = pattern_of(block, offset_bytes),
+		.pattern = pattern_of(block, va, offset_bytes),
 	};
 	content->used_bytes += bytes;
 	return SEAM_CU_SUCCESS;

@@ -3,9 +3,10 @@
  *
  * Fills and reads are work on the block's own stream, and are waited for late (when a buffer of reads is full): so a block
  * is freed, and its memory reused, while they are pending, as in a real program.
- * Every 2 MiB of a block has another pattern, so memory that stands behind two addresses of one block shows too.
+ * A block is cut where the address is a multiple of 2 MiB, and every piece has another pattern, so memory that stands behind
+ * two addresses of one block shows too.
  * Where a trace needs more than CONTENT_FULL_BYTES at its peak, or an emulated device more than the host has available, only
- * the first and the last page of each 2 MiB are used.
+ * the first and the last page of each piece are used: those of every chunk, for chunks begin and end at such addresses.
  * One thread at a time.
  */
 #ifndef TOOLS_CONTENT_H

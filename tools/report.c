@@ -174,18 +174,22 @@ static void add_footer(const struct report_row *rows, size_t count, struct seam_
 {
 	bool verified = true;
 	bool in_full = true;
+	uint64_t bytes = 0;
 	for (size_t i = 0; i < count; i++) {
 		verified &= rows[i].result.verified;
 		in_full &= rows[i].result.verified_in_full;
+		bytes += rows[i].result.verified_bytes;
 	}
 	seam__text_printf(text, "\ndevice: %s; iterations: %" PRIu32 "; efficiency: peak live / peak reserved\n"
 	                        "memory calls: those that take, map or return device memory, in all and in the last iteration;"
 	                        " driver time: of all calls%s\n",
 	                  rows[0].result.device, rows[0].result.iterations,
 	                  strncmp(rows[0].result.device, "emu", 3) == 0 ? ", estimated" : "");
+	char size[32];
 	if (verified)
-		seam__text_printf(text, "contents: every block kept its own, %s\n",
-		                  in_full ? "checked in full" : "checked in full or at the first and last page of every 2 MiB");
+		seam__text_printf(text, "contents: every block kept its own, %s (%s compared)\n",
+		                  in_full ? "checked in full" : "checked in full or at the first and last page of every 2 MiB",
+		                  seam__text_size(size, bytes));
 }
 
 enum seam_rc report_table(const struct report_row *rows, size_t count, struct seam_text *text)

@@ -118,3 +118,24 @@ Test(content_large, the_first_and_last_page_of_each_2_mib_are_checked)
 		cr_assert_eq(wrong_after_read(bytes), noticed, "at byte %llu", (unsigned long long)rows[i].place);
 	}
 }
+
+/* Chunks lie at multiples of 2 MiB of the address, wherever in them a block begins. */
+Test(content_large, pages_are_those_of_the_chunk)
+{
+	static const struct {
+		uint64_t place; /* in the 8 MiB, of which the block leaves out 1 MiB at both ends */
+		bool noticed;
+	} rows[] = {{MIB, true},           {MIB + 4096, false},     {2 * MIB - 4096, true}, {2 * MIB - 4, true},
+	            {2 * MIB, true},       {2 * MIB + 4096, false}, {3 * MIB, false},       {4 * MIB - 4, true},
+	            {6 * MIB + 4092, true}, {7 * MIB - 4, true}};
+	uint64_t noticed = 0;
+	cr_assert_eq(block_va % (2 * MIB), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_assert_eq(content_fill(&content, 5, block_va + MIB, 6 * MIB, 0), SEAM_OK);
+		spoil(rows[i].place);
+		noticed += rows[i].noticed;
+		cr_assert_eq(content_read(&content, 5, block_va + MIB, 6 * MIB, 0), SEAM_OK);
+		cr_assert_eq(content_drain(&content), SEAM_OK);
+		cr_assert_eq(content.wrong_blocks, noticed, "at byte %llu", (unsigned long long)rows[i].place);
+	}
+}
