@@ -152,7 +152,8 @@ bool unpacked_init(struct unpacked *unpacked, const char *path, struct progress 
 	enum seam_rc rc =
 		seam__file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, UNPACK_LIMIT_BYTES, &packed, &packed_bytes);
 	if (rc != SEAM_OK) {
-		(void)snprintf(error, UNPACK_ERROR_BYTES, "%s", rc == SEAM_IO ? strerror(errno) : seam_rc_text(rc));
+		const char *what = rc == SEAM_INVALID ? "a device, not a file or a pipe" : seam_rc_text(rc);
+		(void)snprintf(error, UNPACK_ERROR_BYTES, "%s", rc == SEAM_IO ? strerror(errno) : what);
 		return false;
 	}
 	struct job job = {

@@ -97,7 +97,8 @@ struct seam_trace_error {
 
 /* seam_trace_read_file: reads and fully checks the file at `path`.
  * ret_trace: set on success only; free it with seam_trace_free(). error: may be NULL; else filled on failure.
- * Errors: SEAM_IO, SEAM_FORMAT (not a trace), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, T1-T6), SEAM_OOM_META. */
+ * Errors: SEAM_IO, SEAM_INVALID (a device, which may have no end), SEAM_FORMAT (not a trace), SEAM_VERSION,
+ * SEAM_CORRUPT (truncated, checksum, T1-T6), SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *error,
                                                          struct seam_trace **ret_trace);
 

@@ -17,7 +17,8 @@
 #define READ_BYTES ((size_t)1 << 20)
 #define TEMPORARY_TRIES 100u
 
-/* Room for what a regular file says that it holds, so that a large file is not copied while the array grows. */
+/* Room for what a regular file says that it holds, so that a large file is not copied while the array grows. A device
+ * (/dev/zero) may have no end. */
 static enum seam_rc reserve_for(int file, size_t limit_bytes, struct seam_grow *content)
 {
 	struct stat status;
@@ -27,6 +28,8 @@ static enum seam_rc reserve_for(int file, size_t limit_bytes, struct seam_grow *
 		errno = EISDIR;
 		return SEAM_IO;
 	}
+	if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))
+		return SEAM_INVALID;
 	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || (uintmax_t)status.st_size > limit_bytes)
 		return SEAM_OK;
 	return seam__grow_reserve(content, (size_t)status.st_size + 1);
@@ -183,6 +186,8 @@ enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *err
 	enum seam_rc rc = seam__file_read(path, SIZE_MAX / 8, &data, &bytes);
 	if (rc == SEAM_IO)
 		seam__trace_error_set(error, 0, "cannot read: %s", strerror(errno));
+	if (rc == SEAM_INVALID)
+		seam__trace_error_set(error, 0, "cannot read: a device is no file");
 	if (rc == SEAM_OOM_META)
 		(void)seam__trace_error_rc(error, rc);
 	if (rc != SEAM_OK)

@@ -10,7 +10,8 @@
 #include <seam/rc.h>
 
 /* Reads all of `path` (a regular file or a pipe) into metadata memory of the process: ret_data of ret_bytes, to be
- * given back by seam__file_free(). Errors: SEAM_IO (errno says why; EFBIG: more than limit_bytes), SEAM_OOM_META. */
+ * given back by seam__file_free().
+ * Errors: SEAM_IO (errno says why; EFBIG: more than limit_bytes), SEAM_INVALID (a device), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__file_read(const char *path, size_t limit_bytes, void **ret_data, size_t *ret_bytes);
 
 void seam__file_free(void *data, size_t bytes); /* NULL is allowed */

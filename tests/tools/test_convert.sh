@@ -66,6 +66,8 @@ printf 'hello\n' >text
 : >empty
 ok 'missing file' fails 1 'nothing.csv: No such file' convert nothing.csv old.seamtrace
 ok 'folder as input' fails 1 'Is a directory' convert . old.seamtrace
+ok 'a device without end as input' fails 1 '/dev/zero: a device, not a file' convert /dev/zero old.seamtrace
+ok 'a pipe as input' sh -c 'cat a.csv | "$0" convert -q /dev/stdin pipe.seamtrace' "$seam"
 ok 'truncated trace' fails 1 'truncated' convert cut.seamtrace old.seamtrace
 ok 'truncated zstd' fails 1 'zstd' convert cut.zst old.seamtrace
 ok 'bad row' fails 1 'line 2: lower is not below upper' convert bad.csv old.seamtrace

@@ -127,6 +127,15 @@ Test(trace_file, more_than_the_limit_is_refused)
 	seam__file_free(data, bytes);
 }
 
+Test(trace_file, a_device_is_not_read)
+{
+	struct seam_trace *trace = NULL;
+	struct seam_trace_error error = {0};
+	cr_assert_eq(seam_trace_read_file("/dev/zero", &error, &trace), SEAM_INVALID, "it has no end");
+	cr_assert(strstr(error.text, "device") != NULL, "%s", error.text);
+	cr_assert_null(trace);
+}
+
 Test(trace_file, a_device_is_written_directly)
 {
 	cr_assert_eq(seam__file_write("/dev/null", "gone", 4), SEAM_OK, "%s", strerror(errno));

@@ -1,0 +1,65 @@
+#!/bin/sh
+# test_scripts: a mistake on the command line of any script is answered in one line that names --help, before anything is done;
+# and bench/verify and bench/sweep, on a small trace. usage: test_scripts.sh SOURCE-ROOT BUILD-ROOT. TAP.
+set -u
+root=$1
+SEAM_BUILD=$2
+export SEAM_BUILD
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+number=0
+
+# ok NAME CONDITION...
+ok() {
+	number=$((number + 1))
+	name=$1
+	shift
+	if "$@"; then echo "ok $number - $name"; else echo "not ok $number - $name"; fi
+}
+
+# refuses WORD SCRIPT ARGUMENT...: an error status, one line on standard error with WORD and --help, nothing on standard output
+refuses() {
+	word=$1
+	script=$2
+	shift 2
+	if "$root/$script" "$@" >out.txt 2>err.txt || [ -s out.txt ] || [ "$(wc -l <err.txt)" -ne 1 ] ||
+		! grep -q -- "$word.*--help" err.txt; then
+		echo "# said: $(cat out.txt err.txt)"
+		return 1
+	fi
+}
+
+# verifies PATTERN TRACE...: bench/verify's last row
+verifies() {
+	pattern=$1
+	shift
+	"$root/bench/verify" "$@" >table.md 2>err.txt
+	status=$?
+	tail -1 table.md | grep -q -- "$pattern" && [ ! -s err.txt ] && return $status
+	echo "# said: $(cat table.md err.txt)"
+	return 1
+}
+
+for script in bench/sweep bench/verify tools/check tools/gpu-carry tools/gpu-check tools/setup tools/setup-torch; do
+	ok "$script: an unknown option" refuses "'--frobnicate'" $script --frobnicate
+	ok "$script: help" sh -c '"$0" --help >help.txt && grep -q "^usage: " help.txt' "$root/$script"
+done
+ok 'sweep: no number' refuses '--iterations' bench/sweep --iterations
+ok 'sweep: not a number' refuses '--iterations' bench/sweep --iterations many
+ok 'verify: not a number' refuses '--limit' bench/verify --limit 0
+ok 'gpu-carry: two folders' refuses "'b'" tools/gpu-carry a b
+ok 'gpu-carry: made neither' test ! -e a
+ok 'gpu-check: no folder' refuses 'folder' tools/gpu-check
+
+printf 'id,lower,upper,size\nw,0,9,3145728\na,1,4,2097152\nb,4,6,4096\n' >small.csv
+ok 'verify: every byte of every block' verifies '^| small | 5.00 MiB | all | 5 | 7.01 MiB | intact |' small.csv
+printf 'id,lower,upper,size\nw,0,9,3145728\na,1,4,13958643712\n' >large.csv
+ok 'verify: above 12 GiB, two pages of every chunk' verifies '^| large | 13.00 GiB | pages | 3 | 104 MiB | intact |' large.csv
+ok 'verify: what cannot be read is an error' sh -c '! "$@" >/dev/null' sh "$root/bench/verify" small.csv none.csv
+"$root/bench/verify" none.csv small.csv >table.md
+ok 'verify: and says why' grep -q '^| none | .*No such file' table.md
+ok 'verify: and goes on' grep -q '^| small | .*intact' table.md
+printf 'id,lower,upper,size\nw,0,9,268435456\na,1,4,2097152\n' >middle.csv
+ok 'sweep: a row' sh -c '"$0" --iterations 2 middle.csv | grep -q "^| middle | 0.25 GiB |.* 0 |$"' "$root/bench/sweep"
+echo "1..$number"
