@@ -1,0 +1,163 @@
+/* solve.c: single solvers on single instances: peak, gap to the lower bound, time. For the tables see bench/plan.
+ *
+ * An instance is a recording of any kind, placed as it stands: the whole of it, once, all requests on one stream.
+ */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "input.h"
+#include "lifetimes.h"
+#include "meta.h"
+#include "solver.h"
+
+struct arguments {
+	const char *solvers; /* names with commas; NULL: all */
+	double limit_s;
+	unsigned long align_bytes;
+	const char *const *files;
+	int file_count;
+};
+
+static const struct argp_option options[] = {
+	{"solver", 's', "NAME,...", 0, "these solvers (default: all)", 0},
+	{"time-limit", 'l', "SECONDS", 0, "for each solver and instance (default: 10)", 0},
+	{"align", 'a', "BYTES", 0, "sizes are rounded up to this (default: 1)", 0},
+	{0},
+};
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case 's':
+		arguments->solvers = text;
+		return 0;
+	case 'l':
+		arguments->limit_s = strtod(text, NULL);
+		return 0;
+	case 'a':
+		arguments->align_bytes = strtoul(text, NULL, 10);
+		if (arguments->align_bytes == 0)
+			argp_error(state, "not a number of bytes: '%s'", text);
+		return 0;
+	case ARGP_KEY_ARGS:
+		arguments->files = (const char *const *)state->argv + state->next;
+		arguments->file_count = state->argc - state->next;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no instance");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Is `name` one of the words in `list`? */
+static bool is_in(const char *list, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, name, bytes) == 0 && (at[bytes] == '\0' || at[bytes] == ','))
+			return true;
+	}
+	return list == NULL;
+}
+
+/* Positions are the allocations and frees in order. */
+static enum seam_rc make_problem(const struct seam_trace *trace, const struct lifetimes *lifetimes, uint64_t align_bytes,
+                                 struct seam__problem *ret_problem)
+{
+	uint32_t events = (uint32_t)trace->header.event_count;
+	uint32_t *positions = calloc((size_t)events + 1, sizeof(*positions));
+	uint32_t circle = 0;
+	enum seam_rc rc;
+
+	if (positions == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t e = 0; e < events; e++) {
+		positions[e] = circle;
+		circle += trace->events[e].kind == SEAM_TRACE_ALLOC || trace->events[e].kind == SEAM_TRACE_FREE;
+	}
+	rc = seam__problem_init(ret_problem, seam__meta_process(), lifetimes->count, circle, true, 1, align_bytes);
+	for (uint32_t i = 0; rc == SEAM_OK && i < lifetimes->count; i++) {
+		const struct lifetime *lifetime = &lifetimes->items[i];
+		uint32_t begin = positions[lifetime->alloc];
+		uint32_t end = lifetime->free == LIFETIME_NONE ? circle : positions[lifetime->free];
+		struct seam__item *item;
+
+		if (trace->events[lifetime->alloc].size == 0)
+			continue;
+		item = seam__problem_add(ret_problem, trace->events[lifetime->alloc].size, begin, end - begin);
+		item->phase_begin = trace->events[lifetime->alloc].phase;
+		item->phase_end = lifetime->free == LIFETIME_NONE ? 0 : trace->events[lifetime->free].phase;
+	}
+	free(positions);
+	return rc == SEAM_OK ? seam__problem_finish(ret_problem) : rc;
+}
+
+static void run(const struct arguments *arguments, const char *file, const struct seam__problem *problem)
+{
+	size_t count;
+	const struct seam__solver *list = seam__solver_list(&count);
+	const char *slash = strrchr(file, '/');
+
+	for (size_t s = 0; s < count; s++) {
+		struct seam__budget budget;
+		struct seam__placement best;
+		uint64_t start_ns = seam__clock_ns();
+		enum seam_rc rc;
+
+		if (!is_in(arguments->solvers, list[s].name) || seam__placement_init(&best, problem) != SEAM_OK)
+			continue;
+		seam__budget_init(&budget);
+		budget.deadline_ns = start_ns + (uint64_t)(arguments->limit_s * 1e9);
+		budget.target_bytes = problem->lower_bytes;
+		rc = seam__solver_run(&list[s], problem, &budget, &best);
+		double seconds = (double)(seam__clock_ns() - start_ns) / 1e9;
+		const char *broken = best.peak_bytes == SEAM__PEAK_NONE
+		                         ? "no placement"
+		                         : seam__problem_check_placement(problem, best.offsets, best.peak_bytes);
+		printf("%-32s %7u %-24s %15llu %15llu %9.4f %% %8.3f s %s %s\n", slash == NULL ? file : slash + 1, problem->count,
+		       list[s].name, (unsigned long long)problem->lower_bytes, (unsigned long long)best.peak_bytes,
+		       ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100, seconds, seam_rc_name(rc),
+		       broken == NULL ? "" : broken);
+		fflush(stdout);
+		seam__placement_fini(&best, problem);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp syntax = {options, parse, "INSTANCE...", "Run placement solvers on instances.", NULL, NULL, NULL};
+	struct arguments arguments = {.limit_s = 10, .align_bytes = 1};
+
+	if (argp_parse(&syntax, argc, argv, 0, NULL, &arguments) != 0)
+		return 1;
+	for (int f = 0; f < arguments.file_count; f++) {
+		char error[INPUT_ERROR_BYTES];
+		struct seam_trace *trace;
+		struct lifetimes lifetimes;
+		struct seam__problem problem = {0};
+
+		if (!input_read(arguments.files[f], SEAM_IMPORT_ANY_DEVICE, error, &trace)) {
+			fprintf(stderr, "solve: %s\n", error);
+			return 1;
+		}
+		if (lifetimes_build(trace, &lifetimes) != SEAM_OK ||
+		    make_problem(trace, &lifetimes, arguments.align_bytes, &problem) != SEAM_OK) {
+			fprintf(stderr, "solve: %s: no memory\n", arguments.files[f]);
+			return 1;
+		}
+		run(&arguments, arguments.files[f], &problem);
+		seam__problem_fini(&problem);
+		lifetimes_fini(&lifetimes);
+		seam_trace_free(trace);
+	}
+	return 0;
+}

@@ -1,0 +1,264 @@
+/* plan.h: plans: where every request of a repeating stretch of allocations goes, made ahead from a trace.
+ *
+ * A plan names a period: the stretch of requests that a program repeats. For each request of the period it gives an
+ * address in one arena, such that no two requests that may be live together share a byte: not within the period, not
+ * across its boundary (a lifetime may end in the next repetition or later), and not across streams unless something
+ * orders them. Where one address per request cannot do that (a request lives longer than a period), the plan has k
+ * copies: repetition q of the period takes the addresses of copy q mod k.
+ *
+ * Not here: running with a plan (seam.h); recording a trace (trace.h).
+ * All functions are pure: no device, no global state. With a node limit instead of a time limit the same input gives the
+ * same plan on every machine. Different plans may be made and read by different threads; one plan may be read by many.
+ *
+ * Words: a slot is one request of the period. Positions count allocations and frees of blocks inside the period, from 0;
+ * the allocation and the free of a slot each have one. A resident is a block that lives through every period; it has no
+ * slot. The arena is the address range that the plan lays out, [0, arena_bytes).
+ *
+ * The file, little-endian, no padding beyond what is written here:
+ *
+ *   header    struct seam_plan_header, 256 bytes
+ *   slots     slot_count records of struct seam_plan_slot, 64 bytes each, in the order of their allocations
+ *   offsets   slot_count * copies addresses of 8 bytes: that of slot i in copy c at index i * copies + c; for a slot
+ *             without a place (SEAM_PLAN_DYNAMIC) SEAM_PLAN_NO_ADDRESS
+ *   backing   backing_count numbers of 4 bytes: which physical chunk (0 .. physical_chunks - 1) backs chunk i of the
+ *             arena. backing_count is 0 where chunk i backs itself
+ *   streams   stream_count values of 8 bytes: the program's stream of stream number i
+ *   waits     wait_count records of struct seam_plan_wait, 32 bytes each: edges that the runtime must insert
+ *   groups    group_count records of struct seam_plan_group, 48 bytes each: HomoLayer groups of dynamic requests
+ *   ranges    range_count records of struct seam_plan_range, 16 bytes each: the reusable space of the groups
+ *   strings   string_bytes bytes: zero-terminated UTF-8, the first one empty; named by byte offset
+ *
+ * checksum is XXH64 (seed 0) of everything behind the header, header_checksum XXH64 of the header's first 248 bytes.
+ *
+ * Invariants of a plan, checked when one is read and by seam_plan_check():
+ *   L1  sizes are positive, offsets multiples of align_bytes, and offset + size <= arena_bytes
+ *   L2  positions: begin < positions, begin < end <= begin + copies * positions; slots stand in order of begin
+ *   L3  slots, groups, ranges, waits and strings refer to what exists; ranges of a group ascend without touching
+ *   L4  backing numbers are below physical_chunks, and all of them occur
+ *   L5  in no two slots that the plan lets live together do the physical bytes overlap
+ * That a plan fits a trace is another matter: seam_plan_verify().
+ */
+#ifndef SEAM_PLAN_H
+#define SEAM_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <seam/rc.h>
+#include <seam/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SEAM_PLAN_MAGIC "SEAMPLN\n"
+#define SEAM_PLAN_VERSION 1u
+#define SEAM_PLAN_NO_ADDRESS UINT64_MAX
+
+/* flags of a plan */
+#define SEAM_PLAN_LINEAR 0x1u   /* the stretch happens once: nothing crosses its end, and residents have slots */
+#define SEAM_PLAN_OPTIMAL 0x2u  /* the peak equals the lower bound */
+#define SEAM_PLAN_CANCELLED 0x4u /* the caller stopped the search: the best found so far */
+#define SEAM_PLAN_GRAPH 0x8u    /* made from an operator graph: positions are operators, there is no trace */
+
+struct seam_plan_header {
+	char magic[8];               /* SEAM_PLAN_MAGIC */
+	uint32_t version;            /* SEAM_PLAN_VERSION */
+	uint32_t header_bytes;       /* 256 */
+	uint32_t slot_count;
+	uint32_t copies;             /* k, at least 1 */
+	uint32_t positions;          /* of one period */
+	uint32_t flags;
+	uint64_t fingerprint;        /* of the workload: seam_plan_fingerprint() of its trace and events */
+	uint64_t first_event;        /* the period in the trace that it was made from: events [first, last) */
+	uint64_t last_event;
+	uint64_t align_bytes;
+	uint64_t chunk_bytes;
+	uint64_t arena_bytes;        /* address space: the peak of the placement; M when stitched */
+	uint64_t resident_bytes;     /* live through every period, outside the arena; 0 for a linear plan */
+	uint64_t lower_bound_bytes;  /* of the arena: no placement can be smaller */
+	uint64_t unplaced_bytes;     /* largest sum of dynamic requests live at once: not in the arena */
+	uint32_t lower_bound_chunks; /* P*: lower_bound_bytes rounded up to chunks */
+	uint32_t physical_chunks;    /* mapped behind the arena */
+	uint32_t backing_count;
+	uint32_t stream_count;
+	uint32_t wait_count;
+	uint32_t group_count;
+	uint32_t range_count;
+	uint32_t solver;             /* string: whose placement it is */
+	uint64_t string_bytes;
+	uint64_t solve_ns;           /* time that the solvers took */
+	uint8_t reserved[88];        /* 0 */
+	uint64_t checksum;
+	uint64_t header_checksum;
+};
+
+/* flags of a slot */
+#define SEAM_PLAN_DYNAMIC 0x1u /* size depends on data: no address; its group says where it may go */
+#define SEAM_PLAN_SHARED 0x2u  /* another stream used it (record_stream): its end is not known to the host */
+
+struct seam_plan_slot {
+	uint64_t size_bytes;   /* as requested */
+	uint32_t begin;        /* position of the allocation */
+	uint32_t end;          /* position of the free, counted from the begin's period: at or above `positions` in a later one */
+	uint32_t stream;       /* number into the streams */
+	uint32_t thread;       /* as in the trace */
+	uint32_t flags;
+	uint32_t module;       /* string */
+	uint32_t phase_begin;  /* string: phase of the allocation */
+	uint32_t phase_end;    /* string: phase of the free */
+	uint32_t microbatch;
+	uint32_t group;        /* dynamic: its group; else 0 */
+	uint64_t event;        /* the allocation, as a number in the trace */
+	uint32_t free_thread;  /* thread of the free */
+	uint32_t reserved;     /* 0 */
+};
+
+/* Before the allocation of slot `waiter` is used, its stream must wait for an event recorded at the end of slot `waited`
+ * (in the repetition `lag` periods before) on that slot's stream. */
+struct seam_plan_wait {
+	uint32_t waited;
+	uint32_t waiter;
+	uint32_t lag;
+	uint32_t reserved0;
+	uint64_t reserved1;
+	uint64_t reserved2;
+};
+
+/* Dynamic requests that are allocated in one layer and freed in one layer (STAlloc Eq. 3). */
+struct seam_plan_group {
+	uint32_t module_begin;  /* string: the layer of the allocations */
+	uint32_t module_end;    /* string: the layer of the frees */
+	uint32_t begin;         /* its interval in positions: [begin, end), end as in slots */
+	uint32_t end;
+	uint32_t first_range;   /* its reusable space: ranges [first, first + count) */
+	uint32_t range_count;
+	uint64_t planned_bytes; /* largest sum of its requests live at once, as seen in the trace */
+	uint32_t copy;          /* of the period */
+	uint32_t slot_count;    /* dynamic slots that belong to it */
+	uint64_t reserved;
+};
+
+/* Idle addresses of the arena, [begin, end) (STAlloc Eq. 6). */
+struct seam_plan_range {
+	uint64_t begin_bytes;
+	uint64_t end_bytes;
+};
+
+/* A plan in memory. Everything belongs to the plan; read-only for its users; may be shared between threads. */
+struct seam_plan {
+	struct seam_plan_header header;
+	const struct seam_plan_slot *slots;
+	const uint64_t *offsets;
+	const uint32_t *backing;
+	const uint64_t *streams;
+	const struct seam_plan_wait *waits;
+	const struct seam_plan_group *groups;
+	const struct seam_plan_range *ranges;
+	const char *strings;
+};
+
+/* What stretch of the trace is planned. */
+enum seam_plan_period {
+	SEAM_PLAN_PERIOD_AUTO,  /* the period if the trace has one, else the whole trace once */
+	SEAM_PLAN_PERIOD_FIND,  /* the period; SEAM_NOT_FOUND when there is none */
+	SEAM_PLAN_PERIOD_WHOLE, /* the whole trace, once */
+	SEAM_PLAN_PERIOD_GIVEN  /* events [first_event, last_event), repeated */
+};
+
+/* What may share memory across streams. */
+enum seam_plan_streams {
+	SEAM_PLAN_STREAMS_EDGES,  /* what the trace's own edges order (event record and wait, synchronisation); without any
+	                           * edge nothing */
+	SEAM_PLAN_STREAMS_APART,  /* nothing */
+	SEAM_PLAN_STREAMS_INSERT  /* everything that program order allows; the plan lists the waits that make it safe */
+};
+
+/* What is known while a plan is made; see seam_plan_options.progress. */
+struct seam_plan_progress {
+	const char *solver;          /* that found the best placement so far */
+	uint64_t peak_bytes;         /* its peak; UINT64_MAX before there is one */
+	uint64_t lower_bound_bytes;
+	uint64_t elapsed_ns;
+};
+
+/* A block that already has an address in the arena: the plan must leave it there. */
+struct seam_plan_fixed {
+	uint64_t event;         /* number of its allocation in the trace; a resident's too: then nothing ever shares with it */
+	uint64_t offset_bytes;  /* a multiple of align_bytes */
+	uint32_t copy;          /* in which copy of the period (below the k that the trace needs), 0 for residents */
+	uint32_t reserved;      /* 0 */
+};
+
+/* Zero is the default of every field. */
+struct seam_plan_options {
+	size_t struct_bytes;           /* sizeof(struct seam_plan_options) */
+	const char *solver;            /* a solver's name; NULL or "auto": all that help, in order */
+	uint64_t time_limit_ns;        /* 0: 5 s. Placing takes no longer; reading and checking come on top */
+	uint64_t node_limit;           /* not 0: this many steps instead of the time limit: the same plan on every machine */
+	double target_gap;             /* good enough: a peak within this fraction of the lower bound. 0: only the bound */
+	uint64_t align_bytes;          /* power of two; 0: 512, or 1 for a trace made of interval instances (CSV) */
+	uint64_t chunk_bytes;          /* 0: 2 MiB */
+	enum seam_plan_period period;
+	enum seam_plan_streams streams;
+	uint64_t first_event;          /* with SEAM_PLAN_PERIOD_GIVEN */
+	uint64_t last_event;
+	const struct seam_plan_fixed *fixed; /* fixed_count of them; two that may live together must not overlap */
+	size_t fixed_count;
+	int no_stitch;                 /* 1: a plain arena even where stitched views would save chunks */
+	const int *cancel;             /* not NULL: once it is not 0, the best so far is returned. Set it by a signal handler or
+	                                * another thread; it is read as an atomic */
+	/* Called from the calling thread: for every better placement, and about ten times a second in long searches. */
+	void (*progress)(void *context, const struct seam_plan_progress *progress);
+	void *progress_context;
+};
+
+/* Makes a plan. `error` (may be NULL) holds one line on failure. ret_plan: set on success only; seam_plan_free() it.
+ * Sections of the papers: STAlloc 5 (grouping, layers, dynamic space), SOMAS 3 and 4 (safety, objects).
+ * Errors: SEAM_INVALID (options; nothing to plan is an empty plan, no error), SEAM_NOT_FOUND (no period, no such solver),
+ * SEAM_UNSUPPORTED (the named solver cannot do what this trace needs), SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam_plan_make(const struct seam_trace *trace,
+                                                   const struct seam_plan_options *options,
+                                                   struct seam_trace_error *error, struct seam_plan **ret_plan);
+
+void seam_plan_free(struct seam_plan *plan); /* NULL is allowed */
+
+/* Reads and fully checks the plan at `path`.
+ * Errors: SEAM_IO, SEAM_FORMAT (not a plan), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, L1-L5), SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *error,
+                                                        struct seam_plan **ret_plan);
+
+/* The same from memory; `data` is copied and may be freed at once. */
+SEAM_MUST_USE enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes,
+                                                          struct seam_trace_error *error, struct seam_plan **ret_plan);
+
+/* Writes `path` by way of a temporary file that is renamed at the end. Errors: SEAM_IO, with errno saying why. */
+SEAM_MUST_USE enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path);
+
+/* Checks L1-L5. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled. */
+const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_error *error);
+
+/* Replays the plan's stretch of the trace, 2k repetitions of it back to back (a linear plan: once), with every block at
+ * its planned place, and looks at every byte: what is live may not be handed out, nor what another stream may still use.
+ * Shares no code with the planner.
+ * Errors: SEAM_NOT_FOUND (the plan was made from another workload: fingerprint, or a request that differs),
+ * SEAM_CORRUPT (an overlap; `error` names the two slots), SEAM_INVALID (a plan of a graph), SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_plan *plan,
+                                                     struct seam_trace_error *error);
+
+/* XXH64 over what a plan depends on in events [first, last): kind, size, stream, thread and which earlier request is freed.
+ * Sizes of dynamic requests, times, ids and names do not count. Errors: SEAM_INVALID, SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam_plan_fingerprint(const struct seam_trace *trace, uint64_t first_event,
+                                                          uint64_t last_event, uint64_t *ret_fingerprint);
+
+/* The string at `offset`, "" for 0. NULL if the offset names no string. */
+const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset);
+
+/* The solvers by number from 0: name and one line of text; NULL behind the last. Thread safe. */
+const char *seam_plan_solver_name(size_t number);
+const char *seam_plan_solver_text(size_t number);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,125 @@
+/* problem.c: see problem.h. The checks of a placement stand in problem_check.c. */
+#include "problem.h"
+
+#include "bits.h"
+#include "check.h"
+#include "meta.h"
+
+#define POSITIONS_MAX (UINT32_C(1) << 31)
+
+enum seam_rc seam__problem_init(struct seam__problem *problem, struct seam_meta *meta, uint32_t count, uint32_t circle,
+                                bool linear, uint32_t streams, uint64_t align_bytes)
+{
+	struct seam__problem made = {.meta = meta, .capacity = count, .circle = circle, .linear = linear,
+	                             .streams = streams, .align_bytes = align_bytes};
+
+	if (count > POSITIONS_MAX || circle > POSITIONS_MAX || streams == 0 || align_bytes == 0)
+		return SEAM_INVALID;
+	if (count > 0) {
+		made.items = seam__meta_array(meta, count, sizeof(*made.items));
+		if (made.items == NULL)
+			return SEAM_OOM_META;
+		if (streams > 1) {
+			made.holds = seam__meta_array(meta, (size_t)count * streams, sizeof(*made.holds));
+			if (made.holds == NULL) {
+				seam__problem_fini(&made);
+				return SEAM_OOM_META;
+			}
+		}
+	}
+	*problem = made;
+	return SEAM_OK;
+}
+
+void seam__problem_fini(struct seam__problem *problem)
+{
+	if (problem->meta == NULL)
+		return;
+	seam__meta_free(problem->meta, problem->items, (size_t)problem->capacity * sizeof(*problem->items));
+	seam__meta_free(problem->meta, problem->holds,
+	                (size_t)problem->capacity * problem->streams * sizeof(*problem->holds));
+	*problem = (struct seam__problem){0};
+}
+
+struct seam__item *seam__problem_add(struct seam__problem *problem, uint64_t size_bytes, uint32_t begin, uint32_t span)
+{
+	uint32_t number = problem->count;
+	uint64_t rest = size_bytes % problem->align_bytes;
+	struct seam__item *item;
+
+	SEAM_VERIFY(number < problem->capacity);
+	item = &problem->items[number];
+	*item = (struct seam__item){
+		.size_bytes = rest == 0 ? size_bytes : size_bytes + (problem->align_bytes - rest),
+		.fixed_bytes = SEAM__ADDRESS_ANY,
+		.begin = begin,
+		.span = span,
+		.request = number,
+		.next = SEAM__ITEM_NONE,
+	};
+	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
+		problem->holds[(size_t)number * problem->streams + s] = span;
+	problem->count = number + 1;
+	return item;
+}
+
+void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live)
+{
+	uint64_t around = 0; /* of items that are live at position 0 because they cross the end, or all around */
+
+	for (uint32_t t = 0; t < problem->circle; t++)
+		ret_live[t] = 0;
+	/* Differences first, in wrapping arithmetic; then their running sum. */
+	for (uint32_t i = 0; i < problem->count; i++) {
+		const struct seam__item *item = &problem->items[i];
+		uint64_t end = (uint64_t)item->begin + item->span;
+
+		ret_live[item->begin] += item->size_bytes;
+		if (end < problem->circle) {
+			ret_live[end] -= item->size_bytes;
+		} else if (end > problem->circle) {
+			around += item->size_bytes;
+			ret_live[end - problem->circle] -= item->size_bytes;
+		}
+	}
+	for (uint32_t t = 0; t < problem->circle; t++) {
+		around += ret_live[t];
+		ret_live[t] = around;
+	}
+}
+
+enum seam_rc seam__problem_max_live(const struct seam__problem *problem, uint64_t *ret_bytes)
+{
+	uint64_t *live;
+	uint64_t most = 0;
+
+	if (problem->circle > 0) {
+		live = seam__meta_array(problem->meta, problem->circle, sizeof(*live));
+		if (live == NULL)
+			return SEAM_OOM_META;
+		seam__problem_live(problem, live);
+		for (uint32_t t = 0; t < problem->circle; t++)
+			most = live[t] > most ? live[t] : most;
+		seam__meta_free(problem->meta, live, (size_t)problem->circle * sizeof(*live));
+	}
+	*ret_bytes = most;
+	return SEAM_OK;
+}
+
+enum seam_rc seam__problem_finish(struct seam__problem *problem)
+{
+	uint64_t lower = 0;
+	enum seam_rc rc = seam__problem_max_live(problem, &lower);
+
+	if (rc != SEAM_OK)
+		return rc;
+	/* What has its address is part of every placement. */
+	for (uint32_t i = 0; i < problem->count; i++) {
+		const struct seam__item *item = &problem->items[i];
+
+		if (item->fixed_bytes != SEAM__ADDRESS_ANY && item->fixed_bytes + item->size_bytes > lower)
+			lower = item->fixed_bytes + item->size_bytes;
+	}
+	problem->lower_bytes = lower;
+	return SEAM_OK;
+}
