@@ -269,9 +269,10 @@ static enum seam_rc do_op(struct run *run, const struct schedule_op *op)
 		device_mine_end(&run->device);
 		return cu == SEAM_CU_SUCCESS ? SEAM_OK : failed_call(run, seam__driver_rc(cu), "an event of the trace");
 	}
+	case SCHEDULE_POOL_RELEASE:
+		return ref_release_private(run->allocator, op->target);
 	case SCHEDULE_POOL_BEGIN:
 	case SCHEDULE_POOL_END:
-	case SCHEDULE_POOL_RELEASE:
 		return SEAM_OK; /* requests name their private pool themselves */
 	}
 	return SEAM_OK;

@@ -55,6 +55,7 @@ struct ref_ops {
 	enum seam_rc (*free)(struct ref_allocator *allocator, uint64_t va);
 	enum seam_rc (*record_stream)(struct ref_allocator *allocator, uint64_t va, uint64_t stream);
 	enum seam_rc (*empty_cache)(struct ref_allocator *allocator);
+	enum seam_rc (*release_private)(struct ref_allocator *allocator, uint64_t private_id);
 	void (*get_stats)(const struct ref_allocator *allocator, struct ref_stats *ret_stats);
 	const char *(*check)(const struct ref_allocator *allocator);
 	uint64_t (*destroy)(struct ref_allocator *allocator);
@@ -105,6 +106,13 @@ SEAM_MUST_USE static inline enum seam_rc ref_record_stream(struct ref_allocator 
 SEAM_MUST_USE static inline enum seam_rc ref_empty_cache(struct ref_allocator *allocator)
 {
 	return allocator->ops->empty_cache(allocator);
+}
+
+/* The program is done with the private pool: what is free of it, now or later, may serve others. A pool that never had a
+ * request is none, and that is fine; a later request makes the pool anew. Errors: SEAM_OOM_META, the driver's. */
+SEAM_MUST_USE static inline enum seam_rc ref_release_private(struct ref_allocator *allocator, uint64_t private_id)
+{
+	return allocator->ops->release_private(allocator, private_id);
 }
 
 static inline void ref_get_stats(const struct ref_allocator *allocator, struct ref_stats *ret_stats)

@@ -69,6 +69,7 @@ struct ref_pool {
 	LIST_ENTRY(ref_pool) link;
 	uint64_t private_id; /* 0: the common one */
 	bool small;
+	bool held;           /* private, and not released since its newest request: its memory stays */
 	struct ref_free_set free;
 	struct ref_unmapped_set unmapped;
 };

@@ -29,14 +29,18 @@ void ref_cache_sub_reserved(struct ref_cache *cache, uint64_t bytes)
 static struct ref_pool *get_pool(struct ref_cache *cache, uint64_t private_id, bool small)
 {
 	struct ref_pool *pool;
-	LIST_FOREACH(pool, &cache->pools, link)
-		if (pool->private_id == private_id && pool->small == small)
-			return pool;
+	LIST_FOREACH(pool, &cache->pools, link) {
+		if (pool->private_id != private_id || pool->small != small)
+			continue;
+		pool->held = private_id != 0;
+		return pool;
+	}
 	pool = seam__meta_alloc(cache->meta, sizeof(*pool));
 	if (pool == NULL)
 		return NULL;
 	pool->private_id = private_id;
 	pool->small = small;
+	pool->held = private_id != 0;
 	RB_INIT(&pool->free);
 	RB_INIT(&pool->unmapped);
 	LIST_INSERT_HEAD(&cache->pools, pool, link);
@@ -55,7 +59,7 @@ static enum seam_rc release_cached(struct ref_cache *cache)
 	enum seam_rc rc = ref_pending_wait(&cache->pending);
 	struct ref_pool *pool;
 	LIST_FOREACH(pool, &cache->pools, link)
-		if (rc == SEAM_OK)
+		if (rc == SEAM_OK && !pool->held)
 			rc = cache->source->shrink(cache, pool);
 	return rc;
 }
@@ -165,6 +169,16 @@ static enum seam_rc cache_empty(struct ref_allocator *allocator)
 	return release_cached(of(allocator));
 }
 
+static enum seam_rc cache_release_private(struct ref_allocator *allocator, uint64_t private_id)
+{
+	struct ref_cache *cache = of(allocator);
+	struct ref_pool *pool;
+	LIST_FOREACH(pool, &cache->pools, link)
+		if (pool->private_id == private_id)
+			pool->held = false;
+	return SEAM_OK;
+}
+
 static void cache_get_stats(const struct ref_allocator *allocator, struct ref_stats *ret_stats)
 {
 	*ret_stats = ((const struct ref_cache *)(const void *)allocator)->stats;
@@ -208,6 +222,7 @@ static const struct ref_ops cache_ops = {
 	.free = cache_free,
 	.record_stream = cache_record_stream,
 	.empty_cache = cache_empty,
+	.release_private = cache_release_private,
 	.get_stats = cache_get_stats,
 	.check = cache_check,
 	.destroy = cache_destroy,

@@ -5,7 +5,8 @@
  *
  * Rules (default settings): sizes are rounded up to 512. Requests up to 1 MiB and larger ones have separate pools. A block
  * is split when the rest is at least 512 bytes (small, and all of expandable) or more than 1 MiB (large). Free neighbours
- * of a segment merge. A block serves the stream that it was first asked for, and no other.
+ * of a segment merge. A block serves the stream that it was first asked for, and no other. What is cached in a private pool
+ * is returned only after the pool's release.
  *
  * Not here: sizes and kinds of segments (caching.c, expandable.c).
  */

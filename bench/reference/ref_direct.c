@@ -121,11 +121,19 @@ static uint64_t direct_destroy(struct ref_allocator *allocator)
 	return lost_bytes + seam__meta_destroy(meta);
 }
 
+static enum seam_rc direct_release_private(struct ref_allocator *allocator, uint64_t private_id)
+{
+	(void)allocator;
+	(void)private_id;
+	return SEAM_OK;
+}
+
 static const struct ref_ops direct_ops = {
 	.alloc = direct_alloc,
 	.free = direct_free,
 	.record_stream = direct_record_stream,
 	.empty_cache = direct_empty_cache,
+	.release_private = direct_release_private,
 	.get_stats = direct_get_stats,
 	.check = direct_check,
 	.destroy = direct_destroy,

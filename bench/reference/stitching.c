@@ -68,6 +68,12 @@ static enum seam_rc stitching_empty_cache(struct ref_allocator *allocator)
 	return seam_trim(of(allocator)->pool, 0, NULL);
 }
 
+static enum seam_rc stitching_release_private(struct ref_allocator *allocator, uint64_t private_id)
+{
+	enum seam_rc rc = seam_private_release(of(allocator)->pool, private_id);
+	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
+}
+
 static void stitching_get_stats(const struct ref_allocator *allocator, struct ref_stats *ret_stats)
 {
 	const struct stitching *stitching = (const void *)allocator;
@@ -105,6 +111,7 @@ static const struct ref_ops stitching_ops = {
 	.free = stitching_free,
 	.record_stream = stitching_record_stream,
 	.empty_cache = stitching_empty_cache,
+	.release_private = stitching_release_private,
 	.get_stats = stitching_get_stats,
 	.check = stitching_check,
 	.destroy = stitching_destroy,

@@ -9,6 +9,14 @@
 struct known {
 	uint64_t bytes;
 	uint64_t stream;
+	uint32_t pool;
+};
+
+#define STREAMS 10u
+
+struct reader {
+	struct known known[256];
+	uint32_t pools[STREAMS]; /* per stream: the private pool that is open there, or 0 */
 };
 
 static uint64_t stream_in(const char *word)
@@ -17,20 +25,37 @@ static uint64_t stream_in(const char *word)
 	return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-static struct seam_trace_event event_of(const char *word, struct known *known)
+/* The beginning, the end or the release of a private pool. */
+static struct seam_trace_event pool_event(const char *word, struct reader *reader)
 {
+	struct seam_trace_event event = {
+		.kind = word[0] == '(' ? SEAM_TRACE_POOL_BEGIN : word[0] == ')' ? SEAM_TRACE_POOL_END : SEAM_TRACE_POOL_RELEASE,
+		.stream = stream_in(word),
+		.pool = (uint32_t)strtoul(word + 1, NULL, 10),
+	};
+	cr_assert_lt(event.stream, STREAMS);
+	if (event.kind != SEAM_TRACE_POOL_RELEASE)
+		reader->pools[event.stream] = event.kind == SEAM_TRACE_POOL_BEGIN ? event.pool : 0;
+	return event;
+}
+
+static struct seam_trace_event event_of(const char *word, struct reader *reader)
+{
+	struct known *known = reader->known;
 	unsigned char letter = (unsigned char)word[1];
 	struct seam_trace_event event = {.id = letter, .stream = stream_in(word)};
 	switch (word[0]) {
 	case '+':
 		event.kind = SEAM_TRACE_ALLOC;
 		event.size = strtoull(word + 2, NULL, 10);
-		known[letter] = (struct known){.bytes = event.size, .stream = event.stream};
+		event.pool = event.stream < STREAMS ? reader->pools[event.stream] : 0;
+		known[letter] = (struct known){.bytes = event.size, .stream = event.stream, .pool = event.pool};
 		break;
 	case '-':
 		event.kind = SEAM_TRACE_FREE;
 		event.size = known[letter].bytes;
 		event.stream = known[letter].stream;
+		event.pool = known[letter].pool;
 		break;
 	case '>':
 		event.kind = SEAM_TRACE_RECORD_STREAM;
@@ -40,6 +65,11 @@ static struct seam_trace_event event_of(const char *word, struct known *known)
 		break;
 	case '?':
 		event.kind = SEAM_TRACE_EVENT_WAIT;
+		break;
+	case '(':
+	case ')':
+	case '~':
+		event = pool_event(word, reader);
 		break;
 	case '|':
 		event = (struct seam_trace_event){.kind = SEAM_TRACE_STEP};
@@ -52,7 +82,7 @@ static struct seam_trace_event event_of(const char *word, struct known *known)
 
 struct seam_trace *trace_words(const char *words)
 {
-	struct known known[256] = {{0}};
+	struct reader reader = {0};
 	struct seam_trace_builder *builder;
 	cr_assert_eq(seam_trace_builder_create("words", 0, &builder), SEAM_OK);
 	char *copy = strdup(words);
@@ -60,7 +90,7 @@ struct seam_trace *trace_words(const char *words)
 	uint64_t steps = 0;
 	uint64_t time_ns = 0;
 	for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-		struct seam_trace_event event = event_of(word, known);
+		struct seam_trace_event event = event_of(word, &reader);
 		event.time_ns = time_ns++;
 		if (event.kind == SEAM_TRACE_STEP)
 			event.id = steps++;

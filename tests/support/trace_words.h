@@ -4,8 +4,10 @@
  *   -a       frees it
  *   >a@2     block a is used on stream 2
  *   !e@1     records event e on stream 1          ?e@2     stream 2 waits for it
+ *   (7@2     from here what stream 2 asks for comes from private pool 7    )7@2     no longer
+ *   ~7       private pool 7 is released
  *   |        a step ends
- * Blocks and events are one letter each; time is the number of the word.
+ * Blocks and events are one letter each; streams with private pools are one digit; time is the number of the word.
  */
 #ifndef TEST_TRACE_WORDS_H
 #define TEST_TRACE_WORDS_H

@@ -1,7 +1,7 @@
 /* test_schedule.c: what is repeated, and as what, in examples worked out by hand.
  *
- * A schedule is compared as a line: +N.BYTES and -N for blocks, >N for a use on another stream, !N ?N for events,
- * [ and ] around the last iteration.
+ * A schedule is compared as a line: +N.BYTES and -N for blocks, with /POOL behind those of a private pool, >N for a use on
+ * another stream, !N ?N for events, (N )N ~N for a private pool's beginning, end and release, [ and ] around the last iteration.
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -43,6 +43,8 @@ static const struct row rows[] = {
 	 "+0.8 +1.2 -1 -0 +2.1 -2 +3.2 -3 +4.1 -4 [ +5.2 -5 +6.1 -6 ]", 10},
 	{"a use on another stream follows the block", "+a10 >a@3 -a", 2, "+0.10 >0 -0 [ +1.10 >1 -1 ]", 10},
 	{"events keep their number", "!e@1 ?e@2 !f@1", 2, "!0 ?0 !1 [ !0 ?0 !1 ]", 0},
+	{"private pools go with their requests, not with the stream's others", "(7 +a10 )7 +b5 (8@1 +c3@1 )8@1 -a -c ~7 ~8 -b", 2,
+	 "(7 +0.10/7 )7 +1.5 (8 +2.3/8 )8 -0 -2 ~7 ~8 -1 [ (7 +3.10/7 )7 +4.5 (8 +5.3/8 )8 -3 -5 ~7 ~8 -4 ]", 18},
 	{"a block of size 0 is one", "+a0 -a", 1, "[ +0.0 -0 ]", 0},
 	{"nothing", "", 2, "[ ]", 0},
 };
@@ -55,7 +57,9 @@ static void write_op(char *line, size_t line_bytes, const struct schedule_op *op
 	const char *blank = used > 0 ? " " : "";
 	switch ((enum schedule_kind)op->kind) {
 	case SCHEDULE_ALLOC:
-		(void)snprintf(at, room, "%s+%" PRIu32 ".%" PRIu64, blank, op->target, op->bytes);
+		used += (size_t)snprintf(at, room, "%s+%" PRIu32 ".%" PRIu64, blank, op->target, op->bytes);
+		if (op->private_id != 0)
+			(void)snprintf(line + used, line_bytes - used, "/%" PRIu32, op->private_id);
 		return;
 	case SCHEDULE_FREE:
 		(void)snprintf(at, room, "%s-%" PRIu32, blank, op->target);
@@ -68,6 +72,11 @@ static void write_op(char *line, size_t line_bytes, const struct schedule_op *op
 		return;
 	case SCHEDULE_EVENT_WAIT:
 		(void)snprintf(at, room, "%s?%" PRIu32, blank, op->target);
+		return;
+	case SCHEDULE_POOL_BEGIN:
+	case SCHEDULE_POOL_END:
+	case SCHEDULE_POOL_RELEASE:
+		(void)snprintf(at, room, "%s%c%" PRIu32, blank, "()~"[op->kind - SCHEDULE_POOL_BEGIN], op->target);
 		return;
 	case SCHEDULE_LAST_BEGIN:
 		(void)snprintf(at, room, "%s[", blank);
