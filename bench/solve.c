@@ -11,6 +11,7 @@
 #include "input.h"
 #include "lifetimes.h"
 #include "meta.h"
+#include "pipeline.h"
 #include "solver.h"
 
 struct arguments {
@@ -22,7 +23,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"solver", 's', "NAME,...", 0, "these solvers (default: all)", 0},
+	{"solver", 's', "NAME,...", 0, "these solvers; auto: the pipeline (default: all)", 0},
 	{"time-limit", 'l', "SECONDS", 0, "for each solver and instance (default: 10)", 0},
 	{"align", 'a', "BYTES", 0, "sizes are rounded up to this (default: 1)", 0},
 	{0},
@@ -101,35 +102,47 @@ static enum seam_rc make_problem(const struct seam_trace *trace, const struct li
 	return rc == SEAM_OK ? seam__problem_finish(ret_problem) : rc;
 }
 
+/* One solver, or (NULL) the pipeline. */
+static void run_solver(const struct arguments *arguments, const char *name, const struct seam__problem *problem,
+                       const struct seam__solver *solver)
+{
+	struct seam__budget budget;
+	struct seam__placement best;
+	struct seam__pipeline_result result = {.solver = ""};
+	uint64_t start_ns = seam__clock_ns();
+	enum seam_rc rc;
+
+	if (seam__placement_init(&best, problem) != SEAM_OK)
+		return;
+	seam__budget_init(&budget);
+	budget.deadline_ns = start_ns + (uint64_t)(arguments->limit_s * 1e9);
+	budget.target_bytes = problem->lower_bytes;
+	rc = solver == NULL ? seam__pipeline_run(problem, &budget, &best, &result)
+	                    : seam__solver_run(solver, problem, &budget, &best);
+	double seconds = (double)(seam__clock_ns() - start_ns) / 1e9;
+	const char *broken = best.peak_bytes == SEAM__PEAK_NONE
+	                         ? "no placement"
+	                         : seam__problem_check_placement(problem, best.offsets, best.peak_bytes);
+	printf("%-32s %7u %-18s %15llu %15llu %9.4f %% %8.3f s %s %s %s\n", name, problem->count,
+	       solver == NULL ? "auto" : solver->name, (unsigned long long)problem->lower_bytes,
+	       (unsigned long long)best.peak_bytes, ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100, seconds,
+	       seam_rc_name(rc), result.solver, broken == NULL ? "" : broken);
+	fflush(stdout);
+	seam__placement_fini(&best, problem);
+}
+
 static void run(const struct arguments *arguments, const char *file, const struct seam__problem *problem)
 {
 	size_t count;
 	const struct seam__solver *list = seam__solver_list(&count);
 	const char *slash = strrchr(file, '/');
+	const char *name = slash == NULL ? file : slash + 1;
 
-	for (size_t s = 0; s < count; s++) {
-		struct seam__budget budget;
-		struct seam__placement best;
-		uint64_t start_ns = seam__clock_ns();
-		enum seam_rc rc;
-
-		if (!is_in(arguments->solvers, list[s].name) || seam__placement_init(&best, problem) != SEAM_OK)
-			continue;
-		seam__budget_init(&budget);
-		budget.deadline_ns = start_ns + (uint64_t)(arguments->limit_s * 1e9);
-		budget.target_bytes = problem->lower_bytes;
-		rc = seam__solver_run(&list[s], problem, &budget, &best);
-		double seconds = (double)(seam__clock_ns() - start_ns) / 1e9;
-		const char *broken = best.peak_bytes == SEAM__PEAK_NONE
-		                         ? "no placement"
-		                         : seam__problem_check_placement(problem, best.offsets, best.peak_bytes);
-		printf("%-32s %7u %-24s %15llu %15llu %9.4f %% %8.3f s %s %s\n", slash == NULL ? file : slash + 1, problem->count,
-		       list[s].name, (unsigned long long)problem->lower_bytes, (unsigned long long)best.peak_bytes,
-		       ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100, seconds, seam_rc_name(rc),
-		       broken == NULL ? "" : broken);
-		fflush(stdout);
-		seam__placement_fini(&best, problem);
-	}
+	for (size_t s = 0; s < count; s++)
+		if (is_in(arguments->solvers, list[s].name))
+			run_solver(arguments, name, problem, &list[s]);
+	if (is_in(arguments->solvers, "auto"))
+		run_solver(arguments, name, problem, NULL);
 }
 
 int main(int argc, char **argv)

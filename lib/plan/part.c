@@ -1,0 +1,472 @@
+/* part.c: see part.h. First the pillars go, then every item gets the number of its stack (its set of streams) and of its
+ * segment in time; a part is made for each pair that occurs. */
+#include "part.h"
+
+#include "check.h"
+#include "meta.h"
+
+/* What is known while the parts are cut. */
+struct cutter {
+	struct seam__parts *parts;
+	const struct seam__problem *whole;
+	bool together;             /* some item is fixed: no pillars, one stack */
+	uint32_t *parent;          /* per stream: union-find */
+	uint32_t *stack_of_stream; /* per stream: its set, numbered from 0 */
+	uint32_t *part_of;         /* per item: its part; SEAM__ITEM_NONE for pillars */
+	uint32_t *place_in;        /* per item: its number in its part */
+	uint32_t *segment;         /* per position: its segment in time, for the stack at hand */
+	uint32_t *part_of_segment; /* per segment: its part, or SEAM__ITEM_NONE */
+};
+
+static bool is_pillar(const struct seam__problem *problem, uint32_t i)
+{
+	const struct seam__item *item = &problem->items[i];
+
+	if (item->span < problem->circle || item->next != SEAM__ITEM_NONE)
+		return false;
+	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
+		if (seam__problem_hold(problem, i, s) < problem->circle)
+			return false;
+	return true;
+}
+
+static bool any_fixed(const struct seam__problem *problem)
+{
+	for (uint32_t i = 0; i < problem->count; i++)
+		if (problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
+			return true;
+	return false;
+}
+
+/* The last item of a chain must not be a pillar either: mark all that have a predecessor. */
+static void find_pillars(struct cutter *cutter)
+{
+	const struct seam__problem *whole = cutter->whole;
+	struct seam__parts *parts = cutter->parts;
+
+	for (uint32_t i = 0; i < whole->count; i++)
+		cutter->part_of[i] = is_pillar(whole, i) ? 1 : 0;
+	for (uint32_t i = 0; i < whole->count; i++)
+		if (whole->items[i].next != SEAM__ITEM_NONE)
+			cutter->part_of[whole->items[i].next] = 0;
+	for (uint32_t i = 0; i < whole->count; i++) {
+		if (cutter->part_of[i] == 1) {
+			parts->pillars[parts->pillar_count++] = i;
+			parts->pillar_bytes += whole->items[i].size_bytes;
+		}
+		cutter->part_of[i] = cutter->part_of[i] == 1 ? SEAM__ITEM_NONE : 0;
+	}
+}
+
+static uint32_t find_root(uint32_t *parent, uint32_t stream)
+{
+	while (parent[stream] != stream) {
+		parent[stream] = parent[parent[stream]];
+		stream = parent[stream];
+	}
+	return stream;
+}
+
+/* Streams belong together when some item of one may pass to the other, or is linked to one of the other. */
+static void join_streams(struct cutter *cutter)
+{
+	const struct seam__problem *whole = cutter->whole;
+
+	for (uint32_t i = 0; i < whole->count; i++) {
+		const struct seam__item *item = &whole->items[i];
+
+		for (uint32_t s = 0; whole->holds != NULL && s < whole->streams; s++)
+			if (seam__problem_hold(whole, i, s) != SEAM__HOLD_ALWAYS)
+				cutter->parent[find_root(cutter->parent, s)] = find_root(cutter->parent, item->stream);
+		if (item->next != SEAM__ITEM_NONE)
+			cutter->parent[find_root(cutter->parent, whole->items[item->next].stream)] =
+				find_root(cutter->parent, item->stream);
+	}
+}
+
+static void number_stacks(struct cutter *cutter, bool together)
+{
+	uint32_t streams = cutter->whole->streams;
+
+	for (uint32_t s = 0; s < streams; s++)
+		cutter->parent[s] = together ? 0 : s;
+	if (!together)
+		join_streams(cutter);
+	for (uint32_t s = 0; s < streams; s++)
+		cutter->stack_of_stream[s] = SEAM__ITEM_NONE;
+	cutter->parts->stacks = 0;
+	for (uint32_t s = 0; s < streams; s++) {
+		uint32_t root = find_root(cutter->parent, s);
+
+		if (cutter->stack_of_stream[root] == SEAM__ITEM_NONE)
+			cutter->stack_of_stream[root] = cutter->parts->stacks++;
+	}
+	for (uint32_t s = 0; s < streams; s++)
+		cutter->stack_of_stream[s] = cutter->stack_of_stream[find_root(cutter->parent, s)];
+}
+
+/* For how many positions the item is held from some stream of its stack; SEAM__HOLD_ALWAYS: at all of them. */
+static uint32_t longest_hold(const struct cutter *cutter, uint32_t i)
+{
+	const struct seam__problem *whole = cutter->whole;
+	uint32_t stack = cutter->stack_of_stream[whole->items[i].stream];
+	uint32_t longest = whole->items[i].span;
+
+	for (uint32_t s = 0; whole->holds != NULL && s < whole->streams; s++) {
+		uint32_t hold = seam__problem_hold(whole, i, s);
+
+		if (cutter->stack_of_stream[s] == stack && hold > longest)
+			longest = hold;
+	}
+	if (whole->linear)
+		return longest;
+	return longest >= whole->circle ? SEAM__HOLD_ALWAYS : longest;
+}
+
+/* One more item crosses the `count` boundaries from `first` on (the boundary before position `first`). */
+static void cross(const struct cutter *cutter, uint32_t first, uint32_t count, uint32_t *around)
+{
+	uint32_t circle = cutter->whole->circle;
+	uint64_t end = (uint64_t)first + count;
+
+	if (first < circle)
+		cutter->segment[first]++;
+	*around += end > circle;
+	if (end < circle)
+		cutter->segment[end]--;
+	else if (end > circle && !cutter->whole->linear)
+		cutter->segment[end - circle]--;
+}
+
+/* Counts, for each boundary before a position, the items of the stack that are held across it. Returns false when some
+ * item is always held: then every boundary is crossed. */
+static bool count_crossings(const struct cutter *cutter, uint32_t stack)
+{
+	const struct seam__problem *whole = cutter->whole;
+	uint32_t around = 0; /* items held across boundary 0 */
+
+	for (uint32_t t = 0; t < whole->circle; t++)
+		cutter->segment[t] = 0;
+	for (uint32_t i = 0; i < whole->count; i++) {
+		const struct seam__item *item = &whole->items[i];
+		uint32_t hold;
+
+		if (cutter->part_of[i] == SEAM__ITEM_NONE || cutter->stack_of_stream[item->stream] != stack)
+			continue;
+		hold = longest_hold(cutter, i);
+		if (hold == SEAM__HOLD_ALWAYS)
+			return false;
+		if (hold > 1)
+			cross(cutter, item->begin + 1, hold - 1, &around);
+		if (item->next != SEAM__ITEM_NONE) { /* both in one part */
+			uint32_t from = item->begin;
+			uint32_t to = whole->items[item->next].begin;
+
+			if (whole->linear && to < from) {
+				from = to;
+				to = item->begin;
+			}
+			cross(cutter, from + 1, seam__problem_distance(whole, from, to), &around);
+		}
+	}
+	if (whole->linear)
+		around = 0; /* what is held beyond the end meets nobody there */
+	for (uint32_t t = 0; t < whole->circle; t++)
+		cutter->segment[t] = around += cutter->segment[t];
+	return true;
+}
+
+/* Numbers the stretches between boundaries that nothing crosses; chains are not torn. ret_first: where the first one
+ * begins. Returns how many there are; 0 where all is one that has no beginning. */
+static uint32_t number_segments(const struct cutter *cutter, uint32_t stack, uint32_t *ret_first)
+{
+	uint32_t circle = cutter->whole->circle;
+	uint32_t *segment = cutter->segment;
+	bool cut = count_crossings(cutter, stack);
+	uint32_t count = 0;
+
+	*ret_first = 0;
+	for (uint32_t t = 0; t < circle; t++) {
+		if (cut && segment[t] == 0) {
+			if (count == 0)
+				*ret_first = t;
+			count++;
+		}
+		segment[t] = count;
+	}
+	/* What stands before the first boundary belongs to the last stretch. */
+	for (uint32_t t = 0; t < circle; t++)
+		segment[t] = count == 0 ? 0 : (segment[t] + count - 1) % count;
+	return count;
+}
+
+static enum seam_rc add_part(struct seam__parts *parts, uint32_t stack)
+{
+	if (parts->count == parts->capacity) {
+		size_t old_bytes = (size_t)parts->capacity * sizeof(*parts->parts);
+		size_t new_bytes = old_bytes == 0 ? 8 * sizeof(*parts->parts) : 2 * old_bytes;
+		void *moved = seam__meta_resize(parts->whole->meta, parts->parts, old_bytes, new_bytes);
+
+		if (moved == NULL)
+			return SEAM_OOM_META;
+		parts->parts = moved;
+		parts->capacity = (uint32_t)(new_bytes / sizeof(*parts->parts));
+	}
+	parts->parts[parts->count++] = (struct seam__part){.stack = stack};
+	return SEAM_OK;
+}
+
+/* Finds the stack's parts, which item belongs to which, and the parts' lengths: a part's time begins at its boundary and is
+ * a line; without a boundary it is that of the whole. */
+static enum seam_rc cut_stack(struct cutter *cutter, uint32_t stack)
+{
+	const struct seam__problem *whole = cutter->whole;
+	struct seam__parts *parts = cutter->parts;
+	uint32_t first;
+	uint32_t segments = number_segments(cutter, stack, &first);
+
+	for (uint32_t t = 0; t < whole->circle; t++)
+		cutter->part_of_segment[t] = SEAM__ITEM_NONE;
+	for (uint32_t i = 0; i < whole->count; i++) {
+		const struct seam__item *item = &whole->items[i];
+		uint32_t *part = &cutter->part_of_segment[cutter->segment[item->begin]];
+
+		if (cutter->part_of[i] == SEAM__ITEM_NONE || cutter->stack_of_stream[item->stream] != stack)
+			continue;
+		if (*part == SEAM__ITEM_NONE) {
+			enum seam_rc rc = add_part(parts, stack);
+
+			if (rc != SEAM_OK)
+				return rc;
+			*part = parts->count - 1;
+			parts->parts[*part].linear = segments > 0 || whole->linear;
+			parts->parts[*part].length = segments > 0 ? 0 : whole->circle;
+		}
+		cutter->part_of[i] = *part;
+		cutter->place_in[i] = parts->parts[*part].count++;
+	}
+	if (segments == 0)
+		return SEAM_OK;
+	/* Lengths and origins, by one walk along the positions from the first boundary. */
+	for (uint32_t step = 0, t = first; step < whole->circle; step++, t = t + 1 == whole->circle ? 0 : t + 1) {
+		uint32_t part = cutter->part_of_segment[cutter->segment[t]];
+
+		if (part != SEAM__ITEM_NONE && parts->parts[part].length++ == 0)
+			parts->parts[part].origin = t;
+	}
+	return SEAM_OK;
+}
+
+/* Streams of the part's stack, numbered anew: ret_number per stream of the whole. Returns how many. */
+static uint32_t number_streams(const struct cutter *cutter, uint32_t stack, uint32_t *ret_number)
+{
+	uint32_t count = 0;
+
+	for (uint32_t s = 0; s < cutter->whole->streams; s++)
+		ret_number[s] = cutter->stack_of_stream[s] == stack ? count++ : SEAM__ITEM_NONE;
+	return count;
+}
+
+static void fill_item(const struct cutter *cutter, struct seam__part *part, uint32_t i, const uint32_t *number)
+{
+	const struct seam__problem *whole = cutter->whole;
+	struct seam__problem *problem = &part->problem;
+	uint32_t at = problem->count;
+	struct seam__item *item =
+		seam__problem_add(problem, whole->items[i].size_bytes,
+	                          seam__problem_distance(whole, part->origin, whole->items[i].begin), whole->items[i].span);
+	uint32_t begin = item->begin;
+
+	*item = whole->items[i];
+	item->begin = begin;
+	item->stream = number[item->stream];
+	if (item->next != SEAM__ITEM_NONE)
+		item->next = cutter->place_in[item->next];
+	for (uint32_t s = 0; problem->holds != NULL && s < whole->streams; s++)
+		if (number[s] != SEAM__ITEM_NONE)
+			problem->holds[(size_t)at * problem->streams + number[s]] = seam__problem_hold(whole, i, s);
+	part->items[at] = i;
+}
+
+static enum seam_rc fill_parts(struct cutter *cutter)
+{
+	struct seam__parts *parts = cutter->parts;
+	const struct seam__problem *whole = cutter->whole;
+
+	for (uint32_t p = 0; p < parts->count; p++) {
+		struct seam__part *part = &parts->parts[p];
+		uint32_t streams = number_streams(cutter, part->stack, cutter->parent);
+		enum seam_rc rc = seam__problem_init(&part->problem, whole->meta, part->count, part->length, part->linear,
+		                                     streams, whole->align_bytes);
+
+		part->items = rc == SEAM_OK ? seam__meta_array(whole->meta, part->count, sizeof(*part->items)) : NULL;
+		if (part->items == NULL)
+			return SEAM_OOM_META;
+	}
+	for (uint32_t i = 0, stack = SEAM__ITEM_NONE; i < whole->count; i++) {
+		struct seam__part *part;
+
+		if (cutter->part_of[i] == SEAM__ITEM_NONE)
+			continue;
+		part = &parts->parts[cutter->part_of[i]];
+		if (part->stack != stack)
+			(void)number_streams(cutter, stack = part->stack, cutter->parent);
+		fill_item(cutter, part, i, cutter->parent);
+	}
+	return SEAM_OK;
+}
+
+static enum seam_rc finish_parts(struct seam__parts *parts)
+{
+	for (uint32_t p = 0; p < parts->count; p++) {
+		struct seam__part *part = &parts->parts[p];
+		enum seam_rc rc = seam__problem_finish(&part->problem);
+
+		if (rc != SEAM_OK)
+			return rc;
+		if (part->problem.lower_bytes > parts->stack_lower[part->stack])
+			parts->stack_lower[part->stack] = part->problem.lower_bytes;
+	}
+	parts->lower_bytes = parts->pillar_bytes;
+	for (uint32_t s = 0; s < parts->stacks; s++)
+		parts->lower_bytes += parts->stack_lower[s];
+	if (parts->whole->lower_bytes > parts->lower_bytes)
+		parts->lower_bytes = parts->whole->lower_bytes;
+	return SEAM_OK;
+}
+
+static enum seam_rc cut(struct cutter *cutter)
+{
+	struct seam__parts *parts = cutter->parts;
+
+	if (!cutter->together)
+		find_pillars(cutter);
+	number_stacks(cutter, cutter->together);
+	parts->stack_lower = seam__meta_array(parts->whole->meta, parts->whole->streams, sizeof(*parts->stack_lower));
+	if (parts->stack_lower == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t stack = 0; stack < parts->stacks; stack++) {
+		enum seam_rc rc = cut_stack(cutter, stack);
+
+		if (rc != SEAM_OK)
+			return rc;
+	}
+	enum seam_rc rc = fill_parts(cutter);
+
+	return rc == SEAM_OK ? finish_parts(parts) : rc;
+}
+
+static enum seam_rc get_scratch(struct cutter *cutter)
+{
+	const struct seam__problem *whole = cutter->whole;
+	struct seam_meta *meta = whole->meta;
+
+	cutter->parts->pillars = seam__meta_array(meta, whole->count, sizeof(uint32_t));
+	cutter->parent = seam__meta_array(meta, whole->streams, sizeof(uint32_t));
+	cutter->stack_of_stream = seam__meta_array(meta, whole->streams, sizeof(uint32_t));
+	cutter->part_of = seam__meta_array(meta, whole->count, sizeof(uint32_t));
+	cutter->place_in = seam__meta_array(meta, whole->count, sizeof(uint32_t));
+	cutter->segment = seam__meta_array(meta, whole->circle, sizeof(uint32_t));
+	cutter->part_of_segment = seam__meta_array(meta, whole->circle, sizeof(uint32_t));
+	return cutter->parts->pillars != NULL && cutter->parent != NULL && cutter->stack_of_stream != NULL &&
+	                       cutter->part_of != NULL && cutter->place_in != NULL && cutter->segment != NULL &&
+	                       cutter->part_of_segment != NULL
+	               ? SEAM_OK
+	               : SEAM_OOM_META;
+}
+
+static void put_scratch(struct cutter *cutter)
+{
+	const struct seam__problem *whole = cutter->whole;
+	struct seam_meta *meta = whole->meta;
+
+	seam__meta_free(meta, cutter->part_of_segment, whole->circle * sizeof(uint32_t));
+	seam__meta_free(meta, cutter->segment, whole->circle * sizeof(uint32_t));
+	seam__meta_free(meta, cutter->place_in, whole->count * sizeof(uint32_t));
+	seam__meta_free(meta, cutter->part_of, whole->count * sizeof(uint32_t));
+	seam__meta_free(meta, cutter->stack_of_stream, whole->streams * sizeof(uint32_t));
+	seam__meta_free(meta, cutter->parent, whole->streams * sizeof(uint32_t));
+}
+
+enum seam_rc seam__parts_init(const struct seam__problem *whole, struct seam__parts *ret_parts)
+{
+	struct seam__parts made = {.whole = whole};
+	struct cutter cutter = {.parts = &made, .whole = whole, .together = any_fixed(whole)};
+	enum seam_rc rc = SEAM_OK;
+
+	if (whole->count > 0) {
+		rc = get_scratch(&cutter);
+		if (rc == SEAM_OK)
+			rc = cut(&cutter);
+		put_scratch(&cutter);
+	}
+	if (rc != SEAM_OK) {
+		seam__parts_fini(&made);
+		return rc;
+	}
+	*ret_parts = made;
+	return SEAM_OK;
+}
+
+void seam__parts_fini(struct seam__parts *parts)
+{
+	struct seam_meta *meta;
+
+	if (parts->whole == NULL)
+		return;
+	meta = parts->whole->meta;
+	for (uint32_t p = 0; p < parts->count; p++) {
+		seam__meta_free(meta, parts->parts[p].items, parts->parts[p].count * sizeof(uint32_t));
+		seam__problem_fini(&parts->parts[p].problem);
+	}
+	seam__meta_free(meta, parts->parts, (size_t)parts->capacity * sizeof(*parts->parts));
+	seam__meta_free(meta, parts->stack_lower, parts->whole->streams * sizeof(*parts->stack_lower));
+	seam__meta_free(meta, parts->pillars, parts->whole->count * sizeof(*parts->pillars));
+	*parts = (struct seam__parts){0};
+}
+
+void seam__parts_join(const struct seam__parts *parts, const struct seam__placement *placed, uint64_t *ret_offsets)
+{
+	uint64_t base = 0;
+
+	for (uint32_t i = 0; i < parts->pillar_count; i++) {
+		ret_offsets[parts->pillars[i]] = base;
+		base += parts->whole->items[parts->pillars[i]].size_bytes;
+	}
+	/* Parts stand in the order of their stacks. */
+	for (uint32_t p = 0, next; p < parts->count; p = next) {
+		uint64_t height = 0;
+
+		for (next = p; next < parts->count && parts->parts[next].stack == parts->parts[p].stack; next++) {
+			const struct seam__part *part = &parts->parts[next];
+
+			for (uint32_t i = 0; i < part->count; i++)
+				ret_offsets[part->items[i]] = base + placed[next].offsets[i];
+			height = placed[next].peak_bytes > height ? placed[next].peak_bytes : height;
+		}
+		base += height;
+	}
+}
+
+const char *seam__parts_check(const struct seam__parts *parts)
+{
+	uint64_t items = parts->pillar_count;
+
+	for (uint32_t p = 0; p < parts->count; p++) {
+		const struct seam__part *part = &parts->parts[p];
+
+		items += part->count;
+		if (part->problem.count != part->count || part->stack >= parts->stacks)
+			return "Q1 count";
+		if (p > 0 && part->stack < parts->parts[p - 1].stack)
+			return "Q2 order of stacks";
+		if (seam__problem_check(&part->problem) != NULL)
+			return "Q3 part";
+		for (uint32_t q = 0; q < p; q++)
+			for (uint32_t i = 0; i < part->count && parts->parts[q].stack == part->stack; i++)
+				for (uint32_t j = 0; j < parts->parts[q].count; j++)
+					if (seam__problem_conflict(parts->whole, part->items[i], parts->parts[q].items[j]))
+						return "Q2 parts that meet";
+	}
+	return items == (parts->whole == NULL ? 0 : parts->whole->count) ? NULL : "Q1 items";
+}

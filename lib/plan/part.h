@@ -1,0 +1,56 @@
+/* part.h: a problem cut into parts that share nothing but the address space, each solved by itself.
+ *
+ * Three cuts lose nothing:
+ *   pillars   items that are held from everybody at every position conflict with all others: they stand at the bottom, one
+ *             above the other, and the rest above them;
+ *   streams   where no stream of one set may ever have the memory of the other set and the reverse, the sets are stacked:
+ *             each byte belongs to one of them;
+ *   time      where no item is held across a boundary between two positions, what lies before and behind never meets: the
+ *             parts use the same addresses. A circle with one such boundary is a line.
+ *
+ * Not here: solving (pipeline.h). With fixed items only the cut in time is made: the others move things.
+ * Invariants: Q1 every item of the whole is a pillar or in exactly one part; Q2 two items in different parts of one
+ * stack conflict never, those of different stacks always or by choice; Q3 each part is a valid problem.
+ * No locks.
+ */
+#ifndef SEAM_PART_H
+#define SEAM_PART_H
+
+#include "problem.h"
+#include "solver.h"
+
+struct seam__part {
+	struct seam__problem problem;
+	uint32_t *items;  /* per item of the part: its number in the whole */
+	uint32_t count;   /* items */
+	uint32_t stack;   /* parts of one stack share addresses, the stacks stand one above the other */
+	uint32_t origin;  /* position of the whole that is the part's position 0 */
+	uint32_t length;  /* positions */
+	bool linear;
+};
+
+struct seam__parts {
+	const struct seam__problem *whole;
+	struct seam__part *parts;
+	uint32_t count;
+	uint32_t capacity;
+	uint32_t stacks;
+	uint32_t *pillars;
+	uint32_t pillar_count;
+	uint64_t pillar_bytes;  /* the stacks begin here */
+	uint64_t *stack_lower;  /* per stack: the largest lower bound of its parts */
+	uint64_t lower_bytes;   /* pillars and the stacks' bounds: at least the whole's own bound */
+};
+
+/* `whole` stays in use until fini. Errors: SEAM_OOM_META. O(count * streams + circle). */
+SEAM_MUST_USE enum seam_rc seam__parts_init(const struct seam__problem *whole, struct seam__parts *ret_parts);
+void seam__parts_fini(struct seam__parts *parts); /* a zeroed one is allowed */
+
+/* The placement of the whole from one of each part: `placed` has one per part, all whole; `ret_offsets` room for every
+ * item of the whole. */
+void seam__parts_join(const struct seam__parts *parts, const struct seam__placement *placed, uint64_t *ret_offsets);
+
+/* Name of the first broken invariant, or NULL. Q2 is O(count^2). */
+const char *seam__parts_check(const struct seam__parts *parts);
+
+#endif

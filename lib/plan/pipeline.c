@@ -1,0 +1,242 @@
+/* pipeline.c: see pipeline.h. */
+#include "pipeline.h"
+
+
+#include "clock.h"
+#include "meta.h"
+
+struct stage {
+	const char *solver;
+	unsigned percent; /* of the budget that is left */
+};
+
+static const struct stage stages[] = {
+#define SEAM_STAGE(solver, percent) {solver, percent},
+#include "stages.def"
+#undef SEAM_STAGE
+};
+
+#define STAGES (sizeof(stages) / sizeof(stages[0]))
+
+struct work {
+	const struct seam__problem *problem;
+	struct seam__parts parts;
+	struct seam__placement *placed; /* per part */
+	const char **solver;            /* per part: who placed it */
+	uint8_t *stage;                 /* per part: the next stage to call */
+	struct seam__budget *budget;    /* of the whole */
+	struct seam__placement *best;
+	uint64_t *offsets;              /* of the whole, for joining */
+	uint32_t part;                  /* at work now */
+};
+
+/* The target of a part: its stack need not be lower than its bound, nor than what the caller is content with. */
+static uint64_t part_target(const struct work *work, uint32_t part)
+{
+	uint64_t stack_lower = work->parts.stack_lower[work->parts.parts[part].stack];
+	uint64_t whole_lower = work->parts.lower_bytes;
+	uint64_t wanted = work->budget->target_bytes;
+
+	if (wanted <= whole_lower)
+		return stack_lower;
+	/* What the caller allows above the bound goes to each stack by its share of it. */
+	return stack_lower + (uint64_t)((double)(wanted - whole_lower) * ((double)stack_lower / (double)whole_lower));
+}
+
+/* Joins the parts into a placement of the whole, if all have one. */
+static void join(struct work *work, const char *solver)
+{
+	for (uint32_t p = 0; p < work->parts.count; p++)
+		if (work->placed[p].peak_bytes == SEAM__PEAK_NONE)
+			return;
+	seam__parts_join(&work->parts, work->placed, work->offsets);
+	(void)seam__placement_improve(work->best, work->problem, work->budget, work->offsets, solver);
+}
+
+static void note_progress(void *context, const char *solver, uint64_t peak_bytes)
+{
+	struct work *work = context;
+
+	(void)peak_bytes;
+	work->solver[work->part] = solver;
+}
+
+/* A budget for one stage: a share of the rest in time and nodes; the same cancellation. */
+static struct seam__budget stage_budget(struct work *work, uint32_t part, unsigned percent)
+{
+	struct seam__budget *whole = work->budget;
+	struct seam__budget budget = *whole;
+
+	if (whole->deadline_ns != UINT64_MAX) {
+		uint64_t now_ns = seam__clock_ns();
+		uint64_t left_ns = whole->deadline_ns > now_ns ? whole->deadline_ns - now_ns : 0;
+
+		budget.deadline_ns = now_ns + left_ns / 100 * percent;
+	}
+	if (whole->nodes_left != UINT64_MAX)
+		budget.nodes_left = whole->nodes_left / 100 * percent + whole->nodes_left % 100 * percent / 100;
+	budget.target_bytes = part_target(work, part);
+	budget.progress = note_progress;
+	budget.progress_context = work;
+	work->part = part;
+	return budget;
+}
+
+/* Calls the part's next stage. Returns false when there is none left. */
+static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
+{
+	const struct seam__problem *problem = &work->parts.parts[part].problem;
+	struct seam__placement *placed = &work->placed[part];
+	const struct stage *stage;
+	struct seam__budget budget;
+	uint64_t before = placed->peak_bytes;
+	uint64_t given;
+
+	if (work->stage[part] == STAGES)
+		return false;
+	stage = &stages[work->stage[part]++];
+	budget = stage_budget(work, part, stage->percent);
+	given = budget.nodes_left;
+	*ret_rc = seam__solver_run(seam__solver_find(stage->solver), problem, &budget, placed);
+	if (*ret_rc == SEAM_UNSUPPORTED)
+		*ret_rc = SEAM_OK;
+	if (work->budget->nodes_left != UINT64_MAX)
+		work->budget->nodes_left -= given - budget.nodes_left;
+	if (placed->peak_bytes < before)
+		join(work, work->solver[part]);
+	return true;
+}
+
+static bool is_done(const struct work *work, uint32_t part)
+{
+	return work->placed[part].peak_bytes <= part_target(work, part);
+}
+
+/* First answers: every part until it has one. Their cost is not limited by the budget: without them there is no plan. */
+static enum seam_rc place_all(struct work *work)
+{
+	for (uint32_t p = 0; p < work->parts.count; p++) {
+		enum seam_rc rc = SEAM_OK;
+
+		while (work->placed[p].peak_bytes == SEAM__PEAK_NONE && rc == SEAM_OK)
+			if (!call_stage(work, p, &rc))
+				break;
+		if (rc != SEAM_OK)
+			return rc;
+	}
+	return SEAM_OK;
+}
+
+/* The highest part of a stack that is above its target and has stages left; stacks that are far from their bounds first. */
+static uint32_t worst_part(const struct work *work)
+{
+	uint32_t worst = SEAM__ITEM_NONE;
+	uint64_t worst_gap = 0;
+
+	for (uint32_t p = 0, next; p < work->parts.count; p = next) {
+		uint32_t stack = work->parts.parts[p].stack;
+		uint32_t highest = p;
+
+		for (next = p; next < work->parts.count && work->parts.parts[next].stack == stack; next++)
+			if (work->placed[next].peak_bytes > work->placed[highest].peak_bytes)
+				highest = next;
+		/* Where the highest cannot be improved, the others of its stack need not be. */
+		if (work->stage[highest] < STAGES && !is_done(work, highest) &&
+		    work->placed[highest].peak_bytes - part_target(work, highest) > worst_gap) {
+			worst_gap = work->placed[highest].peak_bytes - part_target(work, highest);
+			worst = highest;
+		}
+	}
+	return worst;
+}
+
+static enum seam_rc improve_worst(struct work *work)
+{
+	while (seam__budget_spend(work->budget, 1000)) {
+		uint32_t worst = worst_part(work);
+		enum seam_rc rc = SEAM_OK;
+
+		if (worst == SEAM__ITEM_NONE)
+			break;
+		(void)call_stage(work, worst, &rc);
+		if (rc != SEAM_OK)
+			return rc;
+	}
+	return SEAM_OK;
+}
+
+static enum seam_rc work_init(struct work *work)
+{
+	struct seam_meta *meta = work->problem->meta;
+	uint32_t count = work->parts.count;
+
+	work->offsets = seam__meta_array(meta, work->problem->count, sizeof(*work->offsets));
+	if (count == 0)
+		return work->offsets == NULL ? SEAM_OOM_META : SEAM_OK;
+	work->placed = seam__meta_array(meta, count, sizeof(*work->placed));
+	work->solver = seam__meta_array(meta, count, sizeof(*work->solver));
+	work->stage = seam__meta_array(meta, count, sizeof(*work->stage));
+	if (work->offsets == NULL || work->placed == NULL || work->solver == NULL || work->stage == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t p = 0; p < count; p++) {
+		enum seam_rc rc = seam__placement_init(&work->placed[p], &work->parts.parts[p].problem);
+
+		if (rc != SEAM_OK)
+			return rc;
+		work->solver[p] = "";
+	}
+	return SEAM_OK;
+}
+
+static void work_fini(struct work *work)
+{
+	struct seam_meta *meta = work->problem->meta;
+	uint32_t count = work->parts.count;
+
+	for (uint32_t p = 0; work->placed != NULL && p < count; p++)
+		seam__placement_fini(&work->placed[p], &work->parts.parts[p].problem);
+	seam__meta_free(meta, work->stage, count * sizeof(*work->stage));
+	seam__meta_free(meta, work->solver, count * sizeof(*work->solver));
+	seam__meta_free(meta, work->placed, count * sizeof(*work->placed));
+	seam__meta_free(meta, work->offsets, work->problem->count * sizeof(*work->offsets));
+	seam__parts_fini(&work->parts);
+}
+
+/* Who placed the highest part of the highest stack. */
+static const char *leading_solver(const struct work *work)
+{
+	uint32_t highest = 0;
+
+	for (uint32_t p = 1; p < work->parts.count; p++)
+		if (work->placed[p].peak_bytes > work->placed[highest].peak_bytes)
+			highest = p;
+	return work->parts.count == 0 ? "" : work->solver[highest];
+}
+
+enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
+                                struct seam__placement *best, struct seam__pipeline_result *ret_result)
+{
+	struct work work = {.problem = problem, .budget = budget, .best = best};
+	enum seam_rc rc;
+
+	if (problem->count == 0) {
+		best->peak_bytes = 0;
+		*ret_result = (struct seam__pipeline_result){.solver = "", .finished = true};
+		return SEAM_OK;
+	}
+	rc = seam__parts_init(problem, &work.parts);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = work_init(&work);
+	if (rc == SEAM_OK)
+		rc = place_all(&work);
+	if (rc == SEAM_OK) {
+		join(&work, leading_solver(&work));
+		rc = improve_worst(&work);
+	}
+	if (rc == SEAM_OK)
+		*ret_result = (struct seam__pipeline_result){.solver = leading_solver(&work), .lower_bytes = work.parts.lower_bytes,
+		                                             .parts = work.parts.count, .finished = !budget->spent};
+	work_fini(&work);
+	return rc;
+}

@@ -1,0 +1,32 @@
+/* pipeline.h: the solvers one after the other, under one budget, on the parts of a problem: what "auto" means.
+ *
+ * A problem is cut into parts (part.h). Each part first gets quick answers; then those parts that are too high get more,
+ * the highest first, until every stack is at its target or the budget is spent. There is an answer after the first
+ * solver, and it only gets better.
+ *
+ * A part whose items pass between streams under conditions (holds) is also solved in two simpler ways that are safe: as if
+ * each item lived as long as it is held from anybody, and as if the streams shared nothing. The best counts.
+ *
+ * Not here: which solvers exist (solvers.def); in what order they are called (stages.def).
+ * Deterministic with a budget in nodes. No locks.
+ */
+#ifndef SEAM_PIPELINE_H
+#define SEAM_PIPELINE_H
+
+#include "part.h"
+#include "solver.h"
+
+struct seam__pipeline_result {
+	const char *solver;    /* that placed the highest part as it stands; "" where there is nothing to place */
+	uint64_t lower_bytes;  /* a bound at least as good as the problem's own */
+	uint32_t parts;
+	bool finished;         /* not ended by the budget */
+};
+
+/* Places the problem. best: initialised; replaced by better ones. The target is the larger of budget->target_bytes and the
+ * lower bound. Progress is reported for the problem as a whole.
+ * Errors: SEAM_OOM_META (best is whole or untouched). */
+SEAM_MUST_USE enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
+                                              struct seam__placement *best, struct seam__pipeline_result *ret_result);
+
+#endif
