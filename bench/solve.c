@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "clock.h"
 #include "input.h"
@@ -18,6 +19,7 @@ struct arguments {
 	const char *solvers; /* names with commas; NULL: all */
 	double limit_s;
 	unsigned long align_bytes;
+	bool growth;         /* one Markdown row for the pipeline: when it had what */
 	const char *const *files;
 	int file_count;
 };
@@ -25,6 +27,8 @@ struct arguments {
 static const struct argp_option options[] = {
 	{"solver", 's', "NAME,...", 0, "these solvers; auto: the pipeline (default: all)", 0},
 	{"time-limit", 'l', "SECONDS", 0, "for each solver and instance (default: 10)", 0},
+	{"growth", 'g', NULL, 0, "of the pipeline, as a Markdown row: requests, seconds to a first and to the best placement, gap, "
+	 "peak memory of this program", 0},
 	{"align", 'a', "BYTES", 0, "sizes are rounded up to this (default: 1)", 0},
 	{0},
 };
@@ -44,6 +48,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		arguments->align_bytes = strtoul(text, NULL, 10);
 		if (arguments->align_bytes == 0)
 			argp_error(state, "not a number of bytes: '%s'", text);
+		return 0;
+	case 'g':
+		arguments->growth = true;
 		return 0;
 	case ARGP_KEY_ARGS:
 		arguments->files = (const char *const *)state->argv + state->next;
@@ -131,6 +138,50 @@ static void run_solver(const struct arguments *arguments, const char *name, cons
 	seam__placement_fini(&best, problem);
 }
 
+struct stopwatch {
+	uint64_t start_ns;
+	uint64_t first_ns; /* 0: not yet */
+	uint64_t last_ns;
+};
+
+static void note_time(void *context, const char *solver, uint64_t peak_bytes)
+{
+	struct stopwatch *watch = context;
+
+	(void)solver;
+	(void)peak_bytes;
+	watch->last_ns = seam__clock_ns() - watch->start_ns;
+	if (watch->first_ns == 0)
+		watch->first_ns = watch->last_ns;
+}
+
+static void run_growth(const struct arguments *arguments, const struct seam__problem *problem)
+{
+	struct stopwatch watch = {.start_ns = seam__clock_ns()};
+	struct seam__placement best;
+	struct seam__pipeline_result result;
+	struct seam__budget budget;
+	struct rusage usage;
+
+	if (seam__placement_init(&best, problem) != SEAM_OK)
+		return;
+	seam__budget_init(&budget);
+	budget.deadline_ns = watch.start_ns + (uint64_t)(arguments->limit_s * 1e9);
+	budget.target_bytes = problem->lower_bytes;
+	budget.progress = note_time;
+	budget.progress_context = &watch;
+	enum seam_rc rc = seam__pipeline_run(problem, &budget, &best, &result);
+	(void)getrusage(RUSAGE_SELF, &usage);
+	if (rc == SEAM_OK)
+		printf("| %u | %.3f s | %.3f s | %.4f %% | %ld MiB |\n", problem->count, (double)watch.first_ns / 1e9,
+		       (double)watch.last_ns / 1e9, ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100,
+		       usage.ru_maxrss / 1024);
+	else
+		printf("| %u | %s | | | |\n", problem->count, seam_rc_name(rc));
+	fflush(stdout);
+	seam__placement_fini(&best, problem);
+}
+
 static void run(const struct arguments *arguments, const char *file, const struct seam__problem *problem)
 {
 	size_t count;
@@ -167,7 +218,10 @@ int main(int argc, char **argv)
 			fprintf(stderr, "solve: %s: no memory\n", arguments.files[f]);
 			return 1;
 		}
-		run(&arguments, arguments.files[f], &problem);
+		if (arguments.growth)
+			run_growth(&arguments, &problem);
+		else
+			run(&arguments, arguments.files[f], &problem);
 		seam__problem_fini(&problem);
 		lifetimes_fini(&lifetimes);
 		seam_trace_free(trace);

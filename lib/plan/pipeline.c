@@ -6,17 +6,20 @@
 #include "meta.h"
 
 struct stage {
-	const char *solver;
+	const struct seam__solver *solver;
 	unsigned percent; /* of the budget that is left */
 };
 
-static const struct stage stages[] = {
+static const struct {
+	const char *solver;
+	unsigned percent;
+} table[] = {
 #define SEAM_STAGE(solver, percent) {solver, percent},
 #include "stages.def"
 #undef SEAM_STAGE
 };
 
-#define STAGES (sizeof(stages) / sizeof(stages[0]))
+#define STAGES (sizeof(table) / sizeof(table[0]))
 
 struct work {
 	const struct seam__problem *problem;
@@ -24,6 +27,9 @@ struct work {
 	struct seam__placement *placed; /* per part */
 	const char **solver;            /* per part: who placed it */
 	uint8_t *stage;                 /* per part: the next stage to call */
+	const struct stage *stages;
+	uint8_t stage_count;
+	bool only;                      /* there is one stage, and what it cannot do is an error */
 	struct seam__budget *budget;    /* of the whole */
 	struct seam__placement *best;
 	uint64_t *offsets;              /* of the whole, for joining */
@@ -92,13 +98,13 @@ static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
 	uint64_t before = placed->peak_bytes;
 	uint64_t given;
 
-	if (work->stage[part] == STAGES)
+	if (work->stage[part] == work->stage_count)
 		return false;
-	stage = &stages[work->stage[part]++];
+	stage = &work->stages[work->stage[part]++];
 	budget = stage_budget(work, part, stage->percent);
 	given = budget.nodes_left;
-	*ret_rc = seam__solver_run(seam__solver_find(stage->solver), problem, &budget, placed);
-	if (*ret_rc == SEAM_UNSUPPORTED)
+	*ret_rc = seam__solver_run(stage->solver, problem, &budget, placed);
+	if (*ret_rc == SEAM_UNSUPPORTED && !work->only)
 		*ret_rc = SEAM_OK;
 	if (work->budget->nodes_left != UINT64_MAX)
 		work->budget->nodes_left -= given - budget.nodes_left;
@@ -141,7 +147,7 @@ static uint32_t worst_part(const struct work *work)
 			if (work->placed[next].peak_bytes > work->placed[highest].peak_bytes)
 				highest = next;
 		/* Where the highest cannot be improved, the others of its stack need not be. */
-		if (work->stage[highest] < STAGES && !is_done(work, highest) &&
+		if (work->stage[highest] < work->stage_count && !is_done(work, highest) &&
 		    work->placed[highest].peak_bytes - part_target(work, highest) > worst_gap) {
 			worst_gap = work->placed[highest].peak_bytes - part_target(work, highest);
 			worst = highest;
@@ -213,30 +219,51 @@ static const char *leading_solver(const struct work *work)
 	return work->parts.count == 0 ? "" : work->solver[highest];
 }
 
-enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
-                                struct seam__placement *best, struct seam__pipeline_result *ret_result)
+/* `work` has its problem, budget, best and stages. */
+static enum seam_rc run(struct work *work, struct seam__pipeline_result *ret_result)
 {
-	struct work work = {.problem = problem, .budget = budget, .best = best};
+	const struct seam__problem *problem = work->problem;
 	enum seam_rc rc;
 
 	if (problem->count == 0) {
-		best->peak_bytes = 0;
+		work->best->peak_bytes = 0;
 		*ret_result = (struct seam__pipeline_result){.solver = "", .finished = true};
 		return SEAM_OK;
 	}
-	rc = seam__parts_init(problem, &work.parts);
+	rc = seam__parts_init(problem, &work->parts);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = work_init(&work);
+	rc = work_init(work);
 	if (rc == SEAM_OK)
-		rc = place_all(&work);
+		rc = place_all(work);
 	if (rc == SEAM_OK) {
-		join(&work, leading_solver(&work));
-		rc = improve_worst(&work);
+		join(work, leading_solver(work));
+		rc = improve_worst(work);
 	}
 	if (rc == SEAM_OK)
-		*ret_result = (struct seam__pipeline_result){.solver = leading_solver(&work), .lower_bytes = work.parts.lower_bytes,
-		                                             .parts = work.parts.count, .finished = !budget->spent};
-	work_fini(&work);
+		*ret_result = (struct seam__pipeline_result){.solver = leading_solver(work), .lower_bytes = work->parts.lower_bytes,
+		                                             .parts = work->parts.count, .finished = !work->budget->spent};
+	work_fini(work);
 	return rc;
+}
+
+enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
+                                struct seam__placement *best, struct seam__pipeline_result *ret_result)
+{
+	struct stage stages[STAGES];
+	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = stages, .stage_count = STAGES};
+
+	for (size_t i = 0; i < STAGES; i++)
+		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent};
+	return run(&work, ret_result);
+}
+
+enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const struct seam__solver *solver,
+                                    struct seam__budget *budget, struct seam__placement *best,
+                                    struct seam__pipeline_result *ret_result)
+{
+	const struct stage stage = {solver, 100};
+	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = &stage, .stage_count = 1, .only = true};
+
+	return run(&work, ret_result);
 }

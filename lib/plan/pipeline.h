@@ -29,4 +29,10 @@ struct seam__pipeline_result {
 SEAM_MUST_USE enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
                                               struct seam__placement *best, struct seam__pipeline_result *ret_result);
 
+/* The same with one solver for every part instead of the stages. It may end without a placement.
+ * Errors: also SEAM_UNSUPPORTED (it cannot do what some part has). */
+SEAM_MUST_USE enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const struct seam__solver *solver,
+                                                  struct seam__budget *budget, struct seam__placement *best,
+                                                  struct seam__pipeline_result *ret_result);
+
 #endif

@@ -51,6 +51,8 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes)
 		return true;
 	}
 	budget->until_look = LOOK_NODES;
+	if (budget->tick != NULL)
+		budget->tick(budget->tick_context);
 	if (budget->cancel != NULL && __atomic_load_n(budget->cancel, __ATOMIC_RELAXED) != 0)
 		budget->spent = true;
 	if (budget->deadline_ns != UINT64_MAX && seam__clock_ns() >= budget->deadline_ns)

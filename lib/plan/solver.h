@@ -33,6 +33,9 @@ struct seam__budget {
 	const int *cancel;          /* stop once it is not 0; read as an atomic. NULL: never */
 	uint32_t until_look;        /* private: nodes until the clock is read again */
 	bool spent;                 /* set once it is, and stays */
+	/* Called whenever the clock is read. NULL allowed. */
+	void (*tick)(void *context);
+	void *tick_context;
 	/* Called when `best` has become better. NULL allowed. */
 	void (*progress)(void *context, const char *solver, uint64_t peak_bytes);
 	void *progress_context;

@@ -132,3 +132,32 @@ Test(pipeline, no_memory_leaves_nothing)
 			break;
 	}
 }
+
+Test(pipeline, one_solver_places_every_part_or_says_that_it_cannot)
+{
+	struct random_wish wish = {.seed = 4, .count = 20};
+	struct seam__solver unable = *seam__solver_find("stack");
+	struct seam__placement best;
+	struct seam__pipeline_result result;
+	struct seam__budget budget;
+	uint64_t sum = 0;
+
+	random_problem(&wish, meta, &problem);
+	for (uint32_t i = 0; i < problem.count; i++)
+		sum += problem.items[i].size_bytes;
+	seam__budget_init(&budget);
+	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
+	cr_expect_eq(seam__pipeline_run_one(&problem, seam__solver_find("stack"), &budget, &best, &result), SEAM_OK);
+	cr_expect_leq(best.peak_bytes, sum);
+	cr_expect_str_eq(result.solver, "stack");
+	seam__placement_fini(&best, &problem);
+	seam__problem_fini(&problem);
+
+	wish.features = SEAM__HAS_LINKS;
+	random_problem(&wish, meta, &problem);
+	unable.can = 0;
+	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
+	cr_expect_eq(seam__pipeline_run_one(&problem, &unable, &budget, &best, &result), SEAM_UNSUPPORTED);
+	cr_expect_eq(best.peak_bytes, SEAM__PEAK_NONE);
+	seam__placement_fini(&best, &problem);
+}
