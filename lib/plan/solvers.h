@@ -2,6 +2,8 @@
 #ifndef SEAM_SOLVERS_H
 #define SEAM_SOLVERS_H
 
+#include "chains.h"
+#include "objects.h"
 #include "solver.h"
 
 /* The worst placement: the sum of all sizes. It bounds the others, and is what a private view per request needs. */
@@ -11,5 +13,18 @@ enum seam_rc seam__solve_stack(const struct seam__problem *problem, struct seam_
 /* argument: not NULL for "held", NULL for "apart" (relax.h). Nothing where there are no holds. */
 enum seam_rc seam__solve_relaxed(const struct seam__problem *problem, struct seam__budget *budget,
                                  struct seam__placement *best, const void *argument);
+
+/* SOMAS's Single Object (one range of memory) and Many Objects; see somas.c. argument: struct seam__somas_way. */
+struct seam__somas_way {
+	const char *name;
+	enum seam__chain_order order;
+	enum seam__fit fit;
+	bool many; /* Many Objects */
+};
+
+#define SEAM__SOMAS_WAY(name, order, fit, many) (&(const struct seam__somas_way){name, order, fit, many})
+
+enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam__budget *budget,
+                               struct seam__placement *best, const void *argument);
 
 #endif
