@@ -39,9 +39,9 @@ int seam__emu_op_stream_capture(struct seam_driver *d, uint64_t handle, enum sea
                                 uint64_t *ret_capture_id)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	const struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	if (ret_state == NULL || ret_capture_id == NULL)
 		return SEAM_CU_INVALID_VALUE;
@@ -53,9 +53,9 @@ int seam__emu_op_stream_capture(struct seam_driver *d, uint64_t handle, enum sea
 int seam__emu_op_capture_begin(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	if (stream == e->legacy)
 		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
@@ -71,9 +71,9 @@ int seam__emu_op_capture_begin(struct seam_driver *d, uint64_t handle)
 int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	if (!stream->capture_origin)
 		return stream->capture == SEAM_CAPTURE_NONE ? SEAM_CU_INVALID_VALUE : SEAM_CU_STREAM_CAPTURE_UNMATCHED;
@@ -90,12 +90,13 @@ int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 	return cu;
 }
 
-/* A stream that is asked about while it is captured: the question itself ends the capture. */
-static int refuse_captured(struct emu_stream *stream)
+/* A stream that is asked about. While it is captured, the question itself ends the capture. */
+static int find_asked(struct emu *e, uint64_t handle, struct emu_stream **ret_stream)
 {
-	if (stream->capture == SEAM_CAPTURE_NONE)
-		return 0;
-	stream->capture = SEAM_CAPTURE_INVALIDATED;
+	int cu = seam__emu_stream_find(e, handle, ret_stream);
+	if (cu != 0 || (*ret_stream)->capture == SEAM_CAPTURE_NONE)
+		return cu;
+	(*ret_stream)->capture = SEAM_CAPTURE_INVALIDATED;
 	return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
 }
 
@@ -112,11 +113,8 @@ static bool blocking_are_done(struct emu *e)
 int seam__emu_op_stream_query(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
-		return cu;
-	cu = refuse_captured(stream);
+	struct emu_stream *stream;
+	int cu = find_asked(e, handle, &stream);
 	if (cu != 0)
 		return cu;
 	if (!seam__emu_is_done(e, stream, NULL) || (stream == e->legacy && !blocking_are_done(e)))
@@ -132,11 +130,8 @@ int seam__emu_op_stream_query(struct seam_driver *d, uint64_t handle)
 int seam__emu_op_stream_sync(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
-		return cu;
-	cu = refuse_captured(stream);
+	struct emu_stream *stream;
+	int cu = find_asked(e, handle, &stream);
 	if (cu == 0)
 		cu = seam__emu_stream_prepare(e, stream);
 	if (cu != 0)

@@ -136,9 +136,9 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 static int submit_copy(struct emu *e, uint64_t handle, enum seam_drv_call call, struct emu_work *like,
                        const struct seam_emu_range *ranges, size_t count)
 {
-	int cu = 0;
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	for (size_t i = 0; i < count; i++) {
 		if (!is_mapped(e, ranges[i].va, ranges[i].bytes))
@@ -190,10 +190,10 @@ int seam__emu_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint
 int seam__emu_launch_locked(struct emu *e, uint64_t handle, const struct seam_emu_range *ranges, size_t count,
                             uint64_t duration_ns, uint32_t value)
 {
-	int cu = 0;
 	struct emu_work like = {.kind = EMU_LAUNCH, .duration_ns = duration_ns, .value = value};
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t end;

@@ -72,17 +72,23 @@ int seam__emu_op_event_destroy(struct seam_driver *d, struct seam_event event_id
 	return 0;
 }
 
+/* The event and the stream of a call; the stream is ready for work. */
+static int find_both(struct emu *e, struct seam_event event_id, uint64_t handle, struct emu_event **ret_event,
+                     struct emu_stream **ret_stream)
+{
+	*ret_event = find_event(e, event_id);
+	int cu = seam__emu_stream_find(e, handle, ret_stream);
+	if (*ret_event == NULL)
+		return SEAM_CU_INVALID_HANDLE;
+	return cu != 0 ? cu : seam__emu_stream_prepare(e, *ret_stream);
+}
+
 int seam__emu_op_event_record(struct seam_driver *d, struct seam_event event_id, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	struct emu_event *event = find_event(e, event_id);
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (event == NULL)
-		return SEAM_CU_INVALID_HANDLE;
-	if (stream == NULL)
-		return cu;
-	cu = seam__emu_stream_prepare(e, stream);
+	struct emu_event *event;
+	struct emu_stream *stream;
+	int cu = find_both(e, event_id, handle, &event, &stream);
 	if (cu != 0)
 		return cu;
 	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
@@ -161,14 +167,9 @@ static int wait_captured(struct emu *e, const struct emu_event *event, struct em
 int seam__emu_op_stream_wait_event(struct seam_driver *d, uint64_t handle, struct seam_event event_id)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	struct emu_event *event = find_event(e, event_id);
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (event == NULL)
-		return SEAM_CU_INVALID_HANDLE;
-	if (stream == NULL)
-		return cu;
-	cu = seam__emu_stream_prepare(e, stream);
+	struct emu_event *event;
+	struct emu_stream *stream;
+	int cu = find_both(e, event_id, handle, &event, &stream);
 	if (cu != 0)
 		return cu;
 	if (event->capture_id != 0)

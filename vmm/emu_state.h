@@ -306,8 +306,8 @@ void seam__emu_exports_fini(struct emu *e);
 /* emu_stream.c */
 SEAM_MUST_USE enum seam_rc seam__emu_streams_init(struct emu *e);
 void seam__emu_streams_fini(struct emu *e);
-/* The stream of a handle, made on the spot for a thread's own; NULL with a result code. */
-struct emu_stream *seam__emu_stream_get(struct emu *e, uint64_t handle, int *ret_cu);
+/* The stream of a handle, made on the spot for a thread's own. SEAM_CU_INVALID_HANDLE, SEAM_CU_OUT_OF_MEMORY. */
+int seam__emu_stream_find(struct emu *e, uint64_t handle, struct emu_stream **ret_stream);
 void seam__emu_stream_put(struct emu *e, struct emu_stream *stream); /* one work less; frees a destroyed one */
 /* Draws the implicit edges of the legacy stream before something is submitted, and takes in what the host knows. */
 SEAM_MUST_USE int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream);

@@ -68,21 +68,24 @@ void seam__emu_streams_fini(struct emu *e)
 	(void)seam__slab_fini(&e->stream_slab);
 }
 
-struct emu_stream *seam__emu_stream_get(struct emu *e, uint64_t handle, int *ret_cu)
+int seam__emu_stream_find(struct emu *e, uint64_t handle, struct emu_stream **ret_stream)
 {
-	if (handle == SEAM_STREAM_DEFAULT || handle == SEAM_STREAM_LEGACY)
-		return e->legacy;
+	if (handle == SEAM_STREAM_DEFAULT || handle == SEAM_STREAM_LEGACY) {
+		*ret_stream = e->legacy;
+		return 0;
+	}
 	struct emu_stream key = {.handle = handle};
 	if (handle == SEAM_STREAM_PER_THREAD)
 		key.thread = thread_number();
 	struct emu_stream *stream = RB_FIND(emu_streams, &e->streams, &key);
-	if (stream == NULL && handle == SEAM_STREAM_PER_THREAD) {
+	if (stream == NULL && handle != SEAM_STREAM_PER_THREAD)
+		return SEAM_CU_INVALID_HANDLE;
+	if (stream == NULL)
 		stream = make_stream(e, handle, key.thread, true);
-		*ret_cu = SEAM_CU_OUT_OF_MEMORY;
-	} else if (stream == NULL) {
-		*ret_cu = SEAM_CU_INVALID_HANDLE;
-	}
-	return stream;
+	if (stream == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	*ret_stream = stream;
+	return 0;
 }
 
 void seam__emu_stream_put(struct emu *e, struct emu_stream *stream)
@@ -254,11 +257,11 @@ int seam__emu_op_stream_create(struct seam_driver *d, enum seam_stream_kind kind
 int seam__emu_op_stream_destroy(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
 	if (handle <= SEAM_STREAM_PER_THREAD)
 		return SEAM_CU_INVALID_HANDLE;
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	RB_REMOVE(emu_streams, &e->streams, stream);
 	e->free_handles[e->free_handle_count++] = handle;
@@ -275,9 +278,9 @@ int seam__emu_op_stream_destroy(struct seam_driver *d, uint64_t handle)
 int seam__emu_op_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret_id)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	const struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	if (ret_id == NULL)
 		return SEAM_CU_INVALID_VALUE;

@@ -238,9 +238,9 @@ static bool start_helper(struct emu *e)
 int seam__emu_op_stream_host_func(struct seam_driver *d, uint64_t handle, void (*function)(void *), void *argument)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = 0;
-	struct emu_stream *stream = seam__emu_stream_get(e, handle, &cu);
-	if (stream == NULL)
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(e, handle, &stream);
+	if (cu != 0)
 		return cu;
 	if (function == NULL)
 		return SEAM_CU_INVALID_VALUE;

@@ -132,16 +132,6 @@ void seam__chunk_forget(struct seam_memory *memory, struct seam_chunk *chunk)
 	seam__slab_put(&memory->chunk_slab, chunk);
 }
 
-struct seam_mapping *seam__chunk_mapping(const struct seam_chunk *chunk, const struct seam_view *view)
-{
-	struct seam_mapping *mapping;
-	LIST_FOREACH(mapping, &chunk->mappings, of_chunk) {
-		if (mapping->view == view)
-			return mapping;
-	}
-	return NULL;
-}
-
 /* Sets the access of every run of mapped slots of the view to the newest location's, `mode`. Returns the first failure. */
 static int grant_view(struct seam_memory *memory, const struct seam_view *view, const struct seam_access *access)
 {

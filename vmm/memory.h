@@ -188,9 +188,6 @@ uint32_t seam__view_slot_at(const struct seam_view *view, uint64_t offset);
 /* The first slot that begins at or behind `offset`; slot_count if there is none. */
 uint32_t seam__view_slot_from(const struct seam_view *view, uint64_t offset);
 
-/* The chunk's mapping in `view`, or NULL. O(views that map it). */
-struct seam_mapping *seam__chunk_mapping(const struct seam_chunk *chunk, const struct seam_view *view);
-
 /* [call] Adds a location to those that have access, and grants it on all that is mapped (if nothing is, on a chunk for the purpose);
  * all or nothing. Errors: SEAM_INVALID (too many), SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__memory_grant(struct seam_memory *memory, struct seam_location where);

@@ -119,7 +119,7 @@ static enum seam_rc alloc(struct seam_pool *pool, const struct seam_request *req
 
 enum seam_rc seam_alloc_request(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
-	if (pool == NULL || request == NULL || ret_ptr == NULL || request->size != sizeof *request || request->bytes == 0)
+	if (request == NULL || ret_ptr == NULL || request->size != sizeof *request || request->bytes == 0)
 		return SEAM_INVALID;
 	if ((request->flags & ~(SEAM_CONTIGUOUS | SEAM_NO_STITCH | SEAM_NO_WAIT)) != 0)
 		return SEAM_UNSUPPORTED;
@@ -137,8 +137,6 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 {
 	if (ptr == NULL)
 		return SEAM_OK;
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
@@ -154,8 +152,6 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 
 enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
@@ -173,7 +169,7 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 
 void seam_set_oom_callback(struct seam_pool *pool, seam_oom_callback *callback, void *user)
 {
-	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+	if (seam__pool_enter(pool) != SEAM_OK)
 		return;
 	seam__mutex_lock(seam__pool_lock(pool));
 	pool->oom_callback = callback;

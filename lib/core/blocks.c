@@ -22,7 +22,7 @@ static const struct seam_block *find_around(struct seam_pool *pool, uint64_t va)
 
 enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t *ret_bytes)
 {
-	if (pool == NULL || ret_bytes == NULL)
+	if (ret_bytes == NULL)
 		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
@@ -53,8 +53,6 @@ static enum seam_rc range_of(struct seam_pool *pool, uint64_t va, uint64_t *ret_
 
 enum seam_rc seam_block_range(struct seam_pool *pool, const void *address, void **ret_base, uint64_t *ret_bytes)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	uint64_t va = 0, bytes = 0;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc == SEAM_OK)
@@ -108,7 +106,7 @@ static enum seam_rc one_chunk(struct seam_pool *pool, const void *ptr, struct se
 enum seam_rc seam_block_chunks(struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity,
                                size_t *ret_count)
 {
-	if (pool == NULL || ret_count == NULL || (chunks == NULL && capacity != 0))
+	if (ret_count == NULL || (chunks == NULL && capacity != 0))
 		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
@@ -141,7 +139,7 @@ static enum seam_rc export_chunk(struct seam_pool *pool, const struct seam_block
 
 enum seam_rc seam_block_export(struct seam_pool *pool, const void *ptr, size_t index, void *ret_handle)
 {
-	if (pool == NULL || ret_handle == NULL)
+	if (ret_handle == NULL)
 		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)

@@ -7,7 +7,7 @@
 
 enum seam_rc seam_host_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr)
 {
-	if (pool == NULL || bytes == 0 || ret_ptr == NULL)
+	if (bytes == 0 || ret_ptr == NULL)
 		return SEAM_INVALID;
 	uint64_t va = 0;
 	enum seam_rc rc = seam__pool_enter(pool);
@@ -25,16 +25,12 @@ enum seam_rc seam_host_free(struct seam_pool *pool, void *ptr)
 {
 	if (ptr == NULL)
 		return SEAM_OK;
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	return rc == SEAM_OK ? seam__store_free(&pool->host, (uint64_t)(uintptr_t)ptr) : rc;
 }
 
 enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;

@@ -176,7 +176,7 @@ enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, cha
 
 void seam_pool_destroy(struct seam_pool *pool)
 {
-	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+	if (seam__pool_enter(pool) != SEAM_OK)
 		return;
 	/* A device that cannot be waited for is gone, or has failed; what it ran runs no more. */
 	int ignored = seam__drv_device_sync(pool->driver);

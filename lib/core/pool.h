@@ -73,9 +73,11 @@ SEAM_MUST_USE enum seam_rc seam__pool_create_on(struct seam_driver *driver, cons
 /* How often this process has been forked from: differs in a child. */
 uint64_t seam__fork_generation(void);
 
-/* SEAM_FORKED in a child of the pool's process, else SEAM_OK. */
+/* The first thing that a public call does with its pool: SEAM_INVALID without one, SEAM_FORKED in a child of the pool's process. */
 static inline enum seam_rc seam__pool_enter(const struct seam_pool *pool)
 {
+	if (pool == NULL)
+		return SEAM_INVALID;
 	return pool->fork_generation == seam__fork_generation() ? SEAM_OK : SEAM_FORKED;
 }
 

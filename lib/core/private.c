@@ -59,7 +59,7 @@ static enum seam_rc find_or_make(struct seam_pool *pool, uint64_t id, struct sea
 
 enum seam_rc seam_private_begin(struct seam_pool *pool, uint64_t id, enum seam_route kind, uint64_t value)
 {
-	if (pool == NULL || id == 0 || (unsigned)kind > SEAM_ROUTE_THREAD)
+	if (id == 0 || (unsigned)kind > SEAM_ROUTE_THREAD)
 		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
@@ -86,8 +86,6 @@ enum seam_rc seam_private_begin(struct seam_pool *pool, uint64_t id, enum seam_r
 
 enum seam_rc seam_private_end(struct seam_pool *pool, uint64_t id)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
@@ -120,8 +118,6 @@ static void close_routes(struct seam_pool *pool, const struct seam_private *priv
 
 enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;

@@ -130,7 +130,7 @@ size_t seam_oom_report(struct seam_pool *pool, char *bytes, size_t capacity)
 {
 	struct seam_text text;
 	seam__text_init_fixed(&text, bytes, capacity);
-	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+	if (seam__pool_enter(pool) != SEAM_OK)
 		return 0;
 	seam__mutex_lock(seam__pool_lock(pool));
 	struct seam_oom oom = pool->oom;
@@ -150,7 +150,7 @@ size_t seam_driver_error(struct seam_pool *pool, char *bytes, size_t capacity)
 {
 	struct seam_text text;
 	seam__text_init_fixed(&text, bytes, capacity);
-	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+	if (seam__pool_enter(pool) != SEAM_OK)
 		return 0;
 	struct seam_driver *driver = pool->driver;
 	int cu = atomic_load_explicit(&driver->last_error, memory_order_relaxed);

@@ -102,7 +102,7 @@ enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor 
 
 enum seam_rc seam_snapshot_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user)
 {
-	if (pool == NULL || visitor == NULL)
+	if (visitor == NULL)
 		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)

@@ -197,7 +197,7 @@ static enum seam_rc write_all(struct seam_pool *pool, struct seam_text *text)
 
 enum seam_rc seam_snapshot_write(struct seam_pool *pool, const char *path)
 {
-	if (pool == NULL || path == NULL)
+	if (path == NULL)
 		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)

@@ -137,13 +137,13 @@ static bool knows(const struct seam_stats *stats)
 
 enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
 {
-	if (pool == NULL || stats == NULL)
+	if (stats == NULL)
 		return SEAM_INVALID;
-	if (!knows(stats))
-		return SEAM_VERSION;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
+	if (!knows(stats))
+		return SEAM_VERSION;
 	struct seam_stats all;
 	seam__mutex_lock(seam__pool_lock(pool));
 	seam__pool_stats(pool, &all);
@@ -165,7 +165,7 @@ static void reset_engine_peaks(struct seam_engine *engine)
 
 void seam_stats_reset_peaks(struct seam_pool *pool)
 {
-	if (pool == NULL || seam__pool_enter(pool) != SEAM_OK)
+	if (seam__pool_enter(pool) != SEAM_OK)
 		return;
 	seam__mutex_lock(seam__pool_lock(pool));
 	if (pool->plain != NULL)
@@ -180,8 +180,6 @@ void seam_stats_reset_peaks(struct seam_pool *pool)
 enum seam_rc seam_stats_driver(struct seam_pool *pool, uint32_t index, const char **ret_name, uint64_t *ret_calls,
                                uint64_t *ret_ns)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;

@@ -35,8 +35,6 @@ static enum seam_rc trim(struct seam_engine *engine, uint64_t target_bytes, uint
 
 enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *ret_released_bytes)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
@@ -55,8 +53,6 @@ enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *
 
 enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream)
 {
-	if (pool == NULL)
-		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
@@ -72,7 +68,7 @@ enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream)
 
 enum seam_rc seam_peer_enable(struct seam_pool *pool, int peer)
 {
-	if (pool == NULL || peer < 0)
+	if (peer < 0)
 		return SEAM_INVALID;
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)

@@ -1,35 +1,18 @@
 /* test_caching.c: the caching allocator of devices without virtual memory, on the emulated device, whose judge sees every use.
  *
  * I3, I4: a kernel on memory that another stream may still use, or a segment freed under one, is a violation that the judge counts.
- * The engine's own rules are in test_stream_cache.c and test_stream_cache_model.c.
+ * The engine's own rules are in test_stream_cache*.c.
  */
-#include <criterion/criterion.h>
+#include "store_fixture.h"
 
 #include "caching.h"
-#include "direct_source.h"
-#include "emu.h"
-#include "meta.h"
 
-#define KI UINT64_C(1024)
-#define MI (KI * KI)
-#define STREAMS 4u
 #define LIVE 150u
-
-static struct seam_driver *driver;
-static struct seam_meta *meta;
-static struct seam_store store;
-static uint64_t streams[STREAMS];
-static uint64_t state;
 
 static void set_up_with(const struct seam_caching_config *config, uint64_t capacity_bytes)
 {
-	const struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = capacity_bytes, .no_vmm = true};
-	char error[200];
-	cr_assert_eq(seam__emu_create(&emu, error, &driver), SEAM_OK, "%s", error);
-	meta = seam__meta_create(0);
+	open_device(&(struct seam_emu_config){.memory = SEAM_EMU_BOOK, .capacity_bytes = capacity_bytes, .no_vmm = true});
 	cr_assert_eq(seam__caching_init(&store, config, driver, meta), SEAM_OK);
-	for (unsigned i = 0; i < STREAMS; i++)
-		cr_assert_eq(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &streams[i]), 0);
 }
 
 static void set_up(void)
@@ -37,35 +20,7 @@ static void set_up(void)
 	set_up_with(&(struct seam_caching_config){0}, 256 * MI);
 }
 
-static void tear_down(void)
-{
-	struct seam_emu_usage usage;
-	cr_expect_null(seam__store_check(&store), "broken: %s", seam__store_check(&store));
-	(void)seam__store_fini(&store);
-	seam__emu_usage(driver, &usage);
-	cr_expect_eq(usage.direct_allocations, 0, "device memory left");
-	cr_expect_eq(usage.events, 0, "events left");
-	cr_expect_eq(seam__emu_violations_all(driver), 0, "%s", seam__emu_violation_text(driver));
-	seam__driver_destroy(driver);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
-
-TestSuite(caching, .init = set_up, .fini = tear_down);
-
-static uint64_t alloc(uint64_t bytes, uint64_t stream)
-{
-	uint64_t va = 0;
-	enum seam_rc rc = seam__store_alloc(&store, bytes, stream, 0, false, &va);
-	cr_assert_eq(rc, SEAM_OK, "alloc of %lu: %s", (unsigned long)bytes, seam_rc_name(rc));
-	return va;
-}
-
-static struct seam_cache_stats stats(void)
-{
-	struct seam_cache_stats result;
-	seam__store_get_stats(&store, &result);
-	return result;
-}
+TestSuite(caching, .init = set_up, .fini = close_store);
 
 static void launch(uint64_t stream, uint64_t va, uint64_t bytes)
 {
@@ -87,7 +42,7 @@ Test(caching, what_is_live_is_found_and_freed)
 
 Test(caching, the_capacity_holds)
 {
-	tear_down();
+	close_store();
 	set_up_with(&(struct seam_caching_config){.capacity_bytes = 24 * MI}, 256 * MI);
 	uint64_t va = 5;
 	cr_expect_eq(seam__store_alloc(&store, 25 * MI, streams[0], 0, false, &va), SEAM_OOM_DEVICE);
@@ -134,12 +89,6 @@ struct live {
 static struct live live[LIVE];
 static unsigned live_count;
 static uint64_t served, refused;
-
-static uint64_t draw(uint64_t below)
-{
-	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (state >> 33) % below;
-}
 
 /* As a program does it: an edge, the kernel, record_stream. */
 static void use_elsewhere(const struct live *block)
@@ -206,14 +155,14 @@ Test(caching, no_kernel_meets_anothers_memory)
 
 Test(caching, nor_with_reuse_behind_edges)
 {
-	tear_down();
+	close_store();
 	set_up_with(&(struct seam_caching_config){.reuse = SEAM_CACHE_REUSE_WAIT}, 256 * MI);
 	walk_randomly(22, 40000);
 }
 
 Test(caching, nor_in_deterministic_mode)
 {
-	tear_down();
+	close_store();
 	set_up_with(&(struct seam_caching_config){.deterministic = true}, 256 * MI);
 	walk_randomly(23, 40000);
 }
@@ -223,7 +172,7 @@ Test(caching, deterministic_placements_do_not_depend_on_time)
 {
 	uint64_t hashes[2] = {0};
 	for (unsigned round = 0; round < 2; round++) {
-		tear_down();
+		close_store();
 		set_up_with(&(struct seam_caching_config){.deterministic = true}, 1024 * MI);
 		state = 5;
 		live_count = 0;

@@ -1,32 +1,18 @@
 /* test_host.c: pinned host memory: exact sizes, limits, and contents under copies that are still running when a buffer is freed. */
-#include <criterion/criterion.h>
+#include "store_fixture.h"
 
-#include "emu.h"
 #include "host.h"
-#include "meta.h"
 
-#define KI UINT64_C(1024)
-#define MI (KI * KI)
-#define STREAMS 3u
 #define SLOTS 32u
 #define SLOT_BYTES (UINT64_C(256) * KI)
 #define LIVE 60u
 
-static struct seam_driver *driver;
-static struct seam_meta *meta;
-static struct seam_store store;
-static uint64_t streams[STREAMS];
 static uint64_t device_va; /* SLOTS slots, each filled with its number */
 
 static void set_up_with(const struct seam_host_config *config)
 {
-	const struct seam_emu_config emu = {.memory = SEAM_EMU_REAL, .capacity_bytes = 64 * MI};
-	char error[200];
-	cr_assert_eq(seam__emu_create(&emu, error, &driver), SEAM_OK, "%s", error);
-	meta = seam__meta_create(0);
+	open_device(&(struct seam_emu_config){.memory = SEAM_EMU_REAL, .capacity_bytes = 64 * MI});
 	cr_assert_eq(seam__host_init(&store, config, driver, meta), SEAM_OK);
-	for (unsigned i = 0; i < STREAMS; i++)
-		cr_assert_eq(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &streams[i]), 0);
 	cr_assert_eq(seam__drv_direct_alloc(driver, SLOTS * SLOT_BYTES, &device_va), 0);
 	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		cr_assert_eq(seam__drv_fill32(driver, device_va + slot * SLOT_BYTES, slot, SLOT_BYTES / 4, streams[0]), 0);
@@ -40,33 +26,11 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	struct seam_emu_usage usage;
-	cr_expect_null(seam__store_check(&store), "broken: %s", seam__store_check(&store));
-	(void)seam__store_fini(&store);
-	seam__emu_usage(driver, &usage);
-	cr_expect_eq(usage.host_allocations, 0, "pinned memory left");
-	cr_expect_eq(usage.events, 0, "events left");
-	cr_expect_eq(seam__emu_violations_all(driver), 0, "%s", seam__emu_violation_text(driver));
-	seam__driver_destroy(driver);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	cr_expect_eq(seam__drv_direct_free(driver, device_va), 0);
+	close_store();
 }
 
 TestSuite(host, .init = set_up, .fini = tear_down);
-
-static uint64_t alloc(uint64_t bytes, uint64_t stream)
-{
-	uint64_t va = 0;
-	enum seam_rc rc = seam__store_alloc(&store, bytes, stream, 0, false, &va);
-	cr_assert_eq(rc, SEAM_OK, "alloc of %lu: %s", (unsigned long)bytes, seam_rc_name(rc));
-	return va;
-}
-
-static struct seam_cache_stats stats(void)
-{
-	struct seam_cache_stats result;
-	seam__store_get_stats(&store, &result);
-	return result;
-}
 
 Test(host, sizes_are_exact)
 {
@@ -126,14 +90,6 @@ struct live {
 	uint32_t slot;
 };
 
-static uint64_t state = 77;
-
-static uint64_t draw(uint64_t below)
-{
-	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (state >> 33) % below;
-}
-
 static void verify(const struct live *block)
 {
 	cr_assert_eq(seam__drv_stream_sync(driver, block->stream), 0);
@@ -150,6 +106,7 @@ Test(host, contents_are_their_owners)
 	tear_down();
 	set_up_with(&(struct seam_host_config){.capacity_bytes = 5 * MI});
 	static struct live live[LIVE];
+	state = 77;
 	unsigned count = 0, verified = 0;
 	for (unsigned i = 0; i < 20000; i++) {
 		uint64_t dice = draw(100);

@@ -72,14 +72,16 @@ Test(memory, a_release_that_is_refused_once_is_tried_again)
 	cr_expect_eq(usage().handles, 0);
 }
 
-Test(memory, a_chunks_mapping_in_a_view)
+Test(memory, a_chunk_knows_all_its_mappings)
 {
 	struct seam_chunk *chunks[2];
-	struct seam_view *home = make_home(chunks, 2), *stitched = make_view(4, true), *other = make_view(4, true);
+	struct seam_view *home = make_home(chunks, 2), *stitched = make_view(4, true);
 	map_at(stitched, 0, &chunks[1], 1);
-	cr_expect_eq(seam__chunk_mapping(chunks[1], home), home->slots[1].mapping);
-	cr_expect_eq(seam__chunk_mapping(chunks[1], stitched), stitched->slots[0].mapping);
-	cr_expect_null(seam__chunk_mapping(chunks[1], other));
+	const struct seam_mapping *newest = LIST_FIRST(&chunks[1]->mappings);
+	cr_expect_eq(newest, stitched->slots[0].mapping);
+	cr_expect_eq(LIST_NEXT(newest, of_chunk), home->slots[1].mapping);
+	cr_expect_null(LIST_NEXT(LIST_NEXT(newest, of_chunk), of_chunk));
+	cr_expect_eq(LIST_FIRST(&chunks[0]->mappings), home->slots[0].mapping);
 	cr_expect_eq(memory.mapping_count, 3);
 	expect_whole();
 }
