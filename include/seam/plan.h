@@ -10,33 +10,46 @@
  * All functions are pure: no device, no global state. With a node limit instead of a time limit the same input gives the
  * same plan on every machine. Different plans may be made and read by different threads; one plan may be read by many.
  *
- * Words: a slot is one request of the period. Positions count allocations and frees of blocks inside the period, from 0;
- * the allocation and the free of a slot each have one. A resident is a block that lives through every period; it has no
- * slot. The arena is the address range that the plan lays out, [0, arena_bytes).
+ * Words: a slot is one request of the period. Positions count the allocations and frees of blocks in the period, from 0, in
+ * the order of the trace: the allocation of every slot has one, and so has every free (of a block of this repetition or of
+ * an earlier one). Those of dynamic requests count; requests of 0 bytes have neither slot nor position. In a plan of an
+ * operator graph positions are operators, and several slots may begin or end at one. A resident is a block that lives
+ * through every period; it has no slot unless the plan is linear. The arena is the address range that the plan lays out,
+ * [0, arena_bytes).
  *
- * The file, little-endian, no padding beyond what is written here:
+ * Repetition q is at position p of the circle of copies * positions when it is at p - (q mod copies) * positions of its
+ * period; slot i of copy c is live from c * positions + begin up to, but without, c * positions + end, around that circle.
+ *
+ * The file, little-endian, one section behind the other without padding (every record stands at a multiple of its
+ * alignment all the same):
  *
  *   header    struct seam_plan_header, 256 bytes
  *   slots     slot_count records of struct seam_plan_slot, 64 bytes each, in the order of their allocations
  *   offsets   slot_count * copies addresses of 8 bytes: that of slot i in copy c at index i * copies + c; for a slot
  *             without a place (SEAM_PLAN_DYNAMIC) SEAM_PLAN_NO_ADDRESS
- *   backing   backing_count numbers of 4 bytes: which physical chunk (0 .. physical_chunks - 1) backs chunk i of the
- *             arena. backing_count is 0 where chunk i backs itself
  *   streams   stream_count values of 8 bytes: the program's stream of stream number i
  *   waits     wait_count records of struct seam_plan_wait, 32 bytes each: edges that the runtime must insert
- *   groups    group_count records of struct seam_plan_group, 48 bytes each: HomoLayer groups of dynamic requests
+ *   groups    group_count records of struct seam_plan_group, 48 bytes each: HomoLayer groups of dynamic requests, `copies`
+ *             of them behind each other for every group: that of copy c is the c-th
  *   ranges    range_count records of struct seam_plan_range, 16 bytes each: the reusable space of the groups
+ *   backing   backing_count numbers of 4 bytes: which physical chunk (0 .. physical_chunks - 1) backs chunk i of the
+ *             arena. backing_count is 0 where chunk i backs itself, else the arena's chunks (the last may be a part)
  *   strings   string_bytes bytes: zero-terminated UTF-8, the first one empty; named by byte offset
  *
  * checksum is XXH64 (seed 0) of everything behind the header, header_checksum XXH64 of the header's first 248 bytes.
  *
  * Invariants of a plan, checked when one is read and by seam_plan_check():
- *   L1  sizes are positive, offsets multiples of align_bytes, and offset + size <= arena_bytes
- *   L2  positions: begin < positions, begin < end <= begin + copies * positions; slots stand in order of begin
- *   L3  slots, groups, ranges, waits and strings refer to what exists; ranges of a group ascend without touching
- *   L4  backing numbers are below physical_chunks, and all of them occur
- *   L5  in no two slots that the plan lets live together do the physical bytes overlap
- * That a plan fits a trace is another matter: seam_plan_verify().
+ *   L1  sizes are positive, offsets multiples of align_bytes, and offset + size <= arena_bytes; a slot has addresses unless
+ *       it is dynamic; align_bytes is a power of two; arena_bytes and chunk_bytes are at most 2^62; the arena is not
+ *       smaller than the lower bound, and equal to it where the plan says SEAM_PLAN_OPTIMAL and has no backing
+ *   L2  positions: begin < positions, begin < end <= begin + copies * positions; slots stand in order of begin, no two with
+ *       the same (but in a graph). A linear plan has one copy, and nothing in it ends behind its last position
+ *   L3  slots, groups, ranges, waits and strings refer to what exists; flags are known ones, reserved fields 0; ranges of a
+ *       group ascend without touching; a group counts its dynamic slots; what is waited for has ended by then
+ *   L4  backing numbers are below physical_chunks, and all of them occur; lower_bound_chunks is the lower bound in chunks
+ *   L5  in no two slots that live together do the physical bytes overlap, nor in one slot with itself; and the ranges of a
+ *       group are idle all through its interval
+ * That a plan fits a trace, and that streams are ordered where they share memory, is another matter: seam_plan_verify().
  */
 #ifndef SEAM_PLAN_H
 #define SEAM_PLAN_H
@@ -60,6 +73,7 @@ extern "C" {
 #define SEAM_PLAN_OPTIMAL 0x2u  /* the peak equals the lower bound */
 #define SEAM_PLAN_CANCELLED 0x4u /* the caller stopped the search: the best found so far */
 #define SEAM_PLAN_GRAPH 0x8u    /* made from an operator graph: positions are operators, there is no trace */
+#define SEAM_PLAN_FLAGS 0xFu    /* all of them */
 
 struct seam_plan_header {
 	char magic[8];               /* SEAM_PLAN_MAGIC */
@@ -72,14 +86,14 @@ struct seam_plan_header {
 	uint64_t fingerprint;        /* of the workload: seam_plan_fingerprint() of its trace and events */
 	uint64_t first_event;        /* the period in the trace that it was made from: events [first, last) */
 	uint64_t last_event;
-	uint64_t align_bytes;
-	uint64_t chunk_bytes;
+	uint64_t align_bytes;        /* power of two */
+	uint64_t chunk_bytes;        /* at least 1 */
 	uint64_t arena_bytes;        /* address space: the peak of the placement; M when stitched */
 	uint64_t resident_bytes;     /* live through every period, outside the arena; 0 for a linear plan */
 	uint64_t lower_bound_bytes;  /* of the arena: no placement can be smaller */
 	uint64_t unplaced_bytes;     /* largest sum of dynamic requests live at once: not in the arena */
 	uint32_t lower_bound_chunks; /* P*: lower_bound_bytes rounded up to chunks */
-	uint32_t physical_chunks;    /* mapped behind the arena */
+	uint32_t physical_chunks;    /* behind the arena: its own chunks, or fewer when some back several of them */
 	uint32_t backing_count;
 	uint32_t stream_count;
 	uint32_t wait_count;
@@ -96,6 +110,7 @@ struct seam_plan_header {
 /* flags of a slot */
 #define SEAM_PLAN_DYNAMIC 0x1u /* size depends on data: no address; its group says where it may go */
 #define SEAM_PLAN_SHARED 0x2u  /* another stream used it (record_stream): its end is not known to the host */
+#define SEAM_PLAN_SLOT_FLAGS 0x3u /* all of them */
 
 struct seam_plan_slot {
 	uint64_t size_bytes;   /* as requested */
@@ -108,21 +123,21 @@ struct seam_plan_slot {
 	uint32_t phase_begin;  /* string: phase of the allocation */
 	uint32_t phase_end;    /* string: phase of the free */
 	uint32_t microbatch;
-	uint32_t group;        /* dynamic: its group; else 0 */
-	uint64_t event;        /* the allocation, as a number in the trace */
-	uint32_t free_thread;  /* thread of the free */
+	uint32_t group;        /* dynamic: its group of copy 0, a multiple of `copies`; else 0 */
+	uint64_t event;        /* the allocation, as a number in the trace; a graph: number of the tensor */
+	uint32_t free_thread;  /* thread of the free; of the allocation when there is none */
 	uint32_t reserved;     /* 0 */
 };
 
 /* Before the allocation of slot `waiter` is used, its stream must wait for an event recorded at the end of slot `waited`
  * (in the repetition `lag` periods before) on that slot's stream. */
 struct seam_plan_wait {
-	uint32_t waited;
-	uint32_t waiter;
-	uint32_t lag;
-	uint32_t reserved0;
-	uint64_t reserved1;
-	uint64_t reserved2;
+	uint32_t waited;     /* slot; its end is not behind lag * positions + the waiter's begin */
+	uint32_t waiter;     /* slot */
+	uint32_t lag;        /* at most `copies`; 0 in a linear plan */
+	uint32_t reserved0;  /* 0 */
+	uint64_t reserved1;  /* 0 */
+	uint64_t reserved2;  /* 0 */
 };
 
 /* Dynamic requests that are allocated in one layer and freed in one layer (STAlloc Eq. 3). */
@@ -134,12 +149,13 @@ struct seam_plan_group {
 	uint32_t first_range;   /* its reusable space: ranges [first, first + count) */
 	uint32_t range_count;
 	uint64_t planned_bytes; /* largest sum of its requests live at once, as seen in the trace */
-	uint32_t copy;          /* of the period */
+	uint32_t copy;          /* of the period: the group's number modulo `copies` */
 	uint32_t slot_count;    /* dynamic slots that belong to it */
-	uint64_t reserved;
+	uint64_t reserved;      /* 0 */
 };
 
-/* Idle addresses of the arena, [begin, end) (STAlloc Eq. 6). */
+/* Idle addresses of the arena, [begin, end), begin < end (STAlloc Eq. 6). Ranges of groups whose intervals meet may
+ * overlap: which of their requests lies where is decided when they come. */
 struct seam_plan_range {
 	uint64_t begin_bytes;
 	uint64_t end_bytes;
@@ -221,22 +237,23 @@ SEAM_MUST_USE enum seam_rc seam_plan_make(const struct seam_trace *trace,
                                                    const struct seam_plan_options *options,
                                                    struct seam_trace_error *error, struct seam_plan **ret_plan);
 
-void seam_plan_free(struct seam_plan *plan); /* NULL is allowed */
+SEAM_API void seam_plan_free(struct seam_plan *plan); /* NULL is allowed */
 
 /* Reads and fully checks the plan at `path`.
  * Errors: SEAM_IO, SEAM_FORMAT (not a plan), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, L1-L5), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *error,
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *error,
                                                         struct seam_plan **ret_plan);
 
 /* The same from memory; `data` is copied and may be freed at once. */
-SEAM_MUST_USE enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes,
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes,
                                                           struct seam_trace_error *error, struct seam_plan **ret_plan);
 
-/* Writes `path` by way of a temporary file that is renamed at the end. Errors: SEAM_IO, with errno saying why. */
-SEAM_MUST_USE enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path);
+/* Writes a plan that was made or read here to `path`, by way of a temporary file that is renamed at the end.
+ * Errors: SEAM_IO, with errno saying why; SEAM_OOM_META. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path);
 
 /* Checks L1-L5. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled. */
-const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_error *error);
+SEAM_API const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_error *error);
 
 /* Replays the plan's stretch of the trace, 2k repetitions of it back to back (a linear plan: once), with every block at
  * its planned place, and looks at every byte: what is live may not be handed out, nor what another stream may still use.
@@ -246,13 +263,20 @@ const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_erro
 SEAM_MUST_USE enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_plan *plan,
                                                      struct seam_trace_error *error);
 
-/* XXH64 over what a plan depends on in events [first, last): kind, size, stream, thread and which earlier request is freed.
- * Sizes of dynamic requests, times, ids and names do not count. Errors: SEAM_INVALID, SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam_plan_fingerprint(const struct seam_trace *trace, uint64_t first_event,
+/* XXH64 (seed 0) over what a plan depends on in events [first, last): five little-endian values of 8 bytes for each
+ * allocation, free, RECORD_STREAM, EVENT_RECORD, EVENT_WAIT, STREAM_SYNC and DEVICE_SYNC:
+ *   kind, with 256 added for an allocation with SEAM_TRACE_DYNAMIC
+ *   size of an allocation; 0 for dynamic ones and for other kinds
+ *   stream and thread, each as a number by order of first appearance in the stretch; no stream for DEVICE_SYNC: 0
+ *   what it refers to: for a free or RECORD_STREAM how many allocations ago the block was allocated (1: the last), for
+ *   EVENT_WAIT how many records ago the event was recorded; else 0
+ * So ids, times, names, marks and the numbers of streams do not count, nor what the allocator that was recorded did.
+ * Errors: SEAM_INVALID, SEAM_OOM_META. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_fingerprint(const struct seam_trace *trace, uint64_t first_event,
                                                           uint64_t last_event, uint64_t *ret_fingerprint);
 
 /* The string at `offset`, "" for 0. NULL if the offset names no string. */
-const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset);
+SEAM_API const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset);
 
 /* The solvers by number from 0: name and one line of text; NULL behind the last. Thread safe. */
 const char *seam_plan_solver_name(size_t number);

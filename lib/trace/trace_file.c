@@ -177,19 +177,25 @@ enum seam_rc seam__file_write(const char *path, const void *data, size_t bytes)
 	return rc;
 }
 
-enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *error, struct seam_trace **ret_trace)
+enum seam_rc seam__file_read_all(const char *path, struct seam_trace_error *error, void **ret_data, size_t *ret_bytes)
 {
-	if (path == NULL || ret_trace == NULL)
-		return seam__trace_error_rc(error, SEAM_INVALID);
-	void *data;
-	size_t bytes;
-	enum seam_rc rc = seam__file_read(path, SIZE_MAX / 8, &data, &bytes);
+	enum seam_rc rc = seam__file_read(path, SIZE_MAX / 8, ret_data, ret_bytes);
 	if (rc == SEAM_IO)
 		seam__trace_error_set(error, 0, "cannot read: %s", strerror(errno));
 	if (rc == SEAM_INVALID)
 		seam__trace_error_set(error, 0, "cannot read: a device is no file");
 	if (rc == SEAM_OOM_META)
 		(void)seam__trace_error_rc(error, rc);
+	return rc;
+}
+
+enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *error, struct seam_trace **ret_trace)
+{
+	if (path == NULL || ret_trace == NULL)
+		return seam__trace_error_rc(error, SEAM_INVALID);
+	void *data;
+	size_t bytes;
+	enum seam_rc rc = seam__file_read_all(path, error, &data, &bytes);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam_trace_read_memory(data, bytes, error, ret_trace);

@@ -10,13 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <xxhash.h>
-#pragma GCC diagnostic pop
-
+#include "checksum.h"
 #include "meta.h"
+#include "strings.h"
 #include "trace_error.h"
 
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -199,7 +195,5 @@ enum seam_rc seam_trace_read_memory(const void *data, size_t data_bytes, struct 
 
 const char *seam_trace_string(const struct seam_trace *trace, uint32_t offset)
 {
-	if (offset >= trace->header.string_bytes || (offset > 0 && trace->strings[offset - 1] != '\0'))
-		return NULL;
-	return trace->strings + offset;
+	return seam__strings_begins(trace->strings, trace->header.string_bytes, offset) ? trace->strings + offset : NULL;
 }

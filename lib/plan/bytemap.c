@@ -1,0 +1,153 @@
+/* bytemap.c: see bytemap.h. */
+#include "bytemap.h"
+
+#include "check.h"
+
+static int compare_pieces(const struct seam__piece *a, const struct seam__piece *b)
+{
+	return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+SEAM_TREE_GENERATE(seam__piece_tree, seam__piece, link, compare_pieces)
+
+void seam__bytemap_init(struct seam__bytemap *map, struct seam_meta *meta)
+{
+	RB_INIT(&map->pieces);
+	seam__slab_init(&map->slab, meta, sizeof(struct seam__piece));
+}
+
+void seam__bytemap_fini(struct seam__bytemap *map)
+{
+	RB_INIT(&map->pieces);
+	(void)seam__slab_fini(&map->slab); /* pieces that are still in the map go with their slabs */
+}
+
+struct seam__piece *seam__bytemap_find(struct seam__bytemap *map, uint64_t begin, uint64_t end)
+{
+	struct seam__piece at = {.begin = begin};
+	struct seam__piece *piece = RB_NFIND(seam__piece_tree, &map->pieces, &at);
+	struct seam__piece *below = piece == NULL ? RB_MAX(seam__piece_tree, &map->pieces)
+	                                          : RB_PREV(seam__piece_tree, &map->pieces, piece);
+	if (below != NULL && below->end > begin)
+		piece = below;
+	return piece != NULL && piece->begin < end ? piece : NULL;
+}
+
+struct seam__piece *seam__bytemap_next(struct seam__piece *piece, uint64_t end)
+{
+	struct seam__piece *next = RB_NEXT(seam__piece_tree, NULL, piece);
+	return next != NULL && next->begin < end ? next : NULL;
+}
+
+static void insert(struct seam__bytemap *map, uint64_t begin, uint64_t end, uint64_t number)
+{
+	struct seam__piece *piece = seam__slab_get_reserved(&map->slab);
+	piece->begin = begin;
+	piece->end = end;
+	piece->number = number;
+	(void)RB_INSERT(seam__piece_tree, &map->pieces, piece);
+}
+
+/* No piece has bytes on both sides of `at` any more. One object is reserved for it, and unreserved if not needed. */
+static void cut_at(struct seam__bytemap *map, uint64_t at)
+{
+	struct seam__piece *piece = seam__bytemap_find(map, at, at + 1);
+	if (piece == NULL || piece->begin == at) {
+		seam__slab_unreserve(&map->slab, 1);
+		return;
+	}
+	const uint64_t end = piece->end;
+	piece->end = at;
+	insert(map, at, end, piece->number);
+}
+
+static void remove_between(struct seam__bytemap *map, uint64_t begin, uint64_t end)
+{
+	struct seam__piece *piece = seam__bytemap_find(map, begin, end);
+	while (piece != NULL) {
+		struct seam__piece *next = seam__bytemap_next(piece, end);
+		(void)RB_REMOVE(seam__piece_tree, &map->pieces, piece);
+		seam__slab_put(&map->slab, piece);
+		piece = next;
+	}
+}
+
+enum seam_rc seam__bytemap_set(struct seam__bytemap *map, uint64_t begin, uint64_t end, uint64_t number)
+{
+	SEAM_ASSERT(begin < end);
+	enum seam_rc rc = seam__slab_reserve(&map->slab, 3);
+	if (rc != SEAM_OK)
+		return rc;
+	cut_at(map, begin);
+	cut_at(map, end);
+	remove_between(map, begin, end);
+	insert(map, begin, end, number);
+	return SEAM_OK;
+}
+
+enum seam_rc seam__bytemap_clear(struct seam__bytemap *map, uint64_t begin, uint64_t end)
+{
+	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
+	if (rc != SEAM_OK)
+		return rc;
+	cut_at(map, begin);
+	cut_at(map, end);
+	remove_between(map, begin, end);
+	return SEAM_OK;
+}
+
+enum seam_rc seam__bytemap_raise(struct seam__bytemap *map, uint64_t begin, uint64_t end)
+{
+	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
+	if (rc != SEAM_OK)
+		return rc;
+	cut_at(map, begin);
+	cut_at(map, end);
+	for (uint64_t at = begin; at < end;) {
+		struct seam__piece *piece = seam__bytemap_find(map, at, end);
+		if (piece != NULL && piece->begin == at) {
+			piece->number++;
+			at = piece->end;
+			continue;
+		}
+		const uint64_t until = piece == NULL ? end : piece->begin;
+		rc = seam__bytemap_set(map, at, until, 1);
+		if (rc != SEAM_OK)
+			return rc;
+		at = until;
+	}
+	return SEAM_OK;
+}
+
+enum seam_rc seam__bytemap_lower(struct seam__bytemap *map, uint64_t begin, uint64_t end)
+{
+	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
+	if (rc != SEAM_OK)
+		return rc;
+	cut_at(map, begin);
+	cut_at(map, end);
+	struct seam__piece *piece = seam__bytemap_find(map, begin, end);
+	while (piece != NULL) {
+		struct seam__piece *next = seam__bytemap_next(piece, end);
+		if (--piece->number == 0) {
+			(void)RB_REMOVE(seam__piece_tree, &map->pieces, piece);
+			seam__slab_put(&map->slab, piece);
+		}
+		piece = next;
+	}
+	return SEAM_OK;
+}
+
+const char *seam__bytemap_check(struct seam__bytemap *map)
+{
+	const struct seam__piece *below = NULL;
+	struct seam__piece *piece;
+	RB_FOREACH(piece, seam__piece_tree, &map->pieces) {
+		if (piece->begin >= piece->end)
+			return "M1";
+		if (below != NULL && below->end > piece->begin)
+			return "M2";
+		below = piece;
+	}
+	return NULL;
+}

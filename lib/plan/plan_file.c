@@ -1,0 +1,33 @@
+/* plan_file.c: the public calls that read and write a plan by its path. Not here: its bytes (plan_format.c). */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "plan_format.h"
+#include "trace_error.h"
+#include "trace_file.h"
+
+enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *error, struct seam_plan **ret_plan)
+{
+	if (path == NULL || ret_plan == NULL)
+		return seam__trace_error_rc(error, SEAM_INVALID);
+	void *data;
+	size_t bytes;
+	enum seam_rc rc = seam__file_read_all(path, error, &data, &bytes);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam_plan_read_memory(data, bytes, error, ret_plan);
+	seam__file_free(data, bytes);
+	return rc;
+}
+
+enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path)
+{
+	if (plan == NULL || path == NULL) {
+		errno = EINVAL;
+		return SEAM_IO;
+	}
+	size_t bytes;
+	const void *image = seam__plan_image(plan, &bytes);
+	return seam__file_write(path, image, bytes);
+}
