@@ -63,6 +63,17 @@ struct seam__item *seam__problem_add(struct seam__problem *problem, uint64_t siz
 	return item;
 }
 
+/* For how many positions item `i` is held from everybody: what is so held at one position conflicts in pairs. */
+static uint32_t sure_span(const struct seam__problem *problem, uint32_t i)
+{
+	uint32_t least = problem->items[i].span;
+
+	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
+		if (seam__problem_hold(problem, i, s) < least)
+			least = seam__problem_hold(problem, i, s);
+	return least;
+}
+
 void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live)
 {
 	uint64_t around = 0; /* of items that are live at position 0 because they cross the end, or all around */
@@ -72,7 +83,7 @@ void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live)
 	/* Differences first, in wrapping arithmetic; then their running sum. */
 	for (uint32_t i = 0; i < problem->count; i++) {
 		const struct seam__item *item = &problem->items[i];
-		uint64_t end = (uint64_t)item->begin + item->span;
+		uint64_t end = (uint64_t)item->begin + sure_span(problem, i);
 
 		ret_live[item->begin] += item->size_bytes;
 		if (end < problem->circle) {

@@ -75,10 +75,13 @@ struct seam__item *seam__problem_add(struct seam__problem *problem, uint64_t siz
 /* Call after the last item: computes lower_bytes. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__problem_finish(struct seam__problem *problem);
 
-/* The largest sum of sizes live at once, over the positions [0, circle). Errors: SEAM_OOM_META. O(count + circle). */
+/* The largest sum of sizes live at once, over the positions [0, circle). Errors: SEAM_OOM_META.
+ * O(count * streams + circle). */
 SEAM_MUST_USE enum seam_rc seam__problem_max_live(const struct seam__problem *problem, uint64_t *ret_bytes);
 
-/* Sum of live sizes at each position: `ret_live` has room for circle values. O(count + circle). */
+/* Sum of live sizes at each position: `ret_live` has room for circle values. Live is what is held from every stream: an
+ * item that its own stream must leave alone for longer than some other stream must counts for the shorter time, for
+ * only then is the sum a bound. O(count * streams + circle). */
 void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live);
 
 /* Positions from `from` forward to `to`, around the circle. */

@@ -63,6 +63,20 @@ Test(problem, a_hold_keeps_another_stream_away_for_longer)
 	cr_expect_null(seam__problem_check(&problem));
 }
 
+Test(problem, the_bound_counts_what_is_held_from_everybody)
+{
+	begin(2, 10, true, 2);
+	(void)seam__problem_add(&problem, 4, 0, 6);
+	seam__problem_add(&problem, 8, 3, 2)->stream = 1;
+	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
+	cr_expect_eq(problem.lower_bytes, 12);
+	problem.holds[1] = 3; /* another stream used item 0, and is done with it before the item's own stream knows */
+	cr_assert_not(seam__problem_conflict(&problem, 0, 1));
+	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
+	cr_expect_eq(problem.lower_bytes, 8);
+	cr_expect_null(seam__problem_check(&problem));
+}
+
 Test(problem, checks_name_what_is_broken)
 {
 	begin(3, 10, true, 1);
