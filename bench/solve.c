@@ -83,13 +83,17 @@ static enum seam_rc make_problem(const struct seam_trace *trace, const struct li
 {
 	uint32_t events = (uint32_t)trace->header.event_count;
 	uint32_t *positions = calloc((size_t)events + 1, sizeof(*positions));
+	uint32_t *runs = calloc((size_t)events + 1, sizeof(*runs)); /* number of the run of a phase, 0 outside */
 	uint32_t circle = 0;
-	enum seam_rc rc;
+	uint32_t run = 0;
+	enum seam_rc rc = SEAM_OOM_META;
 
-	if (positions == NULL)
-		return SEAM_OOM_META;
+	if (positions == NULL || runs == NULL)
+		goto out;
 	for (uint32_t e = 0; e < events; e++) {
 		positions[e] = circle;
+		run += e == 0 || trace->events[e].phase != trace->events[e - 1].phase;
+		runs[e] = trace->events[e].phase == 0 ? 0 : run;
 		circle += trace->events[e].kind == SEAM_TRACE_ALLOC || trace->events[e].kind == SEAM_TRACE_FREE;
 	}
 	rc = seam__problem_init(ret_problem, seam__meta_process(), lifetimes->count, circle, true, 1, align_bytes);
@@ -102,9 +106,11 @@ static enum seam_rc make_problem(const struct seam_trace *trace, const struct li
 		if (trace->events[lifetime->alloc].size == 0)
 			continue;
 		item = seam__problem_add(ret_problem, trace->events[lifetime->alloc].size, begin, end - begin);
-		item->phase_begin = trace->events[lifetime->alloc].phase;
-		item->phase_end = lifetime->free == LIFETIME_NONE ? 0 : trace->events[lifetime->free].phase;
+		item->phase_begin = runs[lifetime->alloc];
+		item->phase_end = lifetime->free == LIFETIME_NONE ? 0 : runs[lifetime->free];
 	}
+out:
+	free(runs);
 	free(positions);
 	return rc == SEAM_OK ? seam__problem_finish(ret_problem) : rc;
 }

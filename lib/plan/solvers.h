@@ -27,4 +27,13 @@ struct seam__somas_way {
 enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam__budget *budget,
                                struct seam__placement *best, const void *argument);
 
+/* After STAlloc: groups of equal phases, then memory layers (stalloc.c). argument: struct seam__stalloc_options. */
+enum seam_rc seam__solve_stalloc(const struct seam__problem *problem, struct seam__budget *budget,
+                                 struct seam__placement *best, const void *argument);
+
+struct seam__stalloc_options {
+	const char *name;  /* of the solver */
+	double least_use;  /* groups that use less of their box of size and time are taken apart; above 1: all of them */
+};
+
 #endif
