@@ -196,7 +196,7 @@ static void run(const struct arguments *arguments, const char *file, const struc
 	const char *name = slash == NULL ? file : slash + 1;
 
 	for (size_t s = 0; s < count; s++)
-		if (is_in(arguments->solvers, list[s].name))
+		if (is_in(arguments->solvers, list[s].name) && seam__solver_can(&list[s], seam__problem_features(problem)))
 			run_solver(arguments, name, problem, &list[s]);
 	if (is_in(arguments->solvers, "auto"))
 		run_solver(arguments, name, problem, NULL);

@@ -97,8 +97,6 @@ enum seam_rc seam__solve_relaxed(const struct seam__problem *problem, struct sea
 	struct seam__problem relaxed;
 	enum seam_rc rc;
 
-	if ((seam__problem_features(problem) & SEAM__HAS_HOLDS) == 0)
-		return SEAM_OK;
 	rc = held ? seam__relax_held(problem, &relaxed) : seam__relax_apart(problem, &relaxed);
 	if (rc != SEAM_OK)
 		return rc;

@@ -29,6 +29,13 @@ const struct seam__solver *seam__solver_find(const char *name)
 	return NULL;
 }
 
+bool seam__solver_can(const struct seam__solver *solver, unsigned features)
+{
+	if ((solver->can & SEAM__NEEDS_HOLDS) != 0 && (features & SEAM__HAS_HOLDS) == 0)
+		return false;
+	return (features & ~solver->can) == 0;
+}
+
 void seam__budget_init(struct seam__budget *budget)
 {
 	*budget = (struct seam__budget){.deadline_ns = UINT64_MAX, .nodes_left = UINT64_MAX, .until_look = LOOK_NODES};
@@ -83,12 +90,12 @@ unsigned seam__problem_features(const struct seam__problem *problem)
 enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
                               struct seam__budget *budget, struct seam__placement *best)
 {
-	if ((seam__problem_features(problem) & ~solver->can) != 0)
-		return SEAM_UNSUPPORTED;
 	if (problem->count == 0) {
 		best->peak_bytes = 0;
 		return SEAM_OK;
 	}
+	if (!seam__solver_can(solver, seam__problem_features(problem)))
+		return SEAM_UNSUPPORTED;
 	return solver->solve(problem, budget, best, solver->argument);
 }
 

@@ -56,6 +56,7 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes);
 #define SEAM__HAS_HOLDS 0x4u
 #define SEAM__HAS_LINKS 0x8u
 #define SEAM__HAS_ALL 0xFu
+#define SEAM__NEEDS_HOLDS 0x10u /* of a solver: it has nothing to say without holds */
 
 unsigned seam__problem_features(const struct seam__problem *problem); /* O(count * streams) */
 
@@ -67,10 +68,13 @@ typedef enum seam_rc (*seam__solve)(const struct seam__problem *problem, struct 
 struct seam__solver {
 	const char *name;     /* as on the command line */
 	const char *text;     /* one line */
-	unsigned can;         /* SEAM__HAS_...: what it copes with */
+	unsigned can;         /* SEAM__HAS_...: what it copes with; and SEAM__NEEDS_HOLDS */
 	seam__solve solve;
 	const void *argument; /* what distinguishes solvers of one function */
 };
+
+/* Can the solver do something about a problem with these features? */
+bool seam__solver_can(const struct seam__solver *solver, unsigned features);
 
 /* All of solvers.def in order; *ret_count of them. */
 const struct seam__solver *seam__solver_list(size_t *ret_count);

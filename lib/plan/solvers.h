@@ -10,7 +10,7 @@
 enum seam_rc seam__solve_stack(const struct seam__problem *problem, struct seam__budget *budget,
                                struct seam__placement *best, const void *argument);
 
-/* argument: not NULL for "held", NULL for "apart" (relax.h). Nothing where there are no holds. */
+/* argument: not NULL for "held", NULL for "apart" (relax.h). For problems with holds. */
 enum seam_rc seam__solve_relaxed(const struct seam__problem *problem, struct seam__budget *budget,
                                  struct seam__placement *best, const void *argument);
 
