@@ -14,7 +14,7 @@
 #define PERCENT_MAX 10000u
 
 enum key { KEY_ALLOCATOR = 'a', KEY_DEVICE = 'd', KEY_ITERATIONS = 'n', KEY_MEMORY = 'm', KEY_CAPACITY = 0x2000, KEY_CONF,
-	   KEY_JSON };
+	   KEY_COSTS, KEY_JSON };
 
 struct arguments {
 	enum ref_kind allocators[REF_KINDS];
@@ -36,6 +36,7 @@ static const struct argp_option options[] = {
 	 "what the trace needs if that is more; on a GPU all that it has)", 0},
 	{"iterations", KEY_ITERATIONS, "NUMBER", 0, "repeat what is between the residents (default: 1)", 0},
 	{"conf", KEY_CONF, "KEY:VALUE,...", 0, "configuration of seam, over that in SEAM_CONF", 0},
+	{"costs", KEY_COSTS, "FILE", 0, "what driver calls cost on the emulated device, as 'bench/costs --table' measures it", 0},
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
 	{0},
 };
@@ -136,6 +137,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (!cmd_number(text, ITERATIONS_MAX, &number) || number == 0)
 			return cmd_usage(state, "not a number of iterations: '%s'", text);
 		arguments->replay.iterations = (uint32_t)number;
+		return 0;
+	case KEY_COSTS:
+		arguments->replay.cost_file = text;
 		return 0;
 	case KEY_JSON:
 		arguments->json = true;

@@ -26,6 +26,7 @@ static enum seam_rc open_emu(const struct device_options *options, char *error, 
 		.memory = real ? SEAM_EMU_REAL : SEAM_EMU_BOOK,
 		.capacity_bytes = capacity_bytes,
 		.mapping_ceiling = real ? 0 : UINT64_C(520000),
+		.cost_file = options->cost_file,
 	};
 	struct seam_driver *driver;
 	enum seam_rc rc = seam__emu_create(&config, error, &driver);
@@ -47,12 +48,14 @@ enum seam_rc device_open(const struct device_options *options, char *error, stru
 {
 	switch (options->kind) {
 	case DEVICE_CUDA:
-		if (options->memory != DEVICE_MEMORY_BOOK)
+		if (options->memory != DEVICE_MEMORY_BOOK && options->cost_file == NULL)
 			return open_cuda(error, ret_device);
-		(void)snprintf(error, DEVICE_ERROR_BYTES, "a GPU has no bookkeeping memory");
+		(void)snprintf(error, DEVICE_ERROR_BYTES, "a GPU has no %s",
+		               options->cost_file != NULL ? "cost file" : "bookkeeping memory");
 		return SEAM_INVALID;
 	case DEVICE_AUTO:
-		if (options->memory != DEVICE_MEMORY_BOOK && open_cuda(error, ret_device) == SEAM_OK)
+		if (options->memory != DEVICE_MEMORY_BOOK && options->cost_file == NULL &&
+		    open_cuda(error, ret_device) == SEAM_OK)
 			return SEAM_OK;
 		break;
 	case DEVICE_EMU:

@@ -24,6 +24,7 @@ struct device_options {
 	enum device_memory memory; /* of the emulator. AUTO: bookkeeping only */
 	uint64_t capacity_bytes;   /* of the emulator; 0: its default, or twice need_bytes if that is more */
 	uint64_t need_bytes;       /* what will be live at once */
+	const char *cost_file;     /* of the emulator: what its calls cost; NULL: its default. AUTO is the emulator then */
 };
 
 /* Calls and nanoseconds by call. */

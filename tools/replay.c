@@ -13,7 +13,7 @@
 #include "samples.h"
 #include "schedule.h"
 
-#define PROGRESS_OPS ((size_t)4096)
+#define PROGRESS_OPS ((size_t)64) /* where memory is real, that many may take some tenths of a second */
 
 /* A block of the schedule while it is live. */
 struct live {
@@ -98,6 +98,7 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 		.memory = options->memory,
 		.capacity_bytes = capacity_bytes,
 		.need_bytes = run->schedule.peak_live_bytes,
+		.cost_file = options->cost_file,
 	};
 	rc = device_open(&device, run->error, &run->device);
 	if (rc != SEAM_OK)

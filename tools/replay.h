@@ -32,6 +32,7 @@ struct replay_options {
 	enum replay_verify verify;
 	uint64_t capacity_bytes;          /* 0: the device's, see device.h; on a GPU the most that an allocator may take */
 	uint32_t capacity_percent;        /* instead, of the trace's peak of live bytes; 0: capacity_bytes holds */
+	const char *cost_file;            /* see device.h */
 	uint32_t iterations;              /* at least 1 */
 	const struct seam_config *config; /* of seam; NULL: SEAM_CONF and defaults */
 	/* Called now and then; NULL for none. */

@@ -53,6 +53,7 @@ struct seam_emu_config {
 	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB or what the process can get (real) */
 	bool no_vmm;                  /* a device without virtual memory management */
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
+	bool has_rdma;                /* memory for GPUDirect RDMA; else asking for it answers NOT_SUPPORTED */
 	bool lenient;                 /* violations only count; no sticky error */
 	bool poison_all;              /* real mode: poison every page of new memory, not only the first and last of each granule */
 	const char *cost_file;        /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */

@@ -97,6 +97,8 @@ int seam__emu_op_mem_create(struct seam_driver *d, uint64_t bytes, const struct 
 		return SEAM_CU_INVALID_VALUE;
 	if ((props->handle_types & SEAM_HANDLE_FABRIC) != 0 && e->config.no_fabric)
 		return SEAM_CU_NOT_PERMITTED;
+	if (props->gpu_direct_rdma && !e->config.has_rdma)
+		return SEAM_CU_NOT_SUPPORTED;
 	cu = seam__emu_phys_make(e, bytes, props, &phys);
 	if (cu != 0)
 		return cu;
@@ -141,6 +143,8 @@ int seam__emu_op_attribute(struct seam_driver *d, enum seam_drv_attribute what, 
 		*ret_value = !e->config.no_vmm && !e->config.no_fabric;
 		return 0;
 	case SEAM_ATTR_RDMA_SUPPORTED:
+		*ret_value = !e->config.no_vmm && e->config.has_rdma;
+		return 0;
 	case SEAM_ATTR_CHIP:
 		*ret_value = 0;
 		return 0;

@@ -76,15 +76,16 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_config_parse(struct seam_config *config
 
 /* Makes a pool on device `ordinal`. config: NULL means the environment variable SEAM_CONF over the defaults; else a field of
  * *config that is not 0 wins over SEAM_CONF.
- * error: at least 200 bytes for one line, or NULL.
- * Errors: SEAM_CONF (also for values out of range), SEAM_VERSION, SEAM_NO_DEVICE, SEAM_DRIVER, SEAM_OOM_META. */
+ * error: at least 200 bytes for one line, which every failure sets, or NULL.
+ * Errors: SEAM_INVALID, SEAM_CONF (also for values out of range), SEAM_VERSION, SEAM_NO_DEVICE, SEAM_UNSUPPORTED (export_as or
+ * gpu_direct_rdma, on a device that has virtual memory management but not that), SEAM_DRIVER, SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, char *error,
                                                      struct seam_pool **ret_pool);
 
 /* Waits for the device, returns everything that the pool holds, live blocks included, and frees the pool. NULL is allowed. */
 SEAM_API void seam_pool_destroy(struct seam_pool *pool);
 
-/* The configuration in force, every default filled in. Valid until the pool is destroyed. */
+/* The configuration in force, every default filled in. Valid until the pool is destroyed. NULL for no pool. */
 SEAM_API const struct seam_config *seam_pool_config(const struct seam_pool *pool);
 
 /* ---- blocks ---- */

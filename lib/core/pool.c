@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -64,9 +65,29 @@ static struct seam_phys_props props_of(const struct seam_config *config, int ord
 	};
 }
 
+static bool has(struct seam_driver *driver, enum seam_drv_attribute what)
+{
+	int64_t value = 0;
+	return seam__drv_attribute(driver, what, &value) == SEAM_CU_SUCCESS && value != 0;
+}
+
+/* The option that asks for chunks such as the device does not make, or NULL. */
+static const char *option_beyond(struct seam_driver *driver, const struct seam_config *config)
+{
+	static const enum seam_drv_attribute exports[] = {
+		[1] = SEAM_ATTR_POSIX_FD_SUPPORTED, [2] = SEAM_ATTR_FABRIC_SUPPORTED};
+	if (config->export_as != 0 && !has(driver, exports[config->export_as]))
+		return "export_as";
+	if (config->gpu_direct_rdma != 0 && !has(driver, SEAM_ATTR_RDMA_SUPPORTED))
+		return "gpu_direct_rdma";
+	return NULL;
+}
+
 static enum seam_rc init_engine(struct seam_pool *pool)
 {
 	const struct seam_config *config = &pool->config;
+	if (option_beyond(pool->driver, config) != NULL)
+		return SEAM_UNSUPPORTED;
 	struct seam_policy policy = policy_of(config);
 	struct seam_phys_props props = props_of(config, pool->driver->ordinal);
 	enum seam_rc rc = seam__engine_init(&pool->engine, pool->driver, pool->meta, &policy, &props);
@@ -151,10 +172,21 @@ static enum seam_rc open_driver(int ordinal, const struct seam_config *config, c
 	return seam__emu_create(&emu, error, ret_driver);
 }
 
-enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool)
+/* Why there is no pool on this driver. */
+static void explain(struct seam_driver *driver, const struct seam_config *config, enum seam_rc rc, char *error)
 {
-	if (ret_pool == NULL || ordinal < 0)
-		return SEAM_INVALID;
+	struct seam_text text;
+	if (error == NULL)
+		return;
+	seam__text_init_fixed(&text, error, SEAM_OPTS_ERROR_BYTES);
+	if (rc == SEAM_DRIVER)
+		seam__driver_error_put(driver, &text);
+	else if (rc == SEAM_UNSUPPORTED)
+		seam__text_printf(&text, "%s: not supported by this device", option_beyond(driver, config));
+}
+
+static enum seam_rc create(int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool)
+{
 	struct seam_config resolved;
 	enum seam_rc rc = seam__opts_resolve(config, getenv("SEAM_CONF"), error, &resolved);
 	if (rc != SEAM_OK)
@@ -166,12 +198,23 @@ enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, cha
 	struct seam_pool *pool = NULL;
 	rc = seam__pool_create_on(driver, &resolved, &pool);
 	if (rc != SEAM_OK) {
+		explain(driver, &resolved, rc, error);
 		seam__driver_destroy(driver);
 		return rc;
 	}
 	pool->owns_driver = true;
 	*ret_pool = pool;
 	return SEAM_OK;
+}
+
+enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool)
+{
+	if (error != NULL)
+		error[0] = '\0';
+	enum seam_rc rc = ret_pool == NULL || ordinal < 0 ? SEAM_INVALID : create(ordinal, config, error, ret_pool);
+	if (rc != SEAM_OK && error != NULL && error[0] == '\0')
+		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s", seam_rc_text(rc));
+	return rc;
 }
 
 void seam_pool_destroy(struct seam_pool *pool)
@@ -193,7 +236,7 @@ void seam_pool_destroy(struct seam_pool *pool)
 
 const struct seam_config *seam_pool_config(const struct seam_pool *pool)
 {
-	return &pool->config;
+	return pool != NULL ? &pool->config : NULL;
 }
 
 void seam__pool_stop(struct seam_pool *pool)

@@ -114,6 +114,9 @@ void seam__oom_note(struct seam_pool *pool, const struct seam_request *request, 
 /* Device, driver, what it can do, and the configuration in force, for a person. Thread safe. */
 void seam__pool_describe(struct seam_pool *pool, struct seam_text *text);
 
+/* The newest result of the driver that was an error, as seam_driver_error() tells it; nothing if there was none. */
+void seam__driver_error_put(struct seam_driver *driver, struct seam_text *text);
+
 /* seam_snapshot_visit() with both locks. */
 SEAM_MUST_USE enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user);
 

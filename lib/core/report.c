@@ -146,18 +146,21 @@ size_t seam_oom_report(struct seam_pool *pool, char *bytes, size_t capacity)
 	return text.length_bytes;
 }
 
+void seam__driver_error_put(struct seam_driver *driver, struct seam_text *text)
+{
+	int cu = atomic_load_explicit(&driver->last_error, memory_order_relaxed);
+	int call = atomic_load_explicit(&driver->last_call, memory_order_relaxed);
+	if (call >= 0)
+		seam__text_printf(text, "%s: %s (%d)", seam__driver_call_name((enum seam_drv_call)call),
+		                  driver->ops->error_text(driver, cu), cu);
+}
+
 size_t seam_driver_error(struct seam_pool *pool, char *bytes, size_t capacity)
 {
 	struct seam_text text;
 	seam__text_init_fixed(&text, bytes, capacity);
 	if (seam__pool_enter(pool) != SEAM_OK)
 		return 0;
-	struct seam_driver *driver = pool->driver;
-	int cu = atomic_load_explicit(&driver->last_error, memory_order_relaxed);
-	int call = atomic_load_explicit(&driver->last_call, memory_order_relaxed);
-	if (call < 0)
-		return 0;
-	seam__text_printf(&text, "%s: %s (%d)", seam__driver_call_name((enum seam_drv_call)call),
-	                  driver->ops->error_text(driver, cu), cu);
+	seam__driver_error_put(pool->driver, &text);
 	return text.length_bytes;
 }

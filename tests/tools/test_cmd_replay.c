@@ -301,6 +301,8 @@ Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
 		{"--conf chunk:2M %s/a.csv", 2, "chunk"},
 		{"--wrong %s/a.csv", 2, "--wrong"},
 		{"--device cuda --memory book %s/a.csv", 1, "a GPU has no bookkeeping memory"},
+		{"--device cuda --costs x %s/a.csv", 1, "a GPU has no cost file"},
+		{"--costs /nonexistent/costs %s/a.csv", 1, "/nonexistent/costs"},
 		{"%s/none.csv", 1, "none.csv"},
 		{"%s/bad.csv", 1, "bad.csv"},
 		{"%s/head.csv", 1, "head.csv: no allocation is recorded in it"},
@@ -325,6 +327,26 @@ Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
 		cr_assert_str_eq(outcome.out, "", "%s", words);
 		drop(&outcome);
 	}
+}
+
+Test(cmd_replay, driver_time_is_by_the_cost_file)
+{
+	char words[400];
+	double ms[2];
+	(void)write_file("a.csv", lifetimes);
+	(void)write_file("second", "# a second\ndirect_alloc 1000000000 0 0\n");
+	(void)write_file("nothing", "direct_alloc 0 0 0\n");
+	long long calls = 0;
+	for (size_t i = 0; i < 2; i++) {
+		(void)snprintf(words, sizeof(words), "-a direct --costs %s/%s %s/a.csv", folder, i == 0 ? "nothing" : "second", folder);
+		json_t *array = run_json(words);
+		const json_t *result = json_array_get(array, 0);
+		ms[i] = number(result, "driver_ms_estimated");
+		calls = integer(json_object_get(result, "driver_calls"), "direct_alloc");
+		json_decref(array);
+	}
+	cr_assert_gt(calls, 0);
+	cr_assert_float_eq(ms[1] - ms[0], (double)calls * 1000, 0.001, "%f and %f", ms[0], ms[1]);
 }
 
 Test(cmd_replay, a_trace_that_cannot_be_read_is_passed_over)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_scripts: a mistake on the command line of any script is answered in one line that names --help, before anything is done;
-# and bench/verify and bench/sweep, on a small trace. usage: test_scripts.sh SOURCE-ROOT BUILD-ROOT. TAP.
+# bench/verify and bench/sweep, on a small trace; and tools/gpu-check without a GPU. usage: test_scripts.sh SOURCE-ROOT BUILD-ROOT. TAP.
 set -u
 root=$1
 SEAM_BUILD=$2
@@ -51,6 +51,27 @@ ok 'verify: not a number' refuses '--limit' bench/verify --limit 0
 ok 'gpu-carry: two folders' refuses "'b'" tools/gpu-carry a b
 ok 'gpu-carry: made neither' test ! -e a
 ok 'gpu-check: no folder' refuses 'folder' tools/gpu-check
+
+# exits STATUS COMMAND...
+exits() {
+	wanted=$1
+	shift
+	"$@" >out.txt 2>err.txt
+	status=$?
+	[ $status -eq "$wanted" ] || { echo "# status $status: $(cat out.txt err.txt)" && false; }
+}
+
+mkdir bin
+printf '#!/bin/sh\nexit 1\n' >bin/nvidia-smi
+chmod +x bin/nvidia-smi
+ok 'gpu-check: no GPU is status 77' env PATH="$folder/bin:$PATH" sh -c '"$0" results >out.txt; [ $? -eq 77 ] && grep -q "no GPU" out.txt' "$root/tools/gpu-check"
+ok 'gpu-check: and leaves nothing' test ! -e results
+ln -s "$SEAM_BUILD" build # its logs go beside the build folder
+ok 'gpu-check: a rehearsal passes' exits 0 env SEAM_BUILD="$folder/build" "$root/tools/gpu-check" --device emu --part conformance results
+ok 'gpu-check: says so' grep -q '"part": "conformance", "result": "passed"' results/summary.json
+ok 'gpu-check: without a build all parts fail' exits 1 env SEAM_BUILD="$folder/none" "$root/tools/gpu-check" --device emu \
+	--part conformance --part costs --part replay --part verify results
+ok 'gpu-check: with their logs, in 8 files at most' sh -c '[ "$(ls results | wc -l)" -le 8 ] && grep -q "== verify" results/failures.log'
 
 printf 'id,lower,upper,size\nw,0,9,3145728\na,1,4,2097152\nb,4,6,4096\n' >small.csv
 ok 'verify: every byte of every block' verifies '^| small | 5.00 MiB | all | 5 | 7.01 MiB | intact |' small.csv

@@ -32,6 +32,56 @@ Test(core_pool, bad_arguments_are_refused)
 	cr_assert_null(made, "ret_pool was touched");
 }
 
+Test(core_pool, every_failed_creation_says_why)
+{
+	struct seam_pool *made = NULL;
+	static const struct {
+		int ordinal;
+		const char *conf, *says;
+		enum seam_rc rc;
+	} rows[] = {
+		{-1, "backend:emu_book", "invalid argument", SEAM_INVALID},
+		{0, "backend:emu_book,chunk_bytes:3", "chunk_bytes", SEAM_CONF},
+		{0, "backend:emu_book,metadata_limit_bytes:1", "metadata", SEAM_OOM_META},
+		{0, "backend:emu_book,gpu_direct_rdma:1", "gpu_direct_rdma", SEAM_UNSUPPORTED},
+		{99, "backend:cuda", "CUDA device 99", SEAM_NO_DEVICE},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char error[SEAM_OPTS_ERROR_BYTES];
+		memset(error, '?', sizeof error);
+		setenv("SEAM_CONF", rows[i].conf, 1);
+		cr_expect_eq(seam_pool_create(rows[i].ordinal, NULL, error, &made), rows[i].rc, "%s", rows[i].conf);
+		cr_expect_not_null(strstr(error, rows[i].says), "%s: %.199s", rows[i].conf, error);
+		cr_expect_eq(seam_pool_create(rows[i].ordinal, NULL, NULL, &made), rows[i].rc, "%s, unasked", rows[i].conf);
+	}
+	cr_expect_null(made);
+	cr_expect_null(seam_pool_config(NULL));
+}
+
+/* What the device cannot do is refused at once, what it can reaches every chunk. */
+Test(core_pool, kinds_of_chunks_are_those_of_the_device)
+{
+	static const struct {
+		const char *conf;
+		struct seam_emu_config lacking, able;
+	} rows[] = {
+		{"gpu_direct_rdma:1", {.memory = SEAM_EMU_BOOK}, {.memory = SEAM_EMU_BOOK, .has_rdma = true}},
+		{"export_as:fabric", {.memory = SEAM_EMU_BOOK, .no_fabric = true}, {.memory = SEAM_EMU_BOOK}},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct seam_config config = resolve(rows[i].conf);
+		cr_assert_ok(seam__emu_create(&rows[i].lacking, NULL, &driver));
+		cr_assert_rc(seam__pool_create_on(driver, &config, &pool), SEAM_UNSUPPORTED);
+		assert_nothing_left();
+		seam__driver_destroy(driver);
+		open_on(&rows[i].able, rows[i].conf);
+		const struct seam_phys_props *props = &pool->engine.memory.props;
+		cr_expect(i == 0 ? props->gpu_direct_rdma : props->handle_types == SEAM_HANDLE_FABRIC, "%s", rows[i].conf);
+		(void)must_alloc(MIB(5), NULL);
+		close_pool();
+	}
+}
+
 Test(core_pool, the_struct_wins_over_the_environment_and_that_over_defaults)
 {
 	struct seam_config config;

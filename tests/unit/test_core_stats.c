@@ -80,6 +80,53 @@ Test(core_stats, figures_follow_what_was_done)
 	close_pool();
 }
 
+/* A scene in which everything happens: no figure is there for nothing. */
+Test(core_stats, no_figure_stays_zero)
+{
+	open_pool(MIB(96), "chunk_bytes:2M,capacity_bytes:64M,mapping_limit:64");
+	void *other = make_stream(), *host = NULL, *none = NULL, *ptrs[24];
+	cr_assert_ok(seam_host_alloc(pool, 5000, NULL, &host));
+	(void)must_alloc(100, NULL);
+	for (unsigned i = 0; i < 24; i++)
+		ptrs[i] = must_alloc(MIB(2), NULL);
+	must_free(ptrs[0]);
+	ptrs[0] = must_alloc(MIB(2), NULL); /* s1 */
+	for (unsigned i = 0; i < 24; i += 2)
+		must_free(ptrs[i]);
+	must_free(must_alloc(MIB(1) + 512, NULL)); /* s2 */
+	for (uint64_t size = MIB(4); size <= MIB(24); size += MIB(2)) {
+		must_free(must_alloc(size, NULL)); /* s3: more views than the mapping limit lets live */
+		if (size == MIB(8)) {
+			void *first = must_alloc(MIB(2), NULL);
+			must_free(must_alloc(MIB(6), NULL)); /* s1r */
+			must_free(first);
+		}
+	}
+	struct seam_stats before = get_stats(); /* before the stitched views go, for want of memory */
+	launch(NULL, ptrs[3], MIB(2), 1000000);
+	must_free(ptrs[3]);
+	cr_assert_eq(seam__drv_stream_sync(driver, 0), SEAM_CU_SUCCESS);
+	void *crossed = must_alloc(MIB(2), other); /* what has passed on the default stream */
+	cr_assert_rc(seam_alloc(pool, MIB(70), NULL, &none), SEAM_OOM_DEVICE); /* s5 */
+	void *waited = must_alloc(MIB(14), other);
+	launch(other, waited, MIB(14), 1000000);
+	must_free(waited);
+	must_free(must_alloc(MIB(38), NULL)); /* a retry: it waits */
+	cr_assert_ok(seam_private_begin(pool, 5, SEAM_ROUTE_ALL, 0));
+	must_free(must_alloc(MIB(3), NULL));
+	cr_assert_ok(seam_private_end(pool, 5));
+	void *held = must_alloc(MIB(2), NULL);
+	cr_assert_ok(seam_record_stream(pool, held, other));
+	launch(other, crossed, MIB(2), 1000000);
+	must_free(held);
+	must_free(must_alloc(MIB(6), NULL));
+	struct seam_stats after = get_stats();
+#define SEAM_STAT(name, kind, text) cr_expect(before.name != 0 || after.name != 0, #name);
+#include <seam/stats.def>
+#undef SEAM_STAT
+	close_pool();
+}
+
 Test(core_stats, peaks_are_kept_and_reset)
 {
 	open_pool(MIB(256), "chunk_bytes:2M");
@@ -150,18 +197,29 @@ Test(core_stats, calls_of_every_kind_add_up)
 {
 	open_pool(MIB(256), NULL);
 	(void)must_alloc(MIB(30), NULL);
-	uint64_t memory = 0, calls = 0, ns = 0;
+	void *other = make_stream(), *shared = must_alloc(MIB(2), NULL);
+	launch(other, shared, MIB(2), 1000000);
+	cr_assert_ok(seam_record_stream(pool, shared, other));
+	must_free(shared);
+	uint64_t memory = 0, events = 0, event_ns = 0, calls = 0, ns = 0;
 	const char *name = NULL;
 	uint32_t i = 0;
 	for (; seam_stats_driver(pool, i, &name, &calls, &ns) == SEAM_OK; i++) {
 		cr_assert_not_null(name);
 		if (seam__driver_call_class((enum seam_drv_call)i) == SEAM_DRV_MEMORY)
 			memory += calls;
+		if (seam__driver_call_class((enum seam_drv_call)i) == SEAM_DRV_EVENT) {
+			events += calls;
+			event_ns += ns;
+		}
 		if (strcmp(name, "mem_create") == 0)
 			cr_assert_eq(calls, get_stats().chunks);
 	}
 	cr_assert_eq(i, SEAM_DRV_COUNT);
 	cr_assert_eq(memory, get_stats().memory_calls);
+	cr_assert_gt(events, 0);
+	cr_assert_eq(events, get_stats().event_calls);
+	cr_assert_eq(event_ns, get_stats().event_ns);
 	calls = 7;
 	cr_assert_rc(seam_stats_driver(pool, i, &name, &calls, &ns), SEAM_NOT_FOUND);
 	cr_assert_eq(calls, 7, "ret_calls was touched");
