@@ -260,7 +260,7 @@ SEAM_API const char *seam_plan_check(const struct seam_plan *plan, struct seam_t
  * Shares no code with the planner.
  * Errors: SEAM_NOT_FOUND (the plan was made from another workload: fingerprint, or a request that differs),
  * SEAM_CORRUPT (an overlap; `error` names the two slots), SEAM_INVALID (a plan of a graph), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_plan *plan,
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_plan *plan,
                                                      struct seam_trace_error *error);
 
 /* XXH64 (seed 0) over what a plan depends on in events [first, last): five little-endian values of 8 bytes for each

@@ -1,0 +1,120 @@
+/* verify_clocks.c: vector clocks of streams: what is ordered behind what while the validator replays a trace. */
+#include <string.h>
+
+#include "bits.h"
+#include "meta.h"
+#include "verify.h"
+
+/* How many clocks one wait of the plan needs: one for each repetition that may lie between its record and its wait. */
+static uint64_t ring_of(const struct seam_plan_wait *wait)
+{
+	return (uint64_t)wait->lag + 1;
+}
+
+/* `vectors` clocks, zeroed; at least one value, so that NULL means that there was no memory. */
+static uint64_t *create_vectors(uint64_t vectors, uint32_t streams)
+{
+	uint64_t values;
+	if (!seam__bits_try_mul(vectors, streams, &values) || values >= SIZE_MAX / sizeof(uint64_t))
+		return NULL;
+	return seam__meta_array(seam__meta_process(), (size_t)values + 1, sizeof(uint64_t));
+}
+
+static void destroy_vectors(uint64_t *vectors, uint64_t count, uint32_t streams)
+{
+	seam__meta_free(seam__meta_process(), vectors, ((size_t)count * streams + 1) * sizeof(uint64_t));
+}
+
+enum seam_rc seam__clocks_init(struct seam__clocks *clocks, const struct seam__acts *acts)
+{
+	const struct seam_plan *plan = acts->plan;
+	*clocks = (struct seam__clocks){.streams = acts->stream_count, .records = acts->record_count};
+	clocks->first_ring = create_vectors(plan->header.wait_count, 1);
+	if (clocks->first_ring == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < plan->header.wait_count; i++) {
+		clocks->first_ring[i] = clocks->rings;
+		clocks->rings += ring_of(&plan->waits[i]);
+	}
+	clocks->of_stream = create_vectors(clocks->streams, clocks->streams);
+	clocks->of_host = create_vectors(1, clocks->streams);
+	clocks->of_record = create_vectors((uint64_t)clocks->records * 2, clocks->streams);
+	clocks->of_wait = create_vectors(clocks->rings, clocks->streams);
+	if (clocks->of_stream == NULL || clocks->of_host == NULL || clocks->of_record == NULL || clocks->of_wait == NULL)
+		return SEAM_OOM_META;
+	return SEAM_OK;
+}
+
+void seam__clocks_fini(struct seam__clocks *clocks, const struct seam__acts *acts)
+{
+	destroy_vectors(clocks->of_wait, clocks->rings, clocks->streams);
+	destroy_vectors(clocks->of_record, (uint64_t)clocks->records * 2, clocks->streams);
+	destroy_vectors(clocks->of_host, 1, clocks->streams);
+	destroy_vectors(clocks->of_stream, clocks->streams, clocks->streams);
+	destroy_vectors(clocks->first_ring, acts->plan->header.wait_count, 1);
+}
+
+static void join(uint64_t *clock, const uint64_t *other, uint32_t streams)
+{
+	for (uint32_t i = 0; i < streams; i++)
+		clock[i] = other[i] > clock[i] ? other[i] : clock[i];
+}
+
+/* What an event tells that is recorded on `stream` at `tick`: the stream's own work, what it has waited for, and what had
+ * passed when the host recorded it. */
+static void record(const struct seam__clocks *clocks, uint64_t *clock, uint32_t stream, uint64_t tick)
+{
+	memcpy(clock, &clocks->of_stream[(uint64_t)stream * clocks->streams], clocks->streams * sizeof(uint64_t));
+	join(clock, clocks->of_host, clocks->streams);
+	clock[stream] = tick;
+}
+
+static uint64_t *record_clock(const struct seam__clocks *clocks, uint32_t number, uint64_t repetition)
+{
+	return &clocks->of_record[(number + repetition % 2 * clocks->records) * clocks->streams];
+}
+
+void seam__clocks_act(struct seam__clocks *clocks, const struct seam__act *act, uint64_t repetition, uint64_t tick)
+{
+	uint64_t *own = &clocks->of_stream[(uint64_t)act->stream * clocks->streams];
+	switch (act->kind) {
+	case SEAM__ACT_RECORD:
+		record(clocks, record_clock(clocks, act->what, repetition), act->stream, tick);
+		break;
+	case SEAM__ACT_WAIT:
+		if (repetition >= act->lag)
+			join(own, record_clock(clocks, act->what, repetition - act->lag), clocks->streams);
+		break;
+	case SEAM__ACT_STREAM_SYNC:
+		join(clocks->of_host, own, clocks->streams);
+		clocks->of_host[act->stream] = tick;
+		break;
+	case SEAM__ACT_DEVICE_SYNC:
+		for (uint32_t i = 0; i < clocks->streams; i++)
+			clocks->of_host[i] = tick;
+		break;
+	default:
+		break;
+	}
+}
+
+static uint64_t *wait_clock(const struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait,
+                            uint64_t repetition)
+{
+	return &clocks->of_wait[(clocks->first_ring[wait] + repetition % ring_of(&plan->waits[wait])) * clocks->streams];
+}
+
+void seam__clocks_record_wait(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
+                              uint64_t repetition, uint64_t tick)
+{
+	record(clocks, wait_clock(clocks, plan, wait, repetition), stream, tick);
+}
+
+void seam__clocks_await(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
+                        uint64_t repetition)
+{
+	const uint32_t lag = plan->waits[wait].lag;
+	if (repetition >= lag)
+		join(&clocks->of_stream[(uint64_t)stream * clocks->streams], wait_clock(clocks, plan, wait, repetition - lag),
+		     clocks->streams);
+}

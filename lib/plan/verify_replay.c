@@ -1,0 +1,333 @@
+/* verify_replay.c: the validator's memory: repetitions of the stretch back to back, with every block at its planned place.
+ *
+ * A map says of every physical byte which slot, of which copy, had it last. A byte may be handed out when that block has
+ * been freed, was of the same private pool, and everything that its streams were given until the free is ordered before
+ * what the new block's stream is given. When a block that other streams used (SEAM_PLAN_SHARED) ends, the host does not
+ * know: only its own slot, of which the runtime asks that, may have its bytes without an order. The block before the last need not be looked at: the last one was behind it.
+ *
+ * Of dynamic requests only the ranges of their groups are looked at: no block lives there while a group is open. What
+ * orders the streams of dynamic requests is decided when they come.
+ */
+#include "bytemap.h"
+#include "grow.h"
+#include "meta.h"
+#include "plan_format.h"
+#include "trace_error.h"
+#include "verify.h"
+
+#define NOBODY SEAM__ACT_NOBODY
+
+/* The last block of a slot in one copy. The same copy comes again when it has been freed, and takes the same bytes. */
+struct use {
+	uint64_t freed_at;    /* tick; valid while not live */
+	uint32_t first_touch; /* 1 + place in touches of its first other stream; 0: none */
+	bool live;
+};
+
+struct touch {
+	uint32_t stream;
+	uint32_t next; /* 1 + place of the next one; 0: the last */
+};
+
+/* Lists of numbers by key: those of key k begin at heads[k] and go on by nexts; NOBODY ends them. */
+struct lists {
+	uint32_t *heads;
+	uint32_t *nexts;
+	size_t keys;
+	size_t count;
+};
+
+struct replay {
+	const struct seam__acts *acts;
+	struct seam__clocks *clocks;
+	struct use *uses;             /* [slot * copies + copy] */
+	struct seam_grow touches;
+	struct seam__bytemap last;    /* physical bytes -> use */
+	struct seam__bytemap ranges;  /* physical bytes -> open groups */
+	struct lists waits_of_waiter; /* slot -> waits */
+	struct lists waits_of_waited;
+	struct lists groups_open;     /* position -> groups */
+	struct lists groups_close;    /* position of a period */
+	uint64_t repetition;
+	uint64_t tick;
+};
+
+static enum seam_rc lists_init(struct lists *lists, uint32_t keys, uint32_t count)
+{
+	lists->keys = keys + (size_t)1;
+	lists->count = count + (size_t)1;
+	lists->heads = seam__meta_array(seam__meta_process(), lists->keys, sizeof(uint32_t));
+	lists->nexts = seam__meta_array(seam__meta_process(), lists->count, sizeof(uint32_t));
+	if (lists->heads == NULL || lists->nexts == NULL)
+		return SEAM_OOM_META;
+	for (size_t i = 0; i < lists->keys; i++)
+		lists->heads[i] = NOBODY;
+	return SEAM_OK;
+}
+
+static void lists_fini(struct lists *lists)
+{
+	seam__meta_free(seam__meta_process(), lists->nexts, lists->count * sizeof(uint32_t));
+	seam__meta_free(seam__meta_process(), lists->heads, lists->keys * sizeof(uint32_t));
+}
+
+static void lists_add(struct lists *lists, uint32_t key, uint32_t number)
+{
+	lists->nexts[number] = lists->heads[key];
+	lists->heads[key] = number;
+}
+
+static struct use *use_of(const struct replay *replay, uint32_t slot, uint64_t repetition)
+{
+	const uint32_t copies = replay->acts->plan->header.copies;
+	return &replay->uses[(uint64_t)slot * copies + repetition % copies];
+}
+
+static enum seam_rc report(const struct replay *replay, uint32_t slot, uint32_t other, uint64_t physical,
+                           const char *what)
+{
+	const struct seam_plan *plan = replay->acts->plan;
+	seam__trace_error_set(replay->acts->error, plan->slots[slot].event, "repetition %llu: slot %u (event %llu) gets physical "
+	                      "byte %llu of slot %u (event %llu), %s", (unsigned long long)replay->repetition, slot,
+	                      (unsigned long long)plan->slots[slot].event, (unsigned long long)physical, other,
+	                      (unsigned long long)plan->slots[other].event, what);
+	return SEAM_CORRUPT;
+}
+
+/* May the slot have a byte that `number` had last? */
+static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t number, uint64_t physical)
+{
+	const struct seam__acts *acts = replay->acts;
+	const struct use *use = &replay->uses[number];
+	const uint32_t other = (uint32_t)(number / acts->plan->header.copies);
+	const uint32_t stream = acts->slot_streams[slot];
+	if (use->live)
+		return report(replay, slot, other, physical, "which is live");
+	if (acts->trace->events[acts->plan->slots[slot].event].pool != acts->trace->events[acts->plan->slots[other].event].pool)
+		return report(replay, slot, other, physical, "of another private pool");
+	if (!seam__clocks_ordered(replay->clocks, stream, acts->slot_streams[other], use->freed_at))
+		return report(replay, slot, other, physical, "freed on another stream with nothing that orders them");
+	if (other == slot) /* what other streams still do with a SHARED slot, the runtime must ask before it hands it out again */
+		return SEAM_OK;
+	const struct touch *touches = replay->touches.items;
+	for (uint32_t i = use->first_touch; i != 0; i = touches[i - 1].next) {
+		if (!seam__clocks_ordered(replay->clocks, stream, touches[i - 1].stream, use->freed_at))
+			return report(replay, slot, other, physical, "used by another stream with nothing that orders them");
+	}
+	return SEAM_OK;
+}
+
+/* May the slot have these bytes? Takes them from whom they were. */
+static enum seam_rc take_run(struct replay *replay, uint32_t slot, uint64_t begin, uint64_t end)
+{
+	const struct seam__piece *range = seam__bytemap_find(&replay->ranges, begin, end);
+	if (range != NULL) {
+		seam__trace_error_set(replay->acts->error, replay->acts->plan->slots[slot].event, "repetition %llu: slot %u gets "
+		                      "physical byte %llu of the reusable range of an open group",
+		                      (unsigned long long)replay->repetition, slot,
+		                      (unsigned long long)(range->begin > begin ? range->begin : begin));
+		return SEAM_CORRUPT;
+	}
+	for (struct seam__piece *piece = seam__bytemap_find(&replay->last, begin, end); piece != NULL;
+	     piece = seam__bytemap_next(piece, end)) {
+		enum seam_rc rc = judge(replay, slot, piece->number, piece->begin > begin ? piece->begin : begin);
+		if (rc != SEAM_OK)
+			return rc;
+	}
+	return seam__bytemap_clear(&replay->last, begin, end);
+}
+
+/* What is there by now, the slot has put there itself. */
+static enum seam_rc put_run(struct replay *replay, uint32_t slot, uint64_t begin, uint64_t end)
+{
+	const uint32_t copies = replay->acts->plan->header.copies;
+	const struct seam__piece *piece = seam__bytemap_find(&replay->last, begin, end);
+	if (piece != NULL)
+		return report(replay, slot, slot, piece->begin > begin ? piece->begin : begin, "twice");
+	return seam__bytemap_set(&replay->last, begin, end, (uint64_t)slot * copies + replay->repetition % copies);
+}
+
+/* All its bytes, run by run of physical ones. */
+static enum seam_rc each_run(struct replay *replay, uint32_t slot, uint64_t address,
+                             enum seam_rc (*act)(struct replay *, uint32_t, uint64_t, uint64_t))
+{
+	const struct seam_plan *plan = replay->acts->plan;
+	enum seam_rc rc = SEAM_OK;
+	for (uint64_t left = plan->slots[slot].size_bytes; rc == SEAM_OK && left > 0;) {
+		uint64_t physical;
+		const uint64_t run = seam__plan_physical(plan, address, left, &physical);
+		rc = act(replay, slot, physical, physical + run);
+		address += run;
+		left -= run;
+	}
+	return rc;
+}
+
+static enum seam_rc take(struct replay *replay, uint32_t slot)
+{
+	const struct seam_plan *plan = replay->acts->plan;
+	const uint32_t copies = plan->header.copies;
+	struct use *use = use_of(replay, slot, replay->repetition);
+	for (uint32_t i = replay->waits_of_waiter.heads[slot]; i != NOBODY; i = replay->waits_of_waiter.nexts[i])
+		seam__clocks_await(replay->clocks, plan, i, replay->acts->slot_streams[slot], replay->repetition);
+	if ((plan->slots[slot].flags & SEAM_PLAN_DYNAMIC) != 0)
+		return SEAM_OK;
+	const uint64_t address = plan->offsets[(uint64_t)slot * copies + replay->repetition % copies];
+	if (use->live)
+		return report(replay, slot, slot, address, "which is live");
+	enum seam_rc rc = each_run(replay, slot, address, take_run);
+	if (rc == SEAM_OK)
+		rc = each_run(replay, slot, address, put_run);
+	use->live = true;
+	use->first_touch = 0;
+	return rc;
+}
+
+static void give(struct replay *replay, uint32_t slot, uint32_t lag)
+{
+	if (slot == NOBODY || replay->repetition < lag)
+		return;
+	struct use *use = use_of(replay, slot, replay->repetition - lag);
+	use->live = false;
+	use->freed_at = replay->tick;
+	for (uint32_t i = replay->waits_of_waited.heads[slot]; i != NOBODY; i = replay->waits_of_waited.nexts[i])
+		seam__clocks_record_wait(replay->clocks, replay->acts->plan, i, replay->acts->slot_streams[slot],
+		                         replay->repetition - lag, replay->tick);
+}
+
+static enum seam_rc touch(struct replay *replay, const struct seam__act *act)
+{
+	if (replay->repetition < act->lag)
+		return SEAM_OK;
+	struct use *use = use_of(replay, act->what, replay->repetition - act->lag);
+	const struct touch entry = {.stream = act->stream, .next = use->first_touch};
+	enum seam_rc rc = seam__grow_append(&replay->touches, &entry, 1);
+	if (rc == SEAM_OK)
+		use->first_touch = (uint32_t)replay->touches.count;
+	return rc;
+}
+
+/* The group's ranges, run by run: opens them, where nothing may live, or closes them. */
+static enum seam_rc turn_group(struct replay *replay, uint32_t number, bool opens)
+{
+	const struct seam_plan *plan = replay->acts->plan;
+	const struct seam_plan_group *group = &plan->groups[number];
+	for (uint32_t i = group->first_range; i < group->first_range + group->range_count; i++) {
+		for (uint64_t at = plan->ranges[i].begin_bytes; at < plan->ranges[i].end_bytes;) {
+			uint64_t physical;
+			const uint64_t run = seam__plan_physical(plan, at, plan->ranges[i].end_bytes - at, &physical);
+			struct seam__piece *piece = opens ? seam__bytemap_find(&replay->last, physical, physical + run) : NULL;
+			for (; piece != NULL; piece = seam__bytemap_next(piece, physical + run)) {
+				if (!replay->uses[piece->number].live)
+					continue;
+				seam__trace_error_set(replay->acts->error, number, "repetition %llu: group %u opens over a live slot, "
+				                      "number %llu", (unsigned long long)replay->repetition, number,
+				                      (unsigned long long)(piece->number / plan->header.copies));
+				return SEAM_CORRUPT;
+			}
+			enum seam_rc rc = opens ? seam__bytemap_raise(&replay->ranges, physical, physical + run)
+			                        : seam__bytemap_lower(&replay->ranges, physical, physical + run);
+			if (rc != SEAM_OK)
+				return rc;
+			at += run;
+		}
+	}
+	return SEAM_OK;
+}
+
+/* Groups that end or begin at this position. */
+static enum seam_rc turn_groups(struct replay *replay, uint32_t position)
+{
+	const struct seam_plan *plan = replay->acts->plan;
+	const uint32_t copies = plan->header.copies;
+	enum seam_rc rc = SEAM_OK;
+	for (uint32_t i = replay->groups_close.heads[position]; rc == SEAM_OK && i != NOBODY;
+	     i = replay->groups_close.nexts[i]) {
+		const uint64_t lag = plan->groups[i].end / plan->header.positions;
+		if (replay->repetition >= lag && (replay->repetition - lag) % copies == plan->groups[i].copy)
+			rc = turn_group(replay, i, false);
+	}
+	for (uint32_t i = replay->groups_open.heads[position]; rc == SEAM_OK && i != NOBODY;
+	     i = replay->groups_open.nexts[i]) {
+		if (replay->repetition % copies == plan->groups[i].copy)
+			rc = turn_group(replay, i, true);
+	}
+	return rc;
+}
+
+static enum seam_rc repeat(struct replay *replay)
+{
+	const struct seam__acts *acts = replay->acts;
+	uint32_t position = 0;
+	enum seam_rc rc = SEAM_OK;
+	for (uint64_t i = 0; rc == SEAM_OK && i < acts->count; i++) {
+		const struct seam__act *act = &acts->items[i];
+		replay->tick++;
+		switch (act->kind) {
+		case SEAM__ACT_ALLOC:
+			rc = turn_groups(replay, position++);
+			rc = rc == SEAM_OK ? take(replay, act->what) : rc;
+			break;
+		case SEAM__ACT_FREE:
+			give(replay, act->what, act->lag);
+			rc = turn_groups(replay, position++);
+			break;
+		case SEAM__ACT_TOUCH:
+			rc = touch(replay, act);
+			break;
+		default:
+			seam__clocks_act(replay->clocks, act, replay->repetition, replay->tick);
+			break;
+		}
+	}
+	return rc;
+}
+
+static enum seam_rc prepare(struct replay *replay)
+{
+	const struct seam_plan *plan = replay->acts->plan;
+	const struct seam_plan_header *header = &plan->header;
+	enum seam_rc rc = lists_init(&replay->waits_of_waiter, header->slot_count, header->wait_count);
+	if (rc == SEAM_OK)
+		rc = lists_init(&replay->waits_of_waited, header->slot_count, header->wait_count);
+	if (rc == SEAM_OK)
+		rc = lists_init(&replay->groups_open, header->positions, header->group_count);
+	if (rc == SEAM_OK)
+		rc = lists_init(&replay->groups_close, header->positions, header->group_count);
+	if (rc != SEAM_OK)
+		return rc;
+	for (uint32_t i = 0; i < header->wait_count; i++) {
+		lists_add(&replay->waits_of_waiter, plan->waits[i].waiter, i);
+		lists_add(&replay->waits_of_waited, plan->waits[i].waited, i);
+	}
+	for (uint32_t i = 0; i < header->group_count; i++) {
+		lists_add(&replay->groups_open, plan->groups[i].begin, i);
+		lists_add(&replay->groups_close, plan->groups[i].end % header->positions, i);
+	}
+	return SEAM_OK;
+}
+
+enum seam_rc seam__acts_replay(const struct seam__acts *acts, struct seam__clocks *clocks)
+{
+	const struct seam_plan_header *header = &acts->plan->header;
+	const size_t uses = (size_t)header->slot_count * header->copies + 1;
+	const bool linear = (header->flags & SEAM_PLAN_LINEAR) != 0;
+	const uint64_t repetitions = linear || header->slot_count == 0 ? 1 : (uint64_t)header->copies * 2;
+	struct replay replay = {.acts = acts, .clocks = clocks};
+	seam__grow_init(&replay.touches, sizeof(struct touch));
+	seam__bytemap_init(&replay.last, seam__meta_process());
+	seam__bytemap_init(&replay.ranges, seam__meta_process());
+	replay.uses = seam__meta_array(seam__meta_process(), uses, sizeof(struct use));
+	enum seam_rc rc = replay.uses == NULL ? SEAM_OOM_META : prepare(&replay);
+	for (; rc == SEAM_OK && replay.repetition < repetitions; replay.repetition++)
+		rc = repeat(&replay);
+	lists_fini(&replay.groups_close);
+	lists_fini(&replay.groups_open);
+	lists_fini(&replay.waits_of_waited);
+	lists_fini(&replay.waits_of_waiter);
+	seam__meta_free(seam__meta_process(), replay.uses, uses * sizeof(struct use));
+	seam__bytemap_fini(&replay.ranges);
+	seam__bytemap_fini(&replay.last);
+	seam__grow_fini(&replay.touches);
+	return rc;
+}
