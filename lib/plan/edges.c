@@ -1,0 +1,62 @@
+/* edges.c: see edges.h. */
+#include "edges.h"
+
+#include "idmap.h"
+
+bool seam__edges_any(const struct seam_trace *trace, uint64_t first_event, uint64_t last_event)
+{
+	for (uint64_t e = first_event; e < last_event; e++)
+		if (seam__edges_is_one(&trace->events[e]))
+			return true;
+	return false;
+}
+
+/* How many records ago the event was recorded that is waited for; UINT64_MAX: before the stretch. */
+static enum seam_rc records_ago(struct seam_idmap *recorded, const struct seam_trace_event *event, uint64_t *records,
+                                uint64_t *ret_ago)
+{
+	uint64_t *values;
+	enum seam_rc rc = SEAM_OK;
+
+	*ret_ago = 0;
+	if (event->kind == SEAM_TRACE_EVENT_RECORD) {
+		rc = seam__idmap_put(recorded, event->id, &values);
+		if (rc == SEAM_OK)
+			values[0] = (*records)++;
+	} else if (event->kind == SEAM_TRACE_EVENT_WAIT) {
+		values = seam__idmap_find(recorded, event->id);
+		*ret_ago = values == NULL ? UINT64_MAX : *records - values[0];
+	}
+	return rc;
+}
+
+enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__beats *beats, uint64_t first_event,
+                              uint64_t last_event, uint64_t *ret_hash)
+{
+	struct seam_idmap recorded;
+	uint32_t begin = seam__beats_before(beats, first_event);
+	uint32_t beat = begin;
+	uint64_t records = 0;
+	uint64_t hash = 0;
+	enum seam_rc rc = SEAM_OK;
+
+	seam__idmap_init(&recorded);
+	for (uint64_t e = first_event; rc == SEAM_OK && e < last_event; e++) {
+		const struct seam_trace_event *event = &trace->events[e];
+		uint64_t ago;
+
+		if (beat < seam__beats_count(beats) && seam__beats_at(beats, beat)->event == e)
+			beat++;
+		if (!seam__edges_is_one(event))
+			continue;
+		rc = records_ago(&recorded, event, &records, &ago);
+		hash = seam__beats_mix(hash, event->kind);
+		hash = seam__beats_mix(hash, event->kind == SEAM_TRACE_DEVICE_SYNC ? 0 : event->stream);
+		hash = seam__beats_mix(hash, beat - begin);
+		hash = seam__beats_mix(hash, ago);
+	}
+	seam__idmap_fini(&recorded);
+	if (rc == SEAM_OK)
+		*ret_hash = hash;
+	return rc;
+}

@@ -1,0 +1,109 @@
+/* holds.c: see holds.h. */
+#include "holds.h"
+
+#include "edges.h"
+#include "meta.h"
+#include "safety_trace.h"
+
+/* What the question is made of; freed together. */
+struct asked {
+	struct seam__safety_request *requests; /* per slot */
+	uint64_t *streams;                     /* per stream number of the slots */
+	uint32_t *numbers;                     /* per stream number of the requests: that of the slots */
+	uint32_t *users;                       /* the requests' uses with the slots' numbers */
+};
+
+static bool proves_nothing(const struct seam_trace *trace, const struct seam__slots *slots)
+{
+	const struct seam__period *period = &slots->period;
+
+	return slots->streams.count < 2 || !period->same_edges ||
+	       !seam__edges_any(trace, period->first_event, period->last_event);
+}
+
+static void fill(const struct seam__requests *requests, const struct seam__slots *slots, struct asked *asked)
+{
+	const uint32_t *streams = slots->streams.items;
+	const uint32_t *uses = requests->uses.items;
+
+	for (uint32_t s = 0; s < slots->streams.count; s++) {
+		asked->streams[s] = seam__stream_at(requests, streams[s])->stream;
+		asked->numbers[streams[s]] = s;
+	}
+	for (uint32_t i = 0; i < seam__slots_count(slots); i++) {
+		const struct seam__slot *slot = seam__slot_at(slots, i);
+		const struct seam__request *request = seam__slot_request(requests, slots, i);
+
+		asked->requests[i] = (struct seam__safety_request){
+			.free_event = slot->free_event == SEAM__EVENT_NONE ? SEAM__SAFETY_NO_FREE : slot->free_event,
+			.lag = slot->lag,
+			.begin = slot->begin,
+			.stream = slot->stream,
+			.first_user = request->first_use,
+			.user_count = request->use_count,
+		};
+		for (uint32_t u = request->first_use; u < request->first_use + request->use_count; u++)
+			asked->users[u] = asked->numbers[uses[u]];
+	}
+}
+
+static enum seam_rc ask(struct seam_meta *meta, const struct seam_trace *trace, const struct seam__slots *slots,
+                        const struct asked *asked, uint32_t *holds)
+{
+	const struct seam__safety_period question = {
+		.meta = meta,
+		.trace = trace,
+		.first_event = slots->period.first_event,
+		.last_event = slots->period.last_event,
+		.positions = slots->positions.items,
+		.position_count = slots->position_count,
+		.copies = slots->copies,
+		.linear = slots->period.linear,
+		.streams = asked->streams,
+		.stream_count = (uint32_t)slots->streams.count,
+		.users = asked->users,
+	};
+
+	return seam__safety_holds(&question, asked->requests, seam__slots_count(slots), holds);
+}
+
+enum seam_rc seam__holds_init(struct seam_meta *meta, const struct seam_trace *trace,
+                              const struct seam__requests *requests, const struct seam__slots *slots,
+                              uint32_t **ret_holds)
+{
+	size_t count = seam__slots_count(slots);
+	size_t streams = slots->streams.count;
+	size_t known = requests->streams.count;
+	size_t users = requests->uses.count + 1;
+	struct asked asked;
+	uint32_t *holds;
+	enum seam_rc rc = SEAM_OOM_META;
+
+	if (proves_nothing(trace, slots)) {
+		*ret_holds = NULL;
+		return SEAM_OK;
+	}
+	holds = seam__meta_array(meta, count * streams, sizeof(*holds));
+	asked.requests = seam__meta_array(meta, count, sizeof(*asked.requests));
+	asked.streams = seam__meta_array(meta, streams, sizeof(*asked.streams));
+	asked.numbers = seam__meta_array(meta, known, sizeof(*asked.numbers));
+	asked.users = seam__meta_array(meta, users, sizeof(*asked.users));
+	if (holds != NULL && asked.requests != NULL && asked.streams != NULL && asked.numbers != NULL && asked.users != NULL) {
+		fill(requests, slots, &asked);
+		rc = ask(meta, trace, slots, &asked, holds);
+	}
+	seam__meta_free(meta, asked.users, users * sizeof(*asked.users));
+	seam__meta_free(meta, asked.numbers, known * sizeof(*asked.numbers));
+	seam__meta_free(meta, asked.streams, streams * sizeof(*asked.streams));
+	seam__meta_free(meta, asked.requests, count * sizeof(*asked.requests));
+	if (rc == SEAM_OK)
+		*ret_holds = holds;
+	else
+		seam__holds_fini(meta, slots, holds);
+	return rc;
+}
+
+void seam__holds_fini(struct seam_meta *meta, const struct seam__slots *slots, uint32_t *holds)
+{
+	seam__meta_free(meta, holds, seam__slots_count(slots) * slots->streams.count * sizeof(*holds));
+}

@@ -1,0 +1,307 @@
+/* instance.c: see instance.h. */
+#include "instance.h"
+
+#include <stdlib.h>
+
+#include "bounds.h"
+#include "holds.h"
+#include "meta.h"
+#include "trace_error.h"
+
+#define BYTES_MAX (UINT64_C(1) << 62)
+
+struct builder {
+	struct seam_meta *meta;
+	const struct seam_trace *trace;
+	const struct seam__requests *requests;
+	const struct seam__slots *slots;
+	const struct seam__instance_options *options;
+	struct seam_trace_error *error;
+	struct seam__problem *out;
+	uint32_t slot_count;
+	uint32_t placed;      /* slots with a place: items of one copy */
+	uint32_t *group_of;   /* per stream number of the slots: its stream in the problem */
+	uint32_t *pool_of;    /* per stream of the problem: the private pool */
+	uint32_t group_count;
+	uint32_t *rank_of;    /* per slot: its item in the first copy, SEAM__ITEM_NONE: no place */
+	uint32_t *holds;      /* [slot * streams of the slots + stream]; NULL: nothing is known */
+};
+
+static enum seam_rc refuse(const struct builder *builder, const struct seam_plan_fixed *fixed, const char *what)
+{
+	seam__trace_error_set(builder->error, fixed->event, "the fixed block of event %llu, copy %u, at address %llu: %s",
+	                      (unsigned long long)fixed->event, fixed->copy, (unsigned long long)fixed->offset_bytes, what);
+	return SEAM_INVALID;
+}
+
+static uint32_t stream_count(const struct builder *builder)
+{
+	return (uint32_t)builder->slots->streams.count;
+}
+
+static const struct seam__stream *stream_of(const struct builder *builder, uint32_t stream)
+{
+	return seam__stream_at(builder->requests, ((const uint32_t *)builder->slots->streams.items)[stream]);
+}
+
+static const struct seam__request *request_of(const struct builder *builder, uint32_t slot)
+{
+	return seam__slot_request(builder->requests, builder->slots, slot);
+}
+
+/* The streams of the problem: those of slots with a place; only their pools where all streams are as one. */
+static void group_streams(struct builder *builder)
+{
+	bool as_one = builder->options->streams == SEAM_PLAN_STREAMS_INSERT;
+
+	for (uint32_t s = 0; s < builder->slots->placed_streams; s++) {
+		uint32_t pool = stream_of(builder, s)->pool;
+		uint32_t group = 0;
+
+		while (as_one && group < builder->group_count && builder->pool_of[group] != pool)
+			group++;
+		if (!as_one || group == builder->group_count) {
+			group = builder->group_count++;
+			builder->pool_of[group] = pool;
+		}
+		builder->group_of[s] = group;
+	}
+	if (builder->group_count == 0)
+		builder->group_count = 1;
+}
+
+/* Sizes may be rounded up, copied and summed by everyone without a look. */
+static enum seam_rc rank_slots(struct builder *builder)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < builder->slot_count; i++) {
+		builder->rank_of[i] = SEAM__ITEM_NONE;
+		if (!seam__slot_is_placed(builder->requests, builder->slots, i))
+			continue;
+		builder->rank_of[i] = builder->placed++;
+		if (__builtin_add_overflow(bytes, request_of(builder, i)->size_bytes, &bytes) ||
+		    __builtin_add_overflow(bytes, builder->options->align_bytes, &bytes))
+			bytes = UINT64_MAX;
+	}
+	if (bytes >= BYTES_MAX / builder->slots->copies) {
+		seam__trace_error_set(builder->error, builder->slots->period.first_event, "the requests' sizes are too large to add up");
+		return SEAM_INVALID;
+	}
+	return SEAM_OK;
+}
+
+/* The part of holds.h that the problem's streams can use: streams of one pool, unless all streams are as one. */
+static void set_holds(const struct builder *builder, uint32_t slot, uint32_t number)
+{
+	struct seam__problem *problem = builder->out;
+	struct seam__item *item = &problem->items[number];
+	const uint32_t *known = builder->holds == NULL ? NULL : builder->holds + (size_t)slot * stream_count(builder);
+	uint32_t most = problem->linear ? problem->circle - item->begin : problem->circle;
+	uint32_t own = known == NULL ? item->span : known[seam__slot_at(builder->slots, slot)->stream];
+
+	/* Up to the very end, of a line too, means that nothing tells when the others have passed. */
+	if (own > item->span && own < most)
+		item->span = own;
+	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++) {
+		uint32_t *hold = &problem->holds[(size_t)number * problem->streams + s];
+
+		if (s == item->stream)
+			*hold = item->span;
+		else if (known == NULL || builder->pool_of[s] != builder->pool_of[item->stream])
+			*hold = SEAM__HOLD_ALWAYS;
+		else
+			*hold = known[s]; /* streams with places are numbered alike in both */
+	}
+}
+
+static void add_items(const struct builder *builder)
+{
+	const struct seam__slots *slots = builder->slots;
+	uint32_t runs = slots->copies * slots->runs;
+
+	for (uint32_t copy = 0; copy < slots->copies; copy++) {
+		for (uint32_t i = 0; i < builder->slot_count; i++) {
+			const struct seam__slot *slot = seam__slot_at(slots, i);
+			uint32_t number = builder->out->count;
+			struct seam__item *item;
+
+			if (builder->rank_of[i] == SEAM__ITEM_NONE)
+				continue;
+			item = seam__problem_add(builder->out, request_of(builder, i)->size_bytes,
+			                         copy * slots->position_count + slot->begin, slot->end - slot->begin);
+			item->request = i;
+			item->copy = copy;
+			item->stream = builder->group_of[slot->stream];
+			item->phase_begin = (slot->run_begin + copy * slots->runs) % runs;
+			item->phase_end = (slot->run_end + copy * slots->runs) % runs;
+			set_holds(builder, i, number);
+		}
+	}
+}
+
+/* Lives through every period: nobody shares with it. */
+static void add_resident(const struct builder *builder, const struct seam_plan_fixed *fixed, uint64_t size_bytes)
+{
+	struct seam__problem *problem = builder->out;
+	uint32_t number = problem->count;
+	struct seam__item *item = seam__problem_add(problem, size_bytes, 0, problem->circle);
+
+	item->request = SEAM__ITEM_NONE;
+	item->fixed_bytes = fixed->offset_bytes;
+	for (uint32_t s = 1; problem->holds != NULL && s < problem->streams; s++)
+		problem->holds[(size_t)number * problem->streams + s] = SEAM__HOLD_ALWAYS;
+}
+
+static enum seam_rc apply_fixed(const struct builder *builder, const struct seam_plan_fixed *fixed)
+{
+	const struct seam__slots *slots = builder->slots;
+	uint32_t number = SEAM__REQUEST_NONE;
+	const struct seam__request *request;
+	struct seam__item *item;
+	uint32_t slot;
+
+	if (fixed->event < builder->trace->header.event_count)
+		number = seam__request_of(builder->requests, fixed->event);
+	if (number == SEAM__REQUEST_NONE || seam__request_at(builder->requests, number)->alloc != fixed->event)
+		return refuse(builder, fixed, "there is no allocation of that number");
+	request = seam__request_at(builder->requests, number);
+	if (fixed->offset_bytes % builder->options->align_bytes != 0 || fixed->offset_bytes >= BYTES_MAX)
+		return refuse(builder, fixed, "the address is not aligned, or too large");
+	if (request->alloc < slots->period.first_event && request->free >= slots->period.last_event) {
+		if (fixed->copy != 0)
+			return refuse(builder, fixed, "it lives through every period, so its copy is 0");
+		add_resident(builder, fixed, request->size_bytes);
+		return SEAM_OK;
+	}
+	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event)
+		return refuse(builder, fixed, "it neither belongs to the period nor lives through it");
+	slot = number - slots->first_request;
+	if (fixed->copy >= slots->copies || builder->rank_of[slot] == SEAM__ITEM_NONE)
+		return refuse(builder, fixed, request->dynamic ? "its size depends on data: it has no place"
+		                                               : "the plan has fewer copies");
+	item = &builder->out->items[fixed->copy * builder->placed + builder->rank_of[slot]];
+	if (item->fixed_bytes != SEAM__ADDRESS_ANY)
+		return refuse(builder, fixed, "it stands there twice");
+	item->fixed_bytes = fixed->offset_bytes;
+	return SEAM_OK;
+}
+
+struct by_address {
+	uint64_t address;
+	uint32_t item;
+};
+
+static int compare_addresses(const void *left, const void *right)
+{
+	const struct by_address *a = left;
+	const struct by_address *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return a->item < b->item ? -1 : a->item > b->item;
+}
+
+/* No two of them that may live together overlap. */
+static enum seam_rc check_fixed(const struct builder *builder)
+{
+	const struct seam__problem *problem = builder->out;
+	size_t count = 0;
+	struct by_address *order;
+	enum seam_rc rc = SEAM_OK;
+
+	if (builder->options->fixed_count == 0)
+		return SEAM_OK;
+	order = seam__meta_array(builder->meta, problem->count, sizeof(*order));
+	if (order == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < problem->count; i++)
+		if (problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
+			order[count++] = (struct by_address){.address = problem->items[i].fixed_bytes, .item = i};
+	qsort(order, count, sizeof(*order), compare_addresses);
+	for (size_t a = 0; a < count && rc == SEAM_OK; a++) {
+		uint64_t end = order[a].address + problem->items[order[a].item].size_bytes;
+
+		for (size_t b = a + 1; b < count && order[b].address < end && rc == SEAM_OK; b++) {
+			if (!seam__problem_conflict(problem, order[a].item, order[b].item))
+				continue;
+			seam__trace_error_set(builder->error, 0, "two fixed blocks that may live together overlap at address %llu",
+			                      (unsigned long long)order[b].address);
+			rc = SEAM_INVALID;
+		}
+	}
+	seam__meta_free(builder->meta, order, problem->count * sizeof(*order));
+	return rc;
+}
+
+static enum seam_rc finish(const struct builder *builder)
+{
+	struct seam__bounds bounds;
+	enum seam_rc rc = seam__problem_finish(builder->out);
+
+	if (rc == SEAM_OK)
+		rc = seam__bounds_init(builder->out, 1, &bounds);
+	if (rc == SEAM_OK && bounds.apart_bytes > builder->out->lower_bytes)
+		builder->out->lower_bytes = bounds.apart_bytes;
+	return rc;
+}
+
+static enum seam_rc build(struct builder *builder)
+{
+	const struct seam__slots *slots = builder->slots;
+	const struct seam__instance_options *options = builder->options;
+	uint64_t items;
+	enum seam_rc rc;
+
+	group_streams(builder);
+	rc = rank_slots(builder);
+	if (rc == SEAM_OK && options->streams == SEAM_PLAN_STREAMS_EDGES)
+		rc = seam__holds_init(builder->meta, builder->trace, builder->requests, slots, &builder->holds);
+	if (rc != SEAM_OK)
+		return rc;
+	items = (uint64_t)builder->placed * slots->copies + options->fixed_count;
+	if (items > SEAM__ITEM_NONE)
+		return SEAM_INVALID;
+	rc = seam__problem_init(builder->out, builder->meta, (uint32_t)items,
+	                        slots->copies * slots->position_count, slots->period.linear, builder->group_count,
+	                        options->align_bytes);
+	if (rc != SEAM_OK)
+		return rc;
+	add_items(builder);
+	for (size_t f = 0; f < options->fixed_count && rc == SEAM_OK; f++)
+		rc = apply_fixed(builder, &options->fixed[f]);
+	if (rc == SEAM_OK)
+		rc = check_fixed(builder);
+	return rc == SEAM_OK ? finish(builder) : rc;
+}
+
+enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
+                                 const struct seam__requests *requests, const struct seam__slots *slots,
+                                 const struct seam__instance_options *options, struct seam_trace_error *error,
+                                 struct seam__problem *ret_problem)
+{
+	struct seam__problem made = {.count = 0};
+	struct builder builder = {.meta = meta, .trace = trace, .requests = requests, .slots = slots, .options = options,
+	                          .error = error, .out = &made, .slot_count = seam__slots_count(slots)};
+	size_t streams = slots->streams.count + 1;
+	size_t slot_slots = (size_t)builder.slot_count + 1;
+	enum seam_rc rc = SEAM_OOM_META;
+
+	builder.group_of = seam__meta_array(meta, streams, sizeof(*builder.group_of));
+	builder.pool_of = seam__meta_array(meta, streams, sizeof(*builder.pool_of));
+	builder.rank_of = seam__meta_array(meta, slot_slots, sizeof(*builder.rank_of));
+	if (builder.group_of != NULL && builder.pool_of != NULL && builder.rank_of != NULL)
+		rc = build(&builder);
+	seam__holds_fini(meta, slots, builder.holds);
+	seam__meta_free(meta, builder.rank_of, slot_slots * sizeof(*builder.rank_of));
+	seam__meta_free(meta, builder.pool_of, streams * sizeof(*builder.pool_of));
+	seam__meta_free(meta, builder.group_of, streams * sizeof(*builder.group_of));
+	if (rc == SEAM_OK) {
+		*ret_problem = made;
+		return SEAM_OK;
+	}
+	if (rc == SEAM_OOM_META)
+		(void)seam__trace_error_rc(error, rc);
+	seam__problem_fini(&made);
+	return rc;
+}

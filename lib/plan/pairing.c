@@ -1,0 +1,257 @@
+/* pairing.c: see pairing.h. Three ways in turn, the later ones for what the earlier ones leave; see slots.h. */
+#include "pairing.h"
+
+#include <stdlib.h>
+
+#include "trace_error.h"
+
+#define POSITIONS_MAX (UINT64_C(1) << 31)
+#define BEAT_NONE UINT32_MAX
+
+/* A free in the period of a block from before it. */
+struct arrival {
+	uint32_t event;
+	uint32_t beat;  /* BEAT_NONE: of a dynamic request */
+	uint32_t request;
+	bool taken;
+};
+
+/* A slot or an arrival that is left for pairing in order. */
+struct loose {
+	uint64_t size_bytes; /* 0 where sizes do not matter */
+	uint32_t stream;
+	uint32_t number;     /* of the slot or the arrival: in order */
+};
+
+struct pairing {
+	const struct seam_trace *trace;
+	const struct seam__requests *requests;
+	const struct seam__beats *beats;
+	struct seam__slots *slots;
+	struct seam_grow arrivals; /* struct arrival, in order of events */
+	uint32_t first;            /* beats [first, first + length) are the period */
+	uint32_t length;
+};
+
+static enum seam_rc list_arrivals(struct pairing *pairing)
+{
+	const struct seam__period *period = &pairing->slots->period;
+	uint32_t beat = pairing->first;
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint64_t e = period->first_event; rc == SEAM_OK && e < period->last_event; e++) {
+		struct arrival arrival = {.event = (uint32_t)e, .beat = BEAT_NONE,
+		                          .request = seam__request_of(pairing->requests, e)};
+
+		if (beat < seam__beats_count(pairing->beats) && seam__beats_at(pairing->beats, beat)->event == e)
+			arrival.beat = beat++;
+		if (arrival.request != SEAM__REQUEST_NONE && pairing->trace->events[e].kind == SEAM_TRACE_FREE &&
+		    seam__request_at(pairing->requests, arrival.request)->alloc < period->first_event)
+			rc = seam__grow_append(&pairing->arrivals, &arrival, 1);
+	}
+	return rc;
+}
+
+/* Gives the slot that free, `lag` periods on, if slot and free are of one kind and without each other. */
+static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival, uint64_t lag)
+{
+	struct seam__slot *open = (struct seam__slot *)pairing->slots->items.items + slot;
+	const struct seam__request *asked = seam__slot_request(pairing->requests, pairing->slots, slot);
+	const struct seam__request *freed = seam__request_at(pairing->requests, arrival->request);
+	uint64_t end = seam__slots_position(pairing->slots, arrival->event) + lag * pairing->slots->position_count;
+
+	if (arrival->taken || open->free_event != SEAM__EVENT_NONE || asked->stream != freed->stream ||
+	    asked->dynamic != freed->dynamic || (asked->size_bytes != freed->size_bytes && !asked->dynamic) ||
+	    end >= POSITIONS_MAX)
+		return false;
+	open->free_event = arrival->event;
+	open->lag = (uint32_t)lag;
+	open->end = (uint32_t)end;
+	arrival->taken = true;
+	return true;
+}
+
+/* A block lived for several periods, from beat `allocated` to the free `freed`: those that were allocated at the same place
+ * of the periods between must be alike and outlive it, else the place is an accident. */
+static bool is_steady(const struct pairing *pairing, uint32_t allocated, uint64_t lag, uint32_t freed)
+{
+	const struct seam__beat *first = seam__beats_at(pairing->beats, allocated);
+	uint32_t free_event = seam__beats_at(pairing->beats, freed)->event;
+
+	for (uint64_t period = 1; period < lag; period++) {
+		const struct seam__beat *beat = seam__beats_at(pairing->beats, (uint32_t)(allocated + period * pairing->length));
+
+		if (beat->key != first->key ||
+		    seam__request_at(pairing->requests, seam__request_of(pairing->requests, beat->event))->free < free_event)
+			return false;
+	}
+	return true;
+}
+
+/* The block that arrives stood at some place of its period: the slot at that place leaves in the same way. */
+static void join_by_place(struct pairing *pairing)
+{
+	struct arrival *arrivals = pairing->arrivals.items;
+
+	for (size_t i = 0; i < pairing->arrivals.count; i++) {
+		const struct arrival *arrival = &arrivals[i];
+		uint32_t allocated;
+		uint64_t lag;
+		const struct seam__beat *beat;
+
+		if (arrival->beat == BEAT_NONE)
+			continue;
+		allocated = arrival->beat - seam__beats_at(pairing->beats, arrival->beat)->back;
+		lag = (pairing->first - allocated + (uint64_t)pairing->length - 1) / pairing->length;
+		beat = seam__beats_at(pairing->beats, (uint32_t)(allocated + lag * pairing->length));
+		if (beat->back == 0 && is_steady(pairing, allocated, lag, arrival->beat))
+			(void)join(pairing, seam__request_of(pairing->requests, beat->event) - pairing->slots->first_request,
+			           &arrivals[i], lag);
+	}
+}
+
+static struct arrival *arrival_at(const struct pairing *pairing, uint32_t beat)
+{
+	struct arrival *arrivals = pairing->arrivals.items;
+	size_t low = 0;
+	size_t high = pairing->arrivals.count;
+	uint32_t event = seam__beats_at(pairing->beats, beat)->event;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (arrivals[middle].event < event)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < pairing->arrivals.count && arrivals[low].event == event ? &arrivals[low] : NULL;
+}
+
+/* The trace goes on and frees the slot itself, at a place that is one in the period. */
+static void join_by_future(struct pairing *pairing)
+{
+	for (uint32_t i = 0; i < seam__slots_count(pairing->slots); i++) {
+		const struct seam__request *request = seam__slot_request(pairing->requests, pairing->slots, i);
+		struct arrival *arrival;
+		uint32_t beat;
+		uint64_t lag;
+
+		if (seam__slot_at(pairing->slots, i)->free_event != SEAM__EVENT_NONE || request->dynamic ||
+		    request->free == SEAM__EVENT_NONE)
+			continue;
+		beat = seam__beats_before(pairing->beats, request->free);
+		lag = (beat - pairing->first) / pairing->length;
+		arrival = arrival_at(pairing, pairing->first + (beat - pairing->first) % pairing->length);
+		if (arrival != NULL && is_steady(pairing, beat - seam__beats_at(pairing->beats, beat)->back, lag, beat))
+			(void)join(pairing, i, arrival, lag);
+	}
+}
+
+static int compare_kind(const struct loose *a, const struct loose *b)
+{
+	if (a->size_bytes != b->size_bytes)
+		return a->size_bytes < b->size_bytes ? -1 : 1;
+	return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+static int compare_loose(const void *left, const void *right)
+{
+	const struct loose *a = left;
+	const struct loose *b = right;
+	int order = compare_kind(a, b);
+
+	return order != 0 ? order : a->number < b->number ? -1 : a->number > b->number;
+}
+
+static enum seam_rc add_loose(struct seam_grow *list, const struct seam__request *request, uint32_t number)
+{
+	const struct loose loose = {
+		.size_bytes = request->dynamic ? 0 : request->size_bytes, .stream = request->stream, .number = number};
+
+	return seam__grow_append(list, &loose, 1);
+}
+
+static enum seam_rc list_loose(const struct pairing *pairing, struct seam_grow *leaving, struct seam_grow *arriving)
+{
+	const struct arrival *arrivals = pairing->arrivals.items;
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(pairing->slots); i++)
+		if (seam__slot_at(pairing->slots, i)->free_event == SEAM__EVENT_NONE)
+			rc = add_loose(leaving, seam__slot_request(pairing->requests, pairing->slots, i), i);
+	for (uint32_t i = 0; rc == SEAM_OK && i < pairing->arrivals.count; i++)
+		if (!arrivals[i].taken)
+			rc = add_loose(arriving, seam__request_at(pairing->requests, arrivals[i].request), i);
+	if (rc == SEAM_OK && leaving->count > 0)
+		qsort(leaving->items, leaving->count, sizeof(struct loose), compare_loose);
+	if (rc == SEAM_OK && arriving->count > 0)
+		qsort(arriving->items, arriving->count, sizeof(struct loose), compare_loose);
+	return rc;
+}
+
+/* Equal kinds in order, one period apart. Returns how many of fixed size are left without each other. */
+static size_t join_in_order(struct pairing *pairing, const struct seam_grow *leaving, const struct seam_grow *arriving)
+{
+	const struct loose *out = leaving->items;
+	const struct loose *in = arriving->items;
+	struct arrival *arrivals = pairing->arrivals.items;
+	size_t o = 0;
+	size_t i = 0;
+	size_t left = 0;
+
+	while (o < leaving->count || i < arriving->count) {
+		int order = o == leaving->count ? 1 : i == arriving->count ? -1 : compare_kind(&out[o], &in[i]);
+
+		if (order == 0 && !join(pairing, out[o].number, &arrivals[in[i].number], 1))
+			left++;
+		else if (order != 0)
+			left += order < 0 ? out[o].size_bytes != 0 : in[i].size_bytes != 0;
+		o += order <= 0;
+		i += order >= 0;
+	}
+	return left;
+}
+
+static enum seam_rc join_rest(struct pairing *pairing, struct seam_trace_error *error)
+{
+	struct seam_grow leaving;
+	struct seam_grow arriving;
+	size_t left = 0;
+	enum seam_rc rc;
+
+	seam__grow_init(&leaving, sizeof(struct loose));
+	seam__grow_init(&arriving, sizeof(struct loose));
+	rc = list_loose(pairing, &leaving, &arriving);
+	if (rc == SEAM_OK)
+		left = join_in_order(pairing, &leaving, &arriving);
+	if (left > 0) {
+		seam__trace_error_set(error, pairing->slots->period.first_event,
+		                      "no period: %zu blocks stay or go for which no equal one goes or comes", left);
+		rc = SEAM_INVALID;
+	}
+	seam__grow_fini(&leaving);
+	seam__grow_fini(&arriving);
+	return rc;
+}
+
+enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct seam__requests *requests,
+                                 const struct seam__beats *beats, struct seam__slots *slots,
+                                 struct seam_trace_error *error)
+{
+	struct pairing pairing = {.trace = trace, .requests = requests, .beats = beats, .slots = slots};
+	enum seam_rc rc;
+
+	pairing.first = seam__beats_before(beats, slots->period.first_event);
+	pairing.length = seam__beats_before(beats, slots->period.last_event) - pairing.first;
+	seam__grow_init(&pairing.arrivals, sizeof(struct arrival));
+	rc = list_arrivals(&pairing);
+	if (rc == SEAM_OK && pairing.length > 0) {
+		join_by_place(&pairing);
+		join_by_future(&pairing);
+	}
+	if (rc == SEAM_OK)
+		rc = join_rest(&pairing, error);
+	seam__grow_fini(&pairing.arrivals);
+	return rc;
+}

@@ -1,0 +1,161 @@
+/* repeat_longest.c: the period without marks; see period.h.
+ *
+ * Beats are found again by what is live and what the last few beats did: inside a stack of equal layers the live blocks
+ * tell one layer from the next. The distances at which places are found again most often are candidates, and each is
+ * held against the whole row of beats.
+ */
+#include "repeat.h"
+
+#include "meta.h"
+
+#define CANDIDATES 16u
+#define CONTEXT_MAX 8u /* beats that a place is known by; fewer in a short trace */
+
+struct place {
+	uint32_t mark; /* part of the hash; a table without chains forgets, and may not confuse */
+	uint32_t beat; /* number + 1; 0: empty */
+};
+
+struct candidate {
+	uint32_t length;
+	uint32_t votes;
+};
+
+static uint64_t context_of(const struct seam__beats *beats, uint32_t number)
+{
+	uint32_t some = seam__beats_count(beats) / 8 + 1;
+	uint32_t context = some < CONTEXT_MAX ? some : CONTEXT_MAX;
+	uint32_t first = number + 1 < context ? 0 : number + 1 - context;
+	uint64_t hash = seam__beats_state(beats, number + 1);
+
+	for (uint32_t i = first; i <= number; i++)
+		hash = (hash ^ seam__beats_at(beats, i)->key) * UINT64_C(0x9fb21c651e98df25);
+	return seam__beats_mix(hash, context);
+}
+
+/* votes: per distance, zeroed. */
+static void vote(const struct seam__beats *beats, struct place *places, uint32_t mask, uint32_t *votes)
+{
+	for (uint32_t i = 0; i < seam__beats_count(beats); i++) {
+		uint64_t hash = context_of(beats, i);
+		struct place *place = &places[hash & mask];
+		uint32_t mark = (uint32_t)(hash >> 32);
+
+		if (place->beat != 0 && place->mark == mark)
+			votes[i + 1 - place->beat]++;
+		*place = (struct place){.mark = mark, .beat = i + 1};
+	}
+}
+
+/* The most voted for, in falling order; the shorter of equals. */
+static uint32_t choose(const uint32_t *votes, uint32_t count, struct candidate *ret_candidates)
+{
+	uint32_t chosen = 0;
+
+	for (uint32_t length = 1; length <= count / 2; length++) {
+		uint32_t at;
+
+		if (votes[length] == 0 || (chosen == CANDIDATES && votes[length] <= ret_candidates[CANDIDATES - 1].votes))
+			continue;
+		at = chosen < CANDIDATES ? chosen++ : CANDIDATES - 1;
+		for (; at > 0 && ret_candidates[at - 1].votes < votes[length]; at--)
+			ret_candidates[at] = ret_candidates[at - 1];
+		ret_candidates[at] = (struct candidate){.length = length, .votes = votes[length]};
+	}
+	return chosen;
+}
+
+/* The longest region that repeats with `length`; the newest of equals. False where none is two lengths long, or what is
+ * live does not return. */
+static bool longest_region(const struct seam__beats *beats, uint32_t length, uint32_t *ret_first, uint32_t *ret_last)
+{
+	uint32_t count = seam__beats_count(beats);
+	uint32_t run = 0;
+	uint32_t best = 0;
+	uint32_t end = 0;
+
+	for (uint32_t i = length; i < count; i++) {
+		run = seam__beats_equal(beats, i, i - length) ? run + 1 : 0;
+		if (run >= best && run >= length && seam__beats_state(beats, i + 1) == seam__beats_state(beats, i + 1 - length)) {
+			best = run;
+			end = i + 1;
+		}
+	}
+	*ret_first = end - best - length;
+	*ret_last = end;
+	return best >= length;
+}
+
+/* Where the fewest bytes are live, of the newest beginnings that leave a period and one more beat; the newest of equals.
+ * The beat behind the period says where it ends: what is not a beat may stand before it. */
+static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t length)
+{
+	uint32_t last = region_last - length - 1;
+	uint32_t first = region_last - 2 * length;
+	uint32_t best = last;
+	uint64_t live = 0; /* against that at `last`, in wrapping arithmetic */
+	uint64_t least = 0;
+
+	for (uint32_t i = last; i-- > first;) {
+		live -= changes[i];
+		if ((int64_t)live < (int64_t)least) {
+			least = live;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static enum seam_rc search(const struct seam__beats *beats, const uint64_t *changes, const uint32_t *votes,
+                           struct seam__repeat *ret_repeat)
+{
+	struct candidate candidates[CANDIDATES];
+	uint32_t count = seam__beats_count(beats);
+	uint32_t chosen = choose(votes, count, candidates);
+	struct seam__repeat best = {0};
+	uint32_t best_length = 0;
+
+	for (uint32_t c = 0; c < chosen; c++) {
+		uint32_t length = candidates[c].length;
+		uint32_t first;
+		uint32_t last;
+
+		if (!longest_region(beats, length, &first, &last))
+			continue;
+		if (best_length != 0 && (last - first < best.region_last - best.region_first ||
+		                         (last - first == best.region_last - best.region_first && length > best_length)))
+			continue;
+		best = (struct seam__repeat){.region_first = first, .region_last = last};
+		best_length = length;
+	}
+	if (best_length == 0 || (uint64_t)4 * (best.region_last - best.region_first) < count)
+		return SEAM_NOT_FOUND;
+	best.first = lowest(changes, best.region_last, best_length);
+	best.last = best.first + best_length;
+	*ret_repeat = best;
+	return SEAM_OK;
+}
+
+enum seam_rc seam__repeat_longest(const struct seam__beats *beats, const uint64_t *changes,
+                                  struct seam__repeat *ret_repeat)
+{
+	struct seam_meta *meta = seam__meta_process();
+	uint32_t count = seam__beats_count(beats);
+	uint32_t slots = 16;
+	struct place *places;
+	uint32_t *votes;
+	enum seam_rc rc = SEAM_OOM_META;
+
+	while (slots < count && slots < UINT32_C(1) << 30)
+		slots *= 2;
+	slots *= 2;
+	places = seam__meta_array(meta, slots, sizeof(*places));
+	votes = seam__meta_array(meta, (size_t)count + 1, sizeof(*votes));
+	if (places != NULL && votes != NULL) {
+		vote(beats, places, slots - 1, votes);
+		rc = search(beats, changes, votes, ret_repeat);
+	}
+	seam__meta_free(meta, votes, ((size_t)count + 1) * sizeof(*votes));
+	seam__meta_free(meta, places, slots * sizeof(*places));
+	return rc;
+}

@@ -1,0 +1,323 @@
+/* request.c: see request.h. One pass over the events; uses by other streams are sorted by request at the end. */
+#include "request.h"
+
+#include "check.h"
+#include "idmap.h"
+
+#define EVENTS_MAX (UINT64_C(1) << 31)
+#define BYTES_MAX (UINT64_C(1) << 62)
+
+/* One RECORD_STREAM by another stream. */
+struct use {
+	uint32_t request;
+	uint32_t stream;
+};
+
+struct builder {
+	const struct seam_trace *trace;
+	struct seam__requests *out;
+	struct seam_idmap live;       /* id -> request */
+	struct seam_idmap numbers;    /* stream -> first stream number + 1 */
+	struct seam_grow phase_names; /* uint32_t: string of phase 1, 2, ... */
+	struct seam_grow open;        /* uint32_t: runs of the open phases, outermost first */
+	struct seam_grow uses;        /* struct use, in order of events */
+	uint64_t bytes;               /* of all requests so far */
+	uint32_t run;                 /* now */
+};
+
+static void init(struct builder *builder)
+{
+	struct seam__requests *out = builder->out;
+
+	seam__grow_init(&out->items, sizeof(struct seam__request));
+	seam__grow_init(&out->of_event, sizeof(uint32_t));
+	seam__grow_init(&out->streams, sizeof(struct seam__stream));
+	seam__grow_init(&out->runs, sizeof(struct seam__run));
+	seam__grow_init(&out->uses, sizeof(uint32_t));
+	seam__idmap_init(&builder->live);
+	seam__idmap_init(&builder->numbers);
+	seam__grow_init(&builder->phase_names, sizeof(uint32_t));
+	seam__grow_init(&builder->open, sizeof(uint32_t));
+	seam__grow_init(&builder->uses, sizeof(struct use));
+}
+
+static void fini(struct builder *builder)
+{
+	seam__grow_fini(&builder->uses);
+	seam__grow_fini(&builder->open);
+	seam__grow_fini(&builder->phase_names);
+	seam__idmap_fini(&builder->numbers);
+	seam__idmap_fini(&builder->live);
+}
+
+static enum seam_rc reserve(struct builder *builder)
+{
+	size_t events = (size_t)builder->trace->header.event_count;
+	size_t allocs = 0;
+	enum seam_rc rc;
+
+	for (size_t e = 0; e < events; e++)
+		allocs += builder->trace->events[e].kind == SEAM_TRACE_ALLOC;
+	rc = seam__grow_reserve(&builder->out->items, allocs);
+	return rc == SEAM_OK ? seam__grow_reserve(&builder->out->of_event, events) : rc;
+}
+
+static enum seam_rc begin_run(struct builder *builder, uint32_t phase, uint32_t event)
+{
+	const struct seam__run run = {.phase = phase, .first_event = event};
+
+	builder->run = (uint32_t)builder->out->runs.count;
+	return seam__grow_append(&builder->out->runs, &run, 1);
+}
+
+/* The name of the phase that an event lies in. Phases are numbered in the order of their first beginnings. */
+static uint32_t phase_name(const struct builder *builder, const struct seam_trace_event *event)
+{
+	return event->phase == 0 ? 0 : ((const uint32_t *)builder->phase_names.items)[event->phase - 1];
+}
+
+static enum seam_rc begin_phase(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
+{
+	enum seam_rc rc = SEAM_OK;
+
+	if (event->phase == builder->phase_names.count + 1)
+		rc = seam__grow_append(&builder->phase_names, &event->aux, 1);
+	if (rc == SEAM_OK)
+		rc = begin_run(builder, event->aux, number);
+	return rc == SEAM_OK ? seam__grow_append(&builder->open, &builder->run, 1) : rc;
+}
+
+static enum seam_rc end_phase(struct builder *builder, uint32_t number)
+{
+	const uint32_t *open = builder->open.items;
+
+	builder->open.count--;
+	if (builder->open.count == 0)
+		return begin_run(builder, 0, number);
+	builder->run = open[builder->open.count - 1];
+	return SEAM_OK;
+}
+
+static enum seam_rc stream_number(struct builder *builder, uint64_t stream, uint32_t pool, uint32_t *ret_number)
+{
+	struct seam_grow *streams = &builder->out->streams;
+	struct seam__stream made = {.stream = stream, .pool = pool, .next = SEAM__REQUEST_NONE};
+	struct seam__stream *list = streams->items;
+	uint64_t *first;
+	uint32_t last = SEAM__REQUEST_NONE;
+	enum seam_rc rc = seam__idmap_put(&builder->numbers, stream, &first);
+
+	if (rc != SEAM_OK)
+		return rc;
+	for (uint32_t n = first[0] == 0 ? SEAM__REQUEST_NONE : (uint32_t)first[0] - 1; n != SEAM__REQUEST_NONE;
+	     n = list[n].next) {
+		if (list[n].pool == pool) {
+			*ret_number = n;
+			return SEAM_OK;
+		}
+		last = n;
+	}
+	rc = seam__grow_append(streams, &made, 1);
+	if (rc != SEAM_OK)
+		return rc;
+	*ret_number = (uint32_t)streams->count - 1;
+	list = streams->items;
+	if (last == SEAM__REQUEST_NONE)
+		first[0] = streams->count;
+	else
+		list[last].next = *ret_number;
+	return SEAM_OK;
+}
+
+static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
+{
+	struct seam__request request = {
+		.size_bytes = event->size,
+		.alloc = number,
+		.free = SEAM__EVENT_NONE,
+		.thread = event->thread,
+		.module = event->module,
+		.phase_begin = phase_name(builder, event),
+		.run_begin = builder->run,
+		.run_end = builder->run,
+		.microbatch = event->microbatch,
+		.dynamic = (event->flags & SEAM_TRACE_DYNAMIC) != 0,
+		.resident = (event->flags & SEAM_TRACE_RESIDENT) != 0,
+	};
+	uint32_t index = (uint32_t)builder->out->items.count;
+	uint64_t *live;
+	enum seam_rc rc;
+
+	if (event->size == 0) {
+		builder->out->size_0++;
+		return SEAM_OK;
+	}
+	if (event->size >= BYTES_MAX - builder->bytes)
+		return SEAM_INVALID;
+	builder->bytes += event->size;
+	rc = stream_number(builder, event->stream, event->pool, &request.stream);
+	if (rc == SEAM_OK)
+		rc = seam__idmap_put(&builder->live, event->id, &live);
+	if (rc == SEAM_OK)
+		rc = seam__grow_append(&builder->out->items, &request, 1);
+	if (rc != SEAM_OK)
+		return rc;
+	live[0] = index;
+	((uint32_t *)builder->out->of_event.items)[number] = index;
+	return SEAM_OK;
+}
+
+static void add_free(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
+{
+	const uint64_t *live = seam__idmap_find(&builder->live, event->id);
+	struct seam__request *request;
+
+	if (live == NULL)
+		return; /* of nothing */
+	((uint32_t *)builder->out->of_event.items)[number] = (uint32_t)live[0];
+	request = (struct seam__request *)builder->out->items.items + live[0];
+	request->free = number;
+	request->free_thread = event->thread;
+	request->free_module = event->module;
+	request->phase_end = phase_name(builder, event);
+	request->run_end = builder->run;
+	seam__idmap_remove(&builder->live, event->id);
+}
+
+static enum seam_rc add_use(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
+{
+	const uint64_t *live = seam__idmap_find(&builder->live, event->id);
+	struct seam__request *request;
+	struct use use;
+	enum seam_rc rc;
+
+	if (live == NULL)
+		return SEAM_OK;
+	use.request = (uint32_t)live[0];
+	((uint32_t *)builder->out->of_event.items)[number] = use.request;
+	request = (struct seam__request *)builder->out->items.items + use.request;
+	if (seam__stream_at(builder->out, request->stream)->stream == event->stream)
+		return SEAM_OK;
+	rc = stream_number(builder, event->stream, 0, &use.stream);
+	if (rc == SEAM_OK)
+		rc = seam__grow_append(&builder->uses, &use, 1);
+	if (rc == SEAM_OK)
+		request->use_count++;
+	return rc;
+}
+
+static enum seam_rc add(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
+{
+	switch (event->kind) {
+	case SEAM_TRACE_ALLOC:
+		return add_alloc(builder, event, number);
+	case SEAM_TRACE_FREE:
+		add_free(builder, event, number);
+		return SEAM_OK;
+	case SEAM_TRACE_RECORD_STREAM:
+		return add_use(builder, event, number);
+	case SEAM_TRACE_PHASE_BEGIN:
+		return begin_phase(builder, event, number);
+	case SEAM_TRACE_PHASE_END:
+		return end_phase(builder, number);
+	default:
+		return SEAM_OK;
+	}
+}
+
+/* By counting: stable, so a request's uses stay in order of events. */
+static enum seam_rc sort_uses(struct builder *builder)
+{
+	struct seam__requests *out = builder->out;
+	struct seam__request *requests = out->items.items;
+	const struct use *uses = builder->uses.items;
+	uint32_t sum = 0;
+	enum seam_rc rc = seam__grow_reserve(&out->uses, builder->uses.count);
+
+	if (rc != SEAM_OK || builder->uses.count == 0)
+		return rc;
+	for (size_t i = 0; i < out->items.count; i++) {
+		requests[i].first_use = sum;
+		sum += requests[i].use_count;
+		requests[i].use_count = 0;
+	}
+	for (size_t u = 0; u < builder->uses.count; u++) {
+		struct seam__request *request = &requests[uses[u].request];
+
+		((uint32_t *)out->uses.items)[request->first_use + request->use_count++] = uses[u].stream;
+	}
+	out->uses.count = builder->uses.count;
+	return SEAM_OK;
+}
+
+enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam__requests *ret_requests)
+{
+	struct seam__requests made = {.size_0 = 0};
+	struct builder builder = {.trace = trace, .out = &made};
+	const uint32_t none = SEAM__REQUEST_NONE;
+	enum seam_rc rc;
+
+	if (trace->header.event_count >= EVENTS_MAX)
+		return SEAM_INVALID;
+	init(&builder);
+	rc = reserve(&builder);
+	if (rc == SEAM_OK)
+		rc = begin_run(&builder, 0, 0);
+	for (uint32_t e = 0; rc == SEAM_OK && e < trace->header.event_count; e++) {
+		rc = seam__grow_append(&made.of_event, &none, 1);
+		if (rc == SEAM_OK)
+			rc = add(&builder, &trace->events[e], e);
+	}
+	if (rc == SEAM_OK)
+		rc = sort_uses(&builder);
+	fini(&builder);
+	if (rc == SEAM_OK)
+		*ret_requests = made;
+	else
+		seam__requests_fini(&made);
+	return rc;
+}
+
+void seam__requests_fini(struct seam__requests *requests)
+{
+	if (requests->items.item_bytes == 0)
+		return;
+	seam__grow_fini(&requests->items);
+	seam__grow_fini(&requests->of_event);
+	seam__grow_fini(&requests->streams);
+	seam__grow_fini(&requests->runs);
+	seam__grow_fini(&requests->uses);
+	*requests = (struct seam__requests){0};
+}
+
+static const char *check_one(const struct seam__requests *requests, uint32_t number)
+{
+	const struct seam__request *request = seam__request_at(requests, number);
+	const uint32_t *uses = requests->uses.items;
+
+	if (request->alloc >= requests->of_event.count || seam__request_of(requests, request->alloc) != number ||
+	    (number > 0 && request[-1].alloc >= request->alloc))
+		return "R1 allocation";
+	if (request->free != SEAM__EVENT_NONE &&
+	    (request->free <= request->alloc || request->free >= requests->of_event.count ||
+	     seam__request_of(requests, request->free) != number))
+		return "R1 free";
+	if (request->stream >= requests->streams.count || request->run_begin >= requests->runs.count ||
+	    request->run_end >= requests->runs.count)
+		return "R2 numbers";
+	if (request->use_count > requests->uses.count || request->first_use > requests->uses.count - request->use_count)
+		return "R2 uses";
+	for (uint32_t u = 0; u < request->use_count; u++)
+		if (uses[request->first_use + u] >= requests->streams.count || uses[request->first_use + u] == request->stream)
+			return "R2 use";
+	return request->size_bytes == 0 ? "R3" : NULL;
+}
+
+const char *seam__requests_check(const struct seam__requests *requests)
+{
+	const char *broken = NULL;
+
+	for (uint32_t i = 0; i < requests->items.count && broken == NULL; i++)
+		broken = check_one(requests, i);
+	return broken;
+}

@@ -1,0 +1,274 @@
+/* slots.c: see slots.h. Frees of earlier periods' blocks are dealt out in pairing.c. */
+#include "slots.h"
+
+#include "check.h"
+#include "meta.h"
+#include "pairing.h"
+#include "trace_error.h"
+
+#define POSITIONS_MAX (UINT64_C(1) << 31)
+
+struct builder {
+	const struct seam_trace *trace;
+	const struct seam__requests *requests;
+	struct seam__slots *out;
+	uint32_t *run_numbers; /* per run of the trace: its number in the period + 1, 0: not seen */
+};
+
+static bool in_period(const struct builder *builder, uint32_t event)
+{
+	return event >= builder->out->period.first_event && event < builder->out->period.last_event;
+}
+
+static uint32_t run_number(struct builder *builder, uint32_t run)
+{
+	if (builder->run_numbers[run] == 0)
+		builder->run_numbers[run] = ++builder->out->runs;
+	return builder->run_numbers[run] - 1;
+}
+
+/* Positions, and the slots as far as the period alone shows them. */
+static enum seam_rc add_event(struct builder *builder, uint32_t event)
+{
+	struct seam__slots *out = builder->out;
+	uint32_t number = seam__request_of(builder->requests, event);
+	const struct seam__request *request;
+	struct seam__slot slot;
+	enum seam_rc rc = seam__grow_append(&out->positions, &out->position_count, 1);
+
+	if (rc != SEAM_OK || number == SEAM__REQUEST_NONE || builder->trace->events[event].kind == SEAM_TRACE_RECORD_STREAM)
+		return rc;
+	request = seam__request_at(builder->requests, number);
+	if (builder->trace->events[event].kind == SEAM_TRACE_ALLOC) {
+		if (out->items.count == 0)
+			out->first_request = number;
+		slot = (struct seam__slot){.begin = out->position_count, .free_event = SEAM__EVENT_NONE};
+		slot.run_begin = run_number(builder, request->run_begin);
+		rc = seam__grow_append(&out->items, &slot, 1);
+	} else {
+		(void)run_number(builder, request->run_end);
+		if (in_period(builder, request->alloc)) {
+			struct seam__slot *freed = (struct seam__slot *)out->items.items + (number - out->first_request);
+
+			freed->free_event = event;
+			freed->end = out->position_count;
+		}
+	}
+	out->position_count++;
+	return rc;
+}
+
+/* Streams of slots with a place come first, then those of others and of users. `numbers`: per stream number of the
+ * requests its number here + 1. */
+static enum seam_rc add_stream(struct seam__slots *out, uint32_t *numbers, uint32_t stream, uint32_t *ret_number)
+{
+	enum seam_rc rc = SEAM_OK;
+
+	if (numbers[stream] == 0) {
+		rc = seam__grow_append(&out->streams, &stream, 1);
+		numbers[stream] = (uint32_t)out->streams.count;
+	}
+	*ret_number = numbers[stream] - 1;
+	return rc;
+}
+
+static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
+{
+	struct seam__slots *out = builder->out;
+	struct seam__slot *slots = out->items.items;
+	const uint32_t *uses = builder->requests->uses.items;
+	enum seam_rc rc = SEAM_OK;
+
+	for (int placed = 1; placed >= 0; placed--) {
+		for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(out); i++)
+			if (seam__slot_is_placed(builder->requests, out, i) == (placed == 1))
+				rc = add_stream(out, numbers, seam__slot_request(builder->requests, out, i)->stream, &slots[i].stream);
+		if (placed == 1)
+			out->placed_streams = (uint32_t)out->streams.count;
+	}
+	for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(out); i++) {
+		const struct seam__request *request = seam__slot_request(builder->requests, out, i);
+		uint32_t ignored;
+
+		for (uint32_t u = 0; rc == SEAM_OK && u < request->use_count; u++)
+			rc = add_stream(out, numbers, uses[request->first_use + u], &ignored);
+	}
+	return rc;
+}
+
+/* Ends of what has no free, runs of frees, and k. */
+static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_error *error)
+{
+	struct seam__slots *out = builder->out;
+	struct seam__slot *slots = out->items.items;
+	uint64_t copies = 1;
+
+	for (uint32_t i = 0; i < seam__slots_count(out); i++) {
+		struct seam__slot *slot = &slots[i];
+		const struct seam__request *freed = seam__slot_freed(builder->requests, out, i);
+		uint64_t needed;
+
+		if (freed == NULL) {
+			slot->run_end = out->period.linear ? out->runs - 1 : slot->run_begin;
+			slot->end = out->period.linear ? out->position_count : slot->begin + out->position_count;
+			continue;
+		}
+		slot->run_end = run_number(builder, freed->run_end) + slot->lag * out->runs;
+		needed = ((uint64_t)slot->end - slot->begin + out->position_count - 1) / out->position_count;
+		copies = needed > copies ? needed : copies;
+	}
+	if (copies * out->position_count >= POSITIONS_MAX) {
+		seam__trace_error_set(error, out->period.first_event, "a block lives for %llu periods of %u positions: too long to plan",
+		                      (unsigned long long)copies, out->position_count);
+		return SEAM_INVALID;
+	}
+	out->copies = (uint32_t)copies;
+	return SEAM_OK;
+}
+
+/* What is live before the period and not freed in it, but for the blocks of slots that live that long. */
+static void count_residents(struct builder *builder)
+{
+	struct seam__slots *out = builder->out;
+	uint64_t bytes = 0;
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < builder->requests->items.count; i++) {
+		const struct seam__request *request = seam__request_at(builder->requests, i);
+
+		if (request->alloc >= out->period.first_event)
+			break;
+		if (request->free < out->period.last_event)
+			continue;
+		bytes += request->size_bytes;
+		count++;
+	}
+	for (uint32_t i = 0; i < seam__slots_count(out); i++) {
+		uint64_t older = seam__slot_at(out, i)->lag; /* blocks of it that are live at the beginning */
+		uint64_t older_bytes;
+
+		if (older < 2 || older - 1 > count)
+			continue;
+		older_bytes = (older - 1) * seam__slot_request(builder->requests, out, i)->size_bytes;
+		if (older_bytes > bytes)
+			continue;
+		bytes -= older_bytes;
+		count -= older - 1;
+	}
+	out->resident_bytes = bytes;
+	out->resident_count = count;
+}
+
+static enum seam_rc build(struct builder *builder, const struct seam__beats *beats, struct seam_trace_error *error)
+{
+	struct seam__slots *out = builder->out;
+	size_t stream_count = builder->requests->streams.count + 1;
+	uint32_t *numbers;
+	enum seam_rc rc = seam__grow_reserve(&out->positions, (size_t)(out->period.last_event - out->period.first_event));
+
+	for (uint64_t e = out->period.first_event; rc == SEAM_OK && e < out->period.last_event; e++)
+		rc = add_event(builder, (uint32_t)e);
+	if (rc == SEAM_OK && !out->period.linear)
+		rc = seam__pairing_apply(builder->trace, builder->requests, beats, out, error);
+	if (rc == SEAM_OK)
+		rc = finish_lifetimes(builder, error);
+	if (rc != SEAM_OK)
+		return rc;
+	if (!out->period.linear)
+		count_residents(builder);
+	numbers = seam__meta_array(seam__meta_process(), stream_count, sizeof(*numbers));
+	if (numbers == NULL)
+		return SEAM_OOM_META;
+	rc = number_streams(builder, numbers);
+	seam__meta_free(seam__meta_process(), numbers, stream_count * sizeof(*numbers));
+	return rc;
+}
+
+enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam__requests *requests,
+                              const struct seam__beats *beats, const struct seam__period *period,
+                              struct seam_trace_error *error, struct seam__slots *ret_slots)
+{
+	struct seam__slots made = {.period = *period};
+	struct builder builder = {.trace = trace, .requests = requests, .out = &made};
+	enum seam_rc rc = SEAM_OOM_META;
+
+	seam__grow_init(&made.items, sizeof(struct seam__slot));
+	seam__grow_init(&made.positions, sizeof(uint32_t));
+	seam__grow_init(&made.streams, sizeof(uint32_t));
+	builder.run_numbers = seam__meta_array(seam__meta_process(), requests->runs.count, sizeof(*builder.run_numbers));
+	if (builder.run_numbers != NULL)
+		rc = build(&builder, beats, error);
+	seam__meta_free(seam__meta_process(), builder.run_numbers, requests->runs.count * sizeof(*builder.run_numbers));
+	if (rc == SEAM_OK) {
+		*ret_slots = made;
+		return SEAM_OK;
+	}
+	if (rc == SEAM_OOM_META)
+		(void)seam__trace_error_rc(error, rc);
+	seam__slots_fini(&made);
+	return rc;
+}
+
+void seam__slots_fini(struct seam__slots *slots)
+{
+	if (slots->items.item_bytes == 0)
+		return;
+	seam__grow_fini(&slots->items);
+	seam__grow_fini(&slots->positions);
+	seam__grow_fini(&slots->streams);
+	*slots = (struct seam__slots){0};
+}
+
+const struct seam__request *seam__slot_freed(const struct seam__requests *requests, const struct seam__slots *slots,
+                                             uint32_t number)
+{
+	uint32_t event = seam__slot_at(slots, number)->free_event;
+
+	return event == SEAM__EVENT_NONE ? NULL : seam__request_at(requests, seam__request_of(requests, event));
+}
+
+static const char *check_slot(const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
+{
+	const struct seam__slot *slot = seam__slot_at(slots, number);
+	const struct seam__request *request = seam__slot_request(requests, slots, number);
+	const struct seam__request *freed = seam__slot_freed(requests, slots, number);
+
+	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event ||
+	    slot->begin != seam__slots_position(slots, request->alloc))
+		return "S1";
+	if (slot->begin >= slots->position_count || slot->end <= slot->begin ||
+	    slot->end - slot->begin > (uint64_t)slots->copies * slots->position_count)
+		return "S2";
+	if (freed != NULL &&
+	    slot->end != seam__slots_position(slots, slot->free_event) + slot->lag * slots->position_count)
+		return "S2 end";
+	if (freed != NULL && (freed->size_bytes != request->size_bytes || freed->stream != request->stream) && !request->dynamic)
+		return "S3 another block's free";
+	if (freed == NULL && !request->dynamic && !slots->period.linear)
+		return "S4 free";
+	if (slot->run_begin >= slots->runs || slot->run_end >= (slot->lag + 1) * slots->runs ||
+	    slot->stream >= slots->streams.count)
+		return "S4 numbers";
+	return NULL;
+}
+
+const char *seam__slots_check(const struct seam__requests *requests, const struct seam__slots *slots)
+{
+	const char *broken = NULL;
+	size_t bytes = (size_t)slots->position_count + 1;
+	uint8_t *taken = seam__meta_alloc(seam__meta_process(), bytes);
+
+	if (taken == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < seam__slots_count(slots) && broken == NULL; i++) {
+		const struct seam__slot *slot = seam__slot_at(slots, i);
+
+		broken = check_slot(requests, slots, i);
+		if (broken == NULL && taken[slot->begin]++ != 0)
+			broken = "S3 begin";
+		if (broken == NULL && slot->free_event != SEAM__EVENT_NONE && taken[slot->end % slots->position_count]++ != 0)
+			broken = "S3 end";
+	}
+	seam__meta_free(seam__meta_process(), taken, bytes);
+	return broken;
+}
