@@ -3,9 +3,12 @@
  * Home views have far more address space than chunks, so that growth extends the free block at the end: the new chunks and what was free
  * there are one run, and no stitching is needed.
  */
+#include <inttypes.h>
+
 #include "bits.h"
 #include "change.h"
 #include "check.h"
+#include "log.h"
 #include "meta.h"
 
 #define SMALLEST_CHUNK_BYTES (UINT64_C(2) << 20)
@@ -151,6 +154,8 @@ static void commit(struct seam_engine *engine, struct seam_ppool *ppool, const s
 		chunk->home_slot = growth->mappings[i]->slot;
 		seam__chunk_list(&engine->memory, chunk);
 	}
+	seam__log(SEAM_LOG_DEBUG, "grew by %" PRIu32 " chunks: %" PRIu64 " bytes are reserved", growth->count,
+	          engine->memory.reserved_bytes);
 }
 
 static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,

@@ -2,9 +2,12 @@
  *
  * The chunks stay mapped at home; only a mapping is added. Their old addresses are stale until they come home.
  */
+#include <inttypes.h>
+
 #include "change.h"
 #include "check.h"
 #include "claim.h"
+#include "log.h"
 
 /* Reserves the span and maps the chunks. Without `lock`. */
 static enum seam_rc map_new(struct seam_memory *memory, struct seam_gathered *gathered, struct seam_view **ret_view)
@@ -50,6 +53,7 @@ enum seam_rc seam__stitch(struct seam_engine *engine, const struct seam_ask *ask
 		seam__view_list(memory, view);
 		seam__view_map_commit(memory, view, 0, gathered->mappings, gathered->count);
 		TAILQ_INSERT_TAIL(&ppool->spool, view, link);
+		seam__log(SEAM_LOG_DEBUG, "stitched %" PRIu64 " bytes out of %" PRIu32 " chunks", gathered->bytes, gathered->count);
 		block = seam__own_run(engine, ask, view, 0, gathered->count);
 	}
 	enum seam_rc rc = seam__make_live(engine, ask, block);

@@ -2,8 +2,11 @@
  *
  * Only views that own nothing, and whose use every stream has passed: the driver does not wait for kernels when it unmaps (I4).
  */
+#include <inttypes.h>
+
 #include "change.h"
 #include "check.h"
+#include "log.h"
 
 static void consider(const struct seam_engine *engine, struct seam_group *group, struct seam_view **best)
 {
@@ -46,6 +49,7 @@ bool seam__stitch_drop(struct seam_engine *engine, struct seam_view *view)
 		return false;
 	}
 	engine->counts.stitch_frees++;
+	seam__log(SEAM_LOG_DEBUG, "gave up a stitched view: %" PRIu64 " mappings are left", engine->memory.mapping_count);
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include "driver.h"
 
 #include "check.h"
+#include "log.h"
 
 static const char *const call_names[SEAM_DRV_COUNT] = {
 #define SEAM_DRIVER(name, class, wait, params, args) #name,
@@ -147,6 +148,9 @@ static void note_result(struct seam_driver *d, enum seam_drv_call call, int cu)
 	atomic_fetch_add_explicit(&count->failures, 1, memory_order_relaxed);
 	atomic_store_explicit(&d->last_error, cu, memory_order_relaxed);
 	atomic_store_explicit(&d->last_call, (int)call, memory_order_relaxed);
+	/* A full device, a capture, the end of the process: who called expects them, and says itself what matters. */
+	seam__log(seam__driver_rc(cu) == SEAM_DRIVER ? SEAM_LOG_WARNING : SEAM_LOG_DEBUG, "driver: %s: %s (%d)",
+	          seam__driver_call_name(call), seam__driver_cu_text(cu), cu);
 }
 
 bool seam__driver_enter(struct seam_driver *d, enum seam_drv_call call, int *ret_cu)

@@ -4,9 +4,11 @@
  */
 #include "stream.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "check.h"
+#include "log.h"
 #include "stream_impl.h"
 
 #define SWEEP_AT_LEAST 64u
@@ -40,6 +42,8 @@ static void leave_tree(struct seam_stream *stream)
 
 void seam__stream_lose(struct seam_stream *stream)
 {
+	seam__log(SEAM_LOG_INFO, "stream %#" PRIx64 " can be followed no more: what was freed on it waits for the whole device",
+	          stream->handle);
 	leave_tree(stream);
 	stream->lost = true;
 	stream->capturing = false;

@@ -205,7 +205,9 @@ SEAM_API void seam_set_oom_callback(struct seam_pool *pool, seam_oom_callback *c
 enum seam_log_level { SEAM_LOG_ERROR, SEAM_LOG_WARNING, SEAM_LOG_INFO, SEAM_LOG_DEBUG };
 
 /* One line without a newline, for the whole process; called from any thread, possibly under a pool's lock: it must not call Seam. The
- * library itself never prints. NULL removes it. */
+ * library itself never prints. NULL removes it.
+ * ERROR: a bug in Seam. WARNING: out of memory, a driver's error, a device that cannot stitch. INFO: pools, streams lost sight of. DEBUG:
+ * growth, stitching, trims, and refusals of the driver that the pool can live with. */
 typedef void seam_log_callback(void *user, enum seam_log_level level, const char *line);
 SEAM_API void seam_set_log_callback(seam_log_callback *callback, void *user);
 

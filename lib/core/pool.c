@@ -1,6 +1,7 @@
 /* pool.c: a pool's life: which device, which configuration, creation and destruction. */
 #include "pool.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "driver_cuda.h"
 #include "emu.h"
 #include "host.h"
+#include "log.h"
 #include "meta.h"
 #include "opts.h"
 #include "plain.h"
@@ -157,6 +159,9 @@ enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_
 		seam__meta_destroy(meta);
 		return rc;
 	}
+	seam__log(SEAM_LOG_INFO, "a pool on %s, ordinal %d", driver->ops->device_name(driver), driver->ordinal);
+	if (pool->plain != NULL)
+		seam__log(SEAM_LOG_WARNING, "%s has no virtual memory management: nothing is stitched", driver->ops->device_name(driver));
 	*ret_pool = pool;
 	return SEAM_OK;
 }
@@ -230,7 +235,8 @@ void seam_pool_destroy(struct seam_pool *pool)
 	seam__meta_free(meta, pool, sizeof *pool);
 	uint64_t leaked = seam__meta_destroy(meta);
 	SEAM_ASSERT(leaked == 0);
-	(void)leaked;
+	if (leaked != 0)
+		seam__log(SEAM_LOG_ERROR, "a destroyed pool left %" PRIu64 " bytes of metadata: a bug in Seam", leaked);
 	seam__driver_destroy(driver);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bits.h"
+#include "log.h"
 #include "plain.h"
 #include "text.h"
 
@@ -37,6 +38,9 @@ void seam__oom_note(struct seam_pool *pool, const struct seam_request *request, 
 {
 	pool->oom = (struct seam_oom){.request = *request, .capturing = capturing};
 	note_state(pool, &pool->oom);
+	const struct seam_stats *stats = &pool->oom.stats;
+	seam__log(SEAM_LOG_WARNING, "out of device memory: %" PRIu64 " bytes asked, %" PRIu64 " live, %" PRIu64 " reserved",
+	          request->bytes, stats->live_bytes, stats->reserved_bytes);
 }
 
 /* Room for the sizes that one call of printf names. */

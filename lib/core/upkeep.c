@@ -1,4 +1,7 @@
 /* upkeep.c: what a program does now and then: give memory back, announce the end of a stream, let a peer in. */
+#include <inttypes.h>
+
+#include "log.h"
 #include "pool.h"
 
 /* Whether some free or pending memory is held by work that is not known to have passed: then waiting may help a trim. */
@@ -46,9 +49,12 @@ enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *
 		rc = trim(&pool->engine, target_bytes, &released_bytes);
 		seam__pool_go(pool);
 	}
-	if (rc == SEAM_OK && ret_released_bytes != NULL)
+	if (rc != SEAM_OK)
+		return rc;
+	seam__log(SEAM_LOG_DEBUG, "a trim returned %" PRIu64 " bytes", released_bytes);
+	if (ret_released_bytes != NULL)
 		*ret_released_bytes = released_bytes;
-	return rc;
+	return SEAM_OK;
 }
 
 enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream)
