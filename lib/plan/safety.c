@@ -11,7 +11,7 @@ enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__
 
 	if (graph->tensors.count > SEAM__PAIRS_MAX || graph->nodes.count > SEAM__PAIRS_MAX)
 		return SEAM_UNSUPPORTED;
-	made.bits = seam__meta_array(meta, made.count * made.row_words + 1, sizeof(*made.bits));
+	made.bits = seam__meta_array(meta, 64 * made.row_words * made.row_words, sizeof(*made.bits));
 	if (made.bits == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < made.count; i++) {
@@ -29,8 +29,49 @@ enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__
 void seam__pairs_fini(struct seam__pairs *pairs)
 {
 	if (pairs->bits != NULL)
-		seam__meta_free(pairs->meta, pairs->bits, (pairs->count * pairs->row_words + 1) * sizeof(*pairs->bits));
+		seam__meta_free(pairs->meta, pairs->bits, 64 * pairs->row_words * pairs->row_words * sizeof(*pairs->bits));
 	*pairs = (struct seam__pairs){0};
+}
+
+/* Of 64 x 64 bits: halves of halves change places. */
+static void transpose(uint64_t *square)
+{
+	uint64_t mask = UINT64_C(0xffffffff);
+
+	for (unsigned half = 32; half > 0; half /= 2, mask ^= mask << half) {
+		for (unsigned row = 0; row < 64; row = (row + half + 1) & ~half) {
+			uint64_t changed = (square[row] >> half ^ square[row + half]) & mask;
+
+			square[row] ^= changed << half;
+			square[row + half] ^= changed;
+		}
+	}
+}
+
+/* Square (row, column), counted in words, becomes what it has in common with the other square's mirror image. */
+static void mirror_square(struct seam__pairs *pairs, size_t row, size_t column)
+{
+	uint64_t *mine = &pairs->bits[64 * row * pairs->row_words + column];
+	uint64_t *theirs = &pairs->bits[64 * column * pairs->row_words + row];
+	uint64_t square[64];
+
+	for (size_t k = 0; k < 64; k++)
+		square[k] = theirs[k * pairs->row_words];
+	transpose(square);
+	for (size_t k = 0; k < 64; k++) {
+		mine[k * pairs->row_words] &= square[k];
+		square[k] = mine[k * pairs->row_words];
+	}
+	transpose(square);
+	for (size_t k = 0; k < 64; k++)
+		theirs[k * pairs->row_words] = square[k];
+}
+
+void seam__pairs_mirror(struct seam__pairs *pairs)
+{
+	for (size_t row = 0; row < pairs->row_words; row++)
+		for (size_t column = 0; column <= row; column++)
+			mirror_square(pairs, row, column);
 }
 
 const char *seam__pairs_check(const struct seam__pairs *pairs)
@@ -115,6 +156,7 @@ static void decide(struct by_nodes *by, bool last_only, uint32_t *last_of, struc
 		for (uint32_t j = i + 1; j < pairs->count; j++)
 			if (is_ancestor(by, i, j) || is_ancestor(by, j, i))
 				seam__pairs_remove(pairs, i, j);
+	seam__pairs_mirror(pairs);
 }
 
 enum seam_rc seam__safety_by_nodes(const struct seam__graph *graph, struct seam_meta *meta, bool last_only,

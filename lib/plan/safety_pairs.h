@@ -8,10 +8,13 @@
 SEAM_MUST_USE enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__graph *graph,
                                                 struct seam_meta *meta);
 
+/* One way only: seam__pairs_mirror() follows. A write to the other row for each pair would miss the cache each time. */
 static inline void seam__pairs_remove(struct seam__pairs *pairs, uint32_t i, uint32_t j)
 {
 	pairs->bits[i * pairs->row_words + j / 64] &= ~(UINT64_C(1) << (j % 64));
-	pairs->bits[j * pairs->row_words + i / 64] &= ~(UINT64_C(1) << (i % 64));
 }
+
+/* Removes (j, i) wherever (i, j) was removed. */
+void seam__pairs_mirror(struct seam__pairs *pairs);
 
 #endif

@@ -113,7 +113,7 @@ static void reuse_ancestor_stream(struct by_streams *by, uint32_t to, uint32_t f
 			uint32_t t1 = by->members[m1];
 
 			if (by->is_between[t2] != 0 ? is_valid_ancestor(by, t2, t1) : end <= max_ancestor_of(by, t1)[from])
-				seam__pairs_remove(by->pairs, t1, t2);
+				seam__pairs_remove(by->pairs, t2, t1);
 		}
 	}
 }
@@ -157,6 +157,7 @@ static void decide(struct by_streams *by)
 				reuse_ancestor_stream(by, to, from);
 	for (uint32_t s = 0; s < by->streams; s++)
 		reuse_same_stream(by, s);
+	seam__pairs_mirror(by->pairs);
 }
 
 enum seam_rc seam__safety_by_streams(const struct seam__graph *graph, struct seam_meta *meta,
