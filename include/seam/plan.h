@@ -233,7 +233,7 @@ struct seam_plan_options {
  * Sections of the papers: STAlloc 5 (grouping, layers, dynamic space), SOMAS 3 and 4 (safety, objects).
  * Errors: SEAM_INVALID (options; nothing to plan is an empty plan, no error), SEAM_NOT_FOUND (no period, no such solver),
  * SEAM_UNSUPPORTED (the named solver cannot do what this trace needs), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam_plan_make(const struct seam_trace *trace,
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_make(const struct seam_trace *trace,
                                                    const struct seam_plan_options *options,
                                                    struct seam_trace_error *error, struct seam_plan **ret_plan);
 
@@ -279,8 +279,8 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_fingerprint(const struct seam_trac
 SEAM_API const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset);
 
 /* The solvers by number from 0: name and one line of text; NULL behind the last. Thread safe. */
-const char *seam_plan_solver_name(size_t number);
-const char *seam_plan_solver_text(size_t number);
+SEAM_API const char *seam_plan_solver_name(size_t number);
+SEAM_API const char *seam_plan_solver_text(size_t number);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,128 @@
+/* search.c: the search of make.h: a budget out of options, and progress for their caller. */
+#include "make.h"
+
+#include "clock.h"
+#include "pipeline.h"
+#include "trace_error.h"
+
+#define TELL_NS UINT64_C(100000000) /* between two reports without news */
+
+struct teller {
+	const struct seam_plan_options *options;
+	struct seam_plan_progress known;
+	uint64_t start_ns;
+	uint64_t told_ns;
+};
+
+static void tell(struct teller *teller)
+{
+	teller->told_ns = seam__clock_ns();
+	teller->known.elapsed_ns = teller->told_ns - teller->start_ns;
+	teller->options->progress(teller->options->progress_context, &teller->known);
+}
+
+static void tell_better(void *context, const char *solver, uint64_t peak_bytes)
+{
+	struct teller *teller = context;
+
+	teller->known.solver = solver;
+	teller->known.peak_bytes = peak_bytes;
+	tell(teller);
+}
+
+static void tell_sometimes(void *context)
+{
+	struct teller *teller = context;
+
+	if (seam__clock_ns() - teller->told_ns >= TELL_NS)
+		tell(teller);
+}
+
+static bool is_cancelled(const struct seam_plan_options *options)
+{
+	return options->cancel != NULL && __atomic_load_n(options->cancel, __ATOMIC_RELAXED) != 0;
+}
+
+static void begin(const struct seam__problem *problem, const struct seam_plan_options *options, struct teller *teller,
+                  struct seam__budget *budget)
+{
+	*teller = (struct teller){.options = options, .start_ns = seam__clock_ns()};
+	teller->told_ns = teller->start_ns;
+	teller->known = (struct seam_plan_progress){.solver = "", .peak_bytes = UINT64_MAX,
+	                                            .lower_bound_bytes = problem->lower_bytes};
+	seam__budget_init(budget);
+	budget->target_bytes = problem->lower_bytes + (uint64_t)((double)problem->lower_bytes * options->target_gap);
+	budget->cancel = options->cancel;
+	if (options->node_limit != 0)
+		budget->nodes_left = options->node_limit;
+	else
+		budget->deadline_ns = options->time_limit_ns > UINT64_MAX - teller->start_ns ? UINT64_MAX
+		                                                                            : teller->start_ns + options->time_limit_ns;
+	if (options->progress != NULL) {
+		budget->progress = tell_better;
+		budget->progress_context = teller;
+		budget->tick = tell_sometimes;
+		budget->tick_context = teller;
+	}
+}
+
+/* Which feature of the problem the named solver lacks. */
+static const char *missing(const struct seam__problem *problem, const struct seam_plan_options *options)
+{
+	const struct seam__solver *solver = seam__solver_find(options->solver);
+	unsigned has = seam__problem_features(problem);
+	unsigned lacks = has & ~solver->can;
+
+	if ((solver->can & SEAM__NEEDS_HOLDS) != 0 && (has & SEAM__HAS_HOLDS) == 0)
+		return "no memory passes between streams";
+	if ((lacks & SEAM__HAS_LINKS) != 0)
+		return "contiguous constraints";
+	if ((lacks & SEAM__HAS_HOLDS) != 0)
+		return "memory passes between streams";
+	if ((lacks & SEAM__HAS_FIXED) != 0)
+		return "blocks with a fixed address";
+	return "lifetimes that cross the end of the period";
+}
+
+enum seam_rc seam__search_run(const struct seam__problem *problem, const struct seam_plan_options *options,
+                              struct seam_trace_error *error, struct seam__placement *placed,
+                              struct seam__search *ret_search)
+{
+	struct seam__pipeline_result result = {.solver = ""};
+	struct seam__budget budget;
+	struct teller teller;
+	enum seam_rc rc;
+
+	begin(problem, options, &teller, &budget);
+	if (options->solver == NULL)
+		rc = seam__pipeline_run(problem, &budget, placed, &result);
+	else
+		rc = seam__pipeline_run_one(problem, seam__solver_find(options->solver), &budget, placed, &result);
+	if (rc == SEAM_UNSUPPORTED)
+		seam__trace_error_set(error, 0, "the solver '%.40s' cannot plan this: %s", options->solver, missing(problem, options));
+	if (rc == SEAM_OK && placed->peak_bytes == SEAM__PEAK_NONE) {
+		seam__trace_error_set(error, 0, "the solver '%.40s' found no placement in its time", options->solver);
+		rc = SEAM_NOT_FOUND;
+	}
+	if (rc != SEAM_OK)
+		return rc;
+	*ret_search = (struct seam__search){
+		.solver = result.solver,
+		.lower_bytes = result.lower_bytes > problem->lower_bytes ? result.lower_bytes : problem->lower_bytes,
+		.solve_ns = seam__clock_ns() - teller.start_ns,
+		.cancelled = is_cancelled(options),
+	};
+	return SEAM_OK;
+}
+
+void seam__search_describe(const struct seam__search *search, const struct seam_plan_options *options,
+                           const struct seam__placement *placed, struct seam_plan_header *header)
+{
+	header->align_bytes = options->align_bytes;
+	header->chunk_bytes = options->chunk_bytes;
+	header->arena_bytes = placed->peak_bytes;
+	header->lower_bound_bytes = search->lower_bytes;
+	header->solve_ns = search->solve_ns;
+	header->flags |= placed->peak_bytes == search->lower_bytes ? SEAM_PLAN_OPTIMAL : 0;
+	header->flags |= search->cancelled ? SEAM_PLAN_CANCELLED : 0;
+}

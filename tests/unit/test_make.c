@@ -1,0 +1,258 @@
+/* test_make.c: from traces in words to plans: what repeats, what crosses the boundary, streams, options, limits; and that no
+ * failure leaves anything. That the plans are true is the validator's business, which seam_plan_make() asks itself. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include <seam/plan.h>
+
+#include "meta.h"
+#include "trace_sample.h"
+#include "trace_words.h"
+
+static struct seam_plan_options options;
+static uint64_t live_before;
+
+static void set_up(void)
+{
+	live_before = trace_sample_live_bytes();
+	options = (struct seam_plan_options){.struct_bytes = sizeof(options), .node_limit = 100000, .align_bytes = 1};
+}
+
+static void tear_down(void)
+{
+	cr_expect_eq(trace_sample_live_bytes(), live_before, "metadata left");
+}
+
+TestSuite(make, .init = set_up, .fini = tear_down);
+
+static struct seam_plan *make(const char *words)
+{
+	struct seam_trace *trace = trace_words(words);
+	struct seam_trace_error error = {0};
+	struct seam_plan *plan = NULL;
+
+	cr_assert_eq(seam_plan_make(trace, &options, &error, &plan), SEAM_OK, "%s: %s", words, error.text);
+	cr_expect_null(seam_plan_check(plan, &error), "%s", error.text);
+	seam_trace_free(trace);
+	return plan;
+}
+
+static enum seam_rc refusal(const char *words, char text[200])
+{
+	struct seam_trace *trace = trace_words(words);
+	struct seam_trace_error error = {0};
+	struct seam_plan *plan = NULL;
+	enum seam_rc rc = seam_plan_make(trace, &options, &error, &plan);
+
+	cr_expect_null(plan);
+	cr_expect_neq(error.text[0], '\0', "no reason for %s", seam_rc_name(rc));
+	memcpy(text, error.text, 200);
+	seam_trace_free(trace);
+	return rc;
+}
+
+#define STEP "+a100 +b50 -a +c70 -b -c | "
+
+Test(make, steps_that_repeat_are_a_period)
+{
+	struct seam_plan *plan = make(STEP STEP STEP);
+
+	cr_expect_eq(plan->header.slot_count, 3);
+	cr_expect_eq(plan->header.positions, 6);
+	cr_expect_eq(plan->header.copies, 1);
+	cr_expect_eq(plan->header.lower_bound_bytes, 150);
+	cr_expect_eq(plan->header.arena_bytes, 150);
+	cr_expect_neq(plan->header.flags & SEAM_PLAN_OPTIMAL, 0);
+	cr_expect_eq(plan->header.flags & SEAM_PLAN_LINEAR, 0);
+	seam_plan_free(plan);
+}
+
+Test(make, residents_stay_outside_of_the_arena)
+{
+	struct seam_plan *plan = make("+w1000 | " STEP STEP STEP);
+
+	cr_expect_eq(plan->header.resident_bytes, 1000);
+	cr_expect_eq(plan->header.arena_bytes, 150);
+	seam_plan_free(plan);
+}
+
+Test(make, a_whole_trace_has_its_residents_in_the_arena)
+{
+	options.period = SEAM_PLAN_PERIOD_WHOLE;
+	struct seam_plan *plan = make("+w1000 | " STEP STEP);
+
+	cr_expect_eq(plan->header.resident_bytes, 0);
+	cr_expect_eq(plan->header.slot_count, 7);
+	cr_expect_eq(plan->header.arena_bytes, 1150);
+	cr_expect_neq(plan->header.flags & SEAM_PLAN_LINEAR, 0);
+	seam_plan_free(plan);
+}
+
+/* Gradients: allocated in one step, freed early in the next. */
+Test(make, what_crosses_the_boundary_is_not_overlapped)
+{
+	struct seam_plan *plan = make("+g80 +a100 -a | +b100 -g +h80 -b | +c100 -h +i80 -c | +d100 -i +j80 -d |");
+
+	cr_expect_eq(plan->header.copies, 1);
+	cr_expect_eq(plan->header.slot_count, 2);
+	cr_expect_eq(plan->header.arena_bytes, 180);
+	seam_plan_free(plan);
+}
+
+/* out = model(x) in a loop: the new one is made while the old one lives. */
+Test(make, what_outlives_its_period_gets_copies)
+{
+	struct seam_plan *plan = make("+a100 | +b100 -a | +c100 -b | +d100 -c | +e100 -d |");
+
+	cr_expect_eq(plan->header.copies, 2);
+	cr_expect_eq(plan->header.slot_count, 1);
+	cr_expect_eq(plan->header.arena_bytes, 200);
+	cr_expect_neq(plan->offsets[0], plan->offsets[1]);
+	seam_plan_free(plan);
+}
+
+#define TWO_STREAMS "+a100@1 -a +b90@2 -b | "
+#define ORDERED "+a100@1 -a !e@1 ?e@2 +b90@2 -b !f@2 ?f@1 | "
+
+Test(make, streams_share_only_what_edges_order)
+{
+	struct seam_plan *plan = make(TWO_STREAMS TWO_STREAMS TWO_STREAMS);
+
+	cr_expect_eq(plan->header.arena_bytes, 190);
+	seam_plan_free(plan);
+	plan = make(ORDERED ORDERED ORDERED);
+	cr_expect_eq(plan->header.arena_bytes, 100);
+	seam_plan_free(plan);
+	options.streams = SEAM_PLAN_STREAMS_APART;
+	plan = make(ORDERED ORDERED ORDERED);
+	cr_expect_eq(plan->header.arena_bytes, 190);
+	seam_plan_free(plan);
+}
+
+Test(make, the_same_nodes_give_the_same_plan)
+{
+	struct seam_plan *first = make(STEP STEP STEP);
+	struct seam_plan *second = make(STEP STEP STEP);
+
+	cr_expect_eq(memcmp(first->offsets, second->offsets, first->header.slot_count * sizeof(uint64_t)), 0);
+	seam_plan_free(second);
+	seam_plan_free(first);
+}
+
+Test(make, every_solver_can_be_asked_for_by_name)
+{
+	size_t placed = 0;
+
+	for (size_t i = 0; seam_plan_solver_name(i) != NULL; i++) {
+		struct seam_trace *trace = trace_words(STEP STEP STEP);
+		struct seam_trace_error error = {0};
+		struct seam_plan *plan = NULL;
+
+		options.solver = seam_plan_solver_name(i);
+		enum seam_rc rc = seam_plan_make(trace, &options, &error, &plan);
+		cr_expect(rc == SEAM_OK || (error.text[0] != '\0' && (rc == SEAM_UNSUPPORTED || rc == SEAM_NOT_FOUND)), "%s: %s",
+		          options.solver, seam_rc_name(rc));
+		cr_expect_neq(seam_plan_solver_text(i)[0], '\0');
+		placed += rc == SEAM_OK;
+		seam_plan_free(plan);
+		seam_trace_free(trace);
+	}
+	cr_expect_geq(placed, 3);
+	cr_expect_null(seam_plan_solver_text(10000));
+}
+
+Test(make, senseless_options_are_refused_with_a_reason)
+{
+	char text[200];
+	struct seam_plan_options good = options;
+
+	options.solver = "no such solver";
+	cr_expect_eq(refusal(STEP STEP, text), SEAM_NOT_FOUND);
+	cr_expect_not_null(strstr(text, "no such solver"));
+	options = good;
+	options.align_bytes = 3;
+	cr_expect_eq(refusal(STEP STEP, text), SEAM_INVALID);
+	options = good;
+	options.target_gap = -1;
+	cr_expect_eq(refusal(STEP STEP, text), SEAM_INVALID);
+	options = good;
+	options.struct_bytes = 3;
+	cr_expect_eq(refusal(STEP STEP, text), SEAM_INVALID);
+	options = good;
+	options.period = SEAM_PLAN_PERIOD_FIND;
+	cr_expect_eq(refusal("+a100 +b20 -a -b", text), SEAM_NOT_FOUND);
+	options = good;
+	options.period = SEAM_PLAN_PERIOD_GIVEN;
+	options.first_event = 0;
+	options.last_event = 1;
+	cr_expect_eq(refusal(STEP STEP, text), SEAM_INVALID);
+	options = good;
+	options.fixed_count = 1;
+	cr_expect_eq(refusal(STEP STEP, text), SEAM_INVALID);
+}
+
+Test(make, nothing_to_plan_is_an_empty_plan)
+{
+	struct seam_plan *plan = make("|");
+
+	cr_expect_eq(plan->header.slot_count, 0);
+	cr_expect_eq(plan->header.arena_bytes, 0);
+	seam_plan_free(plan);
+}
+
+Test(make, a_fixed_block_keeps_its_address)
+{
+	struct seam_plan_fixed fixed = {.event = 7, .offset_bytes = 30}; /* the second step's a */
+
+	options.fixed = &fixed;
+	options.fixed_count = 1;
+	options.period = SEAM_PLAN_PERIOD_GIVEN;
+	options.first_event = 7;
+	options.last_event = 14;
+	struct seam_plan *plan = make(STEP STEP STEP);
+	cr_expect_eq(plan->offsets[0], 30);
+	cr_expect_geq(plan->header.arena_bytes, 150);
+	seam_plan_free(plan);
+}
+
+static void stop_at_once(void *context, const struct seam_plan_progress *progress)
+{
+	cr_expect_leq(progress->lower_bound_bytes, progress->peak_bytes);
+	*(int *)context = 1;
+}
+
+Test(make, a_cancelled_search_keeps_the_best_so_far)
+{
+	int cancel = 0;
+
+	options.cancel = &cancel;
+	options.progress = stop_at_once;
+	options.progress_context = &cancel;
+	struct seam_plan *plan = make(STEP STEP STEP);
+	cr_expect_neq(plan->header.flags & SEAM_PLAN_CANCELLED, 0);
+	seam_plan_free(plan);
+}
+
+Test(make, no_memory_leaves_nothing)
+{
+	struct seam_trace *trace = trace_words("+w1000 | " ORDERED ORDERED ORDERED);
+	uint64_t fired = 0;
+
+	for (uint64_t n = 1;; n++) {
+		struct seam_plan *plan = NULL;
+
+		seam__meta_fail_at(seam__meta_process(), n);
+		struct seam_trace_error error = {0};
+		enum seam_rc rc = seam_plan_make(trace, &options, &error, &plan);
+		bool left = seam__meta_fail_left(seam__meta_process()) != 0;
+		seam__meta_fail_at(seam__meta_process(), 0);
+		cr_expect(rc == SEAM_OK || rc == SEAM_OOM_META, "%lu: %s: %s", (unsigned long)n, seam_rc_name(rc), error.text);
+		cr_expect_eq(plan != NULL, rc == SEAM_OK);
+		seam_plan_free(plan);
+		if (left)
+			break;
+		fired++;
+	}
+	cr_expect_gt(fired, 20);
+	seam_trace_free(trace);
+}
