@@ -91,24 +91,42 @@ static enum seam_rc rank_slots(struct builder *builder)
 	return SEAM_OK;
 }
 
-/* The part of holds.h that the problem's streams can use: streams of one pool, unless all streams are as one. */
+/* For how long a slot that other streams used is held from its own stream: until that is ordered behind them, or, where
+ * all streams are as one, until all are. */
+static uint32_t shared_span(const struct builder *builder, uint32_t slot, const uint32_t *known)
+{
+	uint32_t most = 0;
+
+	if (known == NULL)
+		return SEAM__HOLD_ALWAYS;
+	if (builder->options->streams != SEAM_PLAN_STREAMS_INSERT)
+		return known[seam__slot_at(builder->slots, slot)->stream];
+	for (uint32_t s = 0; s < builder->slots->placed_streams; s++)
+		most = known[s] > most ? known[s] : most;
+	return most;
+}
+
+/* The part of holds.h that the problem's streams can use: between streams of one pool, and where edges may be believed. */
 static void set_holds(const struct builder *builder, uint32_t slot, uint32_t number)
 {
 	struct seam__problem *problem = builder->out;
 	struct seam__item *item = &problem->items[number];
 	const uint32_t *known = builder->holds == NULL ? NULL : builder->holds + (size_t)slot * stream_count(builder);
 	uint32_t most = problem->linear ? problem->circle - item->begin : problem->circle;
-	uint32_t own = known == NULL ? item->span : known[seam__slot_at(builder->slots, slot)->stream];
+	bool is_apart = known == NULL || builder->options->streams != SEAM_PLAN_STREAMS_EDGES;
 
-	/* Up to the very end, of a line too, means that nothing tells when the others have passed. */
-	if (own > item->span && own < most)
-		item->span = own;
+	if (request_of(builder, slot)->use_count > 0) {
+		uint32_t span = shared_span(builder, slot, known);
+
+		if (span > item->span)
+			item->span = span < most ? span : most;
+	}
 	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++) {
 		uint32_t *hold = &problem->holds[(size_t)number * problem->streams + s];
 
 		if (s == item->stream)
 			*hold = item->span;
-		else if (known == NULL || builder->pool_of[s] != builder->pool_of[item->stream])
+		else if (is_apart || builder->pool_of[s] != builder->pool_of[item->stream])
 			*hold = SEAM__HOLD_ALWAYS;
 		else
 			*hold = known[s]; /* streams with places are numbered alike in both */
@@ -255,7 +273,7 @@ static enum seam_rc build(struct builder *builder)
 
 	group_streams(builder);
 	rc = rank_slots(builder);
-	if (rc == SEAM_OK && options->streams == SEAM_PLAN_STREAMS_EDGES)
+	if (rc == SEAM_OK)
 		rc = seam__holds_init(builder->meta, builder->trace, builder->requests, slots, &builder->holds);
 	if (rc != SEAM_OK)
 		return rc;

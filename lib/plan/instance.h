@@ -11,9 +11,9 @@
  *   insert  everything that program order allows, as if there were one stream; waits.h lists the edges to insert.
  * Memory of a private pool is shared with nothing outside of it, whatever is chosen.
  *
- * A block that other streams used (record_stream) is held until they have passed, where edges tell when that is. Where
- * nothing tells, the host does not know its end: it is shared with its own stream only, from its free in program order on,
- * and whoever runs the plan must look whether the other streams have passed before it hands those bytes out again.
+ * A block that other streams used (record_stream) is held until they have passed, where the trace's edges tell when that
+ * is. Where nothing tells, the host does not know its end: its memory is for the same slot of later repetitions only, and
+ * whoever runs the plan must look whether the other streams have passed before it hands it out again.
  *
  * Blocks with a fixed address keep it; a resident with one becomes an item that lives all around (its `request` is
  * SEAM__ITEM_NONE).

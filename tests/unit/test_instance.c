@@ -147,9 +147,10 @@ static const struct stream_row stream_rows[] = {
 	{"two streams, no edge, periodic", "+a10 -a +b10@1 -b", 4, false, false, true},
 	{"only one way ordered, periodic", "+a10 -a !e ?e@1 +b10@1 -b", 6, false, false, true},
 	{"both ways ordered, periodic", "+a10 -a !e ?e@1 +b10@1 -b !f@1 ?f", 8, true, false, true},
-	{"used elsewhere, the own stream", "+a10 >a@1 -a +b10 -b", 0, true, true, true},
-	{"used elsewhere, no edge from there", "+a10 >a@1 -a !e ?e@1 +b10 -b", 0, true, true, true},
-	{"used elsewhere, an edge from there later", "+a10 >a@1 -a +b10 -b !e@1 ?e +c1 -c", 0, false, true, true},
+	{"used elsewhere, the own stream", "+a10 >a@1 -a +b10 -b", 0, false, false, false},
+	{"used elsewhere, no edge from there", "+a10 >a@1 -a !e ?e@1 +b10 -b", 0, false, false, false},
+	{"used elsewhere, an edge from there later", "+a10 >a@1 -a +b10 -b !e@1 ?e +c1 -c", 0, false, false, false},
+	{"used elsewhere, no edge, periodic", "+a10 >a@1 -a +b10 -b", 5, false, false, false},
 	{"used elsewhere, an edge from there first", "+a10 >a@1 -a !e@1 ?e +b10 -b", 0, true, true, true},
 };
 
