@@ -18,7 +18,7 @@
 #include "plan_builder.h"
 #include "request.h"
 #include "slots.h"
-#include "trace_error.h"
+#include "waits.h"
 
 #define RECORDED_ALIGN_BYTES 512u /* what allocators round to; instances are given as they are */
 
@@ -89,6 +89,19 @@ static enum seam_rc understand(struct making *making)
 	return rc;
 }
 
+static enum seam_rc list_waits(struct making *making, struct seam__plan_builder *builder)
+{
+	struct seam_grow waits;
+	enum seam_rc rc = seam__waits_list(&making->slots, &making->problem, making->placed.offsets, &waits);
+
+	if (rc != SEAM_OK)
+		return rc;
+	for (size_t i = 0; i < waits.count && rc == SEAM_OK; i++)
+		rc = seam__plan_builder_wait(builder, (const struct seam_plan_wait *)waits.items + i);
+	seam__grow_fini(&waits);
+	return rc;
+}
+
 static enum seam_rc write_down(struct making *making, struct seam__plan_builder *builder)
 {
 	struct seam_plan_header *header = &builder->header;
@@ -97,6 +110,8 @@ static enum seam_rc write_down(struct making *making, struct seam__plan_builder 
 
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_string(builder, making->search.solver, &header->solver);
+	if (rc == SEAM_OK && making->options.streams == SEAM_PLAN_STREAMS_INSERT)
+		rc = list_waits(making, builder);
 	seam__search_describe(&making->search, &making->options, &making->placed, header);
 	return rc;
 }

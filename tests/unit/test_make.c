@@ -129,6 +129,16 @@ Test(make, streams_share_only_what_edges_order)
 	seam_plan_free(plan);
 }
 
+Test(make, waits_are_listed_where_they_are_to_be_inserted)
+{
+	options.streams = SEAM_PLAN_STREAMS_INSERT;
+	struct seam_plan *plan = make(TWO_STREAMS TWO_STREAMS TWO_STREAMS);
+
+	cr_expect_eq(plan->header.arena_bytes, 100);
+	cr_expect_eq(plan->header.wait_count, 2); /* b behind a, and a behind the b of the repetition before */
+	seam_plan_free(plan);
+}
+
 Test(make, the_same_nodes_give_the_same_plan)
 {
 	struct seam_plan *first = make(STEP STEP STEP);
