@@ -1,6 +1,7 @@
 /* solve.c: single solvers on single instances: peak, gap to the lower bound, time. For the tables see bench/plan.
  *
- * An instance is a recording of any kind, placed as it stands: the whole of it, once, all requests on one stream.
+ * An instance is a recording of any kind, placed as it stands: the whole of it, once, all requests on one stream; or an operator graph with its
+ * streams and contiguous constraints.
  */
 #include <argp.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <sys/resource.h>
 
 #include "clock.h"
+#include "graph_input.h"
+#include "graph_problem.h"
 #include "input.h"
 #include "lifetimes.h"
 #include "meta.h"
@@ -202,6 +205,34 @@ static void run(const struct arguments *arguments, const char *file, const struc
 		run_solver(arguments, name, problem, NULL);
 }
 
+/* A recording, or an operator graph. On failure false, with a line in `error`. */
+static bool read_problem(const char *file, uint64_t align_bytes, char error[INPUT_ERROR_BYTES],
+                         struct seam__problem *ret_problem)
+{
+	struct seam_trace *trace;
+	struct lifetimes lifetimes;
+	struct seam__graph graph;
+	enum seam_rc rc;
+
+	if (graph_input_is_file(file)) {
+		if (!graph_input_read(file, error, &graph))
+			return false;
+		rc = seam__graph_problem(&graph, seam__meta_process(), align_bytes, ret_problem);
+		seam__graph_fini(&graph);
+	} else {
+		if (!input_read(file, SEAM_IMPORT_ANY_DEVICE, error, &trace))
+			return false;
+		rc = lifetimes_build(trace, &lifetimes);
+		if (rc == SEAM_OK)
+			rc = make_problem(trace, &lifetimes, align_bytes, ret_problem);
+		lifetimes_fini(&lifetimes);
+		seam_trace_free(trace);
+	}
+	if (rc != SEAM_OK)
+		(void)snprintf(error, INPUT_ERROR_BYTES, "%s: %s", file, seam_rc_text(rc));
+	return rc == SEAM_OK;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp syntax = {options, parse, "INSTANCE...", "Run placement solvers on instances.", NULL, NULL, NULL};
@@ -211,17 +242,10 @@ int main(int argc, char **argv)
 		return 1;
 	for (int f = 0; f < arguments.file_count; f++) {
 		char error[INPUT_ERROR_BYTES];
-		struct seam_trace *trace;
-		struct lifetimes lifetimes;
 		struct seam__problem problem = {0};
 
-		if (!input_read(arguments.files[f], SEAM_IMPORT_ANY_DEVICE, error, &trace)) {
+		if (!read_problem(arguments.files[f], arguments.align_bytes, error, &problem)) {
 			fprintf(stderr, "solve: %s\n", error);
-			return 1;
-		}
-		if (lifetimes_build(trace, &lifetimes) != SEAM_OK ||
-		    make_problem(trace, &lifetimes, arguments.align_bytes, &problem) != SEAM_OK) {
-			fprintf(stderr, "solve: %s: no memory\n", arguments.files[f]);
 			return 1;
 		}
 		if (arguments.growth)
@@ -229,8 +253,6 @@ int main(int argc, char **argv)
 		else
 			run(&arguments, arguments.files[f], &problem);
 		seam__problem_fini(&problem);
-		lifetimes_fini(&lifetimes);
-		seam_trace_free(trace);
 	}
 	return 0;
 }
