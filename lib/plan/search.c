@@ -75,6 +75,8 @@ static const char *missing(const struct seam__problem *problem, const struct sea
 
 	if ((solver->can & SEAM__NEEDS_HOLDS) != 0 && (has & SEAM__HAS_HOLDS) == 0)
 		return "no memory passes between streams";
+	if ((solver->can & SEAM__NEEDS_PAIRS) != 0 && (has & (SEAM__HAS_HOLDS | SEAM__HAS_LINKS)) == 0)
+		return "no memory passes between streams, and no contiguous constraints";
 	if ((lacks & SEAM__HAS_LINKS) != 0)
 		return "contiguous constraints";
 	if ((lacks & SEAM__HAS_HOLDS) != 0)

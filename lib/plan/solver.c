@@ -33,6 +33,8 @@ bool seam__solver_can(const struct seam__solver *solver, unsigned features)
 {
 	if ((solver->can & SEAM__NEEDS_HOLDS) != 0 && (features & SEAM__HAS_HOLDS) == 0)
 		return false;
+	if ((solver->can & SEAM__NEEDS_PAIRS) != 0 && (features & (SEAM__HAS_HOLDS | SEAM__HAS_LINKS)) == 0)
+		return false;
 	return (features & ~solver->can) == 0;
 }
 

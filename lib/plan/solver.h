@@ -57,6 +57,7 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes);
 #define SEAM__HAS_LINKS 0x8u
 #define SEAM__HAS_ALL 0xFu
 #define SEAM__NEEDS_HOLDS 0x10u /* of a solver: it has nothing to say without holds */
+#define SEAM__NEEDS_PAIRS 0x20u /* of a solver: nothing that others do not say better without holds and links */
 
 unsigned seam__problem_features(const struct seam__problem *problem); /* O(count * streams) */
 
@@ -68,7 +69,7 @@ typedef enum seam_rc (*seam__solve)(const struct seam__problem *problem, struct 
 struct seam__solver {
 	const char *name;     /* as on the command line */
 	const char *text;     /* one line */
-	unsigned can;         /* SEAM__HAS_...: what it copes with; and SEAM__NEEDS_HOLDS */
+	unsigned can;         /* SEAM__HAS_...: what it copes with; and SEAM__NEEDS_... */
 	seam__solve solve;
 	const void *argument; /* what distinguishes solvers of one function */
 };

@@ -27,6 +27,10 @@ struct seam__somas_way {
 enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam__budget *budget,
                                struct seam__placement *best, const void *argument);
 
+/* Those ways one after the other, as many as there seems to be time for. */
+enum seam_rc seam__solve_somas_all(const struct seam__problem *problem, struct seam__budget *budget,
+                                   struct seam__placement *best, const void *argument);
+
 /* After STAlloc: groups of equal phases, then memory layers (stalloc.c). argument: struct seam__stalloc_options. */
 enum seam_rc seam__solve_stalloc(const struct seam__problem *problem, struct seam__budget *budget,
                                  struct seam__placement *best, const void *argument);

@@ -8,6 +8,7 @@
 #include "solvers.h"
 
 #include "chains.h"
+#include "clock.h"
 #include "meta.h"
 #include "objects.h"
 
@@ -103,5 +104,44 @@ enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam_
 	seam__objects_fini(&work.objects);
 	seam__chains_fini(&work.chains);
 	seam__placement_fini(&made, problem);
+	return rc;
+}
+
+/* Steps of work that the budget still allows. */
+static uint64_t steps_left(const struct seam__budget *budget)
+{
+	uint64_t now_ns;
+	uint64_t left = budget->nodes_left;
+
+	if (budget->deadline_ns == UINT64_MAX)
+		return left;
+	now_ns = seam__clock_ns();
+	if (now_ns >= budget->deadline_ns)
+		return 0;
+	return (budget->deadline_ns - now_ns) / 1000 < left ? (budget->deadline_ns - now_ns) / 1000 : left;
+}
+
+enum seam_rc seam__solve_somas_all(const struct seam__problem *problem, struct seam__budget *budget,
+                                   struct seam__placement *best, const void *argument)
+{
+	/* The quick and the different ones first. */
+	static const struct seam__somas_way ways[] = {
+		{"mo-size-first", SEAM__CHAIN_SIZE, SEAM__FIT_FIRST, true},
+		{"so-size-first", SEAM__CHAIN_SIZE, SEAM__FIT_FIRST, false},
+		{"so-source-first", SEAM__CHAIN_SOURCE, SEAM__FIT_FIRST, false},
+		{"so-breadth-first", SEAM__CHAIN_BREADTH, SEAM__FIT_FIRST, false},
+		{"so-unsafe-first", SEAM__CHAIN_UNSAFE, SEAM__FIT_FIRST, false},
+		{"so-size-best", SEAM__CHAIN_SIZE, SEAM__FIT_BEST, false},
+		{"so-source-best", SEAM__CHAIN_SOURCE, SEAM__FIT_BEST, false},
+		{"so-breadth-best", SEAM__CHAIN_BREADTH, SEAM__FIT_BEST, false},
+		{"so-unsafe-best", SEAM__CHAIN_UNSAFE, SEAM__FIT_BEST, false},
+	};
+	uint64_t needed = (uint64_t)problem->count * problem->count / (2 * CONFLICTS_PER_NODE);
+	enum seam_rc rc = SEAM_OK;
+
+	(void)argument;
+	for (size_t w = 0; rc == SEAM_OK && w < sizeof(ways) / sizeof(ways[0]); w++)
+		if (needed <= steps_left(budget))
+			rc = seam__solve_somas(problem, budget, best, &ways[w]);
 	return rc;
 }
