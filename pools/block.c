@@ -33,23 +33,25 @@ void seam__block_resize(struct seam_block *block, uint64_t offset, uint64_t byte
 	block->va = block->view->va + offset;
 }
 
-uint32_t seam__block_whole_slots(const struct seam_view *view, uint64_t offset, uint64_t bytes, uint32_t *ret_first)
+uint32_t seam__block_whole_slots(const struct seam_block *block, uint32_t *ret_first)
 {
-	uint64_t end = offset + bytes;
-	uint32_t first = seam__view_slot_from(view, offset);
-	uint32_t last = first;
-	/* Slots are of nearly equal size, so this loop is the length of the answer. */
-	while (last < view->slot_count && view->slots[last].offset + view->slots[last].bytes <= end)
-		last++;
+	const struct seam_view *view = block->view;
+	uint64_t end = block->offset + block->bytes;
+	uint32_t first = seam__view_slot_from(view, block->offset, block->first_slot);
+	uint32_t behind = view->slot_count;
+	if (end < view->used_bytes) {
+		behind = seam__view_slot_from(view, end, first);
+		if (behind == view->slot_count || view->slots[behind].offset != end)
+			behind--; /* that slot reaches beyond the end */
+	}
 	*ret_first = first;
-	return last - first;
+	return behind > first ? behind - first : 0;
 }
 
 bool seam__block_has_whole_slot(const struct seam_block *block)
 {
-	const struct seam_view *view = block->view;
-	uint32_t first = seam__view_slot_from(view, block->offset);
-	return first < view->slot_count && view->slots[first].offset + view->slots[first].bytes <= block->offset + block->bytes;
+	uint32_t first = 0;
+	return block->bytes >= block->view->least_slot_bytes && seam__block_whole_slots(block, &first) != 0;
 }
 
 static const char *check_slot_block(const struct seam_block *block)

@@ -1,4 +1,4 @@
-/* block.h: blocks: the extents of a view, and their states.
+/* block.h: blocks: a view's bytes by what they are used for, and their states.
  *
  * A home view's blocks cover it without a gap. A stitched view's cover what it owns; the rest belongs to other views and has no block here.
  * pBlock and sBlock are the papers' names for a block of a home view and of a stitched view.
@@ -53,18 +53,34 @@ struct seam_block {
 	struct seam_stream *stream;         /* live, pending: asked for on it. Free: may be used there at once. NULL (free only): anywhere.
 	                                       LOST: as it was when free. Referenced. */
 	uint64_t stamp;                     /* free, LOST: of its newest free on `stream` */
+	uint8_t is;                         /* enum seam_block_is */
+	uint8_t fresh;                      /* free: its place in seam_fit.fresh, from 1; 0: not there */
+	bool at_border;                     /* free for every stream, and in the list of those that touch a block of one stream (border.h) */
+	bool captured;                      /* live: handed out during a capture */
+	uint32_t first_slot;                /* an extent: its first whole chunk's; else near it: where a search begins */
+	uint64_t sizes;                     /* home view: bit per class of size of the chunks that it touches; too many, never too few; 0: not known */
 	union {
-		RB_ENTRY(seam_block) by_size;       /* free */
-		UT_hash_handle by_va;               /* live */
-		TAILQ_ENTRY(seam_block) pending;    /* pending */
+		struct {                            /* free */
+			RB_ENTRY(seam_block) by_size;   /* in its fit */
+			TAILQ_ENTRY(seam_block) border; /* valid while at_border */
+			RB_ENTRY(seam_block) by_run;    /* an extent (extent.h): among those of its fit */
+			RB_ENTRY(seam_block) by_offset; /* an extent: among those of its home view */
+			uint64_t whole_sizes;           /* an extent: bit per class of size of its whole chunks; too many, never too few */
+			uint64_t sizes_below;           /* an extent: the bits of all extents in its subtree of by_run */
+		};
+		struct {                            /* live, pending */
+			union {
+				UT_hash_handle by_va;            /* live */
+				TAILQ_ENTRY(seam_block) pending; /* pending */
+			};
+			uint64_t requested_bytes;       /* live */
+			uint64_t tag;                   /* live: the caller's */
+			struct seam_block_use *uses;
+		};
 		struct seam_chunk *chunk;           /* LOST: the chunk that is away */
 	};
 	uint64_t va;                        /* key of by_va */
-	uint64_t requested_bytes;           /* live */
-	uint64_t tag;                       /* live: the caller's */
-	struct seam_block_use *uses;        /* live, pending */
-	uint8_t is;                         /* enum seam_block_is */
-	bool captured;                      /* live: handed out during a capture */
+	uint32_t slot_count;                /* free: its whole chunks if it is an extent, else 0 */
 };
 
 /* Gives the block a stream (NULL: none), keeping references right. */
@@ -102,10 +118,20 @@ static inline struct seam_block *seam__block_after(const struct seam_block *bloc
 	return other != NULL && block->offset + block->bytes == other->offset ? other : NULL;
 }
 
-/* Bytes of the view's chunks that lie wholly inside [offset, offset + bytes), and the first of their slots. O(log slots + slots). */
-uint32_t seam__block_whole_slots(const struct seam_view *view, uint64_t offset, uint64_t bytes, uint32_t *ret_first);
+/* The order of free blocks: by size, then by view number and offset, never by an address, so that equal traces give equal placements (I8). */
+static inline int seam__block_compare(const struct seam_block *a, const struct seam_block *b)
+{
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? -1 : 1;
+	if (a->view->number != b->view->number)
+		return a->view->number < b->view->number ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
 
-/* Whether any chunk lies wholly inside the block. O(log slots). */
+/* How many of the view's chunks lie wholly inside the block, and the first of their slots. O(log of how far that is from block->first_slot). */
+uint32_t seam__block_whole_slots(const struct seam_block *block, uint32_t *ret_first);
+
+/* Whether any chunk lies wholly inside the block. */
 bool seam__block_has_whole_slot(const struct seam_block *block);
 
 const char *seam__blocks_check(const struct seam_view *view);

@@ -1,14 +1,19 @@
 /* ppool.c: see ppool.h. */
 #include "ppool.h"
 
+#include "border.h"
 #include "check.h"
 #include "meta.h"
 
-void seam__ppool_init(struct seam_ppool *ppool, enum seam_class class, uint64_t private_id, struct seam_slab *block_slab)
+void seam__ppool_init(struct seam_ppool *ppool, enum seam_class class, uint64_t private_id, uint64_t limit_bytes,
+                      struct seam_slab *block_slab)
 {
-	*ppool = (struct seam_ppool){.class = class, .private_id = private_id, .block_slab = block_slab};
+	*ppool = (struct seam_ppool){
+		.class = class, .private_id = private_id, .limit_bytes = limit_bytes, .block_slab = block_slab};
+	ppool->any.extents.limit_bytes = limit_bytes;
 	TAILQ_INIT(&ppool->homes);
 	TAILQ_INIT(&ppool->spool);
+	TAILQ_INIT(&ppool->any.borders);
 }
 
 void seam__ppool_fini(struct seam_ppool *ppool, struct seam_meta *meta)
@@ -28,13 +33,15 @@ enum seam_rc seam__ppool_reserve_streams(struct seam_ppool *ppool, struct seam_m
 	                                          capacity * sizeof *fits);
 	if (fits == NULL)
 		return SEAM_OOM_META;
+	for (uint32_t i = ppool->stream_capacity; i < capacity; i++)
+		fits[i].extents.limit_bytes = ppool->limit_bytes;
 	ppool->of_stream = fits;
 	ppool->stream_capacity = capacity;
 	return SEAM_OK;
 }
 
 /* Whether two free blocks may become one. What every stream may use is not given to one of several streams as long as it holds a whole chunk:
- * the others could no longer stitch it. See seam__ppool_join(). */
+ * the others could no longer stitch it. See seam__border_join(). */
 static bool may_merge(const struct seam_block *a, const struct seam_block *b)
 {
 	if (b == NULL || b->is != SEAM_IS_FREE)
@@ -47,6 +54,20 @@ static bool may_merge(const struct seam_block *a, const struct seam_block *b)
 	return stream->owner->count == 1 || !seam__block_has_whole_slot(a->stream == NULL ? a : b);
 }
 
+/* The block, in no fit, is free as it is. */
+static void enter(struct seam_block *block)
+{
+	seam__fit_insert(seam__ppool_fit(block->view->ppool, block->stream), block);
+	seam__border_note(block);
+}
+
+/* And it is not fresh, for who goes on taking chunks of it. */
+static void enter_known(struct seam_block *block)
+{
+	enter(block);
+	seam__fit_look(seam__ppool_fit(block->view->ppool, block->stream), block);
+}
+
 /* Adds `other`, out of its fit and list, to the extent of `block`, which is in no fit. */
 static void absorb(struct seam_ppool *ppool, struct seam_block *block, struct seam_block *other)
 {
@@ -56,6 +77,8 @@ static void absorb(struct seam_ppool *ppool, struct seam_block *block, struct se
 			block->stamp = other->stamp;
 		seam__block_set_stream(block, other->stream);
 	}
+	bool known = block->sizes != 0 && other->sizes != 0;
+	block->sizes = known ? block->sizes | other->sizes : 0;
 	uint64_t offset = other->offset < block->offset ? other->offset : block->offset;
 	seam__block_resize(block, offset, block->bytes + other->bytes);
 	seam__block_remove(ppool->block_slab, other);
@@ -77,7 +100,7 @@ struct seam_block *seam__ppool_put(struct seam_block *node, struct seam_stream *
 		while (may_merge(node, other = seam__block_after(node)))
 			absorb(ppool, node, other);
 	} while (may_merge(node, seam__block_before(node)));
-	seam__fit_insert(seam__ppool_fit(ppool, node->stream), node);
+	enter(node);
 	return node;
 }
 
@@ -92,64 +115,111 @@ struct seam_block *seam__ppool_add_free(struct seam_view *view, struct seam_bloc
 	return seam__ppool_put(node, stream, stamp);
 }
 
+/* The free node, behind the block in its view's list, is a part of what the block was. */
+static void inherit(struct seam_block *node, const struct seam_block *block)
+{
+	node->stamp = block->stamp;
+	node->sizes = block->sizes;
+	node->first_slot = block->first_slot;
+	seam__block_set_stream(node, block->stream);
+}
+
 struct seam_block *seam__ppool_take(struct seam_block *block, uint64_t bytes)
 {
 	struct seam_ppool *ppool = block->view->ppool;
-	struct seam_fit *fit = seam__ppool_fit(ppool, block->stream);
-	seam__fit_remove(fit, block);
+	seam__fit_remove(seam__ppool_fit(ppool, block->stream), block);
 	if (bytes == block->bytes)
 		return block;
 	SEAM_ASSERT(bytes < block->bytes);
 	struct seam_block *rest = seam__slab_get_reserved(ppool->block_slab);
 	seam__block_insert(rest, block->view, block, block->offset + bytes, block->bytes - bytes, SEAM_IS_FREE);
-	rest->stamp = block->stamp;
-	seam__block_set_stream(rest, block->stream);
+	inherit(rest, block);
 	seam__block_resize(block, block->offset, bytes);
-	seam__fit_insert(fit, rest);
+	enter(rest);
 	return block;
 }
 
-void seam__ppool_lend(struct seam_block *block, uint32_t slot)
+static void lose(struct seam_block *block, uint32_t slot)
+{
+	const struct seam_slot *at = &block->view->slots[slot];
+	seam__block_resize(block, at->offset, at->bytes);
+	block->is = SEAM_IS_LOST;
+	block->sizes = UINT64_C(1) << seam__extent_size_class(at->bytes);
+	block->first_slot = slot;
+	block->chunk = at->mapping->chunk;
+	block->chunk->owner = NULL;
+	block->chunk->lent = block;
+}
+
+void seam__ppool_lend(struct seam_block *block, uint32_t slot, uint32_t count)
 {
 	struct seam_view *view = block->view;
 	struct seam_ppool *ppool = view->ppool;
-	struct seam_fit *fit = seam__ppool_fit(ppool, block->stream);
-	uint64_t from = view->slots[slot].offset, to = from + view->slots[slot].bytes;
-	uint64_t end = block->offset + block->bytes;
+	const struct seam_slot *last = &view->slots[slot + count - 1];
+	uint64_t from = view->slots[slot].offset, to = last->offset + last->bytes, end = block->offset + block->bytes;
 	SEAM_ASSERT(block->offset <= from && to <= end);
-	seam__fit_remove(fit, block);
+	seam__fit_remove(seam__ppool_fit(ppool, block->stream), block);
 
+	bool left = block->offset < from;
+	uint64_t sizes = block->sizes;
 	struct seam_block *lost = block;
-	if (block->offset < from) {
-		struct seam_block *left = block;
-		lost = seam__slab_get_reserved(ppool->block_slab);
-		seam__block_insert(lost, view, left, from, to - from, SEAM_IS_LOST);
-		lost->stamp = left->stamp;
-		seam__block_set_stream(lost, left->stream);
-		seam__block_resize(left, left->offset, from - left->offset);
-		seam__fit_insert(fit, left);
+	for (uint32_t i = slot; i < slot + count; i++) {
+		if (left || i > slot) {
+			struct seam_block *node = seam__slab_get_reserved(ppool->block_slab);
+			seam__block_insert(node, view, lost, view->slots[i].offset, view->slots[i].bytes, SEAM_IS_LOST);
+			inherit(node, block);
+			lost = node;
+		}
+		lose(lost, i);
 	}
 	if (to < end) {
 		struct seam_block *right = seam__slab_get_reserved(ppool->block_slab);
 		seam__block_insert(right, view, lost, to, end - to, SEAM_IS_FREE);
-		right->stamp = lost->stamp;
-		seam__block_set_stream(right, lost->stream);
-		seam__fit_insert(fit, right);
+		inherit(right, block);
+		right->sizes = sizes;
+		right->first_slot = slot + count;
+		enter_known(right);
 	}
-	seam__block_resize(lost, from, to - from);
-	lost->is = SEAM_IS_LOST;
-	lost->chunk = view->slots[slot].mapping->chunk;
-	lost->chunk->owner = NULL;
-	lost->chunk->lent = lost;
+	if (left) {
+		seam__block_resize(block, block->offset, from - block->offset);
+		enter_known(block);
+	}
 }
 
-void seam__ppool_return(struct seam_chunk *chunk, struct seam_stream *stream, uint64_t stamp)
+void seam__ppool_return(struct seam_block *lost, uint32_t count, struct seam_stream *stream, uint64_t stamp)
 {
-	struct seam_block *lost = chunk->lent;
-	SEAM_ASSERT(lost != NULL && lost->is == SEAM_IS_LOST);
-	chunk->lent = NULL;
-	chunk->owner = chunk->home;
+	struct seam_ppool *ppool = lost->view->ppool;
+	uint64_t sizes = 0, bytes = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct seam_block *block = i == 0 ? lost : TAILQ_NEXT(lost, link);
+		SEAM_ASSERT(block->is == SEAM_IS_LOST && block->offset == lost->offset + bytes);
+		block->chunk->lent = NULL;
+		block->chunk->owner = block->view;
+		sizes |= block->sizes;
+		bytes += block->bytes;
+		if (i > 0)
+			seam__block_remove(ppool->block_slab, block);
+	}
+	lost->sizes = sizes;
+	seam__block_resize(lost, lost->offset, bytes);
 	seam__ppool_put(lost, stream, stamp);
+}
+
+/* The chunks of a stitched view's slots from `first` on go home: as many as lie side by side there. Returns how many. */
+static uint32_t return_run(const struct seam_view *view, uint32_t first, uint32_t behind, struct seam_stream *stream,
+                           uint64_t stamp)
+{
+	const struct seam_chunk *chunk = view->slots[first].mapping->chunk;
+	const struct seam_view *home = chunk->home;
+	uint32_t count = 1;
+	while (first + count < behind) {
+		const struct seam_chunk *next = view->slots[first + count].mapping->chunk;
+		if (next->home != home || next->home_slot != chunk->home_slot + count)
+			break;
+		count++;
+	}
+	seam__ppool_return(chunk->lent, count, stream, stamp);
+	return count;
 }
 
 void seam__ppool_settle(struct seam_block *block)
@@ -157,7 +227,7 @@ void seam__ppool_settle(struct seam_block *block)
 	struct seam_view *view = block->view;
 	struct seam_ppool *ppool = view->ppool;
 	SEAM_ASSERT(view->stitched && block->is == SEAM_IS_FREE);
-	uint32_t first = 0, count = seam__block_whole_slots(view, block->offset, block->bytes, &first);
+	uint32_t first = 0, count = seam__block_whole_slots(block, &first);
 	if (count == 0)
 		return;
 	uint64_t from = view->slots[first].offset;
@@ -167,9 +237,10 @@ void seam__ppool_settle(struct seam_block *block)
 	uint64_t stamp = block->stamp;
 
 	seam__fit_remove(seam__ppool_fit(ppool, stream), block);
-	for (uint32_t i = first; i < first + count; i++)
-		seam__ppool_return(view->slots[i].mapping->chunk, stream, stamp);
+	for (uint32_t i = first; i < first + count;)
+		i += return_run(view, i, first + count, stream, stamp);
 	view->owned -= count;
+	seam__spool_update(&ppool->idle, view);
 	if (start == from && to == end) {
 		seam__block_remove(ppool->block_slab, block);
 		return;
@@ -217,69 +288,6 @@ uint64_t seam__ppool_collect(struct seam_ppool *ppool, struct seam_stream *strea
 	return bytes;
 }
 
-/* Whether the block is free for `stream`. */
-static bool is_free_for(const struct seam_block *block, const struct seam_stream *stream)
-{
-	return block != NULL && block->is == SEAM_IS_FREE && (block->stream == NULL || block->stream == stream);
-}
-
-/* Whether a common block stands in front of this one in the same run. Between two of them there is exactly one of the stream: equals are
- * one block. */
-static bool continues_run(const struct seam_block *block, const struct seam_stream *stream)
-{
-	const struct seam_block *before = seam__block_before(block);
-	return is_free_for(before, stream) && is_free_for(seam__block_before(before), stream);
-}
-
-/* Bytes of the free blocks around `block` that are free for `stream`, its own included. */
-static uint64_t measure_run(const struct seam_block *block, const struct seam_stream *stream)
-{
-	uint64_t bytes = block->bytes;
-	const struct seam_block *other;
-	for (other = seam__block_before(block); is_free_for(other, stream); other = seam__block_before(other))
-		bytes += other->bytes;
-	for (other = seam__block_after(block); is_free_for(other, stream); other = seam__block_after(other))
-		bytes += other->bytes;
-	return bytes;
-}
-
-/* Binds blocks of the run to `stream` until one of them has `bytes`. Between two blocks of the stream there is one without, so each step
- * makes one block of two or three. */
-static void join_run(struct seam_block *block, struct seam_stream *stream, uint64_t bytes)
-{
-	while (block->bytes < bytes) {
-		struct seam_block *before = seam__block_before(block), *after = seam__block_after(block);
-		struct seam_block *other = is_free_for(before, stream) ? before : after;
-		const struct seam_block *bound = block->stream == stream ? block : other;
-		struct seam_block *common = block->stream == stream ? other : block;
-		uint64_t stamp = bound->stamp;
-		seam__fit_remove(seam__ppool_fit(common->view->ppool, NULL), common);
-		block = seam__ppool_put(common, stream, stamp);
-	}
-}
-
-bool seam__ppool_join(struct seam_ppool *ppool, struct seam_stream *stream, uint64_t bytes)
-{
-	if (ppool->of_stream[stream->index].count == 0)
-		return false;
-	seam__ppool_collect(ppool, stream); /* what has passed must not bind others */
-	struct seam_block *best = NULL, *block = NULL;
-	uint64_t best_bytes = 0;
-	while ((block = seam__fit_next(&ppool->any, block)) != NULL) {
-		/* Stitched: without a whole chunk it has joined its neighbours already. And a run is measured once: runs may be long. */
-		if (block->view->stitched || continues_run(block, stream))
-			continue;
-		uint64_t run_bytes = measure_run(block, stream);
-		if (run_bytes >= bytes && (best == NULL || run_bytes < best_bytes)) {
-			best = block;
-			best_bytes = run_bytes;
-		}
-	}
-	if (best != NULL)
-		join_run(best, stream, bytes);
-	return best != NULL;
-}
-
 void seam__ppool_adopt(struct seam_ppool *ppool, struct seam_stream *from, struct seam_stream *to, uint64_t stamp)
 {
 	struct seam_fit *fit = &ppool->of_stream[from->index];
@@ -293,8 +301,10 @@ static const char *check_views(const struct seam_ppool *ppool, const struct seam
 	const struct seam_view *view;
 	TAILQ_FOREACH(view, views, link) {
 		if (view->ppool != ppool || view->stitched != (views == &ppool->spool))
-			return "P3: a view in the wrong list";
+			return "P4: a view in the wrong list";
 		const char *broken = seam__blocks_check(view);
+		if (broken == NULL)
+			broken = seam__home_extents_check(view);
 		if (broken != NULL)
 			return broken;
 		const struct seam_block *block;
@@ -302,8 +312,10 @@ static const char *check_views(const struct seam_ppool *ppool, const struct seam
 			if (block->is != SEAM_IS_FREE)
 				continue;
 			(*free_blocks)++;
+			if (!view->stitched && block->stream == NULL && seam__border_touches(block) && !block->at_border)
+				return "P3: a block at a border is not in the list";
 			uint32_t first = 0;
-			if (view->stitched && seam__block_whole_slots(view, block->offset, block->bytes, &first) != 0)
+			if (view->stitched && seam__block_whole_slots(block, &first) != 0)
 				return "P2: a whole chunk is free in a stitched view";
 		}
 	}
@@ -316,6 +328,8 @@ const char *seam__ppool_check(struct seam_ppool *ppool)
 	const char *broken = check_views(ppool, &ppool->homes, &free_blocks);
 	if (broken == NULL)
 		broken = check_views(ppool, &ppool->spool, &free_blocks);
+	if (broken == NULL)
+		broken = seam__spool_check(&ppool->idle, &ppool->spool);
 	if (broken == NULL)
 		broken = seam__fit_check(&ppool->any);
 	uint64_t in_fits = ppool->any.count;

@@ -11,7 +11,8 @@
  * Invariants (seam__ppool_check)
  *   P1  every free block of the class's views is in exactly one fit: its stream's, or the common one
  *   P2  a stitched view has no free block that contains a whole chunk: it went home
- *   P3  the lists hold the class's views; blocks keep B1-B5
+ *   P3  each free block of a home view that every stream may use and that touches a bound one is at a border (border.h)
+ *   P4  the lists hold the class's views; blocks keep B1-B5, extents X1-X4, idle views V1
  *
  * Locks: the pool's `lock`.
  */
@@ -20,6 +21,7 @@
 
 #include "block.h"
 #include "fit.h"
+#include "spool.h"
 
 enum seam_class { SEAM_CLASS_SMALL, SEAM_CLASS_LARGE, SEAM_CLASS_CONTIGUOUS, SEAM_CLASS_COUNT };
 
@@ -32,10 +34,14 @@ struct seam_ppool {
 	uint32_t stream_capacity;
 	struct seam_views homes;         /* by number */
 	struct seam_views spool;         /* stitched views, least recently used first */
+	struct seam_spool idle;          /* those that own nothing, by size */
+	uint64_t limit_bytes;            /* the policy's fragmentation limit */
 	uint64_t home_reserve_bytes;     /* address space of the next home view */
 };
 
-void seam__ppool_init(struct seam_ppool *ppool, enum seam_class class, uint64_t private_id, struct seam_slab *block_slab);
+/* limit_bytes: what seam_extents.long_bytes counts from. */
+void seam__ppool_init(struct seam_ppool *ppool, enum seam_class class, uint64_t private_id, uint64_t limit_bytes,
+                      struct seam_slab *block_slab);
 
 /* Frees its own arrays; views and blocks are gone. */
 void seam__ppool_fini(struct seam_ppool *ppool, struct seam_meta *meta);
@@ -57,12 +63,13 @@ struct seam_block *seam__ppool_put(struct seam_block *node, struct seam_stream *
  * in the slab. Returns the block, in no fit, its state still FREE. */
 struct seam_block *seam__ppool_take(struct seam_block *block, uint64_t bytes);
 
-/* Cuts the whole slot out of a free block of a home view and makes it LOST: its chunk is in transit (owner NULL). Needs two reserved nodes.
- * The LOST block keeps the stream and the stamp. A free block in front of it keeps its node. */
-void seam__ppool_lend(struct seam_block *block, uint32_t slot);
+/* Cuts `count` whole slots out of a free block of a home view and makes each LOST: their chunks are in transit (owner NULL). Needs count + 1
+ * reserved nodes. LOST blocks keep the stream and the stamp. A free block in front of them keeps its node. */
+void seam__ppool_lend(struct seam_block *block, uint32_t slot, uint32_t count);
 
-/* The chunk comes home: its LOST block is free again, with stream and stamp, and merged. Needs nothing. */
-void seam__ppool_return(struct seam_chunk *chunk, struct seam_stream *stream, uint64_t stamp);
+/* Chunks come home: `count` LOST blocks side by side, of which this is the first, are one free block again, with stream and stamp, and merged.
+ * Needs nothing. */
+void seam__ppool_return(struct seam_block *lost, uint32_t count, struct seam_stream *stream, uint64_t stamp);
 
 /* Puts a free block over [offset, offset + bytes) of a view, where there is none. `node` is fresh. */
 struct seam_block *seam__ppool_add_free(struct seam_view *view, struct seam_block *node, uint64_t offset, uint64_t bytes,
@@ -73,10 +80,6 @@ void seam__ppool_settle(struct seam_block *block);
 
 /* Free blocks of `stream` that have passed may be used everywhere: they move to the common fit. Returns their bytes. */
 uint64_t seam__ppool_collect(struct seam_ppool *ppool, struct seam_stream *stream);
-
-/* Free bytes that every stream may use and those of `stream` that touch them become one block of `stream`, if that block then has `bytes`.
- * True if there was such a place, in a home view; the smallest is taken. O(free blocks). */
-bool seam__ppool_join(struct seam_ppool *ppool, struct seam_stream *stream, uint64_t bytes);
 
 /* Free blocks of `from` are used on `to` from now on (after the caller ordered it). */
 void seam__ppool_adopt(struct seam_ppool *ppool, struct seam_stream *from, struct seam_stream *to, uint64_t stamp);

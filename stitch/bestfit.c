@@ -4,6 +4,7 @@
  * it decides anew from what is free then. Steps only ever add usable memory, so the loop ends.
  */
 #include "bits.h"
+#include "border.h"
 #include "change.h"
 #include "check.h"
 
@@ -19,9 +20,11 @@ enum stage {
 struct attempt {
 	const struct seam_ask *ask;
 	enum stage stage;
-	bool views_freed;     /* StitchFree has made room once */
+	bool views_freed;     /* StitchFree has made room */
+	enum stage freed_for; /* the stage in which it did so last */
 	bool grown;           /* chunks were created for this request: state S4 */
 	uint64_t grown_from;  /* reserved bytes before that */
+	uint64_t mappings;    /* what the last step that failed would have mapped */
 	struct seam_gathered gathered;
 };
 
@@ -43,7 +46,7 @@ static struct seam_block *find_hit(const struct seam_ask *ask, bool exact_only)
 	struct seam_block *own = find_in(seam__ppool_fit(ppool, ask->stream), ask);
 	struct seam_block *any = ppool->any.count == 0 ? NULL : find_in(&ppool->any, ask);
 	struct seam_block *best = own;
-	if (own == NULL || (any != NULL && seam__fit_compare(any, own) < 0))
+	if (own == NULL || (any != NULL && seam__block_compare(any, own) < 0))
 		best = any;
 	if (best == NULL || (exact_only && best->bytes != ask->bytes))
 		return NULL;
@@ -77,7 +80,7 @@ static struct seam_block *join_hit(const struct seam_ask *ask)
 	if (ask->class == SEAM_CLASS_CONTIGUOUS)
 		return NULL;
 	struct seam_ppool *ppool = &ask->group->classes[ask->class];
-	return seam__ppool_join(ppool, ask->stream, ask->bytes) ? find_hit(ask, false) : NULL;
+	return seam__border_join(ppool, ask->stream, ask->bytes) ? find_hit(ask, false) : NULL;
 }
 
 /* Whether any block is free on, or waits for, another stream. */
@@ -140,24 +143,28 @@ static bool may_stitch(const struct seam_engine *engine, const struct attempt *a
 	return engine->policy.stitching != SEAM_STITCH_OOM || attempt->stage > STAGE_NORMAL;
 }
 
-/* S1r and S3 out of what is free. SEAM_NOT_FOUND: it is not enough, gathered->bytes says how much there is. */
-static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, struct seam_block **ret_block)
+/* S1r and S3 out of what is free, *ret_bytes in all. SEAM_NOT_FOUND: it is not enough. */
+static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, uint64_t *ret_bytes,
+                           struct seam_block **ret_block)
 {
 	const struct seam_ask *ask = attempt->ask;
-	enum seam_rc rc = seam__gather(engine, ask, ask->bytes, attempt->stage > STAGE_NORMAL, &attempt->gathered);
-	if (rc != SEAM_OK)
-		return rc;
-	struct seam_block *block = attempt->gathered.bytes < ask->bytes ? NULL : seam__revive(engine, ask);
+	struct seam_usable usable;
+	*ret_bytes = seam__gather_bytes(engine, ask, attempt->stage > STAGE_NORMAL, &usable);
+	if (*ret_bytes < ask->bytes)
+		return SEAM_NOT_FOUND;
+	struct seam_block *block = seam__revive(engine, &usable);
 	if (block != NULL) {
-		rc = seam__make_live(engine, ask, block);
+		enum seam_rc rc = seam__make_live(engine, ask, block);
 		if (rc == SEAM_OK) {
 			engine->counts.s1r += !attempt->grown;
 			*ret_block = block;
 		}
 		return rc;
 	}
-	if (!seam__gather_choose(&attempt->gathered, ask->bytes))
-		return SEAM_NOT_FOUND;
+	enum seam_rc rc = seam__gather(engine, &usable, &attempt->gathered);
+	if (rc != SEAM_OK)
+		return rc;
+	attempt->mappings = attempt->gathered.count;
 	bool revived = false;
 	rc = seam__stitch(engine, ask, &attempt->gathered, ret_block, &revived);
 	if (rc == SEAM_OK && !attempt->grown) {
@@ -184,6 +191,7 @@ static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, ui
 		return SEAM_OOM_DEVICE; /* known before anything is created in vain */
 	if (!attempt->grown)
 		attempt->grown_from = engine->memory.reserved_bytes;
+	attempt->mappings = seam__bits_div_up(end ? at_end : to_stitch, seam__grow_chunk_bytes(engine, ppool, ask->bytes));
 	enum seam_rc rc = seam__grow(engine, ppool, end ? at_end : to_stitch, ask->bytes, end || least != 0);
 	attempt->grown |= engine->memory.reserved_bytes > attempt->grown_from; /* also where a part of it failed */
 	return rc;
@@ -200,7 +208,6 @@ static bool escalate(struct seam_engine *engine, struct attempt *attempt, enum s
 	const struct seam_ask *ask = attempt->ask;
 	uint64_t released = 0;
 	enum seam_rc ignored;
-	attempt->views_freed &= shortage == SEAM_OOM_DEVICE; /* more views may go after each stage */
 	switch (++attempt->stage) {
 	case STAGE_NORMAL:
 	case STAGE_ALL:
@@ -225,16 +232,18 @@ static bool escalate(struct seam_engine *engine, struct attempt *attempt, enum s
 	return false;
 }
 
-/* Room in the budgets of mappings and addresses, once a request. */
+/* Room in the budgets of mappings and addresses, once a stage: more views may go after each. */
 static bool free_views(struct seam_engine *engine, struct attempt *attempt)
 {
-	if (attempt->views_freed || attempt->ask->capturing)
+	if ((attempt->views_freed && attempt->freed_for == attempt->stage) || attempt->ask->capturing)
 		return false;
 	attempt->views_freed = true;
-	uint64_t mappings = attempt->gathered.count + 64, before = engine->counts.stitch_frees;
-	/* A budget of ours is met by giving up the oldest views; a full table of the driver's, which we cannot measure, by giving up all. */
-	if (engine->memory.mapping_count + mappings > engine->memory.mapping_limit ||
-	    engine->memory.address_bytes + attempt->ask->bytes > engine->memory.address_limit_bytes)
+	attempt->freed_for = attempt->stage;
+	uint64_t mappings = attempt->mappings + 64, before = engine->counts.stitch_frees;
+	/* A budget of ours is met by giving up the oldest views; a full table of the driver's, which we cannot measure, by giving up all. So is the
+	 * budget if the oldest were not enough: what the step maps is an estimate. */
+	if (attempt->stage == STAGE_NORMAL && (engine->memory.mapping_count + mappings > engine->memory.mapping_limit ||
+	                                       engine->memory.address_bytes + attempt->ask->bytes > engine->memory.address_limit_bytes))
 		return seam__stitch_free(engine, mappings, attempt->ask->bytes) || engine->counts.stitch_frees > before;
 	return seam__stitch_free_all(engine) != 0;
 }
@@ -254,8 +263,7 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 	enum seam_rc rc = SEAM_NOT_FOUND;
 	uint64_t stitchable_bytes = 0;
 	if (may_stitch(engine, attempt)) {
-		rc = stitch(engine, attempt, ret_block);
-		stitchable_bytes = attempt->gathered.bytes;
+		rc = stitch(engine, attempt, &stitchable_bytes, ret_block);
 	}
 	if (rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) {
 		if (free_views(engine, attempt))

@@ -7,7 +7,8 @@
 
 #include "change.h"
 
-/* Takes marked chunks out of the free blocks around them (free_in): in transit. Reserves what seam__own_run() needs.
+/* Takes wholly free chunks out of the extents around them: in transit. Reserves what seam__own_run() needs.
+ * O(log extents) for each run of chunks that lie side by side at home.
  * Errors: SEAM_OOM_META: nothing has changed. */
 SEAM_MUST_USE enum seam_rc seam__claim(struct seam_engine *engine, struct seam_chunk *const *chunks, uint32_t count);
 

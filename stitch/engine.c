@@ -1,4 +1,4 @@
-/* engine.c: the engine's life, frees, pending blocks, waiting, groups and checks; see engine.h. Allocation is in bestfit.c. */
+/* engine.c: the engine's life, frees, pending blocks, waiting and checks; see engine.h. Allocation is in bestfit.c, groups in group.c. */
 #include "engine.h"
 
 #include "bits.h"
@@ -10,44 +10,6 @@
 static inline unsigned hash_va(uint64_t va)
 {
 	return (unsigned)((va / SEAM_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
-}
-
-static void group_init(struct seam_engine *engine, struct seam_group *group, uint64_t id)
-{
-	group->private_id = id;
-	for (int i = 0; i < SEAM_CLASS_COUNT; i++)
-		seam__ppool_init(&group->classes[i], (enum seam_class)i, id, &engine->block_slab);
-}
-
-static enum seam_rc group_reserve_streams(struct seam_engine *engine, struct seam_group *group, uint32_t streams)
-{
-	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
-		enum seam_rc rc = seam__ppool_reserve_streams(&group->classes[i], engine->meta, streams);
-		if (rc != SEAM_OK)
-			return rc;
-	}
-	return SEAM_OK;
-}
-
-static void group_fini(struct seam_engine *engine, struct seam_group *group)
-{
-	for (int i = 0; i < SEAM_CLASS_COUNT; i++)
-		seam__ppool_fini(&group->classes[i], engine->meta);
-}
-
-/* Address space of a home view: the large class's is a little more than the device, as views of holes are used up slowly. */
-static void set_home_sizes(struct seam_engine *engine, struct seam_group *group)
-{
-	uint64_t total_bytes = engine->memory.device_bytes;
-	if (total_bytes == UINT64_MAX)
-		total_bytes = UINT64_C(64) << 30;
-	uint64_t granularity = engine->memory.granularity_bytes;
-	uint64_t large = seam__bits_align_up(total_bytes / 8 * 9, granularity);
-	uint64_t small = seam__bits_align_up(total_bytes / 8, granularity);
-	if (group->private_id != 0)
-		large = small; /* many private pools must not use up the address space */
-	group->classes[SEAM_CLASS_LARGE].home_reserve_bytes = large;
-	group->classes[SEAM_CLASS_SMALL].home_reserve_bytes = small;
 }
 
 enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver, struct seam_meta *meta,
@@ -70,8 +32,7 @@ enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *d
 	seam__slab_init(&engine->use_slab, meta, sizeof(struct seam_block_use));
 	LIST_INIT(&engine->groups);
 	TAILQ_INIT(&engine->pending);
-	group_init(engine, &engine->common, 0);
-	set_home_sizes(engine, &engine->common);
+	seam__group_init(engine, &engine->common, 0);
 	return SEAM_OK;
 }
 
@@ -95,7 +56,8 @@ void seam__engine_fini(struct seam_engine *engine)
 	TAILQ_FOREACH(view, &engine->memory.view_list, all) {
 		struct seam_block *block;
 		while ((block = TAILQ_FIRST(&view->blocks)) != NULL) {
-			free_uses(engine, block);
+			if (block->is == SEAM_IS_LIVE || block->is == SEAM_IS_PENDING)
+				free_uses(engine, block);
 			seam__block_remove(&engine->block_slab, block);
 		}
 		TAILQ_REMOVE(view->stitched ? &view->ppool->spool : &view->ppool->homes, view, link);
@@ -104,10 +66,10 @@ void seam__engine_fini(struct seam_engine *engine)
 	struct seam_group *group;
 	while ((group = LIST_FIRST(&engine->groups)) != NULL) {
 		LIST_REMOVE(group, link);
-		group_fini(engine, group);
+		seam__group_fini(engine, group);
 		seam__meta_free(engine->meta, group, sizeof *group);
 	}
-	group_fini(engine, &engine->common);
+	seam__group_fini(engine, &engine->common);
 	uint64_t lost = seam__streams_fini(&engine->streams) + seam__slab_fini(&engine->block_slab) +
 	                seam__slab_fini(&engine->use_slab);
 	SEAM_VERIFY(lost == 0);
@@ -216,7 +178,7 @@ enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, st
 		/* Private pools first: the common memory's capacity then says that all have the room. */
 		struct seam_group *group;
 		LIST_FOREACH(group, &engine->groups, link) {
-			rc = group_reserve_streams(engine, group, stream->index + 1);
+			rc = seam__group_reserve_streams(engine, group, stream->index + 1);
 			if (rc != SEAM_OK)
 				return rc;
 		}
@@ -300,54 +262,6 @@ enum seam_rc seam__engine_wait(struct seam_engine *engine)
 	seam__streams_wait_all_end(&engine->streams, &wait);
 	seam__engine_poll(engine, true);
 	return rc;
-}
-
-enum seam_rc seam__engine_group_create(struct seam_engine *engine, uint64_t id, struct seam_group **ret_group)
-{
-	struct seam_group *group = seam__meta_alloc(engine->meta, sizeof *group);
-	if (group == NULL)
-		return SEAM_OOM_META;
-	group_init(engine, group, id);
-	set_home_sizes(engine, group);
-	enum seam_rc rc = group_reserve_streams(engine, group, engine->common.classes[0].stream_capacity);
-	if (rc != SEAM_OK) {
-		group_fini(engine, group);
-		seam__meta_free(engine->meta, group, sizeof *group);
-		return rc;
-	}
-	LIST_INSERT_HEAD(&engine->groups, group, link);
-	*ret_group = group;
-	return SEAM_OK;
-}
-
-static void move_views(struct seam_views *from, struct seam_views *to, struct seam_ppool *ppool)
-{
-	struct seam_view *view;
-	TAILQ_FOREACH(view, from, link) {
-		struct seam_block *block;
-		TAILQ_FOREACH(block, &view->blocks, link) {
-			block->captured = false; /* the captures that used it are gone with the private pool */
-			if (block->is != SEAM_IS_FREE)
-				continue;
-			seam__fit_remove(seam__ppool_fit(view->ppool, block->stream), block);
-			seam__fit_insert(seam__ppool_fit(ppool, block->stream), block);
-		}
-		view->ppool = ppool;
-		view->pinned = false;
-	}
-	TAILQ_CONCAT(to, from, link);
-}
-
-void seam__engine_group_merge(struct seam_engine *engine, struct seam_group *group)
-{
-	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
-		struct seam_ppool *ppool = &engine->common.classes[i];
-		move_views(&group->classes[i].homes, &ppool->homes, ppool);
-		move_views(&group->classes[i].spool, &ppool->spool, ppool);
-	}
-	LIST_REMOVE(group, link);
-	group_fini(engine, group);
-	seam__meta_free(engine->meta, group, sizeof *group);
 }
 
 static const char *check_group(struct seam_group *group)

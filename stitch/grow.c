@@ -22,7 +22,7 @@ static uint64_t pow2_at_most(uint64_t value)
 /* A chunk is the atom of stitching: small ones waste less of what blocks share with their neighbours, large ones need fewer mappings. Where the
  * caller has no wish, chunks grow with the pool and with the request: about 1,024 in all, or 16 of one request, but 2 to 32 MiB each. On the
  * traces we have (bench/results), that costs up to 1.5 points of efficiency and needs a third to a tenth of the mappings of 2 MiB chunks. */
-static uint64_t chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes)
+uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes)
 {
 	const struct seam_memory *memory = &engine->memory;
 	uint64_t least = seam__bits_align_up(SMALLEST_CHUNK_BYTES, memory->granularity_bytes);
@@ -77,7 +77,7 @@ static enum seam_rc create_chunks(struct seam_engine *engine, struct seam_ppool 
                                   uint64_t request_bytes, struct growth *growth)
 {
 	while (bytes > 0) {
-		uint64_t unit = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : chunk_bytes(engine, ppool, request_bytes);
+		uint64_t unit = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : seam__grow_chunk_bytes(engine, ppool, request_bytes);
 		uint64_t size = seam__bits_min(bytes, unit);
 		enum seam_rc rc = seam__chunk_create(&engine->memory, size, &growth->chunks[growth->count]);
 		if (rc != SEAM_OK) {
@@ -162,7 +162,7 @@ static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *p
                                 uint64_t request_bytes)
 {
 	/* Chunks only get larger while the pool grows. */
-	uint64_t least = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : chunk_bytes(engine, ppool, request_bytes);
+	uint64_t least = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : seam__grow_chunk_bytes(engine, ppool, request_bytes);
 	uint32_t most = (uint32_t)seam__bits_div_up(bytes, least);
 	struct growth growth = {0};
 	enum seam_rc rc = seam__slab_reserve(&engine->block_slab, 1);

@@ -38,13 +38,15 @@ bool seam__stitch_drop(struct seam_engine *engine, struct seam_view *view)
 {
 	SEAM_ASSERT(view->stitched && view->owned == 0 && TAILQ_EMPTY(&view->blocks));
 	struct seam_ppool *ppool = view->ppool;
+	seam__spool_remove(&ppool->idle, view);
 	TAILQ_REMOVE(&ppool->spool, view, link);
 	seam__mutex_unlock(&engine->lock);
 	uint32_t slots = seam__view_release(&engine->memory, view);
 	seam__mutex_lock(&engine->lock);
 	if (!seam__view_forget(&engine->memory, view, slots)) {
-		/* The driver refused. The view has holes and revives no more, but what it maps is still counted. */
+		/* The driver refused. A view with holes revives as a whole no more, but what it maps is still counted. */
 		TAILQ_INSERT_TAIL(&ppool->spool, view, link);
+		seam__spool_update(&ppool->idle, view);
 		view->last_use = ++engine->uses;
 		return false;
 	}

@@ -39,7 +39,7 @@ static void take_from(struct seam_view *view, uint64_t wanted_bytes, struct batc
 		struct seam_block *before = TAILQ_PREV(block, seam_blocks, link);
 		uint32_t first = 0, count = 0;
 		if (block->is == SEAM_IS_FREE && has_passed(block))
-			count = seam__block_whole_slots(view, block->offset, block->bytes, &first);
+			count = seam__block_whole_slots(block, &first);
 		for (uint32_t i = first + count; i-- > first && batch->bytes < wanted_bytes && batch->count < BATCH;) {
 			struct seam_chunk *chunk = view->slots[i].mapping->chunk;
 			if (must_stay(chunk))
@@ -47,7 +47,7 @@ static void take_from(struct seam_view *view, uint64_t wanted_bytes, struct batc
 			/* Cut out from the end: `block` keeps its node as long as something is left in front. */
 			if (block->is != SEAM_IS_FREE || block->offset + block->bytes <= view->slots[i].offset)
 				break;
-			seam__ppool_lend(block, i);
+			seam__ppool_lend(block, i, 1);
 			batch->chunks[batch->count++] = chunk;
 			batch->bytes += chunk->bytes;
 		}
@@ -100,7 +100,9 @@ static bool release(struct seam_engine *engine, struct seam_chunk *chunk)
 		seam__mutex_lock(&engine->lock);
 		if (rc != SEAM_OK)
 			return false;
+		struct seam_view *view = mapping->view;
 		seam__mapping_forget(memory, mapping);
+		seam__spool_update(&view->ppool->idle, view);
 	}
 	seam__mutex_unlock(&engine->lock);
 	enum seam_rc rc = seam__mapping_unmap(memory, home);
@@ -185,7 +187,7 @@ enum seam_rc seam__engine_trim(struct seam_engine *engine, uint64_t target_bytes
 				released += bytes;
 			} else {
 				refused = true;
-				seam__ppool_return(chunk, chunk->lent->stream, chunk->lent->stamp);
+				seam__ppool_return(chunk->lent, 1, chunk->lent->stream, chunk->lent->stamp);
 			}
 		}
 	}

@@ -18,7 +18,7 @@
  * across driver calls; *lock* guards what hits and frees touch. Functions marked [call] may call the driver: they need `change` and must not
  * have `lock`. Functions marked [publish] need both and cannot fail: what a call prepared becomes visible there, and the counters change
  * there, so that counters may be read under `lock` alone. Lists and mappings are read under `change`; the slots of what a view owns also
- * under `lock`. A chunk's owner, `lent` and `free_in` belong to `lock`.
+ * under `lock`. A chunk's owner and `lent` belong to `lock`.
  */
 #ifndef SEAM_MEMORY_H
 #define SEAM_MEMORY_H
@@ -32,6 +32,7 @@
 #include "driver.h"
 #include "list.h"
 #include "slab.h"
+#include "tree.h"
 
 struct seam_meta;
 struct seam_block;
@@ -49,8 +50,6 @@ struct seam_chunk {
 	struct seam_view *owner;               /* lock. NULL: in transit */
 	struct seam_block *lent;               /* lock. The LOST block at its home while another view owns it, else NULL */
 	LIST_HEAD(, seam_mapping) mappings;
-	uint64_t mark;                         /* lock. Equal to the round of the last gathering if it was found wholly free */
-	struct seam_block *free_in;            /* lock. The free block around it; valid while mark is */
 	bool listed;                           /* counted, and in chunk_list */
 };
 
@@ -69,6 +68,7 @@ struct seam_slot {
 };
 
 TAILQ_HEAD(seam_blocks, seam_block);
+SEAM_TREE_HEAD(seam_home_extents, struct seam_block);
 
 struct seam_view {
 	TAILQ_ENTRY(seam_view) link;   /* home: in its pPool's list, by number; stitched: in its pPool's sPool, least recently used first */
@@ -80,6 +80,7 @@ struct seam_view {
 	uint64_t used_bytes;           /* of the span, from its start: end of the last slot */
 	struct seam_slot *slots;
 	uint32_t slot_count, slot_capacity;
+	uint64_t least_slot_bytes;     /* no slot is smaller; 0: not known */
 	struct seam_slot *spare;       /* change. A larger array, taken at the next commit; NULL: none */
 	uint32_t spare_capacity;
 	uint32_t holes;                /* slots without a chunk */
@@ -91,6 +92,10 @@ struct seam_view {
 	uint64_t last_tick;            /* lock. Tick of the newest free here */
 	uint64_t last_use;             /* lock. Stitched: the engine's count of uses when it was used last */
 	struct seam_blocks blocks;     /* lock. In order of address. Home: without a gap up to used_bytes */
+	struct seam_home_extents extents; /* lock. Home: free blocks that hold a whole chunk, by address (pools/extent.h) */
+	RB_ENTRY(seam_view) by_bytes;  /* lock. Stitched: while idle, in its sPool's tree (pools/spool.h) */
+	bool idle;                     /* lock. In that tree: owns nothing and maps something in every slot */
+	uint32_t blocked_slot;         /* lock. Idle: the slot whose chunk was not free when it was last looked at; any value is right */
 };
 
 TAILQ_HEAD(seam_views, seam_view);
@@ -113,7 +118,6 @@ struct seam_memory {
 	uint64_t chunk_count, view_count, stitched_count, stitched_bytes, address_bytes;
 	uint64_t mapping_count, mapping_peak;
 	uint64_t chunks_made, views_made;  /* ever: the next numbers */
-	uint64_t mark_round;
 	struct seam_chunks chunk_list;
 	struct seam_views view_list;
 	struct seam_slab chunk_slab, mapping_slab, view_slab;
@@ -185,18 +189,12 @@ uint32_t seam__view_shrink(struct seam_view *view);
 /* The slot that contains `offset` (< used_bytes). O(log slots). */
 uint32_t seam__view_slot_at(const struct seam_view *view, uint64_t offset);
 
-/* The first slot that begins at or behind `offset`; slot_count if there is none. */
-uint32_t seam__view_slot_from(const struct seam_view *view, uint64_t offset);
+/* The first slot that begins at or behind `offset`; slot_count if there is none. Searched from slot `near` on: any value is right, O(log distance). */
+uint32_t seam__view_slot_from(const struct seam_view *view, uint64_t offset, uint32_t near);
 
 /* [call] Adds a location to those that have access, and grants it on all that is mapped (if nothing is, on a chunk for the purpose);
  * all or nothing. Errors: SEAM_INVALID (too many), SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__memory_grant(struct seam_memory *memory, struct seam_location where);
-
-/* A number for the next round of marks. */
-static inline uint64_t seam__memory_round(struct seam_memory *memory)
-{
-	return ++memory->mark_round;
-}
 
 const char *seam__memory_check(const struct seam_memory *memory);
 

@@ -205,6 +205,8 @@ void seam__view_map_commit(struct seam_memory *memory, struct seam_view *view, u
 			view->slots[slot] = (struct seam_slot){.offset = offset, .bytes = mapping->chunk->bytes};
 			view->slot_count++;
 			view->used_bytes += mapping->chunk->bytes;
+			if (view->least_slot_bytes == 0 || mapping->chunk->bytes < view->least_slot_bytes)
+				view->least_slot_bytes = mapping->chunk->bytes;
 		} else {
 			SEAM_ASSERT(view->slots[slot].mapping == NULL && view->slots[slot].offset == offset);
 			SEAM_ASSERT(view->slots[slot].bytes == mapping->chunk->bytes);
@@ -249,12 +251,29 @@ uint32_t seam__view_shrink(struct seam_view *view)
 	return gone;
 }
 
-uint32_t seam__view_slot_from(const struct seam_view *view, uint64_t offset)
+uint32_t seam__view_slot_from(const struct seam_view *view, uint64_t offset, uint32_t near)
 {
-	uint32_t low = 0, high = view->slot_count;
+	const struct seam_slot *slots = view->slots;
+	uint32_t count = view->slot_count, step = 1;
+	if (near > count)
+		near = count;
+	uint32_t low = near, high = near; /* the answer is in [low, high] */
+	if (near == count || slots[near].offset >= offset) {
+		while (low > 0 && slots[low - 1].offset >= offset) {
+			high = low - 1;
+			low -= step < low ? step : low;
+			step *= 2;
+		}
+	} else {
+		while (high < count && slots[high].offset < offset) {
+			low = high + 1;
+			high += step < count - high ? step : count - high;
+			step *= 2;
+		}
+	}
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (view->slots[middle].offset < offset)
+		if (slots[middle].offset < offset)
 			low = middle + 1;
 		else
 			high = middle;
@@ -265,7 +284,7 @@ uint32_t seam__view_slot_from(const struct seam_view *view, uint64_t offset)
 uint32_t seam__view_slot_at(const struct seam_view *view, uint64_t offset)
 {
 	SEAM_ASSERT(offset < view->used_bytes);
-	uint32_t slot = seam__view_slot_from(view, offset);
+	uint32_t slot = seam__view_slot_from(view, offset, view->slot_count / 2);
 	if (slot == view->slot_count || view->slots[slot].offset > offset)
 		slot--;
 	return slot;

@@ -7,15 +7,9 @@
 
 static void add_unused(struct seam_fit *fit, uint64_t *whole_bytes, uint64_t *partial_bytes)
 {
-	for (struct seam_block *block = seam__fit_next(fit, NULL); block != NULL; block = seam__fit_next(fit, block)) {
-		uint32_t first = 0;
-		uint32_t count = seam__block_whole_slots(block->view, block->offset, block->bytes, &first);
-		uint64_t whole = 0;
-		for (uint32_t i = first; i < first + count; i++)
-			whole += block->view->slots[i].bytes;
-		*whole_bytes += whole;
-		*partial_bytes += block->bytes - whole;
-	}
+	seam__fit_index(fit);
+	*whole_bytes += fit->extents.whole_bytes;
+	*partial_bytes += fit->bytes - fit->extents.whole_bytes;
 }
 
 static void add_unused_group(struct seam_group *group, uint64_t *whole_bytes, uint64_t *partial_bytes)

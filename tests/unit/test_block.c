@@ -86,10 +86,10 @@ Test(block, whole_slots)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		uint32_t first = 99;
-		uint32_t count = seam__block_whole_slots(&view, rows[i].offset, rows[i].bytes, &first);
+		struct seam_block block = {.view = &view, .offset = rows[i].offset, .bytes = rows[i].bytes};
+		uint32_t count = seam__block_whole_slots(&block, &first);
 		cr_expect_eq(count, rows[i].count, "row: %s", rows[i].name);
 		cr_expect(count == 0 || first == rows[i].first, "row: %s", rows[i].name);
-		struct seam_block block = {.view = &view, .offset = rows[i].offset, .bytes = rows[i].bytes};
 		cr_expect_eq(seam__block_has_whole_slot(&block), count != 0, "row: %s", rows[i].name);
 	}
 }

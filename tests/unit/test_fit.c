@@ -103,3 +103,66 @@ Test(fit, check_notices_a_wrong_sum)
 	fit.bytes++;
 	expect_broken("F2");
 }
+
+#define CHUNK 4096u
+#define SLOTS 400u
+
+static struct seam_slot slots[SLOTS];
+static struct seam_view home = {.number = 3, .slots = slots, .slot_count = SLOTS, .used_bytes = SLOTS * CHUNK, .least_slot_bytes = CHUNK};
+static struct seam_block pieces[SLOTS / 2];
+
+/* Every other chunk of a home view is free. */
+static void insert_pieces(unsigned count)
+{
+	TAILQ_INIT(&home.blocks);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		slots[i] = (struct seam_slot){.offset = i * CHUNK, .bytes = CHUNK};
+	for (uint32_t i = 0; i < count; i++) {
+		seam__block_insert(&pieces[i], &home, TAILQ_LAST(&home.blocks, seam_blocks), 2 * i * CHUNK, CHUNK, SEAM_IS_FREE);
+		seam__fit_insert(&fit, &pieces[i]);
+	}
+}
+
+Test(fit, the_newest_are_fresh_and_the_others_extents, .fini = tear_down)
+{
+	insert_pieces(SEAM_FIT_FRESH + 5);
+	cr_expect_eq(fit.extents.count, 5, "the oldest were looked at when others wanted their places");
+	cr_expect_eq(fit.extents.whole_bytes, 5 * CHUNK);
+	const char *broken = seam__fit_check(&fit);
+	cr_expect_null(broken, "broken: %s", broken);
+	seam__fit_index(&fit);
+	cr_expect_eq(fit.extents.count, SEAM_FIT_FRESH + 5);
+	broken = seam__home_extents_check(&home);
+	cr_expect_null(broken, "broken: %s", broken);
+}
+
+Test(fit, fresh_ones_and_extents_leave, .fini = tear_down)
+{
+	insert_pieces(3);
+	seam__fit_look(&fit, &pieces[1]);
+	seam__fit_look(&fit, &pieces[1]); /* nothing is left to look at */
+	cr_expect_eq(fit.extents.count, 1);
+	seam__fit_remove(&fit, &pieces[1]);
+	seam__fit_remove(&fit, &pieces[2]);
+	cr_expect_eq(fit.count, COUNT + 1);
+	const char *broken = seam__fit_check(&fit);
+	cr_expect_null(broken, "broken: %s", broken);
+	seam__fit_index(&fit);
+	cr_expect_eq(fit.extents.count, 1);
+	cr_expect_eq(seam__extents_next(&fit.extents, NULL), &pieces[0]);
+}
+
+Test(fit, check_notices_a_fresh_block_in_another_place)
+{
+	insert_pieces(3);
+	pieces[0].fresh++;
+	expect_broken("F3");
+}
+
+Test(fit, check_notices_an_extent_that_nobody_looked_at)
+{
+	insert_pieces(3);
+	fit.fresh[pieces[0].fresh - 1] = NULL;
+	pieces[0].fresh = 0;
+	expect_broken("F3");
+}

@@ -35,7 +35,7 @@ static void set_up(void)
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
 	seam__slab_init(&slab, meta, sizeof(struct seam_block));
-	seam__ppool_init(&ppool, SEAM_CLASS_LARGE, 0, &slab);
+	seam__ppool_init(&ppool, SEAM_CLASS_LARGE, 0, 0, &slab);
 	cr_assert_eq(seam__ppool_reserve_streams(&ppool, meta, 2), SEAM_OK);
 	registry = (struct seam_streams){.tick = 20, .count = 2};
 	a = (struct seam_stream){.owner = &registry, .index = 0, .passed = 9, .last_stamp = 19};
@@ -48,6 +48,7 @@ static void set_up(void)
 	make_view(&stitched, stitched_slots, stitched_there);
 	TAILQ_INSERT_TAIL(&ppool.homes, &home, link);
 	TAILQ_INSERT_TAIL(&ppool.spool, &stitched, link);
+	seam__spool_update(&ppool.idle, &stitched);
 	cr_assert_eq(seam__slab_reserve(&slab, 16), SEAM_OK);
 }
 
@@ -160,14 +161,14 @@ Test(ppool, lend_cuts_out_the_chunk_and_return_brings_it_back)
 {
 	for (uint32_t slot = 0; slot < 4; slot++) {
 		struct seam_block *all = fill(&a, 15);
-		seam__ppool_lend(all, slot);
+		seam__ppool_lend(all, slot, 1);
 		cr_expect_null(chunks[slot].owner);
 		cr_assert_not_null(chunks[slot].lent);
 		cr_expect_eq(chunks[slot].lent->is, SEAM_IS_LOST);
 		cr_expect_eq(chunks[slot].lent->offset, slot * CHUNK);
 		cr_expect_eq(ppool.of_stream[0].bytes, 3 * CHUNK);
 		cr_expect_eq(ppool.of_stream[0].count, slot == 0 || slot == 3 ? 1 : 2, "slot %u", slot);
-		seam__ppool_return(&chunks[slot], &a, 15);
+		seam__ppool_return(chunks[slot].lent, 1, &a, 15);
 		cr_expect_eq(chunks[slot].owner, &home);
 		cr_expect_null(chunks[slot].lent);
 		cr_expect_eq(ppool.of_stream[0].count, 1);
@@ -179,14 +180,41 @@ Test(ppool, lend_cuts_out_the_chunk_and_return_brings_it_back)
 	fill(&a, 15); /* for the check */
 }
 
+Test(ppool, a_run_of_chunks_is_lent_and_returned_as_one)
+{
+	for (uint32_t first = 0; first < 4; first++) {
+		for (uint32_t count = 1; first + count <= 4; count++) {
+			cr_assert_eq(seam__slab_reserve(&slab, 6), SEAM_OK);
+			struct seam_block *all = fill(&a, 15);
+			seam__ppool_lend(all, first, count);
+			for (uint32_t i = 0; i < 4; i++) {
+				bool away = i >= first && i < first + count;
+				cr_expect_eq(chunks[i].owner, away ? NULL : &home, "%u of %u: chunk %u", count, first, i);
+				cr_expect(!away || (chunks[i].lent->is == SEAM_IS_LOST && chunks[i].lent->chunk == &chunks[i]));
+				cr_expect(!away || chunks[i].lent->offset == i * CHUNK, "%u of %u: chunk %u", count, first, i);
+			}
+			cr_expect_eq(ppool.of_stream[0].bytes, (4 - count) * CHUNK);
+			const char *broken = seam__blocks_check(&home);
+			cr_expect_null(broken, "broken: %s", broken);
+			seam__ppool_return(chunks[first].lent, count, &a, 15);
+			struct seam_block *whole = seam__fit_next(&ppool.of_stream[0], NULL);
+			cr_assert_eq(whole->bytes, 4 * CHUNK);
+			seam__fit_remove(&ppool.of_stream[0], whole);
+			seam__block_remove(&slab, whole);
+		}
+	}
+	fill(&a, 15); /* for the check */
+}
+
 /* Chunks `from` up to `to` belong to the stitched view, as one free block in no fit. */
 static struct seam_block *move_to_stitched(uint32_t from, uint32_t to)
 {
-	for (uint32_t i = to; i-- > from;) {
-		seam__ppool_lend(seam__fit_next(&ppool.any, NULL), i);
+	seam__ppool_lend(seam__fit_next(&ppool.any, NULL), from, to - from);
+	for (uint32_t i = from; i < to; i++) {
 		chunks[i].owner = &stitched;
 		stitched.owned++;
 	}
+	seam__spool_update(&ppool.idle, &stitched);
 	struct seam_block *block = seam__slab_get_reserved(&slab);
 	seam__block_insert(block, &stitched, NULL, from * CHUNK, (to - from) * CHUNK, SEAM_IS_FREE);
 	return block;
@@ -247,30 +275,6 @@ Test(ppool, collect_survives_merging_with_the_next)
 	a.passed = 19;
 	cr_expect_eq(seam__ppool_collect(&ppool, &a), 4 * CHUNK);
 	cr_expect_eq(ppool.any.count, 1);
-	cr_expect_eq(ppool.of_stream[0].count, 0);
-}
-
-Test(ppool, join_binds_no_more_than_is_needed)
-{
-	struct seam_block *first = take(fill(NULL, 0), CHUNK);
-	put(first, &a, 15);
-	cr_expect_not(seam__ppool_join(&ppool, &a, 5 * CHUNK));
-	cr_expect_eq(ppool.any.bytes, 3 * CHUNK, "nothing is bound in vain");
-	cr_expect_not(seam__ppool_join(&ppool, &b, 4 * CHUNK), "b has nothing here");
-	cr_expect(seam__ppool_join(&ppool, &a, 4 * CHUNK));
-	const struct seam_block *block = seam__fit_find(&ppool.of_stream[0], 4 * CHUNK);
-	cr_assert_not_null(block);
-	cr_expect_eq(block->stamp, 15);
-	cr_expect_eq(ppool.any.count, 0);
-}
-
-Test(ppool, join_binds_nothing_to_what_has_passed)
-{
-	struct seam_block *first = take(fill(NULL, 0), CHUNK);
-	put(first, &a, 15);
-	a.passed = 15;
-	cr_expect(seam__ppool_join(&ppool, &a, 4 * CHUNK));
-	cr_expect_eq(ppool.any.bytes, 4 * CHUNK);
 	cr_expect_eq(ppool.of_stream[0].count, 0);
 }
 

@@ -56,10 +56,29 @@ Test(view, slots_follow_each_other)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		cr_expect_eq(seam__view_slot_at(view, MIB(rows[i].offset_mib)), rows[i].at, "row: %s", rows[i].name);
-		cr_expect_eq(seam__view_slot_from(view, MIB(rows[i].offset_mib)), rows[i].from, "row: %s", rows[i].name);
+		for (uint32_t near = 0; near <= 4; near++)
+			cr_expect_eq(seam__view_slot_from(view, MIB(rows[i].offset_mib), near), rows[i].from, "row: %s, near %u",
+			             rows[i].name, near);
 	}
-	cr_expect_eq(seam__view_slot_from(view, MIB(12)), 3);
+	cr_expect_eq(seam__view_slot_from(view, MIB(12), 0), 3);
+	cr_expect_eq(view->least_slot_bytes, MIB(2));
 	expect_whole();
+}
+
+Test(view, a_slot_is_found_from_wherever_the_search_begins)
+{
+	struct seam_slot slots[37];
+	struct seam_view view = {.slots = slots, .slot_count = 37};
+	for (uint32_t i = 0; i < 37; i++) {
+		slots[i] = (struct seam_slot){.offset = view.used_bytes, .bytes = (1 + i % 3) * 512};
+		view.used_bytes += slots[i].bytes;
+	}
+	for (uint32_t i = 0; i < 37; i++) {
+		for (uint32_t near = 0; near <= 40; near++) {
+			cr_expect_eq(seam__view_slot_from(&view, slots[i].offset, near), i, "slot %u from %u", i, near);
+			cr_expect_eq(seam__view_slot_from(&view, slots[i].offset + 1, near), i + 1, "behind slot %u from %u", i, near);
+		}
+	}
 }
 
 /* Whichever of map, map, map, set_access fails, nothing is mapped. */
