@@ -37,12 +37,6 @@ uint64_t seam__store_fini(struct seam_store *store)
 	return live;
 }
 
-void seam__store_reset_after_fork(struct seam_store *store)
-{
-	seam__mutex_reset_after_fork(&store->lock);
-	store->calling = false;
-}
-
 /* Drops the lock while the request needs it dropped. */
 static enum seam_rc complete_locked(struct seam_store *store, struct seam_cache_request *request, enum seam_rc rc)
 {
@@ -141,13 +135,6 @@ void seam__store_reset_peaks(struct seam_store *store)
 {
 	seam__mutex_lock(&store->lock);
 	seam__cache_reset_peaks(&store->cache);
-	seam__mutex_unlock(&store->lock);
-}
-
-void seam__store_walk(struct seam_store *store, bool (*visit)(void *user, const struct seam_cache_view *view), void *user)
-{
-	seam__mutex_lock(&store->lock);
-	seam__cache_walk(&store->cache, visit, user);
 	seam__mutex_unlock(&store->lock);
 }
 

@@ -48,9 +48,6 @@ SEAM_MUST_USE enum seam_rc seam__store_init(struct seam_store *store, const stru
  * uses the store. Returns the number of blocks that were live. */
 uint64_t seam__store_fini(struct seam_store *store);
 
-/* A child after fork(): the lock is free again. The driver must not be used there, and so nothing else of the store. */
-void seam__store_reset_after_fork(struct seam_store *store);
-
 /* As seam__cache_alloc(); waits as needed. no_wait: never for device work. Errors: the same, and those of seam__streams_find(). */
 SEAM_MUST_USE enum seam_rc seam__store_alloc(struct seam_store *store, uint64_t bytes, uint64_t stream, uint64_t tag, bool no_wait,
                                              uint64_t *ret_va);
@@ -73,9 +70,6 @@ SEAM_MUST_USE enum seam_rc seam__store_stream_destroyed(struct seam_store *store
 
 void seam__store_get_stats(struct seam_store *store, struct seam_cache_stats *ret_stats);
 void seam__store_reset_peaks(struct seam_store *store);
-
-/* As seam__cache_walk(); visit is called under the lock. */
-void seam__store_walk(struct seam_store *store, bool (*visit)(void *user, const struct seam_cache_view *view), void *user);
 
 /* Name of the first broken invariant, or NULL. Takes the lock. */
 const char *seam__store_check(struct seam_store *store);

@@ -288,11 +288,11 @@ const char *seam__streams_check(const struct seam_streams *streams)
 		return "T4 tree";
 	const struct seam_stream_event *event;
 	TAILQ_FOREACH(event, &streams->idle, link) {
-		if (event->queued || event->waiters != 0)
+		if (event->queued)
 			return "idle events are idle";
 		events++;
 	}
-	if (count != streams->count || events > streams->events)
+	if (count != streams->count || events != streams->events)
 		return "counts";
 	if (streams->last != NULL && (seam__stream_is_dead(streams->last) || streams->last->handle == SEAM_STREAM_PER_THREAD))
 		return "last is in the tree";

@@ -22,8 +22,8 @@
  *   T4  a stream is in the tree unless it is destroyed or lost
  *   T5  indexes are unique, and rise along the list
  *
- * Locks: none inside. The lock of the pool that owns the registry guards everything here, but seam__wait_run() and
- * seam__wait_all_run(), which are called without it. No function but those two waits, except in deterministic mode.
+ * Locks: none inside. The lock of the pool that owns the registry guards everything here, but
+ * seam__wait_all_run(), which is called without it. No other function waits, except in deterministic mode.
  *
  * Lifetime: a struct seam_stream that has been looked up is valid until the lock is dropped, or the next call that takes the
  * registry (find, destroyed, poll_all, ..._end, unref). Who keeps a pointer longer holds a reference. A dead stream's entry goes
@@ -50,10 +50,9 @@ struct seam_streams;
 
 /* An event recorded on a stream. */
 struct seam_stream_event {
-	TAILQ_ENTRY(seam_stream_event) link; /* in its stream's queue; else, without waiters, in the registry's idle list */
+	TAILQ_ENTRY(seam_stream_event) link; /* in its stream's queue, or in the registry's idle list */
 	struct seam_event event;
 	uint64_t tick;    /* covers the stamps <= tick; valid while queued */
-	uint32_t waiters; /* struct seam_wait that refer to it */
 	bool queued;
 };
 
@@ -66,7 +65,7 @@ struct seam_stream {
 	uint64_t handle;     /* SEAM_STREAM_DEFAULT for both of the legacy stream's names */
 	uint64_t id;         /* the driver's: unique for the life of the process */
 	uint32_t index;      /* the lowest that was free when the stream was first seen */
-	uint32_t references; /* seam__stream_ref() not yet given back, and waits */
+	uint32_t references; /* seam__stream_ref() not yet given back */
 	uint64_t last_stamp; /* tick of the newest stamp; 0: none */
 	uint64_t covered;    /* every stamp <= covered has passed or is covered by a queued event */
 	uint64_t passed;     /* every stamp <= passed is done */
@@ -91,23 +90,15 @@ struct seam_streams {
 	uint32_t count;
 	uint32_t sweep_at; /* the count at which silent entries are looked for */
 	struct seam_stream_events idle; /* to be recorded again */
-	uint64_t events;                /* created and not destroyed: queued, idle, or waited for */
+	uint64_t events;                /* created and not destroyed: queued or idle */
 	struct seam_slab stream_slab;
 	struct seam_slab event_slab;
 };
 
-/* A wait for one stream's past. Filled by begin; between begin and end it must not move the registry away. */
-struct seam_wait {
-	struct seam_stream *stream;      /* referenced; NULL: there was nothing to wait for */
-	struct seam_stream_event *event; /* valid if stream is */
-	uint64_t tick;                   /* passes when the wait has succeeded */
-	bool done;                       /* run has succeeded */
-};
-
 /* A wait for everything. */
 struct seam_wait_all {
-	uint64_t tick;
-	bool done;
+	uint64_t tick; /* passes when the wait has succeeded */
+	bool done;     /* run has succeeded */
 };
 
 /* Nothing is allocated or called yet. deterministic: polls wait instead of asking, so that the outcome does not depend on time.
@@ -115,7 +106,7 @@ struct seam_wait_all {
 void seam__streams_init(struct seam_streams *streams, struct seam_driver *driver, struct seam_meta *meta, bool deterministic);
 
 /* Destroys all events and entries. Waits for nothing: the caller has waited, or the device is gone. Returns how many references
- * and waits were never given back: 0 unless there is a bug. */
+ * were never given back: 0 unless there is a bug. */
 uint64_t seam__streams_fini(struct seam_streams *streams);
 
 /* The entry of a handle, made if there is none. O(1) and no driver call for the stream found last, unless `verify`: that asks the
@@ -156,14 +147,9 @@ SEAM_MUST_USE enum seam_rc seam__stream_poll(struct seam_stream *stream);
  * another thread's, lost) are polled as far as they go. Goes on after an error, and returns the first. */
 SEAM_MUST_USE enum seam_rc seam__streams_poll_all(struct seam_streams *streams, const struct seam_stream *except);
 
-/* A wait without the lock: begin and end with it, run without. After a begin that succeeded, end must be called, whatever run says.
- * begin: covers if needed. Errors: those of cover. run: the driver's. end: if run succeeded, the stamps have passed. */
-SEAM_MUST_USE enum seam_rc seam__stream_wait_begin(struct seam_stream *stream, uint64_t stamp, struct seam_wait *ret_wait);
-SEAM_MUST_USE enum seam_rc seam__wait_run(struct seam_driver *driver, struct seam_wait *wait);
-void seam__wait_end(struct seam_streams *streams, struct seam_wait *wait);
-
-/* The same for everything that was stamped before begin, on every stream, lost ones included: waits for the device. Needs no
- * event and no memory. begin: SEAM_CAPTURING if a known stream is being captured; the driver's errors. */
+/* A wait for everything that was stamped before begin, on every stream, lost ones included: begin and end with the lock, run, which
+ * waits for the device, without. Needs no event and no memory. begin: SEAM_CAPTURING if a known stream is being captured; the driver's
+ * errors. run: the driver's. end: if run succeeded, the stamps have passed. */
 SEAM_MUST_USE enum seam_rc seam__streams_wait_all_begin(struct seam_streams *streams, struct seam_wait_all *ret_wait);
 SEAM_MUST_USE enum seam_rc seam__wait_all_run(struct seam_driver *driver, struct seam_wait_all *wait);
 void seam__streams_wait_all_end(struct seam_streams *streams, struct seam_wait_all *wait);

@@ -13,8 +13,7 @@ void seam__stream_retire_event(struct seam_streams *streams, struct seam_stream 
 	TAILQ_REMOVE(&stream->events, event, link);
 	stream->queued--;
 	event->queued = false;
-	if (event->waiters == 0)
-		TAILQ_INSERT_HEAD(&streams->idle, event, link);
+	TAILQ_INSERT_HEAD(&streams->idle, event, link);
 }
 
 void seam__stream_pass(struct seam_stream *stream, uint64_t tick)

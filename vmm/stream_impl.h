@@ -29,7 +29,7 @@ SEAM_MUST_USE enum seam_rc seam__stream_covering_event(struct seam_stream *strea
 /* Every stamp <= tick is done: the events that say no more than that leave the queue. */
 void seam__stream_pass(struct seam_stream *stream, uint64_t tick);
 
-/* Takes a queued event out of the queue; it is idle unless someone waits for it. */
+/* Takes a queued event out of the queue: it is idle. */
 void seam__stream_retire_event(struct seam_streams *streams, struct seam_stream *stream, struct seam_stream_event *event);
 
 /* Gives the stream up as destroyed without notice. It is not dead yet. */

@@ -1,48 +1,8 @@
-/* stream_wait.c: waits for device work without the pool's lock. See stream.h. */
+/* stream_wait.c: waits for the device without the pool's lock. See stream.h. */
 #include <stddef.h>
 
-#include "check.h"
 #include "stream.h"
 #include "stream_impl.h"
-
-enum seam_rc seam__stream_wait_begin(struct seam_stream *stream, uint64_t stamp, struct seam_wait *ret_wait)
-{
-	if (seam__stream_passed(stream, stamp)) {
-		*ret_wait = (struct seam_wait){.done = true};
-		return SEAM_OK;
-	}
-	struct seam_stream_event *event = NULL;
-	enum seam_rc rc = seam__stream_covering_event(stream, stamp, &event);
-	if (rc != SEAM_OK)
-		return rc;
-	event->waiters++;
-	seam__stream_ref(stream);
-	*ret_wait = (struct seam_wait){.stream = stream, .event = event, .tick = event->tick};
-	return SEAM_OK;
-}
-
-enum seam_rc seam__wait_run(struct seam_driver *driver, struct seam_wait *wait)
-{
-	if (wait->stream == NULL)
-		return SEAM_OK;
-	int cu = seam__drv_event_sync(driver, wait->event->event);
-	wait->done = cu == SEAM_CU_SUCCESS;
-	return wait->done ? SEAM_OK : seam__stream_rc(cu);
-}
-
-void seam__wait_end(struct seam_streams *streams, struct seam_wait *wait)
-{
-	if (wait->stream == NULL)
-		return;
-	if (wait->done)
-		seam__stream_pass(wait->stream, wait->tick);
-	struct seam_stream_event *event = wait->event;
-	SEAM_ASSERT(event->waiters > 0);
-	if (--event->waiters == 0 && !event->queued)
-		TAILQ_INSERT_HEAD(&streams->idle, event, link);
-	seam__stream_unref(wait->stream);
-	*wait = (struct seam_wait){.done = wait->done};
-}
 
 enum seam_rc seam__streams_uncaptured(struct seam_streams *streams)
 {

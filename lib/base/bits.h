@@ -19,12 +19,6 @@ static inline bool seam__bits_is_aligned(uint64_t value, uint64_t alignment)
 	return (value & (alignment - 1)) == 0;
 }
 
-/* `alignment` is a power of two. */
-static inline uint64_t seam__bits_align_down(uint64_t value, uint64_t alignment)
-{
-	return value & ~(alignment - 1);
-}
-
 /* `alignment` is a power of two and the result fits; see seam__bits_try_align_up() for what a user passed. */
 static inline uint64_t seam__bits_align_up(uint64_t value, uint64_t alignment)
 {

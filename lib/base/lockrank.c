@@ -109,12 +109,6 @@ bool seam__mutex_try_lock(struct seam_mutex *mutex)
 	return true;
 }
 
-void seam__mutex_reset_after_fork(struct seam_mutex *mutex)
-{
-	pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-	mutex->mutex = fresh;
-}
-
 enum seam_rc seam__cond_init(struct seam_cond *cond)
 {
 	pthread_condattr_t attributes;

@@ -50,9 +50,6 @@ __attribute__((warn_unused_result)) bool seam__mutex_try_lock(struct seam_mutex 
 /* Aborts unless the calling thread holds the mutex; does nothing where SEAM_CHECKS is 0. For _locked functions. */
 void seam__mutex_assert_held(const struct seam_mutex *mutex);
 
-/* A child after fork() holds what the forking thread held and nobody else can release: starts the mutex afresh. */
-void seam__mutex_reset_after_fork(struct seam_mutex *mutex);
-
 /* A condition that goes with a mutex; time by CLOCK_MONOTONIC. */
 struct seam_cond {
 	pthread_cond_t cond;

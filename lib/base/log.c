@@ -40,18 +40,3 @@ void seam__log(enum seam_log_level level, const char *format, ...)
 		sink(sink_user, level, line);
 	seam__mutex_unlock(&sink_lock);
 }
-
-const char *seam__log_level_name(enum seam_log_level level)
-{
-	switch (level) {
-	case SEAM_LOG_ERROR:
-		return "error";
-	case SEAM_LOG_WARNING:
-		return "warning";
-	case SEAM_LOG_INFO:
-		return "info";
-	case SEAM_LOG_DEBUG:
-		return "debug";
-	}
-	return "?";
-}

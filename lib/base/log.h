@@ -15,7 +15,4 @@
 /* `format` without a newline. Allocates nothing; may be called under any lock. Thread safe. */
 __attribute__((format(printf, 2, 3))) void seam__log(enum seam_log_level level, const char *format, ...);
 
-/* "error", "warning", ...; "?" for a number that is no level. */
-const char *seam__log_level_name(enum seam_log_level level);
-
 #endif

@@ -68,6 +68,7 @@ ok 'info: the command line wins' shows '^  reuse  *own$' env SEAM_CONF=backend:e
 ok 'info: every option' sh -c '"$0" info --conf backend:emu_book >info.txt; sed -n "s/^SEAM_OPTION[A-Z_]*(\([a-z_]*\),.*/\1/p" "$1" >options.txt
 	[ -s options.txt ] && while read -r option; do grep -q "^  $option " info.txt || exit 1; done <options.txt' \
 	"$seam" "$root/include/seam/options.def"
+ok 'info: what an option means' shows 'wait where the pool would poll' "$seam" info --options
 ok 'info: an unknown key' fails 2 "'frob:1'" "$seam" info --conf frob:1
 ok 'info: a word too many' fails 2 "'word'" "$seam" info word
 ok 'info: what the device cannot do' fails 1 'gpu_direct_rdma: not supported' "$seam" info --conf backend:emu_book,gpu_direct_rdma:1

@@ -57,17 +57,6 @@ Test(lockrank, try_lock_says_whether_it_has_it)
 	seam__mutex_unlock(&inner);
 }
 
-Test(lockrank, a_reset_mutex_is_free)
-{
-	seam__mutex_lock(&inner);
-	struct seam_mutex copy = SEAM_MUTEX_INIT("child", SEAM_RANK_LEAF);
-	cr_assert_eq(pthread_mutex_lock(&copy.mutex), 0);
-	seam__mutex_reset_after_fork(&copy);
-	cr_assert(seam__mutex_try_lock(&copy));
-	seam__mutex_unlock(&copy);
-	seam__mutex_unlock(&inner);
-}
-
 struct handover {
 	struct seam_mutex mutex;
 	struct seam_cond cond;

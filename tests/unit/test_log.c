@@ -48,10 +48,3 @@ Test(log, long_lines_are_cut_and_say_so)
 		cr_assert_eq(strcmp(last + got - 3, "...") != 0, fits, "a line of %d", length);
 	}
 }
-
-Test(log, levels_are_named)
-{
-	cr_assert_str_eq(seam__log_level_name(SEAM_LOG_ERROR), "error");
-	cr_assert_str_eq(seam__log_level_name(SEAM_LOG_DEBUG), "debug");
-	cr_assert_str_eq(seam__log_level_name((enum seam_log_level)77), "?");
-}

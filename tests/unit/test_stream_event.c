@@ -83,11 +83,9 @@ Test(stream_event, nothing_is_recorded_on_a_captured_stream)
 	struct seam_stream *b = find(fake_stream_create(&fake));
 	uint64_t stamp = seam__stream_stamp(a);
 	uint64_t other = seam__stream_stamp(b);
-	struct seam_wait wait;
 	struct seam_wait_all wait_all;
 	fake_resolve(&fake, a->handle)->capturing = true;
 	expect_rc(seam__stream_cover(a), SEAM_CAPTURING);
-	expect_rc(seam__stream_wait_begin(a, stamp, &wait), SEAM_CAPTURING);
 	expect_rc(seam__stream_order(a, stamp, b), SEAM_CAPTURING);
 	expect_rc(seam__stream_order(b, other, a), SEAM_CAPTURING);
 	expect_rc(seam__streams_wait_all_begin(&streams, &wait_all), SEAM_CAPTURING);

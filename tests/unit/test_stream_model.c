@@ -95,20 +95,6 @@ static void op_destroy(struct model *model)
 	model->handles[which] = fake_stream_create(&model->fake);
 }
 
-static void op_wait(struct model *model)
-{
-	struct kept *kept = &model->kept[draw(model, KEPT)];
-	struct seam_wait wait;
-	if (kept->stream == NULL || seam__stream_wait_begin(kept->stream, kept->stamp, &wait) != SEAM_OK)
-		return;
-	enum seam_rc rc = seam__wait_run(&model->fake.base, &wait);
-	/* Something else comes between, as it may without the lock. */
-	op_stamp(model);
-	seam__wait_end(&model->streams, &wait);
-	if (rc == SEAM_OK && kept->stream != NULL)
-		verify(model, 0);
-}
-
 static void op_wait_all(struct model *model)
 {
 	struct seam_wait_all wait;
@@ -171,10 +157,8 @@ static void step(struct model *model)
 	} else if (dice < 880) {
 		enum seam_rc rc = seam__streams_poll_all(&model->streams, NULL);
 		(void)rc;
-	} else if (dice < 910)
+	} else if (dice < 940)
 		op_order(model);
-	else if (dice < 940)
-		op_wait(model);
 	else if (dice < 945)
 		op_wait_all(model);
 	else if (dice < 955)
@@ -204,8 +188,6 @@ static void run(uint64_t seed, bool deterministic, bool faults)
 			seam__driver_fail_at(&model.fake.base, 0, 0, 0);
 		if (!faults || operation % 7 >= 3)
 			step(&model);
-		else if (draw(&model, 2) == 0)
-			op_wait(&model);
 		else
 			op_order(&model);
 		verify(&model, operation);
