@@ -17,17 +17,33 @@ struct search {
 	bool found;
 };
 
+static void fill_lanes(struct seam__objects *objects)
+{
+	const struct seam__problem *problem = objects->problem;
+
+	for (uint32_t i = 0; i < problem->count; i++) {
+		objects->lanes[i] = (struct seam__lane){problem->items[i].begin, problem->items[i].stream};
+		for (uint32_t s = 0; s < problem->streams; s++)
+			objects->holds[(size_t)s * problem->count + i] = seam__problem_hold(problem, i, s);
+	}
+}
+
 enum seam_rc seam__objects_init(struct seam__objects *objects, const struct seam__problem *problem, uint64_t *offsets)
 {
 	struct seam__objects made = {.problem = problem, .offsets = offsets};
+	size_t room = (size_t)problem->count + 1;
 
-	made.order = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*made.order));
-	made.list = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*made.list));
+	made.lanes = seam__meta_array(problem->meta, room, sizeof(*made.lanes));
+	made.holds = seam__meta_array(problem->meta, room * problem->streams, sizeof(*made.holds));
+	made.order = seam__meta_array(problem->meta, room, sizeof(*made.order));
+	made.list = seam__meta_array(problem->meta, room, sizeof(*made.list));
 	*objects = made;
-	if (made.order != NULL && made.list != NULL)
-		return SEAM_OK;
-	seam__objects_fini(objects);
-	return SEAM_OOM_META;
+	if (made.lanes == NULL || made.holds == NULL || made.order == NULL || made.list == NULL) {
+		seam__objects_fini(objects);
+		return SEAM_OOM_META;
+	}
+	fill_lanes(objects);
+	return SEAM_OK;
 }
 
 void seam__objects_fini(struct seam__objects *objects)
@@ -37,10 +53,46 @@ void seam__objects_fini(struct seam__objects *objects)
 	struct seam_meta *meta = objects->problem->meta;
 	size_t room = (size_t)objects->problem->count + 1;
 
+	seam__meta_free(meta, objects->lanes, room * sizeof(*objects->lanes));
+	seam__meta_free(meta, objects->holds, room * objects->problem->streams * sizeof(*objects->holds));
 	seam__meta_free(meta, objects->order, room * sizeof(*objects->order));
 	seam__meta_free(meta, objects->list, room * sizeof(*objects->list));
 	seam__meta_free(meta, objects->forbidden, objects->forbidden_capacity * sizeof(*objects->forbidden));
 	*objects = (struct seam__objects){0};
+}
+
+/* One item against many: its own side of seam__problem_conflict(). */
+struct against {
+	const struct seam__lane *lanes;
+	const uint32_t *theirs; /* per item: its hold from this one's stream */
+	const uint32_t *mine;   /* per stream */
+	uint32_t begin;
+	uint32_t circle;
+};
+
+static struct against against(const struct seam__objects *objects, uint32_t item)
+{
+	const struct seam__problem *problem = objects->problem;
+
+	return (struct against){
+		.lanes = objects->lanes,
+		.theirs = &objects->holds[(size_t)objects->lanes[item].stream * problem->count],
+		.mine = problem->holds == NULL ? &problem->items[item].span : &problem->holds[(size_t)item * problem->streams],
+		.begin = objects->lanes[item].begin,
+		.circle = problem->circle,
+	};
+}
+
+/* As seam__problem_conflict(), with less memory to look at and without a branch. */
+static inline bool conflicts(const struct against *against, uint32_t other)
+{
+	const struct seam__lane lane = against->lanes[other];
+	uint32_t ahead = lane.begin - against->begin;
+	uint32_t back = against->begin - lane.begin;
+
+	ahead += lane.begin < against->begin ? against->circle : 0;
+	back += against->begin < lane.begin ? against->circle : 0;
+	return (ahead < against->mine[lane.stream]) | (back < against->theirs[other]);
 }
 
 uint32_t seam__objects_open(struct seam__objects *objects, uint64_t size_bytes, uint32_t spanning)
@@ -82,6 +134,7 @@ static void search_single(const struct seam__objects *objects, const struct seam
                           struct search *search)
 {
 	const struct seam__problem *problem = objects->problem;
+	const struct against self = against(objects, item);
 	uint64_t size = problem->items[item].size_bytes;
 
 	for (uint32_t k = 0; k < object->count; k++) {
@@ -89,7 +142,7 @@ static void search_single(const struct seam__objects *objects, const struct seam
 		uint64_t low;
 		uint64_t high;
 
-		if (!seam__problem_conflict(problem, item, other))
+		if (!conflicts(&self, other))
 			continue;
 		low = objects->offsets[other];
 		high = low + problem->items[other].size_bytes;
@@ -137,15 +190,20 @@ static enum seam_rc forbid(struct seam__objects *objects, const struct seam__obj
                            uint64_t before, size_t *count)
 {
 	const struct seam__problem *problem = objects->problem;
+	const struct against self = against(objects, item);
 	uint64_t reach = before + problem->items[item].size_bytes; /* from the chain's start to the item's end */
 
 	for (uint32_t k = 0; k < object->count; k++) {
 		uint32_t other = objects->order[object->first + k];
-		uint64_t low = objects->offsets[other];
-		uint64_t high = low + problem->items[other].size_bytes;
+		uint64_t low;
+		uint64_t high;
 		enum seam_rc rc;
 
-		if (high <= before || high - before <= object->low_bytes || !seam__problem_conflict(problem, item, other))
+		if (!conflicts(&self, other))
+			continue;
+		low = objects->offsets[other];
+		high = low + problem->items[other].size_bytes;
+		if (high <= before || high - before <= object->low_bytes)
 			continue;
 		rc = make_room(objects, *count + 1);
 		if (rc != SEAM_OK)

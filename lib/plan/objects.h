@@ -40,8 +40,16 @@ struct seam__forbidden {
 	uint64_t right_bytes;
 };
 
+/* What decides conflicts, kept close together: items and their holds are spread over more memory than caches hold. */
+struct seam__lane {
+	uint32_t begin;
+	uint32_t stream;
+};
+
 struct seam__objects {
 	const struct seam__problem *problem;
+	struct seam__lane *lanes;        /* per item */
+	uint32_t *holds;                 /* [stream * count + item]: one stream's are together */
 	uint64_t *offsets;               /* per item, the caller's; set when it is placed */
 	uint32_t *order;                 /* items that are placed, by object and offset; room for all */
 	uint32_t placed;
