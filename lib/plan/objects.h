@@ -22,9 +22,8 @@
 #include <stdint.h>
 
 #include "chains.h"
+#include "fits.h"
 #include "problem.h"
-
-enum seam__fit { SEAM__FIT_FIRST, SEAM__FIT_BEST };
 
 struct seam__object {
 	uint64_t low_bytes;

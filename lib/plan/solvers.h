@@ -3,6 +3,7 @@
 #define SEAM_SOLVERS_H
 
 #include "chains.h"
+#include "fits.h"
 #include "objects.h"
 #include "solver.h"
 
@@ -39,5 +40,27 @@ struct seam__stalloc_options {
 	const char *name;  /* of the solver */
 	double least_use;  /* groups that use less of their box of size and time are taken apart; above 1: all of them */
 };
+
+/* What a constructor that takes items in an order does. */
+struct seam__recipe {
+	const char *name; /* of the solver */
+	const char *word; /* the order: see order.h */
+	enum seam__fit fit;
+};
+
+#define SEAM__RECIPE(name, word, fit) (&(const struct seam__recipe){name, word, fit})
+
+/* The portfolio: items in an order, each into the first or the best gap (greedy.c). argument: struct seam__recipe. */
+enum seam_rc seam__solve_greedy(const struct seam__problem *problem, struct seam__budget *budget,
+                                struct seam__placement *best, const void *argument);
+
+/* Lowest floor first (floor.c). argument: struct seam__recipe, whose word orders items on equal floors; fit is not used. */
+enum seam_rc seam__solve_floor(const struct seam__problem *problem, struct seam__budget *budget,
+                               struct seam__placement *best, const void *argument);
+
+/* Drops every item to its lowest place, the lowest first, as long as that lowers the peak (settle.c). It needs a
+ * placement to begin with. */
+enum seam_rc seam__solve_settle(const struct seam__problem *problem, struct seam__budget *budget,
+                                struct seam__placement *best, const void *argument);
 
 #endif

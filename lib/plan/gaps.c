@@ -1,0 +1,222 @@
+/* gaps.c: see gaps.h. */
+#include "gaps.h"
+
+#include <string.h>
+
+#include "bits.h"
+#include "meta.h"
+
+/* One set that a search must keep clear of, for one item of the chain. */
+struct seam__gap_cursor {
+	const struct seam__addresses *set;
+	uint64_t shift_bytes; /* from the head's address to the item's */
+	uint64_t size_bytes;  /* of the item */
+	uint32_t at;          /* stretches before it lie below the address at hand */
+};
+
+static uint32_t longest_chain(const struct seam__problem *problem)
+{
+	uint32_t longest = 1;
+
+	/* From every item, not only from heads: a chain's tails are shorter, and chains are short. */
+	for (uint32_t i = 0; i < problem->count; i++) {
+		uint32_t length = 1;
+
+		for (uint32_t j = i; problem->items[j].next != SEAM__ITEM_NONE; j = problem->items[j].next)
+			length++;
+		longest = length > longest ? length : longest;
+	}
+	return longest;
+}
+
+enum seam_rc seam__gaps_init(struct seam__gaps *gaps, const struct seam__timeline *timeline)
+{
+	const struct seam__problem *problem = timeline->problem;
+	uint32_t columns = timeline->lane_starts[timeline->lanes];
+	struct seam__gaps made = {.timeline = timeline};
+	size_t depth = seam__bits_log2(columns) + 2;
+
+	seam__address_heap_init(&made.heap, problem->meta);
+	/* In each lane a cover has two runs of two nodes on each level; in its own one more way to the root. */
+	made.cursor_room = longest_chain(problem) * (4 * depth * timeline->lanes + depth);
+	made.nodes = seam__meta_array(problem->meta, 2 * (size_t)columns, sizeof(*made.nodes));
+	made.cursors = seam__meta_array(problem->meta, made.cursor_room, sizeof(*made.cursors));
+	if (made.nodes == NULL || made.cursors == NULL) {
+		seam__gaps_fini(&made);
+		return SEAM_OOM_META;
+	}
+	*gaps = made;
+	return SEAM_OK;
+}
+
+void seam__gaps_fini(struct seam__gaps *gaps)
+{
+	if (gaps->timeline == NULL)
+		return;
+	struct seam_meta *meta = gaps->timeline->problem->meta;
+	uint32_t columns = gaps->timeline->lane_starts[gaps->timeline->lanes];
+
+	seam__address_heap_fini(&gaps->heap);
+	seam__meta_free(meta, gaps->cursors, gaps->cursor_room * sizeof(*gaps->cursors));
+	seam__meta_free(meta, gaps->nodes, 2 * (size_t)columns * sizeof(*gaps->nodes));
+	*gaps = (struct seam__gaps){0};
+}
+
+void seam__gaps_clear(struct seam__gaps *gaps)
+{
+	uint32_t columns = gaps->timeline->lane_starts[gaps->timeline->lanes];
+
+	seam__address_heap_clear(&gaps->heap);
+	memset(gaps->nodes, 0, 2 * (size_t)columns * sizeof(*gaps->nodes));
+}
+
+static struct seam__gap_node *lane_nodes(const struct seam__gaps *gaps, uint32_t lane)
+{
+	return gaps->nodes + 2 * (size_t)gaps->timeline->lane_starts[lane];
+}
+
+enum seam_rc seam__gaps_put(struct seam__gaps *gaps, uint32_t item, uint64_t offset_bytes)
+{
+	const struct seam__timeline *timeline = gaps->timeline;
+	uint64_t end_bytes = offset_bytes + timeline->problem->items[item].size_bytes;
+	uint32_t own = seam__timeline_lane(timeline, item);
+	uint32_t node = seam__timeline_columns(timeline, own) + seam__timeline_column(timeline, item);
+	enum seam_rc rc = SEAM_OK;
+
+	for (; rc == SEAM_OK && node > 0; node /= 2)
+		rc = seam__addresses_add(&lane_nodes(gaps, own)[node].inside, &gaps->heap, offset_bytes, end_bytes);
+	for (uint32_t lane = 0; rc == SEAM_OK && lane < timeline->lanes; lane++) {
+		struct seam__walk walk;
+
+		seam__walk_begin(&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
+		while (rc == SEAM_OK && seam__walk_next(&walk, &node))
+			rc = seam__addresses_add(&lane_nodes(gaps, lane)[node].over, &gaps->heap, offset_bytes, end_bytes);
+	}
+	return rc;
+}
+
+static size_t add_cursor(struct seam__gaps *gaps, size_t count, const struct seam__addresses *set, uint32_t item,
+                         uint64_t shift_bytes)
+{
+	if (set->count == 0)
+		return count;
+	gaps->cursors[count] = (struct seam__gap_cursor){
+		.set = set, .shift_bytes = shift_bytes, .size_bytes = gaps->timeline->problem->items[item].size_bytes};
+	return count + 1;
+}
+
+/* The sets that matter for one item. */
+static size_t add_item(struct seam__gaps *gaps, size_t count, uint32_t item, uint64_t shift_bytes)
+{
+	const struct seam__timeline *timeline = gaps->timeline;
+	uint32_t own = seam__timeline_lane(timeline, item);
+	uint32_t node = seam__timeline_columns(timeline, own) + seam__timeline_column(timeline, item);
+
+	for (; node > 0; node /= 2)
+		count = add_cursor(gaps, count, &lane_nodes(gaps, own)[node].over, item, shift_bytes);
+	for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
+		struct seam__walk walk;
+
+		seam__walk_begin(&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
+		while (seam__walk_next(&walk, &node))
+			count = add_cursor(gaps, count, &lane_nodes(gaps, lane)[node].inside, item, shift_bytes);
+	}
+	return count;
+}
+
+/* Moves `at_bytes` up until no set is in the way, or above `last_bytes`. */
+static uint64_t climb(struct seam__gaps *gaps, size_t count, uint64_t at_bytes, uint64_t last_bytes)
+{
+	size_t clear = 0; /* cursors in a row that found nothing in the way */
+
+	for (size_t c = 0; clear < count && at_bytes <= last_bytes; c = c + 1 == count ? 0 : c + 1, clear++) {
+		struct seam__gap_cursor *cursor = &gaps->cursors[c];
+		const struct seam__addresses *set = cursor->set;
+
+		gaps->steps++;
+		cursor->at = seam__addresses_find(set, cursor->at, at_bytes + cursor->shift_bytes);
+		while (cursor->at < set->count && at_bytes <= last_bytes &&
+		       set->stretches[cursor->at].begin_bytes < at_bytes + cursor->shift_bytes + cursor->size_bytes) {
+			at_bytes = set->stretches[cursor->at].end_bytes - cursor->shift_bytes;
+			cursor->at++;
+			clear = 0;
+			gaps->steps++;
+		}
+	}
+	return at_bytes;
+}
+
+/* How far up from `at_bytes`, where nothing is in the way, the chain could still move; UINT64_MAX without end. */
+static uint64_t slack(const struct seam__gaps *gaps, size_t count, uint64_t at_bytes)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t c = 0; c < count; c++) {
+		const struct seam__gap_cursor *cursor = &gaps->cursors[c];
+		uint64_t end_bytes = at_bytes + cursor->shift_bytes + cursor->size_bytes;
+
+		if (cursor->at < cursor->set->count)
+			least = seam__bits_min(least, cursor->set->stretches[cursor->at].begin_bytes - end_bytes);
+	}
+	return least;
+}
+
+static bool find_best(struct seam__gaps *gaps, size_t count, uint64_t last_bytes, uint64_t *ret_offset_bytes)
+{
+	uint64_t at_bytes = climb(gaps, count, 0, last_bytes);
+	uint64_t best_slack = UINT64_MAX;
+	bool found = false;
+
+	while (at_bytes <= last_bytes) {
+		uint64_t room = slack(gaps, count, at_bytes);
+
+		gaps->steps += count;
+		if (!found || room < best_slack) {
+			*ret_offset_bytes = at_bytes;
+			best_slack = room;
+			found = true;
+		}
+		if (room == UINT64_MAX || best_slack == 0)
+			break;
+		at_bytes = climb(gaps, count, at_bytes + room + 1, last_bytes);
+	}
+	return found;
+}
+
+bool seam__gaps_find(struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t ceiling_bytes,
+                     uint64_t *ret_offset_bytes)
+{
+	const struct seam__item *items = gaps->timeline->problem->items;
+	uint64_t length_bytes = 0;
+	size_t count = 0;
+
+	for (uint32_t i = item; i != SEAM__ITEM_NONE; i = items[i].next) {
+		count = add_item(gaps, count, i, length_bytes);
+		length_bytes += items[i].size_bytes;
+	}
+	if (length_bytes > ceiling_bytes)
+		return false;
+	uint64_t last_bytes = ceiling_bytes - length_bytes;
+	if (fit == SEAM__FIT_BEST)
+		return find_best(gaps, count, last_bytes, ret_offset_bytes);
+	uint64_t at_bytes = climb(gaps, count, 0, last_bytes);
+	if (at_bytes > last_bytes)
+		return false;
+	*ret_offset_bytes = at_bytes;
+	return true;
+}
+
+const char *seam__gaps_check(const struct seam__gaps *gaps)
+{
+	size_t nodes = 2 * (size_t)gaps->timeline->lane_starts[gaps->timeline->lanes];
+
+	for (size_t node = 0; node < nodes; node++) {
+		const char *broken = seam__addresses_check(&gaps->nodes[node].over);
+
+		if (broken == NULL)
+			broken = seam__addresses_check(&gaps->nodes[node].inside);
+		if (broken != NULL)
+			return broken;
+	}
+	return NULL;
+}

@@ -1,0 +1,42 @@
+/* greedy.c: the solvers of the portfolio: items in an order, each into a gap. See solvers.h.
+ *
+ * A run ends at once when something does not fit below the best peak known.
+ */
+#include "solvers.h"
+
+#include "order.h"
+#include "placer.h"
+
+/* SEAM_NOT_FOUND: not below the best peak, or the budget is spent. */
+static enum seam_rc place(struct seam__placer *placer, const struct seam__order *order, enum seam__fit fit,
+                          uint64_t ceiling_bytes, struct seam__budget *budget)
+{
+	enum seam_rc rc = seam__placer_start(placer);
+
+	for (uint32_t n = 0; rc == SEAM_OK && n < order->count; n++)
+		rc = seam__placer_drop(placer, order->heads[n], fit, ceiling_bytes, budget);
+	return rc;
+}
+
+enum seam_rc seam__solve_greedy(const struct seam__problem *problem, struct seam__budget *budget,
+                                struct seam__placement *best, const void *argument)
+{
+	const struct seam__recipe *recipe = argument;
+	struct seam__order order = {0};
+	struct seam__placer placer = {0};
+	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
+	enum seam_rc rc;
+
+	if (best->peak_bytes <= budget->target_bytes || best->peak_bytes <= problem->lower_bytes)
+		return SEAM_OK;
+	rc = seam__order_init(&order, problem, recipe->word);
+	if (rc == SEAM_OK)
+		rc = seam__placer_init(&placer, problem);
+	if (rc == SEAM_OK)
+		rc = place(&placer, &order, recipe->fit, ceiling_bytes, budget);
+	if (rc == SEAM_OK)
+		(void)seam__placement_improve(best, problem, budget, placer.made.offsets, recipe->name);
+	seam__placer_fini(&placer);
+	seam__order_fini(&order);
+	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
+}

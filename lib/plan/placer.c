@@ -1,0 +1,66 @@
+/* placer.c: see placer.h. */
+#include "placer.h"
+
+#define STEPS_PER_NODE 64u /* of a search in the gaps */
+
+enum seam_rc seam__placer_init(struct seam__placer *placer, const struct seam__problem *problem)
+{
+	enum seam_rc rc;
+
+	*placer = (struct seam__placer){.problem = problem};
+	rc = seam__timeline_init(&placer->timeline, problem);
+	if (rc == SEAM_OK)
+		rc = seam__gaps_init(&placer->gaps, &placer->timeline);
+	if (rc == SEAM_OK)
+		rc = seam__placement_init(&placer->made, problem);
+	if (rc != SEAM_OK)
+		seam__placer_fini(placer);
+	return rc;
+}
+
+void seam__placer_fini(struct seam__placer *placer)
+{
+	if (placer->problem == NULL)
+		return;
+	seam__placement_fini(&placer->made, placer->problem);
+	seam__gaps_fini(&placer->gaps);
+	seam__timeline_fini(&placer->timeline);
+	*placer = (struct seam__placer){0};
+}
+
+enum seam_rc seam__placer_start(struct seam__placer *placer)
+{
+	const struct seam__problem *problem = placer->problem;
+	enum seam_rc rc = SEAM_OK;
+
+	seam__gaps_clear(&placer->gaps);
+	for (uint32_t i = 0; rc == SEAM_OK && i < problem->count; i++)
+		if (problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
+			rc = seam__placer_put(placer, i, problem->items[i].fixed_bytes);
+	return rc;
+}
+
+enum seam_rc seam__placer_put(struct seam__placer *placer, uint32_t head, uint64_t offset_bytes)
+{
+	const struct seam__item *items = placer->problem->items;
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t i = head; rc == SEAM_OK && i != SEAM__ITEM_NONE; i = items[i].next) {
+		placer->made.offsets[i] = offset_bytes;
+		rc = seam__gaps_put(&placer->gaps, i, offset_bytes);
+		offset_bytes += items[i].size_bytes;
+	}
+	return rc;
+}
+
+enum seam_rc seam__placer_drop(struct seam__placer *placer, uint32_t head, enum seam__fit fit, uint64_t ceiling_bytes,
+                               struct seam__budget *budget)
+{
+	uint64_t steps = placer->gaps.steps;
+	uint64_t offset_bytes = 0;
+	bool found = seam__gaps_find(&placer->gaps, head, fit, ceiling_bytes, &offset_bytes);
+
+	if (!seam__budget_spend(budget, 1 + (placer->gaps.steps - steps) / STEPS_PER_NODE) || !found)
+		return SEAM_NOT_FOUND;
+	return seam__placer_put(placer, head, offset_bytes);
+}

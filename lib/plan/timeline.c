@@ -1,0 +1,185 @@
+/* timeline.c: see timeline.h. */
+#include "timeline.h"
+
+#include <stdlib.h>
+
+#include "meta.h"
+
+/* What is only needed while a timeline is made. */
+struct making {
+	struct seam__timeline *timeline;
+	uint32_t *positions;   /* of the columns, ascending in each lane */
+	uint32_t *stream_lane; /* per stream, or NULL when holds do not matter */
+};
+
+static bool holds_matter(const struct seam__problem *problem)
+{
+	for (uint32_t i = 0; problem->holds != NULL && i < problem->count; i++)
+		for (uint32_t s = 0; s < problem->streams; s++)
+			if (seam__problem_hold(problem, i, s) != problem->items[i].span)
+				return true;
+	return false;
+}
+
+/* Lanes are numbered in the order in which their streams first occur. */
+static enum seam_rc find_lanes(struct making *making)
+{
+	struct seam__timeline *timeline = making->timeline;
+	const struct seam__problem *problem = timeline->problem;
+
+	timeline->lanes = 1;
+	if (!holds_matter(problem))
+		return SEAM_OK;
+	making->stream_lane = seam__meta_array(problem->meta, problem->streams, sizeof(*making->stream_lane));
+	timeline->item_lanes = seam__meta_array(problem->meta, problem->count, sizeof(*timeline->item_lanes));
+	if (making->stream_lane == NULL || timeline->item_lanes == NULL)
+		return SEAM_OOM_META;
+	timeline->lanes = 0;
+	for (uint32_t i = 0; i < problem->count; i++) {
+		uint32_t *lane = &making->stream_lane[problem->items[i].stream];
+
+		if (*lane == 0)
+			*lane = ++timeline->lanes; /* one more than the number, until all are known */
+		timeline->item_lanes[i] = *lane - 1;
+	}
+	return SEAM_OK;
+}
+
+static int compare_positions(const void *left, const void *right)
+{
+	const uint32_t *a = left;
+	const uint32_t *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* The begins of each lane, sorted, each once. */
+static enum seam_rc find_columns(struct making *making)
+{
+	struct seam__timeline *timeline = making->timeline;
+	const struct seam__problem *problem = timeline->problem;
+	uint32_t made = 0;
+
+	timeline->lane_starts = seam__meta_array(problem->meta, (size_t)timeline->lanes + 1, sizeof(uint32_t));
+	making->positions = seam__meta_array(problem->meta, problem->count, sizeof(*making->positions));
+	if (timeline->lane_starts == NULL || making->positions == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
+		uint32_t first = made;
+		uint32_t end = first;
+
+		for (uint32_t i = 0; i < problem->count; i++)
+			if (seam__timeline_lane(timeline, i) == lane)
+				making->positions[end++] = problem->items[i].begin;
+		qsort(making->positions + first, end - first, sizeof(*making->positions), compare_positions);
+		for (uint32_t c = first; c < end; c++)
+			if (made == first || making->positions[c] != making->positions[made - 1])
+				making->positions[made++] = making->positions[c];
+		timeline->lane_starts[lane + 1] = made;
+	}
+	return SEAM_OK;
+}
+
+/* Columns of the lane before `position`. */
+static uint32_t rank(const struct making *making, uint32_t lane, uint32_t position)
+{
+	const uint32_t *positions = making->positions + making->timeline->lane_starts[lane];
+	uint32_t low = 0;
+	uint32_t high = seam__timeline_columns(making->timeline, lane);
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (positions[middle] < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct seam__cover cover(const struct making *making, uint32_t item, uint32_t lane, uint32_t hold)
+{
+	const struct seam__problem *problem = making->timeline->problem;
+	uint32_t columns = seam__timeline_columns(making->timeline, lane);
+	uint32_t begin = problem->items[item].begin;
+	uint32_t first = rank(making, lane, begin);
+	uint64_t end = (uint64_t)begin + hold;
+	struct seam__cover made = {.first = first == columns ? 0 : first};
+
+	if (hold >= problem->circle)
+		made.count = columns;
+	else if (end <= problem->circle)
+		made.count = rank(making, lane, (uint32_t)end) - first;
+	else
+		made.count = columns - first + rank(making, lane, (uint32_t)(end - problem->circle));
+	return made;
+}
+
+static enum seam_rc find_covers(struct making *making)
+{
+	struct seam__timeline *timeline = making->timeline;
+	const struct seam__problem *problem = timeline->problem;
+
+	timeline->covers = seam__meta_array(problem->meta, (size_t)problem->count * timeline->lanes, sizeof(struct seam__cover));
+	if (timeline->covers == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < problem->count && making->stream_lane == NULL; i++)
+		timeline->covers[i] = cover(making, i, 0, problem->items[i].span);
+	for (uint32_t s = 0; making->stream_lane != NULL && s < problem->streams; s++) {
+		if (making->stream_lane[s] == 0)
+			continue; /* nobody asks on this stream */
+		uint32_t lane = making->stream_lane[s] - 1;
+		for (uint32_t i = 0; i < problem->count; i++)
+			timeline->covers[(size_t)i * timeline->lanes + lane] = cover(making, i, lane, seam__problem_hold(problem, i, s));
+	}
+	return SEAM_OK;
+}
+
+enum seam_rc seam__timeline_init(struct seam__timeline *timeline, const struct seam__problem *problem)
+{
+	struct seam__timeline made = {.problem = problem};
+	struct making making = {.timeline = &made};
+	enum seam_rc rc = find_lanes(&making);
+
+	if (rc == SEAM_OK)
+		rc = find_columns(&making);
+	if (rc == SEAM_OK)
+		rc = find_covers(&making);
+	seam__meta_free(problem->meta, making.positions, (size_t)problem->count * sizeof(*making.positions));
+	seam__meta_free(problem->meta, making.stream_lane, (size_t)problem->streams * sizeof(*making.stream_lane));
+	if (rc == SEAM_OK)
+		*timeline = made;
+	else
+		seam__timeline_fini(&made);
+	return rc;
+}
+
+void seam__timeline_fini(struct seam__timeline *timeline)
+{
+	const struct seam__problem *problem = timeline->problem;
+
+	if (problem == NULL)
+		return;
+	seam__meta_free(problem->meta, timeline->covers,
+	                (size_t)problem->count * timeline->lanes * sizeof(*timeline->covers));
+	seam__meta_free(problem->meta, timeline->item_lanes, (size_t)problem->count * sizeof(*timeline->item_lanes));
+	seam__meta_free(problem->meta, timeline->lane_starts, ((size_t)timeline->lanes + 1) * sizeof(uint32_t));
+	*timeline = (struct seam__timeline){0};
+}
+
+const char *seam__timeline_check(const struct seam__timeline *timeline)
+{
+	for (uint32_t i = 0; i < timeline->problem->count; i++) {
+		uint32_t own = seam__timeline_lane(timeline, i);
+
+		if (own >= timeline->lanes || seam__timeline_column(timeline, i) >= seam__timeline_columns(timeline, own))
+			return "T1 column";
+		if (seam__timeline_cover(timeline, i, own)->count == 0)
+			return "T2 own column";
+		for (uint32_t lane = 0; lane < timeline->lanes; lane++)
+			if (seam__timeline_cover(timeline, i, lane)->count > seam__timeline_columns(timeline, lane))
+				return "T3 cover";
+	}
+	return NULL;
+}

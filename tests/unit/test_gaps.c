@@ -1,0 +1,153 @@
+/* test_gaps.c: the gaps that are found are those that a search address by address finds. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "gaps.h"
+#include "meta.h"
+#include "random_problem.h"
+#include "solver.h"
+
+#define TRIES 25u
+#define NOWHERE UINT64_MAX
+
+static struct seam_meta *meta;
+
+static void set_up(void)
+{
+	meta = seam__meta_create(0);
+	cr_assert_not_null(meta);
+}
+
+static void tear_down(void)
+{
+	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+}
+
+TestSuite(gaps, .init = set_up, .fini = tear_down);
+
+/* May the chain of `head` lie at `at`, next to what is placed? */
+static bool fits(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head, uint64_t at)
+{
+	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = problem->items[i].next) {
+		for (uint32_t j = 0; j < problem->count; j++)
+			if (placed[j] && offsets[j] < at + problem->items[i].size_bytes &&
+			    at < offsets[j] + problem->items[j].size_bytes && seam__problem_conflict(problem, i, j))
+				return false;
+		at += problem->items[i].size_bytes;
+	}
+	return true;
+}
+
+static uint64_t length(const struct seam__problem *problem, uint32_t head)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = problem->items[i].next)
+		sum += problem->items[i].size_bytes;
+	return sum;
+}
+
+/* Nothing is ever placed at `top` or above, so a gap that reaches it has no end. */
+static uint64_t naive_find(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head,
+                           enum seam__fit fit, uint64_t ceiling, uint64_t top)
+{
+	uint64_t best = NOWHERE;
+	uint64_t best_slack = NOWHERE;
+
+	for (uint64_t at = 0; at + length(problem, head) <= ceiling; at++) {
+		uint64_t slack = 0;
+
+		if (!fits(problem, offsets, placed, head, at))
+			continue;
+		if (fit == SEAM__FIT_FIRST)
+			return at;
+		while (at + slack < top && fits(problem, offsets, placed, head, at + slack + 1))
+			slack++;
+		if (at + slack >= top)
+			slack = NOWHERE;
+		if (best == NOWHERE || slack < best_slack) {
+			best = at;
+			best_slack = slack;
+		}
+		if (slack == NOWHERE)
+			break;
+		at += slack;
+	}
+	return best;
+}
+
+/* Places heads one after the other where the naive search says; before that, the other must say the same. */
+static void compare(const struct seam__problem *problem, struct seam__gaps *gaps, uint64_t seed, const char *what)
+{
+	uint64_t offsets[TRIES];
+	bool placed[TRIES] = {false};
+	uint64_t top = 0;
+
+	for (uint32_t head = 0; head < problem->count; head++) {
+		uint64_t wanted_ceiling = random_below(&seed, 3) == 0 ? random_below(&seed, 400) : 100000;
+		enum seam__fit fit = random_below(&seed, 2) == 0 ? SEAM__FIT_FIRST : SEAM__FIT_BEST;
+		uint64_t naive = naive_find(problem, offsets, placed, head, fit, wanted_ceiling, top);
+		uint64_t found = NOWHERE;
+		bool is_found = seam__gaps_find(gaps, head, fit, wanted_ceiling, &found);
+
+		cr_assert_eq(is_found, naive != NOWHERE, "%s: item %u", what, head);
+		cr_assert_eq(found, naive, "%s: item %u, fit %d", what, head, (int)fit);
+		if (naive == NOWHERE || placed[head])
+			continue;
+		for (uint32_t i = head; i != SEAM__ITEM_NONE && !placed[i]; i = problem->items[i].next) {
+			/* Somewhere above at times, so that there are gaps. */
+			offsets[i] = random_below(&seed, 3) == 0 ? top + random_below(&seed, 60) : naive;
+			naive = offsets[i] + problem->items[i].size_bytes;
+			placed[i] = true;
+			cr_assert_eq(seam__gaps_put(gaps, i, offsets[i]), SEAM_OK);
+			top = naive > top ? naive : top;
+		}
+		cr_assert_null(seam__gaps_check(gaps), "%s: %s", what, seam__gaps_check(gaps));
+	}
+}
+
+Test(gaps, what_is_found_is_what_a_naive_search_finds)
+{
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
+			struct random_wish wish = {.seed = seed * 16 + features, .count = TRIES, .features = features & ~SEAM__HAS_FIXED};
+			struct seam__problem problem;
+			struct seam__timeline timeline;
+			struct seam__gaps gaps;
+
+			random_problem(&wish, meta, &problem);
+			cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
+			cr_assert_eq(seam__gaps_init(&gaps, &timeline), SEAM_OK);
+			compare(&problem, &gaps, seed, "new");
+			seam__gaps_clear(&gaps);
+			compare(&problem, &gaps, seed + 1, "cleared");
+			seam__gaps_fini(&gaps);
+			seam__timeline_fini(&timeline);
+			seam__problem_fini(&problem);
+		}
+	}
+}
+
+Test(gaps, addresses_near_the_end_of_the_space)
+{
+	struct seam__problem problem;
+	struct seam__timeline timeline;
+	struct seam__gaps gaps;
+	uint64_t offset = 1;
+
+	cr_assert_eq(seam__problem_init(&problem, meta, 3, 4, true, 1, 1), SEAM_OK);
+	seam__problem_add(&problem, 8, 0, 4);
+	seam__problem_add(&problem, 8, 1, 2);
+	seam__problem_add(&problem, UINT64_MAX - 4, 1, 2);
+	cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
+	cr_assert_eq(seam__gaps_init(&gaps, &timeline), SEAM_OK);
+	cr_assert_eq(seam__gaps_put(&gaps, 0, UINT64_MAX - 8), SEAM_OK);
+	cr_expect(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, UINT64_MAX, &offset));
+	cr_expect_eq(offset, 0);
+	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_FIRST, UINT64_MAX, &offset), "there is no room below");
+	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_BEST, UINT64_MAX, &offset), "there is no room below");
+	cr_expect_not(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, 7, &offset), "larger than the ceiling");
+	seam__gaps_fini(&gaps);
+	seam__timeline_fini(&timeline);
+	seam__problem_fini(&problem);
+}

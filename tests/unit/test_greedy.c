@@ -1,0 +1,139 @@
+/* test_greedy.c: the portfolio places as a naive program does: each item of the order at the lowest address, or in the
+ * smallest gap, where nothing placed conflicts with it. Nothing is done that cannot help. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "meta.h"
+#include "order.h"
+#include "random_problem.h"
+#include "solvers.h"
+
+static struct seam_meta *meta;
+
+static void set_up(void)
+{
+	meta = seam__meta_create(0);
+	cr_assert_not_null(meta);
+}
+
+static void tear_down(void)
+{
+	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+}
+
+TestSuite(greedy, .init = set_up, .fini = tear_down);
+
+#define ITEMS 40u
+
+static bool fits(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t i, uint64_t at)
+{
+	for (uint32_t j = 0; j < problem->count; j++)
+		if (placed[j] && offsets[j] < at + problem->items[i].size_bytes &&
+		    at < offsets[j] + problem->items[j].size_bytes && seam__problem_conflict(problem, i, j))
+			return false;
+	return true;
+}
+
+/* First fit of an order, as one would write it down. */
+static void naive_first(const struct seam__problem *problem, const struct seam__order *order, uint64_t *ret_offsets)
+{
+	bool placed[ITEMS] = {false};
+
+	for (uint32_t i = 0; i < problem->count; i++) {
+		placed[i] = problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY;
+		ret_offsets[i] = problem->items[i].fixed_bytes;
+	}
+	for (uint32_t n = 0; n < order->count; n++) {
+		uint32_t i = order->heads[n];
+		uint64_t at = 0;
+
+		while (!fits(problem, ret_offsets, placed, i, at))
+			at++;
+		ret_offsets[i] = at;
+		placed[i] = true;
+	}
+}
+
+Test(greedy, first_fit_of_every_order_is_the_naive_one)
+{
+	static const char *const words[] = {"WB", "AB", "LWB", "BW", "TWB"};
+
+	for (unsigned features = 0; features < SEAM__HAS_LINKS; features++) {
+		struct random_wish wish = {.seed = 5 + features, .count = ITEMS, .features = features};
+		struct seam__problem problem;
+
+		random_problem(&wish, meta, &problem);
+		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
+			struct seam__recipe recipe = {"any", words[w], SEAM__FIT_FIRST};
+			struct seam__budget budget;
+			struct seam__placement best;
+			struct seam__order order;
+			uint64_t naive[ITEMS];
+
+			seam__budget_init(&budget);
+			cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
+			cr_assert_eq(seam__order_init(&order, &problem, words[w]), SEAM_OK);
+			cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
+			naive_first(&problem, &order, naive);
+			cr_expect_arr_eq(best.offsets, naive, sizeof(naive), "features %x, %s", features, words[w]);
+			seam__order_fini(&order);
+			seam__placement_fini(&best, &problem);
+		}
+		seam__problem_fini(&problem);
+	}
+}
+
+/* Two gaps: [10, 30) and [40, 50). The last item needs 10: first fit takes the larger one below, best fit the other. */
+Test(greedy, best_fit_takes_the_smallest_gap)
+{
+	static const struct {
+		enum seam__fit fit;
+		uint64_t wanted;
+	} rows[] = {{SEAM__FIT_FIRST, 10}, {SEAM__FIT_BEST, 40}};
+	struct seam__problem problem;
+
+	cr_assert_eq(seam__problem_init(&problem, meta, 4, 10, true, 1, 1), SEAM_OK);
+	seam__problem_add(&problem, 10, 0, 10)->fixed_bytes = 0;
+	seam__problem_add(&problem, 10, 0, 10)->fixed_bytes = 30;
+	seam__problem_add(&problem, 10, 0, 10)->fixed_bytes = 50;
+	seam__problem_add(&problem, 10, 4, 2);
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct seam__recipe recipe = {"any", "W", rows[r].fit};
+		struct seam__budget budget;
+		struct seam__placement best;
+
+		seam__budget_init(&budget);
+		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
+		cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
+		cr_expect_eq(best.offsets[3], rows[r].wanted, "fit %d: %llu", (int)rows[r].fit, (unsigned long long)best.offsets[3]);
+		seam__placement_fini(&best, &problem);
+	}
+	seam__problem_fini(&problem);
+}
+
+Test(greedy, what_is_good_enough_costs_nothing)
+{
+	struct seam__recipe recipe = {"any", "WB", SEAM__FIT_FIRST};
+	struct random_wish wish = {.seed = 2, .count = ITEMS, .features = SEAM__HAS_WRAP};
+	struct seam__problem problem;
+	struct seam__budget budget;
+	struct seam__placement best;
+
+	random_problem(&wish, meta, &problem);
+	seam__budget_init(&budget);
+	budget.nodes_left = 1000000;
+	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
+	cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
+	uint64_t first = 1000000 - budget.nodes_left;
+	cr_expect_gt(first, 0);
+	cr_assert_gt(best.peak_bytes, problem.lower_bytes, "another seed is needed");
+	budget.target_bytes = best.peak_bytes;
+	cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
+	cr_expect_eq(1000000 - budget.nodes_left, first, "the target was reached");
+	budget.target_bytes = 0;
+	cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
+	uint64_t second = 1000000 - budget.nodes_left - first;
+	cr_expect_lt(second, first, "it stops where it cannot become better");
+	seam__placement_fini(&best, &problem);
+	seam__problem_fini(&problem);
+}

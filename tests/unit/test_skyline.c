@@ -1,0 +1,61 @@
+/* test_skyline.c: a floor is the highest top among what conflicts. */
+#include <criterion/criterion.h>
+
+#include "meta.h"
+#include "random_problem.h"
+#include "skyline.h"
+#include "solver.h"
+
+static struct seam_meta *meta;
+
+static void set_up(void)
+{
+	meta = seam__meta_create(0);
+	cr_assert_not_null(meta);
+}
+
+static void tear_down(void)
+{
+	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+}
+
+TestSuite(skyline, .init = set_up, .fini = tear_down);
+
+#define ITEMS 50u
+
+static void compare(const struct seam__problem *problem, struct seam__skyline *skyline, uint64_t seed, unsigned features)
+{
+	uint64_t tops[ITEMS] = {0};
+
+	for (uint32_t put = 0; put < problem->count; put++) {
+		/* Not always above the last: what is fixed need not be. */
+		tops[put] = 1 + random_below(&seed, 1000);
+		seam__skyline_put(skyline, put, tops[put]);
+		for (uint32_t i = put + 1; i < problem->count; i++) {
+			uint64_t naive = 0;
+
+			for (uint32_t j = 0; j <= put; j++)
+				if (seam__problem_conflict(problem, i, j) && tops[j] > naive)
+					naive = tops[j];
+			cr_assert_eq(seam__skyline_floor(skyline, i), naive, "features %x: %u after %u", features, i, put);
+		}
+	}
+}
+
+Test(skyline, floors_are_the_highest_tops_of_conflicts)
+{
+	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
+		struct random_wish wish = {.seed = features, .count = ITEMS, .features = features};
+		struct seam__problem problem;
+		struct seam__timeline timeline;
+		struct seam__skyline skyline;
+
+		random_problem(&wish, meta, &problem);
+		cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
+		cr_assert_eq(seam__skyline_init(&skyline, &timeline), SEAM_OK);
+		compare(&problem, &skyline, features, features);
+		seam__skyline_fini(&skyline);
+		seam__timeline_fini(&timeline);
+		seam__problem_fini(&problem);
+	}
+}
