@@ -75,26 +75,38 @@ static enum seam_rc add_op(struct walk *walk, const struct op *op)
 	return walk->op_count < SEAM__ITEM_NONE ? SEAM_OK : SEAM_INVALID;
 }
 
-/* Positions from event `from` up to before event `to` of the trace. */
-static uint64_t positions_between(const struct seam_trace *trace, uint64_t from, uint64_t to)
+/* Where positions are counted for same_record(): one period before the given one. */
+static uint64_t counted_from(const struct seam__safety_period *period)
 {
-	uint64_t count = 0;
+	uint64_t events = period->last_event - period->first_event;
 
-	for (uint64_t e = from; e < to; e++)
-		count += trace->events[e].kind == SEAM_TRACE_ALLOC || trace->events[e].kind == SEAM_TRACE_FREE;
-	return count;
+	return period->first_event > events ? period->first_event - events : 0;
+}
+
+/* ret_counts[e - counted_from()]: allocations and frees from event e up to the period's end. */
+static void count_positions(const struct seam__safety_period *period, uint32_t *ret_counts)
+{
+	const struct seam_trace_event *events = period->trace->events;
+	uint64_t from = counted_from(period);
+	uint32_t count = 0;
+
+	ret_counts[period->last_event - from] = 0;
+	for (uint64_t e = period->last_event; e-- > from;) {
+		count += events[e].kind == SEAM_TRACE_ALLOC || events[e].kind == SEAM_TRACE_FREE;
+		ret_counts[e - from] = count;
+	}
 }
 
 /* The event of the period that corresponds to record `record` of before it, or NEVER. */
-static uint64_t same_record(const struct seam__safety_period *period, uint64_t record)
+static uint64_t same_record(const struct seam__safety_period *period, const uint32_t *counts, uint64_t record)
 {
 	const struct seam_trace_event *events = period->trace->events;
 	uint64_t later = record + (period->last_event - period->first_event);
+	uint64_t from = counted_from(period);
 
 	if (period->linear || later < period->first_event || events[later].kind != SEAM_TRACE_EVENT_RECORD ||
 	    events[later].stream != events[record].stream || !is_edge(&events[later]) ||
-	    positions_between(period->trace, record, period->first_event) !=
-	        positions_between(period->trace, later, period->last_event))
+	    counts[record - from] - counts[period->first_event - from] != counts[later - from])
 		return NEVER;
 	return later;
 }
@@ -135,7 +147,7 @@ static enum seam_rc list_op(struct walk *walk, uint64_t e, struct seam_idmap *re
 }
 
 /* Waits learn their records, now that every event of the period has its op. */
-static void resolve_waits(struct walk *walk, const uint32_t *op_of, const uint64_t *wait_record)
+static void resolve_waits(struct walk *walk, const uint32_t *op_of, const uint32_t *counts, const uint64_t *wait_record)
 {
 	const struct seam__safety_period *period = walk->period;
 
@@ -147,7 +159,7 @@ static void resolve_waits(struct walk *walk, const uint32_t *op_of, const uint64
 			continue;
 		op->before = record < period->first_event;
 		if (op->before)
-			record = same_record(period, record);
+			record = same_record(period, counts, record);
 		if (record != NEVER)
 			op->record = op_of[record - period->first_event];
 	}
@@ -188,20 +200,25 @@ static enum seam_rc list_ops(struct walk *walk, uint32_t count)
 	uint32_t *op_of = seam__meta_array(period->meta, events + 1, sizeof(*op_of));
 	uint32_t *frees = seam__meta_array(period->meta, events + 1, sizeof(*frees));
 	uint64_t *wait_record = seam__meta_array(period->meta, walk->op_capacity, sizeof(*wait_record));
+	size_t counted = (size_t)(period->last_event - counted_from(period)) + 1;
+	uint32_t *counts = seam__meta_array(period->meta, counted, sizeof(*counts));
 	struct seam_idmap records;
-	enum seam_rc rc = op_of == NULL || frees == NULL || wait_record == NULL ? SEAM_OOM_META : SEAM_OK;
+	enum seam_rc rc = SEAM_OOM_META;
 
 	seam__idmap_init(&records);
-	if (rc == SEAM_OK)
+	if (op_of != NULL && frees != NULL && wait_record != NULL && counts != NULL) {
+		count_positions(period, counts);
 		rc = list_earlier_records(period, &records);
+	}
 	for (uint32_t i = 0; rc == SEAM_OK && i < count; i++)
 		if (walk->requests[i].free_event != SEAM__SAFETY_NO_FREE)
 			frees[walk->requests[i].free_event - period->first_event] = i + 1;
 	for (uint64_t e = period->first_event; rc == SEAM_OK && e < period->last_event; e++)
 		rc = list_op(walk, e, &records, op_of, frees, wait_record);
 	if (rc == SEAM_OK)
-		resolve_waits(walk, op_of, wait_record);
+		resolve_waits(walk, op_of, counts, wait_record);
 	seam__idmap_fini(&records);
+	seam__meta_free(period->meta, counts, counted * sizeof(*counts));
 	seam__meta_free(period->meta, wait_record, walk->op_capacity * sizeof(*wait_record));
 	seam__meta_free(period->meta, frees, (events + 1) * sizeof(*frees));
 	seam__meta_free(period->meta, op_of, (events + 1) * sizeof(*op_of));
