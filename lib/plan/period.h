@@ -6,10 +6,14 @@
  * Where a trace has two marks of steps or more, they are believed: of the whole steps, the newest of the fewest neighbours
  * (one, else two, ...) that are equal to as many before them, if such steps are at least half of all steps behind the
  * first, which holds the program's beginning. Frees of blocks from before the step need only be of equal blocks there,
- * because the first step allocates what others find. Without such marks: the stretch and shift T for which every beat equals that T beats before over the
- * longest part of the trace, at least a quarter of it (a loop inside something larger is no period), the smallest T of
- * equals; it begins where the fewest bytes are live. Either way a different beginning and a different end (warm-up, a
- * partial step, an evaluation, a checkpoint) do not matter. Requests whose sizes depend on data are not looked at.
+ * because the first step allocates what others find.
+ *
+ * Without such marks it is the shift T for which every beat equals that T beats before over the longest part of the trace,
+ * at least a quarter of it (a loop inside something larger is no period), the smallest T of equals; the period begins
+ * where the fewest bytes are live.
+ *
+ * Either way a different beginning and a different end (warm-up, a partial step, an evaluation, a checkpoint) do not
+ * matter, and requests whose sizes depend on data are not looked at.
  *
  * Not here: lifetimes (slots.h). Pure. No locks.
  */

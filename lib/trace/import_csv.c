@@ -17,17 +17,13 @@
 #include "grow.h"
 #include "hash.h"
 #include "import.h"
+#include "lines.h"
 #include "slab.h"
 #include "trace_error.h"
 
 enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_STREAM, COLUMN_COUNT };
 
 static const char *const column_names[COLUMN_COUNT] = {"id", "lower", "upper", "size", "stream"};
-
-struct field {
-	const char *text; /* in the input, not zero-terminated */
-	size_t bytes;
-};
 
 struct row {
 	uint64_t numbers[COLUMN_COUNT]; /* that of COLUMN_ID is not used */
@@ -46,127 +42,80 @@ struct moment {
 };
 
 struct csv {
-	const char *next; /* the rest of the input */
-	const char *end;
-	uint64_t line; /* number of the line read last, from 1 */
+	struct seam__lines lines;
 	enum column columns[COLUMN_COUNT];
 	size_t column_count;
 	struct seam_grow rows; /* struct row */
 	uint64_t last;         /* largest upper so far */
 	struct seam_slab ids;  /* struct seen_id */
 	struct seen_id *seen;  /* by id */
-	struct seam_trace_error *error;
 };
 
-static enum seam_rc fail(struct csv *csv, const char *what, struct field field)
-{
-	const int bytes = field.bytes > 40 ? 40 : (int)field.bytes;
-	seam__trace_error_set(csv->error, csv->line, "line %llu: %s%s%.*s%s", (unsigned long long)csv->line, what,
-	                      bytes > 0 ? " '" : "", bytes, bytes > 0 ? field.text : "", bytes > 0 ? "'" : "");
-	return SEAM_CORRUPT;
-}
-
-static struct field trim(const char *text, size_t bytes)
-{
-	while (bytes > 0 && (text[0] == ' ' || text[0] == '\t')) {
-		text++;
-		bytes--;
-	}
-	while (bytes > 0 && (text[bytes - 1] == ' ' || text[bytes - 1] == '\t' || text[bytes - 1] == '\r'))
-		bytes--;
-	return (struct field){text, bytes};
-}
-
-/* The next line that is not blank. False at the end. */
-static bool take_line(struct csv *csv, struct field *ret_line)
-{
-	while (csv->next < csv->end) {
-		const char *begin = csv->next;
-		const char *newline = memchr(begin, '\n', (size_t)(csv->end - begin));
-		const char *stop = newline != NULL ? newline : csv->end;
-		csv->next = newline != NULL ? newline + 1 : csv->end;
-		csv->line++;
-		*ret_line = trim(begin, (size_t)(stop - begin));
-		if (ret_line->bytes > 0)
-			return true;
-	}
-	return false;
-}
-
 /* Splits at commas; ret_count: up to COLUMN_COUNT + 1, which means too many. */
-static void split(struct field line, struct field *ret_fields, size_t *ret_count)
+static void split(struct seam__field line, struct seam__field *ret_fields, size_t *ret_count)
 {
+	struct seam__field field;
 	size_t count = 0;
-	const char *end = line.text + line.bytes;
-	const char *begin = line.text;
-	for (;;) {
-		const char *comma = memchr(begin, ',', (size_t)(end - begin));
-		const char *stop = comma != NULL ? comma : end;
+	for (; count <= COLUMN_COUNT && seam__field_split(&line, ',', &field); count++) {
 		if (count < COLUMN_COUNT)
-			ret_fields[count] = trim(begin, (size_t)(stop - begin));
-		count++;
-		if (comma == NULL || count > COLUMN_COUNT)
-			break;
-		begin = comma + 1;
+			ret_fields[count] = field;
 	}
 	*ret_count = count;
 }
 
-static enum seam_rc read_column_name(struct csv *csv, struct field field)
+static enum seam_rc read_column_name(struct csv *csv, struct seam__field field)
 {
 	for (enum column column = 0; column < COLUMN_COUNT; column++) {
-		if (field.bytes != strlen(column_names[column]) ||
-		    memcmp(field.text, column_names[column], field.bytes) != 0)
+		if (!seam__field_is(field, column_names[column]))
 			continue;
 		for (size_t i = 0; i < csv->column_count; i++) {
 			if (csv->columns[i] == column)
-				return fail(csv, "a column stands twice:", field);
+				return seam__lines_fail(&csv->lines, "a column stands twice:", field);
 		}
 		csv->columns[csv->column_count++] = column;
 		return SEAM_OK;
 	}
-	return fail(csv, "the columns are id, lower, upper, size and, if wanted, stream; not", field);
+	return seam__lines_fail(&csv->lines, "the columns are id, lower, upper, size and, if wanted, stream; not", field);
 }
 
 static enum seam_rc read_header(struct csv *csv)
 {
-	struct field line = {"", 0};
-	struct field fields[COLUMN_COUNT];
+	struct seam__field line = {"", 0};
+	struct seam__field fields[COLUMN_COUNT];
 	size_t count;
-	if (!take_line(csv, &line)) {
-		(void)fail(csv, "no header", line);
+	if (!seam__lines_take(&csv->lines, &line)) {
+		(void)seam__lines_fail(&csv->lines, "no header", line);
 		return SEAM_FORMAT;
 	}
-	if (line.bytes >= 3 && memcmp(line.text, "\xef\xbb\xbf", 3) == 0)
-		line = trim(line.text + 3, line.bytes - 3);
 	split(line, fields, &count);
 	enum seam_rc rc = SEAM_OK;
 	for (size_t i = 0; rc == SEAM_OK && i < count && i < COLUMN_COUNT; i++)
 		rc = read_column_name(csv, fields[i]);
 	if (rc == SEAM_OK && count > COLUMN_COUNT)
-		rc = fail(csv, "more than five columns", (struct field){"", 0});
+		rc = seam__lines_fail(&csv->lines, "more than five columns", (struct seam__field){"", 0});
 	bool has[COLUMN_COUNT] = {false};
 	for (size_t i = 0; i < csv->column_count; i++)
 		has[csv->columns[i]] = true;
 	for (enum column column = 0; rc == SEAM_OK && column < COLUMN_STREAM; column++) {
 		if (!has[column])
-			rc = fail(csv, "a column is missing:", (struct field){column_names[column], strlen(column_names[column])});
+			rc = seam__lines_fail(&csv->lines, "a column is missing:",
+			                      (struct seam__field){column_names[column], strlen(column_names[column])});
 	}
 	return rc == SEAM_OK ? SEAM_OK : SEAM_FORMAT;
 }
 
-static enum seam_rc remember_id(struct csv *csv, struct field field)
+static enum seam_rc remember_id(struct csv *csv, struct seam__field field)
 {
 	struct seam_meta *hash_meta = seam__meta_process();
 	bool hash_failed = false;
 	struct seen_id *id = NULL;
 	if (field.bytes == 0)
-		return fail(csv, "the id is empty", field);
+		return seam__lines_fail(&csv->lines, "the id is empty", field);
 	if (memchr(field.text, '"', field.bytes) != NULL)
-		return fail(csv, "quotes are not read:", field);
+		return seam__lines_fail(&csv->lines, "quotes are not read:", field);
 	HASH_FIND(hh, csv->seen, field.text, field.bytes, id);
 	if (id != NULL)
-		return fail(csv, "this id stood before:", field);
+		return seam__lines_fail(&csv->lines, "this id stood before:", field);
 	id = seam__slab_get(&csv->ids);
 	if (id == NULL)
 		return SEAM_OOM_META;
@@ -175,44 +124,28 @@ static enum seam_rc remember_id(struct csv *csv, struct field field)
 	return hash_failed ? SEAM_OOM_META : SEAM_OK;
 }
 
-static enum seam_rc read_number(struct csv *csv, struct field field, uint64_t *ret_number)
+static enum seam_rc read_row(struct csv *csv, struct seam__field line)
 {
-	uint64_t number = 0;
-	if (field.bytes == 0)
-		return fail(csv, "a field is empty", field);
-	for (size_t i = 0; i < field.bytes; i++) {
-		const char c = field.text[i];
-		if (c < '0' || c > '9')
-			return fail(csv, "not a whole number of at least 0:", field);
-		if (__builtin_mul_overflow(number, (uint64_t)10, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(c - '0'), &number))
-			return fail(csv, "a number beyond 64 bits:", field);
-	}
-	*ret_number = number;
-	return SEAM_OK;
-}
-
-static enum seam_rc read_row(struct csv *csv, struct field line)
-{
-	struct field fields[COLUMN_COUNT];
+	struct seam__field fields[COLUMN_COUNT];
 	struct row row = {{0}};
 	size_t count;
 	split(line, fields, &count);
 	if (count != csv->column_count)
-		return fail(csv, count < csv->column_count ? "too few fields" : "too many fields", (struct field){"", 0});
+		return seam__lines_fail(&csv->lines, count < csv->column_count ? "too few fields" : "too many fields",
+		                        (struct seam__field){"", 0});
 	enum seam_rc rc = SEAM_OK;
 	for (size_t i = 0; rc == SEAM_OK && i < count; i++) {
 		if (csv->columns[i] == COLUMN_ID)
 			rc = remember_id(csv, fields[i]);
 		else
-			rc = read_number(csv, fields[i], &row.numbers[csv->columns[i]]);
+			rc = seam__lines_decimal(&csv->lines, fields[i], &row.numbers[csv->columns[i]]);
 	}
 	if (rc != SEAM_OK)
 		return rc;
 	if (row.numbers[COLUMN_LOWER] >= row.numbers[COLUMN_UPPER])
-		return fail(csv, "lower is not below upper", (struct field){"", 0});
+		return seam__lines_fail(&csv->lines, "lower is not below upper", (struct seam__field){"", 0});
 	if (row.numbers[COLUMN_SIZE] == 0)
-		return fail(csv, "the size is 0", (struct field){"", 0});
+		return seam__lines_fail(&csv->lines, "the size is 0", (struct seam__field){"", 0});
 	if (row.numbers[COLUMN_UPPER] > csv->last)
 		csv->last = row.numbers[COLUMN_UPPER];
 	return seam__grow_append(&csv->rows, &row, 1);
@@ -220,9 +153,9 @@ static enum seam_rc read_row(struct csv *csv, struct field line)
 
 static enum seam_rc read_rows(struct csv *csv)
 {
-	struct field line;
+	struct seam__field line;
 	enum seam_rc rc = read_header(csv);
-	while (rc == SEAM_OK && take_line(csv, &line))
+	while (rc == SEAM_OK && seam__lines_take(&csv->lines, &line))
 		rc = read_row(csv, line);
 	return rc;
 }
@@ -288,7 +221,7 @@ static enum seam_rc build(const struct csv *csv, struct seam_trace **ret_trace)
 	if (rc == SEAM_OK)
 		rc = add_events(csv, &moments, builder);
 	if (rc == SEAM_OK)
-		rc = seam_trace_builder_finish(builder, csv->error, ret_trace);
+		rc = seam_trace_builder_finish(builder, csv->lines.error, ret_trace);
 	seam__grow_fini(&moments);
 	seam_trace_builder_destroy(builder);
 	return rc;
@@ -298,7 +231,8 @@ enum seam_rc seam__import_csv(const void *data, size_t bytes, struct seam_trace_
                               struct seam_trace **ret_trace)
 {
 	struct seam_meta *hash_meta = seam__meta_process();
-	struct csv csv = {.next = data, .end = bytes == 0 ? data : (const char *)data + bytes, .error = error};
+	struct csv csv = {.column_count = 0};
+	seam__lines_init(&csv.lines, data, bytes, error);
 	seam__grow_init(&csv.rows, sizeof(struct row));
 	seam__slab_init(&csv.ids, seam__meta_process(), sizeof(struct seen_id));
 	enum seam_rc rc = read_rows(&csv);

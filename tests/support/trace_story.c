@@ -15,6 +15,10 @@ static const char *word_of(unsigned kind)
 		return "S+";
 	case SEAM_TRACE_SEGMENT_FREE:
 		return "S-";
+	case SEAM_TRACE_RECORD_STREAM:
+		return "U";
+	case SEAM_TRACE_STEP:
+		return "|";
 	case SEAM_TRACE_OOM:
 		return "OOM";
 	default:
@@ -37,6 +41,12 @@ static void print_event(FILE *out, const struct seam_trace *trace, const struct 
 		fprintf(out, "%%%u", event->pool);
 	if ((event->flags & SEAM_TRACE_RESIDENT) != 0)
 		fputc('r', out);
+	if ((event->flags & SEAM_TRACE_DYNAMIC) != 0)
+		fputc('d', out);
+	if (event->microbatch != 0)
+		fprintf(out, "#%u", event->microbatch);
+	if (event->thread != 0)
+		fprintf(out, "^%u", event->thread);
 	if (event->module != 0)
 		fprintf(out, "(%s)", seam_trace_string(trace, event->module));
 }

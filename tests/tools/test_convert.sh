@@ -56,6 +56,15 @@ fi
 "$seam" convert a.csv a.seamtrace >said.txt
 ok 'says what it made' contains said.txt '5 events, 3 allocations'
 
+printf 'Thread,Time,Action,Pointer,Size,Stream\n7,1:2:3.5,allocate,0x10,64,0x2\n7,1:2:3.6,free,0x10,64,0x2\n' >rmm.txt
+"$seam" convert rmm.txt rmm.seamtrace >said.txt
+ok 'a log of RMM' contains said.txt '2 events, 1 allocation'
+printf '1 0x10 64 0\nIteration Index : 0\nmicro-batch : F\n1 0x20 64 0\n0 0x20 64 0\nIteration Index : end\n' >stalloc.txt
+"$seam" convert stalloc.txt stalloc.seamtrace >said.txt
+ok 'a log of STAlloc' contains said.txt '6 events, 2 allocations'
+printf '1 0x10 64\n' >>stalloc.txt
+ok 'a bad line of it is named' fails 1 'line 7' convert stalloc.txt b.seamtrace
+
 cp a.seamtrace old.seamtrace
 head -c 300 a.seamtrace >cut.seamtrace
 head -c 100 a.seamtrace.zst >cut.zst

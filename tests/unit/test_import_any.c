@@ -28,7 +28,12 @@ static const struct row rows[] = {
 	{"a gzip", TEXT("\037\213....."), SEAM_FORMAT, "gzip"},
 	{"zeros", TEXT("\0\0\0\0,"), SEAM_FORMAT, "neither"},
 	{"prose", TEXT("Dear reader\n"), SEAM_FORMAT, "neither"},
-	{"other columns", TEXT("Thread,Time,Action\n"), SEAM_FORMAT, "'Thread'"},
+	{"other columns", TEXT("Name,Time\n"), SEAM_FORMAT, "'Name'"},
+	{"a log of RMM", TEXT("Thread,Time,Action,Pointer,Size,Stream\n"), SEAM_OK, NULL},
+	{"not all of its columns", TEXT("Thread,Time,Action\n"), SEAM_FORMAT, "one is missing"},
+	{"a log of STAlloc", TEXT("1 0x10 5 0\n0 0x10 5 0\n"), SEAM_OK, NULL},
+	{"one that begins with a mark", TEXT("\nIteration Index : 0\n"), SEAM_OK, NULL},
+	{"a list of numbers", TEXT("1 2 3\n"), SEAM_FORMAT, "neither"},
 };
 
 Test(import_any, knows_its_kinds)

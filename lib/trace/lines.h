@@ -1,0 +1,54 @@
+/* lines.h: a text read line by line and field by field, with one line of error that names the line.
+ *
+ * Not here: what the lines mean. A field points into the input and has no final zero.
+ * No locks: one call owns everything that it touches.
+ */
+#ifndef SEAM_LINES_H
+#define SEAM_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <seam/trace.h>
+
+struct seam__field {
+	const char *text;
+	size_t bytes;
+};
+
+struct seam__lines {
+	const char *next; /* the rest of the input */
+	const char *end;
+	uint64_t line;    /* number of the line read last, from 1 */
+	struct seam_trace_error *error;
+};
+
+/* `error` may be NULL. A byte order mark is passed over. */
+void seam__lines_init(struct seam__lines *lines, const void *data, size_t bytes, struct seam_trace_error *error);
+
+/* The next line that is not blank, trimmed. False at the end. */
+bool seam__lines_take(struct seam__lines *lines, struct seam__field *ret_line);
+
+/* Fills the error: the line, what, and the field in quotes unless it is empty. Always SEAM_CORRUPT. */
+enum seam_rc seam__lines_fail(const struct seam__lines *lines, const char *what, struct seam__field field);
+
+/* A whole number of at least 0; of base 16 with or without 0x. Errors: SEAM_CORRUPT with the error filled. */
+SEAM_MUST_USE enum seam_rc seam__lines_decimal(const struct seam__lines *lines, struct seam__field field,
+                                               uint64_t *ret_number);
+SEAM_MUST_USE enum seam_rc seam__lines_hex(const struct seam__lines *lines, struct seam__field field,
+                                           uint64_t *ret_number);
+
+/* Without blanks and carriage returns on either side. */
+struct seam__field seam__field_trim(const char *text, size_t bytes);
+
+/* Takes what is before the next `separator` from *rest, trimmed. False once *rest was taken whole (its text is NULL). */
+bool seam__field_split(struct seam__field *rest, char separator, struct seam__field *ret_field);
+
+/* The same for a run of blanks; nothing but blanks is taken for nothing: false. */
+bool seam__field_word(struct seam__field *rest, struct seam__field *ret_field);
+
+bool seam__field_is(struct seam__field field, const char *text);
+bool seam__field_begins(struct seam__field field, const char *text);
+
+#endif
