@@ -15,6 +15,11 @@ enum seam_rc seam__solve_stack(const struct seam__problem *problem, struct seam_
 enum seam_rc seam__solve_relaxed(const struct seam__problem *problem, struct seam__budget *budget,
                                  struct seam__placement *best, const void *argument);
 
+/* Exact search (exact.c): ends when the best placement is proved to be one, or with the budget. Begins at `best`, or with a
+ * placement of its own where there is none. */
+enum seam_rc seam__solve_exact(const struct seam__problem *problem, struct seam__budget *budget,
+                               struct seam__placement *best, const void *argument);
+
 /* SOMAS's Single Object (one range of memory) and Many Objects; see somas.c. argument: struct seam__somas_way. */
 struct seam__somas_way {
 	const char *name;

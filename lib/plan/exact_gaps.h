@@ -1,0 +1,83 @@
+/* exact_gaps.h: the rules of exact search: what must be, what cannot be, and where to decide next.
+ *
+ * A gap is a longest row of neighbouring sections with one floor that lies below the floors beside it. Next above a
+ * section of a gap stands an item that fits into the gap, or nothing stands at the floor there. So:
+ *   - where no unplaced item of a section fits, the section is raised to the lowest level that one of them can have;
+ *   - where all that fits cannot fill a section up to the lower neighbour and the rest exceeds its slack, all is lost;
+ *   - a decision is taken at one section of one gap: each item that fits there, or none. These exclude each other, and one
+ *     of them is true, whatever section is taken: the style says which (few choices, little slack, low, wide).
+ * Where no unplaced item crosses from one section to the next, the parts on both sides are problems of their own.
+ *
+ * A gap whose sections and neighbours were not touched is not looked at again: its numbers are kept.
+ * No locks.
+ */
+#ifndef SEAM_EXACT_GAPS_H
+#define SEAM_EXACT_GAPS_H
+
+#include "exact_skyline.h"
+
+/* Which section of which gap is decided first. */
+enum seam__exact_style {
+	SEAM__EXACT_FEWEST,   /* that with the fewest choices */
+	SEAM__EXACT_TIGHTEST, /* the least slack, then the fewest choices */
+	SEAM__EXACT_LOWEST,   /* the lowest floor, then the fewest choices */
+	SEAM__EXACT_NARROW,   /* no real choice at all; then the narrowest gap, then the fewest choices */
+	SEAM__EXACT_STYLES
+};
+
+/* A section of a gap, where to decide. */
+struct seam__exact_spot {
+	uint64_t floor_bytes;
+	uint64_t left_bytes;  /* floor of the neighbour on the left, or SEAM__EXACT_OPEN */
+	uint64_t right_bytes;
+	uint32_t section;
+	uint32_t first;       /* of the gap */
+	uint32_t length;
+};
+
+/* A part of the sections that nothing unplaced connects with the rest. */
+struct seam__exact_part {
+	uint32_t first;
+	uint32_t length;
+	struct seam__exact_spot spot;
+};
+
+/* What is known of the gap that begins at a section. */
+struct seam__exact_gap {
+	uint64_t seen;  /* as of skyline->now */
+	uint32_t length;
+	uint32_t section;
+	uint64_t rank;  /* by style; lower is decided earlier */
+	uint64_t score; /* where ranks are equal */
+};
+
+struct seam__exact_gaps {
+	struct seam__exact_skyline *skyline;
+	struct seam__exact_gap *known;   /* per first section */
+	uint32_t *fit_changes;           /* per place in a gap: items that fit, as differences */
+	uint64_t *fit_bytes;             /* and their sizes */
+	struct seam__exact_part *parts;  /* of the last call of settle */
+	uint32_t part_count;
+	enum seam__exact_style style;
+};
+
+/* Errors: SEAM_OOM_META. The skyline must outlive it. */
+SEAM_MUST_USE enum seam_rc seam__exact_gaps_init(struct seam__exact_gaps *gaps, struct seam__exact_skyline *skyline);
+void seam__exact_gaps_fini(struct seam__exact_gaps *gaps); /* a zeroed one is allowed */
+
+/* Starts anew: seam__exact_skyline_reset(), and the style of what follows. */
+void seam__exact_gaps_reset(struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance,
+                            enum seam__exact_style style);
+
+/* Applies the rules to the part of `length` sections from `first` until nothing changes. False: nothing can come of this
+ * (the caller undoes). True: what is left are gaps->parts, each with a spot to decide; none when all are placed. */
+bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length);
+
+/* May `item` stand at the floor of the spot's gap? It covers the spot's section. */
+bool seam__exact_gaps_fits(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot, uint32_t item);
+
+/* The lowest level above the floor that any unplaced item at the spot's section can have if none stands at the floor;
+ * SEAM__EXACT_OPEN if there is none. */
+uint64_t seam__exact_gaps_next_level(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot);
+
+#endif

@@ -1,0 +1,257 @@
+/* exact_search.c: see exact_search.h. */
+#include "exact_search.h"
+
+#include "check.h"
+#include "meta.h"
+
+#define NONE UINT32_MAX
+#define FRAMES_PER_PLACE 4u
+#define TASKS_PER_PLACE 4u
+#define CHOICES_PER_PLACE 64u
+#define LEAST 1024u
+#define FAILED_PER_ITEM 256u
+#define FAILED_MAX (UINT32_C(1) << 18)
+#define SECTIONS_PER_NODE 128u /* looking at them takes about a microsecond */
+
+struct seam__exact_frame {
+	struct seam__exact_part part;
+	uint64_t key;           /* of the part before the decision */
+	uint64_t next_level;    /* of the section, if nothing is to stand at the floor; SEAM__EXACT_OPEN: something must */
+	uint32_t first_choice;
+	uint32_t choice_count;
+	uint32_t tried;
+	uint32_t trail_mark;
+	uint32_t task_mark;
+	uint32_t owner;         /* frame whose decision made this part; NONE: the whole */
+	uint32_t after;         /* task that waits for this part to be done */
+};
+
+struct seam__exact_task {
+	struct seam__exact_part part;
+	uint64_t key;
+	uint32_t owner;
+	uint32_t next;
+};
+
+enum seam_rc seam__exact_search_init(struct seam__exact_search *search, const struct seam__exact_window *window)
+{
+	struct seam_meta *meta = window->problem->meta;
+	uint32_t places = window->count + window->sections;
+	enum seam_rc rc;
+
+	*search = (struct seam__exact_search){
+		.frame_capacity = LEAST + FRAMES_PER_PLACE * places,
+		.task_capacity = LEAST + TASKS_PER_PLACE * places,
+		.choice_capacity = LEAST + CHOICES_PER_PLACE * places,
+		.failed_capacity = 4096,
+	};
+	while (search->failed_capacity < FAILED_MAX && search->failed_capacity < FAILED_PER_ITEM * (uint64_t)window->count)
+		search->failed_capacity *= 2;
+	rc = seam__exact_skyline_init(&search->skyline, window);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__exact_gaps_init(&search->gaps, &search->skyline);
+	search->frames = seam__meta_array(meta, search->frame_capacity, sizeof(*search->frames));
+	search->tasks = seam__meta_array(meta, search->task_capacity, sizeof(*search->tasks));
+	search->choices = seam__meta_array(meta, search->choice_capacity, sizeof(*search->choices));
+	search->failed = seam__meta_array(meta, search->failed_capacity, sizeof(*search->failed));
+	if (rc != SEAM_OK || search->frames == NULL || search->tasks == NULL || search->choices == NULL ||
+	    search->failed == NULL) {
+		seam__exact_search_fini(search);
+		return SEAM_OOM_META;
+	}
+	return SEAM_OK;
+}
+
+void seam__exact_search_fini(struct seam__exact_search *search)
+{
+	struct seam_meta *meta;
+
+	if (search->skyline.window == NULL)
+		return;
+	meta = search->skyline.window->problem->meta;
+	seam__meta_free(meta, search->frames, (size_t)search->frame_capacity * sizeof(*search->frames));
+	seam__meta_free(meta, search->tasks, (size_t)search->task_capacity * sizeof(*search->tasks));
+	seam__meta_free(meta, search->choices, (size_t)search->choice_capacity * sizeof(*search->choices));
+	seam__meta_free(meta, search->failed, (size_t)search->failed_capacity * sizeof(*search->failed));
+	seam__exact_gaps_fini(&search->gaps);
+	seam__exact_skyline_fini(&search->skyline);
+	*search = (struct seam__exact_search){0};
+}
+
+static uint64_t *slot(struct seam__exact_search *search, uint64_t key)
+{
+	return &search->failed[key & (search->failed_capacity - 1)];
+}
+
+/* Is the item, but for its number, one of the choices already? Then trying one of them is enough. */
+static bool is_twin(const struct seam__exact_search *search, const struct seam__exact_frame *frame, uint32_t item)
+{
+	const struct seam__exact_item *items = search->skyline.window->items;
+
+	for (uint32_t c = frame->first_choice; c < search->choice_count; c++) {
+		const struct seam__exact_item *other = &items[search->choices[c]];
+
+		if (other->first == items[item].first && other->width == items[item].width &&
+		    other->size_bytes == items[item].size_bytes)
+			return true;
+	}
+	return false;
+}
+
+/* Puts an item among the choices of the last frame, in descending priority. */
+static void insert_choice(struct seam__exact_search *search, const struct seam__exact_frame *frame, uint32_t item,
+                          const double *priorities)
+{
+	uint32_t at = search->choice_count++;
+
+	for (; at > frame->first_choice && priorities[search->choices[at - 1]] < priorities[item]; at--)
+		search->choices[at] = search->choices[at - 1];
+	search->choices[at] = item;
+}
+
+/* Begins the decision of a task. False: no room. */
+static bool open_frame(struct seam__exact_search *search, const struct seam__exact_task *task, const double *priorities)
+{
+	const struct seam__exact_window *window = search->skyline.window;
+	const struct seam__exact_spot *spot = &task->part.spot;
+	uint32_t begin = window->cover_index[spot->section];
+	uint32_t end = window->cover_index[spot->section + 1];
+	struct seam__exact_frame *frame;
+
+	if (search->frame_count == search->frame_capacity || end - begin > search->choice_capacity - search->choice_count)
+		return false;
+	frame = &search->frames[search->frame_count++];
+	*frame = (struct seam__exact_frame){
+		.part = task->part,
+		.key = task->key,
+		.next_level = seam__exact_gaps_next_level(&search->gaps, spot),
+		.first_choice = search->choice_count,
+		.trail_mark = search->skyline.trail_count,
+		.task_mark = search->task_count,
+		.owner = task->owner,
+		.after = task->next,
+	};
+	for (uint32_t c = begin; c < end; c++)
+		if (seam__exact_gaps_fits(&search->gaps, spot, window->covers[c]) && !is_twin(search, frame, window->covers[c]))
+			insert_choice(search, frame, window->covers[c], priorities);
+	frame->choice_count = search->choice_count - frame->first_choice;
+	return true;
+}
+
+/* Makes tasks of the parts that settling left, in front of `*head`. */
+enum split { SPLIT, SPLIT_FAILED, SPLIT_FULL };
+
+static enum split split(struct seam__exact_search *search, uint32_t owner, uint32_t *head)
+{
+	if (search->gaps.part_count > search->task_capacity - search->task_count)
+		return SPLIT_FULL;
+	for (uint32_t p = 0; p < search->gaps.part_count; p++) {
+		const struct seam__exact_part *part = &search->gaps.parts[p];
+		uint64_t key = seam__exact_skyline_key(&search->skyline, part->first, part->length);
+
+		if (*slot(search, key) == key)
+			return SPLIT_FAILED;
+		search->tasks[search->task_count] = (struct seam__exact_task){*part, key, owner, *head};
+		*head = search->task_count++;
+	}
+	return SPLIT;
+}
+
+/* Carries out the next choice of the frame that can be carried out. FOUND: `*head` is what is to be done next; NONE: no
+ * choice is left. */
+static enum seam__exact_result advance(struct seam__exact_search *search, uint32_t number,
+                                       const struct seam__exact_attempt *attempt, struct seam__budget *budget,
+                                       uint32_t *head)
+{
+	struct seam__exact_frame *frame = &search->frames[number];
+	struct seam__exact_skyline *skyline = &search->skyline;
+	const struct seam__exact_spot *spot = &frame->part.spot;
+
+	while (frame->tried <= frame->choice_count) {
+		uint32_t choice = frame->tried++;
+		bool done;
+
+		if (choice == frame->choice_count && frame->next_level == SEAM__EXACT_OPEN)
+			break;
+		search->nodes++;
+		if (search->nodes > attempt->node_limit ||
+		    !seam__budget_spend(budget, 1 + frame->part.length / SECTIONS_PER_NODE))
+			return SEAM__EXACT_SPENT;
+		done = choice < frame->choice_count
+		           ? seam__exact_skyline_place(skyline, search->choices[frame->first_choice + choice], spot->floor_bytes)
+		           : seam__exact_skyline_raise(skyline, spot->section, frame->next_level);
+		if (done && seam__exact_gaps_settle(&search->gaps, frame->part.first, frame->part.length)) {
+			enum split result;
+
+			*head = frame->after;
+			result = split(search, number, head);
+			if (result == SPLIT)
+				return SEAM__EXACT_FOUND;
+			skyline->overflow |= result == SPLIT_FULL;
+		}
+		if (skyline->overflow)
+			return SEAM__EXACT_SPENT;
+		search->task_count = frame->task_mark;
+		seam__exact_skyline_undo(skyline, frame->trail_mark);
+	}
+	return SEAM__EXACT_NONE;
+}
+
+/* The frame has no choice left: remembers its state, and goes back to the frame that made its part. Everything between
+ * belongs to siblings, which have no part in this. Returns that frame's number, or NONE. */
+static uint32_t give_up(struct seam__exact_search *search, uint32_t number)
+{
+	struct seam__exact_frame *frame = &search->frames[number];
+	uint32_t owner = frame->owner;
+
+	*slot(search, frame->key) = frame->key;
+	if (owner == NONE)
+		return NONE;
+	frame = &search->frames[owner];
+	search->frame_count = owner + 1;
+	search->choice_count = frame->first_choice + frame->choice_count;
+	search->task_count = frame->task_mark;
+	seam__exact_skyline_undo(&search->skyline, frame->trail_mark);
+	return owner;
+}
+
+enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search, const struct seam__exact_attempt *attempt,
+                                               struct seam__budget *budget)
+{
+	const struct seam__exact_window *window = search->skyline.window;
+	uint32_t head = NONE;
+	enum split result;
+
+	search->frame_count = 0;
+	search->task_count = 0;
+	search->choice_count = 0;
+	search->nodes = 0;
+	if (attempt->capacity_bytes < window->lower_bytes)
+		return SEAM__EXACT_NONE;
+	seam__exact_gaps_reset(&search->gaps, attempt->capacity_bytes, !attempt->loose, attempt->style);
+	if (!seam__exact_gaps_settle(&search->gaps, 0, window->sections))
+		return search->skyline.overflow ? SEAM__EXACT_SPENT : SEAM__EXACT_NONE;
+	result = split(search, NONE, &head);
+	if (result != SPLIT)
+		return result == SPLIT_FAILED ? SEAM__EXACT_NONE : SEAM__EXACT_SPENT;
+	while (head != NONE) {
+		uint32_t number = search->frame_count;
+
+		if (!open_frame(search, &search->tasks[head], attempt->priorities))
+			return SEAM__EXACT_SPENT;
+		for (;;) {
+			enum seam__exact_result done = advance(search, number, attempt, budget, &head);
+
+			if (done == SEAM__EXACT_SPENT)
+				return SEAM__EXACT_SPENT;
+			if (done == SEAM__EXACT_FOUND)
+				break;
+			number = give_up(search, number);
+			if (number == NONE)
+				return SEAM__EXACT_NONE;
+		}
+	}
+	SEAM_ASSERT_DEEP(seam__exact_skyline_check(&search->skyline));
+	return SEAM__EXACT_FOUND;
+}

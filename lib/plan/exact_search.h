@@ -1,0 +1,59 @@
+/* exact_search.h: depth-first search for a placement below a capacity, by the decisions of exact_gaps.h.
+ *
+ * Parts that nothing connects are searched one after the other; when one has no answer, the decision that cut it off is
+ * taken back at once, whatever was found for its siblings. States that had no answer are remembered, for later attempts
+ * too: the same items over the same heights come again on other ways.
+ *
+ * Not here: which capacities are tried, and how long (exact.c).
+ * No allocation in the search. Deterministic. No locks.
+ */
+#ifndef SEAM_EXACT_SEARCH_H
+#define SEAM_EXACT_SEARCH_H
+
+#include "exact_gaps.h"
+#include "solver.h"
+
+struct seam__exact_frame; /* a decision */
+struct seam__exact_task;  /* a part that waits to be searched */
+
+struct seam__exact_attempt {
+	uint64_t capacity_bytes;
+	uint64_t node_limit;
+	const double *priorities; /* per item of the window: where several fit, the highest is tried first */
+	enum seam__exact_style style;
+	bool loose;               /* any placement will do: no dominance, which costs backtracking */
+};
+
+enum seam__exact_result {
+	SEAM__EXACT_FOUND, /* skyline.offsets is a placement */
+	SEAM__EXACT_NONE,  /* there is none below this capacity */
+	SEAM__EXACT_SPENT  /* the limit, the budget or the memory of the search ended it */
+};
+
+struct seam__exact_search {
+	struct seam__exact_skyline skyline;
+	struct seam__exact_gaps gaps;
+	struct seam__exact_frame *frames;
+	uint32_t frame_count;
+	uint32_t frame_capacity;
+	struct seam__exact_task *tasks;
+	uint32_t task_count;
+	uint32_t task_capacity;
+	uint32_t *choices;        /* items to try, of all frames */
+	uint32_t choice_count;
+	uint32_t choice_capacity;
+	uint64_t *failed;         /* keys of states without answer; 0: free */
+	uint32_t failed_capacity; /* a power of two */
+	uint64_t nodes;           /* decisions tried by the last attempt */
+};
+
+/* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
+SEAM_MUST_USE enum seam_rc seam__exact_search_init(struct seam__exact_search *search,
+                                                   const struct seam__exact_window *window);
+void seam__exact_search_fini(struct seam__exact_search *search); /* a zeroed one is allowed */
+
+/* One attempt. A spent budget ends it; every decision takes from the budget by the sections that it looks at. */
+enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search, const struct seam__exact_attempt *attempt,
+                                               struct seam__budget *budget);
+
+#endif

@@ -1,0 +1,290 @@
+/* exact_skyline.c: see exact_skyline.h. */
+#include "exact_skyline.h"
+
+#include "check.h"
+#include "meta.h"
+
+#define TRAIL_PER_PLACE 32u
+#define TRAIL_LEAST 4096u
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	uint64_t z = a * UINT64_C(0x9e3779b97f4a7c15) ^ b;
+
+	z = (z ^ (z >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+	z = (z ^ (z >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+	return z ^ (z >> 32);
+}
+
+enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const struct seam__exact_window *window)
+{
+	struct seam_meta *meta = window->problem->meta;
+	struct seam__exact_skyline made = {.window = window};
+
+	made.trail_capacity = TRAIL_LEAST + TRAIL_PER_PLACE * (window->count + window->sections);
+	made.sections = seam__meta_array(meta, window->sections, sizeof(*made.sections));
+	made.offsets = seam__meta_array(meta, window->count, sizeof(*made.offsets));
+	made.item_keys = seam__meta_array(meta, window->count, sizeof(*made.item_keys));
+	made.placed = seam__meta_array(meta, window->count, sizeof(*made.placed));
+	made.trail = seam__meta_array(meta, made.trail_capacity, sizeof(*made.trail));
+	*skyline = made;
+	if (made.sections == NULL || made.offsets == NULL || made.item_keys == NULL || made.placed == NULL ||
+	    made.trail == NULL) {
+		seam__exact_skyline_fini(skyline);
+		return SEAM_OOM_META;
+	}
+	for (uint32_t i = 0; i < window->count; i++)
+		made.item_keys[i] = mix(i + 1, UINT64_C(0x2545f4914f6cdd1d));
+	return SEAM_OK;
+}
+
+void seam__exact_skyline_fini(struct seam__exact_skyline *skyline)
+{
+	const struct seam__exact_window *window = skyline->window;
+	struct seam_meta *meta = window == NULL ? NULL : window->problem->meta;
+
+	if (meta == NULL)
+		return;
+	seam__meta_free(meta, skyline->sections, (size_t)window->sections * sizeof(*skyline->sections));
+	seam__meta_free(meta, skyline->offsets, (size_t)window->count * sizeof(*skyline->offsets));
+	seam__meta_free(meta, skyline->item_keys, (size_t)window->count * sizeof(*skyline->item_keys));
+	seam__meta_free(meta, skyline->placed, (size_t)window->count * sizeof(*skyline->placed));
+	seam__meta_free(meta, skyline->trail, (size_t)skyline->trail_capacity * sizeof(*skyline->trail));
+	*skyline = (struct seam__exact_skyline){0};
+}
+
+/* Sets the floor, and steps over walls that begin there. */
+static void set_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_t floor_bytes)
+{
+	const struct seam__exact_window *window = skyline->window;
+	struct seam__exact_section *section = &skyline->sections[s];
+
+	while (floor_bytes == section->ceiling_bytes) {
+		floor_bytes = window->walls[section->next_wall++].top_bytes;
+		section->ceiling_bytes = section->next_wall < window->wall_end[s]
+		                             ? window->walls[section->next_wall].bottom_bytes
+		                             : SEAM__EXACT_OPEN;
+	}
+	section->floor_bytes = floor_bytes;
+	section->touched = skyline->now;
+}
+
+/* Sets the floor back: walls above it are ahead again. */
+static void reset_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_t floor_bytes)
+{
+	const struct seam__exact_window *window = skyline->window;
+	struct seam__exact_section *section = &skyline->sections[s];
+
+	while (section->next_wall > window->wall_begin[s] &&
+	       window->walls[section->next_wall - 1].bottom_bytes >= floor_bytes) {
+		section->next_wall--;
+		section->ceiling_bytes = window->walls[section->next_wall].bottom_bytes;
+	}
+	section->floor_bytes = floor_bytes;
+	section->touched = skyline->now;
+}
+
+void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t capacity_bytes, bool dominance)
+{
+	const struct seam__exact_window *window = skyline->window;
+
+	skyline->trail_count = 0;
+	skyline->capacity_bytes = capacity_bytes;
+	skyline->dominance = dominance;
+	skyline->overflow = false;
+	skyline->now++;
+	for (uint32_t s = 0; s < window->sections; s++) {
+		struct seam__exact_section *section = &skyline->sections[s];
+		uint64_t taken = 0;
+
+		*section = (struct seam__exact_section){.rest_bytes = window->load_bytes[s], .smallest_bytes = UINT64_MAX,
+		                                        .next_wall = window->wall_begin[s], .ceiling_bytes = SEAM__EXACT_OPEN};
+		for (uint32_t w = window->wall_begin[s]; w < window->wall_end[s]; w++)
+			taken += window->walls[w].top_bytes - window->walls[w].bottom_bytes;
+		section->slack_bytes = (int64_t)(capacity_bytes - taken - section->rest_bytes);
+		if (section->next_wall < window->wall_end[s])
+			section->ceiling_bytes = window->walls[section->next_wall].bottom_bytes;
+		set_floor(skyline, s, 0);
+		for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
+			const struct seam__exact_item *item = &window->items[window->covers[c]];
+
+			if (item->size_bytes < section->smallest_bytes)
+				section->smallest_bytes = item->size_bytes;
+			section->crossing += seam__exact_distance(window, item->first, s) + 1 < item->width;
+		}
+	}
+	for (uint32_t i = 0; i < window->count; i++) {
+		skyline->placed[i] = false;
+		skyline->sections[window->items[i].first].start_key ^= skyline->item_keys[i];
+	}
+}
+
+bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t item, uint64_t floor_bytes)
+{
+	const struct seam__exact_window *window = skyline->window;
+	const struct seam__exact_item *placed = &window->items[item];
+
+	if (skyline->trail_count == skyline->trail_capacity) {
+		skyline->overflow = true;
+		return false;
+	}
+	skyline->trail[skyline->trail_count++] = (struct seam__exact_step){.item = item, .floor_bytes = floor_bytes};
+	skyline->placed[item] = true;
+	skyline->offsets[item] = floor_bytes;
+	skyline->sections[placed->first].start_key ^= skyline->item_keys[item];
+	skyline->now++;
+	for (uint32_t s = placed->first, left = placed->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
+		SEAM_ASSERT(skyline->sections[s].floor_bytes == floor_bytes &&
+		            skyline->sections[s].ceiling_bytes - floor_bytes >= placed->size_bytes);
+		skyline->sections[s].rest_bytes -= placed->size_bytes;
+		skyline->sections[s].crossing -= left > 1;
+		set_floor(skyline, s, floor_bytes + placed->size_bytes);
+	}
+	return true;
+}
+
+/* Does an unplaced item fit into the holes of its sections, this one's among them? */
+static bool hole_is_useful(const struct seam__exact_skyline *skyline, uint32_t s)
+{
+	const struct seam__exact_window *window = skyline->window;
+	const struct seam__exact_section *here = &skyline->sections[s];
+
+	for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
+		const struct seam__exact_item *item = &window->items[window->covers[c]];
+		uint64_t bottom = here->hole_bottom_bytes;
+		uint64_t top = here->hole_top_bytes;
+
+		if (bottom + item->size_bytes > top)
+			break; /* nor do those that follow, which are larger */
+		if (skyline->placed[window->covers[c]])
+			continue;
+		for (uint32_t t = item->first, left = item->width; left > 0 && bottom + item->size_bytes <= top;
+		     t = seam__exact_ahead(window, t, 1), left--) {
+			const struct seam__exact_section *there = &skyline->sections[t];
+
+			bottom = there->hole_bottom_bytes > bottom ? there->hole_bottom_bytes : bottom;
+			top = there->hole_top_bytes < top ? there->hole_top_bytes : top;
+		}
+		if (bottom + item->size_bytes <= top)
+			return true;
+	}
+	return false;
+}
+
+bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level_bytes)
+{
+	struct seam__exact_section *section = &skyline->sections[s];
+	uint64_t level = level_bytes < section->ceiling_bytes ? level_bytes : section->ceiling_bytes;
+
+	if (skyline->trail_count == skyline->trail_capacity) {
+		skyline->overflow = true;
+		return false;
+	}
+	skyline->trail[skyline->trail_count++] = (struct seam__exact_step){
+		.item = SEAM__ITEM_NONE,
+		.section = s,
+		.floor_bytes = section->floor_bytes,
+		.level_bytes = level,
+		.hole_bottom_bytes = section->hole_bottom_bytes,
+		.hole_top_bytes = section->hole_top_bytes,
+	};
+	if (section->hole_top_bytes != section->floor_bytes)
+		section->hole_bottom_bytes = section->floor_bytes;
+	section->hole_top_bytes = level;
+	section->slack_bytes -= (int64_t)(level - section->floor_bytes);
+	skyline->now++;
+	set_floor(skyline, s, level);
+	return section->slack_bytes >= 0 &&
+	       !(skyline->dominance && section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes &&
+	         hole_is_useful(skyline, s));
+}
+
+static void undo_place(struct seam__exact_skyline *skyline, const struct seam__exact_step *step)
+{
+	const struct seam__exact_window *window = skyline->window;
+	const struct seam__exact_item *item = &window->items[step->item];
+
+	skyline->placed[step->item] = false;
+	skyline->sections[item->first].start_key ^= skyline->item_keys[step->item];
+	for (uint32_t s = item->first, left = item->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
+		skyline->sections[s].rest_bytes += item->size_bytes;
+		skyline->sections[s].crossing += left > 1;
+		reset_floor(skyline, s, step->floor_bytes);
+	}
+}
+
+void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark)
+{
+	skyline->now++;
+	while (skyline->trail_count > mark) {
+		const struct seam__exact_step *step = &skyline->trail[--skyline->trail_count];
+		struct seam__exact_section *section = &skyline->sections[step->section];
+
+		if (step->item != SEAM__ITEM_NONE) {
+			undo_place(skyline, step);
+			continue;
+		}
+		section->slack_bytes += (int64_t)(step->level_bytes - step->floor_bytes);
+		section->hole_bottom_bytes = step->hole_bottom_bytes;
+		section->hole_top_bytes = step->hole_top_bytes;
+		reset_floor(skyline, step->section, step->floor_bytes);
+	}
+}
+
+uint64_t seam__exact_skyline_key(const struct seam__exact_skyline *skyline, uint32_t first, uint32_t length)
+{
+	const struct seam__exact_window *window = skyline->window;
+	/* Walls stand at heights of their own: there only states of one capacity are alike. */
+	uint64_t key = window->walls == NULL ? 0 : mix(skyline->capacity_bytes, 1);
+
+	for (uint32_t s = first, left = length; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
+		const struct seam__exact_section *section = &skyline->sections[s];
+
+		key ^= section->start_key ^ mix(s + 1, skyline->capacity_bytes - section->floor_bytes);
+		if (section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes)
+			key ^= mix(mix(s + 1, section->floor_bytes - section->hole_bottom_bytes),
+			           section->floor_bytes - section->hole_top_bytes);
+	}
+	return key == 0 ? 1 : key;
+}
+
+/* S1 to S4 of one section. */
+static const char *check_section(const struct seam__exact_skyline *skyline, uint32_t s)
+{
+	const struct seam__exact_window *window = skyline->window;
+	const struct seam__exact_section *section = &skyline->sections[s];
+	uint64_t rest = 0;
+	uint64_t walls = 0;
+	uint64_t key = 0;
+	uint32_t crossing = 0;
+
+	for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
+		const struct seam__exact_item *item = &window->items[window->covers[c]];
+
+		if (skyline->placed[window->covers[c]])
+			continue;
+		rest += item->size_bytes;
+		crossing += seam__exact_distance(window, item->first, s) + 1 < item->width;
+		if (item->first == s)
+			key ^= skyline->item_keys[window->covers[c]];
+	}
+	if (rest != section->rest_bytes || crossing != section->crossing)
+		return "S1 rest";
+	for (uint32_t w = section->next_wall; w < window->wall_end[s]; w++)
+		walls += window->walls[w].top_bytes - window->walls[w].bottom_bytes;
+	if ((int64_t)(skyline->capacity_bytes - section->floor_bytes - walls - rest) != section->slack_bytes)
+		return "S2 slack";
+	if (section->ceiling_bytes <= section->floor_bytes ||
+	    (section->next_wall < window->wall_end[s]) != (section->ceiling_bytes != SEAM__EXACT_OPEN))
+		return "S3 ceiling";
+	return key == section->start_key ? NULL : "S4 key";
+}
+
+const char *seam__exact_skyline_check(const struct seam__exact_skyline *skyline)
+{
+	const char *broken = NULL;
+
+	for (uint32_t s = 0; s < skyline->window->sections && broken == NULL; s++)
+		broken = check_section(skyline, s);
+	return broken;
+}

@@ -1,0 +1,459 @@
+/* exact_window.c: see exact_window.h. */
+#include "exact_window.h"
+
+#include <stdlib.h>
+
+#include "meta.h"
+
+#define COVERS_PER_ITEM 512u
+#define COVERS_FREE (UINT64_C(1) << 20)
+#define ITEMS_MAX (UINT32_C(1) << 20)
+
+/* Positions at which sections begin, ascending, while the window is made. */
+struct cuts {
+	uint32_t *at;
+	uint32_t count;
+	uint32_t capacity;
+};
+
+static int compare_positions(const void *left, const void *right)
+{
+	const uint32_t *a = left;
+	const uint32_t *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static uint32_t longest_hold(const struct seam__problem *problem, uint32_t number)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t s = 0; s < problem->streams; s++) {
+		uint32_t hold = seam__problem_hold(problem, number, s);
+
+		longest = hold > longest ? hold : longest;
+	}
+	return longest < problem->circle ? longest : problem->circle;
+}
+
+/* How many cuts lie before `position`. */
+static uint32_t rank(const struct cuts *cuts, uint64_t position)
+{
+	uint32_t low = 0;
+	uint32_t high = cuts->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (cuts->at[middle] < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The cuts that item `number` is live at: `*ret_width` of them from `*ret_first` on. */
+static void covered(const struct seam__problem *problem, const struct cuts *cuts, uint32_t number, uint32_t *ret_first,
+                    uint32_t *ret_width)
+{
+	uint64_t begin = problem->items[number].begin;
+	uint64_t end = begin + longest_hold(problem, number);
+	uint32_t first = rank(cuts, begin);
+
+	if (end <= problem->circle)
+		*ret_width = rank(cuts, end) - first;
+	else
+		*ret_width = cuts->count - first + rank(cuts, end - problem->circle);
+	*ret_first = first == cuts->count ? 0 : first;
+}
+
+/* Marks the stretch in which each item of the list ends: behind it the live set is another one. */
+static void mark_ends(const struct seam__problem *problem, const struct cuts *cuts, const struct seam__exact_list *list,
+                      uint8_t *kept)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		uint32_t number = list->numbers[i];
+		uint32_t hold = longest_hold(problem, number);
+		uint64_t end = (uint64_t)problem->items[number].begin + hold;
+		uint32_t before;
+
+		if (hold == problem->circle)
+			continue;
+		before = rank(cuts, end > problem->circle ? end - problem->circle : end);
+		kept[before == 0 ? cuts->count - 1 : before - 1] = 1;
+	}
+}
+
+static void keep_marked(struct cuts *cuts, const uint8_t *kept)
+{
+	uint32_t count = 0;
+
+	for (uint32_t c = 0; c < cuts->count; c++)
+		if (kept[c] != 0)
+			cuts->at[count++] = cuts->at[c];
+	cuts->count = count;
+}
+
+/* Marks the cuts at which something of the list is live. `changes`: one more than there are cuts, zeroed. */
+static void mark_live(const struct seam__problem *problem, const struct cuts *cuts, const struct seam__exact_list *list,
+                      int32_t *changes, uint8_t *kept)
+{
+	int32_t live = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		uint32_t first;
+		uint32_t width;
+
+		covered(problem, cuts, list->numbers[i], &first, &width);
+		changes[first]++;
+		if (width > cuts->count - first) {
+			changes[0]++;
+			changes[width - (cuts->count - first)]--;
+		} else {
+			changes[first + width]--;
+		}
+	}
+	for (uint32_t c = 0; c < cuts->count; c++) {
+		live += changes[c];
+		kept[c] = live > 0;
+	}
+}
+
+static void collect_begins(const struct seam__problem *problem, const struct seam__exact_list *list, struct cuts *cuts)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		cuts->at[cuts->count++] = problem->items[list->numbers[i]].begin;
+}
+
+static enum seam_rc make_cuts(const struct seam__problem *problem, const struct seam__exact_list *moving,
+                              const struct seam__exact_list *staying, struct cuts *cuts)
+{
+	uint32_t unique = 0;
+	uint8_t *kept = seam__meta_alloc(problem->meta, cuts->capacity);
+	int32_t *changes = seam__meta_array(problem->meta, (size_t)cuts->capacity + 1, sizeof(*changes));
+
+	if (kept != NULL && changes != NULL) {
+		collect_begins(problem, moving, cuts);
+		collect_begins(problem, staying, cuts);
+		qsort(cuts->at, cuts->count, sizeof(*cuts->at), compare_positions);
+		for (uint32_t c = 0; c < cuts->count; c++)
+			if (unique == 0 || cuts->at[unique - 1] != cuts->at[c])
+				cuts->at[unique++] = cuts->at[c];
+		cuts->count = unique;
+		mark_ends(problem, cuts, moving, kept);
+		mark_ends(problem, cuts, staying, kept);
+		keep_marked(cuts, kept);
+		if (cuts->count == 0) /* everything lives all around */
+			cuts->count = 1;
+		mark_live(problem, cuts, moving, changes, kept);
+		keep_marked(cuts, kept);
+	}
+	seam__meta_free(problem->meta, changes, ((size_t)cuts->capacity + 1) * sizeof(*changes));
+	seam__meta_free(problem->meta, kept, cuts->capacity);
+	return kept == NULL || changes == NULL ? SEAM_OOM_META : SEAM_OK;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static enum seam_rc make_items(struct seam__exact_window *window, const struct cuts *cuts,
+                               const struct seam__exact_list *moving)
+{
+	const struct seam__problem *problem = window->problem;
+	uint64_t covers = 0;
+
+	for (uint32_t i = 0; i < moving->count; i++) {
+		struct seam__exact_item *item = &window->items[i];
+
+		item->number = moving->numbers[i];
+		item->size_bytes = problem->items[item->number].size_bytes;
+		item->span = longest_hold(problem, item->number);
+		covered(problem, cuts, item->number, &item->first, &item->width);
+		covers += item->width;
+	}
+	if (covers > COVERS_FREE && covers > (uint64_t)COVERS_PER_ITEM * window->count)
+		return SEAM_UNSUPPORTED;
+	for (uint32_t i = 0; i < moving->count; i++) {
+		const struct seam__exact_item *item = &window->items[i];
+
+		window->unit_bytes = common_divisor(window->unit_bytes, item->size_bytes);
+		window->start_index[item->first + 1]++;
+		for (uint32_t s = item->first, w = 0; w < item->width; s = seam__exact_ahead(window, s, 1), w++) {
+			window->cover_index[s + 1]++;
+			window->load_bytes[s] += item->size_bytes;
+		}
+	}
+	for (uint32_t s = 0; s < window->sections; s++) {
+		window->start_index[s + 1] += window->start_index[s];
+		window->cover_index[s + 1] += window->cover_index[s];
+	}
+	return SEAM_OK;
+}
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct seam__exact_item *a = left;
+	const struct seam__exact_item *b = right;
+
+	if (a->size_bytes != b->size_bytes)
+		return a->size_bytes < b->size_bytes ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* The lists by section, small items first; `fill` counts what each has already. */
+static void fill_lists(struct seam__exact_window *window, uint32_t *fill)
+{
+	qsort(window->items, window->count, sizeof(*window->items), compare_items);
+	for (uint32_t i = 0; i < window->count; i++) {
+		const struct seam__exact_item *item = &window->items[i];
+
+		for (uint32_t s = item->first, w = 0; w < item->width; s = seam__exact_ahead(window, s, 1), w++)
+			window->covers[window->cover_index[s] + fill[s]++] = i;
+	}
+	for (uint32_t s = 0; s < window->sections; s++)
+		fill[s] = 0;
+	for (uint32_t i = 0; i < window->count; i++) {
+		uint32_t s = window->items[i].first;
+
+		window->starts[window->start_index[s] + fill[s]++] = i;
+	}
+}
+
+static int compare_walls(const void *left, const void *right)
+{
+	const struct seam__exact_wall *a = left;
+	const struct seam__exact_wall *b = right;
+
+	if (a->bottom_bytes != b->bottom_bytes)
+		return a->bottom_bytes < b->bottom_bytes ? -1 : 1;
+	return a->top_bytes < b->top_bytes ? -1 : a->top_bytes > b->top_bytes;
+}
+
+/* Sorts the walls of a section, joins those that touch, and returns the bytes that they take. */
+static uint64_t join_walls(struct seam__exact_window *window, uint32_t s)
+{
+	struct seam__exact_wall *walls = &window->walls[window->wall_begin[s]];
+	uint32_t count = window->wall_end[s] - window->wall_begin[s];
+	uint32_t joined = 0;
+	uint64_t taken = 0;
+
+	qsort(walls, count, sizeof(*walls), compare_walls);
+	for (uint32_t w = 0; w < count; w++) {
+		if (joined > 0 && walls[w].bottom_bytes <= walls[joined - 1].top_bytes) {
+			if (walls[w].top_bytes > walls[joined - 1].top_bytes)
+				walls[joined - 1].top_bytes = walls[w].top_bytes;
+		} else {
+			walls[joined++] = walls[w];
+		}
+	}
+	for (uint32_t w = 0; w < joined; w++)
+		taken += walls[w].top_bytes - walls[w].bottom_bytes;
+	if (joined > 0 && walls[joined - 1].top_bytes > window->lower_bytes)
+		window->lower_bytes = walls[joined - 1].top_bytes;
+	window->wall_end[s] = window->wall_begin[s] + joined;
+	return taken;
+}
+
+/* Counts the walls that an item makes in each section or, once there is room for them, writes them down. */
+static void put_walls(struct seam__exact_window *window, const struct cuts *cuts, uint32_t number, uint64_t offset)
+{
+	struct seam__exact_wall wall = {offset, offset + window->problem->items[number].size_bytes};
+	uint32_t first;
+	uint32_t width;
+
+	covered(window->problem, cuts, number, &first, &width);
+	for (uint32_t s = first, w = 0; w < width; s = seam__exact_ahead(window, s, 1), w++) {
+		if (window->walls != NULL)
+			window->walls[window->wall_end[s]] = wall;
+		window->wall_end[s]++;
+	}
+}
+
+/* How many walls there will be; their edges go into the unit. */
+static uint64_t count_walls(struct seam__exact_window *window, const struct cuts *cuts,
+                            const struct seam__exact_list *staying, const uint64_t *offsets)
+{
+	uint64_t walls = 0;
+
+	for (uint32_t i = 0; i < staying->count; i++) {
+		uint32_t number = staying->numbers[i];
+		uint32_t first;
+		uint32_t width;
+
+		covered(window->problem, cuts, number, &first, &width);
+		walls += width;
+		window->unit_bytes = common_divisor(window->unit_bytes, window->problem->items[number].size_bytes);
+		window->unit_bytes = common_divisor(window->unit_bytes, offsets[number]);
+	}
+	return walls;
+}
+
+static enum seam_rc make_walls(struct seam__exact_window *window, const struct cuts *cuts,
+                               const struct seam__exact_list *staying, const uint64_t *offsets)
+{
+	uint64_t walls = count_walls(window, cuts, staying, offsets);
+
+	if (walls == 0)
+		return SEAM_OK;
+	if (walls > COVERS_FREE && walls > (uint64_t)COVERS_PER_ITEM * (window->count + staying->count))
+		return SEAM_UNSUPPORTED;
+	for (uint32_t i = 0; i < staying->count; i++)
+		put_walls(window, cuts, staying->numbers[i], offsets[staying->numbers[i]]);
+	for (uint32_t s = 0, at = 0; s < window->sections; s++) {
+		uint32_t count = window->wall_end[s];
+
+		window->wall_begin[s] = at;
+		window->wall_end[s] = at;
+		at += count;
+	}
+	window->wall_capacity = (uint32_t)walls;
+	window->walls = seam__meta_array(window->problem->meta, window->wall_capacity, sizeof(*window->walls));
+	if (window->walls == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < staying->count; i++)
+		put_walls(window, cuts, staying->numbers[i], offsets[staying->numbers[i]]);
+	return SEAM_OK;
+}
+
+static bool allocate(struct seam__exact_window *window)
+{
+	struct seam_meta *meta = window->problem->meta;
+	size_t sections = window->sections;
+
+	window->items = seam__meta_array(meta, window->count, sizeof(*window->items));
+	window->starts = seam__meta_array(meta, window->count, sizeof(*window->starts));
+	window->start_index = seam__meta_array(meta, sections + 1, sizeof(*window->start_index));
+	window->cover_index = seam__meta_array(meta, sections + 1, sizeof(*window->cover_index));
+	window->wall_begin = seam__meta_array(meta, sections, sizeof(*window->wall_begin));
+	window->wall_end = seam__meta_array(meta, sections, sizeof(*window->wall_end));
+	window->load_bytes = seam__meta_array(meta, sections, sizeof(*window->load_bytes));
+	return window->items != NULL && window->starts != NULL && window->start_index != NULL &&
+	       window->cover_index != NULL && window->wall_begin != NULL && window->wall_end != NULL &&
+	       window->load_bytes != NULL;
+}
+
+static enum seam_rc fill(struct seam__exact_window *window, const struct cuts *cuts, const struct seam__exact_list *moving,
+                         const struct seam__exact_list *staying, const uint64_t *offsets)
+{
+	struct seam_meta *meta = window->problem->meta;
+	uint32_t *counts;
+	enum seam_rc rc = make_items(window, cuts, moving);
+
+	if (rc == SEAM_OK)
+		rc = make_walls(window, cuts, staying, offsets);
+	if (rc != SEAM_OK)
+		return rc;
+	window->covers = seam__meta_array(meta, window->cover_index[window->sections], sizeof(*window->covers));
+	counts = seam__meta_array(meta, window->sections, sizeof(*counts));
+	if (window->covers != NULL && counts != NULL) {
+		fill_lists(window, counts);
+		for (uint32_t s = 0; s < window->sections; s++) {
+			uint64_t needed = window->load_bytes[s] + join_walls(window, s);
+
+			window->lower_bytes = needed > window->lower_bytes ? needed : window->lower_bytes;
+		}
+	}
+	seam__meta_free(meta, counts, (size_t)window->sections * sizeof(*counts));
+	return window->covers == NULL || counts == NULL ? SEAM_OOM_META : SEAM_OK;
+}
+
+enum seam_rc seam__exact_window_init(struct seam__exact_window *window, const struct seam__problem *problem,
+                                     const struct seam__exact_list *moving, const struct seam__exact_list *staying,
+                                     const uint64_t *offsets)
+{
+	struct seam__exact_window made = {.problem = problem, .count = moving->count};
+	struct cuts cuts = {.capacity = moving->count + staying->count};
+	enum seam_rc rc;
+
+	if (moving->count > ITEMS_MAX || staying->count > ITEMS_MAX)
+		return SEAM_UNSUPPORTED;
+	cuts.at = seam__meta_array(problem->meta, cuts.capacity, sizeof(*cuts.at));
+	if (cuts.at == NULL)
+		return SEAM_OOM_META;
+	rc = make_cuts(problem, moving, staying, &cuts);
+	made.sections = cuts.count;
+	if (rc == SEAM_OK)
+		rc = allocate(&made) ? fill(&made, &cuts, moving, staying, offsets) : SEAM_OOM_META;
+	seam__meta_free(problem->meta, cuts.at, (size_t)cuts.capacity * sizeof(*cuts.at));
+	if (rc != SEAM_OK)
+		seam__exact_window_fini(&made);
+	else
+		*window = made;
+	return rc;
+}
+
+void seam__exact_window_fini(struct seam__exact_window *window)
+{
+	struct seam_meta *meta = window->problem == NULL ? NULL : window->problem->meta;
+	size_t sections = window->sections;
+
+	if (meta == NULL)
+		return;
+	if (window->covers != NULL)
+		seam__meta_free(meta, window->covers, (size_t)window->cover_index[sections] * sizeof(*window->covers));
+	seam__meta_free(meta, window->walls, (size_t)window->wall_capacity * sizeof(*window->walls));
+	seam__meta_free(meta, window->items, (size_t)window->count * sizeof(*window->items));
+	seam__meta_free(meta, window->starts, (size_t)window->count * sizeof(*window->starts));
+	seam__meta_free(meta, window->start_index, (sections + 1) * sizeof(*window->start_index));
+	seam__meta_free(meta, window->cover_index, (sections + 1) * sizeof(*window->cover_index));
+	seam__meta_free(meta, window->wall_begin, sections * sizeof(*window->wall_begin));
+	seam__meta_free(meta, window->wall_end, sections * sizeof(*window->wall_end));
+	seam__meta_free(meta, window->load_bytes, sections * sizeof(*window->load_bytes));
+	*window = (struct seam__exact_window){0};
+}
+
+/* W1 and W4 of one section, and how many of its list really cover it. */
+static const char *check_section(const struct seam__exact_window *window, uint32_t s)
+{
+	uint64_t needed = 0;
+
+	for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
+		const struct seam__exact_item *item = &window->items[window->covers[c]];
+
+		if (seam__exact_distance(window, item->first, s) >= item->width)
+			return "W2 covers";
+		if (c > window->cover_index[s] && item->size_bytes < window->items[window->covers[c - 1]].size_bytes)
+			return "W2 order";
+		needed += item->size_bytes;
+	}
+	if (needed != window->load_bytes[s] || needed == 0)
+		return needed == 0 ? "W1 section" : "W4 load";
+	for (uint32_t c = window->start_index[s]; c < window->start_index[s + 1]; c++)
+		if (window->items[window->starts[c]].first != s)
+			return "W2 starts";
+	for (uint32_t w = window->wall_begin[s]; w < window->wall_end[s]; w++) {
+		if (w > window->wall_begin[s] && window->walls[w].bottom_bytes <= window->walls[w - 1].top_bytes)
+			return "W3 walls";
+		needed += window->walls[w].top_bytes - window->walls[w].bottom_bytes;
+		if (window->walls[w].top_bytes > window->lower_bytes)
+			return "W4 wall";
+	}
+	return needed > window->lower_bytes ? "W4 lower" : NULL;
+}
+
+const char *seam__exact_window_check(const struct seam__exact_window *window)
+{
+	const char *broken = NULL;
+	uint64_t widths = 0;
+
+	for (uint32_t i = 0; i < window->count; i++) {
+		if (window->items[i].width == 0 || window->items[i].width > window->sections ||
+		    window->items[i].first >= window->sections)
+			return "W1 item";
+		widths += window->items[i].width;
+	}
+	if (window->start_index[window->sections] != window->count || window->cover_index[window->sections] != widths)
+		return "W2 lists";
+	for (uint32_t s = 0; s < window->sections && broken == NULL; s++)
+		broken = check_section(window, s);
+	return broken;
+}
