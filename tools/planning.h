@@ -29,10 +29,11 @@ struct planning_row {
 	char reason[200];
 	uint64_t requests;
 	uint64_t lower_bound_bytes; /* residents included */
-	uint64_t peak_bytes;        /* residents included */
+	uint64_t peak_bytes;        /* of memory, residents included */
 	uint64_t resident_bytes;
 	uint64_t unplaced_bytes;
-	uint32_t mapped_chunks;
+	uint32_t mapped_chunks;     /* physical, behind the arena */
+	uint64_t address_chunks;    /* of the arena; more where chunks are mapped at several addresses */
 	uint32_t lower_bound_chunks;
 	uint32_t copies;
 	char placed_by[32];

@@ -123,7 +123,7 @@ struct seam_plan_slot {
 	uint32_t phase_begin;  /* string: phase of the allocation */
 	uint32_t phase_end;    /* string: phase of the free */
 	uint32_t microbatch;
-	uint32_t group;        /* dynamic: its group of copy 0, a multiple of `copies`; else 0 */
+	uint32_t group;        /* dynamic: its group of copy 0, a multiple of `copies`; else 0, and where there are no groups */
 	uint64_t event;        /* the allocation, as a number in the trace; a graph: number of the tensor */
 	uint32_t free_thread;  /* thread of the free; of the allocation when there is none */
 	uint32_t reserved;     /* 0 */

@@ -134,6 +134,8 @@ static bool check_slot(struct checker *checker, uint32_t index)
 		return fail(checker, "L3", "slot", index, "its module or phase is no string");
 	if ((slot->flags & SEAM_PLAN_DYNAMIC) == 0)
 		return slot->group == 0 || fail(checker, "L3", "slot", index, "it is in a group and not dynamic");
+	if (plan->header.group_count == 0 && slot->group == 0)
+		return true;
 	if (slot->group >= plan->header.group_count || slot->group % plan->header.copies != 0)
 		return fail(checker, "L3", "slot", index, "its group does not exist, or is not one of copy 0");
 	checker->group_slots[slot->group]++;

@@ -53,7 +53,7 @@ unnamed() {
 	done
 }
 
-for command in convert info replay; do
+for command in convert draw info replay verify; do
 	ok "the manual names $command" grep -q "^.SS seam $command" "$root/tools/seam.1"
 	unnamed $command >unnamed.txt
 	cat unnamed.txt

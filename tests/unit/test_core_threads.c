@@ -111,3 +111,38 @@ Test(core_threads, a_private_pool_is_released_under_its_users)
 	cr_assert_eq(get_stats().unused_private_bytes, 0);
 	close_pool();
 }
+
+struct visitor {
+	pthread_t thread;
+	void *stream, *got;
+	enum seam_rc rc;
+};
+
+static void *ask_once(void *user)
+{
+	struct visitor *visitor = user;
+	visitor->rc = seam_alloc(pool, MIB(2), visitor->stream, &visitor->got);
+	if (visitor->rc == SEAM_OK)
+		visitor->rc = seam_free(pool, visitor->got);
+	return NULL;
+}
+
+/* One handle, as many streams as threads: what one thread freed there is at once its own, and nobody else's before its work has passed. */
+Test(core_threads, the_per_thread_stream_is_each_threads_own)
+{
+	open_pool(MIB(64), "chunk_bytes:2M");
+	void *mine = stream_of(SEAM_STREAM_PER_THREAD);
+	void *ptr = must_alloc(MIB(2), mine);
+	struct visitor visitor = {.stream = mine};
+	launch(mine, ptr, MIB(2), UINT64_C(10000000000));
+	must_free(ptr);
+	cr_assert_eq(pthread_create(&visitor.thread, NULL, ask_once, &visitor), 0);
+	cr_assert_eq(pthread_join(visitor.thread, NULL), 0);
+	cr_assert_ok(visitor.rc);
+	cr_expect_neq(visitor.got, ptr, "another thread got memory with work pending");
+	void *again = must_alloc(MIB(2), mine);
+	cr_expect_eq(again, ptr, "the thread itself did not");
+	must_free(again);
+	cr_assert_eq(seam__drv_stream_sync(driver, SEAM_STREAM_PER_THREAD), SEAM_CU_SUCCESS);
+	close_pool();
+}

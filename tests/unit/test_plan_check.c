@@ -160,6 +160,21 @@ Test(plan_check, an_optimal_plan_is_at_its_bound)
 	seam__plan_builder_fini(&builder);
 }
 
+/* Dynamic slots need no group where the plan has none. */
+Test(plan_check, a_plan_may_have_no_groups)
+{
+	struct seam__plan_builder builder;
+	struct seam_plan *plan = NULL;
+	struct seam_trace_error error = {0};
+	plan_sample_builder(&builder);
+	builder.groups.count = 0;
+	cr_assert_eq(seam__plan_builder_finish(&builder, &error, &plan), SEAM_OK, "%s", error.text);
+	seam_plan_free(plan);
+	((struct seam_plan_slot *)builder.slots.items)[3].group = 2;
+	cr_assert_eq(seam__plan_builder_finish(&builder, &error, &plan), SEAM_CORRUPT);
+	seam__plan_builder_fini(&builder);
+}
+
 /* On a line nothing ends behind the last position; in a graph several slots may begin at one operator. */
 Test(plan_check, lines_and_graphs)
 {

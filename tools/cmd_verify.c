@@ -1,0 +1,88 @@
+/* cmd_verify.c: `seam verify TRACE PLAN`: is this a plan of this trace, and is it safe? */
+#include <stdio.h>
+
+#include "cmd.h"
+#include "input.h"
+#include "text.h"
+
+#include <seam/plan.h>
+
+struct arguments {
+	const char *trace;
+	const char *plan;
+	bool quiet;
+};
+
+static const struct argp_option options[] = {
+	{"quiet", 'q', NULL, 0, "print nothing when the plan is right", 0},
+	{0},
+};
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+	switch (key) {
+	case 'q':
+		arguments->quiet = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num > 1)
+			return cmd_usage(state, "more than two files: '%s'", text);
+		*(state->arg_num == 0 ? &arguments->trace : &arguments->plan) = text;
+		return 0;
+	case ARGP_KEY_END:
+		return arguments->plan == NULL ? cmd_usage(state, "two files are needed: TRACE and PLAN") : 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp syntax = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "TRACE PLAN",
+	.doc = "Prove that a plan fits a trace: replay its period over and over, and look at who gets which byte after whom.\v"
+	       "TRACE is anything that `seam convert` reads. The plan is right when every slot is the request that the trace has "
+	       "there, no byte is handed out that is live, and none to another stream than that which freed it unless something "
+	       "orders the two. The proof shares no code with the planner.",
+};
+
+static void print_summary(const struct seam_plan *plan, const char *path)
+{
+	const struct seam_plan_header *header = &plan->header;
+	const bool linear = (header->flags & SEAM_PLAN_LINEAR) != 0;
+	const unsigned long long repetitions = linear ? 1 : 2ull * header->copies;
+	char peak[24];
+	char bound[24];
+	printf("%s: right: %u requests of %u positions, %llu repetition%s, %u cop%s, %u stream%s, %u wait%s; peak %s, lower bound "
+	       "%s; %u of %u chunks\n", path, header->slot_count, header->positions, repetitions, repetitions == 1 ? "" : "s",
+	       header->copies, header->copies == 1 ? "y" : "ies", header->stream_count, header->stream_count == 1 ? "" : "s",
+	       header->wait_count, header->wait_count == 1 ? "" : "s", seam__text_size(peak, header->arena_bytes),
+	       seam__text_size(bound, header->lower_bound_bytes), header->physical_chunks, header->lower_bound_chunks);
+}
+
+int cmd_verify(int argc, char **argv)
+{
+	struct arguments arguments = {0};
+	char error[INPUT_ERROR_BYTES];
+	struct seam_trace_error plan_error = {0};
+	struct seam_trace *trace;
+	struct seam_plan *plan;
+	int status = cmd_parse(&syntax, argc, argv, &arguments);
+	if (status != CMD_GO_ON)
+		return status;
+	if (seam_plan_read_file(arguments.plan, &plan_error, &plan) != SEAM_OK)
+		return cmd_fail("%s: %s", arguments.plan, plan_error.text);
+	if (!input_read(arguments.trace, SEAM_IMPORT_ANY_DEVICE, error, &trace)) {
+		seam_plan_free(plan);
+		return cmd_fail("%s", error);
+	}
+	status = CMD_OK;
+	if (seam_plan_verify(trace, plan, &plan_error) != SEAM_OK)
+		status = cmd_fail("%s: %s", arguments.plan, plan_error.text);
+	else if (!arguments.quiet)
+		print_summary(plan, arguments.plan);
+	seam_trace_free(trace);
+	seam_plan_free(plan);
+	return status;
+}
