@@ -184,6 +184,8 @@ enum seam_rc seam__backing_make(const struct seam__problem *problem, struct seam
 
 void seam__backing_fini(struct seam__backing *backing, const struct seam__problem *problem)
 {
+	if (backing->chunks == NULL)
+		return;
 	seam__meta_free(problem->meta, backing->chunks, (size_t)backing->column_count * sizeof(*backing->chunks));
 	seam__meta_free(problem->meta, backing->offsets, (size_t)problem->count * sizeof(*backing->offsets));
 	*backing = (struct seam__backing){0};
