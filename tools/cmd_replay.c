@@ -30,7 +30,8 @@ static const struct argp_option options[] = {
 	{"allocator", KEY_ALLOCATOR, "NAME,...", 0, "of seam, caching, expandable, direct (default: all four)", 0},
 	{"device", KEY_DEVICE, "DEVICE", 0, "cuda (a GPU), emu (an emulated device), or auto: a GPU if there is one (default)", 0},
 	{"memory", KEY_MEMORY, "MEMORY", 0,
-	 "of the emulated device: real (contents are checked), book (bookkeeping only, faster), or auto: book (default)", 0},
+	 "of the emulated device: real (contents are checked), pages (the same, but of each 2 MiB only the first and the last page), book "
+	 "(bookkeeping only, faster), or auto: book (default)", 0},
 	{"capacity", KEY_CAPACITY, "SIZE", 0,
 	 "memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
 	 "what the trace needs if that is more; on a GPU all that it has)", 0},
@@ -81,7 +82,8 @@ static error_t parse_memory(struct arguments *arguments, const char *text, const
 {
 	static const char *const names[] = {
 		[DEVICE_MEMORY_AUTO] = "auto", [DEVICE_MEMORY_REAL] = "real", [DEVICE_MEMORY_BOOK] = "book", NULL};
-	int memory = choice(text, names);
+	arguments->replay.pages_only = strcmp(text, "pages") == 0;
+	int memory = arguments->replay.pages_only ? DEVICE_MEMORY_REAL : choice(text, names);
 	if (memory < 0)
 		return cmd_usage(state, "no such kind of memory: '%s'", text);
 	arguments->replay.memory = (enum device_memory)memory;

@@ -50,9 +50,9 @@ static bool fits(const struct device *device, uint64_t peak_live_bytes)
 	return !device->emulated || peak_live_bytes + peak_live_bytes / 2 <= available_bytes();
 }
 
-enum seam_rc content_init(struct content *content, struct device *device, uint64_t peak_live_bytes)
+enum seam_rc content_init(struct content *content, struct device *device, uint64_t peak_live_bytes, bool pages_only)
 {
-	*content = (struct content){.device = device, .pages_only = !fits(device, peak_live_bytes)};
+	*content = (struct content){.device = device, .pages_only = pages_only || !fits(device, peak_live_bytes)};
 	content->reads = malloc(READS_MAX * sizeof(*content->reads));
 	if (content->reads == NULL)
 		return SEAM_OOM_META;

@@ -34,8 +34,9 @@ struct content {
 	char first_wrong[160];  /* one line about the first of them */
 };
 
-/* Errors: SEAM_OOM_META, SEAM_OOM_HOST, SEAM_DRIVER. */
-SEAM_MUST_USE enum seam_rc content_init(struct content *content, struct device *device, uint64_t peak_live_bytes);
+/* pages_only: even where all would fit. Errors: SEAM_OOM_META, SEAM_OOM_HOST, SEAM_DRIVER. */
+SEAM_MUST_USE enum seam_rc content_init(struct content *content, struct device *device, uint64_t peak_live_bytes,
+                                        bool pages_only);
 void content_fini(struct content *content);
 
 /* Fills block number `block` on `stream`. Errors: SEAM_DRIVER. */

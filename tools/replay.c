@@ -106,9 +106,9 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	rc = open_streams(run);
 	if (rc != SEAM_OK)
 		return rc;
-	run->verifies = run->device.real && options->verify == REPLAY_VERIFY_AUTO;
+	run->verifies = run->device.real;
 	if (run->verifies) {
-		rc = content_init(&run->content, &run->device, run->schedule.peak_live_bytes);
+		rc = content_init(&run->content, &run->device, run->schedule.peak_live_bytes, options->pages_only);
 		if (rc != SEAM_OK)
 			return fail(run, rc, "memory for reading contents: %s", seam_rc_text(rc));
 	}

@@ -23,13 +23,11 @@
 
 #define REPLAY_ERROR_BYTES 320
 
-enum replay_verify { REPLAY_VERIFY_AUTO, REPLAY_VERIFY_OFF }; /* AUTO: where memory is real */
-
 struct replay_options {
 	enum ref_kind allocator;
 	enum device_kind device;
 	enum device_memory memory;
-	enum replay_verify verify;
+	bool pages_only;                  /* of contents, even where all would fit: see content.h */
 	uint64_t capacity_bytes;          /* 0: the device's, see device.h; on a GPU the most that an allocator may take */
 	uint32_t capacity_percent;        /* instead, of the trace's peak of live bytes; 0: capacity_bytes holds */
 	const char *cost_file;            /* see device.h */

@@ -278,6 +278,12 @@ Test(cmd_replay, contents_are_checked_in_real_memory_and_calls_stay_the_same)
 	static const char contents[] = "contents: every block kept its own, checked in full (84.00 MiB compared)";
 	cr_assert_not_null(strstr(outcome.out, contents), "%s", outcome.out);
 	drop(&outcome);
+	(void)snprintf(words, sizeof(words), "--memory pages -a direct %s/s.csv", folder);
+	outcome = run(words);
+	/* Two pages of each of 11 pieces of 2 MiB, or of what is left of one, and two small blocks. */
+	static const char pages[] = "the first and last page of every 2 MiB (88.69 KiB compared)";
+	cr_assert_not_null(strstr(outcome.out, pages), "%s", outcome.out);
+	drop(&outcome);
 }
 
 Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)

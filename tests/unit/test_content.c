@@ -16,7 +16,7 @@ static void open_with(uint64_t peak_bytes)
 	char error[DEVICE_ERROR_BYTES] = "";
 	struct device_options options = {.kind = DEVICE_EMU, .memory = DEVICE_MEMORY_REAL, .capacity_bytes = 64 * MIB};
 	cr_assert_eq(device_open(&options, error, &device), SEAM_OK, "%s", error);
-	cr_assert_eq(content_init(&content, &device, peak_bytes), SEAM_OK);
+	cr_assert_eq(content_init(&content, &device, peak_bytes, false), SEAM_OK);
 	cr_assert_eq(seam__drv_direct_alloc(device.driver, 8 * MIB, &block_va), 0);
 }
 
