@@ -115,3 +115,46 @@ Test(somas, every_way_places_whatever_a_problem_has)
 	}
 	cr_expect_geq(ways, 400, "ten ways");
 }
+
+Test(somas, all_ways_in_a_row_are_as_good_as_the_best_of_them)
+{
+	static const char *const ways[] = {"mo-size-first", "so-size-first", "so-source-first", "so-breadth-first", "so-unsafe-first",
+	                                   "so-size-best", "so-source-best", "so-breadth-best", "so-unsafe-best"};
+	uint32_t winners = 0; /* a bit for each that was alone at the best */
+
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct random_wish wish = {.seed = seed, .count = 80, .features = SEAM__HAS_HOLDS | SEAM__HAS_WRAP, .sizes = 6};
+		uint64_t least = UINT64_MAX;
+		uint32_t first = 0;
+
+		random_problem(&wish, meta, &problem);
+		for (uint32_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+			uint64_t peak = peak_of(ways[w], NULL);
+
+			first = peak < least ? w : first;
+			least = peak < least ? peak : least;
+		}
+		winners |= 1u << first;
+		cr_expect_eq(peak_of("somas", NULL), least, "seed %llu", (unsigned long long)seed);
+		seam__problem_fini(&problem);
+	}
+	cr_expect_geq(__builtin_popcount(winners), 4, "ways that were the first to be best: %x", winners);
+}
+
+Test(somas, what_there_is_no_time_for_is_not_begun)
+{
+	struct random_wish wish = {.seed = 1, .count = 1000, .features = SEAM__HAS_HOLDS};
+	struct seam__budget budget;
+	struct seam__placement best;
+
+	random_problem(&wish, meta, &problem);
+	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
+	seam__budget_init(&budget);
+	budget.nodes_left = 1000; /* a way looks at half a million pairs */
+	cr_assert_eq(seam__solver_run(seam__solver_find("somas"), &problem, &budget, &best), SEAM_OK);
+	cr_expect_eq(best.peak_bytes, SEAM__PEAK_NONE);
+	cr_expect_eq(budget.nodes_left, 1000);
+	cr_assert_eq(seam__solver_run(seam__solver_find("so-size-first"), &problem, &budget, &best), SEAM_OK);
+	cr_expect_lt(budget.nodes_left, 1000, "asked for by name it tries");
+	seam__placement_fini(&best, &problem);
+}
