@@ -267,6 +267,8 @@ const char *seam__pool_check(struct seam_pool *pool)
 	seam__pool_stop(pool);
 	if (broken == NULL)
 		broken = seam__engine_check(&pool->engine);
+	if (broken == NULL)
+		broken = seam__private_check(pool);
 	seam__pool_go(pool);
 	return broken;
 }

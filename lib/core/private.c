@@ -138,6 +138,25 @@ enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id)
 	return private != NULL ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
+const char *seam__private_check(struct seam_pool *pool)
+{
+	const struct seam_private *private;
+	LIST_FOREACH(private, &pool->privates, link) {
+		if (private->id == 0 || seam__private_find(pool, private->id) != private)
+			return "R1 one private pool an id";
+		if (private->references == 0)
+			return "R2 a private pool without references is gone";
+		if (private->group->private_id != private->id)
+			return "R3 a private pool has the memory of its id";
+	}
+	const struct seam_open_route *route;
+	LIST_FOREACH(route, &pool->routes, link) {
+		if (seam__private_find(pool, route->to->id) != route->to)
+			return "R4 routes lead to private pools";
+	}
+	return NULL;
+}
+
 void seam__private_fini(struct seam_pool *pool)
 {
 	struct seam_private *private;

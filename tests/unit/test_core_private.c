@@ -226,3 +226,28 @@ Test(core_private, nothing_is_stitched_for_a_capture)
 	must_free(live[0]);
 	close_pool();
 }
+
+Test(core_private, check_notices_what_is_wrong)
+{
+	open_pool(MIB(64), NULL);
+	cr_assert_ok(seam_private_begin(pool, 5, SEAM_ROUTE_ALL, 0));
+	cr_assert_ok(seam_private_begin(pool, 6, SEAM_ROUTE_ALL, 0));
+	struct seam_private *five = seam__private_find(pool, 5), *six = seam__private_find(pool, 6);
+	struct seam_open_route *route = LIST_FIRST(&pool->routes);
+	check_pool();
+	five->id = 6;
+	cr_expect_str_eq(seam__pool_check(pool), "R1 one private pool an id");
+	five->id = 5;
+	six->references = 0;
+	cr_expect_str_eq(seam__pool_check(pool), "R2 a private pool without references is gone");
+	six->references = 1;
+	struct seam_group *group = five->group;
+	five->group = six->group;
+	cr_expect_str_eq(seam__pool_check(pool), "R3 a private pool has the memory of its id");
+	five->group = group;
+	struct seam_private gone = *route->to, *to = route->to;
+	route->to = &gone;
+	cr_expect_str_eq(seam__pool_check(pool), "R4 routes lead to private pools");
+	route->to = to;
+	close_pool();
+}
