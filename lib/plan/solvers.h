@@ -63,6 +63,10 @@ enum seam_rc seam__solve_greedy(const struct seam__problem *problem, struct seam
 enum seam_rc seam__solve_floor(const struct seam__problem *problem, struct seam__budget *budget,
                                struct seam__placement *best, const void *argument);
 
+/* Rounds of greedy placing, each with what did not fit before moved forward (swap.c). */
+enum seam_rc seam__solve_swap(const struct seam__problem *problem, struct seam__budget *budget,
+                              struct seam__placement *best, const void *argument);
+
 /* Drops every item to its lowest place, the lowest first, as long as that lowers the peak (settle.c). It needs a
  * placement to begin with. */
 enum seam_rc seam__solve_settle(const struct seam__problem *problem, struct seam__budget *budget,
