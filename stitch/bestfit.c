@@ -191,8 +191,9 @@ static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, ui
 		return SEAM_OOM_DEVICE; /* known before anything is created in vain */
 	if (!attempt->grown)
 		attempt->grown_from = engine->memory.reserved_bytes;
-	attempt->mappings = seam__bits_div_up(end ? at_end : to_stitch, seam__grow_chunk_bytes(engine, ppool, ask->bytes));
-	enum seam_rc rc = seam__grow(engine, ppool, end ? at_end : to_stitch, ask->bytes, end || least != 0);
+	uint64_t bytes = end ? at_end : to_stitch;
+	attempt->mappings = seam__bits_div_up(bytes, seam__grow_chunk_bytes(engine, ppool, bytes, ask->bytes));
+	enum seam_rc rc = seam__grow(engine, ppool, bytes, ask->bytes, end || least != 0);
 	attempt->grown |= engine->memory.reserved_bytes > attempt->grown_from; /* also where a part of it failed */
 	return rc;
 }

@@ -59,8 +59,9 @@ SEAM_MUST_USE enum seam_rc seam__stitch(struct seam_engine *engine, const struct
 SEAM_MUST_USE enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
                                       uint64_t request_bytes, bool at_end);
 
-/* Bytes of the chunks that growth for a request would create. */
-uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes);
+/* Bytes of the chunks that growth by `bytes` for a request would create first. */
+uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes,
+                                uint64_t request_bytes);
 
 /* Free bytes at the end of the class's last home view that `stream` may use: what growth at the end would extend to `bytes` (at most these; 0 if
  * the view has no room for the rest). Locked. */

@@ -13,6 +13,7 @@
 
 #define SMALLEST_CHUNK_BYTES (UINT64_C(2) << 20)
 #define LARGEST_GROWN_CHUNK_BYTES (UINT64_C(32) << 20)
+#define ROOM_CHUNKS UINT64_C(256)
 
 static uint64_t pow2_at_most(uint64_t value)
 {
@@ -21,8 +22,11 @@ static uint64_t pow2_at_most(uint64_t value)
 
 /* A chunk is the atom of stitching: small ones waste less of what blocks share with their neighbours, large ones need fewer mappings. Where the
  * caller has no wish, chunks grow with the pool and with the request: about 1,024 in all, or 16 of one request, but 2 to 32 MiB each. On the
- * traces we have (bench/results), that costs up to 1.5 points of efficiency and needs a third to a tenth of the mappings of 2 MiB chunks. */
-uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes)
+ * traces we have (bench/results), that costs up to 1.5 points of efficiency and needs a third to a tenth of the mappings of 2 MiB chunks.
+ * As the device fills up they get smaller again: a chunk is at most a 256th of what is left, because there what is lost in large ones is what
+ * the next request lacks. */
+static uint64_t chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes,
+                            uint64_t most_bytes)
 {
 	const struct seam_memory *memory = &engine->memory;
 	uint64_t least = seam__bits_align_up(SMALLEST_CHUNK_BYTES, memory->granularity_bytes);
@@ -33,7 +37,21 @@ uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct s
 	uint64_t by_pool = pow2_at_most((memory->reserved_bytes + memory->unlisted_bytes) / 1024);
 	uint64_t by_request = pow2_at_most(request_bytes / 16);
 	uint64_t wanted = seam__bits_max(by_pool, by_request);
-	return seam__bits_max(least, seam__bits_min(wanted, LARGEST_GROWN_CHUNK_BYTES));
+	return seam__bits_max(least, seam__bits_min(wanted, most_bytes));
+}
+
+/* What is left of the device (or of the pool's capacity) behind a growth of `bytes` decides how large its chunks may be. */
+static uint64_t most_chunk_bytes(const struct seam_engine *engine, uint64_t bytes)
+{
+	uint64_t room = seam__memory_room(&engine->memory);
+	uint64_t by_room = room > bytes ? pow2_at_most((room - bytes) / ROOM_CHUNKS) : 0;
+	return seam__bits_min(by_room, LARGEST_GROWN_CHUNK_BYTES);
+}
+
+uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes,
+                                uint64_t request_bytes)
+{
+	return chunk_bytes(engine, ppool, request_bytes, most_chunk_bytes(engine, bytes));
 }
 
 uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream, uint64_t bytes)
@@ -61,6 +79,7 @@ struct growth {
 	struct seam_chunk **chunks;
 	struct seam_mapping **mappings;
 	uint32_t count;
+	uint64_t most_chunk_bytes; /* unless the caller has a wish */
 };
 
 static void drop_chunks(struct seam_memory *memory, struct growth *growth)
@@ -77,7 +96,9 @@ static enum seam_rc create_chunks(struct seam_engine *engine, struct seam_ppool 
                                   uint64_t request_bytes, struct growth *growth)
 {
 	while (bytes > 0) {
-		uint64_t unit = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : seam__grow_chunk_bytes(engine, ppool, request_bytes);
+		uint64_t unit = ppool->class == SEAM_CLASS_CONTIGUOUS
+		                        ? bytes
+		                        : chunk_bytes(engine, ppool, request_bytes, growth->most_chunk_bytes);
 		uint64_t size = seam__bits_min(bytes, unit);
 		enum seam_rc rc = seam__chunk_create(&engine->memory, size, &growth->chunks[growth->count]);
 		if (rc != SEAM_OK) {
@@ -161,10 +182,10 @@ static void commit(struct seam_engine *engine, struct seam_ppool *ppool, const s
 static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
                                 uint64_t request_bytes)
 {
-	/* Chunks only get larger while the pool grows. */
-	uint64_t least = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : seam__grow_chunk_bytes(engine, ppool, request_bytes);
+	struct growth growth = {.most_chunk_bytes = most_chunk_bytes(engine, bytes)};
+	/* Chunks only get larger while the pool grows: what limits them stays as it is. */
+	uint64_t least = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : chunk_bytes(engine, ppool, request_bytes, growth.most_chunk_bytes);
 	uint32_t most = (uint32_t)seam__bits_div_up(bytes, least);
-	struct growth growth = {0};
 	enum seam_rc rc = seam__slab_reserve(&engine->block_slab, 1);
 	if (rc != SEAM_OK)
 		return rc;

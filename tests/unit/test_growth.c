@@ -94,8 +94,27 @@ static void expect_chunk(uint64_t request_mib, uint64_t chunk_mib)
 Test(growth, chunks_grow_with_the_request)
 {
 	engine.policy.chunk_bytes = 0;
+	engine.memory.device_bytes = MIB(65536);
 	expect_chunk(4, 2);
 	expect_chunk(64, 4);
+	expect_chunk(256, 16);
+}
+
+Test(growth, chunks_get_smaller_as_the_device_fills_up)
+{
+	engine.policy.chunk_bytes = 0;
+	engine.memory.device_bytes = MIB(256 + 4096);
+	expect_chunk(256, 16);
+	engine.memory.device_bytes = engine.memory.reserved_bytes + MIB(256 + 4095);
+	expect_chunk(256, 8);
+	engine.memory.capacity_bytes = engine.memory.reserved_bytes + MIB(256);
+	expect_chunk(256, 2);
+}
+
+Test(growth, a_wish_holds_on_a_full_device_too)
+{
+	engine.policy.chunk_bytes = MIB(16);
+	engine.memory.device_bytes = MIB(256);
 	expect_chunk(256, 16);
 }
 
