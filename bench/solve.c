@@ -1,7 +1,7 @@
 /* solve.c: single solvers on single instances: peak, gap to the lower bound, time. For the tables see bench/plan.
  *
- * An instance is a recording of any kind, placed as it stands: the whole of it, once, all requests on one stream; or an operator graph with its
- * streams and contiguous constraints.
+ * An instance is a recording of any kind, placed as it stands: the whole of it, once, all requests on one stream; or an
+ * operator graph with its streams and contiguous constraints.
  */
 #include <argp.h>
 #include <stdio.h>
