@@ -32,13 +32,15 @@ static struct seam__beat make_beat(const struct seam_trace_event *event, const s
 	return (struct seam__beat){.key = key, .state = *state};
 }
 
-/* `allocated`: per request the beat of its allocation. */
+/* `allocated`: per request the number of its allocation among the beats' allocations. */
 static enum seam_rc build(const struct seam_trace *trace, const struct seam__requests *requests, uint32_t *allocated,
-                          struct seam_grow *items)
+                          struct seam__beats *beats)
 {
 	uint64_t state = 0;
-	enum seam_rc rc = seam__grow_reserve(items, requests->items.count * 2);
+	enum seam_rc rc = seam__grow_reserve(&beats->items, requests->items.count * 2);
 
+	if (rc == SEAM_OK)
+		rc = seam__grow_reserve(&beats->allocs, requests->items.count);
 	for (uint32_t e = 0; rc == SEAM_OK && e < trace->header.event_count; e++) {
 		uint32_t number = seam__request_of(requests, e);
 		const struct seam__request *request;
@@ -52,10 +54,16 @@ static enum seam_rc build(const struct seam_trace *trace, const struct seam__req
 			continue;
 		beat = make_beat(&trace->events[e], request, &state);
 		beat.event = e;
-		if (trace->events[e].kind == SEAM_TRACE_ALLOC)
-			allocated[number] = (uint32_t)items->count;
-		beat.back = (uint32_t)items->count - allocated[number];
-		rc = seam__grow_append(items, &beat, 1);
+		beat.allocs = (uint32_t)beats->allocs.count;
+		if (trace->events[e].kind == SEAM_TRACE_ALLOC) {
+			const uint32_t at = (uint32_t)beats->items.count;
+
+			allocated[number] = beat.allocs;
+			rc = seam__grow_append(&beats->allocs, &at, 1);
+		}
+		beat.back = beat.allocs - allocated[number];
+		if (rc == SEAM_OK)
+			rc = seam__grow_append(&beats->items, &beat, 1);
 	}
 	return rc;
 }
@@ -70,7 +78,8 @@ enum seam_rc seam__beats_init(const struct seam_trace *trace, const struct seam_
 	if (allocated == NULL)
 		return SEAM_OOM_META;
 	seam__grow_init(&made.items, sizeof(struct seam__beat));
-	rc = build(trace, requests, allocated, &made.items);
+	seam__grow_init(&made.allocs, sizeof(uint32_t));
+	rc = build(trace, requests, allocated, &made);
 	seam__meta_free(seam__meta_process(), allocated, (requests->items.count + 1) * sizeof(*allocated));
 	if (rc == SEAM_OK)
 		*ret_beats = made;
@@ -81,8 +90,10 @@ enum seam_rc seam__beats_init(const struct seam_trace *trace, const struct seam_
 
 void seam__beats_fini(struct seam__beats *beats)
 {
-	if (beats->items.item_bytes != 0)
+	if (beats->items.item_bytes != 0) {
 		seam__grow_fini(&beats->items);
+		seam__grow_fini(&beats->allocs);
+	}
 	*beats = (struct seam__beats){0};
 }
 

@@ -2,9 +2,10 @@
  * same again.
  *
  * A beat is an allocation, a free, or a use by another stream, of a request whose size does not depend on data. Its key
- * says what was done (kind, size, stream, pool, thread), its `back` how many beats ago the block was allocated. So a free
- * in one iteration equals that of the iteration before if it frees the corresponding block, even one of an earlier
- * iteration. `state` is a sum over the blocks live behind a beat of a hash of size and stream: two places of equal state
+ * says what was done (kind, size, stream, pool, thread), its `back` how many allocations ago the block was allocated. So a
+ * free in one iteration equals that of the iteration before if it frees the corresponding block, even one of an earlier
+ * iteration. Allocations are counted, not beats: the first iterations of a program ask for what the later ones ask for, but
+ * they do not free what those free. `state` is a sum over the blocks live behind a beat of a hash of size and stream: two places of equal state
  * have the same multiset of blocks live (but for one chance in 2^64).
  *
  * Not here: what repeats (period.h).
@@ -25,11 +26,13 @@ struct seam__beat {
 	uint64_t key;
 	uint64_t state;   /* behind it */
 	uint32_t event;   /* in the trace */
-	uint32_t back;    /* beats since the block's allocation; 0 for an allocation */
+	uint32_t back;    /* allocations since and with the block's own; 0 for an allocation */
+	uint32_t allocs;  /* allocations before this beat */
 };
 
 struct seam__beats {
-	struct seam_grow items; /* struct seam__beat */
+	struct seam_grow items;  /* struct seam__beat */
+	struct seam_grow allocs; /* uint32_t: numbers of the beats that are allocations */
 };
 
 /* O(events). Errors: SEAM_OOM_META. */
@@ -51,6 +54,24 @@ static inline uint32_t seam__beats_count(const struct seam__beats *beats)
 static inline uint64_t seam__beats_state(const struct seam__beats *beats, uint32_t number)
 {
 	return number == 0 ? 0 : seam__beats_at(beats, number - 1)->state;
+}
+
+/* Allocations before beat `number`, which may be the count. */
+static inline uint32_t seam__beats_allocs(const struct seam__beats *beats, uint32_t number)
+{
+	return number < beats->items.count ? seam__beats_at(beats, number)->allocs : (uint32_t)beats->allocs.count;
+}
+
+/* The number, among the allocations, of that of the beat's block. */
+static inline uint32_t seam__beats_origin(const struct seam__beats *beats, uint32_t number)
+{
+	return seam__beats_at(beats, number)->allocs - seam__beats_at(beats, number)->back;
+}
+
+/* The beat of an allocation. */
+static inline const struct seam__beat *seam__beats_alloc(const struct seam__beats *beats, uint32_t alloc)
+{
+	return seam__beats_at(beats, ((const uint32_t *)beats->allocs.items)[alloc]);
 }
 
 /* The number of beats before `event`. O(log beats). */

@@ -31,6 +31,8 @@ struct pairing {
 	struct seam_grow arrivals; /* struct arrival, in order of events */
 	uint32_t first;            /* beats [first, first + length) are the period */
 	uint32_t length;
+	uint32_t first_alloc;      /* so are allocations [first_alloc, first_alloc + allocs) among the beats */
+	uint32_t allocs;
 };
 
 static enum seam_rc list_arrivals(struct pairing *pairing)
@@ -71,16 +73,19 @@ static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival
 	return true;
 }
 
-/* A block lived for several periods, from beat `allocated` to the free `freed`: those that were allocated at the same place
- * of the periods between must be alike and outlive it, else the place is an accident. */
-static bool is_steady(const struct pairing *pairing, uint32_t allocated, uint64_t lag, uint32_t freed)
+/* A block lived for several periods, from allocation `origin` to the free at `freed`: those that were allocated at the same
+ * place of the periods between must be alike and outlive it, else the place is an accident. */
+static bool is_steady(const struct pairing *pairing, uint32_t origin, uint64_t lag, uint32_t freed)
 {
-	const struct seam__beat *first = seam__beats_at(pairing->beats, allocated);
+	const struct seam__beat *first = seam__beats_alloc(pairing->beats, origin);
 	uint32_t free_event = seam__beats_at(pairing->beats, freed)->event;
 
 	for (uint64_t period = 1; period < lag; period++) {
-		const struct seam__beat *beat = seam__beats_at(pairing->beats, (uint32_t)(allocated + period * pairing->length));
+		const struct seam__beat *beat;
 
+		if (origin + period * pairing->allocs >= pairing->beats->allocs.count)
+			return false; /* the trace goes on in another way */
+		beat = seam__beats_alloc(pairing->beats, (uint32_t)(origin + period * pairing->allocs));
 		if (beat->key != first->key ||
 		    seam__request_at(pairing->requests, seam__request_of(pairing->requests, beat->event))->free < free_event)
 			return false;
@@ -88,23 +93,23 @@ static bool is_steady(const struct pairing *pairing, uint32_t allocated, uint64_
 	return true;
 }
 
-/* The block that arrives stood at some place of its period: the slot at that place leaves in the same way. */
+/* The block that arrives stood at some place among the allocations of its period: the slot at that place leaves in the
+ * same way. */
 static void join_by_place(struct pairing *pairing)
 {
 	struct arrival *arrivals = pairing->arrivals.items;
 
 	for (size_t i = 0; i < pairing->arrivals.count; i++) {
-		const struct arrival *arrival = &arrivals[i];
-		uint32_t allocated;
+		uint32_t origin;
 		uint64_t lag;
 		const struct seam__beat *beat;
 
-		if (arrival->beat == BEAT_NONE)
+		if (arrivals[i].beat == BEAT_NONE)
 			continue;
-		allocated = arrival->beat - seam__beats_at(pairing->beats, arrival->beat)->back;
-		lag = (pairing->first - allocated + (uint64_t)pairing->length - 1) / pairing->length;
-		beat = seam__beats_at(pairing->beats, (uint32_t)(allocated + lag * pairing->length));
-		if (beat->back == 0 && is_steady(pairing, allocated, lag, arrival->beat))
+		origin = seam__beats_origin(pairing->beats, arrivals[i].beat);
+		lag = (pairing->first_alloc - origin + (uint64_t)pairing->allocs - 1) / pairing->allocs;
+		beat = seam__beats_alloc(pairing->beats, (uint32_t)(origin + lag * pairing->allocs));
+		if (is_steady(pairing, origin, lag, arrivals[i].beat))
 			(void)join(pairing, seam__request_of(pairing->requests, beat->event) - pairing->slots->first_request,
 			           &arrivals[i], lag);
 	}
@@ -143,7 +148,7 @@ static void join_by_future(struct pairing *pairing)
 		beat = seam__beats_before(pairing->beats, request->free);
 		lag = (beat - pairing->first) / pairing->length;
 		arrival = arrival_at(pairing, pairing->first + (beat - pairing->first) % pairing->length);
-		if (arrival != NULL && is_steady(pairing, beat - seam__beats_at(pairing->beats, beat)->back, lag, beat))
+		if (arrival != NULL && is_steady(pairing, seam__beats_origin(pairing->beats, beat), lag, beat))
 			(void)join(pairing, i, arrival, lag);
 	}
 }
@@ -244,9 +249,11 @@ enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct se
 
 	pairing.first = seam__beats_before(beats, slots->period.first_event);
 	pairing.length = seam__beats_before(beats, slots->period.last_event) - pairing.first;
+	pairing.first_alloc = seam__beats_allocs(beats, pairing.first);
+	pairing.allocs = seam__beats_allocs(beats, pairing.first + pairing.length) - pairing.first_alloc;
 	seam__grow_init(&pairing.arrivals, sizeof(struct arrival));
 	rc = list_arrivals(&pairing);
-	if (rc == SEAM_OK && pairing.length > 0) {
+	if (rc == SEAM_OK && pairing.allocs > 0) {
 		join_by_place(&pairing);
 		join_by_future(&pairing);
 	}

@@ -20,6 +20,14 @@ struct steps {
 	uint32_t count;
 };
 
+/* Is the beat's block from before beat `first`? */
+static bool is_older(const struct seam__beats *beats, uint32_t number, uint32_t first)
+{
+	const struct seam__beat *beat = seam__beats_at(beats, number);
+
+	return beat->back > beat->allocs - seam__beats_allocs(beats, first);
+}
+
 static uint64_t hash_step(const struct seam__beats *beats, uint32_t first, uint32_t last)
 {
 	uint64_t hash = last - first;
@@ -27,7 +35,7 @@ static uint64_t hash_step(const struct seam__beats *beats, uint32_t first, uint3
 	for (uint32_t i = first; i < last; i++) {
 		const struct seam__beat *beat = seam__beats_at(beats, i);
 
-		hash = seam__beats_mix(hash, beat->key + (beat->back > i - first ? UINT32_MAX : beat->back));
+		hash = seam__beats_mix(hash, beat->key + (is_older(beats, i, first) ? UINT32_MAX : beat->back));
 	}
 	return hash;
 }
@@ -41,7 +49,10 @@ static bool equal_before(const struct seam__beats *beats, uint32_t first, uint32
 		const struct seam__beat *now = seam__beats_at(beats, first + i);
 		const struct seam__beat *then = seam__beats_at(beats, first + i - length);
 
-		if (now->key != then->key || (now->back != then->back && (now->back <= i || then->back <= i)))
+		if (now->key != then->key)
+			return false;
+		if (now->back != then->back &&
+		    !(is_older(beats, first + i, first) && is_older(beats, first + i - length, first - length)))
 			return false;
 	}
 	return true;

@@ -201,6 +201,23 @@ Test(slots, of_made_up_programs_live_as_the_program_says)
 	}
 }
 
+/* The first iterations allocate what all do, but free less: blocks of theirs still tell which slot is whose. */
+Test(slots, of_a_given_period_need_few_iterations_before_it)
+{
+	for (uint64_t seed = 0; seed < 30; seed++) {
+		const struct program_wish wish = {.seed = seed, .slots = 25, .iterations = 4, .lag = 3, .sizes = 3, .streams = 2};
+		struct program_truth truth;
+
+		trace = trace_program(&wish, &truth);
+		read_trace();
+		cr_assert_eq(slots_of(truth.first_event, truth.first_event + truth.iteration_events), SEAM_OK, "seed %lu: %s",
+		             (unsigned long)seed, error.text);
+		cr_expect_null(seam__slots_check(&requests, &slots));
+		expect_truth(&truth, 100, seed);
+		forget();
+	}
+}
+
 Test(slots, no_memory_leaves_nothing)
 {
 	enum seam_rc rc = SEAM_OOM_META;
