@@ -67,6 +67,7 @@ static const struct words_row words_rows[] = {
 	{"empty steps", "| | | |", 0, 0},
 	{"nothing", "", 0, 0},
 	{"no marks", "+p9 +a10 +b20 -a -b +a10 +b20 -a -b +a10 +b20 -a -b", 5, 9},
+	{"no marks, begins where the least is live", "+a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20", 8, 12},
 	{"no marks, no equal frees", "+a10 +b10 -a -b +a10 +b10 -b -a +c30 +d40 -c +c30 -d -c", 0, 0},
 	{"no marks, a loop in something larger",
 	 "+a1 +b2 +c3 +d4 -a -c +e5 -e +e5 -e +f6 -f +g7 +h8 -b -d +i9 +j11 +k12 -g -h -i -j -k +l13 -l", 0, 0},

@@ -66,7 +66,9 @@ static const struct words_row words_rows[] = {
 	{"across the end, the trace ends", "+g7 | +a10 -g -a +g7 | +a10 -g -a +g7 |", 7, 12, 1, 2, 0, {{0, 2}, {3, 5}}},
 	{"the old is freed when the new is there", "+o7 | +n7 -o | +o7 -n | +n7 -o |", 5, 8, 2, 1, 0, {{0, 3}}},
 	{"freed two periods later", "+a1 | +b1 | +c1 -a | +a1 -b | +b1 -c | +c1 -a |", 13, 16, 3, 1, 0, {{0, 5}}},
-	{"the only period there is: paired in order", "+x7 +y7 +a3 -x +b7 -a -y +c7", 2, 8, 1, 3, 0, {{0, 3}, {2, 7}, {5, 10}}},
+	{"the only period there is: paired by place", "+x7 +y7 +a3 -x +b7 -a -y +c7", 2, 8, 1, 3, 0, {{0, 3}, {2, 7}, {5, 10}}},
+	{"no place tells: paired in order", "+x7 +w1 +a3 -x +b7 -a", 2, 6, 1, 2, 1, {{0, 3}, {2, 5}}},
+	{"an old block of equal size, by accident at the place", "+x7 +q3 -x +b7", 2, 4, 1, 1, 3, {{1, 2}}},
 	{"residents with a gap", "+p5 +q6 -p +a1 -a", 3, 5, 1, 1, 6, {{0, 1}}},
 	{"marks, edges and nothing are no positions", "+a1 | !e +z0 ?e@1 -z -a +a1 |", 2, 9, 1, 1, 0, {{1, 2}}},
 };
@@ -135,6 +137,28 @@ Test(slots, number_the_streams_that_matter)
 	cr_expect_eq(seam__stream_at(&requests, streams[0])->stream, 4);
 	cr_expect_eq(seam__stream_at(&requests, streams[1])->stream, 5);
 	cr_expect_eq(seam__stream_at(&requests, streams[2])->stream, 7);
+}
+
+/* A stream that has requests without a place only does not make a problem of several streams. */
+Test(slots, without_a_place_have_their_streams_last)
+{
+	struct seam_trace_builder *builder;
+
+	cr_assert_eq(seam_trace_builder_create("dynamic", 0, &builder), SEAM_OK);
+	for (uint64_t i = 0; i < 4; i++) {
+		const struct seam_trace_event event = {.kind = i % 2 == 0 ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE, .id = i / 2, .size = 5,
+		                                       .stream = 3 + i / 2, .flags = i == 0 ? SEAM_TRACE_DYNAMIC : 0};
+
+		cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+	}
+	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_OK, "%s", error.text);
+	seam_trace_builder_destroy(builder);
+	read_trace();
+	cr_assert_eq(slots_of(0, 4), SEAM_OK, "%s", error.text);
+	cr_expect_null(seam__slots_check(&requests, &slots));
+	cr_expect_eq(slots.placed_streams, 1);
+	cr_expect_eq(seam__stream_at(&requests, ((const uint32_t *)slots.streams.items)[0])->stream, 4);
+	cr_expect(seam__slot_at(&slots, 0)->stream == 1 && seam__slot_at(&slots, 1)->stream == 0);
 }
 
 static const struct program_wish wishes[] = {
