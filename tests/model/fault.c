@@ -51,7 +51,7 @@ static bool run(const struct model_row *row, const struct kind *kind, uint64_t s
 	fault.left = nth;
 	if (model_open(&model, row, seed, 1, &fault)) {
 		while (model.op < operations && !model_failed(&model))
-			model_step(&model, true);
+			model_step(&model);
 	}
 	*ret_fired = model.fault.fired;
 	model_close(&model);

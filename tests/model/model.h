@@ -1,10 +1,10 @@
 /* model.h: random operations on one pool over the emulated device, each compared with what a naive oracle knows.
  *
  * The oracle shares nothing with the engine: which bytes of which physical handle a live block uses is read from the emulator's page tables
- * (struct emu_mapping), once when the block is made and again in every full check. Order between streams is judged by the emulator,
+ * (struct emu_mapping), once when the block is made and again in every check. Order between streams is judged by the emulator,
  * to which every launch of the model tells what it touches.
  *
- * Everything follows from the seed: a run that fails is run again with full checks after every operation, to find where it began.
+ * Everything follows from the seed, and all checks are made after every operation.
  */
 #ifndef SEAM_TESTS_MODEL_H
 #define SEAM_TESTS_MODEL_H
@@ -139,8 +139,8 @@ bool model_open(struct model *model, const struct model_row *row, uint64_t seed,
 /* Frees and destroys everything; what is left then is a failure (I11). */
 void model_close(struct model *model);
 
-/* One random operation, then the cheap checks; full: all checks. */
-void model_step(struct model *model, bool full);
+/* One random operation, then all checks. */
+void model_step(struct model *model);
 
 /* Around every call of the API. disarm: whether the fault fired in between; then the call may have failed. */
 void model_arm(struct model *model);

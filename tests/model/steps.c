@@ -435,11 +435,11 @@ static void run_one(struct model *model)
 		step_free(model);
 }
 
-void model_step(struct model *model, bool full)
+void model_step(struct model *model)
 {
 	model->op++;
 	run_one(model);
 	model_check_accounts(model);
-	if (full && !model_failed(model))
+	if (!model_failed(model))
 		model_check_all(model);
 }
