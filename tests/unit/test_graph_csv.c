@@ -58,7 +58,7 @@ static const struct bad bads[] = {
 	{"node,a,0\nnode,b\n", SEAM_CORRUPT, "line 2: too few fields: 'node,b'"},
 	{"node,a,0,1\n", SEAM_CORRUPT, "line 1: too many fields: 'node,a,0,1'"},
 	{"node,a,x\n", SEAM_CORRUPT, "line 1: not a whole number of at least 0: 'x'"},
-	{"node,a,\n", SEAM_CORRUPT, "line 1: a number is missing"},
+	{"node,a,\n", SEAM_CORRUPT, "line 1: a field is empty"},
 	{"node,a,99999999999999999999\n", SEAM_CORRUPT, "line 1: a number beyond 64 bits: '99999999999999999999'"},
 	{"node,a,0\nnode,a,1\n", SEAM_CORRUPT, "line 2: this id stood before: 'a'"},
 	{"node,,1\n", SEAM_CORRUPT, "line 1: an id is empty"},
