@@ -6,7 +6,9 @@
 
 #include "cmd.h"
 #include "draw.h"
+#include "graph_input.h"
 #include "input.h"
+#include "make_graph.h"
 #include "meta.h"
 #include "text.h"
 #include "trace_file.h"
@@ -57,7 +59,7 @@ static const struct argp syntax = {
 	.doc = "Draw memory over time as SVG.\v"
 	       "With PLAN: a rectangle for every request of its period, at its address, coloured by phase (by size where the trace "
 	       "has no phases), the sum of live bytes as a curve, peak and lower bound as lines. Without: the live bytes of each "
-	       "phase, one upon the other. TRACE is anything that `seam convert` reads.",
+	       "phase, one upon the other. TRACE is anything that `seam convert` reads, or, with its plan, an operator graph.",
 };
 
 /* The file's name without folders and ends, as far as there is room. */
@@ -91,6 +93,11 @@ static int write_scene(const struct draw_scene *scene, const struct arguments *a
 }
 
 /* A plan of other requests would make a picture with a wrong name. */
+static bool fits_graph(const struct seam__graph *graph, const struct seam_plan *plan)
+{
+	return seam__graph_fingerprint(graph) == plan->header.fingerprint;
+}
+
 static bool fits(const struct seam_trace *trace, const struct seam_plan *plan)
 {
 	uint64_t fingerprint;
@@ -101,8 +108,6 @@ static bool fits(const struct seam_trace *trace, const struct seam_plan *plan)
 static int draw(const struct seam_trace *trace, const struct seam_plan *plan, const struct arguments *arguments)
 {
 	char name[NAME_BYTES];
-	if (plan != NULL && !fits(trace, plan))
-		return cmd_fail("%s: the plan is not of this trace", arguments->plan);
 	struct draw_scene *scene = malloc(sizeof(*scene)); /* too large for the stack */
 	if (scene == NULL)
 		return cmd_fail("%s", seam_rc_text(SEAM_OOM_META));
@@ -114,24 +119,43 @@ static int draw(const struct seam_trace *trace, const struct seam_plan *plan, co
 	return status;
 }
 
+/* The plan alone says what its picture is; the graph only whether it is the right one. */
+static int draw_of_graph(const struct seam_plan *plan, const struct arguments *arguments)
+{
+	char error[INPUT_ERROR_BYTES];
+	struct seam__graph graph;
+	if (!graph_input_read(arguments->trace, error, &graph))
+		return cmd_fail("%s", error);
+	int status = fits_graph(&graph, plan) ? draw(NULL, plan, arguments)
+	                                      : cmd_fail("%s: the plan is not of this graph", arguments->plan);
+	seam__graph_fini(&graph);
+	return status;
+}
+
+static int draw_of_trace(const struct seam_plan *plan, const struct arguments *arguments)
+{
+	char error[INPUT_ERROR_BYTES];
+	struct seam_trace *trace;
+	if (!input_read(arguments->trace, SEAM_IMPORT_ANY_DEVICE, error, &trace))
+		return cmd_fail("%s", error);
+	int status = plan == NULL || fits(trace, plan) ? draw(trace, plan, arguments)
+	                                               : cmd_fail("%s: the plan is not of this trace", arguments->plan);
+	seam_trace_free(trace);
+	return status;
+}
+
 int cmd_draw(int argc, char **argv)
 {
 	struct arguments arguments = {0};
-	char error[INPUT_ERROR_BYTES];
-	struct seam_trace_error plan_error = {0};
-	struct seam_trace *trace;
+	struct seam_trace_error error = {0};
 	struct seam_plan *plan = NULL;
 	int status = cmd_parse(&syntax, argc, argv, &arguments);
 	if (status != CMD_GO_ON)
 		return status;
-	if (arguments.plan != NULL && seam_plan_read_file(arguments.plan, &plan_error, &plan) != SEAM_OK)
-		return cmd_fail("%s: %s", arguments.plan, plan_error.text);
-	if (!input_read(arguments.trace, SEAM_IMPORT_ANY_DEVICE, error, &trace)) {
-		seam_plan_free(plan);
-		return cmd_fail("%s", error);
-	}
-	status = draw(trace, plan, &arguments);
-	seam_trace_free(trace);
+	if (arguments.plan != NULL && seam_plan_read_file(arguments.plan, &error, &plan) != SEAM_OK)
+		return cmd_fail("%s: %s", arguments.plan, error.text);
+	const bool of_graph = plan != NULL && (plan->header.flags & SEAM_PLAN_GRAPH) != 0;
+	status = of_graph ? draw_of_graph(plan, &arguments) : draw_of_trace(plan, &arguments);
 	seam_plan_free(plan);
 	return status;
 }

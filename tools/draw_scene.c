@@ -100,12 +100,15 @@ static void name_plan(struct draw_scene *scene, const char *name)
 	char peak[24];
 	char bound[24];
 	char residents[24];
+	const char *what = (header->flags & SEAM_PLAN_GRAPH) != 0    ? "tensors of a graph"
+	                   : (header->flags & SEAM_PLAN_LINEAR) != 0 ? "requests in a line"
+	                                                             : "requests in a period";
 	const double gap = header->lower_bound_bytes == 0 ? 0
 	                   : 100.0 * ((double)header->arena_bytes / (double)header->lower_bound_bytes - 1.0);
 	(void)snprintf(scene->title, sizeof(scene->title), "%s: peak %s, lower bound %s, gap %.2f %%", name,
 	               seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes), gap);
-	int used = snprintf(scene->subtitle, sizeof(scene->subtitle), "%u requests in %s, placed by %s; chunks: %u, at least %u",
-	                    header->slot_count, (header->flags & SEAM_PLAN_LINEAR) != 0 ? "a line" : "a period",
+	int used = snprintf(scene->subtitle, sizeof(scene->subtitle), "%u %s, placed by %s; chunks: %u, at least %u",
+	                    header->slot_count, what,
 	                    seam_plan_string(scene->plan, header->solver), header->physical_chunks, header->lower_bound_chunks);
 	if (header->copies > 1)
 		used += snprintf(scene->subtitle + used, sizeof(scene->subtitle) - (size_t)used, "; %u copies of the period",

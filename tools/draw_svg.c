@@ -118,7 +118,9 @@ static void put_titles(struct canvas *canvas)
 	put_label(canvas, LEFT, 32, "start", " font-size=\"19\" font-weight=\"bold\"", canvas->scene->title);
 	put_label(canvas, LEFT, 54, "start", " fill=\"#555\"", canvas->scene->subtitle);
 	put_label(canvas, LEFT + DRAW_COLUMNS / 2.0, TOP + PLANE_HEIGHT + 40, "middle", " fill=\"#555\"",
-	          "time, in allocations and frees");
+	          canvas->scene->plan != NULL && (canvas->scene->plan->header.flags & SEAM_PLAN_GRAPH) != 0
+	              ? "time, in operators"
+	              : "time, in allocations and frees");
 	seam__text_printf(canvas->text, "<text transform=\"translate(20 %.1f) rotate(-90)\" text-anchor=\"middle\" "
 	                  "fill=\"#555\">%s</text>\n", middle, canvas->scene->boxes != NULL ? "address" : "live memory");
 }

@@ -8,6 +8,7 @@
 #include "text.h"
 
 #define STEPS_MARKED 40
+#define STEPS_NAMED 12
 
 static bool is_block(const struct seam_trace_event *event)
 {
@@ -36,7 +37,8 @@ static void mark_step(struct draw_scene *scene, uint64_t position, uint64_t step
 		return;
 	struct draw_mark *mark = &scene->marks[scene->mark_count++];
 	mark->position = (double)position;
-	(void)snprintf(mark->name, sizeof(mark->name), steps <= 12 ? "step %llu ends" : "", (unsigned long long)number);
+	if (steps <= STEPS_NAMED)
+		(void)snprintf(mark->name, sizeof(mark->name), "step %llu ends", (unsigned long long)number);
 }
 
 /* One column after the other keeps what was live when most was. */

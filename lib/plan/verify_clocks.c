@@ -60,12 +60,11 @@ static void join(uint64_t *clock, const uint64_t *other, uint32_t streams)
 		clock[i] = other[i] > clock[i] ? other[i] : clock[i];
 }
 
-/* What an event tells that is recorded on `stream` at `tick`: the stream's own work, what it has waited for, and what had
- * passed when the host recorded it. */
+/* What an event tells that is recorded on `stream` at `tick`: the stream's own work and what it has waited for. What the
+ * host has waited for, every stream is behind anyway. */
 static void record(const struct seam__clocks *clocks, uint64_t *clock, uint32_t stream, uint64_t tick)
 {
 	memcpy(clock, &clocks->of_stream[(uint64_t)stream * clocks->streams], clocks->streams * sizeof(uint64_t));
-	join(clock, clocks->of_host, clocks->streams);
 	clock[stream] = tick;
 }
 

@@ -60,7 +60,7 @@ static void add_gap(struct judge *judge, uint32_t gap, uint32_t repetition)
 	}
 	for (uint32_t i = 0; i < world->edges; i++) {
 		const struct world_edge *edge = &world->edge[i];
-		const uint32_t lag = edge->wait_gap >= edge->record_gap ? 0 : 1;
+		const uint32_t lag = world_edge_lag(edge);
 		if (edge->wait_gap == gap && edge->to != WORLD_DEVICE && edge->to != edge->from && repetition >= lag)
 			judge->reach[judge->record[i][repetition - lag]][add_node(judge, edge->to)] = true;
 	}

@@ -70,6 +70,7 @@ static void make_edges(struct world *world, uint64_t *state)
 		edge->from = pick(state, world->streams);
 		edge->to = pick(state, 12) == 0 ? WORLD_DEVICE : pick(state, world->streams);
 		edge->fresh_ids = pick(state, 2) == 0;
+		edge->previous = edge->fresh_ids && (world->warm || world->stretch > 0) && pick(state, 4) == 0;
 		/* Only where a whole repetition stands before the stretch does the trace show what a wait at its begin waits for. */
 		if (!world->warm && world->stretch == 0 && edge->wait_gap <= edge->record_gap) {
 			edge->wait_gap = world->positions - 1;
@@ -247,7 +248,7 @@ static void tell_gap(struct teller *teller, uint32_t gap, uint32_t repetition, b
 		const struct world_edge *edge = &world->edge[i];
 		if (edge->wait_gap != gap || edge->to == WORLD_DEVICE || edge->to == edge->from)
 			continue;
-		const uint32_t of = edge->wait_gap >= edge->record_gap ? repetition : repetition - 1;
+		const uint32_t of = repetition - world_edge_lag(edge);
 		if (of >= first_record && of <= repetition)
 			tell(teller, SEAM_TRACE_EVENT_WAIT, event_id(world, i, of), 0, edge->to);
 	}

@@ -31,11 +31,18 @@ struct world_slot {
 /* A record in the gap before one position and a wait for it in another, or a synchronisation. */
 struct world_edge {
 	uint32_t record_gap;
-	uint32_t wait_gap;   /* not behind the record: that of the repetition before is waited for */
+	uint32_t wait_gap;   /* before the record: that of the repetition before is waited for */
 	uint32_t from;       /* stream */
 	uint32_t to;         /* stream; same as from: the host waits for it in the record's gap; WORLD_DEVICE: for all */
 	bool fresh_ids;      /* another event in every repetition */
+	bool previous;       /* the repetition before is waited for although this one's record came first */
 };
+
+/* How many repetitions lie between the record and the wait. */
+static inline uint32_t world_edge_lag(const struct world_edge *edge)
+{
+	return edge->wait_gap < edge->record_gap || edge->previous ? 1 : 0;
+}
 #define WORLD_DEVICE 99u
 
 struct world {

@@ -258,10 +258,29 @@ def test_draw():
     ok("nothing half-written", not os.path.exists("x.svg") and not [n for n in os.listdir() if n.endswith("tmp")])
 
 
+def test_graph():
+    with open("graph.csv", "w") as out:
+        out.writelines(f"node,n{i},{i % 2}\n" for i in range(6))
+        out.writelines(f"tensor,t{i},{1000 + i},n{i},n{i + 1}\n" for i in range(5))
+        out.write("contiguous,t0;t2\n")
+    open("other_graph.csv", "w").write("node,n0,0\ntensor,t0,5,n0,\n")
+    ok("plans a graph", run("plan", "graph.csv", "-o", "graph.plan").returncode == 0)
+    result = run("verify", "graph.csv", "graph.plan")
+    ok("proves it", result.returncode == 0 and "graph.plan: right: 5 tensors of 6 operators" in result.stdout,
+       result.stdout + result.stderr)
+    ok("not for another graph", *fails(1, "not of this graph", "verify", "other_graph.csv", "graph.plan"))
+    ok("nor for a trace", *fails(1, "tiny.csv", "verify", "tiny.csv", "graph.plan"))
+    ok("nor a trace's plan for it", *fails(1, "graph.csv", "verify", "graph.csv", "tiny.plan"))
+    ok("draws it", run("draw", "-q", "graph.csv", "graph.plan", "-o", "graph.svg").returncode == 0 and
+       boxes_of("graph.svg")[0] == 5)
+    ok("not another", *fails(1, "not of this graph", "draw", "other_graph.csv", "graph.plan", "-o", "x.svg"))
+
+
 seam = os.path.abspath(sys.argv[1])
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     test_verify()
+    test_graph()
     test_draw()
     os.chdir("/")
 print(f"1..{number}")

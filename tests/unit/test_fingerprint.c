@@ -101,6 +101,25 @@ Test(fingerprint, counts_what_a_plan_depends_on)
 	cr_assert_eq(trace_sample_live_bytes(), 0);
 }
 
+/* Which record a wait is for: the last one, or the one before it. */
+Test(fingerprint, counts_what_a_wait_is_for)
+{
+	struct story story = {
+		{
+			{.kind = SEAM_TRACE_EVENT_RECORD, .id = 5, .stream = 7},
+			{.kind = SEAM_TRACE_EVENT_RECORD, .id = 6, .stream = 7},
+			{.kind = SEAM_TRACE_EVENT_WAIT, .id = 6, .stream = 9},
+		},
+		3,
+	};
+	const uint64_t of_the_last = fingerprint(&story, 0);
+	story.events[2].id = 5;
+	const uint64_t of_the_first = fingerprint(&story, 0);
+	cr_assert_neq(of_the_last, of_the_first);
+	story.events[0].id = story.events[2].id = 77;
+	cr_assert_eq(fingerprint(&story, 0), of_the_first, "an event's handle does not count");
+}
+
 /* What the recorded allocator did, and marks, may stand anywhere. */
 Test(fingerprint, leaves_marks_out)
 {

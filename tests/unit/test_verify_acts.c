@@ -202,18 +202,21 @@ Test(verify_acts, lifetimes_that_the_trace_shows_are_believed)
 		uint64_t first;
 		size_t events;
 		uint32_t ends[2];
+		bool alone;  /* what is before the stretch is another beginning */
 		bool right;
 	} rows[] = {
-		{"shown behind, right", 0, 10, {2, 3}, true},
-		{"behind, right", 2, 10, {4, 5}, true},
-		{"behind, swapped", 2, 10, {5, 4}, false},
-		{"before, right", 6, 10, {4, 5}, true},
-		{"before, swapped", 6, 10, {5, 4}, false},
+		{"inside, right", 0, 10, {2, 3}, false, true},
+		{"behind, right", 2, 10, {4, 5}, true, true},
+		{"behind, swapped", 2, 10, {5, 4}, true, false},
+		{"before, right", 6, 10, {4, 5}, false, true},
+		{"before, swapped", 6, 10, {5, 4}, false, false},
+		{"both, swapped", 2, 10, {5, 4}, false, false},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scene scene = crossing;
 		const bool whole = rows[i].first == 0;
 		scene.event_count = rows[i].events;
+		scene.events[1].thread = rows[i].alone ? 3 : 0;
 		scene.first = rows[i].first;
 		scene.last = rows[i].first + 4;
 		for (uint32_t k = 0; k < 2; k++)
@@ -238,6 +241,9 @@ Test(verify_acts, lifetimes_that_the_trace_does_not_show)
 	scene.events[0].size = scene.events[2].size = 64;
 	scene.events[1].thread = 3;
 	expect(&scene, SEAM_OK, NULL, "swapped");
+	scene.event_count = 10;
+	scene.events[6].thread = 3;
+	expect(&scene, SEAM_OK, NULL, "swapped, and what follows is another end");
 	scene.slots[1].end = 5;
 	expect(&scene, SEAM_NOT_FOUND, "both end with it", "twice");
 }
@@ -361,4 +367,30 @@ Test(verify_acts, ranges_of_open_groups_are_idle)
 		seam_plan_free(plan);
 		seam_trace_free(trace);
 	}
+}
+
+/* Two chunks of the arena with one memory: a slot over both meets itself. */
+Test(verify_acts, a_slot_may_not_meet_itself)
+{
+	struct scene scene = base;
+	static const uint32_t backing[] = {0, 0};
+	struct seam_trace *trace = tell(&scene);
+	struct seam_plan *plan = plan_of(&scene, trace, "base");
+	struct seam_plan changed = *plan;
+	struct seam_trace_error error = {0};
+	/* 961 to 1024 lies over two large chunks, then over three small ones. */
+	static const uint64_t offsets[] = {961, 512};
+	static const uint32_t small[64] = {[16] = 1, [17] = 2, [30] = 5, [31] = 5, [32] = 7};
+	changed.header.chunk_bytes = 1024;
+	changed.header.backing_count = 2;
+	changed.backing = backing;
+	changed.offsets = offsets;
+	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_OK, "%s", error.text);
+	changed.header.chunk_bytes = 32;
+	changed.header.backing_count = 64;
+	changed.backing = small;
+	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_CORRUPT);
+	cr_assert(strstr(error.text, "of slot 0 (event 4), twice") != NULL, "%s", error.text);
+	seam_plan_free(plan);
+	seam_trace_free(trace);
 }
