@@ -2,6 +2,7 @@
 #include "backer.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define NONE SEAM__CHUNK_NONE
 
@@ -16,18 +17,26 @@ static bool is_free(const struct seam__backer *backer, uint32_t chunk, const str
 {
 	uint32_t circle = backer->problem->circle;
 
-	return backer->chunks[chunk].free_at <= need->begin && need->end <= backer->chunks[chunk].reserved &&
+	return backer->free_at[chunk] <= need->begin && need->end <= backer->chunks[chunk].reserved &&
 	       (need->again == circle || backer->chunks[chunk].reserved == circle);
 }
 
-/* When the column of the same number will want the chunk. */
-static uint32_t wanted_at(const struct seam__backer *backer, uint32_t chunk)
+/* After the column's next cell is another one. */
+static void want(struct seam__backer *backer, uint32_t column)
 {
 	const struct seam__cells *cells = &backer->cells;
+	struct seam__chunk *chunk = &backer->chunks[column];
+	uint32_t next = backer->columns[column].next;
 
-	if (chunk >= cells->column_count || backer->columns[chunk].next == cells->first[chunk + 1])
-		return backer->problem->circle;
-	return cells->cells[backer->columns[chunk].next].begin;
+	if (column >= backer->base)
+		return; /* nobody's own */
+	if (next == cells->first[column + 1]) {
+		chunk->wanted = backer->problem->circle;
+		return;
+	}
+	chunk->wanted = cells->cells[next].begin;
+	chunk->widest = cells->cells[next].widest;
+	chunk->width = seam__cells_width(cells, chunk->widest);
 }
 
 /* Free, and not wanted by its own column in the meantime. */
@@ -35,9 +44,9 @@ static bool is_idle(const struct seam__backer *backer, uint32_t chunk, const str
 {
 	const struct seam__cells *cells = &backer->cells;
 
-	if (!is_free(backer, chunk, need) || wanted_at(backer, chunk) < need->end)
+	if (!is_free(backer, chunk, need) || backer->chunks[chunk].wanted < need->end)
 		return false;
-	return need->again == backer->problem->circle || chunk >= cells->column_count ||
+	return need->again == backer->problem->circle || chunk >= backer->base ||
 	       cells->first[chunk] == cells->first[chunk + 1] ||
 	       cells->cells[cells->first[chunk + 1] - 1].end <= need->again;
 }
@@ -47,7 +56,7 @@ static void give(struct seam__backer *backer, uint32_t column, uint32_t chunk, c
 	backer->columns[column].chunk = chunk;
 	if (chunk != column)
 		backer->columns[column].before = chunk;
-	backer->chunks[chunk].free_at = need->end;
+	backer->free_at[chunk] = need->end;
 	if (need->again != backer->problem->circle) {
 		backer->chunks[chunk].reserved = need->again;
 		backer->columns[column].around = chunk;
@@ -146,19 +155,15 @@ static bool try_run(struct seam__backer *backer)
 
 /* Columns of the view that is needed if the column of that number does not get its chunk when it wants it: none if the item
  * that stands there has lost a chunk before. */
-static uint32_t loss_of(const struct seam__backer *backer, uint32_t chunk)
+static uint32_t loss_of(const struct seam__backer *backer, const struct seam__chunk *chunk)
 {
-	const struct seam__cells *cells = &backer->cells;
-	uint32_t item;
-
-	if (wanted_at(backer, chunk) == backer->problem->circle)
+	if (backer->policy != SEAM__LEAST_LOSS || chunk->wanted == backer->problem->circle)
 		return 0;
-	item = cells->cells[backer->columns[chunk].next].widest;
-	return backer->robbed[item] != 0 ? 0 : seam__cells_width(cells, item);
+	return backer->robbed[chunk->widest] != 0 ? 0 : chunk->width;
 }
 
 /* The free chunk that the policy gives away; NONE: no chunk is free. */
-static uint32_t least_loss(const struct seam__backer *backer, const struct need *need)
+static uint32_t choose_victim(const struct seam__backer *backer, const struct need *need)
 {
 	uint32_t best = NONE;
 	uint32_t best_loss = NONE;
@@ -168,9 +173,9 @@ static uint32_t least_loss(const struct seam__backer *backer, const struct need 
 
 		if (!is_free(backer, chunk, need))
 			continue;
-		loss = backer->policy == SEAM__LEAST_LOSS ? loss_of(backer, chunk) : 0;
+		loss = loss_of(backer, &backer->chunks[chunk]);
 		if (loss < best_loss ||
-		    (loss == best_loss && wanted_at(backer, chunk) > wanted_at(backer, best))) {
+		    (loss == best_loss && backer->chunks[chunk].wanted > backer->chunks[best].wanted)) {
 			best = chunk;
 			best_loss = loss;
 		}
@@ -183,41 +188,61 @@ static void rob(struct seam__backer *backer, uint32_t chunk, uint32_t end)
 {
 	const struct seam__cells *cells = &backer->cells;
 
-	if (chunk >= cells->column_count)
+	if (chunk >= backer->base)
 		return;
 	for (uint32_t n = backer->columns[chunk].next; n < cells->first[chunk + 1] && cells->cells[n].begin < end; n++)
 		backer->robbed[cells->cells[n].widest] = 1;
 }
 
-/* The column's own chunk, the one it had before, the lowest idle one; else the free one that is wanted last. */
-static enum seam_rc give_any(struct seam__backer *backer, uint32_t column)
+/* An idle chunk, of which there is none below *from, or a victim, or a new one. */
+static enum seam_rc give_any(struct seam__backer *backer, uint32_t column, uint32_t *from)
 {
 	struct need need = need_of(backer, column);
-	uint32_t before = backer->columns[column].before;
-	uint32_t best = NONE;
+	uint32_t chunk = *from;
 
-	if (column < backer->base && is_idle(backer, column, &need))
-		best = column;
-	else if (before != NONE && is_idle(backer, before, &need))
-		best = before;
-	for (uint32_t chunk = 0; chunk < backer->physical && best == NONE; chunk++)
-		if (is_idle(backer, chunk, &need))
-			best = chunk;
-	if (best == NONE)
-		best = least_loss(backer, &need);
-	if (best == NONE && backer->physical + 1 >= backer->room)
+	while (chunk < backer->physical && !is_idle(backer, chunk, &need))
+		chunk++;
+	*from = chunk;
+	if (chunk == backer->physical)
+		chunk = choose_victim(backer, &need);
+	if (chunk == NONE && backer->physical + 1 >= backer->room)
 		return SEAM_NOT_FOUND;
-	if (best == NONE)
-		best = backer->physical++;
-	rob(backer, best, need.end);
-	give(backer, column, best, &need);
+	if (chunk == NONE)
+		chunk = backer->physical++;
+	rob(backer, chunk, need.end);
+	give(backer, column, chunk, &need);
 	return SEAM_OK;
+}
+
+/* One by one: those that can stay or be where they were before come first, lest others take their chunks. */
+static enum seam_rc give_each(struct seam__backer *backer)
+{
+	uint32_t first = backer->missing[0]; /* missing columns ascend */
+	uint32_t last = backer->missing[backer->missing_count - 1];
+	uint32_t left = 0;
+	uint32_t from = 0;
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t n = 0; n < backer->missing_count; n++) {
+		uint32_t column = backer->missing[n];
+		uint32_t before = backer->columns[column].before;
+		struct need need = need_of(backer, column);
+
+		if (column < backer->base && is_idle(backer, column, &need))
+			give(backer, column, column, &need);
+		else if (before != NONE && (before < first || before > last) && is_idle(backer, before, &need))
+			give(backer, column, before, &need);
+		else
+			backer->missing[left++] = column;
+	}
+	for (uint32_t n = 0; n < left && rc == SEAM_OK; n++)
+		rc = give_any(backer, backer->missing[n], &from);
+	backer->missing_count = 0;
+	return rc;
 }
 
 static enum seam_rc give_missing(struct seam__backer *backer, uint32_t first, uint32_t last)
 {
-	enum seam_rc rc = SEAM_OK;
-
 	(void)seam__budget_spend(backer->budget, 1 + backer->base / 256);
 	/* Beside a neighbour that was moved: then the whole may still have a plain address. */
 	if (backer->columns[first].chunk != NONE && backer->columns[first].chunk != first &&
@@ -228,10 +253,7 @@ static enum seam_rc give_missing(struct seam__backer *backer, uint32_t first, ui
 		return SEAM_OK;
 	if (try_shift(backer, 0, 0) || try_before(backer) || try_run(backer))
 		return SEAM_OK;
-	for (uint32_t n = 0; n < backer->missing_count && rc == SEAM_OK; n++)
-		rc = give_any(backer, backer->missing[n]);
-	backer->missing_count = 0;
-	return rc;
+	return give_each(backer);
 }
 
 /* The cell of the column that is in use at `begin`; those that begin now are appended to missing, but for one that crosses
@@ -245,9 +267,10 @@ static void enter(struct seam__backer *backer, uint32_t number, uint32_t begin)
 		return;
 	column->until = cells->cells[column->next++].end;
 	column->chunk = NONE;
+	want(backer, number);
 	if (column->around != NONE && column->next == cells->first[number + 1]) {
 		column->chunk = column->around;
-		backer->chunks[column->chunk].free_at = column->until;
+		backer->free_at[column->chunk] = column->until;
 		return;
 	}
 	backer->missing[backer->missing_count++] = number;
@@ -327,18 +350,20 @@ static void begin(struct seam__backer *backer)
 		backer->robbed[i] = 0;
 		backer->offsets[i] = cells->offsets[i];
 	}
+	memset(backer->free_at, 0, backer->room * sizeof(*backer->free_at));
 	for (uint32_t k = 0; k < backer->room; k++)
-		backer->chunks[k] = (struct seam__chunk){.free_at = 0, .reserved = backer->problem->circle};
+		backer->chunks[k] = (struct seam__chunk){.reserved = backer->problem->circle, .wanted = backer->problem->circle};
 	for (uint32_t c = 0; c < cells->column_count; c++) {
 		struct seam__column *column = &backer->columns[c];
 
 		*column = (struct seam__column){.next = cells->first[c], .chunk = NONE, .around = NONE, .before = NONE};
-		if (cells->pinned[c] == 0)
-			continue;
-		column->until = NONE;
-		column->chunk = c < backer->base ? c : own++;
-		column->next = cells->first[c + 1];
-		backer->chunks[column->chunk].free_at = NONE;
+		if (cells->pinned[c] != 0) {
+			column->until = NONE;
+			column->chunk = c < backer->base ? c : own++;
+			column->next = cells->first[c + 1];
+			backer->free_at[column->chunk] = NONE;
+		}
+		want(backer, c);
 	}
 }
 

@@ -28,8 +28,10 @@ struct seam__column {
 };
 
 struct seam__chunk {
-	uint32_t free_at;  /* in use until then */
 	uint32_t reserved; /* from then on it belongs to a cell that crosses the cut */
+	uint32_t wanted;   /* when the column of the same number has its next cell; the circle: no more */
+	uint32_t widest;   /* valid while wanted is no circle: the item in that cell that has the most columns */
+	uint32_t width;    /* so many */
 };
 
 /* Which chunk to take when none is idle for long enough. Neither is better everywhere: both are tried. */
@@ -48,9 +50,10 @@ struct seam__backer {
 	uint32_t room;     /* chunks that fit: as many as columns. More would not help */
 	struct seam__column *columns;
 	struct seam__chunk *chunks;
+	uint32_t *free_at; /* per chunk: in use until then. Apart from the rest because it is what searches look at */
 	uint32_t *missing; /* scratch: columns of the item at hand whose cell begins now */
 	uint32_t missing_count;
-	uint32_t *list;    /* scratch: chunks of an item, or candidates */
+	uint32_t *list;    /* scratch: chunks of an item */
 	uint8_t *robbed;   /* per item: has lost a chunk, and needs a view */
 	struct seam__views views;
 	uint64_t *offsets; /* per item; what needs a view gets its own at the end */

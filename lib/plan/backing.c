@@ -8,7 +8,7 @@
 #include "bits.h"
 #include "meta.h"
 
-#define VIEW_COLUMNS_PER_CHUNK 256u /* address space for views that a chunk saved is worth: mappings are a budget too */
+#define VIEW_COLUMNS_PER_CHUNK 512u /* address space for views that a chunk saved is worth: mappings are a budget too */
 
 /* The plain part is as high as chunks are needed, less what pinned columns above it have for themselves. */
 static void divide(struct seam__backer *backer, uint32_t needed)
@@ -32,6 +32,7 @@ static void backer_fini(struct seam__backer *backer)
 	seam__meta_free(meta, backer->robbed, (size_t)backer->problem->count * sizeof(*backer->robbed));
 	seam__meta_free(meta, backer->list, columns * sizeof(*backer->list));
 	seam__meta_free(meta, backer->missing, columns * sizeof(*backer->missing));
+	seam__meta_free(meta, backer->free_at, columns * sizeof(*backer->free_at));
 	seam__meta_free(meta, backer->chunks, columns * sizeof(*backer->chunks));
 	seam__meta_free(meta, backer->columns, columns * sizeof(*backer->columns));
 	seam__cells_fini(&backer->cells);
@@ -53,12 +54,13 @@ static enum seam_rc backer_init(struct seam__backer *backer, const struct seam__
 	columns = backer->room;
 	backer->columns = seam__meta_array(meta, columns, sizeof(*backer->columns));
 	backer->chunks = seam__meta_array(meta, columns, sizeof(*backer->chunks));
+	backer->free_at = seam__meta_array(meta, columns, sizeof(*backer->free_at));
 	backer->missing = seam__meta_array(meta, columns, sizeof(*backer->missing));
 	backer->list = seam__meta_array(meta, columns, sizeof(*backer->list));
 	backer->robbed = seam__meta_array(meta, problem->count, sizeof(*backer->robbed));
 	backer->offsets = seam__meta_array(meta, problem->count, sizeof(*backer->offsets));
-	if (backer->columns == NULL || backer->chunks == NULL || backer->missing == NULL || backer->list == NULL ||
-	    backer->robbed == NULL || backer->offsets == NULL) {
+	if (backer->columns == NULL || backer->chunks == NULL || backer->free_at == NULL || backer->missing == NULL ||
+	    backer->list == NULL || backer->robbed == NULL || backer->offsets == NULL) {
 		backer_fini(backer);
 		return SEAM_OOM_META;
 	}
