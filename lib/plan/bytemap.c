@@ -1,6 +1,8 @@
 /* bytemap.c: see bytemap.h. */
 #include "bytemap.h"
 
+#include <stdbool.h>
+
 #include "check.h"
 
 static int compare_pieces(const struct seam__piece *a, const struct seam__piece *b)
@@ -22,15 +24,17 @@ void seam__bytemap_fini(struct seam__bytemap *map)
 	(void)seam__slab_fini(&map->slab); /* pieces that are still in the map go with their slabs */
 }
 
+/* One way down: pieces do not overlap, so their ends ascend as well. */
 struct seam__piece *seam__bytemap_find(struct seam__bytemap *map, uint64_t begin, uint64_t end)
 {
-	struct seam__piece at = {.begin = begin};
-	struct seam__piece *piece = RB_NFIND(seam__piece_tree, &map->pieces, &at);
-	struct seam__piece *below = piece == NULL ? RB_MAX(seam__piece_tree, &map->pieces)
-	                                          : RB_PREV(seam__piece_tree, &map->pieces, piece);
-	if (below != NULL && below->end > begin)
-		piece = below;
-	return piece != NULL && piece->begin < end ? piece : NULL;
+	struct seam__piece *lowest = NULL;
+	struct seam__piece *at = RB_ROOT(&map->pieces);
+	while (at != NULL) {
+		const bool above = at->end > begin;
+		lowest = above ? at : lowest;
+		at = above ? RB_LEFT(at, link) : RB_RIGHT(at, link);
+	}
+	return lowest != NULL && lowest->begin < end ? lowest : NULL;
 }
 
 struct seam__piece *seam__bytemap_next(struct seam__piece *piece, uint64_t end)
@@ -61,13 +65,18 @@ static void cut_at(struct seam__bytemap *map, uint64_t at)
 	insert(map, at, end, piece->number);
 }
 
+static void take_out(struct seam__bytemap *map, struct seam__piece *piece)
+{
+	(void)RB_REMOVE(seam__piece_tree, &map->pieces, piece);
+	seam__slab_put(&map->slab, piece);
+}
+
 static void remove_between(struct seam__bytemap *map, uint64_t begin, uint64_t end)
 {
 	struct seam__piece *piece = seam__bytemap_find(map, begin, end);
 	while (piece != NULL) {
 		struct seam__piece *next = seam__bytemap_next(piece, end);
-		(void)RB_REMOVE(seam__piece_tree, &map->pieces, piece);
-		seam__slab_put(&map->slab, piece);
+		take_out(map, piece);
 		piece = next;
 	}
 }
@@ -78,15 +87,26 @@ enum seam_rc seam__bytemap_set(struct seam__bytemap *map, uint64_t begin, uint64
 	enum seam_rc rc = seam__slab_reserve(&map->slab, 3);
 	if (rc != SEAM_OK)
 		return rc;
-	cut_at(map, begin);
-	cut_at(map, end);
-	remove_between(map, begin, end);
+	if (seam__bytemap_find(map, begin, end) == NULL) {
+		seam__slab_unreserve(&map->slab, 2);
+	} else {
+		cut_at(map, begin);
+		cut_at(map, end);
+		remove_between(map, begin, end);
+	}
 	insert(map, begin, end, number);
 	return SEAM_OK;
 }
 
 enum seam_rc seam__bytemap_clear(struct seam__bytemap *map, uint64_t begin, uint64_t end)
 {
+	struct seam__piece *piece = seam__bytemap_find(map, begin, end);
+	if (piece == NULL)
+		return SEAM_OK;
+	if (piece->begin == begin && piece->end == end) {
+		take_out(map, piece);
+		return SEAM_OK;
+	}
 	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
 	if (rc != SEAM_OK)
 		return rc;
@@ -129,10 +149,8 @@ enum seam_rc seam__bytemap_lower(struct seam__bytemap *map, uint64_t begin, uint
 	struct seam__piece *piece = seam__bytemap_find(map, begin, end);
 	while (piece != NULL) {
 		struct seam__piece *next = seam__bytemap_next(piece, end);
-		if (--piece->number == 0) {
-			(void)RB_REMOVE(seam__piece_tree, &map->pieces, piece);
-			seam__slab_put(&map->slab, piece);
-		}
+		if (--piece->number == 0)
+			take_out(map, piece);
 		piece = next;
 	}
 	return SEAM_OK;
