@@ -176,7 +176,8 @@ struct seam_plan {
 
 /* What stretch of the trace is planned. */
 enum seam_plan_period {
-	SEAM_PLAN_PERIOD_AUTO,  /* the period if the trace has one, else the whole trace once */
+	SEAM_PLAN_PERIOD_AUTO,  /* the period if the trace has one, else the whole trace once. A loop inside of an iteration,
+	                         * across whose boundary most of its memory lives on, is none unless steps are marked */
 	SEAM_PLAN_PERIOD_FIND,  /* the period; SEAM_NOT_FOUND when there is none */
 	SEAM_PLAN_PERIOD_WHOLE, /* the whole trace, once */
 	SEAM_PLAN_PERIOD_GIVEN  /* events [first_event, last_event), repeated */

@@ -1,101 +1,37 @@
 /* make.c: seam_plan_make(): from a trace to a plan that the validator has accepted.
  *
- * In order: requests, period, slots, problem; the solvers under the budget; backing and dynamic groups; the draft; its
+ * In order: the study of the trace (study.h); the solvers under the budget; backing and dynamic groups; the draft; its
  * check. Everything is on the process-wide metadata domain and gone at the end, but the plan.
  *
  * Not here: plans of operator graphs (make_graph.c). No locks.
  */
 #include <seam/plan.h>
 
-#include <string.h>
-
 #include "backing.h"
-#include "beats.h"
 #include "clock.h"
 #include "draft.h"
 #include "dynamic.h"
 #include "homolayer.h"
-#include "instance.h"
 #include "make.h"
 #include "meta.h"
-#include "period.h"
 #include "plan_builder.h"
-#include "request.h"
-#include "slots.h"
+#include "study.h"
 #include "waits.h"
 
 #define STITCH_NS UINT64_C(2000000000) /* most that finding views may take, where it has no node limit */
-#define RECORDED_ALIGN_BYTES 512u /* what allocators round to; instances are given as they are */
 
 /* What is found out on the way. Zeroed members are allowed to be finished. */
 struct making {
 	const struct seam_trace *trace;
 	struct seam_plan_options options; /* every default filled in */
 	struct seam_trace_error *error;
-	struct seam__requests requests;
-	struct seam__beats beats;
-	struct seam__period period;
-	struct seam__slots slots;
-	struct seam__problem problem;
+	struct seam__study study;
 	struct seam__placement placed;
 	struct seam__search search;
 	struct seam__backing backing;
 	struct seam__homolayer homolayer;
 	struct seam__dynamic dynamic;
 };
-
-/* Interval instances come as they are; what a program asked for is rounded as allocators do. */
-static uint64_t default_align(const struct seam_trace *trace)
-{
-	const char *source = seam_trace_string(trace, trace->header.source);
-
-	return source != NULL && strncmp(source, "csv", 3) == 0 ? 1 : RECORDED_ALIGN_BYTES;
-}
-
-static enum seam_rc find_period(struct making *making)
-{
-	const struct seam_plan_options *options = &making->options;
-	struct seam_trace_error none = {0};
-	enum seam_rc rc;
-
-	switch (options->period) {
-	case SEAM_PLAN_PERIOD_WHOLE:
-		making->period = seam__period_whole(making->trace);
-		return SEAM_OK;
-	case SEAM_PLAN_PERIOD_GIVEN:
-		return seam__period_given(making->trace, &making->requests, &making->beats, options->first_event,
-		                          options->last_event, making->error, &making->period);
-	case SEAM_PLAN_PERIOD_FIND:
-		return seam__period_find(making->trace, &making->beats, making->error, &making->period);
-	case SEAM_PLAN_PERIOD_AUTO:
-	default:
-		rc = seam__period_find(making->trace, &making->beats, &none, &making->period);
-		if (rc != SEAM_NOT_FOUND)
-			return rc;
-		making->period = seam__period_whole(making->trace);
-		return SEAM_OK;
-	}
-}
-
-static enum seam_rc understand(struct making *making)
-{
-	const struct seam_plan_options *options = &making->options;
-	struct seam__instance_options instance = {.align_bytes = options->align_bytes, .streams = options->streams,
-	                                          .fixed = options->fixed, .fixed_count = options->fixed_count};
-	enum seam_rc rc = seam__requests_init(making->trace, &making->requests);
-
-	if (rc == SEAM_OK)
-		rc = seam__beats_init(making->trace, &making->requests, &making->beats);
-	if (rc == SEAM_OK)
-		rc = find_period(making);
-	if (rc == SEAM_OK)
-		rc = seam__slots_init(making->trace, &making->requests, &making->beats, &making->period, making->error,
-		                      &making->slots);
-	if (rc == SEAM_OK)
-		rc = seam__instance_init(seam__meta_process(), making->trace, &making->requests, &making->slots, &instance,
-		                         making->error, &making->problem);
-	return rc;
-}
 
 /* Nothing is stitched where the plan lists waits: those say who waits for whose addresses, not for whose chunks. */
 static enum seam_rc stitch(struct making *making)
@@ -111,17 +47,17 @@ static enum seam_rc stitch(struct making *making)
 		budget.nodes_left = options->node_limit;
 	else
 		budget.deadline_ns = seam__clock_ns() + (options->time_limit_ns < STITCH_NS ? options->time_limit_ns : STITCH_NS);
-	return seam__backing_make(&making->problem, &budget, making->placed.offsets, making->placed.peak_bytes,
+	return seam__backing_make(&making->study.problem, &budget, making->placed.offsets, making->placed.peak_bytes,
 	                          options->chunk_bytes, &making->backing);
 }
 
 /* Groups of dynamic requests and the space that the placement leaves them. */
 static enum seam_rc find_space(struct making *making)
 {
-	struct seam__dynamic_space space = {.problem = &making->problem, .offsets = making->placed.offsets,
+	struct seam__dynamic_space space = {.problem = &making->study.problem, .offsets = making->placed.offsets,
 	                                    .backing = &making->backing, .arena_bytes = making->placed.peak_bytes,
-	                                    .chunk_bytes = making->options.chunk_bytes, .copies = making->slots.copies};
-	enum seam_rc rc = seam__homolayer_init(making->trace, &making->requests, &making->slots, making->problem.streams,
+	                                    .chunk_bytes = making->options.chunk_bytes, .copies = making->study.slots.copies};
+	enum seam_rc rc = seam__homolayer_init(making->trace, &making->study.requests, &making->study.slots, making->study.problem.streams,
 	                                       &making->homolayer);
 
 	if (rc != SEAM_OK)
@@ -154,19 +90,19 @@ static enum seam_rc write_slots(struct making *making, struct seam__plan_builder
 {
 	const uint64_t *offsets = making->backing.offsets != NULL ? making->backing.offsets : making->placed.offsets;
 	const uint32_t *slots = making->homolayer.slots.items;
-	size_t count = seam__slots_count(&making->slots);
+	size_t count = seam__slots_count(&making->study.slots);
 	uint32_t *groups;
 	enum seam_rc rc;
 
 	if (count == 0)
-		return seam__draft_slots(builder, making->trace, &making->requests, &making->slots, &making->problem, offsets,
+		return seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots, &making->study.problem, offsets,
 		                         NULL);
 	groups = seam__meta_array(seam__meta_process(), count, sizeof(*groups));
 	if (groups == NULL)
 		return SEAM_OOM_META;
 	for (size_t i = 0; i < making->homolayer.slots.count; i++)
 		groups[slots[i]] = making->dynamic.group_of[i];
-	rc = seam__draft_slots(builder, making->trace, &making->requests, &making->slots, &making->problem, offsets, groups);
+	rc = seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots, &making->study.problem, offsets, groups);
 	seam__meta_free(seam__meta_process(), groups, count * sizeof(*groups));
 	return rc;
 }
@@ -174,7 +110,7 @@ static enum seam_rc write_slots(struct making *making, struct seam__plan_builder
 static enum seam_rc list_waits(struct making *making, struct seam__plan_builder *builder)
 {
 	struct seam_grow waits;
-	enum seam_rc rc = seam__waits_list(&making->slots, &making->problem, making->placed.offsets, &waits);
+	enum seam_rc rc = seam__waits_list(&making->study.slots, &making->study.problem, making->placed.offsets, &waits);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -208,7 +144,7 @@ static enum seam_rc draft(struct making *making, struct seam_plan **ret_plan)
 {
 	struct seam__plan_builder builder;
 	struct seam_plan *plan = NULL;
-	enum seam_rc rc = seam__plan_builder_init(&builder, making->slots.copies);
+	enum seam_rc rc = seam__plan_builder_init(&builder, making->study.slots.copies);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -230,27 +166,24 @@ static void making_fini(struct making *making)
 {
 	seam__dynamic_fini(&making->dynamic);
 	seam__homolayer_fini(&making->homolayer);
-	seam__backing_fini(&making->backing, &making->problem);
-	seam__placement_fini(&making->placed, &making->problem);
-	seam__problem_fini(&making->problem);
-	seam__slots_fini(&making->slots);
-	seam__beats_fini(&making->beats);
-	seam__requests_fini(&making->requests);
+	seam__backing_fini(&making->backing, &making->study.problem);
+	seam__placement_fini(&making->placed, &making->study.problem);
+	seam__study_fini(&making->study);
 }
 
 enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
                             struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	struct making making = {.trace = trace, .error = error, .search = {.solver = ""}};
-	enum seam_rc rc = seam__plan_options_resolve(options, default_align(trace), error, &making.options);
+	enum seam_rc rc = seam__plan_options_resolve(options, seam__study_align(trace), error, &making.options);
 
 	if (rc != SEAM_OK)
 		return rc;
-	rc = understand(&making);
+	rc = seam__study_init(trace, &making.options, error, &making.study);
 	if (rc == SEAM_OK)
-		rc = seam__placement_init(&making.placed, &making.problem);
+		rc = seam__placement_init(&making.placed, &making.study.problem);
 	if (rc == SEAM_OK)
-		rc = seam__search_run(&making.problem, &making.options, error, &making.placed, &making.search);
+		rc = seam__search_run(&making.study.problem, &making.options, error, &making.placed, &making.search);
 	if (rc == SEAM_OK)
 		rc = stitch(&making);
 	if (rc == SEAM_OK)

@@ -111,6 +111,22 @@ Test(make, what_outlives_its_period_gets_copies)
 	seam_plan_free(plan);
 }
 
+/* Micro-batches of a pipeline: 400 of 500 bytes live on across the boundary of the inner loop. */
+Test(make, a_loop_inside_of_an_iteration_is_no_period)
+{
+	static const char words[] = "+a100 +b100 +c100 +d100 +e100 -a +f100 -b +g100 -c +h100 -d +i100 -e +j100 -f +k100 -g +l100 -h +m100 -i +n100 -j +o100 -k +p100"
+	                            " -l +q100 -m +r100 -n +s100 -o +t100 -p +u100 -q +v100 -r +w100 -s +x100 -t +y100 -u +z100 -v -w -x -y -z";
+	struct seam_plan *plan = make(words);
+
+	cr_expect_neq(plan->header.flags & SEAM_PLAN_LINEAR, 0);
+	cr_expect_eq(plan->header.slot_count, 26);
+	seam_plan_free(plan);
+	options.period = SEAM_PLAN_PERIOD_FIND;
+	plan = make(words);
+	cr_expect_eq(plan->header.slot_count, 1);
+	seam_plan_free(plan);
+}
+
 #define TWO_STREAMS "+a100@1 -a +b90@2 -b | "
 #define ORDERED "+a100@1 -a !e@1 ?e@2 +b90@2 -b !f@2 ?f@1 | "
 

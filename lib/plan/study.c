@@ -1,0 +1,135 @@
+/* study.c: see study.h. */
+#include "study.h"
+
+#include <string.h>
+
+#include "instance.h"
+#include "meta.h"
+
+#define RECORDED_ALIGN_BYTES 512u
+
+uint64_t seam__study_align(const struct seam_trace *trace)
+{
+	const char *source = seam_trace_string(trace, trace->header.source);
+
+	return source != NULL && strncmp(source, "csv", 3) == 0 ? 1 : RECORDED_ALIGN_BYTES;
+}
+
+static enum seam_rc find_period(const struct seam_trace *trace, const struct seam_plan_options *options,
+                                struct seam_trace_error *error, struct seam__study *study)
+{
+	struct seam_trace_error none = {0};
+	enum seam_rc rc;
+
+	switch (options->period) {
+	case SEAM_PLAN_PERIOD_WHOLE:
+		study->period = seam__period_whole(trace);
+		return SEAM_OK;
+	case SEAM_PLAN_PERIOD_GIVEN:
+		return seam__period_given(trace, &study->requests, &study->beats, options->first_event, options->last_event, error,
+		                          &study->period);
+	case SEAM_PLAN_PERIOD_FIND:
+		return seam__period_find(trace, &study->beats, error, &study->period);
+	case SEAM_PLAN_PERIOD_AUTO:
+	default:
+		rc = seam__period_find(trace, &study->beats, &none, &study->period);
+		if (rc == SEAM_NOT_FOUND) {
+			study->period = seam__period_whole(trace);
+			rc = SEAM_OK;
+		}
+		return rc;
+	}
+}
+
+/* From the period on. On failure nothing of it is left. */
+static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_plan_options *options,
+                            struct seam_trace_error *error, struct seam__study *study)
+{
+	const struct seam__instance_options instance = {.align_bytes = options->align_bytes, .streams = options->streams,
+	                                                .fixed = options->fixed, .fixed_count = options->fixed_count};
+	enum seam_rc rc = seam__slots_init(trace, &study->requests, &study->beats, &study->period, error, &study->slots);
+
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__instance_init(seam__meta_process(), trace, &study->requests, &study->slots, &instance, error,
+	                         &study->problem);
+	if (rc != SEAM_OK)
+		seam__slots_fini(&study->slots);
+	return rc;
+}
+
+static bool has_steps(const struct seam_trace *trace)
+{
+	for (uint64_t i = 0; i < trace->header.event_count; i++)
+		if (trace->events[i].kind == SEAM_TRACE_STEP)
+			return true;
+	return false;
+}
+
+/* Does more than half of what lives at the peak live all the time, of blocks that come and go? */
+static enum seam_rc is_inner_loop(const struct seam_trace *trace, const struct seam__study *study, bool *ret_is)
+{
+	const struct seam__problem *problem = &study->problem;
+	uint64_t least = UINT64_MAX;
+	uint64_t most = 0;
+	uint64_t *live;
+
+	*ret_is = false;
+	if (study->period.linear || problem->circle == 0 || has_steps(trace))
+		return SEAM_OK;
+	live = seam__meta_array(problem->meta, problem->circle, sizeof(*live));
+	if (live == NULL)
+		return SEAM_OOM_META;
+	seam__problem_live(problem, live);
+	for (uint32_t t = 0; t < problem->circle; t++) {
+		least = live[t] < least ? live[t] : least;
+		most = live[t] > most ? live[t] : most;
+	}
+	seam__meta_free(problem->meta, live, (size_t)problem->circle * sizeof(*live));
+	*ret_is = least > most / 2;
+	return SEAM_OK;
+}
+
+/* Replaces what was laid out for an inner loop by the whole of the trace. */
+static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam_plan_options *options,
+                               struct seam_trace_error *error, struct seam__study *study)
+{
+	bool inner;
+	enum seam_rc rc = is_inner_loop(trace, study, &inner);
+
+	if (rc != SEAM_OK || !inner)
+		return rc;
+	seam__problem_fini(&study->problem);
+	seam__slots_fini(&study->slots);
+	study->period = seam__period_whole(trace);
+	return lay_out(trace, options, error, study);
+}
+
+enum seam_rc seam__study_init(const struct seam_trace *trace, const struct seam_plan_options *options,
+                              struct seam_trace_error *error, struct seam__study *ret_study)
+{
+	struct seam__study made = {0};
+	enum seam_rc rc = seam__requests_init(trace, &made.requests);
+
+	if (rc == SEAM_OK)
+		rc = seam__beats_init(trace, &made.requests, &made.beats);
+	if (rc == SEAM_OK)
+		rc = find_period(trace, options, error, &made);
+	if (rc == SEAM_OK)
+		rc = lay_out(trace, options, error, &made);
+	if (rc == SEAM_OK && options->period == SEAM_PLAN_PERIOD_AUTO)
+		rc = reconsider(trace, options, error, &made);
+	if (rc == SEAM_OK)
+		*ret_study = made;
+	else
+		seam__study_fini(&made);
+	return rc;
+}
+
+void seam__study_fini(struct seam__study *study)
+{
+	seam__problem_fini(&study->problem);
+	seam__slots_fini(&study->slots);
+	seam__beats_fini(&study->beats);
+	seam__requests_fini(&study->requests);
+}
