@@ -61,7 +61,7 @@ struct seam_block {
 	uint64_t sizes;                     /* home view: bit per class of size of the chunks that it touches; too many, never too few; 0: not known */
 	union {
 		struct {                            /* free */
-			RB_ENTRY(seam_block) by_size;   /* in its fit */
+			RB_ENTRY(seam_block) by_size;   /* in its fit; a hole: among the holes of its class */
 			TAILQ_ENTRY(seam_block) border; /* valid while at_border */
 			RB_ENTRY(seam_block) by_run;    /* an extent (extent.h): among those of its fit */
 			RB_ENTRY(seam_block) by_offset; /* an extent: among those of its home view */

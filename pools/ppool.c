@@ -3,6 +3,7 @@
 
 #include "border.h"
 #include "check.h"
+#include "hole.h"
 #include "meta.h"
 
 void seam__ppool_init(struct seam_ppool *ppool, enum seam_class class, uint64_t private_id, uint64_t limit_bytes,
@@ -330,6 +331,8 @@ const char *seam__ppool_check(struct seam_ppool *ppool)
 		broken = check_views(ppool, &ppool->spool, &free_blocks);
 	if (broken == NULL)
 		broken = seam__spool_check(&ppool->idle, &ppool->spool);
+	if (broken == NULL)
+		broken = seam__holes_check(ppool);
 	if (broken == NULL)
 		broken = seam__fit_check(&ppool->any);
 	uint64_t in_fits = ppool->any.count;

@@ -12,7 +12,7 @@
  *   P1  every free block of the class's views is in exactly one fit: its stream's, or the common one
  *   P2  a stitched view has no free block that contains a whole chunk: it went home
  *   P3  each free block of a home view that every stream may use and that touches a bound one is at a border (border.h)
- *   P4  the lists hold the class's views; blocks keep B1-B5, extents X1-X4, idle views V1
+ *   P4  the lists hold the class's views; blocks keep B1-B5, extents X1-X4, idle views V1, holes H1
  *
  * Locks: the pool's `lock`.
  */
@@ -25,6 +25,8 @@
 
 enum seam_class { SEAM_CLASS_SMALL, SEAM_CLASS_LARGE, SEAM_CLASS_CONTIGUOUS, SEAM_CLASS_COUNT };
 
+SEAM_TREE_HEAD(seam_holes, struct seam_block);
+
 struct seam_ppool {
 	enum seam_class class;
 	uint64_t private_id;             /* 0: common memory */
@@ -35,6 +37,7 @@ struct seam_ppool {
 	struct seam_views homes;         /* by number */
 	struct seam_views spool;         /* stitched views, least recently used first */
 	struct seam_spool idle;          /* those that own nothing, by size */
+	struct seam_holes holes;         /* of the home views (hole.h) */
 	uint64_t limit_bytes;            /* the policy's fragmentation limit */
 	uint64_t home_reserve_bytes;     /* address space of the next home view */
 };

@@ -2,6 +2,7 @@
 #include "bits.h"
 #include "border.h"
 #include "change.h"
+#include "hole.h"
 #include "meta.h"
 
 /* Address space of a home view: the large class's is a little more than the device, as views of holes are used up slowly. */
@@ -68,6 +69,8 @@ static void move_views(struct seam_views *from, struct seam_views *to, struct se
 		struct seam_block *block;
 		TAILQ_FOREACH(block, &view->blocks, link) {
 			block->captured = false; /* the captures that used it are gone with the private pool */
+			if (block->is == SEAM_IS_HOLE)
+				seam__hole_remove(block);
 			if (block->is != SEAM_IS_FREE)
 				continue;
 			seam__fit_remove(seam__ppool_fit(view->ppool, block->stream), block);
@@ -82,6 +85,8 @@ static void move_views(struct seam_views *from, struct seam_views *to, struct se
 		TAILQ_FOREACH(block, &view->blocks, link) {
 			if (block->is == SEAM_IS_FREE)
 				seam__border_note(block);
+			else if (block->is == SEAM_IS_HOLE)
+				seam__hole_insert(block);
 		}
 	}
 	TAILQ_CONCAT(to, from, link);

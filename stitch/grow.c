@@ -8,6 +8,7 @@
 #include "bits.h"
 #include "change.h"
 #include "check.h"
+#include "hole.h"
 #include "log.h"
 #include "meta.h"
 
@@ -227,50 +228,38 @@ static enum seam_rc fill_hole(struct seam_engine *engine, struct seam_block *hol
 	seam__mutex_lock(&engine->lock);
 	if (rc == SEAM_OK) {
 		commit(engine, view->ppool, &growth);
+		seam__hole_remove(hole);
 		seam__ppool_put(hole, NULL, 0);
 	}
 	return rc;
 }
 
-/* The first hole behind `hole` (NULL: of all) that takes no more than `bytes`. */
+/* The first hole behind `hole` (NULL: of all) that takes no more than `bytes`. O(holes). */
 static struct seam_block *next_hole(struct seam_ppool *ppool, struct seam_block *hole, uint64_t bytes)
 {
-	struct seam_view *view = hole == NULL ? TAILQ_FIRST(&ppool->homes) : hole->view;
-	struct seam_block *block = hole == NULL ? NULL : TAILQ_NEXT(hole, link);
-	while (view != NULL) {
-		if (hole == NULL)
-			block = view->holes == 0 ? NULL : TAILQ_FIRST(&view->blocks);
-		for (; block != NULL; block = TAILQ_NEXT(block, link)) {
-			if (block->is == SEAM_IS_HOLE && block->bytes <= bytes)
-				return block;
-		}
-		view = TAILQ_NEXT(view, link);
-		hole = NULL;
-	}
-	return NULL;
+	do
+		hole = bytes == 0 ? NULL : seam__hole_next(ppool, hole);
+	while (hole != NULL && hole->bytes > bytes);
+	return hole;
 }
 
-/* The first of a run of holes that touch and have at least `bytes` together: the run with the fewest. NULL: there is none. */
+/* The first of a run of holes that touch and have at least `bytes` together: the run with the fewest. NULL: there is none. O(holes). */
 static struct seam_block *find_holes(struct seam_ppool *ppool, uint64_t bytes, uint64_t *ret_bytes)
 {
-	struct seam_block *best = NULL;
-	struct seam_view *view;
-	TAILQ_FOREACH(view, &ppool->homes, link) {
-		struct seam_block *block = view->holes == 0 ? NULL : TAILQ_FIRST(&view->blocks), *first = NULL;
-		uint64_t run_bytes = 0;
-		for (; block != NULL; block = TAILQ_NEXT(block, link)) {
-			if (block->is != SEAM_IS_HOLE) {
-				first = NULL;
-				continue;
-			}
-			run_bytes = first == NULL ? block->bytes : run_bytes + block->bytes;
-			first = first == NULL ? block : first;
-			for (; run_bytes - first->bytes >= bytes; first = TAILQ_NEXT(first, link))
-				run_bytes -= first->bytes;
-			if (run_bytes >= bytes && (best == NULL || run_bytes < *ret_bytes)) {
-				best = first;
-				*ret_bytes = run_bytes;
-			}
+	struct seam_block *best = NULL, *first = NULL, *hole = NULL;
+	uint64_t run_bytes = 0;
+	while ((hole = seam__hole_next(ppool, hole)) != NULL && (best == NULL || *ret_bytes > bytes)) {
+		const struct seam_block *before = seam__block_before(hole);
+		if (before == NULL || before->is != SEAM_IS_HOLE) {
+			first = hole;
+			run_bytes = 0;
+		}
+		run_bytes += hole->bytes;
+		for (; run_bytes - first->bytes >= bytes; first = TAILQ_NEXT(first, link))
+			run_bytes -= first->bytes;
+		if (run_bytes >= bytes && (best == NULL || run_bytes < *ret_bytes)) {
+			best = first;
+			*ret_bytes = run_bytes;
 		}
 	}
 	return best;

@@ -5,6 +5,7 @@
  */
 #include "change.h"
 #include "check.h"
+#include "hole.h"
 #include "meta.h"
 
 enum { BATCH = 64 };
@@ -112,9 +113,7 @@ static bool release(struct seam_engine *engine, struct seam_chunk *chunk)
 	if (rc != SEAM_OK)
 		return false;
 	struct seam_block *lost = chunk->lent;
-	lost->is = SEAM_IS_HOLE;
-	lost->chunk = NULL;
-	seam__block_set_stream(lost, NULL);
+	seam__hole_make(lost);
 	seam__mapping_forget(memory, home);
 	seam__chunk_forget(memory, chunk);
 	return true;
@@ -126,8 +125,11 @@ static void shrink_homes(struct seam_engine *engine, struct seam_ppool *ppool)
 	struct seam_view *view, *next;
 	TAILQ_FOREACH_SAFE(view, &ppool->homes, link, next) {
 		uint32_t gone = view->holes == 0 ? 0 : seam__view_shrink(view);
-		while (gone-- > 0)
-			seam__block_remove(&engine->block_slab, TAILQ_LAST(&view->blocks, seam_blocks));
+		while (gone-- > 0) {
+			struct seam_block *hole = TAILQ_LAST(&view->blocks, seam_blocks);
+			seam__hole_remove(hole);
+			seam__block_remove(&engine->block_slab, hole);
+		}
 		if (view->slot_count != 0)
 			continue;
 		TAILQ_REMOVE(&ppool->homes, view, link);

@@ -47,6 +47,21 @@ Test(growth, fills_holes_first)
 	cr_expect_eq(home->used_bytes, used);
 }
 
+Test(growth, of_two_runs_of_holes_the_one_that_fits_is_taken)
+{
+	engine.policy.chunk_bytes = MIB(8);
+	struct seam_block *eight = alloc(8), *guard = alloc(2);
+	engine.policy.chunk_bytes = MIB(2);
+	struct seam_block *four = alloc(4), *end = alloc(2);
+	uint64_t va = four->va;
+	(void)guard;
+	(void)end;
+	give(eight);
+	give(four);
+	cr_expect_eq(trim_to(0), MIB(12));
+	cr_expect_eq(alloc(4)->va, va);
+}
+
 Test(growth, takes_no_hole_that_is_larger_than_what_is_missing)
 {
 	engine.policy.chunk_bytes = MIB(8);
