@@ -11,8 +11,19 @@ struct seam__gap_cursor {
 	const struct seam__addresses *set;
 	uint64_t shift_bytes; /* from the head's address to the item's */
 	uint64_t size_bytes;  /* of the item */
-	uint32_t at;          /* stretches before it lie below the address at hand */
+	uint64_t begin_bytes; /* of stretch `at`, the first that may be in the way; above everything when there is none */
+	uint64_t end_bytes;
+	uint32_t at;
 };
+
+/* The stretch is kept beside its number: most looks at a cursor end with `begin_bytes`, without a look at the set. */
+static void load(struct seam__gap_cursor *cursor)
+{
+	bool is_there = cursor->at < cursor->set->count;
+
+	cursor->begin_bytes = is_there ? cursor->set->stretches[cursor->at].begin_bytes : UINT64_MAX;
+	cursor->end_bytes = is_there ? cursor->set->stretches[cursor->at].end_bytes : UINT64_MAX;
+}
 
 static uint32_t longest_chain(const struct seam__problem *problem)
 {
@@ -102,6 +113,7 @@ static size_t add_cursor(struct seam__gaps *gaps, size_t count, const struct sea
 		return count;
 	gaps->cursors[count] = (struct seam__gap_cursor){
 		.set = set, .shift_bytes = shift_bytes, .size_bytes = gaps->timeline->problem->items[item].size_bytes};
+	load(&gaps->cursors[count]);
 	return count + 1;
 }
 
@@ -131,14 +143,18 @@ static uint64_t climb(struct seam__gaps *gaps, size_t count, uint64_t at_bytes, 
 
 	for (size_t c = 0; clear < count && at_bytes <= last_bytes; c = c + 1 == count ? 0 : c + 1, clear++) {
 		struct seam__gap_cursor *cursor = &gaps->cursors[c];
-		const struct seam__addresses *set = cursor->set;
 
 		gaps->steps++;
-		cursor->at = seam__addresses_find(set, cursor->at, at_bytes + cursor->shift_bytes);
-		while (cursor->at < set->count && at_bytes <= last_bytes &&
-		       set->stretches[cursor->at].begin_bytes < at_bytes + cursor->shift_bytes + cursor->size_bytes) {
-			at_bytes = set->stretches[cursor->at].end_bytes - cursor->shift_bytes;
+		if (at_bytes + cursor->shift_bytes + cursor->size_bytes <= cursor->begin_bytes)
+			continue;
+		if (cursor->end_bytes <= at_bytes + cursor->shift_bytes) {
+			cursor->at = seam__addresses_find(cursor->set, cursor->at, at_bytes + cursor->shift_bytes);
+			load(cursor);
+		}
+		while (cursor->begin_bytes < at_bytes + cursor->shift_bytes + cursor->size_bytes && at_bytes <= last_bytes) {
+			at_bytes = cursor->end_bytes - cursor->shift_bytes;
 			cursor->at++;
+			load(cursor);
 			clear = 0;
 			gaps->steps++;
 		}
@@ -155,8 +171,8 @@ static uint64_t slack(const struct seam__gaps *gaps, size_t count, uint64_t at_b
 		const struct seam__gap_cursor *cursor = &gaps->cursors[c];
 		uint64_t end_bytes = at_bytes + cursor->shift_bytes + cursor->size_bytes;
 
-		if (cursor->at < cursor->set->count)
-			least = seam__bits_min(least, cursor->set->stretches[cursor->at].begin_bytes - end_bytes);
+		if (cursor->begin_bytes != UINT64_MAX)
+			least = seam__bits_min(least, cursor->begin_bytes - end_bytes);
 	}
 	return least;
 }
