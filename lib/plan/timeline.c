@@ -8,7 +8,8 @@
 /* What is only needed while a timeline is made. */
 struct making {
 	struct seam__timeline *timeline;
-	uint32_t *positions;   /* of the columns, ascending in each lane */
+	uint32_t *positions;   /* of the columns (where there is one lane: of the first begin in each), ascending in each lane */
+	uint8_t *ends;         /* per position: an item ends there. NULL unless there is one lane */
 	uint32_t *stream_lane; /* per stream, or NULL when holds do not matter */
 };
 
@@ -53,7 +54,34 @@ static int compare_positions(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* The begins of each lane, sorted, each once. */
+/* Begins without an end between them make one column when there is one lane: who begins there, or lives at one of them
+ * from before, lives at the last of them, so all of them conflict. */
+static enum seam_rc find_ends(struct making *making)
+{
+	const struct seam__problem *problem = making->timeline->problem;
+
+	if (making->timeline->lanes > 1)
+		return SEAM_OK;
+	making->ends = seam__meta_array(problem->meta, problem->circle, sizeof(*making->ends));
+	if (making->ends == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < problem->count; i++)
+		making->ends[((uint64_t)problem->items[i].begin + problem->items[i].span) % problem->circle] = 1;
+	return SEAM_OK;
+}
+
+/* Does `position` need a column of its own, behind the one with begins up to `before`? */
+static bool is_new_column(const struct making *making, uint32_t before, uint32_t position)
+{
+	if (making->ends == NULL)
+		return position != before;
+	for (uint32_t p = before; p < position; p++)
+		if (making->ends[p + 1] != 0)
+			return true;
+	return false;
+}
+
+/* The begins of each lane, sorted; of those that make one column the first. */
 static enum seam_rc find_columns(struct making *making)
 {
 	struct seam__timeline *timeline = making->timeline;
@@ -72,15 +100,21 @@ static enum seam_rc find_columns(struct making *making)
 			if (seam__timeline_lane(timeline, i) == lane)
 				making->positions[end++] = problem->items[i].begin;
 		qsort(making->positions + first, end - first, sizeof(*making->positions), compare_positions);
-		for (uint32_t c = first; c < end; c++)
-			if (made == first || making->positions[c] != making->positions[made - 1])
-				making->positions[made++] = making->positions[c];
+		uint32_t before = 0;
+
+		for (uint32_t c = first; c < end; c++) {
+			uint32_t position = making->positions[c];
+
+			if (made == first || is_new_column(making, before, position))
+				making->positions[made++] = position;
+			before = position;
+		}
 		timeline->lane_starts[lane + 1] = made;
 	}
 	return SEAM_OK;
 }
 
-/* Columns of the lane before `position`. */
+/* Columns of the lane that begin before `position`. */
 static uint32_t rank(const struct making *making, uint32_t lane, uint32_t position)
 {
 	const uint32_t *positions = making->positions + making->timeline->lane_starts[lane];
@@ -103,7 +137,7 @@ static struct seam__cover cover(const struct making *making, uint32_t item, uint
 	const struct seam__problem *problem = making->timeline->problem;
 	uint32_t columns = seam__timeline_columns(making->timeline, lane);
 	uint32_t begin = problem->items[item].begin;
-	uint32_t first = rank(making, lane, begin);
+	uint32_t first = making->ends == NULL ? rank(making, lane, begin) : rank(making, lane, begin + 1) - 1;
 	uint64_t end = (uint64_t)begin + hold;
 	struct seam__cover made = {.first = first == columns ? 0 : first};
 
@@ -143,9 +177,12 @@ enum seam_rc seam__timeline_init(struct seam__timeline *timeline, const struct s
 	enum seam_rc rc = find_lanes(&making);
 
 	if (rc == SEAM_OK)
+		rc = find_ends(&making);
+	if (rc == SEAM_OK)
 		rc = find_columns(&making);
 	if (rc == SEAM_OK)
 		rc = find_covers(&making);
+	seam__meta_free(problem->meta, making.ends, problem->circle * sizeof(*making.ends));
 	seam__meta_free(problem->meta, making.positions, (size_t)problem->count * sizeof(*making.positions));
 	seam__meta_free(problem->meta, making.stream_lane, (size_t)problem->streams * sizeof(*making.stream_lane));
 	if (rc == SEAM_OK)

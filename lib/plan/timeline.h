@@ -6,7 +6,8 @@
  * conflicts with item j when i covers the column of j, or j that of i. That is exact, holds and circles included, and it
  * is all that structures over time need: see gaps.h and skyline.h.
  *
- * Where holds do not matter (there is one stream, or every hold is the span) there is one lane.
+ * Where holds do not matter (there is one stream, or every hold is the span) there is one lane, and begins without an
+ * end between them share a column.
  *
  * Not here: addresses.
  * Invariants (seam__timeline_check): T1 every item's column lies in its lane; T2 an item covers its own column; T3 no
