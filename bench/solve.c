@@ -24,6 +24,7 @@ struct arguments {
 	double limit_s;
 	unsigned long align_bytes;
 	unsigned long chunk_bytes; /* 0: no backing */
+	unsigned long target_bytes; /* a peak of this or less is good enough; 0: the lower bound */
 	bool growth;         /* one Markdown row for the pipeline: when it had what */
 	const char *const *files;
 	int file_count;
@@ -32,6 +33,7 @@ struct arguments {
 static const struct argp_option options[] = {
 	{"solver", 's', "NAME,...", 0, "these solvers; auto: the pipeline (default: all)", 0},
 	{"time-limit", 'l', "SECONDS", 0, "for each solver and instance (default: 10)", 0},
+	{"target", 't', "BYTES", 0, "stop at a peak of this or less (default: the lower bound)", 0},
 	{"growth", 'g', NULL, 0, "of the pipeline, as a Markdown row: requests, seconds to a first and to the best placement, gap, "
 	 "peak memory of this program", 0},
 	{"chunk", 'c', "BYTES", 0, "also back the placement with chunks of this size", 0},
@@ -54,6 +56,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		arguments->align_bytes = strtoul(text, NULL, 10);
 		if (arguments->align_bytes == 0)
 			argp_error(state, "not a number of bytes: '%s'", text);
+		return 0;
+	case 't':
+		arguments->target_bytes = strtoul(text, NULL, 10);
 		return 0;
 	case 'g':
 		arguments->growth = true;
@@ -159,7 +164,7 @@ static void run_solver(const struct arguments *arguments, const char *name, cons
 		return;
 	seam__budget_init(&budget);
 	budget.deadline_ns = start_ns + (uint64_t)(arguments->limit_s * 1e9);
-	budget.target_bytes = problem->lower_bytes;
+	budget.target_bytes = arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
 	rc = solver == NULL ? seam__pipeline_run(problem, &budget, &best, &result)
 	                    : seam__solver_run(solver, problem, &budget, &best);
 	double seconds = (double)(seam__clock_ns() - start_ns) / 1e9;
@@ -205,7 +210,7 @@ static void run_growth(const struct arguments *arguments, const struct seam__pro
 		return;
 	seam__budget_init(&budget);
 	budget.deadline_ns = watch.start_ns + (uint64_t)(arguments->limit_s * 1e9);
-	budget.target_bytes = problem->lower_bytes;
+	budget.target_bytes = arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
 	budget.progress = note_time;
 	budget.progress_context = &watch;
 	enum seam_rc rc = seam__pipeline_run(problem, &budget, &best, &result);

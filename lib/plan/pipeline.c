@@ -7,14 +7,16 @@
 
 struct stage {
 	const struct seam__solver *solver;
-	unsigned percent; /* of the budget that is left */
+	unsigned percent;    /* of the budget that is left */
+	uint32_t most_items; /* not called for more */
 };
 
 static const struct {
 	const char *solver;
 	unsigned percent;
+	uint32_t most_items;
 } table[] = {
-#define SEAM_STAGE(solver, percent) {solver, percent},
+#define SEAM_STAGE(solver, percent, most_items) {solver, percent, most_items},
 #include "stages.def"
 #undef SEAM_STAGE
 };
@@ -101,6 +103,8 @@ static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
 	if (work->stage[part] == work->stage_count)
 		return false;
 	stage = &work->stages[work->stage[part]++];
+	if (problem->count > stage->most_items)
+		return true;
 	budget = stage_budget(work, part, stage->percent);
 	given = budget.nodes_left;
 	*ret_rc = seam__solver_run(stage->solver, problem, &budget, placed);
@@ -254,7 +258,7 @@ enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam
 	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = stages, .stage_count = STAGES};
 
 	for (size_t i = 0; i < STAGES; i++)
-		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent};
+		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent, table[i].most_items};
 	return run(&work, ret_result);
 }
 
@@ -262,7 +266,7 @@ enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const s
                                     struct seam__budget *budget, struct seam__placement *best,
                                     struct seam__pipeline_result *ret_result)
 {
-	const struct stage stage = {solver, 100};
+	const struct stage stage = {solver, 100, UINT32_MAX};
 	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = &stage, .stage_count = 1, .only = true};
 
 	return run(&work, ret_result);
