@@ -126,8 +126,8 @@ static void set_holds(const struct builder *builder, uint32_t slot, uint32_t num
 
 		if (s == item->stream)
 			*hold = item->span;
-		else if (is_apart || builder->pool_of[s] != builder->pool_of[item->stream] || known[s] >= most)
-			*hold = SEAM__HOLD_ALWAYS; /* to the end, of a line too, is for ever */
+		else if (is_apart || builder->pool_of[s] != builder->pool_of[item->stream])
+			*hold = SEAM__HOLD_ALWAYS;
 		else
 			*hold = known[s]; /* streams with places are numbered alike in both */
 	}
