@@ -105,8 +105,11 @@ static void name_plan(struct draw_scene *scene, const char *name)
 	                                                             : "requests in a period";
 	const double gap = header->lower_bound_bytes == 0 ? 0
 	                   : 100.0 * ((double)header->arena_bytes / (double)header->lower_bound_bytes - 1.0);
-	(void)snprintf(scene->title, sizeof(scene->title), "%s: peak %s, lower bound %s, gap %.2f %%", name,
-	               seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes), gap);
+	char above[32] = "optimal";
+	if (header->arena_bytes != header->lower_bound_bytes)
+		(void)snprintf(above, sizeof(above), "gap %.2f %%", gap);
+	(void)snprintf(scene->title, sizeof(scene->title), "%s: peak %s, lower bound %s, %s", name,
+	               seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes), above);
 	int used = snprintf(scene->subtitle, sizeof(scene->subtitle), "%u %s, placed by %s; chunks: %u, at least %u",
 	                    header->slot_count, what,
 	                    seam_plan_string(scene->plan, header->solver), header->physical_chunks, header->lower_bound_chunks);
