@@ -11,12 +11,15 @@ enum seam_rc seam__exact_gaps_init(struct seam__exact_gaps *gaps, struct seam__e
 	struct seam_meta *meta = skyline->window->problem->meta;
 	size_t sections = skyline->window->sections;
 
-	*gaps = (struct seam__exact_gaps){.skyline = skyline};
+	*gaps = (struct seam__exact_gaps){.skyline = skyline, .leaves = 1};
+	while (gaps->leaves < sections)
+		gaps->leaves *= 2;
 	gaps->known = seam__meta_array(meta, sections, sizeof(*gaps->known));
+	gaps->tree = seam__meta_array(meta, 2 * (size_t)gaps->leaves, sizeof(*gaps->tree));
 	gaps->fit_changes = seam__meta_array(meta, sections + 1, sizeof(*gaps->fit_changes));
 	gaps->fit_bytes = seam__meta_array(meta, sections + 1, sizeof(*gaps->fit_bytes));
 	gaps->parts = seam__meta_array(meta, sections, sizeof(*gaps->parts));
-	if (gaps->known == NULL || gaps->fit_changes == NULL || gaps->fit_bytes == NULL || gaps->parts == NULL) {
+	if (gaps->known == NULL || gaps->tree == NULL || gaps->fit_changes == NULL || gaps->fit_bytes == NULL || gaps->parts == NULL) {
 		seam__exact_gaps_fini(gaps);
 		return SEAM_OOM_META;
 	}
@@ -33,6 +36,7 @@ void seam__exact_gaps_fini(struct seam__exact_gaps *gaps)
 	meta = gaps->skyline->window->problem->meta;
 	sections = gaps->skyline->window->sections;
 	seam__meta_free(meta, gaps->known, sections * sizeof(*gaps->known));
+	seam__meta_free(meta, gaps->tree, 2 * (size_t)gaps->leaves * sizeof(*gaps->tree));
 	seam__meta_free(meta, gaps->fit_changes, (sections + 1) * sizeof(*gaps->fit_changes));
 	seam__meta_free(meta, gaps->fit_bytes, (sections + 1) * sizeof(*gaps->fit_bytes));
 	seam__meta_free(meta, gaps->parts, sections * sizeof(*gaps->parts));
@@ -42,9 +46,10 @@ void seam__exact_gaps_fini(struct seam__exact_gaps *gaps)
 void seam__exact_gaps_reset(struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance,
                             enum seam__exact_style style)
 {
-	/* Every section is touched by this, so nothing that is known counts any more. */
-	seam__exact_skyline_reset(gaps->skyline, capacity_bytes, dominance);
+	seam__exact_skyline_reset(gaps->skyline, capacity_bytes, dominance); /* which touches every section */
 	gaps->style = style;
+	for (uint32_t n = 0; n < 2 * gaps->leaves; n++)
+		gaps->tree[n] = SEAM__ITEM_NONE;
 }
 
 static bool inside(const struct seam__exact_window *window, const struct seam__exact_spot *gap,
@@ -164,23 +169,22 @@ static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exac
 	}
 }
 
-/* Nothing that covers section `s` fits into the gap: raises it to the lowest level that something can have. */
+/* Nothing that covers section `s` fits into the gap: raises it to the lower neighbour or, where walls are about, to the
+ * lowest level that something can have. */
 static enum outcome raise_bare(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap, uint32_t s)
 {
 	struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
-	uint64_t side = lower_side(gap);
-	uint64_t lowest = SEAM__EXACT_OPEN;
+	uint64_t lowest = window->walls == NULL ? lower_side(gap) : SEAM__EXACT_OPEN;
+	uint32_t end = window->walls == NULL ? 0 : window->cover_index[s + 1];
 
-	for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1] && lowest > 0; c++) {
+	for (uint32_t c = window->cover_index[s]; c < end; c++) {
 		uint64_t level;
 
 		if (skyline->placed[window->covers[c]])
 			continue;
 		level = level_outside(gaps, gap, &window->items[window->covers[c]]);
 		lowest = level < lowest ? level : lowest;
-		if (window->walls == NULL && lowest == side)
-			break;
 	}
 	if (lowest == SEAM__EXACT_OPEN)
 		return LOST;
@@ -206,8 +210,54 @@ static uint64_t rank(enum seam__exact_style style, const struct seam__exact_sect
 	return 0;
 }
 
-/* Applies the rules to one gap and finds its best section. `known` belongs to the gap's first section. */
-static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap, struct seam__exact_gap *known)
+/* The better of two gaps, by their first sections; each may be SEAM__ITEM_NONE. */
+static uint32_t better(const struct seam__exact_gaps *gaps, uint32_t a, uint32_t b)
+{
+	const struct seam__exact_gap *left = &gaps->known[a == SEAM__ITEM_NONE ? 0 : a];
+	const struct seam__exact_gap *right = &gaps->known[b == SEAM__ITEM_NONE ? 0 : b];
+
+	if (a == SEAM__ITEM_NONE || b == SEAM__ITEM_NONE)
+		return a == SEAM__ITEM_NONE ? b : a;
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? a : b;
+	return left->score <= right->score ? a : b;
+}
+
+static void set_leaf(struct seam__exact_gaps *gaps, uint32_t section, uint32_t value)
+{
+	uint32_t node = gaps->leaves + section;
+
+	gaps->tree[node] = value;
+	for (node /= 2; node > 0; node /= 2)
+		gaps->tree[node] = better(gaps, gaps->tree[2 * node], gaps->tree[2 * node + 1]);
+}
+
+/* No gap begins in these sections. */
+static void clear_leaves(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length)
+{
+	const struct seam__exact_window *window = gaps->skyline->window;
+
+	for (uint32_t s = first; length > 0; s = seam__exact_ahead(window, s, 1), length--)
+		if (gaps->tree[gaps->leaves + s] != SEAM__ITEM_NONE)
+			set_leaf(gaps, s, SEAM__ITEM_NONE);
+}
+
+/* The best gap that begins in sections [first, end). */
+static uint32_t best_between(const struct seam__exact_gaps *gaps, uint32_t first, uint32_t end)
+{
+	uint32_t best = SEAM__ITEM_NONE;
+
+	for (uint32_t a = gaps->leaves + first, b = gaps->leaves + end; a < b; a /= 2, b /= 2) {
+		if (a % 2 == 1)
+			best = better(gaps, best, gaps->tree[a++]);
+		if (b % 2 == 1)
+			best = better(gaps, best, gaps->tree[--b]);
+	}
+	return best;
+}
+
+/* Applies the rules to one gap and finds its best section, which is then known. */
+static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap)
 {
 	struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
@@ -215,7 +265,7 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 	enum outcome outcome = FINE;
-	struct seam__exact_gap best = {.length = gap->length, .rank = UINT64_MAX, .score = UINT64_MAX};
+	struct seam__exact_gap best = {.spot = *gap, .rank = UINT64_MAX, .score = UINT64_MAX};
 
 	count_fitting(gaps, gap);
 	for (uint32_t d = 0, s = gap->first; d < gap->length; d++, s = seam__exact_ahead(window, s, 1)) {
@@ -241,12 +291,13 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 		if (order < best.rank || (order == best.rank && score < best.score)) {
 			best.rank = order;
 			best.score = score;
-			best.section = s;
+			best.spot.section = s;
 		}
 	}
-	best.seen = skyline->now;
-	if (outcome == FINE)
-		*known = best;
+	if (outcome == FINE) {
+		gaps->known[gap->first] = best;
+		set_leaf(gaps, gap->first, gap->first);
+	}
 	return outcome;
 }
 
@@ -255,112 +306,118 @@ static uint64_t neighbour(const struct seam__exact_skyline *skyline, bool connec
 	return connected ? skyline->sections[section].floor_bytes : SEAM__EXACT_OPEN;
 }
 
-/* The row of equal floors from `first` on, no longer than `limit`, and when it or its neighbours were touched last. */
-static uint64_t measure(const struct seam__exact_skyline *skyline, uint32_t first, uint32_t limit,
-                        struct seam__exact_spot *row)
+/* Is there one floor, and no cut, between the section and the one before it? */
+static bool joins_before(const struct seam__exact_skyline *skyline, uint32_t section)
+{
+	const struct seam__exact_section *before = &skyline->sections[seam__exact_before(skyline->window, section)];
+
+	return before->crossing > 0 && before->floor_bytes == skyline->sections[section].floor_bytes;
+}
+
+/* The first section of the row of equal floors that `section` is in; its own where the row goes all around. */
+static uint32_t row_begin(const struct seam__exact_skyline *skyline, uint32_t section)
+{
+	const struct seam__exact_window *window = skyline->window;
+	uint32_t first = section;
+
+	for (uint32_t n = 1; n < window->sections && joins_before(skyline, first); n++)
+		first = seam__exact_before(window, first);
+	return joins_before(skyline, first) ? section : first;
+}
+
+/* The row of equal floors from `first` on. */
+static struct seam__exact_spot measure(const struct seam__exact_skyline *skyline, uint32_t first)
 {
 	const struct seam__exact_window *window = skyline->window;
 	const struct seam__exact_section *sections = skyline->sections;
-	uint64_t touched = sections[first].touched;
+	struct seam__exact_spot row = {.first = first, .length = 1, .floor_bytes = sections[first].floor_bytes,
+	                               .left_bytes = SEAM__EXACT_OPEN, .right_bytes = SEAM__EXACT_OPEN};
 	uint32_t before = seam__exact_before(window, first);
-	uint32_t last = first;
 	uint32_t next = seam__exact_ahead(window, first, 1);
 
-	row->first = first;
-	row->length = 1;
-	row->floor_bytes = sections[first].floor_bytes;
-	while (row->length < limit && sections[last].crossing > 0 && sections[next].floor_bytes == row->floor_bytes) {
-		touched = sections[next].touched > touched ? sections[next].touched : touched;
-		row->length++;
-		last = next;
+	while (row.length < window->sections && joins_before(skyline, next)) {
+		row.length++;
 		next = seam__exact_ahead(window, next, 1);
 	}
-	row->left_bytes = SEAM__EXACT_OPEN;
-	row->right_bytes = SEAM__EXACT_OPEN;
-	if (row->length < window->sections) {
-		row->left_bytes = neighbour(skyline, sections[before].crossing > 0, before);
-		row->right_bytes = neighbour(skyline, sections[last].crossing > 0, next);
+	if (row.length < window->sections) {
+		row.left_bytes = neighbour(skyline, sections[before].crossing > 0, before);
+		row.right_bytes = neighbour(skyline, sections[seam__exact_before(window, next)].crossing > 0, next);
 	}
-	touched = sections[before].touched > touched ? sections[before].touched : touched;
-	return sections[next].touched > touched ? sections[next].touched : touched;
+	return row;
 }
 
-/* A closed circle is read from behind a place where nothing crosses, or else from where the floor changes. */
-static uint32_t starting_point(const struct seam__exact_skyline *skyline, uint32_t first, uint32_t length)
-{
-	const struct seam__exact_window *window = skyline->window;
-	uint32_t start = first;
-
-	if (length < window->sections || skyline->sections[seam__exact_before(window, first)].crossing == 0)
-		return first;
-	for (uint32_t s = 0; s < window->sections; s++) {
-		uint32_t next = seam__exact_ahead(window, s, 1);
-
-		if (skyline->sections[s].crossing == 0)
-			return next;
-		if (skyline->sections[s].floor_bytes != skyline->sections[next].floor_bytes)
-			start = next;
-	}
-	return start;
-}
-
-/* One reading of the part from left to right; FINE leaves the parts in gaps->parts. */
-static enum outcome read_part(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length)
+bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps)
 {
 	struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_window *window = skyline->window;
-	uint32_t begin = 0; /* of the part at hand, counted from `first` */
-	uint64_t rank_best = UINT64_MAX;
-	uint64_t score_best = UINT64_MAX;
-	struct seam__exact_part *part = &gaps->parts[0];
-	enum outcome outcome = FINE;
 
-	gaps->part_count = 0;
-	for (uint32_t d = 0; d < length;) {
-		struct seam__exact_spot row;
-		uint64_t touched = measure(skyline, seam__exact_ahead(window, first, d), length - d, &row);
-		uint32_t last = seam__exact_ahead(window, row.first, row.length - 1);
-		struct seam__exact_gap *known = &gaps->known[row.first];
+	for (;;) {
+		uint32_t touched = seam__exact_skyline_touched(skyline);
+		struct seam__exact_spot gap;
+		struct seam__exact_row row;
+		enum outcome outcome = FINE;
 
-		d += row.length;
-		if (skyline->sections[row.first].rest_bytes == 0) {
-			begin = d;
-			continue;
-		}
-		if (row.left_bytes > row.floor_bytes && row.right_bytes > row.floor_bytes) {
-			if (known->seen < touched || known->length != row.length) {
-				enum outcome found = look(gaps, &row, known);
-
-				if (found == LOST)
-					return LOST;
-				outcome = found == CHANGED ? CHANGED : outcome;
-			}
-			if (known->rank < rank_best || (known->rank == rank_best && known->score < score_best)) {
-				rank_best = known->rank;
-				score_best = known->score;
-				part->spot = row;
-				part->spot.section = known->section;
-			}
-		}
-		if (skyline->sections[last].crossing == 0 || d == length) {
-			part->first = seam__exact_ahead(window, first, begin);
-			part->length = d - begin;
-			part = &gaps->parts[++gaps->part_count];
-			begin = d;
-			rank_best = UINT64_MAX;
-			score_best = UINT64_MAX;
-		}
+		if (touched == SEAM__ITEM_NONE)
+			return true;
+		gap = measure(skyline, row_begin(skyline, touched));
+		row = (struct seam__exact_row){gap.first, gap.length};
+		seam__exact_skyline_seen(skyline, &row);
+		clear_leaves(gaps, gap.first, gap.length);
+		if (skyline->sections[gap.first].rest_bytes > 0 && gap.left_bytes > gap.floor_bytes &&
+		    gap.right_bytes > gap.floor_bytes)
+			outcome = look(gaps, &gap);
+		if (outcome != FINE) /* it was not looked at to the end */
+			seam__exact_skyline_touch(skyline, &row);
+		if (outcome == LOST)
+			return false;
 	}
-	return outcome;
 }
 
-bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length)
+/* Adds a part, if anything in it is unplaced: then it has a gap. */
+static void add_part(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length)
 {
-	enum outcome outcome = CHANGED;
+	const struct seam__exact_window *window = gaps->skyline->window;
+	uint32_t end = first + length;
+	uint32_t best = best_between(gaps, first, end < window->sections ? end : window->sections);
 
-	while (outcome == CHANGED)
-		outcome = read_part(gaps, starting_point(gaps->skyline, first, length), length);
-	return outcome == FINE;
+	if (end > window->sections)
+		best = better(gaps, best, best_between(gaps, 0, end - window->sections));
+	if (best != SEAM__ITEM_NONE)
+		gaps->parts[gaps->part_count++] = (struct seam__exact_part){first, length, gaps->known[best].spot};
+}
+
+void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__exact_row *part,
+                            const struct seam__exact_row *row)
+{
+	const struct seam__exact_skyline *skyline = gaps->skyline;
+	const struct seam__exact_window *window = skyline->window;
+	uint32_t first = part->first;
+	uint32_t end = seam__exact_ahead(window, part->first, part->length); /* the section behind the part */
+	/* Did the part go all around until the row was placed? */
+	uint32_t last = seam__exact_before(window, part->first);
+	bool closed = part->length == window->sections &&
+	              (skyline->sections[last].crossing > 0 ||
+	               seam__exact_distance(window, row->first, last) + 1 < row->length);
+	bool cut = false;
+
+	gaps->part_count = 0;
+	for (uint32_t s = row->first, left = row->length; left > 1; s = seam__exact_ahead(window, s, 1), left--) {
+		uint32_t next = seam__exact_ahead(window, s, 1);
+
+		if (skyline->sections[s].crossing > 0)
+			continue;
+		if (closed && !cut) /* a circle with one cut is one part, which ends where it begins */
+			end = next;
+		else
+			add_part(gaps, first, seam__exact_distance(window, first, s) + 1);
+		first = next;
+		cut = true;
+	}
+	if (!cut)
+		add_part(gaps, part->first, part->length);
+	else if (!closed || first != end)
+		add_part(gaps, first, seam__exact_distance(window, first, end));
+	else
+		add_part(gaps, first, window->sections);
 }
 
 /* How far what covers the spot's section and fits reaches in the gap: [*ret_left, *ret_right), counted from its first. */

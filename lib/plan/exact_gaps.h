@@ -8,7 +8,8 @@
  *     of them is true, whatever section is taken: the style says which (few choices, little slack, low, wide).
  * Where no unplaced item crosses from one section to the next, the parts on both sides are problems of their own.
  *
- * A gap whose sections and neighbours were not touched is not looked at again: its numbers are kept.
+ * A gap whose sections and neighbours were not touched is not looked at again: what is known of it is kept, and a tree over
+ * all sections finds the best of a part. So a step costs what it changes, not what there is.
  * No locks.
  */
 #ifndef SEAM_EXACT_GAPS_H
@@ -44,19 +45,19 @@ struct seam__exact_part {
 
 /* What is known of the gap that begins at a section. */
 struct seam__exact_gap {
-	uint64_t seen;  /* as of skyline->now */
-	uint32_t length;
-	uint32_t section;
+	struct seam__exact_spot spot;
 	uint64_t rank;  /* by style; lower is decided earlier */
 	uint64_t score; /* where ranks are equal */
 };
 
 struct seam__exact_gaps {
 	struct seam__exact_skyline *skyline;
-	struct seam__exact_gap *known;   /* per first section */
+	struct seam__exact_gap *known;   /* per first section; valid where the tree's leaf says so */
+	uint32_t *tree;                  /* leaf s, at leaves + s: s or SEAM__ITEM_NONE; above: the better of the two below */
+	uint32_t leaves;                 /* a power of two */
 	uint32_t *fit_changes;           /* per place in a gap: items that fit, as differences */
 	uint64_t *fit_bytes;             /* and their sizes */
-	struct seam__exact_part *parts;  /* of the last call of settle */
+	struct seam__exact_part *parts;  /* of the last call of split */
 	uint32_t part_count;
 	enum seam__exact_style style;
 };
@@ -69,9 +70,13 @@ void seam__exact_gaps_fini(struct seam__exact_gaps *gaps); /* a zeroed one is al
 void seam__exact_gaps_reset(struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance,
                             enum seam__exact_style style);
 
-/* Applies the rules to the part of `length` sections from `first` until nothing changes. False: nothing can come of this
- * (the caller undoes). True: what is left are gaps->parts, each with a spot to decide; none when all are placed. */
-bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length);
+/* Applies the rules where floors have changed, until nothing changes. False: nothing can come of this (the caller undoes). */
+bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps);
+
+/* Cuts a part, settled, where nothing unplaced crosses: gaps->parts, each with a spot to decide, without those in which all is
+ * placed. Only between the sections of `row` a cut may be new. */
+void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__exact_row *part,
+                            const struct seam__exact_row *row);
 
 /* May `item` stand at the floor of the spot's gap? It covers the spot's section. */
 bool seam__exact_gaps_fits(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot, uint32_t item);

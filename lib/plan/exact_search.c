@@ -8,14 +8,16 @@
 #define FRAMES_PER_PLACE 4u
 #define TASKS_PER_PLACE 4u
 #define CHOICES_PER_PLACE 64u
+#define CHOICES_MAX 64u /* of a decision; with more the worst are left out, and nothing is proved */
 #define LEAST 1024u
 #define FAILED_PER_ITEM 256u
 #define FAILED_MAX (UINT32_C(1) << 18)
-#define SECTIONS_PER_NODE 128u /* looking at them takes about a microsecond */
+#define SECTIONS_PER_NODE 512u /* what a step costs grows slowly with them */
+#define KEY_SECTIONS_MAX 1024u  /* longer parts do not come again, and naming them takes long */
 
 struct seam__exact_frame {
 	struct seam__exact_part part;
-	uint64_t key;           /* of the part before the decision */
+	uint64_t key;           /* of the part before the decision; 0: none */
 	uint64_t next_level;    /* of the section, if nothing is to stand at the floor; SEAM__EXACT_OPEN: something must */
 	uint32_t first_choice;
 	uint32_t choice_count;
@@ -103,8 +105,15 @@ static bool is_twin(const struct seam__exact_search *search, const struct seam__
 static void insert_choice(struct seam__exact_search *search, const struct seam__exact_frame *frame, uint32_t item,
                           const double *priorities)
 {
-	uint32_t at = search->choice_count++;
+	uint32_t at = search->choice_count;
 
+	if (at - frame->first_choice == CHOICES_MAX) {
+		search->incomplete = true;
+		if (priorities[search->choices[--at]] >= priorities[item])
+			return;
+	} else {
+		search->choice_count++;
+	}
 	for (; at > frame->first_choice && priorities[search->choices[at - 1]] < priorities[item]; at--)
 		search->choices[at] = search->choices[at - 1];
 	search->choices[at] = item;
@@ -119,7 +128,7 @@ static bool open_frame(struct seam__exact_search *search, const struct seam__exa
 	uint32_t end = window->cover_index[spot->section + 1];
 	struct seam__exact_frame *frame;
 
-	if (search->frame_count == search->frame_capacity || end - begin > search->choice_capacity - search->choice_count)
+	if (search->frame_count == search->frame_capacity || CHOICES_MAX > search->choice_capacity - search->choice_count)
 		return false;
 	frame = &search->frames[search->frame_count++];
 	*frame = (struct seam__exact_frame){
@@ -136,21 +145,26 @@ static bool open_frame(struct seam__exact_search *search, const struct seam__exa
 		if (seam__exact_gaps_fits(&search->gaps, spot, window->covers[c]) && !is_twin(search, frame, window->covers[c]))
 			insert_choice(search, frame, window->covers[c], priorities);
 	frame->choice_count = search->choice_count - frame->first_choice;
+	SEAM_ASSERT(frame->choice_count > 0);
 	return true;
 }
 
-/* Makes tasks of the parts that settling left, in front of `*head`. */
 enum split { SPLIT, SPLIT_FAILED, SPLIT_FULL };
 
-static enum split split(struct seam__exact_search *search, uint32_t owner, uint32_t *head)
+/* Makes tasks of what is left of a part, in front of `*head`. `row`: see seam__exact_gaps_split(). */
+static enum split split(struct seam__exact_search *search, const struct seam__exact_row *whole,
+                        const struct seam__exact_row *row, uint32_t owner, uint32_t *head)
 {
+	seam__exact_gaps_split(&search->gaps, whole, row);
 	if (search->gaps.part_count > search->task_capacity - search->task_count)
 		return SPLIT_FULL;
 	for (uint32_t p = 0; p < search->gaps.part_count; p++) {
 		const struct seam__exact_part *part = &search->gaps.parts[p];
-		uint64_t key = seam__exact_skyline_key(&search->skyline, part->first, part->length);
+		uint64_t key = 0;
 
-		if (*slot(search, key) == key)
+		if (part->length <= KEY_SECTIONS_MAX)
+			key = seam__exact_skyline_key(&search->skyline, part->first, part->length);
+		if (key != 0 && *slot(search, key) == key)
 			return SPLIT_FAILED;
 		search->tasks[search->task_count] = (struct seam__exact_task){*part, key, owner, *head};
 		*head = search->task_count++;
@@ -169,6 +183,8 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 	const struct seam__exact_spot *spot = &frame->part.spot;
 
 	while (frame->tried <= frame->choice_count) {
+		struct seam__exact_row part = {frame->part.first, frame->part.length};
+		struct seam__exact_row row = {spot->section, 1};
 		uint32_t choice = frame->tried++;
 		bool done;
 
@@ -178,14 +194,20 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 		if (search->nodes > attempt->node_limit ||
 		    !seam__budget_spend(budget, 1 + frame->part.length / SECTIONS_PER_NODE))
 			return SEAM__EXACT_SPENT;
-		done = choice < frame->choice_count
-		           ? seam__exact_skyline_place(skyline, search->choices[frame->first_choice + choice], spot->floor_bytes)
-		           : seam__exact_skyline_raise(skyline, spot->section, frame->next_level);
-		if (done && seam__exact_gaps_settle(&search->gaps, frame->part.first, frame->part.length)) {
+		skyline->decided = skyline->trail_count;
+		if (choice < frame->choice_count) {
+			uint32_t item = search->choices[frame->first_choice + choice];
+
+			row = (struct seam__exact_row){skyline->window->items[item].first, skyline->window->items[item].width};
+			done = seam__exact_skyline_place(skyline, item, spot->floor_bytes);
+		} else {
+			done = seam__exact_skyline_raise(skyline, spot->section, frame->next_level);
+		}
+		if (done && seam__exact_gaps_settle(&search->gaps)) {
 			enum split result;
 
 			*head = frame->after;
-			result = split(search, number, head);
+			result = split(search, &part, &row, number, head);
 			if (result == SPLIT)
 				return SEAM__EXACT_FOUND;
 			skyline->overflow |= result == SPLIT_FULL;
@@ -205,7 +227,8 @@ static uint32_t give_up(struct seam__exact_search *search, uint32_t number)
 	struct seam__exact_frame *frame = &search->frames[number];
 	uint32_t owner = frame->owner;
 
-	*slot(search, frame->key) = frame->key;
+	if (frame->key != 0 && !search->incomplete)
+		*slot(search, frame->key) = frame->key;
 	if (owner == NONE)
 		return NONE;
 	frame = &search->frames[owner];
@@ -220,6 +243,7 @@ enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search
                                                struct seam__budget *budget)
 {
 	const struct seam__exact_window *window = search->skyline.window;
+	struct seam__exact_row whole = {0, window->sections};
 	uint32_t head = NONE;
 	enum split result;
 
@@ -227,12 +251,13 @@ enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search
 	search->task_count = 0;
 	search->choice_count = 0;
 	search->nodes = 0;
+	search->incomplete = false;
 	if (attempt->capacity_bytes < window->lower_bytes)
 		return SEAM__EXACT_NONE;
 	seam__exact_gaps_reset(&search->gaps, attempt->capacity_bytes, !attempt->loose, attempt->style);
-	if (!seam__exact_gaps_settle(&search->gaps, 0, window->sections))
+	if (!seam__exact_gaps_settle(&search->gaps))
 		return search->skyline.overflow ? SEAM__EXACT_SPENT : SEAM__EXACT_NONE;
-	result = split(search, NONE, &head);
+	result = split(search, &whole, &whole, NONE, &head);
 	if (result != SPLIT)
 		return result == SPLIT_FAILED ? SEAM__EXACT_NONE : SEAM__EXACT_SPENT;
 	while (head != NONE) {
@@ -249,7 +274,7 @@ enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search
 				break;
 			number = give_up(search, number);
 			if (number == NONE)
-				return SEAM__EXACT_NONE;
+				return search->incomplete ? SEAM__EXACT_SPENT : SEAM__EXACT_NONE;
 		}
 	}
 	SEAM_ASSERT_DEEP(seam__exact_skyline_check(&search->skyline));

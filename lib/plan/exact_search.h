@@ -44,6 +44,7 @@ struct seam__exact_search {
 	uint32_t choice_capacity;
 	uint64_t *failed;         /* keys of states without answer; 0: free */
 	uint32_t failed_capacity; /* a power of two */
+	bool incomplete;          /* choices were left out in this attempt: failing proves nothing */
 	uint64_t nodes;           /* decisions tried by the last attempt */
 };
 

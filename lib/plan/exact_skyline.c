@@ -6,6 +6,8 @@
 
 #define TRAIL_PER_PLACE 32u
 #define TRAIL_LEAST 4096u
+#define WORD_BITS 64u
+#define HOLE_ITEMS_MAX 64u  /* of a section, tried for a hole: no proof needs more */
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -14,6 +16,11 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	z = (z ^ (z >> 32)) * UINT64_C(0xd6e8feb86659fd93);
 	z = (z ^ (z >> 32)) * UINT64_C(0xd6e8feb86659fd93);
 	return z ^ (z >> 32);
+}
+
+static uint32_t words_of(uint32_t bits)
+{
+	return (bits + WORD_BITS - 1) / WORD_BITS;
 }
 
 enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const struct seam__exact_window *window)
@@ -27,9 +34,11 @@ enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const
 	made.item_keys = seam__meta_array(meta, window->count, sizeof(*made.item_keys));
 	made.placed = seam__meta_array(meta, window->count, sizeof(*made.placed));
 	made.trail = seam__meta_array(meta, made.trail_capacity, sizeof(*made.trail));
+	made.touched = seam__meta_array(meta, words_of(window->sections), sizeof(*made.touched));
+	made.touched_words = seam__meta_array(meta, words_of(words_of(window->sections)), sizeof(*made.touched_words));
 	*skyline = made;
 	if (made.sections == NULL || made.offsets == NULL || made.item_keys == NULL || made.placed == NULL ||
-	    made.trail == NULL) {
+	    made.trail == NULL || made.touched == NULL || made.touched_words == NULL) {
 		seam__exact_skyline_fini(skyline);
 		return SEAM_OOM_META;
 	}
@@ -50,7 +59,78 @@ void seam__exact_skyline_fini(struct seam__exact_skyline *skyline)
 	seam__meta_free(meta, skyline->item_keys, (size_t)window->count * sizeof(*skyline->item_keys));
 	seam__meta_free(meta, skyline->placed, (size_t)window->count * sizeof(*skyline->placed));
 	seam__meta_free(meta, skyline->trail, (size_t)skyline->trail_capacity * sizeof(*skyline->trail));
+	seam__meta_free(meta, skyline->touched, words_of(window->sections) * sizeof(*skyline->touched));
+	seam__meta_free(meta, skyline->touched_words,
+	                words_of(words_of(window->sections)) * sizeof(*skyline->touched_words));
 	*skyline = (struct seam__exact_skyline){0};
+}
+
+/* Sets or clears the bits of sections [first, end). */
+static void mark(struct seam__exact_skyline *skyline, uint32_t first, uint32_t end, bool value)
+{
+	for (uint32_t at = first; at < end;) {
+		uint32_t word = at / WORD_BITS;
+		uint32_t last = (word + 1) * WORD_BITS < end ? WORD_BITS : end - word * WORD_BITS; /* bit behind */
+		uint64_t bits = (last == WORD_BITS ? UINT64_MAX : (UINT64_C(1) << last) - 1) & (UINT64_MAX << at % WORD_BITS);
+		uint64_t summary = UINT64_C(1) << word % WORD_BITS;
+
+		if (value)
+			skyline->touched[word] |= bits;
+		else
+			skyline->touched[word] &= ~bits;
+		if (skyline->touched[word] != 0)
+			skyline->touched_words[word / WORD_BITS] |= summary;
+		else
+			skyline->touched_words[word / WORD_BITS] &= ~summary;
+		at = word * WORD_BITS + last;
+	}
+}
+
+static void mark_row(struct seam__exact_skyline *skyline, const struct seam__exact_row *row, bool value)
+{
+	uint32_t sections = skyline->window->sections;
+	uint32_t end = row->first + row->length;
+
+	mark(skyline, row->first, end < sections ? end : sections, value);
+	if (end > sections)
+		mark(skyline, 0, end - sections, value);
+}
+
+void seam__exact_skyline_touch(struct seam__exact_skyline *skyline, const struct seam__exact_row *row)
+{
+	mark_row(skyline, row, true);
+}
+
+void seam__exact_skyline_seen(struct seam__exact_skyline *skyline, const struct seam__exact_row *row)
+{
+	mark_row(skyline, row, false);
+}
+
+uint32_t seam__exact_skyline_touched(const struct seam__exact_skyline *skyline)
+{
+	uint32_t words = words_of(words_of(skyline->window->sections));
+
+	for (uint32_t w = 0; w < words; w++) {
+		uint64_t summary = skyline->touched_words[w];
+
+		if (summary != 0) {
+			uint32_t word = w * WORD_BITS + (uint32_t)__builtin_ctzll(summary);
+
+			return word * WORD_BITS + (uint32_t)__builtin_ctzll(skyline->touched[word]);
+		}
+	}
+	return SEAM__ITEM_NONE;
+}
+
+/* The floors of `length` sections have changed: these and their neighbours have to be looked at. */
+static void touch_around(struct seam__exact_skyline *skyline, uint32_t first, uint32_t length)
+{
+	uint32_t sections = skyline->window->sections;
+	struct seam__exact_row row = {0, sections};
+
+	if (length + 2 < sections)
+		row = (struct seam__exact_row){seam__exact_before(skyline->window, first), length + 2};
+	mark_row(skyline, &row, true);
 }
 
 /* Sets the floor, and steps over walls that begin there. */
@@ -66,7 +146,6 @@ static void set_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_t 
 		                             : SEAM__EXACT_OPEN;
 	}
 	section->floor_bytes = floor_bytes;
-	section->touched = skyline->now;
 }
 
 /* Sets the floor back: walls above it are ahead again. */
@@ -81,7 +160,6 @@ static void reset_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_
 		section->ceiling_bytes = window->walls[section->next_wall].bottom_bytes;
 	}
 	section->floor_bytes = floor_bytes;
-	section->touched = skyline->now;
 }
 
 void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t capacity_bytes, bool dominance)
@@ -89,10 +167,11 @@ void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t cap
 	const struct seam__exact_window *window = skyline->window;
 
 	skyline->trail_count = 0;
+	skyline->decided = 0;
 	skyline->capacity_bytes = capacity_bytes;
 	skyline->dominance = dominance;
 	skyline->overflow = false;
-	skyline->now++;
+	touch_around(skyline, 0, window->sections);
 	for (uint32_t s = 0; s < window->sections; s++) {
 		struct seam__exact_section *section = &skyline->sections[s];
 		uint64_t taken = 0;
@@ -132,7 +211,6 @@ bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t ite
 	skyline->placed[item] = true;
 	skyline->offsets[item] = floor_bytes;
 	skyline->sections[placed->first].start_key ^= skyline->item_keys[item];
-	skyline->now++;
 	for (uint32_t s = placed->first, left = placed->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
 		SEAM_ASSERT(skyline->sections[s].floor_bytes == floor_bytes &&
 		            skyline->sections[s].ceiling_bytes - floor_bytes >= placed->size_bytes);
@@ -140,6 +218,7 @@ bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t ite
 		skyline->sections[s].crossing -= left > 1;
 		set_floor(skyline, s, floor_bytes + placed->size_bytes);
 	}
+	touch_around(skyline, placed->first, placed->width);
 	return true;
 }
 
@@ -148,8 +227,10 @@ static bool hole_is_useful(const struct seam__exact_skyline *skyline, uint32_t s
 {
 	const struct seam__exact_window *window = skyline->window;
 	const struct seam__exact_section *here = &skyline->sections[s];
+	uint32_t begin = window->cover_index[s];
+	uint32_t end = window->cover_index[s + 1];
 
-	for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
+	for (uint32_t c = begin; c < end && c - begin < HOLE_ITEMS_MAX; c++) {
 		const struct seam__exact_item *item = &window->items[window->covers[c]];
 		uint64_t bottom = here->hole_bottom_bytes;
 		uint64_t top = here->hole_top_bytes;
@@ -171,15 +252,22 @@ static bool hole_is_useful(const struct seam__exact_skyline *skyline, uint32_t s
 	return false;
 }
 
-bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level_bytes)
+/* Writes a raise on the trail, or into the last one of the section if that is part of the same decision. */
+static bool note_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level)
 {
 	struct seam__exact_section *section = &skyline->sections[s];
-	uint64_t level = level_bytes < section->ceiling_bytes ? level_bytes : section->ceiling_bytes;
+	struct seam__exact_step *last = &skyline->trail[section->last_raise];
 
+	if (section->last_raise >= skyline->decided && section->last_raise < skyline->trail_count &&
+	    last->item == SEAM__ITEM_NONE && last->section == s && last->level_bytes == section->floor_bytes) {
+		last->level_bytes = level;
+		return true;
+	}
 	if (skyline->trail_count == skyline->trail_capacity) {
 		skyline->overflow = true;
 		return false;
 	}
+	section->last_raise = skyline->trail_count;
 	skyline->trail[skyline->trail_count++] = (struct seam__exact_step){
 		.item = SEAM__ITEM_NONE,
 		.section = s,
@@ -188,12 +276,22 @@ bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, 
 		.hole_bottom_bytes = section->hole_bottom_bytes,
 		.hole_top_bytes = section->hole_top_bytes,
 	};
+	return true;
+}
+
+bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level_bytes)
+{
+	struct seam__exact_section *section = &skyline->sections[s];
+	uint64_t level = level_bytes < section->ceiling_bytes ? level_bytes : section->ceiling_bytes;
+
+	if (!note_raise(skyline, s, level))
+		return false;
 	if (section->hole_top_bytes != section->floor_bytes)
 		section->hole_bottom_bytes = section->floor_bytes;
 	section->hole_top_bytes = level;
 	section->slack_bytes -= (int64_t)(level - section->floor_bytes);
-	skyline->now++;
 	set_floor(skyline, s, level);
+	touch_around(skyline, s, 1);
 	return section->slack_bytes >= 0 &&
 	       !(skyline->dominance && section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes &&
 	         hole_is_useful(skyline, s));
@@ -211,11 +309,11 @@ static void undo_place(struct seam__exact_skyline *skyline, const struct seam__e
 		skyline->sections[s].crossing += left > 1;
 		reset_floor(skyline, s, step->floor_bytes);
 	}
+	touch_around(skyline, item->first, item->width);
 }
 
 void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark)
 {
-	skyline->now++;
 	while (skyline->trail_count > mark) {
 		const struct seam__exact_step *step = &skyline->trail[--skyline->trail_count];
 		struct seam__exact_section *section = &skyline->sections[step->section];
@@ -228,6 +326,7 @@ void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark
 		section->hole_bottom_bytes = step->hole_bottom_bytes;
 		section->hole_top_bytes = step->hole_top_bytes;
 		reset_floor(skyline, step->section, step->floor_bytes);
+		touch_around(skyline, step->section, 1);
 	}
 }
 

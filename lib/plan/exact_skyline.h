@@ -34,9 +34,15 @@ struct seam__exact_section {
 	uint64_t hole_top_bytes;
 	uint64_t smallest_bytes;   /* of all items that cover the section: smaller holes are nobody's */
 	uint64_t start_key;        /* of the unplaced items that start here */
-	uint64_t touched;          /* time of the last change of the floor */
 	uint32_t next_wall;
 	uint32_t crossing;
+	uint32_t last_raise;       /* on the trail; may be out of date */
+};
+
+/* `length` sections from `first` on. */
+struct seam__exact_row {
+	uint32_t first;
+	uint32_t length;
 };
 
 /* What happened, to be undone: an item was placed, or (item SEAM__ITEM_NONE) a section raised. */
@@ -58,8 +64,10 @@ struct seam__exact_skyline {
 	struct seam__exact_step *trail;
 	uint32_t trail_count;
 	uint32_t trail_capacity;
+	uint32_t decided;          /* steps from here on are undone together: raises of one section may become one */
 	uint64_t capacity_bytes;
-	uint64_t now;              /* for `touched`: never goes back */
+	uint64_t *touched;         /* a bit per section: its floor or a neighbour's has changed since exact_gaps looked */
+	uint64_t *touched_words;   /* a bit per word of `touched` that is not 0 */
 	bool dominance;            /* look at holes */
 	bool overflow;             /* the trail was too short: what failed since has not been proved to fail */
 };
@@ -78,6 +86,12 @@ bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t ite
 /* Raises a section to `level_bytes` or, where that is lower, to its ceiling. False: slack is overdrawn, an unplaced item
  * fits into the hole, or the trail is full; to be undone by the caller in any case. */
 bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t section, uint64_t level_bytes);
+
+/* Sections that have to be looked at: marks `row`; takes the marks of `row` away; finds a marked one (SEAM__ITEM_NONE: there
+ * is none). */
+void seam__exact_skyline_touch(struct seam__exact_skyline *skyline, const struct seam__exact_row *row);
+void seam__exact_skyline_seen(struct seam__exact_skyline *skyline, const struct seam__exact_row *row);
+uint32_t seam__exact_skyline_touched(const struct seam__exact_skyline *skyline);
 
 /* Back to when trail_count was `mark`. */
 void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark);

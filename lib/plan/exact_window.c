@@ -241,11 +241,14 @@ static int compare_walls(const void *left, const void *right)
 /* Sorts the walls of a section, joins those that touch, and returns the bytes that they take. */
 static uint64_t join_walls(struct seam__exact_window *window, uint32_t s)
 {
-	struct seam__exact_wall *walls = &window->walls[window->wall_begin[s]];
+	struct seam__exact_wall *walls;
 	uint32_t count = window->wall_end[s] - window->wall_begin[s];
 	uint32_t joined = 0;
 	uint64_t taken = 0;
 
+	if (count == 0)
+		return 0;
+	walls = &window->walls[window->wall_begin[s]];
 	qsort(walls, count, sizeof(*walls), compare_walls);
 	for (uint32_t w = 0; w < count; w++) {
 		if (joined > 0 && walls[w].bottom_bytes <= walls[joined - 1].top_bytes) {

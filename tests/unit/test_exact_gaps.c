@@ -52,6 +52,16 @@ static void begin(const struct row *rows, uint32_t count, uint32_t circle, uint6
 	seam__exact_gaps_reset(&gaps, capacity_bytes, true, SEAM__EXACT_FEWEST);
 }
 
+static bool settle(void)
+{
+	struct seam__exact_row whole = {0, window.sections};
+
+	if (!seam__exact_gaps_settle(&gaps))
+		return false;
+	seam__exact_gaps_split(&gaps, &whole, &whole);
+	return true;
+}
+
 /* The window's number of the problem's item: windows sort them. */
 static uint32_t item(uint32_t number)
 {
@@ -69,7 +79,7 @@ Test(exact_gaps, a_section_where_nothing_fits_is_raised_to_its_neighbour)
 	begin(bridge, 3, 4, 20);
 	cr_assert(seam__exact_skyline_place(&skyline, item(0), 0));
 	cr_assert(seam__exact_skyline_place(&skyline, item(1), 0));
-	cr_expect(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_expect(settle());
 	cr_expect_eq(skyline.sections[1].floor_bytes, 10, "from 4, since the bridge stands on 10");
 	cr_assert_eq(gaps.part_count, 1);
 	cr_expect_eq(gaps.parts[0].length, 2);
@@ -82,24 +92,24 @@ Test(exact_gaps, what_cannot_be_filled_within_the_slack_is_lost)
 	begin(bridge, 3, 4, 16);
 	skyline.sections[1].slack_bytes = 5; /* as if something had been lost before */
 	cr_assert(seam__exact_skyline_place(&skyline, item(0), 0));
-	cr_expect_not(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_expect_not(settle());
 	skyline.sections[1].slack_bytes = 6;
-	cr_expect(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_expect(settle());
 }
 
 Test(exact_gaps, without_the_bridge_the_sides_are_apart)
 {
 	begin(bridge, 3, 4, 16);
-	cr_expect(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_expect(settle());
 	cr_expect_eq(gaps.part_count, 1);
 	cr_assert(seam__exact_skyline_place(&skyline, item(2), 0));
-	cr_expect(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_expect(settle());
 	cr_expect_eq(gaps.part_count, 2);
 	cr_assert(seam__exact_skyline_place(&skyline, item(0), 6));
-	cr_expect(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_expect(settle());
 	cr_expect_eq(gaps.part_count, 1);
 	cr_assert(seam__exact_skyline_place(&skyline, item(1), 6));
-	cr_expect(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_expect(settle());
 	cr_expect_eq(gaps.part_count, 0, "all are placed");
 }
 
@@ -108,7 +118,7 @@ Test(exact_gaps, the_next_level_is_the_lowest_top_beside)
 	static const struct row rows[] = {{10, 0, 2}, {4, 2, 2}, {6, 0, 4}, {5, 2, 2}};
 
 	begin(rows, 4, 4, 100);
-	cr_assert(seam__exact_gaps_settle(&gaps, 0, 2));
+	cr_assert(settle());
 	struct seam__exact_spot spot = gaps.parts[0].spot;
 	spot.section = window.items[item(0)].first;
 	cr_expect_eq(spot.length, 2);
@@ -124,13 +134,13 @@ Test(exact_gaps, what_was_seen_before_is_seen_again)
 	for (int pass = 0; pass < 3; pass++) {
 		uint32_t mark = skyline.trail_count;
 
-		cr_assert(seam__exact_gaps_settle(&gaps, 0, 2));
+		cr_assert(settle());
 		struct seam__exact_spot spot = gaps.parts[0].spot;
 		cr_assert(seam__exact_skyline_place(&skyline, item(2), 0));
-		cr_assert(seam__exact_gaps_settle(&gaps, 0, 2));
+		cr_assert(settle());
 		cr_expect_eq(gaps.part_count, 2);
 		seam__exact_skyline_undo(&skyline, mark);
-		cr_assert(seam__exact_gaps_settle(&gaps, 0, 2));
+		cr_assert(settle());
 		cr_expect_eq(gaps.parts[0].spot.section, spot.section);
 		cr_expect_eq(gaps.parts[0].spot.length, spot.length);
 	}
