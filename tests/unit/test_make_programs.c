@@ -44,7 +44,7 @@ static struct program_wish wish_of(uint64_t seed)
 static struct seam_plan *plan_of(const struct seam_trace *trace, const struct program_wish *wish,
                                  enum seam_plan_streams streams)
 {
-	struct seam_plan_options options = {.struct_bytes = sizeof(options), .node_limit = 200000, .align_bytes = 1,
+	struct seam_plan_options options = {.struct_bytes = sizeof(options), .node_limit = 20000, .align_bytes = 1,
 	                                    .streams = streams, .period = SEAM_PLAN_PERIOD_GIVEN,
 	                                    .first_event = truth.first_event,
 	                                    .last_event = truth.first_event + truth.iteration_events};
