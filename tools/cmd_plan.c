@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "graph_input.h"
+#include "graph_verify.h"
 #include "input.h"
 #include "make_graph.h"
 #include "meta.h"
@@ -193,7 +194,18 @@ static enum seam_rc make_from_trace(const void *input, const struct seam_plan_op
 static enum seam_rc make_from_graph(const void *input, const struct seam_plan_options *plan_options,
                                     struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
-	return seam__plan_make_graph(input, plan_options, error, ret_plan);
+	const struct seam__graph *graph = input;
+	struct seam_plan *plan;
+	enum seam_rc rc = seam__plan_make_graph(graph, plan_options, error, &plan);
+
+	if (rc != SEAM_OK)
+		return rc;
+	if (graph->nodes.count <= GRAPH_VERIFY_NODES_MAX && !graph_verify(graph, plan, error)) {
+		seam_plan_free(plan);
+		return SEAM_CORRUPT;
+	}
+	*ret_plan = plan;
+	return SEAM_OK;
 }
 
 static int print(enum seam_rc rc, struct seam_text *text)
