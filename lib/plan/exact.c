@@ -63,9 +63,10 @@ static enum seam_rc search_whole(const struct seam__exact_window *window, struct
 
 	if (rc != SEAM_OK)
 		return rc;
-	walk.peak_bytes = best->peak_bytes;
-	if (walk.peak_bytes == SEAM__PEAK_NONE && seam__exact_walk_begin(&walk, budget))
+	/* One way down costs little, and at times it is better than what others have found. */
+	if (seam__exact_walk_begin(&walk, budget))
 		take(&walk, offsets, best, budget);
+	walk.peak_bytes = best->peak_bytes;
 	while (best->peak_bytes != SEAM__PEAK_NONE && !budget->spent && !seam__exact_walk_is_over(&walk, target))
 		if (seam__exact_walk_round(&walk, target, budget))
 			take(&walk, offsets, best, budget);

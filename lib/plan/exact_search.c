@@ -194,6 +194,8 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 		if (search->nodes > attempt->node_limit ||
 		    !seam__budget_spend(budget, 1 + frame->part.length / SECTIONS_PER_NODE))
 			return SEAM__EXACT_SPENT;
+		if (attempt->loose)
+			skyline->trail_count = 0; /* there is no way back, nor a need for one */
 		skyline->decided = skyline->trail_count;
 		if (choice < frame->choice_count) {
 			uint32_t item = search->choices[frame->first_choice + choice];
@@ -212,7 +214,7 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 				return SEAM__EXACT_FOUND;
 			skyline->overflow |= result == SPLIT_FULL;
 		}
-		if (skyline->overflow)
+		if (skyline->overflow || attempt->loose)
 			return SEAM__EXACT_SPENT;
 		search->task_count = frame->task_mark;
 		seam__exact_skyline_undo(skyline, frame->trail_mark);
