@@ -211,7 +211,8 @@ struct seam_plan_fixed {
 struct seam_plan_options {
 	size_t struct_bytes;           /* sizeof(struct seam_plan_options) */
 	const char *solver;            /* a solver's name; NULL or "auto": all that help, in order */
-	uint64_t time_limit_ns;        /* 0: 5 s. Placing takes no longer; reading and checking come on top */
+	uint64_t time_limit_ns;        /* 0: 5 s. Placing takes no longer; reading, finding views
+	                                * (2 s at most) and checking come on top */
 	uint64_t node_limit;           /* not 0: this many steps instead of the time limit: the same plan on every machine */
 	double target_gap;             /* good enough: a peak within this fraction of the lower bound. 0: only the bound */
 	uint64_t align_bytes;          /* power of two; 0: 512, or 1 for a trace made of interval instances (CSV) */
