@@ -8,6 +8,7 @@
 #include "bits.h"
 #include "meta.h"
 
+#define COLUMNS_MAX (UINT64_C(1) << 24) /* all items' columns together: more would need too much memory and time to look at */
 #define VIEW_COLUMNS_PER_CHUNK 512u /* address space for views that a chunk saved is worth: mappings are a budget too */
 
 /* The plain part is as high as chunks are needed, less what pinned columns above it have for themselves. */
@@ -157,6 +158,16 @@ static enum seam_rc improve(struct seam__backer *backer, struct seam__backing *b
 	return rc;
 }
 
+/* Are the chunks of the arena and the columns of all items few enough to be looked at one by one? */
+static bool can_look(const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes)
+{
+	uint64_t columns = seam__bits_div_up(peak_bytes, chunk_bytes);
+
+	for (uint32_t i = 0; i < problem->count && columns <= COLUMNS_MAX; i++)
+		columns += (offsets[i] + problem->items[i].size_bytes - 1) / chunk_bytes - offsets[i] / chunk_bytes + 1;
+	return columns <= COLUMNS_MAX;
+}
+
 enum seam_rc seam__backing_make(const struct seam__problem *problem, struct seam__budget *budget, const uint64_t *offsets,
                                 uint64_t peak_bytes, uint64_t chunk_bytes, struct seam__backing *ret_backing)
 {
@@ -164,12 +175,12 @@ enum seam_rc seam__backing_make(const struct seam__problem *problem, struct seam
 	struct seam__backer backer;
 	enum seam_rc rc;
 
-	if (chunk_bytes == 0)
+	if (chunk_bytes == 0 || seam__bits_div_up(peak_bytes, chunk_bytes) > UINT32_MAX)
 		return SEAM_INVALID;
 	backing.column_count = (uint32_t)seam__bits_div_up(peak_bytes, chunk_bytes);
 	backing.physical_chunks = backing.column_count;
 	if (backing.column_count > seam__bits_div_up(problem->lower_bytes, chunk_bytes) &&
-	    chunk_bytes % problem->align_bytes == 0) {
+	    chunk_bytes % problem->align_bytes == 0 && can_look(problem, offsets, peak_bytes, chunk_bytes)) {
 		rc = backer_init(&backer, problem, budget, offsets, peak_bytes, chunk_bytes);
 		if (rc != SEAM_OK)
 			return rc;

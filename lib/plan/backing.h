@@ -24,8 +24,9 @@ struct seam__backing {
 };
 
 /* A backing for the placement: offsets of `peak_bytes`. The plain one where the height in chunks is the lower bound's, where
- * nothing better is found, and when the budget ends; chunk_bytes is a multiple of the alignment, else it is plain too.
- * O(items that move * (what they conflict with + chunks)). Errors: SEAM_OOM_META, SEAM_INVALID (chunk_bytes is 0). */
+ * nothing better is found, where there are too many columns to look at, and when the budget ends; chunk_bytes is a multiple of the alignment, else it is plain too.
+ * O(items that move * (what they conflict with + chunks)). Errors: SEAM_OOM_META, SEAM_INVALID (chunk_bytes is 0, or the
+ * placement has more than 2^32 chunks). */
 SEAM_MUST_USE enum seam_rc seam__backing_make(const struct seam__problem *problem, struct seam__budget *budget,
                                               const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes,
                                               struct seam__backing *ret_backing);

@@ -36,7 +36,7 @@ static enum seam_rc add_slot(struct seam__plan_builder *builder, const struct se
 		.end = from->end,
 		.thread = request->thread,
 		.free_thread = freed == NULL ? request->thread : freed->free_thread,
-		.flags = (request->dynamic ? SEAM_PLAN_DYNAMIC : 0) | (request->use_count > 0 ? SEAM_PLAN_SHARED : 0),
+		.flags = (request->dynamic ? SEAM_PLAN_DYNAMIC : 0) | (from->user_count > 0 ? SEAM_PLAN_SHARED : 0),
 		.microbatch = request->microbatch,
 		.group = groups == NULL || !request->dynamic ? 0 : groups[number],
 		.event = request->alloc,

@@ -9,8 +9,6 @@
 struct asked {
 	struct seam__safety_request *requests; /* per slot */
 	uint64_t *streams;                     /* per stream number of the slots */
-	uint32_t *numbers;                     /* per stream number of the requests: that of the slots */
-	uint32_t *users;                       /* the requests' uses with the slots' numbers */
 };
 
 static bool proves_nothing(const struct seam_trace *trace, const struct seam__slots *slots)
@@ -24,26 +22,20 @@ static bool proves_nothing(const struct seam_trace *trace, const struct seam__sl
 static void fill(const struct seam__requests *requests, const struct seam__slots *slots, struct asked *asked)
 {
 	const uint32_t *streams = slots->streams.items;
-	const uint32_t *uses = requests->uses.items;
 
-	for (uint32_t s = 0; s < slots->streams.count; s++) {
+	for (uint32_t s = 0; s < slots->streams.count; s++)
 		asked->streams[s] = seam__stream_at(requests, streams[s])->stream;
-		asked->numbers[streams[s]] = s;
-	}
 	for (uint32_t i = 0; i < seam__slots_count(slots); i++) {
 		const struct seam__slot *slot = seam__slot_at(slots, i);
-		const struct seam__request *request = seam__slot_request(requests, slots, i);
 
 		asked->requests[i] = (struct seam__safety_request){
 			.free_event = slot->free_event == SEAM__EVENT_NONE ? SEAM__SAFETY_NO_FREE : slot->free_event,
 			.lag = slot->lag,
 			.begin = slot->begin,
 			.stream = slot->stream,
-			.first_user = request->first_use,
-			.user_count = request->use_count,
+			.first_user = slot->first_user,
+			.user_count = slot->user_count,
 		};
-		for (uint32_t u = request->first_use; u < request->first_use + request->use_count; u++)
-			asked->users[u] = asked->numbers[uses[u]];
 	}
 }
 
@@ -61,7 +53,7 @@ static enum seam_rc ask(struct seam_meta *meta, const struct seam_trace *trace, 
 		.linear = slots->period.linear,
 		.streams = asked->streams,
 		.stream_count = (uint32_t)slots->streams.count,
-		.users = asked->users,
+		.users = slots->users.items,
 	};
 
 	return seam__safety_holds(&question, asked->requests, seam__slots_count(slots), holds);
@@ -73,8 +65,6 @@ enum seam_rc seam__holds_init(struct seam_meta *meta, const struct seam_trace *t
 {
 	size_t count = seam__slots_count(slots);
 	size_t streams = slots->streams.count;
-	size_t known = requests->streams.count;
-	size_t users = requests->uses.count + 1;
 	struct asked asked;
 	uint32_t *holds;
 	enum seam_rc rc = SEAM_OOM_META;
@@ -86,14 +76,10 @@ enum seam_rc seam__holds_init(struct seam_meta *meta, const struct seam_trace *t
 	holds = seam__meta_array(meta, count * streams, sizeof(*holds));
 	asked.requests = seam__meta_array(meta, count, sizeof(*asked.requests));
 	asked.streams = seam__meta_array(meta, streams, sizeof(*asked.streams));
-	asked.numbers = seam__meta_array(meta, known, sizeof(*asked.numbers));
-	asked.users = seam__meta_array(meta, users, sizeof(*asked.users));
-	if (holds != NULL && asked.requests != NULL && asked.streams != NULL && asked.numbers != NULL && asked.users != NULL) {
+	if (holds != NULL && asked.requests != NULL && asked.streams != NULL) {
 		fill(requests, slots, &asked);
 		rc = ask(meta, trace, slots, &asked, holds);
 	}
-	seam__meta_free(meta, asked.users, users * sizeof(*asked.users));
-	seam__meta_free(meta, asked.numbers, known * sizeof(*asked.numbers));
 	seam__meta_free(meta, asked.streams, streams * sizeof(*asked.streams));
 	seam__meta_free(meta, asked.requests, count * sizeof(*asked.requests));
 	if (rc == SEAM_OK)

@@ -154,10 +154,9 @@ static enum seam_rc extend(struct finder *finder)
 	return rc;
 }
 
-static uint32_t stream_of(const struct finder *finder, const struct seam__slot *slot,
-                          const struct seam__request *request, uint32_t problem_streams)
+static uint32_t stream_of(const struct finder *finder, const struct seam__slot *slot, uint32_t problem_streams)
 {
-	return request->use_count > 0 || finder->slots->placed_streams != problem_streams || slot->stream >= problem_streams
+	return slot->user_count > 0 || finder->slots->placed_streams != problem_streams || slot->stream >= problem_streams
 	           ? SEAM__STREAM_NONE
 	           : slot->stream;
 }
@@ -172,7 +171,7 @@ static enum seam_rc add_request(struct finder *finder, uint32_t number, uint32_t
 	uint64_t longest = (uint64_t)finder->slots->copies * period;
 	struct seam__dynamic_request made = {.size_bytes = request->size_bytes, .begin = slot->begin, .end = slot->end,
 	                                     .from = begin->first, .layer_begin = begin->name,
-	                                     .stream = stream_of(finder, slot, request, problem_streams)};
+	                                     .stream = stream_of(finder, slot, problem_streams)};
 	enum seam_rc rc;
 
 	if (slot->free_event == SEAM__EVENT_NONE) {

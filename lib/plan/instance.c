@@ -115,7 +115,7 @@ static void set_holds(const struct builder *builder, uint32_t slot, uint32_t num
 	uint32_t most = problem->linear ? problem->circle - item->begin : problem->circle;
 	bool is_apart = known == NULL || builder->options->streams != SEAM_PLAN_STREAMS_EDGES;
 
-	if (request_of(builder, slot)->use_count > 0) {
+	if (seam__slot_at(builder->slots, slot)->user_count > 0) {
 		uint32_t span = shared_span(builder, slot, known);
 
 		if (span > item->span)

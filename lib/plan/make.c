@@ -16,6 +16,7 @@
 #include "meta.h"
 #include "plan_builder.h"
 #include "study.h"
+#include "trace_error.h"
 #include "waits.h"
 
 #define STITCH_NS UINT64_C(2000000000) /* most that finding views may take, where it has no node limit */
@@ -39,6 +40,11 @@ static enum seam_rc stitch(struct making *making)
 	const struct seam_plan_options *options = &making->options;
 	struct seam__budget budget;
 
+	if (making->placed.peak_bytes / options->chunk_bytes >= UINT32_MAX) {
+		seam__trace_error_set(making->error, 0, "the placement of %llu bytes has too many chunks of %llu bytes to number them",
+		                      (unsigned long long)making->placed.peak_bytes, (unsigned long long)options->chunk_bytes);
+		return SEAM_INVALID;
+	}
 	if (options->no_stitch || options->streams == SEAM_PLAN_STREAMS_INSERT)
 		return SEAM_OK;
 	seam__budget_init(&budget);

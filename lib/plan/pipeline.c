@@ -35,6 +35,7 @@ struct work {
 	struct seam__budget *budget;    /* of the whole */
 	struct seam__placement *best;
 	uint64_t *offsets;              /* of the whole, for joining */
+	uint32_t missing;               /* parts that nobody has placed yet */
 	uint32_t part;                  /* at work now */
 };
 
@@ -54,9 +55,8 @@ static uint64_t part_target(const struct work *work, uint32_t part)
 /* Joins the parts into a placement of the whole, if all have one. */
 static void join(struct work *work, const char *solver)
 {
-	for (uint32_t p = 0; p < work->parts.count; p++)
-		if (work->placed[p].peak_bytes == SEAM__PEAK_NONE)
-			return;
+	if (work->missing > 0)
+		return;
 	seam__parts_join(&work->parts, work->placed, work->offsets);
 	(void)seam__placement_improve(work->best, work->problem, work->budget, work->offsets, solver);
 }
@@ -112,6 +112,8 @@ static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
 		*ret_rc = SEAM_OK;
 	if (work->budget->nodes_left != UINT64_MAX)
 		work->budget->nodes_left -= given - budget.nodes_left;
+	if (before == SEAM__PEAK_NONE && placed->peak_bytes != SEAM__PEAK_NONE)
+		work->missing--;
 	if (placed->peak_bytes < before)
 		join(work, work->solver[part]);
 	return true;
@@ -180,6 +182,7 @@ static enum seam_rc work_init(struct work *work)
 	struct seam_meta *meta = work->problem->meta;
 	uint32_t count = work->parts.count;
 
+	work->missing = count;
 	work->offsets = seam__meta_array(meta, work->problem->count, sizeof(*work->offsets));
 	if (count == 0)
 		return work->offsets == NULL ? SEAM_OOM_META : SEAM_OK;

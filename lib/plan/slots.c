@@ -72,11 +72,28 @@ static enum seam_rc add_stream(struct seam__slots *out, uint32_t *numbers, uint3
 	return rc;
 }
 
+/* Other streams that used the block. */
+static enum seam_rc add_users(struct builder *builder, uint32_t *numbers, const struct seam__request *request,
+                              struct seam__slot *slot)
+{
+	const uint32_t *uses = builder->requests->uses.items;
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t u = 0; rc == SEAM_OK && u < request->use_count; u++) {
+		uint32_t number;
+
+		rc = add_stream(builder->out, numbers, uses[request->first_use + u], &number);
+		if (rc == SEAM_OK)
+			rc = seam__grow_append(&builder->out->users, &number, 1);
+		slot->user_count++;
+	}
+	return rc;
+}
+
 static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
 {
 	struct seam__slots *out = builder->out;
 	struct seam__slot *slots = out->items.items;
-	const uint32_t *uses = builder->requests->uses.items;
 	enum seam_rc rc = SEAM_OK;
 
 	for (int placed = 1; placed >= 0; placed--) {
@@ -88,10 +105,13 @@ static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
 	}
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(out); i++) {
 		const struct seam__request *request = seam__slot_request(builder->requests, out, i);
-		uint32_t ignored;
+		const struct seam__request *freed = seam__slot_freed(builder->requests, out, i);
 
-		for (uint32_t u = 0; rc == SEAM_OK && u < request->use_count; u++)
-			rc = add_stream(out, numbers, uses[request->first_use + u], &ignored);
+		slots[i].first_user = (uint32_t)out->users.count;
+		rc = add_users(builder, numbers, request, &slots[i]);
+		/* The trace may end before the block does; that which ends the slot has been seen to its end. */
+		if (rc == SEAM_OK && freed != NULL && freed != request)
+			rc = add_users(builder, numbers, freed, &slots[i]);
 	}
 	return rc;
 }
@@ -195,6 +215,7 @@ enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_
 	seam__grow_init(&made.items, sizeof(struct seam__slot));
 	seam__grow_init(&made.positions, sizeof(uint32_t));
 	seam__grow_init(&made.streams, sizeof(uint32_t));
+	seam__grow_init(&made.users, sizeof(uint32_t));
 	builder.run_numbers = seam__meta_array(seam__meta_process(), requests->runs.count, sizeof(*builder.run_numbers));
 	if (builder.run_numbers != NULL)
 		rc = build(&builder, beats, error);
@@ -216,6 +237,7 @@ void seam__slots_fini(struct seam__slots *slots)
 	seam__grow_fini(&slots->items);
 	seam__grow_fini(&slots->positions);
 	seam__grow_fini(&slots->streams);
+	seam__grow_fini(&slots->users);
 	*slots = (struct seam__slots){0};
 }
 
@@ -247,7 +269,8 @@ static const char *check_slot(const struct seam__requests *requests, const struc
 	if (freed == NULL && !request->dynamic && !slots->period.linear)
 		return "S4 free";
 	if (slot->run_begin >= slots->runs || slot->run_end >= (slot->lag + 1) * slots->runs ||
-	    slot->stream >= slots->streams.count)
+	    slot->stream >= slots->streams.count || slot->first_user > slots->users.count ||
+	    slot->user_count > slots->users.count - slot->first_user)
 		return "S4 numbers";
 	return NULL;
 }

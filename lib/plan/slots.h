@@ -31,6 +31,8 @@ struct seam__slot {
 	uint32_t stream;     /* number into streams */
 	uint32_t run_begin;  /* number of the run of the allocation, counted in the period */
 	uint32_t run_end;    /* of the free: at or above `runs` in a later period, `runs` to each */
+	uint32_t first_user; /* other streams that use it: users[first_user], ... */
+	uint32_t user_count; /* ... as many; a stream may stand there twice */
 };
 
 struct seam__slots {
@@ -38,6 +40,7 @@ struct seam__slots {
 	struct seam_grow items;     /* struct seam__slot */
 	struct seam_grow positions; /* uint32_t per event of the period: how many positions lie before it */
 	struct seam_grow streams;   /* uint32_t: stream numbers of the requests: those of slots with a place, then of others */
+	struct seam_grow users;     /* uint32_t: numbers into streams, of the slot's own block and of the one whose free ends it */
 	uint32_t placed_streams;    /* so many are those of slots with a place */
 	uint32_t first_request;     /* slot i is request first_request + i */
 	uint32_t position_count;    /* of one period */

@@ -13,6 +13,7 @@
 
 #include <seam/plan.h>
 
+#include "grow.h"
 #include "idmap.h"
 
 /* What an event of the stretch does in every repetition. */
@@ -32,6 +33,12 @@ struct seam__act {
 	uint32_t what;   /* slot or record */
 	uint32_t lag;
 	uint32_t stream; /* number by first appearance in the stretch */
+};
+
+/* A slot's block is used by another stream, in a repetition before that of its free. */
+struct seam__older {
+	uint32_t slot;
+	uint32_t stream; /* number, as in acts */
 };
 
 #define SEAM__ACT_NOBODY UINT32_MAX
@@ -54,6 +61,7 @@ struct seam__acts {
 	struct seam__act *items;        /* one for each event in [first_event, last_event) */
 	uint64_t count;                 /* of items */
 	uint32_t *slot_streams;         /* per slot: stream number */
+	struct seam_grow older;         /* struct seam__older: uses before the stretch of blocks that are freed in it */
 	uint32_t record_count;
 	uint32_t stream_count;
 };

@@ -103,18 +103,21 @@ static enum seam_rc read_alloc(struct reader *reader, uint32_t event, struct sea
 	return SEAM_OK;
 }
 
-/* The slot of the block that was allocated at `alloc`, if that was in the stretch; else NOBODY. */
-static uint32_t slot_of(const struct seam__acts *acts, uint32_t alloc)
+/* What that event of the stretch is about, a slot or a record; NOBODY for what is outside, or a block of 0 bytes. */
+static uint32_t what_of(const struct seam__acts *acts, uint32_t event)
 {
-	const uint64_t first = acts->plan->header.first_event;
-	return alloc == NOBODY || alloc < first ? NOBODY : acts->items[alloc - first].what;
+	const struct seam_plan_header *header = &acts->plan->header;
+	if (event == NOBODY || event < header->first_event || event >= header->last_event)
+		return NOBODY;
+	const struct seam__act *act = &acts->items[event - header->first_event];
+	return act->kind == SEAM__ACT_NONE ? NOBODY : act->what;
 }
 
 static enum seam_rc read_free(struct reader *reader, uint32_t event, struct seam__act *act)
 {
 	const struct seam__acts *acts = reader->acts;
 	act->kind = SEAM__ACT_FREE;
-	act->what = slot_of(acts, acts->partners[event]);
+	act->what = what_of(acts, acts->partners[event]);
 	if (act->what == NOBODY) {
 		reader->ends[reader->positions] = event;
 		return SEAM_OK;
@@ -150,7 +153,7 @@ static enum seam_rc read_event(struct reader *reader, uint32_t event, struct sea
 		return read_block(reader, event, act);
 	case SEAM_TRACE_RECORD_STREAM:
 		act->kind = SEAM__ACT_TOUCH;
-		act->what = slot_of(acts, partner);
+		act->what = what_of(acts, partner);
 		return SEAM_OK;
 	case SEAM_TRACE_EVENT_RECORD:
 		act->kind = SEAM__ACT_RECORD;
@@ -158,7 +161,7 @@ static enum seam_rc read_event(struct reader *reader, uint32_t event, struct sea
 		return SEAM_OK;
 	case SEAM_TRACE_EVENT_WAIT:
 		act->kind = SEAM__ACT_WAIT;
-		act->what = slot_of(acts, partner);
+		act->what = what_of(acts, partner);
 		return SEAM_OK;
 	case SEAM_TRACE_STREAM_SYNC:
 		act->kind = SEAM__ACT_STREAM_SYNC;
@@ -258,8 +261,8 @@ static enum seam_rc settle_touches(struct seam__acts *acts)
 			continue;
 		const uint32_t alloc = acts->partners[header->first_event + i];
 		const uint32_t end = alloc == NOBODY ? NOBODY : acts->partners[alloc];
-		if (act->what == NOBODY && end != NOBODY && end < header->last_event) {
-			act->what = acts->items[end - header->first_event].what;
+		if (act->what == NOBODY && what_of(acts, end) != NOBODY) {
+			act->what = what_of(acts, end);
 			act->lag = acts->items[end - header->first_event].lag;
 		}
 		if (act->what == NOBODY)
@@ -270,6 +273,33 @@ static enum seam_rc settle_touches(struct seam__acts *acts)
 			                         "not say so", act->what);
 	}
 	return SEAM_OK;
+}
+
+/* The trace may end before a block of the stretch does: how it is used is seen in one that is freed in the stretch. */
+static enum seam_rc list_older(struct reader *reader)
+{
+	struct seam__acts *acts = reader->acts;
+	enum seam_rc rc = SEAM_OK;
+	for (uint32_t event = 0; rc == SEAM_OK && event < acts->plan->header.first_event; event++) {
+		const uint32_t alloc = acts->partners[event];
+		if (acts->trace->events[event].kind != SEAM_TRACE_RECORD_STREAM || alloc == NOBODY)
+			continue;
+		const uint32_t slot = what_of(acts, acts->partners[alloc]);
+		const uint64_t stream = acts->trace->events[event].stream;
+		if (slot == NOBODY || stream == acts->plan->streams[acts->plan->slots[slot].stream])
+			continue;
+		if ((acts->plan->slots[slot].flags & (SEAM_PLAN_SHARED | SEAM_PLAN_DYNAMIC)) == 0)
+			return seam__acts_differ(acts, event, "slot %u is used by another stream; the plan does not say so", slot);
+		uint64_t *number;
+		rc = seam__idmap_put(&reader->streams, stream, &number);
+		if (rc != SEAM_OK)
+			break;
+		number[0] = number[0] == 0 ? reader->streams.count : number[0];
+		const struct seam__older use = {.slot = slot, .stream = (uint32_t)(number[0] - 1)};
+		rc = seam__grow_append(&acts->older, &use, 1);
+	}
+	acts->stream_count = (uint32_t)reader->streams.count;
+	return rc;
 }
 
 static enum seam_rc read_all(struct reader *reader)
@@ -284,6 +314,8 @@ static enum seam_rc read_all(struct reader *reader)
 	if (rc != SEAM_OK)
 		return rc;
 	rc = settle_touches(acts);
+	if (rc == SEAM_OK)
+		rc = list_older(reader);
 	return rc == SEAM_OK ? seam__acts_see(acts) : rc;
 }
 
@@ -293,6 +325,7 @@ enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_p
 	const struct seam_plan_header *header = &plan->header;
 	struct seam__acts *acts = ret_acts;
 	*acts = (struct seam__acts){.trace = trace, .plan = plan, .error = error};
+	seam__grow_init(&acts->older, sizeof(struct seam__older));
 	if (header->last_event > trace->header.event_count || header->positions > header->last_event - header->first_event)
 		return seam__acts_differ(acts, header->last_event, "the trace has %llu events, not %u positions up to there",
 		                         (unsigned long long)trace->header.event_count, header->positions);
@@ -317,6 +350,7 @@ enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_p
 void seam__acts_fini(struct seam__acts *acts)
 {
 	const struct seam_plan_header *header = &acts->plan->header;
+	seam__grow_fini(&acts->older);
 	seam__meta_free(seam__meta_process(), acts->slot_streams, (header->slot_count + (size_t)1) * sizeof(uint32_t));
 	seam__meta_free(seam__meta_process(), acts->items, ((size_t)acts->count + 1) * sizeof(struct seam__act));
 	seam__meta_free(seam__meta_process(), acts->partners,

@@ -46,6 +46,7 @@ struct replay {
 	struct seam__bytemap ranges;  /* physical bytes -> open groups */
 	struct lists waits_of_waiter; /* slot -> waits */
 	struct lists waits_of_waited;
+	struct lists older_of;        /* slot -> uses before the stretch */
 	struct lists groups_open;     /* position -> groups */
 	struct lists groups_close;    /* position of a period */
 	uint64_t repetition;
@@ -163,6 +164,15 @@ static enum seam_rc each_run(struct replay *replay, uint32_t slot, uint64_t addr
 	return rc;
 }
 
+static enum seam_rc add_touch(struct replay *replay, struct use *use, uint32_t stream)
+{
+	const struct touch entry = {.stream = stream, .next = use->first_touch};
+	enum seam_rc rc = seam__grow_append(&replay->touches, &entry, 1);
+	if (rc == SEAM_OK)
+		use->first_touch = (uint32_t)replay->touches.count;
+	return rc;
+}
+
 static enum seam_rc take(struct replay *replay, uint32_t slot)
 {
 	const struct seam_plan *plan = replay->acts->plan;
@@ -180,6 +190,9 @@ static enum seam_rc take(struct replay *replay, uint32_t slot)
 		rc = each_run(replay, slot, address, put_run);
 	use->live = true;
 	use->first_touch = 0;
+	const struct seam__older *older = replay->acts->older.items;
+	for (uint32_t i = replay->older_of.heads[slot]; rc == SEAM_OK && i != NOBODY; i = replay->older_of.nexts[i])
+		rc = add_touch(replay, use, older[i].stream);
 	return rc;
 }
 
@@ -199,12 +212,7 @@ static enum seam_rc touch(struct replay *replay, const struct seam__act *act)
 {
 	if (replay->repetition < act->lag)
 		return SEAM_OK;
-	struct use *use = use_of(replay, act->what, replay->repetition - act->lag);
-	const struct touch entry = {.stream = act->stream, .next = use->first_touch};
-	enum seam_rc rc = seam__grow_append(&replay->touches, &entry, 1);
-	if (rc == SEAM_OK)
-		use->first_touch = (uint32_t)replay->touches.count;
-	return rc;
+	return add_touch(replay, use_of(replay, act->what, replay->repetition - act->lag), act->stream);
 }
 
 /* The group's ranges, run by run: opens them, where nothing may live, or closes them. */
@@ -291,6 +299,8 @@ static enum seam_rc prepare(struct replay *replay)
 	if (rc == SEAM_OK)
 		rc = lists_init(&replay->waits_of_waited, header->slot_count, header->wait_count);
 	if (rc == SEAM_OK)
+		rc = lists_init(&replay->older_of, header->slot_count, (uint32_t)replay->acts->older.count);
+	if (rc == SEAM_OK)
 		rc = lists_init(&replay->groups_open, header->positions, header->group_count);
 	if (rc == SEAM_OK)
 		rc = lists_init(&replay->groups_close, header->positions, header->group_count);
@@ -300,6 +310,8 @@ static enum seam_rc prepare(struct replay *replay)
 		lists_add(&replay->waits_of_waiter, plan->waits[i].waiter, i);
 		lists_add(&replay->waits_of_waited, plan->waits[i].waited, i);
 	}
+	for (uint32_t i = 0; i < replay->acts->older.count; i++)
+		lists_add(&replay->older_of, ((const struct seam__older *)replay->acts->older.items)[i].slot, i);
 	for (uint32_t i = 0; i < header->group_count; i++) {
 		lists_add(&replay->groups_open, plan->groups[i].begin, i);
 		lists_add(&replay->groups_close, plan->groups[i].end % header->positions, i);
@@ -323,6 +335,7 @@ enum seam_rc seam__acts_replay(const struct seam__acts *acts, struct seam__clock
 		rc = repeat(&replay);
 	lists_fini(&replay.groups_close);
 	lists_fini(&replay.groups_open);
+	lists_fini(&replay.older_of);
 	lists_fini(&replay.waits_of_waited);
 	lists_fini(&replay.waits_of_waiter);
 	seam__meta_free(seam__meta_process(), replay.uses, uses * sizeof(struct use));
