@@ -267,3 +267,16 @@ Test(backing, the_check_finds_what_is_wrong)
 		backing.offsets[i] = 0;
 	cr_expect_str_eq(seam__backing_check(&backing, &problem, best.offsets, 16), "B3 shared bytes");
 }
+
+Test(backing, what_is_too_much_to_look_at_is_left_plain)
+{
+	cr_assert_eq(seam__problem_init(&problem, meta, 3, 4, true, 1, 1), SEAM_OK);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)seam__problem_add(&problem, UINT64_C(1) << 31, i, 1);
+	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
+	place("stack");
+	make(256);
+	cr_expect_null(backing.chunks);
+	cr_expect_eq(backing.physical_chunks, 3u << 23);
+	cr_expect_eq(seam__backing_make(&problem, &budget, best.offsets, best.peak_bytes, 1, &backing), SEAM_INVALID);
+}

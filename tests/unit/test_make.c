@@ -304,3 +304,42 @@ Test(make, a_placement_above_the_bound_is_stitched)
 	cr_expect_eq(plan->header.physical_chunks, 4);
 	seam_plan_free(plan);
 }
+
+/* The last step's own blocks live on behind the trace's end, and so do their uses: those that they end with show them. */
+Test(make, uses_behind_the_end_of_the_trace_are_known)
+{
+	static const char *const rows[] = {
+		"+a100 +x50 -x | +b100 >a@5 -a +x50 -x | +c100 >b@5 -b +x50 -x | +d100 >c@5 -c +x50 -x | ",
+		"+a100 +x50 -x | +b100 >a@5 +x50 -x | +c100 >b@5 -a +x50 -x | +d100 >c@5 -b +x50 -x | +e100 >d@5 -c +x50 -x | "
+		"+f100 >e@5 -d +x50 -x | ",
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct seam_plan *plan = make(rows[i]);
+
+		cr_expect_eq(plan->header.flags & SEAM_PLAN_LINEAR, 0, "row %zu: no period", i);
+		for (uint32_t s = 0; s < plan->header.slot_count; s++)
+			cr_expect_eq(plan->slots[s].flags, plan->slots[s].size_bytes == 100 ? SEAM_PLAN_SHARED : 0, "row %zu: slot %u", i, s);
+		seam_plan_free(plan);
+	}
+}
+
+Test(make, uses_of_nothing_are_no_uses)
+{
+	options.period = SEAM_PLAN_PERIOD_WHOLE;
+	struct seam_plan *plan = make("+a100 +z0 >z@5 -z -a");
+
+	cr_expect_eq(plan->header.slot_count, 1);
+	cr_expect_eq(plan->slots[0].flags, 0);
+	seam_plan_free(plan);
+}
+
+Test(make, more_chunks_than_can_be_numbered_are_refused)
+{
+	char text[200];
+
+	options.period = SEAM_PLAN_PERIOD_WHOLE;
+	options.chunk_bytes = 1;
+	cr_expect_eq(refusal("+a4294967296 -a", text), SEAM_INVALID);
+	cr_expect_not_null(strstr(text, "too many chunks"), "%s", text);
+}

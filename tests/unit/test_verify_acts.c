@@ -394,3 +394,30 @@ Test(verify_acts, a_slot_may_not_meet_itself)
 	seam_plan_free(plan);
 	seam_trace_free(trace);
 }
+
+/* Slot 1 is live across the end; its use by another stream stands before the stretch, and its next one behind the trace. */
+Test(verify_acts, a_use_before_the_stretch_counts)
+{
+	struct scene scene = {
+		.events = {
+			{.kind = A, .id = 1, .size = 64},
+			{.kind = SEAM_TRACE_RECORD_STREAM, .id = 1, .stream = 5},
+			{.kind = F, .id = 1, .size = 64},
+			{.kind = A, .id = 2, .size = 64},
+			{.kind = F, .id = 2, .size = 64},
+			{.kind = A, .id = 3, .size = 64},
+		},
+		.event_count = 6,
+		.first = 2,
+		.last = 6,
+		.copies = 1,
+		.slots = {{.size_bytes = 64, .begin = 1, .end = 2, .event = 3}, {.size_bytes = 64, .begin = 3, .end = 4, .event = 5}},
+		.slot_count = 2,
+		.positions = 4,
+	};
+	expect(&scene, SEAM_NOT_FOUND, "slot 1 is used by another stream", "not in the plan");
+	scene.slots[1].flags = SEAM_PLAN_SHARED;
+	expect(&scene, SEAM_CORRUPT, "used by another stream with nothing that orders them", "in the plan, not in its place");
+	scene.offsets[1] = 64;
+	expect(&scene, SEAM_OK, NULL, "in the plan");
+}
