@@ -203,8 +203,11 @@ static enum seam_rc give_any(struct seam__backer *backer, uint32_t column, uint3
 	while (chunk < backer->physical && !is_idle(backer, chunk, &need))
 		chunk++;
 	*from = chunk;
-	if (chunk == backer->physical)
+	if (chunk == backer->physical) {
+		if (!seam__budget_spend(backer->budget, 1 + backer->physical / 256))
+			return SEAM_NOT_FOUND; /* an item of many chunks looks at all of them for each */
 		chunk = choose_victim(backer, &need);
+	}
 	if (chunk == NONE && backer->physical + 1 >= backer->room)
 		return SEAM_NOT_FOUND;
 	if (chunk == NONE)

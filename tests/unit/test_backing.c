@@ -280,3 +280,24 @@ Test(backing, what_is_too_much_to_look_at_is_left_plain)
 	cr_expect_eq(backing.physical_chunks, 3u << 23);
 	cr_expect_eq(seam__backing_make(&problem, &budget, best.offsets, best.peak_bytes, 1, &backing), SEAM_INVALID);
 }
+
+/* One item of many chunks may take long: each chunk that is taken from another column is work, and is counted. */
+Test(backing, the_budget_is_spent_chunk_by_chunk)
+{
+	const uint64_t nodes = UINT64_C(1) << 40;
+	uint32_t above = 0;
+
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		struct random_wish wish = {.seed = seed, .count = 40};
+
+		random_problem(&wish, meta, &problem);
+		place("so-source-first");
+		seam__budget_init(&budget);
+		budget.nodes_left = nodes;
+		make(1);
+		/* Two attempts, in which every item is given its chunks once. */
+		above += nodes - budget.nodes_left > 2 * wish.count * (1 + (uint64_t)backing.physical_chunks / 256);
+		clear();
+	}
+	cr_expect_gt(above, 0);
+}
