@@ -52,92 +52,6 @@ void seam__exact_gaps_reset(struct seam__exact_gaps *gaps, uint64_t capacity_byt
 		gaps->tree[n] = SEAM__ITEM_NONE;
 }
 
-static bool inside(const struct seam__exact_window *window, const struct seam__exact_spot *gap,
-                   const struct seam__exact_item *item)
-{
-	return gap->length == window->sections ||
-	       seam__exact_distance(window, gap->first, item->first) + item->width <= gap->length;
-}
-
-/* Top of the highest wall that an item, if it stood at the floor, would run into inside the gap; 0 if there is none. Where
- * sections of the gap have been raised meanwhile, their floors count too: walls behind them are no longer ahead. */
-static uint64_t blocked(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap,
-                        const struct seam__exact_item *item)
-{
-	const struct seam__exact_window *window = skyline->window;
-	uint64_t top = 0;
-
-	if (window->walls == NULL)
-		return 0;
-	for (uint32_t s = item->first, left = item->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
-		const struct seam__exact_section *section = &skyline->sections[s];
-
-		if (seam__exact_distance(window, gap->first, s) >= gap->length)
-			continue;
-		if (section->floor_bytes > gap->floor_bytes && section->floor_bytes > top)
-			top = section->floor_bytes;
-		else if (section->ceiling_bytes < gap->floor_bytes + item->size_bytes &&
-		         window->walls[section->next_wall].top_bytes > top)
-			top = window->walls[section->next_wall].top_bytes;
-	}
-	return top;
-}
-
-bool seam__exact_gaps_fits(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot, uint32_t item)
-{
-	const struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_item *it = &skyline->window->items[item];
-
-	return !skyline->placed[item] && inside(skyline->window, spot, it) && blocked(skyline, spot, it) == 0;
-}
-
-/* The lowest level that an item which does not fit can have: on the neighbour that it reaches over, or on a wall. */
-static uint64_t level_outside(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap,
-                              const struct seam__exact_item *item)
-{
-	const struct seam__exact_window *window = gaps->skyline->window;
-	uint32_t ahead = seam__exact_distance(window, gap->first, item->first);
-	uint64_t level = blocked(gaps->skyline, gap, item);
-
-	if (inside(window, gap, item))
-		return level;
-	/* It begins in the gap and leaves on the right, or begins before it; then it may leave on the right as well. */
-	if (ahead >= gap->length) {
-		uint32_t reach = item->width - (window->sections - ahead); /* sections of the gap, from its first */
-
-		level = gap->left_bytes > level ? gap->left_bytes : level;
-		if (reach > gap->length && gap->right_bytes > level)
-			level = gap->right_bytes;
-	} else {
-		level = gap->right_bytes > level ? gap->right_bytes : level;
-		if (item->width > window->sections - ahead && gap->left_bytes > level)
-			level = gap->left_bytes;
-	}
-	return level;
-}
-
-static uint64_t lower_side(const struct seam__exact_spot *gap)
-{
-	return gap->left_bytes < gap->right_bytes ? gap->left_bytes : gap->right_bytes;
-}
-
-/* The lowest level above the floor that does not come from items in the gap: the lower neighbour, or the top of a wall. */
-static uint64_t lowest_support(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap)
-{
-	const struct seam__exact_window *window = skyline->window;
-	uint64_t lowest = lower_side(gap);
-
-	if (window->walls == NULL)
-		return lowest;
-	for (uint32_t s = gap->first, left = gap->length; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
-		const struct seam__exact_section *section = &skyline->sections[s];
-
-		if (section->ceiling_bytes != SEAM__EXACT_OPEN && window->walls[section->next_wall].top_bytes < lowest)
-			lowest = window->walls[section->next_wall].top_bytes;
-	}
-	return lowest;
-}
-
 /* Counts, for every section of the gap, what fits: as differences along the gap. */
 static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap)
 {
@@ -153,7 +67,7 @@ static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exac
 			const struct seam__exact_item *item = &window->items[window->starts[c]];
 			uint32_t end = d + item->width;
 
-			if (skyline->placed[window->starts[c]] || !inside(window, gap, item) || blocked(skyline, gap, item) != 0)
+			if (!seam__exact_fits(skyline, gap, window->starts[c]))
 				continue;
 			/* Unsigned differences wrap, their sums do not. */
 			gaps->fit_changes[d]++;
@@ -175,7 +89,7 @@ static enum outcome raise_bare(struct seam__exact_gaps *gaps, const struct seam_
 {
 	struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
-	uint64_t lowest = window->walls == NULL ? lower_side(gap) : SEAM__EXACT_OPEN;
+	uint64_t lowest = window->walls == NULL ? seam__exact_lower_side(gap) : SEAM__EXACT_OPEN;
 	uint32_t end = window->walls == NULL ? 0 : window->cover_index[s + 1];
 
 	for (uint32_t c = window->cover_index[s]; c < end; c++) {
@@ -183,7 +97,7 @@ static enum outcome raise_bare(struct seam__exact_gaps *gaps, const struct seam_
 
 		if (skyline->placed[window->covers[c]])
 			continue;
-		level = level_outside(gaps, gap, &window->items[window->covers[c]]);
+		level = seam__exact_level_outside(skyline, gap, &window->items[window->covers[c]]);
 		lowest = level < lowest ? level : lowest;
 	}
 	if (lowest == SEAM__EXACT_OPEN)
@@ -261,7 +175,7 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 {
 	struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
-	uint64_t support = lowest_support(skyline, gap);
+	uint64_t support = seam__exact_lowest_support(skyline, gap);
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 	enum outcome outcome = FINE;
@@ -301,51 +215,6 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 	return outcome;
 }
 
-static uint64_t neighbour(const struct seam__exact_skyline *skyline, bool connected, uint32_t section)
-{
-	return connected ? skyline->sections[section].floor_bytes : SEAM__EXACT_OPEN;
-}
-
-/* Is there one floor, and no cut, between the section and the one before it? */
-static bool joins_before(const struct seam__exact_skyline *skyline, uint32_t section)
-{
-	const struct seam__exact_section *before = &skyline->sections[seam__exact_before(skyline->window, section)];
-
-	return before->crossing > 0 && before->floor_bytes == skyline->sections[section].floor_bytes;
-}
-
-/* The first section of the row of equal floors that `section` is in; its own where the row goes all around. */
-static uint32_t row_begin(const struct seam__exact_skyline *skyline, uint32_t section)
-{
-	const struct seam__exact_window *window = skyline->window;
-	uint32_t first = section;
-
-	for (uint32_t n = 1; n < window->sections && joins_before(skyline, first); n++)
-		first = seam__exact_before(window, first);
-	return joins_before(skyline, first) ? section : first;
-}
-
-/* The row of equal floors from `first` on. */
-static struct seam__exact_spot measure(const struct seam__exact_skyline *skyline, uint32_t first)
-{
-	const struct seam__exact_window *window = skyline->window;
-	const struct seam__exact_section *sections = skyline->sections;
-	struct seam__exact_spot row = {.first = first, .length = 1, .floor_bytes = sections[first].floor_bytes,
-	                               .left_bytes = SEAM__EXACT_OPEN, .right_bytes = SEAM__EXACT_OPEN};
-	uint32_t before = seam__exact_before(window, first);
-	uint32_t next = seam__exact_ahead(window, first, 1);
-
-	while (row.length < window->sections && joins_before(skyline, next)) {
-		row.length++;
-		next = seam__exact_ahead(window, next, 1);
-	}
-	if (row.length < window->sections) {
-		row.left_bytes = neighbour(skyline, sections[before].crossing > 0, before);
-		row.right_bytes = neighbour(skyline, sections[seam__exact_before(window, next)].crossing > 0, next);
-	}
-	return row;
-}
-
 bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps)
 {
 	struct seam__exact_skyline *skyline = gaps->skyline;
@@ -358,7 +227,7 @@ bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps)
 
 		if (touched == SEAM__ITEM_NONE)
 			return true;
-		gap = measure(skyline, row_begin(skyline, touched));
+		gap = seam__exact_row_of(skyline, touched);
 		row = (struct seam__exact_row){gap.first, gap.length};
 		seam__exact_skyline_seen(skyline, &row);
 		clear_leaves(gaps, gap.first, gap.length);
@@ -424,7 +293,8 @@ void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__ex
 static void reach(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot, uint32_t *ret_left,
                   uint32_t *ret_right)
 {
-	const struct seam__exact_window *window = gaps->skyline->window;
+	const struct seam__exact_skyline *skyline = gaps->skyline;
+	const struct seam__exact_window *window = skyline->window;
 	uint32_t left = spot->length;
 	uint32_t right = 0;
 
@@ -432,7 +302,7 @@ static void reach(const struct seam__exact_gaps *gaps, const struct seam__exact_
 		const struct seam__exact_item *item = &window->items[window->covers[c]];
 		uint32_t begin = seam__exact_distance(window, spot->first, item->first);
 
-		if (!seam__exact_gaps_fits(gaps, spot, window->covers[c]))
+		if (!seam__exact_fits(skyline, spot, window->covers[c]))
 			continue;
 		left = begin < left ? begin : left;
 		right = begin + item->width > right ? begin + item->width : right;
@@ -449,7 +319,7 @@ uint64_t seam__exact_gaps_next_level(const struct seam__exact_gaps *gaps, const 
 {
 	const struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
-	uint64_t lowest = lowest_support(skyline, spot); /* or what stands on that */
+	uint64_t lowest = seam__exact_lowest_support(skyline, spot); /* or what stands on that */
 	uint32_t left;
 	uint32_t right;
 
@@ -460,7 +330,7 @@ uint64_t seam__exact_gaps_next_level(const struct seam__exact_gaps *gaps, const 
 
 			if (spot->floor_bytes + item->size_bytes < lowest && d + item->width > left &&
 			    seam__exact_distance(window, item->first, spot->section) >= item->width &&
-			    seam__exact_gaps_fits(gaps, spot, window->starts[c]))
+			    seam__exact_fits(skyline, spot, window->starts[c]))
 				lowest = spot->floor_bytes + item->size_bytes;
 		}
 	}

@@ -15,7 +15,7 @@
 #ifndef SEAM_EXACT_GAPS_H
 #define SEAM_EXACT_GAPS_H
 
-#include "exact_skyline.h"
+#include "exact_fit.h"
 
 /* Which section of which gap is decided first. */
 enum seam__exact_style {
@@ -24,16 +24,6 @@ enum seam__exact_style {
 	SEAM__EXACT_LOWEST,   /* the lowest floor, then the fewest choices */
 	SEAM__EXACT_NARROW,   /* no real choice at all; then the narrowest gap, then the fewest choices */
 	SEAM__EXACT_STYLES
-};
-
-/* A section of a gap, where to decide. */
-struct seam__exact_spot {
-	uint64_t floor_bytes;
-	uint64_t left_bytes;  /* floor of the neighbour on the left, or SEAM__EXACT_OPEN */
-	uint64_t right_bytes;
-	uint32_t section;
-	uint32_t first;       /* of the gap */
-	uint32_t length;
 };
 
 /* A part of the sections that nothing unplaced connects with the rest. */
@@ -77,9 +67,6 @@ bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps);
  * placed. Only between the sections of `row` a cut may be new. */
 void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__exact_row *part,
                             const struct seam__exact_row *row);
-
-/* May `item` stand at the floor of the spot's gap? It covers the spot's section. */
-bool seam__exact_gaps_fits(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot, uint32_t item);
 
 /* The lowest level above the floor that any unplaced item at the spot's section can have if none stands at the floor;
  * SEAM__EXACT_OPEN if there is none. */

@@ -142,7 +142,7 @@ static bool open_frame(struct seam__exact_search *search, const struct seam__exa
 		.after = task->next,
 	};
 	for (uint32_t c = begin; c < end; c++)
-		if (seam__exact_gaps_fits(&search->gaps, spot, window->covers[c]) && !is_twin(search, frame, window->covers[c]))
+		if (seam__exact_fits(&search->skyline, spot, window->covers[c]) && !is_twin(search, frame, window->covers[c]))
 			insert_choice(search, frame, window->covers[c], priorities);
 	frame->choice_count = search->choice_count - frame->first_choice;
 	SEAM_ASSERT(frame->choice_count > 0);

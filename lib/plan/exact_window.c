@@ -9,151 +9,6 @@
 #define COVERS_FREE (UINT64_C(1) << 20)
 #define ITEMS_MAX (UINT32_C(1) << 20)
 
-/* Positions at which sections begin, ascending, while the window is made. */
-struct cuts {
-	uint32_t *at;
-	uint32_t count;
-	uint32_t capacity;
-};
-
-static int compare_positions(const void *left, const void *right)
-{
-	const uint32_t *a = left;
-	const uint32_t *b = right;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-static uint32_t longest_hold(const struct seam__problem *problem, uint32_t number)
-{
-	uint32_t longest = 0;
-
-	for (uint32_t s = 0; s < problem->streams; s++) {
-		uint32_t hold = seam__problem_hold(problem, number, s);
-
-		longest = hold > longest ? hold : longest;
-	}
-	return longest < problem->circle ? longest : problem->circle;
-}
-
-/* How many cuts lie before `position`. */
-static uint32_t rank(const struct cuts *cuts, uint64_t position)
-{
-	uint32_t low = 0;
-	uint32_t high = cuts->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (cuts->at[middle] < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* The cuts that item `number` is live at: `*ret_width` of them from `*ret_first` on. */
-static void covered(const struct seam__problem *problem, const struct cuts *cuts, uint32_t number, uint32_t *ret_first,
-                    uint32_t *ret_width)
-{
-	uint64_t begin = problem->items[number].begin;
-	uint64_t end = begin + longest_hold(problem, number);
-	uint32_t first = rank(cuts, begin);
-
-	if (end <= problem->circle)
-		*ret_width = rank(cuts, end) - first;
-	else
-		*ret_width = cuts->count - first + rank(cuts, end - problem->circle);
-	*ret_first = first == cuts->count ? 0 : first;
-}
-
-/* Marks the stretch in which each item of the list ends: behind it the live set is another one. */
-static void mark_ends(const struct seam__problem *problem, const struct cuts *cuts, const struct seam__exact_list *list,
-                      uint8_t *kept)
-{
-	for (uint32_t i = 0; i < list->count; i++) {
-		uint32_t number = list->numbers[i];
-		uint32_t hold = longest_hold(problem, number);
-		uint64_t end = (uint64_t)problem->items[number].begin + hold;
-		uint32_t before;
-
-		if (hold == problem->circle)
-			continue;
-		before = rank(cuts, end > problem->circle ? end - problem->circle : end);
-		kept[before == 0 ? cuts->count - 1 : before - 1] = 1;
-	}
-}
-
-static void keep_marked(struct cuts *cuts, const uint8_t *kept)
-{
-	uint32_t count = 0;
-
-	for (uint32_t c = 0; c < cuts->count; c++)
-		if (kept[c] != 0)
-			cuts->at[count++] = cuts->at[c];
-	cuts->count = count;
-}
-
-/* Marks the cuts at which something of the list is live. `changes`: one more than there are cuts, zeroed. */
-static void mark_live(const struct seam__problem *problem, const struct cuts *cuts, const struct seam__exact_list *list,
-                      int32_t *changes, uint8_t *kept)
-{
-	int32_t live = 0;
-
-	for (uint32_t i = 0; i < list->count; i++) {
-		uint32_t first;
-		uint32_t width;
-
-		covered(problem, cuts, list->numbers[i], &first, &width);
-		changes[first]++;
-		if (width > cuts->count - first) {
-			changes[0]++;
-			changes[width - (cuts->count - first)]--;
-		} else {
-			changes[first + width]--;
-		}
-	}
-	for (uint32_t c = 0; c < cuts->count; c++) {
-		live += changes[c];
-		kept[c] = live > 0;
-	}
-}
-
-static void collect_begins(const struct seam__problem *problem, const struct seam__exact_list *list, struct cuts *cuts)
-{
-	for (uint32_t i = 0; i < list->count; i++)
-		cuts->at[cuts->count++] = problem->items[list->numbers[i]].begin;
-}
-
-static enum seam_rc make_cuts(const struct seam__problem *problem, const struct seam__exact_list *moving,
-                              const struct seam__exact_list *staying, struct cuts *cuts)
-{
-	uint32_t unique = 0;
-	uint8_t *kept = seam__meta_alloc(problem->meta, cuts->capacity);
-	int32_t *changes = seam__meta_array(problem->meta, (size_t)cuts->capacity + 1, sizeof(*changes));
-
-	if (kept != NULL && changes != NULL) {
-		collect_begins(problem, moving, cuts);
-		collect_begins(problem, staying, cuts);
-		qsort(cuts->at, cuts->count, sizeof(*cuts->at), compare_positions);
-		for (uint32_t c = 0; c < cuts->count; c++)
-			if (unique == 0 || cuts->at[unique - 1] != cuts->at[c])
-				cuts->at[unique++] = cuts->at[c];
-		cuts->count = unique;
-		mark_ends(problem, cuts, moving, kept);
-		mark_ends(problem, cuts, staying, kept);
-		keep_marked(cuts, kept);
-		if (cuts->count == 0) /* everything lives all around */
-			cuts->count = 1;
-		mark_live(problem, cuts, moving, changes, kept);
-		keep_marked(cuts, kept);
-	}
-	seam__meta_free(problem->meta, changes, ((size_t)cuts->capacity + 1) * sizeof(*changes));
-	seam__meta_free(problem->meta, kept, cuts->capacity);
-	return kept == NULL || changes == NULL ? SEAM_OOM_META : SEAM_OK;
-}
-
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
 	while (b != 0) {
@@ -165,7 +20,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-static enum seam_rc make_items(struct seam__exact_window *window, const struct cuts *cuts,
+static enum seam_rc make_items(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
                                const struct seam__exact_list *moving)
 {
 	const struct seam__problem *problem = window->problem;
@@ -176,8 +31,8 @@ static enum seam_rc make_items(struct seam__exact_window *window, const struct c
 
 		item->number = moving->numbers[i];
 		item->size_bytes = problem->items[item->number].size_bytes;
-		item->span = longest_hold(problem, item->number);
-		covered(problem, cuts, item->number, &item->first, &item->width);
+		item->span = seam__exact_longest_hold(problem, item->number);
+		seam__exact_cuts_covered(problem, cuts, item->number, &item->first, &item->width);
 		covers += item->width;
 	}
 	if (covers > COVERS_FREE && covers > (uint64_t)COVERS_PER_ITEM * window->count)
@@ -267,13 +122,13 @@ static uint64_t join_walls(struct seam__exact_window *window, uint32_t s)
 }
 
 /* Counts the walls that an item makes in each section or, once there is room for them, writes them down. */
-static void put_walls(struct seam__exact_window *window, const struct cuts *cuts, uint32_t number, uint64_t offset)
+static void put_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts, uint32_t number, uint64_t offset)
 {
 	struct seam__exact_wall wall = {offset, offset + window->problem->items[number].size_bytes};
 	uint32_t first;
 	uint32_t width;
 
-	covered(window->problem, cuts, number, &first, &width);
+	seam__exact_cuts_covered(window->problem, cuts, number, &first, &width);
 	for (uint32_t s = first, w = 0; w < width; s = seam__exact_ahead(window, s, 1), w++) {
 		if (window->walls != NULL)
 			window->walls[window->wall_end[s]] = wall;
@@ -282,7 +137,7 @@ static void put_walls(struct seam__exact_window *window, const struct cuts *cuts
 }
 
 /* How many walls there will be; their edges go into the unit. */
-static uint64_t count_walls(struct seam__exact_window *window, const struct cuts *cuts,
+static uint64_t count_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
                             const struct seam__exact_list *staying, const uint64_t *offsets)
 {
 	uint64_t walls = 0;
@@ -292,7 +147,7 @@ static uint64_t count_walls(struct seam__exact_window *window, const struct cuts
 		uint32_t first;
 		uint32_t width;
 
-		covered(window->problem, cuts, number, &first, &width);
+		seam__exact_cuts_covered(window->problem, cuts, number, &first, &width);
 		walls += width;
 		window->unit_bytes = common_divisor(window->unit_bytes, window->problem->items[number].size_bytes);
 		window->unit_bytes = common_divisor(window->unit_bytes, offsets[number]);
@@ -300,7 +155,7 @@ static uint64_t count_walls(struct seam__exact_window *window, const struct cuts
 	return walls;
 }
 
-static enum seam_rc make_walls(struct seam__exact_window *window, const struct cuts *cuts,
+static enum seam_rc make_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
                                const struct seam__exact_list *staying, const uint64_t *offsets)
 {
 	uint64_t walls = count_walls(window, cuts, staying, offsets);
@@ -344,7 +199,7 @@ static bool allocate(struct seam__exact_window *window)
 	       window->load_bytes != NULL;
 }
 
-static enum seam_rc fill(struct seam__exact_window *window, const struct cuts *cuts, const struct seam__exact_list *moving,
+static enum seam_rc fill(struct seam__exact_window *window, const struct seam__exact_cuts *cuts, const struct seam__exact_list *moving,
                          const struct seam__exact_list *staying, const uint64_t *offsets)
 {
 	struct seam_meta *meta = window->problem->meta;
@@ -374,19 +229,17 @@ enum seam_rc seam__exact_window_init(struct seam__exact_window *window, const st
                                      const uint64_t *offsets)
 {
 	struct seam__exact_window made = {.problem = problem, .count = moving->count};
-	struct cuts cuts = {.capacity = moving->count + staying->count};
+	struct seam__exact_cuts cuts;
 	enum seam_rc rc;
 
 	if (moving->count > ITEMS_MAX || staying->count > ITEMS_MAX)
 		return SEAM_UNSUPPORTED;
-	cuts.at = seam__meta_array(problem->meta, cuts.capacity, sizeof(*cuts.at));
-	if (cuts.at == NULL)
-		return SEAM_OOM_META;
-	rc = make_cuts(problem, moving, staying, &cuts);
+	rc = seam__exact_cuts_init(&cuts, problem, moving, staying);
+	if (rc != SEAM_OK)
+		return rc;
 	made.sections = cuts.count;
-	if (rc == SEAM_OK)
-		rc = allocate(&made) ? fill(&made, &cuts, moving, staying, offsets) : SEAM_OOM_META;
-	seam__meta_free(problem->meta, cuts.at, (size_t)cuts.capacity * sizeof(*cuts.at));
+	rc = allocate(&made) ? fill(&made, &cuts, moving, staying, offsets) : SEAM_OOM_META;
+	seam__exact_cuts_fini(&cuts, problem);
 	if (rc != SEAM_OK)
 		seam__exact_window_fini(&made);
 	else

@@ -1,8 +1,7 @@
 /* exact_window.h: what exact search works on: the items that it may move, the times that matter, and what stands in the way.
  *
- * The circle of positions is cut where items begin. Of neighbouring stretches only those are kept whose live set is no
- * subset of the next one's: what fits there fits everywhere. They are numbered in order; an item covers `width` of them
- * from `first` on, round the end where it must. Items that stay where they are become walls: address ranges per section.
+ * Sections of time (exact_cuts.h) are numbered in order; an item covers `width` of them from `first` on, round the end where
+ * it must. Items that stay where they are become walls: address ranges per section.
  *
  * An item is taken to live as long as the longest of its holds, so what is found is right on any stream, but with several
  * streams a better placement may exist.
@@ -17,7 +16,7 @@
 #ifndef SEAM_EXACT_WINDOW_H
 #define SEAM_EXACT_WINDOW_H
 
-#include "problem.h"
+#include "exact_cuts.h"
 
 struct seam__exact_item {
 	uint64_t size_bytes;
@@ -48,12 +47,6 @@ struct seam__exact_window {
 	uint64_t *load_bytes;   /* sections: sum of the items' sizes */
 	uint64_t lower_bytes;   /* no placement of these items has a smaller peak; walls counted */
 	uint64_t unit_bytes;    /* divides every size and every edge of a wall */
-};
-
-/* A list of items of a problem, by number. */
-struct seam__exact_list {
-	const uint32_t *numbers;
-	uint32_t count;
 };
 
 /* The window in which `moving` (at least one) are placed while `staying` keep their `offsets` (indexed by number; may be

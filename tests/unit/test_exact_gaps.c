@@ -83,7 +83,7 @@ Test(exact_gaps, a_section_where_nothing_fits_is_raised_to_its_neighbour)
 	cr_expect_eq(skyline.sections[1].floor_bytes, 10, "from 4, since the bridge stands on 10");
 	cr_assert_eq(gaps.part_count, 1);
 	cr_expect_eq(gaps.parts[0].length, 2);
-	cr_expect(seam__exact_gaps_fits(&gaps, &gaps.parts[0].spot, item(2)));
+	cr_expect(seam__exact_fits(&skyline, &gaps.parts[0].spot, item(2)));
 }
 
 /* Up to the neighbour at 10 the second section can be filled by 4 only; 6 are lost, of which it has 4. */

@@ -1,0 +1,156 @@
+/* exact_cuts.c: see exact_cuts.h. */
+#include "exact_cuts.h"
+
+#include <stdlib.h>
+
+#include "meta.h"
+
+static int compare_positions(const void *left, const void *right)
+{
+	const uint32_t *a = left;
+	const uint32_t *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+uint32_t seam__exact_longest_hold(const struct seam__problem *problem, uint32_t number)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t s = 0; s < problem->streams; s++) {
+		uint32_t hold = seam__problem_hold(problem, number, s);
+
+		longest = hold > longest ? hold : longest;
+	}
+	return longest < problem->circle ? longest : problem->circle;
+}
+
+/* How many cuts lie before `position`. */
+static uint32_t rank(const struct seam__exact_cuts *cuts, uint64_t position)
+{
+	uint32_t low = 0;
+	uint32_t high = cuts->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (cuts->at[middle] < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void seam__exact_cuts_covered(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, uint32_t number,
+                              uint32_t *ret_first, uint32_t *ret_width)
+{
+	uint64_t begin = problem->items[number].begin;
+	uint64_t end = begin + seam__exact_longest_hold(problem, number);
+	uint32_t first = rank(cuts, begin);
+
+	if (end <= problem->circle)
+		*ret_width = rank(cuts, end) - first;
+	else
+		*ret_width = cuts->count - first + rank(cuts, end - problem->circle);
+	*ret_first = first == cuts->count ? 0 : first;
+}
+
+/* Marks the stretch in which each item of the list ends: behind it the live set is another one. */
+static void mark_ends(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, const struct seam__exact_list *list,
+                      uint8_t *kept)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		uint32_t number = list->numbers[i];
+		uint32_t hold = seam__exact_longest_hold(problem, number);
+		uint64_t end = (uint64_t)problem->items[number].begin + hold;
+		uint32_t before;
+
+		if (hold == problem->circle)
+			continue;
+		before = rank(cuts, end > problem->circle ? end - problem->circle : end);
+		kept[before == 0 ? cuts->count - 1 : before - 1] = 1;
+	}
+}
+
+static void keep_marked(struct seam__exact_cuts *cuts, const uint8_t *kept)
+{
+	uint32_t count = 0;
+
+	for (uint32_t c = 0; c < cuts->count; c++)
+		if (kept[c] != 0)
+			cuts->at[count++] = cuts->at[c];
+	cuts->count = count;
+}
+
+/* Marks the cuts at which something of the list is live. `changes`: one more than there are cuts, zeroed. */
+static void mark_live(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, const struct seam__exact_list *list,
+                      int32_t *changes, uint8_t *kept)
+{
+	int32_t live = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		uint32_t first;
+		uint32_t width;
+
+		seam__exact_cuts_covered(problem, cuts, list->numbers[i], &first, &width);
+		changes[first]++;
+		if (width > cuts->count - first) {
+			changes[0]++;
+			changes[width - (cuts->count - first)]--;
+		} else {
+			changes[first + width]--;
+		}
+	}
+	for (uint32_t c = 0; c < cuts->count; c++) {
+		live += changes[c];
+		kept[c] = live > 0;
+	}
+}
+
+static void collect_begins(const struct seam__problem *problem, const struct seam__exact_list *list, struct seam__exact_cuts *cuts)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		cuts->at[cuts->count++] = problem->items[list->numbers[i]].begin;
+}
+
+enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem,
+                                   const struct seam__exact_list *moving, const struct seam__exact_list *staying)
+{
+	struct seam_meta *meta = problem->meta;
+	uint32_t capacity = moving->count + staying->count;
+	uint32_t unique = 0;
+	uint8_t *kept = seam__meta_alloc(meta, capacity);
+	int32_t *changes = seam__meta_array(meta, (size_t)capacity + 1, sizeof(*changes));
+	struct seam__exact_cuts made = {.at = seam__meta_array(meta, capacity, sizeof(*made.at)), .capacity = capacity};
+	enum seam_rc rc = kept == NULL || changes == NULL || made.at == NULL ? SEAM_OOM_META : SEAM_OK;
+
+	if (rc == SEAM_OK) {
+		collect_begins(problem, moving, &made);
+		collect_begins(problem, staying, &made);
+		qsort(made.at, made.count, sizeof(*made.at), compare_positions);
+		for (uint32_t c = 0; c < made.count; c++)
+			if (unique == 0 || made.at[unique - 1] != made.at[c])
+				made.at[unique++] = made.at[c];
+		made.count = unique;
+		mark_ends(problem, &made, moving, kept);
+		mark_ends(problem, &made, staying, kept);
+		keep_marked(&made, kept);
+		if (made.count == 0) /* everything lives all around */
+			made.count = 1;
+		mark_live(problem, &made, moving, changes, kept);
+		keep_marked(&made, kept);
+		*cuts = made;
+	} else {
+		seam__exact_cuts_fini(&made, problem);
+	}
+	seam__meta_free(meta, changes, ((size_t)capacity + 1) * sizeof(*changes));
+	seam__meta_free(meta, kept, capacity);
+	return rc;
+}
+
+void seam__exact_cuts_fini(struct seam__exact_cuts *cuts, const struct seam__problem *problem)
+{
+	seam__meta_free(problem->meta, cuts->at, (size_t)cuts->capacity * sizeof(*cuts->at));
+	*cuts = (struct seam__exact_cuts){0};
+}
