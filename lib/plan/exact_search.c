@@ -7,7 +7,7 @@
 #define NONE UINT32_MAX
 #define FRAMES_PER_PLACE 2u
 #define TASKS_PER_PLACE 2u
-#define CHOICES_PER_PLACE 16u
+#define CHOICES_PER_PLACE 64u
 #define CHOICES_MAX 64u /* of a decision; with more the worst are left out, and nothing is proved */
 #define LEAST 1024u
 #define FAILED_PER_ITEM 256u

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "meta.h"
 
-#define TRAIL_PER_PLACE 16u
+#define TRAIL_PER_PLACE 32u
 #define TRAIL_LEAST 4096u
 #define WORD_BITS 64u
 #define HOLE_ITEMS_MAX 64u  /* of a section, tried for a hole: no proof needs more */
