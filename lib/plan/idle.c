@@ -21,6 +21,18 @@ static enum seam_rc find_homes(struct seam__idle *idle)
 	return SEAM_OK;
 }
 
+static enum seam_rc init_others(struct seam__idle *idle)
+{
+	const struct seam__problem *problem = idle->space->problem;
+	size_t count = (size_t)problem->streams + 1;
+
+	idle->others = seam__meta_array(problem->meta, count, sizeof(*idle->others));
+	idle->others_known = seam__meta_array(problem->meta, count, sizeof(*idle->others_known));
+	for (size_t s = 0; idle->others != NULL && s < count; s++)
+		seam__grow_init(&idle->others[s], sizeof(struct seam_plan_range));
+	return idle->others == NULL || idle->others_known == NULL ? SEAM_OOM_META : SEAM_OK;
+}
+
 enum seam_rc seam__idle_init(struct seam__idle *idle, const struct seam__dynamic_space *space)
 {
 	const struct seam__problem *problem = space->problem;
@@ -30,7 +42,8 @@ enum seam_rc seam__idle_init(struct seam__idle *idle, const struct seam__dynamic
 	if (rc != SEAM_OK)
 		return rc;
 	seam__grow_init(&made.used, sizeof(struct seam_plan_range));
-	if (problem->count > 0) {
+	rc = init_others(&made);
+	if (rc == SEAM_OK && problem->count > 0) {
 		made.found = seam__meta_array(problem->meta, problem->count, sizeof(*made.found));
 		if (made.found == NULL)
 			rc = SEAM_OOM_META;
@@ -51,6 +64,10 @@ void seam__idle_fini(struct seam__idle *idle)
 
 	seam__meta_free(problem->meta, idle->home, idle->chunk_count * sizeof(*idle->home));
 	seam__meta_free(problem->meta, idle->found, (size_t)problem->count * sizeof(*idle->found));
+	for (size_t s = 0; idle->others != NULL && s <= problem->streams; s++)
+		seam__grow_fini(&idle->others[s]);
+	seam__meta_free(problem->meta, idle->others_known, ((size_t)problem->streams + 1) * sizeof(*idle->others_known));
+	seam__meta_free(problem->meta, idle->others, ((size_t)problem->streams + 1) * sizeof(*idle->others));
 	seam__grow_fini(&idle->used);
 	seam__overlap_fini(&idle->overlap);
 }
@@ -76,23 +93,6 @@ static enum seam_rc use_item(struct seam__idle *idle, uint32_t item)
 	return rc;
 }
 
-static enum seam_rc use_items(struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream)
-{
-	const struct seam__problem *problem = idle->space->problem;
-	uint32_t count = seam__overlap_find(&idle->overlap, begin, span, idle->found);
-	enum seam_rc rc = SEAM_OK;
-
-	idle->used.count = 0;
-	for (uint32_t n = 0; n < count && rc == SEAM_OK; n++)
-		rc = use_item(idle, idle->found[n]);
-	if (problem->streams == 1 && stream == 0)
-		return rc;
-	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++)
-		if (problem->items[i].stream != stream)
-			rc = use_item(idle, i);
-	return rc;
-}
-
 static int compare_ranges(const void *left, const void *right)
 {
 	const struct seam_plan_range *a = left;
@@ -101,6 +101,64 @@ static int compare_ranges(const void *left, const void *right)
 	if (a->begin_bytes != b->begin_bytes)
 		return a->begin_bytes < b->begin_bytes ? -1 : 1;
 	return a->end_bytes < b->end_bytes ? -1 : a->end_bytes > b->end_bytes;
+}
+
+/* Sorts what is used and makes ranges that touch or overlap one. */
+static void merge_used(struct seam_grow *used)
+{
+	struct seam_plan_range *list = used->items;
+	size_t kept = 0;
+
+	if (used->count == 0)
+		return;
+	qsort(list, used->count, sizeof(*list), compare_ranges);
+	for (size_t n = 1; n < used->count; n++) {
+		if (list[n].begin_bytes > list[kept].end_bytes)
+			list[++kept] = list[n];
+		else if (list[n].end_bytes > list[kept].end_bytes)
+			list[kept].end_bytes = list[n].end_bytes;
+	}
+	used->count = kept + 1;
+}
+
+/* What items of other streams use, whenever they live: once for each stream, since many groups ask. */
+static enum seam_rc find_others(struct seam__idle *idle, uint32_t stream, const struct seam_grow **ret_others)
+{
+	const struct seam__problem *problem = idle->space->problem;
+	size_t index = stream == SEAM__STREAM_NONE ? problem->streams : stream;
+	struct seam_grow *others = &idle->others[index];
+	enum seam_rc rc = SEAM_OK;
+
+	*ret_others = others;
+	if (idle->others_known[index])
+		return SEAM_OK;
+	idle->used.count = 0;
+	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++)
+		if (problem->items[i].stream != stream)
+			rc = use_item(idle, i);
+	merge_used(&idle->used);
+	if (rc == SEAM_OK && idle->used.count > 0)
+		rc = seam__grow_append(others, idle->used.items, idle->used.count);
+	idle->others_known[index] = rc == SEAM_OK;
+	return rc;
+}
+
+static enum seam_rc use_items(struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream)
+{
+	const struct seam_grow *others;
+	enum seam_rc rc = find_others(idle, stream, &others);
+	uint32_t count;
+
+	if (rc != SEAM_OK)
+		return rc;
+	idle->used.count = 0;
+	count = seam__overlap_find(&idle->overlap, begin, span, idle->found);
+	for (uint32_t n = 0; n < count && rc == SEAM_OK; n++)
+		rc = use_item(idle, idle->found[n]);
+	if (rc == SEAM_OK && others->count > 0)
+		rc = seam__grow_append(&idle->used, others->items, others->count);
+	merge_used(&idle->used);
+	return rc;
 }
 
 /* Appends [begin, end), or makes the range before longer. */
@@ -165,8 +223,6 @@ enum seam_rc seam__idle_find(struct seam__idle *idle, uint32_t begin, uint32_t s
 
 	if (rc != SEAM_OK)
 		return rc;
-	if (idle->used.count > 0)
-		qsort(idle->used.items, idle->used.count, sizeof(*used), compare_ranges);
 	used = idle->used.items;
 	for (size_t n = 0; n < idle->used.count && rc == SEAM_OK; n++) {
 		if (used[n].begin_bytes > at)

@@ -15,6 +15,8 @@ struct seam__idle {
 	uint32_t *home;       /* per physical chunk: the first column that it backs; NULL: a plain arena */
 	uint32_t chunk_count;
 	struct seam_grow used; /* scratch, struct seam_plan_range: physical bytes in use */
+	struct seam_grow *others; /* per stream, and one more for no stream: what items of other streams use, merged */
+	uint8_t *others_known;    /* ... whether it was asked for */
 };
 
 /* Errors: SEAM_OOM_META; there is nothing to fini then. */
