@@ -2,33 +2,8 @@
  * segment in time; a part is made for each pair that occurs. */
 #include "part.h"
 
-#include "check.h"
+#include "cutter.h"
 #include "meta.h"
-
-/* What is known while the parts are cut. */
-struct cutter {
-	struct seam__parts *parts;
-	const struct seam__problem *whole;
-	bool together;             /* some item is fixed: no pillars, one stack */
-	uint32_t *parent;          /* per stream: union-find */
-	uint32_t *stack_of_stream; /* per stream: its set, numbered from 0 */
-	uint32_t *part_of;         /* per item: its part; SEAM__ITEM_NONE for pillars */
-	uint32_t *place_in;        /* per item: its number in its part */
-	uint32_t *segment;         /* per position: its segment in time, for the stack at hand */
-	uint32_t *part_of_segment; /* per segment: its part, or SEAM__ITEM_NONE */
-};
-
-static bool is_pillar(const struct seam__problem *problem, uint32_t i)
-{
-	const struct seam__item *item = &problem->items[i];
-
-	if (item->span < problem->circle || item->next != SEAM__ITEM_NONE)
-		return false;
-	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
-		if (seam__problem_hold(problem, i, s) < problem->circle)
-			return false;
-	return true;
-}
 
 static bool any_fixed(const struct seam__problem *problem)
 {
@@ -36,168 +11,6 @@ static bool any_fixed(const struct seam__problem *problem)
 		if (problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
 			return true;
 	return false;
-}
-
-/* The last item of a chain must not be a pillar either: mark all that have a predecessor. */
-static void find_pillars(struct cutter *cutter)
-{
-	const struct seam__problem *whole = cutter->whole;
-	struct seam__parts *parts = cutter->parts;
-
-	for (uint32_t i = 0; i < whole->count; i++)
-		cutter->part_of[i] = is_pillar(whole, i) ? 1 : 0;
-	for (uint32_t i = 0; i < whole->count; i++)
-		if (whole->items[i].next != SEAM__ITEM_NONE)
-			cutter->part_of[whole->items[i].next] = 0;
-	for (uint32_t i = 0; i < whole->count; i++) {
-		if (cutter->part_of[i] == 1) {
-			parts->pillars[parts->pillar_count++] = i;
-			parts->pillar_bytes += whole->items[i].size_bytes;
-		}
-		cutter->part_of[i] = cutter->part_of[i] == 1 ? SEAM__ITEM_NONE : 0;
-	}
-}
-
-static uint32_t find_root(uint32_t *parent, uint32_t stream)
-{
-	while (parent[stream] != stream) {
-		parent[stream] = parent[parent[stream]];
-		stream = parent[stream];
-	}
-	return stream;
-}
-
-/* Streams belong together when some item of one may pass to the other, or is linked to one of the other. */
-static void join_streams(struct cutter *cutter)
-{
-	const struct seam__problem *whole = cutter->whole;
-
-	for (uint32_t i = 0; i < whole->count; i++) {
-		const struct seam__item *item = &whole->items[i];
-
-		for (uint32_t s = 0; whole->holds != NULL && s < whole->streams; s++)
-			if (seam__problem_hold(whole, i, s) != SEAM__HOLD_ALWAYS)
-				cutter->parent[find_root(cutter->parent, s)] = find_root(cutter->parent, item->stream);
-		if (item->next != SEAM__ITEM_NONE)
-			cutter->parent[find_root(cutter->parent, whole->items[item->next].stream)] =
-				find_root(cutter->parent, item->stream);
-	}
-}
-
-static void number_stacks(struct cutter *cutter, bool together)
-{
-	uint32_t streams = cutter->whole->streams;
-
-	for (uint32_t s = 0; s < streams; s++)
-		cutter->parent[s] = together ? 0 : s;
-	if (!together)
-		join_streams(cutter);
-	for (uint32_t s = 0; s < streams; s++)
-		cutter->stack_of_stream[s] = SEAM__ITEM_NONE;
-	cutter->parts->stacks = 0;
-	for (uint32_t s = 0; s < streams; s++) {
-		uint32_t root = find_root(cutter->parent, s);
-
-		if (cutter->stack_of_stream[root] == SEAM__ITEM_NONE)
-			cutter->stack_of_stream[root] = cutter->parts->stacks++;
-	}
-	for (uint32_t s = 0; s < streams; s++)
-		cutter->stack_of_stream[s] = cutter->stack_of_stream[find_root(cutter->parent, s)];
-}
-
-/* For how many positions the item is held from some stream of its stack; SEAM__HOLD_ALWAYS: at all of them. */
-static uint32_t longest_hold(const struct cutter *cutter, uint32_t i)
-{
-	const struct seam__problem *whole = cutter->whole;
-	uint32_t stack = cutter->stack_of_stream[whole->items[i].stream];
-	uint32_t longest = whole->items[i].span;
-
-	for (uint32_t s = 0; whole->holds != NULL && s < whole->streams; s++) {
-		uint32_t hold = seam__problem_hold(whole, i, s);
-
-		if (cutter->stack_of_stream[s] == stack && hold > longest)
-			longest = hold;
-	}
-	if (whole->linear)
-		return longest;
-	return longest >= whole->circle ? SEAM__HOLD_ALWAYS : longest;
-}
-
-/* One more item crosses the `count` boundaries from `first` on (the boundary before position `first`). */
-static void cross(const struct cutter *cutter, uint32_t first, uint32_t count, uint32_t *around)
-{
-	uint32_t circle = cutter->whole->circle;
-	uint64_t end = (uint64_t)first + count;
-
-	if (first < circle)
-		cutter->segment[first]++;
-	*around += end > circle;
-	if (end < circle)
-		cutter->segment[end]--;
-	else if (end > circle && !cutter->whole->linear)
-		cutter->segment[end - circle]--;
-}
-
-/* Counts, for each boundary before a position, the items of the stack that are held across it. Returns false when some
- * item is always held: then every boundary is crossed. */
-static bool count_crossings(const struct cutter *cutter, uint32_t stack)
-{
-	const struct seam__problem *whole = cutter->whole;
-	uint32_t around = 0; /* items held across boundary 0 */
-
-	for (uint32_t t = 0; t < whole->circle; t++)
-		cutter->segment[t] = 0;
-	for (uint32_t i = 0; i < whole->count; i++) {
-		const struct seam__item *item = &whole->items[i];
-		uint32_t hold;
-
-		if (cutter->part_of[i] == SEAM__ITEM_NONE || cutter->stack_of_stream[item->stream] != stack)
-			continue;
-		hold = longest_hold(cutter, i);
-		if (hold == SEAM__HOLD_ALWAYS)
-			return false;
-		if (hold > 1)
-			cross(cutter, item->begin + 1, hold - 1, &around);
-		if (item->next != SEAM__ITEM_NONE) { /* both in one part */
-			uint32_t from = item->begin;
-			uint32_t to = whole->items[item->next].begin;
-
-			if (whole->linear && to < from) {
-				from = to;
-				to = item->begin;
-			}
-			cross(cutter, from + 1, seam__problem_distance(whole, from, to), &around);
-		}
-	}
-	if (whole->linear)
-		around = 0; /* what is held beyond the end meets nobody there */
-	for (uint32_t t = 0; t < whole->circle; t++)
-		cutter->segment[t] = around += cutter->segment[t];
-	return true;
-}
-
-/* Numbers the stretches between boundaries that nothing crosses; chains are not torn. ret_first: where the first one
- * begins. Returns how many there are; 0 where all is one that has no beginning. */
-static uint32_t number_segments(const struct cutter *cutter, uint32_t stack, uint32_t *ret_first)
-{
-	uint32_t circle = cutter->whole->circle;
-	uint32_t *segment = cutter->segment;
-	bool cut = count_crossings(cutter, stack);
-	uint32_t count = 0;
-
-	*ret_first = 0;
-	for (uint32_t t = 0; t < circle; t++) {
-		if (cut && segment[t] == 0) {
-			if (count == 0)
-				*ret_first = t;
-			count++;
-		}
-		segment[t] = count;
-	}
-	/* What stands before the first boundary belongs to the last stretch. */
-	for (uint32_t t = 0; t < circle; t++)
-		segment[t] = count == 0 ? 0 : (segment[t] + count - 1) % count;
-	return count;
 }
 
 static enum seam_rc add_part(struct seam__parts *parts, uint32_t stack)
@@ -218,12 +31,12 @@ static enum seam_rc add_part(struct seam__parts *parts, uint32_t stack)
 
 /* Finds the stack's parts, which item belongs to which, and the parts' lengths: a part's time begins at its boundary and is
  * a line; without a boundary it is that of the whole. */
-static enum seam_rc cut_stack(struct cutter *cutter, uint32_t stack)
+static enum seam_rc cut_stack(struct seam__cutter *cutter, uint32_t stack)
 {
 	const struct seam__problem *whole = cutter->whole;
 	struct seam__parts *parts = cutter->parts;
 	uint32_t first;
-	uint32_t segments = number_segments(cutter, stack, &first);
+	uint32_t segments = seam__cutter_number_segments(cutter, stack, &first);
 
 	for (uint32_t t = 0; t < whole->circle; t++)
 		cutter->part_of_segment[t] = SEAM__ITEM_NONE;
@@ -258,7 +71,7 @@ static enum seam_rc cut_stack(struct cutter *cutter, uint32_t stack)
 }
 
 /* Streams of the part's stack, numbered anew: ret_number per stream of the whole. Returns how many. */
-static uint32_t number_streams(const struct cutter *cutter, uint32_t stack, uint32_t *ret_number)
+static uint32_t number_streams(const struct seam__cutter *cutter, uint32_t stack, uint32_t *ret_number)
 {
 	uint32_t count = 0;
 
@@ -267,7 +80,7 @@ static uint32_t number_streams(const struct cutter *cutter, uint32_t stack, uint
 	return count;
 }
 
-static void fill_item(const struct cutter *cutter, struct seam__part *part, uint32_t i, const uint32_t *number)
+static void fill_item(const struct seam__cutter *cutter, struct seam__part *part, uint32_t i, const uint32_t *number)
 {
 	const struct seam__problem *whole = cutter->whole;
 	struct seam__problem *problem = &part->problem;
@@ -288,7 +101,7 @@ static void fill_item(const struct cutter *cutter, struct seam__part *part, uint
 	part->items[at] = i;
 }
 
-static enum seam_rc fill_parts(struct cutter *cutter)
+static enum seam_rc fill_parts(struct seam__cutter *cutter)
 {
 	struct seam__parts *parts = cutter->parts;
 	const struct seam__problem *whole = cutter->whole;
@@ -335,13 +148,13 @@ static enum seam_rc finish_parts(struct seam__parts *parts)
 	return SEAM_OK;
 }
 
-static enum seam_rc cut(struct cutter *cutter)
+static enum seam_rc cut(struct seam__cutter *cutter)
 {
 	struct seam__parts *parts = cutter->parts;
 
 	if (!cutter->together)
-		find_pillars(cutter);
-	number_stacks(cutter, cutter->together);
+		seam__cutter_find_pillars(cutter);
+	seam__cutter_number_stacks(cutter, cutter->together);
 	parts->stack_lower = seam__meta_array(parts->whole->meta, parts->whole->streams, sizeof(*parts->stack_lower));
 	if (parts->stack_lower == NULL)
 		return SEAM_OOM_META;
@@ -356,7 +169,7 @@ static enum seam_rc cut(struct cutter *cutter)
 	return rc == SEAM_OK ? finish_parts(parts) : rc;
 }
 
-static enum seam_rc get_scratch(struct cutter *cutter)
+static enum seam_rc get_scratch(struct seam__cutter *cutter)
 {
 	const struct seam__problem *whole = cutter->whole;
 	struct seam_meta *meta = whole->meta;
@@ -375,7 +188,7 @@ static enum seam_rc get_scratch(struct cutter *cutter)
 	               : SEAM_OOM_META;
 }
 
-static void put_scratch(struct cutter *cutter)
+static void put_scratch(struct seam__cutter *cutter)
 {
 	const struct seam__problem *whole = cutter->whole;
 	struct seam_meta *meta = whole->meta;
@@ -391,7 +204,7 @@ static void put_scratch(struct cutter *cutter)
 enum seam_rc seam__parts_init(const struct seam__problem *whole, struct seam__parts *ret_parts)
 {
 	struct seam__parts made = {.whole = whole};
-	struct cutter cutter = {.parts = &made, .whole = whole, .together = any_fixed(whole)};
+	struct seam__cutter cutter = {.parts = &made, .whole = whole, .together = any_fixed(whole)};
 	enum seam_rc rc = SEAM_OK;
 
 	if (whole->count > 0) {

@@ -5,6 +5,7 @@
 
 #include "instance.h"
 #include "meta.h"
+#include "trace_error.h"
 
 #define RECORDED_ALIGN_BYTES 512u
 
@@ -111,6 +112,8 @@ enum seam_rc seam__study_init(const struct seam_trace *trace, const struct seam_
 	struct seam__study made = {0};
 	enum seam_rc rc = seam__requests_init(trace, &made.requests);
 
+	if (rc == SEAM_INVALID)
+		seam__trace_error_set(error, 0, "more events or bytes than a plan can hold");
 	if (rc == SEAM_OK)
 		rc = seam__beats_init(trace, &made.requests, &made.beats);
 	if (rc == SEAM_OK)
