@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
 	{"output", KEY_OUTPUT, "PLAN", 0, "write the plan to this file", 0},
 	{"solver", KEY_SOLVER, "NAME", 0, "this solver alone, or auto: all that help, in order (default)", 0},
 	{"time-limit", KEY_TIME, "SECONDS", 0, "for placing (default: 5); with --compare, for each solver", 0},
-	{"compare", KEY_COMPARE, NULL, 0, "run every solver and print a table; no plan is written", 0},
+	{"compare", KEY_COMPARE, NULL, 0, "run every solver and print a table of plain arenas; no plan is written", 0},
 	{"period", KEY_PERIOD, "PERIOD", 0,
 	 "what repeats: find (the trace's period; an error if it has none), whole (all of the trace, once), FIRST:LAST (these events, "
 	 "counted from 0, LAST not included), or auto: the period if there is one (default)", 0},
@@ -248,6 +248,7 @@ static void compare_one(const struct arguments *arguments, const struct planning
 	enum seam_rc rc;
 
 	plan_options.solver = solver;
+	plan_options.no_stitch = 1; /* stitching would hide what the placements are worth */
 	rc = planning_make(planning, &plan_options, &error, &plan);
 	if (rc == SEAM_OK) {
 		planning_row_set(plan, arguments->trace, solver, ret_row);

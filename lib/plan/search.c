@@ -103,7 +103,7 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 	if (rc == SEAM_UNSUPPORTED)
 		seam__trace_error_set(error, 0, "the solver '%.40s' cannot plan this: %s", options->solver, missing(problem, options));
 	if (rc == SEAM_OK && placed->peak_bytes == SEAM__PEAK_NONE) {
-		seam__trace_error_set(error, 0, "the solver '%.40s' found no placement in its time", options->solver);
+		seam__trace_error_set(error, 0, "the solver '%.40s' found no placement in its time, or only improves others", options->solver);
 		rc = SEAM_NOT_FOUND;
 	}
 	if (rc != SEAM_OK)
