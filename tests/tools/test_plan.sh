@@ -106,10 +106,13 @@ cp first.plan old.plan
 ok 'no plan' fails 1 'line.csv' plan --period find line.csv -o old.plan
 ok 'an old one stays as it was' same first.plan old.plan
 
-# A search that would go on for long: Ctrl-C ends it with the best so far.
+# A search that would go on for long: Ctrl-C ends it with the best so far. A slow machine may not be planning yet when it comes.
 if command -v timeout >/dev/null; then
-	timeout --signal=INT 3 "$seam" plan -t 600 --period whole "$root/bench/traces/llama-1b-variable.seamtrace.zst" -o kept.plan >kept.txt 2>&1
+	for seconds in 2 10 40; do
+		timeout --signal=INT $seconds "$seam" plan -t 600 -s swap --period whole "$bundled" -o kept.plan >kept.txt 2>&1
+		[ -s kept.plan ] && break
+	done
 	ok 'Ctrl-C keeps a plan' [ -s kept.plan ]
-	ok 'and says so, or had finished' grep -qE 'interrupted|optimal' kept.txt
+	ok 'and says so' grep -q 'interrupted' kept.txt
 fi
 echo "1..$number"
