@@ -127,13 +127,13 @@ static inline const uint32_t *seam__graph_consumers(const struct seam__graph *gr
 	return (const uint32_t *)graph->consumers.items + tensor->first_consumer;
 }
 
-/* Successors of a node of a finished graph. */
+/* Successors of a node of a finished graph; NULL where it has none. */
 static inline const uint32_t *seam__graph_edges(const struct seam__graph *graph, uint32_t node, uint32_t *ret_count)
 {
 	const uint32_t *first = (const uint32_t *)graph->first_edge.items + node;
 
 	*ret_count = first[1] - first[0];
-	return (const uint32_t *)graph->edges.items + first[0];
+	return *ret_count == 0 ? NULL : (const uint32_t *)graph->edges.items + first[0];
 }
 
 static inline uint32_t seam__graph_at_position(const struct seam__graph *graph, uint32_t position)

@@ -196,12 +196,13 @@ static enum seam_rc give(const struct seam__idle *idle, size_t first, uint64_t b
 /* Chunks' homes need not ascend: ranges by address, those that touch made one. */
 static void tidy(struct seam_grow *ranges, size_t first)
 {
-	struct seam_plan_range *list = (struct seam_plan_range *)ranges->items + first;
+	struct seam_plan_range *list;
 	size_t count = ranges->count - first;
 	size_t kept = 0;
 
 	if (count == 0)
 		return;
+	list = (struct seam_plan_range *)ranges->items + first;
 	qsort(list, count, sizeof(*list), compare_ranges);
 	for (size_t n = 1; n < count; n++) {
 		if (list[n].begin_bytes == list[kept].end_bytes)

@@ -82,6 +82,7 @@ Test(gather, another_streams_unpassed_memory_is_left_out)
 
 static void open_with_a_limit(void)
 {
+	close_engine(); /* another policy */
 	open_engine(&(struct seam_policy){
 		.chunk_bytes = MIB(2), .small_bytes = MIB(1), .fragmentation_limit_bytes = MIB(4)});
 }
