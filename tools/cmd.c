@@ -86,3 +86,10 @@ bool cmd_number(const char *text, unsigned long most, unsigned long *ret_number)
 	*ret_number = number;
 	return true;
 }
+
+int cmd_print(enum seam_rc rc, const struct seam_text *text)
+{
+	if (rc == SEAM_OK && (fputs(seam__text_string(text), stdout) == EOF || fflush(stdout) == EOF))
+		rc = SEAM_IO;
+	return rc == SEAM_OK ? CMD_OK : cmd_fail("writing the result: %s", seam_rc_text(rc));
+}

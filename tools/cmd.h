@@ -8,6 +8,8 @@
 #include <argp.h>
 #include <stdbool.h>
 
+#include "text.h"
+
 /* Exit statuses. */
 #define CMD_OK 0
 #define CMD_FAILED 1 /* the work could not be done; one line says why */
@@ -28,6 +30,9 @@ error_t cmd_usage(const struct argp_state *state, const char *format, ...) __att
 
 /* Prints "seam: " and one line to standard error. Returns CMD_FAILED. */
 int cmd_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Writes a finished text to standard output. rc: of writing the text. Returns CMD_OK, or CMD_FAILED after one line. */
+int cmd_print(enum seam_rc rc, const struct seam_text *text);
 
 /* A whole number of at most `most` in `text`; false where it is none. */
 bool cmd_number(const char *text, unsigned long most, unsigned long *ret_number);

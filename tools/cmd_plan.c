@@ -208,15 +208,6 @@ static enum seam_rc make_from_graph(const void *input, const struct seam_plan_op
 	return SEAM_OK;
 }
 
-static int print(enum seam_rc rc, struct seam_text *text)
-{
-	if (rc != SEAM_OK)
-		return cmd_fail("writing the result: %s", seam_rc_text(rc));
-	if (fputs(seam__text_string(text), stdout) == EOF || fflush(stdout) == EOF)
-		return cmd_fail("writing the result: %s", seam_rc_text(SEAM_IO));
-	return CMD_OK;
-}
-
 static int plan_once(const struct arguments *arguments, const struct planning *planning)
 {
 	struct seam_trace_error error = {0};
@@ -234,7 +225,7 @@ static int plan_once(const struct arguments *arguments, const struct planning *p
 	if (rc != SEAM_OK)
 		return cmd_fail("%s: %s", arguments->output, strerror(errno));
 	seam__text_init(&text, seam__meta_process());
-	status = print(arguments->json ? planning_json(&row, 1, &text) : planning_summary(&row, &text), &text);
+	status = cmd_print(arguments->json ? planning_json(&row, 1, &text) : planning_summary(&row, &text), &text);
 	seam__text_fini(&text);
 	return status;
 }
@@ -280,7 +271,7 @@ static int compare(const struct arguments *arguments, const struct planning *pla
 	if (usable == 0)
 		status = cmd_fail("%s: %s", arguments->trace, rows[count].reason);
 	else
-		status = print(arguments->json ? planning_json(rows, count + 1, &text) : planning_table(rows, count + 1, &text), &text);
+		status = cmd_print(arguments->json ? planning_json(rows, count + 1, &text) : planning_table(rows, count + 1, &text), &text);
 	seam__text_fini(&text);
 	free(rows);
 	return status;
@@ -291,26 +282,30 @@ static int work(const struct arguments *arguments, const struct planning *planni
 	return arguments->compare ? compare(arguments, planning) : plan_once(arguments, planning);
 }
 
-static int work_on_graph(const struct arguments *arguments)
+static int work_on_graph(const struct arguments *arguments, struct unpacked *unpacked)
 {
 	char error[INPUT_ERROR_BYTES];
 	struct seam__graph graph;
+	bool imported = graph_input_import(arguments->trace, unpacked, error, &graph);
 	int status;
 
-	if (!graph_input_read(arguments->trace, error, &graph))
+	unpacked_fini(unpacked);
+	if (!imported)
 		return cmd_fail("%s", error);
 	status = work(arguments, &(struct planning){.make = make_from_graph, .input = &graph});
 	seam__graph_fini(&graph);
 	return status;
 }
 
-static int work_on_trace(const struct arguments *arguments)
+static int work_on_trace(const struct arguments *arguments, struct unpacked *unpacked)
 {
 	char error[INPUT_ERROR_BYTES];
 	struct seam_trace *trace;
+	bool imported = input_import(arguments->trace, unpacked, SEAM_IMPORT_ANY_DEVICE, error, &trace);
 	int status;
 
-	if (!input_read(arguments->trace, SEAM_IMPORT_ANY_DEVICE, error, &trace))
+	unpacked_fini(unpacked);
+	if (!imported)
 		return cmd_fail("%s", error);
 	status = work(arguments, &(struct planning){.make = make_from_trace, .input = trace});
 	seam_trace_free(trace);
@@ -320,12 +315,14 @@ static int work_on_trace(const struct arguments *arguments)
 int cmd_plan(int argc, char **argv)
 {
 	struct arguments arguments = {.plan = {.struct_bytes = sizeof(struct seam_plan_options)}};
+	char error[INPUT_ERROR_BYTES];
+	struct unpacked unpacked;
 	int status = cmd_parse(&syntax, argc, argv, &arguments);
 
 	if (status != CMD_GO_ON)
 		return status;
-	/* Standard input cannot be looked at twice; it is a trace. */
-	if (strcmp(arguments.trace, "-") != 0 && graph_input_is_file(arguments.trace))
-		return work_on_graph(&arguments);
-	return work_on_trace(&arguments);
+	if (!input_unpack(arguments.trace, error, &unpacked))
+		return cmd_fail("%s", error);
+	return graph_input_is(unpacked.data, unpacked.bytes) ? work_on_graph(&arguments, &unpacked)
+	                                                     : work_on_trace(&arguments, &unpacked);
 }

@@ -221,11 +221,7 @@ static int print(const struct arguments *arguments, const struct report_row *row
 	struct seam_text text;
 	seam__text_init(&text, seam__meta_process());
 	enum seam_rc rc = arguments->json ? report_json(rows, count, &text) : report_table(rows, count, &text);
-	int status = CMD_OK;
-	if (rc != SEAM_OK)
-		status = cmd_fail("writing the result: %s", seam_rc_text(rc));
-	else if (fputs(seam__text_string(&text), stdout) == EOF || fflush(stdout) == EOF)
-		status = cmd_fail("writing the result: %s", seam_rc_text(SEAM_IO));
+	int status = cmd_print(rc, &text);
 	seam__text_fini(&text);
 	return status;
 }

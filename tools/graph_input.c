@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "graph_csv.h"
-#include "unpack.h"
 
 static bool is_json(const char *text, size_t bytes)
 {
@@ -34,23 +33,29 @@ bool graph_input_is_file(const char *path)
 	return is;
 }
 
-bool graph_input_read(const char *path, char error[INPUT_ERROR_BYTES], struct seam__graph *ret_graph)
+bool graph_input_import(const char *path, const struct unpacked *unpacked, char error[INPUT_ERROR_BYTES],
+                        struct seam__graph *ret_graph)
 {
-	struct unpacked unpacked;
 	struct seam_trace_error why = {0};
-	char unpack_error[UNPACK_ERROR_BYTES];
 	enum seam_rc rc;
 
-	if (!unpacked_init(&unpacked, path, NULL, unpack_error)) {
-		(void)snprintf(error, INPUT_ERROR_BYTES, "%s: %s", path, unpack_error);
-		return false;
-	}
-	if (unpacked.bytes > 0 && is_json((const char *)unpacked.data, unpacked.bytes))
-		rc = graph_json_read(unpacked.data, unpacked.bytes, &why, ret_graph);
+	if (unpacked->bytes > 0 && is_json((const char *)unpacked->data, unpacked->bytes))
+		rc = graph_json_read(unpacked->data, unpacked->bytes, &why, ret_graph);
 	else
-		rc = seam__graph_csv_read(unpacked.data, unpacked.bytes, &why, ret_graph);
-	unpacked_fini(&unpacked);
+		rc = seam__graph_csv_read(unpacked->data, unpacked->bytes, &why, ret_graph);
 	if (rc != SEAM_OK)
 		(void)snprintf(error, INPUT_ERROR_BYTES, "%s: %s", path, why.text[0] != '\0' ? why.text : seam_rc_text(rc));
 	return rc == SEAM_OK;
+}
+
+bool graph_input_read(const char *path, char error[INPUT_ERROR_BYTES], struct seam__graph *ret_graph)
+{
+	struct unpacked unpacked;
+	bool imported;
+
+	if (!input_unpack(path, error, &unpacked))
+		return false;
+	imported = graph_input_import(path, &unpacked, error, ret_graph);
+	unpacked_fini(&unpacked);
+	return imported;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "progress.h"
-#include "unpack.h"
 
 static const char *name_of(const char *path)
 {
@@ -13,24 +12,36 @@ static const char *name_of(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-bool input_read(const char *path, int device, char error[INPUT_ERROR_BYTES], struct seam_trace **ret_trace)
+bool input_unpack(const char *path, char error[INPUT_ERROR_BYTES], struct unpacked *ret_unpacked)
 {
-	struct unpacked unpacked;
 	struct progress progress;
-	struct seam_trace_error why = {0};
 	char unpack_error[UNPACK_ERROR_BYTES];
 	char label[40];
 	(void)snprintf(label, sizeof(label), "reading %s", name_of(path));
 	progress_begin(&progress, label);
-	const bool unpacked_well = unpacked_init(&unpacked, path, &progress, unpack_error);
+	const bool unpacked_well = unpacked_init(ret_unpacked, path, &progress, unpack_error);
 	progress_end(&progress);
-	if (!unpacked_well) {
+	if (!unpacked_well)
 		(void)snprintf(error, INPUT_ERROR_BYTES, "%s: %s", path, unpack_error);
-		return false;
-	}
-	enum seam_rc rc = seam__import_any(unpacked.data, unpacked.bytes, device, &why, ret_trace);
-	unpacked_fini(&unpacked);
+	return unpacked_well;
+}
+
+bool input_import(const char *path, const struct unpacked *unpacked, int device, char error[INPUT_ERROR_BYTES],
+                  struct seam_trace **ret_trace)
+{
+	struct seam_trace_error why = {0};
+	enum seam_rc rc = seam__import_any(unpacked->data, unpacked->bytes, device, &why, ret_trace);
 	if (rc != SEAM_OK)
 		(void)snprintf(error, INPUT_ERROR_BYTES, "%s: %s", path, why.text[0] != '\0' ? why.text : seam_rc_text(rc));
 	return rc == SEAM_OK;
+}
+
+bool input_read(const char *path, int device, char error[INPUT_ERROR_BYTES], struct seam_trace **ret_trace)
+{
+	struct unpacked unpacked;
+	if (!input_unpack(path, error, &unpacked))
+		return false;
+	const bool imported = input_import(path, &unpacked, device, error, ret_trace);
+	unpacked_fini(&unpacked);
+	return imported;
 }

@@ -10,6 +10,7 @@
 #include <seam/trace.h>
 
 #include "import.h"
+#include "unpack.h"
 
 #define INPUT_ERROR_BYTES 512
 
@@ -17,5 +18,10 @@
  * in zstd or xz. device: of a snapshot; SEAM_IMPORT_ANY_DEVICE. On failure false, with one line in `error` that begins
  * with the path. On success seam_trace_free(). */
 bool input_read(const char *path, int device, char error[INPUT_ERROR_BYTES], struct seam_trace **ret_trace);
+
+/* The two halves of it, for who has to look at the content first. Failures as above; on success unpacked_fini(). */
+bool input_unpack(const char *path, char error[INPUT_ERROR_BYTES], struct unpacked *ret_unpacked);
+bool input_import(const char *path, const struct unpacked *unpacked, int device, char error[INPUT_ERROR_BYTES],
+                  struct seam_trace **ret_trace);
 
 #endif

@@ -180,38 +180,35 @@ enum seam_rc planning_summary(const struct planning_row *row, struct seam_text *
 	return seam__text_rc(text);
 }
 
+static void table_row(struct seam_table *table, const struct planning_row *row)
+{
+	char bytes[32];
+
+	seam__table_cell(table, "%s", row->solver);
+	if (row->failed) {
+		for (int i = 0; i < 4; i++)
+			seam__table_cell(table, "-");
+		seam__table_cell(table, "%s", row->reason);
+		return;
+	}
+	seam__table_cell(table, "%s", seam__text_size(bytes, row->peak_bytes));
+	seam__table_cell(table, "%.3f %%", planning_gap(row) * 100);
+	seam__table_cell(table, "%u", row->mapped_chunks);
+	seam__table_cell(table, "%.3f", row->seconds);
+	seam__table_cell(table, "%s", row->optimal ? "optimal" : row->cancelled ? "interrupted" : "");
+}
+
 enum seam_rc planning_table(const struct planning_row *rows, size_t count, struct seam_text *text)
 {
+	static const char *const heading[] = {"solver", "peak", "above bound", "chunks", "seconds", " "};
 	struct seam_table table;
 	enum seam_rc rc;
 
-	seam__table_init(&table, seam__meta_process(), 6);
-	seam__table_cell(&table, "solver");
-	seam__table_cell(&table, "peak");
-	seam__table_cell(&table, "above bound");
-	seam__table_cell(&table, "chunks");
-	seam__table_cell(&table, "seconds");
-	seam__table_cell(&table, " ");
-	for (size_t i = 0; i < count; i++) {
-		const struct planning_row *row = &rows[i];
-		char bytes[32];
-
-		seam__table_cell(&table, "%s", row->solver);
-		seam__table_cell(&table, "%s", row->failed ? "-" : seam__text_size(bytes, row->peak_bytes));
-		if (row->failed)
-			seam__table_cell(&table, "-");
-		else
-			seam__table_cell(&table, "%.3f %%", planning_gap(row) * 100);
-		if (row->failed)
-			seam__table_cell(&table, "-");
-		else
-			seam__table_cell(&table, "%u", row->mapped_chunks);
-		if (row->failed)
-			seam__table_cell(&table, "-");
-		else
-			seam__table_cell(&table, "%.3f", row->seconds);
-		seam__table_cell(&table, "%s", row->failed ? row->reason : row->optimal ? "optimal" : row->cancelled ? "interrupted" : "");
-	}
+	seam__table_init(&table, seam__meta_process(), sizeof(heading) / sizeof(heading[0]));
+	for (size_t i = 0; i < sizeof(heading) / sizeof(heading[0]); i++)
+		seam__table_cell(&table, "%s", heading[i]);
+	for (size_t i = 0; i < count; i++)
+		table_row(&table, &rows[i]);
 	rc = seam__table_write(&table, SEAM_TABLE_PLAIN, text);
 	seam__table_fini(&table);
 	return rc;

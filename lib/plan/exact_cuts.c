@@ -13,18 +13,6 @@ static int compare_positions(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-uint32_t seam__exact_longest_hold(const struct seam__problem *problem, uint32_t number)
-{
-	uint32_t longest = 0;
-
-	for (uint32_t s = 0; s < problem->streams; s++) {
-		uint32_t hold = seam__problem_hold(problem, number, s);
-
-		longest = hold > longest ? hold : longest;
-	}
-	return longest < problem->circle ? longest : problem->circle;
-}
-
 /* How many cuts lie before `position`. */
 static uint32_t rank(const struct seam__exact_cuts *cuts, uint64_t position)
 {
@@ -46,7 +34,7 @@ void seam__exact_cuts_covered(const struct seam__problem *problem, const struct 
                               uint32_t *ret_first, uint32_t *ret_width)
 {
 	uint64_t begin = problem->items[number].begin;
-	uint64_t end = begin + seam__exact_longest_hold(problem, number);
+	uint64_t end = begin + seam__problem_longest_hold(problem, number);
 	uint32_t first = rank(cuts, begin);
 
 	if (end <= problem->circle)
@@ -62,7 +50,7 @@ static void mark_ends(const struct seam__problem *problem, const struct seam__ex
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		uint32_t number = list->numbers[i];
-		uint32_t hold = seam__exact_longest_hold(problem, number);
+		uint32_t hold = seam__problem_longest_hold(problem, number);
 		uint64_t end = (uint64_t)problem->items[number].begin + hold;
 		uint32_t before;
 

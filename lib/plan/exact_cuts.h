@@ -30,8 +30,6 @@ SEAM_MUST_USE enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, 
                                                  const struct seam__exact_list *staying);
 void seam__exact_cuts_fini(struct seam__exact_cuts *cuts, const struct seam__problem *problem); /* a zeroed one is allowed */
 
-/* The longest time for which any stream must leave the item's memory alone, at most the whole circle. */
-uint32_t seam__exact_longest_hold(const struct seam__problem *problem, uint32_t number);
 
 /* The cuts that item `number` is live at: `*ret_width` of them from `*ret_first` on, round the end. O(log n). */
 void seam__exact_cuts_covered(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, uint32_t number,

@@ -31,7 +31,7 @@ static enum seam_rc make_items(struct seam__exact_window *window, const struct s
 
 		item->number = moving->numbers[i];
 		item->size_bytes = problem->items[item->number].size_bytes;
-		item->span = seam__exact_longest_hold(problem, item->number);
+		item->span = seam__problem_longest_hold(problem, item->number);
 		seam__exact_cuts_covered(problem, cuts, item->number, &item->first, &item->width);
 		covers += item->width;
 	}

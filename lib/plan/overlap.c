@@ -14,16 +14,12 @@ struct seam__stay {
 	uint32_t item;
 };
 
-uint32_t seam__overlap_longest(const struct seam__problem *problem, uint32_t item)
+/* For how many positions from its begin some stream is kept from the item: at most to the end of a line, or once around. */
+static uint32_t length_of(const struct seam__problem *problem, uint32_t item)
 {
 	uint32_t most = problem->linear ? problem->circle - problem->items[item].begin : problem->circle;
-	uint32_t longest = problem->items[item].span;
+	uint32_t longest = seam__problem_longest_hold(problem, item);
 
-	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++) {
-		uint32_t hold = seam__problem_hold(problem, item, s);
-
-		longest = hold > longest ? hold : longest;
-	}
 	return longest < most ? longest : most;
 }
 
@@ -41,7 +37,7 @@ static void add_stays(struct seam__overlap *overlap, uint32_t item)
 {
 	uint32_t circle = overlap->problem->circle;
 	uint32_t begin = overlap->problem->items[item].begin;
-	uint32_t longest = seam__overlap_longest(overlap->problem, item);
+	uint32_t longest = length_of(overlap->problem, item);
 	uint32_t straight = circle - begin < longest ? circle - begin : longest;
 
 	overlap->stays[overlap->count++] = (struct seam__stay){.begin = begin, .end = begin + straight, .item = item};

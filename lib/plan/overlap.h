@@ -31,9 +31,6 @@ struct seam__overlap {
 SEAM_MUST_USE enum seam_rc seam__overlap_init(struct seam__overlap *overlap, const struct seam__problem *problem);
 void seam__overlap_fini(struct seam__overlap *overlap); /* a zeroed one is allowed */
 
-/* For how many positions from its begin some stream is kept from the item: at most to the end of a line, or once around. */
-uint32_t seam__overlap_longest(const struct seam__problem *problem, uint32_t item);
-
 /* The items that are held somewhere in [begin, begin + span), each once; ret_items has room for all items. Returns how many.
  * O(found * log count). */
 uint32_t seam__overlap_find(struct seam__overlap *overlap, uint32_t begin, uint32_t span, uint32_t *ret_items);

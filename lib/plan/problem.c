@@ -74,6 +74,18 @@ static uint32_t sure_span(const struct seam__problem *problem, uint32_t i)
 	return least;
 }
 
+uint32_t seam__problem_longest_hold(const struct seam__problem *problem, uint32_t i)
+{
+	uint32_t longest = problem->items[i].span;
+
+	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++) {
+		uint32_t hold = seam__problem_hold(problem, i, s);
+
+		longest = hold > longest ? hold : longest;
+	}
+	return longest < problem->circle ? longest : problem->circle;
+}
+
 void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live)
 {
 	uint64_t around = 0; /* of items that are live at position 0 because they cross the end, or all around */

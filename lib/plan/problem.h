@@ -96,6 +96,9 @@ static inline uint32_t seam__problem_hold(const struct seam__problem *problem, u
 	return problem->holds == NULL ? problem->items[i].span : problem->holds[(size_t)i * problem->streams + stream];
 }
 
+/* The longest of the item's holds, for any stream; at most the whole circle (always). O(streams). */
+uint32_t seam__problem_longest_hold(const struct seam__problem *problem, uint32_t i);
+
 /* May the two not share a byte? Symmetric; false for i == j is not promised. O(1). */
 static inline bool seam__problem_conflict(const struct seam__problem *problem, uint32_t i, uint32_t j)
 {

@@ -4,66 +4,64 @@
 #include "pipeline.h"
 #include "solvers.h"
 
-static uint32_t longest_hold(const struct seam__problem *problem, uint32_t i)
+/* The same items, with holds of their spans. */
+static enum seam_rc copy_items(const struct seam__problem *problem, uint32_t streams, struct seam__problem *ret_copy)
 {
-	uint32_t longest = problem->items[i].span;
+	enum seam_rc rc = seam__problem_init(ret_copy, problem->meta, problem->count, problem->circle, problem->linear, streams,
+	                                     problem->align_bytes);
 
-	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++) {
-		uint32_t hold = seam__problem_hold(problem, i, s);
-		longest = hold > longest ? hold : longest;
+	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++) {
+		const struct seam__item *item = &problem->items[i];
+
+		*seam__problem_add(ret_copy, item->size_bytes, item->begin, item->span) = *item;
 	}
-	return longest;
+	return rc;
+}
+
+static enum seam_rc finish(struct seam__problem *relaxed)
+{
+	enum seam_rc rc = seam__problem_finish(relaxed);
+
+	if (rc != SEAM_OK)
+		seam__problem_fini(relaxed);
+	return rc;
 }
 
 /* On a line a hold may reach beyond the end, where nobody is; one for ever meets those before it too. */
 static void hold_item(const struct seam__problem *problem, uint32_t i, struct seam__item *item)
 {
-	uint32_t hold = longest_hold(problem, i);
-	uint32_t room = problem->linear ? problem->circle - item->begin : problem->circle;
+	uint32_t hold = seam__problem_longest_hold(problem, i);
 
-	if (problem->linear && hold == SEAM__HOLD_ALWAYS)
+	if (problem->linear && hold == problem->circle)
 		item->begin = 0;
-	item->span = hold == SEAM__HOLD_ALWAYS ? problem->circle : hold < room ? hold : room;
+	else if (problem->linear && hold > problem->circle - item->begin)
+		hold = problem->circle - item->begin;
+	item->span = hold;
 	item->stream = 0;
 }
 
 enum seam_rc seam__relax_held(const struct seam__problem *problem, struct seam__problem *ret_relaxed)
 {
-	enum seam_rc rc = seam__problem_init(ret_relaxed, problem->meta, problem->count, problem->circle, problem->linear, 1,
-	                                     problem->align_bytes);
+	enum seam_rc rc = copy_items(problem, 1, ret_relaxed);
 
 	if (rc != SEAM_OK)
 		return rc;
-	for (uint32_t i = 0; i < problem->count; i++) {
-		struct seam__item *item = seam__problem_add(ret_relaxed, problem->items[i].size_bytes, 0, 1);
-
-		*item = problem->items[i];
-		hold_item(problem, i, item);
-	}
-	rc = seam__problem_finish(ret_relaxed);
-	if (rc != SEAM_OK)
-		seam__problem_fini(ret_relaxed);
-	return rc;
+	for (uint32_t i = 0; i < problem->count; i++)
+		hold_item(problem, i, &ret_relaxed->items[i]);
+	return finish(ret_relaxed);
 }
 
 enum seam_rc seam__relax_apart(const struct seam__problem *problem, struct seam__problem *ret_relaxed)
 {
-	enum seam_rc rc = seam__problem_init(ret_relaxed, problem->meta, problem->count, problem->circle, problem->linear,
-	                                     problem->streams, problem->align_bytes);
+	enum seam_rc rc = copy_items(problem, problem->streams, ret_relaxed);
 
 	if (rc != SEAM_OK)
 		return rc;
-	for (uint32_t i = 0; i < problem->count; i++) {
-		struct seam__item *item = seam__problem_add(ret_relaxed, problem->items[i].size_bytes, 0, 1);
-
-		*item = problem->items[i];
+	for (uint32_t i = 0; i < problem->count; i++)
 		for (uint32_t s = 0; ret_relaxed->holds != NULL && s < problem->streams; s++)
-			ret_relaxed->holds[(size_t)i * problem->streams + s] = s == item->stream ? item->span : SEAM__HOLD_ALWAYS;
-	}
-	rc = seam__problem_finish(ret_relaxed);
-	if (rc != SEAM_OK)
-		seam__problem_fini(ret_relaxed);
-	return rc;
+			if (s != problem->items[i].stream)
+				ret_relaxed->holds[(size_t)i * problem->streams + s] = SEAM__HOLD_ALWAYS;
+	return finish(ret_relaxed);
 }
 
 /* Fixed items of different streams may overlap where their holds allow it; where the simpler problem forbids what is

@@ -96,7 +96,7 @@ Test(exact_cuts, the_longest_hold_counts)
 {
 	cut(3, SEAM__HAS_HOLDS);
 	for (uint32_t i = 0; i < COUNT; i++) {
-		uint32_t longest = seam__exact_longest_hold(&problem, i);
+		uint32_t longest = seam__problem_longest_hold(&problem, i);
 
 		cr_expect_leq(longest, problem.circle);
 		for (uint32_t s = 0; s < problem.streams; s++)
