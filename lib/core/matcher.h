@@ -1,0 +1,167 @@
+/* matcher.h: recognises a program's requests in a plan, and says where in the arena each goes.
+ *
+ * A *script* is a plan made ready to run: tables by slot, by position and by address. A matcher holds a few scripts for one arena, of
+ * which one is current. Requests come in *lanes* of (thread, stream), each with a cursor into its own row of the script's slots. Positions
+ * run on without end here: repetition q of the period begins at q * positions, and takes copy q mod copies.
+ *
+ * What makes a slot safe (I2). The plan proves that slots that are live together do not overlap. So when slot i is asked for at position b, a
+ * live block is a danger only if the plan does not have it live at b: it is *late* (its free was due at or before b), or *early* (it began
+ * behind b, another lane being ahead), or it is none of this script's. The *front* is the furthest position reached by any lane. As
+ * it moves, scheduled frees that have not been seen put their blocks among the *strays*, a tree by address; so do blocks of other scripts,
+ * dynamic blocks that outlive their interval, and blocks that are held after their free. With no strays, and the lane at the front, a slot
+ * is safe in O(1); else it is tested against the strays by address, and against what began between b and the front. Whatever fails a
+ * test, or is not expected, is a miss: somebody else serves it, and nothing here has changed but the cursor.
+ *
+ * Matching by size alone, but in order: a request of another size than the cursor's is looked for a few slots ahead and among the few
+ * just skipped; after some misses in a row the last sizes are looked up in an index of runs of sizes, in all scripts: that finds the place
+ * again wherever the program is, and changes the script if another fits (train, eval, shapes).
+ *
+ * Not here: leases and mappings (stitch/arena.h); streams and events; recording. Makes no driver call, knows no engine.
+ *
+ * Invariants (seam__matcher_check)
+ *   H1  no two live blocks overlap, planned, dynamic or stray
+ *   H2  every live block of the current script that is late at the front is a stray, and no other of its; strays are in order
+ *   H3  cursors, fronts and repetitions are in range; a lane is never ahead of the front
+ *   H4  an instance's `blocked` counts the blocked ranges that it overlaps
+ *   H5  the counts of live blocks and bytes are right
+ *
+ * Locks: none inside; the pool's `lock` guards it. Scripts are immutable and may be made without it.
+ */
+#ifndef SEAM_MATCHER_H
+#define SEAM_MATCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <seam/plan.h>
+#include <seam/rc.h>
+
+#include "misses.h"
+
+struct seam_meta;
+struct seam_stream;
+struct seam_block_use;
+struct seam_script;
+struct seam_matcher;
+
+#define SEAM_SCRIPTS 8u /* most in one matcher */
+
+/* A block of the arena, live or to come. Who asks the matcher fills in what is his. */
+struct seam_planned {
+	uint64_t offset;              /* in the arena */
+	uint64_t bytes;               /* rounded up to 512 */
+	uint64_t requested_bytes;     /* the caller's, from here on, valid while live */
+	uint64_t serial;
+	uint64_t tag;
+	struct seam_stream *stream;
+	struct seam_block_use *uses;
+	uint32_t number;              /* matcher's: slot * copies + copy */
+	uint16_t blocked;             /* matcher's */
+	uint8_t state;                /* matcher's: enum seam_planned_state */
+	uint8_t script;               /* matcher's: index, or 255 for a dynamic block */
+};
+
+enum seam_planned_state {
+	SEAM_PLANNED_FREE,
+	SEAM_PLANNED_LIVE,
+	SEAM_PLANNED_LATE,  /* live, and a stray */
+	SEAM_PLANNED_HELD,  /* freed, but not to be used yet: a stray */
+};
+
+struct seam_match_ask {
+	uint64_t bytes;      /* as requested, at least 1 */
+	uint64_t stream;     /* the driver's handle, as in the plan's streams */
+	uint32_t thread;     /* number of the thread, as in the plan's slots */
+	bool dynamic;        /* the caller says that the size depends on data */
+};
+
+/* What a request was: SEAM_MISS_NONE for a hit, else why it is none; see misses.def. */
+
+/* meta outlives the script. chunk_bytes and such do not matter here. plan is not kept. Errors: SEAM_INVALID (a linear plan or one of a graph),
+ * SEAM_OOM_META. O(slots log slots). */
+SEAM_MUST_USE enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
+void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */
+
+/* End of the highest slot; slots; streams of the plan (handles) for stitch/arena.h's orders; its fingerprint. */
+uint64_t seam__script_bytes(const struct seam_script *script);
+uint32_t seam__script_slots(const struct seam_script *script);
+uint32_t seam__script_streams(const struct seam_script *script, const uint64_t **ret_handles);
+uint64_t seam__script_fingerprint(const struct seam_script *script);
+
+/* An empty matcher. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__matcher_create(struct seam_meta *meta, struct seam_matcher **ret_matcher);
+
+/* Scripts go with it; live blocks are forgotten. */
+void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher); /* NULL is allowed */
+
+/* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If there are SEAM_SCRIPTS already, the one
+ * whose last match is longest ago goes (not the current one). Ranges that are blocked are blocked for it too.
+ * Errors: SEAM_OOM_META: the script stays the caller's. */
+SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);
+
+/* How many there are, and the i-th, the current one first. */
+uint32_t seam__matcher_scripts(const struct seam_matcher *matcher);
+const struct seam_script *seam__matcher_script(const struct seam_matcher *matcher, uint32_t i);
+
+/* Forgets all scripts but not live blocks, which become strays: for a new plan of the same arena, or the end of planning. Errors: SEAM_OOM_META:
+ * nothing changed. */
+SEAM_MUST_USE enum seam_rc seam__matcher_clear(struct seam_matcher *matcher);
+
+/* The program is at the period's beginning: every lane of the current script starts there, in a new repetition. */
+void seam__matcher_start(struct seam_matcher *matcher);
+
+/* The program says that an iteration ends. The first time it is noted where in the period that is, if the lanes are in step; later every lane is
+ * put there, in the repetition where it belongs. */
+void seam__matcher_step(struct seam_matcher *matcher);
+
+/* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges: unblock them and take it.
+ * Else *ret_planned is untouched. */
+enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned);
+
+/* Once more, for the instance of a SEAM_MISS_gap, before anything else is asked. */
+enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned);
+
+/* Whether memory of the slot was another stream's before, by the plan: its stream must be ordered behind the plan's others first. */
+bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned);
+
+/* The live (or held) block that starts at `offset`, or NULL. */
+struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset);
+
+/* The live (or held) block that contains `offset`, or NULL. O(live). */
+struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t offset);
+
+/* It is freed. A block of a script that has been forgotten, or a dynamic one, is gone afterwards. */
+void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned);
+
+/* It is freed by the program, but its memory must not be used until seam__matcher_free(). Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned);
+
+/* Calls each() for every live and held block, in no order. */
+void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user);
+
+/* Bytes [begin, end) of the arena cannot be used, or can again: instances of all scripts that overlap are blocked (+1) or unblocked (-1).
+ * Exactly what was blocked is unblocked later, range by range. O(log slots + instances that overlap). Errors: SEAM_OOM_META (block only). */
+SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
+void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
+
+/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there or a slot of the current script is due to be live at the
+ * front; UINT64_MAX if no slot ever lies there. O(log slots + instances that overlap). */
+uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
+
+/* How far the next dynamic request's interval reaches from the front (its group's end); 0 if it is none. For lending what is idle as long. */
+uint64_t seam__matcher_dynamic_reach(struct seam_matcher *matcher);
+
+struct seam_match_counts {
+	uint64_t hits, dynamic_hits;
+	uint64_t misses[SEAM_MISS_COUNT];
+	uint64_t resyncs;         /* places found again after a mismatch */
+	uint64_t switches;        /* of scripts */
+	uint64_t repetitions;     /* of the current script that have begun */
+	uint64_t strays;          /* now */
+	uint64_t live, live_bytes;
+};
+void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
+
+const char *seam__matcher_check(const struct seam_matcher *matcher);
+
+#endif

@@ -1,0 +1,49 @@
+/* rhythm.h: what a running program repeats, though not exactly: from a recording to periods that are worth a plan each.
+ *
+ * period.h finds exact repetitions. A program that runs has a warm-up, an evaluation now and then, a checkpoint, a request more or less, sizes
+ * that depend on the data, another sequence length. So a recording is first cut into iterations: at its marks of steps where it has
+ * enough of them, else at the places that a repetition shows by itself: runs of requests that come again at equal distances, robust to
+ * requests that come in between. A stack of equal layers is no period: behind an iteration the multiset of live blocks returns, but for
+ * what differs. Iterations that are alike (a diff of their requests) form a *kind*; a kind that was seen twice or more is worth a plan.
+ * Its *model* is what most of its iterations do: a request that only a minority has is left out, one whose size differs from iteration to
+ * iteration while its neighbours stay is marked as depending on data (SEAM_TRACE_DYNAMIC).
+ *
+ * Not here: lifetimes, plans. Pure and deterministic. No locks.
+ */
+#ifndef SEAM_RHYTHM_H
+#define SEAM_RHYTHM_H
+
+#include <seam/trace.h>
+
+struct seam__rhythm_options {
+	uint32_t most_kinds;         /* 0: 8 */
+	uint32_t least_seen;         /* iterations of a kind before it counts; 0: 2 */
+	double most_differing;       /* requests of two iterations of one kind that may differ; 0: 0.1 */
+	uint64_t least_requests;     /* of an iteration: shorter ones are not worth it; 0: 16 */
+};
+
+struct seam__rhythm_kind {
+	struct seam_trace *model;    /* residents, then at least two equal repetitions of the period, valid by T1-T6; blocks that lived
+	                              * before them keep their ids (also those that the period frees). The kind's */
+	uint64_t first_event;        /* the last repetition in the model: events [first, last), for SEAM_PLAN_PERIOD_GIVEN */
+	uint64_t last_event;
+	uint32_t seen;               /* iterations of this kind in the recording */
+	uint64_t newest;             /* event of the recording behind the newest one */
+	double differing;            /* requests that differ from the model, on average */
+	bool marked;                 /* it begins and ends at marks of steps */
+};
+
+struct seam__rhythm {
+	struct seam__rhythm_kind *kinds; /* the most frequent first */
+	uint32_t count;
+};
+
+/* options: NULL for defaults. No kind at all is no error. O(events log events), but for diffs: O(events * differences).
+ * Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__rhythm_find(const struct seam_trace *recording, const struct seam__rhythm_options *options,
+                                             struct seam__rhythm *ret_rhythm);
+void seam__rhythm_fini(struct seam__rhythm *rhythm);
+
+const char *seam__rhythm_check(const struct seam__rhythm *rhythm);
+
+#endif

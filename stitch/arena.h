@@ -1,0 +1,163 @@
+/* arena.h: the arena: one range of addresses over chunks of the common memory, for plans to lay their requests out in.
+ *
+ * The chunks stay where they are: mapped at home, owned by their home views. The arena maps them once more, one behind the other, and
+ * *leases* what is free in them: such bytes leave the fits and are blocks of state SEAM_IS_LEASED at home, one for each free extent of each
+ * chunk. So a chunk that a resident occupies in part can belong to the arena too: only the rest of it is leased, and the resident keeps its
+ * old address. The bytes of the arena that are not leased now (residents, blocks from before, what is lent) are its *gaps*.
+ *
+ * Life: survey -> begin -> prepare, again and again -> open -> collect, lend -> close -> settle until nothing is left -> finish. Mapping
+ * is done in prepare, in the background, a few chunks at a time; opening takes what is free and makes no driver call.
+ *
+ * Streams. A leased byte carries no stamp. What was free on a stream whose work had not passed when it was leased is remembered as a
+ * *join*: before such an arena's memory is used on another stream that stream must be ordered behind (seam__arena_join). Who
+ * gives bytes back says which streams used the chunk.
+ *
+ * Not here: which request lies where (lib/core/matcher.h), when to do what (lib/core/planned.h).
+ *
+ * Invariants (seam__arena_check)
+ *   A1  the view maps chunk i of the list at its offset; offsets ascend without a gap; every chunk is `kept`, and belongs to the common memory
+ *   A2  leased_bytes of a chunk is the sum of the LEASED blocks that lie in it; a LEASED block lies in one chunk of an arena
+ *   A3  an arena that is not open has no lease, except for busy chunks of a closed one
+ *
+ * Locks: change and lock as memory.h says. [call]: `change`, not `lock`. [both]: `change` and `lock`. [lock]: `lock` is enough.
+ */
+#ifndef SEAM_ARENA_H
+#define SEAM_ARENA_H
+
+#include "engine.h"
+
+enum seam_arena_state {
+	SEAM_ARENA_NONE,      /* all zero */
+	SEAM_ARENA_PREPARING, /* chunks are kept, not all of them mapped yet */
+	SEAM_ARENA_READY,     /* all mapped, nothing leased */
+	SEAM_ARENA_OPEN,
+	SEAM_ARENA_CLOSED,    /* nothing is handed out any more; busy chunks are still leased */
+};
+
+struct seam_arena_chunk {
+	struct seam_chunk *chunk;
+	uint64_t offset;        /* in the arena */
+	uint64_t leased_bytes;  /* lock */
+	uint32_t busy;          /* lock. Closed: live blocks of the arena that touch it */
+	bool lent;              /* lock. Given back to the engine, to be collected when it is free again */
+};
+
+/* Work on a stream that was pending in leased memory. */
+struct seam_arena_join {
+	struct seam_stream *stream; /* referenced */
+	uint64_t stamp;
+};
+
+struct seam_arena {
+	enum seam_arena_state state;
+	struct seam_view *view;          /* no blocks, owns nothing, pinned */
+	struct seam_arena_chunk *chunks;
+	uint32_t count, capacity;        /* of chunks */
+	uint32_t mapped;                 /* change. So many of them are */
+	uint64_t bytes;                  /* of all chunks */
+	uint64_t leased_bytes;           /* lock */
+	struct seam_arena_join *joins;   /* lock */
+	uint32_t join_count, join_capacity;
+	uint64_t join_version;           /* lock. Rises with every join: who has joined up to it need not look */
+};
+
+/* ---- what there is ---- */
+
+/* A chunk of the common memory as a survey saw it. */
+struct seam_surveyed {
+	uint64_t number;         /* of the chunk: it may be gone later */
+	uint64_t bytes;
+	uint64_t resident_bytes; /* of blocks that stay */
+};
+
+/* A block that stays, where it lies. */
+struct seam_surveyed_resident {
+	uint64_t serial;         /* seam_block.serial */
+	uint64_t chunk_index;    /* in seam_survey.chunks */
+	uint64_t offset_bytes;   /* in the chunk */
+	uint64_t bytes;          /* of it in this chunk: a resident that reaches into the next has an entry in each */
+	uint64_t before_bytes;   /* of it in chunks before this one */
+};
+
+struct seam_survey {
+	struct seam_surveyed *chunks;  /* first those that residents occupy in part, in the order of their homes, so that a free extent that
+	                                  reaches over several chunks stays one; then those without residents, in the same order. Wholly resident ones only where they stand between two partly occupied ones that touch */
+	uint32_t count, capacity;
+	uint32_t partial;              /* so many are occupied in part */
+	struct seam_surveyed_resident *residents; /* in the listed chunks */
+	uint32_t resident_count, resident_capacity;
+	uint64_t bytes;                /* of all listed chunks */
+	uint64_t engine_bytes;         /* reserved, when it was made */
+};
+
+/* [lock] stays: whether a live block of the engine is there to stay. Chunks that are exported or pinned by a capture are not listed; nor are
+ * those of the contiguous class. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__survey_make(struct seam_engine *engine, bool (*stays)(void *user, const struct seam_block *block),
+                                             void *user, struct seam_survey *ret_survey);
+void seam__survey_fini(struct seam_engine *engine, struct seam_survey *survey);
+
+/* ---- preparing ---- */
+
+/* [both; drops lock] Keeps the chunks with these numbers, in this order, and new ones of fresh_bytes in all behind them (whole chunks of
+ * chunk_bytes, 0: as growth would make them, the last just large enough), and reserves addresses for max(their bytes, reserve_bytes).
+ * Errors: SEAM_NOT_FOUND (a chunk is gone: survey again), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS (more than the budget leaves),
+ * SEAM_OOM_META, SEAM_DRIVER; the arena is NONE then. */
+SEAM_MUST_USE enum seam_rc seam__arena_begin(struct seam_engine *engine, const uint64_t *numbers, uint32_t count,
+                                             uint64_t fresh_bytes, uint64_t chunk_bytes, uint64_t reserve_bytes,
+                                             struct seam_arena *ret_arena);
+
+/* [both; drops lock] Maps at most `mappings` more chunks. SEAM_OK: READY now. SEAM_BUSY: some are left. Other errors: those of
+ * seam__view_map(); what is mapped stays. */
+SEAM_MUST_USE enum seam_rc seam__arena_prepare(struct seam_engine *engine, struct seam_arena *arena, uint32_t mappings);
+
+/* [both; drops lock] Adds chunks at the end of an arena that is READY or OPEN: as begin; they are not mapped yet, and an OPEN one stays open
+ * for what is mapped. Prepare, then collect. Errors: as begin; nothing changed then. */
+SEAM_MUST_USE enum seam_rc seam__arena_extend(struct seam_engine *engine, struct seam_arena *arena, const uint64_t *numbers,
+                                              uint32_t count, uint64_t fresh_bytes, uint64_t chunk_bytes);
+
+/* ---- in use ---- */
+
+/* [lock] READY -> OPEN: leases what is free in its chunks. No driver call, O(extents). Errors: SEAM_OOM_META: READY as before. */
+SEAM_MUST_USE enum seam_rc seam__arena_open(struct seam_engine *engine, struct seam_arena *arena);
+
+/* [lock] Leases what has become free in chunks [first, first + count), lent ones included; a chunk is lent no more once all that is not
+ * occupied by live blocks is leased. Returns the bytes newly leased. Fails silently without metadata: nothing more is leased then. */
+uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t count);
+
+/* [lock] Chunk i goes back to the engine for now: its leases are free blocks at home, usable once `streams` (count of them; those whose
+ * blocks have used it) have passed what they were given so far: at once on the only one. No block of the arena may live in it. Returns
+ * the bytes. Errors cannot happen: where the metadata for waiting is lacking, 0 is returned and nothing is lent. */
+uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i, struct seam_stream *const *streams,
+                          uint32_t stream_count);
+
+/* The chunk that contains `offset` (< bytes). O(log chunks). */
+uint32_t seam__arena_chunk_at(const struct seam_arena *arena, uint64_t offset);
+
+/* [lock] Calls gap() for every maximal range of [begin, end) that is not leased, in order. */
+void seam__arena_gaps(const struct seam_arena *arena, uint64_t begin, uint64_t end,
+                      void (*gap)(void *user, uint64_t begin, uint64_t end), void *user);
+
+/* [lock] Orders `stream` behind what is pending in leased memory on other streams: afterwards all of it may be used there. Joins that
+ * have passed are forgotten. Errors: those of seam__stream_order(): nothing may be handed out on that stream then. */
+SEAM_MUST_USE enum seam_rc seam__arena_join(struct seam_engine *engine, struct seam_arena *arena, struct seam_stream *stream);
+
+/* ---- the end ---- */
+
+/* [lock] OPEN -> CLOSED (READY, PREPARING: too). busy: for each chunk how many live blocks of the arena touch it, NULL: none; the chunks
+ * without go back at once, as lend does, to all of `streams`. */
+void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, const uint32_t *busy, struct seam_stream *const *streams,
+                       uint32_t stream_count);
+
+/* [lock] CLOSED: a live block over [offset, offset + bytes) is freed; chunks that were busy with it alone go back. */
+void seam__arena_settle(struct seam_engine *engine, struct seam_arena *arena, uint64_t offset, uint64_t bytes,
+                        struct seam_stream *const *streams, uint32_t stream_count);
+
+/* [both; drops lock] CLOSED and nothing leased -> NONE: unmaps and forgets. SEAM_BUSY: blocks are live, or device work is pending that used it. */
+SEAM_MUST_USE enum seam_rc seam__arena_finish(struct seam_engine *engine, struct seam_arena *arena);
+
+/* The engine goes: frees the arena's own arrays, whatever its state. Blocks and views are the engine's to take down. */
+void seam__arena_fini(struct seam_engine *engine, struct seam_arena *arena);
+
+const char *seam__arena_check(const struct seam_engine *engine, const struct seam_arena *arena);
+
+#endif
