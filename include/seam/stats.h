@@ -1,7 +1,7 @@
 /* stats.h: the figures of a pool. Each stands in stats.def with its meaning.
  *
- * Counters, gauges and peaks are kept up to date under the pool's lock and copied in one go; unused_partial_bytes, unused_whole_bytes
- * and unused_private_bytes cost a walk over the free blocks. Derived figures (efficiency, shares) are computed by readers, never stored.
+ * Counters, gauges and peaks are kept up to date under the pool's lock and copied in one go; what is unused, pending
+ * bytes aside, costs a walk over the fits of all streams. Derived figures (efficiency, shares) are computed by readers, never stored.
  */
 #ifndef SEAM_STATS_H
 #define SEAM_STATS_H

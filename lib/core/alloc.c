@@ -114,6 +114,8 @@ static enum seam_rc alloc(struct seam_pool *pool, const struct seam_request *req
 	do {
 		rc = try_alloc(pool, request, ret_ptr);
 	} while (rc == SEAM_OOM_DEVICE && ask_callback(pool, request));
+	if (rc != SEAM_OK)
+		seam__oom_count(pool, rc);
 	return rc;
 }
 

@@ -102,20 +102,21 @@ enum seam_rc seam__plain_segment(struct seam_pool *pool, uint64_t va, struct sea
 	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
-/* What a walk sums up: free bytes of segments that are wholly free, and of others. */
+/* What a walk sums up: free bytes of segments that are wholly free, and of others; of these, what is bound to a stream. */
 struct sums {
 	uint64_t segment_va;
-	uint64_t segment_free_bytes, segment_bytes;
+	uint64_t segment_free_bytes, segment_stream_bytes, segment_bytes;
 	uint64_t whole_bytes, partial_bytes, largest_bytes;
+	uint64_t stream_bytes, stream_whole_bytes;
 };
 
 static void end_segment(struct sums *sums)
 {
-	if (sums->segment_free_bytes == sums->segment_bytes)
-		sums->whole_bytes += sums->segment_free_bytes;
-	else
-		sums->partial_bytes += sums->segment_free_bytes;
-	sums->segment_free_bytes = 0;
+	bool whole = sums->segment_free_bytes == sums->segment_bytes;
+	*(whole ? &sums->whole_bytes : &sums->partial_bytes) += sums->segment_free_bytes;
+	sums->stream_bytes += sums->segment_stream_bytes;
+	sums->stream_whole_bytes += whole ? sums->segment_stream_bytes : 0;
+	sums->segment_free_bytes = sums->segment_stream_bytes = 0;
 }
 
 static bool add_view(void *user, const struct seam_cache_view *view)
@@ -127,6 +128,8 @@ static bool add_view(void *user, const struct seam_cache_view *view)
 	sums->segment_bytes = view->segment_bytes;
 	if (view->state == SEAM_CACHE_FREE || view->state == SEAM_CACHE_LEAVING)
 		sums->segment_free_bytes += view->bytes;
+	if (view->state == SEAM_CACHE_FREE && view->has_stream)
+		sums->segment_stream_bytes += view->bytes;
 	if (view->state == SEAM_CACHE_FREE)
 		sums->largest_bytes = seam__bits_max(sums->largest_bytes, view->bytes);
 	return true;
@@ -162,6 +165,8 @@ void seam__plain_stats(struct seam_pool *pool, struct seam_stats *stats)
 	stats->unused_partial_bytes = sums.partial_bytes;
 	stats->unused_pending_bytes = cache.pending_bytes;
 	stats->unused_whole_bytes = sums.whole_bytes;
+	stats->unused_stream_bytes = sums.stream_bytes;
+	stats->unused_stream_whole_bytes = sums.stream_whole_bytes;
 	stats->chunks = cache.segments;
 	stats->allocs = cache.allocs;
 	stats->frees = cache.frees;

@@ -11,6 +11,7 @@
 #define SEAM_POOL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,6 +51,11 @@ struct seam_oom {
 	struct seam_stats stats;
 };
 
+/* Requests that failed, by what there was not enough of. Atomic: not every failure is seen under `lock`. */
+struct seam_oom_counts {
+	_Atomic uint64_t device, mappings, address, metadata;
+};
+
 struct seam_pool {
 	struct seam_config config;        /* in force; constant */
 	struct seam_meta *meta;           /* everything below belongs to it, and this struct too */
@@ -64,6 +70,7 @@ struct seam_pool {
 	seam_oom_callback *oom_callback;
 	void *oom_user;
 	struct seam_oom oom;              /* the newest */
+	struct seam_oom_counts ooms;
 };
 
 /* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve). */
@@ -104,15 +111,14 @@ const char *seam__private_check(struct seam_pool *pool);
 /* Frees what is left of routes and private pools. The engine is gone. */
 void seam__private_fini(struct seam_pool *pool);
 
-/* Gauges that are not kept: wholly free bytes and partly used chunks' free bytes of the common memory, and the private pools' free bytes.
- * With `lock`. */
-void seam__pool_unused(struct seam_pool *pool, uint64_t *ret_whole, uint64_t *ret_partial, uint64_t *ret_private);
-
 /* Every figure, as of now. With `lock`. */
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
 
 /* Remembers the moment for seam_oom_report(). With `lock`. */
 void seam__oom_note(struct seam_pool *pool, const struct seam_request *request, bool capturing);
+
+/* Counts a request that failed with `rc`; other failures than for want of something are not counted. Thread safe. */
+void seam__oom_count(struct seam_pool *pool, enum seam_rc rc);
 
 /* Device, driver, what it can do, and the configuration in force, for a person. Thread safe. */
 void seam__pool_describe(struct seam_pool *pool, struct seam_text *text);

@@ -43,6 +43,17 @@ void seam__oom_note(struct seam_pool *pool, const struct seam_request *request, 
 	          request->bytes, stats->live_bytes, stats->reserved_bytes);
 }
 
+void seam__oom_count(struct seam_pool *pool, enum seam_rc rc)
+{
+	_Atomic uint64_t *counter = rc == SEAM_OOM_DEVICE ? &pool->ooms.device
+	                          : rc == SEAM_MAPPINGS   ? &pool->ooms.mappings
+	                          : rc == SEAM_OOM_VA     ? &pool->ooms.address
+	                          : rc == SEAM_OOM_META   ? &pool->ooms.metadata
+	                                                  : NULL;
+	if (counter != NULL)
+		atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
 /* Room for the sizes that one call of printf names. */
 struct sizes {
 	char texts[4][24];
@@ -89,6 +100,9 @@ static void put_state(struct seam_text *text, struct seam_pool *pool, const stru
 	seam__text_printf(text, "  unused    %s whole chunks, %s beside live blocks, %s pending, %s in private pools\n",
 	                  size(&sizes, stats->unused_whole_bytes), size(&sizes, stats->unused_partial_bytes),
 	                  size(&sizes, stats->unused_pending_bytes), size(&sizes, stats->unused_private_bytes));
+	if (stats->unused_stream_bytes != 0)
+		seam__text_printf(text, "            of it %s freed on a stream not known to have passed, %s of that in whole chunks\n",
+		                  size(&sizes, stats->unused_stream_bytes), size(&sizes, stats->unused_stream_whole_bytes));
 	seam__text_printf(text, "  largest   %s in one free run\n", size(&sizes, oom->largest_bytes));
 	seam__text_printf(text, "  mappings  %" PRIu64 " of at most %" PRIu64 ", %" PRIu64 " stale; %" PRIu64
 	                  " stitched views of %s\n", stats->mappings, pool->config.mapping_limit, stats->mappings_stale,

@@ -5,33 +5,43 @@
 #include "meta.h"
 #include "plain.h"
 
-static void add_unused(struct seam_fit *fit, uint64_t *whole_bytes, uint64_t *partial_bytes)
+/* Free bytes of fits. */
+struct unused {
+	uint64_t bytes, whole_bytes;               /* whole: of these, in wholly free chunks */
+	uint64_t stream_bytes, stream_whole_bytes; /* of these, bound to a stream */
+};
+
+static void add_fit(struct unused *unused, struct seam_fit *fit, bool of_stream)
 {
 	seam__fit_index(fit);
-	*whole_bytes += fit->extents.whole_bytes;
-	*partial_bytes += fit->bytes - fit->extents.whole_bytes;
+	unused->bytes += fit->bytes;
+	unused->whole_bytes += fit->extents.whole_bytes;
+	unused->stream_bytes += of_stream ? fit->bytes : 0;
+	unused->stream_whole_bytes += of_stream ? fit->extents.whole_bytes : 0;
 }
 
-static void add_unused_group(struct seam_group *group, uint64_t *whole_bytes, uint64_t *partial_bytes)
+static struct unused sum_group(struct seam_group *group)
 {
+	struct unused unused = {0};
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
 		struct seam_ppool *ppool = &group->classes[i];
-		add_unused(&ppool->any, whole_bytes, partial_bytes);
+		add_fit(&unused, &ppool->any, false);
 		for (uint32_t s = 0; s < ppool->stream_capacity; s++)
-			add_unused(&ppool->of_stream[s], whole_bytes, partial_bytes);
+			add_fit(&unused, &ppool->of_stream[s], true);
 	}
+	return unused;
 }
 
-void seam__pool_unused(struct seam_pool *pool, uint64_t *ret_whole, uint64_t *ret_partial, uint64_t *ret_private)
+static void fill_unused(struct seam_engine *engine, struct seam_stats *stats)
 {
-	uint64_t whole = 0, partial = 0, private = 0;
-	add_unused_group(&pool->engine.common, &whole, &partial);
+	const struct unused common = sum_group(&engine->common);
+	stats->unused_whole_bytes = common.whole_bytes;
+	stats->unused_partial_bytes = common.bytes - common.whole_bytes;
+	stats->unused_stream_bytes = common.stream_bytes;
+	stats->unused_stream_whole_bytes = common.stream_whole_bytes;
 	struct seam_group *group;
-	LIST_FOREACH(group, &pool->engine.groups, link)
-		add_unused_group(group, &private, &private);
-	*ret_whole = whole;
-	*ret_partial = partial;
-	*ret_private = private;
+	LIST_FOREACH(group, &engine->groups, link)
+		stats->unused_private_bytes += sum_group(group).bytes;
 }
 
 /* Chunks whose home is a view for small requests. */
@@ -94,6 +104,10 @@ static void fill_shared(struct seam_pool *pool, struct seam_stats *stats)
 	seam__meta_get_stats(pool->meta, &meta);
 	stats->metadata_bytes = meta.live_bytes;
 	stats->metadata_bytes_peak = meta.peak_bytes;
+	stats->ooms_device = atomic_load_explicit(&pool->ooms.device, memory_order_relaxed);
+	stats->ooms_mappings = atomic_load_explicit(&pool->ooms.mappings, memory_order_relaxed);
+	stats->ooms_address = atomic_load_explicit(&pool->ooms.address, memory_order_relaxed);
+	stats->ooms_metadata = atomic_load_explicit(&pool->ooms.metadata, memory_order_relaxed);
 	stats->memory_calls = seam__driver_calls(pool->driver, SEAM_DRV_MEMORY);
 	stats->memory_ns = seam__driver_ns(pool->driver, SEAM_DRV_MEMORY);
 	stats->event_calls = seam__driver_calls(pool->driver, SEAM_DRV_EVENT);
@@ -109,7 +123,7 @@ static void fill_engine(struct seam_pool *pool, struct seam_stats *stats)
 	struct seam_group *group;
 	LIST_FOREACH(group, &engine->groups, link)
 		stats->reserved_small_bytes += small_bytes(group);
-	seam__pool_unused(pool, &stats->unused_whole_bytes, &stats->unused_partial_bytes, &stats->unused_private_bytes);
+	fill_unused(engine, stats);
 }
 
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)

@@ -293,6 +293,7 @@ Test(core_alloc, a_budget_of_address_space_is_kept)
 	scatter(16, live);
 	cr_assert_rc(seam_alloc(pool, MIB(32), NULL, &ptr), SEAM_OOM_VA);
 	cr_assert_leq(get_stats().address_bytes, MIB(80), "I6");
+	cr_assert_eq(get_stats().ooms_address, 1);
 	ptr = must_alloc(MIB(8), NULL);
 	cr_assert_leq(get_stats().address_bytes, MIB(80), "I6");
 	close_pool();

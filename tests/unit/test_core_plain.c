@@ -41,6 +41,8 @@ Test(core_plain, blocks_are_served_and_counted)
 	s = get_stats();
 	cr_assert_geq(s.unused_whole_bytes, MIB(30));
 	cr_assert_eq(s.reserved_bytes, s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes);
+	cr_assert_eq(s.unused_stream_whole_bytes, s.unused_whole_bytes, "all of it was freed on one stream");
+	cr_assert_eq(s.unused_stream_bytes, s.unused_whole_bytes + s.unused_partial_bytes);
 	cr_assert_eq(must_alloc(MIB(30) + 1, NULL), ptr);
 	cr_assert_eq(get_stats().s1 + get_stats().s2, 1);
 	cr_assert_rc(seam_free(pool, ptr + 512), SEAM_NOT_FOUND);

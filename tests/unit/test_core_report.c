@@ -37,6 +37,7 @@ Test(core_report, it_tells_of_the_moment_of_the_newest_failure)
 	assert_says("device    64.00 MiB in all, 14.00 MiB free");
 	assert_says("live      50.00 MiB in 1 blocks");
 	assert_says("s5 1");
+	assert_says_not("not known to have passed");
 	assert_says("free some blocks");
 	cr_assert_rc(seam_alloc(pool, MIB(300), NULL, &out), SEAM_OOM_DEVICE);
 	assert_says("Out of memory: 300 MiB");
@@ -72,6 +73,20 @@ Test(core_report, pending_and_private_memory_and_others_are_named)
 	assert_says("20.00 MiB pending");
 	assert_says("named by seam_record_stream()");
 	assert_says("64.00 MiB of the device is used by others");
+	close_pool();
+}
+
+Test(core_report, memory_that_only_one_stream_may_have_is_named)
+{
+	open_pool(MIB(64), "chunk_bytes:2M");
+	void *busy = make_stream(), *out = NULL, *ptr = must_alloc(MIB(21), busy);
+	(void)must_alloc(MIB(3), busy);
+	launch(busy, ptr, MIB(21), UINT64_C(3600000000000));
+	must_free(ptr);
+	struct seam_request request = {.size = sizeof request, .bytes = MIB(50), .flags = SEAM_NO_WAIT};
+	cr_assert_rc(seam_alloc_request(pool, &request, &out), SEAM_OOM_DEVICE);
+	assert_says("20.00 MiB whole chunks, 1.00 MiB beside live blocks");
+	assert_says("of it 21.00 MiB freed on a stream not known to have passed, 20.00 MiB of that in whole chunks");
 	close_pool();
 }
 

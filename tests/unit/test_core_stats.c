@@ -12,6 +12,9 @@ static void assert_sums(const char *when)
 	cr_assert_leq(s.live_requested_bytes, s.live_bytes, "%s", when);
 	cr_assert_leq(s.stitched_views, s.views, "%s", when);
 	cr_assert_leq(s.reserved_bytes, s.address_bytes, "%s", when);
+	cr_assert_leq(s.unused_stream_bytes, s.unused_whole_bytes + s.unused_partial_bytes, "%s", when);
+	cr_assert_leq(s.unused_stream_whole_bytes, s.unused_stream_bytes, "%s", when);
+	cr_assert_leq(s.unused_stream_whole_bytes, s.unused_whole_bytes, "%s", when);
 }
 
 Test(core_stats, every_reserved_byte_has_a_cause)
@@ -50,6 +53,37 @@ Test(core_stats, every_reserved_byte_has_a_cause)
 	close_pool();
 }
 
+/* Whole chunks that every stream may have are told from those that only the stream on which they were freed may have. */
+Test(core_stats, free_memory_of_one_stream_is_told_from_everybodys)
+{
+	open_pool(MIB(64), "chunk_bytes:2M");
+	void *a = make_stream(), *b = make_stream(), *out = NULL;
+	void *on_a = must_alloc(MIB(20), a), *on_b = must_alloc(MIB(9), b);
+	(void)must_alloc(MIB(3), b);
+	launch(a, on_a, MIB(20), UINT64_C(10000000000));
+	must_free(on_a);
+	assert_sums("freed on the first stream");
+	cr_assert_eq(get_stats().unused_stream_bytes, MIB(20));
+	cr_assert_eq(get_stats().unused_stream_whole_bytes, MIB(20));
+	must_free(on_b);
+	assert_sums("freed on both streams");
+	cr_assert_eq(get_stats().unused_stream_bytes, MIB(29));
+	cr_assert_eq(get_stats().unused_stream_whole_bytes, MIB(28), "a live block is in the chunk of the last MiB");
+	struct seam_request request = {.size = sizeof request, .flags = SEAM_NO_WAIT, .bytes = MIB(50), .stream = b};
+	cr_assert_rc(seam_alloc_request(pool, &request, &out), SEAM_OOM_DEVICE);
+	assert_sums("the second stream has passed, which the failed request has found out");
+	struct seam_stats s = get_stats();
+	cr_assert_eq(s.unused_stream_bytes, MIB(20));
+	cr_assert_eq(s.unused_stream_whole_bytes, MIB(20));
+	cr_assert_eq(s.unused_whole_bytes, MIB(28));
+	cr_assert_eq(s.unused_partial_bytes, MIB(1));
+	cr_assert_rc(seam_alloc(pool, MIB(70), b, &out), SEAM_OOM_DEVICE);
+	assert_sums("everything was waited for");
+	cr_assert_eq(get_stats().unused_stream_bytes, 0);
+	cr_assert_eq(get_stats().unused_stream_whole_bytes, 0);
+	close_pool();
+}
+
 Test(core_stats, figures_follow_what_was_done)
 {
 	open_pool(MIB(256), "chunk_bytes:2M");
@@ -80,9 +114,40 @@ Test(core_stats, figures_follow_what_was_done)
 	close_pool();
 }
 
-/* A scene in which everything happens: no figure is there for nothing. */
+/* The highest value of every figure at any note() so far. */
+static struct seam_stats seen;
+
+static void note(void)
+{
+	const struct seam_stats now = get_stats();
+#define SEAM_STAT(name, kind, text) seen.name = now.name > seen.name ? now.name : seen.name;
+#include <seam/stats.def>
+#undef SEAM_STAT
+}
+
+static void play_out_of_everything(void)
+{
+	void *none = NULL, *live[20];
+	open_pool(MIB(64), "address_limit_bytes:80M,mapping_limit:64,chunk_bytes:2M"); /* the home view takes 72 MiB */
+	seam__meta_fail_at(pool->meta, 1);
+	cr_assert_rc(seam_alloc(pool, MIB(3), NULL, &none), SEAM_OOM_META);
+	for (unsigned i = 0; i < 20; i++)
+		live[i] = must_alloc(MIB(2), NULL);
+	for (unsigned i = 0; i < 20; i += 2)
+		must_free(live[i]);
+	cr_assert_rc(seam_alloc(pool, MIB(44), NULL, &none), SEAM_OOM_VA);
+	note();
+	close_pool();
+	open_pool(MIB(512), "mapping_limit:64,chunk_bytes:2M");
+	cr_assert_rc(seam_alloc(pool, MIB(130), NULL, &none), SEAM_MAPPINGS);
+	note();
+	close_pool();
+}
+
+/* Scenes in which everything happens: no figure is there for nothing. */
 Test(core_stats, no_figure_stays_zero)
 {
+	play_out_of_everything();
 	open_pool(MIB(96), "chunk_bytes:2M,capacity_bytes:64M,mapping_limit:64");
 	void *other = make_stream(), *host = NULL, *none = NULL, *ptrs[24];
 	cr_assert_ok(seam_host_alloc(pool, 5000, NULL, &host));
@@ -102,7 +167,7 @@ Test(core_stats, no_figure_stays_zero)
 			must_free(first);
 		}
 	}
-	struct seam_stats before = get_stats(); /* before the stitched views go, for want of memory */
+	note(); /* before the stitched views go, for want of memory */
 	launch(NULL, ptrs[3], MIB(2), 1000000);
 	must_free(ptrs[3]);
 	cr_assert_eq(seam__drv_stream_sync(driver, 0), SEAM_CU_SUCCESS);
@@ -120,10 +185,47 @@ Test(core_stats, no_figure_stays_zero)
 	launch(other, crossed, MIB(2), 1000000);
 	must_free(held);
 	must_free(must_alloc(MIB(6), NULL));
-	struct seam_stats after = get_stats();
-#define SEAM_STAT(name, kind, text) cr_expect(before.name != 0 || after.name != 0, #name);
+	note();
+#define SEAM_STAT(name, kind, text) cr_expect(seen.name != 0, #name);
 #include <seam/stats.def>
 #undef SEAM_STAT
+	close_pool();
+}
+
+static bool twice(void *user, struct seam_pool *of, uint64_t bytes, void *stream)
+{
+	(void)of, (void)bytes, (void)stream;
+	++*(unsigned *)user;
+	return *(unsigned *)user < 3;
+}
+
+/* Requests are counted, not tries: the callback asks for two more. */
+Test(core_stats, requests_that_failed_are_counted_by_cause)
+{
+	unsigned asked = 0;
+	void *none = NULL;
+	open_pool(MIB(64), "mapping_limit:64,chunk_bytes:2M");
+	seam_set_oom_callback(pool, twice, &asked);
+	cr_assert_rc(seam_alloc(pool, MIB(65), NULL, &none), SEAM_OOM_DEVICE);
+	cr_assert_eq(asked, 3);
+	cr_assert_eq(get_stats().s5, 3);
+	cr_assert_eq(get_stats().ooms_device, 1);
+	cr_assert_rc(seam_alloc(pool, UINT64_MAX, NULL, &none), SEAM_OOM_DEVICE);
+	cr_assert_eq(get_stats().ooms_device, 2, "larger than any device");
+	seam__meta_fail_at(pool->meta, 1);
+	cr_assert_rc(seam_alloc(pool, MIB(3), NULL, &none), SEAM_OOM_META);
+	cr_assert_rc(seam_alloc(pool, 0, NULL, &none), SEAM_INVALID);
+	seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_NOT_PERMITTED);
+	cr_assert_rc(seam_alloc(pool, MIB(3), NULL, &none), SEAM_DRIVER);
+	const struct seam_stats s = get_stats();
+	cr_assert_eq(s.ooms_device, 2);
+	cr_assert_eq(s.ooms_metadata, 1);
+	cr_assert_eq(s.ooms_mappings + s.ooms_address, 0, "other failures are none of memory");
+	close_pool();
+	open_pool(MIB(512), "mapping_limit:64,chunk_bytes:2M");
+	cr_assert_rc(seam_alloc(pool, MIB(130), NULL, &none), SEAM_MAPPINGS);
+	cr_assert_eq(get_stats().ooms_mappings, 1);
+	cr_assert_eq(get_stats().ooms_device + get_stats().ooms_address + get_stats().ooms_metadata, 0);
 	close_pool();
 }
 
