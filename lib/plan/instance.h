@@ -12,8 +12,8 @@
  * Memory of a private pool is shared with nothing outside of it, whatever is chosen.
  *
  * A block that other streams used (record_stream) is held until they have passed, where the trace's edges tell when that
- * is. Where nothing tells, the host does not know its end: its memory is for the same slot of later repetitions only, and
- * whoever runs the plan must look whether the other streams have passed before it hands it out again.
+ * is. Where nothing tells, the host does not know its end: its memory is for the same copy of the slot only, in later
+ * repetitions, and whoever runs the plan must look whether the other streams have passed before it hands it out again.
  *
  * Blocks with a fixed address keep it; a resident with one becomes an item that lives all around (its `request` is
  * SEAM__ITEM_NONE).

@@ -3,7 +3,8 @@
  * A map says of every physical byte which slot, of which copy, had it last. A byte may be handed out when that block has
  * been freed, was of the same private pool, and everything that its streams were given until the free is ordered before
  * what the new block's stream is given. When a block that other streams used (SEAM_PLAN_SHARED) ends, the host does not
- * know: only its own slot, of which the runtime asks that, may have its bytes without an order. The block before the last need not be looked at: the last one was behind it.
+ * know: only the same copy of its slot, of which the runtime asks that, may have its bytes without an order. The block before the last need
+ * not be looked at: the last one was behind it.
  *
  * Of dynamic requests only the ranges of their groups are looked at: no block lives there while a group is open. What
  * orders the streams of dynamic requests is decided when they come.
@@ -108,7 +109,8 @@ static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t n
 		return report(replay, slot, other, physical, "of another private pool");
 	if (!seam__clocks_ordered(replay->clocks, stream, acts->slot_streams[other], use->freed_at))
 		return report(replay, slot, other, physical, "freed on another stream with nothing that orders them");
-	if (other == slot) /* what other streams still do with a SHARED slot, the runtime must ask before it hands it out again */
+	/* What other streams still do with a copy of a SHARED slot, the runtime must ask before it hands that copy out again. */
+	if (use == use_of(replay, slot, replay->repetition))
 		return SEAM_OK;
 	const struct touch *touches = replay->touches.items;
 	for (uint32_t i = use->first_touch; i != 0; i = touches[i - 1].next) {

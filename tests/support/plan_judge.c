@@ -3,8 +3,8 @@
  * Everything that happens in 2k repetitions is a node, in the order of the host. A stream's nodes are a chain; an event
  * leads from its record to its waits; a synchronisation leads from what it waits for to everything that comes after it.
  * A block may follow another when the other was freed before and every stream that used it leads, from its last node at
- * the free, to the new block's allocation. Only a slot may follow itself whatever other streams do: nothing but the runtime
- * can know their end.
+ * the free, to the new block's allocation. Only a copy of a slot may follow itself whatever other streams do: nothing but the
+ * runtime can know their end. Two copies are two places, each of which the runtime watches by itself.
  */
 #include "plan_judge.h"
 
@@ -107,8 +107,9 @@ static bool follows(const struct judge *judge, uint32_t slot, uint32_t repetitio
 	const uint32_t freed = judge->freed[slot][repetition];
 	const uint32_t touched = judge->touch[slot][repetition];
 	const uint32_t alloc = judge->alloc[next][next_repetition];
-	return freed != 0 && freed < alloc && judge->reach[freed][alloc] &&
-	       (slot == next || judge->reach[touched][alloc]);
+	const uint32_t copies = judge->world->copies;
+	const bool same = slot == next && repetition % copies == next_repetition % copies;
+	return freed != 0 && freed < alloc && judge->reach[freed][alloc] && (same || judge->reach[touched][alloc]);
 }
 
 void world_find_unsafe(struct world *world)

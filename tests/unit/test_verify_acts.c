@@ -21,6 +21,7 @@ struct scene {
 	uint32_t flags;
 	struct seam_plan_slot slots[6];
 	uint64_t offsets[6];  /* of every copy: plus 1024 for the second */
+	bool stacked;         /* the second copy stands where the first does */
 	size_t slot_count;
 	struct seam_plan_group group; /* if it has slots */
 	struct seam_plan_range range;
@@ -83,7 +84,7 @@ static struct seam_plan *plan_of(const struct scene *scene, const struct seam_tr
 	cr_assert_eq(seam__plan_builder_stream(&builder, 0, &number), SEAM_OK);
 	cr_assert_eq(seam__plan_builder_stream(&builder, 5, &number), SEAM_OK);
 	for (size_t i = 0; i < scene->slot_count; i++) {
-		const uint64_t offsets[] = {scene->offsets[i], scene->offsets[i] + 1024};
+		const uint64_t offsets[] = {scene->offsets[i], scene->offsets[i] + (scene->stacked ? 0 : 1024)};
 		const bool dynamic = (scene->slots[i].flags & SEAM_PLAN_DYNAMIC) != 0;
 		cr_assert_eq(seam__plan_builder_slot(&builder, &scene->slots[i], dynamic ? NULL : offsets), SEAM_OK);
 	}
@@ -420,4 +421,31 @@ Test(verify_acts, a_use_before_the_stretch_counts)
 	expect(&scene, SEAM_CORRUPT, "used by another stream with nothing that orders them", "in the plan, not in its place");
 	scene.offsets[1] = 64;
 	expect(&scene, SEAM_OK, NULL, "in the plan");
+}
+
+/* A block lives less than a period, another stream uses it, and nothing tells when that has ended: the runtime asks that of a copy before it
+ * hands the same one out again. Another copy on the same bytes would be handed out while the first is still in use. */
+Test(verify_acts, copies_of_a_shared_slot_are_apart)
+{
+	struct scene scene = {
+		.events = {
+			{.kind = A, .id = 1, .size = 64},
+			{.kind = SEAM_TRACE_RECORD_STREAM, .id = 1, .stream = 5},
+			{.kind = F, .id = 1, .size = 64},
+		},
+		.event_count = 3,
+		.last = 3,
+		.copies = 1,
+		.slots = {{.size_bytes = 64, .begin = 0, .end = 1, .event = 0, .flags = SEAM_PLAN_SHARED}},
+		.slot_count = 1,
+		.positions = 2,
+	};
+	expect(&scene, SEAM_OK, NULL, "one copy, again and again");
+	scene.copies = 2;
+	expect(&scene, SEAM_OK, NULL, "two copies apart");
+	scene.stacked = true;
+	expect(&scene, SEAM_CORRUPT, "used by another stream with nothing that orders them", "two copies on the same bytes");
+	scene.events[1].stream = 0;
+	scene.slots[0].flags = 0;
+	expect(&scene, SEAM_OK, NULL, "used by its own stream only");
 }
