@@ -5,6 +5,7 @@
 #include "change.h"
 #include "check.h"
 #include "meta.h"
+#include "uses.h"
 
 /* Live blocks by address: a multiplication spreads the high bits that differ into those that pick the bucket. */
 static inline unsigned hash_va(uint64_t va)
@@ -36,18 +37,6 @@ enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *d
 	return SEAM_OK;
 }
 
-static void free_uses(struct seam_engine *engine, struct seam_block *block)
-{
-	struct seam_block_use *use = block->uses;
-	while (use != NULL) {
-		struct seam_block_use *next = use->next;
-		seam__stream_unref(use->stream);
-		seam__slab_put(&engine->use_slab, use);
-		use = next;
-	}
-	block->uses = NULL;
-}
-
 void seam__engine_fini(struct seam_engine *engine)
 {
 	struct seam_meta *hash_meta = engine->meta;
@@ -57,7 +46,7 @@ void seam__engine_fini(struct seam_engine *engine)
 		struct seam_block *block;
 		while ((block = TAILQ_FIRST(&view->blocks)) != NULL) {
 			if (block->is == SEAM_IS_LIVE || block->is == SEAM_IS_PENDING)
-				free_uses(engine, block);
+				seam__uses_clear(engine, &block->uses);
 			seam__block_remove(&engine->block_slab, block);
 		}
 		TAILQ_REMOVE(view->stitched ? &view->ppool->spool : &view->ppool->homes, view, link);
@@ -143,8 +132,7 @@ void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
 		set_free(block, seam__stream_stamp(block->stream));
 		return;
 	}
-	for (struct seam_block_use *use = block->uses; use != NULL; use = use->next)
-		use->stamp = seam__stream_stamp(use->stream);
+	seam__uses_stamp(block->uses);
 	block->is = SEAM_IS_PENDING;
 	block->stamp = seam__stream_stamp(block->stream);
 	counts->pending_bytes += block->bytes;
@@ -155,17 +143,7 @@ enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *
 {
 	if (stream == block->stream)
 		return SEAM_OK;
-	for (const struct seam_block_use *use = block->uses; use != NULL; use = use->next) {
-		if (use->stream == stream)
-			return SEAM_OK;
-	}
-	struct seam_block_use *use = seam__slab_get(&engine->use_slab);
-	if (use == NULL)
-		return SEAM_OOM_META;
-	*use = (struct seam_block_use){.next = block->uses, .stream = stream};
-	seam__stream_ref(stream);
-	block->uses = use;
-	return SEAM_OK;
+	return seam__uses_add(engine, &block->uses, stream);
 }
 
 enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream)
@@ -196,11 +174,7 @@ static bool uses_passed(const struct seam_block *block)
 {
 	if (block->captured && block->view->ppool->private_id == 0)
 		return false;
-	for (const struct seam_block_use *use = block->uses; use != NULL; use = use->next) {
-		if (!seam__stream_passed(use->stream, use->stamp))
-			return false;
-	}
-	return true;
+	return seam__uses_passed(block->uses);
 }
 
 static uint64_t collect_group(struct seam_group *group, struct seam_stream *stream)
@@ -234,7 +208,7 @@ uint64_t seam__engine_poll(struct seam_engine *engine, bool quick)
 		TAILQ_REMOVE(&engine->pending, block, pending);
 		engine->counts.pending_bytes -= block->bytes;
 		bytes += block->bytes;
-		free_uses(engine, block);
+		seam__uses_clear(engine, &block->uses);
 		set_free(block, block->stamp);
 	}
 	struct seam_stream *stream, *next_stream;
