@@ -68,6 +68,25 @@ static const char *check_slot_block(const struct seam_block *block)
 	return NULL;
 }
 
+static const char *check_leased(const struct seam_block *block)
+{
+	const struct seam_view *view = block->view;
+	const struct seam_slot *slot = &view->slots[seam__view_slot_at(view, block->offset)];
+	if (slot->mapping == NULL || block->offset + block->bytes > slot->offset + slot->bytes)
+		return "B6: a LEASED block is not in one chunk";
+	const struct seam_chunk *chunk = slot->mapping->chunk;
+	if (chunk->owner != view || block->stream != NULL || block->lessee == NULL)
+		return "B6: a LEASED block of a chunk that is away, or with a stream";
+	const struct seam_block *before = TAILQ_PREV(block, seam_blocks, link);
+	while (before != NULL && before->is != SEAM_IS_LEASED && before->offset >= slot->offset)
+		before = TAILQ_PREV(before, seam_blocks, link);
+	if (before == NULL || before->is != SEAM_IS_LEASED || before->offset < slot->offset)
+		return chunk->leased == block ? NULL : "B6: a chunk does not know its first LEASED block";
+	if (before->lessee != block->lessee || before->offset + before->bytes == block->offset)
+		return "B6: LEASED neighbours in a chunk differ, or should be one";
+	return NULL;
+}
+
 static const char *check_block(const struct seam_block *block, uint64_t end)
 {
 	if (block->offset < end || block->bytes == 0 || block->bytes % SEAM_BLOCK_BYTES != 0)
@@ -76,6 +95,8 @@ static const char *check_block(const struct seam_block *block, uint64_t end)
 		return "B2: a gap in a home view";
 	if (block->is == SEAM_IS_LOST || block->is == SEAM_IS_HOLE)
 		return block->view->stitched ? "B4: a LOST block in a stitched view" : check_slot_block(block);
+	if (block->is == SEAM_IS_LEASED)
+		return check_leased(block);
 	const struct seam_block *before = seam__block_before(block);
 	if (block->is != SEAM_IS_FREE || before == NULL || before->is != SEAM_IS_FREE)
 		return NULL;

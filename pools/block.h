@@ -11,6 +11,8 @@
  *   B3  two free neighbours that touch differ in stream (else they would be one)
  *   B4  a LOST or HOLE block is exactly one slot; LOST: its chunk is owned elsewhere; HOLE: the slot has no chunk
  *   B5  the view's count of live blocks is right
+ *   B6  a LEASED block lies in one slot, of a chunk that the view owns, and has no stream; the chunk knows its first; those of a chunk are
+ *       one arena's, and two of them that touch are one
  *
  * Locks: the pool's `lock` for everything here.
  */
@@ -37,6 +39,7 @@ enum seam_block_is {
 	SEAM_IS_PENDING, /* in the list of pending blocks: freed, but other streams may still use it */
 	SEAM_IS_LOST,    /* its chunk is owned by another view, or in transit */
 	SEAM_IS_HOLE,    /* no chunk here */
+	SEAM_IS_LEASED,  /* free, but it is for an arena (stitch/arena.h) to use, at the arena's addresses */
 };
 
 /* Work on another stream that a block waits for. */
@@ -75,9 +78,11 @@ struct seam_block {
 			};
 			uint64_t requested_bytes;       /* live */
 			uint64_t tag;                   /* live: the caller's */
+			uint64_t serial;                /* live: its number in the recording; lib/core sets it */
 			struct seam_block_use *uses;
 		};
 		struct seam_chunk *chunk;           /* LOST: the chunk that is away */
+		const struct seam_view *lessee;     /* LEASED: the arena's view */
 	};
 	uint64_t va;                        /* key of by_va */
 	uint32_t slot_count;                /* free: its whole chunks if it is an extent, else 0 */

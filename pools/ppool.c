@@ -140,6 +140,29 @@ struct seam_block *seam__ppool_take(struct seam_block *block, uint64_t bytes)
 	return block;
 }
 
+struct seam_block *seam__ppool_cut(struct seam_block *block, uint64_t offset, uint64_t bytes)
+{
+	struct seam_ppool *ppool = block->view->ppool;
+	uint64_t front_bytes = offset - block->offset;
+	SEAM_ASSERT(bytes > 0 && block->offset <= offset && offset + bytes <= block->offset + block->bytes);
+	if (front_bytes == 0)
+		return seam__ppool_take(block, bytes);
+	seam__fit_remove(seam__ppool_fit(ppool, block->stream), block);
+	struct seam_block *middle = seam__slab_get_reserved(ppool->block_slab);
+	seam__block_insert(middle, block->view, block, offset, block->bytes - front_bytes, SEAM_IS_FREE);
+	inherit(middle, block);
+	seam__block_resize(block, block->offset, front_bytes);
+	if (middle->bytes > bytes) {
+		struct seam_block *behind = seam__slab_get_reserved(ppool->block_slab);
+		seam__block_insert(behind, block->view, middle, offset + bytes, middle->bytes - bytes, SEAM_IS_FREE);
+		inherit(behind, middle);
+		seam__block_resize(middle, offset, bytes);
+		enter(behind);
+	}
+	enter(block);
+	return middle;
+}
+
 static void lose(struct seam_block *block, uint32_t slot)
 {
 	const struct seam_slot *at = &block->view->slots[slot];

@@ -66,6 +66,10 @@ struct seam_block *seam__ppool_put(struct seam_block *node, struct seam_stream *
  * in the slab. Returns the block, in no fit, its state still FREE. */
 struct seam_block *seam__ppool_take(struct seam_block *block, uint64_t bytes);
 
+/* Takes [offset, offset + bytes) of its view out of a free block: out of its fit, what is left on either side back in. Needs as many reserved nodes as
+ * there are such sides. Returns the block, in no fit, its state still FREE. */
+struct seam_block *seam__ppool_cut(struct seam_block *block, uint64_t offset, uint64_t bytes);
+
 /* Cuts `count` whole slots out of a free block of a home view and makes each LOST: their chunks are in transit (owner NULL). Needs count + 1
  * reserved nodes. LOST blocks keep the stream and the stamp. A free block in front of them keeps its node. */
 void seam__ppool_lend(struct seam_block *block, uint32_t slot, uint32_t count);

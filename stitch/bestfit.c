@@ -14,6 +14,7 @@ enum stage {
 	STAGE_ALL,     /* the fragmentation limit and the policies no longer hold anything back */
 	STAGE_WAIT,    /* pending work was waited for */
 	STAGE_TRIM,    /* cached memory that this request cannot use was returned to the device */
+	STAGE_SPARE,   /* what somebody else keeps in readiness was given up (seam_engine.spare) */
 	STAGE_OUT,
 };
 
@@ -25,6 +26,9 @@ struct attempt {
 	bool grown;           /* chunks were created for this request: state S4 */
 	uint64_t grown_from;  /* reserved bytes before that */
 	uint64_t mappings;    /* what the last step that failed would have mapped */
+	uint32_t spares;      /* how often seam_engine.spare lent some */
+	uint64_t spared_bytes;/* in all */
+	bool spared_all;      /* it was asked for everything */
 	struct seam_gathered gathered;
 };
 
@@ -203,12 +207,46 @@ static bool is_shortage(enum seam_rc rc)
 	return rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_VA || rc == SEAM_MAPPINGS;
 }
 
+/* Lends what is lacking to a stitch; see engine.h. True: look again. */
+static bool spare(struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes)
+{
+	const struct seam_ask *ask = attempt->ask;
+	if (engine->spare == NULL || !may_stitch(engine, attempt) || ask->group != &engine->common ||
+	    attempt->spares == SEAM_SPARES || attempt->spared_bytes >= ask->bytes)
+		return false;
+	uint64_t lacking = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
+	uint64_t bytes = engine->spare(engine->spare_user, ask, lacking, false);
+	attempt->spared_bytes += bytes;
+	attempt->spares++;
+	return bytes != 0;
+}
+
+static bool spare_all(struct seam_engine *engine, struct attempt *attempt)
+{
+	if (engine->spare == NULL || attempt->spared_all || attempt->ask->capturing)
+		return false;
+	attempt->spared_all = true;
+	return engine->spare(engine->spare_user, attempt->ask, attempt->ask->bytes, true) != 0;
+}
+
+/* Chunks go back to the device, so that it has room for the request. True: some did. */
+static bool trim(struct seam_engine *engine, const struct attempt *attempt, enum seam_rc shortage)
+{
+	/* What is free in the request's own group could have been stitched, so releasing it gains nothing; unless stitching is not for this
+	 * request, or other groups hold some. */
+	if (attempt->ask->capturing || (shortage == SEAM_OOM_DEVICE && may_stitch(engine, attempt) && LIST_EMPTY(&engine->groups) &&
+	                                !attempt->views_freed))
+		return false;
+	uint64_t released = 0;
+	enum seam_rc ignored = seam__engine_trim(engine, 0, &released);
+	(void)ignored;
+	return released != 0;
+}
+
 /* One more stage after a shortage. False: nothing is left to try. Drops `lock`. */
 static bool escalate(struct seam_engine *engine, struct attempt *attempt, enum seam_rc shortage)
 {
 	const struct seam_ask *ask = attempt->ask;
-	uint64_t released = 0;
-	enum seam_rc ignored;
 	switch (++attempt->stage) {
 	case STAGE_NORMAL:
 	case STAGE_ALL:
@@ -219,14 +257,15 @@ static bool escalate(struct seam_engine *engine, struct attempt *attempt, enum s
 		attempt->stage = STAGE_TRIM;
 		/* fall through */
 	case STAGE_TRIM:
-		/* What is free in the request's own group could have been stitched, so releasing it gains nothing; unless stitching is not for this
-		 * request, or other groups hold some. */
-		if (ask->capturing || (shortage == SEAM_OOM_DEVICE && may_stitch(engine, attempt) && LIST_EMPTY(&engine->groups) &&
-		                       !attempt->views_freed))
+		if (trim(engine, attempt, shortage))
+			return true;
+		attempt->stage = STAGE_SPARE;
+		/* fall through */
+	case STAGE_SPARE:
+		if (!spare_all(engine, attempt))
 			return false;
-		ignored = seam__engine_trim(engine, 0, &released);
-		(void)ignored;
-		return released != 0;
+		attempt->stage = STAGE_ALL; /* its memory may have to be waited for, and trimmed, in turn */
+		return true;
 	case STAGE_OUT:
 		return false;
 	}
@@ -263,14 +302,16 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 		return take_hit(engine, ask, hit, !attempt->grown, ret_block);
 	enum seam_rc rc = SEAM_NOT_FOUND;
 	uint64_t stitchable_bytes = 0;
+	bool few_views = false;
 	if (may_stitch(engine, attempt)) {
 		rc = stitch(engine, attempt, &stitchable_bytes, ret_block);
 	}
 	if (rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) {
-		if (free_views(engine, attempt))
+		if (free_views(engine, attempt) || spare_all(engine, attempt))
 			return SEAM_BUSY;
 		stitchable_bytes = 0; /* no room for one more view: growth at the end needs no second mapping */
 		rc = SEAM_NOT_FOUND;
+		few_views = true;
 	}
 	if (rc == SEAM_NOT_FOUND && eager) {
 		hit = find_hit(ask, false);
@@ -281,10 +322,12 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 	}
 	if (rc != SEAM_NOT_FOUND)
 		return rc;
+	if (!few_views && spare(engine, attempt, stitchable_bytes))
+		return SEAM_BUSY;
 	rc = grow(engine, attempt, stitchable_bytes);
 	if (rc == SEAM_OK)
 		return SEAM_BUSY;
-	if ((rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) && free_views(engine, attempt))
+	if ((rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) && (free_views(engine, attempt) || spare_all(engine, attempt)))
 		return SEAM_BUSY;
 	return rc;
 }

@@ -49,7 +49,8 @@ void seam__engine_fini(struct seam_engine *engine)
 				seam__uses_clear(engine, &block->uses);
 			seam__block_remove(&engine->block_slab, block);
 		}
-		TAILQ_REMOVE(view->stitched ? &view->ppool->spool : &view->ppool->homes, view, link);
+		if (!view->arena)
+			TAILQ_REMOVE(view->stitched ? &view->ppool->spool : &view->ppool->homes, view, link);
 	}
 	seam__memory_fini(&engine->memory);
 	struct seam_group *group;
@@ -268,6 +269,24 @@ static const char *check_live(struct seam_engine *engine)
 	return pending == counts->pending_bytes ? NULL : "E2: the account of pending blocks";
 }
 
+/* LEASED blocks exist in the common memory only. */
+static const char *check_leased(const struct seam_engine *engine)
+{
+	uint64_t bytes = 0;
+	const struct seam_view *view;
+	TAILQ_FOREACH(view, &engine->memory.view_list, all) {
+		const struct seam_block *block;
+		TAILQ_FOREACH(block, &view->blocks, link) {
+			if (block->is != SEAM_IS_LEASED)
+				continue;
+			if (view->ppool->private_id != 0 || view->arena || !block->lessee->arena)
+				return "E3: a LEASED block is not of the common memory, or is no arena's";
+			bytes += block->bytes;
+		}
+	}
+	return bytes == engine->counts.leased_bytes ? NULL : "E3: the account of leased bytes";
+}
+
 const char *seam__engine_check(struct seam_engine *engine)
 {
 	const char *broken = seam__memory_check(&engine->memory);
@@ -280,6 +299,8 @@ const char *seam__engine_check(struct seam_engine *engine)
 	}
 	if (broken == NULL)
 		broken = check_live(engine);
+	if (broken == NULL)
+		broken = check_leased(engine);
 	if (broken == NULL)
 		broken = seam__slab_check(&engine->block_slab);
 	return broken != NULL ? broken : seam__streams_check(&engine->streams);

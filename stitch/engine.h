@@ -52,7 +52,7 @@ struct seam_engine_counts {
 	uint64_t allocs, frees, retries, stitch_frees, cross_stream_reuses;
 	uint64_t live_requested_bytes, live_requested_bytes_peak;
 	uint64_t live_bytes, live_bytes_peak, live_blocks, live_blocks_peak;
-	uint64_t pending_bytes;
+	uint64_t pending_bytes, leased_bytes;
 };
 
 /* A group of classes that may share chunks: the common memory, or a private pool. */
@@ -63,6 +63,8 @@ struct seam_group {
 };
 
 TAILQ_HEAD(seam_pending, seam_block);
+
+struct seam_ask;
 
 struct seam_engine {
 	struct seam_mutex change;
@@ -79,7 +81,23 @@ struct seam_engine {
 	struct seam_pending pending;                  /* lock. Oldest first */
 	uint64_t uses;                                /* lock. Counts uses of stitched views, for StitchFree's order */
 	struct seam_engine_counts counts;             /* lock */
+
+	/* Where else memory may come from: the owner of the engine may lend what is idle in his arena, or give the arena up. NULL: nowhere. Called with
+	 * both locks; may drop `lock`. Returns the bytes that are free now and were not before, whoever may use them; 0: none.
+	 *
+	 * Not all: before the pool grows for a request that may be stitched, of the common memory. `bytes` of whole chunks are lacking for ask->stream;
+	 * what it may use at once, or soonest, is the best to lend. What was lent may turn out not to be usable (pending on another
+	 * stream, below the fragmentation limit), so one request asks at most SEAM_SPARES times, and no more once ask->bytes have been
+	 * returned to it in all; then the pool grows.
+	 *
+	 * All: mappings or addresses are short although every idle view is given up, or it is the last stage before out of memory, after waiting and
+	 * trimming. Everything is to be given up, mappings too as far as their work has passed. Once a request at most; not while its stream is
+	 * captured. */
+	uint64_t (*spare)(void *user, const struct seam_ask *ask, uint64_t bytes, bool all);
+	void *spare_user;
 };
+
+#define SEAM_SPARES 4u
 
 /* What is asked of the engine. */
 struct seam_ask {

@@ -168,7 +168,7 @@ static bool find_exact(const struct seam_ask *ask, const struct seam_gathered *g
 		struct seam_view *view = mapping->view;
 		if (left-- == 0)
 			return false;
-		if (!view->stitched || view->ppool != ppool || view->slot_count - mapping->slot < gathered->count)
+		if (!view->stitched || view->arena || view->ppool != ppool || view->slot_count - mapping->slot < gathered->count)
 			continue;
 		uint32_t i = 1;
 		while (i < gathered->count && view->slots[mapping->slot + i].mapping != NULL &&

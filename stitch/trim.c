@@ -21,7 +21,7 @@ static bool has_passed(const struct seam_block *block)
 	return block->stream == NULL || seam__stream_passed(block->stream, block->stamp);
 }
 
-/* Exported, or mapped where a stream capture has used it. */
+/* Exported, an arena counts on it, or mapped where a stream capture has used it. */
 static bool must_stay(const struct seam_chunk *chunk)
 {
 	const struct seam_mapping *mapping;
@@ -29,7 +29,7 @@ static bool must_stay(const struct seam_chunk *chunk)
 		if (mapping->view->pinned)
 			return true;
 	}
-	return chunk->exported;
+	return chunk->exported || chunk->kept != 0;
 }
 
 /* Takes chunks out of one home view, from its end, so that the view can shrink. Nodes for the batch are reserved. */
@@ -76,7 +76,7 @@ static void drop_views(struct seam_engine *engine, struct seam_chunk *chunk)
 	while (mapping != NULL) {
 		struct seam_view *view = mapping->view;
 		struct seam_mapping *next = LIST_NEXT(mapping, of_chunk);
-		if (view->stitched && view->owned == 0 && !view->pinned &&
+		if (view->stitched && !view->arena && view->owned == 0 && !view->pinned &&
 		    seam__streams_all_passed(&engine->streams, view->last_tick) && seam__stitch_drop(engine, view))
 			next = LIST_FIRST(&chunk->mappings); /* its mappings are gone from the list */
 		mapping = next;
@@ -103,7 +103,8 @@ static bool release(struct seam_engine *engine, struct seam_chunk *chunk)
 			return false;
 		struct seam_view *view = mapping->view;
 		seam__mapping_forget(memory, mapping);
-		seam__spool_update(&view->ppool->idle, view);
+		if (!view->arena)
+			seam__spool_update(&view->ppool->idle, view);
 	}
 	seam__mutex_unlock(&engine->lock);
 	enum seam_rc rc = seam__mapping_unmap(memory, home);

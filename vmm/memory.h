@@ -18,7 +18,7 @@
  * across driver calls; *lock* guards what hits and frees touch. Functions marked [call] may call the driver: they need `change` and must not
  * have `lock`. Functions marked [publish] need both and cannot fail: what a call prepared becomes visible there, and the counters change
  * there, so that counters may be read under `lock` alone. Lists and mappings are read under `change`; the slots of what a view owns also
- * under `lock`. A chunk's owner and `lent` belong to `lock`.
+ * under `lock`. A chunk's owner, `lent`, `leased` and `kept` belong to `lock`.
  */
 #ifndef SEAM_MEMORY_H
 #define SEAM_MEMORY_H
@@ -49,6 +49,8 @@ struct seam_chunk {
 	bool exported;                         /* to another process: never released before the pool */
 	struct seam_view *owner;               /* lock. NULL: in transit */
 	struct seam_block *lent;               /* lock. The LOST block at its home while another view owns it, else NULL */
+	struct seam_block *leased;             /* lock. The first LEASED block in it, where its owner maps it, else NULL */
+	uint32_t kept;                         /* lock. So many arenas count on it: not released meanwhile */
 	LIST_HEAD(, seam_mapping) mappings;
 	bool listed;                           /* counted, and in chunk_list */
 };
@@ -87,6 +89,7 @@ struct seam_view {
 	bool stitched;
 	bool listed;                   /* counted, and in view_list */
 	bool pinned;                   /* touched by a stream capture: never unmapped before the pool goes */
+	bool arena;                    /* stitched, but an arena's (stitch/arena.h): in no sPool, owns nothing, given up by its arena only */
 	uint32_t owned;                /* lock. Stitched: chunks that it owns now */
 	uint32_t live;                 /* lock. Blocks that are live or pending */
 	uint64_t last_tick;            /* lock. Tick of the newest free here */

@@ -24,6 +24,7 @@ enum seam_block_state {
 	SEAM_BLOCK_PENDING = 2, /* freed, held until its streams have passed */
 	SEAM_BLOCK_LOST = 3,    /* the chunks here belong to another view now; their mapping here is stale */
 	SEAM_BLOCK_TRANSIT = 4, /* being stitched by another thread */
+	SEAM_BLOCK_LEASED = 5,  /* a plan's: used through the addresses of its arena */
 };
 
 struct seam_view_info {

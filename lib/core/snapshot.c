@@ -10,6 +10,8 @@ static enum seam_block_state state_of(const struct seam_block *block)
 		return SEAM_BLOCK_PENDING;
 	case SEAM_IS_LOST:
 		return block->chunk->owner == NULL ? SEAM_BLOCK_TRANSIT : SEAM_BLOCK_LOST;
+	case SEAM_IS_LEASED:
+		return SEAM_BLOCK_LEASED;
 	case SEAM_IS_FREE:
 	case SEAM_IS_HOLE:
 		break;

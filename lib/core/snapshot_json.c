@@ -98,7 +98,7 @@ static int write_slot(void *user, const struct seam_slot_info *slot)
 
 static int write_block(void *user, const struct seam_block_info *block)
 {
-	static const char *const states[] = {"free", "live", "pending", "lost", "transit"};
+	static const char *const states[] = {"free", "live", "pending", "lost", "transit", "leased"};
 	struct writer *writer = user;
 	struct seam_json *json = &writer->json;
 	if (writer->part != IN_BLOCKS)
