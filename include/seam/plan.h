@@ -226,6 +226,9 @@ struct seam_plan_options {
 	int no_stitch;                 /* 1: a plain arena even where stitched views would save chunks */
 	const int *cancel;             /* not NULL: once it is not 0, the best so far is returned. Set it by a signal handler or
 	                                * another thread; it is read as an atomic */
+	const struct seam_plan_range *taken; /* taken_count ranges of the arena that no slot may touch, ascending, multiples of
+	                                      * align_bytes: what somebody else occupies for good */
+	size_t taken_count;
 	/* Called from the calling thread: for every better placement, and about ten times a second in long searches. */
 	void (*progress)(void *context, const struct seam_plan_progress *progress);
 	void *progress_context;

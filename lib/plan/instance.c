@@ -158,15 +158,15 @@ static void add_items(const struct builder *builder)
 	}
 }
 
-/* Lives through every period: nobody shares with it. */
-static void add_resident(const struct builder *builder, const struct seam_plan_fixed *fixed, uint64_t size_bytes)
+/* Stays through every period: nobody shares with it. */
+static void add_staying(const struct builder *builder, uint64_t offset_bytes, uint64_t size_bytes)
 {
 	struct seam__problem *problem = builder->out;
 	uint32_t number = problem->count;
 	struct seam__item *item = seam__problem_add(problem, size_bytes, 0, problem->circle);
 
 	item->request = SEAM__ITEM_NONE;
-	item->fixed_bytes = fixed->offset_bytes;
+	item->fixed_bytes = offset_bytes;
 	for (uint32_t s = 1; problem->holds != NULL && s < problem->streams; s++)
 		problem->holds[(size_t)number * problem->streams + s] = SEAM__HOLD_ALWAYS;
 }
@@ -189,7 +189,7 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 	if (request->alloc < slots->period.first_event && request->free >= slots->period.last_event) {
 		if (fixed->copy != 0)
 			return refuse(builder, fixed, "it lives through every period, so its copy is 0");
-		add_resident(builder, fixed, request->size_bytes);
+		add_staying(builder, fixed->offset_bytes, request->size_bytes);
 		return SEAM_OK;
 	}
 	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event)
@@ -202,6 +202,24 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 	if (item->fixed_bytes != SEAM__ADDRESS_ANY)
 		return refuse(builder, fixed, "it stands there twice");
 	item->fixed_bytes = fixed->offset_bytes;
+	return SEAM_OK;
+}
+
+static enum seam_rc add_taken(const struct builder *builder)
+{
+	const struct seam__instance_options *options = builder->options;
+
+	for (size_t i = 0; i < options->taken_count; i++) {
+		const struct seam_plan_range *range = &options->taken[i];
+
+		if (range->begin_bytes >= range->end_bytes || range->end_bytes > BYTES_MAX ||
+		    (range->begin_bytes | range->end_bytes) % options->align_bytes != 0 ||
+		    (i > 0 && range->begin_bytes < range[-1].end_bytes)) {
+			seam__trace_error_set(builder->error, 0, "taken range %zu is empty, unaligned, too large, or out of order", i);
+			return SEAM_INVALID;
+		}
+		add_staying(builder, range->begin_bytes, range->end_bytes - range->begin_bytes);
+	}
 	return SEAM_OK;
 }
 
@@ -229,7 +247,7 @@ static enum seam_rc check_fixed(const struct builder *builder)
 	enum seam_rc rc = SEAM_OK;
 
 	if (builder->options->fixed_count == 0)
-		return SEAM_OK;
+		return SEAM_OK; /* taken ranges are in order */
 	order = seam__meta_array(builder->meta, problem->count, sizeof(*order));
 	if (order == NULL)
 		return SEAM_OOM_META;
@@ -277,7 +295,7 @@ static enum seam_rc build(struct builder *builder)
 		rc = seam__holds_init(builder->meta, builder->trace, builder->requests, slots, &builder->holds);
 	if (rc != SEAM_OK)
 		return rc;
-	items = (uint64_t)builder->placed * slots->copies + options->fixed_count;
+	items = (uint64_t)builder->placed * slots->copies + options->fixed_count + options->taken_count;
 	if (items > SEAM__ITEM_NONE)
 		return SEAM_INVALID;
 	rc = seam__problem_init(builder->out, builder->meta, (uint32_t)items,
@@ -288,6 +306,8 @@ static enum seam_rc build(struct builder *builder)
 	add_items(builder);
 	for (size_t f = 0; f < options->fixed_count && rc == SEAM_OK; f++)
 		rc = apply_fixed(builder, &options->fixed[f]);
+	if (rc == SEAM_OK)
+		rc = add_taken(builder);
 	if (rc == SEAM_OK)
 		rc = check_fixed(builder);
 	return rc == SEAM_OK ? finish(builder) : rc;

@@ -33,6 +33,8 @@ struct seam__instance_options {
 	enum seam_plan_streams streams;
 	const struct seam_plan_fixed *fixed; /* fixed_count of them */
 	size_t fixed_count;
+	const struct seam_plan_range *taken; /* taken_count of them, ascending: nobody's for good */
+	size_t taken_count;
 };
 
 /* A finished problem on `meta`, with the best lower bound that is known (bounds.h).

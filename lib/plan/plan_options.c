@@ -63,6 +63,8 @@ enum seam_rc seam__plan_options_resolve(const struct seam_plan_options *given, u
 		return seam__options_refuse(error, "period or streams is none of its values");
 	if (made.fixed_count > 0 && made.fixed == NULL)
 		return seam__options_refuse(error, "fixed_count without fixed");
+	if (made.taken_count > 0 && made.taken == NULL)
+		return seam__options_refuse(error, "taken_count without taken");
 	*ret_options = made;
 	return SEAM_OK;
 }

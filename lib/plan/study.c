@@ -47,7 +47,8 @@ static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_pl
                             struct seam_trace_error *error, struct seam__study *study)
 {
 	const struct seam__instance_options instance = {.align_bytes = options->align_bytes, .streams = options->streams,
-	                                                .fixed = options->fixed, .fixed_count = options->fixed_count};
+	                                                .fixed = options->fixed, .fixed_count = options->fixed_count,
+	                                                .taken = options->taken, .taken_count = options->taken_count};
 	enum seam_rc rc = seam__slots_init(trace, &study->requests, &study->beats, &study->period, error, &study->slots);
 
 	if (rc != SEAM_OK)

@@ -343,3 +343,33 @@ Test(make, more_chunks_than_can_be_numbered_are_refused)
 	cr_expect_eq(refusal("+a4294967296 -a", text), SEAM_INVALID);
 	cr_expect_not_null(strstr(text, "too many chunks"), "%s", text);
 }
+
+Test(make, no_slot_touches_what_is_taken)
+{
+	static const struct seam_plan_range taken[] = {{10, 20}, {20, 60}, {130, 140}};
+	options.taken = taken;
+	options.taken_count = sizeof(taken) / sizeof(taken[0]);
+	struct seam_plan *plan = make(STEP STEP STEP);
+
+	for (uint32_t i = 0; i < plan->header.slot_count; i++) {
+		for (size_t t = 0; t < options.taken_count; t++)
+			cr_expect(plan->offsets[i] >= taken[t].end_bytes ||
+			          plan->offsets[i] + plan->slots[i].size_bytes <= taken[t].begin_bytes, "slot %u", i);
+	}
+	cr_expect_geq(plan->header.lower_bound_bytes, 150 + 60, "what is taken counts in the bound");
+	seam_plan_free(plan);
+}
+
+Test(make, taken_ranges_must_be_in_order)
+{
+	static const struct seam_plan_range wrong[][2] = {{{10, 10}, {20, 30}}, {{10, 30}, {20, 40}}, {{20, 30}, {0, 10}}};
+	char text[200];
+
+	options.taken_count = 2;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		options.taken = wrong[i];
+		cr_expect_eq(refusal(STEP STEP STEP, text), SEAM_INVALID, "%zu", i);
+	}
+	options.taken = NULL;
+	cr_expect_eq(refusal(STEP STEP STEP, text), SEAM_INVALID);
+}
