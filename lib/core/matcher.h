@@ -4,13 +4,13 @@
  * which one is current. Requests come in *lanes* of (thread, stream), each with a cursor into its own row of the script's slots. Positions
  * run on without end here: repetition q of the period begins at q * positions, and takes copy q mod copies.
  *
- * What makes a slot safe (I2). The plan proves that slots that are live together do not overlap. So when slot i is asked for at position b, a
- * live block is a danger only if the plan does not have it live at b: it is *late* (its free was due at or before b), or *early* (it began
- * behind b, another lane being ahead), or it is none of this script's. The *front* is the furthest position reached by any lane. As
- * it moves, scheduled frees that have not been seen put their blocks among the *strays*, a tree by address; so do blocks of other scripts,
- * dynamic blocks that outlive their interval, and blocks that are held after their free. With no strays, and the lane at the front, a slot
- * is safe in O(1); else it is tested against the strays by address, and against what began between b and the front. Whatever fails a
- * test, or is not expected, is a miss: somebody else serves it, and nothing here has changed but the cursor.
+ * What makes a slot safe (I2). The plan proves that slots whose intervals meet do not overlap. The *front* is how far the positions have
+ * been reached by any lane. As it moves, scheduled frees that have not been seen put their blocks among the *strays*, a tree by address;
+ * so do blocks of other scripts, dynamic blocks that outlive their interval, and blocks that are held after their free. So whatever is
+ * live and no stray has its interval around the front, and a slot whose interval is around the front too can only meet strays: with
+ * none of them it is safe in O(1), else it is tested against them by address. A slot of a lane that is so far behind that its own end has
+ * been passed is tested against what began behind that end as well, and is a stray from its birth. Whatever fails a
+ * test, or is not expected, is a miss: somebody else serves it, and nothing here has changed but cursors and the front.
  *
  * Matching by size alone, but in order: a request of another size than the cursor's is looked for a few slots ahead and among the few
  * just skipped; after some misses in a row the last sizes are looked up in an index of runs of sizes, in all scripts: that finds the place
@@ -20,8 +20,8 @@
  *
  * Invariants (seam__matcher_check)
  *   H1  no two live blocks overlap, planned, dynamic or stray
- *   H2  every live block of the current script that is late at the front is a stray, and no other of its; strays are in order
- *   H3  cursors, fronts and repetitions are in range; a lane is never ahead of the front
+ *   H2  every live block of the current script whose interval is not around the front is a stray; strays are in order
+ *   H3  cursors, fronts and repetitions are in range; what a lane was given last is not ahead of the front
  *   H4  an instance's `blocked` counts the blocked ranges that it overlaps
  *   H5  the counts of live blocks and bytes are right
  *
@@ -69,7 +69,7 @@ enum seam_planned_state {
 };
 
 struct seam_match_ask {
-	uint64_t bytes;      /* as requested, at least 1 */
+	uint64_t bytes;      /* as requested: at least 1, at most 2^62 */
 	uint64_t stream;     /* the driver's handle, as in the plan's streams */
 	uint32_t thread;     /* number of the thread, as in the plan's slots */
 	bool dynamic;        /* the caller says that the size depends on data */
@@ -77,7 +77,8 @@ struct seam_match_ask {
 
 /* What a request was: SEAM_MISS_NONE for a hit, else why it is none; see misses.def. */
 
-/* meta outlives the script. chunk_bytes and such do not matter here. plan is not kept. Errors: SEAM_INVALID (a linear plan or one of a graph),
+/* meta outlives the script. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here. Errors: SEAM_INVALID (a linear
+ * plan, an empty one or one of a graph; stitched, for tests by address need an arena without aliases; offsets that are no multiples of 512, or beyond 2 TiB),
  * SEAM_OOM_META. O(slots log slots). */
 SEAM_MUST_USE enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
 void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */
@@ -95,7 +96,8 @@ SEAM_MUST_USE enum seam_rc seam__matcher_create(struct seam_meta *meta, struct s
 void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher); /* NULL is allowed */
 
 /* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If there are SEAM_SCRIPTS already, the one
- * whose last match is longest ago goes (not the current one). Ranges that are blocked are blocked for it too.
+ * that was current longest ago goes. Ranges that are blocked are blocked for it too. A script that goes while blocks of it are live keeps
+ * its instances until the last of them is freed: pointers to live blocks stay valid. Its lanes expect the period's beginning.
  * Errors: SEAM_OOM_META: the script stays the caller's. */
 SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);
 
@@ -121,7 +123,8 @@ enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct se
 /* Once more, for the instance of a SEAM_MISS_gap, before anything else is asked. */
 enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned);
 
-/* Whether memory of the slot was another stream's before, by the plan: its stream must be ordered behind the plan's others first. */
+/* Whether memory of the block may have been another stream's before: by the plan, or because another script of this matcher (of now or earlier)
+ * has other streams. Its stream must be ordered behind the others first. */
 bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned);
 
 /* The live (or held) block that starts at `offset`, or NULL. */
@@ -136,11 +139,12 @@ void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *plann
 /* It is freed by the program, but its memory must not be used until seam__matcher_free(). Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned);
 
-/* Calls each() for every live and held block, in no order. */
+/* Calls each() for every live and held block, in no order; it must not change the matcher. O(slots * copies). */
 void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user);
 
 /* Bytes [begin, end) of the arena cannot be used, or can again: instances of all scripts that overlap are blocked (+1) or unblocked (-1).
- * Exactly what was blocked is unblocked later, range by range. O(log slots + instances that overlap). Errors: SEAM_OOM_META (block only). */
+ * Exactly what was blocked is unblocked later, range by range; ranges may overlap each other. O(log slots + instances that overlap). Errors:
+ * SEAM_OOM_META (block only; 65,535 ranges over one instance are too many as well). */
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
@@ -148,8 +152,9 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
  * front; UINT64_MAX if no slot ever lies there. O(log slots + instances that overlap). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How far the next dynamic request's interval reaches from the front (its group's end); 0 if it is none. For lending what is idle as long. */
-uint64_t seam__matcher_dynamic_reach(struct seam_matcher *matcher);
+/* How many positions from the front the interval of the last request reaches (to its group's end), if that was SEAM_MISS_dynamic; else 0. For
+ * lending what is idle as long. */
+uint64_t seam__matcher_dynamic_reach(const struct seam_matcher *matcher);
 
 struct seam_match_counts {
 	uint64_t hits, dynamic_hits;
@@ -158,7 +163,7 @@ struct seam_match_counts {
 	uint64_t switches;        /* of scripts */
 	uint64_t repetitions;     /* of the current script that have begun */
 	uint64_t strays;          /* now */
-	uint64_t live, live_bytes;
+	uint64_t live, live_bytes; /* held ones count; bytes rounded up to 512 */
 };
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
 
