@@ -13,6 +13,9 @@
 #ifndef SEAM_RHYTHM_H
 #define SEAM_RHYTHM_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <seam/trace.h>
 
 struct seam__rhythm_options {
@@ -36,6 +39,7 @@ struct seam__rhythm_kind {
 struct seam__rhythm {
 	struct seam__rhythm_kind *kinds; /* the most frequent first */
 	uint32_t count;
+	uint32_t room;                   /* in `kinds` */
 };
 
 /* options: NULL for defaults. No kind at all is no error. O(events log events), but for diffs: O(events * differences).

@@ -1,0 +1,184 @@
+/* rhythm.c: see rhythm.h. */
+#include "rhythm.h"
+
+#include <stdlib.h>
+
+#include "meta.h"
+#include "period.h"
+#include "rhythm_cut.h"
+#include "rhythm_kinds.h"
+#include "rhythm_model.h"
+
+#define KINDS_DEFAULT 8u
+#define SEEN_DEFAULT 2u
+#define DIFFERING_DEFAULT 0.1
+#define REQUESTS_DEFAULT 16u
+
+/* A kind that is worth a model. */
+struct choice {
+	uint32_t kind;
+	uint32_t seen;
+	uint32_t newest;
+};
+
+static struct seam__rhythm_options resolve(const struct seam__rhythm_options *options)
+{
+	struct seam__rhythm_options resolved = options != NULL ? *options : (struct seam__rhythm_options){0};
+
+	if (resolved.most_kinds == 0)
+		resolved.most_kinds = KINDS_DEFAULT;
+	if (resolved.least_seen == 0)
+		resolved.least_seen = SEEN_DEFAULT;
+	if (!(resolved.most_differing > 0))
+		resolved.most_differing = DIFFERING_DEFAULT;
+	if (resolved.least_requests == 0)
+		resolved.least_requests = REQUESTS_DEFAULT;
+	return resolved;
+}
+
+static int compare_choices(const void *left, const void *right)
+{
+	const struct choice *a = left;
+	const struct choice *b = right;
+
+	if (a->seen != b->seen)
+		return a->seen > b->seen ? -1 : 1;
+	return (a->newest < b->newest) - (a->newest > b->newest);
+}
+
+static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen, struct seam_grow *choices)
+{
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t k = 0; rc == SEAM_OK && k < kinds->items.count; k++) {
+		const struct seam__kind *kind = seam__kind_at(kinds, k);
+		const struct choice choice = {.kind = k, .seen = kind->seen, .newest = kind->newest};
+
+		if (kind->seen >= least_seen)
+			rc = seam__grow_append(choices, &choice, 1);
+	}
+	if (rc == SEAM_OK && choices->count > 0)
+		qsort(choices->items, choices->count, sizeof(struct choice), compare_choices);
+	return rc;
+}
+
+/* Appends the kind's model, unless its members have too little in common. */
+static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choice *choice, uint64_t least_requests,
+                              struct seam__rhythm *rhythm)
+{
+	const struct seam__stretch *newest = &kinds->stretches[choice->newest];
+	struct seam__rhythm_kind made = {.seen = choice->seen, .newest = newest->last_event, .marked = newest->marked};
+	struct seam__columns columns;
+	enum seam_rc rc = seam__columns_init(kinds, choice->kind, &columns);
+
+	if (rc != SEAM_OK)
+		return rc;
+	made.differing = columns.differing;
+	if (seam__columns_count(&columns) >= least_requests) {
+		rc = seam__model_make(&columns, made.marked, &made.model, &made.first_event, &made.last_event);
+		if (rc == SEAM_OK)
+			rhythm->kinds[rhythm->count++] = made;
+	}
+	seam__columns_fini(&columns);
+	return rc;
+}
+
+static enum seam_rc make_kinds(const struct seam__kinds *kinds, const struct seam__rhythm_options *options,
+                               struct seam__rhythm *rhythm)
+{
+	struct seam_grow choices;
+	enum seam_rc rc;
+
+	seam__grow_init(&choices, sizeof(struct choice));
+	rhythm->kinds = seam__meta_array(seam__meta_process(), options->most_kinds, sizeof(*rhythm->kinds));
+	rhythm->room = rhythm->kinds != NULL ? options->most_kinds : 0;
+	rc = rhythm->kinds != NULL ? choose(kinds, options->least_seen, &choices) : SEAM_OOM_META;
+	for (uint32_t i = 0; rc == SEAM_OK && i < choices.count && rhythm->count < rhythm->room; i++)
+		rc = make_kind(kinds, (const struct choice *)choices.items + i, options->least_requests, rhythm);
+	seam__grow_fini(&choices);
+	return rc;
+}
+
+static enum seam_rc find_in(const struct seam__rows *rows, const struct seam__rhythm_options *options, struct seam__rhythm *rhythm)
+{
+	struct seam__kinds kinds = {0};
+	struct seam_grow stretches;
+	enum seam_rc rc;
+
+	seam__grow_init(&stretches, sizeof(struct seam__stretch));
+	rc = seam__cut_marks(rows, &stretches);
+	if (rc == SEAM_OK && stretches.count == 0)
+		rc = seam__cut_period(rows, &stretches);
+	if (rc == SEAM_OK)
+		rc = seam__kinds_init(rows, stretches.items, (uint32_t)stretches.count, options->most_differing,
+		                      options->least_requests, &kinds);
+	if (rc == SEAM_OK)
+		rc = make_kinds(&kinds, options, rhythm);
+	seam__kinds_fini(&kinds);
+	seam__grow_fini(&stretches);
+	return rc;
+}
+
+enum seam_rc seam__rhythm_find(const struct seam_trace *recording, const struct seam__rhythm_options *options,
+                               struct seam__rhythm *ret_rhythm)
+{
+	const struct seam__rhythm_options resolved = resolve(options);
+	struct seam__rhythm made = {0};
+	struct seam__requests requests = {0};
+	struct seam__rows rows = {0};
+	enum seam_rc rc = seam__requests_init(recording, &requests);
+
+	if (rc == SEAM_OK)
+		rc = seam__rows_init(recording, &requests, &rows);
+	if (rc == SEAM_OK)
+		rc = find_in(&rows, &resolved, &made);
+	seam__rows_fini(&rows);
+	seam__requests_fini(&requests);
+	if (rc == SEAM_INVALID)
+		rc = SEAM_OK; /* more than a plan can hold: no kind */
+	if (rc == SEAM_OK)
+		*ret_rhythm = made;
+	else
+		seam__rhythm_fini(&made);
+	return rc;
+}
+
+void seam__rhythm_fini(struct seam__rhythm *rhythm)
+{
+	for (uint32_t i = 0; i < rhythm->count; i++)
+		seam_trace_free(rhythm->kinds[i].model);
+	seam__meta_free(seam__meta_process(), rhythm->kinds, rhythm->room * sizeof(*rhythm->kinds));
+	*rhythm = (struct seam__rhythm){0};
+}
+
+static const char *check_kind(const struct seam__rhythm_kind *kind)
+{
+	uint64_t count = kind->model->header.event_count;
+	uint64_t length = kind->last_event - kind->first_event;
+
+	if (seam_trace_check(kind->model, NULL) != NULL)
+		return "the model is a valid trace";
+	if (kind->first_event >= kind->last_event || kind->last_event != count || kind->first_event < length)
+		return "the period is the last of two repetitions or more";
+	for (uint64_t e = kind->first_event; e < count; e++) {
+		const struct seam_trace_event *now = &kind->model->events[e];
+		const struct seam_trace_event *then = &kind->model->events[e - length];
+
+		if (now->kind != then->kind || now->stream != then->stream || now->thread != then->thread ||
+		    now->size != then->size || now->flags != then->flags)
+			return "repetitions are equal";
+	}
+	return NULL;
+}
+
+const char *seam__rhythm_check(const struct seam__rhythm *rhythm)
+{
+	const char *broken = NULL;
+
+	for (uint32_t i = 0; i < rhythm->count && broken == NULL; i++) {
+		broken = check_kind(&rhythm->kinds[i]);
+		if (broken == NULL && i > 0 && rhythm->kinds[i].seen > rhythm->kinds[i - 1].seen)
+			broken = "the most frequent first";
+	}
+	return broken;
+}

@@ -1,0 +1,213 @@
+/* rhythm_frees.c: where columns end; see rhythm_columns.h. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "meta.h"
+#include "rhythm_columns.h"
+
+/* Where a member frees a column. */
+struct vote {
+	uint32_t lag;
+	uint32_t gap;
+	uint32_t request;
+};
+
+/* A column that is freed in no member, or a free in the newest member of a block that is none's. */
+struct loose {
+	uint64_t size_bytes;
+	uint32_t stream;
+	uint32_t number; /* of the column, or the free's event */
+};
+
+static bool votes_equal(const struct vote *a, const struct vote *b)
+{
+	return a->lag == b->lag && a->gap == b->gap;
+}
+
+static bool is_later(const struct vote *a, const struct vote *b)
+{
+	return a->lag != b->lag ? a->lag > b->lag : a->gap > b->gap;
+}
+
+/* The gap of the member that an event in it lies in. */
+static uint32_t gap_of(const struct seam__columns *columns, uint32_t member, uint32_t event)
+{
+	const struct seam__stretch *stretch = &columns->members[member];
+
+	return columns->gap_behind[member][seam__rows_request(columns->rows, event) - stretch->first_request];
+}
+
+/* The votes of the members that have the column, newest first. Returns how many. ret_elsewhere: some free it outside of all. */
+static uint32_t collect(const struct seam__columns *columns, uint32_t number, struct vote *votes, bool *ret_elsewhere)
+{
+	uint32_t count = 0;
+
+	*ret_elsewhere = false;
+	for (uint32_t m = 0; m < columns->member_count; m++) {
+		uint32_t request = seam__columns_request(columns, number, m);
+		uint32_t event = request == SEAM__REQUEST_NONE ? SEAM__EVENT_NONE
+		                                               : seam__request_at(columns->rows->requests, request)->free;
+		uint32_t member;
+
+		if (event == SEAM__EVENT_NONE)
+			continue;
+		member = seam__columns_member(columns, event);
+		if (member == SEAM__MEMBERS_MAX) {
+			*ret_elsewhere = true;
+			continue;
+		}
+		votes[count] = (struct vote){.lag = m - member, .gap = gap_of(columns, member, event), .request = request};
+		/* Where threads come in another order than in the newest member, a free may seem to stand before its block. */
+		if (votes[count].lag == 0 && votes[count].gap <= number)
+			votes[count].gap = number + 1;
+		count++;
+	}
+	return count;
+}
+
+/* What most say; the later of equals, for a block that lives longer in the plan does no harm. */
+static struct vote count_votes(const struct vote *votes, uint32_t count)
+{
+	struct vote best = votes[0];
+	uint32_t most = 0;
+
+	for (uint32_t v = 0; v < count; v++) {
+		uint32_t equal = 0;
+
+		for (uint32_t other = v; other < count; other++)
+			equal += votes_equal(&votes[v], &votes[other]);
+		if (equal > most || (equal == most && is_later(&votes[v], &best))) {
+			most = equal;
+			best = votes[v];
+		}
+	}
+	return best;
+}
+
+/* The event at which the newest member frees the block of the column of `lag` iterations before. */
+static uint32_t free_in_newest(const struct seam__columns *columns, uint32_t number, uint32_t lag)
+{
+	uint32_t request;
+	uint32_t event;
+
+	if (lag >= columns->member_count)
+		return SEAM__EVENT_NONE;
+	request = seam__columns_request(columns, number, lag);
+	if (request == SEAM__REQUEST_NONE)
+		return SEAM__EVENT_NONE;
+	event = seam__request_at(columns->rows->requests, request)->free;
+	return seam__columns_member(columns, event) == 0 ? event : SEAM__EVENT_NONE;
+}
+
+static enum seam_rc add_loose(const struct seam__columns *columns, uint32_t request, uint32_t number, struct seam_grow *list)
+{
+	const struct seam__request *item = seam__request_at(columns->rows->requests, request);
+	const struct loose loose = {.size_bytes = item->dynamic ? 0 : item->size_bytes, .stream = item->stream, .number = number};
+
+	return seam__grow_append(list, &loose, 1);
+}
+
+/* Ends what the members show; leaving: the columns that they do not. */
+static enum seam_rc end_by_votes(struct seam__columns *columns, struct seam_grow *leaving)
+{
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t c = 0; rc == SEAM_OK && c < columns->items.count; c++) {
+		struct seam__column *column = seam__column_at(columns, c);
+		struct vote votes[SEAM__MEMBERS_MAX];
+		bool elsewhere;
+		uint32_t count = collect(columns, c, votes, &elsewhere);
+		struct vote best;
+
+		column->left_out = count == 0 && !elsewhere;
+		if (count == 0 && elsewhere)
+			rc = add_loose(columns, column->source, c, leaving);
+		if (count == 0)
+			continue;
+		best = count_votes(votes, count);
+		column->lag = best.lag;
+		column->gap = best.gap;
+		column->freer = best.request;
+		column->order = free_in_newest(columns, c, best.lag);
+	}
+	return rc;
+}
+
+/* Frees in the newest member of blocks from before it that are no columns'. */
+static enum seam_rc list_arriving(const struct seam__columns *columns, struct seam_grow *arriving)
+{
+	const struct seam__rows *rows = columns->rows;
+	const struct seam__stretch *newest = &columns->members[0];
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t e = newest->first_event; rc == SEAM_OK && e < newest->last_event; e++) {
+		uint32_t request = seam__request_of(rows->requests, e);
+		uint32_t member;
+
+		if (request == SEAM__REQUEST_NONE || request >= newest->first_request || rows->trace->events[e].kind != SEAM_TRACE_FREE)
+			continue;
+		if (seam__columns_find(columns, request, &member) == SEAM__COLUMN_NONE)
+			rc = add_loose(columns, request, e, arriving);
+	}
+	return rc;
+}
+
+static int compare_kind(const struct loose *a, const struct loose *b)
+{
+	if (a->size_bytes != b->size_bytes)
+		return a->size_bytes < b->size_bytes ? -1 : 1;
+	return (a->stream > b->stream) - (a->stream < b->stream);
+}
+
+static int compare_loose(const void *left, const void *right)
+{
+	const struct loose *a = left;
+	const struct loose *b = right;
+	int order = compare_kind(a, b);
+
+	return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Equal ones in order; a column for which no free is left ends with its iteration. */
+static void join(struct seam__columns *columns, const struct seam_grow *leaving, const struct seam_grow *arriving)
+{
+	const struct loose *out = leaving->items;
+	const struct loose *in = arriving->items;
+	size_t i = 0;
+
+	for (size_t o = 0; o < leaving->count; o++) {
+		struct seam__column *column = seam__column_at(columns, out[o].number);
+
+		while (i < arriving->count && compare_kind(&in[i], &out[o]) < 0)
+			i++;
+		column->lag = 1;
+		if (i == arriving->count || compare_kind(&in[i], &out[o]) != 0)
+			continue;
+		column->gap = gap_of(columns, 0, in[i].number);
+		column->order = in[i].number;
+		column->freer = seam__request_of(columns->rows->requests, in[i].number);
+		i++;
+	}
+}
+
+enum seam_rc seam__columns_end(struct seam__columns *columns)
+{
+	struct seam_grow leaving;
+	struct seam_grow arriving;
+	enum seam_rc rc;
+
+	seam__grow_init(&leaving, sizeof(struct loose));
+	seam__grow_init(&arriving, sizeof(struct loose));
+	rc = end_by_votes(columns, &leaving);
+	if (rc == SEAM_OK && leaving.count > 0)
+		rc = list_arriving(columns, &arriving);
+	if (rc == SEAM_OK && leaving.count > 0) {
+		qsort(leaving.items, leaving.count, sizeof(struct loose), compare_loose);
+		if (arriving.count > 0)
+			qsort(arriving.items, arriving.count, sizeof(struct loose), compare_loose);
+		join(columns, &leaving, &arriving);
+	}
+	seam__grow_fini(&arriving);
+	seam__grow_fini(&leaving);
+	return rc;
+}

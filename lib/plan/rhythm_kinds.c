@@ -1,0 +1,96 @@
+/* rhythm_kinds.c: see rhythm_kinds.h. */
+#include "rhythm_kinds.h"
+
+#include "meta.h"
+
+#define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
+
+static uint32_t may_differ(const struct seam__row *a, const struct seam__row *b, double most_differing)
+{
+	uint32_t a_count = seam__stretch_count(&a->stretch);
+	uint32_t b_count = seam__stretch_count(&b->stretch);
+	uint32_t most = (uint32_t)((a_count > b_count ? a_count : b_count) * most_differing);
+
+	return most > ALWAYS_MAY_DIFFER ? most : ALWAYS_MAY_DIFFER;
+}
+
+/* The kind that the row differs from least, or SEAM__KIND_NONE. */
+static enum seam_rc choose(const struct seam__kinds *kinds, const struct seam__row *row, double most_differing, uint32_t *ret_kind)
+{
+	uint32_t least = UINT32_MAX;
+	uint32_t best = SEAM__KIND_NONE;
+
+	for (uint32_t k = 0; k < kinds->items.count && least > 0; k++) {
+		const struct seam__row *base = &seam__kind_at(kinds, k)->row;
+		uint32_t most = may_differ(base, row, most_differing);
+		uint32_t differing = 0;
+		enum seam_rc rc = SEAM_OK;
+
+		if (row->hash != base->hash)
+			rc = seam__row_compare(kinds->rows, base, row, most < least ? most : least, NULL, &differing);
+		if (rc == SEAM_OOM_META)
+			return rc;
+		if (rc == SEAM_OK && differing < least) {
+			least = differing;
+			best = k;
+		}
+	}
+	*ret_kind = best;
+	return SEAM_OK;
+}
+
+static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most_differing)
+{
+	struct seam__kind made = {.newest = stretch, .seen = 1};
+	uint32_t *kind = &kinds->kind_of[stretch];
+	enum seam_rc rc = seam__row_init(kinds->rows, &kinds->stretches[stretch], &made.row);
+
+	if (rc != SEAM_OK)
+		return rc;
+	rc = choose(kinds, &made.row, most_differing, kind);
+	if (rc == SEAM_OK && *kind != SEAM__KIND_NONE) {
+		seam__kind_at(kinds, *kind)->seen++;
+		seam__row_fini(kinds->rows, &made.row);
+		return SEAM_OK;
+	}
+	if (rc == SEAM_OK)
+		rc = seam__grow_append(&kinds->items, &made, 1);
+	if (rc == SEAM_OK)
+		*kind = (uint32_t)kinds->items.count - 1;
+	else
+		seam__row_fini(kinds->rows, &made.row);
+	return rc;
+}
+
+enum seam_rc seam__kinds_init(const struct seam__rows *rows, const struct seam__stretch *stretches, uint32_t stretch_count,
+                              double most_differing, uint64_t least_requests, struct seam__kinds *ret_kinds)
+{
+	struct seam__kinds made = {.rows = rows, .stretches = stretches, .stretch_count = stretch_count};
+	enum seam_rc rc = SEAM_OK;
+
+	seam__grow_init(&made.items, sizeof(struct seam__kind));
+	made.kind_of = seam__meta_array(seam__meta_process(), (size_t)stretch_count + 1, sizeof(*made.kind_of));
+	if (made.kind_of == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t s = stretch_count; rc == SEAM_OK && s-- > 0;) {
+		made.kind_of[s] = SEAM__KIND_NONE;
+		if (seam__stretch_count(&stretches[s]) >= least_requests)
+			rc = add(&made, s, most_differing);
+	}
+	if (rc == SEAM_OK)
+		*ret_kinds = made;
+	else
+		seam__kinds_fini(&made);
+	return rc;
+}
+
+void seam__kinds_fini(struct seam__kinds *kinds)
+{
+	if (kinds->kind_of == NULL)
+		return;
+	for (uint32_t k = 0; k < kinds->items.count; k++)
+		seam__row_fini(kinds->rows, &seam__kind_at(kinds, k)->row);
+	seam__grow_fini(&kinds->items);
+	seam__meta_free(seam__meta_process(), kinds->kind_of, ((size_t)kinds->stretch_count + 1) * sizeof(*kinds->kind_of));
+	*kinds = (struct seam__kinds){0};
+}

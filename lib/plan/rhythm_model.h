@@ -1,0 +1,22 @@
+/* rhythm_model.h: a kind of iteration as a trace: what lives before it, and repetitions of its columns.
+ *
+ * Residents are what lives behind the newest member, with the ids that they have in the recording. Those that are blocks of
+ * columns, of that member or one before it, are freed in the repetitions where the columns say. Left out is what is freed
+ * late: the recording frees it behind the member, but it is no column's. There are as many repetitions as it takes for the last
+ * two to be equal: all blocks that they free come from repetitions. The last one is the period.
+ *
+ * Edges between streams, phases and marks but those of steps are not in it.
+ *
+ * Not here: which columns (rhythm_columns.h). No locks.
+ */
+#ifndef SEAM_RHYTHM_MODEL_H
+#define SEAM_RHYTHM_MODEL_H
+
+#include "rhythm_columns.h"
+
+/* ret_trace: the caller's, for seam_trace_free(); ret_first, ret_last: its last repetition, events [first, last).
+ * marked: a step ends behind each repetition. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__model_make(const struct seam__columns *columns, bool marked, struct seam_trace **ret_trace,
+                                            uint64_t *ret_first, uint64_t *ret_last);
+
+#endif

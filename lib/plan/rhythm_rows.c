@@ -1,0 +1,265 @@
+/* rhythm_rows.c: see rhythm_rows.h. */
+#include "rhythm_rows.h"
+
+#include "beats.h"
+#include "idmap.h"
+#include "meta.h"
+#include "rhythm_diff.h"
+
+#define DYNAMIC_SIZE UINT64_MAX
+#define LEAVES UINT64_C(0x5bd1e9955bd1e995) /* what the key of a request changes by that is not freed in its stretch */
+
+static enum seam_rc number_threads(struct seam__rows *rows)
+{
+	struct seam_idmap map;
+	enum seam_rc rc = SEAM_OK;
+
+	seam__idmap_init(&map);
+	for (uint32_t i = 0; rc == SEAM_OK && i < rows->requests->items.count; i++) {
+		uint64_t *number;
+
+		rc = seam__idmap_put(&map, seam__request_at(rows->requests, i)->thread, &number);
+		if (rc != SEAM_OK)
+			break;
+		if (number[0] == 0)
+			number[0] = ++rows->thread_count;
+		rows->threads[i] = (uint32_t)number[0] - 1;
+	}
+	seam__idmap_fini(&map);
+	return rc;
+}
+
+static uint64_t key_of(const struct seam__request *request)
+{
+	return seam__beats_mix(request->dynamic ? DYNAMIC_SIZE : request->size_bytes, request->stream);
+}
+
+enum seam_rc seam__rows_init(const struct seam_trace *trace, const struct seam__requests *requests, struct seam__rows *ret_rows)
+{
+	size_t count = requests->items.count + 1;
+	struct seam__rows made = {.trace = trace, .requests = requests};
+	enum seam_rc rc = SEAM_OOM_META;
+
+	made.keys = seam__meta_array(seam__meta_process(), count, sizeof(*made.keys));
+	made.threads = seam__meta_array(seam__meta_process(), count, sizeof(*made.threads));
+	if (made.keys != NULL && made.threads != NULL)
+		rc = number_threads(&made);
+	for (uint32_t i = 0; rc == SEAM_OK && i < requests->items.count; i++)
+		made.keys[i] = key_of(seam__request_at(requests, i));
+	if (rc == SEAM_OK)
+		*ret_rows = made;
+	else
+		seam__rows_fini(&made);
+	return rc;
+}
+
+void seam__rows_fini(struct seam__rows *rows)
+{
+	size_t count;
+
+	if (rows->requests == NULL)
+		return;
+	count = rows->requests->items.count + 1;
+	seam__meta_free(seam__meta_process(), rows->threads, count * sizeof(*rows->threads));
+	seam__meta_free(seam__meta_process(), rows->keys, count * sizeof(*rows->keys));
+	*rows = (struct seam__rows){0};
+}
+
+uint32_t seam__rows_request(const struct seam__rows *rows, uint32_t event)
+{
+	uint32_t low = 0;
+	uint32_t high = (uint32_t)rows->requests->items.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (seam__request_at(rows->requests, middle)->alloc < event)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct seam__stretch seam__rows_stretch(const struct seam__rows *rows, uint32_t first_event, uint32_t last_event)
+{
+	return (struct seam__stretch){
+		.first_event = first_event,
+		.last_event = last_event,
+		.first_request = seam__rows_request(rows, first_event),
+		.last_request = seam__rows_request(rows, last_event),
+	};
+}
+
+static void fill_row(const struct seam__rows *rows, struct seam__row *row)
+{
+	uint32_t first = row->stretch.first_request;
+	uint32_t count = seam__stretch_count(&row->stretch);
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		row->thread_first[rows->threads[first + i]]++;
+	for (uint32_t t = 0; t <= rows->thread_count; t++) {
+		uint32_t own = row->thread_first[t];
+
+		row->thread_first[t] = sum;
+		sum += own;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const struct seam__request *request = seam__request_at(rows->requests, first + i);
+		uint32_t at = row->thread_first[rows->threads[first + i]]++;
+
+		row->numbers[at] = i;
+		row->keys[at] = rows->keys[first + i] ^ (request->free < row->stretch.last_event ? 0 : LEAVES);
+	}
+	for (uint32_t t = rows->thread_count; t > 0; t--)
+		row->thread_first[t] = row->thread_first[t - 1];
+	row->thread_first[0] = 0;
+	row->hash = count;
+	for (uint32_t i = 0; i < count; i++) {
+		uint16_t *bin = &row->bins[row->keys[i] % SEAM__ROWS_BINS];
+
+		*bin = (uint16_t)(*bin + (*bin < UINT16_MAX));
+		row->hash = seam__beats_mix(row->hash, row->keys[i]);
+	}
+}
+
+enum seam_rc seam__row_init(const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam__row *ret_row)
+{
+	struct seam_meta *meta = seam__meta_process();
+	size_t count = (size_t)seam__stretch_count(stretch) + 1;
+	struct seam__row made = {.stretch = *stretch};
+
+	made.keys = seam__meta_array(meta, count, sizeof(*made.keys));
+	made.numbers = seam__meta_array(meta, count, sizeof(*made.numbers));
+	made.thread_first = seam__meta_array(meta, (size_t)rows->thread_count + 1, sizeof(*made.thread_first));
+	if (made.keys == NULL || made.numbers == NULL || made.thread_first == NULL) {
+		seam__row_fini(rows, &made);
+		return SEAM_OOM_META;
+	}
+	fill_row(rows, &made);
+	*ret_row = made;
+	return SEAM_OK;
+}
+
+void seam__row_fini(const struct seam__rows *rows, struct seam__row *row)
+{
+	struct seam_meta *meta = seam__meta_process();
+	size_t count = (size_t)seam__stretch_count(&row->stretch) + 1;
+
+	seam__meta_free(meta, row->thread_first, ((size_t)rows->thread_count + 1) * sizeof(*row->thread_first));
+	seam__meta_free(meta, row->numbers, count * sizeof(*row->numbers));
+	seam__meta_free(meta, row->keys, count * sizeof(*row->keys));
+	*row = (struct seam__row){.hash = 0};
+}
+
+/* The least number of edits that the bins allow. */
+static uint64_t edits_of_bins(const struct seam__row *a, const struct seam__row *b)
+{
+	uint64_t edits = 0;
+
+	for (uint32_t i = 0; i < SEAM__ROWS_BINS; i++)
+		edits += a->bins[i] < b->bins[i] ? (uint32_t)(b->bins[i] - a->bins[i]) : (uint32_t)(a->bins[i] - b->bins[i]);
+	return edits;
+}
+
+struct comparison {
+	const struct seam__rows *rows;
+	const struct seam__row *a;
+	const struct seam__row *b;
+	uint32_t *match;    /* of one thread's elements */
+	uint32_t *same;     /* NULL: not wanted */
+	uint32_t differing;
+};
+
+/* Places in the two rows' threads: elements [a, a_end) and [b, b_end), counted in the row, have no partner. */
+struct gap {
+	uint32_t a, a_end;
+	uint32_t b, b_end;
+};
+
+static const struct seam__request *element(const struct comparison *comparison, const struct seam__row *row, uint32_t at)
+{
+	return seam__request_at(comparison->rows->requests, row->stretch.first_request + row->numbers[at]);
+}
+
+static void note(const struct comparison *comparison, uint32_t b, uint32_t a)
+{
+	if (comparison->same != NULL)
+		comparison->same[comparison->b->numbers[b]] = a == SEAM__DIFF_NONE ? a : comparison->a->numbers[a];
+}
+
+/* Equal sizes belong together (one is freed elsewhere); as many here as there are the same with other sizes. */
+static void pair_gap(struct comparison *comparison, struct gap gap)
+{
+	uint32_t a_count = gap.a_end - gap.a;
+	uint32_t b_count = gap.b_end - gap.b;
+	uint32_t next = gap.a;
+
+	comparison->differing += a_count > b_count ? a_count : b_count;
+	if (comparison->same == NULL)
+		return;
+	for (uint32_t b = gap.b; b < gap.b_end; b++) {
+		const struct seam__request *now = element(comparison, comparison->b, b);
+		uint32_t found = SEAM__DIFF_NONE;
+
+		for (uint32_t a = a_count == b_count ? gap.a + (b - gap.b) : next; a < gap.a_end && found == SEAM__DIFF_NONE; a++) {
+			const struct seam__request *then = element(comparison, comparison->a, a);
+
+			if (then->stream == now->stream && (a_count == b_count || then->size_bytes == now->size_bytes))
+				found = a;
+			if (a_count == b_count)
+				break;
+		}
+		note(comparison, b, found);
+		next = found == SEAM__DIFF_NONE ? next : found + 1;
+	}
+}
+
+static enum seam_rc compare_thread(struct comparison *comparison, uint32_t thread, uint32_t most)
+{
+	const struct seam__row *a = comparison->a;
+	const struct seam__row *b = comparison->b;
+	struct gap gap = {.a = a->thread_first[thread], .b = b->thread_first[thread]};
+	uint32_t a_first = gap.a;
+	uint32_t b_first = gap.b;
+	uint32_t a_count = a->thread_first[thread + 1] - a_first;
+	uint32_t b_count = b->thread_first[thread + 1] - b_first;
+	enum seam_rc rc = seam__diff_match(a->keys + a_first, a_count, b->keys + b_first, b_count, 2 * most, comparison->match);
+
+	if (rc != SEAM_OK)
+		return rc;
+	for (uint32_t i = 0; i < b_count; i++) {
+		if (comparison->match[i] == SEAM__DIFF_NONE)
+			continue;
+		gap.a_end = a_first + comparison->match[i];
+		gap.b_end = b_first + i;
+		pair_gap(comparison, gap);
+		note(comparison, gap.b_end, gap.a_end);
+		gap = (struct gap){.a = gap.a_end + 1, .b = gap.b_end + 1};
+	}
+	gap.a_end = a_first + a_count;
+	gap.b_end = b_first + b_count;
+	pair_gap(comparison, gap);
+	return comparison->differing > most ? SEAM_NOT_FOUND : SEAM_OK;
+}
+
+enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
+                               uint32_t most, uint32_t *ret_same, uint32_t *ret_differing)
+{
+	size_t count = (size_t)seam__stretch_count(&b->stretch) + 1;
+	struct comparison comparison = {.rows = rows, .a = a, .b = b, .same = ret_same};
+	enum seam_rc rc = SEAM_OK;
+
+	if (edits_of_bins(a, b) > 2 * (uint64_t)most)
+		return SEAM_NOT_FOUND;
+	comparison.match = seam__meta_array(seam__meta_process(), count, sizeof(*comparison.match));
+	if (comparison.match == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t t = 0; rc == SEAM_OK && t < rows->thread_count; t++)
+		rc = compare_thread(&comparison, t, most);
+	seam__meta_free(seam__meta_process(), comparison.match, count * sizeof(*comparison.match));
+	if (rc == SEAM_OK)
+		*ret_differing = comparison.differing;
+	return rc;
+}

@@ -1,0 +1,71 @@
+/* rhythm_rows.h: the requests of a recording as rows, one for each thread, and which requests of two stretches correspond.
+ *
+ * Threads run beside each other: in what order their requests come differs from iteration to iteration, the order in each of
+ * them does not. So stretches are compared thread by thread. Two requests are equal if size, stream and pool are, and if both
+ * or neither are freed in their stretch; of one that depends on data the size does not matter. Where one request stands in
+ * the place of another, it is the same request with another size.
+ *
+ * Not here: where stretches begin and end (rhythm_cut.h). Immutable once built. No locks.
+ */
+#ifndef SEAM_RHYTHM_ROWS_H
+#define SEAM_RHYTHM_ROWS_H
+
+#include "request.h"
+
+#define SEAM__ROWS_BINS 1024u
+
+struct seam__rows {
+	const struct seam_trace *trace;
+	const struct seam__requests *requests;
+	uint64_t *keys;        /* per request */
+	uint32_t *threads;     /* per request: number of its thread, from 0 in order of appearance */
+	uint32_t thread_count;
+};
+
+/* Events and requests [first, last) of the recording. */
+struct seam__stretch {
+	uint32_t first_event;
+	uint32_t last_event;
+	uint32_t first_request;
+	uint32_t last_request;
+	bool marked;           /* it begins and ends at marks */
+};
+
+/* A stretch in order of threads, made for comparing. */
+struct seam__row {
+	struct seam__stretch stretch;
+	uint64_t *keys;          /* per request of the stretch, those of the first thread first */
+	uint32_t *numbers;       /* which request, counted in the stretch */
+	uint32_t *thread_first;  /* per thread and one more */
+	uint16_t bins[SEAM__ROWS_BINS]; /* keys by hash, saturating: rows whose bins differ much need no diff */
+	uint64_t hash;           /* of all keys in order */
+};
+
+/* Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__rows_init(const struct seam_trace *trace, const struct seam__requests *requests,
+                                           struct seam__rows *ret_rows);
+void seam__rows_fini(struct seam__rows *rows);
+
+/* The stretch of events [first, last). O(log requests). */
+struct seam__stretch seam__rows_stretch(const struct seam__rows *rows, uint32_t first_event, uint32_t last_event);
+
+/* Number of the first request at or behind `event`. O(log requests). */
+uint32_t seam__rows_request(const struct seam__rows *rows, uint32_t event);
+
+static inline uint32_t seam__stretch_count(const struct seam__stretch *stretch)
+{
+	return stretch->last_request - stretch->first_request;
+}
+
+/* Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__row_init(const struct seam__rows *rows, const struct seam__stretch *stretch,
+                                          struct seam__row *ret_row);
+void seam__row_fini(const struct seam__rows *rows, struct seam__row *row);
+
+/* ret_same: per request of `b` the one of `a`, both counted in their stretches, or SEAM__DIFF_NONE; may be NULL; may be written on
+ * failure. ret_differing: requests that only one has, or that differ. Errors: SEAM_NOT_FOUND (more than `most` differ),
+ * SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
+                                             uint32_t most, uint32_t *ret_same, uint32_t *ret_differing);
+
+#endif
