@@ -11,6 +11,7 @@
 
 #include <seam/plan.h>
 
+#include "paged.h"
 #include "text.h"
 
 /* Makes a plan by `make` (seam_plan_make() bound to its input, or the like) with options' progress and cancellation filled
@@ -35,11 +36,14 @@ struct planning_row {
 	uint32_t mapped_chunks;     /* physical, behind the arena */
 	uint64_t address_chunks;    /* of the arena; more where chunks are mapped at several addresses */
 	uint32_t lower_bound_chunks;
+	bool has_paged;             /* not of a graph */
+	struct seam__paged paged;   /* valid if has_paged */
 	uint32_t copies;
 	char placed_by[32];
 	double seconds;
 	bool optimal;
 	bool cancelled;
+	bool linear;                /* happens once */
 };
 
 /* Errors as those of `make`, with `error` filled. After Ctrl-C: a plan with SEAM_PLAN_CANCELLED. */
