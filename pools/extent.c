@@ -179,6 +179,68 @@ struct seam_block *seam__extent_find(const struct seam_view *home, uint32_t slot
 	return NULL;
 }
 
+/* A block in the slot that its chunk knows, or NULL. */
+static struct seam_block *known_in(const struct seam_view *view, uint32_t slot)
+{
+	const struct seam_mapping *mapping = view->slots[slot].mapping;
+	if (mapping == NULL)
+		return NULL;
+	const struct seam_chunk *chunk = mapping->chunk;
+	if (chunk->leased != NULL && chunk->owner == view)
+		return chunk->leased;
+	return chunk->home == view ? chunk->lent : NULL;
+}
+
+/* The nearest one, within some slots. */
+static struct seam_block *known_near(const struct seam_view *view, uint32_t slot)
+{
+	enum { MOST = 64 };
+	struct seam_block *block = NULL;
+	for (uint32_t d = 0; d < MOST && block == NULL; d++) {
+		if (d <= slot)
+			block = known_in(view, slot - d);
+		if (block == NULL && d < view->slot_count - slot)
+			block = known_in(view, slot + d);
+	}
+	return block;
+}
+
+/* The last extent that begins at or before the slot, or NULL. */
+static struct seam_block *extent_before(const struct seam_view *view, uint32_t slot)
+{
+	struct seam_block *at = RB_ROOT(&view->extents), *best = NULL;
+	while (at != NULL) {
+		if (at->first_slot <= slot) {
+			best = at;
+			at = RB_RIGHT(at, by_offset);
+		} else {
+			at = RB_LEFT(at, by_offset);
+		}
+	}
+	return best;
+}
+
+static uint64_t distance(const struct seam_block *block, uint64_t offset)
+{
+	return block->offset < offset ? offset - block->offset : block->offset - offset;
+}
+
+struct seam_block *seam__block_at(const struct seam_view *view, uint32_t slot)
+{
+	uint64_t offset = view->slots[slot].offset;
+	struct seam_block *block = TAILQ_FIRST(&view->blocks);
+	struct seam_block *others[] = {known_near(view, slot), extent_before(view, slot)};
+	for (int i = 0; i < 2; i++) {
+		if (others[i] != NULL && distance(others[i], offset) < distance(block, offset))
+			block = others[i];
+	}
+	while (block->offset > offset)
+		block = TAILQ_PREV(block, seam_blocks, link);
+	while (block->offset + block->bytes <= offset)
+		block = TAILQ_NEXT(block, link);
+	return block;
+}
+
 static const char *check_extent(const struct seam_block *extent)
 {
 	uint32_t first = 0, count = seam__block_whole_slots(extent, &first);

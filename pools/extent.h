@@ -89,6 +89,10 @@ void seam__extent_tighten(struct seam_block *extent);
 /* The extent of a home view that holds a slot's chunk, or NULL: the chunk is not wholly free, or not at home. */
 struct seam_block *seam__extent_find(const struct seam_view *home, uint32_t slot);
 
+/* The block of the view at the start of a slot whose chunk it owns. Searched from what is known near it, an extent, a LOST or a LEASED block: O(log
+ * extents + blocks between). */
+struct seam_block *seam__block_at(const struct seam_view *view, uint32_t slot);
+
 const char *seam__extents_check(struct seam_extents *extents);
 const char *seam__home_extents_check(const struct seam_view *home);
 

@@ -115,7 +115,8 @@ SEAM_MUST_USE enum seam_rc seam__arena_begin(struct seam_engine *engine, const u
 SEAM_MUST_USE enum seam_rc seam__arena_prepare(struct seam_engine *engine, struct seam_arena *arena, uint32_t mappings);
 
 /* [both; drops lock] Adds chunks at the end of an arena that is READY (PREPARING then) or OPEN: as begin; they are not mapped yet, and an OPEN one
- * stays open for what is mapped. Prepare, then collect. Errors: as begin (SEAM_OOM_VA: more than was reserved); nothing changed then. */
+ * stays open for what is mapped. Prepare, then collect. Errors: as begin (SEAM_OOM_VA: more than was reserved; SEAM_NOT_FOUND: or it was closed
+ * meanwhile); nothing changed then. */
 SEAM_MUST_USE enum seam_rc seam__arena_extend(struct seam_engine *engine, struct seam_arena *arena, const uint64_t *numbers,
                                               uint32_t count, uint64_t fresh_bytes, uint64_t chunk_bytes);
 

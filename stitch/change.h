@@ -59,6 +59,10 @@ SEAM_MUST_USE enum seam_rc seam__stitch(struct seam_engine *engine, const struct
 SEAM_MUST_USE enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
                                       uint64_t request_bytes, bool at_end);
 
+/* The same at the end, in chunks of unit_bytes (a multiple of the granularity, as is `bytes`), the last of what is left over. */
+SEAM_MUST_USE enum seam_rc seam__grow_units(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
+                                            uint64_t unit_bytes);
+
 /* Bytes of the chunks that growth by `bytes` for a request would create first. */
 uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes,
                                 uint64_t request_bytes);

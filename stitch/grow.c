@@ -81,6 +81,7 @@ struct growth {
 	struct seam_mapping **mappings;
 	uint32_t count;
 	uint64_t most_chunk_bytes; /* unless the caller has a wish */
+	uint64_t unit_bytes;       /* of each chunk; 0: by the pool and the request */
 };
 
 static void drop_chunks(struct seam_memory *memory, struct growth *growth)
@@ -97,9 +98,9 @@ static enum seam_rc create_chunks(struct seam_engine *engine, struct seam_ppool 
                                   uint64_t request_bytes, struct growth *growth)
 {
 	while (bytes > 0) {
-		uint64_t unit = ppool->class == SEAM_CLASS_CONTIGUOUS
-		                        ? bytes
-		                        : chunk_bytes(engine, ppool, request_bytes, growth->most_chunk_bytes);
+		uint64_t unit = growth->unit_bytes;
+		if (unit == 0)
+			unit = chunk_bytes(engine, ppool, request_bytes, growth->most_chunk_bytes);
 		uint64_t size = seam__bits_min(bytes, unit);
 		enum seam_rc rc = seam__chunk_create(&engine->memory, size, &growth->chunks[growth->count]);
 		if (rc != SEAM_OK) {
@@ -181,11 +182,15 @@ static void commit(struct seam_engine *engine, struct seam_ppool *ppool, const s
 }
 
 static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
-                                uint64_t request_bytes)
+                                uint64_t request_bytes, uint64_t unit_bytes)
 {
-	struct growth growth = {.most_chunk_bytes = most_chunk_bytes(engine, bytes)};
+	struct growth growth = {.most_chunk_bytes = most_chunk_bytes(engine, bytes), .unit_bytes = unit_bytes};
+	if (ppool->class == SEAM_CLASS_CONTIGUOUS)
+		growth.unit_bytes = bytes;
 	/* Chunks only get larger while the pool grows: what limits them stays as it is. */
-	uint64_t least = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : chunk_bytes(engine, ppool, request_bytes, growth.most_chunk_bytes);
+	uint64_t least = growth.unit_bytes;
+	if (least == 0)
+		least = chunk_bytes(engine, ppool, request_bytes, growth.most_chunk_bytes);
 	uint32_t most = (uint32_t)seam__bits_div_up(bytes, least);
 	enum seam_rc rc = seam__slab_reserve(&engine->block_slab, 1);
 	if (rc != SEAM_OK)
@@ -286,7 +291,7 @@ static enum seam_rc grow_alone(struct seam_engine *engine, struct seam_ppool *pp
 	struct seam_block *hole = find_holes(ppool, bytes, &hole_bytes);
 	if (hole != NULL && hole_bytes == bytes)
 		return fill_holes(engine, hole, hole_bytes);
-	enum seam_rc rc = grow_at_end(engine, ppool, bytes, request_bytes);
+	enum seam_rc rc = grow_at_end(engine, ppool, bytes, request_bytes, 0);
 	return rc == SEAM_OOM_VA && hole != NULL ? fill_holes(engine, hole, hole_bytes) : rc;
 }
 
@@ -305,5 +310,10 @@ enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, ui
 			return rc;
 		hole = next;
 	}
-	return bytes == 0 ? SEAM_OK : grow_at_end(engine, ppool, bytes, request_bytes);
+	return bytes == 0 ? SEAM_OK : grow_at_end(engine, ppool, bytes, request_bytes, 0);
+}
+
+enum seam_rc seam__grow_units(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t unit_bytes)
+{
+	return grow_at_end(engine, ppool, bytes, bytes, unit_bytes);
 }
