@@ -56,13 +56,13 @@ void seam__oom_count(struct seam_pool *pool, enum seam_rc rc)
 
 /* Room for the sizes that one call of printf names. */
 struct sizes {
-	char texts[4][24];
+	char texts[6][24];
 	unsigned next;
 };
 
 static const char *size(struct sizes *sizes, uint64_t bytes)
 {
-	return seam__text_size(sizes->texts[sizes->next++ % 4], bytes);
+	return seam__text_size(sizes->texts[sizes->next++ % 6], bytes);
 }
 
 static void put_request(struct seam_text *text, const struct seam_oom *oom)
@@ -97,9 +97,10 @@ static void put_state(struct seam_text *text, struct seam_pool *pool, const stru
 	                  stats->live_blocks, size(&sizes, stats->live_requested_bytes), size(&sizes, stats->live_bytes_peak));
 	seam__text_printf(text, "  reserved  %s in %" PRIu64 " chunks; peak %s\n", size(&sizes, stats->reserved_bytes), stats->chunks,
 	                  size(&sizes, stats->reserved_bytes_peak));
-	seam__text_printf(text, "  unused    %s whole chunks, %s beside live blocks, %s pending, %s in private pools\n",
+	seam__text_printf(text, "  unused    %s whole chunks, %s beside live blocks, %s pending, %s in private pools, %s for a plan\n",
 	                  size(&sizes, stats->unused_whole_bytes), size(&sizes, stats->unused_partial_bytes),
-	                  size(&sizes, stats->unused_pending_bytes), size(&sizes, stats->unused_private_bytes));
+	                  size(&sizes, stats->unused_pending_bytes), size(&sizes, stats->unused_private_bytes),
+	                  size(&sizes, stats->unused_leased_bytes));
 	if (stats->unused_stream_bytes != 0)
 		seam__text_printf(text, "            of it %s freed on a stream not known to have passed, %s of that in whole chunks\n",
 		                  size(&sizes, stats->unused_stream_bytes), size(&sizes, stats->unused_stream_whole_bytes));

@@ -66,6 +66,7 @@ static void fill_counts(struct seam_stats *stats, const struct seam_engine_count
 	stats->live_blocks = counts->live_blocks;
 	stats->live_blocks_peak = counts->live_blocks_peak;
 	stats->unused_pending_bytes = counts->pending_bytes;
+	stats->unused_leased_bytes = counts->leased_bytes;
 	stats->allocs = counts->allocs;
 	stats->frees = counts->frees;
 	stats->s1 = counts->s1;

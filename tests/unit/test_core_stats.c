@@ -1,4 +1,5 @@
 /* test_core_stats.c: the figures of a pool: their versions, their sums, their peaks. */
+#include "arena.h"
 #include "core_fixture.h"
 
 /* reserved = live + pending + what is unused, by cause. */
@@ -6,7 +7,7 @@ static void assert_sums(const char *when)
 {
 	struct seam_stats s = get_stats();
 	cr_assert_eq(s.reserved_bytes, s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes +
-	                                       s.unused_private_bytes, "%s", when);
+	                                       s.unused_private_bytes + s.unused_leased_bytes, "%s", when);
 	cr_assert_leq(s.reserved_small_bytes, s.reserved_bytes, "%s", when);
 	cr_assert_eq(s.mappings_stale, s.mappings - s.chunks, "%s", when);
 	cr_assert_leq(s.live_requested_bytes, s.live_bytes, "%s", when);
@@ -145,9 +146,44 @@ static void play_out_of_everything(void)
 }
 
 /* Scenes in which everything happens: no figure is there for nothing. */
+static bool none_stays(void *user, const struct seam_block *block)
+{
+	(void)user;
+	(void)block;
+	return false;
+}
+
+/* An arena over what is free. */
+static void play_arena(void)
+{
+	struct seam_survey survey;
+	struct seam_arena arena;
+	open_pool(MIB(64), "chunk_bytes:2M");
+	struct seam_engine *engine = &pool->engine;
+	must_free(must_alloc(MIB(2), NULL));
+	void *half = must_alloc(MIB(1), NULL);
+	seam__mutex_lock(&engine->change);
+	seam__mutex_lock(&engine->lock);
+	cr_assert_ok(seam__survey_make(engine, none_stays, NULL, &survey));
+	cr_assert_eq(survey.count, 1);
+	cr_assert_ok(seam__arena_begin(engine, &survey.chunks[0].number, 1, MIB(2), MIB(2), 0, &arena));
+	seam__survey_fini(engine, &survey);
+	cr_assert_ok(seam__arena_prepare(engine, &arena, 8));
+	cr_assert_ok(seam__arena_open(engine, &arena));
+	seam__mutex_unlock(&engine->lock);
+	seam__mutex_unlock(&engine->change);
+	assert_sums("an arena");
+	cr_assert_eq(get_stats().unused_leased_bytes, MIB(3));
+	note();
+	must_free(half);
+	seam__arena_fini(engine, &arena);
+	close_pool();
+}
+
 Test(core_stats, no_figure_stays_zero)
 {
 	play_out_of_everything();
+	play_arena();
 	open_pool(MIB(96), "chunk_bytes:2M,capacity_bytes:64M,mapping_limit:64");
 	void *other = make_stream(), *host = NULL, *none = NULL, *ptrs[24];
 	cr_assert_ok(seam_host_alloc(pool, 5000, NULL, &host));
