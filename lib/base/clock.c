@@ -20,10 +20,15 @@ static void read_point(uint64_t *ret_ticks, uint64_t *ret_ns)
 	}
 }
 
-void seam__clock_init(struct seam_clock *clock)
+void seam__clock_start(struct seam_clock *clock)
 {
 	clock->ns_per_tick = 1.0;
 	read_point(&clock->start_ticks, &clock->start_ns);
+}
+
+void seam__clock_init(struct seam_clock *clock)
+{
+	seam__clock_start(clock);
 	while (seam__clock_ns() - clock->start_ns < FIRST_WAIT_NS) {
 	}
 	seam__clock_sync(clock);

@@ -42,6 +42,9 @@ struct seam_clock {
 	double ns_per_tick; /* > 0 */
 };
 
+/* First point alone; the rate is not known before the second. */
+void seam__clock_start(struct seam_clock *clock);
+
 /* First point, and a first rate from a wait of about a millisecond. */
 void seam__clock_init(struct seam_clock *clock);
 

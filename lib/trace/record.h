@@ -14,7 +14,7 @@
  * Invariants (seam__recorder_check)
  *   R1  the log's events stand at the places of their numbers; a number without an event is one that is being written, or was lost
  *   R2  every block that the log frees is allocated in it before, or is a resident, unless events were lost
- *   R3  log and residents stay under the limit, but for segments that a reader keeps
+ *   R3  log and residents stay under the limit
  *
  * Locks: `gather`, rank SEAM_RANK_TRACE (may be taken under the pool's locks), guards everything but the places of events. Thread-local: the
  * thread's voices in the recorders used last. A list of all recorders (SEAM_RANK_REGISTRY) lets a thread that ends give its voices back:
@@ -94,7 +94,7 @@ void seam__recorder_get_counts(struct seam_recorder *recorder, struct seam_recor
 /* A trace of the log: blocks live when it begins as residents first (flag SEAM_TRACE_RESIDENT, in order of serial), then the newest `events`
  * events (0: all). Valid by T1-T6: frees of unknown blocks are left out, phases that are open at the start begin there, and where phases of
  * different threads overlap, inner ones end and begin again. Ids are the serials, times those since the first event.
- * Times never decrease. May be called at any time from any thread; nobody waits for it longer than residents take to be copied.
+ * May be called at any time from any thread; others wait for it only while residents, or a segment of the log, are copied.
  * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__recorder_trace(struct seam_recorder *recorder, uint64_t events, const char *source,
                                                 struct seam_trace **ret_trace);
