@@ -97,7 +97,8 @@ void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher)
 
 /* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If there are SEAM_SCRIPTS already, the one
  * that was current longest ago goes. Ranges that are blocked are blocked for it too. A script that goes while blocks of it are live keeps
- * its instances until the last of them is freed: pointers to live blocks stay valid. Its lanes expect the period's beginning.
+ * its instances until the last of them is freed: pointers to live blocks stay valid. Where the
+ * program is in it the index finds out, unless seam__matcher_start() says it.
  * Errors: SEAM_OOM_META: the script stays the caller's. */
 SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);
 

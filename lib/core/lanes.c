@@ -1,0 +1,368 @@
+/* lanes.c: which slot a request is: what a lane expects, and how it finds its place again.
+ *
+ * A request that the cursor does not expect is looked for, in this order: where what was missed before puts it (nothing more, as many slots on, or
+ * at a pair of equal sizes ahead); among the slots passed over; a few slots ahead. All of these can be wrong, so each costs trust: when
+ * `trouble` has risen far enough the index is asked for the longest run of equal sizes, here and in the other scripts, and its
+ * answer is taken if it explains more of what was heard than the guess at hand.
+ */
+#include "matcher_state.h"
+
+#define AHEAD 2u          /* slots that may be passed over at once */
+#define AHEAD_DYNAMIC 64u /* with the dynamic ones among them */
+#define PAIR_AHEAD 256u   /* where a pair is looked for */
+#define PAIR_MISSES 16u   /* not any more after so many misses */
+#define BACK 256u         /* positions by which a lane may find itself behind in the same repetition */
+#define STALE 1024u       /* positions after which a slot passed over is forgotten */
+
+/* trouble */
+#define MISSED 4u
+#define PASSED 2u
+#define FOUND 4u /* after the index has spoken */
+#define DOUBT 16u /* from here on the index is asked */
+#define MOST 24u
+
+static const struct seam_spot nowhere = {NULL, 0, 0};
+
+static void doubt(struct seam_lane *lane, uint32_t by)
+{
+	lane->trouble = lane->trouble + by > MOST ? MOST : lane->trouble + by;
+}
+
+static uint64_t position_of(const struct seam_lane *lane)
+{
+	return lane->base + lane->next->begin;
+}
+
+/* The n-th cue from the cursor; n is at most the number of cues. */
+static struct seam_spot spot_ahead(const struct seam_script *script, const struct seam_lane *lane, uint32_t n)
+{
+	struct seam_spot spot = {lane->next, lane->base, lane->copy};
+	const uint32_t left = (uint32_t)(lane->first + lane->count - lane->next);
+	spot.cue = n < left ? lane->next + n : lane->first + (n - left);
+	if (n >= left) {
+		spot.base += script->positions;
+		spot.copy = lane->copy + 1 == script->copies ? 0 : lane->copy + 1;
+	}
+	return spot;
+}
+
+static bool spot_is_free(const struct seam_script *script, const struct seam_spot *spot)
+{
+	return script->instances[seam__script_number(script, spot->cue->slot, spot->copy)].state == SEAM_PLANNED_FREE;
+}
+
+/* The cursor goes behind the spot, `passed` cues ahead; those are remembered. */
+static void lane_jump(const struct seam_script *script, struct seam_lane *lane, uint32_t passed)
+{
+	for (uint32_t n = passed > SEAM_SKIPPED ? passed - SEAM_SKIPPED : 0; n < passed; n++) {
+		const struct seam_spot spot = spot_ahead(script, lane, n);
+		if (spot.cue->bytes != 0)
+			lane->skipped[lane->skipped_at++ % SEAM_SKIPPED] = spot;
+	}
+	const struct seam_spot spot = spot_ahead(script, lane, passed);
+	lane->next = spot.cue;
+	lane->base = spot.base;
+	lane->copy = spot.copy;
+	seam__lane_pass(script, lane);
+}
+
+/* The n-th cue ahead is the request. */
+static struct seam_spot take_ahead(const struct seam_script *script, struct seam_lane *lane, uint32_t n)
+{
+	const struct seam_spot spot = spot_ahead(script, lane, n);
+	lane_jump(script, lane, n);
+	return spot;
+}
+
+/* How many cues ahead the request is, if no more than AHEAD static ones are passed over; 0: it is not. */
+static uint32_t find_ahead(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
+{
+	uint32_t passed = 0;
+	for (uint32_t n = 0; n < AHEAD_DYNAMIC && n < lane->count; n++) {
+		const struct seam_spot spot = spot_ahead(script, lane, n);
+		if (n > 0 && seam__cue_fits(spot.cue, bytes) && spot_is_free(script, &spot))
+			return n;
+		passed += spot.cue->bytes != 0;
+		if (passed > AHEAD)
+			break;
+	}
+	return 0;
+}
+
+/* The last two sizes, ahead; 0: not there. */
+static uint32_t find_pair(const struct seam_script *script, const struct seam_lane *lane)
+{
+	const uint64_t before = lane->history.sizes[(lane->history.heard - 2) % SEAM_HEARD];
+	const uint64_t now = lane->history.sizes[(lane->history.heard - 1) % SEAM_HEARD];
+	struct seam_spot last = spot_ahead(script, lane, 0);
+	for (uint32_t n = 1; n < PAIR_AHEAD && n < lane->count; n++) {
+		const struct seam_spot spot = spot_ahead(script, lane, n);
+		if (last.cue->bytes == before && spot.cue->bytes == now)
+			return n;
+		last = spot;
+	}
+	return 0;
+}
+
+/* Where the misses before this request put it; 0: they do not. */
+static uint32_t find_after_misses(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
+{
+	if (lane->missed == 0 || lane->missed >= PAIR_MISSES)
+		return 0;
+	if (lane->missed < lane->count) {
+		const struct seam_spot spot = spot_ahead(script, lane, lane->missed);
+		if (seam__cue_fits(spot.cue, bytes) && spot_is_free(script, &spot))
+			return lane->missed;
+	}
+	return find_pair(script, lane);
+}
+
+/* The entry among the slots passed over that the request is; SEAM_SKIPPED: none. */
+static uint32_t find_skipped(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < SEAM_SKIPPED; i++) {
+		const struct seam_spot *spot = &lane->skipped[i];
+		if (spot->cue != NULL && seam__cue_fits(spot->cue, bytes) && spot->base + spot->cue->begin + STALE > position_of(lane) &&
+		    spot_is_free(script, spot))
+			return i;
+	}
+	return SEAM_SKIPPED;
+}
+
+/* The repetition in which a lane finds itself at `position` of the period. Behind where it was is the next one, unless that is by a little: then
+ * it had gone too far. A lane that the front has left behind goes by the front. */
+static uint64_t base_for(const struct seam_script *script, const struct seam_lane *lane, uint32_t position)
+{
+	const uint32_t period = script->positions;
+	const bool behind = lane->spoke == SEAM_NEVER || position_of(lane) + period / 2 < script->front.at;
+	const uint64_t at = behind ? script->front.at : position_of(lane);
+	const uint64_t base = behind ? script->front.base : lane->base;
+	const uint32_t here = (uint32_t)(at - base);
+	const uint32_t most_back = behind ? period / 2 : period / 4 < BACK ? period / 4 : BACK;
+	if (position >= here)
+		return behind && position - here > period / 2 && base >= period ? base - period : base;
+	return here - position <= most_back ? base : base + period;
+}
+
+static void set_base(const struct seam_script *script, struct seam_lane *lane, uint64_t base)
+{
+	lane->base = base;
+	lane->copy = (uint32_t)(base / script->positions % script->copies);
+}
+
+/* What the index says; the request itself is the last of the sizes heard. */
+static struct seam_spot take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue)
+{
+	const struct seam_script *script = matcher->now;
+	set_base(script, lane, base_for(script, lane, lane->first[cue].begin));
+	lane->next = &lane->first[cue];
+	lane->missed = 0;
+	lane->cold = false;
+	lane->trouble = FOUND;
+	for (uint32_t i = 0; i < SEAM_SKIPPED; i++)
+		lane->skipped[i] = nowhere;
+	matcher->counts.resyncs++;
+	return take_ahead(script, lane, 0);
+}
+
+/* Another script that explains more than `length` sizes: it becomes the current one. */
+static bool switch_by_history(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
+                              struct seam_spot *ret_spot)
+{
+	const struct seam_history history = *heard;
+	struct seam_guess best = {0, length};
+	struct seam_script *found = NULL;
+	struct seam_lane *lane = NULL;
+	for (uint32_t i = 1; i < matcher->script_count; i++) {
+		struct seam_script *script = matcher->scripts[i];
+		for (uint32_t l = 0; l < script->lane_count; l++) {
+			if (script->lanes[l].stream != stream || script->lanes[l].plan_thread != thread)
+				continue;
+			const struct seam_guess guess = seam__lane_guess(&script->lanes[l], &history);
+			if (guess.length > best.length) {
+				best = guess;
+				found = script;
+				lane = &script->lanes[l];
+			}
+		}
+	}
+	if (found == NULL || !seam__matcher_switch(matcher, found, lane->first[best.cue].begin, false))
+		return false;
+	matcher->lane = lane;
+	lane->history = history;
+	lane->spoke = found->front.at;
+	*ret_spot = take_guess(matcher, lane, best.cue);
+	return true;
+}
+
+/* The index is asked: its answer counts if it explains more than the guess at hand, if there is one. */
+static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_spot *at_hand, struct seam_spot *ret_spot)
+{
+	const struct seam_guess guess = seam__lane_guess(lane, &lane->history);
+	uint32_t length = 0;
+	if (at_hand->cue != NULL)
+		length = seam__lane_agrees(lane, (uint32_t)(at_hand->cue - lane->first), &lane->history) + 1;
+	const bool here = guess.length > length;
+	if (here)
+		length = guess.length;
+	if (matcher->script_count > 1 && switch_by_history(matcher, lane->stream, lane->plan_thread, &lane->history, length + (length != 0), ret_spot))
+		return true;
+	if (here)
+		*ret_spot = take_guess(matcher, lane, guess.cue);
+	return here;
+}
+
+/* A request that is neither what is expected nor dynamic. */
+static enum seam_miss hear_unexpected(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
+{
+	const struct seam_script *script = matcher->now;
+	if (lane->cold) {
+		lane->missed++;
+		return ask_index(matcher, lane, &nowhere, ret_spot) ? SEAM_MISS_NONE : SEAM_MISS_lost;
+	}
+	const uint32_t resumed = find_after_misses(script, lane, bytes);
+	const uint32_t skipped = resumed != 0 ? SEAM_SKIPPED : find_skipped(script, lane, bytes);
+	const uint32_t ahead = resumed != 0 || skipped < SEAM_SKIPPED ? resumed : find_ahead(script, lane, bytes);
+	const struct seam_spot at_hand = skipped < SEAM_SKIPPED ? lane->skipped[skipped] : ahead != 0 ? spot_ahead(script, lane, ahead) : nowhere;
+	doubt(lane, at_hand.cue == NULL ? MISSED : PASSED);
+	if (lane->trouble >= DOUBT && ask_index(matcher, lane, &at_hand, ret_spot))
+		return SEAM_MISS_NONE;
+	if (at_hand.cue == NULL) {
+		lane->missed++;
+		return lane->missed > SEAM_RUN ? SEAM_MISS_lost : SEAM_MISS_size;
+	}
+	matcher->counts.resyncs += lane->missed != 0;
+	lane->missed = 0;
+	*ret_spot = at_hand;
+	if (skipped < SEAM_SKIPPED)
+		lane->skipped[skipped].cue = NULL;
+	else
+		lane_jump(script, lane, ahead);
+	return SEAM_MISS_NONE;
+}
+
+/* The next dynamic cue, no more than AHEAD static ones on; lane->count: there is none. */
+static uint32_t find_dynamic(const struct seam_script *script, const struct seam_lane *lane)
+{
+	for (uint32_t n = 0; n <= AHEAD && n < lane->count; n++)
+		if (spot_ahead(script, lane, n).cue->bytes == 0)
+			return n;
+	return lane->count;
+}
+
+/* Whether the request is what follows the dynamic ones that are expected: there was nothing of them this time. Exactly, for any size may be
+ * one of theirs. */
+static bool follows_dynamic(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
+{
+	for (uint32_t n = 0; n < AHEAD_DYNAMIC && n < lane->count; n++) {
+		const struct seam_spot spot = spot_ahead(script, lane, n);
+		if (spot.cue->bytes != 0)
+			return spot.cue->bytes == bytes;
+	}
+	return false;
+}
+
+/* A dynamic request goes to the group of the next dynamic slot; one more than there are slots to that of the last. */
+static enum seam_miss hear_dynamic(struct seam_matcher *matcher, struct seam_lane *lane, struct seam_spot *ret_spot)
+{
+	const struct seam_script *script = matcher->now;
+	const uint32_t ahead = find_dynamic(script, lane);
+	lane->history.sizes[(lane->history.heard - 1) % SEAM_HEARD] = 0;
+	if (lane->cold)
+		return hear_unexpected(matcher, lane, 0, ret_spot);
+	if (ahead < lane->count) {
+		*ret_spot = take_ahead(script, lane, ahead);
+		lane->dynamic = *ret_spot;
+		return SEAM_MISS_NONE;
+	}
+	if (lane->dynamic.cue == NULL)
+		return hear_unexpected(matcher, lane, 0, ret_spot);
+	*ret_spot = lane->dynamic;
+	return SEAM_MISS_NONE;
+}
+
+enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
+{
+	const struct seam_script *script = matcher->now;
+	if (position_of(lane) + script->positions <= script->front.at)
+		set_base(script, lane, base_for(script, lane, lane->next->begin));
+	seam__history_add(&lane->history, ask->bytes);
+	if (ask->dynamic)
+		return hear_dynamic(matcher, lane, ret_spot);
+	if (lane->cold)
+		return hear_unexpected(matcher, lane, ask->bytes, ret_spot);
+	if (seam__cue_fits(lane->next, ask->bytes)) {
+		lane->trouble -= lane->trouble != 0;
+		matcher->counts.resyncs += lane->missed != 0;
+		lane->missed = 0;
+		*ret_spot = take_ahead(script, lane, 0);
+		return SEAM_MISS_NONE;
+	}
+	if (lane->next->bytes == 0 && lane->missed == 0 && !follows_dynamic(script, lane, ask->bytes))
+		return hear_dynamic(matcher, lane, ret_spot);
+	return hear_unexpected(matcher, lane, ask->bytes, ret_spot);
+}
+
+bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
+{
+	struct seam_history *heard = &matcher->stranger;
+	if (matcher->stranger_stream != ask->stream || matcher->stranger_thread != ask->thread)
+		heard->heard = 0;
+	matcher->stranger_stream = ask->stream;
+	matcher->stranger_thread = ask->thread;
+	seam__history_add(heard, ask->dynamic ? 0 : ask->bytes);
+	return matcher->script_count > 1 && switch_by_history(matcher, ask->stream, ask->thread, heard, 0, ret_spot);
+}
+
+struct seam_lane *seam__lane_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
+{
+	struct seam_script *script = matcher->now;
+	struct seam_lane *silent = NULL;
+	for (uint32_t l = 0; l < script->lane_count; l++) {
+		struct seam_lane *lane = &script->lanes[l];
+		if (lane->stream != ask->stream)
+			continue;
+		if (lane->thread == ask->thread)
+			return lane;
+		const bool fits = seam__cue_fits(lane->next, ask->bytes);
+		const bool quiet = lane->spoke == SEAM_NEVER ? fits : lane->spoke + script->positions <= script->front.at;
+		if (quiet && (silent == NULL || fits))
+			silent = lane;
+	}
+	if (silent != NULL)
+		silent->thread = ask->thread;
+	return silent;
+}
+
+void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, uint64_t at)
+{
+	const uint32_t position = (uint32_t)(at % script->positions);
+	uint32_t low = 0, high = lane->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (lane->first[middle].begin < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	lane->next = &lane->first[low == lane->count ? 0 : low];
+	set_base(script, lane, at - position + (low == lane->count ? script->positions : 0));
+	lane->trouble = 0;
+	lane->missed = 0;
+	lane->cold = false;
+	lane->dynamic = nowhere;
+	for (uint32_t i = 0; i < SEAM_SKIPPED; i++)
+		lane->skipped[i] = nowhere;
+}
+
+void seam__lanes_reset(struct seam_script *script, uint32_t position, bool cold)
+{
+	for (uint32_t l = 0; l < script->lane_count; l++) {
+		struct seam_lane *lane = &script->lanes[l];
+		seam__lane_put(script, lane, script->front.base + position);
+		lane->thread = lane->plan_thread;
+		lane->spoke = SEAM_NEVER;
+		lane->cold = cold && lane->count >= SEAM_RUN;
+		lane->trouble = lane->cold ? DOUBT : 0;
+	}
+}

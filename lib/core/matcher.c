@@ -1,0 +1,171 @@
+/* matcher.c: requests and frees: the short way for what is expected, and the choice of the long one. */
+#include "matcher_state.h"
+
+#include "check.h"
+
+static enum seam_miss count_miss(struct seam_matcher *matcher, enum seam_miss miss)
+{
+	if (miss != SEAM_MISS_NONE)
+		matcher->counts.misses[miss]++;
+	return miss;
+}
+
+/* Everything but an expected slot at the front with nothing apart. */
+static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matcher *matcher, const struct seam_match_ask *ask,
+                                                                struct seam_planned **ret_planned)
+{
+	struct seam_spot spot;
+	if (matcher->now == NULL)
+		return SEAM_MISS_lost;
+	struct seam_lane *lane = seam__lane_find(matcher, ask);
+	if (lane != NULL) {
+		matcher->lane = lane;
+		lane->spoke = matcher->now->front.at;
+		const enum seam_miss miss = seam__lane_hear(matcher, lane, ask, &spot);
+		if (miss != SEAM_MISS_NONE)
+			return miss;
+	} else if (!seam__lane_hear_stranger(matcher, ask, &spot)) {
+		return SEAM_MISS_lane;
+	}
+	const enum seam_miss miss = spot.cue->bytes == 0
+		? seam__matcher_place_dynamic(matcher, &spot, ask->bytes, ret_planned)
+		: seam__matcher_place(matcher, &spot, ask->bytes, ret_planned);
+	matcher->lane->spoke = matcher->now->front.at;
+	return miss;
+}
+
+enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
+{
+	struct seam_lane *lane = matcher->lane;
+	if (lane == NULL || lane->thread != ask->thread || lane->stream != ask->stream || lane->trouble != 0 || matcher->apart != 0 || ask->dynamic)
+		return count_miss(matcher, alloc_with_care(matcher, ask, ret_planned));
+	struct seam_script *script = matcher->now;
+	const struct seam_cue *cue = lane->next;
+	struct seam_planned *planned = &script->instances[seam__script_number(script, cue->slot, lane->copy)];
+	if (!seam__cue_fits(cue, ask->bytes) || lane->base + cue->begin != script->front.at || planned->state != SEAM_PLANNED_FREE ||
+	    planned->blocked != 0)
+		return count_miss(matcher, alloc_with_care(matcher, ask, ret_planned));
+	seam__history_add(&lane->history, ask->bytes);
+	seam__lane_pass(script, lane);
+	seam__front_step(matcher, script);
+	lane->spoke = script->front.at;
+	seam__planned_begin(matcher, script, planned, ask->bytes);
+	*ret_planned = planned;
+	return SEAM_MISS_NONE;
+}
+
+enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned)
+{
+	SEAM_ASSERT(matcher->pending == planned);
+	struct seam_script *script = matcher->now;
+	struct seam_planned *taken;
+	const uint32_t slot = planned->number / script->copies;
+	const struct seam_cue cue = {.bytes = planned->bytes, .begin = script->stretches[slot].begin, .slot = slot};
+	const struct seam_spot spot = {&cue, matcher->pending_begin - cue.begin, planned->number % script->copies};
+	const enum seam_miss miss = seam__matcher_place(matcher, &spot, matcher->pending_bytes, &taken);
+	if (miss != SEAM_MISS_gap) {
+		matcher->counts.misses[SEAM_MISS_gap]--;
+		(void)count_miss(matcher, miss);
+	}
+	return miss;
+}
+
+struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset)
+{
+	const struct seam_script *script = matcher->now;
+	if (SEAM_LIKELY(script != NULL)) {
+		const uint32_t due = seam__script_due(script);
+		if (due != UINT32_MAX && script->instances[due].offset == offset && script->instances[due].state != SEAM_PLANNED_FREE)
+			return &script->instances[due];
+		struct seam_planned *planned = seam__script_at(script, offset);
+		if (planned != NULL)
+			return planned;
+	}
+	if (matcher->apart == 0)
+		return NULL;
+	const struct seam_stray *stray = seam__strays_find(&matcher->strays, offset);
+	if (stray == NULL)
+		stray = seam__strays_find(&matcher->loose, offset);
+	return stray == NULL ? NULL : stray->planned;
+}
+
+/* A dynamic block is gone afterwards. */
+static void free_apart(struct seam_matcher *matcher, struct seam_planned *planned)
+{
+	struct seam_strays *strays = &matcher->loose;
+	struct seam_stray *stray = planned->script == SEAM_DYNAMIC ? seam__strays_find(strays, planned->offset) : NULL;
+	if (stray == NULL) {
+		strays = &matcher->strays;
+		stray = seam__strays_find(strays, planned->offset);
+	}
+	SEAM_VERIFY(stray != NULL && stray->planned == planned);
+	seam__strays_remove(strays, stray);
+	matcher->apart--;
+	matcher->counts.live--;
+	matcher->counts.live_bytes -= planned->bytes;
+	planned->state = SEAM_PLANNED_FREE;
+	if (planned->script != SEAM_DYNAMIC) {
+		struct seam_script *script = matcher->owners[planned->script];
+		seam__slab_put(&matcher->stray_slab, stray);
+		if (--script->strays == 0 && script->retired)
+			seam__matcher_forget(matcher, script);
+		return;
+	}
+	seam__slab_put(&matcher->loose_slab, stray); /* the first member of its struct seam_loose */
+	/* The plan has a free of some dynamic block here: which one does not matter. */
+	struct seam_script *script = matcher->now;
+	if (script != NULL && (script->actions[script->front.position] & 1) != 0 &&
+	    script->stretches[script->actions[script->front.position] >> 1].group != SEAM_STATIC)
+		seam__front_step(matcher, script);
+}
+
+void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned)
+{
+	struct seam_script *script = matcher->now;
+	SEAM_ASSERT(planned->state != SEAM_PLANNED_FREE);
+	if (planned->state != SEAM_PLANNED_LIVE || planned->script != matcher->owner) {
+		free_apart(matcher, planned);
+		return;
+	}
+	planned->state = SEAM_PLANNED_FREE;
+	matcher->counts.live--;
+	matcher->counts.live_bytes -= planned->bytes;
+	if (seam__script_due(script) == planned->number)
+		seam__front_step(matcher, script);
+}
+
+enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned)
+{
+	SEAM_ASSERT(planned->state == SEAM_PLANNED_LIVE || planned->state == SEAM_PLANNED_LATE);
+	if (planned->state != SEAM_PLANNED_LIVE || planned->script != matcher->owner) {
+		planned->state = SEAM_PLANNED_HELD;
+		return SEAM_OK;
+	}
+	if (!seam__stray_add(matcher, planned, SEAM_PLANNED_HELD))
+		return SEAM_OOM_META;
+	if (seam__script_due(matcher->now) == planned->number)
+		seam__front_step(matcher, matcher->now);
+	return SEAM_OK;
+}
+
+bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned)
+{
+	if (!matcher->several_streams)
+		return false;
+	if (planned->script == SEAM_DYNAMIC || matcher->several_scripts)
+		return true;
+	const struct seam_script *script = matcher->owners[planned->script];
+	return script->crosses[planned->number / script->copies] != 0;
+}
+
+uint64_t seam__matcher_dynamic_reach(const struct seam_matcher *matcher)
+{
+	const struct seam_script *script = matcher->now;
+	return script != NULL && matcher->reach > script->front.at ? matcher->reach - script->front.at : 0;
+}
+
+void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts)
+{
+	*ret_counts = matcher->counts;
+	ret_counts->strays = matcher->strays.count;
+}

@@ -1,0 +1,120 @@
+/* matcher_dynamic.c: requests whose size depends on data, in what the plan leaves idle for their group's interval: best fit, the lowest of
+ * equal gaps, among what live dynamic blocks, strays and blocked ranges leave.
+ */
+#include "matcher_state.h"
+
+#include "bits.h"
+
+/* The lowest part of [at, end) that is taken; an empty one at `end` where none is. */
+struct taken {
+	uint64_t begin;
+	uint64_t end;
+};
+
+static void lower(struct taken *taken, uint64_t at, uint64_t begin, uint64_t end)
+{
+	begin = seam__bits_max(begin, at);
+	if (end > at && begin < taken->begin)
+		*taken = (struct taken){begin, end};
+	else if (end > at && begin == taken->begin)
+		taken->end = seam__bits_max(taken->end, end);
+}
+
+/* The first blocked range that may reach behind `at`. */
+static uint32_t first_blocked(const struct seam_matcher *matcher, uint64_t at)
+{
+	uint32_t low = 0, high = matcher->blocked_count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (matcher->blocked[middle].begin + matcher->blocked_widest <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct taken next_taken(const struct seam_matcher *matcher, uint64_t at, uint64_t end)
+{
+	struct taken taken = {end, end};
+	const struct seam_stray *stray = seam__strays_behind(&matcher->strays, at);
+	const struct seam_stray *loose = seam__strays_behind(&matcher->loose, at);
+	if (stray != NULL)
+		lower(&taken, at, stray->begin, stray->end);
+	if (loose != NULL)
+		lower(&taken, at, loose->begin, loose->end);
+	for (uint32_t b = first_blocked(matcher, at); b < matcher->blocked_count && matcher->blocked[b].begin <= taken.begin; b++)
+		lower(&taken, at, matcher->blocked[b].begin, matcher->blocked[b].end);
+	return taken;
+}
+
+/* SEAM_PLAN_NO_ADDRESS: nowhere. */
+static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
+{
+	const struct seam_plan_range *ranges = &matcher->now->ranges[group->first_range];
+	uint64_t best = SEAM_PLAN_NO_ADDRESS, least = UINT64_MAX;
+	for (uint32_t r = 0; r < group->range_count; r++) {
+		uint64_t at = seam__bits_align_up(ranges[r].begin_bytes, SEAM_PLANNED_BYTES);
+		while (at < ranges[r].end_bytes) {
+			const struct taken taken = next_taken(matcher, at, ranges[r].end_bytes);
+			if (taken.begin > at && taken.begin - at >= bytes && taken.begin - at < least) {
+				least = taken.begin - at;
+				best = at;
+			}
+			at = seam__bits_align_up(seam__bits_max(taken.end, taken.begin), SEAM_PLANNED_BYTES);
+		}
+	}
+	return best;
+}
+
+/* The group of the slot, and where its interval lies; NULL: it has none, or the front is not in it. */
+static const struct seam_script_group *group_now(const struct seam_script *script, const struct seam_spot *spot, uint64_t *ret_until)
+{
+	const struct seam_stretch *stretch = &script->stretches[spot->cue->slot];
+	if (stretch->group >= script->group_count)
+		return NULL;
+	const struct seam_script_group *group = &script->groups[stretch->group + spot->copy];
+	const uint64_t begin = spot->base + group->begin;
+	*ret_until = begin + (group->end - group->begin);
+	return script->front.at > begin && script->front.at <= *ret_until ? group : NULL;
+}
+
+static struct seam_planned *begin_loose(struct seam_matcher *matcher, struct seam_loose *loose, uint64_t offset, uint64_t bytes, uint64_t until)
+{
+	*loose = (struct seam_loose){
+		.stray = {.begin = offset, .end = offset + bytes, .until = until, .planned = &loose->planned},
+		.planned = {.offset = offset, .bytes = bytes, .number = UINT32_MAX, .state = SEAM_PLANNED_LIVE, .script = SEAM_DYNAMIC},
+	};
+	seam__strays_insert(&matcher->loose, &loose->stray);
+	matcher->loose_until = matcher->loose.count == 1 ? until : seam__bits_min(matcher->loose_until, until);
+	matcher->apart++;
+	matcher->counts.live++;
+	matcher->counts.live_bytes += bytes;
+	matcher->counts.dynamic_hits++;
+	return &loose->planned;
+}
+
+enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
+                                           struct seam_planned **ret_planned)
+{
+	struct seam_script *script = matcher->now;
+	const uint64_t begin = spot->base + spot->cue->begin;
+	const uint64_t bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES);
+	uint64_t until = 0;
+	matcher->reach = 0;
+	if (!seam__front_move(matcher, begin))
+		return SEAM_MISS_late;
+	if (begin == script->front.at)
+		seam__front_step(matcher, script);
+	const struct seam_script_group *group = group_now(script, spot, &until);
+	if (group == NULL)
+		return SEAM_MISS_dynamic;
+	matcher->reach = until;
+	const uint64_t offset = best_gap(matcher, group, bytes);
+	struct seam_loose *loose = offset == SEAM_PLAN_NO_ADDRESS ? NULL : seam__slab_get(&matcher->loose_slab);
+	if (loose == NULL)
+		return SEAM_MISS_dynamic;
+	*ret_planned = begin_loose(matcher, loose, offset, bytes, until);
+	(*ret_planned)->requested_bytes = requested_bytes;
+	return SEAM_MISS_NONE;
+}

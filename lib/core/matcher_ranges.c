@@ -1,0 +1,151 @@
+/* matcher_ranges.c: ranges of the arena: which are blocked, which are idle, and who lies there. */
+#include "matcher_state.h"
+
+#include <string.h>
+
+#include "bits.h"
+#include "check.h"
+#include "meta.h"
+
+static bool is_full(void *user, uint32_t number)
+{
+	const struct seam_script *script = user;
+	return script->instances[number].blocked == UINT16_MAX;
+}
+
+static bool raise(void *user, uint32_t number)
+{
+	const struct seam_script *script = user;
+	script->instances[number].blocked++;
+	return false;
+}
+
+static bool fall(void *user, uint32_t number)
+{
+	const struct seam_script *script = user;
+	SEAM_ASSERT(script->instances[number].blocked != 0);
+	script->instances[number].blocked--;
+	return false;
+}
+
+static bool visit_all(const struct seam_matcher *matcher, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number))
+{
+	for (uint32_t i = 0; i < matcher->script_count; i++)
+		if (seam__script_overlapping(matcher->scripts[i], begin, end, visit, matcher->scripts[i]))
+			return true;
+	return false;
+}
+
+static bool grow_blocked(struct seam_matcher *matcher)
+{
+	if (matcher->blocked_count < matcher->blocked_capacity)
+		return true;
+	const uint32_t capacity = matcher->blocked_capacity == 0 ? 64 : 2 * matcher->blocked_capacity;
+	const size_t bytes = sizeof(*matcher->blocked);
+	struct seam_blocked *larger =
+		seam__meta_resize(matcher->meta, matcher->blocked, matcher->blocked_capacity * bytes, capacity * bytes);
+	if (larger == NULL)
+		return false;
+	matcher->blocked = larger;
+	matcher->blocked_capacity = capacity;
+	return true;
+}
+
+/* The first entry that does not begin before `begin`. */
+static uint32_t blocked_at(const struct seam_matcher *matcher, uint64_t begin)
+{
+	uint32_t low = 0, high = matcher->blocked_count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (matcher->blocked[middle].begin < begin)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
+{
+	SEAM_ASSERT(begin < end);
+	if (!grow_blocked(matcher) || visit_all(matcher, begin, end, is_full))
+		return SEAM_OOM_META;
+	struct seam_blocked *place = &matcher->blocked[blocked_at(matcher, begin)];
+	memmove(place + 1, place, (size_t)(matcher->blocked + matcher->blocked_count - place) * sizeof(*place));
+	*place = (struct seam_blocked){begin, end};
+	matcher->blocked_widest = seam__bits_max(matcher->blocked_count == 0 ? 0 : matcher->blocked_widest, end - begin);
+	matcher->blocked_count++;
+	(void)visit_all(matcher, begin, end, raise);
+	return SEAM_OK;
+}
+
+void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
+{
+	uint32_t at = blocked_at(matcher, begin);
+	while (at < matcher->blocked_count && matcher->blocked[at].begin == begin && matcher->blocked[at].end != end)
+		at++;
+	SEAM_VERIFY(at < matcher->blocked_count && matcher->blocked[at].begin == begin);
+	matcher->blocked_count--;
+	memmove(&matcher->blocked[at], &matcher->blocked[at + 1], (matcher->blocked_count - at) * sizeof(*matcher->blocked));
+	(void)visit_all(matcher, begin, end, fall);
+}
+
+/* The live block of the current script, no stray, that overlaps a range. */
+struct search {
+	const struct seam_script *script;
+	struct seam_planned *found;
+	uint64_t soonest; /* positions until an instance is due */
+};
+
+static bool find_live(void *user, uint32_t number)
+{
+	struct search *search = user;
+	struct seam_planned *planned = &search->script->instances[number];
+	if (planned->state != SEAM_PLANNED_LIVE)
+		return false;
+	search->found = planned;
+	return true;
+}
+
+struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t offset)
+{
+	const struct seam_stray *stray = seam__strays_behind(&matcher->strays, offset);
+	if (stray != NULL && stray->begin <= offset)
+		return stray->planned;
+	stray = seam__strays_behind(&matcher->loose, offset);
+	if (stray != NULL && stray->begin <= offset)
+		return stray->planned;
+	struct search search = {.script = matcher->now};
+	if (matcher->now != NULL)
+		(void)seam__script_overlapping(matcher->now, offset, offset + 1, find_live, &search);
+	return search.found;
+}
+
+/* When an instance is due next, counted from the front; true when it is due already. */
+static bool measure_due(void *user, uint32_t number)
+{
+	struct search *search = user;
+	const struct seam_script *script = search->script;
+	const struct seam_stretch *stretch = &script->stretches[number / script->copies];
+	const uint64_t circle = (uint64_t)script->positions * script->copies;
+	const uint64_t begin = (uint64_t)(number % script->copies) * script->positions + stretch->begin;
+	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
+	const uint64_t until = begin >= front ? begin - front : begin + circle - front;
+	const uint64_t since = until == 0 ? 0 : circle - until;
+	if (script->instances[number].state != SEAM_PLANNED_FREE || since < (uint64_t)(stretch->end - stretch->begin)) {
+		search->soonest = 0;
+		return true;
+	}
+	search->soonest = seam__bits_min(search->soonest, until);
+	return false;
+}
+
+uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
+{
+	struct search search = {.script = matcher->now, .soonest = UINT64_MAX};
+	if (matcher->apart != 0 && seam__apart_overlaps(matcher, begin, end))
+		return 0;
+	if (matcher->now != NULL)
+		(void)seam__script_overlapping(matcher->now, begin, end, measure_due, &search);
+	return search.soonest;
+}

@@ -1,0 +1,225 @@
+/* matcher_scripts.c: a matcher's life, its scripts, and where in the period the program says it is. */
+#include "matcher_state.h"
+
+#include "check.h"
+#include "meta.h"
+
+#define BACK_SHARE 8u /* by this part of a period a program may be behind where it was thought to be */
+
+enum seam_rc seam__matcher_create(struct seam_meta *meta, struct seam_matcher **ret_matcher)
+{
+	struct seam_matcher *matcher = seam__meta_alloc(meta, sizeof(*matcher));
+	if (matcher == NULL)
+		return SEAM_OOM_META;
+	matcher->meta = meta;
+	matcher->owner = SEAM_NOBODY;
+	matcher->loose_until = UINT64_MAX;
+	seam__slab_init(&matcher->stray_slab, meta, sizeof(struct seam_stray));
+	seam__slab_init(&matcher->loose_slab, meta, sizeof(struct seam_loose));
+	*ret_matcher = matcher;
+	return SEAM_OK;
+}
+
+void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher)
+{
+	if (matcher == NULL)
+		return;
+	for (uint32_t i = 0; i < SEAM_OWNERS; i++)
+		seam__script_destroy(meta, matcher->owners[i]);
+	(void)seam__slab_fini(&matcher->stray_slab);
+	(void)seam__slab_fini(&matcher->loose_slab);
+	seam__meta_free(meta, matcher->blocked, matcher->blocked_capacity * sizeof(*matcher->blocked));
+	seam__meta_free(meta, matcher, sizeof(*matcher));
+}
+
+void seam__matcher_forget(struct seam_matcher *matcher, struct seam_script *script)
+{
+	matcher->owners[script->index] = NULL;
+	seam__script_destroy(matcher->meta, script);
+}
+
+/* No block of it is LIVE: those that are left are strays. */
+static void retire(struct seam_matcher *matcher, struct seam_script *script)
+{
+	if (script->strays == 0)
+		seam__matcher_forget(matcher, script);
+	else
+		seam__script_retire(matcher->meta, script);
+}
+
+static void put_at(struct seam_matcher *matcher, struct seam_script *script, uint32_t at, uint32_t from)
+{
+	for (uint32_t i = from; i > at; i--)
+		matcher->scripts[i] = matcher->scripts[i - 1];
+	for (uint32_t i = from; i < at; i++)
+		matcher->scripts[i] = matcher->scripts[i + 1];
+	matcher->scripts[at] = script;
+}
+
+bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *script, uint32_t position, bool cold)
+{
+	uint32_t from = 0;
+	if (!seam__strays_take_all(matcher))
+		return false;
+	while (matcher->scripts[from] != script)
+		from++;
+	put_at(matcher, script, 0, from);
+	if (script->used) {
+		script->front.base += script->positions;
+		script->front.copy = script->front.copy + 1 == script->copies ? 0 : script->front.copy + 1;
+	}
+	script->used = true;
+	script->front.position = position;
+	script->front.at = script->front.base + position;
+	seam__lanes_reset(script, position, cold);
+	matcher->counts.switches += matcher->now != NULL && matcher->now != script;
+	matcher->counts.repetitions++;
+	matcher->now = script;
+	matcher->owner = script->index;
+	matcher->lane = NULL;
+	matcher->pending = NULL;
+	matcher->reach = 0;
+	return true;
+}
+
+/* Blocked ranges over an instance, up to too many. */
+struct counting {
+	struct seam_script *script;
+	bool full;
+};
+
+static bool count_blocked(void *user, uint32_t number)
+{
+	struct counting *counting = user;
+	counting->full = counting->script->instances[number].blocked == UINT16_MAX;
+	counting->script->instances[number].blocked += !counting->full;
+	return counting->full;
+}
+
+/* What is blocked is blocked for a new script too. False: too many ranges over one instance. */
+static bool block_script(const struct seam_matcher *matcher, struct seam_script *script)
+{
+	struct counting counting = {script, false};
+	for (uint32_t n = 0; n < script->slots * script->copies; n++)
+		script->instances[n].blocked = 0;
+	for (uint32_t b = 0; b < matcher->blocked_count && !counting.full; b++)
+		(void)seam__script_overlapping(script, matcher->blocked[b].begin, matcher->blocked[b].end, count_blocked, &counting);
+	return !counting.full;
+}
+
+static void note_streams(struct seam_matcher *matcher, const struct seam_script *script)
+{
+	if (matcher->some_script) {
+		matcher->several_scripts = true;
+	} else {
+		matcher->some_script = true;
+		matcher->some_stream = script->streams[0];
+	}
+	for (uint32_t i = 0; i < script->stream_count; i++)
+		matcher->several_streams |= script->streams[i] != matcher->some_stream;
+}
+
+enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now)
+{
+	uint32_t index = 0;
+	while (index < SEAM_OWNERS && matcher->owners[index] != NULL)
+		index++;
+	if (index == SEAM_OWNERS || !block_script(matcher, script))
+		return SEAM_OOM_META;
+	/* What may fail comes first: switching to the script takes all that is live. */
+	const bool becomes = now || matcher->now == NULL;
+	if (becomes && !seam__strays_take_all(matcher))
+		return SEAM_OOM_META;
+	if (matcher->script_count == SEAM_SCRIPTS)
+		retire(matcher, matcher->scripts[--matcher->script_count]);
+	script->index = index;
+	matcher->owners[index] = script;
+	for (uint32_t n = 0; n < script->slots * script->copies; n++)
+		script->instances[n].script = (uint8_t)index;
+	const uint32_t at = matcher->script_count == 0 ? 0 : 1;
+	matcher->scripts[matcher->script_count] = script;
+	put_at(matcher, script, at, matcher->script_count++);
+	note_streams(matcher, script);
+	if (becomes)
+		SEAM_VERIFY(seam__matcher_switch(matcher, script, 0, true));
+	return SEAM_OK;
+}
+
+uint32_t seam__matcher_scripts(const struct seam_matcher *matcher)
+{
+	return matcher->script_count;
+}
+
+const struct seam_script *seam__matcher_script(const struct seam_matcher *matcher, uint32_t i)
+{
+	SEAM_ASSERT(i < matcher->script_count);
+	return matcher->scripts[i];
+}
+
+enum seam_rc seam__matcher_clear(struct seam_matcher *matcher)
+{
+	if (!seam__strays_take_all(matcher))
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < matcher->script_count; i++)
+		retire(matcher, matcher->scripts[i]);
+	matcher->script_count = 0;
+	matcher->now = NULL;
+	matcher->owner = SEAM_NOBODY;
+	matcher->lane = NULL;
+	matcher->pending = NULL;
+	matcher->reach = 0;
+	return SEAM_OK;
+}
+
+void seam__matcher_start(struct seam_matcher *matcher)
+{
+	struct seam_script *script = matcher->now;
+	if (script == NULL || (script->front.position != 0 && !seam__front_move(matcher, script->front.base + script->positions)))
+		return;
+	for (uint32_t l = 0; l < script->lane_count; l++)
+		seam__lane_put(script, &script->lanes[l], script->front.base);
+}
+
+/* The repetition is the front's, unless the mark lies so far behind it that the next one must be meant. */
+void seam__matcher_step(struct seam_matcher *matcher)
+{
+	struct seam_script *script = matcher->now;
+	const struct seam_lane *speaker = matcher->lane;
+	if (script == NULL || speaker == NULL)
+		return;
+	if (script->marked == SEAM_NEVER) {
+		if (speaker->trouble == 0)
+			script->marked = speaker->next->begin;
+		return;
+	}
+	if (speaker->trouble == 0 && speaker->next->begin == script->marked)
+		return;
+	uint64_t base = script->front.base;
+	if (script->marked < script->front.position && script->front.position - script->marked > script->positions / BACK_SHARE)
+		base += script->positions;
+	for (uint32_t l = 0; l < script->lane_count; l++) {
+		struct seam_lane *lane = &script->lanes[l];
+		if (lane == speaker || lane->trouble != 0)
+			seam__lane_put(script, lane, base + script->marked);
+	}
+	matcher->counts.resyncs++;
+}
+
+static void each_of(const struct seam_strays *strays, void (*each)(void *user, struct seam_planned *planned), void *user)
+{
+	for (struct seam_stray *s = seam__strays_first(strays); s != NULL; s = seam__strays_next(s))
+		each(user, s->planned);
+}
+
+void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user)
+{
+	uint64_t left = matcher->counts.live - matcher->apart;
+	for (struct seam_planned *p = matcher->now == NULL ? NULL : matcher->now->instances; left != 0; p++) {
+		if (p->state == SEAM_PLANNED_LIVE) {
+			each(user, p);
+			left--;
+		}
+	}
+	each_of(&matcher->strays, each, user);
+	each_of(&matcher->loose, each, user);
+}

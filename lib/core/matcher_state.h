@@ -1,0 +1,157 @@
+/* matcher_state.h: what a matcher is made of, for the files that make it up.
+ *
+ * Not here: the contract (matcher.h), the tables of a script (script.h).
+ * Live blocks are of three sorts: those of the current script whose interval is around the front, state LIVE, in no tree; *loose* ones, dynamic
+ * blocks inside their group's interval; strays. `apart` counts the last two: while it is 0 an expected slot needs no test by address.
+ */
+#ifndef SEAM_MATCHER_STATE_H
+#define SEAM_MATCHER_STATE_H
+
+#include "script.h"
+#include "slab.h"
+#include "strays.h"
+
+#define SEAM_OWNERS 250u   /* scripts that are there or have live blocks */
+#define SEAM_NOBODY 254u   /* owner of nothing: there is no script */
+#define SEAM_DYNAMIC 255u  /* owner of dynamic blocks */
+
+#define SEAM_LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+/* A dynamic block. */
+struct seam_loose {
+	struct seam_stray stray;
+	struct seam_planned planned;
+};
+
+struct seam_blocked {
+	uint64_t begin;
+	uint64_t end;
+};
+
+struct seam_matcher {
+	/* What every request reads. */
+	struct seam_script *now;       /* NULL: there is none */
+	struct seam_lane *lane;        /* of now, that spoke last; NULL: none has */
+	uint64_t apart;                /* strays and loose blocks */
+	uint32_t owner;                /* now->index, SEAM_NOBODY without */
+	bool some_script;              /* one was added */
+	bool several_streams;          /* scripts that were ever added have more than one stream between them */
+	bool several_scripts;          /* more than one was ever added */
+	uint64_t some_stream;          /* of the first script */
+	struct seam_match_counts counts;
+
+	struct seam_meta *meta;
+	struct seam_strays strays;
+	struct seam_strays loose;
+	uint64_t loose_until;          /* least `until` of the loose */
+	struct seam_slab stray_slab;
+	struct seam_slab loose_slab;
+	struct seam_script *scripts[SEAM_SCRIPTS]; /* the current one first, then as they were current */
+	uint32_t script_count;
+	struct seam_script *owners[SEAM_OWNERS];   /* by index, retired ones too; NULL: free */
+
+	struct seam_blocked *blocked;  /* by begin */
+	uint32_t blocked_count;
+	uint32_t blocked_capacity;
+	uint64_t blocked_widest;       /* bytes of the widest there was since there was none */
+
+	struct seam_planned *pending;  /* of the last SEAM_MISS_gap */
+	uint64_t pending_begin;
+	uint64_t pending_bytes;
+	uint64_t reach;                /* position up to which the group of the last SEAM_MISS_dynamic reaches */
+	struct seam_history stranger;  /* requests of a thread and stream that no lane has */
+	uint64_t stranger_stream;
+	uint32_t stranger_thread;
+};
+
+/* One position on. */
+static inline void seam__front_step(struct seam_matcher *matcher, struct seam_script *script)
+{
+	script->front.at++;
+	if (SEAM_LIKELY(++script->front.position != script->positions))
+		return;
+	script->front.position = 0;
+	script->front.base += script->positions;
+	if (++script->front.copy == script->copies)
+		script->front.copy = 0;
+	matcher->counts.repetitions++;
+}
+
+/* Moves the front up to `to`: what has not been freed on the way becomes a stray. False: no memory for one; the front stands before it. */
+bool seam__front_move(struct seam_matcher *matcher, uint64_t to);
+
+/* A block of the current script becomes a stray. False: no memory. */
+bool seam__stray_add(struct seam_matcher *matcher, struct seam_planned *planned, enum seam_planned_state state);
+
+/* All LIVE and loose blocks become strays. False: no memory, nothing changed. */
+bool seam__strays_take_all(struct seam_matcher *matcher);
+
+/* Whether a stray or a loose block lies in [begin, end). */
+bool seam__apart_overlaps(const struct seam_matcher *matcher, uint64_t begin, uint64_t end);
+
+/* The slot at this spot is asked for. */
+enum seam_miss seam__matcher_place(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
+                                   struct seam_planned **ret_planned);
+
+/* Makes an instance live. */
+static inline void seam__planned_begin(struct seam_matcher *matcher, struct seam_script *script, struct seam_planned *planned,
+                                       uint64_t requested_bytes)
+{
+	planned->state = SEAM_PLANNED_LIVE;
+	planned->requested_bytes = requested_bytes;
+	script->places[script->place_of[planned->number]].number = planned->number;
+	matcher->counts.live++;
+	matcher->counts.live_bytes += planned->bytes;
+	matcher->counts.hits++;
+}
+
+/* lanes.c */
+
+static inline void seam__history_add(struct seam_history *history, uint64_t bytes)
+{
+	history->sizes[history->heard++ % SEAM_HEARD] = bytes;
+}
+
+/* Equal as far as a block goes. bytes: at least 1. */
+static inline bool seam__cue_fits(const struct seam_cue *cue, uint64_t bytes)
+{
+	return ((bytes + SEAM_PLANNED_BYTES - 1) ^ (cue->bytes + SEAM_PLANNED_BYTES - 1)) < SEAM_PLANNED_BYTES;
+}
+
+/* The next cue is behind this one. */
+static inline void seam__lane_pass(const struct seam_script *script, struct seam_lane *lane)
+{
+	if (SEAM_LIKELY(++lane->next != lane->first + lane->count))
+		return;
+	lane->next = lane->first;
+	lane->base += script->positions;
+	if (++lane->copy == script->copies)
+		lane->copy = 0;
+}
+
+/* Who asks: the lane of this thread and stream, or one of the stream that has been silent, whose place the thread takes. NULL: none. */
+struct seam_lane *seam__lane_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
+
+/* Which slot the request is. SEAM_MISS_NONE: a spot; its cue may be a dynamic one. It may make another script the current one. */
+enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask, struct seam_spot *ret_spot);
+
+/* A request of a lane that the current script does not have. True: another script has it, and is current now. */
+bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot);
+
+/* Every lane expects its first slot at or behind `position` of the repetition that the front is in. cold: that is a guess. */
+void seam__lanes_reset(struct seam_script *script, uint32_t position, bool cold);
+
+/* The lane expects its first slot at or behind the position that runs on. */
+void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, uint64_t at);
+
+/* matcher_scripts.c: makes it current, at `position` of a new repetition; cold: or anywhere. False: no memory, nothing changed. */
+bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *script, uint32_t position, bool cold);
+
+/* The last block of a forgotten script is freed. */
+void seam__matcher_forget(struct seam_matcher *matcher, struct seam_script *script);
+
+/* matcher_dynamic.c */
+enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
+                                           struct seam_planned **ret_planned);
+
+#endif

@@ -1,0 +1,207 @@
+/* script.h: a plan made ready to run: what a lane expects next, what happens at each position, who lies where.
+ *
+ * Positions are counted anew: every allocation and every free of a slot has one of its own, 2 * slots in all, in the plan's order (frees before
+ * the allocation at the same place). A plan may have frees at one position, or positions without either; a script has not.
+ *
+ * Not here: what is live together and what a request is (matcher_state.h). The tables are immutable; lanes, the front and the
+ * state of instances belong to the matcher that owns the script.
+ *
+ * Invariants (seam__script_check)
+ *   C1  every slot has one allocation and one free among the actions; cues of a lane ascend; lanes have all slots between them
+ *   C2  a lane's cursor is one of its cues; its base is a repetition of the front's period
+ *   C3  instances stand by address, their reach is right; a place's live instance is of its offset
+ */
+#ifndef SEAM_SCRIPT_H
+#define SEAM_SCRIPT_H
+
+#include "matcher.h"
+
+#define SEAM_PLANNED_BYTES 512u /* blocks are rounded up to it */
+#define SEAM_HEARD 16u          /* sizes that a lane remembers */
+#define SEAM_SKIPPED 4u         /* slots passed over that a lane remembers */
+#define SEAM_RUN 4u             /* sizes in a row that the index knows */
+#define SEAM_NEVER UINT64_MAX
+
+/* A slot as its lane expects it. */
+struct seam_cue {
+	uint64_t bytes; /* as requested; 0: dynamic */
+	uint32_t begin; /* position */
+	uint32_t slot;
+};
+
+/* A run of SEAM_RUN sizes around the circle of a lane's cues. */
+struct seam_run {
+	uint32_t hash;
+	uint32_t last; /* cue, from the lane's first */
+};
+
+/* A slot as the circle of positions has it. */
+struct seam_stretch {
+	uint32_t begin;
+	uint32_t end;   /* counted from the begin's repetition */
+	uint32_t group; /* of copy 0; SEAM_STATIC: not dynamic */
+	uint32_t lag;   /* of the free, in copies of the period, below `copies` */
+};
+#define SEAM_STATIC UINT32_MAX
+
+struct seam_script_group {
+	uint32_t begin;
+	uint32_t end;         /* as in stretches */
+	uint32_t first_range;
+	uint32_t range_count;
+};
+
+/* Addresses to live instances: open addressing, filled once with every offset that occurs. */
+struct seam_place {
+	uint32_t key;    /* offset / 512; UINT32_MAX: none */
+	uint32_t number; /* of the instance that began there last; UINT32_MAX: none has */
+};
+
+/* What a lane asked for lately. */
+struct seam_history {
+	uint64_t sizes[SEAM_HEARD]; /* 0: dynamic. The i-th from the beginning at i % SEAM_HEARD */
+	uint64_t heard;
+};
+
+/* A slot at a repetition. */
+struct seam_spot {
+	const struct seam_cue *cue; /* NULL: none */
+	uint64_t base;
+	uint32_t copy;
+};
+
+/* Those who ask from one thread on one stream. */
+struct seam_lane {
+	const struct seam_cue *next;  /* what is expected */
+	uint64_t base;                /* position at which its repetition begins */
+	uint32_t copy;
+	uint32_t thread;              /* who speaks, once it has spoken; else as in the plan */
+	uint64_t stream;
+	uint32_t trouble;             /* 0: in step. Rises with what was not expected, falls with what was */
+	uint32_t missed;              /* requests in a row that were not found */
+	bool cold;                    /* nothing is known of where it is: only the index can tell */
+	uint64_t spoke;               /* the front when it was last heard; SEAM_NEVER */
+	struct seam_history history;
+	const struct seam_cue *first; /* its cues: [first, first + count) */
+	const struct seam_run *runs;  /* count of them, by hash and place */
+	uint32_t count;
+	uint32_t plan_thread;
+	struct seam_spot dynamic;     /* the last dynamic one that was asked for; its cue may be NULL */
+	uint32_t skipped_at;          /* the oldest of skipped */
+	struct seam_spot skipped[SEAM_SKIPPED];
+};
+
+/* How far the positions have been reached: everything before `at` has. */
+struct seam_front {
+	uint64_t at;       /* base + position */
+	uint64_t base;     /* of its repetition, a multiple of `positions` */
+	uint32_t position; /* below `positions` */
+	uint32_t copy;
+};
+
+struct seam_script {
+	/* What every request reads. */
+	struct seam_front front;
+	struct seam_planned *instances;       /* slot * copies + copy */
+	const uint32_t *actions;              /* per position: slot * 2, + 1 for its free */
+	struct seam_place *places;            /* place_mask + 1 of them */
+	const uint32_t *place_of;             /* per instance */
+	const struct seam_stretch *stretches; /* per slot */
+	uint32_t positions;
+	uint32_t copies;
+	uint32_t place_mask;
+	uint32_t index;                       /* the matcher's number for it */
+
+	struct seam_lane *lanes;
+	uint32_t lane_count;
+	uint32_t slots;
+	uint64_t strays;        /* live blocks of it that are strays */
+	uint64_t marked;        /* position at which the program says that an iteration ends; SEAM_NEVER */
+	bool retired;           /* forgotten; only instances are left */
+	bool used;              /* was current once */
+
+	struct seam_cue *cues;
+	struct seam_run *runs;
+	uint32_t *by_offset;    /* instances with a place, by offset, size */
+	uint64_t *reach;        /* of the entry that is the middle of a stretch of by_offset: the furthest end in that stretch */
+	uint32_t placed;        /* of them */
+	uint8_t *crosses;       /* per slot: memory that slots of other streams have too */
+	struct seam_script_group *groups;
+	struct seam_plan_range *ranges;
+	uint32_t group_count;
+	uint32_t range_count;
+	uint64_t *streams;
+	uint32_t stream_count;
+	uint64_t bytes;
+	uint64_t fingerprint;
+};
+
+/* script.c */
+void seam__script_retire(struct seam_meta *meta, struct seam_script *script); /* frees all but the instances */
+const char *seam__script_check(const struct seam_script *script);
+
+/* script_positions.c: positions and what lies on them. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__script_count_positions(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+
+/* script_lanes.c: lanes, cues, runs. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__script_find_lanes(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+
+/* Where the last sizes of a history may stand in the lane's cues. length 0: nowhere, or it is not decided. */
+struct seam_guess {
+	uint32_t cue;    /* of the last size */
+	uint32_t length; /* sizes that agree */
+};
+struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history);
+
+/* How many of the last sizes agree with the cues that end at `cue`, at most SEAM_HEARD. */
+uint32_t seam__lane_agrees(const struct seam_lane *lane, uint32_t cue, const struct seam_history *history);
+
+/* script_places.c: instances by address. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__script_index_places(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+
+/* Calls visit() for every instance that overlaps [begin, end), in order of address, until it returns true; whether it has. */
+bool seam__script_overlapping(const struct seam_script *script, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number),
+                              void *user);
+
+/* Offsets are often multiples of large powers of two, hence the upper half. */
+static inline uint32_t seam__place_hash(uint32_t key)
+{
+	return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+}
+
+/* The instance that began at `offset` last and is not free; NULL: none. O(1). */
+static inline struct seam_planned *seam__script_at(const struct seam_script *script, uint64_t offset)
+{
+	if (offset % SEAM_PLANNED_BYTES != 0 || offset >> 41 != 0)
+		return NULL;
+	const uint32_t key = (uint32_t)(offset / SEAM_PLANNED_BYTES);
+	uint32_t at = seam__place_hash(key) & script->place_mask;
+	for (; script->places[at].key != key; at = (at + 1) & script->place_mask)
+		if (script->places[at].key == UINT32_MAX)
+			return NULL;
+	if (script->places[at].number == UINT32_MAX)
+		return NULL;
+	struct seam_planned *planned = &script->instances[script->places[at].number];
+	return planned->state == SEAM_PLANNED_FREE ? NULL : planned;
+}
+
+/* Instances are counted with the copy fastest. */
+static inline uint32_t seam__script_number(const struct seam_script *script, uint32_t slot, uint32_t copy)
+{
+	return slot * script->copies + copy;
+}
+
+/* The instance whose free is due at the front; UINT32_MAX: an allocation is. */
+static inline uint32_t seam__script_due(const struct seam_script *script)
+{
+	const uint32_t action = script->actions[script->front.position];
+	if ((action & 1) == 0)
+		return UINT32_MAX;
+	if (script->copies == 1)
+		return action >> 1;
+	const uint32_t lag = script->stretches[action >> 1].lag;
+	const uint32_t copy = script->front.copy >= lag ? script->front.copy - lag : script->front.copy + script->copies - lag;
+	return seam__script_number(script, action >> 1, copy);
+}
+
+#endif

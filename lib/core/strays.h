@@ -1,0 +1,47 @@
+/* strays.h: blocks of the arena that no plan speaks for now, by address.
+ *
+ * Invariant (seam__strays_check): they stand in order, do not overlap, and are as many as `count` says.
+ * Not here: why a block is a stray, and where its node comes from. No locks.
+ */
+#ifndef SEAM_STRAYS_H
+#define SEAM_STRAYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tree.h"
+
+struct seam_planned;
+
+struct seam_stray {
+	RB_ENTRY(seam_stray) link;
+	uint64_t begin;
+	uint64_t end;
+	uint64_t until; /* a dynamic block: where its group's interval ends, as a position that runs on */
+	struct seam_planned *planned;
+};
+
+SEAM_TREE_HEAD(seam_stray_tree, struct seam_stray);
+
+struct seam_strays {
+	struct seam_stray_tree tree;
+	uint64_t count;
+};
+
+/* It overlaps none that is there. */
+void seam__strays_insert(struct seam_strays *strays, struct seam_stray *stray);
+void seam__strays_remove(struct seam_strays *strays, struct seam_stray *stray);
+
+/* The lowest that ends behind `at`; NULL: none. O(log strays). */
+struct seam_stray *seam__strays_behind(const struct seam_strays *strays, uint64_t at);
+
+/* The one that begins at `offset`; NULL: none. */
+struct seam_stray *seam__strays_find(const struct seam_strays *strays, uint64_t offset);
+
+/* In order of address; NULL at the end. */
+struct seam_stray *seam__strays_first(const struct seam_strays *strays);
+struct seam_stray *seam__strays_next(struct seam_stray *stray);
+
+const char *seam__strays_check(const struct seam_strays *strays);
+
+#endif

@@ -1,0 +1,255 @@
+/* match_program.c: see match_program.h. */
+#include "match_program.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meta.h"
+#include "random_problem.h"
+
+static struct match_program program_of_trace(struct seam_trace *trace, uint64_t first, uint64_t last)
+{
+	struct match_program program = {0};
+	struct seam_trace_error error = {0};
+	const struct seam_plan_options options = {
+		.struct_bytes = sizeof(options),
+		.node_limit = 2000,
+		.period = SEAM_PLAN_PERIOD_GIVEN,
+		.first_event = first,
+		.last_event = last,
+		.no_stitch = 1,
+	};
+	cr_assert_eq(seam_plan_make(trace, &options, &error, &program.plan), SEAM_OK, "%s", error.text);
+	const struct seam_plan_header *header = &program.plan->header;
+	program.acts = calloc(header->positions, sizeof(*program.acts));
+	program.count = header->positions;
+	for (uint32_t i = 0; i < header->slot_count; i++) {
+		const struct seam_plan_slot *slot = &program.plan->slots[i];
+		program.acts[slot->begin] = (struct match_act){.slot = i};
+		program.acts[slot->end % header->positions] = (struct match_act){i, slot->end / header->positions, true};
+	}
+	cr_assert_eq(program.count, 2 * header->slot_count);
+	seam_trace_free(trace);
+	return program;
+}
+
+struct match_program match_program(const struct program_wish *wish)
+{
+	struct program_truth *truth = malloc(sizeof(*truth));
+	struct seam_trace *trace = trace_program(wish, truth);
+	const struct match_program program = program_of_trace(trace, truth->first_event, truth->first_event + truth->iteration_events);
+	free(truth);
+	return program;
+}
+
+#define REPETITIONS 3u
+
+static void add_word(struct seam_trace_builder *builder, const char *word, struct seam_trace_event *known, uint64_t *next_id, uint64_t *time)
+{
+	const bool is_free = word[0] == '-';
+	const char *at = strchr(word, '@'), *thread = strchr(word, '^');
+	struct seam_trace_event event = {.time_ns = (*time)++};
+	const uint32_t name = (uint32_t)(unsigned char)word[is_free];
+	if (is_free) {
+		event = known[name];
+		event.time_ns = *time;
+		event.kind = SEAM_TRACE_FREE;
+		event.flags = 0;
+	} else {
+		event.kind = SEAM_TRACE_ALLOC;
+		event.id = ++*next_id;
+		event.size = strtoull(word + 1, NULL, 10);
+		event.stream = at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+		event.thread = thread == NULL ? 0 : (uint32_t)strtoul(thread + 1, NULL, 10);
+		known[name] = event;
+	}
+	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+}
+
+struct match_program match_program_of(const char *words)
+{
+	struct seam_trace_builder *builder;
+	struct seam_trace_event known[256] = {{0}};
+	struct seam_trace_error error = {0};
+	struct seam_trace *trace;
+	uint64_t next_id = 0, time = 0, events = 0;
+	cr_assert_eq(seam_trace_builder_create("words", 0, &builder), SEAM_OK);
+	for (uint32_t r = 0; r < REPETITIONS; r++) {
+		char *copy = strdup(words), *rest = NULL;
+		events = 0;
+		for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+			if (word[0] == '-' && known[(unsigned char)word[1]].id == 0)
+				continue;
+			events++;
+			add_word(builder, word, known, &next_id, &time);
+		}
+		free(copy);
+	}
+	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_OK, "%s", error.text);
+	seam_trace_builder_destroy(builder);
+	const uint64_t last = trace->header.event_count;
+	return program_of_trace(trace, last - events, last);
+}
+
+void match_program_fini(struct match_program *program)
+{
+	seam_plan_free(program->plan);
+	free(program->acts);
+}
+
+void match_open(struct match_player *player, const char *name, uint64_t seed)
+{
+	memset(player, 0, sizeof(*player));
+	player->name = name;
+	player->seed = seed;
+	player->random = seed;
+	player->meta = seam__meta_create(0);
+	cr_assert_not_null(player->meta);
+	cr_assert_eq(seam__matcher_create(player->meta, &player->matcher), SEAM_OK);
+}
+
+void match_add(struct match_player *player, const struct match_program *program, bool now)
+{
+	struct seam_script *script;
+	cr_assert_eq(seam__script_create(player->meta, program->plan, &script), SEAM_OK);
+	cr_assert_eq(seam__matcher_add(player->matcher, script, now), SEAM_OK);
+}
+
+void match_check(struct match_player *player)
+{
+	struct seam_match_counts counts;
+	uint64_t live = 0, bytes = 0;
+	const char *broken = player->unchecked ? NULL : seam__matcher_check(player->matcher);
+	cr_assert_null(broken, "%s, seed %llu: %s", player->name, (unsigned long long)player->seed, broken);
+	seam__matcher_get_counts(player->matcher, &counts);
+	for (uint32_t i = 0; i < player->count; i++) {
+		live += player->blocks[i].planned != NULL;
+		bytes += player->blocks[i].planned != NULL ? player->blocks[i].bytes : 0;
+	}
+	cr_assert(counts.live == live && counts.live_bytes == bytes, "%s, seed %llu: %llu live, not %llu", player->name,
+	          (unsigned long long)player->seed, (unsigned long long)counts.live, (unsigned long long)live);
+}
+
+void match_free(struct match_player *player, uint32_t block)
+{
+	struct match_block *b = &player->blocks[block];
+	if (b->planned != NULL) {
+		struct seam_planned *found = seam__matcher_find(player->matcher, b->offset);
+		cr_assert_eq(found, b->planned, "%s, seed %llu: another block is found", player->name, (unsigned long long)player->seed);
+		cr_assert_eq(found->bytes, b->bytes);
+		seam__matcher_free(player->matcher, found);
+	}
+	*b = player->blocks[--player->count];
+}
+
+void match_hold(struct match_player *player, uint32_t block)
+{
+	struct match_block *b = &player->blocks[block];
+	if (b->planned == NULL || b->held)
+		return;
+	cr_assert_eq(seam__matcher_hold(player->matcher, b->planned), SEAM_OK);
+	b->held = true;
+}
+
+static void count_one(void *user, struct seam_planned *planned)
+{
+	uint64_t *count = user;
+	(void)planned;
+	++*count;
+}
+
+void match_close(struct match_player *player)
+{
+	struct seam_match_counts counts;
+	uint64_t each = 0;
+	seam__matcher_each(player->matcher, count_one, &each);
+	seam__matcher_get_counts(player->matcher, &counts);
+	cr_assert_eq(each, counts.live);
+	while (player->count != 0)
+		match_free(player, player->count - 1);
+	match_check(player);
+	seam__matcher_get_counts(player->matcher, &counts);
+	cr_assert_eq(counts.strays, 0);
+	seam__matcher_destroy(player->meta, player->matcher);
+	cr_assert_eq(seam__meta_destroy(player->meta), 0, "%s, seed %llu: metadata was leaked", player->name,
+	             (unsigned long long)player->seed);
+}
+
+/* H1, naively. */
+static void assert_apart(const struct match_player *player, const struct seam_planned *planned)
+{
+	for (uint32_t i = 0; i < player->count; i++) {
+		const struct match_block *other = &player->blocks[i];
+		cr_assert(other->planned == NULL || other->offset + other->bytes <= planned->offset ||
+		          planned->offset + planned->bytes <= other->offset,
+		          "%s, seed %llu: [%llu, +%llu) over the live [%llu, +%llu)", player->name, (unsigned long long)player->seed,
+		          (unsigned long long)planned->offset, (unsigned long long)planned->bytes, (unsigned long long)other->offset,
+		          (unsigned long long)other->bytes);
+	}
+}
+
+bool match_ask(struct match_player *player, const struct seam_match_ask *ask, const struct match_block *as)
+{
+	struct seam_planned *planned = NULL;
+	const enum seam_miss miss = seam__matcher_alloc(player->matcher, ask, &planned);
+	cr_assert_lt(player->count, MATCH_BLOCKS);
+	struct match_block *block = &player->blocks[player->count];
+	*block = *as;
+	block->planned = NULL;
+	if (miss == SEAM_MISS_NONE) {
+		assert_apart(player, planned);
+		cr_assert(planned->bytes >= ask->bytes && planned->offset % 512 == 0 && planned->requested_bytes == ask->bytes);
+		cr_assert_eq(planned->blocked, 0);
+		block->planned = planned;
+		block->offset = planned->offset;
+		block->bytes = planned->bytes;
+	}
+	player->count++;
+	match_check(player);
+	return miss == SEAM_MISS_NONE;
+}
+
+static uint32_t find_block(const struct match_player *player, uint32_t number, uint32_t slot, uint64_t repetition)
+{
+	for (uint32_t i = 0; i < player->count; i++) {
+		const struct match_block *block = &player->blocks[i];
+		if (block->program == number && block->slot == slot && block->repetition == repetition && !block->held)
+			return i;
+	}
+	return MATCH_BLOCKS;
+}
+
+bool match_act(struct match_player *player, const struct match_program *program, uint32_t number, uint32_t act, uint64_t repetition)
+{
+	const struct match_act *a = &program->acts[act];
+	const struct seam_plan_slot *slot = &program->plan->slots[a->slot];
+	if (a->is_free) {
+		const uint32_t block = repetition >= a->lag ? find_block(player, number, a->slot, repetition - a->lag) : MATCH_BLOCKS;
+		if (block != MATCH_BLOCKS)
+			match_free(player, block);
+		match_check(player);
+		return true;
+	}
+	const bool dynamic = (slot->flags & SEAM_PLAN_DYNAMIC) != 0;
+	const struct match_block as = {.program = number, .slot = a->slot, .repetition = repetition};
+	const struct seam_match_ask ask = {
+		.bytes = dynamic ? 1 + random_below(&player->random, slot->size_bytes * 5 / 4) : slot->size_bytes,
+		.stream = program->plan->streams[slot->stream],
+		.thread = slot->thread,
+		.dynamic = dynamic && !player->unflagged,
+	};
+	const bool hit = match_ask(player, &ask, &as);
+	player->dynamic_asked += dynamic;
+	player->asked += !dynamic;
+	player->hits += !dynamic && hit;
+	return hit || dynamic;
+}
+
+uint64_t match_acts(struct match_player *player, const struct match_program *program, uint64_t repetition, uint32_t first, uint32_t last)
+{
+	uint64_t missed = 0;
+	for (uint32_t act = first; act < last; act++)
+		missed += !match_act(player, program, 0, act, repetition);
+	return missed;
+}

@@ -1,0 +1,375 @@
+/* test_matcher.c: requests, frees and ranges of a matcher, one rule after the other. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "match_program.h"
+#include "meta.h"
+
+/* Two blocks that share their memory: b after a. What is between them lives all the time. */
+static const char *const taking_turns = "a4096 c8192 -a b4096 -b -c";
+
+static struct match_player player;
+static struct match_program program;
+
+static void open_with(const char *words)
+{
+	match_open(&player, words, 1);
+	program = match_program_of(words);
+	match_add(&player, &program, true);
+	seam__matcher_start(player.matcher);
+}
+
+static void close_all(void)
+{
+	match_close(&player);
+	match_program_fini(&program);
+}
+
+static enum seam_miss ask_on(uint64_t bytes, uint64_t stream, uint32_t thread, struct seam_planned **ret_planned)
+{
+	const struct seam_match_ask ask = {.bytes = bytes, .stream = stream, .thread = thread};
+	const enum seam_miss miss = seam__matcher_alloc(player.matcher, &ask, ret_planned);
+	cr_assert_null(seam__matcher_check(player.matcher), "%s", seam__matcher_check(player.matcher));
+	return miss;
+}
+
+static struct seam_planned *hit(uint64_t bytes)
+{
+	struct seam_planned *planned = NULL;
+	const enum seam_miss miss = ask_on(bytes, 0, 0, &planned);
+	cr_assert_eq(miss, SEAM_MISS_NONE, "%llu bytes: miss %d", (unsigned long long)bytes, (int)miss);
+	return planned;
+}
+
+static enum seam_miss missed(uint64_t bytes)
+{
+	struct seam_planned *planned = NULL;
+	const enum seam_miss miss = ask_on(bytes, 0, 0, &planned);
+	cr_assert_neq(miss, SEAM_MISS_NONE, "%llu bytes: a hit", (unsigned long long)bytes);
+	return miss;
+}
+
+static void give(struct seam_planned *planned)
+{
+	cr_assert_eq(seam__matcher_find(player.matcher, planned->offset), planned);
+	seam__matcher_free(player.matcher, planned);
+	cr_assert_null(seam__matcher_check(player.matcher), "%s", seam__matcher_check(player.matcher));
+}
+
+static struct seam_match_counts counts(void)
+{
+	struct seam_match_counts now;
+	seam__matcher_get_counts(player.matcher, &now);
+	return now;
+}
+
+Test(matcher, a_struct_is_one_cache_line)
+{
+	cr_assert_eq(sizeof(struct seam_planned), 64);
+}
+
+Test(matcher, without_a_script_everything_misses)
+{
+	match_open(&player, "empty", 1);
+	cr_assert_eq(missed(4096), SEAM_MISS_lost);
+	cr_assert_null(seam__matcher_find(player.matcher, 0));
+	cr_assert_null(seam__matcher_around(player.matcher, 0));
+	cr_assert_eq(seam__matcher_idle(player.matcher, 0, 4096), UINT64_MAX);
+	match_close(&player);
+}
+
+Test(matcher, what_was_freed_in_time_makes_room)
+{
+	open_with(taking_turns);
+	for (int r = 0; r < 4; r++) {
+		struct seam_planned *a = hit(4096), *c = hit(8192);
+		const uint64_t offset = a->offset;
+		give(a);
+		struct seam_planned *b = hit(4096);
+		cr_assert_eq(b->offset, offset, "the plan shares nothing: this tests nothing");
+		give(b);
+		give(c);
+	}
+	cr_assert_eq(counts().hits, 12);
+	cr_assert_eq(counts().strays, 0);
+	close_all();
+}
+
+Test(matcher, what_is_freed_late_keeps_its_place)
+{
+	open_with(taking_turns);
+	struct seam_planned *a = hit(4096), *c = hit(8192);
+	cr_assert_eq(missed(4096), SEAM_MISS_late); /* b, over a */
+	cr_assert_eq(counts().strays, 1);
+	give(c);
+	give(a);
+	cr_assert_eq(counts().strays, 0);
+	a = hit(4096); /* the next repetition, as if nothing had been */
+	c = hit(8192);
+	give(a);
+	give(hit(4096));
+	give(c);
+	close_all();
+}
+
+Test(matcher, what_is_held_keeps_its_place)
+{
+	open_with(taking_turns);
+	struct seam_planned *a = hit(4096), *c = hit(8192);
+	cr_assert_eq(seam__matcher_hold(player.matcher, a), SEAM_OK);
+	cr_assert_eq(seam__matcher_find(player.matcher, a->offset), a);
+	cr_assert_eq(counts().live, 2);
+	cr_assert_eq(missed(4096), SEAM_MISS_late);
+	give(a);
+	give(c);
+	cr_assert_eq(counts().live, 0);
+	close_all();
+}
+
+Test(matcher, sizes_count_rounded_up)
+{
+	open_with("a4000 -a");
+	struct seam_planned *a = hit(4096);
+	cr_assert_eq(a->requested_bytes, 4096);
+	give(a);
+	give(hit(3585));
+	cr_assert_eq(missed(3584), SEAM_MISS_size);
+	close_all();
+}
+
+Test(matcher, an_extra_request_shifts_nothing)
+{
+	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");
+	give(hit(4096));
+	cr_assert_eq(missed(99999), SEAM_MISS_size);
+	give(hit(8192));
+	give(hit(16384));
+	give(hit(1024));
+	cr_assert_eq(counts().resyncs, 1);
+	close_all();
+}
+
+Test(matcher, a_request_of_another_size_shifts_nothing)
+{
+	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");
+	give(hit(4096));
+	cr_assert_eq(missed(99999), SEAM_MISS_size);
+	give(hit(16384));
+	give(hit(1024));
+	give(hit(4096));
+	close_all();
+}
+
+Test(matcher, requests_that_are_dropped_are_passed_over)
+{
+	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");
+	give(hit(4096));
+	give(hit(1024));
+	give(hit(4096));
+	cr_assert_eq(counts().misses[SEAM_MISS_size], 0);
+	close_all();
+}
+
+Test(matcher, neighbours_that_are_swapped_both_hit)
+{
+	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");
+	struct seam_planned *b = hit(8192), *a = hit(4096);
+	cr_assert_eq(b->number, 1);
+	cr_assert_eq(a->number, 0);
+	struct seam_planned *d = hit(1024), *c = hit(16384);
+	cr_assert_eq(d->number, 3);
+	cr_assert_eq(c->number, 2);
+	give(a), give(b), give(c), give(d);
+	give(hit(4096));
+	close_all();
+}
+
+Test(matcher, blocked_places_are_gaps_until_unblocked)
+{
+	open_with(taking_turns);
+	cr_assert_eq(seam__matcher_block(player.matcher, 0, 1 << 20), SEAM_OK);
+	struct seam_planned *a = NULL;
+	cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
+	cr_assert_eq(a->state, SEAM_PLANNED_FREE);
+	cr_assert_eq(seam__matcher_take(player.matcher, a), SEAM_MISS_gap);
+	seam__matcher_unblock(player.matcher, 0, 1 << 20);
+	cr_assert_eq(seam__matcher_take(player.matcher, a), SEAM_MISS_NONE);
+	cr_assert_eq(a->requested_bytes, 4096);
+	cr_assert_eq(counts().misses[SEAM_MISS_gap], 0);
+	cr_assert_eq(counts().hits, 1);
+	give(a);
+	give(hit(8192));
+	close_all();
+}
+
+Test(matcher, ranges_that_overlap_are_unblocked_one_by_one)
+{
+	open_with("a4096 -a");
+	cr_assert_eq(seam__matcher_block(player.matcher, 0, 1024), SEAM_OK);
+	cr_assert_eq(seam__matcher_block(player.matcher, 0, 4096), SEAM_OK);
+	cr_assert_eq(seam__matcher_block(player.matcher, 2048, 8192), SEAM_OK);
+	match_check(&player);
+	seam__matcher_unblock(player.matcher, 0, 4096);
+	seam__matcher_unblock(player.matcher, 0, 1024);
+	struct seam_planned *a = NULL;
+	cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
+	seam__matcher_unblock(player.matcher, 2048, 8192);
+	give(hit(4096));
+	close_all();
+}
+
+Test(matcher, idle_is_what_the_plan_leaves)
+{
+	open_with(taking_turns);
+	struct seam_planned *a = hit(4096), *c = hit(8192);
+	const uint64_t begin = a->offset, end = begin + 4096;
+	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 0, "live");
+	give(a);
+	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 0, "due now: b is next");
+	struct seam_planned *b = hit(4096);
+	give(b);
+	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 1, "the free of c, then a");
+	cr_assert_eq(seam__matcher_idle(player.matcher, UINT64_C(1) << 30, UINT64_C(2) << 30), UINT64_MAX);
+	cr_assert_eq(seam__matcher_around(player.matcher, c->offset + 8191), c);
+	cr_assert_null(seam__matcher_around(player.matcher, begin));
+	give(c);
+	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 0, "a is next");
+	close_all();
+}
+
+Test(matcher, a_stranger_takes_the_place_of_a_lane_that_is_silent)
+{
+	struct seam_planned *planned = NULL;
+	open_with("a4096 b8192@7^1 -a -b");
+	struct seam_planned *a = hit(4096);
+	cr_assert_eq(ask_on(8192, 7, 5, &planned), SEAM_MISS_NONE); /* 5 instead of 1, which has not spoken */
+	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_lane);
+	cr_assert_eq(ask_on(8192, 9, 0, &planned), SEAM_MISS_lane);
+	cr_assert_eq(counts().misses[SEAM_MISS_lane], 2);
+	give(a);
+	give(planned);
+	for (int r = 0; r < 2; r++)
+		give(hit(4096));
+	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_NONE);
+	give(planned);
+	close_all();
+}
+
+Test(matcher, memory_of_two_streams_crosses)
+{
+	struct seam_planned *b = NULL;
+	open_with("a4096 b8192@7 c512 -a -b -c");
+	struct seam_planned *a = hit(4096);
+	cr_assert_eq(ask_on(8192, 7, 0, &b), SEAM_MISS_NONE);
+	cr_assert(!seam__matcher_crosses(player.matcher, a) && !seam__matcher_crosses(player.matcher, b), "apart by the plan");
+	struct match_program other = match_program_of("a65536@7 -a");
+	match_add(&player, &other, false);
+	cr_assert(seam__matcher_crosses(player.matcher, a), "another script has another stream there");
+	give(a);
+	give(b);
+	close_all();
+	match_program_fini(&other);
+}
+
+Test(matcher, another_script_is_found_by_what_is_asked)
+{
+	open_with("a1000 b2000 c3000 d4000 e5000 -a -b -c -d -e");
+	struct match_program other = match_program_of("a9000 b8000 c7000 d6000 e5500 f4500 -a -b -c -d -e -f");
+	struct seam_planned *left = hit(1000);
+	match_add(&player, &other, false);
+	cr_assert_eq(seam__matcher_scripts(player.matcher), 2);
+	for (uint64_t bytes = 9000; bytes > 6000; bytes -= 1000)
+		(void)missed(bytes);
+	struct seam_planned *planned = NULL;
+	cr_assert_eq(ask_on(6000, 0, 0, &planned), SEAM_MISS_NONE);
+	cr_assert_eq(counts().switches, 1);
+	cr_assert_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 6);
+	cr_assert_eq(seam__matcher_find(player.matcher, left->offset), left, "a block of the other script");
+	give(planned);
+	give(hit(5500));
+	give(left);
+	cr_assert_eq(counts().strays, 0);
+	close_all();
+	match_program_fini(&other);
+}
+
+Test(matcher, scripts_that_are_forgotten_leave_their_live_blocks)
+{
+	open_with(taking_turns);
+	struct seam_planned *a = hit(4096);
+	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OK);
+	cr_assert_eq(seam__matcher_scripts(player.matcher), 0);
+	cr_assert_eq(missed(4096), SEAM_MISS_lost);
+	match_add(&player, &program, true);
+	seam__matcher_start(player.matcher);
+	cr_assert_eq(missed(4096), SEAM_MISS_late, "the old block lies there");
+	give(a);
+	give(hit(8192));
+	close_all();
+}
+
+Test(matcher, the_script_that_was_current_longest_ago_goes)
+{
+	open_with("a4096 -a");
+	struct match_program other = match_program_of("a8192 b512 -a -b");
+	struct seam_planned *a = hit(4096);
+	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
+		match_add(&player, &other, false);
+	cr_assert_eq(seam__matcher_scripts(player.matcher), SEAM_SCRIPTS);
+	cr_assert_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 1, "the current one stays");
+	match_add(&player, &other, true);
+	match_add(&player, &other, true);
+	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
+		match_add(&player, &other, true);
+	give(a); /* of a script that is long gone */
+	match_check(&player);
+	close_all();
+	match_program_fini(&other);
+}
+
+Test(matcher, the_first_step_says_where_iterations_end)
+{
+	open_with("a1024 b2048 c3072 d4096 e5120 f6144 g7168 h8192 -a -b -c -d -e -f -g -h");
+	for (uint64_t bytes = 1024; bytes <= 8192; bytes += 1024)
+		give(hit(bytes));
+	seam__matcher_step(player.matcher);
+	for (uint64_t bytes = 1024; bytes <= 5120; bytes += 1024)
+		give(hit(bytes)); /* and no more this time */
+	seam__matcher_step(player.matcher);
+	for (uint64_t bytes = 1024; bytes <= 8192; bytes += 1024)
+		give(hit(bytes));
+	seam__matcher_step(player.matcher);
+	cr_assert_eq(counts().misses[SEAM_MISS_size], 0);
+	close_all();
+}
+
+Test(matcher, a_start_begins_a_repetition)
+{
+	open_with("a1024 b2048 -a -b");
+	struct seam_planned *a = hit(1024);
+	seam__matcher_start(player.matcher);
+	cr_assert_eq(counts().strays, 1, "its free was due");
+	cr_assert_eq(missed(1024), SEAM_MISS_late);
+	give(a);
+	give(hit(2048));
+	close_all();
+}
+
+Test(matcher, what_has_no_memory_misses_and_changes_nothing)
+{
+	open_with(taking_turns);
+	struct seam_planned *a = hit(4096), *c = hit(8192);
+	seam__meta_fail_at(player.meta, 1);
+	cr_assert_eq(missed(4096), SEAM_MISS_late, "a cannot become a stray");
+	seam__meta_fail_at(player.meta, 1);
+	cr_assert_eq(seam__matcher_hold(player.matcher, c), SEAM_OOM_META);
+	seam__meta_fail_at(player.meta, 1);
+	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OOM_META);
+	seam__meta_fail_at(player.meta, 1);
+	cr_assert_eq(seam__matcher_block(player.matcher, 0, 4096), SEAM_OOM_META);
+	cr_assert_null(seam__matcher_check(player.matcher));
+	cr_assert_eq(seam__matcher_scripts(player.matcher), 1);
+	give(a);
+	give(c);
+	close_all();
+}
