@@ -86,6 +86,7 @@ struct seam_cache_block {
 	uint64_t stamp;                     /* of its free; valid unless LIVE */
 	uint64_t requested_bytes;           /* valid while LIVE */
 	uint64_t tag;                       /* the caller's, for walks; valid while LIVE */
+	uint64_t serial;                    /* the caller's: its number in a recording; valid while LIVE */
 	struct seam_cache_use *uses;        /* LIVE, pending */
 };
 
@@ -185,6 +186,9 @@ SEAM_MUST_USE enum seam_rc seam__cache_record_stream(struct seam_cache *cache, u
 /* The live block that begins at va; NULL: none. O(1). And the one that contains va. The caller only reads. */
 const struct seam_cache_block *seam__cache_find(struct seam_cache *cache, uint64_t va);
 const struct seam_cache_block *seam__cache_around(struct seam_cache *cache, uint64_t va);
+
+/* Sets the serial of the live block that begins at va. */
+void seam__cache_set_serial(struct seam_cache *cache, uint64_t va, uint64_t serial);
 
 void seam__cache_get_stats(const struct seam_cache *cache, struct seam_cache_stats *ret_stats);
 void seam__cache_reset_peaks(struct seam_cache *cache);

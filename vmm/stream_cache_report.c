@@ -10,6 +10,11 @@ const struct seam_cache_block *seam__cache_find(struct seam_cache *cache, uint64
 	return seam__cache_block_of(seam__range_find(&cache->range, va));
 }
 
+void seam__cache_set_serial(struct seam_cache *cache, uint64_t va, uint64_t serial)
+{
+	seam__cache_block_of(seam__range_find(&cache->range, va))->serial = serial;
+}
+
 const struct seam_cache_block *seam__cache_around(struct seam_cache *cache, uint64_t va)
 {
 	struct seam_extent *extent = seam__range_around(&cache->range, va);

@@ -195,6 +195,34 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_host_alloc(struct seam_pool *pool, uint
 SEAM_API enum seam_rc seam_host_free(struct seam_pool *pool, void *ptr);
 SEAM_API SEAM_MUST_USE enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *stream);
 
+/* ---- telling the pool what the program does ----
+ *
+ * None of this is needed: the pool records every request (option record) and finds repetitions by itself. Who knows more may say it. With
+ * record:off, or too little memory for a recording (metadata_limit_bytes), these calls check nothing, do nothing and succeed. */
+
+/* An iteration ends here. What every iteration does alike is learnt sooner and more surely when its end is known; to be called by one thread, once an
+ * iteration, where the fewest blocks are live. Errors: SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_step(struct seam_pool *pool);
+
+/* The calling thread enters and leaves a phase, for example "forward"; phases nest, at most 32 deep, and the name of an end is that of its begin.
+ * Names are copied, and cut after 63 bytes; beyond 255 different ones the others count as one. Recorded, and shown in traces.
+ * Errors: SEAM_INVALID, SEAM_OOM_META, SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_phase_begin(struct seam_pool *pool, const char *name);
+SEAM_API SEAM_MUST_USE enum seam_rc seam_phase_end(struct seam_pool *pool, const char *name);
+
+/* What the calling thread asks for in between has sizes that depend on data (the load of an expert): no plan relies on them. May be
+ * nested. Errors: SEAM_INVALID (an end without its begin), SEAM_OOM_META, SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_dynamic_begin(struct seam_pool *pool);
+SEAM_API SEAM_MUST_USE enum seam_rc seam_dynamic_end(struct seam_pool *pool);
+
+/* Writes what was recorded so far to `path`, a .seamtrace (trace.h): the newest events, as many as record_limit_bytes holds, behind the blocks
+ * that were live before them. Host memory is not recorded. May be called at any time. An old file is whole until the new one is.
+ * The environment variable SEAM_TRACE=PATH does the same for every pool that seam_pool_create() makes, when it is destroyed, or when the process exits
+ * by exit() or a return from main(); %p in PATH becomes the number of the process, and every pool but the process's first writes PATH.1, PATH.2 and so on.
+ * error: at least 200 bytes for one line, which every failure sets, or NULL.
+ * Errors: SEAM_INVALID, SEAM_IO, SEAM_OOM_META, SEAM_UNSUPPORTED (nothing is recorded), SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_save(struct seam_pool *pool, const char *path, char *error);
+
 /* ---- talking to people ---- */
 
 /* Called when a request is about to fail with SEAM_OOM_DEVICE, after the pool tried everything, without any lock held: it may free blocks.

@@ -2,6 +2,7 @@
 #include "bits.h"
 #include "check.h"
 #include "plain.h"
+#include "recording.h"
 
 #define LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
 
@@ -61,8 +62,8 @@ static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *r
 	return rc;
 }
 
-/* One try in the engine. With `lock`. */
-static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+/* One try in the engine. record: the event that is to be added. With `lock`. */
+static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, struct seam_record *record, void **ret_ptr)
 {
 	struct seam_ask ask;
 	struct seam_block *block = NULL;
@@ -70,10 +71,15 @@ static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
-	if (rc == SEAM_OK)
+	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;
-	else if (rc == SEAM_OOM_DEVICE)
+		record->flags = ask.capturing ? SEAM_TRACE_CAPTURE : 0;
+		record->pool = seam__recording_pool(ask.group->private_id);
+		block->serial = seam__recording_alloc(pool, record, request);
+	} else if (rc == SEAM_OOM_DEVICE) {
 		seam__oom_note(pool, request, ask.capturing);
+		seam__recording_oom(pool, record, request);
+	}
 	return rc;
 }
 
@@ -81,8 +87,11 @@ static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request
 static enum seam_rc refuse(struct seam_pool *pool, const struct seam_request *request)
 {
 	seam__mutex_lock(seam__pool_lock(pool));
+	struct seam_record record = {0};
 	seam__oom_note(pool, request, false);
+	seam__recording_oom(pool, &record, request);
 	seam__mutex_unlock(seam__pool_lock(pool));
+	seam__recording_add(pool, &record);
 	return SEAM_OOM_DEVICE;
 }
 
@@ -92,9 +101,11 @@ static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request 
 		return refuse(pool, request);
 	if (pool->plain != NULL)
 		return seam__plain_alloc(pool, request, ret_ptr);
+	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
-	enum seam_rc rc = try_engine(pool, request, ret_ptr);
+	enum seam_rc rc = try_engine(pool, request, &record, ret_ptr);
 	seam__mutex_unlock(&pool->engine.lock);
+	seam__recording_add(pool, &record);
 	return rc;
 }
 
@@ -143,12 +154,16 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 	if (rc != SEAM_OK)
 		return rc;
 	if (pool->plain != NULL)
-		return seam__store_free(pool->plain, (uint64_t)(uintptr_t)ptr);
+		return seam__plain_free(pool, (uint64_t)(uintptr_t)ptr);
+	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
-	if (block != NULL)
+	if (block != NULL) {
+		seam__recording_block(pool, &record, SEAM_TRACE_FREE, block->serial, 0);
 		seam__engine_free(&pool->engine, block);
+	}
 	seam__mutex_unlock(&pool->engine.lock);
+	seam__recording_add(pool, &record);
 	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
@@ -158,14 +173,18 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 	if (rc != SEAM_OK)
 		return rc;
 	if (pool->plain != NULL)
-		return seam__store_record_stream(pool->plain, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)stream);
+		return seam__plain_record_stream(pool, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)stream);
+	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_stream *other = NULL;
 	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
 	rc = block == NULL ? SEAM_NOT_FOUND : seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)stream, &other);
 	if (rc == SEAM_OK)
 		rc = seam__engine_record(&pool->engine, block, other);
+	if (rc == SEAM_OK)
+		seam__recording_block(pool, &record, SEAM_TRACE_RECORD_STREAM, block->serial, (uint64_t)(uintptr_t)stream);
 	seam__mutex_unlock(&pool->engine.lock);
+	seam__recording_add(pool, &record);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "bits.h"
 #include "caching.h"
 #include "meta.h"
+#include "recording.h"
 
 enum seam_rc seam__plain_create(struct seam_pool *pool)
 {
@@ -53,6 +54,34 @@ static enum seam_rc refuse_capture(struct seam_pool *pool, uint64_t stream)
 	return state == SEAM_CAPTURE_NONE ? SEAM_OK : SEAM_CAPTURING;
 }
 
+/* The block is nobody's but the caller's yet. va: 0 if there is none. */
+static void note_alloc(struct seam_pool *pool, const struct seam_request *request, uint64_t va)
+{
+	struct seam_store *store = pool->plain;
+	struct seam_record record = {0};
+	seam__mutex_lock(&store->lock);
+	if (va != 0) {
+		seam__cache_set_serial(&store->cache, va, seam__recording_alloc(pool, &record, request));
+	} else {
+		seam__oom_note(pool, request, false);
+		seam__recording_oom(pool, &record, request);
+	}
+	seam__mutex_unlock(&store->lock);
+	seam__recording_add(pool, &record);
+}
+
+static void note_block(struct seam_pool *pool, uint64_t va, enum seam_trace_kind kind, uint64_t stream)
+{
+	struct seam_store *store = pool->plain;
+	struct seam_record record = {0};
+	seam__mutex_lock(&store->lock);
+	const struct seam_cache_block *block = seam__cache_find(&store->cache, va);
+	if (block != NULL)
+		seam__recording_block(pool, &record, kind, block->serial, stream);
+	seam__mutex_unlock(&store->lock);
+	seam__recording_add(pool, &record);
+}
+
 enum seam_rc seam__plain_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
 	struct seam_store *store = pool->plain;
@@ -64,11 +93,23 @@ enum seam_rc seam__plain_alloc(struct seam_pool *pool, const struct seam_request
 		rc = seam__store_alloc(store, request->bytes, stream, request->tag, (request->flags & SEAM_NO_WAIT) != 0, &va);
 	if (rc == SEAM_OK)
 		*ret_ptr = (void *)(uintptr_t)va;
-	if (rc != SEAM_OOM_DEVICE)
-		return rc;
-	seam__mutex_lock(&store->lock);
-	seam__oom_note(pool, request, false);
-	seam__mutex_unlock(&store->lock);
+	if (rc == SEAM_OK || rc == SEAM_OOM_DEVICE)
+		note_alloc(pool, request, va);
+	return rc;
+}
+
+/* Before the block is free, so that whoever is given its memory comes behind. */
+enum seam_rc seam__plain_free(struct seam_pool *pool, uint64_t va)
+{
+	note_block(pool, va, SEAM_TRACE_FREE, 0);
+	return seam__store_free(pool->plain, va);
+}
+
+enum seam_rc seam__plain_record_stream(struct seam_pool *pool, uint64_t va, uint64_t stream)
+{
+	enum seam_rc rc = seam__store_record_stream(pool->plain, va, stream);
+	if (rc == SEAM_OK)
+		note_block(pool, va, SEAM_TRACE_RECORD_STREAM, stream);
 	return rc;
 }
 

@@ -11,6 +11,10 @@ void seam__plain_destroy(struct seam_pool *pool);
 /* One try of a request. Errors: those of seam_alloc_request(). */
 SEAM_MUST_USE enum seam_rc seam__plain_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr);
 
+/* Errors: those of seam_free() and seam_record_stream(). */
+SEAM_MUST_USE enum seam_rc seam__plain_free(struct seam_pool *pool, uint64_t va);
+SEAM_MUST_USE enum seam_rc seam__plain_record_stream(struct seam_pool *pool, uint64_t va, uint64_t stream);
+
 SEAM_MUST_USE enum seam_rc seam__plain_usable(struct seam_pool *pool, uint64_t va, uint64_t *ret_bytes);
 
 /* The segment in which the live block that starts at `va` lies. Errors: SEAM_NOT_FOUND. */

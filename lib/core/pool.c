@@ -15,6 +15,7 @@
 #include "meta.h"
 #include "opts.h"
 #include "plain.h"
+#include "recording.h"
 
 /* In the order of the names in options.def. */
 enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_EMU, BACKEND_EMU_BOOK };
@@ -134,6 +135,7 @@ static void fini_parts(struct seam_pool *pool)
 		seam__engine_fini(&pool->engine);
 	seam__private_fini(pool);
 	(void)seam__store_fini(&pool->host); /* blocks that are live die with the pool */
+	seam__recorder_destroy(pool->recorder);
 }
 
 enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool)
@@ -153,8 +155,11 @@ enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_
 	pool->fork_generation = seam__fork_generation();
 	LIST_INIT(&pool->privates);
 	LIST_INIT(&pool->routes);
-	enum seam_rc rc = init_parts(pool);
+	enum seam_rc rc = seam__recording_begin(pool);
+	if (rc == SEAM_OK)
+		rc = init_parts(pool);
 	if (rc != SEAM_OK) {
+		seam__recorder_destroy(pool->recorder);
 		seam__meta_free(meta, pool, sizeof *pool);
 		seam__meta_destroy(meta);
 		return rc;
@@ -208,6 +213,11 @@ static enum seam_rc create(int ordinal, const struct seam_config *config, char *
 		return rc;
 	}
 	pool->owns_driver = true;
+	rc = seam__autosave_begin(pool, getenv("SEAM_TRACE"));
+	if (rc != SEAM_OK) {
+		seam_pool_destroy(pool);
+		return rc;
+	}
 	*ret_pool = pool;
 	return SEAM_OK;
 }
@@ -226,6 +236,7 @@ void seam_pool_destroy(struct seam_pool *pool)
 {
 	if (seam__pool_enter(pool) != SEAM_OK)
 		return;
+	seam__autosave_end(pool);
 	/* A device that cannot be waited for is gone, or has failed; what it ran runs no more. */
 	int ignored = seam__drv_device_sync(pool->driver);
 	(void)ignored;

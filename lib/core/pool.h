@@ -23,6 +23,7 @@
 #include "engine.h"
 #include "store.h"
 
+struct seam_recorder;
 struct seam_text;
 
 /* A private pool that has been begun and not released. */
@@ -71,6 +72,10 @@ struct seam_pool {
 	void *oom_user;
 	struct seam_oom oom;              /* the newest */
 	struct seam_oom_counts ooms;
+	struct seam_recorder *recorder;   /* NULL: nothing is recorded. Constant */
+	uint64_t steps;                   /* lock. Calls of seam_step() */
+	LIST_ENTRY(seam_pool) autosave;   /* valid while trace_path is not NULL; see autosave.c */
+	char *trace_path;                 /* where the recording is to be written when the pool goes, or NULL */
 };
 
 /* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve). */

@@ -1,7 +1,7 @@
 /* private.c: private pools and the routes that lead requests to them. */
 #include "check.h"
 #include "meta.h"
-#include "pool.h"
+#include "recording.h"
 
 struct seam_private *seam__private_find(struct seam_pool *pool, uint64_t id)
 {
@@ -127,14 +127,17 @@ enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id)
 	seam__mutex_lock(&pool->engine.change);
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_private *private = seam__private_find(pool, id);
+	struct seam_record record = {.kind = SEAM_TRACE_POOL_RELEASE, .pool = seam__recording_pool(id)};
 	if (private != NULL && --private->references == 0) {
 		close_routes(pool, private);
 		seam__engine_group_merge(&pool->engine, private->group);
 		LIST_REMOVE(private, link);
 		seam__meta_free(pool->meta, private, sizeof *private);
+		seam__recording_draw(pool, &record);
 	}
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__mutex_unlock(&pool->engine.change);
+	seam__recording_add(pool, &record);
 	return private != NULL ? SEAM_OK : SEAM_NOT_FOUND;
 }
 

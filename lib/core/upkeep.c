@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "log.h"
-#include "pool.h"
+#include "recording.h"
 
 /* Whether some free or pending memory is held by work that is not known to have passed: then waiting may help a trim. */
 static bool some_is_held(const struct seam_engine *engine)
@@ -42,6 +42,11 @@ enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t released_bytes = 0;
+	struct seam_record record = {.kind = SEAM_TRACE_EMPTY_CACHE};
+	seam__mutex_lock(seam__pool_lock(pool));
+	seam__recording_draw(pool, &record);
+	seam__mutex_unlock(seam__pool_lock(pool));
+	seam__recording_add(pool, &record);
 	if (pool->plain != NULL) {
 		rc = seam__store_trim(pool->plain, target_bytes, false, &released_bytes);
 	} else {

@@ -12,7 +12,7 @@ Test(core_abi, sizes_are_pinned)
 		const char *name;
 		size_t size, wanted;
 	} rows[] = {
-		{"seam_config", sizeof(struct seam_config), 8 + 17 * 8},
+		{"seam_config", sizeof(struct seam_config), 8 + 19 * 8},
 		{"seam_stats", sizeof(struct seam_stats), 8 + 48 * 8},
 		{"seam_request", sizeof(struct seam_request), 40},
 		{"seam_block_chunk", sizeof(struct seam_block_chunk), 40},
@@ -31,6 +31,7 @@ Test(core_abi, places_are_pinned)
 	cr_assert_eq(offsetof(struct seam_config, backend), 8);
 	cr_assert_eq(offsetof(struct seam_config, chunk_bytes), 24);
 	cr_assert_eq(offsetof(struct seam_config, host_capacity_bytes), 8 + 16 * 8);
+	cr_assert_eq(offsetof(struct seam_config, record_limit_bytes), 8 + 18 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, live_requested_bytes), 8);
 	cr_assert_eq(offsetof(struct seam_stats, reserved_bytes), 8 + 6 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, event_ns), 8 + 40 * 8);

@@ -25,6 +25,12 @@
 	X(seam_host_alloc(pool, 100, NULL, &out)) \
 	X(seam_host_free(pool, ptr)) \
 	X(seam_host_record_stream(pool, ptr, NULL)) \
+	X(seam_step(pool)) \
+	X(seam_phase_begin(pool, "a")) \
+	X(seam_phase_end(pool, "a")) \
+	X(seam_dynamic_begin(pool)) \
+	X(seam_dynamic_end(pool)) \
+	X(seam_trace_save(pool, "/dev/null", NULL)) \
 	X(seam_stats_get(pool, &stats)) \
 	X(seam_stats_driver(pool, 0, NULL, NULL, NULL)) \
 	X(seam_snapshot_visit(pool, &visitor, NULL)) \
