@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "meta.h"
-#include "period.h"
 #include "rhythm_cut.h"
 #include "rhythm_kinds.h"
 #include "rhythm_model.h"
@@ -108,7 +107,7 @@ static enum seam_rc find_in(const struct seam__rows *rows, const struct seam__rh
 	seam__grow_init(&stretches, sizeof(struct seam__stretch));
 	rc = seam__cut_marks(rows, &stretches);
 	if (rc == SEAM_OK && stretches.count == 0)
-		rc = seam__cut_period(rows, &stretches);
+		rc = seam__cut_anchors(rows, options, &stretches);
 	if (rc == SEAM_OK)
 		rc = seam__kinds_init(rows, stretches.items, (uint32_t)stretches.count, options->most_differing,
 		                      options->least_requests, &kinds);

@@ -69,7 +69,7 @@ static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const s
 {
 	const struct seam__rows *rows = builder->out->rows;
 	struct seam__row row;
-	uint32_t differing;
+	struct seam__difference unused;
 	size_t bytes;
 	uint32_t *same;
 	enum seam_rc rc = seam__row_init(rows, &builder->out->members[member], &row);
@@ -78,7 +78,7 @@ static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const s
 		return rc;
 	bytes = ((size_t)seam__stretch_count(&row.stretch) + 1) * sizeof(*same);
 	same = seam__meta_alloc(seam__meta_process(), bytes);
-	rc = same != NULL ? seam__row_compare(rows, base, &row, UINT32_MAX / 4, same, &differing) : SEAM_OOM_META;
+	rc = same != NULL ? seam__row_compare(rows, base, &row, UINT32_MAX / 4, same, &unused) : SEAM_OOM_META;
 	if (rc == SEAM_OK)
 		rc = note_member(builder, member, same);
 	else if (rc == SEAM_NOT_FOUND)

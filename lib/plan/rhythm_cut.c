@@ -1,28 +1,39 @@
-/* rhythm_cut.c: see rhythm_cut.h. */
+/* rhythm_cut.c: see rhythm_cut.h. Iterations without marks stand in rhythm_cut_anchors.c. */
 #include "rhythm_cut.h"
 
-#include "period.h"
+#include <string.h>
 
-/* The end of what stands before the first mark, as long as the iteration behind it. */
-static enum seam_rc add_beginning(const struct seam__rows *rows, uint32_t mark, uint32_t next, struct seam_grow *stretches)
+#define ENOUGH 3u /* stretches: with fewer one is looked for that has no mark before it */
+
+enum seam_rc seam__cut_before(const struct seam__rows *rows, uint32_t least, const struct seam__stretch *first,
+                              struct seam_grow *stretches)
 {
-	struct seam__stretch stretch = seam__rows_stretch(rows, mark, next);
-	uint32_t count = seam__stretch_count(&stretch);
+	uint32_t count = seam__stretch_count(first);
+	struct seam__stretch made = *first;
+	struct seam__stretch *items;
+	enum seam_rc rc;
 
-	if (count == 0 || count > stretch.first_request)
+	if (count == 0 || count > first->first_request)
 		return SEAM_OK;
-	stretch.last_request = stretch.first_request;
-	stretch.first_request -= count;
-	stretch.last_event = mark;
-	stretch.first_event = seam__request_at(rows->requests, stretch.first_request)->alloc;
-	stretch.marked = true;
-	return seam__grow_append(stretches, &stretch, 1);
+	made.last_event = first->first_event;
+	made.last_request = first->first_request;
+	made.first_request = first->first_request - count;
+	made.first_event = seam__request_at(rows->requests, made.first_request)->alloc;
+	if (made.first_event < least)
+		return SEAM_OK;
+	rc = seam__grow_append(stretches, &made, 1);
+	if (rc != SEAM_OK)
+		return rc;
+	items = stretches->items;
+	memmove(items + 1, items, (stretches->count - 1) * sizeof(*items));
+	items[0] = made;
+	return SEAM_OK;
 }
 
 enum seam_rc seam__cut_marks(const struct seam__rows *rows, struct seam_grow *ret_stretches)
 {
-	uint64_t mark = 0; /* the newest one's event + 1; 0: none yet */
-	uint32_t marks = 0;
+	uint32_t first = 0;
+	bool marked = false;
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t e = 0; rc == SEAM_OK && e < rows->trace->header.event_count; e++) {
@@ -30,36 +41,17 @@ enum seam_rc seam__cut_marks(const struct seam__rows *rows, struct seam_grow *re
 
 		if (rows->trace->events[e].kind != SEAM_TRACE_STEP)
 			continue;
-		marks++;
-		if (marks == 2)
-			rc = add_beginning(rows, (uint32_t)mark, e + 1, ret_stretches);
-		stretch = seam__rows_stretch(rows, (uint32_t)mark, e + 1);
+		stretch = seam__rows_stretch(rows, first, e + 1);
 		stretch.marked = true;
-		if (rc == SEAM_OK && marks > 1)
+		if (marked)
 			rc = seam__grow_append(ret_stretches, &stretch, 1);
-		mark = e + 1;
+		first = e + 1;
+		marked = true;
 	}
-	return rc;
-}
+	if (rc == SEAM_OK && ret_stretches->count > 0 && ret_stretches->count < ENOUGH) {
+		const struct seam__stretch front = *(const struct seam__stretch *)ret_stretches->items;
 
-enum seam_rc seam__cut_period(const struct seam__rows *rows, struct seam_grow *ret_stretches)
-{
-	struct seam__beats beats;
-	struct seam__period period;
-	uint64_t length;
-	enum seam_rc rc = seam__beats_init(rows->trace, rows->requests, &beats);
-
-	if (rc != SEAM_OK)
-		return rc;
-	rc = seam__period_find(rows->trace, &beats, NULL, &period);
-	seam__beats_fini(&beats);
-	if (rc != SEAM_OK)
-		return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
-	length = period.last_event - period.first_event;
-	for (uint64_t e = period.first_event % length; rc == SEAM_OK && e + length <= rows->trace->header.event_count; e += length) {
-		const struct seam__stretch stretch = seam__rows_stretch(rows, (uint32_t)e, (uint32_t)(e + length));
-
-		rc = seam__grow_append(ret_stretches, &stretch, 1);
+		rc = seam__cut_before(rows, 0, &front, ret_stretches);
 	}
 	return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "meta.h"
 
+#define KINDS_MAX 64u         /* more are not told apart: what is older and like none of them has no kind */
 #define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
 
 static uint32_t may_differ(const struct seam__row *a, const struct seam__row *b, double most_differing)
@@ -14,6 +15,15 @@ static uint32_t may_differ(const struct seam__row *a, const struct seam__row *b,
 	return most > ALWAYS_MAY_DIFFER ? most : ALWAYS_MAY_DIFFER;
 }
 
+/* Not many of its requests may differ, nor much of its memory: other sizes of a few large ones are another workload. */
+static bool is_alike(const struct seam__row *a, const struct seam__row *b, const struct seam__difference *difference,
+                     double most_differing)
+{
+	uint64_t bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
+
+	return difference->requests <= ALWAYS_MAY_DIFFER || (double)difference->bytes <= (double)bytes * most_differing;
+}
+
 /* The kind that the row differs from least, or SEAM__KIND_NONE. */
 static enum seam_rc choose(const struct seam__kinds *kinds, const struct seam__row *row, double most_differing, uint32_t *ret_kind)
 {
@@ -23,15 +33,15 @@ static enum seam_rc choose(const struct seam__kinds *kinds, const struct seam__r
 	for (uint32_t k = 0; k < kinds->items.count && least > 0; k++) {
 		const struct seam__row *base = &seam__kind_at(kinds, k)->row;
 		uint32_t most = may_differ(base, row, most_differing);
-		uint32_t differing = 0;
+		struct seam__difference difference = {0};
 		enum seam_rc rc = SEAM_OK;
 
 		if (row->hash != base->hash)
-			rc = seam__row_compare(kinds->rows, base, row, most < least ? most : least, NULL, &differing);
+			rc = seam__row_compare(kinds->rows, base, row, most < least ? most : least, NULL, &difference);
 		if (rc == SEAM_OOM_META)
 			return rc;
-		if (rc == SEAM_OK && differing < least) {
-			least = differing;
+		if (rc == SEAM_OK && difference.requests < least && is_alike(base, row, &difference, most_differing)) {
+			least = difference.requests;
 			best = k;
 		}
 	}
@@ -48,8 +58,9 @@ static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most
 	if (rc != SEAM_OK)
 		return rc;
 	rc = choose(kinds, &made.row, most_differing, kind);
-	if (rc == SEAM_OK && *kind != SEAM__KIND_NONE) {
-		seam__kind_at(kinds, *kind)->seen++;
+	if (rc == SEAM_OK && (*kind != SEAM__KIND_NONE || kinds->items.count == KINDS_MAX)) {
+		if (*kind != SEAM__KIND_NONE)
+			seam__kind_at(kinds, *kind)->seen++;
 		seam__row_fini(kinds->rows, &made.row);
 		return SEAM_OK;
 	}

@@ -9,6 +9,19 @@
 #define DYNAMIC_SIZE UINT64_MAX
 #define LEAVES UINT64_C(0x5bd1e9955bd1e995) /* what the key of a request changes by that is not freed in its stretch */
 
+static enum seam_rc number_of(struct seam__rows *rows, struct seam_idmap *map, uint32_t thread, uint32_t *ret_number)
+{
+	uint64_t *number;
+	enum seam_rc rc = seam__idmap_put(map, thread, &number);
+
+	if (rc != SEAM_OK)
+		return rc;
+	if (number[0] == 0)
+		number[0] = ++rows->thread_count;
+	*ret_number = (uint32_t)number[0] - 1;
+	return SEAM_OK;
+}
+
 static enum seam_rc number_threads(struct seam__rows *rows)
 {
 	struct seam_idmap map;
@@ -16,14 +29,12 @@ static enum seam_rc number_threads(struct seam__rows *rows)
 
 	seam__idmap_init(&map);
 	for (uint32_t i = 0; rc == SEAM_OK && i < rows->requests->items.count; i++) {
-		uint64_t *number;
+		const struct seam__request *request = seam__request_at(rows->requests, i);
 
-		rc = seam__idmap_put(&map, seam__request_at(rows->requests, i)->thread, &number);
-		if (rc != SEAM_OK)
-			break;
-		if (number[0] == 0)
-			number[0] = ++rows->thread_count;
-		rows->threads[i] = (uint32_t)number[0] - 1;
+		rc = number_of(rows, &map, request->thread, &rows->threads[i]);
+		if (rc == SEAM_OK)
+			rc = number_of(rows, &map, request->free != SEAM__EVENT_NONE ? request->free_thread : request->thread,
+			               &rows->free_threads[i]);
 	}
 	seam__idmap_fini(&map);
 	return rc;
@@ -42,7 +53,8 @@ enum seam_rc seam__rows_init(const struct seam_trace *trace, const struct seam__
 
 	made.keys = seam__meta_array(seam__meta_process(), count, sizeof(*made.keys));
 	made.threads = seam__meta_array(seam__meta_process(), count, sizeof(*made.threads));
-	if (made.keys != NULL && made.threads != NULL)
+	made.free_threads = seam__meta_array(seam__meta_process(), count, sizeof(*made.free_threads));
+	if (made.keys != NULL && made.threads != NULL && made.free_threads != NULL)
 		rc = number_threads(&made);
 	for (uint32_t i = 0; rc == SEAM_OK && i < requests->items.count; i++)
 		made.keys[i] = key_of(seam__request_at(requests, i));
@@ -60,6 +72,7 @@ void seam__rows_fini(struct seam__rows *rows)
 	if (rows->requests == NULL)
 		return;
 	count = rows->requests->items.count + 1;
+	seam__meta_free(seam__meta_process(), rows->free_threads, count * sizeof(*rows->free_threads));
 	seam__meta_free(seam__meta_process(), rows->threads, count * sizeof(*rows->threads));
 	seam__meta_free(seam__meta_process(), rows->keys, count * sizeof(*rows->keys));
 	*rows = (struct seam__rows){0};
@@ -111,6 +124,7 @@ static void fill_row(const struct seam__rows *rows, struct seam__row *row)
 
 		row->numbers[at] = i;
 		row->keys[at] = rows->keys[first + i] ^ (request->free < row->stretch.last_event ? 0 : LEAVES);
+		row->bytes += request->dynamic ? 0 : request->size_bytes;
 	}
 	for (uint32_t t = rows->thread_count; t > 0; t--)
 		row->thread_first[t] = row->thread_first[t - 1];
@@ -153,6 +167,14 @@ void seam__row_fini(const struct seam__rows *rows, struct seam__row *row)
 	*row = (struct seam__row){.hash = 0};
 }
 
+static uint32_t edits_of_counts(const struct seam__row *a, const struct seam__row *b)
+{
+	uint32_t a_count = seam__stretch_count(&a->stretch);
+	uint32_t b_count = seam__stretch_count(&b->stretch);
+
+	return a_count < b_count ? b_count - a_count : a_count - b_count;
+}
+
 /* The least number of edits that the bins allow. */
 static uint64_t edits_of_bins(const struct seam__row *a, const struct seam__row *b)
 {
@@ -169,7 +191,7 @@ struct comparison {
 	const struct seam__row *b;
 	uint32_t *match;    /* of one thread's elements */
 	uint32_t *same;     /* NULL: not wanted */
-	uint32_t differing;
+	struct seam__difference difference;
 };
 
 /* Places in the two rows' threads: elements [a, a_end) and [b, b_end), counted in the row, have no partner. */
@@ -189,6 +211,29 @@ static void note(const struct comparison *comparison, uint32_t b, uint32_t a)
 		comparison->same[comparison->b->numbers[b]] = a == SEAM__DIFF_NONE ? a : comparison->a->numbers[a];
 }
 
+static uint64_t bytes_of(const struct comparison *comparison, const struct seam__row *row, uint32_t first, uint32_t last)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t at = first; at < last; at++) {
+		const struct seam__request *request = element(comparison, row, at);
+
+		bytes += request->dynamic ? 0 : request->size_bytes;
+	}
+	return bytes;
+}
+
+static void count_gap(struct comparison *comparison, struct gap gap)
+{
+	uint32_t a_count = gap.a_end - gap.a;
+	uint32_t b_count = gap.b_end - gap.b;
+	uint64_t a_bytes = bytes_of(comparison, comparison->a, gap.a, gap.a_end);
+	uint64_t b_bytes = bytes_of(comparison, comparison->b, gap.b, gap.b_end);
+
+	comparison->difference.requests += a_count > b_count ? a_count : b_count;
+	comparison->difference.bytes += a_bytes > b_bytes ? a_bytes : b_bytes;
+}
+
 /* Equal sizes belong together (one is freed elsewhere); as many here as there are the same with other sizes. */
 static void pair_gap(struct comparison *comparison, struct gap gap)
 {
@@ -196,7 +241,7 @@ static void pair_gap(struct comparison *comparison, struct gap gap)
 	uint32_t b_count = gap.b_end - gap.b;
 	uint32_t next = gap.a;
 
-	comparison->differing += a_count > b_count ? a_count : b_count;
+	count_gap(comparison, gap);
 	if (comparison->same == NULL)
 		return;
 	for (uint32_t b = gap.b; b < gap.b_end; b++) {
@@ -241,17 +286,17 @@ static enum seam_rc compare_thread(struct comparison *comparison, uint32_t threa
 	gap.a_end = a_first + a_count;
 	gap.b_end = b_first + b_count;
 	pair_gap(comparison, gap);
-	return comparison->differing > most ? SEAM_NOT_FOUND : SEAM_OK;
+	return comparison->difference.requests > most ? SEAM_NOT_FOUND : SEAM_OK;
 }
 
 enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
-                               uint32_t most, uint32_t *ret_same, uint32_t *ret_differing)
+                               uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference)
 {
 	size_t count = (size_t)seam__stretch_count(&b->stretch) + 1;
 	struct comparison comparison = {.rows = rows, .a = a, .b = b, .same = ret_same};
 	enum seam_rc rc = SEAM_OK;
 
-	if (edits_of_bins(a, b) > 2 * (uint64_t)most)
+	if (edits_of_counts(a, b) > most || edits_of_bins(a, b) > 2 * (uint64_t)most)
 		return SEAM_NOT_FOUND;
 	comparison.match = seam__meta_array(seam__meta_process(), count, sizeof(*comparison.match));
 	if (comparison.match == NULL)
@@ -260,6 +305,6 @@ enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam_
 		rc = compare_thread(&comparison, t, most);
 	seam__meta_free(seam__meta_process(), comparison.match, count * sizeof(*comparison.match));
 	if (rc == SEAM_OK)
-		*ret_differing = comparison.differing;
+		*ret_difference = comparison.difference;
 	return rc;
 }

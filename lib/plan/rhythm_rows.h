@@ -19,6 +19,7 @@ struct seam__rows {
 	const struct seam__requests *requests;
 	uint64_t *keys;        /* per request */
 	uint32_t *threads;     /* per request: number of its thread, from 0 in order of appearance */
+	uint32_t *free_threads; /* per request: number of the thread that frees it */
 	uint32_t thread_count;
 };
 
@@ -39,12 +40,19 @@ struct seam__row {
 	uint32_t *thread_first;  /* per thread and one more */
 	uint16_t bins[SEAM__ROWS_BINS]; /* keys by hash, saturating: rows whose bins differ much need no diff */
 	uint64_t hash;           /* of all keys in order */
+	uint64_t bytes;          /* of all requests that do not depend on data */
 };
 
 /* Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__rows_init(const struct seam_trace *trace, const struct seam__requests *requests,
                                            struct seam__rows *ret_rows);
 void seam__rows_fini(struct seam__rows *rows);
+
+/* What only one of two rows has, or both with other sizes. */
+struct seam__difference {
+	uint32_t requests;
+	uint64_t bytes;
+};
 
 /* The stretch of events [first, last). O(log requests). */
 struct seam__stretch seam__rows_stretch(const struct seam__rows *rows, uint32_t first_event, uint32_t last_event);
@@ -63,9 +71,8 @@ SEAM_MUST_USE enum seam_rc seam__row_init(const struct seam__rows *rows, const s
 void seam__row_fini(const struct seam__rows *rows, struct seam__row *row);
 
 /* ret_same: per request of `b` the one of `a`, both counted in their stretches, or SEAM__DIFF_NONE; may be NULL; may be written on
- * failure. ret_differing: requests that only one has, or that differ. Errors: SEAM_NOT_FOUND (more than `most` differ),
- * SEAM_OOM_META. */
+ * failure. Errors: SEAM_NOT_FOUND (more than `most` requests differ), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
-                                             uint32_t most, uint32_t *ret_same, uint32_t *ret_differing);
+                                             uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference);
 
 #endif

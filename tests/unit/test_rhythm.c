@@ -93,3 +93,10 @@ Test(rhythm, of_marked_programs_is_theirs)
 		for (uint64_t seed = 0; seed < 15; seed++)
 			expect_program(&program_rows[r], seed, true);
 }
+
+Test(rhythm, of_programs_without_marks_is_as_long)
+{
+	for (size_t r = 0; r < sizeof(program_rows) / sizeof(program_rows[0]); r++)
+		for (uint64_t seed = 0; seed < 15; seed++)
+			expect_program(&program_rows[r], seed, false);
+}

@@ -1,0 +1,262 @@
+/* rhythm_anchor.c: see rhythm_anchor.h. */
+#include "rhythm_anchor.h"
+
+#include <stdlib.h>
+
+#include "beats.h"
+#include "meta.h"
+
+#define GRAM_TOKENS 8u
+#define COUNT_MIN 3u     /* places: two stretches between them */
+#define NEIGHBOURS 4u    /* a distance is like another if one of so many before or behind it is about as long */
+#define BUCKETS 64u      /* of mean distances: two to an octave */
+#define FACTOR UINT64_C(0x9fb21c651e98df25)
+
+/* The last tokens of each thread. */
+struct tails {
+	uint64_t *keys;  /* [thread][GRAM_TOKENS], a ring */
+	uint64_t *sums;  /* [thread]: of the keys, the newest times FACTOR, the one before times FACTOR^2, ... */
+	uint32_t *next;  /* [thread] */
+	uint64_t oldest; /* FACTOR^(GRAM_TOKENS + 1): what the key that leaves the ring counts times then */
+};
+
+static enum seam_rc tails_init(uint32_t threads, struct tails *tails)
+{
+	struct seam_meta *meta = seam__meta_process();
+
+	*tails = (struct tails){.oldest = 1};
+	for (uint32_t i = 0; i <= GRAM_TOKENS; i++)
+		tails->oldest *= FACTOR;
+	tails->keys = seam__meta_array(meta, (size_t)threads * GRAM_TOKENS + 1, sizeof(*tails->keys));
+	tails->sums = seam__meta_array(meta, (size_t)threads + 1, sizeof(*tails->sums));
+	tails->next = seam__meta_array(meta, (size_t)threads + 1, sizeof(*tails->next));
+	return tails->keys != NULL && tails->sums != NULL && tails->next != NULL ? SEAM_OK : SEAM_OOM_META;
+}
+
+static void tails_fini(uint32_t threads, struct tails *tails)
+{
+	struct seam_meta *meta = seam__meta_process();
+
+	seam__meta_free(meta, tails->next, ((size_t)threads + 1) * sizeof(*tails->next));
+	seam__meta_free(meta, tails->sums, ((size_t)threads + 1) * sizeof(*tails->sums));
+	seam__meta_free(meta, tails->keys, ((size_t)threads * GRAM_TOKENS + 1) * sizeof(*tails->keys));
+}
+
+/* The hash of the gram that ends with a token of that key. */
+static uint64_t go_on(struct tails *tails, uint32_t thread, uint64_t key)
+{
+	uint64_t *ring = &tails->keys[(size_t)thread * GRAM_TOKENS + tails->next[thread]];
+
+	tails->sums[thread] = (tails->sums[thread] + key) * FACTOR - *ring * tails->oldest;
+	*ring = key;
+	tails->next[thread] = (tails->next[thread] + 1) % GRAM_TOKENS;
+	return seam__beats_mix(tails->sums[thread], thread);
+}
+
+static struct seam__gram *gram_of(const struct seam__anchors *anchors, uint64_t hash)
+{
+	uint32_t at = (uint32_t)hash & (anchors->slots - 1);
+
+	while (anchors->grams[at].newest != 0 && anchors->grams[at].hash != hash)
+		at = (at + 1) & (anchors->slots - 1);
+	return &anchors->grams[at];
+}
+
+static void add_token(struct seam__anchors *anchors, uint32_t event, uint64_t hash)
+{
+	struct seam__gram *gram = gram_of(anchors, hash);
+	struct seam__token *token = (struct seam__token *)anchors->tokens.items + anchors->tokens.count;
+
+	*token = (struct seam__token){.event = event, .before = gram->newest};
+	gram->hash = hash;
+	gram->count++;
+	gram->newest = (uint32_t)++anchors->tokens.count;
+}
+
+static void read_events(struct seam__anchors *anchors, struct tails *tails)
+{
+	const struct seam__rows *rows = anchors->rows;
+	uint64_t live_bytes = 0;
+
+	for (uint32_t e = 0; e < rows->trace->header.event_count; e++) {
+		uint32_t number = seam__request_of(rows->requests, e);
+		uint8_t kind = rows->trace->events[e].kind;
+		uint32_t thread;
+
+		if (number != SEAM__REQUEST_NONE && kind == SEAM_TRACE_ALLOC)
+			live_bytes += seam__request_at(rows->requests, number)->size_bytes;
+		else if (number != SEAM__REQUEST_NONE && kind == SEAM_TRACE_FREE)
+			live_bytes -= seam__request_at(rows->requests, number)->size_bytes;
+		anchors->live_bytes[e] = live_bytes;
+		if (number == SEAM__REQUEST_NONE || kind == SEAM_TRACE_RECORD_STREAM ||
+		    seam__request_at(rows->requests, number)->dynamic)
+			continue;
+		thread = kind == SEAM_TRACE_ALLOC ? rows->threads[number] : rows->free_threads[number];
+		add_token(anchors, e, go_on(tails, thread, rows->keys[number] + kind));
+	}
+}
+
+enum seam_rc seam__anchors_init(const struct seam__rows *rows, struct seam__anchors *ret_anchors)
+{
+	struct seam_meta *meta = seam__meta_process();
+	struct seam__anchors made = {.rows = rows, .slots = 16};
+	size_t events = (size_t)rows->trace->header.event_count + 1;
+	struct tails tails;
+	enum seam_rc rc = tails_init(rows->thread_count, &tails);
+
+	seam__grow_init(&made.tokens, sizeof(struct seam__token));
+	seam__grow_init(&made.events, sizeof(uint32_t));
+	while (made.slots < rows->requests->items.count * 3)
+		made.slots *= 2;
+	made.grams = seam__meta_array(meta, made.slots, sizeof(*made.grams));
+	made.live_bytes = seam__meta_array(meta, events, sizeof(*made.live_bytes));
+	if (rc == SEAM_OK)
+		rc = made.grams != NULL && made.live_bytes != NULL ? seam__grow_reserve(&made.tokens, events) : SEAM_OOM_META;
+	if (rc == SEAM_OK)
+		read_events(&made, &tails);
+	tails_fini(rows->thread_count, &tails);
+	if (rc == SEAM_OK)
+		*ret_anchors = made;
+	else
+		seam__anchors_fini(&made);
+	return rc;
+}
+
+void seam__anchors_fini(struct seam__anchors *anchors)
+{
+	struct seam_meta *meta = seam__meta_process();
+
+	if (anchors->rows == NULL)
+		return;
+	seam__meta_free(meta, anchors->live_bytes,
+	                ((size_t)anchors->rows->trace->header.event_count + 1) * sizeof(*anchors->live_bytes));
+	seam__meta_free(meta, anchors->grams, anchors->slots * sizeof(*anchors->grams));
+	seam__grow_fini(&anchors->events);
+	seam__grow_fini(&anchors->tokens);
+	*anchors = (struct seam__anchors){0};
+}
+
+enum seam_rc seam__anchors_list(struct seam__anchors *anchors, uint32_t gram)
+{
+	const struct seam__token *tokens = anchors->tokens.items;
+	uint32_t count = anchors->grams[gram].count;
+	uint32_t token = anchors->grams[gram].newest;
+	enum seam_rc rc;
+
+	anchors->events.count = 0;
+	rc = seam__grow_reserve(&anchors->events, count);
+	if (rc != SEAM_OK)
+		return rc;
+	for (uint32_t i = count; i-- > 0; token = tokens[token - 1].before)
+		((uint32_t *)anchors->events.items)[i] = tokens[token - 1].event + 1;
+	anchors->events.count = count;
+	return SEAM_OK;
+}
+
+static bool is_like(uint32_t a, uint32_t b)
+{
+	return (a > b ? a - b : b - a) <= (a > b ? a : b) / 8;
+}
+
+/* Is the i-th distance about as long as one near it? */
+static bool is_known(const uint32_t *events, uint32_t count, uint32_t i)
+{
+	uint32_t first = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
+
+	for (uint32_t other = first; other <= i + NEIGHBOURS && other + 1 < count; other++)
+		if (other != i && is_like(events[i + 1] - events[i], events[other + 1] - events[other]))
+			return true;
+	return false;
+}
+
+static enum seam_rc measure(struct seam__anchors *anchors, const uint8_t *taken, uint32_t least_events, uint32_t number)
+{
+	struct seam__gram *gram = &anchors->grams[number];
+	const uint32_t *events;
+	enum seam_rc rc;
+
+	gram->covered = 0;
+	if (gram->count < COUNT_MIN || (uint64_t)gram->count * least_events > anchors->rows->trace->header.event_count)
+		return SEAM_OK;
+	rc = seam__anchors_list(anchors, number);
+	if (rc != SEAM_OK)
+		return rc;
+	events = anchors->events.items;
+	gram->span = events[gram->count - 1] - events[0];
+	if (gram->span / (gram->count - 1) < least_events)
+		return SEAM_OK;
+	for (uint32_t i = 0; i < gram->count; i++)
+		if (taken[events[i] - 1] != 0)
+			return SEAM_OK;
+	for (uint32_t i = 0; i + 1 < gram->count; i++)
+		if (is_known(events, gram->count, i))
+			gram->covered += events[i + 1] - events[i];
+	return SEAM_OK;
+}
+
+static uint32_t bucket_of(const struct seam__gram *gram)
+{
+	uint64_t distance = (uint64_t)gram->span / (gram->count - 1) + 1;
+	uint32_t bucket = 0;
+
+	for (uint64_t square = distance * distance; square > 1 && bucket < BUCKETS - 1; square /= 2)
+		bucket++;
+	return bucket;
+}
+
+/* The live bytes behind the newest place. */
+static uint64_t live_at(const struct seam__anchors *anchors, const struct seam__gram *gram)
+{
+	return anchors->live_bytes[((const struct seam__token *)anchors->tokens.items + (gram->newest - 1))->event];
+}
+
+static bool is_better(const struct seam__anchors *anchors, const struct seam__gram *gram, const struct seam__gram *best)
+{
+	uint64_t live = live_at(anchors, gram);
+	uint64_t best_live = live_at(anchors, best);
+
+	return live != best_live ? live < best_live : gram->newest > best->newest;
+}
+
+enum seam_rc seam__anchors_propose(struct seam__anchors *anchors, const uint8_t *taken, uint32_t least_events,
+                                   uint32_t *ret_grams, uint32_t *ret_count)
+{
+	uint32_t most[BUCKETS] = {0};
+	uint32_t best[BUCKETS] = {0}; /* number + 1 */
+	uint32_t count = 0;
+
+	for (uint32_t g = 0; g < anchors->slots; g++) {
+		struct seam__gram *gram = &anchors->grams[g];
+		enum seam_rc rc = measure(anchors, taken, least_events, g);
+
+		if (rc != SEAM_OK)
+			return rc;
+		if (gram->covered > 0 && gram->covered > most[bucket_of(gram)])
+			most[bucket_of(gram)] = gram->covered;
+	}
+	for (uint32_t g = 0; g < anchors->slots; g++) {
+		struct seam__gram *gram = &anchors->grams[g];
+		uint32_t *chosen;
+
+		if (gram->covered == 0)
+			continue;
+		chosen = &best[bucket_of(gram)];
+		if ((uint64_t)gram->covered * 8 < (uint64_t)most[bucket_of(gram)] * 7)
+			continue;
+		if (*chosen == 0 || is_better(anchors, gram, &anchors->grams[*chosen - 1]))
+			*chosen = g + 1;
+	}
+	while (count < SEAM__ANCHORS_MAX) {
+		uint32_t next = 0;
+
+		for (uint32_t b = 1; b < BUCKETS; b++)
+			if (best[b] != 0 && (best[next] == 0 || anchors->grams[best[b] - 1].covered > anchors->grams[best[next] - 1].covered))
+				next = b;
+		if (best[next] == 0)
+			break;
+		ret_grams[count++] = best[next] - 1;
+		best[next] = 0;
+	}
+	*ret_count = count;
+	return SEAM_OK;
+}
