@@ -186,8 +186,8 @@ static enum seam_rc measure(struct seam__anchors *anchors, const uint8_t *taken,
 	if (gram->span / (gram->count - 1) < least_events)
 		return SEAM_OK;
 	for (uint32_t i = 0; i < gram->count; i++)
-		if (taken[events[i] - 1] != 0)
-			return SEAM_OK;
+		if (taken[events[i] - 1] != 0 || (i > 0 && events[i] - events[i - 1] < least_events / 2))
+			return SEAM_OK; /* taken, or so near to another place that nothing fits between them */
 	for (uint32_t i = 0; i + 1 < gram->count; i++)
 		if (is_known(events, gram->count, i))
 			gram->covered += events[i + 1] - events[i];
