@@ -15,13 +15,18 @@ struct token {
 	bool alloc;      /* behind the frees of its gap */
 };
 
+struct block {
+	uint64_t id;         /* 0: none; ids of blocks here are at least 1, of residents usually */
+	uint64_t size_bytes; /* a resident's may be another than its column's */
+};
+
 struct writer {
 	const struct seam__columns *columns;
 	struct seam_trace_builder *builder;
 	struct seam_idmap taken;    /* ids of residents */
 	struct seam_idmap modules;  /* string of the recording -> string of the model */
 	struct seam_grow tokens;    /* struct token */
-	uint64_t *ids;              /* [column][ring of `lags` repetitions]: block, 0: none (ids are at least 1) */
+	struct block *blocks;       /* [column][ring of `lags` repetitions] */
 	uint32_t lags;              /* the largest lag and one more */
 	uint64_t next_id;
 	uint64_t events;
@@ -63,9 +68,9 @@ static enum seam_rc list_tokens(struct writer *writer)
 }
 
 /* The block of a column in repetition `repetition`, counted from 1; those before the first are below 1. */
-static uint64_t *id_of(const struct writer *writer, uint32_t column, int64_t repetition)
+static struct block *block_of(const struct writer *writer, uint32_t column, int64_t repetition)
 {
-	return &writer->ids[(size_t)column * writer->lags + (size_t)(repetition + writer->lags) % writer->lags];
+	return &writer->blocks[(size_t)column * writer->lags + (size_t)(repetition + writer->lags) % writer->lags];
 }
 
 static enum seam_rc module_of(struct writer *writer, uint32_t string, uint32_t *ret_string)
@@ -140,7 +145,7 @@ static enum seam_rc emit_resident(struct writer *writer, uint32_t number)
 
 	event.flags |= SEAM_TRACE_RESIDENT;
 	if (column != SEAM__COLUMN_NONE && member < seam__column_at(columns, column)->lag)
-		*id_of(writer, column, -(int64_t)member) = event.id;
+		*block_of(writer, column, -(int64_t)member) = (struct block){.id = event.id, .size_bytes = event.size};
 	return rc == SEAM_OK ? emit(writer, event) : rc;
 }
 
@@ -167,7 +172,7 @@ static enum seam_rc emit_alloc(struct writer *writer, uint32_t number, int64_t r
 	event.flags &= (uint8_t)~SEAM_TRACE_RESIDENT;
 	if (column->dynamic)
 		event.flags |= SEAM_TRACE_DYNAMIC;
-	*id_of(writer, number, repetition) = event.id;
+	*block_of(writer, number, repetition) = (struct block){.id = event.id, .size_bytes = event.size};
 	rc = emit(writer, event);
 	event.kind = SEAM_TRACE_RECORD_STREAM;
 	event.flags = 0;
@@ -182,15 +187,16 @@ static enum seam_rc emit_free(struct writer *writer, uint32_t number, int64_t re
 {
 	const struct seam__column *column = seam__column_at(writer->columns, number);
 	struct seam_trace_event event = alloc_of(writer, column->source);
-	uint64_t *id = id_of(writer, number, repetition - column->lag);
+	struct block *block = block_of(writer, number, repetition - column->lag);
 
-	if (*id == 0)
+	if (block->id == 0)
 		return SEAM_OK; /* of before the first repetition, and not there */
 	event.kind = SEAM_TRACE_FREE;
 	event.flags = 0;
-	event.id = *id;
+	event.id = block->id;
+	event.size = block->size_bytes;
 	event.module = 0;
-	*id = 0;
+	*block = (struct block){.id = 0};
 	if (column->freer != SEAM__REQUEST_NONE) {
 		const struct seam__request *freer = seam__request_at(writer->columns->rows->requests, column->freer);
 
@@ -221,8 +227,8 @@ static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_
 
 	if (rc != SEAM_OK)
 		return rc;
-	writer->ids = seam__meta_array(seam__meta_process(), cells, sizeof(*writer->ids));
-	if (writer->ids == NULL)
+	writer->blocks = seam__meta_array(seam__meta_process(), cells, sizeof(*writer->blocks));
+	if (writer->blocks == NULL)
 		return SEAM_OOM_META;
 	repetitions = (int64_t)writer->lags + 1;
 	rc = emit_residents(writer);
@@ -230,7 +236,7 @@ static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_
 		first = writer->events;
 		rc = emit_repetition(writer, r, marked);
 	}
-	seam__meta_free(seam__meta_process(), writer->ids, cells * sizeof(*writer->ids));
+	seam__meta_free(seam__meta_process(), writer->blocks, cells * sizeof(*writer->blocks));
 	if (rc == SEAM_OK) {
 		*ret_first = first;
 		*ret_last = writer->events;

@@ -5,6 +5,7 @@
 #include <seam/plan.h>
 
 #include "meta.h"
+#include "noisy_program.h"
 #include "rhythm.h"
 #include "trace_program.h"
 #include "trace_sample.h"
@@ -99,4 +100,119 @@ Test(rhythm, of_programs_without_marks_is_as_long)
 	for (size_t r = 0; r < sizeof(program_rows) / sizeof(program_rows[0]); r++)
 		for (uint64_t seed = 0; seed < 15; seed++)
 			expect_program(&program_rows[r], seed, false);
+}
+
+static struct noisy_truth noisy;
+
+/* The requests of one thread, of the truth or of a model's period. */
+struct line {
+	struct noisy_request items[NOISY_SLOTS + 16];
+	uint32_t count;
+};
+
+static struct line line_of_truth(uint32_t thread, uint32_t length)
+{
+	struct line line = {.count = 0};
+
+	for (uint32_t i = 0; i < noisy.count; i++) {
+		struct noisy_request request = noisy.requests[i];
+
+		if (request.thread != thread)
+			continue;
+		request.size_bytes = noisy_size(&noisy.requests[i], length);
+		line.items[line.count++] = request;
+	}
+	return line;
+}
+
+static struct line line_of_kind(const struct seam__rhythm_kind *kind, uint32_t thread)
+{
+	struct line line = {.count = 0};
+
+	for (uint64_t e = kind->first_event; e < kind->last_event && line.count < NOISY_SLOTS; e++) {
+		const struct seam_trace_event *event = &kind->model->events[e];
+
+		if (event->kind == SEAM_TRACE_ALLOC && event->thread == thread)
+			line.items[line.count++] = (struct noisy_request){
+				.size_bytes = (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? 0 : event->size, .stream = event->stream};
+	}
+	return line;
+}
+
+/* Are they equal when the second begins at `shift`? */
+static bool lines_equal(const struct line *a, const struct line *b, uint32_t shift)
+{
+	for (uint32_t i = 0; i < a->count; i++) {
+		const struct noisy_request *left = &a->items[i];
+		const struct noisy_request *right = &b->items[(i + shift) % b->count];
+
+		if (left->size_bytes != right->size_bytes || left->stream != right->stream)
+			return false;
+	}
+	return true;
+}
+
+/* Does the kind ask for what the program asks for without noise, from the same beginning or another one? */
+static bool is_program(const struct seam__rhythm_kind *kind, uint32_t length, bool same_beginning)
+{
+	static const uint32_t threads[] = {0, 1, 7};
+
+	for (uint32_t t = 0; t < 3; t++) {
+		struct line truth_line = line_of_truth(threads[t], length);
+		struct line line = line_of_kind(kind, threads[t]);
+		bool equal = truth_line.count == 0;
+
+		if (line.count != truth_line.count)
+			return false;
+		for (uint32_t shift = 0; shift < line.count && !equal && (shift == 0 || !same_beginning); shift++)
+			equal = lines_equal(&truth_line, &line, shift);
+		if (!equal)
+			return false;
+	}
+	return true;
+}
+
+struct noisy_row {
+	const char *name;
+	struct noisy_wish wish;
+};
+
+static const struct noisy_row noisy_rows[] = {
+	{"few layers", {.layers = 4, .singles = 10, .iterations = 8}},
+	{"more layers", {.layers = 12, .singles = 40, .iterations = 7}},
+	{"four streams", {.layers = 8, .singles = 60, .iterations = 7, .streams = 4}},
+	{"micro-batches", {.layers = 6, .singles = 20, .iterations = 7, .micro_batches = 3}},
+	{"from the middle", {.layers = 8, .singles = 20, .iterations = 7, .middle = true}},
+};
+
+static void expect_noisy(const struct noisy_row *row, enum noise noise, uint64_t seed, bool marks)
+{
+	struct noisy_wish wish = row->wish;
+	bool found = false;
+
+	wish.seed = seed;
+	wish.noise = noise;
+	wish.marks = marks;
+	trace = noisy_program(&wish, &noisy);
+	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+	cr_expect_null(seam__rhythm_check(&rhythm), "%s, %s, seed %lu, marks %d: %s", row->name, noisy_name(noise), (unsigned long)seed,
+	               marks, seam__rhythm_check(&rhythm));
+	for (uint32_t k = 0; k < rhythm.count; k++) {
+		seam_plan_free(plan_of(&rhythm.kinds[k], row->name, seed));
+		found |= is_program(&rhythm.kinds[k], 0, marks);
+	}
+	cr_expect(found, "%s, %s, seed %lu, marks %d: none of %u kinds is the iteration; the first has %u requests, not %u, seen %u, differing %.1f", row->name,
+	          noisy_name(noise), (unsigned long)seed, marks, rhythm.count,
+	          rhythm.count == 0 ? 0 : (unsigned)(rhythm.kinds[0].last_event - rhythm.kinds[0].first_event) / 2, noisy.count,
+	          rhythm.count == 0 ? 0 : rhythm.kinds[0].seen, rhythm.count == 0 ? 0 : rhythm.kinds[0].differing);
+	forget();
+}
+
+Test(rhythm, of_noisy_programs_is_what_they_would_be_without_noise)
+{
+	for (size_t r = 0; r < sizeof(noisy_rows) / sizeof(noisy_rows[0]); r++)
+		for (int noise = NOISE_NONE; noise < NOISE_KINDS; noise++)
+			for (uint64_t seed = 0; seed < 10; seed++)
+				for (int marks = 1; marks >= 0; marks--)
+					expect_noisy(&noisy_rows[r], (enum noise)noise, seed, marks == 1);
 }
