@@ -9,6 +9,7 @@
 #define GRAM_TOKENS 8u
 #define COUNT_MIN 3u     /* places: two stretches between them */
 #define NEIGHBOURS 4u    /* a distance is like another if one of so many before or behind it is about as long */
+#define EXACT_EVENTS 4u  /* by which exact distances may differ */
 #define BUCKETS 64u      /* of mean distances: two to an octave */
 #define FACTOR UINT64_C(0x9fb21c651e98df25)
 
@@ -153,20 +154,30 @@ enum seam_rc seam__anchors_list(struct seam__anchors *anchors, uint32_t gram)
 	return SEAM_OK;
 }
 
-static bool is_like(uint32_t a, uint32_t b)
+/* How alike two distances are: 4 to the event or so, 3 about, 0 not. Exact ones count more, because a thread that runs beside the
+ * program's main one comes by less punctually. */
+static uint32_t likeness(uint32_t a, uint32_t b)
 {
-	return (a > b ? a - b : b - a) <= (a > b ? a : b) / 8;
+	uint32_t longer = a > b ? a : b;
+	uint32_t apart = longer - (a > b ? b : a);
+
+	if (apart <= EXACT_EVENTS || apart <= longer / 64)
+		return 4;
+	return apart <= longer / 8 ? 3 : 0;
 }
 
-/* Is the i-th distance about as long as one near it? */
-static bool is_known(const uint32_t *events, uint32_t count, uint32_t i)
+/* How alike the i-th distance is to the most alike one near it. */
+static uint32_t likeness_near(const uint32_t *events, uint32_t count, uint32_t i)
 {
 	uint32_t first = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
+	uint32_t most = 0;
 
-	for (uint32_t other = first; other <= i + NEIGHBOURS && other + 1 < count; other++)
-		if (other != i && is_like(events[i + 1] - events[i], events[other + 1] - events[other]))
-			return true;
-	return false;
+	for (uint32_t other = first; other <= i + NEIGHBOURS && other + 1 < count; other++) {
+		uint32_t alike = other == i ? 0 : likeness(events[i + 1] - events[i], events[other + 1] - events[other]);
+
+		most = alike > most ? alike : most;
+	}
+	return most;
 }
 
 static enum seam_rc measure(struct seam__anchors *anchors, const uint8_t *taken, uint32_t least_events, uint32_t number)
@@ -189,8 +200,7 @@ static enum seam_rc measure(struct seam__anchors *anchors, const uint8_t *taken,
 		if (taken[events[i] - 1] != 0 || (i > 0 && events[i] - events[i - 1] < least_events / 2))
 			return SEAM_OK; /* taken, or so near to another place that nothing fits between them */
 	for (uint32_t i = 0; i + 1 < gram->count; i++)
-		if (is_known(events, gram->count, i))
-			gram->covered += events[i + 1] - events[i];
+		gram->covered += (uint32_t)((uint64_t)(events[i + 1] - events[i]) * likeness_near(events, gram->count, i) / 4);
 	return SEAM_OK;
 }
 

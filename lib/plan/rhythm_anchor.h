@@ -18,7 +18,7 @@ struct seam__gram {
 	uint64_t hash;
 	uint32_t newest;  /* number + 1 of the newest token that ends it; 0: empty */
 	uint32_t count;
-	uint32_t covered; /* events between its places at like distances */
+	uint32_t covered; /* events between its places at like distances; of those that are only about like, three quarters */
 	uint32_t span;    /* events between its first and its last place */
 };
 

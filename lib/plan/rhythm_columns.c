@@ -246,7 +246,7 @@ static enum seam_rc list_columns(struct builder *builder)
 			break;
 		for (uint32_t m = 0; m < members; m++)
 			present += *cell(builder, b, m) != SEAM__REQUEST_NONE;
-		if (rc == SEAM_OK && 2 * present > members)
+		if (rc == SEAM_OK && 2 * present >= members)
 			rc = add_column(builder, cell(builder, b, 0));
 	}
 	return rc;

@@ -1,7 +1,7 @@
 /* rhythm_columns.h: what the iterations of one kind have in common: its *columns*, the requests that most of them make.
  *
- * The newest members are laid beside each other. A column is a request that more than half of them make; those that only a
- * minority makes are left out, those that the newest one lacks are put in. Its size is that of most; where no size is that of
+ * The newest members are laid beside each other. A column is a request that most of them make; those that only a minority
+ * makes are left out, those that the newest one lacks are put in; where opinions are divided evenly the newest is right. Its size is that of most; where no size is that of
  * most, it depends on data. It is freed where it is most often: before column `gap` of the iteration `lag` further on. A block that
  * the recording frees only in iterations of other kinds goes where one of its size and stream comes from another; where
  * none does, at the beginning of the next. What is never freed is no part of an iteration and left out.

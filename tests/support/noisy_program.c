@@ -211,9 +211,9 @@ static void emit_free(struct program *program, uint32_t number, uint64_t *ids, c
 }
 
 /* A block of nobody: allocated, and freed at once. */
-static void emit_passing(struct program *program, uint64_t size_bytes)
+static void emit_passing(struct program *program, uint64_t size_bytes, uint32_t thread)
 {
-	struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = program->next_id++, .size = size_bytes};
+	struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = program->next_id++, .size = size_bytes, .thread = thread};
 
 	emit(program, event);
 	event.kind = SEAM_TRACE_FREE;
@@ -376,7 +376,7 @@ static void play_iteration(struct program *program, uint32_t iteration, uint32_t
 		extra = (uint32_t)random_below(&program->random, list.count);
 	for (uint32_t i = 0; i < list.count; i++) {
 		if (i == extra)
-			emit_passing(program, 512 * (1000 + random_below(&program->random, 100)));
+			emit_passing(program, 512 * (1000 + random_below(&program->random, 100)), list.acts[i].thread);
 		if (noise == NOISE_RACE)
 			play_race(program, race, i, &raced);
 		play_act(program, &list.acts[i], length, resized);
@@ -397,10 +397,10 @@ static void play(struct program *program, struct noisy_truth *truth)
 
 		if (wish->noise == NOISE_EVAL && i % 3 == 2)
 			for (uint32_t e = 0; e < 40; e++)
-				emit_passing(program, 1536 * (1 + e % 10));
+				emit_passing(program, 1536 * (1 + e % 10), 0);
 		if (wish->noise == NOISE_CHECKPOINT && i == wish->iterations / 2)
 			for (uint32_t e = 0; e < 25; e++)
-				emit_passing(program, 100001 + 1000 * e);
+				emit_passing(program, 100001 + 1000 * e, 0);
 		play_iteration(program, i, length);
 		if (i > 0 && length < 16)
 			truth->seen[length]++;
