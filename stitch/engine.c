@@ -260,13 +260,14 @@ static const char *check_live(struct seam_engine *engine)
 		requested += block->requested_bytes;
 	}
 	const struct seam_engine_counts *counts = &engine->counts;
-	if (blocks != counts->live_blocks || bytes != counts->live_bytes || requested != counts->live_requested_bytes)
+	if (blocks != counts->live_blocks - counts->planned_blocks || bytes != counts->live_bytes - counts->planned_bytes ||
+	    requested != counts->live_requested_bytes - counts->planned_requested_bytes)
 		return "E1: the account of live blocks";
 	uint64_t pending = 0;
 	const struct seam_block *block;
 	TAILQ_FOREACH(block, &engine->pending, pending)
 		pending += block->bytes;
-	return pending == counts->pending_bytes ? NULL : "E2: the account of pending blocks";
+	return pending == counts->pending_bytes - counts->planned_pending_bytes ? NULL : "E2: the account of pending blocks";
 }
 
 /* LEASED blocks exist in the common memory only. */

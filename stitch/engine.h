@@ -53,6 +53,8 @@ struct seam_engine_counts {
 	uint64_t live_requested_bytes, live_requested_bytes_peak;
 	uint64_t live_bytes, live_bytes_peak, live_blocks, live_blocks_peak;
 	uint64_t pending_bytes, leased_bytes;
+	/* Of the live blocks, and of pending bytes, those that lie in arenas: their owner counts them here and above. */
+	uint64_t planned_blocks, planned_bytes, planned_requested_bytes, planned_pending_bytes;
 };
 
 /* A group of classes that may share chunks: the common memory, or a private pool. */

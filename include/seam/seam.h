@@ -187,6 +187,22 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_stream_destroyed(struct seam_pool *pool
  * Errors: SEAM_INVALID, SEAM_UNSUPPORTED, SEAM_DRIVER. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_peer_enable(struct seam_pool *pool, int peer);
 
+/* ---- plans ---- */
+
+struct seam_plan; /* plan.h */
+
+/* From now on requests are looked for in this plan, made before from a trace (seam_plan_make(), `seam plan`), and served where it says; what it does not
+ * expect is served as always. Memory for all of it is taken at once, so that the program's first iteration makes no driver call for
+ * what is planned. Another plan, of another kind of iteration, is added to those in use if it needs no more memory. The plan is not kept.
+ * Plans that the pool makes itself: the option plan.
+ * error: at least 200 bytes for one line, which every failure sets, or NULL. Errors: SEAM_INVALID (a plan of a stretch that happens once, or
+ * of a graph), SEAM_UNSUPPORTED (a stitched plan; a device without virtual memory management), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS,
+ * SEAM_OOM_META, SEAM_DRIVER. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error);
+
+/* No plan is used any more; its memory is free for other requests as soon as its blocks are. A pool with plan:auto may learn again. */
+SEAM_API void seam_plan_drop(struct seam_pool *pool);
+
 /* ---- pinned host memory ---- */
 
 /* Page-locked host memory of exactly this size rounded up to 512 bytes, for copies on `stream`. The rules of blocks apply: free while

@@ -60,7 +60,7 @@ struct seam_visitor {
 	int (*block)(void *user, const struct seam_block_info *block);
 };
 
-/* Visits the pool. Returns SEAM_OK, or SEAM_BUSY if the visitor ended it; SEAM_INVALID. Thread safe. */
+/* Visits the pool. Returns SEAM_OK, or SEAM_BUSY if the visitor ended it; SEAM_INVALID; SEAM_OOM_META (blocks of plans are put in order). Thread safe. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_snapshot_visit(struct seam_pool *pool, const struct seam_visitor *visitor,
                                                         void *user);
 

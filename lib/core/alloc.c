@@ -4,6 +4,7 @@
 #include "plain.h"
 #include "recording.h"
 
+#define WAKE_EVENTS 1024u /* so often the background worker looks whether there is something to do */
 #define LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
 
 /* Whether the stream is being captured. Asked only where it can matter: see watch_captures. */
@@ -62,14 +63,44 @@ static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *r
 	return rc;
 }
 
-/* One try in the engine. record: the event that is to be added. With `lock`. */
-static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, struct seam_record *record, void **ret_ptr)
+/* Whether a request is for the common memory without a look at routes and captures. */
+static bool is_common(const struct seam_pool *pool, const struct seam_request *request)
+{
+	return request->private_id == 0 && LIST_EMPTY(&pool->routes) && pool->config.watch_captures == 0;
+}
+
+/* One try with the plan that is open. stream: NULL if it is not known yet. record: the event that is to be added. False: the engine is to
+ * serve it. With `lock`. */
+static bool try_plan(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream, struct seam_record *record,
+                     void **ret_ptr)
+{
+	if (stream == NULL && seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)request->stream, &stream) != SEAM_OK)
+		return false;
+	struct seam_planned *planned = NULL;
+	uint64_t va = 0;
+	if (seam__planned_alloc(pool, request, stream, &planned, &va) != SEAM_MISS_NONE)
+		return false;
+	planned->serial = seam__recording_alloc(pool, record, request);
+	*ret_ptr = (void *)(uintptr_t)va;
+	return true;
+}
+
+/* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. */
+static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, bool planned, struct seam_record *record,
+                               void **ret_ptr)
 {
 	struct seam_ask ask;
 	struct seam_block *block = NULL;
 	enum seam_rc rc = prepare(pool, request, &ask);
 	if (rc != SEAM_OK)
 		return rc;
+	if (pool->planning.open && !planned) {
+		bool fits = request->flags == 0 && ask.group == &pool->engine.common && !ask.capturing;
+		if (fits && try_plan(pool, request, ask.stream, record, ret_ptr))
+			return SEAM_OK;
+		if (!fits)
+			seam__planned_pass(pool);
+	}
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;
@@ -101,11 +132,18 @@ static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request 
 		return refuse(pool, request);
 	if (pool->plain != NULL)
 		return seam__plain_alloc(pool, request, ret_ptr);
+	enum seam_rc rc = SEAM_OK;
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
-	enum seam_rc rc = try_engine(pool, request, &record, ret_ptr);
+	bool planned = pool->planning.open && request->flags == 0 && is_common(pool, request);
+	if (!planned || !try_plan(pool, request, NULL, &record, ret_ptr))
+		rc = try_engine(pool, request, planned, &record, ret_ptr);
+	if (__builtin_expect(pool->planning.waiting != NULL, 0))
+		seam__planned_try_open(pool, false);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
+	if (__builtin_expect(record.order % WAKE_EVENTS == 0, 0))
+		seam__learner_wake(pool);
 	return rc;
 }
 
@@ -157,14 +195,23 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 		return seam__plain_free(pool, (uint64_t)(uintptr_t)ptr);
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
-	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
-	if (block != NULL) {
-		seam__recording_block(pool, &record, SEAM_TRACE_FREE, block->serial, 0);
-		seam__engine_free(&pool->engine, block);
+	uint64_t serial = 0;
+	bool freed = seam__planned_free(pool, (uint64_t)(uintptr_t)ptr, &serial);
+	if (!freed) {
+		struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
+		freed = block != NULL;
+		if (freed) {
+			serial = block->serial;
+			seam__engine_free(&pool->engine, block);
+		}
 	}
+	if (freed)
+		seam__recording_block(pool, &record, SEAM_TRACE_FREE, serial, 0);
+	if (__builtin_expect(pool->planning.waiting != NULL, 0))
+		seam__planned_try_open(pool, false);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
-	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+	return freed ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
 enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
@@ -177,12 +224,15 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_stream *other = NULL;
-	struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
-	rc = block == NULL ? SEAM_NOT_FOUND : seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)stream, &other);
+	struct seam_found found;
+	rc = SEAM_NOT_FOUND;
+	if (seam__live_find(pool, (uint64_t)(uintptr_t)ptr, &found))
+		rc = seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)stream, &other);
 	if (rc == SEAM_OK)
-		rc = seam__engine_record(&pool->engine, block, other);
+		rc = found.planned != NULL ? seam__planned_record(pool, &found, other) : seam__engine_record(&pool->engine, found.block, other);
 	if (rc == SEAM_OK)
-		seam__recording_block(pool, &record, SEAM_TRACE_RECORD_STREAM, block->serial, (uint64_t)(uintptr_t)stream);
+		seam__recording_block(pool, &record, SEAM_TRACE_RECORD_STREAM, found.planned != NULL ? found.planned->serial : found.block->serial,
+		                      (uint64_t)(uintptr_t)stream);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	return rc;

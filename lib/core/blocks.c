@@ -2,24 +2,6 @@
 #include "bits.h"
 #include "plain.h"
 
-static struct seam_block *find_start(struct seam_pool *pool, const void *ptr)
-{
-	return seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
-}
-
-/* An index by range would cost every allocation; who asks holds a pointer into a block, and asks seldom. */
-static const struct seam_block *find_around(struct seam_pool *pool, uint64_t va)
-{
-	const struct seam_block *block = seam__engine_find(&pool->engine, va);
-	if (block != NULL)
-		return block;
-	for (block = pool->engine.live; block != NULL; block = block->by_va.next) {
-		if (va - block->va < block->bytes)
-			return block;
-	}
-	return NULL;
-}
-
 enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t *ret_bytes)
 {
 	if (ret_bytes == NULL)
@@ -30,11 +12,12 @@ enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t 
 	if (pool->plain != NULL)
 		return seam__plain_usable(pool, (uint64_t)(uintptr_t)ptr, ret_bytes);
 	seam__mutex_lock(&pool->engine.lock);
-	const struct seam_block *block = find_start(pool, ptr);
-	if (block != NULL)
-		*ret_bytes = block->bytes;
+	struct seam_found found;
+	bool is_live = seam__live_find(pool, (uint64_t)(uintptr_t)ptr, &found);
+	if (is_live)
+		*ret_bytes = found.bytes;
 	seam__mutex_unlock(&pool->engine.lock);
-	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+	return is_live ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
 static enum seam_rc range_of(struct seam_pool *pool, uint64_t va, uint64_t *ret_va, uint64_t *ret_bytes)
@@ -42,13 +25,14 @@ static enum seam_rc range_of(struct seam_pool *pool, uint64_t va, uint64_t *ret_
 	if (pool->plain != NULL)
 		return seam__store_range(pool->plain, va, ret_va, ret_bytes);
 	seam__mutex_lock(&pool->engine.lock);
-	const struct seam_block *block = find_around(pool, va);
-	if (block != NULL) {
-		*ret_va = block->va;
-		*ret_bytes = block->bytes;
+	struct seam_found found;
+	bool is_live = seam__live_around(pool, va, &found);
+	if (is_live) {
+		*ret_va = found.va;
+		*ret_bytes = found.bytes;
 	}
 	seam__mutex_unlock(&pool->engine.lock);
-	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+	return is_live ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
 enum seam_rc seam_block_range(struct seam_pool *pool, const void *address, void **ret_base, uint64_t *ret_bytes)
@@ -64,7 +48,7 @@ enum seam_rc seam_block_range(struct seam_pool *pool, const void *address, void 
 	return rc;
 }
 
-static struct seam_block_chunk piece_of(const struct seam_block *block, const struct seam_slot *slot)
+static struct seam_block_chunk piece_of(const struct seam_found *block, const struct seam_slot *slot)
 {
 	uint64_t start = seam__bits_max(block->offset, slot->offset);
 	uint64_t end = seam__bits_min(block->offset + block->bytes, slot->offset + slot->bytes);
@@ -77,7 +61,7 @@ static struct seam_block_chunk piece_of(const struct seam_block *block, const st
 	};
 }
 
-static size_t list_chunks(const struct seam_block *block, struct seam_block_chunk *chunks, size_t capacity)
+static size_t list_chunks(const struct seam_found *block, struct seam_block_chunk *chunks, size_t capacity)
 {
 	const struct seam_view *view = block->view;
 	size_t count = 0;
@@ -114,15 +98,16 @@ enum seam_rc seam_block_chunks(struct seam_pool *pool, const void *ptr, struct s
 	if (pool->plain != NULL)
 		return one_chunk(pool, ptr, chunks, capacity, ret_count);
 	seam__mutex_lock(&pool->engine.lock);
-	const struct seam_block *block = find_start(pool, ptr);
-	if (block != NULL)
-		*ret_count = list_chunks(block, chunks, capacity);
+	struct seam_found found;
+	bool is_live = seam__live_find(pool, (uint64_t)(uintptr_t)ptr, &found);
+	if (is_live)
+		*ret_count = list_chunks(&found, chunks, capacity);
 	seam__mutex_unlock(&pool->engine.lock);
-	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
+	return is_live ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
 /* With `lock`: the chunk is in use by a live block, so nobody is about to release it. */
-static enum seam_rc export_chunk(struct seam_pool *pool, const struct seam_block *block, size_t index, void *ret_handle)
+static enum seam_rc export_chunk(struct seam_pool *pool, const struct seam_found *block, size_t index, void *ret_handle)
 {
 	const struct seam_view *view = block->view;
 	if (index >= list_chunks(block, NULL, 0))
@@ -147,8 +132,10 @@ enum seam_rc seam_block_export(struct seam_pool *pool, const void *ptr, size_t i
 	if (pool->plain != NULL || pool->engine.memory.props.handle_types == SEAM_HANDLE_NONE)
 		return SEAM_UNSUPPORTED;
 	seam__mutex_lock(&pool->engine.lock);
-	const struct seam_block *block = find_start(pool, ptr);
-	rc = block != NULL ? export_chunk(pool, block, index, ret_handle) : SEAM_NOT_FOUND;
+	struct seam_found found;
+	rc = SEAM_NOT_FOUND;
+	if (seam__live_find(pool, (uint64_t)(uintptr_t)ptr, &found))
+		rc = export_chunk(pool, &found, index, ret_handle);
 	seam__mutex_unlock(&pool->engine.lock);
 	return rc;
 }

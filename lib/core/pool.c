@@ -101,6 +101,9 @@ static enum seam_rc init_engine(struct seam_pool *pool)
 		memory->capacity_bytes = config->capacity_bytes;
 	memory->mapping_limit = config->mapping_limit;
 	memory->address_limit_bytes = config->address_limit_bytes;
+	LIST_INIT(&pool->planning.stages);
+	pool->engine.spare = seam__planned_spare;
+	pool->engine.spare_user = pool;
 	return SEAM_OK;
 }
 
@@ -121,7 +124,12 @@ static enum seam_rc init_parts(struct seam_pool *pool)
 	enum seam_rc rc = seam__host_init(&pool->host, &host, pool->driver, pool->meta);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = lacks_vmm(pool->driver) ? seam__plain_create(pool) : init_engine(pool);
+	rc = seam__learner_init(&pool->learner);
+	if (rc == SEAM_OK) {
+		rc = lacks_vmm(pool->driver) ? seam__plain_create(pool) : init_engine(pool);
+		if (rc != SEAM_OK)
+			seam__learner_fini(pool);
+	}
 	if (rc != SEAM_OK)
 		(void)seam__store_fini(&pool->host);
 	return rc;
@@ -129,10 +137,13 @@ static enum seam_rc init_parts(struct seam_pool *pool)
 
 static void fini_parts(struct seam_pool *pool)
 {
-	if (pool->plain != NULL)
+	seam__learner_fini(pool);
+	if (pool->plain != NULL) {
 		seam__plain_destroy(pool);
-	else
+	} else {
+		seam__planned_fini(pool);
 		seam__engine_fini(&pool->engine);
+	}
 	seam__private_fini(pool);
 	(void)seam__store_fini(&pool->host); /* blocks that are live die with the pool */
 	seam__recorder_destroy(pool->recorder);
@@ -280,6 +291,8 @@ const char *seam__pool_check(struct seam_pool *pool)
 		broken = seam__engine_check(&pool->engine);
 	if (broken == NULL)
 		broken = seam__private_check(pool);
+	if (broken == NULL)
+		broken = seam__planned_check(pool);
 	seam__pool_go(pool);
 	return broken;
 }

@@ -21,6 +21,8 @@
 
 #include "driver.h"
 #include "engine.h"
+#include "learner.h"
+#include "planned.h"
 #include "store.h"
 
 struct seam_recorder;
@@ -76,6 +78,8 @@ struct seam_pool {
 	uint64_t steps;                   /* lock. Calls of seam_step() */
 	LIST_ENTRY(seam_pool) autosave;   /* valid while trace_path is not NULL; see autosave.c */
 	char *trace_path;                 /* where the recording is to be written when the pool goes, or NULL */
+	struct seam_planning planning;    /* requests served from plans; see planned.h for its lock */
+	struct seam_learner learner;      /* has locks of its own */
 };
 
 /* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve). */

@@ -31,8 +31,10 @@ enum seam_rc seam_step(struct seam_pool *pool)
 	seam__mutex_lock(seam__pool_lock(pool));
 	record.id = pool->steps++;
 	seam__recording_draw(pool, &record);
+	seam__planned_step(pool);
 	seam__mutex_unlock(seam__pool_lock(pool));
 	seam__recording_add(pool, &record);
+	seam__learner_wake(pool);
 	return SEAM_OK;
 }
 

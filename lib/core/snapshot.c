@@ -1,4 +1,7 @@
 /* snapshot.c: shows a visitor what the memory is doing: views, their slots, their blocks. */
+#include <stdlib.h>
+
+#include "meta.h"
 #include "plain.h"
 
 static enum seam_block_state state_of(const struct seam_block *block)
@@ -84,6 +87,62 @@ static int show_blocks(const struct seam_view *view, const struct seam_visitor *
 	return stop;
 }
 
+static int compare_offsets(const void *left, const void *right)
+{
+	const struct seam_planned *const *a = left, *const *b = right;
+	return (*a)->offset < (*b)->offset ? -1 : (*a)->offset > (*b)->offset;
+}
+
+struct planned_list {
+	struct seam_planned **items;
+	size_t count;
+};
+
+static void list_planned(void *user, struct seam_planned *planned)
+{
+	struct planned_list *list = user;
+	list->items[list->count++] = planned;
+}
+
+static int show_list(const struct seam_stage *stage, const struct planned_list *list, const struct seam_visitor *visitor, void *user)
+{
+	int stop = 0;
+	for (size_t i = 0; i < list->count && stop == 0; i++) {
+		const struct seam_planned *planned = list->items[i];
+		bool live = planned->requested_bytes != 0;
+		struct seam_block_info info = {
+			.va = stage->arena.view->va + planned->offset,
+			.bytes = planned->bytes,
+			.requested_bytes = planned->requested_bytes,
+			.state = live ? SEAM_BLOCK_LIVE : SEAM_BLOCK_PENDING,
+			.stream = planned->stream->handle,
+			.tag = planned->tag,
+		};
+		stop = visitor->block(user, &info);
+	}
+	return stop;
+}
+
+/* The blocks that plans placed in the arena whose view this is. */
+static enum seam_rc show_planned(struct seam_pool *pool, const struct seam_view *view, const struct seam_visitor *visitor,
+                                 void *user, int *ret_stop)
+{
+	const struct seam_stage *stage = seam__stage_at(&pool->planning, view->va);
+	struct seam_match_counts counts = {0};
+	if (stage != NULL)
+		seam__matcher_get_counts(stage->matcher, &counts);
+	if (counts.live == 0 || visitor->block == NULL)
+		return SEAM_OK;
+	struct planned_list list = {.items = seam__meta_array(pool->meta, counts.live, sizeof(struct seam_planned *))};
+	if (list.items == NULL)
+		return SEAM_OOM_META;
+	seam__matcher_each(stage->matcher, list_planned, &list);
+	qsort(list.items, list.count, sizeof(struct seam_planned *), compare_offsets);
+	*ret_stop = show_list(stage, &list, visitor, user);
+	seam__meta_free(pool->meta, list.items, counts.live * sizeof(struct seam_planned *));
+	return SEAM_OK;
+}
+
 enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user)
 {
 	int stop = 0;
@@ -96,6 +155,9 @@ enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor 
 			stop = show_slots(view, visitor, user);
 		if (stop == 0)
 			stop = show_blocks(view, visitor, user);
+		enum seam_rc rc = stop == 0 ? show_planned(pool, view, visitor, user, &stop) : SEAM_OK;
+		if (rc != SEAM_OK)
+			return rc;
 		if (stop != 0)
 			return SEAM_BUSY;
 	}

@@ -66,7 +66,7 @@ static void fill_counts(struct seam_stats *stats, const struct seam_engine_count
 	stats->live_blocks = counts->live_blocks;
 	stats->live_blocks_peak = counts->live_blocks_peak;
 	stats->unused_pending_bytes = counts->pending_bytes;
-	stats->unused_leased_bytes = counts->leased_bytes;
+	stats->unused_leased_bytes = counts->leased_bytes - counts->planned_bytes - counts->planned_pending_bytes;
 	stats->allocs = counts->allocs;
 	stats->frees = counts->frees;
 	stats->s1 = counts->s1;
@@ -78,6 +78,37 @@ static void fill_counts(struct seam_stats *stats, const struct seam_engine_count
 	stats->retries = counts->retries;
 	stats->stitch_frees = counts->stitch_frees;
 	stats->cross_stream_reuses = counts->cross_stream_reuses;
+}
+
+/* Of plans: those of stages that are gone are in the pool's counts, those of the open one in its matcher. */
+static void fill_planned(struct seam_pool *pool, struct seam_stats *stats)
+{
+	const struct seam_planning *planning = &pool->planning;
+	const struct seam_planned_counts *counts = &planning->counts;
+	struct seam_match_counts match = {0};
+	if (planning->open) {
+		const struct seam_stage *stage = LIST_FIRST(&planning->stages);
+		seam__matcher_get_counts(stage->matcher, &match);
+		stats->plan_scripts = seam__matcher_scripts(stage->matcher);
+		stats->plan_arena_bytes = stage->arena.bytes;
+		stats->plan_lent_bytes = stage->lent_bytes;
+	}
+	stats->plan_live_bytes = pool->engine.counts.planned_bytes;
+	stats->plan_requests = counts->requests;
+	stats->plan_hits = counts->hits;
+	stats->plan_misses = counts->requests - counts->hits;
+	stats->plan_dynamic_hits = counts->dynamic_hits + match.dynamic_hits;
+	stats->plan_resyncs = counts->resyncs + match.resyncs;
+	stats->plan_switches = counts->switches + match.switches;
+#define SEAM_MISS(name, text) stats->plan_miss_##name = counts->misses[SEAM_MISS_##name];
+#include "misses.def"
+#undef SEAM_MISS
+	stats->plan_adoptions = counts->adoptions;
+	stats->plan_adopt_ns = counts->adopt_ns;
+	stats->plan_drops = counts->drops;
+	stats->plan_made = atomic_load_explicit(&pool->learner.plans, memory_order_relaxed);
+	stats->plan_made_ns = atomic_load_explicit(&pool->learner.plan_ns, memory_order_relaxed);
+	stats->plan_failures = atomic_load_explicit(&pool->learner.failures, memory_order_relaxed);
 }
 
 static void fill_memory(struct seam_stats *stats, const struct seam_memory *memory)
@@ -125,6 +156,7 @@ static void fill_engine(struct seam_pool *pool, struct seam_stats *stats)
 	LIST_FOREACH(group, &engine->groups, link)
 		stats->reserved_small_bytes += small_bytes(group);
 	fill_unused(engine, stats);
+	fill_planned(pool, stats);
 }
 
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)

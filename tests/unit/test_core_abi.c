@@ -12,8 +12,8 @@ Test(core_abi, sizes_are_pinned)
 		const char *name;
 		size_t size, wanted;
 	} rows[] = {
-		{"seam_config", sizeof(struct seam_config), 8 + 19 * 8},
-		{"seam_stats", sizeof(struct seam_stats), 8 + 48 * 8},
+		{"seam_config", sizeof(struct seam_config), 8 + 21 * 8},
+		{"seam_stats", sizeof(struct seam_stats), 8 + 72 * 8},
 		{"seam_request", sizeof(struct seam_request), 40},
 		{"seam_block_chunk", sizeof(struct seam_block_chunk), 40},
 		{"seam_view_info", sizeof(struct seam_view_info), 40},
@@ -37,6 +37,7 @@ Test(core_abi, places_are_pinned)
 	cr_assert_eq(offsetof(struct seam_stats, event_ns), 8 + 40 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, ooms_metadata), 8 + 46 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, unused_leased_bytes), 8 + 47 * 8);
+	cr_assert_eq(offsetof(struct seam_stats, plan_failures), 8 + 71 * 8);
 	cr_assert_eq(offsetof(struct seam_request, bytes), 8);
 	cr_assert_eq(offsetof(struct seam_request, tag), 32);
 }

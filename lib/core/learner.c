@@ -1,0 +1,302 @@
+/* learner.c: the steps of the background worker; see learner.h. Its thread is in learner_thread.c, its plans in learner_plan.c. */
+#include "learner.h"
+
+#include "bits.h"
+#include "clock.h"
+#include "learner_impl.h"
+#include "log.h"
+#include "planned_impl.h"
+#include "record.h"
+#include "trace_error.h"
+
+#define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
+#define LEAST_STEPS 3u                      /* two whole iterations lie between so many marks */
+#define MOST_BACK_OFF_EVENTS (UINT64_C(4) << 20)
+#define PREPARE_MAPPINGS 32u                /* in one step: some milliseconds */
+#define MISSES_BEARABLE 0.005               /* of the requests since the last look: no new plan is wanted */
+
+enum seam_rc seam__learner_init(struct seam_learner *learner)
+{
+	enum seam_rc rc = seam__mutex_init(&learner->work, "learner", SEAM_RANK_PLAN);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__mutex_init(&learner->sleep, "learner's sleep", SEAM_RANK_LEAF);
+	if (rc == SEAM_OK) {
+		rc = seam__cond_init(&learner->condition);
+		if (rc != SEAM_OK)
+			seam__mutex_fini(&learner->sleep);
+	}
+	if (rc != SEAM_OK)
+		seam__mutex_fini(&learner->work);
+	learner->next_events = FIRST_EVENTS;
+	learner->back_off_events = FIRST_EVENTS;
+	return rc;
+}
+
+/* Forgets what was begun, but the stage. */
+void seam__learner_reset(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	seam__rhythm_fini(&learner->rhythm);
+	learner->rhythm = (struct seam__rhythm){0};
+	seam__survey_fini(&pool->engine, &learner->survey);
+	learner->survey = (struct seam_survey){0};
+	seam_plan_free(learner->plan);
+	learner->plan = NULL;
+	seam__script_destroy(pool->meta, learner->script);
+	learner->script = NULL;
+	learner->state = SEAM_LEARN_IDLE;
+}
+
+/* It led to nothing: the next look comes after twice as many events. */
+static void give_up(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	learner->failures++;
+	learner->back_off_events = seam__bits_min(learner->back_off_events * 2, MOST_BACK_OFF_EVENTS);
+	seam__learner_reset(pool);
+}
+
+/* Whether what is open serves well enough. */
+static bool is_served(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	const struct seam_planned_counts *counts = &pool->planning.counts;
+	seam__mutex_lock(&pool->engine.lock);
+	bool open = pool->planning.open;
+	if (counts->drops != learner->seen_drops) {
+		learner->refused_count = 0; /* what served once may serve again */
+		learner->seen_drops = counts->drops;
+		learner->back_off_events = seam__bits_min(learner->back_off_events * 4, MOST_BACK_OFF_EVENTS);
+	}
+	uint64_t requests = counts->requests - learner->seen_requests;
+	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
+	learner->seen_requests = counts->requests;
+	learner->seen_misses = counts->requests - counts->hits;
+	seam__mutex_unlock(&pool->engine.lock);
+	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
+}
+
+static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
+{
+	for (uint32_t i = 0; i < learner->refused_count && i < SEAM_LEARNER_REFUSED; i++) {
+		if (learner->refused[i] == fingerprint)
+			return true;
+	}
+	return false;
+}
+
+/* The first kind from `first` on that has no script and was not tried in vain. */
+static bool choose_kind(struct seam_learner *learner, uint32_t first)
+{
+	for (uint32_t i = first; i < learner->rhythm.count; i++) {
+		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
+		uint64_t fingerprint = 0;
+		if (seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, &fingerprint) != SEAM_OK ||
+		    is_refused(learner, fingerprint))
+			continue;
+		learner->refused[learner->refused_count++ % SEAM_LEARNER_REFUSED] = fingerprint;
+		learner->kind = i;
+		return true;
+	}
+	return false;
+}
+
+static bool look(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	struct seam_recorder_counts counts;
+	seam__recorder_get_counts(pool->recorder, &counts);
+	bool stepped = counts.steps >= LEAST_STEPS && counts.steps >= learner->next_steps;
+	if (counts.events < learner->next_events && !stepped)
+		return false;
+	learner->next_steps = counts.steps + counts.steps / 4 + 1;
+	/* Looking costs as much as the recording is long: a fifth more each time keeps the sum of all looks linear. */
+	learner->next_events = counts.events + counts.events / 4 + learner->back_off_events;
+	if (is_served(pool))
+		return true;
+	struct seam_trace *trace = NULL;
+	if (seam__recorder_trace(pool->recorder, 0, "recorded by seam", &trace) != SEAM_OK)
+		return true;
+	enum seam_rc rc = seam__rhythm_find(trace, NULL, &learner->rhythm);
+	seam_trace_free(trace);
+	if (rc != SEAM_OK) {
+		learner->rhythm = (struct seam__rhythm){0};
+		give_up(pool);
+	} else if (choose_kind(learner, 0)) {
+		learner->state = SEAM_LEARN_PLAN;
+	} else {
+		seam__learner_reset(pool);
+	}
+	return true;
+}
+
+static void plan(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	uint64_t start_ns = seam__clock_ns();
+	enum seam_rc rc = seam__learner_plan(pool);
+	learner->plan_ns += seam__clock_ns() - start_ns;
+	if (rc == SEAM_OK) {
+		learner->plans++;
+		learner->state = SEAM_LEARN_BEGIN;
+		seam__mutex_lock(&pool->engine.lock);
+		learner->fits = pool->planning.open && seam__script_bytes(learner->script) <= seam__stage_open(&pool->planning)->arena.bytes;
+		seam__mutex_unlock(&pool->engine.lock);
+		return;
+	}
+	uint32_t kind = learner->kind;
+	if (rc != SEAM_OOM_META && choose_kind(learner, kind + 1))
+		return; /* another kind may do */
+	give_up(pool);
+}
+
+/* The plan fits into the arena that is open: one more script. */
+static void add_script(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	seam__mutex_lock(&pool->engine.lock);
+	enum seam_rc rc = SEAM_BUSY;
+	if (pool->planning.open)
+		rc = seam__matcher_add(seam__stage_open(&pool->planning)->matcher, learner->script, false);
+	pool->planning.counts.adoptions += rc == SEAM_OK;
+	seam__mutex_unlock(&pool->engine.lock);
+	if (rc == SEAM_OK)
+		learner->script = NULL; /* the matcher's */
+	seam__learner_reset(pool);
+}
+
+static void begin(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	seam__pool_stop(pool);
+	enum seam_rc rc = seam__learner_begin(pool);
+	seam__pool_go(pool);
+	if (rc == SEAM_OK)
+		learner->state = SEAM_LEARN_PREPARE;
+	else if (rc == SEAM_NOT_FOUND)
+		learner->state = SEAM_LEARN_PLAN; /* a chunk is gone: once more from the survey on */
+	else
+		give_up(pool);
+}
+
+/* With both locks. The stage waits for its moment. */
+static void let_wait(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	struct seam_planning *planning = &pool->planning;
+	planning->preparing = NULL;
+	planning->waiting = learner->stage;
+	planning->waiting_script = learner->script;
+	planning->open_at_step = learner->marked;
+	planning->open_below_bytes = learner->least_live_bytes + learner->least_live_bytes / 64;
+	planning->open_by_allocs = pool->engine.counts.allocs + 2 * learner->period_requests;
+	learner->stage = NULL;
+	learner->script = NULL;
+	learner->state = SEAM_LEARN_WAIT;
+}
+
+/* The open arena has grown, and holds the new script too. With both locks. */
+static void take_grown(struct seam_pool *pool)
+{
+	if (seam__planned_grown(pool) == SEAM_OK &&
+	    seam__matcher_add(seam__stage_open(&pool->planning)->matcher, pool->learner.script, false) == SEAM_OK) {
+		pool->learner.script = NULL;
+		pool->planning.counts.adoptions++;
+	}
+}
+
+static bool prepare(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	struct seam_planning *planning = &pool->planning;
+	enum seam_rc rc = SEAM_NOT_FOUND;
+	seam__pool_stop(pool);
+	struct seam_stage *stage = learner->stage;
+	if (stage == NULL && planning->open)
+		stage = seam__stage_open(planning);
+	else if (stage != planning->preparing)
+		stage = learner->stage = NULL; /* memory was short: it is gone */
+	if (stage != NULL)
+		rc = seam__streams_uncaptured(&pool->engine.streams);
+	bool captured = rc == SEAM_CAPTURING;
+	if (captured)
+		rc = SEAM_BUSY; /* nothing is mapped while a stream is captured */
+	else if (rc == SEAM_OK)
+		rc = seam__arena_prepare(&pool->engine, &stage->arena, PREPARE_MAPPINGS);
+	if (rc == SEAM_OK && learner->stage != NULL)
+		let_wait(pool);
+	else if (rc == SEAM_OK)
+		take_grown(pool);
+	else if (rc != SEAM_BUSY && learner->stage != NULL)
+		seam__stage_discard(pool, learner->stage);
+	seam__pool_go(pool);
+	if (rc == SEAM_BUSY)
+		return !captured;
+	learner->stage = NULL;
+	if (rc == SEAM_OK && learner->state != SEAM_LEARN_WAIT)
+		seam__learner_reset(pool);
+	else if (rc != SEAM_OK)
+		give_up(pool);
+	return true;
+}
+
+/* Somebody opens what waits, or takes it away. */
+static bool wait(struct seam_pool *pool)
+{
+	seam__mutex_lock(&pool->engine.lock);
+	bool waiting = pool->planning.waiting != NULL;
+	seam__mutex_unlock(&pool->engine.lock);
+	if (!waiting)
+		seam__learner_reset(pool);
+	return !waiting;
+}
+
+static bool sweep(struct seam_pool *pool)
+{
+	seam__mutex_lock(&pool->engine.lock);
+	const struct seam_stage *first = LIST_FIRST(&pool->planning.stages);
+	bool closed = first != NULL && (!pool->planning.open || LIST_NEXT(first, link) != NULL);
+	seam__mutex_unlock(&pool->engine.lock);
+	if (!closed)
+		return false;
+	seam__pool_stop(pool);
+	uint64_t mappings = pool->engine.memory.mapping_count;
+	seam__planned_sweep(pool);
+	bool did = mappings != pool->engine.memory.mapping_count;
+	seam__pool_go(pool);
+	return did;
+}
+
+static bool step(struct seam_pool *pool)
+{
+	switch (pool->learner.state) {
+	case SEAM_LEARN_IDLE:
+		return pool->recorder != NULL && pool->config.plan != SEAM_PLAN_OFF && look(pool);
+	case SEAM_LEARN_PLAN:
+		plan(pool);
+		return true;
+	case SEAM_LEARN_BEGIN:
+		if (pool->learner.fits)
+			add_script(pool);
+		else
+			begin(pool);
+		return true;
+	case SEAM_LEARN_PREPARE:
+		return prepare(pool);
+	case SEAM_LEARN_WAIT:
+		return wait(pool);
+	}
+	return false;
+}
+
+void seam__pool_work(struct seam_pool *pool, bool *ret_did)
+{
+	*ret_did = false;
+	if (pool->plain != NULL)
+		return;
+	seam__mutex_lock(&pool->learner.work);
+	*ret_did = sweep(pool);
+	*ret_did |= step(pool);
+	seam__mutex_unlock(&pool->learner.work);
+}

@@ -1,0 +1,83 @@
+/* learner.h: the background worker of a pool: from what it recorded to plans that serve.
+ *
+ * A state machine; every call of seam__pool_work() does one bounded piece:
+ *
+ *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
+ *   look     the periods of the recording (lib/plan/rhythm.h), and the most frequent kind of iteration without a script
+ *   plan     where its residents lie (stitch/arena.h: survey), and a plan around them
+ *   begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
+ *   prepare  a few mappings at a time
+ *   wait     for a moment with few live bytes, or a step: then the program's own thread opens the stage
+ *
+ * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be.
+ *
+ * Against thrashing: a new look needs at least two new periods, and after each that led to nothing twice as many events as before.
+ *
+ * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker
+ * begins again later.
+ *
+ * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from, sleeps until it is told that there is more, and runs
+ * at the lowest priority. With plan:inline somebody else does, as often as he likes (replays with a virtual clock, tests).
+ *
+ * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `wake`, `stop` and the condition,
+ * which belong to `sleep` (SEAM_RANK_LEAF).
+ */
+#ifndef SEAM_LEARNER_H
+#define SEAM_LEARNER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <seam/plan.h>
+
+#include "lockrank.h"
+#include "planned.h"
+#include "rhythm.h"
+
+enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LEARN_PREPARE, SEAM_LEARN_WAIT };
+
+#define SEAM_LEARNER_REFUSED 16u
+
+struct seam_learner {
+	struct seam_mutex work;
+	enum seam_learning state;
+	struct seam__rhythm rhythm;      /* PLAN */
+	uint32_t kind;                   /* of it: being planned */
+	struct seam_survey survey;       /* PLAN, BEGIN */
+	struct seam_plan *plan;          /* BEGIN and later */
+	struct seam_script *script;      /* BEGIN, PREPARE: ours */
+	struct seam_stage *stage;        /* PREPARE: ours until it waits; NULL: the open one is extended */
+	uint64_t least_live_bytes;       /* of the period */
+	uint64_t period_requests;
+	bool fits;                       /* BEGIN: the script needs no more than the open arena has */
+	bool marked;                     /* the period begins at a mark */
+	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */
+	uint32_t refused_count;
+	uint64_t next_events;            /* of the recording, when to look again */
+	uint64_t next_steps;             /* or of steps */
+	uint64_t back_off_events;
+	uint64_t seen_misses, seen_requests, seen_drops; /* when it looked last */
+	_Atomic uint64_t plans;          /* made; written with `work`, read by anyone, as the next two */
+	_Atomic uint64_t failures;
+	_Atomic uint64_t plan_ns;        /* time in planning */
+
+	struct seam_mutex sleep;
+	struct seam_cond condition;
+	bool wake, running;
+	int stop;                        /* atomic. Also cancels a plan that is being made */
+	pthread_t thread;
+};
+
+/* Nothing runs yet. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__learner_init(struct seam_learner *learner);
+
+/* Stops the thread and waits for it, then frees what was begun. Without locks. */
+void seam__learner_fini(struct seam_pool *pool);
+
+/* One piece of work. *ret_did: whether there was something to do. Errors are the pool's own business; what fails is tried again later. */
+void seam__pool_work(struct seam_pool *pool, bool *ret_did);
+
+/* There may be something to do: starts or wakes the thread (plan:auto). Without the pool's locks or with them. Cheap. */
+void seam__learner_wake(struct seam_pool *pool);
+
+#endif

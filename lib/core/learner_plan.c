@@ -1,0 +1,336 @@
+/* learner_plan.c: from a kind of iteration to a script and the chunks of its arena.
+ *
+ * The arena begins with the chunks that residents occupy in part; their bytes are taken ranges of the plan, so that what is free between
+ * them is used. Behind them come chunks without residents, as few as the plan needs.
+ */
+#include <stdlib.h>
+
+#include "bits.h"
+#include "learner.h"
+#include "learner_impl.h"
+#include "meta.h"
+#include "planned_impl.h"
+#include "trace_error.h"
+
+#define PLAN_NS UINT64_C(1000000000)     /* placing takes no longer: iterations go on meanwhile */
+#define PLAN_NODES UINT64_C(2000000)     /* in deterministic mode */
+#define PLAN_GAP 0.0003                  /* above the lower bound that is good enough */
+#define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
+
+/* Sorted serials of the blocks that stay. */
+struct staying {
+	uint64_t *serials;
+	size_t count, capacity;
+};
+
+static int compare_serials(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+	return *a < *b ? -1 : *a > *b;
+}
+
+static bool stays(const struct staying *staying, uint64_t serial)
+{
+	return staying->count != 0 &&
+	       bsearch(&serial, staying->serials, staying->count, sizeof serial, compare_serials) != NULL;
+}
+
+static bool block_stays(void *user, const struct seam_block *block)
+{
+	return stays(user, block->serial);
+}
+
+/* What the model allocates before its period and never frees. */
+static enum seam_rc find_staying(const struct seam__rhythm_kind *kind, struct staying *staying)
+{
+	const struct seam_trace *trace = kind->model;
+	size_t events = (size_t)trace->header.event_count;
+	uint64_t *freed = seam__meta_array(seam__meta_process(), events + 1, sizeof *freed);
+	staying->serials = seam__meta_array(seam__meta_process(), events + 1, sizeof *staying->serials);
+	staying->capacity = events + 1;
+	if (freed == NULL || staying->serials == NULL) {
+		seam__meta_free(seam__meta_process(), freed, (events + 1) * sizeof *freed);
+		return SEAM_OOM_META;
+	}
+	size_t frees = 0;
+	for (size_t i = 0; i < events; i++) {
+		if (trace->events[i].kind == SEAM_TRACE_FREE)
+			freed[frees++] = trace->events[i].id;
+	}
+	qsort(freed, frees, sizeof *freed, compare_serials);
+	for (size_t i = 0; i < kind->first_event; i++) {
+		const struct seam_trace_event *event = &trace->events[i];
+		if (event->kind == SEAM_TRACE_ALLOC &&
+		    (frees == 0 || bsearch(&event->id, freed, frees, sizeof *freed, compare_serials) == NULL))
+			staying->serials[staying->count++] = event->id;
+	}
+	qsort(staying->serials, staying->count, sizeof *staying->serials, compare_serials);
+	seam__meta_free(seam__meta_process(), freed, (events + 1) * sizeof *freed);
+	return SEAM_OK;
+}
+
+/* Ranges of the arena that somebody occupies for good. */
+struct taken {
+	struct seam_plan_range *ranges;
+	size_t count, capacity;
+	const struct staying *staying;
+	enum seam_rc rc;
+};
+
+static void take(struct taken *taken, uint64_t begin, uint64_t bytes)
+{
+	if (taken->count == taken->capacity) {
+		size_t capacity = taken->capacity == 0 ? 256 : taken->capacity * 2;
+		struct seam_plan_range *ranges =
+			seam__meta_resize(seam__meta_process(), taken->ranges, taken->capacity * sizeof *ranges, capacity * sizeof *ranges);
+		if (ranges == NULL) {
+			taken->rc = SEAM_OOM_META;
+			return;
+		}
+		taken->ranges = ranges;
+		taken->capacity = capacity;
+	}
+	uint64_t end = seam__bits_align_up(begin + bytes, SEAM_BLOCK_BYTES);
+	taken->ranges[taken->count++] = (struct seam_plan_range){begin, end};
+}
+
+static void take_planned(void *user, struct seam_planned *planned)
+{
+	struct taken *taken = user;
+	if (stays(taken->staying, planned->serial))
+		take(taken, planned->offset, planned->bytes);
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct seam_plan_range *a = left, *b = right;
+	return a->begin_bytes < b->begin_bytes ? -1 : a->begin_bytes > b->begin_bytes;
+}
+
+/* Sorts, and joins what touches. */
+static void tidy(struct taken *taken)
+{
+	size_t count = 0;
+	if (taken->count == 0)
+		return;
+	qsort(taken->ranges, taken->count, sizeof *taken->ranges, compare_ranges);
+	for (size_t i = 1; i < taken->count; i++) {
+		struct seam_plan_range *last = &taken->ranges[count];
+		if (taken->ranges[i].begin_bytes <= last->end_bytes)
+			last->end_bytes = seam__bits_max(last->end_bytes, taken->ranges[i].end_bytes);
+		else
+			taken->ranges[++count] = taken->ranges[i];
+	}
+	taken->count = count + 1;
+}
+
+/* Where a surveyed chunk lies in the open arena, UINT64_MAX if it does not. */
+static uint64_t offset_in_arena(const struct seam_arena *arena, uint64_t number)
+{
+	for (uint32_t i = 0; i < arena->count; i++) {
+		if (arena->chunks[i].chunk->number == number)
+			return arena->chunks[i].offset;
+	}
+	return UINT64_MAX;
+}
+
+/* The pieces of residents, in the arena that is open or that will be. With `lock`. */
+static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
+{
+	const struct seam_survey *survey = &pool->learner.survey;
+	const struct seam_stage *stage = pool->planning.open ? seam__stage_open(&pool->planning) : NULL;
+	uint64_t *offsets = seam__meta_array(seam__meta_process(), (size_t)survey->count + 1, sizeof *offsets);
+	if (offsets == NULL)
+		return SEAM_OOM_META;
+	uint64_t offset = 0;
+	for (uint32_t i = 0; i < survey->count; i++) {
+		offsets[i] = stage == NULL ? offset : offset_in_arena(&stage->arena, survey->chunks[i].number);
+		offset += survey->chunks[i].bytes;
+	}
+	for (uint32_t i = 0; i < survey->resident_count && taken->rc == SEAM_OK; i++) {
+		const struct seam_surveyed_resident *resident = &survey->residents[i];
+		uint64_t begin = offsets[resident->chunk_index];
+		if (begin != UINT64_MAX)
+			take(taken, begin + resident->offset_bytes, resident->bytes);
+	}
+	seam__meta_free(seam__meta_process(), offsets, ((size_t)survey->count + 1) * sizeof *offsets);
+	if (stage != NULL)
+		seam__matcher_each(stage->matcher, take_planned, taken);
+	tidy(taken);
+	return taken->rc;
+}
+
+/* The fewest bytes live at once in the period, as requested. */
+static uint64_t least_live_bytes(const struct seam__rhythm_kind *kind)
+{
+	uint64_t live = 0, least = UINT64_MAX;
+	for (uint64_t i = 0; i < kind->last_event; i++) {
+		const struct seam_trace_event *event = &kind->model->events[i];
+		if (event->kind == SEAM_TRACE_ALLOC)
+			live += event->size;
+		else if (event->kind == SEAM_TRACE_FREE)
+			live -= event->size;
+		if (i >= kind->first_event)
+			least = seam__bits_min(least, live);
+	}
+	return least;
+}
+
+static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken)
+{
+	struct seam_learner *learner = &pool->learner;
+	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
+	struct seam_trace_error error = {0};
+	struct seam_plan_options options = {
+		.struct_bytes = sizeof options,
+		.time_limit_ns = PLAN_NS,
+		.node_limit = pool->config.deterministic != 0 ? PLAN_NODES : 0,
+		.target_gap = PLAN_GAP,
+		.align_bytes = SEAM_BLOCK_BYTES,
+		.period = SEAM_PLAN_PERIOD_GIVEN,
+		.first_event = kind->first_event,
+		.last_event = kind->last_event,
+		.no_stitch = 1,
+		.cancel = &learner->stop,
+		.taken = taken->ranges,
+		.taken_count = taken->count,
+	};
+	enum seam_rc rc = seam_plan_make(kind->model, &options, &error, &learner->plan);
+	if (rc == SEAM_OK)
+		rc = seam__script_create(pool->meta, learner->plan, &learner->script);
+	if (rc != SEAM_OK)
+		return rc;
+	learner->least_live_bytes = least_live_bytes(kind);
+	learner->period_requests = seam__script_slots(learner->script);
+	learner->marked = kind->marked;
+	return SEAM_OK;
+}
+
+/* Whether the memory that the plan needs is there, but for little. */
+static bool is_worth_it(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	uint64_t bytes = seam__script_bytes(learner->script);
+	uint64_t has_bytes = learner->survey.bytes;
+	return bytes <= has_bytes + learner->survey.engine_bytes / GROWTH_SHARE;
+}
+
+enum seam_rc seam__learner_plan(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	struct staying staying = {0};
+	struct taken taken = {.staying = &staying};
+	seam__survey_fini(&pool->engine, &learner->survey);
+	learner->survey = (struct seam_survey){0};
+	seam_plan_free(learner->plan);
+	learner->plan = NULL;
+	seam__script_destroy(pool->meta, learner->script);
+	learner->script = NULL;
+
+	enum seam_rc rc = find_staying(&learner->rhythm.kinds[learner->kind], &staying);
+	if (rc == SEAM_OK) {
+		seam__mutex_lock(&pool->engine.lock);
+		rc = seam__survey_make(&pool->engine, block_stays, &staying, &learner->survey);
+		if (rc == SEAM_OK)
+			rc = find_taken(pool, &taken);
+		seam__mutex_unlock(&pool->engine.lock);
+	}
+	if (rc == SEAM_OK)
+		rc = make_plan(pool, &taken);
+	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
+	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
+	return rc == SEAM_OK && !is_worth_it(pool) ? SEAM_UNSUPPORTED : rc;
+}
+
+/* Numbers of chunks for an arena. */
+struct choice {
+	uint64_t *numbers;
+	uint32_t count;
+	uint64_t bytes;
+};
+
+static void choose(struct choice *choice, const struct seam_surveyed *chunk)
+{
+	choice->numbers[choice->count++] = chunk->number;
+	choice->bytes += chunk->bytes;
+}
+
+/* Of the chunks without residents that `arena` (may be NULL) has not: those that fit below what is missing, the largest first, and at the end the
+ * smallest that covers the rest. `used` has a byte per chunk. */
+static void choose_whole(struct choice *choice, const struct seam_survey *survey, uint8_t *used, uint64_t wanted_bytes)
+{
+	while (choice->bytes < wanted_bytes) {
+		uint64_t missing = wanted_bytes - choice->bytes;
+		uint32_t best = UINT32_MAX;
+		for (uint32_t i = survey->partial; i < survey->count; i++) {
+			if (used[i] != 0)
+				continue;
+			uint64_t bytes = survey->chunks[i].bytes;
+			if (best == UINT32_MAX) {
+				best = i;
+				continue;
+			}
+			uint64_t best_bytes = survey->chunks[best].bytes;
+			bool better = bytes <= missing ? best_bytes > missing || bytes > best_bytes : best_bytes > missing && bytes < best_bytes;
+			if (better)
+				best = i;
+		}
+		if (best == UINT32_MAX)
+			return;
+		/* All of that size that fit go at once. */
+		uint64_t bytes = survey->chunks[best].bytes;
+		for (uint32_t i = best; i < survey->count && choice->bytes < wanted_bytes; i++) {
+			if (used[i] != 0 || survey->chunks[i].bytes != bytes || (i != best && bytes > wanted_bytes - choice->bytes))
+				continue;
+			used[i] = 1;
+			choose(choice, &survey->chunks[i]);
+		}
+	}
+}
+
+/* A new stage over the choice, which is being prepared from here on. */
+static enum seam_rc begin_stage(struct seam_pool *pool, const struct choice *choice, uint64_t fresh_bytes)
+{
+	struct seam_learner *learner = &pool->learner;
+	struct seam_stage *stage = NULL;
+	enum seam_rc rc = seam__stage_create(pool, &stage);
+	if (rc != SEAM_OK)
+		return rc;
+	uint64_t reserve_bytes = 2 * (choice->bytes + fresh_bytes);
+	rc = seam__arena_begin(&pool->engine, choice->numbers, choice->count, fresh_bytes, 0, reserve_bytes, &stage->arena);
+	if (rc != SEAM_OK) {
+		seam__stage_discard(pool, stage);
+		return rc;
+	}
+	learner->stage = stage;
+	pool->planning.preparing = stage;
+	return SEAM_OK;
+}
+
+enum seam_rc seam__learner_begin(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	const struct seam_survey *survey = &learner->survey;
+	struct seam_stage *open = pool->planning.open ? seam__stage_open(&pool->planning) : NULL;
+	uint64_t wanted_bytes = seam__bits_align_up(seam__script_bytes(learner->script), pool->engine.memory.granularity_bytes);
+	size_t room = (size_t)survey->count + 1;
+	struct choice choice = {.numbers = seam__meta_array(pool->meta, room, sizeof *choice.numbers)};
+	uint8_t *used = seam__meta_array(pool->meta, room, 1);
+	enum seam_rc rc = SEAM_OOM_META;
+	if (choice.numbers != NULL && used != NULL) {
+		if (open != NULL)
+			wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
+		for (uint32_t i = 0; i < survey->count; i++)
+			used[i] = open != NULL && offset_in_arena(&open->arena, survey->chunks[i].number) != UINT64_MAX;
+		/* They come first, as the plan has them, all but those behind its end. */
+		for (uint32_t i = 0; open == NULL && i < survey->partial && choice.bytes < wanted_bytes; i++)
+			choose(&choice, &survey->chunks[i]);
+		choose_whole(&choice, survey, used, wanted_bytes);
+		uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
+		rc = open == NULL ? begin_stage(pool, &choice, fresh_bytes)
+		                  : seam__arena_extend(&pool->engine, &open->arena, choice.numbers, choice.count, fresh_bytes, 0);
+	}
+	seam__meta_free(pool->meta, choice.numbers, room * sizeof *choice.numbers);
+	seam__meta_free(pool->meta, used, room);
+	return rc;
+}

@@ -1,0 +1,190 @@
+/* learner_thread.c: who calls the learner: a thread of the pool's, or the program that brings a plan of its own. */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "clock.h"
+#include "learner.h"
+#include "learner_impl.h"
+#include "log.h"
+#include "meta.h"
+#include "opts.h"
+#include "planned_impl.h"
+
+#define NICE 10
+#define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
+#define PREPARE_ALL UINT32_MAX
+
+static bool must_stop(struct seam_learner *learner)
+{
+	return __atomic_load_n(&learner->stop, __ATOMIC_RELAXED) != 0;
+}
+
+/* Sleeps until there may be something to do. False: it is to end. */
+static bool sleep_until_told(struct seam_learner *learner)
+{
+	seam__mutex_lock(&learner->sleep);
+	bool in_work = learner->state != SEAM_LEARN_IDLE;
+	uint64_t until_ns = seam__clock_ns() + PAUSE_NS;
+	bool in_time = true;
+	while (!learner->wake && !must_stop(learner) && in_time) {
+		if (in_work)
+			in_time = seam__cond_wait_until(&learner->condition, &learner->sleep, until_ns);
+		else
+			seam__cond_wait(&learner->condition, &learner->sleep);
+	}
+	learner->wake = false;
+	seam__mutex_unlock(&learner->sleep);
+	return !must_stop(learner);
+}
+
+static void *run(void *argument)
+{
+	struct seam_pool *pool = argument;
+	int ignored = setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+	(void)ignored;
+	do {
+		bool did = true;
+		while (did && !must_stop(&pool->learner))
+			seam__pool_work(pool, &did);
+	} while (sleep_until_told(&pool->learner));
+	return NULL;
+}
+
+/* The program's signals are not for this thread. */
+static bool start(struct seam_pool *pool)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+		return false;
+	bool started = pthread_create(&pool->learner.thread, NULL, run, pool) == 0;
+	int ignored = pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)ignored;
+	return started;
+}
+
+void seam__learner_wake(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	if (pool->config.plan != SEAM_PLAN_AUTO || pool->recorder == NULL || pool->plain != NULL)
+		return;
+	seam__mutex_lock(&learner->sleep);
+	if (!learner->running && !must_stop(learner))
+		learner->running = start(pool);
+	learner->wake = true;
+	seam__cond_signal(&learner->condition);
+	seam__mutex_unlock(&learner->sleep);
+}
+
+void seam__learner_fini(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	seam__mutex_lock(&learner->sleep);
+	__atomic_store_n(&learner->stop, 1, __ATOMIC_RELAXED);
+	bool running = learner->running;
+	seam__cond_signal(&learner->condition);
+	seam__mutex_unlock(&learner->sleep);
+	if (running)
+		(void)pthread_join(learner->thread, NULL);
+	if (learner->stage != NULL) {
+		seam__pool_stop(pool);
+		pool->planning.preparing = NULL;
+		seam__stage_discard(pool, learner->stage);
+		seam__pool_go(pool);
+		learner->stage = NULL;
+	}
+	seam__learner_reset(pool);
+	seam__cond_fini(&learner->condition);
+	seam__mutex_fini(&learner->sleep);
+	seam__mutex_fini(&learner->work);
+}
+
+/* [both] A stage of fresh chunks for the script, ready to be opened. */
+static enum seam_rc prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage)
+{
+	struct seam_stage *stage = NULL;
+	enum seam_rc rc = seam__stage_create(pool, &stage);
+	if (rc != SEAM_OK)
+		return rc;
+	bytes = (bytes + pool->engine.memory.granularity_bytes - 1) / pool->engine.memory.granularity_bytes *
+	        pool->engine.memory.granularity_bytes;
+	rc = seam__arena_begin(&pool->engine, NULL, 0, bytes, 0, 2 * bytes, &stage->arena);
+	if (rc == SEAM_OK) {
+		pool->planning.preparing = stage;
+		rc = seam__arena_prepare(&pool->engine, &stage->arena, PREPARE_ALL);
+		if (pool->planning.preparing != stage)
+			return SEAM_OOM_DEVICE; /* memory was short meanwhile: it is gone */
+		pool->planning.preparing = NULL;
+	}
+	if (rc != SEAM_OK) {
+		seam__stage_discard(pool, stage);
+		return rc;
+	}
+	*ret_stage = stage;
+	return SEAM_OK;
+}
+
+/* [both] */
+static enum seam_rc use(struct seam_pool *pool, struct seam_script *script)
+{
+	struct seam_planning *planning = &pool->planning;
+	if (planning->open && seam__script_bytes(script) <= seam__stage_open(planning)->arena.bytes) {
+		enum seam_rc rc = seam__matcher_add(seam__stage_open(planning)->matcher, script, true);
+		planning->counts.adoptions += rc == SEAM_OK;
+		return rc;
+	}
+	struct seam_stage *stage = NULL;
+	enum seam_rc rc = prepare_fresh(pool, seam__script_bytes(script), &stage);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__planned_open(pool, stage, script, false);
+	if (rc != SEAM_OK)
+		seam__stage_discard(pool, stage);
+	return rc;
+}
+
+static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
+{
+	if (error != NULL)
+		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s", why);
+	return rc;
+}
+
+enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error)
+{
+	struct seam_script *script = NULL;
+	enum seam_rc rc = plan == NULL ? SEAM_INVALID : seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return refuse(error, rc, seam_rc_text(rc));
+	if (pool->plain != NULL)
+		return refuse(error, SEAM_UNSUPPORTED, "the device has no virtual memory management");
+	if (plan->header.backing_count != 0)
+		return refuse(error, SEAM_UNSUPPORTED, "the plan is stitched, which a pool does not serve: make it with --no-stitch");
+	rc = seam__script_create(pool->meta, plan, &script);
+	if (rc == SEAM_OK) {
+		seam__mutex_lock(&pool->learner.work);
+		seam__pool_stop(pool);
+		rc = use(pool, script);
+		seam__pool_go(pool);
+		seam__mutex_unlock(&pool->learner.work);
+	}
+	if (rc == SEAM_OK)
+		return SEAM_OK;
+	seam__script_destroy(pool->meta, script);
+	return refuse(error, rc, rc == SEAM_INVALID ? "the plan is of a stretch that happens once, or of a graph" : seam_rc_text(rc));
+}
+
+void seam_plan_drop(struct seam_pool *pool)
+{
+	if (seam__pool_enter(pool) != SEAM_OK || pool->plain != NULL)
+		return;
+	seam__mutex_lock(&pool->learner.work);
+	seam__pool_stop(pool);
+	seam__planned_drop(pool);
+	seam__planned_sweep(pool);
+	seam__pool_go(pool);
+	seam__mutex_unlock(&pool->learner.work);
+}

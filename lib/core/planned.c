@@ -1,0 +1,276 @@
+/* planned.c: requests and frees that a plan serves; see planned.h. Gaps and lending are in planned_lend.c, stages in stage.c. */
+#include "planned.h"
+
+#include "bits.h"
+#include "check.h"
+#include "meta.h"
+#include "planned_impl.h"
+#include "record.h"
+
+#define POLL_ALLOCS 64u
+
+/* Room for one more stream. */
+static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
+{
+	if (stage->stream_count < stage->stream_capacity)
+		return true;
+	uint32_t capacity = stage->stream_capacity == 0 ? 4 : stage->stream_capacity * 2;
+	struct seam_stream **streams = seam__meta_array(meta, capacity, sizeof(struct seam_stream *));
+	uint64_t *joined = seam__meta_array(meta, capacity, sizeof *joined);
+	if (streams == NULL || joined == NULL) {
+		seam__meta_free(meta, streams, capacity * sizeof(struct seam_stream *));
+		seam__meta_free(meta, joined, capacity * sizeof *joined);
+		return false;
+	}
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		streams[i] = stage->streams[i];
+		joined[i] = stage->joined[i];
+	}
+	seam__meta_free(meta, stage->streams, stage->stream_capacity * sizeof(struct seam_stream *));
+	seam__meta_free(meta, stage->joined, stage->stream_capacity * sizeof *joined);
+	stage->streams = streams;
+	stage->joined = joined;
+	stage->stream_capacity = capacity;
+	return true;
+}
+
+int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream)
+{
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		if (stage->streams[i] == stream)
+			return (int)i;
+	}
+	if (!reserve_user(pool->meta, stage))
+		return -1;
+	seam__stream_ref(stream);
+	stage->streams[stage->stream_count] = stream;
+	stage->joined[stage->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
+	return (int)stage->stream_count++;
+}
+
+/* Orders the stream behind what was pending in the arena's memory when it was leased. */
+static bool join(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream)
+{
+	int number = seam__stage_user(pool, stage, stream);
+	if (number < 0)
+		return false;
+	if (stage->joined[number] == stage->arena.join_version)
+		return true;
+	if (seam__arena_join(&pool->engine, &stage->arena, stream) != SEAM_OK)
+		return false;
+	stage->joined[number] = stage->arena.join_version;
+	return true;
+}
+
+/* Orders the stream behind all others that use the arena: the plan gives it memory of theirs. */
+static bool cross(struct seam_stage *stage, struct seam_stream *stream)
+{
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		struct seam_stream *other = stage->streams[i];
+		if (other == stream)
+			continue;
+		if (seam__stream_order(other, seam__stream_stamp(other), stream) != SEAM_OK)
+			return false;
+	}
+	return true;
+}
+
+static void count_alloc(struct seam_engine_counts *counts, const struct seam_planned *planned)
+{
+	counts->allocs++;
+	counts->planned_blocks++;
+	counts->planned_bytes += planned->bytes;
+	counts->planned_requested_bytes += planned->requested_bytes;
+	counts->live_requested_bytes += planned->requested_bytes;
+	counts->live_requested_bytes_peak = seam__bits_max(counts->live_requested_bytes_peak, counts->live_requested_bytes);
+	counts->live_bytes += planned->bytes;
+	counts->live_bytes_peak = seam__bits_max(counts->live_bytes_peak, counts->live_bytes);
+	counts->live_blocks++;
+	counts->live_blocks_peak = seam__bits_max(counts->live_blocks_peak, counts->live_blocks);
+}
+
+static void count_free(struct seam_engine_counts *counts, const struct seam_planned *planned)
+{
+	counts->frees++;
+	counts->planned_blocks--;
+	counts->planned_bytes -= planned->bytes;
+	counts->planned_requested_bytes -= planned->requested_bytes;
+	counts->live_requested_bytes -= planned->requested_bytes;
+	counts->live_bytes -= planned->bytes;
+	counts->live_blocks--;
+}
+
+/* The slot's memory is lent, or was occupied when the plan began: it may be free by now. */
+static enum seam_miss fill_gap(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
+{
+	const struct seam_arena *arena = &stage->arena;
+	uint32_t first = seam__arena_chunk_at(arena, planned->offset);
+	uint32_t last = seam__arena_chunk_at(arena, planned->offset + planned->bytes - 1);
+	if (seam__stage_collect(pool, stage, first, last - first + 1) == 0)
+		return SEAM_MISS_gap;
+	return seam__matcher_take(stage->matcher, planned);
+}
+
+/* The slot is live in the matcher; it becomes the caller's if its stream can be ordered behind who used the memory before. */
+static enum seam_miss hand_out(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned,
+                               struct seam_stream *stream)
+{
+	bool ordered = join(pool, stage, stream);
+	if (ordered && stage->stream_count > 1 && seam__matcher_crosses(stage->matcher, planned))
+		ordered = cross(stage, stream);
+	if (!ordered) {
+		seam__matcher_free(stage->matcher, planned);
+		return SEAM_MISS_order;
+	}
+	return SEAM_MISS_NONE;
+}
+
+/* Free again as soon as possible, for their slots come round again; but asking the driver costs more than an allocation. */
+static void look_at_held(struct seam_pool *pool, struct seam_stage *stage)
+{
+	const struct seam_engine_counts *counts = &pool->engine.counts;
+	if (counts->allocs >= stage->next_poll) {
+		stage->next_poll = counts->allocs + POLL_ALLOCS;
+		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
+		(void)ignored;
+	}
+	seam__planned_poll(pool);
+}
+
+/* What the thread says about itself. Where nothing is recorded nobody knows: a thread of no number takes any lane of its stream. */
+static void hear(const struct seam_pool *pool, struct seam_match_ask *ask)
+{
+	const struct seam_voice *voice = pool->recorder != NULL ? seam__recorder_voice(pool->recorder) : NULL;
+	ask->thread = voice != NULL ? voice->thread : UINT32_MAX;
+	ask->dynamic = voice != NULL && voice->dynamic_depth != 0;
+}
+
+enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
+                                   struct seam_planned **ret_planned, uint64_t *ret_va)
+{
+	struct seam_planning *planning = &pool->planning;
+	struct seam_stage *stage = seam__stage_open(planning);
+	struct seam_match_ask ask = {
+		.bytes = request->bytes,
+		.stream = (uint64_t)(uintptr_t)request->stream,
+	};
+	hear(pool, &ask);
+	struct seam_planned *planned = NULL;
+	planning->counts.requests++;
+	if (__builtin_expect(stage->held_count != 0, 0))
+		look_at_held(pool, stage);
+	enum seam_miss miss = seam__matcher_alloc(stage->matcher, &ask, &planned);
+	if (__builtin_expect(miss == SEAM_MISS_gap, 0))
+		miss = fill_gap(pool, stage, planned);
+	if (miss == SEAM_MISS_NONE)
+		miss = hand_out(pool, stage, planned, stream);
+	if (miss != SEAM_MISS_NONE) {
+		planning->counts.misses[miss]++;
+		return miss;
+	}
+	planned->requested_bytes = request->bytes;
+	planned->tag = request->tag;
+	planned->stream = stream;
+	planned->uses = NULL;
+	planning->counts.hits++;
+	count_alloc(&pool->engine.counts, planned);
+	*ret_va = stage->arena.view->va + planned->offset;
+	*ret_planned = planned;
+	return SEAM_MISS_NONE;
+}
+
+void seam__planned_pass(struct seam_pool *pool)
+{
+	pool->planning.counts.requests++;
+	pool->planning.counts.misses[SEAM_MISS_request]++;
+}
+
+void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
+{
+	uint64_t offset = planned->offset, bytes = planned->bytes;
+	seam__matcher_free(stage->matcher, planned);
+	if (stage->arena.state == SEAM_ARENA_CLOSED)
+		seam__arena_settle(&pool->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
+}
+
+/* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the matcher has no memory to
+ * hold it, it stays live there, which is as safe. */
+static void hold(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
+{
+	struct seam_engine_counts *counts = &pool->engine.counts;
+	seam__uses_stamp(planned->uses);
+	enum seam_rc ignored = seam__matcher_hold(stage->matcher, planned);
+	(void)ignored;
+	planned->requested_bytes = 0;
+	SEAM_ASSERT(stage->held_count < stage->held_capacity);
+	stage->held[stage->held_count++] = planned;
+	counts->pending_bytes += planned->bytes;
+	counts->planned_pending_bytes += planned->bytes;
+}
+
+bool seam__planned_free(struct seam_pool *pool, uint64_t va, uint64_t *ret_serial)
+{
+	struct seam_stage *stage = seam__stage_at(&pool->planning, va);
+	if (stage == NULL)
+		return false;
+	struct seam_planned *planned = seam__matcher_find(stage->matcher, va - stage->arena.view->va);
+	if (planned == NULL || planned->requested_bytes == 0)
+		return false;
+	*ret_serial = planned->serial;
+	count_free(&pool->engine.counts, planned);
+	if (__builtin_expect(planned->uses == NULL, 1)) {
+		seam__planned_release(pool, stage, planned);
+		return true;
+	}
+	hold(pool, stage, planned);
+	return true;
+}
+
+enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_found *found, struct seam_stream *stream)
+{
+	struct seam_stage *stage = found->stage;
+	struct seam_planned *planned = found->planned;
+	if (planned->stream == stream)
+		return SEAM_OK;
+	if (planned->uses == NULL && stage->recorded == stage->held_capacity) {
+		uint32_t capacity = stage->held_capacity == 0 ? 64 : stage->held_capacity * 2;
+		struct seam_planned **held = seam__meta_resize(pool->meta, stage->held, stage->held_capacity * sizeof(struct seam_planned *),
+		                                               capacity * sizeof(struct seam_planned *));
+		if (held == NULL)
+			return SEAM_OOM_META;
+		stage->held = held;
+		stage->held_capacity = capacity;
+	}
+	bool first = planned->uses == NULL;
+	enum seam_rc rc = seam__uses_add(&pool->engine, &planned->uses, stream);
+	if (rc == SEAM_OK && first)
+		stage->recorded++;
+	return rc;
+}
+
+static void poll_stage(struct seam_pool *pool, struct seam_stage *stage)
+{
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < stage->held_count; i++) {
+		struct seam_planned *planned = stage->held[i];
+		if (!seam__uses_passed(planned->uses)) {
+			stage->held[left++] = planned;
+			continue;
+		}
+		seam__uses_clear(&pool->engine, &planned->uses);
+		pool->engine.counts.pending_bytes -= planned->bytes;
+		pool->engine.counts.planned_pending_bytes -= planned->bytes;
+		stage->recorded--;
+		seam__planned_release(pool, stage, planned);
+	}
+	stage->held_count = left;
+}
+
+void seam__planned_poll(struct seam_pool *pool)
+{
+	struct seam_stage *stage;
+	LIST_FOREACH(stage, &pool->planning.stages, link) {
+		if (stage->held_count != 0)
+			poll_stage(pool, stage);
+	}
+}

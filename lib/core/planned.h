@@ -1,0 +1,156 @@
+/* planned.h: requests served from plans: what happens between a matcher, its arena and the engine.
+ *
+ * A *stage* is an arena with the matcher of its scripts. A pool has at most one that is open; stages that were closed while blocks of theirs
+ * were live wait behind it until those are freed.
+ *
+ * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot lies there), what
+ * blocks from before the plan still occupy, and chunks that are lent. Idle chunks are lent to the engine when it would grow otherwise, those
+ * first that the plan leaves idle longest, and collected when a slot needs them and they are free again.
+ *
+ * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails.
+ *
+ * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
+ *
+ * Invariants (seam__planned_check)
+ *   Q1  the open stage is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or wait to be finished
+ *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena
+ *   Q3  the engine's account of planned blocks is the sum over the stages
+ *
+ * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
+ */
+#ifndef SEAM_PLANNED_H
+#define SEAM_PLANNED_H
+
+#include "arena.h"
+#include "matcher.h"
+#include "uses.h"
+
+struct seam_pool;
+struct seam_request;
+
+/* In the order of the options' names in options.def. */
+enum seam_plan_mode { SEAM_PLAN_OFF, SEAM_PLAN_AUTO, SEAM_PLAN_INLINE };
+enum seam_plan_reuse { SEAM_PLAN_REUSE_STITCH, SEAM_PLAN_REUSE_FIT, SEAM_PLAN_REUSE_NONE };
+
+struct seam_stage {
+	LIST_ENTRY(seam_stage) link;
+	struct seam_arena arena;
+	struct seam_matcher *matcher;
+	uint32_t *busy;                 /* per chunk of the arena; for closing, which must not fail */
+	uint32_t busy_count;
+	struct seam_planned **held;     /* freed (requested_bytes is 0), but other streams still use them */
+	uint32_t held_count;
+	uint32_t held_capacity;         /* at least `recorded` */
+	uint32_t recorded;              /* blocks with uses, live or held: a free needs no memory */
+	uint64_t next_poll;             /* in the engine's count of allocations: when the driver is asked again */
+	struct seam_stream **streams;   /* that have used the arena; referenced */
+	uint64_t *joined;               /* per stream: the version of the arena's joins that it is ordered behind */
+	uint32_t stream_count, stream_capacity;
+	uint64_t lent_bytes;
+};
+
+LIST_HEAD(seam_stages, seam_stage);
+
+struct seam_planned_counts {
+	uint64_t requests;      /* made while a stage was open */
+	uint64_t misses[SEAM_MISS_COUNT];
+	uint64_t hits, dynamic_hits;
+	uint64_t adoptions, drops;
+	uint64_t adopt_ns;      /* under the lock, in all adoptions */
+	uint64_t lends, collects;
+	uint64_t resyncs, switches; /* of stages that are gone */
+};
+
+struct seam_planning {
+	struct seam_stages stages;
+	bool open;                      /* the first of them is; requests are matched */
+	struct seam_stage *preparing;   /* the learner's; taken away from it under pressure */
+	struct seam_stage *waiting;     /* ready, and to be opened when live bytes are few, or at the next step */
+	struct seam_script *waiting_script;
+	uint64_t open_below_bytes;      /* of live_requested_bytes */
+	uint64_t open_by_allocs;        /* at the latest, in the engine's count */
+	bool open_at_step;              /* its script begins at a mark of a step */
+	struct seam_planned_counts counts;
+};
+
+/* A live block as the API's questions see it, whoever serves it. */
+struct seam_found {
+	struct seam_view *view;
+	uint64_t va, offset, bytes;     /* offset: in the view */
+	uint64_t requested_bytes, tag;
+	struct seam_stream *stream;
+	struct seam_block *block;       /* one of these two is NULL */
+	struct seam_planned *planned;
+	struct seam_stage *stage;       /* of planned */
+};
+
+/* The stage whose arena `va` lies in, or NULL. */
+static inline struct seam_stage *seam__stage_at(const struct seam_planning *planning, uint64_t va)
+{
+	struct seam_stage *stage;
+	LIST_FOREACH(stage, &planning->stages, link) {
+		if (va - stage->arena.view->va < stage->arena.bytes)
+			return stage;
+	}
+	return NULL;
+}
+
+/* The live block that starts at `va`; that contains it (O(live)). False: there is none. */
+bool seam__live_find(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
+bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
+
+/* Serves a request from the open stage. It must be one for the common memory without flags, and not captured. SEAM_MISS_NONE: *ret_va is its
+ * address. Else nothing has happened, and the miss is counted. The caller gives the block its serial. */
+enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
+                                   struct seam_planned **ret_planned, uint64_t *ret_va);
+
+/* A request that no plan can serve was made while one is open: it is counted. */
+void seam__planned_pass(struct seam_pool *pool);
+
+/* Frees the planned block at `va`. False: there is none. ret_serial: its number. */
+bool seam__planned_free(struct seam_pool *pool, uint64_t va, uint64_t *ret_serial);
+
+/* The planned block is used on `stream` too. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_found *found, struct seam_stream *stream);
+
+/* Looks at held blocks; what has passed is free. */
+void seam__planned_poll(struct seam_pool *pool);
+
+/* An iteration ends. */
+void seam__planned_step(struct seam_pool *pool);
+
+/* ---- stages ---- */
+
+/* A stage without arena or scripts. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage);
+
+/* [both] A stage that was never opened goes, with whatever its arena holds. */
+void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage);
+
+/* Opens a stage whose arena is READY with its first script: leases what is free, without a driver call. from_start: the program is at the beginning
+ * of the period. An open stage is closed first. Errors: SEAM_OOM_META: stage and script are the caller's still (another open stage may
+ * be gone), and the stage is for seam__stage_discard(). */
+SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script,
+                                              bool from_start);
+
+/* The arena of the open stage has grown by chunks that are mapped now: leases them. Errors: SEAM_OOM_META: the stage has been dropped. */
+SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_pool *pool);
+
+/* Closes the open stage. Live blocks stay valid. */
+void seam__planned_drop(struct seam_pool *pool);
+
+/* [both] Finishes closed stages that nothing uses any more. */
+void seam__planned_sweep(struct seam_pool *pool);
+
+/* The engine's hook: see engine.h. [both] */
+uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, bool all);
+
+/* Opens what waits if the moment is right; called where live bytes have fallen, and at steps (at_step). */
+void seam__planned_try_open(struct seam_pool *pool, bool at_step);
+
+/* The engine is gone or about to go: frees what the stages hold beside it. */
+void seam__planned_fini(struct seam_pool *pool);
+
+const char *seam__planned_check(struct seam_pool *pool);
+
+#endif

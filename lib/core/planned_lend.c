@@ -1,0 +1,184 @@
+/* planned_lend.c: what of the arena is not a plan's at the moment: gaps, chunks that are lent, and what the engine may have back.
+ *
+ * The matcher's blocked ranges follow the arena's gaps chunk by chunk: a chunk's gaps are unblocked before its leases change, and those that are
+ * left are blocked afterwards.
+ */
+#include <inttypes.h>
+
+#include "bits.h"
+#include "check.h"
+#include "log.h"
+#include "planned_impl.h"
+
+struct blocking {
+	struct seam_matcher *matcher;
+	uint64_t until; /* gaps that begin here or behind it are left alone */
+	uint64_t failed_at;
+	enum seam_rc rc;
+};
+
+static void block_gap(void *user, uint64_t begin, uint64_t end)
+{
+	struct blocking *blocking = user;
+	if (blocking->rc != SEAM_OK)
+		return;
+	blocking->rc = seam__matcher_block(blocking->matcher, begin, end);
+	blocking->failed_at = begin;
+}
+
+static void unblock_gap(void *user, uint64_t begin, uint64_t end)
+{
+	struct blocking *blocking = user;
+	if (begin < blocking->until)
+		seam__matcher_unblock(blocking->matcher, begin, end);
+}
+
+static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
+{
+	return arena->chunks[i].offset + arena->chunks[i].bytes;
+}
+
+void seam__stage_unblock(struct seam_stage *stage, uint32_t i)
+{
+	const struct seam_arena *arena = &stage->arena;
+	struct blocking blocking = {.matcher = stage->matcher, .until = UINT64_MAX};
+	seam__arena_gaps(arena, arena->chunks[i].offset, end_of(arena, i), unblock_gap, &blocking);
+}
+
+enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i)
+{
+	const struct seam_arena *arena = &stage->arena;
+	uint64_t begin = arena->chunks[i].offset, end = end_of(arena, i);
+	struct blocking blocking = {.matcher = stage->matcher};
+	seam__arena_gaps(arena, begin, end, block_gap, &blocking);
+	if (blocking.rc != SEAM_OK) {
+		blocking.until = blocking.failed_at;
+		seam__arena_gaps(arena, begin, end, unblock_gap, &blocking);
+	}
+	return blocking.rc;
+}
+
+uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, uint32_t first, uint32_t count)
+{
+	struct seam_arena *arena = &stage->arena;
+	uint64_t bytes = 0;
+	for (uint32_t i = first; i < first + count; i++) {
+		bool lent = arena->chunks[i].lent;
+		seam__stage_unblock(stage, i);
+		uint64_t leased_bytes = seam__arena_collect(&pool->engine, arena, i, 1);
+		if (lent && !arena->chunks[i].lent)
+			stage->lent_bytes -= arena->chunks[i].bytes;
+		if (seam__stage_block(stage, i) != SEAM_OK) {
+			seam__planned_drop(pool);
+			return 0;
+		}
+		bytes += leased_bytes;
+	}
+	pool->planning.counts.collects += bytes != 0;
+	return bytes;
+}
+
+/* Chunk i goes to the engine. Returns its bytes; 0 where that is not possible. */
+static uint64_t lend(struct seam_pool *pool, struct seam_stage *stage, uint32_t i)
+{
+	struct seam_arena *arena = &stage->arena;
+	seam__stage_unblock(stage, i);
+	/* All of it is blocked before any of it goes: without memory for that, nothing goes. */
+	enum seam_rc rc = seam__matcher_block(stage->matcher, arena->chunks[i].offset, end_of(arena, i));
+	uint64_t bytes = 0;
+	if (rc == SEAM_OK) {
+		bytes = seam__arena_lend(&pool->engine, arena, i, stage->streams, stage->stream_count);
+		seam__matcher_unblock(stage->matcher, arena->chunks[i].offset, end_of(arena, i));
+	}
+	if (bytes != 0)
+		stage->lent_bytes += arena->chunks[i].bytes;
+	if (seam__stage_block(stage, i) != SEAM_OK) {
+		seam__planned_drop(pool);
+		return bytes;
+	}
+	return bytes;
+}
+
+/* Whether what is lent could serve a request on `stream` at once. */
+static bool serves(const struct seam_stage *stage, const struct seam_stream *stream)
+{
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		const struct seam_stream *user = stage->streams[i];
+		if (user != stream && !seam__stream_passed(user, user->last_stamp))
+			return false;
+	}
+	return true;
+}
+
+/* The chunk that the plan leaves idle longest, at least `least` positions. -1: there is none. */
+static int64_t longest_idle(const struct seam_stage *stage, uint64_t least)
+{
+	const struct seam_arena *arena = &stage->arena;
+	int64_t best = -1;
+	uint64_t best_idle = least;
+	for (uint32_t i = 0; i < arena->count; i++) {
+		const struct seam_arena_chunk *chunk = &arena->chunks[i];
+		if (chunk->lent || chunk->leased_bytes != chunk->bytes)
+			continue; /* only what becomes a whole free chunk can be stitched */
+		uint64_t idle = seam__matcher_idle(stage->matcher, chunk->offset, end_of(arena, i));
+		if (idle > best_idle || (idle == best_idle && best < 0)) {
+			best = i;
+			best_idle = idle;
+		}
+		if (best_idle == UINT64_MAX)
+			break;
+	}
+	return best;
+}
+
+static uint64_t lend_idle(struct seam_pool *pool, struct seam_stage *stage, uint64_t wanted_bytes)
+{
+	struct seam_planning *planning = &pool->planning;
+	uint64_t bytes = 0;
+	while (planning->open && bytes < wanted_bytes) {
+		int64_t i = longest_idle(stage, 1);
+		uint64_t lent_bytes = i < 0 ? 0 : lend(pool, stage, (uint32_t)i);
+		if (lent_bytes == 0)
+			break;
+		bytes += lent_bytes;
+		planning->counts.lends++;
+	}
+	return bytes;
+}
+
+/* Everything goes back: what is prepared, what is open, what is closed and not used any more. */
+static uint64_t give_all(struct seam_pool *pool)
+{
+	struct seam_planning *planning = &pool->planning;
+	uint64_t mappings = pool->engine.memory.mapping_count, bytes = 0;
+	seam__planned_poll(pool);
+	if (planning->waiting != NULL)
+		seam__stage_discard(pool, planning->waiting);
+	if (planning->preparing != NULL)
+		seam__stage_discard(pool, planning->preparing);
+	if (planning->open) {
+		bytes = seam__stage_open(planning)->arena.leased_bytes - pool->engine.counts.planned_bytes;
+		seam__log(SEAM_LOG_WARNING, "memory is short: a plan of %" PRIu64 " bytes is dropped", seam__stage_open(planning)->arena.bytes);
+		seam__planned_drop(pool);
+	}
+	seam__planned_sweep(pool);
+	return bytes + (mappings - pool->engine.memory.mapping_count);
+}
+
+uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+{
+	struct seam_pool *pool = user;
+	struct seam_planning *planning = &pool->planning;
+	if (all)
+		return LIST_EMPTY(&planning->stages) && planning->waiting == NULL && planning->preparing == NULL ? 0 : give_all(pool);
+	if (!planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
+		return 0;
+	struct seam_stage *stage = seam__stage_open(planning);
+	if (!serves(stage, ask->stream)) {
+		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL);
+		(void)ignored;
+		if (!serves(stage, ask->stream))
+			return 0;
+	}
+	return lend_idle(pool, stage, bytes);
+}

@@ -1,0 +1,185 @@
+/* test_planned.c: a pool that learns what a program repeats, and serves it from a plan. */
+#include "core_fixture.h"
+
+#include "emu.h"
+
+#define LAYERS 12u
+#define MOST_BLOCKS 256u
+
+/* A training loop in small: residents, activations, gradients that live until the next iteration. */
+struct loop {
+	void *parameters[LAYERS], *states[LAYERS], *gradients[LAYERS];
+	void *activations[LAYERS][3];
+	unsigned iteration;
+};
+
+static uint64_t layer_bytes(unsigned i)
+{
+	return MIB(2) + i * 300000u;
+}
+
+static void begin_loop(struct loop *loop)
+{
+	*loop = (struct loop){0};
+	for (unsigned i = 0; i < LAYERS; i++)
+		loop->parameters[i] = must_alloc(layer_bytes(i), NULL);
+}
+
+static void forward(struct loop *loop)
+{
+	for (unsigned i = 0; i < LAYERS; i++) {
+		loop->activations[i][0] = must_alloc(layer_bytes(i) * 2, NULL);
+		void *scratch = must_alloc(MIB(7) + i * 512u, NULL);
+		loop->activations[i][1] = must_alloc(1000 + i * 700u, NULL);
+		loop->activations[i][2] = must_alloc(MIB(3), NULL);
+		must_free(scratch);
+	}
+}
+
+static void backward(struct loop *loop)
+{
+	for (unsigned i = 0; i < LAYERS; i++) {
+		if (loop->gradients[i] != NULL)
+			must_free(loop->gradients[i]);
+	}
+	for (unsigned i = LAYERS; i-- > 0;) {
+		void *scratch = must_alloc(MIB(5) + i * 512u, NULL);
+		loop->gradients[i] = must_alloc(layer_bytes(i), NULL);
+		for (unsigned k = 0; k < 3; k++)
+			must_free(loop->activations[i][k]);
+		must_free(scratch);
+	}
+}
+
+static void optimize(struct loop *loop)
+{
+	for (unsigned i = 0; i < LAYERS; i++) {
+		void *scratch = must_alloc(layer_bytes(i), NULL);
+		if (loop->states[i] == NULL)
+			loop->states[i] = must_alloc(layer_bytes(i), NULL);
+		must_free(scratch);
+	}
+}
+
+static void run_iteration(struct loop *loop)
+{
+	forward(loop);
+	backward(loop);
+	optimize(loop);
+	loop->iteration++;
+}
+
+/* All that the background would do now. */
+static void work(void)
+{
+	bool did = true;
+	for (unsigned i = 0; did && i < 1000; i++) {
+		seam__pool_work(pool, &did);
+		check_pool();
+	}
+}
+
+static void run_until_planned(struct loop *loop)
+{
+	begin_loop(loop);
+	for (unsigned i = 0; i < 8 && get_stats().plan_adoptions == 0; i++) {
+		run_iteration(loop);
+		work();
+	}
+	check_pool();
+	cr_assert_eq(get_stats().plan_adoptions, 1, "made %llu, failures %llu", (unsigned long long)get_stats().plan_made,
+	             (unsigned long long)get_stats().plan_failures);
+}
+
+Test(planned, a_loop_is_learned_and_makes_no_driver_call)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	run_iteration(&loop);
+	struct seam_stats before = get_stats();
+	for (unsigned i = 0; i < 3; i++)
+		run_iteration(&loop);
+	struct seam_stats after = get_stats();
+	cr_expect_eq(after.memory_calls, before.memory_calls);
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
+	             (unsigned long long)(after.plan_hits - before.plan_hits), (unsigned long long)(after.plan_requests - before.plan_requests),
+	             (unsigned long long)after.plan_miss_size, (unsigned long long)after.plan_miss_lost,
+	             (unsigned long long)after.plan_miss_late, (unsigned long long)after.plan_miss_gap);
+	check_pool();
+	close_pool();
+}
+
+Test(planned, a_trim_leaves_what_the_plan_needs)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	run_iteration(&loop);
+	run_iteration(&loop);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	check_pool();
+	seam_stats_reset_peaks(pool);
+	struct seam_stats before = get_stats();
+	run_iteration(&loop);
+	run_iteration(&loop);
+	struct seam_stats after = get_stats();
+	cr_expect_eq(after.memory_calls, before.memory_calls);
+	cr_expect_geq((double)after.live_requested_bytes_peak / (double)after.reserved_bytes_peak, 0.97);
+	close_pool();
+}
+
+Test(planned, a_dropped_plan_gives_everything_back)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	forward(&loop);
+	seam_plan_drop(pool);
+	check_pool();
+	cr_expect_eq(get_stats().plan_arena_bytes, 0);
+	backward(&loop);
+	optimize(&loop);
+	seam_plan_drop(pool);
+	work();
+	check_pool();
+	struct seam_stats stats = get_stats();
+	cr_expect_eq(stats.plan_live_bytes, 0, "gradients were allocated behind the drop");
+	close_pool();
+}
+
+Test(planned, memory_that_runs_short_drops_the_plan)
+{
+	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	run_iteration(&loop);
+	uint64_t room = MIB(512) - get_stats().live_bytes - MIB(16);
+	void *large = must_alloc(room, NULL);
+	check_pool();
+	must_free(large);
+	run_iteration(&loop);
+	check_pool();
+	close_pool();
+}
+
+Test(planned, unplanned_requests_borrow_idle_memory)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	run_iteration(&loop);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	uint64_t reserved = get_stats().reserved_bytes;
+	void *extra = must_alloc(MIB(20), NULL);
+	check_pool();
+	cr_expect_eq(get_stats().reserved_bytes, reserved, "between iterations most of the arena is idle");
+	must_free(extra);
+	run_iteration(&loop);
+	struct seam_stats before = get_stats();
+	run_iteration(&loop);
+	struct seam_stats after = get_stats();
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "what was lent is back");
+	check_pool();
+	close_pool();
+}
