@@ -1,7 +1,8 @@
 /* record.h: the recorder: what a program asks of a pool, as it asks, and traces made of it.
  *
  * Every event has a number, its *order*, which the pool draws under its lock anyway, and a place of its own in a *log* that all threads
- * share: whoever drew the number writes there, without a lock, 64 bytes and a time stamp counter. The log is made of segments, which are
+ * share: whoever drew the number writes there, without a lock, 64 bytes, and at every fourth request and whatever is none the time stamp
+ * counter (requests in between have the time of the one before). The log is made of segments, which are
  * prepared ahead; beyond its limit the oldest segment goes, and of its events only the blocks that are still live are kept, as residents.
  * A number that is still missing (its thread has drawn it but not written yet) ends what can be read.
  *

@@ -30,7 +30,7 @@ struct seam_record_slot {
 	uint64_t id;            /* phases: number of the name */
 	uint64_t bytes;
 	uint64_t stream;
-	uint64_t ticks;
+	uint64_t ticks;         /* 0: those of the event before */
 	uint32_t pool;
 	uint32_t thread;
 	uint8_t kind;           /* enum seam_trace_kind; 0: no event */

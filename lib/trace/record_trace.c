@@ -244,7 +244,7 @@ static bool know_block(const struct copy *copy, struct seam_trace_event *event)
 
 static enum seam_rc put_event(struct writer *writer, const struct seam_record_slot *slot)
 {
-	uint64_t ns = seam__clock_ticks_to_ns(writer->clock, slot->ticks) - writer->start_ns;
+	uint64_t ns = slot->ticks == 0 ? 0 : seam__clock_ticks_to_ns(writer->clock, slot->ticks) - writer->start_ns;
 	/* Numbers are drawn before the counter is read, so that times of different threads may cross (T3). */
 	if (ns > writer->now_ns && ns <= INT64_MAX)
 		writer->now_ns = ns;
@@ -274,8 +274,9 @@ static enum seam_rc put_event(struct writer *writer, const struct seam_record_sl
 static void start_time(struct writer *writer)
 {
 	for (uint64_t i = 0; i < writer->copy->count; i++) {
-		if (seam__record_slot_is(&writer->copy->slots[i], writer->copy->first + i)) {
-			writer->start_ns = seam__clock_ticks_to_ns(writer->clock, writer->copy->slots[i].ticks);
+		const struct seam_record_slot *slot = &writer->copy->slots[i];
+		if (seam__record_slot_is(slot, writer->copy->first + i) && slot->ticks != 0) {
+			writer->start_ns = seam__clock_ticks_to_ns(writer->clock, slot->ticks);
 			return;
 		}
 	}
