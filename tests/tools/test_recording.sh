@@ -1,6 +1,6 @@
 #!/bin/sh
 # What a program records of itself is a trace that every command takes; TAP.
-# usage: test_recorded.sh SEAM PROGRAM
+# usage: test_recording.sh SEAM PROGRAM
 set -u
 seam=$1
 program=$2
