@@ -108,7 +108,7 @@ static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds
 		return false;
 	if ((change->blocks <= 4 || change->blocks <= tenth / 10) && change->bytes <= transient_bytes(cutter, stretch) / 256)
 		return true;
-	for (uint32_t s = 0; s < kinds->stretch_count; s++)
+	for (uint32_t s = 0; change->more != 0 && s < kinds->stretch_count; s++)
 		if (s != number && kinds->kind_of[s] == kinds->kind_of[number] && changes[s].hash == change->hash)
 			return false;
 	return true;

@@ -52,6 +52,7 @@ static struct seam__change sum_up(const struct seam_grow *crossings)
 		for (behind = first; behind < crossings->count && items[behind].key == items[first].key; behind++)
 			sum += items[behind].change;
 		change.hash += items[first].key * (uint64_t)sum;
+		change.more += sum;
 		change.blocks += (uint32_t)(sum < 0 ? -sum : sum);
 		change.bytes += items[first].size_bytes * (uint64_t)(sum < 0 ? -sum : sum);
 	}

@@ -1,7 +1,8 @@
 /* rhythm_return.h: whether behind a stretch the same is live as before it, but for what differs from time to time.
  *
  * A stack of layers keeps its activations, the first micro-batch its gradients, and they do so each time. A block that is freed late now
- * and then is no such thing, nor is a little that is kept for ever (a list of losses).
+ * and then is no such thing, nor is a little that is kept for ever (a list of losses), nor one that takes the place of another (the
+ * output for a longer sequence).
  *
  * Not here: what stretches there are. Pure. No locks.
  */
@@ -14,6 +15,7 @@
 struct seam__change {
 	uint64_t hash;  /* 0: not at all; equal changes have equal ones */
 	uint32_t blocks;
+	int64_t more;   /* blocks live behind it than before it */
 	uint64_t bytes;
 };
 

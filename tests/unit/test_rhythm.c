@@ -234,3 +234,114 @@ Test(rhythm, of_noisy_programs_is_found_without_marks)
 		for (int noise = NOISE_NONE; noise < NOISE_KINDS; noise++)
 			expect_noisy(&noisy_rows[r], (enum noise)noise, false, noise == NOISE_NONE ? SEEDS : noise == NOISE_RACE ? SEEDS / 4 : SEEDS * 3 / 4);
 }
+
+/* Every length that comes often enough is a kind, and no other is. */
+static void expect_lengths(uint64_t seed, bool marks, uint32_t *ret_expected, uint32_t *ret_found)
+{
+	struct noisy_wish wish = {.seed = seed, .layers = 8, .singles = 20, .iterations = 20, .lengths = 4, .marks = marks};
+
+	trace = noisy_program(&wish, &noisy);
+	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+	for (uint32_t length = 0; length < wish.lengths; length++) {
+		*ret_expected += noisy.seen[length] >= 3;
+		for (uint32_t k = 0; k < rhythm.count && noisy.seen[length] >= 3; k++)
+			*ret_found += is_program(&rhythm.kinds[k], length, marks);
+	}
+	for (uint32_t k = 0; k < rhythm.count; k++)
+		seam_plan_free(plan_of(&rhythm.kinds[k], "lengths", seed));
+	if (marks)
+		cr_expect_leq(rhythm.count, wish.lengths, "seed %lu: %u kinds", (unsigned long)seed, rhythm.count);
+	forget();
+}
+
+Test(rhythm, of_each_length_is_a_kind)
+{
+	for (int marks = 1; marks >= 0; marks--) {
+		uint32_t expected = 0;
+		uint32_t found = 0;
+
+		for (uint64_t seed = 0; seed < 20; seed++)
+			expect_lengths(seed, marks == 1, &expected, &found);
+		cr_expect_geq(found, marks == 1 ? expected : expected * 9 / 10, "marks %d: %u of %u", marks, found, expected);
+	}
+}
+
+/* No two iterations are of one length: nothing is worth a plan. */
+Test(rhythm, of_many_lengths_is_none)
+{
+	for (uint64_t seed = 0; seed < 10; seed++) {
+		struct noisy_wish wish = {.seed = seed, .layers = 10, .singles = 20, .iterations = 10, .lengths = 100000};
+
+		wish.marks = seed % 2 == 0;
+		trace = noisy_program(&wish, &noisy);
+		cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+		cr_expect_eq(rhythm.count, 0, "seed %lu: %u kinds", (unsigned long)seed, rhythm.count);
+		forget();
+	}
+}
+
+/* A few requests that always differ depend on data. */
+Test(rhythm, of_sizes_that_always_differ_says_so)
+{
+	for (uint64_t seed = 0; seed < 10; seed++) {
+		struct noisy_wish wish = {.seed = seed, .layers = 10, .singles = 20, .iterations = 7, .drift = 4};
+
+		wish.marks = seed % 2 == 0;
+		trace = noisy_program(&wish, &noisy);
+		cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+		cr_assert_eq(rhythm.count, 1, "seed %lu: %u kinds", (unsigned long)seed, rhythm.count);
+		cr_expect(is_program(&rhythm.kinds[0], 0, wish.marks), "seed %lu", (unsigned long)seed);
+		seam_plan_free(plan_of(&rhythm.kinds[0], "drift", seed));
+		forget();
+	}
+}
+
+/* Blocks that live now have the ids that they have in the recording: weights, states, and what the last iteration leaves. */
+Test(rhythm, residents_keep_their_ids)
+{
+	struct noisy_wish wish = {.seed = 3, .layers = 6, .singles = 10, .iterations = 6, .marks = true};
+	const struct seam_trace *model;
+	uint64_t live = 0;
+	uint64_t kept = 0;
+
+	trace = noisy_program(&wish, &noisy);
+	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+	cr_assert_eq(rhythm.count, 1);
+	model = rhythm.kinds[0].model;
+	for (uint64_t e = 0; e < trace->header.event_count; e++)
+		live += trace->events[e].kind == SEAM_TRACE_ALLOC ? 1 : trace->events[e].kind == SEAM_TRACE_FREE ? UINT64_MAX : 0;
+	for (uint64_t e = 0; e < model->header.event_count && (model->events[e].flags & SEAM_TRACE_RESIDENT) != 0; e++)
+		for (uint64_t r = 0; r < trace->header.event_count; r++)
+			kept += trace->events[r].kind == SEAM_TRACE_ALLOC && trace->events[r].id == model->events[e].id &&
+			        trace->events[r].size == model->events[e].size;
+	cr_expect_eq(kept, live, "%lu blocks live at the end, %lu are residents", (unsigned long)live, (unsigned long)kept);
+	cr_expect_eq(rhythm.kinds[0].newest, trace->header.event_count);
+	cr_expect(rhythm.kinds[0].marked);
+	cr_expect_eq(rhythm.kinds[0].seen, 5);
+}
+
+/* With the n-th allocation failing: nothing is left, and it says so; until there is enough. */
+Test(rhythm, survives_a_lack_of_memory)
+{
+	for (int marks = 0; marks < 2; marks++) {
+		struct noisy_wish wish = {.seed = 1, .layers = 4, .singles = 10, .iterations = 6, .noise = NOISE_ALL, .marks = marks == 1};
+		enum seam_rc rc = SEAM_OOM_META;
+		uint64_t live_bytes;
+		uint64_t n;
+
+		trace = noisy_program(&wish, &noisy);
+		live_bytes = trace_sample_live_bytes();
+		for (n = 1; rc != SEAM_OK; n++) {
+			seam__meta_fail_at(seam__meta_process(), n);
+			rc = seam__rhythm_find(trace, NULL, &rhythm);
+			if (rc == SEAM_OK)
+				break;
+			cr_assert_eq(rc, SEAM_OOM_META, "allocation %lu: %s", (unsigned long)n, seam_rc_name(rc));
+			cr_assert_eq(trace_sample_live_bytes(), live_bytes, "allocation %lu", (unsigned long)n);
+		}
+		seam__meta_fail_at(seam__meta_process(), 0);
+		cr_expect_gt(n, 30);
+		cr_expect_eq(rhythm.count, 1);
+		forget();
+	}
+}
