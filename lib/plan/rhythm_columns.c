@@ -65,11 +65,25 @@ static enum seam_rc note_member(struct builder *builder, uint32_t member, const 
 	return rc;
 }
 
+/* Which requests of the row are those of the base: by the fewest edits, or by place where that leaves fewer that differ. */
+static enum seam_rc compare_rows(const struct seam__rows *rows, const struct seam__row *base, const struct seam__row *row,
+                                 uint32_t *same)
+{
+	struct seam__difference by_place;
+	struct seam__difference by_edits;
+	enum seam_rc rc = seam__row_compare(rows, base, row, UINT32_MAX / 4, same, &by_edits);
+
+	if (rc == SEAM_OOM_META || !seam__row_overlay(rows, base, row, NULL, &by_place) ||
+	    (rc == SEAM_OK && by_edits.requests <= by_place.requests))
+		return rc;
+	(void)seam__row_overlay(rows, base, row, same, &by_place);
+	return SEAM_OK;
+}
+
 static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const struct seam__row *base)
 {
 	const struct seam__rows *rows = builder->out->rows;
 	struct seam__row row;
-	struct seam__difference unused;
 	size_t bytes;
 	uint32_t *same;
 	enum seam_rc rc = seam__row_init(rows, &builder->out->members[member], &row);
@@ -78,11 +92,11 @@ static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const s
 		return rc;
 	bytes = ((size_t)seam__stretch_count(&row.stretch) + 1) * sizeof(*same);
 	same = seam__meta_alloc(seam__meta_process(), bytes);
-	rc = same != NULL ? seam__row_compare(rows, base, &row, UINT32_MAX / 4, same, &unused) : SEAM_OOM_META;
+	rc = same != NULL ? compare_rows(rows, base, &row, same) : SEAM_OOM_META;
 	if (rc == SEAM_OK)
 		rc = note_member(builder, member, same);
 	else if (rc == SEAM_NOT_FOUND)
-		rc = SEAM_OK; /* it was like the base when the kind was made; here it has no say */
+		rc = SEAM_OK; /* it is of the kind, but in ways that are too many to list: it has no say */
 	seam__meta_free(seam__meta_process(), same, bytes);
 	seam__row_fini(rows, &row);
 	return rc;

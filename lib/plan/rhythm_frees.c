@@ -168,26 +168,46 @@ static int compare_loose(const void *left, const void *right)
 	return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Equal ones in order; a column for which no free is left ends with its iteration. */
-static void join(struct seam__columns *columns, const struct seam_grow *leaving, const struct seam_grow *arriving)
+static void sort(struct seam_grow *list)
 {
-	const struct loose *out = leaving->items;
-	const struct loose *in = arriving->items;
+	if (list->count > 0)
+		qsort(list->items, list->count, sizeof(struct loose), compare_loose);
+}
+
+/* Equal ones in order. Afterwards the lists hold what is left, of any size. */
+static void join(struct seam__columns *columns, struct seam_grow *leaving, struct seam_grow *arriving)
+{
+	struct loose *out = leaving->items;
+	struct loose *in = arriving->items;
+	size_t outs = 0;
+	size_t ins = 0;
 	size_t i = 0;
 
+	sort(leaving);
+	sort(arriving);
 	for (size_t o = 0; o < leaving->count; o++) {
 		struct seam__column *column = seam__column_at(columns, out[o].number);
 
-		while (i < arriving->count && compare_kind(&in[i], &out[o]) < 0)
-			i++;
+		for (; i < arriving->count && compare_kind(&in[i], &out[o]) < 0; i++)
+			in[ins++] = in[i];
 		column->lag = 1;
-		if (i == arriving->count || compare_kind(&in[i], &out[o]) != 0)
+		if (i == arriving->count || compare_kind(&in[i], &out[o]) != 0) {
+			out[outs++] = out[o];
 			continue;
+		}
 		column->gap = gap_of(columns, 0, in[i].number);
 		column->order = in[i].number;
 		column->freer = seam__request_of(columns->rows->requests, in[i].number);
 		i++;
 	}
+	for (; i < arriving->count; i++)
+		in[ins++] = in[i];
+	leaving->count = outs;
+	arriving->count = ins;
+	for (size_t o = 0; o < outs; o++)
+		out[o].size_bytes = 0;
+	for (i = 0; i < ins; i++)
+		in[i].size_bytes = 0;
 }
 
 enum seam_rc seam__columns_end(struct seam__columns *columns)
@@ -201,12 +221,11 @@ enum seam_rc seam__columns_end(struct seam__columns *columns)
 	rc = end_by_votes(columns, &leaving);
 	if (rc == SEAM_OK && leaving.count > 0)
 		rc = list_arriving(columns, &arriving);
-	if (rc == SEAM_OK && leaving.count > 0) {
-		qsort(leaving.items, leaving.count, sizeof(struct loose), compare_loose);
-		if (arriving.count > 0)
-			qsort(arriving.items, arriving.count, sizeof(struct loose), compare_loose);
+	if (rc == SEAM_OK)
 		join(columns, &leaving, &arriving);
-	}
+	/* What stays and what comes in its place may be of other sizes (the output for another length). */
+	if (rc == SEAM_OK && leaving.count > 0 && leaving.count == arriving.count)
+		join(columns, &leaving, &arriving);
 	seam__grow_fini(&arriving);
 	seam__grow_fini(&leaving);
 	return rc;

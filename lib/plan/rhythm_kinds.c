@@ -4,6 +4,7 @@
 #include "meta.h"
 
 #define KINDS_MAX 64u         /* more are not told apart: what is older and like none of them has no kind */
+#define DATA_SHARE 4u         /* of the bytes asked for, that may depend on data */
 #define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
 
 static uint32_t may_differ(const struct seam__row *a, const struct seam__row *b, double most_differing)
@@ -25,7 +26,8 @@ static bool is_alike(const struct seam__row *a, const struct seam__row *b, const
 }
 
 /* The kind that the row differs from least, or SEAM__KIND_NONE. */
-static enum seam_rc choose(const struct seam__kinds *kinds, const struct seam__row *row, double most_differing, uint32_t *ret_kind)
+static enum seam_rc choose_alike(const struct seam__kinds *kinds, const struct seam__row *row, double most_differing,
+                                 uint32_t *ret_kind)
 {
 	uint32_t least = UINT32_MAX;
 	uint32_t best = SEAM__KIND_NONE;
@@ -49,6 +51,25 @@ static enum seam_rc choose(const struct seam__kinds *kinds, const struct seam__r
 	return SEAM_OK;
 }
 
+/* The kind of its shape that the row differs from least, if not in too much memory: sizes in it depend on data, and nobody has said so. */
+static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam__row *row)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t best = SEAM__KIND_NONE;
+
+	for (uint32_t k = 0; k < kinds->items.count; k++) {
+		const struct seam__row *base = &seam__kind_at(kinds, k)->row;
+		struct seam__difference difference;
+
+		if (seam__row_overlay(kinds->rows, base, row, NULL, &difference) && difference.bytes <= base->bytes / DATA_SHARE &&
+		    difference.bytes < least) {
+			least = difference.bytes;
+			best = k;
+		}
+	}
+	return best;
+}
+
 static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most_differing)
 {
 	struct seam__kind made = {.newest = stretch, .seen = 1};
@@ -57,7 +78,9 @@ static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most
 
 	if (rc != SEAM_OK)
 		return rc;
-	rc = choose(kinds, &made.row, most_differing, kind);
+	rc = choose_alike(kinds, &made.row, most_differing, kind);
+	if (rc == SEAM_OK && *kind == SEAM__KIND_NONE)
+		*kind = choose_shape(kinds, &made.row);
 	if (rc == SEAM_OK && (*kind != SEAM__KIND_NONE || kinds->items.count == KINDS_MAX)) {
 		if (*kind != SEAM__KIND_NONE)
 			seam__kind_at(kinds, *kind)->seen++;

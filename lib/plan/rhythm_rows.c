@@ -1,6 +1,8 @@
 /* rhythm_rows.c: see rhythm_rows.h. */
 #include "rhythm_rows.h"
 
+#include <string.h>
+
 #include "beats.h"
 #include "idmap.h"
 #include "meta.h"
@@ -307,4 +309,29 @@ enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam_
 	if (rc == SEAM_OK)
 		*ret_difference = comparison.difference;
 	return rc;
+}
+
+bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b, uint32_t *ret_same,
+                       struct seam__difference *ret_difference)
+{
+	struct comparison comparison = {.rows = rows, .a = a, .b = b, .same = ret_same};
+	uint32_t count = seam__stretch_count(&a->stretch);
+
+	if (count != seam__stretch_count(&b->stretch) ||
+	    memcmp(a->thread_first, b->thread_first, ((size_t)rows->thread_count + 1) * sizeof(*a->thread_first)) != 0)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct seam__request *then = element(&comparison, a, i);
+		const struct seam__request *now = element(&comparison, b, i);
+
+		note(&comparison, i, i);
+		if (a->keys[i] == b->keys[i])
+			continue;
+		if (then->stream != now->stream || (then->free < a->stretch.last_event) != (now->free < b->stretch.last_event))
+			return false;
+		comparison.difference.requests++;
+		comparison.difference.bytes += then->size_bytes > now->size_bytes ? then->size_bytes : now->size_bytes;
+	}
+	*ret_difference = comparison.difference;
+	return comparison.difference.requests <= count - count / 4;
 }

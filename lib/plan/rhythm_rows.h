@@ -75,4 +75,9 @@ void seam__row_fini(const struct seam__rows *rows, struct seam__row *row);
 SEAM_MUST_USE enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
                                              uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference);
 
+/* The same for rows of one shape: as many requests in each thread, request by request on the same stream and both or neither freed in
+ * their stretch, and at least a quarter of them equal. Corresponding are those of one place, of whatever size. Returns false where the shapes differ. */
+bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b, uint32_t *ret_same,
+                       struct seam__difference *ret_difference);
+
 #endif
