@@ -63,7 +63,7 @@ static void op_free(void)
 	if (m.live_count == 0)
 		return;
 	struct live *live = &m.live[below(m.live_count)];
-	if (below(2) == 0)
+	if (below(6) == 0)
 		check_content(live->block->va, live->block->bytes, live->stream, live->value);
 	enter();
 	seam__engine_free(&m.engine, live->block);

@@ -134,7 +134,8 @@ void op_unplan(void)
 	unsigned i = (unsigned)below(m.planned_count);
 	struct planned planned = m.planned[i];
 	struct seam_arena *arena = &m.arenas[planned.arena];
-	check_content(arena->view->va + planned.offset, planned.bytes, planned.stream, planned.value);
+	if (below(4) == 0)
+		check_content(arena->view->va + planned.offset, planned.bytes, planned.stream, planned.value);
 	m.planned[i] = m.planned[--m.planned_count];
 	if (arena->state != SEAM_ARENA_CLOSED)
 		return;

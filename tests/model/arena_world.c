@@ -62,9 +62,9 @@ void leave(void)
 
 void launch(uint64_t va, uint64_t bytes, unsigned stream, bool write, uint32_t value)
 {
-	static const uint64_t durations_ns[] = {0, 1000, 100000, 5000000};
+	static const uint64_t durations_ns[] = {0, 1000, 5000000, 200000000, 1000000000, UINT64_C(20000000000)};
 	const struct seam_emu_range range = {va, bytes, write};
-	int cu = seam__emu_launch(m.driver, m.streams[stream], &range, 1, durations_ns[below(4)], value);
+	int cu = seam__emu_launch(m.driver, m.streams[stream], &range, 1, durations_ns[below(6)], value);
 	expect(cu == SEAM_CU_SUCCESS, seam__emu_violation_text(m.driver));
 }
 

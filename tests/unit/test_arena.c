@@ -90,6 +90,19 @@ Test(arena, a_chunk_that_is_gone)
 	cr_expect_eq(begin(numbers, 2, 0, 0), SEAM_OK);
 }
 
+Test(arena, a_chunk_that_is_no_longer_for_arenas)
+{
+	struct seam_block *block = alloc(8);
+	struct seam_chunk *chunk = block->view->slots[2].mapping->chunk;
+	give(block);
+	const uint64_t numbers[] = {0, 2};
+	chunk->exported = true;
+	cr_expect_eq(begin(numbers, 2, 0, 0), SEAM_NOT_FOUND);
+	chunk->exported = false;
+	cr_expect_eq(chunk->kept, 0);
+	cr_expect_eq(begin(numbers, 2, 0, 0), SEAM_OK);
+}
+
 Test(arena, what_is_kept_is_not_trimmed)
 {
 	give(alloc(8));

@@ -178,6 +178,23 @@ Test(arena_lease, work_that_was_pending_is_joined)
 	cr_expect_eq(arena.join_count, 0, "it has passed");
 }
 
+Test(arena_lease, work_that_is_pending_anew_is_joined_anew)
+{
+	struct seam_block *first = alloc(3), *second = alloc(1);
+	work_on(first, stream_a, LONG_NS);
+	give(first);
+	make_arena(0);
+	cr_expect_eq(join(stream_b), SEAM_OK);
+	uint64_t version = arena.join_version;
+	work_on(second, stream_a, LONG_NS);
+	give(second);
+	cr_expect_eq(collect(0, 2), MIB(1));
+	cr_expect_gt(arena.join_version, version);
+	cr_expect_eq(arena.join_count, 1);
+	cr_expect_eq(join(stream_b), SEAM_OK);
+	plan_work(0, MIB(4), stream_b, 100);
+}
+
 /* The stream that gets the lent chunk has not joined: the work that was pending when it was leased still counts. */
 Test(arena_lease, what_is_lent_waits_for_the_joins)
 {

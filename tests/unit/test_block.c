@@ -157,6 +157,53 @@ Test(block, check_notices_a_wrong_count)
 	expect_broken("B5");
 }
 
+/* A view of four chunks, with LEASED blocks in the second. */
+static struct seam_block *add_leases(struct seam_view *arena)
+{
+	struct seam_block *a = add(NULL, 0, 4096, SEAM_IS_LIVE), *first = add(a, 4096, 1024, SEAM_IS_LEASED);
+	struct seam_block *between = add(first, 5120, 512, SEAM_IS_LIVE), *second = add(between, 5632, 2560, SEAM_IS_LEASED);
+	add(second, 8192, 8192, SEAM_IS_LIVE);
+	first->lessee = second->lessee = arena;
+	chunks[1].leased = first;
+	return first;
+}
+
+Test(block, check_accepts_leased_blocks)
+{
+	struct seam_view arena = {.arena = true};
+	add_leases(&arena);
+	expect_broken(NULL);
+}
+
+Test(block, check_notices_leased_blocks_that_are_wrong)
+{
+	struct seam_view arena = {.arena = true}, other = {.arena = true};
+	struct seam_block *first = add_leases(&arena), *between = TAILQ_NEXT(first, link);
+	chunks[1].leased = NULL;
+	expect_broken("B6");
+	chunks[1].leased = first;
+	first->lessee = &other;
+	expect_broken("B6");
+	first->lessee = NULL;
+	expect_broken("B6");
+	first->lessee = &arena;
+	expect_broken(NULL);
+	between->is = SEAM_IS_LEASED;
+	between->lessee = &arena;
+	view.live--;
+	expect_broken("B6"); /* should be one */
+}
+
+Test(block, check_notices_a_leased_block_over_two_chunks)
+{
+	struct seam_view arena = {.arena = true};
+	struct seam_block *block = add(NULL, 0, 8192, SEAM_IS_LEASED);
+	block->lessee = &arena;
+	chunks[0].leased = block;
+	add(block, 8192, 8192, SEAM_IS_LIVE);
+	expect_broken("B6");
+}
+
 Test(block, check_of_a_stitched_view_wants_its_chunks_covered)
 {
 	struct seam_view home = {0};

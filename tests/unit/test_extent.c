@@ -204,3 +204,38 @@ Test(extent, checks_notice_what_is_broken)
 	expect_broken(seam__extents_check(&extents), "X1");
 	expect_broken(seam__home_extents_check(&home), "X4");
 }
+
+/* Found from wherever something is known: an extent, a LOST block, a LEASED one, or nothing near. */
+Test(extent, the_block_at_a_slot)
+{
+	struct seam_block parts[4 * SLOTS];
+	unsigned part_count = 0;
+	uint32_t lost_slot = 90, leased_slot = 150;
+	for (uint32_t slot = 0; slot < SLOTS; slot++) {
+		bool whole = slot % 3 == 0 || slot == lost_slot;
+		for (uint64_t offset = 0; offset < slots[slot].bytes; offset += whole ? slots[slot].bytes : MIB(1)) {
+			struct seam_block *part = &parts[part_count++];
+			seam__block_insert(part, &home, TAILQ_LAST(&home.blocks, seam_blocks), slots[slot].offset + offset,
+			                   whole ? slots[slot].bytes : MIB(1), SEAM_IS_LIVE);
+			if (slot == leased_slot + 1 && offset == MIB(1)) {
+				part->is = SEAM_IS_LEASED;
+				chunks[slot].leased = part;
+			}
+		}
+	}
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t slot = 0; slot < SLOTS; slot++) {
+			const struct seam_block *block = seam__block_at(&home, slot);
+			cr_assert(block->offset <= slots[slot].offset && slots[slot].offset < block->offset + block->bytes, "slot %u", slot);
+		}
+		struct seam_block *block = seam__block_at(&home, round == 0 ? lost_slot : 30);
+		if (round == 0) {
+			block->is = SEAM_IS_LOST;
+			chunks[lost_slot].lent = block;
+		} else if (round == 1) {
+			block->is = SEAM_IS_FREE;
+			cr_assert(seam__extent_measure(block));
+			seam__extents_insert(&extents, block);
+		}
+	}
+}

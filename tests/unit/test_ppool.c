@@ -206,3 +206,41 @@ Test(ppool, more_streams_keep_the_blocks)
 	cr_expect_eq(seam__ppool_reserve_streams(&ppool, meta, 1000), SEAM_OOM_META);
 	cr_expect_eq(ppool.of_stream[1].bytes, 4 * CHUNK);
 }
+
+static const struct {
+	const char *name;
+	uint64_t from, to;
+	uint64_t sides; /* how many pieces are left */
+} cuts[] = {
+	{"all", 0, 4 * CHUNK, 0},
+	{"the front", 0, CHUNK + 512, 1},
+	{"the back", CHUNK - 512, 4 * CHUNK, 1},
+	{"the middle", 512, 4 * CHUNK - 512, 2},
+};
+
+/* Keeps stream and stamp on all sides, needs no more nodes than it says, and goes back as it was. */
+Test(ppool, cut_takes_any_part)
+{
+	for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+		struct seam_block *all = fill(&a, 15);
+		uint64_t reserved = slab.reserved_objects;
+		struct seam_block *middle = seam__ppool_cut(all, cuts[i].from, cuts[i].to - cuts[i].from);
+		cr_expect_eq(reserved - slab.reserved_objects, cuts[i].sides, "%s", cuts[i].name);
+		cr_expect_eq(middle->offset, cuts[i].from, "%s", cuts[i].name);
+		cr_expect_eq(middle->bytes, cuts[i].to - cuts[i].from, "%s", cuts[i].name);
+		cr_expect_eq(ppool.of_stream[0].bytes, 4 * CHUNK - middle->bytes, "%s", cuts[i].name);
+		cr_expect_eq(ppool.of_stream[0].count, cuts[i].sides, "%s", cuts[i].name);
+		struct seam_block *piece = NULL;
+		while ((piece = seam__fit_next(&ppool.of_stream[0], piece)) != NULL)
+			cr_expect(piece->stream == &a && piece->stamp == 15, "%s", cuts[i].name);
+		middle->is = SEAM_IS_LIVE;
+		home.live++;
+		const char *broken = seam__ppool_check(&ppool);
+		cr_expect_null(broken, "%s: %s", cuts[i].name, broken);
+		cr_expect_eq(put(middle, &a, 15)->bytes, 4 * CHUNK, "%s", cuts[i].name);
+		struct seam_block *whole = seam__ppool_take(seam__fit_next(&ppool.of_stream[0], NULL), 4 * CHUNK);
+		seam__block_remove(&slab, whole);
+		cr_assert_eq(seam__slab_reserve(&slab, 1), SEAM_OK);
+	}
+	fill(&a, 15);
+}
