@@ -12,9 +12,10 @@
 #include "planned_impl.h"
 #include "trace_error.h"
 
-#define PLAN_NS UINT64_C(1000000000)     /* placing takes no longer: iterations go on meanwhile */
+#define PLAN_NS UINT64_C(20000000)       /* placing takes no longer than this and */
+#define REQUEST_NS UINT64_C(10000)       /* this for each request: about the time in which the program makes it */
 #define PLAN_NODES UINT64_C(2000000)     /* in deterministic mode */
-#define PLAN_GAP 0.0003                  /* above the lower bound that is good enough */
+#define PLAN_GAP 0.001                  /* above the lower bound that is good enough */
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
 
 /* Sorted serials of the blocks that stay. */
@@ -183,7 +184,7 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken)
 	struct seam_trace_error error = {0};
 	struct seam_plan_options options = {
 		.struct_bytes = sizeof options,
-		.time_limit_ns = PLAN_NS,
+		.time_limit_ns = PLAN_NS + (kind->last_event - kind->first_event) / 2 * REQUEST_NS,
 		.node_limit = pool->config.deterministic != 0 ? PLAN_NODES : 0,
 		.target_gap = PLAN_GAP,
 		.align_bytes = SEAM_BLOCK_BYTES,

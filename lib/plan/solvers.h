@@ -46,6 +46,10 @@ struct seam__stalloc_options {
 	double least_use;  /* groups that use less of their box of size and time are taken apart; above 1: all of them */
 };
 
+/* Around fixed items that are there at all times (pockets.c). */
+enum seam_rc seam__solve_pockets(const struct seam__problem *problem, struct seam__budget *budget,
+                                 struct seam__placement *best, const void *argument);
+
 /* What a constructor that takes items in an order does. */
 struct seam__recipe {
 	const char *name; /* of the solver */

@@ -1,0 +1,207 @@
+/* pockets.c: the solver for memory that others occupy in part for good.
+ *
+ * Where some addresses are taken all the time (residents in chunks of the arena), the solvers that build from the bottom up do badly: the
+ * best of them put everything on top. But what is taken lies low and close together. So what is free between (the *pockets*) is filled
+ * first, with items that are live where most bytes are, those first that take most of that time's bytes; the rest is a problem without
+ * fixed items, which all solvers know, and is placed above.
+ *
+ * Not here: fixed items that live for a while only. No locks.
+ */
+#include "solvers.h"
+
+#include <stdlib.h>
+
+#include "meta.h"
+#include "pipeline.h"
+#include "placer.h"
+
+struct rank {
+	uint64_t weight; /* bytes times positions where it is wanted away */
+	uint32_t item;
+};
+
+struct pockets {
+	const struct seam__problem *problem;
+	uint64_t roof_bytes;   /* end of the highest fixed item: the pockets lie below */
+	uint64_t pocket_bytes; /* what is free there */
+	struct rank *ranks;
+	uint32_t count;        /* of them */
+	uint8_t *placed;       /* per item: it is fixed, or in a pocket */
+	struct seam__placer placer;
+};
+
+/* Is the item there at all times, for everybody? */
+static bool stays(const struct seam__problem *problem, uint32_t i)
+{
+	if (problem->items[i].span < problem->circle)
+		return false;
+	for (uint32_t s = 0; s < problem->streams; s++)
+		if (seam__problem_hold(problem, i, s) < problem->circle)
+			return false;
+	return true;
+}
+
+/* False: there are fixed items of another kind, or none. */
+static bool look_at_fixed(struct pockets *pockets)
+{
+	const struct seam__problem *problem = pockets->problem;
+	uint64_t taken_bytes = 0;
+
+	for (uint32_t i = 0; i < problem->count; i++) {
+		const struct seam__item *item = &problem->items[i];
+
+		if (item->fixed_bytes == SEAM__ADDRESS_ANY)
+			continue;
+		if (!stays(problem, i))
+			return false;
+		pockets->placed[i] = 1;
+		taken_bytes += item->size_bytes;
+		if (item->fixed_bytes + item->size_bytes > pockets->roof_bytes)
+			pockets->roof_bytes = item->fixed_bytes + item->size_bytes;
+	}
+	pockets->pocket_bytes = pockets->roof_bytes - taken_bytes;
+	return taken_bytes > 0;
+}
+
+static int compare_ranks(const void *left, const void *right)
+{
+	const struct rank *a = left;
+	const struct rank *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return a->item < b->item ? -1 : a->item > b->item;
+}
+
+/* How many of the positions of `busy`, which has sums from the start, the item lives at. */
+static uint64_t busy_positions(const struct seam__problem *problem, const uint64_t *busy, const struct seam__item *item)
+{
+	uint64_t end = (uint64_t)item->begin + item->span;
+
+	if (end <= problem->circle)
+		return busy[end] - busy[item->begin];
+	return busy[problem->circle] - busy[item->begin] + busy[end - problem->circle];
+}
+
+/* The items that could make the rest lower: those that live where it would be too high otherwise. */
+static enum seam_rc rank_items(struct pockets *pockets)
+{
+	const struct seam__problem *problem = pockets->problem;
+	uint64_t *busy = seam__meta_array(problem->meta, (size_t)problem->circle + 1, sizeof(*busy));
+	uint64_t most = 0;
+	uint64_t sum = 0;
+
+	if (busy == NULL)
+		return SEAM_OOM_META;
+	seam__problem_live(problem, busy);
+	for (uint32_t p = 0; p < problem->circle; p++)
+		if (busy[p] > most)
+			most = busy[p];
+	for (uint32_t p = 0; p <= problem->circle; p++) {
+		uint64_t here = p < problem->circle ? busy[p] : 0;
+
+		busy[p] = sum;
+		sum += here + pockets->pocket_bytes > most;
+	}
+	for (uint32_t i = 0; i < problem->count; i++) {
+		const struct seam__item *item = &problem->items[i];
+		uint64_t positions = busy_positions(problem, busy, item);
+
+		if (pockets->placed[i] == 0 && positions > 0 && item->size_bytes <= pockets->pocket_bytes)
+			pockets->ranks[pockets->count++] = (struct rank){positions * item->size_bytes, i};
+	}
+	seam__meta_free(problem->meta, busy, ((size_t)problem->circle + 1) * sizeof(*busy));
+	qsort(pockets->ranks, pockets->count, sizeof(*pockets->ranks), compare_ranks);
+	return SEAM_OK;
+}
+
+static enum seam_rc fill(struct pockets *pockets, struct seam__budget *budget)
+{
+	enum seam_rc rc = seam__placer_init(&pockets->placer, pockets->problem);
+
+	if (rc == SEAM_OK)
+		rc = seam__placer_start(&pockets->placer);
+	for (uint32_t n = 0; n < pockets->count && rc == SEAM_OK && !budget->spent; n++) {
+		uint32_t item = pockets->ranks[n].item;
+
+		rc = seam__placer_drop(&pockets->placer, item, SEAM__FIT_FIRST, pockets->roof_bytes, budget);
+		pockets->placed[item] = rc == SEAM_OK;
+		if (rc == SEAM_NOT_FOUND)
+			rc = SEAM_OK;
+	}
+	return rc;
+}
+
+/* What is in no pocket, as a problem of its own. */
+static enum seam_rc make_rest(const struct pockets *pockets, struct seam__problem *ret_rest)
+{
+	const struct seam__problem *problem = pockets->problem;
+	enum seam_rc rc = seam__problem_init(ret_rest, problem->meta, problem->count, problem->circle, problem->linear,
+	                                     problem->streams, problem->align_bytes);
+
+	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++) {
+		const struct seam__item *item = &problem->items[i];
+		uint32_t number = ret_rest->count;
+
+		if (pockets->placed[i] != 0)
+			continue;
+		*seam__problem_add(ret_rest, item->size_bytes, item->begin, item->span) = *item;
+		for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
+			ret_rest->holds[(size_t)number * problem->streams + s] = seam__problem_hold(problem, i, s);
+	}
+	return rc == SEAM_OK ? seam__problem_finish(ret_rest) : rc;
+}
+
+/* Places the rest above the roof. */
+static enum seam_rc stack_rest(struct pockets *pockets, const struct seam__problem *rest, struct seam__budget *budget,
+                               struct seam__placement *best)
+{
+	const struct seam__problem *problem = pockets->problem;
+	struct seam__placement above = {0};
+	struct seam__pipeline_result result;
+	struct seam__budget own = *budget;
+	uint64_t *offsets = pockets->placer.made.offsets;
+	enum seam_rc rc = seam__placement_init(&above, rest);
+
+	own.target_bytes = budget->target_bytes > pockets->roof_bytes ? budget->target_bytes - pockets->roof_bytes : 0;
+	own.progress = NULL;
+	if (rc == SEAM_OK)
+		rc = seam__pipeline_run(rest, &own, &above, &result);
+	budget->nodes_left = own.nodes_left;
+	budget->spent = own.spent;
+	for (uint32_t i = 0, n = 0; i < problem->count && rc == SEAM_OK; i++)
+		if (pockets->placed[i] == 0)
+			offsets[i] = pockets->roof_bytes + above.offsets[n++];
+	if (rc == SEAM_OK && above.peak_bytes != SEAM__PEAK_NONE)
+		(void)seam__placement_improve(best, problem, budget, offsets, "pockets");
+	seam__placement_fini(&above, rest);
+	return rc;
+}
+
+enum seam_rc seam__solve_pockets(const struct seam__problem *problem, struct seam__budget *budget,
+                                 struct seam__placement *best, const void *argument)
+{
+	struct pockets pockets = {.problem = problem};
+	struct seam__problem rest = {0};
+	size_t room = (size_t)problem->count + 1;
+	enum seam_rc rc = SEAM_OOM_META;
+
+	(void)argument;
+	pockets.ranks = seam__meta_array(problem->meta, room, sizeof(*pockets.ranks));
+	pockets.placed = seam__meta_array(problem->meta, room, 1);
+	if (pockets.ranks != NULL && pockets.placed != NULL)
+		rc = look_at_fixed(&pockets) ? SEAM_OK : SEAM_NOT_FOUND;
+	if (rc == SEAM_OK)
+		rc = rank_items(&pockets);
+	if (rc == SEAM_OK)
+		rc = fill(&pockets, budget);
+	if (rc == SEAM_OK)
+		rc = make_rest(&pockets, &rest);
+	if (rc == SEAM_OK)
+		rc = stack_rest(&pockets, &rest, budget, best);
+	seam__problem_fini(&rest);
+	seam__placer_fini(&pockets.placer);
+	seam__meta_free(problem->meta, pockets.placed, room);
+	seam__meta_free(problem->meta, pockets.ranks, room * sizeof(*pockets.ranks));
+	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
+}
