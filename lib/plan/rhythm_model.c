@@ -2,17 +2,17 @@
 #include "rhythm_model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "check.h"
 #include "idmap.h"
 #include "meta.h"
 
-/* What happens in a repetition: a column's allocation or its free. */
+/* What happens in a repetition: a column's allocation or its free, or the newest member's beginning or end of a phase. */
 struct token {
 	uint32_t gap;
-	uint32_t order;  /* of frees in a gap */
-	uint32_t column;
-	bool alloc;      /* behind the frees of its gap */
+	uint32_t order;  /* of frees and phases in a gap: the event in the newest member, or SEAM__EVENT_NONE */
+	uint32_t column; /* SEAM__COLUMN_NONE: a phase */
+	bool alloc;      /* behind all else of its gap */
 };
 
 struct block {
@@ -24,7 +24,9 @@ struct writer {
 	const struct seam__columns *columns;
 	struct seam_trace_builder *builder;
 	struct seam_idmap taken;    /* ids of residents */
-	struct seam_idmap modules;  /* string of the recording -> string of the model */
+	struct seam_idmap strings;  /* of the recording -> of the model */
+	struct seam_idmap phases;   /* name, a string of the recording -> number in the model */
+	struct seam_grow open;      /* uint32_t: names of the phases that are open in the model, strings of the recording */
 	struct seam_grow tokens;    /* struct token */
 	struct block *blocks;       /* [column][ring of `lags` repetitions] */
 	uint32_t lags;              /* the largest lag and one more */
@@ -73,7 +75,7 @@ static struct block *block_of(const struct writer *writer, uint32_t column, int6
 	return &writer->blocks[(size_t)column * writer->lags + (size_t)(repetition + writer->lags) % writer->lags];
 }
 
-static enum seam_rc module_of(struct writer *writer, uint32_t string, uint32_t *ret_string)
+static enum seam_rc string_of(struct writer *writer, uint32_t string, uint32_t *ret_string)
 {
 	uint64_t *known;
 	enum seam_rc rc;
@@ -81,7 +83,7 @@ static enum seam_rc module_of(struct writer *writer, uint32_t string, uint32_t *
 	*ret_string = 0;
 	if (string == 0)
 		return SEAM_OK;
-	rc = seam__idmap_put(&writer->modules, string, &known);
+	rc = seam__idmap_put(&writer->strings, string, &known);
 	if (rc == SEAM_OK && known[0] == 0) {
 		rc = seam_trace_builder_string(writer->builder, seam_trace_string(writer->columns->rows->trace, string), ret_string);
 		known[0] = *ret_string;
@@ -93,10 +95,87 @@ static enum seam_rc module_of(struct writer *writer, uint32_t string, uint32_t *
 
 static enum seam_rc emit(struct writer *writer, struct seam_trace_event event)
 {
-	enum seam_rc rc = module_of(writer, event.module, &event.module);
+	enum seam_rc rc = string_of(writer, event.module, &event.module);
+	const uint32_t *open = writer->open.items;
 
+	if (rc == SEAM_OK && writer->open.count > 0)
+		event.phase = (uint16_t)*seam__idmap_find(&writer->phases, open[writer->open.count - 1]);
 	event.time_ns = writer->events++;
 	return rc == SEAM_OK ? seam_trace_builder_add(writer->builder, &event) : rc;
+}
+
+/* name: a string of the recording. */
+static enum seam_rc begin_phase(struct writer *writer, uint32_t name)
+{
+	struct seam_trace_event event = {.kind = SEAM_TRACE_PHASE_BEGIN};
+	uint64_t *number;
+	enum seam_rc rc = seam__idmap_put(&writer->phases, name, &number);
+
+	if (rc == SEAM_OK && number[0] == 0)
+		number[0] = writer->phases.count;
+	if (rc == SEAM_OK)
+		rc = seam__grow_append(&writer->open, &name, 1);
+	if (rc == SEAM_OK)
+		rc = string_of(writer, name, &event.aux);
+	return rc == SEAM_OK ? emit(writer, event) : rc;
+}
+
+/* The innermost one. */
+static enum seam_rc end_phase(struct writer *writer)
+{
+	struct seam_trace_event event = {.kind = SEAM_TRACE_PHASE_END};
+	const uint32_t *open = writer->open.items;
+	enum seam_rc rc = string_of(writer, open[writer->open.count - 1], &event.aux);
+
+	if (rc == SEAM_OK)
+		rc = emit(writer, event);
+	writer->open.count--;
+	return rc;
+}
+
+/* The phases that are open before `event` of the recording, outermost first, appended to `open` (uint32_t: names). */
+static enum seam_rc list_open(const struct writer *writer, uint32_t event, struct seam_grow *open)
+{
+	const struct seam_trace_event *events = writer->columns->rows->trace->events;
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t e = 0; rc == SEAM_OK && e < event; e++) {
+		if (events[e].kind == SEAM_TRACE_PHASE_BEGIN)
+			rc = seam__grow_append(open, &events[e].aux, 1);
+		else if (events[e].kind == SEAM_TRACE_PHASE_END)
+			open->count--;
+	}
+	return rc;
+}
+
+/* Tokens for the newest member's phases, if as many are open behind it as before it and the same ones. ret_open: those. */
+static enum seam_rc list_phases(struct writer *writer, struct seam_grow *ret_open)
+{
+	const struct seam__columns *columns = writer->columns;
+	const struct seam__stretch *newest = &columns->members[0];
+	const struct seam_trace_event *events = columns->rows->trace->events;
+	struct seam_grow behind;
+	bool same = false;
+	enum seam_rc rc;
+
+	seam__grow_init(&behind, sizeof(uint32_t));
+	rc = list_open(writer, newest->first_event, ret_open);
+	if (rc == SEAM_OK)
+		rc = list_open(writer, newest->last_event, &behind);
+	if (rc == SEAM_OK)
+		same = behind.count == ret_open->count &&
+		       (behind.count == 0 || memcmp(behind.items, ret_open->items, behind.count * sizeof(uint32_t)) == 0);
+	seam__grow_fini(&behind);
+	if (!same)
+		ret_open->count = 0;
+	for (uint32_t e = newest->first_event; same && rc == SEAM_OK && e < newest->last_event; e++) {
+		const uint32_t before = seam__rows_request(columns->rows, e) - newest->first_request;
+		const struct token token = {.gap = columns->gap_behind[0][before], .order = e, .column = SEAM__COLUMN_NONE};
+
+		if (events[e].kind == SEAM_TRACE_PHASE_BEGIN || events[e].kind == SEAM_TRACE_PHASE_END)
+			rc = seam__grow_append(&writer->tokens, &token, 1);
+	}
+	return rc;
 }
 
 static uint64_t fresh_id(struct writer *writer)
@@ -206,41 +285,60 @@ static enum seam_rc emit_free(struct writer *writer, uint32_t number, int64_t re
 	return emit(writer, event);
 }
 
+static enum seam_rc emit_token(struct writer *writer, const struct token *token, int64_t repetition)
+{
+	const struct seam_trace_event *event;
+
+	if (token->column == SEAM__COLUMN_NONE) {
+		event = &writer->columns->rows->trace->events[token->order];
+		return event->kind == SEAM_TRACE_PHASE_BEGIN ? begin_phase(writer, event->aux) : end_phase(writer);
+	}
+	return token->alloc ? emit_alloc(writer, token->column, repetition) : emit_free(writer, token->column, repetition);
+}
+
 static enum seam_rc emit_repetition(struct writer *writer, int64_t repetition, bool marked)
 {
 	const struct token *tokens = writer->tokens.items;
 	enum seam_rc rc = SEAM_OK;
 
 	for (size_t i = 0; rc == SEAM_OK && i < writer->tokens.count; i++)
-		rc = tokens[i].alloc ? emit_alloc(writer, tokens[i].column, repetition) : emit_free(writer, tokens[i].column, repetition);
+		rc = emit_token(writer, &tokens[i], repetition);
 	if (rc == SEAM_OK && marked)
 		rc = emit(writer, (struct seam_trace_event){.kind = SEAM_TRACE_STEP, .id = (uint64_t)repetition - 1});
 	return rc;
 }
 
-static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_first, uint64_t *ret_last)
+static enum seam_rc write_repetitions(struct writer *writer, const struct seam_grow *open, bool marked, uint64_t *ret_first)
 {
-	int64_t repetitions;
-	uint64_t first = 0;
-	enum seam_rc rc = list_tokens(writer);
-	size_t cells = (writer->columns->items.count + 1) * writer->lags;
+	const uint32_t *names = open->items;
+	enum seam_rc rc = emit_residents(writer);
 
-	if (rc != SEAM_OK)
-		return rc;
-	writer->blocks = seam__meta_array(seam__meta_process(), cells, sizeof(*writer->blocks));
-	if (writer->blocks == NULL)
-		return SEAM_OOM_META;
-	repetitions = (int64_t)writer->lags + 1;
-	rc = emit_residents(writer);
-	for (int64_t r = 1; rc == SEAM_OK && r <= repetitions; r++) {
-		first = writer->events;
+	for (size_t i = 0; rc == SEAM_OK && i < open->count; i++)
+		rc = begin_phase(writer, names[i]);
+	for (int64_t r = 1; rc == SEAM_OK && r <= (int64_t)writer->lags + 1; r++) {
+		*ret_first = writer->events;
 		rc = emit_repetition(writer, r, marked);
 	}
-	seam__meta_free(seam__meta_process(), writer->blocks, cells * sizeof(*writer->blocks));
+	return rc;
+}
+
+static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_first)
+{
+	struct seam_grow open;
+	size_t cells = 0;
+	enum seam_rc rc;
+
+	seam__grow_init(&open, sizeof(uint32_t));
+	rc = list_phases(writer, &open);
+	if (rc == SEAM_OK)
+		rc = list_tokens(writer);
 	if (rc == SEAM_OK) {
-		*ret_first = first;
-		*ret_last = writer->events;
+		cells = (writer->columns->items.count + 1) * writer->lags;
+		writer->blocks = seam__meta_array(seam__meta_process(), cells, sizeof(*writer->blocks));
+		rc = writer->blocks != NULL ? write_repetitions(writer, &open, marked, ret_first) : SEAM_OOM_META;
 	}
+	seam__meta_free(seam__meta_process(), writer->blocks, cells * sizeof(*writer->blocks));
+	seam__grow_fini(&open);
 	return rc;
 }
 
@@ -249,25 +347,27 @@ enum seam_rc seam__model_make(const struct seam__columns *columns, bool marked, 
 {
 	struct writer writer = {.columns = columns};
 	uint64_t first;
-	uint64_t last;
 	enum seam_rc rc = seam_trace_builder_create("model of a rhythm", columns->rows->trace->header.device, &writer.builder);
 
 	if (rc != SEAM_OK)
 		return rc;
 	seam__idmap_init(&writer.taken);
-	seam__idmap_init(&writer.modules);
+	seam__idmap_init(&writer.strings);
+	seam__idmap_init(&writer.phases);
+	seam__grow_init(&writer.open, sizeof(uint32_t));
 	seam__grow_init(&writer.tokens, sizeof(struct token));
-	rc = write_all(&writer, marked, &first, &last);
+	rc = write_all(&writer, marked, &first);
 	if (rc == SEAM_OK)
 		rc = seam_trace_builder_finish(writer.builder, NULL, ret_trace);
-	SEAM_VERIFY(rc != SEAM_CORRUPT);
 	seam__grow_fini(&writer.tokens);
-	seam__idmap_fini(&writer.modules);
+	seam__grow_fini(&writer.open);
+	seam__idmap_fini(&writer.phases);
+	seam__idmap_fini(&writer.strings);
 	seam__idmap_fini(&writer.taken);
 	seam_trace_builder_destroy(writer.builder);
 	if (rc == SEAM_OK) {
 		*ret_first = first;
-		*ret_last = last;
+		*ret_last = writer.events;
 	}
 	return rc;
 }

@@ -5,7 +5,7 @@
  * late: the recording frees it behind the member, but it is no column's. There are as many repetitions as it takes for the last
  * two to be equal: all blocks that they free come from repetitions. The last one is the period.
  *
- * Edges between streams, phases and marks but those of steps are not in it.
+ * Phases are those of the newest member. Edges between streams are not in it: without them no stream may have another's memory.
  *
  * Not here: which columns (rhythm_columns.h). No locks.
  */
@@ -15,7 +15,7 @@
 #include "rhythm_columns.h"
 
 /* ret_trace: the caller's, for seam_trace_free(); ret_first, ret_last: its last repetition, events [first, last).
- * marked: a step ends behind each repetition. Errors: SEAM_OOM_META. */
+ * marked: a step ends behind each repetition. Errors: SEAM_OOM_META, SEAM_CORRUPT (the recording is no valid trace). */
 SEAM_MUST_USE enum seam_rc seam__model_make(const struct seam__columns *columns, bool marked, struct seam_trace **ret_trace,
                                             uint64_t *ret_first, uint64_t *ret_last);
 
