@@ -19,6 +19,7 @@ struct choice {
 	uint32_t kind;
 	uint32_t seen;
 	uint32_t newest;
+	uint64_t covered; /* requests of all members */
 };
 
 static struct seam__rhythm_options resolve(const struct seam__rhythm_options *options)
@@ -41,9 +42,15 @@ static int compare_choices(const void *left, const void *right)
 	const struct choice *a = left;
 	const struct choice *b = right;
 
-	if (a->seen != b->seen)
-		return a->seen > b->seen ? -1 : 1;
+	if (a->covered != b->covered)
+		return a->covered > b->covered ? -1 : 1;
 	return (a->newest < b->newest) - (a->newest > b->newest);
+}
+
+/* Without marks: a loop that has not come again for half of the recording belongs to the program's beginning. */
+static bool is_over(const struct seam__kinds *kinds, const struct seam__kind *kind)
+{
+	return !kind->row.stretch.marked && kind->row.stretch.last_event < kinds->rows->trace->header.event_count / 2;
 }
 
 static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen, struct seam_grow *choices)
@@ -52,9 +59,10 @@ static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen,
 
 	for (uint32_t k = 0; rc == SEAM_OK && k < kinds->items.count; k++) {
 		const struct seam__kind *kind = seam__kind_at(kinds, k);
-		const struct choice choice = {.kind = k, .seen = kind->seen, .newest = kind->newest};
+		const struct choice choice = {.kind = k, .seen = kind->seen, .newest = kind->newest,
+		                              .covered = (uint64_t)kind->seen * seam__stretch_count(&kind->row.stretch)};
 
-		if (kind->seen >= least_seen)
+		if (kind->seen >= least_seen && !is_over(kinds, kind))
 			rc = seam__grow_append(choices, &choice, 1);
 	}
 	if (rc == SEAM_OK && choices->count > 0)
@@ -106,11 +114,12 @@ static enum seam_rc find_in(const struct seam__rows *rows, const struct seam__rh
 {
 	struct seam__kinds kinds = {0};
 	struct seam_grow stretches;
+	bool marked;
 	enum seam_rc rc;
 
 	seam__grow_init(&stretches, sizeof(struct seam__stretch));
-	rc = seam__cut_marks(rows, &stretches);
-	if (rc == SEAM_OK && stretches.count == 0)
+	rc = seam__cut_marks(rows, &stretches, &marked);
+	if (rc == SEAM_OK && !marked)
 		rc = seam__cut_anchors(rows, options, &stretches);
 	if (rc == SEAM_OK)
 		rc = seam__kinds_init(rows, stretches.items, (uint32_t)stretches.count, options->most_differing,
@@ -180,8 +189,6 @@ const char *seam__rhythm_check(const struct seam__rhythm *rhythm)
 
 	for (uint32_t i = 0; i < rhythm->count && broken == NULL; i++) {
 		broken = check_kind(&rhythm->kinds[i]);
-		if (broken == NULL && i > 0 && rhythm->kinds[i].seen > rhythm->kinds[i - 1].seen)
-			broken = "the most frequent first";
 	}
 	return broken;
 }

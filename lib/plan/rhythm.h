@@ -37,7 +37,7 @@ struct seam__rhythm_kind {
 };
 
 struct seam__rhythm {
-	struct seam__rhythm_kind *kinds; /* the most frequent first */
+	struct seam__rhythm_kind *kinds; /* what covers most of the recording first */
 	uint32_t count;
 	uint32_t room;                   /* in `kinds` */
 };

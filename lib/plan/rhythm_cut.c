@@ -30,7 +30,7 @@ enum seam_rc seam__cut_before(const struct seam__rows *rows, uint32_t least, con
 	return SEAM_OK;
 }
 
-enum seam_rc seam__cut_marks(const struct seam__rows *rows, struct seam_grow *ret_stretches)
+enum seam_rc seam__cut_marks(const struct seam__rows *rows, struct seam_grow *ret_stretches, bool *ret_marked)
 {
 	uint32_t first = 0;
 	bool marked = false;
@@ -53,5 +53,7 @@ enum seam_rc seam__cut_marks(const struct seam__rows *rows, struct seam_grow *re
 
 		rc = seam__cut_before(rows, 0, &front, ret_stretches);
 	}
+	if (rc == SEAM_OK)
+		*ret_marked = marked;
 	return rc;
 }

@@ -8,8 +8,9 @@
 #include "rhythm.h"
 #include "rhythm_rows.h"
 
-/* The stretches between marks of steps, in order, appended to ret_stretches (struct seam__stretch). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__cut_marks(const struct seam__rows *rows, struct seam_grow *ret_stretches);
+/* The stretches between marks of steps, in order, appended to ret_stretches (struct seam__stretch). ret_marked: there is a mark at all; who
+ * marks steps will do so again, and a loop inside of the first one is no iteration. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__cut_marks(const struct seam__rows *rows, struct seam_grow *ret_stretches, bool *ret_marked);
 
 /* What stands before the first stretch is the program's beginning and then, perhaps, an iteration: puts one in front that
  * has as many requests as `first`, if there are so many from event `least` on. Errors: SEAM_OOM_META. */

@@ -23,7 +23,7 @@ struct trial {
 	uint64_t span;              /* requests from the first good stretch to the last */
 	uint64_t distance;          /* events of a stretch, on average */
 	uint32_t kinds;             /* that are iterations */
-	uint32_t least_seen;        /* of each of them */
+	bool certain;               /* each is seen three times, or without any difference */
 	uint64_t live_bytes;        /* where stretches end, on average */
 	uint64_t peak_bytes;        /* live */
 };
@@ -38,7 +38,7 @@ struct cutter {
 
 static void trial_init(struct trial *trial)
 {
-	*trial = (struct trial){.good = NULL};
+	*trial = (struct trial){.certain = true};
 	seam__grow_init(&trial->stretches, sizeof(struct seam__stretch));
 }
 
@@ -140,8 +140,8 @@ static enum seam_rc judge(struct cutter *cutter, const struct seam__kinds *kinds
 			continue;
 		if (seam__kind_at(kinds, kind)->newest == s) {
 			trial->kinds++;
-			if (trial->kinds == 1 || seam__kind_at(kinds, kind)->seen < trial->least_seen)
-				trial->least_seen = seam__kind_at(kinds, kind)->seen;
+			trial->certain &= seam__kind_at(kinds, kind)->seen >= 3 ||
+			                  seam__kind_at(kinds, kind)->equal == seam__kind_at(kinds, kind)->seen;
 		}
 		if (trial->covered == 0)
 			first = stretch_at(trial, s)->first_request;
@@ -192,10 +192,10 @@ static double density(const struct trial *trial)
 	return trial->span == 0 ? 0 : (double)trial->covered / (double)trial->span;
 }
 
-/* Does it do with fewer kinds, well seen? A loop whose beginning or end differs is one iteration, not two kinds in turn. */
+/* Does it do with fewer kinds, beyond doubt? A loop whose beginning or end differs is one iteration, not two kinds in turn. */
 static bool is_simpler(const struct trial *trial, const struct trial *other)
 {
-	return trial->kinds < other->kinds && trial->least_seen >= 3 && trial->covered * 2 >= other->covered;
+	return trial->kinds < other->kinds && trial->certain && trial->covered * 2 >= other->covered;
 }
 
 /* First what covers its span most densely, for a loop inside of an iteration leaves gaps. Then what ends where less is live: an

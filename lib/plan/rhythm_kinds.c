@@ -70,9 +70,15 @@ static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam_
 	return best;
 }
 
+static void count_member(struct seam__kind *kind, const struct seam__row *row)
+{
+	kind->seen++;
+	kind->equal += row->hash == kind->row.hash;
+}
+
 static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most_differing)
 {
-	struct seam__kind made = {.newest = stretch, .seen = 1};
+	struct seam__kind made = {.newest = stretch, .seen = 1, .equal = 1};
 	uint32_t *kind = &kinds->kind_of[stretch];
 	enum seam_rc rc = seam__row_init(kinds->rows, &kinds->stretches[stretch], &made.row);
 
@@ -83,7 +89,7 @@ static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most
 		*kind = choose_shape(kinds, &made.row);
 	if (rc == SEAM_OK && (*kind != SEAM__KIND_NONE || kinds->items.count == KINDS_MAX)) {
 		if (*kind != SEAM__KIND_NONE)
-			seam__kind_at(kinds, *kind)->seen++;
+			count_member(seam__kind_at(kinds, *kind), &made.row);
 		seam__row_fini(kinds->rows, &made.row);
 		return SEAM_OK;
 	}

@@ -19,6 +19,7 @@ struct seam__kind {
 	struct seam__row row; /* of the newest member */
 	uint32_t newest;      /* its number */
 	uint32_t seen;        /* members */
+	uint32_t equal;       /* of them, to the newest, the newest counted */
 };
 
 struct seam__kinds {

@@ -82,11 +82,12 @@ static void run(const struct row *row)
 	struct seam_grow stretches;
 	uint64_t first;
 	uint64_t last;
+	bool marked;
 
 	seam__grow_init(&stretches, sizeof(struct seam__stretch));
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
 	cr_assert_eq(seam__rows_init(trace, &requests, &of_trace), SEAM_OK);
-	cr_assert_eq(seam__cut_marks(&of_trace, &stretches), SEAM_OK);
+	cr_assert_eq(seam__cut_marks(&of_trace, &stretches, &marked), SEAM_OK);
 	cr_assert_eq(seam__kinds_init(&of_trace, stretches.items, (uint32_t)stretches.count, 0.1, 1, &kinds), SEAM_OK);
 	cr_expect_eq(kinds.items.count, 1, "%s: %zu kinds", row->name, kinds.items.count);
 	cr_assert_eq(seam__columns_init(&kinds, 0, &columns), SEAM_OK);
