@@ -54,12 +54,13 @@ Test(arena_lease, a_block_of_a_stitched_view_leaves_the_rest_of_its_chunk)
 	cr_expect_eq(arena.leased_bytes, MIB(1));
 	cr_expect_str_eq(gaps(), "0-1");
 	plan_work(MIB(1), MIB(1), stream_a, 100);
+	struct seam_view *view = three->view;
 	give(three);
-	cr_expect_eq(three->view->owned, 1, "the other chunk is at home");
+	cr_expect_eq(view->owned, 1, "the other chunk is at home");
 	cr_expect_eq(collect(0, 1), MIB(1));
 	cr_expect_eq(arena.leased_bytes, MIB(2));
 	close_after(NULL, stream_a, 0);
-	cr_expect_eq(three->view->owned, 0);
+	cr_expect_eq(view->owned, 0);
 	cr_expect_eq(engine.counts.leased_bytes, 0);
 }
 
