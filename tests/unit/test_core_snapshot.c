@@ -1,4 +1,5 @@
 /* test_core_snapshot.c: what a visitor sees, and the JSON of it, held to its schema. */
+#include "arena.h"
 #include "core_fixture.h"
 
 #include <jansson.h>
@@ -11,7 +12,7 @@
 /* What a visit adds up to. */
 struct sums {
 	unsigned views, stitched, slots, blocks;
-	uint64_t of_state[5];
+	uint64_t of_state[6];
 	uint64_t requested_bytes, owned_bytes, lost_bytes, tags;
 	uint64_t view_va, view_end, slot_end, block_end;
 	unsigned stop_after; /* calls; 0: never */
@@ -101,6 +102,43 @@ Test(core_snapshot, a_visit_shows_every_byte_once)
 	close_pool();
 }
 
+static bool all_stay(void *user, const struct seam_block *block)
+{
+	(void)user;
+	return block->is == SEAM_IS_LIVE;
+}
+
+static void open_arena(struct seam_arena *arena)
+{
+	struct seam_survey survey;
+	seam__pool_stop(pool);
+	cr_assert_ok(seam__survey_make(&pool->engine, all_stay, NULL, &survey));
+	cr_assert_neq(survey.count, 0);
+	cr_assert_ok(seam__arena_begin(&pool->engine, &survey.chunks[0].number, 1, MIB(4), MIB(2), 0, arena));
+	seam__survey_fini(&pool->engine, &survey);
+	cr_assert_ok(seam__arena_prepare(&pool->engine, arena, 8));
+	cr_assert_ok(seam__arena_open(&pool->engine, arena));
+	seam__pool_go(pool);
+}
+
+Test(core_snapshot, what_a_plan_has_is_leased)
+{
+	struct seam_arena arena;
+	open_busy_pool();
+	open_arena(&arena);
+	struct sums sums = {0};
+	cr_assert_ok(seam_snapshot_visit(pool, &visitor, &sums));
+	struct seam_stats stats = get_stats();
+	cr_assert_geq(stats.unused_leased_bytes, MIB(4));
+	cr_assert_eq(sums.of_state[SEAM_BLOCK_LEASED], stats.unused_leased_bytes);
+	cr_assert_eq(sums.of_state[SEAM_BLOCK_FREE], stats.unused_whole_bytes + stats.unused_partial_bytes);
+	cr_assert_eq(sums.stitched, stats.stitched_views, "the arena is one");
+	cr_assert_eq(sums.slots, stats.mappings);
+	cr_assert_eq(sums.owned_bytes, stats.reserved_bytes);
+	seam__arena_fini(&pool->engine, &arena);
+	close_pool();
+}
+
 Test(core_snapshot, the_visitor_may_end_it_anywhere)
 {
 	open_busy_pool();
@@ -185,7 +223,9 @@ static void name_file(char *path, size_t bytes)
 Test(core_snapshot, the_text_follows_its_schema)
 {
 	char path[512];
+	struct seam_arena arena;
 	open_busy_pool();
+	open_arena(&arena);
 	name_file(path, sizeof path);
 	cr_assert_ok(seam_snapshot_write(pool, path));
 	json_t *snapshot = load(path), *schema = load(SNAPSHOT_SCHEMA);
@@ -202,15 +242,19 @@ Test(core_snapshot, the_text_follows_its_schema)
 	cr_assert_eq((uint64_t)json_integer_value(json_object_get(stats, "live_bytes")), now.live_bytes);
 	size_t i, j;
 	json_t *view, *block;
-	uint64_t live = 0;
+	uint64_t live = 0, leased = 0;
 	json_array_foreach(json_object_get(snapshot, "views"), i, view) {
 		json_array_foreach(json_object_get(view, "blocks"), j, block) {
 			if (strcmp(json_string_value(json_object_get(block, "state")), "live") == 0)
 				live += (uint64_t)json_integer_value(json_object_get(block, "bytes"));
+			if (strcmp(json_string_value(json_object_get(block, "state")), "leased") == 0)
+				leased += (uint64_t)json_integer_value(json_object_get(block, "bytes"));
 		}
 	}
 	cr_assert_eq(i, now.views);
 	cr_assert_eq(live, now.live_bytes);
+	cr_assert_eq(leased, now.unused_leased_bytes);
+	seam__arena_fini(&pool->engine, &arena);
 	json_decref(snapshot);
 	json_decref(schema);
 	cr_assert_eq(unlink(path), 0);
