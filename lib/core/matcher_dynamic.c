@@ -51,12 +51,12 @@ static struct taken next_taken(const struct seam_matcher *matcher, uint64_t at, 
 /* SEAM_PLAN_NO_ADDRESS: nowhere. */
 static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
 {
-	const struct seam_plan_range *ranges = &matcher->now->ranges[group->first_range];
 	uint64_t best = SEAM_PLAN_NO_ADDRESS, least = UINT64_MAX;
 	for (uint32_t r = 0; r < group->range_count; r++) {
-		uint64_t at = seam__bits_align_up(ranges[r].begin_bytes, SEAM_PLANNED_BYTES);
-		while (at < ranges[r].end_bytes) {
-			const struct taken taken = next_taken(matcher, at, ranges[r].end_bytes);
+		const struct seam_plan_range *range = &matcher->now->ranges[group->first_range + r];
+		uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES);
+		while (at < range->end_bytes) {
+			const struct taken taken = next_taken(matcher, at, range->end_bytes);
 			if (taken.begin > at && taken.begin - at >= bytes && taken.begin - at < least) {
 				least = taken.begin - at;
 				best = at;
