@@ -217,8 +217,12 @@ static enum seam_miss hear_unexpected(struct seam_matcher *matcher, struct seam_
 {
 	const struct seam_script *script = matcher->now;
 	if (lane->cold) {
+		if (ask_index(matcher, lane, &nowhere, ret_spot))
+			return SEAM_MISS_NONE;
+		/* Sizes that depend on data may leave no run that is the same each time: then the slot that is guessed comes by. */
 		lane->missed++;
-		return ask_index(matcher, lane, &nowhere, ret_spot) ? SEAM_MISS_NONE : SEAM_MISS_lost;
+		lane->cold = lane->missed < SEAM_HEARD || lane->missed < lane->count;
+		return SEAM_MISS_lost;
 	}
 	const uint32_t resumed = find_after_misses(script, lane, bytes);
 	const uint32_t skipped = resumed != 0 ? SEAM_SKIPPED : find_skipped(script, lane, bytes);

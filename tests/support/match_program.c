@@ -131,6 +131,41 @@ void match_check(struct match_player *player)
 	          (unsigned long long)player->seed, (unsigned long long)counts.live, (unsigned long long)live);
 }
 
+void match_block(struct match_player *player, uint64_t begin, uint64_t end)
+{
+	cr_assert_lt(player->blocked_count, MATCH_BLOCKED);
+	cr_assert_eq(seam__matcher_block(player->matcher, begin, end), SEAM_OK);
+	player->blocked[player->blocked_count++] = (struct seam_plan_range){begin, end};
+	match_check(player);
+}
+
+void match_unblock(struct match_player *player, uint32_t range)
+{
+	seam__matcher_unblock(player->matcher, player->blocked[range].begin_bytes, player->blocked[range].end_bytes);
+	player->blocked[range] = player->blocked[--player->blocked_count];
+	match_check(player);
+}
+
+void match_look(struct match_player *player, uint64_t begin, uint64_t end)
+{
+	const struct seam_planned *at = NULL, *around = NULL;
+	bool busy = false;
+	for (uint32_t i = 0; i < player->count; i++) {
+		const struct match_block *block = &player->blocks[i];
+		if (block->planned == NULL)
+			continue;
+		if (block->offset == begin)
+			at = block->planned;
+		if (block->offset <= begin && begin < block->offset + block->bytes)
+			around = block->planned;
+		busy |= block->offset < end && begin < block->offset + block->bytes;
+	}
+	cr_assert_eq(seam__matcher_find(player->matcher, begin), at);
+	cr_assert_eq(seam__matcher_around(player->matcher, begin), around);
+	cr_assert(!busy || seam__matcher_idle(player->matcher, begin, end) == 0, "%s, seed %llu: live memory is idle", player->name,
+	          (unsigned long long)player->seed);
+}
+
 void match_free(struct match_player *player, uint32_t block)
 {
 	struct match_block *b = &player->blocks[block];
@@ -192,7 +227,13 @@ static void assert_apart(const struct match_player *player, const struct seam_pl
 bool match_ask(struct match_player *player, const struct seam_match_ask *ask, const struct match_block *as)
 {
 	struct seam_planned *planned = NULL;
-	const enum seam_miss miss = seam__matcher_alloc(player->matcher, ask, &planned);
+	enum seam_miss miss = seam__matcher_alloc(player->matcher, ask, &planned);
+	if (miss == SEAM_MISS_gap && player->takes) {
+		while (player->blocked_count != 0)
+			match_unblock(player, 0);
+		miss = seam__matcher_take(player->matcher, planned);
+		cr_assert_neq(miss, SEAM_MISS_gap);
+	}
 	cr_assert_lt(player->count, MATCH_BLOCKS);
 	struct match_block *block = &player->blocks[player->count];
 	*block = *as;

@@ -17,6 +17,7 @@
 
 #define MATCH_BLOCKS 4096u
 #define MATCH_NO_SLOT UINT32_MAX
+#define MATCH_BLOCKED 8u
 
 struct match_act {
 	uint32_t slot;
@@ -59,6 +60,9 @@ struct match_player {
 	uint64_t asked, hits;         /* of static requests */
 	uint64_t dynamic_asked;
 	bool unflagged;               /* dynamic requests do not say so */
+	struct seam_plan_range blocked[MATCH_BLOCKED];
+	uint32_t blocked_count;
+	bool takes;                   /* a gap is unblocked and taken */
 	bool unchecked;               /* the matcher's own check is left out: for long programs */
 };
 
@@ -79,6 +83,11 @@ uint64_t match_acts(struct match_player *player, const struct match_program *pro
 
 void match_free(struct match_player *player, uint32_t block);
 void match_hold(struct match_player *player, uint32_t block);
+void match_block(struct match_player *player, uint64_t begin, uint64_t end); /* no more than MATCH_BLOCKED */
+void match_unblock(struct match_player *player, uint32_t range);
+
+/* What it checks of everything, and what it says of the bytes [begin, end) and of a block at `begin`. */
 void match_check(struct match_player *player);
+void match_look(struct match_player *player, uint64_t begin, uint64_t end);
 
 #endif
