@@ -130,11 +130,11 @@ static uint32_t find_skipped(const struct seam_script *script, const struct seam
 }
 
 /* The repetition in which a lane finds itself at `position` of the period. Behind where it was is the next one, unless that is by a little: then
- * it had gone too far. A lane that the front has left behind goes by the front. */
+ * it had gone too far. A lane that knew nothing, or that the front has left behind, goes by the front. */
 static uint64_t base_for(const struct seam_script *script, const struct seam_lane *lane, uint32_t position)
 {
 	const uint32_t period = script->positions;
-	const bool behind = lane->spoke == SEAM_NEVER || position_of(lane) + period / 2 < script->front.at;
+	const bool behind = lane->cold || position_of(lane) + period / 2 < script->front.at;
 	const uint64_t at = behind ? script->front.at : position_of(lane);
 	const uint64_t base = behind ? script->front.base : lane->base;
 	const uint32_t here = (uint32_t)(at - base);
@@ -195,6 +195,33 @@ static bool switch_by_history(struct seam_matcher *matcher, uint64_t stream, uin
 	return true;
 }
 
+/* Another lane of the stream that explains more than `length` sizes: threads have changed their roles. */
+static bool change_roles(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t length, struct seam_spot *ret_spot)
+{
+	struct seam_script *script = matcher->now;
+	struct seam_guess best = {0, length};
+	struct seam_lane *found = NULL;
+	for (uint32_t l = 0; l < script->lane_count; l++) {
+		if (&script->lanes[l] == lane || script->lanes[l].stream != lane->stream)
+			continue;
+		const struct seam_guess guess = seam__lane_guess(&script->lanes[l], &lane->history);
+		if (guess.length > best.length) {
+			best = guess;
+			found = &script->lanes[l];
+		}
+	}
+	if (found == NULL)
+		return false;
+	const uint32_t thread = found->thread;
+	found->thread = lane->thread;
+	lane->thread = thread;
+	found->history = lane->history;
+	found->spoke = script->front.at;
+	matcher->lane = found;
+	*ret_spot = take_guess(matcher, found, best.cue);
+	return true;
+}
+
 /* The index is asked: its answer counts if it explains more than the guess at hand, if there is one. */
 static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_spot *at_hand, struct seam_spot *ret_spot)
 {
@@ -207,9 +234,10 @@ static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, cons
 		length = guess.length;
 	if (matcher->script_count > 1 && switch_by_history(matcher, lane->stream, lane->plan_thread, &lane->history, length + (length != 0), ret_spot))
 		return true;
-	if (here)
-		*ret_spot = take_guess(matcher, lane, guess.cue);
-	return here;
+	if (!here)
+		return change_roles(matcher, lane, length, ret_spot);
+	*ret_spot = take_guess(matcher, lane, guess.cue);
+	return true;
 }
 
 /* A request that is neither what is expected nor dynamic. */
@@ -288,7 +316,8 @@ static enum seam_miss hear_dynamic(struct seam_matcher *matcher, struct seam_lan
 enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
 {
 	const struct seam_script *script = matcher->now;
-	if (position_of(lane) + script->positions <= script->front.at)
+	/* It has been silent, or what it was taken for was a repetition too early. */
+	if (!lane->cold && position_of(lane) + script->positions / 4 * 3 < script->front.at)
 		set_base(script, lane, base_for(script, lane, lane->next->begin));
 	seam__history_add(&lane->history, ask->bytes);
 	if (ask->dynamic)
