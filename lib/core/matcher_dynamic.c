@@ -34,29 +34,53 @@ static uint32_t first_blocked(const struct seam_matcher *matcher, uint64_t at)
 	return low;
 }
 
-static struct taken next_taken(const struct seam_matcher *matcher, uint64_t at, uint64_t end)
+/* Goes up through what is taken; every call asks from a higher place than the one before. */
+struct climb {
+	const struct seam_matcher *matcher;
+	struct seam_stray *stray; /* the lowest that may reach behind the place; NULL: no more */
+	struct seam_stray *loose;
+	uint32_t blocked;
+};
+
+static struct climb climb_from(const struct seam_matcher *matcher, uint64_t at)
 {
+	return (struct climb){matcher, seam__strays_behind(&matcher->strays, at), seam__strays_behind(&matcher->loose, at),
+	                      first_blocked(matcher, at)};
+}
+
+static struct taken next_taken(struct climb *climb, uint64_t at, uint64_t end)
+{
+	const struct seam_matcher *matcher = climb->matcher;
 	struct taken taken = {end, end};
-	const struct seam_stray *stray = seam__strays_behind(&matcher->strays, at);
-	const struct seam_stray *loose = seam__strays_behind(&matcher->loose, at);
-	if (stray != NULL)
-		lower(&taken, at, stray->begin, stray->end);
-	if (loose != NULL)
-		lower(&taken, at, loose->begin, loose->end);
-	for (uint32_t b = first_blocked(matcher, at); b < matcher->blocked_count && matcher->blocked[b].begin <= taken.begin; b++)
+	while (climb->stray != NULL && climb->stray->end <= at)
+		climb->stray = seam__strays_next(climb->stray);
+	while (climb->loose != NULL && climb->loose->end <= at)
+		climb->loose = seam__strays_next(climb->loose);
+	while (climb->blocked < matcher->blocked_count && matcher->blocked[climb->blocked].begin + matcher->blocked_widest <= at)
+		climb->blocked++;
+	if (climb->stray != NULL)
+		lower(&taken, at, climb->stray->begin, climb->stray->end);
+	if (climb->loose != NULL)
+		lower(&taken, at, climb->loose->begin, climb->loose->end);
+	for (uint32_t b = climb->blocked; b < matcher->blocked_count && matcher->blocked[b].begin <= taken.begin; b++)
 		lower(&taken, at, matcher->blocked[b].begin, matcher->blocked[b].end);
 	return taken;
 }
 
-/* SEAM_PLAN_NO_ADDRESS: nowhere. */
+/* SEAM_PLAN_NO_ADDRESS: nowhere. O(ranges + what is taken among them). */
 static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
 {
 	uint64_t best = SEAM_PLAN_NO_ADDRESS, least = UINT64_MAX;
-	for (uint32_t r = 0; r < group->range_count; r++) {
+	struct climb climb = {.matcher = NULL};
+	for (uint32_t r = 0; r < group->range_count && least != bytes; r++) {
 		const struct seam_plan_range *range = &matcher->now->ranges[group->first_range + r];
 		uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES);
+		if (at + bytes > range->end_bytes)
+			continue;
+		if (climb.matcher == NULL)
+			climb = climb_from(matcher, at);
 		while (at < range->end_bytes) {
-			const struct taken taken = next_taken(matcher, at, range->end_bytes);
+			const struct taken taken = next_taken(&climb, at, range->end_bytes);
 			if (taken.begin > at && taken.begin - at >= bytes && taken.begin - at < least) {
 				least = taken.begin - at;
 				best = at;

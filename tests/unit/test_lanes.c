@@ -73,3 +73,44 @@ Test(lanes, a_program_that_is_met_anywhere_does_not_miss_from_the_second_repetit
 		}
 	}
 }
+
+/* One request more than the plan has, anywhere in a period whose sizes differ. If its size is that of a slot nearby it may take the slot's place
+ * and live too long there: one miss more. */
+Test(lanes, after_an_extra_request_a_lane_is_in_step_at_once)
+{
+	for (size_t kind = 0; kind < 2; kind++) {
+		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+			struct match_program program = make(kind, seed);
+			struct match_player player;
+			match_open(&player, kinds[kind].name, seed);
+			match_add(&player, &program, true);
+			seam__matcher_start(player.matcher);
+			for (uint64_t r = 0; r < 10; r++) {
+				const uint32_t at = (uint32_t)((seed * 31 + r * 17) % program.count);
+				const struct seam_plan_slot *like = &program.plan->slots[at % program.plan->header.slot_count];
+				const struct seam_match_ask ask = {.bytes = r % 2 == 0 ? 777 + r : like->size_bytes,
+				                                   .stream = program.plan->streams[like->stream], .thread = like->thread};
+				const struct match_block extra = {.slot = MATCH_NO_SLOT};
+				uint64_t missed = match_acts(&player, &program, r, 0, at);
+				missed += !match_ask(&player, &ask, &extra);
+				uint32_t requests = 0, rest = at;
+				for (; rest < program.count && requests < 3; rest++) {
+					requests += !program.acts[rest].is_free;
+					missed += !match_act(&player, &program, 0, rest, r);
+				}
+				cr_expect_leq(missed, 2 + r % 2, "%s, seed %llu: %llu misses after one request more, at %u", kinds[kind].name,
+				              (unsigned long long)seed, (unsigned long long)missed, at);
+				for (uint32_t i = 0; i < player.count; i++)
+					if (player.blocks[i].slot == MATCH_NO_SLOT) {
+						match_free(&player, i);
+						break;
+					}
+				missed = match_acts(&player, &program, r, rest, program.count);
+				cr_expect_leq(missed, r % 2, "%s, seed %llu: %llu misses later, at %u", kinds[kind].name, (unsigned long long)seed,
+				             (unsigned long long)missed, at);
+			}
+			match_close(&player);
+			match_program_fini(&program);
+		}
+	}
+}

@@ -170,6 +170,19 @@ Test(matcher, requests_that_are_dropped_are_passed_over)
 	close_all();
 }
 
+Test(matcher, two_sizes_in_a_row_are_found_far_ahead)
+{
+	open_with("a1024 b2048 c3072 d4096 e5120 f6144 g7168 h8192 -a -b -c -d -e -f -g -h");
+	give(hit(1024));
+	cr_assert_eq(missed(6144), SEAM_MISS_size);
+	struct seam_planned *g = hit(7168);
+	cr_assert_eq(g->number, 6);
+	give(g);
+	give(hit(8192));
+	give(hit(1024));
+	close_all();
+}
+
 Test(matcher, neighbours_that_are_swapped_both_hit)
 {
 	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "match_program.h"
+#include "meta.h"
 #include "random_problem.h"
 
 #define SEEDS 150u
@@ -147,7 +148,7 @@ static void disturb(struct model *model)
 {
 	struct match_player *player = &model->player;
 	const uint32_t block = player->count == 0 ? 0 : (uint32_t)draw(model, player->count);
-	switch (draw(model, 12)) {
+	switch (draw(model, 13)) {
 	case 0:
 	case 1:
 		ask_for_more(model, false);
@@ -176,6 +177,12 @@ static void disturb(struct model *model)
 	case 9:
 		if (draw(model, 5) == 0)
 			switch_program(model);
+		break;
+	case 10:
+		seam__meta_fail_at(player->meta, 1 + draw(model, 3)); /* and the program goes on */
+		for (uint32_t step = 0; step < 20; step++)
+			go_on(model);
+		seam__meta_fail_at(player->meta, 0);
 		break;
 	default: {
 		const uint64_t begin = draw(model, 2) == 0 && player->count != 0 ? player->blocks[block].offset : draw(model, 4096) * 512;
@@ -233,7 +240,7 @@ Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 		leave(&model);
 	}
 	/* It would be easy never to overlap. */
-	cr_assert_gt(hits * 2, asked, "%llu hits of %llu", (unsigned long long)hits, (unsigned long long)asked);
+	cr_assert_gt(hits * 3, asked, "%llu hits of %llu", (unsigned long long)hits, (unsigned long long)asked);
 	cr_assert(dynamic_hits > 100 && switches > 50 && strays > 20 && gaps > 100, "%llu %llu %llu %llu", (unsigned long long)dynamic_hits,
 	          (unsigned long long)switches, (unsigned long long)strays, (unsigned long long)gaps);
 }

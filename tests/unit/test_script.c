@@ -1,0 +1,185 @@
+/* test_script.c: plans made ready to run: positions, lanes, places, and which plans cannot be. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "match_program.h"
+#include "meta.h"
+#include "plan_sample.h"
+#include "random_problem.h"
+#include "script.h"
+
+#define SEEDS 40u
+
+static struct seam_meta *meta;
+
+static void open_meta(void)
+{
+	meta = seam__meta_create(0);
+	cr_assert_not_null(meta);
+}
+
+static void close_meta(void)
+{
+	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
+}
+
+TestSuite(script, .init = open_meta, .fini = close_meta);
+
+static struct match_program random_program(uint64_t seed)
+{
+	const uint32_t kind = (uint32_t)seed;
+	const struct program_wish wish = {.seed = seed, .slots = 40, .iterations = 6, .lag = kind % 4, .streams = 1 + kind % 3,
+	                                  .threads = 1 + kind % 2, .dynamics = kind % 5, .edges = 3};
+	return match_program(&wish);
+}
+
+/* Positions in the plan's order: what a slot meets in the plan it meets here. */
+static bool meet(uint64_t begin, uint64_t end, uint64_t other, uint64_t circle)
+{
+	return (other + circle - begin) % circle < end - begin;
+}
+
+Test(script, slots_meet_as_in_their_plan)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_program program = random_program(seed);
+		struct seam_script *script;
+		const struct seam_plan *plan = program.plan;
+		const uint64_t plan_circle = (uint64_t)plan->header.positions * plan->header.copies;
+		cr_assert_eq(seam__script_create(meta, plan, &script), SEAM_OK);
+		cr_assert_null(seam__script_check(script), "seed %llu: %s", (unsigned long long)seed, seam__script_check(script));
+		const uint64_t circle = (uint64_t)script->positions * script->copies;
+		for (uint32_t i = 0; i < script->slots; i++) {
+			for (uint32_t k = 0; k < script->slots; k++) {
+				const struct seam_plan_slot *a = &plan->slots[i], *b = &plan->slots[k];
+				const struct seam_stretch *s = &script->stretches[i], *t = &script->stretches[k];
+				cr_assert_eq(meet(s->begin, s->end, t->begin, circle), meet(a->begin, a->end, b->begin, plan_circle));
+			}
+		}
+		seam__script_destroy(meta, script);
+		match_program_fini(&program);
+	}
+}
+
+/* Frees come before the allocation at the same position; both a slot that follows another and one that is always live do not meet. */
+Test(script, positions_that_several_share_are_told_apart)
+{
+	struct match_program program = match_program_of("a512 -a b512 -b");
+	struct seam_plan changed = *program.plan;
+	struct seam_plan_slot slots[2] = {changed.slots[0], changed.slots[1]};
+	struct seam_script *script;
+	slots[0].begin = 0;
+	slots[0].end = 1;
+	slots[1].begin = 1;
+	slots[1].end = 2;
+	changed.slots = slots;
+	changed.header.positions = 2;
+	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_OK);
+	cr_assert_null(seam__script_check(script));
+	cr_assert_eq(script->positions, 4);
+	cr_assert(!meet(script->stretches[0].begin, script->stretches[0].end, script->stretches[1].begin, 4));
+	cr_assert(!meet(script->stretches[1].begin, script->stretches[1].end, script->stretches[0].begin, 4));
+	seam__script_destroy(meta, script);
+	match_program_fini(&program);
+}
+
+static bool add_number(void *user, uint32_t number)
+{
+	bool *seen = user;
+	cr_assert(!seen[number]);
+	seen[number] = true;
+	return false;
+}
+
+Test(script, instances_are_found_by_address)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_program program = random_program(seed);
+		struct seam_script *script;
+		uint64_t state = seed;
+		cr_assert_eq(seam__script_create(meta, program.plan, &script), SEAM_OK);
+		for (uint32_t turn = 0; turn < 50; turn++) {
+			bool seen[1024] = {false};
+			const uint64_t begin = random_below(&state, script->bytes + 100), end = begin + 1 + random_below(&state, 1 << 20);
+			(void)seam__script_overlapping(script, begin, end, add_number, seen);
+			cr_assert_lt(script->slots * script->copies, 1024);
+			for (uint32_t n = 0; n < script->slots * script->copies; n++) {
+				const struct seam_planned *p = &script->instances[n];
+				const bool overlaps = p->offset != SEAM_PLAN_NO_ADDRESS && p->offset < end && begin < p->offset + p->bytes;
+				cr_assert_eq(seen[n], overlaps, "seed %llu: instance %u", (unsigned long long)seed, n);
+			}
+		}
+		seam__script_destroy(meta, script);
+		match_program_fini(&program);
+	}
+}
+
+Test(script, slots_whose_memory_other_streams_have_cross)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_program program = random_program(seed);
+		struct seam_plan changed = *program.plan;
+		const struct seam_plan *plan = &changed;
+		uint64_t offsets[1024], state = seed;
+		struct seam_script *script;
+		/* Not a right plan, but one with all kinds of neighbours. */
+		for (uint32_t n = 0; n < plan->header.slot_count * plan->header.copies; n++)
+			offsets[n] = plan->offsets[n] == SEAM_PLAN_NO_ADDRESS ? SEAM_PLAN_NO_ADDRESS : random_below(&state, 100000) * 512;
+		changed.offsets = offsets;
+		cr_assert_eq(seam__script_create(meta, plan, &script), SEAM_OK);
+		for (uint32_t i = 0; i < script->slots; i++) {
+			bool crosses = false;
+			for (uint32_t n = 0; n < script->slots * script->copies * script->copies; n++) {
+				const struct seam_planned *a = &script->instances[i * script->copies + n % script->copies];
+				const struct seam_planned *b = &script->instances[n / script->copies];
+				crosses |= a->offset != SEAM_PLAN_NO_ADDRESS && b->offset != SEAM_PLAN_NO_ADDRESS &&
+				           plan->slots[i].stream != plan->slots[b->number / script->copies].stream &&
+				           a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+			}
+			cr_assert_eq(script->crosses[i] != 0, crosses, "seed %llu: slot %u", (unsigned long long)seed, i);
+		}
+		seam__script_destroy(meta, script);
+		match_program_fini(&program);
+	}
+}
+
+Test(script, some_plans_cannot_run)
+{
+	struct match_program program = random_program(4);
+	struct seam_script *script = NULL;
+	struct seam_plan changed = *program.plan;
+	struct seam_plan *sample = plan_sample_create();
+	cr_assert_eq(seam__script_create(meta, sample, &script), SEAM_INVALID, "stitched, and in units of less than 512 bytes");
+	seam_plan_free(sample);
+	changed.header.flags |= SEAM_PLAN_LINEAR;
+	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "linear");
+	changed.header.flags = SEAM_PLAN_GRAPH;
+	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "a graph");
+	changed = *program.plan;
+	changed.header.slot_count = 0;
+	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "empty");
+	changed = *program.plan;
+	changed.header.arena_bytes = UINT64_C(1) << 41;
+	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "too large");
+	cr_assert_null(script);
+	match_program_fini(&program);
+}
+
+Test(script, one_that_cannot_be_made_leaves_nothing)
+{
+	struct match_program program = random_program(6);
+	for (uint64_t n = 1;; n++) {
+		struct seam_script *script = NULL;
+		seam__meta_fail_at(meta, n);
+		const enum seam_rc rc = seam__script_create(meta, program.plan, &script);
+		if (rc == SEAM_OK) {
+			cr_assert_gt(n, 15);
+			seam__meta_fail_at(meta, 0);
+			seam__script_destroy(meta, script);
+			break;
+		}
+		cr_assert_eq(rc, SEAM_OOM_META);
+		cr_assert_null(script);
+	}
+	match_program_fini(&program);
+}
