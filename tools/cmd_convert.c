@@ -5,20 +5,25 @@
 #include "cmd.h"
 #include "input.h"
 #include "output.h"
+#include "schedule_trace.h"
 #include "text.h"
 
 #define DEVICES_MAX 1023u
+#define ITERATIONS_MAX 100000u
 
 struct arguments {
 	const char *in;
 	const char *out;
 	int device;
+	uint32_t iterations; /* 0: as it is */
 	bool quiet;
 };
 
 static const struct argp_option options[] = {
 	{"device", 'd', "NUMBER", 0, "of a snapshot: the device whose trace is wanted (default: the one with the most entries)",
 	 0},
+	{"iterations", 'n', "NUMBER", 0,
+	 "repeat what 'seam replay' repeats, as if the program had been recorded for longer; names of modules and phases are lost (default: as it is)", 0},
 	{"quiet", 'q', NULL, 0, "print nothing when all goes well", 0},
 	{0},
 };
@@ -32,6 +37,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (!cmd_number(text, DEVICES_MAX, &number))
 			return cmd_usage(state, "not the number of a device: '%s'", text);
 		arguments->device = (int)number;
+		return 0;
+	case 'n':
+		if (!cmd_number(text, ITERATIONS_MAX, &number) || number == 0)
+			return cmd_usage(state, "not a number of iterations: '%s'", text);
+		arguments->iterations = (uint32_t)number;
 		return 0;
 	case 'q':
 		arguments->quiet = true;
@@ -83,6 +93,25 @@ static void print_summary(const struct seam_trace *trace, const char *out)
 	       seam__text_size(peak, peak_bytes), seam_trace_string(trace, trace->header.source));
 }
 
+/* Puts the trace repeated in the place of *trace. */
+static bool repeat(struct seam_trace **trace, uint32_t iterations)
+{
+	struct schedule schedule = {0};
+	struct seam_trace *repeated = NULL;
+	char source[240];
+	(void)snprintf(source, sizeof(source), "%.200s, repeated: %lu", seam_trace_string(*trace, (*trace)->header.source),
+	               (unsigned long)iterations);
+	enum seam_rc rc = schedule_build(*trace, iterations, &schedule);
+	if (rc == SEAM_OK)
+		rc = schedule_trace(&schedule, source, &repeated);
+	schedule_fini(&schedule);
+	if (rc != SEAM_OK)
+		return false;
+	seam_trace_free(*trace);
+	*trace = repeated;
+	return true;
+}
+
 int cmd_convert(int argc, char **argv)
 {
 	struct arguments arguments = {.device = SEAM_IMPORT_ANY_DEVICE};
@@ -94,7 +123,9 @@ int cmd_convert(int argc, char **argv)
 	if (!input_read(arguments.in, arguments.device, error, &trace))
 		return cmd_fail("%s", error);
 	status = CMD_OK;
-	if (!output_write(trace, arguments.out, error))
+	if (arguments.iterations != 0 && !repeat(&trace, arguments.iterations))
+		status = cmd_fail("%s: cannot be repeated so often: out of memory", arguments.in);
+	else if (!output_write(trace, arguments.out, error))
 		status = cmd_fail("%s", error);
 	else if (!arguments.quiet)
 		print_summary(trace, arguments.out);

@@ -1,4 +1,5 @@
 /* cmd_replay.c: `seam replay TRACE...`: traces through allocators, compared. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,17 @@
 
 #define ITERATIONS_MAX 1000000u
 #define PERCENT_MAX 10000u
+#define HOST_NS_MAX 1000000000ul
 
 enum key { KEY_ALLOCATOR = 'a', KEY_DEVICE = 'd', KEY_ITERATIONS = 'n', KEY_MEMORY = 'm', KEY_CAPACITY = 0x2000, KEY_CONF,
-	   KEY_COSTS, KEY_JSON };
+	   KEY_COSTS, KEY_JSON, KEY_PLAN = 'p', KEY_PERTURB = 0x2200, KEY_SEED, KEY_HOST, KEY_NO_MARKS };
 
 struct arguments {
 	enum ref_kind allocators[REF_KINDS];
 	size_t allocator_count;
 	struct replay_options replay;
 	struct seam_config config;
+	struct seam_plan *plan; /* of --plan FILE */
 	bool json;
 	const char **traces;
 	size_t trace_count;
@@ -38,6 +41,19 @@ static const struct argp_option options[] = {
 	{"iterations", KEY_ITERATIONS, "NUMBER", 0, "repeat what is between the residents (default: 1)", 0},
 	{"conf", KEY_CONF, "KEY:VALUE,...", 0, "configuration of seam, over that in SEAM_CONF", 0},
 	{"costs", KEY_COSTS, "FILE", 0, "what driver calls cost on the emulated device, as 'bench/costs --table' measures it", 0},
+	{"plan", KEY_PLAN, "PLAN", 0,
+	 "of seam: none (default), auto (learnt and prepared while the trace runs, in the background of a virtual clock), or a file that 'seam plan' wrote for the "
+	 "trace. Without --allocator only seam runs then", 0},
+	{"host-ns", KEY_HOST, "NANOSECONDS", 0,
+	 "with a plan: time that the program takes before each operation, where the trace's own times are not those of a program that ran (default: 10000)", 0},
+	{"no-marks", KEY_NO_MARKS, NULL, 0, "with a plan: do not tell seam where steps end and what phases there are", 0},
+	{"perturb", KEY_PERTURB, "KIND[+KIND...]", 0,
+	 "disturb the program in one way, or in several one after the other:"
+#define PERTURB(name, text) " " #name " (" text ")"
+#include "perturb.def"
+#undef PERTURB
+	 , 0},
+	{"seed", KEY_SEED, "NUMBER", 0, "of --perturb (default: 1)", 0},
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
 	{0},
 };
@@ -120,6 +136,47 @@ static error_t parse_conf(struct arguments *arguments, const char *text, const s
 	return 0;
 }
 
+/* The file is read when all options are known to be good. */
+static error_t parse_plan(struct arguments *arguments, const char *text)
+{
+	struct replay_options *replay = &arguments->replay;
+	replay->plan_name = text;
+	if (strcmp(text, "none") == 0)
+		replay->planning = REPLAY_PLAN_NONE;
+	else if (strcmp(text, "auto") == 0)
+		replay->planning = REPLAY_PLAN_AUTO;
+	else
+		replay->planning = REPLAY_PLAN_FILE;
+	return 0;
+}
+
+static error_t parse_number(const char *text, unsigned long most, uint64_t *ret_number, const char *what,
+                            const struct argp_state *state)
+{
+	unsigned long number;
+	if (!cmd_number(text, most, &number))
+		return cmd_usage(state, "not %s: '%s'", what, text);
+	*ret_number = number;
+	return 0;
+}
+
+/* Who runs with a plan, and whether that can be. */
+static error_t check_plan(struct arguments *arguments, const struct argp_state *state)
+{
+	bool planned = arguments->replay.planning != REPLAY_PLAN_NONE;
+	bool seam = arguments->allocator_count == 0;
+	for (size_t i = 0; i < arguments->allocator_count; i++)
+		seam = seam || arguments->allocators[i] == REF_SEAM;
+	if (planned && !seam)
+		return cmd_usage(state, "only seam runs with a plan");
+	if (arguments->allocator_count > 0)
+		return 0;
+	static const enum ref_kind all[REF_KINDS] = {REF_SEAM, REF_CACHING, REF_EXPANDABLE, REF_DIRECT};
+	memcpy(arguments->allocators, all, sizeof(all));
+	arguments->allocator_count = planned ? 1 : REF_KINDS;
+	return 0;
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -146,11 +203,25 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_JSON:
 		arguments->json = true;
 		return 0;
+	case KEY_PLAN:
+		return parse_plan(arguments, text);
+	case KEY_PERTURB:
+		return perturb_parse(text, &arguments->replay.perturb) ? 0
+		                                                       : cmd_usage(state, "no such way to disturb a program: '%s'", text);
+	case KEY_SEED:
+		return parse_number(text, ULONG_MAX, &arguments->replay.perturb.seed, "a seed", state);
+	case KEY_HOST:
+		return parse_number(text, HOST_NS_MAX, &arguments->replay.host_ns, "a number of nanoseconds", state);
+	case KEY_NO_MARKS:
+		arguments->replay.no_marks = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		arguments->traces[arguments->trace_count++] = text;
 		return 0;
 	case ARGP_KEY_END:
-		return arguments->trace_count > 0 ? 0 : cmd_usage(state, "no trace is named");
+		if (arguments->trace_count == 0)
+			return cmd_usage(state, "no trace is named");
+		return check_plan(arguments, state);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -280,12 +351,24 @@ static int replay_all(struct arguments *arguments)
 	return status;
 }
 
+static int read_plan(struct arguments *arguments)
+{
+	struct seam_trace_error error;
+	const char *path = arguments->replay.plan_name;
+	if (arguments->replay.planning != REPLAY_PLAN_FILE)
+		return CMD_OK;
+	if (seam_plan_read_file(path, &error, &arguments->plan) != SEAM_OK)
+		return cmd_fail("%s: %s", path, error.text);
+	if ((arguments->plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) != 0)
+		return cmd_fail("%s: a plan of something that happens once serves no run (seam plan --period find)", path);
+	arguments->replay.plan = arguments->plan;
+	return CMD_OK;
+}
+
 int cmd_replay(int argc, char **argv)
 {
 	struct arguments arguments = {
-		.allocators = {REF_SEAM, REF_CACHING, REF_EXPANDABLE, REF_DIRECT},
-		.allocator_count = REF_KINDS,
-		.replay = {.iterations = 1},
+		.replay = {.iterations = 1, .perturb = {.seed = 1}},
 	};
 	seam_config_init(&arguments.config);
 	arguments.traces = calloc((size_t)argc + 1, sizeof(*arguments.traces));
@@ -293,7 +376,10 @@ int cmd_replay(int argc, char **argv)
 		return cmd_fail("out of memory");
 	int status = cmd_parse(&syntax, argc, argv, &arguments);
 	if (status == CMD_GO_ON)
+		status = read_plan(&arguments);
+	if (status == CMD_OK)
 		status = replay_all(&arguments);
+	seam_plan_free(arguments.plan);
 	free(arguments.traces);
 	return status;
 }

@@ -2,65 +2,16 @@
 #include "replay.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bits.h"
 #include "clock.h"
-#include "content.h"
-#include "samples.h"
-#include "schedule.h"
+#include "plan_fit.h"
+#include "replay_run.h"
+#include "steer.h"
 
 #define PROGRESS_OPS ((size_t)64) /* where memory is real, that many may take some tenths of a second */
-
-/* A block of the schedule while it is live. */
-struct live {
-	uint64_t va; /* 0: not live */
-	uint64_t bytes;
-	uint32_t stream; /* index */
-};
-
-struct run {
-	const struct replay_options *options;
-	struct schedule schedule;
-	struct device device;
-	struct ref_allocator *allocator;
-	struct content content;
-	bool verifies;
-	struct live *live;         /* per block */
-	uint64_t *streams;         /* driver handles */
-	uint32_t streams_made;     /* streams[1 .. streams_made) are ours */
-	struct seam_event *events; /* id 0: not created yet */
-	struct samples allocs;
-	struct samples frees;
-	struct seam_clock clock;
-	struct device_counts last; /* at the begin of the last iteration */
-	bool oom;
-	struct replay_result *result;
-	char *error;
-};
-
-__attribute__((format(printf, 3, 4))) static enum seam_rc fail(const struct run *run, enum seam_rc rc,
-                                                              const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	(void)vsnprintf(run->error, REPLAY_ERROR_BYTES, format, arguments);
-	va_end(arguments);
-	return rc;
-}
-
-static enum seam_rc failed_call(const struct run *run, enum seam_rc rc, const char *what)
-{
-	struct seam_driver *driver = run->device.driver;
-	int cu = atomic_load_explicit(&driver->last_error, memory_order_relaxed);
-	if (rc != SEAM_DRIVER || cu == SEAM_CU_SUCCESS)
-		return fail(run, rc, "%s: %s", what, seam_rc_text(rc));
-	enum seam_drv_call call = (enum seam_drv_call)atomic_load_explicit(&driver->last_call, memory_order_relaxed);
-	return fail(run, rc, "%s: %s: %s", what, seam__driver_call_name(call), driver->ops->error_text(driver, cu));
-}
 
 static enum seam_rc open_streams(struct run *run)
 {
@@ -69,7 +20,7 @@ static enum seam_rc open_streams(struct run *run)
 	run->events = calloc((size_t)run->schedule.event_count + 1, sizeof(*run->events));
 	run->live = calloc((size_t)run->schedule.block_count + 1, sizeof(*run->live));
 	if (run->streams == NULL || run->events == NULL || run->live == NULL)
-		return fail(run, SEAM_OOM_META, "out of host memory");
+		return run_fail(run, SEAM_OOM_META, "out of host memory");
 	run->streams[0] = SEAM_STREAM_DEFAULT;
 	device_mine_begin(&run->device);
 	int cu = SEAM_CU_SUCCESS;
@@ -80,7 +31,25 @@ static enum seam_rc open_streams(struct run *run)
 	if (cu == SEAM_CU_SUCCESS)
 		return SEAM_OK;
 	run->streams_made--;
-	return failed_call(run, seam__driver_rc(cu), "creating a stream");
+	return run_failed_call(run, seam__driver_rc(cu), "creating a stream");
+}
+
+static enum seam_rc open_allocator(struct run *run, const struct seam_trace *trace, uint64_t limit_bytes)
+{
+	const struct replay_options *options = run->options;
+	struct ref_options ref = {.limit_bytes = limit_bytes, .config = options->config};
+	struct seam_config config;
+	if (options->allocator == REF_SEAM) {
+		seam_config_init(&config);
+		if (options->config != NULL)
+			config = *options->config;
+		steer_configure(options->planning, &config);
+		ref.config = &config;
+	}
+	enum seam_rc rc = ref_create(options->allocator, run->device.driver, &ref, run->error, &run->allocator);
+	if (rc != SEAM_OK || options->allocator != REF_SEAM || options->planning == REPLAY_PLAN_NONE)
+		return rc;
+	return steer_create(run, trace, &run->steer);
 }
 
 static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
@@ -88,7 +57,12 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	const struct replay_options *options = run->options;
 	enum seam_rc rc = schedule_build(trace, options->iterations, &run->schedule);
 	if (rc != SEAM_OK)
-		return fail(run, rc, "the trace cannot be replayed: %s", seam_rc_text(rc));
+		return run_fail(run, rc, "the trace cannot be replayed: %s", seam_rc_text(rc));
+	if (options->planning == REPLAY_PLAN_FILE && !plan_fits(options->plan, &run->schedule))
+		return run_fail(run, SEAM_NOT_FOUND, "%s is a plan of another program", options->plan_name);
+	rc = perturb_apply(&options->perturb, &run->schedule);
+	if (rc != SEAM_OK)
+		return run_fail(run, rc, "the trace cannot be disturbed: %s", seam_rc_text(rc));
 	uint64_t capacity_bytes = options->capacity_bytes;
 	if (options->capacity_percent != 0)
 		capacity_bytes = seam__bits_align_up(run->schedule.peak_live_bytes / 100 * options->capacity_percent + 1, 2 << 20);
@@ -110,173 +84,13 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	if (run->verifies) {
 		rc = content_init(&run->content, &run->device, run->schedule.peak_live_bytes, options->pages_only);
 		if (rc != SEAM_OK)
-			return fail(run, rc, "memory for reading contents: %s", seam_rc_text(rc));
+			return run_fail(run, rc, "memory for reading contents: %s", seam_rc_text(rc));
 	}
 	size_t count = run->schedule.block_count;
 	if (!samples_init(&run->allocs, count) || !samples_init(&run->frees, count))
-		return fail(run, SEAM_OOM_META, "out of host memory");
-	struct ref_options ref = {
-		.limit_bytes = run->device.emulated ? 0 : capacity_bytes,
-		.config = options->config,
-	};
+		return run_fail(run, SEAM_OOM_META, "out of host memory");
 	seam__clock_init(&run->clock);
-	return ref_create(options->allocator, run->device.driver, &ref, run->error, &run->allocator);
-}
-
-static enum seam_rc do_alloc(struct run *run, const struct schedule_op *op)
-{
-	struct ref_request request = {
-		.bytes = op->bytes > 0 ? op->bytes : 1,
-		.stream = run->streams[op->stream],
-		.private_id = op->private_id,
-	};
-	uint64_t va;
-	uint64_t start = seam__clock_ticks();
-	enum seam_rc rc = ref_alloc(run->allocator, &request, &va);
-	uint64_t ticks = seam__clock_ticks() - start;
-	run->result->requests++;
-	if (rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_VA) {
-		run->oom = true;
-		return SEAM_OK;
-	}
-	if (rc != SEAM_OK)
-		return failed_call(run, rc, "an allocation failed");
-	samples_add(&run->allocs, ticks);
-	run->live[op->target] = (struct live){.va = va, .bytes = request.bytes, .stream = op->stream};
-	if (!run->verifies)
-		return SEAM_OK;
-	rc = content_fill(&run->content, op->target, va, request.bytes, request.stream);
-	return rc == SEAM_OK ? rc : failed_call(run, rc, "filling a block");
-}
-
-/* Asks for the contents of a block on its stream, if contents are checked. */
-static enum seam_rc read_block(struct run *run, uint32_t block, uint32_t stream)
-{
-	if (!run->verifies)
-		return SEAM_OK;
-	const struct live *live = &run->live[block];
-	enum seam_rc rc = content_read(&run->content, block, live->va, live->bytes, run->streams[stream]);
-	return rc == SEAM_OK ? rc : failed_call(run, rc, "reading a block");
-}
-
-static enum seam_rc do_free(struct run *run, uint32_t block, bool timed)
-{
-	struct live *live = &run->live[block];
-	enum seam_rc rc = read_block(run, block, live->stream);
-	if (rc != SEAM_OK)
-		return rc;
-	uint64_t start = seam__clock_ticks();
-	rc = ref_free(run->allocator, live->va);
-	uint64_t ticks = seam__clock_ticks() - start;
-	if (rc != SEAM_OK)
-		return failed_call(run, rc, "a free failed");
-	if (timed)
-		samples_add(&run->frees, ticks);
-	live->va = 0;
-	return SEAM_OK;
-}
-
-/* Makes `to` wait for what `from` has been given so far. */
-static int order(struct run *run, uint64_t from, uint64_t to)
-{
-	struct seam_driver *driver = run->device.driver;
-	struct seam_event event;
-	int cu = seam__drv_event_create(driver, &event);
-	if (cu != SEAM_CU_SUCCESS)
-		return cu;
-	cu = seam__drv_event_record(driver, event, from);
-	if (cu == SEAM_CU_SUCCESS)
-		cu = seam__drv_stream_wait_event(driver, to, event);
-	int destroyed = seam__drv_event_destroy(driver, event);
-	return cu != SEAM_CU_SUCCESS ? cu : destroyed;
-}
-
-/* The other stream really uses the block, behind its owner's work. */
-static enum seam_rc do_record_stream(struct run *run, const struct schedule_op *op)
-{
-	const struct live *live = &run->live[op->target];
-	enum seam_rc rc = ref_record_stream(run->allocator, live->va, run->streams[op->stream]);
-	if (rc != SEAM_OK)
-		return failed_call(run, rc, "recording a stream failed");
-	if (!run->verifies || op->stream == live->stream)
-		return SEAM_OK;
-	device_mine_begin(&run->device);
-	int cu = order(run, run->streams[live->stream], run->streams[op->stream]);
-	device_mine_end(&run->device);
-	if (cu != SEAM_CU_SUCCESS)
-		return failed_call(run, seam__driver_rc(cu), "ordering two streams");
-	return read_block(run, op->target, op->stream);
-}
-
-/* Edges and waits of the program itself. */
-static int do_program(struct run *run, const struct schedule_op *op)
-{
-	struct seam_driver *driver = run->device.driver;
-	uint64_t stream = run->streams[op->stream];
-	struct seam_event *event = &run->events[op->kind == SCHEDULE_EVENT_RECORD || op->kind == SCHEDULE_EVENT_WAIT
-	                                                ? op->target
-	                                                : run->schedule.event_count];
-	int cu = SEAM_CU_SUCCESS;
-	switch (op->kind) {
-	case SCHEDULE_EVENT_RECORD:
-		if (event->id == 0)
-			cu = seam__drv_event_create(driver, event);
-		return cu != SEAM_CU_SUCCESS ? cu : seam__drv_event_record(driver, *event, stream);
-	case SCHEDULE_EVENT_WAIT:
-		return event->id == 0 ? cu : seam__drv_stream_wait_event(driver, stream, *event);
-	case SCHEDULE_STREAM_SYNC:
-		return seam__drv_stream_sync(driver, stream);
-	case SCHEDULE_DEVICE_SYNC:
-		return seam__drv_device_sync(driver);
-	default:
-		return cu;
-	}
-}
-
-static void end_last(struct run *run)
-{
-	struct device_counts now;
-	device_get_counts(&run->device, &now);
-	for (size_t i = 0; i < SEAM_DRV_COUNT; i++)
-		now.calls[i] -= run->last.calls[i];
-	run->result->memory_calls_last_iteration = device_calls_of(&now, SEAM_DRV_MEMORY);
-	run->result->event_calls_last_iteration = device_calls_of(&now, SEAM_DRV_EVENT);
-	run->result->last_complete = true;
-}
-
-static enum seam_rc do_op(struct run *run, const struct schedule_op *op)
-{
-	switch ((enum schedule_kind)op->kind) {
-	case SCHEDULE_ALLOC:
-		return do_alloc(run, op);
-	case SCHEDULE_FREE:
-		return do_free(run, op->target, true);
-	case SCHEDULE_RECORD_STREAM:
-		return do_record_stream(run, op);
-	case SCHEDULE_EMPTY_CACHE:
-		return ref_empty_cache(run->allocator);
-	case SCHEDULE_LAST_BEGIN:
-		device_get_counts(&run->device, &run->last);
-		return SEAM_OK;
-	case SCHEDULE_LAST_END:
-		end_last(run);
-		return SEAM_OK;
-	case SCHEDULE_EVENT_RECORD:
-	case SCHEDULE_EVENT_WAIT:
-	case SCHEDULE_STREAM_SYNC:
-	case SCHEDULE_DEVICE_SYNC: {
-		device_mine_begin(&run->device);
-		int cu = do_program(run, op);
-		device_mine_end(&run->device);
-		return cu == SEAM_CU_SUCCESS ? SEAM_OK : failed_call(run, seam__driver_rc(cu), "an event of the trace");
-	}
-	case SCHEDULE_POOL_RELEASE:
-		return ref_release_private(run->allocator, op->target);
-	case SCHEDULE_POOL_BEGIN:
-	case SCHEDULE_POOL_END:
-		return SEAM_OK; /* requests name their private pool themselves */
-	}
-	return SEAM_OK;
+	return open_allocator(run, trace, run->device.emulated ? 0 : capacity_bytes);
 }
 
 static enum seam_rc do_ops(struct run *run)
@@ -287,7 +101,7 @@ static enum seam_rc do_ops(struct run *run)
 	for (size_t i = 0; i < schedule->op_count && rc == SEAM_OK && !run->oom; i++) {
 		if (options->progress != NULL && i % PROGRESS_OPS == 0)
 			options->progress(options->user, i, schedule->op_count);
-		rc = do_op(run, &schedule->ops[i]);
+		rc = run_op(run, &schedule->ops[i]);
 	}
 	return rc;
 }
@@ -298,7 +112,8 @@ static void take_figures(struct run *run)
 	struct ref_stats stats;
 	ref_get_stats(run->allocator, &stats);
 	result->oom = run->oom;
-	result->peak_reserved_bytes = stats.reserved_peak_bytes;
+	if (stats.reserved_peak_bytes > result->peak_reserved_bytes)
+		result->peak_reserved_bytes = stats.reserved_peak_bytes; /* else the peak stood before a reset */
 	memcpy(result->states, stats.states, sizeof(result->states));
 	struct device_counts counts;
 	device_get_counts(&run->device, &counts);
@@ -314,6 +129,8 @@ static void take_figures(struct run *run)
 		result->alloc_ns_p99 = samples_percentile(&run->allocs, &run->clock, 99);
 	}
 	result->free_timed = run->frees.count > 0;
+	if (run->steer != NULL)
+		steer_take_figures(run->steer, &run->clock, &result->plan);
 	if (result->free_timed) {
 		result->free_ns_p50 = samples_percentile(&run->frees, &run->clock, 50);
 		result->free_ns_p99 = samples_percentile(&run->frees, &run->clock, 99);
@@ -325,23 +142,22 @@ static enum seam_rc finish(struct run *run)
 {
 	const char *broken = ref_check(run->allocator);
 	if (broken != NULL)
-		return fail(run, SEAM_CORRUPT, "a check failed: %s", broken);
+		return run_fail(run, SEAM_CORRUPT, "a check failed: %s", broken);
 	enum seam_rc rc = SEAM_OK;
 	for (uint32_t i = 0; i < run->schedule.block_count && rc == SEAM_OK; i++)
-		if (run->live[i].va != 0)
-			rc = do_free(run, i, false);
+		rc = run_free_left(run, i);
 	if (rc == SEAM_OK && run->verifies) {
 		rc = content_drain(&run->content);
 		if (rc != SEAM_OK)
-			return failed_call(run, rc, "reading blocks");
+			return run_failed_call(run, rc, "reading blocks");
 		run->result->verified = true;
 		run->result->verified_in_full = !run->content.pages_only;
 		run->result->verified_bytes = run->content.checked_bytes;
 		if (run->content.wrong_blocks != 0)
-			return fail(run, SEAM_CORRUPT, "%s", run->content.first_wrong);
+			return run_fail(run, SEAM_CORRUPT, "%s", run->content.first_wrong);
 	}
 	broken = rc == SEAM_OK ? ref_check(run->allocator) : NULL;
-	return broken == NULL ? rc : fail(run, SEAM_CORRUPT, "a check failed: %s", broken);
+	return broken == NULL ? rc : run_fail(run, SEAM_CORRUPT, "a check failed: %s", broken);
 }
 
 static void close_streams(struct run *run)
@@ -364,14 +180,15 @@ static enum seam_rc close_run(struct run *run, enum seam_rc rc)
 {
 	if (run->device.driver != NULL) {
 		content_fini(&run->content);
+		steer_destroy(run->steer);
 		uint64_t lost_bytes = ref_destroy(run->allocator);
 		close_streams(run);
 		char error[DEVICE_ERROR_BYTES];
 		enum seam_rc closed = device_close(&run->device, error);
 		if (rc == SEAM_OK && closed != SEAM_OK)
-			rc = fail(run, closed, "%s", error);
+			rc = run_fail(run, closed, "%s", error);
 		if (rc == SEAM_OK && lost_bytes != 0)
-			rc = fail(run, SEAM_CORRUPT, "%" PRIu64 " bytes were lost by the allocator", lost_bytes);
+			rc = run_fail(run, SEAM_CORRUPT, "%" PRIu64 " bytes were lost by the allocator", lost_bytes);
 	}
 	samples_fini(&run->allocs);
 	samples_fini(&run->frees);

@@ -15,13 +15,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <seam/plan.h>
 #include <seam/seam.h>
 #include <seam/trace.h>
 
 #include "allocator.h"
 #include "device.h"
+#include "misses.h"
+#include "perturb.h"
 
 #define REPLAY_ERROR_BYTES 320
+
+#define REPLAY_SHOWN 64u /* iterations whose calls are kept one by one */
+
+enum replay_planning { REPLAY_PLAN_NONE, REPLAY_PLAN_AUTO, REPLAY_PLAN_FILE };
 
 struct replay_options {
 	enum ref_kind allocator;
@@ -33,9 +40,42 @@ struct replay_options {
 	const char *cost_file;            /* see device.h */
 	uint32_t iterations;              /* at least 1 */
 	const struct seam_config *config; /* of seam; NULL: SEAM_CONF and defaults */
+	enum replay_planning planning;    /* of seam */
+	const struct seam_plan *plan;     /* REPLAY_PLAN_FILE; not owned */
+	const char *plan_name;            /* its file, for errors */
+	uint64_t host_ns;                 /* that the program takes before an operation where the trace does not say; 0: 10 us */
+	bool no_marks;                    /* steps and phases are not told to the pool */
+	struct perturb perturb;           /* count 0: as recorded */
 	/* Called now and then; NULL for none. */
 	void (*progress)(void *user, uint64_t done, uint64_t total);
 	void *user;
+};
+
+/* What a plan did. */
+struct replay_plan {
+	enum replay_planning planning; /* NONE: nothing below means anything */
+	uint64_t hits;                 /* requests that the plan served, dynamic ones too */
+	uint64_t dynamic_hits;
+	uint64_t misses;               /* while a plan was in use */
+	uint64_t misses_by_cause[SEAM_MISS_COUNT];
+	uint64_t resyncs;
+	uint64_t adoptions, drops;
+	bool adopted;
+	uint32_t adopted_at_iteration; /* the first plan: from 1; 0: before the first iteration, or between two */
+	uint64_t last_hits;            /* of the requests of the last iteration */
+	uint64_t last_requests;
+	bool measured;                 /* the next two are valid: since the plan in use had served a whole iteration */
+	uint64_t peak_live_bytes;      /* rounded up to chunks of 2 MiB */
+	uint64_t peak_reserved_bytes;
+	bool timed;
+	double alloc_ns_p50;           /* of requests that the plan served */
+	uint64_t steps;                /* of background work */
+	uint64_t compute_ns;           /* of it, on the processor */
+	uint64_t driver_ns;            /* of it, in the driver */
+	uint64_t waited_ns;            /* by the program, for it */
+	uint64_t host_ns;              /* how long the whole run took the program */
+	uint64_t background_calls[REPLAY_SHOWN]; /* memory calls by iteration */
+	uint64_t background_ns[REPLAY_SHOWN];    /* driver time by iteration */
 };
 
 struct replay_result {
@@ -53,6 +93,9 @@ struct replay_result {
 	double alloc_ns_p50, alloc_ns_p99;
 	double free_ns_p50, free_ns_p99;
 	uint64_t driver_calls[SEAM_DRV_COUNT];
+	uint32_t ended;               /* iterations that ended */
+	uint64_t memory_calls[REPLAY_SHOWN];        /* of the first iterations, one by one */
+	uint64_t iteration_driver_ns[REPLAY_SHOWN];
 	uint64_t memory_calls_last_iteration; /* valid if last_complete, like the next */
 	uint64_t event_calls_last_iteration;
 	uint64_t driver_ns;           /* valid unless oom */
@@ -60,9 +103,10 @@ struct replay_result {
 	bool verified;                /* contents were checked, */
 	bool verified_in_full;        /* all of them, not pages only */
 	uint64_t verified_bytes;
+	struct replay_plan plan;
 };
 
-/* Out of memory is a result. error: REPLAY_ERROR_BYTES for one line.
+/* Out of memory is a result. A plan that is not one of this trace is SEAM_NOT_FOUND. error: REPLAY_ERROR_BYTES for one line.
  * Errors: those of device_open(), ref_create() and schedule_build(); SEAM_CORRUPT where contents were lost, a structure's
  * check failed, the emulator flagged a violation, or something was left on the device. */
 SEAM_MUST_USE enum seam_rc replay_run(const struct seam_trace *trace, const struct replay_options *options, char *error,

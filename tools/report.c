@@ -54,6 +54,71 @@ static void put_driver_calls(struct seam_json *json, const struct replay_result 
 	seam__json_object_end(json);
 }
 
+static void put_array(struct seam_json *json, const char *key, const uint64_t *values, uint32_t count, double unit)
+{
+	seam__json_key(json, key);
+	seam__json_array_begin(json);
+	for (uint32_t i = 0; i < count && i < REPLAY_SHOWN; i++) {
+		if (unit > 1)
+			seam__json_double(json, (double)values[i] / unit);
+		else
+			seam__json_u64(json, values[i]);
+	}
+	seam__json_array_end(json);
+}
+
+static double part_of(uint64_t part, uint64_t all)
+{
+	return all > 0 ? (double)part / (double)all : 1;
+}
+
+static double hidden(const struct replay_plan *plan)
+{
+	return part_of(plan->driver_ns - plan->waited_ns, plan->driver_ns);
+}
+
+/* null throughout where no plan was wanted. */
+static void put_plan(struct seam_json *json, const struct replay_result *result)
+{
+	static const char *const kinds[] = {"none", "auto", "file"};
+	static const char *const causes[] = {
+#define SEAM_MISS(name, text) #name,
+#include "misses.def"
+#undef SEAM_MISS
+	};
+	const struct replay_plan *plan = &result->plan;
+	bool used = plan->planning != REPLAY_PLAN_NONE;
+	seam__json_key(json, "plan");
+	seam__json_string(json, kinds[plan->planning]);
+	put_u64(json, "plan_hits", used, plan->hits);
+	put_u64(json, "plan_dynamic_hits", used, plan->dynamic_hits);
+	put_u64(json, "plan_misses", used, plan->misses);
+	seam__json_key(json, "plan_misses_by_cause");
+	seam__json_object_begin(json);
+	for (size_t i = 0; i < SEAM_MISS_COUNT; i++)
+		put_u64(json, causes[i], used, plan->misses_by_cause[i]);
+	seam__json_object_end(json);
+	put_u64(json, "resyncs", used, plan->resyncs);
+	put_u64(json, "plan_adoptions", used, plan->adoptions);
+	put_u64(json, "plan_drops", used, plan->drops);
+	put_u64(json, "adopted_at_iteration", used && plan->adopted, plan->adopted_at_iteration);
+	put_u64(json, "plan_hits_last_iteration", used && result->last_complete, plan->last_hits);
+	put_u64(json, "requests_last_iteration", used && result->last_complete, plan->last_requests);
+	bool measured = used && plan->measured && !result->oom;
+	put_u64(json, "peak_live_planned_bytes", measured, plan->peak_live_bytes);
+	put_u64(json, "peak_reserved_planned_bytes", measured, plan->peak_reserved_bytes);
+	put_double(json, "efficiency_planned", measured, part_of(plan->peak_live_bytes, plan->peak_reserved_bytes));
+	put_double(json, "planned_alloc_ns_p50", used && plan->timed, tenths(plan->alloc_ns_p50));
+	put_u64(json, "background_steps", used, plan->steps);
+	put_double(json, "background_compute_ms", used, (double)plan->compute_ns / 1e6);
+	put_double(json, "background_driver_ms", used, (double)plan->driver_ns / 1e6);
+	put_double(json, "background_hidden", used, hidden(plan));
+	put_double(json, "host_waits_ms", used, (double)plan->waited_ns / 1e6);
+	put_double(json, "host_ms", used, (double)plan->host_ns / 1e6);
+	put_array(json, "background_calls_by_iteration", plan->background_calls, used ? result->ended : 0, 1);
+	put_array(json, "background_driver_ms_by_iteration", plan->background_ns, used ? result->ended : 0, 1e6);
+}
+
 static void put_result(struct seam_json *json, const struct report_row *row)
 {
 	const struct replay_result *result = &row->result;
@@ -78,6 +143,8 @@ static void put_result(struct seam_json *json, const struct report_row *row)
 	put_double(json, "free_ns_p99", result->free_timed, tenths(result->free_ns_p99));
 	put_driver_calls(json, result);
 	put_u64(json, "memory_calls_last_iteration", result->last_complete, result->memory_calls_last_iteration);
+	put_array(json, "memory_calls_by_iteration", result->memory_calls, result->ended, 1);
+	put_array(json, "driver_ms_by_iteration", result->iteration_driver_ns, result->ended, 1e6);
 	put_u64(json, "event_calls_last_iteration", result->last_complete, result->event_calls_last_iteration);
 	put_double(json, "driver_ms_estimated", !result->oom, (double)result->driver_ns / 1e6);
 	seam__json_key(json, "states");
@@ -85,6 +152,7 @@ static void put_result(struct seam_json *json, const struct report_row *row)
 	for (size_t i = 0; i < REF_STATES; i++)
 		put_u64(json, state_keys[i], true, result->states[i]);
 	seam__json_object_end(json);
+	put_plan(json, result);
 	seam__json_object_end(json);
 }
 
@@ -170,6 +238,36 @@ static void add_heading(struct seam_table *table)
 		seam__table_cell(table, "%s", headings[i]);
 }
 
+/* A line about what the plan did, under the table. */
+static void add_plan(const struct report_row *row, struct seam_text *text)
+{
+	const struct replay_result *result = &row->result;
+	const struct replay_plan *plan = &result->plan;
+	const char *slash = strrchr(row->trace, '/');
+	char live[32];
+	char reserved[32];
+	seam__text_printf(text, "%s: ", slash != NULL ? slash + 1 : row->trace);
+	if (!plan->adopted) {
+		seam__text_printf(text, "no plan was adopted\n");
+		return;
+	}
+	if (plan->adopted_at_iteration == 0)
+		seam__text_printf(text, "plan in use from the start");
+	else
+		seam__text_printf(text, "plan in use from iteration %" PRIu32, plan->adopted_at_iteration);
+	if (plan->hits + plan->misses > 0)
+		seam__text_printf(text, "; served %.2f %% since, %.2f %% in the last iteration",
+		                  part_of(plan->hits, plan->hits + plan->misses) * 100, part_of(plan->last_hits, plan->last_requests) * 100);
+	if (plan->timed)
+		seam__text_printf(text, " (p50 %.0f ns)", plan->alloc_ns_p50);
+	if (plan->measured && !result->oom)
+		seam__text_printf(text, "; %s of %s reserved: %.2f %%", seam__text_size(live, plan->peak_live_bytes),
+		                  seam__text_size(reserved, plan->peak_reserved_bytes),
+		                  part_of(plan->peak_live_bytes, plan->peak_reserved_bytes) * 100);
+	seam__text_printf(text, "; background: %.1f ms of the driver, %.1f %% hidden\n", (double)plan->driver_ns / 1e6,
+	                  hidden(plan) * 100);
+}
+
 static void add_footer(const struct report_row *rows, size_t count, struct seam_text *text)
 {
 	bool verified = true;
@@ -180,7 +278,7 @@ static void add_footer(const struct report_row *rows, size_t count, struct seam_
 		in_full &= rows[i].result.verified_in_full;
 		bytes += rows[i].result.verified_bytes;
 	}
-	seam__text_printf(text, "\ndevice: %s; iterations: %" PRIu32 "; efficiency: peak live / peak reserved\n"
+	seam__text_printf(text, "device: %s; iterations: %" PRIu32 "; efficiency: peak live / peak reserved\n"
 	                        "memory calls: those that take, map or return device memory, in all and in the last iteration;"
 	                        " driver time: of all calls%s\n",
 	                  rows[0].result.device, rows[0].result.iterations,
@@ -202,6 +300,11 @@ enum seam_rc report_table(const struct report_row *rows, size_t count, struct se
 	seam__table_fini(&table);
 	if (rc != SEAM_OK)
 		return rc;
+	if (count > 0)
+		seam__text_printf(text, "\n");
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].result.plan.planning != REPLAY_PLAN_NONE)
+			add_plan(&rows[i], text);
 	if (count > 0)
 		add_footer(rows, count, text);
 	return seam__text_rc(text);

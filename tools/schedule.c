@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hash.h"
 #include "lifetimes.h"
@@ -150,6 +151,28 @@ static enum seam_rc write_touch(struct writer *writer, uint32_t lifetime, struct
 	return append(writer, op);
 }
 
+/* Times of a program that ran, not numbers of lines or estimates. */
+static bool has_times(const struct seam_trace *trace)
+{
+	static const char *const sources[] = {"pytorch snapshot", "seam "};
+	const char *source = seam_trace_string(trace, trace->header.source);
+	uint64_t count = trace->header.event_count;
+	if (source == NULL || count == 0 || trace->events[count - 1].time_ns == 0)
+		return false;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (strncmp(source, sources[i], strlen(sources[i])) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t gap_before(const struct writer *writer, uint32_t number)
+{
+	if (!writer->out->timed || number == 0)
+		return 0;
+	uint64_t gap_ns = writer->trace->events[number].time_ns - writer->trace->events[number - 1].time_ns;
+	return gap_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)gap_ns;
+}
+
 static enum seam_rc write_event(struct writer *writer, uint32_t number)
 {
 	static const uint8_t kinds[] = {
@@ -164,11 +187,20 @@ static enum seam_rc write_event(struct writer *writer, uint32_t number)
 		[SEAM_TRACE_POOL_END] = SCHEDULE_POOL_END + 1,
 		[SEAM_TRACE_POOL_RELEASE] = SCHEDULE_POOL_RELEASE + 1,
 		[SEAM_TRACE_EMPTY_CACHE] = SCHEDULE_EMPTY_CACHE + 1,
+		[SEAM_TRACE_STEP] = SCHEDULE_STEP + 1,
+		[SEAM_TRACE_PHASE_BEGIN] = SCHEDULE_PHASE_BEGIN + 1,
+		[SEAM_TRACE_PHASE_END] = SCHEDULE_PHASE_END + 1,
 	};
 	const struct seam_trace_event *event = &writer->trace->events[number];
 	if (event->kind >= sizeof(kinds) || kinds[event->kind] == 0)
 		return SEAM_OK;
-	struct schedule_op op = {.kind = kinds[event->kind] - 1u, .target = event->pool, .private_id = event->pool};
+	struct schedule_op op = {
+		.kind = kinds[event->kind] - 1u,
+		.target = event->pool,
+		.private_id = event->pool,
+		.thread = event->thread,
+		.gap_ns = gap_before(writer, number),
+	};
 	enum seam_rc rc = number_of(&writer->streams, event->stream, &op.stream);
 	if (rc != SEAM_OK)
 		return rc;
@@ -176,6 +208,7 @@ static enum seam_rc write_event(struct writer *writer, uint32_t number)
 	switch (event->kind) {
 	case SEAM_TRACE_ALLOC:
 		op.bytes = event->size;
+		op.flags = (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? SCHEDULE_DYNAMIC : 0;
 		return write_alloc(writer, lifetime, op);
 	case SEAM_TRACE_FREE:
 	case SEAM_TRACE_RECORD_STREAM:
@@ -184,6 +217,10 @@ static enum seam_rc write_event(struct writer *writer, uint32_t number)
 	case SEAM_TRACE_EVENT_WAIT:
 		rc = number_of(&writer->events, event->id, &op.target);
 		return rc == SEAM_OK ? append(writer, op) : rc;
+	case SEAM_TRACE_PHASE_BEGIN:
+	case SEAM_TRACE_PHASE_END:
+		op.target = event->aux;
+		return append(writer, op);
 	default:
 		return append(writer, op);
 	}
@@ -215,19 +252,18 @@ static enum seam_rc write_all(struct writer *writer, uint32_t iterations)
 	for (uint32_t i = 0; i < iterations && rc == SEAM_OK; i++) {
 		writer->iteration = i;
 		hand_over(writer);
-		if (i == iterations - 1)
-			rc = append(writer, (struct schedule_op){.kind = SCHEDULE_LAST_BEGIN});
+		rc = append(writer, (struct schedule_op){.kind = SCHEDULE_BEGIN, .target = i});
 		if (rc == SEAM_OK)
 			rc = write_range(writer, stretch->begin, stretch->end);
+		if (rc == SEAM_OK)
+			rc = append(writer, (struct schedule_op){.kind = SCHEDULE_END, .target = i});
 	}
-	if (rc == SEAM_OK)
-		rc = append(writer, (struct schedule_op){.kind = SCHEDULE_LAST_END});
 	return rc == SEAM_OK ? write_range(writer, stretch->end, (uint32_t)writer->trace->header.event_count) : rc;
 }
 
 enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations, struct schedule *ret_schedule)
 {
-	struct schedule schedule = {0};
+	struct schedule schedule = {.iterations = iterations, .timed = has_times(trace)};
 	struct writer writer = {.trace = trace, .out = &schedule};
 	numbering_init(&writer.streams);
 	numbering_init(&writer.events);
@@ -268,6 +304,28 @@ void schedule_fini(struct schedule *schedule)
 	free(schedule->ops);
 	free(schedule->streams);
 	*schedule = (struct schedule){0};
+}
+
+enum seam_rc schedule_measure(struct schedule *schedule)
+{
+	uint64_t *bytes = calloc((size_t)schedule->block_count + 1, sizeof(*bytes));
+	uint64_t live_bytes = 0;
+	if (bytes == NULL)
+		return SEAM_OOM_META;
+	schedule->peak_live_bytes = 0;
+	for (size_t i = 0; i < schedule->op_count; i++) {
+		const struct schedule_op *op = &schedule->ops[i];
+		if (op->kind == SCHEDULE_ALLOC) {
+			bytes[op->target] = op->bytes;
+			live_bytes += op->bytes;
+			if (live_bytes > schedule->peak_live_bytes)
+				schedule->peak_live_bytes = live_bytes;
+		} else if (op->kind == SCHEDULE_FREE) {
+			live_bytes -= bytes[op->target];
+		}
+	}
+	free(bytes);
+	return SEAM_OK;
 }
 
 const char *schedule_check(const struct schedule *schedule)

@@ -10,6 +10,7 @@
 #ifndef TOOLS_SCHEDULE_H
 #define TOOLS_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,9 +28,15 @@ enum schedule_kind {
 	SCHEDULE_POOL_END,      /* target: private pool */
 	SCHEDULE_POOL_RELEASE,  /* target: private pool */
 	SCHEDULE_EMPTY_CACHE,
-	SCHEDULE_LAST_BEGIN,    /* the last iteration begins */
-	SCHEDULE_LAST_END,      /* and ends */
+	SCHEDULE_BEGIN,         /* an iteration begins; target: its number from 0 */
+	SCHEDULE_END,           /* and ends */
+	SCHEDULE_STEP,          /* a mark of the program: its iteration ends here */
+	SCHEDULE_PHASE_BEGIN,   /* target: the phase's name, a string of the trace */
+	SCHEDULE_PHASE_END,     /* target: likewise */
 };
+
+/* flags of an operation */
+#define SCHEDULE_DYNAMIC 0x1u /* allocations: the size depends on data */
 
 struct schedule_op {
 	uint32_t kind;       /* enum schedule_kind */
@@ -37,6 +44,9 @@ struct schedule_op {
 	uint32_t stream;     /* index in streams */
 	uint32_t private_id; /* allocations: 0, or a private pool */
 	uint64_t bytes;      /* allocations: as requested */
+	uint32_t thread;     /* who asks, as in the trace */
+	uint32_t gap_ns;     /* that the program took before it, where the trace's times are real; else 0 */
+	uint32_t flags;
 };
 
 struct schedule {
@@ -46,6 +56,8 @@ struct schedule {
 	uint32_t stream_count;
 	uint32_t block_count;  /* allocations */
 	uint32_t event_count;
+	uint32_t iterations;
+	bool timed;            /* gap_ns is valid: the trace's times are those of a program that ran */
 	uint64_t peak_live_bytes; /* highest sum of the requested bytes of live blocks */
 };
 
@@ -54,6 +66,9 @@ struct schedule {
 SEAM_MUST_USE enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations,
                                           struct schedule *ret_schedule);
 void schedule_fini(struct schedule *schedule);
+
+/* Highest sum of the requested bytes of live blocks, for one whose operations were changed. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc schedule_measure(struct schedule *schedule);
 
 /* Name of the first broken invariant, or NULL. SEAM_OOM_META cannot be told from a sound one. */
 const char *schedule_check(const struct schedule *schedule);

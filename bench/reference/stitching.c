@@ -20,6 +20,11 @@ static struct stitching *of(struct ref_allocator *allocator)
 	return (struct stitching *)(void *)allocator;
 }
 
+struct seam_pool *ref_stitching_pool(struct ref_allocator *allocator)
+{
+	return of(allocator)->pool;
+}
+
 static void *pointer(uint64_t value)
 {
 	return (void *)(uintptr_t)value;

@@ -9,4 +9,7 @@
 SEAM_MUST_USE enum seam_rc ref_stitching_create(struct seam_driver *driver, const struct ref_options *options, char *error,
                                                 struct ref_allocator **ret_allocator);
 
+/* The pool of such an allocator. */
+struct seam_pool *ref_stitching_pool(struct ref_allocator *allocator);
+
 #endif

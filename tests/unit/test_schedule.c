@@ -1,7 +1,8 @@
 /* test_schedule.c: what is repeated, and as what, in examples worked out by hand.
  *
  * A schedule is compared as a line: +N.BYTES and -N for blocks, with /POOL behind those of a private pool, >N for a use on
- * another stream, !N ?N for events, (N )N ~N for a private pool's beginning, end and release, [ and ] around the last iteration.
+ * another stream, !N ?N for events, (N )N ~N for a private pool's beginning, end and release, [ and ] around the last iteration;
+ * marks of steps and of other iterations are left out.
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -49,7 +50,7 @@ static const struct row rows[] = {
 	{"nothing", "", 2, "[ ]", 0},
 };
 
-static void write_op(char *line, size_t line_bytes, const struct schedule_op *op)
+static void write_op(char *line, size_t line_bytes, const struct schedule_op *op, uint32_t last)
 {
 	size_t used = strlen(line);
 	char *at = line + used;
@@ -78,11 +79,12 @@ static void write_op(char *line, size_t line_bytes, const struct schedule_op *op
 	case SCHEDULE_POOL_RELEASE:
 		(void)snprintf(at, room, "%s%c%" PRIu32, blank, "()~"[op->kind - SCHEDULE_POOL_BEGIN], op->target);
 		return;
-	case SCHEDULE_LAST_BEGIN:
-		(void)snprintf(at, room, "%s[", blank);
+	case SCHEDULE_BEGIN:
+	case SCHEDULE_END:
+		if (op->target == last)
+			(void)snprintf(at, room, "%s%c", blank, op->kind == SCHEDULE_BEGIN ? '[' : ']');
 		return;
-	case SCHEDULE_LAST_END:
-		(void)snprintf(at, room, "%s]", blank);
+	case SCHEDULE_STEP:
 		return;
 	default:
 		(void)snprintf(at, room, "%s(kind %" PRIu32 ")", blank, op->kind);
@@ -98,7 +100,7 @@ Test(schedule, repeats_as_worked_out)
 		cr_assert_eq(schedule_build(trace, row->iterations, &schedule), SEAM_OK, "%s", row->name);
 		char line[600] = "";
 		for (size_t k = 0; k < schedule.op_count; k++)
-			write_op(line, sizeof(line), &schedule.ops[k]);
+			write_op(line, sizeof(line), &schedule.ops[k], row->iterations - 1);
 		cr_expect_str_eq(line, row->expected, "%s: %s", row->name, line);
 		cr_expect_eq(schedule.peak_live_bytes, row->peak_live_bytes, "%s: peak %" PRIu64, row->name,
 		             schedule.peak_live_bytes);
@@ -120,6 +122,83 @@ Test(schedule, streams_are_numbered_from_the_default_one)
 	cr_assert_eq(schedule.ops[3].stream, 1, "the third allocation is on stream 7");
 	schedule_fini(&schedule);
 	seam_trace_free(trace);
+}
+
+/* The kinds of a schedule's operations that are marks, one letter each: { } iterations, | steps, < > phases. */
+static void write_marks(char *line, size_t line_bytes, const struct schedule *schedule)
+{
+	static const char letters[] = {[SCHEDULE_BEGIN] = '{', [SCHEDULE_END] = '}', [SCHEDULE_STEP] = '|',
+	                               [SCHEDULE_PHASE_BEGIN] = '<', [SCHEDULE_PHASE_END] = '>'};
+	size_t used = 0;
+	for (size_t i = 0; i < schedule->op_count && used + 1 < line_bytes; i++) {
+		uint32_t kind = schedule->ops[i].kind;
+		if (kind < sizeof(letters) && letters[kind] != '\0')
+			line[used++] = letters[kind];
+		else if (kind == SCHEDULE_ALLOC)
+			line[used++] = '+';
+	}
+	line[used] = '\0';
+}
+
+Test(schedule, marks_stand_where_the_program_made_them)
+{
+	static const struct {
+		const char *words;
+		uint32_t iterations;
+		const char *expected;
+	} cases[] = {
+		{"+a1 -a", 2, "{+}{+}"},
+		{"+a1 -a | +b1 -b | +c1 -c |", 2, "+|+|{+|}{+|}"},
+		{"+a1 -a | +b2 -b | +c1 -c |", 2, "+|{+|+|}{+|+|}"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seam_trace *trace = trace_words(cases[i].words);
+		struct schedule schedule;
+		char line[100];
+		cr_assert_eq(schedule_build(trace, cases[i].iterations, &schedule), SEAM_OK);
+		write_marks(line, sizeof(line), &schedule);
+		cr_expect_str_eq(line, cases[i].expected, "%s: %s", cases[i].words, line);
+		cr_expect_eq(schedule.iterations, cases[i].iterations);
+		schedule_fini(&schedule);
+		seam_trace_free(trace);
+	}
+}
+
+/* Two allocations, of which the second depends on data and comes from thread 3, 7 us later. */
+static struct seam_trace *timed_trace(const char *source)
+{
+	struct seam_trace_builder *builder;
+	struct seam_trace *trace;
+	struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = 1, .size = 512, .time_ns = 1000};
+	cr_assert_eq(seam_trace_builder_create(source, 0, &builder), SEAM_OK);
+	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+	event = (struct seam_trace_event){
+		.kind = SEAM_TRACE_ALLOC, .flags = SEAM_TRACE_DYNAMIC, .id = 2, .size = 512, .thread = 3, .time_ns = 8000};
+	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+	cr_assert_eq(seam_trace_builder_finish(builder, NULL, &trace), SEAM_OK);
+	seam_trace_builder_destroy(builder);
+	return trace;
+}
+
+Test(schedule, times_threads_and_flags_are_the_programs)
+{
+	static const struct {
+		const char *source;
+		bool timed;
+	} cases[] = {{"pytorch snapshot, device 0", true}, {"trace_model --model gpt2", false}, {"lifetimes", false}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seam_trace *trace = timed_trace(cases[i].source);
+		struct schedule schedule;
+		cr_assert_eq(schedule_build(trace, 1, &schedule), SEAM_OK);
+		const struct schedule_op *second = &schedule.ops[2];
+		cr_expect_eq(schedule.timed, cases[i].timed, "%s", cases[i].source);
+		cr_expect_eq(second->gap_ns, cases[i].timed ? 7000 : 0, "%s: %" PRIu32, cases[i].source, second->gap_ns);
+		cr_expect_eq(second->thread, 3);
+		cr_expect_eq(second->flags, SCHEDULE_DYNAMIC);
+		cr_expect_eq(schedule.ops[1].flags, 0);
+		schedule_fini(&schedule);
+		seam_trace_free(trace);
+	}
 }
 
 Test(schedule, check_names_a_block_used_after_its_free)

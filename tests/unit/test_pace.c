@@ -1,0 +1,76 @@
+/* test_pace.c: the two clocks, in examples worked out by hand. */
+#include <criterion/criterion.h>
+
+#include "pace.h"
+
+Test(pace, the_program_takes_its_time_and_the_drivers)
+{
+	struct pace pace;
+	pace_init(&pace, 10);
+	pace_go(&pace, 0);
+	pace_do(&pace, 5, true);
+	cr_assert_eq(pace.host_ns, 15, "its own 10, the driver's 5");
+	pace_go(&pace, 100);
+	pace_do(&pace, 0, false);
+	cr_assert_eq(pace.host_ns, 115, "the trace's own time wins");
+	cr_assert_eq(pace.host_driver_ns, 5);
+	cr_assert_null(pace_check(&pace));
+}
+
+/* One step: computes from 100 to 150, is at the driver until 180. */
+static void begin(struct pace *pace)
+{
+	pace_init(pace, 1);
+	pace_go(pace, 100);
+	cr_assert(pace_is_free(pace));
+	pace_step(pace, 50, 30);
+	cr_assert_not(pace_is_free(pace));
+}
+
+Test(pace, who_does_not_change_mappings_does_not_wait)
+{
+	struct pace pace;
+	begin(&pace);
+	pace_go(&pace, 60);
+	pace_do(&pace, 0, false);
+	cr_assert_eq(pace.host_ns, 160);
+	cr_assert_eq(pace.waited_ns, 0);
+}
+
+Test(pace, the_worker_computes_beside_the_program)
+{
+	struct pace pace;
+	begin(&pace);
+	pace_go(&pace, 49);
+	pace_do(&pace, 0, true);
+	cr_assert_eq(pace.host_ns, 149, "the worker is not at the driver yet");
+	cr_assert_eq(pace.waited_ns, 0);
+}
+
+Test(pace, who_changes_mappings_waits_for_the_worker)
+{
+	struct pace pace;
+	begin(&pace);
+	pace_go(&pace, 60);
+	pace_do(&pace, 4, true);
+	cr_assert_eq(pace.host_ns, 184, "until 180, then its own call");
+	cr_assert_eq(pace.waited_ns, 20);
+	cr_assert(pace_is_free(&pace));
+	pace_do(&pace, 0, true);
+	cr_assert_eq(pace.waited_ns, 20, "the step is over");
+	cr_assert_null(pace_check(&pace));
+}
+
+Test(pace, sums_are_kept)
+{
+	struct pace pace;
+	begin(&pace);
+	pace_go(&pace, 80);
+	cr_assert(pace_is_free(&pace), "at its very end");
+	pace_step(&pace, 5, 6);
+	cr_assert_eq(pace.steps, 2);
+	cr_assert_eq(pace.compute_ns, 55);
+	cr_assert_eq(pace.driver_ns, 36);
+	pace.waited_ns = 37;
+	cr_assert_str_eq(pace_check(&pace), "C1 the clocks do not go back");
+}

@@ -1,0 +1,40 @@
+/* pace.c: the arithmetic of the two clocks. */
+#include "pace.h"
+
+#include <stddef.h>
+
+void pace_go(struct pace *pace, uint64_t gap_ns)
+{
+	pace->host_ns += gap_ns != 0 ? gap_ns : pace->own_ns;
+}
+
+void pace_do(struct pace *pace, uint64_t driver_ns, bool changes)
+{
+	if (changes && pace->host_ns >= pace->worker_driver_ns && pace->host_ns < pace->worker_end_ns) {
+		pace->waited_ns += pace->worker_end_ns - pace->host_ns;
+		pace->host_ns = pace->worker_end_ns;
+	}
+	pace->host_ns += driver_ns;
+	pace->host_driver_ns += driver_ns;
+}
+
+bool pace_is_free(const struct pace *pace)
+{
+	return pace->host_ns >= pace->worker_end_ns;
+}
+
+void pace_step(struct pace *pace, uint64_t compute_ns, uint64_t driver_ns)
+{
+	pace->worker_driver_ns = pace->host_ns + compute_ns;
+	pace->worker_end_ns = pace->worker_driver_ns + driver_ns;
+	pace->steps++;
+	pace->compute_ns += compute_ns;
+	pace->driver_ns += driver_ns;
+}
+
+const char *pace_check(const struct pace *pace)
+{
+	if (pace->worker_end_ns < pace->worker_driver_ns || pace->waited_ns > pace->driver_ns)
+		return "C1 the clocks do not go back";
+	return NULL;
+}

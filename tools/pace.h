@@ -1,0 +1,53 @@
+/* pace.h: virtual time of a program and of the background worker of its pool.
+ *
+ * Two clocks. The *host* is the program: before each operation it takes its own time (the trace's, where that is real, else a fixed one),
+ * then the time of the driver calls that the operation makes. The *worker* does background work in steps. A step starts when the worker is free;
+ * it takes its computing time first, then the time of its driver calls; what it brings about is visible at once, but the next step starts only
+ * when the host's clock has passed its end. So nothing is built on a step that is not over.
+ *
+ * Both need the pool's lock for changes of mappings while they call the driver. An operation of the host that does so while the worker is at
+ * the driver waits until it is not. Everything else of a step costs the host nothing: that is *hidden*.
+ *
+ * Not here: who does the work, and how long it takes. Pure arithmetic.
+ * Invariant C1: the clocks do not go back; hidden_ns = driver_ns - waited_ns is never below 0.
+ * One thread at a time.
+ */
+#ifndef TOOLS_PACE_H
+#define TOOLS_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pace {
+	uint64_t host_ns;          /* now, of the program */
+	uint64_t own_ns;           /* that the program takes before an operation, where the trace does not say */
+	uint64_t worker_driver_ns; /* when the newest step reached the driver, */
+	uint64_t worker_end_ns;    /* and when it is over */
+	uint64_t steps;            /* that did something */
+	uint64_t compute_ns;       /* of all steps */
+	uint64_t driver_ns;        /* likewise */
+	uint64_t waited_ns;        /* by the host for steps */
+	uint64_t host_driver_ns;   /* of the program's own operations */
+};
+
+static inline void pace_init(struct pace *pace, uint64_t own_ns)
+{
+	*pace = (struct pace){.own_ns = own_ns};
+}
+
+/* The program's own time before its next operation; gap_ns 0: not known. */
+void pace_go(struct pace *pace, uint64_t gap_ns);
+
+/* The operation is done: it called the driver for driver_ns; `changes`: about memory, so under the lock for changes. */
+void pace_do(struct pace *pace, uint64_t driver_ns, bool changes);
+
+/* The worker has nothing to do any more and may begin a step. */
+bool pace_is_free(const struct pace *pace);
+
+/* A step that began now. A step that did nothing took no time. */
+void pace_step(struct pace *pace, uint64_t compute_ns, uint64_t driver_ns);
+
+/* Name of the broken invariant, or NULL. */
+const char *pace_check(const struct pace *pace);
+
+#endif
