@@ -62,6 +62,7 @@ struct replay_plan {
 	uint64_t adoptions, drops;
 	bool adopted;
 	uint32_t adopted_at_iteration; /* the first plan: from 1; 0: before the first iteration, or between two */
+	uint32_t adopted_after_steps;  /* marks of steps that had been passed by then */
 	uint64_t last_hits;            /* of the requests of the last iteration */
 	uint64_t last_requests;
 	bool measured;                 /* the next two are valid: since the plan in use had served a whole iteration */
@@ -96,6 +97,8 @@ struct replay_result {
 	uint32_t ended;               /* iterations that ended */
 	uint64_t memory_calls[REPLAY_SHOWN];        /* of the first iterations, one by one */
 	uint64_t iteration_driver_ns[REPLAY_SHOWN];
+	uint32_t steps;               /* marks of steps that were passed, those before the first iteration included */
+	uint64_t step_calls[REPLAY_SHOWN];          /* memory calls of the first steps, one by one */
 	uint64_t memory_calls_last_iteration; /* valid if last_complete, like the next */
 	uint64_t event_calls_last_iteration;
 	uint64_t driver_ns;           /* valid unless oom */

@@ -147,6 +147,18 @@ static int do_program(struct run *run, const struct schedule_op *op)
 	}
 }
 
+static void end_step(struct run *run)
+{
+	struct replay_result *result = run->result;
+	struct device_counts now;
+	device_get_counts(&run->device, &now);
+	uint64_t memory_calls = device_calls_of(&now, SEAM_DRV_MEMORY);
+	if (result->steps < REPLAY_SHOWN)
+		result->step_calls[result->steps] = memory_calls - run->step_calls;
+	run->step_calls = memory_calls;
+	result->steps++;
+}
+
 static void begin_iteration(struct run *run)
 {
 	device_get_counts(&run->device, &run->mark);
@@ -208,6 +220,8 @@ static enum seam_rc do_op(struct run *run, const struct schedule_op *op)
 	case SCHEDULE_POOL_END:
 		return SEAM_OK; /* requests name their private pool themselves */
 	case SCHEDULE_STEP:
+		end_step(run);
+		return run->steer != NULL ? steer_mark(run->steer, op) : SEAM_OK;
 	case SCHEDULE_PHASE_BEGIN:
 	case SCHEDULE_PHASE_END:
 		return run->steer != NULL ? steer_mark(run->steer, op) : SEAM_OK;

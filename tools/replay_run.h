@@ -34,6 +34,7 @@ struct run {
 	struct samples frees;
 	struct seam_clock clock;
 	struct device_counts mark; /* at the begin of the iteration */
+	uint64_t step_calls;       /* memory calls up to the newest mark of a step */
 	struct steer *steer;       /* NULL: no plan */
 	bool oom;
 	struct replay_result *result;

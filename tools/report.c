@@ -102,6 +102,7 @@ static void put_plan(struct seam_json *json, const struct replay_result *result)
 	put_u64(json, "plan_adoptions", used, plan->adoptions);
 	put_u64(json, "plan_drops", used, plan->drops);
 	put_u64(json, "adopted_at_iteration", used && plan->adopted, plan->adopted_at_iteration);
+	put_u64(json, "adopted_after_steps", used && plan->adopted, plan->adopted_after_steps);
 	put_u64(json, "plan_hits_last_iteration", used && result->last_complete, plan->last_hits);
 	put_u64(json, "requests_last_iteration", used && result->last_complete, plan->last_requests);
 	bool measured = used && plan->measured && !result->oom;
@@ -144,6 +145,7 @@ static void put_result(struct seam_json *json, const struct report_row *row)
 	put_driver_calls(json, result);
 	put_u64(json, "memory_calls_last_iteration", result->last_complete, result->memory_calls_last_iteration);
 	put_array(json, "memory_calls_by_iteration", result->memory_calls, result->ended, 1);
+	put_array(json, "memory_calls_by_step", result->step_calls, result->steps, 1);
 	put_array(json, "driver_ms_by_iteration", result->iteration_driver_ns, result->ended, 1e6);
 	put_u64(json, "event_calls_last_iteration", result->last_complete, result->event_calls_last_iteration);
 	put_double(json, "driver_ms_estimated", !result->oom, (double)result->driver_ns / 1e6);

@@ -38,12 +38,12 @@ static enum seam_rc add(struct tracer *tracer, const struct schedule_op *op)
 		.stream = tracer->schedule->streams[op->stream],
 		.time_ns = tracer->time_ns,
 		.thread = op->thread,
+		.pool = op->private_id,
 	};
 	switch ((enum schedule_kind)op->kind) {
 	case SCHEDULE_ALLOC:
 		tracer->allocs[op->target] = op;
 		event.size = op->bytes;
-		event.pool = op->private_id;
 		event.flags = (op->flags & SCHEDULE_DYNAMIC) != 0 ? SEAM_TRACE_DYNAMIC : 0;
 		break;
 	case SCHEDULE_FREE:
@@ -54,7 +54,6 @@ static enum seam_rc add(struct tracer *tracer, const struct schedule_op *op)
 	case SCHEDULE_POOL_END:
 	case SCHEDULE_POOL_RELEASE:
 		event.id = 0;
-		event.pool = op->target;
 		break;
 	case SCHEDULE_STEP:
 		event.id = tracer->steps++;

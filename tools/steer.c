@@ -61,6 +61,7 @@ static void note_adoption(struct steer *steer)
 	if (figures->adopted || stub_adoptions(steer->pool) == 0)
 		return;
 	figures->adopted = true;
+	figures->adopted_after_steps = steer->run->result->steps;
 	figures->adopted_at_iteration = steer->inside ? steer->iteration + 1 : steer->iteration;
 }
 

@@ -53,6 +53,10 @@ if command -v xz >/dev/null; then
 	head -c 70 a.csv.xz >cut.xz
 	ok 'truncated xz' fails 1 'truncated xz' convert cut.xz b.seamtrace
 fi
+"$seam" convert -n 3 a.csv often.seamtrace >said.txt
+ok 'repeated: residents once, the rest three times' contains said.txt '13 events, 7 allocations'
+ok 'repeated: says so' contains said.txt 'repeated: 3$'
+ok 'no number of iterations' fails 2 "'0'" convert -n 0 a.csv often.seamtrace
 "$seam" convert a.csv a.seamtrace >said.txt
 ok 'says what it made' contains said.txt '5 events, 3 allocations'
 

@@ -1,0 +1,176 @@
+/* test_cmd_replay_plan.c: `seam replay` with plans and disturbed programs, from end to end. SEAM_COMMAND names the program. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay_command.h"
+
+#define MIB 1048576
+
+TestSuite(cmd_replay_plan, .init = command_make_folder, .fini = command_remove_folder);
+
+/* A program of one iteration: two residents, and 60 requests of different sizes that come and go. */
+static void write_program(const char *name, long long first_bytes)
+{
+	char text[6000] = "id,lower,upper,size\nr0,0,1000,3145728\nr1,1,1000,700000\n";
+	for (int i = 0; i < 60; i++) {
+		size_t used = strlen(text);
+		(void)snprintf(text + used, sizeof(text) - used, "b%d,%d,%d,%lld\n", i, 10 + i * 10, 15 + i * 10 + i % 7 * 20,
+		               first_bytes + i % 13 * 300000LL + i);
+	}
+	(void)command_write_file(name, text);
+}
+
+/* Runs another command of `seam` with these words behind `cd` into the folder; its status. */
+static int seam(const char *words)
+{
+	char line[600];
+	(void)snprintf(line, sizeof(line), "cd '%s' && '%s' %s >/dev/null 2>&1", command_folder, getenv("SEAM_COMMAND"), words);
+	return system(line);
+}
+
+/* program.csv, the same repeated, and a plan of it. */
+static void write_plan(void)
+{
+	write_program("program.csv", 1000000);
+	cr_assert_eq(seam("convert -q -n 4 program.csv program.seamtrace"), 0);
+	cr_assert_eq(seam("plan --no-stitch --period find program.seamtrace -o program.plan"), 0);
+}
+
+/* The one object of a run of program.csv with these words (of which the first %s is the folder). */
+static json_t *run_program(const char *words)
+{
+	char all[600];
+	char first[400];
+	(void)snprintf(first, sizeof(first), words, command_folder);
+	(void)snprintf(all, sizeof(all), "-n 8 %s %s/program.csv", first, command_folder);
+	json_t *array = command_run_json(all);
+	cr_assert_eq(json_array_size(array), 1, "with a plan only seam runs");
+	json_t *object = json_incref(json_array_get(array, 0));
+	json_decref(array);
+	return object;
+}
+
+static long long at(const json_t *object, const char *key, size_t i)
+{
+	return json_integer_value(json_array_get(json_object_get(object, key), i));
+}
+
+Test(cmd_replay_plan, a_plan_from_a_file_serves_from_the_start)
+{
+	write_plan();
+	json_t *object = run_program("--plan %s/program.plan");
+	cr_expect_str_eq(json_text(object, "plan"), "file");
+	cr_expect_eq(json_long(object, "adopted_at_iteration"), 0);
+	cr_expect_eq(json_long(object, "plan_adoptions"), 1);
+	cr_expect_geq(json_long(object, "plan_hits"), 7 * 60);
+	cr_expect_eq(json_long(object, "plan_hits_last_iteration"), 60);
+	cr_expect_eq(json_long(object, "requests_last_iteration"), 60);
+	for (size_t i = 2; i < 8; i++)
+		cr_expect_eq(at(object, "memory_calls_by_iteration", i), 0, "iteration %zu", i);
+	double expected = json_double(object, "peak_live_planned_bytes") / json_double(object, "peak_reserved_planned_bytes");
+	cr_expect_float_eq(json_double(object, "efficiency_planned"), expected, 1e-9);
+	cr_expect_leq(json_long(object, "peak_reserved_planned_bytes"), json_long(object, "peak_reserved_bytes"));
+	json_decref(object);
+}
+
+Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
+{
+	write_program("program.csv", 1000000);
+	json_t *object = run_program("--plan auto --host-ns 1000000");
+	cr_expect_str_eq(json_text(object, "plan"), "auto");
+	cr_expect_geq(json_long(object, "adopted_at_iteration"), 2, "after two that match");
+	cr_expect_leq(json_long(object, "adopted_at_iteration"), 4, "within two periods");
+	cr_expect_eq(json_long(object, "memory_calls_last_iteration"), 0);
+	cr_expect_eq(json_long(object, "plan_hits_last_iteration"), 60);
+	cr_expect_gt(json_long(object, "background_steps"), 0);
+	cr_expect_geq(json_double(object, "background_hidden"), 0.0);
+	cr_expect_leq(json_double(object, "background_hidden"), 1.0);
+	cr_expect_geq(json_double(object, "host_ms"), 8 * 120.0, "120 operations of 1 ms in each iteration");
+	json_decref(object);
+}
+
+Test(cmd_replay_plan, causes_add_up_and_contents_survive_what_the_plan_did_not_expect)
+{
+	static const char *const ways[] = {"extra", "drop", "swap", "late", "size", "eval", "checkpoint", "shapes", "wide", "threads",
+	                                   "streams", "extra+eval"};
+	write_plan();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		char words[200];
+		(void)snprintf(words, sizeof(words), "--plan %%s/program.plan --memory real --perturb %s --seed 3", ways[i]);
+		json_t *object = run_program(words);
+		const json_t *causes = json_object_get(object, "plan_misses_by_cause");
+		const char *key;
+		json_t *value;
+		long long sum = 0;
+		json_object_foreach((json_t *)(void *)causes, key, value)
+			sum += json_integer_value(value);
+		cr_expect_eq(sum, json_long(object, "plan_misses"), "%s: %lld", ways[i], sum);
+		cr_expect(json_is_false(json_object_get(object, "oom")), "%s", ways[i]);
+		json_decref(object);
+	}
+}
+
+Test(cmd_replay_plan, what_is_disturbed_depends_on_the_seed)
+{
+	write_program("program.csv", 1000000);
+	long long bytes[3];
+	static const char *const seeds[] = {"1", "1", "2"};
+	for (size_t i = 0; i < 3; i++) {
+		char words[300];
+		(void)snprintf(words, sizeof(words), "-n 4 -a direct --perturb wide --seed %s %s/program.csv", seeds[i], command_folder);
+		json_t *array = command_run_json(words);
+		bytes[i] = json_long(json_array_get(array, 0), "peak_reserved_bytes");
+		json_decref(array);
+	}
+	cr_expect_eq(bytes[0], bytes[1]);
+	cr_expect_neq(bytes[0], bytes[2]);
+}
+
+Test(cmd_replay_plan, the_table_says_what_the_plan_did)
+{
+	char words[300];
+	write_plan();
+	(void)snprintf(words, sizeof(words), "-n 4 --plan %s/program.plan %s/program.csv", command_folder, command_folder);
+	struct outcome outcome = command_run(words);
+	cr_assert_eq(outcome.status, 0, "%s", outcome.errors);
+	cr_expect_not_null(strstr(outcome.out, "program.csv: plan in use from the start; served "), "%s", outcome.out);
+	command_drop(&outcome);
+}
+
+Test(cmd_replay_plan, mistakes_get_one_clear_line_and_a_status)
+{
+	static const struct {
+		const char *words; /* every @ is the folder */
+		int status;
+		const char *line; /* part of it */
+	} rows[] = {
+		{"--plan @/none.plan @/program.csv", 1, "none.plan"},
+		{"--plan @/program.csv @/program.csv", 1, "program.csv"},
+		{"--plan @/line.plan @/program.csv", 1, "line.plan: a plan of something that happens once"},
+		{"-n 2 --plan @/program.plan @/other.csv", 1, "program.plan is a plan of another program"},
+		{"--plan auto -a caching @/program.csv", 2, "only seam runs with a plan"},
+		{"--perturb exta @/program.csv", 2, "no such way to disturb a program: 'exta'"},
+		{"--perturb extra+ @/program.csv", 2, "'extra+'"},
+		{"--seed x @/program.csv", 2, "not a seed: 'x'"},
+		{"--host-ns -1 @/program.csv", 2, "not a number of nanoseconds: '-1'"},
+	};
+	write_plan();
+	write_program("other.csv", 2000000);
+	cr_assert_eq(seam("plan --period whole program.csv -o line.plan"), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char words[400] = "";
+		for (const char *c = rows[i].words; *c != '\0'; c++) {
+			size_t used = strlen(words);
+			(void)snprintf(words + used, sizeof(words) - used, "%.*s", *c == '@' ? 99 : 1, *c == '@' ? command_folder : c);
+		}
+		struct outcome outcome = command_run(words);
+		cr_expect_eq(outcome.status, rows[i].status, "%s: %d", words, outcome.status);
+		cr_expect_not_null(strstr(outcome.errors, rows[i].line), "%s: %s", words, outcome.errors);
+		const char *newline = strchr(outcome.errors, '\n');
+		cr_expect(newline != NULL && newline[1] == '\0', "%s: one line: %s", words, outcome.errors);
+		cr_expect_str_eq(outcome.out, "", "%s", words);
+		command_drop(&outcome);
+	}
+}
