@@ -23,7 +23,7 @@ struct pace {
 	uint64_t own_ns;           /* that the program takes before an operation, where the trace does not say */
 	uint64_t worker_driver_ns; /* when the newest step reached the driver, */
 	uint64_t worker_end_ns;    /* and when it is over */
-	uint64_t steps;            /* that did something */
+	uint64_t steps;
 	uint64_t compute_ns;       /* of all steps */
 	uint64_t driver_ns;        /* likewise */
 	uint64_t waited_ns;        /* by the host for steps */
@@ -44,7 +44,7 @@ void pace_do(struct pace *pace, uint64_t driver_ns, bool changes);
 /* The worker has nothing to do any more and may begin a step. */
 bool pace_is_free(const struct pace *pace);
 
-/* A step that began now. A step that did nothing took no time. */
+/* A step that began now. */
 void pace_step(struct pace *pace, uint64_t compute_ns, uint64_t driver_ns);
 
 /* Name of the broken invariant, or NULL. */

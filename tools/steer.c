@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <seam/stats.h>
+
 #include "bits.h"
 #include "pace.h"
+#include "pool.h"
+#include "record.h"
 #include "stitching.h"
-#include "steer_stub.h"
 
 #define OWN_NS UINT64_C(10000)
 #define CHUNK_BYTES (UINT64_C(2) << 20)
+#define LOOK_NS UINT64_C(20000) /* a step that led to nothing and took less is none */
 #define IDLE_OPS 16u /* between two looks whether there is background work, when there was none */
 
 /* Driver time and memory calls so far. */
@@ -41,8 +45,7 @@ struct steer {
 
 void steer_configure(enum replay_planning planning, struct seam_config *config)
 {
-	(void)planning;
-	(void)config;
+	config->plan = planning == REPLAY_PLAN_AUTO ? SEAM_PLAN_INLINE : SEAM_PLAN_OFF;
 }
 
 static void look_at_driver(const struct steer *steer, struct steer_driver *ret_driver)
@@ -58,7 +61,7 @@ static void look_at_driver(const struct steer *steer, struct steer_driver *ret_d
 static void note_adoption(struct steer *steer)
 {
 	struct replay_plan *figures = &steer->figures;
-	if (figures->adopted || stub_adoptions(steer->pool) == 0)
+	if (figures->adopted || steer->pool->planning.counts.adoptions == 0)
 		return;
 	figures->adopted = true;
 	figures->adopted_after_steps = steer->run->result->steps;
@@ -138,11 +141,11 @@ static void work(struct steer *steer)
 	look_at_driver(steer, &before);
 	uint64_t start_ns = processor_ns();
 	seam__pool_work(steer->pool, &did);
-	if (!did) {
-		steer->idle_ops = IDLE_OPS;
-		return;
-	}
 	uint64_t compute_ns = processor_ns() - start_ns;
+	if (!did)
+		steer->idle_ops = IDLE_OPS;
+	if (!did && compute_ns < LOOK_NS)
+		return;
 	look_at_driver(steer, &after);
 	pace_step(&steer->pace, compute_ns, after.ns - before.ns);
 	if (steer->inside && steer->iteration < REPLAY_SHOWN) {
@@ -157,7 +160,7 @@ enum seam_rc steer_before(struct steer *steer, const struct schedule_op *op)
 		steer->iteration = op->target;
 		steer->inside = true;
 		steer->whole = steer->figures.adopted;
-		steer->hits_begun = stub_hits(steer->pool);
+		steer->hits_begun = steer->pool->planning.counts.hits;
 		steer->requests_begun = steer->run->result->requests;
 		return SEAM_OK;
 	}
@@ -168,7 +171,7 @@ enum seam_rc steer_before(struct steer *steer, const struct schedule_op *op)
 		work(steer);
 	enum seam_rc rc = SEAM_OK;
 	if (op->thread != steer->thread) {
-		rc = stub_act_as(steer->pool, op->thread);
+		rc = seam__recorder_act_as(steer->pool->recorder, op->thread);
 		steer->thread = op->thread;
 	}
 	steer->dynamic = (op->flags & SCHEDULE_DYNAMIC) != 0;
@@ -198,7 +201,7 @@ static enum seam_rc start_measuring(struct steer *steer)
 static enum seam_rc end_iteration(struct steer *steer)
 {
 	steer->inside = false;
-	steer->figures.last_hits = stub_hits(steer->pool) - steer->hits_begun;
+	steer->figures.last_hits = steer->pool->planning.counts.hits - steer->hits_begun;
 	steer->figures.last_requests = steer->run->result->requests - steer->requests_begun;
 	return steer->whole && !steer->figures.measured ? start_measuring(steer) : SEAM_OK;
 }
@@ -221,12 +224,12 @@ enum seam_rc steer_after(struct steer *steer, const struct schedule_op *op)
 
 void steer_asked(struct steer *steer)
 {
-	steer->hits_asked = stub_hits(steer->pool);
+	steer->hits_asked = steer->pool->planning.counts.hits;
 }
 
 void steer_served(struct steer *steer, uint64_t bytes, uint64_t ticks)
 {
-	if (stub_hits(steer->pool) != steer->hits_asked)
+	if (steer->pool->planning.counts.hits != steer->hits_asked)
 		samples_add(&steer->planned, ticks);
 	steer->live_bytes += bytes;
 	if (steer->figures.measured && steer->live_bytes > steer->figures.peak_live_bytes)
@@ -258,21 +261,24 @@ enum seam_rc steer_mark(struct steer *steer, const struct schedule_op *op)
 void steer_take_figures(struct steer *steer, const struct seam_clock *clock, struct replay_plan *ret_plan)
 {
 	struct replay_plan *figures = &steer->figures;
-	struct stub_counts counts;
-	struct ref_stats stats;
-	stub_counts(steer->pool, &counts);
-	ref_get_stats(steer->run->allocator, &stats);
-	figures->hits = counts.hits;
-	figures->dynamic_hits = counts.dynamic_hits;
-	for (size_t i = 0; i < SEAM_MISS_COUNT; i++) {
-		figures->misses_by_cause[i] = counts.misses[i];
-		figures->misses += counts.misses[i];
-	}
-	figures->resyncs = counts.resyncs;
-	figures->adoptions = counts.adoptions;
-	figures->drops = counts.drops;
+	struct seam_stats stats = {.size = sizeof(stats), .version = SEAM_STATS_VERSION};
+	if (seam_stats_get(steer->pool, &stats) != SEAM_OK)
+		return; /* only in a child of the process, which a replay does not make */
+	const uint64_t misses[] = {
+#define SEAM_MISS(name, text) stats.plan_miss_##name,
+#include "misses.def"
+#undef SEAM_MISS
+	};
+	for (size_t i = 0; i < SEAM_MISS_COUNT; i++)
+		figures->misses_by_cause[i] = misses[i];
+	figures->hits = stats.plan_hits;
+	figures->dynamic_hits = stats.plan_dynamic_hits;
+	figures->misses = stats.plan_misses;
+	figures->resyncs = stats.plan_resyncs;
+	figures->adoptions = stats.plan_adoptions;
+	figures->drops = stats.plan_drops;
 	figures->peak_live_bytes = seam__bits_align_up(figures->peak_live_bytes, CHUNK_BYTES);
-	figures->peak_reserved_bytes = stats.reserved_peak_bytes;
+	figures->peak_reserved_bytes = stats.reserved_bytes_peak;
 	figures->timed = steer->planned.count > 0;
 	if (figures->timed)
 		figures->alloc_ns_p50 = samples_percentile(&steer->planned, clock, 50);

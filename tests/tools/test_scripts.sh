@@ -41,7 +41,7 @@ verifies() {
 	return 1
 }
 
-for script in bench/sweep bench/verify tools/check tools/gpu-carry tools/gpu-check tools/setup tools/setup-torch; do
+for script in bench/run bench/sweep bench/verify tools/check tools/gpu-carry tools/gpu-check tools/setup tools/setup-torch; do
 	ok "$script: an unknown option" refuses "'--frobnicate'" $script --frobnicate
 	ok "$script: help" sh -c '"$0" --help >help.txt && grep -q "^usage: " help.txt' "$root/$script"
 done
@@ -83,4 +83,6 @@ ok 'verify: and says why' grep -q '^| none | .*No such file' table.md
 ok 'verify: and goes on' grep -q '^| small | .*intact' table.md
 printf 'id,lower,upper,size\nw,0,9,268435456\na,1,4,2097152\n' >middle.csv
 ok 'sweep: a row' sh -c '"$0" --iterations 2 middle.csv | grep -q "^| middle | 0.25 GiB |.* 0 |$"' "$root/bench/sweep"
+ok 'run: a row of each part' sh -c '"$0" --state state --iterations 3 static perturbed moe middle.csv >run.md && [ "$(grep -c "^| middle | " run.md)" -eq 2 ] && grep -q "^| extra | middle | " run.md' "$root/bench/run"
+ok 'run: a row that is there is not measured again' sh -c 'echo "| kept |" >state/static/middle; "$0" --state state static middle.csv | grep -q "^| kept |$"' "$root/bench/run"
 echo "1..$number"
