@@ -198,6 +198,18 @@ Test(perturb, threads_and_streams_are_new_and_the_same_in_every_iteration)
 		const struct schedule_op *b = &streams.ops[begins[ITERATIONS - 1] + i];
 		cr_assert(a->kind == b->kind && a->stream == b->stream && a->bytes == b->bytes, "operation %zu", i);
 	}
+	uint32_t *stream = calloc(streams.block_count, sizeof(*stream));
+	cr_assert_not_null(stream);
+	for (size_t i = 0; i < streams.op_count; i++) {
+		const struct schedule_op *op = &streams.ops[i];
+		if (op->kind == SCHEDULE_ALLOC)
+			stream[op->target] = op->stream;
+		else if (op->kind == SCHEDULE_FREE)
+			cr_assert_eq(op->stream, stream[op->target], "a block is freed on its stream");
+		else if (op->kind == SCHEDULE_RECORD_STREAM)
+			cr_assert_neq(op->stream, stream[op->target], "a use is on another one");
+	}
+	free(stream);
 	schedule_fini(&threads);
 	schedule_fini(&streams);
 }
