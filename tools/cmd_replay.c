@@ -13,6 +13,7 @@
 
 #define ITERATIONS_MAX 1000000u
 #define PERCENT_MAX 10000u
+#define BLOCK_ALIGN 512u
 #define HOST_NS_MAX 1000000000ul
 
 enum key { KEY_ALLOCATOR = 'a', KEY_DEVICE = 'd', KEY_ITERATIONS = 'n', KEY_MEMORY = 'm', KEY_CAPACITY = 0x2000, KEY_CONF,
@@ -361,6 +362,10 @@ static int read_plan(struct arguments *arguments)
 		return cmd_fail("%s: %s", path, error.text);
 	if ((arguments->plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) != 0)
 		return cmd_fail("%s: a plan of something that happens once serves no run (seam plan --period find)", path);
+	if (arguments->plan->header.align_bytes % BLOCK_ALIGN != 0)
+		return cmd_fail("%s: its addresses are not multiples of %u (seam plan --align %u)", path, BLOCK_ALIGN, BLOCK_ALIGN);
+	if (arguments->plan->header.backing_count != 0)
+		return cmd_fail("%s: a stitched plan serves no run (seam plan --no-stitch)", path);
 	arguments->replay.plan = arguments->plan;
 	return CMD_OK;
 }

@@ -35,7 +35,7 @@ static void write_plan(void)
 {
 	write_program("program.csv", 1000000);
 	cr_assert_eq(seam("convert -q -n 4 program.csv program.seamtrace"), 0);
-	cr_assert_eq(seam("plan --no-stitch --period find program.seamtrace -o program.plan"), 0);
+	cr_assert_eq(seam("plan --no-stitch --align 512 --period find program.seamtrace -o program.plan"), 0);
 }
 
 /* The one object of a run of program.csv with these words (of which the first %s is the folder). */
@@ -149,6 +149,7 @@ Test(cmd_replay_plan, mistakes_get_one_clear_line_and_a_status)
 		{"--plan @/none.plan @/program.csv", 1, "none.plan"},
 		{"--plan @/program.csv @/program.csv", 1, "program.csv"},
 		{"--plan @/line.plan @/program.csv", 1, "line.plan: a plan of something that happens once"},
+		{"--plan @/fine.plan @/program.csv", 1, "fine.plan: its addresses are not multiples of 512"},
 		{"-n 2 --plan @/program.plan @/other.csv", 1, "program.plan is a plan of another program"},
 		{"--plan auto -a caching @/program.csv", 2, "only seam runs with a plan"},
 		{"--perturb exta @/program.csv", 2, "no such way to disturb a program: 'exta'"},
@@ -159,6 +160,7 @@ Test(cmd_replay_plan, mistakes_get_one_clear_line_and_a_status)
 	write_plan();
 	write_program("other.csv", 2000000);
 	cr_assert_eq(seam("plan --period whole program.csv -o line.plan"), 0);
+	cr_assert_eq(seam("plan --no-stitch --period find program.seamtrace -o fine.plan"), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char words[400] = "";
 		for (const char *c = rows[i].words; *c != '\0'; c++) {
