@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "bits.h"
 #include "check.h"
 #include "clock.h"
 #include "learner.h"
@@ -128,7 +129,7 @@ static enum seam_rc prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct
 }
 
 /* [both] */
-static enum seam_rc use(struct seam_pool *pool, struct seam_script *script)
+static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, uint64_t resident_bytes)
 {
 	struct seam_planning *planning = &pool->planning;
 	if (planning->open && seam__script_bytes(script) <= seam__stage_open(planning)->arena.bytes) {
@@ -140,6 +141,9 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script *script)
 	enum seam_rc rc = prepare_fresh(pool, seam__script_bytes(script), &stage);
 	if (rc != SEAM_OK)
 		return rc;
+	stage->hits_before = planning->counts.hits;
+	stage->lends_from = planning->counts.requests + seam__script_slots(script);
+	stage->beside_bytes = seam__bits_align_up(resident_bytes, pool->engine.memory.granularity_bytes);
 	rc = seam__planned_open(pool, stage, script, false);
 	if (rc != SEAM_OK)
 		seam__stage_discard(pool, stage);
@@ -167,7 +171,7 @@ enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan,
 	if (rc == SEAM_OK) {
 		seam__mutex_lock(&pool->learner.work);
 		seam__pool_stop(pool);
-		rc = use(pool, script);
+		rc = use(pool, script, plan->header.resident_bytes);
 		seam__pool_go(pool);
 		seam__mutex_unlock(&pool->learner.work);
 	}

@@ -47,6 +47,9 @@ struct seam_stage {
 	uint64_t *joined;               /* per stream: the version of the arena's joins that it is ordered behind */
 	uint32_t stream_count, stream_capacity;
 	uint64_t lent_bytes;
+	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
+	uint64_t hits_before;           /* likewise: hits when it was opened; nothing is lent before the next one */
+	uint64_t lends_from;            /* but from so many requests on */
 };
 
 LIST_HEAD(seam_stages, seam_stage);

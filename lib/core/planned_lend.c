@@ -165,6 +165,17 @@ static uint64_t give_all(struct seam_pool *pool)
 	return bytes + (mappings - pool->engine.memory.mapping_count);
 }
 
+/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects, and for everything
+ * until the plan has served something, if that does not take longer than a period. */
+static bool must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask)
+{
+	const struct seam_engine_counts *counts = &pool->engine.counts;
+	const struct seam_planned_counts *planned = &pool->planning.counts;
+	if (counts->live_bytes - counts->planned_bytes + ask->bytes <= stage->beside_bytes)
+		return true;
+	return planned->hits == stage->hits_before && planned->requests < stage->lends_from;
+}
+
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
 {
 	struct seam_pool *pool = user;
@@ -174,6 +185,8 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	if (!planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
 		return 0;
 	struct seam_stage *stage = seam__stage_open(planning);
+	if (must_grow(pool, stage, ask))
+		return 0;
 	if (!serves(stage, ask->stream)) {
 		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL);
 		(void)ignored;
