@@ -97,7 +97,7 @@ Test(cmd_replay_plan, causes_add_up_and_contents_survive_what_the_plan_did_not_e
 	write_plan();
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		char words[200];
-		(void)snprintf(words, sizeof(words), "--plan %%s/program.plan --memory real --perturb %s --seed 3", ways[i]);
+		(void)snprintf(words, sizeof(words), "--plan %%s/program.plan --memory pages -n 4 --perturb %s --seed 3", ways[i]);
 		json_t *object = run_program(words);
 		const json_t *causes = json_object_get(object, "plan_misses_by_cause");
 		const char *key;
