@@ -1,6 +1,8 @@
 /* test_record_voice.c: what threads say about themselves: numbers, phases, dynamic requests. */
 #include "record_fixture.h"
 
+#include "recorder.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -219,11 +221,30 @@ Test(record_voice, without_memory_threads_share_a_voice)
 	close_recorder();
 }
 
-Test(record_voice, a_child_has_recorders_of_its_own)
+static pthread_barrier_t barrier;
+
+/* Holds the recorder's lock while the others are between the two barriers. */
+static void *hold(void *ignored)
 {
+	seam__mutex_lock(&recorder->gather);
+	(void)pthread_barrier_wait(&barrier);
+	(void)pthread_barrier_wait(&barrier);
+	seam__mutex_unlock(&recorder->gather);
+	return ignored;
+}
+
+/* The lock of its parent's recorder is held for ever in the child: threads that end there must not ask for it. */
+Test(record_voice, a_child_has_recorders_of_its_own, .timeout = 20)
+{
+	pthread_t holder;
 	open_recorder(MIB(1));
 	(void)add_alloc(100, 0);
+	cr_assert_eq(pthread_barrier_init(&barrier, NULL, 2), 0);
+	cr_assert_eq(pthread_create(&holder, NULL, hold, NULL), 0);
+	(void)pthread_barrier_wait(&barrier);
 	pid_t child = fork();
+	if (child != 0)
+		(void)pthread_barrier_wait(&barrier);
 	cr_assert_geq(child, 0);
 	if (child == 0) {
 		struct seam_recorder *parents = recorder;
@@ -232,6 +253,7 @@ Test(record_voice, a_child_has_recorders_of_its_own)
 		_exit(good ? 0 : 1);
 	}
 	int status = 0;
+	cr_assert_eq(pthread_join(holder, NULL), 0);
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	close_recorder();
