@@ -48,8 +48,7 @@ Test(arena_lease, a_block_of_a_stitched_view_leaves_the_rest_of_its_chunk)
 	give(blocks[0]);
 	give(blocks[2]);
 	struct seam_block *three = alloc_on(MIB(3), stream_a);
-	const struct seam_view *view = three->view;
-	cr_assert(view->stitched);
+	cr_assert(three->view->stitched);
 	make_arena(0);
 	cr_expect_eq(arena.count, 1);
 	cr_expect_eq(arena.leased_bytes, MIB(1));
