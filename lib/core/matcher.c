@@ -37,13 +37,13 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
 {
 	struct seam_lane *lane = matcher->lane;
-	if (lane == NULL || lane->thread != ask->thread || lane->stream != ask->stream || lane->trouble != 0 || matcher->apart != 0 || ask->dynamic)
+	if (lane == NULL || lane->thread != ask->thread || lane->stream != ask->stream || lane->trouble != 0 || matcher->strays.count != 0 || ask->dynamic)
 		return count_miss(matcher, alloc_with_care(matcher, ask, ret_planned));
 	struct seam_script *script = matcher->now;
 	const struct seam_cue *cue = lane->next;
 	struct seam_planned *planned = &script->instances[seam__script_number(script, cue->slot, lane->copy)];
 	if (!seam__cue_fits(cue, ask->bytes) || lane->base + cue->begin != script->front.at || planned->state != SEAM_PLANNED_FREE ||
-	    planned->blocked != 0)
+	    planned->blocked != 0 || script->front.at >= matcher->loose.until)
 		return count_miss(matcher, alloc_with_care(matcher, ask, ret_planned));
 	seam__history_add(&lane->history, ask->bytes);
 	seam__lane_pass(script, lane);
@@ -84,22 +84,26 @@ struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t o
 	if (matcher->apart == 0)
 		return NULL;
 	const struct seam_stray *stray = seam__strays_find(&matcher->strays, offset);
-	if (stray == NULL)
-		stray = seam__strays_find(&matcher->loose, offset);
-	return stray == NULL ? NULL : stray->planned;
+	if (stray != NULL)
+		return stray->planned;
+	const uint32_t loose = seam__loose_find(&matcher->loose, offset);
+	return loose == matcher->loose.count ? NULL : &matcher->loose.entries[loose].block->planned;
 }
 
 /* A dynamic block is gone afterwards. */
 static void free_apart(struct seam_matcher *matcher, struct seam_planned *planned)
 {
-	struct seam_strays *strays = &matcher->loose;
-	struct seam_stray *stray = planned->script == SEAM_DYNAMIC ? seam__strays_find(strays, planned->offset) : NULL;
-	if (stray == NULL) {
-		strays = &matcher->strays;
-		stray = seam__strays_find(strays, planned->offset);
+	const uint32_t loose = planned->script == SEAM_DYNAMIC ? seam__loose_find(&matcher->loose, planned->offset) : matcher->loose.count;
+	struct seam_stray *stray;
+	if (loose < matcher->loose.count) {
+		stray = &matcher->loose.entries[loose].block->stray;
+		seam__loose_remove(&matcher->loose, loose);
+	} else {
+		stray = seam__strays_find(&matcher->strays, planned->offset);
+		SEAM_VERIFY(stray != NULL);
+		seam__strays_remove(&matcher->strays, stray);
 	}
-	SEAM_VERIFY(stray != NULL && stray->planned == planned);
-	seam__strays_remove(strays, stray);
+	SEAM_VERIFY(stray->planned == planned);
 	matcher->apart--;
 	matcher->counts.live--;
 	matcher->counts.live_bytes -= planned->bytes;
@@ -111,7 +115,7 @@ static void free_apart(struct seam_matcher *matcher, struct seam_planned *planne
 			seam__matcher_forget(matcher, script);
 		return;
 	}
-	seam__slab_put(&matcher->loose_slab, stray); /* the first member of its struct seam_loose */
+	seam__slab_put(&matcher->loose_slab, stray); /* the first member of its struct seam_loose_block */
 	/* The plan has a free of some dynamic block here: which one does not matter. */
 	struct seam_script *script = matcher->now;
 	if (script != NULL && (script->actions[script->front.position] & 1) != 0 &&

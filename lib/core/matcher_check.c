@@ -6,7 +6,8 @@ struct rows {
 	const struct seam_script *script; /* NULL: none */
 	uint32_t at;                      /* in its instances by address */
 	struct seam_stray *stray;
-	struct seam_stray *loose;
+	const struct seam_loose *loose;
+	uint32_t loose_at;
 };
 
 static const struct seam_planned *next_row(struct rows *rows)
@@ -24,14 +25,14 @@ static const struct seam_planned *next_row(struct rows *rows)
 		best = rows->stray->planned;
 		from = 1;
 	}
-	if (rows->loose != NULL && (best == NULL || rows->loose->begin < best->offset)) {
-		best = rows->loose->planned;
+	if (rows->loose_at < rows->loose->count && (best == NULL || rows->loose->entries[rows->loose_at].begin < best->offset)) {
+		best = &rows->loose->entries[rows->loose_at].block->planned;
 		from = 2;
 	}
 	if (from == 1)
 		rows->stray = seam__strays_next(rows->stray);
 	else if (from == 2)
-		rows->loose = seam__strays_next(rows->loose);
+		rows->loose_at++;
 	else if (best != NULL)
 		rows->at++;
 	return best;
@@ -39,7 +40,7 @@ static const struct seam_planned *next_row(struct rows *rows)
 
 static const char *check_live(const struct seam_matcher *matcher)
 {
-	struct rows rows = {matcher->now, 0, seam__strays_first(&matcher->strays), seam__strays_first(&matcher->loose)};
+	struct rows rows = {matcher->now, 0, seam__strays_first(&matcher->strays), &matcher->loose, 0};
 	uint64_t end = 0, live = 0, bytes = 0;
 	for (const struct seam_planned *p; (p = next_row(&rows)) != NULL; live++) {
 		if (p->offset < end)
@@ -55,7 +56,7 @@ static const char *check_live(const struct seam_matcher *matcher)
 static const char *check_strays(const struct seam_matcher *matcher)
 {
 	uint64_t owned[SEAM_OWNERS] = {0};
-	if (seam__strays_check(&matcher->strays) != NULL || seam__strays_check(&matcher->loose) != NULL)
+	if (seam__strays_check(&matcher->strays) != NULL || seam__loose_check(&matcher->loose) != NULL)
 		return "H2";
 	for (const struct seam_stray *s = seam__strays_first(&matcher->strays); s != NULL; s = seam__strays_next((void *)(uintptr_t)s)) {
 		if (s->begin != s->planned->offset || s->end != s->begin + s->planned->bytes)

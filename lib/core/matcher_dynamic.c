@@ -38,13 +38,13 @@ static uint32_t first_blocked(const struct seam_matcher *matcher, uint64_t at)
 struct climb {
 	const struct seam_matcher *matcher;
 	struct seam_stray *stray; /* the lowest that may reach behind the place; NULL: no more */
-	struct seam_stray *loose;
+	uint32_t loose;
 	uint32_t blocked;
 };
 
 static struct climb climb_from(const struct seam_matcher *matcher, uint64_t at)
 {
-	return (struct climb){matcher, seam__strays_behind(&matcher->strays, at), seam__strays_behind(&matcher->loose, at),
+	return (struct climb){matcher, seam__strays_behind(&matcher->strays, at), seam__loose_behind(&matcher->loose, at),
 	                      first_blocked(matcher, at)};
 }
 
@@ -54,14 +54,14 @@ static struct taken next_taken(struct climb *climb, uint64_t at, uint64_t end)
 	struct taken taken = {end, end};
 	while (climb->stray != NULL && climb->stray->end <= at)
 		climb->stray = seam__strays_next(climb->stray);
-	while (climb->loose != NULL && climb->loose->end <= at)
-		climb->loose = seam__strays_next(climb->loose);
+	while (climb->loose < matcher->loose.count && matcher->loose.entries[climb->loose].end <= at)
+		climb->loose++;
 	while (climb->blocked < matcher->blocked_count && matcher->blocked[climb->blocked].begin + matcher->blocked_widest <= at)
 		climb->blocked++;
 	if (climb->stray != NULL)
 		lower(&taken, at, climb->stray->begin, climb->stray->end);
-	if (climb->loose != NULL)
-		lower(&taken, at, climb->loose->begin, climb->loose->end);
+	if (climb->loose < matcher->loose.count)
+		lower(&taken, at, matcher->loose.entries[climb->loose].begin, matcher->loose.entries[climb->loose].end);
 	for (uint32_t b = climb->blocked; b < matcher->blocked_count && matcher->blocked[b].begin <= taken.begin; b++)
 		lower(&taken, at, matcher->blocked[b].begin, matcher->blocked[b].end);
 	return taken;
@@ -103,19 +103,19 @@ static const struct seam_script_group *group_now(const struct seam_script *scrip
 	return script->front.at > begin && script->front.at <= *ret_until ? group : NULL;
 }
 
-static struct seam_planned *begin_loose(struct seam_matcher *matcher, struct seam_loose *loose, uint64_t offset, uint64_t bytes, uint64_t until)
+static struct seam_planned *begin_loose(struct seam_matcher *matcher, struct seam_loose_block *block, uint64_t offset, uint64_t bytes,
+                                        uint64_t until)
 {
-	*loose = (struct seam_loose){
-		.stray = {.begin = offset, .end = offset + bytes, .until = until, .planned = &loose->planned},
+	*block = (struct seam_loose_block){
+		.stray = {.begin = offset, .end = offset + bytes, .planned = &block->planned},
 		.planned = {.offset = offset, .bytes = bytes, .number = UINT32_MAX, .state = SEAM_PLANNED_LIVE, .script = SEAM_DYNAMIC},
 	};
-	seam__strays_insert(&matcher->loose, &loose->stray);
-	matcher->loose_until = matcher->loose.count == 1 ? until : seam__bits_min(matcher->loose_until, until);
+	seam__loose_insert(&matcher->loose, (struct seam_loose_entry){offset, offset + bytes, until, block});
 	matcher->apart++;
 	matcher->counts.live++;
 	matcher->counts.live_bytes += bytes;
 	matcher->counts.dynamic_hits++;
-	return &loose->planned;
+	return &block->planned;
 }
 
 enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
@@ -135,10 +135,12 @@ enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const s
 		return SEAM_MISS_dynamic;
 	matcher->reach = until;
 	const uint64_t offset = best_gap(matcher, group, bytes);
-	struct seam_loose *loose = offset == SEAM_PLAN_NO_ADDRESS ? NULL : seam__slab_get(&matcher->loose_slab);
-	if (loose == NULL)
+	if (offset == SEAM_PLAN_NO_ADDRESS || !seam__loose_reserve(&matcher->loose, matcher->meta))
 		return SEAM_MISS_dynamic;
-	*ret_planned = begin_loose(matcher, loose, offset, bytes, until);
+	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
+	if (block == NULL)
+		return SEAM_MISS_dynamic;
+	*ret_planned = begin_loose(matcher, block, offset, bytes, until);
 	(*ret_planned)->requested_bytes = requested_bytes;
 	return SEAM_MISS_NONE;
 }

@@ -1,7 +1,6 @@
 /* matcher_place.c: the front, and whether an expected slot is safe; see matcher.h. */
 #include "matcher_state.h"
 
-#include "bits.h"
 #include "check.h"
 
 #define SHORT_WINDOW 512u /* positions; longer ones are looked at by address */
@@ -13,31 +12,12 @@ bool seam__stray_add(struct seam_matcher *matcher, struct seam_planned *planned,
 		return false;
 	stray->begin = planned->offset;
 	stray->end = planned->offset + planned->bytes;
-	stray->until = 0;
 	stray->planned = planned;
 	seam__strays_insert(&matcher->strays, stray);
 	matcher->apart++;
 	matcher->owners[planned->script]->strays++;
 	planned->state = (uint8_t)state;
 	return true;
-}
-
-/* Dynamic blocks whose groups have ended at `at`. */
-static void expire_loose(struct seam_matcher *matcher, uint64_t at)
-{
-	uint64_t least = UINT64_MAX;
-	for (struct seam_stray *s = seam__strays_first(&matcher->loose), *next; s != NULL; s = next) {
-		next = seam__strays_next(s);
-		if (s->until > at) {
-			least = seam__bits_min(least, s->until);
-			continue;
-		}
-		seam__strays_remove(&matcher->loose, s);
-		seam__strays_insert(&matcher->strays, s);
-		if (s->planned->state == SEAM_PLANNED_LIVE)
-			s->planned->state = SEAM_PLANNED_LATE;
-	}
-	matcher->loose_until = least;
 }
 
 bool seam__front_move(struct seam_matcher *matcher, uint64_t to)
@@ -50,8 +30,8 @@ bool seam__front_move(struct seam_matcher *matcher, uint64_t to)
 			return false;
 		seam__front_step(matcher, script);
 	}
-	if (matcher->loose.count != 0 && matcher->loose_until <= to)
-		expire_loose(matcher, to);
+	if (matcher->loose.until <= to)
+		seam__loose_expire(&matcher->loose, &matcher->strays, to);
 	return true;
 }
 
@@ -72,15 +52,15 @@ bool seam__strays_take_all(struct seam_matcher *matcher)
 		matcher->apart++;
 		left--;
 	}
-	expire_loose(matcher, UINT64_MAX);
+	seam__loose_expire(&matcher->loose, &matcher->strays, UINT64_MAX);
 	return true;
 }
 
 bool seam__apart_overlaps(const struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
 	const struct seam_stray *stray = seam__strays_behind(&matcher->strays, begin);
-	const struct seam_stray *loose = seam__strays_behind(&matcher->loose, begin);
-	return (stray != NULL && stray->begin < end) || (loose != NULL && loose->begin < end);
+	const uint32_t loose = seam__loose_behind(&matcher->loose, begin);
+	return (stray != NULL && stray->begin < end) || (loose < matcher->loose.count && matcher->loose.entries[loose].begin < end);
 }
 
 static bool is_live(void *user, uint32_t number)

@@ -112,9 +112,9 @@ struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t
 	const struct seam_stray *stray = seam__strays_behind(&matcher->strays, offset);
 	if (stray != NULL && stray->begin <= offset)
 		return stray->planned;
-	stray = seam__strays_behind(&matcher->loose, offset);
-	if (stray != NULL && stray->begin <= offset)
-		return stray->planned;
+	const uint32_t loose = seam__loose_behind(&matcher->loose, offset);
+	if (loose < matcher->loose.count && matcher->loose.entries[loose].begin <= offset)
+		return &matcher->loose.entries[loose].block->planned;
 	struct search search = {.script = matcher->now};
 	if (matcher->now != NULL)
 		(void)seam__script_overlapping(matcher->now, offset, offset + 1, find_live, &search);

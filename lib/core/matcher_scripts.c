@@ -13,9 +13,9 @@ enum seam_rc seam__matcher_create(struct seam_meta *meta, struct seam_matcher **
 		return SEAM_OOM_META;
 	matcher->meta = meta;
 	matcher->owner = SEAM_NOBODY;
-	matcher->loose_until = UINT64_MAX;
+	matcher->loose.until = UINT64_MAX;
 	seam__slab_init(&matcher->stray_slab, meta, sizeof(struct seam_stray));
-	seam__slab_init(&matcher->loose_slab, meta, sizeof(struct seam_loose));
+	seam__slab_init(&matcher->loose_slab, meta, sizeof(struct seam_loose_block));
 	*ret_matcher = matcher;
 	return SEAM_OK;
 }
@@ -28,6 +28,7 @@ void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher)
 		seam__script_destroy(meta, matcher->owners[i]);
 	(void)seam__slab_fini(&matcher->stray_slab);
 	(void)seam__slab_fini(&matcher->loose_slab);
+	seam__meta_free(meta, matcher->loose.entries, matcher->loose.capacity * sizeof(*matcher->loose.entries));
 	seam__meta_free(meta, matcher->blocked, matcher->blocked_capacity * sizeof(*matcher->blocked));
 	seam__meta_free(meta, matcher, sizeof(*matcher));
 }
@@ -205,12 +206,6 @@ void seam__matcher_step(struct seam_matcher *matcher)
 	matcher->counts.resyncs++;
 }
 
-static void each_of(const struct seam_strays *strays, void (*each)(void *user, struct seam_planned *planned), void *user)
-{
-	for (struct seam_stray *s = seam__strays_first(strays); s != NULL; s = seam__strays_next(s))
-		each(user, s->planned);
-}
-
 void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user)
 {
 	uint64_t left = matcher->counts.live - matcher->apart;
@@ -220,6 +215,8 @@ void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, s
 			left--;
 		}
 	}
-	each_of(&matcher->strays, each, user);
-	each_of(&matcher->loose, each, user);
+	for (struct seam_stray *s = seam__strays_first(&matcher->strays); s != NULL; s = seam__strays_next(s))
+		each(user, s->planned);
+	for (uint32_t i = 0; i < matcher->loose.count; i++)
+		each(user, &matcher->loose.entries[i].block->planned);
 }

@@ -2,11 +2,13 @@
  *
  * Not here: the contract (matcher.h), the tables of a script (script.h).
  * Live blocks are of three sorts: those of the current script whose interval is around the front, state LIVE, in no tree; *loose* ones, dynamic
- * blocks inside their group's interval; strays. `apart` counts the last two: while it is 0 an expected slot needs no test by address.
+ * blocks inside their group's interval; strays. `apart` counts the last two. While there are no strays, and no group of a loose block ends,
+ * an expected slot at the front needs no test by address.
  */
 #ifndef SEAM_MATCHER_STATE_H
 #define SEAM_MATCHER_STATE_H
 
+#include "loose.h"
 #include "script.h"
 #include "slab.h"
 #include "strays.h"
@@ -16,12 +18,6 @@
 #define SEAM_DYNAMIC 255u  /* owner of dynamic blocks */
 
 #define SEAM_LIKELY(condition) __builtin_expect(!!(condition), 1)
-
-/* A dynamic block. */
-struct seam_loose {
-	struct seam_stray stray;
-	struct seam_planned planned;
-};
 
 struct seam_blocked {
 	uint64_t begin;
@@ -42,8 +38,7 @@ struct seam_matcher {
 
 	struct seam_meta *meta;
 	struct seam_strays strays;
-	struct seam_strays loose;
-	uint64_t loose_until;          /* least `until` of the loose */
+	struct seam_loose loose;
 	struct seam_slab stray_slab;
 	struct seam_slab loose_slab;
 	struct seam_script *scripts[SEAM_SCRIPTS]; /* the current one first, then as they were current */

@@ -17,7 +17,6 @@ struct seam_stray {
 	RB_ENTRY(seam_stray) link;
 	uint64_t begin;
 	uint64_t end;
-	uint64_t until; /* a dynamic block: where its group's interval ends, as a position that runs on */
 	struct seam_planned *planned;
 };
 

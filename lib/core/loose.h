@@ -1,0 +1,54 @@
+/* loose.h: dynamic blocks inside their group's interval, by address.
+ *
+ * An array, for what is asked of it most is a walk through all of it (best fit), and there are few at a time. Each block is a stray to be: its
+ * node is part of it, so that becoming one cannot fail.
+ *
+ * Invariant (seam__loose_check): they stand in order and do not overlap; loose_until is the least `until`.
+ * No locks.
+ */
+#ifndef SEAM_LOOSE_H
+#define SEAM_LOOSE_H
+
+#include <stdbool.h>
+
+#include "matcher.h"
+#include "strays.h"
+
+struct seam_loose_block {
+	struct seam_stray stray; /* in the strays once the interval has ended */
+	struct seam_planned planned;
+};
+
+struct seam_loose_entry {
+	uint64_t begin;
+	uint64_t end;
+	uint64_t until; /* where its group's interval ends, as a position that runs on */
+	struct seam_loose_block *block;
+};
+
+struct seam_loose {
+	struct seam_loose_entry *entries;
+	uint32_t count;
+	uint32_t capacity;
+	uint64_t until; /* the least of theirs; UINT64_MAX: none */
+};
+
+/* Room for one more. False: no memory. */
+bool seam__loose_reserve(struct seam_loose *loose, struct seam_meta *meta);
+
+/* There is room. */
+void seam__loose_insert(struct seam_loose *loose, struct seam_loose_entry entry);
+void seam__loose_remove(struct seam_loose *loose, uint32_t at);
+
+/* The first that ends behind `offset`; count: none. */
+uint32_t seam__loose_behind(const struct seam_loose *loose, uint64_t offset);
+
+/* The block that begins at `offset`; count: none. */
+uint32_t seam__loose_find(const struct seam_loose *loose, uint64_t offset);
+
+/* Blocks whose groups have ended at `at` become strays. */
+void seam__loose_expire(struct seam_loose *loose, struct seam_strays *strays, uint64_t at);
+
+const char *seam__loose_check(const struct seam_loose *loose);
+
+#endif
