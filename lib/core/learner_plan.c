@@ -12,8 +12,8 @@
 #include "planned_impl.h"
 #include "trace_error.h"
 
-#define PLAN_NS UINT64_C(20000000)       /* placing takes no longer than this and */
-#define REQUEST_NS UINT64_C(10000)       /* this for each request: about the time in which the program makes it */
+#define PLAN_NS UINT64_C(300000000)      /* placing takes no longer than this and */
+#define REQUEST_NS UINT64_C(20000)       /* this for each request: about the time in which the program makes it */
 #define PLAN_NODES UINT64_C(2000000)     /* in deterministic mode */
 #define PLAN_GAP 0.001                  /* above the lower bound that is good enough */
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */

@@ -149,8 +149,7 @@ void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, s
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there or a slot of the current script is due to be live at the
- * front; UINT64_MAX if no slot ever lies there. O(log slots + instances that overlap). */
+/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there; UINT64_MAX if no slot ever lies there. O(log slots + instances that overlap). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* How many positions from the front the interval of the last request reaches (to its group's end), if that was SEAM_MISS_dynamic; else 0. For

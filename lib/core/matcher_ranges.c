@@ -121,7 +121,8 @@ struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t
 	return search.found;
 }
 
-/* When an instance is due next, counted from the front; true when it is due already. */
+/* When an instance is due next, counted from the front; true when it is live. One that is due at the front but not live was missed, or freed
+ * early: its next time is in another repetition. */
 static bool measure_due(void *user, uint32_t number)
 {
 	struct search *search = user;
@@ -131,8 +132,7 @@ static bool measure_due(void *user, uint32_t number)
 	const uint64_t begin = (uint64_t)(number % script->copies) * script->positions + stretch->begin;
 	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
 	const uint64_t until = begin >= front ? begin - front : begin + circle - front;
-	const uint64_t since = until == 0 ? 0 : circle - until;
-	if (script->instances[number].state != SEAM_PLANNED_FREE || since < (uint64_t)(stretch->end - stretch->begin)) {
+	if (script->instances[number].state != SEAM_PLANNED_FREE) {
 		search->soonest = 0;
 		return true;
 	}
