@@ -14,7 +14,8 @@
 
 #define PLAN_NS UINT64_C(300000000)      /* placing takes no longer than this and */
 #define REQUEST_NS UINT64_C(20000)       /* this for each request: about the time in which the program makes it */
-#define PLAN_NODES UINT64_C(2000000)     /* in deterministic mode */
+#define PLAN_NODES UINT64_C(300000)      /* in deterministic mode, and */
+#define REQUEST_NODES UINT64_C(100)      /* for each request */
 #define PLAN_GAP 0.001                  /* above the lower bound that is good enough */
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
 
@@ -182,10 +183,11 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken)
 	struct seam_learner *learner = &pool->learner;
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
 	struct seam_trace_error error = {0};
+	const uint64_t requests = (kind->last_event - kind->first_event) / 2;
 	struct seam_plan_options options = {
 		.struct_bytes = sizeof options,
-		.time_limit_ns = PLAN_NS + (kind->last_event - kind->first_event) / 2 * REQUEST_NS,
-		.node_limit = pool->config.deterministic != 0 ? PLAN_NODES : 0,
+		.time_limit_ns = PLAN_NS + requests * REQUEST_NS,
+		.node_limit = pool->config.deterministic != 0 ? PLAN_NODES + requests * REQUEST_NODES : 0,
 		.target_gap = PLAN_GAP,
 		.align_bytes = SEAM_BLOCK_BYTES,
 		.period = SEAM_PLAN_PERIOD_GIVEN,

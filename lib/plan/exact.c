@@ -4,6 +4,7 @@
 #include "exact_walk.h"
 #include "meta.h"
 
+#define MOST_AROUND_WALLS 1000u
 #define BYTES_MAX (UINT64_C(1) << 60) /* sums stay far from their types' ends */
 
 struct lists {
@@ -30,6 +31,13 @@ static bool make_lists(const struct seam__problem *problem, struct lists *lists)
 	lists->moving = (struct seam__exact_list){lists->numbers, moving};
 	lists->staying = (struct seam__exact_list){lists->numbers + moving, problem->count - moving};
 	return true;
+}
+
+/* Walls of what stays make every look at a gap a walk over them: one descent through thousands of items takes a minute, and no budget is
+ * asked meanwhile. */
+static bool is_too_much(const struct lists *lists)
+{
+	return lists->staying.count > 0 && lists->moving.count > MOST_AROUND_WALLS;
 }
 
 static bool is_in_range(const struct seam__problem *problem)
@@ -109,7 +117,9 @@ enum seam_rc seam__solve_exact(const struct seam__problem *problem, struct seam_
 	rc = seam__placement_init(&made, problem);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = make_lists(problem, &lists) ? search(problem, &lists, budget, best, made.offsets) : SEAM_OOM_META;
+	rc = SEAM_OOM_META;
+	if (make_lists(problem, &lists))
+		rc = is_too_much(&lists) ? SEAM_OK : search(problem, &lists, budget, best, made.offsets);
 	seam__meta_free(problem->meta, lists.numbers, (size_t)problem->count * sizeof(*lists.numbers));
 	seam__placement_fini(&made, problem);
 	return rc;
