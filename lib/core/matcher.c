@@ -15,6 +15,7 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
                                                                 struct seam_planned **ret_planned)
 {
 	struct seam_spot spot;
+	matcher->reach = 0;
 	if (matcher->now == NULL)
 		return SEAM_MISS_lost;
 	struct seam_lane *lane = seam__lane_find(matcher, ask);
@@ -162,7 +163,7 @@ bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam
 	return script->crosses[planned->number / script->copies] != 0;
 }
 
-uint64_t seam__matcher_dynamic_reach(const struct seam_matcher *matcher)
+uint64_t seam__matcher_reach(const struct seam_matcher *matcher)
 {
 	const struct seam_script *script = matcher->now;
 	return script != NULL && matcher->reach > script->front.at ? matcher->reach - script->front.at : 0;

@@ -152,9 +152,9 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 /* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there; UINT64_MAX if no slot ever lies there. O(log slots + instances that overlap). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How many positions from the front the interval of the last request reaches (to its group's end), if that was SEAM_MISS_dynamic; else 0. For
- * lending what is idle as long. */
-uint64_t seam__matcher_dynamic_reach(const struct seam_matcher *matcher);
+/* How many positions from the front the last request will live, if it was missed where the plan expected one (late, gap), or one of its group
+ * (dynamic); 0: nobody knows. For lending what is idle as long. */
+uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
 struct seam_match_counts {
 	uint64_t hits, dynamic_hits;

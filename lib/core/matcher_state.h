@@ -53,7 +53,7 @@ struct seam_matcher {
 	struct seam_planned *pending;  /* of the last SEAM_MISS_gap */
 	uint64_t pending_begin;
 	uint64_t pending_bytes;
-	uint64_t reach;                /* position up to which the group of the last SEAM_MISS_dynamic reaches */
+	uint64_t reach;                /* position up to which the last request that was missed would live by the plan; 0: not known */
 	struct seam_history stranger;  /* requests of a thread and stream that no lane has */
 	uint64_t stranger_stream;
 	uint32_t stranger_thread;

@@ -110,33 +110,42 @@ static bool serves(const struct seam_stage *stage, const struct seam_stream *str
 	return true;
 }
 
-/* The chunk that the plan leaves idle longest, at least `least` positions. -1: there is none. */
-static int64_t longest_idle(const struct seam_stage *stage, uint64_t least)
+/* Whether a chunk that is idle for `idle` positions is better to lend for `reach` (0: not known) than one that is for `best`. One that is needed
+ * again while it is lent makes its slot miss, which then takes another's place in turn: so the shortest that is long enough, else the
+ * longest. */
+static bool is_better(uint64_t idle, uint64_t best, uint64_t reach)
+{
+	bool enough = reach != 0 && idle >= reach;
+	if (enough)
+		return best < reach || idle < best;
+	return idle > best;
+}
+
+/* The chunk to lend next. -1: all are in use. */
+static int64_t choose(const struct seam_stage *stage, uint64_t reach)
 {
 	const struct seam_arena *arena = &stage->arena;
-	int64_t best = -1;
-	uint64_t best_idle = least;
+	int64_t chosen = -1;
+	uint64_t best = 0;
 	for (uint32_t i = 0; i < arena->count; i++) {
 		const struct seam_arena_chunk *chunk = &arena->chunks[i];
 		if (chunk->lent || chunk->leased_bytes != chunk->bytes)
 			continue; /* only what becomes a whole free chunk can be stitched */
 		uint64_t idle = seam__matcher_idle(stage->matcher, chunk->offset, end_of(arena, i));
-		if (idle > best_idle || (idle == best_idle && best < 0)) {
-			best = i;
-			best_idle = idle;
-		}
-		if (best_idle == UINT64_MAX)
-			break;
+		if (idle == 0 || !is_better(idle, best, reach))
+			continue;
+		chosen = i;
+		best = idle;
 	}
-	return best;
+	return chosen;
 }
 
 static uint64_t lend_idle(struct seam_pool *pool, struct seam_stage *stage, uint64_t wanted_bytes)
 {
 	struct seam_planning *planning = &pool->planning;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, reach = seam__matcher_reach(stage->matcher);
 	while (planning->open && bytes < wanted_bytes) {
-		int64_t i = longest_idle(stage, 1);
+		int64_t i = choose(stage, reach);
 		uint64_t lent_bytes = i < 0 ? 0 : lend(pool, stage, (uint32_t)i);
 		if (lent_bytes == 0)
 			break;

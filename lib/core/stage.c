@@ -207,7 +207,7 @@ void seam__planned_try_open(struct seam_pool *pool, bool at_step)
 	if (planning->waiting == NULL)
 		return;
 	bool late = counts->allocs >= planning->open_by_allocs;
-	if (planning->open_at_step ? !at_step && !late : counts->live_requested_bytes > planning->open_below_bytes && !late)
+	if (counts->live_requested_bytes > planning->open_below_bytes && !late)
 		return;
 	struct seam_stage *stage = planning->waiting;
 	struct seam_script *script = planning->waiting_script;
