@@ -5,29 +5,17 @@
  */
 #include "rhythm_columns.h"
 
-#include <stdlib.h>
-
 #include "meta.h"
 #include "rhythm_diff.h"
-
-/* A request of another member that the base lacks. */
-struct extra {
-	uint64_t key;
-	uint32_t place;   /* behind so many requests of the base */
-	uint32_t thread;
-	uint32_t index;   /* among the member's extras at the place */
-	uint32_t ordinal; /* among those with that key */
-	uint32_t member;
-	uint32_t request;
-};
+#include "rhythm_extras.h"
 
 struct builder {
 	struct seam__columns *out;
 	const struct seam__kinds *kinds;
 	uint32_t base_count;
 	uint32_t *base_cells;    /* [request of the base][member]: request of the recording or SEAM__REQUEST_NONE */
-	struct seam_grow extras; /* struct extra */
-	struct seam_grow wanted; /* struct extra: the newest of each group of extras that most members have; index: its group's first */
+	struct seam_grow extras; /* struct seam__extra */
+	struct seam_grow wanted; /* struct seam__extras_group */
 };
 
 static uint32_t *cell(const struct builder *builder, uint32_t base, uint32_t member)
@@ -48,7 +36,7 @@ static enum seam_rc note_member(struct builder *builder, uint32_t member, const 
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__stretch_count(stretch); i++) {
 		uint32_t request = stretch->first_request + i;
 		uint32_t thread = rows->threads[request];
-		struct extra extra = {.key = rows->keys[request], .thread = thread, .member = member, .request = request};
+		struct seam__extra extra = {.key = rows->keys[request], .thread = thread, .member = member, .request = request};
 
 		if (same[i] != SEAM__DIFF_NONE) {
 			*cell(builder, same[i], member) = request;
@@ -65,18 +53,20 @@ static enum seam_rc note_member(struct builder *builder, uint32_t member, const 
 	return rc;
 }
 
-/* Which requests of the row are those of the base: by the fewest edits, or by place where that leaves fewer that differ. */
+/* Which requests of the row are those of the base: by the fewest edits, or by place where that leaves fewer that differ, or as few but
+ * in another order: through a run of equal layers edits find ways in which that does not show. */
 static enum seam_rc compare_rows(const struct seam__rows *rows, const struct seam__row *base, const struct seam__row *row,
                                  uint32_t *same)
 {
 	struct seam__difference by_place;
 	struct seam__difference by_edits;
+	bool same_shape;
 	enum seam_rc rc = seam__row_compare(rows, base, row, UINT32_MAX / 4, same, &by_edits);
 
-	if (rc == SEAM_OOM_META || !seam__row_overlay(rows, base, row, NULL, &by_place) ||
-	    (rc == SEAM_OK && by_edits.requests <= by_place.requests))
+	if (rc == SEAM_OOM_META || !seam__row_overlay(rows, base, row, NULL, &by_place, &same_shape) ||
+	    (rc == SEAM_OK && by_edits.requests < by_place.requests + (by_place.swaps == 0)))
 		return rc;
-	(void)seam__row_overlay(rows, base, row, same, &by_place);
+	(void)seam__row_overlay(rows, base, row, same, &by_place, &same_shape);
 	return SEAM_OK;
 }
 
@@ -102,97 +92,10 @@ static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const s
 	return rc;
 }
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_place(const struct extra *a, const struct extra *b)
-{
-	int order = compare_u64(a->place, b->place);
-
-	order = order != 0 ? order : compare_u64(a->thread, b->thread);
-	return order != 0 ? order : compare_u64(a->key, b->key);
-}
-
-static int by_member(const void *left, const void *right)
-{
-	const struct extra *a = left;
-	const struct extra *b = right;
-	int order = compare_place(a, b);
-
-	order = order != 0 ? order : compare_u64(a->member, b->member);
-	return order != 0 ? order : compare_u64(a->index, b->index);
-}
-
-static int by_ordinal(const void *left, const void *right)
-{
-	const struct extra *a = left;
-	const struct extra *b = right;
-	int order = compare_place(a, b);
-
-	order = order != 0 ? order : compare_u64(a->ordinal, b->ordinal);
-	return order != 0 ? order : compare_u64(a->member, b->member);
-}
-
-static int by_index(const void *left, const void *right)
-{
-	const struct extra *a = left;
-	const struct extra *b = right;
-	int order = compare_u64(a->place, b->place);
-
-	order = order != 0 ? order : compare_u64(a->thread, b->thread);
-	order = order != 0 ? order : compare_u64(a->ordinal, b->ordinal);
-	return order != 0 ? order : compare_u64(a->index, b->index);
-}
-
-/* Extras that are the same one stand together afterwards, the newest member's first. */
-static void sort_extras(struct builder *builder)
-{
-	struct extra *extras = builder->extras.items;
-	size_t count = builder->extras.count;
-
-	if (count == 0)
-		return;
-	qsort(extras, count, sizeof(*extras), by_member);
-	for (size_t i = 1; i < count; i++)
-		if (compare_place(&extras[i - 1], &extras[i]) == 0 && extras[i - 1].member == extras[i].member)
-			extras[i].ordinal = extras[i - 1].ordinal + 1;
-	qsort(extras, count, sizeof(*extras), by_ordinal);
-}
-
-/* The groups of extras that most members have. */
-static enum seam_rc want_extras(struct builder *builder)
-{
-	struct extra *extras = builder->extras.items;
-	size_t count = builder->extras.count;
-	enum seam_rc rc = SEAM_OK;
-	size_t behind;
-
-	sort_extras(builder);
-	for (size_t first = 0; rc == SEAM_OK && first < count; first = behind) {
-		struct extra wanted = extras[first];
-
-		behind = first + 1;
-		while (behind < count && compare_place(&extras[first], &extras[behind]) == 0 &&
-		       extras[first].ordinal == extras[behind].ordinal)
-			behind++;
-		if (2 * (behind - first) <= builder->out->member_count)
-			continue;
-		wanted.ordinal = wanted.index;      /* order among those of a place */
-		wanted.index = (uint32_t)first;
-		wanted.member = (uint32_t)(behind - first);
-		rc = seam__grow_append(&builder->wanted, &wanted, 1);
-	}
-	if (rc == SEAM_OK && builder->wanted.count > 0)
-		qsort(builder->wanted.items, builder->wanted.count, sizeof(struct extra), by_index);
-	return rc;
-}
-
-/* The size that most have, and who shows it; where none is, it depends on data. */
+/* The size (and stream) that most have, and who shows it; where none is, it depends on data. */
 static struct seam__column judge_sizes(const struct builder *builder, const uint32_t *requests)
 {
-	const struct seam__requests *all = builder->out->rows->requests;
+	const uint64_t *keys = builder->out->rows->keys;
 	struct seam__column column = {.source = SEAM__REQUEST_NONE, .freer = SEAM__REQUEST_NONE, .order = SEAM__EVENT_NONE};
 	uint32_t count = builder->out->member_count;
 	uint32_t present = 0;
@@ -205,14 +108,13 @@ static struct seam__column judge_sizes(const struct builder *builder, const uint
 			continue;
 		present++;
 		for (uint32_t other = m; other < count; other++)
-			alike += requests[other] != SEAM__REQUEST_NONE &&
-			         seam__request_at(all, requests[other])->size_bytes == seam__request_at(all, requests[m])->size_bytes;
+			alike += requests[other] != SEAM__REQUEST_NONE && keys[requests[other]] == keys[requests[m]];
 		if (alike > most) {
 			most = alike;
 			column.source = requests[m];
 		}
 	}
-	column.dynamic = seam__request_at(all, column.source)->dynamic || 2 * most <= present;
+	column.dynamic = seam__request_at(builder->out->rows->requests, column.source)->dynamic || 2 * most <= present;
 	return column;
 }
 
@@ -232,21 +134,21 @@ static enum seam_rc add_column(struct builder *builder, const uint32_t *requests
 	return rc;
 }
 
-static enum seam_rc add_wanted(struct builder *builder, const struct extra *wanted)
+static enum seam_rc add_wanted(struct builder *builder, const struct seam__extras_group *wanted)
 {
-	const struct extra *extras = builder->extras.items;
+	const struct seam__extra *extras = builder->extras.items;
 	uint32_t requests[SEAM__MEMBERS_MAX];
 
 	for (uint32_t m = 0; m < SEAM__MEMBERS_MAX; m++)
 		requests[m] = SEAM__REQUEST_NONE;
-	for (uint32_t i = 0; i < wanted->member; i++)
-		requests[extras[wanted->index + i].member] = extras[wanted->index + i].request;
+	for (uint32_t i = wanted->first; i < wanted->first + wanted->count; i++)
+		requests[extras[i].member] = extras[i].request;
 	return add_column(builder, requests);
 }
 
 static enum seam_rc list_columns(struct builder *builder)
 {
-	const struct extra *wanted = builder->wanted.items;
+	const struct seam__extras_group *wanted = builder->wanted.items;
 	uint32_t members = builder->out->member_count;
 	size_t next = 0;
 	enum seam_rc rc = SEAM_OK;
@@ -311,7 +213,7 @@ static enum seam_rc build(struct builder *builder, const struct seam__row *base)
 	for (uint32_t m = 1; rc == SEAM_OK && m < out->member_count; m++)
 		rc = lay_beside(builder, m, base);
 	if (rc == SEAM_OK)
-		rc = want_extras(builder);
+		rc = seam__extras_choose(&builder->extras, out->member_count, &builder->wanted);
 	most += builder->wanted.count + 1;
 	if (rc == SEAM_OK)
 		rc = seam__grow_reserve(&out->items, most);
@@ -356,8 +258,8 @@ enum seam_rc seam__columns_init(const struct seam__kinds *kinds, uint32_t kind, 
 	enum seam_rc rc;
 
 	seam__grow_init(&made.items, sizeof(struct seam__column));
-	seam__grow_init(&builder.extras, sizeof(struct extra));
-	seam__grow_init(&builder.wanted, sizeof(struct extra));
+	seam__grow_init(&builder.extras, sizeof(struct seam__extra));
+	seam__grow_init(&builder.wanted, sizeof(struct seam__extras_group));
 	rc = list_members(kinds, kind, &made);
 	if (rc == SEAM_OK) {
 		builder.base_count = seam__stretch_count(&made.members[0]);

@@ -60,9 +60,11 @@ static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam_
 	for (uint32_t k = 0; k < kinds->items.count; k++) {
 		const struct seam__row *base = &seam__kind_at(kinds, k)->row;
 		struct seam__difference difference;
+		bool same_shape;
 
-		if (seam__row_overlay(kinds->rows, base, row, NULL, &difference) && difference.bytes <= base->bytes / DATA_SHARE &&
-		    difference.bytes < least) {
+		if (seam__row_overlay(kinds->rows, base, row, NULL, &difference, &same_shape) && same_shape &&
+		    difference.requests <= seam__stretch_count(&row->stretch) / 4 * 3 &&
+		    difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least) {
 			least = difference.bytes;
 			best = k;
 		}

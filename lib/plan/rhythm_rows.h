@@ -50,7 +50,8 @@ void seam__rows_fini(struct seam__rows *rows);
 
 /* What only one of two rows has, or both with other sizes. */
 struct seam__difference {
-	uint32_t requests;
+	uint32_t requests; /* neighbours in the other order count as one */
+	uint32_t swaps;    /* such neighbours */
 	uint64_t bytes;
 };
 
@@ -75,9 +76,9 @@ void seam__row_fini(const struct seam__rows *rows, struct seam__row *row);
 SEAM_MUST_USE enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
                                              uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference);
 
-/* The same for rows of one shape: as many requests in each thread, request by request on the same stream and both or neither freed in
- * their stretch, and at least a quarter of them equal. Corresponding are those of one place, of whatever size. Returns false where the shapes differ. */
+/* Another way to compare, by place: those of one place in their threads correspond, whatever they are. Returns false where a thread has more
+ * requests in one row than in the other. ret_difference: of places whose requests differ. ret_same_shape: they differ in size only. */
 bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b, uint32_t *ret_same,
-                       struct seam__difference *ret_difference);
+                       struct seam__difference *ret_difference, bool *ret_same_shape);
 
 #endif
