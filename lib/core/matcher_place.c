@@ -58,9 +58,8 @@ bool seam__strays_take_all(struct seam_matcher *matcher)
 
 bool seam__apart_overlaps(const struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	const struct seam_stray *stray = seam__strays_behind(&matcher->strays, begin);
 	const uint32_t loose = seam__loose_behind(&matcher->loose, begin);
-	return (stray != NULL && stray->begin < end) || (loose < matcher->loose.count && matcher->loose.entries[loose].begin < end);
+	return seam__strays_overlap(&matcher->strays, begin, end) || (loose < matcher->loose.count && matcher->loose.entries[loose].begin < end);
 }
 
 static bool is_live(void *user, uint32_t number)

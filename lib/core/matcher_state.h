@@ -2,8 +2,8 @@
  *
  * Not here: the contract (matcher.h), the tables of a script (script.h).
  * Live blocks are of three sorts: those of the current script whose interval is around the front, state LIVE, in no tree; *loose* ones, dynamic
- * blocks inside their group's interval; strays. `apart` counts the last two. While there are no strays, and no group of a loose block ends,
- * an expected slot at the front needs no test by address.
+ * blocks inside their group's interval; strays. `apart` counts the last two. An expected slot at the front needs no test by address but against
+ * strays, while no group of a loose block ends.
  */
 #ifndef SEAM_MATCHER_STATE_H
 #define SEAM_MATCHER_STATE_H

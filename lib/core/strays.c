@@ -8,16 +8,25 @@ static int compare_strays(const struct seam_stray *a, const struct seam_stray *b
 
 SEAM_TREE_GENERATE(seam_stray_tree, seam_stray, link, compare_strays)
 
+static void measure(struct seam_strays *strays)
+{
+	const struct seam_stray *first = RB_MIN(seam_stray_tree, &strays->tree), *last = RB_MAX(seam_stray_tree, &strays->tree);
+	strays->from = first == NULL ? 0 : first->begin;
+	strays->to = last == NULL ? 0 : last->end;
+}
+
 void seam__strays_insert(struct seam_strays *strays, struct seam_stray *stray)
 {
 	RB_INSERT(seam_stray_tree, &strays->tree, stray);
 	strays->count++;
+	measure(strays);
 }
 
 void seam__strays_remove(struct seam_strays *strays, struct seam_stray *stray)
 {
 	RB_REMOVE(seam_stray_tree, &strays->tree, stray);
 	strays->count--;
+	measure(strays);
 }
 
 /* They do not overlap, so the order of their ends is that of their beginnings. */
@@ -56,10 +65,15 @@ struct seam_stray *seam__strays_next(struct seam_stray *stray)
 const char *seam__strays_check(const struct seam_strays *strays)
 {
 	uint64_t count = 0, end = 0;
+	const struct seam_stray *first = seam__strays_first(strays);
+	if (strays->from != (first == NULL ? 0 : first->begin))
+		return "strays: from";
 	for (struct seam_stray *s = seam__strays_first(strays); s != NULL; s = seam__strays_next(s), count++) {
 		if (s->begin >= s->end || s->begin < end)
 			return "strays: order";
 		end = s->end;
 	}
+	if (strays->to != end)
+		return "strays: to";
 	return count == strays->count ? NULL : "strays: count";
 }

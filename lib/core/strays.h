@@ -1,11 +1,12 @@
 /* strays.h: blocks of the arena that no plan speaks for now, by address.
  *
- * Invariant (seam__strays_check): they stand in order, do not overlap, and are as many as `count` says.
+ * Invariant (seam__strays_check): they stand in order, do not overlap, are as many as `count` says, and reach from `from` to `to`.
  * Not here: why a block is a stray, and where its node comes from. No locks.
  */
 #ifndef SEAM_STRAYS_H
 #define SEAM_STRAYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@ SEAM_TREE_HEAD(seam_stray_tree, struct seam_stray);
 struct seam_strays {
 	struct seam_stray_tree tree;
 	uint64_t count;
+	uint64_t from; /* all of them lie in [from, to); both 0: there is none */
+	uint64_t to;
 };
 
 /* It overlaps none that is there. */
@@ -36,6 +39,15 @@ struct seam_stray *seam__strays_behind(const struct seam_strays *strays, uint64_
 
 /* The one that begins at `offset`; NULL: none. */
 struct seam_stray *seam__strays_find(const struct seam_strays *strays, uint64_t offset);
+
+/* Whether one lies in [begin, end). Most that is asked is beside all of them: there may be one for ever. */
+static inline bool seam__strays_overlap(const struct seam_strays *strays, uint64_t begin, uint64_t end)
+{
+	if (__builtin_expect(begin >= strays->to || end <= strays->from, 1))
+		return false;
+	const struct seam_stray *stray = seam__strays_behind(strays, begin);
+	return stray != NULL && stray->begin < end;
+}
 
 /* In order of address; NULL at the end. */
 struct seam_stray *seam__strays_first(const struct seam_strays *strays);
