@@ -179,6 +179,20 @@ Test(arena_lease, work_that_was_pending_is_joined)
 	cr_expect_eq(arena.join_count, 0, "it has passed");
 }
 
+Test(arena_lease, a_stream_that_cannot_join_now)
+{
+	struct seam_block *block = alloc(4);
+	work_on(block, stream_a, LONG_NS);
+	give(block);
+	make_arena(0);
+	cr_assert_eq(seam__drv_capture_begin(driver, stream_b), 0);
+	cr_expect_eq(join(stream_b), SEAM_CAPTURING);
+	cr_expect_eq(arena.join_count, 1);
+	cr_assert_eq(seam__drv_capture_end(driver, stream_b), 0);
+	cr_expect_eq(join(stream_b), SEAM_OK);
+	plan_work(0, MIB(4), stream_b, 100);
+}
+
 Test(arena_lease, work_that_is_pending_anew_is_joined_anew)
 {
 	struct seam_block *first = alloc(3), *second = alloc(1);
