@@ -150,6 +150,15 @@ Test(spare, all_of_it_for_who_needs_new_chunks)
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(8), "%lu", (unsigned long)engine.memory.reserved_bytes);
 }
 
+/* The arena goes at once, with its mappings. */
+static uint64_t give_all_up(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+{
+	uint64_t freed = lend_next(user, ask, all ? bytes : 0, all);
+	if (all && arena.state == SEAM_ARENA_CLOSED)
+		cr_expect_eq(seam__arena_finish(&engine, &arena), SEAM_OK);
+	return freed;
+}
+
 Test(spare, mappings_that_are_short)
 {
 	close_after(NULL, 0, 0);
@@ -158,11 +167,35 @@ Test(spare, mappings_that_are_short)
 	struct seam_block *blocks[6];
 	make_row(blocks, 6);
 	make_arena(4);
-	give(blocks[0]);
-	give(blocks[2]);
+	for (int i = 0; i < 6; i += 2)
+		give(blocks[i]);
+	uint64_t reserved = engine.memory.reserved_bytes;
 	engine.memory.mapping_limit = engine.memory.mapping_count + 1;
-	engine.spare = lend_next;
-	(void)alloc(4);
+	engine.policy.chunk_bytes = MIB(8); /* growth would need one mapping only */
+	engine.spare = give_all_up;
+	cr_expect(alloc(6)->view->stitched);
+	cr_expect_eq(asked_all, 1);
+	cr_expect_eq(arena.state, SEAM_ARENA_NONE);
+	cr_expect_eq(engine.memory.reserved_bytes, reserved);
+}
+
+static uint64_t promise(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+{
+	(void)user;
+	(void)ask;
+	*(all ? &asked_all : &asked) += 1;
+	return bytes != 0;
+}
+
+/* Whoever says that there is more, and there is not, is not believed for ever. */
+Test(spare, empty_promises)
+{
+	forbid_growth();
+	engine.spare = promise;
+	struct seam_ask ask = ask_of(MIB(4), stream_a);
+	struct seam_block *block = NULL;
+	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_DEVICE);
+	cr_expect_eq(asked, SEAM_SPARES);
 	cr_expect_eq(asked_all, 1);
 }
 
