@@ -14,6 +14,7 @@
 
 #define OWN_NS UINT64_C(10000)
 #define CHUNK_BYTES (UINT64_C(2) << 20)
+#define SETTLING 4u /* iterations at most until the peaks are taken to be the plan's */
 #define LOOK_NS UINT64_C(20000) /* a step that led to nothing and took less is none */
 #define IDLE_OPS 16u /* between two looks whether there is background work, when there was none */
 
@@ -36,6 +37,7 @@ struct steer {
 	uint32_t iteration;
 	bool inside;              /* of an iteration */
 	bool whole;               /* the plan was in use when the iteration began */
+	uint32_t settling;        /* whole iterations until measuring began */
 	uint64_t hits_asked;      /* before the request */
 	uint64_t hits_begun, requests_begun; /* at the iteration's begin */
 	uint64_t live_bytes;
@@ -203,7 +205,12 @@ static enum seam_rc end_iteration(struct steer *steer)
 	steer->inside = false;
 	steer->figures.last_hits = steer->pool->planning.counts.hits - steer->hits_begun;
 	steer->figures.last_requests = steer->run->result->requests - steer->requests_begun;
-	return steer->whole && !steer->figures.measured ? start_measuring(steer) : SEAM_OK;
+	if (!steer->whole || steer->figures.measured)
+		return SEAM_OK;
+	steer->settling++;
+	if (steer->settling < SETTLING && steer->figures.last_hits != steer->figures.last_requests)
+		return SEAM_OK;
+	return start_measuring(steer);
 }
 
 enum seam_rc steer_after(struct steer *steer, const struct schedule_op *op)

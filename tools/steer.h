@@ -5,8 +5,8 @@
  *
  * A step's computing time is the processor time that this thread needed for it; that of the driver is what the device's counters say.
  *
- * Once the plan in use has served a whole iteration, what is cached is returned once and the peaks are reset: from there on the peaks are those
- * of the plan.
+ * Once the plan in use has served all of an iteration, or at the end of the fourth that it was in use for (blocks from before it are in its way
+ * at first), what is cached is returned once and the peaks are reset: from there on the peaks are those of the plan.
  *
  * Not here: the operations (replay_run.h). One thread.
  */
