@@ -151,9 +151,9 @@ SEAM_MUST_USE enum seam_rc seam__arena_join(struct seam_engine *engine, struct s
 
 /* ---- the end ---- */
 
-/* [lock] OPEN -> CLOSED (READY, PREPARING: too). busy: for each chunk how many live blocks of the arena touch it, NULL: none; the chunks
- * without go back at once, as lend does, to all of `streams`; where the metadata for waiting is lacking, by seam__arena_finish(). No
- * other chunk is kept any more. */
+/* [lock] OPEN -> CLOSED (READY, PREPARING: too). busy: for each chunk of which something is leased (others are not read) how many live
+ * blocks of the arena touch it, NULL: none; the chunks without go back at once, as lend does, to all of `streams`; where the metadata for
+ * waiting is lacking, by seam__arena_finish(). No other chunk is kept any more. */
 void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, const uint32_t *busy, struct seam_stream *const *streams,
                        uint32_t stream_count);
 

@@ -30,9 +30,10 @@ void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, con
 	SEAM_ASSERT(arena->state != SEAM_ARENA_NONE && arena->state != SEAM_ARENA_CLOSED);
 	arena->state = SEAM_ARENA_CLOSED;
 	for (uint32_t i = 0; i < arena->count; i++) {
-		arena->chunks[i].lent = false;
-		arena->chunks[i].busy = busy != NULL ? busy[i] : 0;
-		SEAM_ASSERT(arena->chunks[i].busy == 0 || arena->chunks[i].leased_bytes != 0);
+		struct seam_arena_chunk *at = &arena->chunks[i];
+		at->lent = false;
+		/* Not read where nothing is leased: the caller may not know yet of chunks that are being prepared. */
+		at->busy = busy != NULL && at->leased_bytes != 0 ? busy[i] : 0;
 	}
 	give_idle(engine, arena, 0, arena->count, streams, stream_count);
 }

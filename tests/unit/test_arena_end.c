@@ -94,6 +94,25 @@ Test(arena_end, the_next_one_does_not_take_what_this_one_has)
 	cr_expect_eq(arena.leased_bytes, MIB(6));
 }
 
+/* Who counts blocks knows nothing yet of chunks that are being prepared. */
+Test(arena_end, closed_while_it_grows)
+{
+	cr_assert_eq(begin(NULL, 0, 4, 8), SEAM_OK);
+	cr_assert_eq(prepare(64), SEAM_OK);
+	cr_assert_eq(open_arena(), SEAM_OK);
+	lock_both();
+	cr_assert_eq(seam__arena_extend(&engine, &arena, NULL, 0, MIB(4), MIB(2)), SEAM_OK);
+	unlock_both();
+	cr_assert_eq(prepare(1), SEAM_BUSY);
+	const uint32_t busy[] = {1, 0, 7, 7};
+	close_after(busy, stream_a, 0);
+	cr_expect_eq(arena.leased_bytes, MIB(2));
+	cr_expect_str_eq(gaps(), "2-8");
+	cr_expect_eq(trim_to(0), MIB(6));
+	settle_after(0, MIB(1), stream_a);
+	cr_expect_eq(finish(), SEAM_OK);
+}
+
 Test(arena_end, closed_before_it_was_ready)
 {
 	give(alloc(8));
