@@ -148,7 +148,8 @@ static void draw_optimizer(struct program *program)
 static void draw_singles(struct program *program)
 {
 	for (uint32_t i = 0; i < program->wish->singles; i++) {
-		uint32_t slot = add_slot(program, 512 * (1 + random_below(&program->random, 400)), 0, random_below(&program->random, 2) == 0);
+		bool scales = random_below(&program->random, 2) == 0; /* arguments would be drawn in an order of the compiler's choice */
+		uint32_t slot = add_slot(program, 512 * (1 + random_below(&program->random, 400)), 0, scales);
 		uint32_t begin = (uint32_t)random_below(&program->random, program->list.count + 1);
 		uint32_t length = (uint32_t)random_below(&program->random, 20);
 		uint32_t end = begin + 1 + length < program->list.count + 1 ? begin + 1 + length : program->list.count + 1;
