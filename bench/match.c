@@ -114,7 +114,7 @@ static int run(const char *path)
 	struct seam_match_counts counts;
 	struct program program;
 	struct seam_meta *meta = seam__meta_process();
-	const struct seam_plan_options options = {.struct_bytes = sizeof(options), .no_stitch = 1, .node_limit = 1000,
+	const struct seam_plan_options options = {.struct_bytes = sizeof(options), .no_stitch = 1, .node_limit = 1000, .align_bytes = 512,
 	                                          .period = SEAM_PLAN_PERIOD_FIND};
 	if (!input_read(path, SEAM_IMPORT_ANY_DEVICE, text, &trace)) {
 		fprintf(stderr, "match: %s\n", text);
@@ -127,8 +127,12 @@ static int run(const char *path)
 		return 1;
 	}
 	const uint64_t begin = seam__clock_ns();
-	if (seam__script_create(meta, plan, &script) != SEAM_OK || seam__matcher_create(meta, &matcher) != SEAM_OK ||
-	    seam__matcher_add(matcher, script, true) != SEAM_OK)
+	if (seam__script_create(meta, plan, &script) != SEAM_OK) {
+		fprintf(stderr, "match: %s: no plan to run with\n", path);
+		seam_plan_free(plan);
+		return 1;
+	}
+	if (seam__matcher_create(meta, &matcher) != SEAM_OK || seam__matcher_add(matcher, script, true) != SEAM_OK)
 		abort();
 	const double made_ms = (double)(seam__clock_ns() - begin) / 1e6;
 	fill(&program, plan);
