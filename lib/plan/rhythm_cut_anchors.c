@@ -207,7 +207,7 @@ static bool is_better(const struct trial *trial, const struct trial *best)
 	uint64_t tolerance = best->covered / 32;
 	uint64_t little = best->peak_bytes / 32;
 
-	if (more > 0.03 || more < -0.03)
+	if (more > 0.01 || more < -0.01)
 		return more > 0;
 	if (trial->live_bytes > best->live_bytes + little || trial->live_bytes + little < best->live_bytes)
 		return trial->live_bytes < best->live_bytes;
