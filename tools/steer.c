@@ -47,7 +47,8 @@ struct steer {
 
 void steer_configure(enum replay_planning planning, struct seam_config *config)
 {
-	config->plan = planning == REPLAY_PLAN_AUTO ? SEAM_PLAN_INLINE : SEAM_PLAN_OFF;
+	if (planning == REPLAY_PLAN_AUTO)
+		config->plan = SEAM_PLAN_INLINE;
 }
 
 static void look_at_driver(const struct steer *steer, struct steer_driver *ret_driver)
@@ -102,10 +103,10 @@ enum seam_rc steer_create(struct run *run, const struct seam_trace *trace, struc
 	steer->run = run;
 	steer->trace = trace;
 	steer->pool = ref_stitching_pool(run->allocator);
-	steer->works = run->options->planning == REPLAY_PLAN_AUTO;
+	steer->works = seam_pool_config(steer->pool)->plan == SEAM_PLAN_INLINE;
 	steer->figures.planning = run->options->planning;
 	pace_init(&steer->pace, run->options->host_ns != 0 ? run->options->host_ns : OWN_NS);
-	enum seam_rc rc = steer->works ? SEAM_OK : use_plan(steer, run->options->plan);
+	enum seam_rc rc = run->options->planning == REPLAY_PLAN_FILE ? use_plan(steer, run->options->plan) : SEAM_OK;
 	if (rc == SEAM_OK)
 		*ret_steer = steer;
 	else

@@ -15,7 +15,7 @@
 
 #include "replay_run.h"
 
-/* Sets in `config` what a run with or without a plan needs. */
+/* Sets in `config` what a run with or without a plan needs. With a plan from a file and plan:inline the pool also learns. */
 void steer_configure(enum replay_planning planning, struct seam_config *config);
 
 /* For a run whose allocator is Seam and stands. With a plan from a file it is adopted here. error: REPLAY_ERROR_BYTES. Errors: SEAM_OOM_META, those of
