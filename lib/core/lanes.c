@@ -1,7 +1,7 @@
 /* lanes.c: which slot a request is: what a lane expects, and how it finds its place again.
  *
- * A request that the cursor does not expect is looked for, in this order: where what was missed before puts it (nothing more, as many slots on, or
- * at a pair of equal sizes ahead); among the slots passed over; a few slots ahead. All of these can be wrong, so each costs trust: when
+ * A request that the cursor does not expect is looked for, in this order: where what was missed before puts it (nothing more, as many slots
+ * on, or at a pair of equal sizes ahead); among the slots passed over; a few slots ahead. All of these can be wrong, so each costs trust: when
  * `trouble` has risen far enough the index is asked for the longest run of equal sizes, here and in the other scripts, and its
  * answer is taken if it explains more of what was heard than the guess at hand.
  */
@@ -313,7 +313,8 @@ static enum seam_miss hear_dynamic(struct seam_matcher *matcher, struct seam_lan
 	return SEAM_MISS_NONE;
 }
 
-enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
+enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask,
+                               struct seam_spot *ret_spot)
 {
 	const struct seam_script *script = matcher->now;
 	/* It has been silent, or what it was taken for was a repetition too early. */

@@ -78,8 +78,8 @@ struct seam_match_ask {
 /* What a request was: SEAM_MISS_NONE for a hit, else why it is none; see misses.def. */
 
 /* meta outlives the script. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here. Errors: SEAM_INVALID (a linear
- * plan, an empty one or one of a graph; stitched, for tests by address need an arena without aliases; offsets that are no multiples of 512, or beyond 2 TiB),
- * SEAM_OOM_META. O(slots log slots). */
+ * plan, an empty one or one of a graph; stitched, for tests by address need an arena without aliases; offsets that are no multiples of
+ * 512, as of a plan with a smaller align_bytes, or beyond 2 TiB), SEAM_OOM_META. O(slots log slots). */
 SEAM_MUST_USE enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
 void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */
 
@@ -98,8 +98,7 @@ void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher)
 /* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If there are SEAM_SCRIPTS already, the one
  * that was current longest ago goes. Ranges that are blocked are blocked for it too. A script that goes while blocks of it are live keeps
  * its instances until the last of them is freed: pointers to live blocks stay valid. Where the
- * program is in it the index finds out, unless seam__matcher_start() says it.
- * Errors: SEAM_OOM_META: the script stays the caller's. */
+ * program is in it the index finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
 SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);
 
 /* How many there are, and the i-th, the current one first. */
@@ -149,7 +148,8 @@ void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, s
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there; UINT64_MAX if no slot ever lies there. O(log slots + instances that overlap). */
+/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there; UINT64_MAX if no slot ever lies
+ * there. O(log slots + instances that overlap). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* How many positions from the front the last request will live, if it was missed where the plan expected one (late, gap), or one of its group

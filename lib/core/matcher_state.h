@@ -128,7 +128,8 @@ static inline void seam__lane_pass(const struct seam_script *script, struct seam
 struct seam_lane *seam__lane_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
 /* Which slot the request is. SEAM_MISS_NONE: a spot; its cue may be a dynamic one. It may make another script the current one. */
-enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask, struct seam_spot *ret_spot);
+enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask,
+                               struct seam_spot *ret_spot);
 
 /* A request of a lane that the current script does not have. True: another script has it, and is current now. */
 bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot);

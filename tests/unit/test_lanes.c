@@ -114,3 +114,29 @@ Test(lanes, after_an_extra_request_a_lane_is_in_step_at_once)
 		}
 	}
 }
+
+/* Threads of one stream that swap what they do, as workers that are started anew may. */
+Test(lanes, threads_that_change_their_roles_are_found_again)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		const struct program_wish wish = {.seed = seed, .slots = 80, .threads = 2, .iterations = 6};
+		struct match_program program = match_program(&wish);
+		struct match_player player;
+		match_open(&player, "roles", seed);
+		match_add(&player, &program, true);
+		seam__matcher_start(player.matcher);
+		uint64_t missed = match_acts(&player, &program, 0, 0, program.count);
+		cr_expect_eq(missed, 0, "seed %llu", (unsigned long long)seed);
+		struct seam_plan_slot *slots = (struct seam_plan_slot *)(uintptr_t)program.plan->slots;
+		for (uint32_t i = 0; i < program.plan->header.slot_count; i++)
+			slots[i].thread = 1 - slots[i].thread;
+		(void)match_acts(&player, &program, 1, 0, program.count);
+		for (uint64_t r = 2; r < 4; r++) {
+			missed = match_acts(&player, &program, r, 0, program.count);
+			cr_expect_eq(missed, 0, "seed %llu: %llu misses in repetition %llu", (unsigned long long)seed, (unsigned long long)missed,
+			             (unsigned long long)r);
+		}
+		match_close(&player);
+		match_program_fini(&program);
+	}
+}
