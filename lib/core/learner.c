@@ -2,6 +2,7 @@
 #include "learner.h"
 
 #include "bits.h"
+#include "check.h"
 #include "clock.h"
 #include "learner_impl.h"
 #include "log.h"
@@ -9,6 +10,8 @@
 #include "record.h"
 #include "trace_error.h"
 
+#define PLACE_NS UINT64_C(300000000)
+#define PLACE_NODES UINT64_C(300000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
 #define LEAST_STEPS 3u                      /* two whole iterations lie between so many marks */
 #define MOST_BACK_OFF_EVENTS (UINT64_C(4) << 20)
@@ -30,6 +33,8 @@ enum seam_rc seam__learner_init(struct seam_learner *learner)
 		seam__mutex_fini(&learner->work);
 	learner->next_events = FIRST_EVENTS;
 	learner->back_off_events = FIRST_EVENTS;
+	learner->place_ns = PLACE_NS;
+	learner->place_nodes = PLACE_NODES;
 	return rc;
 }
 
@@ -141,7 +146,7 @@ static void plan(struct seam_pool *pool)
 		learner->plans++;
 		learner->state = SEAM_LEARN_BEGIN;
 		seam__mutex_lock(&pool->engine.lock);
-		learner->fits = pool->planning.open && seam__script_bytes(learner->script) <= seam__stage_open(&pool->planning)->arena.bytes;
+		learner->fits = pool->planning.open && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(seam__stage_open(&pool->planning));
 		seam__mutex_unlock(&pool->engine.lock);
 		return;
 	}
@@ -157,6 +162,7 @@ static void add_script(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	seam__mutex_lock(&pool->engine.lock);
 	enum seam_rc rc = SEAM_BUSY;
+	SEAM_ASSERT(!pool->planning.open || seam__script_bytes(learner->script) <= seam__stage_usable_bytes(seam__stage_open(&pool->planning)));
 	if (pool->planning.open)
 		rc = seam__matcher_add(seam__stage_open(&pool->planning)->matcher, learner->script, false);
 	pool->planning.counts.adoptions += rc == SEAM_OK;
@@ -199,7 +205,8 @@ static void let_wait(struct seam_pool *pool)
 /* The open arena has grown, and holds the new script too. With both locks. */
 static void take_grown(struct seam_pool *pool)
 {
-	if (seam__planned_grown(pool) == SEAM_OK &&
+	SEAM_ASSERT(!pool->planning.open || seam__script_bytes(pool->learner.script) <= seam__stage_open(&pool->planning)->arena.bytes);
+	if (pool->planning.open && seam__planned_grown(pool) == SEAM_OK &&
 	    seam__matcher_add(seam__stage_open(&pool->planning)->matcher, pool->learner.script, false) == SEAM_OK) {
 		pool->learner.script = NULL;
 		pool->planning.counts.adoptions++;

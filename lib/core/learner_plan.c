@@ -12,10 +12,8 @@
 #include "planned_impl.h"
 #include "trace_error.h"
 
-#define PLAN_NS UINT64_C(300000000)      /* placing takes no longer than this and */
-#define REQUEST_NS UINT64_C(20000)       /* this for each request: about the time in which the program makes it */
-#define PLAN_NODES UINT64_C(300000)      /* in deterministic mode, and */
-#define REQUEST_NODES UINT64_C(100)      /* for each request */
+#define REQUEST_NS UINT64_C(20000)       /* more for each request: about the time in which the program makes it */
+#define REQUEST_NODES UINT64_C(100)
 #define PLAN_GAP 0.001                  /* above the lower bound that is good enough */
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
 
@@ -186,8 +184,8 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken)
 	const uint64_t requests = (kind->last_event - kind->first_event) / 2;
 	struct seam_plan_options options = {
 		.struct_bytes = sizeof options,
-		.time_limit_ns = PLAN_NS + requests * REQUEST_NS,
-		.node_limit = pool->config.deterministic != 0 ? PLAN_NODES + requests * REQUEST_NODES : 0,
+		.time_limit_ns = learner->place_ns + requests * REQUEST_NS,
+		.node_limit = pool->config.deterministic != 0 ? learner->place_nodes + requests * REQUEST_NODES : 0,
 		.target_gap = PLAN_GAP,
 		.align_bytes = SEAM_BLOCK_BYTES,
 		.period = SEAM_PLAN_PERIOD_GIVEN,
@@ -330,8 +328,12 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 			choose(&choice, &survey->chunks[i]);
 		choose_whole(&choice, survey, used, wanted_bytes);
 		uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
-		rc = open == NULL ? begin_stage(pool, &choice, fresh_bytes)
-		                  : seam__arena_extend(&pool->engine, &open->arena, choice.numbers, choice.count, fresh_bytes, 0);
+		if (open == NULL)
+			rc = begin_stage(pool, &choice, fresh_bytes);
+		else if (wanted_bytes != 0)
+			rc = seam__planned_extend(pool, choice.numbers, choice.count, fresh_bytes);
+		else
+			rc = SEAM_OK; /* what an earlier extension could not map is to be mapped */
 	}
 	seam__meta_free(pool->meta, choice.numbers, room * sizeof *choice.numbers);
 	seam__meta_free(pool->meta, used, room);

@@ -80,6 +80,17 @@ void seam__learner_wake(struct seam_pool *pool)
 	seam__mutex_unlock(&learner->sleep);
 }
 
+/* [both] The stage that the learner prepares, or that waits, goes. */
+static void give_way(struct seam_pool *pool)
+{
+	struct seam_planning *planning = &pool->planning;
+	if (planning->preparing != NULL)
+		seam__stage_discard(pool, planning->preparing);
+	if (planning->waiting != NULL)
+		seam__stage_discard(pool, planning->waiting);
+	pool->learner.stage = NULL; /* if it was not that one, it is gone for want of memory */
+}
+
 void seam__learner_fini(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -92,10 +103,8 @@ void seam__learner_fini(struct seam_pool *pool)
 		(void)pthread_join(learner->thread, NULL);
 	if (learner->stage != NULL) {
 		seam__pool_stop(pool);
-		pool->planning.preparing = NULL;
-		seam__stage_discard(pool, learner->stage);
+		give_way(pool);
 		seam__pool_go(pool);
-		learner->stage = NULL;
 	}
 	seam__learner_reset(pool);
 	seam__cond_fini(&learner->condition);
@@ -132,11 +141,14 @@ static enum seam_rc prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct
 static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, uint64_t resident_bytes)
 {
 	struct seam_planning *planning = &pool->planning;
-	if (planning->open && seam__script_bytes(script) <= seam__stage_open(planning)->arena.bytes) {
+	if (planning->open && seam__script_bytes(script) <= seam__stage_usable_bytes(seam__stage_open(planning))) {
 		enum seam_rc rc = seam__matcher_add(seam__stage_open(planning)->matcher, script, true);
 		planning->counts.adoptions += rc == SEAM_OK;
 		return rc;
 	}
+	/* The program's own plan comes first: what is being learned would replace it. */
+	give_way(pool);
+	seam__learner_reset(pool);
 	struct seam_stage *stage = NULL;
 	enum seam_rc rc = prepare_fresh(pool, seam__script_bytes(script), &stage);
 	if (rc != SEAM_OK)

@@ -83,7 +83,7 @@ struct seam_match_ask {
 SEAM_MUST_USE enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
 void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */
 
-/* End of the highest slot; slots; streams of the plan (handles) for stitch/arena.h's orders; its fingerprint. */
+/* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's orders; its fingerprint. */
 uint64_t seam__script_bytes(const struct seam_script *script);
 uint32_t seam__script_slots(const struct seam_script *script);
 uint32_t seam__script_streams(const struct seam_script *script, const uint64_t **ret_handles);

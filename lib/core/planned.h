@@ -37,7 +37,8 @@ struct seam_stage {
 	struct seam_arena arena;
 	struct seam_matcher *matcher;
 	uint32_t *busy;                 /* per chunk of the arena; for closing, which must not fail */
-	uint32_t busy_count;
+	uint32_t busy_count;            /* at least the chunks of an arena that is open */
+	uint32_t usable;                /* so many chunks are mapped and were leased then; those behind them are blocked */
 	struct seam_planned **held;     /* freed (requested_bytes is 0), but other streams still use them */
 	uint32_t held_count;
 	uint32_t held_capacity;         /* at least `recorded` */
@@ -87,6 +88,13 @@ struct seam_found {
 	struct seam_stage *stage;       /* of planned */
 };
 
+/* What scripts can use of an open arena: a script that needs more is not for it yet. */
+static inline uint64_t seam__stage_usable_bytes(const struct seam_stage *stage)
+{
+	const struct seam_arena *arena = &stage->arena;
+	return stage->usable == 0 ? 0 : arena->chunks[stage->usable - 1].offset + arena->chunks[stage->usable - 1].bytes;
+}
+
 /* The stage whose arena `va` lies in, or NULL. */
 static inline struct seam_stage *seam__stage_at(const struct seam_planning *planning, uint64_t va)
 {
@@ -135,6 +143,10 @@ void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage);
  * be gone), and the stage is for seam__stage_discard(). */
 SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script,
                                               bool from_start);
+
+/* Adds chunks to the arena of the open stage, as seam__arena_extend() does; they are blocked until seam__planned_grown(). [both; drops lock]
+ * Errors: those of seam__arena_extend(); SEAM_OOM_META: the stage may have been dropped. */
+SEAM_MUST_USE enum seam_rc seam__planned_extend(struct seam_pool *pool, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes);
 
 /* The arena of the open stage has grown by chunks that are mapped now: leases them. Errors: SEAM_OOM_META: the stage has been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_pool *pool);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "bits.h"
 #include "meta.h"
 
 /* What happens, in the order of the plan's positions: frees first. */
@@ -76,8 +77,10 @@ static void fill_groups(const struct seam_plan *plan, struct seam_script *script
 			.range_count = group->range_count,
 		};
 	}
-	for (uint32_t r = 0; r < script->range_count; r++)
+	for (uint32_t r = 0; r < script->range_count; r++) {
 		script->ranges[r] = plan->ranges[r];
+		script->bytes = seam__bits_max(script->bytes, script->ranges[r].end_bytes); /* idle above all slots */
+	}
 }
 
 static enum seam_rc allocate(struct seam_meta *meta, struct seam_script *script, uint32_t **ret_actions,

@@ -22,14 +22,19 @@ enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_
 	return SEAM_OK;
 }
 
-/* What is not the arena's. */
+static void clear_uses(void *user, struct seam_planned *planned)
+{
+	struct seam_pool *pool = user;
+	seam__uses_clear(&pool->engine, &planned->uses);
+}
+
+/* What is not the arena's. Blocks that are live or held die with the pool. */
 static void destroy(struct seam_pool *pool, struct seam_stage *stage)
 {
 	struct seam_meta *meta = pool->meta;
 	for (uint32_t i = 0; i < stage->stream_count; i++)
 		seam__stream_unref(stage->streams[i]);
-	for (uint32_t i = 0; i < stage->held_count; i++)
-		seam__uses_clear(&pool->engine, &stage->held[i]->uses);
+	seam__matcher_each(stage->matcher, clear_uses, pool);
 	seam__meta_free(meta, stage->streams, stage->stream_capacity * sizeof(struct seam_stream *));
 	seam__meta_free(meta, stage->joined, stage->stream_capacity * sizeof *stage->joined);
 	seam__meta_free(meta, stage->held, stage->held_capacity * sizeof(struct seam_planned *));
@@ -79,25 +84,28 @@ void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage)
 	seam__planned_sweep(pool);
 }
 
-/* Room to count the blocks of every chunk. */
-static enum seam_rc reserve_busy(struct seam_pool *pool, struct seam_stage *stage)
+/* Room to count the blocks of so many chunks. */
+static enum seam_rc reserve_busy(struct seam_pool *pool, struct seam_stage *stage, uint32_t count)
 {
-	uint32_t *busy = seam__meta_array(pool->meta, stage->arena.count, sizeof *busy);
+	if (count <= stage->busy_count)
+		return SEAM_OK;
+	uint32_t *busy = seam__meta_array(pool->meta, count, sizeof *busy);
 	if (busy == NULL)
 		return SEAM_OOM_META;
 	seam__meta_free(pool->meta, stage->busy, stage->busy_count * sizeof *stage->busy);
 	stage->busy = busy;
-	stage->busy_count = stage->arena.count;
+	stage->busy_count = count;
 	return SEAM_OK;
 }
 
-static enum seam_rc block_all(struct seam_stage *stage)
+/* Blocks what is not leased in the chunks from `first` on; all of them or, without memory, none. */
+static enum seam_rc block_from(struct seam_stage *stage, uint32_t first)
 {
-	for (uint32_t i = 0; i < stage->arena.count; i++) {
+	for (uint32_t i = first; i < stage->arena.count; i++) {
 		enum seam_rc rc = seam__stage_block(stage, i);
 		if (rc == SEAM_OK)
 			continue;
-		while (i-- > 0)
+		while (i-- > first)
 			seam__stage_unblock(stage, i);
 		return rc;
 	}
@@ -108,21 +116,23 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 {
 	struct seam_planning *planning = &pool->planning;
 	uint64_t start_ns = seam__clock_ns();
-	enum seam_rc rc = reserve_busy(pool, stage);
+	enum seam_rc rc = reserve_busy(pool, stage, stage->arena.count);
 	if (rc == SEAM_OK && planning->open)
 		seam__planned_drop(pool);
 	if (rc == SEAM_OK)
 		rc = seam__arena_open(&pool->engine, &stage->arena);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = block_all(stage);
+	rc = block_from(stage, 0);
 	if (rc == SEAM_OK)
 		rc = seam__matcher_add(stage->matcher, script, true);
+	SEAM_ASSERT(seam__script_bytes(script) <= stage->arena.bytes);
 	if (rc != SEAM_OK) {
 		retire(pool, stage);
 		return rc;
 	}
 	LIST_INSERT_HEAD(&planning->stages, stage, link);
+	stage->usable = stage->arena.count;
 	planning->open = true;
 	planning->counts.adoptions++;
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
@@ -133,17 +143,30 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	return SEAM_OK;
 }
 
+enum seam_rc seam__planned_extend(struct seam_pool *pool, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes)
+{
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	uint32_t before = stage->arena.count;
+	uint64_t most_fresh = fresh_bytes / pool->engine.memory.granularity_bytes;
+	if (most_fresh > UINT32_MAX / 2)
+		return SEAM_OOM_DEVICE;
+	/* Before: whoever closes the arena from here on counts the blocks of all its chunks. */
+	enum seam_rc rc = reserve_busy(pool, stage, before + count + (uint32_t)most_fresh + 1);
+	if (rc == SEAM_OK)
+		rc = seam__arena_extend(&pool->engine, &stage->arena, numbers, count, fresh_bytes, 0);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = block_from(stage, before);
+	if (rc != SEAM_OK)
+		seam__planned_drop(pool);
+	return rc;
+}
+
 enum seam_rc seam__planned_grown(struct seam_pool *pool)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	uint32_t before = stage->busy_count;
-	enum seam_rc rc = reserve_busy(pool, stage);
-	for (uint32_t i = before; i < stage->arena.count && rc == SEAM_OK; i++)
-		rc = seam__stage_block(stage, i); /* nothing of it is leased yet */
-	if (rc != SEAM_OK) {
-		seam__planned_drop(pool);
-		return rc;
-	}
+	uint32_t before = stage->usable;
+	stage->usable = stage->arena.count;
 	(void)seam__stage_collect(pool, stage, before, stage->arena.count - before);
 	return pool->planning.open ? SEAM_OK : SEAM_OOM_META;
 }
