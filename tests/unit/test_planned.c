@@ -1,7 +1,10 @@
 /* test_planned.c: a pool that learns what a program repeats, and serves it from a plan. */
 #include "core_fixture.h"
 
+#include <seam/plan.h>
+
 #include "emu.h"
+#include "record.h"
 
 #define LAYERS 12u
 #define MOST_BLOCKS 256u
@@ -181,5 +184,50 @@ Test(planned, unplanned_requests_borrow_idle_memory)
 	struct seam_stats after = get_stats();
 	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "what was lent is back");
 	check_pool();
+	close_pool();
+}
+
+Test(planned, blocks_of_other_streams_die_with_the_pool)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	run_iteration(&loop);
+	forward(&loop);
+	void *other = make_stream();
+	cr_assert_ok(seam_record_stream(pool, loop.activations[0][0], other));
+	cr_assert_ok(seam_record_stream(pool, loop.activations[1][0], other));
+	launch(other, loop.activations[0][0], MIB(2), 1000000);
+	must_free(loop.activations[0][0]); /* held; the other is live */
+	cr_assert_gt(get_stats().plan_live_bytes, 0);
+	close_pool();
+}
+
+/* The program's own plan comes while the worker prepares one: that one goes. */
+Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	bool did = true;
+	begin_loop(&loop);
+	for (unsigned i = 0; i < 400 && pool->planning.preparing == NULL; i++) {
+		if (!did)
+			run_iteration(&loop);
+		seam__pool_work(pool, &did);
+	}
+	cr_assert_not_null(pool->planning.preparing);
+	struct seam_trace *trace = NULL;
+	struct seam_plan *plan = NULL;
+	struct seam_plan_options options = {.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 10000};
+	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "a loop", &trace));
+	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	check_pool();
+	cr_expect_null(pool->planning.preparing);
+	run_iteration(&loop);
+	check_pool();
+	work();
+	seam_plan_free(plan);
+	seam_trace_free(trace);
 	close_pool();
 }
