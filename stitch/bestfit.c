@@ -57,6 +57,11 @@ static struct seam_block *find_hit(const struct seam_ask *ask, bool exact_only)
 	return best;
 }
 
+bool seam__engine_has_hit(const struct seam_ask *ask)
+{
+	return find_hit(ask, false) != NULL;
+}
+
 static enum seam_rc take_hit(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block, bool count,
                              struct seam_block **ret_block)
 {

@@ -126,6 +126,9 @@ void seam__engine_fini(struct seam_engine *engine);
 SEAM_MUST_USE enum seam_rc seam__engine_alloc(struct seam_engine *engine, const struct seam_ask *ask,
                                               struct seam_block **ret_block);
 
+/* Whether a free block would serve `ask` at once, without a change. With `lock`. */
+bool seam__engine_has_hit(const struct seam_ask *ask);
+
 /* Gives a live block back. With `lock`. Never fails, never calls the driver. */
 void seam__engine_free(struct seam_engine *engine, struct seam_block *block);
 

@@ -51,6 +51,7 @@ struct seam_chunk {
 	struct seam_block *lent;               /* lock. The LOST block at its home while another view owns it, else NULL */
 	struct seam_block *leased;             /* lock. The first LEASED block in it, where its owner maps it, else NULL */
 	uint32_t kept;                         /* lock. So many arenas count on it: not released meanwhile */
+	uint32_t kept_at;                      /* lock. Where in the open arena, if it is there; any value is right */
 	LIST_HEAD(, seam_mapping) mappings;
 	bool listed;                           /* counted, and in chunk_list */
 };

@@ -85,6 +85,25 @@ static bool try_plan(struct seam_pool *pool, const struct seam_request *request,
 	return true;
 }
 
+/* Whether a plan could serve it. */
+static bool is_plain(const struct seam_pool *pool, const struct seam_request *request, const struct seam_ask *ask)
+{
+	return request->flags == 0 && ask->group == &pool->engine.common && !ask->capturing;
+}
+
+/* One try with what the plan leaves idle. With `lock`. */
+static bool borrow(struct seam_pool *pool, const struct seam_request *request, const struct seam_ask *ask, struct seam_record *record,
+                   void **ret_ptr)
+{
+	struct seam_planned *planned = NULL;
+	uint64_t va = 0;
+	if (!seam__planned_borrow(pool, ask, request, &planned, &va))
+		return false;
+	planned->serial = seam__recording_alloc(pool, record, request);
+	*ret_ptr = (void *)(uintptr_t)va;
+	return true;
+}
+
 /* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. */
 static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, bool planned, struct seam_record *record,
                                void **ret_ptr)
@@ -95,12 +114,14 @@ static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request
 	if (rc != SEAM_OK)
 		return rc;
 	if (pool->planning.open && !planned) {
-		bool fits = request->flags == 0 && ask.group == &pool->engine.common && !ask.capturing;
+		bool fits = is_plain(pool, request, &ask);
 		if (fits && try_plan(pool, request, ask.stream, record, ret_ptr))
 			return SEAM_OK;
 		if (!fits)
 			seam__planned_pass(pool);
 	}
+	if (pool->planning.open && is_plain(pool, request, &ask) && borrow(pool, request, &ask, record, ret_ptr))
+		return SEAM_OK;
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;
@@ -184,6 +205,15 @@ enum seam_rc seam_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, vo
 	return seam_alloc_request(pool, &request, ret_ptr);
 }
 
+static void free_block(struct seam_pool *pool, struct seam_block *block)
+{
+	const struct seam_view *view = block->view;
+	uint64_t offset = block->offset, bytes = block->bytes;
+	seam__engine_free(&pool->engine, block);
+	if (__builtin_expect(pool->planning.open, 0))
+		seam__planned_recover(pool, view, offset, bytes);
+}
+
 enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 {
 	if (ptr == NULL)
@@ -202,7 +232,7 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 		freed = block != NULL;
 		if (freed) {
 			serial = block->serial;
-			seam__engine_free(&pool->engine, block);
+			free_block(pool, block);
 		}
 	}
 	if (freed)

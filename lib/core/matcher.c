@@ -16,6 +16,7 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 {
 	struct seam_spot spot;
 	matcher->reach = 0;
+	matcher->missing = NULL;
 	if (matcher->now == NULL)
 		return SEAM_MISS_lost;
 	struct seam_lane *lane = seam__lane_find(matcher, ask);
@@ -175,6 +176,11 @@ bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam
 		return true;
 	const struct seam_script *script = matcher->owners[planned->script];
 	return script->crosses[planned->number / script->copies] != 0;
+}
+
+void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes)
+{
+	matcher->arena_bytes = arena_bytes;
 }
 
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher)

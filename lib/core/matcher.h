@@ -156,9 +156,17 @@ uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64
  * (dynamic); 0: nobody knows. For lending what is idle as long. */
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
+/* A place for the request that was just missed, in what is idle by the plan: where nothing is due as long as it will live, or for longest
+ * (not if strict, and how long is known). It is live, like a dynamic block. NULL: there is none, or no metadata. O(slots * copies). */
+struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, bool strict);
+
+/* How much of the arena blocks may be given: what scripts do not use lies behind them. */
+void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes);
+
 struct seam_match_counts {
 	uint64_t hits, dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
+	uint64_t borrows;         /* of these, served by seam__matcher_borrow() */
 	uint64_t resyncs;         /* places found again after a mismatch */
 	uint64_t switches;        /* of scripts */
 	uint64_t repetitions;     /* of the current script that have begun */

@@ -5,17 +5,11 @@
 
 #include "bits.h"
 
-/* The lowest part of [at, end) that is taken; an empty one at `end` where none is. */
-struct taken {
-	uint64_t begin;
-	uint64_t end;
-};
-
-static void lower(struct taken *taken, uint64_t at, uint64_t begin, uint64_t end)
+static void lower(struct seam_taken *taken, uint64_t at, uint64_t begin, uint64_t end)
 {
 	begin = seam__bits_max(begin, at);
 	if (end > at && begin < taken->begin)
-		*taken = (struct taken){begin, end};
+		*taken = (struct seam_taken){begin, end};
 	else if (end > at && begin == taken->begin)
 		taken->end = seam__bits_max(taken->end, end);
 }
@@ -34,24 +28,16 @@ static uint32_t first_blocked(const struct seam_matcher *matcher, uint64_t at)
 	return low;
 }
 
-/* Goes up through what is taken; every call asks from a higher place than the one before. */
-struct climb {
-	const struct seam_matcher *matcher;
-	struct seam_stray *stray; /* the lowest that may reach behind the place; NULL: no more */
-	uint32_t loose;
-	uint32_t blocked;
-};
-
-static struct climb climb_from(const struct seam_matcher *matcher, uint64_t at)
+struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t at)
 {
-	return (struct climb){matcher, seam__strays_behind(&matcher->strays, at), seam__loose_behind(&matcher->loose, at),
+	return (struct seam_climb){matcher, seam__strays_behind(&matcher->strays, at), seam__loose_behind(&matcher->loose, at),
 	                      first_blocked(matcher, at)};
 }
 
-static struct taken next_taken(struct climb *climb, uint64_t at, uint64_t end)
+struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64_t end)
 {
 	const struct seam_matcher *matcher = climb->matcher;
-	struct taken taken = {end, end};
+	struct seam_taken taken = {end, end};
 	while (climb->stray != NULL && climb->stray->end <= at)
 		climb->stray = seam__strays_next(climb->stray);
 	while (climb->loose < matcher->loose.count && matcher->loose.entries[climb->loose].end <= at)
@@ -71,16 +57,16 @@ static struct taken next_taken(struct climb *climb, uint64_t at, uint64_t end)
 static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
 {
 	uint64_t best = SEAM_PLAN_NO_ADDRESS, least = UINT64_MAX;
-	struct climb climb = {.matcher = NULL};
+	struct seam_climb climb = {.matcher = NULL};
 	for (uint32_t r = 0; r < group->range_count && least != bytes; r++) {
 		const struct seam_plan_range *range = &matcher->now->ranges[group->first_range + r];
 		uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES);
 		if (at + bytes > range->end_bytes)
 			continue;
 		if (climb.matcher == NULL)
-			climb = climb_from(matcher, at);
+			climb = seam__climb_from(matcher, at);
 		while (at < range->end_bytes) {
-			const struct taken taken = next_taken(&climb, at, range->end_bytes);
+			const struct seam_taken taken = seam__climb_next(&climb, at, range->end_bytes);
 			if (taken.begin > at && taken.begin - at >= bytes && taken.begin - at < least) {
 				least = taken.begin - at;
 				best = at;
@@ -103,7 +89,7 @@ static const struct seam_script_group *group_now(const struct seam_script *scrip
 	return script->front.at > begin && script->front.at <= *ret_until ? group : NULL;
 }
 
-static struct seam_planned *begin_loose(struct seam_matcher *matcher, struct seam_loose_block *block, uint64_t offset, uint64_t bytes,
+struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, struct seam_loose_block *block, uint64_t offset, uint64_t bytes,
                                         uint64_t until)
 {
 	*block = (struct seam_loose_block){
@@ -114,7 +100,6 @@ static struct seam_planned *begin_loose(struct seam_matcher *matcher, struct sea
 	matcher->apart++;
 	matcher->counts.live++;
 	matcher->counts.live_bytes += bytes;
-	matcher->counts.dynamic_hits++;
 	return &block->planned;
 }
 
@@ -140,7 +125,8 @@ enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const s
 	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
 	if (block == NULL)
 		return SEAM_MISS_dynamic;
-	*ret_planned = begin_loose(matcher, block, offset, bytes, until);
+	*ret_planned = seam__loose_begin(matcher, block, offset, bytes, until);
+	matcher->counts.dynamic_hits++;
 	(*ret_planned)->requested_bytes = requested_bytes;
 	return SEAM_MISS_NONE;
 }

@@ -50,6 +50,8 @@ struct seam_matcher {
 	uint32_t blocked_capacity;
 	uint64_t blocked_widest;       /* bytes of the widest there was since there was none */
 
+	uint64_t arena_bytes;          /* addresses from 0 on that blocks may be given */
+	const struct seam_planned *missing; /* the instance that the last request would have been; NULL: not known, or it is that */
 	struct seam_planned *pending;  /* of the last SEAM_MISS_gap */
 	uint64_t pending_begin;
 	uint64_t pending_bytes;
@@ -146,7 +148,26 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *scri
 /* The last block of a forgotten script is freed. */
 void seam__matcher_forget(struct seam_matcher *matcher, struct seam_script *script);
 
-/* matcher_dynamic.c */
+/* matcher_dynamic.c: the lowest part of [at, end) that is taken by strays, loose blocks and blocked ranges; an empty one at `end` where none is. */
+struct seam_taken {
+	uint64_t begin;
+	uint64_t end;
+};
+
+/* Goes up through what is taken; every call asks from a higher place than the one before. */
+struct seam_climb {
+	const struct seam_matcher *matcher;
+	struct seam_stray *stray; /* the lowest that may reach behind the place; NULL: no more */
+	uint32_t loose;
+	uint32_t blocked;
+};
+struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t at);
+struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64_t end);
+
+/* A loose block over free addresses, live from now on, that is a stray behind position `until`. Room in `loose` is reserved. */
+struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, struct seam_loose_block *block, uint64_t offset, uint64_t bytes,
+                                       uint64_t until);
+
 enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
                                            struct seam_planned **ret_planned);
 

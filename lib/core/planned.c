@@ -137,6 +137,15 @@ static void look_at_held(struct seam_pool *pool, struct seam_stage *stage)
 	seam__planned_poll(pool);
 }
 
+static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const struct seam_request *request, struct seam_stream *stream)
+{
+	planned->requested_bytes = request->bytes;
+	planned->tag = request->tag;
+	planned->stream = stream;
+	planned->uses = NULL;
+	count_alloc(&pool->engine.counts, planned);
+}
+
 /* What the thread says about itself. Where nothing is recorded nobody knows: a thread of no number takes any lane of its stream. */
 static void hear(const struct seam_pool *pool, struct seam_match_ask *ask)
 {
@@ -168,15 +177,30 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 		planning->counts.misses[miss]++;
 		return miss;
 	}
-	planned->requested_bytes = request->bytes;
-	planned->tag = request->tag;
-	planned->stream = stream;
-	planned->uses = NULL;
+	fill_in(pool, planned, request, stream);
 	planning->counts.hits++;
-	count_alloc(&pool->engine.counts, planned);
 	*ret_va = stage->arena.view->va + planned->offset;
 	*ret_planned = planned;
 	return SEAM_MISS_NONE;
+}
+
+bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, const struct seam_request *request,
+                          struct seam_planned **ret_planned, uint64_t *ret_va)
+{
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || seam__planned_must_grow(pool, stage, ask))
+		return false;
+	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
+	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
+		return false;
+	bool strict = seam__planned_settles(pool, stage);
+	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, strict);
+	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
+		return false;
+	fill_in(pool, planned, request, ask->stream);
+	*ret_va = stage->arena.view->va + planned->offset;
+	*ret_planned = planned;
+	return true;
 }
 
 void seam__planned_pass(struct seam_pool *pool)

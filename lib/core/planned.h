@@ -48,6 +48,7 @@ struct seam_stage {
 	uint64_t *joined;               /* per stream: the version of the arena's joins that it is ordered behind */
 	uint32_t stream_count, stream_capacity;
 	uint64_t lent_bytes;
+	uint64_t settled_from;          /* number of the request: two periods behind its opening */
 	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
 	uint64_t hits_before;           /* likewise: hits when it was opened; nothing is lent before the next one */
 	uint64_t lends_from;            /* but from so many requests on */
@@ -62,7 +63,7 @@ struct seam_planned_counts {
 	uint64_t adoptions, drops;
 	uint64_t adopt_ns;      /* under the lock, in all adoptions */
 	uint64_t lends, collects;
-	uint64_t resyncs, switches; /* of stages that are gone */
+	uint64_t resyncs, switches, borrows; /* of stages that are gone */
 };
 
 struct seam_planning {
@@ -115,11 +116,20 @@ bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *r
 enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
                                    struct seam_planned **ret_planned, uint64_t *ret_va);
 
+/* Serves a request that the open stage has just missed out of what its plan leaves idle, where that disturbs less than anything else: no driver
+ * call. False: the engine is to serve it. */
+bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, const struct seam_request *request,
+                          struct seam_planned **ret_planned, uint64_t *ret_va);
+
 /* A request that no plan can serve was made while one is open: it is counted. */
 void seam__planned_pass(struct seam_pool *pool);
 
 /* Frees the planned block at `va`. False: there is none. ret_serial: its number. */
 bool seam__planned_free(struct seam_pool *pool, uint64_t va, uint64_t *ret_serial);
+
+/* The engine freed a block at [offset, offset + bytes) of a view while a stage is open: what of it lies in the arena's chunks is the arena's again at once.
+ * Left to the engine it would be handed out to what the plan missed, and what is missed there would go on being missed. */
+void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes);
 
 /* The planned block is used on `stream` too. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_found *found, struct seam_stream *stream);

@@ -22,6 +22,16 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream);
 
+/* Whether a request must not have idle memory of the plan, because it is likely to stay. */
+bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask);
+
+/* Whether the plan came into use a short time ago: blocks from before it are in the way of some slots. What takes another slot's place then displaces it
+ * in turn, for ever where lifetimes are as long as periods; so the pool rather grows for a moment, by no more than those blocks. */
+static inline bool seam__planned_settles(const struct seam_pool *pool, const struct seam_stage *stage)
+{
+	return pool->planning.counts.requests < stage->settled_from;
+}
+
 /* Takes the block out of the accounts and the matcher; a closed arena gets its memory back. */
 void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned);
 

@@ -78,6 +78,19 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 	return bytes;
 }
 
+void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes)
+{
+	for (uint32_t i = seam__view_slot_at(view, offset); i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
+		const struct seam_mapping *mapping = view->slots[i].mapping;
+		if (mapping == NULL || mapping->chunk->kept == 0 || !pool->planning.open)
+			continue;
+		struct seam_stage *stage = seam__stage_open(&pool->planning);
+		uint32_t at = mapping->chunk->kept_at;
+		if (at < stage->arena.count && stage->arena.chunks[at].chunk == mapping->chunk)
+			(void)seam__stage_collect(pool, stage, at, 1);
+	}
+}
+
 /* Chunk i goes to the engine. Returns its bytes; 0 where that is not possible. */
 static uint64_t lend(struct seam_pool *pool, struct seam_stage *stage, uint32_t i)
 {
@@ -176,7 +189,7 @@ static uint64_t give_all(struct seam_pool *pool)
 
 /* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects, and for everything
  * until the plan has served something, if that does not take longer than a period. */
-static bool must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask)
+bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
 	const struct seam_planned_counts *planned = &pool->planning.counts;
@@ -194,7 +207,7 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	if (!planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
 		return 0;
 	struct seam_stage *stage = seam__stage_open(planning);
-	if (must_grow(pool, stage, ask))
+	if (seam__planned_must_grow(pool, stage, ask) || (seam__planned_settles(pool, stage) && seam__matcher_reach(stage->matcher) != 0))
 		return 0;
 	if (!serves(stage, ask->stream)) {
 		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL);

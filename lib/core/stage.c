@@ -112,6 +112,12 @@ static enum seam_rc block_from(struct seam_stage *stage, uint32_t first)
 	return SEAM_OK;
 }
 
+static void number_chunks(struct seam_stage *stage, uint32_t first)
+{
+	for (uint32_t i = first; i < stage->arena.count; i++)
+		stage->arena.chunks[i].chunk->kept_at = i;
+}
+
 enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)
 {
 	struct seam_planning *planning = &pool->planning;
@@ -124,6 +130,7 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	if (rc != SEAM_OK)
 		return rc;
 	rc = block_from(stage, 0);
+	seam__matcher_set_bytes(stage->matcher, stage->arena.bytes);
 	if (rc == SEAM_OK)
 		rc = seam__matcher_add(stage->matcher, script, true);
 	SEAM_ASSERT(seam__script_bytes(script) <= stage->arena.bytes);
@@ -131,9 +138,11 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 		retire(pool, stage);
 		return rc;
 	}
+	number_chunks(stage, 0);
 	LIST_INSERT_HEAD(&planning->stages, stage, link);
 	stage->usable = stage->arena.count;
 	planning->open = true;
+	stage->settled_from = planning->counts.requests + 2 * (uint64_t)seam__script_slots(script);
 	planning->counts.adoptions++;
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)
@@ -167,7 +176,9 @@ enum seam_rc seam__planned_grown(struct seam_pool *pool)
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
 	uint32_t before = stage->usable;
 	stage->usable = stage->arena.count;
+	number_chunks(stage, before);
 	(void)seam__stage_collect(pool, stage, before, stage->arena.count - before);
+	seam__matcher_set_bytes(stage->matcher, stage->arena.bytes);
 	return pool->planning.open ? SEAM_OK : SEAM_OOM_META;
 }
 
@@ -186,6 +197,7 @@ static void keep_counts(struct seam_planning *planning, const struct seam_stage 
 	seam__matcher_get_counts(stage->matcher, &counts);
 	planning->counts.resyncs += counts.resyncs;
 	planning->counts.switches += counts.switches;
+	planning->counts.borrows += counts.borrows;
 	planning->counts.dynamic_hits += counts.dynamic_hits;
 }
 

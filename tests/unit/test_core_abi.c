@@ -13,7 +13,7 @@ Test(core_abi, sizes_are_pinned)
 		size_t size, wanted;
 	} rows[] = {
 		{"seam_config", sizeof(struct seam_config), 8 + 21 * 8},
-		{"seam_stats", sizeof(struct seam_stats), 8 + 72 * 8},
+		{"seam_stats", sizeof(struct seam_stats), 8 + 73 * 8},
 		{"seam_request", sizeof(struct seam_request), 40},
 		{"seam_block_chunk", sizeof(struct seam_block_chunk), 40},
 		{"seam_view_info", sizeof(struct seam_view_info), 40},

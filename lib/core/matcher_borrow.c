@@ -1,0 +1,92 @@
+/* matcher_borrow.c: a place in what the plan leaves idle, for a request that it did not serve; see matcher.h.
+ *
+ * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing, and a disturbance does not
+ * breed others. A request of which nothing is known goes where nothing is due for longest. Such blocks are loose, like dynamic ones.
+ */
+#include "matcher_state.h"
+
+#include "bits.h"
+#include "check.h"
+
+struct hunt {
+	const struct seam_matcher *matcher;
+	uint64_t front;  /* in the circle of copies */
+	uint64_t circle;
+	uint64_t least;  /* positions that a place must be idle for */
+	uint64_t bytes;
+	uint64_t best;   /* SEAM_PLAN_NO_ADDRESS: none yet */
+	uint64_t gap;    /* that it lies in */
+};
+
+/* Positions until an instance that is not live is due next. One that the program has passed over is due in another repetition. */
+static uint64_t due_in(const struct hunt *hunt, const struct seam_script *script, uint32_t number)
+{
+	const struct seam_stretch *stretch = &script->stretches[number / script->copies];
+	const uint64_t begin = (uint64_t)(number % script->copies) * script->positions + stretch->begin;
+	if (hunt->matcher->missing == &script->instances[number])
+		return hunt->circle;
+	return begin >= hunt->front ? begin - hunt->front : begin + hunt->circle - hunt->front;
+}
+
+/* [from, to) is idle by the plan: the smallest gap there that is large enough, among what is not the plan's. */
+static void look_between(struct hunt *hunt, uint64_t from, uint64_t to)
+{
+	if (to < from + hunt->bytes)
+		return;
+	struct seam_climb climb = seam__climb_from(hunt->matcher, from);
+	for (uint64_t at = from; at + hunt->bytes <= to;) {
+		const struct seam_taken taken = seam__climb_next(&climb, at, to);
+		if (taken.begin >= at + hunt->bytes && taken.begin - at < hunt->gap) {
+			hunt->gap = taken.begin - at;
+			hunt->best = at;
+		}
+		at = seam__bits_align_up(seam__bits_max(taken.end, taken.begin), SEAM_PLANNED_BYTES);
+	}
+}
+
+/* O(instances). */
+static bool find_place(struct hunt *hunt)
+{
+	const struct seam_script *script = hunt->matcher->now;
+	uint64_t end = 0;
+	hunt->best = SEAM_PLAN_NO_ADDRESS;
+	hunt->gap = UINT64_MAX;
+	for (uint32_t i = 0; i < script->placed && hunt->gap != hunt->bytes; i++) {
+		const uint32_t number = script->by_offset[i];
+		const struct seam_planned *planned = &script->instances[number];
+		if (planned->state == SEAM_PLANNED_FREE && due_in(hunt, script, number) >= hunt->least)
+			continue;
+		if (planned->offset > end)
+			look_between(hunt, end, planned->offset);
+		end = seam__bits_max(end, planned->offset + planned->bytes);
+	}
+	if (hunt->matcher->arena_bytes > end && hunt->gap != hunt->bytes)
+		look_between(hunt, end, hunt->matcher->arena_bytes);
+	return hunt->best != SEAM_PLAN_NO_ADDRESS;
+}
+
+struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, bool strict)
+{
+	const struct seam_script *script = matcher->now;
+	if (script == NULL)
+		return NULL;
+	const uint64_t reach = seam__matcher_reach(matcher);
+	struct hunt hunt = {
+		.matcher = matcher,
+		.front = (uint64_t)script->front.copy * script->positions + script->front.position,
+		.circle = (uint64_t)script->positions * script->copies,
+		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
+	};
+	hunt.least = reach != 0 ? seam__bits_min(reach, hunt.circle) : hunt.circle;
+	while (hunt.least != 0 && !find_place(&hunt))
+		hunt.least = strict && reach != 0 ? 0 : hunt.least / 4;
+	if (hunt.least == 0 || !seam__loose_reserve(&matcher->loose, matcher->meta))
+		return NULL;
+	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
+	if (block == NULL)
+		return NULL;
+	struct seam_planned *planned = seam__loose_begin(matcher, block, hunt.best, hunt.bytes, script->front.at + hunt.least);
+	planned->requested_bytes = requested_bytes;
+	matcher->counts.borrows++;
+	return planned;
+}
