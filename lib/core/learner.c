@@ -79,6 +79,7 @@ static bool is_served(struct seam_pool *pool)
 	learner->seen_requests = counts->requests;
 	learner->seen_misses = counts->requests - counts->hits;
 	seam__mutex_unlock(&pool->engine.lock);
+	learner->replaces = open && misses > requests / 2;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }
 
@@ -146,7 +147,7 @@ static void plan(struct seam_pool *pool)
 		learner->plans++;
 		learner->state = SEAM_LEARN_BEGIN;
 		seam__mutex_lock(&pool->engine.lock);
-		learner->fits = pool->planning.open && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(seam__stage_open(&pool->planning));
+		learner->fits = !learner->replaces && pool->planning.open && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(seam__stage_open(&pool->planning));
 		seam__mutex_unlock(&pool->engine.lock);
 		return;
 	}
@@ -220,7 +221,7 @@ static bool prepare(struct seam_pool *pool)
 	enum seam_rc rc = SEAM_NOT_FOUND;
 	seam__pool_stop(pool);
 	struct seam_stage *stage = learner->stage;
-	if (stage == NULL && planning->open)
+	if (stage == NULL && planning->open && !learner->replaces)
 		stage = seam__stage_open(planning);
 	else if (stage != planning->preparing)
 		stage = learner->stage = NULL; /* memory was short: it is gone */

@@ -49,6 +49,7 @@ struct seam_learner {
 	struct seam_stage *stage;        /* PREPARE: ours until it waits; NULL: the open one is extended */
 	uint64_t least_live_bytes;       /* of the period */
 	uint64_t period_requests;
+	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
 	bool fits;                       /* BEGIN: the script needs no more than the open arena has */
 	bool marked;                     /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */

@@ -138,7 +138,7 @@ static uint64_t offset_in_arena(const struct seam_arena *arena, uint64_t number)
 static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 {
 	const struct seam_survey *survey = &pool->learner.survey;
-	const struct seam_stage *stage = pool->planning.open ? seam__stage_open(&pool->planning) : NULL;
+	const struct seam_stage *stage = seam__learner_extends(pool);
 	uint64_t *offsets = seam__meta_array(seam__meta_process(), (size_t)survey->count + 1, sizeof *offsets);
 	if (offsets == NULL)
 		return SEAM_OOM_META;
@@ -303,6 +303,7 @@ static enum seam_rc begin_stage(struct seam_pool *pool, const struct choice *cho
 		seam__stage_discard(pool, stage);
 		return rc;
 	}
+	stage->resident_bytes = learner->plan->header.resident_bytes;
 	learner->stage = stage;
 	pool->planning.preparing = stage;
 	return SEAM_OK;
@@ -312,7 +313,7 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
-	struct seam_stage *open = pool->planning.open ? seam__stage_open(&pool->planning) : NULL;
+	const struct seam_stage *open = seam__learner_extends(pool);
 	uint64_t wanted_bytes = seam__bits_align_up(seam__script_bytes(learner->script), pool->engine.memory.granularity_bytes);
 	size_t room = (size_t)survey->count + 1;
 	struct choice choice = {.numbers = seam__meta_array(pool->meta, room, sizeof *choice.numbers)};

@@ -29,7 +29,7 @@ bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_sta
  * in turn, for ever where lifetimes are as long as periods; so the pool rather grows for a moment, by no more than those blocks. */
 static inline bool seam__planned_settles(const struct seam_pool *pool, const struct seam_stage *stage)
 {
-	return pool->planning.counts.requests < stage->settled_from;
+	return pool->planning.counts.requests < stage->settled_from && pool->engine.memory.reserved_bytes < stage->settle_bytes;
 }
 
 /* Takes the block out of the accounts and the matcher; a closed arena gets its memory back. */

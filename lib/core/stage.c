@@ -118,6 +118,15 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
 		stage->arena.chunks[i].chunk->kept_at = i;
 }
 
+/* What is live now and does not stay is in the way of some slots for the first period. */
+static void begin_settling(const struct seam_pool *pool, struct seam_stage *stage, const struct seam_script *script)
+{
+	uint64_t live_bytes = pool->engine.counts.live_bytes;
+	uint64_t passing_bytes = live_bytes > stage->resident_bytes ? live_bytes - stage->resident_bytes : 0;
+	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
+	stage->settle_bytes = pool->engine.memory.reserved_bytes + passing_bytes;
+}
+
 enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)
 {
 	struct seam_planning *planning = &pool->planning;
@@ -142,7 +151,7 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	LIST_INSERT_HEAD(&planning->stages, stage, link);
 	stage->usable = stage->arena.count;
 	planning->open = true;
-	stage->settled_from = planning->counts.requests + 2 * (uint64_t)seam__script_slots(script);
+	begin_settling(pool, stage, script);
 	planning->counts.adoptions++;
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)
