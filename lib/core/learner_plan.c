@@ -303,7 +303,6 @@ static enum seam_rc begin_stage(struct seam_pool *pool, const struct choice *cho
 		seam__stage_discard(pool, stage);
 		return rc;
 	}
-	stage->resident_bytes = learner->plan->header.resident_bytes;
 	learner->stage = stage;
 	pool->planning.preparing = stage;
 	return SEAM_OK;

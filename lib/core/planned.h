@@ -50,7 +50,6 @@ struct seam_stage {
 	uint64_t lent_bytes;
 	uint64_t settled_from;          /* number of the request: two periods behind its opening */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
-	uint64_t resident_bytes;        /* by the plan, beside the arena or in it */
 	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
 	uint64_t hits_before;           /* likewise: hits when it was opened; nothing is lent before the next one */
 	uint64_t lends_from;            /* but from so many requests on */

@@ -8,6 +8,8 @@
 #include "meta.h"
 #include "planned_impl.h"
 
+#define SETTLING_SHARE 128u
+
 enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage)
 {
 	struct seam_stage *stage = seam__meta_alloc(pool->meta, sizeof *stage);
@@ -118,13 +120,12 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
 		stage->arena.chunks[i].chunk->kept_at = i;
 }
 
-/* What is live now and does not stay is in the way of some slots for the first period. */
+/* What is live now and does not stay is in the way of some slots for the first period: for those the pool may grow, but a plan must not cost
+ * memory that its absence would not. */
 static void begin_settling(const struct seam_pool *pool, struct seam_stage *stage, const struct seam_script *script)
 {
-	uint64_t live_bytes = pool->engine.counts.live_bytes;
-	uint64_t passing_bytes = live_bytes > stage->resident_bytes ? live_bytes - stage->resident_bytes : 0;
 	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
-	stage->settle_bytes = pool->engine.memory.reserved_bytes + passing_bytes;
+	stage->settle_bytes = pool->engine.memory.reserved_bytes + pool->engine.memory.reserved_peak_bytes / SETTLING_SHARE;
 }
 
 enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)
