@@ -92,6 +92,21 @@ static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
 	return false;
 }
 
+/* Whether a period without marks has been there for a while. */
+static bool is_believed(struct seam_learner *learner, const struct seam__rhythm_kind *kind, uint64_t events)
+{
+	uint64_t length = kind->last_event - kind->first_event;
+	if (kind->marked)
+		return true;
+	bool same = length <= learner->doubtful_length + learner->doubtful_length / 16 &&
+	            learner->doubtful_length <= length + length / 16;
+	if (same)
+		return events >= learner->doubtful_until;
+	learner->doubtful_length = length;
+	learner->doubtful_until = events + events / 2;
+	return false;
+}
+
 /* The first kind from `first` on that has no script and was not tried in vain. */
 static bool choose_kind(struct seam_learner *learner, uint32_t first)
 {
@@ -119,6 +134,8 @@ static bool look(struct seam_pool *pool)
 	learner->next_steps = counts.steps + counts.steps / 4 + 1;
 	/* Looking costs as much as the recording is long: a fifth more each time keeps the sum of all looks linear. */
 	learner->next_events = counts.events + counts.events / 4 + learner->back_off_events;
+	if (learner->doubtful_until > counts.events)
+		learner->next_events = seam__bits_min(learner->next_events, learner->doubtful_until);
 	if (is_served(pool))
 		return true;
 	struct seam_trace *trace = NULL;
@@ -129,7 +146,7 @@ static bool look(struct seam_pool *pool)
 	if (rc != SEAM_OK) {
 		learner->rhythm = (struct seam__rhythm){0};
 		give_up(pool);
-	} else if (choose_kind(learner, 0)) {
+	} else if (learner->rhythm.count != 0 && is_believed(learner, &learner->rhythm.kinds[0], counts.events) && choose_kind(learner, 0)) {
 		learner->state = SEAM_LEARN_PLAN;
 	} else {
 		seam__learner_reset(pool);

@@ -11,6 +11,9 @@
  *
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be.
  *
+ * Where the program marks no steps, a period is believed once it has lasted while the recording grew by half: micro-batches of the first iteration
+ * look like iterations until the optimizer comes.
+ *
  * Against thrashing: a new look needs at least two new periods, and after each that led to nothing twice as many events as before.
  *
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker
@@ -54,6 +57,8 @@ struct seam_learner {
 	bool marked;                     /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */
 	uint32_t refused_count;
+	uint64_t doubtful_length;        /* events of an unmarked period, which may be a loop inside of an iteration: believed if it is still there */
+	uint64_t doubtful_until;         /* when the recording is this long */
 	uint64_t next_events;            /* of the recording, when to look again */
 	uint64_t next_steps;             /* or of steps */
 	uint64_t back_off_events;
