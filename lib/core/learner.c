@@ -13,6 +13,8 @@
 #define PLACE_NS UINT64_C(300000000)
 #define PLACE_NODES UINT64_C(300000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
+#define FIRST_SHARE 3u                      /* a kind must cover one part in so many of the recording for the first plan, */
+#define FURTHER_SHARE 16u                   /* and for a further one */
 #define LEAST_STEPS 3u                      /* two whole iterations lie between so many marks */
 #define MOST_BACK_OFF_EVENTS (UINT64_C(4) << 20)
 #define PREPARE_MAPPINGS 32u                /* in one step: some milliseconds */
@@ -80,6 +82,7 @@ static bool is_served(struct seam_pool *pool)
 	learner->seen_misses = counts->requests - counts->hits;
 	seam__mutex_unlock(&pool->engine.lock);
 	learner->replaces = open && misses > requests / 2;
+	learner->serves = open && !learner->replaces;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }
 
@@ -107,12 +110,21 @@ static bool is_believed(struct seam_learner *learner, const struct seam__rhythm_
 	return false;
 }
 
+/* Whether a plan for this kind would serve much: the first one holds memory that other iterations cannot use as freely any more. */
+static bool covers_enough(const struct seam_learner *learner, const struct seam__rhythm_kind *kind)
+{
+	uint64_t covered = kind->seen * (kind->last_event - kind->first_event);
+	return covered >= learner->recorded_events / (learner->serves ? FURTHER_SHARE : FIRST_SHARE);
+}
+
 /* The first kind from `first` on that has no script and was not tried in vain. */
 static bool choose_kind(struct seam_learner *learner, uint32_t first)
 {
 	for (uint32_t i = first; i < learner->rhythm.count; i++) {
 		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
 		uint64_t fingerprint = 0;
+		if (!covers_enough(learner, kind))
+			continue;
 		if (seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, &fingerprint) != SEAM_OK ||
 		    is_refused(learner, fingerprint))
 			continue;
@@ -142,6 +154,7 @@ static bool look(struct seam_pool *pool)
 	if (seam__recorder_trace(pool->recorder, 0, "recorded by seam", &trace) != SEAM_OK)
 		return true;
 	enum seam_rc rc = seam__rhythm_find(trace, NULL, &learner->rhythm);
+	learner->recorded_events = trace->header.event_count;
 	seam_trace_free(trace);
 	if (rc != SEAM_OK) {
 		learner->rhythm = (struct seam__rhythm){0};

@@ -45,6 +45,7 @@ struct seam_learner {
 	struct seam_mutex work;
 	enum seam_learning state;
 	struct seam__rhythm rhythm;      /* PLAN */
+	uint64_t recorded_events;        /* of the recording that it was found in */
 	uint32_t kind;                   /* of it: being planned */
 	struct seam_survey survey;       /* PLAN, BEGIN */
 	struct seam_plan *plan;          /* BEGIN and later */
@@ -52,6 +53,7 @@ struct seam_learner {
 	struct seam_stage *stage;        /* PREPARE: ours until it waits; NULL: the open one is extended */
 	uint64_t least_live_bytes;       /* of the period */
 	uint64_t period_requests;
+	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
 	bool fits;                       /* BEGIN: the script needs no more than the open arena has */
 	bool marked;                     /* the period begins at a mark */

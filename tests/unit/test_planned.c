@@ -85,7 +85,7 @@ static void work(void)
 static void run_until_planned(struct loop *loop)
 {
 	begin_loop(loop);
-	for (unsigned i = 0; i < 8 && get_stats().plan_adoptions == 0; i++) {
+	for (unsigned i = 0; i < 40 && get_stats().plan_adoptions == 0; i++) {
 		run_iteration(loop);
 		work();
 	}
