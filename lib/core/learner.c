@@ -55,11 +55,20 @@ void seam__learner_reset(struct seam_pool *pool)
 	learner->state = SEAM_LEARN_IDLE;
 }
 
+/* The plan was good, but there was no memory for it, or the driver failed: its kind may be planned again. */
+static void forget_refusal(struct seam_learner *learner)
+{
+	if (learner->refused_count != 0)
+		learner->refused[--learner->refused_count % SEAM_LEARNER_REFUSED] = 0;
+}
+
 /* It led to nothing: the next look comes after twice as many events. */
 static void give_up(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	learner->failures++;
+	if (learner->state == SEAM_LEARN_BEGIN || learner->state == SEAM_LEARN_PREPARE)
+		forget_refusal(learner);
 	learner->back_off_events = seam__bits_min(learner->back_off_events * 2, MOST_BACK_OFF_EVENTS);
 	seam__learner_reset(pool);
 }
@@ -228,6 +237,7 @@ static void let_wait(struct seam_pool *pool)
 	planning->open_at_step = learner->marked;
 	planning->open_below_bytes = learner->least_live_bytes + learner->least_live_bytes / 64;
 	planning->open_by_allocs = pool->engine.counts.allocs + 2 * learner->period_requests;
+	learner->adoptions_before = planning->counts.adoptions;
 	learner->stage = NULL;
 	learner->script = NULL;
 	learner->state = SEAM_LEARN_WAIT;
@@ -284,7 +294,10 @@ static bool wait(struct seam_pool *pool)
 {
 	seam__mutex_lock(&pool->engine.lock);
 	bool waiting = pool->planning.waiting != NULL;
+	bool opened = pool->planning.counts.adoptions != pool->learner.adoptions_before;
 	seam__mutex_unlock(&pool->engine.lock);
+	if (!waiting && !opened)
+		forget_refusal(&pool->learner);
 	if (!waiting)
 		seam__learner_reset(pool);
 	return !waiting;

@@ -55,6 +55,7 @@ struct seam_learner {
 	uint64_t period_requests;
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
+	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */
 	bool fits;                       /* BEGIN: the script needs no more than the open arena has */
 	bool marked;                     /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */

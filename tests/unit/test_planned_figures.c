@@ -1,0 +1,281 @@
+/* test_planned_figures.c: every figure of plans in the statistics: each cause of a miss provoked alone, and none that stays zero. */
+#include "core_fixture.h"
+#include "match_program.h"
+
+#include "emu.h"
+
+#define ONE "4194304" /* MIB(4) */
+
+/* Two blocks, one after the other at the same place, below one that lives as long as both. */
+static const char *const words = "k2097152 a" ONE " -a b3145728 -b -k";
+
+static void use_plan(const char *text)
+{
+	struct match_program program = match_program_of(text);
+	char error[200] = "";
+	cr_assert_eq(seam_plan_use(pool, program.plan, error), SEAM_OK, "%s", error);
+	match_program_fini(&program);
+	check_pool();
+}
+
+/* What the program of `words` does in an iteration. */
+static void iterate(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		void *k = must_alloc(MIB(2), NULL);
+		must_free(must_alloc(MIB(4), NULL));
+		must_free(must_alloc(MIB(3), NULL));
+		must_free(k);
+		check_pool();
+	}
+}
+
+/* A pool in which the plan of `words` serves everything. */
+static void open_served(const char *conf)
+{
+	open_pool(MIB(256), conf);
+	use_plan(words);
+	iterate(6);
+	struct seam_stats before = get_stats();
+	iterate(1);
+	struct seam_stats after = get_stats();
+	cr_assert_eq(after.plan_hits - before.plan_hits, 3);
+	cr_assert_eq(after.plan_misses, before.plan_misses);
+}
+
+static uint64_t misses_by_cause(const struct seam_stats *stats)
+{
+	uint64_t sum = 0;
+#define SEAM_MISS(name, text) sum += stats->plan_miss_##name;
+#include "misses.def"
+#undef SEAM_MISS
+	return sum;
+}
+
+/* Since `before` the one cause has risen by `times`, and no other. */
+#define cr_expect_missed(before, cause, times) \
+	do { \
+		struct seam_stats now_stats = get_stats(); \
+		cr_expect_eq(now_stats.plan_miss_##cause - (before).plan_miss_##cause, (times), #cause); \
+		cr_expect_eq(misses_by_cause(&now_stats) - misses_by_cause(&(before)), (times), "another cause than " #cause); \
+		cr_expect_eq(now_stats.plan_misses - (before).plan_misses, (times)); \
+		cr_expect_eq(now_stats.plan_requests, now_stats.plan_hits + now_stats.plan_misses); \
+	} while (0)
+
+Test(planned_figures, another_size_misses)
+{
+	open_served("chunk_bytes:2M");
+	struct seam_stats before = get_stats();
+	must_free(must_alloc(MIB(5), NULL));
+	cr_expect_missed(before, size, 1);
+	close_pool();
+}
+
+Test(planned_figures, where_nothing_is_as_expected_the_place_is_lost)
+{
+	open_served("chunk_bytes:2M");
+	for (unsigned i = 0; i < 40; i++)
+		must_free(must_alloc(MIB(9) + i * 512u, NULL));
+	struct seam_stats before = get_stats();
+	must_free(must_alloc(MIB(9), NULL));
+	cr_expect_missed(before, lost, 1);
+	iterate(6);
+	cr_expect_gt(get_stats().plan_resyncs, before.plan_resyncs);
+	before = get_stats();
+	iterate(1);
+	cr_expect_missed(before, lost, 0);
+	close_pool();
+}
+
+Test(planned_figures, a_stream_that_the_plan_does_not_know_misses)
+{
+	open_served("chunk_bytes:2M");
+	void *other = make_stream();
+	struct seam_stats before = get_stats();
+	must_free(must_alloc(MIB(4), other));
+	cr_expect_missed(before, lane, 1);
+	close_pool();
+}
+
+Test(planned_figures, a_place_that_is_still_in_use_misses)
+{
+	open_served("chunk_bytes:2M");
+	void *k = must_alloc(MIB(2), NULL), *kept = must_alloc(MIB(4), NULL);
+	struct seam_stats before = get_stats();
+	void *b = must_alloc(MIB(3), NULL);
+	cr_expect_missed(before, late, 1);
+	must_free(kept);
+	must_free(b);
+	must_free(k);
+	close_pool();
+}
+
+Test(planned_figures, a_place_that_is_lent_misses)
+{
+	open_served("chunk_bytes:2M");
+	uint64_t reserved = get_stats().reserved_bytes;
+	void *strange = must_alloc(MIB(5), NULL); /* where a and b lie nothing is due now, but that is not enough */
+	cr_assert_eq(get_stats().reserved_bytes, reserved + MIB(2));
+	cr_expect_eq(get_stats().plan_lent_bytes, MIB(4));
+	void *k = must_alloc(MIB(2), NULL);
+	struct seam_stats before = get_stats();
+	must_free(must_alloc(MIB(4), NULL));
+	cr_expect_missed(before, gap, 1);
+	must_free(strange);
+	must_free(k);
+	iterate(2);
+	before = get_stats();
+	iterate(1);
+	cr_expect_missed(before, gap, 0);
+	close_pool();
+}
+
+Test(planned_figures, requests_that_are_not_for_plans_miss)
+{
+	static const uint32_t flags[] = {SEAM_CONTIGUOUS, SEAM_NO_STITCH, SEAM_NO_WAIT};
+	open_served("chunk_bytes:2M");
+	struct seam_stats before = get_stats();
+	for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+		struct seam_request request = {.size = sizeof request, .bytes = MIB(2), .flags = flags[i]};
+		void *ptr = NULL;
+		cr_assert_ok(seam_alloc_request(pool, &request, &ptr));
+		must_free(ptr);
+	}
+	cr_assert_ok(seam_private_begin(pool, 7, SEAM_ROUTE_ALL, 0));
+	must_free(must_alloc(MIB(2), NULL));
+	cr_assert_ok(seam_private_end(pool, 7));
+	cr_expect_missed(before, request, 4);
+	close_pool();
+}
+
+Test(planned_figures, a_stream_that_cannot_be_ordered_misses)
+{
+	open_pool(MIB(256), "chunk_bytes:2M");
+	must_free(must_alloc(MIB(2), NULL)); /* the pool knows the stream */
+	use_plan(words);
+	struct seam_stats before = get_stats();
+	for (unsigned i = 0; i < 12 && get_stats().plan_miss_order == before.plan_miss_order; i++) {
+		before = get_stats();
+		seam__meta_fail_at(pool->meta, 1); /* fails for the list of the arena's streams, once the place is known */
+		static const uint64_t sizes[] = {MIB(2), MIB(4), MIB(3)};
+		void *ptr = NULL;
+		enum seam_rc rc = seam_alloc(pool, sizes[i % 3], NULL, &ptr);
+		seam__meta_fail_at(pool->meta, 0);
+		if (rc == SEAM_OK)
+			must_free(ptr);
+		check_pool();
+	}
+	cr_expect_missed(before, order, 1);
+	iterate(3);
+	close_pool();
+}
+
+/* The highest value of every figure at any note() so far. */
+static struct seam_stats seen;
+
+static void note(void)
+{
+	const struct seam_stats now = get_stats();
+#define SEAM_STAT(name, kind, text) seen.name = now.name > seen.name ? now.name : seen.name;
+#include <seam/stats.def>
+#undef SEAM_STAT
+}
+
+/* An iteration with one request whose size is another one each time. */
+static void iterate_unevenly(uint64_t dynamic_bytes)
+{
+	void *kept[20];
+	for (unsigned k = 0; k < 20; k++)
+		kept[k] = must_alloc(MIB(3) + k * 512u, NULL);
+	for (unsigned k = 0; k < 10; k++)
+		must_free(kept[k]);
+	cr_assert_ok(seam_dynamic_begin(pool));
+	void *dynamic = must_alloc(dynamic_bytes, NULL);
+	cr_assert_ok(seam_dynamic_end(pool));
+	for (unsigned k = 10; k < 20; k++)
+		must_free(kept[k]);
+	must_free(dynamic);
+	cr_assert_ok(seam_step(pool));
+}
+
+static void work(void)
+{
+	bool did = true;
+	for (unsigned i = 0; did && i < 1000; i++) {
+		seam__pool_work(pool, &did);
+		check_pool();
+	}
+}
+
+/* A pool with a plan of its own, for requests that depend on data too, that is in step with the program. The first attempt to make its
+ * arena fails. */
+static void learn_uneven(void)
+{
+	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
+	for (unsigned i = 0; i < 100 && get_stats().plan_adoptions == 0; i++) {
+		iterate_unevenly(MIB(1) + i * 100000u % MIB(2));
+		if (get_stats().plan_failures == 0)
+			seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
+		work();
+		seam__driver_fail_at(driver, 0, 0, 0);
+		note();
+	}
+	cr_assert_eq(get_stats().plan_failures, 1);
+	cr_assert_eq(get_stats().plan_made, 2);
+	cr_assert_eq(get_stats().plan_adoptions, 1);
+	for (unsigned i = 0; i < 4; i++)
+		iterate_unevenly(MIB(1) + i * 100000u);
+	note();
+}
+
+Test(planned_figures, requests_that_depend_on_data_hit_where_there_is_room)
+{
+	learn_uneven();
+	struct seam_stats before = get_stats();
+	iterate_unevenly(MIB(2) - 77777);
+	struct seam_stats after = get_stats();
+	cr_expect_eq(after.plan_dynamic_hits - before.plan_dynamic_hits, 1);
+	cr_expect_eq(after.plan_hits - before.plan_hits, 21);
+	iterate_unevenly(MIB(200));
+	cr_expect_missed(after, dynamic, 1);
+	close_pool();
+}
+
+/* Two plans that differ; what neither knows; a drop. */
+static void play_plans(void)
+{
+	open_served("chunk_bytes:2M");
+	use_plan("x1048576 -x y2097152 z524288 -y -z");
+	cr_expect_eq(get_stats().plan_scripts, 2);
+	for (unsigned i = 0; i < 6; i++) {
+		must_free(must_alloc(MIB(1), NULL));
+		void *y = must_alloc(MIB(2), NULL), *z = must_alloc(KIB(512), NULL);
+		note();
+		must_free(y);
+		must_free(z);
+	}
+	iterate(6);
+	must_free(must_alloc(MIB(2), NULL)); /* its iteration's other requests do not come */
+	iterate(3);
+	uint64_t reserved = get_stats().reserved_bytes;
+	void *large = must_alloc(reserved, NULL);
+	note();
+	must_free(large);
+	seam_plan_drop(pool);
+	cr_expect_eq(get_stats().plan_scripts + get_stats().plan_arena_bytes + get_stats().plan_lent_bytes, 0);
+	cr_expect_eq(get_stats().plan_drops, 1);
+	note();
+	close_pool();
+}
+
+/* Causes of misses have tests of their own. */
+Test(planned_figures, no_figure_stays_zero)
+{
+	learn_uneven();
+	close_pool();
+	play_plans();
+#define SEAM_STAT(name, kind, text) \
+	cr_expect(seen.name != 0 || strncmp(#name, "plan_", 5) != 0 || strncmp(#name, "plan_miss_", 10) == 0, #name);
+#include <seam/stats.def>
+#undef SEAM_STAT
+}
