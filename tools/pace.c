@@ -18,6 +18,27 @@ void pace_do(struct pace *pace, uint64_t driver_ns, bool changes)
 	pace->host_driver_ns += driver_ns;
 }
 
+void pace_launch(struct pace *pace, uint64_t bytes)
+{
+	uint64_t start_ns = pace->device_ns > pace->host_ns ? pace->device_ns : pace->host_ns;
+	pace->device_ns = start_ns + PACE_KERNEL_NS + bytes / PACE_BYTES_PER_NS;
+}
+
+bool pace_wait(struct pace *pace)
+{
+	if (pace->host_ns < pace->worker_end_ns && pace->worker_end_ns < pace->device_ns) {
+		pace->host_ns = pace->worker_end_ns;
+		return false;
+	}
+	return pace->host_ns >= pace->device_ns || !pace_is_free(pace);
+}
+
+void pace_sync(struct pace *pace)
+{
+	if (pace->host_ns < pace->device_ns)
+		pace->host_ns = pace->device_ns;
+}
+
 bool pace_is_free(const struct pace *pace)
 {
 	return pace->host_ns >= pace->worker_end_ns;

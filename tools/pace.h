@@ -1,9 +1,13 @@
 /* pace.h: virtual time of a program and of the background worker of its pool.
  *
- * Two clocks. The *host* is the program: before each operation it takes its own time (the trace's, where that is real, else a fixed one),
+ * Three clocks. The *host* is the program: before each operation it takes its own time (the trace's, where that is real, else a fixed one),
  * then the time of the driver calls that the operation makes. The *worker* does background work in steps. A step starts when the worker is free;
  * it takes its computing time first, then the time of its driver calls; what it brings about is visible at once, but the next step starts only
  * when the host's clock has passed its end. So nothing is built on a step that is not over.
+ *
+ * The *device* runs what the program launches, one kernel for each allocation, which writes the block and reads as much: PACE_KERNEL_NS and a
+ * nanosecond for PACE_BYTES_PER_NS bytes (a fast GPU's memory). The host does not wait for it but where an iteration ends, as a program
+ * does that looks at its loss. A trace that has its own times has the device's in them.
  *
  * Both need the pool's lock for changes of mappings while they call the driver. An operation of the host that does so while the worker is at
  * the driver waits until it is not. Everything else of a step costs the host nothing: that is *hidden*.
@@ -18,7 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define PACE_KERNEL_NS UINT64_C(4000)
+#define PACE_BYTES_PER_NS UINT64_C(1000)
+
 struct pace {
+	uint64_t device_ns;        /* when what has been launched is done */
 	uint64_t host_ns;          /* now, of the program */
 	uint64_t own_ns;           /* that the program takes before an operation, where the trace does not say */
 	uint64_t worker_driver_ns; /* when the newest step reached the driver, */
@@ -40,6 +48,15 @@ void pace_go(struct pace *pace, uint64_t gap_ns);
 
 /* The operation is done: it called the driver for driver_ns; `changes`: about memory, so under the lock for changes. */
 void pace_do(struct pace *pace, uint64_t driver_ns, bool changes);
+
+/* A kernel for a block of so many bytes. */
+void pace_launch(struct pace *pace, uint64_t bytes);
+
+/* The host waits for the device, but no longer than the worker's step takes. True: the device is done. */
+bool pace_wait(struct pace *pace);
+
+/* The host waits for the device. */
+void pace_sync(struct pace *pace);
 
 /* The worker has nothing to do any more and may begin a step. */
 bool pace_is_free(const struct pace *pace);

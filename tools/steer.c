@@ -157,8 +157,24 @@ static void work(struct steer *steer)
 	}
 }
 
+/* The program waits for the device at the end of an iteration: time for the worker. */
+static void wait_for_device(struct steer *steer)
+{
+	uint64_t steps = UINT64_MAX;
+	while (steer->works && !pace_wait(&steer->pace) && steps != steer->pace.steps) {
+		steps = steer->pace.steps;
+		if (pace_is_free(&steer->pace)) {
+			steer->idle_ops = 0;
+			work(steer);
+		}
+	}
+	pace_sync(&steer->pace);
+}
+
 enum seam_rc steer_before(struct steer *steer, const struct schedule_op *op)
 {
+	if (op->kind == SCHEDULE_BEGIN || op->kind == SCHEDULE_STEP)
+		wait_for_device(steer);
 	if (op->kind == SCHEDULE_BEGIN) {
 		steer->iteration = op->target;
 		steer->inside = true;
@@ -239,6 +255,8 @@ void steer_served(struct steer *steer, uint64_t bytes, uint64_t ticks)
 {
 	if (steer->pool->planning.counts.hits != steer->hits_asked)
 		samples_add(&steer->planned, ticks);
+	if (!steer->run->schedule.timed)
+		pace_launch(&steer->pace, bytes);
 	steer->live_bytes += bytes;
 	if (steer->figures.measured && steer->live_bytes > steer->figures.peak_live_bytes)
 		steer->figures.peak_live_bytes = steer->live_bytes;

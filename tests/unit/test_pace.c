@@ -74,3 +74,23 @@ Test(pace, sums_are_kept)
 	pace.waited_ns = 37;
 	cr_assert_str_eq(pace_check(&pace), "C1 the clocks do not go back");
 }
+
+Test(pace, the_device_is_waited_for_at_the_end)
+{
+	struct pace pace;
+	pace_init(&pace, 1000);
+	pace_go(&pace, 0);
+	pace_launch(&pace, 1000000);
+	pace_launch(&pace, 2000000);
+	cr_expect_eq(pace.device_ns, 1000 + 2 * PACE_KERNEL_NS + 3000000 / PACE_BYTES_PER_NS);
+	cr_expect_eq(pace.host_ns, 1000, "launching costs the host nothing");
+	pace_step(&pace, 2000, 0);
+	cr_expect(!pace_wait(&pace), "the worker is done first");
+	cr_expect_eq(pace.host_ns, 3000);
+	cr_expect(pace_is_free(&pace));
+	pace_step(&pace, 100000, 0);
+	cr_expect(pace_wait(&pace), "the device is done first");
+	pace_sync(&pace);
+	cr_expect_eq(pace.host_ns, pace.device_ns);
+	cr_expect_null(pace_check(&pace));
+}
