@@ -45,6 +45,7 @@ struct seam_learner {
 	struct seam_mutex work;
 	enum seam_learning state;
 	struct seam__rhythm rhythm;      /* PLAN */
+	uint64_t most_bytes;             /* reserved at any time, as seen at looks */
 	uint64_t recorded_events;        /* of the recording that it was found in */
 	uint32_t kind;                   /* of it: being planned */
 	struct seam_survey survey;       /* PLAN, BEGIN */
