@@ -87,9 +87,14 @@ static bool is_served(struct seam_pool *pool)
 	}
 	uint64_t requests = counts->requests - learner->seen_requests;
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
+	if (open && counts->drops == learner->seen_drops && requests < 2 * learner->period_requests) {
+		seam__mutex_unlock(&pool->engine.lock);
+		return true; /* it has had no time to show what it is good for */
+	}
 	learner->seen_requests = counts->requests;
 	learner->seen_misses = counts->requests - counts->hits;
 	seam__mutex_unlock(&pool->engine.lock);
+	learner->most_bytes = seam__bits_max(learner->most_bytes, pool->engine.memory.reserved_peak_bytes);
 	learner->replaces = open && misses > requests / 2;
 	learner->serves = open && !learner->replaces;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;

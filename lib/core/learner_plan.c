@@ -14,7 +14,8 @@
 
 #define REQUEST_NS UINT64_C(20000)       /* more for each request: about the time in which the program makes it */
 #define REQUEST_NODES UINT64_C(100)
-#define PLAN_GAP 0.001                  /* above the lower bound that is good enough */
+#define PLAN_GAP 0.002                  /* above the lower bound that is good enough */
+#define LEAST_PERCENT 85u
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
 
 /* Sorted serials of the blocks that stay. */
@@ -211,9 +212,14 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken)
 static bool is_worth_it(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
-	uint64_t bytes = seam__script_bytes(learner->script);
-	uint64_t has_bytes = learner->survey.bytes;
-	return bytes <= has_bytes + learner->survey.engine_bytes / GROWTH_SHARE;
+	uint64_t bytes = seam__script_bytes(learner->script), most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
+	/* What a trim returned may be taken again. */
+	uint64_t has_bytes = learner->survey.bytes + (most_bytes - learner->survey.engine_bytes);
+	if (bytes > has_bytes + most_bytes / GROWTH_SHARE)
+		return false;
+	/* An iteration and what stays are nearly all that the program needs. A loop inside of an iteration is not, if the rest is known. */
+	bool marked = learner->rhythm.kinds[learner->kind].marked;
+	return marked || bytes + learner->plan->header.resident_bytes >= most_bytes / 100 * LEAST_PERCENT;
 }
 
 enum seam_rc seam__learner_plan(struct seam_pool *pool)
