@@ -149,6 +149,13 @@ void seam__arena_gaps(const struct seam_arena *arena, uint64_t begin, uint64_t e
  * have passed are forgotten. Errors: those of seam__stream_order(): nothing may be handed out on that stream then. */
 SEAM_MUST_USE enum seam_rc seam__arena_join(struct seam_engine *engine, struct seam_arena *arena, struct seam_stream *stream);
 
+/* Room for joins of all streams there are. [lock] Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__arena_reserve_joins(struct seam_engine *engine, struct seam_arena *arena);
+
+/* Work up to `stamp` on `stream` uses memory of the arena that the next user may get on another stream. Room was reserved when the stream was
+ * known already. [lock] */
+void seam__arena_add_join(struct seam_arena *arena, struct seam_stream *stream, uint64_t stamp);
+
 /* ---- the end ---- */
 
 /* [lock] OPEN -> CLOSED (READY, PREPARING: too). busy: for each chunk of which something is leased (others are not read) how many live

@@ -43,12 +43,6 @@ struct seam_arena_users {
 uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t end,
                           bool (*which)(const struct seam_arena_chunk *chunk), const struct seam_arena_users *users);
 
-/* Room for joins of all streams there are. [lock] Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__arena_reserve_joins(struct seam_engine *engine, struct seam_arena *arena);
-
-/* What was stamped so was leased. There is room. [lock] */
-void seam__arena_add_join(struct seam_arena *arena, struct seam_stream *stream, uint64_t stamp);
-
 /* Forgets those that have passed, or all. [lock] */
 void seam__arena_drop_joins(struct seam_arena *arena, bool all);
 

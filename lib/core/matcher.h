@@ -61,6 +61,12 @@ struct seam_planned {
 	uint8_t script;               /* matcher's: index, or 255 for a dynamic block */
 };
 
+/* Whether the block lies where it does by no plan: a dynamic or a borrowed one. */
+static inline bool seam__planned_is_loose(const struct seam_planned *planned)
+{
+	return planned->script == UINT8_MAX;
+}
+
 enum seam_planned_state {
 	SEAM_PLANNED_FREE,
 	SEAM_PLANNED_LIVE,
@@ -166,7 +172,6 @@ void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes)
 struct seam_match_counts {
 	uint64_t hits, dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
-	uint64_t borrows;         /* of these, served by seam__matcher_borrow() */
 	uint64_t resyncs;         /* places found again after a mismatch */
 	uint64_t switches;        /* of scripts */
 	uint64_t repetitions;     /* of the current script that have begun */

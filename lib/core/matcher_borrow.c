@@ -87,6 +87,5 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		return NULL;
 	struct seam_planned *planned = seam__loose_begin(matcher, block, hunt.best, hunt.bytes, script->front.at + hunt.least);
 	planned->requested_bytes = requested_bytes;
-	matcher->counts.borrows++;
 	return planned;
 }

@@ -116,7 +116,11 @@ static enum seam_miss hand_out(struct seam_pool *pool, struct seam_stage *stage,
                                struct seam_stream *stream)
 {
 	bool ordered = join(pool, stage, stream);
-	if (ordered && stage->stream_count > 1 && seam__matcher_crosses(stage->matcher, planned))
+	/* Who a loose block follows is in no plan, nor who follows it: see seam__planned_release(). */
+	bool loose = seam__planned_is_loose(planned);
+	if (ordered && loose)
+		ordered = seam__arena_reserve_joins(&pool->engine, &stage->arena) == SEAM_OK;
+	if (ordered && stage->stream_count > 1 && (loose || seam__matcher_crosses(stage->matcher, planned)))
 		ordered = cross(stage, stream);
 	if (!ordered) {
 		seam__matcher_free(stage->matcher, planned);
@@ -197,6 +201,7 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
 	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, strict);
 	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;
+	pool->planning.counts.borrows++;
 	fill_in(pool, planned, request, ask->stream);
 	*ret_va = stage->arena.view->va + planned->offset;
 	*ret_planned = planned;
@@ -212,6 +217,8 @@ void seam__planned_pass(struct seam_pool *pool)
 void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
 {
 	uint64_t offset = planned->offset, bytes = planned->bytes;
+	if (__builtin_expect(seam__planned_is_loose(planned), 0) && stage->arena.state == SEAM_ARENA_OPEN)
+		seam__arena_add_join(&stage->arena, planned->stream, seam__stream_stamp(planned->stream));
 	seam__matcher_free(stage->matcher, planned);
 	if (stage->arena.state == SEAM_ARENA_CLOSED)
 		seam__arena_settle(&pool->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);

@@ -64,7 +64,8 @@ struct seam_planned_counts {
 	uint64_t adoptions, drops;
 	uint64_t adopt_ns;      /* under the lock, in all adoptions */
 	uint64_t lends, collects;
-	uint64_t resyncs, switches, borrows; /* of stages that are gone */
+	uint64_t borrows;
+	uint64_t resyncs, switches; /* of stages that are gone */
 };
 
 struct seam_planning {

@@ -207,7 +207,6 @@ static void keep_counts(struct seam_planning *planning, const struct seam_stage 
 	seam__matcher_get_counts(stage->matcher, &counts);
 	planning->counts.resyncs += counts.resyncs;
 	planning->counts.switches += counts.switches;
-	planning->counts.borrows += counts.borrows;
 	planning->counts.dynamic_hits += counts.dynamic_hits;
 }
 

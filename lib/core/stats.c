@@ -99,7 +99,7 @@ static void fill_planned(struct seam_pool *pool, struct seam_stats *stats)
 	stats->plan_misses = counts->requests - counts->hits;
 	stats->plan_dynamic_hits = counts->dynamic_hits + match.dynamic_hits;
 	stats->plan_resyncs = counts->resyncs + match.resyncs;
-	stats->plan_borrows = counts->borrows + match.borrows;
+	stats->plan_borrows = counts->borrows;
 	stats->plan_switches = counts->switches + match.switches;
 #define SEAM_MISS(name, text) stats->plan_miss_##name = counts->misses[SEAM_MISS_##name];
 #include "misses.def"

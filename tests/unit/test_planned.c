@@ -231,3 +231,32 @@ Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 	seam_trace_free(trace);
 	close_pool();
 }
+
+/* What the plan leaves idle serves a stream that it does not know, and then its own stream again: both wait for each other. */
+Test(planned, borrowed_memory_changes_streams_in_order)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	for (unsigned i = 0; i < 4; i++)
+		run_iteration(&loop);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	void *other = make_stream();
+	uint64_t borrows = get_stats().plan_borrows;
+	for (unsigned i = 0; i < 6; i++) {
+		void *own = must_alloc(layer_bytes(0) * 2, NULL);
+		launch(NULL, own, layer_bytes(0) * 2, 1000000);
+		must_free(own);
+		void *strange = must_alloc(MIB(9), other);
+		launch(other, strange, MIB(9), 1000000);
+		must_free(strange);
+		forward(&loop);
+		for (unsigned k = 0; k < LAYERS; k++)
+			launch(NULL, loop.activations[k][0], layer_bytes(k) * 2, 100000);
+		backward(&loop);
+		optimize(&loop);
+		check_pool();
+	}
+	cr_assert_gt(get_stats().plan_borrows, borrows);
+	close_pool();
+}
