@@ -10,8 +10,8 @@
 #include "record.h"
 #include "trace_error.h"
 
-#define PLACE_NS UINT64_C(300000000)
-#define PLACE_NODES UINT64_C(300000)
+#define PLACE_NS UINT64_C(60000000)
+#define PLACE_NODES UINT64_C(100000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
 #define FIRST_SHARE 3u                      /* a kind must cover one part in so many of the recording for the first plan, */
 #define FURTHER_SHARE 16u                   /* and for a further one */
