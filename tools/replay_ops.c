@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "clock.h"
+#include "emu.h"
 #include "steer.h"
 
 enum seam_rc run_fail(const struct run *run, enum seam_rc rc, const char *format, ...)
@@ -20,6 +21,8 @@ enum seam_rc run_failed_call(const struct run *run, enum seam_rc rc, const char 
 {
 	struct seam_driver *driver = run->device.driver;
 	int cu = atomic_load_explicit(&driver->last_error, memory_order_relaxed);
+	if (run->device.emulated && seam__emu_violations_all(driver) != 0)
+		return run_fail(run, rc, "%s: the emulated device was misused: %.200s", what, seam__emu_violation_text(driver));
 	if (rc != SEAM_DRIVER || cu == SEAM_CU_SUCCESS)
 		return run_fail(run, rc, "%s: %s", what, seam_rc_text(rc));
 	enum seam_drv_call call = (enum seam_drv_call)atomic_load_explicit(&driver->last_call, memory_order_relaxed);
