@@ -35,6 +35,16 @@ static const struct model_row rows[] = {
 	{"sudden", "capacity_bytes:256M,verify_streams:1,reuse:wait", 1024 * MIB, 24 * MIB, 3, MODEL_DEATHS | MODEL_SUDDEN},
 	{"legacy", "capacity_bytes:256M", 1024 * MIB, 24 * MIB, 3, MODEL_LEGACY},
 	{"real", "capacity_bytes:96M", 256 * MIB, 4 * MIB, 3, MODEL_CONTENT},
+	{"plan", "capacity_bytes:384M,plan:inline,record_limit_bytes:512K,chunk_bytes:2M", 1024 * MIB, 12 * MIB, 3, MODEL_PLAN},
+	{"plan_short", "capacity_bytes:160M,plan:inline,record_limit_bytes:512K", 1024 * MIB, 12 * MIB, 2,
+	 MODEL_PLAN | MODEL_FLAGS | MODEL_DEATHS},
+	{"plan_budget", "capacity_bytes:256M,plan:inline,record_limit_bytes:512K,mapping_limit:200,address_limit_bytes:1500M,chunk_bytes:2M",
+	 1024 * MIB, 8 * MIB, 2, MODEL_PLAN | MODEL_BUDGETS},
+	{"plan_private", "capacity_bytes:320M,plan:inline,record_limit_bytes:512K,watch_captures:1", 1024 * MIB, 8 * MIB, 4,
+	 MODEL_PLAN | MODEL_PRIVATE | MODEL_CAPTURE | MODEL_WATCHED},
+	{"plan_wait", "capacity_bytes:256M,plan:inline,record_limit_bytes:512K,reuse:wait,verify_streams:1", 1024 * MIB, 8 * MIB, 4,
+	 MODEL_PLAN | MODEL_DEATHS | MODEL_SUDDEN},
+	{"plan_real", "capacity_bytes:128M,plan:inline,record_limit_bytes:512K", 256 * MIB, 3 * MIB, 3, MODEL_PLAN | MODEL_CONTENT},
 	{"deterministic", "capacity_bytes:256M,deterministic:1", 1024 * MIB, 24 * MIB, 3, 0},
 };
 
@@ -52,6 +62,8 @@ static bool run(const struct model_row *row, uint64_t seed, uint64_t operations,
 		while (model.op < operations && !model_failed(&model))
 			model_step(&model);
 		model.counts = model.pool->engine.counts;
+		model.planned = model.pool->planning.counts;
+		model.plans_made = model.pool->learner.plans;
 	}
 	model_close(&model);
 	return !model_failed(&model);
@@ -63,6 +75,16 @@ static void report_counts(const struct model_row *row, uint64_t operations)
 	printf("%s: %" PRIu64 " operations, %" PRIu64 " allocations (s1 %" PRIu64 ", s1r %" PRIu64 ", s2 %" PRIu64 ", s3 %" PRIu64
 	       ", s4 %" PRIu64 "), %" PRIu64 " refused, %" PRIu64 " views given up\n", row->name, operations, model.allocs, counts->s1,
 	       counts->s1r, counts->s2, counts->s3, counts->s4, model.refusals, counts->stitch_frees);
+	if ((row->features & MODEL_PLAN) == 0)
+		return;
+	const struct seam_planned_counts *planned = &model.planned;
+	printf("plans: %" PRIu64 " made, %" PRIu64 " hits of %" PRIu64 ", %" PRIu64 " adopted, %" PRIu64 " dropped, %" PRIu64 " lent, %" PRIu64 " collected, %" PRIu64
+	       " switches; misses:", model.plans_made, planned->hits, planned->requests, planned->adoptions, planned->drops, planned->lends, planned->collects,
+	       planned->switches);
+#define SEAM_MISS(name, text) printf(" " #name " %" PRIu64, planned->misses[SEAM_MISS_##name]);
+#include "misses.def"
+#undef SEAM_MISS
+	printf("\n");
 }
 
 /* A row that never stitched, or never ran out of memory, tested little. */

@@ -24,6 +24,11 @@
 #define MODEL_PRIVATES 4u     /* ids 1..4; the first two serve captures on the stream of the same number */
 #define MODEL_GRAPH_RANGES 32u
 #define MODEL_GHOSTS 6u
+#define MODEL_PLAN_LIVE 160u  /* about so many blocks are live at most in rows with programs */
+#define MODEL_SLOTS 120u      /* most requests of a program's iteration */
+#define MODEL_PROGRAMS 3u
+#define MODEL_RESIDENTS 6u
+#define MODEL_PLANS 3u
 
 /* What a row of the table lets happen. */
 enum model_feature {
@@ -37,6 +42,8 @@ enum model_feature {
 	MODEL_LEGACY = 128,      /* stream 0 is the legacy default stream and the others synchronise with it */
 	MODEL_FLAGS = 256,       /* contiguous, no-stitch and no-wait requests */
 	MODEL_SUDDEN = 512,      /* streams are destroyed without notice (needs verify_streams) */
+	MODEL_PLAN = 1024,       /* periodic programs besides, and plans learned, used and dropped (needs plan:inline) */
+	MODEL_SHORT = 2048,      /* the programs have few requests */
 };
 
 struct model_row {
@@ -70,6 +77,8 @@ struct model_phys {
 
 struct model_block {
 	void *ptr;
+	uint64_t id;         /* from 1; of no other block, ever */
+	bool of_program;
 	uint64_t bytes;      /* rounded up */
 	uint64_t requested_bytes;
 	uint64_t private_id;
@@ -86,6 +95,33 @@ struct model_block {
 struct model_graph {
 	struct seam_emu_range ranges[MODEL_GRAPH_RANGES];
 	unsigned count;
+};
+
+/* One request of a program's iteration. */
+struct model_slot {
+	uint64_t bytes;
+	unsigned stream, thread;
+	unsigned lag;        /* so many iterations later than the next free it is freed */
+	bool dynamic;        /* its size is another one each time */
+	uint64_t held[3];    /* ids of blocks, the oldest first */
+	unsigned held_count;
+};
+
+struct model_act {
+	unsigned slot;
+	bool is_free;
+};
+
+/* Repeats itself, but for its noise. */
+struct model_program {
+	struct model_slot slots[MODEL_SLOTS];
+	struct model_act acts[2 * MODEL_SLOTS];
+	unsigned slot_count, act_count, at;
+	unsigned noise;      /* of 1000 acts so many are not as they should be */
+	unsigned others;     /* of 1000 operations so many are not the program's */
+	bool marks;          /* it calls seam_step() */
+	bool begun;
+	uint64_t residents[MODEL_RESIDENTS]; /* ids */
 };
 
 struct model_private {
@@ -128,7 +164,14 @@ struct model {
 	uint64_t placements;       /* a hash of every block's view and offset: for I8 */
 	uint64_t slowness;         /* kernels take this many times as long */
 	uint64_t ooms, refusals;
+	uint64_t ids;              /* of blocks, so far */
+	struct model_program programs[MODEL_PROGRAMS];
+	unsigned program;          /* the one that runs */
+	unsigned iterations;       /* so many are left of it */
+	struct seam_plan *plans[MODEL_PLANS]; /* made earlier, from what was recorded then; NULL: none */
 	struct seam_engine_counts counts; /* of the pool, before it was closed */
+	struct seam_planned_counts planned;
+	uint64_t plans_made;
 };
 
 /* A device and a pool as the row wants them. Kernels take `slowness` times as long. fault: NULL, or what is to fail. False: model->failure
@@ -141,6 +184,20 @@ void model_close(struct model *model);
 
 /* One random operation, then all checks. */
 void model_step(struct model *model);
+
+/* One request, and all that is to be said about its outcome. Returns the block's id, 0 if there is none. */
+uint64_t model_ask(struct model *model, struct seam_request *request, unsigned stream);
+
+/* Frees live[index]. */
+void model_free_at(struct model *model, uint32_t index);
+
+/* ---- programs and plans (program.c) ---- */
+
+/* An operation of a row with MODEL_PLAN. False: it is to be one as in other rows. */
+bool model_plan_step(struct model *model);
+
+/* Plans that were kept go. */
+void model_plan_close(struct model *model);
 
 /* Around every call of the API. disarm: whether the fault fired in between; then the call may have failed. */
 void model_arm(struct model *model);
@@ -155,6 +212,11 @@ static inline bool model_failed(const struct model *model)
 }
 
 uint64_t model_random(struct model *model, uint64_t below);
+
+static inline bool model_one_in(struct model *model, uint64_t n)
+{
+	return model_random(model, n) == 0;
+}
 
 /* ---- the device's side (work.c) ---- */
 
@@ -192,8 +254,9 @@ void model_leave(struct model *model, struct model_block *block);
 /* Private pool `id` is gone: its memory is common. */
 void model_join(struct model *model, uint64_t id);
 
-/* Bytes of chunks of one private pool (0: the common memory) in which nothing is live. */
-uint64_t model_whole_bytes(const struct model *model, uint64_t private_id);
+/* Bytes of chunks of one private pool (0: the common memory) in which nothing is live. released: only what a trim releases, which is not what
+ * plans count on. */
+uint64_t model_whole_bytes(const struct model *model, uint64_t private_id, bool released);
 
 /* A request of `bytes` was refused although everything was allowed: was there really no memory? */
 void model_judge_refusal(struct model *model, uint64_t bytes, uint64_t private_id);

@@ -172,14 +172,14 @@ void model_join(struct model *model, uint64_t id)
 	}
 }
 
-uint64_t model_whole_bytes(const struct model *model, uint64_t private_id)
+uint64_t model_whole_bytes(const struct model *model, uint64_t private_id, bool released)
 {
 	struct model *m = (struct model *)(uintptr_t)model; /* the tree macros know no const */
 	uint64_t bytes = 0;
 	const struct seam_chunk *chunk;
 	TAILQ_FOREACH(chunk, &model->pool->engine.memory.chunk_list, link) {
 		const struct model_phys *phys = find_phys(m, chunk->phys.id);
-		if (chunk->home->ppool->private_id == private_id && (phys == NULL || phys->pieces == 0))
+		if (chunk->home->ppool->private_id == private_id && (phys == NULL || phys->pieces == 0) && !(released && chunk->kept != 0))
 			bytes += chunk->bytes;
 	}
 	return bytes;
@@ -189,7 +189,7 @@ void model_judge_refusal(struct model *model, uint64_t bytes, uint64_t private_i
 {
 	const struct seam_memory *memory = &model->pool->engine.memory;
 	uint64_t limit = seam__bits_min(memory->capacity_bytes, model->row->device_bytes);
-	uint64_t whole = model_whole_bytes(model, private_id);
+	uint64_t whole = model_whole_bytes(model, private_id, false);
 	uint64_t missing = bytes <= whole ? 0 : seam__bits_align_up(bytes - whole, memory->granularity_bytes);
 	if (memory->reserved_bytes + missing <= limit)
 		model_fail(model, "S5: %" PRIu64 " bytes were refused, but %" PRIu64 " are free in whole chunks and %" PRIu64
@@ -208,7 +208,10 @@ void model_judge_shortage(struct model *model)
 static void check_served(struct model *model)
 {
 	const struct seam_engine_counts *counts = &model->pool->engine.counts;
-	uint64_t served = counts->s1 + counts->s1r + counts->s2 + counts->s3 + counts->s4;
+	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
+	if (seam_stats_get(model->pool, &stats) != SEAM_OK)
+		model_fail(model, "seam_stats_get fails");
+	uint64_t served = counts->s1 + counts->s1r + counts->s2 + counts->s3 + counts->s4 + model->pool->planning.counts.hits + stats.plan_borrows;
 	if (served != model->allocs)
 		model_fail(model, "states add up to %" PRIu64 ", but %" PRIu64 " requests were served", served, model->allocs);
 	if (counts->allocs != model->allocs || counts->frees != model->frees || counts->s5 != model->ooms)

@@ -1,0 +1,219 @@
+/* soak_plan.c: threads repeat themselves on one pool, whose own thread learns and adopts plans meanwhile; one marks steps, and another brings plans,
+ * drops them, trims, and reads statistics and snapshots.
+ *
+ * Prints nothing when all is well. The emulated device judges every access, and nothing is left in the end. An argument scales the number of
+ * iterations.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <seam/plan.h>
+
+#include "emu.h"
+#include "opts.h"
+#include "pool.h"
+#include "record.h"
+
+#define THREADS 3u
+#define SLOTS 14u
+#define ITERATIONS 900u
+#define CAPACITY_BYTES (UINT64_C(256) << 20)
+#define KIB(n) ((uint64_t)(n) << 10)
+
+static struct seam_driver *driver;
+static struct seam_pool *pool;
+static uint64_t iterations = ITERATIONS;
+static atomic_bool done;
+
+struct worker {
+	uint64_t random;
+	uint64_t number;
+	uint64_t stream, neighbour;
+	struct seam_event event;
+	void *kept[SLOTS];  /* from the iteration before */
+};
+
+static void require(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "soak_plan: broken: %s (%s)\n", what, seam__emu_violation_text(driver));
+	exit(1);
+}
+
+static uint64_t next(uint64_t *random, uint64_t below)
+{
+	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (*random >> 33) % below;
+}
+
+static void launch(uint64_t stream, void *ptr, uint64_t bytes, bool write, uint64_t duration_ns)
+{
+	const struct seam_emu_range range = {(uint64_t)(uintptr_t)ptr, bytes, write};
+	require(seam__emu_launch(driver, stream, &range, 1, duration_ns, 0) == 0, "a launch");
+}
+
+static uint64_t bytes_of(const struct worker *worker, unsigned slot)
+{
+	return slot % 3 == 0 ? KIB(100) * (slot + 1) : KIB(700) * (slot + worker->number + 1);
+}
+
+static void *must_alloc(struct worker *worker, uint64_t bytes)
+{
+	void *ptr = NULL;
+	require(seam_alloc(pool, bytes, (void *)(uintptr_t)worker->stream, &ptr) == SEAM_OK, "seam_alloc");
+	launch(worker->stream, ptr, bytes, true, next(&worker->random, 50000));
+	return ptr;
+}
+
+/* Another stream reads the block, behind its writer. */
+static void show_neighbour(struct worker *worker, void *ptr, uint64_t bytes)
+{
+	require(seam_record_stream(pool, ptr, (void *)(uintptr_t)worker->neighbour) == SEAM_OK, "seam_record_stream");
+	require(seam__drv_event_record(driver, worker->event, worker->stream) == 0, "event_record");
+	require(seam__drv_stream_wait_event(driver, worker->neighbour, worker->event) == 0, "stream_wait_event");
+	launch(worker->neighbour, ptr, bytes, false, next(&worker->random, 50000));
+}
+
+/* The same each time, but now and then for a request more, or a block that another stream uses. */
+static void iterate(struct worker *worker)
+{
+	void *now[SLOTS] = {NULL};
+	for (unsigned i = 0; i < SLOTS; i++) {
+		now[i] = must_alloc(worker, bytes_of(worker, i));
+		if (next(&worker->random, 200) == 0)
+			require(seam_free(pool, must_alloc(worker, KIB(900))) == SEAM_OK, "seam_free");
+		if (next(&worker->random, 100) == 0)
+			show_neighbour(worker, now[i], bytes_of(worker, i));
+		if (i % 2 == 1)
+			require(seam_free(pool, now[i - 1]) == SEAM_OK, "seam_free");
+		if (i > 4 && worker->kept[i] != NULL)
+			require(seam_free(pool, worker->kept[i]) == SEAM_OK, "seam_free");
+	}
+	for (unsigned i = 1; i < SLOTS; i += 2) {
+		if (i > 4)
+			worker->kept[i] = now[i];
+		else
+			require(seam_free(pool, now[i]) == SEAM_OK, "seam_free");
+	}
+	if (worker->number == 0)
+		require(seam_step(pool) == SEAM_OK, "seam_step");
+}
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	for (uint64_t i = 0; i < iterations; i++) {
+		iterate(worker);
+		if (i % 8 == 0)
+			(void)sched_yield();
+	}
+	for (unsigned i = 0; i < SLOTS; i++)
+		require(seam_free(pool, worker->kept[i]) == SEAM_OK, "seam_free");
+	return NULL;
+}
+
+static struct seam_plan *make_plan(void)
+{
+	struct seam_trace *trace = NULL;
+	struct seam_plan *plan = NULL;
+	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = 1000, .no_stitch = 1};
+	require(seam__recorder_trace(pool->recorder, 1500, "a soak", &trace) == SEAM_OK, "a trace");
+	enum seam_rc rc = seam_plan_make(trace, &options, NULL, &plan);
+	seam_trace_free(trace);
+	require(rc == SEAM_OK || rc == SEAM_NOT_FOUND, "a plan");
+	return plan;
+}
+
+static void check_figures(void)
+{
+	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
+	require(seam_stats_get(pool, &stats) == SEAM_OK, "seam_stats_get");
+	require(stats.reserved_bytes_peak <= CAPACITY_BYTES, "reserved bytes stay under the capacity");
+	require(stats.plan_requests == stats.plan_hits + stats.plan_misses, "hits and misses are all requests");
+	require(stats.plan_live_bytes <= stats.live_bytes, "what plans placed is live");
+	require(seam__emu_violations_all(driver) == 0, "the device's judge");
+	require(seam__pool_check(pool) == NULL, "the pool's invariants");
+}
+
+static void *direct(void *argument)
+{
+	uint64_t random = *(const uint64_t *)argument;
+	while (!atomic_load(&done)) {
+		uint64_t what = next(&random, 40);
+		struct seam_plan *plan = what < 2 ? make_plan() : NULL;
+		enum seam_rc rc = plan == NULL ? SEAM_OK : seam_plan_use(pool, plan, NULL);
+		seam_plan_free(plan);
+		require(rc == SEAM_OK || rc == SEAM_INVALID || rc == SEAM_OOM_DEVICE, "seam_plan_use");
+		if (what == 2)
+			seam_plan_drop(pool);
+		else if (what == 3)
+			require(seam_trim(pool, CAPACITY_BYTES / 4, NULL) == SEAM_OK, "seam_trim");
+		else if (what < 10)
+			require(seam_snapshot_visit(pool, &(const struct seam_visitor){.view = NULL}, NULL) == SEAM_OK, "a snapshot");
+		else
+			check_figures();
+		for (unsigned i = 0; i < 20; i++)
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static void open_all(struct worker *workers)
+{
+	struct seam_config given, config;
+	const struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK};
+	seam_config_init(&given);
+	given.capacity_bytes = CAPACITY_BYTES;
+	given.record_limit_bytes = KIB(512);
+	require(seam_config_parse(&given, getenv("SOAKC") ? getenv("SOAKC") : "plan:auto", NULL) == SEAM_OK, "an option");
+	require(seam__emu_create(&emu, NULL, &driver) == SEAM_OK, "a device");
+	require(seam__opts_resolve(&given, NULL, NULL, &config) == SEAM_OK, "a configuration");
+	require(seam__pool_create_on(driver, &config, &pool) == SEAM_OK, "a pool");
+	pool->learner.place_ns = UINT64_C(2000000); /* its plans need not be good ones */
+	for (uint64_t i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){.random = i * 77 + 1, .number = i};
+		require(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &workers[i].stream) == 0, "a stream");
+		require(seam__drv_event_create(driver, &workers[i].event) == 0, "an event");
+	}
+	for (uint64_t i = 0; i < THREADS; i++)
+		workers[i].neighbour = workers[(i + 1) % THREADS].stream;
+}
+
+static void close_all(struct worker *workers)
+{
+	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
+	check_figures();
+	require(seam_stats_get(pool, &stats) == SEAM_OK, "seam_stats_get");
+	require(stats.live_blocks == 0 && stats.plan_live_bytes == 0, "everything is free");
+	require(stats.plan_made != 0 && stats.plan_hits != 0 && stats.plan_drops != 0, "plans were made, hit and dropped");
+	for (unsigned i = 0; i < THREADS; i++)
+		require(seam__drv_event_destroy(driver, workers[i].event) == 0, "event_destroy");
+	seam_pool_destroy(pool);
+	struct seam_emu_usage usage;
+	seam__emu_usage(driver, &usage);
+	require(usage.used_bytes + usage.mappings + usage.reservations + usage.events == 0, "nothing is left on the device");
+	seam__driver_destroy(driver);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS], director;
+	struct worker workers[THREADS];
+	uint64_t seed = 5;
+	if (argc > 1)
+		iterations = ITERATIONS * strtoull(argv[1], NULL, 10);
+	open_all(workers);
+	for (unsigned i = 0; i < THREADS; i++)
+		require(pthread_create(&threads[i], NULL, work, &workers[i]) == 0, "a thread");
+	require(pthread_create(&director, NULL, direct, &seed) == 0, "a thread");
+	for (unsigned i = 0; i < THREADS; i++)
+		require(pthread_join(threads[i], NULL) == 0, "a thread's end");
+	atomic_store(&done, true);
+	require(pthread_join(director, NULL) == 0, "a thread's end");
+	close_all(workers);
+	return 0;
+}
