@@ -172,19 +172,18 @@ static uint64_t lend_idle(struct seam_pool *pool, struct seam_stage *stage, uint
 static uint64_t give_all(struct seam_pool *pool)
 {
 	struct seam_planning *planning = &pool->planning;
-	uint64_t mappings = pool->engine.memory.mapping_count, bytes = 0;
-	seam__planned_poll(pool);
+	uint64_t mappings = pool->engine.memory.mapping_count, leased_bytes = pool->engine.counts.leased_bytes;
+	seam__planned_poll(pool); /* closed stages give back what was held */
 	if (planning->waiting != NULL)
 		seam__stage_discard(pool, planning->waiting);
 	if (planning->preparing != NULL)
 		seam__stage_discard(pool, planning->preparing);
 	if (planning->open) {
-		bytes = seam__stage_open(planning)->arena.leased_bytes - pool->engine.counts.planned_bytes;
 		seam__log(SEAM_LOG_WARNING, "memory is short: a plan of %" PRIu64 " bytes is dropped", seam__stage_open(planning)->arena.bytes);
 		seam__planned_drop(pool);
 	}
 	seam__planned_sweep(pool);
-	return bytes + (mappings - pool->engine.memory.mapping_count);
+	return (leased_bytes - pool->engine.counts.leased_bytes) + (mappings - pool->engine.memory.mapping_count);
 }
 
 /* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects, and for everything
