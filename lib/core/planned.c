@@ -197,7 +197,7 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
 		return false;
-	bool strict = seam__planned_settles(pool, stage);
+	bool strict = seam__planned_is_strict(pool, stage);
 	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, strict);
 	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;

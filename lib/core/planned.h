@@ -49,6 +49,8 @@ struct seam_stage {
 	uint32_t stream_count, stream_capacity;
 	uint64_t lent_bytes;
 	uint64_t settled_from;          /* number of the request: two periods behind its opening */
+	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
+	uint64_t strict_bytes;          /* the pool may grow to so much for those */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
 	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
 	uint64_t hits_before;           /* likewise: hits when it was opened; nothing is lent before the next one */

@@ -25,11 +25,15 @@ int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct se
 /* Whether a request must not have idle memory of the plan, because it is likely to stay. */
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask);
 
-/* Whether the plan came into use a short time ago: blocks from before it are in the way of some slots. What takes another slot's place then displaces it
- * in turn, for ever where lifetimes are as long as periods; so the pool rather grows for a moment, by no more than those blocks. */
-static inline bool seam__planned_settles(const struct seam_pool *pool, const struct seam_stage *stage)
+/* Whether the request that was just missed must not have a place that is due while it lives: what takes another slot's place displaces it in
+ * turn. That ends by itself where blocks are short-lived; but what lives from one iteration into the next would hand the disturbance
+ * on for ever. Such blocks, and in the first two periods of a plan all, are rather served beside the arena, if that costs little. */
+static inline bool seam__planned_is_strict(const struct seam_pool *pool, const struct seam_stage *stage)
 {
-	return pool->planning.counts.requests < stage->settled_from && pool->engine.memory.reserved_bytes < stage->settle_bytes;
+	uint64_t reserved_bytes = pool->engine.memory.reserved_bytes;
+	if (pool->planning.counts.requests < stage->settled_from && reserved_bytes < stage->settle_bytes)
+		return true;
+	return seam__matcher_reach(stage->matcher) >= stage->long_positions && reserved_bytes < stage->strict_bytes;
 }
 
 /* Takes the block out of the accounts and the matcher; a closed arena gets its memory back. */

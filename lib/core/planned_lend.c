@@ -206,7 +206,7 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	if (!planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
 		return 0;
 	struct seam_stage *stage = seam__stage_open(planning);
-	if (seam__planned_must_grow(pool, stage, ask) || (seam__planned_settles(pool, stage) && seam__matcher_reach(stage->matcher) != 0))
+	if (seam__planned_must_grow(pool, stage, ask) || (seam__planned_is_strict(pool, stage) && seam__matcher_reach(stage->matcher) != 0))
 		return 0;
 	if (!serves(stage, ask->stream)) {
 		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bits.h"
 #include "check.h"
 #include "clock.h"
 #include "log.h"
@@ -9,6 +10,7 @@
 #include "planned_impl.h"
 
 #define SETTLING_SHARE 128u
+#define STRICT_SHARE 16u
 
 enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage)
 {
@@ -125,6 +127,8 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
 static void begin_settling(const struct seam_pool *pool, struct seam_stage *stage, const struct seam_script *script)
 {
 	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
+	stage->long_positions = seam__bits_max(1, seam__script_slots(script));
+	stage->strict_bytes = pool->engine.memory.reserved_bytes + pool->engine.memory.reserved_bytes / STRICT_SHARE;
 	stage->settle_bytes = pool->engine.memory.reserved_bytes + pool->engine.memory.reserved_peak_bytes / SETTLING_SHARE;
 }
 
