@@ -128,8 +128,9 @@ static void begin_settling(const struct seam_pool *pool, struct seam_stage *stag
 {
 	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
 	stage->long_positions = seam__bits_max(1, seam__script_slots(script));
-	stage->strict_bytes = pool->engine.memory.reserved_bytes + pool->engine.memory.reserved_bytes / STRICT_SHARE;
-	stage->settle_bytes = pool->engine.memory.reserved_bytes + pool->engine.memory.reserved_peak_bytes / SETTLING_SHARE;
+	uint64_t needed_bytes = pool->engine.memory.reserved_bytes + stage->beside_bytes;
+	stage->strict_bytes = needed_bytes + needed_bytes / STRICT_SHARE;
+	stage->settle_bytes = needed_bytes + needed_bytes / SETTLING_SHARE;
 }
 
 enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)
