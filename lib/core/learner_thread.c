@@ -153,6 +153,8 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, uint
 	enum seam_rc rc = prepare_fresh(pool, seam__script_bytes(script), &stage);
 	if (rc != SEAM_OK)
 		return rc;
+	stage->deaf = true;
+	stage->listen_bytes = seam__script_bytes(script) / 2;
 	stage->hits_before = planning->counts.hits;
 	stage->lends_from = planning->counts.requests + seam__script_slots(script);
 	stage->beside_bytes = seam__bits_align_up(resident_bytes, pool->engine.memory.granularity_bytes);

@@ -170,6 +170,10 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 	hear(pool, &ask);
 	struct seam_planned *planned = NULL;
 	planning->counts.requests++;
+	if (__builtin_expect(stage->deaf, 0)) {
+		planning->counts.misses[SEAM_MISS_lost]++;
+		return SEAM_MISS_lost;
+	}
 	if (__builtin_expect(stage->held_count != 0, 0))
 		look_at_held(pool, stage);
 	enum seam_miss miss = seam__matcher_alloc(stage->matcher, &ask, &planned);
@@ -192,7 +196,7 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
                           struct seam_planned **ret_planned, uint64_t *ret_va)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || seam__planned_must_grow(pool, stage, ask))
+	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || stage->deaf || seam__planned_must_grow(pool, stage, ask))
 		return false;
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))

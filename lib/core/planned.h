@@ -49,6 +49,9 @@ struct seam_stage {
 	uint32_t stream_count, stream_capacity;
 	uint64_t lent_bytes;
 	uint64_t settled_from;          /* number of the request: two periods behind its opening */
+	bool deaf;                      /* of a plan that was given: the program is still building up. Parameters look like gradients */
+	uint64_t freed_bytes;           /* while it is deaf, by the engine, */
+	uint64_t listen_bytes;          /* and when that is so much, an iteration is under way */
 	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
 	uint64_t strict_bytes;          /* the pool may grow to so much for those */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */

@@ -80,6 +80,9 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 
 void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
+	struct seam_stage *first = seam__stage_open(&pool->planning);
+	first->freed_bytes += bytes;
+	first->deaf &= first->freed_bytes < first->listen_bytes;
 	for (uint32_t i = seam__view_slot_at(view, offset); i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
 		const struct seam_mapping *mapping = view->slots[i].mapping;
 		if (mapping == NULL || mapping->chunk->kept == 0 || !pool->planning.open)

@@ -272,8 +272,10 @@ void seam__planned_step(struct seam_pool *pool)
 {
 	struct seam_planning *planning = &pool->planning;
 	seam__planned_try_open(pool, true);
-	if (planning->open)
+	if (planning->open) {
+		seam__stage_open(planning)->deaf = false;
 		seam__matcher_step(seam__stage_open(planning)->matcher);
+	}
 }
 
 /* Called before the engine is taken down: streams and uses are its own. */
