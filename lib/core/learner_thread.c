@@ -17,6 +17,8 @@
 #define NICE 10
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
 #define PREPARE_ALL UINT32_MAX
+#define DEAF_SHARE 64u   /* with fewer residents than one part in so many of the arena, a plan that is given listens at once */
+#define DEAF_PERIODS 4u
 
 static bool must_stop(struct seam_learner *learner)
 {
@@ -153,11 +155,11 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, uint
 	enum seam_rc rc = prepare_fresh(pool, seam__script_bytes(script), &stage);
 	if (rc != SEAM_OK)
 		return rc;
-	stage->deaf = true;
-	stage->listen_bytes = seam__script_bytes(script) / 2;
-	stage->hits_before = planning->counts.hits;
-	stage->lends_from = planning->counts.requests + seam__script_slots(script);
 	stage->beside_bytes = seam__bits_align_up(resident_bytes, pool->engine.memory.granularity_bytes);
+	stage->deaf = resident_bytes >= seam__script_bytes(script) / DEAF_SHARE;
+	stage->least_live_bytes = UINT64_MAX;
+	stage->period_from = planning->counts.requests;
+	stage->deaf_until = planning->counts.requests + DEAF_PERIODS * (uint64_t)seam__script_slots(script);
 	rc = seam__planned_open(pool, stage, script, false);
 	if (rc != SEAM_OK)
 		seam__stage_discard(pool, stage);

@@ -150,6 +150,19 @@ static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const 
 	count_alloc(&pool->engine.counts, planned);
 }
 
+/* All that the plan expects to stay has been there for a period. */
+static bool begins_to_listen(const struct seam_pool *pool, struct seam_stage *stage)
+{
+	uint64_t requests = pool->planning.counts.requests;
+	stage->least_live_bytes = seam__bits_min(stage->least_live_bytes, pool->engine.counts.live_bytes);
+	if (requests < stage->period_from + stage->long_positions)
+		return false;
+	stage->deaf = stage->least_live_bytes < stage->beside_bytes - stage->beside_bytes / 32 && requests < stage->deaf_until;
+	stage->least_live_bytes = UINT64_MAX;
+	stage->period_from = requests;
+	return !stage->deaf;
+}
+
 /* What the thread says about itself. Where nothing is recorded nobody knows: a thread of no number takes any lane of its stream. */
 static void hear(const struct seam_pool *pool, struct seam_match_ask *ask)
 {
@@ -170,7 +183,7 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 	hear(pool, &ask);
 	struct seam_planned *planned = NULL;
 	planning->counts.requests++;
-	if (__builtin_expect(stage->deaf, 0)) {
+	if (__builtin_expect(stage->deaf, 0) && !begins_to_listen(pool, stage)) {
 		planning->counts.misses[SEAM_MISS_lost]++;
 		return SEAM_MISS_lost;
 	}

@@ -49,15 +49,15 @@ struct seam_stage {
 	uint32_t stream_count, stream_capacity;
 	uint64_t lent_bytes;
 	uint64_t settled_from;          /* number of the request: two periods behind its opening */
-	bool deaf;                      /* of a plan that was given: the program is still building up. Parameters look like gradients */
-	uint64_t freed_bytes;           /* while it is deaf, by the engine, */
-	uint64_t listen_bytes;          /* and when that is so much, an iteration is under way */
+	bool deaf;                      /* of a plan that was given: the program is still building up. Parameters and states look like gradients, and would stay
+	                                   where those belong */
+	uint64_t least_live_bytes;      /* deaf: in the newest period of requests */
+	uint64_t period_from;           /* number of its first request */
+	uint64_t deaf_until;            /* number of the request by which it listens in any case */
 	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
 	uint64_t strict_bytes;          /* the pool may grow to so much for those */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
 	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
-	uint64_t hits_before;           /* likewise: hits when it was opened; nothing is lent before the next one */
-	uint64_t lends_from;            /* but from so many requests on */
 };
 
 LIST_HEAD(seam_stages, seam_stage);

@@ -80,9 +80,6 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 
 void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
-	struct seam_stage *first = seam__stage_open(&pool->planning);
-	first->freed_bytes += bytes;
-	first->deaf &= first->freed_bytes < first->listen_bytes;
 	for (uint32_t i = seam__view_slot_at(view, offset); i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
 		const struct seam_mapping *mapping = view->slots[i].mapping;
 		if (mapping == NULL || mapping->chunk->kept == 0 || !pool->planning.open)
@@ -189,15 +186,11 @@ static uint64_t give_all(struct seam_pool *pool)
 	return (leased_bytes - pool->engine.counts.leased_bytes) + (mappings - pool->engine.memory.mapping_count);
 }
 
-/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects, and for everything
- * until the plan has served something, if that does not take longer than a period. */
+/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects. */
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
-	const struct seam_planned_counts *planned = &pool->planning.counts;
-	if (counts->live_bytes - counts->planned_bytes + ask->bytes <= stage->beside_bytes)
-		return true;
-	return planned->hits == stage->hits_before && planned->requests < stage->lends_from;
+	return counts->live_bytes - counts->planned_bytes + ask->bytes <= stage->beside_bytes;
 }
 
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
