@@ -139,8 +139,19 @@ static enum seam_rc prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct
 	return SEAM_OK;
 }
 
+/* What lives into the next period. */
+static uint64_t crossing_bytes(const struct seam_plan *plan)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < plan->header.slot_count; i++) {
+		if (plan->slots[i].end >= plan->header.positions && (plan->slots[i].flags & SEAM_PLAN_DYNAMIC) == 0)
+			bytes += plan->slots[i].size_bytes;
+	}
+	return bytes;
+}
+
 /* [both] */
-static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, uint64_t resident_bytes)
+static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, const struct seam_plan *plan)
 {
 	struct seam_planning *planning = &pool->planning;
 	if (planning->open && seam__script_bytes(script) <= seam__stage_usable_bytes(seam__stage_open(planning))) {
@@ -155,7 +166,9 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, uint
 	enum seam_rc rc = prepare_fresh(pool, seam__script_bytes(script), &stage);
 	if (rc != SEAM_OK)
 		return rc;
+	uint64_t resident_bytes = plan->header.resident_bytes;
 	stage->beside_bytes = seam__bits_align_up(resident_bytes, pool->engine.memory.granularity_bytes);
+	stage->crossing_bytes = crossing_bytes(plan);
 	stage->deaf = resident_bytes >= seam__script_bytes(script) / DEAF_SHARE;
 	stage->least_live_bytes = UINT64_MAX;
 	stage->period_from = planning->counts.requests;
@@ -187,7 +200,7 @@ enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan,
 	if (rc == SEAM_OK) {
 		seam__mutex_lock(&pool->learner.work);
 		seam__pool_stop(pool);
-		rc = use(pool, script, plan->header.resident_bytes);
+		rc = use(pool, script, plan);
 		seam__pool_go(pool);
 		seam__mutex_unlock(&pool->learner.work);
 	}

@@ -53,6 +53,8 @@ struct seam_stage {
 	                                   where those belong */
 	uint64_t least_live_bytes;      /* deaf: in the newest period of requests */
 	uint64_t period_from;           /* number of its first request */
+	uint64_t crossing_bytes;        /* of its slots that live into the next period: at the end of the first iteration they lie beside, with what stays */
+	uint64_t freed_bytes;           /* while it is deaf, by the engine; most of an iteration's blocks when it is half of the arena */
 	uint64_t deaf_until;            /* number of the request by which it listens in any case */
 	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
 	uint64_t strict_bytes;          /* the pool may grow to so much for those */

@@ -80,6 +80,7 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 
 void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
+	seam__stage_open(&pool->planning)->freed_bytes += bytes;
 	for (uint32_t i = seam__view_slot_at(view, offset); i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
 		const struct seam_mapping *mapping = view->slots[i].mapping;
 		if (mapping == NULL || mapping->chunk->kept == 0 || !pool->planning.open)
@@ -190,7 +191,10 @@ static uint64_t give_all(struct seam_pool *pool)
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
-	return counts->live_bytes - counts->planned_bytes + ask->bytes <= stage->beside_bytes;
+	uint64_t beside_bytes = stage->beside_bytes;
+	if (stage->deaf && stage->freed_bytes >= stage->arena.bytes / 2)
+		beside_bytes += stage->crossing_bytes;
+	return counts->live_bytes - counts->planned_bytes + ask->bytes <= beside_bytes;
 }
 
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
