@@ -10,7 +10,7 @@
 #include "planned_impl.h"
 
 #define SETTLING_SHARE 128u
-#define STRICT_SHARE 16u
+#define STRICT_SHARE 8u
 
 enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage)
 {
