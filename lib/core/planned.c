@@ -160,6 +160,8 @@ static bool begins_to_listen(const struct seam_pool *pool, struct seam_stage *st
 	stage->deaf = stage->least_live_bytes < stage->beside_bytes - stage->beside_bytes / 32 && requests < stage->deaf_until;
 	stage->least_live_bytes = UINT64_MAX;
 	stage->period_from = requests;
+	if (!stage->deaf)
+		stage->settled_from = requests + 4 * stage->long_positions;
 	return !stage->deaf;
 }
 

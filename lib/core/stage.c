@@ -126,7 +126,7 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
  * memory that its absence would not. */
 static void begin_settling(const struct seam_pool *pool, struct seam_stage *stage, const struct seam_script *script)
 {
-	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
+	stage->settled_from = pool->planning.counts.requests + 4 * (uint64_t)seam__script_slots(script);
 	stage->long_positions = seam__bits_max(1, seam__script_slots(script));
 	uint64_t needed_bytes = pool->engine.memory.reserved_bytes + stage->beside_bytes;
 	stage->strict_bytes = needed_bytes + needed_bytes / STRICT_SHARE;
@@ -271,7 +271,10 @@ void seam__planned_try_open(struct seam_pool *pool, bool at_step)
 /* Behind its first iteration the program has made all that stays. */
 static void listen_at_step(const struct seam_pool *pool, struct seam_stage *stage)
 {
-	stage->deaf &= pool->engine.counts.live_bytes < stage->beside_bytes - stage->beside_bytes / 32;
+	if (!stage->deaf || pool->engine.counts.live_bytes < stage->beside_bytes - stage->beside_bytes / 32)
+		return;
+	stage->deaf = false;
+	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;
 }
 
 void seam__planned_step(struct seam_pool *pool)
