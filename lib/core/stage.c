@@ -126,7 +126,7 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
  * memory that its absence would not. */
 static void begin_settling(const struct seam_pool *pool, struct seam_stage *stage, const struct seam_script *script)
 {
-	stage->settled_from = pool->planning.counts.requests + 4 * (uint64_t)seam__script_slots(script);
+	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
 	stage->long_positions = seam__bits_max(1, seam__script_slots(script));
 	uint64_t needed_bytes = pool->engine.memory.reserved_bytes + stage->beside_bytes;
 	stage->strict_bytes = needed_bytes + needed_bytes / STRICT_SHARE;
