@@ -19,6 +19,8 @@ static const struct model_row rows[] = {
 	{"plain", "capacity_bytes:64M,mapping_limit:64", 256 * MIB, 12 * MIB, 3, MODEL_BUDGETS | MODEL_FLAGS | MODEL_DEATHS},
 	{"wait", "capacity_bytes:64M,reuse:wait,verify_streams:1", 256 * MIB, 12 * MIB, 3, MODEL_DEATHS | MODEL_SUDDEN},
 	{"private", "capacity_bytes:96M", 256 * MIB, 12 * MIB, 3, MODEL_PRIVATE | MODEL_CAPTURE},
+	{"plan", "capacity_bytes:96M,plan:inline,record_limit_bytes:512K,deterministic:1,chunk_bytes:2M", 256 * MIB, 3 * MIB, 2,
+	 MODEL_PLAN | MODEL_SHORT},
 	{"real", "capacity_bytes:64M", 128 * MIB, 6 * MIB, 2, MODEL_CONTENT},
 };
 
@@ -37,6 +39,7 @@ static const struct kind kinds[] = {
 
 static struct model model; /* large */
 static uint64_t nth;
+static uint64_t adoptions; /* of all runs */
 
 static void say_where(const char *expression, const char *file, int line)
 {
@@ -54,6 +57,7 @@ static bool run(const struct model_row *row, const struct kind *kind, uint64_t s
 			model_step(&model);
 	}
 	*ret_fired = model.fault.fired;
+	adoptions += model.pool != NULL ? model.pool->planning.counts.adoptions : 0;
 	model_close(&model);
 	if (model_failed(&model))
 		fprintf(stderr, "%s %s seed %" PRIu64 ": call %" PRIu64 " fails: %s\n", row->name, kind->name, seed, nth, model.failure);
@@ -88,6 +92,10 @@ static int run_all(const struct model_row *row, const struct kind *kind, uint64_
 	printf("%s %s: %" PRIu64 " failures\n", row->name, kind->name, nth - 2);
 	if (nth < 10) {
 		fprintf(stderr, "the script makes next to no such call\n");
+		return 1;
+	}
+	if ((row->features & MODEL_PLAN) != 0 && adoptions < nth) {
+		fprintf(stderr, "next to no plan came into use\n");
 		return 1;
 	}
 	fired = true;
