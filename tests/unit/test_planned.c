@@ -260,3 +260,26 @@ Test(planned, borrowed_memory_changes_streams_in_order)
 	cr_assert_gt(get_stats().plan_borrows, borrows);
 	close_pool();
 }
+
+/* Memory that is short while an arena is being prepared: the arena goes, not the request. */
+Test(planned, what_is_being_prepared_fails_no_request)
+{
+	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	bool did = true;
+	begin_loop(&loop);
+	for (unsigned i = 0; i < 400 && pool->planning.preparing == NULL; i++) {
+		if (!did)
+			run_iteration(&loop);
+		seam__pool_work(pool, &did);
+	}
+	cr_assert_not_null(pool->planning.preparing);
+	const struct seam_stats stats = get_stats();
+	void *large = must_alloc(MIB(512) - stats.reserved_bytes + stats.unused_whole_bytes, NULL); /* all that is in whole chunks */
+	check_pool();
+	must_free(large);
+	work();
+	run_iteration(&loop);
+	check_pool();
+	close_pool();
+}
