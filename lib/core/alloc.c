@@ -163,7 +163,7 @@ static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request 
 		seam__planned_try_open(pool, false);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
-	if (__builtin_expect(record.order % WAKE_EVENTS == 1, 0))
+	if (__builtin_expect(record.order % WAKE_EVENTS < 2 && record.order != 0, 0))
 		seam__learner_wake(pool);
 	return rc;
 }

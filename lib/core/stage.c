@@ -129,7 +129,7 @@ static void begin_settling(const struct seam_pool *pool, struct seam_stage *stag
 	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
 	stage->long_positions = seam__bits_max(1, seam__script_slots(script));
 	uint64_t needed_bytes = pool->engine.memory.reserved_bytes + stage->beside_bytes;
-	stage->strict_bytes = needed_bytes + needed_bytes / STRICT_SHARE;
+	stage->strict_bytes = needed_bytes + needed_bytes / (stage->beside_bytes != 0 ? STRICT_SHARE : SETTLING_SHARE);
 	stage->settle_bytes = needed_bytes + needed_bytes / SETTLING_SHARE;
 }
 
