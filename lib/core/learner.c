@@ -11,6 +11,7 @@
 #include "trace_error.h"
 
 #define PLACE_NS UINT64_C(60000000)
+#define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
 #define FIRST_SHARE 3u                      /* a kind must cover one part in so many of the recording for the first plan, */
@@ -79,6 +80,7 @@ static bool is_served(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	const struct seam_planned_counts *counts = &pool->planning.counts;
 	seam__mutex_lock(&pool->engine.lock);
+	learner->most_bytes = seam__bits_max(learner->most_bytes, pool->engine.memory.reserved_peak_bytes);
 	bool open = pool->planning.open;
 	if (counts->drops != learner->seen_drops) {
 		learner->refused_count = 0; /* what served once may serve again */
@@ -94,7 +96,6 @@ static bool is_served(struct seam_pool *pool)
 	learner->seen_requests = counts->requests;
 	learner->seen_misses = counts->requests - counts->hits;
 	seam__mutex_unlock(&pool->engine.lock);
-	learner->most_bytes = seam__bits_max(learner->most_bytes, pool->engine.memory.reserved_peak_bytes);
 	learner->replaces = open && misses > requests / 2;
 	learner->serves = open && !learner->replaces;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
@@ -194,6 +195,11 @@ static void plan(struct seam_pool *pool)
 		learner->fits = !learner->replaces && pool->planning.open && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(seam__stage_open(&pool->planning));
 		seam__mutex_unlock(&pool->engine.lock);
 		return;
+	}
+	if (rc == SEAM_UNSUPPORTED) {
+		/* It may have been made in too short a time: other iterations may come, or the machine may have more time. */
+		learner->place_ns = seam__bits_min(learner->place_ns * 4, MOST_PLACE_NS);
+		forget_refusal(learner);
 	}
 	uint32_t kind = learner->kind;
 	if (rc != SEAM_OOM_META && choose_kind(learner, kind + 1))

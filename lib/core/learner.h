@@ -43,7 +43,7 @@ enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LE
 
 struct seam_learner {
 	struct seam_mutex work;
-	enum seam_learning state;
+	_Atomic(enum seam_learning) state; /* written with `work` */
 	struct seam__rhythm rhythm;      /* PLAN */
 	uint64_t most_bytes;             /* reserved at any time, as seen at looks */
 	uint64_t recorded_events;        /* of the recording that it was found in */
@@ -66,7 +66,7 @@ struct seam_learner {
 	uint64_t next_events;            /* of the recording, when to look again */
 	uint64_t next_steps;             /* or of steps */
 	uint64_t back_off_events;
-	uint64_t place_ns, place_nodes;  /* of placing, and some more for each request; nodes in deterministic mode. Constant; tests make them less */
+	uint64_t place_ns, place_nodes;  /* of placing, and some more for each request; nodes in deterministic mode. More where that led to nothing; tests make them less */
 	uint64_t seen_misses, seen_requests, seen_drops; /* when it looked last */
 	_Atomic uint64_t plans;          /* made; written with `work`, read by anyone, as the next two */
 	_Atomic uint64_t failures;
