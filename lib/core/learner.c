@@ -332,7 +332,8 @@ static bool sweep(struct seam_pool *pool)
 
 static bool step(struct seam_pool *pool)
 {
-	switch (pool->learner.state) {
+	enum seam_learning state = pool->learner.state;
+	switch (state) {
 	case SEAM_LEARN_IDLE:
 		return pool->recorder != NULL && pool->config.plan != SEAM_PLAN_OFF && look(pool);
 	case SEAM_LEARN_PLAN:
