@@ -58,7 +58,7 @@ struct seam_planned {
 	uint32_t number;              /* matcher's: slot * copies + copy */
 	uint16_t blocked;             /* matcher's */
 	uint8_t state;                /* matcher's: enum seam_planned_state */
-	uint8_t script;               /* matcher's: index, or 255 for a dynamic block */
+	uint8_t script;               /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
 };
 
 /* Whether the block lies where it does by no plan: a dynamic or a borrowed one. */
@@ -73,6 +73,8 @@ enum seam_planned_state {
 	SEAM_PLANNED_LATE,  /* live, and a stray */
 	SEAM_PLANNED_HELD,  /* freed, but not to be used yet: a stray */
 };
+
+#define SEAM_PLANNED_DYNAMIC 255u /* a block that depends on data, or is borrowed */
 
 struct seam_match_ask {
 	uint64_t bytes;      /* as requested: at least 1, at most 2^62 */

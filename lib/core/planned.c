@@ -194,6 +194,11 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 	enum seam_miss miss = seam__matcher_alloc(stage->matcher, &ask, &planned);
 	if (__builtin_expect(miss == SEAM_MISS_gap, 0))
 		miss = fill_gap(pool, stage, planned);
+	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC && pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
+		seam__matcher_free(stage->matcher, planned);
+		planning->counts.refused_dynamic++;
+		miss = SEAM_MISS_dynamic;
+	}
 	if (miss == SEAM_MISS_NONE)
 		miss = hand_out(pool, stage, planned, stream);
 	if (miss != SEAM_MISS_NONE) {

@@ -68,6 +68,7 @@ struct seam_planned_counts {
 	uint64_t requests;      /* made while a stage was open */
 	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t hits, dynamic_hits;
+	uint64_t refused_dynamic; /* dynamic hits that plan_reuse:none does not allow */
 	uint64_t adoptions, drops;
 	uint64_t adopt_ns;      /* under the lock, in all adoptions */
 	uint64_t lends, collects;

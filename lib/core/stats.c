@@ -97,7 +97,7 @@ static void fill_planned(struct seam_pool *pool, struct seam_stats *stats)
 	stats->plan_requests = counts->requests;
 	stats->plan_hits = counts->hits;
 	stats->plan_misses = counts->requests - counts->hits;
-	stats->plan_dynamic_hits = counts->dynamic_hits + match.dynamic_hits;
+	stats->plan_dynamic_hits = counts->dynamic_hits + match.dynamic_hits - counts->refused_dynamic;
 	stats->plan_resyncs = counts->resyncs + match.resyncs;
 	stats->plan_borrows = counts->borrows;
 	stats->plan_switches = counts->switches + match.switches;
