@@ -89,7 +89,7 @@ static bool is_served(struct seam_pool *pool)
 	}
 	uint64_t requests = counts->requests - learner->seen_requests;
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
-	if (open && counts->drops == learner->seen_drops && requests < 2 * learner->period_requests) {
+	if (open && requests < 2 * learner->period_requests) {
 		seam__mutex_unlock(&pool->engine.lock);
 		return true; /* it has had no time to show what it is good for */
 	}
@@ -192,7 +192,8 @@ static void plan(struct seam_pool *pool)
 		learner->plans++;
 		learner->state = SEAM_LEARN_BEGIN;
 		seam__mutex_lock(&pool->engine.lock);
-		learner->fits = !learner->replaces && pool->planning.open && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(seam__stage_open(&pool->planning));
+		const struct seam_stage *open = seam__learner_extends(pool);
+		learner->fits = open != NULL && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(open);
 		seam__mutex_unlock(&pool->engine.lock);
 		return;
 	}

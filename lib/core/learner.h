@@ -19,11 +19,12 @@
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker
  * begins again later.
  *
- * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from, sleeps until it is told that there is more, and runs
- * at the lowest priority. With plan:inline somebody else does, as often as he likes (replays with a virtual clock, tests).
+ * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from, sleeps until it is told that there
+ * is more, and runs at the lowest priority; in a deterministic pool the program's own threads do the work where they would wake that one. With
+ * plan:inline somebody else does, as often as he likes (replays with a virtual clock, tests).
  *
- * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `wake`, `stop` and the condition,
- * which belong to `sleep` (SEAM_RANK_LEAF).
+ * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `wake`, `running`, `stop` and the
+ * condition, which belong to `sleep` (SEAM_RANK_LEAF).
  */
 #ifndef SEAM_LEARNER_H
 #define SEAM_LEARNER_H
@@ -88,7 +89,8 @@ void seam__learner_fini(struct seam_pool *pool);
 /* One piece of work. *ret_did: whether there was something to do. Errors are the pool's own business; what fails is tried again later. */
 void seam__pool_work(struct seam_pool *pool, bool *ret_did);
 
-/* There may be something to do: starts or wakes the thread (plan:auto). Without the pool's locks or with them. Cheap. */
+/* There may be something to do: starts or wakes the thread (plan:auto). In a deterministic pool it is done here instead. Without the pool's
+ * locks. */
 void seam__learner_wake(struct seam_pool *pool);
 
 #endif

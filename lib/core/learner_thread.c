@@ -25,6 +25,13 @@ static bool must_stop(struct seam_learner *learner)
 	return __atomic_load_n(&learner->stop, __ATOMIC_RELAXED) != 0;
 }
 
+static void work_until_idle(struct seam_pool *pool)
+{
+	bool did = true;
+	while (did && !must_stop(&pool->learner))
+		seam__pool_work(pool, &did);
+}
+
 /* Sleeps until there may be something to do. False: it is to end. */
 static bool sleep_until_told(struct seam_learner *learner)
 {
@@ -49,9 +56,7 @@ static void *run(void *argument)
 	int ignored = setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	(void)ignored;
 	do {
-		bool did = true;
-		while (did && !must_stop(&pool->learner))
-			seam__pool_work(pool, &did);
+		work_until_idle(pool);
 	} while (sleep_until_told(&pool->learner));
 	return NULL;
 }
@@ -74,6 +79,10 @@ void seam__learner_wake(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	if (pool->config.plan != SEAM_PLAN_AUTO || pool->recorder == NULL || pool->plain != NULL)
 		return;
+	if (pool->config.deterministic != 0) {
+		work_until_idle(pool); /* I8: when a thread gets to run depends on the machine */
+		return;
+	}
 	seam__mutex_lock(&learner->sleep);
 	if (!learner->running && !must_stop(learner))
 		learner->running = start(pool);

@@ -85,7 +85,11 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
 	if (block == NULL)
 		return NULL;
-	struct seam_planned *planned = seam__loose_begin(matcher, block, hunt.best, hunt.bytes, script->front.at + hunt.least);
+	/* The slot that was missed counted as not due; should the program come to it again, it must see what lies there now. */
+	const struct seam_planned *missing = matcher->missing;
+	const bool meets = missing != NULL && missing->offset < hunt.best + hunt.bytes && hunt.best < missing->offset + missing->bytes;
+	struct seam_planned *planned =
+		seam__loose_begin(matcher, block, hunt.best, hunt.bytes, script->front.at + (meets ? 0 : hunt.least));
 	planned->requested_bytes = requested_bytes;
 	return planned;
 }

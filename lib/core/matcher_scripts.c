@@ -78,6 +78,7 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *scri
 	matcher->now = script;
 	matcher->owner = script->index;
 	matcher->lane = NULL;
+	matcher->missing = NULL;
 	matcher->pending = NULL;
 	matcher->reach = 0;
 	return true;
@@ -167,6 +168,7 @@ enum seam_rc seam__matcher_clear(struct seam_matcher *matcher)
 	matcher->now = NULL;
 	matcher->owner = SEAM_NOBODY;
 	matcher->lane = NULL;
+	matcher->missing = NULL;
 	matcher->pending = NULL;
 	matcher->reach = 0;
 	return SEAM_OK;

@@ -48,6 +48,20 @@ int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct se
 	return (int)stage->stream_count++;
 }
 
+/* The driver gives a destroyed stream's handle to a new one, and plans know streams by their handles: the new one goes on in the memory of the one
+ * before, which gets no more work. */
+static bool succeed(struct seam_stage *stage, struct seam_stream *stream)
+{
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		struct seam_stream *before = stage->streams[i];
+		if (before == stream || before->handle != stream->handle)
+			continue;
+		if (seam__stream_order(before, seam__stream_stamp(before), stream) != SEAM_OK)
+			return false;
+	}
+	return true;
+}
+
 /* Orders the stream behind what was pending in the arena's memory when it was leased. */
 static bool join(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream)
 {
@@ -56,6 +70,8 @@ static bool join(struct seam_pool *pool, struct seam_stage *stage, struct seam_s
 		return false;
 	if (stage->joined[number] == stage->arena.join_version)
 		return true;
+	if (stage->joined[number] == UINT64_MAX && !succeed(stage, stream))
+		return false;
 	if (seam__arena_join(&pool->engine, &stage->arena, stream) != SEAM_OK)
 		return false;
 	stage->joined[number] = stage->arena.join_version;

@@ -174,7 +174,7 @@ SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_pool *pool);
 /* Closes the open stage. Live blocks stay valid. */
 void seam__planned_drop(struct seam_pool *pool);
 
-/* [both] Finishes closed stages that nothing uses any more. */
+/* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses any more. */
 void seam__planned_sweep(struct seam_pool *pool);
 
 /* The engine's hook: see engine.h. [both] */

@@ -229,7 +229,8 @@ void seam__planned_drop(struct seam_pool *pool)
 	retire(pool, stage);
 }
 
-void seam__planned_sweep(struct seam_pool *pool)
+/* Finishes the first that can be. False: there is none. */
+static bool finish_one(struct seam_pool *pool)
 {
 	struct seam_planning *planning = &pool->planning;
 	struct seam_stage *stage, *next;
@@ -240,13 +241,37 @@ void seam__planned_sweep(struct seam_pool *pool)
 			continue;
 		/* Nobody finds a block in it any more; it leaves the list before the lock is dropped. */
 		LIST_REMOVE(stage, link);
-		if (seam__arena_finish(&pool->engine, &stage->arena) == SEAM_OK) {
+		enum seam_rc rc = seam__arena_finish(&pool->engine, &stage->arena);
+		if (rc == SEAM_OK) {
 			destroy(pool, stage);
-		} else {
-			line_up(planning, stage);
+			return true;
 		}
-		return; /* the list may have changed meanwhile: the rest waits for the next sweep */
+		line_up(planning, stage);
+		if (rc != SEAM_BUSY)
+			return false; /* `lock` was dropped: the list may have changed */
 	}
+	return false;
+}
+
+/* A closed stage is not asked for memory any more, so nobody else looks at what it holds. */
+static void look_at_closed(struct seam_pool *pool)
+{
+	const struct seam_stage *stage;
+	LIST_FOREACH(stage, &pool->planning.stages, link) {
+		if (stage->arena.state != SEAM_ARENA_CLOSED || stage->held_count == 0)
+			continue;
+		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
+		(void)ignored;
+		seam__planned_poll(pool);
+		return;
+	}
+}
+
+void seam__planned_sweep(struct seam_pool *pool)
+{
+	look_at_closed(pool);
+	while (finish_one(pool))
+		;
 }
 
 void seam__planned_try_open(struct seam_pool *pool, bool at_step)

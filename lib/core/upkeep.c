@@ -17,17 +17,30 @@ static bool some_is_held(const struct seam_engine *engine)
 	return false;
 }
 
-/* With both locks. */
-static enum seam_rc trim(struct seam_engine *engine, uint64_t target_bytes, uint64_t *released_bytes)
+/* What plans that are gone held for other streams is free behind a wait, but stamped anew: that is waited for in turn. With both locks. */
+static enum seam_rc wait_for_all(struct seam_pool *pool)
 {
+	uint64_t held_bytes = pool->engine.counts.planned_pending_bytes;
+	enum seam_rc rc = seam__engine_wait(&pool->engine);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__planned_sweep(pool);
+	return pool->engine.counts.planned_pending_bytes == held_bytes ? SEAM_OK : seam__engine_wait(&pool->engine);
+}
+
+/* With both locks. */
+static enum seam_rc trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *released_bytes)
+{
+	struct seam_engine *engine = &pool->engine;
 	enum seam_rc rc = seam__streams_uncaptured(&engine->streams);
 	if (rc != SEAM_OK)
 		return rc;
+	seam__planned_sweep(pool);
 	seam__engine_poll(engine, false);
 	rc = seam__engine_trim(engine, target_bytes, released_bytes);
 	if (rc != SEAM_OK || engine->memory.reserved_bytes <= target_bytes || !some_is_held(engine))
 		return rc;
-	rc = seam__engine_wait(engine);
+	rc = wait_for_all(pool);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t more_bytes = 0;
@@ -51,7 +64,7 @@ enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *
 		rc = seam__store_trim(pool->plain, target_bytes, false, &released_bytes);
 	} else {
 		seam__pool_stop(pool);
-		rc = trim(&pool->engine, target_bytes, &released_bytes);
+		rc = trim(pool, target_bytes, &released_bytes);
 		seam__pool_go(pool);
 	}
 	if (rc != SEAM_OK)

@@ -1,0 +1,149 @@
+/* test_planned_ends.c: planned memory when something ends: its stream, its plan, the iteration that made it. */
+#include "core_fixture.h"
+
+#include <seam/plan.h>
+
+#include "record.h"
+
+#define BLOCKS 24u
+
+static uint64_t bytes_of(unsigned i)
+{
+	return MIB(2) + i * KIB(512);
+}
+
+/* One iteration, all of it on one stream; each block is in use for a while. */
+static void iterate(void *stream, uint64_t work_ns)
+{
+	void *blocks[BLOCKS];
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		blocks[i] = must_alloc(bytes_of(i), stream);
+		if (work_ns != 0)
+			launch(stream, blocks[i], bytes_of(i), work_ns);
+	}
+	for (unsigned i = 0; i < BLOCKS; i++)
+		must_free(blocks[i]);
+	cr_assert_ok(seam_step(pool));
+}
+
+static void work(void)
+{
+	bool did = true;
+	for (unsigned i = 0; did && i < 1000; i++) {
+		seam__pool_work(pool, &did);
+		check_pool();
+	}
+}
+
+static void run_until_planned(void *stream)
+{
+	uint64_t adoptions = get_stats().plan_adoptions;
+	for (unsigned i = 0; i < 100 && get_stats().plan_adoptions == adoptions; i++) {
+		iterate(stream, 0);
+		work();
+	}
+	cr_assert_gt(get_stats().plan_adoptions, adoptions);
+	iterate(stream, 0);
+	iterate(stream, 0);
+}
+
+static void wait_for_device(void)
+{
+	cr_assert_eq(seam__drv_device_sync(driver), SEAM_CU_SUCCESS);
+}
+
+/* The driver gives a destroyed stream's handle to the next one. The plan takes that for the stream it knows; the device does not. */
+Test(planned_ends, a_stream_under_an_old_handle_waits_for_the_one_before)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	void *old = make_stream();
+	run_until_planned(old);
+	cr_assert_ok(seam_trim(pool, 0, NULL)); /* what was pending when the arena was opened is known to have passed */
+	uint64_t hits = get_stats().plan_hits;
+	iterate(old, 1000000);
+	cr_assert_gt(get_stats().plan_hits, hits);
+	cr_assert_ok(seam_stream_destroyed(pool, old));
+	end_stream(old);
+	void *new = make_stream();
+	cr_assert_eq(new, old, "the handle is another: this tests nothing");
+	hits = get_stats().plan_hits;
+	iterate(new, 1000);
+	check_pool(); /* I3: else the emulator has seen two streams in the same memory */
+	cr_expect_gt(get_stats().plan_hits, hits);
+	close_pool();
+}
+
+/* Memory that other streams still use when its plan goes is given back once they have passed. */
+Test(planned_ends, a_trim_finds_what_was_held_by_a_plan_that_is_gone)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	void *other = make_stream();
+	run_until_planned(NULL);
+	void *block = must_alloc(bytes_of(0), NULL);
+	cr_assert_ok(seam_record_stream(pool, block, other));
+	launch(other, block, bytes_of(0), 1000000);
+	must_free(block);
+	cr_assert_gt(pool->engine.counts.planned_pending_bytes, 0, "nothing is held: this tests nothing");
+	seam_plan_drop(pool);
+	check_pool();
+	wait_for_device();
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	check_pool();
+	cr_expect_eq(pool->engine.counts.planned_pending_bytes, 0);
+	cr_expect_eq(get_stats().reserved_bytes, 0);
+	close_pool();
+}
+
+/* A plan of what has been recorded so far. */
+static struct seam_plan *make_plan(void)
+{
+	struct seam_trace *trace = NULL;
+	struct seam_plan *plan = NULL;
+	struct seam_plan_options options = {.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 10000};
+	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "iterations", &trace));
+	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
+	seam_trace_free(trace);
+	return plan;
+}
+
+Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
+{
+	void *live[3];
+	open_pool(MIB(1024), "chunk_bytes:2M");
+	for (unsigned i = 0; i < 6; i++)
+		iterate(NULL, 0);
+	struct seam_plan *plan = make_plan();
+	for (unsigned i = 0; i < 3; i++) {
+		cr_assert_ok(seam_plan_use(pool, plan, NULL));
+		iterate(NULL, 0);
+		iterate(NULL, 0);
+		live[i] = must_alloc(bytes_of(0), NULL);
+		seam_plan_drop(pool);
+		check_pool();
+	}
+	cr_assert_eq(get_stats().plan_live_bytes, 3 * bytes_of(0), "not all are of plans: this tests nothing");
+	for (unsigned i = 0; i < 3; i++)
+		must_free(live[i]);
+	seam_plan_drop(pool);
+	check_pool();
+	cr_expect(LIST_EMPTY(&pool->planning.stages));
+	seam_plan_free(plan);
+	close_pool();
+}
+
+/* I8: a thread would adopt its plans when it happens to run. */
+Test(planned_ends, a_deterministic_pool_learns_without_a_thread)
+{
+	uint64_t adopted[2] = {0};
+	for (unsigned run = 0; run < 2; run++) {
+		open_pool(MIB(1024), "plan:auto,deterministic:1,chunk_bytes:2M");
+		while (adopted[run] < 100 && get_stats().plan_adoptions == 0) {
+			iterate(NULL, 0);
+			adopted[run]++;
+		}
+		cr_expect_eq(get_stats().plan_adoptions, 1, "after %llu iterations", (unsigned long long)adopted[run]);
+		cr_expect_not(pool->learner.running);
+		close_pool();
+	}
+	cr_expect_eq(adopted[0], adopted[1]);
+}
