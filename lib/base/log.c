@@ -1,6 +1,7 @@
 /* log.c: formats a line on the stack and hands it to the callback. */
 #include "log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,8 +14,22 @@ static seam_log_callback *sink; /* lock: sink_lock */
 static void *sink_user;         /* lock: sink_lock */
 static atomic_bool listening;   /* sink != NULL; read without the lock, so that silence costs nothing */
 
+/* A thread of the parent's (a pool has one of its own) may have been speaking: it is not there to end its line. */
+static void after_fork_in_child(void)
+{
+	sink_lock = (struct seam_mutex)SEAM_MUTEX_INIT("log", SEAM_RANK_LOG);
+}
+
+static void watch_forks(void)
+{
+	int ignored = pthread_atfork(NULL, NULL, after_fork_in_child); /* without memory for it a child may wait for ever, as without it */
+	(void)ignored;
+}
+
 void seam_set_log_callback(seam_log_callback *callback, void *user)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	(void)pthread_once(&once, watch_forks);
 	seam__mutex_lock(&sink_lock);
 	sink = callback;
 	sink_user = user;

@@ -228,12 +228,14 @@ static void begin(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	seam__pool_stop(pool);
-	enum seam_rc rc = seam__learner_begin(pool);
+	/* Addresses of the plan are those of the arena that it was made for; if that was dropped since, what stays lies elsewhere. */
+	bool same = learner->extends == (seam__learner_extends(pool) != NULL);
+	enum seam_rc rc = same ? seam__learner_begin(pool) : SEAM_NOT_FOUND;
 	seam__pool_go(pool);
 	if (rc == SEAM_OK)
 		learner->state = SEAM_LEARN_PREPARE;
 	else if (rc == SEAM_NOT_FOUND)
-		learner->state = SEAM_LEARN_PLAN; /* a chunk is gone: once more from the survey on */
+		learner->state = SEAM_LEARN_PLAN; /* a chunk or the arena is gone: once more from the survey on */
 	else
 		give_up(pool);
 }

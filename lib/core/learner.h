@@ -58,6 +58,7 @@ struct seam_learner {
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
 	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */
+	bool extends;                    /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
 	bool fits;                       /* BEGIN: the script needs no more than the open arena has */
 	bool marked;                     /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */

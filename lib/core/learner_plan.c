@@ -240,6 +240,7 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 		rc = seam__survey_make(&pool->engine, block_stays, &staying, &learner->survey);
 		if (rc == SEAM_OK)
 			rc = find_taken(pool, &taken);
+		learner->extends = seam__learner_extends(pool) != NULL;
 		seam__mutex_unlock(&pool->engine.lock);
 	}
 	if (rc == SEAM_OK)

@@ -1,7 +1,12 @@
 /* test_core_log.c: what a pool tells the log callback, and that a hit tells nothing. */
 #include "core_fixture.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
 
 #define LINES 4000u
 
@@ -110,4 +115,44 @@ Test(core_log, a_device_that_cannot_stitch_is_a_warning)
 	open_on(&emu, NULL);
 	expect_line(SEAM_LOG_WARNING, "has no virtual memory management");
 	close_pool();
+}
+
+/* A line of another thread that is being written: `told` says that it is, `go_on` lets it end. */
+static int told[2], go_on[2];
+
+static void hold_on(void *user, enum seam_log_level level, const char *line)
+{
+	char one = 1;
+	(void)user, (void)level, (void)line;
+	cr_assert_eq(write(told[1], &one, 1), 1);
+	cr_assert_eq(read(go_on[0], &one, 1), 1);
+}
+
+static void *speak(void *unused)
+{
+	seam__log(SEAM_LOG_INFO, "a line");
+	return unused;
+}
+
+Test(core_log, a_child_speaks_while_a_thread_of_its_parent_does)
+{
+	pthread_t thread;
+	char one = 1;
+	cr_assert(pipe(told) == 0 && pipe(go_on) == 0);
+	seam_set_log_callback(hold_on, NULL);
+	cr_assert_eq(pthread_create(&thread, NULL, speak, NULL), 0);
+	cr_assert_eq(read(told[0], &one, 1), 1);
+	pid_t child = fork();
+	cr_assert_geq(child, 0);
+	if (child == 0) {
+		alarm(20); /* it would wait for ever */
+		seam_set_log_callback(NULL, NULL);
+		_exit(0);
+	}
+	int status = 0;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child never got the lock");
+	cr_assert_eq(write(go_on[1], &one, 1), 1);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	seam_set_log_callback(NULL, NULL);
 }

@@ -12,18 +12,23 @@ static uint64_t bytes_of(unsigned i)
 	return MIB(2) + i * KIB(512);
 }
 
-/* One iteration, all of it on one stream; each block is in use for a while. */
-static void iterate(void *stream, uint64_t work_ns)
+/* One iteration, all of it on one stream, of blocks that are larger by so much; each is in use for a while. */
+static void iterate_larger(void *stream, uint64_t work_ns, uint64_t more_bytes)
 {
 	void *blocks[BLOCKS];
 	for (unsigned i = 0; i < BLOCKS; i++) {
-		blocks[i] = must_alloc(bytes_of(i), stream);
+		blocks[i] = must_alloc(bytes_of(i) + more_bytes, stream);
 		if (work_ns != 0)
 			launch(stream, blocks[i], bytes_of(i), work_ns);
 	}
 	for (unsigned i = 0; i < BLOCKS; i++)
 		must_free(blocks[i]);
 	cr_assert_ok(seam_step(pool));
+}
+
+static void iterate(void *stream, uint64_t work_ns)
+{
+	iterate_larger(stream, work_ns, 0);
 }
 
 static void work(void)
@@ -146,4 +151,25 @@ Test(planned_ends, a_deterministic_pool_learns_without_a_thread)
 		close_pool();
 	}
 	cr_expect_eq(adopted[0], adopted[1]);
+}
+
+/* A plan around what lies in an arena says nothing about another arena. */
+Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
+{
+	bool did = true;
+	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
+	run_until_planned(NULL);
+	for (unsigned i = 0; i < 4000 && pool->learner.state != SEAM_LEARN_BEGIN; i++) {
+		if (!did)
+			iterate_larger(NULL, 0, MIB(3) + i % 2 * KIB(512));
+		seam__pool_work(pool, &did);
+	}
+	cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
+	cr_assert(pool->planning.open && pool->learner.extends && !pool->learner.fits, "no open arena is extended: this tests nothing");
+	seam_plan_drop(pool);
+	seam__pool_work(pool, &did);
+	cr_expect_eq(pool->learner.state, SEAM_LEARN_PLAN);
+	work();
+	check_pool();
+	close_pool();
 }
