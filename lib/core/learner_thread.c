@@ -226,6 +226,9 @@ void seam_plan_drop(struct seam_pool *pool)
 	seam__mutex_lock(&pool->learner.work);
 	seam__pool_stop(pool);
 	seam__planned_drop(pool);
+	give_way(pool);
+	seam__learner_reset(pool);
+	pool->learner.refused_count = 0; /* what was given up here was not refused */
 	seam__planned_sweep(pool);
 	seam__pool_go(pool);
 	seam__mutex_unlock(&pool->learner.work);

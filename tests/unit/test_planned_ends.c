@@ -166,10 +166,33 @@ Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 	}
 	cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
 	cr_assert(pool->planning.open && pool->learner.extends && !pool->learner.fits, "no open arena is extended: this tests nothing");
-	seam_plan_drop(pool);
+	seam__pool_stop(pool);
+	seam__planned_drop(pool); /* as where memory is short */
+	seam__pool_go(pool);
 	seam__pool_work(pool, &did);
 	cr_expect_eq(pool->learner.state, SEAM_LEARN_PLAN);
 	work();
 	check_pool();
+	close_pool();
+}
+
+/* A plan that only waits for its moment would be in use behind the drop. */
+Test(planned_ends, a_plan_that_waits_is_dropped_too)
+{
+	bool did = true;
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	for (unsigned i = 0; i < 4000 && pool->planning.waiting == NULL; i++) {
+		if (!did)
+			iterate(NULL, 0);
+		seam__pool_work(pool, &did);
+	}
+	cr_assert_not_null(pool->planning.waiting);
+	seam_plan_drop(pool);
+	check_pool();
+	iterate(NULL, 0);
+	iterate(NULL, 0);
+	cr_expect_eq(get_stats().plan_adoptions, 0);
+	cr_expect_eq(get_stats().unused_leased_bytes, 0);
+	run_until_planned(NULL); /* it may learn again */
 	close_pool();
 }
