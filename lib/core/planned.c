@@ -170,15 +170,14 @@ static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const 
 static bool begins_to_listen(const struct seam_pool *pool, struct seam_stage *stage)
 {
 	uint64_t requests = pool->planning.counts.requests;
-	stage->least_live_bytes = seam__bits_min(stage->least_live_bytes, pool->engine.counts.live_bytes);
-	if (requests < stage->period_from + stage->long_positions)
+	bool is_there = pool->engine.counts.live_bytes >= stage->staying_bytes;
+	if (!is_there && requests < stage->deaf_until)
+		stage->there_from = requests; /* something that stays is missing, or the period has not begun to count */
+	if (requests < stage->there_from + stage->long_positions)
 		return false;
-	stage->deaf = stage->least_live_bytes < stage->beside_bytes - stage->beside_bytes / 32 && requests < stage->deaf_until;
-	stage->least_live_bytes = UINT64_MAX;
-	stage->period_from = requests;
-	if (!stage->deaf)
-		stage->settled_from = requests + 4 * stage->long_positions;
-	return !stage->deaf;
+	stage->deaf = false;
+	stage->settled_from = requests + 4 * stage->long_positions;
+	return true;
 }
 
 /* What the thread says about itself. Where nothing is recorded nobody knows: a thread of no number takes any lane of its stream. */

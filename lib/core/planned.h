@@ -51,8 +51,8 @@ struct seam_stage {
 	uint64_t settled_from;          /* number of the request: two periods behind its opening */
 	bool deaf;                      /* of a plan that was given: the program is still building up. Parameters and states look like gradients, and would stay
 	                                   where those belong */
-	uint64_t least_live_bytes;      /* deaf: in the newest period of requests */
-	uint64_t period_from;           /* number of its first request */
+	uint64_t staying_bytes;         /* deaf: nearly all that the plan expects to stay */
+	uint64_t there_from;            /* deaf: number of the last request before which some of that was missing */
 	uint64_t crossing_bytes;        /* of its slots that live into the next period: at the end of the first iteration they lie beside, with what stays */
 	uint64_t freed_bytes;           /* while it is deaf, by the engine; most of an iteration's blocks when it is half of the arena */
 	uint64_t deaf_until;            /* number of the request by which it listens in any case */

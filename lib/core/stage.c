@@ -296,7 +296,7 @@ void seam__planned_try_open(struct seam_pool *pool, bool at_step)
 /* Behind its first iteration the program has made all that stays. */
 static void listen_at_step(const struct seam_pool *pool, struct seam_stage *stage)
 {
-	if (!stage->deaf || pool->engine.counts.live_bytes < stage->beside_bytes - stage->beside_bytes / 32)
+	if (!stage->deaf || pool->engine.counts.live_bytes < stage->staying_bytes)
 		return;
 	stage->deaf = false;
 	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;

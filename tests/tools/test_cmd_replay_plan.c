@@ -56,14 +56,14 @@ static long long at(const json_t *object, const char *key, size_t i)
 	return json_integer_value(json_array_get(json_object_get(object, key), i));
 }
 
-Test(cmd_replay_plan, a_plan_from_a_file_serves_from_the_start)
+Test(cmd_replay_plan, a_plan_from_a_file_serves_once_what_stays_is_there)
 {
 	write_plan();
 	json_t *object = run_program("--plan %s/program.plan");
 	cr_expect_str_eq(json_text(object, "plan"), "file");
 	cr_expect_eq(json_long(object, "adopted_at_iteration"), 0);
 	cr_expect_eq(json_long(object, "plan_adoptions"), 1);
-	cr_expect_geq(json_long(object, "plan_hits"), 7 * REQUESTS);
+	cr_expect_gt(json_long(object, "plan_hits"), 6 * REQUESTS);
 	cr_expect_eq(json_long(object, "plan_hits_last_iteration"), REQUESTS);
 	cr_expect_eq(json_long(object, "requests_last_iteration"), REQUESTS);
 	for (size_t i = 2; i < 8; i++)
@@ -83,7 +83,7 @@ Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
 	cr_expect_geq(json_long(object, "adopted_after_steps"), 2, "after two that match");
 	cr_expect_eq(json_long(object, "memory_calls_last_iteration"), 0);
 	cr_expect_eq(json_long(object, "plan_hits_last_iteration"), json_long(object, "requests_last_iteration"));
-	cr_expect_gt(json_double(object, "efficiency_planned"), 0.99);
+	cr_expect_leq(json_double(object, "peak_reserved_planned_bytes"), json_double(object, "peak_live_bytes") * 1.01);
 	cr_expect_gt(json_long(object, "background_steps"), 0);
 	cr_expect_gt(json_double(object, "background_driver_ms"), 0.0);
 	cr_expect_geq(json_double(object, "background_hidden"), 0.0);
