@@ -34,7 +34,7 @@ static void write_plan(void)
 {
 	write_program("program.csv", 1000000);
 	cr_assert_eq(seam("convert -q -n 4 program.csv program.seamtrace"), 0);
-	cr_assert_eq(seam("plan --no-stitch --align 512 --period find program.seamtrace -o program.plan"), 0);
+	cr_assert_eq(seam("plan --no-stitch --align 512 --period find --node-limit 20000 program.seamtrace -o program.plan"), 0);
 }
 
 /* The one object of a run of program.csv with these words (of which the first %s is the folder). */
@@ -161,8 +161,8 @@ Test(cmd_replay_plan, mistakes_get_one_clear_line_and_a_status)
 	};
 	write_plan();
 	write_program("other.csv", 2000000);
-	cr_assert_eq(seam("plan --period whole program.csv -o line.plan"), 0);
-	cr_assert_eq(seam("plan --no-stitch --period find program.seamtrace -o fine.plan"), 0);
+	cr_assert_eq(seam("plan --period whole --node-limit 20000 program.csv -o line.plan"), 0);
+	cr_assert_eq(seam("plan --no-stitch --period find --node-limit 20000 program.seamtrace -o fine.plan"), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char words[400] = "";
 		for (const char *c = rows[i].words; *c != '\0'; c++) {
