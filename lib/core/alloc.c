@@ -113,14 +113,14 @@ static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request
 	enum seam_rc rc = prepare(pool, request, &ask);
 	if (rc != SEAM_OK)
 		return rc;
+	const bool fits = is_plain(pool, request, &ask);
 	if (pool->planning.open && !planned) {
-		bool fits = is_plain(pool, request, &ask);
 		if (fits && try_plan(pool, request, ask.stream, record, ret_ptr))
 			return SEAM_OK;
 		if (!fits)
 			seam__planned_pass(pool);
 	}
-	if (pool->planning.open && is_plain(pool, request, &ask) && borrow(pool, request, &ask, record, ret_ptr))
+	if (pool->planning.open && fits && borrow(pool, request, &ask, record, ret_ptr))
 		return SEAM_OK;
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK) {

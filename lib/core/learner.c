@@ -5,10 +5,8 @@
 #include "check.h"
 #include "clock.h"
 #include "learner_impl.h"
-#include "log.h"
 #include "planned_impl.h"
 #include "record.h"
-#include "trace_error.h"
 
 #define PLACE_NS UINT64_C(60000000)
 #define MOST_PLACE_NS UINT64_C(1000000000)
@@ -159,7 +157,7 @@ static bool look(struct seam_pool *pool)
 	if (counts.events < learner->next_events && !stepped)
 		return false;
 	learner->next_steps = counts.steps + counts.steps / 4 + 1;
-	/* Looking costs as much as the recording is long: a fifth more each time keeps the sum of all looks linear. */
+	/* Looking costs as much as the recording is long: a quarter more each time keeps the sum of all looks linear. */
 	learner->next_events = counts.events + counts.events / 4 + learner->back_off_events;
 	if (learner->doubtful_until > counts.events)
 		learner->next_events = seam__bits_min(learner->next_events, learner->doubtful_until);

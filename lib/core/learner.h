@@ -3,7 +3,7 @@
  * A state machine; every call of seam__pool_work() does one bounded piece:
  *
  *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
- *   look     the periods of the recording (lib/plan/rhythm.h), and the most frequent kind of iteration without a script
+ *   look     the periods of the recording (lib/plan/rhythm.h), and of the kinds of iteration without a script the one that covers most of it
  *   plan     where its residents lie (stitch/arena.h: survey), and a plan around them
  *   begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  *   prepare  a few mappings at a time
@@ -14,7 +14,7 @@
  * Where the program marks no steps, a period is believed once it has lasted while the recording grew by half: micro-batches of the first iteration
  * look like iterations until the optimizer comes.
  *
- * Against thrashing: a new look needs at least two new periods, and after each that led to nothing twice as many events as before.
+ * Against thrashing: a new look needs a recording that has grown by a quarter, and after each that led to nothing twice as many events on top.
  *
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker
  * begins again later.

@@ -9,7 +9,6 @@
 #include "clock.h"
 #include "learner.h"
 #include "learner_impl.h"
-#include "log.h"
 #include "meta.h"
 #include "opts.h"
 #include "planned_impl.h"

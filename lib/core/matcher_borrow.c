@@ -10,8 +10,7 @@
 
 struct hunt {
 	const struct seam_matcher *matcher;
-	uint64_t front;  /* in the circle of copies */
-	uint64_t circle;
+	uint64_t circle; /* positions around all copies */
 	uint64_t least;  /* positions that a place must be idle for */
 	uint64_t bytes;
 	uint64_t best;   /* SEAM_PLAN_NO_ADDRESS: none yet */
@@ -21,11 +20,9 @@ struct hunt {
 /* Positions until an instance that is not live is due next. One that the program has passed over is due in another repetition. */
 static uint64_t due_in(const struct hunt *hunt, const struct seam_script *script, uint32_t number)
 {
-	const struct seam_stretch *stretch = &script->stretches[number / script->copies];
-	const uint64_t begin = (uint64_t)(number % script->copies) * script->positions + stretch->begin;
 	if (hunt->matcher->missing == &script->instances[number])
 		return hunt->circle;
-	return begin >= hunt->front ? begin - hunt->front : begin + hunt->circle - hunt->front;
+	return seam__script_due_in(script, number);
 }
 
 /* [from, to) is idle by the plan: the smallest gap there that is large enough, among what is not the plan's. */
@@ -73,7 +70,6 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 	const uint64_t reach = seam__matcher_reach(matcher);
 	struct hunt hunt = {
 		.matcher = matcher,
-		.front = (uint64_t)script->front.copy * script->positions + script->front.position,
 		.circle = (uint64_t)script->positions * script->copies,
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 	};

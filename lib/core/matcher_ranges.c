@@ -127,16 +127,11 @@ static bool measure_due(void *user, uint32_t number)
 {
 	struct search *search = user;
 	const struct seam_script *script = search->script;
-	const struct seam_stretch *stretch = &script->stretches[number / script->copies];
-	const uint64_t circle = (uint64_t)script->positions * script->copies;
-	const uint64_t begin = (uint64_t)(number % script->copies) * script->positions + stretch->begin;
-	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
-	const uint64_t until = begin >= front ? begin - front : begin + circle - front;
 	if (script->instances[number].state != SEAM_PLANNED_FREE) {
 		search->soonest = 0;
 		return true;
 	}
-	search->soonest = seam__bits_min(search->soonest, until);
+	search->soonest = seam__bits_min(search->soonest, seam__script_due_in(script, number));
 	return false;
 }
 

@@ -48,15 +48,20 @@ int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct se
 	return (int)stage->stream_count++;
 }
 
-/* The driver gives a destroyed stream's handle to a new one, and plans know streams by their handles: the new one goes on in the memory of the one
- * before, which gets no more work. */
-static bool succeed(struct seam_stage *stage, struct seam_stream *stream)
+enum behind {
+	BEHIND_ALL,      /* the plan gives the stream memory of theirs */
+	BEHIND_NAMESAKES /* the driver gives a destroyed stream's handle to a new one, and plans know streams by their handles: the new one
+	                  * goes on in the memory of the one before, which gets no more work */
+};
+
+/* Orders the stream behind others that use the arena. */
+static bool order_behind(struct seam_stage *stage, struct seam_stream *stream, enum behind which)
 {
 	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		struct seam_stream *before = stage->streams[i];
-		if (before == stream || before->handle != stream->handle)
+		struct seam_stream *other = stage->streams[i];
+		if (other == stream || (which == BEHIND_NAMESAKES && other->handle != stream->handle))
 			continue;
-		if (seam__stream_order(before, seam__stream_stamp(before), stream) != SEAM_OK)
+		if (seam__stream_order(other, seam__stream_stamp(other), stream) != SEAM_OK)
 			return false;
 	}
 	return true;
@@ -70,24 +75,11 @@ static bool join(struct seam_pool *pool, struct seam_stage *stage, struct seam_s
 		return false;
 	if (stage->joined[number] == stage->arena.join_version)
 		return true;
-	if (stage->joined[number] == UINT64_MAX && !succeed(stage, stream))
+	if (stage->joined[number] == UINT64_MAX && !order_behind(stage, stream, BEHIND_NAMESAKES))
 		return false;
 	if (seam__arena_join(&pool->engine, &stage->arena, stream) != SEAM_OK)
 		return false;
 	stage->joined[number] = stage->arena.join_version;
-	return true;
-}
-
-/* Orders the stream behind all others that use the arena: the plan gives it memory of theirs. */
-static bool cross(struct seam_stage *stage, struct seam_stream *stream)
-{
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		struct seam_stream *other = stage->streams[i];
-		if (other == stream)
-			continue;
-		if (seam__stream_order(other, seam__stream_stamp(other), stream) != SEAM_OK)
-			return false;
-	}
 	return true;
 }
 
@@ -137,7 +129,7 @@ static enum seam_miss hand_out(struct seam_pool *pool, struct seam_stage *stage,
 	if (ordered && loose)
 		ordered = seam__arena_reserve_joins(&pool->engine, &stage->arena) == SEAM_OK;
 	if (ordered && stage->stream_count > 1 && (loose || seam__matcher_crosses(stage->matcher, planned)))
-		ordered = cross(stage, stream);
+		ordered = order_behind(stage, stream, BEHIND_ALL);
 	if (!ordered) {
 		seam__matcher_free(stage->matcher, planned);
 		return SEAM_MISS_order;
@@ -175,8 +167,7 @@ static bool begins_to_listen(const struct seam_pool *pool, struct seam_stage *st
 		stage->there_from = requests; /* something that stays is missing, or the period has not begun to count */
 	if (requests < stage->there_from + stage->long_positions)
 		return false;
-	stage->deaf = false;
-	stage->settled_from = requests + 4 * stage->long_positions;
+	seam__stage_listen(pool, stage);
 	return true;
 }
 

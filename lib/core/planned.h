@@ -80,7 +80,7 @@ struct seam_planning {
 	struct seam_stages stages;
 	bool open;                      /* the first of them is; requests are matched */
 	struct seam_stage *preparing;   /* the learner's; taken away from it under pressure */
-	struct seam_stage *waiting;     /* ready, and to be opened when live bytes are few, or at the next step */
+	struct seam_stage *waiting;     /* ready; it opens when live bytes are few, or when that has come late */
 	struct seam_script *waiting_script;
 	uint64_t open_below_bytes;      /* of live_requested_bytes */
 	uint64_t open_by_allocs;        /* at the latest, in the engine's count */

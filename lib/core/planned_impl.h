@@ -22,6 +22,13 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream);
 
+/* The plan serves from here on, and settles for as long as one that was opened in the midst of things. */
+static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_stage *stage)
+{
+	stage->deaf = false;
+	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;
+}
+
 /* Whether a request must not have idle memory of the plan, because it is likely to stay. */
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask);
 

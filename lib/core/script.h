@@ -204,4 +204,12 @@ static inline uint32_t seam__script_due(const struct seam_script *script)
 	return seam__script_number(script, action >> 1, copy);
 }
 
+/* Positions from the front until an instance that is not live is due next, around the circle of copies. */
+static inline uint64_t seam__script_due_in(const struct seam_script *script, uint32_t number)
+{
+	const uint64_t begin = (uint64_t)(number % script->copies) * script->positions + script->stretches[number / script->copies].begin;
+	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
+	return begin >= front ? begin - front : begin + (uint64_t)script->positions * script->copies - front;
+}
+
 #endif

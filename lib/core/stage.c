@@ -298,8 +298,7 @@ static void listen_at_step(const struct seam_pool *pool, struct seam_stage *stag
 {
 	if (!stage->deaf || pool->engine.counts.live_bytes < stage->staying_bytes)
 		return;
-	stage->deaf = false;
-	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;
+	seam__stage_listen(pool, stage);
 }
 
 void seam__planned_step(struct seam_pool *pool)

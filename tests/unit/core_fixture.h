@@ -12,6 +12,7 @@
 #include "meta.h"
 #include "opts.h"
 #include "pool.h"
+#include "rc_assert.h"
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -19,13 +20,6 @@
 
 static struct seam_driver *driver UNUSED;
 static struct seam_pool *pool UNUSED;
-
-#define cr_assert_ok(call) cr_assert_rc(call, SEAM_OK)
-#define cr_assert_rc(call, wanted) \
-	do { \
-		enum seam_rc got_rc = (call); \
-		cr_assert_eq(got_rc, (wanted), "%s: %s, not %s", #call, seam_rc_name(got_rc), seam_rc_name(wanted)); \
-	} while (0)
 
 UNUSED static struct seam_config resolve(const char *conf)
 {

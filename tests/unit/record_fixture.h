@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "meta.h"
+#include "rc_assert.h"
 #include "record.h"
 #include "trace_sample.h"
 #include "trace_story.h"
@@ -15,13 +16,6 @@
 
 static struct seam_meta *meta UNUSED;
 static struct seam_recorder *recorder UNUSED;
-
-#define cr_assert_ok(call) cr_assert_rc(call, SEAM_OK)
-#define cr_assert_rc(call, wanted) \
-	do { \
-		enum seam_rc got_rc = (call); \
-		cr_assert_eq(got_rc, (wanted), "%s: %s, not %s", #call, seam_rc_name(got_rc), seam_rc_name(wanted)); \
-	} while (0)
 
 UNUSED static void open_recorder(uint64_t limit_bytes)
 {

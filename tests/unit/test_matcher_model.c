@@ -215,6 +215,16 @@ static void leave(struct model *model)
 		match_program_fini(&model->programs[p]);
 }
 
+static void take_step(struct model *model)
+{
+	if (draw(model, 100) < model->heat)
+		disturb(model);
+	else
+		go_on(model);
+	while (model->player.count > MOST_BLOCKS)
+		match_free(&model->player, (uint32_t)draw(model, model->player.count));
+}
+
 Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 {
 	static struct model model;
@@ -223,12 +233,7 @@ Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 		struct seam_match_counts counts;
 		enter(&model, seed);
 		for (uint32_t step = 0; step < STEPS; step++) {
-			if (draw(&model, 100) < model.heat)
-				disturb(&model);
-			else
-				go_on(&model);
-			while (model.player.count > MOST_BLOCKS)
-				match_free(&model.player, (uint32_t)draw(&model, model.player.count));
+			take_step(&model);
 			seam__matcher_get_counts(model.player.matcher, &counts);
 			strays = strays > counts.strays ? strays : counts.strays;
 		}
@@ -251,14 +256,8 @@ Test(matcher_model, a_program_that_is_let_alone_is_in_step_again)
 	static struct model model;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		enter(&model, seed);
-		for (uint32_t step = 0; step < STEPS; step++) {
-			if (draw(&model, 100) < model.heat)
-				disturb(&model);
-			else
-				go_on(&model);
-			while (model.player.count > MOST_BLOCKS)
-				match_free(&model.player, (uint32_t)draw(&model, model.player.count));
-		}
+		for (uint32_t step = 0; step < STEPS; step++)
+			take_step(&model);
 		while (model.player.blocked_count != 0)
 			match_unblock(&model.player, 0);
 		while (model.player.count != 0)

@@ -203,19 +203,24 @@ Test(planned, blocks_of_other_streams_die_with_the_pool)
 	close_pool();
 }
 
+static void run_until_preparing(struct loop *loop)
+{
+	bool did = true;
+	begin_loop(loop);
+	for (unsigned i = 0; i < 400 && pool->planning.preparing == NULL; i++) {
+		if (!did)
+			run_iteration(loop);
+		seam__pool_work(pool, &did);
+	}
+	cr_assert_not_null(pool->planning.preparing);
+}
+
 /* The program's own plan comes while the worker prepares one: that one goes. */
 Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
-	bool did = true;
-	begin_loop(&loop);
-	for (unsigned i = 0; i < 400 && pool->planning.preparing == NULL; i++) {
-		if (!did)
-			run_iteration(&loop);
-		seam__pool_work(pool, &did);
-	}
-	cr_assert_not_null(pool->planning.preparing);
+	run_until_preparing(&loop);
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
 	struct seam_plan_options options = {.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 10000};
@@ -266,14 +271,7 @@ Test(planned, what_is_being_prepared_fails_no_request)
 {
 	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
-	bool did = true;
-	begin_loop(&loop);
-	for (unsigned i = 0; i < 400 && pool->planning.preparing == NULL; i++) {
-		if (!did)
-			run_iteration(&loop);
-		seam__pool_work(pool, &did);
-	}
-	cr_assert_not_null(pool->planning.preparing);
+	run_until_preparing(&loop);
 	const struct seam_stats stats = get_stats();
 	void *large = must_alloc(MIB(512) - stats.reserved_bytes + stats.unused_whole_bytes, NULL); /* all that is in whole chunks */
 	check_pool();
