@@ -156,17 +156,25 @@ void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, s
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there; UINT64_MAX if no slot ever lies
- * there. O(log slots + instances that overlap). */
+/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there, else at least 1; UINT64_MAX if no slot
+ * ever lies there. The slot that the last request would have been (late, gap) does not count: it is being served elsewhere. O(log slots + instances that
+ * overlap). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* How many positions from the front the last request will live, if it was missed where the plan expected one (late, gap), or one of its group
  * (dynamic); 0: nobody knows. For lending what is idle as long. */
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
-/* A place for the request that was just missed, in what is idle by the plan: where nothing is due as long as it will live, or for longest
- * (not if strict, and how long is known). It is live, like a dynamic block. NULL: there is none, or no metadata. O(slots * copies). */
-struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, bool strict);
+/* What a block that borrows may displace, each with all before it. */
+enum seam_borrow {
+	SEAM_BORROW_IDLE,    /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
+	SEAM_BORROW_LONGEST, /* what is due latest */
+	SEAM_BORROW_ANY      /* what is due now */
+};
+
+/* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as possible. It is live, like a
+ * dynamic block. NULL: there is none, or no metadata. O(slots * copies). */
+struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what);
 
 /* How much of the arena blocks may be given: what scripts do not use lies behind them. */
 void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes);

@@ -1,7 +1,8 @@
 /* matcher_borrow.c: a place in what the plan leaves idle, for a request that it did not serve; see matcher.h.
  *
  * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing, and a disturbance does not
- * breed others. A request of which nothing is known goes where nothing is due for longest. Such blocks are loose, like dynamic ones.
+ * breed others. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
+ * away. Such blocks are loose, like dynamic ones.
  */
 #include "matcher_state.h"
 
@@ -62,7 +63,7 @@ static bool find_place(struct hunt *hunt)
 	return hunt->best != SEAM_PLAN_NO_ADDRESS;
 }
 
-struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, bool strict)
+struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what)
 {
 	const struct seam_script *script = matcher->now;
 	if (script == NULL)
@@ -74,9 +75,10 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 	};
 	hunt.least = reach != 0 ? seam__bits_min(reach, hunt.circle) : hunt.circle;
-	while (hunt.least != 0 && !find_place(&hunt))
-		hunt.least = strict && reach != 0 ? 0 : hunt.least / 4;
-	if (hunt.least == 0 || !seam__loose_reserve(&matcher->loose, matcher->meta))
+	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what == SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;
+	while (!find_place(&hunt) && hunt.least > last)
+		hunt.least = seam__bits_max(last, hunt.least / 4);
+	if (hunt.best == SEAM_PLAN_NO_ADDRESS || !seam__loose_reserve(&matcher->loose, matcher->meta))
 		return NULL;
 	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
 	if (block == NULL)

@@ -93,8 +93,10 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 /* The live block of the current script, no stray, that overlaps a range. */
 struct search {
 	const struct seam_script *script;
+	const struct seam_planned *missing; /* see seam_matcher */
 	struct seam_planned *found;
 	uint64_t soonest; /* positions until an instance is due */
+	bool lives;       /* one is there */
 };
 
 static bool find_live(void *user, uint32_t number)
@@ -121,26 +123,27 @@ struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t
 	return search.found;
 }
 
-/* When an instance is due next, counted from the front; true when it is live. One that is due at the front but not live was missed, or freed
- * early: its next time is in another repetition. */
+/* When an instance is due next, counted from the front; true when it is live. One that was missed just now, and is being served elsewhere, is not
+ * due before its next repetition: not at all, as far as this request goes. */
 static bool measure_due(void *user, uint32_t number)
 {
 	struct search *search = user;
 	const struct seam_script *script = search->script;
 	if (script->instances[number].state != SEAM_PLANNED_FREE) {
-		search->soonest = 0;
+		search->lives = true;
 		return true;
 	}
-	search->soonest = seam__bits_min(search->soonest, seam__script_due_in(script, number));
+	if (search->missing != &script->instances[number])
+		search->soonest = seam__bits_min(search->soonest, seam__script_due_in(script, number));
 	return false;
 }
 
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	struct search search = {.script = matcher->now, .soonest = UINT64_MAX};
+	struct search search = {.script = matcher->now, .missing = matcher->missing, .soonest = UINT64_MAX};
 	if (matcher->apart != 0 && seam__apart_overlaps(matcher, begin, end))
 		return 0;
 	if (matcher->now != NULL)
 		(void)seam__script_overlapping(matcher->now, begin, end, measure_due, &search);
-	return search.soonest;
+	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }

@@ -8,6 +8,7 @@
 #include "record.h"
 
 #define POLL_ALLOCS 64u
+#define POOR_SHARE 4u /* a plan that serves less than one request in so many is poor */
 
 /* Room for one more stream. */
 static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
@@ -179,6 +180,17 @@ static void hear(const struct seam_pool *pool, struct seam_match_ask *ask)
 	ask->dynamic = voice != NULL && voice->dynamic_depth != 0;
 }
 
+/* A request was missed: whether the plan is of any use is asked once in two periods. */
+static void judge(const struct seam_pool *pool, struct seam_stage *stage)
+{
+	const struct seam_planned_counts *counts = &pool->planning.counts;
+	uint64_t requests = counts->requests - stage->judged_requests, hits = counts->hits - stage->judged_hits;
+	if (requests < 2 * stage->long_positions)
+		return;
+	seam__stage_judge_anew(pool, stage);
+	stage->poor = hits < requests / POOR_SHARE;
+}
+
 enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
                                    struct seam_planned **ret_planned, uint64_t *ret_va)
 {
@@ -209,6 +221,7 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 		miss = hand_out(pool, stage, planned, stream);
 	if (miss != SEAM_MISS_NONE) {
 		planning->counts.misses[miss]++;
+		judge(pool, stage);
 		return miss;
 	}
 	fill_in(pool, planned, request, stream);
@@ -227,8 +240,11 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
 		return false;
-	bool strict = seam__planned_is_strict(pool, stage);
-	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, strict);
+	uint64_t growth_bytes = seam__planned_growth(pool, ask->bytes);
+	enum seam_borrow what = growth_bytes != 0 ? SEAM_BORROW_ANY : SEAM_BORROW_LONGEST;
+	if (seam__planned_is_strict(pool, stage, growth_bytes))
+		what = SEAM_BORROW_IDLE;
+	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, what);
 	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;
 	pool->planning.counts.borrows++;

@@ -7,7 +7,8 @@
  * blocks from before the plan still occupy, and chunks that are lent. Idle chunks are lent to the engine when it would grow otherwise, those
  * first that the plan leaves idle longest, and collected when a slot needs them and they are free again.
  *
- * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails.
+ * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails. So is
+ * one that has hardly served for two periods, before the pool grows: what it holds together for its slots is in everybody else's way.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *
@@ -59,6 +60,8 @@ struct seam_stage {
 	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
 	uint64_t strict_bytes;          /* the pool may grow to so much for those */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
+	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
+	bool poor;                      /* it hardly served in the two periods before that */
 	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
 };
 

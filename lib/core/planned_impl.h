@@ -22,25 +22,45 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream);
 
+/* What it serves counts from here on. */
+static inline void seam__stage_judge_anew(const struct seam_pool *pool, struct seam_stage *stage)
+{
+	stage->judged_requests = pool->planning.counts.requests;
+	stage->judged_hits = pool->planning.counts.hits;
+	stage->poor = false;
+}
+
 /* The plan serves from here on, and settles for as long as one that was opened in the midst of things. */
 static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_stage *stage)
 {
 	stage->deaf = false;
+	seam__stage_judge_anew(pool, stage);
 	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;
 }
 
 /* Whether a request must not have idle memory of the plan, because it is likely to stay. */
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask);
 
+/* By how much the pool would grow, as far as can be told, if the engine served so many bytes. */
+static inline uint64_t seam__planned_growth(const struct seam_pool *pool, uint64_t bytes)
+{
+	const struct seam_engine_counts *counts = &pool->engine.counts;
+	uint64_t used_bytes = counts->leased_bytes + (counts->live_bytes - counts->planned_bytes) +
+	                      (counts->pending_bytes - counts->planned_pending_bytes);
+	uint64_t unused_bytes = pool->engine.memory.reserved_bytes - used_bytes;
+	return bytes > unused_bytes ? bytes - unused_bytes : 0;
+}
+
 /* Whether the request that was just missed must not have a place that is due while it lives: what takes another slot's place displaces it in
  * turn. That ends by itself where blocks are short-lived; but what lives from one iteration into the next would hand the disturbance
- * on for ever. Such blocks, and in the first two periods of a plan all, are rather served beside the arena, if that costs little. */
-static inline bool seam__planned_is_strict(const struct seam_pool *pool, const struct seam_stage *stage)
+ * on for ever. Such blocks, and in the first two periods of a plan all, are rather served beside the arena, if the pool need not grow by much for
+ * it: growth_bytes. */
+static inline bool seam__planned_is_strict(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t growth_bytes)
 {
-	uint64_t reserved_bytes = pool->engine.memory.reserved_bytes;
-	if (pool->planning.counts.requests < stage->settled_from && reserved_bytes < stage->settle_bytes)
+	uint64_t reserved_bytes = pool->engine.memory.reserved_bytes + growth_bytes;
+	if (pool->planning.counts.requests < stage->settled_from && reserved_bytes <= stage->settle_bytes)
 		return true;
-	return seam__matcher_reach(stage->matcher) >= stage->long_positions && reserved_bytes < stage->strict_bytes;
+	return seam__matcher_reach(stage->matcher) >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
 }
 
 /* Takes the block out of the accounts and the matcher; a closed arena gets its memory back. */

@@ -135,17 +135,22 @@ static bool is_better(uint64_t idle, uint64_t best, uint64_t reach)
 	return idle > best;
 }
 
+/* For how many positions chunk i could be lent; 0: not. Only what becomes a whole free chunk can be stitched. */
+static uint64_t idle_for(const struct seam_stage *stage, uint32_t i)
+{
+	const struct seam_arena_chunk *chunk = &stage->arena.chunks[i];
+	if (chunk->lent || chunk->leased_bytes != chunk->bytes)
+		return 0;
+	return seam__matcher_idle(stage->matcher, chunk->offset, end_of(&stage->arena, i));
+}
+
 /* The chunk to lend next. -1: all are in use. */
 static int64_t choose(const struct seam_stage *stage, uint64_t reach)
 {
-	const struct seam_arena *arena = &stage->arena;
 	int64_t chosen = -1;
 	uint64_t best = 0;
-	for (uint32_t i = 0; i < arena->count; i++) {
-		const struct seam_arena_chunk *chunk = &arena->chunks[i];
-		if (chunk->lent || chunk->leased_bytes != chunk->bytes)
-			continue; /* only what becomes a whole free chunk can be stitched */
-		uint64_t idle = seam__matcher_idle(stage->matcher, chunk->offset, end_of(arena, i));
+	for (uint32_t i = 0; i < stage->arena.count; i++) {
+		uint64_t idle = idle_for(stage, i);
 		if (idle == 0 || !is_better(idle, best, reach))
 			continue;
 		chosen = i;
@@ -197,6 +202,17 @@ bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_sta
 	return counts->live_bytes - counts->planned_bytes + ask->bytes <= beside_bytes;
 }
 
+/* The open plan goes, if it is one that hardly serves. Returns what nothing is left in. */
+static uint64_t give_poor(struct seam_pool *pool, const struct seam_stage *stage)
+{
+	uint64_t leased_bytes = pool->engine.counts.leased_bytes;
+	if (!pool->planning.open || !stage->poor)
+		return 0;
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes hardly serves and is dropped", stage->arena.bytes);
+	seam__planned_drop(pool);
+	return leased_bytes - pool->engine.counts.leased_bytes;
+}
+
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
 {
 	struct seam_pool *pool = user;
@@ -206,7 +222,7 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	if (!planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
 		return 0;
 	struct seam_stage *stage = seam__stage_open(planning);
-	if (seam__planned_must_grow(pool, stage, ask) || (seam__planned_is_strict(pool, stage) && seam__matcher_reach(stage->matcher) != 0))
+	if (seam__planned_must_grow(pool, stage, ask) || (seam__planned_is_strict(pool, stage, bytes) && seam__matcher_reach(stage->matcher) != 0))
 		return 0;
 	if (!serves(stage, ask->stream)) {
 		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL);
@@ -214,5 +230,6 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 		if (!serves(stage, ask->stream))
 			return 0;
 	}
-	return lend_idle(pool, stage, bytes);
+	uint64_t lent_bytes = lend_idle(pool, stage, bytes);
+	return lent_bytes != 0 ? lent_bytes : give_poor(pool, stage);
 }

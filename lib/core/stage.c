@@ -158,6 +158,7 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	stage->usable = stage->arena.count;
 	planning->open = true;
 	begin_settling(pool, stage, script);
+	seam__stage_judge_anew(pool, stage);
 	planning->counts.adoptions++;
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)

@@ -34,24 +34,34 @@ static void give(struct seam_planned *planned)
 	check();
 }
 
-/* A request that was missed may borrow a part of the very place that it missed. If the program begins the iteration once more, that place is due
- * again, and is not free. */
-Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
+static void open_with(const char *words)
 {
-	static const char words[] = "a8192 -a b4096 -b";
-	struct seam_planned *again = NULL;
 	match_open(&player, words, 1);
 	program = match_program_of(words);
 	match_add(&player, &program, true);
 	seam__matcher_set_bytes(player.matcher, 12288);
 	seam__matcher_start(player.matcher);
+}
+
+static void close_all(void)
+{
+	match_close(&player);
+	match_program_fini(&program);
+}
+
+/* A request that was missed may borrow a part of the very place that it missed. If the program begins the iteration once more, that place is due
+ * again, and is not free. */
+Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
+{
+	struct seam_planned *again = NULL;
+	open_with("a8192 -a b4096 -b");
 	give(hit(8192));
 	give(hit(4096));
 	seam__matcher_step(player.matcher);
 	give(hit(8192));
 	struct seam_planned *b = hit(4096);
 	cr_assert_eq(ask(8192, &again), SEAM_MISS_late);
-	struct seam_planned *borrowed = seam__matcher_borrow(player.matcher, 8192, false);
+	struct seam_planned *borrowed = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_LONGEST);
 	check();
 	cr_assert_not_null(borrowed);
 	cr_assert_lt(borrowed->offset, 8192, "it has nothing of the place that was missed: this tests nothing");
@@ -61,6 +71,39 @@ Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 	give(borrowed);
 	seam__matcher_step(player.matcher);
 	give(hit(8192));
-	match_close(&player);
-	match_program_fini(&program);
+	close_all();
+}
+
+Test(matcher_borrow, what_is_due_now_is_given_away_only_before_the_pool_grows)
+{
+	open_with("a12288 -a b4096 -b");
+	struct seam_planned *strange = NULL;
+	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
+	cr_expect_null(seam__matcher_borrow(player.matcher, 7777, SEAM_BORROW_IDLE), "a is due now");
+	cr_expect_null(seam__matcher_borrow(player.matcher, 7777, SEAM_BORROW_LONGEST), "a is due now");
+	strange = seam__matcher_borrow(player.matcher, 7777, SEAM_BORROW_ANY);
+	check();
+	cr_assert_not_null(strange);
+	cr_expect_eq(strange->bytes, 8192);
+	struct seam_planned *a = NULL;
+	cr_expect_eq(ask(12288, &a), SEAM_MISS_late, "I2: its place is given away");
+	give(strange);
+	give(hit(4096));
+	give(hit(12288));
+	close_all();
+}
+
+Test(matcher_borrow, the_place_of_a_slot_that_was_missed_is_not_due)
+{
+	open_with("a8192 -a b4096 -b");
+	struct seam_planned *again = NULL;
+	give(hit(8192));
+	struct seam_planned *b = hit(4096);
+	const uint64_t rest = b->offset == 0 ? 4096 : 0;
+	cr_expect_eq(ask(8192, &again), SEAM_MISS_late);
+	cr_expect_eq(seam__matcher_idle(player.matcher, rest, rest + 4096), UINT64_MAX, "only the slot that is served elsewhere lies there");
+	give(b);
+	give(hit(4096));
+	cr_expect_lt(seam__matcher_idle(player.matcher, rest, rest + 4096), 4, "it is due again");
+	close_all();
 }
