@@ -348,26 +348,6 @@ bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_ma
 	return matcher->script_count > 1 && switch_by_history(matcher, ask->stream, ask->thread, heard, 0, ret_spot);
 }
 
-struct seam_lane *seam__lane_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
-{
-	struct seam_script *script = matcher->now;
-	struct seam_lane *silent = NULL;
-	for (uint32_t l = 0; l < script->lane_count; l++) {
-		struct seam_lane *lane = &script->lanes[l];
-		if (lane->stream != ask->stream)
-			continue;
-		if (lane->thread == ask->thread)
-			return lane;
-		const bool fits = seam__cue_fits(lane->next, ask->bytes);
-		const bool quiet = lane->spoke == SEAM_NEVER ? fits : lane->spoke + script->positions <= script->front.at;
-		if (quiet && (silent == NULL || fits))
-			silent = lane;
-	}
-	if (silent != NULL)
-		silent->thread = ask->thread;
-	return silent;
-}
-
 void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, uint64_t at)
 {
 	const uint32_t position = (uint32_t)(at % script->positions);

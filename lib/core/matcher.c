@@ -19,7 +19,7 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 	matcher->missing = NULL;
 	if (matcher->now == NULL)
 		return SEAM_MISS_lost;
-	struct seam_lane *lane = seam__lane_find(matcher, ask);
+	struct seam_lane *lane = seam__speaker_find(matcher, ask);
 	if (lane != NULL) {
 		matcher->lane = lane;
 		lane->spoke = matcher->now->front.at;
@@ -36,21 +36,11 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 	return miss;
 }
 
-/* The lane that this thread and stream have; NULL: none, so far. */
-static struct seam_lane *known_lane(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
-{
-	const struct seam_script *script = matcher->now;
-	for (uint32_t l = 0; script != NULL && l < script->lane_count; l++)
-		if (script->lanes[l].thread == ask->thread && script->lanes[l].stream == ask->stream)
-			return &script->lanes[l];
-	return NULL;
-}
-
 enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
 {
 	struct seam_lane *lane = matcher->lane;
 	if (lane == NULL || lane->thread != ask->thread || lane->stream != ask->stream)
-		lane = known_lane(matcher, ask);
+		lane = seam__speaker_lane(matcher, ask);
 	if (lane == NULL || lane->trouble != 0 || ask->dynamic)
 		return count_miss(matcher, alloc_with_care(matcher, ask, ret_planned));
 	struct seam_script *script = matcher->now;

@@ -126,9 +126,6 @@ static inline void seam__lane_pass(const struct seam_script *script, struct seam
 		lane->copy = 0;
 }
 
-/* Who asks: the lane of this thread and stream, or one of the stream that has been silent, whose place the thread takes. NULL: none. */
-struct seam_lane *seam__lane_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
-
 /* Which slot the request is. SEAM_MISS_NONE: a spot; its cue may be a dynamic one. It may make another script the current one. */
 enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask,
                                struct seam_spot *ret_spot);
@@ -141,6 +138,12 @@ void seam__lanes_reset(struct seam_script *script, uint32_t position, bool cold)
 
 /* The lane expects its first slot at or behind the position that runs on. */
 void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, uint64_t at);
+
+/* speakers.c: the lane that this thread and stream have; NULL: none, so far. */
+struct seam_lane *seam__speaker_lane(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
+
+/* That, or one of the stream that has been silent, whose place the thread takes; or one that expects just this, for this once. NULL: none. */
+struct seam_lane *seam__speaker_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
 /* matcher_scripts.c: makes it current, at `position` of a new repetition; cold: or anywhere. False: no memory, nothing changed. */
 bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *script, uint32_t position, bool cold);

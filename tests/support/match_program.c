@@ -273,11 +273,12 @@ bool match_act(struct match_player *player, const struct match_program *program,
 		return true;
 	}
 	const bool dynamic = (slot->flags & SEAM_PLAN_DYNAMIC) != 0;
+	const bool moved = player->moved_from != 0 && a->slot >= player->moved_from;
 	const struct match_block as = {.program = number, .slot = a->slot, .repetition = repetition};
 	const struct seam_match_ask ask = {
 		.bytes = dynamic ? 1 + random_below(&player->random, slot->size_bytes * 5 / 4) : slot->size_bytes,
 		.stream = program->plan->streams[slot->stream],
-		.thread = slot->thread,
+		.thread = moved ? MATCH_STRANGER : slot->thread,
 		.dynamic = dynamic && !player->unflagged,
 	};
 	const bool hit = match_ask(player, &ask, &as);

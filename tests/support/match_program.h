@@ -18,6 +18,7 @@
 #define MATCH_BLOCKS 4096u
 #define MATCH_NO_SLOT UINT32_MAX
 #define MATCH_BLOCKED 8u
+#define MATCH_STRANGER 77u /* a thread that no program has */
 
 struct match_act {
 	uint32_t slot;
@@ -63,6 +64,7 @@ struct match_player {
 	struct seam_plan_range blocked[MATCH_BLOCKED];
 	uint32_t blocked_count;
 	bool takes;                   /* a gap is unblocked and taken */
+	uint32_t moved_from;          /* requests of slots from this one on come from MATCH_STRANGER; 0: none do */
 	bool unchecked;               /* the matcher's own check is left out: for long programs */
 };
 

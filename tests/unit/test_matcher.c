@@ -1,45 +1,11 @@
 /* test_matcher.c: requests, frees and ranges of a matcher, one rule after the other. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "match_program.h"
+#include "matcher_fixture.h"
 #include "meta.h"
 
 /* Two blocks that share their memory: b after a. What is between them lives all the time. */
 static const char *const taking_turns = "a4096 c8192 -a b4096 -b -c";
-
-static struct match_player player;
-static struct match_program program;
-
-static void open_with(const char *words)
-{
-	match_open(&player, words, 1);
-	program = match_program_of(words);
-	match_add(&player, &program, true);
-	seam__matcher_start(player.matcher);
-}
-
-static void close_all(void)
-{
-	match_close(&player);
-	match_program_fini(&program);
-}
-
-static enum seam_miss ask_on(uint64_t bytes, uint64_t stream, uint32_t thread, struct seam_planned **ret_planned)
-{
-	const struct seam_match_ask ask = {.bytes = bytes, .stream = stream, .thread = thread};
-	const enum seam_miss miss = seam__matcher_alloc(player.matcher, &ask, ret_planned);
-	cr_assert_null(seam__matcher_check(player.matcher), "%s", seam__matcher_check(player.matcher));
-	return miss;
-}
-
-static struct seam_planned *hit(uint64_t bytes)
-{
-	struct seam_planned *planned = NULL;
-	const enum seam_miss miss = ask_on(bytes, 0, 0, &planned);
-	cr_assert_eq(miss, SEAM_MISS_NONE, "%llu bytes: miss %d", (unsigned long long)bytes, (int)miss);
-	return planned;
-}
 
 static enum seam_miss missed(uint64_t bytes)
 {
@@ -47,20 +13,6 @@ static enum seam_miss missed(uint64_t bytes)
 	const enum seam_miss miss = ask_on(bytes, 0, 0, &planned);
 	cr_assert_neq(miss, SEAM_MISS_NONE, "%llu bytes: a hit", (unsigned long long)bytes);
 	return miss;
-}
-
-static void give(struct seam_planned *planned)
-{
-	cr_assert_eq(seam__matcher_find(player.matcher, planned->offset), planned);
-	seam__matcher_free(player.matcher, planned);
-	cr_assert_null(seam__matcher_check(player.matcher), "%s", seam__matcher_check(player.matcher));
-}
-
-static struct seam_match_counts counts(void)
-{
-	struct seam_match_counts now;
-	seam__matcher_get_counts(player.matcher, &now);
-	return now;
 }
 
 Test(matcher, a_struct_is_one_cache_line)
@@ -247,24 +199,6 @@ Test(matcher, idle_is_what_the_plan_leaves)
 	cr_assert_null(seam__matcher_around(player.matcher, begin));
 	give(c);
 	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 1, "a is next");
-	close_all();
-}
-
-Test(matcher, a_stranger_takes_the_place_of_a_lane_that_is_silent)
-{
-	struct seam_planned *planned = NULL;
-	open_with("a4096 b8192@7^1 -a -b");
-	struct seam_planned *a = hit(4096);
-	cr_assert_eq(ask_on(8192, 7, 5, &planned), SEAM_MISS_NONE); /* 5 instead of 1, which has not spoken */
-	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_lane);
-	cr_assert_eq(ask_on(8192, 9, 0, &planned), SEAM_MISS_lane);
-	cr_assert_eq(counts().misses[SEAM_MISS_lane], 2);
-	give(a);
-	give(planned);
-	for (int r = 0; r < 2; r++)
-		give(hit(4096));
-	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_NONE);
-	give(planned);
 	close_all();
 }
 

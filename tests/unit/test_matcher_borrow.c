@@ -1,52 +1,16 @@
 /* test_matcher_borrow.c: places that are borrowed from a plan, and what the plan asks for next. */
-#include <criterion/criterion.h>
+#include "matcher_fixture.h"
 
-#include "match_program.h"
-
-static struct match_player player;
-static struct match_program program;
-
-static void check(void)
+/* 12 KiB of the arena may be borrowed. */
+static void open_wide(const char *words)
 {
-	const char *broken = seam__matcher_check(player.matcher);
-	cr_assert_null(broken, "%s", broken);
+	open_with(words);
+	seam__matcher_set_bytes(player.matcher, 12288);
 }
 
 static enum seam_miss ask(uint64_t bytes, struct seam_planned **ret_planned)
 {
-	const struct seam_match_ask asked = {.bytes = bytes};
-	const enum seam_miss miss = seam__matcher_alloc(player.matcher, &asked, ret_planned);
-	check();
-	return miss;
-}
-
-static struct seam_planned *hit(uint64_t bytes)
-{
-	struct seam_planned *planned = NULL;
-	const enum seam_miss miss = ask(bytes, &planned);
-	cr_assert_eq(miss, SEAM_MISS_NONE, "%llu bytes: miss %d", (unsigned long long)bytes, (int)miss);
-	return planned;
-}
-
-static void give(struct seam_planned *planned)
-{
-	seam__matcher_free(player.matcher, planned);
-	check();
-}
-
-static void open_with(const char *words)
-{
-	match_open(&player, words, 1);
-	program = match_program_of(words);
-	match_add(&player, &program, true);
-	seam__matcher_set_bytes(player.matcher, 12288);
-	seam__matcher_start(player.matcher);
-}
-
-static void close_all(void)
-{
-	match_close(&player);
-	match_program_fini(&program);
+	return ask_on(bytes, 0, 0, ret_planned);
 }
 
 /* A request that was missed may borrow a part of the very place that it missed. If the program begins the iteration once more, that place is due
@@ -54,7 +18,7 @@ static void close_all(void)
 Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 {
 	struct seam_planned *again = NULL;
-	open_with("a8192 -a b4096 -b");
+	open_wide("a8192 -a b4096 -b");
 	give(hit(8192));
 	give(hit(4096));
 	seam__matcher_step(player.matcher);
@@ -62,7 +26,7 @@ Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 	struct seam_planned *b = hit(4096);
 	cr_assert_eq(ask(8192, &again), SEAM_MISS_late);
 	struct seam_planned *borrowed = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_LONGEST);
-	check();
+	check_matcher();
 	cr_assert_not_null(borrowed);
 	cr_assert_lt(borrowed->offset, 8192, "it has nothing of the place that was missed: this tests nothing");
 	give(b);
@@ -76,13 +40,13 @@ Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 
 Test(matcher_borrow, what_is_due_now_is_given_away_only_before_the_pool_grows)
 {
-	open_with("a12288 -a b4096 -b");
+	open_wide("a12288 -a b4096 -b");
 	struct seam_planned *strange = NULL;
 	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
 	cr_expect_null(seam__matcher_borrow(player.matcher, 7777, SEAM_BORROW_IDLE), "a is due now");
 	cr_expect_null(seam__matcher_borrow(player.matcher, 7777, SEAM_BORROW_LONGEST), "a is due now");
 	strange = seam__matcher_borrow(player.matcher, 7777, SEAM_BORROW_ANY);
-	check();
+	check_matcher();
 	cr_assert_not_null(strange);
 	cr_expect_eq(strange->bytes, 8192);
 	struct seam_planned *a = NULL;
@@ -95,7 +59,7 @@ Test(matcher_borrow, what_is_due_now_is_given_away_only_before_the_pool_grows)
 
 Test(matcher_borrow, the_place_of_a_slot_that_was_missed_is_not_due)
 {
-	open_with("a8192 -a b4096 -b");
+	open_wide("a8192 -a b4096 -b");
 	struct seam_planned *again = NULL;
 	give(hit(8192));
 	struct seam_planned *b = hit(4096);

@@ -1,0 +1,75 @@
+/* test_speakers.c: which lane a thread speaks for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "matcher_fixture.h"
+
+Test(speakers, a_stranger_takes_the_place_of_a_lane_that_is_silent)
+{
+	struct seam_planned *planned = NULL;
+	open_with("a4096 b8192@7^1 -a -b");
+	struct seam_planned *a = hit(4096);
+	cr_assert_eq(ask_on(8192, 7, 5, &planned), SEAM_MISS_NONE); /* 5 instead of 1, which has not spoken */
+	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_lane);
+	cr_assert_eq(ask_on(8192, 9, 0, &planned), SEAM_MISS_lane);
+	cr_assert_eq(counts().misses[SEAM_MISS_lane], 2);
+	give(a);
+	give(planned);
+	for (int r = 0; r < 2; r++)
+		give(hit(4096));
+	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_NONE);
+	give(planned);
+	close_all();
+}
+
+/* The second half of what two threads did comes from a third, which has no lane. */
+Test(speakers, work_that_moves_to_another_thread_is_served)
+{
+	open_with("a4096 b8192^1 c1024 d2048^1 -a -b -c -d");
+	for (uint32_t r = 0; r < 5; r++) {
+		const uint32_t first = r < 2 ? 0 : 3, second = r < 2 ? 1 : 3;
+		struct seam_planned *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+		cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_NONE);
+		cr_assert_eq(ask_on(8192, 0, 1, &b), SEAM_MISS_NONE);
+		cr_assert_eq(ask_on(1024, 0, first, &c), SEAM_MISS_NONE);
+		cr_assert_eq(ask_on(2048, 0, second, &d), SEAM_MISS_NONE);
+		give(a);
+		give(b);
+		give(c);
+		give(d);
+	}
+	cr_expect_eq(counts().resyncs, 0);
+	close_all();
+}
+
+Test(speakers, a_stranger_is_not_taken_for_what_is_due_much_later)
+{
+	char words[2048] = "a4096 -a";
+	for (unsigned i = 0; i < 40; i++)
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), " %c512^1 -%c", (char)('A' + i % 26), (char)('A' + i % 26));
+	open_with(words);
+	struct seam_planned *planned = NULL;
+	give(hit(4096));
+	cr_expect_eq(ask_on(4096, 0, 2, &planned), SEAM_MISS_lane, "a is due in the next iteration");
+	cr_assert_eq(ask_on(512, 0, 1, &planned), SEAM_MISS_NONE);
+	give(planned);
+	close_all();
+}
+
+/* What depends on data has no size by which its lane could be known. */
+Test(speakers, a_program_whose_second_half_moves_to_another_thread_is_served)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const struct program_wish wish = {.seed = seed, .iterations = 6, .slots = 40, .dynamics = seed % 2 == 0 ? 10 : 0, .threads = 2};
+		program = match_program(&wish);
+		match_open(&player, "the second half moves", seed);
+		match_add(&player, &program, true);
+		seam__matcher_start(player.matcher);
+		cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
+		player.moved_from = program.plan->header.slot_count / 2;
+		for (uint64_t r = 1; r < 5; r++)
+			cr_expect_eq(match_acts(&player, &program, r, 0, program.count), 0, "seed %llu, repetition %llu", (unsigned long long)seed,
+			             (unsigned long long)r);
+		close_all();
+	}
+}
