@@ -122,6 +122,7 @@ static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request
 	}
 	if (pool->planning.open && fits && borrow(pool, request, &ask, record, ret_ptr))
 		return SEAM_OK;
+	seam__recent_add(&pool->planning.recent, request->bytes, (uint64_t)(uintptr_t)request->stream);
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;

@@ -85,9 +85,13 @@ static bool is_served(struct seam_pool *pool)
 		learner->seen_drops = counts->drops;
 		learner->back_off_events = seam__bits_min(learner->back_off_events * 4, MOST_BACK_OFF_EVENTS);
 	}
+	if (learner->seen_requests < pool->planning.opened_requests) {
+		learner->seen_requests = pool->planning.opened_requests; /* what another plan missed before is not its fault */
+		learner->seen_misses = pool->planning.opened_misses;
+	}
 	uint64_t requests = counts->requests - learner->seen_requests;
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
-	if (open && requests < 2 * learner->period_requests) {
+	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
 		seam__mutex_unlock(&pool->engine.lock);
 		return true; /* it has had no time to show what it is good for */
 	}
@@ -249,6 +253,8 @@ static void let_wait(struct seam_pool *pool)
 	planning->open_at_step = learner->marked;
 	planning->open_below_bytes = learner->least_live_bytes + learner->least_live_bytes / 64;
 	planning->open_by_allocs = pool->engine.counts.allocs + 2 * learner->period_requests;
+	planning->give_up_by_allocs = planning->open_by_allocs + 2 * learner->period_requests;
+	planning->compared_at = 0;
 	learner->adoptions_before = planning->counts.adoptions;
 	learner->stage = NULL;
 	learner->script = NULL;

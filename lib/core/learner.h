@@ -7,7 +7,7 @@
  *   plan     where its residents lie (stitch/arena.h: survey), and a plan around them
  *   begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  *   prepare  a few mappings at a time
- *   wait     for a moment with few live bytes, or a step: then the program's own thread opens the stage
+ *   wait     for a moment with few live bytes, or a step, at which the program does what was planned: then its own thread opens the stage
  *
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be.
  *

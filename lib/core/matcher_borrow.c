@@ -1,7 +1,8 @@
 /* matcher_borrow.c: a place in what the plan leaves idle, for a request that it did not serve; see matcher.h.
  *
  * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing, and a disturbance does not
- * breed others. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
+ * breed others. There may be no such place for one that lives long: then it displaces short-lived ones, for whom its own place is soon free, rather
+ * than another one that lives long, which would hand the disturbance on into the next iteration. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
  * away. Such blocks are loose, like dynamic ones.
  */
 #include "matcher_state.h"
@@ -12,18 +13,28 @@
 struct hunt {
 	const struct seam_matcher *matcher;
 	uint64_t circle; /* positions around all copies */
-	uint64_t least;  /* positions that a place must be idle for */
+	uint64_t least;  /* positions that a place must be idle for, */
+	bool lasting;    /* but for slots that live less than half a period */
 	uint64_t bytes;
 	uint64_t best;   /* SEAM_PLAN_NO_ADDRESS: none yet */
 	uint64_t gap;    /* that it lies in */
 };
 
-/* Positions until an instance that is not live is due next. One that the program has passed over is due in another repetition. */
-static uint64_t due_in(const struct hunt *hunt, const struct seam_script *script, uint32_t number)
+static bool is_short(const struct seam_script *script, uint32_t number)
 {
-	if (hunt->matcher->missing == &script->instances[number])
-		return hunt->circle;
-	return seam__script_due_in(script, number);
+	const struct seam_stretch *stretch = &script->stretches[number / script->copies];
+	return stretch->end - stretch->begin < script->positions / 2;
+}
+
+/* Whether a place that an instance needs next is none for the block. One that the program has passed over is due in another repetition. */
+static bool is_needed(const struct hunt *hunt, const struct seam_script *script, uint32_t number)
+{
+	const struct seam_planned *planned = &script->instances[number];
+	if (planned->state != SEAM_PLANNED_FREE)
+		return true;
+	if (hunt->matcher->missing == planned || (hunt->lasting && is_short(script, number)))
+		return false;
+	return seam__script_due_in(script, number) < hunt->least;
 }
 
 /* [from, to) is idle by the plan: the smallest gap there that is large enough, among what is not the plan's. */
@@ -52,7 +63,7 @@ static bool find_place(struct hunt *hunt)
 	for (uint32_t i = 0; i < script->placed && hunt->gap != hunt->bytes; i++) {
 		const uint32_t number = script->by_offset[i];
 		const struct seam_planned *planned = &script->instances[number];
-		if (planned->state == SEAM_PLANNED_FREE && due_in(hunt, script, number) >= hunt->least)
+		if (!is_needed(hunt, script, number))
 			continue;
 		if (planned->offset > end)
 			look_between(hunt, end, planned->offset);
@@ -75,19 +86,30 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 	};
 	hunt.least = reach != 0 ? seam__bits_min(reach, hunt.circle) : hunt.circle;
+	const bool lasting = reach >= script->positions / 2;
+	bool overlaps = false; /* something that is due while it lives, as far as anybody knows */
 	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what == SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;
-	while (!find_place(&hunt) && hunt.least > last)
+	if (!find_place(&hunt) && lasting) {
+		hunt.lasting = true;
+		overlaps = find_place(&hunt);
+		hunt.lasting = false;
+	}
+	while (hunt.best == SEAM_PLAN_NO_ADDRESS && hunt.least > last) {
 		hunt.least = seam__bits_max(last, hunt.least / 4);
+		(void)find_place(&hunt);
+	}
 	if (hunt.best == SEAM_PLAN_NO_ADDRESS || !seam__loose_reserve(&matcher->loose, matcher->meta))
 		return NULL;
 	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
 	if (block == NULL)
 		return NULL;
-	/* The slot that was missed counted as not due; should the program come to it again, it must see what lies there now. */
+	/* The slot that was missed counted as not due; should the program come to it again, it must see what lies there now, as those must that it
+	 * displaces. */
 	const struct seam_planned *missing = matcher->missing;
-	const bool meets = missing != NULL && missing->offset < hunt.best + hunt.bytes && hunt.best < missing->offset + missing->bytes;
+	if (missing != NULL)
+		overlaps |= missing->offset < hunt.best + hunt.bytes && hunt.best < missing->offset + missing->bytes;
 	struct seam_planned *planned =
-		seam__loose_begin(matcher, block, hunt.best, hunt.bytes, script->front.at + (meets ? 0 : hunt.least));
+		seam__loose_begin(matcher, block, hunt.best, hunt.bytes, script->front.at + (overlaps ? 0 : hunt.least));
 	planned->requested_bytes = requested_bytes;
 	return planned;
 }

@@ -180,15 +180,15 @@ static void hear(const struct seam_pool *pool, struct seam_match_ask *ask)
 	ask->dynamic = voice != NULL && voice->dynamic_depth != 0;
 }
 
-/* A request was missed: whether the plan is of any use is asked once in two periods. */
+/* A request was missed: whether the plan is of any use is asked once in a period. */
 static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 {
 	const struct seam_planned_counts *counts = &pool->planning.counts;
 	uint64_t requests = counts->requests - stage->judged_requests, hits = counts->hits - stage->judged_hits;
-	if (requests < 2 * stage->long_positions)
+	if (requests < stage->long_positions)
 		return;
 	seam__stage_judge_anew(pool, stage);
-	stage->poor = hits < requests / POOR_SHARE;
+	stage->poor = hits * POOR_SHARE < requests;
 }
 
 enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,

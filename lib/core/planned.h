@@ -8,7 +8,7 @@
  * first that the plan leaves idle longest, and collected when a slot needs them and they are free again.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails. So is
- * one that has hardly served for two periods, before the pool grows: what it holds together for its slots is in everybody else's way.
+ * one that has hardly served for a period, before the pool grows: what it holds together for its slots is in everybody else's way.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *
@@ -24,6 +24,7 @@
 
 #include "arena.h"
 #include "matcher.h"
+#include "recent.h"
 #include "uses.h"
 
 struct seam_pool;
@@ -61,7 +62,7 @@ struct seam_stage {
 	uint64_t strict_bytes;          /* the pool may grow to so much for those */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
 	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
-	bool poor;                      /* it hardly served in the two periods before that */
+	bool poor;                      /* it hardly served in the period before that */
 	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
 };
 
@@ -86,7 +87,11 @@ struct seam_planning {
 	struct seam_stage *waiting;     /* ready; it opens when live bytes are few, or when that has come late */
 	struct seam_script *waiting_script;
 	uint64_t open_below_bytes;      /* of live_requested_bytes */
-	uint64_t open_by_allocs;        /* at the latest, in the engine's count */
+	uint64_t open_by_allocs;        /* at the latest, in the engine's count, */
+	uint64_t give_up_by_allocs;     /* or it is given up, if the program does something else */
+	uint64_t compared_at;           /* recent.count, when that was looked at last */
+	struct seam_recent recent;      /* requests that no plan served */
+	uint64_t opened_requests, opened_misses; /* of the counts, when a stage was opened last */
 	bool open_at_step;              /* its script begins at a mark of a step */
 	struct seam_planned_counts counts;
 };
@@ -183,7 +188,7 @@ void seam__planned_sweep(struct seam_pool *pool);
 /* The engine's hook: see engine.h. [both] */
 uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, bool all);
 
-/* Opens what waits if the moment is right; called where live bytes have fallen, and at steps (at_step). */
+/* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen, and at steps (at_step). */
 void seam__planned_try_open(struct seam_pool *pool, bool at_step);
 
 /* The engine is gone or about to go: frees what the stages hold beside it. */

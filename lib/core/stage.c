@@ -159,6 +159,8 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	planning->open = true;
 	begin_settling(pool, stage, script);
 	seam__stage_judge_anew(pool, stage);
+	planning->opened_requests = planning->counts.requests;
+	planning->opened_misses = planning->counts.requests - planning->counts.hits;
 	planning->counts.adoptions++;
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)
@@ -275,20 +277,33 @@ void seam__planned_sweep(struct seam_pool *pool)
 		;
 }
 
+enum moment { NOT_YET, NOW, NEVER };
+
+/* Whether what waits is to be opened: at a moment with few live bytes, while the program does what the plan is of. */
+static enum moment judge_moment(struct seam_planning *planning, const struct seam_engine_counts *counts)
+{
+	bool late = counts->allocs >= planning->open_by_allocs;
+	if (counts->live_requested_bytes > planning->open_below_bytes && !late)
+		return NOT_YET;
+	if (planning->compared_at != 0 && planning->recent.count < planning->compared_at + SEAM_RECENT / 2)
+		return NOT_YET; /* it has hardly done anything since it did something else */
+	if (seam__recent_fits(&planning->recent, planning->waiting_script))
+		return NOW;
+	planning->compared_at = planning->recent.count;
+	return counts->allocs >= planning->give_up_by_allocs ? NEVER : NOT_YET;
+}
+
 void seam__planned_try_open(struct seam_pool *pool, bool at_step)
 {
 	struct seam_planning *planning = &pool->planning;
-	const struct seam_engine_counts *counts = &pool->engine.counts;
-	if (planning->waiting == NULL)
-		return;
-	bool late = counts->allocs >= planning->open_by_allocs;
-	if (counts->live_requested_bytes > planning->open_below_bytes && !late)
+	enum moment moment = planning->waiting == NULL ? NOT_YET : judge_moment(planning, &pool->engine.counts);
+	if (moment == NOT_YET)
 		return;
 	struct seam_stage *stage = planning->waiting;
 	struct seam_script *script = planning->waiting_script;
 	planning->waiting = NULL;
 	planning->waiting_script = NULL;
-	if (seam__planned_open(pool, stage, script, at_step && planning->open_at_step) == SEAM_OK)
+	if (moment == NOW && seam__planned_open(pool, stage, script, at_step && planning->open_at_step) == SEAM_OK)
 		return;
 	seam__script_destroy(pool->meta, script);
 	abandon(pool, stage);

@@ -71,3 +71,28 @@ Test(matcher_borrow, the_place_of_a_slot_that_was_missed_is_not_due)
 	cr_expect_lt(seam__matcher_idle(player.matcher, rest, rest + 4096), 4, "it is due again");
 	close_all();
 }
+
+/* It would displace another long-lived block, which would displace a third, from one iteration to the next. */
+Test(matcher_borrow, a_long_lived_block_rather_takes_the_places_of_short_lived_ones)
+{
+	open_with("x8192 y8192 s8192 -s t8192 -t -x -y");
+	seam__matcher_set_bytes(player.matcher, 24576);
+	struct seam_planned *late = hit(8192), *y = hit(8192), *s = hit(8192), *x = NULL;
+	const uint64_t short_lived = s->offset;
+	give(s);
+	s = hit(8192);
+	cr_assert_eq(s->offset, short_lived, "t lies elsewhere: this tests nothing");
+	give(s);
+	give(y);
+	cr_assert_eq(ask_on(8192, 0, 0, &x), SEAM_MISS_late);
+	x = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_IDLE);
+	check_matcher();
+	cr_assert_not_null(x);
+	cr_expect_eq(x->offset, short_lived);
+	give(late);
+	y = hit(8192);
+	cr_expect_eq(ask_on(8192, 0, 0, &s), SEAM_MISS_late, "I2: x lies there");
+	give(x);
+	give(y);
+	close_all();
+}

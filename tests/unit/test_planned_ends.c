@@ -176,22 +176,67 @@ Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 	close_pool();
 }
 
-/* A plan that only waits for its moment would be in use behind the drop. */
-Test(planned_ends, a_plan_that_waits_is_dropped_too)
+static void run_until_waiting(void)
 {
 	bool did = true;
-	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	for (unsigned i = 0; i < 4000 && pool->planning.waiting == NULL; i++) {
 		if (!did)
 			iterate(NULL, 0);
 		seam__pool_work(pool, &did);
 	}
 	cr_assert_not_null(pool->planning.waiting);
+}
+
+/* A plan that only waits for its moment would be in use behind the drop. */
+Test(planned_ends, a_plan_that_waits_is_dropped_too)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	run_until_waiting();
 	seam_plan_drop(pool);
 	check_pool();
 	iterate(NULL, 0);
 	iterate(NULL, 0);
 	cr_expect_eq(get_stats().plan_adoptions, 0);
+	cr_expect_eq(get_stats().unused_leased_bytes, 0);
+	run_until_planned(NULL); /* it may learn again */
+	close_pool();
+}
+
+/* What nobody planned, while so much lives that no plan is opened. */
+static void do_something_else(unsigned requests)
+{
+	void *large = must_alloc(MIB(128), NULL);
+	for (unsigned i = 0; i < requests && pool->planning.waiting != NULL; i++)
+		must_free(must_alloc(MIB(1) + i % 1000 * 512u, NULL));
+	must_free(large);
+	check_pool();
+}
+
+Test(planned_ends, a_plan_waits_until_the_program_does_what_is_planned)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	run_until_waiting();
+	do_something_else(BLOCKS);
+	cr_expect_eq(get_stats().plan_adoptions, 1, "a few requests are no reason: this tests nothing");
+	seam_plan_drop(pool);
+	run_until_waiting();
+	do_something_else(BLOCKS * 2);
+	cr_expect_eq(get_stats().plan_adoptions, 1);
+	cr_expect_not_null(pool->planning.waiting);
+	for (unsigned i = 0; i < 30 && pool->planning.waiting != NULL; i++)
+		iterate(NULL, 0);
+	cr_expect_eq(get_stats().plan_adoptions, 2);
+	close_pool();
+}
+
+Test(planned_ends, a_plan_for_which_no_moment_comes_is_given_up)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	run_until_waiting();
+	do_something_else(1000);
+	cr_expect_null(pool->planning.waiting);
+	cr_expect_eq(get_stats().plan_adoptions, 0);
+	work();
 	cr_expect_eq(get_stats().unused_leased_bytes, 0);
 	run_until_planned(NULL); /* it may learn again */
 	close_pool();

@@ -1,0 +1,77 @@
+/* test_recent.c: whether a plan knows what the program asked for lately. */
+#include <criterion/criterion.h>
+
+#include "match_program.h"
+#include "meta.h"
+#include "recent.h"
+
+static struct seam_meta *meta;
+static struct seam_script *script;
+static struct match_program program;
+static struct seam_recent recent;
+
+static void open_script(struct match_program made)
+{
+	program = made;
+	meta = seam__meta_create(0);
+	cr_assert_not_null(meta);
+	cr_assert_eq(seam__script_create(meta, program.plan, &script), SEAM_OK);
+}
+
+static void close_script(void)
+{
+	seam__script_destroy(meta, script);
+	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
+	match_program_fini(&program);
+}
+
+/* So many that are kept. */
+static void hear(uint32_t times, uint64_t bytes, uint64_t stream)
+{
+	for (uint32_t i = 0; i < times * SEAM_RECENT_STRIDE; i++)
+		seam__recent_add(&recent, bytes, stream);
+}
+
+Test(recent, three_in_four_must_be_the_plans)
+{
+	open_script(match_program_of("a4096 b8192@7 -a -b"));
+	cr_expect(seam__recent_fits(&recent, script), "nothing speaks against it");
+	hear(29, 4096, 0);
+	hear(1, 8192 - 511, 7);
+	cr_expect(seam__recent_fits(&recent, script), "sizes are the same if they are rounded to the same");
+	hear(10, 12288, 0);
+	cr_expect(seam__recent_fits(&recent, script), "30 of 40");
+	hear(1, 12288, 0);
+	cr_expect_not(seam__recent_fits(&recent, script), "30 of 41");
+	close_script();
+}
+
+Test(recent, a_size_is_known_on_its_own_stream_only)
+{
+	open_script(match_program_of("a4096 b8192@7 -a -b"));
+	hear(10, 4096, 7);
+	cr_expect_not(seam__recent_fits(&recent, script));
+	close_script();
+}
+
+Test(recent, what_was_long_ago_is_forgotten)
+{
+	open_script(match_program_of("a4096 b8192 -a -b"));
+	hear(1000, 77777, 0);
+	cr_expect_not(seam__recent_fits(&recent, script));
+	hear(SEAM_RECENT - SEAM_RECENT / 4, 8192, 0);
+	cr_expect(seam__recent_fits(&recent, script));
+	close_script();
+}
+
+Test(recent, sizes_say_nothing_where_dynamic_requests_are_planned)
+{
+	const struct program_wish wish = {.seed = 3, .slots = 40, .iterations = 6, .dynamics = 5};
+	open_script(match_program(&wish));
+	const uint64_t stream = program.plan->streams[0];
+	hear(40, UINT64_C(1) << 40, stream);
+	cr_expect(seam__recent_fits(&recent, script));
+	hear(1, 512, stream + 1000);
+	cr_expect_not(seam__recent_fits(&recent, script), "a stream of which nothing is planned");
+	close_script();
+}
