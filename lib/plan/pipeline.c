@@ -8,15 +8,15 @@
 struct stage {
 	const struct seam__solver *solver;
 	unsigned percent;    /* of the budget that is left */
-	uint32_t most_items; /* not called for more */
+	uint32_t least_items, most_items; /* not called for fewer or more */
 };
 
 static const struct {
 	const char *solver;
 	unsigned percent;
-	uint32_t most_items;
+	uint32_t least_items, most_items;
 } table[] = {
-#define SEAM_STAGE(solver, percent, most_items) {solver, percent, most_items},
+#define SEAM_STAGE(solver, percent, least_items, most_items) {solver, percent, least_items, most_items},
 #include "stages.def"
 #undef SEAM_STAGE
 };
@@ -103,7 +103,7 @@ static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
 	if (work->stage[part] == work->stage_count)
 		return false;
 	stage = &work->stages[work->stage[part]++];
-	if (problem->count > stage->most_items)
+	if (problem->count < stage->least_items || problem->count > stage->most_items)
 		return true;
 	budget = stage_budget(work, part, stage->percent);
 	given = budget.nodes_left;
@@ -261,7 +261,7 @@ enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam
 	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = stages, .stage_count = STAGES};
 
 	for (size_t i = 0; i < STAGES; i++)
-		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent, table[i].most_items};
+		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent, table[i].least_items, table[i].most_items};
 	return run(&work, ret_result);
 }
 
@@ -269,7 +269,7 @@ enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const s
                                     struct seam__budget *budget, struct seam__placement *best,
                                     struct seam__pipeline_result *ret_result)
 {
-	const struct stage stage = {solver, 100, UINT32_MAX};
+	const struct stage stage = {solver, 100, 0, UINT32_MAX};
 	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = &stage, .stage_count = 1, .only = true};
 
 	return run(&work, ret_result);

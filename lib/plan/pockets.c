@@ -14,6 +14,7 @@
 #include "meta.h"
 #include "pipeline.h"
 #include "placer.h"
+#include "subset.h"
 
 struct rank {
 	uint64_t weight; /* bytes times positions where it is wanted away */
@@ -73,46 +74,28 @@ static int compare_ranks(const void *left, const void *right)
 	return a->item < b->item ? -1 : a->item > b->item;
 }
 
-/* How many of the positions of `busy`, which has sums from the start, the item lives at. */
-static uint64_t busy_positions(const struct seam__problem *problem, const uint64_t *busy, const struct seam__item *item)
+static void rank_item(struct pockets *pockets, uint32_t i, uint32_t positions)
 {
-	uint64_t end = (uint64_t)item->begin + item->span;
+	uint64_t bytes = pockets->problem->items[i].size_bytes;
 
-	if (end <= problem->circle)
-		return busy[end] - busy[item->begin];
-	return busy[problem->circle] - busy[item->begin] + busy[end - problem->circle];
+	if (pockets->placed[i] == 0 && positions > 0 && bytes <= pockets->pocket_bytes)
+		pockets->ranks[pockets->count++] = (struct rank){positions * bytes, i};
 }
 
 /* The items that could make the rest lower: those that live where it would be too high otherwise. */
 static enum seam_rc rank_items(struct pockets *pockets)
 {
 	const struct seam__problem *problem = pockets->problem;
-	uint64_t *busy = seam__meta_array(problem->meta, (size_t)problem->circle + 1, sizeof(*busy));
-	uint64_t most = 0;
-	uint64_t sum = 0;
+	uint32_t *positions = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*positions));
+	enum seam_rc rc = SEAM_OOM_META;
 
-	if (busy == NULL)
-		return SEAM_OOM_META;
-	seam__problem_live(problem, busy);
-	for (uint32_t p = 0; p < problem->circle; p++)
-		if (busy[p] > most)
-			most = busy[p];
-	for (uint32_t p = 0; p <= problem->circle; p++) {
-		uint64_t here = p < problem->circle ? busy[p] : 0;
-
-		busy[p] = sum;
-		sum += here + pockets->pocket_bytes > most;
-	}
-	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
-		uint64_t positions = busy_positions(problem, busy, item);
-
-		if (pockets->placed[i] == 0 && positions > 0 && item->size_bytes <= pockets->pocket_bytes)
-			pockets->ranks[pockets->count++] = (struct rank){positions * item->size_bytes, i};
-	}
-	seam__meta_free(problem->meta, busy, ((size_t)problem->circle + 1) * sizeof(*busy));
+	if (positions != NULL)
+		rc = seam__subset_busy(problem, problem->lower_bytes, pockets->pocket_bytes, positions);
+	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++)
+		rank_item(pockets, i, positions[i]);
+	seam__meta_free(problem->meta, positions, ((size_t)problem->count + 1) * sizeof(*positions));
 	qsort(pockets->ranks, pockets->count, sizeof(*pockets->ranks), compare_ranks);
-	return SEAM_OK;
+	return rc;
 }
 
 static enum seam_rc fill(struct pockets *pockets, struct seam__budget *budget)
@@ -132,26 +115,6 @@ static enum seam_rc fill(struct pockets *pockets, struct seam__budget *budget)
 	return rc;
 }
 
-/* What is in no pocket, as a problem of its own. */
-static enum seam_rc make_rest(const struct pockets *pockets, struct seam__problem *ret_rest)
-{
-	const struct seam__problem *problem = pockets->problem;
-	enum seam_rc rc = seam__problem_init(ret_rest, problem->meta, problem->count, problem->circle, problem->linear,
-	                                     problem->streams, problem->align_bytes);
-
-	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++) {
-		const struct seam__item *item = &problem->items[i];
-		uint32_t number = ret_rest->count;
-
-		if (pockets->placed[i] != 0)
-			continue;
-		*seam__problem_add(ret_rest, item->size_bytes, item->begin, item->span) = *item;
-		for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
-			ret_rest->holds[(size_t)number * problem->streams + s] = seam__problem_hold(problem, i, s);
-	}
-	return rc == SEAM_OK ? seam__problem_finish(ret_rest) : rc;
-}
-
 /* Places the rest above the roof. */
 static enum seam_rc stack_rest(struct pockets *pockets, const struct seam__problem *rest, struct seam__budget *budget,
                                struct seam__placement *best)
@@ -169,9 +132,8 @@ static enum seam_rc stack_rest(struct pockets *pockets, const struct seam__probl
 		rc = seam__pipeline_run(rest, &own, &above, &result);
 	budget->nodes_left = own.nodes_left;
 	budget->spent = own.spent;
-	for (uint32_t i = 0, n = 0; i < problem->count && rc == SEAM_OK; i++)
-		if (pockets->placed[i] == 0)
-			offsets[i] = pockets->roof_bytes + above.offsets[n++];
+	if (rc == SEAM_OK)
+		seam__subset_spread(problem, pockets->placed, 0, above.offsets, pockets->roof_bytes, offsets);
 	if (rc == SEAM_OK && above.peak_bytes != SEAM__PEAK_NONE)
 		(void)seam__placement_improve(best, problem, budget, offsets, "pockets");
 	seam__placement_fini(&above, rest);
@@ -196,7 +158,7 @@ enum seam_rc seam__solve_pockets(const struct seam__problem *problem, struct sea
 	if (rc == SEAM_OK)
 		rc = fill(&pockets, budget);
 	if (rc == SEAM_OK)
-		rc = make_rest(&pockets, &rest);
+		rc = seam__subset_make(problem, pockets.placed, 0, &rest); /* what is in no pocket */
 	if (rc == SEAM_OK)
 		rc = stack_rest(&pockets, &rest, budget, best);
 	seam__problem_fini(&rest);

@@ -50,6 +50,10 @@ struct seam__stalloc_options {
 enum seam_rc seam__solve_pockets(const struct seam__problem *problem, struct seam__budget *budget,
                                  struct seam__placement *best, const void *argument);
 
+/* What lives where most is live, by all solvers; then the rest, in the gaps that it leaves (crest.c). It needs a placement to begin with. */
+enum seam_rc seam__solve_crest(const struct seam__problem *problem, struct seam__budget *budget,
+                               struct seam__placement *best, const void *argument);
+
 /* What a constructor that takes items in an order does. */
 struct seam__recipe {
 	const char *name; /* of the solver */
