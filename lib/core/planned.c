@@ -242,7 +242,8 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
 		return false;
 	uint64_t growth_bytes = seam__planned_growth(pool, ask->bytes);
 	enum seam_borrow what = growth_bytes != 0 ? SEAM_BORROW_ANY : SEAM_BORROW_LONGEST;
-	if (seam__planned_is_strict(pool, stage, growth_bytes))
+	/* What has a place in the engine need not take one that is due. */
+	if (seam__planned_is_strict(pool, stage, growth_bytes) || seam__engine_has_hit(ask))
 		what = SEAM_BORROW_IDLE;
 	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, what);
 	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)

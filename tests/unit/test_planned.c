@@ -9,16 +9,32 @@
 #define LAYERS 12u
 #define MOST_BLOCKS 256u
 
+struct range {
+	uint64_t begin, end;
+};
+
 /* A training loop in small: residents, activations, gradients that live until the next iteration. */
 struct loop {
 	void *parameters[LAYERS], *states[LAYERS], *gradients[LAYERS];
 	void *activations[LAYERS][3];
 	unsigned iteration;
+	struct range *seen; /* NULL, or where requests are written down */
+	unsigned seen_count;
 };
 
 static uint64_t layer_bytes(unsigned i)
 {
 	return MIB(2) + i * 300000u;
+}
+
+static void *ask(struct loop *loop, uint64_t bytes)
+{
+	void *ptr = must_alloc(bytes, NULL);
+	if (loop->seen != NULL) {
+		cr_assert_lt(loop->seen_count, MOST_BLOCKS);
+		loop->seen[loop->seen_count++] = (struct range){(uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)ptr + bytes};
+	}
+	return ptr;
 }
 
 static void begin_loop(struct loop *loop)
@@ -31,10 +47,10 @@ static void begin_loop(struct loop *loop)
 static void forward(struct loop *loop)
 {
 	for (unsigned i = 0; i < LAYERS; i++) {
-		loop->activations[i][0] = must_alloc(layer_bytes(i) * 2, NULL);
-		void *scratch = must_alloc(MIB(7) + i * 512u, NULL);
-		loop->activations[i][1] = must_alloc(1000 + i * 700u, NULL);
-		loop->activations[i][2] = must_alloc(MIB(3), NULL);
+		loop->activations[i][0] = ask(loop, layer_bytes(i) * 2);
+		void *scratch = ask(loop, MIB(7) + i * 512u);
+		loop->activations[i][1] = ask(loop, 1000 + i * 700u);
+		loop->activations[i][2] = ask(loop, MIB(3));
 		must_free(scratch);
 	}
 }
@@ -46,8 +62,8 @@ static void backward(struct loop *loop)
 			must_free(loop->gradients[i]);
 	}
 	for (unsigned i = LAYERS; i-- > 0;) {
-		void *scratch = must_alloc(MIB(5) + i * 512u, NULL);
-		loop->gradients[i] = must_alloc(layer_bytes(i), NULL);
+		void *scratch = ask(loop, MIB(5) + i * 512u);
+		loop->gradients[i] = ask(loop, layer_bytes(i));
 		for (unsigned k = 0; k < 3; k++)
 			must_free(loop->activations[i][k]);
 		must_free(scratch);
@@ -57,9 +73,9 @@ static void backward(struct loop *loop)
 static void optimize(struct loop *loop)
 {
 	for (unsigned i = 0; i < LAYERS; i++) {
-		void *scratch = must_alloc(layer_bytes(i), NULL);
+		void *scratch = ask(loop, layer_bytes(i));
 		if (loop->states[i] == NULL)
-			loop->states[i] = must_alloc(layer_bytes(i), NULL);
+			loop->states[i] = ask(loop, layer_bytes(i));
 		must_free(scratch);
 	}
 }
@@ -263,6 +279,51 @@ Test(planned, borrowed_memory_changes_streams_in_order)
 		check_pool();
 	}
 	cr_assert_gt(get_stats().plan_borrows, borrows);
+	close_pool();
+}
+
+/* Blocks that stay where their slots, and others, are due: those go where nothing is due while they live, as long as there is room beside. */
+Test(planned, what_is_displaced_displaces_nothing)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	struct range seen[MOST_BLOCKS], kept[LAYERS / 2];
+	void *room = must_alloc(MIB(96), NULL);
+	run_until_planned(&loop);
+	must_free(room);
+	for (unsigned i = 0; i < 4; i++)
+		run_iteration(&loop);
+	loop.seen = seen;
+	uint64_t misses = get_stats().plan_misses;
+	run_iteration(&loop); /* gradients alternate: two iterations are all places */
+	run_iteration(&loop);
+	cr_assert_eq(get_stats().plan_misses, misses);
+	loop.seen = NULL;
+	forward(&loop);
+	for (unsigned i = 0; i < LAYERS / 2; i++) {
+		void **place = &loop.activations[LAYERS / 2 + i][0];
+		kept[i].begin = (uint64_t)(uintptr_t)*place;
+		kept[i].end = kept[i].begin + 2 * layer_bytes(LAYERS / 2 + i);
+		*place = must_alloc(512, NULL); /* freed in its stead */
+	}
+	backward(&loop);
+	optimize(&loop);
+	unsigned displaced = 0;
+	for (unsigned i = 0; i < loop.seen_count; i++) {
+		bool meets = false;
+		for (unsigned k = 0; k < LAYERS / 2; k++)
+			meets |= seen[i].begin < kept[k].end && kept[k].begin < seen[i].end;
+		displaced += meets;
+	}
+	cr_assert_gt(displaced, LAYERS);
+	run_iteration(&loop);
+	misses = get_stats().plan_misses;
+	run_iteration(&loop);
+	run_iteration(&loop);
+	check_pool();
+	cr_expect_eq(get_stats().plan_misses - misses, displaced);
+	for (unsigned i = 0; i < LAYERS / 2; i++)
+		must_free((void *)(uintptr_t)kept[i].begin);
 	close_pool();
 }
 
