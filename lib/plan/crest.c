@@ -2,7 +2,8 @@
  *
  * How high a placement must be is decided at the few positions where nearly as much is live as ever. What lives there is a smaller problem,
  * which all solvers do better in less time; the rest has room to spare in the gaps that it leaves. Which positions count depends on what is
- * lost in the best placement so far: those that would be below the bound even if as much were lost there.
+ * lost in the best placement so far: those that would be below the bound even if as much were lost there. A placement that loses half of it is
+ * soon found, so that comes first, and is filled, before a better one is looked for in the time that is left.
  *
  * Not here: the solver whose order alone prefers those positions ("peak-first"). No locks.
  */
@@ -42,7 +43,7 @@ static bool mark_items(const struct seam__problem *problem, const uint32_t *posi
 	return count < problem->count / SHARE;
 }
 
-/* SEAM_NOT_FOUND: it is hardly smaller than the whole. */
+/* With room for its placement and for that of all. SEAM_NOT_FOUND: it is hardly smaller than the whole. */
 static enum seam_rc find_crest(struct work *work, uint64_t lost_bytes)
 {
 	const struct seam__problem *problem = work->problem;
@@ -52,16 +53,20 @@ static enum seam_rc find_crest(struct work *work, uint64_t lost_bytes)
 	if (rc == SEAM_OK && !mark_items(problem, positions, work->marks))
 		rc = SEAM_NOT_FOUND;
 	seam__meta_free(problem->meta, positions, (size_t)problem->count * sizeof(*positions));
-	return rc == SEAM_OK ? seam__subset_make(problem, work->marks, 1, &work->crest) : rc;
+	if (rc == SEAM_OK)
+		rc = seam__subset_make(problem, work->marks, 1, &work->crest);
+	if (rc == SEAM_OK)
+		rc = seam__placement_init(&work->placed, &work->crest);
+	return rc == SEAM_OK ? seam__placer_init(&work->placer, problem) : rc;
 }
 
 /* SEAM_NOT_FOUND: no better than what is known. */
-static enum seam_rc place_crest(struct work *work, struct seam__budget *budget, uint64_t best_bytes)
+static enum seam_rc place_crest(struct work *work, struct seam__budget *budget, uint64_t target_bytes, uint64_t best_bytes)
 {
 	struct seam__pipeline_result result;
 	struct seam__budget own = *budget;
 	uint64_t given;
-	enum seam_rc rc = seam__placement_init(&work->placed, &work->crest);
+	enum seam_rc rc;
 
 	if (budget->deadline_ns != UINT64_MAX) {
 		uint64_t now_ns = seam__clock_ns();
@@ -70,10 +75,10 @@ static enum seam_rc place_crest(struct work *work, struct seam__budget *budget, 
 	}
 	if (budget->nodes_left != UINT64_MAX)
 		own.nodes_left = budget->nodes_left / 100 * PERCENT;
+	own.target_bytes = target_bytes;
 	own.progress = NULL;
 	given = own.nodes_left;
-	if (rc == SEAM_OK)
-		rc = seam__pipeline_run(&work->crest, &own, &work->placed, &result);
+	rc = seam__pipeline_run(&work->crest, &own, &work->placed, &result);
 	if (budget->nodes_left != UINT64_MAX)
 		budget->nodes_left -= given - own.nodes_left;
 	return rc == SEAM_OK && work->placed.peak_bytes >= best_bytes ? SEAM_NOT_FOUND : rc;
@@ -103,39 +108,37 @@ static enum seam_rc fill(struct work *work, const char *word, uint64_t ceiling_b
 	return rc;
 }
 
-/* Around what is placed of the crest, in the first order that works. */
+/* Around what is placed of the crest, in the first order that works, if any does. */
 static enum seam_rc place_rest(struct work *work, struct seam__budget *budget, struct seam__placement *best)
 {
-	enum seam_rc rc = seam__placer_init(&work->placer, work->problem);
+	enum seam_rc rc = SEAM_NOT_FOUND;
 
-	for (size_t i = 0; i < WORDS && rc == SEAM_OK && !budget->spent; i++) {
+	for (size_t i = 0; i < WORDS && rc == SEAM_NOT_FOUND && !budget->spent; i++)
 		rc = fill(work, words[i], best->peak_bytes - 1, budget);
-		if (rc == SEAM_OK) {
-			(void)seam__placement_improve(best, work->problem, budget, work->placer.made.offsets, "crest");
-			return SEAM_OK;
-		}
-		if (rc == SEAM_NOT_FOUND)
-			rc = SEAM_OK;
-	}
-	return rc;
+	if (rc == SEAM_OK)
+		(void)seam__placement_improve(best, work->problem, budget, work->placer.made.offsets, "crest");
+	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }
 
 enum seam_rc seam__solve_crest(const struct seam__problem *problem, struct seam__budget *budget,
                                struct seam__placement *best, const void *argument)
 {
 	struct work work = {.problem = problem};
+	uint64_t lost_bytes = best->peak_bytes - problem->lower_bytes;
+	uint64_t targets[] = {problem->lower_bytes + lost_bytes / 2, budget->target_bytes};
 	enum seam_rc rc = SEAM_OOM_META;
 
 	(void)argument;
-	if (best->peak_bytes == SEAM__PEAK_NONE || best->peak_bytes <= budget->target_bytes || best->peak_bytes <= problem->lower_bytes)
+	if (best->peak_bytes == SEAM__PEAK_NONE || best->peak_bytes <= budget->target_bytes || lost_bytes == 0)
 		return SEAM_OK;
 	work.marks = seam__meta_array(problem->meta, problem->count, 1);
 	if (work.marks != NULL)
-		rc = find_crest(&work, best->peak_bytes - problem->lower_bytes);
-	if (rc == SEAM_OK)
-		rc = place_crest(&work, budget, best->peak_bytes);
-	if (rc == SEAM_OK)
-		rc = place_rest(&work, budget, best);
+		rc = find_crest(&work, lost_bytes);
+	for (size_t i = 0; i < 2 && rc == SEAM_OK && best->peak_bytes > budget->target_bytes && !budget->spent; i++) {
+		rc = place_crest(&work, budget, targets[i] > budget->target_bytes ? targets[i] : budget->target_bytes, best->peak_bytes);
+		if (rc == SEAM_OK)
+			rc = place_rest(&work, budget, best);
+	}
 	seam__placer_fini(&work.placer);
 	seam__placement_fini(&work.placed, &work.crest);
 	seam__problem_fini(&work.crest);

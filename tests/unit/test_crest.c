@@ -87,6 +87,7 @@ Test(crest, it_finds_what_the_portfolio_does_not)
 	static const unsigned features[] = {0, SEAM__HAS_HOLDS, SEAM__HAS_FIXED};
 	uint32_t open[3] = {0}; /* problems that the portfolio left above the bound */
 	uint32_t better[3] = {0};
+	uint32_t best_of_all[3] = {0}; /* down to the bound */
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		for (size_t f = 0; f < 3; f++) {
@@ -102,6 +103,7 @@ Test(crest, it_finds_what_the_portfolio_does_not)
 			cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes), "seed %d, features %x", (int)seed, features[f]);
 			open[f] += before > problem.lower_bytes;
 			better[f] += best.peak_bytes < before;
+			best_of_all[f] += before > problem.lower_bytes && best.peak_bytes == problem.lower_bytes;
 			seam__placement_fini(&best, &problem);
 			seam__problem_fini(&problem);
 		}
@@ -110,6 +112,8 @@ Test(crest, it_finds_what_the_portfolio_does_not)
 		cr_assert_gt(open[f], 0, "other seeds are needed");
 		cr_expect_geq(better[f] * 3, open[f], "features %x: %u of %u", features[f], better[f], open[f]);
 	}
+	/* It does not stop half-way. Where streams hold memory the bound is seldom reached. */
+	cr_expect_geq((best_of_all[0] + best_of_all[2]) * 3, better[0] + better[2]);
 }
 
 /* Nothing is known but that all can lie side by side: then everything counts. */
