@@ -124,6 +124,8 @@ static enum seam_rc find_in(const struct seam__rows *rows, const struct seam__rh
 	if (rc == SEAM_OK)
 		rc = seam__kinds_init(rows, stretches.items, (uint32_t)stretches.count, options->most_differing,
 		                      options->least_requests, &kinds);
+	for (uint32_t s = 0; rc == SEAM_OK && s < kinds.stretch_count; s++)
+		rhythm->cut_events += kinds.stretches[s].last_event - kinds.stretches[s].first_event;
 	if (rc == SEAM_OK)
 		rc = make_kinds(&kinds, options, rhythm);
 	seam__kinds_fini(&kinds);

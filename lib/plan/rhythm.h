@@ -40,6 +40,7 @@ struct seam__rhythm {
 	struct seam__rhythm_kind *kinds; /* what covers most of the recording first */
 	uint32_t count;
 	uint32_t room;                   /* in `kinds` */
+	uint64_t cut_events;             /* of all iterations of the recording, whatever their kind */
 };
 
 /* options: NULL for defaults. No kind at all is no error. O(events log events), but for diffs: O(events * differences).

@@ -3,8 +3,9 @@
  * The newest members are laid beside each other. A column is a request that most of them make; those that only a minority
  * makes are left out, those that the newest one lacks are put in; where opinions are divided evenly the newest is right. Its size is that of most; where no size is that of
  * most, it depends on data. It is freed where it is most often: before column `gap` of the iteration `lag` further on. A block that
- * the recording frees only in iterations of other kinds goes where one of its size and stream comes from another, else where one of
- * another size does if there are as many of them; where none does, at the beginning of the next. What is never freed is no part of an iteration and left out.
+ * the recording frees only in iterations of other kinds goes where one goes that came into the newest member: the one of its rank if there are as many
+ * and of the same streams (iterations that differ in sizes leave the same in the same order), else one of its size and stream, else one of another
+ * size; where none does, at the beginning of the next. What is never freed is no part of an iteration and left out.
  *
  * Not here: which iterations are alike (rhythm_kinds.h); a trace of it (rhythm_model.h).
  * Invariants, named by seam__columns_check():

@@ -17,6 +17,7 @@ struct loose {
 	uint64_t size_bytes;
 	uint32_t stream;
 	uint32_t number; /* of the column, or the free's event */
+	uint32_t born;   /* in order of allocation */
 };
 
 static bool votes_equal(const struct vote *a, const struct vote *b)
@@ -99,10 +100,10 @@ static uint32_t free_in_newest(const struct seam__columns *columns, uint32_t num
 	return seam__columns_member(columns, event) == 0 ? event : SEAM__EVENT_NONE;
 }
 
-static enum seam_rc add_loose(const struct seam__columns *columns, uint32_t request, uint32_t number, struct seam_grow *list)
+static enum seam_rc add_loose(const struct seam__columns *columns, uint32_t request, uint32_t number, uint32_t born, struct seam_grow *list)
 {
 	const struct seam__request *item = seam__request_at(columns->rows->requests, request);
-	const struct loose loose = {.size_bytes = item->dynamic ? 0 : item->size_bytes, .stream = item->stream, .number = number};
+	const struct loose loose = {.size_bytes = item->dynamic ? 0 : item->size_bytes, .stream = item->stream, .number = number, .born = born};
 
 	return seam__grow_append(list, &loose, 1);
 }
@@ -121,7 +122,7 @@ static enum seam_rc end_by_votes(struct seam__columns *columns, struct seam_grow
 
 		column->left_out = count == 0 && !elsewhere;
 		if (count == 0 && elsewhere)
-			rc = add_loose(columns, column->source, c, leaving);
+			rc = add_loose(columns, column->source, c, c, leaving);
 		if (count == 0)
 			continue;
 		best = count_votes(votes, count);
@@ -147,7 +148,7 @@ static enum seam_rc list_arriving(const struct seam__columns *columns, struct se
 		if (request == SEAM__REQUEST_NONE || request >= newest->first_request || rows->trace->events[e].kind != SEAM_TRACE_FREE)
 			continue;
 		if (seam__columns_find(columns, request, &member) == SEAM__COLUMN_NONE)
-			rc = add_loose(columns, request, e, arriving);
+			rc = add_loose(columns, request, e, request, arriving);
 	}
 	return rc;
 }
@@ -174,6 +175,44 @@ static void sort(struct seam_grow *list)
 		qsort(list->items, list->count, sizeof(struct loose), compare_loose);
 }
 
+static int compare_born(const void *left, const void *right)
+{
+	const struct loose *a = left;
+	const struct loose *b = right;
+
+	return (a->born > b->born) - (a->born < b->born);
+}
+
+/* The column is freed where the free is. */
+static void end_column(struct seam__columns *columns, const struct loose *leaving, const struct loose *arriving)
+{
+	struct seam__column *column = seam__column_at(columns, leaving->number);
+
+	column->lag = 1;
+	column->gap = gap_of(columns, 0, arriving->number);
+	column->order = arriving->number;
+	column->freer = seam__request_of(columns->rows->requests, arriving->number);
+}
+
+/* Where an iteration of the same doings with other sizes came before, what it leaves corresponds to what this one leaves, one by one in order of
+ * allocation. False: it was another iteration. */
+static bool join_in_order(struct seam__columns *columns, struct seam_grow *leaving, struct seam_grow *arriving)
+{
+	struct loose *out = leaving->items;
+	struct loose *in = arriving->items;
+
+	if (leaving->count == 0 || leaving->count != arriving->count)
+		return false;
+	qsort(out, leaving->count, sizeof(*out), compare_born);
+	qsort(in, arriving->count, sizeof(*in), compare_born);
+	for (size_t i = 0; i < leaving->count; i++)
+		if (out[i].stream != in[i].stream)
+			return false;
+	for (size_t i = 0; i < leaving->count; i++)
+		end_column(columns, &out[i], &in[i]);
+	return true;
+}
+
 /* Equal ones in order. Afterwards the lists hold what is left, of any size. */
 static void join(struct seam__columns *columns, struct seam_grow *leaving, struct seam_grow *arriving)
 {
@@ -186,19 +225,13 @@ static void join(struct seam__columns *columns, struct seam_grow *leaving, struc
 	sort(leaving);
 	sort(arriving);
 	for (size_t o = 0; o < leaving->count; o++) {
-		struct seam__column *column = seam__column_at(columns, out[o].number);
-
 		for (; i < arriving->count && compare_kind(&in[i], &out[o]) < 0; i++)
 			in[ins++] = in[i];
-		column->lag = 1;
-		if (i == arriving->count || compare_kind(&in[i], &out[o]) != 0) {
+		seam__column_at(columns, out[o].number)->lag = 1;
+		if (i < arriving->count && compare_kind(&in[i], &out[o]) == 0)
+			end_column(columns, &out[o], &in[i++]);
+		else
 			out[outs++] = out[o];
-			continue;
-		}
-		column->gap = gap_of(columns, 0, in[i].number);
-		column->order = in[i].number;
-		column->freer = seam__request_of(columns->rows->requests, in[i].number);
-		i++;
 	}
 	for (; i < arriving->count; i++)
 		in[ins++] = in[i];
@@ -221,7 +254,9 @@ enum seam_rc seam__columns_end(struct seam__columns *columns)
 	rc = end_by_votes(columns, &leaving);
 	if (rc == SEAM_OK && leaving.count > 0)
 		rc = list_arriving(columns, &arriving);
-	if (rc == SEAM_OK)
+	if (rc == SEAM_OK && join_in_order(columns, &leaving, &arriving))
+		leaving.count = 0;
+	if (rc == SEAM_OK && leaving.count > 0)
 		join(columns, &leaving, &arriving);
 	/* What stays and what comes in its place may be of other sizes (the output for another length). */
 	if (rc == SEAM_OK && leaving.count > 0 && leaving.count == arriving.count)

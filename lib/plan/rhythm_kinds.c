@@ -6,6 +6,9 @@
 #define KINDS_MAX 64u         /* more are not told apart: what is older and like none of them has no kind */
 #define DATA_SHARE 4u         /* of the bytes asked for, that may depend on data */
 #define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
+#define SHAPES_MAX 8u        /* with more kinds than are ever planned, those of one shape are rather taken together */
+#define FACTORS 256u         /* of two sizes, up to 8 */
+#define FACTORS_OF_ONE 32.0
 
 static uint32_t may_differ(const struct seam__row *a, const struct seam__row *b, double most_differing)
 {
@@ -51,6 +54,29 @@ static enum seam_rc choose_alike(const struct seam__kinds *kinds, const struct s
 	return SEAM_OK;
 }
 
+/* Whether most of the sizes that differ between two rows of one shape do so by one factor: another sequence length, say, or another batch. Where they
+ * depend on data (experts), each goes its own way. */
+static bool is_scaled(const struct seam__kinds *kinds, const struct seam__row *a, const struct seam__row *b)
+{
+	uint32_t counts[FACTORS] = {0};
+	uint32_t differing = 0;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < seam__stretch_count(&a->stretch); i++) {
+		uint64_t then = seam__request_at(kinds->rows->requests, a->stretch.first_request + a->numbers[i])->size_bytes;
+		uint64_t now = seam__request_at(kinds->rows->requests, b->stretch.first_request + b->numbers[i])->size_bytes;
+		double factor = then != 0 ? (double)now / (double)then * FACTORS_OF_ONE : FACTORS;
+
+		differing += a->keys[i] != b->keys[i];
+		if (a->keys[i] != b->keys[i] && factor < FACTORS)
+			counts[(uint32_t)factor]++;
+	}
+	/* Sizes are rounded, so a factor may be on both sides of a border. */
+	for (uint32_t f = 0; f + 1 < FACTORS; f++)
+		most = counts[f] + counts[f + 1] > most ? counts[f] + counts[f + 1] : most;
+	return most > differing / 2;
+}
+
 /* The kind of its shape that the row differs from least, if not in too much memory: sizes in it depend on data, and nobody has said so. */
 static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam__row *row)
 {
@@ -64,7 +90,8 @@ static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam_
 
 		if (seam__row_overlay(kinds->rows, base, row, NULL, &difference, &same_shape) && same_shape &&
 		    difference.requests <= seam__stretch_count(&row->stretch) / 4 * 3 &&
-		    difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least) {
+		    difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least &&
+		    (kinds->items.count >= SHAPES_MAX || !is_scaled(kinds, base, row))) {
 			least = difference.bytes;
 			best = k;
 		}

@@ -1,6 +1,7 @@
 /* test_rhythm.c: kinds of iterations in made-up programs, with marks and without: as many as there are, as long as they are,
  * and models that can be planned. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include <seam/plan.h>
 
@@ -9,6 +10,7 @@
 #include "rhythm.h"
 #include "trace_program.h"
 #include "trace_sample.h"
+#include "trace_words.h"
 
 static struct seam_trace *trace;
 static struct seam__rhythm rhythm;
@@ -294,6 +296,78 @@ Test(rhythm, of_sizes_that_always_differ_says_so)
 		seam_plan_free(plan_of(&rhythm.kinds[0], "drift", seed));
 		forget();
 	}
+}
+
+/* An iteration of fixed sizes and others that come from the caller. */
+static char *write_iteration(char *at, const char *end, const uint64_t *sizes)
+{
+	for (unsigned i = 0; i < 12; i++)
+		at += snprintf(at, (size_t)(end - at), "+%c10000 +%c%lu ", 'a' + i, 'm' + i, (unsigned long)sizes[i]);
+	for (unsigned i = 0; i < 12; i++)
+		at += snprintf(at, (size_t)(end - at), "-%c -%c ", 'a' + i, 'm' + i);
+	at += snprintf(at, (size_t)(end - at), "| ");
+	return at;
+}
+
+/* Where all sizes that differ do so by one factor it is another shape; where each goes its own way they depend on data. */
+Test(rhythm, of_two_shapes_are_two_kinds_though_little_differs)
+{
+	for (int scaled = 0; scaled < 2; scaled++) {
+		char words[8192], *at = words;
+		uint64_t sizes[2][12];
+
+		for (unsigned i = 0; i < 12; i++) {
+			sizes[0][i] = 1000 + 100 * i;
+			sizes[1][i] = scaled == 1 ? sizes[0][i] * 3 / 2 : sizes[0][i] * (12 + i * 7 % 12) / 12 + 8;
+		}
+		at += snprintf(at, sizeof(words), "| ");
+		for (unsigned iteration = 0; iteration < 7; iteration++)
+			at = write_iteration(at, words + sizeof(words), sizes[iteration % 2]);
+		trace = trace_words(words);
+		cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+		cr_expect_eq(rhythm.count, scaled == 1 ? 2 : 1, "scaled %d: %u kinds", scaled, rhythm.count);
+		for (uint32_t k = 0; k < rhythm.count; k++)
+			cr_expect_geq(rhythm.kinds[k].seen, 3, "scaled %d", scaled);
+		cr_expect_eq(rhythm.cut_events, rhythm.count == 0 ? 0 : 7 * (rhythm.kinds[0].last_event - rhythm.kinds[0].first_event));
+		forget();
+	}
+}
+
+/* Shapes take turns, so no iteration frees what one of its own kind left. The output outlives the iteration that follows up to the next output; what
+ * was asked for behind it goes before it does. */
+Test(rhythm, of_shapes_that_take_turns_ends_blocks_where_the_other_shape_does)
+{
+	char words[8192], *at = words + snprintf(words, sizeof(words), "| ");
+
+	for (unsigned iteration = 0; iteration < 7; iteration++) {
+		unsigned scale = 2 + iteration % 2 * 3;
+		char output = iteration % 2 == 0 ? 'y' : 'z', gradient = iteration % 2 == 0 ? 'w' : 'x';
+
+		if (iteration > 0)
+			at += snprintf(at, (size_t)(words + sizeof(words) - at), "-%c ", gradient == 'w' ? 'x' : 'w');
+		for (unsigned i = 0; i < 16; i++)
+			at += snprintf(at, (size_t)(words + sizeof(words) - at), "+%c%u ", 'a' + i, scale * (1000 + 100 * i));
+		at += snprintf(at, (size_t)(words + sizeof(words) - at), "+%c%u ", output, scale * 5000);
+		if (iteration > 0)
+			at += snprintf(at, (size_t)(words + sizeof(words) - at), "-%c ", output == 'y' ? 'z' : 'y');
+		at += snprintf(at, (size_t)(words + sizeof(words) - at), "+%c%u ", gradient, scale * 7000);
+		for (unsigned i = 0; i < 16; i++)
+			at += snprintf(at, (size_t)(words + sizeof(words) - at), "-%c ", 'a' + i);
+		at += snprintf(at, (size_t)(words + sizeof(words) - at), "| ");
+	}
+	trace = trace_words(words);
+	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+	cr_assert_eq(rhythm.count, 2, "%u kinds", rhythm.count);
+	for (uint32_t k = 0; k < 2; k++) {
+		struct seam_plan *plan = plan_of(&rhythm.kinds[k], "turns", k);
+		const struct seam_plan_slot *slots = plan->slots;
+
+		cr_assert_eq(plan->header.slot_count, 18);
+		cr_expect_gt(slots[16].end - slots[16].begin, plan->header.positions, "kind %u: the output", k);
+		cr_expect_lt(slots[17].end - slots[17].begin, plan->header.positions, "kind %u: the gradient", k);
+		seam_plan_free(plan);
+	}
+	forget();
 }
 
 /* Blocks that live now have the ids that they have in the recording: weights, states, and what the last iteration leaves. */
