@@ -203,6 +203,7 @@ struct seam_plan_progress {
 struct seam_plan_fixed {
 	uint64_t event;         /* number of its allocation in the trace; a resident's too: then nothing ever shares with it */
 	uint64_t offset_bytes;  /* a multiple of align_bytes */
+	uint64_t room_bytes;    /* not 0: nothing else lies in so many bytes from there while it lives, if they are more than its own */
 	uint32_t copy;          /* in which copy of the period (below the k that the trace needs), 0 for residents */
 	uint32_t reserved;      /* 0 */
 };

@@ -184,7 +184,8 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 	if (number == SEAM__REQUEST_NONE || seam__request_at(builder->requests, number)->alloc != fixed->event)
 		return refuse(builder, fixed, "there is no allocation of that number");
 	request = seam__request_at(builder->requests, number);
-	if (fixed->offset_bytes % builder->options->align_bytes != 0 || fixed->offset_bytes >= BYTES_MAX)
+	if ((fixed->offset_bytes | fixed->room_bytes) % builder->options->align_bytes != 0 ||
+	    fixed->offset_bytes >= BYTES_MAX || fixed->room_bytes >= BYTES_MAX)
 		return refuse(builder, fixed, "the address is not aligned, or too large");
 	if (request->alloc < slots->period.first_event && request->free >= slots->period.last_event) {
 		if (fixed->copy != 0)
@@ -202,6 +203,8 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 	if (item->fixed_bytes != SEAM__ADDRESS_ANY)
 		return refuse(builder, fixed, "it stands there twice");
 	item->fixed_bytes = fixed->offset_bytes;
+	if (fixed->room_bytes > item->size_bytes)
+		item->size_bytes = fixed->room_bytes;
 	return SEAM_OK;
 }
 

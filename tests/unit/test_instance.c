@@ -288,6 +288,24 @@ Test(instance, fixed_blocks_keep_their_addresses)
 	}
 }
 
+Test(instance, a_fixed_block_may_have_more_room_than_it_needs)
+{
+	struct seam_plan_fixed fixed = {.event = 3, .offset_bytes = 64, .room_bytes = 24};
+	const struct seam__instance_options options = {.align_bytes = 8, .fixed = &fixed, .fixed_count = 1};
+
+	for (uint64_t room = 4; room <= 24; room += 4) {
+		trace = trace_words("+p8 +g8 | +a16 -a +b8 -g +g8 -b | +a16 -a +b8 -g +g8 -b |");
+		read_trace(3, 10);
+		fixed.room_bytes = room;
+		cr_expect_eq(make(&options), room % 8 == 0 ? SEAM_OK : SEAM_INVALID, "%lu", (unsigned long)room);
+		if (room % 8 == 0) {
+			cr_expect_eq(problem.items[0].fixed_bytes, 64);
+			cr_expect_eq(problem.items[0].size_bytes, room > 16 ? room : 16, "%lu", (unsigned long)room);
+		}
+		forget();
+	}
+}
+
 Test(instance, a_fixed_resident_is_in_the_way_all_around)
 {
 	const struct seam_plan_fixed fixed = {.event = 0, .offset_bytes = 16};
