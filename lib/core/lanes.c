@@ -150,8 +150,7 @@ static void set_base(const struct seam_script *script, struct seam_lane *lane, u
 	lane->copy = (uint32_t)(base / script->positions % script->copies);
 }
 
-/* What the index says; the request itself is the last of the sizes heard. */
-static struct seam_spot take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue)
+struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue)
 {
 	const struct seam_script *script = matcher->now;
 	set_base(script, lane, base_for(script, lane, lane->first[cue].begin));
@@ -163,36 +162,6 @@ static struct seam_spot take_guess(struct seam_matcher *matcher, struct seam_lan
 		lane->skipped[i] = nowhere;
 	matcher->counts.resyncs++;
 	return take_ahead(script, lane, 0);
-}
-
-/* Another script that explains more than `length` sizes: it becomes the current one. */
-static bool switch_by_history(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
-                              struct seam_spot *ret_spot)
-{
-	const struct seam_history history = *heard;
-	struct seam_guess best = {0, length};
-	struct seam_script *found = NULL;
-	struct seam_lane *lane = NULL;
-	for (uint32_t i = 1; i < matcher->script_count; i++) {
-		struct seam_script *script = matcher->scripts[i];
-		for (uint32_t l = 0; l < script->lane_count; l++) {
-			if (script->lanes[l].stream != stream || script->lanes[l].plan_thread != thread)
-				continue;
-			const struct seam_guess guess = seam__lane_guess(&script->lanes[l], &history);
-			if (guess.length > best.length) {
-				best = guess;
-				found = script;
-				lane = &script->lanes[l];
-			}
-		}
-	}
-	if (found == NULL || !seam__matcher_switch(matcher, found, lane->first[best.cue].begin, false))
-		return false;
-	matcher->lane = lane;
-	lane->history = history;
-	lane->spoke = found->front.at;
-	*ret_spot = take_guess(matcher, lane, best.cue);
-	return true;
 }
 
 /* Another lane of the stream that explains more than `length` sizes: threads have changed their roles. */
@@ -218,7 +187,7 @@ static bool change_roles(struct seam_matcher *matcher, struct seam_lane *lane, u
 	found->history = lane->history;
 	found->spoke = script->front.at;
 	matcher->lane = found;
-	*ret_spot = take_guess(matcher, found, best.cue);
+	*ret_spot = seam__lane_take_guess(matcher, found, best.cue);
 	return true;
 }
 
@@ -232,11 +201,11 @@ static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, cons
 	const bool here = guess.length > length;
 	if (here)
 		length = guess.length;
-	if (matcher->script_count > 1 && switch_by_history(matcher, lane->stream, lane->plan_thread, &lane->history, length + (length != 0), ret_spot))
+	if (matcher->script_count > 1 && seam__lane_switch(matcher, lane->stream, lane->plan_thread, &lane->history, length + (length != 0), ret_spot))
 		return true;
 	if (!here)
 		return change_roles(matcher, lane, length, ret_spot);
-	*ret_spot = take_guess(matcher, lane, guess.cue);
+	*ret_spot = seam__lane_take_guess(matcher, lane, guess.cue);
 	return true;
 }
 
@@ -332,20 +301,11 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 		*ret_spot = take_ahead(script, lane, 0);
 		return SEAM_MISS_NONE;
 	}
+	if (matcher->script_count > 1 && lane->next->bytes != 0 && seam__lane_switch_since_step(matcher, lane, ret_spot))
+		return SEAM_MISS_NONE;
 	if (lane->next->bytes == 0 && lane->missed == 0 && !follows_dynamic(script, lane, ask->bytes))
 		return hear_dynamic(matcher, lane, ret_spot);
 	return hear_unexpected(matcher, lane, ask->bytes, ret_spot);
-}
-
-bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
-{
-	struct seam_history *heard = &matcher->stranger;
-	if (matcher->stranger_stream != ask->stream || matcher->stranger_thread != ask->thread)
-		heard->heard = 0;
-	matcher->stranger_stream = ask->stream;
-	matcher->stranger_thread = ask->thread;
-	seam__history_add(heard, ask->dynamic ? 0 : ask->bytes);
-	return matcher->script_count > 1 && switch_by_history(matcher, ask->stream, ask->thread, heard, 0, ret_spot);
 }
 
 void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, uint64_t at)
@@ -376,6 +336,7 @@ void seam__lanes_reset(struct seam_script *script, uint32_t position, bool cold)
 		seam__lane_put(script, lane, script->front.base + position);
 		lane->thread = lane->plan_thread;
 		lane->spoke = SEAM_NEVER;
+		lane->stepped = SEAM_NEVER;
 		lane->cold = cold && lane->count >= SEAM_RUN;
 		lane->trouble = lane->cold ? DOUBT : 0;
 	}

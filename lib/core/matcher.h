@@ -14,7 +14,8 @@
  *
  * Matching by size alone, but in order: a request of another size than the cursor's is looked for a few slots ahead and among the few
  * just skipped; after some misses in a row the last sizes are looked up in an index of runs of sizes, in all scripts: that finds the place
- * again wherever the program is, and changes the script if another fits (train, eval, shapes).
+ * again wherever the program is, and changes the script if another fits (train, eval, shapes). Where the program marks its steps, the first request
+ * of an iteration that only another script expects there is enough. Another script goes on in the copy that the one before would be in.
  *
  * Not here: leases and mappings (stitch/arena.h); streams and events; recording. Makes no driver call, knows no engine.
  *
@@ -85,6 +86,9 @@ struct seam_match_ask {
 
 /* What a request was: SEAM_MISS_NONE for a hit, else why it is none; see misses.def. */
 
+/* The script's period begins where the program says that an iteration ends. */
+void seam__script_begins_at_mark(struct seam_script *script);
+
 /* meta outlives the script. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here. Errors: SEAM_INVALID (a linear
  * plan, an empty one or one of a graph; stitched, for tests by address need an arena without aliases; offsets that are no multiples of
  * 512, as of a plan with a smaller align_bytes, or beyond 2 TiB), SEAM_OOM_META. O(slots log slots). */
@@ -103,8 +107,9 @@ SEAM_MUST_USE enum seam_rc seam__matcher_create(struct seam_meta *meta, struct s
 /* Scripts go with it; live blocks are forgotten. */
 void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher); /* NULL is allowed */
 
-/* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If there are SEAM_SCRIPTS already, the one
- * that was current longest ago goes. Ranges that are blocked are blocked for it too. A script that goes while blocks of it are live keeps
+/* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If it is a kind of iteration that a script
+ * is there for, that one goes; else, if there are SEAM_SCRIPTS already, the one that was current longest ago. Ranges that
+ * are blocked are blocked for it too. A script that goes while blocks of it are live keeps
  * its instances until the last of them is freed: pointers to live blocks stay valid. Where the
  * program is in it the index finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
 SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);

@@ -57,6 +57,22 @@ static void put_at(struct seam_matcher *matcher, struct seam_script *script, uin
 	matcher->scripts[at] = script;
 }
 
+/* A new repetition of the script, of the copy that the script before would be in: what lives into the next iteration lies at the same places then. */
+static void begin_repetition(struct seam_script *script, const struct seam_script *before, uint32_t position)
+{
+	uint32_t copy = script->used ? (script->front.copy + 1) % script->copies : 0;
+	if (before != NULL && before != script && before->copies == script->copies) {
+		const bool is_next = before->front.position > before->positions / 2 && position < script->positions / 2;
+		copy = (before->front.copy + is_next) % script->copies;
+	}
+	const uint32_t ahead = script->used ? (copy + script->copies - 1 - script->front.copy) % script->copies + 1 : copy;
+	script->front.base += (uint64_t)ahead * script->positions;
+	script->front.copy = copy;
+	script->front.position = position;
+	script->front.at = script->front.base + position;
+	script->used = true;
+}
+
 bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *script, uint32_t position, bool cold)
 {
 	uint32_t from = 0;
@@ -65,13 +81,7 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *scri
 	while (matcher->scripts[from] != script)
 		from++;
 	put_at(matcher, script, 0, from);
-	if (script->used) {
-		script->front.base += script->positions;
-		script->front.copy = script->front.copy + 1 == script->copies ? 0 : script->front.copy + 1;
-	}
-	script->used = true;
-	script->front.position = position;
-	script->front.at = script->front.base + position;
+	begin_repetition(script, matcher->now, position);
 	seam__lanes_reset(script, position, cold);
 	matcher->counts.switches += matcher->now != NULL && matcher->now != script;
 	matcher->counts.repetitions++;
@@ -121,6 +131,25 @@ static void note_streams(struct seam_matcher *matcher, const struct seam_script 
 		matcher->several_streams |= script->streams[i] != matcher->some_stream;
 }
 
+static void take_out(struct seam_matcher *matcher, struct seam_script *script)
+{
+	uint32_t at = 0;
+	while (matcher->scripts[at] != script)
+		at++;
+	put_at(matcher, script, --matcher->script_count, at);
+	retire(matcher, script);
+}
+
+/* A script of the same kind of iteration, planned anew since. */
+static struct seam_script *find_forerunner(const struct seam_matcher *matcher, const struct seam_script *script)
+{
+	for (uint32_t i = 0; i < matcher->script_count; i++) {
+		if (seam__script_resembles(matcher->scripts[i], script))
+			return matcher->scripts[i];
+	}
+	return NULL;
+}
+
 enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now)
 {
 	uint32_t index = 0;
@@ -129,10 +158,14 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 	if (index == SEAM_OWNERS || !block_script(matcher, script))
 		return SEAM_OOM_META;
 	/* What may fail comes first: switching to the script takes all that is live. */
-	const bool becomes = now || matcher->now == NULL;
+	struct seam_script *before = matcher->now;
+	struct seam_script *forerunner = find_forerunner(matcher, script);
+	const bool becomes = now || before == NULL || forerunner == before;
 	if (becomes && !seam__strays_take_all(matcher))
 		return SEAM_OOM_META;
-	if (matcher->script_count == SEAM_SCRIPTS)
+	if (forerunner != NULL && forerunner != before)
+		take_out(matcher, forerunner);
+	else if (matcher->script_count == SEAM_SCRIPTS)
 		retire(matcher, matcher->scripts[--matcher->script_count]);
 	script->index = index;
 	matcher->owners[index] = script;
@@ -144,6 +177,8 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 	note_streams(matcher, script);
 	if (becomes)
 		SEAM_VERIFY(seam__matcher_switch(matcher, script, 0, true));
+	if (forerunner != NULL && forerunner == before)
+		take_out(matcher, forerunner);
 	return SEAM_OK;
 }
 
@@ -190,6 +225,8 @@ void seam__matcher_step(struct seam_matcher *matcher)
 	const struct seam_lane *speaker = matcher->lane;
 	if (script == NULL || speaker == NULL)
 		return;
+	for (uint32_t l = 0; l < script->lane_count; l++)
+		script->lanes[l].stepped = script->lanes[l].history.heard;
 	if (script->marked == SEAM_NEVER) {
 		if (speaker->trouble == 0)
 			script->marked = speaker->next->begin;

@@ -117,6 +117,11 @@ void seam__script_destroy(struct seam_meta *meta, struct seam_script *script)
 	seam__meta_free(meta, script, sizeof(*script));
 }
 
+void seam__script_begins_at_mark(struct seam_script *script)
+{
+	script->marked = script->stretches[0].begin;
+}
+
 uint64_t seam__script_bytes(const struct seam_script *script)
 {
 	return script->bytes;

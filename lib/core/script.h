@@ -82,6 +82,7 @@ struct seam_lane {
 	bool cold;                    /* nothing is known of where it is: only the index can tell */
 	uint64_t spoke;               /* the front when it was last heard; SEAM_NEVER */
 	struct seam_history history;
+	uint64_t stepped;             /* so many sizes had been heard when the program said that an iteration ended; SEAM_NEVER: it has not */
 	const struct seam_cue *first; /* its cues: [first, first + count) */
 	const struct seam_run *runs;  /* count of them, by hash and place */
 	uint32_t count;
@@ -152,6 +153,9 @@ struct seam_guess {
 	uint32_t length; /* sizes that agree */
 };
 struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history);
+
+/* Whether two scripts are of one kind of iteration: nearly all runs of sizes that one has the other has too, in lanes of the same streams. */
+bool seam__script_resembles(const struct seam_script *a, const struct seam_script *b);
 
 /* How many of the last sizes agree with the cues that end at `cue`, at most SEAM_HEARD. */
 uint32_t seam__lane_agrees(const struct seam_lane *lane, uint32_t cue, const struct seam_history *history);

@@ -5,6 +5,8 @@
 
 #include "meta.h"
 
+#define RESEMBLING_SHARE 8u /* of two scripts of one kind, one run in so many may be missing in the other */
+
 /* A slot and whose it is. */
 struct owned {
 	uint32_t stream;
@@ -177,4 +179,31 @@ enum seam_rc seam__script_find_lanes(struct seam_meta *meta, const struct seam_p
 	}
 	seam__meta_free(meta, list, script->slots * sizeof(*list));
 	return rc;
+}
+
+/* How many runs two lanes have in common: both are in order of their hashes. */
+static uint32_t shared_runs(const struct seam_lane *a, const struct seam_lane *b)
+{
+	uint32_t shared = 0;
+	for (uint32_t i = 0, j = 0; i < a->count && j < b->count;) {
+		const uint32_t left = a->runs[i].hash, right = b->runs[j].hash;
+		shared += left == right;
+		i += left <= right;
+		j += right <= left;
+	}
+	return shared;
+}
+
+bool seam__script_resembles(const struct seam_script *a, const struct seam_script *b)
+{
+	uint32_t shared = 0;
+	if (a->lane_count != b->lane_count)
+		return false;
+	for (uint32_t l = 0; l < a->lane_count; l++) {
+		if (a->lanes[l].stream != b->lanes[l].stream || a->lanes[l].plan_thread != b->lanes[l].plan_thread)
+			return false;
+		shared += shared_runs(&a->lanes[l], &b->lanes[l]);
+	}
+	const uint32_t most = a->slots > b->slots ? a->slots : b->slots;
+	return shared >= most - most / RESEMBLING_SHARE;
 }

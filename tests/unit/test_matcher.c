@@ -1,4 +1,5 @@
 /* test_matcher.c: requests, frees and ranges of a matcher, one rule after the other. */
+#include <stdio.h>
 #include <string.h>
 
 #include "matcher_fixture.h"
@@ -258,20 +259,26 @@ Test(matcher, scripts_that_are_forgotten_leave_their_live_blocks)
 Test(matcher, the_script_that_was_current_longest_ago_goes)
 {
 	open_with("a4096 -a");
-	struct match_program other = match_program_of("a8192 b512 -a -b");
+	struct match_program others[SEAM_SCRIPTS];
 	struct seam_planned *a = hit(4096);
-	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
-		match_add(&player, &other, false);
+	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++) {
+		char words[64];
+		(void)snprintf(words, sizeof words, "a%u b512 -a -b", 8192 * (i + 1));
+		others[i] = match_program_of(words);
+		match_add(&player, &others[i], false);
+	}
 	cr_assert_eq(seam__matcher_scripts(player.matcher), SEAM_SCRIPTS);
 	cr_assert_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 1, "the current one stays");
-	match_add(&player, &other, true);
-	match_add(&player, &other, true);
+	cr_assert_eq(seam__script_bytes(seam__matcher_script(player.matcher, 1)), 8192 * SEAM_SCRIPTS + 512, "the newest");
+	cr_assert_eq(seam__script_bytes(seam__matcher_script(player.matcher, SEAM_SCRIPTS - 1)), 2 * 8192 + 512, "the first is gone");
 	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
-		match_add(&player, &other, true);
+		match_add(&player, &others[i], true);
+	cr_assert_eq(seam__matcher_scripts(player.matcher), SEAM_SCRIPTS);
 	give(a); /* of a script that is long gone */
 	match_check(&player);
 	close_all();
-	match_program_fini(&other);
+	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
+		match_program_fini(&others[i]);
 }
 
 Test(matcher, the_first_step_says_where_iterations_end)

@@ -1,0 +1,90 @@
+/* lanes_switch.c: requests that say that the program is in another script: train, eval, another shape.
+ *
+ * Where the program marks its steps, an iteration that begins as one of another script does is known by the first request that the current script
+ * does not expect. Else the last sizes are looked up in the index of the other scripts; see lanes.c.
+ */
+#include "matcher_state.h"
+
+bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
+                              struct seam_spot *ret_spot)
+{
+	const struct seam_history history = *heard;
+	struct seam_guess best = {0, length};
+	struct seam_script *found = NULL;
+	struct seam_lane *lane = NULL;
+	for (uint32_t i = 1; i < matcher->script_count; i++) {
+		struct seam_script *script = matcher->scripts[i];
+		for (uint32_t l = 0; l < script->lane_count; l++) {
+			if (script->lanes[l].stream != stream || script->lanes[l].plan_thread != thread)
+				continue;
+			const struct seam_guess guess = seam__lane_guess(&script->lanes[l], &history);
+			if (guess.length > best.length) {
+				best = guess;
+				found = script;
+				lane = &script->lanes[l];
+			}
+		}
+	}
+	if (found == NULL || !seam__matcher_switch(matcher, found, lane->first[best.cue].begin, false))
+		return false;
+	matcher->lane = lane;
+	lane->history = history;
+	lane->spoke = found->front.at;
+	*ret_spot = seam__lane_take_guess(matcher, lane, best.cue);
+	return true;
+}
+
+/* The cue of a lane of another script that follows all that was heard since the iteration began; NULL: it begins in another way. */
+static const struct seam_cue *follow_since_step(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history,
+                                                uint64_t since)
+{
+	uint32_t first = 0;
+	if (script->marked == SEAM_NEVER || since > lane->count)
+		return NULL;
+	while (first < lane->count && lane->first[first].begin < script->marked)
+		first++;
+	for (uint64_t back = 0; back < since && back < SEAM_HEARD; back++) {
+		const uint64_t bytes = history->sizes[(history->heard - 1 - back) % SEAM_HEARD];
+		if (bytes == 0 || !seam__cue_fits(&lane->first[(first + since - 1 - back) % lane->count], bytes))
+			return NULL;
+	}
+	return &lane->first[(first + since - 1) % lane->count];
+}
+
+bool seam__lane_switch_since_step(struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot)
+{
+	const struct seam_history history = before->history;
+	const uint64_t since = history.heard - before->stepped, stream = before->stream, stepped = before->stepped;
+	const uint32_t plan_thread = before->plan_thread;
+	if (before->stepped == SEAM_NEVER)
+		return false;
+	for (uint32_t i = 1; i < matcher->script_count; i++) {
+		struct seam_script *script = matcher->scripts[i];
+		for (uint32_t l = 0; l < script->lane_count; l++) {
+			struct seam_lane *lane = &script->lanes[l];
+			if (lane->stream != stream || lane->plan_thread != plan_thread)
+				continue;
+			const struct seam_cue *cue = follow_since_step(script, lane, &history, since);
+			if (cue == NULL || !seam__matcher_switch(matcher, script, cue->begin, false))
+				continue;
+			matcher->lane = lane;
+			lane->history = history;
+			lane->stepped = stepped;
+			lane->spoke = script->front.at;
+			*ret_spot = seam__lane_take_guess(matcher, lane, (uint32_t)(cue - lane->first));
+			return true;
+		}
+	}
+	return false;
+}
+
+bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
+{
+	struct seam_history *heard = &matcher->stranger;
+	if (matcher->stranger_stream != ask->stream || matcher->stranger_thread != ask->thread)
+		heard->heard = 0;
+	matcher->stranger_stream = ask->stream;
+	matcher->stranger_thread = ask->thread;
+	seam__history_add(heard, ask->dynamic ? 0 : ask->bytes);
+	return matcher->script_count > 1 && seam__lane_switch(matcher, ask->stream, ask->thread, heard, 0, ret_spot);
+}
