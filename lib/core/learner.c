@@ -12,8 +12,6 @@
 #define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
-#define FIRST_SHARE 3u                      /* a kind must cover one part in so many of the recording for the first plan, */
-#define FURTHER_SHARE 16u                   /* and for a further one */
 #define LEAST_STEPS 3u                      /* two whole iterations lie between so many marks */
 #define MOST_BACK_OFF_EVENTS (UINT64_C(4) << 20)
 #define PREPARE_MAPPINGS 32u                /* in one step: some milliseconds */
@@ -103,15 +101,6 @@ static bool is_served(struct seam_pool *pool)
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }
 
-static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
-{
-	for (uint32_t i = 0; i < learner->refused_count && i < SEAM_LEARNER_REFUSED; i++) {
-		if (learner->refused[i] == fingerprint)
-			return true;
-	}
-	return false;
-}
-
 /* Whether a period without marks has been there for a while. */
 static bool is_believed(struct seam_learner *learner, const struct seam__rhythm_kind *kind, uint64_t events)
 {
@@ -124,31 +113,6 @@ static bool is_believed(struct seam_learner *learner, const struct seam__rhythm_
 		return events >= learner->doubtful_until;
 	learner->doubtful_length = length;
 	learner->doubtful_until = events + events / 2;
-	return false;
-}
-
-/* Whether a plan for this kind would serve much: the first one holds memory that other iterations cannot use as freely any more. */
-static bool covers_enough(const struct seam_learner *learner, const struct seam__rhythm_kind *kind)
-{
-	uint64_t covered = kind->seen * (kind->last_event - kind->first_event);
-	return covered >= learner->recorded_events / (learner->serves ? FURTHER_SHARE : FIRST_SHARE);
-}
-
-/* The first kind from `first` on that has no script and was not tried in vain. */
-static bool choose_kind(struct seam_learner *learner, uint32_t first)
-{
-	for (uint32_t i = first; i < learner->rhythm.count; i++) {
-		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
-		uint64_t fingerprint = 0;
-		if (!covers_enough(learner, kind))
-			continue;
-		if (seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, &fingerprint) != SEAM_OK ||
-		    is_refused(learner, fingerprint))
-			continue;
-		learner->refused[learner->refused_count++ % SEAM_LEARNER_REFUSED] = fingerprint;
-		learner->kind = i;
-		return true;
-	}
 	return false;
 }
 
@@ -172,11 +136,12 @@ static bool look(struct seam_pool *pool)
 		return true;
 	enum seam_rc rc = seam__rhythm_find(trace, NULL, &learner->rhythm);
 	learner->recorded_events = trace->header.event_count;
+	learner->tried = 0;
 	seam_trace_free(trace);
 	if (rc != SEAM_OK) {
 		learner->rhythm = (struct seam__rhythm){0};
 		give_up(pool);
-	} else if (learner->rhythm.count != 0 && is_believed(learner, &learner->rhythm.kinds[0], counts.events) && choose_kind(learner, 0)) {
+	} else if (learner->rhythm.count != 0 && is_believed(learner, &learner->rhythm.kinds[0], counts.events) && seam__learner_choose(learner)) {
 		learner->state = SEAM_LEARN_PLAN;
 	} else {
 		seam__learner_reset(pool);
@@ -204,10 +169,21 @@ static void plan(struct seam_pool *pool)
 		learner->place_ns = seam__bits_min(learner->place_ns * 4, MOST_PLACE_NS);
 		forget_refusal(learner);
 	}
-	uint32_t kind = learner->kind;
-	if (rc != SEAM_OOM_META && choose_kind(learner, kind + 1))
+	if (rc != SEAM_OOM_META && seam__learner_choose(learner))
 		return; /* another kind may do */
 	give_up(pool);
+}
+
+/* A plan is in use: on to the next kind, of which a plan may lie in the same arena. */
+static void go_on(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	learner->replaces = false;
+	learner->serves = true;
+	if (seam__learner_choose(learner))
+		learner->state = SEAM_LEARN_PLAN;
+	else
+		seam__learner_reset(pool);
 }
 
 /* The plan fits into the arena that is open: one more script. */
@@ -221,9 +197,12 @@ static void add_script(struct seam_pool *pool)
 		rc = seam__matcher_add(seam__stage_open(&pool->planning)->matcher, learner->script, false);
 	pool->planning.counts.adoptions += rc == SEAM_OK;
 	seam__mutex_unlock(&pool->engine.lock);
-	if (rc == SEAM_OK)
-		learner->script = NULL; /* the matcher's */
-	seam__learner_reset(pool);
+	if (rc != SEAM_OK) {
+		seam__learner_reset(pool);
+		return;
+	}
+	learner->script = NULL; /* the matcher's */
+	go_on(pool);
 }
 
 static void begin(struct seam_pool *pool)
@@ -301,7 +280,7 @@ static bool prepare(struct seam_pool *pool)
 		return !captured;
 	learner->stage = NULL;
 	if (rc == SEAM_OK && learner->state != SEAM_LEARN_WAIT)
-		seam__learner_reset(pool);
+		go_on(pool);
 	else if (rc != SEAM_OK)
 		give_up(pool);
 	return true;
@@ -316,7 +295,9 @@ static bool wait(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 	if (!waiting && !opened)
 		forget_refusal(&pool->learner);
-	if (!waiting)
+	if (!waiting && opened)
+		go_on(pool);
+	else if (!waiting)
 		seam__learner_reset(pool);
 	return !waiting;
 }

@@ -3,13 +3,14 @@
  * A state machine; every call of seam__pool_work() does one bounded piece:
  *
  *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
- *   look     the periods of the recording (lib/plan/rhythm.h), and of the kinds of iteration without a script the one that covers most of it
+ *   look     the periods of the recording (lib/plan/rhythm.h), and of the kinds of iteration without a script the one that needs most memory
  *   plan     where its residents lie (stitch/arena.h: survey), and a plan around them
  *   begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  *   prepare  a few mappings at a time
  *   wait     for a moment with few live bytes, or a step, at which the program does what was planned: then its own thread opens the stage
  *
- * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be.
+ * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be. All kinds
+ * that a look found are planned one after the other, and have the same addresses for what lives from one iteration into the next (learner_shapes.c).
  *
  * Where the program marks no steps, a period is believed once it has lasted while the recording grew by half: micro-batches of the first iteration
  * look like iterations until the optimizer comes.
@@ -49,6 +50,7 @@ struct seam_learner {
 	uint64_t most_bytes;             /* reserved at any time, as seen at looks */
 	uint64_t recorded_events;        /* of the recording that it was found in */
 	uint32_t kind;                   /* of it: being planned */
+	uint64_t tried;                  /* a bit per kind: it was planned, or could not be, since the look */
 	struct seam_survey survey;       /* PLAN, BEGIN */
 	struct seam_plan *plan;          /* BEGIN and later */
 	struct seam_script *script;      /* BEGIN, PREPARE: ours */

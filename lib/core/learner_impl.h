@@ -8,6 +8,54 @@
  * SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
 SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_pool *pool);
 
+/* learner_shapes.c: of the kinds that were found and not tried yet, the one that needs most memory of those that are worth a plan and were not refused:
+ * it is the learner's `kind` now, and refused from here on. False: there is none. */
+bool seam__learner_choose(struct seam_learner *learner);
+
+/* Whether nearly all iterations of the recording are of kinds that come again. */
+bool seam__learner_knows_all(const struct seam_learner *learner);
+
+/* Ranges of the arena that somebody occupies for good: sorted, disjoint. */
+struct seam_taken_ranges {
+	const struct seam_plan_range *ranges;
+	size_t count;
+};
+
+/* A block that lives into the next iteration: of a script, or of a model. */
+struct seam_crossing {
+	uint64_t bytes;
+	uint64_t stream;
+	uint64_t at;     /* position, or event */
+	uint32_t slot;   /* of the script */
+	bool used;
+};
+
+struct seam_crossings {
+	struct seam_crossing *items;
+	size_t count, capacity;
+};
+
+/* Where blocks of a model are to lie: first those that live from one iteration into the next, then those with which the iteration begins as that of a
+ * script does. */
+struct seam_pins {
+	struct seam_plan_fixed *items;
+	size_t crossing_count;
+	size_t count, room;
+	struct seam_crossings wanted; /* of the model */
+};
+
+/* None yet, but what of the model could be pinned. O(events), without locks. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__pins_init(const struct seam__rhythm_kind *kind, struct seam_pins *ret_pins);
+
+/* They lie where they do in `script`, copy by copy: one goes on in the copy that the other would be in. Nothing is pinned where the arena is taken. Errors:
+ * SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam__rhythm_kind *kind,
+                                           const struct seam_taken_ranges *taken, struct seam_pins *pins);
+void seam__pins_fini(struct seam_pins *pins); /* a zeroed one is allowed */
+
+/* Which script of the open arena further ones follow in that; NULL: nothing crosses. With the engine's `lock`. */
+const struct seam_script *seam__pins_model(const struct seam_matcher *matcher);
+
 /* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors: those of seam__arena_begin(). */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_pool *pool);
 

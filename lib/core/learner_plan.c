@@ -16,6 +16,7 @@
 #define REQUEST_NODES UINT64_C(100)
 #define PLAN_GAP 0.002                  /* above the lower bound that is good enough */
 #define LEAST_PERCENT 85u
+#define LARGEST_PERCENT 95u
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
 
 /* Sorted serials of the blocks that stay. */
@@ -177,7 +178,16 @@ static uint64_t least_live_bytes(const struct seam__rhythm_kind *kind)
 	return least;
 }
 
-static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken)
+static void forget_plan(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	seam_plan_free(learner->plan);
+	learner->plan = NULL;
+	seam__script_destroy(pool->meta, learner->script);
+	learner->script = NULL;
+}
+
+static enum seam_rc make_script(struct seam_pool *pool, const struct taken *taken, const struct seam_plan_fixed *fixed, size_t fixed_count)
 {
 	struct seam_learner *learner = &pool->learner;
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
@@ -196,15 +206,42 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken)
 		.cancel = &learner->stop,
 		.taken = taken->ranges,
 		.taken_count = taken->count,
+		.fixed = fixed,
+		.fixed_count = fixed_count,
 	};
+	forget_plan(pool);
 	enum seam_rc rc = seam_plan_make(kind->model, &options, &error, &learner->plan);
-	if (rc == SEAM_OK)
-		rc = seam__script_create(pool->meta, learner->plan, &learner->script);
+	return rc == SEAM_OK ? seam__script_create(pool->meta, learner->plan, &learner->script) : rc;
+}
+
+/* It needs no more than there is, or hardly more than any plan would. */
+static bool is_small(const struct seam_learner *learner, uint64_t most_bytes)
+{
+	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
+	return seam__script_bytes(learner->script) <= seam__bits_max(most_bytes, least_bytes + least_bytes / GROWTH_SHARE);
+}
+
+/* most_bytes: what the open arena has. */
+static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken, const struct seam_pins *pins, uint64_t most_bytes)
+{
+	struct seam_learner *learner = &pool->learner;
+	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
+	const size_t counts[] = {pins->count, pins->crossing_count, 0};
+	enum seam_rc rc = SEAM_INVALID;
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		/* Its lifetimes may be others, and what is pinned may stand in the way of the rest: memory counts more than some misses. */
+		if ((rc == SEAM_OK && is_small(learner, most_bytes)) || (rc != SEAM_OK && rc != SEAM_INVALID))
+			break;
+		if (i == 0 || counts[i] != counts[i - 1])
+			rc = make_script(pool, taken, pins->items, counts[i]);
+	}
 	if (rc != SEAM_OK)
 		return rc;
 	learner->least_live_bytes = least_live_bytes(kind);
 	learner->period_requests = seam__script_slots(learner->script);
 	learner->marked = kind->marked;
+	if (kind->marked)
+		seam__script_begins_at_mark(learner->script);
 	return SEAM_OK;
 }
 
@@ -219,7 +256,10 @@ static bool is_worth_it(struct seam_pool *pool)
 		return false;
 	/* An iteration and what stays are nearly all that the program needs. A loop inside of an iteration is not, if the rest is known. */
 	bool marked = learner->rhythm.kinds[learner->kind].marked;
-	return marked || bytes + learner->plan->header.resident_bytes >= most_bytes / 100 * LEAST_PERCENT;
+	bytes += learner->plan->header.resident_bytes;
+	if (!learner->extends && !seam__learner_knows_all(learner) && bytes < most_bytes / 100 * LARGEST_PERCENT)
+		return false; /* larger iterations are to come again */
+	return marked || bytes >= most_bytes / 100 * LEAST_PERCENT;
 }
 
 enum seam_rc seam__learner_plan(struct seam_pool *pool)
@@ -227,25 +267,33 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	struct staying staying = {0};
 	struct taken taken = {.staying = &staying};
+	struct seam_pins pins = {0};
+	uint64_t most_bytes = 0;
 	seam__survey_fini(&pool->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
-	seam_plan_free(learner->plan);
-	learner->plan = NULL;
-	seam__script_destroy(pool->meta, learner->script);
-	learner->script = NULL;
+	forget_plan(pool);
 
 	enum seam_rc rc = find_staying(&learner->rhythm.kinds[learner->kind], &staying);
+	if (rc == SEAM_OK)
+		rc = seam__pins_init(&learner->rhythm.kinds[learner->kind], &pins);
 	if (rc == SEAM_OK) {
 		seam__mutex_lock(&pool->engine.lock);
 		rc = seam__survey_make(&pool->engine, block_stays, &staying, &learner->survey);
 		if (rc == SEAM_OK)
 			rc = find_taken(pool, &taken);
-		learner->extends = seam__learner_extends(pool) != NULL;
+		const struct seam_stage *open = seam__learner_extends(pool);
+		most_bytes = open != NULL ? seam__stage_usable_bytes(open) : 0;
+		const struct seam_script *script = open != NULL ? seam__pins_model(open->matcher) : NULL;
+		if (rc == SEAM_OK && script != NULL)
+			rc = seam__pins_find(script, &learner->rhythm.kinds[learner->kind],
+			                     &(struct seam_taken_ranges){taken.ranges, taken.count}, &pins);
+		learner->extends = open != NULL;
 		seam__mutex_unlock(&pool->engine.lock);
 	}
 	if (rc == SEAM_OK)
-		rc = make_plan(pool, &taken);
+		rc = make_plan(pool, &taken, &pins, most_bytes);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
+	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
 	return rc == SEAM_OK && !is_worth_it(pool) ? SEAM_UNSUPPORTED : rc;
 }

@@ -1,0 +1,303 @@
+/* learner_shapes.c: programs of several shapes: which kind of iteration is planned next, and what plans of one arena have in common.
+ *
+ * Only one iteration runs at a time, so the plans of all kinds lie over each other in one arena, which is as large as the largest of them. The largest
+ * is planned first: the others fit then. What lives from one iteration into the next (gradients, say) is still there when an iteration of another
+ * kind begins, so it gets the same addresses in every plan. So does what
+ * is asked for before the first request that tells which kind it is: it lies where another plan has it by then.
+ *
+ * Not here: plans (learner_plan.c), which script the program is in (matcher.h). With `work`.
+ */
+#include <stdlib.h>
+
+#include "bits.h"
+#include "idmap.h"
+#include "learner.h"
+#include "learner_impl.h"
+#include "meta.h"
+#include "script.h"
+
+#define LEAST_SHARE 16u    /* a kind that is worth a plan covers one part in so many of the recording. Before the first plan is made, all such kinds together */
+#define TOGETHER_SHARE 3u  /* cover one in so many, */
+#define REPEATED_SHARE 2u  /* and one in so many of the iterations in it */
+#define UNKNOWN_SHARE 8u
+
+static uint64_t covered_by(const struct seam__rhythm_kind *kind)
+{
+	return kind->seen * (kind->last_event - kind->first_event);
+}
+
+/* By all kinds that are worth a plan. */
+static uint64_t covered_together(const struct seam_learner *learner)
+{
+	uint64_t together = 0;
+	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
+		uint64_t covered = covered_by(&learner->rhythm.kinds[i]);
+		together += covered >= learner->recorded_events / LEAST_SHARE ? covered : 0;
+	}
+	return together;
+}
+
+bool seam__learner_knows_all(const struct seam_learner *learner)
+{
+	return covered_together(learner) >= learner->rhythm.cut_events - learner->rhythm.cut_events / UNKNOWN_SHARE;
+}
+
+/* Whether plans would serve much: the first one holds memory that other iterations cannot use as freely any more. */
+static bool cover_enough(const struct seam_learner *learner)
+{
+	uint64_t together = covered_together(learner);
+	return learner->serves || (together >= learner->recorded_events / TOGETHER_SHARE &&
+	                           together >= learner->rhythm.cut_events / REPEATED_SHARE);
+}
+
+/* The most bytes that the kind's requests take at once. */
+static uint64_t most_live_bytes(const struct seam__rhythm_kind *kind)
+{
+	uint64_t live = 0, most = 0;
+	for (uint64_t i = 0; i < kind->last_event; i++) {
+		const struct seam_trace_event *event = &kind->model->events[i];
+		if (event->kind == SEAM_TRACE_ALLOC)
+			live += event->size;
+		else if (event->kind == SEAM_TRACE_FREE)
+			live -= event->size;
+		if (i >= kind->first_event)
+			most = seam__bits_max(most, live);
+	}
+	return most;
+}
+
+static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
+{
+	for (uint32_t i = 0; i < learner->refused_count && i < SEAM_LEARNER_REFUSED; i++) {
+		if (learner->refused[i] == fingerprint)
+			return true;
+	}
+	return false;
+}
+
+bool seam__learner_choose(struct seam_learner *learner)
+{
+	uint64_t most_bytes = 0, chosen_fingerprint = 0;
+	uint32_t chosen = UINT32_MAX;
+	if (!cover_enough(learner))
+		return false;
+	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
+		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
+		uint64_t fingerprint = 0, bytes = most_live_bytes(kind);
+		if ((learner->tried >> i & 1) != 0 || covered_by(kind) < learner->recorded_events / LEAST_SHARE ||
+		    (chosen != UINT32_MAX && bytes <= most_bytes))
+			continue;
+		if (seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, &fingerprint) != SEAM_OK ||
+		    is_refused(learner, fingerprint))
+			continue;
+		most_bytes = bytes;
+		chosen_fingerprint = fingerprint;
+		chosen = i;
+	}
+	if (chosen == UINT32_MAX)
+		return false;
+	learner->refused[learner->refused_count++ % SEAM_LEARNER_REFUSED] = chosen_fingerprint;
+	learner->tried |= UINT64_C(1) << chosen;
+	learner->kind = chosen;
+	return true;
+}
+
+static int compare_crossings(const void *left, const void *right)
+{
+	const struct seam_crossing *a = left, *b = right;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static enum seam_rc crossings_init(struct seam_crossings *crossings, size_t capacity)
+{
+	*crossings = (struct seam_crossings){.capacity = capacity + 1};
+	crossings->items = seam__meta_array(seam__meta_process(), crossings->capacity, sizeof *crossings->items);
+	return crossings->items != NULL ? SEAM_OK : SEAM_OOM_META;
+}
+
+static void crossings_fini(struct seam_crossings *crossings)
+{
+	seam__meta_free(seam__meta_process(), crossings->items, crossings->capacity * sizeof *crossings->items);
+}
+
+static bool crosses(const struct seam_script *script, const struct seam_cue *cue)
+{
+	return cue->bytes != 0 && script->stretches[cue->slot].end >= script->positions;
+}
+
+static void find_in_script(const struct seam_script *script, struct seam_crossings *crossings)
+{
+	for (uint32_t l = 0; l < script->lane_count; l++) {
+		const struct seam_lane *lane = &script->lanes[l];
+		for (const struct seam_cue *cue = lane->first; cue < lane->first + lane->count; cue++) {
+			if (crosses(script, cue))
+				crossings->items[crossings->count++] = (struct seam_crossing){
+					.bytes = script->instances[seam__script_number(script, cue->slot, 0)].bytes,
+					.stream = lane->stream,
+					.at = cue->begin,
+					.slot = cue->slot,
+				};
+		}
+	}
+	qsort(crossings->items, crossings->count, sizeof *crossings->items, compare_crossings);
+}
+
+/* Blocks of the model's last repetition that are not freed in it. */
+static enum seam_rc find_in_model(const struct seam__rhythm_kind *kind, struct seam_crossings *crossings)
+{
+	const struct seam_trace *trace = kind->model;
+	struct seam_idmap live;
+	enum seam_rc rc = SEAM_OK;
+	seam__idmap_init(&live);
+	for (uint64_t i = kind->first_event; i < kind->last_event && rc == SEAM_OK; i++) {
+		const struct seam_trace_event *event = &trace->events[i];
+		uint64_t *values = NULL;
+		if (event->kind == SEAM_TRACE_FREE)
+			seam__idmap_remove(&live, event->id);
+		else if (event->kind == SEAM_TRACE_ALLOC)
+			rc = seam__idmap_put(&live, event->id, &values);
+	}
+	for (uint64_t i = kind->first_event; i < kind->last_event && rc == SEAM_OK; i++) {
+		const struct seam_trace_event *event = &trace->events[i];
+		if (event->kind == SEAM_TRACE_ALLOC && (event->flags & SEAM_TRACE_DYNAMIC) == 0 && seam__idmap_find(&live, event->id) != NULL)
+			crossings->items[crossings->count++] = (struct seam_crossing){
+				.bytes = seam__bits_align_up(event->size, SEAM_PLANNED_BYTES), .stream = event->stream, .at = i};
+	}
+	seam__idmap_fini(&live);
+	return rc;
+}
+
+static bool is_taken(const struct seam_taken_ranges *taken, uint64_t begin, uint64_t end)
+{
+	for (size_t i = 0; i < taken->count; i++) {
+		if (taken->ranges[i].begin_bytes < end && begin < taken->ranges[i].end_bytes)
+			return true;
+	}
+	return false;
+}
+
+static void pin(const struct seam_script *script, uint32_t slot, uint64_t event, const struct seam_taken_ranges *taken, struct seam_pins *pins)
+{
+	for (uint32_t copy = 0; copy < script->copies; copy++) {
+		const struct seam_planned *there = &script->instances[seam__script_number(script, slot, copy)];
+		if (!is_taken(taken, there->offset, there->offset + there->bytes))
+			pins->items[pins->count++] = (struct seam_plan_fixed){
+				.event = event, .offset_bytes = there->offset, .room_bytes = there->bytes, .copy = copy};
+	}
+}
+
+/* The same streams in the same order, and nothing larger: only sizes differ. */
+static bool are_alike(const struct seam_crossings *there, const struct seam_crossings *wanted)
+{
+	if (there->count != wanted->count)
+		return false;
+	for (size_t i = 0; i < there->count; i++) {
+		if (there->items[i].stream != wanted->items[i].stream)
+			return false;
+	}
+	return true;
+}
+
+/* The n-th block of one is the n-th of the other, if they are alike; else the n-th of a size is the n-th of that size. Of one that is larger in the new
+ * plan the place is not large enough. */
+static void match(const struct seam_script *script, struct seam_crossings *there, const struct seam_crossings *wanted,
+                  const struct seam_taken_ranges *taken, struct seam_pins *pins)
+{
+	const bool alike = are_alike(there, wanted);
+	size_t from = 0;
+	for (size_t w = 0; w < wanted->count; w++) {
+		const struct seam_crossing *want = &wanted->items[w];
+		if (alike) {
+			const struct seam_crossing *have = &there->items[w];
+			if (have->bytes >= want->bytes)
+				pin(script, have->slot, want->at, taken, pins);
+			continue;
+		}
+		for (size_t t = from; t < there->count; t++) {
+			struct seam_crossing *have = &there->items[t];
+			if (have->used || have->bytes != want->bytes || have->stream != want->stream)
+				continue;
+			have->used = true;
+			pin(script, have->slot, want->at, taken, pins);
+			break;
+		}
+		while (from < there->count && there->items[from].used)
+			from++;
+	}
+}
+
+/* The position of the first request that is another one in the model than in the script. pins: not NULL: what was asked for before and is live there
+ * is pinned, but for what crosses. */
+static uint32_t compare_beginnings(const struct seam_script *script, const struct seam__rhythm_kind *kind, uint32_t until,
+                                   const struct seam_taken_ranges *taken, struct seam_pins *pins)
+{
+	uint32_t position = 0;
+	for (uint64_t i = kind->first_event; i < kind->last_event; i++) {
+		const struct seam_trace_event *event = &kind->model->events[i];
+		if (event->kind != SEAM_TRACE_ALLOC)
+			continue;
+		while (position < script->positions && (script->actions[position] & 1) != 0)
+			position++;
+		if (position >= until)
+			return position;
+		const uint32_t slot = script->actions[position] >> 1;
+		const struct seam_stretch *stretch = &script->stretches[slot];
+		if (stretch->group != SEAM_STATIC || (event->flags & SEAM_TRACE_DYNAMIC) != 0 ||
+		    script->instances[seam__script_number(script, slot, 0)].bytes != seam__bits_align_up(event->size, SEAM_PLANNED_BYTES))
+			return position;
+		if (pins != NULL && stretch->end > until && stretch->end < script->positions)
+			pin(script, slot, i, taken, pins);
+		position++;
+	}
+	return position;
+}
+
+enum seam_rc seam__pins_init(const struct seam__rhythm_kind *kind, struct seam_pins *ret_pins)
+{
+	enum seam_rc rc = crossings_init(&ret_pins->wanted, (size_t)(kind->last_event - kind->first_event));
+	return rc == SEAM_OK ? find_in_model(kind, &ret_pins->wanted) : rc;
+}
+
+enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam__rhythm_kind *kind, const struct seam_taken_ranges *taken,
+                             struct seam_pins *pins)
+{
+	struct seam_crossings there;
+	pins->room = (pins->wanted.count + script->slots) * script->copies + 1;
+	pins->items = seam__meta_array(seam__meta_process(), pins->room, sizeof *pins->items);
+	if (pins->items == NULL)
+		return SEAM_OOM_META;
+	enum seam_rc rc = crossings_init(&there, script->slots);
+	if (rc != SEAM_OK)
+		return rc;
+	find_in_script(script, &there);
+	match(script, &there, &pins->wanted, taken, pins);
+	pins->crossing_count = pins->count;
+	if (script->stream_count == 1)
+		(void)compare_beginnings(script, kind, compare_beginnings(script, kind, script->positions, taken, NULL), taken, pins);
+	crossings_fini(&there);
+	return SEAM_OK;
+}
+
+void seam__pins_fini(struct seam_pins *pins)
+{
+	seam__meta_free(seam__meta_process(), pins->items, pins->room * sizeof *pins->items);
+	crossings_fini(&pins->wanted);
+	*pins = (struct seam_pins){0};
+}
+
+/* Of the scripts that lie in the arena, the one with most that crosses: the others have the same of it. */
+const struct seam_script *seam__pins_model(const struct seam_matcher *matcher)
+{
+	const struct seam_script *best = NULL;
+	uint64_t most_bytes = 0;
+	for (uint32_t i = 0; i < seam__matcher_scripts(matcher); i++) {
+		const struct seam_script *script = seam__matcher_script(matcher, i);
+		uint64_t bytes = 0;
+		for (const struct seam_cue *cue = script->cues; cue < script->cues + script->slots; cue++)
+			bytes += crosses(script, cue) ? cue->bytes : 0;
+		if (bytes > most_bytes)
+			best = script;
+		most_bytes = seam__bits_max(most_bytes, bytes);
+	}
+	return best;
+}

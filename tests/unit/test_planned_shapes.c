@@ -1,0 +1,157 @@
+/* test_planned_shapes.c: programs of several shapes: plans of all of them in one arena. */
+#include "core_fixture.h"
+
+#include "emu.h"
+#include "record.h"
+
+#define LAYERS 10u
+#define SHAPES 3u
+
+/* A training loop with marked steps. Gradients live into the next iteration, and so does its output, which is larger for longer sequences and goes only
+ * when the next one has been made. */
+struct loop {
+	void *parameters[LAYERS], *gradients[LAYERS], *activations[LAYERS];
+	void *output;
+	unsigned iteration;
+};
+
+static const uint64_t lengths[SHAPES] = {4, 7, 5};
+
+static uint64_t layer_bytes(unsigned i)
+{
+	return MIB(2) + i * 300000u;
+}
+
+static void begin_loop(struct loop *loop)
+{
+	*loop = (struct loop){0};
+	for (unsigned i = 0; i < LAYERS; i++)
+		loop->parameters[i] = must_alloc(layer_bytes(i), NULL);
+}
+
+static void forward(struct loop *loop, uint64_t length)
+{
+	void *positions = must_alloc(8192, NULL); /* the same in all shapes */
+	for (unsigned i = 0; i < LAYERS; i++) {
+		loop->activations[i] = must_alloc((MIB(1) + i * 20480u) * length, NULL);
+		void *scratch = must_alloc((KIB(600) + i * 512u) * length, NULL);
+		must_free(scratch);
+	}
+	void *output = must_alloc(MIB(2) * length, NULL);
+	if (loop->output != NULL)
+		must_free(loop->output);
+	loop->output = output;
+	must_free(positions);
+}
+
+static void backward(struct loop *loop, uint64_t length)
+{
+	for (unsigned i = 0; i < LAYERS; i++) {
+		if (loop->gradients[i] != NULL)
+			must_free(loop->gradients[i]);
+	}
+	for (unsigned i = LAYERS; i-- > 0;) {
+		void *scratch = must_alloc((KIB(800) + i * 512u) * length, NULL);
+		loop->gradients[i] = must_alloc(layer_bytes(i), NULL);
+		must_free(loop->activations[i]);
+		must_free(scratch);
+	}
+}
+
+static void run_iteration(struct loop *loop, unsigned shape)
+{
+	forward(loop, lengths[shape]);
+	backward(loop, lengths[shape]);
+	cr_assert_ok(seam_step(pool));
+	loop->iteration++;
+}
+
+/* All that the background would do now. */
+static void work(void)
+{
+	bool did = true;
+	for (unsigned i = 0; did && i < 1000; i++) {
+		seam__pool_work(pool, &did);
+		check_pool();
+	}
+}
+
+/* In no order that repeats. */
+static unsigned shape_at(unsigned iteration)
+{
+	return (unsigned)((iteration * UINT32_C(2654435761)) >> 20) % SHAPES;
+}
+
+/* The peak of what the program reserves without a plan. */
+static uint64_t run_without_plan(unsigned iterations)
+{
+	struct loop loop;
+	open_pool(MIB(2048), "plan:off,chunk_bytes:2M");
+	begin_loop(&loop);
+	for (unsigned i = 0; i < iterations; i++)
+		run_iteration(&loop, shape_at(i));
+	uint64_t bytes = get_stats().reserved_bytes_peak;
+	close_pool();
+	return bytes;
+}
+
+static void run_until_planned(struct loop *loop, uint64_t plans)
+{
+	begin_loop(loop);
+	while (loop->iteration < 60 && get_stats().plan_adoptions < plans) {
+		run_iteration(loop, shape_at(loop->iteration));
+		work();
+	}
+	cr_assert_geq(get_stats().plan_adoptions, plans, "made %llu, failures %llu", (unsigned long long)get_stats().plan_made,
+	              (unsigned long long)get_stats().plan_failures);
+}
+
+Test(planned_shapes, are_all_served_from_one_arena)
+{
+	uint64_t plain_bytes = run_without_plan(60);
+	struct loop loop;
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	run_until_planned(&loop, SHAPES);
+	for (unsigned i = 0; i < 8; i++)
+		run_iteration(&loop, shape_at(loop.iteration));
+	struct seam_stats before = get_stats();
+	while (loop.iteration < 60)
+		run_iteration(&loop, shape_at(loop.iteration));
+	struct seam_stats after = get_stats();
+	cr_expect_eq(after.memory_calls, before.memory_calls);
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
+	             (unsigned long long)(after.plan_hits - before.plan_hits), (unsigned long long)(after.plan_requests - before.plan_requests),
+	             (unsigned long long)(after.plan_miss_size - before.plan_miss_size), (unsigned long long)(after.plan_miss_lost - before.plan_miss_lost),
+	             (unsigned long long)(after.plan_miss_late - before.plan_miss_late), (unsigned long long)(after.plan_miss_gap - before.plan_miss_gap));
+	cr_expect_leq(after.reserved_bytes_peak, plain_bytes + plain_bytes / 100, "%llu, without a plan %llu",
+	              (unsigned long long)after.reserved_bytes_peak, (unsigned long long)plain_bytes);
+	cr_expect_eq(after.plan_drops, 0);
+	close_pool();
+}
+
+static uint64_t process_bytes(void)
+{
+	struct seam_meta_stats now;
+	seam__meta_get_stats(seam__meta_process(), &now);
+	return now.live_bytes;
+}
+
+/* Every failure of metadata while the plans are made leaves a pool that is whole; the plans come later. */
+Test(planned_shapes, a_lack_of_metadata_only_costs_time, .timeout = 120)
+{
+	for (uint64_t n = 1; n < 400; n += n < 40 ? 1 : 37) {
+		uint64_t before_bytes = process_bytes();
+		struct loop loop;
+		open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+		begin_loop(&loop);
+		while (loop.iteration < 10) {
+			run_iteration(&loop, shape_at(loop.iteration));
+			seam__meta_fail_at(seam__meta_process(), n);
+			work();
+			seam__meta_fail_at(seam__meta_process(), 0);
+			check_pool();
+		}
+		close_pool();
+		cr_expect_eq(process_bytes(), before_bytes, "call %llu", (unsigned long long)n);
+	}
+}
