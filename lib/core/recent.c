@@ -1,7 +1,10 @@
 /* recent.c: whether a plan knows what the program asked for lately; see recent.h. */
 #include "recent.h"
 
+#include "bits.h"
 #include "matcher_state.h"
+
+#define LOOKED_AT 64u /* so few show what an iteration is like */
 
 enum verdict { KNOWN, UNKNOWN, OPEN };
 
@@ -23,10 +26,12 @@ static enum verdict judge(const struct seam_script *script, uint64_t bytes, uint
 
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script)
 {
-	const uint64_t there = recent->count < SEAM_RECENT ? recent->count : SEAM_RECENT;
+	const uint64_t there = seam__bits_min(seam__bits_min(recent->count, SEAM_RECENT), script->slots);
+	const uint64_t stride = seam__bits_div_up(there, LOOKED_AT);
 	uint32_t known = 0, unknown = 0;
-	for (uint32_t i = 0; i < there; i++) {
-		const enum verdict verdict = judge(script, recent->asked[i].bytes, recent->asked[i].stream);
+	for (uint64_t back = 1; back <= there; back += stride) {
+		const uint64_t at = (recent->count - back) % SEAM_RECENT;
+		const enum verdict verdict = judge(script, recent->asked[at].bytes, recent->asked[at].stream);
 		known += verdict == KNOWN;
 		unknown += verdict == UNKNOWN;
 	}

@@ -11,30 +11,24 @@
 
 #include "script.h"
 
-#define SEAM_RECENT 64u
-#define SEAM_RECENT_STRIDE 7u /* so few of an iteration's requests show what it is like */
+#define SEAM_RECENT 512u
 
 struct seam_recent {
 	struct {
 		uint64_t bytes, stream;
 	} asked[SEAM_RECENT];
-	uint64_t count; /* of all that were ever kept; the i-th stands at i % SEAM_RECENT */
-	uint32_t skipped;
+	uint64_t count; /* of all there ever were; the i-th stands at i % SEAM_RECENT */
 };
 
-/* Keeps one in SEAM_RECENT_STRIDE. */
 static inline void seam__recent_add(struct seam_recent *recent, uint64_t bytes, uint64_t stream)
 {
-	if (++recent->skipped < SEAM_RECENT_STRIDE)
-		return;
-	recent->skipped = 0;
 	const uint64_t at = recent->count++ % SEAM_RECENT;
 	recent->asked[at].bytes = bytes;
 	recent->asked[at].stream = stream;
 }
 
-/* Whether three in four of them are requests of the script, by stream and size. Where dynamic ones are planned on their stream, sizes that are not in
- * the script say nothing. O(SEAM_RECENT * slots). */
+/* Whether three in four of them, no more than one repetition of the script, are its requests by stream and size. Where dynamic ones are planned
+ * on their stream, sizes that are not in the script say nothing. O(slots). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script);
 
 #endif

@@ -11,6 +11,7 @@
 
 #define SETTLING_SHARE 128u
 #define STRICT_SHARE 8u
+#define COMPARE_EACH 16u
 
 enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage)
 {
@@ -285,7 +286,7 @@ static enum moment judge_moment(struct seam_planning *planning, const struct sea
 	bool late = counts->allocs >= planning->open_by_allocs;
 	if (counts->live_requested_bytes > planning->open_below_bytes && !late)
 		return NOT_YET;
-	if (planning->compared_at != 0 && planning->recent.count < planning->compared_at + SEAM_RECENT / 2)
+	if (planning->compared_at != 0 && planning->recent.count < planning->compared_at + COMPARE_EACH)
 		return NOT_YET; /* it has hardly done anything since it did something else */
 	if (seam__recent_fits(&planning->recent, planning->waiting_script))
 		return NOW;

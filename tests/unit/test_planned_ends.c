@@ -216,11 +216,11 @@ Test(planned_ends, a_plan_waits_until_the_program_does_what_is_planned)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	run_until_waiting();
-	do_something_else(BLOCKS);
+	do_something_else(BLOCKS / 8);
 	cr_expect_eq(get_stats().plan_adoptions, 1, "a few requests are no reason: this tests nothing");
 	seam_plan_drop(pool);
 	run_until_waiting();
-	do_something_else(BLOCKS * 2);
+	do_something_else(BLOCKS);
 	cr_expect_eq(get_stats().plan_adoptions, 1);
 	cr_expect_not_null(pool->planning.waiting);
 	for (unsigned i = 0; i < 30 && pool->planning.waiting != NULL; i++)

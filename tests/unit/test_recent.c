@@ -1,5 +1,7 @@
 /* test_recent.c: whether a plan knows what the program asked for lately. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "match_program.h"
 #include "meta.h"
@@ -25,16 +27,25 @@ static void close_script(void)
 	match_program_fini(&program);
 }
 
-/* So many that are kept. */
 static void hear(uint32_t times, uint64_t bytes, uint64_t stream)
 {
-	for (uint32_t i = 0; i < times * SEAM_RECENT_STRIDE; i++)
+	for (uint32_t i = 0; i < times; i++)
 		seam__recent_add(&recent, bytes, stream);
+}
+
+/* 48 slots of 4 KiB, and two of 8 KiB on another stream. */
+static struct match_program of_fifty(void)
+{
+	char words[2048] = "";
+	for (unsigned i = 0; i < 48; i++)
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c4096 -%c ", 'A' + (int)(i % 26), 'A' + (int)(i % 26));
+	(void)snprintf(words + strlen(words), sizeof words - strlen(words), "y8192@7 z8192@7 -y -z");
+	return match_program_of(words);
 }
 
 Test(recent, three_in_four_must_be_the_plans)
 {
-	open_script(match_program_of("a4096 b8192@7 -a -b"));
+	open_script(of_fifty());
 	cr_expect(seam__recent_fits(&recent, script), "nothing speaks against it");
 	hear(29, 4096, 0);
 	hear(1, 8192 - 511, 7);
@@ -48,19 +59,35 @@ Test(recent, three_in_four_must_be_the_plans)
 
 Test(recent, a_size_is_known_on_its_own_stream_only)
 {
-	open_script(match_program_of("a4096 b8192@7 -a -b"));
+	open_script(of_fifty());
 	hear(10, 4096, 7);
 	cr_expect_not(seam__recent_fits(&recent, script));
 	close_script();
 }
 
-Test(recent, what_was_long_ago_is_forgotten)
+Test(recent, only_the_last_iteration_counts)
 {
-	open_script(match_program_of("a4096 b8192 -a -b"));
+	open_script(of_fifty());
 	hear(1000, 77777, 0);
 	cr_expect_not(seam__recent_fits(&recent, script));
-	hear(SEAM_RECENT - SEAM_RECENT / 4, 8192, 0);
+	hear(50, 4096, 0);
 	cr_expect(seam__recent_fits(&recent, script));
+	close_script();
+}
+
+/* Of long iterations a part is looked at. */
+Test(recent, what_was_long_ago_is_forgotten)
+{
+	const struct program_wish wish = {.seed = 3, .slots = 350, .iterations = 4};
+	open_script(match_program(&wish));
+	const uint64_t stream = program.plan->streams[0], bytes = program.plan->slots[0].size_bytes;
+	const uint32_t slots = program.plan->header.slot_count;
+	hear(1000, UINT64_C(1) << 40, stream);
+	cr_expect_not(seam__recent_fits(&recent, script));
+	hear(slots * 3 / 4 + 8, bytes, stream);
+	cr_expect(seam__recent_fits(&recent, script));
+	hear(slots / 2, bytes, stream + 1000);
+	cr_expect_not(seam__recent_fits(&recent, script));
 	close_script();
 }
 
