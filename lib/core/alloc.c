@@ -129,6 +129,8 @@ static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request
 		record->flags = ask.capturing ? SEAM_TRACE_CAPTURE : 0;
 		record->pool = seam__recording_pool(ask.group->private_id);
 		block->serial = seam__recording_alloc(pool, record, request);
+		if (pool->planning.open)
+			seam__planned_beside(pool, block->va);
 	} else if (rc == SEAM_OOM_DEVICE) {
 		seam__oom_note(pool, request, ask.capturing);
 		seam__recording_oom(pool, record, request);

@@ -177,10 +177,13 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, cons
 	uint64_t resident_bytes = plan->header.resident_bytes;
 	stage->beside_bytes = seam__bits_align_up(resident_bytes, pool->engine.memory.granularity_bytes);
 	stage->crossing_bytes = crossing_bytes(plan);
+	stage->resident_bytes = resident_bytes;
 	stage->staying_bytes = resident_bytes - resident_bytes / 32;
 	stage->deaf = resident_bytes >= seam__script_bytes(script) / DEAF_SHARE;
+	stage->building = stage->deaf;
 	stage->there_from = planning->counts.requests;
 	stage->deaf_until = planning->counts.requests + DEAF_PERIODS * (uint64_t)seam__script_slots(script);
+	stage->built_from = UINT64_MAX;
 	rc = seam__planned_open(pool, stage, script, false);
 	if (rc != SEAM_OK)
 		seam__stage_discard(pool, stage);

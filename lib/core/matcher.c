@@ -184,3 +184,38 @@ void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_ma
 	*ret_counts = matcher->counts;
 	ret_counts->strays = matcher->strays.count;
 }
+
+uint64_t seam__matcher_front(const struct seam_matcher *matcher)
+{
+	return matcher->now == NULL ? 0 : matcher->now->front.at;
+}
+
+bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned)
+{
+	return planned->script == matcher->owner && matcher->now->goes_on[planned->number / matcher->now->copies] != 0;
+}
+
+bool seam__matcher_in_step(const struct seam_matcher *matcher)
+{
+	const struct seam_lane *lane = matcher->lane;
+	return lane != NULL && !lane->cold && lane->trouble == 0 && lane->missed == 0;
+}
+
+struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask)
+{
+	struct seam_planned *planned = NULL;
+	struct seam_heard heard = {.found = true};
+	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &planned);
+	if (miss == SEAM_MISS_late || miss == SEAM_MISS_gap)
+		heard.until = matcher->reach;
+	else if (miss != SEAM_MISS_NONE)
+		heard.found = miss == SEAM_MISS_dynamic;
+	else if (planned->script == matcher->owner) {
+		const struct seam_stretch *stretch = &matcher->now->stretches[planned->number / matcher->now->copies];
+		heard.until = matcher->now->front.at + (stretch->end - stretch->begin);
+	}
+	if (miss == SEAM_MISS_NONE)
+		seam__matcher_free(matcher, planned);
+	heard.in_step = seam__matcher_in_step(matcher);
+	return heard;
+}

@@ -125,6 +125,9 @@ SEAM_MUST_USE enum seam_rc seam__matcher_clear(struct seam_matcher *matcher);
 /* The program is at the period's beginning: every lane of the current script starts there, in a new repetition. */
 void seam__matcher_start(struct seam_matcher *matcher);
 
+/* The same, in the repetition behind the one that position `at` is in, or a later one of the same copy. */
+void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at);
+
 /* The program says that an iteration ends. The first time it is noted where in the period that is, if the lanes are in step; later every lane is
  * put there, in the repetition where it belongs. */
 void seam__matcher_step(struct seam_matcher *matcher);
@@ -132,6 +135,26 @@ void seam__matcher_step(struct seam_matcher *matcher);
 /* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges: unblock them and take it.
  * Else *ret_planned is untouched. */
 enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned);
+
+/* A request that somebody else serves in any case: cursors and the front go on as if it were served here. */
+struct seam_heard {
+	bool found;     /* the plan expects it, or would */
+	bool in_step;   /* so it did all the last ones */
+	uint64_t until; /* position by which the plan frees it then; 0: not known */
+};
+struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask);
+
+/* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next period. */
+bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned);
+
+/* Whether the last request was what its lane expected, and the ones before it as well. */
+bool seam__matcher_in_step(const struct seam_matcher *matcher);
+
+/* Lanes of which nothing is known expect their next slot from the front on: the program is there. */
+void seam__matcher_warm(struct seam_matcher *matcher);
+
+/* The position of the front, without end. */
+uint64_t seam__matcher_front(const struct seam_matcher *matcher);
 
 /* Once more, for the instance of a SEAM_MISS_gap, before anything else is asked. */
 enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned);

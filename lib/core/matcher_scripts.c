@@ -209,13 +209,40 @@ enum seam_rc seam__matcher_clear(struct seam_matcher *matcher)
 	return SEAM_OK;
 }
 
-void seam__matcher_start(struct seam_matcher *matcher)
+/* The front and every lane go to `at`, where a repetition begins. */
+static void start_at(struct seam_matcher *matcher, uint64_t at)
 {
 	struct seam_script *script = matcher->now;
-	if (script == NULL || (script->front.position != 0 && !seam__front_move(matcher, script->front.base + script->positions)))
+	if (!seam__front_move(matcher, at))
 		return;
 	for (uint32_t l = 0; l < script->lane_count; l++)
 		seam__lane_put(script, &script->lanes[l], script->front.base);
+}
+
+void seam__matcher_warm(struct seam_matcher *matcher)
+{
+	struct seam_script *script = matcher->now;
+	for (uint32_t l = 0; script != NULL && l < script->lane_count; l++)
+		if (script->lanes[l].cold)
+			seam__lane_put(script, &script->lanes[l], script->front.at);
+}
+
+void seam__matcher_start(struct seam_matcher *matcher)
+{
+	const struct seam_script *script = matcher->now;
+	if (script != NULL)
+		start_at(matcher, script->front.base + (script->front.position != 0 ? script->positions : 0));
+}
+
+void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at)
+{
+	const struct seam_script *script = matcher->now;
+	if (script == NULL)
+		return;
+	uint64_t to = (at / script->positions + 1) * script->positions;
+	while (to < script->front.at)
+		to += (uint64_t)script->copies * script->positions;
+	start_at(matcher, to);
 }
 
 /* The repetition is the front's, unless the mark lies so far behind it that the next one must be meant. */

@@ -1,4 +1,5 @@
-/* planned.c: requests and frees that a plan serves; see planned.h. Gaps and lending are in planned_lend.c, stages in stage.c. */
+/* planned.c: requests and frees that a plan serves; see planned.h. Gaps and lending are in planned_lend.c, stages in stage.c, the time before a plan
+ * that was given serves in planned_begin.c. */
 #include "planned.h"
 
 #include "bits.h"
@@ -159,19 +160,6 @@ static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const 
 	count_alloc(&pool->engine.counts, planned);
 }
 
-/* All that the plan expects to stay has been there for a period. */
-static bool begins_to_listen(const struct seam_pool *pool, struct seam_stage *stage)
-{
-	uint64_t requests = pool->planning.counts.requests;
-	bool is_there = pool->engine.counts.live_bytes >= stage->staying_bytes;
-	if (!is_there && requests < stage->deaf_until)
-		stage->there_from = requests; /* something that stays is missing, or the period has not begun to count */
-	if (requests < stage->there_from + stage->long_positions)
-		return false;
-	seam__stage_listen(pool, stage);
-	return true;
-}
-
 /* What the thread says about itself. Where nothing is recorded nobody knows: a thread of no number takes any lane of its stream. */
 static void hear(const struct seam_pool *pool, struct seam_match_ask *ask)
 {
@@ -185,7 +173,7 @@ static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 {
 	const struct seam_planned_counts *counts = &pool->planning.counts;
 	uint64_t requests = counts->requests - stage->judged_requests, hits = counts->hits - stage->judged_hits;
-	if (requests < stage->long_positions)
+	if (stage->building || requests < stage->long_positions)
 		return;
 	seam__stage_judge_anew(pool, stage);
 	stage->poor = hits * POOR_SHARE < requests;
@@ -203,13 +191,15 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 	hear(pool, &ask);
 	struct seam_planned *planned = NULL;
 	planning->counts.requests++;
-	if (__builtin_expect(stage->deaf, 0) && !begins_to_listen(pool, stage)) {
+	if (__builtin_expect(stage->deaf, 0) && !seam__stage_begins(pool, stage, &ask)) {
 		planning->counts.misses[SEAM_MISS_lost]++;
 		return SEAM_MISS_lost;
 	}
 	if (__builtin_expect(stage->held_count != 0, 0))
 		look_at_held(pool, stage);
 	enum seam_miss miss = seam__matcher_alloc(stage->matcher, &ask, &planned);
+	if (__builtin_expect(stage->building, 0))
+		miss = seam__stage_doubt(pool, stage, &ask, planned, miss);
 	if (__builtin_expect(miss == SEAM_MISS_gap, 0))
 		miss = fill_gap(pool, stage, planned);
 	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC && pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
@@ -235,7 +225,7 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
                           struct seam_planned **ret_planned, uint64_t *ret_va)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || stage->deaf || seam__planned_must_grow(pool, stage, ask))
+	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) || seam__planned_must_grow(pool, stage, ask->bytes))
 		return false;
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))

@@ -23,6 +23,7 @@
 #define SEAM_PLANNED_H
 
 #include "arena.h"
+#include "follower.h"
 #include "matcher.h"
 #include "recent.h"
 #include "uses.h"
@@ -51,19 +52,28 @@ struct seam_stage {
 	uint32_t stream_count, stream_capacity;
 	uint64_t lent_bytes;
 	uint64_t settled_from;          /* number of the request: two periods behind its opening */
-	bool deaf;                      /* of a plan that was given: the program is still building up. Parameters and states look like gradients, and would stay
-	                                   where those belong */
-	uint64_t staying_bytes;         /* deaf: nearly all that the plan expects to stay */
-	uint64_t there_from;            /* deaf: number of the last request before which some of that was missing */
-	uint64_t crossing_bytes;        /* of its slots that live into the next period: at the end of the first iteration they lie beside, with what stays */
-	uint64_t freed_bytes;           /* while it is deaf, by the engine; most of an iteration's blocks when it is half of the arena */
-	uint64_t deaf_until;            /* number of the request by which it listens in any case */
 	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
 	uint64_t strict_bytes;          /* the pool may grow to so much for those */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
 	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
 	bool poor;                      /* it hardly served in the period before that */
-	uint64_t beside_bytes;          /* of a plan that was given: residents that it expects outside of the arena; the pool grows for them, and lends nothing */
+
+	/* Of a plan that was given (planned_begin.c). */
+	bool building;                  /* something that stays may be missing. Parameters and states look like gradients, and would stay where those belong */
+	bool deaf;                      /* building, and the program does not do what the plan says: it serves nothing */
+	bool trusting;                  /* building, but all that stays was there when it began to listen, and all was as the plan says since */
+	bool unknown;                   /* building: the last request was none that the plan expects. It is likely to stay */
+	struct seam_follower follower;  /* deaf: whether the program has come to what the plan is of */
+	uint64_t last_at;               /* building: position of the last request that was as the plan says */
+	uint64_t deaf_at;               /* deaf again: it was that */
+	uint64_t built_from;            /* listening: number of the request by which it is built, if all is as the plan says */
+	uint64_t resident_bytes;        /* as requested, what the plan expects to stay */
+	uint64_t staying_bytes;         /* nearly all of that */
+	uint64_t there_from;            /* deaf: number of the last request before which some of that was missing */
+	uint64_t deaf_until;            /* deaf: number of the request from which on nothing is taken to be missing */
+	uint64_t crossing_bytes;        /* of its slots that live into the next period */
+	uint64_t freed_bytes;           /* by the engine; most of an iteration's blocks when it is half of the arena */
+	uint64_t beside_bytes;          /* residents that it expects outside of the arena; the pool grows for them, and lends nothing */
 };
 
 LIST_HEAD(seam_stages, seam_stage);
@@ -144,6 +154,9 @@ void seam__planned_pass(struct seam_pool *pool);
 
 /* Frees the planned block at `va`. False: there is none. ret_serial: its number. */
 bool seam__planned_free(struct seam_pool *pool, uint64_t va, uint64_t *ret_serial);
+
+/* The engine has served the request that the open stage was asked for last, at `va`. */
+void seam__planned_beside(struct seam_pool *pool, uint64_t va);
 
 /* The engine freed a block at [offset, offset + bytes) of a view while a stage is open: what of it lies in the arena's chunks is the arena's again at once.
  * Left to the engine it would be handed out to what the plan missed, and what is missed there would go on being missed. */

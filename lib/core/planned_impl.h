@@ -19,6 +19,9 @@ void seam__stage_unblock(struct seam_stage *stage, uint32_t i);
 /* Leases what has become free in chunks [first, first + count). Returns the bytes; the stage may have been dropped if it is 0. */
 uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, uint32_t first, uint32_t count);
 
+/* The same with what is lent: what stays must not be put between what is not given back yet. */
+void seam__stage_collect_lent(struct seam_pool *pool, struct seam_stage *stage);
+
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream);
 
@@ -35,11 +38,27 @@ static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_
 {
 	stage->deaf = false;
 	seam__stage_judge_anew(pool, stage);
+	if (stage->building)
+		seam__matcher_warm(stage->matcher);
+	stage->last_at = seam__matcher_front(stage->matcher);
+	stage->built_from = pool->planning.counts.requests + stage->long_positions;
 	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;
 }
 
-/* Whether a request must not have idle memory of the plan, because it is likely to stay. */
-bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask);
+/* The plan was given, and is deaf: whether this request is for it. Elsewhere it is followed, and may listen from the next one on. The stage may
+ * have been dropped. */
+bool seam__stage_begins(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask);
+
+/* The program is building: whether what the matcher says of the request that it was asked for last counts. A miss instead of a hit: the slot is free
+ * again. The stage may have been dropped if it is a miss. */
+enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask, struct seam_planned *planned,
+                                 enum seam_miss miss);
+
+/* An iteration ends. */
+void seam__stage_step(const struct seam_pool *pool, struct seam_stage *stage);
+
+/* Whether a request of so many bytes must not have idle memory of the plan, because it is likely to stay. */
+bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t bytes);
 
 /* By how much the pool would grow, as far as can be told, if the engine served so many bytes. */
 static inline uint64_t seam__planned_growth(const struct seam_pool *pool, uint64_t bytes)

@@ -10,6 +10,8 @@
 #include "log.h"
 #include "planned_impl.h"
 
+#define UNKNOWN_SHARE 16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
+
 struct blocking {
 	struct seam_matcher *matcher;
 	uint64_t until; /* gaps that begin here or behind it are left alone */
@@ -78,9 +80,20 @@ uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, u
 	return bytes;
 }
 
+void seam__stage_collect_lent(struct seam_pool *pool, struct seam_stage *stage)
+{
+	for (uint32_t i = 0; pool->planning.open && stage->lent_bytes != 0 && i < stage->arena.count; i++) {
+		if (stage->arena.chunks[i].lent)
+			(void)seam__stage_collect(pool, stage, i, 1);
+	}
+}
+
 void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
-	seam__stage_open(&pool->planning)->freed_bytes += bytes;
+	struct seam_stage *open = seam__stage_open(&pool->planning);
+	open->freed_bytes += bytes;
+	if (open->deaf)
+		seam__follower_free(&open->follower, open->matcher, view->va + offset);
 	for (uint32_t i = seam__view_slot_at(view, offset); i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
 		const struct seam_mapping *mapping = view->slots[i].mapping;
 		if (mapping == NULL || mapping->chunk->kept == 0 || !pool->planning.open)
@@ -192,14 +205,18 @@ static uint64_t give_all(struct seam_pool *pool)
 	return (leased_bytes - pool->engine.counts.leased_bytes) + (mappings - pool->engine.memory.mapping_count);
 }
 
-/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects. */
-bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, const struct seam_ask *ask)
+/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects, and for
+ * what may be one of them whatever else is there. */
+bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t bytes)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
-	uint64_t beside_bytes = stage->beside_bytes;
-	if (stage->deaf && stage->freed_bytes >= stage->arena.bytes / 2)
-		beside_bytes += stage->crossing_bytes;
-	return counts->live_bytes - counts->planned_bytes + ask->bytes <= beside_bytes;
+	uint64_t needed_bytes = stage->arena.bytes + stage->beside_bytes;
+	if (stage->building && stage->unknown && pool->engine.memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
+		return true;
+	uint64_t beside_bytes = stage->beside_bytes, crossing_bytes = stage->crossing_bytes - stage->crossing_bytes / 32;
+	if (stage->building && stage->freed_bytes >= stage->arena.bytes / 2 && counts->planned_bytes < crossing_bytes)
+		beside_bytes += crossing_bytes - counts->planned_bytes; /* what goes on without having been recognised */
+	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
 /* The open plan goes, if it is one that hardly serves. Returns what nothing is left in. */
@@ -222,7 +239,8 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	if (!planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
 		return 0;
 	struct seam_stage *stage = seam__stage_open(planning);
-	if (seam__planned_must_grow(pool, stage, ask) || (seam__planned_is_strict(pool, stage, bytes) && seam__matcher_reach(stage->matcher) != 0))
+	if (seam__planned_must_grow(pool, stage, ask->bytes) ||
+	    (!stage->building && seam__planned_is_strict(pool, stage, bytes) && seam__matcher_reach(stage->matcher) != 0))
 		return 0;
 	if (!serves(stage, ask->stream)) {
 		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL);

@@ -72,6 +72,8 @@ enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan 
 	if (rc == SEAM_OK)
 		rc = seam__script_count_positions(meta, plan, script);
 	if (rc == SEAM_OK)
+		rc = seam__script_find_valleys(meta, plan, script);
+	if (rc == SEAM_OK)
 		rc = seam__script_find_lanes(meta, plan, script);
 	if (rc == SEAM_OK)
 		rc = seam__script_index_places(meta, plan, script);
@@ -101,6 +103,7 @@ void seam__script_retire(struct seam_meta *meta, struct seam_script *script)
 	FREE_ARRAY(runs, script->slots);
 	FREE_ARRAY(by_offset, instances);
 	FREE_ARRAY(reach, instances);
+	FREE_ARRAY(goes_on, script->slots);
 	FREE_ARRAY(crosses, script->slots);
 	FREE_ARRAY(groups, script->group_count);
 	FREE_ARRAY(ranges, script->range_count);

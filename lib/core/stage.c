@@ -310,20 +310,12 @@ void seam__planned_try_open(struct seam_pool *pool, bool at_step)
 	abandon(pool, stage);
 }
 
-/* Behind its first iteration the program has made all that stays. */
-static void listen_at_step(const struct seam_pool *pool, struct seam_stage *stage)
-{
-	if (!stage->deaf || pool->engine.counts.live_bytes < stage->staying_bytes)
-		return;
-	seam__stage_listen(pool, stage);
-}
-
 void seam__planned_step(struct seam_pool *pool)
 {
 	struct seam_planning *planning = &pool->planning;
 	seam__planned_try_open(pool, true);
 	if (planning->open) {
-		listen_at_step(pool, seam__stage_open(planning));
+		seam__stage_step(pool, seam__stage_open(planning));
 		seam__matcher_step(seam__stage_open(planning)->matcher);
 	}
 }

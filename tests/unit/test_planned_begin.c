@@ -1,0 +1,158 @@
+/* test_planned_begin.c: a plan that is there before the program has built up: what it serves, from when on, and that nothing that stays gets in its way. */
+#include "core_fixture.h"
+
+#include <seam/plan.h>
+
+#include "record.h"
+
+#define LAYERS 24u
+#define LARGE_BYTES MIB(9)   /* a workspace that needs chunks of its own */
+#define SMALL_BYTES KIB(1280)/* one that fits behind an activation in the last of its chunks */
+
+struct training {
+	void *parameters[LAYERS], *states[LAYERS], *gradients[LAYERS], *activations[LAYERS];
+	void *workspaces[2];
+	bool is_first;      /* iteration */
+	bool has_states;    /* that are made at the end of the first iteration, and workspaces in its midst */
+};
+
+static uint64_t parameter_bytes(unsigned i)
+{
+	return MIB(3) + i * KIB(512);
+}
+
+static void begin_training(struct training *training, bool has_states)
+{
+	*training = (struct training){.is_first = true, .has_states = has_states};
+	for (unsigned i = 0; i < LAYERS; i++)
+		training->parameters[i] = must_alloc(parameter_bytes(i), NULL);
+}
+
+static void go_forward(struct training *training)
+{
+	for (unsigned i = 0; i < LAYERS; i++) {
+		if (training->has_states && training->is_first && i == LAYERS - 2) {
+			training->workspaces[0] = must_alloc(LARGE_BYTES, NULL);
+			training->workspaces[1] = must_alloc(SMALL_BYTES, NULL);
+		}
+		must_free(must_alloc(MIB(1) + i * KIB(64), NULL));
+		training->activations[i] = must_alloc(MIB(9) + i * KIB(256), NULL);
+	}
+}
+
+static void go_back(struct training *training)
+{
+	for (unsigned i = LAYERS; i-- > 0;) {
+		void *temporary = must_alloc(MIB(2) + i * KIB(128), NULL);
+		training->gradients[i] = must_alloc(parameter_bytes(i), NULL);
+		must_free(training->activations[i]);
+		must_free(temporary);
+	}
+}
+
+/* A temporary for each parameter, of its size. */
+static void optimize(struct training *training)
+{
+	for (unsigned i = 0; i < LAYERS; i++) {
+		if (training->has_states && training->is_first)
+			training->states[i] = must_alloc(parameter_bytes(i), NULL);
+		must_free(must_alloc(parameter_bytes(i), NULL));
+	}
+}
+
+static void train(struct training *training)
+{
+	for (unsigned i = 0; i < LAYERS && !training->is_first; i++)
+		must_free(training->gradients[i]);
+	go_forward(training);
+	go_back(training);
+	optimize(training);
+	training->is_first = false;
+	cr_assert_ok(seam_step(pool));
+	check_pool();
+}
+
+/* A plan of the program's iterations, from a run of it. */
+static struct seam_plan *make_plan(bool has_states)
+{
+	struct training training;
+	struct seam_trace *trace = NULL;
+	struct seam_plan *plan = NULL;
+	const struct seam_plan_options options = {
+		.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 100000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND};
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	begin_training(&training, has_states);
+	for (unsigned i = 0; i < 4; i++)
+		train(&training);
+	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "training", &trace));
+	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
+	cr_assert_gt(plan->header.resident_bytes, 0);
+	seam_trace_free(trace);
+	close_pool();
+	return plan;
+}
+
+static uint64_t residents_bytes(bool has_states)
+{
+	uint64_t bytes = has_states ? LARGE_BYTES + SMALL_BYTES : 0;
+	for (unsigned i = 0; i < LAYERS; i++)
+		bytes += parameter_bytes(i) * (has_states ? 2 : 1);
+	return bytes;
+}
+
+/* Runs iterations; `served` of them at the end without a miss, without growth, and with the whole arena at the plan's disposal. */
+static void run_with_plan(bool has_states, unsigned iterations, unsigned served)
+{
+	struct training training;
+	struct seam_plan *plan = make_plan(has_states);
+	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	begin_training(&training, has_states);
+	for (unsigned i = 0; i < iterations; i++) {
+		const struct seam_stats before = get_stats();
+		train(&training);
+		const struct seam_stats after = get_stats();
+		if (i < iterations - served)
+			continue;
+		cr_expect_eq(after.plan_misses, before.plan_misses, "iteration %u: %llu misses", i,
+		             (unsigned long long)(after.plan_misses - before.plan_misses));
+		cr_expect_eq(after.reserved_bytes, before.reserved_bytes, "iteration %u", i);
+		cr_expect_eq(after.plan_lent_bytes, 0);
+		const struct seam_arena *arena = &LIST_FIRST(&pool->planning.stages)->arena;
+		cr_expect_eq(arena->leased_bytes, arena->bytes, "something that stays is in the plan's way");
+	}
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	const uint64_t needed_bytes = plan->header.arena_bytes + residents_bytes(has_states);
+	const uint64_t reserved_bytes = get_stats().reserved_bytes;
+	cr_expect_leq(reserved_bytes, needed_bytes + needed_bytes / 32, "%llu bytes, %llu are needed", (unsigned long long)reserved_bytes,
+	              (unsigned long long)needed_bytes);
+	seam_plan_free(plan);
+	close_pool();
+}
+
+/* All that stays was there before the first iteration: that is known to the byte. */
+Test(planned_begin, a_program_that_is_built_up_is_served_from_its_first_iteration)
+{
+	run_with_plan(false, 4, 4);
+}
+
+/* States have the sizes of the gradients and of temporaries, and workspaces are made when much of the arena is lent. */
+Test(planned_begin, what_is_made_in_the_first_iteration_and_stays_is_in_nobodys_way)
+{
+	run_with_plan(true, 5, 4);
+}
+
+/* Parameters alone, over and over, are no iteration. */
+Test(planned_begin, what_only_builds_up_is_not_served)
+{
+	struct seam_plan *plan = make_plan(true);
+	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	for (unsigned i = 0; i < LAYERS; i++)
+		(void)must_alloc(parameter_bytes(i), NULL);
+	cr_expect_eq(get_stats().plan_hits, 0);
+	cr_expect_eq(get_stats().plan_lent_bytes, 0);
+	check_pool();
+	seam_plan_free(plan);
+	close_pool();
+}
