@@ -70,20 +70,36 @@ static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen,
 	return rc;
 }
 
+/* The iterations that follow one another up to the newest one of a kind: of this kind or, where they come in turn, of others. */
+static void measure_run(const struct seam__kinds *kinds, uint32_t newest, uint32_t least_seen, struct seam__rhythm_kind *made)
+{
+	uint32_t first = newest;
+
+	while (first > 0 && kinds->stretches[first - 1].last_event == kinds->stretches[first].first_event &&
+	       kinds->kind_of[first - 1] != SEAM__KIND_NONE && seam__kind_at(kinds, kinds->kind_of[first - 1])->seen >= least_seen)
+		first--;
+	made->run = newest - first + 1;
+	made->run_begin = kinds->stretches[first].first_event;
+}
+
 /* Appends the kind's model, unless its members have too little in common. */
-static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choice *choice, uint64_t least_requests,
+static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choice *choice, const struct seam__rhythm_options *options,
                               struct seam__rhythm *rhythm)
 {
 	const struct seam__stretch *newest = &kinds->stretches[choice->newest];
 	struct seam__rhythm_kind made = {.seen = choice->seen, .newest = newest->last_event, .marked = newest->marked};
+	struct seam__model_sums sums = {0};
 	struct seam__columns columns;
 	enum seam_rc rc = seam__columns_init(kinds, choice->kind, &columns);
 
 	if (rc != SEAM_OK)
 		return rc;
 	made.differing = columns.differing;
-	if (seam__columns_count(&columns) >= least_requests) {
-		rc = seam__model_make(&columns, made.marked, &made.model, &made.first_event, &made.last_event);
+	measure_run(kinds, choice->newest, options->least_seen, &made);
+	if (seam__columns_count(&columns) >= options->least_requests) {
+		rc = seam__model_make(&columns, made.marked, &made.model, &made.first_event, &made.last_event, &sums);
+		made.stays_bytes = sums.stays_bytes;
+		made.overlap_bytes = sums.overlap_bytes;
 		if (rc == SEAM_OK)
 			rhythm->kinds[rhythm->count++] = made;
 		SEAM_ASSERT(rc != SEAM_CORRUPT);
@@ -105,7 +121,7 @@ static enum seam_rc make_kinds(const struct seam__kinds *kinds, const struct sea
 	rhythm->room = rhythm->kinds != NULL ? options->most_kinds : 0;
 	rc = rhythm->kinds != NULL ? choose(kinds, options->least_seen, &choices) : SEAM_OOM_META;
 	for (uint32_t i = 0; rc == SEAM_OK && i < choices.count && rhythm->count < rhythm->room; i++)
-		rc = make_kind(kinds, (const struct choice *)choices.items + i, options->least_requests, rhythm);
+		rc = make_kind(kinds, (const struct choice *)choices.items + i, options, rhythm);
 	seam__grow_fini(&choices);
 	return rc;
 }

@@ -7,10 +7,13 @@
 #include "meta.h"
 
 #define GRAM_TOKENS 8u
-#define COUNT_MIN 3u     /* places: two stretches between them */
+#define COUNT_MIN 2u     /* places: a stretch between them, and one in front */
+#define PAIR_SHARE 4u    /* of the recording must lie between two places, and so much of that may be missing in front: */
+#define FRONT_SHARE 16u
 #define NEIGHBOURS 4u    /* a distance is like another if one of so many before or behind it is about as long */
 #define EXACT_EVENTS 4u  /* by which exact distances may differ */
-#define BUCKETS 64u      /* of mean distances: two to an octave */
+#define OCTAVES 64u      /* of mean distances: two to an octave */
+#define BUCKETS (OCTAVES * SEAM__GRAM_CLASSES)
 #define FACTOR UINT64_C(0x9fb21c651e98df25)
 
 /* The last tokens of each thread. */
@@ -180,6 +183,21 @@ static uint32_t likeness_near(const uint32_t *events, uint32_t count, uint32_t i
 	return most;
 }
 
+static enum seam__gram_class class_of(const uint32_t *events, uint32_t count)
+{
+	bool exact = true;
+
+	for (uint32_t i = 1; i + 1 < count; i++) {
+		uint32_t first = events[1] - events[0];
+		uint32_t distance = events[i + 1] - events[i];
+
+		exact &= (first > distance ? first - distance : distance - first) <= EXACT_EVENTS;
+	}
+	if (count == 2)
+		return SEAM__GRAM_PAIR;
+	return exact ? SEAM__GRAM_EXACT : SEAM__GRAM_LIKE;
+}
+
 static enum seam_rc measure(struct seam__anchors *anchors, const uint8_t *taken, uint32_t least_events, uint32_t number)
 {
 	struct seam__gram *gram = &anchors->grams[number];
@@ -199,6 +217,13 @@ static enum seam_rc measure(struct seam__anchors *anchors, const uint8_t *taken,
 	for (uint32_t i = 0; i < gram->count; i++)
 		if (taken[events[i] - 1] != 0 || (i > 0 && events[i] - events[i - 1] < least_events / 2))
 			return SEAM_OK; /* taken, or so near to another place that nothing fits between them */
+	gram->class = class_of(events, gram->count);
+	if (gram->class == SEAM__GRAM_PAIR) {
+		bool fits = events[0] + gram->span / FRONT_SHARE >= gram->span;
+
+		gram->covered = fits && gram->span >= anchors->rows->trace->header.event_count / PAIR_SHARE ? gram->span : 0;
+		return SEAM_OK;
+	}
 	for (uint32_t i = 0; i + 1 < gram->count; i++)
 		gram->covered += (uint32_t)((uint64_t)(events[i + 1] - events[i]) * likeness_near(events, gram->count, i) / 4);
 	return SEAM_OK;
@@ -209,9 +234,9 @@ static uint32_t bucket_of(const struct seam__gram *gram)
 	uint64_t distance = (uint64_t)gram->span / (gram->count - 1) + 1;
 	uint32_t bucket = 0;
 
-	for (uint64_t square = distance * distance; square > 1 && bucket < BUCKETS - 1; square /= 2)
+	for (uint64_t square = distance * distance; square > 1 && bucket < OCTAVES - 1; square /= 2)
 		bucket++;
-	return bucket;
+	return bucket * SEAM__GRAM_CLASSES + gram->class;
 }
 
 /* The live bytes behind the newest place. */

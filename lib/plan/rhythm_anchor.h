@@ -3,7 +3,9 @@
  * A *gram* is what one thread did in its last few events. Where a program repeats something, most grams come again, and those
  * of places that it passes once in an iteration come at like distances; what is inserted here and there breaks only the few
  * grams that it stands in. For each order of distance the gram that covers most of the recording with like distances is proposed
- * as an *anchor*, of several that cover about as much the one behind which the fewest bytes are live.
+ * as an *anchor*, of several that cover about as much the one behind which the fewest bytes are live. The same
+ * is done for those whose places are equally far apart, because others of a like distance may cover as much by chance; and for those that have
+ * been seen only twice: where nearly all of an iteration is made of equal parts, only the few grams at its end are its own.
  *
  * Not here: whether what lies between an anchor's places is an iteration (rhythm_cut.h). Immutable once built. No locks.
  */
@@ -14,12 +16,21 @@
 
 #define SEAM__ANCHORS_MAX 16u
 
+/* How far apart a gram's places are. */
+enum seam__gram_class {
+	SEAM__GRAM_LIKE,   /* about equally, or only some of them */
+	SEAM__GRAM_EXACT,  /* equally, to the event or so */
+	SEAM__GRAM_PAIR,   /* there are two, and as much as lies between them stands in front of the first */
+	SEAM__GRAM_CLASSES
+};
+
 struct seam__gram {
 	uint64_t hash;
 	uint32_t newest;  /* number + 1 of the newest token that ends it; 0: empty */
 	uint32_t count;
 	uint32_t covered; /* events between its places at like distances; of those that are only about like, three quarters */
 	uint32_t span;    /* events between its first and its last place */
+	enum seam__gram_class class;
 };
 
 struct seam__anchors {

@@ -32,6 +32,7 @@ struct writer {
 	uint32_t lags;              /* the largest lag and one more */
 	uint64_t next_id;
 	uint64_t events;
+	struct seam__model_sums sums;
 };
 
 static int compare_tokens(const void *left, const void *right)
@@ -63,6 +64,8 @@ static enum seam_rc list_tokens(struct writer *writer)
 			continue;
 		rc = seam__grow_append(&writer->tokens, pair, 2);
 		writer->lags = column->lag >= writer->lags ? column->lag + 1 : writer->lags;
+		if (column->lag > 1 || (column->lag == 1 && column->gap > c))
+			writer->sums.overlap_bytes += seam__request_at(columns->rows->requests, column->source)->size_bytes;
 	}
 	if (rc == SEAM_OK && writer->tokens.count > 0)
 		qsort(writer->tokens.items, writer->tokens.count, sizeof(struct token), compare_tokens);
@@ -225,6 +228,8 @@ static enum seam_rc emit_resident(struct writer *writer, uint32_t number)
 	event.flags |= SEAM_TRACE_RESIDENT;
 	if (column != SEAM__COLUMN_NONE && member < seam__column_at(columns, column)->lag)
 		*block_of(writer, column, -(int64_t)member) = (struct block){.id = event.id, .size_bytes = event.size};
+	else
+		writer->sums.stays_bytes += event.size;
 	return rc == SEAM_OK ? emit(writer, event) : rc;
 }
 
@@ -343,7 +348,7 @@ static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_
 }
 
 enum seam_rc seam__model_make(const struct seam__columns *columns, bool marked, struct seam_trace **ret_trace,
-                              uint64_t *ret_first, uint64_t *ret_last)
+                              uint64_t *ret_first, uint64_t *ret_last, struct seam__model_sums *ret_sums)
 {
 	struct writer writer = {.columns = columns};
 	uint64_t first;
@@ -368,6 +373,7 @@ enum seam_rc seam__model_make(const struct seam__columns *columns, bool marked, 
 	if (rc == SEAM_OK) {
 		*ret_first = first;
 		*ret_last = writer.events;
+		*ret_sums = writer.sums;
 	}
 	return rc;
 }

@@ -14,9 +14,13 @@
 
 #include "rhythm_columns.h"
 
-/* ret_trace: the caller's, for seam_trace_free(); ret_first, ret_last: its last repetition, events [first, last).
- * marked: a step ends behind each repetition. Errors: SEAM_OOM_META, SEAM_CORRUPT (the recording is no valid trace). */
+struct seam__model_sums {
+	uint64_t stays_bytes;   /* of residents that no repetition frees */
+	uint64_t overlap_bytes; /* of columns that live longer than a repetition: blocks of several are live at once */
+};
+
+/* ret_trace: the caller's, for seam_trace_free(); ret_first, ret_last: its last repetition, events [first, last). marked: a step ends behind each repetition. Errors: SEAM_OOM_META, SEAM_CORRUPT (the recording is no valid trace). */
 SEAM_MUST_USE enum seam_rc seam__model_make(const struct seam__columns *columns, bool marked, struct seam_trace **ret_trace,
-                                            uint64_t *ret_first, uint64_t *ret_last);
+                                            uint64_t *ret_first, uint64_t *ret_last, struct seam__model_sums *ret_sums);
 
 #endif

@@ -394,6 +394,87 @@ Test(rhythm, residents_keep_their_ids)
 	cr_expect_eq(rhythm.kinds[0].seen, 5);
 }
 
+/* An iteration of equal parts, of which only the end is its own: allocations of so many blocks, freed one by one behind the next. */
+static void add_blocks(struct seam_trace_builder *builder, uint64_t *ids, uint32_t count, uint64_t bytes)
+{
+	for (uint32_t i = 0; i <= count; i++) {
+		struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = *ids + 1, .size = bytes + 64 * i};
+
+		if (i < count)
+			cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+		event = (struct seam_trace_event){.kind = SEAM_TRACE_FREE, .id = *ids, .size = bytes + 64 * (i - 1)};
+		if (i > 0)
+			cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+		*ids += i < count;
+	}
+}
+
+Test(rhythm, of_equal_parts_is_found_at_its_second_end)
+{
+	struct seam_trace_builder *builder;
+	uint64_t ids = 0;
+	uint64_t requests = 0;
+
+	cr_assert_eq(seam_trace_builder_create("equal parts", 0, &builder), SEAM_OK);
+	for (uint32_t iteration = 0; iteration < 2; iteration++) {
+		for (uint32_t part = 0; part < 8; part++)
+			add_blocks(builder, &ids, 40, 4096);
+		add_blocks(builder, &ids, 20, 1 << 20);
+	}
+	cr_assert_eq(seam_trace_builder_finish(builder, NULL, &trace), SEAM_OK);
+	seam_trace_builder_destroy(builder);
+	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
+	cr_assert_geq(rhythm.count, 1);
+	for (uint64_t e = rhythm.kinds[0].first_event; e < rhythm.kinds[0].last_event; e++)
+		requests += rhythm.kinds[0].model->events[e].kind == SEAM_TRACE_ALLOC;
+	cr_expect_eq(requests, 8 * 40 + 20);
+	cr_expect_eq(rhythm.kinds[0].run, 2);
+	forget();
+}
+
+/* Evaluations come between iterations: those behind the last one follow one another. */
+Test(rhythm, counts_those_that_follow_one_another)
+{
+	const struct seam__rhythm_options options = {.least_requests = 1};
+
+	trace = trace_words("+w9 | +a10 -a | +a10 -a | +b20 +c30 +d40 +e50 +f60 +g70 -b -c -d -e -f -g | +a10 -a | +a10 -a | +a10 -a |");
+	cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
+	cr_assert_eq(rhythm.count, 1);
+	cr_expect_eq(rhythm.kinds[0].seen, 5);
+	cr_expect_eq(rhythm.kinds[0].run, 3);
+	cr_expect_eq(rhythm.kinds[0].run_begin, 21);
+	cr_expect_eq(rhythm.kinds[0].newest, 30);
+	cr_expect_eq(rhythm.kinds[0].stays_bytes, 9);
+	forget();
+}
+
+struct overlap_row {
+	const char *name;
+	const char *words;
+	uint64_t overlap_bytes;
+};
+
+static const struct overlap_row overlap_rows[] = {
+	{"nothing lives across", "+w9 | +a20 -a | +a20 -a | +a20 -a |", 0},
+	{"gradients live until the next iteration makes others", "+g10 | +a20 -g +g10 -a | +a20 -g +g10 -a | +a20 -g +g10 -a |", 0},
+	{"the next iteration begins before this one ends", "+h10 | +g10 -h | +h10 -g | +g10 -h | +h10 -g |", 10},
+	{"it ends in the one after", "+g10 +h10 | +i10 -g | +g10 -h | +h10 -i | +i10 -g | +g10 -h | +h10 -i |", 10},
+};
+
+Test(rhythm, says_what_lives_longer_than_an_iteration)
+{
+	const struct seam__rhythm_options options = {.least_requests = 1};
+
+	for (size_t r = 0; r < sizeof(overlap_rows) / sizeof(overlap_rows[0]); r++) {
+		trace = trace_words(overlap_rows[r].words);
+		cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
+		cr_assert_eq(rhythm.count, 1, "%s: %u kinds", overlap_rows[r].name, rhythm.count);
+		cr_expect_eq(rhythm.kinds[0].overlap_bytes, overlap_rows[r].overlap_bytes, "%s: %lu", overlap_rows[r].name,
+		             (unsigned long)rhythm.kinds[0].overlap_bytes);
+		forget();
+	}
+}
+
 /* With the n-th allocation failing: nothing is left, and it says so; until there is enough. */
 Test(rhythm, survives_a_lack_of_memory)
 {

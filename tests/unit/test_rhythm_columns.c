@@ -82,6 +82,7 @@ static void run(const struct row *row)
 	struct seam_grow stretches;
 	uint64_t first;
 	uint64_t last;
+	struct seam__model_sums sums;
 	bool marked;
 
 	seam__grow_init(&stretches, sizeof(struct seam__stretch));
@@ -92,7 +93,7 @@ static void run(const struct row *row)
 	cr_expect_eq(kinds.items.count, 1, "%s: %zu kinds", row->name, kinds.items.count);
 	cr_assert_eq(seam__columns_init(&kinds, 0, &columns), SEAM_OK);
 	cr_expect_null(seam__columns_check(&columns), "%s: %s", row->name, seam__columns_check(&columns));
-	cr_assert_eq(seam__model_make(&columns, true, &model, &first, &last), SEAM_OK);
+	cr_assert_eq(seam__model_make(&columns, true, &model, &first, &last, &sums), SEAM_OK);
 	expect_model(row, model, first, last);
 	seam_trace_free(model);
 	seam__columns_fini(&columns);
