@@ -1,4 +1,5 @@
-/* learner.c: the steps of the background worker; see learner.h. Its thread is in learner_thread.c, its plans in learner_plan.c. */
+/* learner.c: the steps of the background worker; see learner.h. Its looks are in learner_look.c, its plans in learner_plan.c, its thread
+ * in learner_thread.c. */
 #include "learner.h"
 
 #include "bits.h"
@@ -6,16 +7,12 @@
 #include "clock.h"
 #include "learner_impl.h"
 #include "planned_impl.h"
-#include "record.h"
 
 #define PLACE_NS UINT64_C(60000000)
 #define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
-#define LEAST_STEPS 3u                      /* two whole iterations lie between so many marks */
-#define MOST_BACK_OFF_EVENTS (UINT64_C(4) << 20)
 #define PREPARE_MAPPINGS 32u                /* in one step: some milliseconds */
-#define MISSES_BEARABLE 0.005               /* of the requests since the last look: no new plan is wanted */
 
 enum seam_rc seam__learner_init(struct seam_learner *learner)
 {
@@ -59,94 +56,14 @@ static void forget_refusal(struct seam_learner *learner)
 		learner->refused[--learner->refused_count % SEAM_LEARNER_REFUSED] = 0;
 }
 
-/* It led to nothing: the next look comes after twice as many events. */
-static void give_up(struct seam_pool *pool)
+void seam__learner_give_up(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	learner->failures++;
 	if (learner->state == SEAM_LEARN_BEGIN || learner->state == SEAM_LEARN_PREPARE)
 		forget_refusal(learner);
-	learner->back_off_events = seam__bits_min(learner->back_off_events * 2, MOST_BACK_OFF_EVENTS);
+	learner->back_off_events = seam__bits_min(learner->back_off_events * 2, SEAM_LEARNER_MOST_BACK_OFF);
 	seam__learner_reset(pool);
-}
-
-/* Whether what is open serves well enough. */
-static bool is_served(struct seam_pool *pool)
-{
-	struct seam_learner *learner = &pool->learner;
-	const struct seam_planned_counts *counts = &pool->planning.counts;
-	seam__mutex_lock(&pool->engine.lock);
-	learner->most_bytes = seam__bits_max(learner->most_bytes, pool->engine.memory.reserved_peak_bytes);
-	bool open = pool->planning.open;
-	if (counts->drops != learner->seen_drops) {
-		learner->refused_count = 0; /* what served once may serve again */
-		learner->seen_drops = counts->drops;
-		learner->back_off_events = seam__bits_min(learner->back_off_events * 4, MOST_BACK_OFF_EVENTS);
-	}
-	if (learner->seen_requests < pool->planning.opened_requests) {
-		learner->seen_requests = pool->planning.opened_requests; /* what another plan missed before is not its fault */
-		learner->seen_misses = pool->planning.opened_misses;
-	}
-	uint64_t requests = counts->requests - learner->seen_requests;
-	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
-	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
-		seam__mutex_unlock(&pool->engine.lock);
-		return true; /* it has had no time to show what it is good for */
-	}
-	learner->seen_requests = counts->requests;
-	learner->seen_misses = counts->requests - counts->hits;
-	seam__mutex_unlock(&pool->engine.lock);
-	learner->replaces = open && misses > requests / 2;
-	learner->serves = open && !learner->replaces;
-	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
-}
-
-/* Whether a period without marks has been there for a while. */
-static bool is_believed(struct seam_learner *learner, const struct seam__rhythm_kind *kind, uint64_t events)
-{
-	uint64_t length = kind->last_event - kind->first_event;
-	if (kind->marked)
-		return true;
-	bool same = length <= learner->doubtful_length + learner->doubtful_length / 16 &&
-	            learner->doubtful_length <= length + length / 16;
-	if (same)
-		return events >= learner->doubtful_until;
-	learner->doubtful_length = length;
-	learner->doubtful_until = events + events / 2;
-	return false;
-}
-
-static bool look(struct seam_pool *pool)
-{
-	struct seam_learner *learner = &pool->learner;
-	struct seam_recorder_counts counts;
-	seam__recorder_get_counts(pool->recorder, &counts);
-	bool stepped = counts.steps >= LEAST_STEPS && counts.steps >= learner->next_steps;
-	if (counts.events < learner->next_events && !stepped)
-		return false;
-	learner->next_steps = counts.steps + counts.steps / 4 + 1;
-	/* Looking costs as much as the recording is long: a quarter more each time keeps the sum of all looks linear. */
-	learner->next_events = counts.events + counts.events / 4 + learner->back_off_events;
-	if (learner->doubtful_until > counts.events)
-		learner->next_events = seam__bits_min(learner->next_events, learner->doubtful_until);
-	if (is_served(pool))
-		return true;
-	struct seam_trace *trace = NULL;
-	if (seam__recorder_trace(pool->recorder, 0, "recorded by seam", &trace) != SEAM_OK)
-		return true;
-	enum seam_rc rc = seam__rhythm_find(trace, NULL, &learner->rhythm);
-	learner->recorded_events = trace->header.event_count;
-	learner->tried = 0;
-	seam_trace_free(trace);
-	if (rc != SEAM_OK) {
-		learner->rhythm = (struct seam__rhythm){0};
-		give_up(pool);
-	} else if (learner->rhythm.count != 0 && is_believed(learner, &learner->rhythm.kinds[0], counts.events) && seam__learner_choose(learner)) {
-		learner->state = SEAM_LEARN_PLAN;
-	} else {
-		seam__learner_reset(pool);
-	}
-	return true;
 }
 
 static void plan(struct seam_pool *pool)
@@ -171,7 +88,7 @@ static void plan(struct seam_pool *pool)
 	}
 	if (rc != SEAM_OOM_META && seam__learner_choose(learner))
 		return; /* another kind may do */
-	give_up(pool);
+	seam__learner_give_up(pool);
 }
 
 /* A plan is in use: on to the next kind, of which a plan may lie in the same arena. */
@@ -218,7 +135,7 @@ static void begin(struct seam_pool *pool)
 	else if (rc == SEAM_NOT_FOUND)
 		learner->state = SEAM_LEARN_PLAN; /* a chunk or the arena is gone: once more from the survey on */
 	else
-		give_up(pool);
+		seam__learner_give_up(pool);
 }
 
 /* With both locks. The stage waits for its moment. */
@@ -230,7 +147,7 @@ static void let_wait(struct seam_pool *pool)
 	planning->waiting = learner->stage;
 	planning->waiting_script = learner->script;
 	planning->open_at_step = learner->marked;
-	planning->open_below_bytes = learner->least_live_bytes + learner->least_live_bytes / 64;
+	planning->open_below_bytes = learner->open_below_bytes;
 	planning->open_by_allocs = pool->engine.counts.allocs + 2 * learner->period_requests;
 	planning->give_up_by_allocs = planning->open_by_allocs + 2 * learner->period_requests;
 	planning->compared_at = 0;
@@ -282,7 +199,7 @@ static bool prepare(struct seam_pool *pool)
 	if (rc == SEAM_OK && learner->state != SEAM_LEARN_WAIT)
 		go_on(pool);
 	else if (rc != SEAM_OK)
-		give_up(pool);
+		seam__learner_give_up(pool);
 	return true;
 }
 
@@ -323,7 +240,7 @@ static bool step(struct seam_pool *pool)
 	enum seam_learning state = pool->learner.state;
 	switch (state) {
 	case SEAM_LEARN_IDLE:
-		return pool->recorder != NULL && pool->config.plan != SEAM_PLAN_OFF && look(pool);
+		return pool->recorder != NULL && pool->config.plan != SEAM_PLAN_OFF && seam__learner_look(pool);
 	case SEAM_LEARN_PLAN:
 		plan(pool);
 		return true;

@@ -12,10 +12,12 @@
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be. All kinds
  * that a look found are planned one after the other, and have the same addresses for what lives from one iteration into the next (learner_shapes.c).
  *
- * Where the program marks no steps, a period is believed once it has lasted while the recording grew by half: micro-batches of the first iteration
- * look like iterations until the optimizer comes.
+ * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the first iteration look like
+ * iterations until the optimizer comes.
  *
- * Against thrashing: a new look needs a recording that has grown by a quarter, and after each that led to nothing twice as many events on top.
+ * Against thrashing: a look costs as much as the recording is long, and a new one needs a recording that has grown: by a quarter, without marks by
+ * an eighth, and by a sixteenth where a repetition that may be believed is about to end. So all looks together cost some 5, 9 or at most
+ * 17 times as much as the last one. After each that led to nothing twice as many events come on top.
  *
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker
  * begins again later.
@@ -35,6 +37,7 @@
 
 #include <seam/plan.h>
 
+#include "belief.h"
 #include "lockrank.h"
 #include "planned.h"
 #include "rhythm.h"
@@ -42,6 +45,7 @@
 enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LEARN_PREPARE, SEAM_LEARN_WAIT };
 
 #define SEAM_LEARNER_REFUSED 16u
+#define SEAM_LEARNER_MOST_BACK_OFF (UINT64_C(4) << 20) /* events */
 
 struct seam_learner {
 	struct seam_mutex work;
@@ -55,7 +59,8 @@ struct seam_learner {
 	struct seam_plan *plan;          /* BEGIN and later */
 	struct seam_script *script;      /* BEGIN, PREPARE: ours */
 	struct seam_stage *stage;        /* PREPARE: ours until it waits; NULL: the open one is extended */
-	uint64_t least_live_bytes;       /* of the period */
+	uint64_t rest_bytes;             /* least that was live in the kind's newest iteration: the model has not all that lives across its end */
+	uint64_t open_below_bytes;       /* hardly more than the least that is live in the period */
 	uint64_t period_requests;
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
@@ -65,9 +70,9 @@ struct seam_learner {
 	bool marked;                     /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */
 	uint32_t refused_count;
-	uint64_t doubtful_length;        /* events of an unmarked period, which may be a loop inside of an iteration: believed if it is still there */
-	uint64_t doubtful_until;         /* when the recording is this long */
-	uint64_t next_events;            /* of the recording, when to look again */
+	struct seam_belief belief;       /* of an unmarked period, which may be a loop inside of an iteration */
+	uint64_t looked_events;          /* recorded, when it looked last */
+	uint64_t next_events;            /* and when to look again */
 	uint64_t next_steps;             /* or of steps */
 	uint64_t back_off_events;
 	uint64_t place_ns, place_nodes;  /* of placing, and some more for each request; nodes in deterministic mode. More where that led to nothing; tests make them less */

@@ -4,6 +4,15 @@
 
 #include "pool.h"
 
+/* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan (SEAM_LEARN_PLAN). False: there is not. */
+bool seam__learner_look(struct seam_pool *pool);
+
+/* The most and the least bytes live, as requested, behind one of the events [first, last) of a trace that frees nothing from before it. */
+struct seam_live_range {
+	uint64_t peak_bytes, least_bytes;
+};
+struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint64_t first, uint64_t last);
+
 /* Plans the chosen kind around the residents as they lie now: survey, plan and script are set. Errors: those of seam_plan_make();
  * SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
 SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_pool *pool);
@@ -64,6 +73,9 @@ static inline struct seam_stage *seam__learner_extends(const struct seam_pool *p
 {
 	return pool->planning.open && !pool->learner.replaces ? LIST_FIRST(&pool->planning.stages) : NULL;
 }
+
+/* It led to nothing: the next look comes after twice as many events. */
+void seam__learner_give_up(struct seam_pool *pool);
 
 /* Forgets what was begun, but the stage. */
 void seam__learner_reset(struct seam_pool *pool);

@@ -14,9 +14,9 @@
 
 #define REQUEST_NS UINT64_C(20000)       /* more for each request: about the time in which the program makes it */
 #define REQUEST_NODES UINT64_C(100)
-#define PLAN_GAP 0.002                  /* above the lower bound that is good enough */
-#define LEAST_PERCENT 85u
+#define PLAN_GAP 0.0025                 /* of all that is live at the peak: so much above the lower bound is good enough */
 #define LARGEST_PERCENT 95u
+#define REST_SHARE 128u                 /* of the most bytes of a period, above the least: few enough are live for a plan to come into use */
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
 
 /* Sorted serials of the blocks that stay. */
@@ -162,20 +162,12 @@ static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 	return taken->rc;
 }
 
-/* The fewest bytes live at once in the period, as requested. */
-static uint64_t least_live_bytes(const struct seam__rhythm_kind *kind)
+/* How much more is live at the peak than comes and goes in the period. */
+static double part_of_peak(const struct seam__rhythm_kind *kind)
 {
-	uint64_t live = 0, least = UINT64_MAX;
-	for (uint64_t i = 0; i < kind->last_event; i++) {
-		const struct seam_trace_event *event = &kind->model->events[i];
-		if (event->kind == SEAM_TRACE_ALLOC)
-			live += event->size;
-		else if (event->kind == SEAM_TRACE_FREE)
-			live -= event->size;
-		if (i >= kind->first_event)
-			least = seam__bits_min(least, live);
-	}
-	return least;
+	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
+	uint64_t comes_bytes = range.peak_bytes - seam__bits_min(kind->stays_bytes, range.peak_bytes);
+	return comes_bytes == 0 ? 1 : (double)range.peak_bytes / (double)comes_bytes;
 }
 
 static void forget_plan(struct seam_pool *pool)
@@ -197,7 +189,7 @@ static enum seam_rc make_script(struct seam_pool *pool, const struct taken *take
 		.struct_bytes = sizeof options,
 		.time_limit_ns = learner->place_ns + requests * REQUEST_NS,
 		.node_limit = pool->config.deterministic != 0 ? learner->place_nodes + requests * REQUEST_NODES : 0,
-		.target_gap = PLAN_GAP,
+		.target_gap = PLAN_GAP * part_of_peak(kind),
 		.align_bytes = SEAM_BLOCK_BYTES,
 		.period = SEAM_PLAN_PERIOD_GIVEN,
 		.first_event = kind->first_event,
@@ -237,7 +229,8 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken,
 	}
 	if (rc != SEAM_OK)
 		return rc;
-	learner->least_live_bytes = least_live_bytes(kind);
+	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
+	learner->open_below_bytes = seam__bits_max(learner->rest_bytes, range.least_bytes) + range.peak_bytes / REST_SHARE;
 	learner->period_requests = seam__script_slots(learner->script);
 	learner->marked = kind->marked;
 	if (kind->marked)
@@ -254,12 +247,9 @@ static bool is_worth_it(struct seam_pool *pool)
 	uint64_t has_bytes = learner->survey.bytes + (most_bytes - learner->survey.engine_bytes);
 	if (bytes > has_bytes + most_bytes / GROWTH_SHARE)
 		return false;
-	/* An iteration and what stays are nearly all that the program needs. A loop inside of an iteration is not, if the rest is known. */
-	bool marked = learner->rhythm.kinds[learner->kind].marked;
+	/* Larger iterations may be to come again. */
 	bytes += learner->plan->header.resident_bytes;
-	if (!learner->extends && !seam__learner_knows_all(learner) && bytes < most_bytes / 100 * LARGEST_PERCENT)
-		return false; /* larger iterations are to come again */
-	return marked || bytes >= most_bytes / 100 * LEAST_PERCENT;
+	return learner->extends || seam__learner_knows_all(learner) || bytes >= most_bytes / 100 * LARGEST_PERCENT;
 }
 
 enum seam_rc seam__learner_plan(struct seam_pool *pool)

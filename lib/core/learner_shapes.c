@@ -50,22 +50,6 @@ static bool cover_enough(const struct seam_learner *learner)
 	                           together >= learner->rhythm.cut_events / REPEATED_SHARE);
 }
 
-/* The most bytes that the kind's requests take at once. */
-static uint64_t most_live_bytes(const struct seam__rhythm_kind *kind)
-{
-	uint64_t live = 0, most = 0;
-	for (uint64_t i = 0; i < kind->last_event; i++) {
-		const struct seam_trace_event *event = &kind->model->events[i];
-		if (event->kind == SEAM_TRACE_ALLOC)
-			live += event->size;
-		else if (event->kind == SEAM_TRACE_FREE)
-			live -= event->size;
-		if (i >= kind->first_event)
-			most = seam__bits_max(most, live);
-	}
-	return most;
-}
-
 static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
 {
 	for (uint32_t i = 0; i < learner->refused_count && i < SEAM_LEARNER_REFUSED; i++) {
@@ -83,7 +67,7 @@ bool seam__learner_choose(struct seam_learner *learner)
 		return false;
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
 		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
-		uint64_t fingerprint = 0, bytes = most_live_bytes(kind);
+		uint64_t fingerprint = 0, bytes = seam__learner_range(kind->model, kind->first_event, kind->last_event).peak_bytes;
 		if ((learner->tried >> i & 1) != 0 || covered_by(kind) < learner->recorded_events / LEAST_SHARE ||
 		    (chosen != UINT32_MAX && bytes <= most_bytes))
 			continue;

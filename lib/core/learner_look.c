@@ -1,0 +1,141 @@
+/* learner_look.c: what repeats in the recording of a pool, whether that is to be believed, and which of it is worth a plan; see learner.h. */
+#include "bits.h"
+#include "learner.h"
+#include "learner_impl.h"
+#include "record.h"
+
+#define LEAST_STEPS 3u         /* two whole iterations lie between so many marks */
+#define MISSES_BEARABLE 0.005  /* of the requests since the last look: no new plan is wanted */
+/* Looking costs as much as the recording is long. It grows by one part in so many between looks, so that the sum of them all is linear: */
+#define GROWTH_SHARE 4u
+#define UNMARKED_SHARE 8u      /* where no step is marked: nothing else says when an iteration ends, */
+#define SOONER_SHARE 16u       /* and where one is about to end */
+
+/* Whether what is open serves well enough. */
+static bool is_served(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	const struct seam_planned_counts *counts = &pool->planning.counts;
+	seam__mutex_lock(&pool->engine.lock);
+	learner->most_bytes = seam__bits_max(learner->most_bytes, pool->engine.memory.reserved_peak_bytes);
+	bool open = pool->planning.open;
+	if (counts->drops != learner->seen_drops) {
+		learner->refused_count = 0; /* what served once may serve again */
+		learner->seen_drops = counts->drops;
+		learner->back_off_events = seam__bits_min(learner->back_off_events * 4, SEAM_LEARNER_MOST_BACK_OFF);
+	}
+	if (learner->seen_requests < pool->planning.opened_requests) {
+		learner->seen_requests = pool->planning.opened_requests; /* what another plan missed before is not its fault */
+		learner->seen_misses = pool->planning.opened_misses;
+	}
+	uint64_t requests = counts->requests - learner->seen_requests;
+	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
+	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
+		seam__mutex_unlock(&pool->engine.lock);
+		return true; /* it has had no time to show what it is good for */
+	}
+	learner->seen_requests = counts->requests;
+	learner->seen_misses = counts->requests - counts->hits;
+	seam__mutex_unlock(&pool->engine.lock);
+	learner->replaces = open && misses > requests / 2;
+	learner->serves = open && !learner->replaces;
+	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
+}
+
+/* What is live behind event i of the trace, from what is live before it. */
+static uint64_t live_behind(const struct seam_trace *trace, uint64_t i, uint64_t live_bytes)
+{
+	const struct seam_trace_event *event = &trace->events[i];
+	if (event->kind == SEAM_TRACE_ALLOC)
+		return live_bytes + event->size;
+	return event->kind == SEAM_TRACE_FREE ? live_bytes - event->size : live_bytes;
+}
+
+struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint64_t first, uint64_t last)
+{
+	struct seam_live_range range = {.least_bytes = UINT64_MAX};
+	uint64_t live_bytes = 0;
+	for (uint64_t i = 0; i < last; i++) {
+		live_bytes = live_behind(trace, i, live_bytes);
+		if (i < first)
+			continue;
+		range.peak_bytes = seam__bits_max(range.peak_bytes, live_bytes);
+		range.least_bytes = seam__bits_min(range.least_bytes, live_bytes);
+	}
+	return range;
+}
+
+/* The period of the kind that covers most, as the recording shows it. */
+static struct seam_sight sight_of(const struct seam_learner *learner, const struct seam_trace *recording)
+{
+	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[0];
+	const uint64_t events = recording->header.event_count;
+	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
+	return (struct seam_sight){
+		.forgotten = learner->looked_events - seam__bits_min(learner->looked_events, events),
+		.events = events,
+		.length = kind->last_event - kind->first_event,
+		.run_begin = kind->run_begin,
+		.newest = kind->newest,
+		.run = kind->run,
+		.peak_bytes = range.peak_bytes,
+		.most_bytes = seam__learner_range(recording, 0, events).peak_bytes,
+		.stays_bytes = kind->stays_bytes,
+		.overlap_bytes = kind->overlap_bytes,
+	};
+}
+
+/* Whether what repeats is the program's iteration: marks say so, else it must be believed. If not, it is looked at again when there is more. */
+static bool is_believed(struct seam_learner *learner, const struct seam_trace *recording)
+{
+	if (learner->rhythm.kinds[0].marked)
+		return true;
+	const struct seam_sight sight = sight_of(learner, recording);
+	if (seam__belief_holds(&learner->belief, &sight))
+		return true;
+	uint64_t more_events = seam__bits_max(seam__belief_more(&sight), sight.events / SOONER_SHARE);
+	if (more_events < learner->next_events - learner->looked_events)
+		learner->next_events = learner->looked_events + more_events;
+	return false;
+}
+
+/* Finds what repeats, and chooses what to plan of it. */
+static void search(struct seam_pool *pool, const struct seam_trace *recording)
+{
+	struct seam_learner *learner = &pool->learner;
+	learner->recorded_events = recording->header.event_count;
+	learner->tried = 0;
+	if (seam__rhythm_find(recording, NULL, &learner->rhythm) != SEAM_OK) {
+		learner->rhythm = (struct seam__rhythm){0};
+		seam__learner_give_up(pool);
+		return;
+	}
+	if (learner->rhythm.count == 0 || !is_believed(learner, recording) || !seam__learner_choose(learner)) {
+		seam__learner_reset(pool);
+		return;
+	}
+	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
+	const uint64_t length = seam__bits_min(kind->last_event - kind->first_event, kind->newest);
+	learner->rest_bytes = seam__learner_range(recording, kind->newest - length, kind->newest).least_bytes;
+	learner->state = SEAM_LEARN_PLAN;
+}
+
+bool seam__learner_look(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	struct seam_recorder_counts counts;
+	seam__recorder_get_counts(pool->recorder, &counts);
+	bool stepped = counts.steps >= LEAST_STEPS && counts.steps >= learner->next_steps;
+	if (counts.events < learner->next_events && !stepped)
+		return false;
+	learner->next_steps = counts.steps + counts.steps / 4 + 1;
+	learner->looked_events = counts.events;
+	learner->next_events = counts.events + counts.events / (counts.steps != 0 ? GROWTH_SHARE : UNMARKED_SHARE) + learner->back_off_events;
+	if (is_served(pool))
+		return true;
+	struct seam_trace *recording = NULL;
+	if (seam__recorder_trace(pool->recorder, 0, "recorded by seam", &recording) == SEAM_OK)
+		search(pool, recording);
+	seam_trace_free(recording);
+	return true;
+}

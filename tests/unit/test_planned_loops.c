@@ -1,0 +1,123 @@
+/* test_planned_loops.c: programs that mark no steps and whose iterations have loops inside: the plan that comes into use is the iteration's. */
+#include "core_fixture.h"
+
+#include "planned.h"
+
+struct loops {
+	const char *name;
+	unsigned loops;      /* in an iteration: micro-batches, or layers */
+	unsigned blocks;     /* each has so many */
+	unsigned gradients;  /* blocks that the first one leaves to the end of the iteration */
+	unsigned ends;       /* blocks at the end of the iteration: an optimizer's, or a loss */
+	unsigned first_ends; /* more of them in the first iteration: states, which stay */
+};
+
+static void *many[64];
+static unsigned many_count;
+
+static void free_many(void)
+{
+	while (many_count > 0)
+		must_free(many[--many_count]);
+}
+
+static void work(void)
+{
+	bool did = true;
+	for (unsigned i = 0; did && i < 1000; i++)
+		seam__pool_work(pool, &did);
+	check_pool();
+}
+
+static void allocate(unsigned count, uint64_t bytes, uint64_t step_bytes)
+{
+	for (unsigned i = 0; i < count; i++)
+		many[many_count++] = must_alloc(bytes + i * step_bytes, NULL);
+}
+
+/* Returns its requests. */
+static unsigned iterate(const struct loops *wish, bool first)
+{
+	void *gradients[16];
+	unsigned requests = 0;
+	if (first) {
+		for (unsigned i = 0; i < wish->first_ends; i++)
+			(void)must_alloc(MIB(1) + i * KIB(4), NULL); /* the pool's destruction frees them */
+	}
+	for (unsigned l = 0; l < wish->loops; l++) {
+		for (unsigned i = 0; i < wish->blocks; i += 2) {
+			allocate(2, MIB(1) + i * KIB(64), KIB(32));
+			if (i % 8 == 6)
+				free_many();
+		}
+		free_many();
+		for (unsigned i = 0; l == 0 && i < wish->gradients; i++)
+			gradients[i] = must_alloc(MIB(3) + i * KIB(32), NULL);
+		requests += wish->blocks;
+		work();
+	}
+	allocate(wish->ends, MIB(5), KIB(96));
+	free_many();
+	for (unsigned i = 0; i < wish->gradients; i++)
+		must_free(gradients[i]);
+	work();
+	return requests + wish->gradients + wish->ends;
+}
+
+static uint32_t slots_in_use(void)
+{
+	const struct seam_stage *open = LIST_FIRST(&pool->planning.stages);
+	return seam__script_slots(seam__matcher_script(open->matcher, 0));
+}
+
+/* An iteration that a plan of its own serves. */
+static void expect_served(const struct loops *wish)
+{
+	uint64_t hits = get_stats().plan_hits;
+	unsigned requests = iterate(wish, false);
+	cr_assert(pool->planning.open, "%s", wish->name);
+	cr_expect_eq(slots_in_use(), requests, "%s: a plan of %u requests, not of %u", wish->name, slots_in_use(), requests);
+	cr_expect_eq(get_stats().plan_hits - hits, requests, "%s: %u of %u are served", wish->name, (unsigned)(get_stats().plan_hits - hits), requests);
+}
+
+/* Iterations until a plan is in use, which is the iteration's. */
+static void expect_whole(const struct loops *wish, unsigned most_iterations)
+{
+	unsigned iterations = 0;
+	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
+	while (get_stats().plan_adoptions == 0 && iterations < most_iterations)
+		(void)iterate(wish, iterations++ == 0);
+	cr_assert_eq(get_stats().plan_adoptions, 1, "%s: not after %u iterations", wish->name, iterations);
+	(void)iterate(wish, false);
+	expect_served(wish);
+	cr_expect_eq(get_stats().plan_adoptions, 1, "%s", wish->name);
+	close_pool();
+}
+
+Test(planned_loops, an_iteration_without_loops_is_planned_at_once)
+{
+	const struct loops wish = {.name = "no loop", .loops = 1, .blocks = 600, .ends = 8, .first_ends = 20};
+	expect_whole(&wish, 4);
+}
+
+Test(planned_loops, layers_are_no_iteration)
+{
+	const struct loops wish = {.name = "layers", .loops = 14, .blocks = 56, .ends = 24};
+	expect_whole(&wish, 4);
+}
+
+/* Gradients stay from the first micro-batch on, as weights do: nothing tells the others from iterations until the optimizer comes. Once the
+ * iteration is known its own plan serves it. */
+Test(planned_loops, a_plan_of_micro_batches_gives_way_when_the_optimizer_has_come_twice)
+{
+	const struct loops wish = {.name = "micro-batches", .loops = 12, .blocks = 120, .gradients = 16, .ends = 24, .first_ends = 20};
+	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
+	for (unsigned i = 0; i < 4; i++) {
+		(void)iterate(&wish, i == 0);
+		if (i == 0)
+			cr_expect_eq(slots_in_use(), wish.blocks, "the optimizer has not come late: this tests nothing");
+	}
+	expect_served(&wish);
+	expect_served(&wish);
+	close_pool();
+}
