@@ -76,7 +76,7 @@ struct seam_learner {
 	uint64_t next_steps;             /* or of steps */
 	uint64_t back_off_events;
 	uint64_t place_ns, place_nodes;  /* of placing, and some more for each request; nodes in deterministic mode. More where that led to nothing; tests make them less */
-	uint64_t seen_misses, seen_requests, seen_drops; /* when it looked last */
+	uint64_t seen_misses, seen_displaced, seen_requests, seen_drops; /* when it looked last */
 	_Atomic uint64_t plans;          /* made; written with `work`, read by anyone, as the next two */
 	_Atomic uint64_t failures;
 	_Atomic uint64_t plan_ns;        /* time in planning */

@@ -24,18 +24,23 @@ static bool is_served(struct seam_pool *pool)
 		learner->seen_drops = counts->drops;
 		learner->back_off_events = seam__bits_min(learner->back_off_events * 4, SEAM_LEARNER_MOST_BACK_OFF);
 	}
-	if (learner->seen_requests < pool->planning.opened_requests) {
+	bool settles = learner->seen_requests <= pool->planning.opened_requests;
+	if (settles) {
 		learner->seen_requests = pool->planning.opened_requests; /* what another plan missed before is not its fault */
 		learner->seen_misses = pool->planning.opened_misses;
+		learner->seen_displaced = pool->planning.opened_displaced;
 	}
 	uint64_t requests = counts->requests - learner->seen_requests;
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
+	if (settles)
+		misses -= seam__planned_displaced(counts) - learner->seen_displaced; /* by blocks from before it: another plan would do no better */
 	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
 		seam__mutex_unlock(&pool->engine.lock);
 		return true; /* it has had no time to show what it is good for */
 	}
 	learner->seen_requests = counts->requests;
 	learner->seen_misses = counts->requests - counts->hits;
+	learner->seen_displaced = seam__planned_displaced(counts);
 	seam__mutex_unlock(&pool->engine.lock);
 	learner->replaces = open && misses > requests / 2;
 	learner->serves = open && !learner->replaces;

@@ -195,8 +195,8 @@ uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
 /* What a block that borrows may displace, each with all before it. */
 enum seam_borrow {
-	SEAM_BORROW_IDLE,    /* nothing, as long as it will live; if that is half a period or more, short-lived slots; if nobody knows how long it is,
-	                        what is due latest */
+	SEAM_BORROW_IDLE,    /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
+	SEAM_BORROW_SHORT,   /* short-lived slots, if it lives for half a period or more */
 	SEAM_BORROW_LONGEST, /* what is due latest */
 	SEAM_BORROW_ANY      /* what is due now */
 };

@@ -86,9 +86,9 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 	};
 	hunt.least = reach != 0 ? seam__bits_min(reach, hunt.circle) : hunt.circle;
-	const bool lasting = reach >= script->positions / 2;
+	const bool lasting = what >= SEAM_BORROW_SHORT && reach >= script->positions / 2;
 	bool overlaps = false; /* something that is due while it lives, as far as anybody knows */
-	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what == SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;
+	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what >= SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;
 	if (!find_place(&hunt) && lasting) {
 		hunt.lasting = true;
 		overlaps = find_place(&hunt);

@@ -231,10 +231,10 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
 		return false;
 	uint64_t growth_bytes = seam__planned_growth(pool, ask->bytes);
-	enum seam_borrow what = growth_bytes != 0 ? SEAM_BORROW_ANY : SEAM_BORROW_LONGEST;
-	/* What has a place in the engine need not take one that is due. */
-	if (seam__planned_is_strict(pool, stage, growth_bytes) || seam__engine_has_hit(ask))
-		what = SEAM_BORROW_IDLE;
+	bool strict = seam__planned_is_strict(pool, stage, growth_bytes);
+	enum seam_borrow what = strict ? SEAM_BORROW_SHORT : SEAM_BORROW_ANY;
+	if (growth_bytes == 0) /* what has a place in the engine need not take one that is due */
+		what = strict || seam__engine_has_hit(ask) ? SEAM_BORROW_IDLE : SEAM_BORROW_LONGEST;
 	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, what);
 	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;

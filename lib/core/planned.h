@@ -101,10 +101,16 @@ struct seam_planning {
 	uint64_t give_up_by_allocs;     /* or it is given up, if the program does something else */
 	uint64_t compared_at;           /* recent.count, when that was looked at last */
 	struct seam_recent recent;      /* requests that no plan served */
-	uint64_t opened_requests, opened_misses; /* of the counts, when a stage was opened last */
+	uint64_t opened_requests, opened_misses, opened_displaced; /* of the counts, when a stage was opened last; the last: late and gap */
 	bool open_at_step;              /* its script begins at a mark of a step */
 	struct seam_planned_counts counts;
 };
+
+/* Misses of slots whose place was occupied. */
+static inline uint64_t seam__planned_displaced(const struct seam_planned_counts *counts)
+{
+	return counts->misses[SEAM_MISS_late] + counts->misses[SEAM_MISS_gap];
+}
 
 /* A live block as the API's questions see it, whoever serves it. */
 struct seam_found {

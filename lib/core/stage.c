@@ -162,6 +162,7 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	seam__stage_judge_anew(pool, stage);
 	planning->opened_requests = planning->counts.requests;
 	planning->opened_misses = planning->counts.requests - planning->counts.hits;
+	planning->opened_displaced = seam__planned_displaced(&planning->counts);
 	planning->counts.adoptions++;
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)
