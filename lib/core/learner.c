@@ -12,7 +12,7 @@
 #define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
-#define PREPARE_MAPPINGS 32u                /* in one step: some milliseconds */
+#define PREPARE_MAPPINGS 4u                 /* in one step: as long may the program have to wait that changes mappings itself */
 
 enum seam_rc seam__learner_init(struct seam_learner *learner)
 {
