@@ -53,28 +53,68 @@ struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64
 	return taken;
 }
 
+/* The best gap so far. */
+struct fit {
+	uint64_t bytes; /* that are wanted */
+	uint64_t at;    /* SEAM_PLAN_NO_ADDRESS: none yet */
+	uint64_t least; /* its size */
+};
+
+static void consider(struct fit *fit, uint64_t at, uint64_t end)
+{
+	if (end >= at + fit->bytes && end - at < fit->least) {
+		fit->least = end - at;
+		fit->at = at;
+	}
+}
+
+static bool is_blocked(const struct seam_matcher *matcher, uint64_t begin, uint64_t end)
+{
+	for (uint32_t b = first_blocked(matcher, begin); b < matcher->blocked_count && matcher->blocked[b].begin < end; b++)
+		if (matcher->blocked[b].end > begin)
+			return true;
+	return false;
+}
+
+/* Between dynamic blocks alone, as it nearly always is: a walk through their array. */
+static void fit_between_loose(const struct seam_loose *loose, uint64_t at, uint64_t end, struct fit *fit)
+{
+	const struct seam_loose_entry *entry = loose->entries + seam__loose_behind(loose, at), *last = loose->entries + loose->count;
+	for (; entry != last && entry->begin < end && fit->least != fit->bytes; entry++) {
+		if (entry->begin > at)
+			consider(fit, at, entry->begin);
+		at = entry->end;
+	}
+	if (at < end)
+		consider(fit, at, end);
+}
+
+static void fit_between_all(const struct seam_matcher *matcher, uint64_t at, uint64_t end, struct fit *fit)
+{
+	struct seam_climb climb = seam__climb_from(matcher, at);
+	while (at < end) {
+		const struct seam_taken taken = seam__climb_next(&climb, at, end);
+		if (taken.begin > at)
+			consider(fit, at, taken.begin);
+		at = seam__bits_align_up(seam__bits_max(taken.end, taken.begin), SEAM_PLANNED_BYTES);
+	}
+}
+
 /* SEAM_PLAN_NO_ADDRESS: nowhere. O(ranges + what is taken among them). */
 static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
 {
-	uint64_t best = SEAM_PLAN_NO_ADDRESS, least = UINT64_MAX;
-	struct seam_climb climb = {.matcher = NULL};
-	for (uint32_t r = 0; r < group->range_count && least != bytes; r++) {
+	struct fit fit = {.bytes = bytes, .at = SEAM_PLAN_NO_ADDRESS, .least = UINT64_MAX};
+	for (uint32_t r = 0; r < group->range_count && fit.least != bytes; r++) {
 		const struct seam_plan_range *range = &matcher->now->ranges[group->first_range + r];
-		uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES);
-		if (at + bytes > range->end_bytes)
+		const uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES), end = range->end_bytes;
+		if (at + bytes > end)
 			continue;
-		if (climb.matcher == NULL)
-			climb = seam__climb_from(matcher, at);
-		while (at < range->end_bytes) {
-			const struct seam_taken taken = seam__climb_next(&climb, at, range->end_bytes);
-			if (taken.begin > at && taken.begin - at >= bytes && taken.begin - at < least) {
-				least = taken.begin - at;
-				best = at;
-			}
-			at = seam__bits_align_up(seam__bits_max(taken.end, taken.begin), SEAM_PLANNED_BYTES);
-		}
+		if (is_blocked(matcher, at, end) || seam__strays_overlap(&matcher->strays, at, end))
+			fit_between_all(matcher, at, end, &fit);
+		else
+			fit_between_loose(&matcher->loose, at, end, &fit);
 	}
-	return best;
+	return fit.at;
 }
 
 /* The group of the slot, and where its interval lies; NULL: it has none, or the front is not in it. */
