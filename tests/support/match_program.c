@@ -224,10 +224,35 @@ static void assert_apart(const struct match_player *player, const struct seam_pl
 	}
 }
 
+/* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. */
+static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
+{
+	if (player->borrows == 0 || random_below(&player->random, 10) >= player->borrows)
+		return NULL;
+	const enum seam_borrow what = (enum seam_borrow)random_below(&player->random, SEAM_BORROW_ANY + 1);
+	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes, what);
+	if (planned == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < player->blocked_count; i++)
+		cr_assert(planned->offset >= player->blocked[i].end_bytes || planned->offset + planned->bytes <= player->blocked[i].begin_bytes,
+		          "%s, seed %llu: borrowed what is blocked", player->name, (unsigned long long)player->seed);
+	player->borrowed++;
+	return planned;
+}
+
+/* A request that somebody else serves in any case. */
+static enum seam_miss follow(struct match_player *player, const struct seam_match_ask *ask)
+{
+	const struct seam_heard heard = seam__matcher_follow(player->matcher, ask);
+	cr_assert(heard.found || heard.until == 0);
+	return SEAM_MISS_lost;
+}
+
 bool match_ask(struct match_player *player, const struct seam_match_ask *ask, const struct match_block *as)
 {
 	struct seam_planned *planned = NULL;
-	enum seam_miss miss = seam__matcher_alloc(player->matcher, ask, &planned);
+	const bool follows = player->follows != 0 && random_below(&player->random, 100) < player->follows;
+	enum seam_miss miss = follows ? follow(player, ask) : seam__matcher_alloc(player->matcher, ask, &planned);
 	if (miss == SEAM_MISS_gap && player->takes) {
 		while (player->blocked_count != 0)
 			match_unblock(player, 0);
@@ -238,7 +263,9 @@ bool match_ask(struct match_player *player, const struct seam_match_ask *ask, co
 	struct match_block *block = &player->blocks[player->count];
 	*block = *as;
 	block->planned = NULL;
-	if (miss == SEAM_MISS_NONE) {
+	if (miss != SEAM_MISS_NONE)
+		planned = borrow(player, ask->bytes);
+	if (planned != NULL) {
 		assert_apart(player, planned);
 		cr_assert(planned->bytes >= ask->bytes && planned->offset % 512 == 0 && planned->requested_bytes == ask->bytes);
 		cr_assert_eq(planned->blocked, 0);

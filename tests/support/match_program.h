@@ -64,6 +64,9 @@ struct match_player {
 	struct seam_plan_range blocked[MATCH_BLOCKED];
 	uint32_t blocked_count;
 	bool takes;                   /* a gap is unblocked and taken */
+	uint32_t borrows;             /* of ten requests that are missed so many may borrow a place */
+	uint32_t follows;             /* of a hundred requests so many are served elsewhere in any case */
+	uint64_t borrowed;            /* have done so */
 	uint32_t moved_from;          /* requests of slots from this one on come from MATCH_STRANGER; 0: none do */
 	bool unchecked;               /* the matcher's own check is left out: for long programs */
 };

@@ -123,6 +123,23 @@ static void change_ranges(struct model *model)
 	match_block(&model->player, begin, begin + 512 * (1 + draw(model, arena / 2048)));
 }
 
+static void begin_anew(struct model *model)
+{
+	struct seam_matcher *matcher = model->player.matcher;
+	const uint64_t front = seam__matcher_front(matcher);
+	switch (draw(model, 3)) {
+	case 0:
+		seam__matcher_start(matcher);
+		break;
+	case 1:
+		seam__matcher_start_behind(matcher, front - draw(model, front + 1));
+		break;
+	default:
+		seam__matcher_warm(matcher);
+	}
+	cr_assert_geq(seam__matcher_front(matcher), front);
+}
+
 static void change_scripts(struct model *model)
 {
 	switch (draw(model, 6)) {
@@ -135,7 +152,7 @@ static void change_scripts(struct model *model)
 		match_add(&model->player, &model->programs[draw(model, PROGRAMS)], draw(model, 2) == 0);
 		break;
 	case 3:
-		seam__matcher_start(model->player.matcher);
+		begin_anew(model);
 		break;
 	default:
 		seam__matcher_step(model->player.matcher);
@@ -206,6 +223,9 @@ static void enter(struct model *model, uint64_t seed)
 	model->disorder = draw(model, 2) == 0;
 	model->player.unflagged = draw(model, 2) == 0;
 	model->player.takes = draw(model, 2) == 0;
+	model->player.borrows = (uint32_t[]){0, 3, 10}[draw(model, 3)];
+	model->player.follows = (uint32_t[]){0, 0, 10}[draw(model, 3)];
+	seam__matcher_set_bytes(model->player.matcher, model->programs[0].plan->header.arena_bytes + 512 * draw(model, 64));
 }
 
 static void leave(struct model *model)
@@ -228,7 +248,7 @@ static void take_step(struct model *model)
 Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 {
 	static struct model model;
-	uint64_t asked = 0, hits = 0, dynamic_hits = 0, switches = 0, strays = 0, gaps = 0;
+	uint64_t asked = 0, hits = 0, dynamic_hits = 0, switches = 0, strays = 0, gaps = 0, borrowed = 0;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct seam_match_counts counts;
 		enter(&model, seed);
@@ -242,10 +262,12 @@ Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 		dynamic_hits += counts.dynamic_hits;
 		switches += counts.switches;
 		gaps += counts.misses[SEAM_MISS_gap];
+		borrowed += model.player.borrowed;
 		leave(&model);
 	}
 	/* It would be easy never to overlap. */
 	cr_assert_gt(hits * 3, asked, "%llu hits of %llu", (unsigned long long)hits, (unsigned long long)asked);
+	cr_assert_gt(borrowed, 1000);
 	cr_assert(dynamic_hits > 100 && switches > 50 && strays > 20 && gaps > 100, "%llu %llu %llu %llu", (unsigned long long)dynamic_hits,
 	          (unsigned long long)switches, (unsigned long long)strays, (unsigned long long)gaps);
 }
@@ -264,6 +286,7 @@ Test(matcher_model, a_program_that_is_let_alone_is_in_step_again)
 			match_free(&model.player, 0);
 		match_add(&model.player, program_of(&model), false); /* it may have gone */
 		model.disorder = false;
+		model.player.borrows = model.player.follows = 0;
 		const struct match_program *program = program_of(&model);
 		uint64_t missed = 0;
 		for (uint64_t r = 0; r < 5; r++) {
