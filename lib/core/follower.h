@@ -5,7 +5,7 @@
  * that has begun to repeat. Frees do: so the plan is followed through the matcher without serving, and is believed once some requests in a row were
  * as it says and some blocks went when it says.
  *
- * Not here: what else makes a plan listen (planned.c).
+ * Not here: what else makes a plan listen (planned_begin.c).
  * Locks: as the matcher's.
  */
 #ifndef SEAM_FOLLOWER_H

@@ -311,16 +311,9 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, uint64_t at)
 {
 	const uint32_t position = (uint32_t)(at % script->positions);
-	uint32_t low = 0, high = lane->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (lane->first[middle].begin < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	lane->next = &lane->first[low == lane->count ? 0 : low];
-	set_base(script, lane, at - position + (low == lane->count ? script->positions : 0));
+	const uint32_t cue = seam__lane_cue_at(lane, position);
+	lane->next = &lane->first[cue == lane->count ? 0 : cue];
+	set_base(script, lane, at - position + (cue == lane->count ? script->positions : 0));
 	lane->trouble = 0;
 	lane->missed = 0;
 	lane->cold = false;

@@ -6,7 +6,7 @@
 #include "matcher_state.h"
 
 bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
-                              struct seam_spot *ret_spot)
+                       struct seam_spot *ret_spot)
 {
 	const struct seam_history history = *heard;
 	struct seam_guess best = {0, length};
@@ -38,11 +38,9 @@ bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t t
 static const struct seam_cue *follow_since_step(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history,
                                                 uint64_t since)
 {
-	uint32_t first = 0;
 	if (script->marked == SEAM_NEVER || since > lane->count)
 		return NULL;
-	while (first < lane->count && lane->first[first].begin < script->marked)
-		first++;
+	const uint32_t first = seam__lane_cue_at(lane, (uint32_t)script->marked);
 	for (uint64_t back = 0; back < since && back < SEAM_HEARD; back++) {
 		const uint64_t bytes = history->sizes[(history->heard - 1 - back) % SEAM_HEARD];
 		if (bytes == 0 || !seam__cue_fits(&lane->first[(first + since - 1 - back) % lane->count], bytes))

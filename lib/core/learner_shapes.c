@@ -153,11 +153,15 @@ static enum seam_rc find_in_model(const struct seam__rhythm_kind *kind, struct s
 
 static bool is_taken(const struct seam_taken_ranges *taken, uint64_t begin, uint64_t end)
 {
-	for (size_t i = 0; i < taken->count; i++) {
-		if (taken->ranges[i].begin_bytes < end && begin < taken->ranges[i].end_bytes)
-			return true;
+	size_t low = 0, high = taken->count;
+	while (low < high) { /* the first that ends behind `begin` */
+		const size_t middle = low + (high - low) / 2;
+		if (taken->ranges[middle].end_bytes <= begin)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return false;
+	return low < taken->count && taken->ranges[low].begin_bytes < end;
 }
 
 static void pin(const struct seam_script *script, uint32_t slot, uint64_t event, const struct seam_taken_ranges *taken, struct seam_pins *pins)
@@ -170,7 +174,7 @@ static void pin(const struct seam_script *script, uint32_t slot, uint64_t event,
 	}
 }
 
-/* The same streams in the same order, and nothing larger: only sizes differ. */
+/* As many, on the same streams in the same order: only sizes differ. */
 static bool are_alike(const struct seam_crossings *there, const struct seam_crossings *wanted)
 {
 	if (there->count != wanted->count)

@@ -1,4 +1,4 @@
-/* loose.c: dynamic blocks inside their group's interval, by address. */
+/* loose.c: see loose.h. */
 #include "loose.h"
 
 #include <string.h>

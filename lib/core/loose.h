@@ -1,9 +1,9 @@
-/* loose.h: dynamic blocks inside their group's interval, by address.
+/* loose.h: dynamic blocks inside their group's interval, and borrowed ones before anything is due in their place, by address.
  *
  * An array, for what is asked of it most is a walk through all of it (best fit), and there are few at a time. Each block is a stray to be: its
  * node is part of it, so that becoming one cannot fail.
  *
- * Invariant (seam__loose_check): they stand in order and do not overlap; loose_until is the least `until`.
+ * Invariant (seam__loose_check): they stand in order and do not overlap; `until` is the least of theirs.
  * No locks.
  */
 #ifndef SEAM_LOOSE_H
@@ -22,7 +22,7 @@ struct seam_loose_block {
 struct seam_loose_entry {
 	uint64_t begin;
 	uint64_t end;
-	uint64_t until; /* where its group's interval ends, as a position that runs on */
+	uint64_t until; /* position, which runs on, from which on it is a stray: its group's interval ends, or something may be due in its place */
 	struct seam_loose_block *block;
 };
 
@@ -46,7 +46,7 @@ uint32_t seam__loose_behind(const struct seam_loose *loose, uint64_t offset);
 /* The block that begins at `offset`; count: none. */
 uint32_t seam__loose_find(const struct seam_loose *loose, uint64_t offset);
 
-/* Blocks whose groups have ended at `at` become strays. */
+/* Blocks whose time is over at `at` become strays. */
 void seam__loose_expire(struct seam_loose *loose, struct seam_strays *strays, uint64_t at);
 
 const char *seam__loose_check(const struct seam_loose *loose);

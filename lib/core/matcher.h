@@ -25,6 +25,7 @@
  *   H3  cursors, fronts and repetitions are in range; what a lane was given last is not ahead of the front
  *   H4  an instance's `blocked` counts the blocked ranges that it overlaps
  *   H5  the counts of live blocks and bytes are right
+ *   H6  nothing of the current script is due in the place of a dynamic or borrowed block before that one is a stray
  *
  * Locks: none inside; the pool's `lock` guards it. Scripts are immutable and may be made without it.
  */
@@ -83,8 +84,6 @@ struct seam_match_ask {
 	uint32_t thread;     /* number of the thread, as in the plan's slots */
 	bool dynamic;        /* the caller says that the size depends on data */
 };
-
-/* What a request was: SEAM_MISS_NONE for a hit, else why it is none; see misses.def. */
 
 /* The script's period begins where the program says that an iteration ends. */
 void seam__script_begins_at_mark(struct seam_script *script);

@@ -12,7 +12,6 @@
 
 struct hunt {
 	const struct seam_matcher *matcher;
-	uint64_t circle; /* positions around all copies */
 	uint64_t least;  /* positions that a place must be idle for, */
 	bool lasting;    /* but for slots that live less than half a period */
 	uint64_t bytes;
@@ -82,10 +81,10 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 	const uint64_t reach = seam__matcher_reach(matcher);
 	struct hunt hunt = {
 		.matcher = matcher,
-		.circle = (uint64_t)script->positions * script->copies,
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 	};
-	hunt.least = reach != 0 ? seam__bits_min(reach, hunt.circle) : hunt.circle;
+	const uint64_t circle = (uint64_t)script->positions * script->copies; /* around all copies: nothing is due later */
+	hunt.least = reach != 0 ? seam__bits_min(reach, circle) : circle;
 	const bool lasting = what >= SEAM_BORROW_SHORT && reach >= script->positions / 2;
 	bool overlaps = false; /* something that is due while it lives, as far as anybody knows */
 	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what >= SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;

@@ -87,6 +87,30 @@ static const char *check_around(const struct seam_script *script)
 	return NULL;
 }
 
+struct loose_check {
+	const struct seam_script *script;
+	uint64_t left; /* positions from the front until the block is a stray */
+};
+
+static bool is_due(void *user, uint32_t number)
+{
+	const struct loose_check *check = user;
+	return seam__script_due_in(check->script, number) < check->left;
+}
+
+/* An expected slot is not tested against loose blocks. */
+static const char *check_loose(const struct seam_matcher *matcher)
+{
+	for (uint32_t i = 0; i < matcher->loose.count; i++) {
+		const struct seam_loose_entry *entry = &matcher->loose.entries[i];
+		const uint64_t front = matcher->now->front.at;
+		struct loose_check check = {matcher->now, entry->until > front ? entry->until - front : 0};
+		if (seam__script_overlapping(matcher->now, entry->begin, entry->end, is_due, &check))
+			return "H6";
+	}
+	return NULL;
+}
+
 static const char *check_front(const struct seam_script *script)
 {
 	const struct seam_front *front = &script->front;
@@ -125,6 +149,8 @@ const char *seam__matcher_check(const struct seam_matcher *matcher)
 	}
 	if (broken == NULL && matcher->now != NULL)
 		broken = check_around(matcher->now);
+	if (broken == NULL && matcher->now != NULL)
+		broken = check_loose(matcher);
 	if (broken == NULL && matcher->now != NULL)
 		broken = check_front(matcher->now);
 	return broken;

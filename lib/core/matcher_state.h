@@ -2,8 +2,8 @@
  *
  * Not here: the contract (matcher.h), the tables of a script (script.h).
  * Live blocks are of three sorts: those of the current script whose interval is around the front, state LIVE, in no tree; *loose* ones, dynamic
- * blocks inside their group's interval; strays. `apart` counts the last two. An expected slot at the front needs no test by address but against
- * strays, while no group of a loose block ends.
+ * blocks inside their group's interval and borrowed ones before anything is due in their place; strays. `apart` counts the last two. An expected slot at the front needs no test by address but against
+ * strays, while no loose block's time is over.
  */
 #ifndef SEAM_MATCHER_STATE_H
 #define SEAM_MATCHER_STATE_H
@@ -126,6 +126,20 @@ static inline void seam__lane_pass(const struct seam_script *script, struct seam
 		lane->copy = 0;
 }
 
+/* Number of the first cue that does not begin before the position; lane->count: none. O(log cues). */
+static inline uint32_t seam__lane_cue_at(const struct seam_lane *lane, uint32_t position)
+{
+	uint32_t low = 0, high = lane->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (lane->first[middle].begin < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Which slot the request is. SEAM_MISS_NONE: a spot; its cue may be a dynamic one. It may make another script the current one. */
 enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask,
                                struct seam_spot *ret_spot);
@@ -177,7 +191,8 @@ struct seam_climb {
 struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t at);
 struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64_t end);
 
-/* A loose block over free addresses, live from now on, that is a stray behind position `until`. Room in `loose` is reserved. */
+/* A loose block over free addresses, live from now on, that is a stray from position `until` on: no slot that begins at the front or later, but
+ * before that, may overlap it, for an expected one is not tested against it. Room in `loose` is reserved. */
 struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, struct seam_loose_block *block, uint64_t offset, uint64_t bytes,
                                        uint64_t until);
 

@@ -9,6 +9,7 @@
  * It is built when the program has come to the end of the period as the plan says, after a period that was as it says, at a mark of a step with
  * enough that is there, when exactly what stays is there after most of an iteration, or in any case when enough has been there for two periods.
  */
+#include "bits.h"
 #include "planned_impl.h"
 
 /* Whether all that the plan expects to stay has been there for two periods. */
@@ -80,7 +81,7 @@ enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stag
 	}
 	if (!in_step)
 		fall_deaf(stage);
-	stage->last_at = seam__matcher_front(stage->matcher) - 1;
+	stage->last_at = seam__bits_max(1, seam__matcher_front(stage->matcher)) - 1;
 	stage->unknown = miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_lane;
 	bool serves = planned != NULL && in_step && (stage->trusting || seam__matcher_goes_on(stage->matcher, planned));
 	if (planned != NULL && !serves) {
