@@ -79,11 +79,10 @@ static bool is_blocked(const struct seam_matcher *matcher, uint64_t begin, uint6
 /* Between dynamic blocks alone, as it nearly always is: a walk through their array. */
 static void fit_between_loose(const struct seam_loose *loose, uint64_t at, uint64_t end, struct fit *fit)
 {
-	const struct seam_loose_entry *entry = loose->entries + seam__loose_behind(loose, at), *last = loose->entries + loose->count;
-	for (; entry != last && entry->begin < end && fit->least != fit->bytes; entry++) {
-		if (entry->begin > at)
-			consider(fit, at, entry->begin);
-		at = entry->end;
+	for (uint32_t i = seam__loose_behind(loose, at); i < loose->count && loose->entries[i].begin < end && fit->least != fit->bytes; i++) {
+		if (loose->entries[i].begin > at)
+			consider(fit, at, loose->entries[i].begin);
+		at = loose->entries[i].end;
 	}
 	if (at < end)
 		consider(fit, at, end);
