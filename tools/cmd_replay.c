@@ -44,7 +44,7 @@ static const struct argp_option options[] = {
 	{"costs", KEY_COSTS, "FILE", 0, "what driver calls cost on the emulated device, as 'bench/costs --table' measures it", 0},
 	{"plan", KEY_PLAN, "PLAN", 0,
 	 "of seam: none (default), auto (learnt and prepared while the trace runs, in the background of a virtual clock), or a file that 'seam plan' wrote for the "
-	 "trace. Without --allocator only seam runs then", 0},
+	 "trace (a stitched plan is placed again without stitching). Without --allocator only seam runs then", 0},
 	{"host-ns", KEY_HOST, "NANOSECONDS", 0,
 	 "with a plan: time that the program takes before each operation, where the trace's own times are not those of a program that ran (default: 10000)", 0},
 	{"no-marks", KEY_NO_MARKS, NULL, 0, "with a plan: do not tell seam where steps end and what phases there are", 0},
@@ -364,8 +364,6 @@ static int read_plan(struct arguments *arguments)
 		return cmd_fail("%s: a plan of something that happens once serves no run (seam plan --period find)", path);
 	if (arguments->plan->header.align_bytes % BLOCK_ALIGN != 0)
 		return cmd_fail("%s: its addresses are not multiples of %u (seam plan --align %u)", path, BLOCK_ALIGN, BLOCK_ALIGN);
-	if (arguments->plan->header.backing_count != 0)
-		return cmd_fail("%s: a stitched plan serves no run (seam plan --no-stitch)", path);
 	arguments->replay.plan = arguments->plan;
 	return CMD_OK;
 }

@@ -224,7 +224,8 @@ struct seam_plan_options {
 	uint64_t last_event;
 	const struct seam_plan_fixed *fixed; /* fixed_count of them; two that may live together must not overlap */
 	size_t fixed_count;
-	int no_stitch;                 /* 1: a plain arena even where stitched views would save chunks */
+	int no_stitch;                 /* 1: a plain arena even where stitched views would save chunks; seam_plan_use() makes one of it in
+	                                * any case, with the trace at hand it may come out smaller */
 	const int *cancel;             /* not NULL: once it is not 0, the best so far is returned. Set it by a signal handler or
 	                                * another thread; it is read as an atomic */
 	const struct seam_plan_range *taken; /* taken_count ranges of the arena that no slot may touch, ascending, multiples of

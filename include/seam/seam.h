@@ -194,9 +194,11 @@ struct seam_plan; /* plan.h */
 /* From now on requests are looked for in this plan, made before from a trace (seam_plan_make(), `seam plan`), and served where it says; what it does not
  * expect is served as always. Memory for all of it is taken at once, so that the program's first iteration makes no driver call for
  * what is planned. Another plan, of another kind of iteration, is added to those in use if it needs no more memory. The plan is not kept.
+ * A stitched plan is placed again without stitching, which takes up to some tenths of a second, and may need more memory: above all where there
+ * are several streams, for only its addresses tell which of them are ordered. A log line says how much.
  * Plans that the pool makes itself: the option plan.
  * error: at least 200 bytes for one line, which every failure sets, or NULL. Errors: SEAM_INVALID (a plan of a stretch that happens once, or
- * of a graph), SEAM_UNSUPPORTED (a stitched plan; a device without virtual memory management), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS,
+ * of a graph), SEAM_UNSUPPORTED (a device without virtual memory management), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS,
  * SEAM_OOM_META, SEAM_DRIVER. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error);
 

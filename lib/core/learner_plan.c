@@ -170,6 +170,16 @@ static double part_of_peak(const struct seam__rhythm_kind *kind)
 	return comes_bytes == 0 ? 1 : (double)range.peak_bytes / (double)comes_bytes;
 }
 
+struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint64_t requests, double part_of_peak)
+{
+	return (struct seam_plan_options){
+		.struct_bytes = sizeof(struct seam_plan_options),
+		.time_limit_ns = pool->learner.place_ns + requests * REQUEST_NS,
+		.node_limit = pool->config.deterministic != 0 ? pool->learner.place_nodes + requests * REQUEST_NODES : 0,
+		.target_gap = PLAN_GAP * part_of_peak,
+	};
+}
+
 static void forget_plan(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -184,23 +194,17 @@ static enum seam_rc make_script(struct seam_pool *pool, const struct taken *take
 	struct seam_learner *learner = &pool->learner;
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
 	struct seam_trace_error error = {0};
-	const uint64_t requests = (kind->last_event - kind->first_event) / 2;
-	struct seam_plan_options options = {
-		.struct_bytes = sizeof options,
-		.time_limit_ns = learner->place_ns + requests * REQUEST_NS,
-		.node_limit = pool->config.deterministic != 0 ? learner->place_nodes + requests * REQUEST_NODES : 0,
-		.target_gap = PLAN_GAP * part_of_peak(kind),
-		.align_bytes = SEAM_BLOCK_BYTES,
-		.period = SEAM_PLAN_PERIOD_GIVEN,
-		.first_event = kind->first_event,
-		.last_event = kind->last_event,
-		.no_stitch = 1,
-		.cancel = &learner->stop,
-		.taken = taken->ranges,
-		.taken_count = taken->count,
-		.fixed = fixed,
-		.fixed_count = fixed_count,
-	};
+	struct seam_plan_options options = seam__learner_limits(pool, (kind->last_event - kind->first_event) / 2, part_of_peak(kind));
+	options.align_bytes = SEAM_BLOCK_BYTES;
+	options.period = SEAM_PLAN_PERIOD_GIVEN;
+	options.first_event = kind->first_event;
+	options.last_event = kind->last_event;
+	options.no_stitch = 1;
+	options.cancel = &learner->stop;
+	options.taken = taken->ranges;
+	options.taken_count = taken->count;
+	options.fixed = fixed;
+	options.fixed_count = fixed_count;
 	forget_plan(pool);
 	enum seam_rc rc = seam_plan_make(kind->model, &options, &error, &learner->plan);
 	return rc == SEAM_OK ? seam__script_create(pool->meta, learner->plan, &learner->script) : rc;

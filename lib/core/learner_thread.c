@@ -1,4 +1,5 @@
 /* learner_thread.c: who calls the learner: a thread of the pool's, or the program that brings a plan of its own. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -7,8 +8,10 @@
 #include "bits.h"
 #include "check.h"
 #include "clock.h"
+#include "flatten.h"
 #include "learner.h"
 #include "learner_impl.h"
+#include "log.h"
 #include "meta.h"
 #include "opts.h"
 #include "planned_impl.h"
@@ -197,6 +200,35 @@ static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
 	return rc;
 }
 
+static double part_of_peak(const struct seam_plan_header *header)
+{
+	const uint64_t comes_bytes = header->lower_bound_bytes;
+	return comes_bytes == 0 ? 1 : (double)(header->resident_bytes + comes_bytes) / (double)comes_bytes;
+}
+
+/* The script of a stitched plan: an arena has each chunk once, so its requests are placed again. With `work`. */
+static enum seam_rc flatten(struct seam_pool *pool, const struct seam_plan *plan, struct seam_script **ret_script)
+{
+	const struct seam_plan_options options = seam__learner_limits(pool, plan->header.slot_count, part_of_peak(&plan->header));
+	struct seam_plan *flat = NULL;
+	enum seam_rc rc = seam__plan_flatten(plan, &options, NULL, &flat);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__log(SEAM_LOG_INFO, "a stitched plan of %" PRIu64 " bytes is placed again without stitching, in %" PRIu64 " bytes",
+	          plan->header.physical_chunks * plan->header.chunk_bytes, flat->header.arena_bytes);
+	rc = seam__script_create(pool->meta, flat, ret_script);
+	seam_plan_free(flat);
+	return rc;
+}
+
+/* With `work`. */
+static enum seam_rc make_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_script **ret_script)
+{
+	bool repeats = (plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) == 0; /* else there is no script of it anyhow */
+	return plan->header.backing_count != 0 && repeats ? flatten(pool, plan, ret_script)
+	                                                  : seam__script_create(pool->meta, plan, ret_script);
+}
+
 enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error)
 {
 	struct seam_script *script = NULL;
@@ -205,16 +237,14 @@ enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan,
 		return refuse(error, rc, seam_rc_text(rc));
 	if (pool->plain != NULL)
 		return refuse(error, SEAM_UNSUPPORTED, "the device has no virtual memory management");
-	if (plan->header.backing_count != 0)
-		return refuse(error, SEAM_UNSUPPORTED, "the plan is stitched, which a pool does not serve: make it with --no-stitch");
-	rc = seam__script_create(pool->meta, plan, &script);
+	seam__mutex_lock(&pool->learner.work);
+	rc = make_script(pool, plan, &script);
 	if (rc == SEAM_OK) {
-		seam__mutex_lock(&pool->learner.work);
 		seam__pool_stop(pool);
 		rc = use(pool, script, plan);
 		seam__pool_go(pool);
-		seam__mutex_unlock(&pool->learner.work);
 	}
+	seam__mutex_unlock(&pool->learner.work);
 	if (rc == SEAM_OK)
 		return SEAM_OK;
 	seam__script_destroy(pool->meta, script);

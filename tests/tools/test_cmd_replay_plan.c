@@ -74,6 +74,18 @@ Test(cmd_replay_plan, a_plan_from_a_file_serves_once_what_stays_is_there)
 	json_decref(object);
 }
 
+/* As `seam plan` makes it: "stack" shares no address, so that all that is saved is saved by views. */
+Test(cmd_replay_plan, a_stitched_plan_from_a_file_serves_as_well)
+{
+	write_plan();
+	cr_assert_eq(seam("plan --solver stack --align 512 --period find program.seamtrace -o stitched.plan 2>&1 | grep 'stitched into'"), 0);
+	json_t *object = run_program("--plan %s/stitched.plan");
+	cr_expect_eq(json_long(object, "plan_hits_last_iteration"), REQUESTS);
+	for (size_t i = 2; i < 8; i++)
+		cr_expect_eq(at(object, "memory_calls_by_iteration", i), 0, "iteration %zu", i);
+	json_decref(object);
+}
+
 /* A bundled trace: of a small program, whose memory is a few chunks, no plan may be worth it. */
 Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
 {
