@@ -9,7 +9,7 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define SETTLING_SHARE 128u
+#define SETTLING_SHARE 256u
 #define STRICT_SHARE 8u
 #define COMPARE_EACH 16u
 
