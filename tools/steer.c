@@ -16,6 +16,11 @@
 #define CHUNK_BYTES (UINT64_C(2) << 20)
 #define SETTLING 4u /* iterations at most until the peaks are taken to be the plan's */
 #define LOOK_NS UINT64_C(20000) /* a step that led to nothing and took less is none */
+/* Of a deterministic pool: any step; more for an event that is looked at; a plan, and more for a request of it. */
+#define STEP_NS UINT64_C(20000)
+#define EVENT_NS UINT64_C(1000)
+#define PLAN_NS UINT64_C(40000000)
+#define PLAN_REQUEST_NS UINT64_C(8000)
 #define IDLE_OPS 16u /* between two looks whether there is background work, when there was none */
 
 /* Driver time and memory calls so far. */
@@ -122,6 +127,15 @@ void steer_destroy(struct steer *steer)
 	free(steer);
 }
 
+/* A deterministic pool plans in steps of work, so that equal runs give equal results; then its steps must take equal times too: about what
+ * they take here. events: of the last recording that was looked at, before the step; state: likewise. */
+static uint64_t modelled_ns(const struct seam_learner *learner, uint64_t events, enum seam_learning state)
+{
+	if (state == SEAM_LEARN_PLAN)
+		return PLAN_NS + learner->period_requests * PLAN_REQUEST_NS;
+	return STEP_NS + (learner->recorded_events != events ? learner->recorded_events * EVENT_NS : 0);
+}
+
 static uint64_t processor_ns(void)
 {
 	struct timespec now = {0};
@@ -142,9 +156,14 @@ static void work(struct steer *steer)
 		return;
 	}
 	look_at_driver(steer, &before);
+	const struct seam_learner *learner = &steer->pool->learner;
+	const uint64_t events = learner->recorded_events;
+	const enum seam_learning state = learner->state;
 	uint64_t start_ns = processor_ns();
 	seam__pool_work(steer->pool, &did);
 	uint64_t compute_ns = processor_ns() - start_ns;
+	if (seam_pool_config(steer->pool)->deterministic != 0)
+		compute_ns = did ? modelled_ns(learner, events, state) : 0;
 	if (!did)
 		steer->idle_ops = IDLE_OPS;
 	if (!did && compute_ns < LOOK_NS)
