@@ -16,11 +16,12 @@
 #define CHUNK_BYTES (UINT64_C(2) << 20)
 #define SETTLING 4u /* iterations at most until the peaks are taken to be the plan's */
 #define LOOK_NS UINT64_C(20000) /* a step that led to nothing and took less is none */
-/* Of a deterministic pool: any step; more for an event that is looked at; a plan, and more for a request of it. */
+/* Of a deterministic pool: any step; more for an event that is looked at; a plan, and more for a request of it, but no more than so much for each. */
 #define STEP_NS UINT64_C(20000)
 #define EVENT_NS UINT64_C(1000)
 #define PLAN_NS UINT64_C(40000000)
 #define PLAN_REQUEST_NS UINT64_C(8000)
+#define PLAN_MOST_NS UINT64_C(32000)
 #define IDLE_OPS 16u /* between two looks whether there is background work, when there was none */
 
 /* Driver time and memory calls so far. */
@@ -132,7 +133,7 @@ void steer_destroy(struct steer *steer)
 static uint64_t modelled_ns(const struct seam_learner *learner, uint64_t events, enum seam_learning state)
 {
 	if (state == SEAM_LEARN_PLAN)
-		return PLAN_NS + learner->period_requests * PLAN_REQUEST_NS;
+		return seam__bits_min(PLAN_NS + learner->period_requests * PLAN_REQUEST_NS, learner->period_requests * PLAN_MOST_NS);
 	return STEP_NS + (learner->recorded_events != events ? learner->recorded_events * EVENT_NS : 0);
 }
 
