@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "emu.h"
 #include "engine.h"
 #include "meta.h"
@@ -42,12 +43,12 @@ static inline void open_engine(const struct seam_policy *policy)
 static inline void close_engine(void)
 {
 	expect_whole();
-	cr_expect_eq(seam__drv_device_sync(driver), 0);
+	SEAM_VERIFY(seam__drv_device_sync(driver) == 0);
 	seam__engine_fini(&engine);
 	struct seam_emu_usage usage;
 	seam__emu_usage(driver, &usage);
-	cr_expect_eq(usage.handles + usage.mappings + usage.reservations + usage.events, 0, "the device still holds something");
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(usage.handles + usage.mappings + usage.reservations + usage.events == 0);
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 	seam__driver_destroy(driver);
 }
 

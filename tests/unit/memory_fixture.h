@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "emu.h"
 #include "memory.h"
 #include "meta.h"
@@ -44,9 +45,9 @@ static inline void close_memory(void)
 {
 	seam__memory_fini(&memory);
 	struct seam_emu_usage now = usage();
-	cr_expect_eq(now.handles + now.mappings + now.reservations, 0, "the device still holds something");
-	cr_expect_eq(seam__emu_violations_all(driver), 0, "%s", seam__emu_violation_text(driver));
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(now.handles + now.mappings + now.reservations == 0);
+	SEAM_VERIFY(seam__emu_violations_all(driver) == 0);
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 	seam__driver_destroy(driver);
 }
 

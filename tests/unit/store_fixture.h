@@ -8,6 +8,7 @@
 
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "emu.h"
 #include "meta.h"
 #include "store.h"
@@ -37,15 +38,15 @@ static inline void open_device(const struct seam_emu_config *config)
 static inline void close_store(void)
 {
 	struct seam_emu_usage usage;
-	cr_expect_null(seam__store_check(&store), "broken: %s", seam__store_check(&store));
+	SEAM_VERIFY(seam__store_check(&store) == NULL);
 	(void)seam__store_fini(&store);
 	seam__emu_usage(driver, &usage);
-	cr_expect_eq(usage.direct_allocations, 0, "device memory left");
-	cr_expect_eq(usage.host_allocations, 0, "pinned memory left");
-	cr_expect_eq(usage.events, 0, "events left");
-	cr_expect_eq(seam__emu_violations_all(driver), 0, "%s", seam__emu_violation_text(driver));
+	SEAM_VERIFY(usage.direct_allocations == 0);
+	SEAM_VERIFY(usage.host_allocations == 0);
+	SEAM_VERIFY(usage.events == 0);
+	SEAM_VERIFY(seam__emu_violations_all(driver) == 0);
 	seam__driver_destroy(driver);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 static inline uint64_t alloc(uint64_t bytes, uint64_t stream)

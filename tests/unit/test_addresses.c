@@ -1,25 +1,11 @@
 /* test_addresses.c: sets of addresses against a map of bits. */
-#include <criterion/criterion.h>
 #include <string.h>
 
 #include "addresses.h"
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 
 #define SPACE 400u
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(addresses, .init = set_up, .fini = tear_down);
 

@@ -5,6 +5,7 @@
 
 #include "backing.h"
 #include "cells.h"
+#include "check.h"
 #include "meta.h"
 #include "random_problem.h"
 
@@ -32,7 +33,7 @@ static void tear_down(void)
 {
 	if (problem.meta != NULL)
 		clear();
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(backing, .init = set_up, .fini = tear_down);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "block.h"
+#include "check.h"
 #include "meta.h"
 
 static struct seam_meta *meta;
@@ -33,8 +34,8 @@ static void tear_down(void)
 	struct seam_block *block;
 	while ((block = TAILQ_FIRST(&view.blocks)) != NULL)
 		seam__block_remove(&slab, block);
-	cr_expect_eq(seam__slab_fini(&slab), 0);
-	cr_expect_eq(seam__meta_destroy(meta), 0);
+	SEAM_VERIFY(seam__slab_fini(&slab) == 0);
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(block, .init = set_up, .fini = tear_down);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "content.h"
 #include "emu.h"
 
@@ -29,8 +30,8 @@ static void close_content(void)
 {
 	char error[DEVICE_ERROR_BYTES] = "";
 	content_fini(&content);
-	cr_assert_eq(seam__drv_direct_free(device.driver, block_va), 0);
-	cr_assert_eq(device_close(&device, error), SEAM_OK, "%s", error);
+	SEAM_VERIFY(seam__drv_direct_free(device.driver, block_va) == 0);
+	SEAM_VERIFY(device_close(&device, error) == SEAM_OK);
 }
 
 TestSuite(content, .init = open_content, .fini = close_content);

@@ -1,9 +1,8 @@
 /* test_crest.c: what lives where most is live first: never worse than before, better where most of the portfolio's attention goes elsewhere, and
  * not tried where it would be the whole problem again. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "solvers.h"
 
@@ -12,19 +11,6 @@
 #define SCALE 16u  /* larger are those */
 #define SEEDS 40u
 #define NODES 100000u
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(crest, .init = set_up, .fini = tear_down);
 

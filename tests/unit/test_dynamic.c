@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "dynamic.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -36,7 +37,7 @@ static void tear_down(void)
 {
 	if (problem.meta != NULL)
 		clear();
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(dynamic, .init = set_up, .fini = tear_down);

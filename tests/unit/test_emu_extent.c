@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "emu_extent.h"
 #include "meta.h"
 
@@ -20,7 +21,7 @@ static void open_extents(void)
 static void close_extents(void)
 {
 	seam__emu_extents_fini(&x);
-	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(emu_extent, .init = open_extents, .fini = close_extents);

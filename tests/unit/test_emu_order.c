@@ -1,23 +1,8 @@
 /* test_emu_order.c: vector clocks: what is known to come before, and what is forgotten below the floor. */
-#include <criterion/criterion.h>
-
 #include "emu_order.h"
-#include "meta.h"
+#include "meta_fixture.h"
 
-static struct seam_meta *meta;
-
-static void open_meta(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void close_meta(void)
-{
-	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
-}
-
-TestSuite(emu_order, .init = open_meta, .fini = close_meta);
+TestSuite(emu_order, .init = set_up, .fini = tear_down);
 
 Test(emu_order, keeps_the_newest_of_each_stream)
 {

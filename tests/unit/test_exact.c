@@ -1,26 +1,11 @@
 /* test_exact.c: the solver "exact" finds what brute force finds: every placement of a few items, on lines and circles, with
  * and without fixed ones. It stops at its target, goes on from a placement that it is given, and leaves none when it has no time. */
-#include <criterion/criterion.h>
-
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "solver.h"
 
 #define ITEMS_MAX 8
 #define INSTANCES 400
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(exact, .init = set_up, .fini = tear_down);
 

@@ -2,6 +2,7 @@
  * contained in the next. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "exact_cuts.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -26,7 +27,7 @@ static void close_all(void)
 
 static void tear_down(void)
 {
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_cuts, .init = set_up, .fini = tear_down);

@@ -1,6 +1,7 @@
 /* test_exact_fit.c: a gap among three towers: how far it reaches, what fits, how high the rest must stand. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "exact_fit.h"
 #include "meta.h"
 
@@ -22,7 +23,7 @@ static void tear_down(void)
 	seam__exact_skyline_fini(&skyline);
 	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_fit, .init = set_up, .fini = tear_down);

@@ -2,6 +2,7 @@
  * apart, and how high the next item must stand. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "exact_gaps.h"
 #include "meta.h"
 
@@ -23,7 +24,7 @@ static void tear_down(void)
 	seam__exact_skyline_fini(&skyline);
 	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_gaps, .init = set_up, .fini = tear_down);

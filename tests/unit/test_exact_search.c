@@ -1,6 +1,7 @@
 /* test_exact_search.c: one attempt finds a placement, proves that there is none, or says that it could not finish. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "exact_search.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -29,7 +30,7 @@ static void close_all(void)
 static void tear_down(void)
 {
 	close_all();
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_search, .init = set_up, .fini = tear_down);

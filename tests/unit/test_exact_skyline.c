@@ -1,6 +1,7 @@
 /* test_exact_skyline.c: whatever is placed and raised in any order, the sums stay true and every step can be taken back. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "exact_skyline.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -31,7 +32,7 @@ static void close_all(void)
 static void tear_down(void)
 {
 	close_all();
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_skyline, .init = set_up, .fini = tear_down);

@@ -1,6 +1,7 @@
 /* test_exact_walk.c: a walk starts with some placement, lowers it round by round, and knows when it is over. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "exact_walk.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -30,7 +31,7 @@ static void close_all(void)
 static void tear_down(void)
 {
 	close_all();
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_walk, .init = set_up, .fini = tear_down);

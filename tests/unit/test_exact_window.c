@@ -1,6 +1,7 @@
 /* test_exact_window.c: a window keeps what matters of a problem: items share a section exactly if they live together. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "exact_window.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -21,7 +22,7 @@ static void tear_down(void)
 {
 	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_window, .init = set_up, .fini = tear_down);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "fit.h"
 
 static struct seam_view first_view = {.number = 1}, second_view = {.number = 2};
@@ -27,7 +28,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	cr_expect_null(seam__fit_check(&fit), "broken: %s", seam__fit_check(&fit));
+	SEAM_VERIFY(seam__fit_check(&fit) == NULL);
 }
 
 TestSuite(fit, .init = set_up);

@@ -1,24 +1,10 @@
 /* test_floor.c: lowest floor first places as a naive program does, which looks at every item's floor at every step. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "order.h"
 #include "random_problem.h"
 #include "solvers.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(floor, .init = set_up, .fini = tear_down);
 

@@ -1,27 +1,13 @@
 /* test_gaps.c: the gaps that are found are those that a search address by address finds. */
-#include <criterion/criterion.h>
 #include <string.h>
 
 #include "gaps.h"
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "solver.h"
 
 #define TRIES 25u
 #define NOWHERE UINT64_MAX
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(gaps, .init = set_up, .fini = tear_down);
 

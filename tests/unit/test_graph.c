@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "graph.h"
 #include "meta.h"
 #include "random_graph.h"
@@ -17,7 +18,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	seam__graph_fini(&graph);
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(graph, .init = set_up, .fini = tear_down);

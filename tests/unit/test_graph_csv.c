@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "graph_csv.h"
 #include "meta.h"
 #include "trace_sample.h"
@@ -11,7 +12,7 @@ static struct seam_trace_error error;
 
 static void tear_down(void)
 {
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(graph_csv, .fini = tear_down);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "graph_csv.h"
 #include "graph_input.h"
 #include "trace_sample.h"
@@ -14,7 +15,7 @@ static struct seam_trace_error error;
 
 static void tear_down(void)
 {
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(graph_json, .fini = tear_down);

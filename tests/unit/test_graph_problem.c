@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "graph_csv.h"
 #include "graph_problem.h"
 #include "meta.h"
@@ -23,8 +24,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-	cr_expect_eq(trace_sample_live_bytes(), 0, "graph left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(graph_problem, .init = set_up, .fini = tear_down);

@@ -1,25 +1,11 @@
 /* test_greedy.c: the portfolio places as a naive program does: each item of the order at the lowest address, or in the
  * smallest gap, where nothing placed conflicts with it. Nothing is done that cannot help. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "order.h"
 #include "random_problem.h"
 #include "solvers.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(greedy, .init = set_up, .fini = tear_down);
 

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "beats.h"
+#include "check.h"
 #include "homolayer.h"
 #include "trace_sample.h"
 
@@ -23,7 +24,7 @@ static void tear_down(void)
 	seam__requests_fini(&requests);
 	seam_trace_free(trace);
 	seam_trace_builder_destroy(builder);
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(homolayer, .init = set_up, .fini = tear_down);

@@ -1,4 +1,5 @@
 /* test_host.c: pinned host memory: exact sizes, limits, and contents under copies that are still running when a buffer is freed. */
+#include "check.h"
 #include "store_fixture.h"
 
 #include "host.h"
@@ -26,7 +27,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	cr_expect_eq(seam__drv_direct_free(driver, device_va), 0);
+	SEAM_VERIFY(seam__drv_direct_free(driver, device_va) == 0);
 	close_store();
 }
 

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "bounds.h"
+#include "check.h"
 #include "instance.h"
 #include "meta.h"
 #include "trace_program.h"
@@ -29,7 +30,7 @@ static void forget(void)
 static void tear_down(void)
 {
 	forget();
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(instance, .fini = tear_down);

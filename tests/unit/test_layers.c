@@ -2,6 +2,7 @@
  * live at once; idle windows of larger sizes are filled; what stops a packing. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "layers.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -24,7 +25,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(layers, .init = set_up, .fini = tear_down);

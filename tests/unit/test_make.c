@@ -5,6 +5,7 @@
 
 #include <seam/plan.h>
 
+#include "check.h"
 #include "meta.h"
 #include "trace_sample.h"
 #include "trace_words.h"
@@ -20,7 +21,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	cr_expect_eq(trace_sample_live_bytes(), live_before, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == live_before);
 }
 
 TestSuite(make, .init = set_up, .fini = tear_down);

@@ -9,6 +9,7 @@
 
 #include <seam/plan.h>
 
+#include "check.h"
 #include "random_problem.h"
 #include "trace_program.h"
 #include "trace_sample.h"
@@ -17,7 +18,7 @@ static struct program_truth truth;
 
 static void tear_down(void)
 {
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(make_programs, .fini = tear_down);

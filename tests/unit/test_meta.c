@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "check.h"
 #include "meta.h"
 
 static struct seam_meta *meta;
@@ -15,8 +16,8 @@ static void open_meta(void)
 
 static void close_meta(void)
 {
-	cr_assert_null(seam__meta_check(meta), "%s", seam__meta_check(meta));
-	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
+	SEAM_VERIFY(seam__meta_check(meta) == NULL);
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(meta, .init = open_meta, .fini = close_meta);

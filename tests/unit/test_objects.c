@@ -1,6 +1,7 @@
 /* test_objects.c: where a chain fits: the papers' example, and random objects against trying every start. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "objects.h"
 #include "random_problem.h"
@@ -20,7 +21,7 @@ static void tear_down(void)
 {
 	seam__objects_fini(&objects);
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(objects, .init = set_up, .fini = tear_down);

@@ -1,24 +1,9 @@
 /* test_overlap.c: which items are held during a stretch, against looking at every item position by position. */
-#include <criterion/criterion.h>
-
-#include "meta.h"
+#include "meta_fixture.h"
 #include "overlap.h"
 #include "random_problem.h"
 
 #define ITEMS 40u
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(overlap, .init = set_up, .fini = tear_down);
 

@@ -2,6 +2,7 @@
  * whole. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "part.h"
 #include "random_problem.h"
@@ -20,7 +21,7 @@ static void tear_down(void)
 {
 	seam__parts_fini(&parts);
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(part, .init = set_up, .fini = tear_down);

@@ -2,6 +2,7 @@
  * beginnings and endings, and what is no period. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "period.h"
 #include "trace_program.h"
@@ -25,7 +26,7 @@ static void forget(void)
 static void tear_down(void)
 {
 	forget();
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(period, .fini = tear_down);

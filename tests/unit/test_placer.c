@@ -1,6 +1,7 @@
 /* test_placer.c: chains are placed whole, fixed items stand from the start, and what has no room is said. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "placer.h"
 
@@ -19,7 +20,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(placer, .init = set_up, .fini = tear_down);

@@ -1,22 +1,7 @@
 /* test_pockets.c: around addresses that are taken for good: valid, not above what lies on top of them, and the space between is used. */
-#include <criterion/criterion.h>
-
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "solvers.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(pockets, .init = set_up, .fini = tear_down);
 

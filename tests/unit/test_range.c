@@ -1,6 +1,7 @@
 /* test_range.c: extents: best fit and its ties, cuts and joins, addresses, no memory; and a random walk against a flat oracle. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "range.h"
 
@@ -39,10 +40,10 @@ static void remove_all(void)
 
 static void tear_down(void)
 {
-	cr_expect_null(seam__range_check(&range), "broken: %s", seam__range_check(&range));
+	SEAM_VERIFY(seam__range_check(&range) == NULL);
 	remove_all();
 	seam__range_fini(&range);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(range, .init = set_up, .fini = tear_down);

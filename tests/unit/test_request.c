@@ -1,6 +1,7 @@
 /* test_request.c: requests of traces made by hand, and of made-up programs against a naive reading. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "request.h"
 #include "trace_program.h"
@@ -14,7 +15,7 @@ static void tear_down(void)
 {
 	seam__requests_fini(&requests);
 	seam_trace_free(trace);
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(request, .fini = tear_down);

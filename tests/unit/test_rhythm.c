@@ -5,6 +5,7 @@
 
 #include <seam/plan.h>
 
+#include "check.h"
 #include "meta.h"
 #include "noisy_program.h"
 #include "rhythm.h"
@@ -26,7 +27,7 @@ static void forget(void)
 static void tear_down(void)
 {
 	forget();
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(rhythm, .fini = tear_down);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "meta.h"
 #include "random_problem.h"
 #include "rhythm_diff.h"
@@ -11,7 +12,7 @@
 
 static void tear_down(void)
 {
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(rhythm_diff, .fini = tear_down);

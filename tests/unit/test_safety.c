@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check.h"
 #include "graph_csv.h"
 #include "meta.h"
 #include "random_graph.h"
@@ -21,8 +22,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-	cr_expect_eq(trace_sample_live_bytes(), 0, "graph left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(safety, .init = set_up, .fini = tear_down);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "meta.h"
 #include "random_problem.h"
 #include "safety_trace.h"
@@ -38,8 +39,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-	cr_expect_eq(trace_sample_live_bytes(), 0, "maps left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(safety_trace, .init = set_up, .fini = tear_down);

@@ -1,29 +1,15 @@
 /* test_script.c: plans made ready to run: positions, lanes, places, and which plans cannot be. */
-#include <criterion/criterion.h>
 #include <string.h>
 
 #include "match_program.h"
-#include "meta.h"
+#include "meta_fixture.h"
 #include "plan_sample.h"
 #include "random_problem.h"
 #include "script.h"
 
 #define SEEDS 40u
 
-static struct seam_meta *meta;
-
-static void open_meta(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void close_meta(void)
-{
-	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
-}
-
-TestSuite(script, .init = open_meta, .fini = close_meta);
+TestSuite(script, .init = set_up, .fini = tear_down);
 
 static struct match_program random_program(uint64_t seed)
 {

@@ -1,23 +1,9 @@
 /* test_settle.c: settling brings everything down as far as it goes, and never makes a peak worse. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "solvers.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(settle, .init = set_up, .fini = tear_down);
 

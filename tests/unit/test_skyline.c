@@ -1,23 +1,8 @@
 /* test_skyline.c: a floor is the highest top among what conflicts. */
-#include <criterion/criterion.h>
-
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "skyline.h"
 #include "solver.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(skyline, .init = set_up, .fini = tear_down);
 

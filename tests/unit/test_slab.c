@@ -1,24 +1,10 @@
 /* test_slab.c: pools of equal objects, their reservations, and what they report as lost. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "slab.h"
 
-static struct seam_meta *meta;
-
-static void open_meta(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void close_meta(void)
-{
-	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
-}
-
-TestSuite(slab, .init = open_meta, .fini = close_meta);
+TestSuite(slab, .init = set_up, .fini = tear_down);
 
 #define assert_whole(slab) cr_assert_null(seam__slab_check(slab), "%s", seam__slab_check(slab))
 

@@ -1,6 +1,7 @@
 /* test_slots.c: lifetimes in periods: of traces made by hand, and of made-up programs against what the program knows. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "slots.h"
 #include "trace_program.h"
@@ -25,7 +26,7 @@ static void forget(void)
 static void tear_down(void)
 {
 	forget();
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(slots, .fini = tear_down);

@@ -1,24 +1,10 @@
 /* test_solvers.c: what holds for every solver of solvers.def: a whole and true placement or an honest refusal, whatever the
  * problem has, however soon the budget ends, and whichever allocation fails; the same answer twice; never worse than before. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "solver.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(solvers, .init = set_up, .fini = tear_down);
 

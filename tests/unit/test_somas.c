@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "check.h"
 #include "meta.h"
 #include "random_problem.h"
 #include "solver.h"
@@ -19,7 +20,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(somas, .init = set_up, .fini = tear_down);

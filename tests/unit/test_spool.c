@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "spool.h"
 
 static struct seam_spool spool;
@@ -29,7 +30,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	const char *broken = seam__spool_check(&spool, &list);
-	cr_expect_null(broken, "broken: %s", broken);
+	SEAM_VERIFY(broken == NULL);
 }
 
 static void expect_broken(void)

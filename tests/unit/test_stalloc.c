@@ -2,6 +2,7 @@
  * are placements is held for every solver in test_solvers.c. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "random_problem.h"
 #include "solver.h"
@@ -20,7 +21,7 @@ static void tear_down(void)
 {
 	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(stalloc, .init = set_up, .fini = tear_down);

@@ -1,22 +1,7 @@
 /* test_subset.c: some items as a problem of their own: the same items, and their addresses back; which live where most is live. */
-#include <criterion/criterion.h>
-
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "subset.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(subset, .init = set_up, .fini = tear_down);
 

@@ -1,6 +1,7 @@
 /* test_table.c: columns line up, numbers to the right, and Markdown is Markdown. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "table.h"
 
@@ -18,10 +19,10 @@ static void open_table(void)
 
 static void close_table(void)
 {
-	cr_assert_null(seam__table_check(&table));
+	SEAM_VERIFY(seam__table_check(&table) == NULL);
 	seam__table_fini(&table);
 	seam__text_fini(&text);
-	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(table, .init = open_table, .fini = close_table);

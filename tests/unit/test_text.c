@@ -1,24 +1,10 @@
 /* test_text.c: text into a growing buffer, a fixed one, and a callback. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "text.h"
 
-static struct seam_meta *meta;
-
-static void open_meta(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void close_meta(void)
-{
-	cr_assert_eq(seam__meta_destroy(meta), 0, "metadata was leaked");
-}
-
-TestSuite(text, .init = open_meta, .fini = close_meta);
+TestSuite(text, .init = set_up, .fini = tear_down);
 
 Test(text, a_buffer_grows)
 {

@@ -1,24 +1,10 @@
 /* test_timeline.c: covers say the same as seam__problem_conflict(), whatever a problem has; walks take a cover apart into
  * nodes that meet each of its columns once. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 #include "timeline.h"
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
-}
 
 TestSuite(timeline, .init = set_up, .fini = tear_down);
 

@@ -1,6 +1,7 @@
 /* test_views.c: which lists of chunks become columns, and which are found in what is there. */
 #include <criterion/criterion.h>
 
+#include "check.h"
 #include "meta.h"
 #include "views.h"
 
@@ -20,7 +21,7 @@ static void tear_down(void)
 {
 	seam__grow_fini(&columns);
 	seam__views_fini(&views);
-	cr_expect_eq(seam__meta_destroy(meta), 0, "metadata left");
+	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(views, .init = set_up, .fini = tear_down);

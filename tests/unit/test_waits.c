@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "instance.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -41,7 +42,7 @@ static void forget(void)
 static void tear_down(void)
 {
 	forget();
-	cr_expect_eq(trace_sample_live_bytes(), 0, "metadata left");
+	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
 
 TestSuite(waits, .fini = tear_down);
