@@ -5,6 +5,15 @@
  */
 #include "matcher_state.h"
 
+/* Its script is current: the lane speaks, and has just asked for the cue. */
+static struct seam_spot speak(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue, const struct seam_history *history)
+{
+	matcher->lane = lane;
+	lane->history = *history;
+	lane->spoke = matcher->now->front.at;
+	return seam__lane_take_guess(matcher, lane, cue);
+}
+
 bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
                        struct seam_spot *ret_spot)
 {
@@ -27,10 +36,7 @@ bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t t
 	}
 	if (found == NULL || !seam__matcher_switch(matcher, found, lane->first[best.cue].begin, false))
 		return false;
-	matcher->lane = lane;
-	lane->history = history;
-	lane->spoke = found->front.at;
-	*ret_spot = seam__lane_take_guess(matcher, lane, best.cue);
+	*ret_spot = speak(matcher, lane, best.cue, &history);
 	return true;
 }
 
@@ -65,11 +71,8 @@ bool seam__lane_switch_since_step(struct seam_matcher *matcher, const struct sea
 			const struct seam_cue *cue = follow_since_step(script, lane, &history, since);
 			if (cue == NULL || !seam__matcher_switch(matcher, script, cue->begin, false))
 				continue;
-			matcher->lane = lane;
-			lane->history = history;
 			lane->stepped = stepped;
-			lane->spoke = script->front.at;
-			*ret_spot = seam__lane_take_guess(matcher, lane, (uint32_t)(cue - lane->first));
+			*ret_spot = speak(matcher, lane, (uint32_t)(cue - lane->first), &history);
 			return true;
 		}
 	}

@@ -56,8 +56,7 @@ static void forget_refusal(struct seam_learner *learner)
 		learner->refused[--learner->refused_count % SEAM_LEARNER_REFUSED] = 0;
 }
 
-/* The next look comes after so many times as many events. */
-static void back_off(struct seam_learner *learner, uint64_t times)
+void seam__learner_back_off(struct seam_learner *learner, uint64_t times)
 {
 	learner->back_off_events = seam__bits_min(learner->back_off_events * times, SEAM_LEARNER_MOST_BACK_OFF);
 }
@@ -68,7 +67,7 @@ void seam__learner_give_up(struct seam_pool *pool)
 	learner->failures++;
 	if (learner->state == SEAM_LEARN_BEGIN || learner->state == SEAM_LEARN_PREPARE)
 		forget_refusal(learner);
-	back_off(learner, 2);
+	seam__learner_back_off(learner, 2);
 	seam__learner_reset(pool);
 }
 
@@ -218,7 +217,7 @@ static bool wait(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 	if (!waiting && !opened) {
 		forget_refusal(&pool->learner);
-		back_off(&pool->learner, 4); /* its mappings were made in vain */
+		seam__learner_back_off(&pool->learner, 4); /* its mappings were made in vain */
 	}
 	if (!waiting && opened)
 		go_on(pool);

@@ -17,9 +17,9 @@ struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint6
  * SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
 SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_pool *pool);
 
-/* How long a period of so many requests may be placed, in steps instead of time in a deterministic pool, and how good is good enough. part_of_peak: how
- * much more is live at the peak than comes and goes in the period. */
-struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint64_t requests, double part_of_peak);
+/* How long a period of so many requests may be placed, in steps instead of time in a deterministic pool, and how good is good enough for what
+ * is live at its peak, of which so much comes and goes. */
+struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes);
 
 /* learner_shapes.c: of the kinds that were found and not tried yet, the one that needs most memory of those that are worth a plan and were not refused:
  * it is the learner's `kind` now, and refused from here on. False: there is none. */
@@ -77,6 +77,9 @@ static inline struct seam_stage *seam__learner_extends(const struct seam_pool *p
 {
 	return pool->planning.open && !pool->learner.replaces ? LIST_FIRST(&pool->planning.stages) : NULL;
 }
+
+/* The next look comes after so many times as many events. */
+void seam__learner_back_off(struct seam_learner *learner, uint64_t times);
 
 /* It led to nothing: the next look comes after twice as many events. */
 void seam__learner_give_up(struct seam_pool *pool);

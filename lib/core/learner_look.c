@@ -22,7 +22,7 @@ static bool is_served(struct seam_pool *pool)
 	if (counts->drops != learner->seen_drops) {
 		learner->refused_count = 0; /* what served once may serve again */
 		learner->seen_drops = counts->drops;
-		learner->back_off_events = seam__bits_min(learner->back_off_events * 4, SEAM_LEARNER_MOST_BACK_OFF);
+		seam__learner_back_off(learner, 4);
 	}
 	bool settles = learner->seen_requests <= pool->planning.opened_requests;
 	if (settles) {

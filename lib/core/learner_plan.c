@@ -162,16 +162,9 @@ static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 	return taken->rc;
 }
 
-/* How much more is live at the peak than comes and goes in the period. */
-static double part_of_peak(const struct seam__rhythm_kind *kind)
+struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes)
 {
-	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
-	uint64_t comes_bytes = range.peak_bytes - seam__bits_min(kind->stays_bytes, range.peak_bytes);
-	return comes_bytes == 0 ? 1 : (double)range.peak_bytes / (double)comes_bytes;
-}
-
-struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint64_t requests, double part_of_peak)
-{
+	const double part_of_peak = comes_bytes == 0 ? 1 : (double)peak_bytes / (double)comes_bytes;
 	return (struct seam_plan_options){
 		.struct_bytes = sizeof(struct seam_plan_options),
 		.time_limit_ns = pool->learner.place_ns + requests * REQUEST_NS,
@@ -189,12 +182,14 @@ static void forget_plan(struct seam_pool *pool)
 	learner->script = NULL;
 }
 
-static enum seam_rc make_script(struct seam_pool *pool, const struct taken *taken, const struct seam_plan_fixed *fixed, size_t fixed_count)
+static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, const struct taken *taken, const struct seam_plan_fixed *fixed,
+                                size_t fixed_count)
 {
 	struct seam_learner *learner = &pool->learner;
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
 	struct seam_trace_error error = {0};
-	struct seam_plan_options options = seam__learner_limits(pool, (kind->last_event - kind->first_event) / 2, part_of_peak(kind));
+	struct seam_plan_options options = seam__learner_limits(pool, (kind->last_event - kind->first_event) / 2, peak_bytes,
+	                                                        peak_bytes - seam__bits_min(kind->stays_bytes, peak_bytes));
 	options.align_bytes = SEAM_BLOCK_BYTES;
 	options.period = SEAM_PLAN_PERIOD_GIVEN;
 	options.first_event = kind->first_event;
@@ -222,6 +217,7 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken,
 {
 	struct seam_learner *learner = &pool->learner;
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
+	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
 	const size_t counts[] = {pins->count, pins->crossing_count, 0};
 	enum seam_rc rc = SEAM_INVALID;
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -229,11 +225,10 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken,
 		if ((rc == SEAM_OK && is_small(learner, most_bytes)) || (rc != SEAM_OK && rc != SEAM_INVALID))
 			break;
 		if (i == 0 || counts[i] != counts[i - 1])
-			rc = make_script(pool, taken, pins->items, counts[i]);
+			rc = make_script(pool, range.peak_bytes, taken, pins->items, counts[i]);
 	}
 	if (rc != SEAM_OK)
 		return rc;
-	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
 	learner->open_below_bytes = seam__bits_max(learner->rest_bytes, range.least_bytes) + range.peak_bytes / REST_SHARE;
 	learner->period_requests = seam__script_slots(learner->script);
 	learner->marked = kind->marked;

@@ -200,16 +200,12 @@ static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
 	return rc;
 }
 
-static double part_of_peak(const struct seam_plan_header *header)
-{
-	const uint64_t comes_bytes = header->lower_bound_bytes;
-	return comes_bytes == 0 ? 1 : (double)(header->resident_bytes + comes_bytes) / (double)comes_bytes;
-}
-
 /* The script of a stitched plan: an arena has each chunk once, so its requests are placed again. With `work`. */
 static enum seam_rc flatten(struct seam_pool *pool, const struct seam_plan *plan, struct seam_script **ret_script)
 {
-	const struct seam_plan_options options = seam__learner_limits(pool, plan->header.slot_count, part_of_peak(&plan->header));
+	const uint64_t comes_bytes = plan->header.lower_bound_bytes;
+	const struct seam_plan_options options =
+		seam__learner_limits(pool, plan->header.slot_count, plan->header.resident_bytes + comes_bytes, comes_bytes);
 	struct seam_plan *flat = NULL;
 	enum seam_rc rc = seam__plan_flatten(plan, &options, NULL, &flat);
 	if (rc != SEAM_OK)

@@ -10,16 +10,17 @@ static enum seam_miss count_miss(struct seam_matcher *matcher, enum seam_miss mi
 	return miss;
 }
 
-/* Everything but an expected slot at the front with no stray in its place. */
+/* Everything but an expected slot at the front with no stray in its place. lane: of who asks; NULL: he has none. */
 static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matcher *matcher, const struct seam_match_ask *ask,
-                                                                struct seam_planned **ret_planned)
+                                                                struct seam_lane *lane, struct seam_planned **ret_planned)
 {
 	struct seam_spot spot;
 	matcher->reach = 0;
 	matcher->missing = NULL;
 	if (matcher->now == NULL)
 		return SEAM_MISS_lost;
-	struct seam_lane *lane = seam__speaker_find(matcher, ask);
+	if (lane == NULL)
+		lane = seam__speaker_find(matcher, ask);
 	if (lane != NULL) {
 		matcher->lane = lane;
 		lane->spoke = matcher->now->front.at;
@@ -42,14 +43,14 @@ enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct se
 	if (lane == NULL || lane->thread != ask->thread || lane->stream != ask->stream)
 		lane = seam__speaker_lane(matcher, ask);
 	if (lane == NULL || lane->trouble != 0 || ask->dynamic)
-		return count_miss(matcher, alloc_with_care(matcher, ask, ret_planned));
+		return count_miss(matcher, alloc_with_care(matcher, ask, lane, ret_planned));
 	struct seam_script *script = matcher->now;
 	const struct seam_cue *cue = lane->next;
 	struct seam_planned *planned = &script->instances[seam__script_number(script, cue->slot, lane->copy)];
 	if (!seam__cue_fits(cue, ask->bytes) || lane->base + cue->begin != script->front.at || planned->state != SEAM_PLANNED_FREE ||
 	    planned->blocked != 0 || script->front.at >= matcher->loose.until ||
 	    seam__strays_overlap(&matcher->strays, planned->offset, planned->offset + planned->bytes))
-		return count_miss(matcher, alloc_with_care(matcher, ask, ret_planned));
+		return count_miss(matcher, alloc_with_care(matcher, ask, lane, ret_planned));
 	seam__history_add(&lane->history, ask->bytes);
 	seam__lane_pass(script, lane);
 	seam__front_step(matcher, script);

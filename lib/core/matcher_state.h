@@ -166,7 +166,8 @@ void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, ui
 /* speakers.c: the lane that this thread and stream have; NULL: none, so far. */
 struct seam_lane *seam__speaker_lane(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
-/* That, or one of the stream that has been silent, whose place the thread takes; or one that expects just this, for this once. NULL: none. */
+/* Of those who have none: one of the stream that has been silent, whose place the thread takes; or one that expects just this, for this once. NULL:
+ * none. */
 struct seam_lane *seam__speaker_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
 /* matcher_scripts.c: makes it current, at `position` of a new repetition; cold: or anywhere. False: no memory, nothing changed. */

@@ -54,9 +54,9 @@ static void consider(struct choice *choice, struct seam_lane *lane, enum fit fit
 struct seam_lane *seam__speaker_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
 	struct seam_script *script = matcher->now;
-	struct seam_lane *own = seam__speaker_lane(matcher, ask), *silent = NULL;
+	struct seam_lane *silent = NULL;
 	struct choice choice = {NULL, NO_FIT, 0};
-	for (uint32_t l = 0; l < script->lane_count && own == NULL; l++) {
+	for (uint32_t l = 0; l < script->lane_count; l++) {
 		struct seam_lane *lane = &script->lanes[l];
 		if (lane->stream != ask->stream)
 			continue;
@@ -65,8 +65,6 @@ struct seam_lane *seam__speaker_find(const struct seam_matcher *matcher, const s
 			silent = lane;
 		consider(&choice, lane, fit, script->front.at + script->positions / NEAR_SHARE);
 	}
-	if (own != NULL)
-		return own;
 	if (silent == NULL)
 		return choice.lane;
 	silent->thread = ask->thread;
