@@ -127,4 +127,14 @@ UNUSED static uint64_t first_chunk(void *ptr)
 	return chunk.chunk;
 }
 
+/* All that the background would do now. */
+UNUSED static void run_background(void)
+{
+	bool did = true;
+	for (unsigned i = 0; did && i < 1000; i++) {
+		seam__pool_work(pool, &did);
+		check_pool();
+	}
+}
+
 #endif

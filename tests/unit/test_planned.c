@@ -88,22 +88,12 @@ static void run_iteration(struct loop *loop)
 	loop->iteration++;
 }
 
-/* All that the background would do now. */
-static void work(void)
-{
-	bool did = true;
-	for (unsigned i = 0; did && i < 1000; i++) {
-		seam__pool_work(pool, &did);
-		check_pool();
-	}
-}
-
 static void run_until_planned(struct loop *loop)
 {
 	begin_loop(loop);
 	for (unsigned i = 0; i < 40 && get_stats().plan_adoptions == 0; i++) {
 		run_iteration(loop);
-		work();
+		run_background();
 	}
 	check_pool();
 	cr_assert_eq(get_stats().plan_adoptions, 1, "made %llu, failures %llu", (unsigned long long)get_stats().plan_made,
@@ -160,7 +150,7 @@ Test(planned, a_dropped_plan_gives_everything_back)
 	backward(&loop);
 	optimize(&loop);
 	seam_plan_drop(pool);
-	work();
+	run_background();
 	check_pool();
 	struct seam_stats stats = get_stats();
 	cr_expect_eq(stats.plan_live_bytes, 0, "gradients were allocated behind the drop");
@@ -247,7 +237,7 @@ Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 	cr_expect_null(pool->planning.preparing);
 	run_iteration(&loop);
 	check_pool();
-	work();
+	run_background();
 	seam_plan_free(plan);
 	seam_trace_free(trace);
 	close_pool();
@@ -337,7 +327,7 @@ Test(planned, what_is_being_prepared_fails_no_request)
 	void *large = must_alloc(MIB(512) - stats.reserved_bytes + stats.unused_whole_bytes, NULL); /* all that is in whole chunks */
 	check_pool();
 	must_free(large);
-	work();
+	run_background();
 	run_iteration(&loop);
 	check_pool();
 	close_pool();

@@ -31,21 +31,12 @@ static void iterate(void *stream, uint64_t work_ns)
 	iterate_larger(stream, work_ns, 0);
 }
 
-static void work(void)
-{
-	bool did = true;
-	for (unsigned i = 0; did && i < 1000; i++) {
-		seam__pool_work(pool, &did);
-		check_pool();
-	}
-}
-
 static void run_until_planned(void *stream)
 {
 	uint64_t adoptions = get_stats().plan_adoptions;
 	for (unsigned i = 0; i < 100 && get_stats().plan_adoptions == adoptions; i++) {
 		iterate(stream, 0);
-		work();
+		run_background();
 	}
 	cr_assert_gt(get_stats().plan_adoptions, adoptions);
 	iterate(stream, 0);
@@ -171,7 +162,7 @@ Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 	seam__pool_go(pool);
 	seam__pool_work(pool, &did);
 	cr_expect_eq(pool->learner.state, SEAM_LEARN_PLAN);
-	work();
+	run_background();
 	check_pool();
 	close_pool();
 }
@@ -236,7 +227,7 @@ Test(planned_ends, a_plan_for_which_no_moment_comes_is_given_up)
 	do_something_else(1000);
 	cr_expect_null(pool->planning.waiting);
 	cr_expect_eq(get_stats().plan_adoptions, 0);
-	work();
+	run_background();
 	cr_expect_eq(get_stats().unused_leased_bytes, 0);
 	run_until_planned(NULL); /* it may learn again */
 	close_pool();

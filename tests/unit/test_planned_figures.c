@@ -242,15 +242,6 @@ static void iterate_unevenly(uint64_t dynamic_bytes)
 	cr_assert_ok(seam_step(pool));
 }
 
-static void work(void)
-{
-	bool did = true;
-	for (unsigned i = 0; did && i < 1000; i++) {
-		seam__pool_work(pool, &did);
-		check_pool();
-	}
-}
-
 /* A pool with a plan of its own, for requests that depend on data too, that is in step with the program. The first attempt to make its
  * arena fails. */
 static void learn_uneven(void)
@@ -260,7 +251,7 @@ static void learn_uneven(void)
 		iterate_unevenly(MIB(1) + i * 100000u % MIB(2));
 		if (get_stats().plan_failures == 0)
 			seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
-		work();
+		run_background();
 		seam__driver_fail_at(driver, 0, 0, 0);
 		note();
 	}

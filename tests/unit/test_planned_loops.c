@@ -21,14 +21,6 @@ static void free_many(void)
 		must_free(many[--many_count]);
 }
 
-static void work(void)
-{
-	bool did = true;
-	for (unsigned i = 0; did && i < 1000; i++)
-		seam__pool_work(pool, &did);
-	check_pool();
-}
-
 static void allocate(unsigned count, uint64_t bytes, uint64_t step_bytes)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -54,13 +46,13 @@ static unsigned iterate(const struct loops *wish, bool first)
 		for (unsigned i = 0; l == 0 && i < wish->gradients; i++)
 			gradients[i] = must_alloc(MIB(3) + i * KIB(32), NULL);
 		requests += wish->blocks;
-		work();
+		run_background();
 	}
 	allocate(wish->ends, MIB(5), KIB(96));
 	free_many();
 	for (unsigned i = 0; i < wish->gradients; i++)
 		must_free(gradients[i]);
-	work();
+	run_background();
 	return requests + wish->gradients + wish->ends;
 }
 

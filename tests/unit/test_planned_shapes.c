@@ -66,16 +66,6 @@ static void run_iteration(struct loop *loop, unsigned shape)
 	loop->iteration++;
 }
 
-/* All that the background would do now. */
-static void work(void)
-{
-	bool did = true;
-	for (unsigned i = 0; did && i < 1000; i++) {
-		seam__pool_work(pool, &did);
-		check_pool();
-	}
-}
-
 /* In no order that repeats. */
 static unsigned shape_at(unsigned iteration)
 {
@@ -100,7 +90,7 @@ static void run_until_planned(struct loop *loop, uint64_t plans)
 	begin_loop(loop);
 	while (loop->iteration < 60 && get_stats().plan_adoptions < plans) {
 		run_iteration(loop, shape_at(loop->iteration));
-		work();
+		run_background();
 	}
 	cr_assert_geq(get_stats().plan_adoptions, plans, "made %llu, failures %llu", (unsigned long long)get_stats().plan_made,
 	              (unsigned long long)get_stats().plan_failures);
@@ -147,7 +137,7 @@ Test(planned_shapes, a_lack_of_metadata_only_costs_time, .timeout = 120)
 		while (loop.iteration < 10) {
 			run_iteration(&loop, shape_at(loop.iteration));
 			seam__meta_fail_at(seam__meta_process(), n);
-			work();
+			run_background();
 			seam__meta_fail_at(seam__meta_process(), 0);
 			check_pool();
 		}
