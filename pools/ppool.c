@@ -269,18 +269,25 @@ void seam__ppool_settle(struct seam_block *block)
 		seam__block_remove(ppool->block_slab, block);
 		return;
 	}
+	struct seam_block *right = to < end ? block : NULL;
 	if (start < from && to < end) {
 		/* Two pieces of one node. A block that contains whole chunks begins where one does, so the piece in front of them was a
 		 * neighbour with a node of its own, which the slab got back in the merge just before: this cannot fail. */
-		struct seam_block *right = seam__slab_get(ppool->block_slab);
+		right = seam__slab_get(ppool->block_slab);
 		SEAM_VERIFY(right != NULL);
 		seam__block_insert(right, view, block, to, end - to, SEAM_IS_FREE);
-		right->stamp = stamp;
 		seam__block_set_stream(right, stream);
-		seam__fit_insert(seam__ppool_fit(ppool, stream), right);
+	} else if (right != NULL) {
+		seam__block_resize(right, to, end - to);
 	}
-	seam__block_resize(block, start < from ? start : to, start < from ? from - start : end - to);
-	seam__fit_insert(seam__ppool_fit(ppool, stream), block);
+	if (start < from)
+		seam__block_resize(block, start, from - start);
+	/* A piece has no whole chunk: it joins the neighbour that the block was kept apart from, and may make a chunk of that one whole. Each such chunk
+	 * reaches to what has just gone home, so there is one piece at most then. */
+	if (right != NULL)
+		seam__ppool_settle(seam__ppool_put(right, stream, stamp));
+	if (start < from)
+		seam__ppool_settle(seam__ppool_put(block, stream, stamp));
 }
 
 /* Gives a free block of `stream` another one (or none), with merging. Its node may go; returns its bytes. */
@@ -341,6 +348,8 @@ static const char *check_views(const struct seam_ppool *ppool, const struct seam
 			uint32_t first = 0;
 			if (view->stitched && seam__block_whole_slots(block, &first) != 0)
 				return "P2: a whole chunk is free in a stitched view";
+			if (view->stitched && block->stream == NULL && seam__border_touches(block))
+				return "P2: a part of a chunk in a stitched view has not joined its neighbour";
 		}
 	}
 	return NULL;

@@ -1,4 +1,6 @@
 /* test_ppool.c: free blocks split, merged, lent and returned, and moved between streams, on views made by hand. */
+#include <inttypes.h>
+
 #include "ppool_fixture.h"
 
 TestSuite(ppool, .init = set_up, .fini = tear_down);
@@ -152,6 +154,49 @@ Test(ppool, settle_of_everything_leaves_no_block)
 	cr_expect(TAILQ_EMPTY(&stitched.blocks));
 	cr_expect_eq(ppool.any.bytes, 4 * CHUNK);
 	cr_expect_eq(ppool.any.count, 1);
+}
+
+/* What is a's and free in the stitched view when a whole chunk beside it becomes everybody's, and a part of a's chunk with it; and what is left there. */
+static const struct {
+	const char *name;
+	uint64_t a_begin, a_end;    /* a's, free before */
+	uint64_t begin, end;        /* everybody's */
+	uint64_t owned, a_bytes, any_bytes;
+} sides[] = {
+	{"behind", 3 * CHUNK + 512, 4 * CHUNK, 2 * CHUNK, 3 * CHUNK + 512, 0, CHUNK, 3 * CHUNK},
+	{"before", CHUNK, 2 * CHUNK - 512, 2 * CHUNK - 512, 4 * CHUNK, 0, CHUNK, 3 * CHUNK},
+	{"a part behind", 3 * CHUNK + 512, 4 * CHUNK - 512, 2 * CHUNK, 3 * CHUNK + 512, 1, CHUNK - 512, 3 * CHUNK},
+	{"a part before", CHUNK + 512, 2 * CHUNK - 512, 2 * CHUNK - 512, 4 * CHUNK, 1, CHUNK - 512, 3 * CHUNK},
+};
+
+/* A chunk that everybody may have is not bound to one stream; what is left beside it is, and its chunk may be whole then. */
+Test(ppool, settle_joins_what_is_left_to_its_neighbours)
+{
+	for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
+		const bool is_behind = sides[i].a_begin > sides[i].begin;
+		if (i != 0) {
+			tear_down();
+			set_up();
+		}
+		fill(NULL, 0);
+		struct seam_block *block = move_to_stitched(is_behind ? 2 : 1, 4);
+		struct seam_block *others = seam__slab_get_reserved(&slab), *live = seam__slab_get_reserved(&slab);
+		seam__block_resize(block, sides[i].begin, sides[i].end - sides[i].begin);
+		block->is = SEAM_IS_LIVE;
+		seam__block_insert(others, &stitched, is_behind ? block : NULL, sides[i].a_begin, sides[i].a_end - sides[i].a_begin, SEAM_IS_FREE);
+		if (sides[i].owned != 0) {
+			seam__block_insert(live, &stitched, is_behind ? others : NULL, is_behind ? 4 * CHUNK - 512 : CHUNK, 512, SEAM_IS_LIVE);
+			stitched.live = 1;
+		} else {
+			seam__slab_put(&slab, live);
+		}
+		(void)seam__ppool_put(others, &a, 15);
+		seam__ppool_settle(seam__ppool_put(block, NULL, 0));
+		cr_expect_eq(stitched.owned, sides[i].owned, "%s: %u chunks", sides[i].name, stitched.owned);
+		cr_expect_eq(TAILQ_EMPTY(&stitched.blocks), sides[i].owned == 0, "%s", sides[i].name);
+		cr_expect_eq(ppool.of_stream[0].bytes, sides[i].a_bytes, "%s: %" PRIu64 " bytes", sides[i].name, ppool.of_stream[0].bytes);
+		cr_expect_eq(ppool.any.bytes, sides[i].any_bytes, "%s: %" PRIu64 " bytes", sides[i].name, ppool.any.bytes);
+	}
 }
 
 Test(ppool, collect_takes_what_has_passed)
