@@ -1,6 +1,9 @@
 /* soak_plan.c: threads repeat themselves on one pool, whose own thread learns and adopts plans meanwhile; one marks steps, and another brings plans,
  * drops them, trims, and reads statistics and snapshots.
  *
+ * What threads ask for repeats itself only if they do so in the same order. So they take turns until a plan serves, each time that plans were dropped,
+ * and run as the machine lets them from then on: how often a plan comes into use does not depend on what else the machine does.
+ *
  * Prints nothing when all is well. The emulated device judges every access, and nothing is left in the end. An argument scales the number of
  * iterations.
  */
@@ -9,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <seam/plan.h>
 
@@ -20,7 +24,8 @@
 #define THREADS 3u
 #define SLOTS 14u
 #define ITERATIONS 3000u
-#define MOST 40u /* times as many, while no plan has come into use: the pool's thread has the lowest priority */
+#define MOST 40u      /* times as many, while no plan has come into use */
+#define PAUSE_NS 50000 /* while it is another's turn: the pool's thread, which has the lowest priority, gets to run */
 #define CAPACITY_BYTES (UINT64_C(768) << 20)
 #define KIB(n) ((uint64_t)(n) << 10)
 
@@ -28,6 +33,9 @@ static struct seam_driver *driver;
 static struct seam_pool *pool;
 static uint64_t iterations = ITERATIONS;
 static atomic_bool done, served;
+static atomic_bool in_turns = true; /* the director's */
+static atomic_bool ending;          /* a worker has gone: nobody waits for its turn */
+static atomic_uint turn;
 
 struct worker {
 	uint64_t random;
@@ -80,15 +88,15 @@ static void show_neighbour(struct worker *worker, void *ptr, uint64_t bytes)
 	launch(worker->neighbour, ptr, bytes, false, next(&worker->random, 50000));
 }
 
-/* The same each time, but now and then for a request more, or a block that another stream uses. */
-static void iterate(struct worker *worker)
+/* The same each time; out of turn now and then with a request more, or a block that another stream uses. */
+static void iterate(struct worker *worker, bool exact)
 {
 	void *now[SLOTS] = {NULL};
 	for (unsigned i = 0; i < SLOTS; i++) {
 		now[i] = must_alloc(worker, bytes_of(worker, i));
-		if (next(&worker->random, 200) == 0)
+		if (!exact && next(&worker->random, 200) == 0)
 			require(seam_free(pool, must_alloc(worker, KIB(900))) == SEAM_OK, "seam_free");
-		if (next(&worker->random, 100) == 0)
+		if (!exact && next(&worker->random, 100) == 0)
 			show_neighbour(worker, now[i], bytes_of(worker, i));
 		if (i % 2 == 1)
 			require(seam_free(pool, now[i - 1]) == SEAM_OK, "seam_free");
@@ -105,14 +113,29 @@ static void iterate(struct worker *worker)
 		require(seam_step(pool) == SEAM_OK, "seam_step");
 }
 
+/* Waits for its turn. False: they take none. */
+static bool wait_for_turn(const struct worker *worker)
+{
+	while (atomic_load(&in_turns) && !atomic_load(&ending)) {
+		if (atomic_load(&turn) % THREADS == worker->number)
+			return true;
+		(void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	}
+	return false;
+}
+
 static void *work(void *argument)
 {
 	struct worker *worker = argument;
 	for (uint64_t i = 0; i < iterations || (i < MOST * iterations && !atomic_load(&served)); i++) {
-		iterate(worker);
-		if (i % 8 == 0)
+		bool my_turn = wait_for_turn(worker);
+		iterate(worker, my_turn);
+		if (my_turn)
+			atomic_fetch_add(&turn, 1);
+		else if (i % 8 == 0)
 			(void)sched_yield();
 	}
+	atomic_store(&ending, true);
 	for (unsigned i = 0; i < SLOTS; i++)
 		require(seam_free(pool, worker->kept[i]) == SEAM_OK, "seam_free");
 	return NULL;
@@ -130,36 +153,50 @@ static struct seam_plan *make_plan(void)
 	return plan;
 }
 
-static void check_figures(void)
+/* Returns the hits so far. */
+static uint64_t check_figures(void)
 {
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
 	require(seam_stats_get(pool, &stats) == SEAM_OK, "seam_stats_get");
 	require(stats.reserved_bytes_peak <= CAPACITY_BYTES, "reserved bytes stay under the capacity");
 	require(stats.plan_requests == stats.plan_hits + stats.plan_misses, "hits and misses are all requests");
-	if (stats.plan_hits != 0)
-		atomic_store(&served, true);
 	require(stats.plan_live_bytes <= stats.live_bytes, "what plans placed is live");
 	require(seam__emu_violations_all(driver) == 0, "the device's judge");
-	require(seam__pool_check(pool) == NULL, "the pool's invariants");
+	const char *broken = seam__pool_check(pool);
+	require(broken == NULL, broken);
+	return stats.plan_hits;
+}
+
+/* Brings a plan, or does something that nobody expects. Before a plan has served none is taken away. Returns whether one may have been. */
+static bool disturb(uint64_t what)
+{
+	struct seam_plan *plan = what < 2 ? make_plan() : NULL;
+	enum seam_rc rc = plan == NULL ? SEAM_OK : seam_plan_use(pool, plan, NULL);
+	seam_plan_free(plan);
+	require(rc == SEAM_OK || rc == SEAM_INVALID || rc == SEAM_OOM_DEVICE, "seam_plan_use");
+	if (what == 2 && atomic_load(&served))
+		seam_plan_drop(pool);
+	else if (what == 3 && atomic_load(&served))
+		require(seam_trim(pool, CAPACITY_BYTES / 4, NULL) == SEAM_OK, "seam_trim");
+	else if (what >= 4)
+		require(seam_snapshot_visit(pool, &(const struct seam_visitor){.view = NULL}, NULL) == SEAM_OK, "a snapshot");
+	return what == 2;
 }
 
 static void *direct(void *argument)
 {
-	uint64_t random = *(const uint64_t *)argument;
+	uint64_t random = *(const uint64_t *)argument, hits = 0;
 	while (!atomic_load(&done)) {
-		uint64_t what = next(&random, 40);
-		struct seam_plan *plan = what < 2 ? make_plan() : NULL;
-		enum seam_rc rc = plan == NULL ? SEAM_OK : seam_plan_use(pool, plan, NULL);
-		seam_plan_free(plan);
-		require(rc == SEAM_OK || rc == SEAM_INVALID || rc == SEAM_OOM_DEVICE, "seam_plan_use");
-		if (what == 2)
-			seam_plan_drop(pool);
-		else if (what == 3)
-			require(seam_trim(pool, CAPACITY_BYTES / 4, NULL) == SEAM_OK, "seam_trim");
-		else if (what < 10)
-			require(seam_snapshot_visit(pool, &(const struct seam_visitor){.view = NULL}, NULL) == SEAM_OK, "a snapshot");
-		else
-			check_figures();
+		uint64_t what = next(&random, 40), now = check_figures();
+		if (now != hits) {
+			atomic_store(&served, true);
+			atomic_store(&in_turns, false);
+		}
+		hits = now;
+		if (what < 10 && disturb(what)) {
+			hits = check_figures();
+			atomic_store(&in_turns, true);
+		}
 		for (unsigned i = 0; i < 20; i++)
 			(void)sched_yield();
 	}
@@ -190,7 +227,7 @@ static void open_all(struct worker *workers)
 static void close_all(struct worker *workers)
 {
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
-	check_figures();
+	(void)check_figures();
 	require(seam_stats_get(pool, &stats) == SEAM_OK, "seam_stats_get");
 	require(stats.live_blocks == 0 && stats.plan_live_bytes == 0, "everything is free");
 	require(stats.plan_adoptions != 0 && stats.plan_hits != 0, "plans came into use, and were hit");
