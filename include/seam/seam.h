@@ -178,6 +178,18 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_private_release(struct seam_pool *pool,
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes,
                                               uint64_t *ret_released_bytes);
 
+/* From now on the pool takes at most this much device memory (0: what the device has); seam_pool_config() goes on to show what it was made
+ * with. What it holds beyond that it keeps until seam_trim(). Errors: SEAM_INVALID, SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_pool_set_capacity(struct seam_pool *pool, uint64_t capacity_bytes);
+
+/* The device's memory as its driver tells it: what no program has taken, and all of it. Either ret_ may be NULL.
+ * Errors: SEAM_INVALID, SEAM_DRIVER, SEAM_SHUTDOWN, SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_device_memory(struct seam_pool *pool, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes);
+
+/* Waits until the device has done what was submitted to it so far, on every stream: what was freed before is then everybody's.
+ * Errors: SEAM_INVALID, SEAM_CAPTURING (a stream that the pool knows is being captured), SEAM_DRIVER, SEAM_SHUTDOWN, SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_device_wait(struct seam_pool *pool);
+
 /* To be called before a stream is destroyed, so that the memory freed on it becomes usable as soon as its work has passed. Without it that
  * memory waits until the pool next waits for the whole device. Errors: SEAM_NOT_FOUND (never seen: nothing to do), SEAM_INVALID (the
  * legacy default stream), SEAM_CAPTURING, SEAM_DRIVER: the memory waits as without it. */

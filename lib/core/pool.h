@@ -51,6 +51,7 @@ struct seam_oom {
 	bool capturing;
 	uint64_t device_free_bytes, device_total_bytes; /* 0 if the driver would not say */
 	uint64_t largest_bytes;      /* in one free run of the common memory */
+	uint64_t capacity_bytes;     /* of the pool; 0: no limit */
 	struct seam_stats stats;
 };
 
@@ -119,6 +120,9 @@ const char *seam__private_check(struct seam_pool *pool);
 
 /* Frees what is left of routes and private pools. The engine is gone. */
 void seam__private_fini(struct seam_pool *pool);
+
+/* Most device memory that the pool may take now; 0: what the device has. With `lock`. */
+uint64_t seam__pool_capacity(const struct seam_pool *pool);
 
 /* Every figure, as of now. With `lock`. */
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);

@@ -30,6 +30,7 @@ static void note_state(struct seam_pool *pool, struct seam_oom *oom)
 		oom->device_free_bytes = free_bytes;
 		oom->device_total_bytes = total_bytes;
 	}
+	oom->capacity_bytes = seam__pool_capacity(pool);
 	oom->largest_bytes = pool->plain != NULL ? seam__plain_largest(pool) : largest_in(&pool->engine.common);
 	seam__pool_stats(pool, &oom->stats);
 }
@@ -91,8 +92,8 @@ static void put_state(struct seam_text *text, struct seam_pool *pool, const stru
 	const struct seam_stats *stats = &oom->stats;
 	struct sizes sizes = {0};
 	seam__text_printf(text, "  device    %s in all, %s free\n", size(&sizes, oom->device_total_bytes), size(&sizes, oom->device_free_bytes));
-	if (pool->config.capacity_bytes != 0)
-		seam__text_printf(text, "  capacity  %s for this pool (option capacity_bytes)\n", size(&sizes, pool->config.capacity_bytes));
+	if (oom->capacity_bytes != 0)
+		seam__text_printf(text, "  capacity  %s for this pool\n", size(&sizes, oom->capacity_bytes));
 	seam__text_printf(text, "  live      %s in %" PRIu64 " blocks, %s asked for; peak %s\n", size(&sizes, stats->live_bytes),
 	                  stats->live_blocks, size(&sizes, stats->live_requested_bytes), size(&sizes, stats->live_bytes_peak));
 	seam__text_printf(text, "  reserved  %s in %" PRIu64 " chunks; peak %s\n", size(&sizes, stats->reserved_bytes), stats->chunks,
@@ -114,17 +115,16 @@ static void put_state(struct seam_text *text, struct seam_pool *pool, const stru
 }
 
 /* One line for every cause that alone could make the difference. */
-static void put_help(struct seam_text *text, struct seam_pool *pool, const struct seam_oom *oom)
+static void put_help(struct seam_text *text, const struct seam_oom *oom)
 {
 	const struct seam_stats *stats = &oom->stats;
 	struct sizes sizes = {0};
 	uint64_t wanted = oom->request.bytes;
-	uint64_t capacity = pool->config.capacity_bytes;
 	uint64_t others = oom->device_total_bytes - oom->device_free_bytes;
 	others -= seam__bits_min(others, stats->reserved_bytes);
 	size_t before = text->length_bytes;
-	if (capacity != 0 && oom->device_free_bytes >= wanted)
-		seam__text_printf(text, "  - the device has %s: raise capacity_bytes\n", size(&sizes, oom->device_free_bytes));
+	if (oom->capacity_bytes != 0 && oom->device_free_bytes >= wanted)
+		seam__text_printf(text, "  - the device has %s: raise capacity_bytes, the limit of the pool\n", size(&sizes, oom->device_free_bytes));
 	bool apart = (oom->request.flags & (SEAM_CONTIGUOUS | SEAM_NO_STITCH)) != 0;
 	if (stats->unused_whole_bytes >= wanted && apart && !oom->capturing)
 		seam__text_printf(text, "  - %s of free chunks could be stitched: ask without that flag\n",
@@ -160,7 +160,7 @@ size_t seam_oom_report(struct seam_pool *pool, char *bytes, size_t capacity)
 	put_state(&text, pool, &oom);
 	if (oom.request.bytes != 0) {
 		seam__text_puts(&text, "What would help:\n");
-		put_help(&text, pool, &oom);
+		put_help(&text, &oom);
 	}
 	return text.length_bytes;
 }
