@@ -22,6 +22,9 @@
 	X(seam_trim(pool, 0, NULL)) \
 	X(seam_stream_destroyed(pool, ptr)) \
 	X(seam_peer_enable(pool, 0)) \
+	X(seam_pool_set_capacity(pool, 0)) \
+	X(seam_device_memory(pool, NULL, NULL)) \
+	X(seam_device_wait(pool)) \
 	X(seam_host_alloc(pool, 100, NULL, &out)) \
 	X(seam_host_free(pool, ptr)) \
 	X(seam_host_record_stream(pool, ptr, NULL)) \
@@ -161,6 +164,8 @@ Test(core_process, after_a_shutdown_what_needs_the_driver_says_so)
 	cr_assert_rc(seam_trim(pool, 0, NULL), SEAM_SHUTDOWN);
 	cr_assert_rc(seam_stream_destroyed(pool, stream), SEAM_SHUTDOWN);
 	cr_assert_rc(seam_peer_enable(pool, 1), SEAM_SHUTDOWN);
+	cr_assert_rc(seam_device_memory(pool, NULL, NULL), SEAM_SHUTDOWN);
+	cr_assert_rc(seam_device_wait(pool), SEAM_SHUTDOWN);
 	cr_assert_null(out);
 	cr_assert_eq(get_stats().live_blocks, 0);
 	char text[200];

@@ -1,0 +1,89 @@
+/* test_torch_told.c: the texts and figures of PyTorch's door. */
+#include "door_fixture.h"
+
+static const char *oom_text(int device, uint64_t bytes)
+{
+	size_t length = seam_torch_oom_text(device, bytes, told, sizeof told);
+	cr_assert_eq(strlen(told), length);
+	return told;
+}
+
+#define assert_says(text, what) cr_assert_not_null(strstr(text, what), "\"%s\" is missing in:\n%s", what, text)
+
+Test(torch_told, an_out_of_memory_text_says_what_would_help)
+{
+	set_conf(DEVICE);
+	(void)seam_torch_alloc(MIB(100), 0, NULL);
+	seam_torch_free(seam_torch_alloc(MIB(2), 0, NULL), MIB(2), 0, NULL);
+	seam_torch_memory_fraction(0.5, 0);
+	cr_assert_null(seam_torch_alloc(MIB(50), 0, NULL));
+	const char *text = oom_text(0, MIB(50));
+	cr_assert_eq(strncmp(text, "CUDA out of memory.", strlen("CUDA out of memory.")), 0, "programs look for it");
+	assert_says(text, "Tried to allocate 50.00 MiB on device 0.");
+	assert_says(text, "The device has 256.00 MiB in all, ");
+	assert_says(text, "100.00 MiB in use, ");
+	assert_says(text, "What would help:\n  - the device has 1");
+	assert_says(text, "seam.report()");
+}
+
+Test(torch_told, an_out_of_memory_text_needs_no_pool_and_no_room)
+{
+	char small[20];
+	cr_assert_str_eq(oom_text(9, 512), "CUDA out of memory. Tried to allocate 512 bytes on device 9.");
+	size_t length = seam_torch_oom_text(9, 512, small, sizeof small);
+	cr_assert_eq(length, strlen(told));
+	cr_assert_str_eq(small, "CUDA out of memory.");
+	cr_assert_eq(seam_torch_oom_text(9, 512, NULL, 0), length);
+}
+
+Test(torch_told, the_newest_error_is_cut_to_its_room)
+{
+	char small[8] = "x";
+	cr_assert_eq(seam_torch_error(small, sizeof small), 0);
+	cr_assert_str_eq(small, "");
+	seam_torch_free(small, 1, 0, NULL);
+	size_t length = seam_torch_error(small, sizeof small);
+	cr_assert_gt(length, sizeof small);
+	cr_assert_str_eq(small, "a free ");
+	cr_assert_eq(seam_torch_error(NULL, 0), length);
+}
+
+Test(torch_told, statistics_are_those_of_the_one_table)
+{
+	struct stat {
+		const char *name, *kind, *text;
+	};
+	static const struct stat table[] = {
+#define SEAM_STAT(name, kind, text) {#name, #kind, text},
+#include <seam/stats.def>
+#undef SEAM_STAT
+	};
+	enum { COUNT = sizeof table / sizeof table[0] };
+	const char *name = NULL, *kind = NULL, *text = NULL;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		cr_assert_ok(seam_torch_stat(i, &name, &kind, &text));
+		cr_assert_str_eq(name, table[i].name);
+		cr_assert_str_eq(kind, table[i].kind);
+		cr_assert_str_eq(text, table[i].text);
+	}
+	cr_assert_ok(seam_torch_stat(0, NULL, NULL, NULL));
+	cr_assert_rc(seam_torch_stat(COUNT, &name, &kind, &text), SEAM_NOT_FOUND);
+
+	uint64_t values[COUNT + 1];
+	memset(values, 0xff, sizeof values);
+	set_conf(DEVICE);
+	cr_assert_ok(seam_torch_stats(0, values, COUNT + 1));
+	cr_assert_eq(values[0], 0, "no pool yet");
+	cr_assert_null(seam_torch_pool_made(0));
+	(void)seam_torch_alloc(1000, 0, NULL);
+	struct seam_stats stats = figures(0);
+	cr_assert_ok(seam_torch_stats(0, values, COUNT + 1));
+	cr_assert_eq(memcmp(values, &stats.live_requested_bytes, sizeof values[0] * COUNT), 0);
+	cr_assert_eq(values[0], 1000);
+	cr_assert_eq(values[COUNT], UINT64_MAX, "beyond the table nothing is written");
+	values[1] = 77;
+	cr_assert_ok(seam_torch_stats(0, values, 1));
+	cr_assert_eq(values[1], 77, "nor beyond the room");
+	cr_assert_rc(seam_torch_stats(0, NULL, 1), SEAM_INVALID);
+	cr_assert_rc(seam_torch_stats(-1, values, 1), SEAM_INVALID);
+}
