@@ -38,6 +38,11 @@ struct seam_pool;
  * line, or NULL. Errors: SEAM_CONF, SEAM_BUSY (a pool exists already: nothing is changed). */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_configure(const char *text, char *error);
 
+/* A plan (plan.h) for the first pool that is made from now on; NULL: none. A plan that the pool then refuses is told by seam_torch_error(), and
+ * the pool goes without. error: at least 200 bytes for one line, which every failure sets, or NULL. Errors: those of
+ * seam_plan_read_file(), SEAM_BUSY (a pool exists already: seam_plan_use() gives it a plan). */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_plan_file(const char *path, char *error);
+
 /* The pool of a device, made if need be. NULL if it cannot be made (no GPU, no driver, a bad SEAM_CONF, no such ordinal); the next call
  * tries again. Never to be destroyed. */
 SEAM_API struct seam_pool *seam_torch_pool(int device);

@@ -9,16 +9,21 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <seam/stats.h>
+#include <seam/plan.h>
+#include <seam/trace.h>
 
 static pthread_mutex_t made = PTHREAD_MUTEX_INITIALIZER;
 static struct seam_pool *_Atomic pools[SEAM_TORCH_DEVICES];
 static struct seam_config configuration; /* made. Valid if its size is not 0 */
 static bool names_watch;                 /* made. The configuration says something about watch_captures */
+static struct seam_plan *first_plan;     /* made. For the first pool, or NULL */
 static _Atomic uint64_t unknown_frees;
+
+#define TOO_LATE "memory has been asked for already: it is too late to configure"
 
 static bool in_range(int device)
 {
@@ -37,6 +42,16 @@ static bool names(const char *text, const char *key)
 	return false;
 }
 
+/* With `made`. */
+static bool some_are_made(void)
+{
+	for (int i = 0; i < SEAM_TORCH_DEVICES; i++) {
+		if (atomic_load(&pools[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
 enum seam_rc seam_torch_configure(const char *text, char *error)
 {
 	struct seam_config config;
@@ -45,18 +60,44 @@ enum seam_rc seam_torch_configure(const char *text, char *error)
 	if (rc != SEAM_OK)
 		return rc;
 	pthread_mutex_lock(&made);
-	for (int i = 0; i < SEAM_TORCH_DEVICES; i++) {
-		if (atomic_load(&pools[i]) != NULL)
-			rc = SEAM_BUSY;
-	}
+	rc = some_are_made() ? SEAM_BUSY : SEAM_OK;
 	if (rc == SEAM_OK) {
 		configuration = config;
 		names_watch = names(text, "watch_captures");
 	}
 	pthread_mutex_unlock(&made);
 	if (rc == SEAM_BUSY && error != NULL)
-		(void)strcpy(error, "memory has been asked for already: it is too late to configure");
+		(void)strcpy(error, TOO_LATE);
 	return rc;
+}
+
+enum seam_rc seam_torch_plan_file(const char *path, char *error)
+{
+	struct seam_trace_error why = {.text = ""};
+	struct seam_plan *plan = NULL;
+	enum seam_rc rc = path != NULL ? seam_plan_read_file(path, &why, &plan) : SEAM_OK;
+	if (rc == SEAM_OK) {
+		pthread_mutex_lock(&made);
+		rc = some_are_made() ? SEAM_BUSY : SEAM_OK;
+		struct seam_plan *gone = rc == SEAM_OK ? first_plan : plan;
+		if (rc == SEAM_OK)
+			first_plan = plan;
+		pthread_mutex_unlock(&made);
+		seam_plan_free(gone);
+	}
+	if (rc != SEAM_OK && error != NULL)
+		(void)snprintf(error, sizeof why.text, "%s", rc == SEAM_BUSY ? TOO_LATE : why.text[0] != '\0' ? why.text : seam_rc_text(rc));
+	return rc;
+}
+
+/* With `made`. */
+static void use_plan(struct seam_pool *pool, int device)
+{
+	char error[SEAM_TORCH_LINE_BYTES];
+	if (first_plan != NULL && seam_plan_use(pool, first_plan, error) != SEAM_OK)
+		seam__torch_tell("device %d goes without its plan: %s", device, error);
+	seam_plan_free(first_plan);
+	first_plan = NULL;
 }
 
 /* With `made`. */
@@ -76,6 +117,7 @@ static struct seam_pool *make(int device)
 		seam__torch_tell("Seam cannot serve device %d: %s", device, error);
 		return NULL;
 	}
+	use_plan(pool, device);
 	atomic_store_explicit(&pools[device], pool, memory_order_release);
 	return pool;
 }

@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <seam/plan.h>
+#include <seam/trace.h>
+
 Test(torch_pluggable, memory_is_served_by_device)
 {
 	set_conf(DEVICE);
@@ -101,6 +104,80 @@ Test(torch_pluggable, a_configuration_wins_over_the_environment)
 	cr_assert_ok(seam_torch_configure("chunk_bytes:4M", error));
 	cr_assert_eq(seam_pool_config(door(0))->chunk_bytes, MIB(4));
 	cr_assert_eq(seam_pool_config(door(0))->emu_capacity_bytes, MIB(256));
+}
+
+/* A plan of a program that asks for the same in every step. */
+static void write_plan(const char *path)
+{
+	char trace_path[] = "/tmp/seam-test-XXXXXX", error[200] = "";
+	int file = mkstemp(trace_path);
+	cr_assert_geq(file, 0);
+	close(file);
+	struct seam_pool *pool = NULL;
+	cr_assert_ok(seam_pool_create(0, NULL, error, &pool));
+	for (unsigned i = 0; i < 20; i++) {
+		void *ptrs[4];
+		for (unsigned j = 0; j < 4; j++)
+			cr_assert_ok(seam_alloc(pool, MIB(2 + j), NULL, &ptrs[j]));
+		for (unsigned j = 0; j < 4; j++)
+			cr_assert_ok(seam_free(pool, ptrs[j]));
+		cr_assert_ok(seam_step(pool));
+	}
+	cr_assert_ok(seam_trace_save(pool, trace_path, error));
+	seam_pool_destroy(pool);
+	struct seam_trace *trace = NULL;
+	struct seam_plan *plan = NULL;
+	cr_assert_ok(seam_trace_read_file(trace_path, NULL, &trace));
+	cr_assert_ok(seam_plan_make(trace, NULL, NULL, &plan));
+	cr_assert_ok(seam_plan_write_file(plan, path));
+	seam_plan_free(plan);
+	seam_trace_free(trace);
+	cr_assert_eq(unlink(trace_path), 0);
+}
+
+Test(torch_pluggable, a_plan_is_for_the_first_pool)
+{
+	char path[] = "/tmp/seam-test-XXXXXX", error[200] = "";
+	int file = mkstemp(path);
+	cr_assert_geq(file, 0);
+	close(file);
+	set_conf(DEVICE);
+	cr_assert_rc(seam_torch_plan_file(path, error), SEAM_FORMAT);
+	cr_assert_neq(error[0], '\0');
+	cr_assert_rc(seam_torch_plan_file("/nowhere/plan", error), SEAM_IO);
+	cr_assert_neq(error[0], '\0');
+	write_plan(path);
+	cr_assert_ok(seam_torch_plan_file(NULL, error));
+	cr_assert_ok(seam_torch_plan_file(path, error));
+	cr_assert_ok(seam_torch_plan_file(path, NULL));
+	for (unsigned i = 0; i < 10; i++) {
+		void *ptrs[4];
+		for (unsigned j = 0; j < 4; j++)
+			ptrs[j] = seam_torch_alloc(MIB(2 + j), 1, NULL);
+		for (unsigned j = 0; j < 4; j++)
+			seam_torch_free(ptrs[j], MIB(2 + j), 1, NULL);
+	}
+	cr_assert_eq(figures(1).plan_scripts, 1);
+	cr_assert_gt(figures(1).plan_hits, 0);
+	(void)seam_torch_alloc(MIB(2), 0, NULL);
+	cr_assert_eq(figures(0).plan_scripts, 0);
+	cr_assert_rc(seam_torch_plan_file(path, error), SEAM_BUSY);
+	cr_assert_eq(unlink(path), 0);
+}
+
+Test(torch_pluggable, a_plan_that_cannot_be_used_is_told)
+{
+	char path[] = "/tmp/seam-test-XXXXXX";
+	int file = mkstemp(path);
+	cr_assert_geq(file, 0);
+	close(file);
+	set_conf(DEVICE);
+	write_plan(path);
+	set_conf("backend:emu_book,emu_capacity_bytes:4M");
+	cr_assert_ok(seam_torch_plan_file(path, NULL));
+	cr_assert_eq(figures(0).plan_scripts, 0);
+	assert_told("device 0 goes without its plan: ");
+	cr_assert_eq(unlink(path), 0);
 }
 
 Test(torch_pluggable, memory_touched_by_a_capture_is_never_used_again)

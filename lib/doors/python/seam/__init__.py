@@ -1,0 +1,37 @@
+"""Seam: a GPU memory allocator that stitches, for PyTorch.
+
+    import seam
+    seam.enable()          # before CUDA is used
+    ...
+    print(seam.report())   # is it helping?
+
+Standard library only; PyTorch is imported by enable(). Everything that cannot be done raises seam.Error.
+"""
+
+from ._enable import enable, enabled_door, is_enabled
+from ._figures import driver_calls, plan, report, snapshot, stat_help, stats, trace
+from ._library import Error
+from ._marks import dynamic, phase, step
+from ._mempool import mempool_allocator
+from ._version import __version__
+from ._watch import watch
+
+__all__ = [
+    "Error",
+    "__version__",
+    "driver_calls",
+    "dynamic",
+    "enable",
+    "enabled_door",
+    "is_enabled",
+    "mempool_allocator",
+    "phase",
+    "plan",
+    "report",
+    "snapshot",
+    "stat_help",
+    "stats",
+    "step",
+    "trace",
+    "watch",
+]

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""test_python.py LIBRARY PACKAGE CLASS: the Python package without PyTorch, over the emulated device. Every test is a Python of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+LIBRARY = PACKAGE = CLASS = Path()
+
+# As much of PyTorch as enable() asks for.
+FAKE_TORCH = """
+import os
+
+__version__ = "2.99.0"
+
+class version:
+    cuda = None if os.environ.get("FAKE") == "cpu" else "13.0"
+
+class cuda:
+    @staticmethod
+    def is_initialized():
+        return os.environ.get("FAKE") == "used"
+
+    @staticmethod
+    def device_count():
+        return 0 if os.environ.get("FAKE") == "no gpu" else 1
+
+class Allocator:
+    def __init__(self, alloc, free):
+        self.set = {"alloc": alloc, "free": free}
+
+    def __getattr__(self, name):
+        if not name.startswith("set_") or (os.environ.get("FAKE") == "no hooks" and name == "set_release_pool"):
+            raise AttributeError(name)
+        return lambda address: self.set.__setitem__(name, address)
+
+class _C:
+    _cuda_customAllocator = Allocator
+    current = None
+
+    @staticmethod
+    def _cuda_changeCurrentAllocator(allocator):
+        if os.environ.get("FAKE") == "initialised":
+            raise RuntimeError("Can't swap an already initialized allocator")
+        _C.current = allocator
+"""
+
+
+class PythonTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.place = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.place)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": f"{PACKAGE}:{self.place}",
+            "SEAM_LIBRARY": str(LIBRARY),
+            "SEAM_CONF": "backend:emu_book,emu_capacity_bytes:256M",
+        }
+
+    def run_python(self, *arguments: str, **env: str) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, *arguments], env=self.env | env, capture_output=True, text=True, cwd=self.place)
+
+    def run_code(self, code: str, **env: str) -> str:
+        """What the code prints. It has `library`, `alloc` and `free`."""
+        begin = """
+            import seam
+            library = seam._library.library()
+            def alloc(count, device=0):
+                return library.seam_torch_alloc(count, device, None)
+            def free(ptr, device=0):
+                library.seam_torch_free(ptr, 0, device, None)
+            """
+        done = self.run_python("-c", textwrap.dedent(begin) + textwrap.dedent(code), **env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def error_of(self, code: str, **env: str) -> str:
+        """The text of the seam.Error that the code raises."""
+        return self.run_code(f"try:\n    {code}\n    print('nothing was raised')\nexcept seam.Error as error:\n    print(error)", **env)
+
+    def add_torch(self) -> None:
+        (self.place / "torch.py").write_text(FAKE_TORCH)
+
+
+class Loading(PythonTest):
+    def test_importing_loads_neither_the_library_nor_torch(self) -> None:
+        done = self.run_python("-c", "import seam, sys; print('torch' in sys.modules, seam.is_enabled())", SEAM_LIBRARY="/nowhere")
+        self.assertEqual(done.stdout, "False False\n", done.stderr)
+
+    def test_a_missing_library_is_told_with_the_places(self) -> None:
+        done = self.run_python("-c", "import seam\ntry:\n    seam.stats()\nexcept seam.Error as error:\n    print(error)", SEAM_LIBRARY="/nowhere/a.so")
+        self.assertIn("/nowhere/a.so", done.stdout)
+        self.assertIn("SEAM_LIBRARY", done.stdout)
+
+    def test_a_library_of_another_kind_is_told(self) -> None:
+        done = self.run_python("-c", "import seam\ntry:\n    seam.stats()\nexcept seam.Error as error:\n    print(error)", SEAM_LIBRARY="libc.so.6")
+        self.assertIn("is not the libseam_torch.so", done.stdout)
+
+    def test_versions_must_match(self) -> None:
+        self.assertIn("versions do not match", self.error_of("seam._library.check_version('0.0.9')"))
+
+    def test_the_library_beside_the_package_is_found(self) -> None:
+        shutil.copytree(PACKAGE / "seam", self.place / "seam")
+        (self.place / "seam" / "libseam_torch.so").symlink_to(LIBRARY)
+        done = self.run_python("-c", "import seam; print(len(seam.stats()))", PYTHONPATH=str(self.place), SEAM_LIBRARY="")
+        self.assertGreater(int(done.stdout or "0"), 10, done.stderr)
+
+    def test_it_is_found_where_the_system_looks(self) -> None:
+        done = self.run_python("-c", "import seam; print(len(seam.stats()))", SEAM_LIBRARY="", LD_LIBRARY_PATH=str(LIBRARY.parent))
+        self.assertGreater(int(done.stdout or "0"), 10, done.stderr)
+
+    def test_no_cuda_before_the_first_request(self) -> None:
+        self.assertEqual(self.run_code("print(seam.stats()['allocs'], seam._library.pools())"), "0 []\n")
+
+
+class Enabling(PythonTest):
+    def test_without_torch(self) -> None:
+        self.assertIn("PyTorch cannot be imported", self.error_of("seam.enable()"))
+
+    def test_what_makes_it_impossible_is_told(self) -> None:
+        self.add_torch()
+        for fake, words in (
+            ("cpu", "built without CUDA"),
+            ("used", "too late: CUDA is in use already"),
+            ("no hooks", "has no set_release_pool"),
+            ("initialised", "does not take another allocator any more"),
+        ):
+            with self.subTest(fake):
+                self.assertIn(words, self.error_of("seam.enable(door='pluggable')", FAKE=fake))
+
+    def test_without_a_driver_or_a_gpu(self) -> None:
+        self.add_torch()
+        (self.place / "libcuda.so.1").symlink_to(LIBRARY)  # a driver, as far as its name is looked for
+        env = {"SEAM_CONF": "", "FAKE": "no gpu"}
+        self.assertIn("no GPU", self.error_of("seam.enable(door='pluggable')", LD_LIBRARY_PATH=str(self.place), **env))
+        (self.place / "libcuda.so.1").unlink()
+        (self.place / "libcuda.so.1").write_text("no library")
+        self.assertIn("no NVIDIA driver", self.error_of("seam.enable(door='pluggable')", LD_LIBRARY_PATH=str(self.place), **env))
+
+    def test_wrong_arguments_change_nothing(self) -> None:
+        self.add_torch()
+        self.assertIn("no door 'back'", self.error_of("seam.enable(door='back')"))
+        self.assertIn("nonsense", self.error_of("seam.enable(door='pluggable', conf='nonsense:1')"))
+        self.assertIn("the plan /nowhere/plan cannot be used", self.error_of("seam.enable(door='pluggable', plan='/nowhere/plan')"))
+        code = """
+            import torch
+            try:
+                seam.enable(door="pluggable", conf="nonsense:1")
+            except seam.Error:
+                print(seam.is_enabled(), torch._C.current)
+            """
+        self.assertEqual(self.run_code(code), "False None\n")
+
+    def test_the_pluggable_door_sets_every_hook(self) -> None:
+        self.add_torch()
+        code = """
+            import torch
+            seam.enable(door="pluggable", conf="chunk_bytes:4M", plan="auto")
+            hooks = torch._C.current.set
+            print(len(hooks), len(set(hooks.values())), all(hooks.values()), seam.is_enabled(), seam.enabled_door())
+            print(hooks["alloc"] == seam._library.address("seam_torch_alloc"), hooks["set_reset_fn"] == seam._library.address("seam_torch_reset"))
+            seam.enable()
+            seam.enable(door="pluggable")
+            try:
+                seam.enable(door="class")
+            except seam.Error as error:
+                print(error)
+            alloc(100)
+            print(seam.stats()["reserved_bytes"] >= 2 << 20)
+            """
+        expected = "10 10 True True pluggable\nTrue True\nSeam is enabled already, by the pluggable door\nTrue\n"
+        self.assertEqual(self.run_code(code), expected)
+
+    def test_too_late_to_configure(self) -> None:
+        self.add_torch()
+        self.assertIn("too late to configure", self.error_of("alloc(100); seam.enable(door='pluggable')"))
+
+    def use_build(self, body: str) -> None:
+        """A seam.build of its own, before the package's."""
+        (self.place / "sitecustomize.py").write_text(
+            "import os, sys, types\nmodule = types.ModuleType('seam.build')\nsys.modules['seam.build'] = module\n" + textwrap.dedent(body)
+        )
+
+    def test_the_class_door_comes_first(self) -> None:
+        self.add_torch()
+        self.use_build(f"module.find_or_build = lambda: print(os.environ['SEAM_TORCH_LIBRARY']) or {str(CLASS)!r}")
+        self.assertEqual(self.run_code("seam.enable(); print(seam.enabled_door())", CLASS_MINOR="99"), f"{LIBRARY}\nclass\n")
+
+    def test_a_class_that_does_not_fit_is_not_used(self) -> None:
+        self.add_torch()
+        self.use_build(f"module.find_or_build = lambda: {str(CLASS)!r}")
+        self.assertIn("was built for PyTorch 2.98, this is 2.99.0", self.error_of("seam.enable(door='class')", CLASS_MINOR="98"))
+        error = self.error_of("seam.enable(door='class')", CLASS_MINOR="99", CLASS_ERROR="it will not go in")
+        self.assertEqual(error, "the class door cannot be installed: it will not go in\n")
+
+    def test_without_the_class_door_a_warning_says_what_is_lost(self) -> None:
+        self.add_torch()
+        self.use_build("""
+            def find_or_build():
+                raise OSError("no compiler here")
+            module.find_or_build = find_or_build
+            """)
+        done = self.run_python("-c", "import seam; seam.enable(); print(seam.enabled_door())")
+        self.assertEqual(done.stdout, "pluggable\n", done.stderr)
+        for words in ("OSError: no compiler here", "memory_stats()", "seam.stats()"):
+            self.assertIn(words, done.stderr)
+        self.assertIn("the class door cannot be installed: OSError: no compiler here", self.error_of("seam.enable(door='class')"))
+
+
+class Figures(PythonTest):
+    def test_statistics_have_the_names_of_the_one_table(self) -> None:
+        names = self.run_code("print(*seam.stats())").split()
+        table = (PACKAGE.parents[2] / "include/seam/stats.def").read_text()
+        wanted = [line.split("(")[1].split(",")[0] for line in table.splitlines() if line.startswith("SEAM_STAT(")]
+        self.assertEqual(names, [*wanted, "unknown_frees"])
+        self.assertEqual(self.run_code("print(len(seam.stat_help()), seam.stat_help()['s3'])").split()[:2], [str(len(wanted)), "counter:"])
+
+    def test_statistics_are_of_their_device(self) -> None:
+        code = """
+            alloc(1000, 2); free(alloc(5000, 2), 2); free(4096, 2)
+            for device in (0, 2):
+                print(*(seam.stats(device)[name] for name in ("live_requested_bytes", "allocs", "frees", "unknown_frees")))
+            """
+        self.assertEqual(self.run_code(code), "0 0 0 1\n1000 2 1 1\n")
+        self.assertIn("device -1", self.error_of("seam.stats(-1)"))
+
+    def test_driver_calls_are_those_of_the_statistics(self) -> None:
+        code = """
+            alloc(5 << 20)
+            calls = seam.driver_calls()
+            memory = ("mem_create", "mem_map", "mem_set_access", "address_reserve")
+            print(sum(calls[name][0] for name in memory) == seam.stats()["memory_calls"] > 0)
+            """
+        self.assertEqual(self.run_code(code), "True\n")
+
+    def test_a_report_answers_whether_it_helps(self) -> None:
+        self.assertIn("Nothing was asked for yet", self.run_code("print(seam.report())"))
+        code = """
+            blocks = [alloc(16 << 20) for _ in range(8)]
+            print(seam.report())
+            for block in blocks[::2]:
+                free(block)
+            big = alloc(64 << 20)
+            print("----", seam.report())
+            free(big); free(alloc(64 << 20))
+            print("----", seam.report())
+            alloc(1 << 40); free(512)
+            print("----", seam.report())
+            """
+        first, second, third, fourth = self.run_code(code).split("----")
+        self.assertIn("live 128.00 MiB of 128.00 MiB reserved (100.0 %)", first)
+        self.assertIn("Nothing had to be stitched", first)
+        self.assertIn("memory calls so far", first)
+        self.assertIn("Helping: 1 requests", second)
+        self.assertIn("Still warming up", second)
+        self.assertIn("driver: 0 memory calls since the last report", third)
+        self.assertIn("No driver call since the last report", third)
+        self.assertIn("1 requests ran out of memory, 1 frees were of memory that is not Seam's", fourth)
+        self.assertIn("plan: none in use", fourth)
+
+    def test_snapshots_and_traces_are_written(self) -> None:
+        code = """
+            alloc(5 << 20)
+            seam.snapshot("a.json")
+            seam.trace("a.seamtrace")
+            """
+        self.run_code(code)
+        self.assertIn("stats", json.loads((self.place / "a.json").read_text()))
+        self.assertTrue((self.place / "a.seamtrace").read_bytes().startswith(b"SEAMTRC\n"))
+        self.assertIn("cannot be written", self.error_of("seam.snapshot('/nowhere/a.json')"))
+        self.assertIn("cannot be written", self.error_of("seam.trace('/nowhere/a.seamtrace')"))
+        self.assertIn("Seam cannot serve device 0", self.error_of("seam.trace('a.seamtrace')", SEAM_CONF="nonsense:1"))
+
+    def test_a_bad_plan_is_refused(self) -> None:
+        (self.place / "a.plan").write_text("no plan")
+        self.assertIn("the plan a.plan cannot be used", self.error_of("seam.plan('a.plan')"))
+        self.assertEqual(self.run_code("try:\n    seam.plan('a.plan')\nexcept seam.Error:\n    print(seam._library.pools())"), "[]\n")
+
+
+class Marks(PythonTest):
+    def test_marks_are_recorded(self) -> None:
+        code = """
+            with seam.phase("before there is a pool"):
+                free(alloc(100))
+            seam.step()
+            with seam.phase("outer"):
+                with seam.phase("inner"), seam.dynamic():
+                    free(alloc(1000))
+            try:
+                with seam.phase("raises"):
+                    raise ValueError
+            except ValueError:
+                pass
+            with seam.phase("behind it"):
+                free(alloc(1000))
+            seam.trace("a.seamtrace")
+            """
+        self.run_code(code)
+        text = (self.place / "a.seamtrace").read_bytes()
+        for name in (b"outer", b"inner", b"raises", b"behind it"):
+            self.assertIn(b"\0" + name + b"\0", text)
+        self.assertNotIn(b"before there is a pool", text)
+
+    def test_ends_without_their_begin_are_errors(self) -> None:
+        self.assertIn("cannot end", self.error_of("alloc(1); seam._marks.end_phase('x', seam._library.pools())"))
+        self.assertIn("cannot end", self.error_of("alloc(1); seam._marks.end_dynamic(seam._library.pools())"))
+
+
+class Running(PythonTest):
+    def test_a_script_runs_unchanged(self) -> None:
+        self.add_torch()
+        (self.place / "job").mkdir()
+        (self.place / "job" / "helper.py").write_text("name = 'helper'")
+        (self.place / "job" / "train.py").write_text(
+            "import sys, seam, helper\nif __name__ == '__main__':\n    print(sys.argv, helper.name, seam.enabled_door())\n    sys.exit(3)\n"
+        )
+        done = self.run_python("-m", "seam", "--door", "pluggable", "--report", "job/train.py", "--door", "x")
+        self.assertEqual(done.stdout, "['job/train.py', '--door', 'x'] helper pluggable\n", done.stderr)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("Seam on device 0: the pluggable door", done.stderr)
+
+    def test_a_module_runs_too(self) -> None:
+        self.add_torch()
+        (self.place / "tool.py").write_text("import sys\nprint(sys.argv[1:], __name__)")
+        done = self.run_python("-m", "seam", "--door=pluggable", "-m", "tool", "a", "-b")
+        self.assertEqual(done.stdout, "['a', '-b'] __main__\n", done.stderr)
+
+    def test_what_cannot_be_done_ends_it(self) -> None:
+        done = self.run_python("-m", "seam", "x.py")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("seam: PyTorch cannot be imported", done.stderr)
+        self.assertEqual(self.run_python("-m", "seam").returncode, 2)
+
+    def start(self, value: str, code: str, **env: str) -> subprocess.CompletedProcess:
+        """As at the start of a Python that has seam-enable.pth."""
+        line = (PACKAGE / "seam-enable.pth").read_text()
+        return self.run_python("-c", line + "\n" + code, SEAM_ENABLE=value, **env)
+
+    def test_seam_enable_waits_for_torch(self) -> None:
+        self.add_torch()
+        code = "import sys; before = 'torch' in sys.modules; import torch, seam; print(before, seam.enabled_door(), torch.__version__)"
+        self.assertEqual(self.start("pluggable", code).stdout, "False pluggable 2.99.0\n")
+        self.assertEqual(self.start("0", code).stdout, "False None 2.99.0\n")
+        self.assertEqual(self.start("", "import sys; print('seam' in sys.modules)").stdout, "False\n")
+        self.assertIn("SEAM_ENABLE is set, but there is no door 'back'", self.start("back", code).stderr)
+
+    def test_seam_enable_without_torch_changes_nothing(self) -> None:
+        done = self.start("1", "try:\n    import torch\nexcept ModuleNotFoundError as error:\n    print(error.name)")
+        self.assertEqual(done.stdout, "torch\n", done.stderr)
+
+
+class Installing(PythonTest):
+    def test_pip_installs_it(self) -> None:
+        source = self.place / "source"
+        shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+        done = self.run_python(
+            "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", "--target", "site", str(source),
+            PYTHONPATH="", PIP_DISABLE_PIP_VERSION_CHECK="1",
+        )
+        lacks = ("No module named", "Cannot import 'setuptools", "invalid command 'bdist_wheel'")
+        if done.returncode != 0 and any(words in done.stderr for words in lacks):
+            self.skipTest("pip, setuptools or wheel is not installed")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        site = self.place / "site"
+        self.assertTrue((site / "seam-enable.pth").exists())
+        self.assertTrue((site / "seam" / "libseam_torch.so").exists(), "SEAM_LIBRARY was set")
+        done = self.run_python("-c", "import seam; print(seam.__file__, len(seam.stats()))", PYTHONPATH=str(site), SEAM_LIBRARY="")
+        self.assertTrue(done.stdout.startswith(str(site)), done.stderr)
+
+
+if __name__ == "__main__":
+    LIBRARY, PACKAGE, CLASS = (Path(argument).resolve() for argument in sys.argv[1:4])
+    if "LD_PRELOAD" in os.environ:
+        print("another library is preloaded")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,312 @@
+"""test_with_torch.py LIBRARY PACKAGE: the Python package with PyTorch; by FAKE_CUDART also on an emulated device. Every test is a Python of its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+LIBRARY = PACKAGE = Path()
+FAKE = os.environ.pop("FAKE_CUDART", "")
+
+
+class TorchTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.place = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.place)
+
+    def run_code(self, code: str, fake: bool = False, **env: str) -> str:
+        """What the code prints; it has `torch` and `seam`, and must end without an exception."""
+        settings = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        settings |= {"PYTHONPATH": str(PACKAGE), "SEAM_LIBRARY": str(LIBRARY), "PYTHONWARNINGS": "ignore"}
+        if fake:
+            if not FAKE:
+                self.skipTest("there is no fake CUDA runtime for this PyTorch")
+            settings |= {"LD_PRELOAD": FAKE, "FAKECUDA_CAPACITY": "1G"}
+        else:
+            settings |= {"SEAM_CONF": "backend:emu,emu_capacity_bytes:1G", "CUDA_VISIBLE_DEVICES": ""}
+        begin = "import torch\nimport seam\n"
+        done = subprocess.run(
+            [sys.executable, "-c", begin + textwrap.dedent(code)], env=settings | env, capture_output=True, text=True, cwd=self.place
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+
+class WithoutDevice(TorchTest):
+    def test_the_pluggable_door_goes_in_with_every_hook(self) -> None:
+        code = """
+            from seam._enable import SETTERS, pluggable_allocator
+            bound = [name for name in dir(pluggable_allocator(torch)) if name.startswith("set_")]
+            assert sorted(bound) == sorted(SETTERS), bound
+            seam.enable(door="pluggable", plan="auto")
+            assert torch.cuda.get_allocator_backend() == "pluggable"
+            assert seam.is_enabled() and seam._library.pools() == []
+            seam.enable()
+            assert isinstance(seam.mempool_allocator(), torch._C._cuda_CUDAAllocator)
+            """
+        self.run_code(code)
+
+    def test_without_a_driver_it_says_so(self) -> None:
+        code = """
+            try:
+                seam.enable(door="pluggable")
+                print("enabled")
+            except seam.Error as error:
+                print(error)
+            """
+        if FAKE or os.path.exists("/dev/nvidiactl"):
+            self.skipTest("there is a driver")
+        self.assertRegex(self.run_code(code, SEAM_CONF=""), "no NVIDIA driver|no GPU")
+
+
+MODEL = """
+    import torch.utils.checkpoint
+    library = seam._library.library()
+    library.seam_torch_alloc(512, 0, None)  # the pool that marks go to
+
+    class Expert(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 8)
+        def forward(self, x, *, scale=1.0):
+            return torch.relu_(self.linear(x)) * scale
+
+    class Layer(torch.nn.Module):
+        def __init__(self, recompute):
+            super().__init__()
+            self.recompute = recompute
+            self.norm = torch.nn.LayerNorm(8)
+            self.expert = Expert()
+        def body(self, x):
+            return {"x": x + self.expert(self.norm(x), scale=2.0)}
+        def forward(self, x):
+            if self.recompute:
+                return torch.utils.checkpoint.checkpoint(self.body, x, use_reentrant=False)
+            return self.body(x)
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(1)
+            self.embedding = torch.nn.Embedding(10, 8)
+            self.layers = torch.nn.ModuleList([Layer(False), Layer(True)])
+        def forward(self, ids):
+            x = self.embedding(ids)
+            for layer in self.layers:
+                x = layer(x)["x"]
+            return x.sum()
+
+    def train(model):
+        loss = model(torch.arange(6))
+        loss.backward()
+        return [loss.item()] + [p.grad.clone() for p in model.parameters()]
+
+    def same(a, b):
+        return a[0] == b[0] and all(torch.equal(x, y) for x, y in zip(a[1:], b[1:]))
+
+    def names():
+        seam.trace("a.seamtrace")
+        return set(open("a.seamtrace", "rb").read().split(b"\\0"))
+    """
+
+
+class Watching(TorchTest):
+    def test_marks_change_nothing_and_are_recorded(self) -> None:
+        code = """
+            plain = train(Model())
+            model = Model()
+            watch = seam.watch(model, dynamic=[Expert])
+            assert same(plain, train(model))
+            found = names()
+            for name in (b"forward", b"backward", b"layers.0", b"layers.0 backward", b"layers.1.expert", b"layers.1.expert backward", b"embedding"):
+                assert name in found, (name, found)
+            thread = seam._watch._thread
+            assert thread.forward == [] and thread.backward is None
+            dynamic = [name for name, (module, is_dynamic) in watch.marked.items() if is_dynamic]
+            assert dynamic == ["layers.0.expert", "layers.1.expert"], dynamic
+            watch.remove()
+            before = len(open("a.seamtrace", "rb").read())
+            train(model)
+            assert len(names()) == len(found) and len(open("a.seamtrace", "rb").read()) == before
+            """
+        self.run_code(textwrap.dedent(MODEL) + textwrap.dedent(code))
+
+    def test_an_exception_in_a_module_leaves_nothing_open(self) -> None:
+        code = """
+            model = Model()
+            seam.watch(model)
+            def fail(*arguments):
+                raise ValueError("on purpose")
+            handle = model.layers[1].norm.register_forward_hook(fail)
+            for _ in range(40):  # 32 phases may be nested
+                try:
+                    train(model)
+                    assert False
+                except ValueError:
+                    pass
+            assert seam._watch._thread.forward == []
+            handle.remove()
+            train(model)
+            """
+        self.run_code(textwrap.dedent(MODEL) + textwrap.dedent(code))
+
+    def test_dynamic_modules_are_named_by_class_or_name(self) -> None:
+        code = """
+            for want in (Expert, "Expert"):
+                watch = seam.watch(Model(), dynamic=[want])
+                assert sum(dynamic for _, dynamic in watch.marked.values()) == 2
+            watch = seam.watch(Model(), dynamic=["layers.1.expert.linear"])
+            assert [name for name, (_, dynamic) in watch.marked.items() if dynamic] == ["layers.1.expert.linear"]
+            try:
+                seam.watch(Model(), dynamic=["Exprt"])
+                assert False
+            except seam.Error as error:
+                assert "Exprt" in str(error)
+            deep = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(2, 2)) for _ in range(200)))
+            watch = seam.watch(deep, dynamic=["150.0"])
+            assert len(watch.marked) == 100 and "150.0" in watch.marked and "98" in watch.marked and "0.0" not in watch.marked
+            deep(torch.ones(2)).sum().backward()
+            """
+        self.run_code(textwrap.dedent(MODEL) + textwrap.dedent(code))
+
+
+class OnDevice(TorchTest):
+    def test_tensors_are_seams(self) -> None:
+        code = """
+            seam.enable(door="pluggable")
+            x = torch.empty(3 << 20, device="cuda", dtype=torch.uint8)
+            base = x.data_ptr()
+            assert seam.stats()["live_bytes"] == 3 << 20
+            view = x[100:]
+            del x
+            assert seam.stats()["live_blocks"] == 1
+            side = torch.cuda.Stream()
+            view.record_stream(side)
+            del view
+            assert seam.stats()["live_blocks"] == 0 and seam.stats()["reserved_bytes"] > 0
+            torch.cuda.empty_cache()
+            assert seam.stats()["reserved_bytes"] == 0
+            assert torch.empty(0, device="cuda").data_ptr() == 0
+            assert seam.stats()["unknown_frees"] == 0
+            assert "the pluggable door" in seam.report()
+            try:
+                seam.enable(door="class")
+                assert False
+            except seam.Error:
+                pass
+            """
+        self.run_code(code, fake=True)
+
+    def test_out_of_memory_is_pytorchs_own_error(self) -> None:
+        code = """
+            seam.enable(door="pluggable")
+            kept = torch.empty(600 << 20, device="cuda", dtype=torch.uint8)
+            for _ in range(3):
+                try:
+                    torch.empty(600 << 20, device="cuda", dtype=torch.uint8)
+                    assert False
+                except torch.OutOfMemoryError as error:
+                    text = str(error)
+                assert "CUDA out of memory. Tried to allocate 600.00 MiB on device 0." in text, text
+                assert "600.00 MiB in use" in text and "What would help" in text, text
+            del kept
+            torch.empty(600 << 20, device="cuda", dtype=torch.uint8)
+            torch.cuda.set_per_process_memory_fraction(0.5)
+            torch.cuda.empty_cache()  # what it holds it keeps until then
+            try:
+                torch.empty(600 << 20, device="cuda", dtype=torch.uint8)
+                assert False
+            except torch.OutOfMemoryError as error:
+                assert "raise capacity_bytes" in str(error), error
+            torch.empty(500 << 20, device="cuda", dtype=torch.uint8)
+            """
+        self.run_code(code, fake=True)
+
+    def test_a_graphs_memory_is_its_own_until_it_goes(self) -> None:
+        code = """
+            seam.enable(door="pluggable")
+            torch.empty(8, device="cuda")
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                inside = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
+            address = inside.data_ptr()
+            del inside
+            assert seam.stats()["unused_private_bytes"] == 4 << 20
+            eager = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
+            assert eager.data_ptr() != address
+            torch.cuda.empty_cache()
+            assert seam.stats()["unused_private_bytes"] == 4 << 20
+            second = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(second, pool=graph.pool()):
+                inside = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
+            assert inside.data_ptr() == address
+            del inside
+            graph.reset()
+            assert seam.stats()["unused_private_bytes"] == 4 << 20
+            second.reset()
+            assert seam.stats()["unused_private_bytes"] == 0
+            """
+        self.run_code(code, fake=True)
+
+    def test_mempool_segments_are_seams(self) -> None:
+        code = """
+            for contiguous in (False, True):
+                pool = torch.cuda.MemPool(seam.mempool_allocator(contiguous=contiguous))
+                with torch.cuda.use_mem_pool(pool):
+                    small = torch.empty(1000, device="cuda", dtype=torch.uint8)
+                    assert seam.stats()["live_bytes"] == 2 << 20
+                    large = torch.empty(30 << 20, device="cuda", dtype=torch.uint8)
+                    assert seam.stats()["live_bytes"] == 32 << 20
+                    try:
+                        torch.empty(2 << 30, device="cuda", dtype=torch.uint8)
+                        assert False
+                    except torch.OutOfMemoryError as error:
+                        assert "CUDA out of memory" in str(error)
+                outside = torch.empty(30 << 20, device="cuda", dtype=torch.uint8)
+                assert seam.stats()["live_bytes"] == 32 << 20
+                assert torch.cuda.memory_allocated() >= 60 << 20
+                del small, large, outside, pool
+                torch.cuda.empty_cache()
+                assert seam.stats()["live_blocks"] == 0
+            assert not seam.is_enabled()
+            """
+        self.run_code(code, fake=True)
+
+    def test_it_is_too_late_when_cuda_is_in_use(self) -> None:
+        code = """
+            torch.empty(8, device="cuda")
+            try:
+                seam.enable(door="pluggable")
+                assert False
+            except seam.Error as error:
+                assert "too late" in str(error)
+            assert torch.cuda.get_allocator_backend() == "native"
+            """
+        self.run_code(code, fake=True)
+
+    def test_a_step_with_marks_on_the_device(self) -> None:
+        code = """
+            seam.enable(door="pluggable", plan="auto")
+            def step():
+                with seam.phase("forward"):
+                    blocks = [torch.empty((2 + i) << 20, device="cuda", dtype=torch.uint8) for i in range(4)]
+                del blocks
+                seam.step()
+            step()
+            for _ in range(5):
+                step()
+            assert seam.stats()["allocs"] == 24
+            seam.trace("a.seamtrace")
+            seam.snapshot("a.json")
+            assert seam.driver_calls()["mem_create"][0] > 0
+            """
+        self.run_code(code, fake=True)
+
+
+if __name__ == "__main__":
+    LIBRARY, PACKAGE = (Path(argument).resolve() for argument in sys.argv[1:3])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
