@@ -1,0 +1,325 @@
+/* torch_device.cpp: requests, frees and uses of one device's memory, on their way from PyTorch to the core. */
+#include "torch_device.h"
+
+#include <c10/core/impl/GPUTrace.h>
+
+#include "torch_contiguous.h"
+
+namespace seam {
+
+namespace {
+
+thread_local int contiguous_depth;
+
+void trace_block(void *ptr, bool made)
+{
+	const c10::impl::PyInterpreter *interpreter = c10::impl::GPUTrace::get_trace();
+	if (__builtin_expect(interpreter == nullptr, 1))
+		return;
+	const auto address = reinterpret_cast<uintptr_t>(ptr);
+	if (made)
+		(*interpreter)->trace_gpu_memory_allocation(c10::kCUDA, address);
+	else
+		(*interpreter)->trace_gpu_memory_deallocation(c10::kCUDA, address);
+}
+
+} /* namespace */
+
+struct seam_pool *TorchDevice::pool()
+{
+	struct seam_pool *pool = pool_.load(std::memory_order_acquire);
+	if (__builtin_expect(pool != nullptr, 1))
+		return pool;
+	pool = seam_torch_pool(device_);
+	if (pool == nullptr) {
+		char why[400] = "";
+		seam_torch_error(why, sizeof why);
+		TORCH_CHECK(false, "Seam: no memory pool on device ", static_cast<int>(device_), ": ", why);
+	}
+	std::lock_guard<std::mutex> guard(lock_);
+	small_bytes_ = seam_pool_config(pool)->small_bytes;
+	pool_.store(pool, std::memory_order_release);
+	return pool;
+}
+
+TorchAsk TorchDevice::ask_for(size_t bytes, cudaStream_t stream)
+{
+	TorchAsk ask{bytes, stream, nullptr, contiguous_depth > 0};
+	if (__builtin_expect(routed_.load(std::memory_order_acquire), 0)) {
+		std::lock_guard<std::mutex> guard(lock_);
+		ask.in = privates_.route(stream);
+		if (ask.in != nullptr) {
+			ask.in->served = true;
+			ask.contiguous = ask.contiguous || ask.in->no_split;
+		}
+	}
+	return ask;
+}
+
+/* private_number: 0: the common memory. */
+enum seam_rc TorchDevice::request(const TorchAsk &ask, uint64_t private_number, void **ret_ptr)
+{
+	struct seam_request request = {};
+	request.size = sizeof request;
+	request.flags = ask.contiguous ? SEAM_CONTIGUOUS : 0;
+	request.bytes = ask.bytes;
+	request.stream = ask.stream;
+	request.private_id = private_number;
+	return seam_alloc_request(pool(), &request, ret_ptr);
+}
+
+void *TorchDevice::take(size_t bytes, cudaStream_t stream)
+{
+	TorchContext context = history_.gather(native::RecordContext::STATE);
+	pool();
+	TorchAsk ask = ask_for(bytes, stream);
+	void *ptr = nullptr;
+	enum seam_rc rc = request_within(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
+	if (__builtin_expect(rc != SEAM_OK, 0))
+		rc = rc == SEAM_OOM_DEVICE ? last_resorts(ask, &ptr) : rc;
+	if (__builtin_expect(rc != SEAM_OK, 0))
+		fail(ask, rc, std::move(context));
+	note(ptr, ask, std::move(context));
+	report(ptr, static_cast<int64_t>((bytes + 511) / 512 * 512));
+	trace_block(ptr, true);
+	return ptr;
+}
+
+void TorchDevice::note(void *ptr, const TorchAsk &ask, TorchContext context)
+{
+	TorchBlock block{ask.bytes, (ask.bytes + 511) / 512 * 512, ask.stream, ask.in, context, false};
+	std::lock_guard<std::mutex> guard(lock_);
+	if (__builtin_expect(!leaving_.empty(), 0))
+		complete_overlapping(ptr, block.bytes);
+	count(block);
+	history_.add(native::TraceEntry::ALLOC, device_, ptr, block.requested_bytes, block.stream, block.pool(), std::move(context));
+	blocks_.emplace(ptr, std::move(block));
+}
+
+bool TorchDevice::give_back(void *ptr)
+{
+	if (!has_pool())
+		return false;
+	TorchContext context = history_.gather(native::RecordContext::ALL);
+	int64_t bytes = 0;
+	bool held = false;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		auto at = blocks_.find(ptr);
+		if (at == blocks_.end())
+			return false;
+		TorchBlock block = std::move(at->second);
+		blocks_.erase(at);
+		bytes = static_cast<int64_t>(block.bytes);
+		held = block.recorded;
+		uncount(block);
+		history_.add(native::TraceEntry::FREE_REQUESTED, device_, ptr, block.requested_bytes, block.stream, block.pool(), context);
+		if (held) {
+			leaving_.emplace(reinterpret_cast<uintptr_t>(ptr), Leaving{std::move(block), false});
+		} else {
+			uncount_active(block);
+			history_.add(native::TraceEntry::FREE_COMPLETED, device_, ptr, block.requested_bytes, block.stream, block.pool(), context);
+		}
+	}
+	/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw. */
+	(void)seam_free(pool(), ptr);
+	if (held) {
+		std::lock_guard<std::mutex> guard(lock_);
+		auto at = leaving_.find(reinterpret_cast<uintptr_t>(ptr));
+		if (at != leaving_.end())
+			at->second.given = true;
+	}
+	report(ptr, -bytes);
+	trace_block(ptr, false);
+	return true;
+}
+
+void TorchDevice::record(void *ptr, cudaStream_t stream)
+{
+	if (!has_pool())
+		return;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		auto at = blocks_.find(ptr);
+		if (at == blocks_.end() || at->second.stream == stream)
+			return;
+		at->second.recorded = true;
+	}
+	enum seam_rc rc = seam_record_stream(pool(), ptr, stream);
+	TORCH_CHECK(rc == SEAM_OK, "Seam: record_stream: ", seam_rc_text(rc));
+}
+
+/* ---- blocks that other streams may still use ---- */
+
+void TorchDevice::complete(std::map<uintptr_t, Leaving>::iterator leaving)
+{
+	const TorchBlock &block = leaving->second.block;
+	uncount_active(block);
+	history_.add(native::TraceEntry::FREE_COMPLETED, device_, reinterpret_cast<void *>(leaving->first), block.requested_bytes,
+	             block.stream, block.pool(), nullptr);
+	leaving_.erase(leaving);
+}
+
+/* The core gave this memory again: whoever had it before is gone. */
+void TorchDevice::complete_overlapping(const void *ptr, size_t bytes)
+{
+	const auto first = reinterpret_cast<uintptr_t>(ptr);
+	auto at = leaving_.lower_bound(first);
+	if (at != leaving_.begin() && std::prev(at)->first + std::prev(at)->second.block.bytes > first)
+		--at;
+	while (at != leaving_.end() && at->first < first + bytes)
+		complete(at++);
+}
+
+namespace {
+
+struct HeldBack {
+	std::vector<std::pair<uint64_t, uint64_t>> ranges; /* from, to */
+
+	static int see(void *user, const struct seam_block_info *block)
+	{
+		if (block->state == SEAM_BLOCK_PENDING)
+			static_cast<HeldBack *>(user)->ranges.emplace_back(block->va, block->va + block->bytes);
+		return 0;
+	}
+};
+
+} /* namespace */
+
+/* Completes what the core no longer holds back. With the lock. */
+void TorchDevice::sweep()
+{
+	if (leaving_.empty())
+		return;
+	HeldBack held;
+	const struct seam_visitor visitor = {nullptr, nullptr, HeldBack::see};
+	if (seam_snapshot_visit(pool(), &visitor, &held) != SEAM_OK)
+		return;
+	for (auto at = leaving_.begin(); at != leaving_.end();) {
+		bool pending = !at->second.given;
+		for (size_t i = 0; i < held.ranges.size() && !pending; i++)
+			pending = held.ranges[i].first <= at->first && at->first < held.ranges[i].second;
+		if (pending)
+			++at;
+		else
+			complete(at++);
+	}
+}
+
+/* ---- questions ---- */
+
+bool TorchDevice::find(void *ptr, void **ret_base, size_t *ret_bytes)
+{
+	uint64_t bytes = 0;
+	if (!has_pool() || seam_block_range(pool(), ptr, ret_base, &bytes) != SEAM_OK)
+		return false;
+	*ret_bytes = bytes;
+	return true;
+}
+
+TorchContext TorchDevice::context_of(const void *ptr)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	auto at = blocks_.find(const_cast<void *>(ptr));
+	return at != blocks_.end() ? at->second.context : nullptr;
+}
+
+void TorchDevice::annotate(const void *ptr, const std::string &text)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	auto at = blocks_.find(const_cast<void *>(ptr));
+	if (at != blocks_.end())
+		history_.annotate(device_, ptr, at->second.requested_bytes, at->second.stream, at->second.pool(), text);
+}
+
+void TorchDevice::trim()
+{
+	if (!has_pool())
+		return;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		privates_.settle(pool());
+	}
+	enum seam_rc rc = seam_trim(pool(), 0, nullptr);
+	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
+}
+
+/* ---- private pools ---- */
+
+void TorchDevice::hold_private(c10::MempoolId_t id)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.hold(of, id);
+}
+
+void TorchDevice::open_private(c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.open(of, id, std::move(filter));
+	routed_ = true;
+}
+
+void TorchDevice::close_private(c10::MempoolId_t id)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.close(of, id);
+	routed_ = privates_.has_routes();
+}
+
+void TorchDevice::release_private(c10::MempoolId_t id)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.release(of, id);
+}
+
+int TorchDevice::private_uses(c10::MempoolId_t id)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	std::shared_ptr<TorchPrivate> found = privates_.find(id);
+	return found != nullptr ? found->uses : 0;
+}
+
+void TorchDevice::set_use_on_oom(c10::MempoolId_t id, bool use)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	std::shared_ptr<TorchPrivate> found = privates_.find(id);
+	TORCH_CHECK(found != nullptr, "there is no memory pool (", id.first, ", ", id.second, ")");
+	found->use_on_oom = use;
+}
+
+void TorchDevice::set_no_split(c10::MempoolId_t id)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	std::shared_ptr<TorchPrivate> found = privates_.find(id);
+	TORCH_CHECK(found != nullptr, "there is no memory pool (", id.first, ", ", id.second, ")");
+	found->no_split = true;
+}
+
+bool TorchDevice::holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	TORCH_CHECK(privates_.find(id) != nullptr, "there is no memory pool (", id.first, ", ", id.second, ")");
+	size_t seen = 0;
+	for (const auto &[ptr, block] : blocks_) {
+		if (block.in == nullptr || block.in->id != id)
+			continue;
+		if (expected.count(ptr) == 0)
+			return false;
+		seen++;
+	}
+	return seen == expected.size();
+}
+
+} /* namespace seam */
+
+extern "C" int seam_torch_class_contiguous(int change)
+{
+	seam::contiguous_depth += change;
+	if (seam::contiguous_depth < 0)
+		seam::contiguous_depth = 0;
+	return seam::contiguous_depth;
+}

@@ -1,0 +1,142 @@
+/* torch_device.h: one device as the allocator class sees it: its live blocks, what PyTorch counts about them, its private pools.
+ *
+ * All memory and every policy is the C core's. What the core does not answer is kept here: how much of a block was asked for (PyTorch's counts
+ * and trace entries need it at the free), the context it was made in, which private pool it is of.
+ *
+ * Invariants: a block is in `blocks_` from after the core gave it until before the core has it back, so an address that the core gives
+ * again is never still here; a block freed while other streams use it is in `leaving_` until the core no longer holds it back.
+ *
+ * Locks: `lock_` guards everything but the pool's pointer; the core is called under it only for questions and private pools, never for memory.
+ * Order: lock_, then the core's locks and the history's.
+ */
+#ifndef SEAM_TORCH_DEVICE_H
+#define SEAM_TORCH_DEVICE_H
+
+#include <map>
+#include <mutex>
+#include <unordered_set>
+
+#include <c10/util/flat_hash_map.h>
+
+#include "torch_core.h"
+#include "torch_history.h"
+#include "torch_private.h"
+
+namespace seam {
+
+/* A live block. */
+struct TorchBlock {
+	size_t requested_bytes;
+	size_t bytes; /* rounded up to 512 */
+	cudaStream_t stream;
+	std::shared_ptr<TorchPrivate> in; /* NULL: the common memory */
+	TorchContext context;
+	bool recorded; /* other streams use it */
+
+	c10::MempoolId_t pool() const { return in != nullptr ? in->id : c10::MempoolId_t{0, 0}; }
+};
+
+/* A request. */
+struct TorchAsk {
+	size_t bytes;
+	cudaStream_t stream;
+	std::shared_ptr<TorchPrivate> in;
+	bool contiguous;
+};
+
+/* One of PyTorch's statistics, three figures each, as it counts since the last reset. */
+struct TorchCounts {
+	c10::CachingAllocator::StatArray allocation, active;
+	c10::CachingAllocator::StatArray allocated_bytes, active_bytes, requested_bytes;
+	/* seen when somebody looks: the core counts physical memory, not how it got there */
+	c10::CachingAllocator::StatArray segment, reserved_bytes, inactive_split_bytes;
+	int64_t ooms = 0;
+	uint64_t retries_before = 0, creates_before = 0, releases_before = 0, waits_before = 0; /* the core's, at the last reset */
+};
+
+class TorchDevice {
+public:
+	TorchDevice(c10::DeviceIndex device, TorchHistory &history) : device_(device), history_(history), privates_(device) {}
+
+	/* The core's pool, made now if need be. Throws. */
+	struct seam_pool *pool();
+	bool has_pool() const { return pool_.load(std::memory_order_acquire) != nullptr; }
+
+	/* Throws out of memory, among others. bytes: at least 1. */
+	void *take(size_t bytes, cudaStream_t stream);
+	/* False: it is not of this device. */
+	bool give_back(void *ptr);
+	/* Nothing if the block is of this stream, or not of this device. */
+	void record(void *ptr, cudaStream_t stream);
+	void trim();
+
+	double fraction();
+	void limit(double fraction);
+	void largest_free(size_t *ret_bytes);
+	/* False: no live block of this device contains it. */
+	bool find(void *ptr, void **ret_base, size_t *ret_bytes);
+	TorchContext context_of(const void *ptr);
+	void annotate(const void *ptr, const std::string &text);
+
+	native::DeviceStats stats();
+	void reset_accumulated();
+	void reset_peaks();
+	/* What is there, physical memory only; the pool's, or {0, 0} for all. */
+	std::vector<native::SegmentInfo> segments(c10::MempoolId_t pool);
+
+	void hold_private(c10::MempoolId_t id);
+	void open_private(c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter);
+	void close_private(c10::MempoolId_t id);
+	void release_private(c10::MempoolId_t id);
+	int private_uses(c10::MempoolId_t id);
+	void set_use_on_oom(c10::MempoolId_t id, bool use);
+	void set_no_split(c10::MempoolId_t id);
+	bool holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected);
+
+private:
+	struct Leaving {
+		TorchBlock block;
+		bool given; /* the core has it back */
+	};
+
+	enum seam_rc request(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
+	enum seam_rc request_within(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
+	enum seam_rc last_resorts(TorchAsk &ask, void **ret_ptr);
+	TorchAsk ask_for(size_t bytes, cudaStream_t stream);
+	void note(void *ptr, const TorchAsk &ask, TorchContext context);
+	[[noreturn]] void fail(const TorchAsk &ask, enum seam_rc rc, TorchContext context);
+	void report(void *ptr, int64_t bytes);
+
+	size_t class_of(size_t bytes) const;
+	void count(const TorchBlock &block);
+	void uncount(const TorchBlock &block);
+	void uncount_active(const TorchBlock &block);
+	void complete(std::map<uintptr_t, Leaving>::iterator leaving);
+	void complete_overlapping(const void *ptr, size_t bytes);
+	void sweep();
+	void look(const struct seam_stats &stats);
+
+	const c10::DeviceIndex device_;
+	TorchHistory &history_;
+	std::atomic<struct seam_pool *> pool_{nullptr};
+	std::atomic<uint64_t> limit_bytes_{0}; /* 0: none */
+	std::atomic<bool> routed_{false};      /* some filter is open */
+	size_t small_bytes_ = 0;
+
+	mutable std::mutex lock_;
+	ska::flat_hash_map<void *, TorchBlock> blocks_;
+	std::map<uintptr_t, Leaving> leaving_;
+	TorchPrivates privates_;
+	TorchCounts counts_;
+	double fraction_ = 1.0;
+};
+
+/* The memory of a device, by the driver. */
+struct TorchMemory {
+	size_t free_bytes, total_bytes;
+};
+TorchMemory torch_memory(c10::DeviceIndex device);
+
+} /* namespace seam */
+
+#endif

@@ -1,0 +1,241 @@
+/* torch_segments.cpp: a pool's physical memory as PyTorch's snapshots show it: segments that are cut into blocks.
+ *
+ * A segment is a stretch of addresses without gaps, all of whose memory belongs to one view. Memory that has more than one address is shown
+ * once: at the view that owns it, or, if a plan uses it, in the plan's arena. So the segments' sizes add up to what is reserved, and the blocks of
+ * a segment to its size, as PyTorch's tools expect. What views have lost to others is left out: it is somebody else's memory by now.
+ */
+#include <algorithm>
+
+#include "torch_device.h"
+
+namespace seam {
+
+namespace {
+
+struct Piece {
+	uint64_t va, bytes, requested_bytes, stream;
+	enum seam_block_state state;
+};
+
+/* A view with all that was said about it. */
+struct View {
+	struct seam_view_info info;
+	std::vector<struct seam_slot_info> slots;
+	std::vector<struct seam_block_info> blocks;
+};
+
+struct Visit {
+	std::vector<View> views;
+
+	static int view(void *user, const struct seam_view_info *info)
+	{
+		static_cast<Visit *>(user)->views.push_back({*info, {}, {}});
+		return 0;
+	}
+
+	static int slot(void *user, const struct seam_slot_info *info)
+	{
+		static_cast<Visit *>(user)->views.back().slots.push_back(*info);
+		return 0;
+	}
+
+	static int block(void *user, const struct seam_block_info *info)
+	{
+		static_cast<Visit *>(user)->views.back().blocks.push_back(*info);
+		return 0;
+	}
+};
+
+struct Range {
+	uint64_t first, end;
+};
+
+bool is_owned(enum seam_block_state state)
+{
+	return state != SEAM_BLOCK_LOST && state != SEAM_BLOCK_TRANSIT;
+}
+
+/* Where plans use memory: for each chunk, the parts of it that are leased to them, as offsets. */
+using Leases = std::map<uint64_t, std::vector<Range>>;
+
+Leases leases_of(const std::vector<View> &views)
+{
+	Leases leases;
+	for (const View &view : views) {
+		for (const auto &block : view.blocks) {
+			if (block.state != SEAM_BLOCK_LEASED)
+				continue;
+			for (const auto &slot : view.slots) {
+				const uint64_t first = std::max(block.va, slot.va), end = std::min(block.va + block.bytes, slot.va + slot.bytes);
+				if (first < end && slot.owned)
+					leases[slot.chunk].push_back({first - slot.va, end - slot.va});
+			}
+		}
+	}
+	return leases;
+}
+
+/* A view that shows memory of others to a plan: it owns none, and what is live in it lies where its slots are. */
+bool is_arena(const View &view, const Leases &leases)
+{
+	for (const auto &slot : view.slots) {
+		if (slot.owned)
+			return false;
+	}
+	return !view.info.stitched && !view.slots.empty() && leases.count(view.slots.front().chunk) != 0;
+}
+
+class Builder {
+public:
+	Builder(c10::DeviceIndex device, std::vector<native::SegmentInfo> &segments) : device_(device), segments_(segments) {}
+
+	void begin(const struct seam_view_info &view, c10::MempoolId_t pool)
+	{
+		view_ = view;
+		pool_ = pool;
+		open_ = false;
+	}
+
+	void add(const Piece &piece)
+	{
+		if (!open_ || end_ != piece.va) {
+			native::SegmentInfo segment;
+			segment.device = device_;
+			segment.address = piece.va;
+			segment.is_large = !view_.small;
+			segment.owner_private_pool_id = pool_;
+			segments_.push_back(segment);
+			open_ = true;
+		}
+		native::SegmentInfo &segment = segments_.back();
+		native::BlockInfo block;
+		block.size = piece.bytes;
+		block.requested_size = piece.requested_bytes;
+		block.allocated = piece.state == SEAM_BLOCK_LIVE;
+		block.active = block.allocated || piece.state == SEAM_BLOCK_PENDING;
+		if (segment.stream == nullptr)
+			segment.stream = reinterpret_cast<cudaStream_t>(piece.stream);
+		segment.total_size += block.size;
+		segment.allocated_size += block.allocated ? block.size : 0;
+		segment.active_size += block.active ? block.size : 0;
+		segment.requested_size += block.requested_size;
+		segment.blocks.push_back(block);
+		end_ = piece.va + piece.bytes;
+	}
+
+private:
+	c10::DeviceIndex device_;
+	std::vector<native::SegmentInfo> &segments_;
+	struct seam_view_info view_ = {};
+	c10::MempoolId_t pool_ = {0, 0};
+	bool open_ = false;
+	uint64_t end_ = 0;
+};
+
+/* The view's own memory: all of it, but what is shown in an arena. */
+void show_owned(const View &view, bool arenas, Builder &builder)
+{
+	for (const auto &block : view.blocks) {
+		if (is_owned(block.state) && !(arenas && block.state == SEAM_BLOCK_LEASED))
+			builder.add({block.va, block.bytes, block.requested_bytes, block.stream, block.state});
+	}
+}
+
+/* The leased parts of an arena, cut into the plan's blocks and what is idle between them. */
+void show_arena(const View &view, const Leases &leases, Builder &builder)
+{
+	auto block = view.blocks.begin();
+	for (const auto &slot : view.slots) {
+		auto lease = leases.find(slot.chunk);
+		if (lease == leases.end())
+			continue;
+		for (const Range &range : lease->second) {
+			uint64_t at = slot.va + range.first;
+			const uint64_t end = slot.va + range.end;
+			while (at < end) {
+				while (block != view.blocks.end() && block->va + block->bytes <= at)
+					++block;
+				const bool none = block == view.blocks.end() || block->va >= end;
+				const uint64_t until = none ? end : block->va > at ? block->va : std::min(end, block->va + block->bytes);
+				if (none || block->va > at)
+					builder.add({at, until - at, 0, 0, SEAM_BLOCK_FREE});
+				else
+					builder.add({at, until - at, at == block->va ? block->requested_bytes : 0, block->stream, block->state});
+				at = until;
+			}
+		}
+	}
+}
+
+} /* namespace */
+
+std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
+{
+	std::vector<native::SegmentInfo> segments;
+	if (!has_pool())
+		return segments;
+	Visit visit;
+	const struct seam_visitor visitor = {Visit::view, Visit::slot, Visit::block};
+	enum seam_rc rc = seam_snapshot_visit(pool(), &visitor, &visit);
+	TORCH_CHECK(rc == SEAM_OK, "Seam: snapshot: ", seam_rc_text(rc));
+	const Leases leases = leases_of(visit.views);
+	const bool arenas = std::any_of(visit.views.begin(), visit.views.end(), [&](const View &view) { return is_arena(view, leases); });
+	Builder builder(device_, segments);
+	std::lock_guard<std::mutex> guard(lock_);
+	sweep();
+	for (const View &view : visit.views) {
+		const c10::MempoolId_t name = view.info.private_id != 0 ? privates_.name_of(view.info.private_id) : c10::MempoolId_t{0, 0};
+		if (pool_id != c10::MempoolId_t{0, 0} && name != pool_id)
+			continue;
+		builder.begin(view.info, name);
+		if (is_arena(view, leases))
+			show_arena(view, leases, builder);
+		else
+			show_owned(view, arenas, builder);
+	}
+	for (auto &segment : segments) {
+		uint64_t address = segment.address;
+		for (auto &block : segment.blocks) {
+			auto at = block.allocated ? blocks_.find(reinterpret_cast<void *>(address)) : blocks_.end();
+			if (at != blocks_.end())
+				block.context_when_allocated = at->second.context;
+			address += block.size;
+		}
+	}
+	std::sort(segments.begin(), segments.end(), [](const auto &left, const auto &right) { return left.address < right.address; });
+	return segments;
+}
+
+namespace {
+
+/* The largest stretch that one request could have without more memory. */
+struct Largest {
+	uint64_t bytes = 0;
+
+	static int see(void *user, const struct seam_block_info *block)
+	{
+		auto *largest = static_cast<Largest *>(user);
+		if (block->state == SEAM_BLOCK_FREE)
+			largest->bytes = std::max(largest->bytes, block->bytes);
+		return 0;
+	}
+};
+
+} /* namespace */
+
+/* Raises *ret_bytes to the largest free block, and to what is cached in whole chunks, which can be stitched into one. */
+void TorchDevice::largest_free(size_t *ret_bytes)
+{
+	if (!has_pool())
+		return;
+	Largest largest;
+	const struct seam_visitor visitor = {nullptr, nullptr, Largest::see};
+	struct seam_stats stats = {};
+	stats.size = sizeof stats;
+	stats.version = SEAM_STATS_VERSION;
+	if (seam_snapshot_visit(pool(), &visitor, &largest) != SEAM_OK || seam_stats_get(pool(), &stats) != SEAM_OK)
+		return;
+	*ret_bytes = std::max<size_t>(*ret_bytes, std::max(largest.bytes, stats.unused_whole_bytes));
+}
+
+} /* namespace seam */

@@ -1,0 +1,165 @@
+/* torch_watching.cpp: the part of the class that programs use to see what their memory does: statistics, snapshots, history. */
+#include <cstdlib>
+
+#include <c10/cuda/CUDAFunctions.h>
+
+#include "torch_allocator.h"
+
+namespace seam {
+
+namespace {
+
+/* PyTorch's own settings do not matter here. What it shows as the allocator's settings is Seam's configuration. */
+native::AllocatorConfigInfo settings()
+{
+	native::AllocatorConfigInfo info{};
+	const char *text = getenv("SEAM_CONF");
+	info.max_split_size = SIZE_MAX;
+	info.last_allocator_settings = std::string("seam ") + (text != nullptr ? text : "");
+	info.roundup_power2_divisions.assign(16, 0);
+	return info;
+}
+
+} /* namespace */
+
+native::DeviceStats TorchAllocator::getDeviceStats(c10::DeviceIndex device)
+{
+	return on(device).stats();
+}
+
+void TorchAllocator::resetAccumulatedStats(c10::DeviceIndex device)
+{
+	on(device).reset_accumulated();
+}
+
+void TorchAllocator::resetPeakStats(c10::DeviceIndex device)
+{
+	on(device).reset_peaks();
+}
+
+#if SEAM_TORCH_HAS_TRACE_CHOICE
+native::SnapshotInfo TorchAllocator::snapshot(c10::MempoolId_t pool, bool include_traces)
+#else
+native::SnapshotInfo TorchAllocator::snapshot(c10::MempoolId_t pool)
+#endif
+{
+#if !SEAM_TORCH_HAS_TRACE_CHOICE
+	const bool include_traces = true;
+#endif
+	native::SnapshotInfo result{};
+	result.config_metadata = settings();
+	for (size_t i = 0; i < devices_.size(); i++) {
+		std::vector<native::SegmentInfo> segments = devices_[i]->segments(pool);
+		size_t active = 0;
+		for (const auto &segment : segments)
+			active += segment.active_size;
+		history_.add(native::TraceEntry::SNAPSHOT, static_cast<c10::DeviceIndex>(i), nullptr, active, nullptr, {0, 0}, nullptr);
+		result.segments.insert(result.segments.end(), segments.begin(), segments.end());
+	}
+	result.device_traces = include_traces ? history_.entries(devices_.size()) : std::vector<std::vector<native::TraceEntry>>(devices_.size());
+	result.external_annotations = history_.annotations();
+	return result;
+}
+
+#if SEAM_TORCH_HAS_SEGMENT_SIZES
+/* There are no expandable segments. */
+std::vector<native::StreamSegmentSize> TorchAllocator::getExpandableSegmentSizes(c10::DeviceIndex /* device */)
+{
+	return {};
+}
+#endif
+
+bool TorchAllocator::isHistoryEnabled()
+{
+	return history_.enabled();
+}
+
+#if SEAM_TORCH_HAS_SKIP_ACTIONS
+void TorchAllocator::recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when,
+                                   bool clear, const std::vector<std::string> &skip)
+{
+	history_.start(enabled, recorder, max_entries, when, clear, skip);
+}
+#else
+void TorchAllocator::recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when,
+                                   bool clear)
+{
+	history_.start(enabled, recorder, max_entries, when, clear, {});
+}
+#endif
+
+void TorchAllocator::recordAnnotation(const std::vector<std::pair<std::string, std::string>> &texts)
+{
+	if (!history_.enabled())
+		return;
+	c10::DeviceIndex device = 0;
+	(void)current(&device);
+	history_.mark(device, texts);
+}
+
+void TorchAllocator::pushCompileContext(std::string &text)
+{
+	TorchHistory::push_compile(text);
+}
+
+void TorchAllocator::popCompileContext()
+{
+	TorchHistory::pop_compile();
+}
+
+void TorchAllocator::attachOutOfMemoryObserver(native::OutOfMemoryObserver observer)
+{
+	history_.observe(std::move(observer));
+}
+
+void TorchAllocator::attachAllocatorTraceTracker(native::AllocatorTraceTracker tracker)
+{
+	history_.track(std::move(tracker));
+}
+
+#if SEAM_TORCH_HAS_METADATA
+void TorchAllocator::setUserMetadata(const std::string &text)
+{
+	TorchHistory::metadata() = text;
+}
+
+std::string TorchAllocator::getUserMetadata()
+{
+	return TorchHistory::metadata();
+}
+#endif
+
+#if SEAM_TORCH_HAS_CONTEXT_LOOKUP
+TorchContext TorchAllocator::getContextForPointer(const void *ptr)
+{
+	for (auto &device : devices_) {
+		TorchContext context = device->context_of(ptr);
+		if (context != nullptr)
+			return context;
+	}
+	return nullptr;
+}
+#endif
+
+#if SEAM_TORCH_HAS_REJECTIONS
+void TorchAllocator::attachOomRejectionObserver(native::OomRejectionObserver observer)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	rejection_observers_.push_back(std::move(observer));
+}
+#endif
+
+#if SEAM_TORCH_HAS_ANNOTATE
+bool TorchAllocator::supportsUserMetadata()
+{
+	return true;
+}
+
+void TorchAllocator::annotateMemory(const void *ptr, const std::string &text)
+{
+	for (auto &device : devices_)
+		device->annotate(ptr, text);
+}
+#endif
+
+} /* namespace seam */
