@@ -20,7 +20,7 @@
 
 #include "torch_core.h"
 #include "torch_history.h"
-#include "torch_private.h"
+#include "torch_graph_pools.h"
 
 namespace seam {
 

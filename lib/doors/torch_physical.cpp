@@ -1,4 +1,4 @@
-/* torch_segments.cpp: a pool's physical memory as PyTorch's snapshots show it: segments that are cut into blocks.
+/* torch_physical.cpp: a pool's physical memory as PyTorch's snapshots show it: segments that are cut into blocks.
  *
  * A segment is a stretch of addresses without gaps, all of whose memory belongs to one view. Memory that has more than one address is shown
  * once: at the view that owns it, or, if a plan uses it, in the plan's arena. So the segments' sizes add up to what is reserved, and the blocks of

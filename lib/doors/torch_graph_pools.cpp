@@ -1,5 +1,5 @@
-/* torch_private.cpp: private pools of one device and the filters that lead to them. */
-#include "torch_private.h"
+/* torch_graph_pools.cpp: private pools of one device and the filters that lead to them. */
+#include "torch_graph_pools.h"
 
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>

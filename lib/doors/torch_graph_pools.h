@@ -1,4 +1,4 @@
-/* torch_private.h: the private pools of one device (CUDA graphs, torch.cuda.MemPool), by PyTorch's pairs of numbers, and which of them a
+/* torch_graph_pools.h: the private pools of one device (CUDA graphs, torch.cuda.MemPool), by PyTorch's pairs of numbers, and which of them a
  * request goes to.
  *
  * The pools themselves are the C core's: a pool's references are references there. Here is what PyTorch adds: filters that are asked at every
@@ -10,8 +10,8 @@
  *
  * Locks: the device's, which the caller holds at every call.
  */
-#ifndef SEAM_TORCH_PRIVATE_H
-#define SEAM_TORCH_PRIVATE_H
+#ifndef SEAM_TORCH_GRAPH_POOLS_H
+#define SEAM_TORCH_GRAPH_POOLS_H
 
 #include <functional>
 #include <map>
