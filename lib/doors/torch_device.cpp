@@ -74,7 +74,7 @@ void *TorchDevice::take(size_t bytes, cudaStream_t stream)
 	pool();
 	TorchAsk ask = ask_for(bytes, stream);
 	void *ptr = nullptr;
-	enum seam_rc rc = request_within(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
+	enum seam_rc rc = request(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
 	if (__builtin_expect(rc != SEAM_OK, 0))
 		rc = rc == SEAM_OOM_DEVICE ? last_resorts(ask, &ptr) : rc;
 	if (__builtin_expect(rc != SEAM_OK, 0))

@@ -17,8 +17,11 @@
 #include <unordered_set>
 
 #include <c10/util/flat_hash_map.h>
+#include <seam/seam.h>
+#include <seam/snapshot.h>
+#include <seam/stats.h>
+#include <seam/torch.h>
 
-#include "torch_core.h"
 #include "torch_history.h"
 #include "torch_graph_pools.h"
 
@@ -56,7 +59,7 @@ struct TorchCounts {
 
 class TorchDevice {
 public:
-	TorchDevice(c10::DeviceIndex device, TorchHistory &history) : device_(device), history_(history), privates_(device) {}
+	TorchDevice(c10::DeviceIndex device, TorchHistory &history) : device_(device), history_(history) {}
 
 	/* The core's pool, made now if need be. Throws. */
 	struct seam_pool *pool();
@@ -100,7 +103,6 @@ private:
 	};
 
 	enum seam_rc request(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
-	enum seam_rc request_within(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
 	enum seam_rc last_resorts(TorchAsk &ask, void **ret_ptr);
 	TorchAsk ask_for(size_t bytes, cudaStream_t stream);
 	void note(void *ptr, const TorchAsk &ask, TorchContext context);
@@ -119,7 +121,6 @@ private:
 	const c10::DeviceIndex device_;
 	TorchHistory &history_;
 	std::atomic<struct seam_pool *> pool_{nullptr};
-	std::atomic<uint64_t> limit_bytes_{0}; /* 0: none */
 	std::atomic<bool> routed_{false};      /* some filter is open */
 	size_t small_bytes_ = 0;
 
@@ -130,12 +131,6 @@ private:
 	TorchCounts counts_;
 	double fraction_ = 1.0;
 };
-
-/* The memory of a device, by the driver. */
-struct TorchMemory {
-	size_t free_bytes, total_bytes;
-};
-TorchMemory torch_memory(c10::DeviceIndex device);
 
 } /* namespace seam */
 

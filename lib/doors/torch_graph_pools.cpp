@@ -1,9 +1,6 @@
 /* torch_graph_pools.cpp: private pools of one device and the filters that lead to them. */
 #include "torch_graph_pools.h"
 
-#include <c10/cuda/CUDAFunctions.h>
-#include <c10/cuda/CUDAGuard.h>
-
 namespace seam {
 
 namespace {
@@ -93,8 +90,8 @@ void TorchPrivates::settle(struct seam_pool *pool)
 {
 	if (leaving_.empty() || has_routes())
 		return;
-	c10::cuda::CUDAGuard guard(device_);
-	c10::cuda::device_synchronize();
+	if (seam_device_wait(pool) == SEAM_CAPTURING)
+		return;
 	for (uint64_t number : leaving_) {
 		names_.erase(number);
 		must(seam_private_release(pool, number), "a private pool cannot be released");

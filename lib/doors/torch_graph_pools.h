@@ -18,7 +18,8 @@
 #include <memory>
 #include <vector>
 
-#include "torch_core.h"
+#include <seam/seam.h>
+
 #include "torch_versions.h"
 
 namespace seam {
@@ -34,8 +35,6 @@ struct TorchPrivate {
 
 class TorchPrivates {
 public:
-	explicit TorchPrivates(c10::DeviceIndex device) : device_(device) {}
-
 	void hold(struct seam_pool *pool, c10::MempoolId_t id);
 	void open(struct seam_pool *pool, c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter);
 	void close(struct seam_pool *pool, c10::MempoolId_t id);
@@ -65,7 +64,6 @@ private:
 
 	std::shared_ptr<TorchPrivate> find_or_make(struct seam_pool *pool, c10::MempoolId_t id);
 
-	c10::DeviceIndex device_;
 	uint64_t made_ = 0;
 	std::map<c10::MempoolId_t, std::shared_ptr<TorchPrivate>> pools_;
 	std::map<uint64_t, c10::MempoolId_t> names_; /* of all that still have a reference in the core */

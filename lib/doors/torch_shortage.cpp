@@ -1,7 +1,4 @@
 /* torch_shortage.cpp: when memory runs out: the share that a process may have, what is tried last, and the error that the user sees. */
-#include <c10/cuda/CUDAException.h>
-#include <c10/cuda/CUDAGuard.h>
-
 #include "torch_device.h"
 
 namespace seam {
@@ -35,30 +32,7 @@ bool is_shortage(enum seam_rc rc)
 	return rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_VA || rc == SEAM_MAPPINGS || rc == SEAM_OOM_META;
 }
 
-uint64_t reserved(struct seam_pool *pool)
-{
-	struct seam_stats stats = {};
-	stats.size = sizeof stats;
-	stats.version = SEAM_STATS_VERSION;
-	return seam_stats_get(pool, &stats) == SEAM_OK ? stats.reserved_bytes : 0;
-}
-
-std::string report_of(struct seam_pool *pool)
-{
-	std::string text(seam_oom_report(pool, nullptr, 0) + 1, '\0');
-	text.resize(std::min(seam_oom_report(pool, text.data(), text.size()), text.size() - 1));
-	return text;
-}
-
 } /* namespace */
-
-TorchMemory torch_memory(c10::DeviceIndex device)
-{
-	c10::cuda::CUDAGuard guard(device);
-	TorchMemory memory{};
-	C10_CUDA_CHECK(cudaMemGetInfo(&memory.free_bytes, &memory.total_bytes));
-	return memory;
-}
 
 double TorchDevice::fraction()
 {
@@ -66,32 +40,19 @@ double TorchDevice::fraction()
 	return fraction_;
 }
 
+/* Without a limit the device's whole memory is the limit, so 1 takes an earlier one away. */
 void TorchDevice::limit(double fraction)
 {
 	TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction: ", fraction, ": it must lie between 0 and 1");
-	const size_t total = fraction < 1 ? torch_memory(device_).total_bytes : 0;
+	uint64_t total_bytes = 0, capacity_bytes = 0;
+	enum seam_rc rc = seam_device_memory(pool(), nullptr, &total_bytes);
+	if (rc == SEAM_OK && fraction < 1)
+		capacity_bytes = std::max<uint64_t>(static_cast<uint64_t>(fraction * static_cast<double>(total_bytes)), 1);
+	if (rc == SEAM_OK)
+		rc = seam_pool_set_capacity(pool(), capacity_bytes);
+	TORCH_CHECK(rc == SEAM_OK, "Seam: memory fraction: ", seam_rc_text(rc));
 	std::lock_guard<std::mutex> guard(lock_);
 	fraction_ = fraction;
-	/* 0 stands for no limit: a limit of nothing is one byte. */
-	limit_bytes_ = fraction < 1 ? std::max<uint64_t>(static_cast<uint64_t>(fraction * static_cast<double>(total)), 1) : 0;
-}
-
-/* request(), with the process's share of the device minded: the core grows as it needs, so that a block that made it too large is given back. */
-enum seam_rc TorchDevice::request_within(const TorchAsk &ask, uint64_t private_number, void **ret_ptr)
-{
-	enum seam_rc rc = request(ask, private_number, ret_ptr);
-	const uint64_t limit = limit_bytes_.load(std::memory_order_relaxed);
-	if (__builtin_expect(limit == 0, 1) || rc != SEAM_OK || reserved(pool()) <= limit)
-		return rc;
-	for (bool again = true;; again = false) {
-		(void)seam_free(pool(), *ret_ptr);
-		(void)seam_trim(pool(), limit > ask.bytes ? limit - ask.bytes : 0, nullptr);
-		if (!again)
-			return SEAM_OOM_DEVICE;
-		rc = request(ask, private_number, ret_ptr);
-		if (rc != SEAM_OK || reserved(pool()) <= limit)
-			return rc;
-	}
 }
 
 /* What PyTorch has to offer when the core is at its end: callbacks that free memory, and pools that may help. */
@@ -99,7 +60,7 @@ enum seam_rc TorchDevice::last_resorts(TorchAsk &ask, void **ret_ptr)
 {
 	enum seam_rc rc = SEAM_OOM_DEVICE;
 	if (run_callbacks())
-		rc = request_within(ask, ask.in != nullptr ? ask.in->number : 0, ret_ptr);
+		rc = request(ask, ask.in != nullptr ? ask.in->number : 0, ret_ptr);
 	if (rc != SEAM_OOM_DEVICE || ask.in != nullptr)
 		return rc;
 	std::vector<std::shared_ptr<TorchPrivate>> helpers;
@@ -108,7 +69,7 @@ enum seam_rc TorchDevice::last_resorts(TorchAsk &ask, void **ret_ptr)
 		helpers = privates_.helpers();
 	}
 	for (const auto &helper : helpers) {
-		rc = request_within(ask, helper->number, ret_ptr);
+		rc = request(ask, helper->number, ret_ptr);
 		if (rc == SEAM_OK) {
 			ask.in = helper;
 			break;
@@ -124,28 +85,29 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 		seam_driver_error(pool(), driver, sizeof driver);
 		TORCH_CHECK(false, "Seam: an allocation of ", in_units(ask.bytes), " failed: ", seam_rc_text(rc), driver[0] != '\0' ? "; driver: " : "", driver);
 	}
-	const TorchMemory memory = torch_memory(device_);
+	uint64_t free_bytes = 0, total_bytes = 0;
+	(void)seam_device_memory(pool(), &free_bytes, &total_bytes);
+	struct seam_stats stats = {};
+	stats.size = sizeof stats;
+	stats.version = SEAM_STATS_VERSION;
+	(void)seam_stats_get(pool(), &stats);
 	int64_t allocated = 0;
-	double share = 1;
 	{
 		std::lock_guard<std::mutex> guard(lock_);
 		counts_.ooms++;
-		history_.add(native::TraceEntry::OOM, device_, reinterpret_cast<void *>(memory.free_bytes), ask.bytes, ask.stream,
+		history_.add(native::TraceEntry::OOM, device_, reinterpret_cast<void *>(free_bytes), ask.bytes, ask.stream,
 		             ask.in != nullptr ? ask.in->id : c10::MempoolId_t{0, 0}, std::move(context));
 		allocated = counts_.allocated_bytes[0].current;
-		share = fraction_;
+		total_bytes = fraction_ < 1 ? static_cast<uint64_t>(fraction_ * static_cast<double>(total_bytes)) : total_bytes;
 	}
-	const uint64_t limit = limit_bytes_.load();
-	const uint64_t held = reserved(pool());
-	c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(ask.bytes), static_cast<size_t>(allocated), held,
+	c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(ask.bytes), static_cast<size_t>(allocated), stats.reserved_bytes,
 	                                 c10::Device(c10::kCUDA, device_));
 	for (const auto &observer : history_.observers())
-		observer(device_, ask.bytes, limit != 0 ? limit : memory.total_bytes, memory.free_bytes);
-	const std::string text = c10::str(
-		"CUDA out of memory. Tried to allocate ", in_units(ask.bytes), ". GPU ", static_cast<int>(device_), " has ",
-		in_units(memory.total_bytes), " in all, ", in_units(memory.free_bytes), " of it free",
-		limit != 0 ? c10::str("; this process may have ", in_units(limit), " (memory fraction ", share, ")") : std::string(),
-		rc != SEAM_OOM_DEVICE ? c10::str("; what ran out: ", seam_rc_text(rc)) : std::string(), ".\n", report_of(pool()));
+		observer(device_, ask.bytes, total_bytes, free_bytes);
+	std::string text(seam_torch_oom_text(device_, ask.bytes, nullptr, 0) + 200, '\0');
+	text.resize(std::min(seam_torch_oom_text(device_, ask.bytes, text.data(), text.size()), text.size() - 1));
+	if (rc != SEAM_OOM_DEVICE)
+		text += c10::str("\nWhat ran out: ", seam_rc_text(rc), ".");
 	seam_torch_throw_oom(text.c_str());
 	TORCH_CHECK_WITH(OutOfMemoryError, false, text);
 }
