@@ -161,9 +161,9 @@ void TorchAllocator::setMemoryFraction(double fraction, c10::DeviceIndex device)
  * goes with the rest. A pool that has been released is common memory by now, and stays cached. */
 void TorchAllocator::emptyCache(c10::MempoolId_t pool)
 {
-	const bool all = pool == c10::MempoolId_t{0, 0};
+	const bool every = pool == c10::MempoolId_t{0, 0};
 	for (auto &device : devices_) {
-		if (all || device->private_uses(pool) > 0)
+		if (every || device->private_uses(pool) > 0)
 			device->trim();
 	}
 }

@@ -86,11 +86,13 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 		TORCH_CHECK(false, "Seam: an allocation of ", in_units(ask.bytes), " failed: ", seam_rc_text(rc), driver[0] != '\0' ? "; driver: " : "", driver);
 	}
 	uint64_t free_bytes = 0, total_bytes = 0;
-	(void)seam_device_memory(pool(), &free_bytes, &total_bytes);
+	if (seam_device_memory(pool(), &free_bytes, &total_bytes) != SEAM_OK)
+		free_bytes = total_bytes = 0; /* said without figures */
 	struct seam_stats stats = {};
 	stats.size = sizeof stats;
 	stats.version = SEAM_STATS_VERSION;
-	(void)seam_stats_get(pool(), &stats);
+	if (seam_stats_get(pool(), &stats) != SEAM_OK)
+		stats.reserved_bytes = 0;
 	int64_t allocated = 0;
 	{
 		std::lock_guard<std::mutex> guard(lock_);

@@ -1,0 +1,213 @@
+"""Compiles Seam's allocator class for the PyTorch that is installed: `python -m seam.build`.
+
+The class overrides PyTorch's virtual functions, which change nearly every minor, so it is compiled once for each version of PyTorch and kept in
+the user's cache. PyTorch is found without importing it. Needed are a C++20 compiler ($CXX, else c++) and the headers of the CUDA
+runtime, which come with PyTorch's CUDA packages, with Triton, or with a CUDA toolkit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+LIBRARY = "libseam_torch_class.so"
+OLDEST_MINOR = 9
+
+
+class BuildError(RuntimeError):
+    """Why the class cannot be compiled here, for a person."""
+
+
+@dataclass(frozen=True)
+class Torch:
+    """A PyTorch to compile for."""
+
+    version: str  # "2.15.0+cu132"
+    includes: tuple[Path, ...]
+    libraries: Path
+    cuda: str  # "13.2"; "" if it is not known
+
+    @property
+    def minor(self) -> int:
+        """The second number of its version."""
+        return minor_of(self.version)
+
+
+def minor_of(version: str) -> int:
+    """The minor of a version of PyTorch 2."""
+    match = re.match(r"2\.(\d+)\.", version + ".")
+    if match is None:
+        raise BuildError(f"PyTorch {version} is not a version of PyTorch 2")
+    return int(match.group(1))
+
+
+def find_torch(folder: Path | None = None) -> Torch:
+    """The PyTorch whose package is in `folder`, else the one that this Python would import."""
+    if folder is None:
+        spec = importlib.util.find_spec("torch")
+        if spec is None or not spec.submodule_search_locations:
+            raise BuildError(f"PyTorch is not installed for {sys.executable}")
+        folder = Path(next(iter(spec.submodule_search_locations)))
+    try:
+        text = (folder / "version.py").read_text(encoding="utf-8")
+    except OSError as error:
+        raise BuildError(f"no PyTorch in {folder}: {error}") from error
+    version = re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE)
+    cuda = re.search(r"^cuda: [^=]*= (?:'([^']+)'|None)", text, re.MULTILINE)
+    if version is None or cuda is None:
+        raise BuildError(f"{folder / 'version.py'} does not say which PyTorch this is")
+    if not cuda.group(1):
+        raise BuildError(f"PyTorch {version.group(1)} was built without CUDA")
+    includes = (folder / "include", folder / "include/torch/csrc/api/include")
+    return Torch(version.group(1), includes, folder / "lib", cuda.group(1))
+
+
+def find_cuda_headers(torch: Torch) -> Path:
+    """A folder with the CUDA runtime's headers, of PyTorch's major version if there is one."""
+    site = torch.libraries.parent.parent
+    major = torch.cuda.split(".", 1)[0]
+    places = [
+        *(Path(os.environ[name]) / "include" for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)),
+        site / f"nvidia/cu{major}/include",
+        site / "nvidia/cuda_runtime/include",
+        Path(f"/usr/local/cuda-{torch.cuda}/include"),
+        Path("/usr/local/cuda/include"),
+        Path("/usr/include"),
+        site / "triton/backends/nvidia/include",
+    ]
+    for place in places:
+        if (place / "cuda_runtime_api.h").is_file():
+            return place
+    looked = "\n  ".join(str(place) for place in places)
+    raise BuildError(f"no cuda_runtime_api.h; install a CUDA toolkit, or `pip install nvidia-cuda-runtime`, or set CUDA_HOME. Looked in\n  {looked}")
+
+
+def find_sources() -> tuple[Path, Path]:
+    """The folder of the class's sources and that of Seam's public headers: in the package, or in the repository that it is used from."""
+    here = Path(__file__).resolve().parent
+    for sources, headers in ((here / "sources", here / "sources/include"), (here.parents[1], here.parents[3] / "include")):
+        if (sources / "torch_allocator.cpp").is_file() and (headers / "seam/torch.h").is_file():
+            return sources, headers
+    raise BuildError(f"the class's sources are neither in {here / 'sources'} nor in {here.parents[1]}")
+
+
+def find_library() -> Path:
+    """libseam_torch.so, which the class is linked to."""
+    named = os.environ.get("SEAM_TORCH_LIBRARY")
+    if named:
+        if not Path(named).is_file():
+            raise BuildError(f"SEAM_TORCH_LIBRARY names no file: {named}")
+        return Path(named).resolve()
+    here = Path(__file__).resolve().parent
+    places = [here, here / "lib", Path(sys.prefix) / "lib", Path("/usr/local/lib"), Path("/usr/local/lib/x86_64-linux-gnu"), Path("/usr/lib")]
+    for place in places:
+        if (place / "libseam_torch.so").is_file():
+            return place / "libseam_torch.so"
+    raise BuildError("libseam_torch.so was not found; name it in SEAM_TORCH_LIBRARY or by --library")
+
+
+def source_files(sources: Path) -> list[Path]:
+    """What is compiled: everything of the class, but not the edge that libseam_torch.so has inside."""
+    return sorted(path for path in sources.glob("torch_*.cpp") if path.name != "torch_oom.cpp")
+
+
+def cache_folder(torch: Torch, sources: Path, headers: Path) -> Path:
+    """Where the library for this PyTorch and these sources is kept."""
+    digest = hashlib.sha256()
+    for path in (*sorted(sources.glob("torch_*.h")), *source_files(sources), *sorted((headers / "seam").iterdir())):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "seam" / "class" / f"{torch.version}-{digest.hexdigest()[:16]}"
+
+
+def compiler() -> list[str]:
+    """$CXX, which may have arguments, else c++."""
+    command = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    if shutil.which(command[0]) is None:
+        raise BuildError(f"no C++ compiler: {command[0]} was not found; set CXX")
+    return command
+
+
+def flags(torch: Torch, sources: Path, headers: Path, cuda: Path) -> list[str]:
+    """The compiler's arguments, those of PyTorch's own ABI among them."""
+    return [
+        "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden",
+        "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
+        f"-DSEAM_TORCH_MINOR={torch.minor}", "-D_GLIBCXX_USE_CXX11_ABI=1",
+        f"-I{headers}", f"-I{sources}", *(f"-isystem{path}" for path in torch.includes), f"-isystem{cuda}",
+    ]  # fmt: skip
+
+
+def run(command: list[str]) -> str:
+    """Runs a command; its output is an error's text."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError(f"this failed:\n  {shlex.join(command)}\n{result.stdout}")
+    return result.stdout
+
+
+def build(torch: Torch, *, cuda: Path, library: Path, out: Path, extra: list[str] | None = None) -> Path:
+    """Compiles the class into `out` and returns the library. Files of an older build are replaced only when the new one is whole."""
+    if torch.minor < OLDEST_MINOR:
+        raise BuildError(f"PyTorch {torch.version} is too old: the allocator class needs 2.{OLDEST_MINOR} or newer")
+    sources, headers = find_sources()
+    command = [*compiler(), *flags(torch, sources, headers, cuda), *(extra or [])]
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out) as scratch:
+        # One unit: PyTorch's headers take longer to read than all of the class.
+        unit = Path(scratch) / "class.cpp"
+        unit.write_text("".join(f'#include "{path}"\n' for path in source_files(sources)), encoding="utf-8")
+        made = Path(scratch) / LIBRARY
+        run([
+            *command, "-shared", str(unit), "-o", str(made), f"-Wl,-soname,{LIBRARY}", "-Wl,-z,now",
+            f"-L{torch.libraries}", "-l:libc10.so", "-l:libc10_cuda.so", str(library), f"-Wl,-rpath,{library.parent}",
+        ])  # fmt: skip
+        made.replace(out / LIBRARY)
+    return out / LIBRARY
+
+
+def find_or_build() -> Path:
+    """The class for the PyTorch that is installed: out of the cache, or compiled into it."""
+    torch = find_torch()
+    sources, headers = find_sources()
+    out = cache_folder(torch, sources, headers)
+    if (out / LIBRARY).is_file():
+        return out / LIBRARY
+    return build(torch, cuda=find_cuda_headers(torch), library=find_library(), out=out)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m seam.build", description="Compiles Seam's allocator class for the installed PyTorch.")
+    parser.add_argument("--torch", type=Path, metavar="DIR", help="the package folder of another PyTorch (…/site-packages/torch)")
+    parser.add_argument("--torch-include", type=Path, metavar="DIR", action="append", default=[], help="a folder of headers to look in first")
+    parser.add_argument("--cuda-include", type=Path, metavar="DIR", help="the folder of cuda_runtime_api.h")
+    parser.add_argument("--library", type=Path, metavar="FILE", help="libseam_torch.so (else $SEAM_TORCH_LIBRARY, or where it is installed)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to put the result (else the user's cache)")
+    parser.add_argument("--flag", action="append", default=[], metavar="FLAG", help="one more argument for the compiler, as --flag=-O0")
+    given = parser.parse_args(arguments)
+    try:
+        torch = find_torch(given.torch)
+        if given.torch_include:
+            torch = Torch(torch.version, (*given.torch_include, *torch.includes), torch.libraries, torch.cuda)
+        library = given.library.resolve() if given.library else find_library()
+        out = given.out or cache_folder(torch, *find_sources())
+        print(build(torch, cuda=given.cuda_include or find_cuda_headers(torch), library=library, out=out, extra=given.flag))
+    except BuildError as error:
+        print(f"seam.build: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
