@@ -170,8 +170,9 @@ void TorchAllocator::emptyCache(c10::MempoolId_t pool)
 
 void TorchAllocator::cacheInfo(c10::DeviceIndex device, size_t *largest)
 {
+	TorchDevice &mine = on(device);
 	*largest = 0;
-	on(device).largest_free(largest);
+	mine.largest_free(largest);
 }
 
 /* ---- devices among themselves ---- */

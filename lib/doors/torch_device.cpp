@@ -134,6 +134,18 @@ bool TorchDevice::give_back(void *ptr)
 	return true;
 }
 
+/* To PyTorch's profiler, if it runs. bytes: below 0 for a free. */
+void TorchDevice::report(void *ptr, int64_t bytes)
+{
+	if (__builtin_expect(!c10::memoryProfilingEnabled(), 1))
+		return;
+	struct seam_stats stats = {};
+	stats.size = sizeof stats;
+	stats.version = SEAM_STATS_VERSION;
+	if (seam_stats_get(pool(), &stats) == SEAM_OK)
+		c10::reportMemoryUsageToProfiler(ptr, bytes, stats.live_bytes, stats.reserved_bytes, c10::Device(c10::kCUDA, device_));
+}
+
 void TorchDevice::record(void *ptr, cudaStream_t stream)
 {
 	if (!has_pool())

@@ -1,0 +1,53 @@
+/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | SNAPSHOT].
+ *
+ * late: PyTorch's own allocator was used before. SNAPSHOT: where to write a snapshot, as a Python literal.
+ */
+#include "class_test.h"
+
+static int too_late()
+{
+	char error[300] = "";
+	tap_part = "late";
+	seam::native::CUDAAllocator *native = seam::native::get();
+	native->init(1);
+	ok(native->initialized(), "PyTorch's own allocator is initialised");
+	ok(seam_torch_class_install(error) == 1 && says(error, "too late"), "installing then is refused: %s", error);
+	ok(seam::native::get() == native && c10::GetAllocator(c10::kCUDA) == native, "and nothing is changed");
+	return tap_end();
+}
+
+static void install()
+{
+	char error[300] = "";
+	tap_part = "install";
+	ok(seam_torch_class_version() == SEAM_TORCH_MINOR, "it knows what it was compiled for");
+	ok(seam::native::get()->name() == "native", "PyTorch's own allocator is in force");
+	ok(seam_torch_class_install(error) == 0, "installing succeeds: %s", error);
+	ok(seam::native::get()->name() == "seam", "then Seam's is");
+	ok(c10::GetAllocator(c10::kCUDA) == seam::native::get(), "for everybody");
+	ok(!it().initialized() && says(thrown_by([] { it().allocate(1); }), "initialised"), "memory is to be had after the start");
+	it().init(1);
+	ok(it().initialized(), "which it was told of");
+	ok(seam_torch_class_install(error) == 0, "installing again changes nothing");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "late") == 0)
+		return too_late();
+	install();
+	part_memory();
+	part_streams();
+	part_copies();
+	part_shortage();
+	part_fraction();
+	part_private();
+	part_refusals();
+	part_stats();
+	part_history();
+	part_observed();
+	part_snapshot(argc > 1 ? argv[1] : nullptr);
+	tap_part = "judge";
+	ok(fakecuda_violations() == 0, "the device has seen nothing wrong: %s", fakecuda_violation_text());
+	return tap_end();
+}

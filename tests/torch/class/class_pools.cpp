@@ -1,0 +1,203 @@
+/* class_pools.cpp: the allocator class: private pools, contiguous memory, and what it refuses. */
+#include "class_test.h"
+
+#include <unordered_set>
+
+namespace {
+
+constexpr c10::MempoolId_t common = {0, 0}, graph = {1, 0}, user = {0, 1}, unknown = {0, 99};
+
+cudaStream_t routed;
+
+bool is_routed(cudaStream_t stream)
+{
+	return stream == routed;
+}
+
+c10::MempoolId_t pool_of(void *ptr)
+{
+	for (const auto &segment : snapshot_of().segments) {
+		const auto address = reinterpret_cast<size_t>(ptr);
+		if (segment.address <= address && address < segment.address + segment.total_size)
+			return segment.owner_private_pool_id;
+	}
+	return unknown;
+}
+
+void check_routes()
+{
+	routed = new_stream();
+	cudaStream_t other = new_stream();
+	ok(it().getPoolUseCount(0, graph) == 0, "an unknown pool has no uses");
+	it().beginAllocateToPool(0, graph, is_routed);
+	ok(it().getPoolUseCount(0, graph) == 1, "a begin is a use");
+	ok(says(thrown_by([] { it().beginAllocateToPool(0, graph, is_routed); }), "already"), "a second begin is refused");
+	void *inside = it().raw_alloc_with_stream(2 * MIB, routed), *outside = it().raw_alloc_with_stream(2 * MIB, other);
+	ok(pool_of(inside) == graph, "what the filter wants goes to the pool");
+	ok(pool_of(outside) == common, "and nothing else");
+	it().endAllocateToPool(0, graph);
+	ok(says(thrown_by([] { it().endAllocateToPool(0, graph); }), "not being allocated"), "there is one end for a begin");
+	ok(it().checkPoolLiveAllocations(0, graph, {inside}), "its live blocks are known");
+	ok(!it().checkPoolLiveAllocations(0, graph, {}) && !it().checkPoolLiveAllocations(0, graph, {inside, outside}) &&
+	   !it().checkPoolLiveAllocations(0, graph, {outside}), "and no others taken for them");
+	it().raw_delete(inside);
+	void *eager = it().raw_alloc_with_stream(2 * MIB, routed);
+	ok(eager != inside && pool_of(eager) == common, "its free memory is for no other request");
+	it().beginAllocateToPool(0, graph, is_routed);
+	ok(it().getPoolUseCount(0, graph) == 2, "a pool can be begun again");
+	void *second = it().raw_alloc_with_stream(2 * MIB, routed);
+	ok(second == inside, "and uses its memory again");
+	it().endAllocateToPool(0, graph);
+	it().releasePool(0, graph);
+	it().raw_delete(second);
+	it().releasePool(0, graph);
+	ok(it().getPoolUseCount(0, graph) == 0 && says(thrown_by([] { it().releasePool(0, graph); }), "no memory pool"),
+	   "it is gone with its last use");
+	void *after = it().raw_alloc_with_stream(2 * MIB, routed);
+	ok(pool_of(after) == common, "its memory is everybody's then");
+	it().raw_delete(after);
+	it().raw_delete(outside);
+	it().raw_delete(eager);
+}
+
+void check_nesting()
+{
+	it().beginAllocateToPool(0, graph, [](cudaStream_t) { return true; });
+	it().createOrIncrefPool(0, user);
+	it().beginAllocateToPool(0, user, is_routed);
+	void *inner = it().raw_alloc_with_stream(MIB, routed), *outer = it().raw_alloc(MIB);
+	ok(pool_of(inner) == user && pool_of(outer) == graph, "the newest filter is asked first");
+	it().endAllocateToPool(0, user);
+	void *back = it().raw_alloc_with_stream(MIB, routed);
+	ok(pool_of(back) == graph, "then the one before");
+	it().endAllocateToPool(0, graph);
+	for (void *ptr : {inner, outer, back})
+		it().raw_delete(ptr);
+	it().releasePool(0, graph);
+	it().releasePool(0, user);
+	ok(it().getPoolUseCount(0, user) == 1, "createOrIncrefPool is a use of its own");
+	ok(snapshot_of(user).segments.size() == 1, "a snapshot of one pool shows that pool");
+	it().emptyCache(user);
+	ok(snapshot_of(user).segments.empty(), "whose free memory can be given back");
+	it().releasePool(0, user);
+}
+
+/* A graph is recorded, and its pool is released while another recording runs. */
+void check_captures()
+{
+	cudaGraph_t recorded = nullptr;
+	it().beginAllocateToPool(0, graph, is_routed);
+	ok(cudaStreamBeginCapture(routed, cudaStreamCaptureModeGlobal) == cudaSuccess, "a capture begins");
+	void *inside = it().raw_alloc_with_stream(2 * MIB, routed);
+	ok(inside != nullptr, "memory is found during a capture");
+	work_on(inside, 2 * MIB, routed);
+	it().raw_delete(inside);
+	it().emptyCache();
+	ok(cudaStreamEndCapture(routed, &recorded) == cudaSuccess && recorded != nullptr, "no call of the allocator spoils it");
+	it().endAllocateToPool(0, graph);
+	it().emptyCache();
+	ok(snapshot_of(graph).segments.size() == 1, "what a capture used stays until the release");
+	cudaStream_t other = new_stream();
+	it().beginAllocateToPool(0, {2, 0}, [other](cudaStream_t stream) { return stream == other; });
+	ok(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal) == cudaSuccess, "another capture begins");
+	it().releasePool(0, graph);
+	cudaGraph_t second = nullptr;
+	ok(cudaStreamEndCapture(other, &second) == cudaSuccess && second != nullptr, "a release waits for nothing meanwhile");
+	it().endAllocateToPool(0, {2, 0});
+	ok(snapshot_of(graph).segments.empty(), "and is done behind it");
+	it().releasePool(0, {2, 0});
+	ok(cudaGraphDestroy(recorded) == cudaSuccess && cudaGraphDestroy(second) == cudaSuccess, "the graphs are destroyed");
+}
+
+void check_help()
+{
+	size_t rest = 0, total = 0;
+	it().emptyCache();
+	it().createOrIncrefPool(0, user);
+	it().beginAllocateToPool(0, user, is_routed);
+	ok(cudaMemGetInfo(&rest, &total) == cudaSuccess, "the device says what is free");
+	const size_t most = rest / (32 * MIB) * (32 * MIB) - 64 * MIB;
+	void *hoard = it().raw_alloc_with_stream(most, routed);
+	ok(cudaStreamBeginCapture(routed, cudaStreamCaptureModeGlobal) == cudaSuccess, "a capture");
+	void *captured = it().raw_alloc_with_stream(MIB, routed);
+	cudaGraph_t recorded = nullptr;
+	ok(cudaStreamEndCapture(routed, &recorded) == cudaSuccess && cudaGraphDestroy(recorded) == cudaSuccess, "ends");
+	it().endAllocateToPool(0, user);
+	ok(says(thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(most); }), "out of memory"), "what a pool holds is missing elsewhere");
+	it().raw_delete(captured);
+	it().raw_delete(hoard);
+#if SEAM_TORCH_OOM_USE_IS_FLAG
+	it().setUseOnOOM(0, user, true);
+#else
+	it().setUseOnOOM(0, user);
+#endif
+	void *helped = it().raw_alloc_with_stream(most, routed);
+	ok(helped != nullptr, "it is free now, or the pool helps");
+	it().raw_delete(helped);
+	it().releasePool(0, user);
+	it().releasePool(0, user);
+	it().emptyCache();
+}
+
+/* How many physical chunks a block lies in. */
+size_t chunks_of(void *ptr)
+{
+	size_t count = 0;
+	ok(seam_block_chunks(seam_torch_pool(0), ptr, nullptr, 0, &count) == SEAM_OK, "a block's chunks are known");
+	return count;
+}
+
+void check_contiguous()
+{
+	const size_t bytes = 300 * MIB;
+	void *plain = it().raw_alloc(bytes);
+	void *whole = nullptr;
+	{
+		seam::ContiguousGuard guard;
+		whole = it().raw_alloc(bytes);
+	}
+	void *later = it().raw_alloc(bytes);
+	ok(chunks_of(plain) > 1 && chunks_of(later) > 1, "large blocks have several chunks");
+	ok(chunks_of(whole) == 1, "one that is to be contiguous has one");
+	for (void *ptr : {plain, whole, later})
+		it().raw_delete(ptr);
+#if SEAM_TORCH_HAS_NO_SPLIT
+	it().createOrIncrefPool(0, user);
+	it().setNoSplit(0, user);
+	it().beginAllocateToPool(0, user, is_routed);
+	void *alone = it().raw_alloc_with_stream(bytes, routed);
+	ok(chunks_of(alone) == 1, "so has a block of a pool that does not split");
+	it().raw_delete(alone);
+	it().endAllocateToPool(0, user);
+	it().releasePool(0, user);
+	it().releasePool(0, user);
+#endif
+	it().emptyCache();
+}
+
+} /* namespace */
+
+void part_private()
+{
+	tap_part = "private";
+	check_routes();
+	check_nesting();
+	check_captures();
+	check_help();
+	check_contiguous();
+}
+
+void part_refusals()
+{
+	tap_part = "refusals";
+	c10::DataPtr block = it().allocate(MIB);
+	ok(says(thrown_by([] { it().getCheckpointState(0, {1, 0}); }), "cudagraph_trees = False"), "checkpoints name the option to set");
+	ok(says(thrown_by([] { it().setCheckpointPoolState(0, nullptr); }), "cudagraph_trees = False"), "both ways");
+	ok(says(thrown_by([&] { it().shareIpcHandle(block.get()); }), "other processes"), "memory is not shared");
+	ok(says(thrown_by([] { it().getIpcDevPtr("x"); }), "other processes"), "nor opened");
+	ok(says(thrown_by([] { it().setUseOnOOM(0, unknown
+#if SEAM_TORCH_OOM_USE_IS_FLAG
+	                                       , true
+#endif
+	                                       ); }), "no memory pool"), "a pool that is not there has no settings");
+}
