@@ -26,7 +26,7 @@ int TorchAllocator::getPoolUseCount(c10::DeviceIndex device, c10::MempoolId_t po
 void TorchAllocator::createOrIncrefPool(c10::DeviceIndex device, c10::MempoolId_t pool, TorchSource source)
 {
 	TORCH_CHECK(source == nullptr, "Seam: a torch.cuda.MemPool cannot take its memory from another allocator while Seam is PyTorch's allocator. "
-	            "For memory that NCCL or RDMA can register, make the tensors with seam.contiguous(), or use torch.cuda.MemPool(no_split=True).");
+	            "For memory that NCCL or RDMA can register, make the tensors within seam.build.contiguous(), or use torch.cuda.MemPool(no_split=True).");
 	on(device).hold_private(pool);
 }
 

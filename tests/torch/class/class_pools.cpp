@@ -24,6 +24,15 @@ c10::MempoolId_t pool_of(void *ptr)
 	return unknown;
 }
 
+void use_on_oom(c10::MempoolId_t pool)
+{
+#if SEAM_TORCH_OOM_USE_IS_FLAG
+	it().setUseOnOOM(0, pool, true);
+#else
+	it().setUseOnOOM(0, pool);
+#endif
+}
+
 void check_routes()
 {
 	routed = new_stream();
@@ -126,11 +135,7 @@ void check_help()
 	ok(says(thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(most); }), "out of memory"), "what a pool holds is missing elsewhere");
 	it().raw_delete(captured);
 	it().raw_delete(hoard);
-#if SEAM_TORCH_OOM_USE_IS_FLAG
-	it().setUseOnOOM(0, user, true);
-#else
-	it().setUseOnOOM(0, user);
-#endif
+	use_on_oom(user);
 	void *helped = it().raw_alloc_with_stream(most, routed);
 	ok(helped != nullptr, "it is free now, or the pool helps");
 	it().raw_delete(helped);
@@ -195,9 +200,5 @@ void part_refusals()
 	ok(says(thrown_by([] { it().setCheckpointPoolState(0, nullptr); }), "cudagraph_trees = False"), "both ways");
 	ok(says(thrown_by([&] { it().shareIpcHandle(block.get()); }), "other processes"), "memory is not shared");
 	ok(says(thrown_by([] { it().getIpcDevPtr("x"); }), "other processes"), "nor opened");
-	ok(says(thrown_by([] { it().setUseOnOOM(0, unknown
-#if SEAM_TORCH_OOM_USE_IS_FLAG
-	                                       , true
-#endif
-	                                       ); }), "no memory pool"), "a pool that is not there has no settings");
+	ok(says(thrown_by([] { use_on_oom(unknown); }), "no memory pool"), "a pool that is not there has no settings");
 }

@@ -8,6 +8,9 @@ runtime, which come with PyTorch's CUDA packages, with Triton, or with a CUDA to
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
+import functools
 import hashlib
 import importlib.util
 import os
@@ -17,11 +20,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 LIBRARY = "libseam_torch_class.so"
 OLDEST_MINOR = 9
+INSTALLED = ("/usr/local/lib", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/lib/x86_64-linux-gnu")
 
 
 class BuildError(RuntimeError):
@@ -102,18 +107,16 @@ def find_sources() -> tuple[Path, Path]:
 
 
 def find_library() -> Path:
-    """libseam_torch.so, which the class is linked to."""
-    named = os.environ.get("SEAM_TORCH_LIBRARY")
-    if named:
-        if not Path(named).is_file():
-            raise BuildError(f"SEAM_TORCH_LIBRARY names no file: {named}")
-        return Path(named).resolve()
-    here = Path(__file__).resolve().parent
-    places = [here, here / "lib", Path(sys.prefix) / "lib", Path("/usr/local/lib"), Path("/usr/local/lib/x86_64-linux-gnu"), Path("/usr/lib")]
-    for place in places:
-        if (place / "libseam_torch.so").is_file():
-            return place / "libseam_torch.so"
-    raise BuildError("libseam_torch.so was not found; name it in SEAM_TORCH_LIBRARY or by --library")
+    """libseam_torch.so, which the class is linked to: the one that is loaded, else that of $SEAM_LIBRARY, else an installed one."""
+    named = os.environ.get("SEAM_LIBRARY")
+    if named and not Path(named).is_file():
+        raise BuildError(f"SEAM_LIBRARY names no file: {named}")
+    loaded = {line.split(maxsplit=5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("libseam_torch.so")}
+    folders = [Path(__file__).resolve().parent, Path(sys.prefix) / "lib", *(Path(place) for place in INSTALLED)]
+    for path in (*(Path(one) for one in sorted(loaded)), *([Path(named)] if named else []), *(folder / "libseam_torch.so" for folder in folders)):
+        if path.is_file():
+            return path.resolve()
+    raise BuildError("libseam_torch.so was not found; name it in SEAM_LIBRARY or by --library")
 
 
 def source_files(sources: Path) -> list[Path]:
@@ -186,13 +189,41 @@ def find_or_build() -> Path:
     return build(torch, cuda=find_cuda_headers(torch), library=find_library(), out=out)
 
 
+@functools.cache
+def load() -> ctypes.CDLL:
+    """The class for the PyTorch that runs, which must be imported already, as the class needs its libraries. Compiled if need be."""
+    running = sys.modules["torch"].__version__
+    found = ctypes.CDLL(str(find_or_build()))
+    if found.seam_torch_class_version() != minor_of(running):
+        raise BuildError(f"{found._name} was compiled for PyTorch 2.{found.seam_torch_class_version()}, and PyTorch {running} runs")
+    return found
+
+
+def install() -> None:
+    """Makes the class PyTorch's allocator for CUDA. Raises BuildError, and changes nothing, if it cannot be compiled or it is too late."""
+    error = ctypes.create_string_buffer(300)
+    if load().seam_torch_class_install(error) != 0:
+        raise BuildError(error.value.decode(errors="replace"))
+
+
+@contextlib.contextmanager
+def contiguous() -> Iterator[None]:
+    """CUDA tensors that this thread makes in the block lie each in one physical allocation, which NCCL and RDMA can register."""
+    library = load()
+    library.seam_torch_class_contiguous(1)
+    try:
+        yield
+    finally:
+        library.seam_torch_class_contiguous(-1)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m seam.build", description="Compiles Seam's allocator class for the installed PyTorch.")
     parser.add_argument("--torch", type=Path, metavar="DIR", help="the package folder of another PyTorch (…/site-packages/torch)")
     parser.add_argument("--torch-include", type=Path, metavar="DIR", action="append", default=[], help="a folder of headers to look in first")
     parser.add_argument("--cuda-include", type=Path, metavar="DIR", help="the folder of cuda_runtime_api.h")
-    parser.add_argument("--library", type=Path, metavar="FILE", help="libseam_torch.so (else $SEAM_TORCH_LIBRARY, or where it is installed)")
+    parser.add_argument("--library", type=Path, metavar="FILE", help="libseam_torch.so (else $SEAM_LIBRARY, or where it is installed)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to put the result (else the user's cache)")
     parser.add_argument("--flag", action="append", default=[], metavar="FLAG", help="one more argument for the compiler, as --flag=-O0")
     given = parser.parse_args(arguments)

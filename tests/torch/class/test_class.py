@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""test_class.py SOURCE_ROOT BUILD_ROOT LIBSEAM_TORCH: the allocator class with every PyTorch that is there, as TAP.
+
+For each PyTorch ($SEAM_VENV, default ~/.cache/seam/venv, and the folders in $SEAM_TORCHS, each an unpacked wheel): the class is compiled by
+seam.build with warnings as errors, then a program that is linked to that PyTorch's libc10_cuda.so drives it over the fake CUDA runtime of
+tests/fakecudart, and PyTorch's own _memory_viz.py opens the snapshot that it wrote. Exits with 77 where there is no PyTorch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE, BUILD, LIBRARY = (Path(argument).resolve() for argument in sys.argv[1:4])
+HERE = Path(__file__).resolve().parent
+WORK = BUILD / "tests/torch/class"
+PARTS = ("class_memory.cpp", "class_pools.cpp", "class_watching.cpp", "class_main.cpp")
+
+sys.path.insert(0, str(SOURCE / "lib/doors/python/seam"))
+sys.dont_write_bytecode = True
+import build as seam_build  # noqa: E402  # the package itself needs a GPU's driver
+
+count = 0
+failures = 0
+
+
+def ok(condition: bool, text: str, detail: str = "") -> bool:
+    """One check."""
+    global count, failures
+    count += 1
+    failures += not condition
+    print(f"{'' if condition else 'not '}ok {count} - {text}")
+    if not condition:
+        print("\n".join(f"# {line}" for line in detail.splitlines()[-40:]))
+    sys.stdout.flush()
+    return condition
+
+
+def torches() -> list[Path]:
+    """The package folders of every PyTorch that is there."""
+    venv = Path(os.environ.get("SEAM_VENV") or Path.home() / ".cache/seam/venv")
+    found = sorted(venv.glob("lib/python3*/site-packages/torch"))
+    if os.environ.get("SEAM_TORCHS"):
+        found += sorted(Path(os.environ["SEAM_TORCHS"]).glob("*/torch"))
+    return [folder for folder in found if (folder / "lib/libc10_cuda.so").is_file()]
+
+
+def run(command: list[str], **more: object) -> subprocess.CompletedProcess[str]:
+    """A command with its output."""
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **more)  # type: ignore[call-overload]
+
+
+def compile_program(torch: seam_build.Torch, cuda: Path, out: Path, runtime: Path) -> subprocess.CompletedProcess[str]:
+    """The program that drives the class; one unit, as PyTorch's headers take longest to read."""
+    unit, tap = out / "class_test.cpp", out / "tap.o"
+    unit.write_text("".join(f'#include "{HERE / part}"\n' for part in PARTS), encoding="utf-8")
+    run(["cc", "-c", str(SOURCE / "tests/support/tap.c"), "-o", str(tap)])
+    folders = [runtime.parent, BUILD / "tests/fakecuda", torch.libraries, out, LIBRARY.parent]
+    return run([
+        *seam_build.compiler(), *seam_build.flags(torch, SOURCE / "lib/doors", SOURCE / "include", cuda), "-O0", "-Werror",
+        f"-I{HERE}", f"-I{SOURCE / 'tests/support'}", str(unit), str(tap), "-o", str(out / "class_test"), str(runtime),
+        f"-L{torch.libraries}", "-l:libc10_cuda.so", "-l:libc10.so", str(out / seam_build.LIBRARY), str(LIBRARY),
+        str(BUILD / "tests/fakecuda/libcuda.so.1"), "-Wl,--allow-shlib-undefined,--disable-new-dtags", f"-Wl,-rpath,{':'.join(map(str, folders))}",
+    ])  # fmt: skip
+
+
+def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
+    """Runs the program, both ways, and PyTorch's viewer on what it wrote."""
+    snapshot = out / "snapshot.txt"
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": ""}
+    for arguments in (["late"], [str(snapshot)]):
+        result = run([str(out / "class_test"), *arguments], env=environment, timeout=300)
+        bad = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("ok "))
+        plan = re.search(r"^1\.\.(\d+)$", result.stdout, re.MULTILINE)
+        passed = len(re.findall(r"^ok ", result.stdout, re.MULTILINE))
+        whole = plan is not None and int(plan.group(1)) == passed
+        what = "is refused when it is too late" if arguments == ["late"] else "does what PyTorch asks of an allocator"
+        ok(result.returncode == 0 and whole, f"{name}: the class {what}, {passed} checks", f"exit status {result.returncode}\n{bad}")
+    viz = torch.libraries.parent / "cuda/_memory_viz.py"
+    if snapshot.is_file() and viz.is_file():
+        result = run([sys.executable, str(HERE / "viz_opens.py"), str(snapshot), str(viz)])
+        ok(result.returncode == 0, f"{name}: _memory_viz.py opens its snapshot", result.stdout)
+
+
+def test(folder: Path) -> None:
+    """Everything for one PyTorch."""
+    torch = seam_build.find_torch(folder)
+    name = f"PyTorch {torch.version}"
+    out = WORK / torch.version
+    cuda = seam_build.find_cuda_headers(torch)
+    try:
+        seam_build.build(torch, cuda=cuda, library=LIBRARY, out=out, extra=["-O0", "-g", "-Werror"])
+    except seam_build.BuildError as error:
+        ok(False, f"{name}: the class is compiled", str(error))
+        return
+    ok(True, f"{name}: the class is compiled")
+    major = torch.cuda.split(".", 1)[0]
+    runtime = BUILD / f"tests/fakecudart/cuda{major}/libcudart.so.{major}"
+    if not runtime.is_file():
+        ok(True, f"{name}: the class is driven # SKIP no fake CUDA runtime {runtime.name} was built")
+        return
+    result = compile_program(torch, cuda, out, runtime)
+    if ok(result.returncode == 0, f"{name}: the program that drives it is compiled", result.stdout):
+        drive(name, torch, out)
+
+
+def main() -> int:
+    """Every PyTorch."""
+    found = torches()
+    if not found:
+        print("1..0 # SKIP no PyTorch in $SEAM_VENV (default ~/.cache/seam/venv; see tools/setup-torch) nor in $SEAM_TORCHS")
+        return 77
+    for folder in found:
+        test(folder)
+    print(f"1..{count}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
