@@ -1,7 +1,7 @@
 /* torch_physical.cpp: a pool's physical memory as PyTorch's snapshots show it: segments that are cut into blocks.
  *
  * A segment is a stretch of addresses without gaps, all of whose memory belongs to one view. Memory that has more than one address is shown
- * once: at the view that owns it, or, if a plan uses it, in the plan's arena. So the segments' sizes add up to what is reserved, and the blocks of
+ * once: at the view that owns it, or, while a plan has blocks there, in the plan's arena. So the segments' sizes add up to what is reserved, and the blocks of
  * a segment to its size, as PyTorch's tools expect. What views have lost to others is left out: it is somebody else's memory by now.
  */
 #include <algorithm>
@@ -14,6 +14,7 @@ namespace {
 
 struct Piece {
 	uint64_t va, bytes, requested_bytes, stream;
+	uint64_t block; /* where the block that it is a part of begins; 0: idle in an arena */
 	enum seam_block_state state;
 };
 
@@ -75,14 +76,12 @@ Leases leases_of(const std::vector<View> &views)
 	return leases;
 }
 
-/* A view that shows memory of others to a plan: it owns none, and what is live in it lies where its slots are. */
-bool is_arena(const View &view, const Leases &leases)
+/* A view in which a plan has blocks: it owns none of the memory there. One without live blocks is shown where its memory belongs. */
+bool is_arena(const View &view)
 {
-	for (const auto &slot : view.slots) {
-		if (slot.owned)
-			return false;
-	}
-	return !view.info.stitched && !view.slots.empty() && leases.count(view.slots.front().chunk) != 0;
+	const auto owned = [](const struct seam_slot_info &slot) { return slot.owned; };
+	const auto used = [](const struct seam_block_info &block) { return block.state == SEAM_BLOCK_LIVE || block.state == SEAM_BLOCK_PENDING; };
+	return std::none_of(view.slots.begin(), view.slots.end(), owned) && std::any_of(view.blocks.begin(), view.blocks.end(), used);
 }
 
 class Builder {
@@ -108,6 +107,11 @@ public:
 			open_ = true;
 		}
 		native::SegmentInfo &segment = segments_.back();
+		if (!segment.blocks.empty() && last_ == piece.block) {
+			extend(segment, piece);
+			return;
+		}
+		last_ = piece.block;
 		native::BlockInfo block;
 		block.size = piece.bytes;
 		block.requested_size = piece.requested_bytes;
@@ -124,12 +128,24 @@ public:
 	}
 
 private:
+	/* The last block goes on. */
+	void extend(native::SegmentInfo &segment, const Piece &piece)
+	{
+		native::BlockInfo &block = segment.blocks.back();
+		block.size += piece.bytes;
+		segment.total_size += piece.bytes;
+		segment.allocated_size += block.allocated ? piece.bytes : 0;
+		segment.active_size += block.active ? piece.bytes : 0;
+		end_ = piece.va + piece.bytes;
+	}
+
 	c10::DeviceIndex device_;
 	std::vector<native::SegmentInfo> &segments_;
 	struct seam_view_info view_ = {};
 	c10::MempoolId_t pool_ = {0, 0};
 	bool open_ = false;
 	uint64_t end_ = 0;
+	uint64_t last_ = 0; /* block of the last piece */
 };
 
 /* The view's own memory: all of it, but what is shown in an arena. */
@@ -137,7 +153,7 @@ void show_owned(const View &view, bool arenas, Builder &builder)
 {
 	for (const auto &block : view.blocks) {
 		if (is_owned(block.state) && !(arenas && block.state == SEAM_BLOCK_LEASED))
-			builder.add({block.va, block.bytes, block.requested_bytes, block.stream, block.state});
+			builder.add({block.va, block.bytes, block.requested_bytes, block.stream, block.va, block.state});
 	}
 }
 
@@ -158,9 +174,9 @@ void show_arena(const View &view, const Leases &leases, Builder &builder)
 				const bool none = block == view.blocks.end() || block->va >= end;
 				const uint64_t until = none ? end : block->va > at ? block->va : std::min(end, block->va + block->bytes);
 				if (none || block->va > at)
-					builder.add({at, until - at, 0, 0, SEAM_BLOCK_FREE});
+					builder.add({at, until - at, 0, 0, 0, SEAM_BLOCK_FREE});
 				else
-					builder.add({at, until - at, at == block->va ? block->requested_bytes : 0, block->stream, block->state});
+					builder.add({at, until - at, at == block->va ? block->requested_bytes : 0, block->stream, block->va, block->state});
 				at = until;
 			}
 		}
@@ -179,7 +195,7 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 	enum seam_rc rc = seam_snapshot_visit(pool(), &visitor, &visit);
 	TORCH_CHECK(rc == SEAM_OK, "Seam: snapshot: ", seam_rc_text(rc));
 	const Leases leases = leases_of(visit.views);
-	const bool arenas = std::any_of(visit.views.begin(), visit.views.end(), [&](const View &view) { return is_arena(view, leases); });
+	const bool arenas = std::any_of(visit.views.begin(), visit.views.end(), is_arena);
 	Builder builder(device_, segments);
 	std::lock_guard<std::mutex> guard(lock_);
 	sweep();
@@ -188,7 +204,7 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 		if (pool_id != c10::MempoolId_t{0, 0} && name != pool_id)
 			continue;
 		builder.begin(view.info, name);
-		if (is_arena(view, leases))
+		if (is_arena(view))
 			show_arena(view, leases, builder);
 		else
 			show_owned(view, arenas, builder);

@@ -17,7 +17,7 @@ from pathlib import Path
 SOURCE, BUILD, LIBRARY = (Path(argument).resolve() for argument in sys.argv[1:4])
 HERE = Path(__file__).resolve().parent
 WORK = BUILD / "tests/torch/class"
-PARTS = ("class_memory.cpp", "class_pools.cpp", "class_watching.cpp", "class_main.cpp")
+PARTS = ("class_memory.cpp", "class_planned.cpp", "class_pools.cpp", "class_watching.cpp", "class_main.cpp")
 
 sys.path.insert(0, str(SOURCE / "lib/doors/python/seam"))
 sys.dont_write_bytecode = True
@@ -70,19 +70,37 @@ def compile_program(torch: seam_build.Torch, cuda: Path, out: Path, runtime: Pat
 def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
     """Runs the program, both ways, and PyTorch's viewer on what it wrote."""
     snapshot = out / "snapshot.txt"
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": ""}
-    for arguments in (["late"], [str(snapshot)]):
+    runs = {
+        "is refused when it is too late": ["late"],
+        "shows the memory of plans once": ["planned", str(out / "planned.seamtrace")],
+        "does what PyTorch asks of an allocator": [str(snapshot)],
+    }
+    for what, arguments in runs.items():
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": ""}
         result = run([str(out / "class_test"), *arguments], env=environment, timeout=300)
         bad = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("ok "))
         plan = re.search(r"^1\.\.(\d+)$", result.stdout, re.MULTILINE)
         passed = len(re.findall(r"^ok ", result.stdout, re.MULTILINE))
         whole = plan is not None and int(plan.group(1)) == passed
-        what = "is refused when it is too late" if arguments == ["late"] else "does what PyTorch asks of an allocator"
         ok(result.returncode == 0 and whole, f"{name}: the class {what}, {passed} checks", f"exit status {result.returncode}\n{bad}")
     viz = torch.libraries.parent / "cuda/_memory_viz.py"
     if snapshot.is_file() and viz.is_file():
         result = run([sys.executable, str(HERE / "viz_opens.py"), str(snapshot), str(viz)])
         ok(result.returncode == 0, f"{name}: _memory_viz.py opens its snapshot", result.stdout)
+
+
+def drive_torch(name: str, torch: seam_build.Torch, out: Path, runtime: Path) -> None:
+    """The same PyTorch as a whole, where all of it is installed."""
+    python = torch.libraries.parents[4] / "bin/python"
+    if not (torch.libraries / "libtorch_cuda.so").is_file() or not python.is_file():
+        return
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "LD_PRELOAD": str(runtime), "SEAM_LIBRARY": str(LIBRARY), "SEAM_CONF": ""}
+    command = [str(python), str(HERE / "in_torch.py"), str(SOURCE / "lib/doors/python/seam"), str(out / seam_build.LIBRARY), str(out)]
+    result = run(command, env=environment, timeout=600)
+    passed = len(re.findall(r"^ok ", result.stdout, re.MULTILINE))
+    bad = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("ok "))
+    whole = re.search(rf"^1\.\.{passed}$", result.stdout, re.MULTILINE) is not None
+    ok(result.returncode == 0 and whole, f"{name}: Python programs get what they expect, {passed} checks", f"exit status {result.returncode}\n{bad}")
 
 
 def test(folder: Path) -> None:
@@ -105,6 +123,7 @@ def test(folder: Path) -> None:
     result = compile_program(torch, cuda, out, runtime)
     if ok(result.returncode == 0, f"{name}: the program that drives it is compiled", result.stdout):
         drive(name, torch, out)
+    drive_torch(name, torch, out, runtime)
 
 
 def main() -> int:

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""in_torch.py BUILD_MODULE_FOLDER CLASS_LIBRARY VIZ_FOLDER: the allocator class in PyTorch itself, as TAP.
+
+Run by test_class.py with PyTorch's Python and the fake CUDA runtime loaded first, so `device="cuda"` is the emulated one: memory is real, kernels are
+not there. Everything is what a user would write.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+warnings.simplefilter("ignore")
+
+import torch  # noqa: E402
+
+import build  # noqa: E402
+
+LIBRARY, FOLDER = Path(sys.argv[2]), Path(sys.argv[3])
+MIB = 1 << 20
+count = 0
+failures = 0
+
+
+def ok(condition: bool, text: str) -> None:
+    """One check."""
+    global count, failures
+    count += 1
+    failures += not condition
+    print(f"{'' if condition else 'not '}ok {count} - {text}", flush=True)
+
+
+def mib(number: int) -> torch.Tensor:
+    """A tensor of so many MiB."""
+    return torch.empty(number * MIB, dtype=torch.uint8, device="cuda")
+
+
+def check_figures() -> None:
+    """memory_stats, memory_summary and what is made of them."""
+    tensor = mib(12)
+    stats = torch.cuda.memory_stats()
+    keys = [f"{name}.{part}.{figure}" for name in ("allocation", "segment", "active", "inactive_split", "allocated_bytes", "reserved_bytes",
+            "active_bytes", "inactive_split_bytes", "requested_bytes") for part in ("all", "small_pool", "large_pool")
+            for figure in ("current", "peak", "allocated", "freed")]  # fmt: skip
+    keys += [f"{name}.{figure}" for name in ("oversize_allocations", "oversize_segments") for figure in ("current", "peak", "allocated", "freed")]
+    keys += ["num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size"]
+    ok(all(key in stats for key in keys), f"memory_stats has every key; missing: {[key for key in keys if key not in stats]}")
+    ok(torch.cuda.memory_allocated() >= 12 * MIB and torch.cuda.memory_reserved() >= torch.cuda.memory_allocated(), "memory is counted")
+    ok("Allocated memory" in torch.cuda.memory_summary(), "memory_summary is printed")
+    before = torch.cuda.max_memory_allocated()
+    del tensor
+    torch.cuda.reset_peak_memory_stats()
+    ok(torch.cuda.max_memory_allocated() < before, "peaks can be reset")
+    ok(torch.accelerator.memory_allocated() == torch.cuda.memory_allocated(), "torch.accelerator sees the same allocator")
+    free, total = torch.cuda.mem_get_info()
+    ok(0 < free <= total, "the device's memory is known")
+
+
+def check_errors() -> None:
+    """What the user sees when there is too little."""
+    try:
+        mib(1 << 25)
+    except torch.cuda.OutOfMemoryError as error:
+        ok("Tried to allocate 32.00 TiB" in str(error), "out of memory is PyTorch's own error, with a text")
+    else:
+        ok(False, "out of memory is PyTorch's own error, with a text")
+    torch.cuda.set_per_process_memory_fraction(0.25)
+    try:
+        mib(4096)
+        ok(False, "half the device is too much for a quarter of it")
+    except torch.cuda.OutOfMemoryError:
+        ok(torch.cuda.get_per_process_memory_fraction() == 0.25, "half the device is too much for a quarter of it")
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    ok(mib(4096).numel() == 4096 * MIB, "and not for all of it")
+    torch.cuda.empty_cache()
+
+
+def check_pools() -> None:
+    """MemPool and CUDA graphs."""
+    pool = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool):
+        inside = mib(5)
+    outside = mib(5)
+    shown = pool.snapshot()
+    ok(len(shown) == 1 and shown[0]["address"] == inside.data_ptr(), "a MemPool has its own memory")
+    ok(all(segment["address"] != outside.data_ptr() for segment in shown), "and no other's")
+    del inside, pool
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = mib(6)
+    pools = {segment["segment_pool_id"] for segment in torch.cuda.memory_snapshot()}
+    ok(tuple(graph.pool()) in pools, "a graph has a pool")
+    graph.replay()
+    del captured, graph
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    ok({segment["segment_pool_id"] for segment in torch.cuda.memory_snapshot()} <= {(0, 0)}, "which goes with it")
+
+
+def check_streams() -> None:
+    """record_stream, raw memory, contiguous memory."""
+    stream = torch.cuda.Stream()
+    tensor = mib(3)
+    tensor.record_stream(stream)
+    del tensor
+    torch.cuda.synchronize()
+    address = torch.cuda.caching_allocator_alloc(1024, 0, stream)
+    ok(address % 512 == 0, "raw memory can be asked for")
+    torch.cuda.caching_allocator_delete(address)
+    with build.contiguous():
+        ok(mib(80).numel() == 80 * MIB, "contiguous memory too")
+
+
+def check_history() -> None:
+    """A snapshot as users make it, opened by PyTorch's viewer."""
+    torch.cuda.memory._record_memory_history(max_entries=1000)
+    tensors = [mib(number) for number in range(1, 20)]
+    del tensors[::2]
+    path = FOLDER / "in_torch.pickle"
+    torch.cuda.memory._dump_snapshot(str(path))
+    torch.cuda.memory._record_memory_history(enabled=None)
+    snapshot = pickle.loads(path.read_bytes())
+    total = sum(segment["total_size"] for segment in snapshot["segments"])
+    ok(total == torch.cuda.memory_reserved(), "segments are all that is reserved")
+    actions = [entry["action"] for entry in snapshot["device_traces"][0]]
+    ok(actions.count("alloc") == 19 and actions.count("free_requested") == 10, f"the history has every request and free: {actions}")
+    names = {frame["name"] for entry in snapshot["device_traces"][0] for frame in entry.get("frames", [])}
+    ok("mib" in names, "with the lines of the program")
+    viz = torch.cuda._memory_viz
+    ok("active_allocated" in viz.segments(snapshot, format_flamegraph=str), "segments are drawn")
+    ok("total_reserved" in viz.segsum(snapshot) and len(viz.trace_plot(snapshot)) > 1000, "the viewer opens it")
+
+
+def main() -> int:
+    """All checks."""
+    build.find_or_build = lambda: LIBRARY
+    build.install()
+    ok(torch.cuda.get_allocator_backend() == "seam", "Seam is PyTorch's allocator")
+    for check in (check_figures, check_errors, check_pools, check_streams, check_history):
+        check()
+    try:
+        build.install()
+        ok(True, "installing again changes nothing")
+    except build.BuildError as error:
+        ok(False, f"installing again changes nothing: {error}")
+    print(f"1..{count}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
