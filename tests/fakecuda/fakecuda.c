@@ -2,19 +2,14 @@
  *
  * It shows that the backend picks the right call with the arguments in the right order and types (every function here is assigned to
  * NVIDIA's own type for it), keeps a context current around each and puts the caller's back. It shows nothing about the
- * real driver's behaviour. Only calls by cuGetProcAddress are offered.
+ * real driver's behaviour. The backend finds its calls by cuGetProcAddress only; the plain names at the end are PyTorch's.
  *
- * FAKECUDA=none: no device. FAKECUDA=old: a driver without cuStreamGetId.
+ * Its environment stands in fakecuda_control.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fakecuda.h"
-
-#define EXPORTED __attribute__((visibility("default")))
-
-EXPORTED CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
-                                              CUdriverProcAddressQueryResult *status);
 
 struct seam_driver *fake_device;
 static int retained;
@@ -43,13 +38,16 @@ static struct seam_phys_props props_of(const CUmemAllocationProp *prop)
 static CUresult fake_init(unsigned flags)
 {
 	const char *mode = getenv("FAKECUDA");
-	const struct seam_emu_config config = {.memory = SEAM_EMU_REAL, .no_fabric = true};
-	if (flags != 0)
+	struct seam_emu_config config;
+	if (flags != 0 || !fake_configure(&config))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (mode != NULL && strcmp(mode, "none") == 0)
 		return CUDA_ERROR_NO_DEVICE;
-	if (fake_device == NULL && seam__emu_create(&config, NULL, &fake_device) != SEAM_OK)
+	if (fake_device != NULL)
+		return CUDA_SUCCESS;
+	if (seam__emu_create(&config, NULL, &fake_device) != SEAM_OK)
 		return CUDA_ERROR_UNKNOWN;
+	fake_time_calls(fake_device);
 	return CUDA_SUCCESS;
 }
 
@@ -71,13 +69,13 @@ static CUresult fake_device_get(CUdevice *device, int ordinal)
 {
 	if (ordinal != 0)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*device = 7; /* not the ordinal: they may differ */
+	*device = FAKE_ORDINAL;
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_device_name(char *name, int length, CUdevice device)
 {
-	if (device != 7 || length < 12)
+	if (device != FAKE_ORDINAL || length < 12)
 		return CUDA_ERROR_INVALID_DEVICE;
 	memcpy(name, "fake device", 12);
 	return CUDA_SUCCESS;
@@ -85,7 +83,7 @@ static CUresult fake_device_name(char *name, int length, CUdevice device)
 
 static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice device)
 {
-	if (device != 7)
+	if (device != FAKE_ORDINAL)
 		return CUDA_ERROR_INVALID_DEVICE;
 	switch ((int)what) {
 	case 75:
@@ -96,6 +94,7 @@ static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdev
 	case 76:
 	case 110:
 	case 128:
+	case 132:
 		*value = 0;
 		return CUDA_SUCCESS;
 	default:
@@ -105,7 +104,7 @@ static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdev
 
 static CUresult fake_primary_retain(CUcontext *context, CUdevice device)
 {
-	if (device != 7)
+	if (device != FAKE_ORDINAL)
 		return CUDA_ERROR_INVALID_DEVICE;
 	retained++;
 	*context = fake_context;
@@ -114,7 +113,7 @@ static CUresult fake_primary_retain(CUcontext *context, CUdevice device)
 
 static CUresult fake_primary_release(CUdevice device)
 {
-	if (device != 7 || retained == 0)
+	if (device != FAKE_ORDINAL || retained == 0)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (--retained == 0) { /* the context goes, with all that is in it */
 		seam__driver_destroy(fake_device);
@@ -295,6 +294,12 @@ static CUresult fake_host_free(void *ptr)
 	return as_result(seam__drv_host_free(fake_device, ptr));
 }
 
+/* A later version than the one offered has the same type, but for the calls whose type changed. */
+static bool is_offered(const char *symbol, int version, int since)
+{
+	return version == since || (version > since && strcmp(symbol, "cuStreamGetCaptureInfo") != 0);
+}
+
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult *status)
 {
@@ -302,16 +307,48 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version
 	void *found = NULL;
 	/* Each function has NVIDIA's type for that version: what the backend will call it by. */
 #define SEAM_CUDA_SYMBOL(field, name, exported, since, type)              \
-	if (strcmp(symbol, name) == 0 && version == (since)) {            \
+	if (strcmp(symbol, name) == 0 && is_offered(name, version, since)) { \
 		static const type function = fake_##field;                \
 		memcpy(&found, &function, sizeof(found));                 \
 	}
 #include "cuda_symbols.def"
 #undef SEAM_CUDA_SYMBOL
+	if (found == NULL)
+		found = fake_find_more(symbol, version);
 	if (mode != NULL && strcmp(mode, "old") == 0 && strcmp(symbol, "cuStreamGetId") == 0)
 		found = NULL;
 	*pfn = found;
 	if (status != NULL)
 		*status = found != NULL ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return flags == CU_GET_PROC_ADDRESS_DEFAULT && found != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *context)
+{
+	return fake_context_get(context);
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+	return fake_context_set(context);
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	return fake_device_get(device, ordinal);
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice device)
+{
+	return fake_device_attribute(value, what, device);
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+	return fake_primary_retain(context, device);
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text)
+{
+	return fake_error_string(error, text);
 }

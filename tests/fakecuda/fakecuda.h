@@ -1,10 +1,16 @@
-/* fakecuda.h: what the two halves of the fake driver share. */
+/* fakecuda.h: what the parts of the fake driver share. */
 #ifndef SEAM_TESTS_FAKECUDA_H
 #define SEAM_TESTS_FAKECUDA_H
 
+#pragma GCC visibility push(default)
 #include <cudaTypedefs.h>
+#pragma GCC visibility pop
 
 #include "emu.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+#define FAKE_ORDINAL 7 /* the device's handle: not its number, they may differ */
 
 extern struct seam_driver *fake_device; /* NULL before cuInit, and after the context has gone */
 extern struct CUctx_st *const fake_context;
@@ -29,6 +35,15 @@ static inline uint64_t word(const void *handle)
 {
 	return (uint64_t)(uintptr_t)handle;
 }
+
+/* The device as the environment wants it; false: the environment cannot be understood. */
+bool fake_configure(struct seam_emu_config *config);
+
+/* From here on the time of each call is taken, if the environment wants that. */
+void fake_time_calls(struct seam_driver *device);
+
+/* A call of fakecuda_more.def in its newest version up to `version`, or NULL. */
+void *fake_find_more(const char *symbol, int version);
 
 CUresult fake_stream_create(CUstream *stream, unsigned flags);
 CUresult fake_stream_destroy(CUstream stream);

@@ -1,0 +1,169 @@
+/* fakecuda_control.c: the device's environment, and what tests ask of it. See fakecuda_control.h. */
+#include "fakecuda_control.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "emu_state.h"
+#include "fakecuda.h"
+
+#define NO_DEVICE 3
+
+static _Atomic uint64_t spent_ticks;
+static const struct seam_driver_ops *plain; /* the emulator's own calls */
+static struct seam_driver_ops timed;
+
+/* The emulator's calls again, each with its time taken. */
+#define SEAM_DRIVER(name, class, wait, params, args)                                    \
+	static int timed_##name params                                                  \
+	{                                                                               \
+		uint64_t start = seam__clock_ticks();                                   \
+		int cu = plain->name args;                                              \
+		atomic_fetch_add_explicit(&spent_ticks, seam__clock_ticks() - start, memory_order_relaxed); \
+		return cu;                                                              \
+	}
+#include "driver.def"
+#undef SEAM_DRIVER
+
+static bool parse_size(const char *text, uint64_t *ret_bytes)
+{
+	static const char units[] = "KMG";
+	char *end = NULL;
+	unsigned long long number = strtoull(text, &end, 10);
+	const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
+	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+	if (end == text || (*end != '\0' && (unit == NULL || end[1] != '\0')) || number > UINT64_MAX >> 20 >> shift)
+		return false;
+	*ret_bytes = (uint64_t)number << shift;
+	return true;
+}
+
+bool fake_configure(struct seam_emu_config *config)
+{
+	const char *capacity = getenv("FAKECUDA_CAPACITY");
+	const char *memory = getenv("FAKECUDA_MEMORY");
+	*config = (struct seam_emu_config){.memory = SEAM_EMU_REAL, .no_fabric = true};
+	if (memory != NULL && strcmp(memory, "book") == 0)
+		config->memory = SEAM_EMU_BOOK;
+	else if (memory != NULL && strcmp(memory, "real") != 0)
+		return false;
+	return capacity == NULL || (parse_size(capacity, &config->capacity_bytes) && config->capacity_bytes != 0);
+}
+
+void fake_time_calls(struct seam_driver *device)
+{
+	const char *wanted = getenv("FAKECUDA_CLOCK");
+	if (wanted == NULL || strcmp(wanted, "1") != 0)
+		return;
+	plain = device->ops;
+	timed = *plain;
+#define SEAM_DRIVER(name, class, wait, params, args) timed.name = timed_##name;
+#include "driver.def"
+#undef SEAM_DRIVER
+	device->ops = &timed;
+}
+
+EXPORTED int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes, uint64_t duration_ns)
+{
+	const struct seam_emu_range range = {.va = va, .bytes = bytes, .write = writes != 0};
+	if (fake_device == NULL)
+		return NO_DEVICE;
+	return seam__emu_launch(fake_device, word(stream), bytes != 0 ? &range : NULL, bytes != 0, duration_ns, 0);
+}
+
+EXPORTED void fakecuda_advance(uint64_t ns)
+{
+	if (fake_device != NULL)
+		seam__emu_advance(fake_device, ns);
+}
+
+EXPORTED uint64_t fakecuda_now(void)
+{
+	return fake_device != NULL ? fake_device->ops->clock_ns(fake_device) : 0;
+}
+
+EXPORTED uint64_t fakecuda_calls(const char *name)
+{
+	if (fake_device == NULL)
+		return 0;
+	if (name == NULL)
+		return seam__driver_calls(fake_device, SEAM_DRV_MEMORY);
+	for (int call = 0; call < SEAM_DRV_COUNT; call++)
+		if (strcmp(seam__driver_call_name((enum seam_drv_call)call), name) == 0)
+			return atomic_load(&fake_device->counts[call].calls);
+	return 0;
+}
+
+EXPORTED uint64_t fakecuda_used_bytes(void)
+{
+	struct seam_emu_usage usage = {0};
+	if (fake_device != NULL)
+		seam__emu_usage(fake_device, &usage);
+	return usage.used_bytes;
+}
+
+EXPORTED uint64_t fakecuda_violations(void)
+{
+	return fake_device != NULL ? seam__emu_violations_all(fake_device) : 0;
+}
+
+EXPORTED const char *fakecuda_violation_text(void)
+{
+	return fake_device != NULL ? seam__emu_violation_text(fake_device) : "";
+}
+
+EXPORTED void fakecuda_clear_violations(void)
+{
+	if (fake_device != NULL)
+		seam__emu_clear_violations(fake_device);
+}
+
+EXPORTED void fakecuda_fail_at(uint64_t n, int code)
+{
+	if (fake_device != NULL)
+		seam__driver_fail_at(fake_device, n, UINT64_C(1) << SEAM_DRV_MEMORY, code);
+}
+
+EXPORTED uint64_t fakecuda_ticks(void)
+{
+	return atomic_load_explicit(&spent_ticks, memory_order_relaxed);
+}
+
+EXPORTED int fakecuda_range(uint64_t va, uint64_t *ret_base, uint64_t *ret_bytes)
+{
+	if (fake_device == NULL)
+		return NO_DEVICE;
+	struct emu *e = seam__emu_of(fake_device);
+	seam__mutex_lock(&e->lock);
+	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+	if (mapping != NULL) {
+		*ret_base = mapping->va;
+		*ret_bytes = mapping->bytes;
+	}
+	seam__mutex_unlock(&e->lock);
+	return mapping != NULL ? 0 : SEAM_CU_INVALID_VALUE;
+}
+
+EXPORTED int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *ret_bytes)
+{
+	if (fake_device == NULL)
+		return NO_DEVICE;
+	struct emu *e = seam__emu_of(fake_device);
+	seam__mutex_lock(&e->lock);
+	const struct emu_host_block *block = RB_ROOT(&e->host_blocks);
+	while (block != NULL && word(at) - block->va >= block->bytes)
+		block = word(at) < block->va ? RB_LEFT(block, by_va) : RB_RIGHT(block, by_va);
+	if (block != NULL) {
+		*ret_base = block->va;
+		*ret_bytes = block->bytes;
+	}
+	seam__mutex_unlock(&e->lock);
+	return block != NULL ? 0 : SEAM_CU_INVALID_VALUE;
+}
+
+EXPORTED int fakecuda_is_real(void)
+{
+	return fake_device != NULL && seam__emu_of(fake_device)->memfd >= 0;
+}

@@ -1,0 +1,61 @@
+/* fakecuda_control.h: what a test asks of the emulated device behind the fake driver, beside what a driver offers.
+ *
+ * Exported by the fake libcuda.so.1, so that any program that uses the device through the driver or the fake runtime looks at the
+ * same one. Results called "code" are CUresult numbers; before cuInit, and after the context has gone, it is 3 (not
+ * initialised), and counts are 0.
+ *
+ * Environment, read at cuInit:
+ *   FAKECUDA=none          no device
+ *   FAKECUDA=old           a driver without cuStreamGetId
+ *   FAKECUDA_CAPACITY=24G  memory of the device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
+ *   FAKECUDA_MEMORY=book   no real memory: addresses cannot be touched, copies move nothing
+ *   FAKECUDA_CLOCK=1       fakecuda_ticks() counts
+ */
+#ifndef SEAM_TESTS_FAKECUDA_CONTROL_H
+#define SEAM_TESTS_FAKECUDA_CONTROL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A fake kernel: pending on `stream` for duration_ns of virtual time, touching [va, va + bytes) if bytes is not 0. The
+ * emulator judges it: see vmm/emu.h. Returns a code. */
+int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes, uint64_t duration_ns);
+
+/* Lets virtual time pass. It also passes by itself, by what driver calls cost. */
+void fakecuda_advance(uint64_t ns);
+uint64_t fakecuda_now(void);
+
+/* How often the device was asked so far: one call of vmm/driver.def by name ("mem_map"); NULL: all that concern memory. */
+uint64_t fakecuda_calls(const char *name);
+
+/* Bytes of physical memory in use. */
+uint64_t fakecuda_used_bytes(void);
+
+/* What a real device would have punished only sometimes; the newest in words, "" if none. */
+uint64_t fakecuda_violations(void);
+const char *fakecuda_violation_text(void);
+void fakecuda_clear_violations(void);
+
+/* Makes the nth call that concerns memory (1: the next) fail with `code`. 0: none. */
+void fakecuda_fail_at(uint64_t n, int code);
+
+/* Ticks of the processor's counter that all threads have spent in the emulator, where FAKECUDA_CLOCK asks for it. */
+uint64_t fakecuda_ticks(void);
+
+/* The mapping or plain allocation of device memory that contains va. Returns a code: 1 where nothing is mapped. */
+int fakecuda_range(uint64_t va, uint64_t *ret_base, uint64_t *ret_bytes);
+
+/* Likewise of page-locked host memory. */
+int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *ret_bytes);
+
+/* 1: addresses of the device can be touched. */
+int fakecuda_is_real(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,101 @@
+/* fakecuda_more.c: what PyTorch wants of a driver beyond the CUDA backend: a few calls more, and plain exported names.
+ *
+ * The names are those that libcaffe2_nvrtc.so links to. What has to do with code for the device is refused: there is nothing
+ * that could run it.
+ */
+#include <string.h>
+
+#include "fakecuda.h"
+#include "fakecuda_control.h"
+
+static CUresult fake_device_count(int *count)
+{
+	if (fake_device == NULL)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+/* PyTorch takes the device's number for its handle, which is true of real drivers. */
+static CUresult fake_primary_state(CUdevice device, unsigned *flags, int *active)
+{
+	if (device != FAKE_ORDINAL && device != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*flags = 0;
+	*active = fake_device != NULL;
+	return CUDA_SUCCESS;
+}
+
+/* Of memory that was mapped, one mapping: what the real driver answers too. */
+static CUresult fake_address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr va)
+{
+	NEEDS_CONTEXT();
+	uint64_t values[2] = {0, 0};
+	int cu = fakecuda_range(va, &values[0], &values[1]);
+	if (cu != 0)
+		return as_result(cu);
+	if (base != NULL)
+		*base = values[0];
+	if (bytes != NULL)
+		*bytes = values[1];
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_write_value32(CUstream stream, CUdeviceptr va, cuuint32_t value, unsigned flags)
+{
+	return flags != 0 ? CUDA_ERROR_NOT_SUPPORTED : fake_fill32(va, value, 1, stream);
+}
+
+static CUresult fake_mem_properties(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+{
+	(void)prop;
+	(void)handle;
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void *fake_find_more(const char *symbol, int version)
+{
+	void *found = NULL;
+#define FAKECUDA_SYMBOL(field, name, since, type)                   \
+	if (strcmp(symbol, name) == 0 && version >= (since)) {      \
+		static const type function = fake_##field;          \
+		memcpy(&found, &function, sizeof(found));           \
+	}
+#include "fakecuda_more.def"
+#undef FAKECUDA_SYMBOL
+	return found;
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+	return fake_primary_state(device, flags, active);
+}
+
+#define REFUSED(name, params) \
+	CUresult name params { return CUDA_ERROR_NOT_SUPPORTED; }
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+REFUSED(cuFuncGetAttribute, (int *value, CUfunction_attribute what, CUfunction function))
+REFUSED(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute what, int value))
+REFUSED(cuFuncSetCacheConfig, (CUfunction function, CUfunc_cache config))
+REFUSED(cuLaunchCooperativeKernel,
+        (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+         CUstream stream, void **arguments))
+REFUSED(cuLaunchKernel,
+        (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+         CUstream stream, void **arguments, void **extra))
+REFUSED(cuLinkAddData, (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned count,
+                        CUjit_option *options, void **values))
+REFUSED(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size))
+REFUSED(cuLinkCreate, (unsigned count, CUjit_option *options, void **values, CUlinkState *state))
+REFUSED(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name))
+REFUSED(cuModuleLoad, (CUmodule *module, const char *path))
+REFUSED(cuModuleLoadData, (CUmodule *module, const void *image))
+REFUSED(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values))
+REFUSED(cuModuleUnload, (CUmodule module))
+REFUSED(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, CUfunction function, int size, size_t shared))
+REFUSED(cuPointerGetAttribute, (void *value, CUpointer_attribute what, CUdeviceptr va))
+REFUSED(cuTensorMapEncodeTiled,
+        (CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *va, const cuuint64_t *dimensions,
+         const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave,
+         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))

@@ -1,0 +1,246 @@
+/* cudart_device.c: the device, its properties, errors, and the driver's calls by name. */
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fakecuda_control.h"
+#include "fakecudart.h"
+
+#define VERSION (FAKECUDART_MAJOR == 12 ? 12080 : 13000)
+
+const struct cuda_api *rt_driver;
+
+static CUcontext context;
+static int failure; /* of set_up */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local int last_error;
+
+static void set_up(void)
+{
+	const char *why = NULL;
+	CUdevice device = 0;
+	rt_driver = seam__cuda_api_get(&why);
+	if (rt_driver == NULL)
+		failure = cudaErrorNoDevice;
+	else if (rt_driver->device_get(&device, 0) != CUDA_SUCCESS || rt_driver->primary_retain(&context, device) != CUDA_SUCCESS)
+		failure = cudaErrorInitializationError;
+}
+
+int rt_enter(void)
+{
+	CUcontext current = NULL;
+	(void)pthread_once(&once, set_up);
+	if (failure != 0)
+		return failure;
+	int cu = (int)rt_driver->context_get(&current);
+	return cu != 0 || current == context ? cu : (int)rt_driver->context_set(context);
+}
+
+cudaError_t rt_result(int error)
+{
+	if (error != 0)
+		last_error = error;
+	return (cudaError_t)error;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	int error = last_error;
+	last_error = 0;
+	return (cudaError_t)error;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+	return (cudaError_t)last_error;
+}
+
+static const struct {
+	int number;
+	const char *name;
+	const char *text;
+} errors[] = {
+#define FAKECUDART_ERROR(name, text) {name, #name, text},
+#include "cudart_errors.def"
+#undef FAKECUDART_ERROR
+};
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].number == (int)error)
+			return errors[i].name;
+	return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].number == (int)error)
+			return errors[i].text;
+	return "unrecognized error code";
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+	int error = rt_enter();
+	*count = error == 0;
+	return rt_result(error);
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	*device = 0;
+	return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+	int error = rt_enter();
+	return rt_result(error == 0 && device != 0 ? cudaErrorInvalidDevice : error);
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+	RT_RETURN(rt_driver->context_sync());
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+	*version = VERSION;
+	return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+	*version = VERSION;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	*can = 0;
+	return rt_result(device != 0 || peer != 0 ? cudaErrorInvalidDevice : 0);
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+	(void)flags;
+	return rt_result(peer != 0 ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+	*least = 0;
+	*greatest = -5;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int device)
+{
+	if (device != 0 || length < 13)
+		return rt_result(cudaErrorInvalidValue);
+	(void)snprintf(text, (size_t)length, "0000:00:00.0");
+	return cudaSuccess;
+}
+
+#if FAKECUDART_MAJOR == 12
+#define AT(before, now) (before)
+#define PROPERTIES_BYTES 1032
+EXPORTED cudaError_t cudaGetDeviceProperties_v2(void *properties, int device);
+#else
+#define AT(before, now) (now)
+#define PROPERTIES_BYTES sizeof(struct cudaDeviceProp)
+#endif
+
+/* Where CUDA 13 has a field the compiler says; where CUDA 12 has it was read from its header. */
+#define FAKECUDART_FIELD(name, before, now, value) \
+	_Static_assert(offsetof(struct cudaDeviceProp, name) == (now), #name);
+#include "cudart_properties.def"
+#undef FAKECUDART_FIELD
+_Static_assert(sizeof(struct cudaDeviceProp) == 1008, "the properties of CUDA 13");
+
+static cudaError_t fill_properties(unsigned char *properties, int device)
+{
+	static const char name[] = "emulated device";
+	size_t free_bytes = 0;
+	size_t total_bytes = 0;
+	int error = rt_enter();
+	if (error == 0)
+		error = device != 0 ? cudaErrorInvalidDevice : (int)rt_driver->mem_info(&free_bytes, &total_bytes);
+	if (error != 0)
+		return rt_result(error);
+	memset(properties, 0, PROPERTIES_BYTES);
+	memcpy(properties, name, sizeof(name));
+	memset(properties + offsetof(struct cudaDeviceProp, uuid), 0x5e, sizeof(cudaUUID_t));
+	memcpy(properties + offsetof(struct cudaDeviceProp, totalGlobalMem), &total_bytes, sizeof(total_bytes));
+#define FAKECUDART_FIELD(field, before, now, number)                                          \
+	do {                                                                                  \
+		__typeof__(((struct cudaDeviceProp *)NULL)->field) value = number;            \
+		memcpy(properties + AT(before, now), &value, sizeof(value));                  \
+	} while (0);
+#include "cudart_properties.def"
+#undef FAKECUDART_FIELD
+	return cudaSuccess;
+}
+
+#if FAKECUDART_MAJOR == 12
+cudaError_t cudaGetDeviceProperties_v2(void *properties, int device)
+{
+	return fill_properties(properties, device);
+}
+#else
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+	return fill_properties((unsigned char *)properties, device);
+}
+#endif
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
+{
+	if (device != 0)
+		return rt_result(cudaErrorInvalidDevice);
+	switch ((int)what) {
+#define FAKECUDART_ATTRIBUTE(name, number) \
+	case name:                         \
+		*value = (number);         \
+		return cudaSuccess;
+#include "cudart_attributes.def"
+#undef FAKECUDART_ATTRIBUTE
+	default: {
+		CUdevice ordinal = 0;
+		RT_RETURN(rt_driver->device_get(&ordinal, 0) != CUDA_SUCCESS
+		                  ? (CUresult)cudaErrorInvalidDevice
+		                  : rt_driver->device_attribute(value, (CUdevice_attribute)(int)what, ordinal));
+	}
+	}
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
+                                             unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
+{
+	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	int error = rt_enter();
+	if (error != 0)
+		return rt_result(error);
+	/* PyTorch names versions of its own liking; what there is, is there in one version. */
+	CUresult cu = cuGetProcAddress(symbol, function, (int)version, flags, &found);
+	if (status != NULL)
+		*status = cu == CUDA_SUCCESS ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+	return cudaSuccess;
+}
+
+/* Declared in a header of its own, which not every CUDA has. */
+EXPORTED cudaError_t cudaProfilerStart(void);
+EXPORTED cudaError_t cudaProfilerStop(void);
+
+cudaError_t cudaProfilerStart(void)
+{
+	return cudaSuccess;
+}
+
+cudaError_t cudaProfilerStop(void)
+{
+	return cudaSuccess;
+}

@@ -1,0 +1,198 @@
+/* cudart_memory.c: memory of the device and of the host, copies and fills.
+ *
+ * Copies move bytes where the emulated device has real memory. Where it only keeps books, what would bring bytes from the
+ * device to the host is refused: there are none. Pools of cudaMallocAsync are not modelled.
+ */
+#include <string.h>
+
+#include "fakecuda_control.h"
+#include "fakecudart.h"
+
+cudaError_t cudaMalloc(void **ptr, size_t bytes)
+{
+	CUdeviceptr va = 0;
+	int error = rt_enter();
+	*ptr = NULL;
+	if (error == 0)
+		error = rt_capture_guard();
+	if (error == 0 && bytes != 0)
+		error = (int)rt_driver->mem_alloc(&va, bytes);
+	if (error == 0)
+		*ptr = (void *)(uintptr_t)va;
+	return rt_result(error);
+}
+
+cudaError_t cudaFree(void *ptr)
+{
+	int error = rt_enter();
+	if (error == 0)
+		error = rt_capture_guard();
+	if (error == 0 && ptr != NULL)
+		error = (int)rt_driver->mem_free((CUdeviceptr)(uintptr_t)ptr);
+	return rt_result(error);
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+	RT_RETURN(rt_driver->mem_info(free_bytes, total_bytes));
+}
+
+cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned flags)
+{
+	if ((flags & ~(unsigned)(cudaHostAllocPortable | cudaHostAllocMapped)) != 0)
+		return rt_result(cudaErrorNotSupported);
+	RT_RETURN(rt_driver->host_alloc(ptr, bytes, CU_MEMHOSTALLOC_PORTABLE));
+}
+
+cudaError_t cudaMallocHost(void **ptr, size_t bytes)
+{
+	return cudaHostAlloc(ptr, bytes, cudaHostAllocDefault);
+}
+
+cudaError_t cudaFreeHost(void *ptr)
+{
+	if (ptr == NULL)
+		return cudaSuccess;
+	RT_RETURN(rt_driver->host_free(ptr));
+}
+
+static bool is_device(const void *at)
+{
+	uint64_t base;
+	uint64_t bytes;
+	return fakecuda_range((uint64_t)(uintptr_t)at, &base, &bytes) == 0;
+}
+
+static bool is_page_locked(const void *at)
+{
+	uint64_t base;
+	uint64_t bytes;
+	return fakecuda_host_range(at, &base, &bytes) == 0;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *at)
+{
+	int error = rt_enter();
+	if (error != 0)
+		return rt_result(error);
+	memset(attributes, 0, sizeof(*attributes));
+	if (is_device(at)) {
+		attributes->type = cudaMemoryTypeDevice;
+		attributes->devicePointer = (void *)(uintptr_t)at;
+	} else if (is_page_locked(at)) {
+		attributes->type = cudaMemoryTypeHost;
+		attributes->hostPointer = (void *)(uintptr_t)at;
+		attributes->devicePointer = (void *)(uintptr_t)at;
+	} else {
+		attributes->type = cudaMemoryTypeUnregistered;
+		attributes->device = -2;
+	}
+	return cudaSuccess;
+}
+
+static int copy_to_device(void *to, const void *from, size_t bytes, CUstream stream)
+{
+	int error = (int)rt_driver->copy_to_device((CUdeviceptr)(uintptr_t)to, from, bytes, stream);
+	if (error != 0 || is_page_locked(from) || rt_capture_add_node(stream))
+		return error;
+	/* Pageable memory is the caller's again when the call returns. */
+	return (int)rt_driver->stream_sync(stream);
+}
+
+static int copy_to_host(void *to, const void *from, size_t bytes, CUstream stream)
+{
+	if (!fakecuda_is_real() && !rt_skips_kernels())
+		return cudaErrorNotSupported;
+	int error = (int)rt_driver->copy_to_host(to, (CUdeviceptr)(uintptr_t)from, bytes, stream);
+	if (error != 0 || is_page_locked(to) || rt_capture_add_node(stream))
+		return error;
+	return (int)rt_driver->stream_sync(stream);
+}
+
+static int copy_on_device(void *to, const void *from, size_t bytes, CUstream stream)
+{
+	(void)rt_capture_add_node(stream);
+	return (int)rt_driver->copy_on_device((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes, stream);
+}
+
+static int copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUstream stream)
+{
+	bool to_device = is_device(to);
+	bool from_device = is_device(from);
+	if (bytes == 0)
+		return 0;
+	/* A kind that does not fit the addresses is a mistake of the caller; the real runtime may let it pass. */
+	if (kind != cudaMemcpyDefault &&
+	    (to_device != (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) ||
+	     from_device != (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice)))
+		return cudaErrorInvalidValue;
+	if (to_device && from_device)
+		return copy_on_device(to, from, bytes, stream);
+	if (to_device)
+		return copy_to_device(to, from, bytes, stream);
+	if (from_device)
+		return copy_to_host(to, from, bytes, stream);
+	memmove(to, from, bytes);
+	return 0;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	RT_RETURN(copy(to, from, bytes, kind, stream));
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+	int error = rt_enter();
+	if (error == 0)
+		error = rt_capture_guard();
+	if (error == 0)
+		error = copy(to, from, bytes, kind, NULL);
+	if (error == 0)
+		error = (int)rt_driver->stream_sync(NULL);
+	return rt_result(error);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream)
+{
+	if (to_device != 0 || from_device != 0)
+		return rt_result(cudaErrorInvalidDevice);
+	RT_RETURN(copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+}
+
+/* The bytes of a fill that the driver's fill by words cannot do: at most three at each end. They live for ever. */
+static const unsigned char *pattern(unsigned char value)
+{
+	static unsigned char patterns[256][4];
+	memset(patterns[value], value, sizeof(patterns[value]));
+	return patterns[value];
+}
+
+static int fill(void *at, unsigned char value, size_t bytes, CUstream stream)
+{
+	CUdeviceptr va = (CUdeviceptr)(uintptr_t)at;
+	size_t head = (size_t)(-va & 3);
+	head = head < bytes ? head : bytes;
+	size_t words = (bytes - head) / 4;
+	size_t tail = bytes - head - words * 4;
+	int error = 0;
+	(void)rt_capture_add_node(stream);
+	if (head != 0)
+		error = (int)rt_driver->copy_to_device(va, pattern(value), head, stream);
+	if (error == 0 && words != 0)
+		error = (int)rt_driver->fill32(va + head, value * 0x01010101u, words, stream);
+	if (error == 0 && tail != 0)
+		error = (int)rt_driver->copy_to_device(va + head + words * 4, pattern(value), tail, stream);
+	return error;
+}
+
+cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
+{
+	RT_RETURN(fill(at, (unsigned char)value, bytes, stream));
+}
+
+cudaError_t cudaMemset(void *at, int value, size_t bytes)
+{
+	return cudaMemsetAsync(at, value, bytes, NULL);
+}

@@ -1,0 +1,422 @@
+/* cudart_stream.c: streams, events, and captures with their graphs.
+ *
+ * The emulated device knows captures in relaxed mode only. What the other modes forbid, to the capturing thread (thread-local
+ * mode) or to all (global mode), is kept here: who asks for it meets cudaErrorStreamCaptureUnsupported and spoils the capture,
+ * as with the real runtime. A graph is the number of its nodes: it can be launched if it has none.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "fakecuda_control.h"
+#include "fakecudart.h"
+
+#define STREAMS 1024
+#define GRAPHS 1024
+
+struct known_stream {
+	CUstream handle; /* NULL: a free place */
+	int priority;
+	bool blocking;
+	bool captured;   /* as the origin of a capture */
+	bool spoilt;     /* that capture was disturbed */
+	enum cudaStreamCaptureMode mode;
+	pthread_t thread; /* that began it */
+	uint64_t nodes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct known_stream streams[STREAMS];
+static uint64_t graphs[GRAPHS]; /* nodes + 1 of graph i; 0: none */
+static unsigned captures;
+static _Thread_local enum cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
+
+/* Under the lock. NULL also makes a place of a new stream findable. */
+static struct known_stream *find(CUstream handle)
+{
+	for (size_t i = 0; i < STREAMS; i++)
+		if (streams[i].handle == handle)
+			return &streams[i];
+	return NULL;
+}
+
+static cudaError_t create(cudaStream_t *stream, unsigned flags, int priority)
+{
+	int error = rt_enter();
+	if (error == 0)
+		error = (int)rt_driver->stream_create(stream, flags);
+	if (error != 0)
+		return rt_result(error);
+	(void)pthread_mutex_lock(&lock);
+	struct known_stream *known = find(NULL);
+	if (known != NULL)
+		*known = (struct known_stream){.handle = *stream, .priority = priority,
+		                               .blocking = flags == cudaStreamDefault};
+	(void)pthread_mutex_unlock(&lock);
+	return rt_result(known != NULL ? 0 : cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+	return create(stream, flags, priority);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+	return create(stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+	return create(stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+	int error = rt_enter();
+	if (error == 0 && stream == NULL)
+		error = cudaErrorInvalidResourceHandle;
+	if (error == 0)
+		error = (int)rt_driver->stream_destroy(stream);
+	if (error != 0)
+		return rt_result(error);
+	(void)pthread_mutex_lock(&lock);
+	struct known_stream *known = find(stream);
+	if (known != NULL) {
+		captures -= known->captured;
+		*known = (struct known_stream){.handle = NULL};
+	}
+	(void)pthread_mutex_unlock(&lock);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
+{
+	(void)pthread_mutex_lock(&lock);
+	const struct known_stream *known = stream != NULL ? find(stream) : NULL;
+	*priority = known != NULL ? known->priority : 0;
+	(void)pthread_mutex_unlock(&lock);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+	RT_RETURN(rt_driver->stream_query(stream));
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+	RT_RETURN(rt_driver->stream_sync(stream));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+	RT_RETURN(rt_driver->stream_wait_event(stream, event, flags));
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
+{
+	RT_RETURN(rt_driver->host_func(stream, function, argument));
+}
+
+/* Times are not kept: cudaEventElapsedTime is refused. */
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+	if ((flags & cudaEventInterprocess) != 0)
+		return rt_result(cudaErrorNotSupported);
+	RT_RETURN(rt_driver->event_create(event, CU_EVENT_DISABLE_TIMING));
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+	return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+	RT_RETURN(rt_driver->event_destroy(event));
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+	RT_RETURN(rt_driver->event_record(event, stream));
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
+{
+	return flags != 0 ? rt_result(cudaErrorNotSupported) : cudaEventRecord(event, stream);
+}
+
+static int query(cudaEvent_t event)
+{
+	int error = rt_capture_guard();
+	if (error != 0)
+		return error;
+	/* The fake driver is stricter than a real one: it wants every question in relaxed mode. */
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	error = (int)rt_driver->capture_mode(&mode);
+	if (error != 0)
+		return error;
+	error = (int)rt_driver->event_query(event);
+	(void)rt_driver->capture_mode(&mode);
+	return error;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+	RT_RETURN(query(event));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+	RT_RETURN(rt_driver->event_sync(event));
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+	enum cudaStreamCaptureMode before = thread_mode;
+	thread_mode = *mode;
+	*mode = before;
+	return cudaSuccess;
+}
+
+int rt_capture_guard(void)
+{
+	int error = 0;
+	if (thread_mode == cudaStreamCaptureModeRelaxed)
+		return 0;
+	(void)pthread_mutex_lock(&lock);
+	for (size_t i = 0; captures != 0 && i < STREAMS; i++) {
+		struct known_stream *known = &streams[i];
+		bool mine = known->captured && pthread_equal(known->thread, pthread_self());
+		if (!known->captured || known->mode == cudaStreamCaptureModeRelaxed)
+			continue;
+		if (mine || (known->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal)) {
+			known->spoilt = true;
+			error = cudaErrorStreamCaptureUnsupported;
+		}
+	}
+	(void)pthread_mutex_unlock(&lock);
+	return error;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+	int error = rt_enter();
+	if (error == 0)
+		error = (int)rt_driver->capture_begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+	if (error != 0)
+		return rt_result(error);
+	(void)pthread_mutex_lock(&lock);
+	struct known_stream *known = find(stream);
+	if (known != NULL) {
+		known->captured = true;
+		known->spoilt = false;
+		known->mode = mode;
+		known->thread = pthread_self();
+		known->nodes = 0;
+		captures++;
+	}
+	(void)pthread_mutex_unlock(&lock);
+	return rt_result(known != NULL ? 0 : cudaErrorNotSupported);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+	CUgraph ended = NULL;
+	int error = rt_enter();
+	*graph = NULL;
+	if (error == 0)
+		error = (int)rt_driver->capture_end(stream, &ended);
+	(void)pthread_mutex_lock(&lock);
+	struct known_stream *known = stream != NULL ? find(stream) : NULL;
+	bool was_captured = known != NULL && known->captured;
+	if (was_captured) {
+		known->captured = false;
+		captures--;
+	}
+	if (error == 0 && was_captured && known->spoilt)
+		error = cudaErrorStreamCaptureInvalidated;
+	size_t i = 0;
+	while (error == 0 && i < GRAPHS && graphs[i] != 0)
+		i++;
+	if (error == 0 && i == GRAPHS)
+		error = cudaErrorMemoryAllocation;
+	if (error == 0) {
+		graphs[i] = 1 + (was_captured ? known->nodes : 0);
+		*graph = (cudaGraph_t)(void *)&graphs[i];
+	}
+	(void)pthread_mutex_unlock(&lock);
+	return rt_result(error);
+}
+
+bool rt_capture_add_node(CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	cuuint64_t id = 0;
+	if (captures == 0 || stream == NULL || rt_driver->capture_info(stream, &status, &id) != CUDA_SUCCESS ||
+	    status == CU_STREAM_CAPTURE_STATUS_NONE)
+		return false;
+	/* Of a stream that joined, some capture's count grows: only whether it is 0 matters. */
+	(void)pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < STREAMS; i++)
+		streams[i].nodes += streams[i].captured;
+	(void)pthread_mutex_unlock(&lock);
+	return true;
+}
+
+static int capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id)
+{
+	CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_NONE;
+	cuuint64_t number = 0;
+	bool legacy = stream == NULL || stream == cudaStreamLegacy;
+	bool blocked = false;
+	bool spoilt = false;
+	(void)pthread_mutex_lock(&lock);
+	for (size_t i = 0; captures != 0 && i < STREAMS; i++) {
+		blocked = blocked || (streams[i].captured && streams[i].blocking);
+		spoilt = spoilt || (streams[i].handle == stream && streams[i].captured && streams[i].spoilt);
+	}
+	(void)pthread_mutex_unlock(&lock);
+	int error = legacy ? (blocked ? (int)cudaErrorStreamCaptureImplicit : 0)
+	                   : (int)rt_driver->capture_info(stream, &found, &number);
+	if (error != 0)
+		return error;
+	*status = spoilt ? cudaStreamCaptureStatusInvalidated : (enum cudaStreamCaptureStatus)(int)found;
+	if (id != NULL)
+		*id = number;
+	return 0;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+	RT_RETURN(capture_info(stream, status, NULL));
+}
+
+/* Nodes are counted, not kept: there are no dependencies to show. */
+static int capture_info_all(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                            cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
+{
+	if (graph != NULL)
+		*graph = NULL;
+	if (dependencies != NULL)
+		*dependencies = NULL;
+	if (count != NULL)
+		*count = 0;
+	return capture_info(stream, status, id);
+}
+
+#if FAKECUDART_MAJOR == 12
+EXPORTED cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                                 unsigned long long *id, cudaGraph_t *graph,
+                                                 const cudaGraphNode_t **dependencies, size_t *count);
+EXPORTED cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                                 unsigned long long *id, cudaGraph_t *graph,
+                                                 const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
+                                                 size_t *count);
+
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                        cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
+{
+	RT_RETURN(capture_info_all(stream, status, id, graph, dependencies, count));
+}
+
+#define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
+#endif
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
+                                     const cudaGraphEdgeData **edges, size_t *count)
+{
+	if (edges != NULL)
+		*edges = NULL;
+	RT_RETURN(capture_info_all(stream, status, id, graph, dependencies, count));
+}
+
+/* A graph, or what was instantiated from it, by the place of its number; NULL: neither. */
+static uint64_t *find_graph(const void *graph)
+{
+	uintptr_t offset = (uintptr_t)graph - (uintptr_t)graphs;
+	if (offset >= sizeof(graphs) || offset % sizeof(graphs[0]) != 0 || graphs[offset / sizeof(graphs[0])] == 0)
+		return NULL;
+	return &graphs[offset / sizeof(graphs[0])];
+}
+
+/* A second number with the same nodes. */
+static int copy_graph(const void *graph, cudaGraphExec_t *ret_copy)
+{
+	int error = cudaErrorMemoryAllocation;
+	(void)pthread_mutex_lock(&lock);
+	const uint64_t *from = find_graph(graph);
+	for (size_t i = 0; from != NULL && i < GRAPHS && error != 0; i++) {
+		if (graphs[i] != 0)
+			continue;
+		graphs[i] = *from;
+		*ret_copy = (cudaGraphExec_t)(void *)&graphs[i];
+		error = 0;
+	}
+	(void)pthread_mutex_unlock(&lock);
+	return from != NULL ? error : (int)cudaErrorInvalidValue;
+}
+
+static int destroy_graph(const void *graph)
+{
+	(void)pthread_mutex_lock(&lock);
+	uint64_t *found = find_graph(graph);
+	if (found != NULL)
+		*found = 0;
+	(void)pthread_mutex_unlock(&lock);
+	return found != NULL ? 0 : (int)cudaErrorInvalidValue;
+}
+
+static int count_nodes(const void *graph, uint64_t *ret_nodes)
+{
+	(void)pthread_mutex_lock(&lock);
+	const uint64_t *found = find_graph(graph);
+	if (found != NULL)
+		*ret_nodes = *found - 1;
+	(void)pthread_mutex_unlock(&lock);
+	return found != NULL ? 0 : (int)cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags)
+{
+	(void)flags;
+	RT_RETURN(copy_graph(graph, executable));
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags)
+{
+	return cudaGraphInstantiate(executable, graph, flags);
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+	uint64_t number = 0;
+	int error = nodes != NULL ? (int)cudaErrorNotSupported : count_nodes(graph, &number);
+	if (error == 0)
+		*count = number;
+	return rt_result(error);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
+{
+	uint64_t nodes = 0;
+	int error = rt_enter();
+	if (error == 0)
+		error = count_nodes(executable, &nodes);
+	if (error == 0 && nodes != 0 && !rt_skips_kernels())
+		error = cudaErrorNotSupported;
+	if (error == 0 && nodes != 0)
+		error = fakecuda_work(stream, 0, 0, 0, nodes * UINT64_C(10000));
+	return rt_result(error);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+	return rt_result(destroy_graph(graph));
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable)
+{
+	return rt_result(destroy_graph(executable));
+}

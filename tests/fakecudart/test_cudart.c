@@ -1,0 +1,297 @@
+/* test_cudart.c: the fake runtime does what it says, and refuses the rest. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "driver_cuda.h"
+#include "fakecuda_control.h"
+#include "tap.h"
+
+#define MIB ((size_t)1048576)
+#define MILLISECOND UINT64_C(1000000)
+
+static void *must_alloc(size_t bytes)
+{
+	void *at = NULL;
+	ok(cudaMalloc(&at, bytes) == cudaSuccess && at != NULL, "%zu bytes are allocated", bytes);
+	return at;
+}
+
+static void part_memory(void)
+{
+	size_t before = 0;
+	size_t after = 0;
+	size_t total = 0;
+	void *at = NULL;
+	tap_part = "memory";
+	ok(cudaMemGetInfo(&before, &total) == cudaSuccess && total == 64 * MIB, "the device has what the environment says");
+	at = must_alloc(MIB);
+	ok(cudaMemGetInfo(&after, &total) == cudaSuccess && before - after == MIB, "it has less then");
+	ok(cudaFree(at) == cudaSuccess && cudaFree(NULL) == cudaSuccess, "memory, or none, is freed");
+	ok(cudaMalloc(&at, 65 * MIB) == cudaErrorMemoryAllocation && at == NULL, "more than there is: out of memory");
+	ok(cudaPeekAtLastError() == cudaErrorMemoryAllocation && cudaGetLastError() == cudaErrorMemoryAllocation &&
+	   cudaGetLastError() == cudaSuccess, "which is the last error until it was asked for");
+	ok(cudaFree(&before) == cudaErrorInvalidValue, "what was not allocated cannot be freed");
+	ok(strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory") == 0 &&
+	   strcmp(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation") == 0, "errors have texts");
+	(void)cudaGetLastError();
+}
+
+static void part_same_device(void)
+{
+	char error[200];
+	struct seam_driver *d = NULL;
+	uint64_t va = 0;
+	size_t before = 0;
+	size_t after = 0;
+	size_t total = 0;
+	tap_part = "same device";
+	ok(seam__cuda_create(0, error, &d) == SEAM_OK, "the CUDA backend opens it too");
+	if (d == NULL)
+		return;
+	(void)cudaMemGetInfo(&before, &total);
+	ok(seam__drv_direct_alloc(d, MIB, &va) == 0, "and allocates");
+	ok(cudaMemGetInfo(&after, &total) == cudaSuccess && before - after == MIB, "which the runtime sees");
+	ok(cudaMemset((void *)(uintptr_t)va, 7, MIB) == cudaSuccess, "and can use");
+	ok(seam__drv_device_sync(d) == 0 && seam__drv_direct_free(d, va) == 0, "it is given back");
+	seam__driver_destroy(d);
+	ok(cudaDeviceSynchronize() == cudaSuccess, "the runtime keeps the device when the backend goes");
+}
+
+static void part_copies(void)
+{
+	static unsigned char host[256];
+	static unsigned char back[256];
+	unsigned char *device = must_alloc(256);
+	struct cudaPointerAttributes attributes;
+	void *locked = NULL;
+	tap_part = "copies";
+	for (size_t i = 0; i < sizeof(host); i++)
+		host[i] = (unsigned char)i;
+	ok(cudaMemcpy(device, host, 256, cudaMemcpyHostToDevice) == cudaSuccess, "to the device");
+	ok(cudaMemset(device + 3, 0xab, 14) == cudaSuccess, "a fill that ends and begins within words");
+	ok(cudaMemcpy(device + 128, device, 64, cudaMemcpyDeviceToDevice) == cudaSuccess, "on it");
+	ok(cudaMemcpy(back, device, 256, cudaMemcpyDefault) == cudaSuccess, "and back");
+	memset(host + 3, 0xab, 14);
+	memcpy(host + 128, host, 64);
+	ok(memcmp(host, back, sizeof(host)) == 0, "every byte is right");
+	ok(cudaMemcpy(back, device, 16, cudaMemcpyHostToDevice) == cudaErrorInvalidValue, "a kind that does not fit is refused");
+	ok(cudaMallocHost(&locked, 4096) == cudaSuccess, "host memory");
+	ok(cudaPointerGetAttributes(&attributes, locked) == cudaSuccess && attributes.type == cudaMemoryTypeHost,
+	   "is known as such");
+	ok(cudaPointerGetAttributes(&attributes, device + 5) == cudaSuccess && attributes.type == cudaMemoryTypeDevice,
+	   "like the device's");
+	ok(cudaPointerGetAttributes(&attributes, host) == cudaSuccess && attributes.type == cudaMemoryTypeUnregistered,
+	   "and any other");
+	ok(cudaMemcpyAsync(locked, device, 256, cudaMemcpyDeviceToHost, NULL) == cudaSuccess &&
+	   cudaStreamSynchronize(NULL) == cudaSuccess && memcmp(locked, host, 256) == 0, "a copy to it, once it was waited for");
+	ok(cudaFreeHost(locked) == cudaSuccess && cudaFree(device) == cudaSuccess, "all is given back");
+	(void)cudaGetLastError();
+}
+
+static void part_events(void)
+{
+	cudaStream_t streams[2];
+	cudaEvent_t event;
+	int priority = 0;
+	void *at = must_alloc(MIB);
+	tap_part = "events";
+	ok(cudaStreamCreateWithPriority(&streams[0], cudaStreamNonBlocking, -3) == cudaSuccess &&
+	   cudaStreamCreate(&streams[1]) == cudaSuccess, "streams");
+	ok(cudaStreamGetPriority(streams[0], &priority) == cudaSuccess && priority == -3, "their priority is kept");
+	ok(cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess, "an event");
+	ok(cudaEventQuery(event) == cudaSuccess, "that was not recorded has passed");
+	ok(fakecuda_work(streams[0], (uint64_t)(uintptr_t)at, MIB, 1, 5 * MILLISECOND) == 0, "work");
+	ok(cudaEventRecord(event, streams[0]) == cudaSuccess && cudaEventQuery(event) == cudaErrorNotReady, "is pending");
+	ok(cudaGetLastError() == cudaErrorNotReady, "which is an error to forget");
+	ok(cudaStreamWaitEvent(streams[1], event, 0) == cudaSuccess && cudaStreamQuery(streams[1]) == cudaErrorNotReady,
+	   "so is what waits for it");
+	fakecuda_advance(6 * MILLISECOND);
+	ok(cudaEventQuery(event) == cudaSuccess && cudaStreamQuery(streams[1]) == cudaSuccess, "until its time has passed");
+	ok(fakecuda_work(streams[0], 0, 0, 0, MILLISECOND) == 0 && cudaEventRecord(event, streams[0]) == cudaSuccess &&
+	   cudaEventSynchronize(event) == cudaSuccess && cudaStreamQuery(streams[0]) == cudaSuccess, "or it was waited for");
+	ok(cudaEventDestroy(event) == cudaSuccess && cudaEventDestroy(event) == cudaErrorInvalidResourceHandle,
+	   "an event is destroyed once");
+	ok(cudaStreamDestroy(streams[0]) == cudaSuccess && cudaStreamDestroy(streams[1]) == cudaSuccess &&
+	   cudaFree(at) == cudaSuccess, "all is given back");
+	(void)cudaGetLastError();
+}
+
+static enum cudaStreamCaptureStatus status_of(cudaStream_t stream)
+{
+	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+	ok(cudaStreamIsCapturing(stream, &status) == cudaSuccess, "a stream can be asked whether it is captured");
+	return status;
+}
+
+static void part_capture(void)
+{
+	cudaStream_t stream;
+	cudaGraph_t graph = NULL;
+	cudaGraphExec_t executable = NULL;
+	enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+	void *at = NULL;
+	size_t nodes = 1;
+	tap_part = "capture";
+	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream");
+	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess, "is captured");
+	ok(status_of(stream) == cudaStreamCaptureStatusActive && status_of(NULL) == cudaStreamCaptureStatusNone,
+	   "and the default stream is not");
+	ok(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess && cudaMalloc(&at, MIB) == cudaSuccess &&
+	   cudaFree(at) == cudaSuccess, "a relaxed thread may allocate meanwhile");
+	ok(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess && mode == cudaStreamCaptureModeRelaxed,
+	   "and goes back to its own mode");
+	ok(cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph != NULL, "the capture ends");
+	ok(cudaGraphGetNodes(graph, NULL, &nodes) == cudaSuccess && nodes == 0, "with an empty graph");
+	ok(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess && cudaGraphLaunch(executable, stream) == cudaSuccess,
+	   "which can be launched");
+	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess &&
+	   cudaGraphLaunch(executable, stream) == cudaErrorInvalidValue, "until it is destroyed");
+	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess &&
+	   cudaMalloc(&at, MIB) == cudaErrorStreamCaptureUnsupported, "another thread mode may not");
+	ok(status_of(stream) == cudaStreamCaptureStatusInvalidated &&
+	   cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated && graph == NULL, "and spoils the capture");
+	ok(status_of(stream) == cudaStreamCaptureStatusNone && cudaStreamDestroy(stream) == cudaSuccess, "which then is over");
+	(void)cudaGetLastError();
+}
+
+static void part_kernels(void)
+{
+	const dim3 one = {1, 1, 1};
+	cudaStream_t stream;
+	cudaGraph_t graph = NULL;
+	cudaGraphExec_t executable = NULL;
+	float ms = 0;
+	cudaEvent_t event;
+	tap_part = "kernels";
+	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream");
+	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaErrorNotSupported &&
+	   cudaGetLastError() == cudaErrorNotSupported, "kernels are refused");
+	(void)setenv("FAKECUDART_KERNELS", "skip", 1);
+	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess, "unless they are to be passed over");
+	ok(cudaStreamQuery(stream) == cudaErrorNotReady, "which takes a while");
+	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
+	   cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
+	   cudaStreamEndCapture(stream, &graph) == cudaSuccess && cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess,
+	   "they are captured");
+	ok(cudaGraphLaunch(executable, stream) == cudaSuccess, "and launched, passed over");
+	(void)unsetenv("FAKECUDART_KERNELS");
+	ok(cudaGraphLaunch(executable, stream) == cudaErrorNotSupported, "but not otherwise");
+	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess, "all is given back");
+	ok(cudaEventCreate(&event) == cudaSuccess && cudaEventElapsedTime(&ms, event, event) == cudaErrorNotSupported &&
+	   cudaEventDestroy(event) == cudaSuccess, "what is not modelled is refused");
+	ok(cudaStreamSynchronize(stream) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess, "work ends");
+	(void)cudaGetLastError();
+}
+
+#if FAKECUDART_MAJOR == 12
+#define PROPERTIES "cudaGetDeviceProperties_v2"
+#define PROPERTIES_BYTES 1032
+#define THREADS_AT 624 /* maxThreadsPerMultiProcessor in CUDA 12 */
+#else
+#define PROPERTIES "cudaGetDeviceProperties"
+#define PROPERTIES_BYTES 1008
+#define THREADS_AT 604
+#endif
+
+static void part_device(void)
+{
+	unsigned char properties[PROPERTIES_BYTES + 1];
+	cudaError_t (*get)(void *, int) = NULL;
+	void *found = dlsym(RTLD_DEFAULT, PROPERTIES);
+	enum cudaDriverEntryPointQueryResult status;
+	size_t total = 0;
+	int threads = 0;
+	int number = 0;
+	tap_part = "device";
+	memcpy(&get, &found, sizeof(get));
+	memset(properties, 0x77, sizeof(properties));
+	ok(get != NULL && get(properties, 0) == cudaSuccess, "the device's properties are told");
+	memcpy(&total, properties + 288, sizeof(total));
+	memcpy(&threads, properties + THREADS_AT, sizeof(threads));
+	ok(total == 64 * MIB && threads == 2048 && properties[PROPERTIES_BYTES] == 0x77,
+	   "in this version's layout (%zu bytes, %d threads)", total, threads);
+	ok(cudaDeviceGetAttribute(&number, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && number == 9,
+	   "attributes come from the driver too");
+	ok(cudaSetDevice(1) == cudaErrorInvalidDevice && cudaSetDevice(0) == cudaSuccess, "there is one device");
+	ok(cudaRuntimeGetVersion(&number) == cudaSuccess && number / 1000 == FAKECUDART_MAJOR, "the version is %d", number);
+	ok(cudaGetDriverEntryPointByVersion("cuMemCreate", &found, 12000, 0, &status) == cudaSuccess && found != NULL &&
+	   status == cudaDriverEntryPointSuccess, "a call of the driver is found");
+	ok(cudaGetDriverEntryPointByVersion("cuNone", &found, 12000, 0, &status) == cudaSuccess &&
+	   status == cudaDriverEntryPointSymbolNotFound, "another is not");
+	(void)cudaGetLastError();
+}
+
+static void part_control(void)
+{
+	void *at = NULL;
+	uint64_t calls = fakecuda_calls("direct_alloc");
+	uint64_t used = fakecuda_used_bytes();
+	uint64_t ticks = fakecuda_ticks();
+	tap_part = "control";
+	at = must_alloc(MIB);
+	ok(fakecuda_calls("direct_alloc") == calls + 1 && fakecuda_calls("no such") == 0, "calls are counted");
+	ok(fakecuda_used_bytes() == used + MIB, "and memory");
+	ok(fakecuda_ticks() > ticks, "and the time that the emulator takes");
+	fakecuda_fail_at(1, cudaErrorMemoryAllocation);
+	void *none = NULL;
+	ok(cudaMalloc(&none, MIB) == cudaErrorMemoryAllocation && cudaMalloc(&none, MIB) == cudaSuccess, "a call can be made to fail");
+	ok(fakecuda_violations() == 0, "nothing was done wrong: %s", fakecuda_violation_text());
+	ok(fakecuda_work(NULL, 4096, 4096, 1, 1) == 0 && cudaDeviceSynchronize() != cudaSuccess && fakecuda_violations() == 1 &&
+	   strstr(fakecuda_violation_text(), "not mapped") != NULL, "what is wrong is told: %s", fakecuda_violation_text());
+	fakecuda_clear_violations();
+	ok(cudaDeviceSynchronize() == cudaSuccess && cudaFree(at) == cudaSuccess && cudaFree(none) == cudaSuccess,
+	   "and can be forgotten");
+}
+
+static void part_book(void)
+{
+	char host[16] = {0};
+	size_t free_bytes = 0;
+	size_t total = 0;
+	void *at = NULL;
+	tap_part = "book";
+	ok(cudaMemGetInfo(&free_bytes, &total) == cudaSuccess && total == 200000 * MIB, "a device as large as one likes");
+	at = must_alloc(100000 * MIB);
+	ok(cudaMemcpy(at, host, 16, cudaMemcpyHostToDevice) == cudaSuccess, "what is copied to it goes nowhere");
+	ok(cudaMemcpy(host, at, 16, cudaMemcpyDeviceToHost) == cudaErrorNotSupported, "and cannot be had back");
+	ok(cudaFree(at) == cudaSuccess, "it is freed");
+}
+
+static void part_none(const char *why)
+{
+	int count = 7;
+	void *at = NULL;
+	tap_part = why;
+	ok(cudaGetDeviceCount(&count) == cudaErrorNoDevice && count == 0, "no device");
+	ok(cudaMalloc(&at, MIB) == cudaErrorNoDevice && at == NULL, "no memory");
+	ok(fakecuda_work(NULL, 0, 0, 0, 1) == 3 && fakecuda_used_bytes() == 0, "nothing behind it");
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	(void)setenv("FAKECUDA_CLOCK", "1", 1);
+	(void)setenv("FAKECUDA_CAPACITY", strcmp(mode, "book") == 0 ? "204800000K" : strcmp(mode, "wrong") == 0 ? "64X" : "64M", 1);
+	if (strcmp(mode, "book") == 0) {
+		(void)setenv("FAKECUDA_MEMORY", "book", 1);
+		part_book();
+	} else if (strcmp(mode, "none") == 0) {
+		(void)setenv("FAKECUDA", "none", 1);
+		part_none("no device");
+	} else if (strcmp(mode, "wrong") == 0) {
+		part_none("no such capacity");
+	} else {
+		part_device();
+		part_memory();
+		part_same_device();
+		part_copies();
+		part_events();
+		part_capture();
+		part_kernels();
+		part_control();
+	}
+	return tap_end();
+}
