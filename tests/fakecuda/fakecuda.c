@@ -304,17 +304,15 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version
                                      CUdriverProcAddressQueryResult *status)
 {
 	const char *mode = getenv("FAKECUDA");
-	void *found = NULL;
+	void *found = fake_find_more(symbol, version);
 	/* Each function has NVIDIA's type for that version: what the backend will call it by. */
 #define SEAM_CUDA_SYMBOL(field, name, exported, since, type)              \
-	if (strcmp(symbol, name) == 0 && is_offered(name, version, since)) { \
+	if (found == NULL && strcmp(symbol, name) == 0 && is_offered(name, version, since)) { \
 		static const type function = fake_##field;                \
 		memcpy(&found, &function, sizeof(found));                 \
 	}
 #include "cuda_symbols.def"
 #undef SEAM_CUDA_SYMBOL
-	if (found == NULL)
-		found = fake_find_more(symbol, version);
 	if (mode != NULL && strcmp(mode, "old") == 0 && strcmp(symbol, "cuStreamGetId") == 0)
 		found = NULL;
 	*pfn = found;

@@ -16,7 +16,13 @@ static CUresult fake_device_count(int *count)
 	return CUDA_SUCCESS;
 }
 
-/* PyTorch takes the device's number for its handle, which is true of real drivers. */
+/* PyTorch takes the device's number for its handle, which is true of real drivers. The backend's version is stricter. */
+static CUresult fake_attribute_by_number(int *value, CUdevice_attribute what, CUdevice device)
+{
+	return cuDeviceGetAttribute(value, what, device == 0 ? FAKE_ORDINAL : device);
+}
+
+/* Likewise. */
 static CUresult fake_primary_state(CUdevice device, unsigned *flags, int *active)
 {
 	if (device != FAKE_ORDINAL && device != 0)
