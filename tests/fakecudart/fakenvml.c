@@ -4,12 +4,13 @@
  * no such library. Here there is no fabric, no NVLink, and no process is listed.
  */
 #define NOT_SUPPORTED 3
+#define FABRIC_STATE_AT 28 /* behind a version, a number of 16 bytes, a status and a clique */
 #define EXPORTED __attribute__((visibility("default")))
 
 EXPORTED int nvmlInit_v2(void);
 EXPORTED int nvmlSystemGetCudaDriverVersion_v2(int *version);
 EXPORTED int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device);
-EXPORTED int nvmlDeviceGetGpuFabricInfoV(void);
+EXPORTED int nvmlDeviceGetGpuFabricInfoV(void *device, unsigned char *info);
 EXPORTED int nvmlDeviceGetNvLinkRemoteDeviceType(void);
 EXPORTED int nvmlDeviceGetNvLinkRemotePciInfo_v2(void);
 EXPORTED int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *count, void *processes);
@@ -33,9 +34,11 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device)
 	return 0;
 }
 
-int nvmlDeviceGetGpuFabricInfoV(void)
+int nvmlDeviceGetGpuFabricInfoV(void *device, unsigned char *info)
 {
-	return NOT_SUPPORTED;
+	(void)device;
+	info[FABRIC_STATE_AT] = 0; /* not supported */
+	return 0;
 }
 
 int nvmlDeviceGetNvLinkRemoteDeviceType(void)
