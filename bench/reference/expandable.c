@@ -95,44 +95,64 @@ static enum seam_rc unmap_granules(struct ref_cache *cache, struct ref_range *ra
 	return SEAM_OK;
 }
 
-/* Creates and maps one granule, without access. */
-static int map_granule(struct ref_cache *cache, struct ref_range *range, uint64_t i)
+/* Gives back handles [begin, end), of which none is mapped. */
+static void release_granules(struct ref_cache *cache, struct ref_range *range, uint64_t begin, uint64_t end)
+{
+	for (uint64_t i = begin; i < end; i++) {
+		ref_ignore(seam__drv_mem_release(cache->base.driver, range->handles[i]));
+		range->handles[i].id = 0;
+		ref_cache_sub_reserved(cache, range->granule_bytes);
+	}
+}
+
+/* Memory for granules [begin, end): all or nothing. */
+static int create_granules(struct ref_cache *cache, struct ref_range *range, uint64_t begin, uint64_t end)
 {
 	struct seam_driver *driver = cache->base.driver;
 	struct seam_phys_props props = {.where = {.kind = SEAM_AT_DEVICE, .id = driver->ordinal}};
-	struct seam_phys phys = {0};
-	int cu = seam__drv_mem_create(driver, range->granule_bytes, &props, &phys);
-	if (cu != SEAM_CU_SUCCESS)
-		return cu;
-	cu = seam__drv_mem_map(driver, range->va + i * range->granule_bytes, range->granule_bytes, 0, phys, 0);
-	if (cu != SEAM_CU_SUCCESS) {
-		ref_ignore(seam__drv_mem_release(driver, phys));
-		return cu;
+	for (uint64_t i = begin; i < end; i++) {
+		int cu = seam__drv_mem_create(driver, range->granule_bytes, &props, &range->handles[i]);
+		if (cu != SEAM_CU_SUCCESS) {
+			release_granules(cache, range, begin, i);
+			return cu;
+		}
+		ref_cache_add_reserved(cache, range->granule_bytes);
 	}
-	range->handles[i] = phys;
-	ref_cache_add_reserved(cache, range->granule_bytes);
 	return SEAM_CU_SUCCESS;
 }
 
-/* All or nothing. */
-static enum seam_rc map_granules(struct ref_cache *cache, struct ref_range *range, uint64_t begin, uint64_t end)
+/* Maps granules that have memory, with access: all or nothing, and then without memory too. */
+static int show_granules(struct ref_cache *cache, struct ref_range *range, uint64_t begin, uint64_t end)
 {
 	struct seam_driver *driver = cache->base.driver;
+	struct seam_access access = {.where = {.kind = SEAM_AT_DEVICE, .id = driver->ordinal}, .mode = SEAM_ACCESS_READWRITE};
+	uint64_t bytes = range->granule_bytes;
+	uint64_t mapped = begin;
+	int cu = SEAM_CU_SUCCESS;
+	while (mapped < end && cu == SEAM_CU_SUCCESS) {
+		cu = seam__drv_mem_map(driver, range->va + mapped * bytes, bytes, 0, range->handles[mapped], 0);
+		mapped += cu == SEAM_CU_SUCCESS;
+	}
+	if (cu == SEAM_CU_SUCCESS)
+		cu = seam__drv_mem_set_access(driver, range->va + begin * bytes, (end - begin) * bytes, &access, 1);
+	if (cu == SEAM_CU_SUCCESS)
+		return cu;
+	release_granules(cache, range, mapped, end);
+	(void)unmap_granules(cache, range, begin, mapped);
+	return cu;
+}
+
+/* All or nothing. Nothing is mapped before all of it is there. */
+static enum seam_rc map_granules(struct ref_cache *cache, struct ref_range *range, uint64_t begin, uint64_t end)
+{
 	if (!ref_cache_may_grow(cache, (end - begin) * range->granule_bytes))
 		return SEAM_OOM_DEVICE;
 	uint64_t peak_bytes = cache->stats.reserved_peak_bytes;
-	int cu = SEAM_CU_SUCCESS;
-	for (uint64_t i = begin; i < end && cu == SEAM_CU_SUCCESS; i++)
-		cu = map_granule(cache, range, i);
-	if (cu == SEAM_CU_SUCCESS) {
-		struct seam_access access = {.where = {.kind = SEAM_AT_DEVICE, .id = driver->ordinal},
-		                             .mode = SEAM_ACCESS_READWRITE};
-		cu = seam__drv_mem_set_access(driver, range->va + begin * range->granule_bytes,
-		                              (end - begin) * range->granule_bytes, &access, 1);
-	}
+	int cu = create_granules(cache, range, begin, end);
+	if (cu == SEAM_CU_SUCCESS)
+		cu = show_granules(cache, range, begin, end);
 	if (cu == SEAM_CU_SUCCESS)
 		return SEAM_OK;
-	(void)unmap_granules(cache, range, begin, end);
 	cache->stats.reserved_peak_bytes = peak_bytes;
 	return seam__driver_rc(cu);
 }

@@ -113,8 +113,8 @@ Test(ref_expandable, a_failed_growth_leaves_nothing_behind)
 {
 	static const struct {
 		const char *name;
-		uint64_t nth; /* memory call that fails: reserve, then create and map per granule, then access */
-	} rows[] = {{"first create", 2}, {"first map", 3}, {"second create", 4}, {"second map", 5}, {"access", 6}};
+		uint64_t nth; /* memory call that fails: reserve, then a create per granule, a map per granule, then access */
+	} rows[] = {{"first create", 2}, {"second create", 3}, {"first map", 4}, {"second map", 5}, {"access", 6}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ref_bed one = ref_bed_open(REF_EXPANDABLE, 4000 * MIB);
 		/* Both attempts meet it: the second growth has no reserve, and so begins one call earlier. */
@@ -153,6 +153,15 @@ Test(ref_expandable_oom, what_is_live_survives)
 	cr_assert_eq(bed_try_alloc(&bed, 4000 * MIB), SEAM_OOM_DEVICE);
 	cr_assert_eq(bed_live(&bed), 60 * MIB);
 	cr_assert_eq(bed_reserved(&bed), 60 * MIB);
+}
+
+Test(ref_expandable_oom, nothing_is_mapped_before_all_of_it_is_there)
+{
+	bed_alloc(&bed, 60 * MIB);
+	cr_assert_eq(bed_try_alloc(&bed, 60 * MIB), SEAM_OOM_DEVICE);
+	cr_assert_eq(bed_calls(&bed, SEAM_DRV_mem_map), 3, "those of the first request");
+	cr_assert_eq(bed_calls(&bed, SEAM_DRV_mem_unmap), 0);
+	cr_assert_gt(bed_calls(&bed, SEAM_DRV_mem_release), 0, "what there was of the second's goes back");
 }
 
 Test(ref_expandable_oom, it_needs_virtual_memory_management)
