@@ -57,7 +57,7 @@ void *alloc_private(uint64_t bytes, cudaStream_t stream, uint64_t private_id)
 	return allocator->raw_alloc_with_stream(bytes, stream);
 }
 
-} // namespace
+}
 
 extern "C" {
 
