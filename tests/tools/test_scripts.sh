@@ -50,6 +50,7 @@ ok 'sweep: not a number' refuses '--iterations' bench/sweep --iterations many
 ok 'verify: not a number' refuses '--limit' bench/verify --limit 0
 ok 'gpu-carry: two folders' refuses "'b'" tools/gpu-carry a b
 ok 'gpu-carry: made neither' test ! -e a
+ok 'gpu-check: PyTorch has no rehearsal' refuses 'rehearsal' tools/gpu-check --torch --device emu results
 ok 'gpu-check: no folder' refuses 'folder' tools/gpu-check
 
 # exits STATUS COMMAND...
@@ -65,6 +66,7 @@ mkdir bin
 printf '#!/bin/sh\nexit 1\n' >bin/nvidia-smi
 chmod +x bin/nvidia-smi
 ok 'gpu-check: no GPU is status 77' env PATH="$folder/bin:$PATH" sh -c '"$0" results >out.txt; [ $? -eq 77 ] && grep -q "no GPU" out.txt' "$root/tools/gpu-check"
+ok 'gpu-check: with PyTorch too' env PATH="$folder/bin:$PATH" sh -c '"$0" --torch results >out.txt; [ $? -eq 77 ] && grep -q "no GPU" out.txt' "$root/tools/gpu-check"
 ok 'gpu-check: and leaves nothing' test ! -e results
 ln -s "$SEAM_BUILD" build # its logs go beside the build folder
 ok 'gpu-check: a rehearsal passes' exits 0 env SEAM_BUILD="$folder/build" "$root/tools/gpu-check" --device emu --part conformance results
