@@ -126,7 +126,7 @@ static void run(struct bed *bed)
 	at = seam__clock_ns();
 	seam__arena_close(engine, &arena, NULL, &stream, 1);
 	note(bed, STEP_CLOSE, at);
-	check(seam__engine_wait(engine) == SEAM_OK && seam__arena_finish(engine, &arena) == SEAM_OK, "it stays");
+	check(seam__engine_wait(engine) == SEAM_OK && seam__arena_finish(engine, &arena, UINT32_MAX) == SEAM_OK, "it stays");
 }
 
 static void measure(uint64_t chunks, bool in_part)

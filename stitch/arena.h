@@ -168,9 +168,10 @@ void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, con
 void seam__arena_settle(struct seam_engine *engine, struct seam_arena *arena, uint64_t offset, uint64_t bytes,
                         struct seam_stream *const *streams, uint32_t stream_count);
 
-/* [both; drops lock] CLOSED and nothing leased -> NONE: unmaps and forgets. SEAM_BUSY: blocks are live, or device work is pending that used it; polls.
+/* [both; drops lock] CLOSED and nothing leased -> NONE: unmaps, from the end, and forgets. SEAM_BUSY: blocks are live, or device work is pending that used
+ * it (polls; nothing has happened); or it has unmapped as many chunks as `mappings` says, and some are left.
  * SEAM_DRIVER: it refused to unmap; try again. */
-SEAM_MUST_USE enum seam_rc seam__arena_finish(struct seam_engine *engine, struct seam_arena *arena);
+SEAM_MUST_USE enum seam_rc seam__arena_finish(struct seam_engine *engine, struct seam_arena *arena, uint32_t mappings);
 
 /* The engine goes: frees the arena's own arrays, whatever its state. Blocks and views are the engine's to take down. */
 void seam__arena_fini(struct seam_engine *engine, struct seam_arena *arena);

@@ -63,7 +63,31 @@ static bool has_passed(const struct seam_engine *engine, const struct seam_arena
 	return seam__streams_all_passed(&engine->streams, arena->view->last_tick);
 }
 
-enum seam_rc seam__arena_finish(struct seam_engine *engine, struct seam_arena *arena)
+/* Unmaps the last chunks, `most` of them. What was trimmed since is a hole. Drops `lock`. */
+static enum seam_rc unmap_last(struct seam_engine *engine, struct seam_arena *arena, uint32_t most)
+{
+	struct seam_view *view = arena->view;
+	enum seam_rc rc = SEAM_OK;
+	uint32_t from = arena->mapped;
+	seam__mutex_unlock(&engine->lock);
+	for (uint32_t done = 0; from > 0 && done < most; from--) {
+		struct seam_mapping *mapping = view->slots[from - 1].mapping;
+		rc = mapping != NULL ? seam__mapping_unmap(&engine->memory, mapping) : SEAM_OK;
+		if (rc != SEAM_OK)
+			break;
+		done += mapping != NULL;
+	}
+	seam__mutex_lock(&engine->lock);
+	for (uint32_t i = from; i < view->slot_count; i++) {
+		if (view->slots[i].mapping != NULL)
+			seam__mapping_forget(&engine->memory, view->slots[i].mapping);
+	}
+	(void)seam__view_shrink(view); /* it has no blocks */
+	arena->mapped = view->slot_count;
+	return rc;
+}
+
+enum seam_rc seam__arena_finish(struct seam_engine *engine, struct seam_arena *arena, uint32_t mappings)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_CLOSED);
 	if (!has_passed(engine, arena))
@@ -73,12 +97,18 @@ enum seam_rc seam__arena_finish(struct seam_engine *engine, struct seam_arena *a
 	give_rest(engine, arena);
 	if (arena->leased_bytes != 0)
 		return SEAM_BUSY;
+	enum seam_rc rc = unmap_last(engine, arena, mappings);
+	if (rc != SEAM_OK)
+		return SEAM_DRIVER;
+	if (arena->mapped != 0)
+		return SEAM_BUSY;
 	struct seam_view *view = arena->view;
 	seam__mutex_unlock(&engine->lock);
 	uint32_t slots = seam__view_release(&engine->memory, view);
 	seam__mutex_lock(&engine->lock);
-	if (!seam__view_forget(&engine->memory, view, slots))
-		return SEAM_DRIVER; /* what is unmapped are holes; the rest is counted still */
+	bool gone = seam__view_forget(&engine->memory, view, slots); /* it has no slots */
+	SEAM_ASSERT(gone);
+	(void)gone;
 	seam__arena_fini(engine, arena);
 	return SEAM_OK;
 }

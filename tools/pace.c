@@ -8,6 +8,16 @@ void pace_go(struct pace *pace, uint64_t gap_ns)
 	pace->host_ns += gap_ns != 0 ? gap_ns : pace->own_ns;
 }
 
+bool pace_turn(struct pace *pace, uint64_t *gap_ns)
+{
+	*gap_ns = *gap_ns != 0 ? *gap_ns : pace->own_ns;
+	if (pace_is_free(pace) || pace->worker_end_ns >= pace->host_ns + *gap_ns)
+		return false;
+	*gap_ns -= pace->worker_end_ns - pace->host_ns;
+	pace->host_ns = pace->worker_end_ns;
+	return true;
+}
+
 void pace_do(struct pace *pace, uint64_t driver_ns, bool changes)
 {
 	if (changes && pace->host_ns >= pace->worker_driver_ns && pace->host_ns < pace->worker_end_ns) {

@@ -46,6 +46,10 @@ static inline void pace_init(struct pace *pace, uint64_t own_ns)
 /* The program's own time before its next operation; gap_ns 0: not known. */
 void pace_go(struct pace *pace, uint64_t gap_ns);
 
+/* The same as far as the worker's step takes, if that is over in the midst of *gap_ns: true, and *gap_ns is what is left. 0 becomes what is taken where it is
+ * not known. */
+bool pace_turn(struct pace *pace, uint64_t *gap_ns);
+
 /* The operation is done: it called the driver for driver_ns; `changes`: about memory, so under the lock for changes. */
 void pace_do(struct pace *pace, uint64_t driver_ns, bool changes);
 

@@ -65,7 +65,7 @@ struct replay_plan {
 	uint32_t adopted_after_steps;  /* marks of steps that had been passed by then */
 	uint64_t last_hits;            /* of the requests of the last iteration */
 	uint64_t last_requests;
-	bool measured;                 /* the next two are valid: since the plan in use had served all of an iteration; see steer.h */
+	bool measured;                 /* the next two are valid: an iteration ended since the plan in use had served all of one; see steer.h */
 	uint64_t peak_live_bytes;      /* rounded up to chunks of 2 MiB */
 	uint64_t peak_reserved_bytes;
 	bool timed;

@@ -44,6 +44,7 @@ struct steer {
 	bool inside;              /* of an iteration */
 	bool whole;               /* the plan was in use when the iteration began */
 	uint32_t settling;        /* whole iterations until measuring began */
+	bool measuring;           /* it has; figures.measured: and an iteration has ended since */
 	uint64_t hits_asked;      /* before the request */
 	uint64_t hits_begun, requests_begun; /* at the iteration's begin */
 	uint64_t live_bytes;
@@ -191,6 +192,16 @@ static void wait_for_device(struct steer *steer)
 	pace_sync(&steer->pace);
 }
 
+/* The program's own time. The worker goes on beside it: step after step. */
+static void go(struct steer *steer, uint64_t gap_ns)
+{
+	while (steer->works && pace_turn(&steer->pace, &gap_ns))
+		work(steer);
+	pace_go(&steer->pace, gap_ns);
+	if (steer->works)
+		work(steer);
+}
+
 enum seam_rc steer_before(struct steer *steer, const struct schedule_op *op)
 {
 	if (op->kind == SCHEDULE_BEGIN || op->kind == SCHEDULE_STEP)
@@ -205,9 +216,7 @@ enum seam_rc steer_before(struct steer *steer, const struct schedule_op *op)
 	}
 	if (op->kind == SCHEDULE_END)
 		return SEAM_OK;
-	pace_go(&steer->pace, op->gap_ns);
-	if (steer->works)
-		work(steer);
+	go(steer, op->gap_ns);
 	enum seam_rc rc = SEAM_OK;
 	if (op->thread != steer->thread) {
 		rc = seam__recorder_act_as(steer->pool->recorder, op->thread);
@@ -232,7 +241,7 @@ static enum seam_rc start_measuring(struct steer *steer)
 	if (stats.reserved_peak_bytes > result->peak_reserved_bytes)
 		result->peak_reserved_bytes = stats.reserved_peak_bytes;
 	seam_stats_reset_peaks(steer->pool);
-	steer->figures.measured = true;
+	steer->measuring = true;
 	steer->figures.peak_live_bytes = steer->live_bytes;
 	return SEAM_OK;
 }
@@ -242,7 +251,8 @@ static enum seam_rc end_iteration(struct steer *steer)
 	steer->inside = false;
 	steer->figures.last_hits = steer->pool->planning.counts.hits - steer->hits_begun;
 	steer->figures.last_requests = steer->run->result->requests - steer->requests_begun;
-	if (!steer->whole || steer->figures.measured)
+	steer->figures.measured = steer->measuring;
+	if (!steer->whole || steer->measuring)
 		return SEAM_OK;
 	steer->settling++;
 	if (steer->settling < SETTLING && steer->figures.last_hits != steer->figures.last_requests)
@@ -278,7 +288,7 @@ void steer_served(struct steer *steer, uint64_t bytes, uint64_t ticks)
 	if (!steer->run->schedule.timed)
 		pace_launch(&steer->pace, bytes);
 	steer->live_bytes += bytes;
-	if (steer->figures.measured && steer->live_bytes > steer->figures.peak_live_bytes)
+	if (steer->measuring && steer->live_bytes > steer->figures.peak_live_bytes)
 		steer->figures.peak_live_bytes = steer->live_bytes;
 }
 

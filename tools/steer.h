@@ -7,7 +7,8 @@
  * device's counters say.
  *
  * Once the plan in use has served all of an iteration, or at the end of the fourth that it was in use for (blocks from before it are in its way
- * at first), what is cached is returned once and the peaks are reset: from there on the peaks are those of the plan.
+ * at first), what is cached is returned once and the peaks are reset: from there on the peaks are those of the plan. They say something once an iteration
+ * has ended since.
  *
  * Not here: the operations (replay_run.h). One thread.
  */

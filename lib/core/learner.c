@@ -12,7 +12,8 @@
 #define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
-#define PREPARE_MAPPINGS 4u                 /* in one step: as long may the program have to wait that changes mappings itself */
+#define CAREFUL_STEPS 16u
+#define AT_ONCE 4u                          /* mappings made, or undone, in one step: as long may the program have to wait that changes some itself */
 
 enum seam_rc seam__learner_init(struct seam_learner *learner)
 {
@@ -69,6 +70,19 @@ void seam__learner_give_up(struct seam_pool *pool)
 		forget_refusal(learner);
 	seam__learner_back_off(learner, 2);
 	seam__learner_reset(pool);
+}
+
+/* How many mappings this step may make or undo: one, where the program has made some itself of late. It is likely to go on. With `change`. */
+static uint32_t at_once(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	const uint64_t made = pool->engine.memory.chunks_made + pool->engine.memory.views_made;
+	if (made != learner->made)
+		learner->careful_steps = CAREFUL_STEPS;
+	else if (learner->careful_steps != 0)
+		learner->careful_steps--;
+	learner->made = made;
+	return learner->careful_steps != 0 ? 1 : AT_ONCE;
 }
 
 static void plan(struct seam_pool *pool)
@@ -134,6 +148,10 @@ static void begin(struct seam_pool *pool)
 	/* Addresses of the plan are those of the arena that it was made for; if that was dropped since, what stays lies elsewhere. */
 	bool same = learner->extends == (seam__learner_extends(pool) != NULL);
 	enum seam_rc rc = same ? seam__learner_begin(pool) : SEAM_NOT_FOUND;
+	if (rc == SEAM_MAPPINGS) {
+		seam__planned_sweep(pool, SEAM_SWEEP_ALL);
+		rc = seam__learner_begin(pool);
+	}
 	seam__pool_go(pool);
 	if (rc == SEAM_OK)
 		learner->state = SEAM_LEARN_PREPARE;
@@ -190,7 +208,7 @@ static bool prepare(struct seam_pool *pool)
 	if (captured)
 		rc = SEAM_BUSY; /* nothing is mapped while a stream is captured */
 	else if (rc == SEAM_OK)
-		rc = seam__arena_prepare(&pool->engine, &stage->arena, PREPARE_MAPPINGS);
+		rc = seam__arena_prepare(&pool->engine, &stage->arena, at_once(pool));
 	if (rc == SEAM_OK && learner->stage != NULL)
 		let_wait(pool);
 	else if (rc == SEAM_OK)
@@ -236,7 +254,7 @@ static bool sweep(struct seam_pool *pool)
 		return false;
 	seam__pool_stop(pool);
 	uint64_t mappings = pool->engine.memory.mapping_count;
-	seam__planned_sweep(pool);
+	seam__planned_sweep(pool, at_once(pool));
 	bool did = mappings != pool->engine.memory.mapping_count;
 	seam__pool_go(pool);
 	return did;

@@ -64,6 +64,8 @@ struct seam_learner {
 	uint64_t period_requests;
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
+	uint64_t made;                   /* chunks and views, ever, when mappings were made or undone last */
+	uint32_t careful_steps;          /* for so many more the program is not to wait for more than one mapping */
 	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */
 	bool extends;                    /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
 	bool fits;                       /* BEGIN: the script needs no more than the open arena has */

@@ -257,7 +257,7 @@ void seam_plan_drop(struct seam_pool *pool)
 	give_way(pool);
 	seam__learner_reset(pool);
 	pool->learner.refused_count = 0; /* what was given up here was not refused */
-	seam__planned_sweep(pool);
+	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 	seam__pool_go(pool);
 	seam__mutex_unlock(&pool->learner.work);
 }

@@ -201,8 +201,11 @@ SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_pool *pool);
 /* Closes the open stage. Live blocks stay valid. */
 void seam__planned_drop(struct seam_pool *pool);
 
-/* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses any more. */
-void seam__planned_sweep(struct seam_pool *pool);
+#define SEAM_SWEEP_ALL UINT32_MAX
+
+/* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses any more: unmaps so many chunks
+ * at most. */
+void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
 
 /* The engine's hook: see engine.h. [both] */
 uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, bool all);

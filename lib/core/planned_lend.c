@@ -201,7 +201,7 @@ static uint64_t give_all(struct seam_pool *pool)
 		seam__log(SEAM_LOG_WARNING, "memory is short: a plan of %" PRIu64 " bytes is dropped", seam__stage_open(planning)->arena.bytes);
 		seam__planned_drop(pool);
 	}
-	seam__planned_sweep(pool);
+	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 	return (leased_bytes - pool->engine.counts.leased_bytes) + (mappings - pool->engine.memory.mapping_count);
 }
 

@@ -86,7 +86,7 @@ void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage)
 		return;
 	}
 	abandon(pool, stage);
-	seam__planned_sweep(pool);
+	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 }
 
 /* Room to count the blocks of so many chunks. */
@@ -234,8 +234,8 @@ void seam__planned_drop(struct seam_pool *pool)
 	retire(pool, stage);
 }
 
-/* Finishes the first that can be. False: there is none. */
-static bool finish_one(struct seam_pool *pool)
+/* Finishes the first that can be, and takes what that unmaps from *mappings. False: there is none, or none is left. */
+static bool finish_one(struct seam_pool *pool, uint32_t *mappings)
 {
 	struct seam_planning *planning = &pool->planning;
 	struct seam_stage *stage, *next;
@@ -246,13 +246,15 @@ static bool finish_one(struct seam_pool *pool)
 			continue;
 		/* Nobody finds a block in it any more; it leaves the list before the lock is dropped. */
 		LIST_REMOVE(stage, link);
-		enum seam_rc rc = seam__arena_finish(&pool->engine, &stage->arena);
+		uint32_t mapped = stage->arena.mapped;
+		enum seam_rc rc = seam__arena_finish(&pool->engine, &stage->arena, *mappings);
+		*mappings -= (uint32_t)seam__bits_min(*mappings, mapped - stage->arena.mapped);
 		if (rc == SEAM_OK) {
 			destroy(pool, stage);
-			return true;
+			return *mappings != 0;
 		}
 		line_up(planning, stage);
-		if (rc != SEAM_BUSY)
+		if (rc != SEAM_BUSY || mapped != stage->arena.mapped)
 			return false; /* `lock` was dropped: the list may have changed */
 	}
 	return false;
@@ -272,10 +274,10 @@ static void look_at_closed(struct seam_pool *pool)
 	}
 }
 
-void seam__planned_sweep(struct seam_pool *pool)
+void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings)
 {
 	look_at_closed(pool);
-	while (finish_one(pool))
+	while (finish_one(pool, &mappings))
 		;
 }
 

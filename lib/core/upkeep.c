@@ -24,7 +24,7 @@ static enum seam_rc wait_for_all(struct seam_pool *pool)
 	enum seam_rc rc = seam__engine_wait(&pool->engine);
 	if (rc != SEAM_OK)
 		return rc;
-	seam__planned_sweep(pool);
+	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 	return pool->engine.counts.planned_pending_bytes == held_bytes ? SEAM_OK : seam__engine_wait(&pool->engine);
 }
 
@@ -35,7 +35,7 @@ static enum seam_rc trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t
 	enum seam_rc rc = seam__streams_uncaptured(&engine->streams);
 	if (rc != SEAM_OK)
 		return rc;
-	seam__planned_sweep(pool);
+	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 	seam__engine_poll(engine, false);
 	rc = seam__engine_trim(engine, target_bytes, released_bytes);
 	if (rc != SEAM_OK || engine->memory.reserved_bytes <= target_bytes || !some_is_held(engine))

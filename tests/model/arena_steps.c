@@ -228,7 +228,7 @@ void op_finish(void)
 	if (arena->state != SEAM_ARENA_CLOSED)
 		return;
 	enter();
-	enum seam_rc rc = seam__arena_finish(&m.engine, arena);
+	enum seam_rc rc = seam__arena_finish(&m.engine, arena, UINT32_MAX);
 	leave();
 	m.counts[COUNT_FINISHED] += rc == SEAM_OK;
 	expect_failure(rc == SEAM_BUSY ? SEAM_OK : rc);

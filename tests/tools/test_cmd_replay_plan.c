@@ -74,6 +74,26 @@ Test(cmd_replay_plan, a_plan_from_a_file_serves_once_what_stays_is_there)
 	json_decref(object);
 }
 
+/* What the plan's peaks are is known once an iteration has ended since it served all of one. */
+Test(cmd_replay_plan, the_efficiency_of_a_plan_that_came_last_is_not_known)
+{
+	unsigned known = 0, served = 0;
+	write_plan();
+	for (unsigned n = 2; n <= 6 && known == 0; n++) {
+		char words[300];
+		(void)snprintf(words, sizeof(words), "-n %u --plan %s/program.plan %s/program.csv", n, command_folder, command_folder);
+		json_t *array = command_run_json(words);
+		const json_t *object = json_array_get(array, 0);
+		if (!json_is_null(json_object_get(object, "efficiency_planned")))
+			known = n;
+		else if (served == 0 && json_long(object, "plan_hits_last_iteration") == json_long(object, "requests_last_iteration"))
+			served = n;
+		json_decref(array);
+	}
+	cr_expect_gt(served, 0, "it served all, and nothing was known");
+	cr_expect_eq(known, served + 1);
+}
+
 /* As `seam plan` makes it: "stack" shares no address, so that all that is saved is saved by views. */
 Test(cmd_replay_plan, a_stitched_plan_from_a_file_serves_as_well)
 {

@@ -167,13 +167,18 @@ static inline void settle_after(uint64_t offset, uint64_t bytes, uint64_t first)
 	expect_arena();
 }
 
-static inline enum seam_rc finish(void)
+static inline enum seam_rc finish_part(uint32_t mappings)
 {
 	lock_both();
-	enum seam_rc rc = seam__arena_finish(&engine, &arena);
+	enum seam_rc rc = seam__arena_finish(&engine, &arena, mappings);
 	unlock_both();
 	expect_arena();
 	return rc;
+}
+
+static inline enum seam_rc finish(void)
+{
+	return finish_part(UINT32_MAX);
 }
 
 static inline enum seam_rc join(uint64_t stream)

@@ -88,7 +88,7 @@ Test(arena_end, the_next_one_does_not_take_what_this_one_has)
 	cr_expect_eq(collect(1, 1), MIB(2));
 	cr_expect_eq(arena.leased_bytes, MIB(6));
 	lock_both();
-	cr_expect_eq(seam__arena_finish(&engine, &old), SEAM_OK);
+	cr_expect_eq(seam__arena_finish(&engine, &old, UINT32_MAX), SEAM_OK);
 	cr_expect_eq(old.state, SEAM_ARENA_NONE);
 	unlock_both();
 	cr_expect_eq(arena.leased_bytes, MIB(6));
@@ -159,8 +159,40 @@ Test(arena_end, a_driver_that_refuses_to_unmap)
 	seam__driver_fail_at(driver, 2, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
 	cr_expect_eq(finish(), SEAM_DRIVER);
 	cr_expect_eq(arena.state, SEAM_ARENA_CLOSED);
-	cr_expect_eq(arena.view->holes, 1);
+	cr_expect_eq(arena.mapped, 1, "the last is unmapped");
 	cr_expect_eq(finish(), SEAM_OK);
+}
+
+Test(arena_end, unmapped_a_few_at_a_time)
+{
+	give(alloc(10));
+	wait_for_all();
+	uint64_t mappings = engine.memory.mapping_count;
+	make_arena(0);
+	close_after(NULL, 0, 0);
+	cr_expect_eq(finish_part(2), SEAM_BUSY);
+	cr_expect_eq(engine.memory.mapping_count, mappings + 3);
+	cr_expect_eq(finish_part(2), SEAM_BUSY);
+	cr_expect_eq(engine.memory.mapping_count, mappings + 1);
+	cr_expect_eq(finish_part(2), SEAM_OK);
+	cr_expect_eq(engine.memory.mapping_count, mappings);
+	cr_expect_eq(arena.state, SEAM_ARENA_NONE);
+}
+
+/* Chunks of a closed arena may go back to the driver; what is left of them is no work. */
+Test(arena_end, holes_are_no_mappings)
+{
+	struct seam_block *first = alloc(2), *second = alloc(6);
+	give(first);
+	give(second);
+	wait_for_all();
+	make_arena(0);
+	cr_assert_eq(arena.count, 4);
+	close_after(NULL, 0, 0);
+	cr_assert_eq(trim_to(MIB(4)), MIB(4));
+	cr_assert_eq(arena.view->holes, 2, "nothing was unmapped: this tests nothing");
+	cr_expect_eq(finish_part(1), SEAM_BUSY);
+	cr_expect_eq(finish_part(1), SEAM_OK);
 }
 
 /* The engine goes first; what was leased goes with it. */

@@ -27,6 +27,34 @@ static void begin(struct pace *pace)
 	cr_assert_not(pace_is_free(pace));
 }
 
+Test(pace, a_step_that_ends_while_the_program_takes_its_time_makes_way_for_the_next)
+{
+	struct pace pace;
+	uint64_t gap_ns = 200;
+	begin(&pace);
+	cr_assert(pace_turn(&pace, &gap_ns));
+	cr_assert_eq(pace.host_ns, 180);
+	cr_assert_eq(gap_ns, 120);
+	pace_step(&pace, 0, 120);
+	cr_assert_not(pace_turn(&pace, &gap_ns), "it ends with the gap");
+	cr_assert_eq(pace.host_ns, 180);
+	pace_go(&pace, gap_ns);
+	cr_assert_eq(pace.host_ns, 300);
+	cr_assert(pace_is_free(&pace));
+	cr_assert_not(pace_turn(&pace, &gap_ns), "there is no step");
+}
+
+Test(pace, the_time_that_is_not_known_is_split_as_well)
+{
+	struct pace pace;
+	uint64_t gap_ns = 0;
+	pace_init(&pace, 10);
+	pace_step(&pace, 4, 0);
+	cr_assert(pace_turn(&pace, &gap_ns));
+	cr_assert_eq(gap_ns, 6);
+	cr_assert_eq(pace.host_ns, 4);
+}
+
 Test(pace, who_does_not_change_mappings_does_not_wait)
 {
 	struct pace pace;

@@ -193,6 +193,62 @@ Test(planned_ends, a_plan_that_waits_is_dropped_too)
 	close_pool();
 }
 
+static uint64_t count_mappings(void)
+{
+	return pool->engine.memory.mapping_count;
+}
+
+/* A program that changes mappings waits for the worker no longer than for a few of its own. */
+Test(planned_ends, what_is_closed_is_unmapped_a_few_at_a_time)
+{
+	bool did = true;
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	run_until_planned(NULL);
+	run_background();
+	const uint64_t before = count_mappings();
+	seam__pool_stop(pool);
+	seam__planned_drop(pool);
+	seam__pool_go(pool);
+	cr_assert_eq(count_mappings(), before);
+	while (!LIST_EMPTY(&pool->planning.stages)) {
+		const uint64_t mappings = count_mappings();
+		seam__pool_work(pool, &did);
+		check_pool();
+		cr_assert(did);
+		cr_expect_leq(mappings - count_mappings(), 4);
+	}
+	cr_expect_lt(count_mappings(), before - 8, "it was no more than a few: this tests nothing");
+	close_pool();
+}
+
+static uint64_t map_in_a_step(void)
+{
+	bool did = true;
+	const uint64_t before = count_mappings();
+	seam__pool_work(pool, &did);
+	return count_mappings() - before;
+}
+
+Test(planned_ends, the_worker_is_careful_where_the_program_makes_mappings)
+{
+	bool did = true;
+	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
+	for (unsigned i = 0; i < 4000 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
+		if (!did)
+			iterate_larger(NULL, 0, MIB(24));
+		seam__pool_work(pool, &did);
+	}
+	cr_assert_eq(pool->learner.state, SEAM_LEARN_PREPARE);
+	(void)map_in_a_step(); /* the program has made mappings before that */
+	while (pool->learner.careful_steps > 1)
+		cr_expect_eq(map_in_a_step(), 1);
+	cr_expect_eq(map_in_a_step(), 4);
+	void *grown = must_alloc(MIB(2000), NULL);
+	cr_expect_eq(map_in_a_step(), 1);
+	must_free(grown);
+	close_pool();
+}
+
 /* What nobody planned, while so much lives that no plan is opened. */
 static void do_something_else(unsigned requests)
 {

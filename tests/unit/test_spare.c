@@ -155,7 +155,7 @@ static uint64_t give_all_up(void *user, const struct seam_ask *ask, uint64_t byt
 {
 	uint64_t freed = lend_next(user, ask, all ? bytes : 0, all);
 	if (all && arena.state == SEAM_ARENA_CLOSED)
-		cr_expect_eq(seam__arena_finish(&engine, &arena), SEAM_OK);
+		cr_expect_eq(seam__arena_finish(&engine, &arena, UINT32_MAX), SEAM_OK);
 	return freed;
 }
 
