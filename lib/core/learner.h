@@ -5,8 +5,8 @@
  *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
  *   look     the periods of the recording (lib/plan/rhythm.h), and of the kinds of iteration without a script the one that needs most memory
  *   plan     where its residents lie (stitch/arena.h: survey), and a plan around them
- *   begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
- *   prepare  a few mappings at a time
+ *   begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them (learner_chunks.c)
+ *   prepare  a few mappings at a time; one, where the program makes some itself
  *   wait     for a moment with few live bytes, or a step, at which the program does what was planned: then its own thread opens the stage
  *
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be. All kinds
@@ -47,6 +47,14 @@ enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LE
 #define SEAM_LEARNER_REFUSED 16u
 #define SEAM_LEARNER_MOST_BACK_OFF (UINT64_C(4) << 20) /* events */
 
+/* Chunks in which nothing was live at a moment when little was: what comes and goes lies there. */
+struct seam_calm {
+	uint64_t *numbers;   /* sorted; NULL: none are known */
+	uint32_t count;
+	uint64_t steps;      /* that had been marked by then */
+	uint64_t live_bytes; /* then */
+};
+
 struct seam_learner {
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
@@ -64,6 +72,7 @@ struct seam_learner {
 	uint64_t period_requests;
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
+	struct seam_calm calm;
 	uint64_t made;                   /* chunks and views, ever, when mappings were made or undone last */
 	uint32_t careful_steps;          /* for so many more the program is not to wait for more than one mapping */
 	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */

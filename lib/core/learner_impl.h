@@ -69,6 +69,13 @@ void seam__pins_fini(struct seam_pins *pins); /* a zeroed one is allowed */
 /* Which script of the open arena further ones follow in that; NULL: nothing crosses. With the engine's `lock`. */
 const struct seam_script *seam__pins_model(const struct seam_matcher *matcher);
 
+/* Where a surveyed chunk lies in an arena, UINT64_MAX if it does not. With `lock`. */
+uint64_t seam__learner_offset(const struct seam_arena *arena, uint64_t number);
+
+/* Where no plan is in use and steps are marked: notes which chunks are calm, if hardly anything is live now. */
+void seam__learner_note_calm(struct seam_pool *pool, uint64_t steps);
+void seam__learner_forget_calm(struct seam_pool *pool);
+
 /* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors: those of seam__arena_begin(). */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_pool *pool);
 

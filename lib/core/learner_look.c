@@ -130,6 +130,8 @@ bool seam__learner_look(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	struct seam_recorder_counts counts;
 	seam__recorder_get_counts(pool->recorder, &counts);
+	if (counts.steps + 1 >= learner->next_steps) /* a look comes soon */
+		seam__learner_note_calm(pool, counts.steps);
 	bool stepped = counts.steps >= LEAST_STEPS && counts.steps >= learner->next_steps;
 	if (counts.events < learner->next_events && !stepped)
 		return false;

@@ -1,7 +1,6 @@
-/* learner_plan.c: from a kind of iteration to a script and the chunks of its arena.
+/* learner_plan.c: from a kind of iteration to a script, around what stays.
  *
- * The arena begins with the chunks that residents occupy in part; their bytes are taken ranges of the plan, so that what is free between
- * them is used. Behind them come chunks without residents, as few as the plan needs.
+ * Not here: which chunks its arena gets (learner_chunks.c).
  */
 #include <stdlib.h>
 
@@ -126,16 +125,6 @@ static void tidy(struct taken *taken)
 	taken->count = count + 1;
 }
 
-/* Where a surveyed chunk lies in the open arena, UINT64_MAX if it does not. */
-static uint64_t offset_in_arena(const struct seam_arena *arena, uint64_t number)
-{
-	for (uint32_t i = 0; i < arena->count; i++) {
-		if (arena->chunks[i].chunk->number == number)
-			return arena->chunks[i].offset;
-	}
-	return UINT64_MAX;
-}
-
 /* The pieces of residents, in the arena that is open or that will be. With `lock`. */
 static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 {
@@ -146,7 +135,7 @@ static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 		return SEAM_OOM_META;
 	uint64_t offset = 0;
 	for (uint32_t i = 0; i < survey->count; i++) {
-		offsets[i] = stage == NULL ? offset : offset_in_arena(&stage->arena, survey->chunks[i].number);
+		offsets[i] = stage == NULL ? offset : seam__learner_offset(&stage->arena, survey->chunks[i].number);
 		offset += survey->chunks[i].bytes;
 	}
 	for (uint32_t i = 0; i < survey->resident_count && taken->rc == SEAM_OK; i++) {
@@ -285,101 +274,4 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
 	return rc == SEAM_OK && !is_worth_it(pool) ? SEAM_UNSUPPORTED : rc;
-}
-
-/* Numbers of chunks for an arena. */
-struct choice {
-	uint64_t *numbers;
-	uint32_t count;
-	uint64_t bytes;
-};
-
-static void choose(struct choice *choice, const struct seam_surveyed *chunk)
-{
-	choice->numbers[choice->count++] = chunk->number;
-	choice->bytes += chunk->bytes;
-}
-
-/* Of the chunks without residents that `arena` (may be NULL) has not: those that fit below what is missing, the largest first, and at the end the
- * smallest that covers the rest. `used` has a byte per chunk. */
-static void choose_whole(struct choice *choice, const struct seam_survey *survey, uint8_t *used, uint64_t wanted_bytes)
-{
-	while (choice->bytes < wanted_bytes) {
-		uint64_t missing = wanted_bytes - choice->bytes;
-		uint32_t best = UINT32_MAX;
-		for (uint32_t i = survey->partial; i < survey->count; i++) {
-			if (used[i] != 0)
-				continue;
-			uint64_t bytes = survey->chunks[i].bytes;
-			if (best == UINT32_MAX) {
-				best = i;
-				continue;
-			}
-			uint64_t best_bytes = survey->chunks[best].bytes;
-			bool better = bytes <= missing ? best_bytes > missing || bytes > best_bytes : best_bytes > missing && bytes < best_bytes;
-			if (better)
-				best = i;
-		}
-		if (best == UINT32_MAX)
-			return;
-		/* All of that size that fit go at once. */
-		uint64_t bytes = survey->chunks[best].bytes;
-		for (uint32_t i = best; i < survey->count && choice->bytes < wanted_bytes; i++) {
-			if (used[i] != 0 || survey->chunks[i].bytes != bytes || (i != best && bytes > wanted_bytes - choice->bytes))
-				continue;
-			used[i] = 1;
-			choose(choice, &survey->chunks[i]);
-		}
-	}
-}
-
-/* A new stage over the choice, which is being prepared from here on. */
-static enum seam_rc begin_stage(struct seam_pool *pool, const struct choice *choice, uint64_t fresh_bytes)
-{
-	struct seam_learner *learner = &pool->learner;
-	struct seam_stage *stage = NULL;
-	enum seam_rc rc = seam__stage_create(pool, &stage);
-	if (rc != SEAM_OK)
-		return rc;
-	uint64_t reserve_bytes = 2 * (choice->bytes + fresh_bytes);
-	rc = seam__arena_begin(&pool->engine, choice->numbers, choice->count, fresh_bytes, 0, reserve_bytes, &stage->arena);
-	if (rc != SEAM_OK) {
-		seam__stage_discard(pool, stage);
-		return rc;
-	}
-	learner->stage = stage;
-	pool->planning.preparing = stage;
-	return SEAM_OK;
-}
-
-enum seam_rc seam__learner_begin(struct seam_pool *pool)
-{
-	struct seam_learner *learner = &pool->learner;
-	const struct seam_survey *survey = &learner->survey;
-	const struct seam_stage *open = seam__learner_extends(pool);
-	uint64_t wanted_bytes = seam__bits_align_up(seam__script_bytes(learner->script), pool->engine.memory.granularity_bytes);
-	size_t room = (size_t)survey->count + 1;
-	struct choice choice = {.numbers = seam__meta_array(pool->meta, room, sizeof *choice.numbers)};
-	uint8_t *used = seam__meta_array(pool->meta, room, 1);
-	enum seam_rc rc = SEAM_OOM_META;
-	if (choice.numbers != NULL && used != NULL) {
-		if (open != NULL)
-			wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
-		for (uint32_t i = 0; i < survey->count; i++)
-			used[i] = open != NULL && offset_in_arena(&open->arena, survey->chunks[i].number) != UINT64_MAX;
-		/* They come first, as the plan has them, all but those behind its end. */
-		for (uint32_t i = 0; open == NULL && i < survey->partial && choice.bytes < wanted_bytes; i++)
-			choose(&choice, &survey->chunks[i]);
-		choose_whole(&choice, survey, used, wanted_bytes);
-		uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
-		if (open == NULL)
-			rc = begin_stage(pool, &choice, fresh_bytes);
-		else if (wanted_bytes != 0)
-			rc = seam__planned_extend(pool, choice.numbers, choice.count, fresh_bytes);
-		else
-			rc = SEAM_OK; /* what an earlier extension could not map is to be mapped */
-	}
-	seam__meta_free(pool->meta, choice.numbers, room * sizeof *choice.numbers);
-	seam__meta_free(pool->meta, used, room);
-	return rc;
 }

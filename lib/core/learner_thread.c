@@ -120,6 +120,7 @@ void seam__learner_fini(struct seam_pool *pool)
 		seam__pool_go(pool);
 	}
 	seam__learner_reset(pool);
+	seam__learner_forget_calm(pool);
 	seam__cond_fini(&learner->condition);
 	seam__mutex_fini(&learner->sleep);
 	seam__mutex_fini(&learner->work);
