@@ -221,6 +221,31 @@ Test(planned_ends, what_is_closed_is_unmapped_a_few_at_a_time)
 	close_pool();
 }
 
+/* What is closed and not unmapped yet is in nobody's way. */
+Test(planned_ends, mappings_that_are_short_are_taken_from_what_is_closed)
+{
+	bool did = true;
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	run_until_planned(NULL);
+	run_background();
+	seam__pool_stop(pool);
+	seam__planned_drop(pool);
+	seam__pool_go(pool);
+	for (unsigned i = 0; i < 200; i++)
+		iterate(NULL, 0);
+	for (unsigned i = 0; i < 8 && pool->learner.state != SEAM_LEARN_BEGIN; i++)
+		seam__pool_work(pool, &did);
+	cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
+	cr_assert_not(LIST_EMPTY(&pool->planning.stages), "it is unmapped already: this tests nothing");
+	const uint32_t closed = LIST_FIRST(&pool->planning.stages)->arena.mapped;
+	pool->engine.memory.mapping_limit = count_mappings() + closed - 4;
+	seam__pool_work(pool, &did);
+	cr_expect_eq(pool->learner.state, SEAM_LEARN_PREPARE);
+	cr_expect(LIST_EMPTY(&pool->planning.stages));
+	check_pool();
+	close_pool();
+}
+
 static uint64_t map_in_a_step(void)
 {
 	bool did = true;
