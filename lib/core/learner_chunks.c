@@ -15,7 +15,7 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define LESS_SHARE 32u  /* of the most bytes live at any time, that fewer are live at a better moment; or no more than one part in */
+#define LESS_SHARE 64u  /* of the most bytes live at any time, that fewer are live at a better moment; or no more than one part in */
 #define SAME_SHARE 128u
 #define NOT_CALM 2u     /* in `used` */
 
