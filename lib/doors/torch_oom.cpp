@@ -1,9 +1,10 @@
 /* torch_oom.cpp: the one place in Seam that throws: PyTorch's own exceptions, made without PyTorch's headers.
  *
  * libc10.so, where PyTorch has loaded it, has the constructor and the type information of c10::Error and c10::OutOfMemoryError: they are
- * looked up in it by name at the first failure, so that this library needs no PyTorch to be built or loaded, and serves every version. Until
- * 2.14 the constructor of OutOfMemoryError is inherited and not exported: the object is then made as a c10::Error, of which it is a
- * subclass with no member of its own, and given the subclass's table of virtual functions.
+ * looked up in it by name at a failure, so that this library needs no PyTorch to be built or loaded, and serves every version. Until
+ * 2.12 the constructor of OutOfMemoryError is inherited and not exported, and its type is in libc10_cuda.so, which throws it: the object is
+ * then made as a c10::Error, of which it is a subclass with no member of its own, and given the subclass's table of virtual functions.
+ * Where the type is nowhere, out of memory is a c10::Error.
  *
  * What is taken for granted: the Itanium C++ ABI; libstdc++'s std::string; c10::SourceLocation is two strings and a 32-bit number;
  * std::exception is the first base, so that the destructor can be called through it; an exception takes at most OBJECT_BYTES.
@@ -52,9 +53,21 @@ constexpr Names ERROR = {
 	"_ZTVN3c105ErrorE",
 };
 
-template <typename T> T find(void *library, const char *name)
+void *loaded(const char *library)
 {
-	void *found = dlsym(library, name);
+	/* Not closed again: the exception's code must stay. */
+	return dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
+}
+
+/* In the first of the libraries that has it, or NULL. */
+template <typename T> T find(const char *name)
+{
+	void *found = nullptr;
+	for (const char *library : {"libc10.so", "libc10_cuda.so"}) {
+		void *handle = found == nullptr ? loaded(library) : nullptr;
+		if (handle != nullptr)
+			found = dlsym(handle, name);
+	}
 	T pointer = nullptr;
 	static_assert(sizeof pointer == sizeof found, "functions and data have addresses of one size");
 	std::memcpy(&pointer, &found, sizeof pointer);
@@ -68,18 +81,12 @@ void destroy(void *object)
 
 void throw_named(const Names &names, const char *text)
 {
-	/* Not closed again: the exception's code must stay. */
-	void *library = dlopen("libc10.so", RTLD_NOLOAD | RTLD_LAZY);
-	if (library == nullptr)
-		return;
-	auto *type = find<std::type_info *>(library, names.type);
-	auto construct = find<Constructor>(library, names.constructor);
+	auto *type = find<std::type_info *>(names.type);
+	auto construct = find<Constructor>(names.constructor);
 	char *table = nullptr;
 	if (construct == nullptr) {
-		construct = find<Constructor>(library, ERROR.constructor);
-		table = find<char *>(library, names.table);
-		if (table == nullptr)
-			return;
+		construct = find<Constructor>(ERROR.constructor);
+		table = find<char *>(names.table);
 	}
 	if (type == nullptr || construct == nullptr)
 		return;
@@ -97,6 +104,7 @@ void throw_named(const Names &names, const char *text)
 void seam_torch_throw_oom(const char *text)
 {
 	throw_named(OOM, text != nullptr ? text : "");
+	throw_named(ERROR, text != nullptr ? text : "");
 }
 
 void seam_torch_throw_error(const char *text)

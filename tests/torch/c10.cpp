@@ -1,4 +1,4 @@
-/* c10.cpp: see c10.h. Built twice: as PyTorch's library is since 2.15 (C10_NEW), and as it was before. */
+/* c10.cpp: see c10.h. Built twice: as PyTorch's library is since 2.13 (C10_NEW), and as it was before. */
 #include "c10.h"
 
 #include <utility>
@@ -28,10 +28,5 @@ OutOfMemoryError::OutOfMemoryError(SourceLocation location, std::string said) : 
 {
 }
 #endif
-
-const char *OutOfMemoryError::what() const noexcept
-{
-	return Error::what();
-}
 
 } /* namespace c10 */

@@ -20,7 +20,6 @@ struct SourceLocation {
 class C10_API Error : public std::exception {
 	std::string text;
 	std::vector<std::string> context;
-	const void *caller = nullptr;
 
 public:
 	Error(SourceLocation location, std::string said);
@@ -28,7 +27,7 @@ public:
 	~Error() override;
 };
 
-/* Since 2.15 with a constructor of its own; before it inherits that of Error, and none is exported. */
+/* Since 2.13 with a constructor of its own; before it inherits that of Error: none is exported, and libc10.so does not have the type. */
 class C10_API OutOfMemoryError : public Error {
 	using Error::Error;
 
@@ -36,10 +35,11 @@ public:
 #ifdef C10_NEW
 	OutOfMemoryError(SourceLocation location, std::string said);
 #endif
-	const char *what() const noexcept override;
 };
 
 extern C10_API int errors_alive;
+
+C10_API void run_out(); /* of libc10_cuda.so: throws an OutOfMemoryError */
 
 } /* namespace c10 */
 

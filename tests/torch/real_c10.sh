@@ -12,6 +12,7 @@ torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").sub
 }
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
-"$cxx" -std=c++20 -DREAL_C10 -isystem "$torch/include" -I"$include" "$source" "$library" "$torch/lib/libc10.so" \
-	-Wl,-rpath,"$torch/lib:$(dirname "$library")" -o "$place/catches" >&2
-"$place/catches"
+"$cxx" -std=c++20 -DREAL_C10 -isystem "$torch/include" -I"$include" "$source" "$library" "$torch/lib/libc10.so" -ldl \
+	-Wl,-rpath,"$torch/lib:$(dirname "$(realpath "$library")")" -o "$place/catches" >&2
+# libc10_cuda.so needs CUDA's runtime; what is asked of it here is only the type that it has.
+REAL_C10_CUDA="$torch/lib/libc10_cuda.so" "$place/catches"

@@ -63,8 +63,8 @@ def _load_class(module: ModuleType) -> ctypes.CDLL:
     """The class for this PyTorch, built if it was not."""
     build = importlib.import_module("seam.build")
     name = str(library()._name)
-    if os.path.isabs(name):
-        os.environ.setdefault("SEAM_TORCH_LIBRARY", name)  # what the class is linked to
+    if os.sep in name:
+        os.environ.setdefault("SEAM_TORCH_LIBRARY", os.path.abspath(name))  # what the class is linked to
     path = build.find_or_build()
     made = ctypes.CDLL(str(path))
     theirs = made.seam_torch_class_version()
