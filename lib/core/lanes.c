@@ -4,6 +4,9 @@
  * on, or at a pair of equal sizes ahead); among the slots passed over; a few slots ahead. All of these can be wrong, so each costs trust: when
  * `trouble` has risen far enough the index is asked for the longest run of equal sizes, here and in the other scripts, and its
  * answer is taken if it explains more of what was heard than the guess at hand.
+ *
+ * A lane that the others have left far behind goes where they are, if what was heard is explained there no worse: equal stretches of a period
+ * (micro-batches) look all alike, and what a lane is given in one that is over is late as a rule.
  */
 #include "matcher_state.h"
 
@@ -13,6 +16,8 @@
 #define PAIR_MISSES 16u   /* not any more after so many misses */
 #define BACK 256u         /* positions by which a lane may find itself behind in the same repetition */
 #define STALE 1024u       /* positions after which a slot passed over is forgotten */
+#define BEHIND_SHARE 16u  /* by more than one part in so many of a period, */
+#define BEHIND_LEAST 32u  /* and so many positions, no lane is behind the front that is in step */
 
 /* trouble */
 #define MISSED 4u
@@ -150,10 +155,11 @@ static void set_base(const struct seam_script *script, struct seam_lane *lane, u
 	lane->copy = (uint32_t)(base / script->positions % script->copies);
 }
 
-struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue)
+/* The place that the index says, in the repetition that begins at `base`. */
+static struct seam_spot take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue, uint64_t base)
 {
 	const struct seam_script *script = matcher->now;
-	set_base(script, lane, base_for(script, lane, lane->first[cue].begin));
+	set_base(script, lane, base);
 	lane->next = &lane->first[cue];
 	lane->missed = 0;
 	lane->cold = false;
@@ -162,6 +168,50 @@ struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam
 		lane->skipped[i] = nowhere;
 	matcher->counts.resyncs++;
 	return take_ahead(script, lane, 0);
+}
+
+struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue)
+{
+	return take_guess(matcher, lane, cue, base_for(matcher->now, lane, lane->first[cue].begin));
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+/* The lane is far behind the front: goes to the cue around the front that explains most of what was heard, the nearest of equal ones, if that is no
+ * less than here, and a run. O(cues around the front). */
+static bool catch_up(struct seam_matcher *matcher, struct seam_lane *lane, struct seam_spot *ret_spot)
+{
+	const struct seam_script *script = matcher->now;
+	const uint64_t front = script->front.at, around = script->positions / BEHIND_SHARE + BEHIND_LEAST;
+	if (position_of(lane) + around >= front)
+		return false;
+	const uint32_t here = seam__lane_agrees(lane, (uint32_t)(lane->next - lane->first), &lane->history);
+	uint32_t least = here < SEAM_RUN ? SEAM_RUN : here, found = lane->count;
+	uint64_t at = front - around, base = at - at % script->positions, found_base = 0;
+	uint32_t cue = seam__lane_cue_at(lane, (uint32_t)(at - base));
+	for (uint32_t n = 0; n < lane->count; n++, cue++) {
+		if (cue == lane->count) {
+			cue = 0;
+			base += script->positions;
+		}
+		at = base + lane->first[cue].begin;
+		if (at > front + around)
+			break;
+		const uint32_t agrees = lane->first[cue].bytes == 0 ? 0 : seam__lane_agrees(lane, cue, &lane->history);
+		const bool nearer = found == lane->count || distance(at, front) < distance(found_base + lane->first[found].begin, front);
+		if (agrees < least || (agrees == least && !nearer))
+			continue;
+		least = agrees;
+		found = cue;
+		found_base = base;
+	}
+	if (found == lane->count)
+		return false;
+	*ret_spot = take_guess(matcher, lane, found, found_base);
+	return true;
 }
 
 /* Another lane of the stream that explains more than `length` sizes: threads have changed their roles. */
@@ -294,6 +344,8 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 		return hear_dynamic(matcher, lane, ret_spot);
 	if (lane->cold)
 		return hear_unexpected(matcher, lane, ask->bytes, ret_spot);
+	if (catch_up(matcher, lane, ret_spot))
+		return SEAM_MISS_NONE;
 	if (seam__cue_fits(lane->next, ask->bytes)) {
 		lane->trouble -= lane->trouble != 0;
 		matcher->counts.resyncs += lane->missed != 0;

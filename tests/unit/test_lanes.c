@@ -1,5 +1,7 @@
 /* test_lanes.c: how a lane stays in step and finds its place again: by generated programs, and rule by rule. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "match_program.h"
 #include "meta.h"
@@ -139,4 +141,42 @@ Test(lanes, threads_that_change_their_roles_are_found_again)
 		match_close(&player);
 		match_program_fini(&program);
 	}
+}
+
+#define PASS 24u /* requests of a pass of a micro-batch, each freed at once */
+#define RUN 4u   /* sizes by which a place is told */
+
+static struct match_program make_micro_batches(void)
+{
+	char words[4096] = "";
+	for (unsigned i = 0; i < 4 * PASS; i++)
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "a%u%s -a ", (1 + i % (2 * PASS)) * 4096, i / PASS % 2 != 0 ? "^1" : "");
+	(void)snprintf(words + strlen(words), sizeof words - strlen(words), "z512 -z");
+	return match_program_of(words);
+}
+
+/* Two micro-batches whose sizes are equal, forward in one thread and backward in another. A forward pass alone looks like the first of them; in the
+ * next one the thread that was silent must not go on where it stopped, for the other has left that behind. */
+Test(lanes, a_thread_that_was_left_behind_goes_where_the_others_are)
+{
+	struct match_program program = make_micro_batches();
+	struct match_player player;
+	const uint32_t copies = program.plan->header.copies;
+	match_open(&player, "micro-batches", 1);
+	match_add(&player, &program, true);
+	seam__matcher_start(player.matcher);
+	cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
+	cr_assert_eq(match_acts(&player, &program, 1, 0, 2 * PASS), 0);
+	cr_assert_eq(match_acts(&player, &program, 1, 4 * PASS, 6 * PASS), 0, "the backward pass is left out, forward comes once more");
+	for (uint32_t i = 3 * PASS; i < 4 * PASS; i++) {
+		const struct seam_match_ask ask = {.bytes = program.plan->slots[i].size_bytes, .thread = 1};
+		const struct match_block as = {.slot = MATCH_NO_SLOT};
+		const bool served = match_ask(&player, &ask, &as);
+		const struct seam_planned *planned = player.blocks[player.count - 1].planned;
+		if (i >= 3 * PASS + RUN - 1)
+			cr_expect(served && planned->number / copies == i, "slot %u is served as %u", i, served ? planned->number / copies : UINT32_MAX);
+		match_free(&player, player.count - 1);
+	}
+	match_close(&player);
+	match_program_fini(&program);
 }
