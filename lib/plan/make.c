@@ -12,6 +12,7 @@
 #include "draft.h"
 #include "dynamic.h"
 #include "homolayer.h"
+#include "huddle.h"
 #include "make.h"
 #include "meta.h"
 #include "plan_builder.h"
@@ -190,6 +191,8 @@ enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_pl
 		rc = seam__placement_init(&making.placed, &making.study.problem);
 	if (rc == SEAM_OK)
 		rc = seam__search_run(&making.study.problem, &making.options, error, &making.placed, &making.search);
+	if (rc == SEAM_OK && making.options.solver == NULL)
+		rc = seam__huddle(&making.study.problem, &making.placed);
 	if (rc == SEAM_OK)
 		rc = stitch(&making);
 	if (rc == SEAM_OK)
