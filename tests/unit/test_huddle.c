@@ -1,7 +1,9 @@
 /* test_huddle.c: what crosses the end of a period is moved together, and nothing else is. */
+#include <stdio.h>
 #include <string.h>
 
 #include "huddle.h"
+#include "match_program.h"
 #include "meta_fixture.h"
 #include "random_problem.h"
 #include "solvers.h"
@@ -109,4 +111,38 @@ Test(huddle, a_placement_stays_one_and_is_no_higher)
 		seam__problem_fini(&problem);
 	}
 	cr_expect_gt(fewer, 4, "%u were changed: this tests hardly anything", fewer);
+}
+
+/* A program of that kind, in words: "A" to "X" are activations, "a" to "x" gradients. */
+static struct match_program make_program(void)
+{
+	char words[2048] = "";
+	for (char i = 0; i < 24; i++)
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "-%c ", 'a' + i);
+	for (char i = 0; i < 24; i++)
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c%u ", 'A' + i, 65536 + 8192 * (unsigned)(i % 5));
+	(void)snprintf(words + strlen(words), sizeof words - strlen(words), "~300000 -~ "); /* a loss */
+	for (char i = 24; i-- > 0;)
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c%u -%c ", 'a' + i, 4096 + 512 * (unsigned)(i % 3), 'A' + i);
+	return match_program_of(words);
+}
+
+Test(huddle, plans_are_made_so)
+{
+	struct match_program program = make_program();
+	const struct seam_plan_header *header = &program.plan->header;
+	uint64_t low = UINT64_MAX, high = 0, bytes = 0;
+	for (uint32_t i = 0; i < header->slot_count; i++) {
+		const struct seam_plan_slot *slot = &program.plan->slots[i];
+		if (slot->end < header->positions)
+			continue;
+		const uint64_t offset = program.plan->offsets[(uint64_t)i * header->copies];
+		low = offset < low ? offset : low;
+		high = offset + slot->size_bytes > high ? offset + slot->size_bytes : high;
+		bytes += slot->size_bytes;
+	}
+	cr_assert_eq(header->copies, 1);
+	cr_assert_gt(bytes, 24 * 4096);
+	cr_expect_eq(high - low, bytes, "gradients are spread over [%llu, %llu)", (unsigned long long)low, (unsigned long long)high);
+	match_program_fini(&program);
 }
