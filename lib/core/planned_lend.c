@@ -4,10 +4,12 @@
  * left are blocked afterwards.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "bits.h"
 #include "check.h"
 #include "log.h"
+#include "meta.h"
 #include "planned_impl.h"
 
 #define UNKNOWN_SHARE 16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
@@ -137,17 +139,6 @@ static bool serves(const struct seam_stage *stage, const struct seam_stream *str
 	return true;
 }
 
-/* Whether a chunk that is idle for `idle` positions is better to lend for `reach` (0: not known) than one that is for `best`. One that is needed
- * again while it is lent makes its slot miss, which then takes another's place in turn: so the shortest that is long enough, else the
- * longest. */
-static bool is_better(uint64_t idle, uint64_t best, uint64_t reach)
-{
-	bool enough = reach != 0 && idle >= reach;
-	if (enough)
-		return best < reach || idle < best;
-	return idle > best;
-}
-
 /* For how many positions chunk i could be lent; 0: not. Only what becomes a whole free chunk can be stitched. */
 static uint64_t idle_for(const struct seam_stage *stage, uint32_t i)
 {
@@ -157,33 +148,55 @@ static uint64_t idle_for(const struct seam_stage *stage, uint32_t i)
 	return seam__matcher_idle(stage->matcher, chunk->offset, end_of(&stage->arena, i));
 }
 
-/* The chunk to lend next. -1: all are in use. */
-static int64_t choose(const struct seam_stage *stage, uint64_t reach)
+/* A chunk that could be lent. */
+struct idle_chunk {
+	uint64_t positions; /* that it is idle for */
+	bool is_enough;     /* as long as what is asked for lives, if that is known */
+	uint32_t number;
+};
+
+/* One that is needed again while it is lent makes its slot miss, which then takes another's place in turn: so the shortest that is long enough, else
+ * the longest. */
+static int compare_idle(const void *left, const void *right)
 {
-	int64_t chosen = -1;
-	uint64_t best = 0;
-	for (uint32_t i = 0; i < stage->arena.count; i++) {
-		uint64_t idle = idle_for(stage, i);
-		if (idle == 0 || !is_better(idle, best, reach))
-			continue;
-		chosen = i;
-		best = idle;
-	}
-	return chosen;
+	const struct idle_chunk *a = left, *b = right;
+	if (a->is_enough != b->is_enough)
+		return a->is_enough ? -1 : 1;
+	if (a->positions != b->positions)
+		return (a->positions < b->positions) == a->is_enough ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
 }
 
+/* Which chunks could be lent, the best first. `idle` has room for all. Returns how many. To lend one changes nothing about the others. */
+static uint32_t list_idle(const struct seam_stage *stage, struct idle_chunk *idle)
+{
+	const uint64_t reach = seam__matcher_reach(stage->matcher);
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < stage->arena.count; i++) {
+		const uint64_t positions = idle_for(stage, i);
+		if (positions != 0)
+			idle[count++] = (struct idle_chunk){positions, reach != 0 && positions >= reach, i};
+	}
+	qsort(idle, count, sizeof *idle, compare_idle);
+	return count;
+}
+
+/* Without metadata nothing is lent. */
 static uint64_t lend_idle(struct seam_pool *pool, struct seam_stage *stage, uint64_t wanted_bytes)
 {
 	struct seam_planning *planning = &pool->planning;
-	uint64_t bytes = 0, reach = seam__matcher_reach(stage->matcher);
-	while (planning->open && bytes < wanted_bytes) {
-		int64_t i = choose(stage, reach);
-		uint64_t lent_bytes = i < 0 ? 0 : lend(pool, stage, (uint32_t)i);
+	const size_t list_bytes = stage->arena.count * sizeof(struct idle_chunk);
+	struct idle_chunk *idle = seam__meta_array(pool->meta, stage->arena.count, sizeof *idle);
+	uint32_t count = idle == NULL ? 0 : list_idle(stage, idle);
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < count && planning->open && bytes < wanted_bytes; i++) {
+		uint64_t lent_bytes = lend(pool, stage, idle[i].number);
 		if (lent_bytes == 0)
 			break;
 		bytes += lent_bytes;
 		planning->counts.lends++;
 	}
+	seam__meta_free(pool->meta, idle, list_bytes);
 	return bytes;
 }
 

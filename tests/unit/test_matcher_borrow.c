@@ -97,3 +97,25 @@ Test(matcher_borrow, a_long_lived_block_rather_takes_the_places_of_short_lived_o
 	give(y);
 	close_all();
 }
+
+/* y is due later than x: the pool is about to grow, but x's place is for later tries only. */
+Test(matcher_borrow, what_is_due_later_is_given_away_first)
+{
+	open_with("x4096 y4096 z4096 -x -y -z");
+	seam__matcher_set_bytes(player.matcher, 12288);
+	struct seam_planned *x = hit(4096), *y = hit(4096), *z = hit(4096), *strange = NULL;
+	const uint64_t first = x->offset;
+	give(x);
+	give(y);
+	give(z);
+	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
+	strange = seam__matcher_borrow(player.matcher, 3333, SEAM_BORROW_ANY);
+	check_matcher();
+	cr_assert_not_null(strange);
+	cr_expect_neq(strange->offset, first, "x is due now");
+	x = hit(4096);
+	cr_expect_eq(x->offset, first);
+	give(x);
+	give(strange);
+	close_all();
+}

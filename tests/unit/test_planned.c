@@ -317,6 +317,42 @@ Test(planned, what_is_displaced_displaces_nothing)
 	close_pool();
 }
 
+static uint64_t idle_positions(const struct seam_stage *stage, uint32_t i)
+{
+	const struct seam_arena_chunk *chunk = &stage->arena.chunks[i];
+	return chunk->leased_bytes != chunk->bytes ? 0 : seam__matcher_idle(stage->matcher, chunk->offset, chunk->offset + chunk->bytes);
+}
+
+/* For a request of which nothing is known: of the chunks that are idle those that are so for longest. */
+Test(planned, what_is_idle_longest_is_lent_first)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	run_iteration(&loop);
+	must_free(must_alloc(4567, NULL)); /* no plan knows it */
+	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
+	uint64_t idle[1024], least_lent = UINT64_MAX, most_left = 0;
+	cr_assert_leq(stage->arena.count, 1024);
+	for (uint32_t i = 0; i < stage->arena.count; i++)
+		idle[i] = idle_positions(stage, i);
+	seam__pool_stop(pool);
+	struct seam_ask ask = {.group = &pool->engine.common, .class = SEAM_CLASS_LARGE, .bytes = MIB(8)};
+	cr_assert_eq(seam__engine_stream(&pool->engine, 0, &ask.stream), SEAM_OK);
+	cr_expect_eq(seam__planned_spare(pool, &ask, MIB(8), false), MIB(8));
+	seam__pool_go(pool);
+	check_pool();
+	for (uint32_t i = 0; i < stage->arena.count; i++) {
+		if (stage->arena.chunks[i].lent)
+			least_lent = idle[i] < least_lent ? idle[i] : least_lent;
+		else
+			most_left = idle[i] > most_left ? idle[i] : most_left;
+	}
+	cr_expect_geq(least_lent, most_left);
+	cr_expect_gt(most_left, 0, "all was lent: this tests nothing");
+	close_pool();
+}
+
 /* Memory that is short while an arena is being prepared: the arena goes, not the request. */
 Test(planned, what_is_being_prepared_fails_no_request)
 {
