@@ -6,34 +6,67 @@
 
 #define LOOKED_AT 64u /* so few show what an iteration is like */
 
-enum verdict { KNOWN, UNKNOWN, OPEN };
+#define TABLE 128u /* places for them, a power of two */
 
-/* One request. A stream of which nothing is planned makes it unknown. */
-static enum verdict judge(const struct seam_script *script, uint64_t bytes, uint64_t stream)
+/* A size on a stream that was asked for; times 0: none. */
+struct asked {
+	uint64_t blocks, stream;
+	uint32_t times;
+	bool known; /* the script has it */
+	bool open;  /* it has dynamic requests on the stream */
+};
+
+static uint64_t blocks_of(uint64_t bytes)
 {
-	enum verdict verdict = UNKNOWN;
-	for (uint32_t l = 0; l < script->lane_count; l++) {
-		const struct seam_lane *lane = &script->lanes[l];
-		for (uint32_t c = 0; c < lane->count && lane->stream == stream; c++) {
-			if (lane->first[c].bytes == 0)
-				verdict = OPEN;
-			else if (seam__cue_fits(&lane->first[c], bytes))
-				return KNOWN;
-		}
+	return (bytes + SEAM_PLANNED_BYTES - 1) / SEAM_PLANNED_BYTES;
+}
+
+/* The entry of such requests, or where it would be. */
+static struct asked *find(struct asked *table, uint64_t blocks, uint64_t stream)
+{
+	uint32_t at = (uint32_t)((blocks ^ stream << 7) * UINT64_C(0x9E3779B97F4A7C15) >> 32) % TABLE;
+	while (table[at].times != 0 && (table[at].blocks != blocks || table[at].stream != stream))
+		at = (at + 1) % TABLE;
+	return &table[at];
+}
+
+static void note_open(struct asked *table, uint64_t stream)
+{
+	for (uint32_t i = 0; i < TABLE; i++)
+		table[i].open |= table[i].stream == stream;
+}
+
+/* Notes which requests a lane expects. */
+static void note_lane(struct asked *table, const struct seam_lane *lane)
+{
+	bool open = false;
+	for (uint32_t c = 0; c < lane->count; c++) {
+		if (lane->first[c].bytes == 0)
+			open = true;
+		else
+			find(table, blocks_of(lane->first[c].bytes), lane->stream)->known = true;
 	}
-	return verdict;
+	if (open)
+		note_open(table, lane->stream);
 }
 
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script)
 {
 	const uint64_t there = seam__bits_min(seam__bits_min(recent->count, SEAM_RECENT), script->slots);
 	const uint64_t stride = seam__bits_div_up(there, LOOKED_AT);
+	struct asked table[TABLE] = {{0}};
 	uint32_t known = 0, unknown = 0;
 	for (uint64_t back = 1; back <= there; back += stride) {
 		const uint64_t at = (recent->count - back) % SEAM_RECENT;
-		const enum verdict verdict = judge(script, recent->asked[at].bytes, recent->asked[at].stream);
-		known += verdict == KNOWN;
-		unknown += verdict == UNKNOWN;
+		const uint64_t blocks = blocks_of(recent->asked[at].bytes);
+		struct asked *asked = find(table, blocks, recent->asked[at].stream);
+		*asked = (struct asked){.blocks = blocks, .stream = recent->asked[at].stream, .times = asked->times + 1};
+	}
+	for (uint32_t l = 0; l < script->lane_count; l++)
+		note_lane(table, &script->lanes[l]);
+	for (uint32_t i = 0; i < TABLE; i++) {
+		known += table[i].known ? table[i].times : 0;
+		unknown += table[i].known || table[i].open ? 0 : table[i].times;
 	}
 	return known >= 3 * unknown;
 }
