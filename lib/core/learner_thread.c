@@ -201,6 +201,19 @@ static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
 	return rc;
 }
 
+/* With what only plans that are given are asked for. */
+static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_script **ret_script)
+{
+	enum seam_rc rc = seam__script_create(pool->meta, plan, ret_script);
+	if (rc == SEAM_OK)
+		rc = seam__script_find_valleys(pool->meta, plan, *ret_script);
+	if (rc == SEAM_OK)
+		return rc;
+	seam__script_destroy(pool->meta, *ret_script);
+	*ret_script = NULL;
+	return rc;
+}
+
 /* The script of a stitched plan: an arena has each chunk once, so its requests are placed again. With `work`. */
 static enum seam_rc flatten(struct seam_pool *pool, const struct seam_plan *plan, struct seam_script **ret_script)
 {
@@ -213,7 +226,7 @@ static enum seam_rc flatten(struct seam_pool *pool, const struct seam_plan *plan
 		return rc;
 	seam__log(SEAM_LOG_INFO, "a stitched plan of %" PRIu64 " bytes is placed again without stitching, in %" PRIu64 " bytes",
 	          plan->header.physical_chunks * plan->header.chunk_bytes, flat->header.arena_bytes);
-	rc = seam__script_create(pool->meta, flat, ret_script);
+	rc = create_script(pool, flat, ret_script);
 	seam_plan_free(flat);
 	return rc;
 }
@@ -223,7 +236,7 @@ static enum seam_rc make_script(struct seam_pool *pool, const struct seam_plan *
 {
 	bool repeats = (plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) == 0; /* else there is no script of it anyhow */
 	return plan->header.backing_count != 0 && repeats ? flatten(pool, plan, ret_script)
-	                                                  : seam__script_create(pool->meta, plan, ret_script);
+	                                                  : create_script(pool, plan, ret_script);
 }
 
 enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error)

@@ -193,7 +193,8 @@ uint64_t seam__matcher_front(const struct seam_matcher *matcher)
 
 bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned)
 {
-	return planned->script == matcher->owner && matcher->now->goes_on[planned->number / matcher->now->copies] != 0;
+	const struct seam_script *script = matcher->now;
+	return planned->script == matcher->owner && script->goes_on != NULL && script->goes_on[planned->number / script->copies] != 0;
 }
 
 bool seam__matcher_in_step(const struct seam_matcher *matcher)

@@ -94,6 +94,10 @@ void seam__script_begins_at_mark(struct seam_script *script);
 SEAM_MUST_USE enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
 void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */
 
+/* Finds out which slots outlive the iteration that they are made in, for seam__matcher_goes_on(). Only plans that are given are asked for that. `plan`
+ * is the script's. Errors: SEAM_OOM_META. O(slots). */
+SEAM_MUST_USE enum seam_rc seam__script_find_valleys(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+
 /* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's orders; its fingerprint. */
 uint64_t seam__script_bytes(const struct seam_script *script);
 uint32_t seam__script_slots(const struct seam_script *script);
@@ -143,7 +147,8 @@ struct seam_heard {
 };
 struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
-/* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next period. */
+/* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next period; false where that was not
+ * found out. */
 bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned);
 
 /* Whether the last request was what its lane expected, and the ones before it as well. */

@@ -72,8 +72,6 @@ enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan 
 	if (rc == SEAM_OK)
 		rc = seam__script_count_positions(meta, plan, script);
 	if (rc == SEAM_OK)
-		rc = seam__script_find_valleys(meta, plan, script);
-	if (rc == SEAM_OK)
 		rc = seam__script_find_lanes(meta, plan, script);
 	if (rc == SEAM_OK)
 		rc = seam__script_index_places(meta, plan, script);

@@ -126,7 +126,7 @@ struct seam_script {
 	uint32_t *by_offset;    /* instances with a place, by offset, size */
 	uint64_t *reach;        /* of the entry that is the middle of a stretch of by_offset: the furthest end in that stretch */
 	uint32_t placed;        /* of them */
-	uint8_t *goes_on;       /* per slot: begins where much is live, and lives on where little is: it outlives its iteration */
+	uint8_t *goes_on;       /* NULL, or per slot: begins where much is live, and lives on where little is: it outlives its iteration */
 	uint8_t *crosses;       /* per slot: memory that slots of other streams have too */
 	struct seam_script_group *groups;
 	struct seam_plan_range *ranges;
@@ -144,9 +144,6 @@ const char *seam__script_check(const struct seam_script *script);
 
 /* script_positions.c: positions and what lies on them. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__script_count_positions(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
-
-/* script_valleys.c: which slots go on. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__script_find_valleys(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
 /* script_lanes.c: lanes, cues, runs. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__script_find_lanes(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);

@@ -113,6 +113,7 @@ void match_add(struct match_player *player, const struct match_program *program,
 {
 	struct seam_script *script;
 	cr_assert_eq(seam__script_create(player->meta, program->plan, &script), SEAM_OK);
+	cr_assert_eq(seam__script_find_valleys(player->meta, program->plan, script), SEAM_OK);
 	cr_assert_eq(seam__matcher_add(player->matcher, script, now), SEAM_OK);
 }
 
