@@ -43,12 +43,11 @@ static uint32_t period_of(const struct seam__problem *problem)
 	return problem->circle / copies;
 }
 
-/* Also what the next period frees before all else. */
 static bool crosses(const struct seam__problem *problem, uint32_t item, uint32_t period)
 {
 	const struct seam__item *at = &problem->items[item];
 
-	return at->fixed_bytes == SEAM__ADDRESS_ANY && at->span < problem->circle && at->begin % period + (uint64_t)at->span >= period;
+	return at->fixed_bytes == SEAM__ADDRESS_ANY && at->span < problem->circle && at->begin % period + (uint64_t)at->span > period;
 }
 
 static int compare_begins(const void *left, const void *right)

@@ -116,7 +116,7 @@ Test(huddle, a_placement_stays_one_and_is_no_higher)
 /* A program of that kind, in words: "A" to "X" are activations, "a" to "x" gradients. */
 static struct match_program make_program(void)
 {
-	char words[2048] = "";
+	char words[2048] = "z512 -z ";
 	for (char i = 0; i < 24; i++)
 		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "-%c ", 'a' + i);
 	for (char i = 0; i < 24; i++)
