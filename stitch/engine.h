@@ -48,13 +48,16 @@ struct seam_policy {
 
 /* Counters; the names are those of stats.def. */
 struct seam_engine_counts {
-	uint64_t s1, s1r, s2, s3, s4, s5;
-	uint64_t allocs, frees, retries, stitch_frees, cross_stream_reuses;
+	/* What every request changes. */
+	uint64_t allocs, frees;
 	uint64_t live_requested_bytes, live_requested_bytes_peak;
 	uint64_t live_bytes, live_bytes_peak, live_blocks, live_blocks_peak;
-	uint64_t pending_bytes, leased_bytes;
-	/* Of the live blocks, and of pending bytes, those that lie in arenas: their owner counts them here and above. */
+	/* Of the live blocks, and of pending bytes, those that lie in arenas: their owner counts them here, above and below. */
 	uint64_t planned_blocks, planned_bytes, planned_requested_bytes, planned_pending_bytes;
+
+	uint64_t s1, s1r, s2, s3, s4, s5;
+	uint64_t retries, stitch_frees, cross_stream_reuses;
+	uint64_t pending_bytes, leased_bytes;
 };
 
 /* A group of classes that may share chunks: the common memory, or a private pool. */
@@ -100,6 +103,14 @@ struct seam_engine {
 };
 
 #define SEAM_SPARES 4u
+
+/* The stream of the request before, if it is this one's too, and need not be asked about; NULL: ask seam__engine_stream(). With `lock`. */
+static inline struct seam_stream *seam__engine_same_stream(const struct seam_engine *engine, uint64_t handle)
+{
+	struct seam_stream *stream = engine->streams.last;
+	const bool same = stream != NULL && stream->handle == handle && (!engine->policy.verify_streams || handle == SEAM_STREAM_DEFAULT);
+	return same && stream->index < engine->common.classes[0].stream_capacity ? stream : NULL;
+}
 
 /* What is asked of the engine. */
 struct seam_ask {

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "check.h"
-
 #if SEAM_CHECKS >= 1
 
 #define HELD_MAX 16
@@ -49,19 +47,22 @@ void seam__mutex_assert_held(const struct seam_mutex *mutex)
 	seam__check_failed("the lock is held", mutex->name, (int)mutex->rank);
 }
 
+void seam__mutex_lock(struct seam_mutex *mutex)
+{
+	note_order(mutex);
+	SEAM_VERIFY(pthread_mutex_lock(&mutex->mutex) == 0);
+	note_held(mutex);
+}
+
+void seam__mutex_unlock(struct seam_mutex *mutex)
+{
+	note_released(mutex);
+	SEAM_VERIFY(pthread_mutex_unlock(&mutex->mutex) == 0);
+}
+
 #else
 
-static void note_order(const struct seam_mutex *mutex)
-{
-	(void)mutex;
-}
-
 static void note_held(const struct seam_mutex *mutex)
-{
-	(void)mutex;
-}
-
-static void note_released(const struct seam_mutex *mutex)
 {
 	(void)mutex;
 }
@@ -86,19 +87,6 @@ enum seam_rc seam__mutex_init(struct seam_mutex *mutex, const char *name, enum s
 void seam__mutex_fini(struct seam_mutex *mutex)
 {
 	SEAM_VERIFY(pthread_mutex_destroy(&mutex->mutex) == 0);
-}
-
-void seam__mutex_lock(struct seam_mutex *mutex)
-{
-	note_order(mutex);
-	SEAM_VERIFY(pthread_mutex_lock(&mutex->mutex) == 0);
-	note_held(mutex);
-}
-
-void seam__mutex_unlock(struct seam_mutex *mutex)
-{
-	note_released(mutex);
-	SEAM_VERIFY(pthread_mutex_unlock(&mutex->mutex) == 0);
 }
 
 bool seam__mutex_try_lock(struct seam_mutex *mutex)

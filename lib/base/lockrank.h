@@ -15,6 +15,8 @@
 
 #include <seam/rc.h>
 
+#include "check.h"
+
 /* In the order of taking: outermost first. Gaps leave room. */
 enum seam_rank {
 	SEAM_RANK_REGISTRY = 10, /* the process's list of pools */
@@ -41,8 +43,20 @@ struct seam_mutex {
 SEAM_MUST_USE enum seam_rc seam__mutex_init(struct seam_mutex *mutex, const char *name, enum seam_rank rank);
 void seam__mutex_fini(struct seam_mutex *mutex); /* not held by anyone */
 
+#if SEAM_CHECKS >= 1
 void seam__mutex_lock(struct seam_mutex *mutex);
 void seam__mutex_unlock(struct seam_mutex *mutex);
+#else
+static inline void seam__mutex_lock(struct seam_mutex *mutex)
+{
+	SEAM_VERIFY(pthread_mutex_lock(&mutex->mutex) == 0);
+}
+
+static inline void seam__mutex_unlock(struct seam_mutex *mutex)
+{
+	SEAM_VERIFY(pthread_mutex_unlock(&mutex->mutex) == 0);
+}
+#endif
 
 /* True if it was free and is held now. The order does not matter: this cannot wait. */
 __attribute__((warn_unused_result)) bool seam__mutex_try_lock(struct seam_mutex *mutex);

@@ -42,6 +42,16 @@ static enum seam_rc choose_group(struct seam_pool *pool, const struct seam_reque
 	return SEAM_OK;
 }
 
+static inline enum seam_rc find_stream(struct seam_engine *engine, const struct seam_request *request, struct seam_stream **ret_stream)
+{
+	const uint64_t handle = (uint64_t)(uintptr_t)request->stream;
+	struct seam_stream *stream = seam__engine_same_stream(engine, handle);
+	if (__builtin_expect(stream == NULL, 0))
+		return seam__engine_stream(engine, handle, ret_stream);
+	*ret_stream = stream;
+	return SEAM_OK;
+}
+
 static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *request, struct seam_ask *ask)
 {
 	struct seam_engine *engine = &pool->engine;
@@ -58,9 +68,7 @@ static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *r
 		ask->bytes = seam__bits_align_up(request->bytes, engine->memory.granularity_bytes);
 	}
 	enum seam_rc rc = choose_group(pool, request, ask);
-	if (rc == SEAM_OK)
-		rc = seam__engine_stream(engine, (uint64_t)(uintptr_t)request->stream, &ask->stream);
-	return rc;
+	return rc == SEAM_OK ? find_stream(engine, request, &ask->stream) : rc;
 }
 
 /* Whether a request is for the common memory without a look at routes and captures. */
@@ -71,14 +79,15 @@ static bool is_common(const struct seam_pool *pool, const struct seam_request *r
 
 /* One try with the plan that is open. stream: NULL if it is not known yet. record: the event that is to be added. False: the engine is to
  * serve it. With `lock`. */
-static bool try_plan(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream, struct seam_record *record,
-                     void **ret_ptr)
+static inline bool try_plan(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream, struct seam_record *record,
+                            void **ret_ptr)
 {
-	if (stream == NULL && seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)request->stream, &stream) != SEAM_OK)
+	if (stream == NULL && find_stream(&pool->engine, request, &stream) != SEAM_OK)
 		return false;
 	struct seam_planned *planned = NULL;
 	uint64_t va = 0;
-	if (seam__planned_alloc(pool, request, stream, &planned, &va) != SEAM_MISS_NONE)
+	record->voice = seam__recording_voice(pool);
+	if (seam__planned_alloc(pool, request, stream, record->voice, &planned, &va) != SEAM_MISS_NONE)
 		return false;
 	planned->serial = seam__recording_alloc(pool, record, request);
 	*ret_ptr = (void *)(uintptr_t)va;
@@ -104,8 +113,9 @@ static bool borrow(struct seam_pool *pool, const struct seam_request *request, c
 	return true;
 }
 
-/* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. */
-static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, bool planned, struct seam_record *record,
+/* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. Not inlined: it is long, and a request that is
+ * planned need not make room for it. */
+static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, bool planned, struct seam_record *record,
                                void **ret_ptr)
 {
 	struct seam_ask ask;
@@ -139,7 +149,7 @@ static enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request
 }
 
 /* No device has that much. */
-static enum seam_rc refuse(struct seam_pool *pool, const struct seam_request *request)
+static __attribute__((noinline, cold)) enum seam_rc refuse(struct seam_pool *pool, const struct seam_request *request)
 {
 	seam__mutex_lock(seam__pool_lock(pool));
 	struct seam_record record = {0};
@@ -150,11 +160,11 @@ static enum seam_rc refuse(struct seam_pool *pool, const struct seam_request *re
 	return SEAM_OOM_DEVICE;
 }
 
-static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
-	if (request->bytes > LARGEST_REQUEST_BYTES)
+	if (__builtin_expect(request->bytes > LARGEST_REQUEST_BYTES, 0))
 		return refuse(pool, request);
-	if (pool->plain != NULL)
+	if (__builtin_expect(pool->plain != NULL, 0))
 		return seam__plain_alloc(pool, request, ret_ptr);
 	enum seam_rc rc = SEAM_OK;
 	struct seam_record record = {0};
@@ -172,7 +182,7 @@ static enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request 
 }
 
 /* Whether the program's callback wants one more try. */
-static bool ask_callback(struct seam_pool *pool, const struct seam_request *request)
+static __attribute__((noinline, cold)) bool ask_callback(struct seam_pool *pool, const struct seam_request *request)
 {
 	seam__mutex_lock(seam__pool_lock(pool));
 	seam_oom_callback *callback = pool->oom_callback;
@@ -181,13 +191,13 @@ static bool ask_callback(struct seam_pool *pool, const struct seam_request *requ
 	return callback != NULL && callback(user, pool, request->bytes, request->stream);
 }
 
-static enum seam_rc alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+static inline __attribute__((always_inline)) enum seam_rc alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
 	enum seam_rc rc;
 	do {
 		rc = try_alloc(pool, request, ret_ptr);
-	} while (rc == SEAM_OOM_DEVICE && ask_callback(pool, request));
-	if (rc != SEAM_OK)
+	} while (__builtin_expect(rc == SEAM_OOM_DEVICE, 0) && ask_callback(pool, request));
+	if (__builtin_expect(rc != SEAM_OK, 0))
 		seam__oom_count(pool, rc);
 	return rc;
 }
@@ -204,8 +214,11 @@ enum seam_rc seam_alloc_request(struct seam_pool *pool, const struct seam_reques
 
 enum seam_rc seam_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr)
 {
-	struct seam_request request = {.size = sizeof request, .bytes = bytes, .stream = stream};
-	return seam_alloc_request(pool, &request, ret_ptr);
+	const struct seam_request request = {.size = sizeof request, .bytes = bytes, .stream = stream};
+	if (ret_ptr == NULL || bytes == 0)
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	return rc == SEAM_OK ? alloc(pool, &request, ret_ptr) : rc;
 }
 
 static void free_block(struct seam_pool *pool, struct seam_block *block)

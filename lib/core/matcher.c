@@ -10,6 +10,11 @@ static enum seam_miss count_miss(struct seam_matcher *matcher, enum seam_miss mi
 	return miss;
 }
 
+static inline bool speaks(const struct seam_lane *lane, const struct seam_match_ask *ask)
+{
+	return lane->thread == ask->thread && lane->stream == ask->stream;
+}
+
 /* Everything but an expected slot at the front with no stray in its place. lane: of who asks; NULL: he has none. */
 static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matcher *matcher, const struct seam_match_ask *ask,
                                                                 struct seam_lane *lane, struct seam_planned **ret_planned)
@@ -37,28 +42,53 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 	return miss;
 }
 
-enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
+/* What the lane expects next, if it may be that: whatever strays there are. */
+static inline struct seam_planned *expected(const struct seam_matcher *matcher, const struct seam_lane *lane, const struct seam_match_ask *ask)
 {
-	struct seam_lane *lane = matcher->lane;
-	if (lane == NULL || lane->thread != ask->thread || lane->stream != ask->stream)
-		lane = seam__speaker_lane(matcher, ask);
-	if (lane == NULL || lane->trouble != 0 || ask->dynamic)
-		return count_miss(matcher, alloc_with_care(matcher, ask, lane, ret_planned));
-	struct seam_script *script = matcher->now;
+	if (lane->trouble != 0 || ask->dynamic)
+		return NULL;
+	const struct seam_script *script = matcher->now;
 	const struct seam_cue *cue = lane->next;
 	struct seam_planned *planned = &script->instances[seam__script_number(script, cue->slot, lane->copy)];
-	if (!seam__cue_fits(cue, ask->bytes) || lane->base + cue->begin != script->front.at || planned->state != SEAM_PLANNED_FREE ||
-	    planned->blocked != 0 || script->front.at >= matcher->loose.until ||
-	    seam__strays_overlap(&matcher->strays, planned->offset, planned->offset + planned->bytes))
-		return count_miss(matcher, alloc_with_care(matcher, ask, lane, ret_planned));
-	seam__history_add(&lane->history, ask->bytes);
+	const bool due = seam__cue_fits(cue, ask->bytes) && lane->base + cue->begin == script->front.at;
+	return due && planned->state == SEAM_PLANNED_FREE && planned->blocked == 0 && script->front.at < matcher->loose.until ? planned : NULL;
+}
+
+static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct seam_lane *lane, struct seam_planned *planned,
+                                           uint64_t requested_bytes, struct seam_planned **ret_planned)
+{
+	struct seam_script *script = matcher->now;
+	seam__history_add(&lane->history, requested_bytes);
 	seam__lane_pass(script, lane);
 	seam__front_step(matcher, script);
 	lane->spoke = script->front.at;
 	matcher->lane = lane;
-	seam__planned_begin(matcher, script, planned, ask->bytes);
+	seam__planned_begin(matcher, script, planned, requested_bytes);
 	*ret_planned = planned;
 	return SEAM_MISS_NONE;
+}
+
+/* Another lane speaks, or strays are near, or it is not what is expected. */
+static __attribute__((noinline)) enum seam_miss alloc_further(struct seam_matcher *matcher, const struct seam_match_ask *ask,
+                                                              struct seam_planned **ret_planned)
+{
+	struct seam_lane *lane = matcher->lane;
+	if (lane == NULL || !speaks(lane, ask))
+		lane = seam__speaker_lane(matcher, ask);
+	struct seam_planned *planned = lane != NULL ? expected(matcher, lane, ask) : NULL;
+	if (planned == NULL || seam__strays_overlap(&matcher->strays, planned->offset, planned->offset + planned->bytes))
+		return count_miss(matcher, alloc_with_care(matcher, ask, lane, ret_planned));
+	return take_expected(matcher, lane, planned, ask->bytes, ret_planned);
+}
+
+/* This is what nearly every request is, so it is kept short: nothing is called. */
+enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
+{
+	struct seam_lane *lane = matcher->lane;
+	struct seam_planned *planned = SEAM_LIKELY(lane != NULL && speaks(lane, ask)) ? expected(matcher, lane, ask) : NULL;
+	if (SEAM_LIKELY(planned != NULL && seam__strays_beside(&matcher->strays, planned->offset, planned->offset + planned->bytes)))
+		return take_expected(matcher, lane, planned, ask->bytes, ret_planned);
+	return alloc_further(matcher, ask, ret_planned);
 }
 
 enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned)

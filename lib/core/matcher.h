@@ -213,13 +213,14 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes);
 
 struct seam_match_counts {
-	uint64_t hits, dynamic_hits;
+	uint64_t hits;
+	uint64_t live, live_bytes; /* held ones count; bytes rounded up to 512 */
+	uint64_t dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t resyncs;         /* places found again after a mismatch */
 	uint64_t switches;        /* of scripts */
 	uint64_t repetitions;     /* of the current script that have begun */
 	uint64_t strays;          /* now */
-	uint64_t live, live_bytes; /* held ones count; bytes rounded up to 512 */
 };
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
 

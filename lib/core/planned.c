@@ -75,28 +75,37 @@ static bool join(struct seam_pool *pool, struct seam_stage *stage, struct seam_s
 	int number = seam__stage_user(pool, stage, stream);
 	if (number < 0)
 		return false;
-	if (stage->joined[number] == stage->arena.join_version)
-		return true;
-	if (stage->joined[number] == UINT64_MAX && !order_behind(stage, stream, BEHIND_NAMESAKES))
-		return false;
-	if (seam__arena_join(&pool->engine, &stage->arena, stream) != SEAM_OK)
-		return false;
-	stage->joined[number] = stage->arena.join_version;
+	if (stage->joined[number] != stage->arena.join_version) {
+		if (stage->joined[number] == UINT64_MAX && !order_behind(stage, stream, BEHIND_NAMESAKES))
+			return false;
+		if (seam__arena_join(&pool->engine, &stage->arena, stream) != SEAM_OK)
+			return false;
+		stage->joined[number] = stage->arena.join_version;
+	}
+	stage->joined_last = stream;
+	stage->joined_version = stage->arena.join_version;
 	return true;
 }
 
-static void count_alloc(struct seam_engine_counts *counts, const struct seam_planned *planned)
+/* Hardly any request raises a peak. */
+static inline void note_peak(uint64_t *peak, uint64_t now)
+{
+	if (__builtin_expect(now > *peak, 0))
+		*peak = now;
+}
+
+static inline void count_alloc(struct seam_engine_counts *counts, const struct seam_planned *planned)
 {
 	counts->allocs++;
 	counts->planned_blocks++;
 	counts->planned_bytes += planned->bytes;
 	counts->planned_requested_bytes += planned->requested_bytes;
 	counts->live_requested_bytes += planned->requested_bytes;
-	counts->live_requested_bytes_peak = seam__bits_max(counts->live_requested_bytes_peak, counts->live_requested_bytes);
 	counts->live_bytes += planned->bytes;
-	counts->live_bytes_peak = seam__bits_max(counts->live_bytes_peak, counts->live_bytes);
 	counts->live_blocks++;
-	counts->live_blocks_peak = seam__bits_max(counts->live_blocks_peak, counts->live_blocks);
+	note_peak(&counts->live_requested_bytes_peak, counts->live_requested_bytes);
+	note_peak(&counts->live_bytes_peak, counts->live_bytes);
+	note_peak(&counts->live_blocks_peak, counts->live_blocks);
 }
 
 static void count_free(struct seam_engine_counts *counts, const struct seam_planned *planned)
@@ -160,14 +169,6 @@ static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const 
 	count_alloc(&pool->engine.counts, planned);
 }
 
-/* What the thread says about itself. Where nothing is recorded nobody knows: a thread of no number takes any lane of its stream. */
-static void hear(const struct seam_pool *pool, struct seam_match_ask *ask)
-{
-	const struct seam_voice *voice = pool->recorder != NULL ? seam__recorder_voice(pool->recorder) : NULL;
-	ask->thread = voice != NULL ? voice->thread : UINT32_MAX;
-	ask->dynamic = voice != NULL && voice->dynamic_depth != 0;
-}
-
 /* A request was missed: whether the plan is of any use is asked once in a period. */
 static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 {
@@ -179,16 +180,46 @@ static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 	stage->poor = hits * POOR_SHARE < requests;
 }
 
+/* Whether the slot is the caller's without more ado: its memory was last used by his stream, or that is ordered behind who did. */
+static inline bool is_ordered(const struct seam_stage *stage, const struct seam_planned *planned, const struct seam_stream *stream)
+{
+	return stage->joined_last == stream && stage->joined_version == stage->arena.join_version && !seam__planned_is_loose(planned) &&
+	       (stage->stream_count == 1 || !seam__matcher_crosses(stage->matcher, planned));
+}
+
+/* What the matcher said, where that is not all. */
+static __attribute__((noinline)) enum seam_miss settle(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned,
+                                                       struct seam_stream *stream, enum seam_miss miss)
+{
+	struct seam_planned_counts *counts = &pool->planning.counts;
+	if (miss == SEAM_MISS_gap)
+		miss = fill_gap(pool, stage, planned);
+	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC && pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
+		seam__matcher_free(stage->matcher, planned);
+		counts->refused_dynamic++;
+		miss = SEAM_MISS_dynamic;
+	}
+	if (miss == SEAM_MISS_NONE)
+		miss = hand_out(pool, stage, planned, stream);
+	if (miss != SEAM_MISS_NONE) {
+		counts->misses[miss]++;
+		judge(pool, stage);
+	}
+	return miss;
+}
+
+/* Where nothing is recorded nobody knows who asks: a thread of no number takes any lane of its stream. */
 enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
-                                   struct seam_planned **ret_planned, uint64_t *ret_va)
+                                   const struct seam_voice *voice, struct seam_planned **ret_planned, uint64_t *ret_va)
 {
 	struct seam_planning *planning = &pool->planning;
 	struct seam_stage *stage = seam__stage_open(planning);
-	struct seam_match_ask ask = {
+	const struct seam_match_ask ask = {
 		.bytes = request->bytes,
 		.stream = (uint64_t)(uintptr_t)request->stream,
+		.thread = voice != NULL ? voice->thread : UINT32_MAX,
+		.dynamic = voice != NULL && voice->dynamic_depth != 0,
 	};
-	hear(pool, &ask);
 	struct seam_planned *planned = NULL;
 	planning->counts.requests++;
 	if (__builtin_expect(stage->deaf, 0) && !seam__stage_begins(pool, stage, &ask)) {
@@ -200,19 +231,10 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 	enum seam_miss miss = seam__matcher_alloc(stage->matcher, &ask, &planned);
 	if (__builtin_expect(stage->building, 0))
 		miss = seam__stage_doubt(pool, stage, &ask, planned, miss);
-	if (__builtin_expect(miss == SEAM_MISS_gap, 0))
-		miss = fill_gap(pool, stage, planned);
-	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC && pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
-		seam__matcher_free(stage->matcher, planned);
-		planning->counts.refused_dynamic++;
-		miss = SEAM_MISS_dynamic;
-	}
-	if (miss == SEAM_MISS_NONE)
-		miss = hand_out(pool, stage, planned, stream);
-	if (miss != SEAM_MISS_NONE) {
-		planning->counts.misses[miss]++;
-		judge(pool, stage);
-		return miss;
+	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(stage, planned, stream), 0)) {
+		miss = settle(pool, stage, planned, stream, miss);
+		if (miss != SEAM_MISS_NONE)
+			return miss;
 	}
 	fill_in(pool, planned, request, stream);
 	planning->counts.hits++;

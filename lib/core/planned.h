@@ -30,6 +30,7 @@
 
 struct seam_pool;
 struct seam_request;
+struct seam_voice;
 
 /* In the order of the options' names in options.def. */
 enum seam_plan_mode { SEAM_PLAN_OFF, SEAM_PLAN_AUTO, SEAM_PLAN_INLINE };
@@ -50,6 +51,8 @@ struct seam_stage {
 	struct seam_stream **streams;   /* that have used the arena; referenced */
 	uint64_t *joined;               /* per stream: the version of the arena's joins that it is ordered behind */
 	uint32_t stream_count, stream_capacity;
+	struct seam_stream *joined_last; /* of them, that was ordered last, */
+	uint64_t joined_version;        /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
 	uint64_t settled_from;          /* number of the request: two periods behind its opening */
 	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
@@ -80,8 +83,8 @@ LIST_HEAD(seam_stages, seam_stage);
 
 struct seam_planned_counts {
 	uint64_t requests;      /* made while a stage was open */
-	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t hits, dynamic_hits;
+	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t refused_dynamic; /* dynamic hits that plan_reuse:none does not allow */
 	uint64_t adoptions, drops;
 	uint64_t adopt_ns;      /* under the lock, in all adoptions */
@@ -93,17 +96,17 @@ struct seam_planned_counts {
 struct seam_planning {
 	struct seam_stages stages;
 	bool open;                      /* the first of them is; requests are matched */
-	struct seam_stage *preparing;   /* the learner's; taken away from it under pressure */
 	struct seam_stage *waiting;     /* ready; it opens when live bytes are few, or when that has come late */
+	struct seam_planned_counts counts;
+	struct seam_stage *preparing;   /* the learner's; taken away from it under pressure */
 	struct seam_script *waiting_script;
 	uint64_t open_below_bytes;      /* of live_requested_bytes */
 	uint64_t open_by_allocs;        /* at the latest, in the engine's count, */
 	uint64_t give_up_by_allocs;     /* or it is given up, if the program does something else */
 	uint64_t compared_at;           /* recent.count, when that was looked at last */
-	struct seam_recent recent;      /* requests that no plan served */
 	uint64_t opened_requests, opened_misses, opened_displaced; /* of the counts, when a stage was opened last; the last: late and gap */
 	bool open_at_step;              /* its script begins at a mark of a step */
-	struct seam_planned_counts counts;
+	struct seam_recent recent;      /* requests that no plan served */
 };
 
 /* Misses of slots whose place was occupied. */
@@ -146,9 +149,9 @@ bool seam__live_find(struct seam_pool *pool, uint64_t va, struct seam_found *ret
 bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
 
 /* Serves a request from the open stage. It must be one for the common memory without flags, and not captured. SEAM_MISS_NONE: *ret_va is its
- * address. Else nothing has happened, and the miss is counted. The caller gives the block its serial. */
+ * address. Else nothing has happened, and the miss is counted. The caller gives the block its serial. voice: as seam__recording_voice(). */
 enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
-                                   struct seam_planned **ret_planned, uint64_t *ret_va);
+                                   const struct seam_voice *voice, struct seam_planned **ret_planned, uint64_t *ret_va);
 
 /* Serves a request that the open stage has just missed out of what its plan leaves idle, where that disturbs less than anything else: no driver
  * call. False: the engine is to serve it. */

@@ -29,6 +29,12 @@ static inline uint32_t seam__recording_pool(uint64_t private_id)
 	return number != 0 || private_id == 0 ? number : UINT32_MAX;
 }
 
+/* What the calling thread says about itself; NULL where nothing is recorded. */
+static inline const struct seam_voice *seam__recording_voice(struct seam_pool *pool)
+{
+	return pool->recorder != NULL ? seam__recorder_voice(pool->recorder) : NULL;
+}
+
 /* Gives the event its number. With `lock`. */
 static inline void seam__recording_draw(struct seam_pool *pool, struct seam_record *record)
 {

@@ -59,8 +59,8 @@ struct seam_place {
 
 /* What a lane asked for lately. */
 struct seam_history {
-	uint64_t sizes[SEAM_HEARD]; /* 0: dynamic. The i-th from the beginning at i % SEAM_HEARD */
 	uint64_t heard;
+	uint64_t sizes[SEAM_HEARD]; /* 0: dynamic. The i-th from the beginning at i % SEAM_HEARD */
 };
 
 /* A slot at a repetition. */
@@ -72,20 +72,22 @@ struct seam_spot {
 
 /* Those who ask from one thread on one stream. */
 struct seam_lane {
+	/* A line of the cache: with the size that is put into the history that is all that a request which was expected touches. */
 	const struct seam_cue *next;  /* what is expected */
 	uint64_t base;                /* position at which its repetition begins */
 	uint32_t copy;
 	uint32_t thread;              /* who speaks, once it has spoken; else as in the plan */
 	uint64_t stream;
 	uint32_t trouble;             /* 0: in step. Rises with what was not expected, falls with what was */
-	uint32_t missed;              /* requests in a row that were not found */
-	bool cold;                    /* nothing is known of where it is: only the index can tell */
+	uint32_t count;
+	const struct seam_cue *first; /* its cues: [first, first + count) */
 	uint64_t spoke;               /* the front when it was last heard; SEAM_NEVER */
 	struct seam_history history;
-	uint64_t stepped;             /* so many sizes had been heard when the program said that an iteration ended; SEAM_NEVER: it has not */
-	const struct seam_cue *first; /* its cues: [first, first + count) */
+
 	const struct seam_run *runs;  /* count of them, by hash and place */
-	uint32_t count;
+	uint64_t stepped;             /* so many sizes had been heard when the program said that an iteration ended; SEAM_NEVER: it has not */
+	uint32_t missed;              /* requests in a row that were not found */
+	bool cold;                    /* nothing is known of where it is: only the index can tell */
 	uint32_t plan_thread;
 	struct seam_spot dynamic;     /* the last dynamic one that was asked for; its cue may be NULL */
 	uint32_t skipped_at;          /* the oldest of skipped */
@@ -107,9 +109,9 @@ struct seam_script {
 	const uint32_t *actions;              /* per position: slot * 2, + 1 for its free */
 	struct seam_place *places;            /* place_mask + 1 of them */
 	const uint32_t *place_of;             /* per instance */
-	const struct seam_stretch *stretches; /* per slot */
 	uint32_t positions;
 	uint32_t copies;
+	const struct seam_stretch *stretches; /* per slot */
 	uint32_t place_mask;
 	uint32_t index;                       /* the matcher's number for it */
 

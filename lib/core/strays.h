@@ -40,10 +40,16 @@ struct seam_stray *seam__strays_behind(const struct seam_strays *strays, uint64_
 /* The one that begins at `offset`; NULL: none. */
 struct seam_stray *seam__strays_find(const struct seam_strays *strays, uint64_t offset);
 
-/* Whether one lies in [begin, end). Most that is asked is beside all of them: there may be one for ever. */
+/* Whether [begin, end) is beside all of them: most that is asked is, though there may be one for ever. */
+static inline bool seam__strays_beside(const struct seam_strays *strays, uint64_t begin, uint64_t end)
+{
+	return begin >= strays->to || end <= strays->from;
+}
+
+/* Whether one lies in [begin, end). */
 static inline bool seam__strays_overlap(const struct seam_strays *strays, uint64_t begin, uint64_t end)
 {
-	if (__builtin_expect(begin >= strays->to || end <= strays->from, 1))
+	if (__builtin_expect(seam__strays_beside(strays, begin, end), 1))
 		return false;
 	const struct seam_stray *stray = seam__strays_behind(strays, begin);
 	return stray != NULL && stray->begin < end;

@@ -106,11 +106,11 @@ __attribute__((noinline, cold)) static void add_late(struct seam_recorder *recor
 
 void seam__recorder_add(struct seam_recorder *recorder, const struct seam_record *record)
 {
-	const struct seam_voice *voice = &seam__record_voice_get(&recorder->voices)->is;
+	const struct seam_voice *voice = record->voice != NULL ? record->voice : &seam__record_voice_get(&recorder->voices)->is;
 	uint8_t flags = record->flags;
 	if (record->kind == SEAM_TRACE_ALLOC && voice->dynamic_depth != 0)
 		flags |= SEAM_TRACE_DYNAMIC;
-	else if (record->kind == SEAM_TRACE_STEP)
+	else if (__builtin_expect(record->kind == SEAM_TRACE_STEP, 0))
 		atomic_fetch_add_explicit(&recorder->steps, 1, memory_order_relaxed);
 	struct seam_record_slot *slot = seam__record_log_slot(&recorder->log, record->order);
 	if (__builtin_expect(slot == NULL, 0)) {

@@ -71,6 +71,7 @@ struct seam_record {
 	uint8_t kind;         /* enum seam_trace_kind: ALLOC, FREE, RECORD_STREAM, STEP, POOL_RELEASE, EMPTY_CACHE, OOM; 0: no event, after all */
 	uint8_t flags;        /* SEAM_TRACE_DYNAMIC is added from the voice to an ALLOC */
 	uint32_t pool;        /* private pool */
+	const struct seam_voice *voice; /* of the calling thread, if it has been asked for already; else NULL */
 };
 void seam__recorder_add(struct seam_recorder *recorder, const struct seam_record *record);
 
