@@ -1,9 +1,10 @@
 /* loose.h: dynamic blocks inside their group's interval, and borrowed ones before anything is due in their place, by address.
  *
- * An array, for what is asked of it most is a walk through all of it (best fit), and there are few at a time. Each block is a stray to be: its
- * node is part of it, so that becoming one cannot fail.
+ * An array, and beside it one of *runs*, in which blocks that touch are one: what is asked most is a walk through all that is taken (best fit), and best
+ * fit leaves few gaps. Each block is a stray to be: its node is part of it, so that becoming one cannot fail.
  *
- * Invariant (seam__loose_check): they stand in order and do not overlap; `until` is the least of theirs.
+ * Invariant (seam__loose_check): they stand in order and do not overlap; runs are as long as can be; `until` is the least of theirs, which `at_until`
+ * of them have.
  * No locks.
  */
 #ifndef SEAM_LOOSE_H
@@ -26,15 +27,28 @@ struct seam_loose_entry {
 	struct seam_loose_block *block;
 };
 
+/* Blocks without a gap between them. */
+struct seam_loose_run {
+	uint64_t begin;
+	uint64_t end;
+};
+
 struct seam_loose {
 	struct seam_loose_entry *entries;
 	uint32_t count;
 	uint32_t capacity;
-	uint64_t until; /* the least of theirs; UINT64_MAX: none */
+	struct seam_loose_run *runs;
+	uint32_t run_count;
+	uint32_t run_capacity; /* not less than `capacity` */
+	uint64_t until;    /* the least of theirs; UINT64_MAX: none */
+	uint32_t at_until; /* so many have that: blocks of a group have the same */
 };
 
 /* Room for one more. False: no memory. */
 bool seam__loose_reserve(struct seam_loose *loose, struct seam_meta *meta);
+
+/* Frees the arrays; blocks are somebody else's. */
+void seam__loose_fini(struct seam_loose *loose, struct seam_meta *meta);
 
 /* There is room. */
 void seam__loose_insert(struct seam_loose *loose, struct seam_loose_entry entry);
@@ -42,6 +56,9 @@ void seam__loose_remove(struct seam_loose *loose, uint32_t at);
 
 /* The first that ends behind `offset`; count: none. */
 uint32_t seam__loose_behind(const struct seam_loose *loose, uint64_t offset);
+
+/* The first run that ends behind `offset`; run_count: none. */
+uint32_t seam__loose_run_behind(const struct seam_loose *loose, uint64_t offset);
 
 /* The block that begins at `offset`; count: none. */
 uint32_t seam__loose_find(const struct seam_loose *loose, uint64_t offset);

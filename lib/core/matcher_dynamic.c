@@ -57,35 +57,34 @@ struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64
 struct fit {
 	uint64_t bytes; /* that are wanted */
 	uint64_t at;    /* SEAM_PLAN_NO_ADDRESS: none yet */
-	uint64_t least; /* its size */
+	uint64_t spare; /* what is left of it; 0: none is better */
 };
 
-static void consider(struct fit *fit, uint64_t at, uint64_t end)
+#define NO_FIT (UINT64_C(1) << 62) /* more than any gap leaves, less than a gap that is too small */
+
+static inline void consider(struct fit *fit, uint64_t at, uint64_t end)
 {
-	if (end >= at + fit->bytes && end - at < fit->least) {
-		fit->least = end - at;
+	const uint64_t spare = end - at - fit->bytes;
+	if (__builtin_expect(spare < fit->spare, 0)) {
+		fit->spare = spare;
 		fit->at = at;
 	}
 }
 
-static bool is_blocked(const struct seam_matcher *matcher, uint64_t begin, uint64_t end)
+/* Between dynamic blocks alone, as it nearly always is: a walk through their runs. Returns the run at which that of the next range begins. */
+static inline const struct seam_loose_run *fit_between_loose(const struct seam_loose_run *run, const struct seam_loose_run *behind, uint64_t at,
+                                                             uint64_t end, struct fit *fit)
 {
-	for (uint32_t b = first_blocked(matcher, begin); b < matcher->blocked_count && matcher->blocked[b].begin < end; b++)
-		if (matcher->blocked[b].end > begin)
-			return true;
-	return false;
-}
-
-/* Between dynamic blocks alone, as it nearly always is: a walk through their array. */
-static void fit_between_loose(const struct seam_loose *loose, uint64_t at, uint64_t end, struct fit *fit)
-{
-	for (uint32_t i = seam__loose_behind(loose, at); i < loose->count && loose->entries[i].begin < end && fit->least != fit->bytes; i++) {
-		if (loose->entries[i].begin > at)
-			consider(fit, at, loose->entries[i].begin);
-		at = loose->entries[i].end;
+	while (run != behind && run->end <= at)
+		run++;
+	for (; run != behind && run->begin < end; run++) {
+		consider(fit, at, run->begin);
+		at = run->end;
+		if (at > end)
+			return run; /* it may reach into the next range */
 	}
-	if (at < end)
-		consider(fit, at, end);
+	consider(fit, at, end);
+	return run;
 }
 
 static void fit_between_all(const struct seam_matcher *matcher, uint64_t at, uint64_t end, struct fit *fit)
@@ -99,19 +98,28 @@ static void fit_between_all(const struct seam_matcher *matcher, uint64_t at, uin
 	}
 }
 
-/* SEAM_PLAN_NO_ADDRESS: nowhere. O(ranges + what is taken among them). */
+/* SEAM_PLAN_NO_ADDRESS: nowhere. One walk up through the ranges, the runs and what is blocked. O(ranges + what is taken among them). */
 static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
 {
-	struct fit fit = {.bytes = bytes, .at = SEAM_PLAN_NO_ADDRESS, .least = UINT64_MAX};
-	for (uint32_t r = 0; r < group->range_count && fit.least != bytes; r++) {
-		const struct seam_plan_range *range = &matcher->now->ranges[group->first_range + r];
+	struct fit fit = {.bytes = bytes, .at = SEAM_PLAN_NO_ADDRESS, .spare = NO_FIT};
+	const struct seam_plan_range *range = &matcher->now->ranges[group->first_range], *const last_range = range + group->range_count;
+	if (range == last_range)
+		return fit.at;
+	const struct seam_loose *loose = &matcher->loose;
+	const struct seam_loose_run *run = loose->runs + seam__loose_run_behind(loose, range->begin_bytes);
+	const struct seam_loose_run *const last_run = loose->runs + loose->run_count;
+	const struct seam_blocked *blocked = matcher->blocked + first_blocked(matcher, range->begin_bytes);
+	const struct seam_blocked *const last_blocked = matcher->blocked + matcher->blocked_count;
+	for (; range != last_range && fit.spare != 0; range++) {
 		const uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES), end = range->end_bytes;
 		if (at + bytes > end)
 			continue;
-		if (is_blocked(matcher, at, end) || seam__strays_overlap(&matcher->strays, at, end))
+		while (blocked != last_blocked && blocked->end <= at)
+			blocked++;
+		if ((blocked != last_blocked && blocked->begin < end) || seam__strays_overlap(&matcher->strays, at, end))
 			fit_between_all(matcher, at, end, &fit);
 		else
-			fit_between_loose(&matcher->loose, at, end, &fit);
+			run = fit_between_loose(run, last_run, at, end, &fit);
 	}
 	return fit.at;
 }

@@ -28,7 +28,7 @@ void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher)
 		seam__script_destroy(meta, matcher->owners[i]);
 	(void)seam__slab_fini(&matcher->stray_slab);
 	(void)seam__slab_fini(&matcher->loose_slab);
-	seam__meta_free(meta, matcher->loose.entries, matcher->loose.capacity * sizeof(*matcher->loose.entries));
+	seam__loose_fini(&matcher->loose, meta);
 	seam__meta_free(meta, matcher->blocked, matcher->blocked_capacity * sizeof(*matcher->blocked));
 	seam__meta_free(meta, matcher, sizeof(*matcher));
 }
