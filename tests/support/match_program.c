@@ -225,6 +225,13 @@ static void assert_apart(const struct match_player *player, const struct seam_pl
 	}
 }
 
+static void assert_unblocked(const struct match_player *player, const struct seam_planned *planned)
+{
+	for (uint32_t i = 0; i < player->blocked_count; i++)
+		cr_assert(planned->offset >= player->blocked[i].end_bytes || planned->offset + planned->bytes <= player->blocked[i].begin_bytes,
+		          "%s, seed %llu: given what is blocked", player->name, (unsigned long long)player->seed);
+}
+
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. */
 static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
 {
@@ -232,12 +239,7 @@ static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
 		return NULL;
 	const enum seam_borrow what = (enum seam_borrow)random_below(&player->random, SEAM_BORROW_ANY + 1);
 	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes, what);
-	if (planned == NULL)
-		return NULL;
-	for (uint32_t i = 0; i < player->blocked_count; i++)
-		cr_assert(planned->offset >= player->blocked[i].end_bytes || planned->offset + planned->bytes <= player->blocked[i].begin_bytes,
-		          "%s, seed %llu: borrowed what is blocked", player->name, (unsigned long long)player->seed);
-	player->borrowed++;
+	player->borrowed += planned != NULL;
 	return planned;
 }
 
@@ -268,6 +270,7 @@ bool match_ask(struct match_player *player, const struct seam_match_ask *ask, co
 		planned = borrow(player, ask->bytes);
 	if (planned != NULL) {
 		assert_apart(player, planned);
+		assert_unblocked(player, planned);
 		cr_assert(planned->bytes >= ask->bytes && planned->offset % 512 == 0 && planned->requested_bytes == ask->bytes);
 		cr_assert_eq(planned->blocked, 0);
 		block->planned = planned;
