@@ -234,6 +234,17 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
 	return cudaSuccess;
 }
 
+#if FAKECUDART_MAJOR == 12
+EXPORTED cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *status);
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *status)
+{
+	return cudaGetDriverEntryPointByVersion(symbol, function, VERSION, flags, status);
+}
+#endif
+
 /* Declared in a header of its own, which not every CUDA has. */
 EXPORTED cudaError_t cudaProfilerStart(void);
 EXPORTED cudaError_t cudaProfilerStop(void);

@@ -221,6 +221,13 @@ static void part_device(void)
 	   status == cudaDriverEntryPointSuccess, "a call of the driver is found");
 	ok(cudaGetDriverEntryPointByVersion("cuNone", &found, 12000, 0, &status) == cudaSuccess &&
 	   status == cudaDriverEntryPointSymbolNotFound, "another is not");
+#if FAKECUDART_MAJOR == 12
+	cudaError_t (*find)(const char *, void **, unsigned long long, enum cudaDriverEntryPointQueryResult *) = NULL;
+	void *finder = dlsym(RTLD_DEFAULT, "cudaGetDriverEntryPoint");
+	memcpy(&find, &finder, sizeof(find));
+	ok(find != NULL && find("cuMemMap", &found, 0, &status) == cudaSuccess && status == cudaDriverEntryPointSuccess,
+	   "and without a version, as PyTorch did before CUDA 13");
+#endif
 	(void)cudaGetLastError();
 }
 

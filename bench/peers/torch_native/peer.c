@@ -53,9 +53,10 @@ static uint64_t on_device(void)
 	return device_ticks != NULL ? device_ticks() : 0;
 }
 
+/* The first line of why: PyTorch has much more to say. */
 static int fail(const char *what, const char *why)
 {
-	(void)fprintf(stderr, "peer: %s: %s\n", what, why);
+	(void)fprintf(stderr, "peer: %s: %.*s\n", what, (int)strcspn(why, "\n"), why);
 	return 1;
 }
 
@@ -210,9 +211,9 @@ static int run(struct peer *peer, const char *name, const char *path)
 	peer->clock_ticks = measure_clock();
 	for (size_t i = 0; i < peer->schedule.op_count && rc == SEAM_OK && !peer->oom; i++)
 		rc = do_op(peer, &peer->schedule.ops[i]);
-	if (rc != SEAM_OK)
-		return fail(name, seam_rc_text(rc));
 	bool is_torch = strchr(name, '/') != NULL;
+	if (rc != SEAM_OK)
+		return fail(name, is_torch ? peer_allocator_error() : seam_rc_text(rc));
 	print_result(peer, is_torch ? peer_allocator_version() : name, path);
 	for (uint32_t i = 0; i < peer->schedule.block_count && rc == SEAM_OK; i++)
 		if (peer->live[i] != 0)

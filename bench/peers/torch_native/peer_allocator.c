@@ -136,3 +136,8 @@ const char *peer_allocator_version(void)
 {
 	return torch.version();
 }
+
+const char *peer_allocator_error(void)
+{
+	return torch.error != NULL ? torch.error() : "";
+}

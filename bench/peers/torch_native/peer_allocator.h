@@ -18,4 +18,7 @@ SEAM_MUST_USE enum seam_rc peer_allocator_create(const char *path, struct seam_d
 /* "PyTorch 2.15.0". Valid once one has been made. */
 const char *peer_allocator_version(void);
 
+/* What PyTorch said last of a call that failed; "" if none has. */
+const char *peer_allocator_error(void);
+
 #endif

@@ -10,8 +10,17 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
+#if __has_include(<c10/cuda/PeerToPeerAccess.h>)
 #include <c10/cuda/PeerToPeerAccess.h>
+#define HAS_PEERS 1 /* since 2.11 in c10; with one device nobody asks before */
+#else
+#define HAS_PEERS 0
+#endif
+#if __has_include(<torch/headeronly/version.h>)
 #include <torch/headeronly/version.h>
+#else
+#include <torch/csrc/api/include/torch/version.h>
+#endif
 
 /* Exported, but in no header: without it the first look for a device's context throws, for that is ATen's business. */
 namespace c10::cuda::_internal {
@@ -65,7 +74,9 @@ int peer_torch_open(void)
 {
 	return guarded([] {
 		c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
+#if HAS_PEERS
 		c10::cuda::detail::init_p2p_access_cache(1);
+#endif
 		allocator = c10::cuda::CUDACachingAllocator::get();
 		allocator->init(1);
 	});

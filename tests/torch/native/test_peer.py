@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""bench/peers/torch_native's program without PyTorch: its figures are those of `seam replay`, and it says what it cannot do.
+
+test_peer.py PEER SEAM TRACE. Prints TAP.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+CALLS = ("direct_alloc", "address_reserve", "mem_create", "mem_map", "mem_unmap", "mem_set_access")
+
+count = 0
+failed = 0
+
+
+def check(condition: bool, what: str) -> None:
+    """One line of TAP."""
+    global count, failed
+    count += 1
+    failed += not condition
+    print(f"{'ok' if condition else 'not ok'} {count} - {what}")
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A program, with more in its environment."""
+    return subprocess.run(arguments, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+
+
+def compare(peer: str, seam: str, trace: str, allocator: str) -> None:
+    """The same trace, once on the fake driver and once on the emulator itself."""
+    done = run(peer, allocator, trace, "2", FAKECUDA_MEMORY="book", FAKECUDA_CLOCK="1")
+    words = done.stdout.strip().split("\t")
+    row = dict(zip(words[::2], words[1::2]))
+    replayed = json.loads(run(seam, "replay", "--allocator", allocator, "--device", "emu", "--iterations", "2", "--json", trace).stdout)[0]
+    check(done.returncode == 0 and row["allocator"] == allocator, f"{allocator} runs {done.stderr}")
+    check(row["reserved_peak"] == str(replayed["peak_reserved_bytes"]), f"{allocator} reserves {row['reserved_peak']} bytes")
+    mine = [int(row[name]) for name in CALLS]
+    check(mine == [replayed["driver_calls"].get(name, 0) for name in CALLS], f"{allocator} asks the driver as often: {mine}")
+    check(float(row["alloc_ns"]) > 0 and float(row["device_ms"]) > 0, f"{allocator} is timed, and so is the device")
+
+
+def main() -> int:
+    """All checks."""
+    peer, seam, trace = sys.argv[1:]
+    for allocator in ("caching", "expandable", "seam"):
+        compare(peer, seam, trace, allocator)
+    small = run(peer, "caching", trace, "1", FAKECUDA_MEMORY="book", FAKECUDA_CAPACITY="64M")
+    check(small.returncode == 0 and "\toom\t1\t" in small.stdout, "out of memory is a result")
+    for why, arguments, variables in (
+        ("usage", ("caching", trace), {}),
+        ("usage", ("caching", trace, "0"), {}),
+        ("/nowhere.so", ("/nowhere.so", trace, "1"), {}),
+        ("cannot be read", ("caching", "/nowhere", "1"), {}),
+        ("no device", ("caching", trace, "1"), {"FAKECUDA": "none"}),
+    ):
+        done = run(peer, *arguments, **variables)
+        check(done.returncode == 1 and why in done.stderr, f"refused: {done.stderr.strip()}")
+    print(f"1..{count}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
