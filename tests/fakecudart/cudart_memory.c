@@ -3,6 +3,7 @@
  * Copies move bytes where the emulated device has real memory. Where it only keeps books, what would bring bytes from the
  * device to the host is refused: there are none. Pools of cudaMallocAsync are not modelled.
  */
+#include <pthread.h>
 #include <string.h>
 
 #include "fakecuda_control.h"
@@ -162,10 +163,18 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 }
 
 /* The bytes of a fill that the driver's fill by words cannot do: at most three at each end. They live for ever. */
+static unsigned char patterns[256][4];
+static pthread_once_t patterns_once = PTHREAD_ONCE_INIT;
+
+static void make_patterns(void)
+{
+	for (int value = 0; value < 256; value++)
+		memset(patterns[value], value, sizeof(patterns[value]));
+}
+
 static const unsigned char *pattern(unsigned char value)
 {
-	static unsigned char patterns[256][4];
-	memset(patterns[value], value, sizeof(patterns[value]));
+	(void)pthread_once(&patterns_once, make_patterns);
 	return patterns[value];
 }
 

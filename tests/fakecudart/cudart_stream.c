@@ -1,17 +1,14 @@
-/* cudart_stream.c: streams, events, and captures with their graphs.
+/* cudart_stream.c: streams, events and captures.
  *
  * The emulated device knows captures in relaxed mode only. What the other modes forbid, to the capturing thread (thread-local
  * mode) or to all (global mode), is kept here: who asks for it meets cudaErrorStreamCaptureUnsupported and spoils the capture,
- * as with the real runtime. A graph is the number of its nodes: it can be launched if it has none.
+ * as with the real runtime. What a capture has seen is its number of nodes: see cudart_graph.c.
  */
 #include <pthread.h>
-#include <stdlib.h>
 
-#include "fakecuda_control.h"
 #include "fakecudart.h"
 
 #define STREAMS 1024
-#define GRAPHS 1024
 
 struct known_stream {
 	CUstream handle; /* NULL: a free place */
@@ -26,8 +23,7 @@ struct known_stream {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct known_stream streams[STREAMS];
-static uint64_t graphs[GRAPHS]; /* nodes + 1 of graph i; 0: none */
-static unsigned captures;
+static _Atomic unsigned captures; /* written under the lock */
 static _Thread_local enum cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 /* Under the lock. NULL also makes a place of a new stream findable. */
@@ -236,16 +232,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 	}
 	if (error == 0 && was_captured && known->spoilt)
 		error = cudaErrorStreamCaptureInvalidated;
-	size_t i = 0;
-	while (error == 0 && i < GRAPHS && graphs[i] != 0)
-		i++;
-	if (error == 0 && i == GRAPHS)
-		error = cudaErrorMemoryAllocation;
-	if (error == 0) {
-		graphs[i] = 1 + (was_captured ? known->nodes : 0);
-		*graph = (cudaGraph_t)(void *)&graphs[i];
-	}
+	uint64_t nodes = was_captured ? known->nodes : 0;
 	(void)pthread_mutex_unlock(&lock);
+	if (error == 0)
+		error = rt_graph_make(nodes, graph);
 	return rt_result(error);
 }
 
@@ -330,93 +320,4 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
 	if (edges != NULL)
 		*edges = NULL;
 	RT_RETURN(capture_info_all(stream, status, id, graph, dependencies, count));
-}
-
-/* A graph, or what was instantiated from it, by the place of its number; NULL: neither. */
-static uint64_t *find_graph(const void *graph)
-{
-	uintptr_t offset = (uintptr_t)graph - (uintptr_t)graphs;
-	if (offset >= sizeof(graphs) || offset % sizeof(graphs[0]) != 0 || graphs[offset / sizeof(graphs[0])] == 0)
-		return NULL;
-	return &graphs[offset / sizeof(graphs[0])];
-}
-
-/* A second number with the same nodes. */
-static int copy_graph(const void *graph, cudaGraphExec_t *ret_copy)
-{
-	int error = cudaErrorMemoryAllocation;
-	(void)pthread_mutex_lock(&lock);
-	const uint64_t *from = find_graph(graph);
-	for (size_t i = 0; from != NULL && i < GRAPHS && error != 0; i++) {
-		if (graphs[i] != 0)
-			continue;
-		graphs[i] = *from;
-		*ret_copy = (cudaGraphExec_t)(void *)&graphs[i];
-		error = 0;
-	}
-	(void)pthread_mutex_unlock(&lock);
-	return from != NULL ? error : (int)cudaErrorInvalidValue;
-}
-
-static int destroy_graph(const void *graph)
-{
-	(void)pthread_mutex_lock(&lock);
-	uint64_t *found = find_graph(graph);
-	if (found != NULL)
-		*found = 0;
-	(void)pthread_mutex_unlock(&lock);
-	return found != NULL ? 0 : (int)cudaErrorInvalidValue;
-}
-
-static int count_nodes(const void *graph, uint64_t *ret_nodes)
-{
-	(void)pthread_mutex_lock(&lock);
-	const uint64_t *found = find_graph(graph);
-	if (found != NULL)
-		*ret_nodes = *found - 1;
-	(void)pthread_mutex_unlock(&lock);
-	return found != NULL ? 0 : (int)cudaErrorInvalidValue;
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags)
-{
-	(void)flags;
-	RT_RETURN(copy_graph(graph, executable));
-}
-
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags)
-{
-	return cudaGraphInstantiate(executable, graph, flags);
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
-{
-	uint64_t number = 0;
-	int error = nodes != NULL ? (int)cudaErrorNotSupported : count_nodes(graph, &number);
-	if (error == 0)
-		*count = number;
-	return rt_result(error);
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
-{
-	uint64_t nodes = 0;
-	int error = rt_enter();
-	if (error == 0)
-		error = count_nodes(executable, &nodes);
-	if (error == 0 && nodes != 0 && !rt_skips_kernels())
-		error = cudaErrorNotSupported;
-	if (error == 0 && nodes != 0)
-		error = fakecuda_work(stream, 0, 0, 0, nodes * UINT64_C(10000));
-	return rt_result(error);
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-	return rt_result(destroy_graph(graph));
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable)
-{
-	return rt_result(destroy_graph(executable));
 }

@@ -48,7 +48,7 @@ bool rt_skips_kernels(void);
 /* What `stream` is capturing: counts one more node of its graph. False: it is not capturing. */
 bool rt_capture_add_node(CUstream stream);
 
-/* Nodes of a graph; 0 for one that does not exist. */
-uint64_t rt_graph_nodes(cudaGraph_t graph);
+/* A graph of that many nodes. Returns an error number. */
+int rt_graph_make(uint64_t nodes, cudaGraph_t *ret_graph);
 
 #endif

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
-from typing import Callable
+from collections.abc import Callable
 
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
-import torch  # noqa: E402
+import torch
 
 MIB = 1 << 20
 EXPANDABLE = "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
