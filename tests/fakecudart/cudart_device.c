@@ -160,7 +160,9 @@ EXPORTED cudaError_t cudaGetDeviceProperties_v2(void *properties, int device);
 /* Where CUDA 13 has a field the compiler says; where CUDA 12 has it was read from its header. */
 #define FAKECUDART_FIELD(name, before, now, value) \
 	_Static_assert(offsetof(struct cudaDeviceProp, name) == (now), #name);
+#define FAKECUDART_FIELDS(name, before, now, ...) FAKECUDART_FIELD(name, before, now, 0)
 #include "cudart_properties.def"
+#undef FAKECUDART_FIELDS
 #undef FAKECUDART_FIELD
 _Static_assert(sizeof(struct cudaDeviceProp) == 1008, "the properties of CUDA 13");
 
@@ -183,7 +185,13 @@ static cudaError_t fill_properties(unsigned char *properties, int device)
 		__typeof__(((struct cudaDeviceProp *)NULL)->field) value = number;            \
 		memcpy(properties + AT(before, now), &value, sizeof(value));                  \
 	} while (0);
+#define FAKECUDART_FIELDS(field, before, now, ...)                                            \
+	do {                                                                                  \
+		static const int values[] = {__VA_ARGS__};                                    \
+		memcpy(properties + AT(before, now), values, sizeof(values));                 \
+	} while (0);
 #include "cudart_properties.def"
+#undef FAKECUDART_FIELDS
 #undef FAKECUDART_FIELD
 	return cudaSuccess;
 }

@@ -211,6 +211,9 @@ static void part_device(void)
 	ok(get != NULL && get(properties, 0) == cudaSuccess, "the device's properties are told");
 	memcpy(&total, properties + 288, sizeof(total));
 	memcpy(&threads, properties + THREADS_AT, sizeof(threads));
+	int grid[3];
+	memcpy(grid, properties + 336, sizeof(grid));
+	ok(grid[0] == 2147483647 && grid[1] == 65535 && grid[2] == 65535, "fields of three numbers too");
 	ok(total == 64 * MIB && threads == 2048 && properties[PROPERTIES_BYTES] == 0x77,
 	   "in this version's layout (%zu bytes, %d threads)", total, threads);
 	ok(cudaDeviceGetAttribute(&number, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && number == 9,
