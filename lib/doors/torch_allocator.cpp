@@ -92,6 +92,7 @@ void TorchAllocator::raw_delete(void *ptr)
 {
 	if (ptr == nullptr)
 		return;
+	shares_.forget(ptr);
 	const size_t count = devices_.size(), first = last_device < count ? last_device : 0;
 	for (size_t i = 0; i < count; i++) {
 		const size_t device = (first + i) % count;

@@ -5,7 +5,7 @@
  * Nothing is delegated to PyTorch's own allocator.
  *
  * Refused, with an error that says what to do: checkpoints of private pools (cudagraph trees), memory of a foreign allocator inside a MemPool,
- * CUDA IPC, allocateWithAddress.
+ * CUDA IPC without the option export_as:fd, allocateWithAddress.
  *
  * Thread safety: everything may be called from any thread, init() before the rest.
  */
@@ -13,6 +13,7 @@
 #define SEAM_TORCH_ALLOCATOR_H
 
 #include "torch_device.h"
+#include "torch_ipc.h"
 
 namespace seam {
 
@@ -109,6 +110,7 @@ private:
 	TorchDevice &current(c10::DeviceIndex *ret_device);
 
 	TorchHistory history_;
+	TorchShares shares_;
 	std::vector<std::unique_ptr<TorchDevice>> devices_; /* set by init(), then read only */
 	std::atomic<bool> ready_{false};
 	std::atomic<bool> enabled_{true};

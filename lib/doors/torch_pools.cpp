@@ -68,15 +68,20 @@ native::CheckpointDelta TorchAllocator::setCheckpointPoolState(c10::DeviceIndex 
 	            "torch._inductor.config.triton.cudagraph_trees = False");
 }
 
-native::ShareableHandle TorchAllocator::shareIpcHandle(void * /* ptr */)
+native::ShareableHandle TorchAllocator::shareIpcHandle(void *ptr)
 {
-	TORCH_CHECK(false, "Seam: CUDA memory cannot be shared with other processes. Send tensors by way of the host (tensor.cpu()), or make them "
-	            "under PyTorch's own allocator.");
+	for (size_t i = 0; i < devices_.size(); i++) {
+		void *base = nullptr;
+		size_t bytes = 0;
+		if (devices_[i]->find(ptr, &base, &bytes))
+			return shares_.share(devices_[i]->pool(), static_cast<c10::DeviceIndex>(i), base, ptr);
+	}
+	TORCH_CHECK(false, "Seam: not in a live block: ", ptr);
 }
 
-std::shared_ptr<void> TorchAllocator::getIpcDevPtr(std::string /* handle */)
+std::shared_ptr<void> TorchAllocator::getIpcDevPtr(std::string handle)
 {
-	TORCH_CHECK(false, "Seam: CUDA memory of other processes cannot be opened. Send tensors by way of the host (tensor.cpu()).");
+	return shares_.open(handle);
 }
 
 } /* namespace seam */

@@ -1,6 +1,6 @@
-/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | planned TRACE | SNAPSHOT].
+/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared | planned TRACE | SNAPSHOT].
  *
- * late: PyTorch's own allocator was used before. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
+ * late: PyTorch's own allocator was used before. shared: with SEAM_CONF=export_as:fd. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
  */
 #include "class_test.h"
 
@@ -38,6 +38,10 @@ int main(int argc, char **argv)
 	install();
 	if (argc > 2 && strcmp(argv[1], "planned") == 0) {
 		part_planned(argv[2]);
+		return tap_end();
+	}
+	if (argc > 1 && strcmp(argv[1], "shared") == 0) {
+		part_shared();
 		return tap_end();
 	}
 	part_memory();

@@ -198,7 +198,33 @@ void part_refusals()
 	c10::DataPtr block = it().allocate(MIB);
 	ok(says(thrown_by([] { it().getCheckpointState(0, {1, 0}); }), "cudagraph_trees = False"), "checkpoints name the option to set");
 	ok(says(thrown_by([] { it().setCheckpointPoolState(0, nullptr); }), "cudagraph_trees = False"), "both ways");
-	ok(says(thrown_by([&] { it().shareIpcHandle(block.get()); }), "other processes"), "memory is not shared");
-	ok(says(thrown_by([] { it().getIpcDevPtr("x"); }), "other processes"), "nor opened");
+	ok(says(thrown_by([&] { it().shareIpcHandle(block.get()); }), "export_as:fd"), "memory is not shared unless the option says so");
+	ok(says(thrown_by([] { it().getIpcDevPtr("x"); }), "no handle of Seam's"), "foreign handles are not opened");
 	ok(says(thrown_by([] { use_on_oom(unknown); }), "no memory pool"), "a pool that is not there has no settings");
+}
+
+/* The process opens its own handle, as another one would. */
+void part_shared()
+{
+	tap_part = "shared";
+	char sent[] = "through another mapping", got[sizeof sent] = "";
+	c10::DataPtr block = it().allocate(90 * MIB);
+	char *inside = static_cast<char *>(block.get()) + 70 * MIB;
+	const auto handle = it().shareIpcHandle(inside);
+	ok(it().shareIpcHandle(block.get()).handle == handle.handle, "a block has one handle");
+	{
+		std::shared_ptr<void> opened = it().getIpcDevPtr(handle.handle);
+		ok(opened != nullptr && it().getIpcDevPtr(handle.handle) == opened, "it is opened once");
+		char *there = static_cast<char *>(opened.get()) + handle.offset;
+		ok(there != inside, "at another address");
+		ok(cudaMemcpy(inside, sent, sizeof sent, cudaMemcpyHostToDevice) == cudaSuccess &&
+		   cudaMemcpy(got, there, sizeof sent, cudaMemcpyDeviceToHost) == cudaSuccess && strcmp(got, sent) == 0, "both are the same memory");
+	}
+	void *again = it().getIpcDevPtr(handle.handle).get();
+	ok(again != nullptr, "it can be opened again");
+	block.clear();
+	ok(says(thrown_by([&] { it().getIpcDevPtr(handle.handle); }), "cannot be opened"), "not when the block is gone");
+	std::string damaged = handle.handle.substr(0, handle.handle.size() - 1);
+	ok(says(thrown_by([&] { it().getIpcDevPtr(damaged); }), "no handle of Seam's"), "nor if the handle is damaged");
+	ok(fakecuda_violations() == 0, "the device has seen nothing wrong: %s", fakecuda_violation_text());
 }

@@ -98,6 +98,7 @@ void part_copies();
 void part_planned(const char *path);
 void part_private();
 void part_refusals();
+void part_shared();
 void part_stats();
 void part_history();
 void part_observed();

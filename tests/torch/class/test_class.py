@@ -72,11 +72,12 @@ def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
     snapshot = out / "snapshot.txt"
     runs = {
         "is refused when it is too late": ["late"],
+        "shares memory with other processes": ["shared"],
         "shows the memory of plans once": ["planned", str(out / "planned.seamtrace")],
         "does what PyTorch asks of an allocator": [str(snapshot)],
     }
     for what, arguments in runs.items():
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": ""}
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": "export_as:fd" if arguments == ["shared"] else ""}
         result = run([str(out / "class_test"), *arguments], env=environment, timeout=300)
         bad = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("ok "))
         plan = re.search(r"^1\.\.(\d+)$", result.stdout, re.MULTILINE)
