@@ -189,8 +189,24 @@ class Enabling(PythonTest):
 
     def test_the_class_door_comes_first(self) -> None:
         self.add_torch()
-        self.use_build(f"module.find_or_build = lambda: print(os.environ['SEAM_TORCH_LIBRARY']) or {str(CLASS)!r}")
-        self.assertEqual(self.run_code("seam.enable(); print(seam.enabled_door())", CLASS_MINOR="99"), f"{LIBRARY}\nclass\n")
+        self.use_build(f"module.find_or_build = lambda: print(open('/proc/self/maps').read().count({str(LIBRARY)!r}) > 0) or {str(CLASS)!r}")
+        self.assertEqual(self.run_code("seam.enable(); print(seam.enabled_door())", CLASS_MINOR="99"), "True\nclass\n")
+
+    def test_contiguous_memory_is_the_class_doors(self) -> None:
+        self.add_torch()
+        self.use_build(f"""
+            import contextlib
+            @contextlib.contextmanager
+            def contiguous():
+                print("begin")
+                yield
+                print("end")
+            module.contiguous = contiguous
+            module.find_or_build = lambda: {str(CLASS)!r}
+            """)
+        code = "seam.enable(door='{}')\nwith seam.contiguous():\n    print('within')"
+        self.assertEqual(self.run_code(code.format("class"), CLASS_MINOR="99"), "begin\nwithin\nend\n")
+        self.assertIn("mempool_allocator(contiguous=True)", self.error_of("seam.enable(door='pluggable'); seam.contiguous().__enter__()"))
 
     def test_a_class_that_does_not_fit_is_not_used(self) -> None:
         self.add_torch()

@@ -202,6 +202,30 @@ class OnDevice(TorchTest):
             """
         self.run_code(code, fake=True)
 
+    def test_the_class_door_is_built_and_goes_in(self) -> None:
+        code = """
+            seam.enable(door="class")
+            assert seam.enabled_door() == "class"
+            x = torch.empty(40 << 20, device="cuda", dtype=torch.uint8)
+            assert seam.stats()["live_bytes"] == 40 << 20 == torch.cuda.memory_allocated()
+            assert torch.cuda.memory_reserved() == seam.stats()["reserved_bytes"]
+            with seam.contiguous():
+                whole = torch.empty(80 << 20, device="cuda", dtype=torch.uint8)
+            torch.cuda.memory._dump_snapshot("snapshot.pickle")
+            segments = torch.cuda.memory._snapshot()["segments"]
+            assert sum(segment["total_size"] for segment in segments) == torch.cuda.memory_reserved()
+            blocks = [block["requested_size"] for segment in segments for block in segment["blocks"] if block["state"] == "active_allocated"]
+            assert sum(blocks) == 120 << 20, blocks
+            try:
+                torch.empty(2 << 30, device="cuda", dtype=torch.uint8)
+                assert False
+            except torch.OutOfMemoryError as error:
+                assert "Tried to allocate 2.00 GiB" in str(error), error
+            del x, whole
+            assert torch.cuda.memory_allocated() == 0 and "the class door" in seam.report()
+            """
+        self.run_code(code, fake=True, XDG_CACHE_HOME=str(self.place))
+
     def test_out_of_memory_is_pytorchs_own_error(self) -> None:
         code = """
             seam.enable(door="pluggable")

@@ -8,7 +8,7 @@
 Standard library only; PyTorch is imported by enable(). Everything that cannot be done raises seam.Error.
 """
 
-from ._enable import enable, enabled_door, is_enabled
+from ._enable import contiguous, enable, enabled_door, is_enabled
 from ._figures import driver_calls, plan, report, snapshot, stat_help, stats, trace
 from ._library import Error
 from ._marks import dynamic, phase, step
@@ -19,6 +19,7 @@ from ._watch import watch
 __all__ = [
     "Error",
     "__version__",
+    "contiguous",
     "driver_calls",
     "dynamic",
     "enable",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import contextlib
 import importlib
-import os
 import threading
 import warnings
+from collections.abc import Iterator
 from types import ModuleType
 
 from . import _torch
@@ -16,7 +17,7 @@ DOORS = ("auto", "class", "pluggable")
 
 LOST = (
     "without it PyTorch has no torch.cuda.memory_stats(), memory_summary(), memory snapshots and history, MemPool, "
-    "CUDA graph trees (torch.compile mode reduce-overhead) or IPC; seam.stats() and seam.snapshot() are there instead"
+    "or IPC; seam.stats() and seam.snapshot() are there instead"
 )
 
 # PyTorch's setters, and what they take.
@@ -62,9 +63,7 @@ def _minor(module: ModuleType) -> int:
 def _load_class(module: ModuleType) -> ctypes.CDLL:
     """The class for this PyTorch, built if it was not."""
     build = importlib.import_module("seam.build")
-    name = str(library()._name)
-    if os.sep in name:
-        os.environ.setdefault("SEAM_TORCH_LIBRARY", os.path.abspath(name))  # what the class is linked to
+    library()  # loaded before: the class is linked to it
     path = build.find_or_build()
     made = ctypes.CDLL(str(path))
     theirs = made.seam_torch_class_version()
@@ -139,6 +138,18 @@ def enable(door: str = "auto", plan: str = "off", conf: str = "") -> None:
 def enabled_door() -> str | None:
     """The door that enable() installed: "class", "pluggable", or None."""
     return _door
+
+
+@contextlib.contextmanager
+def contiguous() -> Iterator[None]:
+    """CUDA tensors that this thread makes in the block lie each in one physical allocation, which NCCL and RDMA can register.
+
+    Raises Error without the class door: a pool of torch.cuda.MemPool(seam.mempool_allocator(contiguous=True)) has such memory with any.
+    """
+    if _door != "class":
+        raise Error("contiguous memory needs the class door (seam.enable(door=\"class\")), or a pool: seam.mempool_allocator(contiguous=True)")
+    with importlib.import_module("seam.build").contiguous():
+        yield
 
 
 def is_enabled() -> bool:

@@ -108,7 +108,7 @@ def find_sources() -> tuple[Path, Path]:
 
 def find_library() -> Path:
     """libseam_torch.so, which the class is linked to: the one that is loaded, else that of $SEAM_LIBRARY, else an installed one."""
-    named = os.environ.get("SEAM_TORCH_LIBRARY") or os.environ.get("SEAM_LIBRARY")
+    named = os.environ.get("SEAM_LIBRARY")
     if named and not Path(named).is_file():
         raise BuildError(f"there is no {named}, which SEAM_LIBRARY names")
     loaded = {line.split(maxsplit=5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("/libseam_torch.so")}
