@@ -106,10 +106,17 @@ static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_s
 	if (range == last_range)
 		return fit.at;
 	const struct seam_loose *loose = &matcher->loose;
-	const struct seam_loose_run *run = loose->runs + seam__loose_run_behind(loose, range->begin_bytes);
-	const struct seam_loose_run *const last_run = loose->runs + loose->run_count;
-	const struct seam_blocked *blocked = matcher->blocked + first_blocked(matcher, range->begin_bytes);
-	const struct seam_blocked *const last_blocked = matcher->blocked + matcher->blocked_count;
+	/* An array of nothing may have no address to count from. */
+	const struct seam_loose_run *run = NULL, *last_run = NULL;
+	if (loose->run_count != 0) {
+		run = loose->runs + seam__loose_run_behind(loose, range->begin_bytes);
+		last_run = loose->runs + loose->run_count;
+	}
+	const struct seam_blocked *blocked = NULL, *last_blocked = NULL;
+	if (matcher->blocked_count != 0) {
+		blocked = matcher->blocked + first_blocked(matcher, range->begin_bytes);
+		last_blocked = matcher->blocked + matcher->blocked_count;
+	}
 	for (; range != last_range && fit.spare != 0; range++) {
 		const uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES), end = range->end_bytes;
 		if (at + bytes > end)
