@@ -273,7 +273,7 @@ class Figures(PythonTest):
         self.assertIn("live 128.00 MiB of 128.00 MiB reserved (100.0 %)", first)
         self.assertIn("Nothing had to be stitched", first)
         self.assertIn("memory calls so far", first)
-        self.assertIn("Helping: 1 requests", second)
+        self.assertIn("Helping: 1 request was", second)
         self.assertIn("Still warming up", second)
         self.assertIn("driver: 0 memory calls since the last report", third)
         self.assertIn("No driver call since the last report", third)

@@ -90,9 +90,10 @@ def _verdict(now: dict[str, int], before: dict[str, int]) -> str:
     if now["allocs"] == 0:
         return "Nothing was asked for yet."
     stitched = now["s3"] + now["s1r"]
+    were = "request was" if stitched == 1 else "requests were"
     calls = now["memory_calls"] - before.get("memory_calls", 0)
     first = (
-        f"Helping: {stitched} requests were served out of scattered free memory, which an allocator that cannot stitch would have had to grow for or fail."
+        f"Helping: {stitched} {were} served out of scattered free memory, which an allocator that cannot stitch would have had to grow for or fail."
         if stitched
         else "Nothing had to be stitched so far: this program does not fragment its memory, or has only begun."
     )
