@@ -102,9 +102,9 @@ static void fit_between_all(const struct seam_matcher *matcher, uint64_t at, uin
 static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
 {
 	struct fit fit = {.bytes = bytes, .at = SEAM_PLAN_NO_ADDRESS, .spare = NO_FIT};
-	const struct seam_plan_range *range = &matcher->now->ranges[group->first_range], *const last_range = range + group->range_count;
-	if (range == last_range)
+	if (group->range_count == 0)
 		return fit.at;
+	const struct seam_plan_range *range = &matcher->now->ranges[group->first_range], *const last_range = range + group->range_count;
 	const struct seam_loose *loose = &matcher->loose;
 	/* An array of nothing may have no address to count from. */
 	const struct seam_loose_run *run = NULL, *last_run = NULL;
