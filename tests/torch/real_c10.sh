@@ -7,8 +7,8 @@ library=$3
 cxx=$4
 python=${SEAM_VENV:-$HOME/.cache/seam/venv}/bin/python
 torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null) || {
-	echo "PyTorch is not installed (looked with $python; \$SEAM_VENV names another place)"
-	exit 77
+	echo "1..0 # SKIP PyTorch is not installed (looked with $python; \$SEAM_VENV names another place)"
+	exit 0
 }
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT

@@ -3,7 +3,7 @@
 
 For each PyTorch ($SEAM_VENV, default ~/.cache/seam/venv, and the folders in $SEAM_TORCHS, each an unpacked wheel): the class is compiled by
 seam.build with warnings as errors, then a program that is linked to that PyTorch's libc10_cuda.so drives it over the fake CUDA runtime of
-tests/fakecudart, and PyTorch's own _memory_viz.py opens the snapshot that it wrote. Exits with 77 where there is no PyTorch.
+tests/fakecudart, and PyTorch's own _memory_viz.py opens the snapshot that it wrote. Skipped where there is no PyTorch.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def main() -> int:
     found = torches()
     if not found:
         print("1..0 # SKIP no PyTorch in $SEAM_VENV (default ~/.cache/seam/venv; see tools/setup-torch) nor in $SEAM_TORCHS")
-        return 77
+        return 0
     for folder in found:
         test(folder)
     print(f"1..{count}")
