@@ -148,7 +148,7 @@ static void set_chunks(struct seam_engine *engine, struct seam_arena *arena, str
 	}
 }
 
-static void drop_view(struct seam_engine *engine, struct seam_view *view)
+void seam__arena_drop_view(struct seam_engine *engine, struct seam_view *view)
 {
 	seam__mutex_unlock(&engine->lock);
 	uint32_t slots = seam__view_release(&engine->memory, view);
@@ -174,7 +174,7 @@ enum seam_rc seam__arena_begin(struct seam_engine *engine, const uint64_t *numbe
 	if (rc == SEAM_OK) {
 		rc = make_fresh(engine, &addition);
 		if (rc != SEAM_OK)
-			drop_view(engine, arena.view);
+			seam__arena_drop_view(engine, arena.view);
 	}
 	if (rc != SEAM_OK) {
 		drop_addition(engine, &addition);

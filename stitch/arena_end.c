@@ -102,13 +102,7 @@ enum seam_rc seam__arena_finish(struct seam_engine *engine, struct seam_arena *a
 		return SEAM_DRIVER;
 	if (arena->mapped != 0)
 		return SEAM_BUSY;
-	struct seam_view *view = arena->view;
-	seam__mutex_unlock(&engine->lock);
-	uint32_t slots = seam__view_release(&engine->memory, view);
-	seam__mutex_lock(&engine->lock);
-	bool gone = seam__view_forget(&engine->memory, view, slots); /* it has no slots */
-	SEAM_ASSERT(gone);
-	(void)gone;
+	seam__arena_drop_view(engine, arena->view);
 	seam__arena_fini(engine, arena);
 	return SEAM_OK;
 }

@@ -46,5 +46,7 @@ uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, 
 /* Forgets those that have passed, or all. [lock] */
 void seam__arena_drop_joins(struct seam_arena *arena, bool all);
 
+/* Gives back the addresses of an arena's view that has no slots, and forgets it. [both; drops lock] */
+void seam__arena_drop_view(struct seam_engine *engine, struct seam_view *view);
 
 #endif
