@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bits.h"
 #include "meta.h"
 #include "placer.h"
 
@@ -220,9 +219,7 @@ static void turn_back(struct huddle *huddle)
 static void take(const struct seam__problem *problem, const uint64_t *offsets, struct seam__placement *placed)
 {
 	memcpy(placed->offsets, offsets, problem->count * sizeof(*offsets));
-	placed->peak_bytes = 0;
-	for (uint32_t i = 0; i < problem->count; i++)
-		placed->peak_bytes = seam__bits_max(placed->peak_bytes, offsets[i] + problem->items[i].size_bytes);
+	placed->peak_bytes = seam__placement_peak(problem, offsets);
 }
 
 enum seam_rc seam__huddle(const struct seam__problem *problem, struct seam__placement *placed)

@@ -120,14 +120,21 @@ void seam__placement_fini(struct seam__placement *placement, const struct seam__
 	*placement = (struct seam__placement){.peak_bytes = SEAM__PEAK_NONE};
 }
 
-bool seam__placement_improve(struct seam__placement *best, const struct seam__problem *problem,
-                             struct seam__budget *budget, const uint64_t *offsets, const char *solver)
+uint64_t seam__placement_peak(const struct seam__problem *problem, const uint64_t *offsets)
 {
 	uint64_t peak = 0;
 
 	for (uint32_t i = 0; i < problem->count; i++)
 		if (offsets[i] + problem->items[i].size_bytes > peak)
 			peak = offsets[i] + problem->items[i].size_bytes;
+	return peak;
+}
+
+bool seam__placement_improve(struct seam__placement *best, const struct seam__problem *problem,
+                             struct seam__budget *budget, const uint64_t *offsets, const char *solver)
+{
+	const uint64_t peak = seam__placement_peak(problem, offsets);
+
 	if (peak >= best->peak_bytes)
 		return false;
 	best->peak_bytes = peak;

@@ -92,6 +92,9 @@ SEAM_MUST_USE enum seam_rc seam__solver_run(const struct seam__solver *solver, c
 SEAM_MUST_USE enum seam_rc seam__placement_init(struct seam__placement *placement, const struct seam__problem *problem);
 void seam__placement_fini(struct seam__placement *placement, const struct seam__problem *problem);
 
+/* The largest offset + size. */
+uint64_t seam__placement_peak(const struct seam__problem *problem, const uint64_t *offsets);
+
 /* Called by solvers: if the candidate's peak (computed here) is below that of `best`, copies it there and reports
  * progress. Returns whether it did. */
 bool seam__placement_improve(struct seam__placement *best, const struct seam__problem *problem,
