@@ -93,8 +93,8 @@ static void choose(struct choice *choice, const struct seam_surveyed *chunk)
 	choice->bytes += chunk->bytes;
 }
 
-/* Of the chunks without residents that `arena` (may be NULL) has not: those that fit below what is missing, the largest first, and at the end the
- * smallest that covers the rest. `used` has a byte per chunk. */
+/* Of the chunks without residents whose byte in `used` is 0: those that fit below what is missing, the largest first, and at the end the smallest that
+ * covers the rest. */
 static void choose_whole(struct choice *choice, const struct seam_survey *survey, uint8_t *used, uint64_t wanted_bytes)
 {
 	while (choice->bytes < wanted_bytes) {

@@ -16,11 +16,6 @@ struct asked {
 	bool open;  /* it has dynamic requests on the stream */
 };
 
-static uint64_t blocks_of(uint64_t bytes)
-{
-	return (bytes + SEAM_PLANNED_BYTES - 1) / SEAM_PLANNED_BYTES;
-}
-
 /* The entry of such requests, or where it would be. */
 static struct asked *find(struct asked *table, uint64_t blocks, uint64_t stream)
 {
@@ -44,7 +39,7 @@ static void note_lane(struct asked *table, const struct seam_lane *lane)
 		if (lane->first[c].bytes == 0)
 			open = true;
 		else
-			find(table, blocks_of(lane->first[c].bytes), lane->stream)->known = true;
+			find(table, seam__bits_div_up(lane->first[c].bytes, SEAM_PLANNED_BYTES), lane->stream)->known = true;
 	}
 	if (open)
 		note_open(table, lane->stream);
@@ -58,7 +53,7 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_scrip
 	uint32_t known = 0, unknown = 0;
 	for (uint64_t back = 1; back <= there; back += stride) {
 		const uint64_t at = (recent->count - back) % SEAM_RECENT;
-		const uint64_t blocks = blocks_of(recent->asked[at].bytes);
+		const uint64_t blocks = seam__bits_div_up(recent->asked[at].bytes, SEAM_PLANNED_BYTES);
 		struct asked *asked = find(table, blocks, recent->asked[at].stream);
 		*asked = (struct asked){.blocks = blocks, .stream = recent->asked[at].stream, .times = asked->times + 1};
 	}
