@@ -147,7 +147,7 @@ enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *
 	return seam__uses_add(engine, &block->uses, stream);
 }
 
-enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream)
+enum seam_rc seam__engine_find_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream)
 {
 	struct seam_stream *stream = NULL;
 	enum seam_rc rc = seam__streams_find(&engine->streams, handle, engine->policy.verify_streams, &stream);

@@ -104,14 +104,6 @@ struct seam_engine {
 
 #define SEAM_SPARES 4u
 
-/* The stream of the request before, if it is this one's too, and need not be asked about; NULL: ask seam__engine_stream(). With `lock`. */
-static inline struct seam_stream *seam__engine_same_stream(const struct seam_engine *engine, uint64_t handle)
-{
-	struct seam_stream *stream = engine->streams.last;
-	const bool same = stream != NULL && stream->handle == handle && (!engine->policy.verify_streams || handle == SEAM_STREAM_DEFAULT);
-	return same && stream->index < engine->common.classes[0].stream_capacity ? stream : NULL;
-}
-
 /* What is asked of the engine. */
 struct seam_ask {
 	struct seam_group *group;
@@ -150,8 +142,20 @@ SEAM_MUST_USE enum seam_rc seam__engine_record(struct seam_engine *engine, struc
 /* The live block that starts at `va`, or NULL. With `lock`. */
 struct seam_block *seam__engine_find(struct seam_engine *engine, uint64_t va);
 
-/* The stream of a handle, with room for its blocks in every class. With `lock`. Errors: SEAM_OOM_META, SEAM_DRIVER. */
-SEAM_MUST_USE enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream);
+/* Private: whatever stream it is. */
+SEAM_MUST_USE enum seam_rc seam__engine_find_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream);
+
+/* The stream of a handle, with room for its blocks in every class. With `lock`. Errors: SEAM_OOM_META, SEAM_DRIVER. Nearly always it is that of the
+ * request before. */
+SEAM_MUST_USE static inline enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream)
+{
+	struct seam_stream *stream = engine->streams.last;
+	const bool same = stream != NULL && stream->handle == handle && (!engine->policy.verify_streams || handle == SEAM_STREAM_DEFAULT);
+	if (__builtin_expect(!same || stream->index >= engine->common.classes[0].stream_capacity, 0))
+		return seam__engine_find_stream(engine, handle, ret_stream);
+	*ret_stream = stream;
+	return SEAM_OK;
+}
 
 /* Looks through pending blocks and, unless `quick`, asks the driver about all streams; what has passed becomes usable. With `lock`.
  * Returns the bytes that became usable on any stream. */

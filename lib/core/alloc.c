@@ -42,16 +42,6 @@ static enum seam_rc choose_group(struct seam_pool *pool, const struct seam_reque
 	return SEAM_OK;
 }
 
-static inline enum seam_rc find_stream(struct seam_engine *engine, const struct seam_request *request, struct seam_stream **ret_stream)
-{
-	const uint64_t handle = (uint64_t)(uintptr_t)request->stream;
-	struct seam_stream *stream = seam__engine_same_stream(engine, handle);
-	if (__builtin_expect(stream == NULL, 0))
-		return seam__engine_stream(engine, handle, ret_stream);
-	*ret_stream = stream;
-	return SEAM_OK;
-}
-
 static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *request, struct seam_ask *ask)
 {
 	struct seam_engine *engine = &pool->engine;
@@ -68,7 +58,7 @@ static enum seam_rc prepare(struct seam_pool *pool, const struct seam_request *r
 		ask->bytes = seam__bits_align_up(request->bytes, engine->memory.granularity_bytes);
 	}
 	enum seam_rc rc = choose_group(pool, request, ask);
-	return rc == SEAM_OK ? find_stream(engine, request, &ask->stream) : rc;
+	return rc == SEAM_OK ? seam__engine_stream(engine, (uint64_t)(uintptr_t)request->stream, &ask->stream) : rc;
 }
 
 /* Whether a request is for the common memory without a look at routes and captures. */
@@ -82,7 +72,7 @@ static bool is_common(const struct seam_pool *pool, const struct seam_request *r
 static inline bool try_plan(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream, struct seam_record *record,
                             void **ret_ptr)
 {
-	if (stream == NULL && find_stream(&pool->engine, request, &stream) != SEAM_OK)
+	if (stream == NULL && seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)request->stream, &stream) != SEAM_OK)
 		return false;
 	struct seam_planned *planned = NULL;
 	uint64_t va = 0;
