@@ -13,25 +13,16 @@ import warnings
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], str(Path(__file__).resolve().parents[2] / "support")]
 warnings.simplefilter("ignore")
 
 import torch  # noqa: E402
 
 import build  # noqa: E402
+from tap import end, ok  # noqa: E402
 
 LIBRARY, FOLDER = Path(sys.argv[2]), Path(sys.argv[3])
 MIB = 1 << 20
-count = 0
-failures = 0
-
-
-def ok(condition: bool, text: str) -> None:
-    """One check."""
-    global count, failures
-    count += 1
-    failures += not condition
-    print(f"{'' if condition else 'not '}ok {count} - {text}", flush=True)
 
 
 def mib(number: int) -> torch.Tensor:
@@ -147,8 +138,7 @@ def main() -> int:
         ok(True, "installing again changes nothing")
     except build.BuildError as error:
         ok(False, f"installing again changes nothing: {error}")
-    print(f"1..{count}")
-    return 1 if failures else 0
+    return end()
 
 
 if __name__ == "__main__":

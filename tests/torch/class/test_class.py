@@ -19,24 +19,10 @@ HERE = Path(__file__).resolve().parent
 WORK = BUILD / "tests/torch/class"
 PARTS = ("class_memory.cpp", "class_planned.cpp", "class_pools.cpp", "class_watching.cpp", "class_main.cpp")
 
-sys.path.insert(0, str(SOURCE / "lib/doors/python/seam"))
+sys.path[:0] = [str(SOURCE / "lib/doors/python/seam"), str(SOURCE / "tests/support")]
 sys.dont_write_bytecode = True
 import build as seam_build  # noqa: E402  # the package itself needs a GPU's driver
-
-count = 0
-failures = 0
-
-
-def ok(condition: bool, text: str, detail: str = "") -> bool:
-    """One check."""
-    global count, failures
-    count += 1
-    failures += not condition
-    print(f"{'' if condition else 'not '}ok {count} - {text}")
-    if not condition:
-        print("\n".join(f"# {line}" for line in detail.splitlines()[-40:]))
-    sys.stdout.flush()
-    return condition
+from tap import end, ok  # noqa: E402
 
 
 def torches() -> list[Path]:
@@ -67,6 +53,14 @@ def compile_program(torch: seam_build.Torch, cuda: Path, out: Path, runtime: Pat
     ])  # fmt: skip
 
 
+def judge(what: str, result: subprocess.CompletedProcess[str]) -> None:
+    """One check: a program has passed all of its own, as many as its plan says."""
+    passed = len(re.findall(r"^ok ", result.stdout, re.MULTILINE))
+    whole = re.search(rf"^1\.\.{passed}$", result.stdout, re.MULTILINE) is not None
+    bad = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("ok "))
+    ok(result.returncode == 0 and whole, f"{what}, {passed} checks", f"exit status {result.returncode}\n{bad}")
+
+
 def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
     """Runs the program, both ways, and PyTorch's viewer on what it wrote."""
     snapshot = out / "snapshot.txt"
@@ -78,12 +72,7 @@ def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
     }
     for what, arguments in runs.items():
         environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": "export_as:fd" if arguments == ["shared"] else ""}
-        result = run([str(out / "class_test"), *arguments], env=environment, timeout=300)
-        bad = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("ok "))
-        plan = re.search(r"^1\.\.(\d+)$", result.stdout, re.MULTILINE)
-        passed = len(re.findall(r"^ok ", result.stdout, re.MULTILINE))
-        whole = plan is not None and int(plan.group(1)) == passed
-        ok(result.returncode == 0 and whole, f"{name}: the class {what}, {passed} checks", f"exit status {result.returncode}\n{bad}")
+        judge(f"{name}: the class {what}", run([str(out / "class_test"), *arguments], env=environment, timeout=300))
     viz = torch.libraries.parent / "cuda/_memory_viz.py"
     if snapshot.is_file() and viz.is_file():
         result = run([sys.executable, str(HERE / "viz_opens.py"), str(snapshot), str(viz)])
@@ -97,11 +86,7 @@ def drive_torch(name: str, torch: seam_build.Torch, out: Path, runtime: Path) ->
         return
     environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "LD_PRELOAD": str(runtime), "SEAM_LIBRARY": str(LIBRARY), "SEAM_CONF": ""}
     command = [str(python), str(HERE / "in_torch.py"), str(SOURCE / "lib/doors/python/seam"), str(out / seam_build.LIBRARY), str(out)]
-    result = run(command, env=environment, timeout=600)
-    passed = len(re.findall(r"^ok ", result.stdout, re.MULTILINE))
-    bad = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("ok "))
-    whole = re.search(rf"^1\.\.{passed}$", result.stdout, re.MULTILINE) is not None
-    ok(result.returncode == 0 and whole, f"{name}: Python programs get what they expect, {passed} checks", f"exit status {result.returncode}\n{bad}")
+    judge(f"{name}: Python programs get what they expect", run(command, env=environment, timeout=600))
 
 
 def test(folder: Path) -> None:
@@ -135,8 +120,7 @@ def main() -> int:
         return 0
     for folder in found:
         test(folder)
-    print(f"1..{count}")
-    return 1 if failures else 0
+    return end()
 
 
 if __name__ == "__main__":

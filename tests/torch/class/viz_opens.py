@@ -17,16 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-failures = 0
-count = 0
-
-
-def ok(condition: bool, text: str) -> None:
-    """One check."""
-    global failures, count
-    count += 1
-    failures += not condition
-    print(f"{'' if condition else 'not '}ok {count} - {text}")
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from tap import end, ok  # noqa: E402
 
 
 def load(path: Path) -> ModuleType:
@@ -60,8 +53,7 @@ def main(literal: Path, viz: Path) -> int:
         trace = module.trace(data)
         ok(trace.count("# free completed") >= 20 or trace.count("del ") >= 20, "the trace is read to its end")
         check_command(viz, pickled, Path(folder))
-    print(f"1..{count}")
-    return 1 if failures else 0
+    return end()
 
 
 if __name__ == "__main__":

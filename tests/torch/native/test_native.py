@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
 import torch
+
+from tap import end, ok
 
 MIB = 1 << 20
 EXPANDABLE = "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
@@ -23,17 +29,6 @@ driver.fakecuda_violations.restype = ctypes.c_uint64
 driver.fakecuda_violation_text.restype = ctypes.c_char_p
 driver.fakecuda_calls.restype = ctypes.c_uint64
 driver.fakecuda_calls.argtypes = [ctypes.c_char_p]
-
-count = 0
-failed = 0
-
-
-def check(condition: bool, what: str) -> None:
-    """One line of TAP."""
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f"{'ok' if condition else 'not ok'} {count} - {what}")
 
 
 def raised(kind: type[BaseException], work: Callable[[], object]) -> str:
@@ -58,17 +53,17 @@ def stat(name: str) -> int:
 def part_statistics() -> None:
     """Segments of 2 MiB, 20 MiB, or of the request's size; granules of 2 and 20 MiB."""
     small, large = block(MIB), block(30 * MIB)
-    check(stat("allocated_bytes.all.current") == 31 * MIB, "what is allocated is counted")
+    ok(stat("allocated_bytes.all.current") == 31 * MIB, "what is allocated is counted")
     expected = (2 + 40) * MIB if EXPANDABLE else (2 + 30) * MIB
-    check(stat("reserved_bytes.all.current") == expected, f"and what is reserved: {expected // MIB} MiB")
+    ok(stat("reserved_bytes.all.current") == expected, f"and what is reserved: {expected // MIB} MiB")
     name = b"mem_create" if EXPANDABLE else b"direct_alloc"
-    check(driver.fakecuda_calls(name) == (3 if EXPANDABLE else 2), "the driver was asked for just that")
+    ok(driver.fakecuda_calls(name) == (3 if EXPANDABLE else 2), "the driver was asked for just that")
     del small, large
-    check(stat("allocated_bytes.all.current") == 0, "nothing is allocated in the end")
+    ok(stat("allocated_bytes.all.current") == 0, "nothing is allocated in the end")
     torch.cuda.empty_cache()
-    check(torch.cuda.memory_reserved() == 0, "nor reserved, after empty_cache")
+    ok(torch.cuda.memory_reserved() == 0, "nor reserved, after empty_cache")
     free, total = torch.cuda.mem_get_info()
-    check(free == total == 1024 * MIB, "the device is empty")
+    ok(free == total == 1024 * MIB, "the device is empty")
 
 
 def part_snapshot() -> None:
@@ -80,10 +75,10 @@ def part_snapshot() -> None:
     snapshot = torch.cuda.memory._snapshot()
     torch.cuda.memory._record_memory_history(None)
     segments = snapshot["segments"]
-    check(all(segment["is_expandable"] == EXPANDABLE for segment in segments), "segments are of their kind")
-    check(all(sum(b["size"] for b in s["blocks"]) == s["total_size"] for s in segments), "blocks fill their segments")
+    ok(all(segment["is_expandable"] == EXPANDABLE for segment in segments), "segments are of their kind")
+    ok(all(sum(b["size"] for b in s["blocks"]) == s["total_size"] for s in segments), "blocks fill their segments")
     actions = [(entry["action"], entry["size"]) for entry in snapshot["device_traces"][0] if entry["addr"] == address]
-    check(("alloc", 5 * MIB) in actions and ("free_completed", 5 * MIB) in actions, "the history tells both ends of a block")
+    ok(("alloc", 5 * MIB) in actions and ("free_completed", 5 * MIB) in actions, "the history tells both ends of a block")
     del kept
 
 
@@ -93,33 +88,33 @@ def part_streams() -> None:
     shared = block(MIB)
     shared.record_stream(other)
     address = shared.data_ptr()
-    check(driver.fakecuda_work(other.cuda_stream, address, MIB, 1, 10**10) == 0, "work is pending")
+    ok(driver.fakecuda_work(other.cuda_stream, address, MIB, 1, 10**10) == 0, "work is pending")
     del shared
-    check(stat("active_bytes.all.current") - stat("allocated_bytes.all.current") == MIB, "its block waits")
-    check(block(MIB).data_ptr() != address, "and is not given out")
+    ok(stat("active_bytes.all.current") - stat("allocated_bytes.all.current") == MIB, "its block waits")
+    ok(block(MIB).data_ptr() != address, "and is not given out")
     other.synchronize()
-    check(block(MIB).data_ptr() == address, "until the work is done")
+    ok(block(MIB).data_ptr() == address, "until the work is done")
 
 
 def part_memory() -> None:
     """Copies are real; kernels are refused."""
     values = torch.arange(1000, dtype=torch.float32)
     device = values.cuda()
-    check(torch.equal(device.cpu(), values), "a copy there and back")
+    ok(torch.equal(device.cpu(), values), "a copy there and back")
     pinned = values.pin_memory()
-    check(pinned.is_pinned() and torch.equal(pinned.to("cuda", non_blocking=True).cpu(), values), "and from pinned memory")
-    check("not supported" in raised(RuntimeError, lambda: device + 1), "a kernel is refused")
+    ok(pinned.is_pinned() and torch.equal(pinned.to("cuda", non_blocking=True).cpu(), values), "and from pinned memory")
+    ok("not supported" in raised(RuntimeError, lambda: device + 1), "a kernel is refused")
 
 
 def part_out_of_memory() -> None:
     """A caught error, after which all is well."""
     held = block(600 * MIB)
     text = raised(torch.cuda.OutOfMemoryError, lambda: block(600 * MIB))
-    check("Tried to allocate 600.00 MiB" in text, "out of memory is the user's error")
-    check(stat("num_ooms") == 1, "and is counted")
+    ok("Tried to allocate 600.00 MiB" in text, "out of memory is the user's error")
+    ok(stat("num_ooms") == 1, "and is counted")
     del held
     torch.cuda.empty_cache()
-    check(block(600 * MIB).numel() == 600 * MIB, "afterwards there is memory again")
+    ok(block(600 * MIB).numel() == 600 * MIB, "afterwards there is memory again")
     torch.cuda.empty_cache()
 
 
@@ -129,7 +124,7 @@ def part_pools() -> None:
     with torch.cuda.use_mem_pool(pool):
         inside = block(3 * MIB)
     ids = {s["segment_pool_id"] for s in torch.cuda.memory_snapshot() if s["allocated_size"]}
-    check(ids == {pool.id}, "a pool's memory is its own")
+    ok(ids == {pool.id}, "a pool's memory is its own")
     del inside, pool
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -138,10 +133,10 @@ def part_pools() -> None:
         del captured
     graph.replay()
     kept = [block(MIB) for _ in range(4)]
-    check(address not in {b.data_ptr() for b in kept}, "a graph's memory serves nobody else")
+    ok(address not in {b.data_ptr() for b in kept}, "a graph's memory serves nobody else")
     del graph, kept
     torch.cuda.empty_cache()
-    check(torch.cuda.memory_reserved() == 0, "until the graph is gone")
+    ok(torch.cuda.memory_reserved() == 0, "until the graph is gone")
 
 
 def main() -> int:
@@ -149,9 +144,8 @@ def main() -> int:
     for part in (part_statistics, part_snapshot, part_streams, part_memory, part_out_of_memory, part_pools):
         part()
     wrong = driver.fakecuda_violations()
-    check(wrong == 0, f"the device has nothing to object: {driver.fakecuda_violation_text().decode()}")
-    print(f"1..{count}")
-    return 1 if failed else 0
+    ok(wrong == 0, f"the device has nothing to object: {driver.fakecuda_violation_text().decode()}")
+    return end()
 
 
 if __name__ == "__main__":

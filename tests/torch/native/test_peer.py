@@ -10,19 +10,13 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from tap import end, ok  # noqa: E402
 
 CALLS = ("direct_alloc", "address_reserve", "mem_create", "mem_map", "mem_unmap", "mem_set_access")
-
-count = 0
-failed = 0
-
-
-def check(condition: bool, what: str) -> None:
-    """One line of TAP."""
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f"{'ok' if condition else 'not ok'} {count} - {what}")
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -36,11 +30,11 @@ def compare(peer: str, seam: str, trace: str, allocator: str) -> None:
     words = done.stdout.strip().split("\t")
     row = dict(zip(words[::2], words[1::2]))
     replayed = json.loads(run(seam, "replay", "--allocator", allocator, "--device", "emu", "--iterations", "2", "--json", trace).stdout)[0]
-    check(done.returncode == 0 and row["allocator"] == allocator, f"{allocator} runs {done.stderr}")
-    check(row["reserved_peak"] == str(replayed["peak_reserved_bytes"]), f"{allocator} reserves {row['reserved_peak']} bytes")
+    ok(done.returncode == 0 and row["allocator"] == allocator, f"{allocator} runs {done.stderr}")
+    ok(row["reserved_peak"] == str(replayed["peak_reserved_bytes"]), f"{allocator} reserves {row['reserved_peak']} bytes")
     mine = [int(row[name]) for name in CALLS]
-    check(mine == [replayed["driver_calls"].get(name, 0) for name in CALLS], f"{allocator} asks the driver as often: {mine}")
-    check(float(row["alloc_ns"]) > 0 and float(row["device_ms"]) > 0, f"{allocator} is timed, and so is the device")
+    ok(mine == [replayed["driver_calls"].get(name, 0) for name in CALLS], f"{allocator} asks the driver as often: {mine}")
+    ok(float(row["alloc_ns"]) > 0 and float(row["device_ms"]) > 0, f"{allocator} is timed, and so is the device")
 
 
 def main() -> int:
@@ -49,7 +43,7 @@ def main() -> int:
     for allocator in ("caching", "expandable", "seam"):
         compare(peer, seam, trace, allocator)
     small = run(peer, "caching", trace, "1", FAKECUDA_MEMORY="book", FAKECUDA_CAPACITY="64M")
-    check(small.returncode == 0 and "\toom\t1\t" in small.stdout, "out of memory is a result")
+    ok(small.returncode == 0 and "\toom\t1\t" in small.stdout, "out of memory is a result")
     for why, arguments, variables in (
         ("usage", ("caching", trace), {}),
         ("usage", ("caching", trace, "0"), {}),
@@ -58,9 +52,8 @@ def main() -> int:
         ("no device", ("caching", trace, "1"), {"FAKECUDA": "none"}),
     ):
         done = run(peer, *arguments, **variables)
-        check(done.returncode == 1 and why in done.stderr, f"refused: {done.stderr.strip()}")
-    print(f"1..{count}")
-    return 1 if failed else 0
+        ok(done.returncode == 1 and why in done.stderr, f"refused: {done.stderr.strip()}")
+    return end()
 
 
 if __name__ == "__main__":
