@@ -12,17 +12,11 @@
 
 #include "emu.h"
 #include "pool.h"
+#include "rc_assert.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 #define UNUSED __attribute__((unused))
 #define DEVICE "backend:emu_book,emu_capacity_bytes:256M,chunk_bytes:2M"
-
-#define cr_assert_rc(call, wanted) \
-	do { \
-		enum seam_rc got_rc = (call); \
-		cr_assert_eq(got_rc, (wanted), "%s: %s, not %s", #call, seam_rc_name(got_rc), seam_rc_name(wanted)); \
-	} while (0)
-#define cr_assert_ok(call) cr_assert_rc(call, SEAM_OK)
 
 static char told[8192] UNUSED;
 
