@@ -7,6 +7,8 @@
 #include <seam/plan.h>
 #include <seam/trace.h>
 
+#include "down_driver.h"
+
 Test(torch_pluggable, memory_is_served_by_device)
 {
 	set_conf(DEVICE);
@@ -291,27 +293,11 @@ Test(torch_pluggable, a_child_process_is_refused_and_harms_nothing)
 	cr_assert_eq(figures(0).live_blocks, 0);
 }
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define SEAM_DRIVER(name, class, wait, params, args) \
-	static int down_##name params \
-	{ \
-		return SEAM_CU_DEINITIALIZED; \
-	}
-#include "driver.def"
-#undef SEAM_DRIVER
-#pragma GCC diagnostic pop
-
 Test(torch_pluggable, frees_after_the_driver_has_shut_down_are_harmless)
 {
 	set_conf(DEVICE);
 	void *stream = make_stream(0), *ptr = seam_torch_alloc(MIB(4), 0, stream);
-	static struct seam_driver_ops down;
-	down = *door(0)->driver->ops;
-#define SEAM_DRIVER(name, class, wait, params, args) down.name = down_##name;
-#include "driver.def"
-#undef SEAM_DRIVER
-	door(0)->driver->ops = &down;
+	(void)down_driver(door(0)->driver);
 	seam_torch_free(ptr, MIB(4), 0, stream);
 	seam_torch_free(seam_torch_base_alloc(ptr, NULL), 1, 0, stream);
 	cr_assert_eq(seam_torch_unknown_frees(), 0);

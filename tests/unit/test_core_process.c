@@ -6,6 +6,8 @@
 
 #include <seam/snapshot.h>
 
+#include "down_driver.h"
+
 /* Every call that answers with a code, in a row: its name and what it says. */
 #define CALLS(pool, ptr, out, number, count) \
 	X(seam_alloc(pool, 100, NULL, &out)) \
@@ -112,30 +114,13 @@ Test(core_process, a_child_may_have_pools_of_its_own)
 	close_pool();
 }
 
-/* ---- a driver that has shut down: every call answers DEINITIALIZED ---- */
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define SEAM_DRIVER(name, class, wait, params, args) \
-	static int down_##name params \
-	{ \
-		return SEAM_CU_DEINITIALIZED; \
-	}
-#include "driver.def"
-#undef SEAM_DRIVER
-#pragma GCC diagnostic pop
+/* ---- a driver that has shut down ---- */
 
 static const struct seam_driver_ops *up;
-static struct seam_driver_ops down;
 
 static void shut_down(void)
 {
-	up = driver->ops;
-	down = *up;
-#define SEAM_DRIVER(name, class, wait, params, args) down.name = down_##name;
-#include "driver.def"
-#undef SEAM_DRIVER
-	driver->ops = &down;
+	up = down_driver(driver);
 }
 
 /* The driver has taken its memory with it: the emulator is told so only now. */
