@@ -44,6 +44,14 @@ UNUSED static void open_pool(uint64_t device_bytes, const char *conf)
 	open_on(&emu, conf);
 }
 
+/* The same on a device without virtual memory management. */
+UNUSED static void open_plain(uint64_t device_bytes, const char *conf)
+{
+	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = device_bytes, .no_vmm = true};
+	open_on(&emu, conf);
+	cr_assert_not_null(pool->plain);
+}
+
 UNUSED static void check_pool(void)
 {
 	const char *broken = seam__pool_check(pool);

@@ -3,12 +3,6 @@
 
 #define LONG_NS UINT64_C(3600000000000) /* longer than any test's virtual time */
 
-static void open_plain(uint64_t device_bytes)
-{
-	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = device_bytes, .no_vmm = true};
-	open_on(&emu, NULL);
-}
-
 static void check_capacity(void)
 {
 	void *out = NULL, *kept = must_alloc(MIB(20), NULL);
@@ -32,7 +26,7 @@ Test(core_device, the_capacity_can_be_changed)
 	open_pool(MIB(256), "chunk_bytes:2M");
 	check_capacity();
 	close_pool();
-	open_plain(MIB(256));
+	open_plain(MIB(256), NULL);
 	check_capacity();
 	close_pool();
 }
@@ -89,7 +83,7 @@ Test(core_device, waiting_makes_what_was_freed_everybodys)
 	open_pool(MIB(256), "chunk_bytes:2M");
 	check_wait();
 	close_pool();
-	open_plain(MIB(256));
+	open_plain(MIB(256), NULL);
 	check_wait();
 	close_pool();
 }

@@ -111,8 +111,7 @@ Test(core_log, a_stream_that_went_without_notice_is_named)
 
 Test(core_log, a_device_that_cannot_stitch_is_a_warning)
 {
-	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64), .no_vmm = true};
-	open_on(&emu, NULL);
+	open_plain(MIB(64), NULL);
 	expect_line(SEAM_LOG_WARNING, "has no virtual memory management");
 	close_pool();
 }

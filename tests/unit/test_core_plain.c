@@ -5,13 +5,6 @@
 
 #include <seam/snapshot.h>
 
-static void open_plain(uint64_t device_bytes, const char *conf)
-{
-	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = device_bytes, .no_vmm = true};
-	open_on(&emu, conf);
-	cr_assert_not_null(pool->plain);
-}
-
 Test(core_plain, blocks_are_served_and_counted)
 {
 	open_plain(MIB(256), NULL);

@@ -89,8 +89,7 @@ Test(core_process, a_child_touches_nothing)
 
 Test(core_process, a_child_touches_nothing_without_vmm_either)
 {
-	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64), .no_vmm = true};
-	open_on(&emu, NULL);
+	open_plain(MIB(64), NULL);
 	fork_and_use();
 }
 
@@ -179,8 +178,7 @@ Test(core_process, a_busy_pool_is_destroyed_after_a_shutdown)
 
 Test(core_process, a_pool_without_vmm_is_destroyed_after_a_shutdown)
 {
-	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64), .no_vmm = true};
-	open_on(&emu, NULL);
+	open_plain(MIB(64), NULL);
 	void *out = NULL;
 	void *ptr = must_alloc(MIB(3), make_stream());
 	(void)must_alloc(100, NULL);

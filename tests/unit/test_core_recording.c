@@ -177,8 +177,7 @@ Test(core_recording, the_recording_of_a_trace_is_that_trace)
 
 Test(core_recording, without_vmm_too)
 {
-	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(1) << 20, .no_vmm = true};
-	open_on(&emu, NULL);
+	open_plain(MIB(1) << 20, NULL);
 	assert_same(&(struct program_wish){.seed = 3, .slots = 50, .iterations = 3, .streams = 2, .users = 5, .marks = true});
 }
 
