@@ -1,4 +1,4 @@
-/* meta_fixture.h: a metadata domain for each test of a file, of which nothing may be left behind it.
+/* meta_fixture.h: a metadata domain for each test of a file, of which nothing may be left behind it, nor of the process's own.
  *
  * A failed assertion in a .fini is printed by Criterion and fails nothing; an abort there does.
  */
@@ -20,7 +20,10 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+	struct seam_meta_stats process;
+	seam__meta_get_stats(seam__meta_process(), &process);
 	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
+	SEAM_VERIFY(process.live_bytes == 0);
 }
 
 #endif

@@ -2,26 +2,10 @@
 #include <criterion/criterion.h>
 
 #include "cells.h"
-#include "check.h"
-#include "meta.h"
+#include "problem_fixture.h"
 #include "random_problem.h"
 
-static struct seam_meta *meta;
-static struct seam__problem problem;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	seam__problem_fini(&problem);
-	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
-}
-
-TestSuite(cells, .init = set_up, .fini = tear_down);
+TestSuite(cells, .init = set_up, .fini = tear_down_problem);
 
 Test(cells, hold_their_invariants)
 {

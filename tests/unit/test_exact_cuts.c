@@ -2,32 +2,19 @@
  * contained in the next. */
 #include <criterion/criterion.h>
 
-#include "check.h"
 #include "exact_cuts.h"
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_problem.h"
 
 #define COUNT 30
 
-static struct seam_meta *meta;
 static struct seam__problem problem;
 static struct seam__exact_cuts cuts;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
 
 static void close_all(void)
 {
 	seam__exact_cuts_fini(&cuts, &problem);
 	seam__problem_fini(&problem);
-}
-
-static void tear_down(void)
-{
-	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
 
 TestSuite(exact_cuts, .init = set_up, .fini = tear_down);

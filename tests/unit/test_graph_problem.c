@@ -3,30 +3,14 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "check.h"
 #include "graph_csv.h"
 #include "graph_problem.h"
-#include "meta.h"
+#include "meta_fixture.h"
 #include "random_graph.h"
 #include "safety.h"
 #include "solver.h"
-#include "trace_sample.h"
 
 #define NODES_MAX 60u
-
-static struct seam_meta *meta;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
-	SEAM_VERIFY(trace_sample_live_bytes() == 0);
-}
 
 TestSuite(graph_problem, .init = set_up, .fini = tear_down);
 

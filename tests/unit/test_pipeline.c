@@ -3,27 +3,11 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "check.h"
-#include "meta.h"
 #include "pipeline.h"
+#include "problem_fixture.h"
 #include "random_problem.h"
 
-static struct seam_meta *meta;
-static struct seam__problem problem;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	seam__problem_fini(&problem);
-	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
-}
-
-TestSuite(pipeline, .init = set_up, .fini = tear_down);
+TestSuite(pipeline, .init = set_up, .fini = tear_down_problem);
 
 static uint64_t run(uint64_t nodes, struct seam__placement *best, struct seam__pipeline_result *ret_result)
 {

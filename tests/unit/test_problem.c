@@ -1,27 +1,10 @@
 /* test_problem.c: lifetimes on a circle, conflicts and the lower bound against naive definitions; what the checks refuse. */
 #include <criterion/criterion.h>
 
-#include "check.h"
-#include "meta.h"
-#include "problem.h"
+#include "problem_fixture.h"
 #include "random_problem.h"
 
-static struct seam_meta *meta;
-static struct seam__problem problem;
-
-static void set_up(void)
-{
-	meta = seam__meta_create(0);
-	cr_assert_not_null(meta);
-}
-
-static void tear_down(void)
-{
-	seam__problem_fini(&problem);
-	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
-}
-
-TestSuite(problem, .init = set_up, .fini = tear_down);
+TestSuite(problem, .init = set_up, .fini = tear_down_problem);
 
 static void begin(uint32_t count, uint32_t circle, bool linear, uint32_t streams)
 {
