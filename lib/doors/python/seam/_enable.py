@@ -56,40 +56,22 @@ def _install_pluggable(module: ModuleType) -> None:
     _kept.append(allocator)
 
 
-def _minor(module: ModuleType) -> int:
-    return int(module.__version__.split(".")[1])
-
-
-def _load_class(module: ModuleType) -> ctypes.CDLL:
-    """The class for this PyTorch, built if it was not."""
+def _install_class() -> None:
+    """The library that the class is linked to is loaded by now."""
     build = importlib.import_module("seam.build")
-    library()  # loaded before: the class is linked to it
-    path = build.find_or_build()
-    made = ctypes.CDLL(str(path))
-    theirs = made.seam_torch_class_version()
-    if theirs != _minor(module):
-        raise Error(f"versions do not match: {path} was built for PyTorch 2.{theirs}, this is {module.__version__}")
-    return made
-
-
-def _install_class(module: ModuleType) -> None:
     try:
-        made = _load_class(module)
-    except Error:
-        raise
+        build.install()
+    except build.BuildError as failure:
+        raise Error(str(failure)) from failure
     except Exception as failure:  # whatever a compiler and a loader may do: the other door is there
         raise Error(f"{type(failure).__name__}: {failure}") from failure
-    error = ctypes.create_string_buffer(ERROR_BYTES)
-    if made.seam_torch_class_install(error) != 0:
-        raise Error(error.value.decode(errors="replace"))
-    _kept.append(made)
 
 
 def _install(module: ModuleType, door: str) -> str:
     """Returns the door that was installed."""
     if door != "pluggable":
         try:
-            _install_class(module)
+            _install_class()
             return "class"
         except Error as failure:
             if door == "class":

@@ -193,9 +193,11 @@ def find_or_build() -> Path:
 def load() -> ctypes.CDLL:
     """The class for the PyTorch that runs, which must be imported already, as the class needs its libraries. Compiled if need be."""
     running = sys.modules["torch"].__version__
-    found = ctypes.CDLL(str(find_or_build()))
-    if found.seam_torch_class_version() != minor_of(running):
-        raise BuildError(f"{found._name} was compiled for PyTorch 2.{found.seam_torch_class_version()}, and PyTorch {running} runs")
+    path = find_or_build()
+    found = ctypes.CDLL(str(path))
+    theirs = found.seam_torch_class_version()
+    if theirs != minor_of(running):
+        raise BuildError(f"versions do not match: {path} was built for PyTorch 2.{theirs}, this is {running}")
     return found
 
 
