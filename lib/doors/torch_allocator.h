@@ -97,7 +97,7 @@ public:
 	TorchContext getContextForPointer(const void *ptr) override;
 #endif
 #if SEAM_TORCH_HAS_REJECTIONS
-	/* Kept, never called: Seam rejects nothing that it has not tried. */
+	/* Never called: Seam rejects nothing that it has not tried. */
 	void attachOomRejectionObserver(native::OomRejectionObserver observer) override;
 #endif
 #if SEAM_TORCH_HAS_ANNOTATE
@@ -114,10 +114,7 @@ private:
 	std::vector<std::unique_ptr<TorchDevice>> devices_; /* set by init(), then read only */
 	std::atomic<bool> ready_{false};
 	std::atomic<bool> enabled_{true};
-	std::mutex lock_; /* of the observers */
-#if SEAM_TORCH_HAS_REJECTIONS
-	std::vector<native::OomRejectionObserver> rejection_observers_;
-#endif
+	std::mutex lock_; /* of init() */
 };
 
 } /* namespace seam */

@@ -1,7 +1,7 @@
 /* torch_history.h: what torch.cuda.memory._record_memory_history() asks for: rings of trace entries, annotations, and the trackers that want
  * to see entries as they are made.
  *
- * One for the process. Not here: what blocks are live (torch_device.h), snapshots (torch_snapshot.cpp).
+ * One for the process. Not here: what blocks are live (torch_device.h), snapshots (torch_physical.cpp).
  *
  * Locks: `lock` guards the rings and the settings; it is taken under a device's lock and nothing is called under it. Trackers are called
  * under the lock of the entry's device, as PyTorch promises them, and they must not take Python's lock. The context recorder may take it,

@@ -33,7 +33,6 @@
 #define SEAM_TORCH_OOM_USE_IS_FLAG (SEAM_TORCH_MINOR >= 11)    /* setUseOnOOM's third argument */
 #define SEAM_TORCH_HAS_REJECTIONS (SEAM_TORCH_MINOR >= 12)     /* attachOomRejectionObserver */
 #define SEAM_TORCH_HAS_CONTEXT_LOOKUP (SEAM_TORCH_MINOR >= 12) /* getContextForPointer */
-#define SEAM_TORCH_HAS_CAPTURE_MARKS (SEAM_TORCH_MINOR >= 13)  /* markCaptureBegin and End */
 #define SEAM_TORCH_HAS_ANNOTATE (SEAM_TORCH_MINOR >= 14)       /* annotateMemory, supportsUserMetadata */
 
 namespace seam {

@@ -142,10 +142,8 @@ TorchContext TorchAllocator::getContextForPointer(const void *ptr)
 #endif
 
 #if SEAM_TORCH_HAS_REJECTIONS
-void TorchAllocator::attachOomRejectionObserver(native::OomRejectionObserver observer)
+void TorchAllocator::attachOomRejectionObserver(native::OomRejectionObserver /* observer */)
 {
-	std::lock_guard<std::mutex> guard(lock_);
-	rejection_observers_.push_back(std::move(observer));
 }
 #endif
 
