@@ -99,7 +99,8 @@ SEAM_API void seam_torch_begin_pool(int device, struct seam_torch_pool_id id, co
 SEAM_API void seam_torch_end_pool(int device, struct seam_torch_pool_id id);
 
 /* set_release_pool: drops a reference. With the last the device is waited for, as replays of the pool's graphs may be pending, and the memory
- * joins the common memory. During a capture, which forbids waiting, the pool is kept for good: the drop is not made. */
+ * joins the common memory. During a capture, which forbids waiting, the drop is put off: to the next end or release of a private pool, or
+ * seam_torch_reset(). While 64 wait, one more pool is kept for good. */
 SEAM_API void seam_torch_release_pool(int device, struct seam_torch_pool_id id);
 
 /* ---- segments for PyTorch's native allocator: torch.cuda.MemPool(allocator) ----
