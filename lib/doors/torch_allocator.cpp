@@ -122,18 +122,24 @@ void TorchAllocator::recordStream(const c10::DataPtr &ptr, c10::Stream stream)
 	recordStream(ptr, c10::cuda::CUDAStream(stream));
 }
 
+/* The device of the live block that contains ptr. Throws if there is none. */
+c10::DeviceIndex TorchAllocator::find(void *ptr, void **ret_base, size_t *ret_bytes)
+{
+	for (size_t i = 0; i < devices_.size(); i++) {
+		if (devices_[i]->find(ptr, ret_base, ret_bytes))
+			return static_cast<c10::DeviceIndex>(i);
+	}
+	TORCH_CHECK(false, "Seam: not in a live block: ", ptr);
+}
+
 void *TorchAllocator::getBaseAllocation(void *ptr, size_t *ret_bytes)
 {
 	void *base = nullptr;
 	size_t bytes = 0;
-	for (auto &device : devices_) {
-		if (device->find(ptr, &base, &bytes)) {
-			if (ret_bytes != nullptr)
-				*ret_bytes = bytes;
-			return base;
-		}
-	}
-	TORCH_CHECK(false, "Seam: not in a live block: ", ptr);
+	(void)find(ptr, &base, &bytes);
+	if (ret_bytes != nullptr)
+		*ret_bytes = bytes;
+	return base;
 }
 
 void TorchAllocator::enable(bool value)

@@ -108,6 +108,7 @@ public:
 private:
 	TorchDevice &on(c10::DeviceIndex device);
 	TorchDevice &current(c10::DeviceIndex *ret_device);
+	c10::DeviceIndex find(void *ptr, void **ret_base, size_t *ret_bytes);
 
 	TorchHistory history_;
 	TorchShares shares_;

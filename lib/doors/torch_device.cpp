@@ -71,7 +71,6 @@ enum seam_rc TorchDevice::request(const TorchAsk &ask, uint64_t private_number, 
 void *TorchDevice::take(size_t bytes, cudaStream_t stream)
 {
 	TorchContext context = history_.gather(native::RecordContext::STATE);
-	pool();
 	TorchAsk ask = ask_for(bytes, stream);
 	void *ptr = nullptr;
 	enum seam_rc rc = request(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
@@ -80,14 +79,14 @@ void *TorchDevice::take(size_t bytes, cudaStream_t stream)
 	if (__builtin_expect(rc != SEAM_OK, 0))
 		fail(ask, rc, std::move(context));
 	note(ptr, ask, std::move(context));
-	report(ptr, static_cast<int64_t>((bytes + 511) / 512 * 512));
+	report(ptr, static_cast<int64_t>(ask.rounded()));
 	trace_block(ptr, true);
 	return ptr;
 }
 
 void TorchDevice::note(void *ptr, const TorchAsk &ask, TorchContext context)
 {
-	TorchBlock block{ask.bytes, (ask.bytes + 511) / 512 * 512, ask.stream, ask.in, context, false};
+	TorchBlock block{ask.bytes, ask.rounded(), ask.stream, ask.in, context, false};
 	std::lock_guard<std::mutex> guard(lock_);
 	if (__builtin_expect(!leaving_.empty(), 0))
 		complete_overlapping(ptr, block.bytes);
@@ -139,10 +138,8 @@ void TorchDevice::report(void *ptr, int64_t bytes)
 {
 	if (__builtin_expect(!c10::memoryProfilingEnabled(), 1))
 		return;
-	struct seam_stats stats = {};
-	stats.size = sizeof stats;
-	stats.version = SEAM_STATS_VERSION;
-	if (seam_stats_get(pool(), &stats) == SEAM_OK)
+	struct seam_stats stats;
+	if (stats_of(pool(), &stats))
 		c10::reportMemoryUsageToProfiler(ptr, bytes, stats.live_bytes, stats.reserved_bytes, c10::Device(c10::kCUDA, device_));
 }
 
@@ -298,23 +295,19 @@ int TorchDevice::private_uses(c10::MempoolId_t id)
 void TorchDevice::set_use_on_oom(c10::MempoolId_t id, bool use)
 {
 	std::lock_guard<std::mutex> guard(lock_);
-	std::shared_ptr<TorchPrivate> found = privates_.find(id);
-	TORCH_CHECK(found != nullptr, "there is no memory pool (", id.first, ", ", id.second, ")");
-	found->use_on_oom = use;
+	privates_.known(id)->use_on_oom = use;
 }
 
 void TorchDevice::set_no_split(c10::MempoolId_t id)
 {
 	std::lock_guard<std::mutex> guard(lock_);
-	std::shared_ptr<TorchPrivate> found = privates_.find(id);
-	TORCH_CHECK(found != nullptr, "there is no memory pool (", id.first, ", ", id.second, ")");
-	found->no_split = true;
+	privates_.known(id)->no_split = true;
 }
 
 bool TorchDevice::holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected)
 {
 	std::lock_guard<std::mutex> guard(lock_);
-	TORCH_CHECK(privates_.find(id) != nullptr, "there is no memory pool (", id.first, ", ", id.second, ")");
+	(void)privates_.known(id);
 	size_t seen = 0;
 	for (const auto &[ptr, block] : blocks_) {
 		if (block.in == nullptr || block.in->id != id)

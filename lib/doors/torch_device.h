@@ -30,7 +30,7 @@ namespace seam {
 /* A live block. */
 struct TorchBlock {
 	size_t requested_bytes;
-	size_t bytes; /* rounded up to 512 */
+	size_t bytes; /* TorchAsk::rounded() */
 	cudaStream_t stream;
 	std::shared_ptr<TorchPrivate> in; /* NULL: the common memory */
 	TorchContext context;
@@ -45,7 +45,13 @@ struct TorchAsk {
 	cudaStream_t stream;
 	std::shared_ptr<TorchPrivate> in;
 	bool contiguous;
+
+	/* What the core's blocks are rounded up to. */
+	size_t rounded() const { return (bytes + 511) / 512 * 512; }
 };
+
+/* The core's figures as of now. False, and every figure 0, if it tells none. */
+bool stats_of(struct seam_pool *pool, struct seam_stats *ret_stats);
 
 /* One of PyTorch's statistics, three figures each, as it counts since the last reset. */
 struct TorchCounts {
@@ -55,6 +61,16 @@ struct TorchCounts {
 	c10::CachingAllocator::StatArray segment, reserved_bytes, inactive_split_bytes;
 	int64_t ooms = 0;
 	uint64_t retries_before = 0, creates_before = 0, releases_before = 0, waits_before = 0; /* the core's, at the last reset */
+
+	template <typename Visitor>
+	void each(Visitor visit)
+	{
+		for (c10::CachingAllocator::StatArray *array : {&allocation, &active, &allocated_bytes, &active_bytes, &requested_bytes, &segment,
+		                                                &reserved_bytes, &inactive_split_bytes}) {
+			for (c10::CachingAllocator::Stat &stat : *array)
+				visit(stat);
+		}
+	}
 };
 
 class TorchDevice {

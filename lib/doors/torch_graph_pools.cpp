@@ -24,6 +24,13 @@ std::shared_ptr<TorchPrivate> TorchPrivates::find(c10::MempoolId_t id) const
 	return at != pools_.end() ? at->second : nullptr;
 }
 
+std::shared_ptr<TorchPrivate> TorchPrivates::known(c10::MempoolId_t id) const
+{
+	std::shared_ptr<TorchPrivate> found = find(id);
+	TORCH_CHECK(found != nullptr, "there is no memory pool (", id.first, ", ", id.second, ")");
+	return found;
+}
+
 /* With one use and one reference more, and open in the core. */
 std::shared_ptr<TorchPrivate> TorchPrivates::find_or_make(struct seam_pool *pool, c10::MempoolId_t id)
 {
@@ -67,6 +74,13 @@ void TorchPrivates::close(struct seam_pool *pool, c10::MempoolId_t id)
 	TORCH_CHECK(false, "memory pool (", id.first, ", ", id.second, ") is not being allocated to");
 }
 
+/* The last reference. */
+void TorchPrivates::drop(struct seam_pool *pool, uint64_t number)
+{
+	names_.erase(number);
+	must(seam_private_release(pool, number), "a private pool cannot be released");
+}
+
 void TorchPrivates::release(struct seam_pool *pool, c10::MempoolId_t id)
 {
 	std::shared_ptr<TorchPrivate> released = find(id);
@@ -76,12 +90,11 @@ void TorchPrivates::release(struct seam_pool *pool, c10::MempoolId_t id)
 		return;
 	}
 	pools_.erase(id);
-	leaving_.push_back(released->number);
-	if (!released->served) {
+	if (released->served) {
+		leaving_.push_back(released->number);
+	} else {
 		/* Nothing was captured into it: nothing to wait for. */
-		leaving_.pop_back();
-		names_.erase(released->number);
-		must(seam_private_release(pool, released->number), "a private pool cannot be released");
+		drop(pool, released->number);
 	}
 	settle(pool);
 }
@@ -92,10 +105,8 @@ void TorchPrivates::settle(struct seam_pool *pool)
 		return;
 	if (seam_device_wait(pool) == SEAM_CAPTURING)
 		return;
-	for (uint64_t number : leaving_) {
-		names_.erase(number);
-		must(seam_private_release(pool, number), "a private pool cannot be released");
-	}
+	for (uint64_t number : leaving_)
+		drop(pool, number);
 	leaving_.clear();
 }
 

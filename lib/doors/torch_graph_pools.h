@@ -45,6 +45,8 @@ public:
 
 	/* NULL if there is none. */
 	std::shared_ptr<TorchPrivate> find(c10::MempoolId_t id) const;
+	/* Throws if there is none. */
+	std::shared_ptr<TorchPrivate> known(c10::MempoolId_t id) const;
 
 	bool has_routes() const { return !routes_.empty(); }
 
@@ -63,6 +65,7 @@ private:
 	};
 
 	std::shared_ptr<TorchPrivate> find_or_make(struct seam_pool *pool, c10::MempoolId_t id);
+	void drop(struct seam_pool *pool, uint64_t number);
 
 	uint64_t made_ = 0;
 	std::map<c10::MempoolId_t, std::shared_ptr<TorchPrivate>> pools_;

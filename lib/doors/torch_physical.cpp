@@ -246,10 +246,8 @@ void TorchDevice::largest_free(size_t *ret_bytes)
 		return;
 	Largest largest;
 	const struct seam_visitor visitor = {nullptr, nullptr, Largest::see};
-	struct seam_stats stats = {};
-	stats.size = sizeof stats;
-	stats.version = SEAM_STATS_VERSION;
-	if (seam_snapshot_visit(pool(), &visitor, &largest) != SEAM_OK || seam_stats_get(pool(), &stats) != SEAM_OK)
+	struct seam_stats stats;
+	if (seam_snapshot_visit(pool(), &visitor, &largest) != SEAM_OK || !stats_of(pool(), &stats))
 		return;
 	*ret_bytes = std::max<size_t>(*ret_bytes, std::max(largest.bytes, stats.unused_whole_bytes));
 }

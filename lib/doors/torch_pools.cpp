@@ -3,6 +3,17 @@
 
 namespace seam {
 
+namespace {
+
+/* A checkpoint is restored by allocating at given addresses, which the core cannot do. */
+[[noreturn]] void refuse_checkpoints()
+{
+	TORCH_CHECK(false, "Seam does not support the checkpoints of memory pools that cudagraph trees need. Compile without them: "
+	            "torch._inductor.config.triton.cudagraph_trees = False");
+}
+
+} /* namespace */
+
 void TorchAllocator::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, std::function<bool(cudaStream_t)> filter)
 {
 	on(device).open_private(pool, std::move(filter));
@@ -54,29 +65,23 @@ bool TorchAllocator::checkPoolLiveAllocations(c10::DeviceIndex device, c10::Memp
 	return on(device).holds_exactly(pool, expected);
 }
 
-/* A checkpoint is restored by allocating at given addresses, which the core cannot do. */
 std::shared_ptr<native::AllocatorState> TorchAllocator::getCheckpointState(c10::DeviceIndex /* device */, c10::MempoolId_t /* pool */)
 {
-	TORCH_CHECK(false, "Seam does not support the checkpoints of memory pools that cudagraph trees need. Compile without them: "
-	            "torch._inductor.config.triton.cudagraph_trees = False");
+	refuse_checkpoints();
 }
 
 native::CheckpointDelta TorchAllocator::setCheckpointPoolState(c10::DeviceIndex /* device */,
                                                                 std::shared_ptr<native::AllocatorState> /* state */)
 {
-	TORCH_CHECK(false, "Seam does not support the checkpoints of memory pools that cudagraph trees need. Compile without them: "
-	            "torch._inductor.config.triton.cudagraph_trees = False");
+	refuse_checkpoints();
 }
 
 native::ShareableHandle TorchAllocator::shareIpcHandle(void *ptr)
 {
-	for (size_t i = 0; i < devices_.size(); i++) {
-		void *base = nullptr;
-		size_t bytes = 0;
-		if (devices_[i]->find(ptr, &base, &bytes))
-			return shares_.share(devices_[i]->pool(), static_cast<c10::DeviceIndex>(i), base, ptr);
-	}
-	TORCH_CHECK(false, "Seam: not in a live block: ", ptr);
+	void *base = nullptr;
+	size_t bytes = 0;
+	const c10::DeviceIndex device = find(ptr, &base, &bytes);
+	return shares_.share(on(device).pool(), device, base, ptr);
 }
 
 std::shared_ptr<void> TorchAllocator::getIpcDevPtr(std::string handle)

@@ -88,11 +88,8 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	uint64_t free_bytes = 0, total_bytes = 0;
 	if (seam_device_memory(pool(), &free_bytes, &total_bytes) != SEAM_OK)
 		free_bytes = total_bytes = 0; /* said without figures */
-	struct seam_stats stats = {};
-	stats.size = sizeof stats;
-	stats.version = SEAM_STATS_VERSION;
-	if (seam_stats_get(pool(), &stats) != SEAM_OK)
-		stats.reserved_bytes = 0;
+	struct seam_stats stats;
+	(void)stats_of(pool(), &stats);
 	int64_t allocated = 0;
 	{
 		std::lock_guard<std::mutex> guard(lock_);

@@ -63,15 +63,15 @@ DriverCalls calls_of(struct seam_pool *pool)
 	return calls;
 }
 
-bool stats_of(struct seam_pool *pool, struct seam_stats *stats)
-{
-	memset(stats, 0, sizeof *stats);
-	stats->size = sizeof *stats;
-	stats->version = SEAM_STATS_VERSION;
-	return seam_stats_get(pool, stats) == SEAM_OK;
-}
-
 } /* namespace */
+
+bool stats_of(struct seam_pool *pool, struct seam_stats *ret_stats)
+{
+	memset(ret_stats, 0, sizeof *ret_stats);
+	ret_stats->size = sizeof *ret_stats;
+	ret_stats->version = SEAM_STATS_VERSION;
+	return seam_stats_get(pool, ret_stats) == SEAM_OK;
+}
 
 size_t TorchDevice::class_of(size_t bytes) const
 {
@@ -151,11 +151,7 @@ void TorchDevice::reset_accumulated()
 	const DriverCalls calls = calls_of(pool());
 	std::lock_guard<std::mutex> guard(lock_);
 	look(stats);
-	for (StatArray *array : {&counts_.allocation, &counts_.active, &counts_.allocated_bytes, &counts_.active_bytes,
-	                         &counts_.requested_bytes, &counts_.segment, &counts_.reserved_bytes, &counts_.inactive_split_bytes}) {
-		for (Stat &stat : *array)
-			stat.reset_accumulated();
-	}
+	counts_.each([](Stat &stat) { stat.reset_accumulated(); });
 	counts_.ooms = 0;
 	counts_.retries_before = stats.retries;
 	counts_.creates_before = calls.creates;
@@ -173,11 +169,7 @@ void TorchDevice::reset_peaks()
 		return;
 	std::lock_guard<std::mutex> guard(lock_);
 	look(stats);
-	for (StatArray *array : {&counts_.allocation, &counts_.active, &counts_.allocated_bytes, &counts_.active_bytes,
-	                         &counts_.requested_bytes, &counts_.segment, &counts_.reserved_bytes, &counts_.inactive_split_bytes}) {
-		for (Stat &stat : *array)
-			stat.reset_peak();
-	}
+	counts_.each([](Stat &stat) { stat.reset_peak(); });
 }
 
 } /* namespace seam */
