@@ -107,7 +107,6 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	text.resize(std::min(seam_torch_oom_text(device_, ask.bytes, text.data(), text.size()), text.size() - 1));
 	if (rc != SEAM_OOM_DEVICE)
 		text += c10::str("\nWhat ran out: ", seam_rc_text(rc), ".");
-	seam_torch_throw_oom(text.c_str());
 	TORCH_CHECK_WITH(OutOfMemoryError, false, text);
 }
 
