@@ -16,6 +16,10 @@ _NOT_FOUND = 9  # SEAM_NOT_FOUND: the end of a table
 _last: dict[int, dict[str, int]] = {}  # by device: the figures of the newest report
 
 
+def _ordinal(device: int | None) -> int:
+    return current_device() if device is None else device
+
+
 @functools.cache
 def stat_names() -> list[str]:
     """The names of all statistics, in the library's order."""
@@ -44,7 +48,7 @@ def stats(device: int | None = None) -> dict[str, int]:
     """
     names = stat_names()
     values = (c_uint64 * len(names))()
-    number = current_device() if device is None else device
+    number = _ordinal(device)
     check(library().seam_torch_stats(number, values, len(names)), f"device {number} (ordinals are 0 to {DEVICES - 1})")
     figures = dict(zip(names, values))
     figures["unknown_frees"] = library().seam_torch_unknown_frees()
@@ -53,7 +57,7 @@ def stats(device: int | None = None) -> dict[str, int]:
 
 def driver_calls(device: int | None = None) -> dict[str, tuple[int, int]]:
     """How often the driver was called so far, and the nanoseconds in it, by call. Makes the pool if need be."""
-    made = pool(current_device() if device is None else device)
+    made = pool(_ordinal(device))
     name, calls, ns = c_char_p(), c_uint64(), c_uint64()
     counts: dict[str, tuple[int, int]] = {}
     while True:
@@ -105,7 +109,7 @@ def _verdict(now: dict[str, int], before: dict[str, int]) -> str:
 
 def report(device: int | None = None) -> str:
     """Is it helping? A few lines: memory in use and reserved, driver calls and plan hits since the report before this one (or so far), a verdict."""
-    number = current_device() if device is None else device
+    number = _ordinal(device)
     now, before = stats(number), _last.get(number, {})
     calls = now["memory_calls"] - before.get("memory_calls", 0)
     spent_ms = (now["memory_ns"] - before.get("memory_ns", 0)) / 1e6
@@ -129,13 +133,13 @@ def report(device: int | None = None) -> str:
 
 def snapshot(path: str | os.PathLike[str], device: int | None = None) -> None:
     """Writes what the device's memory is doing, chunk by chunk and block by block, and the statistics, as JSON."""
-    made = pool(current_device() if device is None else device)
+    made = pool(_ordinal(device))
     check(library().seam_snapshot_write(made, os.fsencode(path)), f"the snapshot {os.fspath(path)!s} cannot be written")
 
 
 def trace(path: str | os.PathLike[str], device: int | None = None) -> None:
     """Writes what was asked of the device's pool so far, a .seamtrace: for `seam replay` and `seam plan`."""
-    made = pool(current_device() if device is None else device)
+    made = pool(_ordinal(device))
     error = ctypes.create_string_buffer(ERROR_BYTES)
     check(library().seam_trace_save(made, os.fsencode(path), error), f"the trace {os.fspath(path)!s} cannot be written", error.value)
 
@@ -147,7 +151,7 @@ def plan(path: str | os.PathLike[str], device: int | None = None) -> None:
     what = f"the plan {os.fspath(path)!s} cannot be used"
     check(library().seam_plan_read_file(os.fsencode(path), error, ctypes.byref(found)), what, error.value)
     try:
-        made = pool(current_device() if device is None else device)
+        made = pool(_ordinal(device))
         check(library().seam_plan_use(made, found, error), what, error.value)
     finally:
         library().seam_plan_free(found)
