@@ -120,7 +120,8 @@ static void set_free(struct seam_block *block, uint64_t stamp)
 		seam__ppool_settle(block);
 }
 
-void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
+/* The block, of the table of live ones, is live no longer. */
+static void end_life(struct seam_engine *engine, struct seam_block *block)
 {
 	struct seam_meta *hash_meta = engine->meta;
 	HASH_DELETE(by_va, engine->live, block);
@@ -129,6 +130,11 @@ void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
 	counts->live_requested_bytes -= block->requested_bytes;
 	counts->live_bytes -= block->bytes;
 	counts->live_blocks--;
+}
+
+void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
+{
+	end_life(engine, block);
 	if (block->uses == NULL && !(block->captured && block->view->ppool->private_id == 0)) {
 		set_free(block, seam__stream_stamp(block->stream));
 		return;
@@ -136,8 +142,35 @@ void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
 	seam__uses_stamp(block->uses);
 	block->is = SEAM_IS_PENDING;
 	block->stamp = seam__stream_stamp(block->stream);
-	counts->pending_bytes += block->bytes;
+	engine->counts.pending_bytes += block->bytes;
 	TAILQ_INSERT_TAIL(&engine->pending, block, pending);
+}
+
+void seam__engine_free_passed(struct seam_engine *engine, struct seam_block *block)
+{
+	end_life(engine, block);
+	set_free(block, 0);
+}
+
+enum seam_rc seam__live_fix(struct seam_engine *engine, struct seam_live_mark *mark)
+{
+	struct seam_meta *hash_meta = engine->meta;
+	bool hash_failed = false;
+	*mark = (struct seam_live_mark){0};
+	HASH_ADD_BYHASHVALUE(by_va, engine->live, va, sizeof mark->block.va, hash_va(0), &mark->block);
+	if (hash_failed)
+		return SEAM_OOM_META;
+	mark->noexpand = engine->live->by_va.tbl->noexpand;
+	engine->live->by_va.tbl->noexpand = 1;
+	return SEAM_OK;
+}
+
+void seam__live_unfix(struct seam_engine *engine, struct seam_live_mark *mark)
+{
+	struct seam_meta *hash_meta = engine->meta;
+	engine->live->by_va.tbl->noexpand = mark->noexpand;
+	struct seam_block *block = &mark->block;
+	HASH_DELETE(by_va, engine->live, block);
 }
 
 enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *block, struct seam_stream *stream)

@@ -135,6 +135,9 @@ bool seam__engine_has_hit(const struct seam_ask *ask);
 /* Gives a live block back. With `lock`. Never fails, never calls the driver. */
 void seam__engine_free(struct seam_engine *engine, struct seam_block *block);
 
+/* The same for a block whose work has passed on all streams: it has no uses, and every stream may use its memory at once. */
+void seam__engine_free_passed(struct seam_engine *engine, struct seam_block *block);
+
 /* The block is used on `stream` too. With `lock`. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *block,
                                                struct seam_stream *stream);

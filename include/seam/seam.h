@@ -170,6 +170,27 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_private_end(struct seam_pool *pool, uin
  * freed. The pool does not see replays of the graphs that used the memory: whoever drops the last reference has waited for them. Errors: SEAM_NOT_FOUND. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id);
 
+/* A block as it was live in a private pool. */
+struct seam_private_block {
+	void *ptr;
+	uint64_t bytes; /* as asked for */
+	void *stream;
+	uint64_t tag;
+};
+
+/* Goes back to an earlier moment of private pool `id`: its live blocks are freed, whoever asked for them, and these `count` (in any order; NULL if there are
+ * none) are live instead, each at the address that it was handed out at then. A block may be among both. Contents are not touched. For stream captures:
+ * a replayed graph leaves its results where they were when it was captured, and what is captured next must not lie there.
+ *
+ * Waits for the device; from then on until the return no thread may give the device work with the private pool's memory. What a capture has used
+ * is never unmapped before its private pool is released, so that the moment at which a capture ended can always be returned to.
+ *
+ * Thread safe. All or nothing. Errors: SEAM_NOT_FOUND (no such private pool, or it has no memory at an address, or no longer), SEAM_INVALID (a block
+ * without bytes, blocks that overlap, an address that is not a block's), SEAM_BUSY (memory there is kept by pending work), SEAM_CAPTURING
+ * (also: any stream is), SEAM_OOM_META, SEAM_UNSUPPORTED (no virtual memory management), SEAM_DRIVER. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_private_restore(struct seam_pool *pool, uint64_t id, const struct seam_private_block *blocks,
+                                                         size_t count);
+
 /* ---- upkeep ---- */
 
 /* Returns cached memory to the device until reserved_bytes is at most `target_bytes`, chunk by chunk; waits for pending work where

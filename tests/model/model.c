@@ -73,8 +73,8 @@ static void report_counts(const struct model_row *row, uint64_t operations)
 {
 	const struct seam_engine_counts *counts = &model.counts;
 	printf("%s: %" PRIu64 " operations, %" PRIu64 " allocations (s1 %" PRIu64 ", s1r %" PRIu64 ", s2 %" PRIu64 ", s3 %" PRIu64
-	       ", s4 %" PRIu64 "), %" PRIu64 " refused, %" PRIu64 " views given up\n", row->name, operations, model.allocs, counts->s1,
-	       counts->s1r, counts->s2, counts->s3, counts->s4, model.refusals, counts->stitch_frees);
+	       ", s4 %" PRIu64 "), %" PRIu64 " refused, %" PRIu64 " restored, %" PRIu64 " views given up\n", row->name, operations, model.allocs, counts->s1,
+	       counts->s1r, counts->s2, counts->s3, counts->s4, model.refusals, model.restored, counts->stitch_frees);
 	if ((row->features & MODEL_PLAN) == 0)
 		return;
 	const struct seam_planned_counts *planned = &model.planned;
@@ -94,6 +94,8 @@ static bool saw_all_states(void)
 	const struct seam_planned_counts *planned = &model.planned;
 	if ((model.row->features & MODEL_PLAN) != 0)
 		return planned->hits != 0 && planned->drops != 0;
+	if ((model.row->features & MODEL_CAPTURE) != 0 && model.restored == 0)
+		return false;
 	return counts->s1 != 0 && counts->s1r != 0 && counts->s2 != 0 && counts->s3 != 0 && counts->s4 != 0 && counts->s5 != 0;
 }
 

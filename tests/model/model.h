@@ -24,6 +24,7 @@
 #define MODEL_PRIVATES 4u     /* ids 1..4; the first two serve captures on the stream of the same number */
 #define MODEL_GRAPH_RANGES 32u
 #define MODEL_GHOSTS 6u
+#define MODEL_KEPT 64u         /* blocks of a checkpoint */
 #define MODEL_PLAN_LIVE 160u  /* about so many blocks are live at most in rows with programs */
 #define MODEL_SLOTS 120u      /* most requests of a program's iteration */
 #define MODEL_PROGRAMS 3u
@@ -124,9 +125,17 @@ struct model_program {
 	uint64_t residents[MODEL_RESIDENTS]; /* ids */
 };
 
+/* What was live in a private pool. */
+struct model_checkpoint {
+	bool kept;
+	struct model_block blocks[MODEL_KEPT];
+	uint32_t count;
+};
+
 struct model_private {
 	uint64_t references;
 	struct model_graph graph; /* of the newest capture */
+	struct model_checkpoint checkpoint;
 };
 
 /* One failure to come, among the calls that the pool makes: the model's own calls to the device are left alone. */
@@ -164,6 +173,7 @@ struct model {
 	uint64_t placements;       /* a hash of every block's view and offset: for I8 */
 	uint64_t slowness;         /* kernels take this many times as long */
 	uint64_t ooms, refusals;
+	uint64_t restored;         /* blocks that no request was served with */
 	uint64_t ids;              /* of blocks, so far */
 	struct model_program programs[MODEL_PROGRAMS];
 	unsigned program;          /* the one that runs */
@@ -242,6 +252,17 @@ void model_release(struct model *model, uint64_t id);
 
 /* The stream goes, with notice or without; another takes its place. */
 void model_kill_stream(struct model *model, unsigned stream);
+
+/* ---- checkpoints of private pools (checkpoint.c) ---- */
+
+/* Writes down what is live in the private pool. */
+void model_checkpoint(struct model *model, uint64_t id);
+
+/* The pool goes back to it. What a capture used must be there. */
+void model_restore(struct model *model, uint64_t id);
+
+/* The stream is gone, and with it the checkpoints that have blocks on it. */
+void model_forget_stream(struct model *model, unsigned stream);
 
 /* ---- the oracle (oracle.c) ---- */
 

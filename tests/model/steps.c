@@ -260,6 +260,15 @@ static void step_capture(struct model *model)
 		model_replay(model, stream);
 }
 
+static void step_checkpoint(struct model *model)
+{
+	uint64_t id = 1 + model_random(model, MODEL_PRIVATES);
+	if (model_one_in(model, 2))
+		model_restore(model, id);
+	else
+		model_checkpoint(model, id);
+}
+
 static void step_time(struct model *model)
 {
 	if (model_one_in(model, 2))
@@ -283,6 +292,7 @@ static const struct step rare[] = {
 	{"private", 8, MODEL_PRIVATE, step_private},
 	{"route end", 4, MODEL_PRIVATE, step_route_end},
 	{"capture", 12, MODEL_CAPTURE, step_capture},
+	{"checkpoint", 30, MODEL_CAPTURE, step_checkpoint},
 };
 
 static void run_one(struct model *model)

@@ -172,8 +172,10 @@ void model_release(struct model *model, uint64_t id)
 	(void)model_disarm(model);
 	if (rc != SEAM_OK)
 		model_fail(model, "seam_private_release: %s", seam_rc_text(rc));
-	if (private->references == 0)
+	if (private->references == 0) {
+		private->checkpoint.kept = false;
 		model_join(model, id);
+	}
 }
 
 /* Blocks that the stream uses are used by their own streams behind it. */
@@ -193,6 +195,7 @@ void model_kill_stream(struct model *model, unsigned stream)
 	if (model->streams[stream] == SEAM_STREAM_DEFAULT || model->capturing[stream])
 		return;
 	hand_back(model, stream);
+	model_forget_stream(model, stream);
 	bool sudden = (model->row->features & MODEL_SUDDEN) != 0 && model_random(model, 2) == 0;
 	model_arm(model);
 	enum seam_rc rc = sudden ? SEAM_OK : seam_stream_destroyed(model->pool, handle_of(model, stream));

@@ -71,6 +71,19 @@ Test(core_recording, what_is_not_a_block_is_recorded_too)
 	close_pool();
 }
 
+Test(core_recording, going_back_is_recorded_as_frees_and_requests)
+{
+	open_pool(MIB(64), NULL);
+	cr_assert_ok(seam_private_begin(pool, 9, SEAM_ROUTE_ALL, 0));
+	void *a = must_alloc(MIB(4), NULL);
+	(void)must_alloc(600, NULL);
+	const struct seam_private_block block = {.ptr = a, .bytes = MIB(4)};
+	cr_assert_ok(seam_private_restore(pool, 9, &block, 1));
+	must_free(a);
+	assert_recorded("A1:4194304%9 A2:600%9 F2:600%9 F1:4194304%9 A5:4194304%9 F5:4194304%9");
+	close_pool();
+}
+
 Test(core_recording, blocks_handed_to_a_capture_are_marked)
 {
 	open_pool(MIB(64), "watch_captures:1");
