@@ -1,8 +1,10 @@
-/* cudart_graph.c: graphs, and what is instantiated from them: both are a number of nodes.
+/* cudart_graph.c: graphs, and what is instantiated from them: both are a list of nodes.
  *
- * One without nodes can be launched: there is nothing to do. Others hold kernels and copies, and are treated as a kernel is.
+ * A launch does the copies and fills again. Kernels are treated as anywhere: refused, with the whole graph, or passed over.
  */
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "fakecuda_control.h"
 #include "fakecudart.h"
@@ -10,61 +12,84 @@
 #define GRAPHS 1024
 #define NODE_NS UINT64_C(10000)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t graphs[GRAPHS]; /* nodes + 1 of graph i; 0: none */
+struct graph {
+	bool used;
+	struct rt_nodes nodes;
+};
 
-/* A graph, or what was instantiated from it, by the place of its number; NULL: neither. */
-static uint64_t *find_graph(const void *graph)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct graph graphs[GRAPHS];
+
+/* A graph, or what was instantiated from it; NULL: neither. Under the lock. */
+static struct graph *find_graph(const void *handle)
 {
-	uintptr_t offset = (uintptr_t)graph - (uintptr_t)graphs;
-	if (offset >= sizeof(graphs) || offset % sizeof(graphs[0]) != 0 || graphs[offset / sizeof(graphs[0])] == 0)
+	uintptr_t offset = (uintptr_t)handle - (uintptr_t)graphs;
+	if (offset >= sizeof(graphs) || offset % sizeof(graphs[0]) != 0 || !graphs[offset / sizeof(graphs[0])].used)
 		return NULL;
 	return &graphs[offset / sizeof(graphs[0])];
 }
 
-int rt_graph_make(uint64_t nodes, cudaGraph_t *ret_graph)
+/* Under the lock. */
+static int make(struct rt_nodes *nodes, cudaGraph_t *ret_graph)
 {
-	int error = cudaErrorMemoryAllocation;
-	(void)pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < GRAPHS && error != 0; i++) {
-		if (graphs[i] != 0)
+	for (size_t i = 0; i < GRAPHS; i++) {
+		if (graphs[i].used)
 			continue;
-		graphs[i] = 1 + nodes;
+		graphs[i] = (struct graph){.used = true, .nodes = *nodes};
+		*nodes = (struct rt_nodes){0};
 		*ret_graph = (cudaGraph_t)(void *)&graphs[i];
-		error = 0;
+		return 0;
 	}
+	free(nodes->at);
+	*nodes = (struct rt_nodes){0};
+	return cudaErrorMemoryAllocation;
+}
+
+int rt_graph_make(struct rt_nodes *nodes, cudaGraph_t *ret_graph)
+{
+	(void)pthread_mutex_lock(&lock);
+	int error = make(nodes, ret_graph);
 	(void)pthread_mutex_unlock(&lock);
 	return error;
 }
 
-static int destroy_graph(const void *graph)
+static int destroy_graph(const void *handle)
 {
 	(void)pthread_mutex_lock(&lock);
-	uint64_t *found = find_graph(graph);
-	if (found != NULL)
-		*found = 0;
+	struct graph *graph = find_graph(handle);
+	if (graph != NULL) {
+		free(graph->nodes.at);
+		*graph = (struct graph){0};
+	}
 	(void)pthread_mutex_unlock(&lock);
-	return found != NULL ? 0 : (int)cudaErrorInvalidValue;
+	return graph != NULL ? 0 : (int)cudaErrorInvalidValue;
 }
 
-static int count_nodes(const void *graph, uint64_t *ret_nodes)
+static int copy_graph(const void *handle, cudaGraph_t *ret_graph)
 {
 	(void)pthread_mutex_lock(&lock);
-	const uint64_t *found = find_graph(graph);
-	if (found != NULL)
-		*ret_nodes = *found - 1;
+	const struct graph *graph = find_graph(handle);
+	int error = graph != NULL ? 0 : (int)cudaErrorInvalidValue;
+	struct rt_nodes nodes = {0};
+	if (error == 0 && graph->nodes.count != 0) {
+		nodes.at = malloc(graph->nodes.count * sizeof(*nodes.at));
+		error = nodes.at != NULL ? 0 : (int)cudaErrorMemoryAllocation;
+	}
+	if (error == 0 && nodes.at != NULL) {
+		nodes.count = nodes.capacity = graph->nodes.count;
+		memcpy(nodes.at, graph->nodes.at, nodes.count * sizeof(*nodes.at));
+	}
+	if (error == 0)
+		error = make(&nodes, ret_graph);
 	(void)pthread_mutex_unlock(&lock);
-	return found != NULL ? 0 : (int)cudaErrorInvalidValue;
+	return error;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags)
 {
-	uint64_t nodes = 0;
 	cudaGraph_t copy = NULL;
 	(void)flags;
-	int error = count_nodes(graph, &nodes);
-	if (error == 0)
-		error = rt_graph_make(nodes, &copy);
+	int error = copy_graph(graph, &copy);
 	if (error == 0)
 		*executable = (cudaGraphExec_t)(void *)copy;
 	return rt_result(error);
@@ -75,25 +100,39 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph
 	return cudaGraphInstantiate(executable, graph, flags);
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+cudaError_t cudaGraphGetNodes(cudaGraph_t handle, cudaGraphNode_t *nodes, size_t *count)
 {
-	uint64_t number = 0;
-	int error = nodes != NULL ? (int)cudaErrorNotSupported : count_nodes(graph, &number);
-	if (error == 0)
-		*count = number;
-	return rt_result(error);
+	if (nodes != NULL)
+		return rt_result(cudaErrorNotSupported);
+	(void)pthread_mutex_lock(&lock);
+	const struct graph *graph = find_graph(handle);
+	if (graph != NULL)
+		*count = graph->nodes.count;
+	(void)pthread_mutex_unlock(&lock);
+	return rt_result(graph != NULL ? 0 : (int)cudaErrorInvalidValue);
+}
+
+static int run(const struct rt_nodes *nodes, cudaStream_t stream)
+{
+	for (size_t i = 0; i < nodes->count; i++) {
+		if (nodes->at[i].kind == RT_KERNEL && !rt_skips_kernels())
+			return cudaErrorNotSupported;
+	}
+	int error = 0;
+	for (size_t i = 0; i < nodes->count && error == 0; i++)
+		error = nodes->at[i].kind == RT_KERNEL ? fakecuda_work(stream, 0, 0, 0, NODE_NS) : rt_memory_do(&nodes->at[i], stream);
+	return error;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
 {
-	uint64_t nodes = 0;
 	int error = rt_enter();
-	if (error == 0)
-		error = count_nodes(executable, &nodes);
-	if (error == 0 && nodes != 0 && !rt_skips_kernels())
-		error = cudaErrorNotSupported;
-	if (error == 0 && nodes != 0)
-		error = fakecuda_work(stream, 0, 0, 0, nodes * NODE_NS);
+	if (error != 0)
+		return rt_result(error);
+	(void)pthread_mutex_lock(&lock);
+	const struct graph *graph = find_graph(executable);
+	error = graph != NULL ? run(&graph->nodes, stream) : (int)cudaErrorInvalidValue;
+	(void)pthread_mutex_unlock(&lock);
 	return rt_result(error);
 }
 

@@ -22,7 +22,8 @@ static int skip(cudaStream_t stream)
 {
 	if (!rt_skips_kernels())
 		return cudaErrorNotSupported;
-	if (rt_capture_add_node(stream))
+	const struct rt_node node = {.kind = RT_KERNEL};
+	if (rt_capture_add_node(stream, &node))
 		return 0;
 	return fakecuda_work(stream, 0, 0, 0, KERNEL_NS);
 }

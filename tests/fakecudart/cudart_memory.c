@@ -91,29 +91,67 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 	return cudaSuccess;
 }
 
-static int copy_to_device(void *to, const void *from, size_t bytes, CUstream stream)
+/* The bytes of a fill that the driver's fill by words cannot do: at most three at each end. They live for ever. */
+static unsigned char patterns[256][4];
+static pthread_once_t patterns_once = PTHREAD_ONCE_INIT;
+
+static void make_patterns(void)
 {
-	int error = (int)rt_driver->copy_to_device((CUdeviceptr)(uintptr_t)to, from, bytes, stream);
-	if (error != 0 || is_page_locked(from) || rt_capture_add_node(stream))
-		return error;
-	/* Pageable memory is the caller's again when the call returns. */
-	return (int)rt_driver->stream_sync(stream);
+	for (int value = 0; value < 256; value++)
+		memset(patterns[value], value, sizeof(patterns[value]));
 }
 
-static int copy_to_host(void *to, const void *from, size_t bytes, CUstream stream)
+static const unsigned char *pattern(unsigned char value)
 {
-	if (!fakecuda_is_real() && !rt_skips_kernels())
-		return cudaErrorNotSupported;
-	int error = (int)rt_driver->copy_to_host(to, (CUdeviceptr)(uintptr_t)from, bytes, stream);
-	if (error != 0 || is_page_locked(to) || rt_capture_add_node(stream))
-		return error;
-	return (int)rt_driver->stream_sync(stream);
+	(void)pthread_once(&patterns_once, make_patterns);
+	return patterns[value];
 }
 
-static int copy_on_device(void *to, const void *from, size_t bytes, CUstream stream)
+static int fill(void *at, unsigned char value, size_t bytes, CUstream stream)
 {
-	(void)rt_capture_add_node(stream);
-	return (int)rt_driver->copy_on_device((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes, stream);
+	CUdeviceptr va = (CUdeviceptr)(uintptr_t)at;
+	size_t head = (size_t)(-va & 3);
+	head = head < bytes ? head : bytes;
+	size_t words = (bytes - head) / 4;
+	size_t tail = bytes - head - words * 4;
+	int error = 0;
+	if (head != 0)
+		error = (int)rt_driver->copy_to_device(va, pattern(value), head, stream);
+	if (error == 0 && words != 0)
+		error = (int)rt_driver->fill32(va + head, value * 0x01010101u, words, stream);
+	if (error == 0 && tail != 0)
+		error = (int)rt_driver->copy_to_device(va + head + words * 4, pattern(value), tail, stream);
+	return error;
+}
+
+int rt_memory_do(const struct rt_node *node, CUstream stream)
+{
+	CUdeviceptr to = (CUdeviceptr)(uintptr_t)node->to;
+	CUdeviceptr from = (CUdeviceptr)(uintptr_t)node->from;
+	switch (node->kind) {
+	case RT_COPY_ON_DEVICE:
+		return (int)rt_driver->copy_on_device(to, from, node->bytes, stream);
+	case RT_COPY_TO_DEVICE:
+		return (int)rt_driver->copy_to_device(to, node->from, node->bytes, stream);
+	case RT_COPY_TO_HOST:
+		if (!fakecuda_is_real() && !rt_skips_kernels())
+			return cudaErrorNotSupported;
+		return (int)rt_driver->copy_to_host(node->to, from, node->bytes, stream);
+	case RT_FILL:
+		return fill(node->to, node->value, node->bytes, stream);
+	case RT_KERNEL:
+		break;
+	}
+	return cudaErrorNotSupported;
+}
+
+/* pageable: of host memory that is the caller's again when the call returns. */
+static int submit(const struct rt_node *node, bool pageable, CUstream stream)
+{
+	int error = rt_memory_do(node, stream);
+	if (error != 0 || rt_capture_add_node(stream, node) || !pageable)
+		return error;
+	return (int)rt_driver->stream_sync(stream);
 }
 
 static int copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUstream stream)
@@ -127,14 +165,17 @@ static int copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind ki
 	    (to_device != (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) ||
 	     from_device != (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice)))
 		return cudaErrorInvalidValue;
-	if (to_device && from_device)
-		return copy_on_device(to, from, bytes, stream);
-	if (to_device)
-		return copy_to_device(to, from, bytes, stream);
-	if (from_device)
-		return copy_to_host(to, from, bytes, stream);
-	memmove(to, from, bytes);
-	return 0;
+	if (!to_device && !from_device) {
+		memmove(to, from, bytes);
+		return 0;
+	}
+	const struct rt_node node = {
+		.kind = !to_device ? RT_COPY_TO_HOST : from_device ? RT_COPY_ON_DEVICE : RT_COPY_TO_DEVICE,
+		.to = to,
+		.from = from,
+		.bytes = bytes,
+	};
+	return submit(&node, (to_device && !from_device && !is_page_locked(from)) || (!to_device && !is_page_locked(to)), stream);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
@@ -162,43 +203,10 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 	RT_RETURN(copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
 }
 
-/* The bytes of a fill that the driver's fill by words cannot do: at most three at each end. They live for ever. */
-static unsigned char patterns[256][4];
-static pthread_once_t patterns_once = PTHREAD_ONCE_INIT;
-
-static void make_patterns(void)
-{
-	for (int value = 0; value < 256; value++)
-		memset(patterns[value], value, sizeof(patterns[value]));
-}
-
-static const unsigned char *pattern(unsigned char value)
-{
-	(void)pthread_once(&patterns_once, make_patterns);
-	return patterns[value];
-}
-
-static int fill(void *at, unsigned char value, size_t bytes, CUstream stream)
-{
-	CUdeviceptr va = (CUdeviceptr)(uintptr_t)at;
-	size_t head = (size_t)(-va & 3);
-	head = head < bytes ? head : bytes;
-	size_t words = (bytes - head) / 4;
-	size_t tail = bytes - head - words * 4;
-	int error = 0;
-	(void)rt_capture_add_node(stream);
-	if (head != 0)
-		error = (int)rt_driver->copy_to_device(va, pattern(value), head, stream);
-	if (error == 0 && words != 0)
-		error = (int)rt_driver->fill32(va + head, value * 0x01010101u, words, stream);
-	if (error == 0 && tail != 0)
-		error = (int)rt_driver->copy_to_device(va + head + words * 4, pattern(value), tail, stream);
-	return error;
-}
-
 cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
 {
-	RT_RETURN(fill(at, (unsigned char)value, bytes, stream));
+	const struct rt_node node = {.kind = RT_FILL, .to = at, .bytes = bytes, .value = (unsigned char)value};
+	RT_RETURN(submit(&node, false, stream));
 }
 
 cudaError_t cudaMemset(void *at, int value, size_t bytes)

@@ -2,9 +2,10 @@
  *
  * The emulated device knows captures in relaxed mode only. What the other modes forbid, to the capturing thread (thread-local
  * mode) or to all (global mode), is kept here: who asks for it meets cudaErrorStreamCaptureUnsupported and spoils the capture,
- * as with the real runtime. What a capture has seen is its number of nodes: see cudart_graph.c.
+ * as with the real runtime. What a capture has seen is the nodes of its graph: see cudart_graph.c.
  */
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "fakecudart.h"
 
@@ -18,7 +19,8 @@ struct known_stream {
 	bool spoilt;     /* that capture was disturbed */
 	enum cudaStreamCaptureMode mode;
 	pthread_t thread; /* that began it */
-	uint64_t nodes;
+	cuuint64_t capture; /* its number */
+	struct rt_nodes nodes;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -197,9 +199,13 @@ int rt_capture_guard(void)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	cuuint64_t capture = 0;
 	int error = rt_enter();
 	if (error == 0)
 		error = (int)rt_driver->capture_begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+	if (error == 0)
+		error = (int)rt_driver->capture_info(stream, &status, &capture);
 	if (error != 0)
 		return rt_result(error);
 	(void)pthread_mutex_lock(&lock);
@@ -209,7 +215,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 		known->spoilt = false;
 		known->mode = mode;
 		known->thread = pthread_self();
-		known->nodes = 0;
+		known->capture = capture;
 		captures++;
 	}
 	(void)pthread_mutex_unlock(&lock);
@@ -219,6 +225,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
 	CUgraph ended = NULL;
+	struct rt_nodes nodes = {0};
 	int error = rt_enter();
 	*graph = NULL;
 	if (error == 0)
@@ -228,28 +235,49 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 	bool was_captured = known != NULL && known->captured;
 	if (was_captured) {
 		known->captured = false;
+		nodes = known->nodes;
+		known->nodes = (struct rt_nodes){0};
 		captures--;
 	}
 	if (error == 0 && was_captured && known->spoilt)
 		error = cudaErrorStreamCaptureInvalidated;
-	uint64_t nodes = was_captured ? known->nodes : 0;
 	(void)pthread_mutex_unlock(&lock);
 	if (error == 0)
-		error = rt_graph_make(nodes, graph);
+		error = rt_graph_make(&nodes, graph);
+	else
+		free(nodes.at);
 	return rt_result(error);
 }
 
-bool rt_capture_add_node(CUstream stream)
+/* Under the lock. False: no memory, which spoils the capture. */
+static bool add_node(struct rt_nodes *nodes, const struct rt_node *node)
+{
+	if (nodes->count == nodes->capacity) {
+		size_t capacity = nodes->capacity == 0 ? 64 : 2 * nodes->capacity;
+		struct rt_node *at = realloc(nodes->at, capacity * sizeof(*at));
+		if (at == NULL)
+			return false;
+		nodes->at = at;
+		nodes->capacity = capacity;
+	}
+	nodes->at[nodes->count++] = *node;
+	return true;
+}
+
+bool rt_capture_add_node(CUstream stream, const struct rt_node *node)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-	cuuint64_t id = 0;
-	if (captures == 0 || stream == NULL || rt_driver->capture_info(stream, &status, &id) != CUDA_SUCCESS ||
+	cuuint64_t capture = 0;
+	if (captures == 0 || stream == NULL || rt_driver->capture_info(stream, &status, &capture) != CUDA_SUCCESS ||
 	    status == CU_STREAM_CAPTURE_STATUS_NONE)
 		return false;
-	/* Of a stream that joined, some capture's count grows: only whether it is 0 matters. */
+	/* The stream may only have joined: the capture is its origin's. */
 	(void)pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < STREAMS; i++)
-		streams[i].nodes += streams[i].captured;
+	for (size_t i = 0; i < STREAMS; i++) {
+		struct known_stream *known = &streams[i];
+		if (known->captured && known->capture == capture)
+			known->spoilt |= !add_node(&known->nodes, node);
+	}
 	(void)pthread_mutex_unlock(&lock);
 	return true;
 }

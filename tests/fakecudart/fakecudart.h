@@ -45,10 +45,30 @@ int rt_capture_guard(void);
 /* Whether kernels, which cannot run, are passed over. Else they are refused. */
 bool rt_skips_kernels(void);
 
-/* What `stream` is capturing: counts one more node of its graph. False: it is not capturing. */
-bool rt_capture_add_node(CUstream stream);
+enum rt_node_kind { RT_KERNEL, RT_COPY_ON_DEVICE, RT_COPY_TO_DEVICE, RT_COPY_TO_HOST, RT_FILL };
 
-/* A graph of that many nodes. Returns an error number. */
-int rt_graph_make(uint64_t nodes, cudaGraph_t *ret_graph);
+/* A piece of work that a capture has seen; every launch of the graph does it again. */
+struct rt_node {
+	enum rt_node_kind kind;
+	void *to;
+	const void *from;
+	size_t bytes;
+	unsigned char value; /* RT_FILL */
+};
+
+/* In the order in which the program gave them, which is one that all their streams allow. */
+struct rt_nodes {
+	struct rt_node *at;
+	size_t count, capacity;
+};
+
+/* If `stream` is being captured, the work is a node of that graph, and the result true. */
+bool rt_capture_add_node(CUstream stream, const struct rt_node *node);
+
+/* Copies and fills: gives the work to the driver. Returns an error number. */
+int rt_memory_do(const struct rt_node *node, CUstream stream);
+
+/* A graph of these nodes, which are the graph's from now on, or gone. Returns an error number. */
+int rt_graph_make(struct rt_nodes *nodes, cudaGraph_t *ret_graph);
 
 #endif

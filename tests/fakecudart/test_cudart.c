@@ -157,6 +157,47 @@ static void part_capture(void)
 	(void)cudaGetLastError();
 }
 
+static void part_graph(void)
+{
+	static unsigned char seen[6], more[6];
+	cudaStream_t stream;
+	cudaStream_t joined;
+	cudaEvent_t event;
+	cudaGraph_t graph = NULL;
+	cudaGraphExec_t executable = NULL;
+	void *source = NULL;
+	void *target = NULL;
+	void *locked = NULL;
+	size_t nodes = 0;
+	tap_part = "graph";
+	ok(cudaMalloc(&source, MIB) == cudaSuccess && cudaMalloc(&target, MIB) == cudaSuccess && cudaMallocHost(&locked, 6) == cudaSuccess &&
+	   cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess, "memory");
+	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
+	   cudaStreamCreateWithFlags(&joined, cudaStreamNonBlocking) == cudaSuccess, "two streams");
+	ok(cudaMemset(target, 1, 6) == cudaSuccess && cudaMemset(source, 2, 6) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess, "is filled");
+	memset(locked, 9, 6);
+	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess &&
+	   cudaMemcpyAsync(target, source, 6, cudaMemcpyDeviceToDevice, stream) == cudaSuccess &&
+	   cudaMemsetAsync(target, 7, 1, stream) == cudaSuccess && cudaEventRecord(event, stream) == cudaSuccess &&
+	   cudaStreamWaitEvent(joined, event, 0) == cudaSuccess &&
+	   cudaMemcpyAsync((char *)target + 5, locked, 1, cudaMemcpyHostToDevice, joined) == cudaSuccess &&
+	   cudaEventRecord(event, joined) == cudaSuccess && cudaStreamWaitEvent(stream, event, 0) == cudaSuccess &&
+	   cudaStreamEndCapture(stream, &graph) == cudaSuccess, "copies and fills are captured, of a stream that joined too");
+	ok(cudaGraphGetNodes(graph, NULL, &nodes) == cudaSuccess && nodes == 3, "each is a node");
+	ok(cudaMemcpy(seen, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess && seen[0] == 1 && seen[5] == 1, "and not done yet");
+	ok(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess &&
+	   cudaGraphLaunch(executable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess &&
+	   cudaMemcpy(seen, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess && seen[0] == 7 && seen[1] == 2 && seen[5] == 9,
+	   "a launch does them");
+	ok(cudaMemset(source, 4, 6) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess && cudaGraphLaunch(executable, stream) == cudaSuccess &&
+	   cudaStreamSynchronize(stream) == cudaSuccess && cudaMemcpy(more, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess &&
+	   more[0] == 7 && more[1] == 4, "and another does them again");
+	ok(cudaGraphExecDestroy(executable) == cudaSuccess && cudaFree(source) == cudaSuccess && cudaFree(target) == cudaSuccess &&
+	   cudaFreeHost(locked) == cudaSuccess && cudaEventDestroy(event) == cudaSuccess, "all is given back");
+	ok(cudaStreamDestroy(stream) == cudaSuccess && cudaStreamDestroy(joined) == cudaSuccess, "the streams too");
+	(void)cudaGetLastError();
+}
+
 static void part_kernels(void)
 {
 	const dim3 one = {1, 1, 1};
@@ -300,6 +341,7 @@ int main(int argc, char **argv)
 		part_copies();
 		part_events();
 		part_capture();
+		part_graph();
 		part_kernels();
 		part_control();
 	}
