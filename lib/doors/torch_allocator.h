@@ -4,8 +4,8 @@
  * from the C core (libseam_torch.so), and what PyTorch counts, names and remembers beyond that is in TorchDevice and TorchHistory.
  * Nothing is delegated to PyTorch's own allocator.
  *
- * Refused, with an error that says what to do: checkpoints of private pools (cudagraph trees), memory of a foreign allocator inside a MemPool,
- * CUDA IPC without the option export_as:fd, allocateWithAddress.
+ * Refused, with an error that says what to do: memory of a foreign allocator inside a MemPool, CUDA IPC without the option export_as:fd,
+ * allocateWithAddress.
  *
  * Thread safety: everything may be called from any thread, init() before the rest.
  */

@@ -111,6 +111,11 @@ public:
 	void set_use_on_oom(c10::MempoolId_t id, bool use);
 	void set_no_split(c10::MempoolId_t id);
 	bool holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected);
+	/* What is live in a private pool, by address. Throws if there is none. */
+	std::vector<std::pair<void *, TorchBlock>> live_in(c10::MempoolId_t id);
+	/* These are live in it instead, at their addresses, which `wanted` tells the core. ret_freed: what was live. Throws, and nothing has changed then. */
+	void go_back(c10::MempoolId_t id, const std::vector<std::pair<void *, TorchBlock>> &blocks,
+	             const std::vector<struct seam_private_block> &wanted, std::vector<void *> *ret_freed);
 
 private:
 	struct Leaving {

@@ -3,17 +3,6 @@
 
 namespace seam {
 
-namespace {
-
-/* A checkpoint is restored by allocating at given addresses, which the core cannot do. */
-[[noreturn]] void refuse_checkpoints()
-{
-	TORCH_CHECK(false, "Seam does not support the checkpoints of memory pools that cudagraph trees need. Compile without them: "
-	            "torch._inductor.config.triton.cudagraph_trees = False");
-}
-
-} /* namespace */
-
 void TorchAllocator::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, std::function<bool(cudaStream_t)> filter)
 {
 	on(device).open_private(pool, std::move(filter));
@@ -63,17 +52,6 @@ void TorchAllocator::setNoSplit(c10::DeviceIndex device, c10::MempoolId_t pool)
 bool TorchAllocator::checkPoolLiveAllocations(c10::DeviceIndex device, c10::MempoolId_t pool, const std::unordered_set<void *> &expected)
 {
 	return on(device).holds_exactly(pool, expected);
-}
-
-std::shared_ptr<native::AllocatorState> TorchAllocator::getCheckpointState(c10::DeviceIndex /* device */, c10::MempoolId_t /* pool */)
-{
-	refuse_checkpoints();
-}
-
-native::CheckpointDelta TorchAllocator::setCheckpointPoolState(c10::DeviceIndex /* device */,
-                                                                std::shared_ptr<native::AllocatorState> /* state */)
-{
-	refuse_checkpoints();
 }
 
 native::ShareableHandle TorchAllocator::shareIpcHandle(void *ptr)

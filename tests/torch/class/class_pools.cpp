@@ -118,6 +118,40 @@ void check_captures()
 	ok(cudaGraphDestroy(recorded) == cudaSuccess && cudaGraphDestroy(second) == cudaSuccess, "the graphs are destroyed");
 }
 
+/* Two results of a graph are put back after others have used their memory. */
+void check_checkpoints()
+{
+	it().beginAllocateToPool(0, graph, is_routed);
+	ok(cudaStreamBeginCapture(routed, cudaStreamCaptureModeGlobal) == cudaSuccess, "a capture begins");
+	void *first = it().raw_alloc_with_stream(5 * MIB, routed), *second = it().raw_alloc_with_stream(700, routed);
+	work_on(first, 5 * MIB, routed);
+	cudaGraph_t recorded = nullptr;
+	ok(cudaStreamEndCapture(routed, &recorded) == cudaSuccess, "and ends");
+	const int64_t before = it().getDeviceStats(0).allocated_bytes[0].current;
+	auto state = it().getCheckpointState(0, graph);
+	it().raw_delete(first);
+	it().raw_delete(second);
+	void *later = it().raw_alloc_with_stream(5 * MIB, routed);
+	auto empty = it().setCheckpointPoolState(0, state);
+	ok(empty.ptrs_freed.size() == 1 && empty.ptrs_freed[0] == later, "what was live since is freed");
+	ok(empty.dataptrs_allocd.size() == 2 && it().checkPoolLiveAllocations(0, graph, {first, second}), "what was live then is live again");
+	ok(it().getDeviceStats(0).allocated_bytes[0].current == before, "and counted");
+	void *elsewhere = it().raw_alloc_with_stream(5 * MIB, routed);
+	ok(elsewhere != first, "nobody else gets its memory");
+	for (c10::DataPtr &data : empty.dataptrs_allocd)
+		ok(data.get_deleter() == it().raw_deleter() && (data.get() == first || data.get() == second), "who is given a block frees it");
+	empty.dataptrs_allocd.clear();
+	ok(it().checkPoolLiveAllocations(0, graph, {elsewhere}), "as it would any other");
+	auto again = it().setCheckpointPoolState(0, state);
+	ok(again.ptrs_freed.size() == 1 && again.dataptrs_allocd.size() == 2, "a checkpoint can be returned to more than once");
+	again.dataptrs_allocd.clear();
+	ok(says(thrown_by([&] { it().setCheckpointPoolState(0, nullptr); }), "no checkpoint"), "it must be one");
+	it().endAllocateToPool(0, graph);
+	it().releasePool(0, graph);
+	ok(says(thrown_by([&] { it().setCheckpointPoolState(0, state); }), "no memory pool"), "and its pool must be there");
+	ok(cudaGraphDestroy(recorded) == cudaSuccess, "the graph is destroyed");
+}
+
 void check_help()
 {
 	size_t rest = 0, total = 0;
@@ -188,6 +222,7 @@ void part_private()
 	check_routes();
 	check_nesting();
 	check_captures();
+	check_checkpoints();
 	check_help();
 	check_contiguous();
 }
@@ -196,8 +231,7 @@ void part_refusals()
 {
 	tap_part = "refusals";
 	c10::DataPtr block = it().allocate(MIB);
-	ok(says(thrown_by([] { it().getCheckpointState(0, {1, 0}); }), "cudagraph_trees = False"), "checkpoints name the option to set");
-	ok(says(thrown_by([] { it().setCheckpointPoolState(0, nullptr); }), "cudagraph_trees = False"), "both ways");
+	ok(says(thrown_by([] { it().getCheckpointState(0, unknown); }), "no memory pool"), "a pool that is not there has no checkpoint");
 	ok(says(thrown_by([&] { it().shareIpcHandle(block.get()); }), "export_as:fd"), "memory is not shared unless the option says so");
 	ok(says(thrown_by([] { it().getIpcDevPtr("x"); }), "no handle of Seam's"), "foreign handles are not opened");
 	ok(says(thrown_by([] { use_on_oom(unknown); }), "no memory pool"), "a pool that is not there has no settings");

@@ -126,12 +126,60 @@ def check_history() -> None:
     ok("total_reserved" in viz.segsum(snapshot) and len(viz.trace_plot(snapshot)) > 1000, "the viewer opens it")
 
 
+def first(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """A graph whose result outlives it."""
+    scratch = inputs.pop().clone()
+    return [torch.empty_like(scratch).copy_(scratch)]
+
+
+def second(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """A graph behind it."""
+    return [inputs.pop().clone().clone()]
+
+
+def third(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Another one behind it, which is captured when the first has been replayed: its memory must not be the first's."""
+    given = inputs.pop()
+    return [given.clone(), given.clone()]
+
+
+def check_graph_trees() -> None:
+    """What torch.compile(mode="reduce-overhead") does, without a compiler: graphs that share a pool, captured as they come."""
+    from torch._inductor import config, cudagraph_trees as trees
+
+    config.triton.fast_path_cudagraph_asserts = config.triton.slow_path_cudagraph_asserts = True
+    torch._foreach_copy_ = lambda to, of: [a.copy_(b) for a, b in zip(to, of)]  # would be a kernel
+    graphs = {}
+
+    def call(function, results: int, given: torch.Tensor) -> list[torch.Tensor]:
+        if function in graphs:
+            return graphs[function]([given])
+        graphs[function], out = trees.cudagraphify(function, [given], device_index=0, is_backward=False, is_inference=True, stack_traces=[""] * results)
+        return out
+
+    given, wrong = mib(3), []
+    for step in range(8):
+        given.copy_(torch.full((3 * MIB,), step, dtype=torch.uint8))
+        trees.mark_step_begin()
+        result = call(first, 1, given)
+        behind = call(second, 1, result[0]) if step < 3 or step == 7 else call(third, 2, result[0])
+        torch.cuda.synchronize()
+        wrong += [(step, int(tensor[at])) for tensor in result + behind for at in (0, 2 * MIB) if int(tensor[at]) != step]
+        del result, behind
+    ok(not wrong, f"graphs of one pool leave each other's results alone: {wrong}")
+    ok(trees.get_manager(0).debug_checkpointing_counter > 0, "they went back to a checkpoint")
+    trees.reset_cudagraph_trees()
+    del graphs
+    torch.cuda.empty_cache()
+    ok({segment["segment_pool_id"] for segment in torch.cuda.memory_snapshot()} <= {(0, 0)}, "their pool goes with them")
+
+
 def main() -> int:
     """All checks."""
     build.find_or_build = lambda: LIBRARY
     build.install()
     ok(torch.cuda.get_allocator_backend() == "seam", "Seam is PyTorch's allocator")
-    for check in (check_figures, check_errors, check_pools, check_streams, check_history):
+    for check in (check_figures, check_errors, check_pools, check_streams, check_history, check_graph_trees):
         check()
     try:
         build.install()
