@@ -50,6 +50,28 @@ def check_graph() -> None:
     del graph, y
 
 
+def check_compiled() -> None:
+    """Compiled functions that share a graph pool, captured as they come, give again what they gave before they were graphs."""
+    import torch
+    from torch._inductor import config
+
+    if torch.cuda.get_allocator_backend() == "pluggable":
+        config.triton.cudagraph_trees = False
+    first = torch.compile(lambda x: (x * 2 + 1).relu(), mode="reduce-overhead")
+    second = torch.compile(lambda x: x.cos() * 3, mode="reduce-overhead")
+    third = torch.compile(lambda x: x.sin() - 4, mode="reduce-overhead")
+    x = torch.linspace(-3, 3, 1 << 22, device="cuda")
+    expected: dict[str, Any] = {}
+    with torch.no_grad():
+        for round_ in range(12):
+            torch.compiler.cudagraph_mark_step_begin()
+            y = first(x)
+            found = {"first": y, "second": second(y)} if round_ % 6 < 3 else {"first": y, "third": third(y)}
+            for name, tensor in found.items():
+                same(tensor, expected.setdefault(name, tensor.clone()), f"the {name} function's results")
+            del y, found, tensor
+
+
 def check_streams() -> None:
     """Memory used on another stream is not given away before that stream has passed."""
     import torch
@@ -147,7 +169,7 @@ def check_out_of_memory() -> None:
     torch.cuda.empty_cache()
 
 
-CHECKS = (check_graph, check_streams, check_loader, check_pool, check_out_of_memory, check_group)
+CHECKS = (check_graph, check_compiled, check_streams, check_loader, check_pool, check_out_of_memory, check_group)
 
 
 def main() -> int:

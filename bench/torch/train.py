@@ -49,47 +49,44 @@ def missing(arguments: argparse.Namespace) -> str:
     return "" if torch.cuda.is_available() else "PyTorch sees no GPU"
 
 
+def uses_seam(arguments: argparse.Namespace) -> bool:
+    """Whether the run has one of Seam's doors."""
+    return arguments.device == "cuda" and arguments.allocator in ("class", "pluggable")
+
+
 def choose_allocator(arguments: argparse.Namespace) -> None:
     """Before the first use of CUDA."""
-    if arguments.device == "cpu" or arguments.allocator == "native":
-        return
-    if arguments.allocator == "expandable":
+    if arguments.device == "cuda" and arguments.allocator == "expandable":
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-        return
-    import seam
+    if uses_seam(arguments):
+        import seam
 
-    seam.enable(door=arguments.allocator, plan=arguments.plan)
+        seam.enable(door=arguments.allocator, plan=arguments.plan)
 
 
-class Memory:
-    """The allocator's figures, whoever it is."""
+def memory(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The allocator's figures, whoever it is: peaks since the start, and what the device says is in use now."""
+    import torch
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self._seam = arguments.device == "cuda" and arguments.allocator in ("class", "pluggable")
-        self._torch = arguments.device == "cuda" and arguments.allocator != "pluggable"
-
-    def figures(self) -> dict[str, Any]:
-        """Peaks since the start, and what the device says is in use now."""
-        import torch
-
-        found: dict[str, Any] = {}
-        if self._torch:
-            stats = torch.cuda.memory_stats()
-            found["peak_allocated_bytes"] = stats["allocated_bytes.all.peak"]
-            found["peak_requested_bytes"] = stats["requested_bytes.all.peak"]
-            found["peak_reserved_bytes"] = stats["reserved_bytes.all.peak"]
-            found["retries"] = stats["num_alloc_retries"]
-        if self._seam:
-            import seam
-
-            stats = seam.stats()
-            found["seam"] = stats
-            found.setdefault("peak_allocated_bytes", stats["live_bytes_peak"])
-            found["peak_reserved_bytes"] = stats["reserved_bytes_peak"]
-        if self._seam or self._torch:
-            free, total = torch.cuda.mem_get_info()
-            found["device_used_bytes"] = total - free
+    found: dict[str, Any] = {}
+    if arguments.device == "cpu":
         return found
+    if arguments.allocator != "pluggable":
+        stats = torch.cuda.memory_stats()
+        found["peak_allocated_bytes"] = stats["allocated_bytes.all.peak"]
+        found["peak_requested_bytes"] = stats["requested_bytes.all.peak"]
+        found["peak_reserved_bytes"] = stats["reserved_bytes.all.peak"]
+        found["retries"] = stats["num_alloc_retries"]
+    if uses_seam(arguments):
+        import seam
+
+        stats = seam.stats()
+        found["seam"] = stats
+        found.setdefault("peak_allocated_bytes", stats["live_bytes_peak"])
+        found["peak_reserved_bytes"] = stats["reserved_bytes_peak"]
+    free, total = torch.cuda.mem_get_info()
+    found["device_used_bytes"] = total - free
+    return found
 
 
 def step_once(model: Any, optimizer: Any, ids: Any) -> Any:
@@ -128,7 +125,7 @@ def train(arguments: argparse.Namespace, result: dict[str, Any]) -> None:
         if step >= arguments.warm_up:
             seconds.append(time.perf_counter() - started)
             tokens += ids.numel()
-        if cuda and arguments.allocator in ("class", "pluggable"):
+        if uses_seam(arguments):
             import seam
 
             seam.step()
@@ -166,7 +163,7 @@ def main() -> int:
     except torch.OutOfMemoryError as error:
         result["out_of_memory"] = True
         result["message"] = str(error).splitlines()[0]
-    result |= Memory(arguments).figures()
+    result |= memory(arguments)
     if arguments.trace:
         import seam
 
