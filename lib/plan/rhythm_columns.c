@@ -324,7 +324,7 @@ const char *seam__columns_check(const struct seam__columns *columns)
 {
 	for (uint32_t c = 0; c < columns->items.count; c++) {
 		const struct seam__column *column = seam__column_at(columns, c);
-		uint32_t member;
+		uint32_t member = SEAM__MEMBERS_MAX;
 
 		if (seam__columns_find(columns, column->source, &member) != c)
 			return "C1 source";

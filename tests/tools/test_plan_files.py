@@ -6,25 +6,25 @@ program can do it too. usage: test_plan_files.py SEAM. TAP.
 """
 
 import os
+import pathlib
 import struct
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import tap  # noqa: E402
+
 MASK = (1 << 64) - 1
 PRIMES = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579, 2870177450012600261)
 LINEAR, OPTIMAL = 1, 2
 ALLOC, FREE, RECORD_STREAM, EVENT_RECORD, EVENT_WAIT, STREAM_SYNC, DEVICE_SYNC = range(1, 8)
-number = 0
 
 
 def ok(name, good, why=""):
-    global number
-    number += 1
-    print(f"{'' if good else 'not '}ok {number} - {name}")
-    if not good and why:
-        print("# " + str(why).replace("\n", "\n# "))
+    tap.ok(bool(good), name, str(why))
 
 
 def rotate(value, bits):
@@ -283,4 +283,4 @@ with tempfile.TemporaryDirectory() as folder:
     test_graph()
     test_draw()
     os.chdir("/")
-print(f"1..{number}")
+sys.exit(tap.end())
