@@ -95,6 +95,16 @@ static uint64_t taken_bytes(const struct seam_engine *engine, const struct seam_
 	return seam__bits_align_up(kept->requested_bytes, contiguous ? engine->memory.granularity_bytes : SEAM_BLOCK_BYTES);
 }
 
+/* Whether there is a chunk in each of the slots. */
+static bool is_mapped(const struct seam_view *view, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = first; view->holes != 0 && i <= last; i++) {
+		if (view->slots[i].mapping == NULL)
+			return false;
+	}
+	return true;
+}
+
 /* Adds the nodes that placing the blocks takes at most. */
 static enum seam_rc count_nodes(const struct seam_engine *engine, const struct seam_group *group, const struct seam_kept *kept, uint64_t count,
                                 uint64_t *nodes)
@@ -109,8 +119,10 @@ static enum seam_rc count_nodes(const struct seam_engine *engine, const struct s
 			return SEAM_INVALID;
 		if (bytes > view->used_bytes - offset)
 			return SEAM_NOT_FOUND;
-		uint32_t slots = seam__view_slot_at(view, offset + bytes - 1) - seam__view_slot_at(view, offset) + 1;
-		*nodes += 2 + (view->stitched ? 4 * (uint64_t)slots : 0);
+		uint32_t first = seam__view_slot_at(view, offset), last = seam__view_slot_at(view, offset + bytes - 1);
+		if (!is_mapped(view, first, last))
+			return SEAM_NOT_FOUND;
+		*nodes += 2 + (view->stitched ? 4 * (uint64_t)(last - first + 1) : 0);
 	}
 	return SEAM_OK;
 }
@@ -131,10 +143,8 @@ static bool is_bound(const struct seam_group *group)
 /* Whether a stitched view owns the slot's chunk, or can: it is free at home. */
 static bool can_own(const struct seam_view *view, uint32_t slot)
 {
-	const struct seam_mapping *mapping = view->slots[slot].mapping;
-	if (mapping == NULL || mapping->chunk->owner == view)
-		return mapping != NULL;
-	return seam__extent_find(mapping->chunk->home, mapping->chunk->home_slot) != NULL;
+	const struct seam_chunk *chunk = view->slots[slot].mapping->chunk;
+	return chunk->owner == view || seam__extent_find(chunk->home, chunk->home_slot) != NULL;
 }
 
 /* The view takes back those chunks of the slots that it does not own, and they are free there. */
@@ -162,8 +172,7 @@ static enum seam_rc own_slots(struct seam_engine *engine, struct seam_group *gro
 static struct seam_block *find_free(const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
 	uint32_t slot = seam__view_slot_at(view, offset);
-	const struct seam_mapping *mapping = view->slots[slot].mapping;
-	if (mapping == NULL || mapping->chunk->owner != view)
+	if (view->slots[slot].mapping->chunk->owner != view)
 		return NULL;
 	struct seam_block *block = seam__block_at(view, slot);
 	while (block->offset + block->bytes <= offset)

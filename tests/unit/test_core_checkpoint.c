@@ -266,6 +266,23 @@ Test(core_checkpoint, a_view_that_is_gone_is_not_found)
 	close_pool();
 }
 
+Test(core_checkpoint, a_chunk_that_is_gone_is_not_found)
+{
+	open_pool(MIB(64), "chunk_bytes:2M,small_bytes:512");
+	begin_private();
+	void *front = must_alloc(MIB(2), NULL), *gone = must_alloc(MIB(4), NULL), *behind = must_alloc(MIB(2), NULL);
+	cr_assert_eq(gone, (char *)front + MIB(2));
+	must_free(gone);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_assert_eq(get_stats().reserved_bytes, MIB(4));
+	const struct seam_private_block blocks[] = {block_at(front, MIB(2), NULL), block_at(gone, MIB(4), NULL)};
+	cr_assert_rc(seam_private_restore(pool, 1, blocks, 2), SEAM_NOT_FOUND);
+	const struct seam_private_block part = block_at((char *)front + MIB(1), MIB(2), NULL);
+	cr_assert_rc(seam_private_restore(pool, 1, &part, 1), SEAM_NOT_FOUND);
+	cr_assert(is_live(front) && is_live(behind));
+	close_pool();
+}
+
 Test(core_checkpoint, every_failure_of_metadata_changes_nothing)
 {
 	open_pool(MIB(64), "chunk_bytes:2M,small_bytes:512");
