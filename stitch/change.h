@@ -87,6 +87,9 @@ void seam__group_init(struct seam_engine *engine, struct seam_group *group, uint
 /* Room for blocks of streams with an index below `streams` in all classes. Locked. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__group_reserve_streams(struct seam_engine *engine, struct seam_group *group, uint32_t streams);
 
+/* A private pool has served a request with a block of the view: what a capture may use from now on is pinned (I12). Locked. */
+void seam__group_note(struct seam_group *group, struct seam_view *view, bool capturing);
+
 /* Its views and blocks are gone. */
 void seam__group_fini(struct seam_engine *engine, struct seam_group *group);
 

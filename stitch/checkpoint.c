@@ -204,11 +204,11 @@ static enum seam_rc place(struct seam_engine *engine, struct seam_group *group, 
 		.requested_bytes = kept->requested_bytes,
 		.stream = kept->stream,
 		.tag = kept->tag,
-		.capturing = kept->captured,
 	};
 	rc = seam__make_live(engine, &ask, block);
 	SEAM_VERIFY(rc == SEAM_OK); /* the table is fixed */
 	block->serial = kept->serial;
+	block->captured = kept->captured; /* its view is pinned since then */
 	block->uses = kept->uses;
 	return SEAM_OK;
 }

@@ -93,9 +93,10 @@ enum seam_rc seam__make_live(struct seam_engine *engine, const struct seam_ask *
 	block->tag = ask->tag;
 	block->uses = NULL;
 	block->captured = ask->capturing;
-	/* In the common memory the block itself is kept for good, and with it what it lies in. */
-	view->pinned |= ask->capturing && view->ppool->private_id != 0;
 	view->live++;
+	/* In the common memory the block itself is kept for good, and with it what it lies in. */
+	if (ask->group->private_id != 0)
+		seam__group_note(ask->group, view, ask->capturing);
 	struct seam_engine_counts *counts = &engine->counts;
 	counts->allocs++;
 	counts->live_requested_bytes += ask->requested_bytes;

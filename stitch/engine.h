@@ -64,6 +64,7 @@ struct seam_engine_counts {
 struct seam_group {
 	LIST_ENTRY(seam_group) link;
 	uint64_t private_id;                   /* 0: common */
+	bool eager;                            /* private: served outside of a capture since a capture was served last */
 	struct seam_ppool classes[SEAM_CLASS_COUNT];
 };
 

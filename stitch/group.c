@@ -39,6 +39,27 @@ enum seam_rc seam__group_reserve_streams(struct seam_engine *engine, struct seam
 	return SEAM_OK;
 }
 
+static void pin_live(const struct seam_views *views)
+{
+	struct seam_view *view;
+	TAILQ_FOREACH(view, views, link)
+		view->pinned |= view->live != 0;
+}
+
+void seam__group_note(struct seam_group *group, struct seam_view *view, bool capturing)
+{
+	group->eager |= !capturing;
+	view->pinned |= capturing;
+	if (!capturing || !group->eager)
+		return;
+	/* A capture also uses what lives there already: cudagraph trees give each graph its inputs so, and free them inside. */
+	group->eager = false;
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		pin_live(&group->classes[i].homes);
+		pin_live(&group->classes[i].spool);
+	}
+}
+
 void seam__group_fini(struct seam_engine *engine, struct seam_group *group)
 {
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++)

@@ -158,7 +158,8 @@ enum seam_route { SEAM_ROUTE_ALL, SEAM_ROUTE_STREAM, SEAM_ROUTE_CAPTURE, SEAM_RO
 /* Opens private pool `id` (not 0; any number, made at its first begin) for requests without a private_id of their own: all, those on stream
  * `value`, those on a stream whose capture has id `value`, or those of the calling thread (value 0). Later routes win.
  * Its memory is not shared with others and is never stitched with theirs. Once a stream capture has used it, it stays mapped where it
- * is until the release; what no capture has used, and is free, goes back to the device when the pool is trimmed or would be out of memory.
+ * is until the release, and so does what is live there when a capture asks for some; what no capture has used, and is free, goes back to the
+ * device when the pool is trimmed or would be out of memory.
  * Each begin takes a reference, which seam_private_release() drops. Errors: SEAM_INVALID, SEAM_OOM_META, SEAM_UNSUPPORTED. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_private_begin(struct seam_pool *pool, uint64_t id, enum seam_route route,
                                                        uint64_t value);

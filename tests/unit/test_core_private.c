@@ -189,6 +189,57 @@ Test(core_private, what_a_capture_used_stays_mapped_until_the_release)
 	close_pool();
 }
 
+/* 20 MiB, stitched from chunks that do not touch at home. */
+static void *alloc_stitched(void *stream)
+{
+	void *doomed[10], *kept[10];
+	for (unsigned i = 0; i < 10; i++) {
+		doomed[i] = must_alloc(MIB(2), stream);
+		kept[i] = must_alloc(MIB(2), stream);
+	}
+	for (unsigned i = 0; i < 10; i++)
+		must_free(doomed[i]);
+	void *ptr = must_alloc(MIB(20), stream);
+	for (unsigned i = 0; i < 10; i++)
+		must_free(kept[i]);
+	cr_assert_eq(get_stats().stitched_views, 1);
+	return ptr;
+}
+
+static void use_input(bool stitched)
+{
+	open_pool(MIB(64), "chunk_bytes:2M");
+	void *stream = make_stream();
+	cr_assert_ok(seam_private_begin(pool, 1, SEAM_ROUTE_STREAM, (uint64_t)(uintptr_t)stream));
+	void *input = stitched ? alloc_stitched(stream) : must_alloc(MIB(20), stream);
+	(void)begin_capture(stream);
+	launch(stream, input, MIB(20), 1000);
+	void *result = must_alloc(512, stream);
+	must_free(input);
+	end_capture(stream);
+	must_free(result);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	launch(stream, input, MIB(20), 1000); /* a replay */
+	void *later = must_alloc(MIB(30), stream);
+	must_free(later);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_assert_lt(get_stats().reserved_bytes, MIB(30), "what was live at no capture goes back");
+	cr_assert_ok(seam_private_release(pool, 1));
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_assert_eq(get_stats().reserved_bytes, 0);
+	close_pool();
+}
+
+Test(core_private, what_was_live_there_during_a_capture_stays_mapped_too)
+{
+	use_input(false);
+}
+
+Test(core_private, so_does_a_stitched_view)
+{
+	use_input(true);
+}
+
 Test(core_private, a_block_of_an_unrouted_capture_is_never_used_again)
 {
 	open_pool(MIB(64), "chunk_bytes:2M,watch_captures:1");
