@@ -5,6 +5,7 @@
  */
 #include "torch_allocator.h"
 
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,7 @@ void TorchDevice::go_back(c10::MempoolId_t id, const std::vector<std::pair<void 
 		TorchBlock again = block;
 		again.in = in;
 		again.recorded = false;
+		complete_overlapping(ptr, again.bytes);
 		count(again);
 		history_.add(native::TraceEntry::ALLOC, device_, ptr, again.requested_bytes, again.stream, again.pool(), context);
 		blocks_.emplace(ptr, std::move(again));
@@ -87,8 +89,15 @@ native::CheckpointDelta TorchAllocator::setCheckpointPoolState(c10::DeviceIndex 
 	TORCH_CHECK(checkpoint != nullptr && checkpoint->device == device, "Seam: no checkpoint of a memory pool of device ", static_cast<int>(device));
 	native::CheckpointDelta delta;
 	on(device).go_back(checkpoint->id, checkpoint->blocks, places(*checkpoint), &delta.ptrs_freed);
-	for (const auto &entry : checkpoint->blocks)
+	std::unordered_set<void *> live;
+	for (const auto &entry : checkpoint->blocks) {
 		delta.dataptrs_allocd.emplace_back(entry.first, entry.first, raw_deleter(), c10::Device(c10::kCUDA, device));
+		live.insert(entry.first);
+	}
+	for (void *freed : delta.ptrs_freed) {
+		if (live.count(freed) == 0)
+			shares_.forget(freed);
+	}
 	return delta;
 }
 

@@ -152,6 +152,29 @@ void check_checkpoints()
 	ok(cudaGraphDestroy(recorded) == cudaSuccess, "the graph is destroyed");
 }
 
+/* A block that another stream uses goes, comes back with the checkpoint, and goes so again. */
+void check_checkpoint_of_used()
+{
+	c10::cuda::CUDAStream other = c10::cuda::getStreamFromExternal(new_stream(), 0);
+	it().beginAllocateToPool(0, graph, is_routed);
+	c10::DataPtr block(it().raw_alloc_with_stream(5 * MIB, routed), nullptr, it().raw_deleter(), c10::Device(c10::kCUDA, 0));
+	auto state = it().getCheckpointState(0, graph);
+	for (int i = 0; i < 2; i++) {
+		it().recordStream(block, other);
+		work_on(block.get(), 5 * MIB, other.stream());
+		it().raw_delete(block.get());
+		auto delta = it().setCheckpointPoolState(0, state);
+		ok(delta.ptrs_freed.empty() && delta.dataptrs_allocd.size() == 1 && delta.dataptrs_allocd[0].release_context() == block.get(),
+		   "what waits for another stream can live again");
+	}
+	it().raw_delete(block.get());
+	it().endAllocateToPool(0, graph);
+	it().releasePool(0, graph);
+	const auto after = it().getDeviceStats(0);
+	ok(after.active_bytes[0].current == after.allocated_bytes[0].current && after.active[0].current == after.allocation[0].current,
+	   "and is counted once");
+}
+
 void check_help()
 {
 	size_t rest = 0, total = 0;
@@ -223,6 +246,7 @@ void part_private()
 	check_nesting();
 	check_captures();
 	check_checkpoints();
+	check_checkpoint_of_used();
 	check_help();
 	check_contiguous();
 }
@@ -258,6 +282,13 @@ void part_shared()
 	ok(again != nullptr, "it can be opened again");
 	block.clear();
 	ok(says(thrown_by([&] { it().getIpcDevPtr(handle.handle); }), "cannot be opened"), "not when the block is gone");
+	it().beginAllocateToPool(0, graph, [](cudaStream_t) { return true; });
+	auto empty = it().getCheckpointState(0, graph);
+	const auto pooled = it().shareIpcHandle(it().raw_alloc(90 * MIB));
+	it().setCheckpointPoolState(0, empty);
+	ok(says(thrown_by([&] { it().getIpcDevPtr(pooled.handle); }), "cannot be opened"), "nor when its pool has gone back to before it");
+	it().endAllocateToPool(0, graph);
+	it().releasePool(0, graph);
 	std::string damaged = handle.handle.substr(0, handle.handle.size() - 1);
 	ok(says(thrown_by([&] { it().getIpcDevPtr(damaged); }), "no handle of Seam's"), "nor if the handle is damaged");
 	ok(fakecuda_violations() == 0, "the device has seen nothing wrong: %s", fakecuda_violation_text());
