@@ -36,6 +36,8 @@ static uint64_t choose_private(struct model *model, struct seam_request *request
 	if (model->capturing[stream])
 		return model->capture_private[stream] == 0 && routed ? 3 : model->capture_private[stream];
 	uint64_t id = 3 + model_random(model, 2);
+	if ((model->row->features & (MODEL_CAPTURE | MODEL_PLAN)) == MODEL_CAPTURE && stream < 2 && model_one_in(model, 3))
+		id = stream + 1; /* as a graph's inputs: outside of its capture, but in its pool */
 	if ((model->row->features & MODEL_PRIVATE) != 0 && model_one_in(model, 6) && model->privates[id].references != 0) {
 		request->private_id = id;
 		return id;
@@ -141,6 +143,9 @@ uint64_t model_ask(struct model *model, struct seam_request *request, unsigned s
 		judge_growth(model, bytes, whole, reserved);
 	struct model_block block = {.ptr = ptr, .bytes = bytes, .requested_bytes = request->bytes, .private_id = id,
 	                            .stream = stream, .captured = captured};
+	/* The capture may use from now on what lives in its pool already. */
+	for (uint32_t i = 0; captured && id != 0 && i < model->live_count; i++)
+		model->live[i].captured |= model->live[i].private_id == id;
 	admit(model, &block);
 	if (contiguous && model->live_count != 0 && model->live[model->live_count - 1].piece_count > 1)
 		model_fail(model, "a contiguous block has several chunks");

@@ -59,7 +59,7 @@ void model_use_elsewhere(struct model *model, struct model_block *block, unsigne
 {
 	if (block->orphan || stream == block->stream || model->capturing[stream] || model->capturing[block->stream])
 		return;
-	if (block->captured) /* a replay would not know of the reader */
+	if (block->captured || (block->private_id != 0 && block->private_id <= 2)) /* a replay would not know of the reader */
 		return;
 	model_arm(model);
 	enum seam_rc rc = seam_record_stream(model->pool, block->ptr, handle_of(model, stream));
