@@ -122,6 +122,9 @@ static enum seam_rc count_nodes(const struct seam_engine *engine, const struct s
 		uint32_t first = seam__view_slot_at(view, offset), last = seam__view_slot_at(view, offset + bytes - 1);
 		if (!is_mapped(view, first, last))
 			return SEAM_NOT_FOUND;
+		/* What is contiguous is a chunk of its own, whole. */
+		if (view->ppool->class == SEAM_CLASS_CONTIGUOUS && (view->slots[first].offset != offset || view->slots[first].bytes != bytes))
+			return SEAM_INVALID;
 		*nodes += 2 + (view->stitched ? 4 * (uint64_t)(last - first + 1) : 0);
 	}
 	return SEAM_OK;

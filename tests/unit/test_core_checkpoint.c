@@ -283,6 +283,22 @@ Test(core_checkpoint, a_chunk_that_is_gone_is_not_found)
 	close_pool();
 }
 
+Test(core_checkpoint, a_contiguous_block_is_its_chunk)
+{
+	open_pool(MIB(64), "chunk_bytes:2M");
+	begin_private();
+	struct seam_request request = {.size = sizeof request, .flags = SEAM_CONTIGUOUS, .bytes = MIB(5)};
+	void *ptr = NULL, *again = NULL;
+	cr_assert_ok(seam_alloc_request(pool, &request, &ptr));
+	const struct seam_private_block short_one = block_at(ptr, MIB(4), NULL), inside = block_at((char *)ptr + MIB(2), MIB(4), NULL);
+	cr_assert_rc(seam_private_restore(pool, 1, &short_one, 1), SEAM_INVALID);
+	cr_assert_rc(seam_private_restore(pool, 1, &inside, 1), SEAM_INVALID);
+	must_restore(NULL, 0);
+	cr_assert_ok(seam_alloc_request(pool, &request, &again));
+	cr_assert_eq(again, ptr);
+	close_pool();
+}
+
 Test(core_checkpoint, every_failure_of_metadata_changes_nothing)
 {
 	open_pool(MIB(64), "chunk_bytes:2M,small_bytes:512");
