@@ -81,6 +81,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 	struct known_stream *known = find(stream);
 	if (known != NULL) {
 		captures -= known->captured;
+		free(known->nodes.at);
 		*known = (struct known_stream){.handle = NULL};
 	}
 	(void)pthread_mutex_unlock(&lock);
