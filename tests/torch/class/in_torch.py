@@ -143,8 +143,13 @@ def third(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     return [given.clone(), given.clone()]
 
 
-def check_graph_trees() -> None:
-    """What torch.compile(mode="reduce-overhead") does, without a compiler: graphs that share a pool, captured as they come."""
+def little(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """A graph that asks for less memory than its input takes."""
+    return [inputs.pop()[:600].clone()]
+
+
+def caller():
+    """Calls functions by graphs of one pool, captured as they come: what torch.compile(mode="reduce-overhead") does, without a compiler."""
     from torch._inductor import config, cudagraph_trees as trees
 
     config.triton.fast_path_cudagraph_asserts = config.triton.slow_path_cudagraph_asserts = True
@@ -157,6 +162,29 @@ def check_graph_trees() -> None:
         graphs[function], out = trees.cudagraphify(function, [given], device_index=0, is_backward=False, is_inference=True, stack_traces=[""] * results)
         return out
 
+    return trees, call
+
+
+def check_graph_inputs() -> None:
+    """A graph's inputs are copied to where they were when it was captured, which is in its pool, but not asked for by the capture."""
+    trees, call = caller()
+    given, wrong = mib(3), []
+    for step in range(5):
+        given.copy_(torch.full((3 * MIB,), step, dtype=torch.uint8))
+        trees.mark_step_begin()
+        result = call(little, 1, given)
+        torch.cuda.synchronize()
+        wrong += [step] if int(result[0][599]) != step else []
+        del result
+        torch.cuda.empty_cache()
+    ok(not wrong, f"a graph's inputs stay where they are: {wrong}")
+    del call
+    trees.reset_cudagraph_trees()
+
+
+def check_graph_trees() -> None:
+    """Graphs of one pool leave each other's memory alone."""
+    trees, call = caller()
     given, wrong = mib(3), []
     for step in range(8):
         given.copy_(torch.full((3 * MIB,), step, dtype=torch.uint8))
@@ -169,7 +197,7 @@ def check_graph_trees() -> None:
     ok(not wrong, f"graphs of one pool leave each other's results alone: {wrong}")
     ok(trees.get_manager(0).debug_checkpointing_counter > 0, "they went back to a checkpoint")
     trees.reset_cudagraph_trees()
-    del graphs
+    del call
     torch.cuda.empty_cache()
     ok({segment["segment_pool_id"] for segment in torch.cuda.memory_snapshot()} <= {(0, 0)}, "their pool goes with them")
 
@@ -179,7 +207,7 @@ def main() -> int:
     build.find_or_build = lambda: LIBRARY
     build.install()
     ok(torch.cuda.get_allocator_backend() == "seam", "Seam is PyTorch's allocator")
-    for check in (check_figures, check_errors, check_pools, check_streams, check_history, check_graph_trees):
+    for check in (check_figures, check_errors, check_pools, check_streams, check_history, check_graph_inputs, check_graph_trees):
         check()
     try:
         build.install()
