@@ -10,8 +10,9 @@
  * loaded, c10::OutOfMemoryError (in Python torch.OutOfMemoryError) when something ran out, else c10::Error (RuntimeError). Without
  * libc10.so it answers NULL. Functions that PyTorch calls to clean up throw nothing. Every failure sets seam_torch_error().
  *
- * Stream capture: the option watch_captures is on here unless the configuration names it. Memory that a capture touched outside a
- * private pool is never used again; within one it is kept for that pool until the release. See seam_torch_begin_pool().
+ * Stream capture: the option watch_captures is on here unless the configuration names it, or captures are announced
+ * (seam_torch_announce_captures()). Memory that a watched capture touched outside a private pool is never used again; within one it is kept for
+ * that pool until the release. See seam_torch_begin_pool().
  *
  * Thread safety: every function may be called from any thread at any time. After a fork requests fail with SEAM_FORKED's text.
  * Exit: a free after the driver has shut down does nothing but give back host memory.
@@ -42,6 +43,11 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_configure(const char *text, char 
  * the pool goes without. error: at least 200 bytes for one line, which every failure sets, or NULL. Errors: those of
  * seam_plan_read_file(), SEAM_BUSY (a pool exists already: seam_plan_use() gives it a plan). */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_plan_file(const char *path, char *error);
+
+/* Every capture is begun within a private pool, as PyTorch's own graphs are: pools made from now on ask whether a stream is being captured only
+ * while a private pool is open, unless the configuration names watch_captures. The allocator class says so: like PyTorch's own allocator, it
+ * does not look for captures that PyTorch does not begin. */
+SEAM_API void seam_torch_announce_captures(void);
 
 /* The pool of a device, made if need be. NULL if it cannot be made (no GPU, no driver, a bad SEAM_CONF, no such ordinal); the next call
  * tries again. Never to be destroyed. */

@@ -38,6 +38,7 @@ void TorchAllocator::init(int device_count)
 		return;
 	for (int i = 0; i < device_count; i++)
 		devices_.push_back(std::make_unique<TorchDevice>(static_cast<c10::DeviceIndex>(i), history_));
+	only_ = device_count == 1 ? devices_[0].get() : nullptr;
 	ready_ = true;
 }
 
@@ -53,8 +54,13 @@ TorchDevice &TorchAllocator::on(c10::DeviceIndex device)
 	return *devices_[static_cast<size_t>(device)];
 }
 
+/* Where there is one device it is the current one. */
 TorchDevice &TorchAllocator::current(c10::DeviceIndex *ret_device)
 {
+	if (only_ != nullptr) {
+		*ret_device = 0;
+		return *only_;
+	}
 	C10_CUDA_CHECK(c10::cuda::GetDevice(ret_device));
 	return on(*ret_device);
 }
@@ -93,6 +99,10 @@ void TorchAllocator::raw_delete(void *ptr)
 	if (ptr == nullptr)
 		return;
 	shares_.forget(ptr);
+	if (only_ != nullptr) {
+		TORCH_CHECK(only_->give_back(ptr), "Seam: not the address of a block: ", ptr);
+		return;
+	}
 	const size_t count = devices_.size(), first = last_device < count ? last_device : 0;
 	for (size_t i = 0; i < count; i++) {
 		const size_t device = (first + i) % count;

@@ -113,6 +113,7 @@ private:
 	TorchHistory history_;
 	TorchShares shares_;
 	std::vector<std::unique_ptr<TorchDevice>> devices_; /* set by init(), then read only */
+	TorchDevice *only_ = nullptr;                       /* of one device; so is this */
 	std::atomic<bool> ready_{false};
 	std::atomic<bool> enabled_{true};
 	std::mutex lock_; /* of init() */

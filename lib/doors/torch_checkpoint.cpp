@@ -16,61 +16,57 @@ namespace {
 struct TorchCheckpoint : native::AllocatorState {
 	c10::DeviceIndex device = 0;
 	c10::MempoolId_t id;
-	std::vector<std::pair<void *, TorchBlock>> blocks;
+	std::vector<TorchKept> blocks;
 };
 
 std::vector<struct seam_private_block> places(const TorchCheckpoint &checkpoint)
 {
 	std::vector<struct seam_private_block> result;
 	result.reserve(checkpoint.blocks.size());
-	for (const auto &[ptr, block] : checkpoint.blocks)
-		result.push_back({ptr, block.requested_bytes, block.stream, 0});
+	for (const TorchKept &block : checkpoint.blocks)
+		result.push_back({block.ptr, block.requested_bytes, block.stream, 0});
 	return result;
 }
 
 } /* namespace */
 
-std::vector<std::pair<void *, TorchBlock>> TorchDevice::live_in(c10::MempoolId_t id)
+std::vector<TorchKept> TorchDevice::live_in(c10::MempoolId_t id)
 {
 	std::lock_guard<std::mutex> guard(lock_);
 	const std::shared_ptr<TorchPrivate> in = privates_.known(id);
-	std::vector<std::pair<void *, TorchBlock>> result;
-	for (const auto &[ptr, block] : blocks_) {
-		if (block.in == in)
-			result.emplace_back(ptr, block);
-	}
+	std::vector<TorchKept> result;
+	blocks_.each([&](void *ptr, const TorchBlock &block) {
+		if (block.in() == in.get())
+			result.push_back({ptr, block.requested_bytes, block.stream, block.context()});
+	});
 	return result;
 }
 
-void TorchDevice::go_back(c10::MempoolId_t id, const std::vector<std::pair<void *, TorchBlock>> &blocks,
-                          const std::vector<struct seam_private_block> &wanted, std::vector<void *> *ret_freed)
+void TorchDevice::go_back(c10::MempoolId_t id, const std::vector<TorchKept> &blocks, const std::vector<struct seam_private_block> &wanted,
+                          std::vector<void *> *ret_freed)
 {
 	TorchContext context = history_.gather(native::RecordContext::ALL);
 	std::lock_guard<std::mutex> guard(lock_);
 	const std::shared_ptr<TorchPrivate> in = privates_.known(id);
 	const enum seam_rc rc = seam_private_restore(pool(), in->number, wanted.data(), wanted.size());
 	TORCH_CHECK(rc == SEAM_OK, "Seam: memory pool (", id.first, ", ", id.second, ") cannot go back to its checkpoint: ", seam_rc_text(rc));
-	for (auto at = blocks_.begin(); at != blocks_.end();) {
-		if (at->second.in != in) {
-			++at;
-			continue;
-		}
-		const TorchBlock &block = at->second;
+	blocks_.each([&](void *ptr, const TorchBlock &block) {
+		if (block.in() == in.get())
+			ret_freed->push_back(ptr);
+	});
+	for (void *ptr : *ret_freed) {
+		TorchBlock block;
+		(void)blocks_.take(ptr, &block);
 		uncount(block);
-		uncount_active(block);
 		for (const auto action : {native::TraceEntry::FREE_REQUESTED, native::TraceEntry::FREE_COMPLETED})
-			history_.add(action, device_, at->first, block.requested_bytes, block.stream, block.pool(), context);
-		ret_freed->push_back(at->first);
-		at = blocks_.erase(at);
+			tell(action, ptr, block, context);
 	}
-	for (const auto &[ptr, block] : blocks) {
-		TorchBlock again = block;
-		again.in = in;
-		again.recorded = false;
-		complete_overlapping(ptr, again.bytes);
-		count(again);
-		history_.add(native::TraceEntry::ALLOC, device_, ptr, again.requested_bytes, again.stream, again.pool(), context);
-		blocks_.emplace(ptr, std::move(again));
+	for (const TorchKept &kept : blocks) {
+		TorchBlock block{kept.requested_bytes, kept.stream, std::make_unique<TorchOdd>(TorchOdd{in, kept.context})};
+		complete_overlapping(kept.ptr, block.bytes());
+		count(block);
+		tell(native::TraceEntry::ALLOC, kept.ptr, block, context);
+		blocks_.insert(kept.ptr, std::move(block));
 	}
 }
 
@@ -90,9 +86,9 @@ native::CheckpointDelta TorchAllocator::setCheckpointPoolState(c10::DeviceIndex 
 	native::CheckpointDelta delta;
 	on(device).go_back(checkpoint->id, checkpoint->blocks, places(*checkpoint), &delta.ptrs_freed);
 	std::unordered_set<void *> live;
-	for (const auto &entry : checkpoint->blocks) {
-		delta.dataptrs_allocd.emplace_back(entry.first, entry.first, raw_deleter(), c10::Device(c10::kCUDA, device));
-		live.insert(entry.first);
+	for (const TorchKept &block : checkpoint->blocks) {
+		delta.dataptrs_allocd.emplace_back(block.ptr, block.ptr, raw_deleter(), c10::Device(c10::kCUDA, device));
+		live.insert(block.ptr);
 	}
 	for (void *freed : delta.ptrs_freed) {
 		if (live.count(freed) == 0)

@@ -1,6 +1,8 @@
 /* torch_device.cpp: requests, frees and uses of one device's memory, on their way from PyTorch to the core. */
 #include "torch_device.h"
 
+#include <algorithm>
+
 #include <c10/core/impl/GPUTrace.h>
 
 #include "torch_contiguous.h"
@@ -10,6 +12,7 @@ namespace seam {
 namespace {
 
 thread_local int contiguous_depth;
+std::atomic<int> contiguous_threads; /* that have one: hardly ever any, and a thread's own variables cost more to look at */
 
 void trace_block(void *ptr, bool made)
 {
@@ -44,7 +47,7 @@ struct seam_pool *TorchDevice::pool()
 
 TorchAsk TorchDevice::ask_for(size_t bytes, cudaStream_t stream)
 {
-	TorchAsk ask{bytes, stream, nullptr, contiguous_depth > 0};
+	TorchAsk ask{bytes, stream, nullptr, contiguous_threads.load(std::memory_order_relaxed) > 0 && contiguous_depth > 0};
 	if (__builtin_expect(routed_.load(std::memory_order_acquire), 0)) {
 		std::lock_guard<std::mutex> guard(lock_);
 		ask.in = privates_.route(stream);
@@ -68,61 +71,104 @@ enum seam_rc TorchDevice::request(const TorchAsk &ask, uint64_t private_number, 
 	return seam_alloc_request(pool(), &request, ret_ptr);
 }
 
+/* Nothing is asked of the common memory but bytes on a stream, and nobody records where from. */
+inline bool TorchDevice::is_plain() const
+{
+	return !history_.records_contexts() && !routed_.load(std::memory_order_acquire) && contiguous_threads.load(std::memory_order_relaxed) == 0;
+}
+
 void *TorchDevice::take(size_t bytes, cudaStream_t stream)
+{
+	if (__builtin_expect(!is_plain(), 0))
+		return take_with_care(bytes, stream);
+	const struct seam_request request = {sizeof request, 0, bytes, stream, 0, 0};
+	void *ptr = nullptr;
+	enum seam_rc rc = seam_alloc_request(pool(), &request, &ptr);
+	if (__builtin_expect(rc != SEAM_OK, 0))
+		return finish({bytes, stream, nullptr, false}, rc, ptr, nullptr);
+	note(ptr, {bytes, stream, nullptr});
+	return ptr;
+}
+
+void *TorchDevice::take_with_care(size_t bytes, cudaStream_t stream)
 {
 	TorchContext context = history_.gather(native::RecordContext::STATE);
 	TorchAsk ask = ask_for(bytes, stream);
 	void *ptr = nullptr;
 	enum seam_rc rc = request(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
-	if (__builtin_expect(rc != SEAM_OK, 0))
-		rc = rc == SEAM_OOM_DEVICE ? last_resorts(ask, &ptr) : rc;
-	if (__builtin_expect(rc != SEAM_OK, 0))
+	return finish(std::move(ask), rc, ptr, std::move(context));
+}
+
+/* What the core answered to a request. */
+void *TorchDevice::finish(TorchAsk ask, enum seam_rc rc, void *ptr, TorchContext context)
+{
+	if (rc == SEAM_OOM_DEVICE)
+		rc = last_resorts(ask, &ptr);
+	if (rc != SEAM_OK)
 		fail(ask, rc, std::move(context));
-	note(ptr, ask, std::move(context));
-	report(ptr, static_cast<int64_t>(ask.rounded()));
-	trace_block(ptr, true);
+	TorchBlock block{ask.bytes, ask.stream, nullptr};
+	if (ask.in != nullptr || context != nullptr)
+		block.odd = std::make_unique<TorchOdd>(TorchOdd{std::move(ask.in), std::move(context)});
+	note(ptr, std::move(block));
 	return ptr;
 }
 
-void TorchDevice::note(void *ptr, const TorchAsk &ask, TorchContext context)
+void TorchDevice::tell(TorchHistory::Action action, const void *ptr, const TorchBlock &block, TorchContext context)
 {
-	TorchBlock block{ask.bytes, ask.rounded(), ask.stream, ask.in, context, false};
-	std::lock_guard<std::mutex> guard(lock_);
-	if (__builtin_expect(!leaving_.empty(), 0))
-		complete_overlapping(ptr, block.bytes);
-	count(block);
-	history_.add(native::TraceEntry::ALLOC, device_, ptr, block.requested_bytes, block.stream, block.pool(), std::move(context));
-	blocks_.emplace(ptr, std::move(block));
+	history_.add(action, device_, ptr, block.requested_bytes, block.stream, block.pool(), std::move(context));
+}
+
+/* The core gave this block. */
+inline void TorchDevice::note(void *ptr, TorchBlock &&block)
+{
+	const auto bytes = static_cast<int64_t>(block.bytes());
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		if (__builtin_expect(!leaving_.empty(), 0))
+			complete_overlapping(ptr, block.bytes());
+		count(block);
+		if (__builtin_expect(history_.watched(), 0))
+			tell(native::TraceEntry::ALLOC, ptr, block, block.context());
+		blocks_.insert(ptr, std::move(block));
+	}
+	report(ptr, bytes);
+	trace_block(ptr, true);
+}
+
+/* A free is told, and a block that other streams use goes on being active. With the lock. */
+void TorchDevice::part(void *ptr, TorchBlock &&block, const TorchContext &context)
+{
+	tell(native::TraceEntry::FREE_REQUESTED, ptr, block, context);
+	if (block.recorded()) {
+		count_leaving(block, 1);
+		leaving_.emplace(reinterpret_cast<uintptr_t>(ptr), Leaving{std::move(block), false});
+	} else {
+		tell(native::TraceEntry::FREE_COMPLETED, ptr, block, context);
+	}
 }
 
 bool TorchDevice::give_back(void *ptr)
 {
-	if (!has_pool())
+	struct seam_pool *pool = pool_.load(std::memory_order_acquire);
+	if (pool == nullptr)
 		return false;
 	TorchContext context = history_.gather(native::RecordContext::ALL);
 	int64_t bytes = 0;
 	bool held = false;
 	{
+		TorchBlock block;
 		std::lock_guard<std::mutex> guard(lock_);
-		auto at = blocks_.find(ptr);
-		if (at == blocks_.end())
+		if (!blocks_.take(ptr, &block))
 			return false;
-		TorchBlock block = std::move(at->second);
-		blocks_.erase(at);
-		bytes = static_cast<int64_t>(block.bytes);
-		held = block.recorded;
+		bytes = static_cast<int64_t>(block.bytes());
+		held = block.recorded();
 		uncount(block);
-		history_.add(native::TraceEntry::FREE_REQUESTED, device_, ptr, block.requested_bytes, block.stream, block.pool(), context);
-		if (held) {
-			leaving_.emplace(reinterpret_cast<uintptr_t>(ptr), Leaving{std::move(block), false});
-		} else {
-			uncount_active(block);
-			history_.add(native::TraceEntry::FREE_COMPLETED, device_, ptr, block.requested_bytes, block.stream, block.pool(), context);
-		}
+		if (__builtin_expect(history_.watched() || held, 0))
+			part(ptr, std::move(block), context);
 	}
 	/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw. */
-	(void)seam_free(pool(), ptr);
-	if (held) {
+	(void)seam_free(pool, ptr);
+	if (__builtin_expect(held, 0)) {
 		std::lock_guard<std::mutex> guard(lock_);
 		auto at = leaving_.find(reinterpret_cast<uintptr_t>(ptr));
 		if (at != leaving_.end())
@@ -149,10 +195,10 @@ void TorchDevice::record(void *ptr, cudaStream_t stream)
 		return;
 	{
 		std::lock_guard<std::mutex> guard(lock_);
-		auto at = blocks_.find(ptr);
-		if (at == blocks_.end() || at->second.stream == stream)
+		TorchBlock *block = blocks_.find(ptr);
+		if (block == nullptr || block->stream == stream)
 			return;
-		at->second.recorded = true;
+		block->record();
 	}
 	enum seam_rc rc = seam_record_stream(pool(), ptr, stream);
 	TORCH_CHECK(rc == SEAM_OK, "Seam: record_stream: ", seam_rc_text(rc));
@@ -163,9 +209,8 @@ void TorchDevice::record(void *ptr, cudaStream_t stream)
 void TorchDevice::complete(std::map<uintptr_t, Leaving>::iterator leaving)
 {
 	const TorchBlock &block = leaving->second.block;
-	uncount_active(block);
-	history_.add(native::TraceEntry::FREE_COMPLETED, device_, reinterpret_cast<void *>(leaving->first), block.requested_bytes,
-	             block.stream, block.pool(), nullptr);
+	count_leaving(block, -1);
+	tell(native::TraceEntry::FREE_COMPLETED, reinterpret_cast<void *>(leaving->first), block, nullptr);
 	leaving_.erase(leaving);
 }
 
@@ -174,7 +219,7 @@ void TorchDevice::complete_overlapping(const void *ptr, size_t bytes)
 {
 	const auto first = reinterpret_cast<uintptr_t>(ptr);
 	auto at = leaving_.lower_bound(first);
-	if (at != leaving_.begin() && std::prev(at)->first + std::prev(at)->second.block.bytes > first)
+	if (at != leaving_.begin() && std::prev(at)->first + std::prev(at)->second.block.bytes() > first)
 		--at;
 	while (at != leaving_.end() && at->first < first + bytes)
 		complete(at++);
@@ -229,16 +274,16 @@ bool TorchDevice::find(void *ptr, void **ret_base, size_t *ret_bytes)
 TorchContext TorchDevice::context_of(const void *ptr)
 {
 	std::lock_guard<std::mutex> guard(lock_);
-	auto at = blocks_.find(const_cast<void *>(ptr));
-	return at != blocks_.end() ? at->second.context : nullptr;
+	const TorchBlock *block = blocks_.find(ptr);
+	return block != nullptr ? block->context() : nullptr;
 }
 
 void TorchDevice::annotate(const void *ptr, const std::string &text)
 {
 	std::lock_guard<std::mutex> guard(lock_);
-	auto at = blocks_.find(const_cast<void *>(ptr));
-	if (at != blocks_.end())
-		history_.annotate(device_, ptr, at->second.requested_bytes, at->second.stream, at->second.pool(), text);
+	const TorchBlock *block = blocks_.find(ptr);
+	if (block != nullptr)
+		history_.annotate(device_, ptr, block->requested_bytes, block->stream, block->pool(), text);
 }
 
 void TorchDevice::trim()
@@ -309,22 +354,21 @@ bool TorchDevice::holds_exactly(c10::MempoolId_t id, const std::unordered_set<vo
 	std::lock_guard<std::mutex> guard(lock_);
 	(void)privates_.known(id);
 	size_t seen = 0;
-	for (const auto &[ptr, block] : blocks_) {
-		if (block.in == nullptr || block.in->id != id)
-			continue;
-		if (expected.count(ptr) == 0)
-			return false;
-		seen++;
-	}
-	return seen == expected.size();
+	bool others = false;
+	blocks_.each([&](void *ptr, const TorchBlock &block) {
+		const bool inside = block.in() != nullptr && block.in()->id == id;
+		seen += inside;
+		others = others || (inside && expected.count(ptr) == 0);
+	});
+	return !others && seen == expected.size();
 }
 
 } /* namespace seam */
 
 extern "C" int seam_torch_class_contiguous(int change)
 {
-	seam::contiguous_depth += change;
-	if (seam::contiguous_depth < 0)
-		seam::contiguous_depth = 0;
-	return seam::contiguous_depth;
+	const int before = seam::contiguous_depth, now = std::max(before + change, 0);
+	seam::contiguous_depth = now;
+	seam::contiguous_threads += (now > 0) - (before > 0);
+	return now;
 }

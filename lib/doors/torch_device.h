@@ -16,28 +16,16 @@
 #include <mutex>
 #include <unordered_set>
 
-#include <c10/util/flat_hash_map.h>
 #include <seam/seam.h>
 #include <seam/snapshot.h>
 #include <seam/stats.h>
 #include <seam/torch.h>
 
+#include "torch_blocks.h"
+#include "torch_counts.h"
 #include "torch_history.h"
-#include "torch_graph_pools.h"
 
 namespace seam {
-
-/* A live block. */
-struct TorchBlock {
-	size_t requested_bytes;
-	size_t bytes; /* TorchAsk::rounded() */
-	cudaStream_t stream;
-	std::shared_ptr<TorchPrivate> in; /* NULL: the common memory */
-	TorchContext context;
-	bool recorded; /* other streams use it */
-
-	c10::MempoolId_t pool() const { return in != nullptr ? in->id : c10::MempoolId_t{0, 0}; }
-};
 
 /* A request. */
 struct TorchAsk {
@@ -46,18 +34,22 @@ struct TorchAsk {
 	std::shared_ptr<TorchPrivate> in;
 	bool contiguous;
 
-	/* What the core's blocks are rounded up to. */
-	size_t rounded() const { return (bytes + 511) / 512 * 512; }
+	size_t rounded() const { return TorchBlock::rounded(bytes); }
+};
+
+/* A block as it was live when a checkpoint was taken. */
+struct TorchKept {
+	void *ptr;
+	size_t requested_bytes;
+	cudaStream_t stream;
+	TorchContext context;
 };
 
 /* The core's figures as of now. False, and every figure 0, if it tells none. */
 bool stats_of(struct seam_pool *pool, struct seam_stats *ret_stats);
 
-/* One of PyTorch's statistics, three figures each, as it counts since the last reset. */
-struct TorchCounts {
-	c10::CachingAllocator::StatArray allocation, active;
-	c10::CachingAllocator::StatArray allocated_bytes, active_bytes, requested_bytes;
-	/* seen when somebody looks: the core counts physical memory, not how it got there */
+/* What is seen when somebody looks: the core counts physical memory, not how it got there. */
+struct TorchSeen {
 	c10::CachingAllocator::StatArray segment, reserved_bytes, inactive_split_bytes;
 	int64_t ooms = 0;
 	uint64_t retries_before = 0, creates_before = 0, releases_before = 0, waits_before = 0; /* the core's, at the last reset */
@@ -65,8 +57,7 @@ struct TorchCounts {
 	template <typename Visitor>
 	void each(Visitor visit)
 	{
-		for (c10::CachingAllocator::StatArray *array : {&allocation, &active, &allocated_bytes, &active_bytes, &requested_bytes, &segment,
-		                                                &reserved_bytes, &inactive_split_bytes}) {
+		for (c10::CachingAllocator::StatArray *array : {&segment, &reserved_bytes, &inactive_split_bytes}) {
 			for (c10::CachingAllocator::Stat &stat : *array)
 				visit(stat);
 		}
@@ -112,10 +103,10 @@ public:
 	void set_no_split(c10::MempoolId_t id);
 	bool holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected);
 	/* What is live in a private pool, by address. Throws if there is none. */
-	std::vector<std::pair<void *, TorchBlock>> live_in(c10::MempoolId_t id);
+	std::vector<TorchKept> live_in(c10::MempoolId_t id);
 	/* These are live in it instead, at their addresses, which `wanted` tells the core. ret_freed: what was live. Throws, and nothing has changed then. */
-	void go_back(c10::MempoolId_t id, const std::vector<std::pair<void *, TorchBlock>> &blocks,
-	             const std::vector<struct seam_private_block> &wanted, std::vector<void *> *ret_freed);
+	void go_back(c10::MempoolId_t id, const std::vector<TorchKept> &blocks, const std::vector<struct seam_private_block> &wanted,
+	             std::vector<void *> *ret_freed);
 
 private:
 	struct Leaving {
@@ -126,14 +117,18 @@ private:
 	enum seam_rc request(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
 	enum seam_rc last_resorts(TorchAsk &ask, void **ret_ptr);
 	TorchAsk ask_for(size_t bytes, cudaStream_t stream);
-	void note(void *ptr, const TorchAsk &ask, TorchContext context);
+	bool is_plain() const;
+	void *take_with_care(size_t bytes, cudaStream_t stream);
+	void *finish(TorchAsk ask, enum seam_rc rc, void *ptr, TorchContext context);
+	void note(void *ptr, TorchBlock &&block);
+	void part(void *ptr, TorchBlock &&block, const TorchContext &context);
 	[[noreturn]] void fail(const TorchAsk &ask, enum seam_rc rc, TorchContext context);
 	void report(void *ptr, int64_t bytes);
 
-	size_t class_of(size_t bytes) const;
 	void count(const TorchBlock &block);
 	void uncount(const TorchBlock &block);
-	void uncount_active(const TorchBlock &block);
+	void count_leaving(const TorchBlock &block, int64_t change);
+	void tell(TorchHistory::Action action, const void *ptr, const TorchBlock &block, TorchContext context);
 	void complete(std::map<uintptr_t, Leaving>::iterator leaving);
 	void complete_overlapping(const void *ptr, size_t bytes);
 	void sweep();
@@ -146,10 +141,11 @@ private:
 	size_t small_bytes_ = 0;
 
 	mutable std::mutex lock_;
-	ska::flat_hash_map<void *, TorchBlock> blocks_;
+	TorchBlocks blocks_;
 	std::map<uintptr_t, Leaving> leaving_;
 	TorchPrivates privates_;
-	TorchCounts counts_;
+	TorchKinds kinds_;
+	TorchSeen seen_;
 	double fraction_ = 1.0;
 };
 

@@ -74,13 +74,14 @@ void TorchHistory::start(bool enabled, native::CreateContextFn recorder, size_t 
 	recorder_ = recorder;
 	when_ = enabled ? when : native::RecordContext::NEVER;
 	enabled_ = enabled;
+	watched_ = enabled || !trackers_.empty();
 }
 
 void TorchHistory::track(native::AllocatorTraceTracker tracker)
 {
 	std::lock_guard<std::mutex> guard(lock_);
 	trackers_.push_back(std::move(tracker));
-	tracked_ = true;
+	watched_ = true;
 }
 
 void TorchHistory::observe(native::OutOfMemoryObserver observer)
@@ -95,10 +96,8 @@ std::vector<native::OutOfMemoryObserver> TorchHistory::observers() const
 	return observers_;
 }
 
-TorchContext TorchHistory::gather(native::RecordContext level) const
+TorchContext TorchHistory::recorded_context() const
 {
-	if (when_.load(std::memory_order_relaxed) < level)
-		return nullptr;
 	native::CreateContextFn recorder = recorder_.load();
 	return recorder != nullptr ? recorder() : nullptr;
 }

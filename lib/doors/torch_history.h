@@ -73,8 +73,16 @@ public:
 	void observe(native::OutOfMemoryObserver observer);
 	std::vector<native::OutOfMemoryObserver> observers() const;
 
+	/* Whether anybody wants to see entries; add() may be left out while not. */
+	bool watched() const { return watched_.load(std::memory_order_relaxed); }
+
+	bool records_contexts() const { return when_.load(std::memory_order_relaxed) != native::RecordContext::NEVER; }
+
 	/* Where the program is, if that is to be known for what happens at this level. Without any lock. */
-	TorchContext gather(native::RecordContext level) const;
+	TorchContext gather(native::RecordContext level) const
+	{
+		return __builtin_expect(when_.load(std::memory_order_relaxed) < level, 1) ? nullptr : recorded_context();
+	}
 
 	/* Adds an entry and shows it to the trackers. With the device's lock. */
 	void add(Action action, c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream, c10::MempoolId_t pool,
@@ -96,12 +104,12 @@ public:
 	static std::string &metadata();
 
 private:
-	bool watched() const { return enabled() || tracked_.load(std::memory_order_relaxed); }
+	TorchContext recorded_context() const;
 	void show(c10::DeviceIndex device, native::TraceEntry entry);
 
 	mutable std::mutex lock_;
 	std::atomic<bool> enabled_{false};
-	std::atomic<bool> tracked_{false};
+	std::atomic<bool> watched_{false}; /* enabled, or there are trackers */
 	std::atomic<native::RecordContext> when_{native::RecordContext::NEVER};
 	std::atomic<native::CreateContextFn> recorder_{nullptr};
 	uint64_t skipped_ = 0; /* bit 1 << action */

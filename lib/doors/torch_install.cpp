@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include <seam/torch.h>
+
 #include "torch_allocator.h"
 
 #define SEAM_TORCH_EXPORT extern "C" __attribute__((visibility("default")))
@@ -35,6 +37,7 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 			               now->name().c_str());
 			return 1;
 		}
+		seam_torch_announce_captures();
 		native::allocator.store(mine);
 		c10::SetAllocator(c10::kCUDA, mine, 1);
 		return 0;

@@ -212,9 +212,9 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 	for (auto &segment : segments) {
 		uint64_t address = segment.address;
 		for (auto &block : segment.blocks) {
-			auto at = block.allocated ? blocks_.find(reinterpret_cast<void *>(address)) : blocks_.end();
-			if (at != blocks_.end())
-				block.context_when_allocated = at->second.context;
+			const TorchBlock *known = block.allocated ? blocks_.find(reinterpret_cast<void *>(address)) : nullptr;
+			if (known != nullptr)
+				block.context_when_allocated = known->context();
 			address += block.size;
 		}
 	}

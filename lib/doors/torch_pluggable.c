@@ -20,6 +20,7 @@ static pthread_mutex_t made = PTHREAD_MUTEX_INITIALIZER;
 static struct seam_pool *_Atomic pools[SEAM_TORCH_DEVICES];
 static struct seam_config configuration; /* made. Valid if its size is not 0 */
 static bool names_watch;                 /* made. The configuration says something about watch_captures */
+static bool announced;                   /* made. Whoever captures opens a private pool first */
 static struct seam_plan *first_plan;     /* made. For the first pool, or NULL */
 static _Atomic uint64_t unknown_frees;
 
@@ -90,6 +91,13 @@ enum seam_rc seam_torch_plan_file(const char *path, char *error)
 	return rc;
 }
 
+void seam_torch_announce_captures(void)
+{
+	pthread_mutex_lock(&made);
+	announced = true;
+	pthread_mutex_unlock(&made);
+}
+
 /* With `made`. */
 static void use_plan(struct seam_pool *pool, int device)
 {
@@ -109,7 +117,7 @@ static struct seam_pool *make(int device)
 	if (configuration.size == 0)
 		seam_config_init(&configuration);
 	struct seam_config config = configuration;
-	if (!names_watch && !names(getenv("SEAM_CONF"), "watch_captures"))
+	if (!announced && !names_watch && !names(getenv("SEAM_CONF"), "watch_captures"))
 		config.watch_captures = 1;
 	char error[SEAM_TORCH_LINE_BYTES];
 	enum seam_rc rc = seam_pool_create(device, &config, error, &pool);

@@ -93,10 +93,10 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	int64_t allocated = 0;
 	{
 		std::lock_guard<std::mutex> guard(lock_);
-		counts_.ooms++;
+		seen_.ooms++;
 		history_.add(native::TraceEntry::OOM, device_, reinterpret_cast<void *>(free_bytes), ask.bytes, ask.stream,
 		             ask.in != nullptr ? ask.in->id : c10::MempoolId_t{0, 0}, std::move(context));
-		allocated = counts_.allocated_bytes[0].current;
+		allocated = kinds_[0].bytes.now;
 		total_bytes = fraction_ < 1 ? static_cast<uint64_t>(fraction_ * static_cast<double>(total_bytes)) : total_bytes;
 	}
 	c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(ask.bytes), static_cast<size_t>(allocated), stats.reserved_bytes,

@@ -21,18 +21,6 @@ constexpr auto all = static_cast<size_t>(StatType::AGGREGATE);
 constexpr auto small = static_cast<size_t>(StatType::SMALL_POOL);
 constexpr auto large = static_cast<size_t>(StatType::LARGE_POOL);
 
-void increase(StatArray &stat, size_t kind, size_t amount)
-{
-	stat[all].increase(amount);
-	stat[kind].increase(amount);
-}
-
-void decrease(StatArray &stat, size_t kind, size_t amount)
-{
-	stat[all].decrease(amount);
-	stat[kind].decrease(amount);
-}
-
 /* As if the changes since the last look had come one by one. */
 void move_to(Stat &stat, uint64_t now)
 {
@@ -73,47 +61,43 @@ bool stats_of(struct seam_pool *pool, struct seam_stats *ret_stats)
 	return seam_stats_get(pool, ret_stats) == SEAM_OK;
 }
 
-size_t TorchDevice::class_of(size_t bytes) const
-{
-	return bytes <= small_bytes_ ? small : large;
-}
-
 void TorchDevice::count(const TorchBlock &block)
 {
-	const size_t kind = class_of(block.bytes);
-	increase(counts_.allocation, kind, 1);
-	increase(counts_.active, kind, 1);
-	increase(counts_.allocated_bytes, kind, block.bytes);
-	increase(counts_.active_bytes, kind, block.bytes);
-	increase(counts_.requested_bytes, kind, block.requested_bytes);
+	const auto bytes = static_cast<int64_t>(block.bytes()), requested = static_cast<int64_t>(block.requested_bytes);
+	TorchKind &kind = kinds_[block.bytes() <= small_bytes_ ? small : large];
+	kinds_[all].add(bytes, requested);
+	kind.add(bytes, requested);
+	if (__builtin_expect(!leaving_.empty(), 0)) {
+		kinds_[all].look_at_active();
+		kind.look_at_active();
+	}
 }
 
 void TorchDevice::uncount(const TorchBlock &block)
 {
-	const size_t kind = class_of(block.bytes);
-	decrease(counts_.allocation, kind, 1);
-	decrease(counts_.allocated_bytes, kind, block.bytes);
-	decrease(counts_.requested_bytes, kind, block.requested_bytes);
+	const auto bytes = static_cast<int64_t>(block.bytes()), requested = static_cast<int64_t>(block.requested_bytes);
+	kinds_[all].take(bytes, requested);
+	kinds_[block.bytes() <= small_bytes_ ? small : large].take(bytes, requested);
 }
 
-void TorchDevice::uncount_active(const TorchBlock &block)
+void TorchDevice::count_leaving(const TorchBlock &block, int64_t change)
 {
-	const size_t kind = class_of(block.bytes);
-	decrease(counts_.active, kind, 1);
-	decrease(counts_.active_bytes, kind, block.bytes);
+	const auto bytes = static_cast<int64_t>(block.bytes());
+	kinds_[all].leave(change, change * bytes);
+	kinds_[block.bytes() <= small_bytes_ ? small : large].leave(change, change * bytes);
 }
 
 /* The core's figures as of now. With the lock. */
 void TorchDevice::look(const struct seam_stats &stats)
 {
-	move_to(counts_.reserved_bytes[all], stats.reserved_bytes);
-	move_to(counts_.reserved_bytes[small], stats.reserved_small_bytes);
-	move_to(counts_.reserved_bytes[large], stats.reserved_bytes - stats.reserved_small_bytes);
-	counts_.reserved_bytes[all].peak = std::max(counts_.reserved_bytes[all].peak, static_cast<int64_t>(stats.reserved_bytes_peak));
-	move_to(counts_.inactive_split_bytes[all], stats.unused_partial_bytes);
-	move_to(counts_.inactive_split_bytes[large], stats.unused_partial_bytes);
-	move_to(counts_.segment[all], stats.chunks);
-	move_to(counts_.segment[large], stats.chunks);
+	move_to(seen_.reserved_bytes[all], stats.reserved_bytes);
+	move_to(seen_.reserved_bytes[small], stats.reserved_small_bytes);
+	move_to(seen_.reserved_bytes[large], stats.reserved_bytes - stats.reserved_small_bytes);
+	seen_.reserved_bytes[all].peak = std::max(seen_.reserved_bytes[all].peak, static_cast<int64_t>(stats.reserved_bytes_peak));
+	move_to(seen_.inactive_split_bytes[all], stats.unused_partial_bytes);
+	move_to(seen_.inactive_split_bytes[large], stats.unused_partial_bytes);
+	move_to(seen_.segment[all], stats.chunks);
+	move_to(seen_.segment[large], stats.chunks);
 }
 
 native::DeviceStats TorchDevice::stats()
@@ -127,19 +111,21 @@ native::DeviceStats TorchDevice::stats()
 	std::lock_guard<std::mutex> guard(lock_);
 	sweep();
 	look(stats);
-	result.allocation = counts_.allocation;
-	result.active = counts_.active;
-	result.segment = counts_.segment;
-	result.allocated_bytes = counts_.allocated_bytes;
-	result.active_bytes = counts_.active_bytes;
-	result.requested_bytes = counts_.requested_bytes;
-	result.reserved_bytes = counts_.reserved_bytes;
-	result.inactive_split_bytes = counts_.inactive_split_bytes;
-	result.num_ooms = counts_.ooms;
-	result.num_alloc_retries = static_cast<int64_t>(stats.retries - counts_.retries_before);
-	result.num_device_alloc = static_cast<int64_t>(calls.creates - counts_.creates_before);
-	result.num_device_free = static_cast<int64_t>(calls.releases - counts_.releases_before);
-	result.num_sync_all_streams = static_cast<int64_t>(calls.waits - counts_.waits_before);
+	for (const size_t kind : {all, small, large}) {
+		result.allocation[kind] = kinds_[kind].blocks.stat();
+		result.allocated_bytes[kind] = kinds_[kind].bytes.stat();
+		result.requested_bytes[kind] = kinds_[kind].requested_bytes.stat();
+		result.active[kind] = kinds_[kind].active();
+		result.active_bytes[kind] = kinds_[kind].active_bytes();
+	}
+	result.segment = seen_.segment;
+	result.reserved_bytes = seen_.reserved_bytes;
+	result.inactive_split_bytes = seen_.inactive_split_bytes;
+	result.num_ooms = seen_.ooms;
+	result.num_alloc_retries = static_cast<int64_t>(stats.retries - seen_.retries_before);
+	result.num_device_alloc = static_cast<int64_t>(calls.creates - seen_.creates_before);
+	result.num_device_free = static_cast<int64_t>(calls.releases - seen_.releases_before);
+	result.num_sync_all_streams = static_cast<int64_t>(calls.waits - seen_.waits_before);
 	return result;
 }
 
@@ -151,12 +137,14 @@ void TorchDevice::reset_accumulated()
 	const DriverCalls calls = calls_of(pool());
 	std::lock_guard<std::mutex> guard(lock_);
 	look(stats);
-	counts_.each([](Stat &stat) { stat.reset_accumulated(); });
-	counts_.ooms = 0;
-	counts_.retries_before = stats.retries;
-	counts_.creates_before = calls.creates;
-	counts_.releases_before = calls.releases;
-	counts_.waits_before = calls.waits;
+	for (TorchKind &kind : kinds_)
+		kind.reset_accumulated();
+	seen_.each([](Stat &stat) { stat.reset_accumulated(); });
+	seen_.ooms = 0;
+	seen_.retries_before = stats.retries;
+	seen_.creates_before = calls.creates;
+	seen_.releases_before = calls.releases;
+	seen_.waits_before = calls.waits;
 }
 
 void TorchDevice::reset_peaks()
@@ -169,7 +157,9 @@ void TorchDevice::reset_peaks()
 		return;
 	std::lock_guard<std::mutex> guard(lock_);
 	look(stats);
-	counts_.each([](Stat &stat) { stat.reset_peak(); });
+	for (TorchKind &kind : kinds_)
+		kind.reset_peaks();
+	seen_.each([](Stat &stat) { stat.reset_peak(); });
 }
 
 } /* namespace seam */

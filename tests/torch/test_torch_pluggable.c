@@ -95,6 +95,17 @@ Test(torch_pluggable, captures_are_watched_unless_the_configuration_says_otherwi
 	cr_assert_not_null(strstr(error, "too late"), "%s", error);
 }
 
+Test(torch_pluggable, captures_that_are_announced_are_not_watched)
+{
+	set_conf(DEVICE);
+	cr_assert_eq(seam_pool_config(door(0))->watch_captures, 1);
+	seam_torch_announce_captures();
+	cr_assert_eq(seam_pool_config(door(1))->watch_captures, 0, "by pools from now on");
+	cr_assert_eq(seam_pool_config(door(0))->watch_captures, 1);
+	set_conf(DEVICE ",watch_captures:1");
+	cr_assert_eq(seam_pool_config(door(2))->watch_captures, 1, "unless the configuration says otherwise");
+}
+
 Test(torch_pluggable, a_configuration_wins_over_the_environment)
 {
 	char error[200] = "";

@@ -1,10 +1,13 @@
-/* peer_torch.cpp: PyTorch's own caching allocator, called through its virtual interface. See peer_torch.h.
+/* peer_torch.cpp: PyTorch's allocator for CUDA, called through its virtual interface: its own, or Seam's class. See peer_torch.h.
  *
  * For measurements only: no part of Seam, not built by Meson. `run` compiles it against the headers of the installed PyTorch and links it to
- * libc10.so and libc10_cuda.so alone. Which of its allocators it is, PYTORCH_CUDA_ALLOC_CONF says before the library is opened.
+ * libc10.so and libc10_cuda.so alone. Which of PyTorch's own allocators it is, PYTORCH_CUDA_ALLOC_CONF says before the library is opened;
+ * PEER_CLASS names the library of Seam's class (seam.build), which is then installed as it is for users.
  */
 #include "peer_torch.h"
 
+#include <cstdlib>
+#include <dlfcn.h>
 #include <string>
 #include <unordered_map>
 
@@ -49,6 +52,16 @@ template <typename Work> int guarded(Work work)
 	}
 }
 
+void install_class(const char *path)
+{
+	using Install = int (*)(char *error);
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	TORCH_CHECK(library != nullptr, dlerror());
+	auto install = reinterpret_cast<Install>(dlsym(library, "seam_torch_class_install"));
+	char error[300] = "it has no seam_torch_class_install()";
+	TORCH_CHECK(install != nullptr && install(error) == 0, path, ": ", error);
+}
+
 c10::MempoolId_t pool_of(uint64_t private_id)
 {
 	return {0, private_id};
@@ -77,6 +90,8 @@ int peer_torch_open(void)
 #if HAS_PEERS
 		c10::cuda::detail::init_p2p_access_cache(1);
 #endif
+		if (const char *path = std::getenv("PEER_CLASS"))
+			install_class(path);
 		allocator = c10::cuda::CUDACachingAllocator::get();
 		allocator->init(1);
 	});

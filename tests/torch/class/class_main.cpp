@@ -28,6 +28,7 @@ static void install()
 	ok(!it().initialized() && says(thrown_by([] { it().allocate(1); }), "initialised"), "memory is to be had after the start");
 	it().init(1);
 	ok(it().initialized(), "which it was told of");
+	ok(seam_pool_config(seam_torch_pool(0))->watch_captures == 0, "captures are PyTorch's, which tells of them");
 	ok(seam_torch_class_install(error) == 0, "installing again changes nothing");
 }
 
@@ -44,6 +45,7 @@ int main(int argc, char **argv)
 		part_shared();
 		return tap_end();
 	}
+	part_blocks();
 	part_memory();
 	part_streams();
 	part_copies();

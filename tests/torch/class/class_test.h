@@ -90,6 +90,7 @@ inline void record_history(bool enabled, seam::native::CreateContextFn recorder,
 #endif
 }
 
+void part_blocks();
 void part_memory();
 void part_streams();
 void part_shortage();

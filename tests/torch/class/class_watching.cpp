@@ -187,6 +187,12 @@ void part_observed()
 	block.clear();
 	ok(seen.size() == 2 && seen[1].action_ == TraceEntry::FREE_REQUESTED, "a free that another stream holds up is requested");
 	ok(it().getDeviceStats(0).active[0].current == it().getDeviceStats(0).allocation[0].current + 1 && seen.size() == 2, "as long as it takes");
+	it().resetPeakStats(0);
+	it().allocate(5000).clear();
+	const auto leaving = it().getDeviceStats(0);
+	ok(leaving.active_bytes[1].peak == leaving.allocated_bytes[1].peak + 1024, "active memory has peaks of its own then");
+	ok(leaving.active[0].freed == leaving.allocation[0].freed - 1, "and is not freed");
+	seen.erase(seen.begin() + 2, seen.end());
 	ok(cudaDeviceSynchronize() == cudaSuccess, "the device can be waited for");
 	it().emptyCache();
 	(void)it().getDeviceStats(0);
