@@ -5,6 +5,7 @@
 
 #include "bits.h"
 #include "check.h"
+#include "journal.h"
 #include "meta.h"
 
 enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *driver, struct seam_meta *meta,
@@ -50,6 +51,8 @@ enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *d
 void seam__memory_fini(struct seam_memory *memory)
 {
 	struct seam_view *view, *next_view;
+	seam__meta_free(memory->meta, memory->journal, sizeof *memory->journal);
+	memory->journal = NULL;
 	TAILQ_FOREACH_SAFE(view, &memory->view_list, all, next_view) {
 		/* A driver that refuses now (it has shut down) frees the memory itself; our books are closed all the same. */
 		uint32_t ignored = seam__view_release(memory, view);
@@ -98,15 +101,25 @@ enum seam_rc seam__chunk_create(struct seam_memory *memory, uint64_t bytes, stru
 	return SEAM_OK;
 }
 
+static void write_down(struct seam_memory *memory, const struct seam_chunk *chunk, bool made)
+{
+	if (memory->journal != NULL)
+		seam__journal_add(memory->journal, chunk->home->va + chunk->home->slots[chunk->home_slot].offset, chunk->bytes, made);
+}
+
 void seam__chunk_list(struct seam_memory *memory, struct seam_chunk *chunk)
 {
 	TAILQ_INSERT_TAIL(&memory->chunk_list, chunk, link);
 	chunk->listed = true;
 	memory->unlisted_bytes -= chunk->bytes;
 	memory->chunk_count++;
+	memory->chunk_peak = seam__bits_max(memory->chunk_peak, memory->chunk_count);
+	memory->listed_count++;
+	memory->listed_bytes += chunk->bytes;
 	memory->reserved_bytes += chunk->bytes;
 	if (memory->reserved_bytes > memory->reserved_peak_bytes)
 		memory->reserved_peak_bytes = memory->reserved_bytes;
+	write_down(memory, chunk, true);
 }
 
 void seam__chunk_release(struct seam_memory *memory, struct seam_chunk *chunk)
@@ -126,6 +139,7 @@ void seam__chunk_forget(struct seam_memory *memory, struct seam_chunk *chunk)
 		TAILQ_REMOVE(&memory->chunk_list, chunk, link);
 		memory->chunk_count--;
 		memory->reserved_bytes -= chunk->bytes;
+		write_down(memory, chunk, false);
 	} else {
 		memory->unlisted_bytes -= chunk->bytes;
 	}

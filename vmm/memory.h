@@ -34,6 +34,7 @@
 #include "slab.h"
 #include "tree.h"
 
+struct seam_journal;
 struct seam_meta;
 struct seam_block;
 struct seam_view;
@@ -118,12 +119,15 @@ struct seam_memory {
 	uint64_t address_limit_bytes;
 
 	uint64_t reserved_bytes, reserved_peak_bytes;
+	uint64_t listed_count, listed_bytes; /* of chunks published so far */
+	uint64_t chunk_peak;
 	uint64_t unlisted_bytes;           /* change. Of chunks created and not published yet */
 	uint64_t chunk_count, view_count, stitched_count, stitched_bytes, address_bytes;
 	uint64_t mapping_count, mapping_peak;
 	uint64_t chunks_made, views_made;  /* ever: the next numbers */
 	struct seam_chunks chunk_list;
 	struct seam_views view_list;
+	struct seam_journal *journal;      /* lock. What becomes of chunks; NULL: nobody has asked yet */
 	struct seam_slab chunk_slab, mapping_slab, view_slab;
 };
 
@@ -140,13 +144,13 @@ uint64_t seam__memory_room(const struct seam_memory *memory);
 /* [call] A physical chunk in no view, not published. Errors: SEAM_OOM_DEVICE (also: over capacity), SEAM_OOM_META, SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__chunk_create(struct seam_memory *memory, uint64_t bytes, struct seam_chunk **ret_chunk);
 
-/* [publish] The chunk counts from here. */
+/* [publish] The chunk counts from here. It has its home. */
 void seam__chunk_list(struct seam_memory *memory, struct seam_chunk *chunk);
 
 /* [call] Gives the chunk's memory to the driver; no mapping of it is left in the driver, and its work has passed. */
 void seam__chunk_release(struct seam_memory *memory, struct seam_chunk *chunk);
 
-/* [publish] Frees a released chunk, listed or not. */
+/* [publish] Frees a released chunk, listed or not. If listed, its home view is there still. */
 void seam__chunk_forget(struct seam_memory *memory, struct seam_chunk *chunk);
 
 /* [call] A view of `bytes` addresses without chunks, not published. Errors: SEAM_OOM_VA (driver or limit), SEAM_OOM_META. */

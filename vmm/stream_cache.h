@@ -101,13 +101,14 @@ struct seam_cache_stats {
 	uint64_t reserved_bytes;  /* of the source: live, pending, free, and on its way back */
 	uint64_t small_reserved_bytes; /* of these, in small segments */
 	uint64_t segments;
-	uint64_t live_blocks_peak, live_peak_bytes, requested_peak_bytes, reserved_peak_bytes; /* since creation or reset */
+	uint64_t live_blocks_peak, live_peak_bytes, requested_peak_bytes, reserved_peak_bytes, segments_peak; /* since creation or reset */
 	/* counters */
 	uint64_t allocs, frees;
 	uint64_t hits;          /* requests served by a whole free block of their size */
 	uint64_t splits;        /* by a part of one */
 	uint64_t gathers;       /* by neighbours that were joined for it */
 	uint64_t grows;         /* segments obtained */
+	uint64_t grown_bytes;   /* their bytes */
 	uint64_t shrinks;       /* segments given back */
 	uint64_t cross_streams; /* requests served by memory that was nobody's, or another stream's */
 	uint64_t retries;       /* requests that shrank or waited */

@@ -35,6 +35,7 @@ void seam__cache_reset_peaks(struct seam_cache *cache)
 	cache->stats.live_peak_bytes = cache->stats.live_bytes;
 	cache->stats.requested_peak_bytes = cache->stats.requested_bytes;
 	cache->stats.reserved_peak_bytes = cache->range.segment_bytes;
+	cache->stats.segments_peak = cache->range.segment_count;
 }
 
 static enum seam_cache_state state_of(const struct seam_cache_block *block)

@@ -275,6 +275,8 @@ static enum seam_rc commit_grow(struct seam_cache_request *request)
 	block->stream = request->stream;
 	seam__stream_ref(block->stream);
 	cache->stats.grows++;
+	cache->stats.grown_bytes += request->segment_bytes;
+	cache->stats.segments_peak = seam__bits_max(cache->stats.segments_peak, cache->range.segment_count);
 	cache->stats.small_reserved_bytes += request->small ? request->segment_bytes : 0;
 	cache->stats.reserved_peak_bytes = seam__bits_max(cache->stats.reserved_peak_bytes, cache->range.segment_bytes);
 	return seam__cache_take(request, block);

@@ -64,6 +64,20 @@ struct seam_visitor {
 SEAM_API SEAM_MUST_USE enum seam_rc seam_snapshot_visit(struct seam_pool *pool, const struct seam_visitor *visitor,
                                                         void *user);
 
+/* A change of physical memory. */
+struct seam_chunk_event {
+	uint64_t va;    /* where the chunk is mapped as long as it lives, beside other places: no other chunk is there meanwhile */
+	uint64_t bytes;
+	bool made;      /* else it was given back to the device */
+};
+
+/* What became of physical memory since the event of number *next (they count from 1): copies at most `capacity` events, oldest first, and sets *next
+ * behind the last. 0 begins with what comes from now on, and copies nothing. From the first call on the pool keeps the newest 4096 events;
+ * if *next grew by more than *ret_count, so many were lost between. The pool calls nobody: whoever wants to know asks again.
+ * Errors: SEAM_INVALID, SEAM_UNSUPPORTED (a device without virtual memory management), SEAM_OOM_META. Thread safe. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_chunk_events(struct seam_pool *pool, uint64_t *next, struct seam_chunk_event *events, size_t capacity,
+                                                      size_t *ret_count);
+
 /* Writes the snapshot and the statistics as JSON to `path`. Errors: SEAM_IO, SEAM_OOM_META. Thread safe. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_snapshot_write(struct seam_pool *pool, const char *path);
 

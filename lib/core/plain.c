@@ -209,6 +209,9 @@ void seam__plain_stats(struct seam_pool *pool, struct seam_stats *stats)
 	stats->unused_stream_bytes = sums.stream_bytes;
 	stats->unused_stream_whole_bytes = sums.stream_whole_bytes;
 	stats->chunks = cache.segments;
+	stats->chunks_peak = cache.segments_peak;
+	stats->chunks_made = cache.grows;
+	stats->chunks_made_bytes = cache.grown_bytes;
 	stats->allocs = cache.allocs;
 	stats->frees = cache.frees;
 	stats->s1 = cache.hits;

@@ -1,6 +1,7 @@
-/* snapshot.c: shows a visitor what the memory is doing: views, their slots, their blocks. */
+/* snapshot.c: shows a visitor what the memory is doing: views, their slots, their blocks; and tells what became of chunks. */
 #include <stdlib.h>
 
+#include "journal.h"
 #include "meta.h"
 #include "plain.h"
 
@@ -175,5 +176,42 @@ enum seam_rc seam_snapshot_visit(struct seam_pool *pool, const struct seam_visit
 	seam__pool_stop(pool);
 	rc = seam__pool_visit(pool, visitor, user);
 	seam__pool_go(pool);
+	return rc;
+}
+
+/* The journal, made by the first who asks. With `lock`, which is dropped meanwhile. */
+static enum seam_rc find_journal(struct seam_pool *pool, struct seam_journal **ret_journal)
+{
+	struct seam_memory *memory = &pool->engine.memory;
+	if (memory->journal == NULL) {
+		seam__mutex_unlock(&pool->engine.lock);
+		struct seam_journal *made = seam__meta_alloc(pool->meta, sizeof *made);
+		seam__mutex_lock(&pool->engine.lock);
+		if (made != NULL && memory->journal == NULL) {
+			seam__journal_init(made);
+			memory->journal = made;
+		} else {
+			seam__meta_free(pool->meta, made, sizeof *made);
+		}
+	}
+	*ret_journal = memory->journal;
+	return memory->journal != NULL ? SEAM_OK : SEAM_OOM_META;
+}
+
+enum seam_rc seam_chunk_events(struct seam_pool *pool, uint64_t *next, struct seam_chunk_event *events, size_t capacity, size_t *ret_count)
+{
+	if (next == NULL || ret_count == NULL || (events == NULL && capacity != 0))
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	if (pool->plain != NULL)
+		return SEAM_UNSUPPORTED;
+	struct seam_journal *journal = NULL;
+	seam__mutex_lock(&pool->engine.lock);
+	rc = find_journal(pool, &journal);
+	if (rc == SEAM_OK)
+		*ret_count = seam__journal_read(journal, next, events, capacity);
+	seam__mutex_unlock(&pool->engine.lock);
 	return rc;
 }

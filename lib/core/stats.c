@@ -117,6 +117,9 @@ static void fill_memory(struct seam_stats *stats, const struct seam_memory *memo
 	stats->reserved_bytes = memory->reserved_bytes;
 	stats->reserved_bytes_peak = memory->reserved_peak_bytes;
 	stats->chunks = memory->chunk_count;
+	stats->chunks_peak = memory->chunk_peak;
+	stats->chunks_made = memory->listed_count;
+	stats->chunks_made_bytes = memory->listed_bytes;
 	stats->views = memory->view_count;
 	stats->stitched_views = memory->stitched_count;
 	stats->stitched_bytes = memory->stitched_bytes;
@@ -203,6 +206,7 @@ static void reset_engine_peaks(struct seam_engine *engine)
 	counts->live_blocks_peak = counts->live_blocks;
 	engine->memory.reserved_peak_bytes = engine->memory.reserved_bytes;
 	engine->memory.mapping_peak = engine->memory.mapping_count;
+	engine->memory.chunk_peak = engine->memory.chunk_count;
 }
 
 void seam_stats_reset_peaks(struct seam_pool *pool)

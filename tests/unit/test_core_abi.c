@@ -13,13 +13,14 @@ Test(core_abi, sizes_are_pinned)
 		size_t size, wanted;
 	} rows[] = {
 		{"seam_config", sizeof(struct seam_config), 8 + 21 * 8},
-		{"seam_stats", sizeof(struct seam_stats), 8 + 73 * 8},
+		{"seam_stats", sizeof(struct seam_stats), 8 + 76 * 8},
 		{"seam_request", sizeof(struct seam_request), 40},
 		{"seam_block_chunk", sizeof(struct seam_block_chunk), 40},
 		{"seam_view_info", sizeof(struct seam_view_info), 40},
 		{"seam_slot_info", sizeof(struct seam_slot_info), 32},
 		{"seam_block_info", sizeof(struct seam_block_info), 48},
 		{"seam_visitor", sizeof(struct seam_visitor), 24},
+		{"seam_chunk_event", sizeof(struct seam_chunk_event), 24},
 		{"enum seam_rc", sizeof(enum seam_rc), 4},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -38,6 +39,7 @@ Test(core_abi, places_are_pinned)
 	cr_assert_eq(offsetof(struct seam_stats, ooms_metadata), 8 + 46 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, unused_leased_bytes), 8 + 47 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, plan_failures), 8 + 71 * 8);
+	cr_assert_eq(offsetof(struct seam_stats, chunks_made_bytes), 8 + 75 * 8);
 	cr_assert_eq(offsetof(struct seam_request, bytes), 8);
 	cr_assert_eq(offsetof(struct seam_request, tag), 32);
 }

@@ -29,6 +29,9 @@ Test(core_plain, blocks_are_served_and_counted)
 	cr_assert_eq(s.live_blocks, 2);
 	cr_assert_eq(s.live_blocks_peak, 2);
 	cr_assert_eq(s.chunks, 2);
+	cr_assert_eq(s.chunks_peak, 2);
+	cr_assert_eq(s.chunks_made, 2);
+	cr_assert_eq(s.chunks_made_bytes, s.reserved_bytes);
 	cr_assert_eq(s.reserved_bytes, s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes);
 	must_free(ptr);
 	s = get_stats();
@@ -39,7 +42,11 @@ Test(core_plain, blocks_are_served_and_counted)
 	cr_assert_eq(must_alloc(MIB(30) + 1, NULL), ptr);
 	cr_assert_eq(get_stats().s1 + get_stats().s2, 1);
 	cr_assert_rc(seam_free(pool, ptr + 512), SEAM_NOT_FOUND);
+	must_free(must_alloc(MIB(100), NULL));
+	cr_assert_ok(seam_trim(pool, MIB(60), NULL));
+	cr_assert_eq(get_stats().chunks_peak, 3);
 	seam_stats_reset_peaks(pool);
+	cr_assert_eq(get_stats().chunks_peak, 2);
 	cr_assert_eq(get_stats().live_blocks_peak, 2);
 	close_pool();
 }

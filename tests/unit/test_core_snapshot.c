@@ -261,6 +261,95 @@ Test(core_snapshot, the_text_follows_its_schema)
 	close_pool();
 }
 
+/* What is reserved by the events so far: each chunk by its address. */
+struct account {
+	uint64_t next;
+	uint64_t vas[64], bytes[64], sum_bytes;
+	unsigned made, gone;
+};
+
+static void follow(struct account *account)
+{
+	struct seam_chunk_event events[3];
+	size_t count = 0;
+	do {
+		uint64_t from = account->next;
+		cr_assert_ok(seam_chunk_events(pool, &account->next, events, 3, &count));
+		cr_assert(from == 0 || account->next == from + count, "nothing is lost");
+		for (size_t i = 0; i < count; i++) {
+			unsigned at = 0;
+			while (at < 64 && account->vas[at] != (events[i].made ? 0 : events[i].va))
+				at++;
+			cr_assert_lt(at, 64, "what goes had come");
+			for (unsigned k = 0; events[i].made && k < 64; k++)
+				cr_assert_neq(account->vas[k], events[i].va, "no other chunk is there");
+			cr_assert(events[i].made || account->bytes[at] == events[i].bytes);
+			account->vas[at] = events[i].made ? events[i].va : 0;
+			account->bytes[at] = events[i].bytes;
+			account->sum_bytes += events[i].made ? events[i].bytes : -events[i].bytes;
+			account->made += events[i].made;
+			account->gone += !events[i].made;
+		}
+	} while (count != 0);
+}
+
+Test(core_snapshot, events_tell_what_became_of_chunks)
+{
+	static struct account account;
+	open_pool(MIB(256), "chunk_bytes:2M");
+	follow(&account);
+	cr_assert_eq(account.next, 1);
+	void *ptrs[12];
+	for (unsigned i = 0; i < 12; i++)
+		ptrs[i] = must_alloc(MIB(2), NULL);
+	follow(&account);
+	cr_assert_eq(account.made, 12);
+	cr_assert_eq(account.vas[0], (uint64_t)(uintptr_t)ptrs[0], "a chunk is where its first block is");
+	for (unsigned i = 0; i < 12; i += 2)
+		must_free(ptrs[i]);
+	void *stitched = must_alloc(MIB(8), NULL);
+	cr_assert_eq(get_stats().stitched_views, 1);
+	follow(&account);
+	cr_assert_eq(account.made, 12, "stitching makes no memory");
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	follow(&account);
+	cr_assert_eq(account.gone, 2);
+	cr_assert_eq(account.sum_bytes, get_stats().reserved_bytes);
+	(void)must_alloc(MIB(2), NULL);
+	(void)must_alloc(MIB(20), NULL);
+	follow(&account);
+	cr_assert_eq(account.sum_bytes, get_stats().reserved_bytes);
+	cr_assert_eq(account.made, get_stats().chunks_made);
+	must_free(stitched);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	follow(&account);
+	cr_assert_eq(account.sum_bytes, get_stats().reserved_bytes);
+	close_pool();
+}
+
+Test(core_snapshot, who_asks_for_events_wrongly_is_told)
+{
+	struct seam_chunk_event event;
+	uint64_t next = 0;
+	size_t count = 7;
+	open_pool(MIB(64), NULL);
+	cr_assert_rc(seam_chunk_events(NULL, &next, &event, 1, &count), SEAM_INVALID);
+	cr_assert_rc(seam_chunk_events(pool, NULL, &event, 1, &count), SEAM_INVALID);
+	cr_assert_rc(seam_chunk_events(pool, &next, NULL, 1, &count), SEAM_INVALID);
+	cr_assert_rc(seam_chunk_events(pool, &next, &event, 1, NULL), SEAM_INVALID);
+	seam__meta_fail_at(pool->meta, 1);
+	cr_assert_rc(seam_chunk_events(pool, &next, &event, 1, &count), SEAM_OOM_META);
+	cr_assert_eq(next, 0);
+	cr_assert_eq(count, 7);
+	cr_assert_ok(seam_chunk_events(pool, &next, NULL, 0, &count));
+	cr_assert_eq(next, 1);
+	cr_assert_eq(count, 0);
+	close_pool();
+	open_plain(MIB(64), NULL);
+	cr_assert_rc(seam_chunk_events(pool, &next, &event, 1, &count), SEAM_UNSUPPORTED);
+	close_pool();
+}
+
 Test(core_snapshot, what_cannot_be_written_is_an_error)
 {
 	open_busy_pool();

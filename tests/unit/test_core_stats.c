@@ -281,6 +281,9 @@ Test(core_stats, peaks_are_kept_and_reset)
 	cr_assert_eq(s.live_requested_bytes_peak, MIB(40));
 	cr_assert_eq(s.live_blocks_peak, 1);
 	cr_assert_eq(s.mappings_peak, 20);
+	cr_assert_eq(s.chunks_peak, 20);
+	cr_assert_eq(s.chunks_made, 20);
+	cr_assert_eq(s.chunks_made_bytes, MIB(40));
 	cr_assert_geq(s.host_reserved_bytes_peak, MIB(1));
 	seam_stats_reset_peaks(pool);
 	s = get_stats();
@@ -289,6 +292,8 @@ Test(core_stats, peaks_are_kept_and_reset)
 	cr_assert_eq(s.live_requested_bytes_peak, 0);
 	cr_assert_eq(s.live_blocks_peak, 0);
 	cr_assert_eq(s.mappings_peak, 0);
+	cr_assert_eq(s.chunks_peak, 0);
+	cr_assert_eq(s.chunks_made, 20, "that is no peak");
 	cr_assert_eq(s.metadata_bytes_peak, s.metadata_bytes);
 	cr_assert_eq(s.host_reserved_bytes_peak, s.host_reserved_bytes);
 	seam_stats_reset_peaks(NULL);
