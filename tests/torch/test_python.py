@@ -23,6 +23,9 @@ class version:
     cuda = None if os.environ.get("FAKE") == "cpu" else "13.0"
 
 class cuda:
+    class memory:
+        _snapshot = staticmethod(dict)
+
     @staticmethod
     def is_initialized():
         return os.environ.get("FAKE") == "used"

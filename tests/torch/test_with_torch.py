@@ -223,6 +223,29 @@ class OnDevice(TorchTest):
                 assert "Tried to allocate 2.00 GiB" in str(error), error
             del x, whole
             assert torch.cuda.memory_allocated() == 0 and "the class door" in seam.report()
+
+            import pickle
+            torch.cuda.empty_cache()
+            torch.cuda.memory._record_memory_history()
+            pieces = [torch.empty(20 << 20, device="cuda", dtype=torch.uint8) for _ in range(8)]
+            del pieces[::2]
+            stitched = torch.empty(70 << 20, device="cuda", dtype=torch.uint8)
+            torch.cuda.memory._dump_snapshot(filename="stitched.pickle")
+            with open("stitched.pickle", "rb") as file:
+                snapshot = pickle.load(file)
+            assert sum(segment["total_size"] for segment in snapshot["segments"]) == torch.cuda.memory_reserved()
+            (view,) = snapshot["stitched_views"]
+            assert (view["device"], view["address"]) == (0, stitched.data_ptr()) and not view["is_plan"] and view["segment_pool_id"] == 0
+            assert sum(chunk["size"] for chunk in view["chunks"]) == view["total_size"] >= 70 << 20
+            assert all(chunk["owned"] for chunk in view["chunks"])
+            mapped = {entry["addr"]: entry["size"] for entry in snapshot["device_traces"][0] if entry["action"] == "segment_map"}
+            assert sum(mapped.values()) == torch.cuda.memory_reserved()
+            assert all(mapped[chunk["home"]] == chunk["size"] for chunk in view["chunks"])
+            viz = torch.cuda._memory_viz
+            assert "total_reserved" in viz.segsum(snapshot) and "segment_map" in viz.trace(snapshot)
+            assert len(viz.trace_plot(snapshot)) > 1000 and len(viz.segment_plot(snapshot)) > 1000
+            seam._views.tempfile = type("Full", (), {"TemporaryDirectory": staticmethod(lambda: open("/nowhere/at/all"))})
+            assert "segments" in torch.cuda.memory._snapshot() and "stitched_views" not in torch.cuda.memory._snapshot()
             """
         self.run_code(code, fake=True, XDG_CACHE_HOME=str(self.place))
 

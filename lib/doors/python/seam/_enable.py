@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
-from . import _torch
+from . import _torch, _views
 from ._library import ERROR_BYTES, Error, address, check, library
 
 DOORS = ("auto", "class", "pluggable")
@@ -72,6 +72,7 @@ def _install(module: ModuleType, door: str) -> str:
     if door != "pluggable":
         try:
             _install_class()
+            _views.extend(module)
             return "class"
         except Error as failure:
             if door == "class":
