@@ -71,10 +71,10 @@ enum seam_rc TorchDevice::request(const TorchAsk &ask, uint64_t private_number, 
 	return seam_alloc_request(pool(), &request, ret_ptr);
 }
 
-/* Nothing is asked of the common memory but bytes on a stream, and nobody records where from. */
+/* Nothing is asked of the common memory but bytes on a stream, and nobody watches. */
 inline bool TorchDevice::is_plain() const
 {
-	return !history_.records_contexts() && !routed_.load(std::memory_order_acquire) && contiguous_threads.load(std::memory_order_relaxed) == 0;
+	return !history_.watched() && !routed_.load(std::memory_order_acquire) && contiguous_threads.load(std::memory_order_relaxed) == 0;
 }
 
 void *TorchDevice::take(size_t bytes, cudaStream_t stream)
@@ -94,6 +94,12 @@ void *TorchDevice::take_with_care(size_t bytes, cudaStream_t stream)
 {
 	TorchContext context = history_.gather(native::RecordContext::STATE);
 	TorchAsk ask = ask_for(bytes, stream);
+	if (history_.enabled()) {
+		struct seam_pool *of = pool(); /* made now, if need be: what it makes is to be told */
+		std::lock_guard<std::mutex> guard(lock_);
+		if (next_event_ == 0 && of != nullptr)
+			follow(nullptr, nullptr);
+	}
 	void *ptr = nullptr;
 	enum seam_rc rc = request(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
 	return finish(std::move(ask), rc, ptr, std::move(context));
@@ -127,8 +133,11 @@ inline void TorchDevice::note(void *ptr, TorchBlock &&block)
 		if (__builtin_expect(!leaving_.empty(), 0))
 			complete_overlapping(ptr, block.bytes());
 		count(block);
-		if (__builtin_expect(history_.watched(), 0))
+		if (__builtin_expect(history_.watched(), 0)) {
+			if (history_.enabled())
+				follow(block.stream, block.context());
 			tell(native::TraceEntry::ALLOC, ptr, block, block.context());
+		}
 		blocks_.insert(ptr, std::move(block));
 	}
 	report(ptr, bytes);
@@ -296,6 +305,9 @@ void TorchDevice::trim()
 	}
 	enum seam_rc rc = seam_trim(pool(), 0, nullptr);
 	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
+	std::lock_guard<std::mutex> guard(lock_);
+	if (history_.enabled())
+		follow(nullptr, nullptr);
 }
 
 /* ---- private pools ---- */

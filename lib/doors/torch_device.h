@@ -48,11 +48,12 @@ struct TorchKept {
 /* The core's figures as of now. False, and every figure 0, if it tells none. */
 bool stats_of(struct seam_pool *pool, struct seam_stats *ret_stats);
 
-/* What is seen when somebody looks: the core counts physical memory, not how it got there. */
+/* Figures of physical memory, which is the core's: as they were when somebody looked. */
 struct TorchSeen {
 	c10::CachingAllocator::StatArray segment, reserved_bytes, inactive_split_bytes;
 	int64_t ooms = 0;
-	uint64_t retries_before = 0, creates_before = 0, releases_before = 0, waits_before = 0; /* the core's, at the last reset */
+	int64_t chunks_carried = 0, reserved_carried = 0;                                       /* at the last reset */
+	uint64_t made_before = 0, made_bytes_before = 0, retries_before = 0, creates_before = 0, releases_before = 0, waits_before = 0; /* the core's, at the last reset */
 
 	template <typename Visitor>
 	void each(Visitor visit)
@@ -87,6 +88,8 @@ public:
 	bool find(void *ptr, void **ret_base, size_t *ret_bytes);
 	TorchContext context_of(const void *ptr);
 	void annotate(const void *ptr, const std::string &text);
+
+	void follow_from_now();
 
 	native::DeviceStats stats();
 	void reset_accumulated();
@@ -133,6 +136,7 @@ private:
 	void complete_overlapping(const void *ptr, size_t bytes);
 	void sweep();
 	void look(const struct seam_stats &stats);
+	void follow(cudaStream_t stream, const TorchContext &context);
 
 	const c10::DeviceIndex device_;
 	TorchHistory &history_;
@@ -146,6 +150,7 @@ private:
 	TorchPrivates privates_;
 	TorchKinds kinds_;
 	TorchSeen seen_;
+	uint64_t next_event_ = 0; /* of the core's chunks, that the history does not have yet; 0: none has been asked for */
 	double fraction_ = 1.0;
 };
 

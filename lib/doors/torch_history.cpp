@@ -102,20 +102,28 @@ TorchContext TorchHistory::recorded_context() const
 	return recorder != nullptr ? recorder() : nullptr;
 }
 
+/* In the ring, if entries are recorded. False: nobody wants to know of such actions. With `lock_`. */
+bool TorchHistory::keep(c10::DeviceIndex device, const native::TraceEntry &entry)
+{
+	if ((skipped_ >> entry.action_ & 1) != 0)
+		return false;
+	if (!enabled())
+		return true;
+	while (rings_.size() <= static_cast<size_t>(device)) {
+		rings_.emplace_back();
+		rings_.back().limit(max_entries_);
+	}
+	rings_[static_cast<size_t>(device)].add(entry);
+	return true;
+}
+
 /* With the device's lock. */
-void TorchHistory::show(c10::DeviceIndex device, native::TraceEntry entry)
+void TorchHistory::show(c10::DeviceIndex device, const native::TraceEntry &entry)
 {
 	std::unique_lock<std::mutex> guard(lock_);
-	if ((skipped_ >> entry.action_ & 1) != 0)
+	if (!keep(device, entry))
 		return;
 	const std::vector<native::AllocatorTraceTracker> trackers = trackers_;
-	if (enabled()) {
-		while (rings_.size() <= static_cast<size_t>(device)) {
-			rings_.emplace_back();
-			rings_.back().limit(max_entries_);
-		}
-		rings_[static_cast<size_t>(device)].add(entry);
-	}
 	guard.unlock();
 	for (const auto &tracker : trackers)
 		tracker(entry);
@@ -129,6 +137,16 @@ void TorchHistory::add(Action action, c10::DeviceIndex device, const void *addre
 	if (when_.load(std::memory_order_relaxed) < native::RecordContext::ALLOC)
 		context = nullptr;
 	show(device, make_entry(action, device, reinterpret_cast<size_t>(address), bytes, stream, pool, std::move(context), user_metadata));
+}
+
+void TorchHistory::add_segment(bool made, c10::DeviceIndex device, uint64_t address, size_t bytes, cudaStream_t stream, TorchContext context)
+{
+	if (when_.load(std::memory_order_relaxed) < native::RecordContext::ALLOC)
+		context = nullptr;
+	const Action action = made ? native::TraceEntry::SEGMENT_MAP : native::TraceEntry::SEGMENT_UNMAP;
+	const auto entry = make_entry(action, device, address, bytes, stream, {0, 0}, std::move(context), user_metadata);
+	std::lock_guard<std::mutex> guard(lock_);
+	(void)keep(device, entry);
 }
 
 void TorchHistory::annotate(c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream, c10::MempoolId_t pool,

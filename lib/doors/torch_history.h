@@ -76,8 +76,6 @@ public:
 	/* Whether anybody wants to see entries; add() may be left out while not. */
 	bool watched() const { return watched_.load(std::memory_order_relaxed); }
 
-	bool records_contexts() const { return when_.load(std::memory_order_relaxed) != native::RecordContext::NEVER; }
-
 	/* Where the program is, if that is to be known for what happens at this level. Without any lock. */
 	TorchContext gather(native::RecordContext level) const
 	{
@@ -87,6 +85,10 @@ public:
 	/* Adds an entry and shows it to the trackers. With the device's lock. */
 	void add(Action action, c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream, c10::MempoolId_t pool,
 	         TorchContext context);
+
+	/* A chunk of physical memory came or went. Not shown to trackers: NCCL's would register memory there, which is one of several places where it is
+	 * mapped, and moves. With the device's lock. */
+	void add_segment(bool made, c10::DeviceIndex device, uint64_t address, size_t bytes, cudaStream_t stream, TorchContext context);
 
 	/* add() with a text of its own for this entry (annotateMemory). */
 	void annotate(c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream, c10::MempoolId_t pool,
@@ -105,7 +107,8 @@ public:
 
 private:
 	TorchContext recorded_context() const;
-	void show(c10::DeviceIndex device, native::TraceEntry entry);
+	void show(c10::DeviceIndex device, const native::TraceEntry &entry);
+	bool keep(c10::DeviceIndex device, const native::TraceEntry &entry);
 
 	mutable std::mutex lock_;
 	std::atomic<bool> enabled_{false};

@@ -185,6 +185,29 @@ void show_arena(const View &view, const Leases &leases, Builder &builder)
 
 } /* namespace */
 
+/* Chunks that the core made and gave back since the last look, for the history: `context` is of the request that has just been served. With the
+ * lock. */
+void TorchDevice::follow(cudaStream_t stream, const TorchContext &context)
+{
+	struct seam_chunk_event events[64];
+	size_t count = 0;
+	do {
+		if (seam_chunk_events(pool_, &next_event_, events, sizeof events / sizeof events[0], &count) != SEAM_OK)
+			return; /* a device without chunks, or no memory to remember them */
+		for (size_t i = 0; i < count; i++)
+			history_.add_segment(events[i].made, device_, events[i].va, events[i].bytes, stream, events[i].made ? context : nullptr);
+	} while (count != 0);
+}
+
+/* The history begins here, as far as it is of this device. */
+void TorchDevice::follow_from_now()
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	next_event_ = 0;
+	if (has_pool())
+		follow(nullptr, nullptr);
+}
+
 std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 {
 	std::vector<native::SegmentInfo> segments;
@@ -199,6 +222,8 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 	Builder builder(device_, segments);
 	std::lock_guard<std::mutex> guard(lock_);
 	sweep();
+	if (history_.enabled())
+		follow(nullptr, nullptr);
 	for (const View &view : visit.views) {
 		const c10::MempoolId_t name = view.info.private_id != 0 ? privates_.name_of(view.info.private_id) : c10::MempoolId_t{0, 0};
 		if (pool_id != c10::MempoolId_t{0, 0} && name != pool_id)

@@ -94,6 +94,8 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	{
 		std::lock_guard<std::mutex> guard(lock_);
 		seen_.ooms++;
+		if (history_.enabled())
+			follow(ask.stream, nullptr);
 		history_.add(native::TraceEntry::OOM, device_, reinterpret_cast<void *>(free_bytes), ask.bytes, ask.stream,
 		             ask.in != nullptr ? ask.in->id : c10::MempoolId_t{0, 0}, std::move(context));
 		allocated = kinds_[0].bytes.now;

@@ -1,10 +1,11 @@
 /* torch_stats.cpp: PyTorch's statistics of a device.
  *
- * Counted here, at every request and free: allocation, active, allocated_bytes, active_bytes, requested_bytes. Asked of the core when somebody
- * looks: reserved_bytes and inactive_split_bytes (free bytes in chunks that live blocks use in part), whose `allocated` and `freed` therefore
- * hold what changed between two looks, and segment (physical chunks, with every creation and release). Always 0: the count of inactive_split, and
- * oversize_*, which Seam does not have. max_split_size is -1: nothing is too large to be split.
+ * Counted here, at every request and free: allocation, active, allocated_bytes, active_bytes, requested_bytes. Counted by the core: segment (physical
+ * chunks, all of them large) and reserved_bytes.all. Asked of the core when somebody looks, so that peaks, `allocated` and `freed` are what was
+ * seen: reserved_bytes of small and of large, and inactive_split_bytes (free bytes in chunks that live blocks use in part). Always 0: the count
+ * of inactive_split, and oversize_*, which Seam does not have. max_split_size is -1: nothing is too large to be split.
  */
+#include <algorithm>
 #include <cstring>
 
 #include "torch_device.h"
@@ -29,6 +30,15 @@ void move_to(Stat &stat, uint64_t now)
 		stat.increase(now - current);
 	else
 		stat.decrease(current - now);
+}
+
+/* What the core counts itself. carried: the figure at the last reset. */
+void fill(Stat &stat, uint64_t now, uint64_t peak, uint64_t made, int64_t carried)
+{
+	stat.current = static_cast<int64_t>(now);
+	stat.peak = std::max(stat.peak, static_cast<int64_t>(peak));
+	stat.allocated = static_cast<int64_t>(made);
+	stat.freed = stat.allocated + carried - stat.current;
 }
 
 struct DriverCalls {
@@ -90,14 +100,14 @@ void TorchDevice::count_leaving(const TorchBlock &block, int64_t change)
 /* The core's figures as of now. With the lock. */
 void TorchDevice::look(const struct seam_stats &stats)
 {
-	move_to(seen_.reserved_bytes[all], stats.reserved_bytes);
 	move_to(seen_.reserved_bytes[small], stats.reserved_small_bytes);
 	move_to(seen_.reserved_bytes[large], stats.reserved_bytes - stats.reserved_small_bytes);
-	seen_.reserved_bytes[all].peak = std::max(seen_.reserved_bytes[all].peak, static_cast<int64_t>(stats.reserved_bytes_peak));
+	fill(seen_.reserved_bytes[all], stats.reserved_bytes, stats.reserved_bytes_peak, stats.chunks_made_bytes - seen_.made_bytes_before,
+	     seen_.reserved_carried);
 	move_to(seen_.inactive_split_bytes[all], stats.unused_partial_bytes);
 	move_to(seen_.inactive_split_bytes[large], stats.unused_partial_bytes);
-	move_to(seen_.segment[all], stats.chunks);
-	move_to(seen_.segment[large], stats.chunks);
+	fill(seen_.segment[all], stats.chunks, stats.chunks_peak, stats.chunks_made - seen_.made_before, seen_.chunks_carried);
+	seen_.segment[large] = seen_.segment[all];
 }
 
 native::DeviceStats TorchDevice::stats()
@@ -141,6 +151,10 @@ void TorchDevice::reset_accumulated()
 		kind.reset_accumulated();
 	seen_.each([](Stat &stat) { stat.reset_accumulated(); });
 	seen_.ooms = 0;
+	seen_.chunks_carried = static_cast<int64_t>(stats.chunks);
+	seen_.reserved_carried = static_cast<int64_t>(stats.reserved_bytes);
+	seen_.made_before = stats.chunks_made;
+	seen_.made_bytes_before = stats.chunks_made_bytes;
 	seen_.retries_before = stats.retries;
 	seen_.creates_before = calls.creates;
 	seen_.releases_before = calls.releases;

@@ -79,12 +79,16 @@ void TorchAllocator::recordHistory(bool enabled, native::CreateContextFn recorde
                                    bool clear, const std::vector<std::string> &skip)
 {
 	history_.start(enabled, recorder, max_entries, when, clear, skip);
+	for (auto &device : devices_)
+		device->follow_from_now();
 }
 #else
 void TorchAllocator::recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when,
                                    bool clear)
 {
 	history_.start(enabled, recorder, max_entries, when, clear, {});
+	for (auto &device : devices_)
+		device->follow_from_now();
 }
 #endif
 

@@ -95,6 +95,53 @@ std::string actions()
 	return text;
 }
 
+uint64_t sum_of(TraceEntry::Action action, bool contexts)
+{
+	uint64_t bytes = 0;
+	for (const auto &entry : entries()) {
+		if (entry.action_ != action)
+			continue;
+		bytes += entry.size_;
+		ok((entry.context_ != nullptr) == contexts, "a segment's context is its request's");
+	}
+	return bytes;
+}
+
+/* Chunks come before the block that needed them, and go when the cache is emptied. */
+void check_chunks()
+{
+	it().emptyCache();
+	it().resetPeakStats(0);
+	it().resetAccumulatedStats(0);
+	record_history(true, gather, 1000, RecordContext::ALL);
+	const uint64_t before = reserved();
+	c10::DataPtr block = it().allocate(70 * MIB);
+	const uint64_t most = reserved();
+	const auto seen = entries();
+	size_t at = 0;
+	while (at < seen.size() && seen[at].action_ == TraceEntry::SEGMENT_MAP)
+		at++;
+	ok(at > 0 && seen.at(at).action_ == TraceEntry::ALLOC, "memory comes before its block: %zu chunks", at);
+	ok(sum_of(TraceEntry::SEGMENT_MAP, true) == most - before, "as much as is reserved");
+	ok(seen.at(0).addr_ == reinterpret_cast<size_t>(block.get()) && seen.at(0).device_ == 0, "with its address");
+	block.clear();
+	it().emptyCache();
+	ok(sum_of(TraceEntry::SEGMENT_UNMAP, false) == most - reserved(), "and goes, when the cache is emptied");
+	const auto stats = it().getDeviceStats(0);
+	ok(static_cast<uint64_t>(stats.reserved_bytes[0].peak) == most, "nobody looked, and the peak is known");
+	ok(static_cast<uint64_t>(stats.reserved_bytes[0].allocated) == most - before &&
+	   static_cast<uint64_t>(stats.reserved_bytes[0].freed) == most - reserved(), "and what came and went");
+	ok(stats.segment[0].peak == stats.segment[0].current + static_cast<int64_t>(at) && stats.segment[0].freed == static_cast<int64_t>(at), "segments too");
+	check_sums(stats.segment, "segment");
+	record_history(false, nullptr, 1, RecordContext::NEVER);
+	it().allocate(70 * MIB).clear();
+	it().emptyCache();
+	record_history(true, gather, 1000, RecordContext::ALL);
+	const std::string order = actions();
+	ok(order == "snapshot ", "what was before is not told: %s", order.c_str());
+	it().allocate(1000).clear();
+}
+
 void check_entries()
 {
 	record_history(true, gather, 100, RecordContext::ALL);
@@ -169,6 +216,7 @@ void check_texts()
 void part_history()
 {
 	tap_part = "history";
+	check_chunks();
 	check_entries();
 	check_settings();
 	check_texts();
@@ -192,6 +240,14 @@ void part_observed()
 	const auto leaving = it().getDeviceStats(0);
 	ok(leaving.active_bytes[1].peak == leaving.allocated_bytes[1].peak + 1024, "active memory has peaks of its own then");
 	ok(leaving.active[0].freed == leaving.allocation[0].freed - 1, "and is not freed");
+	seen.erase(seen.begin() + 2, seen.end());
+	record_history(true, gather, 100, RecordContext::NEVER);
+	it().allocate(200 * MIB).clear();
+	const size_t shown = seen.size();
+	const std::string order = actions();
+	ok(says(order, "segment_map alloc free_requested") && shown == 5 && seen[2].action_ == TraceEntry::ALLOC, "of segments a tracker is not told: %s",
+	   order.c_str());
+	record_history(false, nullptr, 1, RecordContext::NEVER);
 	seen.erase(seen.begin() + 2, seen.end());
 	ok(cudaDeviceSynchronize() == cudaSuccess, "the device can be waited for");
 	it().emptyCache();

@@ -108,6 +108,8 @@ def check_streams() -> None:
 
 def check_history() -> None:
     """A snapshot as users make it, opened by PyTorch's viewer."""
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_reserved()
     torch.cuda.memory._record_memory_history(max_entries=1000)
     tensors = [mib(number) for number in range(1, 20)]
     del tensors[::2]
@@ -119,6 +121,8 @@ def check_history() -> None:
     ok(total == torch.cuda.memory_reserved(), "segments are all that is reserved")
     actions = [entry["action"] for entry in snapshot["device_traces"][0]]
     ok(actions.count("alloc") == 19 and actions.count("free_requested") == 10, f"the history has every request and free: {actions}")
+    mapped = [entry["size"] for entry in snapshot["device_traces"][0] if entry["action"] == "segment_map"]
+    ok(sum(mapped) == torch.cuda.memory_reserved() - before > 0, "and all memory that came")
     names = {frame["name"] for entry in snapshot["device_traces"][0] for frame in entry.get("frames", [])}
     ok("mib" in names, "with the lines of the program")
     viz = torch.cuda._memory_viz
