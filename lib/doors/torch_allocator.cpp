@@ -183,6 +183,8 @@ void TorchAllocator::emptyCache(c10::MempoolId_t pool)
 		if (every || device->private_uses(pool) > 0)
 			device->trim();
 	}
+	if (own_serves_)
+		own_->emptyCache(pool);
 }
 
 void TorchAllocator::cacheInfo(c10::DeviceIndex device, size_t *largest)

@@ -2,10 +2,9 @@
  *
  * Compiled for one minor of PyTorch, whose virtual functions it overrides; no policy lives here, nor in the files beside it: every byte comes
  * from the C core (libseam_torch.so), and what PyTorch counts, names and remembers beyond that is in TorchDevice and TorchHistory.
- * Nothing is delegated to PyTorch's own allocator.
+ * Nothing is delegated to PyTorch's own allocator but memory pools over an allocator of the program's (torch_foreign.cpp).
  *
- * Refused, with an error that says what to do: memory of a foreign allocator inside a MemPool, CUDA IPC without the option export_as:fd,
- * allocateWithAddress.
+ * Refused, with an error that says what to do: CUDA IPC without the option export_as:fd, allocateWithAddress.
  *
  * Thread safety: everything may be called from any thread, init() before the rest.
  */
@@ -21,6 +20,9 @@ class TorchAllocator : public native::CUDAAllocator {
 public:
 	/* The one of this process; it is never destroyed: tensors are freed until the end. */
 	static TorchAllocator &instance();
+
+	/* PyTorch's own allocator, which was in force before: it serves pools over foreign allocators. */
+	void succeed(native::CUDAAllocator *own) { own_ = own; }
 
 	c10::DataPtr allocate(size_t bytes) override;
 	c10::DeleterFnPtr raw_deleter() const override;
@@ -106,6 +108,8 @@ public:
 #endif
 
 private:
+	native::CUDAAllocator *server(c10::DeviceIndex device, c10::MempoolId_t pool);
+	void add_served(native::DeviceStats &stats, c10::DeviceIndex device);
 	TorchDevice &on(c10::DeviceIndex device);
 	TorchDevice &current(c10::DeviceIndex *ret_device);
 	c10::DeviceIndex find(void *ptr, void **ret_base, size_t *ret_bytes);
@@ -114,6 +118,8 @@ private:
 	TorchShares shares_;
 	std::vector<std::unique_ptr<TorchDevice>> devices_; /* set by init(), then read only */
 	TorchDevice *only_ = nullptr;                       /* of one device; so is this */
+	native::CUDAAllocator *own_ = nullptr;              /* PyTorch's; NULL: not known */
+	std::atomic<bool> own_serves_{false};               /* some pool, now or before */
 	std::atomic<bool> ready_{false};
 	std::atomic<bool> enabled_{true};
 	std::mutex lock_; /* of init() */

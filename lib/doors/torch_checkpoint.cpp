@@ -72,6 +72,7 @@ void TorchDevice::go_back(c10::MempoolId_t id, const std::vector<TorchKept> &blo
 
 std::shared_ptr<native::AllocatorState> TorchAllocator::getCheckpointState(c10::DeviceIndex device, c10::MempoolId_t pool)
 {
+	TORCH_CHECK(server(device, pool) == nullptr, "Seam: there are no checkpoints of a memory pool over another allocator");
 	auto checkpoint = std::make_shared<TorchCheckpoint>();
 	checkpoint->device = device;
 	checkpoint->id = pool;

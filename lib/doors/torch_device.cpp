@@ -52,7 +52,7 @@ TorchAsk TorchDevice::ask_for(size_t bytes, cudaStream_t stream)
 		std::lock_guard<std::mutex> guard(lock_);
 		ask.in = privates_.route(stream);
 		if (ask.in != nullptr) {
-			ask.in->served = true;
+			ask.in->served = ask.in->server == nullptr;
 			ask.contiguous = ask.contiguous || ask.in->no_split;
 		}
 	}
@@ -101,7 +101,11 @@ void *TorchDevice::take_with_care(size_t bytes, cudaStream_t stream)
 			follow(nullptr, nullptr);
 	}
 	void *ptr = nullptr;
-	enum seam_rc rc = request(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
+	enum seam_rc rc = SEAM_OK;
+	if (ask.in != nullptr && ask.in->server != nullptr)
+		ptr = ask.in->server->raw_alloc_with_stream(ask.bytes, ask.stream);
+	else
+		rc = request(ask, ask.in != nullptr ? ask.in->number : 0, &ptr);
 	return finish(std::move(ask), rc, ptr, std::move(context));
 }
 
@@ -164,6 +168,7 @@ bool TorchDevice::give_back(void *ptr)
 	TorchContext context = history_.gather(native::RecordContext::ALL);
 	int64_t bytes = 0;
 	bool held = false;
+	native::CUDAAllocator *server = nullptr;
 	{
 		TorchBlock block;
 		std::lock_guard<std::mutex> guard(lock_);
@@ -171,12 +176,16 @@ bool TorchDevice::give_back(void *ptr)
 			return false;
 		bytes = static_cast<int64_t>(block.bytes());
 		held = block.recorded();
+		server = block.in() != nullptr ? block.in()->server : nullptr;
 		uncount(block);
 		if (__builtin_expect(history_.watched() || held, 0))
 			part(ptr, std::move(block), context);
 	}
-	/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw. */
-	(void)seam_free(pool, ptr);
+	if (__builtin_expect(server != nullptr, 0))
+		server->raw_delete(ptr);
+	else
+		/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw. */
+		(void)seam_free(pool, ptr);
 	if (__builtin_expect(held, 0)) {
 		std::lock_guard<std::mutex> guard(lock_);
 		auto at = leaving_.find(reinterpret_cast<uintptr_t>(ptr));
@@ -202,12 +211,19 @@ void TorchDevice::record(void *ptr, cudaStream_t stream)
 {
 	if (!has_pool())
 		return;
+	native::CUDAAllocator *server = nullptr;
 	{
 		std::lock_guard<std::mutex> guard(lock_);
 		TorchBlock *block = blocks_.find(ptr);
 		if (block == nullptr || block->stream == stream)
 			return;
-		block->record();
+		server = block->in() != nullptr ? block->in()->server : nullptr;
+		if (server == nullptr)
+			block->record();
+	}
+	if (server != nullptr) {
+		record_served(server, ptr, stream);
+		return;
 	}
 	enum seam_rc rc = seam_record_stream(pool(), ptr, stream);
 	TORCH_CHECK(rc == SEAM_OK, "Seam: record_stream: ", seam_rc_text(rc));
@@ -308,71 +324,6 @@ void TorchDevice::trim()
 	std::lock_guard<std::mutex> guard(lock_);
 	if (history_.enabled())
 		follow(nullptr, nullptr);
-}
-
-/* ---- private pools ---- */
-
-void TorchDevice::hold_private(c10::MempoolId_t id)
-{
-	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
-	privates_.hold(of, id);
-}
-
-void TorchDevice::open_private(c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter)
-{
-	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
-	privates_.open(of, id, std::move(filter));
-	routed_ = true;
-}
-
-void TorchDevice::close_private(c10::MempoolId_t id)
-{
-	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
-	privates_.close(of, id);
-	routed_ = privates_.has_routes();
-}
-
-void TorchDevice::release_private(c10::MempoolId_t id)
-{
-	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
-	privates_.release(of, id);
-}
-
-int TorchDevice::private_uses(c10::MempoolId_t id)
-{
-	std::lock_guard<std::mutex> guard(lock_);
-	std::shared_ptr<TorchPrivate> found = privates_.find(id);
-	return found != nullptr ? found->uses : 0;
-}
-
-void TorchDevice::set_use_on_oom(c10::MempoolId_t id, bool use)
-{
-	std::lock_guard<std::mutex> guard(lock_);
-	privates_.known(id)->use_on_oom = use;
-}
-
-void TorchDevice::set_no_split(c10::MempoolId_t id)
-{
-	std::lock_guard<std::mutex> guard(lock_);
-	privates_.known(id)->no_split = true;
-}
-
-bool TorchDevice::holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected)
-{
-	std::lock_guard<std::mutex> guard(lock_);
-	(void)privates_.known(id);
-	size_t seen = 0;
-	bool others = false;
-	blocks_.each([&](void *ptr, const TorchBlock &block) {
-		const bool inside = block.in() != nullptr && block.in()->id == id;
-		seen += inside;
-		others = others || (inside && expected.count(ptr) == 0);
-	});
-	return !others && seen == expected.size();
 }
 
 } /* namespace seam */

@@ -97,7 +97,10 @@ public:
 	/* What is there, physical memory only; the pool's, or {0, 0} for all. */
 	std::vector<native::SegmentInfo> segments(c10::MempoolId_t pool);
 
-	void hold_private(c10::MempoolId_t id);
+	/* server: see TorchPrivate. */
+	void hold_private(c10::MempoolId_t id, native::CUDAAllocator *server);
+	/* NULL also if there is no such pool. */
+	native::CUDAAllocator *server_of(c10::MempoolId_t id);
 	void open_private(c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter);
 	void close_private(c10::MempoolId_t id);
 	void release_private(c10::MempoolId_t id);
@@ -120,6 +123,7 @@ private:
 	enum seam_rc request(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
 	enum seam_rc last_resorts(TorchAsk &ask, void **ret_ptr);
 	TorchAsk ask_for(size_t bytes, cudaStream_t stream);
+	void record_served(native::CUDAAllocator *server, void *ptr, cudaStream_t stream) const;
 	bool is_plain() const;
 	void *take_with_care(size_t bytes, cudaStream_t stream);
 	void *finish(TorchAsk ask, enum seam_rc rc, void *ptr, TorchContext context);

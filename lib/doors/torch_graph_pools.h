@@ -30,7 +30,8 @@ struct TorchPrivate {
 	int uses = 0;
 	bool use_on_oom = false; /* serves others before they run out of memory */
 	bool no_split = false;   /* every block is a physical allocation of its own */
-	bool served = false;     /* something was asked of it */
+	bool served = false;     /* something was asked of the core for it */
+	native::CUDAAllocator *server = nullptr; /* PyTorch's own allocator, if it serves the pool: torch_foreign.cpp; NULL: the core does */
 };
 
 class TorchPrivates {

@@ -38,6 +38,7 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 			return 1;
 		}
 		seam_torch_announce_captures();
+		seam::TorchAllocator::instance().succeed(now);
 		native::allocator.store(mine);
 		c10::SetAllocator(c10::kCUDA, mine, 1);
 		return 0;

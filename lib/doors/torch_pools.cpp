@@ -5,17 +5,25 @@ namespace seam {
 
 void TorchAllocator::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, std::function<bool(cudaStream_t)> filter)
 {
-	on(device).open_private(pool, std::move(filter));
+	native::CUDAAllocator *serves = server(device, pool);
+	on(device).open_private(pool, filter);
+	if (serves != nullptr)
+		serves->beginAllocateToPool(device, pool, std::move(filter));
 }
 
 void TorchAllocator::endAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool)
 {
 	on(device).close_private(pool);
+	if (native::CUDAAllocator *serves = server(device, pool))
+		serves->endAllocateToPool(device, pool);
 }
 
 void TorchAllocator::releasePool(c10::DeviceIndex device, c10::MempoolId_t pool)
 {
+	native::CUDAAllocator *serves = server(device, pool);
 	on(device).release_private(pool);
+	if (serves != nullptr)
+		serves->releasePool(device, pool);
 }
 
 int TorchAllocator::getPoolUseCount(c10::DeviceIndex device, c10::MempoolId_t pool)
@@ -23,21 +31,16 @@ int TorchAllocator::getPoolUseCount(c10::DeviceIndex device, c10::MempoolId_t po
 	return on(device).private_uses(pool);
 }
 
-void TorchAllocator::createOrIncrefPool(c10::DeviceIndex device, c10::MempoolId_t pool, TorchSource source)
-{
-	TORCH_CHECK(source == nullptr, "Seam: a torch.cuda.MemPool cannot take its memory from another allocator while Seam is PyTorch's allocator. "
-	            "For memory that NCCL or RDMA can register, make the tensors within seam.build.contiguous(), or use torch.cuda.MemPool(no_split=True).");
-	on(device).hold_private(pool);
-}
-
 #if SEAM_TORCH_OOM_USE_IS_FLAG
 void TorchAllocator::setUseOnOOM(c10::DeviceIndex device, c10::MempoolId_t pool, bool use)
 {
+	TORCH_CHECK(!use || server(device, pool) == nullptr, "Seam: a memory pool over another allocator cannot help others that run out of memory");
 	on(device).set_use_on_oom(pool, use);
 }
 #else
 void TorchAllocator::setUseOnOOM(c10::DeviceIndex device, c10::MempoolId_t pool)
 {
+	TORCH_CHECK(server(device, pool) == nullptr, "Seam: a memory pool over another allocator cannot help others that run out of memory");
 	on(device).set_use_on_oom(pool, true);
 }
 #endif
@@ -46,6 +49,8 @@ void TorchAllocator::setUseOnOOM(c10::DeviceIndex device, c10::MempoolId_t pool)
 void TorchAllocator::setNoSplit(c10::DeviceIndex device, c10::MempoolId_t pool)
 {
 	on(device).set_no_split(pool);
+	if (native::CUDAAllocator *serves = server(device, pool))
+		serves->setNoSplit(device, pool);
 }
 #endif
 
@@ -65,6 +70,80 @@ native::ShareableHandle TorchAllocator::shareIpcHandle(void *ptr)
 std::shared_ptr<void> TorchAllocator::getIpcDevPtr(std::string handle)
 {
 	return shares_.open(handle);
+}
+
+/* ---- a device's private pools ---- */
+
+void TorchDevice::hold_private(c10::MempoolId_t id, native::CUDAAllocator *server)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.hold(of, id);
+	if (server != nullptr)
+		privates_.known(id)->server = server;
+}
+
+native::CUDAAllocator *TorchDevice::server_of(c10::MempoolId_t id)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	std::shared_ptr<TorchPrivate> found = privates_.find(id);
+	return found != nullptr ? found->server : nullptr;
+}
+
+void TorchDevice::open_private(c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.open(of, id, std::move(filter));
+	routed_ = true;
+}
+
+void TorchDevice::close_private(c10::MempoolId_t id)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.close(of, id);
+	routed_ = privates_.has_routes();
+}
+
+void TorchDevice::release_private(c10::MempoolId_t id)
+{
+	struct seam_pool *of = pool();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.release(of, id);
+}
+
+int TorchDevice::private_uses(c10::MempoolId_t id)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	std::shared_ptr<TorchPrivate> found = privates_.find(id);
+	return found != nullptr ? found->uses : 0;
+}
+
+void TorchDevice::set_use_on_oom(c10::MempoolId_t id, bool use)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.known(id)->use_on_oom = use;
+}
+
+void TorchDevice::set_no_split(c10::MempoolId_t id)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_.known(id)->no_split = true;
+}
+
+bool TorchDevice::holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	(void)privates_.known(id);
+	size_t seen = 0;
+	bool others = false;
+	blocks_.each([&](void *ptr, const TorchBlock &block) {
+		const bool inside = block.in() != nullptr && block.in()->id == id;
+		seen += inside;
+		others = others || (inside && expected.count(ptr) == 0);
+	});
+	return !others && seen == expected.size();
 }
 
 } /* namespace seam */

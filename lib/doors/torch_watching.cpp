@@ -24,17 +24,23 @@ native::AllocatorConfigInfo settings()
 
 native::DeviceStats TorchAllocator::getDeviceStats(c10::DeviceIndex device)
 {
-	return on(device).stats();
+	native::DeviceStats stats = on(device).stats();
+	add_served(stats, device);
+	return stats;
 }
 
 void TorchAllocator::resetAccumulatedStats(c10::DeviceIndex device)
 {
 	on(device).reset_accumulated();
+	if (own_serves_)
+		own_->resetAccumulatedStats(device);
 }
 
 void TorchAllocator::resetPeakStats(c10::DeviceIndex device)
 {
 	on(device).reset_peaks();
+	if (own_serves_)
+		own_->resetPeakStats(device);
 }
 
 #if SEAM_TORCH_HAS_TRACE_CHOICE
@@ -55,6 +61,14 @@ native::SnapshotInfo TorchAllocator::snapshot(c10::MempoolId_t pool)
 			active += segment.active_size;
 		history_.add(native::TraceEntry::SNAPSHOT, static_cast<c10::DeviceIndex>(i), nullptr, active, nullptr, {0, 0}, nullptr);
 		result.segments.insert(result.segments.end(), segments.begin(), segments.end());
+	}
+	if (own_serves_) {
+#if SEAM_TORCH_HAS_TRACE_CHOICE
+		const native::SnapshotInfo served = own_->snapshot(pool, false);
+#else
+		const native::SnapshotInfo served = own_->snapshot(pool);
+#endif
+		result.segments.insert(result.segments.end(), served.segments.begin(), served.segments.end());
 	}
 	result.device_traces = include_traces ? history_.entries(devices_.size()) : std::vector<std::vector<native::TraceEntry>>(devices_.size());
 	result.external_annotations = history_.annotations();

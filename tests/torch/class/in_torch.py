@@ -7,6 +7,8 @@ not there. Everything is what a user would write.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import pickle
 import sys
 import warnings
@@ -90,6 +92,60 @@ def check_pools() -> None:
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     ok({segment["segment_pool_id"] for segment in torch.cuda.memory_snapshot()} <= {(0, 0)}, "which goes with it")
+
+
+def check_foreign() -> None:
+    """A MemPool over an allocator of the program's own."""
+    runtime = ctypes.CDLL(os.environ["LD_PRELOAD"])  # the wheel has another, which sees no device
+    given: dict[int, int] = {}
+
+    @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+    def alloc(size: int, _device: int, _stream: int | None) -> int | None:
+        address = ctypes.c_void_p()
+        if size > 100 * MIB or runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)) != 0 or address.value is None:
+            return None
+        given[address.value] = size
+        return address.value
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+    def free(address: int, _size: int, _device: int, _stream: int | None) -> None:
+        del given[address]
+        runtime.cudaFree(ctypes.c_void_p(address))
+
+    torch.cuda.empty_cache()
+    allocated, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in (alloc, free)]
+    pool = torch.cuda.MemPool(torch._C._cuda_customAllocator(*addresses))
+    with torch.cuda.use_mem_pool(pool):
+        inside = [mib(30), mib(30), torch.empty(1000, dtype=torch.uint8, device="cuda")]
+    outside = mib(30)
+    ok(sorted(given.values()) == [2 * MIB, 30 * MIB, 30 * MIB], f"it is asked for segments: {given}")
+    ok(all(any(start <= tensor.data_ptr() < start + size for start, size in given.items()) for tensor in inside), "where the tensors lie")
+    ok(outside.data_ptr() not in given, "and no other's")
+    ok(torch.cuda.memory_allocated() - allocated == 90 * MIB + 1024, "what is allocated is counted")
+    total = sum(segment["total_size"] for segment in torch.cuda.memory_snapshot())
+    ok(torch.cuda.memory_reserved() == total >= reserved + 92 * MIB, "what is reserved too, and shown")
+    ok({segment["address"] for segment in pool.snapshot()} == set(given), "the pool's segments are the allocator's")
+    side, driver = torch.cuda.Stream(), ctypes.CDLL("libcuda.so.1")
+    driver.fakecuda_work.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64]
+    held, address = inside[0].data_ptr(), inside[1].data_ptr()
+    inside[0].record_stream(side)
+    ok(driver.fakecuda_work(side.cuda_stream, held, 30 * MIB, 1, 10**10) == 0, "a stream works on one of them")
+    del inside[:2]
+    with torch.cuda.use_mem_pool(pool):
+        again = [mib(30), mib(30)]
+        ok(again[0].data_ptr() == address, "what is freed serves the pool again")
+        ok(again[1].data_ptr() != held, "but not what a stream still uses")
+        try:
+            mib(200)
+            ok(False, "out of memory is the allocator's to say")
+        except torch.cuda.OutOfMemoryError:
+            ok(len(given) >= 1, "out of memory is the allocator's to say")
+    del inside, outside, again
+    torch.cuda.synchronize()
+    del pool
+    torch.cuda.empty_cache()
+    ok(given == {} and torch.cuda.memory_allocated() == allocated, f"everything goes back in the end: {given}")
 
 
 def check_streams() -> None:
@@ -211,7 +267,7 @@ def main() -> int:
     build.find_or_build = lambda: LIBRARY
     build.install()
     ok(torch.cuda.get_allocator_backend() == "seam", "Seam is PyTorch's allocator")
-    for check in (check_figures, check_errors, check_pools, check_streams, check_history, check_graph_inputs, check_graph_trees):
+    for check in (check_figures, check_errors, check_pools, check_foreign, check_streams, check_history, check_graph_inputs, check_graph_trees):
         check()
     try:
         build.install()
