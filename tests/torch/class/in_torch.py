@@ -208,7 +208,7 @@ def little(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     return [inputs.pop()[:600].clone()]
 
 
-def caller():
+def caller() -> tuple:
     """Calls functions by graphs of one pool, captured as they come: what torch.compile(mode="reduce-overhead") does, without a compiler."""
     from torch._inductor import config, cudagraph_trees as trees
 
