@@ -171,21 +171,25 @@ bool TorchDevice::give_back(void *ptr)
 	native::CUDAAllocator *server = nullptr;
 	{
 		TorchBlock block;
-		std::lock_guard<std::mutex> guard(lock_);
+		std::unique_lock<std::mutex> guard(lock_);
 		if (!blocks_.take(ptr, &block))
 			return false;
 		bytes = static_cast<int64_t>(block.bytes());
 		held = block.recorded();
 		server = block.in() != nullptr ? block.in()->server : nullptr;
+		const bool may_go_back = block.in() != nullptr && server == nullptr;
 		uncount(block);
 		if (__builtin_expect(history_.watched() || held, 0))
 			part(ptr, std::move(block), context);
+		/* A private pool must not go back to a checkpoint in between: the free could meet the block that is live again. */
+		if (__builtin_expect(!may_go_back, 1))
+			guard.unlock();
+		/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw. */
+		if (__builtin_expect(server == nullptr, 1))
+			(void)seam_free(pool, ptr);
 	}
 	if (__builtin_expect(server != nullptr, 0))
 		server->raw_delete(ptr);
-	else
-		/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw. */
-		(void)seam_free(pool, ptr);
 	if (__builtin_expect(held, 0)) {
 		std::lock_guard<std::mutex> guard(lock_);
 		auto at = leaving_.find(reinterpret_cast<uintptr_t>(ptr));
