@@ -103,6 +103,19 @@ static bool borrow(struct seam_pool *pool, const struct seam_request *request, c
 	return true;
 }
 
+static void note_recent(struct seam_pool *pool, const struct seam_request *request, bool plain)
+{
+	const struct seam_voice *voice = seam__recording_voice(pool);
+	const struct seam_asked asked = {
+		.bytes = request->bytes,
+		.stream = (uint64_t)(uintptr_t)request->stream,
+		.thread = voice != NULL ? voice->thread : UINT32_MAX,
+		.dynamic = voice != NULL && voice->dynamic_depth != 0,
+		.plain = plain,
+	};
+	seam__recent_add(&pool->planning.recent, &asked);
+}
+
 /* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. Not inlined: it is long, and a request that is
  * planned need not make room for it. */
 static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, bool planned, struct seam_record *record,
@@ -122,7 +135,7 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	}
 	if (pool->planning.open && fits && borrow(pool, request, &ask, record, ret_ptr))
 		return SEAM_OK;
-	seam__recent_add(&pool->planning.recent, request->bytes, (uint64_t)(uintptr_t)request->stream);
+	note_recent(pool, request, fits);
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;
@@ -159,11 +172,11 @@ static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_r
 	enum seam_rc rc = SEAM_OK;
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
+	if (__builtin_expect(pool->planning.waiting != NULL, 0))
+		seam__planned_try_open(pool, false); /* it may have become ready when the last free was long past */
 	bool planned = pool->planning.open && request->flags == 0 && is_common(pool, request);
 	if (!planned || !try_plan(pool, request, NULL, &record, ret_ptr))
 		rc = try_engine(pool, request, planned, &record, ret_ptr);
-	if (__builtin_expect(pool->planning.waiting != NULL, 0))
-		seam__planned_try_open(pool, false);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	if (__builtin_expect(record.order % WAKE_EVENTS < 2 && record.order != 0, 0))

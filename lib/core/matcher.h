@@ -147,6 +147,9 @@ struct seam_heard {
 };
 struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
+/* A request from before there was anything to serve: the same, but nothing is counted. */
+void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask);
+
 /* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next period; false where that was not
  * found out. */
 bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned);

@@ -213,7 +213,7 @@ void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
 /* The engine's hook: see engine.h. [both] */
 uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, bool all);
 
-/* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen, and at steps (at_step). */
+/* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are about to rise, and at steps (at_step). */
 void seam__planned_try_open(struct seam_pool *pool, bool at_step);
 
 /* The engine is gone or about to go: frees what the stages hold beside it. */

@@ -4,6 +4,7 @@
 #include "bits.h"
 #include "matcher_state.h"
 
+#define LATELY 512u   /* requests: what the program does now */
 #define LOOKED_AT 64u /* so few show what an iteration is like */
 
 #define TABLE 128u /* places for them, a power of two */
@@ -47,7 +48,7 @@ static void note_lane(struct asked *table, const struct seam_lane *lane)
 
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script)
 {
-	const uint64_t there = seam__bits_min(seam__bits_min(recent->count, SEAM_RECENT), script->slots);
+	const uint64_t there = seam__bits_min(seam__bits_min(recent->count, LATELY), script->slots);
 	const uint64_t stride = seam__bits_div_up(there, LOOKED_AT);
 	struct asked table[TABLE] = {{0}};
 	uint32_t known = 0, unknown = 0;
@@ -64,4 +65,15 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_scrip
 		unknown += table[i].known || table[i].open ? 0 : table[i].times;
 	}
 	return known >= 3 * unknown;
+}
+
+void seam__recent_tell(const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher)
+{
+	if (script->slots > seam__bits_min(recent->count, SEAM_RECENT))
+		return;
+	for (uint64_t back = script->slots; back != 0; back--) {
+		const struct seam_asked *asked = &recent->asked[(recent->count - back) % SEAM_RECENT];
+		if (asked->plain)
+			seam__matcher_hear(matcher, &(struct seam_match_ask){asked->bytes, asked->stream, asked->thread, asked->dynamic});
+	}
 }

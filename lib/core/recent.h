@@ -1,34 +1,43 @@
-/* recent.h: what the program asked the engine for lately, and whether a plan knows it.
+/* recent.h: what the program asked the engine for lately, whether a plan knows it, and where in it that ends.
  *
  * A plan is of what the program did when it was learnt. By the time that it is ready the program may do something else: then it would only be in
- * the way.
+ * the way. And a matcher that knows nothing yet misses until it has heard enough; the first requests of an iteration, which live longest, come to lie
+ * where others are to be, and those elsewhere in turn. So it is told what came before.
  *
- * Not here: where in the plan the program is (lanes.c).
+ * Not here: how a place is found (lanes.c).
  * With the engine's `lock`.
  */
 #ifndef SEAM_RECENT_H
 #define SEAM_RECENT_H
 
+#include "matcher.h"
 #include "script.h"
 
-#define SEAM_RECENT 512u
+#define SEAM_RECENT 8192u /* a power of two. What an optimizer does in equal loops is as long as that: no part of it says which loop it is in */
+
+struct seam_asked {
+	uint64_t bytes, stream;
+	uint32_t thread;  /* as a matcher is asked */
+	bool dynamic;
+	bool plain;       /* a plan could have served it */
+};
 
 struct seam_recent {
-	struct {
-		uint64_t bytes, stream;
-	} asked[SEAM_RECENT];
+	struct seam_asked asked[SEAM_RECENT];
 	uint64_t count; /* of all there ever were; the i-th stands at i % SEAM_RECENT */
 };
 
-static inline void seam__recent_add(struct seam_recent *recent, uint64_t bytes, uint64_t stream)
+static inline void seam__recent_add(struct seam_recent *recent, const struct seam_asked *asked)
 {
-	const uint64_t at = recent->count++ % SEAM_RECENT;
-	recent->asked[at].bytes = bytes;
-	recent->asked[at].stream = stream;
+	recent->asked[recent->count++ % SEAM_RECENT] = *asked;
 }
 
-/* Whether three in four of them, no more than one repetition of the script, are its requests by stream and size. Where dynamic ones are planned
- * on their stream, sizes that are not in the script say nothing. O(slots). */
+/* Whether three in four of the last few hundred, no more than one repetition of the script, are its requests by stream and size. Where dynamic ones are
+ * planned on their stream, sizes that are not in the script say nothing. O(slots). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script);
+
+/* Tells a matcher that has served nothing yet of the script's last repetition, or as much as is known of it: it expects then what comes next. Nothing is
+ * served or counted. O(repetition). */
+void seam__recent_tell(const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher);
 
 #endif

@@ -305,10 +305,15 @@ void seam__planned_try_open(struct seam_pool *pool, bool at_step)
 		return;
 	struct seam_stage *stage = planning->waiting;
 	struct seam_script *script = planning->waiting_script;
+	const bool from_start = at_step && planning->open_at_step;
+	const bool knows = !planning->open && !from_start; /* what a plan served is not among what came lately */
 	planning->waiting = NULL;
 	planning->waiting_script = NULL;
-	if (moment == NOW && seam__planned_open(pool, stage, script, at_step && planning->open_at_step) == SEAM_OK)
+	if (moment == NOW && seam__planned_open(pool, stage, script, from_start) == SEAM_OK) {
+		if (knows)
+			seam__recent_tell(&planning->recent, script, stage->matcher);
 		return;
+	}
 	seam__script_destroy(pool->meta, script);
 	abandon(pool, stage);
 }

@@ -119,6 +119,27 @@ Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 	close_pool();
 }
 
+/* It gets ready between two iterations, and is to serve from the first request on: that one lives longest. */
+Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	begin_loop(&loop);
+	while (pool->planning.waiting == NULL) {
+		cr_assert_lt(loop.iteration, 40u);
+		run_iteration(&loop);
+		run_background();
+	}
+	cr_assert_eq(get_stats().plan_adoptions, 0);
+	(void)ask(&loop, layer_bytes(0) * 2);
+	cr_expect_eq(get_stats().plan_adoptions, 1);
+	cr_expect_eq(get_stats().plan_hits, 1, "size %llu lost %llu late %llu gap %llu", (unsigned long long)get_stats().plan_miss_size,
+	             (unsigned long long)get_stats().plan_miss_lost, (unsigned long long)get_stats().plan_miss_late,
+	             (unsigned long long)get_stats().plan_miss_gap);
+	check_pool();
+	close_pool();
+}
+
 Test(planned, a_trim_leaves_what_the_plan_needs)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");

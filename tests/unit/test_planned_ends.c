@@ -167,14 +167,21 @@ Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 	close_pool();
 }
 
-static void run_until_waiting(void)
+static void run_until_preparing(void)
 {
 	bool did = true;
-	for (unsigned i = 0; i < 4000 && pool->planning.waiting == NULL; i++) {
+	for (unsigned i = 0; i < 4000 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
 		if (!did)
 			iterate(NULL, 0);
 		seam__pool_work(pool, &did);
 	}
+	cr_assert_eq(pool->learner.state, SEAM_LEARN_PREPARE);
+}
+
+static void run_until_waiting(void)
+{
+	run_until_preparing();
+	run_background();
 	cr_assert_not_null(pool->planning.waiting);
 }
 
@@ -274,10 +281,13 @@ Test(planned_ends, the_worker_is_careful_where_the_program_makes_mappings)
 	close_pool();
 }
 
-/* What nobody planned, while so much lives that no plan is opened. */
+/* A plan waits, and what nobody planned is asked for while so much lives that it is not opened. */
 static void do_something_else(unsigned requests)
 {
+	run_until_preparing();
 	void *large = must_alloc(MIB(128), NULL);
+	run_background();
+	cr_assert_not_null(pool->planning.waiting);
 	for (unsigned i = 0; i < requests && pool->planning.waiting != NULL; i++)
 		must_free(must_alloc(MIB(1) + i % 1000 * 512u, NULL));
 	must_free(large);
@@ -287,11 +297,9 @@ static void do_something_else(unsigned requests)
 Test(planned_ends, a_plan_waits_until_the_program_does_what_is_planned)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
-	run_until_waiting();
 	do_something_else(BLOCKS / 8);
 	cr_expect_eq(get_stats().plan_adoptions, 1, "a few requests are no reason: this tests nothing");
 	seam_plan_drop(pool);
-	run_until_waiting();
 	do_something_else(BLOCKS);
 	cr_expect_eq(get_stats().plan_adoptions, 1);
 	cr_expect_not_null(pool->planning.waiting);
@@ -304,7 +312,6 @@ Test(planned_ends, a_plan_waits_until_the_program_does_what_is_planned)
 Test(planned_ends, a_plan_for_which_no_moment_comes_is_given_up)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
-	run_until_waiting();
 	do_something_else(1000);
 	cr_expect_null(pool->planning.waiting);
 	cr_expect_eq(get_stats().plan_adoptions, 0);
