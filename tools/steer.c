@@ -16,12 +16,10 @@
 #define CHUNK_BYTES (UINT64_C(2) << 20)
 #define SETTLING 4u /* iterations at most until the peaks are taken to be the plan's */
 #define LOOK_NS UINT64_C(20000) /* a step that led to nothing and took less is none */
-/* Of a deterministic pool: any step; more for an event that is looked at; a plan, and more for a request of it, but no more than so much for each. */
+/* Of a deterministic pool: any step; one that maps, beside the driver; more for an event that is looked at. Plans say themselves what they took. */
 #define STEP_NS UINT64_C(20000)
+#define PREPARE_NS UINT64_C(5000)
 #define EVENT_NS UINT64_C(1000)
-#define PLAN_NS UINT64_C(40000000)
-#define PLAN_REQUEST_NS UINT64_C(8000)
-#define PLAN_MOST_NS UINT64_C(32000)
 #define IDLE_OPS 16u /* between two looks whether there is background work, when there was none */
 
 /* Driver time and memory calls so far. */
@@ -129,12 +127,15 @@ void steer_destroy(struct steer *steer)
 	free(steer);
 }
 
-/* A deterministic pool plans in steps of work, so that equal runs give equal results; then its steps must take equal times too: about what
- * they take here. events: of the last recording that was looked at, before the step; state: likewise. */
+/* A deterministic pool plans in steps of work, so that equal runs give equal results; then its steps must take equal times too: what they take
+ * here, as far as it was measured: a plan by what was done for it (lib/plan/make.h), which is never less. events: of the last recording that was
+ * looked at, before the step; state: likewise. */
 static uint64_t modelled_ns(const struct seam_learner *learner, uint64_t events, enum seam_learning state)
 {
 	if (state == SEAM_LEARN_PLAN)
-		return seam__bits_min(PLAN_NS + learner->period_requests * PLAN_REQUEST_NS, learner->period_requests * PLAN_MOST_NS);
+		return STEP_NS + learner->work_ns;
+	if (state == SEAM_LEARN_PREPARE)
+		return PREPARE_NS;
 	return STEP_NS + (learner->recorded_events != events ? learner->recorded_events * EVENT_NS : 0);
 }
 

@@ -59,6 +59,7 @@ struct seam_learner {
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
 	struct seam__rhythm rhythm;      /* PLAN */
+	uint64_t work_ns;                /* making the newest plan, estimated (lib/plan/make.h): for whom has a clock of his own */
 	uint64_t most_bytes;             /* reserved at any time, as seen at looks */
 	uint64_t recorded_events;        /* of the recording that it was found in */
 	uint32_t kind;                   /* of it: being planned */

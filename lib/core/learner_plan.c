@@ -7,6 +7,7 @@
 #include "bits.h"
 #include "learner.h"
 #include "learner_impl.h"
+#include "make.h"
 #include "meta.h"
 #include "planned_impl.h"
 #include "trace_error.h"
@@ -190,7 +191,9 @@ static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, con
 	options.fixed = fixed;
 	options.fixed_count = fixed_count;
 	forget_plan(pool);
-	enum seam_rc rc = seam_plan_make(kind->model, &options, &error, &learner->plan);
+	uint64_t work_ns = 0;
+	enum seam_rc rc = seam__plan_make(kind->model, &options, &error, &work_ns, &learner->plan);
+	learner->work_ns += work_ns;
 	return rc == SEAM_OK ? seam__script_create(pool->meta, learner->plan, &learner->script) : rc;
 }
 
@@ -250,6 +253,7 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 	seam__survey_fini(&pool->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
 	forget_plan(pool);
+	learner->work_ns = 0;
 
 	enum seam_rc rc = find_staying(&learner->rhythm.kinds[learner->kind], &staying);
 	if (rc == SEAM_OK)

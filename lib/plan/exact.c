@@ -78,6 +78,8 @@ static enum seam_rc search_whole(const struct seam__exact_window *window, struct
 	while (best->peak_bytes != SEAM__PEAK_NONE && !budget->spent && !seam__exact_walk_is_over(&walk, target))
 		if (seam__exact_walk_round(&walk, target, budget))
 			take(&walk, offsets, best, budget);
+	if (budget->work_ns != NULL)
+		*budget->work_ns += walk.search.gaps.work_ns;
 	seam__exact_walk_fini(&walk);
 	return SEAM_OK;
 }

@@ -3,6 +3,11 @@
 
 #include "meta.h"
 
+/* Time on one core, measured as solver_costs.def says: for a section of a gap, for an item that may fit; more where many items are far apart in memory. */
+#define SECTION_NS UINT64_C(30)
+#define FIT_NS UINT64_C(6)
+#define FAR_COUNT UINT64_C(1400)
+
 /* What looking at a gap led to. */
 enum outcome { FINE, CHANGED, LOST };
 
@@ -63,6 +68,7 @@ static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exac
 		gaps->fit_bytes[d] = 0;
 	}
 	for (uint32_t d = 0, s = gap->first; d < gap->length; d++, s = seam__exact_ahead(window, s, 1)) {
+		gaps->work_ns += (window->start_index[s + 1] - window->start_index[s]) * FIT_NS;
 		for (uint32_t c = window->start_index[s]; c < window->start_index[s + 1]; c++) {
 			const struct seam__exact_item *item = &window->items[window->starts[c]];
 			uint32_t end = d + item->width;
@@ -182,6 +188,7 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 	struct seam__exact_gap best = {.spot = *gap, .rank = UINT64_MAX, .score = UINT64_MAX};
 
 	count_fitting(gaps, gap);
+	gaps->work_ns += gap->length * SECTION_NS;
 	for (uint32_t d = 0, s = gap->first; d < gap->length; d++, s = seam__exact_ahead(window, s, 1)) {
 		const struct seam__exact_section *section = &skyline->sections[s];
 		/* Up to here only what fits at the floor can fill the section. */
@@ -315,7 +322,7 @@ static void reach(const struct seam__exact_gaps *gaps, const struct seam__exact_
 	*ret_right = right;
 }
 
-uint64_t seam__exact_gaps_next_level(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot)
+uint64_t seam__exact_gaps_next_level(struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot)
 {
 	const struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
@@ -324,6 +331,8 @@ uint64_t seam__exact_gaps_next_level(const struct seam__exact_gaps *gaps, const 
 	uint32_t right;
 
 	reach(gaps, spot, &left, &right);
+	gaps->work_ns += (right + window->cover_index[spot->section + 1] - window->cover_index[spot->section]) *
+	                 (FIT_NS + window->count / FAR_COUNT);
 	for (uint32_t d = 0, s = spot->first; d < right; d++, s = seam__exact_ahead(window, s, 1)) {
 		for (uint32_t c = window->start_index[s]; c < window->start_index[s + 1]; c++) {
 			const struct seam__exact_item *item = &window->items[window->starts[c]];

@@ -50,6 +50,7 @@ struct seam__exact_gaps {
 	struct seam__exact_part *parts;  /* of the last call of split */
 	uint32_t part_count;
 	enum seam__exact_style style;
+	uint64_t work_ns;                /* that it took in all, estimated from what was looked at */
 };
 
 /* Errors: SEAM_OOM_META. The skyline must outlive it. */
@@ -70,6 +71,6 @@ void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__ex
 
 /* The lowest level above the floor that any unplaced item at the spot's section can have if none stands at the floor;
  * SEAM__EXACT_OPEN if there is none. */
-uint64_t seam__exact_gaps_next_level(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot);
+uint64_t seam__exact_gaps_next_level(struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot);
 
 #endif

@@ -13,6 +13,7 @@
 #define FAILED_PER_ITEM 256u
 #define FAILED_MAX (UINT32_C(1) << 18)
 #define SECTIONS_PER_NODE 512u /* what a step costs grows slowly with them */
+#define KEY_NS UINT64_C(5)      /* for a section of one that is named; measured as solver_costs.def says */
 #define KEY_SECTIONS_MAX 1024u  /* longer parts do not come again, and naming them takes long */
 
 struct seam__exact_frame {
@@ -162,8 +163,10 @@ static enum split split(struct seam__exact_search *search, const struct seam__ex
 		const struct seam__exact_part *part = &search->gaps.parts[p];
 		uint64_t key = 0;
 
-		if (part->length <= KEY_SECTIONS_MAX)
+		if (part->length <= KEY_SECTIONS_MAX) {
 			key = seam__exact_skyline_key(&search->skyline, part->first, part->length);
+			search->gaps.work_ns += part->length * KEY_NS;
+		}
 		if (key != 0 && *slot(search, key) == key)
 			return SPLIT_FAILED;
 		search->tasks[search->task_count] = (struct seam__exact_task){*part, key, owner, *head};

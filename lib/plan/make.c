@@ -20,6 +20,7 @@
 #include "trace_error.h"
 #include "waits.h"
 
+#define EVENT_NS UINT64_C(1250) /* for each event: all but the solvers, at most, measured as solver_costs.def says */
 #define STITCH_NS UINT64_C(2000000000) /* most that finding views may take, where it has no node limit */
 
 /* What is found out on the way. Zeroed members are allowed to be finished. */
@@ -178,12 +179,13 @@ static void making_fini(struct making *making)
 	seam__study_fini(&making->study);
 }
 
-enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
-                            struct seam_trace_error *error, struct seam_plan **ret_plan)
+enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_plan_options *options, struct seam_trace_error *error,
+                             uint64_t *ret_work_ns, struct seam_plan **ret_plan)
 {
 	struct making making = {.trace = trace, .error = error, .search = {.solver = ""}};
 	enum seam_rc rc = seam__plan_options_resolve(options, seam__study_align(trace), error, &making.options);
 
+	*ret_work_ns = 0;
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__study_init(trace, &making.options, error, &making.study);
@@ -199,6 +201,15 @@ enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_pl
 		rc = find_space(&making);
 	if (rc == SEAM_OK)
 		rc = draft(&making, ret_plan);
+	*ret_work_ns = making.search.work_ns + trace->header.event_count * EVENT_NS;
 	making_fini(&making);
 	return rc;
+}
+
+enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
+                            struct seam_trace_error *error, struct seam_plan **ret_plan)
+{
+	uint64_t ignored_ns;
+
+	return seam__plan_make(trace, options, error, &ignored_ns, ret_plan);
 }

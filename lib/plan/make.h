@@ -18,11 +18,16 @@ SEAM_MUST_USE enum seam_rc seam__plan_options_resolve(const struct seam_plan_opt
 /* SEAM_INVALID, with one line in `error` (may be NULL). */
 enum seam_rc seam__options_refuse(struct seam_trace_error *error, const char *why);
 
+/* seam_plan_make(), and how long it takes on one core: estimated from what was done, the same on every machine. *ret_work_ns is set where it fails, too. */
+SEAM_MUST_USE enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_plan_options *options, struct seam_trace_error *error,
+                                           uint64_t *ret_work_ns, struct seam_plan **ret_plan);
+
 /* What a search found. */
 struct seam__search {
 	const char *solver;   /* whose placement it is; "" when there was nothing to place */
 	uint64_t lower_bytes;
 	uint64_t solve_ns;
+	uint64_t work_ns;     /* the same, estimated: see seam__budget */
 	bool cancelled;
 };
 

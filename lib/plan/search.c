@@ -95,7 +95,9 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 	struct teller teller;
 	enum seam_rc rc;
 
+	ret_search->work_ns = 0;
 	begin(problem, options, &teller, &budget);
+	budget.work_ns = &ret_search->work_ns;
 	if (options->solver == NULL)
 		rc = seam__pipeline_run(problem, &budget, placed, &result);
 	else
@@ -112,6 +114,7 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 		.solver = result.solver,
 		.lower_bytes = result.lower_bytes > problem->lower_bytes ? result.lower_bytes : problem->lower_bytes,
 		.solve_ns = seam__clock_ns() - teller.start_ns,
+		.work_ns = ret_search->work_ns,
 		.cancelled = is_cancelled(options),
 	};
 	return SEAM_OK;

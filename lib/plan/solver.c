@@ -15,6 +15,15 @@ static const struct seam__solver solvers[] = {
 #undef SEAM_SOLVER
 };
 
+static const struct cost {
+	const char *name;
+	uint32_t item_ns, node_ns;
+} costs[] = {
+#define SEAM_SOLVER_COST(name, item_ns, node_ns) {name, item_ns, node_ns},
+#include "solver_costs.def"
+#undef SEAM_SOLVER_COST
+};
+
 const struct seam__solver *seam__solver_list(size_t *ret_count)
 {
 	*ret_count = sizeof(solvers) / sizeof(solvers[0]);
@@ -47,6 +56,8 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes)
 {
 	if (budget->spent)
 		return false;
+	if (budget->work_ns != NULL)
+		*budget->work_ns += nodes * budget->node_ns;
 	if (budget->nodes_left != UINT64_MAX) {
 		if (budget->nodes_left < nodes) {
 			budget->nodes_left = 0;
@@ -89,6 +100,21 @@ unsigned seam__problem_features(const struct seam__problem *problem)
 	return has;
 }
 
+/* The solver begins: what it takes is added from here on. */
+static void count_work(const struct seam__solver *solver, const struct seam__problem *problem, struct seam__budget *budget)
+{
+	uint32_t item_ns = SEAM_COST_REST_ITEM_NS;
+	budget->node_ns = SEAM_COST_REST_NODE_NS;
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+		if (strcmp(costs[i].name, solver->name) == 0) {
+			item_ns = costs[i].item_ns;
+			budget->node_ns = costs[i].node_ns;
+		}
+	}
+	if (budget->work_ns != NULL)
+		*budget->work_ns += (uint64_t)problem->count * item_ns;
+}
+
 enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
                               struct seam__budget *budget, struct seam__placement *best)
 {
@@ -98,6 +124,7 @@ enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct se
 	}
 	if (!seam__solver_can(solver, seam__problem_features(problem)))
 		return SEAM_UNSUPPORTED;
+	count_work(solver, problem, budget);
 	return solver->solve(problem, budget, best, solver->argument);
 }
 

@@ -31,6 +31,9 @@ struct seam__budget {
 	uint64_t nodes_left;        /* steps of work, each about a microsecond; UINT64_MAX: no limit */
 	uint64_t target_bytes;      /* a placement of this peak or less is good enough: solvers stop there */
 	const int *cancel;          /* stop once it is not 0; read as an atomic. NULL: never */
+	uint64_t *work_ns;          /* what is done under it and its copies is added here: time on one core, estimated from items and nodes
+	                             * (solver_costs.def), and so the same on every machine. NULL: nobody asks */
+	uint32_t node_ns;           /* private: of the solver at work */
 	uint32_t until_look;        /* private: nodes until the clock is read again */
 	bool spent;                 /* set once it is, and stays */
 	/* Called whenever the clock is read. NULL allowed. */

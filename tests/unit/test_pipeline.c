@@ -146,3 +146,39 @@ Test(pipeline, one_solver_places_every_part_or_says_that_it_cannot)
 	cr_expect_eq(best.peak_bytes, SEAM__PEAK_NONE);
 	seam__placement_fini(&best, &problem);
 }
+
+/* By all solvers, or by one. */
+static uint64_t work_of(const char *solver, uint64_t nodes)
+{
+	struct seam__pipeline_result result;
+	struct seam__placement best;
+	struct seam__budget budget;
+	uint64_t work_ns = 0;
+
+	seam__budget_init(&budget);
+	budget.nodes_left = nodes;
+	budget.work_ns = &work_ns;
+	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
+	if (solver == NULL)
+		cr_assert_eq(seam__pipeline_run(&problem, &budget, &best, &result), SEAM_OK);
+	else
+		cr_assert_eq(seam__pipeline_run_one(&problem, seam__solver_find(solver), &budget, &best, &result), SEAM_OK);
+	seam__placement_fini(&best, &problem);
+	return work_ns;
+}
+
+Test(pipeline, work_is_what_is_done_and_the_same_each_time)
+{
+	struct random_wish wish = {.seed = 3, .count = 60, .features = SEAM__HAS_WRAP};
+	uint64_t quick_ns;
+
+	random_problem(&wish, meta, &problem);
+	quick_ns = work_of(NULL, 0);
+	cr_expect_gt(quick_ns, 0);
+	cr_expect_gt(work_of(NULL, 100000), quick_ns);
+	cr_expect_eq(work_of(NULL, 100000), work_of(NULL, 100000));
+	cr_expect_gt(work_of("swap", 100000), work_of("swap", 100));
+	cr_expect_gt(work_of("exact", 100000), work_of("exact", 100), "what it looks at");
+	cr_expect_geq(work_of("crest", 100000), work_of("size-first", 100), "with those that it calls");
+	seam__problem_fini(&problem);
+}

@@ -111,6 +111,7 @@ Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 		run_iteration(&loop);
 	struct seam_stats after = get_stats();
 	cr_expect_eq(after.memory_calls, before.memory_calls);
+	cr_expect_gt(pool->learner.work_ns, 0, "it says what it took");
 	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
 	             (unsigned long long)(after.plan_hits - before.plan_hits), (unsigned long long)(after.plan_requests - before.plan_requests),
 	             (unsigned long long)after.plan_miss_size, (unsigned long long)after.plan_miss_lost,
