@@ -16,7 +16,7 @@
  * iterations until the optimizer comes.
  *
  * Against thrashing: a look costs as much as the recording is long, and a new one needs a recording that has grown: by a quarter, without marks by
- * an eighth, and by a sixteenth where a repetition that may be believed is about to end. So all looks together cost some 5, 9 or at most
+ * an eighth, and by a sixteenth where a repetition that may be believed, or is foreseen (foresight.h), is about to end. So all looks together cost some 5, 9 or at most
  * 17 times as much as the last one. After each that led to nothing twice as many events come on top.
  *
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker

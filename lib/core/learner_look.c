@@ -1,5 +1,6 @@
 /* learner_look.c: what repeats in the recording of a pool, whether that is to be believed, and which of it is worth a plan; see learner.h. */
 #include "bits.h"
+#include "foresight.h"
 #include "learner.h"
 #include "learner_impl.h"
 #include "record.h"
@@ -10,6 +11,8 @@
 #define GROWTH_SHARE 4u
 #define UNMARKED_SHARE 8u      /* where no step is marked: nothing else says when an iteration ends, */
 #define SOONER_SHARE 16u       /* and where one is about to end */
+#define BEHIND_LEAST 32u
+#define BEHIND_SHARE 64u       /* of what is left of a repetition: so much later it is looked at whether it has ended */
 
 /* Whether what is open serves well enough. */
 static bool is_served(struct seam_pool *pool)
@@ -90,6 +93,15 @@ static struct seam_sight sight_of(const struct seam_learner *learner, const stru
 	};
 }
 
+/* Nothing is known to repeat, but the program may be doing what it did before: looks when it will have done that twice, not shortly before. */
+static void look_ahead(struct seam_learner *learner, const struct seam_trace *recording)
+{
+	const uint64_t more_events = seam__foresight_more(recording), regular_events = learner->next_events - learner->looked_events;
+	if (more_events / 2 < regular_events)
+		learner->next_events = learner->looked_events + seam__bits_max(more_events + more_events / BEHIND_SHARE + BEHIND_LEAST,
+		                                                              recording->header.event_count / SOONER_SHARE);
+}
+
 /* Whether what repeats is the program's iteration: marks say so, else it must be believed. If not, it is looked at again when there is more. */
 static bool is_believed(struct seam_learner *learner, const struct seam_trace *recording)
 {
@@ -115,6 +127,8 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 		seam__learner_give_up(pool);
 		return;
 	}
+	if (learner->rhythm.count == 0 && learner->next_steps == 1) /* no step is marked */
+		look_ahead(learner, recording);
 	if (learner->rhythm.count == 0 || !is_believed(learner, recording) || !seam__learner_choose(learner)) {
 		seam__learner_reset(pool);
 		return;
