@@ -131,8 +131,8 @@ void seam__matcher_start(struct seam_matcher *matcher);
 /* The same, in the repetition behind the one that position `at` is in, or a later one of the same copy. */
 void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at);
 
-/* The program says that an iteration ends. The first time it is noted where in the period that is, if the lanes are in step; later every lane is
- * put there, in the repetition where it belongs. */
+/* The program says that an iteration ends. If the lanes are in step it is noted where in the period that is; else every lane is put where such a place
+ * is next. */
 void seam__matcher_step(struct seam_matcher *matcher);
 
 /* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges: unblock them and take it.
@@ -203,8 +203,7 @@ uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 /* What a block that borrows may displace, each with all before it. */
 enum seam_borrow {
 	SEAM_BORROW_IDLE,    /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
-	SEAM_BORROW_SHORT,   /* short-lived slots, if it lives for half a period or more */
-	SEAM_BORROW_LONGEST, /* what is due latest */
+	SEAM_BORROW_LONGEST, /* short-lived slots, if it lives for half a period or more; else what is due latest */
 	SEAM_BORROW_ANY      /* what is due now */
 };
 

@@ -85,7 +85,7 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 	};
 	const uint64_t circle = (uint64_t)script->positions * script->copies; /* around all copies: nothing is due later */
 	hunt.least = reach != 0 ? seam__bits_min(reach, circle) : circle;
-	const bool lasting = what >= SEAM_BORROW_SHORT && reach >= script->positions / 2;
+	const bool lasting = what >= SEAM_BORROW_LONGEST && reach >= script->positions / 2;
 	bool overlaps = false; /* something that is due while it lives, as far as anybody knows */
 	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what >= SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;
 	if (!find_place(&hunt) && lasting) {

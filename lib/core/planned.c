@@ -253,10 +253,11 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
 		return false;
 	uint64_t growth_bytes = seam__planned_growth(pool, ask->bytes);
-	bool strict = seam__planned_is_strict(pool, stage, growth_bytes);
-	enum seam_borrow what = strict ? SEAM_BORROW_SHORT : SEAM_BORROW_ANY;
-	if (growth_bytes == 0) /* what has a place in the engine need not take one that is due */
-		what = strict || seam__engine_has_hit(ask) ? SEAM_BORROW_IDLE : SEAM_BORROW_LONGEST;
+	enum seam_borrow what = SEAM_BORROW_ANY;
+	if (seam__planned_is_strict(pool, stage, growth_bytes))
+		what = SEAM_BORROW_IDLE; /* the pool rather grows */
+	else if (growth_bytes == 0) /* what has a place in the engine need not take one that is due */
+		what = seam__engine_has_hit(ask) ? SEAM_BORROW_IDLE : SEAM_BORROW_LONGEST;
 	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, what);
 	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;

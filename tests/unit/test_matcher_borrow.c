@@ -86,7 +86,7 @@ Test(matcher_borrow, a_long_lived_block_rather_takes_the_places_of_short_lived_o
 	give(y);
 	cr_assert_eq(ask_on(8192, 0, 0, &x), SEAM_MISS_late);
 	cr_expect_null(seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_IDLE), "something is due everywhere");
-	x = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_SHORT);
+	x = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_LONGEST);
 	check_matcher();
 	cr_assert_not_null(x);
 	cr_expect_eq(x->offset, short_lived);
