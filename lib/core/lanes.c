@@ -353,6 +353,8 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 		*ret_spot = take_ahead(script, lane, 0);
 		return SEAM_MISS_NONE;
 	}
+	if (seam__lane_begins_anew(matcher, lane, ask->bytes, ret_spot))
+		return SEAM_MISS_NONE;
 	if (matcher->script_count > 1 && lane->next->bytes != 0 && seam__lane_switch_since_step(matcher, lane, ret_spot))
 		return SEAM_MISS_NONE;
 	if (lane->next->bytes == 0 && lane->missed == 0 && !follows_dynamic(script, lane, ask->bytes))

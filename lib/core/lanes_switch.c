@@ -40,19 +40,27 @@ bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t t
 	return true;
 }
 
-/* The cue of a lane of another script that follows all that was heard since the iteration began; NULL: it begins in another way. */
-static const struct seam_cue *follow_since_step(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history,
-                                                uint64_t since)
+/* The cue of a lane of another script that follows all that was heard since the iteration began, if that began at its `mark`; NULL: it begins in
+ * another way. */
+static const struct seam_cue *follow_since(const struct seam_lane *lane, const struct seam_history *history, uint64_t since, uint32_t mark)
 {
-	if (script->marked == SEAM_NEVER || since > lane->count)
-		return NULL;
-	const uint32_t first = seam__lane_cue_at(lane, (uint32_t)script->marked);
+	const uint32_t first = seam__lane_cue_at(lane, mark);
 	for (uint64_t back = 0; back < since && back < SEAM_HEARD; back++) {
 		const uint64_t bytes = history->sizes[(history->heard - 1 - back) % SEAM_HEARD];
 		if (bytes == 0 || !seam__cue_fits(&lane->first[(first + since - 1 - back) % lane->count], bytes))
 			return NULL;
 	}
 	return &lane->first[(first + since - 1) % lane->count];
+}
+
+/* The same for any of its marks. */
+static const struct seam_cue *follow_since_step(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history,
+                                                uint64_t since)
+{
+	const struct seam_cue *cue = NULL;
+	for (uint32_t i = 0; i < script->marks.count && cue == NULL && since <= lane->count; i++)
+		cue = follow_since(lane, history, since, script->marks.at[i]);
+	return cue;
 }
 
 bool seam__lane_switch_since_step(struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot)

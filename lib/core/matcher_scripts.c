@@ -1,10 +1,8 @@
-/* matcher_scripts.c: a matcher's life, its scripts, and where in the period the program says it is. */
+/* matcher_scripts.c: a matcher's life, its scripts, and where in the period somebody says that the program is. */
 #include "matcher_state.h"
 
 #include "check.h"
 #include "meta.h"
-
-#define BACK_SHARE 8u /* by this part of a period a program may be behind where it was thought to be */
 
 enum seam_rc seam__matcher_create(struct seam_meta *meta, struct seam_matcher **ret_matcher)
 {
@@ -243,33 +241,6 @@ void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at)
 	while (to < script->front.at)
 		to += (uint64_t)script->copies * script->positions;
 	start_at(matcher, to);
-}
-
-/* The repetition is the front's, unless the mark lies so far behind it that the next one must be meant. */
-void seam__matcher_step(struct seam_matcher *matcher)
-{
-	struct seam_script *script = matcher->now;
-	const struct seam_lane *speaker = matcher->lane;
-	if (script == NULL || speaker == NULL)
-		return;
-	for (uint32_t l = 0; l < script->lane_count; l++)
-		script->lanes[l].stepped = script->lanes[l].history.heard;
-	if (script->marked == SEAM_NEVER) {
-		if (speaker->trouble == 0)
-			script->marked = speaker->next->begin;
-		return;
-	}
-	if (speaker->trouble == 0 && speaker->next->begin == script->marked)
-		return;
-	uint64_t base = script->front.base;
-	if (script->marked < script->front.position && script->front.position - script->marked > script->positions / BACK_SHARE)
-		base += script->positions;
-	for (uint32_t l = 0; l < script->lane_count; l++) {
-		struct seam_lane *lane = &script->lanes[l];
-		if (lane == speaker || lane->trouble != 0)
-			seam__lane_put(script, lane, base + script->marked);
-	}
-	matcher->counts.resyncs++;
 }
 
 void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user)

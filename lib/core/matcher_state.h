@@ -157,6 +157,10 @@ bool seam__lane_switch_since_step(struct seam_matcher *matcher, const struct sea
 /* A request of a lane that the current script does not have. True: another script has it, and is current now. */
 bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot);
 
+/* matcher_steps.c: the lane has just asked for what it does not expect, for the first time since the program said that an iteration ended. True: it is
+ * what a new iteration begins with, behind another mark. */
+bool seam__lane_begins_anew(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot);
+
 /* Every lane expects its first slot at or behind `position` of the repetition that the front is in. cold: that is a guess. */
 void seam__lanes_reset(struct seam_script *script, uint32_t position, bool cold);
 

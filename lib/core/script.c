@@ -65,7 +65,6 @@ enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan 
 	script->slots = plan->header.slot_count;
 	script->copies = plan->header.copies;
 	script->fingerprint = plan->header.fingerprint;
-	script->marked = SEAM_NEVER;
 	enum seam_rc rc = fill_streams(meta, plan, script);
 	if (rc == SEAM_OK)
 		rc = fill_instances(meta, plan, script);
@@ -116,11 +115,6 @@ void seam__script_destroy(struct seam_meta *meta, struct seam_script *script)
 	seam__script_retire(meta, script);
 	FREE_ARRAY(instances, (size_t)script->slots * script->copies);
 	seam__meta_free(meta, script, sizeof(*script));
-}
-
-void seam__script_begins_at_mark(struct seam_script *script)
-{
-	script->marked = script->stretches[0].begin;
 }
 
 uint64_t seam__script_bytes(const struct seam_script *script)

@@ -94,6 +94,16 @@ struct seam_lane {
 	struct seam_spot skipped[SEAM_SKIPPED];
 };
 
+#define SEAM_MARKS 32u /* most that are noted */
+
+/* Positions at which the program says that an iteration ends, as far as it is known. */
+struct seam_marks {
+	uint32_t count;
+	uint32_t at[SEAM_MARKS];
+	bool all;                        /* there are no others: the period is one iteration */
+	const struct seam_lane *speaker; /* the lane that spoke before the last mark */
+};
+
 /* How far the positions have been reached: everything before `at` has. */
 struct seam_front {
 	uint64_t at;       /* base + position */
@@ -119,7 +129,7 @@ struct seam_script {
 	uint32_t lane_count;
 	uint32_t slots;
 	uint64_t strays;        /* live blocks of it that are strays */
-	uint64_t marked;        /* position at which the program says that an iteration ends; SEAM_NEVER */
+	struct seam_marks marks;
 	bool retired;           /* forgotten; only instances are left */
 	bool used;              /* was current once */
 

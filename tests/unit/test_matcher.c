@@ -297,6 +297,30 @@ Test(matcher, the_first_step_says_where_iterations_end)
 	close_all();
 }
 
+static void hear(uint64_t first, uint64_t second, uint64_t third)
+{
+	give(hit(first));
+	give(hit(second));
+	if (third != 0)
+		give(hit(third));
+	seam__matcher_step(player.matcher);
+	check_matcher();
+}
+
+/* Both iterations begin alike. The second time the second one is cut short. */
+Test(matcher, a_period_of_several_iterations_has_several_ends)
+{
+	open_with("a1024 b2048 c3072 -a -b -c d1024 e5120 f6144 -d -e -f");
+	for (unsigned i = 0; i < 3; i++) {
+		hear(1024, 2048, 3072);
+		hear(1024, 5120, i == 1 ? 0 : 6144);
+	}
+	cr_expect_eq(counts().misses[SEAM_MISS_size], 0);
+	cr_expect_eq(counts().misses[SEAM_MISS_lost], 0);
+	cr_expect_eq(counts().resyncs, 1);
+	close_all();
+}
+
 Test(matcher, a_start_begins_a_repetition)
 {
 	open_with("a1024 b2048 -a -b");

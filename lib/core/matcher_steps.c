@@ -1,0 +1,101 @@
+/* matcher_steps.c: where in the period the program says that its iterations end; see matcher.h.
+ *
+ * Where a lane is in step a mark is where the plan has one: it is noted. A period may be of several iterations (of a plan that was given), and has
+ * several then. An iteration that was cut short is in step too, up to its mark; but the next request is not what is expected there then, and the lane
+ * goes on behind another mark that it fits. Where it is known that the period is one iteration none is noted, and the lane goes there at once.
+ *
+ * Not here: iterations of another script (lanes_switch.c).
+ */
+#include "matcher_state.h"
+
+#define BACK_SHARE 8u /* by this part of a period a program may be behind where it was thought to be */
+
+void seam__script_begins_at_mark(struct seam_script *script)
+{
+	script->marks = (struct seam_marks){.count = 1, .at = {script->stretches[0].begin}, .all = true};
+}
+
+static bool is_known(const struct seam_marks *marks, uint32_t position)
+{
+	uint32_t i = 0;
+	while (i < marks->count && marks->at[i] != position)
+		i++;
+	return i < marks->count;
+}
+
+static void note(struct seam_marks *marks, uint32_t position)
+{
+	if (marks->count < SEAM_MARKS)
+		marks->at[marks->count++] = position;
+}
+
+/* Where it is next: in the front's repetition, unless it lies so far behind the front that the next one must be meant. */
+static uint64_t next_at(const struct seam_script *script, uint32_t mark)
+{
+	const struct seam_front *front = &script->front;
+	const bool is_over = mark < front->position && front->position - mark > script->positions / BACK_SHARE;
+	return front->base + mark + (is_over ? script->positions : 0);
+}
+
+static bool follows(const struct seam_lane *lane, uint32_t mark, uint64_t bytes)
+{
+	const uint32_t cue = seam__lane_cue_at(lane, mark);
+	return seam__cue_fits(&lane->first[cue == lane->count ? 0 : cue], bytes);
+}
+
+/* The mark nearest to the front; of those that a request of the lane follows, unless bytes is 0. SEAM_NEVER: there is none. */
+static uint64_t find_nearest(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
+{
+	const uint64_t front = script->front.at;
+	uint64_t nearest = SEAM_NEVER, least = UINT64_MAX;
+	for (uint32_t i = 0; i < script->marks.count; i++) {
+		const uint64_t at = next_at(script, script->marks.at[i]), distance = at < front ? front - at : at - front;
+		if (distance >= least || (bytes != 0 && !follows(lane, script->marks.at[i], bytes)))
+			continue;
+		least = distance;
+		nearest = at;
+	}
+	return nearest;
+}
+
+void seam__matcher_step(struct seam_matcher *matcher)
+{
+	struct seam_script *script = matcher->now;
+	const struct seam_lane *speaker = matcher->lane;
+	if (script == NULL || speaker == NULL)
+		return;
+	struct seam_marks *marks = &script->marks;
+	for (uint32_t l = 0; l < script->lane_count; l++)
+		script->lanes[l].stepped = script->lanes[l].history.heard;
+	marks->speaker = speaker;
+	if (speaker->trouble == 0 && is_known(marks, speaker->next->begin))
+		return;
+	if (speaker->trouble == 0 && !marks->all) {
+		note(marks, speaker->next->begin);
+		return;
+	}
+	const uint64_t at = find_nearest(script, NULL, 0);
+	if (at == SEAM_NEVER)
+		return;
+	for (uint32_t l = 0; l < script->lane_count; l++) {
+		struct seam_lane *lane = &script->lanes[l];
+		if (lane == speaker || lane->trouble != 0)
+			seam__lane_put(script, lane, at);
+	}
+	matcher->counts.resyncs++;
+}
+
+bool seam__lane_begins_anew(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
+{
+	struct seam_script *script = matcher->now;
+	if (script->marks.speaker != lane || lane->history.heard - lane->stepped != 1)
+		return false;
+	const uint64_t at = find_nearest(script, lane, bytes);
+	if (at == SEAM_NEVER)
+		return false;
+	seam__lane_put(script, lane, at);
+	*ret_spot = (struct seam_spot){lane->next, lane->base, lane->copy};
+	seam__lane_pass(script, lane);
+	matcher->counts.resyncs++;
+	return true;
+}
