@@ -76,6 +76,7 @@ struct taken {
 	struct seam_plan_range *ranges;
 	size_t count, capacity;
 	const struct staying *staying;
+	uint64_t unlisted_bytes; /* of chunks that the survey does not list */
 	enum seam_rc rc;
 };
 
@@ -126,6 +127,26 @@ static void tidy(struct taken *taken)
 	taken->count = count + 1;
 }
 
+/* A survey does not list what residents occupy wholly: chunks of the open arena that were lent to them, and are theirs for good. With `lock`. */
+static enum seam_rc take_unlisted(const struct seam_arena *arena, const struct seam_survey *survey, const uint64_t *offsets, struct taken *taken)
+{
+	uint8_t *listed = seam__meta_array(seam__meta_process(), (size_t)arena->count + 1, sizeof *listed);
+	if (listed == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < survey->count; i++) {
+		if (offsets[i] != UINT64_MAX)
+			listed[seam__arena_chunk_at(arena, offsets[i])] = 1;
+	}
+	for (uint32_t i = 0; i < arena->count && taken->rc == SEAM_OK; i++) {
+		if (listed[i] != 0)
+			continue;
+		take(taken, arena->chunks[i].offset, arena->chunks[i].bytes);
+		taken->unlisted_bytes += arena->chunks[i].bytes;
+	}
+	seam__meta_free(seam__meta_process(), listed, ((size_t)arena->count + 1) * sizeof *listed);
+	return taken->rc;
+}
+
 /* The pieces of residents, in the arena that is open or that will be. With `lock`. */
 static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 {
@@ -145,6 +166,8 @@ static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 		if (begin != UINT64_MAX)
 			take(taken, begin + resident->offset_bytes, resident->bytes);
 	}
+	if (stage != NULL && taken->rc == SEAM_OK)
+		taken->rc = take_unlisted(&stage->arena, survey, offsets, taken);
 	seam__meta_free(seam__meta_process(), offsets, ((size_t)survey->count + 1) * sizeof *offsets);
 	if (stage != NULL)
 		seam__matcher_each(stage->matcher, take_planned, taken);
@@ -230,12 +253,12 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken,
 }
 
 /* Whether the memory that the plan needs is there, but for little. */
-static bool is_worth_it(struct seam_pool *pool)
+static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
 {
 	struct seam_learner *learner = &pool->learner;
 	uint64_t bytes = seam__script_bytes(learner->script), most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
 	/* What a trim returned may be taken again. */
-	uint64_t has_bytes = learner->survey.bytes + (most_bytes - learner->survey.engine_bytes);
+	uint64_t has_bytes = learner->survey.bytes + unlisted_bytes + (most_bytes - learner->survey.engine_bytes);
 	if (bytes > has_bytes + most_bytes / GROWTH_SHARE)
 		return false;
 	/* Larger iterations may be to come again. */
@@ -277,5 +300,5 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
-	return rc == SEAM_OK && !is_worth_it(pool) ? SEAM_UNSUPPORTED : rc;
+	return rc == SEAM_OK && !is_worth_it(pool, taken.unlisted_bytes) ? SEAM_UNSUPPORTED : rc;
 }

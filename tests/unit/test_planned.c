@@ -375,6 +375,34 @@ Test(planned, what_is_idle_longest_is_lent_first)
 	close_pool();
 }
 
+/* It has chunks of the arena to itself, and never gives them back: what is planned then goes elsewhere. */
+Test(planned, what_stays_in_lent_chunks_is_planned_around)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	struct loop loop;
+	run_until_planned(&loop);
+	run_iteration(&loop);
+	run_iteration(&loop);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
+	uint64_t idle_bytes = 0;
+	for (uint32_t i = 0; i < stage->arena.count; i++)
+		idle_bytes += idle_positions(stage, i) != 0 ? stage->arena.chunks[i].bytes : 0;
+	void *stays = must_alloc(idle_bytes, NULL); /* not in one piece */
+	cr_assert_geq(get_stats().plan_lent_bytes, MIB(24), "%llu of %llu bytes: this tests nothing", (unsigned long long)get_stats().plan_lent_bytes, (unsigned long long)idle_bytes);
+	for (unsigned i = 0; i < 40; i++) {
+		run_iteration(&loop);
+		run_background();
+	}
+	struct seam_stats before = get_stats();
+	run_iteration(&loop);
+	struct seam_stats after = get_stats();
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests);
+	cr_expect_eq(after.memory_calls, before.memory_calls);
+	must_free(stays);
+	close_pool();
+}
+
 /* Memory that is short while an arena is being prepared: the arena goes, not the request. */
 Test(planned, what_is_being_prepared_fails_no_request)
 {
