@@ -78,6 +78,8 @@ struct seam_learner {
 	uint32_t careful_steps;          /* for so many more the program is not to wait for more than one mapping */
 	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */
 	bool extends;                    /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
+	uint32_t last;                   /* BEGIN: of the survey: this chunk comes behind all others in the arena, at last_at; UINT32_MAX: none does */
+	uint64_t last_at;
 	bool fits;                       /* BEGIN: the script needs no more than the open arena has */
 	bool marked;                     /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */

@@ -4,12 +4,14 @@
  * come chunks without residents, as few as the plan needs, the *calm* ones first: nothing was live in them at a moment when little was. What lay in the
  * others then (an output that is held until the next one is there, say) is likely to lie there again when the plan comes into use. It keeps slots from
  * their places, what these get instead keeps others from theirs, and so on through the first period. The end of the arena is needed for the shortest time.
+ * One that residents occupy in part may come last, where that does with a chunk less.
  *
  * Not here: the plan (learner_plan.c), mappings (learner.c). With `work`.
  */
 #include <stdlib.h>
 
 #include "bits.h"
+#include "check.h"
 #include "learner.h"
 #include "learner_impl.h"
 #include "meta.h"
@@ -166,9 +168,13 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 			wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
 		for (uint32_t i = 0; i < survey->count; i++)
 			used[i] = open != NULL && seam__learner_offset(&open->arena, survey->chunks[i].number) != UINT64_MAX;
+		const bool closes = open == NULL && learner->last != UINT32_MAX && wanted_bytes > learner->last_at;
+		if (closes)
+			wanted_bytes = learner->last_at; /* before the last */
 		/* They come first, as the plan has them, all but those behind its end. */
 		for (uint32_t i = 0; open == NULL && i < survey->partial && choice.bytes < wanted_bytes; i++)
-			choose(&choice, &survey->chunks[i]);
+			if (i != learner->last)
+				choose(&choice, &survey->chunks[i]);
 		for (uint32_t i = survey->partial; i < survey->count; i++)
 			used[i] |= was_calm(&learner->calm, survey->chunks[i].number) ? 0 : NOT_CALM;
 		choose_whole(&choice, survey, used, wanted_bytes);
@@ -176,6 +182,9 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 			used[i] &= (uint8_t)~NOT_CALM;
 		choose_whole(&choice, survey, used, wanted_bytes);
 		uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
+		SEAM_ASSERT(!closes || choice.bytes == wanted_bytes);
+		if (closes)
+			choose(&choice, &survey->chunks[learner->last]);
 		if (open == NULL)
 			rc = begin_stage(pool, &choice, fresh_bytes);
 		else if (wanted_bytes != 0)

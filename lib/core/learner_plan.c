@@ -18,6 +18,7 @@
 #define LARGEST_PERCENT 95u
 #define REST_SHARE 128u                 /* of the most bytes of a period, above the least: few enough are live for a plan to come into use */
 #define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
+#define CHUNK_SHARE 512u                 /* a chunk counts where it is more than one part in so many of the pool */
 
 /* Sorted serials of the blocks that stay. */
 struct staying {
@@ -150,15 +151,17 @@ static enum seam_rc take_unlisted(const struct seam_arena *arena, const struct s
 /* The pieces of residents, in the arena that is open or that will be. With `lock`. */
 static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 {
-	const struct seam_survey *survey = &pool->learner.survey;
+	const struct seam_learner *learner = &pool->learner;
+	const struct seam_survey *survey = &learner->survey;
 	const struct seam_stage *stage = seam__learner_extends(pool);
 	uint64_t *offsets = seam__meta_array(seam__meta_process(), (size_t)survey->count + 1, sizeof *offsets);
 	if (offsets == NULL)
 		return SEAM_OOM_META;
 	uint64_t offset = 0;
 	for (uint32_t i = 0; i < survey->count; i++) {
-		offsets[i] = stage == NULL ? offset : seam__learner_offset(&stage->arena, survey->chunks[i].number);
-		offset += survey->chunks[i].bytes;
+		const bool last = stage == NULL && i == learner->last;
+		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, survey->chunks[i].number) : last ? learner->last_at : offset;
+		offset += last ? 0 : survey->chunks[i].bytes;
 	}
 	for (uint32_t i = 0; i < survey->resident_count && taken->rc == SEAM_OK; i++) {
 		const struct seam_surveyed_resident *resident = &survey->residents[i];
@@ -252,6 +255,69 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken,
 	return SEAM_OK;
 }
 
+/* Whether all chunks are of one size, and of a pool so small that one more or less can be seen. */
+static bool is_fine(const struct seam_survey *survey, uint64_t chunk_bytes)
+{
+	uint32_t i = 0;
+	while (i < survey->count && survey->chunks[i].bytes == chunk_bytes)
+		i++;
+	return i == survey->count && chunk_bytes > survey->engine_bytes / CHUNK_SHARE;
+}
+
+/* Of the chunks that residents occupy in part the one that has most free in front; UINT32_MAX: none has any. */
+static uint32_t find_head(const struct seam_survey *survey)
+{
+	uint64_t most_bytes = 0, before = UINT64_MAX;
+	uint32_t found = UINT32_MAX;
+	for (uint32_t i = 0; i < survey->resident_count; i++) { /* those of a chunk follow one another, in order */
+		const struct seam_surveyed_resident *first = &survey->residents[i];
+		if (first->chunk_index != before && first->offset_bytes > most_bytes) {
+			most_bytes = first->offset_bytes;
+			found = (uint32_t)first->chunk_index;
+		}
+		before = first->chunk_index;
+	}
+	return found;
+}
+
+/* The last chunk with residents has its free end in front of the chunks without, which together have room for what is large. Another one that comes behind
+ * those, with a free beginning, adds to that room: that may do with one chunk less. */
+static void try_shorter(struct seam_pool *pool, const struct staying *staying, const struct seam_pins *pins)
+{
+	struct seam_learner *learner = &pool->learner;
+	const struct seam_survey *survey = &learner->survey;
+	const uint64_t chunk_bytes = pool->engine.memory.granularity_bytes;
+	const uint64_t chunks = seam__bits_div_up(seam__script_bytes(learner->script), chunk_bytes);
+	const uint32_t last = find_head(survey);
+	if (learner->extends || last == UINT32_MAX || !is_fine(survey, chunk_bytes) || chunks > (uint64_t)survey->count + 1 || chunks < survey->partial + 2 ||
+	    chunks <= seam__bits_div_up(learner->plan->header.lower_bound_bytes, chunk_bytes))
+		return;
+	struct seam_plan *plan = learner->plan;
+	struct seam_script *script = learner->script;
+	struct taken taken = {.staying = staying};
+	learner->plan = NULL;
+	learner->script = NULL;
+	learner->last = last;
+	learner->last_at = (chunks - 2) * chunk_bytes;
+	seam__mutex_lock(&pool->engine.lock);
+	enum seam_rc rc = find_taken(pool, &taken);
+	seam__mutex_unlock(&pool->engine.lock);
+	if (rc == SEAM_OK)
+		rc = make_plan(pool, &taken, pins, 0);
+	if (rc != SEAM_OK || seam__script_bytes(learner->script) > learner->last_at + chunk_bytes) {
+		struct seam_plan *longer = learner->plan;
+		struct seam_script *longer_script = learner->script;
+		learner->plan = plan;
+		learner->script = script;
+		plan = longer;
+		script = longer_script;
+		learner->last = UINT32_MAX;
+	}
+	seam_plan_free(plan);
+	seam__script_destroy(pool->meta, script);
+	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
+}
+
 /* Whether the memory that the plan needs is there, but for little. */
 static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
 {
@@ -275,6 +341,7 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 	uint64_t most_bytes = 0;
 	seam__survey_fini(&pool->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
+	learner->last = UINT32_MAX;
 	forget_plan(pool);
 	learner->work_ns = 0;
 
@@ -297,6 +364,8 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 	}
 	if (rc == SEAM_OK)
 		rc = make_plan(pool, &taken, &pins, most_bytes);
+	if (rc == SEAM_OK)
+		try_shorter(pool, &staying, &pins);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);

@@ -120,3 +120,89 @@ Test(learner_chunks, without_metadata_what_is_known_stays)
 	cr_expect_geq(failed, 3);
 	close_pool();
 }
+
+/* Two residents of 1.25 MiB: one at the end of its chunk, one at the beginning. */
+struct ends {
+	void *first, *second;
+};
+
+static struct ends begin_ends(void)
+{
+	struct ends ends;
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M,small_bytes:4K");
+	void *before = must_alloc(KIB(768), NULL);
+	ends.first = must_alloc(KIB(1280), NULL);
+	ends.second = must_alloc(KIB(1280), NULL);
+	must_free(before);
+	return ends;
+}
+
+static void ask_in_turn(void)
+{
+	must_free(must_alloc(KIB(17800), NULL));
+	for (unsigned i = 0; i < BLOCKS; i++)
+		must_free(must_alloc(KIB(1600) + i * 512u, NULL));
+	cr_assert_ok(seam_step(pool));
+}
+
+/* The first time that it is planned the n-th request for metadata fails; 0: none. False: the program is over before an arena is prepared. */
+static bool prepares_ends(uint64_t n)
+{
+	bool did = true;
+	for (unsigned i = 0; i < 400 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
+		if (!did)
+			ask_in_turn();
+		const bool plans = pool->learner.state == SEAM_LEARN_PLAN;
+		seam__meta_fail_at(seam__meta_process(), plans ? n : 0);
+		seam__pool_work(pool, &did);
+		seam__meta_fail_at(seam__meta_process(), 0);
+		n = plans ? 0 : n;
+	}
+	return pool->learner.state == SEAM_LEARN_PREPARE;
+}
+
+/* What is free of their chunks, 0.75 MiB each, and 16 MiB between are one piece then: ten chunks do for 17.4 MiB, where eleven are needed if the piece
+ * ends with a chunk. */
+Test(learner_chunks, a_chunk_that_is_free_in_front_comes_last_where_that_spares_one)
+{
+	struct ends ends = begin_ends();
+	cr_assert(prepares_ends(0));
+	const struct seam_arena *arena = &pool->learner.stage->arena;
+	cr_expect_eq(arena->count, 10);
+	struct seam_block_chunk chunk;
+	size_t count = 0;
+	cr_assert_ok(seam_block_chunks(pool, ends.first, &chunk, 1, &count));
+	cr_expect_eq(arena->chunks[arena->count - 1].chunk->number, chunk.chunk);
+	run_background();
+	for (unsigned i = 0; i < 4; i++)
+		ask_in_turn();
+	check_pool();
+	struct seam_stats stats = get_stats();
+	cr_expect_eq(stats.plan_adoptions, 1);
+	cr_expect_geq(stats.plan_hits, 2 * (BLOCKS + 1));
+	must_free(ends.first);
+	must_free(ends.second);
+	close_pool();
+}
+
+Test(learner_chunks, without_metadata_no_chunk_is_spared, .timeout = 120)
+{
+	unsigned longer = 0;
+	for (uint64_t n = 1; n < 4096; n += 1 + n / 16) {
+		struct seam_meta_stats before, after;
+		seam__meta_get_stats(seam__meta_process(), &before);
+		struct ends ends = begin_ends();
+		const uint32_t count = prepares_ends(n) ? pool->learner.stage->arena.count : 0; /* 0: it gave up at once */
+		cr_expect(count == 0 || count == 10 || count == 11, "%u chunks", count);
+		longer += count == 11;
+		run_background();
+		ask_in_turn();
+		check_pool();
+		must_free(ends.first);
+		must_free(ends.second);
+		close_pool();
+		seam__meta_get_stats(seam__meta_process(), &after);
+		cr_expect_eq(after.live_bytes, before.live_bytes, "call %llu", (unsigned long long)n);
+	}
+	cr_expect_gt(longer, 0, "none failed where a chunk is spared: this tests nothing");
+}
