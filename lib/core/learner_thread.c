@@ -188,7 +188,8 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, cons
 	stage->there_from = planning->counts.requests;
 	stage->deaf_until = planning->counts.requests + DEAF_PERIODS * (uint64_t)seam__script_slots(script);
 	stage->built_from = UINT64_MAX;
-	rc = seam__planned_open(pool, stage, script, false);
+	const bool from_start = !stage->deaf && pool->engine.counts.live_blocks == 0; /* nothing is to be built up, and nothing was made */
+	rc = seam__planned_open(pool, stage, script, from_start);
 	if (rc != SEAM_OK)
 		seam__stage_discard(pool, stage);
 	return rc;

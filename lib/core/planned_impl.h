@@ -70,16 +70,20 @@ static inline uint64_t seam__planned_growth(const struct seam_pool *pool, uint64
 	return bytes > unused_bytes ? bytes - unused_bytes : 0;
 }
 
+#define SEAM_PLANNED_PARTS 8u /* half a period of a plan that was given may be of so many iterations */
+
 /* Whether the request that was just missed must not have a place that is due while it lives: what takes another slot's place displaces it in
  * turn. That ends by itself where blocks are short-lived; but what lives from one iteration into the next would hand the disturbance
  * on for ever. Such blocks, and in the first two periods of a plan all, are rather served beside the arena, if the pool need not grow by much for
- * it: growth_bytes. */
+ * it: growth_bytes. The period of a plan that was given may be of several iterations: what lives through a part of it counts too. */
 static inline bool seam__planned_is_strict(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t growth_bytes)
 {
 	uint64_t reserved_bytes = pool->engine.memory.reserved_bytes + growth_bytes;
-	if (pool->planning.counts.requests < stage->settled_from && reserved_bytes <= stage->settle_bytes)
+	const uint64_t reach = seam__matcher_reach(stage->matcher);
+	const bool is_part = stage->beside_bytes != 0 && reach >= stage->long_positions / SEAM_PLANNED_PARTS;
+	if ((pool->planning.counts.requests < stage->settled_from || is_part) && reserved_bytes <= stage->settle_bytes)
 		return true;
-	return seam__matcher_reach(stage->matcher) >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
+	return reach >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
 }
 
 /* Takes the block out of the accounts and the matcher; a closed arena gets its memory back. */

@@ -9,13 +9,20 @@
 /* Two blocks, one after the other at the same place, below one that lives as long as both. */
 static const char *const words = "k2097152 a" ONE " -a b3145728 -b -k";
 
-static void use_plan(const char *text)
+/* resident_bytes: what stays beside it. */
+static void use_plan_beside(const char *text, uint64_t resident_bytes)
 {
 	struct match_program program = match_program_of(text);
 	char error[200] = "";
+	program.plan->header.resident_bytes = resident_bytes;
 	cr_assert_eq(seam_plan_use(pool, program.plan, error), SEAM_OK, "%s", error);
 	match_program_fini(&program);
 	check_pool();
+}
+
+static void use_plan(const char *text)
+{
+	use_plan_beside(text, 0);
 }
 
 /* What the program of `words` does in an iteration. */
@@ -61,6 +68,25 @@ static uint64_t misses_by_cause(const struct seam_stats *stats)
 		cr_expect_eq(now_stats.plan_misses - (before).plan_misses, (times)); \
 		cr_expect_eq(now_stats.plan_requests, now_stats.plan_hits + now_stats.plan_misses); \
 	} while (0)
+
+/* A plan that was given, of which nothing stays: the program is at its beginning. */
+Test(planned_figures, the_first_request_hits_where_nothing_is_to_be_built_up)
+{
+	open_pool(MIB(256), "chunk_bytes:2M");
+	use_plan("k2097152 a4194304 -a b3145728 -b c1048576 -c d5242880 -d -k");
+	for (unsigned i = 0; i < 2; i++) {
+		void *k = must_alloc(MIB(2), NULL);
+		must_free(must_alloc(MIB(4), NULL));
+		must_free(must_alloc(MIB(3), NULL));
+		must_free(must_alloc(MIB(1), NULL));
+		must_free(must_alloc(MIB(5), NULL));
+		must_free(k);
+	}
+	struct seam_stats stats = get_stats();
+	cr_expect_eq(stats.plan_hits, 10);
+	cr_expect_eq(stats.plan_misses, 0);
+	close_pool();
+}
 
 Test(planned_figures, another_size_misses)
 {
@@ -152,14 +178,12 @@ Test(planned_figures, a_long_lived_block_that_is_displaced_does_not_make_the_poo
 	close_pool();
 }
 
-/* Here it costs one part in 257: what is short-lived keeps its places. */
-Test(planned_figures, a_long_lived_block_for_which_the_pool_grows_by_little_displaces_nothing)
+/* What the programs of the next two tests do: the last x but one is freed late. Then as many short-lived blocks. */
+static void iterate_late(uint64_t x_bytes, unsigned others)
 {
-	open_pool(MIB(1024), "chunk_bytes:2M");
-	use_plan("x2097152 y536870912 -y z536870912 -z -x");
 	void *late = NULL;
 	for (unsigned i = 0; i < 8; i++) {
-		void *x = must_alloc(MIB(2), NULL);
+		void *x = must_alloc(x_bytes, NULL);
 		must_free(late);
 		must_free(must_alloc(MIB(512), NULL));
 		must_free(must_alloc(MIB(512), NULL));
@@ -167,10 +191,31 @@ Test(planned_figures, a_long_lived_block_for_which_the_pool_grows_by_little_disp
 			late = x;
 		else
 			must_free(x);
+		for (unsigned k = 0; k < others; k++)
+			must_free(must_alloc(512, NULL));
 		check_pool();
 	}
+}
+
+/* Here it costs one part in 257: what is short-lived keeps its places. */
+Test(planned_figures, a_long_lived_block_for_which_the_pool_grows_by_little_displaces_nothing)
+{
+	open_pool(MIB(1024), "chunk_bytes:2M");
+	use_plan("x2097152 y536870912 -y z536870912 -z -x");
+	iterate_late(MIB(2), 0);
 	cr_expect_eq(get_stats().plan_misses, 1, "x alone");
 	cr_expect_eq(get_stats().reserved_bytes, MIB(514) + MIB(2));
+	close_pool();
+}
+
+/* x lives through less than a quarter of it, but that may be an iteration. */
+Test(planned_figures, a_period_that_was_given_may_be_of_several_iterations)
+{
+	open_pool(MIB(1024), "chunk_bytes:2M");
+	use_plan_beside("x4194304 y536870912 -y z536870912 -z -x a512 -a b512 -b c512 -c d512 -d e512 -e f512 -f g512 -g h512 -h", 512);
+	iterate_late(MIB(4), 8);
+	cr_expect_eq(get_stats().plan_misses, 1, "x alone");
+	cr_expect_eq(get_stats().reserved_bytes, MIB(516) + MIB(4));
 	close_pool();
 }
 
