@@ -13,6 +13,7 @@
 #include "planned_impl.h"
 
 #define UNKNOWN_SHARE 16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
+#define MORE_SHARE 64u    /* by this part of what is known to stay, as something that goes may be live beside it */
 
 struct blocking {
 	struct seam_matcher *matcher;
@@ -229,6 +230,8 @@ bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_sta
 	uint64_t beside_bytes = stage->beside_bytes, crossing_bytes = stage->crossing_bytes - stage->crossing_bytes / 32;
 	if (stage->building && stage->freed_bytes >= stage->arena.bytes / 2 && counts->planned_bytes < crossing_bytes)
 		beside_bytes += crossing_bytes - counts->planned_bytes; /* what goes on without having been recognised */
+	if (stage->building && stage->unknown)
+		beside_bytes += beside_bytes / MORE_SHARE;
 	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
