@@ -4,6 +4,7 @@
  * device to the host is refused: there are none. Pools of cudaMallocAsync are not modelled.
  */
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "fakecuda_control.h"
@@ -71,12 +72,19 @@ static bool is_page_locked(const void *at)
 	return fakecuda_host_range(at, &base, &bytes) == 0;
 }
 
+/* CUDA 12's caller has no room for what 13 reserves at the end. */
+#if FAKECUDART_MAJOR < 13
+#define POINTER_ATTRIBUTES_BYTES offsetof(struct cudaPointerAttributes, reserved)
+#else
+#define POINTER_ATTRIBUTES_BYTES sizeof(struct cudaPointerAttributes)
+#endif
+
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *at)
 {
 	int error = rt_enter();
 	if (error != 0)
 		return rt_result(error);
-	memset(attributes, 0, sizeof(*attributes));
+	memset(attributes, 0, POINTER_ATTRIBUTES_BYTES);
 	if (is_device(at)) {
 		attributes->type = cudaMemoryTypeDevice;
 		attributes->devicePointer = (void *)(uintptr_t)at;

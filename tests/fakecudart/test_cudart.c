@@ -79,8 +79,10 @@ static void part_copies(void)
 	ok(memcmp(host, back, sizeof(host)) == 0, "every byte is right");
 	ok(cudaMemcpy(back, device, 16, cudaMemcpyHostToDevice) == cudaErrorInvalidValue, "a kind that does not fit is refused");
 	ok(cudaMallocHost(&locked, 4096) == cudaSuccess, "host memory");
+	attributes.reserved[0] = 77;
 	ok(cudaPointerGetAttributes(&attributes, locked) == cudaSuccess && attributes.type == cudaMemoryTypeHost,
 	   "is known as such");
+	ok(attributes.reserved[0] == (FAKECUDART_MAJOR < 13 ? 77 : 0), "in the version's own layout");
 	ok(cudaPointerGetAttributes(&attributes, device + 5) == cudaSuccess && attributes.type == cudaMemoryTypeDevice,
 	   "like the device's");
 	ok(cudaPointerGetAttributes(&attributes, host) == cudaSuccess && attributes.type == cudaMemoryTypeUnregistered,
