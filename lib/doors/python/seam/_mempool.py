@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from . import _torch
 from ._library import address
 
@@ -14,6 +16,12 @@ def mempool_allocator(contiguous: bool = False) -> object:
     unused inside a segment is PyTorch's, no plan is used, and expandable segments do not work in it. contiguous: every segment is one physical
     allocation, as registration with NCCL or RDMA needs; then nothing is stitched.
     """
+    return _allocator(bool(contiguous))
+
+
+@functools.cache
+def _allocator(contiguous: bool) -> object:
+    """One of each kind, kept for good: until PyTorch 2.10 a MemPool has its allocator's address only, and does not keep it."""
     module = _torch.torch()
     alloc = "seam_torch_segment_alloc_contiguous" if contiguous else "seam_torch_segment_alloc"
     return module._C._cuda_customAllocator(address(alloc), address("seam_torch_segment_free"))
