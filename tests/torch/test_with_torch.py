@@ -47,6 +47,8 @@ class WithoutDevice(TorchTest):
             assert seam.is_enabled() and seam._library.pools() == []
             seam.enable()
             assert isinstance(seam.mempool_allocator(), torch._C._cuda_CUDAAllocator)
+            # Until PyTorch 2.10 a MemPool does not keep its allocator: the package does.
+            assert seam.mempool_allocator(contiguous=True) is seam.mempool_allocator(True) is not seam.mempool_allocator()
             """
         self.run_code(code)
 
@@ -298,7 +300,7 @@ class OnDevice(TorchTest):
             second.reset()
             assert seam.stats()["unused_private_bytes"] == 0
             """
-        self.run_code(code, fake=True)
+        self.run_code(code, fake=True, FAKECUDART_KERNELS="skip")  # 2.11 begins a capture with kernels, for random numbers
 
     def test_mempool_segments_are_seams(self) -> None:
         code = """

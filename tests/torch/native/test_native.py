@@ -22,6 +22,8 @@ from tap import end, ok
 
 MIB = 1 << 20
 EXPANDABLE = "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+# Before 2.13 it finds out by a call, which fails here, whether memory can have fabric handles; since then it asks for the device's attribute.
+TRIES_FABRIC = EXPANDABLE and int(torch.__version__.split(".")[1]) < 13
 
 driver = ctypes.CDLL("libcuda.so.1")
 driver.fakecuda_work.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64]
@@ -57,7 +59,7 @@ def part_statistics() -> None:
     expected = (2 + 40) * MIB if EXPANDABLE else (2 + 30) * MIB
     ok(stat("reserved_bytes.all.current") == expected, f"and what is reserved: {expected // MIB} MiB")
     name = b"mem_create" if EXPANDABLE else b"direct_alloc"
-    ok(driver.fakecuda_calls(name) == (3 if EXPANDABLE else 2), "the driver was asked for just that")
+    ok(driver.fakecuda_calls(name) == (3 + TRIES_FABRIC if EXPANDABLE else 2), "the driver was asked for just that")
     del small, large
     ok(stat("allocated_bytes.all.current") == 0, "nothing is allocated in the end")
     torch.cuda.empty_cache()
@@ -126,6 +128,7 @@ def part_pools() -> None:
     ids = {s["segment_pool_id"] for s in torch.cuda.memory_snapshot() if s["allocated_size"]}
     ok(ids == {pool.id}, "a pool's memory is its own")
     del inside, pool
+    os.environ["FAKECUDART_KERNELS"] = "skip"  # 2.11 begins a capture with kernels, for random numbers
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         captured = block(MIB)
