@@ -54,12 +54,11 @@ native::SnapshotInfo TorchAllocator::snapshot(c10::MempoolId_t pool)
 #endif
 	native::SnapshotInfo result{};
 	result.config_metadata = settings();
+	std::vector<size_t> active(devices_.size());
 	for (size_t i = 0; i < devices_.size(); i++) {
 		std::vector<native::SegmentInfo> segments = devices_[i]->segments(pool);
-		size_t active = 0;
 		for (const auto &segment : segments)
-			active += segment.active_size;
-		history_.add(native::TraceEntry::SNAPSHOT, static_cast<c10::DeviceIndex>(i), nullptr, active, nullptr, {0, 0}, nullptr);
+			active[i] += segment.active_size;
 		result.segments.insert(result.segments.end(), segments.begin(), segments.end());
 	}
 	if (own_serves_) {
@@ -72,6 +71,9 @@ native::SnapshotInfo TorchAllocator::snapshot(c10::MempoolId_t pool)
 	}
 	result.device_traces = include_traces ? history_.entries(devices_.size()) : std::vector<std::vector<native::TraceEntry>>(devices_.size());
 	result.external_annotations = history_.annotations();
+	/* A snapshot is an entry of the next one's history, as with PyTorch's own allocator. */
+	for (size_t i = 0; i < devices_.size(); i++)
+		history_.add(native::TraceEntry::SNAPSHOT, static_cast<c10::DeviceIndex>(i), nullptr, active[i], nullptr, {0, 0}, nullptr);
 	return result;
 }
 
