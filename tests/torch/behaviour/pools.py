@@ -1,0 +1,249 @@
+"""pools.py: torch.cuda.MemPool, with an allocator's own memory and with Seam's segments under PyTorch's allocator."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any
+
+import torch
+from device import ALLOCATOR, MIB, DeviceTest, block, limited, only, segments, since, stat
+
+
+@only("native", "class")
+class Pools(DeviceTest):
+    """With class: all of it is Seam's. With native: PyTorch's own. With pluggable PyTorch refuses pools."""
+
+    def make(self, **how: Any) -> torch.cuda.MemPool:
+        """A pool."""
+        return torch.cuda.MemPool(**how)
+
+    def test_every_pool_has_a_name(self) -> None:
+        handle, pool = torch.cuda.graph_pool_handle(), self.make()
+        self.assertEqual(handle[0], 0)
+        self.assertNotEqual(tuple(handle), tuple(pool.id))
+        names: list[tuple[int, int]] = []
+        threads = [threading.Thread(target=lambda: names.append(tuple(self.make().id))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(set(names)), 4)
+
+    def test_who_uses_a_pool_is_counted(self) -> None:
+        pool = self.make()
+        self.assertEqual(pool.use_count(), 1)
+        with torch.cuda.use_mem_pool(pool):
+            inside = block(1)
+            self.assertEqual(pool.use_count(), 2)
+        self.assertEqual(pool.use_count(), 1)
+        self.assertEqual([b["address"] for s in pool.snapshot() for b in s["blocks"] if b["state"] == "active_allocated"], [inside.data_ptr()])
+
+    def test_memory_is_the_pools_own_and_common_after_it(self) -> None:
+        pool = self.make()
+        with torch.cuda.use_mem_pool(pool):
+            addresses = {block(30).data_ptr() for _ in range(2)}
+        outside = [block(30) for _ in range(4)]
+        self.assertFalse(addresses & {tensor.data_ptr() for tensor in outside})
+        del pool
+        gc.collect()
+        torch.cuda.empty_cache()
+        with limited(30):
+            self.assertEqual(block(30).numel(), 30 * MIB)
+
+    def test_a_tensor_outlives_its_pool(self) -> None:
+        def make() -> torch.Tensor:
+            pool = self.make()
+            with torch.cuda.use_mem_pool(pool):
+                tensor = block(5)
+            tensor[:2].copy_(torch.tensor([5, 6], dtype=torch.uint8))
+            return tensor
+
+        tensor = make()
+        gc.collect()
+        torch.cuda.empty_cache()
+        others = [block(5) for _ in range(6)]
+        for other in others:
+            other[:2].copy_(torch.tensor([1, 1], dtype=torch.uint8))
+        self.assertEqual(tensor[:2].tolist(), [5, 6])
+
+    @since(11, "native")
+    def test_pools_nest(self) -> None:
+        pools = [self.make() for _ in range(3)]
+        made: dict[int, list[torch.Tensor]] = {0: [], 1: [], 2: []}
+        with torch.cuda.use_mem_pool(pools[0]):
+            made[0].append(block(20))
+            with torch.cuda.use_mem_pool(pools[1]):
+                made[1].append(block(20))
+                with torch.cuda.use_mem_pool(pools[2]):
+                    made[2].append(block(20))
+                made[1].append(block(20))
+            made[0].append(block(20))
+        for number, pool in enumerate(pools):
+            live = {b["address"] for s in segments(pool.id) for b in s["blocks"] if b["state"] == "active_allocated"}
+            self.assertEqual(live, {tensor.data_ptr() for tensor in made[number]})
+        made.clear()
+
+    def test_only_the_thread_within_is_served(self) -> None:
+        entered, done = threading.Event(), threading.Event()
+        pool, outside = self.make(), []
+
+        def elsewhere() -> None:
+            entered.wait(60)
+            outside.append(block(1))
+            done.set()
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        with torch.cuda.use_mem_pool(pool):
+            block(1)
+            entered.set()
+            self.assertTrue(done.wait(60))
+        thread.join()
+        active = {True: 0, False: 0}
+        for segment in torch.cuda.memory_snapshot():
+            active[tuple(segment["segment_pool_id"]) == tuple(pool.id)] += segment["active_size"]
+        self.assertEqual(active, {True: 0, False: stat("active_bytes.all.current")})
+
+    def test_threads_with_a_pool_each(self) -> None:
+        pools = [self.make() for _ in range(4)]
+        errors: list[Exception] = []
+
+        def use(pool: torch.cuda.MemPool) -> None:
+            try:
+                for _ in range(20):
+                    with torch.cuda.use_mem_pool(pool):
+                        tensor = block(4)
+                        del tensor
+                        torch.cuda.empty_cache()
+            except Exception as error:  # the assertion is the other thread's
+                errors.append(error)
+
+        threads = [threading.Thread(target=use, args=(pool,)) for pool in pools]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+
+    @since(10)
+    def test_no_block_of_an_undivided_pool_shares_a_segment(self) -> None:
+        pool = self.make(no_split=True)
+        with torch.cuda.use_mem_pool(pool):
+            kept = [block(4) for _ in range(3)]
+        found = pool.snapshot()
+        self.assertEqual(len(found), len(kept))
+        self.assertEqual([len(segment["blocks"]) for segment in found], [1] * len(kept))
+
+    def test_a_pool_that_may_help_does_and_no_other(self) -> None:
+        closed, helping = self.make(), self.make(use_on_oom=True)
+        with limited(80):
+            with torch.cuda.use_mem_pool(closed):
+                a = block(40)
+            with torch.cuda.use_mem_pool(helping):
+                b = block(40)
+            self.shortage(lambda: block(40))
+            del a, b
+            c = block(30)
+            if ALLOCATOR == "native":  # Seam gives back what no graph has touched, of any pool, before it runs out
+                self.shortage(lambda: block(30))
+            del c
+            with torch.cuda.use_mem_pool(helping):
+                block(20)
+            del closed, helping
+            gc.collect()
+
+    def test_a_pool_that_is_gone_helps_nobody(self) -> None:
+        with limited(40):
+            for _ in range(10):
+                pool = self.make(use_on_oom=True)
+                with torch.cuda.use_mem_pool(pool):
+                    block(40)
+                del pool
+            pool = self.make(use_on_oom=True)
+            with torch.cuda.use_mem_pool(pool):
+                block(40)
+            one, two = block(20), block(20)
+            del one, two, pool
+            gc.collect()
+
+    def test_a_graph_in_a_pool(self) -> None:
+        pool = self.make()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool.id):
+            inside = block(6)
+        self.assertEqual([b["address"] for s in segments(pool.id) for b in s["blocks"] if b["state"] == "active_allocated"], [inside.data_ptr()])
+        graph.replay()
+        del inside, graph, pool
+
+
+@only("native")
+class SeamsSegments(Pools):
+    """PyTorch's allocator, which takes these pools' memory from Seam."""
+
+    def make(self, **how: Any) -> torch.cuda.MemPool:
+        import seam
+
+        return torch.cuda.MemPool(seam.mempool_allocator(), **how)
+
+    def live(self) -> int:
+        """How many segments Seam has given."""
+        import seam
+
+        return seam.stats()["live_blocks"]
+
+    def tearDown(self) -> None:
+        super().tearDown()
+        self.assertEqual(self.live(), 0, "every segment went back")
+
+    def test_a_pool_knows_where_its_memory_is_from(self) -> None:
+        import seam
+
+        allocator = seam.mempool_allocator()
+        pool = torch.cuda.MemPool(allocator)
+        if not hasattr(pool, "allocator"):
+            self.skipTest("PyTorch has stopped to tell")
+        self.assertIsNone(torch.cuda.MemPool().allocator)
+        self.assertEqual(pool.allocator, allocator)
+
+    def test_segments_are_asked_for_and_go_back(self) -> None:
+        pool = self.make()
+        self.assertEqual(self.live(), 0)
+        with torch.cuda.use_mem_pool(pool):
+            kept = [block(1)]
+            self.assertEqual((self.live(), len(pool.snapshot())), (1, 1))
+            kept.append(block(1))
+            self.assertEqual((self.live(), len(pool.snapshot())), (1, 1))
+            kept.append(block(1))
+            self.assertEqual((self.live(), len(pool.snapshot())), (2, 2))
+        outside = block(1)
+        self.assertEqual(self.live(), 2)
+        del kept, outside, pool
+        gc.collect()
+        torch.cuda.empty_cache()
+        self.assertEqual(self.live(), 0)
+
+    def test_a_tensor_outlives_pool_and_allocator(self) -> None:
+        pool = self.make()
+        with torch.cuda.use_mem_pool(pool):
+            tensor = block(1)
+        del pool
+        gc.collect()
+        torch.cuda.empty_cache()
+        self.assertEqual(self.live(), 1)
+        tensor[:1].copy_(torch.tensor([9], dtype=torch.uint8))
+        self.assertEqual(tensor[:1].tolist(), [9])
+
+    @since(11)
+    def test_expandable_segments_stay_outside(self) -> None:
+        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+        try:
+            pool = self.make()
+            with torch.cuda.use_mem_pool(pool):
+                inside = block(1)
+            outside = block(1)
+            kinds = {tuple(s["segment_pool_id"]) == tuple(pool.id): s["is_expandable"] for s in torch.cuda.memory_snapshot()}
+            self.assertEqual(kinds, {True: False, False: True})
+            del inside, outside, pool
+        finally:
+            torch.cuda.memory._set_allocator_settings("expandable_segments:False")
