@@ -51,6 +51,7 @@ ok 'verify: not a number' refuses '--limit' bench/verify --limit 0
 ok 'gpu-carry: two folders' refuses "'b'" tools/gpu-carry a b
 ok 'gpu-carry: made neither' test ! -e a
 ok 'gpu-check: PyTorch has no rehearsal' refuses 'rehearsal' tools/gpu-check --torch --device emu results
+ok "gpu-check: nor have its allocator's tests" refuses 'rehearsal' tools/gpu-check --part torch-tests --device emu results
 ok 'gpu-check: no folder' refuses 'folder' tools/gpu-check
 
 # exits STATUS COMMAND...
