@@ -11,7 +11,6 @@ import re
 # allocators, test, text of the error, reason
 ROWS = (
     ("pluggable", "", r"(does|do) not yet support|pluggable|not supported", "PyTorch itself refuses statistics, snapshots, histories, pools and checkpoints with a pluggable allocator"),
-    ("class", r"TestMemPool\.", r"from another allocator", "a pool over another allocator is refused while Seam is PyTorch's"),
     ("class", r"test_allocate_in_thread_to_pool|test_nested_mempool|test_mempool_ctx_multithread|test_mempool_no_split", "", "counts PyTorch's segments; Seam shows stretches of physical memory"),
     ("class", r"test_mempool_emptycache_multithread", "", "empty_cache() within a pool's context empties it, where PyTorch's does nothing"),
     ("class", r"test_graph_memory_stats_and_use_result|test_graph_two_successive|test_cuda_graph_allocator_propagates_stream", "", "counts PyTorch's segments"),
