@@ -68,10 +68,13 @@ void seam__matcher_step(struct seam_matcher *matcher)
 	for (uint32_t l = 0; l < script->lane_count; l++)
 		script->lanes[l].stepped = script->lanes[l].history.heard;
 	marks->speaker = speaker;
-	if (speaker->trouble == 0 && is_known(marks, speaker->next->begin))
+	const uint32_t begin = speaker->next->begin;
+	const bool known = is_known(marks, begin);
+	/* One that came there behind the front, by a place that it was in before, would be taken for lost at its next request. */
+	if (speaker->trouble == 0 && known && speaker->base + begin >= next_at(script, begin))
 		return;
-	if (speaker->trouble == 0 && !marks->all) {
-		note(marks, speaker->next->begin);
+	if (speaker->trouble == 0 && !known && !marks->all) {
+		note(marks, begin);
 		return;
 	}
 	const uint64_t at = find_nearest(script, NULL, 0);
@@ -79,7 +82,7 @@ void seam__matcher_step(struct seam_matcher *matcher)
 		return;
 	for (uint32_t l = 0; l < script->lane_count; l++) {
 		struct seam_lane *lane = &script->lanes[l];
-		if (lane == speaker || lane->trouble != 0)
+		if (lane == speaker || lane->trouble != 0 || lane->base + lane->next->begin + script->positions / BACK_SHARE < at)
 			seam__lane_put(script, lane, at);
 	}
 	matcher->counts.resyncs++;

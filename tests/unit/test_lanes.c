@@ -180,3 +180,44 @@ Test(lanes, a_thread_that_was_left_behind_goes_where_the_others_are)
 	match_close(&player);
 	match_program_fini(&program);
 }
+
+/* Serves and frees the slots [first, last) as a thread asks for them; returns how many were served as something else, or not at all. */
+static uint32_t run_through(struct match_player *player, const struct match_program *program, uint32_t first, uint32_t last)
+{
+	uint32_t wrong = 0;
+	for (uint32_t i = first; i < last; i++) {
+		const struct seam_plan_slot *slot = &program->plan->slots[i];
+		const struct seam_match_ask ask = {.bytes = slot->size_bytes, .thread = slot->thread};
+		const struct match_block as = {.slot = MATCH_NO_SLOT};
+		const bool served = match_ask(player, &ask, &as);
+		const struct seam_planned *planned = player->blocks[player->count - 1].planned;
+		wrong += !served || planned->number / program->plan->header.copies != i;
+		match_free(player, player->count - 1);
+	}
+	return wrong;
+}
+
+/* The program is behind the front when it says that an iteration ends: the plan is for the iteration that begins, not for the one that the front is
+ * in, where equal micro-batches would draw the lane to the wrong one. */
+Test(lanes, a_step_behind_the_front_begins_a_repetition_of_its_own)
+{
+	struct match_program program = make_micro_batches();
+	struct match_player player;
+	match_open(&player, "micro-batches", 1);
+	match_add(&player, &program, true);
+	seam__matcher_start(player.matcher);
+	for (unsigned r = 0; r < 2; r++) {
+		cr_assert_eq(run_through(&player, &program, 0, 4 * PASS + 1), 0);
+		seam__matcher_step(player.matcher);
+	}
+	cr_assert_eq(run_through(&player, &program, 0, 4 * PASS), 0);
+	cr_assert_eq(run_through(&player, &program, PASS, 2 * PASS), 0, "backward once more is taken for that of the next repetition");
+	cr_assert_eq(run_through(&player, &program, 4 * PASS, 4 * PASS + 1), 0);
+	seam__matcher_step(player.matcher);
+	for (unsigned r = 0; r < 2; r++) {
+		cr_expect_eq(run_through(&player, &program, 0, 4 * PASS + 1), 0, "repetition %u", r);
+		seam__matcher_step(player.matcher);
+	}
+	match_close(&player);
+	match_program_fini(&program);
+}
