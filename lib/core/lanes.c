@@ -344,6 +344,8 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 		return hear_dynamic(matcher, lane, ret_spot);
 	if (lane->cold)
 		return hear_unexpected(matcher, lane, ask->bytes, ret_spot);
+	if (matcher->balance.doubts != 0)
+		seam__balance_compare(matcher, lane, ask->bytes);
 	if (catch_up(matcher, lane, ret_spot))
 		return SEAM_MISS_NONE;
 	if (seam__cue_fits(lane->next, ask->bytes)) {

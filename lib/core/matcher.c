@@ -147,6 +147,7 @@ static void free_apart(struct seam_matcher *matcher, struct seam_planned *planne
 	matcher->counts.live--;
 	matcher->counts.live_bytes -= planned->bytes;
 	planned->state = SEAM_PLANNED_FREE;
+	seam__balance_free(matcher);
 	if (planned->script != SEAM_DYNAMIC) {
 		struct seam_script *script = matcher->owners[planned->script];
 		seam__slab_put(&matcher->stray_slab, stray);
@@ -175,6 +176,8 @@ void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *plann
 	matcher->counts.live_bytes -= planned->bytes;
 	if (seam__script_due(script) == planned->number)
 		seam__front_step(matcher, script);
+	else
+		seam__balance_free(matcher);
 }
 
 enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned)

@@ -17,6 +17,9 @@
  * again wherever the program is, and changes the script if another fits (train, eval, shapes). Where the program marks its steps, the first request
  * of an iteration that only another script expects there is enough. Another script goes on in the copy that the one before would be in.
  *
+ * A program may break an iteration off and begin anew with what looks like the next of several equal parts of it (an evaluation between steps). Sizes do
+ * not tell that; what is live does: see matcher_balance.c.
+ *
  * Not here: leases and mappings (stitch/arena.h); streams and events; recording. Makes no driver call, knows no engine.
  *
  * Invariants (seam__matcher_check)
@@ -138,6 +141,10 @@ void seam__matcher_step(struct seam_matcher *matcher);
 /* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges: unblock them and take it.
  * Else *ret_planned is untouched. */
 enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned);
+
+/* So many blocks more, or less, are live that somebody else serves. Told of each that comes or goes, the matcher knows when nearly all that the plan has
+ * live was let go, and the program begins anew. */
+void seam__matcher_beside(struct seam_matcher *matcher, int more);
 
 /* A request that somebody else serves in any case: cursors and the front go on as if it were served here. */
 struct seam_heard {

@@ -24,6 +24,17 @@ struct seam_blocked {
 	uint64_t end;
 };
 
+/* How much comes and goes with the period: blocks of this matcher, and those that others serve but for what always stays. */
+struct seam_balance {
+	int64_t beside;          /* blocks that others serve, more than there were at first */
+	int64_t staying;         /* of them, when the last two repetitions began: the less; */
+	int64_t stayed;          /* when the last one began */
+	bool known;              /* one has begun */
+	uint64_t heard;          /* of the lane that spoke last: since it had heard so many sizes */
+	uint32_t freed;          /* so many frees came that were not due */
+	uint32_t doubts;         /* so many requests more are compared with it */
+};
+
 struct seam_matcher {
 	/* What every request reads. */
 	struct seam_script *now;       /* NULL: there is none */
@@ -56,10 +67,21 @@ struct seam_matcher {
 	uint64_t pending_begin;
 	uint64_t pending_bytes;
 	uint64_t reach;                /* position up to which the last request that was missed would live by the plan; 0: not known */
+	struct seam_balance balance;
 	struct seam_history stranger;  /* requests of a thread and stream that no lane has */
 	uint64_t stranger_stream;
 	uint32_t stranger_thread;
 };
+
+/* matcher_balance.c: a repetition begins. */
+void seam__balance_turn(struct seam_matcher *matcher);
+
+/* A free that was not due. */
+void seam__balance_free(struct seam_matcher *matcher);
+
+/* There are doubts, and the lane asks for so many bytes: if that and what is live are not as expected here, but as where a period begins, all lanes go
+ * there. */
+void seam__balance_compare(struct seam_matcher *matcher, const struct seam_lane *lane, uint64_t bytes);
 
 /* One position on. */
 static inline void seam__front_step(struct seam_matcher *matcher, struct seam_script *script)
@@ -72,6 +94,7 @@ static inline void seam__front_step(struct seam_matcher *matcher, struct seam_sc
 	if (++script->front.copy == script->copies)
 		script->front.copy = 0;
 	matcher->counts.repetitions++;
+	seam__balance_turn(matcher);
 }
 
 /* Moves the front up to `to`: what has not been freed on the way becomes a stray. False: no memory for one; the front stands before it. */

@@ -50,6 +50,7 @@ bool seam__stage_begins(struct seam_pool *pool, struct seam_stage *stage, const 
 void seam__planned_beside(struct seam_pool *pool, uint64_t va)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	seam__matcher_beside(stage->matcher, 1);
 	if (stage->deaf)
 		seam__follower_serve(&stage->follower, va);
 }

@@ -95,6 +95,7 @@ void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view,
 {
 	struct seam_stage *open = seam__stage_open(&pool->planning);
 	open->freed_bytes += bytes;
+	seam__matcher_beside(open->matcher, -1);
 	if (open->deaf)
 		seam__follower_free(&open->follower, open->matcher, view->va + offset);
 	for (uint32_t i = seam__view_slot_at(view, offset); i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {

@@ -93,6 +93,7 @@ void seam__script_retire(struct seam_meta *meta, struct seam_script *script)
 	const size_t instances = (size_t)script->slots * script->copies;
 	FREE_ARRAY(actions, script->positions);
 	FREE_ARRAY(stretches, script->slots);
+	FREE_ARRAY(live_at, script->positions);
 	FREE_ARRAY(places, (size_t)script->place_mask + 1);
 	FREE_ARRAY(place_of, instances);
 	FREE_ARRAY(lanes, script->lane_count);
@@ -167,6 +168,11 @@ const char *seam__script_check(const struct seam_script *script)
 			return "C1";
 		if (s->lag != s->end / script->positions % script->copies)
 			return "C1";
+	}
+	for (uint32_t p = 0; p < script->positions; p++) {
+		const uint32_t before = script->live_at[p], after = script->live_at[p + 1 == script->positions ? 0 : p + 1];
+		if ((script->actions[p] & 1) != 0 ? before != after + 1 : after != before + 1)
+			return "C4";
 	}
 	for (uint32_t i = 0; i < script->placed; i++) {
 		const struct seam_planned *planned = &script->instances[script->by_offset[i]];

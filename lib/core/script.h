@@ -10,6 +10,7 @@
  *   C1  every slot has one allocation and one free among the actions; cues of a lane ascend; lanes have all slots between them
  *   C2  a lane's cursor is one of its cues; its base is a repetition of the front's period
  *   C3  instances stand by address, their reach is right; a place's live instance is of its offset
+ *   C4  what is live at a position follows from what is at the one before
  */
 #ifndef SEAM_SCRIPT_H
 #define SEAM_SCRIPT_H
@@ -122,6 +123,7 @@ struct seam_script {
 	uint32_t positions;
 	uint32_t copies;
 	const struct seam_stretch *stretches; /* per slot */
+	const uint32_t *live_at;              /* per position: so many slots are live before what happens there */
 	uint32_t place_mask;
 	uint32_t index;                       /* the matcher's number for it */
 
@@ -129,6 +131,7 @@ struct seam_script {
 	uint32_t lane_count;
 	uint32_t slots;
 	uint64_t strays;        /* live blocks of it that are strays */
+	uint32_t least_at;      /* the first position where least is live */
 	struct seam_marks marks;
 	bool retired;           /* forgotten; only instances are left */
 	bool used;              /* was current once */

@@ -64,6 +64,20 @@ static void fill_stretches(const struct seam_plan *plan, struct seam_script *scr
 	}
 }
 
+/* A slot whose free is so many repetitions behind is live that often at the beginning of one. */
+static void fill_live(struct seam_script *script, uint32_t *live_at)
+{
+	uint32_t live = 0;
+	for (uint32_t i = 0; i < script->slots; i++)
+		live += script->stretches[i].end / script->positions;
+	for (uint32_t p = 0; p < script->positions; p++) {
+		live_at[p] = live;
+		if (live < live_at[script->least_at])
+			script->least_at = p;
+		live = (script->actions[p] & 1) != 0 ? live - 1 : live + 1;
+	}
+}
+
 static void fill_groups(const struct seam_plan *plan, struct seam_script *script, const struct happening *list)
 {
 	const uint32_t positions = plan->header.positions;
@@ -84,32 +98,35 @@ static void fill_groups(const struct seam_plan *plan, struct seam_script *script
 }
 
 static enum seam_rc allocate(struct seam_meta *meta, struct seam_script *script, uint32_t **ret_actions,
-                             struct seam_stretch **ret_stretches)
+                             struct seam_stretch **ret_stretches, uint32_t **ret_live_at)
 {
 	uint32_t *actions = seam__meta_array(meta, script->positions, sizeof(*actions));
 	struct seam_stretch *stretches = seam__meta_array(meta, script->slots, sizeof(*stretches));
+	uint32_t *live_at = seam__meta_array(meta, script->positions, sizeof(*live_at));
 	script->actions = actions;
 	script->stretches = stretches;
+	script->live_at = live_at;
 	if (script->group_count != 0)
 		script->groups = seam__meta_array(meta, script->group_count, sizeof(*script->groups));
 	if (script->range_count != 0)
 		script->ranges = seam__meta_array(meta, script->range_count, sizeof(*script->ranges));
 	*ret_actions = actions;
 	*ret_stretches = stretches;
-	const bool failed = actions == NULL || stretches == NULL || (script->group_count != 0 && script->groups == NULL) ||
+	*ret_live_at = live_at;
+	const bool failed = actions == NULL || stretches == NULL || live_at == NULL || (script->group_count != 0 && script->groups == NULL) ||
 	                    (script->range_count != 0 && script->ranges == NULL);
 	return failed ? SEAM_OOM_META : SEAM_OK;
 }
 
 enum seam_rc seam__script_count_positions(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script)
 {
-	uint32_t *actions;
+	uint32_t *actions, *live_at;
 	struct seam_stretch *stretches;
 	script->positions = 2 * script->slots;
 	script->group_count = plan->header.group_count;
 	script->range_count = plan->header.range_count;
 	struct happening *list = seam__meta_array(meta, script->positions, sizeof(*list));
-	enum seam_rc rc = allocate(meta, script, &actions, &stretches);
+	enum seam_rc rc = allocate(meta, script, &actions, &stretches, &live_at);
 	if (list == NULL)
 		rc = SEAM_OOM_META;
 	if (rc == SEAM_OK) {
@@ -119,6 +136,7 @@ enum seam_rc seam__script_count_positions(struct seam_meta *meta, const struct s
 		}
 		qsort(list, script->positions, sizeof(*list), compare_happenings);
 		fill_stretches(plan, script, list, actions, stretches);
+		fill_live(script, live_at);
 		fill_groups(plan, script, list);
 	}
 	seam__meta_free(meta, list, script->positions * sizeof(*list));

@@ -175,6 +175,8 @@ void match_free(struct match_player *player, uint32_t block)
 		cr_assert_eq(found, b->planned, "%s, seed %llu: another block is found", player->name, (unsigned long long)player->seed);
 		cr_assert_eq(found->bytes, b->bytes);
 		seam__matcher_free(player->matcher, found);
+	} else {
+		seam__matcher_beside(player->matcher, -1);
 	}
 	*b = player->blocks[--player->count];
 }
@@ -276,6 +278,8 @@ bool match_ask(struct match_player *player, const struct seam_match_ask *ask, co
 		block->planned = planned;
 		block->offset = planned->offset;
 		block->bytes = planned->bytes;
+	} else {
+		seam__matcher_beside(player->matcher, 1);
 	}
 	player->count++;
 	match_check(player);
