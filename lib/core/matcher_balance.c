@@ -107,8 +107,10 @@ void seam__balance_compare(struct seam_matcher *matcher, const struct seam_lane 
 	const struct seam_cue *cue = find_beginning(script, lane, bytes, live);
 	if (cue == NULL)
 		return;
+	/* In the same copy: what lives on from the iteration before lies where the plan has it then. */
 	const struct seam_front *front = &script->front;
-	const uint64_t at = front->base + cue->begin + (cue->begin < front->position ? script->positions : 0);
+	const uint64_t round = cue->begin < front->position ? (uint64_t)script->positions * script->copies : 0;
+	const uint64_t at = front->base + round + cue->begin;
 	for (uint32_t l = 0; l < script->lane_count; l++)
 		seam__lane_put(script, &script->lanes[l], at);
 	matcher->balance.doubts = 0;

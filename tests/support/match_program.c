@@ -45,14 +45,25 @@ struct match_program match_program(const struct program_wish *wish)
 
 #define REPETITIONS 3u
 
-static void add_word(struct seam_trace_builder *builder, const char *word, struct seam_trace_event *known, uint64_t *next_id, uint64_t *time)
+/* The last two blocks of a name. */
+struct known {
+	struct seam_trace_event last, before;
+};
+
+/* The block that a word frees; NULL: it frees none. */
+static const struct seam_trace_event *find_freed(const char *word, const struct known *known)
 {
-	const bool is_free = word[0] == '-';
+	const struct known *named = &known[(unsigned char)word[1]];
+	return word[0] == '-' ? &named->last : word[0] == '=' ? &named->before : NULL;
+}
+
+static void add_word(struct seam_trace_builder *builder, const char *word, struct known *known, uint64_t *next_id, uint64_t *time)
+{
+	const struct seam_trace_event *freed = find_freed(word, known);
 	const char *at = strchr(word, '@'), *thread = strchr(word, '^');
 	struct seam_trace_event event = {.time_ns = (*time)++};
-	const uint32_t name = (uint32_t)(unsigned char)word[is_free];
-	if (is_free) {
-		event = known[name];
+	if (freed != NULL) {
+		event = *freed;
 		event.time_ns = *time;
 		event.kind = SEAM_TRACE_FREE;
 		event.flags = 0;
@@ -62,7 +73,8 @@ static void add_word(struct seam_trace_builder *builder, const char *word, struc
 		event.size = strtoull(word + 1, NULL, 10);
 		event.stream = at == NULL ? 0 : strtoull(at + 1, NULL, 10);
 		event.thread = thread == NULL ? 0 : (uint32_t)strtoul(thread + 1, NULL, 10);
-		known[name] = event;
+		struct known *named = &known[(unsigned char)word[0]];
+		*named = (struct known){event, named->last};
 	}
 	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
 }
@@ -70,7 +82,7 @@ static void add_word(struct seam_trace_builder *builder, const char *word, struc
 struct match_program match_program_of(const char *words)
 {
 	struct seam_trace_builder *builder;
-	struct seam_trace_event known[256] = {{0}};
+	struct known known[256] = {{{0}, {0}}};
 	struct seam_trace_error error = {0};
 	struct seam_trace *trace;
 	uint64_t next_id = 0, time = 0, events = 0;
@@ -79,7 +91,8 @@ struct match_program match_program_of(const char *words)
 		char *copy = strdup(words), *rest = NULL;
 		events = 0;
 		for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-			if (word[0] == '-' && known[(unsigned char)word[1]].id == 0)
+			const struct seam_trace_event *freed = find_freed(word, known);
+			if (freed != NULL && freed->id == 0)
 				continue;
 			events++;
 			add_word(builder, word, known, &next_id, &time);

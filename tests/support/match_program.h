@@ -36,7 +36,7 @@ struct match_program {
 struct match_program match_program(const struct program_wish *wish);
 
 /* The same from words: "a4096 b512 -a -b": allocations with bytes (and "@stream", "^thread"), frees. A name is one letter; what is not freed in
- * the period is freed by the first free of it in the next. */
+ * the period is freed by the first free of it in the next. "=a" frees the block of that name before the last. */
 struct match_program match_program_of(const char *words);
 void match_program_fini(struct match_program *program);
 

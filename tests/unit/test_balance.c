@@ -13,11 +13,13 @@
 static struct match_player player;
 static struct match_program program;
 
-/* Three micro-batches whose sizes are equal; the first one makes gradients, which live to the end. */
-static void set_up(void)
+/* Three micro-batches whose sizes are equal; the first one makes gradients, which live to the end. Words: what the last one does at first. */
+static void set_up_with(const char *last)
 {
 	char words[4096] = "";
 	for (unsigned batch = 0; batch < 3; batch++) {
+		if (batch == 2)
+			(void)strcat(words, last);
 		for (unsigned i = 0; i < FORWARD; i++)
 			(void)snprintf(words + strlen(words), 32, "%c%u ", 'A' + i, 4096 * (i + 1));
 		for (unsigned i = 0; i < FORWARD; i++) {
@@ -32,6 +34,11 @@ static void set_up(void)
 	match_open(&player, "micro-batches", 1);
 	match_add(&player, &program, true);
 	seam__matcher_start(player.matcher);
+}
+
+static void set_up(void)
+{
+	set_up_with("");
 }
 
 static void tear_down(void)
@@ -190,6 +197,23 @@ Test(balance, what_is_nearly_as_it_should_be_is_left_alone)
 	for (uint32_t i = 0; i < FORWARD; i++)
 		free_slot(FORWARD + GRADIENTS + i);
 	cr_expect_eq(go(1, batch_at(2), program.count), 0);
+}
+
+/* What outlives an iteration by more than one lies where the next one has it, and not where the one behind that would. */
+Test(balance, what_begins_anew_is_the_same_iteration)
+{
+	tear_down();
+	set_up_with("z1000000 =z ");
+	cr_assert_eq(program.plan->header.copies, 2);
+	for (uint64_t r = 0; r < 4; r++) {
+		cr_assert_eq(go(r, 0, program.count), 0);
+		cr_assert_eq(go(r + 1, 0, batch_at(2)), 0);
+		for (uint32_t i = player.count; i-- > 0;)
+			if (player.blocks[i].repetition > r)
+				match_free(&player, i);
+		cr_expect_eq(player.count, 1);
+	}
+	cr_expect_eq(go(4, 0, program.count), 0);
 }
 
 /* A program that says that its iterations end in front of the second micro-batch begins anew there, where gradients live. */
