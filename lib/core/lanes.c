@@ -6,7 +6,8 @@
  * answer is taken if it explains more of what was heard than the guess at hand.
  *
  * A lane that the others have left far behind goes where they are, if what was heard is explained there no worse: equal stretches of a period
- * (micro-batches) look all alike, and what a lane is given in one that is over is late as a rule.
+ * (micro-batches) look all alike, and what a lane is given in one that is over is late as a rule. What would take it far ahead of them is not
+ * believed at once: see matcher_balance.c.
  */
 #include "matcher_state.h"
 
@@ -16,8 +17,6 @@
 #define PAIR_MISSES 16u   /* not any more after so many misses */
 #define BACK 256u         /* positions by which a lane may find itself behind in the same repetition */
 #define STALE 1024u       /* positions after which a slot passed over is forgotten */
-#define BEHIND_SHARE 16u  /* by more than one part in so many of a period, */
-#define BEHIND_LEAST 32u  /* and so many positions, no lane is behind the front that is in step */
 
 /* trouble */
 #define MISSED 4u
@@ -185,7 +184,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
 static bool catch_up(struct seam_matcher *matcher, struct seam_lane *lane, struct seam_spot *ret_spot)
 {
 	const struct seam_script *script = matcher->now;
-	const uint64_t front = script->front.at, around = script->positions / BEHIND_SHARE + BEHIND_LEAST;
+	const uint64_t front = script->front.at, around = seam__script_around(script);
 	if (position_of(lane) + around >= front)
 		return false;
 	const uint32_t here = seam__lane_agrees(lane, (uint32_t)(lane->next - lane->first), &lane->history);
@@ -274,7 +273,9 @@ static enum seam_miss hear_unexpected(struct seam_matcher *matcher, struct seam_
 	const uint32_t resumed = find_after_misses(script, lane, bytes);
 	const uint32_t skipped = resumed != 0 ? SEAM_SKIPPED : find_skipped(script, lane, bytes);
 	const uint32_t ahead = resumed != 0 || skipped < SEAM_SKIPPED ? resumed : find_ahead(script, lane, bytes);
-	const struct seam_spot at_hand = skipped < SEAM_SKIPPED ? lane->skipped[skipped] : ahead != 0 ? spot_ahead(script, lane, ahead) : nowhere;
+	struct seam_spot at_hand = skipped < SEAM_SKIPPED ? lane->skipped[skipped] : ahead != 0 ? spot_ahead(script, lane, ahead) : nowhere;
+	if (ahead != 0 && seam__balance_leaps(script, lane, at_hand.base + at_hand.cue->begin))
+		at_hand = nowhere;
 	doubt(lane, at_hand.cue == NULL ? MISSED : PASSED);
 	if (lane->trouble >= DOUBT && ask_index(matcher, lane, &at_hand, ret_spot))
 		return SEAM_MISS_NONE;
@@ -349,6 +350,10 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 	if (catch_up(matcher, lane, ret_spot))
 		return SEAM_MISS_NONE;
 	if (seam__cue_fits(lane->next, ask->bytes)) {
+		if (seam__balance_leaps(script, lane, position_of(lane))) {
+			doubt(lane, MISSED);
+			return SEAM_MISS_size;
+		}
 		lane->trouble -= lane->trouble != 0;
 		matcher->counts.resyncs += lane->missed != 0;
 		lane->missed = 0;
@@ -372,7 +377,7 @@ void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, ui
 	set_base(script, lane, at - position + (cue == lane->count ? script->positions : 0));
 	lane->trouble = 0;
 	lane->missed = 0;
-	lane->cold = false;
+	lane->cold = lane->sure = false;
 	lane->dynamic = nowhere;
 	for (uint32_t i = 0; i < SEAM_SKIPPED; i++)
 		lane->skipped[i] = nowhere;

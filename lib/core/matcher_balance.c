@@ -1,10 +1,12 @@
-/* matcher_balance.c: how much is live, against what the plan has live: where a program that broke an iteration off begins anew.
+/* matcher_balance.c: what is live, against what the plan has live: where a program that broke an iteration off begins anew, and what it has not come to.
  *
  * Equal parts of a period (micro-batches) look alike by their sizes, and a program that lets everything go in the midst of one and begins from the
  * beginning looks as if it went on. What is live then tells. It is looked at when many blocks are freed that were not due, with no request between,
  * and much less is live than the plan has live there: the next requests are compared, and if one of them is not due where so little is live, but
  * is where the period begins, that is where the program is. A period begins where the program says that an iteration ends, else where
  * least is live. Blocks that others serve count too, but for those that were there when the last repetitions began, which stay.
+ *
+ * A request of one lane may look like what that one does much later, when others have done their part. What is live tells that they have not.
  *
  * Not here: where requests belong by their sizes (lanes.c); whether memory is safe.
  */
@@ -15,6 +17,7 @@
 #define BURST 16u       /* frees with no request between, none of them due */
 #define SLACK 8u        /* blocks by which a program may be off, */
 #define SLACK_SHARE 16u /* or such a part of them */
+#define FEW 8u          /* blocks that the front may leave behind at once */
 
 static int64_t live_now(const struct seam_matcher *matcher)
 {
@@ -94,7 +97,7 @@ static const struct seam_cue *find_beginning(const struct seam_script *script, c
 	return cue;
 }
 
-void seam__balance_compare(struct seam_matcher *matcher, const struct seam_lane *lane, uint64_t bytes)
+void seam__balance_compare(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes)
 {
 	struct seam_script *script = matcher->now;
 	const int64_t live = live_now(matcher);
@@ -113,6 +116,23 @@ void seam__balance_compare(struct seam_matcher *matcher, const struct seam_lane 
 	const uint64_t at = front->base + round + cue->begin;
 	for (uint32_t l = 0; l < script->lane_count; l++)
 		seam__lane_put(script, &script->lanes[l], at);
+	lane->sure = true;
 	matcher->balance.doubts = 0;
 	matcher->counts.resyncs++;
+}
+
+bool seam__balance_leaps(const struct seam_script *script, struct seam_lane *lane, uint64_t to)
+{
+	uint32_t position = script->front.position, copy = script->front.copy, left = 0;
+	const bool is_far = to > script->front.at + seam__script_around(script) && !lane->sure;
+	for (uint64_t at = script->front.at; is_far && at < to && left <= FEW; at++) {
+		const uint32_t due = seam__script_due_at(script, position, copy);
+		left += due != UINT32_MAX && script->instances[due].state == SEAM_PLANNED_LIVE;
+		if (++position == script->positions) {
+			position = 0;
+			copy = copy + 1 == script->copies ? 0 : copy + 1;
+		}
+	}
+	lane->sure = left > FEW; /* if the next one says the same */
+	return lane->sure;
 }

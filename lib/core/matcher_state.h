@@ -81,7 +81,17 @@ void seam__balance_free(struct seam_matcher *matcher);
 
 /* There are doubts, and the lane asks for so many bytes: if that and what is live are not as expected here, but as where a period begins, all lanes go
  * there. */
-void seam__balance_compare(struct seam_matcher *matcher, const struct seam_lane *lane, uint64_t bytes);
+void seam__balance_compare(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes);
+
+/* Whether a request that looks like the lane's at position `to` is not to be believed: that is far ahead, and blocks are live that go before it comes.
+ * Once only: the next request may say the same. O(positions up to there). */
+bool seam__balance_leaps(const struct seam_script *script, struct seam_lane *lane, uint64_t to);
+
+/* Farther behind the front, or ahead, no lane is that is in step. */
+static inline uint64_t seam__script_around(const struct seam_script *script)
+{
+	return script->positions / 16 + 32;
+}
 
 /* One position on. */
 static inline void seam__front_step(struct seam_matcher *matcher, struct seam_script *script)

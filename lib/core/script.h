@@ -88,6 +88,7 @@ struct seam_lane {
 	const struct seam_run *runs;  /* count of them, by hash and place */
 	uint64_t stepped;             /* so many sizes had been heard when the program said that an iteration ended; SEAM_NEVER: it has not */
 	uint32_t missed;              /* requests in a row that were not found */
+	bool sure;                    /* its next request is believed however far ahead it is */
 	bool cold;                    /* nothing is known of where it is: only the index can tell */
 	uint32_t plan_thread;
 	struct seam_spot dynamic;     /* the last dynamic one that was asked for; its cue may be NULL */
@@ -211,17 +212,23 @@ static inline uint32_t seam__script_number(const struct seam_script *script, uin
 	return slot * script->copies + copy;
 }
 
-/* The instance whose free is due at the front; UINT32_MAX: an allocation is. */
-static inline uint32_t seam__script_due(const struct seam_script *script)
+/* The instance whose free is due at a position of a copy; UINT32_MAX: an allocation is. */
+static inline uint32_t seam__script_due_at(const struct seam_script *script, uint32_t position, uint32_t of_copy)
 {
-	const uint32_t action = script->actions[script->front.position];
+	const uint32_t action = script->actions[position];
 	if ((action & 1) == 0)
 		return UINT32_MAX;
 	if (script->copies == 1)
 		return action >> 1;
 	const uint32_t lag = script->stretches[action >> 1].lag;
-	const uint32_t copy = script->front.copy >= lag ? script->front.copy - lag : script->front.copy + script->copies - lag;
+	const uint32_t copy = of_copy >= lag ? of_copy - lag : of_copy + script->copies - lag;
 	return seam__script_number(script, action >> 1, copy);
+}
+
+/* The same at the front. */
+static inline uint32_t seam__script_due(const struct seam_script *script)
+{
+	return seam__script_due_at(script, script->front.position, script->front.copy);
 }
 
 /* Positions from the front until an instance that is not live is due next, around the circle of copies. */

@@ -6,6 +6,7 @@
 #include "match_program.h"
 #include "meta.h"
 #include "random_problem.h"
+#include "script.h"
 
 #define SEEDS 60u
 
@@ -218,6 +219,57 @@ Test(lanes, a_step_behind_the_front_begins_a_repetition_of_its_own)
 		cr_expect_eq(run_through(&player, &program, 0, 4 * PASS + 1), 0, "repetition %u", r);
 		seam__matcher_step(player.matcher);
 	}
+	match_close(&player);
+	match_program_fini(&program);
+}
+
+#define SAVED 24u
+
+/* Forward in one thread, backward in another, and what follows in the first one again. */
+static struct match_program make_two_threads(void)
+{
+	char words[4096] = "";
+	for (unsigned i = 0; i < SAVED; i++)
+		(void)snprintf(words + strlen(words), 32, "%c%u ", 'A' + i, 4096 * (i + 1));
+	for (unsigned i = 0; i < 3 * SAVED; i++)
+		(void)snprintf(words + strlen(words), 32, "a%u^1 -a ", 8192 * (i + 1));
+	for (unsigned i = 0; i < SAVED; i++)
+		(void)snprintf(words + strlen(words), 32, "-%c ", 'A' + i);
+	(void)strcat(words, "y512 z1024 -y -z");
+	return match_program_of(words);
+}
+
+static bool ask_as(struct match_player *player, uint64_t bytes, uint32_t *ret_slot)
+{
+	const struct match_block as = {.slot = MATCH_NO_SLOT};
+	const bool served = match_ask(player, &(struct seam_match_ask){.bytes = bytes}, &as);
+	const struct seam_planned *planned = player->blocks[player->count - 1].planned;
+	const struct seam_script *script = seam__matcher_script(player->matcher, 0);
+	*ret_slot = served ? planned->number / script->copies : UINT32_MAX;
+	return served;
+}
+
+Test(lanes, a_request_far_ahead_is_believed_when_it_is_not_alone)
+{
+	struct match_program program = make_two_threads();
+	struct match_player player;
+	uint32_t slot;
+	match_open(&player, "two threads", 1);
+	match_add(&player, &program, true);
+	seam__matcher_start(player.matcher);
+	cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
+	cr_assert_eq(match_acts(&player, &program, 1, 0, SAVED), 0);
+	for (uint64_t bytes = 500; bytes <= 1000; bytes += 500) {
+		const uint64_t r = bytes / 500, front = seam__matcher_front(player.matcher);
+		cr_expect_not(ask_as(&player, bytes, &slot), "as large as what follows backward, which has not come");
+		cr_expect_eq(seam__matcher_front(player.matcher), front);
+		match_free(&player, player.count - 1);
+		cr_expect_eq(match_acts(&player, &program, r, SAVED, program.count), 0);
+		cr_assert_eq(match_acts(&player, &program, r + 1, 0, SAVED), 0);
+	}
+	cr_expect_not(ask_as(&player, 512, &slot));
+	cr_expect(ask_as(&player, 512, &slot) && slot == 4 * SAVED, "there is no backward this time");
+	cr_expect(ask_as(&player, 1024, &slot) && slot == 4 * SAVED + 1);
 	match_close(&player);
 	match_program_fini(&program);
 }
