@@ -34,15 +34,6 @@ static uint64_t slack(uint32_t planned)
 	return seam__bits_max(SLACK, planned / SLACK_SHARE);
 }
 
-void seam__balance_turn(struct seam_matcher *matcher)
-{
-	struct seam_balance *balance = &matcher->balance;
-	const int64_t now = balance->beside;
-	balance->staying = balance->known && balance->stayed < now ? balance->stayed : now;
-	balance->stayed = now;
-	balance->known = true;
-}
-
 /* Every lane that is in step looks at its next request with care. */
 static void raise_doubts(struct seam_matcher *matcher)
 {

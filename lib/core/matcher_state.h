@@ -73,10 +73,16 @@ struct seam_matcher {
 	uint32_t stranger_thread;
 };
 
-/* matcher_balance.c: a repetition begins. */
-void seam__balance_turn(struct seam_matcher *matcher);
+/* A repetition begins. Inline, for nothing is called where a request is what was expected. */
+static inline void seam__balance_turn(struct seam_balance *balance)
+{
+	const int64_t now = balance->beside;
+	balance->staying = balance->known && balance->stayed < now ? balance->stayed : now;
+	balance->stayed = now;
+	balance->known = true;
+}
 
-/* A free that was not due. */
+/* matcher_balance.c: a free that was not due. */
 void seam__balance_free(struct seam_matcher *matcher);
 
 /* There are doubts, and the lane asks for so many bytes: if that and what is live are not as expected here, but as where a period begins, all lanes go
@@ -104,7 +110,7 @@ static inline void seam__front_step(struct seam_matcher *matcher, struct seam_sc
 	if (++script->front.copy == script->copies)
 		script->front.copy = 0;
 	matcher->counts.repetitions++;
-	seam__balance_turn(matcher);
+	seam__balance_turn(&matcher->balance);
 }
 
 /* Moves the front up to `to`: what has not been freed on the way becomes a stray. False: no memory for one; the front stands before it. */
