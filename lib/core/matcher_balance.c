@@ -64,7 +64,7 @@ void seam__matcher_beside(struct seam_matcher *matcher, int more)
 		seam__balance_free(matcher);
 }
 
-/* The cue that the request is, if a lane asks for it where the period begins and as much is live there; NULL: it is not. */
+/* The cue that the request is, if the lane asks for it at a position or soon behind and as much is live there; NULL: it is not. */
 static const struct seam_cue *find_behind(const struct seam_script *script, const struct seam_lane *lane, uint32_t position, uint64_t bytes,
                                           int64_t live)
 {
@@ -77,6 +77,7 @@ static const struct seam_cue *find_behind(const struct seam_script *script, cons
 	return NULL;
 }
 
+/* The same where the period begins, or one of its iterations. */
 static const struct seam_cue *find_beginning(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes, int64_t live)
 {
 	const struct seam_marks *marks = &script->marks;
