@@ -15,7 +15,7 @@ ROWS = (
     ("class", r"test_mempool_emptycache_multithread", "", "empty_cache() within a pool's context empties it, where PyTorch's does nothing"),
     ("class", r"test_graph_memory_stats_and_use_result|test_graph_two_successive|test_cuda_graph_allocator_propagates_stream", "", "counts PyTorch's segments"),
     ("class", r"test_graph_capture_reclaim", "", "within a capture, memory used on other streams is used again only after it (PyTorch does more with a setting that is off by default)"),
-    ("class", r"test_memory_snapshot$|test_memory_plots$|test_memory_plots_free_segment_stack", "", "histories have no segment_alloc and segment_free"),
+    ("class", r"test_memory_snapshot$|test_memory_plots$|test_memory_plots_free_segment_stack", "", "chunks come and go as segment_map and segment_unmap, not as segment_alloc and segment_free"),
     ("class", r"test_allocator_settings", "", "PyTorch's settings, such as roundup_power2_divisions, do not matter to Seam"),
     ("class", r"test_cachingAllocator_raw_alloc", "", "caching cannot be switched off"),
     ("class", r"test_out_of_memory$", r"Tried to allocate|does not match", "another text after the first words"),

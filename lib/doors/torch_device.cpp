@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <c10/core/impl/GPUTrace.h>
+#include <c10/cuda/CUDAAllocatorConfig.h>
 
 #include "torch_contiguous.h"
 
@@ -26,6 +27,16 @@ void trace_block(void *ptr, bool made)
 		(*interpreter)->trace_gpu_memory_deallocation(c10::kCUDA, address);
 }
 
+/* PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:F: the limit to begin with. */
+double fraction_setting()
+{
+#if SEAM_TORCH_HAS_FRACTION_SETTING
+	return native::CUDAAllocatorConfig::per_process_memory_fraction();
+#else
+	return 1;
+#endif
+}
+
 } /* namespace */
 
 struct seam_pool *TorchDevice::pool()
@@ -39,9 +50,16 @@ struct seam_pool *TorchDevice::pool()
 		seam_torch_error(why, sizeof why);
 		TORCH_CHECK(false, "Seam: no memory pool on device ", static_cast<int>(device_), ": ", why);
 	}
-	std::lock_guard<std::mutex> guard(lock_);
-	small_bytes_ = seam_pool_config(pool)->small_bytes;
-	pool_.store(pool, std::memory_order_release);
+	bool first = false;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		first = !has_pool();
+		small_bytes_ = seam_pool_config(pool)->small_bytes;
+		pool_.store(pool, std::memory_order_release);
+	}
+	const double setting = fraction_setting();
+	if (first && setting < 1)
+		limit(setting);
 	return pool;
 }
 

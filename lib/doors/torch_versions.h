@@ -27,6 +27,7 @@
 #define SEAM_TORCH_HAS_SEGMENT_SIZES (SEAM_TORCH_MINOR >= 10)  /* getExpandableSegmentSizes */
 #define SEAM_TORCH_HAS_NO_SPLIT (SEAM_TORCH_MINOR >= 10)       /* setNoSplit */
 #define SEAM_TORCH_SHARES_SOURCES (SEAM_TORCH_MINOR >= 11)     /* createOrIncrefPool takes a shared_ptr */
+#define SEAM_TORCH_HAS_FRACTION_SETTING (SEAM_TORCH_MINOR >= 10) /* CUDAAllocatorConfig::per_process_memory_fraction() */
 #define SEAM_TORCH_HAS_METADATA (SEAM_TORCH_MINOR >= 10)       /* set and getUserMetadata; a field of trace entries */
 #define SEAM_TORCH_HAS_SKIP_ACTIONS (SEAM_TORCH_MINOR >= 11)   /* recordHistory's last argument */
 #define SEAM_TORCH_HAS_TRACE_CHOICE (SEAM_TORCH_MINOR >= 11)   /* snapshot's second argument */

@@ -107,7 +107,7 @@ class Running(unittest.TestCase):
 class Judging(unittest.TestCase):
     """Whose matter a failure is."""
 
-    def judged(self, native: str, how: str, text: str = "", test: str = "TestMemPool.test_x", module: str = "test_cuda") -> list[str]:
+    def judged(self, native: str, how: str, text: str = "", test: str = "TestCuda.test_out_of_memory", module: str = "test_cuda") -> list[str]:
         """The kinds that the test is among, under the class."""
         suite = program.Suite("made up", pathlib.Path(), module, re.compile(""))
         suite.outcomes = {"native": {test: program.Outcome(native)}, "class": {test: program.Outcome(how, text)}}
@@ -115,7 +115,7 @@ class Judging(unittest.TestCase):
 
     def test_kinds(self) -> None:
         """Passed, skipped, native's, expected, wrong."""
-        refused = "RuntimeError: a torch.cuda.MemPool cannot take its memory from another allocator while"
+        refused = "AssertionError: 'Tried to allocate 1 GiB' does not match"
         self.assertEqual(self.judged("passed", "passed"), ["passed"])
         self.assertEqual(self.judged("passed", "skipped"), ["skipped"])
         self.assertEqual(self.judged("failed", "failed", refused), ["as native"])

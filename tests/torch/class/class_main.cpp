@@ -45,6 +45,10 @@ int main(int argc, char **argv)
 		part_shared();
 		return tap_end();
 	}
+	if (argc > 1 && strcmp(argv[1], "limited") == 0) {
+		part_limited();
+		return tap_end();
+	}
 	part_blocks();
 	part_memory();
 	part_streams();

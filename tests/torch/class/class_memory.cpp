@@ -129,6 +129,20 @@ void part_shortage()
 	it().emptyCache();
 }
 
+/* Run with PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.25. */
+void part_limited()
+{
+	tap_part = "limited";
+	size_t rest = 0, total = 0;
+	ok(cudaMemGetInfo(&rest, &total) == cudaSuccess, "the device says what it has");
+	c10::DataPtr block = it().allocate(total / 8);
+	ok(it().getMemoryFraction(0) == 0.25, "PyTorch's setting is the limit at first");
+	ok(says(thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(total / 4); }), "out of memory"), "and holds");
+	it().setMemoryFraction(1.0, 0);
+	it().raw_delete(it().raw_alloc(total / 4));
+	ok(it().getMemoryFraction(0) == 1.0, "until the program sets another");
+}
+
 void part_fraction()
 {
 	tap_part = "fraction";

@@ -95,6 +95,7 @@ void part_memory();
 void part_streams();
 void part_shortage();
 void part_fraction();
+void part_limited();
 void part_copies();
 void part_planned(const char *path);
 void part_private();

@@ -70,8 +70,11 @@ def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
         "shows the memory of plans once": ["planned", str(out / "planned.seamtrace")],
         "does what PyTorch asks of an allocator": [str(snapshot)],
     }
+    settings = {"shared": {"SEAM_CONF": "export_as:fd"}, "limited": {"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.25"}}
+    if torch.minor >= 10:  # before that PyTorch has no such setting
+        runs["takes PyTorch's limit"] = ["limited"]
     for what, arguments in runs.items():
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": "export_as:fd" if arguments == ["shared"] else ""}
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": "", **settings.get(arguments[0], {})}
         judge(f"{name}: the class {what}", run([str(out / "class_test"), *arguments], env=environment, timeout=300))
     viz = torch.libraries.parent / "cuda/_memory_viz.py"
     if snapshot.is_file() and viz.is_file():
