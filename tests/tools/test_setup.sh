@@ -82,7 +82,7 @@ cp "$root/tools/setup-torch" "$folder/repository/tools"
 # asks_for WHAT ENVIRONMENT [VERSION]
 asks_for() {
 	rm -f "$folder/asked"
-	SEAM_CACHE=$folder/cache HOME=$folder PATH=$folder/bin:$PATH "$folder/repository/tools/setup" --torch ${3:+"$3"} >"$folder/out" 2>"$folder/errors"
+	SEAM_VENV='' SEAM_CACHE=$folder/cache HOME=$folder PATH=$folder/bin:$PATH "$folder/repository/tools/setup" --torch ${3:+"$3"} >"$folder/out" 2>"$folder/errors"
 	[ -x "$folder/.cache/seam/$2/bin/pip" ] && grep -q "^install .* $1\$" "$folder/asked"
 }
 asks_for torch venv && asks_for 'torch==2\.11\.\*' venv-2.11 2.11 && asks_for torch==2.9.1 venv-2.9.1 2.9.1
