@@ -13,7 +13,8 @@ static uint64_t count;
 static void add(uint8_t kind, uint64_t bytes)
 {
 	cr_assert_lt(count, MOST_EVENTS);
-	events[count++] = (struct seam_trace_event){.kind = kind, .size = bytes, .id = count};
+	events[count] = (struct seam_trace_event){.kind = kind, .size = bytes, .id = count};
+	count++;
 }
 
 /* Blocks of a beginning, which stay. */
