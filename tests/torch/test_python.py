@@ -278,7 +278,7 @@ class Figures(PythonTest):
         self.assertIn("Still warming up", second)
         self.assertIn("driver: 0 memory calls since the last report", third)
         self.assertIn("No driver call since the last report", third)
-        self.assertIn("1 requests ran out of memory, 1 frees were of memory that is not Seam's", fourth)
+        self.assertIn("requests that ran out of memory: 1; frees of memory that is not Seam's: 1", fourth)
         self.assertIn("plan: none in use", fourth)
 
     def test_snapshots_and_traces_are_written(self) -> None:

@@ -125,7 +125,7 @@ def report(device: int | None = None) -> str:
         f"  {_plan_line(now, before)}",
     ]
     if ooms or now["unknown_frees"]:
-        lines.append(f"  trouble: {ooms} requests ran out of memory, {now['unknown_frees']} frees were of memory that is not Seam's")
+        lines.append(f"  trouble: requests that ran out of memory: {ooms}; frees of memory that is not Seam's: {now['unknown_frees']}")
     lines.append(f"  {_verdict(now, before)}")
     _last[number] = now
     return "\n".join(lines)
