@@ -52,6 +52,11 @@ static inline bool seam__bits_try_align_up(uint64_t value, uint64_t alignment, u
 	return true;
 }
 
+static inline uint64_t seam__bits_distance(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
 /* Rounded up; divisor is not 0. */
 static inline uint64_t seam__bits_div_up(uint64_t value, uint64_t divisor)
 {

@@ -5,7 +5,6 @@
 #include "recording.h"
 
 #define WAKE_EVENTS 1024u /* so often the background worker looks whether there is something to do */
-#define LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
 
 /* Whether the stream is being captured. Asked only where it can matter: see watch_captures. */
 static enum seam_rc ask_capture(struct seam_pool *pool, uint64_t stream, bool *ret_capturing, uint64_t *ret_capture_id)
@@ -103,9 +102,8 @@ static bool borrow(struct seam_pool *pool, const struct seam_request *request, c
 	return true;
 }
 
-static void note_recent(struct seam_pool *pool, const struct seam_request *request, bool plain)
+static void note_recent(struct seam_pool *pool, const struct seam_request *request, const struct seam_voice *voice, bool plain)
 {
-	const struct seam_voice *voice = seam__recording_voice(pool);
 	const struct seam_asked asked = {
 		.bytes = request->bytes,
 		.stream = (uint64_t)(uintptr_t)request->stream,
@@ -135,7 +133,9 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	}
 	if (pool->planning.open && fits && borrow(pool, request, &ask, record, ret_ptr))
 		return SEAM_OK;
-	note_recent(pool, request, fits);
+	if (record->voice == NULL)
+		record->voice = seam__recording_voice(pool);
+	note_recent(pool, request, record->voice, fits);
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;
@@ -165,7 +165,7 @@ static __attribute__((noinline, cold)) enum seam_rc refuse(struct seam_pool *poo
 
 static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
-	if (__builtin_expect(request->bytes > LARGEST_REQUEST_BYTES, 0))
+	if (__builtin_expect(request->bytes > SEAM_LARGEST_REQUEST_BYTES, 0))
 		return refuse(pool, request);
 	if (__builtin_expect(pool->plain != NULL, 0))
 		return seam__plain_alloc(pool, request, ret_ptr);

@@ -7,8 +7,6 @@
 #include "meta.h"
 #include "recording.h"
 
-#define LARGEST_BYTES (UINT64_C(1) << 48)
-
 static int compare(const void *a, const void *b)
 {
 	const struct seam_kept *x = a, *y = b;
@@ -19,7 +17,7 @@ static int compare(const void *a, const void *b)
 static enum seam_rc sort_blocks(const struct seam_private_block *blocks, size_t count, struct seam_kept *ret_kept)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (blocks[i].ptr == NULL || blocks[i].bytes == 0 || blocks[i].bytes > LARGEST_BYTES)
+		if (blocks[i].ptr == NULL || blocks[i].bytes == 0 || blocks[i].bytes > SEAM_LARGEST_REQUEST_BYTES)
 			return SEAM_INVALID;
 		ret_kept[i] = (struct seam_kept){
 			.va = (uint64_t)(uintptr_t)blocks[i].ptr,
@@ -114,11 +112,9 @@ static enum seam_rc restore(struct seam_pool *pool, uint64_t id, const struct se
 
 enum seam_rc seam_private_restore(struct seam_pool *pool, uint64_t id, const struct seam_private_block *blocks, size_t count)
 {
-	enum seam_rc rc = seam__pool_enter(pool);
+	enum seam_rc rc = seam__pool_enter_mapped(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	if (pool->plain != NULL)
-		return SEAM_UNSUPPORTED;
 	if (id == 0 || (blocks == NULL && count > 0))
 		return SEAM_INVALID;
 	struct seam_kept *after = NULL;

@@ -11,6 +11,8 @@
  */
 #include "matcher_state.h"
 
+#include "bits.h"
+
 #define AHEAD 2u          /* slots that may be passed over at once */
 #define AHEAD_DYNAMIC 64u /* with the dynamic ones among them */
 #define PAIR_AHEAD 256u   /* where a pair is looked for */
@@ -174,11 +176,6 @@ struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam
 	return take_guess(matcher, lane, cue, base_for(matcher->now, lane, lane->first[cue].begin));
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a < b ? b - a : a - b;
-}
-
 /* The lane is far behind the front: goes to the cue around the front that explains most of what was heard, the nearest of equal ones, if that is no
  * less than here, and a run. O(cues around the front). */
 static bool catch_up(struct seam_matcher *matcher, struct seam_lane *lane, struct seam_spot *ret_spot)
@@ -200,7 +197,7 @@ static bool catch_up(struct seam_matcher *matcher, struct seam_lane *lane, struc
 		if (at > front + around)
 			break;
 		const uint32_t agrees = lane->first[cue].bytes == 0 ? 0 : seam__lane_agrees(lane, cue, &lane->history);
-		const bool nearer = found == lane->count || distance(at, front) < distance(found_base + lane->first[found].begin, front);
+		const bool nearer = found == lane->count || seam__bits_distance(at, front) < seam__bits_distance(found_base + lane->first[found].begin, front);
 		if (agrees < least || (agrees == least && !nearer))
 			continue;
 		least = agrees;

@@ -153,6 +153,24 @@ static bool was_calm(const struct seam_calm *calm, uint64_t number)
 	return calm->count == 0 || bsearch(&number, calm->numbers, calm->count, sizeof *calm->numbers, compare_numbers) != NULL;
 }
 
+/* Chunks for wanted_bytes of an arena, or of more of the open one: the calm ones before the others. `used`: a byte for each of the survey, of 0. */
+static void choose_chunks(const struct seam_learner *learner, const struct seam_stage *open, uint64_t wanted_bytes, uint8_t *used, struct choice *choice)
+{
+	const struct seam_survey *survey = &learner->survey;
+	for (uint32_t i = 0; i < survey->count; i++)
+		used[i] = open != NULL && seam__learner_offset(&open->arena, survey->chunks[i].number) != UINT64_MAX;
+	/* They come first, as the plan has them, all but those behind its end. */
+	for (uint32_t i = 0; open == NULL && i < survey->partial && choice->bytes < wanted_bytes; i++)
+		if (i != learner->last)
+			choose(choice, &survey->chunks[i]);
+	for (uint32_t i = survey->partial; i < survey->count; i++)
+		used[i] |= was_calm(&learner->calm, survey->chunks[i].number) ? 0 : NOT_CALM;
+	choose_whole(choice, survey, used, wanted_bytes);
+	for (uint32_t i = survey->partial; i < survey->count; i++)
+		used[i] &= (uint8_t)~NOT_CALM;
+	choose_whole(choice, survey, used, wanted_bytes);
+}
+
 enum seam_rc seam__learner_begin(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -166,21 +184,10 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 	if (choice.numbers != NULL && used != NULL) {
 		if (open != NULL)
 			wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
-		for (uint32_t i = 0; i < survey->count; i++)
-			used[i] = open != NULL && seam__learner_offset(&open->arena, survey->chunks[i].number) != UINT64_MAX;
 		const bool closes = open == NULL && learner->last != UINT32_MAX && wanted_bytes > learner->last_at;
 		if (closes)
 			wanted_bytes = learner->last_at; /* before the last */
-		/* They come first, as the plan has them, all but those behind its end. */
-		for (uint32_t i = 0; open == NULL && i < survey->partial && choice.bytes < wanted_bytes; i++)
-			if (i != learner->last)
-				choose(&choice, &survey->chunks[i]);
-		for (uint32_t i = survey->partial; i < survey->count; i++)
-			used[i] |= was_calm(&learner->calm, survey->chunks[i].number) ? 0 : NOT_CALM;
-		choose_whole(&choice, survey, used, wanted_bytes);
-		for (uint32_t i = survey->partial; i < survey->count; i++)
-			used[i] &= (uint8_t)~NOT_CALM;
-		choose_whole(&choice, survey, used, wanted_bytes);
+		choose_chunks(learner, open, wanted_bytes, used, &choice);
 		uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
 		SEAM_ASSERT(!closes || choice.bytes == wanted_bytes);
 		if (closes)

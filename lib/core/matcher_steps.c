@@ -8,6 +8,8 @@
  */
 #include "matcher_state.h"
 
+#include "bits.h"
+
 #define BACK_SHARE 8u /* by this part of a period a program may be behind where it was thought to be */
 
 void seam__script_begins_at_mark(struct seam_script *script)
@@ -49,7 +51,7 @@ static uint64_t find_nearest(const struct seam_script *script, const struct seam
 	const uint64_t front = script->front.at;
 	uint64_t nearest = SEAM_NEVER, least = UINT64_MAX;
 	for (uint32_t i = 0; i < script->marks.count; i++) {
-		const uint64_t at = next_at(script, script->marks.at[i]), distance = at < front ? front - at : at - front;
+		const uint64_t at = next_at(script, script->marks.at[i]), distance = seam__bits_distance(at, front);
 		if (distance >= least || (bytes != 0 && !follows(lane, script->marks.at[i], bytes)))
 			continue;
 		least = distance;

@@ -25,6 +25,8 @@
 #include "planned.h"
 #include "store.h"
 
+#define SEAM_LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
+
 struct seam_recorder;
 struct seam_text;
 
@@ -96,6 +98,13 @@ static inline enum seam_rc seam__pool_enter(const struct seam_pool *pool)
 	if (pool == NULL)
 		return SEAM_INVALID;
 	return pool->fork_generation == seam__fork_generation() ? SEAM_OK : SEAM_FORKED;
+}
+
+/* The same where virtual memory management is needed: else SEAM_UNSUPPORTED. */
+static inline enum seam_rc seam__pool_enter_mapped(const struct seam_pool *pool)
+{
+	enum seam_rc rc = seam__pool_enter(pool);
+	return rc == SEAM_OK && pool->plain != NULL ? SEAM_UNSUPPORTED : rc;
 }
 
 /* The lock of everything that is not host memory. */

@@ -61,11 +61,9 @@ enum seam_rc seam_private_begin(struct seam_pool *pool, uint64_t id, enum seam_r
 {
 	if (id == 0 || (unsigned)kind > SEAM_ROUTE_THREAD)
 		return SEAM_INVALID;
-	enum seam_rc rc = seam__pool_enter(pool);
+	enum seam_rc rc = seam__pool_enter_mapped(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	if (pool->plain != NULL)
-		return SEAM_UNSUPPORTED;
 	struct seam_open_route *route = seam__meta_alloc(pool->meta, sizeof *route);
 	if (route == NULL)
 		return SEAM_OOM_META;

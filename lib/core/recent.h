@@ -36,8 +36,8 @@ static inline void seam__recent_add(struct seam_recent *recent, const struct sea
  * planned on their stream, sizes that are not in the script say nothing. O(slots). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script);
 
-/* Tells a matcher that has served nothing yet of the script's last repetition, or as much as is known of it: it expects then what comes next. Nothing is
- * served or counted. O(repetition). */
+/* Tells a matcher that has served nothing yet of the script's last repetition: it expects then what comes next. Where less than one is known it is told
+ * nothing. Nothing is served or counted. O(repetition). */
 void seam__recent_tell(const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher);
 
 #endif

@@ -202,11 +202,9 @@ enum seam_rc seam_chunk_events(struct seam_pool *pool, uint64_t *next, struct se
 {
 	if (next == NULL || ret_count == NULL || (events == NULL && capacity != 0))
 		return SEAM_INVALID;
-	enum seam_rc rc = seam__pool_enter(pool);
+	enum seam_rc rc = seam__pool_enter_mapped(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	if (pool->plain != NULL)
-		return SEAM_UNSUPPORTED;
 	struct seam_journal *journal = NULL;
 	seam__mutex_lock(&pool->engine.lock);
 	rc = find_journal(pool, &journal);

@@ -94,11 +94,9 @@ enum seam_rc seam_peer_enable(struct seam_pool *pool, int peer)
 {
 	if (peer < 0)
 		return SEAM_INVALID;
-	enum seam_rc rc = seam__pool_enter(pool);
+	enum seam_rc rc = seam__pool_enter_mapped(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	if (pool->plain != NULL)
-		return SEAM_UNSUPPORTED;
 	/* `change` alone: no view or mapping comes or goes meanwhile, and hits go on. */
 	seam__mutex_lock(&pool->engine.change);
 	rc = seam__memory_grant(&pool->engine.memory, (struct seam_location){SEAM_AT_DEVICE, peer});

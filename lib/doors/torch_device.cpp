@@ -113,9 +113,9 @@ void *TorchDevice::take_with_care(size_t bytes, cudaStream_t stream)
 	TorchContext context = history_.gather(native::RecordContext::STATE);
 	TorchAsk ask = ask_for(bytes, stream);
 	if (history_.enabled()) {
-		struct seam_pool *of = pool(); /* made now, if need be: what it makes is to be told */
+		(void)pool(); /* made now, if need be: what it makes is to be told */
 		std::lock_guard<std::mutex> guard(lock_);
-		if (next_event_ == 0 && of != nullptr)
+		if (next_event_ == 0)
 			follow(nullptr, nullptr);
 	}
 	void *ptr = nullptr;

@@ -100,6 +100,16 @@ static void run_until_planned(struct loop *loop)
 	             (unsigned long long)get_stats().plan_failures);
 }
 
+/* A pool whose plan has what it needs, and no more memory than that. */
+static void open_planned(struct loop *loop)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	run_until_planned(loop);
+	run_iteration(loop);
+	run_iteration(loop);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+}
+
 Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
@@ -143,12 +153,8 @@ Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 
 Test(planned, a_trim_leaves_what_the_plan_needs)
 {
-	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
-	run_until_planned(&loop);
-	run_iteration(&loop);
-	run_iteration(&loop);
-	cr_assert_ok(seam_trim(pool, 0, NULL));
+	open_planned(&loop);
 	check_pool();
 	seam_stats_reset_peaks(pool);
 	struct seam_stats before = get_stats();
@@ -378,12 +384,8 @@ Test(planned, what_is_idle_longest_is_lent_first)
 /* It has chunks of the arena to itself, and never gives them back: what is planned then goes elsewhere. */
 Test(planned, what_stays_in_lent_chunks_is_planned_around)
 {
-	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
-	run_until_planned(&loop);
-	run_iteration(&loop);
-	run_iteration(&loop);
-	cr_assert_ok(seam_trim(pool, 0, NULL));
+	open_planned(&loop);
 	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
 	uint64_t idle_bytes = 0;
 	for (uint32_t i = 0; i < stage->arena.count; i++)

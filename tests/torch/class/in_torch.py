@@ -225,13 +225,18 @@ def caller() -> tuple:
     return trees, call
 
 
+def begin(trees, given: torch.Tensor, step: int) -> None:
+    """An iteration, with its number in all of its input."""
+    given.copy_(torch.full((given.numel(),), step, dtype=torch.uint8))
+    trees.mark_step_begin()
+
+
 def check_graph_inputs() -> None:
     """A graph's inputs are copied to where they were when it was captured, which is in its pool, but not asked for by the capture."""
     trees, call = caller()
     given, wrong = mib(3), []
     for step in range(5):
-        given.copy_(torch.full((3 * MIB,), step, dtype=torch.uint8))
-        trees.mark_step_begin()
+        begin(trees, given, step)
         result = call(little, 1, given)
         torch.cuda.synchronize()
         wrong += [step] if int(result[0][599]) != step else []
@@ -247,8 +252,7 @@ def check_graph_trees() -> None:
     trees, call = caller()
     given, wrong = mib(3), []
     for step in range(8):
-        given.copy_(torch.full((3 * MIB,), step, dtype=torch.uint8))
-        trees.mark_step_begin()
+        begin(trees, given, step)
         result = call(first, 1, given)
         behind = call(second, 1, result[0]) if step < 3 or step == 7 else call(third, 2, result[0])
         torch.cuda.synchronize()
