@@ -68,8 +68,9 @@ struct replay_plan {
 	bool measured;                 /* the next two are valid: an iteration ended since the plan in use had served all of one; see steer.h */
 	uint64_t peak_live_bytes;      /* rounded up to chunks of 2 MiB */
 	uint64_t peak_reserved_bytes;
-	bool timed;
-	double alloc_ns_p50;           /* of requests that the plan served */
+	bool timed, dynamic_timed;     /* the next two are valid */
+	double alloc_ns_p50;           /* of requests that the plan had a place for */
+	double dynamic_alloc_ns_p50;   /* of those whose place was found when they came */
 	uint64_t steps;                /* of background work */
 	uint64_t compute_ns;           /* of it, on the processor */
 	uint64_t driver_ns;            /* of it, in the driver */

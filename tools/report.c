@@ -110,6 +110,7 @@ static void put_plan(struct seam_json *json, const struct replay_result *result)
 	put_u64(json, "peak_reserved_planned_bytes", measured, plan->peak_reserved_bytes);
 	put_double(json, "efficiency_planned", measured, part_of(plan->peak_live_bytes, plan->peak_reserved_bytes));
 	put_double(json, "planned_alloc_ns_p50", used && plan->timed, tenths(plan->alloc_ns_p50));
+	put_double(json, "dynamic_alloc_ns_p50", used && plan->dynamic_timed, tenths(plan->dynamic_alloc_ns_p50));
 	put_u64(json, "background_steps", used, plan->steps);
 	put_double(json, "background_compute_ms", used, (double)plan->compute_ns / 1e6);
 	put_double(json, "background_driver_ms", used, (double)plan->driver_ns / 1e6);

@@ -43,10 +43,10 @@ struct steer {
 	bool whole;               /* the plan was in use when the iteration began */
 	uint32_t settling;        /* whole iterations until measuring began */
 	bool measuring;           /* it has; figures.measured: and an iteration has ended since */
-	uint64_t hits_asked;      /* before the request */
+	uint64_t hits_asked, dynamic_hits_asked; /* before the request */
 	uint64_t hits_begun, requests_begun; /* at the iteration's begin */
 	uint64_t live_bytes;
-	struct samples planned;
+	struct samples planned, dynamics; /* requests that the plan had a place for, and those that it found one for */
 	struct replay_plan figures;
 };
 
@@ -101,8 +101,9 @@ static enum seam_rc use_plan(struct steer *steer, const struct seam_plan *plan)
 enum seam_rc steer_create(struct run *run, const struct seam_trace *trace, struct steer **ret_steer)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
-	if (steer == NULL || !samples_init(&steer->planned, run->schedule.block_count)) {
-		free(steer);
+	if (steer == NULL || !samples_init(&steer->planned, run->schedule.block_count) ||
+	    !samples_init(&steer->dynamics, run->schedule.block_count)) {
+		steer_destroy(steer);
 		return run_fail(run, SEAM_OOM_META, "out of host memory");
 	}
 	steer->run = run;
@@ -124,6 +125,7 @@ void steer_destroy(struct steer *steer)
 	if (steer == NULL)
 		return;
 	samples_fini(&steer->planned);
+	samples_fini(&steer->dynamics);
 	free(steer);
 }
 
@@ -277,15 +279,26 @@ enum seam_rc steer_after(struct steer *steer, const struct schedule_op *op)
 	return rc == SEAM_OK ? rc : run_failed_call(steer->run, rc, "speaking to the pool");
 }
 
+/* Requests so far that a plan found a place for when they came. */
+static uint64_t dynamic_hits(const struct seam_planning *planning)
+{
+	struct seam_match_counts match = {0};
+	if (planning->open)
+		seam__matcher_get_counts(LIST_FIRST(&planning->stages)->matcher, &match);
+	return planning->counts.dynamic_hits + match.dynamic_hits;
+}
+
 void steer_asked(struct steer *steer)
 {
 	steer->hits_asked = steer->pool->planning.counts.hits;
+	steer->dynamic_hits_asked = dynamic_hits(&steer->pool->planning);
 }
 
 void steer_served(struct steer *steer, uint64_t bytes, uint64_t ticks)
 {
-	if (steer->pool->planning.counts.hits != steer->hits_asked)
-		samples_add(&steer->planned, ticks);
+	const struct seam_planning *planning = &steer->pool->planning;
+	if (planning->counts.hits != steer->hits_asked)
+		samples_add(dynamic_hits(planning) != steer->dynamic_hits_asked ? &steer->dynamics : &steer->planned, ticks);
 	if (!steer->run->schedule.timed)
 		pace_launch(&steer->pace, bytes);
 	steer->live_bytes += bytes;
@@ -339,6 +352,9 @@ void steer_take_figures(struct steer *steer, const struct seam_clock *clock, str
 	figures->timed = steer->planned.count > 0;
 	if (figures->timed)
 		figures->alloc_ns_p50 = samples_percentile(&steer->planned, clock, 50);
+	figures->dynamic_timed = steer->dynamics.count > 0;
+	if (figures->dynamic_timed)
+		figures->dynamic_alloc_ns_p50 = samples_percentile(&steer->dynamics, clock, 50);
 	figures->steps = steer->pace.steps;
 	figures->compute_ns = steer->pace.compute_ns;
 	figures->driver_ns = steer->pace.driver_ns;

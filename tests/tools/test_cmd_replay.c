@@ -24,7 +24,7 @@ static const char *const all_keys[] = {
 static const char *const plan_keys[] = {
 	"plan_hits", "plan_dynamic_hits", "plan_misses", "resyncs", "plan_adoptions", "plan_drops", "adopted_at_iteration", "adopted_after_steps",
 	"plan_hits_last_iteration", "requests_last_iteration", "peak_live_planned_bytes", "peak_reserved_planned_bytes",
-	"efficiency_planned", "planned_alloc_ns_p50", "background_steps", "background_compute_ms", "background_driver_ms",
+	"efficiency_planned", "planned_alloc_ns_p50", "dynamic_alloc_ns_p50", "background_steps", "background_compute_ms", "background_driver_ms",
 	"background_hidden", "host_waits_ms", "host_ms"};
 
 static const char *const all_states[] = {"s1", "s1r", "s2", "s3", "s4", "s5"};

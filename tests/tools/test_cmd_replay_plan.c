@@ -125,6 +125,24 @@ Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
 	json_decref(array);
 }
 
+/* What is found a place for takes a search; the median of what has one would be lost in it. */
+Test(cmd_replay_plan, what_depends_on_data_is_timed_apart)
+{
+	json_t *array = command_run_json("--plan auto --conf deterministic:1 -n 3 '" BUNDLED "/moe-qwen.seamtrace.zst'");
+	const json_t *object = json_array_get(array, 0);
+	cr_assert_gt(json_long(object, "plan_dynamic_hits"), 0);
+	cr_assert_gt(json_long(object, "plan_hits"), json_long(object, "plan_dynamic_hits"));
+	cr_expect_gt(json_double(object, "dynamic_alloc_ns_p50"), 0.0);
+	cr_expect_gt(json_double(object, "planned_alloc_ns_p50"), 0.0);
+	json_decref(array);
+	array = command_run_json("--plan auto --conf deterministic:1 -n 8 '" BUNDLED "/gpt2-345m.seamtrace.zst'");
+	object = json_array_get(array, 0);
+	cr_assert_eq(json_long(object, "plan_dynamic_hits"), 0);
+	cr_expect(json_is_null(json_object_get(object, "dynamic_alloc_ns_p50")));
+	cr_expect_gt(json_double(object, "planned_alloc_ns_p50"), 0.0);
+	json_decref(array);
+}
+
 Test(cmd_replay_plan, causes_add_up_and_contents_survive_what_the_plan_did_not_expect)
 {
 	static const char *const ways[] = {"extra", "drop", "swap", "late", "size", "eval", "checkpoint", "shapes", "wide", "threads",
