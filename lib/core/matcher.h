@@ -214,9 +214,22 @@ enum seam_borrow {
 	SEAM_BORROW_ANY      /* what is due now */
 };
 
-/* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as possible. It is live, like a
- * dynamic block. NULL: there is none, or no metadata. O(slots * copies). */
+/* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as possible; of several the one
+ * that leaves most memory in pieces that are idle as a whole. It is live, like a dynamic block. NULL: there is none, or no metadata.
+ * O(slots * copies * log). */
 struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what);
+
+/* The pieces that the arena's memory is made of: only one that is idle as a whole is of use to anybody else. Their ends are multiples of 512. */
+struct seam_piece {
+	uint64_t begin;
+	uint64_t end;
+};
+
+struct seam_pieces {
+	struct seam_piece (*at)(const void *user, uint64_t offset); /* which one lies there; NULL: nobody else wants any */
+	const void *user;
+};
+void seam__matcher_set_pieces(struct seam_matcher *matcher, const struct seam_pieces *pieces);
 
 /* How much of the arena blocks may be given: what scripts do not use lies behind them. */
 void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes);

@@ -4,6 +4,10 @@
  * breed others. There may be no such place for one that lives long: then it displaces short-lived ones, for whom its own place is soon free, rather
  * than another one that lives long, which would hand the disturbance on into the next iteration. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
  * away. Such blocks are loose, like dynamic ones.
+ *
+ * The arena's memory can be lent in whole pieces only. So of places that are as good for the plan the one is taken that begins to use least of the pieces
+ * in which nothing lives: strewn over the arena, a few blocks would make as many of them useless as there are ends of blocks, and the pool would
+ * grow beside idle memory.
  */
 #include "matcher_state.h"
 
@@ -17,6 +21,9 @@ struct hunt {
 	uint64_t bytes;
 	uint64_t best;   /* SEAM_PLAN_NO_ADDRESS: none yet */
 	uint64_t gap;    /* that it lies in */
+	uint64_t broken; /* bytes of the pieces that are idle as a whole until it lies there */
+	struct seam_piece asked; /* the piece that was looked at last, */
+	bool asked_idle;
 };
 
 static bool is_short(const struct seam_script *script, uint32_t number)
@@ -36,7 +43,71 @@ static bool is_needed(const struct hunt *hunt, const struct seam_script *script,
 	return seam__script_due_in(script, number) < hunt->least;
 }
 
-/* [from, to) is idle by the plan: the smallest gap there that is large enough, among what is not the plan's. */
+static bool is_live(void *user, uint32_t number)
+{
+	const struct seam_script *script = user;
+	return script->instances[number].state != SEAM_PLANNED_FREE;
+}
+
+/* Whether nothing lies in the piece, and nothing in it is blocked. */
+static bool is_idle(struct hunt *hunt, struct seam_piece piece)
+{
+	const struct seam_script *script = hunt->matcher->now;
+	if (hunt->asked.begin == piece.begin && hunt->asked.end == piece.end)
+		return hunt->asked_idle;
+	struct seam_climb climb = seam__climb_from(hunt->matcher, piece.begin);
+	hunt->asked = piece;
+	hunt->asked_idle = seam__climb_next(&climb, piece.begin, piece.end).begin == piece.end &&
+	                   !seam__script_overlapping(script, piece.begin, piece.end, is_live, (void *)(uintptr_t)script);
+	return hunt->asked_idle;
+}
+
+/* How much a block at `at` would begin to use. What lies wholly below it is idle, or it could not lie there. */
+static uint64_t bytes_broken(struct hunt *hunt, uint64_t at)
+{
+	const struct seam_pieces *pieces = &hunt->matcher->pieces;
+	if (pieces->at == NULL)
+		return 0;
+	const struct seam_piece first = pieces->at(pieces->user, at), last = pieces->at(pieces->user, at + hunt->bytes - 1);
+	uint64_t bytes = is_idle(hunt, first) ? first.end - first.begin : 0;
+	if (last.begin != first.begin)
+		bytes += last.begin - first.end + (is_idle(hunt, last) ? last.end - last.begin : 0);
+	return bytes;
+}
+
+static void consider(struct hunt *hunt, uint64_t at, uint64_t gap)
+{
+	const uint64_t broken = bytes_broken(hunt, at);
+	if (broken > hunt->broken || (broken == hunt->broken && gap >= hunt->gap))
+		return;
+	hunt->broken = broken;
+	hunt->gap = gap;
+	hunt->best = at;
+}
+
+/* [at, to) is free and large enough: a block lies at one of its ends, or at that of a piece. */
+static void look_in(struct hunt *hunt, uint64_t at, uint64_t to)
+{
+	const struct seam_pieces *pieces = &hunt->matcher->pieces;
+	const uint64_t gap = to - at, last = to - hunt->bytes;
+	consider(hunt, at, gap);
+	if (pieces->at == NULL || last == at)
+		return;
+	const uint64_t begin = pieces->at(pieces->user, at).end, end = pieces->at(pieces->user, to - 1).begin;
+	if (begin <= last)
+		consider(hunt, begin, gap);
+	if (end >= at + hunt->bytes)
+		consider(hunt, end - hunt->bytes, gap);
+	consider(hunt, last, gap);
+}
+
+/* None is better. */
+static bool is_done(const struct hunt *hunt)
+{
+	return hunt->gap == hunt->bytes && hunt->broken == 0;
+}
+
+/* [from, to) is idle by the plan: the best place there, among what is not the plan's. */
 static void look_between(struct hunt *hunt, uint64_t from, uint64_t to)
 {
 	if (to < from + hunt->bytes)
@@ -44,10 +115,8 @@ static void look_between(struct hunt *hunt, uint64_t from, uint64_t to)
 	struct seam_climb climb = seam__climb_from(hunt->matcher, from);
 	for (uint64_t at = from; at + hunt->bytes <= to;) {
 		const struct seam_taken taken = seam__climb_next(&climb, at, to);
-		if (taken.begin >= at + hunt->bytes && taken.begin - at < hunt->gap) {
-			hunt->gap = taken.begin - at;
-			hunt->best = at;
-		}
+		if (taken.begin >= at + hunt->bytes)
+			look_in(hunt, at, taken.begin);
 		at = seam__bits_align_up(seam__bits_max(taken.end, taken.begin), SEAM_PLANNED_BYTES);
 	}
 }
@@ -59,7 +128,8 @@ static bool find_place(struct hunt *hunt)
 	uint64_t end = 0;
 	hunt->best = SEAM_PLAN_NO_ADDRESS;
 	hunt->gap = UINT64_MAX;
-	for (uint32_t i = 0; i < script->placed && hunt->gap != hunt->bytes; i++) {
+	hunt->broken = UINT64_MAX;
+	for (uint32_t i = 0; i < script->placed && !is_done(hunt); i++) {
 		const uint32_t number = script->by_offset[i];
 		const struct seam_planned *planned = &script->instances[number];
 		if (!is_needed(hunt, script, number))
@@ -68,7 +138,7 @@ static bool find_place(struct hunt *hunt)
 			look_between(hunt, end, planned->offset);
 		end = seam__bits_max(end, planned->offset + planned->bytes);
 	}
-	if (hunt->matcher->arena_bytes > end && hunt->gap != hunt->bytes)
+	if (hunt->matcher->arena_bytes > end && !is_done(hunt))
 		look_between(hunt, end, hunt->matcher->arena_bytes);
 	return hunt->best != SEAM_PLAN_NO_ADDRESS;
 }

@@ -134,6 +134,13 @@ static void begin_settling(const struct seam_pool *pool, struct seam_stage *stag
 	stage->settle_bytes = needed_bytes + needed_bytes / SETTLING_SHARE;
 }
 
+static struct seam_piece piece_at(const void *user, uint64_t offset)
+{
+	const struct seam_arena *arena = user;
+	const struct seam_arena_chunk *chunk = &arena->chunks[seam__arena_chunk_at(arena, offset)];
+	return (struct seam_piece){chunk->offset, chunk->offset + chunk->bytes};
+}
+
 enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)
 {
 	struct seam_planning *planning = &pool->planning;
@@ -146,6 +153,7 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	if (rc != SEAM_OK)
 		return rc;
 	rc = block_from(stage, 0);
+	seam__matcher_set_pieces(stage->matcher, &(struct seam_pieces){piece_at, &stage->arena});
 	seam__matcher_set_bytes(stage->matcher, stage->arena.bytes);
 	if (rc == SEAM_OK)
 		rc = seam__matcher_add(stage->matcher, script, true);

@@ -119,3 +119,70 @@ Test(matcher_borrow, what_is_due_later_is_given_away_first)
 	give(strange);
 	close_all();
 }
+
+/* Pieces of 8 KiB. */
+static struct seam_piece piece_at(const void *user, uint64_t offset)
+{
+	(void)user;
+	return (struct seam_piece){offset & ~UINT64_C(8191), (offset | 8191) + 1};
+}
+
+/* How many pieces of the first `bytes` could be lent. */
+static unsigned idle_pieces(uint64_t bytes, const struct seam_plan_range *blocked, unsigned blocked_count)
+{
+	unsigned idle = 0;
+	for (uint64_t at = 0; at < bytes; at += 8192) {
+		bool whole = seam__matcher_idle(player.matcher, at, at + 8192) != 0;
+		for (unsigned i = 0; i < blocked_count; i++)
+			whole &= blocked[i].end_bytes <= at || at + 8192 <= blocked[i].begin_bytes;
+		idle += whole;
+	}
+	return idle;
+}
+
+/* x lies in half of the first piece, and half of two others is blocked. The smallest gap begins with a whole piece. */
+Test(matcher_borrow, what_is_borrowed_leaves_pieces_whole)
+{
+	static const struct seam_plan_range blocked[] = {{20480, 24576}, {36864, 40960}};
+	struct seam_planned *borrowed[5];
+	open_with("x4096 -x");
+	seam__matcher_set_bytes(player.matcher, 40960);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(seam__matcher_block(player.matcher, blocked[i].begin_bytes, blocked[i].end_bytes), SEAM_OK);
+	struct seam_planned *x = hit(4096), *strange = NULL;
+	cr_assert_eq(x->offset, 0);
+	cr_assert_neq(ask(3333, &strange), SEAM_MISS_NONE);
+	seam__matcher_set_pieces(player.matcher, &(struct seam_pieces){.at = piece_at});
+	cr_assert_eq(idle_pieces(40960, blocked, 2), 2);
+	for (unsigned i = 0; i < 5; i++) {
+		borrowed[i] = seam__matcher_borrow(player.matcher, i < 3 ? 3333 : 7777, SEAM_BORROW_ANY);
+		check_matcher();
+		cr_assert_not_null(borrowed[i]);
+		cr_expect_eq(idle_pieces(40960, blocked, 2), i < 3 ? 2 : 4 - i, "%u: at %llu", i, (unsigned long long)borrowed[i]->offset);
+	}
+	for (unsigned i = 0; i < 5; i++)
+		give(borrowed[i]);
+	give(x);
+	for (unsigned i = 0; i < 2; i++)
+		seam__matcher_unblock(player.matcher, blocked[i].begin_bytes, blocked[i].end_bytes);
+	close_all();
+}
+
+/* x is due now, and ends in a piece that is idle still: a large block begins with the next one. */
+Test(matcher_borrow, a_large_block_breaks_as_few_pieces_as_can_be)
+{
+	struct seam_planned *strange = NULL;
+	open_with("x12288 -x y4096 -y");
+	seam__matcher_set_bytes(player.matcher, 40960);
+	cr_assert_neq(ask(16384, &strange), SEAM_MISS_NONE);
+	seam__matcher_set_pieces(player.matcher, &(struct seam_pieces){.at = piece_at});
+	cr_assert_eq(idle_pieces(40960, NULL, 0), 5);
+	struct seam_planned *large = seam__matcher_borrow(player.matcher, 16384, SEAM_BORROW_LONGEST);
+	check_matcher();
+	cr_assert_not_null(large);
+	cr_expect_geq(large->offset, 12288, "x is due");
+	cr_expect_eq(idle_pieces(40960, NULL, 0), 3, "at %llu", (unsigned long long)large->offset);
+	give(hit(12288));
+	give(large);
+	close_all();
+}
