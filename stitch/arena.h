@@ -33,7 +33,7 @@ enum seam_arena_state {
 	SEAM_ARENA_PREPARING, /* chunks are kept, not all of them mapped yet */
 	SEAM_ARENA_READY,     /* all mapped, nothing leased */
 	SEAM_ARENA_OPEN,
-	SEAM_ARENA_CLOSED,    /* nothing is handed out any more; busy chunks are still leased */
+	SEAM_ARENA_CLOSED,    /* nothing is handed out any more; busy chunks are still leased, but for the parts that were given back */
 };
 
 struct seam_arena_chunk {
@@ -167,6 +167,11 @@ void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, con
 /* [lock] CLOSED: a live block over [offset, offset + bytes) is freed; chunks that were busy with it alone go back. */
 void seam__arena_settle(struct seam_engine *engine, struct seam_arena *arena, uint64_t offset, uint64_t bytes,
                         struct seam_stream *const *streams, uint32_t stream_count);
+
+/* [lock] CLOSED: what is leased in [begin, end), where no live block of the arena lies, goes back, though one lies in the same chunks: free memory where it
+ * is, but no whole chunk. Returns the bytes. Where the metadata for it is lacking, the rest goes back with its chunk. */
+uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *arena, uint64_t begin, uint64_t end,
+                               struct seam_stream *const *streams, uint32_t stream_count);
 
 /* [both; drops lock] CLOSED and nothing leased -> NONE: unmaps, from the end, and forgets. SEAM_BUSY: blocks are live, or device work is pending that used
  * it (polls; nothing has happened); or it has unmapped as many chunks as `mappings` says, and some are left.

@@ -263,3 +263,65 @@ uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, 
 	arena->chunks[i].lent |= bytes != 0;
 	return bytes;
 }
+
+/* The LEASED block ends at `at` from now on; what is behind that is one more, which is returned. Its node is reserved. */
+static struct seam_block *split_lease(struct seam_engine *engine, struct seam_block *block, uint64_t at)
+{
+	struct seam_block *rest = seam__slab_get_reserved(&engine->block_slab);
+	seam__block_insert(rest, block->view, block, at, block->offset + block->bytes - at, SEAM_IS_LEASED);
+	rest->lessee = block->lessee;
+	seam__block_resize(block, block->offset, at - block->offset);
+	return rest;
+}
+
+/* [from, to) of a LEASED block, which lies in one chunk, goes back. False: no metadata. */
+static bool give_piece(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run, struct seam_block *block, uint64_t from,
+                       uint64_t to, const struct seam_arena_users *users)
+{
+	const uint32_t user_count = count_users(users);
+	const uint64_t nodes = engine->block_slab.reserved_objects, uses = engine->use_slab.reserved_objects, bytes = to - from;
+	if (seam__slab_reserve(&engine->block_slab, 2) != SEAM_OK)
+		return false;
+	const bool has_uses = user_count <= 1 || seam__slab_reserve(&engine->use_slab, user_count - 1) == SEAM_OK;
+	if (has_uses) {
+		struct seam_arena_chunk *at = &arena->chunks[run->first + (seam__view_slot_at(run->view, from) - run->slot)];
+		if (to < block->offset + block->bytes)
+			(void)split_lease(engine, block, to);
+		if (from > block->offset)
+			block = split_lease(engine, block, from);
+		at->leased_bytes -= bytes;
+		arena->leased_bytes -= bytes;
+		engine->counts.leased_bytes -= bytes;
+		if (at->leased_bytes == 0)
+			at->chunk->leased = NULL;
+		else if (at->chunk->leased == block)
+			at->chunk->leased = seam__arena_lease_from(arena, run, TAILQ_NEXT(block, link));
+		set_free(engine, block, users, user_count);
+	}
+	seam__slab_unreserve(&engine->block_slab, engine->block_slab.reserved_objects - nodes);
+	seam__slab_unreserve(&engine->use_slab, engine->use_slab.reserved_objects - uses);
+	return has_uses;
+}
+
+uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *arena, uint64_t begin, uint64_t end,
+                               struct seam_stream *const *streams, uint32_t stream_count)
+{
+	SEAM_ASSERT(arena->state == SEAM_ARENA_CLOSED && begin < end && end <= arena->bytes);
+	const struct seam_arena_users users = {arena, streams, stream_count};
+	const uint32_t behind = seam__arena_chunk_at(arena, end - 1) + 1;
+	const uint64_t before = arena->leased_bytes;
+	struct seam_arena_run run;
+	for (uint32_t i = seam__arena_chunk_at(arena, begin); seam__arena_next_run(arena, &i, behind, &run);) {
+		const uint64_t run_begin = arena->chunks[run.first].offset; /* in the arena */
+		const uint64_t from = run.begin + (seam__bits_max(begin, run_begin) - run_begin);
+		const uint64_t to = seam__bits_min(run.begin + (end - run_begin), run.end);
+		struct seam_block *block = seam__arena_first_lease(arena, &run), *next;
+		for (; block != NULL && block->offset < to; block = next) {
+			const uint64_t first = seam__bits_max(block->offset, from), last = seam__bits_min(block->offset + block->bytes, to);
+			next = seam__arena_lease_from(arena, &run, TAILQ_NEXT(block, link));
+			if (first < last && !give_piece(engine, arena, &run, block, first, last, &users))
+				return before - arena->leased_bytes;
+		}
+	}
+	return before - arena->leased_bytes;
+}

@@ -280,8 +280,10 @@ void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, str
 	if (__builtin_expect(seam__planned_is_loose(planned), 0) && stage->arena.state == SEAM_ARENA_OPEN)
 		seam__arena_add_join(&stage->arena, planned->stream, seam__stream_stamp(planned->stream));
 	seam__matcher_free(stage->matcher, planned);
-	if (stage->arena.state == SEAM_ARENA_CLOSED)
-		seam__arena_settle(&pool->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
+	if (stage->arena.state != SEAM_ARENA_CLOSED)
+		return;
+	seam__arena_settle(&pool->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
+	(void)seam__arena_give_part(&pool->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
 }
 
 /* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the matcher has no memory to

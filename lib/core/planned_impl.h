@@ -86,7 +86,11 @@ static inline bool seam__planned_is_strict(const struct seam_pool *pool, const s
 	return reach >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
 }
 
-/* Takes the block out of the accounts and the matcher; a closed arena gets its memory back. */
+/* The arena was closed: what lies beside its live blocks, in the same chunks, goes back to the engine. O(slots * copies). Without metadata it goes with
+ * those. */
+void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage);
+
+/* Takes the block out of the accounts and the matcher; the engine gets back what a closed arena had of it. */
 void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned);
 
 #endif

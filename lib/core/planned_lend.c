@@ -202,6 +202,45 @@ static uint64_t lend_idle(struct seam_pool *pool, struct seam_stage *stage, uint
 	return bytes;
 }
 
+/* The live blocks of a closed arena. */
+struct left {
+	struct seam_plan_range *ranges;
+	uint64_t count;
+};
+
+static void note_left(void *user, struct seam_planned *planned)
+{
+	struct left *left = user;
+	left->ranges[left->count++] = (struct seam_plan_range){planned->offset, planned->offset + planned->bytes};
+}
+
+static int compare_ranges(const void *one, const void *other)
+{
+	const struct seam_plan_range *a = one, *b = other;
+	return (a->begin_bytes > b->begin_bytes) - (a->begin_bytes < b->begin_bytes);
+}
+
+void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage)
+{
+	struct seam_match_counts counts;
+	struct seam_arena *arena = &stage->arena;
+	uint64_t at = 0;
+	seam__matcher_get_counts(stage->matcher, &counts);
+	struct left left = {.ranges = seam__meta_array(pool->meta, counts.live + 1, sizeof *left.ranges)};
+	if (left.ranges == NULL)
+		return;
+	seam__matcher_each(stage->matcher, note_left, &left);
+	SEAM_ASSERT(left.count == counts.live);
+	qsort(left.ranges, left.count, sizeof *left.ranges, compare_ranges);
+	left.ranges[left.count] = (struct seam_plan_range){arena->bytes, arena->bytes};
+	for (uint64_t i = 0; i <= left.count; i++) {
+		if (left.ranges[i].begin_bytes > at)
+			(void)seam__arena_give_part(&pool->engine, arena, at, left.ranges[i].begin_bytes, stage->streams, stage->stream_count);
+		at = left.ranges[i].end_bytes;
+	}
+	seam__meta_free(pool->meta, left.ranges, (counts.live + 1) * sizeof *left.ranges);
+}
+
 /* Everything goes back: what is prepared, what is open, what is closed and not used any more. */
 static uint64_t give_all(struct seam_pool *pool)
 {

@@ -240,6 +240,7 @@ void seam__planned_drop(struct seam_pool *pool)
 	planning->open = false;
 	planning->counts.drops++;
 	retire(pool, stage);
+	seam__stage_give_parts(pool, stage);
 }
 
 /* Finishes the first that can be, and takes what that unmaps from *mappings. False: there is none, or none is left. */

@@ -162,8 +162,8 @@ int main(int argc, char **argv)
 		step();
 	close_world();
 	printf("seed %" PRIu64 ": %" PRIu64 " operations, %" PRIu64 " blocks of the engine, %" PRIu64 " of arenas; %" PRIu64 " opened, %" PRIu64
-	       " finished, %" PRIu64 " chunks lent, %" PRIu64 " times collected, %" PRIu64 " borrowed from, %" PRIu64 " refused\n", seed, m.op,
-	       m.counts[COUNT_ALLOC], m.counts[COUNT_PLANNED], m.counts[COUNT_OPENED], m.counts[COUNT_FINISHED], m.counts[COUNT_LENT],
-	       m.counts[COUNT_COLLECTED], m.counts[COUNT_SPARED], m.counts[COUNT_FAILED]);
+	       " finished, %" PRIu64 " parts given back, %" PRIu64 " chunks lent, %" PRIu64 " times collected, %" PRIu64 " borrowed from, %" PRIu64 " refused\n", seed, m.op,
+	       m.counts[COUNT_ALLOC], m.counts[COUNT_PLANNED], m.counts[COUNT_OPENED], m.counts[COUNT_FINISHED], m.counts[COUNT_PARTS],
+	       m.counts[COUNT_LENT], m.counts[COUNT_COLLECTED], m.counts[COUNT_SPARED], m.counts[COUNT_FAILED]);
 	return 0;
 }

@@ -143,6 +143,8 @@ void op_unplan(void)
 	enter();
 	uint32_t count = entries((1u << STREAMS) - 1, streams);
 	seam__arena_settle(&m.engine, arena, planned.offset, planned.bytes, streams, count);
+	if (below(2) == 0)
+		m.counts[COUNT_PARTS] += seam__arena_give_part(&m.engine, arena, planned.offset, planned.offset + planned.bytes, streams, count) != 0;
 	leave();
 }
 
@@ -185,6 +187,21 @@ void op_collect(void)
 	m.counts[COUNT_COLLECTED] += bytes != 0;
 }
 
+/* With both locks. Ranges of a closed arena in which nothing lives go back, as many as chance has it. */
+static void give_parts(unsigned place, struct seam_stream *const *streams, uint32_t count)
+{
+	struct seam_arena *arena = &m.arenas[place];
+	for (uint64_t tries = below(20); tries > 0; tries--) {
+		uint64_t begin = below(arena->bytes / 512) * 512, end = begin + 512 + below(8) * (256 << 10);
+		end = end < arena->bytes ? end : arena->bytes;
+		if (has_planned(place, begin, end))
+			continue;
+		uint64_t before = arena->leased_bytes, bytes = seam__arena_give_part(&m.engine, arena, begin, end, streams, count);
+		expect(arena->leased_bytes + bytes == before, "what was given back is not what is leased less");
+		m.counts[COUNT_PARTS] += bytes != 0;
+	}
+}
+
 /* With both locks. The arena in use becomes one of the closed ones, if there is a place. */
 static uint64_t close_arena(void)
 {
@@ -212,6 +229,7 @@ static uint64_t close_arena(void)
 	seam__arena_close(&m.engine, arena, busy, streams, count);
 	m.arenas[place] = *arena;
 	*arena = (struct seam_arena){0};
+	give_parts(place, streams, count);
 	return before - m.arenas[place].leased_bytes + 1; /* kept chunks are freed too */
 }
 

@@ -64,6 +64,77 @@ Test(arena_end, live_blocks_keep_their_chunks)
 	cr_expect_eq(finish(), SEAM_OK);
 }
 
+static uint64_t give_part_after(uint64_t begin, uint64_t end, uint64_t first, uint64_t second)
+{
+	struct seam_stream *streams[2];
+	seam__mutex_lock(&engine.lock);
+	uint32_t count = entries(first, second, streams);
+	uint64_t bytes = seam__arena_give_part(&engine, &arena, begin, end, streams, count);
+	seam__mutex_unlock(&engine.lock);
+	expect_arena();
+	return bytes;
+}
+
+#define HALF_MIB (UINT64_C(1) << 19)
+
+/* Blocks at [2.5, 3), [3.5, 4.5) and [5.5, 6). */
+Test(arena_end, what_lies_beside_live_blocks_goes_back)
+{
+	give(alloc(8));
+	wait_for_all();
+	make_arena(0);
+	const uint32_t busy[] = {0, 2, 2, 0};
+	close_after(busy, stream_a, 0);
+	cr_expect_eq(arena.leased_bytes, MIB(4));
+	cr_expect_eq(give_part_after(0, 5 * HALF_MIB, stream_a, 0), HALF_MIB, "the rest was given back with its chunk");
+	cr_expect_eq(give_part_after(6 * HALF_MIB, 7 * HALF_MIB, stream_a, 0), HALF_MIB, "between two");
+	cr_expect_eq(give_part_after(9 * HALF_MIB, 11 * HALF_MIB, stream_a, 0), MIB(1));
+	cr_expect_eq(give_part_after(MIB(6), MIB(8), stream_a, 0), 0);
+	cr_expect_eq(arena.leased_bytes, MIB(2));
+	cr_expect_eq(give_part_after(9 * HALF_MIB, 11 * HALF_MIB, stream_a, 0), 0, "once");
+	wait_for_all();
+	struct seam_block *block = alloc_on(MIB(1), stream_b);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(8));
+	cr_expect_eq(block->offset, 9 * HALF_MIB, "the smallest that is large enough");
+	give(block);
+	settle_after(7 * HALF_MIB, MIB(1), stream_a);
+	cr_expect_eq(give_part_after(7 * HALF_MIB, 9 * HALF_MIB, stream_a, 0), MIB(1), "as it is freed");
+	settle_after(11 * HALF_MIB, HALF_MIB, stream_a);
+	settle_after(5 * HALF_MIB, HALF_MIB, stream_a);
+	cr_expect_eq(arena.leased_bytes, 0);
+	wait_for_all();
+	cr_expect_eq(finish(), SEAM_OK);
+}
+
+/* I4: what another stream still uses is pending; without the metadata for that it stays leased, as without that for the blocks that a lease is cut into. */
+Test(arena_end, parts_that_must_be_waited_for)
+{
+	give(alloc(4));
+	wait_for_all();
+	make_arena(0);
+	plan_work(0, MIB(1), stream_a, LONG_NS);
+	plan_work(MIB(1), MIB(1), stream_b, LONG_NS);
+	const uint32_t busy[] = {1, 0};
+	close_after(busy, stream_a, stream_b);
+	struct seam_slab *slabs[] = {&engine.use_slab, &engine.block_slab};
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t nodes = slabs[i]->free_objects;
+		cr_assert_eq(seam__slab_reserve(slabs[i], nodes), SEAM_OK);
+		seam__meta_fail_at(meta, 1);
+		cr_expect_eq(give_part_after(HALF_MIB, MIB(1), stream_a, stream_b), 0);
+		seam__meta_fail_at(meta, 0);
+		seam__slab_unreserve(slabs[i], nodes);
+	}
+	uint64_t pending = engine.counts.pending_bytes;
+	cr_expect_eq(give_part_after(HALF_MIB, MIB(1), stream_a, stream_b), HALF_MIB);
+	cr_expect_eq(engine.counts.pending_bytes, pending + HALF_MIB);
+	wait_for_all();
+	settle_after(0, HALF_MIB, stream_a);
+	cr_expect_eq(arena.leased_bytes, 0);
+	wait_for_all();
+	cr_expect_eq(finish(), SEAM_OK);
+}
+
 Test(arena_end, the_next_one_does_not_take_what_this_one_has)
 {
 	give(alloc(6));

@@ -48,6 +48,40 @@ static void wait_for_device(void)
 	cr_assert_eq(seam__drv_device_sync(driver), SEAM_CU_SUCCESS);
 }
 
+/* What a closed plan keeps is what of it lives: chunks that hold no more than a few of its blocks serve others too. */
+Test(planned_ends, a_closed_plan_keeps_what_lives)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:16M");
+	const struct seam_engine_counts *counts = &pool->engine.counts;
+	for (unsigned fails = 0; fails < 2; fails++) {
+		void *blocks[BLOCKS];
+		run_until_planned(NULL);
+		uint64_t hits = get_stats().plan_hits;
+		for (unsigned i = 0; i < BLOCKS; i++)
+			blocks[i] = must_alloc(bytes_of(i), NULL);
+		cr_assert_eq(get_stats().plan_hits, hits + BLOCKS);
+		for (unsigned i = 0; i < BLOCKS; i += 2)
+			must_free(blocks[i]);
+		seam__mutex_lock(&pool->engine.lock);
+		seam__meta_fail_at(pool->meta, fails);
+		seam__planned_drop(pool);
+		seam__meta_fail_at(pool->meta, 0);
+		seam__mutex_unlock(&pool->engine.lock);
+		check_pool();
+		cr_assert_gt(counts->planned_bytes, 0);
+		if (fails == 0)
+			cr_expect_eq(counts->leased_bytes, counts->planned_bytes);
+		else
+			cr_expect_gt(counts->leased_bytes, counts->planned_bytes, "without metadata it goes with its chunks");
+		for (unsigned i = 1; i < BLOCKS; i += 2) {
+			must_free(blocks[i]);
+			cr_expect_eq(counts->leased_bytes == counts->planned_bytes, fails == 0 || counts->planned_bytes == 0);
+		}
+		check_pool();
+	}
+	close_pool();
+}
+
 /* The driver gives a destroyed stream's handle to the next one. The plan takes that for the stream it knows; the device does not. */
 Test(planned_ends, a_stream_under_an_old_handle_waits_for_the_one_before)
 {
