@@ -266,6 +266,7 @@ void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_as
 {
 	const struct seam_match_counts before = matcher->counts;
 	(void)seam__matcher_follow(matcher, ask);
+	matcher->balance = (struct seam_balance){.partial = true}; /* blocks of then are nobody's that was told of */
 	matcher->counts.hits = before.hits;
 	matcher->counts.dynamic_hits = before.dynamic_hits;
 	memcpy(matcher->counts.misses, before.misses, sizeof before.misses);

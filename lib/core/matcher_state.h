@@ -30,6 +30,7 @@ struct seam_balance {
 	int64_t staying;         /* of them, when the last two repetitions began: the less; */
 	int64_t stayed;          /* when the last one began */
 	bool known;              /* one has begun */
+	bool partial;            /* the one that goes on had begun before the plan came: what is there when the next one begins may be the plan's, and not stay */
 	uint64_t heard;          /* of the lane that spoke last: since it had heard so many sizes */
 	uint32_t freed;          /* so many frees came that were not due */
 	uint32_t doubts;         /* so many requests more are compared with it */
@@ -78,6 +79,10 @@ struct seam_matcher {
 static inline void seam__balance_turn(struct seam_balance *balance)
 {
 	const int64_t now = balance->beside;
+	if (balance->partial) {
+		balance->partial = false;
+		return;
+	}
 	balance->staying = balance->known && balance->stayed < now ? balance->stayed : now;
 	balance->stayed = now;
 	balance->known = true;

@@ -171,6 +171,31 @@ Test(balance, what_was_there_before_the_plan_does_not_count)
 	cr_expect_eq(go(2, 0, program.count), 0);
 }
 
+static void hear(uint32_t last)
+{
+	for (uint32_t act = 0; act < last; act++) {
+		if (program.acts[act].is_free)
+			continue;
+		const struct seam_plan_slot *slot = &program.plan->slots[program.acts[act].slot];
+		seam__matcher_hear(player.matcher, &(struct seam_match_ask){.bytes = slot->size_bytes, .stream = program.plan->streams[slot->stream], .thread = slot->thread});
+	}
+}
+
+/* The plan comes into use in the midst of an iteration whose gradients are there already, and live on into the next one. */
+Test(balance, what_was_there_when_the_plan_came_does_not_stay)
+{
+	hear(program.count);
+	hear(batch_at(2));
+	cr_assert_eq(go(1, batch_at(2), batch_at(3)), 0);
+	cr_assert_eq(go(2, 0, batch_at(1)), 0);
+	for (uint32_t i = 0; i < GRADIENTS; i++)
+		seam__matcher_beside(player.matcher, -1);
+	cr_assert_eq(go(2, batch_at(1), batch_at(2)), 0);
+	make_others(OTHERS);
+	let_go(player.count - OTHERS);
+	cr_expect_eq(go(2, batch_at(2), program.count), 0);
+}
+
 /* As much lives beside as gradients do where the program says that its iterations end: more than the plan has live is no reason to look there. */
 Test(balance, what_is_made_beside_leads_nobody_astray)
 {
