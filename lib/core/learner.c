@@ -283,6 +283,13 @@ static bool step(struct seam_pool *pool)
 	return false;
 }
 
+void seam__learner_freed(struct seam_pool *pool)
+{
+	const enum seam_learning state = pool->learner.state;
+	if (state == SEAM_LEARN_PLAN || state == SEAM_LEARN_BEGIN)
+		seam__learner_note_calm(pool);
+}
+
 void seam__pool_work(struct seam_pool *pool, bool *ret_did)
 {
 	*ret_did = false;

@@ -26,8 +26,8 @@
  * is more, and runs at the lowest priority; in a deterministic pool the program's own threads do the work where they would wake that one. With
  * plan:inline somebody else does, as often as he likes (replays with a virtual clock, tests).
  *
- * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `wake`, `running`, `stop` and the
- * condition, which belong to `sleep` (SEAM_RANK_LEAF).
+ * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `calm`, which the engine's `lock` does, and
+ * `wake`, `running`, `stop` and the condition, which belong to `sleep` (SEAM_RANK_LEAF).
  */
 #ifndef SEAM_LEARNER_H
 #define SEAM_LEARNER_H
@@ -47,10 +47,13 @@ enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LE
 #define SEAM_LEARNER_REFUSED 16u
 #define SEAM_LEARNER_MOST_BACK_OFF (UINT64_C(4) << 20) /* events */
 
+#define SEAM_CALM_MOMENTS 4u
+
 /* Chunks in which nothing was live at a moment when little was: what comes and goes lies there. */
 struct seam_calm {
 	uint64_t *numbers;   /* sorted; NULL: none are known */
 	uint32_t count;
+	uint64_t chunks;     /* those with lower numbers had been made by then; of the others it says nothing */
 	uint64_t steps;      /* that had been marked by then */
 	uint64_t live_bytes; /* then */
 };
@@ -73,7 +76,7 @@ struct seam_learner {
 	uint64_t period_requests;
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
-	struct seam_calm calm;
+	struct seam_calm calm[SEAM_CALM_MOMENTS]; /* of one iteration each, the newest first, and behind the oldest none */
 	uint64_t made;                   /* chunks and views, ever, when mappings were made or undone last */
 	uint32_t careful_steps;          /* for so many more the program is not to wait for more than one mapping */
 	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */
@@ -110,6 +113,9 @@ void seam__learner_fini(struct seam_pool *pool);
 
 /* One piece of work. *ret_did: whether there was something to do. Errors are the pool's own business; what fails is tried again later. */
 void seam__pool_work(struct seam_pool *pool, bool *ret_did);
+
+/* The program has freed a block, and no plan is open. The worker notes by itself when little is live, but not while it makes a plan. With `lock`. */
+void seam__learner_freed(struct seam_pool *pool);
 
 /* There may be something to do: starts or wakes the thread (plan:auto). In a deterministic pool it is done here instead. Without the pool's
  * locks. */

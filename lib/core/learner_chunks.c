@@ -1,14 +1,16 @@
 /* learner_chunks.c: the chunks of a plan's arena.
  *
  * It begins with those that residents occupy in part; their bytes are taken ranges of the plan, so that what is free between them is used. Behind them
- * come chunks without residents, as few as the plan needs, the *calm* ones first: nothing was live in them at a moment when little was. What lay in the
- * others then (an output that is held until the next one is there, say) is likely to lie there again when the plan comes into use. It keeps slots from
- * their places, what these get instead keeps others from theirs, and so on through the first period. The end of the arena is needed for the shortest time.
+ * come chunks without residents, as few as the plan needs, the *calm* ones first: nothing was live in them at moments when little was, of several iterations:
+ * what is held until the next one is there (an output, say) lies elsewhere each time, but comes round again. In the others it is likely to lie when the plan
+ * comes into use. It keeps slots from their places, what these get instead keeps others from theirs, and so on through the first period. The end of the arena is
+ * needed for the shortest time.
  * One that residents occupy in part may come last, where that does with a chunk less.
  *
  * Not here: the plan (learner_plan.c), mappings (learner.c). With `work`.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bits.h"
 #include "check.h"
@@ -19,7 +21,7 @@
 
 #define LESS_SHARE 64u  /* of the most bytes live at any time, that fewer are live at a better moment; or no more than one part in */
 #define SAME_SHARE 128u
-#define NOT_CALM 2u     /* in `used` */
+#define TAKEN UINT8_MAX /* instead of how restless it was: it is chosen already */
 
 uint64_t seam__learner_offset(const struct seam_arena *arena, uint64_t number)
 {
@@ -43,67 +45,96 @@ static int compare_numbers(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-void seam__learner_forget_calm(struct seam_pool *pool)
+static void forget(struct seam_pool *pool, struct seam_calm *calm)
 {
-	struct seam_calm *calm = &pool->learner.calm;
-	seam__meta_free(pool->meta, calm->numbers, calm->count * sizeof *calm->numbers);
+	seam__meta_free(pool->meta, calm->numbers, ((size_t)calm->count + 1) * sizeof *calm->numbers);
 	*calm = (struct seam_calm){0};
 }
 
-/* Whether there is a better moment for it than the one that is known: less is live, or hardly more in a newer iteration. With `lock`. */
-static bool is_calm(const struct seam_pool *pool, uint64_t steps)
+void seam__learner_forget_calm(struct seam_pool *pool)
 {
-	const struct seam_engine_counts *counts = &pool->engine.counts;
-	const struct seam_calm *calm = &pool->learner.calm;
-	const uint64_t live_bytes = counts->live_bytes, peak_bytes = counts->live_bytes_peak;
-	if (pool->planning.open || steps == 0)
-		return false;
-	return calm->numbers == NULL || live_bytes + peak_bytes / LESS_SHARE <= calm->live_bytes ||
-	       (steps != calm->steps && live_bytes <= calm->live_bytes + peak_bytes / SAME_SHARE);
+	for (uint32_t i = 0; i < SEAM_CALM_MOMENTS; i++)
+		forget(pool, &pool->learner.calm[i]);
 }
 
-void seam__learner_note_calm(struct seam_pool *pool, uint64_t steps)
+/* Whether so much less is live now than at a moment that this is a better one. */
+static bool is_less(const struct seam_engine_counts *counts, const struct seam_calm *calm)
 {
-	struct seam_calm *calm = &pool->learner.calm;
+	return counts->live_bytes + counts->live_bytes_peak / LESS_SHARE <= calm->live_bytes;
+}
+
+/* Whether now is a moment to be noted: none is, or less is live than at the newest one, or hardly more in a newer iteration. */
+static bool is_calm(const struct seam_pool *pool)
+{
+	const struct seam_engine_counts *counts = &pool->engine.counts;
+	const struct seam_calm *newest = &pool->learner.calm[0];
+	if (pool->planning.open || pool->steps == 0)
+		return false;
+	return newest->numbers == NULL || is_less(counts, newest) ||
+	       (pool->steps != newest->steps && counts->live_bytes <= newest->live_bytes + counts->live_bytes_peak / SAME_SHARE);
+}
+
+/* Makes room in front: what is of the same iteration goes, and what is no moment for it any more; else the oldest. */
+static void make_room(struct seam_pool *pool)
+{
+	struct seam_calm *calm = pool->learner.calm;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < SEAM_CALM_MOMENTS; i++) {
+		if (calm[i].numbers == NULL)
+			break;
+		if (calm[i].steps == pool->steps || is_less(&pool->engine.counts, &calm[i])) {
+			forget(pool, &calm[i]);
+			continue;
+		}
+		const struct seam_calm kept = calm[i];
+		calm[i] = (struct seam_calm){0};
+		calm[count++] = kept;
+	}
+	if (count == SEAM_CALM_MOMENTS)
+		forget(pool, &calm[--count]);
+	memmove(&calm[1], &calm[0], count * sizeof *calm);
+	calm[0] = (struct seam_calm){0};
+}
+
+void seam__learner_note_calm(struct seam_pool *pool)
+{
 	struct seam_survey survey = {0};
 	uint64_t *numbers = NULL;
-	seam__mutex_lock(&pool->engine.lock);
-	if (is_calm(pool, steps) && seam__survey_make(&pool->engine, any_block, NULL, &survey) == SEAM_OK && survey.count != survey.partial)
-		numbers = seam__meta_array(pool->meta, survey.count - survey.partial, sizeof *numbers);
-	const uint64_t live_bytes = pool->engine.counts.live_bytes;
-	seam__mutex_unlock(&pool->engine.lock);
+	if (is_calm(pool) && seam__survey_make(&pool->engine, any_block, NULL, &survey) == SEAM_OK) /* one more, for there may be none */
+		numbers = seam__meta_array(pool->meta, (size_t)survey.count - survey.partial + 1, sizeof *numbers);
 	if (numbers != NULL) {
-		seam__learner_forget_calm(pool);
-		*calm = (struct seam_calm){numbers, survey.count - survey.partial, steps, live_bytes};
-		for (uint32_t i = 0; i < calm->count; i++)
+		const uint32_t count = survey.count - survey.partial;
+		for (uint32_t i = 0; i < count; i++)
 			numbers[i] = survey.chunks[survey.partial + i].number;
-		qsort(numbers, calm->count, sizeof *numbers, compare_numbers);
+		qsort(numbers, count, sizeof *numbers, compare_numbers);
+		make_room(pool);
+		pool->learner.calm[0] = (struct seam_calm){numbers, count, pool->engine.memory.chunks_made, pool->steps, pool->engine.counts.live_bytes};
 	}
 	seam__survey_fini(&pool->engine, &survey);
 }
 
-/* Numbers of chunks for an arena. */
+/* Chunks for an arena. */
 struct choice {
-	uint64_t *numbers;
+	struct seam_chosen *chosen;
 	uint32_t count;
 	uint64_t bytes;
 };
 
-static void choose(struct choice *choice, const struct seam_surveyed *chunk)
+static void choose(struct choice *choice, const struct seam_surveyed *chunk, uint8_t restless)
 {
-	choice->numbers[choice->count++] = chunk->number;
+	choice->chosen[choice->count++] = (struct seam_chosen){chunk->number, chunk->bytes, restless};
 	choice->bytes += chunk->bytes;
 }
 
-/* Of the chunks without residents whose byte in `used` is 0: those that fit below what is missing, the largest first, and at the end the smallest that
- * covers the rest. */
-static void choose_whole(struct choice *choice, const struct seam_survey *survey, uint8_t *used, uint64_t wanted_bytes)
+/* Of the chunks without residents that are no more restless: those that fit below what is missing, the largest first, and at the end the smallest that covers
+ * the rest. */
+static void choose_whole(struct choice *choice, const struct seam_survey *survey, uint8_t *restless, uint8_t most, uint64_t wanted_bytes)
 {
 	while (choice->bytes < wanted_bytes) {
 		uint64_t missing = wanted_bytes - choice->bytes;
 		uint32_t best = UINT32_MAX;
 		for (uint32_t i = survey->partial; i < survey->count; i++) {
-			if (used[i] != 0)
+			if (restless[i] > most)
 				continue;
 			uint64_t bytes = survey->chunks[i].bytes;
 			if (best == UINT32_MAX) {
@@ -120,16 +151,38 @@ static void choose_whole(struct choice *choice, const struct seam_survey *survey
 		/* All of that size that fit go at once. */
 		uint64_t bytes = survey->chunks[best].bytes;
 		for (uint32_t i = best; i < survey->count && choice->bytes < wanted_bytes; i++) {
-			if (used[i] != 0 || survey->chunks[i].bytes != bytes || (i != best && bytes > wanted_bytes - choice->bytes))
+			if (restless[i] > most || survey->chunks[i].bytes != bytes || (i != best && bytes > wanted_bytes - choice->bytes))
 				continue;
-			used[i] = 1;
-			choose(choice, &survey->chunks[i]);
+			choose(choice, &survey->chunks[i], restless[i]);
+			restless[i] = TAKEN;
 		}
 	}
 }
 
-/* A new stage over the choice, which is being prepared from here on. */
-static enum seam_rc begin_stage(struct seam_pool *pool, const struct choice *choice, uint64_t fresh_bytes)
+/* The last one may have covered more than was missing: what is not needed for that, of those from `first` on, is let go, the largest first, of equal ones the most
+ * restless. */
+static void drop_surplus(struct choice *choice, uint32_t first, uint64_t wanted_bytes)
+{
+	while (choice->bytes > wanted_bytes) {
+		const uint64_t surplus_bytes = choice->bytes - wanted_bytes;
+		const struct seam_chosen *best = NULL;
+		for (uint32_t i = first; i < choice->count; i++) {
+			const struct seam_chosen *chosen = &choice->chosen[i];
+			if (chosen->bytes <= surplus_bytes && (best == NULL || chosen->bytes > best->bytes ||
+			                                       (chosen->bytes == best->bytes && chosen->restless > best->restless)))
+				best = chosen;
+		}
+		if (best == NULL)
+			return;
+		const uint32_t at = (uint32_t)(best - choice->chosen);
+		choice->bytes -= best->bytes;
+		choice->count--;
+		memmove(&choice->chosen[at], &choice->chosen[at + 1], (choice->count - at) * sizeof *choice->chosen);
+	}
+}
+
+/* A new stage over the chunks, which is being prepared from here on. */
+static enum seam_rc begin_stage(struct seam_pool *pool, const uint64_t *numbers, const struct choice *choice, uint64_t fresh_bytes)
 {
 	struct seam_learner *learner = &pool->learner;
 	struct seam_stage *stage = NULL;
@@ -137,7 +190,7 @@ static enum seam_rc begin_stage(struct seam_pool *pool, const struct choice *cho
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t reserve_bytes = 2 * (choice->bytes + fresh_bytes);
-	rc = seam__arena_begin(&pool->engine, choice->numbers, choice->count, fresh_bytes, 0, reserve_bytes, &stage->arena);
+	rc = seam__arena_begin(&pool->engine, numbers, choice->count, fresh_bytes, 0, reserve_bytes, &stage->arena);
 	if (rc != SEAM_OK) {
 		seam__stage_discard(pool, stage);
 		return rc;
@@ -147,28 +200,72 @@ static enum seam_rc begin_stage(struct seam_pool *pool, const struct choice *cho
 	return SEAM_OK;
 }
 
-/* Nobody knows of any, or nothing lay in it when little was live. */
-static bool was_calm(const struct seam_calm *calm, uint64_t number)
+/* A bit for each of the moments at which something was live in the chunk, the highest for the newest: the program may have found another way since the others.
+ * One that is newer than all of them counts as if something was, once. */
+static uint8_t restlessness(const struct seam_calm *calm, uint64_t number)
 {
-	return calm->count == 0 || bsearch(&number, calm->numbers, calm->count, sizeof *calm->numbers, compare_numbers) != NULL;
+	uint8_t bits = 0;
+	bool known = calm->numbers == NULL;
+	for (uint32_t i = 0; i < SEAM_CALM_MOMENTS && calm[i].numbers != NULL; i++) {
+		if (number >= calm[i].chunks)
+			continue;
+		known = true;
+		if (bsearch(&number, calm[i].numbers, calm[i].count, sizeof *calm[i].numbers, compare_numbers) == NULL)
+			bits |= (uint8_t)(1u << (SEAM_CALM_MOMENTS - 1 - i));
+	}
+	return known ? bits : 1;
 }
 
-/* Chunks for wanted_bytes of an arena, or of more of the open one: the calm ones before the others. `used`: a byte for each of the survey, of 0. */
-static void choose_chunks(const struct seam_learner *learner, const struct seam_stage *open, uint64_t wanted_bytes, uint8_t *used, struct choice *choice)
+/* What comes round again may lie a chunk further then, for other small blocks are in front of it: calm chunks beside restless ones are like those. */
+static void disturb_neighbours(const struct seam_survey *survey, uint8_t *restless)
 {
+	uint8_t before = 0;
+	for (uint32_t i = survey->partial; i < survey->count; i++) {
+		const uint8_t here = restless[i], after = i + 1 < survey->count ? restless[i + 1] : 0;
+		if (here == 0)
+			restless[i] = before > after ? before : after;
+		before = here;
+	}
+}
+
+/* Chunks for wanted_bytes of an arena, or of more of the open one, the calmer ones before the others. `restless`: room for a byte for each of the survey. Errors:
+ * those of seam__spots_settle(). */
+static enum seam_rc choose_chunks(const struct seam_pool *pool, const struct seam_stage *open, uint64_t wanted_bytes, uint8_t *restless,
+                                  struct choice *choice)
+{
+	const struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
-	for (uint32_t i = 0; i < survey->count; i++)
-		used[i] = open != NULL && seam__learner_offset(&open->arena, survey->chunks[i].number) != UINT64_MAX;
 	/* They come first, as the plan has them, all but those behind its end. */
 	for (uint32_t i = 0; open == NULL && i < survey->partial && choice->bytes < wanted_bytes; i++)
 		if (i != learner->last)
-			choose(choice, &survey->chunks[i]);
+			choose(choice, &survey->chunks[i], 0);
 	for (uint32_t i = survey->partial; i < survey->count; i++)
-		used[i] |= was_calm(&learner->calm, survey->chunks[i].number) ? 0 : NOT_CALM;
-	choose_whole(choice, survey, used, wanted_bytes);
-	for (uint32_t i = survey->partial; i < survey->count; i++)
-		used[i] &= (uint8_t)~NOT_CALM;
-	choose_whole(choice, survey, used, wanted_bytes);
+		restless[i] = restlessness(learner->calm, survey->chunks[i].number);
+	disturb_neighbours(survey, restless);
+	for (uint32_t i = survey->partial; open != NULL && i < survey->count; i++)
+		if (seam__learner_offset(&open->arena, survey->chunks[i].number) != UINT64_MAX)
+			restless[i] = TAKEN;
+	const uint32_t first = choice->count;
+	choose_whole(choice, survey, restless, SEAM_MOST_RESTLESS / 2, wanted_bytes); /* nothing was in them at the newest moment */
+	choose_whole(choice, survey, restless, SEAM_MOST_RESTLESS, wanted_bytes);
+	drop_surplus(choice, first, wanted_bytes);
+	return open == NULL ? seam__spots_settle(pool->meta, learner->plan, choice->chosen, first, choice->count) : SEAM_OK;
+}
+
+/* An arena over the choice, or more of the open one. */
+static enum seam_rc begin_arena(struct seam_pool *pool, const struct seam_stage *open, const struct choice *choice, uint64_t fresh_bytes)
+{
+	if (open != NULL && choice->bytes + fresh_bytes == 0)
+		return SEAM_OK; /* what an earlier extension could not map is to be mapped */
+	uint64_t *numbers = seam__meta_array(pool->meta, (size_t)choice->count + 1, sizeof *numbers);
+	if (numbers == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < choice->count; i++)
+		numbers[i] = choice->chosen[i].number;
+	enum seam_rc rc = open == NULL ? begin_stage(pool, numbers, choice, fresh_bytes)
+	                               : seam__planned_extend(pool, numbers, choice->count, fresh_bytes);
+	seam__meta_free(pool->meta, numbers, ((size_t)choice->count + 1) * sizeof *numbers);
+	return rc;
 }
 
 enum seam_rc seam__learner_begin(struct seam_pool *pool)
@@ -178,28 +275,24 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 	const struct seam_stage *open = seam__learner_extends(pool);
 	uint64_t wanted_bytes = seam__bits_align_up(seam__script_bytes(learner->script), pool->engine.memory.granularity_bytes);
 	size_t room = (size_t)survey->count + 1;
-	struct choice choice = {.numbers = seam__meta_array(pool->meta, room, sizeof *choice.numbers)};
-	uint8_t *used = seam__meta_array(pool->meta, room, 1);
+	struct choice choice = {.chosen = seam__meta_array(pool->meta, room, sizeof *choice.chosen)};
+	uint8_t *restless = seam__meta_array(pool->meta, room, 1);
 	enum seam_rc rc = SEAM_OOM_META;
-	if (choice.numbers != NULL && used != NULL) {
-		if (open != NULL)
-			wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
-		const bool closes = open == NULL && learner->last != UINT32_MAX && wanted_bytes > learner->last_at;
-		if (closes)
-			wanted_bytes = learner->last_at; /* before the last */
-		choose_chunks(learner, open, wanted_bytes, used, &choice);
+	if (open != NULL)
+		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
+	const bool closes = open == NULL && learner->last != UINT32_MAX && wanted_bytes > learner->last_at;
+	if (closes)
+		wanted_bytes = learner->last_at; /* before the last */
+	if (choice.chosen != NULL && restless != NULL)
+		rc = choose_chunks(pool, open, wanted_bytes, restless, &choice);
+	if (rc == SEAM_OK) {
 		uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
 		SEAM_ASSERT(!closes || choice.bytes == wanted_bytes);
 		if (closes)
-			choose(&choice, &survey->chunks[learner->last]);
-		if (open == NULL)
-			rc = begin_stage(pool, &choice, fresh_bytes);
-		else if (wanted_bytes != 0)
-			rc = seam__planned_extend(pool, choice.numbers, choice.count, fresh_bytes);
-		else
-			rc = SEAM_OK; /* what an earlier extension could not map is to be mapped */
+			choose(&choice, &survey->chunks[learner->last], 0);
+		rc = begin_arena(pool, open, &choice, fresh_bytes);
 	}
-	seam__meta_free(pool->meta, choice.numbers, room * sizeof *choice.numbers);
-	seam__meta_free(pool->meta, used, room);
+	seam__meta_free(pool->meta, choice.chosen, room * sizeof *choice.chosen);
+	seam__meta_free(pool->meta, restless, room);
 	return rc;
 }

@@ -139,13 +139,20 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 	learner->state = SEAM_LEARN_PLAN;
 }
 
+static void note_calm(struct seam_pool *pool)
+{
+	seam__mutex_lock(&pool->engine.lock);
+	seam__learner_note_calm(pool);
+	seam__mutex_unlock(&pool->engine.lock);
+}
+
 bool seam__learner_look(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	struct seam_recorder_counts counts;
 	seam__recorder_get_counts(pool->recorder, &counts);
 	if (counts.steps + 1 >= learner->next_steps) /* a look comes soon */
-		seam__learner_note_calm(pool, counts.steps);
+		note_calm(pool);
 	bool stepped = counts.steps >= LEAST_STEPS && counts.steps >= learner->next_steps;
 	if (counts.events < learner->next_events && !stepped)
 		return false;
