@@ -237,9 +237,13 @@ static enum seam_rc start_measuring(struct steer *steer)
 {
 	struct replay_result *result = steer->run->result;
 	struct ref_stats stats;
+	struct steer_driver before, after;
+	look_at_driver(steer, &before);
 	enum seam_rc rc = ref_empty_cache(steer->run->allocator);
 	if (rc != SEAM_OK)
 		return run_failed_call(steer->run, rc, "returning what is cached");
+	look_at_driver(steer, &after);
+	steer->run->step_calls += after.memory_calls - before.memory_calls; /* no step's */
 	ref_get_stats(steer->run->allocator, &stats);
 	if (stats.reserved_peak_bytes > result->peak_reserved_bytes)
 		result->peak_reserved_bytes = stats.reserved_peak_bytes;

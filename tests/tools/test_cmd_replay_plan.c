@@ -113,6 +113,9 @@ Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
 	const json_t *object = json_array_get(array, 0);
 	cr_expect_str_eq(json_text(object, "plan"), "auto");
 	cr_expect_geq(json_long(object, "adopted_after_steps"), 2, "after two that match");
+	const size_t steps = json_array_size(json_object_get(object, "memory_calls_by_step"));
+	for (size_t i = (size_t)json_long(object, "adopted_after_steps") + 1; i < steps; i++)
+		cr_expect_eq(at(object, "memory_calls_by_step", i), 0, "step %zu: what is returned for the peaks is nobody's of the program", i);
 	cr_expect_eq(json_long(object, "memory_calls_last_iteration"), 0);
 	cr_expect_eq(json_long(object, "plan_hits_last_iteration"), json_long(object, "requests_last_iteration"));
 	cr_expect_leq(json_double(object, "peak_reserved_planned_bytes"), json_double(object, "peak_live_bytes") * 1.01);
