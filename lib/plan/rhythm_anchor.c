@@ -77,7 +77,16 @@ static void add_token(struct seam__anchors *anchors, uint32_t event, uint64_t ha
 	gram->newest = (uint32_t)++anchors->tokens.count;
 }
 
-static void read_events(struct seam__anchors *anchors, struct tails *tails)
+/* By how many requests it outlives the next; 0: it is never freed. */
+static uint64_t form_of(const struct seam__rows *rows, uint32_t number)
+{
+	const struct seam__request *request = seam__request_at(rows->requests, number);
+	uint64_t life = request->free == SEAM__EVENT_NONE ? 0 : seam__rows_request(rows, request->free) - number;
+
+	return seam__beats_mix(life, request->stream);
+}
+
+static void read_events(struct seam__anchors *anchors, bool by_form, struct tails *tails)
 {
 	const struct seam__rows *rows = anchors->rows;
 	uint64_t live_bytes = 0;
@@ -96,11 +105,11 @@ static void read_events(struct seam__anchors *anchors, struct tails *tails)
 		    seam__request_at(rows->requests, number)->dynamic)
 			continue;
 		thread = kind == SEAM_TRACE_ALLOC ? rows->threads[number] : rows->free_threads[number];
-		add_token(anchors, e, go_on(tails, thread, rows->keys[number] + kind));
+		add_token(anchors, e, go_on(tails, thread, (by_form ? form_of(rows, number) : rows->keys[number]) + kind));
 	}
 }
 
-enum seam_rc seam__anchors_init(const struct seam__rows *rows, struct seam__anchors *ret_anchors)
+enum seam_rc seam__anchors_init(const struct seam__rows *rows, bool by_form, struct seam__anchors *ret_anchors)
 {
 	struct seam_meta *meta = seam__meta_process();
 	struct seam__anchors made = {.rows = rows, .slots = 16};
@@ -117,7 +126,7 @@ enum seam_rc seam__anchors_init(const struct seam__rows *rows, struct seam__anch
 	if (rc == SEAM_OK)
 		rc = made.grams != NULL && made.live_bytes != NULL ? seam__grow_reserve(&made.tokens, events) : SEAM_OOM_META;
 	if (rc == SEAM_OK)
-		read_events(&made, &tails);
+		read_events(&made, by_form, &tails);
 	tails_fini(rows->thread_count, &tails);
 	if (rc == SEAM_OK)
 		*ret_anchors = made;

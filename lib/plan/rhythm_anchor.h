@@ -7,6 +7,9 @@
  * is done for those whose places are equally far apart, because others of a like distance may cover as much by chance; and for those that have
  * been seen only twice: where nearly all of an iteration is made of equal parts, only the few grams at its end are its own.
  *
+ * Iterations of several shapes (sequence lengths) may have no size in common. What they have is their form: how long each request lives, counted in
+ * requests. By that they can be told as well, less surely.
+ *
  * Not here: whether what lies between an anchor's places is an iteration (rhythm_cut.h). Immutable once built. No locks.
  */
 #ifndef SEAM_RHYTHM_ANCHOR_H
@@ -47,8 +50,8 @@ struct seam__token {
 	uint32_t before;  /* number + 1 of the token before it that ends the same gram */
 };
 
-/* Errors: SEAM_OOM_META. O(events). */
-SEAM_MUST_USE enum seam_rc seam__anchors_init(const struct seam__rows *rows, struct seam__anchors *ret_anchors);
+/* by_form: else by sizes. Errors: SEAM_OOM_META. O(events), by form times their logarithm. */
+SEAM_MUST_USE enum seam_rc seam__anchors_init(const struct seam__rows *rows, bool by_form, struct seam__anchors *ret_anchors);
 void seam__anchors_fini(struct seam__anchors *anchors); /* a zeroed one is allowed */
 
 /* Up to SEAM__ANCHORS_MAX grams, by what they cover, the most first; none has a place among `taken` events (a byte for each). Places are at

@@ -13,6 +13,8 @@
 #include "rhythm_return.h"
 
 #define ROUNDS 3u
+#define SIZES_SHARE 4u /* one part in so many of all requests is to be covered by the first round */
+#define FORM_SHARE 2u  /* the same of the round by form */
 #define ENOUGH 3u /* stretches: with fewer one is looked for that has no beginning of its own */
 
 /* What an anchor would give. */
@@ -32,6 +34,7 @@ struct cutter {
 	const struct seam__rows *rows;
 	const struct seam__rhythm_options *options;
 	struct seam__anchors anchors;
+	bool by_form;         /* the anchors are */
 	uint8_t *taken;       /* per event */
 	size_t taken_bytes;
 };
@@ -114,7 +117,24 @@ static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds
 	return true;
 }
 
-/* Which stretches are of kinds that are iterations: seen often enough, and most of them return. */
+/* Which stretches are of kinds that are iterations: seen often enough, and most of them return. By form: and those that are as long, which are of
+ * a shape that has not come again yet. */
+static void find_good(const struct cutter *cutter, const struct seam__kinds *kinds, const uint32_t *returning, struct trial *trial)
+{
+	uint32_t requests = 0;
+
+	for (uint32_t s = 0; s < trial->stretches.count; s++) {
+		uint32_t kind = kinds->kind_of[s];
+
+		trial->good[s] = kind != SEAM__KIND_NONE && returning[kind] >= cutter->options->least_seen &&
+		                 2 * returning[kind] > seam__kind_at(kinds, kind)->seen;
+		if (trial->good[s] && seam__stretch_count(stretch_at(trial, s)) > requests)
+			requests = seam__stretch_count(stretch_at(trial, s));
+	}
+	for (uint32_t s = 0; cutter->by_form && s < trial->stretches.count; s++)
+		trial->good[s] |= kinds->kind_of[s] != SEAM__KIND_NONE && seam__stretch_count(stretch_at(trial, s)) == requests;
+}
+
 static enum seam_rc judge(struct cutter *cutter, const struct seam__kinds *kinds, struct trial *trial)
 {
 	struct seam_meta *meta = seam__meta_process();
@@ -131,11 +151,11 @@ static enum seam_rc judge(struct cutter *cutter, const struct seam__kinds *kinds
 	for (uint32_t s = 0; rc == SEAM_OK && s < count; s++)
 		if (kinds->kind_of[s] != SEAM__KIND_NONE)
 			returning[kinds->kind_of[s]] += returns(cutter, kinds, changes, s);
+	if (rc == SEAM_OK)
+		find_good(cutter, kinds, returning, trial);
 	for (uint32_t s = 0; rc == SEAM_OK && s < count; s++) {
 		uint32_t kind = kinds->kind_of[s];
 
-		trial->good[s] = kind != SEAM__KIND_NONE && returning[kind] >= cutter->options->least_seen &&
-		                 2 * returning[kind] > seam__kind_at(kinds, kind)->seen;
 		if (!trial->good[s])
 			continue;
 		if (seam__kind_at(kinds, kind)->newest == s) {
@@ -265,24 +285,24 @@ static int compare_stretches(const void *left, const void *right)
 	return (a->first_event > b->first_event) - (a->first_event < b->first_event);
 }
 
-static enum seam_rc cut(struct cutter *cutter, struct seam_grow *stretches)
+/* So many rounds; what is taken needs to cover this part of all requests in the first, half of that later. */
+static enum seam_rc cut(struct cutter *cutter, uint32_t rounds, uint64_t share, struct seam_grow *stretches)
 {
 	uint64_t total = cutter->rows->requests->items.count;
 	bool found = true;
-	enum seam_rc rc = SEAM_OK;
+	enum seam_rc rc = seam__anchors_init(cutter->rows, cutter->by_form, &cutter->anchors);
 
-	for (uint32_t round = 0; rc == SEAM_OK && found && round < ROUNDS; round++) {
+	for (uint32_t round = 0; rc == SEAM_OK && found && round < rounds; round++) {
 		struct trial best;
 
 		trial_init(&best);
-		rc = try_all(cutter, total / (round == 0 ? 4 : 8), &best);
+		rc = try_all(cutter, total / (round == 0 ? share : 2 * share), &best);
 		found = best.good != NULL;
 		if (rc == SEAM_OK && found)
 			rc = take(cutter, &best, stretches);
 		trial_fini(&best);
 	}
-	if (rc == SEAM_OK && stretches->count > 0)
-		qsort(stretches->items, stretches->count, sizeof(struct seam__stretch), compare_stretches);
+	seam__anchors_fini(&cutter->anchors);
 	return rc;
 }
 
@@ -290,13 +310,20 @@ enum seam_rc seam__cut_anchors(const struct seam__rows *rows, const struct seam_
                                struct seam_grow *ret_stretches)
 {
 	struct cutter cutter = {.rows = rows, .options = options, .taken_bytes = (size_t)rows->trace->header.event_count + 1};
-	enum seam_rc rc = seam__anchors_init(rows, &cutter.anchors);
+	enum seam_rc rc = SEAM_OK;
 
-	if (rc != SEAM_OK)
-		return rc;
 	cutter.taken = seam__meta_alloc(seam__meta_process(), cutter.taken_bytes);
-	rc = cutter.taken != NULL ? cut(&cutter, ret_stretches) : SEAM_OOM_META;
+	if (cutter.taken == NULL)
+		return SEAM_OOM_META;
+	if (options->by_form) {
+		cutter.by_form = true;
+		rc = cut(&cutter, 1, FORM_SHARE, ret_stretches);
+		cutter.by_form = false;
+	}
+	if (rc == SEAM_OK)
+		rc = cut(&cutter, ROUNDS, SIZES_SHARE, ret_stretches);
+	if (rc == SEAM_OK && ret_stretches->count > 0)
+		qsort(ret_stretches->items, ret_stretches->count, sizeof(struct seam__stretch), compare_stretches);
 	seam__meta_free(seam__meta_process(), cutter.taken, cutter.taken_bytes);
-	seam__anchors_fini(&cutter.anchors);
 	return rc;
 }

@@ -104,6 +104,34 @@ Test(rhythm, of_two_shapes_are_two_kinds_though_little_differs)
 	}
 }
 
+/* Iterations of shapes without a size in common, in no order that repeats; each has a loop of equal parts, as a stack of layers. */
+Test(rhythm, of_shapes_without_a_common_size_is_found_by_form)
+{
+	static const unsigned order[] = {0, 0, 1, 2, 1, 0, 2, 2, 1, 0, 1, 2, 3};
+	const struct seam__rhythm_options options = {.by_form = true};
+	char words[16384], *at = words, *const end = words + sizeof(words);
+
+	for (size_t n = 0; n < sizeof order / sizeof *order; n++) {
+		unsigned scale = 1000 + 640 * order[n];
+
+		at += snprintf(at, (size_t)(end - at), "+x%u +y%u -y ", scale * 11, scale * 13);
+		for (unsigned i = 0; i < 8; i++)
+			at += snprintf(at, (size_t)(end - at), "+%c%u +z%u -z ", 'a' + i, scale * 7, scale * 9);
+		for (unsigned i = 8; i-- > 0;)
+			at += snprintf(at, (size_t)(end - at), "+z%u -%c -z ", scale * 5, 'a' + i);
+		at += snprintf(at, (size_t)(end - at), "-x ");
+	}
+	trace = trace_words(words);
+	cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
+	cr_assert_eq(rhythm.count, 3, "%u kinds", rhythm.count);
+	for (uint32_t k = 0; k < rhythm.count; k++) {
+		cr_expect_geq(rhythm.kinds[k].seen, 3, "kind %u: %u", k, rhythm.kinds[k].seen);
+		cr_expect_eq(rhythm.kinds[k].last_event - rhythm.kinds[k].first_event, 52, "kind %u", k);
+	}
+	cr_expect_eq(rhythm.cut_events, 12 * 52, "the shape that came once, but not what stands before the first: %lu", (unsigned long)rhythm.cut_events);
+	forget();
+}
+
 /* Shapes take turns, so no iteration frees what one of its own kind left. The output outlives the iteration that follows up to the next output; what
  * was asked for behind it goes before it does. */
 Test(rhythm, of_shapes_that_take_turns_ends_blocks_where_the_other_shape_does)
