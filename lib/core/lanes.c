@@ -359,7 +359,7 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 	}
 	if (seam__lane_begins_anew(matcher, lane, ask->bytes, ret_spot))
 		return SEAM_MISS_NONE;
-	if (matcher->script_count > 1 && lane->next->bytes != 0 && seam__lane_switch_since_step(matcher, lane, ret_spot))
+	if (matcher->script_count > 1 && lane->next->bytes != 0 && seam__lane_switch_since_begun(matcher, lane, ret_spot))
 		return SEAM_MISS_NONE;
 	if (lane->next->bytes == 0 && lane->missed == 0 && !follows_dynamic(script, lane, ask->bytes))
 		return hear_dynamic(matcher, lane, ret_spot);

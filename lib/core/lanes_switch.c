@@ -1,7 +1,8 @@
 /* lanes_switch.c: requests that say that the program is in another script: train, eval, another shape.
  *
- * Where the program marks its steps, an iteration that begins as one of another script does is known by the first request that the current script
- * does not expect. Else the last sizes are looked up in the index of the other scripts; see lanes.c.
+ * An iteration that begins as one of another script does is known by the first request that the current script does not expect: where the program marks
+ * its steps, by what it asked for since the last; where it does not, by all since the period began, if that was in step. Else the last sizes are
+ * looked up in the index of the other scripts; see lanes.c.
  */
 #include "matcher_state.h"
 
@@ -53,22 +54,33 @@ static const struct seam_cue *follow_since(const struct seam_lane *lane, const s
 	return &lane->first[(first + since - 1) % lane->count];
 }
 
-/* The same for any of its marks. */
-static const struct seam_cue *follow_since_step(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history,
-                                                uint64_t since)
+/* The same for any of its marks, or its beginning if it has none. */
+static const struct seam_cue *follow_since_begun(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history,
+                                                 uint64_t since)
 {
 	const struct seam_cue *cue = NULL;
-	for (uint32_t i = 0; i < script->marks.count && cue == NULL && since <= lane->count; i++)
+	if (since > lane->count)
+		return NULL;
+	for (uint32_t i = 0; i < script->marks.count && cue == NULL; i++)
 		cue = follow_since(lane, history, since, script->marks.at[i]);
-	return cue;
+	return script->marks.count == 0 ? follow_since(lane, history, since, 0) : cue;
 }
 
-bool seam__lane_switch_since_step(struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot)
+/* How many sizes the lane has heard since an iteration began, with that of the request that is not expected; 0: that is not known. */
+static uint64_t heard_since(const struct seam_script *script, const struct seam_lane *lane)
+{
+	if (lane->stepped != SEAM_NEVER)
+		return lane->history.heard - lane->stepped;
+	const uint64_t since = (uint64_t)(lane->next - lane->first) + 1;
+	return script->marks.count == 0 && lane->trouble == 0 && since <= lane->history.heard ? since : 0;
+}
+
+bool seam__lane_switch_since_begun(struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot)
 {
 	const struct seam_history history = before->history;
-	const uint64_t since = history.heard - before->stepped, stream = before->stream, stepped = before->stepped;
+	const uint64_t since = heard_since(matcher->now, before), stream = before->stream, stepped = before->stepped;
 	const uint32_t plan_thread = before->plan_thread;
-	if (before->stepped == SEAM_NEVER)
+	if (since == 0)
 		return false;
 	for (uint32_t i = 1; i < matcher->script_count; i++) {
 		struct seam_script *script = matcher->scripts[i];
@@ -76,11 +88,13 @@ bool seam__lane_switch_since_step(struct seam_matcher *matcher, const struct sea
 			struct seam_lane *lane = &script->lanes[l];
 			if (lane->stream != stream || lane->plan_thread != plan_thread)
 				continue;
-			const struct seam_cue *cue = follow_since_step(script, lane, &history, since);
+			const struct seam_cue *cue = follow_since_begun(script, lane, &history, since);
 			if (cue == NULL || !seam__matcher_switch(matcher, script, cue->begin, false))
 				continue;
 			lane->stepped = stepped;
 			*ret_spot = speak(matcher, lane, (uint32_t)(cue - lane->first), &history);
+			if (stepped == SEAM_NEVER)
+				lane->trouble = 0; /* all since the period began is explained: another script may explain what follows as well */
 			return true;
 		}
 	}

@@ -14,8 +14,9 @@
  *
  * Matching by size alone, but in order: a request of another size than the cursor's is looked for a few slots ahead and among the few
  * just skipped; after some misses in a row the last sizes are looked up in an index of runs of sizes, in all scripts: that finds the place
- * again wherever the program is, and changes the script if another fits (train, eval, shapes). Where the program marks its steps, the first request
- * of an iteration that only another script expects there is enough. Another script goes on in the copy that the one before would be in.
+ * again wherever the program is, and changes the script if another fits (train, eval, shapes). Where the program marks its steps, or was as expected
+ * since the period began, the first request of an iteration that only another script expects there is enough. Another script goes on in the copy that
+ * the one before would be in.
  *
  * A program may break an iteration off and begin anew with what looks like the next of several equal parts of it (an evaluation between steps). Sizes do
  * not tell that; what is live does: see matcher_balance.c.

@@ -196,8 +196,8 @@ struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam
 bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
                        struct seam_spot *ret_spot);
 
-/* The same where all that the lane has heard since the program said that an iteration ended is the beginning of another script. */
-bool seam__lane_switch_since_step(struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot);
+/* The same where all that the lane has heard since an iteration began is the beginning of another script. */
+bool seam__lane_switch_since_begun(struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot);
 
 /* A request of a lane that the current script does not have. True: another script has it, and is current now. */
 bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot);

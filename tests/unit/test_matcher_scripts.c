@@ -73,6 +73,27 @@ Test(matcher_scripts, without_a_step_one_request_tells_nothing)
 	match_program_fini(&other);
 }
 
+/* An unmarked program that was as expected up to its period's end. */
+Test(matcher_scripts, a_period_that_begins_as_another_scripts_tells_the_script)
+{
+	struct match_program programs[3];
+	match_open(&player, "no marks", 1);
+	for (unsigned i = 0; i < 3; i++)
+		programs[i] = match_program_of(shapes[i]);
+	for (unsigned i = 0; i < 3; i++)
+		match_add(&player, &programs[i], i == 0);
+	seam__matcher_start(player.matcher);
+	const unsigned order[] = {0, 1, 2, 0, 2, 2, 1, 0, 0, 2};
+	for (unsigned n = 0; n < sizeof order / sizeof *order; n++) {
+		const struct match_program *program = &programs[order[n]];
+		cr_expect_eq(match_acts(&player, program, n, 0, program->count), 0, "iteration %u, of shape %u", n, order[n]);
+		cr_expect_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 5 + order[n], "iteration %u", n);
+	}
+	match_close(&player);
+	for (unsigned i = 0; i < 3; i++)
+		match_program_fini(&programs[i]);
+}
+
 /* Two programs whose blocks live for more than a period, with as many copies. */
 static void make_long_lived(struct match_program *first, struct match_program *other)
 {

@@ -357,6 +357,12 @@ static void play_plans(void)
 		must_free(z);
 	}
 	iterate(6);
+	void *late = must_alloc(MIB(2), NULL); /* where the next one is to lie */
+	must_free(must_alloc(MIB(4), NULL));
+	must_free(must_alloc(MIB(3), NULL));
+	iterate(1);
+	must_free(late);
+	iterate(3);
 	must_free(must_alloc(MIB(2), NULL)); /* its iteration's other requests do not come */
 	iterate(3);
 	uint64_t reserved = get_stats().reserved_bytes;
