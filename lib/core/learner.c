@@ -100,6 +100,10 @@ static void plan(struct seam_pool *pool)
 		seam__mutex_unlock(&pool->engine.lock);
 		return;
 	}
+	if (rc == SEAM_UNSUPPORTED && learner->hardly && !learner->replaces) {
+		learner->replaces = true; /* the same kind, in an arena of its own */
+		return;
+	}
 	if (rc == SEAM_UNSUPPORTED) {
 		/* It may have been made in too short a time: other iterations may come, or the machine may have more time. */
 		learner->place_ns = seam__bits_min(learner->place_ns * 4, MOST_PLACE_NS);
@@ -114,7 +118,7 @@ static void plan(struct seam_pool *pool)
 static void go_on(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
-	learner->replaces = false;
+	learner->hardly = learner->replaces = false;
 	learner->serves = true;
 	if (seam__learner_choose(learner))
 		learner->state = SEAM_LEARN_PLAN;
@@ -128,10 +132,8 @@ static void add_script(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	seam__mutex_lock(&pool->engine.lock);
 	enum seam_rc rc = SEAM_BUSY;
-	SEAM_ASSERT(!pool->planning.open || seam__script_bytes(learner->script) <= seam__stage_usable_bytes(seam__stage_open(&pool->planning)));
 	if (pool->planning.open)
-		rc = seam__matcher_add(seam__stage_open(&pool->planning)->matcher, learner->script, false);
-	pool->planning.counts.adoptions += rc == SEAM_OK;
+		rc = seam__planned_add(pool, learner->script, false);
 	seam__mutex_unlock(&pool->engine.lock);
 	if (rc != SEAM_OK) {
 		seam__learner_reset(pool);
@@ -183,12 +185,8 @@ static void let_wait(struct seam_pool *pool)
 /* The open arena has grown, and holds the new script too. With both locks. */
 static void take_grown(struct seam_pool *pool)
 {
-	SEAM_ASSERT(!pool->planning.open || seam__script_bytes(pool->learner.script) <= seam__stage_open(&pool->planning)->arena.bytes);
-	if (pool->planning.open && seam__planned_grown(pool) == SEAM_OK &&
-	    seam__matcher_add(seam__stage_open(&pool->planning)->matcher, pool->learner.script, false) == SEAM_OK) {
+	if (pool->planning.open && seam__planned_grown(pool) == SEAM_OK && seam__planned_add(pool, pool->learner.script, false) == SEAM_OK)
 		pool->learner.script = NULL;
-		pool->planning.counts.adoptions++;
-	}
 }
 
 static bool prepare(struct seam_pool *pool)

@@ -11,6 +11,8 @@
  *
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be. All kinds
  * that a look found are planned one after the other, and have the same addresses for what lives from one iteration into the next (learner_shapes.c).
+ * An arena of its own, in place of the open one, is for a plan of what that knows and hardly serves all the same, or of what it has no room for: what
+ * it serves would be lost. Where it does not know most of what it misses, iterations are looked for by their form too.
  *
  * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the first iteration look like
  * iterations until the optimizer comes.
@@ -75,7 +77,9 @@ struct seam_learner {
 	uint64_t open_below_bytes;       /* hardly more than the least that is live in the period */
 	uint64_t period_requests;
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
-	bool replaces;                   /* what is open serves less than half: the new plan gets an arena of its own */
+	bool hardly;                     /* then: what is open serves less than half */
+	bool strange;                    /* then: most of what it does not serve it does not know */
+	bool replaces;                   /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own */
 	struct seam_calm calm[SEAM_CALM_MOMENTS]; /* of one iteration each, the newest first, and behind the oldest none */
 	uint64_t made;                   /* chunks and views, ever, when mappings were made or undone last */
 	uint32_t careful_steps;          /* for so many more the program is not to wait for more than one mapping */
@@ -93,7 +97,7 @@ struct seam_learner {
 	uint64_t next_steps;             /* or of steps */
 	uint64_t back_off_events;
 	uint64_t place_ns, place_nodes;  /* of placing, and some more for each request; nodes in deterministic mode. More where that led to nothing; tests make them less */
-	uint64_t seen_misses, seen_displaced, seen_requests, seen_drops; /* when it looked last */
+	uint64_t seen_misses, seen_displaced, seen_strange, seen_requests, seen_drops; /* when it looked last */
 	_Atomic uint64_t plans;          /* made; written with `work`, read by anyone, as the next two */
 	_Atomic uint64_t failures;
 	_Atomic uint64_t plan_ns;        /* time in planning */

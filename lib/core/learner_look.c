@@ -32,9 +32,11 @@ static bool is_served(struct seam_pool *pool)
 		learner->seen_requests = pool->planning.opened_requests; /* what another plan missed before is not its fault */
 		learner->seen_misses = pool->planning.opened_misses;
 		learner->seen_displaced = pool->planning.opened_displaced;
+		learner->seen_strange = pool->planning.opened_strange;
 	}
 	uint64_t requests = counts->requests - learner->seen_requests;
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
+	uint64_t strange = seam__planned_strange(counts) - learner->seen_strange;
 	if (settles)
 		misses -= seam__planned_displaced(counts) - learner->seen_displaced; /* by blocks from before it: another plan would do no better */
 	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
@@ -44,9 +46,11 @@ static bool is_served(struct seam_pool *pool)
 	learner->seen_requests = counts->requests;
 	learner->seen_misses = counts->requests - counts->hits;
 	learner->seen_displaced = seam__planned_displaced(counts);
+	learner->seen_strange = seam__planned_strange(counts);
 	seam__mutex_unlock(&pool->engine.lock);
-	learner->replaces = open && misses > requests / 2;
-	learner->serves = open && !learner->replaces;
+	learner->hardly = open && misses > requests / 2;
+	learner->strange = open && strange > misses / 2;
+	learner->serves = open && !learner->hardly;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }
 
@@ -122,14 +126,22 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 	struct seam_learner *learner = &pool->learner;
 	learner->recorded_events = recording->header.event_count;
 	learner->tried = 0;
-	if (seam__rhythm_find(recording, NULL, &learner->rhythm) != SEAM_OK) {
+	const struct seam__rhythm_options options = {.by_form = learner->strange};
+	if (seam__rhythm_find(recording, &options, &learner->rhythm) != SEAM_OK) {
 		learner->rhythm = (struct seam__rhythm){0};
 		seam__learner_give_up(pool);
 		return;
 	}
 	if (learner->rhythm.count == 0 && learner->next_steps == 1) /* no step is marked */
 		look_ahead(learner, recording);
-	if (learner->rhythm.count == 0 || !is_believed(learner, recording) || !seam__learner_choose(learner)) {
+	if (learner->rhythm.count == 0 || !is_believed(learner, recording)) {
+		seam__learner_reset(pool);
+		return;
+	}
+	/* What is open serves those kinds that it knows; another arena would lose them. */
+	const bool lacks = seam__learner_lacks(pool);
+	learner->replaces = learner->hardly && !learner->strange && !lacks;
+	if ((learner->hardly && learner->strange && !lacks) || !seam__learner_choose(learner)) {
 		seam__learner_reset(pool);
 		return;
 	}

@@ -13,13 +13,15 @@
 #include "idmap.h"
 #include "learner.h"
 #include "learner_impl.h"
+#include "matcher_state.h"
 #include "meta.h"
-#include "script.h"
 
 #define LEAST_SHARE 16u    /* a kind that is worth a plan covers one part in so many of the recording. Before the first plan is made, all such kinds together */
 #define TOGETHER_SHARE 3u  /* cover one in so many, */
 #define REPEATED_SHARE 2u  /* and one in so many of the iterations in it */
 #define UNKNOWN_SHARE 8u
+#define STRANGE_SHARE 4u   /* of the requests that are looked at, that a script of the kind may not have like that */
+#define LOOKED_AT 256u     /* requests */
 
 static uint64_t covered_by(const struct seam__rhythm_kind *kind)
 {
@@ -59,6 +61,69 @@ static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
 	return false;
 }
 
+/* Whether a kind may be planned. */
+static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint64_t *ret_fingerprint)
+{
+	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[number];
+	return (learner->tried >> number & 1) == 0 && covered_by(kind) >= learner->recorded_events / LEAST_SHARE &&
+	       seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, ret_fingerprint) == SEAM_OK &&
+	       !is_refused(learner, *ret_fingerprint);
+}
+
+/* Of how many of a kind's requests, looked at one in `stride`, a lane has those before too. */
+static uint64_t count_known(const struct seam_lane *lane, const struct seam__rhythm_kind *kind, uint64_t stride)
+{
+	struct seam_history history = {0};
+	uint64_t known = 0;
+	for (uint64_t i = kind->first_event; i < kind->last_event; i++) {
+		const struct seam_trace_event *event = &kind->model->events[i];
+		if (event->kind != SEAM_TRACE_ALLOC || event->stream != lane->stream || event->thread != lane->plan_thread)
+			continue;
+		seam__history_add(&history, (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? 0 : event->size);
+		known += history.heard % stride == 0 && seam__lane_has_run(lane, &history);
+	}
+	return known;
+}
+
+static bool is_known_by(const struct seam_script *script, const struct seam__rhythm_kind *kind)
+{
+	const uint64_t requests = (kind->last_event - kind->first_event) / 2, stride = requests / LOOKED_AT + 1;
+	uint64_t known = 0;
+	for (uint32_t l = 0; l < script->lane_count; l++)
+		known += count_known(&script->lanes[l], kind, stride);
+	return known * stride >= requests - requests / STRANGE_SHARE;
+}
+
+/* The script of the open stage that knows most of a kind's requests; NULL: none does. With the engine's `lock`. */
+static const struct seam_script *find_script_of(const struct seam_pool *pool, const struct seam__rhythm_kind *kind)
+{
+	const struct seam_matcher *matcher = LIST_FIRST(&pool->planning.stages)->matcher;
+	for (uint32_t i = 0; i < seam__matcher_scripts(matcher); i++) {
+		const struct seam_script *script = seam__matcher_script(matcher, i);
+		if (is_known_by(script, kind))
+			return script;
+	}
+	return NULL;
+}
+
+bool seam__learner_lacks(struct seam_pool *pool)
+{
+	struct seam_learner *learner = &pool->learner;
+	uint64_t known = 0, parts = 0, fingerprint = 0;
+	bool lacks = false;
+	seam__mutex_lock(&pool->engine.lock);
+	for (uint32_t i = 0; i < learner->rhythm.count && pool->planning.open; i++) {
+		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
+		const struct seam_script *script = find_script_of(pool, kind);
+		lacks |= script == NULL && is_wanted(learner, i, &fingerprint);
+		known |= (uint64_t)(script != NULL) << i;
+		parts |= (uint64_t)(script != NULL && script->slots >= kind->last_event - kind->first_event) << i; /* two events a request */
+	}
+	seam__mutex_unlock(&pool->engine.lock);
+	learner->tried |= lacks && learner->hardly ? known : learner->hardly ? 0 : parts;
+	return lacks;
+}
+
 bool seam__learner_choose(struct seam_learner *learner)
 {
 	uint64_t most_bytes = 0, chosen_fingerprint = 0;
@@ -68,11 +133,7 @@ bool seam__learner_choose(struct seam_learner *learner)
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
 		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
 		uint64_t fingerprint = 0, bytes = seam__learner_range(kind->model, kind->first_event, kind->last_event).peak_bytes;
-		if ((learner->tried >> i & 1) != 0 || covered_by(kind) < learner->recorded_events / LEAST_SHARE ||
-		    (chosen != UINT32_MAX && bytes <= most_bytes))
-			continue;
-		if (seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, &fingerprint) != SEAM_OK ||
-		    is_refused(learner, fingerprint))
+		if ((chosen != UINT32_MAX && bytes <= most_bytes) || !is_wanted(learner, i, &fingerprint))
 			continue;
 		most_bytes = bytes;
 		chosen_fingerprint = fingerprint;

@@ -166,11 +166,8 @@ static uint64_t crossing_bytes(const struct seam_plan *plan)
 static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, const struct seam_plan *plan)
 {
 	struct seam_planning *planning = &pool->planning;
-	if (planning->open && seam__script_bytes(script) <= seam__stage_usable_bytes(seam__stage_open(planning))) {
-		enum seam_rc rc = seam__matcher_add(seam__stage_open(planning)->matcher, script, true);
-		planning->counts.adoptions += rc == SEAM_OK;
-		return rc;
-	}
+	if (planning->open && seam__script_bytes(script) <= seam__stage_usable_bytes(seam__stage_open(planning)))
+		return seam__planned_add(pool, script, true);
 	/* The program's own plan comes first: what is being learned would replace it. */
 	give_way(pool);
 	seam__learner_reset(pool);

@@ -104,7 +104,7 @@ struct seam_planning {
 	uint64_t open_by_allocs;        /* at the latest, in the engine's count, */
 	uint64_t give_up_by_allocs;     /* or it is given up, if the program does something else */
 	uint64_t compared_at;           /* recent.count, when that was looked at last */
-	uint64_t opened_requests, opened_misses, opened_displaced; /* of the counts, when a stage was opened last; the last: late and gap */
+	uint64_t opened_requests, opened_misses, opened_displaced, opened_strange; /* of the counts, when a script came last */
 	bool open_at_step;              /* its script begins at a mark of a step */
 	struct seam_recent recent;      /* requests that no plan served */
 };
@@ -113,6 +113,12 @@ struct seam_planning {
 static inline uint64_t seam__planned_displaced(const struct seam_planned_counts *counts)
 {
 	return counts->misses[SEAM_MISS_late] + counts->misses[SEAM_MISS_gap];
+}
+
+/* Misses of what no script expected. */
+static inline uint64_t seam__planned_strange(const struct seam_planned_counts *counts)
+{
+	return counts->misses[SEAM_MISS_lost] + counts->misses[SEAM_MISS_size];
 }
 
 /* A live block as the API's questions see it, whoever serves it. */
@@ -193,6 +199,9 @@ void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage);
  * be gone), and the stage is for seam__stage_discard(). */
 SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script,
                                               bool from_start);
+
+/* One more script for the open stage, which has room for it; current from now on, or if the index says so. Errors: SEAM_OOM_META: it is the caller's still. */
+SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *script, bool now);
 
 /* Adds chunks to the arena of the open stage, as seam__arena_extend() does; they are blocked until seam__planned_grown(). [both; drops lock]
  * Errors: those of seam__arena_extend(); SEAM_OOM_META: the stage may have been dropped. */

@@ -171,6 +171,9 @@ struct seam_guess {
 };
 struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history);
 
+/* Whether the last sizes of a history, a run of them, stand anywhere in the lane's cues. */
+bool seam__lane_has_run(const struct seam_lane *lane, const struct seam_history *history);
+
 /* Whether two scripts are of one kind of iteration: nearly all runs of sizes that one has the other has too, in lanes of the same streams. */
 bool seam__script_resembles(const struct seam_script *a, const struct seam_script *b);
 

@@ -93,6 +93,13 @@ static uint32_t first_run(const struct seam_lane *lane, uint32_t hash)
 	return low;
 }
 
+bool seam__lane_has_run(const struct seam_lane *lane, const struct seam_history *history)
+{
+	const uint32_t hash = hash_history(history);
+	const uint32_t run = first_run(lane, hash);
+	return history->heard >= SEAM_RUN && run < lane->count && lane->runs[run].hash == hash;
+}
+
 /* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the lane has.
  * Where even that does not, the next such place from the cursor on is as good as any. */
 struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history)

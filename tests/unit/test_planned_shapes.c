@@ -119,6 +119,32 @@ Test(planned_shapes, are_all_served_from_one_arena)
 	close_pool();
 }
 
+/* The iterations that a plan is made of first do not come for a while; those that do are added to it, and lose it nothing. */
+Test(planned_shapes, that_come_later_join_the_first)
+{
+	struct loop loop;
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	begin_loop(&loop);
+	while (loop.iteration < 24) {
+		run_iteration(&loop, loop.iteration < 6 ? 1 : loop.iteration % 4 == 0 ? 2 : 0);
+		run_background();
+		if (loop.iteration == 6)
+			cr_assert_eq(get_stats().plan_adoptions, 1);
+	}
+	const struct seam_stats before = get_stats();
+	cr_expect_eq(before.plan_scripts, SHAPES);
+	while (loop.iteration < 48) {
+		run_iteration(&loop, shape_at(loop.iteration));
+		run_background();
+	}
+	const struct seam_stats after = get_stats();
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests);
+	cr_expect_eq(after.memory_calls, before.memory_calls);
+	cr_expect_eq(after.plan_adoptions, before.plan_adoptions);
+	cr_expect_eq(after.plan_drops, 0);
+	close_pool();
+}
+
 static uint64_t process_bytes(void)
 {
 	struct seam_meta_stats now;
