@@ -75,6 +75,8 @@ static enum seam_rc list_stretches(struct cutter *cutter, uint32_t gram, struct 
 	enum seam_rc rc = seam__anchors_list(&cutter->anchors, gram);
 	const uint32_t *events = cutter->anchors.events.items;
 
+	if (rc == SEAM_OK && cutter->by_form)
+		seam__anchors_settle(&cutter->anchors);
 	for (size_t i = 0; rc == SEAM_OK && i + 1 < cutter->anchors.events.count; i++) {
 		const struct seam__stretch stretch = seam__rows_stretch(cutter->rows, events[i], events[i + 1]);
 

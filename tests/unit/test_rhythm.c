@@ -104,7 +104,16 @@ Test(rhythm, of_two_shapes_are_two_kinds_though_little_differs)
 	}
 }
 
-/* Iterations of shapes without a size in common, in no order that repeats; each has a loop of equal parts, as a stack of layers. */
+static uint64_t requests_of(const struct seam__rhythm_kind *kind)
+{
+	uint64_t requests = 0;
+	for (uint64_t e = kind->first_event; e < kind->last_event; e++)
+		requests += kind->model->events[e].kind == SEAM_TRACE_ALLOC;
+	return requests;
+}
+
+/* Iterations of shapes without a size in common, in no order that repeats; each has a loop of equal parts, as a stack of layers. What ends some of them comes
+ * a little late, so that they end in different ways. */
 Test(rhythm, of_shapes_without_a_common_size_is_found_by_form)
 {
 	static const unsigned order[] = {0, 0, 1, 2, 1, 0, 2, 2, 1, 0, 1, 2, 3};
@@ -113,22 +122,32 @@ Test(rhythm, of_shapes_without_a_common_size_is_found_by_form)
 
 	for (size_t n = 0; n < sizeof order / sizeof *order; n++) {
 		unsigned scale = 1000 + 640 * order[n];
+		char now = n % 2 == 0 ? 'w' : 'x', before = n % 2 == 0 ? 'x' : 'w';
 
-		at += snprintf(at, (size_t)(end - at), "+x%u +y%u -y ", scale * 11, scale * 13);
+		at += snprintf(at, (size_t)(end - at), "+%c%u ", now, scale * 11);
+		if (n % 3 == 1)
+			at += snprintf(at, (size_t)(end - at), "-%c ", before);
+		at += snprintf(at, (size_t)(end - at), "+y%u -y ", scale * 13);
+		if (n % 3 == 2)
+			at += snprintf(at, (size_t)(end - at), "-%c ", before);
 		for (unsigned i = 0; i < 8; i++)
 			at += snprintf(at, (size_t)(end - at), "+%c%u +z%u -z ", 'a' + i, scale * 7, scale * 9);
 		for (unsigned i = 8; i-- > 0;)
-			at += snprintf(at, (size_t)(end - at), "+z%u -%c -z ", scale * 5, 'a' + i);
-		at += snprintf(at, (size_t)(end - at), "-x ");
+			at += snprintf(at, (size_t)(end - at), i == 0 && n % 2 == 1 ? "+z%u -z -%c " : "+z%u -%c -z ", scale * 5, 'a' + i);
+		if (n % 3 == 2)
+			at += snprintf(at, (size_t)(end - at), "-%c ", now);
 	}
 	trace = trace_words(words);
 	cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
 	cr_assert_eq(rhythm.count, 3, "%u kinds", rhythm.count);
 	for (uint32_t k = 0; k < rhythm.count; k++) {
+		const uint64_t first_bytes = rhythm.kinds[k].model->events[rhythm.kinds[k].first_event].size;
+
 		cr_expect_geq(rhythm.kinds[k].seen, 3, "kind %u: %u", k, rhythm.kinds[k].seen);
-		cr_expect_eq(rhythm.kinds[k].last_event - rhythm.kinds[k].first_event, 52, "kind %u", k);
+		cr_expect(first_bytes % 11 == 0 && (first_bytes / 11 - 1000) % 640 == 0, "kind %u begins with %lu", k, (unsigned long)first_bytes);
+		cr_expect_eq(requests_of(&rhythm.kinds[k]), 26, "kind %u", k);
 	}
-	cr_expect_eq(rhythm.cut_events, 12 * 52, "the shape that came once, but not what stands before the first: %lu", (unsigned long)rhythm.cut_events);
+	cr_expect_geq(rhythm.cut_events, 12 * 51, "the shape that came once, but not what stands before the first: %lu", (unsigned long)rhythm.cut_events);
 	forget();
 }
 
@@ -188,7 +207,6 @@ Test(rhythm, of_equal_parts_is_found_at_its_second_end)
 {
 	struct seam_trace_builder *builder;
 	uint64_t ids = 0;
-	uint64_t requests = 0;
 
 	cr_assert_eq(seam_trace_builder_create("equal parts", 0, &builder), SEAM_OK);
 	for (uint32_t iteration = 0; iteration < 2; iteration++) {
@@ -200,9 +218,7 @@ Test(rhythm, of_equal_parts_is_found_at_its_second_end)
 	seam_trace_builder_destroy(builder);
 	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
 	cr_assert_geq(rhythm.count, 1);
-	for (uint64_t e = rhythm.kinds[0].first_event; e < rhythm.kinds[0].last_event; e++)
-		requests += rhythm.kinds[0].model->events[e].kind == SEAM_TRACE_ALLOC;
-	cr_expect_eq(requests, 8 * 40 + 20);
+	cr_expect_eq(requests_of(&rhythm.kinds[0]), 8 * 40 + 20);
 	cr_expect_eq(rhythm.kinds[0].run, 2);
 	forget();
 }
