@@ -359,7 +359,9 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 	}
 	if (seam__lane_begins_anew(matcher, lane, ask->bytes, ret_spot))
 		return SEAM_MISS_NONE;
-	if (matcher->script_count > 1 && lane->next->bytes != 0 && seam__lane_switch_since_begun(matcher, lane, ret_spot))
+	/* Where nobody says that an iteration has begun, one that lacks a request is as likely as another. */
+	const bool may_switch = matcher->script_count > 1 && lane->next->bytes != 0 && (lane->stepped != SEAM_NEVER || find_ahead(script, lane, ask->bytes) == 0);
+	if (may_switch && seam__lane_switch_since_begun(matcher, lane, ret_spot))
 		return SEAM_MISS_NONE;
 	if (lane->next->bytes == 0 && lane->missed == 0 && !follows_dynamic(script, lane, ask->bytes))
 		return hear_dynamic(matcher, lane, ret_spot);

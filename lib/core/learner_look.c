@@ -11,6 +11,7 @@
 #define GROWTH_SHARE 4u
 #define UNMARKED_SHARE 8u      /* where no step is marked: nothing else says when an iteration ends, */
 #define SOONER_SHARE 16u       /* and where one is about to end */
+#define VAIN_MOST 3u           /* looks one after the other */
 #define BEHIND_LEAST 32u
 #define BEHIND_SHARE 64u       /* of what is left of a repetition: so much later it is looked at whether it has ended */
 
@@ -49,7 +50,7 @@ static bool is_served(struct seam_pool *pool)
 	learner->seen_strange = seam__planned_strange(counts);
 	seam__mutex_unlock(&pool->engine.lock);
 	learner->hardly = open && misses > requests / 2;
-	learner->strange = open && strange > misses / 2;
+	learner->strange = open ? strange > misses / 2 : counts->drops != 0; /* there are iterations, then: a plan of one was in use */
 	learner->serves = open && !learner->hardly;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }
@@ -158,6 +159,15 @@ static void note_calm(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 }
 
+/* What is open has hardly served for some looks, and there is nothing to be added to it: what it holds together is in everybody else's way. */
+static void drop_vain(struct seam_pool *pool)
+{
+	pool->learner.vain = 0;
+	seam__mutex_lock(&pool->engine.lock);
+	seam__planned_drop(pool);
+	seam__mutex_unlock(&pool->engine.lock);
+}
+
 bool seam__learner_look(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -177,5 +187,8 @@ bool seam__learner_look(struct seam_pool *pool)
 	if (seam__recorder_trace(pool->recorder, 0, "recorded by seam", &recording) == SEAM_OK)
 		search(pool, recording);
 	seam_trace_free(recording);
+	learner->vain = learner->hardly && learner->strange && learner->state == SEAM_LEARN_IDLE ? learner->vain + 1 : 0;
+	if (learner->vain == VAIN_MOST)
+		drop_vain(pool);
 	return true;
 }

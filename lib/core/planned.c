@@ -176,8 +176,10 @@ static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 	uint64_t requests = counts->requests - stage->judged_requests, hits = counts->hits - stage->judged_hits;
 	if (stage->building || requests < stage->long_positions)
 		return;
+	const uint32_t poor = hits * POOR_SHARE < requests ? stage->poor + 1 : 0;
 	seam__stage_judge_anew(pool, stage);
-	stage->poor = hits * POOR_SHARE < requests;
+	stage->poor = poor;
+	stage->proven |= poor == 0;
 }
 
 /* Whether the slot is the caller's without more ado: its memory was last used by his stream, or that is ordered behind who did. */

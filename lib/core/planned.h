@@ -8,7 +8,8 @@
  * first that the plan leaves idle longest, and collected when a slot needs them and they are free again.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails. So is
- * one that has hardly served for a period, before the pool grows: what it holds together for its slots is in everybody else's way.
+ * one that has hardly served for a period (for some, if it did before), before the pool grows: what it holds together for its slots is in everybody else's
+ * way.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *
@@ -59,7 +60,8 @@ struct seam_stage {
 	uint64_t strict_bytes;          /* the pool may grow to so much for those */
 	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
 	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
-	bool poor;                      /* it hardly served in the period before that */
+	uint32_t poor;                  /* in so many periods before that, one after the other, it hardly served */
+	bool proven;                    /* in one it did */
 
 	/* Of a plan that was given (planned_begin.c). */
 	bool building;                  /* something that stays may be missing. Parameters and states look like gradients, and would stay where those belong */

@@ -30,7 +30,7 @@ static inline void seam__stage_judge_anew(const struct seam_pool *pool, struct s
 {
 	stage->judged_requests = pool->planning.counts.requests;
 	stage->judged_hits = pool->planning.counts.hits;
-	stage->poor = false;
+	stage->poor = 0;
 }
 
 /* The plan serves from here on, and settles for as long as one that was opened in the midst of things. */

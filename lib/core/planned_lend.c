@@ -13,6 +13,7 @@
 #include "planned_impl.h"
 
 #define UNKNOWN_SHARE 16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
+#define PATIENCE 4u       /* periods that a plan may hardly serve in a row that served before: others may come between of what it is of */
 #define MORE_SHARE 64u    /* by this part of what is known to stay, as something that goes may be live beside it */
 
 struct blocking {
@@ -275,11 +276,11 @@ bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_sta
 	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
-/* The open plan goes, if it is one that hardly serves. Returns what nothing is left in. */
+/* The open plan goes, if it is one that hardly serves, for some time if it did before. Returns what nothing is left in. */
 static uint64_t give_poor(struct seam_pool *pool, const struct seam_stage *stage)
 {
 	uint64_t leased_bytes = pool->engine.counts.leased_bytes;
-	if (!pool->planning.open || !stage->poor)
+	if (!pool->planning.open || stage->poor < (stage->proven ? PATIENCE : 1))
 		return 0;
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes hardly serves and is dropped", stage->arena.bytes);
 	seam__planned_drop(pool);

@@ -94,6 +94,22 @@ Test(matcher_scripts, a_period_that_begins_as_another_scripts_tells_the_script)
 		match_program_fini(&programs[i]);
 }
 
+Test(matcher_scripts, a_period_that_lacks_its_first_request_is_no_other_scripts)
+{
+	struct match_program first = match_program_of(shapes[0]), other = match_program_of("b2000 g7000 h8000 i9000 -b -g -h -i");
+	match_open(&player, "first lacks", 1);
+	match_add(&player, &first, true);
+	match_add(&player, &other, false);
+	seam__matcher_start(player.matcher);
+	cr_expect_eq(match_acts(&player, &first, 0, 0, first.count), 0);
+	const uint64_t switches = counts().switches;
+	cr_expect_eq(match_acts(&player, &first, 1, 1, 5), 0);
+	cr_expect_eq(counts().switches, switches);
+	match_close(&player);
+	match_program_fini(&first);
+	match_program_fini(&other);
+}
+
 /* Two programs whose blocks live for more than a period, with as many copies. */
 static void make_long_lived(struct match_program *first, struct match_program *other)
 {

@@ -232,6 +232,20 @@ Test(planned_figures, a_plan_that_hardly_serves_is_dropped_before_the_pool_grows
 	close_pool();
 }
 
+/* Something else may come between of what it is of. */
+Test(planned_figures, a_plan_that_served_is_given_some_periods)
+{
+	open_served("chunk_bytes:2M");
+	for (unsigned i = 0; i < 8; i++)
+		must_free(must_alloc(MIB(5) + i * 512u, NULL));
+	must_free(must_alloc(MIB(12), NULL));
+	cr_expect_eq(get_stats().plan_drops, 0);
+	const struct seam_stats before = get_stats();
+	iterate(3);
+	cr_expect_geq(get_stats().plan_hits - before.plan_hits, 6, "it serves again");
+	close_pool();
+}
+
 Test(planned_figures, a_plan_that_serves_stays_while_the_pool_grows)
 {
 	open_served("chunk_bytes:2M");

@@ -58,12 +58,17 @@ static void backward(struct loop *loop, uint64_t length)
 	}
 }
 
-static void run_iteration(struct loop *loop, unsigned shape)
+static void run_length(struct loop *loop, uint64_t length)
 {
-	forward(loop, lengths[shape]);
-	backward(loop, lengths[shape]);
+	forward(loop, length);
+	backward(loop, length);
 	cr_assert_ok(seam_step(pool));
 	loop->iteration++;
+}
+
+static void run_iteration(struct loop *loop, unsigned shape)
+{
+	run_length(loop, lengths[shape]);
 }
 
 /* In no order that repeats. */
@@ -142,6 +147,27 @@ Test(planned_shapes, that_come_later_join_the_first)
 	cr_expect_eq(after.memory_calls, before.memory_calls);
 	cr_expect_eq(after.plan_adoptions, before.plan_adoptions);
 	cr_expect_eq(after.plan_drops, 0);
+	close_pool();
+}
+
+/* A plan that serves one iteration in many holds its memory together for nothing. */
+Test(planned_shapes, of_which_none_comes_again_lose_the_plan)
+{
+	struct loop loop;
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	begin_loop(&loop);
+	while (loop.iteration < 6) {
+		run_length(&loop, 40);
+		run_background();
+	}
+	cr_assert_eq(get_stats().plan_scripts, 1);
+	while (loop.iteration < 30) {
+		run_length(&loop, loop.iteration);
+		run_background();
+	}
+	cr_expect_eq(get_stats().plan_scripts, 0);
+	cr_expect_eq(get_stats().plan_drops, 1);
+	cr_expect_eq(get_stats().plan_adoptions, 1);
 	close_pool();
 }
 
