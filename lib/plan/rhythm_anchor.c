@@ -166,55 +166,6 @@ enum seam_rc seam__anchors_list(struct seam__anchors *anchors, uint32_t gram)
 	return SEAM_OK;
 }
 
-/* The event of a request; behind the last one, the recording's end. */
-static uint32_t event_of(const struct seam__rows *rows, uint32_t number)
-{
-	return number < rows->requests->items.count ? seam__request_at(rows->requests, number)->alloc : (uint32_t)rows->trace->header.event_count;
-}
-
-/* What is live before the requests that come so many behind those, in all. */
-static uint64_t live_before(const struct seam__anchors *anchors, const uint32_t *requests, size_t count, int64_t behind)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t event = event_of(anchors->rows, (uint32_t)(requests[i] + behind));
-
-		sum += event != 0 ? anchors->live_bytes[event - 1] : 0;
-	}
-	return sum;
-}
-
-void seam__anchors_settle(struct seam__anchors *anchors)
-{
-	const struct seam__rows *rows = anchors->rows;
-	uint32_t *places = anchors->events.items;
-	size_t count = anchors->events.count;
-	uint64_t least_bytes = UINT64_MAX;
-	int64_t half = INT64_MAX, first, last, best = 0;
-
-	if (count < 2)
-		return;
-	for (size_t i = 0; i < count; i++) {
-		places[i] = seam__rows_request(rows, places[i]);
-		if (i > 0 && (places[i] - places[i - 1]) / 2 < half)
-			half = (places[i] - places[i - 1]) / 2;
-	}
-	first = places[0] < half ? -(int64_t)places[0] : -half;
-	last = (int64_t)rows->requests->items.count - places[count - 1];
-	last = last < half ? last : half;
-	for (int64_t behind = first; behind <= last; behind++) {
-		uint64_t bytes = live_before(anchors, places, count, behind);
-
-		if (bytes < least_bytes || (bytes == least_bytes && behind <= 0)) {
-			least_bytes = bytes;
-			best = behind;
-		}
-	}
-	for (size_t i = 0; i < count; i++)
-		places[i] = event_of(rows, (uint32_t)(places[i] + best));
-}
-
 /* How alike two distances are: 4 to the event or so, 3 about, 0 not. Exact ones count more, because a thread that runs beside the
  * program's main one comes by less punctually. */
 static uint32_t likeness(uint32_t a, uint32_t b)

@@ -62,12 +62,4 @@ SEAM_MUST_USE enum seam_rc seam__anchors_propose(struct seam__anchors *anchors, 
 /* The events behind a gram's places, in rising order, in anchors->events. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__anchors_list(struct seam__anchors *anchors, uint32_t gram);
 
-/* Moves the places that were listed to before a request, all by as many requests and by no more than half the shortest distance, where least is live
- * at all of them together: there one iteration ends and the next one begins, which may be of another shape. O(events). */
-void seam__anchors_settle(struct seam__anchors *anchors);
-
-/* Moves the places that were listed to before a request, all by as many requests, by less than half the shortest distance, where least is live at all of
- * them together: there one iteration ends and the next begins, which may be of another shape. O(events). */
-void seam__anchors_settle(struct seam__anchors *anchors);
-
 #endif

@@ -8,6 +8,7 @@
 
 #include "meta.h"
 #include "rhythm_anchor.h"
+#include "rhythm_border.h"
 #include "rhythm_cut.h"
 #include "rhythm_kinds.h"
 #include "rhythm_return.h"
@@ -73,10 +74,10 @@ static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 static enum seam_rc list_stretches(struct cutter *cutter, uint32_t gram, struct trial *trial)
 {
 	enum seam_rc rc = seam__anchors_list(&cutter->anchors, gram);
-	const uint32_t *events = cutter->anchors.events.items;
+	uint32_t *events = cutter->anchors.events.items;
 
 	if (rc == SEAM_OK && cutter->by_form)
-		seam__anchors_settle(&cutter->anchors);
+		rc = seam__border_settle(cutter->rows, cutter->anchors.live_bytes, events, cutter->anchors.events.count);
 	for (size_t i = 0; rc == SEAM_OK && i + 1 < cutter->anchors.events.count; i++) {
 		const struct seam__stretch stretch = seam__rows_stretch(cutter->rows, events[i], events[i + 1]);
 

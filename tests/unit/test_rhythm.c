@@ -1,6 +1,8 @@
 /* test_rhythm.c: kinds of iterations in made-up programs, with marks and without: as many as there are, as long as they are,
  * and models that can be planned. */
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "rhythm_fixture.h"
 #include "trace_program.h"
@@ -112,43 +114,68 @@ static uint64_t requests_of(const struct seam__rhythm_kind *kind)
 	return requests;
 }
 
-/* Iterations of shapes without a size in common, in no order that repeats; each has a loop of equal parts, as a stack of layers. What ends some of them comes
- * a little late, so that they end in different ways. */
+#define WORDS_MAX 16384u
+
+__attribute__((format(printf, 2, 3))) static void add_words(char *words, const char *format, ...)
+{
+	const size_t length = strlen(words);
+	va_list arguments;
+	va_start(arguments, format);
+	cr_assert_lt((size_t)vsnprintf(words + length, WORDS_MAX - length, format, arguments), WORDS_MAX - length);
+	va_end(arguments);
+}
+
+/* The n-th iteration of a shape without a size in common with others: a stack of layers. What ends some comes a little late, so that they end in different ways.
+ * overlaps: its output is made when all else is gone, and goes when the next one has begun. */
+static void add_shape(char *words, size_t n, unsigned scale, bool overlaps)
+{
+	const char now = n % 2 == 0 ? 'w' : 'x', before = n % 2 == 0 ? 'x' : 'w';
+
+	add_words(words, "+%c%u ", now, scale * 11);
+	if (overlaps && n > 0)
+		add_words(words, "-%c ", n % 2 == 0 ? 'v' : 'u');
+	if (n % 3 == 1)
+		add_words(words, "-%c ", before);
+	add_words(words, "+y%u -y ", scale * 13);
+	if (n % 3 == 2)
+		add_words(words, "-%c ", before);
+	for (unsigned i = 0; i < 8; i++)
+		add_words(words, "+%c%u +z%u -z ", 'a' + i, scale * 7, scale * 9);
+	for (unsigned i = 8; i-- > 0;)
+		add_words(words, i == 0 && n % 2 == 1 ? "+z%u -z -%c " : "+z%u -%c -z ", scale * 5, 'a' + i);
+	if (n % 3 == 2)
+		add_words(words, "-%c ", now);
+	if (overlaps)
+		add_words(words, "+%c%u ", n % 2 == 0 ? 'u' : 'v', scale * 17);
+}
+
+/* In no order that repeats; one of them once. */
 Test(rhythm, of_shapes_without_a_common_size_is_found_by_form)
 {
 	static const unsigned order[] = {0, 0, 1, 2, 1, 0, 2, 2, 1, 0, 1, 2, 3};
 	const struct seam__rhythm_options options = {.by_form = true};
-	char words[16384], *at = words, *const end = words + sizeof(words);
 
-	for (size_t n = 0; n < sizeof order / sizeof *order; n++) {
-		unsigned scale = 1000 + 640 * order[n];
-		char now = n % 2 == 0 ? 'w' : 'x', before = n % 2 == 0 ? 'x' : 'w';
+	for (int overlaps = 0; overlaps < 2; overlaps++) {
+		char words[WORDS_MAX] = "";
 
-		at += snprintf(at, (size_t)(end - at), "+%c%u ", now, scale * 11);
-		if (n % 3 == 1)
-			at += snprintf(at, (size_t)(end - at), "-%c ", before);
-		at += snprintf(at, (size_t)(end - at), "+y%u -y ", scale * 13);
-		if (n % 3 == 2)
-			at += snprintf(at, (size_t)(end - at), "-%c ", before);
-		for (unsigned i = 0; i < 8; i++)
-			at += snprintf(at, (size_t)(end - at), "+%c%u +z%u -z ", 'a' + i, scale * 7, scale * 9);
-		for (unsigned i = 8; i-- > 0;)
-			at += snprintf(at, (size_t)(end - at), i == 0 && n % 2 == 1 ? "+z%u -z -%c " : "+z%u -%c -z ", scale * 5, 'a' + i);
-		if (n % 3 == 2)
-			at += snprintf(at, (size_t)(end - at), "-%c ", now);
+		for (size_t n = 0; n < sizeof order / sizeof *order; n++)
+			add_shape(words, n, 1000 + 640 * order[n], overlaps == 1);
+		trace = trace_words(words);
+		cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
+		cr_assert_eq(rhythm.count, 3, "overlaps %d: %u kinds", overlaps, rhythm.count);
+		for (uint32_t k = 0; k < rhythm.count; k++) {
+			const struct seam_trace_event *first = &rhythm.kinds[k].model->events[rhythm.kinds[k].first_event];
+
+			cr_expect_geq(rhythm.kinds[k].seen, 3, "overlaps %d, kind %u: %u", overlaps, k, rhythm.kinds[k].seen);
+			first += first->kind == SEAM_TRACE_FREE; /* the output before, perhaps */
+			cr_expect(first->size % 11 == 0 && (first->size / 11 - 1000) % 640 == 0, "overlaps %d: kind %u begins with %lu", overlaps, k,
+			          (unsigned long)first->size);
+			cr_expect_eq(requests_of(&rhythm.kinds[k]), 26 + (uint64_t)overlaps, "overlaps %d, kind %u", overlaps, k);
+		}
+		cr_expect_geq(rhythm.cut_events, 12 * 51, "the shape that came once, but not what stands before the first: %lu",
+		              (unsigned long)rhythm.cut_events);
+		forget();
 	}
-	trace = trace_words(words);
-	cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
-	cr_assert_eq(rhythm.count, 3, "%u kinds", rhythm.count);
-	for (uint32_t k = 0; k < rhythm.count; k++) {
-		const uint64_t first_bytes = rhythm.kinds[k].model->events[rhythm.kinds[k].first_event].size;
-
-		cr_expect_geq(rhythm.kinds[k].seen, 3, "kind %u: %u", k, rhythm.kinds[k].seen);
-		cr_expect(first_bytes % 11 == 0 && (first_bytes / 11 - 1000) % 640 == 0, "kind %u begins with %lu", k, (unsigned long)first_bytes);
-		cr_expect_eq(requests_of(&rhythm.kinds[k]), 26, "kind %u", k);
-	}
-	cr_expect_geq(rhythm.cut_events, 12 * 51, "the shape that came once, but not what stands before the first: %lu", (unsigned long)rhythm.cut_events);
-	forget();
 }
 
 /* Shapes take turns, so no iteration frees what one of its own kind left. The output outlives the iteration that follows up to the next output; what
