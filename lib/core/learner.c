@@ -118,6 +118,8 @@ static void plan(struct seam_pool *pool)
 static void go_on(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
+	if (learner->hardly)
+		seam__learner_see_all(pool); /* that it hardly served without this one */
 	learner->hardly = learner->replaces = false;
 	learner->serves = true;
 	if (seam__learner_choose(learner))

@@ -79,7 +79,7 @@ struct seam_learner {
 	uint64_t period_requests;
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool hardly;                     /* then: what is open serves less than half */
-	bool strange;                    /* then: most of what it does not serve it does not know */
+	bool strange;                    /* then: most of what it does not serve it does not know, and that is much */
 	uint32_t vain;                   /* so many looks in a row it hardly served, and there was nothing to be added */
 	bool replaces;                   /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own */
 	struct seam_calm calm[SEAM_CALM_MOMENTS]; /* of one iteration each, the newest first, and behind the oldest none */

@@ -7,6 +7,9 @@
 /* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan (SEAM_LEARN_PLAN). False: there is not. */
 bool seam__learner_look(struct seam_pool *pool);
 
+/* What was missed so far does not count any more when it looks next. Takes `lock`. */
+void seam__learner_see_all(struct seam_pool *pool);
+
 /* The most and the least bytes live, as requested, behind one of the events [first, last) of a trace that frees nothing from before it. */
 struct seam_live_range {
 	uint64_t peak_bytes, least_bytes;

@@ -11,9 +11,25 @@
 #define GROWTH_SHARE 4u
 #define UNMARKED_SHARE 8u      /* where no step is marked: nothing else says when an iteration ends, */
 #define SOONER_SHARE 16u       /* and where one is about to end */
+#define STRANGE_SHARE 16u      /* of the requests, that whole iterations are at least which are not known */
 #define VAIN_MOST 3u           /* looks one after the other */
 #define BEHIND_LEAST 32u
 #define BEHIND_SHARE 64u       /* of what is left of a repetition: so much later it is looked at whether it has ended */
+
+static void see_all(struct seam_learner *learner, const struct seam_planned_counts *counts)
+{
+	learner->seen_requests = counts->requests;
+	learner->seen_misses = counts->requests - counts->hits;
+	learner->seen_displaced = seam__planned_displaced(counts);
+	learner->seen_strange = seam__planned_strange(counts);
+}
+
+void seam__learner_see_all(struct seam_pool *pool)
+{
+	seam__mutex_lock(&pool->engine.lock);
+	see_all(&pool->learner, &pool->planning.counts);
+	seam__mutex_unlock(&pool->engine.lock);
+}
 
 /* Whether what is open serves well enough. */
 static bool is_served(struct seam_pool *pool)
@@ -44,13 +60,11 @@ static bool is_served(struct seam_pool *pool)
 		seam__mutex_unlock(&pool->engine.lock);
 		return true; /* it has had no time to show what it is good for */
 	}
-	learner->seen_requests = counts->requests;
-	learner->seen_misses = counts->requests - counts->hits;
-	learner->seen_displaced = seam__planned_displaced(counts);
-	learner->seen_strange = seam__planned_strange(counts);
+	see_all(learner, counts);
 	seam__mutex_unlock(&pool->engine.lock);
 	learner->hardly = open && misses > requests / 2;
-	learner->strange = open ? strange > misses / 2 : counts->drops != 0; /* there are iterations, then: a plan of one was in use */
+	learner->strange = open ? strange > misses / 2 && strange > requests / STRANGE_SHARE
+	                        : counts->drops != 0; /* there are iterations, then: a plan of one was in use */
 	learner->serves = open && !learner->hardly;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }

@@ -106,7 +106,7 @@ struct seam_planning {
 	uint64_t open_by_allocs;        /* at the latest, in the engine's count, */
 	uint64_t give_up_by_allocs;     /* or it is given up, if the program does something else */
 	uint64_t compared_at;           /* recent.count, when that was looked at last */
-	uint64_t opened_requests, opened_misses, opened_displaced, opened_strange; /* of the counts, when a script came last */
+	uint64_t opened_requests, opened_misses, opened_displaced, opened_strange; /* of the counts, when a stage was opened last */
 	bool open_at_step;              /* its script begins at a mark of a step */
 	struct seam_recent recent;      /* requests that no plan served */
 };

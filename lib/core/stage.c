@@ -141,25 +141,14 @@ static struct seam_piece piece_at(const void *user, uint64_t offset)
 	return (struct seam_piece){chunk->offset, chunk->offset + chunk->bytes};
 }
 
-/* What it misses counts from here on: a script is new. */
-static void note_adoption(struct seam_pool *pool, struct seam_stage *stage)
-{
-	struct seam_planning *planning = &pool->planning;
-	seam__stage_judge_anew(pool, stage);
-	planning->opened_requests = planning->counts.requests;
-	planning->opened_misses = planning->counts.requests - planning->counts.hits;
-	planning->opened_displaced = seam__planned_displaced(&planning->counts);
-	planning->opened_strange = seam__planned_strange(&planning->counts);
-	planning->counts.adoptions++;
-}
-
 enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *script, bool now)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
 	SEAM_ASSERT(seam__script_bytes(script) <= seam__stage_usable_bytes(stage));
 	enum seam_rc rc = seam__matcher_add(stage->matcher, script, now);
 	if (rc == SEAM_OK)
-		note_adoption(pool, stage);
+		seam__stage_judge_anew(pool, stage);
+	pool->planning.counts.adoptions += rc == SEAM_OK;
 	return rc;
 }
 
@@ -189,7 +178,12 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	stage->usable = stage->arena.count;
 	planning->open = true;
 	begin_settling(pool, stage, script);
-	note_adoption(pool, stage);
+	seam__stage_judge_anew(pool, stage);
+	planning->opened_requests = planning->counts.requests;
+	planning->opened_misses = planning->counts.requests - planning->counts.hits;
+	planning->opened_displaced = seam__planned_displaced(&planning->counts);
+	planning->opened_strange = seam__planned_strange(&planning->counts);
+	planning->counts.adoptions++;
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)
 		seam__matcher_start(stage->matcher);
