@@ -17,8 +17,8 @@
  * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the first iteration look like
  * iterations until the optimizer comes.
  *
- * Against thrashing: a stage that hardly serves at some looks in a row, with nothing to be added to it, is dropped: where hardly any iteration comes again
- * plans are of no use. A look costs as much as the recording is long, and a new one needs a recording that has grown: by a quarter, without marks by
+ * Against thrashing: a stage that hardly serves, with nothing to be added to it, until twice as much is recorded is dropped: where hardly any iteration comes
+ * again plans are of no use. A look costs as much as the recording is long, and a new one needs a recording that has grown: by a quarter, without marks by
  * an eighth, and by a sixteenth where a repetition that may be believed, or is foreseen (foresight.h), is about to end. So all looks together cost some 5, 9 or at most
  * 17 times as much as the last one. After each that led to nothing twice as many events come on top.
  *
@@ -80,7 +80,7 @@ struct seam_learner {
 	bool serves;                     /* when it looked last: a plan was open, and served more than half */
 	bool hardly;                     /* then: what is open serves less than half */
 	bool strange;                    /* then: most of what it does not serve it does not know, and that is much */
-	uint32_t vain;                   /* so many looks in a row it hardly served, and there was nothing to be added */
+	uint64_t vain_events;            /* recorded, when it looked first of the looks since when it hardly serves and nothing is to be added; 0: it is not so */
 	bool replaces;                   /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own */
 	struct seam_calm calm[SEAM_CALM_MOMENTS]; /* of one iteration each, the newest first, and behind the oldest none */
 	uint64_t made;                   /* chunks and views, ever, when mappings were made or undone last */

@@ -28,8 +28,8 @@ struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint
  * it is the learner's `kind` now, and refused from here on. False: there is none. */
 bool seam__learner_choose(struct seam_learner *learner);
 
-/* Whether a plan of such a kind could be made that the open stage has no script of. If that hardly serves, only those are chosen then until the next look;
- * if it does, none that is but a part of the iterations that it knows. Takes `lock`. */
+/* Whether a plan of such a kind could be made as the open stage does not know. If that hardly serves, only those are chosen then until the next look; if it does,
+ * none that is but a part of the iterations that it knows, or several of them in turn. Takes `lock`. */
 bool seam__learner_lacks(struct seam_pool *pool);
 
 /* Whether nearly all iterations of the recording are of kinds that come again. */

@@ -12,7 +12,7 @@
 #define UNMARKED_SHARE 8u      /* where no step is marked: nothing else says when an iteration ends, */
 #define SOONER_SHARE 16u       /* and where one is about to end */
 #define STRANGE_SHARE 16u      /* of the requests, that whole iterations are at least which are not known */
-#define VAIN_MOST 3u           /* looks one after the other */
+#define VAIN_TIMES 2u          /* as much is recorded */
 #define BEHIND_LEAST 32u
 #define BEHIND_SHARE 64u       /* of what is left of a repetition: so much later it is looked at whether it has ended */
 
@@ -173,10 +173,10 @@ static void note_calm(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 }
 
-/* What is open has hardly served for some looks, and there is nothing to be added to it: what it holds together is in everybody else's way. */
+/* What is open has hardly served for long, and there is nothing to be added to it: what it holds together is in everybody else's way. */
 static void drop_vain(struct seam_pool *pool)
 {
-	pool->learner.vain = 0;
+	pool->learner.vain_events = 0;
 	seam__mutex_lock(&pool->engine.lock);
 	seam__planned_drop(pool);
 	seam__mutex_unlock(&pool->engine.lock);
@@ -201,8 +201,11 @@ bool seam__learner_look(struct seam_pool *pool)
 	if (seam__recorder_trace(pool->recorder, 0, "recorded by seam", &recording) == SEAM_OK)
 		search(pool, recording);
 	seam_trace_free(recording);
-	learner->vain = learner->hardly && learner->strange && learner->state == SEAM_LEARN_IDLE ? learner->vain + 1 : 0;
-	if (learner->vain == VAIN_MOST)
+	if (!learner->hardly || !learner->strange || learner->state != SEAM_LEARN_IDLE)
+		learner->vain_events = 0;
+	else if (learner->vain_events == 0)
+		learner->vain_events = counts.events;
+	else if (counts.events / VAIN_TIMES >= learner->vain_events)
 		drop_vain(pool);
 	return true;
 }

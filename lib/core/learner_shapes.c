@@ -70,57 +70,84 @@ static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint6
 	       !is_refused(learner, *ret_fingerprint);
 }
 
-/* Of how many of a kind's requests, looked at one in `stride`, a lane has those before too. */
-static uint64_t count_known(const struct seam_lane *lane, const struct seam__rhythm_kind *kind, uint64_t stride)
+/* Of the requests of a kind that are looked at, one in `stride`, those that scripts have like that, each with those before it. */
+struct known {
+	uint64_t bits[LOOKED_AT / 64 + 1];
+	uint64_t stride;
+};
+
+static void add_known(const struct seam_lane *lane, const struct seam__rhythm_kind *kind, struct known *known)
 {
 	struct seam_history history = {0};
-	uint64_t known = 0;
+	uint64_t number = 0;
 	for (uint64_t i = kind->first_event; i < kind->last_event; i++) {
 		const struct seam_trace_event *event = &kind->model->events[i];
-		if (event->kind != SEAM_TRACE_ALLOC || event->stream != lane->stream || event->thread != lane->plan_thread)
+		if (event->kind != SEAM_TRACE_ALLOC)
+			continue;
+		number++;
+		if (event->stream != lane->stream || event->thread != lane->plan_thread)
 			continue;
 		seam__history_add(&history, (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? 0 : event->size);
-		known += history.heard % stride == 0 && seam__lane_has_run(lane, &history);
+		const uint64_t at = number / known->stride;
+		if (number % known->stride == 0 && at < LOOKED_AT && seam__lane_has_run(lane, &history))
+			known->bits[at / 64] |= UINT64_C(1) << at % 64;
 	}
-	return known;
 }
 
-static bool is_known_by(const struct seam_script *script, const struct seam__rhythm_kind *kind)
+/* Whether it is of iterations that are known. */
+static bool is_known(const struct known *known, const struct seam__rhythm_kind *kind)
 {
-	const uint64_t requests = (kind->last_event - kind->first_event) / 2, stride = requests / LOOKED_AT + 1;
-	uint64_t known = 0;
-	for (uint32_t l = 0; l < script->lane_count; l++)
-		known += count_known(&script->lanes[l], kind, stride);
-	return known * stride >= requests - requests / STRANGE_SHARE;
+	const uint64_t looked_at = seam__bits_min((kind->last_event - kind->first_event) / 2 / known->stride, LOOKED_AT); /* two events a request */
+	uint64_t count = 0;
+	for (size_t i = 0; i < sizeof known->bits / sizeof *known->bits; i++)
+		count += (uint64_t)__builtin_popcountll(known->bits[i]);
+	return count >= looked_at - looked_at / STRANGE_SHARE;
 }
 
-/* The script of the open stage that knows most of a kind's requests; NULL: none does. With the engine's `lock`. */
-static const struct seam_script *find_script_of(const struct seam_pool *pool, const struct seam__rhythm_kind *kind)
+/* What the scripts of the open stage know of a kind. */
+struct acquaintance {
+	bool known;
+	bool needless; /* it is a part of what one of them is of, or several of those in turn */
+};
+
+/* With the engine's `lock`. */
+static struct acquaintance find_known(const struct seam_pool *pool, const struct seam__rhythm_kind *kind)
 {
 	const struct seam_matcher *matcher = LIST_FIRST(&pool->planning.stages)->matcher;
+	const uint64_t events = kind->last_event - kind->first_event;
+	struct known all = {.stride = events / 2 / LOOKED_AT + 1};
+	uint64_t most_slots = 0;
+	bool alone = false, part = false;
 	for (uint32_t i = 0; i < seam__matcher_scripts(matcher); i++) {
 		const struct seam_script *script = seam__matcher_script(matcher, i);
-		if (is_known_by(script, kind))
-			return script;
+		struct known known = {.stride = all.stride};
+		for (uint32_t l = 0; l < script->lane_count; l++)
+			add_known(&script->lanes[l], kind, &known);
+		const bool knows = is_known(&known, kind);
+		alone |= knows;
+		part |= knows && script->slots >= events;
+		most_slots = seam__bits_max(most_slots, script->slots);
+		for (size_t n = 0; n < sizeof all.bits / sizeof *all.bits; n++)
+			all.bits[n] |= known.bits[n];
 	}
-	return NULL;
+	const bool turns = !alone && events / 2 > most_slots + most_slots / 2 && is_known(&all, kind);
+	return (struct acquaintance){.known = alone || turns, .needless = part || turns};
 }
 
 bool seam__learner_lacks(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
-	uint64_t known = 0, parts = 0, fingerprint = 0;
+	uint64_t known = 0, needless = 0, fingerprint = 0;
 	bool lacks = false;
 	seam__mutex_lock(&pool->engine.lock);
 	for (uint32_t i = 0; i < learner->rhythm.count && pool->planning.open; i++) {
-		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
-		const struct seam_script *script = find_script_of(pool, kind);
-		lacks |= script == NULL && is_wanted(learner, i, &fingerprint);
-		known |= (uint64_t)(script != NULL) << i;
-		parts |= (uint64_t)(script != NULL && script->slots >= kind->last_event - kind->first_event) << i; /* two events a request */
+		const struct acquaintance acquaintance = find_known(pool, &learner->rhythm.kinds[i]);
+		lacks |= !acquaintance.known && is_wanted(learner, i, &fingerprint);
+		known |= (uint64_t)acquaintance.known << i;
+		needless |= (uint64_t)acquaintance.needless << i;
 	}
 	seam__mutex_unlock(&pool->engine.lock);
-	learner->tried |= lacks && learner->hardly ? known : learner->hardly ? 0 : parts;
+	learner->tried |= !learner->hardly ? needless : lacks ? known : 0;
 	return lacks;
 }
 
