@@ -5,6 +5,9 @@
  * kind begins, so it gets the same addresses in every plan. So does what
  * is asked for before the first request that tells which kind it is: it lies where another plan has it by then.
  *
+ * A kind is known if a script has nearly all of its requests, each with those before it. While the open stage hardly serves, kinds that it knows are left
+ * alone as long as there are others to be added.
+ *
  * Not here: plans (learner_plan.c), which script the program is in (matcher.h). With `work`.
  */
 #include <stdlib.h>
