@@ -29,7 +29,8 @@ struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint
 bool seam__learner_choose(struct seam_learner *learner);
 
 /* Whether a plan of such a kind could be made as the open stage does not know. If that hardly serves, only those are chosen then until the next look; if it does,
- * none that is but a part of the iterations that it knows, or several of them in turn. Takes `lock`. */
+ * none that is but a part of the iterations that it knows, or several of them in turn. A stage that is building is not asked: nothing is added to it. Takes
+ * `lock`. */
 bool seam__learner_lacks(struct seam_pool *pool);
 
 /* Whether nearly all iterations of the recording are of kinds that come again. */

@@ -3,6 +3,7 @@
 #include "foresight.h"
 #include "learner.h"
 #include "learner_impl.h"
+#include "planned_impl.h"
 #include "record.h"
 
 #define LEAST_STEPS 3u         /* two whole iterations lie between so many marks */
@@ -38,7 +39,7 @@ static bool is_served(struct seam_pool *pool)
 	const struct seam_planned_counts *counts = &pool->planning.counts;
 	seam__mutex_lock(&pool->engine.lock);
 	learner->most_bytes = seam__bits_max(learner->most_bytes, pool->engine.memory.reserved_peak_bytes);
-	bool open = pool->planning.open;
+	bool open = pool->planning.open, building = open && seam__stage_open(&pool->planning)->building;
 	if (counts->drops != learner->seen_drops) {
 		learner->refused_count = 0; /* what served once may serve again */
 		learner->seen_drops = counts->drops;
@@ -63,7 +64,7 @@ static bool is_served(struct seam_pool *pool)
 	see_all(learner, counts);
 	seam__mutex_unlock(&pool->engine.lock);
 	learner->hardly = open && misses > requests / 2;
-	learner->strange = open ? strange > misses / 2 && strange > requests / STRANGE_SHARE
+	learner->strange = open ? !building && strange > misses / 2 && strange > requests / STRANGE_SHARE
 	                        : counts->drops != 0; /* there are iterations, then: a plan of one was in use */
 	learner->serves = open && !learner->hardly;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;

@@ -143,7 +143,8 @@ bool seam__learner_lacks(struct seam_pool *pool)
 	uint64_t known = 0, needless = 0, fingerprint = 0;
 	bool lacks = false;
 	seam__mutex_lock(&pool->engine.lock);
-	for (uint32_t i = 0; i < learner->rhythm.count && pool->planning.open; i++) {
+	const bool open = pool->planning.open && !LIST_FIRST(&pool->planning.stages)->building;
+	for (uint32_t i = 0; i < learner->rhythm.count && open; i++) {
 		const struct acquaintance acquaintance = find_known(pool, &learner->rhythm.kinds[i]);
 		lacks |= !acquaintance.known && is_wanted(learner, i, &fingerprint);
 		known |= (uint64_t)acquaintance.known << i;

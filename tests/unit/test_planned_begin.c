@@ -163,3 +163,31 @@ Test(planned_begin, what_only_builds_up_is_not_served)
 	seam_plan_free(plan);
 	close_pool();
 }
+
+static void do_something_else(void)
+{
+	void *blocks[LAYERS];
+	for (unsigned i = 0; i < LAYERS; i++)
+		blocks[i] = must_alloc(MIB(5) + i * KIB(300), NULL);
+	for (unsigned i = LAYERS; i-- > 0;)
+		must_free(blocks[i]);
+	cr_assert_ok(seam_step(pool));
+}
+
+/* While it waits for its program it serves nobody: what is learnt is not added to it. */
+Test(planned_begin, a_plan_whose_program_does_not_come_gives_way_to_one_that_is_learnt)
+{
+	struct seam_plan *plan = make_plan(false, 0);
+	open_pool(MIB(2048), "chunk_bytes:2M,plan:inline");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	for (unsigned i = 0; i < 24; i++) {
+		do_something_else();
+		run_background();
+	}
+	const struct seam_stats before = get_stats();
+	do_something_else();
+	cr_expect_eq(get_stats().plan_hits - before.plan_hits, LAYERS);
+	cr_expect_eq(before.plan_drops, 1);
+	seam_plan_free(plan);
+	close_pool();
+}
