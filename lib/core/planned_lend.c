@@ -13,7 +13,7 @@
 #include "planned_impl.h"
 
 #define UNKNOWN_SHARE 16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
-#define PATIENCE 4u       /* periods that a plan may hardly serve in a row that served before: others may come between of what it is of */
+#define PATIENCE 8u       /* periods that a plan may hardly serve in a row that served before: others may come between of what it is of */
 #define MORE_SHARE 64u    /* by this part of what is known to stay, as something that goes may be live beside it */
 
 struct blocking {

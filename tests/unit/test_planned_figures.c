@@ -222,7 +222,7 @@ Test(planned_figures, a_period_that_was_given_may_be_of_several_iterations)
 Test(planned_figures, a_plan_that_hardly_serves_is_dropped_before_the_pool_grows)
 {
 	open_served("chunk_bytes:2M");
-	for (unsigned i = 0; i < 12; i++)
+	for (unsigned i = 0; i < 27; i++)
 		must_free(must_alloc(MIB(5) + i * 512u, NULL));
 	cr_assert_eq(get_stats().plan_drops, 0, "nothing needs its memory");
 	void *large = must_alloc(MIB(12), NULL);
