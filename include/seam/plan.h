@@ -32,6 +32,8 @@
  *   groups    group_count records of struct seam_plan_group, 48 bytes each: HomoLayer groups of dynamic requests, `copies`
  *             of them behind each other for every group: that of copy c is the c-th
  *   ranges    range_count records of struct seam_plan_range, 16 bytes each: the reusable space of the groups
+ *   prelude   prelude_count records of struct seam_plan_prelude, 16 bytes each: what the program asked for first, in order, until
+ *             all that stays had been made and it had begun to repeat
  *   backing   backing_count numbers of 4 bytes: which physical chunk (0 .. physical_chunks - 1) backs chunk i of the
  *             arena. backing_count is 0 where chunk i backs itself, else the arena's chunks (the last may be a part)
  *   strings   string_bytes bytes: zero-terminated UTF-8, the first one empty; named by byte offset
@@ -45,7 +47,8 @@
  *   L2  positions: begin < positions, begin < end <= begin + copies * positions; slots stand in order of begin, no two with
  *       the same (but in a graph). A linear plan has one copy, and nothing in it ends behind its last position
  *   L3  slots, groups, ranges, waits and strings refer to what exists; flags are known ones, reserved fields 0; ranges of a
- *       group ascend without touching; a group counts its dynamic slots; what is waited for has ended by then
+ *       group ascend without touching; a group counts its dynamic slots; what is waited for has ended by then; what the
+ *       prelude says to stay is no more than resident_bytes, and a linear plan has none
  *   L4  backing numbers are below physical_chunks, and all of them occur; lower_bound_chunks is the lower bound in chunks
  *   L5  in no two slots that live together do the physical bytes overlap, nor in one slot with itself; and the ranges of a
  *       group are idle all through its interval
@@ -102,7 +105,8 @@ struct seam_plan_header {
 	uint32_t solver;             /* string: whose placement it is */
 	uint64_t string_bytes;
 	uint64_t solve_ns;           /* time that the solvers took */
-	uint8_t reserved[88];        /* 0 */
+	uint32_t prelude_count;      /* 0 where all that stays was there before the trace, or is not told apart */
+	uint8_t reserved[84];        /* 0 */
 	uint64_t checksum;
 	uint64_t header_checksum;
 };
@@ -161,6 +165,19 @@ struct seam_plan_range {
 	uint64_t end_bytes;
 };
 
+/* flags of a request of the prelude */
+#define SEAM_PLAN_STAYS 0x2u           /* a resident */
+#define SEAM_PLAN_PRELUDE_FLAGS 0x3u   /* all of them: SEAM_PLAN_DYNAMIC too */
+
+#define SEAM_PLAN_NO_SLOT UINT32_MAX
+
+/* One of the first requests: of the common memory, on any stream. */
+struct seam_plan_prelude {
+	uint64_t size_bytes;   /* as requested */
+	uint32_t flags;
+	uint32_t slot;         /* which one of the period it is, as what came before the period was like it; SEAM_PLAN_NO_SLOT: none, or it stays */
+};
+
 /* A plan in memory. Everything belongs to the plan; read-only for its users; may be shared between threads. */
 struct seam_plan {
 	struct seam_plan_header header;
@@ -171,6 +188,7 @@ struct seam_plan {
 	const struct seam_plan_wait *waits;
 	const struct seam_plan_group *groups;
 	const struct seam_plan_range *ranges;
+	const struct seam_plan_prelude *prelude;
 	const char *strings;
 };
 

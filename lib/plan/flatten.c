@@ -215,6 +215,8 @@ static enum seam_rc write_down(struct flattening *flat, struct seam__plan_builde
 		rc = seam__grow_append(&builder->streams, plan->streams, plan->header.stream_count);
 	if (rc == SEAM_OK && plan->header.wait_count > 0) /* whoever waited still does */
 		rc = seam__grow_append(&builder->waits, plan->waits, plan->header.wait_count);
+	if (rc == SEAM_OK && plan->header.prelude_count > 0)
+		rc = seam__grow_append(&builder->prelude, plan->prelude, plan->header.prelude_count);
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_string(builder, flat->search.solver, &header->solver);
 	header->flags = plan->header.flags & SEAM_PLAN_LINEAR;

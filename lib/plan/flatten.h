@@ -1,6 +1,6 @@
 /* flatten.h: from a stitched plan to one of the same requests whose arena backs itself.
  *
- * Sizes, positions, groups and names stay; the addresses, the ranges of groups and what the header says about them are made anew.
+ * Sizes, positions, groups, names and the prelude stay; the addresses, the ranges of groups and what the header says about them are made anew.
  * Slots of one stream share what their lifetimes allow. Slots of different streams share what the stitched plan's
  * own addresses prove that they may (heirs.h), which can be less than what its maker knew: the plan may need more
  * memory than one that is made of the trace without stitching. Which requests were of private pools, and which addresses

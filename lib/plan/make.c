@@ -16,6 +16,7 @@
 #include "make.h"
 #include "meta.h"
 #include "plan_builder.h"
+#include "prelude.h"
 #include "study.h"
 #include "trace_error.h"
 #include "waits.h"
@@ -138,6 +139,8 @@ static enum seam_rc write_down(struct making *making, struct seam__plan_builder 
 		rc = write_groups(making, builder);
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_string(builder, making->search.solver, &header->solver);
+	if (rc == SEAM_OK)
+		rc = seam__prelude_add(&making->study.requests, &making->study.slots, builder);
 	if (rc == SEAM_OK && making->options.streams == SEAM_PLAN_STREAMS_INSERT)
 		rc = list_waits(making, builder);
 	seam__search_describe(&making->search, &making->options, &making->placed, header);

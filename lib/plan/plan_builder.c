@@ -17,6 +17,7 @@ enum seam_rc seam__plan_builder_init(struct seam__plan_builder *builder, uint32_
 	seam__grow_init(&builder->waits, sizeof(struct seam_plan_wait));
 	seam__grow_init(&builder->groups, sizeof(struct seam_plan_group));
 	seam__grow_init(&builder->ranges, sizeof(struct seam_plan_range));
+	seam__grow_init(&builder->prelude, sizeof(struct seam_plan_prelude));
 	seam__grow_init(&builder->backing, sizeof(uint32_t));
 	return seam__strings_init(&builder->strings);
 }
@@ -25,6 +26,7 @@ void seam__plan_builder_fini(struct seam__plan_builder *builder)
 {
 	seam__strings_fini(&builder->strings);
 	seam__grow_fini(&builder->backing);
+	seam__grow_fini(&builder->prelude);
 	seam__grow_fini(&builder->ranges);
 	seam__grow_fini(&builder->groups);
 	seam__grow_fini(&builder->waits);
@@ -81,6 +83,11 @@ enum seam_rc seam__plan_builder_range(struct seam__plan_builder *builder, const 
 	return seam__grow_append(&builder->ranges, range, 1);
 }
 
+enum seam_rc seam__plan_builder_prelude(struct seam__plan_builder *builder, const struct seam_plan_prelude *request)
+{
+	return seam__grow_append(&builder->prelude, request, 1);
+}
+
 enum seam_rc seam__plan_builder_back(struct seam__plan_builder *builder, const uint32_t *chunks, size_t count)
 {
 	return seam__grow_append(&builder->backing, chunks, count);
@@ -110,7 +117,7 @@ static int complete_header(struct seam__plan_builder *builder)
 {
 	struct seam_plan_header *header = &builder->header;
 	const struct seam_grow *counted[] = {&builder->slots, &builder->streams, &builder->waits, &builder->groups,
-	                                     &builder->ranges, &builder->backing};
+	                                     &builder->ranges, &builder->prelude, &builder->backing};
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
 		if (counted[i]->count > UINT32_MAX)
 			return 0;
@@ -125,6 +132,7 @@ static int complete_header(struct seam__plan_builder *builder)
 	header->wait_count = (uint32_t)builder->waits.count;
 	header->group_count = (uint32_t)builder->groups.count;
 	header->range_count = (uint32_t)builder->ranges.count;
+	header->prelude_count = (uint32_t)builder->prelude.count;
 	header->backing_count = (uint32_t)builder->backing.count;
 	header->string_bytes = builder->strings.section.count;
 	header->physical_chunks = (uint32_t)physical;
@@ -145,6 +153,7 @@ enum seam_rc seam__plan_builder_finish(struct seam__plan_builder *builder, struc
 		[SEAM__PLAN_WAITS] = builder->waits.items,
 		[SEAM__PLAN_GROUPS] = builder->groups.items,
 		[SEAM__PLAN_RANGES] = builder->ranges.items,
+		[SEAM__PLAN_PRELUDE] = builder->prelude.items,
 		[SEAM__PLAN_BACKING] = builder->backing.items,
 		[SEAM__PLAN_STRINGS] = builder->strings.section.items,
 	};

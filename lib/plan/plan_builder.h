@@ -23,6 +23,7 @@ struct seam__plan_builder {
 	struct seam_grow waits;
 	struct seam_grow groups;
 	struct seam_grow ranges;
+	struct seam_grow prelude;
 	struct seam_grow backing;
 	struct seam_strings strings;
 };
@@ -43,12 +44,14 @@ SEAM_MUST_USE enum seam_rc seam__plan_builder_slot(struct seam__plan_builder *bu
 SEAM_MUST_USE enum seam_rc seam__plan_builder_stream(struct seam__plan_builder *builder, uint64_t stream,
                                                      uint32_t *ret_number);
 
-/* Append one wait, one group, one range, or the backing of the arena's next `count` chunks. Errors: SEAM_OOM_META. */
+/* Append one wait, one group, one range, one request of the prelude, or the backing of the arena's next `count` chunks. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_wait(struct seam__plan_builder *builder, const struct seam_plan_wait *wait);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_group(struct seam__plan_builder *builder,
                                                     const struct seam_plan_group *group);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_range(struct seam__plan_builder *builder,
                                                     const struct seam_plan_range *range);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_prelude(struct seam__plan_builder *builder,
+                                                      const struct seam_plan_prelude *request);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_back(struct seam__plan_builder *builder, const uint32_t *chunks,
                                                    size_t count);
 

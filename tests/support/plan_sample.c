@@ -56,6 +56,19 @@ static void add_groups(struct seam__plan_builder *builder)
 	}
 }
 
+/* Two requests that stay, around one that is slot 4 and one that depends on data. */
+static void add_prelude(struct seam__plan_builder *builder)
+{
+	static const struct seam_plan_prelude requests[] = {
+		{.size_bytes = 100000, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
+		{.size_bytes = 1024, .slot = 4},
+		{.size_bytes = 77, .flags = SEAM_PLAN_DYNAMIC, .slot = SEAM_PLAN_NO_SLOT},
+		{.size_bytes = 23456, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
+	};
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		SEAM_VERIFY(seam__plan_builder_prelude(builder, &requests[i]) == SEAM_OK);
+}
+
 void plan_sample_builder(struct seam__plan_builder *builder)
 {
 	static const uint32_t backing[] = {0, 1, 2, 3, 4, 5, 1};
@@ -76,6 +89,7 @@ void plan_sample_builder(struct seam__plan_builder *builder)
 	SEAM_VERIFY(seam__plan_builder_stream(builder, 0, &number) == SEAM_OK && number == 0);
 	add_slots(builder);
 	add_groups(builder);
+	add_prelude(builder);
 	SEAM_VERIFY(seam__plan_builder_wait(builder, &wait) == SEAM_OK);
 	SEAM_VERIFY(seam__plan_builder_back(builder, backing, sizeof(backing) / sizeof(backing[0])) == SEAM_OK);
 }

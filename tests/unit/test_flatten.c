@@ -57,6 +57,7 @@ static void expect_same_requests(const struct seam_plan *plan, const struct seam
 
 	cr_expect(a->slot_count == b->slot_count && a->copies == b->copies && a->positions == b->positions);
 	cr_expect(a->fingerprint == b->fingerprint && a->first_event == b->first_event && a->last_event == b->last_event);
+	cr_expect(a->prelude_count == b->prelude_count && memcmp(plan->prelude, flat->prelude, a->prelude_count * sizeof(*plan->prelude)) == 0);
 	cr_expect(a->align_bytes == b->align_bytes && a->chunk_bytes == b->chunk_bytes && a->resident_bytes == b->resident_bytes);
 	cr_expect(a->unplaced_bytes == b->unplaced_bytes && (a->flags & SEAM_PLAN_LINEAR) == (b->flags & SEAM_PLAN_LINEAR));
 	cr_expect(a->lower_bound_bytes == b->lower_bound_bytes || a->lower_bound_bytes > b->arena_bytes);

@@ -9,7 +9,7 @@
 struct change {
 	const char *broken; /* the invariant; NULL: the plan stays valid */
 	const char *what;
-	enum { HEADER, SLOT, OFFSET, WAIT, GROUP, RANGE, BACKING } section;
+	enum { HEADER, SLOT, OFFSET, WAIT, GROUP, RANGE, PRELUDE, BACKING } section;
 	size_t record;
 	size_t offset;
 	size_t bytes;
@@ -39,7 +39,7 @@ static const struct change changes[] = {
 	{"L2", "two copies of a line", HEADER, 0, FIELD(header, flags), SEAM_PLAN_LINEAR},
 	{"L2", "a group ends before it begins", GROUP, 0, FIELD(group, end), 5},
 	{"L3", "an unknown flag", HEADER, 0, FIELD(header, flags), 16},
-	{"L3", "reserved bytes", HEADER, 0, FIELD(header, reserved[87]), 1},
+	{"L3", "reserved bytes", HEADER, 0, FIELD(header, reserved[83]), 1},
 	{"L3", "a stretch of events that ends before it begins", HEADER, 0, FIELD(header, last_event), 2},
 	{"L3", "a solver that is no string", HEADER, 0, FIELD(header, solver), 1000},
 	{"L3", "a solver in the middle of a string", HEADER, 0, FIELD(header, solver), 2},
@@ -64,6 +64,13 @@ static const struct change changes[] = {
 	{"L3", "a group whose last module is no string", GROUP, 0, FIELD(group, module_end), 1000},
 	{"L3", "an empty range", RANGE, 2, FIELD(range, end_bytes), 512},
 	{"L3", "a range out of the arena", RANGE, 2, FIELD(range, end_bytes), 7169},
+	{"L1", "a first request of no bytes", PRELUDE, 1, FIELD(prelude, size_bytes), 0},
+	{"L3", "an unknown flag of a first request", PRELUDE, 1, FIELD(prelude, flags), 4},
+	{"L3", "a first request of an unknown slot", PRELUDE, 1, FIELD(prelude, slot), 6},
+	{NULL, "a first request of the last slot", PRELUDE, 1, FIELD(prelude, slot), 5},
+	{"L3", "a first request that stays and has a slot", PRELUDE, 3, FIELD(prelude, slot), 4},
+	{"L3", "a first request that stays and is more than all that does", PRELUDE, 3, FIELD(prelude, size_bytes), 23457},
+	{"L3", "more stays than is beside the arena", HEADER, 0, FIELD(header, resident_bytes), 123455},
 	{"L3", "an unknown slot is waited for", WAIT, 0, FIELD(wait, waited), 6},
 	{"L3", "an unknown slot waits", WAIT, 0, FIELD(wait, waiter), 6},
 	{"L3", "a wait over three periods", WAIT, 0, FIELD(wait, lag), 3},
@@ -89,6 +96,8 @@ static void *section_of(struct seam__plan_builder *builder, const struct change 
 		return (struct seam_plan_group *)builder->groups.items + change->record;
 	case RANGE:
 		return (struct seam_plan_range *)builder->ranges.items + change->record;
+	case PRELUDE:
+		return (struct seam_plan_prelude *)builder->prelude.items + change->record;
 	default:
 		return (uint32_t *)builder->backing.items + change->record;
 	}
@@ -196,6 +205,11 @@ Test(plan_check, lines_and_graphs)
 	seam_plan_free(plan);
 	builder.header.positions = 3;
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "it ends behind the end of the line");
+	builder.header.positions = 4;
+	cr_assert_eq(seam__plan_builder_prelude(&builder, &(struct seam_plan_prelude){.size_bytes = 1}), SEAM_OK);
+	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "something comes before a line");
+	builder.prelude.count = 0;
+	builder.header.positions = 3;
 	builder.header.flags = SEAM_PLAN_GRAPH;
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_OK);
 	seam_plan_free(plan);

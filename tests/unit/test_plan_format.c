@@ -33,7 +33,7 @@ Test(plan_format, reads_what_it_wrote)
 	size_t bytes;
 	size_t again_bytes;
 	const void *image = seam__plan_image(plan, &bytes);
-	cr_assert_eq(bytes, 256 + 6 * 64 + 12 * 8 + 2 * 8 + 1 * 32 + 2 * 48 + 3 * 16 + 7 * 4 + header->string_bytes);
+	cr_assert_eq(bytes, 256 + 6 * 64 + 12 * 8 + 2 * 8 + 1 * 32 + 2 * 48 + 3 * 16 + 4 * 16 + 7 * 4 + header->string_bytes);
 	struct seam_plan *again;
 	cr_assert_eq(seam_plan_read_memory(image, bytes, NULL, &again), SEAM_OK);
 	cr_assert_arr_eq(seam__plan_image(again, &again_bytes), image, bytes);
@@ -45,6 +45,8 @@ Test(plan_format, reads_what_it_wrote)
 	cr_assert_eq(again->waits[0].waiter, 4);
 	cr_assert_eq(again->groups[1].first_range, 1);
 	cr_assert_eq(again->ranges[1].end_bytes, 6144);
+	cr_assert_eq(again->prelude[1].slot, 4);
+	cr_assert_eq(again->prelude[3].size_bytes, 23456);
 	cr_assert_eq(again->backing[6], 1);
 	cr_assert_eq(again->header.physical_chunks, 6);
 	cr_assert_eq(again->header.lower_bound_chunks, 4);
@@ -72,6 +74,7 @@ Test(plan_format, stands_as_documented)
 	cr_assert_eq(image[24], 10, "positions");
 	cr_assert_eq(image[32], 0x34, "fingerprint");
 	cr_assert_eq(image[112], 7, "backing_count");
+	cr_assert_eq(image[152], 4, "prelude_count");
 	cr_assert_eq(image[256 + 64], 0, "size of slot 1, low byte");
 	cr_assert_eq(image[256 + 64 + 1], 4, "size of slot 1");
 	cr_assert_eq(image[256 + 64 + 8], 1, "begin of slot 1");
@@ -177,6 +180,7 @@ Test(plan_format, counts_that_overflow_are_refused_before_they_cost)
 		{"waits", offsetof(struct seam_plan_header, wait_count), 4, UINT32_MAX},
 		{"groups", offsetof(struct seam_plan_header, group_count), 4, UINT32_MAX},
 		{"ranges", offsetof(struct seam_plan_header, range_count), 4, UINT32_MAX},
+		{"prelude", offsetof(struct seam_plan_header, prelude_count), 4, UINT32_MAX},
 		{"strings", offsetof(struct seam_plan_header, string_bytes), 8, UINT64_MAX},
 		{"strings that wrap", offsetof(struct seam_plan_header, string_bytes), 8, UINT64_MAX - 255},
 	};
