@@ -48,7 +48,7 @@
  *       the same (but in a graph). A linear plan has one copy, and nothing in it ends behind its last position
  *   L3  slots, groups, ranges, waits and strings refer to what exists; flags are known ones, reserved fields 0; ranges of a
  *       group ascend without touching; a group counts its dynamic slots; what is waited for has ended by then; what the
- *       prelude says to stay is no more than resident_bytes, and a linear plan has none
+ *       prelude says to stay is of a known size and no more than resident_bytes, and a linear plan has none
  *   L4  backing numbers are below physical_chunks, and all of them occur; lower_bound_chunks is the lower bound in chunks
  *   L5  in no two slots that live together do the physical bytes overlap, nor in one slot with itself; and the ranges of a
  *       group are idle all through its interval

@@ -101,6 +101,10 @@ SEAM_MUST_USE enum seam_rc seam__spots_settle(struct seam_meta *meta, const stru
 /* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors: those of seam__arena_begin(). */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_pool *pool);
 
+/* [both; drops lock] A stage of fresh chunks for so many bytes, ready to be opened. Errors: those of seam__stage_create(), seam__arena_begin() and
+ * seam__arena_prepare(). */
+SEAM_MUST_USE enum seam_rc seam__learner_prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage);
+
 /* The open stage, if the new plan is to become another script of it; else NULL. With the engine's `lock`. */
 static inline struct seam_stage *seam__learner_extends(const struct seam_pool *pool)
 {

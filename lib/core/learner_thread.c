@@ -19,8 +19,7 @@
 #define NICE 10
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
 #define PREPARE_ALL UINT32_MAX
-#define DEAF_SHARE 64u   /* with fewer residents than one part in so many of the arena, a plan that is given listens at once */
-#define DEAF_PERIODS 4u
+#define SPARE_SHARE 1024u /* of the arena of a plan that was given, beside it: for those requests that depend on data and find no idle place in it */
 
 static bool must_stop(struct seam_learner *learner)
 {
@@ -126,8 +125,7 @@ void seam__learner_fini(struct seam_pool *pool)
 	seam__mutex_fini(&learner->work);
 }
 
-/* [both] A stage of fresh chunks for the script, ready to be opened. */
-static enum seam_rc prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage)
+enum seam_rc seam__learner_prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage)
 {
 	struct seam_stage *stage = NULL;
 	enum seam_rc rc = seam__stage_create(pool, &stage);
@@ -151,6 +149,12 @@ static enum seam_rc prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct
 	return SEAM_OK;
 }
 
+/* The arena has that much more than the slots need. What is displaced would get memory from the driver in its place, time and again. */
+static uint64_t spare_bytes(const struct seam_pool *pool, const struct seam_plan *plan)
+{
+	return plan->header.group_count != 0 && pool->config.plan_reuse == SEAM_PLAN_REUSE_STITCH ? plan->header.arena_bytes / SPARE_SHARE : 0;
+}
+
 /* What lives into the next period. */
 static uint64_t crossing_bytes(const struct seam_plan *plan)
 {
@@ -172,22 +176,20 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, cons
 	give_way(pool);
 	seam__learner_reset(pool);
 	struct seam_stage *stage = NULL;
-	enum seam_rc rc = prepare_fresh(pool, seam__script_bytes(script), &stage);
+	enum seam_rc rc = seam__learner_prepare_fresh(pool, seam__script_bytes(script) + spare_bytes(pool, plan), &stage);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t resident_bytes = plan->header.resident_bytes;
-	stage->beside_bytes = seam__bits_align_up(resident_bytes, pool->engine.memory.granularity_bytes);
+	seam__stage_expect(pool, stage, resident_bytes, seam__script_slots(script));
 	stage->crossing_bytes = crossing_bytes(plan);
 	stage->resident_bytes = resident_bytes;
 	stage->staying_bytes = resident_bytes - resident_bytes / 32;
-	stage->deaf = resident_bytes >= seam__script_bytes(script) / DEAF_SHARE;
-	stage->building = stage->deaf;
-	stage->there_from = planning->counts.requests;
-	stage->deaf_until = planning->counts.requests + DEAF_PERIODS * (uint64_t)seam__script_slots(script);
-	stage->built_from = UINT64_MAX;
-	const bool from_start = !stage->deaf && pool->engine.counts.live_blocks == 0; /* nothing is to be built up, and nothing was made */
+	/* Nothing is to be built up, and nothing was made. */
+	const bool from_start = !stage->deaf && pool->engine.counts.live_blocks == 0 && !seam__prelude_is_due(pool, plan);
 	rc = seam__planned_open(pool, stage, script, from_start);
-	if (rc != SEAM_OK)
+	if (rc == SEAM_OK)
+		seam__prelude_begin(pool, plan);
+	else
 		seam__stage_discard(pool, stage);
 	return rc;
 }

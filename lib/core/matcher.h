@@ -135,6 +135,9 @@ void seam__matcher_start(struct seam_matcher *matcher);
 /* The same, in the repetition behind the one that position `at` is in, or a later one of the same copy. */
 void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at);
 
+/* The program is about to ask for slot number `slot` of the plan that the current script is of: every lane expects what comes from there on. */
+void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot);
+
 /* The program says that an iteration ends. If the lanes are in step it is noted where in the period that is; else every lane is put where such a place
  * is next. */
 void seam__matcher_step(struct seam_matcher *matcher);
@@ -231,6 +234,9 @@ struct seam_pieces {
 	const void *user;
 };
 void seam__matcher_set_pieces(struct seam_matcher *matcher, const struct seam_pieces *pieces);
+
+/* A block at a place that nothing else has, and that no script speaks for. It is live, like a dynamic block. NULL: no metadata. */
+struct seam_planned *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes);
 
 /* How much of the arena blocks may be given: what scripts do not use lies behind them. */
 void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes);

@@ -182,3 +182,16 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 	planned->requested_bytes = requested_bytes;
 	return planned;
 }
+
+struct seam_planned *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes)
+{
+	if (!seam__loose_reserve(&matcher->loose, matcher->meta))
+		return NULL;
+	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
+	if (block == NULL)
+		return NULL;
+	const uint64_t until = matcher->now != NULL ? matcher->now->front.at : 0;
+	struct seam_planned *planned = seam__loose_begin(matcher, block, offset, seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES), until);
+	planned->requested_bytes = requested_bytes;
+	return planned;
+}

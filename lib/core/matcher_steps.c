@@ -90,6 +90,16 @@ void seam__matcher_step(struct seam_matcher *matcher)
 	matcher->counts.resyncs++;
 }
 
+void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot)
+{
+	struct seam_script *script = matcher->now;
+	if (script == NULL || slot >= script->slots)
+		return;
+	const uint64_t at = next_at(script, script->stretches[slot].begin);
+	for (uint32_t l = 0; l < script->lane_count; l++)
+		seam__lane_put(script, &script->lanes[l], at);
+}
+
 bool seam__lane_begins_anew(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
 {
 	struct seam_script *script = matcher->now;

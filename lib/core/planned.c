@@ -174,7 +174,7 @@ static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 {
 	const struct seam_planned_counts *counts = &pool->planning.counts;
 	uint64_t requests = counts->requests - stage->judged_requests, hits = counts->hits - stage->judged_hits;
-	if (stage->building || requests < stage->long_positions)
+	if (stage->building || pool->planning.prelude.stage != NULL || requests < stage->long_positions)
 		return;
 	const uint32_t poor = hits * POOR_SHARE < requests ? stage->poor + 1 : 0;
 	seam__stage_judge_anew(pool, stage);
@@ -224,6 +224,19 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 	};
 	struct seam_planned *planned = NULL;
 	planning->counts.requests++;
+	if (__builtin_expect(planning->prelude.stage != NULL, 0)) {
+		planned = seam__prelude_alloc(pool, &ask, stream, ret_va);
+		if (planned != NULL) {
+			fill_in(pool, planned, request, stream);
+			planning->counts.hits++;
+			*ret_planned = planned;
+			return SEAM_MISS_NONE;
+		}
+		if (planning->prelude.is_stranger) {
+			planning->counts.misses[SEAM_MISS_lost]++;
+			return SEAM_MISS_lost;
+		}
+	}
 	if (__builtin_expect(stage->deaf, 0) && !seam__stage_begins(pool, stage, &ask)) {
 		planning->counts.misses[SEAM_MISS_lost]++;
 		return SEAM_MISS_lost;

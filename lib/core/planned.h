@@ -17,6 +17,7 @@
  *   Q1  the open stage is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or wait to be finished
  *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena
  *   Q3  the engine's account of planned blocks is the sum over the stages
+ *   Q4  first requests are expected only while a stage is open, and some are left; the stage of their places is closed
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
@@ -95,10 +96,24 @@ struct seam_planned_counts {
 	uint64_t resyncs, switches; /* of stages that are gone */
 };
 
+/* What a plan that was given says of the program's first requests (planned_prelude.c), as long as they are as it says. */
+struct seam_prelude {
+	struct seam_stage *stage;       /* closed. What stays goes there; NULL: it is over, or there is none */
+	struct seam_plan_prelude *requests; /* a copy */
+	uint32_t count, next;
+	uint32_t slot_count;            /* of the period, */
+	uint32_t next_slot;             /* and the one that is expected next */
+	uint64_t at_bytes;              /* in the stage's arena: the place of the next that stays */
+	uint64_t missing_bytes;         /* as requested, of what the plan expects to stay and that has no place there */
+	uint32_t strangers;             /* requests that were not among them, less the ones since that were */
+	bool is_stranger;               /* the last one was, or one that stays and got no place */
+};
+
 struct seam_planning {
 	struct seam_stages stages;
 	bool open;                      /* the first of them is; requests are matched */
 	struct seam_stage *waiting;     /* ready; it opens when live bytes are few, or when that has come late */
+	struct seam_prelude prelude;
 	struct seam_planned_counts counts;
 	struct seam_stage *preparing;   /* the learner's; taken away from it under pressure */
 	struct seam_script *waiting_script;
@@ -205,6 +220,11 @@ SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_pool *pool, struct sea
 /* One more script for the open stage, which has room for it; current from now on, or if the index says so. Errors: SEAM_OOM_META: it is the caller's still. */
 SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *script, bool now);
 
+/* A stage whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks as count() sets in stage->busy: those
+ * stay leased until as many have been released. With `lock`. Errors: SEAM_OOM_META: it is for seam__stage_discard(). */
+SEAM_MUST_USE enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage, void (*count)(void *user, struct seam_stage *stage),
+                                            void *user);
+
 /* Adds chunks to the arena of the open stage, as seam__arena_extend() does; they are blocked until seam__planned_grown(). [both; drops lock]
  * Errors: those of seam__arena_extend(); SEAM_OOM_META: the stage may have been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_extend(struct seam_pool *pool, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes);
@@ -220,6 +240,21 @@ void seam__planned_drop(struct seam_pool *pool);
 /* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses any more: unmaps so many chunks
  * at most. */
 void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
+
+/* ---- the first requests ---- */
+
+/* [both; drops lock] A plan that was given has just been opened: room for all that it says to stay. Nothing happens where something is
+ * live already, or memory is short. */
+void seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan);
+
+/* Whether the plan has one that would begin now. */
+bool seam__prelude_is_due(const struct seam_pool *pool, const struct seam_plan *plan);
+
+/* One of the first requests. Not NULL: it is one that stays, and has its place. Else it is for the plan, unless it is a stranger. */
+struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va);
+
+/* It is over: what has not been made has no place any more. With `lock`. */
+void seam__prelude_end(struct seam_pool *pool);
 
 /* The engine's hook: see engine.h. [both] */
 uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, bool all);

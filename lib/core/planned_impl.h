@@ -45,6 +45,15 @@ static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_
 	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;
 }
 
+/* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at first. slots: of its script. */
+void seam__stage_expect(const struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes, uint64_t slots);
+
+/* What is displaced may cost so much memory as it may when a stage is opened now. */
+void seam__stage_begin_settling(const struct seam_pool *pool, struct seam_stage *stage, uint64_t slots);
+
+/* What is kept of the first requests goes; the places are somebody else's. */
+void seam__prelude_forget(struct seam_pool *pool);
+
 /* The plan was given, and is deaf: whether this request is for it. Elsewhere it is followed, and may listen from the next one on. The stage may
  * have been dropped. */
 bool seam__stage_begins(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask);
@@ -80,7 +89,7 @@ static inline bool seam__planned_is_strict(const struct seam_pool *pool, const s
 {
 	uint64_t reserved_bytes = pool->engine.memory.reserved_bytes + growth_bytes;
 	const uint64_t reach = seam__matcher_reach(stage->matcher);
-	const bool is_part = stage->beside_bytes != 0 && reach >= stage->long_positions / SEAM_PLANNED_PARTS;
+	const bool is_part = stage->resident_bytes != 0 && reach >= stage->long_positions / SEAM_PLANNED_PARTS;
 	if ((pool->planning.counts.requests < stage->settled_from || is_part) && reserved_bytes <= stage->settle_bytes)
 		return true;
 	return reach >= stage->long_positions && reserved_bytes <= stage->strict_bytes;

@@ -265,6 +265,8 @@ static uint64_t give_all(struct seam_pool *pool)
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t bytes)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
+	if (pool->planning.prelude.stage != NULL)
+		return pool->planning.prelude.is_stranger; /* of the others it is known that they do not stay */
 	uint64_t needed_bytes = stage->arena.bytes + stage->beside_bytes;
 	if (stage->building && stage->unknown && pool->engine.memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
 		return true;

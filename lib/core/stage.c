@@ -125,10 +125,10 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
 
 /* What is live now and does not stay is in the way of some slots for the first period: for those the pool may grow, but a plan must not cost
  * memory that its absence would not. */
-static void begin_settling(const struct seam_pool *pool, struct seam_stage *stage, const struct seam_script *script)
+void seam__stage_begin_settling(const struct seam_pool *pool, struct seam_stage *stage, uint64_t slots)
 {
-	stage->settled_from = pool->planning.counts.requests + 2 * (uint64_t)seam__script_slots(script);
-	stage->long_positions = seam__bits_max(1, seam__script_slots(script));
+	stage->settled_from = pool->planning.counts.requests + 2 * slots;
+	stage->long_positions = seam__bits_max(1, slots);
 	uint64_t needed_bytes = pool->engine.memory.reserved_bytes + stage->beside_bytes;
 	stage->strict_bytes = needed_bytes + needed_bytes / (stage->beside_bytes != 0 ? STRICT_SHARE : SETTLING_SHARE);
 	stage->settle_bytes = needed_bytes + needed_bytes / SETTLING_SHARE;
@@ -177,7 +177,7 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	LIST_INSERT_HEAD(&planning->stages, stage, link);
 	stage->usable = stage->arena.count;
 	planning->open = true;
-	begin_settling(pool, stage, script);
+	seam__stage_begin_settling(pool, stage, seam__script_slots(script));
 	seam__stage_judge_anew(pool, stage);
 	planning->opened_requests = planning->counts.requests;
 	planning->opened_misses = planning->counts.requests - planning->counts.hits;
@@ -189,6 +189,18 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 		seam__matcher_start(stage->matcher);
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu32 " requests in %" PRIu64 " bytes is in use", seam__script_slots(script),
 	          stage->arena.bytes);
+	return SEAM_OK;
+}
+
+enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage, void (*count)(void *user, struct seam_stage *stage), void *user)
+{
+	enum seam_rc rc = reserve_busy(pool, stage, stage->arena.count);
+	if (rc == SEAM_OK)
+		rc = seam__arena_open(&pool->engine, &stage->arena);
+	if (rc != SEAM_OK)
+		return rc;
+	count(user, stage);
+	abandon(pool, stage);
 	return SEAM_OK;
 }
 
@@ -251,6 +263,7 @@ void seam__planned_drop(struct seam_pool *pool)
 	keep_counts(planning, stage);
 	planning->open = false;
 	planning->counts.drops++;
+	seam__prelude_end(pool);
 	retire(pool, stage);
 	seam__stage_give_parts(pool, stage);
 }
@@ -263,7 +276,7 @@ static bool finish_one(struct seam_pool *pool, uint32_t *mappings)
 	LIST_FOREACH_SAFE(stage, &planning->stages, link, next) {
 		struct seam_match_counts counts;
 		seam__matcher_get_counts(stage->matcher, &counts);
-		if (stage->arena.state != SEAM_ARENA_CLOSED || counts.live != 0 || stage->held_count != 0)
+		if (stage->arena.state != SEAM_ARENA_CLOSED || counts.live != 0 || stage->held_count != 0 || stage == planning->prelude.stage)
 			continue;
 		/* Nobody finds a block in it any more; it leaves the list before the lock is dropped. */
 		LIST_REMOVE(stage, link);
@@ -366,11 +379,15 @@ void seam__planned_fini(struct seam_pool *pool)
 		destroy(pool, stage);
 	}
 	planning->open = false;
+	seam__prelude_forget(pool);
 }
 
 const char *seam__planned_check(struct seam_pool *pool)
 {
 	struct seam_planning *planning = &pool->planning;
+	const struct seam_prelude *prelude = &planning->prelude;
+	if (prelude->stage != NULL && (!planning->open || prelude->next >= prelude->count || prelude->stage->arena.state != SEAM_ARENA_CLOSED))
+		return "Q4: first requests are expected without a plan, or none is left";
 	const struct seam_engine_counts *engine_counts = &pool->engine.counts;
 	uint64_t blocks = 0, bytes = 0;
 	struct seam_stage *stage;

@@ -202,6 +202,8 @@ static bool check_prelude(struct checker *checker)
 		const bool stays = (request->flags & SEAM_PLAN_STAYS) != 0;
 		if ((request->flags & ~SEAM_PLAN_PRELUDE_FLAGS) != 0)
 			return fail(checker, "L3", "prelude", i, "unknown flag");
+		if (stays && (request->flags & SEAM_PLAN_DYNAMIC) != 0)
+			return fail(checker, "L3", "prelude", i, "its size depends on data, and it stays");
 		if (request->slot != SEAM_PLAN_NO_SLOT && (stays || request->slot >= header->slot_count))
 			return fail(checker, "L3", "prelude", i, "its slot does not exist, or it stays and has one");
 		if (stays && request->size_bytes > left_bytes)

@@ -79,8 +79,8 @@ static void report_counts(const struct model_row *row, uint64_t operations)
 		return;
 	const struct seam_planned_counts *planned = &model.planned;
 	printf("plans: %" PRIu64 " made, %" PRIu64 " hits of %" PRIu64 ", %" PRIu64 " adopted, %" PRIu64 " dropped, %" PRIu64 " lent, %" PRIu64 " collected, %" PRIu64
-	       " borrowed, %" PRIu64 " switches; misses:", model.plans_made, planned->hits, planned->requests, planned->adoptions, planned->drops, planned->lends, planned->collects,
-	       planned->borrows, planned->switches);
+	       " borrowed, %" PRIu64 " switches, %" PRIu64 " first requests; misses:", model.plans_made, planned->hits, planned->requests, planned->adoptions, planned->drops, planned->lends, planned->collects,
+	       planned->borrows, planned->switches, model.firsts);
 #define SEAM_MISS(name, text) printf(" " #name " %" PRIu64, planned->misses[SEAM_MISS_##name]);
 #include "misses.def"
 #undef SEAM_MISS
@@ -93,7 +93,7 @@ static bool saw_all_states(void)
 	const struct seam_engine_counts *counts = &model.counts;
 	const struct seam_planned_counts *planned = &model.planned;
 	if ((model.row->features & MODEL_PLAN) != 0)
-		return planned->hits != 0 && planned->drops != 0;
+		return planned->hits != 0 && planned->drops != 0 && model.firsts != 0;
 	if ((model.row->features & MODEL_CAPTURE) != 0 && model.restored == 0)
 		return false;
 	return counts->s1 != 0 && counts->s1r != 0 && counts->s2 != 0 && counts->s3 != 0 && counts->s4 != 0 && counts->s5 != 0;

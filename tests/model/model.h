@@ -182,6 +182,7 @@ struct model {
 	struct seam_engine_counts counts; /* of the pool, before it was closed */
 	struct seam_planned_counts planned;
 	uint64_t plans_made;
+	uint64_t firsts;           /* requests made while a plan expected its first ones */
 };
 
 /* A device and a pool as the row wants them. Kernels take `slowness` times as long. fault: NULL, or what is to fail. False: model->failure

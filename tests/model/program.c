@@ -10,6 +10,7 @@
 
 #include "bits.h"
 #include "model.h"
+#include "plan_builder.h"
 #include "record.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -278,6 +279,81 @@ static void step_plan_use(struct model *model)
 	(void)reserved_bytes;
 }
 
+/* One of a plan's first requests, as it should be or not. What does not stay goes soon, or is anybody's to free. */
+static void ask_first(struct model *model, const struct seam_plan_prelude *request)
+{
+	const bool dynamic = (request->flags & SEAM_PLAN_DYNAMIC) != 0, odd = model_one_in(model, 40);
+	struct model_slot slot = {.stream = (unsigned)model_random(model, model->row->streams), .dynamic = dynamic};
+	if (odd && model_one_in(model, 3))
+		return;
+	model->firsts += model->pool->planning.prelude.stage != NULL;
+	allocate(model, &slot, odd || dynamic ? choose_bytes(model) : request->size_bytes);
+	if (slot.held_count != 0)
+		model->live[model->live_count - 1].of_program = false;
+	if (slot.held_count != 0 && (request->flags & SEAM_PLAN_STAYS) == 0 && model_one_in(model, 2))
+		free_oldest(model, &slot);
+}
+
+static enum seam_rc add_first(struct model *model, struct seam__plan_builder *builder, uint64_t slot_bytes)
+{
+	struct seam_plan_prelude request = {.size_bytes = choose_bytes(model), .slot = SEAM_PLAN_NO_SLOT};
+	if (model_one_in(model, 3)) {
+		request.size_bytes = slot_bytes;
+		request.slot = 0;
+	} else if (model_one_in(model, 8)) {
+		request.flags = SEAM_PLAN_DYNAMIC;
+	} else if (!model_one_in(model, 4)) {
+		request.flags = SEAM_PLAN_STAYS;
+		builder->header.resident_bytes += request.size_bytes;
+	}
+	return seam__plan_builder_prelude(builder, &request);
+}
+
+/* A plan of one request over and over, and of what a program asks for first. NULL: no memory. */
+static struct seam_plan *make_beginning(struct model *model)
+{
+	const struct seam_plan_slot slot = {.size_bytes = choose_bytes(model), .end = 1};
+	const uint64_t offset = 0;
+	uint32_t stream;
+	struct seam_plan *plan = NULL;
+	struct seam__plan_builder builder;
+	if (seam__plan_builder_init(&builder, 1) != SEAM_OK)
+		return NULL;
+	builder.header.positions = 2;
+	builder.header.arena_bytes = slot.size_bytes;
+	enum seam_rc rc = seam__plan_builder_stream(&builder, 0, &stream);
+	if (rc == SEAM_OK)
+		rc = seam__plan_builder_slot(&builder, &slot, &offset);
+	for (uint64_t i = 1 + model_random(model, 60); i > 0 && rc == SEAM_OK; i--)
+		rc = add_first(model, &builder, slot.size_bytes);
+	if (rc == SEAM_OK && seam__plan_builder_finish(&builder, NULL, &plan) == SEAM_CORRUPT)
+		model_fail(model, "a plan of one request is none");
+	seam__plan_builder_fini(&builder);
+	return plan;
+}
+
+/* A program begins that a plan is of: nothing is live. It breaks off somewhere, or does other things between. */
+static void step_plan_begin(struct model *model)
+{
+	struct seam_plan *plan = model_one_in(model, 3) ? make_beginning(model) : NULL;
+	char error[200] = "";
+	if (plan == NULL)
+		return;
+	while (model->live_count != 0 && !model_failed(model))
+		model_free_at(model, model->live_count - 1);
+	model_arm(model);
+	seam_plan_drop(model->pool);
+	enum seam_rc rc = seam_plan_use(model->pool, plan, error);
+	(void)model_disarm(model);
+	if (rc != SEAM_OK && error[0] == '\0')
+		model_fail(model, "seam_plan_use fails without a word: %s", seam_rc_name(rc));
+	for (uint32_t i = 0; i < plan->header.prelude_count && !model_failed(model) && !model_one_in(model, 200); i++)
+		ask_first(model, &plan->prelude[i]);
+	if (!model_one_in(model, 4))
+		seam_plan_drop(model->pool); /* others may be learned */
+	seam_plan_free(plan);
+}
+
 static void step_plan_drop(struct model *model)
 {
 	model_arm(model);
@@ -314,6 +390,7 @@ struct plan_step {
 static const struct plan_step plan_steps[] = {
 	{"work", 50, step_work},
 	{"plan use", 2, step_plan_use},
+	{"plan begin", 1, step_plan_begin},
 	{"plan drop", 1, step_plan_drop},
 	{"stats", 5, step_stats},
 };

@@ -66,6 +66,7 @@ static const struct change changes[] = {
 	{"L3", "a range out of the arena", RANGE, 2, FIELD(range, end_bytes), 7169},
 	{"L1", "a first request of no bytes", PRELUDE, 1, FIELD(prelude, size_bytes), 0},
 	{"L3", "an unknown flag of a first request", PRELUDE, 1, FIELD(prelude, flags), 4},
+	{"L3", "a first request that depends on data and stays", PRELUDE, 3, FIELD(prelude, flags), SEAM_PLAN_STAYS | SEAM_PLAN_DYNAMIC},
 	{"L3", "a first request of an unknown slot", PRELUDE, 1, FIELD(prelude, slot), 6},
 	{NULL, "a first request of the last slot", PRELUDE, 1, FIELD(prelude, slot), 5},
 	{"L3", "a first request that stays and has a slot", PRELUDE, 3, FIELD(prelude, slot), 4},

@@ -84,9 +84,9 @@ Test(plan_prelude, what_is_of_private_pools_is_not_asked_of_a_plan)
 /* Each block lives through two ends of an iteration: one that is live before the period and not freed in it is the slot's. */
 Test(plan_prelude, blocks_that_live_longer_than_a_period_do_not_stay)
 {
-	struct seam_plan *plan = plan_of("+p10 +a7 | +b7 | +c7 -a | +d7 -b | +e7 -c |", 11, 14);
+	struct seam_plan *plan = plan_of("+p10 (7@2 +q9@2 )7@2 +a7 | +b7 | +c7 -a | +d7 -b | +e7 -c |", 14, 17);
 	cr_expect_gt(plan->header.copies, 1);
-	cr_expect_eq(plan->header.resident_bytes, 10);
+	cr_expect_eq(plan->header.resident_bytes, 19, "d is none, though as much is left");
 	EXPECT(plan, {10, STAYS, NONE}, {7, 0, 0});
 	seam_plan_free(plan);
 }
@@ -111,7 +111,7 @@ static void add_run(unsigned bytes, unsigned count)
 	}
 }
 
-/* The iteration is a long and a short part; before the first one comes `first` long part, or a short one. */
+/* The iteration is a long and a short part, twice; before the first one come so many requests. */
 static struct seam_plan *plan_behind(unsigned bytes, unsigned count)
 {
 	strcpy(words, "+p10");
@@ -119,18 +119,21 @@ static struct seam_plan *plan_behind(unsigned bytes, unsigned count)
 	for (unsigned i = 0; i < 3; i++) {
 		add_run(100, LONG_RUN);
 		add_run(200, SHORT_RUN);
+		add_run(100, LONG_RUN);
+		add_run(300, SHORT_RUN);
 	}
-	const uint64_t period = 2 * (LONG_RUN + SHORT_RUN), before = 1 + 2 * (uint64_t)count;
+	const uint64_t period = 4 * (LONG_RUN + SHORT_RUN), before = 1 + 2 * (uint64_t)count;
 	return plan_of(words, before + 2 * period, before + 3 * period);
 }
 
-/* What comes before is none of the period's iterations, but like a part of one: the nearest before where the program goes on. It is followed up to there. */
+/* What comes before is no iteration, but like a part of one: like two of them, and taken for the one that is nearest before where the program goes on. It is
+ * followed up to there. */
 Test(plan_prelude, a_beginning_that_is_like_a_part_of_the_period_is_there)
 {
 	struct seam_plan *plan = plan_behind(100, LONG_RUN);
 	cr_assert_eq(plan->header.prelude_count, 1 + LONG_RUN + 1);
 	for (unsigned i = 0; i < LONG_RUN; i++)
-		cr_expect_eq(plan->prelude[1 + i].slot, i);
+		cr_expect_eq(plan->prelude[1 + i].slot, LONG_RUN + SHORT_RUN + i);
 	cr_expect_eq(plan->prelude[1 + LONG_RUN].slot, 0);
 	cr_expect_eq(plan->prelude[1 + LONG_RUN].size_bytes, 100);
 	seam_plan_free(plan);

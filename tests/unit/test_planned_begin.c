@@ -1,4 +1,4 @@
-/* test_planned_begin.c: a plan that is there before the program has built up: what it serves, from when on, and that nothing that stays gets in its way. */
+/* test_planned_begin.c: a plan that is there before the program has built up, and does not say what is asked for first: what it serves, from when on, and that nothing that stays gets in its way. */
 #include "core_fixture.h"
 
 #include <seam/plan.h>
@@ -73,7 +73,7 @@ static void train(struct training *training)
 	check_pool();
 }
 
-/* A plan of the program's iterations, from a run of it. */
+/* A plan of the program's iterations, from a run of it, as if it had been recorded from the second iteration on: without what is asked for first. */
 static struct seam_plan *make_plan(bool has_states, uint64_t odd_bytes)
 {
 	struct training training;
@@ -88,6 +88,7 @@ static struct seam_plan *make_plan(bool has_states, uint64_t odd_bytes)
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "training", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
 	cr_assert_gt(plan->header.resident_bytes, 0);
+	plan->header.prelude_count = 0;
 	seam_trace_free(trace);
 	close_pool();
 	return plan;
@@ -190,4 +191,57 @@ Test(planned_begin, a_plan_whose_program_does_not_come_gives_way_to_one_that_is_
 	cr_expect_eq(before.plan_drops, 1);
 	seam_plan_free(plan);
 	close_pool();
+}
+
+/* A block, and two whose sizes depend on data, inside of a phase. */
+static void load_experts(uint64_t bytes)
+{
+	void *block = must_alloc(MIB(64), NULL);
+	void *loads[2];
+	cr_assert_ok(seam_phase_begin(pool, "experts"));
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_ok(seam_dynamic_begin(pool));
+		loads[i] = must_alloc(bytes + i * KIB(64), NULL);
+		cr_assert_ok(seam_dynamic_end(pool));
+	}
+	for (unsigned i = 0; i < 2; i++)
+		must_free(loads[i]);
+	cr_assert_ok(seam_phase_end(pool, "experts"));
+	must_free(block);
+	cr_assert_ok(seam_step(pool));
+}
+
+/* The plan's one block leaves nothing idle while they live. They get what the arena has to spare, so that no driver call is made for them. */
+static void run_with_experts(const char *conf, bool has_spare)
+{
+	struct seam_trace *trace = NULL;
+	struct seam_plan *plan = NULL;
+	const struct seam_plan_options options = {
+		.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 1000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND};
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	for (unsigned i = 0; i < 4; i++)
+		load_experts(KIB(16));
+	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "experts", &trace));
+	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
+	cr_assert_gt(plan->header.group_count, 0);
+	seam_trace_free(trace);
+	close_pool();
+	open_pool(MIB(2048), conf);
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_expect_eq(get_stats().plan_arena_bytes > plan->header.arena_bytes, has_spare);
+	load_experts(KIB(16));
+	const struct seam_stats before = get_stats();
+	load_experts(KIB(20));
+	const struct seam_stats after = get_stats();
+	cr_expect_eq(after.plan_borrows - before.plan_borrows, has_spare ? 2 : 0);
+	cr_expect_eq(after.reserved_bytes, before.reserved_bytes);
+	check_pool();
+	seam_plan_free(plan);
+	close_pool();
+}
+
+Test(planned_begin, what_depends_on_data_has_memory_to_spare)
+{
+	run_with_experts("chunk_bytes:2M,plan:off", true);
+	run_with_experts("chunk_bytes:2M,plan:off,plan_reuse:fit", false);
 }

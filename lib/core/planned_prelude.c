@@ -1,0 +1,195 @@
+/* planned_prelude.c: a program's first requests, where the plan that was given says which of them stay.
+ *
+ * What stays has one place each, one behind the other, in a stage of its own that is there when the program begins: so it lies as densely as can be, and
+ * never where a slot lies. That stage is closed from its beginning: nothing else comes to lie there, and what is freed goes back to the engine chunk by
+ * chunk. What does not stay may have whatever the plan leaves idle.
+ *
+ * Requests are told by their sizes, in their order. One that is not the next is a stranger, and likely to stay: it gets nothing of the plan. When a few more of them have come than of
+ * the others the program is another one, or does something else: then the rest of the places goes back, and it is as if the plan did not know what
+ * stays (planned_begin.c).
+ */
+#include <string.h>
+
+#include "bits.h"
+#include "check.h"
+#include "learner_impl.h"
+#include "meta.h"
+#include "planned_impl.h"
+
+#define STRANGERS 16u
+
+static bool stays(const struct seam_plan_prelude *request)
+{
+	return (request->flags & SEAM_PLAN_STAYS) != 0;
+}
+
+static uint64_t place_bytes(const struct seam_plan_prelude *request)
+{
+	return seam__bits_align_up(request->size_bytes, SEAM_PLANNED_BYTES);
+}
+
+bool seam__prelude_is_due(const struct seam_pool *pool, const struct seam_plan *plan)
+{
+	return plan->header.prelude_count != 0 && pool->engine.counts.live_blocks == 0;
+}
+
+void seam__prelude_forget(struct seam_pool *pool)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	seam__meta_free(pool->meta, prelude->requests, prelude->count * sizeof *prelude->requests);
+	*prelude = (struct seam_prelude){0};
+}
+
+/* The place of one that stays, which is not made or not made there. */
+static void give_place(struct seam_pool *pool, const struct seam_plan_prelude *request)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_stage *stage = prelude->stage;
+	prelude->missing_bytes += request->size_bytes;
+	seam__arena_settle(&pool->engine, &stage->arena, prelude->at_bytes, place_bytes(request), stage->streams, stage->stream_count);
+	prelude->at_bytes += place_bytes(request);
+}
+
+void seam__prelude_end(struct seam_pool *pool)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	for (; prelude->stage != NULL && prelude->next < prelude->count; prelude->next++) {
+		if (stays(&prelude->requests[prelude->next]))
+			give_place(pool, &prelude->requests[prelude->next]);
+	}
+	seam__prelude_forget(pool);
+}
+
+/* From here on the open plan serves as if it had had no prelude: what is missing may still be made. */
+static void go_on_without(struct seam_pool *pool)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	uint64_t missing_bytes = prelude->missing_bytes;
+	for (uint32_t i = prelude->next; i < prelude->count; i++)
+		missing_bytes += stays(&prelude->requests[i]) ? prelude->requests[i].size_bytes : 0;
+	seam__prelude_end(pool);
+	seam__stage_expect(pool, stage, missing_bytes, stage->long_positions);
+	seam__stage_judge_anew(pool, stage);
+}
+
+static bool is_next(const struct seam_plan_prelude *next, const struct seam_match_ask *ask)
+{
+	const bool dynamic = (next->flags & SEAM_PLAN_DYNAMIC) != 0;
+	return dynamic == ask->dynamic && (dynamic || next->size_bytes == ask->bytes);
+}
+
+/* One that stays is made. NULL: without metadata it is made elsewhere. */
+static struct seam_planned *place(struct seam_pool *pool, const struct seam_plan_prelude *request, struct seam_stream *stream)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_planned *planned = NULL;
+	if (seam__stage_user(pool, prelude->stage, stream) >= 0)
+		planned = seam__matcher_put(prelude->stage->matcher, prelude->at_bytes, request->size_bytes);
+	if (planned == NULL)
+		give_place(pool, request);
+	else
+		prelude->at_bytes += place_bytes(request);
+	return planned;
+}
+
+/* The request is this slot's, whatever the lanes expect. */
+static void find_slot(struct seam_pool *pool, uint32_t slot)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	if (slot != prelude->next_slot && slot != SEAM_PLAN_NO_SLOT)
+		seam__matcher_start_slot(seam__stage_open(&pool->planning)->matcher, slot);
+	prelude->next_slot = slot == SEAM_PLAN_NO_SLOT ? slot : (slot + 1) % prelude->slot_count;
+}
+
+struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	const struct seam_plan_prelude *next = &prelude->requests[prelude->next];
+	struct seam_planned *planned = NULL;
+	prelude->is_stranger = !is_next(next, ask);
+	if (prelude->is_stranger) {
+		if (++prelude->strangers == STRANGERS)
+			go_on_without(pool);
+		return NULL;
+	}
+	prelude->next++;
+	prelude->strangers -= prelude->strangers != 0;
+	if (stays(next))
+		planned = place(pool, next, stream);
+	else
+		find_slot(pool, next->slot);
+	if (planned != NULL)
+		*ret_va = prelude->stage->arena.view->va + planned->offset;
+	prelude->is_stranger = planned == NULL && stays(next);
+	if (prelude->next == prelude->count)
+		go_on_without(pool);
+	return planned;
+}
+
+static void count_places(void *user, struct seam_stage *stage)
+{
+	const struct seam_prelude *prelude = user;
+	uint64_t at_bytes = 0;
+	memset(stage->busy, 0, stage->busy_count * sizeof *stage->busy);
+	for (uint32_t i = 0; i < prelude->count; i++) {
+		const struct seam_plan_prelude *request = &prelude->requests[i];
+		if (!stays(request))
+			continue;
+		const uint32_t last = seam__arena_chunk_at(&stage->arena, at_bytes + place_bytes(request) - 1);
+		for (uint32_t chunk = seam__arena_chunk_at(&stage->arena, at_bytes); chunk <= last; chunk++)
+			stage->busy[chunk]++;
+		at_bytes += place_bytes(request);
+	}
+}
+
+/* A stage with a place for each. Errors: SEAM_NOT_FOUND: none stays; those of seam__learner_prepare_fresh(), seam__stage_shut(). */
+static enum seam_rc make_places(struct seam_pool *pool, struct seam_prelude *prelude)
+{
+	struct seam_stage *stage = NULL;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < prelude->count; i++) {
+		if (!stays(&prelude->requests[i]))
+			continue;
+		bytes += place_bytes(&prelude->requests[i]);
+		prelude->missing_bytes -= prelude->requests[i].size_bytes;
+	}
+	enum seam_rc rc = bytes == 0 ? SEAM_NOT_FOUND : seam__learner_prepare_fresh(pool, bytes, &stage);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__stage_shut(pool, stage, count_places, prelude);
+	if (rc == SEAM_OK)
+		prelude->stage = stage;
+	else
+		seam__stage_discard(pool, stage);
+	return rc;
+}
+
+void seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan)
+{
+	const uint32_t count = plan->header.prelude_count;
+	struct seam_prelude prelude = {
+		.count = count,
+		.slot_count = plan->header.slot_count,
+		.next_slot = SEAM_PLAN_NO_SLOT,
+		.missing_bytes = plan->header.resident_bytes,
+	};
+	if (!seam__prelude_is_due(pool, plan))
+		return;
+	prelude.requests = seam__meta_array(pool->meta, count, sizeof *prelude.requests);
+	if (prelude.requests == NULL)
+		return;
+	memcpy(prelude.requests, plan->prelude, count * sizeof *prelude.requests);
+	if (make_places(pool, &prelude) != SEAM_OK) {
+		seam__meta_free(pool->meta, prelude.requests, count * sizeof *prelude.requests);
+		return;
+	}
+	pool->planning.prelude = prelude;
+	if (!pool->planning.open) { /* memory was short meanwhile */
+		seam__prelude_end(pool);
+		return;
+	}
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	seam__stage_expect(pool, stage, 0, stage->long_positions);
+	seam__stage_begin_settling(pool, stage, stage->long_positions);
+}

@@ -1,0 +1,158 @@
+/* test_planned_prelude.c: a plan that says what a program asks for first: what stays gets its place from the first request on, and all else is served at
+ * once. */
+#include "prelude_fixture.h"
+
+#include <stdlib.h>
+
+TestSuite(planned_prelude, .init = make_plan, .fini = close_with_plan);
+
+Test(planned_prelude, all_is_served_from_the_first_request_on)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	cr_assert(is_expected());
+	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS));
+	make_parameters(&training);
+	cr_expect_eq(get_stats().plan_hits, LAYERS);
+	expect_served(&training, 4);
+	cr_expect_eq(get_stats().plan_misses, 0);
+	cr_expect_not(is_expected());
+	const struct seam_arena *arena = &LIST_FIRST(&pool->planning.stages)->arena;
+	cr_expect_eq(arena->leased_bytes, arena->bytes, "something is in the plan's way");
+	forget(&training);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(0, 0), "what stayed and is freed is nobody's any more");
+}
+
+Test(planned_prelude, a_few_strangers_change_nothing_for_the_others)
+{
+	struct training training;
+	void *strangers[STRANGERS - 1];
+	open_with_plan(MIB(2048));
+	for (unsigned i = 0; i < STRANGERS - 1; i++)
+		strangers[i] = must_alloc(MIB(5) + 12345, streams[0]);
+	cr_assert(is_expected());
+	cr_expect_eq(get_stats().plan_lent_bytes, 0, "they may stay");
+	make_parameters(&training);
+	expect_served(&training, 3);
+	cr_expect_eq(get_stats().plan_misses, STRANGERS - 1);
+	for (unsigned i = 0; i < STRANGERS - 1; i++)
+		must_free(strangers[i]);
+}
+
+/* What is as it should be makes up for what is not. */
+Test(planned_prelude, strangers_now_and_then_are_more_than_would_be_borne_at_once)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	interrupt(STRANGERS / 2);
+	make_parameters(&training);
+	interrupt(STRANGERS - 1);
+	cr_assert(is_expected());
+	expect_served(&training, 3);
+	cr_expect_eq(get_stats().plan_misses, STRANGERS / 2 + STRANGERS - 1);
+}
+
+/* The program does something else in the midst of it: what stays and is made behind that is told as by a plan that says nothing of it, not always rightly. */
+Test(planned_prelude, behind_an_interruption_it_is_as_if_there_had_been_none)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	make_parameters(&training);
+	interrupt(STRANGERS);
+	cr_assert_not(is_expected());
+	cr_expect(LIST_FIRST(&pool->planning.stages)->building, "states are still to be made");
+	for (unsigned i = 0; i < 3; i++)
+		train(&training);
+	const struct seam_stats before = get_stats();
+	train(&training);
+	const struct seam_stats after = get_stats();
+	cr_expect_geq(after.plan_hits - before.plan_hits, 4 * LAYERS - 4);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_leq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS) + needed_bytes(LAYERS, LAYERS) / 8);
+}
+
+Test(planned_prelude, where_nothing_stays_nothing_is_expected)
+{
+	const struct seam_plan_prelude temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
+	struct seam_plan changed = *plan;
+	changed.prelude = &temporary;
+	changed.header.prelude_count = 1;
+	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	cr_expect_not(is_expected());
+}
+
+/* All that stays was made, and is gone again, before the rest has come. */
+Test(planned_prelude, what_was_made_may_go_before_it_is_over)
+{
+	const struct seam_plan_prelude requests[] = {{.size_bytes = MIB(1), .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
+	                                             {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT}};
+	struct seam_plan changed = *plan;
+	bool did = false;
+	changed.prelude = requests;
+	changed.header.prelude_count = 2;
+	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:inline");
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	must_free(must_alloc(MIB(1), streams[0]));
+	seam__pool_work(pool, &did);
+	check_pool();
+	cr_expect(is_expected());
+	must_free(must_alloc(MIB(1), streams[0]));
+	cr_expect_not(is_expected());
+}
+
+/* The plan's prelude with the first requests that do not stay once more, as after a beginning that is like another part of the period. */
+static struct seam_plan_prelude *twice(uint32_t requests, struct seam_plan *ret_changed)
+{
+	const uint32_t count = plan->header.prelude_count + requests;
+	struct seam_plan_prelude *longer = calloc(count, sizeof *longer);
+	cr_assert_not_null(longer);
+	cr_assert_eq(plan->prelude[LAYERS].slot, 0);
+	memcpy(longer, plan->prelude, (LAYERS + requests) * sizeof *longer);
+	memcpy(longer + LAYERS + requests, plan->prelude + LAYERS, (count - LAYERS - requests) * sizeof *longer);
+	*ret_changed = *plan;
+	ret_changed->prelude = longer;
+	ret_changed->header.prelude_count = count;
+	return longer;
+}
+
+Test(planned_prelude, where_the_program_goes_on_is_known)
+{
+	struct training training;
+	struct seam_plan changed;
+	struct seam_plan_prelude *longer = twice(2 * LAYERS, &changed);
+	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	make_parameters(&training);
+	for (unsigned i = 0; i < LAYERS; i++) {
+		for (unsigned k = 0; i == LAYERS / 2 && k < LAYERS; k++) /* which look like the way back */
+			must_free(must_alloc(parameter_bytes(LAYERS - 1 - k), streams[0]));
+		must_free(must_alloc(MIB(1) + i * KIB(64), streams[0]));
+		must_free(must_alloc(MIB(9) + i * KIB(256), streams[0]));
+	}
+	expect_served(&training, 3);
+	cr_expect_eq(get_stats().plan_misses, LAYERS);
+	free(longer);
+}
+
+/* Before it has come to where the plan serves anything, nobody says that it serves too little. */
+Test(planned_prelude, a_long_beginning_does_not_make_a_plan_poor)
+{
+	struct seam_plan changed = *plan;
+	struct seam_plan_prelude requests[8 * LAYERS];
+	for (unsigned i = 0; i < 8 * LAYERS; i++)
+		requests[i] = (struct seam_plan_prelude){.size_bytes = MIB(32), .slot = SEAM_PLAN_NO_SLOT};
+	requests[8 * LAYERS - 1].flags = SEAM_PLAN_STAYS;
+	requests[8 * LAYERS - 1].size_bytes = MIB(1);
+	changed.prelude = requests;
+	changed.header.prelude_count = 8 * LAYERS;
+	open_with_streams(MIB(4096), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	for (unsigned i = 0; i < 8 * LAYERS - 20; i++)
+		must_free(must_alloc(MIB(32), streams[0]));
+	for (unsigned i = 0; i < 19; i++)
+		(void)must_alloc(MIB(32), streams[0]);
+	cr_expect(pool->planning.open);
+	cr_expect(is_expected());
+}

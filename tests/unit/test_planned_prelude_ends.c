@@ -1,0 +1,178 @@
+/* test_planned_prelude_ends.c: the places for what a plan says to stay go back where the program is another one, where the plan goes, and where something
+ * fails. */
+#include "prelude_fixture.h"
+
+TestSuite(planned_prelude_ends, .init = make_plan, .fini = close_with_plan);
+
+/* Another one, with requests of the same sizes among its own, has not fewer places than it has asked for, and no more. */
+Test(planned_prelude_ends, another_program_gets_the_memory_back)
+{
+	struct training training;
+	void *strangers[STRANGERS];
+	open_with_plan(MIB(2048));
+	training.parameters[0] = must_alloc(parameter_bytes(0), streams[0]);
+	for (unsigned i = 0; i < STRANGERS; i++)
+		strangers[i] = must_alloc(MIB(2), streams[1]);
+	cr_expect_not(is_expected());
+	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS) + (STRANGERS - 1) * MIB(2), "the last is where something should have stayed");
+	for (unsigned i = 0; i < STRANGERS; i++)
+		must_free(strangers[i]);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(1, 0));
+	must_free(training.parameters[0]);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(0, 0));
+}
+
+Test(planned_prelude_ends, a_plan_that_is_dropped_leaves_what_was_made)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	make_parameters(&training);
+	seam_plan_drop(pool);
+	cr_expect_not(is_expected());
+	check_pool();
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_eq(get_stats().reserved_bytes, chunks_of(places_bytes(LAYERS, 0)) * MIB(2));
+	for (unsigned i = 0; i < LAYERS; i++)
+		must_free(training.parameters[i]);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_eq(get_stats().reserved_bytes, 0);
+}
+
+/* Freed while its stream still works on it: nobody else gets the memory before. */
+Test(planned_prelude_ends, what_its_stream_works_on_is_not_given_to_another)
+{
+	void *block;
+	open_with_plan(needed_bytes(LAYERS, LAYERS)); /* so that all of it is needed */
+	block = must_alloc(parameter_bytes(0), streams[1]);
+	launch(streams[1], block, parameter_bytes(0), 1000000000);
+	seam_plan_drop(pool);
+	must_free(block);
+	block = must_alloc(needed_bytes(LAYERS, LAYERS), streams[0]);
+	launch(streams[0], block, needed_bytes(LAYERS, LAYERS), 1000);
+	check_pool();
+	must_free(block);
+}
+
+/* What is live then may be what the plan expects to be made. */
+Test(planned_prelude_ends, a_program_that_has_begun_has_none)
+{
+	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+	void *block = must_alloc(MIB(1), streams[0]);
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_expect_not(is_expected());
+	must_free(block);
+	seam_plan_drop(pool);
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_expect(is_expected(), "and one that begins anew has");
+}
+
+Test(planned_prelude_ends, a_second_plan_takes_the_place_of_the_first)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	make_parameters(&training);
+	seam_plan_drop(pool);
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_expect_not(is_expected());
+	train(&training);
+	forget(&training);
+}
+
+/* Used by another stream when it is freed: its chunk goes back when that has passed. */
+Test(planned_prelude_ends, what_another_stream_uses_goes_back_behind_it)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	make_parameters(&training);
+	cr_assert_ok(seam_record_stream(pool, training.parameters[0], streams[1]));
+	launch(streams[1], training.parameters[0], parameter_bytes(0), 1000000000);
+	seam_plan_drop(pool);
+	for (unsigned i = 0; i < LAYERS; i++)
+		must_free(training.parameters[i]);
+	check_pool();
+	cr_assert_eq(seam__drv_stream_sync(driver, (uint64_t)(uintptr_t)streams[1]), SEAM_CU_SUCCESS);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_eq(get_stats().reserved_bytes, 0);
+}
+
+/* There is no room for what stays: there never was any for the plan. */
+Test(planned_prelude_ends, where_memory_is_short_nothing_is_kept)
+{
+	struct training training;
+	open_with_plan(needed_bytes(LAYERS, 0));
+	cr_expect_not(is_expected());
+	make_parameters(&training);
+	for (unsigned i = 0; i < LAYERS; i++)
+		must_free(training.parameters[i]);
+}
+
+/* Whatever fails: the plan is in use or it is not, and the program gets what it asks for. */
+static void run_after_failure(enum seam_rc rc)
+{
+	struct training training;
+	cr_assert(rc == SEAM_OK || !pool->planning.open, "%s", seam_rc_name(rc));
+	check_pool();
+	make_parameters(&training);
+	train(&training);
+	train(&training);
+	forget(&training);
+	close_with_streams();
+}
+
+Test(planned_prelude_ends, every_failure_of_metadata_leaves_a_whole_pool)
+{
+	bool left = false;
+	unsigned without = 0;
+	for (uint64_t n = 1; !left; n++) {
+		open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+		seam__meta_fail_at(pool->meta, n);
+		enum seam_rc rc = seam_plan_use(pool, plan, NULL);
+		left = seam__meta_fail_left(pool->meta) != 0;
+		seam__meta_fail_at(pool->meta, 0);
+		without += rc == SEAM_OK && !is_expected();
+		run_after_failure(rc);
+	}
+	cr_expect_gt(without, 2, "a plan is used without what it says of the first requests");
+	open_with_plan(MIB(2048));
+}
+
+Test(planned_prelude_ends, every_failure_of_the_driver_leaves_a_whole_pool)
+{
+	bool left = false;
+	unsigned without = 0;
+	for (uint64_t n = 1; !left; n += n < 200 ? 7 : 1) {
+		open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+		seam__driver_fail_at(driver, n, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
+		enum seam_rc rc = seam_plan_use(pool, plan, NULL);
+		left = driver->fail_countdown > 0;
+		seam__driver_fail_at(driver, 0, 0, 0);
+		without += rc == SEAM_OK && !is_expected();
+		run_after_failure(rc);
+	}
+	cr_expect_gt(without, 2);
+	open_with_plan(MIB(2048));
+}
+
+/* One that has no metadata for its place is made elsewhere. */
+Test(planned_prelude_ends, every_failure_of_a_request_leaves_a_whole_pool)
+{
+	bool left = false;
+	for (uint64_t n = 1; !left; n++) {
+		struct training training = {.is_first = true};
+		open_with_plan(MIB(2048));
+		seam__meta_fail_at(pool->meta, n);
+		for (unsigned i = 0; i < LAYERS; i++) {
+			while (seam_alloc(pool, parameter_bytes(i), streams[i % 2], &training.parameters[i]) != SEAM_OK)
+				;
+			check_pool();
+		}
+		left = seam__meta_fail_left(pool->meta) != 0;
+		seam__meta_fail_at(pool->meta, 0);
+		train(&training);
+		forget(&training);
+		close_with_streams();
+	}
+	open_with_plan(MIB(2048));
+}
