@@ -104,8 +104,9 @@ struct seam_prelude {
 	uint32_t slot_count;            /* of the period, */
 	uint32_t next_slot;             /* and the one that is expected next */
 	uint64_t at_bytes;              /* in the stage's arena: the place of the next that stays */
-	uint64_t missing_bytes;         /* as requested, of what the plan expects to stay and that has no place there */
+	uint64_t missing_bytes;         /* as requested, of what the plan expects to stay and does not say when it is made */
 	uint32_t strangers;             /* requests that were not among them, less the ones since that were */
+	uint32_t ahead;                 /* if the last one was that which stands before this one, the program has left some out; 0: it was not */
 	bool is_stranger;               /* the last one was, or one that stays and got no place */
 };
 

@@ -4,7 +4,8 @@
  * never where a slot lies. That stage is closed from its beginning: nothing else comes to lie there, and what is freed goes back to the engine chunk by
  * chunk. What does not stay may have whatever the plan leaves idle.
  *
- * Requests are told by their sizes, in their order. One that is not the next is a stranger, and likely to stay: it gets nothing of the plan. When a few more of them have come than of
+ * Requests are told by their sizes, in their order. One that is not the next is a stranger, and likely to stay: it gets nothing of the plan. Two that
+ * follow each other a little further on say that the program has left some out. When a few more of them have come than of
  * the others the program is another one, or does something else: then the rest of the places goes back, and it is as if the plan did not know what
  * stays (planned_begin.c).
  */
@@ -17,6 +18,7 @@
 #include "planned_impl.h"
 
 #define STRANGERS 16u
+#define WINDOW 8u /* so many of the next are passed over at most, where the program leaves some out */
 
 static bool stays(const struct seam_plan_prelude *request)
 {
@@ -40,12 +42,11 @@ void seam__prelude_forget(struct seam_pool *pool)
 	*prelude = (struct seam_prelude){0};
 }
 
-/* The place of one that stays, which is not made or not made there. */
+/* The place of one that stays, which was made elsewhere, or is not made. */
 static void give_place(struct seam_pool *pool, const struct seam_plan_prelude *request)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
 	struct seam_stage *stage = prelude->stage;
-	prelude->missing_bytes += request->size_bytes;
 	seam__arena_settle(&pool->engine, &stage->arena, prelude->at_bytes, place_bytes(request), stage->streams, stage->stream_count);
 	prelude->at_bytes += place_bytes(request);
 }
@@ -102,18 +103,46 @@ static void find_slot(struct seam_pool *pool, uint32_t slot)
 	prelude->next_slot = slot == SEAM_PLAN_NO_SLOT ? slot : (slot + 1) % prelude->slot_count;
 }
 
+/* A stranger: the program may have left some out, or asked for something else in their place. If so, this is where the request behind it is. 0: nowhere. */
+static uint32_t find_ahead(const struct seam_prelude *prelude, const struct seam_match_ask *ask)
+{
+	for (uint32_t i = prelude->next + 1; i + 1 < prelude->count && i <= prelude->next + WINDOW; i++) {
+		if (is_next(&prelude->requests[i], ask))
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Whether the request is the next, or the one behind what the last stranger was: what lies between is passed over. */
+static bool comes(struct seam_pool *pool, const struct seam_match_ask *ask)
+{
+	struct seam_prelude *prelude = &pool->planning.prelude;
+	const uint32_t ahead = prelude->ahead;
+	prelude->ahead = 0;
+	if (is_next(&prelude->requests[prelude->next], ask))
+		return true;
+	if (ahead == 0 || !is_next(&prelude->requests[ahead], ask)) {
+		prelude->ahead = find_ahead(prelude, ask);
+		return false;
+	}
+	for (; prelude->next < ahead; prelude->next++) {
+		if (stays(&prelude->requests[prelude->next]))
+			give_place(pool, &prelude->requests[prelude->next]);
+	}
+	return true;
+}
+
 struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
-	const struct seam_plan_prelude *next = &prelude->requests[prelude->next];
 	struct seam_planned *planned = NULL;
-	prelude->is_stranger = !is_next(next, ask);
+	prelude->is_stranger = !comes(pool, ask);
 	if (prelude->is_stranger) {
 		if (++prelude->strangers == STRANGERS)
 			go_on_without(pool);
 		return NULL;
 	}
-	prelude->next++;
+	const struct seam_plan_prelude *next = &prelude->requests[prelude->next++];
 	prelude->strangers -= prelude->strangers != 0;
 	if (stays(next))
 		planned = place(pool, next, stream);
