@@ -95,6 +95,9 @@ static inline bool seam__planned_is_strict(const struct seam_pool *pool, const s
 	return reach >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
 }
 
+/* A stage that will not be opened (any more) is closed and waits to be finished. With `lock`. */
+void seam__stage_abandon(struct seam_pool *pool, struct seam_stage *stage);
+
 /* The arena was closed: what lies beside its live blocks, in the same chunks, goes back to the engine. O(slots * copies). Without metadata it goes with
  * those. */
 void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage);

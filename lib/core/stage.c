@@ -11,7 +11,6 @@
 
 #define SETTLING_SHARE 256u
 #define STRICT_SHARE 8u
-#define COMPARE_EACH 16u
 
 enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage)
 {
@@ -63,8 +62,7 @@ static void line_up(struct seam_planning *planning, struct seam_stage *stage)
 		LIST_INSERT_HEAD(&planning->stages, stage, link);
 }
 
-/* A stage that will not be opened (any more) waits to be finished. */
-static void abandon(struct seam_pool *pool, struct seam_stage *stage)
+void seam__stage_abandon(struct seam_pool *pool, struct seam_stage *stage)
 {
 	if (stage->arena.state != SEAM_ARENA_CLOSED)
 		retire(pool, stage);
@@ -85,7 +83,7 @@ void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage)
 		destroy(pool, stage);
 		return;
 	}
-	abandon(pool, stage);
+	seam__stage_abandon(pool, stage);
 	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 }
 
@@ -200,7 +198,7 @@ enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage, 
 	if (rc != SEAM_OK)
 		return rc;
 	count(user, stage);
-	abandon(pool, stage);
+	seam__stage_abandon(pool, stage);
 	return SEAM_OK;
 }
 
@@ -313,53 +311,6 @@ void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings)
 	look_at_closed(pool);
 	while (finish_one(pool, &mappings))
 		;
-}
-
-enum moment { NOT_YET, NOW, NEVER };
-
-/* Whether what waits is to be opened: at a moment with few live bytes, while the program does what the plan is of. */
-static enum moment judge_moment(struct seam_planning *planning, const struct seam_engine_counts *counts)
-{
-	bool late = counts->allocs >= planning->open_by_allocs;
-	if (counts->live_requested_bytes > planning->open_below_bytes && !late)
-		return NOT_YET;
-	if (planning->compared_at != 0 && planning->recent.count < planning->compared_at + COMPARE_EACH)
-		return NOT_YET; /* it has hardly done anything since it did something else */
-	if (seam__recent_fits(&planning->recent, planning->waiting_script))
-		return NOW;
-	planning->compared_at = planning->recent.count;
-	return counts->allocs >= planning->give_up_by_allocs ? NEVER : NOT_YET;
-}
-
-void seam__planned_try_open(struct seam_pool *pool, bool at_step)
-{
-	struct seam_planning *planning = &pool->planning;
-	enum moment moment = planning->waiting == NULL ? NOT_YET : judge_moment(planning, &pool->engine.counts);
-	if (moment == NOT_YET)
-		return;
-	struct seam_stage *stage = planning->waiting;
-	struct seam_script *script = planning->waiting_script;
-	const bool from_start = at_step && planning->open_at_step;
-	const bool knows = !planning->open && !from_start; /* what a plan served is not among what came lately */
-	planning->waiting = NULL;
-	planning->waiting_script = NULL;
-	if (moment == NOW && seam__planned_open(pool, stage, script, from_start) == SEAM_OK) {
-		if (knows)
-			seam__recent_tell(&planning->recent, script, stage->matcher);
-		return;
-	}
-	seam__script_destroy(pool->meta, script);
-	abandon(pool, stage);
-}
-
-void seam__planned_step(struct seam_pool *pool)
-{
-	struct seam_planning *planning = &pool->planning;
-	seam__planned_try_open(pool, true);
-	if (planning->open) {
-		seam__stage_step(pool, seam__stage_open(planning));
-		seam__matcher_step(seam__stage_open(planning)->matcher);
-	}
 }
 
 /* Called before the engine is taken down: streams and uses are its own. */
