@@ -50,11 +50,11 @@ void seam__arena_settle(struct seam_engine *engine, struct seam_arena *arena, ui
 	give_idle(engine, arena, first, end, streams, stream_count);
 }
 
-/* What could not be given back for want of metadata has passed everywhere: nobody need wait for it. */
+/* What could not be given back for want of metadata has passed everywhere: nobody need wait for it. What went back in parts instead is kept no more. */
 static void give_rest(struct seam_engine *engine, struct seam_arena *arena)
 {
 	seam__arena_drop_joins(arena, false);
-	if (arena->leased_bytes != 0 && arena->join_count == 0)
+	if (arena->leased_bytes == 0 || arena->join_count == 0)
 		give_idle(engine, arena, 0, arena->count, NULL, 0);
 }
 

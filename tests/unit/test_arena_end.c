@@ -135,6 +135,29 @@ Test(arena_end, parts_that_must_be_waited_for)
 	cr_expect_eq(finish(), SEAM_OK);
 }
 
+/* A chunk that lacked the metadata to go back when the arena was closed, and went in part later, is no more the arena's than another. */
+Test(arena_end, a_chunk_that_went_in_parts_is_not_kept)
+{
+	give(alloc(4));
+	wait_for_all();
+	make_arena(0);
+	plan_work(0, MIB(1), stream_a, LONG_NS);
+	plan_work(MIB(1), MIB(1), stream_b, LONG_NS);
+	uint64_t nodes = engine.use_slab.free_objects;
+	cr_assert_eq(seam__slab_reserve(&engine.use_slab, nodes), SEAM_OK);
+	seam__meta_fail_at(meta, 1);
+	close_after(NULL, stream_a, stream_b);
+	seam__meta_fail_at(meta, 0);
+	seam__slab_unreserve(&engine.use_slab, nodes);
+	cr_assert_neq(arena.leased_bytes, 0);
+	(void)give_part_after(0, arena.bytes, stream_a, stream_b);
+	cr_assert_eq(arena.leased_bytes, 0);
+	wait_for_all();
+	cr_expect_eq(finish(), SEAM_OK);
+	cr_expect_eq(trim_to(0), MIB(4));
+	cr_expect_eq(engine.memory.reserved_bytes, 0);
+}
+
 Test(arena_end, the_next_one_does_not_take_what_this_one_has)
 {
 	give(alloc(6));
