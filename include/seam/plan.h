@@ -42,7 +42,7 @@
  *
  * Invariants of a plan, checked when one is read and by seam_plan_check():
  *   L1  sizes are positive, offsets multiples of align_bytes, and offset + size <= arena_bytes; a slot has addresses unless
- *       it is dynamic; align_bytes is a power of two; arena_bytes and chunk_bytes are at most 2^62; the arena is not
+ *       it is dynamic; align_bytes is a power of two; arena_bytes, chunk_bytes and resident_bytes are at most 2^62; the arena is not
  *       smaller than the lower bound, and equal to it where the plan says SEAM_PLAN_OPTIMAL and has no backing
  *   L2  positions: begin < positions, begin < end <= begin + copies * positions; slots stand in order of begin, no two with
  *       the same (but in a graph). A linear plan has one copy, and nothing in it ends behind its last position

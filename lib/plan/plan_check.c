@@ -52,6 +52,8 @@ static bool check_sizes(struct checker *checker)
 		return fail_header(checker, "L1", "the alignment is no power of two");
 	if (header->chunk_bytes == 0 || header->chunk_bytes > ADDRESS_LIMIT || header->arena_bytes > ADDRESS_LIMIT)
 		return fail_header(checker, "L1", "the chunk has no bytes, or it or the arena more than 2^62");
+	if (header->resident_bytes > ADDRESS_LIMIT)
+		return fail_header(checker, "L1", "its residents have more than 2^62 bytes");
 	if (header->lower_bound_bytes > header->arena_bytes)
 		return fail_header(checker, "L1", "the arena is smaller than its lower bound");
 	if ((header->flags & SEAM_PLAN_OPTIMAL) != 0 && header->backing_count == 0 &&

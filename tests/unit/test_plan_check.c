@@ -24,6 +24,8 @@ static const struct change changes[] = {
 	{"L1", "an alignment of 3", HEADER, 0, FIELD(header, align_bytes), 3},
 	{"L1", "a larger alignment", HEADER, 0, FIELD(header, align_bytes), 1024},
 	{"L1", "an arena of 2^63", HEADER, 0, FIELD(header, arena_bytes), (uint64_t)1 << 63},
+	{"L1", "residents of more than 2^62", HEADER, 0, FIELD(header, resident_bytes), ((uint64_t)1 << 62) + 1},
+	{NULL, "residents of 2^62", HEADER, 0, FIELD(header, resident_bytes), (uint64_t)1 << 62},
 	{"L1", "a lower bound above the arena", HEADER, 0, FIELD(header, lower_bound_bytes), 7169},
 	{"L1", "no bytes", SLOT, 0, FIELD(slot, size_bytes), 0},
 	{"L1", "2^64 bytes", SLOT, 0, FIELD(slot, size_bytes), UINT64_MAX},
