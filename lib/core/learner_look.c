@@ -65,7 +65,7 @@ static bool is_served(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 	learner->hardly = open && misses > requests / 2;
 	learner->strange = open ? !building && strange > misses / 2 && strange > requests / STRANGE_SHARE
-	                        : counts->drops != 0; /* there are iterations, then: a plan of one was in use */
+	                        : learner->seen_drops != 0; /* there are iterations, then: a plan of one was in use */
 	learner->serves = open && !learner->hardly;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }
