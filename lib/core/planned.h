@@ -222,7 +222,8 @@ SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_pool *pool, struct sea
 SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *script, bool now);
 
 /* A stage whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks as count() sets in stage->busy: those
- * stay leased until as many have been released. With `lock`. Errors: SEAM_OOM_META: it is for seam__stage_discard(). */
+ * stay leased until as many have been released. With `lock`. Errors: SEAM_OOM_META; SEAM_BUSY: somebody else has some of its memory, or work on it is pending:
+ * it is for seam__stage_discard(). */
 SEAM_MUST_USE enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage, void (*count)(void *user, struct seam_stage *stage),
                                             void *user);
 
@@ -245,7 +246,7 @@ void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
 /* ---- the first requests ---- */
 
 /* [both; drops lock] A plan that was given has just been opened: room for all that it says to stay. Nothing happens where something is
- * live already, or memory is short. */
+ * live already, memory is short, or another thread is served from that room meanwhile. */
 void seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan);
 
 /* Whether the plan has one that would begin now. */

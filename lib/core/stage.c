@@ -197,6 +197,8 @@ enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage, 
 		rc = seam__arena_open(&pool->engine, &stage->arena);
 	if (rc != SEAM_OK)
 		return rc;
+	if (stage->arena.leased_bytes != stage->arena.bytes || stage->arena.join_count != 0)
+		return SEAM_BUSY; /* while it was prepared what was free in its chunks was anybody's */
 	count(user, stage);
 	seam__stage_abandon(pool, stage);
 	return SEAM_OK;

@@ -1,5 +1,7 @@
 /* test_planned_prelude_ends.c: the places for what a plan says to stay go back where the program is another one, where the plan goes, and where something
  * fails. */
+#include "learner_impl.h"
+
 #include "prelude_fixture.h"
 
 TestSuite(planned_prelude_ends, .init = make_plan, .fini = close_with_plan);
@@ -106,6 +108,42 @@ Test(planned_prelude_ends, where_memory_is_short_nothing_is_kept)
 	make_parameters(&training);
 	for (unsigned i = 0; i < LAYERS; i++)
 		must_free(training.parameters[i]);
+}
+
+static void count_one(void *user, struct seam_stage *stage)
+{
+	(*(unsigned *)user)++;
+	stage->busy[0] = 1;
+}
+
+/* What is free in the chunks of a stage is anybody's until it is shut: no place may lie on it. */
+Test(planned_prelude_ends, a_stage_somebody_was_served_from_has_no_places)
+{
+	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+	for (unsigned i = 0; i < 2; i++) {
+		struct seam_stage *stage = NULL;
+		unsigned counted = 0;
+		seam__pool_stop(pool);
+		cr_assert_ok(seam__learner_prepare_fresh(pool, MIB(4), &stage));
+		seam__pool_go(pool);
+		void *block = must_alloc(MIB(1), streams[0]);
+		if (i == 1) { /* freed again, but its stream still works on it */
+			launch(streams[0], block, MIB(1), 1000000000);
+			must_free(block);
+		}
+		seam__pool_stop(pool);
+		enum seam_rc rc = seam__stage_shut(pool, stage, count_one, &counted);
+		cr_assert_eq(rc, SEAM_BUSY, "%u: %s", i, seam_rc_name(rc));
+		cr_expect_eq(counted, 0);
+		seam__stage_discard(pool, stage);
+		seam__pool_go(pool);
+		check_pool();
+		if (i == 0)
+			must_free(block);
+		cr_assert_eq(seam__drv_stream_sync(driver, (uint64_t)(uintptr_t)streams[0]), SEAM_CU_SUCCESS);
+		cr_assert_ok(seam_trim(pool, 0, NULL));
+		cr_expect_eq(get_stats().reserved_bytes, 0);
+	}
 }
 
 /* Whatever fails: the plan is in use or it is not, and the program gets what it asks for. */
