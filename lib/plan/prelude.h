@@ -4,7 +4,7 @@
  * all requests tells which of them it is. A plan that has them can be run from a program's first request on with what stays out of its way.
  *
  * Requests of private pools are not among them: no plan is asked for those.
- * Not here: what a pool does with it (lib/core/prelude.h). No locks.
+ * Not here: what a pool does with it (lib/core/planned_prelude.c). No locks.
  */
 #ifndef SEAM_PLAN_PRELUDE_H
 #define SEAM_PLAN_PRELUDE_H
