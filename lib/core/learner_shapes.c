@@ -142,15 +142,20 @@ bool seam__learner_lacks(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	uint64_t known = 0, needless = 0, fingerprint = 0;
 	bool lacks = false;
-	seam__mutex_lock(&pool->engine.lock);
-	const bool open = pool->planning.open && !LIST_FIRST(&pool->planning.stages)->building;
-	for (uint32_t i = 0; i < learner->rhythm.count && open; i++) {
-		const struct acquaintance acquaintance = find_known(pool, &learner->rhythm.kinds[i]);
+	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
+		struct acquaintance acquaintance = {0};
+		/* For one kind at a time: the program waits meanwhile. */
+		seam__mutex_lock(&pool->engine.lock);
+		const bool open = pool->planning.open && !LIST_FIRST(&pool->planning.stages)->building;
+		if (open)
+			acquaintance = find_known(pool, &learner->rhythm.kinds[i]);
+		seam__mutex_unlock(&pool->engine.lock);
+		if (!open)
+			return false;
 		lacks |= !acquaintance.known && is_wanted(learner, i, &fingerprint);
 		known |= (uint64_t)acquaintance.known << i;
 		needless |= (uint64_t)acquaintance.needless << i;
 	}
-	seam__mutex_unlock(&pool->engine.lock);
 	learner->tried |= !learner->hardly ? needless : lacks ? known : 0;
 	return lacks;
 }

@@ -170,8 +170,10 @@ static uint64_t crossing_bytes(const struct seam_plan *plan)
 static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, const struct seam_plan *plan)
 {
 	struct seam_planning *planning = &pool->planning;
-	if (planning->open && seam__script_bytes(script) <= seam__stage_usable_bytes(seam__stage_open(planning)))
+	if (planning->open && seam__script_bytes(script) <= seam__stage_usable_bytes(seam__stage_open(planning))) {
+		seam__prelude_end(pool); /* it is of another plan */
 		return seam__planned_add(pool, script, true);
+	}
 	/* The program's own plan comes first: what is being learned would replace it. */
 	give_way(pool);
 	seam__learner_reset(pool);

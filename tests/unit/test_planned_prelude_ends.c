@@ -82,6 +82,22 @@ Test(planned_prelude_ends, a_second_plan_takes_the_place_of_the_first)
 	forget(&training);
 }
 
+/* It has room in the first one's arena. */
+Test(planned_prelude_ends, a_second_plan_beside_the_first_does_not_begin_as_that_does)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	cr_assert(is_expected());
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_expect_eq(get_stats().plan_adoptions, 2);
+	cr_expect_eq(get_stats().plan_drops, 0);
+	cr_expect_not(is_expected());
+	make_parameters(&training);
+	train(&training);
+	train(&training);
+	forget(&training);
+}
+
 /* Used by another stream when it is freed: its chunk goes back when that has passed. */
 Test(planned_prelude_ends, what_another_stream_uses_goes_back_behind_it)
 {
