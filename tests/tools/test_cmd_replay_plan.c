@@ -78,10 +78,9 @@ Test(cmd_replay_plan, a_plan_from_a_file_serves_once_what_stays_is_there)
 Test(cmd_replay_plan, the_efficiency_of_a_plan_that_came_last_is_not_known)
 {
 	unsigned known = 0, served = 0;
-	write_plan();
-	for (unsigned n = 2; n <= 6 && known == 0; n++) {
+	for (unsigned n = 2; n <= 8 && known == 0; n++) {
 		char words[300];
-		(void)snprintf(words, sizeof(words), "-n %u --plan %s/program.plan %s/program.csv", n, command_folder, command_folder);
+		(void)snprintf(words, sizeof(words), "-n %u --plan auto --conf deterministic:1 '" BUNDLED "/gpt2-345m.seamtrace.zst'", n);
 		json_t *array = command_run_json(words);
 		const json_t *object = json_array_get(array, 0);
 		if (!json_is_null(json_object_get(object, "efficiency_planned")))
@@ -91,7 +90,7 @@ Test(cmd_replay_plan, the_efficiency_of_a_plan_that_came_last_is_not_known)
 		json_decref(array);
 	}
 	cr_expect_gt(served, 0, "it served all, and nothing was known");
-	cr_expect_eq(known, served + 1);
+	cr_expect_eq(known, served + 2, "the plan came inside of an iteration, served one from its begin, and is measured in the next: %u, %u", served, known);
 }
 
 /* As `seam plan` makes it: "stack" shares no address, so that all that is saved is saved by views. */
