@@ -140,7 +140,8 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;
 		record->flags = ask.capturing ? SEAM_TRACE_CAPTURE : 0;
-		record->pool = seam__recording_pool(ask.group->private_id);
+		/* Not ask.group: the private pool may be gone since the lock was dropped, and the block in common memory. */
+		record->pool = seam__recording_pool(block->view->ppool->private_id);
 		block->serial = seam__recording_alloc(pool, record, request);
 		if (pool->planning.open)
 			seam__planned_beside(pool, block->va);

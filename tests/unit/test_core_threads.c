@@ -3,6 +3,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "record.h"
+#include "trace_story.h"
 
 #define THREADS 4u
 #define ROUNDS 400u
@@ -109,6 +114,60 @@ Test(core_threads, a_private_pool_is_released_under_its_users)
 	finish(workers);
 	cr_assert_ok(seam_private_release(pool, 7));
 	cr_assert_eq(get_stats().unused_private_bytes, 0);
+	close_pool();
+}
+
+struct late {
+	pthread_t thread;
+	void *got;
+	enum seam_rc rc;
+};
+
+static void *release_seven(void *user)
+{
+	struct late *late = user;
+	late->rc = seam_private_release(pool, 7);
+	return NULL;
+}
+
+static void *ask_seven(void *user)
+{
+	struct late *late = user;
+	const struct seam_request request = {.size = sizeof request, .bytes = MIB(3), .private_id = 7};
+	late->rc = seam_alloc_request(pool, &request, &late->got);
+	return NULL;
+}
+
+/* Time enough to come to stand at a mutex. Where it was not, the test has shown less. */
+static void let_run(struct late *late, void *(*what)(void *))
+{
+	const struct timespec while_ns = {.tv_nsec = 30000000};
+	cr_assert_eq(pthread_create(&late->thread, NULL, what, late), 0);
+	(void)nanosleep(&while_ns, NULL);
+}
+
+/* The request has found its private pool and waits for a change to end, behind the release: it gets common memory, and is recorded so. */
+Test(core_threads, a_request_may_outlive_its_private_pool)
+{
+	open_pool(MIB(64), "chunk_bytes:2M");
+	cr_assert_ok(seam_private_begin(pool, 7, SEAM_ROUTE_STREAM, 12345));
+	struct late release = {0}, ask = {0};
+	seam__mutex_lock(&pool->engine.change);
+	let_run(&release, release_seven);
+	let_run(&ask, ask_seven);
+	seam__mutex_unlock(&pool->engine.change);
+	cr_assert_eq(pthread_join(release.thread, NULL), 0);
+	cr_assert_eq(pthread_join(ask.thread, NULL), 0);
+	cr_assert_ok(release.rc);
+	cr_assert_ok(ask.rc);
+	struct seam_trace *trace = NULL;
+	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "a test", &trace));
+	char *story = trace_story(trace, false);
+	const bool before = strcmp(story, "A1:3145728%7 ?0:0%7^1") == 0, behind = strcmp(story, "?0:0%7^1 A2:3145728") == 0;
+	cr_expect(before || behind, "%s", story);
+	free(story);
+	seam_trace_free(trace);
+	must_free(ask.got);
 	close_pool();
 }
 
