@@ -105,19 +105,13 @@ static void take_planned(void *user, struct seam_planned *planned)
 		take(taken, planned->offset, planned->bytes);
 }
 
-static int compare_ranges(const void *left, const void *right)
-{
-	const struct seam_plan_range *a = left, *b = right;
-	return a->begin_bytes < b->begin_bytes ? -1 : a->begin_bytes > b->begin_bytes;
-}
-
 /* Sorts, and joins what touches. */
 static void tidy(struct taken *taken)
 {
 	size_t count = 0;
 	if (taken->count == 0)
 		return;
-	qsort(taken->ranges, taken->count, sizeof *taken->ranges, compare_ranges);
+	qsort(taken->ranges, taken->count, sizeof *taken->ranges, seam__ranges_compare);
 	for (size_t i = 1; i < taken->count; i++) {
 		struct seam_plan_range *last = &taken->ranges[count];
 		if (taken->ranges[i].begin_bytes <= last->end_bytes)

@@ -18,6 +18,7 @@
 #include "learner_impl.h"
 #include "matcher_state.h"
 #include "meta.h"
+#include "planned_impl.h"
 
 #define LEAST_SHARE 16u    /* a kind that is worth a plan covers one part in so many of the recording. Before the first plan is made, all such kinds together */
 #define TOGETHER_SHARE 3u  /* cover one in so many, */
@@ -116,7 +117,7 @@ struct acquaintance {
 /* With the engine's `lock`. */
 static struct acquaintance find_known(const struct seam_pool *pool, const struct seam__rhythm_kind *kind)
 {
-	const struct seam_matcher *matcher = LIST_FIRST(&pool->planning.stages)->matcher;
+	const struct seam_matcher *matcher = seam__stage_open(&pool->planning)->matcher;
 	const uint64_t events = kind->last_event - kind->first_event;
 	struct known all = {.stride = events / 2 / LOOKED_AT + 1};
 	uint64_t most_slots = 0;
@@ -146,7 +147,7 @@ bool seam__learner_lacks(struct seam_pool *pool)
 		struct acquaintance acquaintance = {0};
 		/* For one kind at a time: the program waits meanwhile. */
 		seam__mutex_lock(&pool->engine.lock);
-		const bool open = pool->planning.open && !LIST_FIRST(&pool->planning.stages)->building;
+		const bool open = pool->planning.open && !seam__stage_open(&pool->planning)->building;
 		if (open)
 			acquaintance = find_known(pool, &learner->rhythm.kinds[i]);
 		seam__mutex_unlock(&pool->engine.lock);

@@ -201,14 +201,14 @@ static uint64_t take_out(struct search *search, uint32_t moment)
 static void put_back(struct search *search, uint32_t moment, uint32_t before)
 {
 	struct seam_chosen *taken = &search->rest[search->rest_count]; /* there is room for all */
-	uint32_t at = before, count = 0;
+	uint32_t count = 0;
 	for (uint32_t i = 0; i < search->count; i++) {
 		if (moment_of(&search->chosen[i]) == moment)
 			taken[count++] = search->chosen[i];
 	}
 	memcpy(search->chosen, search->rest, before * sizeof *search->rest);
-	memcpy(&search->chosen[at], taken, count * sizeof *taken);
-	memcpy(&search->chosen[at + count], &search->rest[before], (search->rest_count - before) * sizeof *search->rest);
+	memcpy(&search->chosen[before], taken, count * sizeof *taken);
+	memcpy(&search->chosen[before + count], &search->rest[before], (search->rest_count - before) * sizeof *search->rest);
 }
 
 /* The newest ones have the choice. */

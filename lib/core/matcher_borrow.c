@@ -167,31 +167,17 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		hunt.least = seam__bits_max(last, hunt.least / 4);
 		(void)find_place(&hunt);
 	}
-	if (hunt.best == SEAM_PLAN_NO_ADDRESS || !seam__loose_reserve(&matcher->loose, matcher->meta))
-		return NULL;
-	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
-	if (block == NULL)
+	if (hunt.best == SEAM_PLAN_NO_ADDRESS)
 		return NULL;
 	/* The slot that was missed counted as not due; should the program come to it again, it must see what lies there now, as those must that it
 	 * displaces. */
 	const struct seam_planned *missing = matcher->missing;
 	if (missing != NULL)
 		overlaps |= missing->offset < hunt.best + hunt.bytes && hunt.best < missing->offset + missing->bytes;
-	struct seam_planned *planned =
-		seam__loose_begin(matcher, block, hunt.best, hunt.bytes, script->front.at + (overlaps ? 0 : hunt.least));
-	planned->requested_bytes = requested_bytes;
-	return planned;
+	return seam__loose_begin(matcher, hunt.best, requested_bytes, script->front.at + (overlaps ? 0 : hunt.least));
 }
 
 struct seam_planned *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes)
 {
-	if (!seam__loose_reserve(&matcher->loose, matcher->meta))
-		return NULL;
-	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
-	if (block == NULL)
-		return NULL;
-	const uint64_t until = matcher->now != NULL ? matcher->now->front.at : 0;
-	struct seam_planned *planned = seam__loose_begin(matcher, block, offset, seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES), until);
-	planned->requested_bytes = requested_bytes;
-	return planned;
+	return seam__loose_begin(matcher, offset, requested_bytes, matcher->now != NULL ? matcher->now->front.at : 0);
 }

@@ -143,9 +143,14 @@ static const struct seam_script_group *group_now(const struct seam_script *scrip
 	return script->front.at > begin && script->front.at <= *ret_until ? group : NULL;
 }
 
-struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, struct seam_loose_block *block, uint64_t offset, uint64_t bytes,
-                                        uint64_t until)
+struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes, uint64_t until)
 {
+	const uint64_t bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES);
+	if (!seam__loose_reserve(&matcher->loose, matcher->meta))
+		return NULL;
+	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
+	if (block == NULL)
+		return NULL;
 	*block = (struct seam_loose_block){
 		.stray = {.begin = offset, .end = offset + bytes, .planned = &block->planned},
 		.planned = {.offset = offset, .bytes = bytes, .number = UINT32_MAX, .state = SEAM_PLANNED_LIVE, .script = SEAM_DYNAMIC},
@@ -154,6 +159,7 @@ struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, struct seam
 	matcher->apart++;
 	matcher->counts.live++;
 	matcher->counts.live_bytes += bytes;
+	block->planned.requested_bytes = requested_bytes;
 	return &block->planned;
 }
 
@@ -162,7 +168,6 @@ enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const s
 {
 	struct seam_script *script = matcher->now;
 	const uint64_t begin = spot->base + spot->cue->begin;
-	const uint64_t bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES);
 	uint64_t until = 0;
 	matcher->reach = 0;
 	if (!seam__front_move(matcher, begin))
@@ -173,14 +178,11 @@ enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const s
 	if (group == NULL)
 		return SEAM_MISS_dynamic;
 	matcher->reach = until;
-	const uint64_t offset = best_gap(matcher, group, bytes);
-	if (offset == SEAM_PLAN_NO_ADDRESS || !seam__loose_reserve(&matcher->loose, matcher->meta))
+	const uint64_t offset = best_gap(matcher, group, seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES));
+	struct seam_planned *planned = offset == SEAM_PLAN_NO_ADDRESS ? NULL : seam__loose_begin(matcher, offset, requested_bytes, until);
+	if (planned == NULL)
 		return SEAM_MISS_dynamic;
-	struct seam_loose_block *block = seam__slab_get(&matcher->loose_slab);
-	if (block == NULL)
-		return SEAM_MISS_dynamic;
-	*ret_planned = seam__loose_begin(matcher, block, offset, bytes, until);
+	*ret_planned = planned;
 	matcher->counts.dynamic_hits++;
-	(*ret_planned)->requested_bytes = requested_bytes;
 	return SEAM_MISS_NONE;
 }

@@ -242,9 +242,8 @@ struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t 
 struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64_t end);
 
 /* A loose block over free addresses, live from now on, that is a stray from position `until` on: no slot that begins at the front or later, but
- * before that, may overlap it, for an expected one is not tested against it. Room in `loose` is reserved. */
-struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, struct seam_loose_block *block, uint64_t offset, uint64_t bytes,
-                                       uint64_t until);
+ * before that, may overlap it, for an expected one is not tested against it. NULL: no metadata. */
+struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes, uint64_t until);
 
 enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
                                            struct seam_planned **ret_planned);

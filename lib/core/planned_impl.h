@@ -95,6 +95,13 @@ static inline bool seam__planned_is_strict(const struct seam_pool *pool, const s
 	return reach >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
 }
 
+/* For qsort(): struct seam_plan_range by where they begin. */
+static inline int seam__ranges_compare(const void *left, const void *right)
+{
+	const struct seam_plan_range *a = left, *b = right;
+	return (a->begin_bytes > b->begin_bytes) - (a->begin_bytes < b->begin_bytes);
+}
+
 /* A stage that will not be opened (any more) is closed and waits to be finished. With `lock`. */
 void seam__stage_abandon(struct seam_pool *pool, struct seam_stage *stage);
 

@@ -215,12 +215,6 @@ static void note_left(void *user, struct seam_planned *planned)
 	left->ranges[left->count++] = (struct seam_plan_range){planned->offset, planned->offset + planned->bytes};
 }
 
-static int compare_ranges(const void *one, const void *other)
-{
-	const struct seam_plan_range *a = one, *b = other;
-	return (a->begin_bytes > b->begin_bytes) - (a->begin_bytes < b->begin_bytes);
-}
-
 void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage)
 {
 	struct seam_match_counts counts;
@@ -232,7 +226,7 @@ void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage)
 		return;
 	seam__matcher_each(stage->matcher, note_left, &left);
 	SEAM_ASSERT(left.count == counts.live);
-	qsort(left.ranges, left.count, sizeof *left.ranges, compare_ranges);
+	qsort(left.ranges, left.count, sizeof *left.ranges, seam__ranges_compare);
 	left.ranges[left.count] = (struct seam_plan_range){arena->bytes, arena->bytes};
 	for (uint64_t i = 0; i <= left.count; i++) {
 		if (left.ranges[i].begin_bytes > at)

@@ -51,13 +51,19 @@ static void give_place(struct seam_pool *pool, const struct seam_plan_prelude *r
 	prelude->at_bytes += place_bytes(request);
 }
 
-void seam__prelude_end(struct seam_pool *pool)
+/* Those that are next, up to this one, do not come any more. */
+static void pass_over(struct seam_pool *pool, uint32_t behind)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
-	for (; prelude->stage != NULL && prelude->next < prelude->count; prelude->next++) {
+	for (; prelude->next < behind; prelude->next++) {
 		if (stays(&prelude->requests[prelude->next]))
 			give_place(pool, &prelude->requests[prelude->next]);
 	}
+}
+
+void seam__prelude_end(struct seam_pool *pool)
+{
+	pass_over(pool, pool->planning.prelude.count); /* 0 without one */
 	seam__prelude_forget(pool);
 }
 
@@ -125,10 +131,7 @@ static bool comes(struct seam_pool *pool, const struct seam_match_ask *ask)
 		prelude->ahead = find_ahead(prelude, ask);
 		return false;
 	}
-	for (; prelude->next < ahead; prelude->next++) {
-		if (stays(&prelude->requests[prelude->next]))
-			give_place(pool, &prelude->requests[prelude->next]);
-	}
+	pass_over(pool, ahead);
 	return true;
 }
 

@@ -144,10 +144,11 @@ enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *scrip
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
 	SEAM_ASSERT(seam__script_bytes(script) <= seam__stage_usable_bytes(stage));
 	enum seam_rc rc = seam__matcher_add(stage->matcher, script, now);
-	if (rc == SEAM_OK)
-		seam__stage_judge_anew(pool, stage);
-	pool->planning.counts.adoptions += rc == SEAM_OK;
-	return rc;
+	if (rc != SEAM_OK)
+		return rc;
+	seam__stage_judge_anew(pool, stage);
+	pool->planning.counts.adoptions++;
+	return SEAM_OK;
 }
 
 enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)

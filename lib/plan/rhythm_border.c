@@ -60,24 +60,18 @@ static void find_twins(struct border *border)
 	}
 }
 
-/* How many of the requests so many behind the places differ from those of a twin's, if they belong to the iterations that begin there; to those before. */
-static uint64_t strange_after(const struct border *border, int64_t behind)
+/* How many of the requests so many behind the places differ from those of a twin's, if they belong to the iterations that begin there (0), or to those
+ * before (1). */
+static uint64_t strange_at(const struct border *border, int64_t behind, uint32_t before)
 {
 	uint64_t strange = 0;
 
-	for (size_t i = 1; i < border->count; i++)
-		strange += border->twins[i] != NO_TWIN &&
-		           size_at(border, border->requests[i] + behind) != size_at(border, border->requests[border->twins[i]] + behind);
-	return strange;
-}
+	for (size_t i = 1; i < border->count; i++) {
+		uint32_t twin = border->twins[i - before];
 
-static uint64_t strange_before(const struct border *border, int64_t behind)
-{
-	uint64_t strange = 0;
-
-	for (size_t i = 1; i < border->count; i++)
-		strange += border->twins[i - 1] != NO_TWIN &&
-		           size_at(border, border->requests[i] + behind) != size_at(border, border->requests[border->twins[i - 1] + 1] + behind);
+		strange += twin != NO_TWIN &&
+		           size_at(border, border->requests[i] + behind) != size_at(border, border->requests[twin + before] + behind);
+	}
 	return strange;
 }
 
@@ -104,7 +98,7 @@ static int64_t find_best(const struct border *border)
 
 	last = last < border->half ? last : border->half;
 	for (int64_t behind = first; behind < last; behind++)
-		strange += strange_after(border, behind);
+		strange += strange_at(border, behind, 0);
 	for (int64_t behind = first; behind <= last; behind++) { /* what comes before it belongs to the iterations before */
 		uint64_t bytes = strange <= least_strange ? live_before(border, behind) : UINT64_MAX;
 
@@ -114,7 +108,7 @@ static int64_t find_best(const struct border *border)
 			best = behind;
 		}
 		if (behind < last)
-			strange += strange_before(border, behind) - strange_after(border, behind);
+			strange += strange_at(border, behind, 1) - strange_at(border, behind, 0);
 	}
 	return best;
 }
