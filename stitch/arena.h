@@ -103,7 +103,8 @@ void seam__survey_fini(struct seam_engine *engine, struct seam_survey *survey);
 /* ---- preparing ---- */
 
 /* [both; drops lock] Keeps the chunks with these numbers (distinct), in this order, and new ones of fresh_bytes in all behind them (whole chunks of
- * chunk_bytes, 0: as growth would make them, the last just large enough), and reserves addresses for max(their bytes, reserve_bytes).
+ * chunk_bytes, the last just large enough; 0: as growth would make them, but no larger than a 512th: blocks end where they will, and only chunks that are
+ * idle as a whole can be lent), and reserves addresses for max(their bytes, reserve_bytes).
  * Errors: SEAM_NOT_FOUND (a chunk is gone, or a survey would not list it now: survey again), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS (more than the budget leaves),
  * SEAM_OOM_META, SEAM_DRIVER; *ret_arena is untouched then. */
 SEAM_MUST_USE enum seam_rc seam__arena_begin(struct seam_engine *engine, const uint64_t *numbers, uint32_t count,

@@ -15,6 +15,7 @@
 #define SMALLEST_CHUNK_BYTES (UINT64_C(2) << 20)
 #define LARGEST_GROWN_CHUNK_BYTES (UINT64_C(32) << 20)
 #define ROOM_CHUNKS UINT64_C(256)
+#define MANY_CHUNKS UINT64_C(512)
 
 static uint64_t pow2_at_most(uint64_t value)
 {
@@ -53,6 +54,12 @@ uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct s
                                 uint64_t request_bytes)
 {
 	return chunk_bytes(engine, ppool, request_bytes, most_chunk_bytes(engine, bytes));
+}
+
+uint64_t seam__grow_many_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes)
+{
+	const uint64_t most_bytes = seam__bits_min(most_chunk_bytes(engine, bytes), pow2_at_most(bytes / MANY_CHUNKS));
+	return chunk_bytes(engine, ppool, bytes, most_bytes);
 }
 
 uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream, uint64_t bytes)
