@@ -387,3 +387,10 @@ void seam__planned_poll(struct seam_pool *pool)
 			poll_stage(pool, stage);
 	}
 }
+
+void seam__planned_poll_streams(struct seam_pool *pool)
+{
+	enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
+	(void)ignored;
+	seam__planned_poll(pool);
+}

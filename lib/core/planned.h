@@ -5,7 +5,8 @@
  *
  * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot lies there), what
  * blocks from before the plan still occupy, and chunks that are lent. Idle chunks are lent to the engine when it would grow otherwise, those
- * first that the plan leaves idle longest, and collected when a slot needs them and they are free again.
+ * first that the plan leaves idle longest, and collected when a slot needs them and they are free again. Before that the driver is asked about
+ * blocks that are held for other streams: what closed stages held is the engine's then.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails. So is
  * one that has hardly served for a period (for some, if it did before), before the pool grows: what it holds together for its slots is in everybody else's
@@ -200,6 +201,9 @@ SEAM_MUST_USE enum seam_rc seam__planned_record(struct seam_pool *pool, const st
 
 /* Looks at held blocks; what has passed is free. */
 void seam__planned_poll(struct seam_pool *pool);
+
+/* The same, once the driver has been asked what has passed. */
+void seam__planned_poll_streams(struct seam_pool *pool);
 
 /* An iteration ends. */
 void seam__planned_step(struct seam_pool *pool);

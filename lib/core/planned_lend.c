@@ -283,14 +283,27 @@ static uint64_t give_poor(struct seam_pool *pool, const struct seam_stage *stage
 	return leased_bytes - pool->engine.counts.leased_bytes;
 }
 
+/* Blocks that were freed while other streams used them, as far as those have passed. Returns what closed stages gave back. */
+static uint64_t give_passed(struct seam_pool *pool)
+{
+	const uint64_t leased_bytes = pool->engine.counts.leased_bytes;
+	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
+	while (stage != NULL && stage->held_count == 0)
+		stage = LIST_NEXT(stage, link);
+	if (stage != NULL)
+		seam__planned_poll_streams(pool);
+	return leased_bytes - pool->engine.counts.leased_bytes;
+}
+
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
 {
 	struct seam_pool *pool = user;
 	struct seam_planning *planning = &pool->planning;
 	if (all)
 		return LIST_EMPTY(&planning->stages) && planning->waiting == NULL && planning->preparing == NULL ? 0 : give_all(pool);
-	if (!planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
-		return 0;
+	const uint64_t passed_bytes = give_passed(pool);
+	if (passed_bytes != 0 || !planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
+		return passed_bytes;
 	struct seam_stage *stage = seam__stage_open(planning);
 	if (seam__planned_must_grow(pool, stage, ask->bytes) ||
 	    (!stage->building && seam__planned_is_strict(pool, stage, bytes) && seam__matcher_reach(stage->matcher) != 0))

@@ -302,9 +302,7 @@ static void look_at_closed(struct seam_pool *pool)
 	LIST_FOREACH(stage, &pool->planning.stages, link) {
 		if (stage->arena.state != SEAM_ARENA_CLOSED || stage->held_count == 0)
 			continue;
-		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
-		(void)ignored;
-		seam__planned_poll(pool);
+		seam__planned_poll_streams(pool);
 		return;
 	}
 }

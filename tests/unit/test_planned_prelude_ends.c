@@ -115,6 +115,40 @@ Test(planned_prelude_ends, what_another_stream_uses_goes_back_behind_it)
 	cr_expect_eq(get_stats().reserved_bytes, 0);
 }
 
+/* Blocks end anywhere in them, and only those that are idle as a whole can be lent. */
+Test(planned_prelude_ends, chunks_of_a_plan_are_small_beside_it)
+{
+	open_with_streams(MIB(65536), "plan:off");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	const struct seam_stage *stage;
+	LIST_FOREACH(stage, &pool->planning.stages, link) {
+		cr_expect_gt(stage->arena.bytes, MIB(64));
+		for (uint32_t i = 0; i < stage->arena.count; i++)
+			cr_expect_eq(stage->arena.chunks[i].bytes, MIB(2), "%u", i);
+	}
+}
+
+/* The pool does not grow beside memory that somebody else's work has left. */
+Test(planned_prelude_ends, what_another_stream_has_left_serves_before_the_pool_grows)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	make_parameters(&training);
+	for (unsigned i = 0; i < LAYERS; i++) {
+		cr_assert_ok(seam_record_stream(pool, training.parameters[i], streams[1 - i % 2]));
+		launch(streams[1 - i % 2], training.parameters[i], parameter_bytes(i), 1000000000);
+	}
+	seam_plan_drop(pool);
+	for (unsigned i = 0; i < LAYERS; i++)
+		must_free(training.parameters[i]);
+	const uint64_t reserved_bytes = get_stats().reserved_bytes;
+	cr_assert_eq(reserved_bytes, needed_bytes(LAYERS, LAYERS));
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(seam__drv_stream_sync(driver, (uint64_t)(uintptr_t)streams[i]), SEAM_CU_SUCCESS);
+	must_free(must_alloc(reserved_bytes, streams[0]));
+	cr_expect_eq(get_stats().reserved_bytes, reserved_bytes);
+}
+
 /* There is no room for what stays: there never was any for the plan. */
 Test(planned_prelude_ends, where_memory_is_short_nothing_is_kept)
 {
