@@ -9,7 +9,6 @@
 #include "record.h"
 
 #define POLL_ALLOCS 64u
-#define POOR_SHARE 4u /* a plan that serves less than one request in so many is poor */
 
 /* Room for one more stream. */
 static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
@@ -173,10 +172,9 @@ static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const 
 static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 {
 	const struct seam_planned_counts *counts = &pool->planning.counts;
-	uint64_t requests = counts->requests - stage->judged_requests, hits = counts->hits - stage->judged_hits;
-	if (stage->building || pool->planning.prelude.stage != NULL || requests < stage->long_positions)
+	if (stage->building || pool->planning.prelude.stage != NULL || counts->requests - stage->judged_requests < stage->long_positions)
 		return;
-	const uint32_t poor = hits * POOR_SHARE < requests ? stage->poor + 1 : 0;
+	const uint32_t poor = seam__stage_serves(pool, stage) ? 0 : stage->poor + 1;
 	seam__stage_judge_anew(pool, stage);
 	stage->poor = poor;
 	stage->proven |= poor == 0;

@@ -9,8 +9,8 @@
  * blocks that are held for other streams: what closed stages held is the engine's then.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails. So is
- * one that has hardly served for a period (for some, if it did before), before the pool grows: what it holds together for its slots is in everybody else's
- * way.
+ * one that has hardly served for a period (for some, if it did before) and does not now, before the pool grows: what it holds together for its slots is in
+ * everybody else's way.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *

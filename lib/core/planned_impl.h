@@ -33,6 +33,15 @@ static inline void seam__stage_judge_anew(const struct seam_pool *pool, struct s
 	stage->poor = 0;
 }
 
+#define SEAM_POOR_SHARE 4u /* a plan that serves less than one request in so many is poor */
+
+/* Whether it has served since it was judged last, or nothing was asked for. */
+static inline bool seam__stage_serves(const struct seam_pool *pool, const struct seam_stage *stage)
+{
+	const struct seam_planned_counts *counts = &pool->planning.counts;
+	return (counts->hits - stage->judged_hits) * SEAM_POOR_SHARE >= counts->requests - stage->judged_requests;
+}
+
 /* The plan serves from here on, and settles for as long as one that was opened in the midst of things. */
 static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_stage *stage)
 {

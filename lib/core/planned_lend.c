@@ -272,11 +272,14 @@ bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_sta
 	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
-/* The open plan goes, if it is one that hardly serves, for some time if it did before. Returns what nothing is left in. */
+/* The open plan goes, if it is one that hardly serves, for some time if it did before. One that has begun to serve since it was judged last is not: the program
+ * has come to what it is of. Returns what nothing is left in. */
 static uint64_t give_poor(struct seam_pool *pool, const struct seam_stage *stage)
 {
 	uint64_t leased_bytes = pool->engine.counts.leased_bytes;
 	if (!pool->planning.open || stage->poor < (stage->proven ? PATIENCE : 1))
+		return 0;
+	if (pool->planning.counts.requests != stage->judged_requests && seam__stage_serves(pool, stage))
 		return 0;
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes hardly serves and is dropped", stage->arena.bytes);
 	seam__planned_drop(pool);

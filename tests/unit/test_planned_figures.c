@@ -232,6 +232,22 @@ Test(planned_figures, a_plan_that_hardly_serves_is_dropped_before_the_pool_grows
 	close_pool();
 }
 
+/* It is judged once in a period only; by then it may have been in use for most of one. */
+Test(planned_figures, a_plan_that_has_begun_to_serve_is_not_dropped_for_what_was_before)
+{
+	open_served("chunk_bytes:2M");
+	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
+	for (unsigned i = 0; i < 27 || stage->judged_requests != get_stats().plan_requests; i++)
+		must_free(must_alloc(MIB(5) + i * 512u, NULL));
+	const struct seam_stats before = get_stats();
+	must_free(must_alloc(MIB(2), NULL));
+	cr_assert_eq(get_stats().plan_hits, before.plan_hits + 1);
+	void *large = must_alloc(MIB(12), NULL);
+	cr_expect_eq(get_stats().plan_drops, 0);
+	must_free(large);
+	close_pool();
+}
+
 /* Something else may come between of what it is of. */
 Test(planned_figures, a_plan_that_served_is_given_some_periods)
 {
