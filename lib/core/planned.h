@@ -69,6 +69,7 @@ struct seam_stage {
 	bool building;                  /* something that stays may be missing. Parameters and states look like gradients, and would stay where those belong */
 	bool deaf;                      /* building, and the program does not do what the plan says: it serves nothing */
 	bool trusting;                  /* building, but all that stays was there when it began to listen, and all was as the plan says since */
+	bool differs;                   /* it said what is asked for first, and the program has asked for much else */
 	bool unknown;                   /* building: the last request was none that the plan expects. It is likely to stay */
 	struct seam_follower follower;  /* deaf: whether the program has come to what the plan is of */
 	uint64_t last_at;               /* building: position of the last request that was as the plan says */
@@ -109,6 +110,7 @@ struct seam_prelude {
 	uint32_t strangers;             /* requests that were not among them, less the ones since that were */
 	uint32_t ahead;                 /* if the last one was that which stands before this one, the program has left some out; 0: it was not */
 	bool is_stranger;               /* the last one was, or one that stays and got no place */
+	bool may_stay;                  /* it came where one that stays was expected */
 };
 
 struct seam_planning {

@@ -255,12 +255,17 @@ static uint64_t give_all(struct seam_pool *pool)
 }
 
 /* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects, and for
- * what may be one of them whatever else is there. */
+ * what may be one of them whatever else is there. One that has shown that it does not do what the plan says may need no more than that has and expects,
+ * and gets what is idle where the pool has as much. */
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t bytes)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
-	if (pool->planning.prelude.stage != NULL)
-		return pool->planning.prelude.is_stranger; /* of the others it is known that they do not stay */
+	const struct seam_prelude *prelude = &pool->planning.prelude;
+	const bool has_all = pool->engine.memory.reserved_bytes + bytes > stage->settle_bytes;
+	if (prelude->stage != NULL) /* of those that are no strangers it is known that they do not stay */
+		return prelude->is_stranger && (prelude->may_stay || !has_all);
+	if (stage->differs && has_all)
+		return false;
 	uint64_t needed_bytes = stage->arena.bytes + stage->beside_bytes;
 	if (stage->building && stage->unknown && pool->engine.memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
 		return true;

@@ -140,9 +140,12 @@ struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct se
 	struct seam_prelude *prelude = &pool->planning.prelude;
 	struct seam_planned *planned = NULL;
 	prelude->is_stranger = !comes(pool, ask);
+	prelude->may_stay = stays(&prelude->requests[prelude->next]);
 	if (prelude->is_stranger) {
-		if (++prelude->strangers == STRANGERS)
+		if (++prelude->strangers == STRANGERS) {
+			seam__stage_open(&pool->planning)->differs = true;
 			go_on_without(pool);
+		}
 		return NULL;
 	}
 	const struct seam_plan_prelude *next = &prelude->requests[prelude->next++];
