@@ -228,6 +228,8 @@ struct seam_plan; /* plan.h */
 /* From now on requests are looked for in this plan, made before from a trace (seam_plan_make(), `seam plan`), and served where it says; what it does not
  * expect is served as always. Memory for all of it is taken at once, so that the program's first iteration makes no driver call for
  * what is planned; also for what stays, if the plan knows what the program asks for first and nothing is live yet. Another plan, of another kind of iteration, is added to those in use if it needs no more memory. The plan is not kept.
+ * SEAM_OK: it is in use, with or without room for what stays; an error: it is not. Like a plan that the pool made it is dropped (plan_drops) where memory is short,
+ * or where it has hardly served anything for a period or longer, and what the program does instead is in want of its memory.
  * A stitched plan is placed again without stitching, which takes up to some tenths of a second, and may need more memory: above all where there
  * are several streams, for only its addresses tell which of them are ordered. A log line says how much.
  * Plans that the pool makes itself: the option plan.

@@ -166,34 +166,39 @@ static uint64_t crossing_bytes(const struct seam_plan *plan)
 	return bytes;
 }
 
-/* [both] */
-static enum seam_rc use(struct seam_pool *pool, struct seam_script *script, const struct seam_plan *plan)
+/* [both] *script: NULL once it is somebody else's. */
+static enum seam_rc use(struct seam_pool *pool, struct seam_script **script, const struct seam_plan *plan)
 {
 	struct seam_planning *planning = &pool->planning;
-	if (planning->open && seam__script_bytes(script) <= seam__stage_usable_bytes(seam__stage_open(planning))) {
+	struct seam_script *mine = *script;
+	enum seam_rc rc;
+	if (planning->open && seam__script_bytes(mine) <= seam__stage_usable_bytes(seam__stage_open(planning))) {
 		seam__prelude_end(pool); /* it is of another plan */
-		return seam__planned_add(pool, script, true);
+		rc = seam__planned_add(pool, mine, true);
+		*script = rc == SEAM_OK ? NULL : mine;
+		return rc;
 	}
 	/* The program's own plan comes first: what is being learned would replace it. */
 	give_way(pool);
 	seam__learner_reset(pool);
 	struct seam_stage *stage = NULL;
-	enum seam_rc rc = seam__learner_prepare_fresh(pool, seam__script_bytes(script) + spare_bytes(pool, plan), &stage);
+	rc = seam__learner_prepare_fresh(pool, seam__script_bytes(mine) + spare_bytes(pool, plan), &stage);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t resident_bytes = plan->header.resident_bytes;
-	seam__stage_expect(pool, stage, resident_bytes, seam__script_slots(script));
+	seam__stage_expect(pool, stage, resident_bytes, seam__script_slots(mine));
 	stage->crossing_bytes = crossing_bytes(plan);
 	stage->resident_bytes = resident_bytes;
 	stage->staying_bytes = resident_bytes - resident_bytes / 32;
 	/* Nothing is to be built up, and nothing was made. */
 	const bool from_start = !stage->deaf && pool->engine.counts.live_blocks == 0 && !seam__prelude_is_due(pool, plan);
-	rc = seam__planned_open(pool, stage, script, from_start);
-	if (rc == SEAM_OK)
-		seam__prelude_begin(pool, plan);
-	else
+	rc = seam__planned_open(pool, stage, mine, from_start);
+	if (rc != SEAM_OK) {
 		seam__stage_discard(pool, stage);
-	return rc;
+		return rc;
+	}
+	*script = NULL;
+	return seam__prelude_begin(pool, plan);
 }
 
 static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
@@ -253,7 +258,7 @@ enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan,
 	rc = make_script(pool, plan, &script);
 	if (rc == SEAM_OK) {
 		seam__pool_stop(pool);
-		rc = use(pool, script, plan);
+		rc = use(pool, &script, plan);
 		seam__pool_go(pool);
 	}
 	seam__mutex_unlock(&pool->learner.work);

@@ -287,8 +287,7 @@ void seam__planned_pass(struct seam_pool *pool)
 	pool->planning.counts.misses[SEAM_MISS_request]++;
 }
 
-/* What a block of a closed arena had goes back. */
-static __attribute__((noinline, cold)) void give_back(struct seam_pool *pool, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
+__attribute__((noinline, cold)) void seam__stage_give_back(struct seam_pool *pool, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
 {
 	seam__arena_settle(&pool->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
 	(void)seam__arena_give_part(&pool->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
@@ -301,7 +300,7 @@ void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, str
 		seam__arena_add_join(&stage->arena, planned->stream, seam__stream_stamp(planned->stream));
 	seam__matcher_free(stage->matcher, planned);
 	if (__builtin_expect(stage->arena.state == SEAM_ARENA_CLOSED, 0))
-		give_back(pool, stage, offset, bytes);
+		seam__stage_give_back(pool, stage, offset, bytes);
 }
 
 /* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the matcher has no memory to

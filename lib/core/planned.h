@@ -252,8 +252,9 @@ void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
 /* ---- the first requests ---- */
 
 /* [both; drops lock] A plan that was given has just been opened: room for all that it says to stay. Nothing happens where something is
- * live already, memory is short, or another thread is served from that room meanwhile. */
-void seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan);
+ * live already; where it cannot be had, or another thread is served from it meanwhile, the plan serves as one that says nothing of what is asked for first.
+ * Errors: those of making room; SEAM_OOM_DEVICE: memory was short meanwhile, and the plan is gone. */
+SEAM_MUST_USE enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan);
 
 /* Whether the plan has one that would begin now. */
 bool seam__prelude_is_due(const struct seam_pool *pool, const struct seam_plan *plan);

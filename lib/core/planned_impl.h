@@ -118,6 +118,9 @@ void seam__stage_abandon(struct seam_pool *pool, struct seam_stage *stage);
  * those. */
 void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage);
 
+/* What a block of a closed arena had goes back. */
+void seam__stage_give_back(struct seam_pool *pool, struct seam_stage *stage, uint64_t offset, uint64_t bytes);
+
 /* Takes the block out of the accounts and the matcher; the engine gets back what a closed arena had of it. */
 void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned);
 

@@ -4,7 +4,8 @@
  * never where a slot lies. That stage is closed from its beginning: nothing else comes to lie there, and what is freed goes back to the engine chunk by
  * chunk. What does not stay may have whatever the plan leaves idle.
  *
- * Requests are told by their sizes, in their order. One that is not the next is a stranger, and likely to stay: it gets nothing of the plan. Two that
+ * Requests are told by their sizes, in their order. One that is not the next is a stranger: it gets no slot, and where it comes in the place of one that stays, and is likely
+ * to stay too, nothing that is idle either. Two that
  * follow each other a little further on say that the program has left some out. When a few more of them have come than of
  * the others the program is another one, or does something else: then the rest of the places goes back, and it is as if the plan did not know what
  * stays (planned_begin.c).
@@ -46,8 +47,7 @@ void seam__prelude_forget(struct seam_pool *pool)
 static void give_place(struct seam_pool *pool, const struct seam_plan_prelude *request)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
-	struct seam_stage *stage = prelude->stage;
-	seam__arena_settle(&pool->engine, &stage->arena, prelude->at_bytes, place_bytes(request), stage->streams, stage->stream_count);
+	seam__stage_give_back(pool, prelude->stage, prelude->at_bytes, place_bytes(request));
 	prelude->at_bytes += place_bytes(request);
 }
 
@@ -93,10 +93,12 @@ static struct seam_planned *place(struct seam_pool *pool, const struct seam_plan
 	struct seam_planned *planned = NULL;
 	if (seam__stage_user(pool, prelude->stage, stream) >= 0)
 		planned = seam__matcher_put(prelude->stage->matcher, prelude->at_bytes, request->size_bytes);
-	if (planned == NULL)
+	if (planned == NULL) {
 		give_place(pool, request);
-	else
+		prelude->missing_bytes += request->size_bytes;
+	} else {
 		prelude->at_bytes += place_bytes(request);
+	}
 	return planned;
 }
 
@@ -156,9 +158,10 @@ struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct se
 		find_slot(pool, next->slot);
 	if (planned != NULL)
 		*ret_va = prelude->stage->arena.view->va + planned->offset;
-	prelude->is_stranger = planned == NULL && stays(next);
+	const bool is_elsewhere = planned == NULL && stays(next);
 	if (prelude->next == prelude->count)
 		go_on_without(pool);
+	prelude->is_stranger = is_elsewhere;
 	return planned;
 }
 
@@ -200,7 +203,23 @@ static enum seam_rc make_places(struct seam_pool *pool, struct seam_prelude *pre
 	return rc;
 }
 
-void seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan)
+/* It has no places: the open plan serves as if it said nothing of them. */
+static void begin_without(struct seam_pool *pool)
+{
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	if (!stage->deaf && pool->engine.counts.live_blocks == 0)
+		seam__matcher_start(stage->matcher);
+}
+
+/* The places are there. */
+static void begin_with(struct seam_pool *pool)
+{
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	seam__stage_expect(pool, stage, 0, stage->long_positions);
+	seam__stage_begin_settling(pool, stage, stage->long_positions);
+}
+
+enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan)
 {
 	const uint32_t count = plan->header.prelude_count;
 	struct seam_prelude prelude = {
@@ -210,21 +229,25 @@ void seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan)
 		.missing_bytes = plan->header.resident_bytes,
 	};
 	if (!seam__prelude_is_due(pool, plan))
-		return;
+		return SEAM_OK;
 	prelude.requests = seam__meta_array(pool->meta, count, sizeof *prelude.requests);
-	if (prelude.requests == NULL)
-		return;
-	memcpy(prelude.requests, plan->prelude, count * sizeof *prelude.requests);
-	if (make_places(pool, &prelude) != SEAM_OK) {
-		seam__meta_free(pool->meta, prelude.requests, count * sizeof *prelude.requests);
-		return;
+	if (prelude.requests == NULL) {
+		begin_without(pool);
+		return SEAM_OK;
 	}
-	pool->planning.prelude = prelude;
+	memcpy(prelude.requests, plan->prelude, count * sizeof *prelude.requests);
+	const enum seam_rc rc = make_places(pool, &prelude);
+	if (rc == SEAM_OK)
+		pool->planning.prelude = prelude;
+	else
+		seam__meta_free(pool->meta, prelude.requests, count * sizeof *prelude.requests);
 	if (!pool->planning.open) { /* memory was short meanwhile */
 		seam__prelude_end(pool);
-		return;
+		return rc == SEAM_OK || rc == SEAM_BUSY ? SEAM_OOM_DEVICE : rc;
 	}
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	seam__stage_expect(pool, stage, 0, stage->long_positions);
-	seam__stage_begin_settling(pool, stage, stage->long_positions);
+	if (rc == SEAM_OK)
+		begin_with(pool);
+	else
+		begin_without(pool);
+	return SEAM_OK;
 }

@@ -117,6 +117,21 @@ Test(planned_prelude, where_nothing_stays_nothing_is_expected)
 	cr_expect_not(is_expected());
 }
 
+/* What is asked for first is not told, but nothing is to be made either: the program begins where the plan does. */
+Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
+{
+	const struct seam_plan_prelude temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
+	struct seam_plan changed = *plan;
+	changed.prelude = &temporary;
+	changed.header.prelude_count = 1;
+	changed.header.resident_bytes = 0;
+	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	cr_assert_not(is_expected());
+	(void)must_alloc(plan->slots[0].size_bytes, streams[0]);
+	cr_expect_eq(get_stats().plan_hits, 1);
+}
+
 /* All that stays was made, and is gone again, before the rest has come. */
 Test(planned_prelude, what_was_made_may_go_before_it_is_over)
 {

@@ -19,6 +19,7 @@ Test(planned_prelude_ends, another_program_gets_the_memory_back)
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS) + (STRANGERS - 1) * MIB(2), "the last is where something should have stayed");
 	for (unsigned i = 0; i < STRANGERS; i++)
 		must_free(strangers[i]);
+	cr_expect_eq(LIST_NEXT(LIST_FIRST(&pool->planning.stages), link)->arena.leased_bytes, places_bytes(1, 0), "nor parts of the chunks that it is in");
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(1, 0));
 	must_free(training.parameters[0]);
@@ -147,6 +148,76 @@ Test(planned_prelude_ends, what_another_stream_has_left_serves_before_the_pool_g
 		cr_assert_eq(seam__drv_stream_sync(driver, (uint64_t)(uintptr_t)streams[i]), SEAM_CU_SUCCESS);
 	must_free(must_alloc(reserved_bytes, streams[0]));
 	cr_expect_eq(get_stats().reserved_bytes, reserved_bytes);
+}
+
+/* A request of the first ones that has no metadata for its place is told from one of the same size that the plan has next, though it is the last. */
+Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
+{
+	const struct seam_plan_prelude requests[] = {{.size_bytes = plan->slots[0].size_bytes},
+	                                             {.size_bytes = plan->slots[1].size_bytes, .slot = 1},
+	                                             {.size_bytes = plan->slots[2].size_bytes, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT}};
+	struct seam_plan changed = *plan;
+	unsigned without = 0;
+	bool left = false;
+	changed.prelude = requests;
+	changed.header.prelude_count = 3;
+	changed.header.resident_bytes = requests[2].size_bytes;
+	for (uint64_t n = 1; !left; n++) {
+		void *stays = NULL;
+		open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+		cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+		cr_assert(is_expected());
+		must_free(must_alloc(requests[0].size_bytes, streams[0]));
+		must_free(must_alloc(requests[1].size_bytes, streams[0]));
+		seam__meta_fail_at(pool->meta, n);
+		while (seam_alloc(pool, requests[2].size_bytes, streams[0], &stays) != SEAM_OK)
+			;
+		left = seam__meta_fail_left(pool->meta) != 0;
+		seam__meta_fail_at(pool->meta, 0);
+		check_pool();
+		cr_expect_not(is_expected());
+		cr_expect_neq(seam__stage_at(&pool->planning, (uint64_t)(uintptr_t)stays), LIST_FIRST(&pool->planning.stages));
+		without += get_stats().plan_miss_lost != 0;
+		close_with_streams();
+	}
+	cr_expect_gt(without, 0);
+	open_with_plan(MIB(2048));
+}
+
+static struct seam_driver_ops ops;
+static const struct seam_driver_ops *ops_before;
+
+/* Another thread is out of memory while the room is made. */
+static int create_while_memory_is_short(struct seam_driver *device, uint64_t bytes, const struct seam_phys_props *props, struct seam_phys *ret_phys)
+{
+	if (pool->planning.open) {
+		seam__mutex_lock(&pool->engine.lock);
+		seam__planned_drop(pool);
+		seam__mutex_unlock(&pool->engine.lock);
+	}
+	return ops_before->mem_create(device, bytes, props, ret_phys);
+}
+
+Test(planned_prelude_ends, a_plan_that_is_gone_before_it_is_used_is_none)
+{
+	struct training training;
+	char error[SEAM_OPTS_ERROR_BYTES] = "";
+	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+	ops_before = driver->ops;
+	ops = *driver->ops;
+	ops.mem_create = create_while_memory_is_short;
+	driver->ops = &ops;
+	cr_expect_eq(seam_plan_use(pool, plan, error), SEAM_OOM_DEVICE);
+	driver->ops = ops_before;
+	cr_expect_gt(strlen(error), 0);
+	cr_expect_not(pool->planning.open);
+	cr_expect_not(is_expected());
+	check_pool();
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_expect_eq(get_stats().reserved_bytes, 0);
+	make_parameters(&training);
+	train(&training);
+	forget(&training);
 }
 
 /* There is no room for what stays: there never was any for the plan. */
