@@ -219,7 +219,8 @@ enum seam_borrow {
 };
 
 /* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as possible; of several the one
- * that leaves most memory in pieces that are idle as a whole. It is live, like a dynamic block. NULL: there is none, or no metadata.
+ * that leaves most memory in pieces that are idle as a whole. While nobody knows where in a plan the program is, that comes first, for then nobody knows when
+ * anything is due. It is live, like a dynamic block. NULL: there is none, or no metadata.
  * O(slots * copies * log). */
 struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what);
 

@@ -5,6 +5,11 @@
  * than another one that lives long, which would hand the disturbance on into the next iteration. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
  * away. Such blocks are loose, like dynamic ones.
  *
+ * Where the program does what no script knows (an iteration of another length, an evaluation), nothing is known of time either: the front stands still, and
+ * what is due by it may never come, or when all of this is gone. What is known is the memory. So such requests go where they leave most of it whole, and of places
+ * that leave as much where something is due latest: a whole iteration of them would else lie in more pieces than it fills, and its large requests find
+ * none that is idle.
+ *
  * The arena's memory can be lent in whole pieces only. So of places that are as good for the plan the one is taken that begins to use least of the pieces
  * in which nothing lives: strewn over the arena, a few blocks would make as many of them useless as there are ends of blocks, and the pool would
  * grow beside idle memory.
@@ -143,6 +148,33 @@ static bool find_place(struct hunt *hunt)
 	return hunt->best != SEAM_PLAN_NO_ADDRESS;
 }
 
+/* Whether nobody knows where the program is: what it asks for is found nowhere, for more than a run. */
+static bool is_lost(const struct seam_matcher *matcher)
+{
+	const struct seam_lane *lane = matcher->lane;
+	return matcher->reach == 0 && lane != NULL && (lane->cold || lane->missed > SEAM_RUN);
+}
+
+/* While there is none, places that are due sooner and sooner, down to `last` positions. */
+static void find_sooner(struct hunt *hunt, uint64_t last)
+{
+	while (hunt->best == SEAM_PLAN_NO_ADDRESS && hunt->least > last) {
+		hunt->least = seam__bits_max(last, hunt->least / 4);
+		(void)find_place(hunt);
+	}
+}
+
+/* The one that was found stays where no other, due in `last` positions or later, leaves more memory whole. */
+static void find_whole(struct hunt *hunt, uint64_t last)
+{
+	struct hunt other = *hunt;
+	if (hunt->best == SEAM_PLAN_NO_ADDRESS || hunt->broken == 0 || hunt->least <= last)
+		return;
+	other.least = last;
+	if (find_place(&other) && other.broken < hunt->broken)
+		*hunt = other;
+}
+
 struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what)
 {
 	const struct seam_script *script = matcher->now;
@@ -163,10 +195,9 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		overlaps = find_place(&hunt);
 		hunt.lasting = false;
 	}
-	while (hunt.best == SEAM_PLAN_NO_ADDRESS && hunt.least > last) {
-		hunt.least = seam__bits_max(last, hunt.least / 4);
-		(void)find_place(&hunt);
-	}
+	find_sooner(&hunt, last);
+	if (is_lost(matcher))
+		find_whole(&hunt, last);
 	if (hunt.best == SEAM_PLAN_NO_ADDRESS)
 		return NULL;
 	/* The slot that was missed counted as not due; should the program come to it again, it must see what lies there now, as those must that it

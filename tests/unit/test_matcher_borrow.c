@@ -1,5 +1,6 @@
 /* test_matcher_borrow.c: places that are borrowed from a plan, and what the plan asks for next. */
 #include "matcher_fixture.h"
+#include "script.h"
 
 /* 12 KiB of the arena may be borrowed. */
 static void open_wide(const char *words)
@@ -184,5 +185,59 @@ Test(matcher_borrow, a_large_block_breaks_as_few_pieces_as_can_be)
 	cr_expect_eq(idle_pieces(40960, NULL, 0), 3, "at %llu", (unsigned long long)large->offset);
 	give(hit(12288));
 	give(large);
+	close_all();
+}
+
+/* Asks for what the plan does not have, so often that nobody knows where the program is. */
+static void get_lost(void)
+{
+	struct seam_planned *strange = NULL;
+	for (unsigned i = 0; i <= SEAM_RUN; i++)
+		cr_assert_neq(ask(3333, &strange), SEAM_MISS_NONE);
+}
+
+static uint64_t borrow_once(uint64_t bytes)
+{
+	struct seam_planned *borrowed = seam__matcher_borrow(player.matcher, bytes, SEAM_BORROW_ANY);
+	cr_assert_not_null(borrowed);
+	check_matcher();
+	const uint64_t offset = borrowed->offset;
+	give(borrowed);
+	return offset;
+}
+
+/* x's place is the only one in a piece that is in use anyway, and x is due. Who is lost does not come to x, as far as anybody knows. */
+Test(matcher_borrow, who_is_lost_leaves_pieces_whole_whatever_is_due)
+{
+	struct seam_planned *strange = NULL;
+	open_with("x4096 -x");
+	seam__matcher_set_bytes(player.matcher, 24576);
+	cr_assert_eq(seam__matcher_block(player.matcher, 4096, 8192), SEAM_OK);
+	seam__matcher_set_pieces(player.matcher, &(struct seam_pieces){.at = piece_at});
+	for (unsigned i = 0; i < SEAM_RUN; i++) {
+		cr_assert_neq(ask(3333, &strange), SEAM_MISS_NONE);
+		cr_expect_geq(borrow_once(3333), 8192, "a request more or less: x is due next");
+	}
+	cr_assert_eq(ask(3333, &strange), SEAM_MISS_lost);
+	cr_expect_eq(borrow_once(3333), 0);
+	cr_expect_geq(borrow_once(7777), 8192, "it is too large for what is left of that piece");
+	struct seam_planned *x = hit(4096);
+	cr_expect_eq(x->offset, 0);
+	give(x);
+	cr_assert_neq(ask(3333, &strange), SEAM_MISS_NONE);
+	cr_expect_geq(borrow_once(3333), 8192, "it has found its place again");
+	seam__matcher_unblock(player.matcher, 4096, 8192);
+	close_all();
+}
+
+/* Both pieces are idle: that one goes where nothing is ever due. */
+Test(matcher_borrow, who_is_lost_has_of_equal_pieces_the_one_that_is_due_later)
+{
+	open_with("x8192 -x");
+	seam__matcher_set_bytes(player.matcher, 16384);
+	seam__matcher_set_pieces(player.matcher, &(struct seam_pieces){.at = piece_at});
+	get_lost();
+	cr_expect_eq(borrow_once(3333), 8192);
+	cr_expect_eq(borrow_once(8192), 8192);
 	close_all();
 }
