@@ -9,6 +9,7 @@
 #define OVERLAP_SHARE 16u  /* of the bytes that come and go in a repetition, that may live longer than one */
 #define DOUBT_TIMES 8u     /* a period is believed when the recording is so many times as long, */
 #define PIPELINE_TIMES 32u /* or so many if repetitions overlap */
+#define HESITATE_TIMES 2u  /* as much is recorded as when the longest period was seen first */
 
 static bool is_like(uint64_t a, uint64_t b, uint64_t share)
 {
@@ -47,8 +48,22 @@ static bool has_lasted(struct seam_belief *belief, const struct seam_sight *sigh
 	return false;
 }
 
+bool seam__belief_hesitates(const struct seam_belief *belief, uint64_t events)
+{
+	return belief->length == 0 && belief->longest != 0 && events / HESITATE_TIMES >= belief->longest_events;
+}
+
+static void note_longest(struct seam_belief *belief, const struct seam_sight *sight)
+{
+	if (sight->length <= belief->longest + belief->longest / LIKE_SHARE)
+		return;
+	belief->longest = sight->length;
+	belief->longest_events = sight->forgotten + sight->events;
+}
+
 bool seam__belief_holds(struct seam_belief *belief, const struct seam_sight *sight)
 {
+	note_longest(belief, sight);
 	if (is_like(sight->length, belief->length, LIKE_SHARE))
 		return true;
 	if (sight->length < belief->length || sight->events < LEAST_EVENTS || !goes_on(sight))

@@ -10,6 +10,9 @@
  *   - the recording is no shorter than the work of a few milliseconds.
  * Any other is believed when the recording is some times as long as when it was seen first, if it goes on without anything in between. Once a period
  * is believed, nothing that is shorter is believed: what repeats inside of an iteration is not one. What is longer, and contains it, is.
+ * The iteration that a loop is inside of is seen before long: something longer repeats. Where twice as much is recorded as when the longest period was seen
+ * first, with nothing to be believed, it may be that iterations are of several lengths and hardly any follows itself: it *hesitates*, and looks are to go by
+ * form too.
  *
  * Not here: what repeats (lib/plan/rhythm.h), looks and plans (learner.h). Pure. No locks: `work` guards it.
  */
@@ -38,10 +41,15 @@ struct seam_belief {
 	uint64_t doubtful_length; /* of one that is not, */
 	uint64_t doubtful_newest; /* where its newest repetition ended, */
 	uint64_t doubtful_until;  /* and how long the recording must be for it to be believed */
+	uint64_t longest;         /* of all that were seen; 0: none was */
+	uint64_t longest_events;  /* recorded, when that was seen first */
 };
 
 /* Whether the period is the iteration. */
 bool seam__belief_holds(struct seam_belief *belief, const struct seam_sight *sight);
+
+/* Whether nothing is believed for so long that other ways to look are due. events: recorded. */
+bool seam__belief_hesitates(const struct seam_belief *belief, uint64_t events);
 
 /* In how many events the next repetition will be over; UINT64_MAX: none is to be expected. */
 uint64_t seam__belief_more(const struct seam_sight *sight);

@@ -12,7 +12,7 @@
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be. All kinds
  * that a look found are planned one after the other, and have the same addresses for what lives from one iteration into the next (learner_shapes.c).
  * An arena of its own, in place of the open one, is for a plan of what that knows and hardly serves all the same, or of what it has no room for: what
- * it serves would be lost. Where it does not know most of what it misses, iterations are looked for by their form too.
+ * it serves would be lost. Where it does not know most of what it misses, or what repeats is doubted for long, iterations are looked for by their form too.
  *
  * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the first iteration look like
  * iterations until the optimizer comes.
@@ -20,7 +20,7 @@
  * Against thrashing: a stage that hardly serves, with nothing to be added to it, until twice as much is recorded is dropped: where hardly any iteration comes
  * again plans are of no use. A look costs as much as the recording is long, and a new one needs a recording that has grown: by a quarter, without marks by
  * an eighth, and by a sixteenth where a repetition that may be believed, or is foreseen (foresight.h), is about to end. So all looks together cost some 5, 9 or at most
- * 17 times as much as the last one. After each that led to nothing twice as many events come on top.
+ * 17 times as much as the last one, twice that while form is looked at as well. After each that led to nothing twice as many events come on top.
  *
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker
  * begins again later.

@@ -136,21 +136,49 @@ static bool is_believed(struct seam_learner *learner, const struct seam_trace *r
 	return false;
 }
 
+/* What repeats, in place of what was found before. *ret_believed: whether that is the program's iteration. Errors: SEAM_OOM_META. */
+static enum seam_rc find(struct seam_learner *learner, const struct seam_trace *recording, bool by_form, bool *ret_believed)
+{
+	const struct seam__rhythm_options options = {.by_form = by_form};
+	*ret_believed = false;
+	seam__rhythm_fini(&learner->rhythm);
+	enum seam_rc rc = seam__rhythm_find(recording, &options, &learner->rhythm);
+	if (rc == SEAM_OK && learner->rhythm.count != 0)
+		*ret_believed = is_believed(learner, recording);
+	return rc;
+}
+
+/* Of iterations of several lengths none may follow itself for long: what repeats by its sizes is one that comes twice in a row now and then, and nothing
+ * to be believed. By its form it is. What is found so is believed at once or not at all: doubts, and when to look again, are about the other. */
+static enum seam_rc find_form(struct seam_learner *learner, const struct seam_trace *recording, bool *ret_believed)
+{
+	const struct seam_belief before = learner->belief;
+	const uint64_t next_events = learner->next_events;
+	enum seam_rc rc = find(learner, recording, true, ret_believed);
+	if (!*ret_believed) {
+		learner->belief = before;
+		learner->next_events = next_events;
+	}
+	return rc;
+}
+
 /* Finds what repeats, and chooses what to plan of it. */
 static void search(struct seam_pool *pool, const struct seam_trace *recording)
 {
 	struct seam_learner *learner = &pool->learner;
+	bool believed = false;
 	learner->recorded_events = recording->header.event_count;
 	learner->tried = 0;
-	const struct seam__rhythm_options options = {.by_form = learner->strange};
-	if (seam__rhythm_find(recording, &options, &learner->rhythm) != SEAM_OK) {
-		learner->rhythm = (struct seam__rhythm){0};
+	enum seam_rc rc = find(learner, recording, learner->strange, &believed);
+	if (rc == SEAM_OK && learner->rhythm.count == 0 && learner->next_steps == 1) /* no step is marked */
+		look_ahead(learner, recording);
+	if (rc == SEAM_OK && !believed && !learner->strange && seam__belief_hesitates(&learner->belief, learner->looked_events))
+		rc = find_form(learner, recording, &believed);
+	if (rc != SEAM_OK) {
 		seam__learner_give_up(pool);
 		return;
 	}
-	if (learner->rhythm.count == 0 && learner->next_steps == 1) /* no step is marked */
-		look_ahead(learner, recording);
-	if (learner->rhythm.count == 0 || !is_believed(learner, recording)) {
+	if (!believed) {
 		seam__learner_reset(pool);
 		return;
 	}

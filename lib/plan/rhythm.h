@@ -24,7 +24,7 @@ struct seam__rhythm_options {
 	double most_differing;       /* requests of two iterations of one kind that may differ; 0: 0.1 */
 	uint64_t least_requests;     /* of an iteration: shorter ones are not worth it; 0: 16 */
 	bool by_form;                /* without marks: iterations may be of several shapes, with hardly a size in common. Only where it is known that
-	                              * there are iterations: a loop inside of one has a form as well */
+	                              * there are iterations, or is not believed yet for good reasons: a loop inside of one has a form as well */
 };
 
 struct seam__rhythm_kind {

@@ -124,6 +124,24 @@ Test(belief, moves_to_what_is_longer_and_not_back)
 	cr_expect(believes(&belief, sight(200, 8300, 2, 100)), "an iteration with a few requests more is the same");
 }
 
+/* A program may never do the same for long; one that does is not looked at in another way. */
+Test(belief, hesitates_when_twice_as_much_is_recorded)
+{
+	struct seam_belief doubting = {0}, believing = {0};
+	cr_expect_not(seam__belief_hesitates(&doubting, 1000000), "nothing was seen");
+	cr_assert_not(believes(&doubting, sight(9000, 4000, 2, 1000)));
+	cr_expect_not(seam__belief_hesitates(&doubting, 35999));
+	cr_expect(seam__belief_hesitates(&doubting, 36000));
+	cr_assert_not(believes(&doubting, sight(39000, 4000, 2, 1000)));
+	cr_expect(seam__belief_hesitates(&doubting, 48000), "it was seen before");
+	cr_assert_not(believes(&doubting, sight(39000, 8000, 2, 1000)));
+	cr_expect_not(seam__belief_hesitates(&doubting, 111999), "the other may be a loop inside of this");
+	cr_expect(seam__belief_hesitates(&doubting, 112000));
+	cr_assert_not(believes(&believing, sight(9000, 4000, 2, 1000)));
+	cr_assert(believes(&believing, sight(9000, 4000, 9, 1000)));
+	cr_expect_not(seam__belief_hesitates(&believing, 1000000));
+}
+
 Test(belief, says_when_to_look_again)
 {
 	struct seam_sight seen = sight(6000, 4000, 2, 1000), stopped = sight(200, 4000, 2, 5000), due = sight(200, 4000, 2, 4300);

@@ -190,6 +190,43 @@ Test(planned_shapes, are_told_apart_without_marks)
 	close_pool();
 }
 
+/* Every size depends on the length. */
+static void run_scaled(struct loop *loop, uint64_t length)
+{
+	for (unsigned i = 0; i < LAYERS; i++) {
+		loop->activations[i] = must_alloc((KIB(900) + i * 20480u) * length, NULL);
+		must_free(must_alloc((KIB(600) + i * 512u) * length, NULL));
+	}
+	for (unsigned i = LAYERS; i-- > 0;) {
+		void *scratch = must_alloc((KIB(800) + i * 512u) * length, NULL);
+		must_free(loop->activations[i]);
+		must_free(scratch);
+	}
+	loop->iteration++;
+}
+
+/* They have no size in common, and hardly any follows itself: by its sizes nothing repeats for long. */
+Test(planned_shapes, of_which_none_follows_itself_are_told_apart_without_marks)
+{
+	struct loop loop;
+	unsigned shape = 0;
+	struct seam_stats before = {0};
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	begin_loop(&loop);
+	while (loop.iteration < 240) {
+		shape = (shape + (shape_at(loop.iteration / 3) == 0 ? 0 : 1 + shape_at(loop.iteration) % 2)) % SHAPES;
+		run_scaled(&loop, lengths[shape]);
+		run_background();
+		if (loop.iteration == 200)
+			before = get_stats();
+	}
+	const struct seam_stats after = get_stats();
+	cr_expect_eq(before.plan_scripts, SHAPES);
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests);
+	cr_expect_eq(after.memory_calls, before.memory_calls);
+	close_pool();
+}
+
 /* A plan that serves one iteration in many holds its memory together for nothing. */
 Test(planned_shapes, of_which_none_comes_again_lose_the_plan)
 {
