@@ -30,6 +30,7 @@
  *   H4  an instance's `blocked` counts the blocked ranges that it overlaps
  *   H5  the counts of live blocks and bytes are right
  *   H6  nothing of the current script is due in the place of a dynamic or borrowed block before that one is a stray
+ *   H7  a script that waits to become current, and the one whose place it takes, are two of the matcher's
  *
  * Locks: none inside; the pool's `lock` guards it. Scripts are immutable and may be made without it.
  */
@@ -115,7 +116,9 @@ SEAM_MUST_USE enum seam_rc seam__matcher_create(struct seam_meta *meta, struct s
 void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher); /* NULL is allowed */
 
 /* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If it is a kind of iteration that a script
- * is there for, that one goes; else, if there are SEAM_SCRIPTS already, the one that was current longest ago. Ranges that
+ * is there for, that one goes; else, if there are SEAM_SCRIPTS already, the one that was current longest ago. If the current one goes, the new one takes its
+ * place: at once, or, where the program has marked a step, at its next one. What lives from one iteration into the next has the same place in both, but
+ * nearly all else that is live in the midst of one lies in the way of the new script's slots, and what these get instead in the way of others. Ranges that
  * are blocked are blocked for it too. A script that goes while blocks of it are live keeps
  * its instances until the last of them is freed: pointers to live blocks stay valid. Where the
  * program is in it the index finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
@@ -138,8 +141,8 @@ void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at);
 /* The program is about to ask for slot number `slot` of the plan that the current script is of: every lane expects what comes from there on. */
 void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot);
 
-/* The program says that an iteration ends. If the lanes are in step it is noted where in the period that is; else every lane is put where such a place
- * is next. */
+/* The program says that an iteration ends. A script that waits for that becomes current. If the lanes are in step it is noted where in the period that
+ * is; else every lane is put where such a place is next. */
 void seam__matcher_step(struct seam_matcher *matcher);
 
 /* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges: unblock them and take it.

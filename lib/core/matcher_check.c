@@ -137,11 +137,28 @@ static const char *check_blocked(const struct seam_matcher *matcher, const struc
 	return NULL;
 }
 
+static bool has_script(const struct seam_matcher *matcher, const struct seam_script *script)
+{
+	uint32_t i = 0;
+	while (i < matcher->script_count && matcher->scripts[i] != script)
+		i++;
+	return i < matcher->script_count;
+}
+
+static const char *check_heir(const struct seam_matcher *matcher)
+{
+	if (matcher->heir == NULL && matcher->elder == NULL)
+		return NULL;
+	return matcher->heir != matcher->elder && has_script(matcher, matcher->heir) && has_script(matcher, matcher->elder) ? NULL : "H7";
+}
+
 const char *seam__matcher_check(const struct seam_matcher *matcher)
 {
 	const char *broken = check_strays(matcher);
 	if (broken == NULL)
 		broken = check_live(matcher);
+	if (broken == NULL)
+		broken = check_heir(matcher);
 	for (uint32_t i = 0; broken == NULL && i < matcher->script_count; i++) {
 		broken = seam__script_check(matcher->scripts[i]);
 		if (broken == NULL)

@@ -132,6 +132,8 @@ static void note_streams(struct seam_matcher *matcher, const struct seam_script 
 static void take_out(struct seam_matcher *matcher, struct seam_script *script)
 {
 	uint32_t at = 0;
+	if (script == matcher->heir || script == matcher->elder)
+		matcher->heir = matcher->elder = NULL;
 	while (matcher->scripts[at] != script)
 		at++;
 	put_at(matcher, script, --matcher->script_count, at);
@@ -157,14 +159,20 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 		return SEAM_OOM_META;
 	/* What may fail comes first: switching to the script takes all that is live. */
 	struct seam_script *before = matcher->now;
+	if (matcher->heir != NULL && before != matcher->elder)
+		take_out(matcher, matcher->elder); /* nothing is waited for any more */
 	struct seam_script *forerunner = find_forerunner(matcher, script);
-	const bool becomes = now || before == NULL || forerunner == before;
+	const bool follows = before != NULL && forerunner == before;
+	const bool waits = follows && !now && matcher->steps;
+	const bool becomes = now || before == NULL || (follows && !waits);
 	if (becomes && !seam__strays_take_all(matcher))
 		return SEAM_OOM_META;
-	if (forerunner != NULL && forerunner != before)
+	if (waits && matcher->heir != NULL)
+		take_out(matcher, matcher->heir);
+	if (forerunner != NULL && !follows)
 		take_out(matcher, forerunner);
 	else if (matcher->script_count == SEAM_SCRIPTS)
-		retire(matcher, matcher->scripts[--matcher->script_count]);
+		take_out(matcher, matcher->scripts[matcher->script_count - 1]);
 	script->index = index;
 	matcher->owners[index] = script;
 	for (uint32_t n = 0; n < script->slots * script->copies; n++)
@@ -175,9 +183,23 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 	note_streams(matcher, script);
 	if (becomes)
 		SEAM_VERIFY(seam__matcher_switch(matcher, script, 0, true));
-	if (forerunner != NULL && forerunner == before)
+	if (waits) {
+		matcher->elder = before;
+		matcher->heir = script;
+	} else if (follows) {
 		take_out(matcher, forerunner);
+	}
 	return SEAM_OK;
+}
+
+void seam__matcher_succeed(struct seam_matcher *matcher)
+{
+	matcher->steps = true;
+	if (matcher->heir == NULL)
+		return;
+	if (matcher->now == matcher->elder && !seam__matcher_switch(matcher, matcher->heir, 0, true))
+		return; /* at the next step */
+	take_out(matcher, matcher->elder);
 }
 
 uint32_t seam__matcher_scripts(const struct seam_matcher *matcher)
@@ -197,6 +219,7 @@ enum seam_rc seam__matcher_clear(struct seam_matcher *matcher)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < matcher->script_count; i++)
 		retire(matcher, matcher->scripts[i]);
+	matcher->heir = matcher->elder = NULL;
 	matcher->script_count = 0;
 	matcher->now = NULL;
 	matcher->owner = SEAM_NOBODY;

@@ -55,6 +55,9 @@ struct seam_matcher {
 	struct seam_slab loose_slab;
 	struct seam_script *scripts[SEAM_SCRIPTS]; /* the current one first, then as they were current */
 	uint32_t script_count;
+	struct seam_script *elder;     /* was current when a script of its kind was added; */
+	struct seam_script *heir;      /* that one, which takes its place when the program says next that an iteration ends; both NULL: none waits */
+	bool steps;                    /* the program has said so */
 	struct seam_script *owners[SEAM_OWNERS];   /* by index, retired ones too; NULL: free */
 
 	struct seam_blocked *blocked;  /* by begin */
@@ -221,6 +224,9 @@ struct seam_lane *seam__speaker_find(const struct seam_matcher *matcher, const s
 
 /* matcher_scripts.c: makes it current, at `position` of a new repetition; cold: or anywhere. False: no memory, nothing changed. */
 bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *script, uint32_t position, bool cold);
+
+/* The program says that an iteration ends: what waits for that becomes current. Without memory it waits for the next. */
+void seam__matcher_succeed(struct seam_matcher *matcher);
 
 /* The last block of a forgotten script is freed. */
 void seam__matcher_forget(struct seam_matcher *matcher, struct seam_script *script);

@@ -62,6 +62,7 @@ static uint64_t find_nearest(const struct seam_script *script, const struct seam
 
 void seam__matcher_step(struct seam_matcher *matcher)
 {
+	seam__matcher_succeed(matcher);
 	struct seam_script *script = matcher->now;
 	const struct seam_lane *speaker = matcher->lane;
 	if (script == NULL || speaker == NULL)

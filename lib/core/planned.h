@@ -224,7 +224,8 @@ void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage);
 SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script,
                                               bool from_start);
 
-/* One more script for the open stage, which has room for it; current from now on, or if the index says so. Errors: SEAM_OOM_META: it is the caller's still. */
+/* One more script for the open stage, which has room for it; current from now on, or when seam__matcher_add() says. Errors: SEAM_OOM_META: it is the caller's
+ * still. */
 SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *script, bool now);
 
 /* A stage whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks as count() sets in stage->busy: those

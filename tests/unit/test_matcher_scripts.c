@@ -2,7 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "match_program.h"
-#include "script.h"
+#include "matcher_state.h"
+#include "meta.h"
 
 static struct match_player player;
 
@@ -166,4 +167,133 @@ Test(matcher_scripts, a_new_script_of_a_kind_takes_the_place_of_the_old_one)
 	match_close(&player);
 	for (unsigned i = 0; i < 3; i++)
 		match_program_fini(&programs[i]);
+}
+
+static const struct seam_script *script_at(uint32_t i)
+{
+	return seam__matcher_script(player.matcher, i);
+}
+
+/* Two programs; the first is current, and in the midst of an iteration: three blocks live. The program marks its steps. */
+static void open_in_midst(struct match_program *first, struct match_program *other)
+{
+	match_open(&player, "successors", 1);
+	*first = match_program_of(shapes[0]);
+	*other = match_program_of(shapes[1]);
+	add_marked(first, true);
+	add_marked(other, false);
+	seam__matcher_start(player.matcher);
+	step();
+	cr_assert_eq(match_acts(&player, first, 0, 0, 7), 0, "two blocks are freed, three live");
+}
+
+static void close_both(struct match_program *first, struct match_program *other)
+{
+	match_close(&player);
+	match_program_fini(first);
+	match_program_fini(other);
+}
+
+Test(matcher_scripts, what_follows_the_current_script_waits_for_a_step)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	const struct seam_script *elder = script_at(0);
+	add_marked(&first, false);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 3);
+	cr_expect_eq(script_at(0), elder);
+	const struct seam_script *heir = script_at(1);
+	cr_expect_eq(match_acts(&player, &first, 0, 7, first.count), 0);
+	cr_expect_eq(script_at(0), elder, "nothing that was live is in anybody's way");
+	step();
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "the elder is gone");
+	cr_expect_eq(script_at(0), heir);
+	(void)match_acts(&player, &first, 1, 0, first.count);
+	step();
+	cr_expect_eq(match_acts(&player, &first, 2, 0, first.count), 0, "it knows where the program is");
+	close_both(&first, &other);
+}
+
+Test(matcher_scripts, of_those_that_wait_the_newest_follows)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	add_marked(&first, false);
+	add_marked(&first, false);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "the other one that waited is gone");
+	const struct seam_script *heir = script_at(1);
+	step();
+	cr_expect_eq(script_at(0), heir);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	close_both(&first, &other);
+}
+
+/* Another script has become current meanwhile: it stays. */
+Test(matcher_scripts, the_elder_goes_at_a_step_though_it_is_not_current)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	cr_assert_eq(match_acts(&player, &first, 0, 7, first.count), 0);
+	step();
+	add_marked(&first, false);
+	cr_expect_eq(match_acts(&player, &other, 1, 0, 3), 0);
+	const struct seam_script *now = script_at(0);
+	cr_assert_eq(seam__script_slots(now), 6, "the other one is not current: this tests nothing");
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 3);
+	cr_expect_eq(match_acts(&player, &other, 1, 3, other.count), 0);
+	step();
+	cr_expect_eq(script_at(0), now);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	close_both(&first, &other);
+}
+
+/* It was looked up, before the step. */
+Test(matcher_scripts, one_that_waited_and_is_current_is_followed_in_turn)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	add_marked(&first, false);
+	struct seam_script *heir = player.matcher->heir;
+	cr_assert(seam__matcher_switch(player.matcher, heir, 0, true));
+	match_check(&player);
+	add_marked(&first, false);
+	cr_expect_eq(script_at(0), heir);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "the eldest is gone");
+	step();
+	cr_expect_neq(script_at(0), heir);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	close_both(&first, &other);
+}
+
+Test(matcher_scripts, what_lacks_memory_to_follow_does_at_the_next_step)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	const struct seam_script *elder = script_at(0);
+	add_marked(&first, false);
+	seam__meta_fail_at(player.meta, 1);
+	step();
+	seam__meta_fail_at(player.meta, 0);
+	cr_expect_eq(script_at(0), elder, "what is live cannot become strays");
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 3);
+	step();
+	cr_expect_neq(script_at(0), elder);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	close_both(&first, &other);
+}
+
+Test(matcher_scripts, nothing_waits_for_what_is_forgotten)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	add_marked(&first, false);
+	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OK);
+	match_check(&player);
+	step();
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 0);
+	add_marked(&first, false);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 1);
+	step();
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 1);
+	close_both(&first, &other);
 }
