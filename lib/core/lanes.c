@@ -1,9 +1,9 @@
 /* lanes.c: which slot a request is: what a lane expects, and how it finds its place again.
  *
  * A request that the cursor does not expect is looked for, in this order: where what was missed before puts it (nothing more, as many slots
- * on, or at a pair of equal sizes ahead); among the slots passed over; a few slots ahead. All of these can be wrong, so each costs trust: when
- * `trouble` has risen far enough the index is asked for the longest run of equal sizes, here and in the other scripts, and its
- * answer is taken if it explains more of what was heard than the guess at hand.
+ * on, or at a pair of equal sizes ahead); among the slots passed over just now; a few slots ahead; among those passed over before. All of these can
+ * be wrong, so each costs trust: when `trouble` has risen far enough the index is asked for the longest run of equal
+ * sizes, here and in the other scripts, and its answer is taken if it explains more of what was heard than the guess at hand.
  *
  * A lane that the others have left far behind goes where they are, if what was heard is explained there no worse: equal stretches of a period
  * (micro-batches) look all alike, and what a lane is given in one that is over is late as a rule. What would take it far ahead of them is not
@@ -19,6 +19,7 @@
 #define PAIR_MISSES 16u   /* not any more after so many misses */
 #define BACK 256u         /* positions by which a lane may find itself behind in the same repetition */
 #define STALE 1024u       /* positions after which a slot passed over is forgotten */
+#define NEAR 32u          /* the same where a slot just ahead would do: that something is left out once more is likelier then */
 
 /* trouble */
 #define MISSED 4u
@@ -123,12 +124,12 @@ static uint32_t find_after_misses(const struct seam_script *script, const struct
 	return find_pair(script, lane);
 }
 
-/* The entry among the slots passed over that the request is; SEAM_SKIPPED: none. */
-static uint32_t find_skipped(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
+/* The entry among the slots passed over, no more than so many positions behind, that the request is; SEAM_SKIPPED: none. */
+static uint32_t find_skipped(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes, uint32_t behind)
 {
 	for (uint32_t i = 0; i < SEAM_SKIPPED; i++) {
 		const struct seam_spot *spot = &lane->skipped[i];
-		if (spot->cue != NULL && seam__cue_fits(spot->cue, bytes) && spot->base + spot->cue->begin + STALE > position_of(lane) &&
+		if (spot->cue != NULL && seam__cue_fits(spot->cue, bytes) && spot->base + spot->cue->begin + behind > position_of(lane) &&
 		    spot_is_free(script, spot))
 			return i;
 	}
@@ -268,8 +269,10 @@ static enum seam_miss hear_unexpected(struct seam_matcher *matcher, struct seam_
 		return SEAM_MISS_lost;
 	}
 	const uint32_t resumed = find_after_misses(script, lane, bytes);
-	const uint32_t skipped = resumed != 0 ? SEAM_SKIPPED : find_skipped(script, lane, bytes);
-	const uint32_t ahead = resumed != 0 || skipped < SEAM_SKIPPED ? resumed : find_ahead(script, lane, bytes);
+	uint32_t ahead = resumed != 0 ? resumed : find_ahead(script, lane, bytes);
+	const uint32_t skipped = resumed != 0 ? SEAM_SKIPPED : find_skipped(script, lane, bytes, ahead != 0 ? NEAR : STALE);
+	if (skipped < SEAM_SKIPPED)
+		ahead = 0;
 	struct seam_spot at_hand = skipped < SEAM_SKIPPED ? lane->skipped[skipped] : ahead != 0 ? spot_ahead(script, lane, ahead) : nowhere;
 	if (ahead != 0 && seam__balance_leaps(script, lane, at_hand.base + at_hand.cue->begin))
 		at_hand = nowhere;

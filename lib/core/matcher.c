@@ -163,20 +163,36 @@ static void free_apart(struct seam_matcher *matcher, struct seam_planned *planne
 		seam__front_step(matcher, script);
 }
 
-void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned)
+/* Whether it was of the current script, and not due. */
+static inline bool end_block(struct seam_matcher *matcher, struct seam_planned *planned)
 {
 	struct seam_script *script = matcher->now;
 	SEAM_ASSERT(planned->state != SEAM_PLANNED_FREE);
 	if (planned->state != SEAM_PLANNED_LIVE || planned->script != matcher->owner) {
 		free_apart(matcher, planned);
-		return;
+		return false;
 	}
 	planned->state = SEAM_PLANNED_FREE;
 	matcher->counts.live--;
 	matcher->counts.live_bytes -= planned->bytes;
-	if (seam__script_due(script) == planned->number)
+	if (seam__script_due(script) == planned->number) {
 		seam__front_step(matcher, script);
-	else
+		return false;
+	}
+	return true;
+}
+
+void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned)
+{
+	if (end_block(matcher, planned)) {
+		seam__lane_hear_free(matcher, planned);
+		seam__balance_free(matcher);
+	}
+}
+
+void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_planned *planned)
+{
+	if (end_block(matcher, planned))
 		seam__balance_free(matcher);
 }
 
@@ -257,7 +273,7 @@ struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struc
 		heard.until = matcher->now->front.at + (stretch->end - stretch->begin);
 	}
 	if (miss == SEAM_MISS_NONE)
-		seam__matcher_free(matcher, planned);
+		seam__matcher_take_back(matcher, planned);
 	heard.in_step = seam__matcher_in_step(matcher);
 	return heard;
 }

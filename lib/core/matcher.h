@@ -18,6 +18,8 @@
  * since the period began, the first request of an iteration that only another script expects there is enough. Another script goes on in the copy that
  * the one before would be in.
  *
+ * Where one of several equal requests is left out, or comes later than planned, sizes do not tell which; that their blocks are freed does.
+ *
  * A program may break an iteration off and begin anew with what looks like the next of several equal parts of it (an evaluation between steps). Sizes do
  * not tell that; what is live does: see matcher_balance.c.
  *
@@ -192,6 +194,9 @@ struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t
 
 /* It is freed. A block of a script that has been forgotten, or a dynamic one, is gone afterwards. */
 void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned);
+
+/* It was not handed out after all: the program knows nothing of it, and this free says nothing of what the request was. */
+void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_planned *planned);
 
 /* It is freed by the program, but its memory must not be used until seam__matcher_free(). Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned);

@@ -195,6 +195,9 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 /* The place that the index says: cue number `cue` of the lane. The request itself is the last of the sizes heard. */
 struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue);
 
+/* lanes_equal.c: a block of the current script was freed that was not due: it may have been another slot of its size. */
+void seam__lane_hear_free(struct seam_matcher *matcher, const struct seam_planned *planned);
+
 /* lanes_switch.c: another script that explains more than `length` of the sizes heard on a stream: it becomes the current one. */
 bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
                        struct seam_spot *ret_spot);

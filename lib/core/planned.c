@@ -141,7 +141,7 @@ static enum seam_miss hand_out(struct seam_pool *pool, struct seam_stage *stage,
 	if (ordered && stage->stream_count > 1 && (loose || seam__matcher_crosses(stage->matcher, planned)))
 		ordered = order_behind(stage, stream, BEHIND_ALL);
 	if (!ordered) {
-		seam__matcher_free(stage->matcher, planned);
+		seam__matcher_take_back(stage->matcher, planned);
 		return SEAM_MISS_order;
 	}
 	return SEAM_MISS_NONE;
@@ -195,7 +195,7 @@ static __attribute__((noinline)) enum seam_miss settle(struct seam_pool *pool, s
 	if (miss == SEAM_MISS_gap)
 		miss = fill_gap(pool, stage, planned);
 	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC && pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
-		seam__matcher_free(stage->matcher, planned);
+		seam__matcher_take_back(stage->matcher, planned);
 		counts->refused_dynamic++;
 		miss = SEAM_MISS_dynamic;
 	}

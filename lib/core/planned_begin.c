@@ -101,7 +101,7 @@ enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stag
 	bool serves = planned != NULL && in_step && (stage->trusting || seam__matcher_goes_on(stage->matcher, planned));
 	if (planned != NULL && !serves) {
 		if (miss == SEAM_MISS_NONE)
-			seam__matcher_free(stage->matcher, planned);
+			seam__matcher_take_back(stage->matcher, planned);
 		miss = SEAM_MISS_lost;
 	}
 	if (miss != SEAM_MISS_NONE && miss != SEAM_MISS_gap)
