@@ -2,7 +2,7 @@
  *
  * A request that the cursor does not expect is looked for, in this order: where what was missed before puts it (nothing more, as many slots
  * on, or at a pair of equal sizes ahead); among the slots passed over just now; a few slots ahead; among those passed over before. All of these can
- * be wrong, so each costs trust: when `trouble` has risen far enough the index is asked for the longest run of equal
+ * be wrong, so each costs trust, the more slots it leaves out: when `trouble` has risen far enough the index is asked for the longest run of equal
  * sizes, here and in the other scripts, and its answer is taken if it explains more of what was heard than the guess at hand.
  *
  * A lane that the others have left far behind goes where they are, if what was heard is explained there no worse: equal stretches of a period
@@ -276,7 +276,8 @@ static enum seam_miss hear_unexpected(struct seam_matcher *matcher, struct seam_
 	struct seam_spot at_hand = skipped < SEAM_SKIPPED ? lane->skipped[skipped] : ahead != 0 ? spot_ahead(script, lane, ahead) : nowhere;
 	if (ahead != 0 && seam__balance_leaps(script, lane, at_hand.base + at_hand.cue->begin))
 		at_hand = nowhere;
-	doubt(lane, at_hand.cue == NULL ? MISSED : PASSED);
+	const uint32_t leap = at_hand.cue != NULL && resumed > lane->missed ? resumed - lane->missed : 0;
+	doubt(lane, at_hand.cue == NULL ? MISSED : PASSED + leap);
 	if (lane->trouble >= DOUBT && ask_index(matcher, lane, &at_hand, ret_spot))
 		return SEAM_MISS_NONE;
 	if (at_hand.cue == NULL) {

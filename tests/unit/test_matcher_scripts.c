@@ -297,3 +297,23 @@ Test(matcher_scripts, nothing_waits_for_what_is_forgotten)
 	cr_expect_eq(seam__matcher_scripts(player.matcher), 1);
 	close_both(&first, &other);
 }
+
+/* What is found only behind much that is left out may well be another script's: one without what stands between. */
+Test(matcher_scripts, a_leap_tells_the_script)
+{
+	struct match_program once = match_program_of("a1000 b2000 k51000 l3000 m53000 n54000 o55000 p56000 q57000 r58000 s59000 t60000 u61000 v62000 w63000 "
+	                                             "c3000 d4000 e5000 f6000 g7000 h8000 i9000 j10000 -a -b -c -d -e -f -g -h -i -j -k -l -m -n -o -p -q -r -s -t "
+	                                             "-u -v -w");
+	struct match_program loop = match_program_of("a1000 b2000 c3000 d4000 e5000 f6000 g7000 h8000 i9000 j10000 -a -b -c -d -e -f -g -h -i -j");
+	match_open(&player, "a leap", 1);
+	match_add(&player, &loop, false);
+	match_add(&player, &once, true);
+	seam__matcher_start(player.matcher);
+	cr_expect_eq(match_acts(&player, &once, 0, 0, once.count), 0);
+	(void)match_acts(&player, &loop, 1, 0, loop.count);
+	cr_expect_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 10);
+	cr_expect_eq(match_acts(&player, &loop, 2, 0, loop.count), 0);
+	match_close(&player);
+	match_program_fini(&once);
+	match_program_fini(&loop);
+}
