@@ -14,6 +14,10 @@
  * An arena of its own, in place of the open one, is for a plan of what that knows and hardly serves all the same, or of what it has no room for: what
  * it serves would be lost. Where it does not know most of what it misses, or what repeats is doubted for long, iterations are looked for by their form too.
  *
+ * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where plans would serve most of what the
+ * program does. Which kinds there is room for shows when they are planned, the largest first: where streams that nothing orders must not share, some need more
+ * memory than the program ever had, and no plan of them is made. What they do is not served then, and does not count; what is left may be too little.
+ *
  * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the first iteration look like
  * iterations until the optimizer comes.
  *
@@ -70,6 +74,7 @@ struct seam_learner {
 	uint64_t recorded_events;        /* of the recording that it was found in */
 	uint32_t kind;                   /* of it: being planned */
 	uint64_t tried;                  /* a bit per kind: it was planned, or could not be, since the look */
+	uint64_t roomless;               /* a bit per kind: it could not be, since the look, for it needs more memory than there is. It comes again all the same */
 	struct seam_survey survey;       /* PLAN, BEGIN */
 	struct seam_plan *plan;          /* BEGIN and later */
 	struct seam_script *script;      /* BEGIN, PREPARE: ours */

@@ -168,7 +168,7 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 	struct seam_learner *learner = &pool->learner;
 	bool believed = false;
 	learner->recorded_events = recording->header.event_count;
-	learner->tried = 0;
+	learner->tried = learner->roomless = 0;
 	enum seam_rc rc = find(learner, recording, learner->strange, &believed);
 	if (rc == SEAM_OK && learner->rhythm.count == 0 && learner->next_steps == 1) /* no step is marked */
 		look_ahead(learner, recording);

@@ -319,8 +319,10 @@ static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
 	uint64_t bytes = seam__script_bytes(learner->script), most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
 	/* What a trim returned may be taken again. */
 	uint64_t has_bytes = learner->survey.bytes + unlisted_bytes + (most_bytes - learner->survey.engine_bytes);
-	if (bytes > has_bytes + most_bytes / GROWTH_SHARE)
+	if (bytes > has_bytes + most_bytes / GROWTH_SHARE) {
+		learner->roomless |= UINT64_C(1) << learner->kind;
 		return false;
+	}
 	/* Larger iterations may be to come again. */
 	bytes += learner->plan->header.resident_bytes;
 	return learner->extends || seam__learner_knows_all(learner) || bytes >= most_bytes / 100 * LARGEST_PERCENT;
@@ -336,6 +338,7 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 	seam__survey_fini(&pool->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
 	learner->last = UINT32_MAX;
+	learner->roomless &= ~(UINT64_C(1) << learner->kind);
 	forget_plan(pool);
 	learner->work_ns = 0;
 

@@ -32,12 +32,12 @@ static uint64_t covered_by(const struct seam__rhythm_kind *kind)
 	return kind->seen * (kind->last_event - kind->first_event);
 }
 
-/* By all kinds that are worth a plan. */
+/* By all kinds that are worth a plan, but those that there is no room for. */
 static uint64_t covered_together(const struct seam_learner *learner)
 {
 	uint64_t together = 0;
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
-		uint64_t covered = covered_by(&learner->rhythm.kinds[i]);
+		uint64_t covered = (learner->roomless >> i & 1) == 0 ? covered_by(&learner->rhythm.kinds[i]) : 0;
 		together += covered >= learner->recorded_events / LEAST_SHARE ? covered : 0;
 	}
 	return together;

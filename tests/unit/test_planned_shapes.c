@@ -248,6 +248,56 @@ Test(planned_shapes, of_which_none_comes_again_lose_the_plan)
 	close_pool();
 }
 
+#define STREAMS 4u
+
+/* Nothing orders the streams of its long iterations, which need hardly more memory: without a plan they have the same one after the other. A plan gives each
+ * its own, and there is no room for that. */
+static void run_spread(unsigned iterations, bool (*is_long)(unsigned iteration))
+{
+	void *streams[STREAMS];
+	for (unsigned s = 0; s < STREAMS; s++)
+		streams[s] = make_stream();
+	for (unsigned n = 0; n < iterations; n++) {
+		for (unsigned i = 0; i < 6 * STREAMS; i++)
+			must_free(must_alloc(MIB(is_long(n) ? 41 : 40) + i * 4096u, is_long(n) ? streams[i % STREAMS] : NULL));
+		cr_assert_ok(seam_step(pool));
+		run_background();
+	}
+	for (unsigned s = 0; s < STREAMS; s++)
+		end_stream(streams[s]);
+}
+
+static bool is_mostly_long(unsigned iteration)
+{
+	return iteration % 3 != 0;
+}
+
+static bool is_mostly_short(unsigned iteration)
+{
+	return iteration < 3 || iteration % 4 == 0;
+}
+
+/* What there is no room for comes again: a plan of the others would hold its memory for the few of them. */
+Test(planned_shapes, that_are_few_are_not_planned_alone)
+{
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	run_spread(40, is_mostly_long);
+	const struct seam_stats after = get_stats();
+	cr_expect_gt(after.plan_failures, 0, "none was tried");
+	cr_expect_eq(after.plan_adoptions, 0);
+	close_pool();
+}
+
+Test(planned_shapes, that_are_most_are_planned_though_there_is_no_room_for_all)
+{
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	run_spread(40, is_mostly_short);
+	const struct seam_stats after = get_stats();
+	cr_expect_eq(after.plan_scripts, 1);
+	cr_expect_geq(after.plan_hits, 6 * STREAMS * 10);
+	close_pool();
+}
+
 static uint64_t process_bytes(void)
 {
 	struct seam_meta_stats now;
