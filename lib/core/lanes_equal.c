@@ -55,9 +55,11 @@ void seam__lane_hear_free(struct seam_matcher *matcher, const struct seam_planne
 		*skipped = spot;
 		return;
 	}
-	/* Nothing but the next slot is between here and its own free. */
+	/* Nothing but the next slot, and its free, is between here and its own free. */
 	const struct seam_cue *next = lane->next;
-	if (lane->base + next->begin != script->front.at || script->stretches[next->slot].end != next->begin + 1 || !seam__cue_fits(next, planned->bytes))
+	const bool is_between = lane->base + next->begin == script->front.at && script->stretches[next->slot].end == next->begin + 1 &&
+	                        end_of(script, &spot) == script->front.at + 2;
+	if (!is_between || !seam__cue_fits(next, planned->bytes))
 		return;
 	lane->skipped[lane->skipped_at++ % SEAM_SKIPPED] = (struct seam_spot){next, lane->base, lane->copy};
 	seam__lane_pass(script, lane);

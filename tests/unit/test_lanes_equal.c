@@ -72,6 +72,17 @@ Test(lanes_equal, a_free_says_nothing_of_other_sizes)
 	close_all();
 }
 
+/* The next request comes and goes, but a is freed long before its time: nothing says that it was b. */
+Test(lanes_equal, a_free_long_before_its_time_says_nothing_of_the_next_request)
+{
+	open_with("a512 b512 -b c512 d512 e4096 -a -c -d -e");
+	give(hit_slot(512, 0));
+	give(hit_slot(512, 1));
+	struct seam_planned *c = hit_slot(512, 2), *d = hit_slot(512, 3), *e = hit_slot(4096, 4);
+	give(c), give(d), give(e);
+	close_all();
+}
+
 /* b was over when d was asked for: d is freed early, and b still to come. */
 Test(lanes_equal, a_block_was_none_that_ended_before_it)
 {
