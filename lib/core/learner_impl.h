@@ -33,7 +33,7 @@ bool seam__learner_choose(struct seam_learner *learner);
  * `lock`. */
 bool seam__learner_lacks(struct seam_pool *pool);
 
-/* Whether nearly all iterations of the recording are of kinds that come again. */
+/* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
 bool seam__learner_knows_all(const struct seam_learner *learner);
 
 /* Ranges of the arena that somebody occupies for good: sorted, disjoint. */

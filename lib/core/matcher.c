@@ -109,6 +109,12 @@ enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_plan
 	return miss;
 }
 
+void seam__matcher_pass(struct seam_matcher *matcher)
+{
+	matcher->reach = 0;
+	matcher->missing = NULL;
+}
+
 struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset)
 {
 	const struct seam_script *script = matcher->now;

@@ -151,6 +151,9 @@ void seam__matcher_step(struct seam_matcher *matcher);
  * Else *ret_planned is untouched. */
 enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned);
 
+/* A request that it is not asked for: of how long that lives, and what it would have been, nothing is known. */
+void seam__matcher_pass(struct seam_matcher *matcher);
+
 /* So many blocks more, or less, are live that somebody else serves. Told of each that comes or goes, the matcher knows when nearly all that the plan has
  * live was let go, and the program begins anew. */
 void seam__matcher_beside(struct seam_matcher *matcher, int more);

@@ -231,6 +231,7 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 			return SEAM_MISS_NONE;
 		}
 		if (planning->prelude.is_stranger) {
+			seam__matcher_pass(stage->matcher);
 			planning->counts.misses[SEAM_MISS_lost]++;
 			return SEAM_MISS_lost;
 		}

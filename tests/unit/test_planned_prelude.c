@@ -56,6 +56,29 @@ Test(planned_prelude, strangers_in_the_place_of_what_goes_have_what_is_idle)
 	expect_served(&training, 3);
 }
 
+/* The plan says how long a request lives that it has no place for; of a stranger behind it it says nothing. */
+Test(planned_prelude, how_long_a_stranger_lives_is_not_known)
+{
+	struct training training;
+	void *strangers[STRANGERS / 2];
+	open_with_plan(MIB(2048));
+	make_parameters(&training);
+	for (unsigned i = 0; i < STRANGERS / 2; i++)
+		strangers[i] = must_alloc(MIB(5) + 12345, streams[0]);
+	const struct seam_matcher *matcher = LIST_FIRST(&pool->planning.stages)->matcher;
+	for (unsigned i = 0; i < LAYERS && seam__matcher_reach(matcher) == 0; i++) {
+		must_free(must_alloc(MIB(1) + i * KIB(64), streams[0]));
+		if (seam__matcher_reach(matcher) == 0)
+			training.activations[i] = must_alloc(MIB(9) + i * KIB(256), streams[0]);
+	}
+	cr_assert(is_expected());
+	cr_assert_neq(seam__matcher_reach(matcher), 0, "nothing was in the way of a slot: this tests nothing");
+	must_free(must_alloc(MIB(5) + 12345, streams[0]));
+	cr_expect_eq(seam__matcher_reach(matcher), 0);
+	for (unsigned i = 0; i < STRANGERS / 2; i++)
+		must_free(strangers[i]);
+}
+
 /* What is as it should be makes up for what is not. */
 Test(planned_prelude, strangers_now_and_then_are_more_than_would_be_borne_at_once)
 {
