@@ -167,7 +167,7 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 	const bool becomes = now || before == NULL || (follows && !waits);
 	if (becomes && !seam__strays_take_all(matcher))
 		return SEAM_OOM_META;
-	if (waits && matcher->heir != NULL)
+	if (follows && matcher->heir != NULL)
 		take_out(matcher, matcher->heir);
 	if (forerunner != NULL && !follows)
 		take_out(matcher, forerunner);

@@ -228,6 +228,21 @@ Test(matcher_scripts, of_those_that_wait_the_newest_follows)
 	close_both(&first, &other);
 }
 
+Test(matcher_scripts, what_is_current_at_once_is_waited_for_by_none)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	add_marked(&first, false);
+	add_marked(&first, true);
+	match_check(&player);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "neither the elder nor the one that waited is there");
+	const struct seam_script *now = script_at(0);
+	step();
+	cr_expect_eq(script_at(0), now);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	close_both(&first, &other);
+}
+
 /* Another script has become current meanwhile: it stays. */
 Test(matcher_scripts, the_elder_goes_at_a_step_though_it_is_not_current)
 {
