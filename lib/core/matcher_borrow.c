@@ -2,7 +2,8 @@
  *
  * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing, and a disturbance does not
  * breed others. There may be no such place for one that lives long: then it displaces short-lived ones, for whom its own place is soon free, rather
- * than another one that lives long, which would hand the disturbance on into the next iteration. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
+ * than another one that lives long, which would hand the disturbance on into the next iteration; and as few of them as can be, for each is missed while it
+ * lies there. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
  * away. Such blocks are loose, like dynamic ones.
  *
  * Where the program does what no script knows (an iteration of another length, an evaluation), nothing is known of time either: the front stands still, and
@@ -26,6 +27,7 @@ struct hunt {
 	uint64_t bytes;
 	uint64_t best;   /* SEAM_PLAN_NO_ADDRESS: none yet */
 	uint64_t gap;    /* that it lies in */
+	uint64_t displaced; /* lasting: short-lived slots that are due there while it lives */
 	uint64_t broken; /* bytes of the pieces that are idle as a whole until it lies there */
 	struct seam_piece asked; /* the piece that was looked at last, */
 	bool asked_idle;
@@ -80,17 +82,38 @@ static uint64_t bytes_broken(struct hunt *hunt, uint64_t at)
 	return bytes;
 }
 
+struct count {
+	const struct hunt *hunt;
+	uint64_t due;
+};
+
+/* Stops where there are more than at the best place. */
+static bool count_due(void *user, uint32_t number)
+{
+	struct count *count = user;
+	const struct seam_script *script = count->hunt->matcher->now;
+	count->due += seam__script_due_in(script, number) < count->hunt->least;
+	return count->due > count->hunt->displaced;
+}
+
 static void consider(struct hunt *hunt, uint64_t at, uint64_t gap)
 {
-	const uint64_t broken = bytes_broken(hunt, at);
-	if (broken > hunt->broken || (broken == hunt->broken && gap >= hunt->gap))
+	struct count count = {hunt, 0};
+	if (hunt->lasting)
+		(void)seam__script_overlapping(hunt->matcher->now, at, at + hunt->bytes, count_due, &count);
+	if (count.due > hunt->displaced)
 		return;
+	const uint64_t broken = bytes_broken(hunt, at);
+	if (count.due == hunt->displaced && (broken > hunt->broken || (broken == hunt->broken && gap >= hunt->gap)))
+		return;
+	hunt->displaced = count.due;
 	hunt->broken = broken;
 	hunt->gap = gap;
 	hunt->best = at;
 }
 
-/* [at, to) is free and large enough: a block lies at one of its ends, or at that of a piece. */
+/* [at, to) is free and large enough: a block lies at one of its ends, or at that of a piece. Pieces differ in size, and small ones waste less; of those
+ * of one size in a row one is as good as another. */
 static void look_in(struct hunt *hunt, uint64_t at, uint64_t to)
 {
 	const struct seam_pieces *pieces = &hunt->matcher->pieces;
@@ -98,18 +121,24 @@ static void look_in(struct hunt *hunt, uint64_t at, uint64_t to)
 	consider(hunt, at, gap);
 	if (pieces->at == NULL || last == at)
 		return;
-	const uint64_t begin = pieces->at(pieces->user, at).end, end = pieces->at(pieces->user, to - 1).begin;
-	if (begin <= last)
-		consider(hunt, begin, gap);
-	if (end >= at + hunt->bytes)
-		consider(hunt, end - hunt->bytes, gap);
+	uint64_t before_bytes = 0;
+	for (struct seam_piece piece = pieces->at(pieces->user, at); piece.end < to;) {
+		const uint64_t edge = piece.end;
+		const struct seam_piece next = pieces->at(pieces->user, edge);
+		if (edge <= last && next.end - next.begin != before_bytes)
+			consider(hunt, edge, gap);
+		if (edge >= at + hunt->bytes && (next.end - next.begin != piece.end - piece.begin || next.end >= to))
+			consider(hunt, edge - hunt->bytes, gap);
+		before_bytes = next.end - next.begin;
+		piece = next;
+	}
 	consider(hunt, last, gap);
 }
 
 /* None is better. */
 static bool is_done(const struct hunt *hunt)
 {
-	return hunt->gap == hunt->bytes && hunt->broken == 0;
+	return hunt->gap == hunt->bytes && hunt->broken == 0 && hunt->displaced == 0;
 }
 
 /* [from, to) is idle by the plan: the best place there, among what is not the plan's. */
@@ -134,6 +163,7 @@ static bool find_place(struct hunt *hunt)
 	hunt->best = SEAM_PLAN_NO_ADDRESS;
 	hunt->gap = UINT64_MAX;
 	hunt->broken = UINT64_MAX;
+	hunt->displaced = UINT64_MAX;
 	for (uint32_t i = 0; i < script->placed && !is_done(hunt); i++) {
 		const uint32_t number = script->by_offset[i];
 		const struct seam_planned *planned = &script->instances[number];

@@ -9,7 +9,7 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define SETTLING_SHARE 256u
+#define SETTLING_SHARE 512u /* of what a plan may cost at all, a fifth: what is displaced later finds memory in parts, too */
 #define STRICT_SHARE 8u
 
 enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage)

@@ -241,3 +241,56 @@ Test(matcher_borrow, who_is_lost_has_of_equal_pieces_the_one_that_is_due_later)
 	cr_expect_eq(borrow_once(8192), 8192);
 	close_all();
 }
+
+/* Pieces of 16 KiB, but those between 32 and 44 KiB. */
+static struct seam_piece uneven_at(const void *user, uint64_t offset)
+{
+	static const uint64_t ends[] = {16384, 32768, 40960, 45056, 61440, 77824};
+	struct seam_piece piece = {0, ends[0]};
+	(void)user;
+	for (unsigned i = 0; ends[i] <= offset; i++)
+		piece = (struct seam_piece){ends[i], ends[i + 1]};
+	return piece;
+}
+
+Test(matcher_borrow, small_pieces_in_the_midst_of_large_ones_are_found)
+{
+	struct seam_planned *strange = NULL;
+	open_with("x4096 -x");
+	seam__matcher_set_bytes(player.matcher, 77824);
+	cr_assert_neq(ask(12288, &strange), SEAM_MISS_NONE);
+	seam__matcher_set_pieces(player.matcher, &(struct seam_pieces){.at = uneven_at});
+	for (unsigned i = 0; i < 2; i++) {
+		static const uint64_t bytes[] = {12288, 4096}, wanted[] = {32768, 40960};
+		cr_expect_eq(borrow_once(bytes[i]), wanted[i], "%u", i);
+	}
+	close_all();
+}
+
+/* x outlives all others, and cannot have its own place. In one of two others lie a and c, in the other b; d lies over both. */
+Test(matcher_borrow, what_outlives_others_displaces_as_few_as_can_be)
+{
+	open_with("x8192 a8192 b8192 -a c8192 -c -b d16384 -d e16384 -e -x");
+	seam__matcher_set_bytes(player.matcher, 24576);
+	seam__matcher_set_pieces(player.matcher, &(struct seam_pieces){.at = piece_at});
+	struct seam_planned *x = hit(8192), *a = hit(8192), *b = hit(8192);
+	const uint64_t at = x->offset, place = b->offset;
+	cr_assert_lt(a->offset, place, "the better place comes first: this tests nothing");
+	give(a);
+	struct seam_planned *c = hit(8192);
+	cr_assert_eq(c->offset, a->offset);
+	give(c);
+	give(b);
+	give(hit(16384));
+	give(hit(16384));
+	give(x);
+	cr_assert_eq(seam__matcher_block(player.matcher, at, at + 8192), SEAM_OK);
+	cr_assert_eq(ask(8192, &x), SEAM_MISS_gap);
+	x = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_LONGEST);
+	check_matcher();
+	cr_assert_not_null(x);
+	cr_expect_eq(x->offset, place);
+	give(x);
+	seam__matcher_unblock(player.matcher, at, at + 8192);
+	close_all();
+}
