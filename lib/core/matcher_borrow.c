@@ -121,16 +121,14 @@ static void look_in(struct hunt *hunt, uint64_t at, uint64_t to)
 	consider(hunt, at, gap);
 	if (pieces->at == NULL || last == at)
 		return;
-	uint64_t before_bytes = 0;
-	for (struct seam_piece piece = pieces->at(pieces->user, at); piece.end < to;) {
+	for (struct seam_piece piece = pieces->at(pieces->user, at), next; piece.end < to; piece = next) {
 		const uint64_t edge = piece.end;
-		const struct seam_piece next = pieces->at(pieces->user, edge);
-		if (edge <= last && next.end - next.begin != before_bytes)
+		next = pieces->at(pieces->user, edge);
+		const bool differ = next.end - next.begin != piece.end - piece.begin;
+		if (edge <= last && (differ || piece.begin <= at))
 			consider(hunt, edge, gap);
-		if (edge >= at + hunt->bytes && (next.end - next.begin != piece.end - piece.begin || next.end >= to))
+		if (edge >= at + hunt->bytes && (differ || next.end >= to))
 			consider(hunt, edge - hunt->bytes, gap);
-		before_bytes = next.end - next.begin;
-		piece = next;
 	}
 	consider(hunt, last, gap);
 }

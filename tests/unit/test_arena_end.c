@@ -106,14 +106,20 @@ Test(arena_end, what_lies_beside_live_blocks_goes_back)
 	cr_expect_eq(finish(), SEAM_OK);
 }
 
-/* I4: what another stream still uses is pending; without the metadata for that it stays leased, as without that for the blocks that a lease is cut into. */
-Test(arena_end, parts_that_must_be_waited_for)
+/* Two streams work on an arena of 4 MiB. */
+static void make_shared(void)
 {
 	give(alloc(4));
 	wait_for_all();
 	make_arena(0);
 	plan_work(0, MIB(1), stream_a, LONG_NS);
 	plan_work(MIB(1), MIB(1), stream_b, LONG_NS);
+}
+
+/* I4: what another stream still uses is pending; without the metadata for that it stays leased, as without that for the blocks that a lease is cut into. */
+Test(arena_end, parts_that_must_be_waited_for)
+{
+	make_shared();
 	const uint32_t busy[] = {1, 0};
 	close_after(busy, stream_a, stream_b);
 	struct seam_slab *slabs[] = {&engine.use_slab, &engine.block_slab};
@@ -138,11 +144,7 @@ Test(arena_end, parts_that_must_be_waited_for)
 /* A chunk that lacked the metadata to go back when the arena was closed, and went in part later, is no more the arena's than another. */
 Test(arena_end, a_chunk_that_went_in_parts_is_not_kept)
 {
-	give(alloc(4));
-	wait_for_all();
-	make_arena(0);
-	plan_work(0, MIB(1), stream_a, LONG_NS);
-	plan_work(MIB(1), MIB(1), stream_b, LONG_NS);
+	make_shared();
 	uint64_t nodes = engine.use_slab.free_objects;
 	cr_assert_eq(seam__slab_reserve(&engine.use_slab, nodes), SEAM_OK);
 	seam__meta_fail_at(meta, 1);

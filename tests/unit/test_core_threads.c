@@ -117,32 +117,32 @@ Test(core_threads, a_private_pool_is_released_under_its_users)
 	close_pool();
 }
 
-struct late {
+struct visitor {
 	pthread_t thread;
-	void *got;
+	void *stream, *got;
 	enum seam_rc rc;
 };
 
 static void *release_seven(void *user)
 {
-	struct late *late = user;
-	late->rc = seam_private_release(pool, 7);
+	struct visitor *visitor = user;
+	visitor->rc = seam_private_release(pool, 7);
 	return NULL;
 }
 
 static void *ask_seven(void *user)
 {
-	struct late *late = user;
+	struct visitor *visitor = user;
 	const struct seam_request request = {.size = sizeof request, .bytes = MIB(3), .private_id = 7};
-	late->rc = seam_alloc_request(pool, &request, &late->got);
+	visitor->rc = seam_alloc_request(pool, &request, &visitor->got);
 	return NULL;
 }
 
 /* Time enough to come to stand at a mutex. Where it was not, the test has shown less. */
-static void let_run(struct late *late, void *(*what)(void *))
+static void let_run(struct visitor *visitor, void *(*what)(void *))
 {
 	const struct timespec while_ns = {.tv_nsec = 30000000};
-	cr_assert_eq(pthread_create(&late->thread, NULL, what, late), 0);
+	cr_assert_eq(pthread_create(&visitor->thread, NULL, what, visitor), 0);
 	(void)nanosleep(&while_ns, NULL);
 }
 
@@ -151,7 +151,7 @@ Test(core_threads, a_request_may_outlive_its_private_pool)
 {
 	open_pool(MIB(64), "chunk_bytes:2M");
 	cr_assert_ok(seam_private_begin(pool, 7, SEAM_ROUTE_STREAM, 12345));
-	struct late release = {0}, ask = {0};
+	struct visitor release = {0}, ask = {0};
 	seam__mutex_lock(&pool->engine.change);
 	let_run(&release, release_seven);
 	let_run(&ask, ask_seven);
@@ -170,12 +170,6 @@ Test(core_threads, a_request_may_outlive_its_private_pool)
 	must_free(ask.got);
 	close_pool();
 }
-
-struct visitor {
-	pthread_t thread;
-	void *stream, *got;
-	enum seam_rc rc;
-};
 
 static void *ask_once(void *user)
 {

@@ -194,6 +194,14 @@ static void close_both(struct match_program *first, struct match_program *other)
 	match_program_fini(other);
 }
 
+/* None waits any more: that one is current, beside the other program's. */
+static void expect_at_step(const struct seam_script *now)
+{
+	step();
+	cr_expect_eq(script_at(0), now);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+}
+
 Test(matcher_scripts, what_follows_the_current_script_waits_for_a_step)
 {
 	struct match_program first, other;
@@ -222,9 +230,7 @@ Test(matcher_scripts, of_those_that_wait_the_newest_follows)
 	add_marked(&first, false);
 	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "the other one that waited is gone");
 	const struct seam_script *heir = script_at(1);
-	step();
-	cr_expect_eq(script_at(0), heir);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	expect_at_step(heir);
 	close_both(&first, &other);
 }
 
@@ -237,9 +243,7 @@ Test(matcher_scripts, what_is_current_at_once_is_waited_for_by_none)
 	match_check(&player);
 	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "neither the elder nor the one that waited is there");
 	const struct seam_script *now = script_at(0);
-	step();
-	cr_expect_eq(script_at(0), now);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	expect_at_step(now);
 	close_both(&first, &other);
 }
 
@@ -256,9 +260,7 @@ Test(matcher_scripts, the_elder_goes_at_a_step_though_it_is_not_current)
 	cr_assert_eq(seam__script_slots(now), 6, "the other one is not current: this tests nothing");
 	cr_expect_eq(seam__matcher_scripts(player.matcher), 3);
 	cr_expect_eq(match_acts(&player, &other, 1, 3, other.count), 0);
-	step();
-	cr_expect_eq(script_at(0), now);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	expect_at_step(now);
 	close_both(&first, &other);
 }
 
