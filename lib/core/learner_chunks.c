@@ -268,6 +268,14 @@ static enum seam_rc begin_arena(struct seam_pool *pool, const struct seam_stage 
 	return rc;
 }
 
+/* Whether the program has taken more since the survey, so that with what that found missing the pool would have more than the plan is worth. With `lock`. */
+static bool has_grown(const struct seam_pool *pool, uint64_t fresh_bytes)
+{
+	const uint64_t bytes = pool->engine.memory.reserved_bytes;
+	const uint64_t most_bytes = seam__bits_max(pool->learner.most_bytes, pool->engine.memory.reserved_peak_bytes);
+	return bytes > pool->learner.survey.engine_bytes && bytes + fresh_bytes > most_bytes + most_bytes / SEAM_GROWTH_SHARE;
+}
+
 enum seam_rc seam__learner_begin(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -290,7 +298,7 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 		SEAM_ASSERT(!closes || choice.bytes == wanted_bytes);
 		if (closes)
 			choose(&choice, &survey->chunks[learner->last], 0);
-		rc = begin_arena(pool, open, &choice, fresh_bytes);
+		rc = has_grown(pool, fresh_bytes) ? SEAM_NOT_FOUND : begin_arena(pool, open, &choice, fresh_bytes);
 	}
 	seam__meta_free(pool->meta, choice.chosen, room * sizeof *choice.chosen);
 	seam__meta_free(pool->meta, restless, room);

@@ -4,6 +4,8 @@
 
 #include "pool.h"
 
+#define SEAM_GROWTH_SHARE 128u /* a plan may need one part in so many more memory than the pool has, or had */
+
 /* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan (SEAM_LEARN_PLAN). False: there is not. */
 bool seam__learner_look(struct seam_pool *pool);
 
@@ -98,7 +100,8 @@ struct seam_chosen {
 SEAM_MUST_USE enum seam_rc seam__spots_settle(struct seam_meta *meta, const struct seam_plan *plan, struct seam_chosen *chosen, uint32_t first,
                                               uint32_t count);
 
-/* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors: those of seam__arena_begin(). */
+/* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors: those of seam__arena_begin();
+ * SEAM_NOT_FOUND also where the pool has grown since the survey, and would have more than the plan is worth. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_pool *pool);
 
 /* [both; drops lock] A stage of fresh chunks for so many bytes, ready to be opened. Errors: those of seam__stage_create(), seam__arena_begin() and

@@ -17,7 +17,6 @@
 #define PLAN_GAP 0.0025                 /* of all that is live at the peak: so much above the lower bound is good enough */
 #define LARGEST_PERCENT 95u
 #define REST_SHARE 128u                 /* of the most bytes of a period, above the least: few enough are live for a plan to come into use */
-#define GROWTH_SHARE 128u                /* a plan may need one part in so many more memory than the pool has */
 #define CHUNK_SHARE 512u                 /* a chunk counts where it is more than one part in so many of the pool */
 
 /* Sorted serials of the blocks that stay. */
@@ -221,7 +220,7 @@ static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, con
 static bool is_small(const struct seam_learner *learner, uint64_t most_bytes)
 {
 	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
-	return seam__script_bytes(learner->script) <= seam__bits_max(most_bytes, least_bytes + least_bytes / GROWTH_SHARE);
+	return seam__script_bytes(learner->script) <= seam__bits_max(most_bytes, least_bytes + least_bytes / SEAM_GROWTH_SHARE);
 }
 
 /* most_bytes: what the open arena has. */
@@ -319,7 +318,7 @@ static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
 	uint64_t bytes = seam__script_bytes(learner->script), most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
 	/* What a trim returned may be taken again. */
 	uint64_t has_bytes = learner->survey.bytes + unlisted_bytes + (most_bytes - learner->survey.engine_bytes);
-	if (bytes > has_bytes + most_bytes / GROWTH_SHARE) {
+	if (bytes > has_bytes + most_bytes / SEAM_GROWTH_SHARE) {
 		learner->roomless |= UINT64_C(1) << learner->kind;
 		return false;
 	}

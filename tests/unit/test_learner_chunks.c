@@ -26,15 +26,20 @@ static void begin(void)
 	kept = must_alloc(KEPT_CHUNKS * MIB(2), NULL);
 }
 
-static void run_until_preparing(void)
+static void run_until(enum seam_learning state)
 {
 	bool did = true;
-	for (unsigned i = 0; i < 4000 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
+	for (unsigned i = 0; i < 4000 && pool->learner.state != state; i++) {
 		if (!did)
 			iterate();
 		seam__pool_work(pool, &did);
 	}
-	cr_assert_eq(pool->learner.state, SEAM_LEARN_PREPARE);
+	cr_assert_eq(pool->learner.state, state);
+}
+
+static void run_until_preparing(void)
+{
+	run_until(SEAM_LEARN_PREPARE);
 }
 
 /* 0: it is; 1: it was made next. */
@@ -66,6 +71,22 @@ Test(learner_chunks, what_is_occupied_between_iterations_comes_last)
 		cr_expect_geq(i, arena->count - KEPT_CHUNKS - 1, "chunk %u of %u", i, arena->count);
 	}
 	cr_expect_eq(found, KEPT_CHUNKS + 1, "the plan does without: this tests nothing");
+	close_pool();
+}
+
+/* What a trim returned was missing when the plan was made. The program has taken it again since: with what was missing there would be twice as much. */
+Test(learner_chunks, what_was_missing_is_not_made_where_the_program_has_taken_it)
+{
+	begin();
+	run_until(SEAM_LEARN_PLAN);
+	const uint64_t most_bytes = pool->engine.memory.reserved_peak_bytes;
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	run_until(SEAM_LEARN_BEGIN);
+	cr_assert_lt(pool->learner.survey.bytes, seam__script_bytes(pool->learner.script), "nothing is missing: this tests nothing");
+	iterate();
+	cr_assert_eq(pool->engine.memory.reserved_bytes, most_bytes, "it has not taken all: this tests nothing");
+	run_until_preparing();
+	cr_expect_leq(pool->engine.memory.reserved_peak_bytes, most_bytes + most_bytes / SEAM_GROWTH_SHARE);
 	close_pool();
 }
 
