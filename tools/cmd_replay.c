@@ -17,7 +17,7 @@
 #define HOST_NS_MAX 1000000000ul
 
 enum key { KEY_ALLOCATOR = 'a', KEY_DEVICE = 'd', KEY_ITERATIONS = 'n', KEY_MEMORY = 'm', KEY_CAPACITY = 0x2000, KEY_CONF,
-	   KEY_COSTS, KEY_JSON, KEY_PLAN = 'p', KEY_PERTURB = 0x2200, KEY_SEED, KEY_HOST, KEY_NO_MARKS };
+	   KEY_COSTS, KEY_JSON, KEY_PLAN = 'p', KEY_PERTURB = 0x2200, KEY_SEED, KEY_HOST, KEY_NO_MARKS, KEY_NO_TRIM };
 
 struct arguments {
 	enum ref_kind allocators[REF_KINDS];
@@ -48,6 +48,7 @@ static const struct argp_option options[] = {
 	{"host-ns", KEY_HOST, "NANOSECONDS", 0,
 	 "with a plan: time that the program takes before each operation, where the trace's own times are not those of a program that ran (default: 10000)", 0},
 	{"no-marks", KEY_NO_MARKS, NULL, 0, "with a plan: do not tell seam where steps end and what phases there are", 0},
+	{"no-trim", KEY_NO_TRIM, NULL, 0, "with a plan: return nothing that is cached when it has come into its own, as a run without a plan returns nothing", 0},
 	{"perturb", KEY_PERTURB, "KIND[+KIND...]", 0,
 	 "disturb the program in one way, or in several one after the other:"
 #define PERTURB(name, text) " " #name " (" text ")"
@@ -215,6 +216,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return parse_number(text, HOST_NS_MAX, &arguments->replay.host_ns, "a number of nanoseconds", state);
 	case KEY_NO_MARKS:
 		arguments->replay.no_marks = true;
+		return 0;
+	case KEY_NO_TRIM:
+		arguments->replay.no_trim = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		arguments->traces[arguments->trace_count++] = text;

@@ -45,6 +45,7 @@ struct replay_options {
 	const char *plan_name;            /* its file, for errors */
 	uint64_t host_ns;                 /* that the program takes before an operation where the trace does not say; 0: 10 us */
 	bool no_marks;                    /* steps and phases are not told to the pool */
+	bool no_trim;                     /* what is cached is not returned before the peaks of a plan are taken: see steer.h */
 	struct perturb perturb;           /* count 0: as recorded */
 	/* Called now and then; NULL for none. */
 	void (*progress)(void *user, uint64_t done, uint64_t total);

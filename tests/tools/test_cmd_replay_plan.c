@@ -93,6 +93,25 @@ Test(cmd_replay_plan, the_efficiency_of_a_plan_that_came_last_is_not_known)
 	cr_expect_eq(known, served + 2, "the plan came inside of an iteration, served one from its begin, and is measured in the next: %u, %u", served, known);
 }
 
+/* What is returned for the peaks is taken anew in other places: a run that is compared with one without a plan does without. */
+Test(cmd_replay_plan, nothing_is_returned_for_the_peaks_where_that_is_said)
+{
+	static const char *const words[] = {"", "--no-trim "};
+	bool releases[2];
+	for (unsigned i = 0; i < 2; i++) {
+		char line[300];
+		(void)snprintf(line, sizeof(line), "%s-n 8 --plan auto --conf deterministic:1 '" BUNDLED "/gpt2-345m.seamtrace.zst'", words[i]);
+		json_t *array = command_run_json(line);
+		const json_t *object = json_array_get(array, 0);
+		releases[i] = json_object_get(json_object_get(object, "driver_calls"), "mem_release") != NULL;
+		cr_expect(json_is_number(json_object_get(object, "efficiency_planned")), "measured all the same");
+		cr_expect_leq(json_long(object, "peak_reserved_planned_bytes"), json_long(object, "peak_reserved_bytes"));
+		json_decref(array);
+	}
+	cr_expect(releases[0]);
+	cr_expect_not(releases[1]);
+}
+
 /* As `seam plan` makes it: "stack" shares no address, so that all that is saved is saved by views. */
 Test(cmd_replay_plan, a_stitched_plan_from_a_file_serves_as_well)
 {
