@@ -26,9 +26,9 @@ struct attempt {
 	bool grown;           /* chunks were created for this request: state S4 */
 	uint64_t grown_from;  /* reserved bytes before that */
 	uint64_t mappings;    /* what the last step that failed would have mapped */
-	uint32_t spares;      /* how often seam_engine.spare lent some */
-	uint64_t spared_bytes;/* in all */
-	bool spared_all;      /* it was asked for everything */
+	bool spared_passed, spared_all; /* seam_engine.spare was asked for what has passed; for everything; */
+	uint32_t spares;      /* so often for a loan, */
+	uint64_t lent_bytes;  /* and lent so much in all */
 	struct seam_gathered gathered;
 };
 
@@ -65,10 +65,8 @@ bool seam__engine_has_hit(const struct seam_ask *ask)
 static enum seam_rc take_hit(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block, bool count,
                              struct seam_block **ret_block)
 {
-	enum seam_rc rc = SEAM_OK;
 	bool split = block->bytes != ask->bytes;
-	if (split)
-		rc = seam__slab_reserve(&engine->block_slab, 1);
+	enum seam_rc rc = split ? seam__slab_reserve(&engine->block_slab, 1) : SEAM_OK;
 	if (rc != SEAM_OK)
 		return rc;
 	block = seam__ppool_take(block, ask->bytes);
@@ -212,16 +210,22 @@ static bool is_shortage(enum seam_rc rc)
 	return rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_VA || rc == SEAM_MAPPINGS;
 }
 
-/* Lends what is lacking to a stitch; see engine.h. True: look again. */
+/* Finds what is lacking to a stitch with the owner; see engine.h. True: look again. */
 static bool spare(struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes)
 {
 	const struct seam_ask *ask = attempt->ask;
-	if (engine->spare == NULL || !may_stitch(engine, attempt) || ask->group != &engine->common ||
-	    attempt->spares == SEAM_SPARES || attempt->spared_bytes >= ask->bytes)
+	if (engine->spare == NULL || !may_stitch(engine, attempt) || ask->group != &engine->common)
 		return false;
-	uint64_t lacking = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
-	uint64_t bytes = engine->spare(engine->spare_user, ask, lacking, false);
-	attempt->spared_bytes += bytes;
+	const uint64_t lacking = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
+	if (!attempt->spared_passed) {
+		attempt->spared_passed = true;
+		if (engine->spare(engine->spare_user, ask, lacking, SEAM_SPARE_PASSED) != 0)
+			return true;
+	}
+	if (attempt->spares == SEAM_SPARES || attempt->lent_bytes >= ask->bytes)
+		return false;
+	const uint64_t bytes = engine->spare(engine->spare_user, ask, lacking, SEAM_SPARE_IDLE);
+	attempt->lent_bytes += bytes;
 	attempt->spares++;
 	return bytes != 0;
 }
@@ -231,7 +235,7 @@ static bool spare_all(struct seam_engine *engine, struct attempt *attempt)
 	if (engine->spare == NULL || attempt->spared_all || attempt->ask->capturing)
 		return false;
 	attempt->spared_all = true;
-	return engine->spare(engine->spare_user, attempt->ask, attempt->ask->bytes, true) != 0;
+	return engine->spare(engine->spare_user, attempt->ask, attempt->ask->bytes, SEAM_SPARE_ALL) != 0;
 }
 
 /* Chunks go back to the device, so that it has room for the request. True: some did. */
@@ -308,9 +312,8 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 	enum seam_rc rc = SEAM_NOT_FOUND;
 	uint64_t stitchable_bytes = 0;
 	bool few_views = false;
-	if (may_stitch(engine, attempt)) {
+	if (may_stitch(engine, attempt))
 		rc = stitch(engine, attempt, &stitchable_bytes, ret_block);
-	}
 	if (rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) {
 		if (free_views(engine, attempt) || spare_all(engine, attempt))
 			return SEAM_BUSY;

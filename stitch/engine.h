@@ -72,6 +72,24 @@ TAILQ_HEAD(seam_pending, seam_block);
 
 struct seam_ask;
 
+#define SEAM_SPARES 4u
+
+/* What the owner of an engine is asked for. */
+enum seam_spare {
+	/* What was freed while other streams used it, as far as those have passed: he may ask the driver. Once a request, before anything idle: it may
+	 * be parts of chunks, and is nobody's loan. */
+	SEAM_SPARE_PASSED,
+
+	/* A loan; what ask->stream may use at once, or soonest, is best. It may turn out not to be usable (pending on another stream, below the
+	 * fragmentation limit), so one request asks at most SEAM_SPARES times, and no more once ask->bytes have been lent to it in all; then the pool
+	 * grows. */
+	SEAM_SPARE_IDLE,
+
+	/* Everything, mappings too as far as their work has passed: mappings or addresses are short although every idle view is given up, or it is the
+	 * last stage before out of memory, after waiting and trimming. Once a request at most; not while its stream is captured. */
+	SEAM_SPARE_ALL,
+};
+
 struct seam_engine {
 	struct seam_mutex change;
 	struct seam_mutex lock;
@@ -89,21 +107,12 @@ struct seam_engine {
 	struct seam_engine_counts counts;             /* lock */
 
 	/* Where else memory may come from: the owner of the engine may lend what is idle in his arena, or give the arena up. NULL: nowhere. Called with
-	 * both locks; may drop `lock`. Returns the bytes that are free now and were not before, whoever may use them; 0: none.
-	 *
-	 * Not all: before the pool grows for a request that may be stitched, of the common memory. `bytes` of whole chunks are lacking for ask->stream;
-	 * what it may use at once, or soonest, is the best to lend. What was lent may turn out not to be usable (pending on another
-	 * stream, below the fragmentation limit), so one request asks at most SEAM_SPARES times, and no more once ask->bytes have been
-	 * returned to it in all; then the pool grows.
-	 *
-	 * All: mappings or addresses are short although every idle view is given up, or it is the last stage before out of memory, after waiting and
-	 * trimming. Everything is to be given up, mappings too as far as their work has passed. Once a request at most; not while its stream is
-	 * captured. */
-	uint64_t (*spare)(void *user, const struct seam_ask *ask, uint64_t bytes, bool all);
+	 * both locks; may drop `lock`. Returns the bytes that are free now and were not before, whoever may use them; 0: none. Passed and idle memory
+	 * is asked for before the pool grows for a request that may be stitched, of the common memory: `bytes` of whole chunks are lacking for
+	 * ask->stream. */
+	uint64_t (*spare)(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 	void *spare_user;
 };
-
-#define SEAM_SPARES 4u
 
 /* What is asked of the engine. */
 struct seam_ask {

@@ -267,7 +267,7 @@ struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct se
 void seam__prelude_end(struct seam_pool *pool);
 
 /* The engine's hook: see engine.h. [both] */
-uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, bool all);
+uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 
 /* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are about to rise, and at steps (at_step). */
 void seam__planned_try_open(struct seam_pool *pool, bool at_step);

@@ -241,6 +241,8 @@ static uint64_t give_all(struct seam_pool *pool)
 {
 	struct seam_planning *planning = &pool->planning;
 	uint64_t mappings = pool->engine.memory.mapping_count, leased_bytes = pool->engine.counts.leased_bytes;
+	if (LIST_EMPTY(&planning->stages) && planning->waiting == NULL && planning->preparing == NULL)
+		return 0;
 	seam__planned_poll(pool); /* closed stages give back what was held */
 	if (planning->waiting != NULL)
 		seam__stage_discard(pool, planning->waiting);
@@ -303,16 +305,12 @@ static uint64_t give_passed(struct seam_pool *pool)
 	return leased_bytes - pool->engine.counts.leased_bytes;
 }
 
-uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+/* What the open stage leaves idle, if it can do without. */
+static uint64_t give_idle(struct seam_pool *pool, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_pool *pool = user;
-	struct seam_planning *planning = &pool->planning;
-	if (all)
-		return LIST_EMPTY(&planning->stages) && planning->waiting == NULL && planning->preparing == NULL ? 0 : give_all(pool);
-	const uint64_t passed_bytes = give_passed(pool);
-	if (passed_bytes != 0 || !planning->open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
-		return passed_bytes;
-	struct seam_stage *stage = seam__stage_open(planning);
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	if (!pool->planning.open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
+		return 0;
 	if (seam__planned_must_grow(pool, stage, ask->bytes) ||
 	    (!stage->building && seam__planned_is_strict(pool, stage, bytes) && seam__matcher_reach(stage->matcher) != 0))
 		return 0;
@@ -324,4 +322,18 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	}
 	uint64_t lent_bytes = lend_idle(pool, stage, bytes);
 	return lent_bytes != 0 ? lent_bytes : give_poor(pool, stage);
+}
+
+uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
+{
+	struct seam_pool *pool = user;
+	switch (what) {
+	case SEAM_SPARE_PASSED:
+		return give_passed(pool);
+	case SEAM_SPARE_IDLE:
+		return give_idle(pool, ask, bytes);
+	case SEAM_SPARE_ALL:
+		return give_all(pool);
+	}
+	return 0;
 }

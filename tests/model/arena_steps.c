@@ -252,15 +252,15 @@ void op_finish(void)
 	expect_failure(rc == SEAM_BUSY ? SEAM_OK : rc);
 }
 
-uint64_t spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+uint64_t spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
 {
 	uint64_t lent = 0;
 	(void)user;
 	(void)ask;
 	m.counts[COUNT_SPARED]++;
-	if (all)
+	if (what == SEAM_SPARE_ALL)
 		return close_arena();
-	if (m.arenas[0].state != SEAM_ARENA_OPEN)
+	if (what == SEAM_SPARE_PASSED || m.arenas[0].state != SEAM_ARENA_OPEN)
 		return 0;
 	for (uint32_t i = 0; i < m.arenas[0].count && lent < bytes; i++)
 		lent += lend(i);

@@ -93,6 +93,6 @@ void op_close(void);
 void op_finish(void);
 
 /* As seam_engine.spare says. */
-uint64_t spare(void *user, const struct seam_ask *ask, uint64_t bytes, bool all);
+uint64_t spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 
 #endif

@@ -391,7 +391,7 @@ Test(planned, what_is_idle_longest_is_lent_first)
 	seam__pool_stop(pool);
 	struct seam_ask ask = {.group = &pool->engine.common, .class = SEAM_CLASS_LARGE, .bytes = MIB(8)};
 	cr_assert_eq(seam__engine_stream(&pool->engine, 0, &ask.stream), SEAM_OK);
-	cr_expect_eq(seam__planned_spare(pool, &ask, MIB(8), false), MIB(8));
+	cr_expect_eq(seam__planned_spare(pool, &ask, MIB(8), SEAM_SPARE_IDLE), MIB(8));
 	seam__pool_go(pool);
 	check_pool();
 	for (uint32_t i = 0; i < stage->arena.count; i++) {

@@ -124,11 +124,13 @@ Test(planned_ends, a_trim_finds_what_was_held_by_a_plan_that_is_gone)
 	close_pool();
 }
 
-/* A plan of what has been recorded so far. */
+/* A plan of a few iterations. */
 static struct seam_plan *make_plan(void)
 {
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
+	for (unsigned i = 0; i < 6; i++)
+		iterate(NULL, 0);
 	struct seam_plan_options options = {.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 10000};
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "iterations", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
@@ -140,8 +142,6 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 {
 	void *live[3];
 	open_pool(MIB(1024), "chunk_bytes:2M");
-	for (unsigned i = 0; i < 6; i++)
-		iterate(NULL, 0);
 	struct seam_plan *plan = make_plan();
 	for (unsigned i = 0; i < 3; i++) {
 		cr_assert_ok(seam_plan_use(pool, plan, NULL));
@@ -157,6 +157,50 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 	seam_plan_drop(pool);
 	check_pool();
 	cr_expect(LIST_EMPTY(&pool->planning.stages));
+	seam_plan_free(plan);
+	close_pool();
+}
+
+/* All blocks of an iteration; so many of them stay live, the others are freed. Those may be in use on a stream. */
+static void keep_every(unsigned nth, void *user)
+{
+	void *blocks[BLOCKS];
+	const uint64_t hits = get_stats().plan_hits;
+	for (unsigned i = 0; i < BLOCKS; i++)
+		blocks[i] = must_alloc(bytes_of(i), NULL);
+	cr_assert_eq(get_stats().plan_hits, hits + BLOCKS);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		if (i % nth == 1)
+			continue;
+		if (user != NULL) {
+			cr_assert_ok(seam_record_stream(pool, blocks[i], user));
+			launch(user, blocks[i], bytes_of(i), 1000000000);
+		}
+		must_free(blocks[i]);
+	}
+}
+
+/* What a closed plan held comes back in pieces, beside what lives. It is no loan: whoever cannot use it is lent what is idle, and the pool does not grow. */
+Test(planned_ends, what_was_held_in_pieces_is_no_loan)
+{
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:16M");
+	void *other = make_stream();
+	struct seam_plan *plan = make_plan();
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	iterate(NULL, 0);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	keep_every(2, other);
+	seam_plan_drop(pool);
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	iterate(NULL, 0);
+	keep_every(BLOCKS / 3, NULL);
+	const uint64_t reserved_bytes = get_stats().reserved_bytes;
+	cr_assert_geq(pool->engine.counts.planned_pending_bytes, MIB(80), "less than is asked for is held: this tests nothing");
+	wait_for_device();
+	(void)must_alloc(MIB(80), NULL);
+	check_pool();
+	cr_expect_eq(get_stats().reserved_bytes, reserved_bytes);
+	cr_expect_gt(get_stats().plan_lent_bytes, 0);
 	seam_plan_free(plan);
 	close_pool();
 }

@@ -4,20 +4,27 @@
 
 #include "arena_fixture.h"
 
-static unsigned asked, asked_all;
+static unsigned asked_passed, asked, asked_all;
 static uint64_t asked_bytes;
 static uint32_t next_chunk;
 static struct seam_stream *lent_after[2];
 static uint32_t lent_after_count;
 
+static unsigned *counter_of(enum seam_spare what)
+{
+	return what == SEAM_SPARE_PASSED ? &asked_passed : what == SEAM_SPARE_IDLE ? &asked : &asked_all;
+}
+
 /* Lends the next chunks that cover `bytes`; for all, closes the arena. */
-static uint64_t lend_next(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+static uint64_t lend_next(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
 {
 	uint64_t lent = 0;
 	cr_expect_eq(user, &asked);
 	cr_expect_gt(ask->bytes, 0);
-	*(all ? &asked_all : &asked) += 1;
-	if (all) {
+	*counter_of(what) += 1;
+	if (what == SEAM_SPARE_PASSED)
+		return 0;
+	if (what == SEAM_SPARE_ALL) {
 		uint64_t before = arena.leased_bytes;
 		if (arena.state == SEAM_ARENA_OPEN)
 			seam__arena_close(&engine, &arena, NULL, lent_after, lent_after_count);
@@ -29,9 +36,9 @@ static uint64_t lend_next(void *user, const struct seam_ask *ask, uint64_t bytes
 	return lent;
 }
 
-static uint64_t lend_one(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+static uint64_t lend_one(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
 {
-	return lend_next(user, ask, bytes == 0 ? 0 : 1, all);
+	return lend_next(user, ask, bytes == 0 ? 0 : 1, what);
 }
 
 static void set_up(void)
@@ -116,7 +123,7 @@ Test(spare, not_where_it_does_not_help)
 	ask.class = SEAM_CLASS_LARGE;
 	ask.group = group;
 	cr_assert_eq(try_ask(&ask, &block), SEAM_OK);
-	cr_expect_eq(asked, 0);
+	cr_expect_eq(asked_passed + asked, 0);
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(20));
 }
 
@@ -151,10 +158,10 @@ Test(spare, all_of_it_for_who_needs_new_chunks)
 }
 
 /* The arena goes at once, with its mappings. */
-static uint64_t give_all_up(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+static uint64_t give_all_up(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
 {
-	uint64_t freed = lend_next(user, ask, all ? bytes : 0, all);
-	if (all && arena.state == SEAM_ARENA_CLOSED)
+	uint64_t freed = lend_next(user, ask, what == SEAM_SPARE_ALL ? bytes : 0, what);
+	if (what == SEAM_SPARE_ALL && arena.state == SEAM_ARENA_CLOSED)
 		cr_expect_eq(seam__arena_finish(&engine, &arena, UINT32_MAX), SEAM_OK);
 	return freed;
 }
@@ -179,11 +186,11 @@ Test(spare, mappings_that_are_short)
 	cr_expect_eq(engine.memory.reserved_bytes, reserved);
 }
 
-static uint64_t promise(void *user, const struct seam_ask *ask, uint64_t bytes, bool all)
+static uint64_t promise(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
 {
 	(void)user;
 	(void)ask;
-	*(all ? &asked_all : &asked) += 1;
+	*counter_of(what) += 1;
 	return bytes != 0;
 }
 
@@ -195,8 +202,25 @@ Test(spare, empty_promises)
 	struct seam_ask ask = ask_of(MIB(4), stream_a);
 	struct seam_block *block = NULL;
 	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_DEVICE);
+	cr_expect_eq(asked_passed, 1);
 	cr_expect_eq(asked, SEAM_SPARES);
 	cr_expect_eq(asked_all, 1);
+}
+
+/* More than was asked for has passed, in pieces. */
+static uint64_t find_pieces(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
+{
+	const uint64_t lent = lend_next(user, ask, bytes, what);
+	return what == SEAM_SPARE_PASSED ? MIB(64) : lent;
+}
+
+Test(spare, what_has_passed_is_no_loan)
+{
+	engine.spare = find_pieces;
+	(void)alloc(4);
+	cr_expect_eq(asked_passed, 1);
+	cr_expect_eq(asked, 1);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(12));
 }
 
 Test(spare, not_during_a_capture)
@@ -206,5 +230,5 @@ Test(spare, not_during_a_capture)
 	struct seam_block *block = NULL;
 	ask.capturing = true;
 	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_DEVICE);
-	cr_expect_eq(asked + asked_all, 0);
+	cr_expect_eq(asked_passed + asked + asked_all, 0);
 }
