@@ -190,8 +190,7 @@ static enum seam_rc use(struct seam_pool *pool, struct seam_script **script, con
 	stage->crossing_bytes = crossing_bytes(plan);
 	stage->resident_bytes = resident_bytes;
 	stage->staying_bytes = resident_bytes - resident_bytes / 32;
-	/* Nothing is to be built up, and nothing was made. */
-	const bool from_start = !stage->deaf && pool->engine.counts.live_blocks == 0 && !seam__prelude_is_due(pool, plan);
+	const bool from_start = seam__stage_from_start(pool, stage) && !seam__prelude_is_due(pool, plan);
 	rc = seam__planned_open(pool, stage, mine, from_start);
 	if (rc != SEAM_OK) {
 		seam__stage_discard(pool, stage);

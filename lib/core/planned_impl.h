@@ -10,6 +10,14 @@ static inline struct seam_stage *seam__stage_open(const struct seam_planning *pl
 	return LIST_FIRST(&planning->stages);
 }
 
+/* Whether this stage, or one behind it, has blocks that were freed while other streams used them. NULL: there is none. */
+static inline bool seam__stages_hold(const struct seam_stage *stage)
+{
+	while (stage != NULL && stage->held_count == 0)
+		stage = LIST_NEXT(stage, link);
+	return stage != NULL;
+}
+
 /* Makes the matcher's blocked ranges of chunk i those that are not leased now. Errors: SEAM_OOM_META: some of them are not blocked. */
 SEAM_MUST_USE enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i);
 
@@ -56,6 +64,12 @@ static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_
 
 /* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at first. slots: of its script. */
 void seam__stage_expect(const struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes, uint64_t slots);
+
+/* The plan was given: whether the program is at its beginning. Nothing is to be built up, and nothing was made. */
+static inline bool seam__stage_from_start(const struct seam_pool *pool, const struct seam_stage *stage)
+{
+	return !stage->deaf && pool->engine.counts.live_blocks == 0;
+}
 
 /* What is displaced may cost so much memory as it may when a stage is opened now. */
 void seam__stage_begin_settling(const struct seam_pool *pool, struct seam_stage *stage, uint64_t slots);

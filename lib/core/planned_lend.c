@@ -293,33 +293,32 @@ static uint64_t give_poor(struct seam_pool *pool, const struct seam_stage *stage
 	return leased_bytes - pool->engine.counts.leased_bytes;
 }
 
-/* Blocks that were freed while other streams used them, as far as those have passed. Returns what closed stages gave back. */
-static uint64_t give_passed(struct seam_pool *pool)
+/* The open stage, if it can do without what it leaves idle; else NULL. */
+static struct seam_stage *find_lender(const struct seam_pool *pool, const struct seam_ask *ask, uint64_t bytes)
+{
+	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	if (!pool->planning.open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || seam__planned_must_grow(pool, stage, ask->bytes))
+		return NULL;
+	const bool is_missed = !stage->building && seam__matcher_reach(stage->matcher) != 0;
+	return is_missed && seam__planned_is_strict(pool, stage, bytes) ? NULL : stage;
+}
+
+/* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who uses what is idle, too: where
+ * anything comes back the engine asks again before it asks for that. Returns what closed stages gave back. */
+static uint64_t give_passed(struct seam_pool *pool, const struct seam_ask *ask, uint64_t bytes)
 {
 	const uint64_t leased_bytes = pool->engine.counts.leased_bytes;
-	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
-	while (stage != NULL && stage->held_count == 0)
-		stage = LIST_NEXT(stage, link);
-	if (stage != NULL)
+	const struct seam_stage *lender = find_lender(pool, ask, bytes);
+	if (seam__stages_hold(LIST_FIRST(&pool->planning.stages)) || (lender != NULL && !serves(lender, ask->stream)))
 		seam__planned_poll_streams(pool);
 	return leased_bytes - pool->engine.counts.leased_bytes;
 }
 
-/* What the open stage leaves idle, if it can do without. */
 static uint64_t give_idle(struct seam_pool *pool, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (!pool->planning.open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH)
+	struct seam_stage *stage = find_lender(pool, ask, bytes);
+	if (stage == NULL || !serves(stage, ask->stream))
 		return 0;
-	if (seam__planned_must_grow(pool, stage, ask->bytes) ||
-	    (!stage->building && seam__planned_is_strict(pool, stage, bytes) && seam__matcher_reach(stage->matcher) != 0))
-		return 0;
-	if (!serves(stage, ask->stream)) {
-		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL);
-		(void)ignored;
-		if (!serves(stage, ask->stream))
-			return 0;
-	}
 	uint64_t lent_bytes = lend_idle(pool, stage, bytes);
 	return lent_bytes != 0 ? lent_bytes : give_poor(pool, stage);
 }
@@ -329,7 +328,7 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	struct seam_pool *pool = user;
 	switch (what) {
 	case SEAM_SPARE_PASSED:
-		return give_passed(pool);
+		return give_passed(pool, ask, bytes);
 	case SEAM_SPARE_IDLE:
 		return give_idle(pool, ask, bytes);
 	case SEAM_SPARE_ALL:

@@ -207,7 +207,7 @@ static enum seam_rc make_places(struct seam_pool *pool, struct seam_prelude *pre
 static void begin_without(struct seam_pool *pool)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (!stage->deaf && pool->engine.counts.live_blocks == 0)
+	if (seam__stage_from_start(pool, stage))
 		seam__matcher_start(stage->matcher);
 }
 

@@ -298,13 +298,9 @@ static bool finish_one(struct seam_pool *pool, uint32_t *mappings)
 /* A closed stage is not asked for memory any more, so nobody else looks at what it holds. */
 static void look_at_closed(struct seam_pool *pool)
 {
-	const struct seam_stage *stage;
-	LIST_FOREACH(stage, &pool->planning.stages, link) {
-		if (stage->arena.state != SEAM_ARENA_CLOSED || stage->held_count == 0)
-			continue;
+	const struct seam_stage *first = seam__stage_open(&pool->planning);
+	if (seam__stages_hold(pool->planning.open ? LIST_NEXT(first, link) : first))
 		seam__planned_poll_streams(pool);
-		return;
-	}
 }
 
 void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings)

@@ -220,6 +220,45 @@ Test(planned_prelude_ends, a_plan_that_is_gone_before_it_is_used_is_none)
 	forget(&training);
 }
 
+static uint64_t spare(const struct seam_ask *ask, enum seam_spare what)
+{
+	seam__pool_stop(pool);
+	const uint64_t bytes = seam__planned_spare(pool, ask, ask->bytes, what);
+	seam__pool_go(pool);
+	return bytes;
+}
+
+/* Blocks are held for both streams, and one of them uses what is idle. */
+Test(planned_prelude_ends, the_driver_is_asked_once_for_what_is_held_and_what_is_idle)
+{
+	struct training training;
+	open_with_plan(MIB(2048));
+	make_parameters(&training);
+	train(&training);
+	train(&training);
+	struct seam_ask ask = {.group = &pool->engine.common, .class = SEAM_CLASS_LARGE, .bytes = MIB(8)};
+	cr_assert_ok(seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)streams[1], &ask.stream));
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_ok(seam_record_stream(pool, training.parameters[i], streams[1 - i]));
+		launch(streams[1 - i], training.parameters[i], parameter_bytes(i), 1000000000);
+		must_free(training.parameters[i]);
+	}
+	const _Atomic uint64_t *queries = &driver->counts[SEAM_DRV_event_query].calls;
+	const uint64_t before = *queries;
+	cr_expect_eq(spare(&ask, SEAM_SPARE_PASSED), 0);
+	const uint64_t asked = *queries;
+	cr_expect_eq(asked, before + 2);
+	cr_expect_eq(spare(&ask, SEAM_SPARE_IDLE), 0);
+	cr_expect_eq(*queries, asked);
+	cr_assert_eq(seam__drv_device_sync(driver), SEAM_CU_SUCCESS);
+	cr_expect_eq(spare(&ask, SEAM_SPARE_PASSED), places_bytes(2, 0));
+	seam__engine_poll(&pool->engine, false); /* the engine looks at what has come back before it asks for more */
+	cr_expect_eq(spare(&ask, SEAM_SPARE_IDLE), MIB(8));
+	for (unsigned i = 0; i < 2; i++)
+		training.parameters[i] = must_alloc(parameter_bytes(i), streams[i]);
+	forget(&training);
+}
+
 /* There is no room for what stays: there never was any for the plan. */
 Test(planned_prelude_ends, where_memory_is_short_nothing_is_kept)
 {
