@@ -37,10 +37,11 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 	} else if (!seam__lane_hear_stranger(matcher, ask, &spot)) {
 		return SEAM_MISS_lane;
 	}
+	lane = matcher->lane;
 	const enum seam_miss miss = spot.cue->bytes == 0
 		? seam__matcher_place_dynamic(matcher, &spot, ask->bytes, ret_planned)
 		: seam__matcher_place(matcher, &spot, ask->bytes, ret_planned);
-	matcher->lane->spoke = matcher->now->front.at;
+	lane->spoke = matcher->now->front.at;
 	return miss;
 }
 
@@ -62,9 +63,9 @@ static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct 
 	struct seam_script *script = matcher->now;
 	seam__history_add(&lane->history, requested_bytes);
 	seam__lane_pass(script, lane);
+	matcher->lane = lane;
 	seam__front_step(matcher, script);
 	lane->spoke = script->front.at;
-	matcher->lane = lane;
 	seam__planned_begin(matcher, script, planned, requested_bytes);
 	*ret_planned = planned;
 	return SEAM_MISS_NONE;
@@ -75,6 +76,8 @@ static __attribute__((noinline)) enum seam_miss alloc_further(struct seam_matche
                                                               struct seam_planned **ret_planned)
 {
 	struct seam_lane *lane = matcher->lane;
+	if (lane == NULL)
+		seam__matcher_succeed_unmarked(matcher);
 	if (lane == NULL || !speaks(lane, ask))
 		lane = seam__speaker_lane(matcher, ask);
 	struct seam_planned *planned = lane != NULL ? expected(matcher, lane, ask) : NULL;

@@ -163,7 +163,7 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 		take_out(matcher, matcher->elder); /* nothing is waited for any more */
 	struct seam_script *forerunner = find_forerunner(matcher, script);
 	const bool follows = before != NULL && forerunner == before;
-	const bool waits = follows && !now && matcher->steps;
+	const bool waits = follows && !now && !seam__matcher_is_unmarked(matcher);
 	const bool becomes = now || before == NULL || (follows && !waits);
 	if (becomes && !seam__strays_take_all(matcher))
 		return SEAM_OOM_META;
@@ -174,6 +174,7 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 	else if (matcher->script_count == SEAM_SCRIPTS)
 		take_out(matcher, matcher->scripts[matcher->script_count - 1]);
 	script->index = index;
+	script->unmarked = follows ? before->unmarked : 0;
 	matcher->owners[index] = script;
 	for (uint32_t n = 0; n < script->slots * script->copies; n++)
 		script->instances[n].script = (uint8_t)index;
@@ -192,14 +193,27 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script 
 	return SEAM_OK;
 }
 
+/* What waits becomes current if the one whose place it takes is. Without memory it goes on waiting. */
+static void succeed(struct seam_matcher *matcher)
+{
+	matcher->heir->unmarked = matcher->elder->unmarked;
+	if (matcher->now != matcher->elder || seam__matcher_switch(matcher, matcher->heir, 0, true))
+		take_out(matcher, matcher->elder);
+}
+
 void seam__matcher_succeed(struct seam_matcher *matcher)
 {
 	matcher->steps = true;
-	if (matcher->heir == NULL)
-		return;
-	if (matcher->now == matcher->elder && !seam__matcher_switch(matcher, matcher->heir, 0, true))
-		return; /* at the next step */
-	take_out(matcher, matcher->elder);
+	if (matcher->now != NULL)
+		matcher->now->unmarked = 0;
+	if (matcher->heir != NULL)
+		succeed(matcher);
+}
+
+void seam__matcher_succeed_unmarked(struct seam_matcher *matcher)
+{
+	if (matcher->heir != NULL && seam__matcher_is_unmarked(matcher))
+		succeed(matcher);
 }
 
 uint32_t seam__matcher_scripts(const struct seam_matcher *matcher)

@@ -56,7 +56,8 @@ struct seam_matcher {
 	struct seam_script *scripts[SEAM_SCRIPTS]; /* the current one first, then as they were current */
 	uint32_t script_count;
 	struct seam_script *elder;     /* was current when a script of its kind was added; */
-	struct seam_script *heir;      /* that one, which takes its place when the program says next that an iteration ends; both NULL: none waits */
+	struct seam_script *heir;      /* that one, which takes its place when the program says next that an iteration ends, or says it no more; both NULL: none
+	                                * waits */
 	bool steps;                    /* the program has said so */
 	struct seam_script *owners[SEAM_OWNERS];   /* by index, retired ones too; NULL: free */
 
@@ -108,6 +109,14 @@ static inline uint64_t seam__script_around(const struct seam_script *script)
 	return script->positions / 16 + 32;
 }
 
+#define SEAM_UNMARKED 2u /* so many repetitions end without a mark where the program marks its steps no more */
+
+/* Whether the program does not say where iterations of the current script end, or no more. */
+static inline bool seam__matcher_is_unmarked(const struct seam_matcher *matcher)
+{
+	return !matcher->steps || matcher->now->unmarked >= SEAM_UNMARKED;
+}
+
 /* One position on. */
 static inline void seam__front_step(struct seam_matcher *matcher, struct seam_script *script)
 {
@@ -120,6 +129,9 @@ static inline void seam__front_step(struct seam_matcher *matcher, struct seam_sc
 		script->front.copy = 0;
 	matcher->counts.repetitions++;
 	seam__balance_turn(&matcher->balance);
+	script->unmarked++;
+	if (matcher->heir != NULL && seam__matcher_is_unmarked(matcher))
+		matcher->lane = NULL; /* the next request is looked at with care: seam__matcher_succeed_unmarked() */
 }
 
 /* Moves the front up to `to`: what has not been freed on the way becomes a stray. False: no memory for one; the front stands before it. */
@@ -230,6 +242,9 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_script *scri
 
 /* The program says that an iteration ends: what waits for that becomes current. Without memory it waits for the next. */
 void seam__matcher_succeed(struct seam_matcher *matcher);
+
+/* A request comes, the first where a repetition has ended: what waits becomes current if the program says no more where iterations end. */
+void seam__matcher_succeed_unmarked(struct seam_matcher *matcher);
 
 /* The last block of a forgotten script is freed. */
 void seam__matcher_forget(struct seam_matcher *matcher, struct seam_script *script);

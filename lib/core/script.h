@@ -134,6 +134,7 @@ struct seam_script {
 	uint64_t strays;        /* live blocks of it that are strays */
 	uint32_t least_at;      /* the first position where least is live */
 	struct seam_marks marks;
+	uint64_t unmarked;      /* so many repetitions of it have ended since the program said last that an iteration of it did */
 	bool retired;           /* forgotten; only instances are left */
 	bool used;              /* was current once */
 

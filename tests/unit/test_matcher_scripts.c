@@ -222,6 +222,52 @@ Test(matcher_scripts, what_follows_the_current_script_waits_for_a_step)
 	close_both(&first, &other);
 }
 
+/* The program marks its steps no more. */
+Test(matcher_scripts, what_waits_for_a_step_in_vain_follows_where_a_repetition_ends)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	const struct seam_script *elder = script_at(0);
+	add_marked(&first, false);
+	const struct seam_script *heir = script_at(1);
+	cr_expect_eq(match_acts(&player, &first, 0, 7, first.count), 0);
+	cr_expect_eq(match_acts(&player, &first, 1, 0, first.count), 0);
+	cr_expect_eq(script_at(0), elder, "up to the end of the second repetition");
+	(void)match_acts(&player, &first, 2, 0, 1);
+	cr_expect_eq(script_at(0), heir);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "the elder is gone");
+	(void)match_acts(&player, &first, 2, 1, first.count);
+	cr_expect_eq(match_acts(&player, &first, 3, 0, 7), 0);
+	add_marked(&first, false);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "the next one does not wait");
+	cr_expect_neq(script_at(0), heir);
+	(void)match_acts(&player, &first, 3, 7, first.count);
+	step();
+	add_marked(&first, false);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "steps are marked again");
+	close_both(&first, &other);
+}
+
+Test(matcher_scripts, what_waits_in_vain_and_lacks_memory_follows_a_repetition_later)
+{
+	struct match_program first, other;
+	open_in_midst(&first, &other);
+	const struct seam_script *elder = script_at(0);
+	add_marked(&first, false);
+	(void)match_acts(&player, &first, 0, 7, 9); /* one stays */
+	(void)match_acts(&player, &first, 1, 0, first.count);
+	seam__meta_fail_at(player.meta, 1);
+	(void)match_acts(&player, &first, 2, 0, 1);
+	seam__meta_fail_at(player.meta, 0);
+	match_check(&player);
+	cr_expect_eq(script_at(0), elder);
+	(void)match_acts(&player, &first, 2, 1, first.count);
+	(void)match_acts(&player, &first, 3, 0, 1);
+	cr_expect_neq(script_at(0), elder);
+	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	close_both(&first, &other);
+}
+
 Test(matcher_scripts, of_those_that_wait_the_newest_follows)
 {
 	struct match_program first, other;
