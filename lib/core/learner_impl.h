@@ -35,6 +35,15 @@ bool seam__learner_choose(struct seam_learner *learner);
  * `lock`. */
 bool seam__learner_lacks(struct seam_pool *pool);
 
+/* learner_known.c: what the scripts of the open stage know of a kind. */
+struct seam_acquaintance {
+	bool known;
+	bool needless; /* it is a part of what one of them is of, or several of those in turn */
+};
+
+/* For one kind at a time: the program waits while scripts are looked at. False: no stage is open, or the one that is is building. Takes `lock`. */
+bool seam__learner_know(struct seam_pool *pool, const struct seam__rhythm_kind *kind, struct seam_acquaintance *ret_acquaintance);
+
 /* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
 bool seam__learner_knows_all(const struct seam_learner *learner);
 

@@ -5,10 +5,9 @@
  * kind begins, so it gets the same addresses in every plan. So does what
  * is asked for before the first request that tells which kind it is: it lies where another plan has it by then.
  *
- * A kind is known if a script has nearly all of its requests, each with those before it. While the open stage hardly serves, kinds that it knows are left
- * alone as long as there are others to be added.
+ * While the open stage hardly serves, kinds that it knows are left alone as long as there are others to be added.
  *
- * Not here: plans (learner_plan.c), which script the program is in (matcher.h). With `work`.
+ * Not here: plans (learner_plan.c), which kinds the open stage knows (learner_known.c), which script the program is in (matcher.h). With `work`.
  */
 #include <stdlib.h>
 
@@ -18,14 +17,11 @@
 #include "learner_impl.h"
 #include "matcher_state.h"
 #include "meta.h"
-#include "planned_impl.h"
 
 #define LEAST_SHARE 16u    /* a kind that is worth a plan covers one part in so many of the recording. Before the first plan is made, all such kinds together */
 #define TOGETHER_SHARE 3u  /* cover one in so many, */
 #define REPEATED_SHARE 2u  /* and one in so many of the iterations in it */
 #define UNKNOWN_SHARE 8u
-#define STRANGE_SHARE 4u   /* of the requests that are looked at, that a script of the kind may not have like that */
-#define LOOKED_AT 256u     /* requests */
 
 static uint64_t covered_by(const struct seam__rhythm_kind *kind)
 {
@@ -74,84 +70,14 @@ static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint6
 	       !is_refused(learner, *ret_fingerprint);
 }
 
-/* Of the requests of a kind that are looked at, one in `stride`, those that scripts have like that, each with those before it. */
-struct known {
-	uint64_t bits[LOOKED_AT / 64 + 1];
-	uint64_t stride;
-};
-
-static void add_known(const struct seam_lane *lane, const struct seam__rhythm_kind *kind, struct known *known)
-{
-	struct seam_history history = {0};
-	uint64_t number = 0;
-	for (uint64_t i = kind->first_event; i < kind->last_event; i++) {
-		const struct seam_trace_event *event = &kind->model->events[i];
-		if (event->kind != SEAM_TRACE_ALLOC)
-			continue;
-		number++;
-		if (event->stream != lane->stream || event->thread != lane->plan_thread)
-			continue;
-		seam__history_add(&history, (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? 0 : event->size);
-		const uint64_t at = number / known->stride;
-		if (number % known->stride == 0 && at < LOOKED_AT && seam__lane_has_run(lane, &history))
-			known->bits[at / 64] |= UINT64_C(1) << at % 64;
-	}
-}
-
-/* Whether it is of iterations that are known. */
-static bool is_known(const struct known *known, const struct seam__rhythm_kind *kind)
-{
-	const uint64_t looked_at = seam__bits_min((kind->last_event - kind->first_event) / 2 / known->stride, LOOKED_AT); /* two events a request */
-	uint64_t count = 0;
-	for (size_t i = 0; i < sizeof known->bits / sizeof *known->bits; i++)
-		count += (uint64_t)__builtin_popcountll(known->bits[i]);
-	return count >= looked_at - looked_at / STRANGE_SHARE;
-}
-
-/* What the scripts of the open stage know of a kind. */
-struct acquaintance {
-	bool known;
-	bool needless; /* it is a part of what one of them is of, or several of those in turn */
-};
-
-/* With the engine's `lock`. */
-static struct acquaintance find_known(const struct seam_pool *pool, const struct seam__rhythm_kind *kind)
-{
-	const struct seam_matcher *matcher = seam__stage_open(&pool->planning)->matcher;
-	const uint64_t events = kind->last_event - kind->first_event;
-	struct known all = {.stride = events / 2 / LOOKED_AT + 1};
-	uint64_t most_slots = 0;
-	bool alone = false, part = false;
-	for (uint32_t i = 0; i < seam__matcher_scripts(matcher); i++) {
-		const struct seam_script *script = seam__matcher_script(matcher, i);
-		struct known known = {.stride = all.stride};
-		for (uint32_t l = 0; l < script->lane_count; l++)
-			add_known(&script->lanes[l], kind, &known);
-		const bool knows = is_known(&known, kind);
-		alone |= knows;
-		part |= knows && script->slots >= events;
-		most_slots = seam__bits_max(most_slots, script->slots);
-		for (size_t n = 0; n < sizeof all.bits / sizeof *all.bits; n++)
-			all.bits[n] |= known.bits[n];
-	}
-	const bool turns = !alone && events / 2 > most_slots + most_slots / 2 && is_known(&all, kind);
-	return (struct acquaintance){.known = alone || turns, .needless = part || turns};
-}
-
 bool seam__learner_lacks(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	uint64_t known = 0, needless = 0, fingerprint = 0;
 	bool lacks = false;
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
-		struct acquaintance acquaintance = {0};
-		/* For one kind at a time: the program waits meanwhile. */
-		seam__mutex_lock(&pool->engine.lock);
-		const bool open = pool->planning.open && !seam__stage_open(&pool->planning)->building;
-		if (open)
-			acquaintance = find_known(pool, &learner->rhythm.kinds[i]);
-		seam__mutex_unlock(&pool->engine.lock);
-		if (!open)
+		struct seam_acquaintance acquaintance;
+		if (!seam__learner_know(pool, &learner->rhythm.kinds[i], &acquaintance))
 			return false;
 		lacks |= !acquaintance.known && is_wanted(learner, i, &fingerprint);
 		known |= (uint64_t)acquaintance.known << i;

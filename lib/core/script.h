@@ -172,8 +172,11 @@ struct seam_guess {
 };
 struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history);
 
-/* Whether the last sizes of a history, a run of them, stand anywhere in the lane's cues. */
-bool seam__lane_has_run(const struct seam_lane *lane, const struct seam_history *history);
+/* The hash of the last sizes of a history, of which a run was heard. */
+uint32_t seam__history_run(const struct seam_history *history);
+
+/* Whether such a run stands anywhere in the lane's cues. */
+bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash);
 
 /* Whether two scripts are of one kind of iteration: nearly all runs of sizes that one has the other has too, in lanes of the same streams. */
 bool seam__script_resembles(const struct seam_script *a, const struct seam_script *b);

@@ -59,7 +59,7 @@ static uint64_t heard_before(const struct seam_history *history, uint32_t back)
 	return history->sizes[(history->heard - 1 - back) % SEAM_HEARD];
 }
 
-static uint32_t hash_history(const struct seam_history *history)
+uint32_t seam__history_run(const struct seam_history *history)
 {
 	uint32_t hash = 0;
 	for (uint32_t i = 0; i < SEAM_RUN; i++)
@@ -93,11 +93,10 @@ static uint32_t first_run(const struct seam_lane *lane, uint32_t hash)
 	return low;
 }
 
-bool seam__lane_has_run(const struct seam_lane *lane, const struct seam_history *history)
+bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash)
 {
-	const uint32_t hash = hash_history(history);
 	const uint32_t run = first_run(lane, hash);
-	return history->heard >= SEAM_RUN && run < lane->count && lane->runs[run].hash == hash;
+	return run < lane->count && lane->runs[run].hash == hash;
 }
 
 /* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the lane has.
@@ -107,7 +106,7 @@ struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct se
 	struct seam_guess best = {0, 0};
 	if (history->heard < SEAM_RUN)
 		return best;
-	const uint32_t hash = hash_history(history);
+	const uint32_t hash = seam__history_run(history);
 	const uint32_t next = (uint32_t)(lane->next - lane->first);
 	const uint32_t enough = lane->count < SEAM_RUN ? SEAM_RUN : lane->count < SEAM_HEARD ? lane->count : SEAM_HEARD;
 	uint32_t equals = 0, nearest = 0;

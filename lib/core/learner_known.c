@@ -1,0 +1,103 @@
+/* learner_known.c: whether the scripts of the open stage know a kind of iteration.
+ *
+ * A kind is known if a script has nearly all of its requests, each with those before it on its thread and stream. Some hundred of them are looked at: what
+ * they are is found out beforehand, for the program waits while scripts are compared with them.
+ *
+ * Not here: which kinds are planned (learner_shapes.c). With `work`.
+ */
+#include "bits.h"
+#include "learner.h"
+#include "learner_impl.h"
+#include "matcher_state.h"
+#include "planned_impl.h"
+
+#define STRANGE_SHARE 4u /* of the requests that are looked at, that a script of the kind may not have like that */
+#define LOOKED_AT 256u
+
+/* A request with those before it. */
+struct sample {
+	uint64_t stream;
+	uint32_t thread;
+	uint32_t run; /* hash */
+};
+
+struct samples {
+	struct sample items[LOOKED_AT];
+	uint32_t count;
+	uint64_t enough; /* of them has who knows the kind */
+};
+
+/* The run that ends with the event. False: fewer requests come before it. */
+static bool find_run(const struct seam__rhythm_kind *kind, uint64_t at, struct sample *ret_sample)
+{
+	const struct seam_trace_event *last = &kind->model->events[at];
+	struct seam_history history = {.heard = SEAM_RUN};
+	uint32_t left = SEAM_RUN;
+	for (uint64_t i = at + 1; left != 0 && i > kind->first_event; i--) {
+		const struct seam_trace_event *event = &kind->model->events[i - 1];
+		if (event->kind == SEAM_TRACE_ALLOC && event->stream == last->stream && event->thread == last->thread)
+			history.sizes[--left] = (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? 0 : event->size;
+	}
+	*ret_sample = (struct sample){last->stream, last->thread, seam__history_run(&history)};
+	return left == 0;
+}
+
+/* One request in so many. */
+static void find_samples(const struct seam__rhythm_kind *kind, struct samples *samples)
+{
+	const uint64_t requests = (kind->last_event - kind->first_event) / 2; /* two events each */
+	const uint64_t stride = requests / LOOKED_AT + 1, looked_at = seam__bits_min(requests / stride, LOOKED_AT);
+	uint64_t number = 0;
+	samples->count = 0;
+	samples->enough = looked_at - looked_at / STRANGE_SHARE;
+	for (uint64_t i = kind->first_event; i < kind->last_event && number / stride < LOOKED_AT; i++) {
+		if (kind->model->events[i].kind == SEAM_TRACE_ALLOC && ++number % stride == 0 && number / stride < LOOKED_AT)
+			samples->count += find_run(kind, i, &samples->items[samples->count]);
+	}
+}
+
+static bool has_run(const struct seam_script *script, const struct sample *sample)
+{
+	for (uint32_t l = 0; l < script->lane_count; l++) {
+		const struct seam_lane *lane = &script->lanes[l];
+		if (lane->stream == sample->stream && lane->plan_thread == sample->thread)
+			return seam__lane_has_run(lane, sample->run);
+	}
+	return false;
+}
+
+/* With the engine's `lock`. */
+static struct seam_acquaintance compare(const struct seam_matcher *matcher, const struct samples *samples, uint64_t events)
+{
+	bool has[LOOKED_AT] = {false}; /* any of them */
+	uint64_t together = 0, most_slots = 0;
+	bool alone = false, part = false;
+	for (uint32_t i = 0; i < seam__matcher_scripts(matcher); i++) {
+		const struct seam_script *script = seam__matcher_script(matcher, i);
+		uint64_t count = 0;
+		for (uint32_t n = 0; n < samples->count; n++) {
+			const bool found = has_run(script, &samples->items[n]);
+			count += found;
+			together += found && !has[n];
+			has[n] |= found;
+		}
+		const bool knows = count >= samples->enough;
+		alone |= knows;
+		part |= knows && script->slots >= events;
+		most_slots = seam__bits_max(most_slots, script->slots);
+	}
+	const bool turns = !alone && events / 2 > most_slots + most_slots / 2 && together >= samples->enough;
+	return (struct seam_acquaintance){.known = alone || turns, .needless = part || turns};
+}
+
+bool seam__learner_know(struct seam_pool *pool, const struct seam__rhythm_kind *kind, struct seam_acquaintance *ret_acquaintance)
+{
+	struct samples samples;
+	find_samples(kind, &samples);
+	seam__mutex_lock(&pool->engine.lock);
+	const bool is_open = pool->planning.open && !seam__stage_open(&pool->planning)->building;
+	if (is_open)
+		*ret_acquaintance = compare(seam__stage_open(&pool->planning)->matcher, &samples, kind->last_event - kind->first_event);
+	seam__mutex_unlock(&pool->engine.lock);
+	return is_open;
+}
