@@ -17,7 +17,6 @@
 #define AHEAD_DYNAMIC 64u /* with the dynamic ones among them */
 #define PAIR_AHEAD 256u   /* where a pair is looked for */
 #define PAIR_MISSES 16u   /* not any more after so many misses */
-#define BACK 256u         /* positions by which a lane may find itself behind in the same repetition */
 #define STALE 1024u       /* positions after which a slot passed over is forgotten */
 #define NEAR 32u          /* the same where a slot just ahead would do: that something is left out once more is likelier then */
 
@@ -145,7 +144,7 @@ static uint64_t base_for(const struct seam_script *script, const struct seam_lan
 	const uint64_t at = behind ? script->front.at : position_of(lane);
 	const uint64_t base = behind ? script->front.base : lane->base;
 	const uint32_t here = (uint32_t)(at - base);
-	const uint32_t most_back = behind ? period / 2 : period / 4 < BACK ? period / 4 : BACK;
+	const uint32_t most_back = behind ? period / 2 : seam__script_back(script);
 	if (position >= here)
 		return behind && position - here > period / 2 && base >= period ? base - period : base;
 	return here - position <= most_back ? base : base + period;
@@ -220,7 +219,7 @@ static bool change_roles(struct seam_matcher *matcher, struct seam_lane *lane, u
 	for (uint32_t l = 0; l < script->lane_count; l++) {
 		if (&script->lanes[l] == lane || script->lanes[l].stream != lane->stream)
 			continue;
-		const struct seam_guess guess = seam__lane_guess(&script->lanes[l], &lane->history);
+		const struct seam_guess guess = seam__lane_guess(script, &script->lanes[l], &lane->history);
 		if (guess.length > best.length) {
 			best = guess;
 			found = &script->lanes[l];
@@ -241,7 +240,7 @@ static bool change_roles(struct seam_matcher *matcher, struct seam_lane *lane, u
 /* The index is asked: its answer counts if it explains more than the guess at hand, if there is one. */
 static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_spot *at_hand, struct seam_spot *ret_spot)
 {
-	const struct seam_guess guess = seam__lane_guess(lane, &lane->history);
+	const struct seam_guess guess = seam__lane_guess(matcher->now, lane, &lane->history);
 	uint32_t length = 0;
 	if (at_hand->cue != NULL)
 		length = seam__lane_agrees(lane, (uint32_t)(at_hand->cue - lane->first), &lane->history) + 1;

@@ -21,6 +21,7 @@
 #define SEAM_HEARD 16u          /* sizes that a lane remembers */
 #define SEAM_SKIPPED 4u         /* slots passed over that a lane remembers */
 #define SEAM_RUN 4u             /* sizes in a row that the index knows */
+#define SEAM_BACK 256u          /* positions by which a lane may find itself behind in the same repetition; or a quarter of the period */
 #define SEAM_NEVER UINT64_MAX
 
 /* A slot as its lane expects it. */
@@ -165,12 +166,18 @@ SEAM_MUST_USE enum seam_rc seam__script_count_positions(struct seam_meta *meta, 
 /* script_lanes.c: lanes, cues, runs. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__script_find_lanes(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
+/* How far behind where it was thought to be a lane may be in the same repetition. */
+static inline uint32_t seam__script_back(const struct seam_script *script)
+{
+	return script->positions / 4 < SEAM_BACK ? script->positions / 4 : SEAM_BACK;
+}
+
 /* Where the last sizes of a history may stand in the lane's cues. length 0: nowhere, or it is not decided. */
 struct seam_guess {
 	uint32_t cue;    /* of the last size */
 	uint32_t length; /* sizes that agree */
 };
-struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history);
+struct seam_guess seam__lane_guess(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history);
 
 /* The hash of the last sizes of a history, of which a run was heard. */
 uint32_t seam__history_run(const struct seam_history *history);

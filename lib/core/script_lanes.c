@@ -99,27 +99,35 @@ bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash)
 	return run < lane->count && lane->runs[run].hash == hash;
 }
 
+/* How far the cue is from where the cursor is: on, or back by a little in the same repetition, where the cursor went too far. */
+static uint32_t distance_to(const struct seam_script *script, const struct seam_lane *lane, uint32_t cue)
+{
+	const uint32_t next = (uint32_t)(lane->next - lane->first);
+	if (cue < next && lane->next->begin - lane->first[cue].begin <= seam__script_back(script))
+		return next - cue;
+	return cue >= next ? cue - next : cue + lane->count - next;
+}
+
 /* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the lane has.
- * Where even that does not, the next such place from the cursor on is as good as any. */
-struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history)
+ * Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is wrong by, rather than a layer. */
+struct seam_guess seam__lane_guess(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history)
 {
 	struct seam_guess best = {0, 0};
 	if (history->heard < SEAM_RUN)
 		return best;
 	const uint32_t hash = seam__history_run(history);
-	const uint32_t next = (uint32_t)(lane->next - lane->first);
 	const uint32_t enough = lane->count < SEAM_RUN ? SEAM_RUN : lane->count < SEAM_HEARD ? lane->count : SEAM_HEARD;
 	uint32_t equals = 0, nearest = 0;
 	for (uint32_t r = first_run(lane, hash); r < lane->count && lane->runs[r].hash == hash; r++) {
 		const uint32_t cue = lane->runs[r].last;
 		const uint32_t length = seam__lane_agrees(lane, cue, history);
-		const uint32_t ahead = cue >= next ? cue - next : cue + lane->count - next;
+		const uint32_t distance = distance_to(script, lane, cue);
 		if (length < SEAM_RUN || length < best.length)
 			continue;
 		equals = length > best.length ? 1 : equals + 1;
-		if (length > best.length || ahead < nearest) {
+		if (length > best.length || distance < nearest) {
 			best = (struct seam_guess){cue, length};
-			nearest = ahead;
+			nearest = distance;
 		}
 	}
 	if (equals > 1 && best.length < enough)

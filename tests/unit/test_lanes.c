@@ -239,10 +239,15 @@ static struct match_program make_two_threads(void)
 	return match_program_of(words);
 }
 
-static bool ask_as(struct match_player *player, uint64_t bytes, uint32_t *ret_slot)
+static bool ask(struct match_player *player, uint64_t bytes)
 {
 	const struct match_block as = {.slot = MATCH_NO_SLOT};
-	const bool served = match_ask(player, &(struct seam_match_ask){.bytes = bytes}, &as);
+	return match_ask(player, &(struct seam_match_ask){.bytes = bytes}, &as);
+}
+
+static bool ask_as(struct match_player *player, uint64_t bytes, uint32_t *ret_slot)
+{
+	const bool served = ask(player, bytes);
 	const struct seam_planned *planned = player->blocks[player->count - 1].planned;
 	const struct seam_script *script = seam__matcher_script(player->matcher, 0);
 	*ret_slot = served ? planned->number / script->copies : UINT32_MAX;
@@ -270,6 +275,52 @@ Test(lanes, a_request_far_ahead_is_believed_when_it_is_not_alone)
 	cr_expect_not(ask_as(&player, 512, &slot));
 	cr_expect(ask_as(&player, 512, &slot) && slot == 4 * SAVED, "there is no backward this time");
 	cr_expect(ask_as(&player, 1024, &slot) && slot == 4 * SAVED + 1);
+	match_close(&player);
+	match_program_fini(&program);
+}
+
+#define LAYERS 20u
+#define LAYER 53u /* acts forward */
+
+/* Equal layers, longer than what a lane remembers, with rows of equal requests; each saves a block, which is freed backward. */
+static struct match_program make_equal_layers(void)
+{
+	char words[8192] = "";
+	for (unsigned l = 0; l < LAYERS; l++) {
+		for (unsigned i = 0; i < 12; i++)
+			(void)strcat(words, "a512 -a ");
+		(void)snprintf(words + strlen(words), 160, "%c65536 a512 -a b176128 a512 -a c352256 d131072 a512 -a a21504 -a -b -c e65536 -e -d ", 'A' + l);
+		(void)strcat(words, "a4096 -a a8192 -a b65536 -b a24576 -a b65536 -b a49152 -a ");
+		cr_assert_lt(strlen(words), sizeof words - 200);
+	}
+	for (unsigned l = LAYERS; l-- > 0;)
+		(void)snprintf(words + strlen(words), 32, "a98304 -a -%c ", 'A' + l);
+	return match_program_of(words);
+}
+
+/* The plan may be of an iteration that lacked one of them. */
+Test(lanes, one_of_equal_requests_more_or_less_is_not_taken_for_a_layer)
+{
+	struct match_program program = make_equal_layers();
+	struct match_player player;
+	match_open(&player, "equal layers", 1);
+	match_add(&player, &program, true);
+	seam__matcher_start(player.matcher);
+	cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
+	for (uint32_t i = 0; i < 2 * LAYER; i++) {
+		const uint32_t at = 5 * LAYER + i / 2, r = 1 + i;
+		const struct match_act *act = &program.acts[at];
+		if (act->is_free)
+			continue;
+		uint64_t missed = match_acts(&player, &program, r, 0, at);
+		cr_expect_eq(missed, 0, "%llu misses in front of act %u", (unsigned long long)missed, at);
+		if (i % 2 == 0) {
+			missed = !ask(&player, program.plan->slots[act->slot].size_bytes);
+			match_free(&player, player.count - 1);
+		}
+		missed += match_acts(&player, &program, r, at + i % 2, program.count);
+		cr_expect_leq(missed, 2, "%llu misses with one request %s, at act %u", (unsigned long long)missed, i % 2 == 0 ? "more" : "less", at);
+	}
 	match_close(&player);
 	match_program_fini(&program);
 }
