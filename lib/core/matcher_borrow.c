@@ -33,21 +33,24 @@ struct hunt {
 	bool asked_idle;
 };
 
-static bool is_short(const struct seam_script *script, uint32_t number)
+/* Whether it may be live without being a stray: what is live is begun, and ends behind the front, or else is one. Of strays look_between() knows. */
+static bool is_around(const struct seam_script *script, const struct seam_berth *berth, uint64_t due)
 {
-	const struct seam_stretch *stretch = &script->stretches[number / script->copies];
-	return stretch->end - stretch->begin < script->positions / 2;
+	return due == 0 || (uint64_t)script->positions * script->copies - due <= berth->length;
 }
 
 /* Whether a place that an instance needs next is none for the block. One that the program has passed over is due in another repetition. */
-static bool is_needed(const struct hunt *hunt, const struct seam_script *script, uint32_t number)
+static bool is_needed(const struct hunt *hunt, const struct seam_script *script, const struct seam_berth *berth)
 {
-	const struct seam_planned *planned = &script->instances[number];
+	const uint64_t due = seam__script_due_at_circle(script, berth->at);
+	if (due >= hunt->least && !is_around(script, berth, due))
+		return false;
+	const struct seam_planned *planned = &script->instances[berth->number];
 	if (planned->state != SEAM_PLANNED_FREE)
 		return true;
-	if (hunt->matcher->missing == planned || (hunt->lasting && is_short(script, number)))
+	if (hunt->matcher->missing == planned || (hunt->lasting && berth->length < script->positions / 2))
 		return false;
-	return seam__script_due_in(script, number) < hunt->least;
+	return due < hunt->least;
 }
 
 static bool is_live(void *user, uint32_t number)
@@ -163,13 +166,12 @@ static bool find_place(struct hunt *hunt)
 	hunt->broken = UINT64_MAX;
 	hunt->displaced = UINT64_MAX;
 	for (uint32_t i = 0; i < script->placed && !is_done(hunt); i++) {
-		const uint32_t number = script->by_offset[i];
-		const struct seam_planned *planned = &script->instances[number];
-		if (!is_needed(hunt, script, number))
+		const struct seam_berth *berth = &script->berths[i];
+		if (!is_needed(hunt, script, berth))
 			continue;
-		if (planned->offset > end)
-			look_between(hunt, end, planned->offset);
-		end = seam__bits_max(end, planned->offset + planned->bytes);
+		if (berth->begin > end)
+			look_between(hunt, end, berth->begin);
+		end = seam__bits_max(end, berth->end);
 	}
 	if (hunt->matcher->arena_bytes > end && !is_done(hunt))
 		look_between(hunt, end, hunt->matcher->arena_bytes);

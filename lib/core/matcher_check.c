@@ -14,7 +14,7 @@ static const struct seam_planned *next_row(struct rows *rows)
 {
 	const struct seam_planned *best = NULL;
 	while (rows->script != NULL && rows->at < rows->script->placed) {
-		best = &rows->script->instances[rows->script->by_offset[rows->at]];
+		best = &rows->script->instances[rows->script->berths[rows->at].number];
 		if (best->state == SEAM_PLANNED_LIVE)
 			break;
 		rows->at++;
@@ -127,7 +127,7 @@ static const char *check_front(const struct seam_script *script)
 static const char *check_blocked(const struct seam_matcher *matcher, const struct seam_script *script)
 {
 	for (uint32_t i = 0; i < script->placed; i++) {
-		const struct seam_planned *p = &script->instances[script->by_offset[i]];
+		const struct seam_planned *p = &script->instances[script->berths[i].number];
 		uint32_t blocked = 0;
 		for (uint32_t b = 0; b < matcher->blocked_count; b++)
 			blocked += matcher->blocked[b].begin < p->offset + p->bytes && p->offset < matcher->blocked[b].end;

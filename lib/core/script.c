@@ -99,8 +99,7 @@ void seam__script_retire(struct seam_meta *meta, struct seam_script *script)
 	FREE_ARRAY(lanes, script->lane_count);
 	FREE_ARRAY(cues, script->slots);
 	FREE_ARRAY(runs, script->slots);
-	FREE_ARRAY(by_offset, instances);
-	FREE_ARRAY(reach, instances);
+	FREE_ARRAY(berths, instances);
 	FREE_ARRAY(goes_on, script->slots);
 	FREE_ARRAY(crosses, script->slots);
 	FREE_ARRAY(groups, script->group_count);
@@ -175,11 +174,12 @@ const char *seam__script_check(const struct seam_script *script)
 			return "C4";
 	}
 	for (uint32_t i = 0; i < script->placed; i++) {
-		const struct seam_planned *planned = &script->instances[script->by_offset[i]];
-		const struct seam_place *place = &script->places[script->place_of[planned->number]];
-		if (i > 0 && planned->offset < script->instances[script->by_offset[i - 1]].offset)
+		const struct seam_berth *berth = &script->berths[i];
+		const struct seam_planned *planned = &script->instances[berth->number];
+		const struct seam_place *place = &script->places[script->place_of[berth->number]];
+		if (berth->begin != planned->offset || berth->end != planned->offset + planned->bytes || (i > 0 && berth->begin < berth[-1].begin))
 			return "C3";
-		if (place->key != planned->offset / SEAM_PLANNED_BYTES || script->reach[i] < planned->offset + planned->bytes)
+		if (place->key != planned->offset / SEAM_PLANNED_BYTES || berth->reach < berth->end)
 			return "C3";
 		if (place->number != UINT32_MAX && script->instances[place->number].offset != planned->offset)
 			return "C3";

@@ -24,6 +24,15 @@
 #define SEAM_BACK 256u          /* positions by which a lane may find itself behind in the same repetition; or a quarter of the period */
 #define SEAM_NEVER UINT64_MAX
 
+/* Where and when an instance is due: what a search by address reads, one behind the other. */
+struct seam_berth {
+	uint64_t begin, end; /* bytes */
+	uint64_t reach;      /* of the entry that is the middle of a stretch of them: the furthest end in that stretch */
+	uint64_t at;         /* position around the circle of copies */
+	uint32_t length;     /* positions */
+	uint32_t number;
+};
+
 /* A slot as its lane expects it. */
 struct seam_cue {
 	uint64_t bytes; /* as requested; 0: dynamic */
@@ -141,8 +150,7 @@ struct seam_script {
 
 	struct seam_cue *cues;
 	struct seam_run *runs;
-	uint32_t *by_offset;    /* instances with a place, by offset, size */
-	uint64_t *reach;        /* of the entry that is the middle of a stretch of by_offset: the furthest end in that stretch */
+	struct seam_berth *berths; /* of instances with a place, by offset, number */
 	uint32_t placed;        /* of them */
 	uint8_t *goes_on;       /* NULL, or per slot: begins where much is live, and lives on where little is: it outlives its iteration */
 	uint8_t *crosses;       /* per slot: memory that slots of other streams have too */
@@ -245,12 +253,21 @@ static inline uint32_t seam__script_due(const struct seam_script *script)
 	return seam__script_due_at(script, script->front.position, script->front.copy);
 }
 
-/* Positions from the front until an instance that is not live is due next, around the circle of copies. */
+/* Positions from the front until an instance that is not live is due next, around the circle of copies: by where in the circle it is due. */
+static inline uint64_t seam__script_due_at_circle(const struct seam_script *script, uint64_t at)
+{
+	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
+	return at >= front ? at - front : at + (uint64_t)script->positions * script->copies - front;
+}
+
+static inline uint64_t seam__script_circle_at(const struct seam_script *script, uint32_t number)
+{
+	return (uint64_t)(number % script->copies) * script->positions + script->stretches[number / script->copies].begin;
+}
+
 static inline uint64_t seam__script_due_in(const struct seam_script *script, uint32_t number)
 {
-	const uint64_t begin = (uint64_t)(number % script->copies) * script->positions + script->stretches[number / script->copies].begin;
-	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
-	return begin >= front ? begin - front : begin + (uint64_t)script->positions * script->copies - front;
+	return seam__script_due_at_circle(script, seam__script_circle_at(script, number));
 }
 
 #endif

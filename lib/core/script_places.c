@@ -6,24 +6,12 @@
 #include "bits.h"
 #include "meta.h"
 
-/* An instance to be sorted. */
-struct placed {
-	uint64_t offset;
-	uint32_t number;
-};
-
-static int compare_placed(const void *left, const void *right)
+static int compare_berths(const void *left, const void *right)
 {
-	const struct placed *a = left, *b = right;
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
+	const struct seam_berth *a = left, *b = right;
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
 	return (a->number > b->number) - (a->number < b->number);
-}
-
-static uint64_t end_of(const struct seam_script *script, uint32_t at)
-{
-	const struct seam_planned *planned = &script->instances[script->by_offset[at]];
-	return planned->offset + planned->bytes;
 }
 
 /* The middle of [low, high) holds how far the stretch reaches. Recursion is as deep as the logarithm of the instances. */
@@ -34,8 +22,9 @@ static uint64_t fill_reach(struct seam_script *script, uint32_t low, uint32_t hi
 	const uint32_t middle = low + (high - low) / 2;
 	const uint64_t left = fill_reach(script, low, middle);
 	const uint64_t right = fill_reach(script, middle + 1, high);
-	script->reach[middle] = seam__bits_max(seam__bits_max(left, right), end_of(script, middle));
-	return script->reach[middle];
+	struct seam_berth *berth = &script->berths[middle];
+	berth->reach = seam__bits_max(seam__bits_max(left, right), berth->end);
+	return berth->reach;
 }
 
 struct visit {
@@ -51,14 +40,14 @@ static bool visit_stretch(const struct visit *v, uint32_t low, uint32_t high)
 	if (low == high)
 		return false;
 	const uint32_t middle = low + (high - low) / 2;
-	if (v->script->reach[middle] <= v->begin)
+	const struct seam_berth *berth = &v->script->berths[middle];
+	if (berth->reach <= v->begin)
 		return false;
 	if (visit_stretch(v, low, middle))
 		return true;
-	const uint32_t number = v->script->by_offset[middle];
-	if (v->script->instances[number].offset >= v->end)
+	if (berth->begin >= v->end)
 		return false;
-	if (end_of(v->script, middle) > v->begin && v->visit(v->user, number))
+	if (berth->end > v->begin && v->visit(v->user, berth->number))
 		return true;
 	return visit_stretch(v, middle + 1, high);
 }
@@ -75,13 +64,13 @@ static void fill_places(struct seam_script *script, uint32_t *place_of)
 	for (uint32_t p = 0; p <= script->place_mask; p++)
 		script->places[p] = (struct seam_place){UINT32_MAX, UINT32_MAX};
 	for (uint32_t i = 0; i < script->placed; i++) {
-		const uint32_t number = script->by_offset[i];
-		const uint32_t key = (uint32_t)(script->instances[number].offset / SEAM_PLANNED_BYTES);
+		const struct seam_berth *berth = &script->berths[i];
+		const uint32_t key = (uint32_t)(berth->begin / SEAM_PLANNED_BYTES);
 		uint32_t at = seam__place_hash(key) & script->place_mask;
 		while (script->places[at].key != key && script->places[at].key != UINT32_MAX)
 			at = (at + 1) & script->place_mask;
 		script->places[at].key = key;
-		place_of[number] = at;
+		place_of[berth->number] = at;
 	}
 }
 
@@ -104,9 +93,10 @@ static void mark_mixed(const struct seam_plan *plan, struct seam_script *script,
 {
 	uint32_t count = 0, streams = 0, ranges = 0;
 	for (uint32_t i = 0; i < script->placed; i++) {
-		const uint32_t stream = plan->slots[script->by_offset[i] / script->copies].stream;
-		edges[count++] = (struct edge){script->instances[script->by_offset[i]].offset, stream, true};
-		edges[count++] = (struct edge){end_of(script, i), stream, false};
+		const struct seam_berth *berth = &script->berths[i];
+		const uint32_t stream = plan->slots[berth->number / script->copies].stream;
+		edges[count++] = (struct edge){berth->begin, stream, true};
+		edges[count++] = (struct edge){berth->end, stream, false};
 	}
 	qsort(edges, count, sizeof(*edges), compare_edges);
 	for (uint32_t e = 0; e < count; e++) {
@@ -124,11 +114,11 @@ static void mark_mixed(const struct seam_plan *plan, struct seam_script *script,
 		}
 	}
 	for (uint32_t i = 0, first = 0; i < script->placed; i++) {
-		const uint64_t offset = script->instances[script->by_offset[i]].offset;
-		while (first < ranges && mixed[2 * first + 1] <= offset)
+		const struct seam_berth *berth = &script->berths[i];
+		while (first < ranges && mixed[2 * first + 1] <= berth->begin)
 			first++;
-		if (first < ranges && mixed[2 * first] < end_of(script, i))
-			script->crosses[script->by_offset[i] / script->copies] = 1;
+		if (first < ranges && mixed[2 * first] < berth->end)
+			script->crosses[berth->number / script->copies] = 1;
 	}
 }
 
@@ -152,21 +142,25 @@ static enum seam_rc find_crossings(struct seam_meta *meta, const struct seam_pla
 static enum seam_rc sort_placed(struct seam_meta *meta, struct seam_script *script)
 {
 	const uint32_t count = script->slots * script->copies;
-	struct placed *list = seam__meta_array(meta, count, sizeof(*list));
-	script->by_offset = seam__meta_array(meta, count, sizeof(*script->by_offset));
-	script->reach = seam__meta_array(meta, count, sizeof(*script->reach));
-	const bool failed = list == NULL || script->by_offset == NULL || script->reach == NULL;
-	if (!failed) {
-		for (uint32_t n = 0; n < count; n++)
-			if (script->instances[n].offset != SEAM_PLAN_NO_ADDRESS)
-				list[script->placed++] = (struct placed){script->instances[n].offset, n};
-		qsort(list, script->placed, sizeof(*list), compare_placed);
-		for (uint32_t i = 0; i < script->placed; i++)
-			script->by_offset[i] = list[i].number;
-		(void)fill_reach(script, 0, script->placed);
+	script->berths = seam__meta_array(meta, count, sizeof(*script->berths));
+	if (script->berths == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t n = 0; n < count; n++) {
+		const struct seam_planned *planned = &script->instances[n];
+		const struct seam_stretch *stretch = &script->stretches[n / script->copies];
+		if (planned->offset == SEAM_PLAN_NO_ADDRESS)
+			continue;
+		script->berths[script->placed++] = (struct seam_berth){
+			.begin = planned->offset,
+			.end = planned->offset + planned->bytes,
+			.at = seam__script_circle_at(script, n),
+			.length = stretch->end - stretch->begin,
+			.number = n,
+		};
 	}
-	seam__meta_free(meta, list, count * sizeof(*list));
-	return failed ? SEAM_OOM_META : SEAM_OK;
+	qsort(script->berths, script->placed, sizeof(*script->berths), compare_berths);
+	(void)fill_reach(script, 0, script->placed);
+	return SEAM_OK;
 }
 
 enum seam_rc seam__script_index_places(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script)
