@@ -7,7 +7,6 @@
 #define TRAIL_PER_PLACE 32u
 #define TRAIL_LEAST 4096u
 #define WORD_BITS 64u
-#define HOLE_ITEMS_MAX 64u  /* of a section, tried for a hole: no proof needs more */
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -27,6 +26,7 @@ enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const
 {
 	struct seam_meta *meta = window->problem->meta;
 	struct seam__exact_skyline made = {.window = window};
+	enum seam_rc rc = seam__exact_holes_init(&made.holes, window);
 
 	made.trail_capacity = TRAIL_LEAST + TRAIL_PER_PLACE * (window->count + window->sections);
 	made.sections = seam__meta_array(meta, window->sections, sizeof(*made.sections));
@@ -37,7 +37,7 @@ enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const
 	made.touched = seam__meta_array(meta, words_of(window->sections), sizeof(*made.touched));
 	made.touched_words = seam__meta_array(meta, words_of(words_of(window->sections)), sizeof(*made.touched_words));
 	*skyline = made;
-	if (made.sections == NULL || made.offsets == NULL || made.item_keys == NULL || made.placed == NULL ||
+	if (rc != SEAM_OK || made.sections == NULL || made.offsets == NULL || made.item_keys == NULL || made.placed == NULL ||
 	    made.trail == NULL || made.touched == NULL || made.touched_words == NULL) {
 		seam__exact_skyline_fini(skyline);
 		return SEAM_OOM_META;
@@ -62,6 +62,7 @@ void seam__exact_skyline_fini(struct seam__exact_skyline *skyline)
 	seam__meta_free(meta, skyline->touched, words_of(window->sections) * sizeof(*skyline->touched));
 	seam__meta_free(meta, skyline->touched_words,
 	                words_of(words_of(window->sections)) * sizeof(*skyline->touched_words));
+	seam__exact_holes_fini(&skyline->holes, window);
 	*skyline = (struct seam__exact_skyline){0};
 }
 
@@ -222,36 +223,6 @@ bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t ite
 	return true;
 }
 
-/* Does an unplaced item fit into the holes of its sections, this one's among them? */
-static bool hole_is_useful(const struct seam__exact_skyline *skyline, uint32_t s)
-{
-	const struct seam__exact_window *window = skyline->window;
-	const struct seam__exact_section *here = &skyline->sections[s];
-	uint32_t begin = window->cover_index[s];
-	uint32_t end = window->cover_index[s + 1];
-
-	for (uint32_t c = begin; c < end && c - begin < HOLE_ITEMS_MAX; c++) {
-		const struct seam__exact_item *item = &window->items[window->covers[c]];
-		uint64_t bottom = here->hole_bottom_bytes;
-		uint64_t top = here->hole_top_bytes;
-
-		if (bottom + item->size_bytes > top)
-			break; /* nor do those that follow, which are larger */
-		if (skyline->placed[window->covers[c]])
-			continue;
-		for (uint32_t t = item->first, left = item->width; left > 0 && bottom + item->size_bytes <= top;
-		     t = seam__exact_ahead(window, t, 1), left--) {
-			const struct seam__exact_section *there = &skyline->sections[t];
-
-			bottom = there->hole_bottom_bytes > bottom ? there->hole_bottom_bytes : bottom;
-			top = there->hole_top_bytes < top ? there->hole_top_bytes : top;
-		}
-		if (bottom + item->size_bytes <= top)
-			return true;
-	}
-	return false;
-}
-
 /* Writes a raise on the trail, or into the last one of the section if that is part of the same decision. */
 static bool note_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level)
 {
@@ -283,6 +254,7 @@ bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, 
 {
 	struct seam__exact_section *section = &skyline->sections[s];
 	uint64_t level = level_bytes < section->ceiling_bytes ? level_bytes : section->ceiling_bytes;
+	uint64_t floor_bytes = section->floor_bytes;
 
 	if (!note_raise(skyline, s, level))
 		return false;
@@ -294,7 +266,7 @@ bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, 
 	touch_around(skyline, s, 1);
 	return section->slack_bytes >= 0 &&
 	       !(skyline->dominance && section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes &&
-	         hole_is_useful(skyline, s));
+	         seam__exact_holes_fit(&skyline->holes, skyline, s, floor_bytes));
 }
 
 static void undo_place(struct seam__exact_skyline *skyline, const struct seam__exact_step *step)

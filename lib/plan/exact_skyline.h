@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 
+#include "exact_holes.h"
 #include "exact_window.h"
 
 #define SEAM__EXACT_OPEN UINT64_MAX /* no wall above; no neighbour beside */
@@ -68,6 +69,7 @@ struct seam__exact_skyline {
 	uint64_t capacity_bytes;
 	uint64_t *touched;         /* a bit per section: its floor or a neighbour's has changed since exact_gaps looked */
 	uint64_t *touched_words;   /* a bit per word of `touched` that is not 0 */
+	struct seam__exact_holes holes;
 	bool dominance;            /* look at holes */
 	bool overflow;             /* the trail was too short: what failed since has not been proved to fail */
 };
