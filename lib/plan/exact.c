@@ -79,7 +79,7 @@ static enum seam_rc search_whole(const struct seam__exact_window *window, struct
 		if (seam__exact_walk_round(&walk, target, budget))
 			take(&walk, offsets, best, budget);
 	if (budget->work_ns != NULL)
-		*budget->work_ns += walk.search.gaps.work_ns;
+		*budget->work_ns += seam__exact_gaps_work_ns(&walk.search.gaps);
 	seam__exact_walk_fini(&walk);
 	return SEAM_OK;
 }

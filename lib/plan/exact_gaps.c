@@ -3,9 +3,11 @@
 
 #include "meta.h"
 
-/* Time on one core, measured as solver_costs.def says: for a section of a gap, for an item that may fit; more where many items are far apart in memory. */
+/* Time on one core, measured as solver_costs.def says: for a section of a gap, raised or not; for an item that may fit, more where many items are far apart
+ * in memory; for a look at a hole. */
 #define SECTION_NS UINT64_C(30)
 #define FIT_NS UINT64_C(6)
+#define LOOK_NS UINT64_C(4)
 #define FAR_COUNT UINT64_C(1400)
 
 /* What looking at a gap led to. */
@@ -294,6 +296,11 @@ void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__ex
 		add_part(gaps, first, seam__exact_distance(window, first, end));
 	else
 		add_part(gaps, first, window->sections);
+}
+
+uint64_t seam__exact_gaps_work_ns(const struct seam__exact_gaps *gaps)
+{
+	return gaps->work_ns + gaps->skyline->holes.looks * LOOK_NS;
 }
 
 /* How far what covers the spot's section and fits reaches in the gap: [*ret_left, *ret_right), counted from its first. */

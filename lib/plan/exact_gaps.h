@@ -50,7 +50,7 @@ struct seam__exact_gaps {
 	struct seam__exact_part *parts;  /* of the last call of split */
 	uint32_t part_count;
 	enum seam__exact_style style;
-	uint64_t work_ns;                /* that it took in all, estimated from what was looked at */
+	uint64_t work_ns;                /* that it took in all without the skyline's part */
 };
 
 /* Errors: SEAM_OOM_META. The skyline must outlive it. */
@@ -60,6 +60,9 @@ void seam__exact_gaps_fini(struct seam__exact_gaps *gaps); /* a zeroed one is al
 /* Starts anew: seam__exact_skyline_reset(), and the style of what follows. */
 void seam__exact_gaps_reset(struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance,
                             enum seam__exact_style style);
+
+/* What all took since init, estimated from what was looked at. */
+uint64_t seam__exact_gaps_work_ns(const struct seam__exact_gaps *gaps);
 
 /* Applies the rules where floors have changed, until nothing changes. False: nothing can come of this (the caller undoes). */
 bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps);

@@ -117,7 +117,7 @@ bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__e
 	holes->behind[0] = holes->ahead[0];
 	if (window->sections > 1 && !goes(&ahead, 1, here->smallest_bytes, &holes->looks)) {
 		list = &holes->ends[holes->end_index[section]];
-		count = holes->end_index[section + 1] - holes->end_index[section];
+		count = seam__exact_holes_ends(holes, section);
 	}
 	for (uint32_t n = 0; n < count && list[n] <= most; n++) {
 		const struct seam__exact_item *item = &window->items[list[n]];

@@ -38,4 +38,10 @@ void seam__exact_holes_fini(struct seam__exact_holes *holes, const struct seam__
 bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__exact_skyline *skyline, uint32_t section,
                            uint64_t floor_bytes);
 
+/* How many items end at the section, placed or not. */
+static inline uint32_t seam__exact_holes_ends(const struct seam__exact_holes *holes, uint32_t section)
+{
+	return holes->end_index[section + 1] - holes->end_index[section];
+}
+
 #endif

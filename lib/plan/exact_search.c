@@ -13,6 +13,7 @@
 #define FAILED_PER_ITEM 256u
 #define FAILED_MAX (UINT32_C(1) << 18)
 #define SECTIONS_PER_NODE 512u /* what a step costs grows slowly with them */
+#define NODE_NS UINT64_C(4000)  /* a step that took longer counts as several: a limit in nodes is one in time, too */
 #define KEY_NS UINT64_C(5)      /* for a section of one that is named; measured as solver_costs.def says */
 #define KEY_SECTIONS_MAX 1024u  /* longer parts do not come again, and naming them takes long */
 
@@ -175,6 +176,17 @@ static enum split split(struct seam__exact_search *search, const struct seam__ex
 	return SPLIT;
 }
 
+/* Takes a step in a part of so many sections from the budget, or more by what was done since the last one. */
+static bool pay(struct seam__exact_search *search, uint32_t sections, struct seam__budget *budget)
+{
+	uint64_t work_ns = seam__exact_gaps_work_ns(&search->gaps);
+	uint64_t nodes = (work_ns - search->paid_ns) / NODE_NS;
+	uint64_t least = 1 + sections / SECTIONS_PER_NODE;
+
+	search->paid_ns = work_ns;
+	return seam__budget_spend(budget, nodes > least ? nodes : least);
+}
+
 /* Carries out the next choice of the frame that can be carried out. FOUND: `*head` is what is to be done next; NONE: no
  * choice is left. */
 static enum seam__exact_result advance(struct seam__exact_search *search, uint32_t number,
@@ -194,8 +206,7 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 		if (choice == frame->choice_count && frame->next_level == SEAM__EXACT_OPEN)
 			break;
 		search->nodes++;
-		if (search->nodes > attempt->node_limit ||
-		    !seam__budget_spend(budget, 1 + frame->part.length / SECTIONS_PER_NODE))
+		if (search->nodes > attempt->node_limit || !pay(search, frame->part.length, budget))
 			return SEAM__EXACT_SPENT;
 		if (attempt->loose)
 			skyline->trail_count = 0; /* there is no way back, nor a need for one */
@@ -262,6 +273,8 @@ enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search
 	seam__exact_gaps_reset(&search->gaps, attempt->capacity_bytes, !attempt->loose, attempt->style);
 	if (!seam__exact_gaps_settle(&search->gaps))
 		return search->skyline.overflow ? SEAM__EXACT_SPENT : SEAM__EXACT_NONE;
+	if (!pay(search, window->sections, budget))
+		return SEAM__EXACT_SPENT;
 	result = split(search, &whole, &whole, NONE, &head);
 	if (result != SPLIT)
 		return result == SPLIT_FAILED ? SEAM__EXACT_NONE : SEAM__EXACT_SPENT;

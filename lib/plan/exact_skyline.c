@@ -177,21 +177,19 @@ void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t cap
 		struct seam__exact_section *section = &skyline->sections[s];
 		uint64_t taken = 0;
 
-		*section = (struct seam__exact_section){.rest_bytes = window->load_bytes[s], .smallest_bytes = UINT64_MAX,
-		                                        .next_wall = window->wall_begin[s], .ceiling_bytes = SEAM__EXACT_OPEN};
+		*section = (struct seam__exact_section){
+			.rest_bytes = window->load_bytes[s],
+			.smallest_bytes = window->items[window->covers[window->cover_index[s]]].size_bytes,
+			.crossing = window->cover_index[s + 1] - window->cover_index[s] - seam__exact_holes_ends(&skyline->holes, s),
+			.next_wall = window->wall_begin[s],
+			.ceiling_bytes = SEAM__EXACT_OPEN,
+		};
 		for (uint32_t w = window->wall_begin[s]; w < window->wall_end[s]; w++)
 			taken += window->walls[w].top_bytes - window->walls[w].bottom_bytes;
 		section->slack_bytes = (int64_t)(capacity_bytes - taken - section->rest_bytes);
 		if (section->next_wall < window->wall_end[s])
 			section->ceiling_bytes = window->walls[section->next_wall].bottom_bytes;
 		set_floor(skyline, s, 0);
-		for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
-			const struct seam__exact_item *item = &window->items[window->covers[c]];
-
-			if (item->size_bytes < section->smallest_bytes)
-				section->smallest_bytes = item->size_bytes;
-			section->crossing += seam__exact_distance(window, item->first, s) + 1 < item->width;
-		}
 	}
 	for (uint32_t i = 0; i < window->count; i++) {
 		skyline->placed[i] = false;
