@@ -13,7 +13,7 @@
 #define FAILED_PER_ITEM 256u
 #define FAILED_MAX (UINT32_C(1) << 18)
 #define SECTIONS_PER_NODE 512u /* what a step costs grows slowly with them */
-#define NODE_NS UINT64_C(4000)  /* a step that took longer counts as several: a limit in nodes is one in time, too */
+#define NODE_NS UINT64_C(20000) /* where steps take longer, they count as several: a limit in nodes is one in time, too */
 #define KEY_NS UINT64_C(5)      /* for a section of one that is named; measured as solver_costs.def says */
 #define KEY_SECTIONS_MAX 1024u  /* longer parts do not come again, and naming them takes long */
 
@@ -176,15 +176,16 @@ static enum split split(struct seam__exact_search *search, const struct seam__ex
 	return SPLIT;
 }
 
-/* Takes a step in a part of so many sections from the budget, or more by what was done since the last one. */
+/* Takes a step in a part of so many sections from the budget, and what is missing for those before it. */
 static bool pay(struct seam__exact_search *search, uint32_t sections, struct seam__budget *budget)
 {
-	uint64_t work_ns = seam__exact_gaps_work_ns(&search->gaps);
-	uint64_t nodes = (work_ns - search->paid_ns) / NODE_NS;
-	uint64_t least = 1 + sections / SECTIONS_PER_NODE;
+	uint64_t owed = seam__exact_gaps_work_ns(&search->gaps) / NODE_NS;
+	uint64_t nodes = 1 + sections / SECTIONS_PER_NODE;
 
-	search->paid_ns = work_ns;
-	return seam__budget_spend(budget, nodes > least ? nodes : least);
+	if (search->paid + nodes < owed)
+		nodes = owed - search->paid;
+	search->paid += nodes;
+	return seam__budget_spend(budget, nodes);
 }
 
 /* Carries out the next choice of the frame that can be carried out. FOUND: `*head` is what is to be done next; NONE: no

@@ -46,7 +46,7 @@ struct seam__exact_search {
 	uint32_t failed_capacity; /* a power of two */
 	bool incomplete;          /* choices were left out in this attempt: failing proves nothing */
 	uint64_t nodes;           /* decisions tried by the last attempt */
-	uint64_t paid_ns;         /* of the gaps' work, what was taken from a budget */
+	uint64_t paid;            /* taken from budgets by all attempts */
 };
 
 /* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
@@ -54,7 +54,8 @@ SEAM_MUST_USE enum seam_rc seam__exact_search_init(struct seam__exact_search *se
                                                    const struct seam__exact_window *window);
 void seam__exact_search_fini(struct seam__exact_search *search); /* a zeroed one is allowed */
 
-/* One attempt. A spent budget ends it: the attempt itself and every decision take from it by the sections of the part, or more by what the one before took. */
+/* One attempt. A spent budget ends it: the attempt itself and every decision take from it by the sections of the part, and more where looking at
+ * them takes long. */
 enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search, const struct seam__exact_attempt *attempt,
                                                struct seam__budget *budget);
 
