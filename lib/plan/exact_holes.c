@@ -21,7 +21,8 @@ static uint32_t last_of(const struct seam__exact_window *window, const struct se
 	return seam__exact_ahead(window, item->first, item->width - 1);
 }
 
-/* end_index[s] is where s begins until the end, when it has become where s + 1 begins: so all are written one behind. */
+/* Ascending in size, as items are. While the lists are filled, end_index[s + 1] is where the next entry of section s goes: in the end that is where
+ * section s + 1 begins. */
 static void list_ends(struct seam__exact_holes *holes, const struct seam__exact_window *window)
 {
 	uint32_t begin = 0;
