@@ -7,6 +7,7 @@
  *   - its repetitions follow one another up to the newest one, and are half of the recording: what came before was the program's beginning;
  *   - hardly anything lives longer than a repetition, as it does in a pipeline where some micro-batches are always under way;
  *   - most is live in it when most is live at all, or its repetitions are nearly all of the recording;
+ *   - behind the newest one hardly more is live than in it: what is being done there may be the next one;
  *   - the recording is no shorter than the work of a few milliseconds.
  * Any other is believed when the recording is some times as long as when it was seen first, if it goes on without anything in between. Once a period
  * is believed, nothing that is shorter is believed: what repeats inside of an iteration is not one. What is longer, and contains it, is.
@@ -31,7 +32,8 @@ struct seam_sight {
 	uint64_t newest;        /* event behind that */
 	uint32_t run;           /* how many they are */
 	uint64_t peak_bytes;    /* most that is live at once in a repetition, */
-	uint64_t most_bytes;    /* and in the recording */
+	uint64_t most_bytes;    /* in the recording, */
+	uint64_t later_bytes;   /* and in what came behind the newest repetition */
 	uint64_t stays_bytes;   /* what of that is never freed */
 	uint64_t overlap_bytes; /* of requests that live longer than a repetition */
 };

@@ -108,6 +108,7 @@ static struct seam_sight sight_of(const struct seam_learner *learner, const stru
 		.run = kind->run,
 		.peak_bytes = range.peak_bytes,
 		.most_bytes = seam__learner_range(recording, 0, events).peak_bytes,
+		.later_bytes = seam__learner_range(recording, kind->newest, events).peak_bytes,
 		.stays_bytes = kind->stays_bytes,
 		.overlap_bytes = kind->overlap_bytes,
 	};

@@ -66,6 +66,22 @@ Test(belief, is_in_what_speaks_for_itself)
 	}
 }
 
+/* A loop inside of an iteration is over where more is live than in it. */
+Test(belief, is_not_in_what_something_larger_follows)
+{
+	static const struct {
+		uint64_t later_bytes;
+		bool believed;
+	} later[] = {{90000, true}, {103000, true}, {104000, false}};
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		struct seam_belief belief = {0};
+		struct seam_sight seen = sight(200, 4000, 2, 3000);
+		seen.later_bytes = later[i].later_bytes;
+		seen.most_bytes = seen.later_bytes > seen.peak_bytes ? seen.later_bytes : seen.peak_bytes;
+		cr_expect_eq(believes(&belief, seen), later[i].believed, "%llu bytes", (unsigned long long)seen.later_bytes);
+	}
+}
+
 /* Others count as repetitions if they come in turn, but they must be about as long. */
 Test(belief, is_not_in_a_run_of_other_lengths)
 {
