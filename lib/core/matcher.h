@@ -226,7 +226,7 @@ uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 /* What a block that borrows may displace, each with all before it. */
 enum seam_borrow {
 	SEAM_BORROW_IDLE,    /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
-	SEAM_BORROW_LONGEST, /* short-lived slots, if it lives for half a period or more; else what is due latest */
+	SEAM_BORROW_LONGEST, /* shorter-lived slots, as few as can be, if it lives for long; else what is due latest */
 	SEAM_BORROW_ANY      /* what is due now */
 };
 

@@ -1,9 +1,9 @@
 /* matcher_borrow.c: a place in what the plan leaves idle, for a request that it did not serve; see matcher.h.
  *
  * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing, and a disturbance does not
- * breed others. There may be no such place for one that lives long: then it displaces short-lived ones, for whom its own place is soon free, rather
- * than another one that lives long, which would hand the disturbance on into the next iteration; and as few of them as can be, for each is missed while it
- * lies there. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
+ * breed others. There may be no such place for one that lives long: then it displaces ones that live less than half as long, for whom its own place is soon
+ * free, rather than another one like it, which would hand the disturbance on; and as few of them as can be, for each is missed while it lies there: where
+ * nothing is due for some time, there may be thousands of small ones after that. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
  * away. Such blocks are loose, like dynamic ones.
  *
  * Where the program does what no script knows (an iteration of another length, an evaluation), nothing is known of time either: the front stands still, and
@@ -20,14 +20,16 @@
 #include "bits.h"
 #include "check.h"
 
+#define LONG 512u /* positions, if half a period is more: what lives as long may displace as many */
+
 struct hunt {
 	const struct seam_matcher *matcher;
 	uint64_t least;  /* positions that a place must be idle for, */
-	bool lasting;    /* but for slots that live less than half a period */
+	uint64_t shorter; /* but for slots that live less than this */
 	uint64_t bytes;
 	uint64_t best;   /* SEAM_PLAN_NO_ADDRESS: none yet */
 	uint64_t gap;    /* that it lies in */
-	uint64_t displaced; /* lasting: short-lived slots that are due there while it lives */
+	uint64_t displaced; /* of those how many are due there while it lives */
 	uint64_t broken; /* bytes of the pieces that are idle as a whole until it lies there */
 	struct seam_piece asked; /* the piece that was looked at last, */
 	bool asked_idle;
@@ -48,7 +50,7 @@ static bool is_needed(const struct hunt *hunt, const struct seam_script *script,
 	const struct seam_planned *planned = &script->instances[berth->number];
 	if (planned->state != SEAM_PLANNED_FREE)
 		return true;
-	if (hunt->matcher->missing == planned || (hunt->lasting && berth->length < script->positions / 2))
+	if (hunt->matcher->missing == planned || berth->length < hunt->shorter)
 		return false;
 	return due < hunt->least;
 }
@@ -102,7 +104,7 @@ static bool count_due(void *user, uint32_t number)
 static void consider(struct hunt *hunt, uint64_t at, uint64_t gap)
 {
 	struct count count = {hunt, 0};
-	if (hunt->lasting)
+	if (hunt->shorter != 0)
 		(void)seam__script_overlapping(hunt->matcher->now, at, at + hunt->bytes, count_due, &count);
 	if (count.due > hunt->displaced)
 		return;
@@ -217,13 +219,12 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 	};
 	const uint64_t circle = (uint64_t)script->positions * script->copies; /* around all copies: nothing is due later */
 	hunt.least = reach != 0 ? seam__bits_min(reach, circle) : circle;
-	const bool lasting = what >= SEAM_BORROW_LONGEST && reach >= script->positions / 2;
 	bool overlaps = false; /* something that is due while it lives, as far as anybody knows */
 	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what >= SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;
-	if (!find_place(&hunt) && lasting) {
-		hunt.lasting = true;
+	if (!find_place(&hunt) && what >= SEAM_BORROW_LONGEST && (reach >= LONG || reach >= script->positions / 2)) {
+		hunt.shorter = seam__bits_min(reach, script->positions) / 2; /* so what they displace in turn is short-lived */
 		overlaps = find_place(&hunt);
-		hunt.lasting = false;
+		hunt.shorter = 0;
 	}
 	find_sooner(&hunt, last);
 	if (is_lost(matcher))

@@ -1,4 +1,6 @@
 /* test_matcher_borrow.c: places that are borrowed from a plan, and what the plan asks for next. */
+#include <string.h>
+
 #include "matcher_fixture.h"
 #include "script.h"
 
@@ -284,6 +286,42 @@ Test(matcher_borrow, what_outlives_others_displaces_as_few_as_can_be)
 	give(hit(16384));
 	give(hit(16384));
 	give(x);
+	cr_assert_eq(seam__matcher_block(player.matcher, at, at + 8192), SEAM_OK);
+	cr_assert_eq(ask(8192, &x), SEAM_MISS_gap);
+	x = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_LONGEST);
+	check_matcher();
+	cr_assert_not_null(x);
+	cr_expect_eq(x->offset, place);
+	give(x);
+	seam__matcher_unblock(player.matcher, at, at + 8192);
+	close_all();
+}
+
+/* x lives long, though less than half a period, and cannot have its own place. In the others lie s, soon and once, y a few times, and c, again and again. */
+Test(matcher_borrow, what_lives_long_displaces_few_rather_than_many_later_ones)
+{
+	static char words[16384] = "x8192 s8192 -s ";
+	for (unsigned i = 0; i < 720; i++) {
+		(void)strcat(words, i < 300 && i % 100 == 0 ? "y8192 c8192 -c " : "c8192 -c ");
+		(void)strcat(words, i < 300 && i % 100 == 99 ? "-y " : "");
+		(void)strcat(words, i == 299 ? "-x " : "");
+	}
+	open_with(words);
+	seam__matcher_set_bytes(player.matcher, seam__script_bytes(seam__matcher_script(player.matcher, 0)));
+	struct seam_planned *x = hit(8192), *s = hit(8192), *y = NULL;
+	const uint64_t at = x->offset, place = s->offset;
+	give(s);
+	for (unsigned i = 0; i < 720; i++) {
+		if (i < 300 && i % 100 == 0)
+			y = hit(8192);
+		struct seam_planned *c = hit(8192);
+		cr_assert_neq(c->offset, place, "the better place is due later: this tests nothing");
+		give(c);
+		if (i < 300 && i % 100 == 99)
+			give(y);
+		if (i == 299)
+			give(x);
+	}
 	cr_assert_eq(seam__matcher_block(player.matcher, at, at + 8192), SEAM_OK);
 	cr_assert_eq(ask(8192, &x), SEAM_MISS_gap);
 	x = seam__matcher_borrow(player.matcher, 8192, SEAM_BORROW_LONGEST);
