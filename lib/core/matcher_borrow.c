@@ -3,8 +3,8 @@
  * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing, and a disturbance does not
  * breed others. There may be no such place for one that lives long: then it displaces ones that live less than half as long, for whom its own place is soon
  * free, rather than another one like it, which would hand the disturbance on; and as few of them as can be, for each is missed while it lies there: where
- * nothing is due for some time, there may be thousands of small ones after that. A request of which nothing is known goes where nothing is due for longest. Before the pool grows even what is due now is given
- * away. Such blocks are loose, like dynamic ones.
+ * nothing is due for some time, there may be thousands of small ones after that. A request of which nothing is known goes where nothing is due for longest. Before
+ * the pool grows even what is due now is given away. Such blocks are loose, like dynamic ones.
  *
  * Where the program does what no script knows (an iteration of another length, an evaluation), nothing is known of time either: the front stands still, and
  * what is due by it may never come, or when all of this is gone. What is known is the memory. So such requests go where they leave most of it whole, and of places
