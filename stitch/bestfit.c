@@ -217,11 +217,10 @@ static bool spare(struct seam_engine *engine, struct attempt *attempt, uint64_t 
 	if (engine->spare == NULL || !may_stitch(engine, attempt) || ask->group != &engine->common)
 		return false;
 	const uint64_t lacking = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
-	if (!attempt->spared_passed) {
-		attempt->spared_passed = true;
-		if (engine->spare(engine->spare_user, ask, lacking, SEAM_SPARE_PASSED) != 0)
-			return true;
-	}
+	const bool asked = attempt->spared_passed;
+	attempt->spared_passed = true;
+	if (!asked && engine->spare(engine->spare_user, ask, lacking, SEAM_SPARE_PASSED) != 0)
+		return true;
 	if (attempt->spares == SEAM_SPARES || attempt->lent_bytes >= ask->bytes)
 		return false;
 	const uint64_t bytes = engine->spare(engine->spare_user, ask, lacking, SEAM_SPARE_IDLE);
@@ -261,6 +260,7 @@ static bool escalate(struct seam_engine *engine, struct attempt *attempt, enum s
 	case STAGE_ALL:
 		return true;
 	case STAGE_WAIT:
+		attempt->spared_passed = false; /* what is waited for may be the owner's */
 		if (!ask->no_wait && !ask->capturing && seam__engine_wait(engine) == SEAM_OK)
 			return true;
 		attempt->stage = STAGE_TRIM;

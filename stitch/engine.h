@@ -76,8 +76,8 @@ struct seam_ask;
 
 /* What the owner of an engine is asked for. */
 enum seam_spare {
-	/* What was freed while other streams used it, as far as those have passed: he may ask the driver. Once a request, before anything idle: it may
-	 * be parts of chunks, and is nobody's loan. */
+	/* What was freed while other streams used it, as far as those have passed: he may ask the driver. Once a request, before anything idle, and again
+	 * when pending work was waited for: it may be parts of chunks, and is nobody's loan. */
 	SEAM_SPARE_PASSED,
 
 	/* A loan; what ask->stream may use at once, or soonest, is best. It may turn out not to be usable (pending on another stream, below the

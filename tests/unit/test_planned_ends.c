@@ -398,3 +398,28 @@ Test(planned_ends, a_plan_for_which_no_moment_comes_is_given_up)
 	run_until_planned(NULL); /* it may learn again */
 	close_pool();
 }
+
+/* What was held when memory ran short has passed once that was waited for: no plan has to go for it. */
+Test(planned_ends, what_a_closed_plan_held_is_enough_after_waiting)
+{
+	open_pool(MIB(440), "plan:inline,chunk_bytes:16M");
+	void *other = make_stream(), *blocks[BLOCKS];
+	struct seam_plan *plan = make_plan();
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	iterate(NULL, 0);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	keep_every(1000, other);
+	seam_plan_drop(pool);
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	iterate(NULL, 0);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		blocks[i] = must_alloc(bytes_of(i), NULL);
+	cr_assert_gt(pool->engine.counts.planned_pending_bytes, MIB(80), "nothing is held: this tests nothing");
+	must_free(must_alloc(MIB(80), NULL));
+	cr_expect_eq(pool->engine.counts.planned_pending_bytes, 0);
+	cr_expect(pool->planning.open);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		must_free(blocks[i]);
+	seam_plan_free(plan);
+	close_pool();
+}

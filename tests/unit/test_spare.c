@@ -202,7 +202,7 @@ Test(spare, empty_promises)
 	struct seam_ask ask = ask_of(MIB(4), stream_a);
 	struct seam_block *block = NULL;
 	cr_expect_eq(try_ask(&ask, &block), SEAM_OOM_DEVICE);
-	cr_expect_eq(asked_passed, 1);
+	cr_expect_eq(asked_passed, 3, "before a loan, and whenever work was waited for");
 	cr_expect_eq(asked, SEAM_SPARES);
 	cr_expect_eq(asked_all, 1);
 }
