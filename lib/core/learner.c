@@ -13,6 +13,7 @@
 #define PLACE_NODES UINT64_C(100000)
 #define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
 #define CAREFUL_STEPS 16u
+#define MOST_OUTGROWN 4u                    /* plans in a row; then another look, later */
 #define AT_ONCE 4u                          /* mappings made, or undone, in one step: as long may the program have to wait that changes some itself */
 
 enum seam_rc seam__learner_init(struct seam_learner *learner)
@@ -157,9 +158,10 @@ static void begin(struct seam_pool *pool)
 		rc = seam__learner_begin(pool);
 	}
 	seam__pool_go(pool);
+	learner->outgrown = rc == SEAM_NOT_FOUND ? learner->outgrown + 1 : 0;
 	if (rc == SEAM_OK)
 		learner->state = SEAM_LEARN_PREPARE;
-	else if (rc == SEAM_NOT_FOUND)
+	else if (rc == SEAM_NOT_FOUND && learner->outgrown % MOST_OUTGROWN != 0)
 		learner->state = SEAM_LEARN_PLAN; /* a chunk or the arena is gone: once more from the survey on */
 	else
 		seam__learner_give_up(pool);

@@ -90,6 +90,26 @@ Test(learner_chunks, what_was_missing_is_not_made_where_the_program_has_taken_it
 	close_pool();
 }
 
+/* A program that returns all of it and takes it again is not planned for again and again. */
+Test(learner_chunks, what_is_taken_each_time_is_given_up)
+{
+	begin();
+	run_until(SEAM_LEARN_PLAN);
+	const uint64_t failures = pool->learner.failures;
+	unsigned again = 0;
+	for (bool did; again < 100 && pool->learner.state == SEAM_LEARN_PLAN; again++) {
+		cr_assert_ok(seam_trim(pool, 0, NULL));
+		seam__pool_work(pool, &did);
+		cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
+		iterate();
+		seam__pool_work(pool, &did);
+	}
+	cr_assert_gt(again, 1, "it was given up at once: this tests nothing");
+	cr_expect_leq(again, 4);
+	cr_expect_eq(pool->learner.failures, failures + 1);
+	close_pool();
+}
+
 static void note(uint64_t steps)
 {
 	seam__mutex_lock(&pool->engine.lock);
