@@ -27,7 +27,7 @@ bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t t
 		for (uint32_t l = 0; l < script->lane_count; l++) {
 			if (script->lanes[l].stream != stream || script->lanes[l].plan_thread != thread)
 				continue;
-			const struct seam_guess guess = seam__lane_guess(script, &script->lanes[l], &history);
+			const struct seam_guess guess = seam__lane_guess(NULL, &script->lanes[l], &history);
 			if (guess.length > best.length) {
 				best = guess;
 				found = script;

@@ -177,6 +177,9 @@ const char *seam__script_check(const struct seam_script *script)
 		const struct seam_berth *berth = &script->berths[i];
 		const struct seam_planned *planned = &script->instances[berth->number];
 		const struct seam_place *place = &script->places[script->place_of[berth->number]];
+		const struct seam_stretch *stretch = &script->stretches[berth->number / script->copies];
+		if (berth->at != seam__script_circle_at(script, berth->number) || berth->length != stretch->end - stretch->begin)
+			return "C3";
 		if (berth->begin != planned->offset || berth->end != planned->offset + planned->bytes || (i > 0 && berth->begin < berth[-1].begin))
 			return "C3";
 		if (place->key != planned->offset / SEAM_PLANNED_BYTES || berth->reach < berth->end)

@@ -185,7 +185,8 @@ struct seam_guess {
 	uint32_t cue;    /* of the last size */
 	uint32_t length; /* sizes that agree */
 };
-struct seam_guess seam__lane_guess(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history);
+/* followed: the lane's script, if it is the current one: then the cursor may have gone a little too far; else NULL. */
+struct seam_guess seam__lane_guess(const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history);
 
 /* The hash of the last sizes of a history, of which a run was heard. */
 uint32_t seam__history_run(const struct seam_history *history);

@@ -100,17 +100,17 @@ bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash)
 }
 
 /* How far the cue is from where the cursor is: on, or back by a little in the same repetition, where the cursor went too far. */
-static uint32_t distance_to(const struct seam_script *script, const struct seam_lane *lane, uint32_t cue)
+static uint32_t distance_to(const struct seam_script *followed, const struct seam_lane *lane, uint32_t cue)
 {
 	const uint32_t next = (uint32_t)(lane->next - lane->first);
-	if (cue < next && lane->next->begin - lane->first[cue].begin <= seam__script_back(script))
+	if (followed != NULL && !lane->cold && cue < next && lane->next->begin - lane->first[cue].begin <= seam__script_back(followed))
 		return next - cue;
 	return cue >= next ? cue - next : cue + lane->count - next;
 }
 
 /* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the lane has.
  * Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is wrong by, rather than a layer. */
-struct seam_guess seam__lane_guess(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history)
+struct seam_guess seam__lane_guess(const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history)
 {
 	struct seam_guess best = {0, 0};
 	if (history->heard < SEAM_RUN)
@@ -121,7 +121,7 @@ struct seam_guess seam__lane_guess(const struct seam_script *script, const struc
 	for (uint32_t r = first_run(lane, hash); r < lane->count && lane->runs[r].hash == hash; r++) {
 		const uint32_t cue = lane->runs[r].last;
 		const uint32_t length = seam__lane_agrees(lane, cue, history);
-		const uint32_t distance = distance_to(script, lane, cue);
+		const uint32_t distance = distance_to(followed, lane, cue);
 		if (length < SEAM_RUN || length < best.length)
 			continue;
 		equals = length > best.length ? 1 : equals + 1;
