@@ -8,7 +8,8 @@
  *
  * Once the plan in use has served all of an iteration, or at the end of the fourth that it was in use for (blocks from before it are in its way
  * at first), what is cached is returned once and the peaks are reset: from there on the peaks are those of the plan. They say something once an iteration
- * has ended since. A run that is compared with one without a plan returns nothing (no_trim), for that one does not either: what a pool takes anew lies elsewhere.
+ * has ended since. A run that is compared with one without a plan returns nothing (no_trim), for that one does not either: a pool that has to take again what it returned
+ * is laid out in another way from there on.
  *
  * Not here: the operations (replay_run.h). One thread.
  */

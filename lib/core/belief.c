@@ -6,7 +6,7 @@
 #define OVER_SHARE 8u      /* more than a repetition and one part in so many behind the newest: it is over */
 #define ALL_SHARE 8u       /* one part in so many of the recording may come before all repetitions */
 #define PEAK_SHARE 512u    /* peaks are the same if they differ by one part in so many */
-#define LATER_SHARE 32u    /* by more than one part in so many a peak behind the newest repetition is another one */
+#define LATER_SHARE 32u    /* by more than one part in so many a peak behind the newest repetition is another one: a model lacks what few repetitions have */
 #define OVERLAP_SHARE 16u  /* of the bytes that come and go in a repetition, that may live longer than one */
 #define DOUBT_TIMES 8u     /* a period is believed when the recording is so many times as long, */
 #define PIPELINE_TIMES 32u /* or so many if repetitions overlap */

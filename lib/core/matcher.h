@@ -120,11 +120,10 @@ void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher)
 /* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If it is a kind of iteration that a script
  * is there for, that one goes; else, if there are SEAM_SCRIPTS already, the one that was current longest ago. If the current one goes, the new one takes its
  * place: at once, or, where the program marks its steps, at the next one, or where the second repetition in a row ends without one: then it marks them no
- * more. What lives from one iteration into the next has the same place in both, but
- * nearly all else that is live in the midst of one lies in the way of the new script's slots, and what these get instead in the way of others. Ranges that
- * are blocked are blocked for it too. A script that goes while blocks of it are live keeps
- * its instances until the last of them is freed: pointers to live blocks stay valid. Where the
- * program is in it the index finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
+ * more, or not where this period ends. What lives from one iteration into the next has the same place in both, but nearly all else that is live in the midst
+ * of one lies in the way of the new script's slots, and what these get instead in the way of others. Ranges that are blocked are blocked for it too. A script
+ * that goes while blocks of it are live keeps its instances until the last of them is freed: pointers to live blocks stay valid. Where the program is in it the
+ * index finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
 SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);
 
 /* How many there are, and the i-th, the current one first. */
