@@ -124,7 +124,7 @@ struct seam_memory {
 	uint64_t unlisted_bytes;           /* change. Of chunks created and not published yet */
 	uint64_t chunk_count, view_count, stitched_count, stitched_bytes, address_bytes;
 	uint64_t mapping_count, mapping_peak;
-	uint64_t chunks_made, views_made;  /* ever: the next numbers */
+	uint64_t chunks_made, views_made;  /* change. Ever: the next numbers */
 	struct seam_chunks chunk_list;
 	struct seam_views view_list;
 	struct seam_journal *journal;      /* lock. What becomes of chunks; NULL: nobody has asked yet */

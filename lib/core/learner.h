@@ -60,7 +60,7 @@ enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LE
 struct seam_calm {
 	uint64_t *numbers;   /* sorted; NULL: none are known */
 	uint32_t count;
-	uint64_t chunks;     /* those with lower numbers had been made by then; of the others it says nothing */
+	uint64_t chunks;     /* those with lower numbers were there by then; of the others it says nothing */
 	uint64_t steps;      /* that had been marked by then */
 	uint64_t live_bytes; /* then */
 };

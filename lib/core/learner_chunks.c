@@ -96,6 +96,13 @@ static void make_room(struct seam_pool *pool)
 	calm[0] = (struct seam_calm){0};
 }
 
+/* What is published from here on has this number or a higher one; it may be under way already. With `lock`. */
+static uint64_t next_number(const struct seam_memory *memory)
+{
+	const struct seam_chunk *last = TAILQ_LAST(&memory->chunk_list, seam_chunks);
+	return last == NULL ? 0 : last->number + 1;
+}
+
 void seam__learner_note_calm(struct seam_pool *pool)
 {
 	struct seam_survey survey = {0};
@@ -108,7 +115,7 @@ void seam__learner_note_calm(struct seam_pool *pool)
 			numbers[i] = survey.chunks[survey.partial + i].number;
 		qsort(numbers, count, sizeof *numbers, compare_numbers);
 		make_room(pool);
-		pool->learner.calm[0] = (struct seam_calm){numbers, count, pool->engine.memory.chunks_made, pool->steps, pool->engine.counts.live_bytes};
+		pool->learner.calm[0] = (struct seam_calm){numbers, count, next_number(&pool->engine.memory), pool->steps, pool->engine.counts.live_bytes};
 	}
 	seam__survey_fini(&pool->engine, &survey);
 }
