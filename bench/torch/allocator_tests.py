@@ -124,9 +124,9 @@ def work(allocator: str, folder: str, module: str, select: str, done: list[str])
     out = os.fdopen(int(os.environ.pop("SEAM_TESTS_FD")), "w")
     sys.argv = [module, "native" if allocator == "expandable" else allocator]
     if allocator in ("class", "pluggable"):
-        import seam
+        import seamalloc
 
-        seam.enable(door=allocator)
+        seamalloc.enable(door=allocator)
     sys.path.insert(0, folder)
     loaded = importlib.import_module(module)
     wanted = re.compile(select)

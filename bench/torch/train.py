@@ -59,9 +59,9 @@ def choose_allocator(arguments: argparse.Namespace) -> None:
     if arguments.device == "cuda" and arguments.allocator == "expandable":
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
     if uses_seam(arguments):
-        import seam
+        import seamalloc
 
-        seam.enable(door=arguments.allocator, plan=arguments.plan)
+        seamalloc.enable(door=arguments.allocator, plan=arguments.plan)
 
 
 def memory(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def memory(arguments: argparse.Namespace) -> dict[str, Any]:
         found["peak_reserved_bytes"] = stats["reserved_bytes.all.peak"]
         found["retries"] = stats["num_alloc_retries"]
     if uses_seam(arguments):
-        import seam
+        import seamalloc
 
-        stats = seam.stats()
+        stats = seamalloc.stats()
         found["seam"] = stats
         found.setdefault("peak_allocated_bytes", stats["live_bytes_peak"])
         found["peak_reserved_bytes"] = stats["reserved_bytes_peak"]
@@ -126,9 +126,9 @@ def train(arguments: argparse.Namespace, result: dict[str, Any]) -> None:
             seconds.append(time.perf_counter() - started)
             tokens += ids.numel()
         if uses_seam(arguments):
-            import seam
+            import seamalloc
 
-            seam.step()
+            seamalloc.step()
         result["steps"], result["losses"] = step + 1, [float.hex(loss) for loss in losses]
     result["batch"] = batch
     result["last_loss"] = losses[-1]
@@ -165,9 +165,9 @@ def main() -> int:
         result["message"] = str(error).splitlines()[0]
     result |= memory(arguments)
     if arguments.trace:
-        import seam
+        import seamalloc
 
-        seam.trace(arguments.trace)
+        seamalloc.trace(arguments.trace)
     print(json.dumps(result))
     return 0
 

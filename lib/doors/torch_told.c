@@ -105,7 +105,7 @@ static void put_help(struct words *words, struct seam_pool *pool)
 		put(words, " %s", help);
 	else
 		put(words, "\n");
-	put(words, "seam.report() and seam.snapshot(path) tell more.");
+	put(words, "seamalloc.report() and seamalloc.snapshot(path) tell more.");
 }
 
 size_t seam_torch_oom_text(int device, uint64_t bytes, char *text, size_t capacity)

@@ -1,7 +1,7 @@
 /* torch_versions.h: every difference between the PyTorch minors that the allocator class is compiled for, and the types that moved.
  *
  * The one place that looks at PyTorch's version; the other files ask for what is named here. SEAM_TORCH_MINOR: given by the build
- * (python -m seam.build), else from PyTorch's own header. Read from the headers of 2.9 to 2.15; a newer minor is taken for like the newest.
+ * (python -m seamalloc.build), else from PyTorch's own header. Read from the headers of 2.9 to 2.15; a newer minor is taken for like the newest.
  */
 #ifndef SEAM_TORCH_VERSIONS_H
 #define SEAM_TORCH_VERSIONS_H

@@ -72,8 +72,8 @@ class PythonTest(unittest.TestCase):
     def run_code(self, code: str, **env: str) -> str:
         """What the code prints. It has `library`, `alloc` and `free`."""
         begin = """
-            import seam
-            library = seam._library.library()
+            import seamalloc
+            library = seamalloc._library.library()
             def alloc(count, device=0):
                 return library.seam_torch_alloc(count, device, None)
             def free(ptr, device=0):
@@ -84,8 +84,8 @@ class PythonTest(unittest.TestCase):
         return done.stdout
 
     def error_of(self, code: str, **env: str) -> str:
-        """The text of the seam.Error that the code raises."""
-        return self.run_code(f"try:\n    {code}\n    print('nothing was raised')\nexcept seam.Error as error:\n    print(error)", **env)
+        """The text of the seamalloc.Error that the code raises."""
+        return self.run_code(f"try:\n    {code}\n    print('nothing was raised')\nexcept seamalloc.Error as error:\n    print(error)", **env)
 
     def add_torch(self) -> None:
         (self.place / "torch.py").write_text(FAKE_TORCH)
@@ -93,38 +93,38 @@ class PythonTest(unittest.TestCase):
 
 class Loading(PythonTest):
     def test_importing_loads_neither_the_library_nor_torch(self) -> None:
-        done = self.run_python("-c", "import seam, sys; print('torch' in sys.modules, seam.is_enabled())", SEAM_LIBRARY="/nowhere")
+        done = self.run_python("-c", "import seamalloc, sys; print('torch' in sys.modules, seamalloc.is_enabled())", SEAM_LIBRARY="/nowhere")
         self.assertEqual(done.stdout, "False False\n", done.stderr)
 
     def test_a_missing_library_is_told_with_the_places(self) -> None:
-        done = self.run_python("-c", "import seam\ntry:\n    seam.stats()\nexcept seam.Error as error:\n    print(error)", SEAM_LIBRARY="/nowhere/a.so")
+        done = self.run_python("-c", "import seamalloc\ntry:\n    seamalloc.stats()\nexcept seamalloc.Error as error:\n    print(error)", SEAM_LIBRARY="/nowhere/a.so")
         self.assertIn("/nowhere/a.so", done.stdout)
         self.assertIn("SEAM_LIBRARY", done.stdout)
 
     def test_a_library_of_another_kind_is_told(self) -> None:
-        done = self.run_python("-c", "import seam\ntry:\n    seam.stats()\nexcept seam.Error as error:\n    print(error)", SEAM_LIBRARY="libc.so.6")
+        done = self.run_python("-c", "import seamalloc\ntry:\n    seamalloc.stats()\nexcept seamalloc.Error as error:\n    print(error)", SEAM_LIBRARY="libc.so.6")
         self.assertIn("is not the libseam_torch.so", done.stdout)
 
     def test_versions_must_match(self) -> None:
-        self.assertIn("versions do not match", self.error_of("seam._library.check_version('0.0.9')"))
+        self.assertIn("versions do not match", self.error_of("seamalloc._library.check_version('0.0.9')"))
 
     def test_the_library_beside_the_package_is_found(self) -> None:
-        shutil.copytree(PACKAGE / "seam", self.place / "seam")
-        (self.place / "seam" / "libseam_torch.so").symlink_to(LIBRARY)
-        done = self.run_python("-c", "import seam; print(len(seam.stats()))", PYTHONPATH=str(self.place), SEAM_LIBRARY="")
+        shutil.copytree(PACKAGE / "seamalloc", self.place / "seamalloc")
+        (self.place / "seamalloc" / "libseam_torch.so").symlink_to(LIBRARY)
+        done = self.run_python("-c", "import seamalloc; print(len(seamalloc.stats()))", PYTHONPATH=str(self.place), SEAM_LIBRARY="")
         self.assertGreater(int(done.stdout or "0"), 10, done.stderr)
 
     def test_it_is_found_where_the_system_looks(self) -> None:
-        done = self.run_python("-c", "import seam; print(len(seam.stats()))", SEAM_LIBRARY="", LD_LIBRARY_PATH=str(LIBRARY.parent))
+        done = self.run_python("-c", "import seamalloc; print(len(seamalloc.stats()))", SEAM_LIBRARY="", LD_LIBRARY_PATH=str(LIBRARY.parent))
         self.assertGreater(int(done.stdout or "0"), 10, done.stderr)
 
     def test_no_cuda_before_the_first_request(self) -> None:
-        self.assertEqual(self.run_code("print(seam.stats()['allocs'], seam._library.pools())"), "0 []\n")
+        self.assertEqual(self.run_code("print(seamalloc.stats()['allocs'], seamalloc._library.pools())"), "0 []\n")
 
 
 class Enabling(PythonTest):
     def test_without_torch(self) -> None:
-        self.assertIn("PyTorch cannot be imported", self.error_of("seam.enable()"))
+        self.assertIn("PyTorch cannot be imported", self.error_of("seamalloc.enable()"))
 
     def test_what_makes_it_impossible_is_told(self) -> None:
         self.add_torch()
@@ -135,28 +135,28 @@ class Enabling(PythonTest):
             ("initialised", "does not take another allocator any more"),
         ):
             with self.subTest(fake):
-                self.assertIn(words, self.error_of("seam.enable(door='pluggable')", FAKE=fake))
+                self.assertIn(words, self.error_of("seamalloc.enable(door='pluggable')", FAKE=fake))
 
     def test_without_a_driver_or_a_gpu(self) -> None:
         self.add_torch()
         (self.place / "libcuda.so.1").symlink_to(LIBRARY)  # a driver, as far as its name is looked for
         env = {"SEAM_CONF": "", "FAKE": "no gpu"}
-        self.assertIn("no GPU", self.error_of("seam.enable(door='pluggable')", LD_LIBRARY_PATH=str(self.place), **env))
+        self.assertIn("no GPU", self.error_of("seamalloc.enable(door='pluggable')", LD_LIBRARY_PATH=str(self.place), **env))
         (self.place / "libcuda.so.1").unlink()
         (self.place / "libcuda.so.1").write_text("no library")
-        self.assertIn("no NVIDIA driver", self.error_of("seam.enable(door='pluggable')", LD_LIBRARY_PATH=str(self.place), **env))
+        self.assertIn("no NVIDIA driver", self.error_of("seamalloc.enable(door='pluggable')", LD_LIBRARY_PATH=str(self.place), **env))
 
     def test_wrong_arguments_change_nothing(self) -> None:
         self.add_torch()
-        self.assertIn("no door 'back'", self.error_of("seam.enable(door='back')"))
-        self.assertIn("nonsense", self.error_of("seam.enable(door='pluggable', conf='nonsense:1')"))
-        self.assertIn("the plan /nowhere/plan cannot be used", self.error_of("seam.enable(door='pluggable', plan='/nowhere/plan')"))
+        self.assertIn("no door 'back'", self.error_of("seamalloc.enable(door='back')"))
+        self.assertIn("nonsense", self.error_of("seamalloc.enable(door='pluggable', conf='nonsense:1')"))
+        self.assertIn("the plan /nowhere/plan cannot be used", self.error_of("seamalloc.enable(door='pluggable', plan='/nowhere/plan')"))
         code = """
             import torch
             try:
-                seam.enable(door="pluggable", conf="nonsense:1")
-            except seam.Error:
-                print(seam.is_enabled(), torch._C.current)
+                seamalloc.enable(door="pluggable", conf="nonsense:1")
+            except seamalloc.Error:
+                print(seamalloc.is_enabled(), torch._C.current)
             """
         self.assertEqual(self.run_code(code), "False None\n")
 
@@ -164,34 +164,34 @@ class Enabling(PythonTest):
         self.add_torch()
         code = """
             import torch
-            seam.enable(door="pluggable", conf="chunk_bytes:4M", plan="auto")
+            seamalloc.enable(door="pluggable", conf="chunk_bytes:4M", plan="auto")
             hooks = torch._C.current.set
-            print(len(hooks), len(set(hooks.values())), all(hooks.values()), seam.is_enabled(), seam.enabled_door())
-            print(hooks["alloc"] == seam._library.address("seam_torch_alloc"), hooks["set_reset_fn"] == seam._library.address("seam_torch_reset"))
-            seam.enable()
-            seam.enable(door="pluggable")
+            print(len(hooks), len(set(hooks.values())), all(hooks.values()), seamalloc.is_enabled(), seamalloc.enabled_door())
+            print(hooks["alloc"] == seamalloc._library.address("seam_torch_alloc"), hooks["set_reset_fn"] == seamalloc._library.address("seam_torch_reset"))
+            seamalloc.enable()
+            seamalloc.enable(door="pluggable")
             try:
-                seam.enable(door="class")
-            except seam.Error as error:
+                seamalloc.enable(door="class")
+            except seamalloc.Error as error:
                 print(error)
             alloc(100)
-            print(seam.stats()["reserved_bytes"] >= 2 << 20)
+            print(seamalloc.stats()["reserved_bytes"] >= 2 << 20)
             """
         expected = "10 10 True True pluggable\nTrue True\nSeam is enabled already, by the pluggable door\nTrue\n"
         self.assertEqual(self.run_code(code), expected)
 
     def test_too_late_to_configure(self) -> None:
         self.add_torch()
-        self.assertIn("too late to configure", self.error_of("alloc(100); seam.enable(door='pluggable')"))
+        self.assertIn("too late to configure", self.error_of("alloc(100); seamalloc.enable(door='pluggable')"))
 
     def use_build(self, body: str) -> None:
-        """Changes seam.build, as `module`, before the program."""
-        (self.place / "sitecustomize.py").write_text("import os, sys\nimport seam.build as module\n" + textwrap.dedent(body))
+        """Changes seamalloc.build, as `module`, before the program."""
+        (self.place / "sitecustomize.py").write_text("import os, sys\nimport seamalloc.build as module\n" + textwrap.dedent(body))
 
     def test_the_class_door_comes_first(self) -> None:
         self.add_torch()
         self.use_build(f"module.find_or_build = lambda: print(open('/proc/self/maps').read().count({str(LIBRARY)!r}) > 0) or {str(CLASS)!r}")
-        self.assertEqual(self.run_code("seam.enable(); print(seam.enabled_door())", CLASS_MINOR="99"), "True\nclass\n")
+        self.assertEqual(self.run_code("seamalloc.enable(); print(seamalloc.enabled_door())", CLASS_MINOR="99"), "True\nclass\n")
 
     def test_contiguous_memory_is_the_class_doors(self) -> None:
         self.add_torch()
@@ -205,15 +205,15 @@ class Enabling(PythonTest):
             module.contiguous = contiguous
             module.find_or_build = lambda: {str(CLASS)!r}
             """)
-        code = "seam.enable(door='{}')\nwith seam.contiguous():\n    print('within')"
+        code = "seamalloc.enable(door='{}')\nwith seamalloc.contiguous():\n    print('within')"
         self.assertEqual(self.run_code(code.format("class"), CLASS_MINOR="99"), "begin\nwithin\nend\n")
-        self.assertIn("mempool_allocator(contiguous=True)", self.error_of("seam.enable(door='pluggable'); seam.contiguous().__enter__()"))
+        self.assertIn("mempool_allocator(contiguous=True)", self.error_of("seamalloc.enable(door='pluggable'); seamalloc.contiguous().__enter__()"))
 
     def test_a_class_that_does_not_fit_is_not_used(self) -> None:
         self.add_torch()
         self.use_build(f"module.find_or_build = lambda: {str(CLASS)!r}")
-        self.assertIn("was built for PyTorch 2.98, this is 2.99.0", self.error_of("seam.enable(door='class')", CLASS_MINOR="98"))
-        error = self.error_of("seam.enable(door='class')", CLASS_MINOR="99", CLASS_ERROR="it will not go in")
+        self.assertIn("was built for PyTorch 2.98, this is 2.99.0", self.error_of("seamalloc.enable(door='class')", CLASS_MINOR="98"))
+        error = self.error_of("seamalloc.enable(door='class')", CLASS_MINOR="99", CLASS_ERROR="it will not go in")
         self.assertEqual(error, "the class door cannot be installed: it will not go in\n")
 
     def test_without_the_class_door_a_warning_says_what_is_lost(self) -> None:
@@ -223,52 +223,52 @@ class Enabling(PythonTest):
                 raise OSError("no compiler here")
             module.find_or_build = find_or_build
             """)
-        done = self.run_python("-c", "import seam; seam.enable(); print(seam.enabled_door())")
+        done = self.run_python("-c", "import seamalloc; seamalloc.enable(); print(seamalloc.enabled_door())")
         self.assertEqual(done.stdout, "pluggable\n", done.stderr)
-        for words in ("OSError: no compiler here", "memory_stats()", "seam.stats()"):
+        for words in ("OSError: no compiler here", "memory_stats()", "seamalloc.stats()"):
             self.assertIn(words, done.stderr)
-        self.assertIn("the class door cannot be installed: OSError: no compiler here", self.error_of("seam.enable(door='class')"))
+        self.assertIn("the class door cannot be installed: OSError: no compiler here", self.error_of("seamalloc.enable(door='class')"))
 
 
 class Figures(PythonTest):
     def test_statistics_have_the_names_of_the_one_table(self) -> None:
-        names = self.run_code("print(*seam.stats())").split()
+        names = self.run_code("print(*seamalloc.stats())").split()
         table = (PACKAGE.parents[2] / "include/seam/stats.def").read_text()
         wanted = [line.split("(")[1].split(",")[0] for line in table.splitlines() if line.startswith("SEAM_STAT(")]
         self.assertEqual(names, [*wanted, "unknown_frees"])
-        self.assertEqual(self.run_code("print(len(seam.stat_help()), seam.stat_help()['s3'])").split()[:2], [str(len(wanted)), "counter:"])
+        self.assertEqual(self.run_code("print(len(seamalloc.stat_help()), seamalloc.stat_help()['s3'])").split()[:2], [str(len(wanted)), "counter:"])
 
     def test_statistics_are_of_their_device(self) -> None:
         code = """
             alloc(1000, 2); free(alloc(5000, 2), 2); free(4096, 2)
             for device in (0, 2):
-                print(*(seam.stats(device)[name] for name in ("live_requested_bytes", "allocs", "frees", "unknown_frees")))
+                print(*(seamalloc.stats(device)[name] for name in ("live_requested_bytes", "allocs", "frees", "unknown_frees")))
             """
         self.assertEqual(self.run_code(code), "0 0 0 1\n1000 2 1 1\n")
-        self.assertIn("device -1", self.error_of("seam.stats(-1)"))
+        self.assertIn("device -1", self.error_of("seamalloc.stats(-1)"))
 
     def test_driver_calls_are_those_of_the_statistics(self) -> None:
         code = """
             alloc(5 << 20)
-            calls = seam.driver_calls()
+            calls = seamalloc.driver_calls()
             memory = ("mem_create", "mem_map", "mem_set_access", "address_reserve")
-            print(sum(calls[name][0] for name in memory) == seam.stats()["memory_calls"] > 0)
+            print(sum(calls[name][0] for name in memory) == seamalloc.stats()["memory_calls"] > 0)
             """
         self.assertEqual(self.run_code(code), "True\n")
 
     def test_a_report_answers_whether_it_helps(self) -> None:
-        self.assertIn("Nothing was asked for yet", self.run_code("print(seam.report())"))
+        self.assertIn("Nothing was asked for yet", self.run_code("print(seamalloc.report())"))
         code = """
             blocks = [alloc(16 << 20) for _ in range(8)]
-            print(seam.report())
+            print(seamalloc.report())
             for block in blocks[::2]:
                 free(block)
             big = alloc(64 << 20)
-            print("----", seam.report())
+            print("----", seamalloc.report())
             free(big); free(alloc(64 << 20))
-            print("----", seam.report())
+            print("----", seamalloc.report())
             alloc(1 << 40); free(512)
-            print("----", seam.report())
+            print("----", seamalloc.report())
             """
         first, second, third, fourth = self.run_code(code).split("----")
         self.assertIn("live 128.00 MiB of 128.00 MiB reserved (100.0 %)", first)
@@ -284,39 +284,39 @@ class Figures(PythonTest):
     def test_snapshots_and_traces_are_written(self) -> None:
         code = """
             alloc(5 << 20)
-            seam.snapshot("a.json")
-            seam.trace("a.seamtrace")
+            seamalloc.snapshot("a.json")
+            seamalloc.trace("a.seamtrace")
             """
         self.run_code(code)
         self.assertIn("stats", json.loads((self.place / "a.json").read_text()))
         self.assertTrue((self.place / "a.seamtrace").read_bytes().startswith(b"SEAMTRC\n"))
-        self.assertIn("cannot be written", self.error_of("seam.snapshot('/nowhere/a.json')"))
-        self.assertIn("cannot be written", self.error_of("seam.trace('/nowhere/a.seamtrace')"))
-        self.assertIn("Seam cannot serve device 0", self.error_of("seam.trace('a.seamtrace')", SEAM_CONF="nonsense:1"))
+        self.assertIn("cannot be written", self.error_of("seamalloc.snapshot('/nowhere/a.json')"))
+        self.assertIn("cannot be written", self.error_of("seamalloc.trace('/nowhere/a.seamtrace')"))
+        self.assertIn("Seam cannot serve device 0", self.error_of("seamalloc.trace('a.seamtrace')", SEAM_CONF="nonsense:1"))
 
     def test_a_bad_plan_is_refused(self) -> None:
         (self.place / "a.plan").write_text("no plan")
-        self.assertIn("the plan a.plan cannot be used", self.error_of("seam.plan('a.plan')"))
-        self.assertEqual(self.run_code("try:\n    seam.plan('a.plan')\nexcept seam.Error:\n    print(seam._library.pools())"), "[]\n")
+        self.assertIn("the plan a.plan cannot be used", self.error_of("seamalloc.plan('a.plan')"))
+        self.assertEqual(self.run_code("try:\n    seamalloc.plan('a.plan')\nexcept seamalloc.Error:\n    print(seamalloc._library.pools())"), "[]\n")
 
 
 class Marks(PythonTest):
     def test_marks_are_recorded(self) -> None:
         code = """
-            with seam.phase("before there is a pool"):
+            with seamalloc.phase("before there is a pool"):
                 free(alloc(100))
-            seam.step()
-            with seam.phase("outer"):
-                with seam.phase("inner"), seam.dynamic():
+            seamalloc.step()
+            with seamalloc.phase("outer"):
+                with seamalloc.phase("inner"), seamalloc.dynamic():
                     free(alloc(1000))
             try:
-                with seam.phase("raises"):
+                with seamalloc.phase("raises"):
                     raise ValueError
             except ValueError:
                 pass
-            with seam.phase("behind it"):
+            with seamalloc.phase("behind it"):
                 free(alloc(1000))
-            seam.trace("a.seamtrace")
+            seamalloc.trace("a.seamtrace")
             """
         self.run_code(code)
         text = (self.place / "a.seamtrace").read_bytes()
@@ -325,8 +325,8 @@ class Marks(PythonTest):
         self.assertNotIn(b"before there is a pool", text)
 
     def test_ends_without_their_begin_are_errors(self) -> None:
-        self.assertIn("cannot end", self.error_of("alloc(1); seam._marks.end_phase('x', seam._library.pools())"))
-        self.assertIn("cannot end", self.error_of("alloc(1); seam._marks.end_dynamic(seam._library.pools())"))
+        self.assertIn("cannot end", self.error_of("alloc(1); seamalloc._marks.end_phase('x', seamalloc._library.pools())"))
+        self.assertIn("cannot end", self.error_of("alloc(1); seamalloc._marks.end_dynamic(seamalloc._library.pools())"))
 
 
 class Running(PythonTest):
@@ -335,9 +335,9 @@ class Running(PythonTest):
         (self.place / "job").mkdir()
         (self.place / "job" / "helper.py").write_text("name = 'helper'")
         (self.place / "job" / "train.py").write_text(
-            "import sys, seam, helper\nif __name__ == '__main__':\n    print(sys.argv, helper.name, seam.enabled_door())\n    sys.exit(3)\n"
+            "import sys, seamalloc, helper\nif __name__ == '__main__':\n    print(sys.argv, helper.name, seamalloc.enabled_door())\n    sys.exit(3)\n"
         )
-        done = self.run_python("-m", "seam", "--door", "pluggable", "--report", "job/train.py", "--door", "x")
+        done = self.run_python("-m", "seamalloc", "--door", "pluggable", "--report", "job/train.py", "--door", "x")
         self.assertEqual(done.stdout, "['job/train.py', '--door', 'x'] helper pluggable\n", done.stderr)
         self.assertEqual(done.returncode, 3)
         self.assertIn("Seam on device 0: the pluggable door", done.stderr)
@@ -345,26 +345,26 @@ class Running(PythonTest):
     def test_a_module_runs_too(self) -> None:
         self.add_torch()
         (self.place / "tool.py").write_text("import sys\nprint(sys.argv[1:], __name__)")
-        done = self.run_python("-m", "seam", "--door=pluggable", "-m", "tool", "a", "-b")
+        done = self.run_python("-m", "seamalloc", "--door=pluggable", "-m", "tool", "a", "-b")
         self.assertEqual(done.stdout, "['a', '-b'] __main__\n", done.stderr)
 
     def test_what_cannot_be_done_ends_it(self) -> None:
-        done = self.run_python("-m", "seam", "x.py")
+        done = self.run_python("-m", "seamalloc", "x.py")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("seam: PyTorch cannot be imported", done.stderr)
-        self.assertEqual(self.run_python("-m", "seam").returncode, 2)
+        self.assertIn("seamalloc: PyTorch cannot be imported", done.stderr)
+        self.assertEqual(self.run_python("-m", "seamalloc").returncode, 2)
 
     def start(self, value: str, code: str, **env: str) -> subprocess.CompletedProcess:
-        """As at the start of a Python that has seam-enable.pth."""
-        line = (PACKAGE / "seam-enable.pth").read_text()
+        """As at the start of a Python that has seamalloc-enable.pth."""
+        line = (PACKAGE / "seamalloc-enable.pth").read_text()
         return self.run_python("-c", line + "\n" + code, SEAM_ENABLE=value, **env)
 
     def test_seam_enable_waits_for_torch(self) -> None:
         self.add_torch()
-        code = "import sys; before = 'torch' in sys.modules; import torch, seam; print(before, seam.enabled_door(), torch.__version__)"
+        code = "import sys; before = 'torch' in sys.modules; import torch, seamalloc; print(before, seamalloc.enabled_door(), torch.__version__)"
         self.assertEqual(self.start("pluggable", code).stdout, "False pluggable 2.99.0\n")
         self.assertEqual(self.start("0", code).stdout, "False None 2.99.0\n")
-        self.assertEqual(self.start("", "import sys; print('seam' in sys.modules)").stdout, "False\n")
+        self.assertEqual(self.start("", "import sys; print('seamalloc' in sys.modules)").stdout, "False\n")
         self.assertIn("SEAM_ENABLE is set, but there is no door 'back'", self.start("back", code).stderr)
 
     def test_seam_enable_without_torch_changes_nothing(self) -> None:
@@ -385,9 +385,9 @@ class Installing(PythonTest):
             self.skipTest("pip, setuptools or wheel is not installed")
         self.assertEqual(done.returncode, 0, done.stderr)
         site = self.place / "site"
-        self.assertTrue((site / "seam-enable.pth").exists())
-        self.assertTrue((site / "seam" / "libseam_torch.so").exists(), "SEAM_LIBRARY was set")
-        done = self.run_python("-c", "import seam; print(seam.__file__, len(seam.stats()))", PYTHONPATH=str(site), SEAM_LIBRARY="")
+        self.assertTrue((site / "seamalloc-enable.pth").exists())
+        self.assertTrue((site / "seamalloc" / "libseam_torch.so").exists(), "SEAM_LIBRARY was set")
+        done = self.run_python("-c", "import seamalloc; print(seamalloc.__file__, len(seamalloc.stats()))", PYTHONPATH=str(site), SEAM_LIBRARY="")
         self.assertTrue(done.stdout.startswith(str(site)), done.stderr)
 
 

@@ -23,7 +23,7 @@ Test(torch_told, an_out_of_memory_text_says_what_would_help)
 	assert_says(text, "The device has 256.00 MiB in all, ");
 	assert_says(text, "100.00 MiB in use, ");
 	assert_says(text, "What would help:\n  - the device has 1");
-	assert_says(text, "seam.report()");
+	assert_says(text, "seamalloc.report()");
 }
 
 Test(torch_told, an_out_of_memory_text_needs_no_pool_and_no_room)

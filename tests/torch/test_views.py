@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_views.py LIBSEAM_TORCH PACKAGE_FOLDER: the key that seam.enable() adds to PyTorch's snapshots, without PyTorch, on an emulated device, as TAP."""
+"""test_views.py LIBSEAM_TORCH PACKAGE_FOLDER: the key that seamalloc.enable() adds to PyTorch's snapshots, without PyTorch, on an emulated device, as TAP."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [sys.argv[2], str(Path(__file__).resolve().parents[1] / "support")]
 os.environ.update(SEAM_LIBRARY=sys.argv[1], SEAM_CONF="backend:emu_book,emu_capacity_bytes:256M,chunk_bytes:2M")
 
-from seam import _views  # noqa: E402
-from seam._library import library  # noqa: E402
+from seamalloc import _views  # noqa: E402
+from seamalloc._library import library  # noqa: E402
 from tap import end, ok  # noqa: E402
 
 MIB = 1 << 20

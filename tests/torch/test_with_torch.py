@@ -19,7 +19,7 @@ class TorchTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.place)
 
     def run_code(self, code: str, fake: bool = False, **env: str) -> str:
-        """What the code prints; it has `torch` and `seam`, and must end without an exception."""
+        """What the code prints; it has `torch` and `seamalloc`, and must end without an exception."""
         settings = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         settings |= {"PYTHONPATH": str(PACKAGE), "SEAM_LIBRARY": str(LIBRARY), "PYTHONWARNINGS": "ignore"}
         if fake:
@@ -28,7 +28,7 @@ class TorchTest(unittest.TestCase):
             settings |= {"LD_PRELOAD": FAKE, "FAKECUDA_CAPACITY": "1G"}
         else:
             settings |= {"SEAM_CONF": "backend:emu,emu_capacity_bytes:1G", "CUDA_VISIBLE_DEVICES": ""}
-        begin = "import torch\nimport seam\n"
+        begin = "import torch\nimport seamalloc\n"
         done = subprocess.run(
             [sys.executable, "-c", begin + textwrap.dedent(code)], env=settings | env, capture_output=True, text=True, cwd=self.place
         )
@@ -39,25 +39,25 @@ class TorchTest(unittest.TestCase):
 class WithoutDevice(TorchTest):
     def test_the_pluggable_door_goes_in_with_every_hook(self) -> None:
         code = """
-            from seam._enable import SETTERS, pluggable_allocator
+            from seamalloc._enable import SETTERS, pluggable_allocator
             bound = [name for name in dir(pluggable_allocator(torch)) if name.startswith("set_")]
             assert sorted(bound) == sorted(SETTERS), bound
-            seam.enable(door="pluggable", plan="auto")
+            seamalloc.enable(door="pluggable", plan="auto")
             assert torch.cuda.get_allocator_backend() == "pluggable"
-            assert seam.is_enabled() and seam._library.pools() == []
-            seam.enable()
-            assert isinstance(seam.mempool_allocator(), torch._C._cuda_CUDAAllocator)
+            assert seamalloc.is_enabled() and seamalloc._library.pools() == []
+            seamalloc.enable()
+            assert isinstance(seamalloc.mempool_allocator(), torch._C._cuda_CUDAAllocator)
             # Until PyTorch 2.10 a MemPool does not keep its allocator: the package does.
-            assert seam.mempool_allocator(contiguous=True) is seam.mempool_allocator(True) is not seam.mempool_allocator()
+            assert seamalloc.mempool_allocator(contiguous=True) is seamalloc.mempool_allocator(True) is not seamalloc.mempool_allocator()
             """
         self.run_code(code)
 
     def test_without_a_driver_it_says_so(self) -> None:
         code = """
             try:
-                seam.enable(door="pluggable")
+                seamalloc.enable(door="pluggable")
                 print("enabled")
-            except seam.Error as error:
+            except seamalloc.Error as error:
                 print(error)
             """
         if FAKE or os.path.exists("/dev/nvidiactl"):
@@ -68,7 +68,7 @@ class WithoutDevice(TorchTest):
 MODEL = """
     import torch.utils.checkpoint
     torch.set_num_threads(1)
-    library = seam._library.library()
+    library = seamalloc._library.library()
     library.seam_torch_alloc(512, 0, None)  # the pool that marks go to
 
     class Expert(torch.nn.Module):
@@ -112,7 +112,7 @@ MODEL = """
         return a[0] == b[0] and all(torch.equal(x, y) for x, y in zip(a[1:], b[1:]))
 
     def names():
-        seam.trace("a.seamtrace")
+        seamalloc.trace("a.seamtrace")
         return set(open("a.seamtrace", "rb").read().split(b"\\0"))
     """
 
@@ -122,13 +122,13 @@ class Watching(TorchTest):
         code = """
             plain = train(Model())
             model = Model()
-            watch = seam.watch(model, dynamic=[Expert])
+            watch = seamalloc.watch(model, dynamic=[Expert])
             watched = train(model)
             assert same(plain, watched), (plain, watched)
             found = names()
             for name in (b"forward", b"backward", b"layers.0", b"layers.0 backward", b"layers.1.expert", b"layers.1.expert backward", b"embedding"):
                 assert name in found, (name, found)
-            thread = seam._watch._thread
+            thread = seamalloc._watch._thread
             assert thread.forward == [] and thread.backward is None, (thread.forward, thread.backward)
             dynamic = [name for name, (module, is_dynamic) in watch.marked.items() if is_dynamic]
             assert dynamic == ["layers.0.expert", "layers.1.expert"], dynamic
@@ -141,7 +141,7 @@ class Watching(TorchTest):
     def test_an_exception_in_a_module_leaves_nothing_open(self) -> None:
         code = """
             model = Model()
-            seam.watch(model)
+            seamalloc.watch(model)
             def fail(*arguments):
                 raise ValueError("on purpose")
             handle = model.layers[1].norm.register_forward_hook(fail)
@@ -151,7 +151,7 @@ class Watching(TorchTest):
                     assert False
                 except ValueError:
                     pass
-            assert seam._watch._thread.forward == []
+            assert seamalloc._watch._thread.forward == []
             handle.remove()
             train(model)
             """
@@ -160,17 +160,17 @@ class Watching(TorchTest):
     def test_dynamic_modules_are_named_by_class_or_name(self) -> None:
         code = """
             for want in (Expert, "Expert"):
-                watch = seam.watch(Model(), dynamic=[want])
+                watch = seamalloc.watch(Model(), dynamic=[want])
                 assert sum(dynamic for _, dynamic in watch.marked.values()) == 2
-            watch = seam.watch(Model(), dynamic=["layers.1.expert.linear"])
+            watch = seamalloc.watch(Model(), dynamic=["layers.1.expert.linear"])
             assert [name for name, (_, dynamic) in watch.marked.items() if dynamic] == ["layers.1.expert.linear"]
             try:
-                seam.watch(Model(), dynamic=["Exprt"])
+                seamalloc.watch(Model(), dynamic=["Exprt"])
                 assert False
-            except seam.Error as error:
+            except seamalloc.Error as error:
                 assert "Exprt" in str(error)
             deep = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(2, 2)) for _ in range(200)))
-            watch = seam.watch(deep, dynamic=["150.0"])
+            watch = seamalloc.watch(deep, dynamic=["150.0"])
             assert len(watch.marked) == 100 and "150.0" in watch.marked and "98" in watch.marked and "0.0" not in watch.marked
             deep(torch.ones(2)).sum().backward()
             """
@@ -180,38 +180,38 @@ class Watching(TorchTest):
 class OnDevice(TorchTest):
     def test_tensors_are_seams(self) -> None:
         code = """
-            seam.enable(door="pluggable")
+            seamalloc.enable(door="pluggable")
             x = torch.empty(3 << 20, device="cuda", dtype=torch.uint8)
             base = x.data_ptr()
-            assert seam.stats()["live_bytes"] == 3 << 20
+            assert seamalloc.stats()["live_bytes"] == 3 << 20
             view = x[100:]
             del x
-            assert seam.stats()["live_blocks"] == 1
+            assert seamalloc.stats()["live_blocks"] == 1
             side = torch.cuda.Stream()
             view.record_stream(side)
             del view
-            assert seam.stats()["live_blocks"] == 0 and seam.stats()["reserved_bytes"] > 0
+            assert seamalloc.stats()["live_blocks"] == 0 and seamalloc.stats()["reserved_bytes"] > 0
             torch.cuda.empty_cache()
-            assert seam.stats()["reserved_bytes"] == 0
+            assert seamalloc.stats()["reserved_bytes"] == 0
             assert torch.empty(0, device="cuda").data_ptr() == 0
-            assert seam.stats()["unknown_frees"] == 0
-            assert "the pluggable door" in seam.report()
+            assert seamalloc.stats()["unknown_frees"] == 0
+            assert "the pluggable door" in seamalloc.report()
             try:
-                seam.enable(door="class")
+                seamalloc.enable(door="class")
                 assert False
-            except seam.Error:
+            except seamalloc.Error:
                 pass
             """
         self.run_code(code, fake=True)
 
     def test_the_class_door_is_built_and_goes_in(self) -> None:
         code = """
-            seam.enable(door="class")
-            assert seam.enabled_door() == "class"
+            seamalloc.enable(door="class")
+            assert seamalloc.enabled_door() == "class"
             x = torch.empty(40 << 20, device="cuda", dtype=torch.uint8)
-            assert seam.stats()["live_bytes"] == 40 << 20 == torch.cuda.memory_allocated()
-            assert torch.cuda.memory_reserved() == seam.stats()["reserved_bytes"]
-            with seam.contiguous():
+            assert seamalloc.stats()["live_bytes"] == 40 << 20 == torch.cuda.memory_allocated()
+            assert torch.cuda.memory_reserved() == seamalloc.stats()["reserved_bytes"]
+            with seamalloc.contiguous():
                 whole = torch.empty(80 << 20, device="cuda", dtype=torch.uint8)
             torch.cuda.memory._dump_snapshot("snapshot.pickle")
             segments = torch.cuda.memory._snapshot()["segments"]
@@ -224,7 +224,7 @@ class OnDevice(TorchTest):
             except torch.OutOfMemoryError as error:
                 assert "Tried to allocate 2.00 GiB" in str(error), error
             del x, whole
-            assert torch.cuda.memory_allocated() == 0 and "the class door" in seam.report()
+            assert torch.cuda.memory_allocated() == 0 and "the class door" in seamalloc.report()
 
             import pickle
             torch.cuda.empty_cache()
@@ -246,14 +246,14 @@ class OnDevice(TorchTest):
             viz = torch.cuda._memory_viz
             assert "total_reserved" in viz.segsum(snapshot) and "segment_map" in viz.trace(snapshot)
             assert len(viz.trace_plot(snapshot)) > 1000 and len(viz.segment_plot(snapshot)) > 1000
-            seam._views.tempfile = type("Full", (), {"TemporaryDirectory": staticmethod(lambda: open("/nowhere/at/all"))})
+            seamalloc._views.tempfile = type("Full", (), {"TemporaryDirectory": staticmethod(lambda: open("/nowhere/at/all"))})
             assert "segments" in torch.cuda.memory._snapshot() and "stitched_views" not in torch.cuda.memory._snapshot()
             """
         self.run_code(code, fake=True, XDG_CACHE_HOME=str(self.place))
 
     def test_out_of_memory_is_pytorchs_own_error(self) -> None:
         code = """
-            seam.enable(door="pluggable")
+            seamalloc.enable(door="pluggable")
             kept = torch.empty(600 << 20, device="cuda", dtype=torch.uint8)
             for _ in range(3):
                 try:
@@ -278,51 +278,51 @@ class OnDevice(TorchTest):
 
     def test_a_graphs_memory_is_its_own_until_it_goes(self) -> None:
         code = """
-            seam.enable(door="pluggable")
+            seamalloc.enable(door="pluggable")
             torch.empty(8, device="cuda")
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 inside = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
             address = inside.data_ptr()
             del inside
-            assert seam.stats()["unused_private_bytes"] == 4 << 20
+            assert seamalloc.stats()["unused_private_bytes"] == 4 << 20
             eager = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
             assert eager.data_ptr() != address
             torch.cuda.empty_cache()
-            assert seam.stats()["unused_private_bytes"] == 4 << 20
+            assert seamalloc.stats()["unused_private_bytes"] == 4 << 20
             second = torch.cuda.CUDAGraph()
             with torch.cuda.graph(second, pool=graph.pool()):
                 inside = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
             assert inside.data_ptr() == address
             del inside
             graph.reset()
-            assert seam.stats()["unused_private_bytes"] == 4 << 20
+            assert seamalloc.stats()["unused_private_bytes"] == 4 << 20
             second.reset()
-            assert seam.stats()["unused_private_bytes"] == 0
+            assert seamalloc.stats()["unused_private_bytes"] == 0
             """
         self.run_code(code, fake=True, FAKECUDART_KERNELS="skip")  # 2.11 begins a capture with kernels, for random numbers
 
     def test_mempool_segments_are_seams(self) -> None:
         code = """
             for contiguous in (False, True):
-                pool = torch.cuda.MemPool(seam.mempool_allocator(contiguous=contiguous))
+                pool = torch.cuda.MemPool(seamalloc.mempool_allocator(contiguous=contiguous))
                 with torch.cuda.use_mem_pool(pool):
                     small = torch.empty(1000, device="cuda", dtype=torch.uint8)
-                    assert seam.stats()["live_bytes"] == 2 << 20
+                    assert seamalloc.stats()["live_bytes"] == 2 << 20
                     large = torch.empty(30 << 20, device="cuda", dtype=torch.uint8)
-                    assert seam.stats()["live_bytes"] == 32 << 20
+                    assert seamalloc.stats()["live_bytes"] == 32 << 20
                     try:
                         torch.empty(2 << 30, device="cuda", dtype=torch.uint8)
                         assert False
                     except torch.OutOfMemoryError as error:
                         assert "CUDA out of memory" in str(error)
                 outside = torch.empty(30 << 20, device="cuda", dtype=torch.uint8)
-                assert seam.stats()["live_bytes"] == 32 << 20
+                assert seamalloc.stats()["live_bytes"] == 32 << 20
                 assert torch.cuda.memory_allocated() >= 60 << 20
                 del small, large, outside, pool
                 torch.cuda.empty_cache()
-                assert seam.stats()["live_blocks"] == 0
-            assert not seam.is_enabled()
+                assert seamalloc.stats()["live_blocks"] == 0
+            assert not seamalloc.is_enabled()
             """
         self.run_code(code, fake=True)
 
@@ -330,9 +330,9 @@ class OnDevice(TorchTest):
         code = """
             torch.empty(8, device="cuda")
             try:
-                seam.enable(door="pluggable")
+                seamalloc.enable(door="pluggable")
                 assert False
-            except seam.Error as error:
+            except seamalloc.Error as error:
                 assert "too late" in str(error)
             assert torch.cuda.get_allocator_backend() == "native"
             """
@@ -340,19 +340,19 @@ class OnDevice(TorchTest):
 
     def test_a_step_with_marks_on_the_device(self) -> None:
         code = """
-            seam.enable(door="pluggable", plan="auto")
+            seamalloc.enable(door="pluggable", plan="auto")
             def step():
-                with seam.phase("forward"):
+                with seamalloc.phase("forward"):
                     blocks = [torch.empty((2 + i) << 20, device="cuda", dtype=torch.uint8) for i in range(4)]
                 del blocks
-                seam.step()
+                seamalloc.step()
             step()
             for _ in range(5):
                 step()
-            assert seam.stats()["allocs"] == 24
-            seam.trace("a.seamtrace")
-            seam.snapshot("a.json")
-            assert seam.driver_calls()["mem_create"][0] > 0
+            assert seamalloc.stats()["allocs"] == 24
+            seamalloc.trace("a.seamtrace")
+            seamalloc.snapshot("a.json")
+            assert seamalloc.driver_calls()["mem_create"][0] > 0
             """
         self.run_code(code, fake=True)
 

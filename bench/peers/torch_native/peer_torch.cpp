@@ -2,7 +2,7 @@
  *
  * For measurements only: no part of Seam, not built by Meson. `run` compiles it against the headers of the installed PyTorch and links it to
  * libc10.so and libc10_cuda.so alone. Which of PyTorch's own allocators it is, PYTORCH_CUDA_ALLOC_CONF says before the library is opened;
- * PEER_CLASS names the library of Seam's class (seam.build), which is then installed as it is for users.
+ * PEER_CLASS names the library of Seam's class (seamalloc.build), which is then installed as it is for users.
  */
 #include "peer_torch.h"
 

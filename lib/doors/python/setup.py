@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: seam-enable.pth goes beside the package; into it the sources of the allocator class, which seam.build compiles,
+"""What pyproject.toml cannot say: seamalloc-enable.pth goes beside the package; into it the sources of the allocator class, which seamalloc.build compiles,
 and libseam_torch.so, if SEAM_LIBRARY names it."""
 
 import os
@@ -15,12 +15,12 @@ class BuildPy(build_py):
     def run(self) -> None:
         super().run()
         out = Path(self.build_lib)
-        self.copy_file("seam-enable.pth", str(out / "seam-enable.pth"))
-        self.copy_all(sorted(DOORS.glob("torch_*.cpp")) + sorted(DOORS.glob("torch_*.h")), out / "seam" / "sources")
-        self.copy_all(sorted(HEADERS.glob("*.*")), out / "seam" / "sources" / "include" / "seam")
+        self.copy_file("seamalloc-enable.pth", str(out / "seamalloc-enable.pth"))
+        self.copy_all(sorted(DOORS.glob("torch_*.cpp")) + sorted(DOORS.glob("torch_*.h")), out / "seamalloc" / "sources")
+        self.copy_all(sorted(HEADERS.glob("*.*")), out / "seamalloc" / "sources" / "include" / "seam")
         library = os.environ.get("SEAM_LIBRARY")
         if library:
-            self.copy_file(library, str(out / "seam" / "libseam_torch.so"))
+            self.copy_file(library, str(out / "seamalloc" / "libseam_torch.so"))
 
     def copy_all(self, files: list[Path], folder: Path) -> None:
         self.mkpath(str(folder))

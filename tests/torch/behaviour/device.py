@@ -42,9 +42,9 @@ def install() -> None:
     if ALLOCATOR not in ("native", "class", "pluggable"):
         raise SystemExit(f"usage: {sys.argv[0]} native|class|pluggable [TEST...]")
     if ALLOCATOR != "native":
-        import seam
+        import seamalloc
 
-        seam.enable(door=ALLOCATOR)
+        seamalloc.enable(door=ALLOCATOR)
 
 
 def only(*allocators: str) -> Callable[[Any], Any]:
@@ -66,18 +66,18 @@ def block(count: int, unit: int = MIB) -> torch.Tensor:
 def allocated() -> int:
     """Bytes in tensors, by whoever counts them."""
     if ALLOCATOR == "pluggable":
-        import seam
+        import seamalloc
 
-        return seam.stats()["live_bytes"]
+        return seamalloc.stats()["live_bytes"]
     return torch.cuda.memory_allocated()
 
 
 def reserved() -> int:
     """Bytes taken from the device."""
     if ALLOCATOR == "pluggable":
-        import seam
+        import seamalloc
 
-        return seam.stats()["reserved_bytes"]
+        return seamalloc.stats()["reserved_bytes"]
     return torch.cuda.memory_reserved()
 
 

@@ -182,24 +182,24 @@ class SeamsSegments(Pools):
     """PyTorch's allocator, which takes these pools' memory from Seam."""
 
     def make(self, **how: Any) -> torch.cuda.MemPool:
-        import seam
+        import seamalloc
 
-        return torch.cuda.MemPool(seam.mempool_allocator(), **how)
+        return torch.cuda.MemPool(seamalloc.mempool_allocator(), **how)
 
     def live(self) -> int:
         """How many segments Seam has given."""
-        import seam
+        import seamalloc
 
-        return seam.stats()["live_blocks"]
+        return seamalloc.stats()["live_blocks"]
 
     def tearDown(self) -> None:
         super().tearDown()
         self.assertEqual(self.live(), 0, "every segment went back")
 
     def test_a_pool_knows_where_its_memory_is_from(self) -> None:
-        import seam
+        import seamalloc
 
-        allocator = seam.mempool_allocator()
+        allocator = seamalloc.mempool_allocator()
         pool = torch.cuda.MemPool(allocator)
         if not hasattr(pool, "allocator"):
             self.skipTest("PyTorch has stopped to tell")

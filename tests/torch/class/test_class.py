@@ -2,7 +2,7 @@
 """test_class.py SOURCE_ROOT BUILD_ROOT LIBSEAM_TORCH: the allocator class with every PyTorch that is there, as TAP.
 
 For each PyTorch ($SEAM_VENV, default ~/.cache/seam/venv, and the folders in $SEAM_TORCHS, each an unpacked wheel): the class is compiled by
-seam.build with warnings as errors, then a program that is linked to that PyTorch's libc10_cuda.so drives it over the fake CUDA runtime of
+seamalloc.build with warnings as errors, then a program that is linked to that PyTorch's libc10_cuda.so drives it over the fake CUDA runtime of
 tests/fakecudart, and PyTorch's own _memory_viz.py opens the snapshot that it wrote. Skipped where there is no PyTorch.
 """
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 WORK = BUILD / "tests/torch/class"
 PARTS = ("class_blocks.cpp", "class_memory.cpp", "class_planned.cpp", "class_pools.cpp", "class_watching.cpp", "class_main.cpp")
 
-sys.path[:0] = [str(SOURCE / "lib/doors/python/seam"), str(SOURCE / "tests/support")]
+sys.path[:0] = [str(SOURCE / "lib/doors/python/seamalloc"), str(SOURCE / "tests/support")]
 sys.dont_write_bytecode = True
 import build as seam_build  # noqa: E402  # the package itself needs a GPU's driver
 from tap import end, ok  # noqa: E402
@@ -89,7 +89,7 @@ def drive_torch(name: str, torch: seam_build.Torch, out: Path, runtime: Path) ->
         return
     environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "LD_PRELOAD": str(runtime), "SEAM_LIBRARY": str(LIBRARY), "SEAM_CONF": "",
                    "FAKECUDART_KERNELS": "skip"}  # 2.11 begins a capture with kernels, for random numbers
-    command = [str(python), str(HERE / "in_torch.py"), str(SOURCE / "lib/doors/python/seam"), str(out / seam_build.LIBRARY), str(out)]
+    command = [str(python), str(HERE / "in_torch.py"), str(SOURCE / "lib/doors/python/seamalloc"), str(out / seam_build.LIBRARY), str(out)]
     judge(f"{name}: Python programs get what they expect", run(command, env=environment, timeout=600))
 
 

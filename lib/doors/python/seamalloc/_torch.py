@@ -41,7 +41,7 @@ def require_device(module: ModuleType) -> None:
 def require_fresh(module: ModuleType) -> None:
     """Raises Error if CUDA is in use: tensors of PyTorch's own allocator may live."""
     if module.cuda.is_initialized():
-        raise Error("too late: CUDA is in use already; call seam.enable() before the first tensor goes to the GPU")
+        raise Error("too late: CUDA is in use already; call seamalloc.enable() before the first tensor goes to the GPU")
 
 
 def current_device() -> int:

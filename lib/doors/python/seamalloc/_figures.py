@@ -44,7 +44,7 @@ def stat_help() -> dict[str, str]:
 def stats(device: int | None = None) -> dict[str, int]:
     """Every figure of the device's pool (None: the current device's) as of one moment; all 0 if it has served nothing yet.
 
-    What they mean: seam.stat_help(). `unknown_frees`, the frees of what was no block of Seam's, is the whole process's.
+    What they mean: seamalloc.stat_help(). `unknown_frees`, the frees of what was no block of Seam's, is the whole process's.
     """
     names = stat_names()
     values = (c_uint64 * len(names))()
@@ -85,7 +85,7 @@ def _share(part: int, whole: int) -> str:
 def _plan_line(now: dict[str, int], before: dict[str, int]) -> str:
     requests = now["plan_requests"] - before.get("plan_requests", 0)
     if now["plan_scripts"] == 0 and requests == 0:
-        return "plan: none in use (seam.enable(plan=\"auto\") learns one)"
+        return "plan: none in use (seamalloc.enable(plan=\"auto\") learns one)"
     hits = sum(now[name] - before.get(name, 0) for name in ("plan_hits", "plan_dynamic_hits"))
     return f"plan: {_share(hits, requests)} of {requests} requests served from it, {requests - hits} missed"
 
@@ -117,7 +117,7 @@ def report(device: int | None = None) -> str:
     ooms = sum(now[name] for name in ("ooms_device", "ooms_mappings", "ooms_address", "ooms_metadata"))
     door = enabled_door()
     lines = [
-        f"Seam on device {number}: " + (f"the {door} door" if door else "not PyTorch's allocator (seam.enable() was not called)"),
+        f"Seam on device {number}: " + (f"the {door} door" if door else "not PyTorch's allocator (seamalloc.enable() was not called)"),
         f"  live {size_text(now['live_bytes'])} of {size_text(now['reserved_bytes'])} reserved "
         f"({_share(now['live_bytes'], now['reserved_bytes'])}); at their peaks {size_text(now['live_bytes_peak'])} of "
         f"{size_text(now['reserved_bytes_peak'])} ({_share(now['live_bytes_peak'], now['reserved_bytes_peak'])})",

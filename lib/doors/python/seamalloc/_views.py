@@ -41,7 +41,7 @@ def _view(device: int, view: dict[str, Any], homes: dict[int, int]) -> dict[str,
 
 
 def of_snapshot(device: int, snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """The stitched views in what seam.snapshot() wrote of the device."""
+    """The stitched views in what seamalloc.snapshot() wrote of the device."""
     homes = {slot["chunk"]: int(slot["va"], 16) for view in snapshot["views"] if not view["stitched"] for slot in view["slots"]}
     return [_view(device, view, homes) for view in snapshot["views"] if view["stitched"]]
 

@@ -1,11 +1,11 @@
 """Seam: a GPU memory allocator that stitches, for PyTorch.
 
-    import seam
-    seam.enable()          # before CUDA is used
+    import seamalloc
+    seamalloc.enable()          # before CUDA is used
     ...
-    print(seam.report())   # is it helping?
+    print(seamalloc.report())   # is it helping?
 
-Standard library only; PyTorch is imported by enable(). Everything that cannot be done raises seam.Error.
+Standard library only; PyTorch is imported by enable(). Everything that cannot be done raises seamalloc.Error.
 """
 
 from ._enable import contiguous, enable, enabled_door, is_enabled

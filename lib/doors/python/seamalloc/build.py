@@ -1,4 +1,4 @@
-"""Compiles Seam's allocator class for the PyTorch that is installed: `python -m seam.build`.
+"""Compiles Seam's allocator class for the PyTorch that is installed: `python -m seamalloc.build`.
 
 The class overrides PyTorch's virtual functions, which change nearly every minor, so it is compiled once for each version of PyTorch and kept in
 the user's cache. PyTorch is found without importing it. Needed are a C++20 compiler ($CXX, else c++) and the headers of the CUDA
@@ -221,7 +221,7 @@ def contiguous() -> Iterator[None]:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m seam.build", description="Compiles Seam's allocator class for the installed PyTorch.")
+    parser = argparse.ArgumentParser(prog="python -m seamalloc.build", description="Compiles Seam's allocator class for the installed PyTorch.")
     parser.add_argument("--torch", type=Path, metavar="DIR", help="the package folder of another PyTorch (…/site-packages/torch)")
     parser.add_argument("--torch-include", type=Path, metavar="DIR", action="append", default=[], help="a folder of headers to look in first")
     parser.add_argument("--cuda-include", type=Path, metavar="DIR", help="the folder of cuda_runtime_api.h")
@@ -237,7 +237,7 @@ def main(arguments: list[str] | None = None) -> int:
         out = given.out or cache_folder(torch, *find_sources())
         print(build(torch, cuda=given.cuda_include or find_cuda_headers(torch), library=library, out=out, extra=given.flag))
     except BuildError as error:
-        print(f"seam.build: {error}", file=sys.stderr)
+        print(f"seamalloc.build: {error}", file=sys.stderr)
         return 1
     return 0
 

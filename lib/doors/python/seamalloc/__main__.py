@@ -1,4 +1,4 @@
-"""python -m seam [--door D] [--plan P] [--conf C] (SCRIPT | -m MODULE) ARGUMENT...: a program under Seam, unchanged."""
+"""python -m seamalloc [--door D] [--plan P] [--conf C] (SCRIPT | -m MODULE) ARGUMENT...: a program under Seam, unchanged."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 import runpy
 import sys
 
-import seam
+import seamalloc
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m seam", description="Runs a Python program with Seam as PyTorch's allocator.")
-    parser.add_argument("--door", default="auto", help="auto, class or pluggable: see seam.enable()")
+    parser = argparse.ArgumentParser(prog="python -m seamalloc", description="Runs a Python program with Seam as PyTorch's allocator.")
+    parser.add_argument("--door", default="auto", help="auto, class or pluggable: see seamalloc.enable()")
     parser.add_argument("--plan", default="off", help="off, auto, or the path of a plan")
     parser.add_argument("--conf", default="", help="key:value,... as in SEAM_CONF")
-    parser.add_argument("--report", action="store_true", help="prints seam.report() at the end, on standard error")
+    parser.add_argument("--report", action="store_true", help="prints seamalloc.report() at the end, on standard error")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="a module, as python -m runs it, instead of a script")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENT...")
     options = parser.parse_args(arguments)
@@ -27,9 +27,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     options = parse(arguments)
     try:
-        seam.enable(door=options.door, plan=options.plan, conf=options.conf)
-    except seam.Error as failure:
-        sys.exit(f"seam: {failure}")
+        seamalloc.enable(door=options.door, plan=options.plan, conf=options.conf)
+    except seamalloc.Error as failure:
+        sys.exit(f"seamalloc: {failure}")
     try:
         if options.module is not None:
             sys.argv = [options.module, *options.rest]
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> None:
             runpy.run_path(options.rest[0], run_name="__main__")
     finally:
         if options.report:
-            print(seam.report(), file=sys.stderr)
+            print(seamalloc.report(), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ DOORS = ("auto", "class", "pluggable")
 
 LOST = (
     "without it PyTorch has no torch.cuda.memory_stats(), memory_summary(), memory snapshots and history, MemPool, "
-    "or IPC; seam.stats() and seam.snapshot() are there instead"
+    "or IPC; seamalloc.stats() and seamalloc.snapshot() are there instead"
 )
 
 # PyTorch's setters, and what they take.
@@ -58,7 +58,7 @@ def _install_pluggable(module: ModuleType) -> None:
 
 def _install_class() -> None:
     """The library that the class is linked to is loaded by now."""
-    build = importlib.import_module("seam.build")
+    build = importlib.import_module("seamalloc.build")
     try:
         build.install()
     except build.BuildError as failure:
@@ -78,7 +78,7 @@ def _install(module: ModuleType, door: str) -> str:
             if door == "class":
                 raise Error(f"the class door cannot be installed: {failure}") from failure
             first_line = str(failure).splitlines()[0]
-            warnings.warn(f"seam: the pluggable door is used, as the class door is not there ({first_line}); {LOST}", stacklevel=4)
+            warnings.warn(f"seamalloc: the pluggable door is used, as the class door is not there ({first_line}); {LOST}", stacklevel=4)
     _install_pluggable(module)
     return "pluggable"
 
@@ -95,11 +95,11 @@ def _configure(plan: str, conf: str) -> None:
 def enable(door: str = "auto", plan: str = "off", conf: str = "") -> None:
     """Makes Seam PyTorch's allocator for CUDA memory. To be called before CUDA is used; PyTorch is imported if it was not.
 
-    door: "class" is the whole of it, compiled for the PyTorch in use; "pluggable" needs no compiler and lacks what `seam.enable`'s warning
+    door: "class" is the whole of it, compiled for the PyTorch in use; "pluggable" needs no compiler and lacks what `seamalloc.enable`'s warning
     names; "auto" is the class, or, with a warning, the other. plan: "auto" learns what every iteration asks for and serves that from a plan; a
     path is a plan made before (`seam plan`), for the first device used; "off". conf: "key:value,...", as in $SEAM_CONF, over which it wins.
 
-    Calling it again with the same door, or "auto", does nothing. Raises seam.Error, and changes nothing, if it is too late, there is no GPU or no
+    Calling it again with the same door, or "auto", does nothing. Raises seamalloc.Error, and changes nothing, if it is too late, there is no GPU or no
     driver, PyTorch or the library is missing or does not match, or the configuration is wrong.
     """
     global _door
@@ -127,11 +127,11 @@ def enabled_door() -> str | None:
 def contiguous() -> Iterator[None]:
     """CUDA tensors that this thread makes in the block lie each in one physical allocation, which NCCL and RDMA can register.
 
-    Raises Error without the class door: a pool of torch.cuda.MemPool(seam.mempool_allocator(contiguous=True)) has such memory with any.
+    Raises Error without the class door: a pool of torch.cuda.MemPool(seamalloc.mempool_allocator(contiguous=True)) has such memory with any.
     """
     if _door != "class":
-        raise Error("contiguous memory needs the class door (seam.enable(door=\"class\")), or a pool: seam.mempool_allocator(contiguous=True)")
-    with importlib.import_module("seam.build").contiguous():
+        raise Error("contiguous memory needs the class door (seamalloc.enable(door=\"class\")), or a pool: seamalloc.mempool_allocator(contiguous=True)")
+    with importlib.import_module("seamalloc.build").contiguous():
         yield
 
 

@@ -1,6 +1,6 @@
 """SEAM_ENABLE: enables Seam in programs that do not know of it, when they import PyTorch.
 
-Called by seam-enable.pth at the start of every Python that has the package, if SEAM_ENABLE is set: 1 or auto, class, pluggable; 0 or empty is off.
+Called by seamalloc-enable.pth at the start of every Python that has the package, if SEAM_ENABLE is set: 1 or auto, class, pluggable; 0 or empty is off.
 Python programs that never import PyTorch are left alone. What cannot be done is said on standard error, and the program goes on without Seam.
 """
 
@@ -28,12 +28,12 @@ class _Loader(importlib.abc.Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._own
         self._own.exec_module(module)
-        import seam
+        import seamalloc
 
         try:
-            seam.enable(door=self._door)
-        except seam.Error as failure:
-            print(f"seam: SEAM_ENABLE is set, but {failure}", file=sys.stderr)
+            seamalloc.enable(door=self._door)
+        except seamalloc.Error as failure:
+            print(f"seamalloc: SEAM_ENABLE is set, but {failure}", file=sys.stderr)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
