@@ -275,8 +275,10 @@ static void add_footer(const struct report_row *rows, size_t count, struct seam_
 {
 	bool verified = true;
 	bool in_full = true;
+	bool planned = false;
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < count; i++) {
+		planned |= rows[i].result.plan.measured;
 		verified &= rows[i].result.verified;
 		in_full &= rows[i].result.verified_in_full;
 		bytes += rows[i].result.verified_bytes;
@@ -286,6 +288,10 @@ static void add_footer(const struct report_row *rows, size_t count, struct seam_
 	                        " driver time: of all calls%s\n",
 	                  rows[0].result.device, rows[0].result.iterations,
 	                  strncmp(rows[0].result.device, "emu", 3) == 0 ? ", estimated" : "");
+	/* Not the figure of the table: that one looks at the whole run, and rounds nothing. */
+	if (planned)
+		seam__text_printf(text, "of a plan: peak live, rounded up to 2 MiB, / peak reserved, both since it had served all of an iteration (or four"
+		                        " in part) and cached memory was returned (--no-trim: kept)\n");
 	char size[32];
 	if (verified)
 		seam__text_printf(text, "contents: every block kept its own, %s (%s compared)\n",

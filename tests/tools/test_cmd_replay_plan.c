@@ -209,6 +209,11 @@ Test(cmd_replay_plan, the_table_says_what_the_plan_did)
 	struct outcome outcome = command_run(words);
 	cr_assert_eq(outcome.status, 0, "%s", outcome.errors);
 	cr_expect_not_null(strstr(outcome.out, "program.csv: plan in use from the start; served "), "%s", outcome.out);
+	cr_expect_not_null(strstr(outcome.out, "of a plan: peak live, rounded up to 2 MiB, / peak reserved"), "%s", outcome.out);
+	command_drop(&outcome);
+	(void)snprintf(words, sizeof(words), "-a seam %s/program.csv", command_folder);
+	outcome = command_run(words);
+	cr_expect_null(strstr(outcome.out, "of a plan:"), "without a plan nothing is said of one: %s", outcome.out);
 	command_drop(&outcome);
 }
 
