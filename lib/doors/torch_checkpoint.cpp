@@ -5,6 +5,7 @@
  */
 #include "torch_allocator.h"
 
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -32,7 +33,7 @@ std::vector<struct seam_private_block> places(const TorchCheckpoint &checkpoint)
 
 std::vector<TorchKept> TorchDevice::live_in(c10::MempoolId_t id)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	const std::shared_ptr<TorchPrivate> in = privates_.known(id);
 	std::vector<TorchKept> result;
 	blocks_.each([&](void *ptr, const TorchBlock &block) {
@@ -46,7 +47,7 @@ void TorchDevice::go_back(c10::MempoolId_t id, const std::vector<TorchKept> &blo
                           std::vector<void *> *ret_freed)
 {
 	TorchContext context = history_.gather(native::RecordContext::ALL);
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	const std::shared_ptr<TorchPrivate> in = privates_.known(id);
 	const enum seam_rc rc = seam_private_restore(pool(), in->number, wanted.data(), wanted.size());
 	TORCH_CHECK(rc == SEAM_OK, "Seam: memory pool (", id.first, ", ", id.second, ") cannot go back to its checkpoint: ", seam_rc_text(rc));
@@ -54,20 +55,29 @@ void TorchDevice::go_back(c10::MempoolId_t id, const std::vector<TorchKept> &blo
 		if (block.in() == in.get())
 			ret_freed->push_back(ptr);
 	});
+	std::vector<TorchGone> freed;
 	for (void *ptr : *ret_freed) {
-		TorchBlock block;
-		(void)blocks_.take(ptr, &block);
-		uncount(block);
-		for (const auto action : {native::TraceEntry::FREE_REQUESTED, native::TraceEntry::FREE_COMPLETED})
-			tell(action, ptr, block, context);
+		freed.push_back({ptr, {}});
+		(void)blocks_.take(ptr, &freed.back().block);
+		uncount(freed.back().block);
 	}
+	std::vector<TorchGone> gone;
 	for (const TorchKept &kept : blocks) {
 		TorchBlock block{kept.requested_bytes, kept.stream, std::make_unique<TorchOdd>(TorchOdd{in, kept.context})};
-		complete_overlapping(kept.ptr, block.bytes());
+		const auto first = reinterpret_cast<uint64_t>(kept.ptr);
+		std::vector<TorchGone> here = leaving_.take_in({first, first + block.bytes()});
+		count_gone(here);
+		std::move(here.begin(), here.end(), std::back_inserter(gone));
 		count(block);
-		tell(native::TraceEntry::ALLOC, kept.ptr, block, context);
 		blocks_.insert(kept.ptr, std::move(block));
 	}
+	for (const TorchGone &left : freed) {
+		for (const auto action : {native::TraceEntry::FREE_REQUESTED, native::TraceEntry::FREE_COMPLETED})
+			tell(action, left.ptr, left.block, context);
+	}
+	tell_gone(gone);
+	for (const TorchKept &kept : blocks)
+		history_.add(native::TraceEntry::ALLOC, device_, kept.ptr, kept.requested_bytes, kept.stream, id, context);
 }
 
 std::shared_ptr<native::AllocatorState> TorchAllocator::getCheckpointState(c10::DeviceIndex device, c10::MempoolId_t pool)

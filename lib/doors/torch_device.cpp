@@ -52,7 +52,7 @@ struct seam_pool *TorchDevice::pool()
 	}
 	bool first = false;
 	{
-		std::lock_guard<std::mutex> guard(lock_);
+		std::lock_guard guard(lock_);
 		first = !has_pool();
 		small_bytes_ = seam_pool_config(pool)->small_bytes;
 		pool_.store(pool, std::memory_order_release);
@@ -67,7 +67,7 @@ TorchAsk TorchDevice::ask_for(size_t bytes, cudaStream_t stream)
 {
 	TorchAsk ask{bytes, stream, nullptr, contiguous_threads.load(std::memory_order_relaxed) > 0 && contiguous_depth > 0};
 	if (__builtin_expect(routed_.load(std::memory_order_acquire), 0)) {
-		std::lock_guard<std::mutex> guard(lock_);
+		std::lock_guard guard(lock_);
 		ask.in = privates_.route(stream);
 		if (ask.in != nullptr) {
 			ask.in->served = ask.in->server == nullptr;
@@ -114,7 +114,7 @@ void *TorchDevice::take_with_care(size_t bytes, cudaStream_t stream)
 	TorchAsk ask = ask_for(bytes, stream);
 	if (history_.enabled()) {
 		(void)pool(); /* made now, if need be: what it makes is to be told */
-		std::lock_guard<std::mutex> guard(lock_);
+		std::lock_guard guard(lock_);
 		if (next_event_ == 0)
 			follow(nullptr, nullptr);
 	}
@@ -151,31 +151,50 @@ inline void TorchDevice::note(void *ptr, TorchBlock &&block)
 {
 	const auto bytes = static_cast<int64_t>(block.bytes());
 	{
-		std::lock_guard<std::mutex> guard(lock_);
-		if (__builtin_expect(!leaving_.empty(), 0))
-			complete_overlapping(ptr, block.bytes());
-		count(block);
-		if (__builtin_expect(history_.watched(), 0)) {
-			if (history_.enabled())
-				follow(block.stream, block.context());
-			tell(native::TraceEntry::ALLOC, ptr, block, block.context());
+		std::lock_guard guard(lock_);
+		if (__builtin_expect(!leaving_.empty() || history_.watched(), 0)) {
+			note_told(ptr, std::move(block));
+		} else {
+			count(block);
+			blocks_.insert(ptr, std::move(block));
 		}
-		blocks_.insert(ptr, std::move(block));
 	}
 	report(ptr, bytes);
 	trace_block(ptr, true);
 }
 
+/* note() where somebody may want to know of it, or of who had this memory before. With the lock. */
+void TorchDevice::note_told(void *ptr, TorchBlock &&block)
+{
+	const auto first = reinterpret_cast<uint64_t>(ptr);
+	const std::vector<TorchGone> gone = leaving_.take_in({first, first + block.bytes()});
+	const size_t requested_bytes = block.requested_bytes;
+	cudaStream_t stream = block.stream;
+	const c10::MempoolId_t id = block.pool();
+	TorchContext context = block.context();
+	count_gone(gone);
+	count(block);
+	blocks_.insert(ptr, std::move(block));
+	if (history_.enabled())
+		follow(stream, context);
+	tell_gone(gone);
+	history_.add(native::TraceEntry::ALLOC, device_, ptr, requested_bytes, stream, id, std::move(context));
+}
+
 /* A free is told, and a block that other streams use goes on being active. With the lock. */
 void TorchDevice::part(void *ptr, TorchBlock &&block, const TorchContext &context)
 {
-	tell(native::TraceEntry::FREE_REQUESTED, ptr, block, context);
-	if (block.recorded()) {
-		count_leaving(block, 1);
-		leaving_.emplace(reinterpret_cast<uintptr_t>(ptr), Leaving{std::move(block), false});
-	} else {
+	if (!block.recorded()) {
+		tell(native::TraceEntry::FREE_REQUESTED, ptr, block, context);
 		tell(native::TraceEntry::FREE_COMPLETED, ptr, block, context);
+		return;
 	}
+	const size_t requested_bytes = block.requested_bytes;
+	cudaStream_t stream = block.stream;
+	const c10::MempoolId_t id = block.pool();
+	count_leaving(block, 1);
+	leaving_.add(ptr, std::move(block));
+	history_.add(native::TraceEntry::FREE_REQUESTED, device_, ptr, requested_bytes, stream, id, context);
 }
 
 bool TorchDevice::give_back(void *ptr)
@@ -189,7 +208,7 @@ bool TorchDevice::give_back(void *ptr)
 	native::CUDAAllocator *server = nullptr;
 	{
 		TorchBlock block;
-		std::unique_lock<std::mutex> guard(lock_);
+		std::unique_lock guard(lock_);
 		if (!blocks_.take(ptr, &block))
 			return false;
 		bytes = static_cast<int64_t>(block.bytes());
@@ -209,10 +228,8 @@ bool TorchDevice::give_back(void *ptr)
 	if (__builtin_expect(server != nullptr, 0))
 		server->raw_delete(ptr);
 	if (__builtin_expect(held, 0)) {
-		std::lock_guard<std::mutex> guard(lock_);
-		auto at = leaving_.find(reinterpret_cast<uintptr_t>(ptr));
-		if (at != leaving_.end())
-			at->second.given = true;
+		std::lock_guard guard(lock_);
+		leaving_.give(ptr);
 	}
 	report(ptr, -bytes);
 	trace_block(ptr, false);
@@ -235,7 +252,7 @@ void TorchDevice::record(void *ptr, cudaStream_t stream)
 		return;
 	native::CUDAAllocator *server = nullptr;
 	{
-		std::lock_guard<std::mutex> guard(lock_);
+		std::lock_guard guard(lock_);
 		TorchBlock *block = blocks_.find(ptr);
 		if (block == nullptr || block->stream == stream)
 			return;
@@ -253,58 +270,48 @@ void TorchDevice::record(void *ptr, cudaStream_t stream)
 
 /* ---- blocks that other streams may still use ---- */
 
-void TorchDevice::complete(std::map<uintptr_t, Leaving>::iterator leaving)
+/* These left `leaving_`. With the lock. */
+void TorchDevice::count_gone(const std::vector<TorchGone> &gone)
 {
-	const TorchBlock &block = leaving->second.block;
-	count_leaving(block, -1);
-	tell(native::TraceEntry::FREE_COMPLETED, reinterpret_cast<void *>(leaving->first), block, nullptr);
-	leaving_.erase(leaving);
+	for (const TorchGone &left : gone)
+		count_leaving(left.block, -1);
 }
 
-/* The core gave this memory again: whoever had it before is gone. */
-void TorchDevice::complete_overlapping(const void *ptr, size_t bytes)
+/* Behind count_gone(), and whatever else changes with it. With the lock. */
+void TorchDevice::tell_gone(const std::vector<TorchGone> &gone)
 {
-	const auto first = reinterpret_cast<uintptr_t>(ptr);
-	auto at = leaving_.lower_bound(first);
-	if (at != leaving_.begin() && std::prev(at)->first + std::prev(at)->second.block.bytes() > first)
-		--at;
-	while (at != leaving_.end() && at->first < first + bytes)
-		complete(at++);
+	for (const TorchGone &left : gone)
+		tell(native::TraceEntry::FREE_COMPLETED, left.ptr, left.block, nullptr);
 }
 
 namespace {
 
 struct HeldBack {
-	std::vector<std::pair<uint64_t, uint64_t>> ranges; /* from, to */
+	std::vector<TorchRange> ranges;
 
 	static int see(void *user, const struct seam_block_info *block)
 	{
 		if (block->state == SEAM_BLOCK_PENDING)
-			static_cast<HeldBack *>(user)->ranges.emplace_back(block->va, block->va + block->bytes);
+			static_cast<HeldBack *>(user)->ranges.push_back({block->va, block->va + block->bytes});
 		return 0;
 	}
 };
 
 } /* namespace */
 
-/* Completes what the core no longer holds back. With the lock. */
-void TorchDevice::sweep()
+/* Completes what the core no longer holds back. stats: the core's, from before now. With the lock. */
+void TorchDevice::sweep(const struct seam_stats &stats)
 {
-	if (leaving_.empty())
+	if (!leaving_.may_have_passed(stats.frees, stats.unused_pending_bytes))
 		return;
 	HeldBack held;
 	const struct seam_visitor visitor = {nullptr, nullptr, HeldBack::see};
 	if (seam_snapshot_visit(pool(), &visitor, &held) != SEAM_OK)
 		return;
-	for (auto at = leaving_.begin(); at != leaving_.end();) {
-		bool pending = !at->second.given;
-		for (size_t i = 0; i < held.ranges.size() && !pending; i++)
-			pending = held.ranges[i].first <= at->first && at->first < held.ranges[i].second;
-		if (pending)
-			++at;
-		else
-			complete(at++);
-	}
+	leaving_.begin_look(stats.frees, stats.unused_pending_bytes);
+	const std::vector<TorchGone> gone = leaving_.take_passed(held.ranges);
+	count_gone(gone);
+	tell_gone(gone);
 }
 
 /* ---- questions ---- */
@@ -320,17 +327,23 @@ bool TorchDevice::find(void *ptr, void **ret_base, size_t *ret_bytes)
 
 TorchContext TorchDevice::context_of(const void *ptr)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	const TorchBlock *block = blocks_.find(ptr);
 	return block != nullptr ? block->context() : nullptr;
 }
 
 void TorchDevice::annotate(const void *ptr, const std::string &text)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	const TorchBlock *block = blocks_.find(ptr);
 	if (block != nullptr)
 		history_.annotate(device_, ptr, block->requested_bytes, block->stream, block->pool(), text);
+}
+
+void TorchDevice::mark_snapshot(size_t active_bytes)
+{
+	std::lock_guard guard(lock_);
+	history_.add(native::TraceEntry::SNAPSHOT, device_, nullptr, active_bytes, nullptr, {0, 0}, nullptr);
 }
 
 void TorchDevice::trim()
@@ -338,12 +351,12 @@ void TorchDevice::trim()
 	if (!has_pool())
 		return;
 	{
-		std::lock_guard<std::mutex> guard(lock_);
+		std::lock_guard guard(lock_);
 		privates_.settle(pool());
 	}
 	enum seam_rc rc = seam_trim(pool(), 0, nullptr);
 	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	if (history_.enabled())
 		follow(nullptr, nullptr);
 }

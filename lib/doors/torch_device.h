@@ -4,10 +4,13 @@
  * and trace entries need it at the free), the context it was made in, which private pool it is of.
  *
  * Invariants: a block is in `blocks_` from after the core gave it until before the core has it back, so an address that the core gives
- * again is never still here; a block freed while other streams use it is in `leaving_` until the core no longer holds it back.
+ * again is never still here; a block freed while other streams use it is in `leaving_` until the core no longer holds it back. Trackers are shown an
+ * entry after everything here has changed, so what they ask is answered as of after it.
  *
- * Locks: `lock_` guards everything but the pool's pointer; the core is called under it only for questions and private pools, never for memory.
- * Order: lock_, then the core's locks and the history's.
+ * Locks: `lock_` guards everything but the pool's pointer; the core is called under it only for questions and private pools, never for memory, nor
+ * to wait. It is recursive, as that of PyTorch's own allocator is: trackers, which run under it, may ask whatever there is to be asked. They must
+ * not allocate or free, which would have the core serve a request under it. Whoever calls trackers holds no iterator or pointer into the tables across
+ * it. Order: lock_, then the core's locks and the history's.
  */
 #ifndef SEAM_TORCH_DEVICE_H
 #define SEAM_TORCH_DEVICE_H
@@ -24,6 +27,7 @@
 #include "torch_blocks.h"
 #include "torch_counts.h"
 #include "torch_history.h"
+#include "torch_leaving.h"
 
 namespace seam {
 
@@ -88,6 +92,8 @@ public:
 	bool find(void *ptr, void **ret_base, size_t *ret_bytes);
 	TorchContext context_of(const void *ptr);
 	void annotate(const void *ptr, const std::string &text);
+	/* A snapshot was made, in which so many bytes were active: an entry of the history. */
+	void mark_snapshot(size_t active_bytes);
 
 	void follow_from_now();
 
@@ -115,11 +121,6 @@ public:
 	             std::vector<void *> *ret_freed);
 
 private:
-	struct Leaving {
-		TorchBlock block;
-		bool given; /* the core has it back */
-	};
-
 	enum seam_rc request(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
 	enum seam_rc last_resorts(TorchAsk &ask, void **ret_ptr);
 	TorchAsk ask_for(size_t bytes, cudaStream_t stream);
@@ -128,6 +129,7 @@ private:
 	void *take_with_care(size_t bytes, cudaStream_t stream);
 	void *finish(TorchAsk ask, enum seam_rc rc, void *ptr, TorchContext context);
 	void note(void *ptr, TorchBlock &&block);
+	void note_told(void *ptr, TorchBlock &&block);
 	void part(void *ptr, TorchBlock &&block, const TorchContext &context);
 	[[noreturn]] void fail(const TorchAsk &ask, enum seam_rc rc, TorchContext context);
 	void report(void *ptr, int64_t bytes);
@@ -136,9 +138,9 @@ private:
 	void uncount(const TorchBlock &block);
 	void count_leaving(const TorchBlock &block, int64_t change);
 	void tell(TorchHistory::Action action, const void *ptr, const TorchBlock &block, TorchContext context);
-	void complete(std::map<uintptr_t, Leaving>::iterator leaving);
-	void complete_overlapping(const void *ptr, size_t bytes);
-	void sweep();
+	void count_gone(const std::vector<TorchGone> &gone);
+	void tell_gone(const std::vector<TorchGone> &gone);
+	void sweep(const struct seam_stats &stats);
 	void look(const struct seam_stats &stats);
 	void follow(cudaStream_t stream, const TorchContext &context);
 
@@ -148,9 +150,9 @@ private:
 	std::atomic<bool> routed_{false};      /* some filter is open */
 	size_t small_bytes_ = 0;
 
-	mutable std::mutex lock_;
+	mutable std::recursive_mutex lock_;
 	TorchBlocks blocks_;
-	std::map<uintptr_t, Leaving> leaving_;
+	TorchLeaving leaving_;
 	TorchPrivates privates_;
 	TorchKinds kinds_;
 	TorchSeen seen_;

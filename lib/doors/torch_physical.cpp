@@ -202,7 +202,7 @@ void TorchDevice::follow(cudaStream_t stream, const TorchContext &context)
 /* The history begins here, as far as it is of this device. */
 void TorchDevice::follow_from_now()
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	next_event_ = 0;
 	if (has_pool())
 		follow(nullptr, nullptr);
@@ -220,8 +220,11 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 	const Leases leases = leases_of(visit.views);
 	const bool arenas = std::any_of(visit.views.begin(), visit.views.end(), is_arena);
 	Builder builder(device_, segments);
-	std::lock_guard<std::mutex> guard(lock_);
-	sweep();
+	struct seam_stats stats;
+	const bool told = stats_of(pool(), &stats);
+	std::lock_guard guard(lock_);
+	if (told)
+		sweep(stats);
 	if (history_.enabled())
 		follow(nullptr, nullptr);
 	for (const View &view : visit.views) {

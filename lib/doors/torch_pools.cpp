@@ -77,7 +77,7 @@ std::shared_ptr<void> TorchAllocator::getIpcDevPtr(std::string handle)
 void TorchDevice::hold_private(c10::MempoolId_t id, native::CUDAAllocator *server)
 {
 	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	privates_.hold(of, id);
 	if (server != nullptr)
 		privates_.known(id)->server = server;
@@ -85,7 +85,7 @@ void TorchDevice::hold_private(c10::MempoolId_t id, native::CUDAAllocator *serve
 
 native::CUDAAllocator *TorchDevice::server_of(c10::MempoolId_t id)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	std::shared_ptr<TorchPrivate> found = privates_.find(id);
 	return found != nullptr ? found->server : nullptr;
 }
@@ -93,7 +93,7 @@ native::CUDAAllocator *TorchDevice::server_of(c10::MempoolId_t id)
 void TorchDevice::open_private(c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter)
 {
 	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	privates_.open(of, id, std::move(filter));
 	routed_ = true;
 }
@@ -101,7 +101,7 @@ void TorchDevice::open_private(c10::MempoolId_t id, std::function<bool(cudaStrea
 void TorchDevice::close_private(c10::MempoolId_t id)
 {
 	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	privates_.close(of, id);
 	routed_ = privates_.has_routes();
 }
@@ -109,32 +109,32 @@ void TorchDevice::close_private(c10::MempoolId_t id)
 void TorchDevice::release_private(c10::MempoolId_t id)
 {
 	struct seam_pool *of = pool();
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	privates_.release(of, id);
 }
 
 int TorchDevice::private_uses(c10::MempoolId_t id)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	std::shared_ptr<TorchPrivate> found = privates_.find(id);
 	return found != nullptr ? found->uses : 0;
 }
 
 void TorchDevice::set_use_on_oom(c10::MempoolId_t id, bool use)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	privates_.known(id)->use_on_oom = use;
 }
 
 void TorchDevice::set_no_split(c10::MempoolId_t id)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	privates_.known(id)->no_split = true;
 }
 
 bool TorchDevice::holds_exactly(c10::MempoolId_t id, const std::unordered_set<void *> &expected)
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	(void)privates_.known(id);
 	size_t seen = 0;
 	bool others = false;

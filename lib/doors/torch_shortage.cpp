@@ -36,7 +36,7 @@ bool is_shortage(enum seam_rc rc)
 
 double TorchDevice::fraction()
 {
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	return fraction_;
 }
 
@@ -51,7 +51,7 @@ void TorchDevice::limit(double fraction)
 	if (rc == SEAM_OK)
 		rc = seam_pool_set_capacity(pool(), capacity_bytes);
 	TORCH_CHECK(rc == SEAM_OK, "Seam: memory fraction: ", seam_rc_text(rc));
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	fraction_ = fraction;
 }
 
@@ -65,7 +65,7 @@ enum seam_rc TorchDevice::last_resorts(TorchAsk &ask, void **ret_ptr)
 		return rc;
 	std::vector<std::shared_ptr<TorchPrivate>> helpers;
 	{
-		std::lock_guard<std::mutex> guard(lock_);
+		std::lock_guard guard(lock_);
 		helpers = privates_.helpers();
 	}
 	for (const auto &helper : helpers) {
@@ -92,7 +92,7 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	(void)stats_of(pool(), &stats);
 	int64_t allocated = 0;
 	{
-		std::lock_guard<std::mutex> guard(lock_);
+		std::lock_guard guard(lock_);
 		seen_.ooms++;
 		if (history_.enabled())
 			follow(ask.stream, nullptr);

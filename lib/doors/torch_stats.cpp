@@ -118,8 +118,8 @@ native::DeviceStats TorchDevice::stats()
 	if (!has_pool() || !stats_of(pool(), &stats))
 		return result;
 	const DriverCalls calls = calls_of(pool());
-	std::lock_guard<std::mutex> guard(lock_);
-	sweep();
+	std::lock_guard guard(lock_);
+	sweep(stats);
 	look(stats);
 	for (const size_t kind : {all, small, large}) {
 		result.allocation[kind] = kinds_[kind].blocks.stat();
@@ -145,7 +145,7 @@ void TorchDevice::reset_accumulated()
 	if (!has_pool() || !stats_of(pool(), &stats))
 		return;
 	const DriverCalls calls = calls_of(pool());
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	look(stats);
 	for (TorchKind &kind : kinds_)
 		kind.reset_accumulated();
@@ -169,7 +169,7 @@ void TorchDevice::reset_peaks()
 	seam_stats_reset_peaks(pool());
 	if (!stats_of(pool(), &stats))
 		return;
-	std::lock_guard<std::mutex> guard(lock_);
+	std::lock_guard guard(lock_);
 	look(stats);
 	for (TorchKind &kind : kinds_)
 		kind.reset_peaks();

@@ -73,7 +73,7 @@ native::SnapshotInfo TorchAllocator::snapshot(c10::MempoolId_t pool)
 	result.external_annotations = history_.annotations();
 	/* A snapshot is an entry of the next one's history, as with PyTorch's own allocator. */
 	for (size_t i = 0; i < devices_.size(); i++)
-		history_.add(native::TraceEntry::SNAPSHOT, static_cast<c10::DeviceIndex>(i), nullptr, active[i], nullptr, {0, 0}, nullptr);
+		devices_[i]->mark_snapshot(active[i]);
 	return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include "torch_blocks.h"
 #include "torch_counts.h"
+#include "torch_leaving.h"
 
 namespace {
 
@@ -77,6 +78,69 @@ void check_counts()
 	ok(kind.active_bytes().freed == 2048 && kind.active().freed == 1 && kind.blocks.stat().freed == 0 && kind.active().current == 2, "what has left is freed");
 }
 
+/* An iterator that counts how often one of its kind moves or is looked at. */
+template <typename Inner>
+struct Counting {
+	Inner inner;
+	size_t *steps;
+
+	Counting &operator++() { return ++*steps, ++inner, *this; }
+	Counting operator++(int)
+	{
+		const Counting before = *this;
+		++*this;
+		return before;
+	}
+	auto operator->() const { return ++*steps, inner; }
+	bool operator!=(const Counting &other) const { return inner != other.inner; }
+	bool operator==(const Counting &other) const { return inner == other.inner; }
+};
+
+/* 4000 blocks are leaving, and the core holds back every other one, in pieces and whole: as many steps as there are entries. */
+void check_steps()
+{
+	std::vector<uint64_t> blocks;
+	std::vector<seam::TorchRange> held;
+	for (uint64_t i = 0; i < 4000; i++) {
+		blocks.push_back(i * 1024);
+		if (i % 2 == 0)
+			held.push_back({i * 1024, i * 1024 + 512});
+	}
+	size_t steps = 0, passed = 0;
+	using Blocks = Counting<std::vector<uint64_t>::iterator>;
+	using Held = Counting<std::vector<seam::TorchRange>::iterator>;
+	seam::each_passed(Blocks{blocks.begin(), &steps}, Blocks{blocks.end(), &steps}, Held{held.begin(), &steps}, Held{held.end(), &steps},
+	                  [](const Blocks &at) { return *at.inner; }, [&](const Blocks &at) { passed += *at.inner % 2048 == 1024; });
+	ok(passed == 2000, "what nobody holds back has passed: %zu", passed);
+	ok(steps <= 4 * (blocks.size() + held.size()), "a look takes %zu steps for %zu and %zu entries", steps, blocks.size(), held.size());
+}
+
+void check_leaving()
+{
+	seam::TorchLeaving leaving;
+	ok(leaving.empty() && !leaving.may_have_passed(1, 0), "where nothing leaves nothing passes");
+	leaving.add(address_of(2), {1000, nullptr, nullptr});
+	leaving.add(address_of(8), {512, nullptr, nullptr});
+	std::vector<seam::TorchRange> none;
+	ok(leaving.may_have_passed(1, 512) && leaving.take_passed(none).empty(), "what the core does not have yet has not passed");
+	leaving.give(address_of(2));
+	leaving.give(address_of(8));
+	leaving.begin_look(3, 1536);
+	const auto first = reinterpret_cast<uint64_t>(address_of(0));
+	std::vector<seam::TorchRange> held = {{first + 4096, first + 8192}, {first, first + 2048}};
+	ok(leaving.take_passed(held).empty(), "what lies in what is held back has not passed, in whatever order");
+	ok(!leaving.may_have_passed(3, 1536), "a second look would find the same");
+	ok(leaving.may_have_passed(4, 1536) && leaving.may_have_passed(3, 512), "not after a free, nor when less is held back");
+	held.erase(held.begin()); /* in order by then */
+	std::vector<seam::TorchGone> gone = leaving.take_passed(held);
+	ok(gone.size() == 1 && gone[0].ptr == address_of(2) && gone[0].block.requested_bytes == 1000, "what is not held back any more has passed");
+	leaving.add(address_of(2), {1000, nullptr, nullptr});
+	leaving.give(address_of(2));
+	ok(leaving.may_have_passed(3, 1536), "nor after something was given back");
+	gone = leaving.take_in({first + 1536, first + 4608});
+	ok(gone.size() == 2 && leaving.empty(), "memory that is given again has left, from within the block before");
+}
+
 } /* namespace */
 
 void part_blocks()
@@ -86,4 +150,6 @@ void part_blocks()
 	check_table(3000, 1);
 	check_table(3000, 4096);
 	check_counts();
+	check_steps();
+	check_leaving();
 }

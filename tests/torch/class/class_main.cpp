@@ -1,6 +1,6 @@
-/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared | planned TRACE | SNAPSHOT].
+/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared | asked | planned TRACE | SNAPSHOT].
  *
- * late: PyTorch's own allocator was used before. shared: with SEAM_CONF=export_as:fd. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
+ * late: PyTorch's own allocator was used before. shared: with SEAM_CONF=export_as:fd. asked: by trackers. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
  */
 #include "class_test.h"
 
@@ -43,6 +43,10 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && strcmp(argv[1], "shared") == 0) {
 		part_shared();
+		return tap_end();
+	}
+	if (argc > 1 && strcmp(argv[1], "asked") == 0) {
+		part_asked();
 		return tap_end();
 	}
 	if (argc > 1 && strcmp(argv[1], "limited") == 0) {

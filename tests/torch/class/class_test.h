@@ -67,6 +67,17 @@ inline bool says(const std::string &text, const char *part)
 	return text.find(part) != std::string::npos;
 }
 
+struct Here : c10::GatheredContext {};
+
+/* How often somebody wanted to know where the program is. */
+inline int gathered;
+
+inline std::shared_ptr<c10::GatheredContext> gather()
+{
+	gathered++;
+	return std::make_shared<Here>();
+}
+
 #if SEAM_TORCH_HAS_TRACE_CHOICE
 inline seam::native::SnapshotInfo snapshot_of(c10::MempoolId_t pool = {0, 0})
 {
@@ -104,6 +115,7 @@ void part_shared();
 void part_stats();
 void part_history();
 void part_observed();
+void part_asked();
 void part_snapshot(const char *path);
 
 #endif

@@ -11,16 +11,6 @@ using seam::native::TraceEntry;
 
 namespace {
 
-struct Here : c10::GatheredContext {};
-
-int gathered;
-
-std::shared_ptr<c10::GatheredContext> gather()
-{
-	gathered++;
-	return std::make_shared<Here>();
-}
-
 uint64_t reserved()
 {
 	struct seam_stats stats = {};

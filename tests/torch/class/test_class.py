@@ -17,7 +17,7 @@ from pathlib import Path
 SOURCE, BUILD, LIBRARY = (Path(argument).resolve() for argument in sys.argv[1:4])
 HERE = Path(__file__).resolve().parent
 WORK = BUILD / "tests/torch/class"
-PARTS = ("class_blocks.cpp", "class_memory.cpp", "class_planned.cpp", "class_pools.cpp", "class_watching.cpp", "class_main.cpp")
+PARTS = ("class_blocks.cpp", "class_memory.cpp", "class_planned.cpp", "class_pools.cpp", "class_trackers.cpp", "class_watching.cpp", "class_main.cpp")
 
 sys.path[:0] = [str(SOURCE / "lib/doors/python/seamalloc"), str(SOURCE / "tests/support")]
 sys.dont_write_bytecode = True
@@ -67,6 +67,7 @@ def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
     runs = {
         "is refused when it is too late": ["late"],
         "shares memory with other processes": ["shared"],
+        "answers trackers": ["asked"],
         "shows the memory of plans once": ["planned", str(out / "planned.seamtrace")],
         "does what PyTorch asks of an allocator": [str(snapshot)],
     }
