@@ -377,11 +377,21 @@ static struct seam_group *find_group(struct seam_engine *engine, uint64_t privat
 	return group != NULL ? group : &engine->common;
 }
 
+/* Rather than a part of a larger block, an equal one that was pending. */
+static __attribute__((noinline)) struct seam_block *prefer_passed(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *hit,
+                                                                  bool exact_only)
+{
+	const bool split = hit != NULL && hit->bytes != ask->bytes;
+	return split && seam__engine_look(engine, ask) ? find_hit(ask, exact_only) : hit;
+}
+
 enum seam_rc seam__engine_alloc(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block **ret_block)
 {
 	SEAM_ASSERT(ask->bytes > 0 && ask->bytes % SEAM_BLOCK_BYTES == 0);
 	bool exact_only = engine->policy.stitching == SEAM_STITCH_EAGER;
 	struct seam_block *hit = find_hit(ask, exact_only);
+	if (__builtin_expect(!TAILQ_EMPTY(&engine->pending), 0))
+		hit = prefer_passed(engine, ask, hit, exact_only);
 	if (hit != NULL)
 		return take_hit(engine, ask, hit, true, ret_block);
 	uint64_t private_id = ask->group->private_id;

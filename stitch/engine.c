@@ -205,11 +205,45 @@ enum seam_rc seam__engine_find_stream(struct seam_engine *engine, uint64_t handl
 	return SEAM_OK;
 }
 
+/* Whether it waits for a capture's end rather than for streams. */
+static bool is_kept(const struct seam_block *block)
+{
+	return block->captured && block->view->ppool->private_id == 0;
+}
+
 static bool uses_passed(const struct seam_block *block)
 {
-	if (block->captured && block->view->ppool->private_id == 0)
+	return !is_kept(block) && seam__uses_passed(block->uses);
+}
+
+/* The pending block is free: what it waited for has passed. */
+static void release(struct seam_engine *engine, struct seam_block *block)
+{
+	TAILQ_REMOVE(&engine->pending, block, pending);
+	engine->counts.pending_bytes -= block->bytes;
+	seam__uses_clear(engine, &block->uses);
+	set_free(block, block->stamp);
+}
+
+bool seam__engine_look(struct seam_engine *engine, const struct seam_ask *ask)
+{
+	const struct seam_ppool *ppool = &ask->group->classes[ask->class];
+	struct seam_block *block;
+	uint32_t looks = 0;
+	TAILQ_FOREACH(block, &engine->pending, pending) {
+		if (looks++ == SEAM_PENDING_LOOKS || ask->capturing)
+			return false;
+		if (block->bytes == ask->bytes && block->stream == ask->stream && block->view->ppool == ppool && !is_kept(block) &&
+		    !(ask->no_stitch && block->view->stitched))
+			break;
+	}
+	if (block == NULL)
 		return false;
-	return seam__uses_passed(block->uses);
+	seam__uses_poll(block->uses);
+	const bool passed = uses_passed(block);
+	if (passed)
+		release(engine, block);
+	return passed;
 }
 
 static uint64_t collect_group(struct seam_group *group, struct seam_stream *stream)
@@ -240,11 +274,8 @@ uint64_t seam__engine_poll(struct seam_engine *engine, bool quick)
 	TAILQ_FOREACH_SAFE(block, &engine->pending, pending, next) {
 		if (!uses_passed(block))
 			continue;
-		TAILQ_REMOVE(&engine->pending, block, pending);
-		engine->counts.pending_bytes -= block->bytes;
 		bytes += block->bytes;
-		seam__uses_clear(engine, &block->uses);
-		set_free(block, block->stamp);
+		release(engine, block);
 	}
 	struct seam_stream *stream, *next_stream;
 	TAILQ_FOREACH_SAFE(stream, &engine->streams.list, by_index, next_stream) {

@@ -7,7 +7,8 @@
  *   call    under `change`: the driver maps them at their new address; the old mappings stay (make before break)
  *   commit  under both: assignments that cannot fail; or roll back, and the chunks are free where they were
  *
- * So hits and frees never wait for a driver call, and a free never waits for someone else's mapping.
+ * So hits and frees never wait for a driver call, and a free never waits for someone else's mapping. All that is asked of the driver under `lock` alone is
+ * whether work has passed, before a free block is split although an equal one was freed.
  *
  * Nothing is ever queued for unmapping: what is unmapped (a view given up by StitchFree, a chunk released by a trim) is chosen among memory
  * whose streams have passed (I4).
@@ -169,6 +170,13 @@ SEAM_MUST_USE static inline enum seam_rc seam__engine_stream(struct seam_engine 
 	*ret_stream = stream;
 	return SEAM_OK;
 }
+
+/* How many of the oldest pending blocks a request looks at. */
+#define SEAM_PENDING_LOOKS 64u
+
+/* Asks the driver about the oldest pending block that is just what `ask` wants, on its stream; it is free if its other streams have passed. Not while
+ * ask->stream is captured. With `lock`. True: it is free. At most a query a stream, and an event where none covers the free. */
+bool seam__engine_look(struct seam_engine *engine, const struct seam_ask *ask);
 
 /* Looks through pending blocks and, unless `quick`, asks the driver about all streams; what has passed becomes usable. With `lock`.
  * Returns the bytes that became usable on any stream. */

@@ -17,6 +17,9 @@ void seam__uses_stamp(struct seam_block_use *uses);
 /* Whether all have passed, as far as is known. No driver call. */
 bool seam__uses_passed(const struct seam_block_use *uses);
 
+/* Asks the driver about those that are not known to have passed. */
+void seam__uses_poll(struct seam_block_use *uses);
+
 /* Forgets them: *uses is NULL afterwards. */
 void seam__uses_clear(struct seam_engine *engine, struct seam_block_use **uses);
 

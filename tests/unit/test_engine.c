@@ -40,6 +40,74 @@ Test(engine, a_recorded_block_waits_for_the_other_stream)
 	cr_expect_eq(alloc(4)->va, va);
 }
 
+/* A pending block of 2 MiB, its work on stream_b not done, and free memory beside it that would serve an equal request. */
+static uint64_t leave_pending(void)
+{
+	struct seam_block *block = alloc(2), *apart = alloc(2), *large = alloc(16);
+	const uint64_t va = block->va;
+	record(block, stream_b);
+	work_on(block, stream_b, LONG_NS);
+	give(block);
+	give(large);
+	(void)apart; /* what is free touches nothing that was pending */
+	return va;
+}
+
+Test(engine, what_has_passed_is_used_again_before_a_larger_block_is_split)
+{
+	const uint64_t va = leave_pending();
+	cr_expect_neq(alloc(2)->va, va, "its own stream got it while another still uses it");
+	seam__emu_advance(driver, LONG_NS);
+	cr_expect_eq(alloc(2)->va, va);
+	cr_expect_eq(engine.counts.pending_bytes, 0);
+}
+
+static uint64_t event_calls(void)
+{
+	return seam__driver_calls(driver, SEAM_DRV_EVENT);
+}
+
+Test(engine, only_a_request_that_the_pending_block_would_serve_asks_about_it)
+{
+	const uint64_t va = leave_pending(), before = event_calls();
+	seam__emu_advance(driver, LONG_NS);
+	alloc(4); /* of another size */
+	struct seam_ask captured = ask_of(MIB(2), stream_a);
+	captured.capturing = true;
+	struct seam_block *block = NULL;
+	cr_assert_eq(try_ask(&captured, &block), SEAM_OK);
+	cr_expect_neq(block->va, va);
+	cr_expect_eq(event_calls(), before);
+	cr_expect_eq(engine.counts.pending_bytes, MIB(2));
+	cr_expect_eq(alloc(2)->va, va);
+}
+
+Test(engine, a_request_asks_once_and_an_event_is_recorded_for_the_first_only)
+{
+	leave_pending();
+	uint64_t before = event_calls();
+	alloc(2);
+	cr_expect_eq(event_calls(), before + 3, "created, recorded, asked");
+	before = event_calls();
+	alloc(2);
+	alloc(2);
+	cr_expect_eq(event_calls(), before + 2);
+}
+
+Test(engine, a_driver_that_cannot_tell_what_has_passed_leaves_it_pending)
+{
+	static const uint64_t nth[] = {1, 2, 2}; /* create; record; record again, then query */
+	const uint64_t va = leave_pending();
+	seam__emu_advance(driver, LONG_NS);
+	for (unsigned i = 0; i < sizeof nth / sizeof *nth; i++) {
+		seam__driver_fail_at(driver, nth[i], 1u << SEAM_DRV_EVENT, SEAM_CU_UNKNOWN);
+		cr_expect_neq(alloc(2)->va, va, "failure %u", i);
+		cr_expect_eq(engine.counts.pending_bytes, MIB(2));
+	}
+	seam__driver_fail_at(driver, 0, 0, 0);
+	cr_expect_eq(alloc(2)->va, va);
+}
+
 Test(engine, recording_for_its_own_stream_or_twice_is_nothing)
 {
 	struct seam_block *block = alloc(2);

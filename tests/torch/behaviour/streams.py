@@ -26,6 +26,23 @@ class Streams(DeviceTest):
                 self.assertEqual(later.data_ptr(), address, "not given when it could be")
                 del soon, later
 
+    def test_what_has_passed_is_used_again_before_anything_new(self) -> None:
+        """Although there is free memory beside it: a block of 16 bytes is a part of one that is cut for many."""
+        mine, other = torch.cuda.Stream(), torch.cuda.Stream()
+        with torch.cuda.stream(mine):
+            beside = block(16, 1)
+            shared = block(16, 1)
+            address = shared.data_ptr()
+        work(other, shared)
+        shared.record_stream(other)
+        del shared
+        with torch.cuda.stream(mine):
+            soon = block(16, 1)
+            self.assertNotEqual(soon.data_ptr(), address, "given too soon")
+            other.synchronize()
+            self.assertEqual(block(16, 1).data_ptr(), address, "not given when it could be")
+        del beside
+
     def test_a_block_of_one_stream_is_not_anothers(self) -> None:
         one, other = torch.cuda.Stream(), torch.cuda.Stream()
         with torch.cuda.stream(one):
