@@ -99,14 +99,15 @@ void TorchAllocator::raw_delete(void *ptr)
 	if (ptr == nullptr)
 		return;
 	shares_.forget(ptr);
+	const TorchContext context = history_.gather(native::RecordContext::ALL);
 	if (only_ != nullptr) {
-		TORCH_CHECK(only_->give_back(ptr), "Seam: not the address of a block: ", ptr);
+		TORCH_CHECK(only_->give_back(ptr, context), "Seam: not the address of a block: ", ptr);
 		return;
 	}
 	const size_t count = devices_.size(), first = last_device < count ? last_device : 0;
 	for (size_t i = 0; i < count; i++) {
 		const size_t device = (first + i) % count;
-		if (devices_[device]->give_back(ptr)) {
+		if (devices_[device]->give_back(ptr, context)) {
 			last_device = device;
 			return;
 		}
@@ -189,9 +190,7 @@ void TorchAllocator::emptyCache(c10::MempoolId_t pool)
 
 void TorchAllocator::cacheInfo(c10::DeviceIndex device, size_t *largest)
 {
-	TorchDevice &mine = on(device);
-	*largest = 0;
-	mine.largest_free(largest);
+	*largest = on(device).largest();
 }
 
 /* ---- devices among themselves ---- */

@@ -47,9 +47,12 @@ void TorchDevice::go_back(c10::MempoolId_t id, const std::vector<TorchKept> &blo
                           std::vector<void *> *ret_freed)
 {
 	TorchContext context = history_.gather(native::RecordContext::ALL);
+	/* The core waits for what is pending when it goes back, under the lock: so nothing much is left to wait for then. */
+	enum seam_rc rc = seam_device_wait(pool());
 	std::lock_guard guard(lock_);
 	const std::shared_ptr<TorchPrivate> in = privates_.known(id);
-	const enum seam_rc rc = seam_private_restore(pool(), in->number, wanted.data(), wanted.size());
+	if (rc == SEAM_OK)
+		rc = seam_private_restore(pool(), in->number, wanted.data(), wanted.size());
 	TORCH_CHECK(rc == SEAM_OK, "Seam: memory pool (", id.first, ", ", id.second, ") cannot go back to its checkpoint: ", seam_rc_text(rc));
 	blocks_.each([&](void *ptr, const TorchBlock &block) {
 		if (block.in() == in.get())

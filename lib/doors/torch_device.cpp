@@ -54,7 +54,10 @@ struct seam_pool *TorchDevice::pool()
 	{
 		std::lock_guard guard(lock_);
 		first = !has_pool();
-		small_bytes_ = seam_pool_config(pool)->small_bytes;
+		if (first) {
+			small_bytes_ = seam_pool_config(pool)->small_bytes;
+			capacity_bytes_ = seam_pool_config(pool)->capacity_bytes;
+		}
 		pool_.store(pool, std::memory_order_release);
 	}
 	const double setting = fraction_setting();
@@ -197,12 +200,11 @@ void TorchDevice::part(void *ptr, TorchBlock &&block, const TorchContext &contex
 	history_.add(native::TraceEntry::FREE_REQUESTED, device_, ptr, requested_bytes, stream, id, context);
 }
 
-bool TorchDevice::give_back(void *ptr)
+bool TorchDevice::give_back(void *ptr, const TorchContext &context)
 {
 	struct seam_pool *pool = pool_.load(std::memory_order_acquire);
 	if (pool == nullptr)
 		return false;
-	TorchContext context = history_.gather(native::RecordContext::ALL);
 	int64_t bytes = 0;
 	bool held = false;
 	native::CUDAAllocator *server = nullptr;
@@ -350,10 +352,7 @@ void TorchDevice::trim()
 {
 	if (!has_pool())
 		return;
-	{
-		std::lock_guard guard(lock_);
-		privates_.settle(pool());
-	}
+	settle();
 	enum seam_rc rc = seam_trim(pool(), 0, nullptr);
 	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
 	std::lock_guard guard(lock_);

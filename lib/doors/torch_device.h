@@ -79,15 +79,16 @@ public:
 
 	/* Throws out of memory, among others. bytes: at least 1. */
 	void *take(size_t bytes, cudaStream_t stream);
-	/* False: it is not of this device. */
-	bool give_back(void *ptr);
+	/* False: it is not of this device. context: of the free. */
+	bool give_back(void *ptr, const TorchContext &context);
 	/* Nothing if the block is of this stream, or not of this device. */
 	void record(void *ptr, cudaStream_t stream);
 	void trim();
 
 	double fraction();
 	void limit(double fraction);
-	void largest_free(size_t *ret_bytes);
+	/* The most bytes that one request could get, if nobody else takes memory meanwhile. */
+	size_t largest();
 	/* False: no live block of this device contains it. */
 	bool find(void *ptr, void **ret_base, size_t *ret_bytes);
 	TorchContext context_of(const void *ptr);
@@ -140,6 +141,7 @@ private:
 	void tell(TorchHistory::Action action, const void *ptr, const TorchBlock &block, TorchContext context);
 	void count_gone(const std::vector<TorchGone> &gone);
 	void tell_gone(const std::vector<TorchGone> &gone);
+	void settle();
 	void sweep(const struct seam_stats &stats);
 	void look(const struct seam_stats &stats);
 	void follow(cudaStream_t stream, const TorchContext &context);
@@ -158,6 +160,7 @@ private:
 	TorchSeen seen_;
 	uint64_t next_event_ = 0; /* of the core's chunks, that the history does not have yet; 0: none has been asked for */
 	double fraction_ = 1.0;
+	uint64_t capacity_bytes_ = 0; /* what the core may take; 0: what the device has */
 };
 
 } /* namespace seam */

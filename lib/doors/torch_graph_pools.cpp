@@ -1,6 +1,8 @@
 /* torch_graph_pools.cpp: private pools of one device and the filters that lead to them. */
 #include "torch_graph_pools.h"
 
+#include <utility>
+
 namespace seam {
 
 namespace {
@@ -68,46 +70,40 @@ void TorchPrivates::close(struct seam_pool *pool, c10::MempoolId_t id)
 		const uint64_t number = routes_[i].to->number;
 		routes_.erase(routes_.begin() + static_cast<std::ptrdiff_t>(i));
 		must(seam_private_end(pool, number), "a private pool cannot be closed");
-		settle(pool);
 		return;
 	}
 	TORCH_CHECK(false, "memory pool (", id.first, ", ", id.second, ") is not being allocated to");
 }
 
-/* The last reference. */
-void TorchPrivates::drop(struct seam_pool *pool, uint64_t number)
-{
-	names_.erase(number);
-	must(seam_private_release(pool, number), "a private pool cannot be released");
-}
-
-void TorchPrivates::release(struct seam_pool *pool, c10::MempoolId_t id)
+uint64_t TorchPrivates::release(c10::MempoolId_t id)
 {
 	std::shared_ptr<TorchPrivate> released = find(id);
 	TORCH_CHECK(released != nullptr, "there is no memory pool (", id.first, ", ", id.second, ") to release");
-	if (--released->uses > 0) {
-		must(seam_private_release(pool, released->number), "a private pool cannot be released");
-		return;
-	}
+	if (--released->uses > 0)
+		return released->number;
 	pools_.erase(id);
 	if (released->served) {
 		leaving_.push_back(released->number);
-	} else {
-		/* Nothing was captured into it: nothing to wait for. */
-		drop(pool, released->number);
+		return 0;
 	}
-	settle(pool);
+	/* Nothing was captured into it: nothing to wait for. */
+	names_.erase(released->number);
+	return released->number;
 }
 
-void TorchPrivates::settle(struct seam_pool *pool)
+std::vector<uint64_t> TorchPrivates::take_leaving()
 {
-	if (leaving_.empty() || has_routes())
-		return;
-	if (seam_device_wait(pool) == SEAM_CAPTURING)
-		return;
-	for (uint64_t number : leaving_)
-		drop(pool, number);
-	leaving_.clear();
+	return has_routes() ? std::vector<uint64_t>() : std::exchange(leaving_, {});
+}
+
+void TorchPrivates::settle(const std::vector<uint64_t> &numbers, bool dropped)
+{
+	for (uint64_t number : numbers) {
+		if (dropped)
+			names_.erase(number);
+		else
+			leaving_.push_back(number);
+	}
 }
 
 std::shared_ptr<TorchPrivate> TorchPrivates::route(cudaStream_t stream) const

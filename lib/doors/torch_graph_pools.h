@@ -8,7 +8,7 @@
  * it is here. The last reference is dropped only after the device was waited for, for nobody sees replays of the pool's graphs; while a
  * filter is open, which forbids waiting, it is put off until the last of them is gone.
  *
- * Locks: the device's, which the caller holds at every call.
+ * Locks: the device's, which the caller holds at every call. References are dropped, and the device is waited for, by the caller, without it.
  */
 #ifndef SEAM_TORCH_GRAPH_POOLS_H
 #define SEAM_TORCH_GRAPH_POOLS_H
@@ -39,10 +39,13 @@ public:
 	void hold(struct seam_pool *pool, c10::MempoolId_t id);
 	void open(struct seam_pool *pool, c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter);
 	void close(struct seam_pool *pool, c10::MempoolId_t id);
-	void release(struct seam_pool *pool, c10::MempoolId_t id);
 
-	/* Drops what had to wait. Nothing while a filter is open. */
-	void settle(struct seam_pool *pool);
+	/* One use less. Returns the number of the pool that has a reference to be dropped at once; 0: it was the last, and waits. */
+	uint64_t release(c10::MempoolId_t id);
+	/* The last references that wait, which are the caller's to drop when the device was waited for. None while a filter is open. */
+	std::vector<uint64_t> take_leaving();
+	/* They have been dropped; or not, and wait again. */
+	void settle(const std::vector<uint64_t> &numbers, bool dropped);
 
 	/* NULL if there is none. */
 	std::shared_ptr<TorchPrivate> find(c10::MempoolId_t id) const;
@@ -66,7 +69,6 @@ private:
 	};
 
 	std::shared_ptr<TorchPrivate> find_or_make(struct seam_pool *pool, c10::MempoolId_t id);
-	void drop(struct seam_pool *pool, uint64_t number);
 
 	uint64_t made_ = 0;
 	std::map<c10::MempoolId_t, std::shared_ptr<TorchPrivate>> pools_;

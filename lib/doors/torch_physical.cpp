@@ -252,7 +252,9 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 
 namespace {
 
-/* The largest stretch that one request could have without more memory. */
+constexpr uint64_t granularity_bytes = UINT64_C(2) << 20; /* of chunks */
+
+/* The largest free block. */
 struct Largest {
 	uint64_t bytes = 0;
 
@@ -267,17 +269,23 @@ struct Largest {
 
 } /* namespace */
 
-/* Raises *ret_bytes to the largest free block, and to what is cached in whole chunks, which can be stitched into one. */
-void TorchDevice::largest_free(size_t *ret_bytes)
+/* The largest free block; or what is cached in whole chunks, stitched into one with what the device has left, as far as this process may take it.
+ * cuDNN chooses its algorithms by this figure, so memory that is only not taken yet counts. */
+size_t TorchDevice::largest()
 {
-	if (!has_pool())
-		return;
 	Largest largest;
 	const struct seam_visitor visitor = {nullptr, nullptr, Largest::see};
 	struct seam_stats stats;
-	if (seam_snapshot_visit(pool(), &visitor, &largest) != SEAM_OK || !stats_of(pool(), &stats))
-		return;
-	*ret_bytes = std::max<size_t>(*ret_bytes, std::max(largest.bytes, stats.unused_whole_bytes));
+	uint64_t left_bytes = 0;
+	enum seam_rc rc = seam_device_memory(pool(), &left_bytes, nullptr);
+	if (rc == SEAM_OK)
+		rc = seam_snapshot_visit(pool(), &visitor, &largest);
+	TORCH_CHECK(rc == SEAM_OK && stats_of(pool(), &stats), "Seam: the largest free block: ", seam_rc_text(rc));
+	std::lock_guard guard(lock_);
+	if (capacity_bytes_ != 0)
+		left_bytes = std::min(left_bytes, capacity_bytes_ - std::min(capacity_bytes_, stats.reserved_bytes));
+	left_bytes -= left_bytes % granularity_bytes;
+	return std::max(largest.bytes, stats.unused_whole_bytes + left_bytes);
 }
 
 } /* namespace seam */

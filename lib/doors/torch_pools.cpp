@@ -74,6 +74,17 @@ std::shared_ptr<void> TorchAllocator::getIpcDevPtr(std::string handle)
 
 /* ---- a device's private pools ---- */
 
+namespace {
+
+/* A reference. Without the device's lock: the core may be waiting for the device in another thread. */
+void drop(struct seam_pool *pool, uint64_t number)
+{
+	const enum seam_rc rc = seam_private_release(pool, number);
+	TORCH_CHECK(rc == SEAM_OK, "Seam: a private pool cannot be released: ", seam_rc_text(rc));
+}
+
+} /* namespace */
+
 void TorchDevice::hold_private(c10::MempoolId_t id, native::CUDAAllocator *server)
 {
 	struct seam_pool *of = pool();
@@ -101,16 +112,44 @@ void TorchDevice::open_private(c10::MempoolId_t id, std::function<bool(cudaStrea
 void TorchDevice::close_private(c10::MempoolId_t id)
 {
 	struct seam_pool *of = pool();
-	std::lock_guard guard(lock_);
-	privates_.close(of, id);
-	routed_ = privates_.has_routes();
+	{
+		std::lock_guard guard(lock_);
+		privates_.close(of, id);
+		routed_ = privates_.has_routes();
+	}
+	settle();
 }
 
 void TorchDevice::release_private(c10::MempoolId_t id)
 {
 	struct seam_pool *of = pool();
+	uint64_t number = 0;
+	{
+		std::lock_guard guard(lock_);
+		number = privates_.release(id);
+	}
+	if (number != 0)
+		drop(of, number);
+	settle();
+}
+
+/* Drops the last references that wait. The device is waited for without the lock: other threads go on meanwhile. */
+void TorchDevice::settle()
+{
+	std::vector<uint64_t> leaving;
+	{
+		std::lock_guard guard(lock_);
+		leaving = privates_.take_leaving();
+	}
+	if (leaving.empty())
+		return;
+	const bool waited = seam_device_wait(pool()) != SEAM_CAPTURING;
+	for (uint64_t number : leaving) {
+		if (waited)
+			drop(pool(), number);
+	}
 	std::lock_guard guard(lock_);
-	privates_.release(of, id);
+	privates_.settle(leaving, waited);
 }
 
 int TorchDevice::private_uses(c10::MempoolId_t id)

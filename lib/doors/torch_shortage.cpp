@@ -53,6 +53,7 @@ void TorchDevice::limit(double fraction)
 	TORCH_CHECK(rc == SEAM_OK, "Seam: memory fraction: ", seam_rc_text(rc));
 	std::lock_guard guard(lock_);
 	fraction_ = fraction;
+	capacity_bytes_ = capacity_bytes;
 }
 
 /* What PyTorch has to offer when the core is at its end: callbacks that free memory, and pools that may help. */

@@ -54,6 +54,7 @@ int main(int argc, char **argv)
 		return tap_end();
 	}
 	part_blocks();
+	part_largest();
 	part_memory();
 	part_streams();
 	part_copies();

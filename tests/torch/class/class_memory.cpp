@@ -25,11 +25,50 @@ void part_memory()
 	it().raw_delete(nullptr);
 	c10::DataPtr again = it().allocate(5000);
 	ok(again.get() == raw, "is used again");
-	size_t largest = 0;
-	it().cacheInfo(0, &largest);
-	ok(largest >= 512, "the largest free block is known");
 	ok(it().isEnabled() && it().name() == "seam" && it().initialized(), "it says what it is");
 	ok(says(thrown_by([] { it().cacheInfo(7, nullptr); }), "no device 7"), "a device that is not there is refused");
+}
+
+namespace {
+
+/* What one request could get, which it is asked for. */
+size_t largest_granted(const char *when)
+{
+	size_t largest = 0;
+	it().cacheInfo(0, &largest);
+	void *all = nullptr;
+	const std::string error = thrown_by([&] { all = it().raw_alloc(largest); });
+	ok(all != nullptr, "%s: a request can have as much as is told: %zu: %s", when, largest, error.c_str());
+	it().raw_delete(all);
+	return largest;
+}
+
+} /* namespace */
+
+void part_largest()
+{
+	tap_part = "largest";
+	size_t rest = 0, total = 0;
+	ok(cudaMemGetInfo(&rest, &total) == cudaSuccess, "the device says what is free");
+	it().emptyCache();
+	size_t largest = largest_granted("memory that is not taken yet");
+	ok(largest >= rest - 2 * MIB && largest <= total, "is all that the device has: %zu of %zu", largest, rest);
+	ok(largest_granted("all of it cached") == largest, "it is the same when all of it is cached");
+	it().emptyCache();
+	std::vector<c10::DataPtr> blocks;
+	for (int i = 0; i < 30; i++)
+		blocks.push_back(it().allocate(50 * MIB));
+	for (size_t i = 0; i < 30; i += 2)
+		blocks[i].clear();
+	const size_t holes = largest_granted("what is cached between live blocks, with the rest");
+	ok(holes + 15 * 52 * MIB >= largest && holes + 15 * 50 * MIB <= largest, "is all but what is live: %zu", holes);
+	blocks.clear();
+	it().emptyCache();
+	it().setMemoryFraction(0.25, 0);
+	const size_t share = largest_granted("with a share of the device");
+	ok(share <= total / 4 && share >= total / 4 - 4 * MIB, "it is what the share leaves: %zu", share);
+	it().emptyCache();
+	it().setMemoryFraction(1.0, 0);
 }
 
 void part_streams()

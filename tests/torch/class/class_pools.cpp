@@ -1,6 +1,10 @@
 /* class_pools.cpp: the allocator class: private pools, contiguous memory, and what it refuses. */
 #include "class_test.h"
 
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
 #include <unordered_set>
 
 namespace {
@@ -116,6 +120,44 @@ void check_captures()
 	ok(snapshot_of(graph).segments.empty(), "and is done behind it");
 	it().releasePool(0, {2, 0});
 	ok(cudaGraphDestroy(recorded) == cudaSuccess && cudaGraphDestroy(second) == cudaSuccess, "the graphs are destroyed");
+}
+
+/* Set by the thread that is about to wait for the device; and if another thread was answered meanwhile. */
+std::atomic<bool> waits, answered;
+
+/* Runs on the device's behalf, which is not done before. */
+void ask_meanwhile(void * /* unused */)
+{
+	while (!waits)
+		std::this_thread::yield();
+	std::this_thread::sleep_for(std::chrono::milliseconds(50)); /* by then it waits */
+	std::packaged_task<double()> ask([] { return it().getMemoryFraction(0); });
+	std::future<double> answer = ask.get_future();
+	std::thread(std::move(ask)).detach();
+	answered = answer.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+}
+
+template <typename Call>
+void check_answered(const char *what, Call call)
+{
+	waits = answered = false;
+	ok(cudaLaunchHostFunc(routed, ask_meanwhile, nullptr) == cudaSuccess, "work that another thread's question is part of");
+	waits = true;
+	call();
+	ok(answered, "who waits for the device in %s keeps nobody else waiting", what);
+}
+
+void check_waiting()
+{
+	it().beginAllocateToPool(0, graph, is_routed);
+	void *inside = it().raw_alloc_with_stream(2 * MIB, routed);
+	auto state = it().getCheckpointState(0, graph);
+	work_on(inside, 2 * MIB, routed);
+	it().raw_delete(inside);
+	it().endAllocateToPool(0, graph);
+	check_answered("going back to a checkpoint", [&] { it().setCheckpointPoolState(0, state).dataptrs_allocd.clear(); });
+	check_answered("the last release of a pool", [] { it().releasePool(0, graph); });
+	ok(snapshot_of(graph).segments.empty(), "whose memory is everybody's then");
 }
 
 /* Two results of a graph are put back after others have used their memory. */
@@ -245,6 +287,7 @@ void part_private()
 	check_routes();
 	check_nesting();
 	check_captures();
+	check_waiting();
 	check_checkpoints();
 	check_checkpoint_of_used();
 	check_help();

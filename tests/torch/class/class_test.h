@@ -103,6 +103,7 @@ inline void record_history(bool enabled, seam::native::CreateContextFn recorder,
 
 void part_blocks();
 void part_memory();
+void part_largest();
 void part_streams();
 void part_shortage();
 void part_fraction();
