@@ -85,3 +85,19 @@ Test(torch_segments, a_segment_in_a_capture_is_not_memory_with_work_pending)
 	launch(0, make_stream(0), in_graph, MIB(20), LONG_NS); /* a replay on another stream */
 	check(0);
 }
+
+/* A capture's segment is handed out without waiting: the free has waited, also for streams that it was not told of. */
+Test(torch_segments, a_freed_segment_has_no_work_pending_for_a_capture)
+{
+	set_conf(DEVICE);
+	void *stream = make_stream(0), *other = make_stream(0);
+	void *segment = seam_torch_segment_alloc(MIB(20), 0, stream);
+	launch(0, other, segment, MIB(20), LONG_NS);
+	seam_torch_segment_free(segment, MIB(20), 0, stream);
+	begin_capture(0, stream);
+	void *in_graph = seam_torch_segment_alloc(MIB(20), 0, stream);
+	end_capture(0, stream);
+	cr_assert_eq(in_graph, segment, "the capture has the memory that was freed");
+	launch(0, make_stream(0), in_graph, MIB(20), LONG_NS); /* a replay, beside what is pending */
+	check(0);
+}
