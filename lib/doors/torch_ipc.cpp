@@ -3,6 +3,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,7 +17,7 @@ namespace seam {
 
 namespace {
 
-constexpr char magic[8] = {'S', 'E', 'A', 'M', 'I', 'P', 'C', '1'};
+constexpr char magic[8] = {'S', 'E', 'A', 'M', 'I', 'P', 'C', '2'};
 
 struct HandleHead {
 	char magic[8];
@@ -26,6 +28,7 @@ struct HandleHead {
 
 struct HandleChunk {
 	int64_t descriptor; /* in that process */
+	uint64_t serial;    /* no other chunk's, in no process */
 	uint64_t bytes;
 };
 
@@ -144,6 +147,37 @@ private:
 
 } /* namespace */
 
+/* Gives up what the share uses. With the lock. */
+void TorchShares::drop(const Share &share)
+{
+	for (const ChunkName &name : share.chunks) {
+		auto at = chunks_.find(name);
+		if (--at->second.users > 0)
+			continue;
+		(void)close(at->second.descriptor);
+		chunks_.erase(at);
+	}
+}
+
+/* One user more of the chunk that is the block's index-th; exported, if it is the first. With the lock. */
+enum seam_rc TorchShares::use_chunk(struct seam_pool *pool, ChunkName name, void *base, size_t index, const Chunk **ret_chunk)
+{
+	auto at = chunks_.find(name);
+	if (at == chunks_.end()) {
+		int descriptor = -1;
+		const enum seam_rc rc = seam_block_export(pool, base, index, &descriptor);
+		if (rc != SEAM_OK)
+			return rc;
+		/* They begin anywhere, for an older process may have had this one's number. */
+		if (serial_ == 0 && getrandom(&serial_, sizeof serial_, 0) != sizeof serial_)
+			serial_ = static_cast<uint64_t>(time(nullptr)) << 32;
+		at = chunks_.emplace(name, Chunk{descriptor, ++serial_, 0}).first;
+	}
+	at->second.users++;
+	*ret_chunk = &at->second;
+	return SEAM_OK;
+}
+
 TorchShares::Share TorchShares::make(struct seam_pool *pool, c10::DeviceIndex device, void *base)
 {
 	size_t count = 0;
@@ -161,18 +195,17 @@ TorchShares::Share TorchShares::make(struct seam_pool *pool, c10::DeviceIndex de
 	share.first_bytes = chunks[0].first_bytes;
 	share.handle.assign(reinterpret_cast<const char *>(&head), sizeof head);
 	for (size_t i = 0; i < count && rc == SEAM_OK; i++) {
-		int descriptor = -1;
-		rc = seam_block_export(pool, base, i, &descriptor);
+		const ChunkName name{device, chunks[i].chunk};
+		const Chunk *used = nullptr;
+		rc = use_chunk(pool, name, base, i, &used);
 		if (rc != SEAM_OK)
 			break;
-		share.descriptors.push_back(descriptor);
-		const HandleChunk chunk{descriptor, chunks[i].bytes};
+		share.chunks.push_back(name);
+		const HandleChunk chunk{used->descriptor, used->serial, chunks[i].bytes};
 		share.handle.append(reinterpret_cast<const char *>(&chunk), sizeof chunk);
 	}
-	if (rc != SEAM_OK) {
-		for (int descriptor : share.descriptors)
-			(void)close(descriptor);
-	}
+	if (rc != SEAM_OK)
+		drop(share);
 	TORCH_CHECK(rc == SEAM_OK, "Seam: sharing memory: ", seam_rc_text(rc), ". Tensors can go to other processes by way of the host (tensor.cpu()).");
 	return share;
 }
@@ -197,9 +230,27 @@ void TorchShares::close_block(void *base)
 	auto at = shares_.find(base);
 	if (at == shares_.end())
 		return;
-	for (int descriptor : at->second.descriptors)
-		(void)close(descriptor);
+	drop(at->second);
 	shares_.erase(at);
+}
+
+/* With the lock. */
+bool TorchShares::is_ours(int64_t descriptor, uint64_t serial) const
+{
+	for (const auto &[name, chunk] : chunks_) {
+		if (chunk.descriptor == descriptor)
+			return chunk.serial == serial;
+	}
+	return false;
+}
+
+/* The mapping is gone, unless the handle was opened anew meanwhile. */
+void TorchShares::close_handle(const std::string &handle)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	auto at = opened_.find(handle);
+	if (at != opened_.end() && at->second.expired())
+		opened_.erase(at);
 }
 
 std::shared_ptr<void> TorchShares::open(const std::string &handle)
@@ -212,13 +263,23 @@ std::shared_ptr<void> TorchShares::open(const std::string &handle)
 	            rest == static_cast<size_t>(head.chunk_count) * sizeof(HandleChunk),
 	            "Seam: this is no handle of Seam's: both processes must use Seam as PyTorch's allocator");
 	std::lock_guard<std::mutex> guard(lock_);
-	if (std::shared_ptr<void> known = opened_[handle].lock())
-		return known;
+	auto at = opened_.find(handle);
+	if (at != opened_.end()) {
+		if (std::shared_ptr<void> known = at->second.lock())
+			return known;
+	}
 	std::vector<HandleChunk> chunks(static_cast<size_t>(head.chunk_count));
 	memcpy(chunks.data(), handle.data() + sizeof head, rest);
+	/* Of another process nobody here can say it; PyTorch keeps the tensor there until it is closed here. */
+	for (const HandleChunk &chunk : chunks)
+		TORCH_CHECK(head.process != getpid() || is_ours(chunk.descriptor, chunk.serial),
+		            "Seam: the memory of process ", head.process, " cannot be opened: it was freed");
 	auto mapping = std::make_shared<Mapping>(head.device);
 	void *base = mapping->map(head, chunks);
-	std::shared_ptr<void> result(base, [mapping](void *) mutable { mapping.reset(); });
+	std::shared_ptr<void> result(base, [this, handle, mapping](void *) mutable {
+		mapping.reset();
+		close_handle(handle);
+	});
 	opened_[handle] = result;
 	return result;
 }

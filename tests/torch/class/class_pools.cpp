@@ -3,7 +3,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <future>
+#include <malloc.h>
+#include <set>
+#include <sys/resource.h>
 #include <thread>
 #include <unordered_set>
 
@@ -304,6 +308,90 @@ void part_refusals()
 	ok(says(thrown_by([] { use_on_oom(unknown); }), "no memory pool"), "a pool that is not there has no settings");
 }
 
+namespace {
+
+size_t open_descriptors()
+{
+	size_t count = 0;
+	for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd"))
+		count += !entry.path().empty();
+	return count;
+}
+
+/* What is written at `here` is read at `there`. */
+bool is_same_memory(void *here, void *there, const char *text)
+{
+	char got[100] = "";
+	return cudaMemcpy(here, text, strlen(text) + 1, cudaMemcpyHostToDevice) == cudaSuccess &&
+	       cudaMemcpy(got, there, strlen(text) + 1, cudaMemcpyDeviceToHost) == cudaSuccess && strcmp(got, text) == 0;
+}
+
+/* More blocks than a process may have descriptors. */
+void check_many_shared()
+{
+	struct rlimit limit = {}, usual = {};
+	ok(getrlimit(RLIMIT_NOFILE, &usual) == 0, "the limit of descriptors is known");
+	limit = usual;
+	limit.rlim_cur = 64;
+	ok(setrlimit(RLIMIT_NOFILE, &limit) == 0, "and can be set");
+	const size_t before = open_descriptors();
+	std::vector<c10::DataPtr> blocks;
+	std::set<std::string> handles;
+	std::vector<std::shared_ptr<void>> opened;
+	bool same = true;
+	const std::string error = thrown_by([&] {
+		for (size_t i = 0; i < 1200; i++) {
+			blocks.push_back(it().allocate(1000 + i));
+			const auto handle = it().shareIpcHandle(blocks.back().get());
+			handles.insert(handle.handle);
+			opened.push_back(it().getIpcDevPtr(handle.handle));
+			same = same && (i % 100 != 0 || is_same_memory(blocks.back().get(), static_cast<char *>(opened.back().get()) + handle.offset, "small"));
+		}
+	});
+	ok(error.empty() && same, "1200 small blocks are shared: %s", error.c_str());
+	/* The emulated device keeps another end of each that it gave. */
+	const size_t during = open_descriptors();
+	ok(handles.size() < 10 && during <= before + 2 * handles.size(), "by the descriptors of their chunks: %zu handles, %zu descriptors", handles.size(),
+	   during - before);
+	opened.clear();
+	for (size_t i = 0; i + 1 < blocks.size(); i++)
+		blocks[i].clear();
+	ok(open_descriptors() == during - (handles.size() - 1), "of which one is left with the last block");
+	blocks.clear();
+	ok(open_descriptors() == during - handles.size(), "and none without it");
+	ok(setrlimit(RLIMIT_NOFILE, &usual) == 0, "the limit is as before");
+}
+
+/* The descriptor's number comes again while somebody still has the mapping of the block before. */
+void check_number_again()
+{
+	c10::DataPtr first = it().allocate(90 * MIB), second = it().allocate(90 * MIB);
+	const auto gone = it().shareIpcHandle(first.get());
+	const std::shared_ptr<void> kept = it().getIpcDevPtr(gone.handle);
+	first.clear();
+	const auto handle = it().shareIpcHandle(second.get());
+	ok(handle.handle != gone.handle, "no two blocks ever have the same handle");
+	const std::shared_ptr<void> opened = it().getIpcDevPtr(handle.handle);
+	ok(opened != kept && is_same_memory(second.get(), static_cast<char *>(opened.get()) + handle.offset, "second"), "nor the same mapping");
+	ok(it().getIpcDevPtr(gone.handle) == kept, "what was opened before is open");
+}
+
+/* Handles that nobody uses any more leave nothing behind. */
+void check_closed_handles()
+{
+	size_t used = 0;
+	for (int i = 0; i < 1100; i++) {
+		if (i == 100)
+			used = mallinfo2().uordblks;
+		c10::DataPtr block = it().allocate(3 * MIB);
+		(void)it().getIpcDevPtr(it().shareIpcHandle(block.get()).handle);
+	}
+	const size_t grown = mallinfo2().uordblks - std::min(used, mallinfo2().uordblks);
+	ok(grown < 50 * 1000, "a thousand handles, opened and closed, leave %zu bytes", grown);
+}
+
+} /* namespace */
+
 /* The process opens its own handle, as another one would. */
 void part_shared()
 {
@@ -334,5 +422,8 @@ void part_shared()
 	it().releasePool(0, graph);
 	std::string damaged = handle.handle.substr(0, handle.handle.size() - 1);
 	ok(says(thrown_by([&] { it().getIpcDevPtr(damaged); }), "no handle of Seam's"), "nor if the handle is damaged");
+	check_many_shared();
+	check_number_again();
+	check_closed_handles();
 	ok(fakecuda_violations() == 0, "the device has seen nothing wrong: %s", fakecuda_violation_text());
 }
