@@ -136,6 +136,13 @@ int seam__cuda_op_copy_on_device(struct seam_driver *d, uint64_t to_va, uint64_t
 	return (int)seam__cuda_of(d)->api->copy_on_device(to_va, from_va, bytes, seam__cuda_stream(stream));
 }
 
+int seam__cuda_op_copy_between(struct seam_driver *d, struct seam_driver *to, uint64_t to_va, struct seam_driver *from, uint64_t from_va,
+                               uint64_t bytes, uint64_t stream)
+{
+	return (int)seam__cuda_of(d)->api->copy_between(to_va, seam__cuda_of(to)->context, from_va, seam__cuda_of(from)->context, bytes,
+	                                                seam__cuda_stream(stream));
+}
+
 int seam__cuda_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint64_t words, uint64_t stream)
 {
 	if (words == 0)

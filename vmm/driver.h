@@ -125,7 +125,8 @@ struct seam_driver;
  *                    mapped at several addresses. No access yet.
  * mem_unmap          One or several whole mappings without a gap; else INVALID_VALUE and nothing is changed. Access is lost.
  *                    WAITS because the header allows it to synchronise; in practice it does not: see above.
- * mem_set_access     Grants access over one or several whole mappings without a gap. OUT_OF_MEMORY here means that the device's
+ * mem_set_access     Grants access, of one or several devices, over one or several whole mappings without a gap. INVALID_DEVICE: there is no
+ *                    such device, or it cannot reach that memory. OUT_OF_MEMORY here means that the device's
  *                    mapping tables are full, not its memory.
  * mem_get_access     The access of one location at `va`.
  * mem_export         A handle for another process: an `int` file descriptor for POSIX_FD (the caller closes it),
@@ -159,6 +160,8 @@ struct seam_driver;
  * copy_*, fill32     In stream order. The host buffer of a copy must stay valid until the stream has passed it; the emulator
  *                    copies when the work runs. Host memory that is not page-locked makes CUDA wait until the copy is done.
  *                    fill32 writes `words` 32-bit words.
+ *                    copy_on_device needs access of d's own device to both sides, copy_between only that of each named device to
+ *                    its side: of memory that no other device has been let in to it is the only way to another device.
  */
 struct seam_driver_ops {
 	const char *name; /* "cuda" or "emu" */

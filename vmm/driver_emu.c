@@ -1,4 +1,4 @@
-/* driver_emu.c: the emulated device as a backend of the driver table.
+/* driver_emu.c: the emulated machine, and its devices as a backend of the driver table.
  *
  * Around every call it does the same: refuse it after a fork or a sticky error, take the lock, let the call happen, bill its time.
  * What the calls do stands in emu_space.c, emu_phys.c, emu_direct.c, emu_share.c, emu_stream.c, emu_capture.c, emu_event.c,
@@ -26,8 +26,9 @@ static const struct {
 #undef SEAM_EMU_VIOLATION
 };
 
-void seam__emu_violate(struct emu *e, enum seam_emu_violation which, const char *format, ...)
+void seam__emu_violate(struct emu_device *device, enum seam_emu_violation which, const char *format, ...)
 {
+	struct emu *e = device->e;
 	va_list arguments;
 	atomic_fetch_add(&e->violations[which], 1);
 	int length = snprintf(e->violation_text, sizeof(e->violation_text), "%s: %s: ", violation_texts[which].name,
@@ -39,7 +40,7 @@ void seam__emu_violate(struct emu *e, enum seam_emu_violation which, const char 
 		va_end(arguments);
 	}
 	if (!e->config.lenient)
-		e->sticky = SEAM_CU_ILLEGAL_ADDRESS;
+		device->sticky = SEAM_CU_ILLEGAL_ADDRESS;
 }
 
 /* A poisoned context still lets go of things. */
@@ -70,16 +71,16 @@ static bool is_forked(struct emu *e)
 }
 
 /* 0 with the lock held, or the result to return without it. */
-static int enter(struct emu *e, enum seam_drv_call call)
+static int enter(struct emu_device *device, enum seam_drv_call call)
 {
+	struct emu *e = device->e;
 	if (is_forked(e))
 		return SEAM_CU_NOT_INITIALIZED;
 	seam__mutex_lock(&e->lock);
-	if (e->sticky != 0 && !survives_poison(call)) {
+	int sticky = survives_poison(call) ? 0 : device->sticky;
+	if (sticky != 0)
 		seam__mutex_unlock(&e->lock);
-		return e->sticky;
-	}
-	return 0;
+	return sticky;
 }
 
 /* Time passes after the call has looked at the state: pending work must not end just in time to hide a fault. */
@@ -94,7 +95,7 @@ static int leave(struct emu *e, enum seam_drv_call call, int cu)
 	static int op_##name params                                               \
 	{                                                                         \
 		struct emu *e = seam__emu_of(d);                                  \
-		int cu = enter(e, SEAM_DRV_##name);                               \
+		int cu = enter(seam__emu_device_of(d), SEAM_DRV_##name);          \
 		if (cu != 0)                                                      \
 			return cu;                                                \
 		return leave(e, SEAM_DRV_##name, seam__emu_op_##name args);       \
@@ -144,7 +145,13 @@ static void destroy(struct seam_driver *d)
 {
 	struct emu *e = seam__emu_of(d);
 	/* In a child everything stays as the fork found it: other threads may have been in the middle of a change. */
-	if (!is_forked(e))
+	if (is_forked(e))
+		return;
+	seam__mutex_lock(&e->lock);
+	seam__meta_free(e->meta, d, sizeof(struct emu_driver));
+	bool last = --e->drivers == 0;
+	seam__mutex_unlock(&e->lock);
+	if (last)
 		free_all(e);
 }
 
@@ -173,6 +180,10 @@ static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *con
 	bool real = c->memory == SEAM_EMU_REAL;
 	if (c->memory != SEAM_EMU_REAL && c->memory != SEAM_EMU_BOOK)
 		return refuse(error, SEAM_INVALID, "no such memory mode");
+	if (c->devices < 0 || c->devices > SEAM_EMU_DEVICES)
+		return refuse(error, SEAM_INVALID, "more devices than can be emulated");
+	if (c->devices == 0)
+		c->devices = 1;
 	if (c->capacity_bytes == 0)
 		c->capacity_bytes = (real ? UINT64_C(8) : UINT64_C(80)) << 30;
 	if (c->granularity_bytes == 0)
@@ -187,7 +198,8 @@ static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *con
 		return refuse(error, SEAM_INVALID, "more memory or address space than can be emulated");
 	if (c->address_space_bytes != 0 && !seam__bits_is_aligned(c->address_space_bytes, c->granularity_bytes))
 		return refuse(error, SEAM_INVALID, "the address space is not a multiple of the granularity");
-	e->used_bytes = c->used_bytes;
+	for (int i = 0; i < c->devices; i++)
+		e->devices[i] = (struct emu_device){.e = e, .ordinal = (uint32_t)i, .used_bytes = c->used_bytes};
 	return SEAM_OK;
 }
 
@@ -204,6 +216,19 @@ static void init_containers(struct emu *e)
 	seam__slab_init(&e->work_slab, e->meta, sizeof(struct emu_work));
 	seam__slab_init(&e->stream_slab, e->meta, sizeof(struct emu_stream));
 	STAILQ_INIT(&e->host_queue);
+}
+
+/* With the lock, or before anybody else knows the machine. */
+static enum seam_rc make_driver(struct emu_device *device, struct seam_driver **ret_driver)
+{
+	struct emu_driver *driver = seam__meta_alloc(device->e->meta, sizeof(*driver));
+	if (driver == NULL)
+		return SEAM_OOM_META;
+	seam__driver_init(&driver->base, &emu_ops, (int)device->ordinal);
+	driver->device = device;
+	device->e->drivers++;
+	*ret_driver = &driver->base;
+	return SEAM_OK;
 }
 
 /* The word that a child process does not inherit. */
@@ -231,7 +256,6 @@ enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
 	e->meta = meta;
 	e->memfd = -1;
 	init_containers(e);
-	seam__driver_init(&e->base, &emu_ops, 0);
 	enum seam_rc rc = fill_config(e, config, error);
 	if (rc == SEAM_OK)
 		rc = seam__emu_costs_load(e, error);
@@ -242,12 +266,38 @@ enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
 	rc = init_alive(e) ? seam__emu_backing_init(e) : SEAM_OOM_HOST;
 	if (rc == SEAM_OK)
 		rc = seam__emu_streams_init(e);
+	if (rc == SEAM_OK)
+		rc = make_driver(&e->devices[0], ret_driver);
 	if (rc != SEAM_OK) {
 		free_all(e);
 		return refuse(error, rc, "no host memory or address space");
 	}
-	*ret_driver = &e->base;
 	return SEAM_OK;
+}
+
+enum seam_rc seam__emu_open(struct seam_driver *d, int ordinal, struct seam_driver **ret_driver)
+{
+	struct emu *e = seam__emu_of(d);
+	if (ordinal < 0 || ordinal >= e->config.devices)
+		return SEAM_NO_DEVICE;
+	seam__mutex_lock(&e->lock);
+	enum seam_rc rc = make_driver(&e->devices[ordinal], ret_driver);
+	seam__mutex_unlock(&e->lock);
+	return rc;
+}
+
+int seam__emu_peer_enable(struct seam_driver *d, int peer)
+{
+	struct emu_device *device = seam__emu_device_of(d);
+	struct emu *e = device->e;
+	if (peer < 0 || peer >= e->config.devices || peer == d->ordinal)
+		return SEAM_CU_INVALID_DEVICE;
+	if (e->config.no_peers)
+		return SEAM_CU_NOT_SUPPORTED;
+	seam__mutex_lock(&e->lock);
+	device->peers |= UINT32_C(1) << peer;
+	seam__mutex_unlock(&e->lock);
+	return 0;
 }
 
 uint64_t seam__emu_violations(struct seam_driver *d, enum seam_emu_violation which)
@@ -280,7 +330,8 @@ void seam__emu_clear_violations(struct seam_driver *d)
 	for (int which = 0; which < SEAM_EMU_VIOLATION_COUNT; which++)
 		atomic_store(&e->violations[which], 0);
 	e->violation_text[0] = '\0';
-	e->sticky = 0;
+	for (int i = 0; i < e->config.devices; i++)
+		e->devices[i].sticky = 0;
 	seam__mutex_unlock(&e->lock);
 }
 
@@ -296,10 +347,10 @@ int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_e
                      uint64_t duration_ns, uint32_t value)
 {
 	struct emu *e = seam__emu_of(d);
-	int cu = enter(e, SEAM_DRV_fill32); /* a launch costs what submitting a fill does */
+	int cu = enter(seam__emu_device_of(d), SEAM_DRV_fill32); /* a launch costs what submitting a fill does */
 	if (cu != 0)
 		return cu;
-	return leave(e, SEAM_DRV_fill32, seam__emu_launch_locked(e, stream, ranges, count, duration_ns, value));
+	return leave(e, SEAM_DRV_fill32, seam__emu_launch_locked(seam__emu_device_of(d), stream, ranges, count, duration_ns, value));
 }
 
 void seam__emu_usage(struct seam_driver *d, struct seam_emu_usage *ret_usage)
@@ -309,13 +360,13 @@ void seam__emu_usage(struct seam_driver *d, struct seam_emu_usage *ret_usage)
 	seam__emu_exports_sweep(e);
 	*ret_usage = (struct seam_emu_usage){
 		.handles = e->phys_table.count,
-		.used_bytes = e->used_bytes - e->config.used_bytes,
+		.used_bytes = seam__emu_device_of(d)->used_bytes - e->config.used_bytes,
 		.mappings = e->mapping_count,
 		.reservations = e->reservation_count,
 		.reserved_va_bytes = e->reserved_va_bytes,
 		.direct_allocations = e->direct_count,
 		.events = e->event_table.count,
-		.streams = e->created_streams,
+		.streams = seam__emu_device_of(d)->created_streams,
 		.host_allocations = e->host_count,
 	};
 	seam__mutex_unlock(&e->lock);

@@ -1,4 +1,4 @@
-/* emu.h: an emulated device: memory, streams, events and a clock, for machines without a GPU.
+/* emu.h: an emulated machine: one or several devices with memory, streams, events and a clock, for machines without a GPU.
  *
  * It is a judge: it rejects what the CUDA driver rejects, and it flags what hardware punishes only sometimes. A violation never
  * stops the program: it raises a named counter that a test reads and sets the device's sticky error: every later call then
@@ -16,10 +16,17 @@
  * host, may not be unmapped; waiting through direct_free or device_sync counts as knowing all.
  * A copy or fill where nothing is mapped is refused with INVALID_VALUE, no violation; a launch there is one.
  *
+ * Devices of one machine share the address space, handles, host memory, the clock and the judge; each has memory, streams, access to mappings, and
+ * a sticky error of its own. A driver is one device; several drivers may be of the same device.
+ * What a device's work may touch: mapped memory that mem_set_access() has granted to it, wherever it lies; plain memory of its own; plain memory
+ * of others by copies, by kernels after seam__emu_peer_enable(). A copy on one device of mapped memory of another one that has
+ * not been granted is refused with INVALID_VALUE; copy_between() names both devices and needs only the access of each to its own side.
+ * A kernel runs on a stream of its own device, and an event is recorded on one: else INVALID_HANDLE.
+ *
  * A child process after fork() may do nothing with the device: every call returns NOT_INITIALIZED and counts AFTER_FORK;
  * destroying it there leaves everything as it was.
  *
- * Locks: one mutex per device, rank SEAM_RANK_DRIVER.
+ * Locks: one mutex per machine, rank SEAM_RANK_DRIVER.
  */
 #ifndef SEAM_EMU_H
 #define SEAM_EMU_H
@@ -46,10 +53,12 @@ struct seam_emu_cost {
 /* All-zero is a valid configuration: the defaults stand behind each field. */
 struct seam_emu_config {
 	enum seam_emu_memory memory;
-	uint64_t capacity_bytes;      /* 0: 80 GiB (book), 8 GiB (real) */
-	uint64_t used_bytes;          /* held by "others" from the start */
+	int devices;                  /* 0: 1; at most SEAM_EMU_DEVICES */
+	bool no_peers;                /* no device can reach another one's memory */
+	uint64_t capacity_bytes;      /* of each device; 0: 80 GiB (book), 8 GiB (real) */
+	uint64_t used_bytes;          /* held by "others" from the start, on each */
 	uint64_t granularity_bytes;   /* 0: 2 MiB */
-	uint64_t mapping_ceiling;     /* 0: 520,000 (book), 60,000 (real) */
+	uint64_t mapping_ceiling;     /* of each device; 0: 520,000 (book), 60,000 (real) */
 	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB or what the process can get (real) */
 	bool no_vmm;                  /* a device without virtual memory management */
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
@@ -59,12 +68,20 @@ struct seam_emu_config {
 	const char *cost_file;        /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */
 };
 
-/* Makes a device. error: at least 200 bytes for one line, or NULL.
+#define SEAM_EMU_DEVICES 16
+
+/* Makes a machine, and a driver of its device 0. It lives until its last driver is destroyed. error: at least 200 bytes for one line, or NULL.
  * Errors: SEAM_INVALID (config), SEAM_IO and SEAM_FORMAT (cost file), SEAM_OOM_META, SEAM_OOM_HOST. */
 SEAM_MUST_USE enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
                                             struct seam_driver **ret_driver);
 
-/* Of a driver made above only. */
+/* Another driver of the machine that d is of. Errors: SEAM_NO_DEVICE, SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__emu_open(struct seam_driver *d, int ordinal, struct seam_driver **ret_driver);
+
+/* Kernels of the device may touch plain memory of `peer` from now on. INVALID_DEVICE: there is no such other device; NOT_SUPPORTED: no_peers. */
+SEAM_MUST_USE int seam__emu_peer_enable(struct seam_driver *d, int peer);
+
+/* Of a driver made above only. Violations are the machine's. */
 uint64_t seam__emu_violations(struct seam_driver *d, enum seam_emu_violation which);
 uint64_t seam__emu_violations_all(struct seam_driver *d);
 const char *seam__emu_violation_name(enum seam_emu_violation which);
@@ -86,8 +103,8 @@ struct seam_emu_range {
 SEAM_MUST_USE int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_emu_range *ranges,
                                    size_t count, uint64_t duration_ns, uint32_t value);
 
-/* State for assertions: live handles, bytes of physical memory in use (by handles, direct allocations), mappings, reservations, events,
- * streams made, host allocations. */
+/* State for assertions: bytes of physical memory in use (by handles, direct allocations) and streams made, of the device; of the machine: live handles,
+ * mappings, reservations, direct allocations, events, host allocations. */
 struct seam_emu_usage {
 	uint64_t handles, used_bytes, mappings, reservations, reserved_va_bytes, direct_allocations, events, streams,
 		host_allocations;

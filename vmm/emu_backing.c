@@ -113,8 +113,17 @@ void seam__emu_backing_fini(struct emu *e)
 	seam__emu_extents_fini(&e->store);
 }
 
-bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, enum seam_access_mode mode)
+unsigned seam__emu_backing_shown(const struct emu_modes *modes)
 {
+	unsigned mode = modes->host;
+	for (int i = 0; i < SEAM_EMU_DEVICES; i++)
+		mode |= modes->device[i];
+	return mode;
+}
+
+bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, const struct emu_modes *modes)
+{
+	unsigned mode = seam__emu_backing_shown(modes);
 	if (e->memfd < 0)
 		return true;
 	if (mode == SEAM_ACCESS_NONE) {

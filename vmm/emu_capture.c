@@ -23,11 +23,11 @@ bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id)
 int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream)
 {
 	struct emu_stream *other;
-	if (e->active_captures == 0 || stream != e->legacy)
+	if (e->active_captures == 0 || stream != stream->device->legacy)
 		return 0;
 	bool met = false;
 	LIST_FOREACH (other, &e->all_streams, all) {
-		if (other->capture != SEAM_CAPTURE_ACTIVE || !other->blocking)
+		if (other->capture != SEAM_CAPTURE_ACTIVE || !other->blocking || other->device != stream->device)
 			continue;
 		other->capture = SEAM_CAPTURE_INVALIDATED;
 		met = true;
@@ -38,9 +38,8 @@ int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream)
 int seam__emu_op_stream_capture(struct seam_driver *d, uint64_t handle, enum seam_capture_state *ret_state,
                                 uint64_t *ret_capture_id)
 {
-	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
 	if (ret_state == NULL || ret_capture_id == NULL)
@@ -54,10 +53,10 @@ int seam__emu_op_capture_begin(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
-	if (stream == e->legacy)
+	if (stream == stream->device->legacy)
 		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
 	if (stream->capture != SEAM_CAPTURE_NONE)
 		return SEAM_CU_INVALID_VALUE;
@@ -72,7 +71,7 @@ int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
 	if (!stream->capture_origin)
@@ -91,47 +90,47 @@ int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 }
 
 /* A stream that is asked about. While it is captured, the question itself ends the capture. */
-static int find_asked(struct emu *e, uint64_t handle, struct emu_stream **ret_stream)
+static int find_asked(struct emu_device *device, uint64_t handle, struct emu_stream **ret_stream)
 {
-	int cu = seam__emu_stream_find(e, handle, ret_stream);
+	int cu = seam__emu_stream_find(device, handle, ret_stream);
 	if (cu != 0 || (*ret_stream)->capture == SEAM_CAPTURE_NONE)
 		return cu;
 	(*ret_stream)->capture = SEAM_CAPTURE_INVALIDATED;
 	return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-static bool blocking_are_done(struct emu *e)
+static bool blocking_are_done(const struct emu_device *device)
 {
 	const struct emu_stream *stream;
-	LIST_FOREACH (stream, &e->stuck_streams, stuck) {
-		if (stream->blocking)
+	LIST_FOREACH (stream, &device->e->stuck_streams, stuck) {
+		if (stream->blocking && stream->device == device)
 			return false;
 	}
-	return e->blocking_tail_ns <= seam__emu_now(e);
+	return device->blocking_tail_ns <= seam__emu_now(device->e);
 }
 
 int seam__emu_op_stream_query(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = find_asked(e, handle, &stream);
+	int cu = find_asked(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
-	if (!seam__emu_is_done(e, stream, NULL) || (stream == e->legacy && !blocking_are_done(e)))
+	if (!seam__emu_is_done(e, stream, NULL) || (stream == stream->device->legacy && !blocking_are_done(stream->device)))
 		return SEAM_CU_NOT_READY;
 	/* Only now: before, each question would leave work behind. */
 	cu = seam__emu_stream_prepare(e, stream);
 	if (cu != 0)
 		return cu;
 	seam__emu_host_learns(e, &stream->order, stream);
-	return e->sticky;
+	return seam__emu_device_of(d)->sticky;
 }
 
 int seam__emu_op_stream_sync(struct seam_driver *d, uint64_t handle)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = find_asked(e, handle, &stream);
+	int cu = find_asked(seam__emu_device_of(d), handle, &stream);
 	if (cu == 0)
 		cu = seam__emu_stream_prepare(e, stream);
 	if (cu != 0)
@@ -143,15 +142,18 @@ int seam__emu_op_stream_sync(struct seam_driver *d, uint64_t handle)
 	seam__emu_wait(e, stream, NULL);
 	seam__emu_host_learns(e, &mark->order, NULL);
 	seam__emu_mark_put(e, mark);
-	return e->sticky;
+	return seam__emu_device_of(d)->sticky;
 }
 
 int seam__emu_op_device_sync(struct seam_driver *d)
 {
-	struct emu *e = seam__emu_of(d);
-	if (e->active_captures != 0)
-		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
-	seam__emu_wait(e, NULL, NULL);
-	seam__emu_host_learns_all(e);
-	return e->sticky;
+	struct emu_device *device = seam__emu_device_of(d);
+	const struct emu_stream *stream;
+	LIST_FOREACH (stream, &device->e->all_streams, all) {
+		if (stream->device == device && stream->capture != SEAM_CAPTURE_NONE)
+			return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
+	}
+	seam__emu_wait_device(device);
+	seam__emu_host_learns_all(device);
+	return seam__emu_device_of(d)->sticky;
 }

@@ -31,19 +31,45 @@ static bool is_mapped(struct emu *e, uint64_t va, uint64_t bytes)
 	return true;
 }
 
-/* Flags the first byte of the range that the work may not touch. */
-static bool check_range(struct emu *e, const struct seam_emu_range *range)
+/* Whether work of `device` may touch the mapping so. Plain memory of another device: copies may, kernels once they are let. */
+static bool may_touch(const struct emu_device *device, const struct emu_mapping *mapping, bool write, bool kernel)
+{
+	unsigned needed = write ? SEAM_ACCESS_READWRITE : SEAM_ACCESS_READ;
+	if ((mapping->modes.device[device->ordinal] & needed) == needed)
+		return true;
+	return mapping->reservation == NULL && (!kernel || (device->peers >> mapping->phys->props.where.id & 1) != 0);
+}
+
+/* Mapped memory of another device that a copy by this one cannot reach. */
+static bool is_out_of_reach(struct emu *e, const struct emu_device *device, const struct seam_emu_range *range)
 {
 	uint64_t end = range->va + range->bytes;
-	enum seam_access_mode needed = range->write ? SEAM_ACCESS_READWRITE : SEAM_ACCESS_READ;
+	for (uint64_t at = range->va; at < end;) {
+		const struct emu_mapping *mapping = seam__emu_mapping_find(e, at);
+		const struct seam_location *where = &mapping->phys->props.where;
+		if (where->kind == SEAM_AT_DEVICE && where->id != (int)device->ordinal &&
+		    !may_touch(device, mapping, range->write, /* kernel= */ false))
+			return true;
+		at = mapping->va + mapping->bytes;
+	}
+	return false;
+}
+
+/* Flags the first byte of the range that the work may not touch. */
+static bool check_range(struct emu *e, const struct emu_work *work, size_t i)
+{
+	const struct seam_emu_range *range = &work->ranges[i];
+	struct emu_device *device = work->kind == EMU_BETWEEN ? work->between[i] : work->stream->device;
+	uint64_t end = range->va + range->bytes;
 	for (uint64_t at = range->va; at < end;) {
 		const struct emu_mapping *mapping = seam__emu_mapping_find(e, at);
 		if (mapping == NULL) {
-			seam__emu_violate(e, SEAM_EMU_ACCESS_UNMAPPED, "%#llx", (unsigned long long)at);
+			seam__emu_violate(device, SEAM_EMU_ACCESS_UNMAPPED, "%#llx", (unsigned long long)at);
 			return false;
 		}
-		if ((mapping->device_mode & needed) != needed) {
-			seam__emu_violate(e, SEAM_EMU_ACCESS_DENIED, "%#llx", (unsigned long long)at);
+		if (!may_touch(device, mapping, range->write, work->kind == EMU_LAUNCH)) {
+			seam__emu_violate(device, SEAM_EMU_ACCESS_DENIED, "device %u at %#llx", device->ordinal,
+			                  (unsigned long long)at);
 			return false;
 		}
 		at = mapping->va + mapping->bytes;
@@ -64,7 +90,7 @@ void seam__emu_effect(struct emu *e, struct emu_work *work)
 {
 	bool allowed = !work->disarmed;
 	for (size_t i = 0; i < work->range_count && allowed; i++)
-		allowed = check_range(e, &work->ranges[i]);
+		allowed = check_range(e, work, i);
 	if (!allowed || e->memfd < 0)
 		return;
 	const struct seam_emu_range *ranges = work->ranges;
@@ -85,6 +111,7 @@ void seam__emu_effect(struct emu *e, struct emu_work *work)
 		memcpy(work->host, pointer_of(ranges[0].va), ranges[0].bytes);
 		break;
 	case EMU_ON_DEVICE:
+	case EMU_BETWEEN:
 		memmove(pointer_of(ranges[0].va), pointer_of(ranges[1].va), ranges[0].bytes);
 		break;
 	case EMU_HOST_FUNC:
@@ -124,6 +151,7 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 	work->host = like->host;
 	work->host_bytes = like->host_bytes;
 	work->value = like->value;
+	memcpy(work->between, like->between, sizeof(work->between));
 	if (!seam__emu_judge_touch(e, work)) {
 		seam__emu_work_drop(e, work);
 		return SEAM_CU_OUT_OF_MEMORY;
@@ -133,15 +161,17 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 }
 
 /* A copy or fill: its ranges must be mapped now; it takes the device as long as the cost table says. */
-static int submit_copy(struct emu *e, uint64_t handle, enum seam_drv_call call, struct emu_work *like,
+static int submit_copy(struct seam_driver *d, uint64_t handle, enum seam_drv_call call, struct emu_work *like,
                        const struct seam_emu_range *ranges, size_t count)
 {
+	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
 	for (size_t i = 0; i < count; i++) {
-		if (!is_mapped(e, ranges[i].va, ranges[i].bytes))
+		const struct emu_device *device = like->kind == EMU_BETWEEN ? like->between[i] : stream->device;
+		if (!is_mapped(e, ranges[i].va, ranges[i].bytes) || is_out_of_reach(e, device, &ranges[i]))
 			return SEAM_CU_INVALID_VALUE;
 	}
 	if (ranges[0].bytes == 0)
@@ -156,7 +186,7 @@ int seam__emu_op_copy_to_device(struct seam_driver *d, uint64_t va, const void *
 	const struct seam_emu_range range = {.va = va, .bytes = bytes, .write = true};
 	if (from == NULL)
 		return SEAM_CU_INVALID_VALUE;
-	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_copy_to_device, &like, &range, 1);
+	return submit_copy(d, stream, SEAM_DRV_copy_to_device, &like, &range, 1);
 }
 
 int seam__emu_op_copy_to_host(struct seam_driver *d, void *to, uint64_t va, uint64_t bytes, uint64_t stream)
@@ -165,7 +195,7 @@ int seam__emu_op_copy_to_host(struct seam_driver *d, void *to, uint64_t va, uint
 	const struct seam_emu_range range = {.va = va, .bytes = bytes};
 	if (to == NULL)
 		return SEAM_CU_INVALID_VALUE;
-	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_copy_to_host, &like, &range, 1);
+	return submit_copy(d, stream, SEAM_DRV_copy_to_host, &like, &range, 1);
 }
 
 int seam__emu_op_copy_on_device(struct seam_driver *d, uint64_t to_va, uint64_t from_va, uint64_t bytes,
@@ -174,7 +204,18 @@ int seam__emu_op_copy_on_device(struct seam_driver *d, uint64_t to_va, uint64_t 
 	struct emu_work like = {.kind = EMU_ON_DEVICE};
 	const struct seam_emu_range ranges[2] = {{.va = to_va, .bytes = bytes, .write = true},
 	                                         {.va = from_va, .bytes = bytes}};
-	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_copy_on_device, &like, ranges, 2);
+	return submit_copy(d, stream, SEAM_DRV_copy_on_device, &like, ranges, 2);
+}
+
+int seam__emu_op_copy_between(struct seam_driver *d, struct seam_driver *to, uint64_t to_va, struct seam_driver *from, uint64_t from_va,
+                              uint64_t bytes, uint64_t stream)
+{
+	const struct seam_emu_range ranges[2] = {{.va = to_va, .bytes = bytes, .write = true},
+	                                         {.va = from_va, .bytes = bytes}};
+	if (to == NULL || from == NULL || seam__emu_of(to) != seam__emu_of(d) || seam__emu_of(from) != seam__emu_of(d))
+		return SEAM_CU_INVALID_CONTEXT;
+	struct emu_work like = {.kind = EMU_BETWEEN, .between = {seam__emu_device_of(to), seam__emu_device_of(from)}};
+	return submit_copy(d, stream, SEAM_DRV_copy_between, &like, ranges, 2);
 }
 
 int seam__emu_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint64_t words, uint64_t stream)
@@ -184,15 +225,17 @@ int seam__emu_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint
 	if (!seam__bits_is_aligned(va, sizeof(value)) ||
 	    !seam__bits_try_mul(words, sizeof(value), &range.bytes))
 		return SEAM_CU_INVALID_VALUE;
-	return submit_copy(seam__emu_of(d), stream, SEAM_DRV_fill32, &like, &range, 1);
+	return submit_copy(d, stream, SEAM_DRV_fill32, &like, &range, 1);
 }
 
-int seam__emu_launch_locked(struct emu *e, uint64_t handle, const struct seam_emu_range *ranges, size_t count,
+int seam__emu_launch_locked(struct emu_device *device, uint64_t handle, const struct seam_emu_range *ranges, size_t count,
                             uint64_t duration_ns, uint32_t value)
 {
 	struct emu_work like = {.kind = EMU_LAUNCH, .duration_ns = duration_ns, .value = value};
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(device, handle, &stream);
+	if (cu == 0 && stream->device != device)
+		cu = SEAM_CU_INVALID_HANDLE;
 	if (cu != 0)
 		return cu;
 	for (size_t i = 0; i < count; i++) {
@@ -200,5 +243,5 @@ int seam__emu_launch_locked(struct emu *e, uint64_t handle, const struct seam_em
 		if (!seam__bits_try_add(ranges[i].va, ranges[i].bytes, &end))
 			return SEAM_CU_INVALID_VALUE;
 	}
-	return submit(e, stream, &like, ranges, count);
+	return submit(device->e, stream, &like, ranges, count);
 }

@@ -21,8 +21,9 @@ SEAM_TREE_GENERATE(emu_host_blocks, emu_host_block, by_va, compare_host_blocks)
 
 int seam__emu_op_direct_alloc(struct seam_driver *d, uint64_t bytes, uint64_t *ret_va)
 {
-	struct emu *e = seam__emu_of(d);
-	const struct seam_phys_props props = {.where = {.kind = SEAM_AT_DEVICE}};
+	struct emu_device *device = seam__emu_device_of(d);
+	struct emu *e = device->e;
+	const struct seam_phys_props props = {.where = {.kind = SEAM_AT_DEVICE, .id = (int)device->ordinal}};
 	struct emu_phys *phys;
 	uint64_t padded;
 	uint64_t va;
@@ -40,12 +41,14 @@ int seam__emu_op_direct_alloc(struct seam_driver *d, uint64_t bytes, uint64_t *r
 	if (mapping == NULL)
 		goto no_mapping;
 	phys->references = 0; /* the mapping keeps it */
-	if (!seam__emu_backing_show(e, mapping, SEAM_ACCESS_READWRITE)) {
+	struct emu_modes modes = {.host = SEAM_ACCESS_NONE};
+	modes.device[device->ordinal] = SEAM_ACCESS_READWRITE;
+	if (!seam__emu_backing_show(e, mapping, &modes)) {
 		seam__emu_mapping_remove(e, mapping);
 		seam__emu_extents_give(&e->space, va, padded);
 		return SEAM_CU_OUT_OF_MEMORY;
 	}
-	mapping->device_mode = SEAM_ACCESS_READWRITE;
+	mapping->modes = modes;
 	e->direct_count++;
 	e->billed_bytes = padded;
 	*ret_va = va;
@@ -66,13 +69,14 @@ int seam__emu_op_direct_free(struct seam_driver *d, uint64_t va)
 		return SEAM_CU_INVALID_VALUE;
 	/* Waiting, others may free the same: look again. */
 	uint64_t serial = mapping->serial;
-	seam__emu_wait(e, NULL, NULL);
-	seam__emu_host_learns_all(e);
+	struct emu_device *owner = &e->devices[mapping->phys->props.where.id];
+	seam__emu_wait_device(owner);
+	seam__emu_host_learns_all(owner);
 	mapping = seam__emu_mapping_find(e, va);
 	if (mapping == NULL || mapping->serial != serial)
 		return SEAM_CU_INVALID_VALUE;
 	uint64_t bytes = mapping->bytes;
-	seam__emu_judge_unmap(e, mapping);
+	seam__emu_judge_unmap(seam__emu_device_of(d), mapping);
 	seam__emu_backing_hide(e, va, bytes);
 	seam__emu_mapping_remove(e, mapping);
 	seam__emu_extents_give(&e->space, va, bytes);
@@ -139,8 +143,9 @@ int seam__emu_op_host_free(struct seam_driver *d, void *ptr)
 	if (block == NULL)
 		return SEAM_CU_INVALID_VALUE;
 	if (is_pending(e, block)) {
-		seam__emu_violate(e, SEAM_EMU_FREE_PENDING, "host memory at %p", ptr);
-		seam__emu_wait(e, NULL, NULL); /* so that the copy does not crash the program */
+		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_FREE_PENDING, "host memory at %p", ptr);
+		for (int i = 0; i < e->config.devices; i++)
+			seam__emu_wait_device(&e->devices[i]); /* so that the copy does not crash the program */
 		block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);
 		if (block == NULL)
 			return SEAM_CU_INVALID_VALUE;

@@ -12,9 +12,8 @@ struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *str
 	if (mark == NULL)
 		return NULL;
 	*mark = (struct emu_mark){.references = 1};
-	uint64_t last = stream->last_number > e->floor ? stream->last_number : 0;
-	if (!seam__emu_order_merge(&mark->order, e->meta, &stream->order, e->floor) ||
-	    !seam__emu_order_add(&mark->order, e->meta, stream->id, last)) {
+	if (!seam__emu_order_merge(&mark->order, e->meta, &stream->order, e->floors) ||
+	    !seam__emu_order_add(&mark->order, e->meta, seam__emu_newest_of(e, stream))) {
 		seam__emu_mark_put(e, mark);
 		return NULL;
 	}
@@ -42,7 +41,7 @@ int seam__emu_op_event_create(struct seam_driver *d, struct seam_event *ret_even
 	struct emu_event *event = seam__slab_get(&e->event_slab);
 	if (event == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
-	*event = (struct emu_event){0};
+	*event = (struct emu_event){.device = seam__emu_device_of(d)};
 	event->id = seam__emu_table_add(&e->event_table, e->meta, event);
 	if (event->id == 0) {
 		seam__slab_put(&e->event_slab, event);
@@ -73,14 +72,14 @@ int seam__emu_op_event_destroy(struct seam_driver *d, struct seam_event event_id
 }
 
 /* The event and the stream of a call; the stream is ready for work. */
-static int find_both(struct emu *e, struct seam_event event_id, uint64_t handle, struct emu_event **ret_event,
+static int find_both(struct emu_device *device, struct seam_event event_id, uint64_t handle, struct emu_event **ret_event,
                      struct emu_stream **ret_stream)
 {
-	*ret_event = find_event(e, event_id);
-	int cu = seam__emu_stream_find(e, handle, ret_stream);
+	*ret_event = find_event(device->e, event_id);
+	int cu = seam__emu_stream_find(device, handle, ret_stream);
 	if (*ret_event == NULL)
 		return SEAM_CU_INVALID_HANDLE;
-	return cu != 0 ? cu : seam__emu_stream_prepare(e, *ret_stream);
+	return cu != 0 ? cu : seam__emu_stream_prepare(device->e, *ret_stream);
 }
 
 int seam__emu_op_event_record(struct seam_driver *d, struct seam_event event_id, uint64_t handle)
@@ -88,7 +87,9 @@ int seam__emu_op_event_record(struct seam_driver *d, struct seam_event event_id,
 	struct emu *e = seam__emu_of(d);
 	struct emu_event *event;
 	struct emu_stream *stream;
-	int cu = find_both(e, event_id, handle, &event, &stream);
+	int cu = find_both(seam__emu_device_of(d), event_id, handle, &event, &stream);
+	if (cu == 0 && event->device != stream->device)
+		cu = SEAM_CU_INVALID_HANDLE;
 	if (cu != 0)
 		return cu;
 	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
@@ -130,7 +131,7 @@ int seam__emu_op_event_query(struct seam_driver *d, struct seam_event event_id)
 	if (!seam__emu_is_done(e, NULL, event->mark))
 		return SEAM_CU_NOT_READY;
 	seam__emu_host_learns(e, &event->mark->order, NULL);
-	return e->sticky;
+	return seam__emu_device_of(d)->sticky;
 }
 
 int seam__emu_op_event_sync(struct seam_driver *d, struct seam_event event_id)
@@ -148,7 +149,7 @@ int seam__emu_op_event_sync(struct seam_driver *d, struct seam_event event_id)
 	seam__emu_wait(e, NULL, mark);
 	seam__emu_host_learns(e, &mark->order, NULL);
 	seam__emu_mark_put(e, mark);
-	return e->sticky;
+	return seam__emu_device_of(d)->sticky;
 }
 
 /* A captured event takes the stream that waits for it into the capture. */
@@ -169,7 +170,7 @@ int seam__emu_op_stream_wait_event(struct seam_driver *d, uint64_t handle, struc
 	struct emu *e = seam__emu_of(d);
 	struct emu_event *event;
 	struct emu_stream *stream;
-	int cu = find_both(e, event_id, handle, &event, &stream);
+	int cu = find_both(seam__emu_device_of(d), event_id, handle, &event, &stream);
 	if (cu != 0)
 		return cu;
 	if (event->capture_id != 0)
@@ -183,7 +184,7 @@ int seam__emu_op_stream_wait_event(struct seam_driver *d, uint64_t handle, struc
 	struct emu_work *work = seam__emu_work_make(e, stream, EMU_WAIT);
 	if (work == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
-	if (!seam__emu_order_merge(&stream->order, e->meta, &event->mark->order, e->floor)) {
+	if (!seam__emu_order_merge(&stream->order, e->meta, &event->mark->order, e->floors)) {
 		seam__emu_work_drop(e, work);
 		return SEAM_CU_OUT_OF_MEMORY;
 	}

@@ -105,13 +105,13 @@ static void compare_touch(const struct question *q, const struct emu_touch *befo
 	bool alias = before->serial != q->mapping->serial;
 	if (before->number == q->work->number) {
 		if (alias)
-			seam__emu_violate(q->e, SEAM_EMU_ALIAS_IN_KERNEL, "at %#llx", (unsigned long long)q->mapping->va);
+			seam__emu_violate(stream->device, SEAM_EMU_ALIAS_IN_KERNEL, "at %#llx", (unsigned long long)q->mapping->va);
 		return;
 	}
-	if (before->number <= q->e->floor || before->stream_id == stream->id ||
+	if (before->number <= q->e->floors[before->device] || before->stream_id == stream->id ||
 	    before->number <= seam__emu_order_get(&stream->order, before->stream_id))
 		return;
-	seam__emu_violate(q->e, alias ? SEAM_EMU_ALIAS_UNORDERED : SEAM_EMU_RACE, "streams %llu and %llu at %#llx",
+	seam__emu_violate(stream->device, alias ? SEAM_EMU_ALIAS_UNORDERED : SEAM_EMU_RACE, "streams %llu and %llu at %#llx",
 	                  (unsigned long long)before->stream_id, (unsigned long long)stream->id,
 	                  (unsigned long long)q->mapping->va);
 }
@@ -140,7 +140,8 @@ static bool add_reader(const struct question *q, struct emu_access *access, cons
 
 static bool judge_piece(const struct question *q, struct emu_access *access)
 {
-	const struct emu_touch touch = {q->work->number, q->work->stream->id, q->mapping->serial};
+	const struct emu_touch touch = {q->work->number, q->work->stream->id, q->mapping->serial,
+	                               q->work->stream->device->ordinal};
 	if (access->writer.number != 0)
 		compare_touch(q, &access->writer);
 	if (!q->write)
@@ -183,7 +184,8 @@ static bool judge_bytes(const struct question *q, uint64_t begin, uint64_t end)
 static bool pin(struct emu *e, struct emu_work *work, struct emu_mapping *mapping)
 {
 	size_t capacity = work->pin_capacity == 0 ? EMU_INLINE_RANGES : work->pin_capacity;
-	if (!seam__emu_order_add(&mapping->users, e->meta, work->stream->id, work->number))
+	const struct emu_order_entry user = {work->stream->id, work->number, work->stream->device->ordinal};
+	if (!seam__emu_order_add(&mapping->users, e->meta, user))
 		return false;
 	if (work->pin_count == capacity) {
 		struct emu_mapping **grown = seam__meta_array(e->meta, capacity * 4, sizeof(work->pins[0]));
@@ -251,23 +253,24 @@ static void disarm_all(struct emu *e, const struct emu_mapping *mapping)
 	}
 }
 
-void seam__emu_judge_unmap(struct emu *e, struct emu_mapping *mapping)
+void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mapping)
 {
-	if (mapping->pending != 0 || !seam__emu_order_covers(&e->host_order, &mapping->users, e->floor)) {
-		seam__emu_violate(e, SEAM_EMU_UNMAP_PENDING, "%#llx, %s", (unsigned long long)mapping->va,
+	struct emu *e = device->e;
+	if (mapping->pending != 0 || !seam__emu_order_covers(&e->host_order, &mapping->users, e->floors)) {
+		seam__emu_violate(device, SEAM_EMU_UNMAP_PENDING, "%#llx, %s", (unsigned long long)mapping->va,
 		                  mapping->pending != 0 ? "used by pending work"
 		                                        : "whose work nobody has waited for");
 	}
 	if (mapping->pending != 0)
 		disarm_all(e, mapping);
 	if (seam__emu_capture_is_active(e, mapping->capture_id))
-		seam__emu_violate(e, SEAM_EMU_REMAP_IN_CAPTURE, "unmap at %#llx", (unsigned long long)mapping->va);
+		seam__emu_violate(device, SEAM_EMU_REMAP_IN_CAPTURE, "unmap at %#llx", (unsigned long long)mapping->va);
 }
 
-void seam__emu_judge_map(struct emu *e, const struct emu_phys *phys)
+void seam__emu_judge_map(struct emu_device *device, const struct emu_phys *phys)
 {
-	if (seam__emu_capture_is_active(e, phys->capture_id))
-		seam__emu_violate(e, SEAM_EMU_REMAP_IN_CAPTURE, "map of handle %#llx", (unsigned long long)phys->id);
+	if (seam__emu_capture_is_active(device->e, phys->capture_id))
+		seam__emu_violate(device, SEAM_EMU_REMAP_IN_CAPTURE, "map of handle %#llx", (unsigned long long)phys->id);
 }
 
 void seam__emu_judge_capture(struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges,

@@ -42,47 +42,47 @@ static uint32_t find_place(const struct emu_order *order, uint64_t stream_id)
 	return low;
 }
 
-bool seam__emu_order_add(struct emu_order *order, struct seam_meta *meta, uint64_t stream_id, uint64_t number)
+bool seam__emu_order_add(struct emu_order *order, struct seam_meta *meta, struct emu_order_entry entry)
 {
-	if (number == 0)
+	if (entry.number == 0)
 		return true;
-	uint32_t place = find_place(order, stream_id);
-	if (place == order->count || order->entries[place].stream_id != stream_id) {
+	uint32_t place = find_place(order, entry.stream_id);
+	if (place == order->count || order->entries[place].stream_id != entry.stream_id) {
 		if (!make_room(order, meta, order->count + 1))
 			return false;
 		memmove(&order->entries[place + 1], &order->entries[place],
 		        (order->count - place) * sizeof(order->entries[0]));
-		order->entries[place] = (struct emu_order_entry){stream_id, number};
+		order->entries[place] = entry;
 		order->count++;
-	} else if (order->entries[place].number < number) {
-		order->entries[place].number = number;
+	} else if (order->entries[place].number < entry.number) {
+		order->entries[place].number = entry.number;
 	}
 	return true;
 }
 
 /* Drops what everything comes after. */
-static void prune(struct emu_order *order, uint64_t floor)
+static void prune(struct emu_order *order, const uint64_t *floors)
 {
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < order->count; i++) {
-		if (order->entries[i].number > floor)
+		if (order->entries[i].number > floors[order->entries[i].device])
 			order->entries[kept++] = order->entries[i];
 	}
 	order->count = kept;
 }
 
 bool seam__emu_order_merge(struct emu_order *order, struct seam_meta *meta, const struct emu_order *other,
-                           uint64_t floor)
+                           const uint64_t *floors)
 {
 	if (other->count == 0)
 		return true;
-	prune(order, floor);
+	prune(order, floors);
 	if (!make_room(order, meta, order->count + other->count))
 		return false;
 	for (uint32_t i = 0; i < other->count; i++) {
 		const struct emu_order_entry *entry = &other->entries[i];
 		/* Cannot fail: there is room for all of them. */
-		if (entry->number > floor && !seam__emu_order_add(order, meta, entry->stream_id, entry->number))
+		if (entry->number > floors[entry->device] && !seam__emu_order_add(order, meta, *entry))
 			return false;
 	}
 	return true;
@@ -96,11 +96,11 @@ uint64_t seam__emu_order_get(const struct emu_order *order, uint64_t stream_id)
 	return order->entries[place].number;
 }
 
-bool seam__emu_order_covers(const struct emu_order *order, const struct emu_order *part, uint64_t floor)
+bool seam__emu_order_covers(const struct emu_order *order, const struct emu_order *part, const uint64_t *floors)
 {
 	for (uint32_t i = 0; i < part->count; i++) {
 		const struct emu_order_entry *entry = &part->entries[i];
-		if (entry->number > floor && seam__emu_order_get(order, entry->stream_id) < entry->number)
+		if (entry->number > floors[entry->device] && seam__emu_order_get(order, entry->stream_id) < entry->number)
 			return false;
 	}
 	return true;

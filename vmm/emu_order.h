@@ -2,7 +2,7 @@
  *
  * Work that touches memory has a number, unique in its device and rising. An order holds, for each stream, the number of the
  * newest work of that stream that comes before: a sparse vector, sorted by stream, empty while nothing touches memory.
- * Numbers at or below a floor come before everything (the device was idle and the host knew it): they are dropped.
+ * Each device has a floor: its numbers at or below that come before everything (it was idle and the host knew it), and are dropped.
  *
  * Not here: the edges themselves; emu_stream.c and emu_event.c draw them.
  * Invariants: O1 streams strictly rise; O2 no number is 0. Guarded by the emulator's lock.
@@ -18,6 +18,7 @@ struct seam_meta;
 struct emu_order_entry {
 	uint64_t stream_id;
 	uint64_t number;
+	uint32_t device; /* of the stream: whose floor counts */
 };
 
 /* All-zero is the empty order. */
@@ -29,19 +30,19 @@ struct emu_order {
 
 void seam__emu_order_fini(struct emu_order *order, struct seam_meta *meta);
 
-/* order[stream_id] = max(it, number). False: no metadata, nothing changed. */
+/* The entry's stream has its number, or a newer one. False: no metadata, nothing changed. */
 __attribute__((warn_unused_result)) bool seam__emu_order_add(struct emu_order *order, struct seam_meta *meta,
-                                                             uint64_t stream_id, uint64_t number);
+                                                             struct emu_order_entry entry);
 
-/* order = max of both, without what is at or below floor. False: no metadata, nothing changed. */
+/* order = max of both, without what is at or below its device's floor. False: no metadata, nothing changed. */
 __attribute__((warn_unused_result)) bool seam__emu_order_merge(struct emu_order *order, struct seam_meta *meta,
-                                                               const struct emu_order *other, uint64_t floor);
+                                                               const struct emu_order *other, const uint64_t *floors);
 
 /* The newest known work of a stream, or 0. */
 uint64_t seam__emu_order_get(const struct emu_order *order, uint64_t stream_id);
 
-/* True if every entry of `part` is at or below floor, or known to `order`. */
-bool seam__emu_order_covers(const struct emu_order *order, const struct emu_order *part, uint64_t floor);
+/* True if every entry of `part` is at or below its device's floor, or known to `order`. */
+bool seam__emu_order_covers(const struct emu_order *order, const struct emu_order *part, const uint64_t *floors);
 
 /* Name of a broken invariant, or NULL. */
 const char *seam__emu_order_check(const struct emu_order *order);

@@ -12,7 +12,7 @@ bool seam__emu_location_ok(const struct emu *e, const struct seam_location *wher
 	switch (where->kind) {
 	case SEAM_AT_DEVICE:
 		*ret_cu = SEAM_CU_INVALID_DEVICE;
-		return where->id == e->base.ordinal;
+		return where->id >= 0 && where->id < e->config.devices;
 	case SEAM_AT_HOST:
 		return true;
 	case SEAM_AT_HOST_NUMA:
@@ -41,10 +41,10 @@ int seam__emu_phys_make(struct emu *e, uint64_t bytes, const struct seam_phys_pr
                         struct emu_phys **ret_phys)
 {
 	uint64_t offset;
-	bool on_device = props->where.kind == SEAM_AT_DEVICE;
-	if (on_device && bytes > e->config.capacity_bytes - e->used_bytes)
+	struct emu_device *device = props->where.kind == SEAM_AT_DEVICE ? &e->devices[props->where.id] : NULL;
+	if (device != NULL && bytes > e->config.capacity_bytes - device->used_bytes)
 		seam__emu_exports_sweep(e);
-	if (on_device && bytes > e->config.capacity_bytes - e->used_bytes)
+	if (device != NULL && bytes > e->config.capacity_bytes - device->used_bytes)
 		return SEAM_CU_OUT_OF_MEMORY;
 	struct emu_phys *phys = seam__slab_get(&e->phys_slab);
 	if (phys == NULL)
@@ -56,8 +56,8 @@ int seam__emu_phys_make(struct emu *e, uint64_t bytes, const struct seam_phys_pr
 	*phys = (struct emu_phys){.bytes = bytes, .offset_bytes = offset, .props = *props, .references = 1};
 	RB_INIT(&phys->accesses);
 	LIST_INIT(&phys->exports);
-	if (on_device)
-		e->used_bytes += bytes;
+	if (device != NULL)
+		device->used_bytes += bytes;
 	seam__emu_backing_poison(e, offset, bytes);
 	*ret_phys = phys;
 	return 0;
@@ -78,7 +78,7 @@ void seam__emu_phys_settle(struct emu *e, struct emu_phys *phys)
 	if (phys->id != 0)
 		seam__emu_table_remove(&e->phys_table, phys->id);
 	if (phys->props.where.kind == SEAM_AT_DEVICE)
-		e->used_bytes -= phys->bytes;
+		e->devices[phys->props.where.id].used_bytes -= phys->bytes;
 	seam__emu_judge_forget(e, phys);
 	seam__emu_backing_punch(e, phys->offset_bytes, phys->bytes);
 	seam__emu_extents_give(&e->store, phys->offset_bytes, phys->bytes);
@@ -120,7 +120,7 @@ int seam__emu_op_mem_release(struct seam_driver *d, struct seam_phys phys_id)
 		return SEAM_CU_NOT_SUPPORTED;
 	struct emu_phys *phys = seam__emu_table_find(&e->phys_table, phys_id.id);
 	if (phys == NULL || phys->references == 0) {
-		seam__emu_violate(e, SEAM_EMU_RELEASE_UNKNOWN, "handle %#llx", (unsigned long long)phys_id.id);
+		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_RELEASE_UNKNOWN, "handle %#llx", (unsigned long long)phys_id.id);
 		return SEAM_CU_INVALID_VALUE;
 	}
 	e->billed_bytes = phys->bytes;
@@ -157,11 +157,12 @@ int seam__emu_op_attribute(struct seam_driver *d, enum seam_drv_attribute what, 
 
 int seam__emu_op_mem_info(struct seam_driver *d, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes)
 {
-	struct emu *e = seam__emu_of(d);
+	const struct emu_device *device = seam__emu_device_of(d);
+	struct emu *e = device->e;
 	if (ret_free_bytes == NULL || ret_total_bytes == NULL)
 		return SEAM_CU_INVALID_VALUE;
 	seam__emu_exports_sweep(e);
-	*ret_free_bytes = e->config.capacity_bytes - e->used_bytes;
+	*ret_free_bytes = e->config.capacity_bytes - device->used_bytes;
 	*ret_total_bytes = e->config.capacity_bytes;
 	return 0;
 }
@@ -180,7 +181,7 @@ int seam__emu_op_granularity(struct seam_driver *d, const struct seam_phys_props
 
 const char *seam__emu_phys_check(struct emu *e)
 {
-	uint64_t sum = e->config.used_bytes;
+	uint64_t sums[SEAM_EMU_DEVICES] = {0};
 	uint64_t mappings = 0;
 	for (uint32_t i = 0; i < e->phys_table.used; i++) {
 		const struct emu_phys *phys = seam__emu_table_at(&e->phys_table, i);
@@ -191,12 +192,16 @@ const char *seam__emu_phys_check(struct emu *e)
 		if (seam__emu_judge_check(phys) != NULL)
 			return seam__emu_judge_check(phys);
 		mappings += phys->mappings;
-		sum += phys->props.where.kind == SEAM_AT_DEVICE ? phys->bytes : 0;
+		if (phys->props.where.kind == SEAM_AT_DEVICE)
+			sums[phys->props.where.id] += phys->bytes;
 	}
 	if (mappings != e->mapping_count)
 		return "E2 a handle knows its mappings";
-	if (e->direct_count == 0 ? sum != e->used_bytes : sum >= e->used_bytes)
-		return "E3 used bytes are the sum of what lives";
+	for (int i = 0; i < e->config.devices; i++) {
+		uint64_t used_bytes = e->devices[i].used_bytes - e->config.used_bytes;
+		if (e->direct_count == 0 ? sums[i] != used_bytes : sums[i] > used_bytes)
+			return "E3 used bytes are the sum of what lives";
+	}
 	const char *broken = seam__emu_table_check(&e->phys_table);
 	return broken != NULL ? broken : seam__emu_extents_check(&e->store);
 }

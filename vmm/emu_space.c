@@ -80,8 +80,8 @@ void seam__emu_mapping_remove(struct emu *e, struct emu_mapping *mapping)
 {
 	struct emu_phys *phys = mapping->phys;
 	RB_REMOVE(emu_mappings, &e->mappings, mapping);
-	if (mapping->granted)
-		e->granted_count--;
+	for (int i = 0; i < e->config.devices; i++)
+		e->devices[i].granted_count -= mapping->granted >> i & 1;
 	if (mapping->reservation != NULL) {
 		mapping->reservation->mappings--;
 		e->mapping_count--;
@@ -156,7 +156,7 @@ int seam__emu_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uin
 		return SEAM_CU_INVALID_VALUE;
 	if (seam__emu_mapping_add(e, phys, va, reservation) == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
-	seam__emu_judge_map(e, phys);
+	seam__emu_judge_map(seam__emu_device_of(d), phys);
 	e->billed_mappings = 1;
 	e->billed_bytes = bytes;
 	return 0;
@@ -193,7 +193,7 @@ int seam__emu_op_mem_unmap(struct seam_driver *d, uint64_t va, uint64_t bytes)
 	seam__emu_backing_hide(e, va, bytes);
 	while (mapping != NULL && mapping->va < end) {
 		struct emu_mapping *next = RB_NEXT(emu_mappings, &e->mappings, mapping);
-		seam__emu_judge_unmap(e, mapping);
+		seam__emu_judge_unmap(seam__emu_device_of(d), mapping);
 		seam__emu_mapping_remove(e, mapping);
 		e->billed_mappings++;
 		mapping = next;
@@ -219,25 +219,54 @@ static int check_access(struct emu *e, struct emu_mapping *first, uint64_t end,
 			return cu;
 		host |= access[i].where.kind != SEAM_AT_DEVICE;
 	}
-	for (struct emu_mapping *m = first; host && m != NULL && m->va < end;
-	     m = RB_NEXT(emu_mappings, &e->mappings, m)) {
-		if (m->phys->props.where.kind == SEAM_AT_DEVICE)
+	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
+		const struct seam_location *at = &m->phys->props.where;
+		if (host && at->kind == SEAM_AT_DEVICE)
 			return SEAM_CU_INVALID_VALUE;
+		for (size_t i = 0; e->config.no_peers && at->kind == SEAM_AT_DEVICE && i < count; i++) {
+			if (access[i].where.id != at->id && access[i].mode != SEAM_ACCESS_NONE)
+				return SEAM_CU_INVALID_DEVICE;
+		}
 	}
 	return 0;
 }
 
-/* Shows the range to the host with `mode`. On failure everything is as before. */
-static bool show_all(struct emu *e, struct emu_mapping *first, uint64_t end, enum seam_access_mode mode)
+static struct emu_modes modes_with(const struct emu_mapping *mapping, const struct seam_access *access, size_t count)
+{
+	struct emu_modes modes = mapping->modes;
+	for (size_t i = 0; i < count; i++) {
+		if (access[i].where.kind == SEAM_AT_DEVICE)
+			modes.device[access[i].where.id] = (uint8_t)access[i].mode;
+		else
+			modes.host = (uint8_t)access[i].mode;
+	}
+	return modes;
+}
+
+/* Shows the range as it will be. On failure everything is as before. */
+static bool show_all(struct emu *e, struct emu_mapping *first, uint64_t end, const struct seam_access *access, size_t count)
 {
 	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
-		if (m->device_mode == mode || seam__emu_backing_show(e, m, mode))
+		const struct emu_modes modes = modes_with(m, access, count);
+		if (seam__emu_backing_shown(&modes) == seam__emu_backing_shown(&m->modes) || seam__emu_backing_show(e, m, &modes))
 			continue;
 		for (struct emu_mapping *back = first; back != m; back = RB_NEXT(emu_mappings, &e->mappings, back)) {
-			if (back->device_mode != mode && !seam__emu_backing_show(e, back, back->device_mode))
+			const struct emu_modes tried = modes_with(back, access, count);
+			if (seam__emu_backing_shown(&tried) != seam__emu_backing_shown(&back->modes) &&
+			    !seam__emu_backing_show(e, back, &back->modes))
 				seam__emu_backing_hide(e, back->va, back->bytes);
 		}
 		return false;
+	}
+	return true;
+}
+
+/* Full mapping tables: the one place where the driver was seen to say so. */
+static bool have_room(const struct emu *e, const uint64_t fresh[SEAM_EMU_DEVICES])
+{
+	for (int i = 0; i < e->config.devices; i++) {
+		if (fresh[i] != 0 && e->devices[i].granted_count + fresh[i] > e->config.mapping_ceiling)
+			return false;
 	}
 	return true;
 }
@@ -247,7 +276,8 @@ int seam__emu_op_mem_set_access(struct seam_driver *d, uint64_t va, uint64_t byt
 {
 	struct emu *e = seam__emu_of(d);
 	uint64_t end;
-	uint64_t fresh = 0;
+	uint64_t fresh[SEAM_EMU_DEVICES] = {0};
+	uint32_t asking = 0;
 	if (e->config.no_vmm)
 		return SEAM_CU_NOT_SUPPORTED;
 	struct emu_mapping *first = find_whole(e, va, bytes, &end);
@@ -256,27 +286,22 @@ int seam__emu_op_mem_set_access(struct seam_driver *d, uint64_t va, uint64_t byt
 	int cu = check_access(e, first, end, access, count);
 	if (cu != 0)
 		return cu;
+	for (size_t i = 0; i < count; i++)
+		asking |= access[i].where.kind == SEAM_AT_DEVICE ? UINT32_C(1) << access[i].where.id : 0;
 	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
-		fresh += !m->granted;
+		for (int i = 0; i < e->config.devices; i++)
+			fresh[i] += (asking & ~m->granted) >> i & 1;
 		e->billed_mappings++;
 	}
 	e->billed_bytes = bytes;
-	/* Full mapping tables: the one place where the driver was seen to say so. */
-	if (e->granted_count + fresh > e->config.mapping_ceiling)
+	if (!have_room(e, fresh) || !show_all(e, first, end, access, count))
 		return SEAM_CU_OUT_OF_MEMORY;
-	for (size_t i = 0; i < count; i++) {
-		if (access[i].where.kind == SEAM_AT_DEVICE && !show_all(e, first, end, access[i].mode))
-			return SEAM_CU_OUT_OF_MEMORY;
-		for (struct emu_mapping *m = first; m != NULL && m->va < end;
-		     m = RB_NEXT(emu_mappings, &e->mappings, m)) {
-			if (access[i].where.kind == SEAM_AT_DEVICE)
-				m->device_mode = access[i].mode;
-			else
-				m->host_mode = access[i].mode;
-			e->granted_count += !m->granted;
-			m->granted = true;
-		}
+	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
+		m->modes = modes_with(m, access, count);
+		m->granted |= asking;
 	}
+	for (int i = 0; i < e->config.devices; i++)
+		e->devices[i].granted_count += fresh[i];
 	return 0;
 }
 
@@ -292,7 +317,7 @@ int seam__emu_op_mem_get_access(struct seam_driver *d, uint64_t va, const struct
 		return SEAM_CU_INVALID_VALUE;
 	if (!seam__emu_location_ok(e, where, &cu))
 		return cu;
-	*ret_mode = where->kind == SEAM_AT_DEVICE ? mapping->device_mode : mapping->host_mode;
+	*ret_mode = (enum seam_access_mode)(where->kind == SEAM_AT_DEVICE ? mapping->modes.device[where->id] : mapping->modes.host);
 	return 0;
 }
 
@@ -322,7 +347,7 @@ void seam__emu_space_fini(struct emu *e)
 const char *seam__emu_space_check(struct emu *e)
 {
 	uint64_t mapped = 0;
-	uint64_t granted = 0;
+	uint64_t granted[SEAM_EMU_DEVICES] = {0};
 	uint64_t reserved = 0;
 	uint64_t end = 0;
 	struct emu_reservation *reservation;
@@ -346,10 +371,15 @@ const char *seam__emu_space_check(struct emu *e)
 			return "E1 a mapping lies in its reservation";
 		if (m->phys->mappings == 0 || m->bytes != m->phys->bytes)
 			return "E2 a handle knows its mappings";
-		granted += m->granted;
+		for (int i = 0; i < e->config.devices; i++)
+			granted[i] += m->granted >> i & 1;
 		mapped -= r != NULL;
 	}
-	if (mapped != 0 || granted != e->granted_count)
+	if (mapped != 0)
 		return "E2 counts of mappings";
+	for (int i = 0; i < e->config.devices; i++) {
+		if (granted[i] != e->devices[i].granted_count)
+			return "E6 granted mappings are counted";
+	}
 	return seam__emu_extents_check(&e->space);
 }

@@ -1,4 +1,4 @@
-/* emu_state.h: the emulated device's own structures, shared by vmm/emu_*.c and driver_emu.c and by nobody else.
+/* emu_state.h: the emulated machine's own structures, shared by vmm/emu_*.c and driver_emu.c and by nobody else.
  *
  * Every field is guarded by emu.lock unless it says otherwise; every function here needs that lock.
  * The functions seam__emu_op_NAME are the table's calls: driver_emu.c takes the lock, refuses what comes after a fork or a
@@ -7,9 +7,10 @@
  * Invariants
  *   E1  reservations do not overlap; every mapping that is not direct lies whole in one reservation
  *   E2  mappings do not overlap; phys.mappings counts those of a handle
- *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on the device
+ *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on a device
  *   E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host function or a mark
  *   E5  mapping.pending counts the pins of work that is not done
+ *   E6  granted_count of a device is the number of mappings with its bit in `granted`
  */
 #ifndef SEAM_EMU_STATE_H
 #define SEAM_EMU_STATE_H
@@ -38,6 +39,7 @@ struct emu_touch {
 	uint64_t number; /* of the work; 0: nobody */
 	uint64_t stream_id;
 	uint64_t serial; /* of the mapping it went through */
+	uint32_t device; /* of the stream */
 };
 
 struct emu_access {
@@ -73,6 +75,12 @@ struct emu_phys {
 	uint64_t capture_id; /* the newest capture that used it */
 };
 
+/* Who may do what: enum seam_access_mode. */
+struct emu_modes {
+	uint8_t device[SEAM_EMU_DEVICES];
+	uint8_t host;
+};
+
 struct emu_mapping {
 	RB_ENTRY(emu_mapping) by_va;
 	uint64_t va;
@@ -80,9 +88,8 @@ struct emu_mapping {
 	uint64_t serial; /* never reused: tells two aliases apart */
 	struct emu_phys *phys;
 	struct emu_reservation *reservation; /* NULL: a direct allocation */
-	enum seam_access_mode device_mode;
-	enum seam_access_mode host_mode;
-	bool granted;           /* counts against the ceiling */
+	struct emu_modes modes;
+	uint32_t granted;       /* bit per device: counts against its ceiling */
 	uint64_t pending;       /* pins of work that is not done */
 	uint64_t capture_id;    /* the newest capture that used it */
 	struct emu_order users; /* newest work of each stream that touched it */
@@ -108,6 +115,7 @@ struct emu_mark {
 
 struct emu_event {
 	uint64_t id;
+	struct emu_device *device;
 	struct emu_mark *mark; /* NULL: never recorded */
 	uint64_t capture_id;   /* not 0: recorded in a capture, no time in it */
 };
@@ -117,6 +125,7 @@ enum emu_work_kind {
 	EMU_TO_DEVICE,
 	EMU_TO_HOST,
 	EMU_ON_DEVICE,
+	EMU_BETWEEN, /* each range by its own device */
 	EMU_FILL,
 	EMU_HOST_FUNC,
 	EMU_WAIT,  /* for its mark */
@@ -142,6 +151,7 @@ struct emu_work {
 	uint32_t value;
 	bool placed;   /* a host function at the head of its queue that is in the timeline, or runs */
 	bool disarmed; /* its memory was taken away: it has no effect any more */
+	struct emu_device *between[2]; /* EMU_BETWEEN: whose range is which */
 	struct seam_emu_range *ranges;
 	struct seam_emu_range inline_ranges[EMU_INLINE_RANGES];
 	size_t range_count;
@@ -157,6 +167,7 @@ struct emu_stream {
 	RB_ENTRY(emu_stream) by_handle;
 	LIST_ENTRY(emu_stream) all;
 	LIST_ENTRY(emu_stream) stuck; /* linked while the queue is not empty */
+	struct emu_device *device;
 	uint64_t handle;
 	uint64_t thread; /* for per-thread streams: whose; else 0 */
 	uint64_t id;
@@ -176,10 +187,27 @@ struct emu_stream {
 SEAM_TREE_HEAD(emu_streams, struct emu_stream);
 LIST_HEAD(emu_stream_list, emu_stream);
 
-/* ---- the device ---- */
+/* ---- the machine ---- */
+
+struct emu_device {
+	struct emu *e;
+	uint32_t ordinal;
+	int sticky;      /* 0, or what every later call on it returns */
+	uint32_t peers;  /* bit per device whose plain memory its kernels may touch */
+	uint64_t used_bytes;
+	uint64_t granted_count;
+	uint64_t created_streams; /* that have a handle */
+	uint64_t blocking_tail_ns; /* latest tail of any blocking stream */
+	struct emu_stream *legacy;
+};
+
+/* What the rest of Seam holds: a device. */
+struct emu_driver {
+	struct seam_driver base;
+	struct emu_device *device;
+};
 
 struct emu {
-	struct seam_driver base;
 	struct seam_emu_config config; /* defaults filled in; constant */
 	struct seam_meta *meta;        /* constant; everything here, this struct too, is counted in it */
 	const _Atomic uint32_t *alive; /* a page of one word, 1; the kernel zeroes it in a child process */
@@ -191,7 +219,9 @@ struct emu {
 	uint64_t billed_mappings; /* of the call at hand */
 	uint64_t billed_bytes;
 
-	int sticky; /* 0, or what every later call returns */
+	struct emu_device devices[SEAM_EMU_DEVICES]; /* the first `config.devices` */
+	uint64_t floors[SEAM_EMU_DEVICES]; /* work of a device up to here comes before everything */
+	uint64_t drivers; /* of any device, that are not destroyed */
 	_Atomic uint64_t violations[SEAM_EMU_VIOLATION_COUNT];
 	char violation_text[200];
 
@@ -209,11 +239,9 @@ struct emu {
 	struct emu_table phys_table;
 	LIST_HEAD(, emu_export) exports;
 	LIST_HEAD(, emu_phys) lingering;
-	uint64_t used_bytes;
 	uint64_t reservation_count;
 	uint64_t reserved_va_bytes;
 	uint64_t mapping_count; /* without direct allocations */
-	uint64_t granted_count;
 	uint64_t direct_count;
 	uint64_t host_count;
 	uint64_t next_serial;
@@ -223,17 +251,14 @@ struct emu {
 	struct emu_streams streams; /* that have a handle */
 	struct emu_stream_list all_streams;
 	struct emu_stream_list stuck_streams;
-	struct emu_stream *legacy;
-	uint64_t blocking_tail_ns; /* latest tail of any blocking stream */
 	uint64_t *free_handles;    /* stack of stream handles for reuse */
 	size_t free_handle_count, free_handle_capacity;
 	uint64_t next_handle;
-	uint64_t created_streams; /* that have a handle */
+	uint64_t created_streams; /* of all devices */
 	uint64_t active_captures;
 	struct emu_table event_table;
 	uint64_t next_number; /* of work */
 	uint64_t touch_number; /* of the newest work that touches memory */
-	uint64_t floor;       /* work up to here comes before everything */
 	struct emu_order host_order;
 	uint64_t host_version; /* grows when host_order does */
 	struct seam_slab mark_slab, event_slab, work_slab, stream_slab;
@@ -245,9 +270,14 @@ struct emu {
 	struct emu_work_queue host_queue; /* host functions whose turn has come */
 };
 
+static inline struct emu_device *seam__emu_device_of(struct seam_driver *d)
+{
+	return ((struct emu_driver *)(void *)d)->device;
+}
+
 static inline struct emu *seam__emu_of(struct seam_driver *d)
 {
-	return (struct emu *)(void *)d;
+	return seam__emu_device_of(d)->e;
 }
 
 static inline uint64_t seam__emu_now(const struct emu *e)
@@ -260,7 +290,8 @@ static inline uint64_t seam__emu_now(const struct emu *e)
 #undef SEAM_DRIVER
 
 /* driver_emu.c */
-void seam__emu_violate(struct emu *e, enum seam_emu_violation which, const char *format, ...)
+/* device: whose fault it is. */
+void seam__emu_violate(struct emu_device *device, enum seam_emu_violation which, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* emu_cost.c: fills the table. Errors: SEAM_IO, SEAM_FORMAT with a line in `error` (200 bytes, or NULL). */
@@ -272,7 +303,10 @@ uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu);
 /* emu_backing.c: the host's side of the memory; all of it does nothing in book mode but set up the address line. */
 SEAM_MUST_USE enum seam_rc seam__emu_backing_init(struct emu *e);
 void seam__emu_backing_fini(struct emu *e);
-SEAM_MUST_USE bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, enum seam_access_mode mode);
+/* What the host sees of a mapping: the most that somebody may do (bits of enum seam_access_mode), for the CPU stands in for all devices. */
+unsigned seam__emu_backing_shown(const struct emu_modes *modes);
+/* Shows that. On failure everything is as before. */
+SEAM_MUST_USE bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, const struct emu_modes *modes);
 void seam__emu_backing_hide(struct emu *e, uint64_t va, uint64_t bytes);
 void seam__emu_backing_poison(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
 void seam__emu_backing_punch(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
@@ -307,13 +341,15 @@ void seam__emu_exports_fini(struct emu *e);
 SEAM_MUST_USE enum seam_rc seam__emu_streams_init(struct emu *e);
 void seam__emu_streams_fini(struct emu *e);
 /* The stream of a handle, made on the spot for a thread's own. SEAM_CU_INVALID_HANDLE, SEAM_CU_OUT_OF_MEMORY. */
-int seam__emu_stream_find(struct emu *e, uint64_t handle, struct emu_stream **ret_stream);
+int seam__emu_stream_find(struct emu_device *device, uint64_t handle, struct emu_stream **ret_stream);
 void seam__emu_stream_put(struct emu *e, struct emu_stream *stream); /* one work less; frees a destroyed one */
 /* Draws the implicit edges of the legacy stream before something is submitted, and takes in what the host knows. */
 SEAM_MUST_USE int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream);
+/* The newest work of a stream that everything does not come after anyway; its number may be 0. */
+struct emu_order_entry seam__emu_newest_of(const struct emu *e, const struct emu_stream *stream);
 /* The host has seen everything of `order` and of the stream (NULL: only order) pass. */
 void seam__emu_host_learns(struct emu *e, const struct emu_order *order, const struct emu_stream *stream);
-void seam__emu_host_learns_all(struct emu *e); /* nothing is pending on the device, and the host knows */
+void seam__emu_host_learns_all(struct emu_device *device); /* nothing is pending on it, and the host knows */
 
 /* emu_capture.c */
 bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id);
@@ -330,8 +366,9 @@ SEAM_MUST_USE struct emu_work *seam__emu_work_make(struct emu *e, struct emu_str
 void seam__emu_work_drop(struct emu *e, struct emu_work *work);   /* never submitted, or done */
 void seam__emu_work_submit(struct emu *e, struct emu_work *work); /* cannot fail */
 void seam__emu_clock_to(struct emu *e, uint64_t ns);              /* runs what ends until then */
-/* Lets time pass, and host functions return, until the mark (or the whole stream, or with NULLs everything) is done. */
+/* Lets time pass, and host functions return, until the mark (or the whole stream) is done. */
 void seam__emu_wait(struct emu *e, struct emu_stream *stream, struct emu_mark *mark);
+void seam__emu_wait_device(struct emu_device *device); /* likewise for all of its streams */
 bool seam__emu_is_done(struct emu *e, const struct emu_stream *stream, const struct emu_mark *mark);
 void seam__emu_work_fini(struct emu *e); /* without the lock; no other thread uses the device */
 const char *seam__emu_work_check(struct emu *e);
@@ -340,15 +377,15 @@ SEAM_TREE_GENERATE(emu_timeline, emu_work, by_time, seam__emu_timeline_compare)
 
 /* emu_copy.c */
 void seam__emu_effect(struct emu *e, struct emu_work *work); /* checks access and moves the bytes */
-SEAM_MUST_USE int seam__emu_launch_locked(struct emu *e, uint64_t handle, const struct seam_emu_range *ranges,
+SEAM_MUST_USE int seam__emu_launch_locked(struct emu_device *device, uint64_t handle, const struct seam_emu_range *ranges,
                                           size_t count, uint64_t duration_ns, uint32_t value);
 
 /* emu_judge.c */
 /* Pins the mappings that the work's ranges touch and looks for unordered work. Before submission. False: no metadata. */
 SEAM_MUST_USE bool seam__emu_judge_touch(struct emu *e, struct emu_work *work);
 void seam__emu_judge_unpin(struct emu_work *work);
-void seam__emu_judge_unmap(struct emu *e, struct emu_mapping *mapping); /* before it goes */
-void seam__emu_judge_map(struct emu *e, const struct emu_phys *phys);
+void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mapping); /* before it goes */
+void seam__emu_judge_map(struct emu_device *device, const struct emu_phys *phys);
 void seam__emu_judge_capture(struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges,
                              size_t count);
 void seam__emu_judge_forget(struct emu *e, struct emu_phys *phys); /* its access records */

@@ -26,17 +26,23 @@ static int compare_streams(const struct emu_stream *a, const struct emu_stream *
 {
 	if (a->handle != b->handle)
 		return a->handle < b->handle ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	/* The handles that every device has. */
+	if (a->handle > SEAM_STREAM_PER_THREAD)
+		return 0;
+	return a->device->ordinal < b->device->ordinal ? -1 : a->device->ordinal > b->device->ordinal;
 }
 
 SEAM_TREE_GENERATE(emu_streams, emu_stream, by_handle, compare_streams)
 
-static struct emu_stream *make_stream(struct emu *e, uint64_t handle, uint64_t thread, bool blocking)
+static struct emu_stream *make_stream(struct emu_device *device, uint64_t handle, uint64_t thread, bool blocking)
 {
+	struct emu *e = device->e;
 	struct emu_stream *stream = seam__slab_get(&e->stream_slab);
 	if (stream == NULL)
 		return NULL;
-	*stream = (struct emu_stream){.handle = handle, .thread = thread, .blocking = blocking};
+	*stream = (struct emu_stream){.device = device, .handle = handle, .thread = thread, .blocking = blocking};
 	stream->id = atomic_fetch_add(&last_stream_id, 1) + 1;
 	STAILQ_INIT(&stream->queue);
 	RB_INSERT(emu_streams, &e->streams, stream);
@@ -47,8 +53,13 @@ static struct emu_stream *make_stream(struct emu *e, uint64_t handle, uint64_t t
 enum seam_rc seam__emu_streams_init(struct emu *e)
 {
 	e->next_handle = FIRST_HANDLE;
-	e->legacy = make_stream(e, SEAM_STREAM_DEFAULT, 0, true);
-	return e->legacy != NULL ? SEAM_OK : SEAM_OOM_META;
+	for (int i = 0; i < e->config.devices; i++) {
+		struct emu_device *device = &e->devices[i];
+		device->legacy = make_stream(device, SEAM_STREAM_DEFAULT, 0, true);
+		if (device->legacy == NULL)
+			return SEAM_OOM_META;
+	}
+	return SEAM_OK;
 }
 
 static void free_stream(struct emu *e, struct emu_stream *stream)
@@ -68,20 +79,20 @@ void seam__emu_streams_fini(struct emu *e)
 	(void)seam__slab_fini(&e->stream_slab);
 }
 
-int seam__emu_stream_find(struct emu *e, uint64_t handle, struct emu_stream **ret_stream)
+int seam__emu_stream_find(struct emu_device *device, uint64_t handle, struct emu_stream **ret_stream)
 {
 	if (handle == SEAM_STREAM_DEFAULT || handle == SEAM_STREAM_LEGACY) {
-		*ret_stream = e->legacy;
+		*ret_stream = device->legacy;
 		return 0;
 	}
-	struct emu_stream key = {.handle = handle};
+	struct emu_stream key = {.device = device, .handle = handle};
 	if (handle == SEAM_STREAM_PER_THREAD)
 		key.thread = thread_number();
-	struct emu_stream *stream = RB_FIND(emu_streams, &e->streams, &key);
+	struct emu_stream *stream = RB_FIND(emu_streams, &device->e->streams, &key);
 	if (stream == NULL && handle != SEAM_STREAM_PER_THREAD)
 		return SEAM_CU_INVALID_HANDLE;
 	if (stream == NULL)
-		stream = make_stream(e, handle, key.thread, true);
+		stream = make_stream(device, handle, key.thread, true);
 	if (stream == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
 	*ret_stream = stream;
@@ -95,31 +106,46 @@ void seam__emu_stream_put(struct emu *e, struct emu_stream *stream)
 		free_stream(e, stream);
 }
 
+struct emu_order_entry seam__emu_newest_of(const struct emu *e, const struct emu_stream *stream)
+{
+	uint32_t device = stream->device->ordinal;
+	return (struct emu_order_entry){stream->id, stream->last_number > e->floors[device] ? stream->last_number : 0, device};
+}
+
 void seam__emu_host_learns(struct emu *e, const struct emu_order *order, const struct emu_stream *stream)
 {
-	uint64_t last = stream != NULL && stream->last_number > e->floor ? stream->last_number : 0;
-	if (order->count == 0 && last == 0)
+	const struct emu_order_entry last = stream != NULL ? seam__emu_newest_of(e, stream) : (struct emu_order_entry){0};
+	if (order->count == 0 && last.number == 0)
 		return;
 	/* Without metadata the judge knows less than is true and may flag too much; it says nothing false for a program
 	 * that has host memory left. */
-	bool learnt = seam__emu_order_merge(&e->host_order, e->meta, order, e->floor);
-	learnt = stream == NULL || (seam__emu_order_add(&e->host_order, e->meta, stream->id, last) && learnt);
+	bool learnt = seam__emu_order_merge(&e->host_order, e->meta, order, e->floors);
+	learnt = stream == NULL || (seam__emu_order_add(&e->host_order, e->meta, last) && learnt);
 	(void)learnt;
 	e->host_version++;
 }
 
-void seam__emu_host_learns_all(struct emu *e)
+void seam__emu_host_learns_all(struct emu_device *device)
 {
-	e->floor = e->touch_number;
-	seam__emu_order_fini(&e->host_order, e->meta); /* nothing in it is above the floor */
+	struct emu *e = device->e;
+	e->floors[device->ordinal] = e->touch_number;
+	if (e->config.devices == 1) {
+		seam__emu_order_fini(&e->host_order, e->meta); /* nothing in it is above the floor */
+		return;
+	}
+	/* What its streams have waited for of other devices. */
+	const struct emu_stream *stream;
+	LIST_FOREACH (stream, &e->all_streams, all) {
+		if (stream->device == device)
+			seam__emu_host_learns(e, &stream->order, NULL);
+	}
 }
 
 /* What comes before everything that is submitted to `stream` from now on: all of `from`. */
 static int take_order(struct emu *e, struct emu_stream *stream, const struct emu_stream *from)
 {
-	uint64_t last = from->last_number > e->floor ? from->last_number : 0;
-	if (!seam__emu_order_merge(&stream->order, e->meta, &from->order, e->floor) ||
-	    !seam__emu_order_add(&stream->order, e->meta, from->id, last))
+	if (!seam__emu_order_merge(&stream->order, e->meta, &from->order, e->floors) ||
+	    !seam__emu_order_add(&stream->order, e->meta, seam__emu_newest_of(e, from)))
 		return SEAM_CU_OUT_OF_MEMORY;
 	return 0;
 }
@@ -167,22 +193,26 @@ static int wait_until(struct emu *e, struct emu_stream *stream, uint64_t tail_ns
 	return 0;
 }
 
-/* The legacy stream comes after all blocking ones. */
-static int prepare_legacy(struct emu *e)
+/* The legacy stream comes after all blocking ones of its device. */
+static bool comes_before_legacy(const struct emu_stream *stream, const struct emu_stream *legacy)
+{
+	return stream != legacy && stream->blocking && stream->device == legacy->device;
+}
+
+static int prepare_legacy(struct emu *e, struct emu_stream *legacy)
 {
 	struct emu_stream *stream;
 	struct emu_stream *next;
-	struct emu_stream *legacy = e->legacy;
 	LIST_FOREACH_SAFE (stream, &e->stuck_streams, stuck, next) {
-		int cu = stream == legacy || !stream->blocking ? 0 : wait_for_queue(e, legacy, stream);
+		int cu = comes_before_legacy(stream, legacy) ? wait_for_queue(e, legacy, stream) : 0;
 		if (cu != 0)
 			return cu;
 	}
-	int cu = wait_until(e, legacy, e->blocking_tail_ns);
+	int cu = wait_until(e, legacy, legacy->device->blocking_tail_ns);
 	if (cu != 0 || legacy->merged_number == e->touch_number)
 		return cu;
 	LIST_FOREACH (stream, &e->all_streams, all) {
-		cu = stream == legacy || !stream->blocking ? 0 : take_order(e, legacy, stream);
+		cu = comes_before_legacy(stream, legacy) ? take_order(e, legacy, stream) : 0;
 		if (cu != 0)
 			return cu;
 	}
@@ -193,7 +223,7 @@ static int prepare_legacy(struct emu *e)
 /* A blocking stream comes after the legacy one. */
 static int prepare_blocking(struct emu *e, struct emu_stream *stream)
 {
-	struct emu_stream *legacy = e->legacy;
+	struct emu_stream *legacy = stream->device->legacy;
 	int cu = STAILQ_EMPTY(&legacy->queue) ? 0 : wait_for_queue(e, stream, legacy);
 	if (cu == 0)
 		cu = wait_until(e, stream, legacy->tail_ns);
@@ -213,13 +243,13 @@ int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream)
 	int cu = seam__emu_capture_guard(e, stream);
 	if (cu != 0)
 		return cu;
-	if (stream == e->legacy)
-		cu = prepare_legacy(e);
+	if (stream == stream->device->legacy)
+		cu = prepare_legacy(e, stream);
 	else if (stream->blocking)
 		cu = prepare_blocking(e, stream);
 	if (cu != 0 || stream->merged_host == e->host_version)
 		return cu;
-	if (!seam__emu_order_merge(&stream->order, e->meta, &e->host_order, e->floor))
+	if (!seam__emu_order_merge(&stream->order, e->meta, &e->host_order, e->floors))
 		return SEAM_CU_OUT_OF_MEMORY;
 	stream->merged_host = e->host_version;
 	return 0;
@@ -227,7 +257,8 @@ int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream)
 
 int seam__emu_op_stream_create(struct seam_driver *d, enum seam_stream_kind kind, uint64_t *ret_stream)
 {
-	struct emu *e = seam__emu_of(d);
+	struct emu_device *device = seam__emu_device_of(d);
+	struct emu *e = device->e;
 	if (ret_stream == NULL || (kind != SEAM_STREAM_BLOCKING && kind != SEAM_STREAM_NONBLOCKING))
 		return SEAM_CU_INVALID_VALUE;
 	/* Room to take the handle back, so that destroying cannot fail. */
@@ -243,13 +274,14 @@ int seam__emu_op_stream_create(struct seam_driver *d, enum seam_stream_kind kind
 	}
 	bool reuse = e->free_handle_count != 0;
 	uint64_t handle = reuse ? e->free_handles[e->free_handle_count - 1] : e->next_handle;
-	if (make_stream(e, handle, 0, kind == SEAM_STREAM_BLOCKING) == NULL)
+	if (make_stream(device, handle, 0, kind == SEAM_STREAM_BLOCKING) == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
 	if (reuse)
 		e->free_handle_count--;
 	else
 		e->next_handle += 0x10;
 	e->created_streams++;
+	device->created_streams++;
 	*ret_stream = handle;
 	return 0;
 }
@@ -260,12 +292,13 @@ int seam__emu_op_stream_destroy(struct seam_driver *d, uint64_t handle)
 	if (handle <= SEAM_STREAM_PER_THREAD)
 		return SEAM_CU_INVALID_HANDLE;
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
 	RB_REMOVE(emu_streams, &e->streams, stream);
 	e->free_handles[e->free_handle_count++] = handle;
 	e->created_streams--;
+	stream->device->created_streams--;
 	if (stream->capture_origin)
 		e->active_captures--;
 	stream->capture_origin = false;
@@ -277,9 +310,8 @@ int seam__emu_op_stream_destroy(struct seam_driver *d, uint64_t handle)
 
 int seam__emu_op_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret_id)
 {
-	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
 	if (ret_id == NULL)

@@ -46,11 +46,11 @@ void seam__emu_work_drop(struct emu *e, struct emu_work *work)
 	seam__emu_stream_put(e, stream);
 }
 
-static void set_tail(struct emu *e, struct emu_stream *stream, uint64_t tail_ns)
+static void set_tail(struct emu_stream *stream, uint64_t tail_ns)
 {
 	stream->tail_ns = tail_ns;
 	if (stream->blocking)
-		e->blocking_tail_ns = seam__bits_max(e->blocking_tail_ns, tail_ns);
+		stream->device->blocking_tail_ns = seam__bits_max(stream->device->blocking_tail_ns, tail_ns);
 }
 
 /* Places the head of a stream in time. False: it has to stay at the head of the queue. */
@@ -62,7 +62,7 @@ static bool resolve(struct emu *e, struct emu_work *work)
 	case EMU_WAIT:
 		if (!work->mark->resolved)
 			return false;
-		set_tail(e, stream, seam__bits_max(stream->tail_ns, work->mark->time_ns));
+		set_tail(stream, seam__bits_max(stream->tail_ns, work->mark->time_ns));
 		return true;
 	case EMU_RECORD:
 		work->mark->resolved = true;
@@ -77,11 +77,12 @@ static bool resolve(struct emu *e, struct emu_work *work)
 	case EMU_TO_DEVICE:
 	case EMU_TO_HOST:
 	case EMU_ON_DEVICE:
+	case EMU_BETWEEN:
 	case EMU_FILL:
 		break;
 	}
 	work->time_ns = start_ns + work->duration_ns;
-	set_tail(e, stream, work->time_ns);
+	set_tail(stream, work->time_ns);
 	RB_INSERT(emu_timeline, &e->timeline, work);
 	return true;
 }
@@ -161,9 +162,7 @@ bool seam__emu_is_done(struct emu *e, const struct emu_stream *stream, const str
 	seam__emu_clock_to(e, now); /* what ends at this very moment has to have happened */
 	if (mark != NULL)
 		return mark->resolved && mark->time_ns <= now;
-	if (stream != NULL)
-		return STAILQ_EMPTY(&stream->queue) && stream->tail_ns <= now;
-	return RB_EMPTY(&e->timeline) && LIST_EMPTY(&e->stuck_streams);
+	return STAILQ_EMPTY(&stream->queue) && stream->tail_ns <= now;
 }
 
 void seam__emu_wait(struct emu *e, struct emu_stream *stream, struct emu_mark *mark)
@@ -177,7 +176,7 @@ void seam__emu_wait(struct emu *e, struct emu_stream *stream, struct emu_mark *m
 		const struct emu_work *first = RB_MIN(emu_timeline, &e->timeline);
 		if (mark != NULL && mark->resolved)
 			seam__emu_clock_to(e, mark->time_ns);
-		else if (mark == NULL && stream != NULL && STAILQ_EMPTY(&stream->queue))
+		else if (mark == NULL && STAILQ_EMPTY(&stream->queue))
 			seam__emu_clock_to(e, stream->tail_ns);
 		else if (first != NULL)
 			seam__emu_clock_to(e, first->time_ns);
@@ -188,6 +187,38 @@ void seam__emu_wait(struct emu *e, struct emu_stream *stream, struct emu_mark *m
 		seam__emu_mark_put(e, mark);
 	if (stream != NULL)
 		seam__emu_stream_put(e, stream);
+}
+
+/* When the last of the device's streams is done; false: some wait for a host function, or for another device. */
+static bool find_end(const struct emu_device *device, uint64_t *ret_end_ns)
+{
+	const struct emu_stream *stream;
+	bool known = true;
+	*ret_end_ns = 0;
+	LIST_FOREACH (stream, &device->e->all_streams, all) {
+		if (stream->device != device)
+			continue;
+		known &= STAILQ_EMPTY(&stream->queue);
+		*ret_end_ns = seam__bits_max(*ret_end_ns, stream->tail_ns);
+	}
+	return known;
+}
+
+void seam__emu_wait_device(struct emu_device *device)
+{
+	struct emu *e = device->e;
+	uint64_t end_ns;
+	bool known;
+	while (!(known = find_end(device, &end_ns)) || end_ns > seam__emu_now(e)) {
+		const struct emu_work *first = RB_MIN(emu_timeline, &e->timeline);
+		if (known)
+			seam__emu_clock_to(e, end_ns);
+		else if (first != NULL)
+			seam__emu_clock_to(e, first->time_ns);
+		else
+			seam__cond_wait(&e->changed, &e->lock);
+	}
+	seam__emu_clock_to(e, seam__emu_now(e)); /* what ends at this very moment has to have happened */
 }
 
 static void *run_host_functions(void *argument)
@@ -209,7 +240,7 @@ static void *run_host_functions(void *argument)
 		struct emu_stream *stream = work->stream;
 		SEAM_ASSERT(STAILQ_FIRST(&stream->queue) == work);
 		STAILQ_REMOVE_HEAD(&stream->queue, queued);
-		set_tail(e, stream, seam__bits_max(stream->tail_ns, seam__emu_now(e)));
+		set_tail(stream, seam__bits_max(stream->tail_ns, seam__emu_now(e)));
 		if (STAILQ_EMPTY(&stream->queue))
 			LIST_REMOVE(stream, stuck);
 		seam__emu_work_drop(e, work);
@@ -239,7 +270,7 @@ int seam__emu_op_stream_host_func(struct seam_driver *d, uint64_t handle, void (
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(e, handle, &stream);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
 	if (function == NULL)

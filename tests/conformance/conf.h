@@ -9,6 +9,7 @@
 
 struct conf {
 	struct seam_driver *d;
+	struct seam_driver *peer; /* device 1, or NULL */
 	bool has_contents;   /* memory is real: bytes can be compared */
 	bool is_emu;
 	uint64_t g;          /* granularity of plain device memory */
@@ -76,6 +77,8 @@ void part_capture_refusals(void);
 void part_injection(void);
 void part_counters(void);
 void part_threads(void);
+void part_peers(void);
 void part_stray_copies(void);
+void part_stray_peers(void);
 
 #endif

@@ -46,7 +46,9 @@ static const struct part {
 	{"injection", part_injection},
 	{"counters", part_counters},
 	{"threads", part_threads},
+	{"peers", part_peers},
 	{"stray-copies", part_stray_copies}, /* last: a driver may poison the context for it */
+	{"stray-peers", part_stray_peers},   /* likewise */
 };
 
 static void bail(const char *what, int cu)
@@ -200,10 +202,13 @@ static void check_clean(void)
 	const char *broken = seam__emu_check(conf.d);
 	ok(broken == NULL, "no invariant of the emulator is broken (%s)", broken != NULL ? broken : "none");
 	ok(seam__emu_violations_all(conf.d) == 0, "no violation (%s)", seam__emu_violation_text(conf.d));
+	struct seam_emu_usage theirs;
 	seam__emu_usage(conf.d, &usage);
+	seam__emu_usage(conf.peer, &theirs);
 	ok(usage.handles == 0 && usage.used_bytes == 0 && usage.mappings == 0 && usage.reservations == 0 &&
 	           usage.direct_allocations == 0 && usage.host_allocations == 0 && usage.streams == 0 &&
-	           usage.events == 0,
+	           usage.events == 0 &&
+	           theirs.used_bytes == 0 && theirs.streams == 0,
 	   "nothing is left: %llu handles, %llu bytes, %llu mappings, %llu reservations, %llu streams, %llu events",
 	   (unsigned long long)usage.handles, (unsigned long long)usage.used_bytes, (unsigned long long)usage.mappings,
 	   (unsigned long long)usage.reservations, (unsigned long long)usage.streams,
@@ -218,10 +223,13 @@ static int usage(void)
 
 static enum seam_rc open_device(bool cuda, enum seam_emu_memory memory, char *error)
 {
-	const struct seam_emu_config config = {.memory = memory, .no_fabric = true};
+	const struct seam_emu_config config = {.memory = memory, .no_fabric = true, .devices = 2};
 	conf.is_emu = !cuda;
 	conf.has_contents = cuda || memory == SEAM_EMU_REAL;
-	return cuda ? seam__cuda_create(0, error, &conf.d) : seam__emu_create(&config, error, &conf.d);
+	enum seam_rc rc = cuda ? seam__cuda_create(0, error, &conf.d) : seam__emu_create(&config, error, &conf.d);
+	if (rc == SEAM_OK)
+		rc = cuda ? seam__cuda_create(1, NULL, &conf.peer) : seam__emu_open(conf.d, 1, &conf.peer);
+	return rc == SEAM_NO_DEVICE && conf.d != NULL ? SEAM_OK : rc;
 }
 
 int main(int argc, char **argv)
@@ -252,6 +260,7 @@ int main(int argc, char **argv)
 	tap_note("device: %s", conf.d->ops->device_name(conf.d));
 	if (seam__drv_granularity(conf.d, &conf_plain, &conf.g) != SEAM_CU_SUCCESS) {
 		printf("1..0 # SKIP the device has no virtual memory management\n");
+		seam__driver_destroy(conf.peer);
 		seam__driver_destroy(conf.d);
 		return SKIPPED;
 	}
@@ -262,6 +271,7 @@ int main(int argc, char **argv)
 		parts[i].run();
 		check_clean();
 	}
+	seam__driver_destroy(conf.peer);
 	seam__driver_destroy(conf.d);
 	return tap_end();
 }

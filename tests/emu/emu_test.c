@@ -20,7 +20,7 @@ static const struct part {
 	{"time", part_time},             {"costs", part_costs},     {"limits", part_limits},
 	{"handles", part_handles},       {"memory", part_memory},   {"failures", part_failures},
 	{"fork", part_fork},             {"full map", part_full_map}, {"model", part_model},
-	{"metadata", part_metadata},
+	{"metadata", part_metadata},     {"devices", part_devices},
 };
 
 struct seam_driver *open_emu(const struct seam_emu_config *config)

@@ -29,6 +29,7 @@ int launch(struct seam_driver *d, uint64_t stream, uint64_t va, uint64_t bytes, 
 
 void part_violations(void);
 void part_edges(void);
+void part_devices(void);
 void part_sticky(void);
 void part_time(void);
 void part_costs(void);

@@ -1,4 +1,4 @@
-/* fakecuda.c: a libcuda.so.1 whose one device is the emulated one, so that the CUDA backend is tested where no GPU is.
+/* fakecuda.c: a libcuda.so.1 whose devices are the emulated ones, so that the CUDA backend is tested where no GPU is.
  *
  * It shows that the backend picks the right call with the arguments in the right order and types (every function here is assigned to
  * NVIDIA's own type for it), keeps a context current around each and puts the caller's back. It shows nothing about the
@@ -11,11 +11,30 @@
 
 #include "fakecuda.h"
 
-struct seam_driver *fake_device;
-static int retained;
-struct CUctx_st *const fake_context = (struct CUctx_st *)(void *)&retained;
+struct fake_context fake_contexts[SEAM_EMU_DEVICES];
 _Thread_local CUcontext fake_current;
 _Thread_local CUstreamCaptureMode fake_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+int fake_ordinal(CUdevice device)
+{
+	int ordinal = device - FAKE_HANDLE;
+	return ordinal >= 0 && ordinal < SEAM_EMU_DEVICES && fake_contexts[ordinal].driver != NULL ? ordinal : -1;
+}
+
+struct fake_context *fake_context_of(CUcontext context)
+{
+	for (int i = 0; i < SEAM_EMU_DEVICES; i++) {
+		if (context == (CUcontext)(void *)&fake_contexts[i] && fake_contexts[i].retained != 0)
+			return &fake_contexts[i];
+	}
+	return NULL;
+}
+
+struct seam_driver *fake_driver(void)
+{
+	const struct fake_context *context = fake_context_of(fake_current);
+	return context != NULL ? context->driver : NULL;
+}
 
 static struct seam_location location_of(const CUmemLocation *location)
 {
@@ -43,11 +62,16 @@ static CUresult fake_init(unsigned flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (mode != NULL && strcmp(mode, "none") == 0)
 		return CUDA_ERROR_NO_DEVICE;
-	if (fake_device != NULL)
+	if (fake_contexts[0].driver != NULL)
 		return CUDA_SUCCESS;
-	if (seam__emu_create(&config, NULL, &fake_device) != SEAM_OK)
+	if (seam__emu_create(&config, NULL, &fake_contexts[0].driver) != SEAM_OK)
 		return CUDA_ERROR_UNKNOWN;
-	fake_time_calls(fake_device);
+	for (int i = 1; i < config.devices; i++) {
+		if (seam__emu_open(fake_contexts[0].driver, i, &fake_contexts[i].driver) != SEAM_OK)
+			return CUDA_ERROR_UNKNOWN;
+	}
+	for (int i = 0; i < SEAM_EMU_DEVICES && fake_contexts[i].driver != NULL; i++)
+		fake_time_calls(fake_contexts[i].driver);
 	return CUDA_SUCCESS;
 }
 
@@ -67,15 +91,15 @@ static CUresult fake_error_string(CUresult error, const char **text)
 
 static CUresult fake_device_get(CUdevice *device, int ordinal)
 {
-	if (ordinal != 0)
+	if (fake_ordinal(FAKE_HANDLE + ordinal) < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*device = FAKE_ORDINAL;
+	*device = FAKE_HANDLE + ordinal;
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_device_name(char *name, int length, CUdevice device)
 {
-	if (device != FAKE_ORDINAL || length < 12)
+	if (fake_ordinal(device) < 0 || length < 12)
 		return CUDA_ERROR_INVALID_DEVICE;
 	memcpy(name, "fake device", 12);
 	return CUDA_SUCCESS;
@@ -83,7 +107,7 @@ static CUresult fake_device_name(char *name, int length, CUdevice device)
 
 static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice device)
 {
-	if (device != FAKE_ORDINAL)
+	if (fake_ordinal(device) < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
 	switch ((int)what) {
 	case 75:
@@ -104,20 +128,27 @@ static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdev
 
 static CUresult fake_primary_retain(CUcontext *context, CUdevice device)
 {
-	if (device != FAKE_ORDINAL)
+	int ordinal = fake_ordinal(device);
+	if (ordinal < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
-	retained++;
-	*context = fake_context;
+	fake_contexts[ordinal].retained++;
+	*context = (CUcontext)(void *)&fake_contexts[ordinal];
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_primary_release(CUdevice device)
 {
-	if (device != FAKE_ORDINAL || retained == 0)
+	int ordinal = fake_ordinal(device);
+	int retained = 0;
+	if (ordinal < 0 || fake_contexts[ordinal].retained == 0)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (--retained == 0) { /* the context goes, with all that is in it */
-		seam__driver_destroy(fake_device);
-		fake_device = NULL;
+	fake_contexts[ordinal].retained--;
+	for (int i = 0; i < SEAM_EMU_DEVICES; i++)
+		retained += fake_contexts[i].retained;
+	/* The contexts go together, with all that is in them, when nobody holds one. */
+	for (int i = 0; retained == 0 && i < SEAM_EMU_DEVICES; i++) {
+		seam__driver_destroy(fake_contexts[i].driver);
+		fake_contexts[i].driver = NULL;
 	}
 	return CUDA_SUCCESS;
 }
@@ -165,7 +196,9 @@ static CUresult fake_granularity(size_t *bytes, const CUmemAllocationProp *prop,
 	const struct seam_phys_props props = props_of(prop);
 	if (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	int cu = seam__drv_granularity(fake_device, &props, &value);
+	if (fake_contexts[0].driver == NULL)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	int cu = seam__drv_granularity(fake_contexts[0].driver, &props, &value);
 	*bytes = value;
 	return as_result(cu);
 }

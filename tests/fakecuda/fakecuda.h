@@ -10,21 +10,22 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-#define FAKE_ORDINAL 7 /* the device's handle: not its number, they may differ */
+#define FAKE_HANDLE 70 /* of device 0; the others' follow. Not its number: they may differ */
 
-extern struct seam_driver *fake_device; /* NULL before cuInit, and after the context has gone */
-extern struct CUctx_st *const fake_context;
+/* One for each device that there is; its address is the handle of the device's primary context. */
+struct fake_context {
+	struct seam_driver *driver; /* NULL before cuInit, after the last context has gone, and of devices that there are not */
+	int retained;
+};
+extern struct fake_context fake_contexts[SEAM_EMU_DEVICES];
 extern _Thread_local CUcontext fake_current;
 extern _Thread_local CUstreamCaptureMode fake_mode;
 
 /* What every call but those on devices and contexts needs. */
-#define NEEDS_CONTEXT()                                    \
-	do {                                               \
-		if (fake_device == NULL)                   \
-			return CUDA_ERROR_NOT_INITIALIZED; \
-		if (fake_current != fake_context)          \
-			return CUDA_ERROR_INVALID_CONTEXT; \
-	} while (0)
+#define NEEDS_CONTEXT()                                               \
+	struct seam_driver *const fake_device = fake_driver();        \
+	if (fake_device == NULL)                                      \
+	return fake_contexts[0].driver == NULL ? CUDA_ERROR_NOT_INITIALIZED : CUDA_ERROR_INVALID_CONTEXT
 
 static inline CUresult as_result(int cu)
 {
@@ -36,8 +37,20 @@ static inline uint64_t word(const void *handle)
 	return (uint64_t)(uintptr_t)handle;
 }
 
-/* The device as the environment wants it; false: the environment cannot be understood. */
+/* The retained primary context of that handle, or NULL. */
+struct fake_context *fake_context_of(CUcontext context);
+
+/* The device of this thread's current context, or NULL. */
+struct seam_driver *fake_driver(void);
+
+/* The number of a device's handle, or -1. */
+int fake_ordinal(CUdevice device);
+
+/* The machine as the environment wants it; false: the environment cannot be understood. */
 bool fake_configure(struct seam_emu_config *config);
+
+/* Whether devices can reach each other's memory. */
+bool fake_have_peers(void);
 
 /* From here on the time of each call is taken, if the environment wants that. */
 void fake_time_calls(struct seam_driver *device);
@@ -64,6 +77,7 @@ CUresult fake_event_sync(CUevent event);
 CUresult fake_copy_to_device(CUdeviceptr va, const void *from, size_t bytes, CUstream stream);
 CUresult fake_copy_to_host(void *to, CUdeviceptr va, size_t bytes, CUstream stream);
 CUresult fake_copy_on_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+CUresult fake_copy_between(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream);
 CUresult fake_fill32(CUdeviceptr va, unsigned value, size_t words, CUstream stream);
 
 #endif

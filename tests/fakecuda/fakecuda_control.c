@@ -40,11 +40,25 @@ static bool parse_size(const char *text, uint64_t *ret_bytes)
 	return true;
 }
 
+bool fake_have_peers(void)
+{
+	const char *peers = getenv("FAKECUDA_PEERS");
+	return peers == NULL || strcmp(peers, "none") != 0;
+}
+
 bool fake_configure(struct seam_emu_config *config)
 {
+	const char *devices = getenv("FAKECUDA_DEVICES");
 	const char *capacity = getenv("FAKECUDA_CAPACITY");
 	const char *memory = getenv("FAKECUDA_MEMORY");
-	*config = (struct seam_emu_config){.memory = SEAM_EMU_REAL, .no_fabric = true};
+	*config = (struct seam_emu_config){.memory = SEAM_EMU_REAL, .no_fabric = true, .no_peers = !fake_have_peers()};
+	if (devices != NULL) {
+		char *end = NULL;
+		unsigned long count = strtoul(devices, &end, 10);
+		if (end == devices || *end != '\0' || count == 0 || count > SEAM_EMU_DEVICES)
+			return false;
+		config->devices = (int)count;
+	}
 	if (memory != NULL && strcmp(memory, "book") == 0)
 		config->memory = SEAM_EMU_BOOK;
 	else if (memory != NULL && strcmp(memory, "real") != 0)
@@ -65,65 +79,81 @@ void fake_time_calls(struct seam_driver *device)
 	device->ops = &timed;
 }
 
+/* The device that is asked: this thread's current one, or device 0. NULL: there is none. */
+static struct seam_driver *asked(void)
+{
+	struct seam_driver *current = fake_driver();
+	return current != NULL ? current : fake_contexts[0].driver;
+}
+
 EXPORTED int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes, uint64_t duration_ns)
 {
+	struct seam_driver *d = asked();
 	const struct seam_emu_range range = {.va = va, .bytes = bytes, .write = writes != 0};
-	if (fake_device == NULL)
+	if (d == NULL)
 		return NO_DEVICE;
-	return seam__emu_launch(fake_device, word(stream), bytes != 0 ? &range : NULL, bytes != 0, duration_ns, 0);
+	return seam__emu_launch(d, word(stream), bytes != 0 ? &range : NULL, bytes != 0, duration_ns, 0);
 }
 
 EXPORTED void fakecuda_advance(uint64_t ns)
 {
-	if (fake_device != NULL)
-		seam__emu_advance(fake_device, ns);
+	struct seam_driver *d = asked();
+	if (d != NULL)
+		seam__emu_advance(d, ns);
 }
 
 EXPORTED uint64_t fakecuda_now(void)
 {
-	return fake_device != NULL ? fake_device->ops->clock_ns(fake_device) : 0;
+	struct seam_driver *d = asked();
+	return d != NULL ? d->ops->clock_ns(d) : 0;
 }
 
 EXPORTED uint64_t fakecuda_calls(const char *name)
 {
-	if (fake_device == NULL)
+	struct seam_driver *d = asked();
+	if (d == NULL)
 		return 0;
 	if (name == NULL)
-		return seam__driver_calls(fake_device, SEAM_DRV_MEMORY);
+		return seam__driver_calls(d, SEAM_DRV_MEMORY);
 	for (int call = 0; call < SEAM_DRV_COUNT; call++)
 		if (strcmp(seam__driver_call_name((enum seam_drv_call)call), name) == 0)
-			return atomic_load(&fake_device->counts[call].calls);
+			return atomic_load(&d->counts[call].calls);
 	return 0;
 }
 
 EXPORTED uint64_t fakecuda_used_bytes(void)
 {
+	struct seam_driver *d = asked();
 	struct seam_emu_usage usage = {0};
-	if (fake_device != NULL)
-		seam__emu_usage(fake_device, &usage);
+	if (d != NULL)
+		seam__emu_usage(d, &usage);
 	return usage.used_bytes;
 }
 
 EXPORTED uint64_t fakecuda_violations(void)
 {
-	return fake_device != NULL ? seam__emu_violations_all(fake_device) : 0;
+	struct seam_driver *d = asked();
+	return d != NULL ? seam__emu_violations_all(d) : 0;
 }
 
 EXPORTED const char *fakecuda_violation_text(void)
 {
-	return fake_device != NULL ? seam__emu_violation_text(fake_device) : "";
+	struct seam_driver *d = asked();
+	return d != NULL ? seam__emu_violation_text(d) : "";
 }
 
 EXPORTED void fakecuda_clear_violations(void)
 {
-	if (fake_device != NULL)
-		seam__emu_clear_violations(fake_device);
+	struct seam_driver *d = asked();
+	if (d != NULL)
+		seam__emu_clear_violations(d);
 }
 
 EXPORTED void fakecuda_fail_at(uint64_t n, int code)
 {
-	if (fake_device != NULL)
-		seam__driver_fail_at(fake_device, n, UINT64_C(1) << SEAM_DRV_MEMORY, code);
+	struct seam_driver *d = asked();
+	if (d != NULL)
+		seam__driver_fail_at(d, n, UINT64_C(1) << SEAM_DRV_MEMORY, code);
 }
 
 EXPORTED uint64_t fakecuda_ticks(void)
@@ -133,9 +163,10 @@ EXPORTED uint64_t fakecuda_ticks(void)
 
 EXPORTED int fakecuda_range(uint64_t va, uint64_t *ret_base, uint64_t *ret_bytes)
 {
-	if (fake_device == NULL)
+	struct seam_driver *d = asked();
+	if (d == NULL)
 		return NO_DEVICE;
-	struct emu *e = seam__emu_of(fake_device);
+	struct emu *e = seam__emu_of(d);
 	seam__mutex_lock(&e->lock);
 	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
 	if (mapping != NULL) {
@@ -146,11 +177,25 @@ EXPORTED int fakecuda_range(uint64_t va, uint64_t *ret_base, uint64_t *ret_bytes
 	return mapping != NULL ? 0 : SEAM_CU_INVALID_VALUE;
 }
 
+EXPORTED int fakecuda_device_of(uint64_t va)
+{
+	struct seam_driver *d = asked();
+	if (d == NULL)
+		return -1;
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+	int device = mapping != NULL && mapping->phys->props.where.kind == SEAM_AT_DEVICE ? mapping->phys->props.where.id : -1;
+	seam__mutex_unlock(&e->lock);
+	return device;
+}
+
 EXPORTED int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *ret_bytes)
 {
-	if (fake_device == NULL)
+	struct seam_driver *d = asked();
+	if (d == NULL)
 		return NO_DEVICE;
-	struct emu *e = seam__emu_of(fake_device);
+	struct emu *e = seam__emu_of(d);
 	seam__mutex_lock(&e->lock);
 	const struct emu_host_block *block = RB_ROOT(&e->host_blocks);
 	while (block != NULL && word(at) - block->va >= block->bytes)
@@ -165,5 +210,6 @@ EXPORTED int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *r
 
 EXPORTED int fakecuda_is_real(void)
 {
-	return fake_device != NULL && seam__emu_of(fake_device)->memfd >= 0;
+	struct seam_driver *d = asked();
+	return d != NULL && seam__emu_of(d)->memfd >= 0;
 }

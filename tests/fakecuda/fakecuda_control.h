@@ -1,13 +1,16 @@
-/* fakecuda_control.h: what a test asks of the emulated device behind the fake driver, beside what a driver offers.
+/* fakecuda_control.h: what a test asks of the emulated devices behind the fake driver, beside what a driver offers.
  *
  * Exported by the fake libcuda.so.1, so that any program that uses the device through the driver or the fake runtime looks at the
- * same one. Results called "code" are CUresult numbers; before cuInit, and after the context has gone, it is 3 (not
+ * same ones. Asked is the device whose context is current on the thread, or device 0 where none is; violations and time are
+ * those of all devices. Results called "code" are CUresult numbers; before cuInit, and after the context has gone, it is 3 (not
  * initialised), and counts are 0.
  *
  * Environment, read at cuInit:
  *   FAKECUDA=none          no device
  *   FAKECUDA=old           a driver without cuStreamGetId
- *   FAKECUDA_CAPACITY=24G  memory of the device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
+ *   FAKECUDA_DEVICES=2     so many devices (default: 1; at most 16)
+ *   FAKECUDA_PEERS=none    no device can reach another one's memory
+ *   FAKECUDA_CAPACITY=24G  memory of each device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
  *   FAKECUDA_MEMORY=book   no real memory: addresses cannot be touched, copies move nothing
  *   FAKECUDA_CLOCK=1       fakecuda_ticks() counts
  */
@@ -47,6 +50,9 @@ uint64_t fakecuda_ticks(void);
 
 /* The mapping or plain allocation of device memory that contains va. Returns a code: 1 where nothing is mapped. */
 int fakecuda_range(uint64_t va, uint64_t *ret_base, uint64_t *ret_bytes);
+
+/* The number of the device whose memory is at va; -1: none's. */
+int fakecuda_device_of(uint64_t va);
 
 /* Likewise of page-locked host memory. */
 int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *ret_bytes);

@@ -3,6 +3,7 @@
  * The names are those that libcaffe2_nvrtc.so links to. What has to do with code for the device is refused: there is nothing
  * that could run it.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "fakecuda.h"
@@ -10,25 +11,33 @@
 
 static CUresult fake_device_count(int *count)
 {
-	if (fake_device == NULL)
+	if (fake_contexts[0].driver == NULL)
 		return CUDA_ERROR_NOT_INITIALIZED;
-	*count = 1;
+	*count = 0;
+	while (*count < SEAM_EMU_DEVICES && fake_contexts[*count].driver != NULL)
+		++*count;
 	return CUDA_SUCCESS;
 }
 
 /* PyTorch takes the device's number for its handle, which is true of real drivers. The backend's version is stricter. */
+static CUdevice by_number(CUdevice device)
+{
+	return device >= 0 && device < SEAM_EMU_DEVICES ? device + FAKE_HANDLE : device;
+}
+
 static CUresult fake_attribute_by_number(int *value, CUdevice_attribute what, CUdevice device)
 {
-	return cuDeviceGetAttribute(value, what, device == 0 ? FAKE_ORDINAL : device);
+	return cuDeviceGetAttribute(value, what, by_number(device));
 }
 
 /* Likewise. */
 static CUresult fake_primary_state(CUdevice device, unsigned *flags, int *active)
 {
-	if (device != FAKE_ORDINAL && device != 0)
+	int ordinal = fake_ordinal(by_number(device));
+	if (ordinal < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
 	*flags = 0;
-	*active = fake_device != NULL;
+	*active = fake_contexts[ordinal].retained != 0;
 	return CUDA_SUCCESS;
 }
 
@@ -70,6 +79,48 @@ void *fake_find_more(const char *symbol, int version)
 #include "fakecuda_more.def"
 #undef FAKECUDA_SYMBOL
 	return found;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+	return fake_device_count(count);
+}
+
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
+{
+	int ordinal = fake_ordinal(device);
+	uint64_t free_bytes = 0;
+	uint64_t total_bytes = 0;
+	if (ordinal < 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	int cu = seam__drv_mem_info(fake_contexts[ordinal].driver, &free_bytes, &total_bytes);
+	*bytes = total_bytes;
+	return as_result(cu);
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+	int from = fake_ordinal(device);
+	int to = fake_ordinal(peer);
+	if (from < 0 || to < 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*can = from != to && fake_have_peers();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+	NEEDS_CONTEXT();
+	static _Atomic uint64_t enabled[SEAM_EMU_DEVICES];
+	const struct fake_context *to = fake_context_of(peer);
+	if (flags != 0 || to == NULL)
+		return flags != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+	if (to->driver->ordinal == fake_device->ordinal)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (seam__emu_peer_enable(fake_device, to->driver->ordinal) != 0)
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	uint64_t bit = UINT64_C(1) << to->driver->ordinal;
+	return (atomic_fetch_or(&enabled[fake_device->ordinal], bit) & bit) != 0 ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)

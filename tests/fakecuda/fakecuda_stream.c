@@ -51,7 +51,7 @@ CUresult fake_host_func(CUstream stream, CUhostFn function, void *argument)
 }
 
 /* While a blocking stream is captured the driver will not speak of the legacy one. */
-static _Thread_local bool captures_blocking;
+static _Thread_local CUcontext captures_blocking;
 
 static int fake_graph; /* its address is the handle of every graph */
 
@@ -61,7 +61,7 @@ CUresult fake_capture_begin(CUstream stream, CUstreamCaptureMode mode)
 	if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
 	int cu = seam__drv_capture_begin(fake_device, word(stream));
-	captures_blocking = cu == 0;
+	captures_blocking = cu == 0 ? fake_current : NULL;
 	return as_result(cu);
 }
 
@@ -69,7 +69,7 @@ CUresult fake_capture_end(CUstream stream, CUgraph *graph)
 {
 	NEEDS_CONTEXT();
 	int cu = seam__drv_capture_end(fake_device, word(stream));
-	captures_blocking = false;
+	captures_blocking = NULL;
 	*graph = cu == 0 ? (CUgraph)(void *)&fake_graph : NULL;
 	return as_result(cu);
 }
@@ -79,7 +79,7 @@ CUresult fake_capture_info(CUstream stream, CUstreamCaptureStatus *status, cuuin
 	NEEDS_CONTEXT();
 	enum seam_capture_state state = SEAM_CAPTURE_NONE;
 	uint64_t value = 0;
-	if (captures_blocking && word(stream) <= 1)
+	if (captures_blocking == fake_current && word(stream) <= 1)
 		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 	int cu = seam__drv_stream_capture(fake_device, word(stream), &state, &value);
 	*status = (CUstreamCaptureStatus)state;
@@ -144,6 +144,15 @@ CUresult fake_copy_on_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUs
 {
 	NEEDS_CONTEXT();
 	return as_result(seam__drv_copy_on_device(fake_device, to, from, bytes, word(stream)));
+}
+
+CUresult fake_copy_between(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream)
+{
+	NEEDS_CONTEXT();
+	const struct fake_context *contexts[2] = {fake_context_of(to_context), fake_context_of(from_context)};
+	if (contexts[0] == NULL || contexts[1] == NULL)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return as_result(seam__drv_copy_between(fake_device, contexts[0]->driver, to, contexts[1]->driver, from, bytes, word(stream)));
 }
 
 CUresult fake_fill32(CUdeviceptr va, unsigned value, size_t words, CUstream stream)

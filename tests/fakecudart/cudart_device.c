@@ -1,4 +1,4 @@
-/* cudart_device.c: the device, its properties, errors, and the driver's calls by name. */
+/* cudart_device.c: devices, their properties, errors, and the driver's calls by name. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,33 +11,81 @@
 
 const struct cuda_api *rt_driver;
 
-static CUcontext context;
+#define DEVICES 16
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUcontext contexts[DEVICES]; /* lock. NULL: not kept yet */
+static int device_count;
 static int failure; /* of set_up */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local int last_error;
+static _Thread_local int set_device; /* what counts where no context is current */
 
 int nvmlInit_v2(void);
 
 static void set_up(void)
 {
 	const char *why = NULL;
-	CUdevice device = 0;
 	(void)nvmlInit_v2(); /* the use of it keeps the fake one linked to this library */
 	rt_driver = seam__cuda_api_get(&why);
 	if (rt_driver == NULL)
 		failure = cudaErrorNoDevice;
-	else if (rt_driver->device_get(&device, 0) != CUDA_SUCCESS || rt_driver->primary_retain(&context, device) != CUDA_SUCCESS)
+	else if (cuDeviceGetCount(&device_count) != CUDA_SUCCESS || device_count > DEVICES)
 		failure = cudaErrorInitializationError;
+}
+
+static int check_device(int device)
+{
+	(void)pthread_once(&once, set_up);
+	if (failure != 0)
+		return failure;
+	return device < 0 || device >= device_count ? (int)cudaErrorInvalidDevice : 0;
+}
+
+int rt_context(int device, CUcontext *ret_context)
+{
+	CUdevice handle = 0;
+	int error = check_device(device);
+	if (error != 0)
+		return error;
+	(void)pthread_mutex_lock(&lock);
+	if (contexts[device] == NULL)
+		error = (int)rt_driver->device_get(&handle, device);
+	if (contexts[device] == NULL && error == 0)
+		error = (int)rt_driver->primary_retain(&contexts[device], handle);
+	*ret_context = contexts[device];
+	(void)pthread_mutex_unlock(&lock);
+	return error;
+}
+
+/* The device whose kept context is current, or -1. */
+static int current_device(void)
+{
+	CUcontext current = NULL;
+	int found = -1;
+	if (rt_driver == NULL || rt_driver->context_get(&current) != CUDA_SUCCESS || current == NULL)
+		return -1;
+	(void)pthread_mutex_lock(&lock);
+	for (int i = 0; i < device_count; i++)
+		found = contexts[i] == current ? i : found;
+	(void)pthread_mutex_unlock(&lock);
+	return found;
+}
+
+int rt_device(void)
+{
+	int current = current_device();
+	return current >= 0 ? current : set_device;
 }
 
 int rt_enter(void)
 {
-	CUcontext current = NULL;
-	(void)pthread_once(&once, set_up);
-	if (failure != 0)
-		return failure;
-	int cu = (int)rt_driver->context_get(&current);
-	return cu != 0 || current == context ? cu : (int)rt_driver->context_set(context);
+	CUcontext context = NULL;
+	int error = check_device(set_device);
+	if (error != 0 || current_device() >= 0)
+		return error;
+	error = rt_context(set_device, &context);
+	return error != 0 ? error : (int)rt_driver->context_set(context);
 }
 
 cudaError_t rt_result(int error)
@@ -87,21 +135,26 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-	int error = rt_enter();
-	*count = error == 0;
+	int error = check_device(0);
+	*count = error == 0 ? device_count : 0;
 	return rt_result(error);
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
-	*device = 0;
+	*device = rt_device();
 	return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-	int error = rt_enter();
-	return rt_result(error == 0 && device != 0 ? cudaErrorInvalidDevice : error);
+	CUcontext context = NULL;
+	int error = rt_context(device, &context);
+	if (error == 0)
+		error = (int)rt_driver->context_set(context);
+	if (error == 0)
+		set_device = device;
+	return rt_result(error);
 }
 
 cudaError_t cudaDeviceSynchronize(void)
@@ -123,14 +176,25 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
+	CUdevice handles[2];
+	int error = check_device(device);
 	*can = 0;
-	return rt_result(device != 0 || peer != 0 ? cudaErrorInvalidDevice : 0);
+	if (error == 0)
+		error = check_device(peer);
+	if (error == 0)
+		error = (int)rt_driver->device_get(&handles[0], device);
+	if (error == 0)
+		error = (int)rt_driver->device_get(&handles[1], peer);
+	return rt_result(error != 0 ? error : (int)cuDeviceCanAccessPeer(can, handles[0], handles[1]));
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
-	(void)flags;
-	return rt_result(peer != 0 ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported);
+	CUcontext context = NULL;
+	int error = rt_enter();
+	if (error == 0)
+		error = rt_context(peer, &context);
+	return rt_result(error != 0 ? error : (int)cuCtxEnablePeerAccess(context, flags));
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
@@ -142,9 +206,9 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int device)
 {
-	if (device != 0 || length < 13)
+	if (check_device(device) != 0 || length < 13)
 		return rt_result(cudaErrorInvalidValue);
-	(void)snprintf(text, (size_t)length, "0000:00:00.0");
+	(void)snprintf(text, (size_t)length, "0000:%02x:00.0", (unsigned char)device);
 	return cudaSuccess;
 }
 
@@ -169,16 +233,18 @@ _Static_assert(sizeof(struct cudaDeviceProp) == 1008, "the properties of CUDA 13
 static cudaError_t fill_properties(unsigned char *properties, int device)
 {
 	static const char name[] = "emulated device";
-	size_t free_bytes = 0;
 	size_t total_bytes = 0;
-	int error = rt_enter();
+	CUdevice handle = 0;
+	int error = check_device(device);
 	if (error == 0)
-		error = device != 0 ? cudaErrorInvalidDevice : (int)rt_driver->mem_info(&free_bytes, &total_bytes);
+		error = (int)rt_driver->device_get(&handle, device);
+	if (error == 0)
+		error = (int)cuDeviceTotalMem(&total_bytes, handle);
 	if (error != 0)
 		return rt_result(error);
 	memset(properties, 0, PROPERTIES_BYTES);
 	memcpy(properties, name, sizeof(name));
-	memset(properties + offsetof(struct cudaDeviceProp, uuid), 0x5e, sizeof(cudaUUID_t));
+	memset(properties + offsetof(struct cudaDeviceProp, uuid), 0x5e + device, sizeof(cudaUUID_t));
 	memcpy(properties + offsetof(struct cudaDeviceProp, totalGlobalMem), &total_bytes, sizeof(total_bytes));
 #define FAKECUDART_FIELD(field, before, now, number)                                          \
 	do {                                                                                  \
@@ -210,8 +276,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
 {
-	if (device != 0)
-		return rt_result(cudaErrorInvalidDevice);
+	if (check_device(device) != 0)
+		return rt_result(check_device(device));
 	switch ((int)what) {
 #define FAKECUDART_ATTRIBUTE(name, number) \
 	case name:                         \
@@ -221,7 +287,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int dev
 #undef FAKECUDART_ATTRIBUTE
 	default: {
 		CUdevice ordinal = 0;
-		RT_RETURN(rt_driver->device_get(&ordinal, 0) != CUDA_SUCCESS
+		RT_RETURN(rt_driver->device_get(&ordinal, device) != CUDA_SUCCESS
 		                  ? (CUresult)cudaErrorInvalidDevice
 		                  : rt_driver->device_attribute(value, (CUdevice_attribute)(int)what, ordinal));
 	}

@@ -87,9 +87,11 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 	memset(attributes, 0, POINTER_ATTRIBUTES_BYTES);
 	if (is_device(at)) {
 		attributes->type = cudaMemoryTypeDevice;
+		attributes->device = fakecuda_device_of((uint64_t)(uintptr_t)at);
 		attributes->devicePointer = (void *)(uintptr_t)at;
 	} else if (is_page_locked(at)) {
 		attributes->type = cudaMemoryTypeHost;
+		attributes->device = rt_device();
 		attributes->hostPointer = (void *)(uintptr_t)at;
 		attributes->devicePointer = (void *)(uintptr_t)at;
 	} else {
@@ -132,6 +134,18 @@ static int fill(void *at, unsigned char value, size_t bytes, CUstream stream)
 	return error;
 }
 
+static int copy_between(const struct rt_node *node, CUstream stream)
+{
+	CUcontext contexts[2] = {NULL, NULL};
+	int error = rt_context(node->to_device, &contexts[0]);
+	if (error == 0)
+		error = rt_context(node->from_device, &contexts[1]);
+	if (error != 0)
+		return error;
+	return (int)rt_driver->copy_between((CUdeviceptr)(uintptr_t)node->to, contexts[0], (CUdeviceptr)(uintptr_t)node->from, contexts[1],
+	                                    node->bytes, stream);
+}
+
 int rt_memory_do(const struct rt_node *node, CUstream stream)
 {
 	CUdeviceptr to = (CUdeviceptr)(uintptr_t)node->to;
@@ -139,6 +153,8 @@ int rt_memory_do(const struct rt_node *node, CUstream stream)
 	switch (node->kind) {
 	case RT_COPY_ON_DEVICE:
 		return (int)rt_driver->copy_on_device(to, from, node->bytes, stream);
+	case RT_COPY_BETWEEN:
+		return copy_between(node, stream);
 	case RT_COPY_TO_DEVICE:
 		return (int)rt_driver->copy_to_device(to, node->from, node->bytes, stream);
 	case RT_COPY_TO_HOST:
@@ -206,9 +222,9 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                                 cudaStream_t stream)
 {
-	if (to_device != 0 || from_device != 0)
-		return rt_result(cudaErrorInvalidDevice);
-	RT_RETURN(copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+	const struct rt_node node = {.kind = RT_COPY_BETWEEN, .to = to, .from = from, .bytes = bytes, .to_device = to_device,
+	                             .from_device = from_device};
+	RT_RETURN(submit(&node, false, stream));
 }
 
 cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)

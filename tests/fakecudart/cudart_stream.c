@@ -14,6 +14,7 @@
 struct known_stream {
 	CUstream handle; /* NULL: a free place */
 	int priority;
+	int device;
 	bool blocking;
 	bool captured;   /* as the origin of a capture */
 	bool spoilt;     /* that capture was disturbed */
@@ -47,7 +48,7 @@ static cudaError_t create(cudaStream_t *stream, unsigned flags, int priority)
 	(void)pthread_mutex_lock(&lock);
 	struct known_stream *known = find(NULL);
 	if (known != NULL)
-		*known = (struct known_stream){.handle = *stream, .priority = priority,
+		*known = (struct known_stream){.handle = *stream, .priority = priority, .device = rt_device(),
 		                               .blocking = flags == cudaStreamDefault};
 	(void)pthread_mutex_unlock(&lock);
 	return rt_result(known != NULL ? 0 : cudaErrorMemoryAllocation);
@@ -289,10 +290,11 @@ static int capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *statu
 	cuuint64_t number = 0;
 	bool legacy = stream == NULL || stream == cudaStreamLegacy;
 	bool blocked = false;
+	int device = rt_device();
 	bool spoilt = false;
 	(void)pthread_mutex_lock(&lock);
 	for (size_t i = 0; captures != 0 && i < STREAMS; i++) {
-		blocked = blocked || (streams[i].captured && streams[i].blocking);
+		blocked = blocked || (streams[i].captured && streams[i].blocking && streams[i].device == device);
 		spoilt = spoilt || (streams[i].handle == stream && streams[i].captured && streams[i].spoilt);
 	}
 	(void)pthread_mutex_unlock(&lock);

@@ -4,7 +4,7 @@
  * the headers of CUDA 13: where the two differ the name or the layout is chosen here. It keeps no memory of its own: all
  * that there is lies in the emulated device, behind the driver that cuda_api.h finds.
  *
- * Every call: rt_enter() makes the device and its context, rt_result() remembers what went wrong for cudaGetLastError().
+ * Every call: rt_enter() makes the current device's context, rt_result() remembers what went wrong for cudaGetLastError().
  */
 #ifndef SEAM_TESTS_FAKECUDART_H
 #define SEAM_TESTS_FAKECUDART_H
@@ -23,9 +23,15 @@
 /* The driver's calls; valid after rt_enter() has returned 0. */
 extern const struct cuda_api *rt_driver;
 
-/* Finds the driver, keeps its primary context and makes that current on this thread. Returns an error number, like CUDA 13's
- * runtime and driver alike. */
+/* Finds the driver; this thread has a primary context current afterwards: as before, or that of the device it has set. Returns an error number,
+ * like CUDA 13's runtime and driver alike. */
 int rt_enter(void);
+
+/* This thread's device; it needs no context. */
+int rt_device(void);
+
+/* The primary context of a device, kept from now on. Returns an error number. */
+int rt_context(int device, CUcontext *ret_context);
 
 /* The number as a result; what is no success becomes this thread's last error. */
 cudaError_t rt_result(int error);
@@ -45,7 +51,7 @@ int rt_capture_guard(void);
 /* Whether kernels, which cannot run, are passed over. Else they are refused. */
 bool rt_skips_kernels(void);
 
-enum rt_node_kind { RT_KERNEL, RT_COPY_ON_DEVICE, RT_COPY_TO_DEVICE, RT_COPY_TO_HOST, RT_FILL };
+enum rt_node_kind { RT_KERNEL, RT_COPY_ON_DEVICE, RT_COPY_BETWEEN, RT_COPY_TO_DEVICE, RT_COPY_TO_HOST, RT_FILL };
 
 /* A piece of work that a capture has seen; every launch of the graph does it again. */
 struct rt_node {
@@ -53,7 +59,8 @@ struct rt_node {
 	void *to;
 	const void *from;
 	size_t bytes;
-	unsigned char value; /* RT_FILL */
+	int to_device, from_device; /* RT_COPY_BETWEEN */
+	unsigned char value;        /* RT_FILL */
 };
 
 /* In the order in which the program gave them, which is one that all their streams allow. */

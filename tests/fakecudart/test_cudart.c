@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include "driver_cuda.h"
@@ -313,6 +314,48 @@ static void part_book(void)
 	ok(cudaFree(at) == cudaSuccess, "it is freed");
 }
 
+/* Two devices: device 0 is the current one at first. */
+static void part_two(bool peers)
+{
+	static unsigned char seen[64];
+	cudaStream_t stream;
+	struct cudaPointerAttributes attributes;
+	struct CUctx_st *contexts[2] = {NULL, NULL};
+	char bus[2][16];
+	int count = 0;
+	int number = -1;
+	int can = 7;
+	unsigned flags = 0;
+	size_t free_bytes[2] = {0, 0};
+	size_t total = 0;
+	tap_part = "two devices";
+	ok(cudaGetDeviceCount(&count) == cudaSuccess && count == 2, "there are two");
+	ok(cudaGetDevice(&number) == cudaSuccess && number == 0 && cudaSetDevice(2) == cudaErrorInvalidDevice, "and no third");
+	unsigned char *first = must_alloc(MIB);
+	ok(cuDevicePrimaryCtxGetState(1, &flags, &number) == CUDA_SUCCESS && number == 0, "the second has no context until it is wanted");
+	ok(cudaSetDevice(1) == cudaSuccess && cudaGetDevice(&number) == cudaSuccess && number == 1, "it becomes the current one");
+	unsigned char *second = must_alloc(2 * MIB);
+	ok(cuCtxGetCurrent(&contexts[1]) == CUDA_SUCCESS, "which has a context of its own");
+	ok(cudaMemGetInfo(&free_bytes[1], &total) == cudaSuccess && free_bytes[1] == 62 * MIB && total == 64 * MIB, "and memory");
+	ok(cudaPointerGetAttributes(&attributes, first) == cudaSuccess && attributes.device == 0 &&
+	   cudaPointerGetAttributes(&attributes, second) == cudaSuccess && attributes.device == 1, "each address is some device's");
+	ok(cudaMemset(second, 3, 64) == cudaSuccess && cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "it works");
+	ok(cudaDeviceSynchronize() == cudaSuccess && cudaMemcpyPeerAsync(first, 0, second, 1, 64, stream) == cudaSuccess &&
+	   cudaStreamSynchronize(stream) == cudaSuccess && cudaMemcpy(seen, first, 64, cudaMemcpyDefault) == cudaSuccess &&
+	   seen[0] == 3 && seen[63] == 3, "and gives bytes to the other");
+	ok(cudaDeviceCanAccessPeer(&can, 1, 0) == cudaSuccess && can == peers, "it can reach the other's memory: %d", can);
+	ok(cudaDeviceEnablePeerAccess(0, 0) == (peers ? cudaSuccess : cudaErrorPeerAccessUnsupported) &&
+	   cudaDeviceEnablePeerAccess(0, 0) == (peers ? cudaErrorPeerAccessAlreadyEnabled : cudaErrorPeerAccessUnsupported),
+	   "that is enabled once, or not at all");
+	ok(cudaDeviceGetPCIBusId(bus[0], 16, 0) == cudaSuccess && cudaDeviceGetPCIBusId(bus[1], 16, 1) == cudaSuccess &&
+	   strcmp(bus[0], bus[1]) != 0, "they have addresses on the bus");
+	ok(cudaSetDevice(0) == cudaSuccess && cuCtxGetCurrent(&contexts[0]) == CUDA_SUCCESS && contexts[0] != contexts[1], "the first is current again");
+	ok(fakecuda_work(stream, 0, 0, 0, 1) == cudaErrorInvalidResourceHandle, "no kernel runs on the other's stream");
+	ok(cuCtxSetCurrent(contexts[1]) == CUDA_SUCCESS && cudaGetDevice(&number) == cudaSuccess && number == 1, "the current context says which device it is");
+	ok(cudaSetDevice(0) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess && cudaFree(second) == cudaSuccess &&
+	   cudaFree(first) == cudaSuccess && fakecuda_violations() == 0, "all is given back: %s", fakecuda_violation_text());
+}
+
 static void part_none(const char *why)
 {
 	int count = 7;
@@ -331,6 +374,10 @@ int main(int argc, char **argv)
 	if (strcmp(mode, "book") == 0) {
 		(void)setenv("FAKECUDA_MEMORY", "book", 1);
 		part_book();
+	} else if (strcmp(mode, "two") == 0 || strcmp(mode, "apart") == 0) {
+		(void)setenv("FAKECUDA_DEVICES", "2", 1);
+		(void)setenv("FAKECUDA_PEERS", strcmp(mode, "two") == 0 ? "all" : "none", 1);
+		part_two(strcmp(mode, "two") == 0);
 	} else if (strcmp(mode, "none") == 0) {
 		(void)setenv("FAKECUDA", "none", 1);
 		part_none("no device");

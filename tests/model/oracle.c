@@ -57,7 +57,7 @@ static uint32_t walk(struct model *model, const struct model_block *block, struc
 	uint32_t count = 0;
 	while (at < end) {
 		const struct emu_mapping *mapping = seam__emu_mapping_next(e, at);
-		if (mapping == NULL || mapping->va > at || mapping->device_mode != SEAM_ACCESS_READWRITE || count == capacity)
+		if (mapping == NULL || mapping->va > at || mapping->modes.device[model->driver->ordinal] != SEAM_ACCESS_READWRITE || count == capacity)
 			return 0;
 		uint64_t stop = seam__bits_min(end, mapping->va + mapping->bytes);
 		pieces[count].begin = at - mapping->va;
