@@ -54,7 +54,8 @@ static bool sleep_until_told(struct seam_learner *learner)
 static void *run(void *argument)
 {
 	struct seam_pool *pool = argument;
-	int ignored = setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+	/* 0 is the calling thread: on Linux priorities are of threads. */
+	int ignored = setpriority(PRIO_PROCESS, 0, NICE);
 	(void)ignored;
 	do {
 		work_until_idle(pool);
