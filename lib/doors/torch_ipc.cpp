@@ -72,7 +72,7 @@ int fetch(int64_t process, int64_t descriptor)
 	if (process == getpid())
 		return dup(static_cast<int>(descriptor));
 	const auto other = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
-	const auto ours = other < 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_getfd, other, descriptor, 0));
+	const auto ours = other < 0 ? -1 : static_cast<int>(syscall(__NR_pidfd_getfd, other, descriptor, 0));
 	const int error = errno;
 	if (other >= 0)
 		(void)close(other);

@@ -372,23 +372,39 @@ class Running(PythonTest):
         self.assertEqual(done.stdout, "torch\n", done.stderr)
 
 
-class Installing(PythonTest):
-    def test_pip_installs_it(self) -> None:
-        source = self.place / "source"
-        shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
-        done = self.run_python(
-            "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", "--target", "site", str(source),
-            PYTHONPATH="", PIP_DISABLE_PIP_VERSION_CHECK="1",
-        )
-        lacks = ("No module named", "Cannot import 'setuptools", "invalid command 'bdist_wheel'")
-        if done.returncode != 0 and any(words in done.stderr for words in lacks):
-            self.skipTest("pip, setuptools or wheel is not installed")
+class Prebuilt(PythonTest):
+    """The class that comes with a package, or is compiled."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        shutil.copytree(PACKAGE / "seamalloc", self.place / "seamalloc")
+        self.env["PYTHONPATH"] = str(self.place)
+
+    def print_build(self, code: str, **env: str) -> str:
+        done = self.run_python("-c", f"from pathlib import Path\nfrom seamalloc import build\n{textwrap.dedent(code)}", **env)
         self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_release_is_served_by_the_class_of_its_minor(self) -> None:
+        folder = self.place / "seamalloc/classes/2.99"
+        folder.mkdir(parents=True)
+        shutil.copy(CLASS, folder / "libseam_torch_class.so")
+        versions = ("2.99.0", "2.99.1+cu130", "2.98.0", "2.99.0.dev20260801+cu130", "2.99.0a0+git1234", "2.99.0+rocm7")
+        out = self.print_build(f"print([build.find_prebuilt(version) is not None for version in {versions!r}])")
+        self.assertEqual(out, "[True, True, False, False, False, False]\n")
+
+    def test_headers_without_those_of_the_compiler_are_passed_over(self) -> None:
         site = self.place / "site"
-        self.assertTrue((site / "seamalloc-enable.pth").exists())
-        self.assertTrue((site / "seamalloc" / "libseam_torch.so").exists(), "SEAM_LIBRARY was set")
-        done = self.run_python("-c", "import seamalloc; print(seamalloc.__file__, len(seamalloc.stats()))", PYTHONPATH=str(site), SEAM_LIBRARY="")
-        self.assertTrue(done.stdout.startswith(str(site)), done.stderr)
+        for place in ("nvidia/cu13/include", "triton/backends/nvidia/include/crt"):
+            (site / place).mkdir(parents=True)
+        for place in ("nvidia/cu13/include/cuda_runtime_api.h", "triton/backends/nvidia/include/cuda_runtime_api.h", "triton/backends/nvidia/include/crt/host_config.h"):
+            (site / place).touch()
+        out = self.print_build(f"print(build.find_cuda_headers(build.Torch('2.99.0', (), Path({str(site / 'torch/lib')!r}), '13.0')))")
+        self.assertIn(out.strip(), (str(site / "triton/backends/nvidia/include"), "/usr/local/cuda/include", "/usr/local/cuda-13.0/include", "/usr/include"))
+
+    def test_a_class_within_the_package_finds_the_library_wherever_both_are(self) -> None:
+        out = self.print_build("print(build.search_path(Path('/a/seamalloc/l.so'), Path('/a/seamalloc/classes/2.99')), build.search_path(Path('/b/l.so'), Path('/a/c')))")
+        self.assertEqual(out, "$ORIGIN/../.. /b\n")
 
 
 if __name__ == "__main__":

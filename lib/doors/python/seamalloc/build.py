@@ -1,7 +1,7 @@
-"""Compiles Seam's allocator class for the PyTorch that is installed: `python -m seamalloc.build`.
+"""Seam's allocator class for the PyTorch that is installed, found or compiled: `python -m seamalloc.build`.
 
-The class overrides PyTorch's virtual functions, which change nearly every minor, so it is compiled once for each version of PyTorch and kept in
-the user's cache. PyTorch is found without importing it. Needed are a C++20 compiler ($CXX, else c++) and the headers of the CUDA
+The class overrides PyTorch's virtual functions, which change nearly every minor. A wheel has it for every minor that was released when it was made (tools/wheel);
+for any other PyTorch it is compiled once for each version and kept in the user's cache. PyTorch is found without importing it. Needed are a C++20 compiler ($CXX, else c++) and the headers of the CUDA
 runtime, which come with PyTorch's CUDA packages, with Triton, or with a CUDA toolkit.
 """
 
@@ -91,16 +91,17 @@ def find_cuda_headers(torch: Torch) -> Path:
         site / "triton/backends/nvidia/include",
     ]
     for place in places:
-        if (place / "cuda_runtime_api.h").is_file():
+        # PyTorch's CUDA packages may have all headers but those of the compiler, which others include.
+        if (place / "cuda_runtime_api.h").is_file() and (place / "crt/host_config.h").is_file():
             return place
     looked = "\n  ".join(str(place) for place in places)
-    raise BuildError(f"no cuda_runtime_api.h; install a CUDA toolkit, or `pip install nvidia-cuda-runtime`, or set CUDA_HOME. Looked in\n  {looked}")
+    raise BuildError(f"no cuda_runtime_api.h with crt/host_config.h; install a CUDA toolkit, or set CUDA_HOME. Looked in\n  {looked}")
 
 
 def find_sources() -> tuple[Path, Path]:
     """The folder of the class's sources and that of Seam's public headers: in the package, or in the repository that it is used from."""
     here = Path(__file__).resolve().parent
-    for sources, headers in ((here / "sources", here / "sources/include"), (here.parents[1], here.parents[3] / "include")):
+    for sources, headers in ((here / "sources", here / "include"), (here.parents[1], here.parents[3] / "include")):
         if (sources / "torch_allocator.cpp").is_file() and (headers / "seam/torch.h").is_file():
             return sources, headers
     raise BuildError(f"the class's sources are neither in {here / 'sources'} nor in {here.parents[1]}")
@@ -131,6 +132,19 @@ def cache_folder(torch: Torch, sources: Path, headers: Path) -> Path:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache) / "seam" / "class" / f"{torch.version}-{digest.hexdigest()[:16]}"
+
+
+def find_prebuilt(version: str) -> Path | None:
+    """The class that came with the package for this version of PyTorch, if it is a release: nightlies and other builds may have other virtual functions."""
+    release = re.fullmatch(r"(2\.\d+)\.\d+(\+cu\d+)?", version)
+    path = Path(__file__).resolve().parent / "classes" / release.group(1) / LIBRARY if release else None
+    return path if path is not None and path.is_file() else None
+
+
+def search_path(library: Path, out: Path) -> str:
+    """Where the class in `out` looks for libseam_torch.so: from its own place, if both are of one package, which may be moved."""
+    folder = library.resolve().parent
+    return f"$ORIGIN/{os.path.relpath(folder, out.resolve())}" if out.resolve().is_relative_to(folder) else str(folder)
 
 
 def compiler() -> list[str]:
@@ -173,20 +187,19 @@ def build(torch: Torch, *, cuda: Path, library: Path, out: Path, extra: list[str
         made = Path(scratch) / LIBRARY
         run([
             *command, "-shared", str(unit), "-o", str(made), f"-Wl,-soname,{LIBRARY}", "-Wl,-z,now",
-            f"-L{torch.libraries}", "-l:libc10.so", "-l:libc10_cuda.so", str(library), f"-Wl,-rpath,{library.parent}",
+            f"-L{torch.libraries}", "-l:libc10.so", "-l:libc10_cuda.so", str(library), f"-Wl,-rpath,{search_path(library, out)}",
         ])  # fmt: skip
         made.replace(out / LIBRARY)
     return out / LIBRARY
 
 
 def find_or_build() -> Path:
-    """The class for the PyTorch that is installed: out of the cache, or compiled into it."""
+    """The class for the PyTorch that is installed: out of the cache, where somebody compiled it; the package's own; or compiled into the cache."""
     torch = find_torch()
     sources, headers = find_sources()
     out = cache_folder(torch, sources, headers)
-    if (out / LIBRARY).is_file():
-        return out / LIBRARY
-    return build(torch, cuda=find_cuda_headers(torch), library=find_library(), out=out)
+    found = out / LIBRARY if (out / LIBRARY).is_file() else find_prebuilt(torch.version)
+    return found or build(torch, cuda=find_cuda_headers(torch), library=find_library(), out=out)
 
 
 @functools.cache
