@@ -1,6 +1,6 @@
 #!/bin/sh
 # installed.sh BUILD CONSUMER README PREFIX CC [CXX]: `meson install` into an empty folder gives what a program needs: it
-# compiles with what pkg-config says, links with either library, and runs; so does the program in the README. As TAP.
+# compiles with what pkg-config says or as CMake finds it, links with either library, and runs; so does the program in the README. As TAP.
 set -u
 build=$1
 consumer=$2
@@ -53,5 +53,33 @@ try() {
 		try 'C++, shared' $cxx -std=c++17 $flags -x c++ "$consumer" -x none -L"$libdir" $(pkg-config --libs seam)
 	fi
 }
+
+# Out of another place than it was installed for.
+cmake_finds() {
+	mkdir -p "$place/cmake" && cat >"$place/cmake/CMakeLists.txt" <<-EOF
+		cmake_minimum_required(VERSION 3.16)
+		project(consumer C)
+		find_package(seam 9.0 CONFIG QUIET)
+		if(seam_FOUND)
+		  message(FATAL_ERROR "version 9.0 is said to be there")
+		endif()
+		find_package(seam 0.1 CONFIG REQUIRED)
+		find_package(seam CONFIG REQUIRED)
+		foreach(kind seam seam_static)
+		  add_executable(with_\${kind} $consumer)
+		  target_link_libraries(with_\${kind} PRIVATE seam::\${kind})
+		endforeach()
+	EOF
+	CC=$cc cmake -S "$place/cmake" -B "$place/cmake/build" -DCMAKE_PREFIX_PATH="$place/root$prefix" && cmake --build "$place/cmake/build" &&
+		SEAM_CONF=backend:emu "$place/cmake/build/with_seam" && SEAM_CONF=backend:emu "$place/cmake/build/with_seam_static"
+}
+what='find_package(seam CONFIG), shared and static'
+if command -v cmake >/dev/null 2>&1; then
+	cmake_finds >"$place/output" 2>&1
+	report "$what" $?
+else
+	count=$((count + 1))
+	echo "ok $count - $what # SKIP cmake is not installed"
+fi
 echo "1..$count"
 exit $failed
