@@ -233,7 +233,7 @@ struct seam_plan_options {
 	uint64_t time_limit_ns;        /* 0: 5 s. Placing takes no longer; reading, finding views
 	                                * (2 s at most) and checking come on top */
 	uint64_t node_limit;           /* not 0: this many steps instead of the time limit: the same plan on every machine */
-	double target_gap;             /* good enough: a peak within this fraction of the lower bound. 0: only the bound */
+	double target_gap;             /* good enough: a peak within this fraction of the lower bound, any finite number from 0 on. 0: only the bound */
 	uint64_t align_bytes;          /* power of two; 0: 512, or 1 for a trace made of interval instances (CSV) */
 	uint64_t chunk_bytes;          /* 0: 2 MiB */
 	enum seam_plan_period period;
@@ -265,7 +265,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_make(const struct seam_trace *trac
 SEAM_API void seam_plan_free(struct seam_plan *plan); /* NULL is allowed */
 
 /* Reads and fully checks the plan at `path`.
- * Errors: SEAM_IO, SEAM_FORMAT (not a plan), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, L1-L5), SEAM_OOM_META. */
+ * Errors: SEAM_IO, SEAM_INVALID (a device, which may have no end), SEAM_FORMAT (not a plan), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, L1-L5), SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *error,
                                                         struct seam_plan **ret_plan);
 
@@ -277,7 +277,8 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_memory(const void *data, size
  * Errors: SEAM_IO, with errno saying why; SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path);
 
-/* Checks L1-L5. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled. */
+/* Checks L1-L5. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled; for no plan, or without
+ * memory for the check, a text that says so. */
 SEAM_API const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_error *error);
 
 /* Replays the plan's stretch of the trace, 2k repetitions of it back to back (a linear plan: once), with every block at
@@ -300,7 +301,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_verify(const struct seam_trace *tr
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_fingerprint(const struct seam_trace *trace, uint64_t first_event,
                                                           uint64_t last_event, uint64_t *ret_fingerprint);
 
-/* The string at `offset`, "" for 0. NULL if the offset names no string. */
+/* The string at `offset`, "" for 0. NULL if the offset names no string, and for no plan. */
 SEAM_API const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset);
 
 /* The solvers by number from 0: name and one line of text; NULL behind the last. Thread safe. */

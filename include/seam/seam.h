@@ -65,11 +65,11 @@ struct seam_config {
 #undef SEAM_OPTION_CHOICE
 };
 
-/* Sets size, version, and everything else to 0. */
+/* Sets size, version, and everything else to 0. NULL is allowed. */
 SEAM_API void seam_config_init(struct seam_config *config);
 
 /* Reads "key:value,key:value" (the syntax of the environment variable SEAM_CONF) over *config, which is unchanged on error.
- * error: at least 200 bytes for one line that names the entry, or NULL. Errors: SEAM_CONF, SEAM_VERSION. */
+ * error: at least 200 bytes for one line that names the entry, or NULL. Errors: SEAM_INVALID (no text), SEAM_CONF, SEAM_VERSION. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_config_parse(struct seam_config *config, const char *text, char *error);
 
 /* ---- pools ---- */
@@ -244,7 +244,8 @@ SEAM_API void seam_plan_drop(struct seam_pool *pool);
 /* ---- pinned host memory ---- */
 
 /* Page-locked host memory of exactly this size rounded up to 512 bytes, for copies on `stream`. The rules of blocks apply: free while
- * work is pending, record_stream. Errors: SEAM_INVALID, SEAM_OOM_HOST, SEAM_OOM_META, SEAM_DRIVER. */
+ * work is pending, record_stream. Errors: SEAM_INVALID (0 bytes), SEAM_OOM_HOST, SEAM_OOM_META, SEAM_DRIVER; of a pointer that is no such
+ * memory SEAM_NOT_FOUND. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_host_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr);
 SEAM_API enum seam_rc seam_host_free(struct seam_pool *pool, void *ptr);
 SEAM_API SEAM_MUST_USE enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *stream);
@@ -295,7 +296,7 @@ SEAM_API void seam_set_log_callback(seam_log_callback *callback, void *user);
 
 /* A text of several lines for a person: what the memory is doing and what would help, as of the newest out-of-memory, or now if there
  * was none. Returns the length it needs without the final zero; writes at most `capacity` bytes, always with a final zero if capacity is
- * not 0. */
+ * not 0. text: NULL writes nothing. */
 SEAM_API size_t seam_oom_report(struct seam_pool *pool, char *text, size_t capacity);
 
 /* The newest driver result that was an error, its call and its text, as one line; "" if none. The same rules of length. */

@@ -57,7 +57,7 @@ SEAM_API struct seam_pool *seam_torch_pool(int device);
 SEAM_API struct seam_pool *seam_torch_pool_made(int device);
 
 /* What failed last in this process, one line; "" if nothing did. Returns the length it needs without the final zero; writes at most `capacity`
- * bytes, always with a final zero if capacity is not 0. */
+ * bytes, always with a final zero if capacity is not 0. text: NULL writes nothing. */
 SEAM_API size_t seam_torch_error(char *text, size_t capacity);
 
 /* ---- what PyTorch calls: `stream` is a cudaStream_t ---- */

@@ -109,15 +109,18 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_read_memory(const void *data, siz
 
 SEAM_API void seam_trace_free(struct seam_trace *trace); /* NULL is allowed */
 
-/* The string at `offset`, "" for 0. NULL if the offset names no string. */
+/* The string at `offset`, "" for 0. NULL if the offset names no string, and for no trace. */
 SEAM_API const char *seam_trace_string(const struct seam_trace *trace, uint32_t offset);
 
-/* Checks T1-T6. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled. O(events). */
+/* Checks T1-T6. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled; for no trace, or without
+ * memory for the check, a text that says so. O(events). */
 SEAM_API const char *seam_trace_check(const struct seam_trace *trace, struct seam_trace_error *error);
 
 /* A trace under construction. One thread at a time. */
 struct seam_trace_builder;
 
+/* source: what makes the trace, as in its header; copied. ret_builder: to be destroyed below.
+ * Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB). */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_builder_create(const char *source, uint32_t device,
                                                               struct seam_trace_builder **ret_builder);
 SEAM_API void seam_trace_builder_destroy(struct seam_trace_builder *builder); /* NULL is allowed */

@@ -253,6 +253,8 @@ static enum seam_rc parse_entry(struct seam_config *config, struct piece entry, 
 
 void seam_config_init(struct seam_config *config)
 {
+	if (config == NULL)
+		return;
 	memset(config, 0, sizeof(*config));
 	config->size = sizeof(*config);
 	config->version = SEAM_CONFIG_VERSION;
@@ -268,8 +270,11 @@ static enum seam_rc refuse_version(char *error)
 
 enum seam_rc seam_config_parse(struct seam_config *config, const char *text, char *error)
 {
-	if (config == NULL || text == NULL)
+	if (config == NULL || text == NULL) {
+		if (error != NULL)
+			(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s", seam_rc_text(SEAM_INVALID));
 		return SEAM_INVALID;
+	}
 	if (config->size != sizeof(*config) || config->version != SEAM_CONFIG_VERSION)
 		return refuse_version(error);
 	struct seam_config parsed = *config;

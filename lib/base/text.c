@@ -18,8 +18,8 @@ void seam__text_init(struct seam_text *text, struct seam_meta *meta)
 
 void seam__text_init_fixed(struct seam_text *text, char *bytes, size_t capacity_bytes)
 {
-	*text = (struct seam_text){.bytes = bytes, .capacity_bytes = capacity_bytes};
-	if (capacity_bytes > 0)
+	*text = (struct seam_text){.bytes = bytes, .capacity_bytes = bytes != NULL ? capacity_bytes : 0};
+	if (text->capacity_bytes > 0)
 		bytes[0] = '\0';
 }
 

@@ -34,7 +34,7 @@ struct seam_text {
 void seam__text_init(struct seam_text *text, struct seam_meta *meta);
 
 /* Writes at most capacity_bytes, always with a final zero unless that is 0; length_bytes counts everything, so that a
- * caller can ask for the size first. `bytes` may be NULL when capacity_bytes is 0. */
+ * caller can ask for the size first. `bytes` may be NULL: then nothing is written. */
 void seam__text_init_fixed(struct seam_text *text, char *bytes, size_t capacity_bytes);
 
 /* Hands every piece to the callback. */

@@ -29,7 +29,7 @@ size_t seam_torch_error(char *text, size_t capacity)
 {
 	pthread_mutex_lock(&told);
 	size_t length = strlen(newest);
-	if (capacity != 0)
+	if (text != NULL && capacity != 0)
 		(void)snprintf(text, capacity, "%s", newest);
 	pthread_mutex_unlock(&told);
 	return length;
@@ -110,9 +110,9 @@ static void put_help(struct words *words, struct seam_pool *pool)
 
 size_t seam_torch_oom_text(int device, uint64_t bytes, char *text, size_t capacity)
 {
-	struct words words = {.text = text, .capacity = capacity};
+	struct words words = {.text = text, .capacity = text != NULL ? capacity : 0};
 	struct seam_pool *pool = seam_torch_pool_made(device);
-	if (capacity != 0)
+	if (words.capacity != 0)
 		text[0] = '\0';
 	put_sized(&words, "CUDA out of memory. Tried to allocate ", bytes, "");
 	put(&words, " on device %d.", device);

@@ -214,5 +214,7 @@ enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_pl
 {
 	uint64_t ignored_ns;
 
+	if (trace == NULL || ret_plan == NULL)
+		return seam__trace_error_rc(error, SEAM_INVALID);
 	return seam__plan_make(trace, options, error, &ignored_ns, ret_plan);
 }

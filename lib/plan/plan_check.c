@@ -299,8 +299,8 @@ enum seam_rc seam__plan_check(const struct seam_plan *plan, struct seam_trace_er
 const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_error *error)
 {
 	const char *broken = NULL;
-	enum seam_rc rc = seam__plan_check(plan, error, &broken);
+	enum seam_rc rc = plan != NULL ? seam__plan_check(plan, error, &broken) : seam__trace_error_rc(error, SEAM_INVALID);
 	if (rc == SEAM_OK)
 		return NULL;
-	return broken != NULL ? broken : "host memory for the check";
+	return broken != NULL ? broken : rc == SEAM_INVALID ? "no plan" : "host memory for the check";
 }

@@ -1,5 +1,4 @@
 /* plan_file.c: the public calls that read and write a plan by its path. Not here: its bytes (plan_format.c). */
-#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,10 +22,8 @@ enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *erro
 
 enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path)
 {
-	if (plan == NULL || path == NULL) {
-		errno = EINVAL;
-		return SEAM_IO;
-	}
+	if (plan == NULL || path == NULL)
+		return SEAM_INVALID;
 	size_t bytes;
 	const void *image = seam__plan_image(plan, &bytes);
 	return seam__file_write(path, image, bytes);

@@ -244,7 +244,7 @@ enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes, struct s
 
 const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset)
 {
-	return seam__strings_begins(plan->strings, plan->header.string_bytes, offset) ? plan->strings + offset : NULL;
+	return plan != NULL && seam__strings_begins(plan->strings, plan->header.string_bytes, offset) ? plan->strings + offset : NULL;
 }
 
 uint64_t seam__plan_physical(const struct seam_plan *plan, uint64_t address, uint64_t bytes, uint64_t *ret_physical)

@@ -6,6 +6,7 @@
 #include "trace_error.h"
 
 #define TELL_NS UINT64_C(100000000) /* between two reports without news */
+#define BYTES_MAX (UINT64_C(1) << 62) /* no peak is larger */
 
 struct teller {
 	const struct seam_plan_options *options;
@@ -43,6 +44,14 @@ static bool is_cancelled(const struct seam_plan_options *options)
 	return options->cancel != NULL && __atomic_load_n(options->cancel, __ATOMIC_RELAXED) != 0;
 }
 
+/* The gap may be any number from 0 on; what lies beyond all peaks is as good as the largest of them. */
+static uint64_t target_of(uint64_t lower_bytes, double gap)
+{
+	const double more = (double)lower_bytes * gap;
+
+	return more < (double)(BYTES_MAX - lower_bytes) ? lower_bytes + (uint64_t)more : BYTES_MAX;
+}
+
 static void begin(const struct seam__problem *problem, const struct seam_plan_options *options, struct teller *teller,
                   struct seam__budget *budget)
 {
@@ -51,7 +60,7 @@ static void begin(const struct seam__problem *problem, const struct seam_plan_op
 	teller->known = (struct seam_plan_progress){.solver = "", .peak_bytes = UINT64_MAX,
 	                                            .lower_bound_bytes = problem->lower_bytes};
 	seam__budget_init(budget);
-	budget->target_bytes = problem->lower_bytes + (uint64_t)((double)problem->lower_bytes * options->target_gap);
+	budget->target_bytes = target_of(problem->lower_bytes, options->target_gap);
 	budget->cancel = options->cancel;
 	if (options->node_limit != 0)
 		budget->nodes_left = options->node_limit;

@@ -189,8 +189,8 @@ enum seam_rc seam__trace_verify(const struct seam_trace *trace, struct seam_trac
 const char *seam_trace_check(const struct seam_trace *trace, struct seam_trace_error *error)
 {
 	const char *broken = NULL;
-	enum seam_rc rc = seam__trace_verify(trace, error, &broken);
+	enum seam_rc rc = trace != NULL ? seam__trace_verify(trace, error, &broken) : seam__trace_error_rc(error, SEAM_INVALID);
 	if (rc == SEAM_OK)
 		return NULL;
-	return broken != NULL ? broken : "host memory for the check";
+	return broken != NULL ? broken : rc == SEAM_INVALID ? "no trace" : "host memory for the check";
 }

@@ -205,10 +205,8 @@ enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *err
 
 enum seam_rc seam_trace_write_file(const struct seam_trace *trace, const char *path)
 {
-	if (trace == NULL || path == NULL) {
-		errno = EINVAL;
-		return SEAM_IO;
-	}
+	if (trace == NULL || path == NULL)
+		return SEAM_INVALID;
 	size_t bytes;
 	const void *image = seam__trace_image(trace, &bytes);
 	return seam__file_write(path, image, bytes);

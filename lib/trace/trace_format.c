@@ -195,5 +195,5 @@ enum seam_rc seam_trace_read_memory(const void *data, size_t data_bytes, struct 
 
 const char *seam_trace_string(const struct seam_trace *trace, uint32_t offset)
 {
-	return seam__strings_begins(trace->strings, trace->header.string_bytes, offset) ? trace->strings + offset : NULL;
+	return trace != NULL && seam__strings_begins(trace->strings, trace->header.string_bytes, offset) ? trace->strings + offset : NULL;
 }

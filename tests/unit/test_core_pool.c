@@ -32,6 +32,33 @@ Test(core_pool, bad_arguments_are_refused)
 	cr_assert_null(made, "ret_pool was touched");
 }
 
+/* What the table says is what a pool takes: at both ends of every option's range, and with every choice but backends. */
+Test(core_pool, every_option_takes_both_ends_of_its_range)
+{
+	const struct seam_option *option;
+	for (size_t i = 0; (option = seam__opts_get(i)) != NULL; i++) {
+		if (strcmp(option->name, "backend") == 0 || strcmp(option->name, "gpu_direct_rdma") == 0)
+			continue; /* the emulated device cannot be had otherwise, and has no RDMA */
+		uint64_t most = option->most;
+		for (const char *at = option->choices; at != NULL; at = strchr(at + 1, '|'))
+			most = at == option->choices ? 0 : most + 1;
+		const uint64_t ends[] = {option->least, most};
+		for (size_t k = 0; k < 2; k++) {
+			char conf[100], value[SEAM_OPTS_VALUE_BYTES], error[SEAM_OPTS_ERROR_BYTES] = "";
+			struct seam_pool *made = NULL;
+			void *ptr = NULL;
+			(void)snprintf(conf, sizeof conf, "backend:emu_book,%s:%s", option->name, seam__opts_format(option, ends[k], value));
+			setenv("SEAM_CONF", conf, 1);
+			cr_expect_eq(seam_pool_create(0, NULL, error, &made), SEAM_OK, "%s: %s", conf, error);
+			if (made == NULL)
+				continue;
+			cr_expect(ends[k] == 0 || seam__opts_value(option, seam_pool_config(made)) == ends[k], "%s", conf);
+			cr_expect_eq(seam_alloc(made, MIB(3), NULL, &ptr), SEAM_OK, "%s", conf);
+			seam_pool_destroy(made);
+		}
+	}
+}
+
 Test(core_pool, every_failed_creation_says_why)
 {
 	struct seam_pool *made = NULL;

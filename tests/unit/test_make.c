@@ -1,6 +1,8 @@
 /* test_make.c: from traces in words to plans: what repeats, what crosses the boundary, streams, options, limits; and that no
  * failure leaves anything. That the plans are true is the validator's business, which seam_plan_make() asks itself. */
 #include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include <seam/plan.h>
@@ -216,6 +218,83 @@ Test(make, senseless_options_are_refused_with_a_reason)
 	options = good;
 	options.fixed_count = 1;
 	cr_expect_eq(refusal(STEP STEP, text), SEAM_INVALID);
+}
+
+/* Fourteen sizes of which no first placement reaches the bound. */
+#define ODD "+a93 +b71 +c37 -b +d53 +e29 -a +f83 -d +g61 -c +h97 -e +i43 -g +j89 -f +k31 -i +l67 -h +m73 -j +n41 -k -l -m -n"
+
+Test(make, any_gap_that_is_a_number_is_understood)
+{
+	static const double wrong[] = {-1, -1e-300, -1e308, NAN, INFINITY, -INFINITY};
+	static const double wide[] = {10, 1e9, 1e18, 1e19, 1e20, 1e100, 1e308, DBL_MAX};
+	char text[200];
+	uint64_t arena_bytes = 0;
+
+	options.period = SEAM_PLAN_PERIOD_WHOLE;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		options.target_gap = wrong[i];
+		cr_expect_eq(refusal(ODD, text), SEAM_INVALID, "%g", wrong[i]);
+		cr_expect_not_null(strstr(text, "target_gap"), "%g: %s", wrong[i], text);
+	}
+	options.target_gap = -0.0;
+	seam_plan_free(make(ODD));
+	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
+		options.target_gap = wide[i];
+		struct seam_plan *plan = make(ODD);
+		arena_bytes = i == 0 ? plan->header.arena_bytes : arena_bytes;
+		cr_expect_gt(plan->header.arena_bytes, plan->header.lower_bound_bytes, "%g: the first placement is good enough", wide[i]);
+		cr_expect_eq(plan->header.arena_bytes, arena_bytes, "%g means another gap than %g", wide[i], wide[0]);
+		seam_plan_free(plan);
+	}
+}
+
+/* Every option that is a number, at its ends: served, or refused with a reason. */
+Test(make, numbers_of_options_are_served_or_refused)
+{
+	static const struct seam_plan_range backwards = {1024, 512}, endless = {0, UINT64_MAX - 511};
+	static const struct seam_plan_fixed at_the_end = {.offset_bytes = UINT64_MAX - 511}, all_room = {.room_bytes = UINT64_MAX};
+	static const struct seam_plan_fixed no_copy = {.copy = UINT32_MAX}, no_event = {.event = UINT64_MAX};
+	static const struct {
+		const char *name;
+		struct seam_plan_options given;
+		bool good;
+	} rows[] = {
+		{"no time", {.time_limit_ns = 1}, true},
+		{"all time", {.time_limit_ns = UINT64_MAX, .target_gap = 1}, true},
+		{"one step", {.node_limit = 1}, true},
+		{"all steps", {.node_limit = UINT64_MAX, .target_gap = 1}, true},
+		{"aligned to the most", {.align_bytes = UINT64_C(1) << 62, .chunk_bytes = UINT64_C(1) << 62}, false},
+		{"aligned to more", {.align_bytes = UINT64_C(1) << 63, .chunk_bytes = UINT64_C(1) << 63}, false},
+		{"aligned to no power", {.align_bytes = UINT64_MAX}, false},
+		{"chunks of a byte", {.align_bytes = 1, .chunk_bytes = 1}, true},
+		{"the largest chunk", {.chunk_bytes = UINT64_C(1) << 62}, true},
+		{"a larger chunk", {.chunk_bytes = UINT64_MAX - 511}, false},
+		{"a chunk of no multiple", {.align_bytes = 512, .chunk_bytes = 513}, false},
+		{"a period behind all", {.period = SEAM_PLAN_PERIOD_GIVEN, .first_event = UINT64_MAX - 1, .last_event = UINT64_MAX}, false},
+		{"a period backwards", {.period = SEAM_PLAN_PERIOD_GIVEN, .first_event = 2, .last_event = 1}, false},
+		{"no such period", {.period = (enum seam_plan_period)99}, false},
+		{"no such streams", {.streams = (enum seam_plan_streams)99}, false},
+		{"taken and none", {.taken_count = SIZE_MAX}, false},
+		{"fixed and none", {.fixed_count = SIZE_MAX}, false},
+		{"taken backwards", {.taken = &backwards, .taken_count = 1}, false},
+		{"taken up to the end", {.taken = &endless, .taken_count = 1}, false},
+		{"fixed at the end", {.fixed = &at_the_end, .fixed_count = 1}, false},
+		{"fixed with all room", {.fixed = &all_room, .fixed_count = 1}, false},
+		{"fixed in no copy", {.fixed = &no_copy, .fixed_count = 1}, false},
+		{"fixed by no event", {.fixed = &no_event, .fixed_count = 1}, false},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct seam_trace *trace = trace_words(STEP STEP STEP);
+		struct seam_trace_error error = {0};
+		struct seam_plan *plan = NULL;
+		struct seam_plan_options given = rows[i].given;
+		given.struct_bytes = sizeof(given);
+		enum seam_rc rc = seam_plan_make(trace, &given, &error, &plan);
+		cr_expect_eq(rc, rows[i].good ? SEAM_OK : SEAM_INVALID, "%s: %s: %s", rows[i].name, seam_rc_name(rc), error.text);
+		cr_expect_eq(error.text[0] != '\0', rc != SEAM_OK, "%s: a refusal has a reason", rows[i].name);
+		seam_plan_free(plan);
+		seam_trace_free(trace);
+	}
 }
 
 Test(make, nothing_to_plan_is_an_empty_plan)
