@@ -273,7 +273,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_file(const char *path, struct
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes,
                                                           struct seam_trace_error *error, struct seam_plan **ret_plan);
 
-/* Writes a plan that was made or read here to `path`, by way of a temporary file that is renamed at the end.
+/* Writes a plan that was made or read here to `path`, as seam_trace_write_file() writes: all or nothing, regular files only.
  * Errors: SEAM_IO, with errno saying why; SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path);
 

@@ -75,7 +75,8 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_config_parse(struct seam_config *config
 /* ---- pools ---- */
 
 /* Makes a pool on device `ordinal`. config: NULL means the environment variable SEAM_CONF over the defaults; else a field of
- * *config that is not 0 wins over SEAM_CONF.
+ * *config that is not 0 wins over SEAM_CONF. A program that runs with more rights than its caller (set-uid, set-gid, file capabilities) has
+ * neither SEAM_CONF nor SEAM_TRACE.
  * error: at least 200 bytes for one line, which every failure sets, or NULL.
  * Errors: SEAM_INVALID, SEAM_CONF (also for values out of range), SEAM_VERSION, SEAM_NO_DEVICE, SEAM_UNSUPPORTED (export_as or
  * gpu_direct_rdma, on a device that has virtual memory management but not that), SEAM_DRIVER, SEAM_OOM_META. */
@@ -271,7 +272,8 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_dynamic_begin(struct seam_pool *pool);
 SEAM_API SEAM_MUST_USE enum seam_rc seam_dynamic_end(struct seam_pool *pool);
 
 /* Writes what was recorded so far to `path`, a .seamtrace (trace.h): the newest events, as many as record_limit_bytes holds, behind the blocks
- * that were live before them. Host memory is not recorded. May be called at any time. An old file is whole until the new one is.
+ * that were live before them. Host memory is not recorded. May be called at any time. It writes as seam_trace_write_file() does: all or
+ * nothing, regular files only.
  * The environment variable SEAM_TRACE=PATH does the same for every pool that seam_pool_create() makes, when it is destroyed, or when the process exits
  * by exit() or a return from main(); %p in PATH becomes the number of the process, and every pool but the process's first writes PATH.1, PATH.2 and so on.
  * error: at least 200 bytes for one line, which every failure sets, or NULL.

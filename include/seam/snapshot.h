@@ -78,7 +78,8 @@ struct seam_chunk_event {
 SEAM_API SEAM_MUST_USE enum seam_rc seam_chunk_events(struct seam_pool *pool, uint64_t *next, struct seam_chunk_event *events, size_t capacity,
                                                       size_t *ret_count);
 
-/* Writes the snapshot and the statistics as JSON to `path`. Errors: SEAM_IO, SEAM_OOM_META. Thread safe. */
+/* Writes the snapshot and the statistics as JSON to `path`, as seam_trace_write_file() writes: all or nothing, regular files only.
+ * Errors: SEAM_IO, SEAM_OOM_META. Thread safe. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_snapshot_write(struct seam_pool *pool, const char *path);
 
 #ifdef __cplusplus

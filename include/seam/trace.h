@@ -141,8 +141,11 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_builder_finish(struct seam_trace_
                                                               struct seam_trace **ret_trace);
 
 /* Writes `path` by way of a temporary file beside it that is renamed at the end: an old file is whole until the new one
- * is. An existing path that is no regular file (a pipe, a device) is written directly.
- * Errors: SEAM_IO, with errno saying why. */
+ * is, and on failure as it was, with nothing beside it. An old file's mode is kept. A symbolic link is followed: the file that it names is
+ * replaced, the link stays. All files of Seam, plans, snapshots and recordings alike, are written so, and only regular ones: a pipe may
+ * wait for ever for its reader, or end the process by a signal.
+ * Errors: SEAM_IO, with errno saying why (EISDIR; ENOTSUP: the path is a pipe, a device or a socket; ENOENT: or a link that leads nowhere;
+ * EFBIG: more than the process may write). */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_write_file(const struct seam_trace *trace, const char *path);
 
 #ifdef __cplusplus

@@ -209,7 +209,7 @@ static void explain(struct seam_driver *driver, const struct seam_config *config
 static enum seam_rc create(int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool)
 {
 	struct seam_config resolved;
-	enum seam_rc rc = seam__opts_resolve(config, getenv("SEAM_CONF"), error, &resolved);
+	enum seam_rc rc = seam__opts_resolve(config, secure_getenv("SEAM_CONF"), error, &resolved);
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_driver *driver = NULL;
@@ -224,7 +224,7 @@ static enum seam_rc create(int ordinal, const struct seam_config *config, char *
 		return rc;
 	}
 	pool->owns_driver = true;
-	rc = seam__autosave_begin(pool, getenv("SEAM_TRACE"));
+	rc = seam__autosave_begin(pool, secure_getenv("SEAM_TRACE"));
 	if (rc != SEAM_OK) {
 		seam_pool_destroy(pool);
 		return rc;

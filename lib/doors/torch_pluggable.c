@@ -117,7 +117,7 @@ static struct seam_pool *make(int device)
 	if (configuration.size == 0)
 		seam_config_init(&configuration);
 	struct seam_config config = configuration;
-	if (!announced && !names_watch && !names(getenv("SEAM_CONF"), "watch_captures"))
+	if (!announced && !names_watch && !names(secure_getenv("SEAM_CONF"), "watch_captures"))
 		config.watch_captures = 1;
 	char error[SEAM_TORCH_LINE_BYTES];
 	enum seam_rc rc = seam_pool_create(device, &config, error, &pool);

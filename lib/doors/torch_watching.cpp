@@ -13,7 +13,7 @@ namespace {
 native::AllocatorConfigInfo settings()
 {
 	native::AllocatorConfigInfo info{};
-	const char *text = getenv("SEAM_CONF");
+	const char *text = secure_getenv("SEAM_CONF");
 	info.max_split_size = SIZE_MAX;
 	info.last_allocator_settings = std::string("seam ") + (text != nullptr ? text : "");
 	info.roundup_power2_divisions.assign(16, 0);

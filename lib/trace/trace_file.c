@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,32 +115,80 @@ static enum seam_rc write_all(int file, const void *data, size_t bytes)
 	return SEAM_OK;
 }
 
-/* Not mkstemp(): its mode 0600 would stay, and the umask cannot be read without changing it for all threads. */
-static int open_temporary(const char *path, char *name, size_t name_bytes)
+/* The file that a path leads to, which need not be there yet. */
+struct target {
+	char path[PATH_MAX]; /* without links */
+	mode_t mode;         /* of the old file; 0 where there is none */
+	bool exists;
+};
+
+static enum seam_rc refuse(int why)
+{
+	errno = why;
+	return SEAM_IO;
+}
+
+static enum seam_rc find_target(const char *path, struct target *target)
+{
+	struct stat status;
+	const size_t bytes = strlen(path);
+	*target = (struct target){0};
+	if (bytes >= sizeof(target->path))
+		return refuse(ENAMETOOLONG);
+	if (lstat(path, &status) != 0) {
+		memcpy(target->path, path, bytes + 1);
+		return errno == ENOENT ? SEAM_OK : SEAM_IO; /* a missing folder shows when the file is made */
+	}
+	if (realpath(path, target->path) == NULL || stat(target->path, &status) != 0)
+		return SEAM_IO;
+	if (!S_ISREG(status.st_mode))
+		return refuse(S_ISDIR(status.st_mode) ? EISDIR : ENOTSUP);
+	target->mode = status.st_mode & 0777;
+	target->exists = true;
+	return SEAM_OK;
+}
+
+/* Beyond this limit write() would end the process by a signal. */
+static bool may_write(size_t bytes)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
+/* Not mkstemp(): its mode 0600 would stay, and the umask cannot be read without changing it for all threads. Never open to more people than
+ * the old file. */
+static int open_temporary(const struct target *target, char *name, size_t name_bytes)
 {
 	for (unsigned i = 0; i < TEMPORARY_TRIES; i++) {
-		(void)snprintf(name, name_bytes, "%s.%ld-%u.tmp", path, (long)getpid(), i);
-		int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		(void)snprintf(name, name_bytes, "%s.%ld-%u.tmp", target->path, (long)getpid(), i);
+		int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, target->exists ? target->mode : 0666);
 		if (file >= 0 || errno != EEXIST)
 			return file;
 	}
 	return -1;
 }
 
-static enum seam_rc write_beside(const char *path, char *name, size_t name_bytes, const void *data, size_t bytes)
+static enum seam_rc fill(int file, const struct target *target, const void *data, size_t bytes)
 {
-	int file = open_temporary(path, name, name_bytes);
-	if (file < 0)
+	if (target->exists && fchmod(file, target->mode) != 0)
 		return SEAM_IO;
 	enum seam_rc rc = write_all(file, data, bytes);
-	if (rc == SEAM_OK && fsync(file) != 0)
-		rc = SEAM_IO;
+	return rc == SEAM_OK && fsync(file) != 0 ? SEAM_IO : rc;
+}
+
+static enum seam_rc write_beside(const struct target *target, const void *data, size_t bytes)
+{
+	char name[PATH_MAX + 64];
+	int file = open_temporary(target, name, sizeof(name));
+	if (file < 0)
+		return SEAM_IO;
+	enum seam_rc rc = fill(file, target, data, bytes);
 	int why = errno;
 	if (close(file) != 0 && rc == SEAM_OK) {
 		why = errno;
 		rc = SEAM_IO;
 	}
-	if (rc == SEAM_OK && rename(name, path) != 0) {
+	if (rc == SEAM_OK && rename(name, target->path) != 0) {
 		why = errno;
 		rc = SEAM_IO;
 	}
@@ -146,35 +198,13 @@ static enum seam_rc write_beside(const char *path, char *name, size_t name_bytes
 	return rc;
 }
 
-static enum seam_rc write_directly(const char *path, const void *data, size_t bytes)
-{
-	int file = open(path, O_WRONLY | O_CLOEXEC);
-	if (file < 0)
-		return SEAM_IO;
-	enum seam_rc rc = write_all(file, data, bytes);
-	int why = errno;
-	if (close(file) != 0 && rc == SEAM_OK) {
-		why = errno;
-		rc = SEAM_IO;
-	}
-	errno = why;
-	return rc;
-}
-
 enum seam_rc seam__file_write(const char *path, const void *data, size_t bytes)
 {
-	struct stat status;
-	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-		return write_directly(path, data, bytes);
-	const size_t name_bytes = strlen(path) + 64;
-	char *name = seam__meta_alloc(seam__meta_process(), name_bytes);
-	if (name == NULL)
-		return SEAM_OOM_META;
-	enum seam_rc rc = write_beside(path, name, name_bytes, data, bytes);
-	int why = errno;
-	seam__meta_free(seam__meta_process(), name, name_bytes);
-	errno = why;
-	return rc;
+	struct target target;
+	enum seam_rc rc = find_target(path, &target);
+	if (rc == SEAM_OK && !may_write(bytes))
+		rc = refuse(EFBIG);
+	return rc == SEAM_OK ? write_beside(&target, data, bytes) : rc;
 }
 
 enum seam_rc seam__file_read_all(const char *path, struct seam_trace_error *error, void **ret_data, size_t *ret_bytes)

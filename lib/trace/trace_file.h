@@ -20,9 +20,10 @@ SEAM_MUST_USE enum seam_rc seam__file_read_all(const char *path, struct seam_tra
 
 void seam__file_free(void *data, size_t bytes); /* NULL is allowed */
 
-/* Replaces `path` by these bytes through a temporary file beside it and a rename; on failure the old file is as it
- * was and the temporary one is gone. A path that exists and is no regular file is written directly.
- * Errors: SEAM_IO (errno says why), SEAM_OOM_META. */
+/* Replaces `path` by these bytes through a temporary file beside it and a rename, and keeps its mode; on failure the old file is as it was and
+ * the temporary one is gone. The one way in which Seam writes files, as seam_trace_write_file() documents it: a link is followed, and only
+ * regular files are written. Never waits for another process, and raises no signal.
+ * Errors: SEAM_IO (errno says why). */
 SEAM_MUST_USE enum seam_rc seam__file_write(const char *path, const void *data, size_t bytes);
 
 #endif

@@ -161,6 +161,10 @@ check_printing() {
 	grep_code '(^|[^A-Za-z0-9_>.])(printf|vprintf|puts|putchar|perror|exit|_exit|quick_exit|abort|syslog)[[:space:]]*\(|(^|[^A-Za-z0-9_])(stderr|stdout)([^A-Za-z0-9_]|$)' 'lib/base/check.c'
 }
 
+check_environment() {
+	grep_code '(^|[^A-Za-z0-9_])(getenv|environ)([^A-Za-z0-9_]|$)' ''
+}
+
 check_paths() {
 	git ls-files 2>/dev/null | grep -v -E '^(tests/(fuzz/corpus|fixtures)/|bench/(results|traces)/.*\.(zst|json|csv)$|tests/house/rules[a-z_]*\.sh$)' |
 		xargs grep -nIE '(^|[^A-Za-z0-9_.])/(work|root|home|Users)/|/tmp/(wt|build|briefs)' 2>/dev/null
@@ -201,5 +205,6 @@ rule 'comments are /* */, nothing is left to do' check_comments
 rule 'no file of the library is over 500 lines' check_lengths
 rule 'every file begins with what it is' check_beginnings
 rule 'every folder has a README' check_readmes
+rule 'the library reads its environment by secure_getenv()' check_environment
 [ -n "$only" ] || echo "1..$count"
 exit $failed

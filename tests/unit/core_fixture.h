@@ -3,9 +3,13 @@
 #define SEAM_TESTS_CORE_FIXTURE_H
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <seam/seam.h>
+#include <seam/snapshot.h>
 #include <seam/stats.h>
 
 #include "emu.h"
@@ -133,6 +137,17 @@ UNUSED static uint64_t first_chunk(void *ptr)
 	cr_assert_ok(seam_block_chunks(pool, ptr, &chunk, 1, &count));
 	cr_assert_geq(count, 1);
 	return chunk.chunk;
+}
+
+/* Writes a snapshot to a file that is gone afterwards. */
+UNUSED static enum seam_rc write_snapshot(void)
+{
+	char path[512];
+	const char *folder = getenv("TMPDIR");
+	(void)snprintf(path, sizeof path, "%s/seam-snapshot-%ld", folder != NULL ? folder : "/tmp", (long)getpid());
+	enum seam_rc rc = seam_snapshot_write(pool, path);
+	cr_assert_eq(unlink(path), rc == SEAM_OK ? 0 : -1, "a file stands where it was written, and nowhere else");
+	return rc;
 }
 
 /* All that the background would do now. */

@@ -1,11 +1,15 @@
 /* test_core_autosave.c: recordings that SEAM_TRACE asks for, of pools that are destroyed. Those at exit: tests/examples. */
 #include "core_fixture.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <seam/snapshot.h>
 #include <seam/trace.h>
 
 static char folder[] = "/tmp/seam-autosave-XXXXXX";
@@ -128,4 +132,27 @@ Test(core_autosave, a_child_writes_its_own_only)
 	seam_pool_destroy(made);
 	cr_assert_eq(events_of("%ld", (long)getpid()), 2);
 	rmdir(folder);
+}
+
+/* Neither waited for nor written, with or without a reader: one would never come, the other may leave. */
+Test(core_autosave, a_pipe_is_refused, .timeout = 60)
+{
+	char byte, path[200];
+	ask_for("pipe");
+	(void)snprintf(path, sizeof path, "%s/pipe", folder);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	seam_set_log_callback(note_line, NULL);
+	struct seam_pool *first = make_pool("backend:emu_book");
+	use(first, 2);
+	cr_assert_rc(seam_trace_save(first, path, NULL), SEAM_IO);
+	cr_assert_rc(seam_snapshot_write(first, path), SEAM_IO);
+	int reader = open(path, O_RDONLY | O_NONBLOCK);
+	cr_assert_geq(reader, 0);
+	seam_pool_destroy(first);
+	cr_expect_not_null(strstr(logged, strerror(ENOTSUP)), "%s", logged);
+	cr_expect_eq(read(reader, &byte, 1), 0, "it was written");
+	(void)close(reader);
+	seam_set_log_callback(NULL, NULL);
+	(void)unlink(path);
+	cr_expect_eq(rmdir(folder), 0, "something else was left there");
 }

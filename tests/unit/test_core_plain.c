@@ -149,7 +149,7 @@ Test(core_plain, snapshots_show_segments_as_views)
 	cr_assert_eq(of_state[SEAM_BLOCK_FREE], s.unused_whole_bytes + s.unused_partial_bytes);
 	visitor.view = stop_at_once;
 	cr_assert_rc(seam_snapshot_visit(pool, &visitor, of_state), SEAM_BUSY);
-	cr_assert_ok(seam_snapshot_write(pool, "/dev/null"));
+	cr_assert_ok(write_snapshot());
 	close_pool();
 }
 

@@ -2,10 +2,13 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -137,10 +140,143 @@ Test(trace_file, a_device_is_not_read)
 	cr_assert_null(trace);
 }
 
-Test(trace_file, a_device_is_written_directly)
+/* Its own whole content, or "" if it cannot be read. */
+static const char *content(const char *name)
 {
-	cr_assert_eq(seam__file_write("/dev/null", "gone", 4), SEAM_OK, "%s", strerror(errno));
+	static char text[64];
+	void *data = NULL;
+	size_t bytes = 0;
+	text[0] = '\0';
+	if (seam__file_read(name, sizeof(text) - 1, &data, &bytes) == SEAM_OK)
+		(void)snprintf(text, sizeof(text), "%.*s", (int)bytes, (const char *)data);
+	seam__file_free(data, bytes);
+	return text;
+}
+
+static void must_refuse(const char *name, int why)
+{
+	errno = 0;
+	cr_expect_eq(seam__file_write(name, "new", 3), SEAM_IO, "%s", name);
+	cr_expect_eq(errno, why, "%s: %s", name, strerror(errno));
+}
+
+Test(trace_file, only_regular_files_are_written, .timeout = 60)
+{
+	char byte;
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	must_refuse(path, ENOTSUP); /* nobody reads it: an open for writing would wait for ever */
+	int reader = open(path, O_RDONLY | O_NONBLOCK);
+	cr_assert_geq(reader, 0);
+	must_refuse(path, ENOTSUP); /* the reader may leave, and a write would be a signal */
+	cr_expect_eq(read(reader, &byte, 1), 0, "nothing was written");
+	(void)close(reader);
+	must_refuse("/dev/null", ENOTSUP);
+	must_refuse("/dev/full", ENOTSUP);
+	must_refuse(folder, EISDIR);
 	struct stat status;
-	cr_assert_eq(stat("/dev/null", &status), 0);
-	cr_assert(S_ISCHR(status.st_mode), "it must not be replaced");
+	cr_expect_eq(stat("/dev/null", &status), 0);
+	cr_expect(S_ISCHR(status.st_mode), "it must not be replaced");
+	cr_expect_eq(count_names(), 1, "something was left beside it");
+}
+
+Test(trace_file, a_link_stays_and_its_file_is_replaced)
+{
+	char link_name[160], other[160];
+	struct stat status;
+	(void)snprintf(link_name, sizeof(link_name), "%s/link", folder);
+	(void)snprintf(other, sizeof(other), "%s/second", folder);
+	cr_assert_eq(symlink("a.seamtrace", link_name), 0);
+	cr_assert_eq(symlink("link", other), 0);
+	must_refuse(other, ENOENT); /* it leads nowhere */
+	cr_expect_eq(count_names(), 2);
+	cr_assert_eq(seam__file_write(path, "old", 3), SEAM_OK);
+	cr_assert_eq(seam__file_write(other, "new", 3), SEAM_OK, "%s", strerror(errno));
+	cr_expect_str_eq(content(path), "new");
+	cr_expect(lstat(link_name, &status) == 0 && S_ISLNK(status.st_mode), "the link is gone");
+	cr_expect(lstat(other, &status) == 0 && S_ISLNK(status.st_mode), "the link is gone");
+	cr_expect_eq(count_names(), 3);
+	(void)unlink(other);
+	(void)unlink(path);
+	cr_assert_eq(symlink("link", path), 0);
+	must_refuse(path, ELOOP);
+	(void)unlink(link_name);
+	cr_assert_eq(symlink("/dev/null", link_name), 0);
+	must_refuse(link_name, ENOTSUP);
+	(void)unlink(link_name);
+}
+
+Test(trace_file, an_old_mode_is_kept)
+{
+	static const mode_t modes[] = {0600, 0666, 0444, 0640, 0755};
+	(void)umask(027);
+	cr_assert_eq(seam__file_write(path, "old", 3), SEAM_OK);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct stat status;
+		cr_assert_eq(chmod(path, modes[i]), 0);
+		cr_expect_eq(seam__file_write(path, "new", 3), SEAM_OK, "%s", strerror(errno));
+		cr_assert_eq(stat(path, &status), 0);
+		cr_expect_eq(status.st_mode & 07777, modes[i], "%o became %o", (unsigned)modes[i], (unsigned)status.st_mode);
+		cr_expect_str_eq(content(path), "new");
+	}
+}
+
+Test(trace_file, more_than_the_process_may_write_is_an_error_not_a_signal)
+{
+	struct rlimit limit;
+	cr_assert_eq(seam__file_write(path, "old", 3), SEAM_OK);
+	cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	const struct rlimit small = {.rlim_cur = 2, .rlim_max = limit.rlim_max};
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	must_refuse(path, EFBIG);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	cr_expect_str_eq(content(path), "old");
+	cr_expect_eq(count_names(), 1, "the temporary file was left");
+}
+
+/* A user who may not do everything: rights hold for whoever is not root. */
+static void be_nobody(void)
+{
+	if (geteuid() == 0)
+		cr_assert_eq(seteuid(65534), 0);
+}
+
+Test(trace_file, a_folder_that_cannot_be_written_keeps_what_is_there)
+{
+	cr_assert_eq(seam__file_write(path, "old", 3), SEAM_OK);
+	cr_assert_eq(chmod(folder, 0555), 0);
+	be_nobody();
+	must_refuse(path, EACCES);
+	cr_expect_str_eq(content(path), "old");
+	(void)seteuid(getuid());
+	cr_assert_eq(chmod(folder, 0755), 0);
+	cr_expect_eq(count_names(), 1);
+}
+
+/* In a sticky folder anybody may make a file, and nobody replace another's. */
+Test(trace_file, a_file_that_cannot_be_replaced_leaves_nothing)
+{
+	if (geteuid() != 0)
+		cr_skip_test("only root can make a file of somebody else's");
+	cr_assert_eq(seam__file_write(path, "old", 3), SEAM_OK);
+	cr_assert_eq(chmod(folder, 01777), 0);
+	be_nobody();
+	must_refuse(path, EPERM);
+	cr_expect_str_eq(content(path), "old");
+	cr_expect_eq(count_names(), 1, "the temporary file was left");
+	(void)seteuid(0);
+}
+
+/* A file system of one page, of this test alone. */
+Test(trace_file, a_full_disk_leaves_nothing)
+{
+	static char much[100000];
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", folder, "tmpfs", 0, "size=16k") != 0)
+		cr_skip_test("no file system can be mounted here");
+	cr_expect_eq(seam__file_write(path, "old", 3), SEAM_OK, "%s", strerror(errno));
+	cr_expect_eq(seam__file_write(path, much, sizeof(much)), SEAM_IO);
+	cr_expect_eq(errno, ENOSPC, "%s", strerror(errno));
+	cr_expect_str_eq(content(path), "old");
+	cr_expect_eq(count_names(), 1, "the temporary file was left");
+	cr_assert_eq(umount(folder), 0);
 }
