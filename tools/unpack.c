@@ -13,13 +13,14 @@
 #include "trace_file.h"
 
 #define FIRST_BYTES ((size_t)1 << 20)
-#define XZ_MEMORY_BYTES ((uint64_t)1 << 30)
+#define ZSTD_WINDOW_LOG 27 /* UNPACK_BESIDE_BYTES */
 
 struct job {
 	const unsigned char *packed;
 	size_t packed_bytes;
 	struct unpacked *unpacked;
 	size_t capacity_bytes; /* of unpacked->data */
+	size_t limit_bytes;    /* of the same */
 	struct progress *progress;
 	char *error;
 };
@@ -35,15 +36,27 @@ static bool grow(struct job *job)
 {
 	if (job->unpacked->bytes < job->capacity_bytes)
 		return true;
-	if (job->capacity_bytes >= UNPACK_LIMIT_BYTES)
-		return fail(job, "unpacks to more than 4 GiB");
+	if (job->capacity_bytes >= job->limit_bytes) {
+		(void)snprintf(job->error, UNPACK_ERROR_BYTES, "unpacks to more than %zu MiB, out of %zu bytes", job->limit_bytes >> 20,
+		               job->packed_bytes);
+		return false;
+	}
 	size_t capacity_bytes = job->capacity_bytes == 0 ? FIRST_BYTES : job->capacity_bytes * 2;
+	if (capacity_bytes > job->limit_bytes)
+		capacity_bytes = job->limit_bytes;
 	unsigned char *data = realloc(job->unpacked->data, capacity_bytes);
 	if (data == NULL)
 		return fail(job, "out of host memory");
 	job->unpacked->data = data;
 	job->capacity_bytes = capacity_bytes;
 	return true;
+}
+
+/* What a file of so many bytes may unpack to. */
+static size_t limit_of(size_t packed_bytes)
+{
+	const size_t bytes = packed_bytes > UNPACK_LIMIT_BYTES / UNPACK_RATIO ? UNPACK_LIMIT_BYTES : packed_bytes * UNPACK_RATIO;
+	return bytes > UNPACK_SMALL_BYTES ? bytes : UNPACK_SMALL_BYTES;
 }
 
 static void step(struct job *job, size_t done)
@@ -80,7 +93,8 @@ static bool unpack_zstd(struct job *job)
 	ZSTD_DStream *stream = ZSTD_createDStream();
 	if (stream == NULL)
 		return fail(job, "out of host memory");
-	const bool done = unpack_zstd_frames(job, stream);
+	const bool bounded = !ZSTD_isError(ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG));
+	const bool done = bounded && unpack_zstd_frames(job, stream);
 	(void)ZSTD_freeDStream(stream);
 	return done;
 }
@@ -91,7 +105,7 @@ static bool fail_xz(struct job *job, lzma_ret code)
 	case LZMA_MEM_ERROR:
 		return fail(job, "out of host memory");
 	case LZMA_MEMLIMIT_ERROR:
-		return fail(job, "xz data that needs more than 1 GiB to unpack");
+		return fail(job, "xz data that needs more than 128 MiB to unpack");
 	case LZMA_BUF_ERROR:
 		return fail(job, "truncated xz data");
 	default:
@@ -102,7 +116,7 @@ static bool fail_xz(struct job *job, lzma_ret code)
 static bool unpack_xz(struct job *job)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
-	lzma_ret code = lzma_stream_decoder(&stream, XZ_MEMORY_BYTES, LZMA_CONCATENATED);
+	lzma_ret code = lzma_stream_decoder(&stream, UNPACK_BESIDE_BYTES, LZMA_CONCATENATED);
 	stream.next_in = job->packed;
 	stream.avail_in = job->packed_bytes;
 	while (code == LZMA_OK) {
@@ -157,7 +171,8 @@ bool unpacked_init(struct unpacked *unpacked, const char *path, struct progress 
 		return false;
 	}
 	struct job job = {
-		.packed = packed, .packed_bytes = packed_bytes, .unpacked = unpacked, .progress = progress, .error = error};
+		.packed = packed, .packed_bytes = packed_bytes, .unpacked = unpacked, .limit_bytes = limit_of(packed_bytes),
+		.progress = progress, .error = error};
 	const bool done = unpack(&job);
 	seam__file_free(packed, packed_bytes);
 	if (!done)

@@ -1,7 +1,8 @@
 /* unpack.h: files that may be compressed with zstd or xz, as bytes in memory.
  *
- * Not here: what the bytes mean (input.h). Nothing grows beyond UNPACK_LIMIT_BYTES, whatever a small file claims.
- * One thread.
+ * Not here: what the bytes mean (input.h). What a file takes is bounded by what it has, whatever it claims: it may unpack to
+ * UNPACK_RATIO times its size, or to UNPACK_SMALL_BYTES if that is more, and never to more than UNPACK_LIMIT_BYTES (a snapshot of PyTorch
+ * unpacks to 50 times its size); a window or dictionary may have UNPACK_BESIDE_BYTES. One thread.
  */
 #ifndef TOOLS_UNPACK_H
 #define TOOLS_UNPACK_H
@@ -12,6 +13,9 @@
 struct progress;
 
 #define UNPACK_LIMIT_BYTES ((size_t)4 << 30)
+#define UNPACK_SMALL_BYTES ((size_t)64 << 20)
+#define UNPACK_BESIDE_BYTES ((size_t)128 << 20)
+#define UNPACK_RATIO ((size_t)1000)
 #define UNPACK_ERROR_BYTES 256
 
 struct unpacked {
