@@ -67,7 +67,7 @@ static const struct argp syntax = {
 	.parser = parse,
 	.args_doc = "IN OUT",
 	.doc = "Turn a recording of memory use into a trace.\v"
-	       "IN is a PyTorch CUDA memory snapshot (pickle), CSV lifetimes (id,lower,upper,size[,stream]), a log of RMM (CSV) or "
+	       "IN is a PyTorch CUDA memory snapshot (pickle), CSV lifetimes (id,lower,upper,size[,stream][,offset]), a log of RMM (CSV) or "
 	       "STAlloc (mem_log_devN.txt) or a .seamtrace, told by its content, as it is or in zstd or xz; - is standard input. OUT is written by its name: "
 	       ".seamtrace, .seamtrace.zst, or .csv for the lifetimes alone. An old OUT stays whole until the new one is.",
 };

@@ -1,13 +1,15 @@
-/* import_csv.c: lifetimes as comma-separated values: id,lower,upper,size[,stream].
+/* import_csv.c: lifetimes as comma-separated values: id,lower,upper,size[,stream][,offset].
  *
  * The first line names the columns, in any order; `stream` may be missing (0). Ids are any text, each once. A block
- * lives from `lower` until before `upper`: at equal times frees come before allocations, and allocations stand in the
- * order of the lines. Rows that end at the last time of the file are residents: they are never freed. Those of them
- * that come before every other allocation have the flag RESIDENT. A time unit becomes a nanosecond, counted from the
- * first `lower`. Blocks are numbered from 1 in the order of the lines.
+ * lives from `lower` until before `upper`, which may be negative (an open interval around time 0 begins at -1): at equal times
+ * frees come before allocations, and allocations stand in the order of the lines. `offset` is where somebody placed the block, as
+ * MiniMalloc and idealloc write it: a trace has no such thing, so it must be a number and is not used. Lifetimes whose `upper` is the
+ * last moment itself (IREE's) cannot be told from these: add 1 to it before. Rows that end at the last time of the file are residents:
+ * they are never freed. Those of them that come before every other allocation have the flag RESIDENT. A time unit becomes a nanosecond,
+ * counted from the first `lower`. Blocks are numbered from 1 in the order of the lines.
  *
  * Refused, with the number of the line: an unknown, missing or doubled column, a missing or further field, quotes,
- * anything but digits, a number beyond 64 bits, a size of 0, lower >= upper, an id that stood before.
+ * anything but digits (and a minus before times), a number beyond 64 bits, a size of 0, lower >= upper, an id that stood before.
  * No locks: one call owns everything that it touches.
  */
 #include <stdbool.h>
@@ -21,12 +23,12 @@
 #include "slab.h"
 #include "trace_error.h"
 
-enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_STREAM, COLUMN_COUNT };
+enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_STREAM, COLUMN_OFFSET, COLUMN_COUNT };
 
-static const char *const column_names[COLUMN_COUNT] = {"id", "lower", "upper", "size", "stream"};
+static const char *const column_names[COLUMN_COUNT] = {"id", "lower", "upper", "size", "stream", "offset"};
 
 struct row {
-	uint64_t numbers[COLUMN_COUNT]; /* that of COLUMN_ID is not used */
+	uint64_t numbers[COLUMN_COUNT]; /* those of COLUMN_ID and COLUMN_OFFSET are not used; times as seam__lines_time() counts */
 };
 
 /* An id that was seen. The text stays in the input. */
@@ -75,7 +77,7 @@ static enum seam_rc read_column_name(struct csv *csv, struct seam__field field)
 		csv->columns[csv->column_count++] = column;
 		return SEAM_OK;
 	}
-	return seam__lines_fail(&csv->lines, "the columns are id, lower, upper, size and, if wanted, stream; not", field);
+	return seam__lines_fail(&csv->lines, "the columns are id, lower, upper, size and, if wanted, stream and offset; not", field);
 }
 
 static enum seam_rc read_header(struct csv *csv)
@@ -92,7 +94,7 @@ static enum seam_rc read_header(struct csv *csv)
 	for (size_t i = 0; rc == SEAM_OK && i < count && i < COLUMN_COUNT; i++)
 		rc = read_column_name(csv, fields[i]);
 	if (rc == SEAM_OK && count > COLUMN_COUNT)
-		rc = seam__lines_fail(&csv->lines, "more than five columns", (struct seam__field){"", 0});
+		rc = seam__lines_fail(&csv->lines, "more than six columns", (struct seam__field){"", 0});
 	bool has[COLUMN_COUNT] = {false};
 	for (size_t i = 0; i < csv->column_count; i++)
 		has[csv->columns[i]] = true;
@@ -137,6 +139,8 @@ static enum seam_rc read_row(struct csv *csv, struct seam__field line)
 	for (size_t i = 0; rc == SEAM_OK && i < count; i++) {
 		if (csv->columns[i] == COLUMN_ID)
 			rc = remember_id(csv, fields[i]);
+		else if (csv->columns[i] == COLUMN_LOWER || csv->columns[i] == COLUMN_UPPER)
+			rc = seam__lines_time(&csv->lines, fields[i], &row.numbers[csv->columns[i]]);
 		else
 			rc = seam__lines_decimal(&csv->lines, fields[i], &row.numbers[csv->columns[i]]);
 	}

@@ -89,6 +89,18 @@ enum seam_rc seam__lines_decimal(const struct seam__lines *lines, struct seam__f
 	return read_number(lines, field, 0, 10, ret_number);
 }
 
+enum seam_rc seam__lines_time(const struct seam__lines *lines, struct seam__field field, uint64_t *ret_time)
+{
+	const bool negative = seam__field_begins(field, "-");
+	uint64_t number = 0;
+	enum seam_rc rc = read_number(lines, field, negative ? 1 : 0, 10, &number);
+	if (rc == SEAM_OK && number >= SEAM__TIME_ZERO + negative)
+		return seam__lines_fail(lines, "a time beyond 64 bits:", field);
+	if (rc == SEAM_OK)
+		*ret_time = negative ? SEAM__TIME_ZERO - number : SEAM__TIME_ZERO + number;
+	return rc;
+}
+
 enum seam_rc seam__lines_hex(const struct seam__lines *lines, struct seam__field field, uint64_t *ret_number)
 {
 	const size_t skipped = seam__field_begins(field, "0x") || seam__field_begins(field, "0X") ? 2 : 0;

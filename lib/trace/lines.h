@@ -39,6 +39,12 @@ SEAM_MUST_USE enum seam_rc seam__lines_decimal(const struct seam__lines *lines, 
 SEAM_MUST_USE enum seam_rc seam__lines_hex(const struct seam__lines *lines, struct seam__field field,
                                            uint64_t *ret_number);
 
+#define SEAM__TIME_ZERO (UINT64_C(1) << 63)
+
+/* A whole number of 64 bits with or without a minus, counted from the least of them, so that differences and order are
+ * those of what stands there: 0 becomes SEAM__TIME_ZERO. Errors: SEAM_CORRUPT with the error filled. */
+SEAM_MUST_USE enum seam_rc seam__lines_time(const struct seam__lines *lines, struct seam__field field, uint64_t *ret_time);
+
 /* Without blanks and carriage returns on either side. */
 struct seam__field seam__field_trim(const char *text, size_t bytes);
 
