@@ -180,9 +180,10 @@ void TorchAllocator::setMemoryFraction(double fraction, c10::DeviceIndex device)
 void TorchAllocator::emptyCache(c10::MempoolId_t pool)
 {
 	const bool every = pool == c10::MempoolId_t{0, 0};
+	const TorchContext context = history_.gather(native::RecordContext::ALL);
 	for (auto &device : devices_) {
 		if (every || device->private_uses(pool) > 0)
-			device->trim();
+			device->trim(context);
 	}
 	if (own_serves_)
 		own_->emptyCache(pool);

@@ -99,7 +99,6 @@ public:
 	TorchContext getContextForPointer(const void *ptr) override;
 #endif
 #if SEAM_TORCH_HAS_REJECTIONS
-	/* Never called: Seam rejects nothing that it has not tried. */
 	void attachOomRejectionObserver(native::OomRejectionObserver observer) override;
 #endif
 #if SEAM_TORCH_HAS_ANNOTATE

@@ -95,7 +95,8 @@ enum seam_rc TorchDevice::request(const TorchAsk &ask, uint64_t private_number, 
 /* Nothing is asked of the common memory but bytes on a stream, and nobody watches. */
 inline bool TorchDevice::is_plain() const
 {
-	return !history_.watched() && !routed_.load(std::memory_order_acquire) && contiguous_threads.load(std::memory_order_relaxed) == 0;
+	return !history_.watched() && !routed_.load(std::memory_order_acquire) && contiguous_threads.load(std::memory_order_relaxed) == 0 &&
+	       is_setting_heeded();
 }
 
 void *TorchDevice::take(size_t bytes, cudaStream_t stream)
@@ -114,6 +115,8 @@ void *TorchDevice::take(size_t bytes, cudaStream_t stream)
 void *TorchDevice::take_with_care(size_t bytes, cudaStream_t stream)
 {
 	TorchContext context = history_.gather(native::RecordContext::STATE);
+	if (!is_setting_heeded())
+		heed_setting();
 	TorchAsk ask = ask_for(bytes, stream);
 	if (history_.enabled()) {
 		(void)pool(); /* made now, if need be: what it makes is to be told */
@@ -348,7 +351,7 @@ void TorchDevice::mark_snapshot(size_t active_bytes)
 	history_.add(native::TraceEntry::SNAPSHOT, device_, nullptr, active_bytes, nullptr, {0, 0}, nullptr);
 }
 
-void TorchDevice::trim()
+void TorchDevice::trim(const TorchContext &context)
 {
 	if (!has_pool())
 		return;
@@ -357,7 +360,7 @@ void TorchDevice::trim()
 	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
 	std::lock_guard guard(lock_);
 	if (history_.enabled())
-		follow(nullptr, nullptr);
+		follow(nullptr, context);
 }
 
 } /* namespace seam */

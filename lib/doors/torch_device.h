@@ -55,7 +55,8 @@ bool stats_of(struct seam_pool *pool, struct seam_stats *ret_stats);
 /* Figures of physical memory, which is the core's: as they were when somebody looked. */
 struct TorchSeen {
 	c10::CachingAllocator::StatArray segment, reserved_bytes, inactive_split_bytes;
-	int64_t ooms = 0;
+	std::map<c10::MempoolId_t, c10::CachingAllocator::StatArray> private_reserved_bytes; /* of every pool that was seen to have some */
+	int64_t ooms = 0, rejections = 0;
 	int64_t chunks_carried = 0, reserved_carried = 0;                                       /* at the last reset */
 	uint64_t made_before = 0, made_bytes_before = 0, retries_before = 0, creates_before = 0, releases_before = 0, waits_before = 0; /* the core's, at the last reset */
 
@@ -64,6 +65,10 @@ struct TorchSeen {
 	{
 		for (c10::CachingAllocator::StatArray *array : {&segment, &reserved_bytes, &inactive_split_bytes}) {
 			for (c10::CachingAllocator::Stat &stat : *array)
+				visit(stat);
+		}
+		for (auto &[id, array] : private_reserved_bytes) {
+			for (c10::CachingAllocator::Stat &stat : array)
 				visit(stat);
 		}
 	}
@@ -83,7 +88,8 @@ public:
 	bool give_back(void *ptr, const TorchContext &context);
 	/* Nothing if the block is of this stream, or not of this device. */
 	void record(void *ptr, cudaStream_t stream);
-	void trim();
+	/* What is cached goes back to the device. context: of the call. */
+	void trim(const TorchContext &context);
 
 	double fraction();
 	void limit(double fraction);
@@ -133,6 +139,10 @@ private:
 	void note_told(void *ptr, TorchBlock &&block);
 	void part(void *ptr, TorchBlock &&block, const TorchContext &context);
 	[[noreturn]] void fail(const TorchAsk &ask, enum seam_rc rc, TorchContext context);
+	bool is_setting_heeded() const;
+	void heed_setting();
+	void note_shortage(const TorchAsk &ask, bool rejected, uint64_t free_bytes, TorchContext context);
+	void observe_shortage(const TorchAsk &ask, bool rejected, uint64_t free_bytes, uint64_t total_bytes);
 	void report(void *ptr, int64_t bytes);
 
 	void count(const TorchBlock &block);
@@ -144,12 +154,14 @@ private:
 	void settle();
 	void sweep(const struct seam_stats &stats);
 	void look(const struct seam_stats &stats);
+	void look_at_privates();
 	void follow(cudaStream_t stream, const TorchContext &context);
 
 	const c10::DeviceIndex device_;
 	TorchHistory &history_;
 	std::atomic<struct seam_pool *> pool_{nullptr};
 	std::atomic<bool> routed_{false};      /* some filter is open */
+	std::atomic<double> rejects_over_{1};  /* share of the device over which requests are rejected; 1: none are. PyTorch's setting, as heeded last */
 	size_t small_bytes_ = 0;
 
 	mutable std::recursive_mutex lock_;

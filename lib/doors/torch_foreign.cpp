@@ -66,6 +66,10 @@ void TorchAllocator::add_served(native::DeviceStats &stats, c10::DeviceIndex dev
 	add(stats.segment, more.segment);
 	stats.num_device_alloc += more.num_device_alloc;
 	stats.num_device_free += more.num_device_free;
+#if SEAM_TORCH_HAS_PRIVATE_SUMS
+	for (const auto &[id, held] : more.reserved_bytes_by_private_pools)
+		add(stats.reserved_bytes_by_private_pools[id], held);
+#endif
 }
 
 } /* namespace seam */

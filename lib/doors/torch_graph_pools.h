@@ -53,6 +53,8 @@ public:
 	std::shared_ptr<TorchPrivate> known(c10::MempoolId_t id) const;
 
 	bool has_routes() const { return !routes_.empty(); }
+	/* Also those that wait. */
+	bool has_any() const { return !names_.empty(); }
 
 	/* Where a request on this stream goes: the newest filter that wants it; NULL for the common memory. */
 	std::shared_ptr<TorchPrivate> route(cudaStream_t stream) const;

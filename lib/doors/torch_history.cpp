@@ -96,6 +96,18 @@ std::vector<native::OutOfMemoryObserver> TorchHistory::observers() const
 	return observers_;
 }
 
+void TorchHistory::observe_rejections(TorchRejectionObserver observer)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	rejection_observers_.push_back(std::move(observer));
+}
+
+std::vector<TorchRejectionObserver> TorchHistory::rejection_observers() const
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	return rejection_observers_;
+}
+
 TorchContext TorchHistory::recorded_context() const
 {
 	native::CreateContextFn recorder = recorder_.load();

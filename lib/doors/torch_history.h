@@ -72,6 +72,8 @@ public:
 	void track(native::AllocatorTraceTracker tracker);
 	void observe(native::OutOfMemoryObserver observer);
 	std::vector<native::OutOfMemoryObserver> observers() const;
+	void observe_rejections(TorchRejectionObserver observer);
+	std::vector<TorchRejectionObserver> rejection_observers() const;
 
 	/* Whether anybody wants to see entries; add() may be left out while not. */
 	bool watched() const { return watched_.load(std::memory_order_relaxed); }
@@ -120,7 +122,8 @@ private:
 	std::vector<TorchRing<native::TraceEntry>> rings_; /* by device */
 	TorchRing<TorchAnnotation> annotations_;
 	std::vector<native::AllocatorTraceTracker> trackers_;
-	std::vector<native::OutOfMemoryObserver> observers_; /* called with no lock held */
+	std::vector<native::OutOfMemoryObserver> observers_;      /* called with no lock held */
+	std::vector<TorchRejectionObserver> rejection_observers_; /* likewise */
 	c10::ApproximateClockToUnixTimeConverter clock_;
 };
 

@@ -185,8 +185,8 @@ void show_arena(const View &view, const Leases &leases, Builder &builder)
 
 } /* namespace */
 
-/* Chunks that the core made and gave back since the last look, for the history: `context` is of the request that has just been served. With the
- * lock. */
+/* Chunks that the core made and gave back since the last look, for the history: `context` is of the request that has just been served, or of the call
+ * that emptied the cache. With the lock. */
 void TorchDevice::follow(cudaStream_t stream, const TorchContext &context)
 {
 	struct seam_chunk_event events[64];
@@ -195,7 +195,7 @@ void TorchDevice::follow(cudaStream_t stream, const TorchContext &context)
 		if (seam_chunk_events(pool_, &next_event_, events, sizeof events / sizeof events[0], &count) != SEAM_OK)
 			return; /* a device without chunks, or no memory to remember them */
 		for (size_t i = 0; i < count; i++)
-			history_.add_segment(events[i].made, device_, events[i].va, events[i].bytes, stream, events[i].made ? context : nullptr);
+			history_.add_segment(events[i].made, device_, events[i].va, events[i].bytes, stream, context);
 	} while (count != 0);
 }
 

@@ -1,6 +1,8 @@
 /* torch_shortage.cpp: when memory runs out: the share that a process may have, what is tried last, and the error that the user sees. */
 #include "torch_device.h"
 
+#include <c10/cuda/CUDAAllocatorConfig.h>
+
 namespace seam {
 
 namespace {
@@ -54,6 +56,45 @@ void TorchDevice::limit(double fraction)
 	std::lock_guard guard(lock_);
 	fraction_ = fraction;
 	capacity_bytes_ = capacity_bytes;
+	rejects_over_ = 1; /* heeded anew */
+}
+
+namespace {
+
+/* PyTorch's settings throw_on_cudamalloc_oom and per_process_memory_fraction, which may change at any time: the share of the device over which requests
+ * are rejected; 1: none are. */
+double rejection_setting()
+{
+#if SEAM_TORCH_HAS_REJECTIONS
+	if (__builtin_expect(native::CUDAAllocatorConfig::throw_on_cudamalloc_oom(), 0))
+		return native::CUDAAllocatorConfig::per_process_memory_fraction();
+#endif
+	return 1;
+}
+
+} /* namespace */
+
+bool TorchDevice::is_setting_heeded() const
+{
+	return rejection_setting() == rejects_over_.load(std::memory_order_relaxed);
+}
+
+/* The core rejects for us: it takes no more than that share. */
+void TorchDevice::heed_setting()
+{
+	const double share = rejection_setting();
+	uint64_t total_bytes = 0;
+	enum seam_rc rc = seam_device_memory(pool(), nullptr, &total_bytes);
+	std::lock_guard guard(lock_);
+	uint64_t most_bytes = capacity_bytes_;
+	if (share < 1) {
+		const uint64_t share_bytes = std::max<uint64_t>(static_cast<uint64_t>(share * static_cast<double>(total_bytes)), 1);
+		most_bytes = most_bytes == 0 ? share_bytes : std::min(most_bytes, share_bytes);
+	}
+	if (rc == SEAM_OK)
+		rc = seam_pool_set_capacity(pool(), most_bytes);
+	TORCH_CHECK(rc == SEAM_OK, "Seam: throw_on_cudamalloc_oom: ", seam_rc_text(rc));
+	rejects_over_ = share;
 }
 
 /* What PyTorch has to offer when the core is at its end: callbacks that free memory, and pools that may help. */
@@ -89,28 +130,46 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	uint64_t free_bytes = 0, total_bytes = 0;
 	if (seam_device_memory(pool(), &free_bytes, &total_bytes) != SEAM_OK)
 		free_bytes = total_bytes = 0; /* said without figures */
-	struct seam_stats stats;
-	(void)stats_of(pool(), &stats);
-	int64_t allocated = 0;
-	{
-		std::lock_guard guard(lock_);
-		seen_.ooms++;
-		if (history_.enabled())
-			follow(ask.stream, nullptr);
-		history_.add(native::TraceEntry::OOM, device_, reinterpret_cast<void *>(free_bytes), ask.bytes, ask.stream,
-		             ask.in != nullptr ? ask.in->id : c10::MempoolId_t{0, 0}, std::move(context));
-		allocated = kinds_[0].bytes.now;
-		total_bytes = fraction_ < 1 ? static_cast<uint64_t>(fraction_ * static_cast<double>(total_bytes)) : total_bytes;
-	}
-	c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(ask.bytes), static_cast<size_t>(allocated), stats.reserved_bytes,
-	                                 c10::Device(c10::kCUDA, device_));
-	for (const auto &observer : history_.observers())
-		observer(device_, ask.bytes, total_bytes, free_bytes);
+	/* Another limit of the process is no rejection. */
+	const double share = rejects_over_;
+	const bool rejected = rc == SEAM_OOM_DEVICE && share < fraction();
+	note_shortage(ask, rejected, free_bytes, std::move(context));
+	observe_shortage(ask, rejected, free_bytes, total_bytes);
 	std::string text(seam_torch_oom_text(device_, ask.bytes, nullptr, 0) + 200, '\0');
 	text.resize(std::min(seam_torch_oom_text(device_, ask.bytes, text.data(), text.size()), text.size() - 1));
 	if (rc != SEAM_OOM_DEVICE)
 		text += c10::str("\nWhat ran out: ", seam_rc_text(rc), ".");
+	if (rejected)
+		text += c10::str("\nRejected: the process may take ", share, " of the device (per_process_memory_fraction with throw_on_cudamalloc_oom).");
 	TORCH_CHECK_WITH(OutOfMemoryError, false, text);
+}
+
+/* Counts it, and tells the history. */
+void TorchDevice::note_shortage(const TorchAsk &ask, bool rejected, uint64_t free_bytes, TorchContext context)
+{
+	std::lock_guard guard(lock_);
+	(rejected ? seen_.rejections : seen_.ooms)++;
+	if (history_.enabled())
+		follow(ask.stream, nullptr);
+	history_.add(native::TraceEntry::OOM, device_, reinterpret_cast<void *>(free_bytes), ask.bytes, ask.stream,
+	             ask.in != nullptr ? ask.in->id : c10::MempoolId_t{0, 0}, std::move(context));
+}
+
+/* Tells the profiler and the observers. Without the lock. */
+void TorchDevice::observe_shortage(const TorchAsk &ask, bool rejected, uint64_t free_bytes, uint64_t total_bytes)
+{
+	struct seam_stats stats;
+	(void)stats_of(pool(), &stats);
+	c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(ask.bytes), stats.live_bytes, stats.reserved_bytes, c10::Device(c10::kCUDA, device_));
+	if (rejected) {
+		for (const auto &observer : history_.rejection_observers())
+			observer(device_, ask.bytes, stats.reserved_bytes, total_bytes);
+		return;
+	}
+	const double share = fraction();
+	const auto most_bytes = share < 1 ? static_cast<uint64_t>(share * static_cast<double>(total_bytes)) : total_bytes;
+	for (const auto &observer : history_.observers())
+		observer(device_, ask.bytes, most_bytes, free_bytes);
 }
 
 } /* namespace seam */

@@ -2,7 +2,8 @@
  *
  * Counted here, at every request and free: allocation, active, allocated_bytes, active_bytes, requested_bytes. Counted by the core: segment (physical
  * chunks, all of them large) and reserved_bytes.all. Asked of the core when somebody looks, so that peaks, `allocated` and `freed` are what was
- * seen: reserved_bytes of small and of large, and inactive_split_bytes (free bytes in chunks that live blocks use in part). Always 0: the count
+ * seen: reserved_bytes of small and of large, those of each private pool, and inactive_split_bytes (free bytes in chunks that live blocks use in part).
+ * Always 0: the count
  * of inactive_split, and oversize_*, which Seam does not have. max_split_size is -1: nothing is too large to be split.
  */
 #include <algorithm>
@@ -108,6 +109,57 @@ void TorchDevice::look(const struct seam_stats &stats)
 	move_to(seen_.inactive_split_bytes[large], stats.unused_partial_bytes);
 	fill(seen_.segment[all], stats.chunks, stats.chunks_peak, stats.chunks_made - seen_.made_before, seen_.chunks_carried);
 	seen_.segment[large] = seen_.segment[all];
+	look_at_privates();
+}
+
+namespace {
+
+/* Bytes in views for small requests and in others, by number of the private pool. */
+struct PrivateSums {
+	std::map<uint64_t, std::array<uint64_t, 2>> bytes;
+	std::array<uint64_t, 2> *sums = nullptr; /* NULL: the view is of no private pool */
+	size_t kind = 0;
+
+	static int view(void *user, const struct seam_view_info *view)
+	{
+		auto *mine = static_cast<PrivateSums *>(user);
+		mine->sums = view->private_id != 0 ? &mine->bytes[view->private_id] : nullptr;
+		mine->kind = view->small ? 0 : 1;
+		return 0;
+	}
+
+	static int slot(void *user, const struct seam_slot_info *slot)
+	{
+		auto *mine = static_cast<PrivateSums *>(user);
+		if (mine->sums != nullptr && slot->owned)
+			(*mine->sums)[mine->kind] += slot->bytes;
+		return 0;
+	}
+};
+
+} /* namespace */
+
+/* What private pools hold; those that are gone hold nothing. Of programs without private pools nothing is asked. With the lock. */
+void TorchDevice::look_at_privates()
+{
+	if (!SEAM_TORCH_HAS_PRIVATE_SUMS || (!privates_.has_any() && seen_.private_reserved_bytes.empty()))
+		return;
+	PrivateSums held;
+	const struct seam_visitor visitor = {PrivateSums::view, PrivateSums::slot, nullptr};
+	if (seam_snapshot_visit(pool(), &visitor, &held) != SEAM_OK)
+		return;
+	std::map<c10::MempoolId_t, std::array<uint64_t, 2>> now;
+	for (const auto &[id, stats] : seen_.private_reserved_bytes)
+		now[id] = {0, 0};
+	for (const auto &[number, bytes] : held.bytes)
+		now[privates_.name_of(number)] = bytes;
+	now.erase(c10::MempoolId_t{0, 0}); /* a pool of the program's own */
+	for (const auto &[id, bytes] : now) {
+		StatArray &stats = seen_.private_reserved_bytes[id];
+		move_to(stats[small], bytes[0]);
+		move_to(stats[large], bytes[1]);
+		move_to(stats[all], bytes[0] + bytes[1]);
+	}
 }
 
 native::DeviceStats TorchDevice::stats()
@@ -132,6 +184,13 @@ native::DeviceStats TorchDevice::stats()
 	result.reserved_bytes = seen_.reserved_bytes;
 	result.inactive_split_bytes = seen_.inactive_split_bytes;
 	result.num_ooms = seen_.ooms;
+#if SEAM_TORCH_HAS_REJECTIONS
+	result.num_oom_rejections = seen_.rejections;
+#endif
+#if SEAM_TORCH_HAS_PRIVATE_SUMS
+	for (const auto &[id, held] : seen_.private_reserved_bytes)
+		result.reserved_bytes_by_private_pools[id] = held;
+#endif
 	result.num_alloc_retries = static_cast<int64_t>(stats.retries - seen_.retries_before);
 	result.num_device_alloc = static_cast<int64_t>(calls.creates - seen_.creates_before);
 	result.num_device_free = static_cast<int64_t>(calls.releases - seen_.releases_before);
@@ -150,7 +209,7 @@ void TorchDevice::reset_accumulated()
 	for (TorchKind &kind : kinds_)
 		kind.reset_accumulated();
 	seen_.each([](Stat &stat) { stat.reset_accumulated(); });
-	seen_.ooms = 0;
+	seen_.ooms = seen_.rejections = 0;
 	seen_.chunks_carried = static_cast<int64_t>(stats.chunks);
 	seen_.reserved_carried = static_cast<int64_t>(stats.reserved_bytes);
 	seen_.made_before = stats.chunks_made;

@@ -1,6 +1,7 @@
 /* torch_told.c: what PyTorch's pluggable door tells: the newest error, the text of an out-of-memory error, the statistics by number.
  *
- * An out-of-memory text begins like PyTorch's own, as programs look for those words to know that a smaller batch may do.
+ * An out-of-memory text begins with the facts of PyTorch's own, in its words, order and units: programs look for them to know that a smaller batch may do,
+ * and read the figures. What Seam has to say follows.
  */
 #include "torch_pluggable.h"
 
@@ -42,7 +43,7 @@ void seam__torch_fail(void)
 	seam_torch_throw_error(text);
 }
 
-/* "2.00 GiB". A text that grows to the end of its room and no further, but counts on. */
+/* A text that grows to the end of its room and no further, but counts on. */
 struct words {
 	char *text;
 	size_t capacity, length;
@@ -59,12 +60,13 @@ __attribute__((format(printf, 2, 3))) static void put(struct words *words, const
 		words->length += (size_t)added;
 }
 
+/* "2.00 GiB", in the units that PyTorch uses: the largest is GiB, and each goes up to 1024. */
 static void put_size(struct words *words, uint64_t bytes)
 {
-	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
 	unsigned unit = 0;
 	double value = (double)bytes;
-	for (; value >= 1024 && unit < 4; unit++)
+	for (; value > 1024 && unit < 3; unit++)
 		value /= 1024;
 	put(words, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
 }
@@ -77,19 +79,19 @@ static void put_sized(struct words *words, const char *before, uint64_t bytes, c
 	put(words, "%s", after);
 }
 
-static void put_state(struct words *words, struct seam_pool *pool)
+static void put_state(struct words *words, struct seam_pool *pool, int device)
 {
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
 	uint64_t free_bytes = 0, total_bytes = 0;
 	if (seam_device_memory(pool, &free_bytes, &total_bytes) == SEAM_OK) {
-		put_sized(words, " The device has ", total_bytes, " in all, ");
-		put_sized(words, "", free_bytes, " of it free.");
+		put(words, " GPU %d", device);
+		put_sized(words, " has a total capacity of ", total_bytes, " of which ");
+		put_sized(words, "", free_bytes, " is free.");
 	}
 	if (seam_stats_get(pool, &stats) == SEAM_OK) {
-		put_sized(words, " Seam holds ", stats.reserved_bytes, ": ");
-		put_sized(words, "", stats.live_bytes, " in use, ");
+		put_sized(words, " Of the allocated memory ", stats.live_bytes, " is allocated by PyTorch, and ");
 		put_sized(words, "", stats.reserved_bytes - (stats.live_bytes < stats.reserved_bytes ? stats.live_bytes : stats.reserved_bytes),
-		          " unused.");
+		          " is reserved by PyTorch but unallocated, all of it by way of Seam.");
 	}
 }
 
@@ -114,10 +116,11 @@ size_t seam_torch_oom_text(int device, uint64_t bytes, char *text, size_t capaci
 	struct seam_pool *pool = seam_torch_pool_made(device);
 	if (words.capacity != 0)
 		text[0] = '\0';
-	put_sized(&words, "CUDA out of memory. Tried to allocate ", bytes, "");
-	put(&words, " on device %d.", device);
-	if (pool != NULL) {
-		put_state(&words, pool);
+	put_sized(&words, "CUDA out of memory. Tried to allocate ", bytes, ".");
+	if (pool == NULL) {
+		put(&words, " GPU %d has no memory pool of Seam.", device);
+	} else {
+		put_state(&words, pool, device);
 		put_help(&words, pool);
 	}
 	return words.length;

@@ -32,8 +32,9 @@
 #define SEAM_TORCH_HAS_SKIP_ACTIONS (SEAM_TORCH_MINOR >= 11)   /* recordHistory's last argument */
 #define SEAM_TORCH_HAS_TRACE_CHOICE (SEAM_TORCH_MINOR >= 11)   /* snapshot's second argument */
 #define SEAM_TORCH_OOM_USE_IS_FLAG (SEAM_TORCH_MINOR >= 11)    /* setUseOnOOM's third argument */
-#define SEAM_TORCH_HAS_REJECTIONS (SEAM_TORCH_MINOR >= 12)     /* attachOomRejectionObserver */
+#define SEAM_TORCH_HAS_REJECTIONS (SEAM_TORCH_MINOR >= 12)     /* attachOomRejectionObserver, throw_on_cudamalloc_oom, num_oom_rejections */
 #define SEAM_TORCH_HAS_CONTEXT_LOOKUP (SEAM_TORCH_MINOR >= 12) /* getContextForPointer */
+#define SEAM_TORCH_HAS_PRIVATE_SUMS (SEAM_TORCH_MINOR >= 13)   /* DeviceStats::reserved_bytes_by_private_pools; markCaptureBegin and End */
 #define SEAM_TORCH_HAS_ANNOTATE (SEAM_TORCH_MINOR >= 14)       /* annotateMemory, supportsUserMetadata */
 
 namespace seam {
@@ -44,6 +45,12 @@ namespace native = c10::cuda::CUDACachingAllocator;
 using TorchAnnotation = c10::CachingDeviceAllocator::AnnotationEntry;
 #else
 using TorchAnnotation = native::AnnotationEntry;
+#endif
+
+#if SEAM_TORCH_HAS_REJECTIONS
+using TorchRejectionObserver = native::OomRejectionObserver;
+#else
+using TorchRejectionObserver = native::OutOfMemoryObserver; /* none is ever there */
 #endif
 
 using TorchContext = std::shared_ptr<c10::GatheredContext>;

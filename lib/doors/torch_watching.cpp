@@ -162,8 +162,9 @@ TorchContext TorchAllocator::getContextForPointer(const void *ptr)
 #endif
 
 #if SEAM_TORCH_HAS_REJECTIONS
-void TorchAllocator::attachOomRejectionObserver(native::OomRejectionObserver /* observer */)
+void TorchAllocator::attachOomRejectionObserver(native::OomRejectionObserver observer)
 {
+	history_.observe_rejections(std::move(observer));
 }
 #endif
 

@@ -261,8 +261,8 @@ class OnDevice(TorchTest):
                     assert False
                 except torch.OutOfMemoryError as error:
                     text = str(error)
-                assert "CUDA out of memory. Tried to allocate 600.00 MiB on device 0." in text, text
-                assert "600.00 MiB in use" in text and "What would help" in text, text
+                assert "CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total capacity of " in text, text
+                assert "600.00 MiB is allocated by PyTorch" in text and "What would help" in text, text
             del kept
             torch.empty(600 << 20, device="cuda", dtype=torch.uint8)
             torch.cuda.set_per_process_memory_fraction(0.5)

@@ -53,6 +53,10 @@ int main(int argc, char **argv)
 		part_limited();
 		return tap_end();
 	}
+	if (argc > 1 && strcmp(argv[1], "rejecting") == 0) {
+		part_rejecting();
+		return tap_end();
+	}
 	part_blocks();
 	part_largest();
 	part_memory();
@@ -63,6 +67,7 @@ int main(int argc, char **argv)
 	part_private();
 	part_refusals();
 	part_stats();
+	part_private_sums();
 	part_history();
 	part_observed();
 	part_snapshot(argc > 1 ? argv[1] : nullptr);

@@ -1,6 +1,8 @@
 /* class_memory.cpp: the allocator class: memory, streams, copies, and running out of memory. */
 #include "class_test.h"
 
+#include <regex>
+
 #include <c10/cuda/CUDAStream.h>
 
 void part_memory()
@@ -150,9 +152,10 @@ void part_shortage()
 	const auto before = it().getDeviceStats(0);
 	const size_t much = 1024 * 1024 * MIB;
 	const std::string text = thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(much); });
-	ok(says(text, "CUDA out of memory. Tried to allocate 1.00 TiB") || says(text, "CUDA out of memory. Tried to allocate 1024.00 GiB"),
-	   "the error says what was asked for: %s", text.c_str());
-	ok(says(text, "Seam"), "and what the pool holds");
+	const std::string facts = "CUDA out of memory\\. Tried to allocate 1024\\.00 GiB\\. GPU 0 has a total capacity of 8\\.00 GiB of which [0-9.]+ GiB is free\\. "
+	                          "Of the allocated memory [0-9.]+ (bytes|[KMG]iB) is allocated by PyTorch, and [0-9.]+ (bytes|[KMG]iB) is reserved by PyTorch but unallocated";
+	ok(std::regex_search(text, std::regex("^" + facts)), "the error begins with what programs read: %s", text.c_str());
+	ok(says(text, "Seam") && says(text, "What would help"), "and says what would help");
 	ok(observed == 1 && observed_bytes == much, "the observer is told");
 	ok(callbacks == 1, "callbacks were asked for memory first");
 	const auto after = it().getDeviceStats(0);
@@ -168,6 +171,17 @@ void part_shortage()
 	it().emptyCache();
 }
 
+namespace {
+
+#if SEAM_TORCH_HAS_REJECTIONS
+void native_setting(const char *text)
+{
+	c10::CachingAllocator::setAllocatorSettings(text);
+}
+#endif
+
+} /* namespace */
+
 /* Run with PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.25. */
 void part_limited()
 {
@@ -180,6 +194,38 @@ void part_limited()
 	it().setMemoryFraction(1.0, 0);
 	it().raw_delete(it().raw_alloc(total / 4));
 	ok(it().getMemoryFraction(0) == 1.0, "until the program sets another");
+}
+
+/* Run with PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.25,throw_on_cudamalloc_oom:True, of which PyTorch takes the first as a limit too. */
+void part_rejecting()
+{
+	tap_part = "rejecting";
+#if SEAM_TORCH_HAS_REJECTIONS
+	static std::vector<size_t> rejected;
+	it().attachOomRejectionObserver([](int64_t /* device */, size_t bytes, size_t taken, size_t total) { rejected = {bytes, taken, total}; });
+	size_t rest = 0, total = 0;
+	ok(cudaMemGetInfo(&rest, &total) == cudaSuccess, "the device says what it has");
+	c10::DataPtr block = it().allocate(total / 8);
+	(void)thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(total / 4); });
+	ok(it().getDeviceStats(0).num_ooms == 1 && it().getDeviceStats(0).num_oom_rejections == 0, "beyond the limit there is no memory");
+	it().setMemoryFraction(1.0, 0);
+	const std::string text = thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(total / 4); });
+	ok(says(text, "Tried to allocate 2.00 GiB") && says(text, "throw_on_cudamalloc_oom"), "without a limit the setting rejects: %s", text.c_str());
+	const auto stats = it().getDeviceStats(0);
+	ok(stats.num_ooms == 1 && stats.num_oom_rejections == 1, "which is counted by itself");
+	ok(rejected.size() == 3 && rejected[0] == total / 4 && rejected[1] == static_cast<size_t>(stats.reserved_bytes[0].current) && rejected[2] == total,
+	   "and told to its observers");
+	block.clear();
+	block = it().allocate(total / 5);
+	ok(block.get() != nullptr, "what there is room for is served");
+	it().resetAccumulatedStats(0);
+	ok(it().getDeviceStats(0).num_oom_rejections == 0, "the count begins anew");
+	native_setting("throw_on_cudamalloc_oom:False");
+	it().raw_delete(it().raw_alloc(total / 4));
+	ok(rejected[0] == total / 4, "until the setting is taken back");
+#else
+	ok(true, "this PyTorch rejects nothing");
+#endif
 }
 
 void part_fraction()

@@ -68,6 +68,43 @@ void part_stats()
 	ok(reserved() < held && it().getDeviceStats(0).reserved_bytes[0].freed > 0, "cached memory can be given back");
 }
 
+/* What private pools hold, by pool; the segments of a snapshot say the same. */
+void part_private_sums()
+{
+	tap_part = "private sums";
+#if SEAM_TORCH_HAS_PRIVATE_SUMS
+	constexpr c10::MempoolId_t pool = {0, 7};
+	it().resetAccumulatedStats(0);
+	ok(it().getDeviceStats(0).reserved_bytes_by_private_pools.count(pool) == 0, "a pool that was never there has no figures");
+	it().beginAllocateToPool(0, pool, [](cudaStream_t) { return true; });
+	c10::DataPtr large = it().allocate(50 * MIB), small = it().allocate(1000);
+	it().endAllocateToPool(0, pool);
+	c10::DataPtr outside = it().allocate(70 * MIB);
+	const auto shown = [&] {
+		int64_t bytes = 0;
+		for (const auto &segment : snapshot_of(pool).segments)
+			bytes += static_cast<int64_t>(segment.total_size);
+		return bytes;
+	};
+	auto sums = it().getDeviceStats(0).reserved_bytes_by_private_pools[pool];
+	const int64_t most = sums[0].current;
+	ok(most == shown() && most >= static_cast<int64_t>(50 * MIB), "it has what it holds: %lld", static_cast<long long>(most));
+	ok(sums[0].current == sums[1].current + sums[2].current && sums[1].current > 0, "small and large add up");
+	ok(sums[0].allocated == most && sums[0].peak == most && sums[0].freed == 0, "that came");
+	large.clear();
+	small.clear();
+	it().emptyCache(pool);
+	it().releasePool(0, pool);
+	sums = it().getDeviceStats(0).reserved_bytes_by_private_pools[pool];
+	ok(sums[0].current == 0 && sums[0].peak == most && sums[0].freed == most, "and went, which is told when the pool is gone");
+	it().resetPeakStats(0);
+	ok(it().getDeviceStats(0).reserved_bytes_by_private_pools[pool][0].peak == 0, "peaks can be reset");
+	it().markCaptureBegin(0);
+	it().markCaptureEnd(0);
+	ok(it().allocate(1000).get() != nullptr, "captures need not be told of: the core asks for them");
+#endif
+}
+
 namespace {
 
 std::vector<TraceEntry> entries()
@@ -92,7 +129,7 @@ uint64_t sum_of(TraceEntry::Action action, bool contexts)
 		if (entry.action_ != action)
 			continue;
 		bytes += entry.size_;
-		ok((entry.context_ != nullptr) == contexts, "a segment's context is its request's");
+		ok((entry.context_ != nullptr) == contexts, "a segment's context is its request's, or who emptied the cache");
 	}
 	return bytes;
 }
@@ -116,7 +153,7 @@ void check_chunks()
 	ok(seen.at(0).addr_ == reinterpret_cast<size_t>(block.get()) && seen.at(0).device_ == 0, "with its address");
 	block.clear();
 	it().emptyCache();
-	ok(sum_of(TraceEntry::SEGMENT_UNMAP, false) == most - reserved(), "and goes, when the cache is emptied");
+	ok(sum_of(TraceEntry::SEGMENT_UNMAP, true) == most - reserved(), "and goes, when the cache is emptied");
 	const auto stats = it().getDeviceStats(0);
 	ok(static_cast<uint64_t>(stats.reserved_bytes[0].peak) == most, "nobody looked, and the peak is known");
 	ok(static_cast<uint64_t>(stats.reserved_bytes[0].allocated) == most - before &&

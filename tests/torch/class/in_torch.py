@@ -25,6 +25,7 @@ from tap import end, ok  # noqa: E402
 
 LIBRARY, FOLDER = Path(sys.argv[2]), Path(sys.argv[3])
 MIB = 1 << 20
+MINOR = int(torch.__version__.split(".")[1])
 
 
 def mib(number: int) -> torch.Tensor:
@@ -51,6 +52,9 @@ def check_figures() -> None:
     ok(torch.accelerator.memory_allocated() == torch.cuda.memory_allocated(), "torch.accelerator sees the same allocator")
     free, total = torch.cuda.mem_get_info()
     ok(0 < free <= total, "the device's memory is known")
+    if MINOR >= 10:
+        ok(torch.accelerator.get_memory_info() == (free, total), "torch.accelerator knows it too")
+    ok(("num_oom_rejections" in stats) == (MINOR >= 12), "so are rejections, where PyTorch has them")
 
 
 def check_errors() -> None:
@@ -58,7 +62,7 @@ def check_errors() -> None:
     try:
         mib(1 << 25)
     except torch.cuda.OutOfMemoryError as error:
-        ok("Tried to allocate 32.00 TiB" in str(error), "out of memory is PyTorch's own error, with a text")
+        ok("Tried to allocate 32768.00 GiB. GPU 0 has a total capacity of 8.00 GiB" in str(error), "out of memory is PyTorch's own error, with a text")
     else:
         ok(False, "out of memory is PyTorch's own error, with a text")
     torch.cuda.set_per_process_memory_fraction(0.25)
@@ -81,6 +85,9 @@ def check_pools() -> None:
     shown = pool.snapshot()
     ok(len(shown) == 1 and shown[0]["address"] == inside.data_ptr(), "a MemPool has its own memory")
     ok(all(segment["address"] != outside.data_ptr() for segment in shown), "and no other's")
+    stats = torch.cuda.memory_stats()
+    held = stats.get(f"reserved_bytes_by_private_pools.{pool.id[0]}_{pool.id[1]}.all.current")
+    ok(held == (shown[0]["total_size"] if MINOR >= 13 else None), f"memory_stats tells what it holds: {held}")
     del inside, pool
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -181,6 +188,13 @@ def check_history() -> None:
     ok(sum(mapped) == torch.cuda.memory_reserved() - before > 0, "and all memory that came")
     names = {frame["name"] for entry in snapshot["device_traces"][0] for frame in entry.get("frames", [])}
     ok("mib" in names, "with the lines of the program")
+    if MINOR >= 15:
+        torch.cuda.memory._record_memory_history(record_pinned_host_memory=True)
+        pinned = torch.empty(MIB, dtype=torch.uint8, pin_memory=True)
+        host = torch.cuda.memory._snapshot()
+        torch.cuda.memory._record_memory_history(enabled=None)
+        ok(pinned.is_pinned() and "alloc" in {entry["action"] for entry in host["host_traces"]}, "pinned memory is in it, where it is asked for")
+        ok(sum(segment["total_size"] for segment in host["host_segments"]) >= MIB, "with its segments")
     viz = torch.cuda._memory_viz
     ok("active_allocated" in viz.segments(snapshot, format_flamegraph=str), "segments are drawn")
     ok("total_reserved" in viz.segsum(snapshot) and len(viz.trace_plot(snapshot)) > 1000, "the viewer opens it")

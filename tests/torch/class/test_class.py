@@ -71,9 +71,12 @@ def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
         "shows the memory of plans once": ["planned", str(out / "planned.seamtrace")],
         "does what PyTorch asks of an allocator": [str(snapshot)],
     }
-    settings = {"shared": {"SEAM_CONF": "export_as:fd"}, "limited": {"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.25"}}
+    settings = {"shared": {"SEAM_CONF": "export_as:fd"}, "limited": {"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.25"},
+                "rejecting": {"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.25,throw_on_cudamalloc_oom:True"}}  # fmt: skip
     if torch.minor >= 10:  # before that PyTorch has no such setting
         runs["takes PyTorch's limit"] = ["limited"]
+    if torch.minor >= 12:
+        runs["rejects what PyTorch's settings say"] = ["rejecting"]
     for what, arguments in runs.items():
         environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": "", **settings.get(arguments[0], {})}
         judge(f"{name}: the class {what}", run([str(out / "class_test"), *arguments], env=environment, timeout=300))
