@@ -189,6 +189,10 @@ SEAM_MUST_USE enum seam_rc seam__engine_wait(struct seam_engine *engine);
  * ret_released_bytes is set in any case. */
 SEAM_MUST_USE enum seam_rc seam__engine_trim(struct seam_engine *engine, uint64_t target_bytes, uint64_t *ret_released_bytes);
 
+/* Likewise, but only chunks of one group (NULL: of all). */
+SEAM_MUST_USE enum seam_rc seam__engine_trim_group(struct seam_engine *engine, struct seam_group *only, uint64_t target_bytes,
+                                                   uint64_t *ret_released_bytes);
+
 /* A group for private pool `id`. With `lock`. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__engine_group_create(struct seam_engine *engine, uint64_t id, struct seam_group **ret_group);
 

@@ -56,15 +56,18 @@ static void take_from(struct seam_view *view, uint64_t wanted_bytes, struct batc
 	}
 }
 
-static void take_batch(struct seam_engine *engine, uint64_t wanted_bytes, struct batch *batch)
+/* only: of this group; NULL: of all. */
+static void take_batch(struct seam_engine *engine, struct seam_group *only, uint64_t wanted_bytes, struct batch *batch)
 {
-	struct seam_group *group = &engine->common;
+	struct seam_group *group = only != NULL ? only : &engine->common;
 	while (group != NULL && batch->bytes < wanted_bytes && batch->count < BATCH) {
 		for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
 			struct seam_view *view;
 			TAILQ_FOREACH_REVERSE(view, &group->classes[i].homes, seam_views, link)
 				take_from(view, wanted_bytes, batch);
 		}
+		if (only != NULL)
+			break;
 		group = group == &engine->common ? LIST_FIRST(&engine->groups) : LIST_NEXT(group, link);
 	}
 }
@@ -170,6 +173,11 @@ static void shrink(struct seam_engine *engine)
 
 enum seam_rc seam__engine_trim(struct seam_engine *engine, uint64_t target_bytes, uint64_t *ret_released_bytes)
 {
+	return seam__engine_trim_group(engine, NULL, target_bytes, ret_released_bytes);
+}
+
+enum seam_rc seam__engine_trim_group(struct seam_engine *engine, struct seam_group *only, uint64_t target_bytes, uint64_t *ret_released_bytes)
+{
 	uint64_t released = 0;
 	enum seam_rc rc = SEAM_OK;
 	bool refused = false;
@@ -179,7 +187,7 @@ enum seam_rc seam__engine_trim(struct seam_engine *engine, uint64_t target_bytes
 		if (rc != SEAM_OK)
 			break;
 		uint64_t before = engine->block_slab.reserved_objects - 2 * BATCH;
-		take_batch(engine, engine->memory.reserved_bytes - target_bytes, &batch);
+		take_batch(engine, only, engine->memory.reserved_bytes - target_bytes, &batch);
 		seam__slab_unreserve(&engine->block_slab, engine->block_slab.reserved_objects - before);
 		if (batch.count == 0)
 			break;

@@ -172,6 +172,11 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_private_end(struct seam_pool *pool, uin
  * freed. The pool does not see replays of the graphs that used the memory: whoever drops the last reference has waited for them. Errors: SEAM_NOT_FOUND. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id);
 
+/* Returns the free memory of private pool `id` to the device, chunk by chunk, and nobody else's; what a stream capture has used stays. Waits for pending work
+ * where that helps. It is in no trace. ret_released_bytes may be NULL. Errors: SEAM_NOT_FOUND, SEAM_CAPTURING (a stream that the pool knows is being
+ * captured), SEAM_DRIVER. Thread safe. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_private_trim(struct seam_pool *pool, uint64_t id, uint64_t *ret_released_bytes);
+
 /* A block as it was live in a private pool. */
 struct seam_private_block {
 	void *ptr;

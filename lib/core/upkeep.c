@@ -28,8 +28,8 @@ static enum seam_rc wait_for_all(struct seam_pool *pool)
 	return pool->engine.counts.planned_pending_bytes == held_bytes ? SEAM_OK : seam__engine_wait(&pool->engine);
 }
 
-/* With both locks. */
-static enum seam_rc trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *released_bytes)
+/* only: of this group; NULL: of all. With both locks. */
+static enum seam_rc trim(struct seam_pool *pool, struct seam_group *only, uint64_t target_bytes, uint64_t *released_bytes)
 {
 	struct seam_engine *engine = &pool->engine;
 	enum seam_rc rc = seam__streams_uncaptured(&engine->streams);
@@ -37,14 +37,14 @@ static enum seam_rc trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t
 		return rc;
 	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 	seam__engine_poll(engine, false);
-	rc = seam__engine_trim(engine, target_bytes, released_bytes);
+	rc = seam__engine_trim_group(engine, only, target_bytes, released_bytes);
 	if (rc != SEAM_OK || engine->memory.reserved_bytes <= target_bytes || !some_is_held(engine))
 		return rc;
 	rc = wait_for_all(pool);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t more_bytes = 0;
-	rc = seam__engine_trim(engine, target_bytes, &more_bytes);
+	rc = seam__engine_trim_group(engine, only, target_bytes, &more_bytes);
 	*released_bytes += more_bytes;
 	return rc;
 }
@@ -64,7 +64,7 @@ enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *
 		rc = seam__store_trim(pool->plain, target_bytes, false, &released_bytes);
 	} else {
 		seam__pool_stop(pool);
-		rc = trim(pool, target_bytes, &released_bytes);
+		rc = trim(pool, NULL, target_bytes, &released_bytes);
 		seam__pool_go(pool);
 	}
 	if (rc != SEAM_OK)
@@ -73,6 +73,24 @@ enum seam_rc seam_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *
 	if (ret_released_bytes != NULL)
 		*ret_released_bytes = released_bytes;
 	return SEAM_OK;
+}
+
+enum seam_rc seam_private_trim(struct seam_pool *pool, uint64_t id, uint64_t *ret_released_bytes)
+{
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	if (pool->plain != NULL)
+		return SEAM_NOT_FOUND;
+	uint64_t released_bytes = 0;
+	/* `change` is held throughout, also while the device is waited for: the private pool stays. */
+	seam__pool_stop(pool);
+	struct seam_private *private = seam__private_find(pool, id);
+	rc = private != NULL ? trim(pool, private->group, 0, &released_bytes) : SEAM_NOT_FOUND;
+	seam__pool_go(pool);
+	if (rc == SEAM_OK && ret_released_bytes != NULL)
+		*ret_released_bytes = released_bytes;
+	return rc;
 }
 
 enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream)

@@ -175,16 +175,12 @@ void TorchAllocator::setMemoryFraction(double fraction, c10::DeviceIndex device)
 	on(device).limit(fraction);
 }
 
-/* Of one private pool: only that pool's memory is meant, but the core gives back by amount, not by pool; what is free of a pool that still lives
- * goes with the rest. A pool that has been released is common memory by now, and stays cached. */
+/* A pool that has been released is common memory by now, and stays cached. */
 void TorchAllocator::emptyCache(c10::MempoolId_t pool)
 {
-	const bool every = pool == c10::MempoolId_t{0, 0};
 	const TorchContext context = history_.gather(native::RecordContext::ALL);
-	for (auto &device : devices_) {
-		if (every || device->private_uses(pool) > 0)
-			device->trim(context);
-	}
+	for (auto &device : devices_)
+		device->trim(pool, context);
 	if (own_serves_)
 		own_->emptyCache(pool);
 }

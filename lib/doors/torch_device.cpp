@@ -351,13 +351,23 @@ void TorchDevice::mark_snapshot(size_t active_bytes)
 	history_.add(native::TraceEntry::SNAPSHOT, device_, nullptr, active_bytes, nullptr, {0, 0}, nullptr);
 }
 
-void TorchDevice::trim(const TorchContext &context)
+void TorchDevice::trim(c10::MempoolId_t id, const TorchContext &context)
 {
 	if (!has_pool())
 		return;
 	settle();
-	enum seam_rc rc = seam_trim(pool(), 0, nullptr);
-	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
+	enum seam_rc rc = SEAM_OK;
+	if (id == c10::MempoolId_t{0, 0}) {
+		rc = seam_trim(pool(), 0, nullptr);
+	} else {
+		std::shared_ptr<TorchPrivate> in;
+		{
+			std::lock_guard guard(lock_);
+			in = privates_.find(id);
+		}
+		rc = in != nullptr ? seam_private_trim(pool(), in->number, nullptr) : SEAM_NOT_FOUND;
+	}
+	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_NOT_FOUND || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
 	std::lock_guard guard(lock_);
 	if (history_.enabled())
 		follow(nullptr, context);

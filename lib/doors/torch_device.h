@@ -88,8 +88,8 @@ public:
 	bool give_back(void *ptr, const TorchContext &context);
 	/* Nothing if the block is of this stream, or not of this device. */
 	void record(void *ptr, cudaStream_t stream);
-	/* What is cached goes back to the device. context: of the call. */
-	void trim(const TorchContext &context);
+	/* What is cached goes back to the device: all of it, or that of one private pool, if it is there. context: of the call. */
+	void trim(c10::MempoolId_t pool, const TorchContext &context);
 
 	double fraction();
 	void limit(double fraction);

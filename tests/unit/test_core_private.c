@@ -189,6 +189,51 @@ Test(core_private, what_a_capture_used_stays_mapped_until_the_release)
 	close_pool();
 }
 
+/* Three cached blocks: of the common memory, of pool 1, and of pool 2, which a capture has used. */
+static void open_three(void)
+{
+	open_pool(MIB(256), "chunk_bytes:2M");
+	void *stream = make_stream();
+	cr_assert_ok(seam_private_begin(pool, 2, SEAM_ROUTE_STREAM, number(stream)));
+	void *blocks[3] = {must_alloc(MIB(20), NULL), NULL, NULL};
+	(void)begin_capture(stream);
+	blocks[2] = must_alloc(MIB(20), stream);
+	launch(stream, blocks[2], MIB(20), 1000);
+	end_capture(stream);
+	cr_assert_ok(seam_private_begin(pool, 1, SEAM_ROUTE_ALL, 0));
+	blocks[1] = must_alloc(MIB(20), NULL);
+	launch(NULL, blocks[1], MIB(20), 1000000);
+	cr_assert_ok(seam_private_end(pool, 1));
+	for (unsigned i = 0; i < 3; i++)
+		must_free(blocks[i]);
+	cr_assert_eq(get_stats().reserved_bytes, MIB(60));
+}
+
+Test(core_private, the_trim_of_one_leaves_all_others)
+{
+	uint64_t released = 0;
+	open_three();
+	cr_assert_ok(seam_private_trim(pool, 2, &released));
+	cr_assert_eq(released, 0, "what a capture has used stays");
+	cr_assert_ok(seam_private_trim(pool, 1, &released));
+	cr_assert_eq(released, MIB(20));
+	cr_assert_eq(get_stats().reserved_bytes, MIB(40), "and what is common");
+	cr_assert_ok(seam_private_trim(pool, 1, NULL));
+	cr_assert_rc(seam_private_trim(pool, 3, &released), SEAM_NOT_FOUND);
+	cr_assert_rc(seam_private_trim(pool, 0, &released), SEAM_NOT_FOUND);
+	cr_assert_rc(seam_private_trim(NULL, 1, &released), SEAM_INVALID);
+	cr_assert_eq(released, MIB(20));
+	void *stream = make_stream();
+	(void)must_alloc(100, stream);
+	(void)begin_capture(stream);
+	cr_assert_rc(seam_private_trim(pool, 1, &released), SEAM_CAPTURING);
+	end_capture(stream);
+	cr_assert_ok(seam_trim(pool, 0, NULL));
+	cr_assert_ok(seam_private_release(pool, 1));
+	cr_assert_ok(seam_private_release(pool, 2));
+	close_pool();
+}
+
 /* 20 MiB, stitched from chunks that do not touch at home. */
 static void *alloc_stitched(void *stream)
 {

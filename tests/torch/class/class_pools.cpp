@@ -94,8 +94,12 @@ void check_nesting()
 	it().releasePool(0, user);
 	ok(it().getPoolUseCount(0, user) == 1, "createOrIncrefPool is a use of its own");
 	ok(snapshot_of(user).segments.size() == 1, "a snapshot of one pool shows that pool");
+	it().raw_delete(it().raw_alloc(60 * MIB));
+	const int64_t held = it().getDeviceStats(0).reserved_bytes[0].current;
+	const auto of_pool = static_cast<int64_t>(snapshot_of(user).segments.at(0).total_size);
 	it().emptyCache(user);
 	ok(snapshot_of(user).segments.empty(), "whose free memory can be given back");
+	ok(it().getDeviceStats(0).reserved_bytes[0].current == held - of_pool, "and no other's");
 	it().releasePool(0, user);
 }
 

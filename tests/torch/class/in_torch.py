@@ -122,7 +122,8 @@ def check_foreign() -> None:
     torch.cuda.empty_cache()
     allocated, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
     addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in (alloc, free)]
-    pool = torch.cuda.MemPool(torch._C._cuda_customAllocator(*addresses))
+    owner = torch._C._cuda_customAllocator(*addresses)  # until 2.10 a MemPool does not keep it
+    pool = torch.cuda.MemPool(owner)
     with torch.cuda.use_mem_pool(pool):
         inside = [mib(30), mib(30), torch.empty(1000, dtype=torch.uint8, device="cuda")]
     outside = mib(30)
