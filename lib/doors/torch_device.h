@@ -131,6 +131,7 @@ private:
 	enum seam_rc request(const TorchAsk &ask, uint64_t private_number, void **ret_ptr);
 	enum seam_rc last_resorts(TorchAsk &ask, void **ret_ptr);
 	TorchAsk ask_for(size_t bytes, cudaStream_t stream);
+	enum seam_rc ask_server(const TorchPrivate &helper, const TorchAsk &ask, void **ret_ptr) const;
 	void record_served(native::CUDAAllocator *server, void *ptr, cudaStream_t stream) const;
 	bool is_plain() const;
 	void *take_with_care(size_t bytes, cudaStream_t stream);

@@ -7,6 +7,8 @@
  * Not here: the way of a request (torch_device.cpp), the rest of the life of pools (torch_pools.cpp).
  * Locks: none is held when PyTorch's allocator is called.
  */
+#include <thread>
+
 #include <c10/cuda/CUDAStream.h>
 
 #include "torch_allocator.h"
@@ -32,6 +34,26 @@ void TorchAllocator::createOrIncrefPool(c10::DeviceIndex device, c10::MempoolId_
 	on(device).hold_private(pool, serves);
 	if (serves != nullptr)
 		serves->createOrIncrefPool(device, pool, std::move(source));
+}
+
+/* A request of the common memory, out of a pool that helps. The pool is opened for this thread meanwhile, which is a use of it. */
+enum seam_rc TorchDevice::ask_server(const TorchPrivate &helper, const TorchAsk &ask, void **ret_ptr) const
+{
+	const std::thread::id asking = std::this_thread::get_id();
+	try {
+		helper.server->beginAllocateToPool(device_, helper.id, [asking](cudaStream_t) { return std::this_thread::get_id() == asking; });
+	} catch (const c10::Error &) {
+		return SEAM_OOM_DEVICE; /* it is open already */
+	}
+	enum seam_rc rc = SEAM_OK;
+	try {
+		*ret_ptr = helper.server->raw_alloc_with_stream(ask.bytes, ask.stream);
+	} catch (const c10::Error &) {
+		rc = SEAM_OOM_DEVICE;
+	}
+	helper.server->endAllocateToPool(device_, helper.id);
+	helper.server->releasePool(device_, helper.id);
+	return rc;
 }
 
 /* As if the block were a tensor's. */

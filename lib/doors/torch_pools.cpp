@@ -34,13 +34,11 @@ int TorchAllocator::getPoolUseCount(c10::DeviceIndex device, c10::MempoolId_t po
 #if SEAM_TORCH_OOM_USE_IS_FLAG
 void TorchAllocator::setUseOnOOM(c10::DeviceIndex device, c10::MempoolId_t pool, bool use)
 {
-	TORCH_CHECK(!use || server(device, pool) == nullptr, "Seam: a memory pool over another allocator cannot help others that run out of memory");
 	on(device).set_use_on_oom(pool, use);
 }
 #else
 void TorchAllocator::setUseOnOOM(c10::DeviceIndex device, c10::MempoolId_t pool)
 {
-	TORCH_CHECK(server(device, pool) == nullptr, "Seam: a memory pool over another allocator cannot help others that run out of memory");
 	on(device).set_use_on_oom(pool, true);
 }
 #endif

@@ -111,7 +111,7 @@ enum seam_rc TorchDevice::last_resorts(TorchAsk &ask, void **ret_ptr)
 		helpers = privates_.helpers();
 	}
 	for (const auto &helper : helpers) {
-		rc = request(ask, helper->number, ret_ptr);
+		rc = helper->server != nullptr ? ask_server(*helper, ask, ret_ptr) : request(ask, helper->number, ret_ptr);
 		if (rc == SEAM_OK) {
 			ask.in = helper;
 			break;

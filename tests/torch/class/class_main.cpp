@@ -1,6 +1,6 @@
-/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared | asked | planned TRACE | SNAPSHOT].
+/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared | asked | two | planned TRACE | SNAPSHOT].
  *
- * late: PyTorch's own allocator was used before. shared: with SEAM_CONF=export_as:fd. asked: by trackers. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
+ * late: PyTorch's own allocator was used before. shared: with SEAM_CONF=export_as:fd. asked: by trackers. two: devices. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
  */
 #include "class_test.h"
 
@@ -16,7 +16,7 @@ static int too_late()
 	return tap_end();
 }
 
-static void install()
+static void install(int devices)
 {
 	char error[300] = "";
 	tap_part = "install";
@@ -26,7 +26,7 @@ static void install()
 	ok(seam::native::get()->name() == "seam", "then Seam's is");
 	ok(c10::GetAllocator(c10::kCUDA) == seam::native::get(), "for everybody");
 	ok(!it().initialized() && says(thrown_by([] { it().allocate(1); }), "initialised"), "memory is to be had after the start");
-	it().init(1);
+	it().init(devices);
 	ok(it().initialized(), "which it was told of");
 	ok(seam_pool_config(seam_torch_pool(0))->watch_captures == 0, "captures are PyTorch's, which tells of them");
 	ok(seam_torch_class_install(error) == 0, "installing again changes nothing");
@@ -36,7 +36,11 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "late") == 0)
 		return too_late();
-	install();
+	install(argc > 1 && strcmp(argv[1], "two") == 0 ? 2 : 1);
+	if (argc > 1 && strcmp(argv[1], "two") == 0) {
+		part_two();
+		return tap_end();
+	}
 	if (argc > 2 && strcmp(argv[1], "planned") == 0) {
 		part_planned(argv[2]);
 		return tap_end();

@@ -119,6 +119,7 @@ void part_private_sums();
 void part_history();
 void part_observed();
 void part_asked();
+void part_two();
 void part_snapshot(const char *path);
 
 #endif

@@ -249,6 +249,26 @@ void part_history()
 	check_texts();
 }
 
+/* With FAKECUDA_DEVICES=2. */
+void part_two()
+{
+	tap_part = "two devices";
+	void *blocks[2] = {};
+	for (int device = 0; device < 2; device++) {
+		ok(cudaSetDevice(device) == cudaSuccess, "device %d is there", device);
+		blocks[device] = it().raw_alloc_with_stream(1000, nullptr);
+		ok(blocks[device] != nullptr, "and has memory");
+	}
+	record_history(true, gather, 100, RecordContext::ALL);
+	gathered = 0;
+	it().raw_delete(blocks[0]);
+	it().raw_delete(blocks[1]);
+	ok(gathered == 2, "a free's context is gathered once, on whatever device it is: %d", gathered);
+	const auto traces = snapshot_of().device_traces;
+	ok(traces.size() == 2 && traces[1].size() == 2 && traces[1][0].context_ != nullptr, "and is in the history of its device");
+	record_history(false, nullptr, 1, RecordContext::NEVER);
+}
+
 void part_observed()
 {
 	static std::vector<TraceEntry> seen;

@@ -153,6 +153,16 @@ def check_foreign() -> None:
     torch.cuda.synchronize()
     del pool
     torch.cuda.empty_cache()
+    helper = torch.cuda.MemPool(owner, use_on_oom=True)
+    with torch.cuda.use_mem_pool(helper):
+        address = mib(30).data_ptr()
+    torch.cuda.set_per_process_memory_fraction(16 * MIB / torch.cuda.mem_get_info()[1])
+    helped = mib(30)
+    ok(helped.data_ptr() == address, "a pool that helps serves others before they run out of memory")
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    ok(mib(30).data_ptr() not in given, "and only then")
+    del helped, helper
+    torch.cuda.empty_cache()
     ok(given == {} and torch.cuda.memory_allocated() == allocated, f"everything goes back in the end: {given}")
 
 
