@@ -11,6 +11,8 @@
 
 #define BYTES_MAX (UINT64_C(1) << 62)
 #define POSITIONS_MAX (UINT64_C(1) << 31)
+#define SLOT_POSITIONS 16u /* of a slot: its allocation, its free, and frees of dynamic requests that no slot claims. Each takes memory here, and
+                            * the number stands in the header alone */
 
 /* Zeroed members are allowed to be finished. */
 struct flattening {
@@ -54,7 +56,8 @@ static enum seam_rc survey(struct flattening *flat, uint64_t *ret_items, uint32_
 	*ret_items = (uint64_t)placed * plan->header.copies;
 	/* Sizes may be rounded up, copied and summed by everyone without a look. */
 	if (bytes < BYTES_MAX / plan->header.copies && *ret_items <= POSITIONS_MAX &&
-	    (uint64_t)plan->header.positions * plan->header.copies <= POSITIONS_MAX)
+	    (uint64_t)plan->header.positions * plan->header.copies <= POSITIONS_MAX &&
+	    plan->header.positions / SLOT_POSITIONS <= plan->header.slot_count)
 		return SEAM_OK;
 	return seam__options_refuse(flat->error, "the plan's sizes or positions are too large to be placed again");
 }

@@ -12,7 +12,7 @@ enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *erro
 		return seam__trace_error_rc(error, SEAM_INVALID);
 	void *data;
 	size_t bytes;
-	enum seam_rc rc = seam__file_read_all(path, error, &data, &bytes);
+	enum seam_rc rc = seam__file_read_all(path, SEAM_PLAN_MAGIC, error, &data, &bytes);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam_plan_read_memory(data, bytes, error, ret_plan);

@@ -21,11 +21,11 @@
 #define READ_BYTES ((size_t)1 << 20)
 #define TEMPORARY_TRIES 100u
 
-/* Room for what a regular file says that it holds, so that a large file is not copied while the array grows. A device
- * (/dev/zero) may have no end. */
-static enum seam_rc reserve_for(int file, size_t limit_bytes, struct seam_grow *content)
+/* How many bytes a regular file says that it holds, 0 where none is told. A device (/dev/zero) may have no end. */
+static enum seam_rc look_at(int file, size_t limit_bytes, size_t *ret_bytes)
 {
 	struct stat status;
+	*ret_bytes = 0;
 	if (fstat(file, &status) != 0)
 		return SEAM_IO;
 	if (S_ISDIR(status.st_mode)) {
@@ -34,17 +34,27 @@ static enum seam_rc reserve_for(int file, size_t limit_bytes, struct seam_grow *
 	}
 	if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))
 		return SEAM_INVALID;
-	if (!S_ISREG(status.st_mode) || status.st_size <= 0 || (uintmax_t)status.st_size > limit_bytes)
-		return SEAM_OK;
-	return seam__grow_reserve(content, (size_t)status.st_size + 1);
+	if (S_ISREG(status.st_mode) && status.st_size > 0 && (uintmax_t)status.st_size <= limit_bytes)
+		*ret_bytes = (size_t)status.st_size;
+	return SEAM_OK;
 }
 
-static enum seam_rc read_all(int file, size_t limit_bytes, struct seam_grow *content)
+/* Room for all of a file that is of the right kind, so that a large one is not copied while the array grows; else for a piece. */
+static enum seam_rc reserve_for(struct seam_grow *content, size_t told_bytes, bool is_right)
 {
-	enum seam_rc rc = reserve_for(file, limit_bytes, content);
+	size_t more = told_bytes >= content->count ? told_bytes - content->count + 1 : READ_BYTES;
+	return seam__grow_reserve(content, is_right || more < READ_BYTES ? more : READ_BYTES);
+}
+
+/* magic: what the file must begin with; one that does not is not read on. NULL: any file. */
+static enum seam_rc read_all(int file, const char *magic, size_t limit_bytes, struct seam_grow *content)
+{
+	size_t told_bytes;
+	const size_t magic_bytes = magic != NULL ? strlen(magic) : 0;
+	enum seam_rc rc = look_at(file, limit_bytes, &told_bytes);
 	while (rc == SEAM_OK) {
 		if (content->count == content->capacity) {
-			rc = seam__grow_reserve(content, READ_BYTES);
+			rc = reserve_for(content, told_bytes, content->count >= magic_bytes);
 			continue;
 		}
 		ssize_t got = read(file, (char *)content->items + content->count, content->capacity - content->count);
@@ -59,6 +69,8 @@ static enum seam_rc read_all(int file, size_t limit_bytes, struct seam_grow *con
 			errno = EFBIG;
 			return SEAM_IO;
 		}
+		if (content->count >= magic_bytes && magic_bytes > 0 && memcmp(content->items, magic, magic_bytes) != 0)
+			return SEAM_OK;
 	}
 	return rc;
 }
@@ -78,14 +90,14 @@ static enum seam_rc hand_over(struct seam_grow *content, void **ret_data, size_t
 	return SEAM_OK;
 }
 
-enum seam_rc seam__file_read(const char *path, size_t limit_bytes, void **ret_data, size_t *ret_bytes)
+static enum seam_rc read_file(const char *path, const char *magic, size_t limit_bytes, void **ret_data, size_t *ret_bytes)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
 		return SEAM_IO;
 	struct seam_grow content;
 	seam__grow_init(&content, 1);
-	enum seam_rc rc = read_all(file, limit_bytes, &content);
+	enum seam_rc rc = read_all(file, magic, limit_bytes, &content);
 	int why = errno;
 	close(file);
 	if (rc == SEAM_OK)
@@ -93,6 +105,11 @@ enum seam_rc seam__file_read(const char *path, size_t limit_bytes, void **ret_da
 	seam__grow_fini(&content);
 	errno = why;
 	return rc;
+}
+
+enum seam_rc seam__file_read(const char *path, size_t limit_bytes, void **ret_data, size_t *ret_bytes)
+{
+	return read_file(path, NULL, limit_bytes, ret_data, ret_bytes);
 }
 
 void seam__file_free(void *data, size_t bytes)
@@ -207,9 +224,10 @@ enum seam_rc seam__file_write(const char *path, const void *data, size_t bytes)
 	return rc == SEAM_OK ? write_beside(&target, data, bytes) : rc;
 }
 
-enum seam_rc seam__file_read_all(const char *path, struct seam_trace_error *error, void **ret_data, size_t *ret_bytes)
+enum seam_rc seam__file_read_all(const char *path, const char *magic, struct seam_trace_error *error, void **ret_data,
+                                 size_t *ret_bytes)
 {
-	enum seam_rc rc = seam__file_read(path, SIZE_MAX / 8, ret_data, ret_bytes);
+	enum seam_rc rc = read_file(path, magic, SIZE_MAX / 8, ret_data, ret_bytes);
 	if (rc == SEAM_IO)
 		seam__trace_error_set(error, 0, "cannot read: %s", strerror(errno));
 	if (rc == SEAM_INVALID)
@@ -225,7 +243,7 @@ enum seam_rc seam_trace_read_file(const char *path, struct seam_trace_error *err
 		return seam__trace_error_rc(error, SEAM_INVALID);
 	void *data;
 	size_t bytes;
-	enum seam_rc rc = seam__file_read_all(path, error, &data, &bytes);
+	enum seam_rc rc = seam__file_read_all(path, SEAM_TRACE_MAGIC, error, &data, &bytes);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam_trace_read_memory(data, bytes, error, ret_trace);

@@ -14,8 +14,9 @@
  * Errors: SEAM_IO (errno says why; EFBIG: more than limit_bytes), SEAM_INVALID (a device), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__file_read(const char *path, size_t limit_bytes, void **ret_data, size_t *ret_bytes);
 
-/* The same without a limit, and with `error` (may be NULL) filled on failure. */
-SEAM_MUST_USE enum seam_rc seam__file_read_all(const char *path, struct seam_trace_error *error, void **ret_data,
+/* The same without a limit, and with `error` (may be NULL) filled on failure. Of a file that does not begin with `magic` only a first piece
+ * is read. */
+SEAM_MUST_USE enum seam_rc seam__file_read_all(const char *path, const char *magic, struct seam_trace_error *error, void **ret_data,
                                                size_t *ret_bytes);
 
 void seam__file_free(void *data, size_t bytes); /* NULL is allowed */

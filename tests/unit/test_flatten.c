@@ -365,6 +365,12 @@ Test(flatten, what_cannot_be_placed_is_refused_in_words)
 	}
 	cr_expect_eq(seam__plan_flatten(&changed, &limits, &error, &flat), SEAM_INVALID);
 	cr_expect_not_null(strstr(error.text, "too large"), "%s", error.text);
+	changed = *sample;
+	changed.header.positions = UINT32_C(1) << 29; /* a number of the header alone may not ask for memory */
+	seam__meta_set_limit(seam__meta_process(), UINT64_C(16) << 20);
+	cr_expect_eq(seam__plan_flatten(&changed, &limits, &error, &flat), SEAM_INVALID, "%s", error.text);
+	cr_expect_not_null(strstr(error.text, "too large"), "%s", error.text);
+	seam__meta_set_limit(seam__meta_process(), 0);
 	limits.solver = "none";
 	cr_expect_eq(seam__plan_flatten(sample, &limits, &error, &flat), SEAM_NOT_FOUND);
 	cr_expect_null(flat);

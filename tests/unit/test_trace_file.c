@@ -13,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <seam/plan.h>
+
 #include "check.h"
+#include "meta.h"
 #include "trace_file.h"
 #include "trace_sample.h"
 
@@ -129,6 +132,21 @@ Test(trace_file, more_than_the_limit_is_refused)
 	cr_assert_eq(seam__file_read(path, 10, &data, &bytes), SEAM_OK);
 	cr_assert_eq(bytes, 10);
 	seam__file_free(data, bytes);
+}
+
+/* A GiB of nothing: the first bytes say that it is no trace, and no plan. */
+Test(trace_file, a_large_file_of_another_kind_is_not_read_whole)
+{
+	struct seam_trace *trace = NULL;
+	struct seam_plan *plan = NULL;
+	struct seam_meta_stats stats;
+	cr_assert_eq(seam__file_write(path, "SEAM", 4), SEAM_OK);
+	cr_assert_eq(truncate(path, (off_t)1 << 30), 0);
+	seam__meta_reset_peak(seam__meta_process());
+	cr_expect_eq(seam_trace_read_file(path, NULL, &trace), SEAM_FORMAT);
+	cr_expect_eq(seam_plan_read_file(path, NULL, &plan), SEAM_FORMAT);
+	seam__meta_get_stats(seam__meta_process(), &stats);
+	cr_expect_lt(stats.peak_bytes, UINT64_C(8) << 20, "%llu bytes were taken", (unsigned long long)stats.peak_bytes);
 }
 
 Test(trace_file, a_device_is_not_read)
