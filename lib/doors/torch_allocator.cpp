@@ -1,5 +1,6 @@
 /* torch_allocator.cpp: memory, streams, copies: the part of the class that every program uses. */
 #include "torch_allocator.h"
+#include "torch_uncached.h"
 
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -71,13 +72,17 @@ c10::DataPtr TorchAllocator::allocate(size_t bytes)
 {
 	c10::DeviceIndex device = 0;
 	TorchDevice &mine = current(&device);
+	if (bytes > 0 && !caches()) {
+		void *ptr = uncached_take(bytes);
+		return {ptr, ptr, &uncached_delete, c10::Device(c10::kCUDA, device)};
+	}
 	void *ptr = bytes > 0 ? mine.take(bytes, c10::cuda::getCurrentCUDAStream(device)) : nullptr;
 	return {ptr, ptr, &delete_block, c10::Device(c10::kCUDA, device)};
 }
 
 c10::DeleterFnPtr TorchAllocator::raw_deleter() const
 {
-	return &delete_block;
+	return caches() ? &delete_block : &uncached_delete;
 }
 
 void *TorchAllocator::raw_alloc(size_t bytes)
@@ -161,6 +166,11 @@ void TorchAllocator::enable(bool value)
 bool TorchAllocator::isEnabled() const
 {
 	return enabled_;
+}
+
+bool TorchAllocator::caches() const
+{
+	return enabled_.load(std::memory_order_relaxed) && !uncached_by_environment();
 }
 
 /* ---- a device's cache and share ---- */

@@ -107,6 +107,7 @@ public:
 #endif
 
 private:
+	bool caches() const;
 	native::CUDAAllocator *server(c10::DeviceIndex device, c10::MempoolId_t pool);
 	void add_served(native::DeviceStats &stats, c10::DeviceIndex device);
 	TorchDevice &on(c10::DeviceIndex device);

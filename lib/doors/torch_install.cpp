@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include <c10/cuda/CUDAFunctions.h>
+
 #include <seam/torch.h>
 
 #include "torch_allocator.h"
@@ -17,8 +19,37 @@ SEAM_TORCH_EXPORT int seam_torch_class_version(void)
 	return SEAM_TORCH_MINOR;
 }
 
+/* Why PyTorch's allocator cannot be replaced, or "". Of a ready one nothing may be in use: what it caches is given back. */
+static std::string kept_by(seam::native::CUDAAllocator *now, c10::DeviceIndex devices)
+{
+	using c10::CachingAllocator::StatType;
+	if (now->isHistoryEnabled())
+		return "its history is being recorded (torch.cuda.memory._record_memory_history)";
+	now->emptyCache({0, 0});
+	const auto all = static_cast<size_t>(StatType::AGGREGATE);
+	for (c10::DeviceIndex device = 0; device < devices; device++) {
+		const auto stats = now->getDeviceStats(device);
+		if (stats.reserved_bytes[all].current > 0)
+			return "it holds " + std::to_string(stats.reserved_bytes[all].current) + " bytes of device " +
+			       std::to_string(static_cast<int>(device)) + ": tensors, or memory of a graph or pool";
+	}
+	return "";
+}
+
+/* What `now` was told goes on. */
+static void take_over(seam::native::CUDAAllocator *now, seam::native::CUDAAllocator *mine, c10::DeviceIndex devices)
+{
+	mine->init(devices);
+	mine->enable(now->isEnabled());
+	for (c10::DeviceIndex device = 0; device < devices; device++) {
+		const double fraction = now->getMemoryFraction(device);
+		if (fraction < 1)
+			mine->setMemoryFraction(fraction, device);
+	}
+}
+
 /* Makes Seam PyTorch's allocator for CUDA. Returns 0; or 1 with a line in error (at least 300 bytes), and nothing is changed. Installing
- * twice is no failure. To be called before CUDA is used, by one thread. */
+ * twice is no failure. To be called before memory is allocated, by one thread, while no other uses CUDA. */
 SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 {
 	namespace native = seam::native;
@@ -27,17 +58,21 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 		native::CUDAAllocator *now = native::allocator.load();
 		if (now == mine)
 			return 0;
-		if (now != nullptr && now->initialized()) {
-			(void)snprintf(error, 300, "too late: CUDA was used already, under PyTorch's allocator \"%s\"; install Seam first",
-			               now->name().c_str());
-			return 1;
-		}
 		if (now != nullptr && now->name() != "native") {
 			(void)snprintf(error, 300, "PyTorch's allocator is \"%s\", not its own: it was replaced, or PYTORCH_ALLOC_CONF names another backend",
 			               now->name().c_str());
 			return 1;
 		}
+		const bool ready = now != nullptr && now->initialized();
+		const c10::DeviceIndex devices = ready ? c10::cuda::device_count() : c10::DeviceIndex(0);
+		const std::string why = ready ? kept_by(now, devices) : "";
+		if (!why.empty()) {
+			(void)snprintf(error, 300, "too late: PyTorch's own allocator is in use, %s; install Seam first", why.c_str());
+			return 1;
+		}
 		seam_torch_announce_captures();
+		if (ready)
+			take_over(now, mine, devices);
 		seam::TorchAllocator::instance().succeed(now);
 		native::allocator.store(mine);
 		c10::SetAllocator(c10::kCUDA, mine, 1);
