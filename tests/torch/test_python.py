@@ -46,6 +46,34 @@ class Allocator:
 class _C:
     _cuda_customAllocator = Allocator
     current = None
+    read = False
+    settings = []
+
+    @staticmethod
+    def _cuda_getAllocatorBackend():
+        if _C.current is not None:
+            return "pluggable"
+        if "class_stand_in" in open("/proc/self/maps").read():
+            return "seam"
+        return "cudaMallocAsync" if os.environ.get("FAKE") == "async" else "native"
+
+    @staticmethod
+    def _cuda_getAllocator():
+        return _C.current
+
+    @staticmethod
+    def _accelerator_setAllocatorSettings(text):
+        both = [text] if _C.read else [os.environ.get("PYTORCH_ALLOC_CONF", ""), text]
+        _C.read = True
+        if "nonsense" in "".join(both):
+            raise ValueError("Unrecognized key")
+        if "backend:native" in "".join(both) and _C._cuda_getAllocatorBackend() != "native":
+            raise RuntimeError("INTERNAL ASSERT FAILED")
+        _C.settings.append(text)
+
+    @staticmethod
+    def _cuda_cudaCachingAllocator_enable(value):
+        pass
 
     @staticmethod
     def _cuda_changeCurrentAllocator(allocator):
@@ -130,7 +158,8 @@ class Enabling(PythonTest):
         self.add_torch()
         for fake, words in (
             ("cpu", "built without CUDA"),
-            ("used", "too late: CUDA is in use already"),
+            ("used", "too late for the pluggable door: CUDA is in use already"),
+            ("async", "backend:cudaMallocAsync is asked for"),
             ("no hooks", "has no set_release_pool"),
             ("initialised", "does not take another allocator any more"),
         ):
@@ -182,7 +211,110 @@ class Enabling(PythonTest):
 
     def test_too_late_to_configure(self) -> None:
         self.add_torch()
-        self.assertIn("too late to configure", self.error_of("alloc(100); seamalloc.enable(door='pluggable')"))
+        self.assertIn("too late to configure", self.error_of("alloc(100); seamalloc.enable(door='pluggable', conf='chunk_bytes:4M')"))
+
+    def test_arguments_of_another_type_are_told(self) -> None:
+        self.add_torch()
+        for arguments in ("door=1", "door=['class']", "plan=1", "plan=b'auto'", "conf={'chunk_bytes': 4}", "conf=True", "conf='chunk_bytes:4M\\0'"):
+            with self.subTest(arguments):
+                self.assertIn(arguments.split("=")[0], self.error_of(f"seamalloc.enable({arguments})"))
+
+    def test_a_second_call_takes_effect_or_raises(self) -> None:
+        self.add_torch()
+        code = """
+            def again(**arguments):
+                try:
+                    seamalloc.enable(**arguments)
+                    print("taken")
+                except seamalloc.Error as error:
+                    print(error)
+            seamalloc.enable(door="pluggable", plan="auto")
+            again(conf="chunk_bytes:8M")
+            again(plan="/nowhere/plan")
+            again(conf="nonsense:1")
+            alloc(64 << 20)
+            print(seamalloc.stats()["chunks"])
+            again()
+            again(plan="auto", conf="chunk_bytes:8M")
+            again(plan="off")
+            again(conf="chunk_bytes:16M")
+            """
+        lines = self.run_code(code).splitlines()
+        self.assertEqual((lines[0], lines[3:6]), ("taken", ["8", "taken", "taken"]), lines)
+        self.assertIn("the plan /nowhere/plan cannot be used", lines[1])
+        self.assertIn("nonsense", lines[2])
+        for line in lines[6:]:
+            self.assertIn("too late to configure", line)
+        self.assertEqual(len(lines), 8)
+
+    def test_a_failed_call_leaves_no_configuration(self) -> None:
+        self.add_torch()
+        code = """
+            import os
+            for arguments in ({"conf": "chunk_bytes:16M"}, {"conf": "chunk_bytes:16M", "plan": "/nowhere/plan"}):
+                try:
+                    seamalloc.enable(door="pluggable", **arguments)
+                except seamalloc.Error:
+                    os.environ["FAKE"] = ""
+            alloc(1 << 20)
+            print(seamalloc.stats()["reserved_bytes"])
+            """
+        self.assertEqual(self.run_code(code, FAKE="initialised"), f"{2 << 20}\n")
+
+    def test_an_allocator_that_replaces_seam_is_noticed(self) -> None:
+        self.add_torch()
+        code = """
+            import torch
+            seamalloc.enable(door="pluggable")
+            torch._C._cuda_changeCurrentAllocator(torch._C._cuda_customAllocator(1, 2))
+            print(seamalloc.is_enabled(), seamalloc.enabled_door(), "not PyTorch's allocator" in seamalloc.report())
+            try:
+                seamalloc.enable()
+            except seamalloc.Error as error:
+                print(error)
+            """
+        self.assertEqual(self.run_code(code), "False None True\nanother allocator has replaced Seam since it was enabled\n")
+        error = self.error_of("import torch; torch._C._cuda_changeCurrentAllocator(3); seamalloc.enable(door='pluggable')")
+        self.assertIn("was replaced already, by one that is called 'pluggable'", error)
+
+    def test_pytorchs_settings_are_read_before_seam_goes_in(self) -> None:
+        self.add_torch()
+        code = "import torch; seamalloc.enable(door='pluggable'); torch._C._accelerator_setAllocatorSettings('{}'); print(torch._C.settings)"
+        for variable in ("", "backend:native"):
+            self.assertEqual(self.run_code(code.format("backend:native"), PYTORCH_ALLOC_CONF=variable), "['', '']\n")
+        for given, taken in (
+            ("backend:native,pinned_use_background_threads:True", "pinned_use_background_threads:True"),
+            ("roundup_power2_divisions:[256:1,512:2], backend : native", "roundup_power2_divisions:[256:1,512:2]"),
+            ("garbage_collection_threshold:0.5,backend:native,max_split_size_mb:40", "garbage_collection_threshold:0.5,max_split_size_mb:40"),
+        ):
+            self.assertEqual(self.run_code(code.format(given)), f"['', '{taken}']\n")
+        self.assertIn("PyTorch refuses its settings", self.error_of("seamalloc.enable(door='pluggable')", PYTORCH_ALLOC_CONF="nonsense:1"))
+        late = "import torch; seamalloc.enable(door='pluggable'); torch._C._accelerator_setAllocatorSettings('backend:cudaMallocAsync')"
+        self.assertIn("it is too late for backend:cudaMallocAsync", self.error_of(late))
+
+    def test_settings_that_mean_nothing_are_named_once(self) -> None:
+        self.add_torch()
+        code = """
+            import seamalloc
+            seamalloc.enable(door="pluggable")
+            seamalloc.enable()
+            import torch
+            for _ in range(2):
+                torch._C._accelerator_setAllocatorSettings("max_split_size_mb:40")
+            """
+        conf = "expandable_segments:True,roundup_power2_divisions:[256:1,512:2],pinned_use_background_threads:True,backend:native"
+        done = self.run_python("-W", "always", "-c", textwrap.dedent(code), PYTORCH_ALLOC_CONF=conf)
+        told = [line for line in done.stderr.splitlines() if "seamalloc:" in line]
+        self.assertEqual(len(told), 2, done.stderr)
+        self.assertRegex(told[0], r"^<string>:3: .*settings: expandable_segments, roundup_power2_divisions, backend mean nothing to Seam")
+        self.assertRegex(told[1], r"^<string>:7: .*settings: max_split_size_mb means nothing to Seam")
+        self.assertNotIn("nothing to Seam", self.run_python("-c", code, PYTORCH_ALLOC_CONF="pinned_use_background_threads:True").stderr.replace("max_split_size_mb means nothing", ""))
+
+    def test_the_pluggable_door_refuses_to_turn_caching_off(self) -> None:
+        self.add_torch()
+        self.assertIn("PYTORCH_NO_CUDA_MEMORY_CACHING is set", self.error_of("seamalloc.enable(door='pluggable')", PYTORCH_NO_CUDA_MEMORY_CACHING="1"))
+        code = "import torch; seamalloc.enable(door='pluggable'); enable = torch._C._cuda_cudaCachingAllocator_enable; enable(True); enable(False)"
+        self.assertIn("caching cannot be turned off", self.error_of(code))
 
     def use_build(self, body: str) -> None:
         """Changes seamalloc.build, as `module`, before the program."""
@@ -225,8 +357,8 @@ class Enabling(PythonTest):
             """)
         done = self.run_python("-c", "import seamalloc; seamalloc.enable(); print(seamalloc.enabled_door())")
         self.assertEqual(done.stdout, "pluggable\n", done.stderr)
-        for words in ("OSError: no compiler here", "memory_stats()", "seamalloc.stats()"):
-            self.assertIn(words, done.stderr)
+        for words in ("<string>:1: UserWarning", "OSError: no compiler here", "memory_stats()", "memory_allocated()", "seamalloc.stats()"):
+            self.assertEqual(done.stderr.count(words), 1, done.stderr)
         self.assertIn("the class door cannot be installed: OSError: no compiler here", self.error_of("seamalloc.enable(door='class')"))
 
 
@@ -348,11 +480,27 @@ class Running(PythonTest):
         done = self.run_python("-m", "seamalloc", "--door=pluggable", "-m", "tool", "a", "-b")
         self.assertEqual(done.stdout, "['a', '-b'] __main__\n", done.stderr)
 
+    def test_what_it_starts_is_under_seam_too(self) -> None:
+        self.add_torch()
+        (self.place / "hidden").mkdir()
+        (self.place / "hidden" / "sitecustomize.py").write_text("import builtins\nbuiltins.hidden = 'seen'")
+        (self.place / "worker.py").write_text("import sys, seamalloc, torch\nprint(seamalloc.enabled_door(), hidden, sys.argv[1:])")
+        (self.place / "launch.py").write_text("import subprocess, sys\nsubprocess.run([sys.executable, 'worker.py', *sys.argv[1:]], check=True)")
+        path = f"{PACKAGE}:{self.place}:{self.place / 'hidden'}"
+        given = ("--door", "pluggable", "--conf", "chunk_bytes:4M", "--plan=auto", "--report")
+        done = self.run_python("-m", "seamalloc", *given, "-m", "launch", "--door", "x", "-m", "y", PYTHONPATH=path)
+        self.assertEqual(done.stdout, "pluggable seen ['--door', 'x', '-m', 'y']\n", done.stderr)
+        self.assertEqual(done.stderr.count("Seam on device 0: the pluggable door"), 2, done.stderr)
+        (self.place / "worker.py").write_text("import torch, seamalloc\nseamalloc.enable(plan='auto', conf='chunk_bytes:4M')\nprint(seamalloc._enable._choice)")
+        done = self.run_python("-m", "seamalloc", *given, "launch.py", PYTHONPATH=path)
+        self.assertEqual(done.stdout, "_Choice(plan='auto', conf='chunk_bytes:4M')\n", done.stderr)
+
     def test_what_cannot_be_done_ends_it(self) -> None:
         done = self.run_python("-m", "seamalloc", "x.py")
         self.assertEqual(done.returncode, 1)
         self.assertIn("seamalloc: PyTorch cannot be imported", done.stderr)
-        self.assertEqual(self.run_python("-m", "seamalloc").returncode, 2)
+        for program in ((), ("-m",), ("--report",), ("--nonsense", "x.py")):
+            self.assertEqual(self.run_python("-m", "seamalloc", *program).returncode, 2)
 
     def start(self, value: str, code: str, **env: str) -> subprocess.CompletedProcess:
         """As at the start of a Python that has seamalloc-enable.pth."""

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 LIBRARY = PACKAGE = Path()
+CACHE = tempfile.TemporaryDirectory()  # where the class is built, once
 FAKE = os.environ.pop("FAKE_CUDART", "")
 
 
@@ -21,7 +22,7 @@ class TorchTest(unittest.TestCase):
     def run_code(self, code: str, fake: bool = False, **env: str) -> str:
         """What the code prints; it has `torch` and `seamalloc`, and must end without an exception."""
         settings = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        settings |= {"PYTHONPATH": str(PACKAGE), "SEAM_LIBRARY": str(LIBRARY), "PYTHONWARNINGS": "ignore"}
+        settings |= {"PYTHONPATH": str(PACKAGE), "SEAM_LIBRARY": str(LIBRARY), "PYTHONWARNINGS": "ignore", "XDG_CACHE_HOME": CACHE.name}
         if fake:
             if not FAKE:
                 self.skipTest("there is no fake CUDA runtime for this PyTorch")
@@ -249,7 +250,7 @@ class OnDevice(TorchTest):
             seamalloc._views.tempfile = type("Full", (), {"TemporaryDirectory": staticmethod(lambda: open("/nowhere/at/all"))})
             assert "segments" in torch.cuda.memory._snapshot() and "stitched_views" not in torch.cuda.memory._snapshot()
             """
-        self.run_code(code, fake=True, XDG_CACHE_HOME=str(self.place))
+        self.run_code(code, fake=True)
 
     def test_out_of_memory_is_pytorchs_own_error(self) -> None:
         code = """
@@ -338,6 +339,119 @@ class OnDevice(TorchTest):
             """
         self.run_code(code, fake=True)
 
+    def test_pytorchs_own_backend_may_be_named(self) -> None:
+        use = """
+            torch.empty(8, device="cuda")
+            torch.empty(8).pin_memory()
+            assert torch.cuda.get_allocator_backend() == ("seam" if "{door}" == "class" else "{door}")
+            """
+        named = 'os.environ["PYTORCH_ALLOC_CONF"] = os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:native"\n'
+        given = 'torch.cuda.memory._set_allocator_settings("backend:native")\n'
+        for door in ("class", "pluggable"):
+            enable = f'seamalloc.enable(door="{door}")\n'
+            for order in (named + enable, given + enable, enable + named, enable + given):
+                with self.subTest(order):
+                    self.run_code("import os\n" + order + textwrap.dedent(use.format(door=door)), fake=True)
+
+    def test_another_backend_is_not_replaced(self) -> None:
+        code = """
+            for door in ("auto", "class", "pluggable"):
+                try:
+                    seamalloc.enable(door=door)
+                    assert False
+                except seamalloc.Error as error:
+                    assert "backend:cudaMallocAsync is asked for" in str(error), error
+            assert torch.cuda.get_allocator_backend() == "cudaMallocAsync" and not seamalloc.is_enabled()
+            """
+        conf = "backend:cudaMallocAsync"
+        self.run_code(code, fake=True, PYTORCH_ALLOC_CONF=conf, PYTORCH_CUDA_ALLOC_CONF=conf)
+
+    def test_the_class_goes_in_while_nothing_is_allocated(self) -> None:
+        code = """
+            for use in (torch.cuda.set_device, torch.cuda.get_device_properties):
+                use(0)
+            torch.cuda.set_per_process_memory_fraction(0.5)
+            torch.empty(3 << 20, device="cuda")
+            kept = torch.empty(8, device="cuda")
+            for door, words in (("class", "it holds 2097152 bytes of device 0"), ("pluggable", "too late"), ("auto", "too late")):
+                try:
+                    seamalloc.enable(door=door)
+                    assert False
+                except seamalloc.Error as error:
+                    assert words in str(error), error
+            assert torch.cuda.get_allocator_backend() == "native" and torch.cuda.memory_allocated() == 512
+            del kept
+            seamalloc.enable()
+            assert seamalloc.enabled_door() == "class"
+            assert torch.cuda.get_per_process_memory_fraction() == 0.5
+            kept = torch.empty(3 << 20, device="cuda", dtype=torch.uint8)
+            assert seamalloc.stats()["live_bytes"] == torch.cuda.memory_allocated() == 3 << 20
+            try:
+                torch.empty(600 << 20, device="cuda", dtype=torch.uint8)
+                assert False
+            except torch.OutOfMemoryError:
+                pass
+            """
+        self.run_code(code, fake=True, FAKECUDART_KERNELS="skip")
+
+    def test_a_history_that_is_recorded_is_not_lost(self) -> None:
+        code = """
+            torch.cuda.memory._record_memory_history()
+            try:
+                seamalloc.enable(door="class")
+                assert False
+            except seamalloc.Error as error:
+                assert "its history is being recorded" in str(error), error
+            """
+        self.run_code(code, fake=True)
+
+    def test_a_replaced_allocator_is_noticed(self) -> None:
+        code = """
+            seamalloc.enable(door="{}")
+            assert seamalloc.is_enabled()
+            own = torch.cuda.memory.CUDAPluggableAllocator(seamalloc._library.library()._name, "seam_torch_alloc", "seam_torch_free")
+            try:
+                torch.cuda.memory.change_current_allocator(own)
+            except RuntimeError:  # PyTorch never replaces a pluggable allocator
+                assert "{}" == "pluggable" and seamalloc.is_enabled()
+            else:
+                assert not seamalloc.is_enabled() and seamalloc.enabled_door() is None
+            """
+        for door in ("class", "pluggable"):
+            self.run_code(code.format(door, door), fake=True)
+
+    def test_caching_can_be_turned_off(self) -> None:
+        code = """
+            def holds(bytes_each):
+                before = torch.cuda.mem_get_info()[0]
+                blocks = [torch.empty(bytes_each, device="cuda", dtype=torch.uint8) for _ in range(4)]
+                taken = before - torch.cuda.mem_get_info()[0]
+                blocks[0].record_stream(torch.cuda.Stream())
+                del blocks
+                left = before - torch.cuda.mem_get_info()[0]
+                return taken, left, seamalloc.stats()["live_bytes"] + seamalloc.stats()["reserved_bytes"]
+            seamalloc.enable(door="class")
+            torch.cuda.init()
+            if {by_call}:
+                torch.cuda.caching_allocator_enable(False)
+            taken, left, of_seam = holds(4 << 20)
+            assert taken == 16 << 20 and left == 0 and of_seam == 0, (taken, left, of_seam)
+            try:
+                torch.empty(2 << 30, device="cuda", dtype=torch.uint8)
+                assert False
+            except torch.OutOfMemoryError as error:
+                assert "CUDA out of memory" in str(error), error
+            if {by_call}:
+                across = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
+                torch.cuda.caching_allocator_enable(True)
+                taken, left, of_seam = holds(4 << 20)
+                assert taken == left == of_seam == 16 << 20, (taken, left, of_seam)
+                del across
+                assert seamalloc.stats()["unknown_frees"] == 0
+            """
+        self.run_code(code.format(by_call=True), fake=True)
+        self.run_code(code.format(by_call=False), fake=True, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
+
     def test_a_step_with_marks_on_the_device(self) -> None:
         code = """
             seamalloc.enable(door="pluggable", plan="auto")
@@ -355,6 +469,27 @@ class OnDevice(TorchTest):
             assert seamalloc.driver_calls()["mem_create"][0] > 0
             """
         self.run_code(code, fake=True)
+
+
+class Launching(TorchTest):
+    def test_torchruns_workers_are_under_seam(self) -> None:
+        if not FAKE:
+            self.skipTest("there is no fake CUDA runtime for this PyTorch")
+        (self.place / "t.py").write_text(textwrap.dedent("""
+            import os, torch, torch.distributed, seamalloc
+            torch.distributed.init_process_group("gloo")
+            x = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
+            torch.distributed.barrier()
+            open("rank" + os.environ["RANK"], "w").write(f"{seamalloc.enabled_door()} {seamalloc.stats()['live_bytes']}")
+            torch.distributed.destroy_process_group()
+            """))
+        settings = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        settings |= {"PYTHONPATH": str(PACKAGE), "SEAM_LIBRARY": str(LIBRARY), "LD_PRELOAD": FAKE, "FAKECUDA_CAPACITY": "1G", "OMP_NUM_THREADS": "1"}
+        begin = [sys.executable, "-m", "seamalloc", "--door", "pluggable", "--conf", "chunk_bytes:4M"]
+        run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "t.py"]
+        done = subprocess.run([*begin, *run], env=settings, capture_output=True, text=True, cwd=self.place)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual([(self.place / f"rank{rank}").read_text() for rank in range(2)], ["pluggable 4194304"] * 2)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""python -m seamalloc [--door D] [--plan P] [--conf C] (SCRIPT | -m MODULE) ARGUMENT...: a program under Seam, unchanged."""
+"""python -m seamalloc [--door D] [--plan P] [--conf C] [--report] (SCRIPT | -m MODULE) ARGUMENT...: a program under Seam, unchanged.
+
+The Pythons that it starts are under Seam too, when they import PyTorch: torchrun's workers (-m torch.distributed.run), processes of
+multiprocessing.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +10,63 @@ import argparse
 import os
 import runpy
 import sys
+from pathlib import Path
 
 import seamalloc
 
+from . import _startup
 
-def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m seamalloc", description="Runs a Python program with Seam as PyTorch's allocator.")
+
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options, and the program with its arguments: SCRIPT ARGUMENT... or -m MODULE ARGUMENT..."""
+    parser = argparse.ArgumentParser(
+        prog="python -m seamalloc",
+        usage="%(prog)s [options] (SCRIPT | -m MODULE) ARGUMENT...",
+        description="Runs a Python program, and those that it starts, with Seam as PyTorch's allocator.",
+        allow_abbrev=False,
+    )
     parser.add_argument("--door", default="auto", help="auto, class or pluggable: see seamalloc.enable()")
-    parser.add_argument("--plan", default="off", help="off, auto, or the path of a plan")
-    parser.add_argument("--conf", default="", help="key:value,... as in SEAM_CONF")
+    parser.add_argument("--plan", help="off, auto, or the path of a plan")
+    parser.add_argument("--conf", help="key:value,... as in SEAM_CONF")
     parser.add_argument("--report", action="store_true", help="prints seamalloc.report() at the end, on standard error")
-    parser.add_argument("-m", dest="module", metavar="MODULE", help="a module, as python -m runs it, instead of a script")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENT...")
-    options = parser.parse_args(arguments)
-    if options.module is None and not options.rest:
-        parser.error("what is to be run? A script, or -m MODULE")
-    return options
+    count = 0
+    while count < len(arguments) and arguments[count].startswith("-") and arguments[count] != "-m":
+        count += 2 if arguments[count] in ("--door", "--plan", "--conf") else 1
+    options = parser.parse_args(arguments[:count])
+    program = arguments[count:]
+    if len(program) < (2 if program[:1] == ["-m"] else 1):
+        parser.error("a program is missing: a script, or -m MODULE")
+    return options, program
+
+
+def hand_on(options: argparse.Namespace) -> None:
+    """Sets the environment of the processes that the program starts."""
+    given = {
+        _startup.DOOR: options.door,
+        _startup.PLAN: os.path.abspath(options.plan) if options.plan not in (None, "off", "auto") else options.plan,
+        _startup.CONF: options.conf,
+        _startup.REPORT: "1" if options.report else None,
+        "SEAM_LIBRARY": os.path.abspath(os.environ["SEAM_LIBRARY"]) if os.path.exists(os.environ.get("SEAM_LIBRARY", "")) else None,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parent / "_children"), os.environ.get("PYTHONPATH", "")])),
+    }
+    os.environ.update({name: value for name, value in given.items() if value is not None})
 
 
 def main(arguments: list[str]) -> None:
-    options = parse(arguments)
+    options, program = parse(arguments)
     try:
         seamalloc.enable(door=options.door, plan=options.plan, conf=options.conf)
     except seamalloc.Error as failure:
         sys.exit(f"seamalloc: {failure}")
+    hand_on(options)
     try:
-        if options.module is not None:
-            sys.argv = [options.module, *options.rest]
-            runpy.run_module(options.module, run_name="__main__", alter_sys=True)
+        if program[0] == "-m":
+            sys.argv = program[1:]
+            runpy.run_module(program[1], run_name="__main__", alter_sys=True)
         else:
-            sys.argv = options.rest
-            sys.path[0] = os.path.dirname(os.path.abspath(options.rest[0]))
-            runpy.run_path(options.rest[0], run_name="__main__")
+            sys.argv = program
+            sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
+            runpy.run_path(program[0], run_name="__main__")
     finally:
         if options.report:
             print(seamalloc.report(), file=sys.stderr)

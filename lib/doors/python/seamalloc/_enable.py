@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import contextlib
+import ctypes
+import dataclasses
 import importlib
+import os
 import threading
-import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
-from . import _torch, _views
+from . import _settings, _told, _torch, _views
 from ._library import ERROR_BYTES, Error, address, check, library
 
 DOORS = ("auto", "class", "pluggable")
 
 LOST = (
-    "without it PyTorch has no torch.cuda.memory_stats(), memory_summary(), memory snapshots and history, MemPool, "
-    "or IPC; seamalloc.stats() and seamalloc.snapshot() are there instead"
+    "without it torch.cuda.memory_allocated(), memory_reserved(), memory_stats(), memory_summary(), memory snapshots and history, MemPool "
+    "and IPC raise; seamalloc.stats() and seamalloc.snapshot() are there instead"
 )
 
 # PyTorch's setters, and what they take.
@@ -48,6 +49,9 @@ def pluggable_allocator(module: ModuleType) -> object:
 
 
 def _install_pluggable(module: ModuleType) -> None:
+    if _settings.is_uncached():
+        raise Error(f"{_settings.UNCACHED} is set, and caching cannot be turned off with the pluggable door: take the class door, or go without Seam")
+    _torch.require_fresh(module)
     allocator = pluggable_allocator(module)
     try:
         module._C._cuda_changeCurrentAllocator(allocator)
@@ -56,7 +60,7 @@ def _install_pluggable(module: ModuleType) -> None:
     _kept.append(allocator)
 
 
-def _install_class() -> None:
+def _install_class(module: ModuleType) -> None:
     """The library that the class is linked to is loaded by now."""
     build = importlib.import_module("seamalloc.build")
     try:
@@ -65,62 +69,140 @@ def _install_class() -> None:
         raise Error(str(failure)) from failure
     except Exception as failure:  # whatever a compiler and a loader may do: the other door is there
         raise Error(f"{type(failure).__name__}: {failure}") from failure
+    _views.extend(module)
 
 
-def _install(module: ModuleType, door: str) -> str:
-    """Returns the door that was installed."""
-    if door != "pluggable":
-        try:
-            _install_class()
-            _views.extend(module)
-            return "class"
-        except Error as failure:
-            if door == "class":
-                raise Error(f"the class door cannot be installed: {failure}") from failure
-            first_line = str(failure).splitlines()[0]
-            warnings.warn(f"seamalloc: the pluggable door is used, as the class door is not there ({first_line}); {LOST}", stacklevel=4)
-    _install_pluggable(module)
-    return "pluggable"
+def _install(module: ModuleType, door: str) -> tuple[str, str]:
+    """Returns the door that was installed, and why it is not the class if it was to be."""
+    if door == "pluggable":
+        _install_pluggable(module)
+        return "pluggable", ""
+    try:
+        _install_class(module)
+        return "class", ""
+    except Error as failure:
+        if door == "class":
+            raise Error(f"the class door cannot be installed: {failure}") from failure
+        why = str(failure).splitlines()[0]
+    try:
+        _install_pluggable(module)
+    except Error as failure:
+        raise Error(f"{failure} (and the class door cannot be installed: {why})") from failure
+    return "pluggable", why
 
 
-def _configure(plan: str, conf: str) -> None:
-    learns = plan in ("off", "auto")
-    entries = [entry for entry in (f"plan:{plan}" if plan == "auto" else "", conf) if entry]
-    error = ctypes.create_string_buffer(ERROR_BYTES)
-    check(library().seam_torch_configure(",".join(entries).encode(), error), "the configuration is refused", error.value)
-    path = None if learns else plan.encode()
-    check(library().seam_torch_plan_file(path, error), f"the plan {plan} cannot be used", error.value)
+def _require_own(module: ModuleType) -> None:
+    """Raises Error unless the allocator in force is PyTorch's own, which alone is replaced."""
+    backend = module._C._cuda_getAllocatorBackend()
+    if backend == _settings.ASYNC:
+        raise Error(f"backend:{backend} is asked for ({' or '.join(_settings.VARIABLES)}), which is another allocator: take it out, or go without Seam")
+    if backend != "native":
+        raise Error(f"PyTorch's allocator was replaced already, by one that is called {backend!r}")
 
 
-def enable(door: str = "auto", plan: str = "off", conf: str = "") -> None:
-    """Makes Seam PyTorch's allocator for CUDA memory. To be called before CUDA is used; PyTorch is imported if it was not.
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """What enable() was asked for; None: nothing."""
+
+    plan: str | None = None
+    conf: str | None = None
+
+    def over(self, other: _Choice) -> _Choice:
+        """This, and what the other says of which this says nothing."""
+        return _Choice(*(theirs if mine is None else mine for mine, theirs in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
+
+    def apply(self) -> None:
+        """The configuration of pools to come. Raises Error."""
+        learns = self.plan in (None, "off", "auto")
+        entries = [f"plan:{self.plan}" if learns and self.plan is not None else "", self.conf or ""]
+        error = ctypes.create_string_buffer(ERROR_BYTES)
+        check(library().seam_torch_configure(",".join(filter(None, entries)).encode(), error), "the configuration is refused", error.value)
+        path = None if learns else os.fsencode(self.plan or "")
+        check(library().seam_torch_plan_file(path, error), f"the plan {self.plan} cannot be used", error.value)
+
+
+_choice = _Choice()  # _lock. In effect
+
+
+def _configure(wanted: _Choice) -> None:
+    """All of it takes effect, or nothing and Error."""
+    global _choice
+    if wanted == _choice:
+        return
+    try:
+        wanted.apply()
+    except Error:
+        with contextlib.suppress(Error):
+            _choice.apply()
+        raise
+    _choice = wanted
+
+
+def _text(name: str, value: object) -> str | None:
+    """An argument of enable()."""
+    if value is None:
+        return None
+    if isinstance(value, os.PathLike) and name == "plan":
+        value = os.fsdecode(value)
+    if not isinstance(value, str) or "\0" in value:
+        raise Error(f"{name}={value!r}: it is to be a text")
+    return value
+
+
+def enable(door: str = "auto", plan: str | os.PathLike[str] | None = None, conf: str | None = None) -> None:
+    """Makes Seam PyTorch's allocator for CUDA memory. To be called before CUDA memory is allocated; PyTorch is imported if it was not.
 
     door: "class" is the whole of it, compiled for the PyTorch in use; "pluggable" needs no compiler and lacks what `seamalloc.enable`'s warning
     names; "auto" is the class, or, with a warning, the other. plan: "auto" learns what every iteration asks for and serves that from a plan; a
     path is a plan made before (`seam plan`), for the first device used; "off". conf: "key:value,...", as in $SEAM_CONF, over which it wins.
 
-    Calling it again with the same door, or "auto", does nothing. Raises seamalloc.Error, and changes nothing, if it is too late, there is no GPU or no
-    driver, PyTorch or the library is missing or does not match, or the configuration is wrong.
+    What is not given stays as it is. Calling it again changes plan and conf if they are given and no memory was asked for yet; after that, and for
+    another door, it raises. Raises seamalloc.Error, and changes nothing, if it is too late, there is no GPU or no driver, PyTorch or the library is
+    missing or does not match, another allocator is asked for or in force, or an argument is wrong.
     """
     global _door
     if door not in DOORS:
         raise Error(f"there is no door {door!r}: it is one of {', '.join(DOORS)}")
+    wanted = _Choice(_text("plan", plan), _text("conf", conf))
     library()
     with _lock:
         if _door is not None:
-            if door in ("auto", _door):
-                return
-            raise Error(f"Seam is enabled already, by the {_door} door")
+            if door not in ("auto", _door):
+                raise Error(f"Seam is enabled already, by the {_door} door")
+            if not _in_force():
+                raise Error("another allocator has replaced Seam since it was enabled")
+            _configure(wanted.over(_choice))
+            return
         module = _torch.torch()
-        _torch.require_fresh(module)
+        _require_own(module)
         _torch.require_device(module)
-        _configure(plan, conf)
-        _door = _install(module, door)
+        _settings.read(module)
+        _configure(wanted)
+        try:
+            _door, why = _install(module, door)
+        except Error:
+            with contextlib.suppress(Error):
+                _configure(_Choice())
+            raise
+        _settings.extend(module, _door)
+    if why:
+        _told.warn(f"the pluggable door is used, as the class door is not there ({why}); {LOST}")
+    _settings.tell(_door)
+
+
+def _in_force() -> bool:
+    """Whether PyTorch's allocator is the one that enable() installed."""
+    if _door is None:
+        return False
+    module = _torch.torch()
+    if _door == "class":
+        return bool(module._C._cuda_getAllocatorBackend() == "seam")
+    return module._C._cuda_getAllocator() is _kept[0]
 
 
 def enabled_door() -> str | None:
-    """The door that enable() installed: "class", "pluggable", or None."""
-    return _door
+    """The door by which Seam is PyTorch's allocator: "class", "pluggable"; None if it is not, or not any more."""
+    return _door if _in_force() else None
 
 
 @contextlib.contextmanager
@@ -129,12 +211,12 @@ def contiguous() -> Iterator[None]:
 
     Raises Error without the class door: a pool of torch.cuda.MemPool(seamalloc.mempool_allocator(contiguous=True)) has such memory with any.
     """
-    if _door != "class":
+    if enabled_door() != "class":
         raise Error("contiguous memory needs the class door (seamalloc.enable(door=\"class\")), or a pool: seamalloc.mempool_allocator(contiguous=True)")
     with importlib.import_module("seamalloc.build").contiguous():
         yield
 
 
 def is_enabled() -> bool:
-    """Whether enable() has made Seam PyTorch's allocator in this process."""
-    return _door is not None
+    """Whether Seam is PyTorch's allocator in this process: enable() has made it that, and nobody has replaced it since."""
+    return _in_force()

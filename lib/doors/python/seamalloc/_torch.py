@@ -39,9 +39,9 @@ def require_device(module: ModuleType) -> None:
 
 
 def require_fresh(module: ModuleType) -> None:
-    """Raises Error if CUDA is in use: tensors of PyTorch's own allocator may live."""
+    """Raises Error if PyTorch has made its allocator ready, which it then does not let a pluggable one replace, tensors or none."""
     if module.cuda.is_initialized():
-        raise Error("too late: CUDA is in use already; call seamalloc.enable() before the first tensor goes to the GPU")
+        raise Error("too late for the pluggable door: CUDA is in use already; call seamalloc.enable() before anything uses the GPU")
 
 
 def current_device() -> int:
