@@ -114,7 +114,7 @@ static void put_state(struct seam_text *text, struct seam_pool *pool, const stru
 	                  stats->s5, stats->retries);
 }
 
-/* One line for every cause that alone could make the difference. */
+/* One line for every cause that alone could make the difference. Nothing could for a request that is larger than the device. */
 static void put_help(struct seam_text *text, const struct seam_oom *oom)
 {
 	const struct seam_stats *stats = &oom->stats;
@@ -123,6 +123,10 @@ static void put_help(struct seam_text *text, const struct seam_oom *oom)
 	uint64_t others = oom->device_total_bytes - oom->device_free_bytes;
 	others -= seam__bits_min(others, stats->reserved_bytes);
 	size_t before = text->length_bytes;
+	if (oom->device_total_bytes != 0 && wanted > oom->device_total_bytes) {
+		seam__text_printf(text, "  - nothing here: it is more than the %s that the device has in all\n", size(&sizes, oom->device_total_bytes));
+		return;
+	}
 	if (oom->capacity_bytes != 0 && oom->device_free_bytes >= wanted)
 		seam__text_printf(text, "  - the device has %s: raise capacity_bytes, the limit of the pool\n", size(&sizes, oom->device_free_bytes));
 	bool apart = (oom->request.flags & (SEAM_CONTIGUOUS | SEAM_NO_STITCH)) != 0;

@@ -54,6 +54,17 @@ Test(core_report, the_capacity_is_named_where_the_device_has_more)
 	close_pool();
 }
 
+Test(core_report, for_more_than_the_device_nothing_is_advised)
+{
+	open_pool(MIB(256), "capacity_bytes:64M");
+	void *kept = must_alloc(MIB(50), NULL), *out = NULL;
+	cr_assert_rc(seam_alloc(pool, MIB(257), NULL, &out), SEAM_OOM_DEVICE);
+	assert_says("it is more than the 256 MiB that the device has in all");
+	assert_says_not("free some blocks");
+	must_free(kept);
+	close_pool();
+}
+
 Test(core_report, pending_and_private_memory_and_others_are_named)
 {
 	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(128), .used_bytes = MIB(64)};
