@@ -150,6 +150,21 @@ static bool may_stitch(const struct seam_engine *engine, const struct attempt *a
 	return engine->policy.stitching != SEAM_STITCH_OOM || attempt->stage > STAGE_NORMAL;
 }
 
+/* Whether no one free extent of the group, in whatever class and of whatever stream, has the bytes: an allocator that only splits cannot serve them. */
+static bool is_scattered(struct seam_group *group, uint64_t bytes)
+{
+	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
+		struct seam_ppool *ppool = &group->classes[i];
+		if (seam__fit_largest(&ppool->any) >= bytes)
+			return false;
+		for (uint32_t s = 0; s < ppool->stream_capacity; s++) {
+			if (seam__fit_largest(&ppool->of_stream[s]) >= bytes)
+				return false;
+		}
+	}
+	return true;
+}
+
 /* S1r and S3 out of what is free, *ret_bytes in all. SEAM_NOT_FOUND: it is not enough. */
 static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, uint64_t *ret_bytes,
                            struct seam_block **ret_block)
@@ -159,11 +174,13 @@ static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, 
 	*ret_bytes = seam__gather_bytes(engine, ask, attempt->stage > STAGE_NORMAL, &usable);
 	if (*ret_bytes < ask->bytes)
 		return SEAM_NOT_FOUND;
+	const bool scattered = !attempt->grown && is_scattered(ask->group, ask->bytes);
 	struct seam_block *block = seam__revive(engine, &usable);
 	if (block != NULL) {
 		enum seam_rc rc = seam__make_live(engine, ask, block);
 		if (rc == SEAM_OK) {
 			engine->counts.s1r += !attempt->grown;
+			engine->counts.scattered += scattered;
 			*ret_block = block;
 		}
 		return rc;
@@ -177,6 +194,7 @@ static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, 
 	if (rc == SEAM_OK && !attempt->grown) {
 		engine->counts.s1r += revived;
 		engine->counts.s3 += !revived;
+		engine->counts.scattered += scattered;
 	}
 	return rc;
 }

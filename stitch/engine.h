@@ -57,6 +57,7 @@ struct seam_engine_counts {
 	uint64_t planned_blocks, planned_bytes, planned_requested_bytes, planned_pending_bytes;
 
 	uint64_t s1, s1r, s2, s3, s4, s5;
+	uint64_t scattered;
 	uint64_t retries, stitch_frees, cross_stream_reuses;
 	uint64_t pending_bytes, leased_bytes;
 };

@@ -73,6 +73,7 @@ static void fill_counts(struct seam_stats *stats, const struct seam_engine_count
 	stats->s1r = counts->s1r;
 	stats->s2 = counts->s2;
 	stats->s3 = counts->s3;
+	stats->scattered = counts->scattered;
 	stats->s4 = counts->s4;
 	stats->s5 = counts->s5;
 	stats->retries = counts->retries;

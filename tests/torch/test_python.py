@@ -413,6 +413,16 @@ class Figures(PythonTest):
         self.assertIn("requests that ran out of memory: 1; frees of memory that is not Seam's: 1", fourth)
         self.assertIn("plan: none in use", fourth)
 
+    def test_a_report_says_that_a_plan_is_being_learnt(self) -> None:
+        self.add_torch()
+        code = "seamalloc.enable(door='pluggable', {}); free(alloc(1 << 20)); print(seamalloc.report())"
+        for arguments, conf, learns in (
+            ("plan='auto'", "", True), ("conf='plan:auto'", "", True), ("", "plan:auto", True), ("plan='off'", "plan:auto", False), ("", "", False),
+        ):  # fmt: skip
+            with self.subTest(arguments + conf):
+                report = self.run_code(code.format(arguments), SEAM_CONF=f"backend:emu_book,{conf}")
+                self.assertEqual("plan: none in use yet, one is being learnt" in report, learns, report)
+
     def test_snapshots_and_traces_are_written(self) -> None:
         code = """
             alloc(5 << 20)

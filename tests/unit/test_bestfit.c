@@ -73,6 +73,7 @@ Test(bestfit, scattered_chunks_are_stitched_and_later_revived)
 	cr_expect_eq(alloc(8)->va, va);
 	cr_expect_eq(engine.counts.s1r, 1);
 	cr_expect_eq(memory_calls(), calls, "S1r calls the driver");
+	cr_expect_eq(engine.counts.scattered, 2);
 }
 
 Test(bestfit, a_run_of_a_view_revives_too)

@@ -13,7 +13,7 @@ Test(core_abi, sizes_are_pinned)
 		size_t size, wanted;
 	} rows[] = {
 		{"seam_config", sizeof(struct seam_config), 8 + 21 * 8},
-		{"seam_stats", sizeof(struct seam_stats), 8 + 76 * 8},
+		{"seam_stats", sizeof(struct seam_stats), 8 + 77 * 8},
 		{"seam_request", sizeof(struct seam_request), 40},
 		{"seam_block_chunk", sizeof(struct seam_block_chunk), 40},
 		{"seam_view_info", sizeof(struct seam_view_info), 40},
@@ -40,6 +40,7 @@ Test(core_abi, places_are_pinned)
 	cr_assert_eq(offsetof(struct seam_stats, unused_leased_bytes), 8 + 47 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, plan_failures), 8 + 71 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, chunks_made_bytes), 8 + 75 * 8);
+	cr_assert_eq(offsetof(struct seam_stats, scattered), 8 + 76 * 8);
 	cr_assert_eq(offsetof(struct seam_request, bytes), 8);
 	cr_assert_eq(offsetof(struct seam_request, tag), 32);
 }

@@ -35,6 +35,7 @@ Test(policies, eager_prefers_to_stitch)
 	cr_expect(alloc(6)->view->stitched);
 	cr_expect_eq(engine.counts.s3, 1);
 	cr_expect_eq(engine.counts.s2, 0);
+	cr_expect_eq(engine.counts.scattered, 0, "one free stretch was large enough");
 }
 
 Test(policies, eager_splits_where_stitching_is_not_possible)

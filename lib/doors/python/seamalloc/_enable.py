@@ -200,6 +200,13 @@ def _in_force() -> bool:
     return module._C._cuda_getAllocator() is _kept[0]
 
 
+def learns() -> bool:
+    """Whether plans are to be learnt, by enable() or the environment."""
+    texts = [os.environ.get("SEAM_CONF", ""), f"plan:{_choice.plan}", _choice.conf or ""]
+    said = [value.strip() for text in texts for key, _, value in (entry.partition(":") for entry in text.split(",")) if key.strip() == "plan"]
+    return next((value for value in reversed(said) if value != "None"), "off") in ("auto", "inline")
+
+
 def enabled_door() -> str | None:
     """The door by which Seam is PyTorch's allocator: "class", "pluggable"; None if it is not, or not any more."""
     return _door if _in_force() else None

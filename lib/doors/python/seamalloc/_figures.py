@@ -7,7 +7,7 @@ import functools
 import os
 from ctypes import c_char_p, c_uint64
 
-from ._enable import enabled_door
+from ._enable import enabled_door, learns
 from ._library import DEVICES, ERROR_BYTES, check, library, pool
 from ._torch import current_device
 
@@ -85,6 +85,9 @@ def _share(part: int, whole: int) -> str:
 def _plan_line(now: dict[str, int], before: dict[str, int]) -> str:
     requests = now["plan_requests"] - before.get("plan_requests", 0)
     if now["plan_scripts"] == 0 and requests == 0:
+        if learns():
+            tries = now["plan_failures"]
+            return "plan: none in use yet, one is being learnt" + (f"; attempts that led to nothing: {tries}" if tries else "")
         return "plan: none in use (seamalloc.enable(plan=\"auto\") learns one)"
     hits = sum(now[name] - before.get(name, 0) for name in ("plan_hits", "plan_dynamic_hits"))
     return f"plan: {_share(hits, requests)} of {requests} requests served from it, {requests - hits} missed"
@@ -93,12 +96,13 @@ def _plan_line(now: dict[str, int], before: dict[str, int]) -> str:
 def _verdict(now: dict[str, int], before: dict[str, int]) -> str:
     if now["allocs"] == 0:
         return "Nothing was asked for yet."
-    stitched = now["s3"] + now["s1r"]
-    were = "request was" if stitched == 1 else "requests were"
+    scattered = now["scattered"]
+    were = "request was" if scattered == 1 else "requests were"
     calls = now["memory_calls"] - before.get("memory_calls", 0)
     first = (
-        f"Helping: {stitched} {were} served out of scattered free memory, which an allocator that cannot stitch would have had to grow for or fail."
-        if stitched
+        f"Helping: {scattered} {were} served out of scattered free memory, as no one free stretch was large enough: an allocator that only splits would "
+        "hold more memory, or fail."
+        if scattered
         else "Nothing had to be stitched so far: this program does not fragment its memory, or has only begun."
     )
     if not before:
