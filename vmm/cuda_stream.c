@@ -30,6 +30,16 @@ int seam__cuda_op_stream_id(struct seam_driver *d, uint64_t stream, uint64_t *re
 	return (int)cu;
 }
 
+int seam__cuda_op_stream_foreign(struct seam_driver *d, uint64_t stream, bool *ret_foreign)
+{
+	const struct cuda *c = seam__cuda_of(d);
+	CUcontext context = c->context;
+	CUresult cu = stream > SEAM_STREAM_PER_THREAD ? c->api->stream_context(seam__cuda_stream(stream), &context) : CUDA_SUCCESS;
+	if (cu == CUDA_SUCCESS)
+		*ret_foreign = context != c->context;
+	return (int)cu;
+}
+
 int seam__cuda_op_stream_capture(struct seam_driver *d, uint64_t stream, enum seam_capture_state *ret_state,
                                  uint64_t *ret_capture_id)
 {
@@ -94,6 +104,23 @@ int seam__cuda_op_event_create(struct seam_driver *d, struct seam_event *ret_eve
 {
 	CUevent event = NULL;
 	CUresult cu = seam__cuda_of(d)->api->event_create(&event, CU_EVENT_DISABLE_TIMING);
+	if (cu == CUDA_SUCCESS)
+		ret_event->id = (uintptr_t)event;
+	return (int)cu;
+}
+
+int seam__cuda_op_event_create_for(struct seam_driver *d, uint64_t stream, struct seam_event *ret_event)
+{
+	const struct cuda *c = seam__cuda_of(d);
+	CUcontext context = NULL;
+	CUevent event = NULL;
+	CUresult cu = c->api->stream_context(seam__cuda_stream(stream), &context);
+	if (cu == CUDA_SUCCESS)
+		cu = c->api->context_set(context);
+	if (cu != CUDA_SUCCESS)
+		return (int)cu;
+	cu = c->api->event_create(&event, CU_EVENT_DISABLE_TIMING);
+	(void)c->api->context_set(c->context); /* can fail only where the driver is gone */
 	if (cu == CUDA_SUCCESS)
 		ret_event->id = (uintptr_t)event;
 	return (int)cu;

@@ -142,6 +142,7 @@ struct seam_driver;
  * stream_id          A number unique in the process for the life of the program, also across reuse of a handle. For
  *                    SEAM_STREAM_PER_THREAD that of the calling thread's stream. INVALID_HANDLE for a destroyed one where
  *                    the driver can tell.
+ * stream_foreign     Whether it is another device's. The handles with a meaning of their own are d's.
  * stream_capture     Whether the stream is being captured into a graph, and by which capture. Allowed during any capture.
  * capture_begin/end  For tests: puts the stream into (relaxed) capture; the captured graph is dropped at the end.
  * stream_query       SUCCESS if all its work is done, NOT_READY if not.
@@ -152,7 +153,9 @@ struct seam_driver;
  * device_sync        Waits for all work of the device (of the context).
  *
  * event_create       An event without timing. A fresh event counts as passed.
- * event_record       Covers all work submitted to `stream` so far. While the stream is capturing it becomes a node of the graph
+ * event_create_for   Likewise, to be recorded on `stream` and others of its device, which need not be d's; not on one of the handles with a meaning
+ *                    of their own, which say nothing about other devices.
+ * event_record       Covers all work submitted to `stream` so far. INVALID_HANDLE: the event is of another device than the stream. While the stream is capturing it becomes a node of the graph
  *                    and says nothing about the host's order: the callers here do not record then.
  * event_query        SUCCESS or NOT_READY.
  * event_sync         Waits.

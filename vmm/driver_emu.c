@@ -184,6 +184,7 @@ static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *con
 		return refuse(error, SEAM_INVALID, "more devices than can be emulated");
 	if (c->devices == 0)
 		c->devices = 1;
+	e->asked_capacity_bytes = c->capacity_bytes;
 	if (c->capacity_bytes == 0)
 		c->capacity_bytes = (real ? UINT64_C(8) : UINT64_C(80)) << 30;
 	if (c->granularity_bytes == 0)
@@ -284,6 +285,18 @@ enum seam_rc seam__emu_open(struct seam_driver *d, int ordinal, struct seam_driv
 	enum seam_rc rc = make_driver(&e->devices[ordinal], ret_driver);
 	seam__mutex_unlock(&e->lock);
 	return rc;
+}
+
+int seam__emu_stream_ordinal(struct seam_driver *d, uint64_t stream, int *ret_ordinal)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_stream *found;
+	seam__mutex_lock(&e->lock);
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), stream, &found);
+	if (cu == 0)
+		*ret_ordinal = (int)found->device->ordinal;
+	seam__mutex_unlock(&e->lock);
+	return cu;
 }
 
 int seam__emu_peer_enable(struct seam_driver *d, int peer)

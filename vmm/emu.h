@@ -78,8 +78,15 @@ SEAM_MUST_USE enum seam_rc seam__emu_create(const struct seam_emu_config *config
 /* Another driver of the machine that d is of. Errors: SEAM_NO_DEVICE, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__emu_open(struct seam_driver *d, int ordinal, struct seam_driver **ret_driver);
 
+/* A driver of a machine that is the process's: the one of this configuration (memory, devices, capacity_bytes; the rest must be 0), made if need be.
+ * Errors: those of both above; SEAM_INVALID also for too many configurations. Thread safe. */
+SEAM_MUST_USE enum seam_rc seam__emu_shared(const struct seam_emu_config *config, int ordinal, char *error, struct seam_driver **ret_driver);
+
 /* Kernels of the device may touch plain memory of `peer` from now on. INVALID_DEVICE: there is no such other device; NOT_SUPPORTED: no_peers. */
 SEAM_MUST_USE int seam__emu_peer_enable(struct seam_driver *d, int peer);
+
+/* The device that a stream is of. Results as those of the table's calls. */
+SEAM_MUST_USE int seam__emu_stream_ordinal(struct seam_driver *d, uint64_t stream, int *ret_ordinal);
 
 /* Of a driver made above only. Violations are the machine's. */
 uint64_t seam__emu_violations(struct seam_driver *d, enum seam_emu_violation which);

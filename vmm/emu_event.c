@@ -33,15 +33,15 @@ static struct emu_event *find_event(struct emu *e, struct seam_event event)
 	return seam__emu_table_find(&e->event_table, event.id);
 }
 
-int seam__emu_op_event_create(struct seam_driver *d, struct seam_event *ret_event)
+static int create(struct emu_device *device, struct seam_event *ret_event)
 {
-	struct emu *e = seam__emu_of(d);
+	struct emu *e = device->e;
 	if (ret_event == NULL)
 		return SEAM_CU_INVALID_VALUE;
 	struct emu_event *event = seam__slab_get(&e->event_slab);
 	if (event == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
-	*event = (struct emu_event){.device = seam__emu_device_of(d)};
+	*event = (struct emu_event){.device = device};
 	event->id = seam__emu_table_add(&e->event_table, e->meta, event);
 	if (event->id == 0) {
 		seam__slab_put(&e->event_slab, event);
@@ -49,6 +49,18 @@ int seam__emu_op_event_create(struct seam_driver *d, struct seam_event *ret_even
 	}
 	ret_event->id = event->id;
 	return 0;
+}
+
+int seam__emu_op_event_create(struct seam_driver *d, struct seam_event *ret_event)
+{
+	return create(seam__emu_device_of(d), ret_event);
+}
+
+int seam__emu_op_event_create_for(struct seam_driver *d, uint64_t handle, struct seam_event *ret_event)
+{
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
+	return cu != 0 ? cu : create(stream->device, ret_event);
 }
 
 static void clear_event(struct emu *e, struct emu_event *event)

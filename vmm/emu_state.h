@@ -209,6 +209,7 @@ struct emu_driver {
 
 struct emu {
 	struct seam_emu_config config; /* defaults filled in; constant */
+	uint64_t asked_capacity_bytes; /* constant: before the default */
 	struct seam_meta *meta;        /* constant; everything here, this struct too, is counted in it */
 	const _Atomic uint32_t *alive; /* a page of one word, 1; the kernel zeroes it in a child process */
 	struct seam_mutex lock;

@@ -319,3 +319,12 @@ int seam__emu_op_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret
 	*ret_id = stream->id;
 	return 0;
 }
+
+int seam__emu_op_stream_foreign(struct seam_driver *d, uint64_t handle, bool *ret_foreign)
+{
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
+	if (cu == 0)
+		*ret_foreign = stream->device != seam__emu_device_of(d);
+	return cu;
+}

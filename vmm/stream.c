@@ -115,7 +115,7 @@ static enum seam_rc add(struct seam_streams *streams, uint64_t handle, uint64_t 
 	struct seam_stream *stream = seam__slab_get(&streams->stream_slab);
 	if (stream == NULL)
 		return SEAM_OOM_META;
-	*stream = (struct seam_stream){.owner = streams, .handle = handle, .id = id};
+	*stream = (struct seam_stream){.owner = streams, .handle = handle, .id = id, .placed = handle <= SEAM_STREAM_PER_THREAD};
 	TAILQ_INIT(&stream->events);
 	struct seam_stream *place;
 	TAILQ_FOREACH(place, &streams->list, by_index) {

@@ -74,6 +74,8 @@ struct seam_stream {
 	bool destroyed;      /* with notice */
 	bool lost;           /* without notice */
 	bool wanted;         /* per-thread stream: another thread asked for a cover */
+	bool placed;         /* the driver was asked whether it is: */
+	bool foreign;        /* of another device: its events are recorded nowhere else, and waiting for the device does not wait for it */
 	struct seam_stream_events events; /* oldest first */
 };
 
@@ -147,8 +149,8 @@ SEAM_MUST_USE enum seam_rc seam__stream_poll(struct seam_stream *stream);
  * another thread's, lost) are polled as far as they go. Goes on after an error, and returns the first. */
 SEAM_MUST_USE enum seam_rc seam__streams_poll_all(struct seam_streams *streams, const struct seam_stream *except);
 
-/* A wait for everything that was stamped before begin, on every stream, lost ones included: begin and end with the lock, run, which
- * waits for the device, without. Needs no event and no memory. begin: SEAM_CAPTURING if a known stream is being captured; the driver's
+/* A wait for everything that was stamped before begin, on every stream of the device, lost ones included: begin and end with the lock, run, which
+ * waits for the device, without. Needs no event and no memory. What is stamped on other devices' streams is not waited for. begin: SEAM_CAPTURING if a known stream is being captured; the driver's
  * errors. run: the driver's. end: if run succeeded, the stamps have passed. */
 SEAM_MUST_USE enum seam_rc seam__streams_wait_all_begin(struct seam_streams *streams, struct seam_wait_all *ret_wait);
 SEAM_MUST_USE enum seam_rc seam__wait_all_run(struct seam_driver *driver, struct seam_wait_all *wait);

@@ -8,12 +8,26 @@
 #include "stream.h"
 #include "stream_impl.h"
 
+/* An event of another device's stream serves no other: it goes. */
+static void give_event(struct seam_streams *streams, const struct seam_stream *stream, struct seam_stream_event *event)
+{
+	if (!stream->foreign) {
+		TAILQ_INSERT_HEAD(&streams->idle, event, link);
+		return;
+	}
+	/* A driver that has shut down refuses; then the event is gone with it. */
+	int ignored = seam__drv_event_destroy(streams->driver, event->event);
+	(void)ignored;
+	seam__slab_put(&streams->event_slab, event);
+	streams->events--;
+}
+
 void seam__stream_retire_event(struct seam_streams *streams, struct seam_stream *stream, struct seam_stream_event *event)
 {
 	TAILQ_REMOVE(&stream->events, event, link);
 	stream->queued--;
 	event->queued = false;
-	TAILQ_INSERT_HEAD(&streams->idle, event, link);
+	give_event(streams, stream, event);
 }
 
 void seam__stream_pass(struct seam_stream *stream, uint64_t tick)
@@ -55,18 +69,22 @@ enum seam_rc seam__stream_reach(struct seam_stream *stream)
 			return SEAM_NOT_FOUND;
 		}
 	}
+	int cu = stream->placed ? SEAM_CU_SUCCESS : seam__drv_stream_foreign(driver, stream->handle, &stream->foreign);
+	if (cu != SEAM_CU_SUCCESS)
+		return seam__driver_rc(cu);
+	stream->placed = true;
 	enum seam_capture_state state = SEAM_CAPTURE_NONE;
 	uint64_t capture_id = 0;
-	int cu = seam__drv_stream_capture(driver, stream->handle, &state, &capture_id);
+	cu = seam__drv_stream_capture(driver, stream->handle, &state, &capture_id);
 	if (cu != SEAM_CU_SUCCESS && !is_capture_code(cu))
 		return seam__driver_rc(cu);
 	stream->capturing = cu != SEAM_CU_SUCCESS || state != SEAM_CAPTURE_NONE;
 	return stream->capturing ? SEAM_CAPTURING : SEAM_OK;
 }
 
-static enum seam_rc get_event(struct seam_streams *streams, struct seam_stream_event **ret_event)
+static enum seam_rc get_event(struct seam_streams *streams, const struct seam_stream *stream, struct seam_stream_event **ret_event)
 {
-	struct seam_stream_event *event = TAILQ_FIRST(&streams->idle);
+	struct seam_stream_event *event = stream->foreign ? NULL : TAILQ_FIRST(&streams->idle);
 	if (event != NULL) {
 		TAILQ_REMOVE(&streams->idle, event, link);
 		*ret_event = event;
@@ -76,7 +94,8 @@ static enum seam_rc get_event(struct seam_streams *streams, struct seam_stream_e
 	if (event == NULL)
 		return SEAM_OOM_META;
 	*event = (struct seam_stream_event){0};
-	int cu = seam__drv_event_create(streams->driver, &event->event);
+	int cu = stream->foreign ? seam__drv_event_create_for(streams->driver, stream->handle, &event->event)
+	                         : seam__drv_event_create(streams->driver, &event->event);
 	if (cu != SEAM_CU_SUCCESS) {
 		seam__slab_put(&streams->event_slab, event);
 		return seam__driver_rc(cu);
@@ -94,14 +113,14 @@ enum seam_rc seam__stream_record(struct seam_stream *stream)
 		/* The host runs far ahead: later passing of the newest stamps is cheaper than a queue without end. */
 		event = TAILQ_LAST(&stream->events, seam_stream_events);
 	} else {
-		enum seam_rc rc = get_event(streams, &event);
+		enum seam_rc rc = get_event(streams, stream, &event);
 		if (rc != SEAM_OK)
 			return rc;
 	}
 	int cu = seam__drv_event_record(streams->driver, event->event, stream->handle);
 	if (cu != SEAM_CU_SUCCESS) {
 		if (!event->queued)
-			TAILQ_INSERT_HEAD(&streams->idle, event, link);
+			give_event(streams, stream, event);
 		return seam__stream_rc(cu);
 	}
 	event->tick = streams->tick++;

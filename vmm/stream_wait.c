@@ -38,6 +38,8 @@ void seam__streams_wait_all_end(struct seam_streams *streams, struct seam_wait_a
 		return;
 	struct seam_stream *stream;
 	TAILQ_FOREACH(stream, &streams->list, by_index) {
+		if (stream->foreign)
+			continue;
 		seam__stream_pass(stream, wait->tick);
 		if (stream->covered < wait->tick)
 			stream->covered = wait->tick;

@@ -189,7 +189,10 @@ static enum seam_rc open_driver(int ordinal, const struct seam_config *config, c
 	struct seam_emu_config emu = {
 		.memory = config->backend == BACKEND_EMU ? SEAM_EMU_REAL : SEAM_EMU_BOOK,
 		.capacity_bytes = config->emu_capacity_bytes,
+		.devices = (int)config->emu_devices,
 	};
+	if (config->emu_devices != 0)
+		return seam__emu_shared(&emu, ordinal, error, ret_driver);
 	return seam__emu_create(&emu, error, ret_driver);
 }
 

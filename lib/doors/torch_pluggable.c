@@ -18,6 +18,7 @@
 
 static pthread_mutex_t made = PTHREAD_MUTEX_INITIALIZER;
 static struct seam_pool *_Atomic pools[SEAM_TORCH_DEVICES];
+static struct seam_pool *_Atomic open_pools[SEAM_TORCH_DEVICES]; /* those of seam__torch_open_pool() */
 static struct seam_config configuration; /* made. Valid if its size is not 0 */
 static bool names_watch;                 /* made. The configuration says something about watch_captures */
 static bool announced;                   /* made. Whoever captures opens a private pool first */
@@ -145,6 +146,35 @@ struct seam_pool *seam_torch_pool(int device)
 	return pool;
 }
 
+/* With `made`. Devices that cannot reach each other are no error: copies between them are, and PyTorch says so. */
+static void let_in(struct seam_pool *pool, int peer)
+{
+	enum seam_rc ignored = seam_peer_enable(pool, peer);
+	(void)ignored;
+}
+
+struct seam_pool *seam__torch_open_pool(int device)
+{
+	struct seam_pool *pool = in_range(device) ? atomic_load_explicit(&open_pools[device], memory_order_acquire) : NULL;
+	if (pool != NULL)
+		return pool;
+	pool = seam_torch_pool(device);
+	if (pool == NULL)
+		return NULL;
+	pthread_mutex_lock(&made);
+	bool is_open = atomic_load(&open_pools[device]) != NULL;
+	for (int other = 0; !is_open && other < SEAM_TORCH_DEVICES; other++) {
+		struct seam_pool *theirs = atomic_load(&open_pools[other]);
+		if (theirs == NULL)
+			continue;
+		let_in(pool, other);
+		let_in(theirs, device);
+	}
+	atomic_store_explicit(&open_pools[device], pool, memory_order_release);
+	pthread_mutex_unlock(&made);
+	return pool;
+}
+
 struct seam_pool *seam_torch_pool_made(int device)
 {
 	return in_range(device) ? atomic_load_explicit(&pools[device], memory_order_acquire) : NULL;
@@ -154,7 +184,7 @@ void *seam_torch_alloc(size_t bytes, int device, void *stream)
 {
 	if (bytes == 0)
 		return NULL;
-	struct seam_pool *pool = seam_torch_pool(device);
+	struct seam_pool *pool = seam__torch_open_pool(device);
 	if (pool == NULL) {
 		seam__torch_fail();
 		return NULL;

@@ -22,6 +22,10 @@ void seam__torch_fail(void);
 /* Tells why a request failed, and throws what fits the code. */
 void seam__torch_refuse(struct seam_pool *pool, int device, uint64_t bytes, enum seam_rc rc);
 
+/* The pool of a device for memory that PyTorch takes for cudaMalloc's: it copies such memory between devices without a word, so each device with such
+ * a pool is let in to the others'. As seam_torch_pool() otherwise. */
+struct seam_pool *seam__torch_open_pool(int device);
+
 /* The private pool, newest first, whose filter accepts the stream; 0: none. Lets the filter's exceptions through. */
 uint64_t seam__torch_route(int device, void *stream);
 

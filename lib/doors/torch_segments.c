@@ -25,7 +25,7 @@ static uint64_t begin(struct seam_pool *pool, int device)
 
 static void *alloc(size_t bytes, int device, void *stream, uint32_t flags)
 {
-	struct seam_pool *pool = seam_torch_pool(device);
+	struct seam_pool *pool = seam__torch_open_pool(device);
 	if (bytes == 0 || pool == NULL)
 		return NULL;
 	struct seam_request request = {.size = sizeof request, .flags = flags, .bytes = bytes, .stream = stream};

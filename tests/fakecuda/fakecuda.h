@@ -61,6 +61,7 @@ void *fake_find_more(const char *symbol, int version);
 CUresult fake_stream_create(CUstream *stream, unsigned flags);
 CUresult fake_stream_destroy(CUstream stream);
 CUresult fake_stream_id(CUstream stream, unsigned long long *id);
+CUresult fake_stream_context(CUstream stream, CUcontext *context);
 CUresult fake_stream_query(CUstream stream);
 CUresult fake_stream_sync(CUstream stream);
 CUresult fake_stream_wait_event(CUstream stream, CUevent event, unsigned flags);

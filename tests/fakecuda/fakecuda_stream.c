@@ -26,6 +26,16 @@ CUresult fake_stream_id(CUstream stream, unsigned long long *id)
 	return as_result(cu);
 }
 
+CUresult fake_stream_context(CUstream stream, CUcontext *context)
+{
+	NEEDS_CONTEXT();
+	int ordinal = 0;
+	int cu = seam__emu_stream_ordinal(fake_device, word(stream), &ordinal);
+	if (cu == 0)
+		*context = (CUcontext)(void *)&fake_contexts[ordinal];
+	return as_result(cu);
+}
+
 CUresult fake_stream_query(CUstream stream)
 {
 	NEEDS_CONTEXT();

@@ -122,6 +122,15 @@ static int fake_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret_
 	return SEAM_CU_SUCCESS;
 }
 
+static int fake_stream_foreign(struct seam_driver *d, uint64_t handle, bool *ret_foreign)
+{
+	const struct fake_stream *stream = fake_resolve(self(d), handle);
+	if (stream == NULL)
+		return SEAM_CU_INVALID_HANDLE;
+	*ret_foreign = stream->foreign;
+	return SEAM_CU_SUCCESS;
+}
+
 static int fake_stream_capture(struct seam_driver *d, uint64_t handle, enum seam_capture_state *ret_state, uint64_t *ret_capture)
 {
 	const struct fake_stream *stream = fake_resolve(self(d), handle);
@@ -178,11 +187,20 @@ static int fake_event_destroy(struct seam_driver *d, struct seam_event id)
 	return SEAM_CU_SUCCESS;
 }
 
+static int fake_event_create_for(struct seam_driver *d, uint64_t handle, struct seam_event *ret_event)
+{
+	const struct fake_stream *stream = fake_resolve(self(d), handle);
+	int cu = stream != NULL ? fake_event_create(d, ret_event) : SEAM_CU_INVALID_HANDLE;
+	if (cu == SEAM_CU_SUCCESS)
+		event_of(self(d), *ret_event)->foreign = stream->foreign;
+	return cu;
+}
+
 static int fake_event_record(struct seam_driver *d, struct seam_event id, uint64_t handle)
 {
 	struct fake_event *event = event_of(self(d), id);
 	struct fake_stream *stream = fake_resolve(self(d), handle);
-	if (event == NULL || stream == NULL)
+	if (event == NULL || stream == NULL || event->foreign != stream->foreign)
 		return SEAM_CU_INVALID_HANDLE;
 	if (stream->capturing)
 		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
@@ -269,10 +287,12 @@ static const struct seam_driver_ops fake_ops = {
 	.host_alloc = fake_host_alloc,
 	.host_free = fake_host_free,
 	.stream_id = fake_stream_id,
+	.stream_foreign = fake_stream_foreign,
 	.stream_capture = fake_stream_capture,
 	.stream_wait_event = fake_stream_wait_event,
 	.device_sync = fake_device_sync,
 	.event_create = fake_event_create,
+	.event_create_for = fake_event_create_for,
 	.event_destroy = fake_event_destroy,
 	.event_record = fake_event_record,
 	.event_query = fake_event_query,

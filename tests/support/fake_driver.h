@@ -18,12 +18,14 @@ struct fake_stream {
 	uint64_t submitted; /* pieces of work so far */
 	uint64_t done;
 	bool capturing;
+	bool foreign; /* of another device */
 };
 
 struct fake_event {
 	struct fake_stream *stream; /* NULL: never recorded */
 	uint64_t position;          /* passed when stream->done reaches it */
 	bool exists;
+	bool foreign;
 };
 
 /* `to` may not go beyond position before `from` has reached from_position. */

@@ -203,3 +203,39 @@ Test(core_pool, a_description_names_device_limits_and_options)
 	cr_assert_lt(text.length_bytes, sizeof bytes);
 	close_pool();
 }
+
+/* The devices of a process: pools of one ordinal share one, pools of two let each other in. */
+Test(core_pool, pools_share_the_devices_of_the_process)
+{
+	struct seam_pool *pools[3] = {NULL, NULL, NULL}, *none = NULL;
+	char error[SEAM_OPTS_ERROR_BYTES];
+	setenv("SEAM_CONF", "backend:emu,emu_devices:2,emu_capacity_bytes:256M", 1);
+	for (int i = 0; i < 3; i++)
+		cr_assert_ok(seam_pool_create(i / 2, NULL, error, &pools[i]));
+	cr_assert_rc(seam_pool_create(2, NULL, error, &none), SEAM_NO_DEVICE);
+	cr_expect_not_null(strstr(error, "there are 2"), "%s", error);
+	void *first = NULL, *second = NULL;
+	cr_assert_ok(seam_alloc(pools[0], MIB(100), NULL, &first));
+	cr_assert_ok(seam_alloc(pools[2], MIB(30), NULL, &second));
+	uint64_t free_bytes[3];
+	for (int i = 0; i < 3; i++)
+		cr_assert_ok(seam_device_memory(pools[i], &free_bytes[i], NULL));
+	cr_expect_leq(free_bytes[0], MIB(156));
+	cr_expect_eq(free_bytes[1], free_bytes[0], "two pools of one device see the same memory");
+	cr_expect_geq(free_bytes[2], MIB(200), "another device has its own");
+	struct seam_driver *there = pools[2]->driver;
+	uint64_t from = (uint64_t)(uintptr_t)first, to = (uint64_t)(uintptr_t)second;
+	cr_expect_eq(seam__drv_copy_on_device(there, to, from, MIB(1), 0), SEAM_CU_INVALID_VALUE);
+	cr_assert_rc(seam_peer_enable(pools[0], 2), SEAM_DRIVER);
+	cr_assert_ok(seam_peer_enable(pools[0], 1));
+	cr_assert_eq(seam__drv_fill32(pools[0]->driver, from, 7, MIB(1) / 4, 0), 0);
+	cr_assert_eq(seam__drv_device_sync(pools[0]->driver), 0);
+	cr_expect_eq(seam__drv_copy_on_device(there, to, from, MIB(1), 0), 0, "memory that is there");
+	void *later = NULL;
+	cr_assert_ok(seam_alloc(pools[0], MIB(40), NULL, &later));
+	cr_expect_eq(seam__drv_copy_on_device(there, to, (uint64_t)(uintptr_t)later, MIB(1), 0), 0, "and memory that comes");
+	cr_assert_eq(seam__drv_device_sync(there), 0);
+	cr_expect_eq(seam__emu_violations_all(there), 0, "%s", seam__emu_violation_text(there));
+	for (int i = 0; i < 3; i++)
+		seam_pool_destroy(pools[i]);
+}

@@ -31,6 +31,7 @@ def emulator() -> ctypes.CDLL | None:
     library.fakecuda_work.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64]
     library.fakecuda_violations.restype = ctypes.c_uint64
     library.fakecuda_violation_text.restype = ctypes.c_char_p
+    library.fakecuda_device_of.argtypes = [ctypes.c_uint64]
     return library
 
 
