@@ -1,6 +1,6 @@
 /* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared | asked | two | planned TRACE | SNAPSHOT].
  *
- * late: PyTorch's own allocator was used before. shared: with SEAM_CONF=export_as:fd. asked: by trackers. two: devices. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
+ * late: PyTorch's own allocator is in use. shared: with SEAM_CONF=export_as:fd. asked: by trackers. two: devices. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
  */
 #include "class_test.h"
 
@@ -10,9 +10,12 @@ static int too_late()
 	tap_part = "late";
 	seam::native::CUDAAllocator *native = seam::native::get();
 	native->init(1);
-	ok(native->initialized(), "PyTorch's own allocator is initialised");
+	void *held = native->raw_alloc(512);
+	ok(native->initialized() && held != nullptr, "PyTorch's own allocator is in use");
 	ok(seam_torch_class_install(error) == 1 && says(error, "too late"), "installing then is refused: %s", error);
 	ok(seam::native::get() == native && c10::GetAllocator(c10::kCUDA) == native, "and nothing is changed");
+	native->raw_delete(held);
+	ok(seam_torch_class_install(error) == 0, "when nothing is left of it installing succeeds: %s", error);
 	return tap_end();
 }
 
