@@ -134,7 +134,7 @@ static void back(const struct seam__problem *problem, const struct seam__placeme
 {
 	struct seam__budget budget;
 	struct seam__backing backing;
-	uint64_t start_ns = seam__clock_ns();
+	uint64_t start_ns = seam__clock_thread_ns();
 
 	seam__budget_init(&budget);
 	budget.deadline_ns = start_ns + UINT64_C(20000000000);
@@ -143,7 +143,7 @@ static void back(const struct seam__problem *problem, const struct seam__placeme
 	printf("    chunks: bound %llu, placement %llu, physical %u, addresses %u, %.3f s%s\n",
 	       (unsigned long long)((problem->lower_bytes + chunk_bytes - 1) / chunk_bytes),
 	       (unsigned long long)((best->peak_bytes + chunk_bytes - 1) / chunk_bytes), backing.physical_chunks,
-	       backing.column_count, (double)(seam__clock_ns() - start_ns) / 1e9, budget.spent ? " (budget spent)" : "");
+	       backing.column_count, (double)(seam__clock_thread_ns() - start_ns) / 1e9, budget.spent ? " (budget spent)" : "");
 	const char *broken = seam__backing_check(&backing, problem, best->offsets, chunk_bytes);
 	if (broken != NULL)
 		printf("    %s\n", broken);
@@ -157,7 +157,7 @@ static void run_solver(const struct arguments *arguments, const char *name, cons
 	struct seam__budget budget;
 	struct seam__placement best;
 	struct seam__pipeline_result result = {.solver = ""};
-	uint64_t start_ns = seam__clock_ns();
+	uint64_t start_ns = seam__clock_thread_ns();
 	enum seam_rc rc;
 
 	if (seam__placement_init(&best, problem) != SEAM_OK)
@@ -167,7 +167,7 @@ static void run_solver(const struct arguments *arguments, const char *name, cons
 	budget.target_bytes = arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
 	rc = solver == NULL ? seam__pipeline_run(problem, &budget, &best, &result)
 	                    : seam__solver_run(solver, problem, &budget, &best);
-	double seconds = (double)(seam__clock_ns() - start_ns) / 1e9;
+	double seconds = (double)(seam__clock_thread_ns() - start_ns) / 1e9;
 	const char *broken = best.peak_bytes == SEAM__PEAK_NONE
 	                         ? "no placement"
 	                         : seam__problem_check_placement(problem, best.offsets, best.peak_bytes);
@@ -194,7 +194,7 @@ static void note_time(void *context, const char *solver, uint64_t peak_bytes)
 	struct stopwatch *watch = context;
 
 	(void)solver;
-	watch->last_ns = seam__clock_ns() - watch->start_ns;
+	watch->last_ns = seam__clock_thread_ns() - watch->start_ns;
 	if (watch->first_ns == 0)
 		watch->first_ns = watch->last_ns;
 	if (watch->near_ns == 0 && peak_bytes <= watch->near_bytes)
@@ -203,7 +203,7 @@ static void note_time(void *context, const char *solver, uint64_t peak_bytes)
 
 static void run_growth(const struct arguments *arguments, const struct seam__problem *problem)
 {
-	struct stopwatch watch = {.start_ns = seam__clock_ns(),
+	struct stopwatch watch = {.start_ns = seam__clock_thread_ns(),
 	                         .near_bytes = problem->lower_bytes + problem->lower_bytes / 100};
 	struct seam__placement best;
 	struct seam__pipeline_result result;

@@ -30,7 +30,7 @@ struct arguments {
 static const struct argp_option options[] = {
 	{"output", KEY_OUTPUT, "PLAN", 0, "write the plan to this file", 0},
 	{"solver", KEY_SOLVER, "NAME", 0, "this solver alone, or auto: all that help, in order (default)", 0},
-	{"time-limit", KEY_TIME, "SECONDS", 0, "for placing (default: 5); with --compare, for each solver", 0},
+	{"time-limit", KEY_TIME, "SECONDS", 0, "of processor time for placing (default: 5); with --compare, for each solver", 0},
 	{"compare", KEY_COMPARE, NULL, 0, "run every solver and print a table of plain arenas; no plan is written", 0},
 	{"period", KEY_PERIOD, "PERIOD", 0,
 	 "what repeats: find (the trace's period; an error if it has none), whole (all of the trace, once), FIRST:LAST (these events, "

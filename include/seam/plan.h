@@ -7,7 +7,7 @@
  * copies: repetition q of the period takes the addresses of copy q mod k.
  *
  * Not here: running with a plan (seam.h); recording a trace (trace.h).
- * All functions are pure: no device, no global state. With a node limit instead of a time limit the same input gives the
+ * All functions are pure: no device, no global state, no clock but the calling thread's processor time. With a node limit instead of a time limit the same input gives the
  * same plan on every machine. Different plans may be made and read by different threads; one plan may be read by many.
  *
  * Words: a slot is one request of the period. Positions count the allocations and frees of blocks in the period, from 0, in
@@ -104,7 +104,7 @@ struct seam_plan_header {
 	uint32_t range_count;
 	uint32_t solver;             /* string: whose placement it is */
 	uint64_t string_bytes;
-	uint64_t solve_ns;           /* time that the solvers took */
+	uint64_t solve_ns;           /* processor time that the solvers took */
 	uint32_t prelude_count;      /* 0 where all that stays was there before the trace, or is not told apart */
 	uint8_t reserved[84];        /* 0 */
 	uint64_t checksum;
@@ -214,7 +214,7 @@ struct seam_plan_progress {
 	const char *solver;          /* that found the best placement so far */
 	uint64_t peak_bytes;         /* its peak; UINT64_MAX before there is one */
 	uint64_t lower_bound_bytes;
-	uint64_t elapsed_ns;
+	uint64_t elapsed_ns;         /* processor time */
 };
 
 /* A block that already has an address in the arena: the plan must leave it there. */
@@ -230,8 +230,9 @@ struct seam_plan_fixed {
 struct seam_plan_options {
 	size_t struct_bytes;           /* sizeof(struct seam_plan_options) */
 	const char *solver;            /* a solver's name; NULL or "auto": all that help, in order */
-	uint64_t time_limit_ns;        /* 0: 5 s. Placing takes no longer; reading, finding views
-	                                * (2 s at most) and checking come on top */
+	uint64_t time_limit_ns;        /* processor time of the calling thread: what others do on the machine does not count. 0: 5 s. For placing;
+	                                * reading, finding views (2 s at most) and checking come on top. No limit ends the quick constructors (first fit
+	                                * in the order of time and of size, layers): some 10 us for each request, and no plan by all solvers is worse */
 	uint64_t node_limit;           /* not 0: this many steps instead of the time limit: the same plan on every machine */
 	double target_gap;             /* good enough: a peak within this fraction of the lower bound, any finite number from 0 on. 0: only the bound */
 	uint64_t align_bytes;          /* power of two; 0: 512, or 1 for a trace made of interval instances (CSV) */
@@ -244,7 +245,7 @@ struct seam_plan_options {
 	size_t fixed_count;
 	int no_stitch;                 /* 1: a plain arena even where stitched views would save chunks; seam_plan_use() makes one of it in
 	                                * any case, with the trace at hand it may come out smaller */
-	const int *cancel;             /* not NULL: once it is not 0, the best so far is returned. Set it by a signal handler or
+	const int *cancel;             /* not NULL: once it is not 0, the best so far is returned, at least the quick constructors'. Set it by a signal handler or
 	                                * another thread; it is read as an atomic */
 	const struct seam_plan_range *taken; /* taken_count ranges of the arena that no slot may touch, ascending, multiples of
 	                                      * align_bytes: what somebody else occupies for good */

@@ -69,7 +69,7 @@ static enum seam_rc place_crest(struct work *work, struct seam__budget *budget, 
 	enum seam_rc rc;
 
 	if (budget->deadline_ns != UINT64_MAX) {
-		uint64_t now_ns = seam__clock_ns();
+		uint64_t now_ns = seam__clock_thread_ns();
 
 		own.deadline_ns = now_ns + (budget->deadline_ns > now_ns ? (budget->deadline_ns - now_ns) / 100 * PERCENT : 0);
 	}

@@ -55,7 +55,7 @@ static enum seam_rc stitch(struct making *making)
 	if (options->node_limit != 0)
 		budget.nodes_left = options->node_limit;
 	else
-		budget.deadline_ns = seam__clock_ns() + (options->time_limit_ns < STITCH_NS ? options->time_limit_ns : STITCH_NS);
+		budget.deadline_ns = seam__clock_thread_ns() + (options->time_limit_ns < STITCH_NS ? options->time_limit_ns : STITCH_NS);
 	return seam__backing_make(&making->study.problem, &budget, making->placed.offsets, making->placed.peak_bytes,
 	                          options->chunk_bytes, &making->backing);
 }

@@ -1,13 +1,13 @@
 /* pipeline.c: see pipeline.h. */
 #include "pipeline.h"
 
-
+#include "bits.h"
 #include "clock.h"
 #include "meta.h"
 
 struct stage {
 	const struct seam__solver *solver;
-	unsigned percent;    /* of the budget that is left */
+	unsigned percent;    /* of the budget that is left; 0: a quick constructor, which no limit ends */
 	uint32_t least_items, most_items; /* not called for fewer or more */
 };
 
@@ -69,25 +69,41 @@ static void note_progress(void *context, const char *solver, uint64_t peak_bytes
 	work->solver[work->part] = solver;
 }
 
-/* A budget for one stage: a share of the rest in time and nodes; the same cancellation. */
+/* A budget for one stage: a share of the rest in time and nodes, and the same cancellation; without any limit for a quick constructor. */
 static struct seam__budget stage_budget(struct work *work, uint32_t part, unsigned percent)
 {
 	struct seam__budget *whole = work->budget;
 	struct seam__budget budget = *whole;
 
-	if (whole->deadline_ns != UINT64_MAX) {
-		uint64_t now_ns = seam__clock_ns();
+	if (percent == 0) {
+		budget.deadline_ns = UINT64_MAX;
+		budget.nodes_left = UINT64_MAX - 1; /* none, but counted */
+		budget.cancel = NULL;
+		budget.spent = false;
+	} else if (whole->deadline_ns != UINT64_MAX) {
+		uint64_t now_ns = seam__clock_thread_ns();
 		uint64_t left_ns = whole->deadline_ns > now_ns ? whole->deadline_ns - now_ns : 0;
 
 		budget.deadline_ns = now_ns + left_ns / 100 * percent;
 	}
-	if (whole->nodes_left != UINT64_MAX)
+	if (percent != 0 && whole->nodes_left != UINT64_MAX)
 		budget.nodes_left = whole->nodes_left / 100 * percent + whole->nodes_left % 100 * percent / 100;
 	budget.target_bytes = part_target(work, part);
 	budget.progress = note_progress;
 	budget.progress_context = work;
 	work->part = part;
 	return budget;
+}
+
+/* Who placed the highest part of the highest stack. */
+static const char *leading_solver(const struct work *work)
+{
+	uint32_t highest = 0;
+
+	for (uint32_t p = 1; p < work->parts.count; p++)
+		if (work->placed[p].peak_bytes > work->placed[highest].peak_bytes)
+			highest = p;
+	return work->parts.count == 0 ? "" : work->solver[highest];
 }
 
 /* Calls the part's next stage. Returns false when there is none left. */
@@ -111,11 +127,9 @@ static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
 	if (*ret_rc == SEAM_UNSUPPORTED && !work->only)
 		*ret_rc = SEAM_OK;
 	if (work->budget->nodes_left != UINT64_MAX)
-		work->budget->nodes_left -= given - budget.nodes_left;
+		work->budget->nodes_left -= seam__bits_min(work->budget->nodes_left, given - budget.nodes_left);
 	if (before == SEAM__PEAK_NONE && placed->peak_bytes != SEAM__PEAK_NONE)
 		work->missing--;
-	if (placed->peak_bytes < before)
-		join(work, work->solver[part]);
 	return true;
 }
 
@@ -167,14 +181,35 @@ static enum seam_rc improve_worst(struct work *work)
 	while (seam__budget_spend(work->budget, 1000)) {
 		uint32_t worst = worst_part(work);
 		enum seam_rc rc = SEAM_OK;
+		uint64_t before;
 
 		if (worst == SEAM__ITEM_NONE)
 			break;
+		before = work->placed[worst].peak_bytes;
 		(void)call_stage(work, worst, &rc);
+		if (work->placed[worst].peak_bytes < before)
+			join(work, work->solver[worst]);
 		if (rc != SEAM_OK)
 			return rc;
 	}
 	return SEAM_OK;
+}
+
+/* The budget is spent. The quick constructors that it has not come to follow all the same: without them there is a plan, but it may be worse than none. */
+static enum seam_rc construct_rest(struct work *work)
+{
+	enum seam_rc rc = SEAM_OK;
+
+	for (uint32_t p = 0; p < work->parts.count && rc == SEAM_OK; p++) {
+		while (work->stage[p] < work->stage_count && !is_done(work, p) && rc == SEAM_OK) {
+			if (work->stages[work->stage[p]].percent == 0)
+				(void)call_stage(work, p, &rc);
+			else
+				work->stage[p]++;
+		}
+	}
+	join(work, leading_solver(work));
+	return rc;
 }
 
 static enum seam_rc work_init(struct work *work)
@@ -215,17 +250,6 @@ static void work_fini(struct work *work)
 	seam__parts_fini(&work->parts);
 }
 
-/* Who placed the highest part of the highest stack. */
-static const char *leading_solver(const struct work *work)
-{
-	uint32_t highest = 0;
-
-	for (uint32_t p = 1; p < work->parts.count; p++)
-		if (work->placed[p].peak_bytes > work->placed[highest].peak_bytes)
-			highest = p;
-	return work->parts.count == 0 ? "" : work->solver[highest];
-}
-
 /* `work` has its problem, budget, best and stages. */
 static enum seam_rc run(struct work *work, struct seam__pipeline_result *ret_result)
 {
@@ -247,6 +271,8 @@ static enum seam_rc run(struct work *work, struct seam__pipeline_result *ret_res
 		join(work, leading_solver(work));
 		rc = improve_worst(work);
 	}
+	if (rc == SEAM_OK && work->budget->spent)
+		rc = construct_rest(work);
 	if (rc == SEAM_OK)
 		*ret_result = (struct seam__pipeline_result){.solver = leading_solver(work), .lower_bytes = work->parts.lower_bytes,
 		                                             .parts = work->parts.count, .finished = !work->budget->spent};

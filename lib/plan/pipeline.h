@@ -2,7 +2,8 @@
  *
  * A problem is cut into parts (part.h). Each part first gets quick answers; then those parts that are too high get more,
  * the highest first, until every stack is at its target or the budget is spent. There is an answer after the first
- * solver, and it only gets better.
+ * solver, and it only gets better. The quick constructors (stages.def) are beyond the budget: each of them is done before the end, however
+ * little it allows, on every part that is not at its target. So the worst answer is that of the best of them.
  *
  * A part whose items pass between streams under conditions (holds) is also solved in two simpler ways that are safe: as if
  * each item lived as long as it is held from anybody, and as if the streams shared nothing. The best counts.

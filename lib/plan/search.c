@@ -17,7 +17,7 @@ struct teller {
 
 static void tell(struct teller *teller)
 {
-	teller->told_ns = seam__clock_ns();
+	teller->told_ns = seam__clock_thread_ns();
 	teller->known.elapsed_ns = teller->told_ns - teller->start_ns;
 	teller->options->progress(teller->options->progress_context, &teller->known);
 }
@@ -35,7 +35,7 @@ static void tell_sometimes(void *context)
 {
 	struct teller *teller = context;
 
-	if (seam__clock_ns() - teller->told_ns >= TELL_NS)
+	if (seam__clock_thread_ns() - teller->told_ns >= TELL_NS)
 		tell(teller);
 }
 
@@ -55,7 +55,7 @@ static uint64_t target_of(uint64_t lower_bytes, double gap)
 static void begin(const struct seam__problem *problem, const struct seam_plan_options *options, struct teller *teller,
                   struct seam__budget *budget)
 {
-	*teller = (struct teller){.options = options, .start_ns = seam__clock_ns()};
+	*teller = (struct teller){.options = options, .start_ns = seam__clock_thread_ns()};
 	teller->told_ns = teller->start_ns;
 	teller->known = (struct seam_plan_progress){.solver = "", .peak_bytes = UINT64_MAX,
 	                                            .lower_bound_bytes = problem->lower_bytes};
@@ -122,7 +122,7 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 	*ret_search = (struct seam__search){
 		.solver = result.solver,
 		.lower_bytes = result.lower_bytes > problem->lower_bytes ? result.lower_bytes : problem->lower_bytes,
-		.solve_ns = seam__clock_ns() - teller.start_ns,
+		.solve_ns = seam__clock_thread_ns() - teller.start_ns,
 		.work_ns = ret_search->work_ns,
 		.cancelled = is_cancelled(options),
 	};

@@ -75,7 +75,7 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes)
 		budget->tick(budget->tick_context);
 	if (budget->cancel != NULL && __atomic_load_n(budget->cancel, __ATOMIC_RELAXED) != 0)
 		budget->spent = true;
-	if (budget->deadline_ns != UINT64_MAX && seam__clock_ns() >= budget->deadline_ns)
+	if (budget->deadline_ns != UINT64_MAX && seam__clock_thread_ns() >= budget->deadline_ns)
 		budget->spent = true;
 	return !budget->spent;
 }

@@ -27,7 +27,7 @@ struct seam__placement {
 };
 
 struct seam__budget {
-	uint64_t deadline_ns;       /* on seam__clock_ns(); UINT64_MAX: none */
+	uint64_t deadline_ns;       /* on seam__clock_thread_ns(), of the thread that solves; UINT64_MAX: none */
 	uint64_t nodes_left;        /* steps of work, each about a microsecond; UINT64_MAX: no limit */
 	uint64_t target_bytes;      /* a placement of this peak or less is good enough: solvers stop there */
 	const int *cancel;          /* stop once it is not 0; read as an atomic. NULL: never */

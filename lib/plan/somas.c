@@ -115,7 +115,7 @@ static uint64_t steps_left(const struct seam__budget *budget)
 
 	if (budget->deadline_ns == UINT64_MAX)
 		return left;
-	now_ns = seam__clock_ns();
+	now_ns = seam__clock_thread_ns();
 	if (now_ns >= budget->deadline_ns)
 		return 0;
 	return (budget->deadline_ns - now_ns) / 1000 < left ? (budget->deadline_ns - now_ns) / 1000 : left;

@@ -9,7 +9,7 @@ failed=0
 
 make_tree() {
 	rm -rf "${tree:?}"/* "$tree/.git"
-	for folder in include/seam lib/base lib/trace vmm pools stitch fallback lib/core tools; do
+	for folder in include/seam lib/base lib/trace vmm pools stitch fallback lib/plan lib/core tools; do
 		mkdir -p "$tree/$folder"
 		echo x >"$tree/$folder/README.md"
 		name=$(echo "$folder" | tr / _)
@@ -80,6 +80,7 @@ expect 'std::getenv in the library' 10 vmm/a.cpp 'const char *t = std::getenv("S
 expect 'the whole environment' 10 vmm/a.c 'char **e = environ;'
 expect 'a // comment' 6 vmm/a.c 'int x; // why'
 expect 'something left to do' 6 vmm/a.c 'int TODO;'
+expect 'a planner that reads the clock on the wall' 11 lib/plan/a.c 'while (seam__clock_ns() < until) go_on();'
 expect 'a file that is too long' 7 vmm/a.c "$(yes 'int x;' | head -501)"
 
 make_tree
