@@ -40,7 +40,10 @@
  *
  * checksum is XXH64 (seed 0) of everything behind the header, header_checksum XXH64 of the header's first 248 bytes.
  *
- * Invariants of a plan, checked when one is read and by seam_plan_check():
+ * Invariants of a plan, checked when one is read, when one is used (seam_plan_use()) and by seam_plan_check():
+ *   L0  the header is as it was made: magic, version, size, and header_checksum, so that its counts are those of the arrays; an array that
+ *       it counts is there. A plan in memory may have other arrays of the same counts than it was made with; who changes its header writes a
+ *       file image and reads that
  *   L1  sizes are positive, offsets multiples of align_bytes, and offset + size <= arena_bytes; a slot has addresses unless
  *       it is dynamic; align_bytes is a power of two; arena_bytes, chunk_bytes and resident_bytes are at most 2^62; the arena is not
  *       smaller than the lower bound, and equal to it where the plan says SEAM_PLAN_OPTIMAL and has no backing
@@ -266,7 +269,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_make(const struct seam_trace *trac
 SEAM_API void seam_plan_free(struct seam_plan *plan); /* NULL is allowed */
 
 /* Reads and fully checks the plan at `path`.
- * Errors: SEAM_IO, SEAM_INVALID (a device, which may have no end), SEAM_FORMAT (not a plan), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, L1-L5), SEAM_OOM_META. */
+ * Errors: SEAM_IO, SEAM_INVALID (a device, which may have no end), SEAM_FORMAT (not a plan), SEAM_VERSION, SEAM_CORRUPT (truncated, checksum, L0-L5), SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_file(const char *path, struct seam_trace_error *error,
                                                         struct seam_plan **ret_plan);
 
@@ -274,11 +277,11 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_file(const char *path, struct
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes,
                                                           struct seam_trace_error *error, struct seam_plan **ret_plan);
 
-/* Writes a plan that was made or read here to `path`, as seam_trace_write_file() writes: all or nothing, regular files only.
- * Errors: SEAM_IO, with errno saying why; SEAM_OOM_META. */
+/* Writes the plan to `path`, once it has been checked, as seam_trace_write_file() writes: all or nothing, regular files only.
+ * Errors: SEAM_IO, with errno saying why; SEAM_CORRUPT (L0-L5); SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path);
 
-/* Checks L1-L5. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled; for no plan, or without
+/* Checks L0-L5. Returns NULL, or the name of the first broken one with `error` (may be NULL) filled; for no plan, or without
  * memory for the check, a text that says so. */
 SEAM_API const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_error *error);
 
@@ -286,7 +289,7 @@ SEAM_API const char *seam_plan_check(const struct seam_plan *plan, struct seam_t
  * its planned place, and looks at every byte: what is live may not be handed out, nor what another stream may still use.
  * Shares no code with the planner.
  * Errors: SEAM_NOT_FOUND (the plan was made from another workload: fingerprint, or a request that differs),
- * SEAM_CORRUPT (an overlap; `error` names the two slots), SEAM_INVALID (a plan of a graph), SEAM_OOM_META. */
+ * SEAM_CORRUPT (an overlap; `error` names the two slots; L0-L4), SEAM_INVALID (a plan of a graph), SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_plan *plan,
                                                      struct seam_trace_error *error);
 

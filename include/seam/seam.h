@@ -239,8 +239,10 @@ struct seam_plan; /* plan.h */
  * A stitched plan is placed again without stitching, which takes up to some tenths of a second, and may need more memory: above all where there
  * are several streams, for only its addresses tell which of them are ordered. A log line says how much.
  * Plans that the pool makes itself: the option plan.
- * error: at least 200 bytes for one line, which every failure sets, or NULL. Errors: SEAM_INVALID (a plan of a stretch that happens once, or
- * of a graph), SEAM_UNSUPPORTED (a device without virtual memory management), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS,
+ * The plan is checked first, as a file is, in time that is nearly linear in its slots: no two requests that live together share a byte of it. It is refused
+ * where it needs more than 5/4 of what lives at once, stream by stream: without it the pool needs less.
+ * error: at least 200 bytes for one line, which every failure sets, or NULL. Errors: SEAM_CORRUPT (L0-L5 of plan.h), SEAM_INVALID (a plan of a stretch that
+ * happens once, or of a graph; with addresses that are no multiples of 512; worse than none), SEAM_UNSUPPORTED (a device without virtual memory management), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS,
  * SEAM_OOM_META, SEAM_DRIVER. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error);
 

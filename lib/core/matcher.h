@@ -105,6 +105,10 @@ void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /
  * is the script's. Errors: SEAM_OOM_META. O(slots). */
 SEAM_MUST_USE enum seam_rc seam__script_find_valleys(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
+/* The largest sums of bytes of the script's slots that live at once, one for each stream, together. `plan` is the script's. Errors: SEAM_OOM_META. O(slots). */
+SEAM_MUST_USE enum seam_rc seam__script_find_peak(struct seam_meta *meta, const struct seam_plan *plan, const struct seam_script *script,
+                                                  uint64_t *ret_bytes);
+
 /* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's orders; its fingerprint. */
 uint64_t seam__script_bytes(const struct seam_script *script);
 uint32_t seam__script_slots(const struct seam_script *script);

@@ -16,7 +16,7 @@
 #include "problem.h"
 
 /* Sets the holds of the problem's items, and the spans of those whose slot is shared. Items stand in order of begin, none linked or
- * fixed; `request` and `copy` name the slot of `plan` that holds L1-L5.
+ * fixed; `request` and `copy` name the slot of `plan` that holds L0-L5.
  * Errors: SEAM_OOM_META, the problem changed in part. O(n log n) in items * streams * pieces of backing. */
 SEAM_MUST_USE enum seam_rc seam__heirs_hold(const struct seam_plan *plan, struct seam__problem *problem);
 

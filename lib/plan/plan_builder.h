@@ -59,7 +59,7 @@ SEAM_MUST_USE enum seam_rc seam__plan_builder_back(struct seam__plan_builder *bu
 SEAM_MUST_USE enum seam_rc seam__plan_builder_string(struct seam__plan_builder *builder, const char *text,
                                                      uint32_t *ret_offset);
 
-/* Makes one block of it and checks L1-L5. The builder keeps its content.
+/* Makes one block of it and checks L0-L5. The builder keeps its content.
  * Errors: SEAM_CORRUPT with `error` (may be NULL) filled: the caller built an impossible plan; SEAM_INVALID (more than 2^32
  * of something), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_finish(struct seam__plan_builder *builder, struct seam_trace_error *error,

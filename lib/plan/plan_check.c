@@ -1,4 +1,4 @@
-/* plan_check.c: the invariants L1-L4 of a plan (seam/plan.h), section by section.
+/* plan_check.c: the invariants L0-L4 of a plan (seam/plan.h), section by section.
  *
  * Not here: L5 (plan_live.c); the header's sizes and checksums (plan_format.c).
  * A plan from a damaged or hostile file may hold anything: every number is judged before it is used.
@@ -43,6 +43,21 @@ static bool is_string(const struct checker *checker, uint32_t offset)
 static uint64_t chunks_of(const struct seam_plan_header *header, uint64_t bytes)
 {
 	return bytes / header->chunk_bytes + (bytes % header->chunk_bytes != 0);
+}
+
+/* Nothing of the sections is read before. */
+static bool check_whole(struct checker *checker)
+{
+	const struct seam_plan *plan = checker->plan;
+	const struct seam_plan_header *header = &plan->header;
+	if (!seam__plan_is_sealed(header))
+		return fail_header(checker, "L0", "its header is not as it was made, or not one of this version");
+	if ((header->slot_count != 0 && (plan->slots == NULL || plan->offsets == NULL)) || (header->stream_count != 0 && plan->streams == NULL) ||
+	    (header->wait_count != 0 && plan->waits == NULL) || (header->group_count != 0 && plan->groups == NULL) ||
+	    (header->range_count != 0 && plan->ranges == NULL) || (header->prelude_count != 0 && plan->prelude == NULL) ||
+	    (header->backing_count != 0 && plan->backing == NULL) || (header->string_bytes != 0 && plan->strings == NULL))
+		return fail_header(checker, "L0", "an array that its header counts is not there");
+	return true;
 }
 
 static bool check_sizes(struct checker *checker)
@@ -218,7 +233,7 @@ static bool check_prelude(struct checker *checker)
 static bool check_records(struct checker *checker)
 {
 	const struct seam_plan_header *header = &checker->plan->header;
-	bool good = check_sizes(checker) && check_shape(checker) && check_prelude(checker);
+	bool good = check_whole(checker) && check_sizes(checker) && check_shape(checker) && check_prelude(checker);
 	for (uint32_t i = 0; good && i < header->slot_count; i++)
 		good = check_slot(checker, i);
 	for (uint32_t i = 0; good && i < header->wait_count; i++)
@@ -276,21 +291,30 @@ static enum seam_rc check_chunks(struct checker *checker)
 	return good ? SEAM_OK : SEAM_CORRUPT;
 }
 
-enum seam_rc seam__plan_check(const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken)
+enum seam_rc seam__plan_check_records(const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken)
 {
-	const size_t groups = plan->header.group_count + (size_t)1;
+	const size_t groups = (seam__plan_is_sealed(&plan->header) ? plan->header.group_count : 0) + (size_t)1;
 	struct checker checker = {.plan = plan, .error = error};
 	enum seam_rc rc = SEAM_OOM_META;
 	checker.group_slots = seam__meta_array(seam__meta_process(), groups, sizeof(uint64_t));
 	if (checker.group_slots != NULL)
 		rc = check_records(&checker) ? check_chunks(&checker) : SEAM_CORRUPT;
 	seam__meta_free(seam__meta_process(), checker.group_slots, groups * sizeof(uint64_t));
-	if (rc == SEAM_OK) {
-		checker.broken = "L5";
-		rc = seam__plan_check_live(plan, error);
-	}
 	if (rc == SEAM_CORRUPT)
 		*ret_broken = checker.broken;
+	else if (rc != SEAM_OK)
+		(void)seam__trace_error_rc(error, rc);
+	return rc;
+}
+
+enum seam_rc seam__plan_check(const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken)
+{
+	enum seam_rc rc = seam__plan_check_records(plan, error, ret_broken);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__plan_check_live(plan, error);
+	if (rc == SEAM_CORRUPT)
+		*ret_broken = "L5";
 	else if (rc != SEAM_OK)
 		(void)seam__trace_error_rc(error, rc);
 	return rc;

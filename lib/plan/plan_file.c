@@ -1,4 +1,5 @@
 /* plan_file.c: the public calls that read and write a plan by its path. Not here: its bytes (plan_format.c). */
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -24,7 +25,15 @@ enum seam_rc seam_plan_write_file(const struct seam_plan *plan, const char *path
 {
 	if (plan == NULL || path == NULL)
 		return SEAM_INVALID;
+	struct seam_plan *copy = NULL;
+	enum seam_rc rc = seam__plan_copy(plan, &copy); /* it may have other arrays than it was made with */
+	if (rc != SEAM_OK)
+		return rc;
 	size_t bytes;
-	const void *image = seam__plan_image(plan, &bytes);
-	return seam__file_write(path, image, bytes);
+	const void *image = seam__plan_image(copy, &bytes);
+	rc = seam__file_write(path, image, bytes);
+	int why = errno;
+	seam_plan_free(copy);
+	errno = why;
+	return rc;
 }

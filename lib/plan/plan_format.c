@@ -91,6 +91,20 @@ static uint64_t header_checksum_of(const struct seam_plan_header *header)
 	return XXH64(header, offsetof(struct seam_plan_header, header_checksum), 0);
 }
 
+void seam__plan_seal(struct seam_plan_header *header)
+{
+	memcpy(header->magic, SEAM_PLAN_MAGIC, sizeof(header->magic));
+	header->version = SEAM_PLAN_VERSION;
+	header->header_bytes = HEADER_BYTES;
+	header->header_checksum = header_checksum_of(header);
+}
+
+bool seam__plan_is_sealed(const struct seam_plan_header *header)
+{
+	return memcmp(header->magic, SEAM_PLAN_MAGIC, sizeof(header->magic)) == 0 && header->version == SEAM_PLAN_VERSION &&
+	       header->header_bytes == HEADER_BYTES && header->header_checksum == header_checksum_of(header);
+}
+
 static struct holder *create_holder(size_t image_bytes)
 {
 	struct holder *holder = seam__meta_alloc(seam__meta_process(), sizeof(*holder) + image_bytes);
@@ -149,14 +163,29 @@ enum seam_rc seam__plan_create(const struct seam_plan_header *header, const void
 		next += bytes[i];
 	}
 	struct seam_plan_header sealed = *header;
-	memcpy(sealed.magic, SEAM_PLAN_MAGIC, sizeof(sealed.magic));
-	sealed.version = SEAM_PLAN_VERSION;
-	sealed.header_bytes = HEADER_BYTES;
 	sealed.checksum = checksum_of(holder->image, holder->image_bytes);
-	sealed.header_checksum = header_checksum_of(&sealed);
+	seam__plan_seal(&sealed);
 	memcpy(holder->image, &sealed, HEADER_BYTES);
 	point_into_image(holder, bytes);
 	return finish(holder, error, ret_plan);
+}
+
+enum seam_rc seam__plan_copy(const struct seam_plan *plan, struct seam_plan **ret_copy)
+{
+	const void *const sections[SEAM__PLAN_SECTIONS] = {
+		[SEAM__PLAN_SLOTS] = plan->slots,
+		[SEAM__PLAN_OFFSETS] = plan->offsets,
+		[SEAM__PLAN_STREAMS] = plan->streams,
+		[SEAM__PLAN_WAITS] = plan->waits,
+		[SEAM__PLAN_GROUPS] = plan->groups,
+		[SEAM__PLAN_RANGES] = plan->ranges,
+		[SEAM__PLAN_PRELUDE] = plan->prelude,
+		[SEAM__PLAN_BACKING] = plan->backing,
+		[SEAM__PLAN_STRINGS] = plan->strings,
+	};
+	const char *broken;
+	enum seam_rc rc = seam__plan_check_records(plan, NULL, &broken);
+	return rc == SEAM_OK ? seam__plan_create(&plan->header, sections, NULL, ret_copy) : rc;
 }
 
 const void *seam__plan_image(const struct seam_plan *plan, size_t *ret_bytes)

@@ -5,7 +5,7 @@
  * stand in a second map, as counts: no slot may begin on them or be on them when the group opens.
  *
  * Slots of different streams that follow each other are judged with the trace (verify.h), not here.
- * The plan holds L1-L4. O(n log n) in slots * copies and pieces of backing. No locks.
+ * The plan holds L0-L4. O(n log n) in slots * copies and pieces of backing. No locks.
  */
 #include <stdbool.h>
 

@@ -5,6 +5,7 @@
  */
 #include "verify.h"
 
+#include "plan_format.h"
 #include "trace_error.h"
 
 static enum seam_rc check_fingerprint(const struct seam_trace *trace, const struct seam_plan *plan,
@@ -39,8 +40,12 @@ static enum seam_rc verify(const struct seam_trace *trace, const struct seam_pla
 
 enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_plan *plan, struct seam_trace_error *error)
 {
+	const char *broken;
 	if (trace == NULL || plan == NULL)
 		return seam__trace_error_rc(error, SEAM_INVALID);
+	enum seam_rc rc = seam__plan_check_records(plan, error, &broken);
+	if (rc != SEAM_OK)
+		return rc;
 	if ((plan->header.flags & SEAM_PLAN_GRAPH) != 0) {
 		seam__trace_error_set(error, 0, "a plan of an operator graph cannot be verified with a trace");
 		return SEAM_INVALID;
@@ -51,7 +56,7 @@ enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_
 		                      (unsigned long long)trace->header.event_count);
 		return SEAM_NOT_FOUND;
 	}
-	enum seam_rc rc = check_fingerprint(trace, plan, error);
+	rc = check_fingerprint(trace, plan, error);
 	if (rc == SEAM_OK)
 		rc = verify(trace, plan, error);
 	if (rc == SEAM_OOM_META)

@@ -3,7 +3,7 @@
  * The validator believes nothing but the trace, the plan's fields, and what it computes here. It shares no code with what
  * makes plans: of this folder it includes plan_format.h (where bytes lie), bytemap.h and this alone (held by a test).
  *
- * Not here: L1-L5, which every struct seam_plan has passed (plan_check.c).
+ * Not here: L0-L4, which is looked at before (plan_check.c); L5.
  * No locks: it reads immutable things and owns the rest.
  */
 #ifndef SEAM_VERIFY_H

@@ -6,6 +6,7 @@
 
 #include <seam/plan.h>
 
+#include "plan_format.h"
 #include "record.h"
 
 #define LAYERS 12u

@@ -1,7 +1,8 @@
-/* test_plan_check.c: every invariant L1-L4 by name, each broken in one field of a plan that holds them. */
+/* test_plan_check.c: every invariant L0-L4 by name, each broken in one field of a plan that holds them. */
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "plan_format.h"
 #include "plan_sample.h"
 #include "trace_sample.h"
 
@@ -149,6 +150,9 @@ Test(plan_check, the_header_agrees_with_the_chunks)
 		struct seam_plan changed = *plan;
 		memcpy((char *)&changed.header + rows[i].offset, &rows[i].value, sizeof(rows[i].value));
 		const char *broken = seam_plan_check(&changed, NULL);
+		cr_assert(broken != NULL && strcmp(broken, "L0") == 0, "row %zu: %s", i, broken);
+		seam__plan_seal(&changed.header);
+		broken = seam_plan_check(&changed, NULL);
 		cr_assert(broken != NULL && strcmp(broken, rows[i].broken) == 0, "row %zu: %s", i, broken);
 	}
 	cr_assert_null(seam_plan_check(plan, NULL));

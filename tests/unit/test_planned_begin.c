@@ -3,6 +3,7 @@
 
 #include <seam/plan.h>
 
+#include "plan_format.h"
 #include "record.h"
 
 #define LAYERS 24u
@@ -89,6 +90,7 @@ static struct seam_plan *make_plan(bool has_states, uint64_t odd_bytes)
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
 	cr_assert_gt(plan->header.resident_bytes, 0);
 	plan->header.prelude_count = 0;
+	seam__plan_seal(&plan->header);
 	seam_trace_free(trace);
 	close_pool();
 	return plan;

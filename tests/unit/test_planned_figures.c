@@ -3,6 +3,7 @@
 #include "match_program.h"
 
 #include "emu.h"
+#include "plan_format.h"
 
 #define ONE "4194304" /* MIB(4) */
 
@@ -15,6 +16,7 @@ static void use_plan_beside(const char *text, uint64_t resident_bytes)
 	struct match_program program = match_program_of(text);
 	char error[200] = "";
 	program.plan->header.resident_bytes = resident_bytes;
+	seam__plan_seal(&program.plan->header);
 	cr_assert_eq(seam_plan_use(pool, program.plan, error), SEAM_OK, "%s", error);
 	match_program_fini(&program);
 	check_pool();

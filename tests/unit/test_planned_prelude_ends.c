@@ -165,6 +165,7 @@ Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 	for (uint64_t n = 1; !left; n++) {
 		void *stays = NULL;
 		open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
+		seam__plan_seal(&changed.header);
 		cr_assert_ok(seam_plan_use(pool, &changed, NULL));
 		cr_assert(is_expected());
 		must_free(must_alloc(requests[0].size_bytes, streams[0]));

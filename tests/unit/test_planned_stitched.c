@@ -2,16 +2,32 @@
 #include "core_fixture.h"
 
 #include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <seam/plan.h>
 
+#include "plan_format.h"
 #include "record.h"
 
 #define BLOCKS 12u
 
 static void *streams[2];
 static char said[400];
+static bool busy; /* every clock goes on by an hour whenever it is read */
 static uint64_t live_before;
+
+/* In place of the C library's. */
+int clock_gettime(clockid_t clock, struct timespec *ret_now);
+int clock_gettime(clockid_t clock, struct timespec *ret_now)
+{
+	static time_t ahead_s;
+	const int rc = (int)syscall(SYS_clock_gettime, clock, ret_now);
+	if (rc == 0 && busy)
+		ret_now->tv_sec += ahead_s += 3600;
+	return rc;
+}
 
 static uint64_t live_bytes(void)
 {
@@ -72,20 +88,26 @@ static void close_with_streams(void)
 }
 
 /* "stack" shares no address: what such a plan saves it saves by views. */
-static struct seam_plan *make_plan(unsigned stream_count)
+static struct seam_plan *make_plan_by(unsigned stream_count, int no_stitch)
 {
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
 	const struct seam_plan_options options = {
-		.struct_bytes = sizeof options, .solver = "stack", .node_limit = 100000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND};
+		.struct_bytes = sizeof options, .solver = "stack", .node_limit = 100000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND, .no_stitch = no_stitch};
 	open_with_streams("plan:inline,chunk_bytes:2M");
 	for (unsigned i = 0; i < 6; i++)
 		iterate(stream_count);
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "iterations", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
-	cr_assert_neq(plan->header.backing_count, 0, "it is not stitched: this tests nothing");
 	seam_trace_free(trace);
 	close_with_streams();
+	return plan;
+}
+
+static struct seam_plan *make_plan(unsigned stream_count)
+{
+	struct seam_plan *plan = make_plan_by(stream_count, 0);
+	cr_assert_neq(plan->header.backing_count, 0, "it is not stitched: this tests nothing");
 	return plan;
 }
 
@@ -169,12 +191,55 @@ Test(planned_stitched, a_line_is_refused_before_it_is_placed)
 	struct seam_plan line = *plan;
 	char error[200] = "";
 	line.header.flags |= SEAM_PLAN_LINEAR;
+	line.header.prelude_count = 0;
+	line.header.resident_bytes = 0;
+	seam__plan_seal(&line.header);
 	said[0] = '\0';
 	seam_set_log_callback(note, NULL);
 	open_with_streams("plan:off");
 	cr_expect_eq(seam_plan_use(pool, &line, error), SEAM_INVALID);
 	cr_expect_not_null(strstr(error, "happens once"), "%s", error);
 	cr_expect_str_eq(said, "");
+	seam_plan_free(plan);
+	close_with_streams();
+	expect_nothing_left();
+}
+
+static uint64_t reserved_with(const struct seam_plan *plan)
+{
+	open_with_streams("plan:off,chunk_bytes:2M");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	const uint64_t reserved_bytes = get_stats().reserved_bytes;
+	close_with_streams();
+	return reserved_bytes;
+}
+
+/* Where all the time is gone before anything was tried the requests share memory all the same. */
+Test(planned_stitched, a_busy_machine_costs_no_memory)
+{
+	for (unsigned stream_count = 1; stream_count <= 2; stream_count++) {
+		struct seam_plan *plan = make_plan(stream_count);
+		const uint64_t quiet_bytes = reserved_with(plan);
+		cr_assert_lt(quiet_bytes, plan->header.arena_bytes / 3 * 2, "%lu of %lu: hardly anything can be shared", (unsigned long)quiet_bytes, (unsigned long)plan->header.arena_bytes);
+		busy = true;
+		cr_expect_eq(reserved_with(plan), quiet_bytes);
+		busy = false;
+		seam_plan_free(plan);
+	}
+	expect_nothing_left();
+}
+
+Test(planned_stitched, a_plan_that_is_worse_than_none_is_refused)
+{
+	struct seam_plan *plan = make_plan_by(1, 1);
+	char error[200] = "";
+	cr_assert_eq(plan->header.backing_count, 0);
+	open_with_streams("plan:off,chunk_bytes:2M");
+	cr_expect_eq(seam_plan_use(pool, plan, error), SEAM_INVALID);
+	cr_expect_not_null(strstr(error, "without it the pool needs less"), "%s", error);
+	cr_expect_eq(get_stats().reserved_bytes, 0);
+	iterate(1);
+	cr_expect_lt(get_stats().reserved_bytes, plan->header.arena_bytes / 2, "that it needs less");
 	seam_plan_free(plan);
 	close_with_streams();
 	expect_nothing_left();

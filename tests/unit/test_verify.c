@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "meta.h"
+#include "plan_format.h"
 #include "plan_judge.h"
 #include "plan_world.h"
 #include "trace_sample.h"
@@ -191,6 +192,7 @@ Test(verify, without_its_waits_a_plan_that_needs_them_is_wrong)
 			struct seam_trace_error error = {0};
 			struct world without = scene.world;
 			changed.header.wait_count = 0;
+			seam__plan_seal(&changed.header);
 			without.waits = 0;
 			world_find_unsafe(&without);
 			const char *judged = world_judge(&without);

@@ -1,6 +1,7 @@
 /* test_verify_replay.c: who may have which byte after whom: pools, groups, backing, and blocks that other streams use. By hand;
  * seeded ones are in test_verify.c.
  */
+#include "plan_format.h"
 #include "verify_fixture.h"
 
 Test(verify_replay, private_pools_share_nothing)
@@ -93,14 +94,20 @@ Test(verify_replay, a_slot_may_not_meet_itself)
 	struct seam_trace_error error = {0};
 	/* 961 to 1024 lies over two large chunks, then over three small ones. */
 	static const uint64_t offsets[] = {961, 512};
-	static const uint32_t small[64] = {[16] = 1, [17] = 2, [30] = 5, [31] = 5, [32] = 7};
+	static const uint32_t small[64] = {[16] = 1, [17] = 2, [30] = 3, [31] = 3, [32] = 4};
 	changed.header.chunk_bytes = 1024;
 	changed.header.backing_count = 2;
+	changed.header.physical_chunks = 1;
+	changed.header.lower_bound_chunks = (uint32_t)((changed.header.lower_bound_bytes + 1023) / 1024);
+	seam__plan_seal(&changed.header);
 	changed.backing = backing;
 	changed.offsets = offsets;
 	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_OK, "%s", error.text);
 	changed.header.chunk_bytes = 32;
 	changed.header.backing_count = 64;
+	changed.header.physical_chunks = 5;
+	changed.header.lower_bound_chunks = (uint32_t)((changed.header.lower_bound_bytes + 31) / 32);
+	seam__plan_seal(&changed.header);
 	changed.backing = small;
 	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_CORRUPT);
 	cr_assert(strstr(error.text, "of slot 0 (event 4), twice") != NULL, "%s", error.text);
