@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import os
 import sys
@@ -50,7 +51,34 @@ def install() -> None:
 
 def only(*allocators: str) -> Callable[[Any], Any]:
     """For what the others do not offer, or do otherwise."""
-    return unittest.skipIf(ALLOCATOR not in allocators, f"not with {ALLOCATOR}")
+
+    def wrap(test: Any) -> Any:
+        test = unittest.skipIf(ALLOCATOR not in allocators, f"not with {ALLOCATOR}")(test)
+        test.only = allocators
+        return test
+
+    return wrap
+
+
+def differs(*allocators: str) -> Callable[[Any], Any]:
+    """The test says what PyTorch's own allocator does; under these it must fail: they are different by intention."""
+
+    def wrap(test: Callable[[Any], None]) -> Callable[[Any], None]:
+        @functools.wraps(test)
+        def run(self: unittest.TestCase) -> None:
+            if ALLOCATOR not in allocators:
+                test(self)
+                return
+            try:
+                test(self)
+            except AssertionError:
+                return
+            raise AssertionError(f"{ALLOCATOR} is as PyTorch's own: names.py says that it differs")
+
+        run.differs = allocators  # type: ignore[attr-defined]
+        return run
+
+    return wrap
 
 
 def since(minor: int, *allocators: str) -> Callable[[Any], Any]:

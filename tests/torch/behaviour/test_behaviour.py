@@ -18,10 +18,13 @@ import torch  # noqa: E402
 
 import device  # noqa: E402
 from devices import *  # noqa: E402, F403
+from differences import *  # noqa: E402, F403
 from history import *  # noqa: E402, F403
 from memory import *  # noqa: E402, F403
+from pinned import *  # noqa: E402, F403
 from pools import *  # noqa: E402, F403
 from streams import *  # noqa: E402, F403
+from table import *  # noqa: E402, F403
 
 if __name__ == "__main__":
     if not torch.cuda.is_available():

@@ -1,0 +1,133 @@
+"""differences.py: what PyTorch's own allocator does and the class, by intention, does otherwise; and what PyTorch refuses with a pluggable allocator."""
+
+from __future__ import annotations
+
+import gc
+import json
+
+import torch
+from device import MIB, DeviceTest, block, differs, only, segments, since, stat
+from history import recorded
+
+
+@only("native", "class")
+class Differences(DeviceTest):
+    @differs("class")
+    def test_sizes_are_rounded_up_where_a_setting_asks_for_it(self) -> None:
+        torch.cuda.memory._set_allocator_settings("roundup_power2_divisions:4")
+        try:
+            before = stat("active_bytes.all.allocated")
+            block(84)
+            self.assertEqual(stat("active_bytes.all.allocated") - before, 96 * MIB)
+        finally:
+            torch.cuda.memory._set_allocator_settings("")
+
+    @differs("class")
+    def test_each_stream_of_a_capture_has_a_segment(self) -> None:
+        graph, one, other = torch.cuda.CUDAGraph(), torch.cuda.Stream(), torch.cuda.Stream()
+        with torch.cuda.stream(one):
+            graph.capture_begin()
+            first = block(30)
+        with torch.cuda.stream(other):
+            other.wait_stream(one)
+            second = block(30)
+        one.wait_stream(other)
+        with torch.cuda.stream(one):
+            graph.capture_end()
+        shown = segments(graph.pool())
+        graph.reset()
+        del first, second
+        self.assertEqual(len(shown), 2)
+
+    @differs("class")
+    def test_small_blocks_come_from_segments_of_2_mib(self) -> None:
+        before = (stat("segment.small_pool.current"), stat("reserved_bytes.small_pool.current"))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            kept = [block(1 << 19, 1) for _ in range(5)]
+        after = (stat("segment.small_pool.current"), stat("reserved_bytes.small_pool.current"))
+        del graph, kept
+        count = after[0] - before[0]
+        self.assertIn(count, (2, 3))  # three where what the graph's random numbers need has one
+        self.assertEqual(after[1] - before[1], count * 2 * MIB)
+
+    @differs("class")
+    def test_a_pools_large_blocks_have_segments_of_their_own(self) -> None:
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            kept = [block(20) for _ in range(2)]
+        count = len(pool.snapshot())
+        del kept, pool
+        gc.collect()
+        self.assertEqual(count, 2)
+
+    @differs("class")
+    def test_a_segment_is_told_of_as_allocated(self) -> None:
+        with recorded("all"):
+            block(30)
+            actions = [entry["action"] for entry in torch.cuda.memory._snapshot()["device_traces"][0]]
+        self.assertIn("segment_alloc", actions)
+
+    def test_who_empties_the_cache_is_told_if_all_is_recorded(self) -> None:
+        def the_one_who_empties() -> None:
+            torch.cuda.empty_cache()
+
+        for context in ("all", "state"):
+            with recorded(context=context):
+                block(3)
+                the_one_who_empties()
+                text = json.dumps(torch.cuda.memory._snapshot()["device_traces"])
+            self.assertEqual("the_one_who_empties" in text, context == "all", context)
+
+    @differs("class")
+    def test_emptying_the_cache_within_a_pool_leaves_it(self) -> None:
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            block(4)
+            torch.cuda.empty_cache()
+        count = len(pool.snapshot())
+        del pool
+        gc.collect()
+        self.assertEqual(count, 1)
+
+    def test_the_error_says_what_the_device_has(self) -> None:
+        self.assertRegex(self.shortage(lambda: block(1 << 29)), r"GPU 0 has a total capacity of")
+
+    @differs("class")
+    def test_the_error_says_that_an_exbibyte_is_too_much(self) -> None:
+        self.assertRegex(self.shortage(lambda: block(8_000_000_000, 1 << 30)), "more than 1EB memory")
+
+    @differs("class")
+    def test_expandable_segments_are_counted_where_they_fail(self) -> None:
+        if "num_expandable_segment_map_oom" not in torch.cuda.memory_stats():
+            self.skipTest("not counted by this PyTorch")
+        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+        try:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+            self.shortage(lambda: block(1 << 20))
+        finally:
+            torch.cuda.memory._set_allocator_settings("expandable_segments:False")
+        self.assertGreater(stat("num_expandable_segment_map_oom"), 0)
+
+    @since(13)
+    def test_what_private_pools_have_is_counted(self) -> None:
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            kept = block(30)
+        figures = torch.cuda.memory_stats()
+        found = [value for key, value in figures.items() if key == f"reserved_bytes_by_private_pools.{pool.id[0]}_{pool.id[1]}.all.current"]
+        del kept, pool
+        gc.collect()
+        self.assertGreaterEqual(sum(found), 30 * MIB)
+
+
+@only("pluggable")
+class Refusals(DeviceTest):
+    def test_pytorch_refuses_what_a_pluggable_allocator_cannot_do(self) -> None:
+        for call in (
+            torch.cuda.memory_allocated, torch.cuda.memory_stats, torch.cuda.memory_snapshot, torch.cuda.get_per_process_memory_fraction, torch.cuda.MemPool,
+            lambda: torch.cuda.memory._record_memory_history("all"), lambda: torch._C._cuda_getCheckpointState(0, (0, 1)),
+            lambda: torch._C._cuda_checkPoolLiveAllocations(0, (0, 1), set()), lambda: torch._C._cuda_attach_out_of_memory_observer(print),
+        ):
+            with self.assertRaisesRegex(RuntimeError, "does not yet support"):
+                call()

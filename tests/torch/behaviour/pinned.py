@@ -1,0 +1,101 @@
+"""pinned.py: page-locked memory of the host, which PyTorch's own allocator serves under each, and captures that copy from it."""
+
+from __future__ import annotations
+
+import torch
+from device import MIB, DeviceTest, block, since
+
+
+def pinned(count: int) -> torch.Tensor:
+    """Page-locked memory."""
+    return torch.empty(count, dtype=torch.uint8, pin_memory=True)
+
+
+class Pinned(DeviceTest):
+    def setUp(self) -> None:
+        super().setUp()
+        torch._C._host_emptyCache()
+
+    def test_pinned_memory_is_used_again(self) -> None:
+        kept = pinned(4096)
+        address = kept.data_ptr()
+        self.assertTrue(kept.is_pinned())
+        del kept
+        self.assertEqual(pinned(4096).data_ptr(), address)
+
+    def test_pinned_memory_in_use_is_not_given(self) -> None:
+        kept, target = pinned(8 * MIB), block(8)
+        kept.fill_(7)
+        address = kept.data_ptr()
+        target.copy_(kept, non_blocking=True)
+        del kept
+        soon = pinned(8 * MIB)
+        if soon.data_ptr() == address:  # the copy was done by then
+            self.assertTrue(torch.cuda.current_stream().query())
+        soon.fill_(1)
+        self.assertEqual(target[:2].tolist(), [7, 7])
+
+    def test_pinned_memory_is_counted_and_goes_back(self) -> None:
+        torch.cuda.reset_accumulated_host_memory_stats()
+        before = torch.cuda.host_memory_stats()
+        kept = pinned(3 * MIB)
+        during = torch.cuda.host_memory_stats()
+        self.assertEqual(during["num_host_alloc"] - before["num_host_alloc"], 1)
+        self.assertGreaterEqual(during["allocated_bytes.current"] - before["allocated_bytes.current"], 3 * MIB)
+        del kept
+        torch._C._host_emptyCache()
+        self.assertEqual(torch.cuda.host_memory_stats()["allocated_bytes.current"], before["allocated_bytes.current"])
+
+    def test_background_threads_serve_pinned_memory(self) -> None:
+        torch.cuda.memory._set_allocator_settings("pinned_use_background_threads:True")
+        try:
+            self.assertTrue(pinned(MIB).is_pinned())
+        finally:
+            torch.cuda.memory._set_allocator_settings("pinned_use_background_threads:False")
+
+    def test_a_view_is_pinned_as_its_whole_is(self) -> None:
+        turned = torch.arange(10).view(2, 5).t()
+        self.assertTrue(torch.equal(turned.pin_memory(), turned))
+        self.assertTrue(pinned(100)[1:].is_pinned())
+
+
+@since(11)
+class PinnedInCaptures(DeviceTest):
+    """A graph's replays read what its copies read, so such memory is nobody else's again."""
+
+    def addresses(self, graphs: int, used: bool, given_back: bool) -> list[int]:
+        """Of two requests, in one capture or in two that share a pool."""
+        pool, seen, kept = torch.cuda.graph_pool_handle(), [], []
+        made = [torch.cuda.CUDAGraph() for _ in range(graphs)]
+        for graph in made:
+            with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+                for _ in range(2 // graphs):
+                    memory = torch.ones(512, dtype=torch.uint8).pin_memory()
+                    target = block(512, 1)
+                    if used:
+                        target.copy_(memory, non_blocking=True)
+                    seen.append(memory.data_ptr())
+                    if not given_back:
+                        kept.append(memory)
+                    del memory
+        return seen
+
+    def test_memory_is_used_again_that_no_copy_read(self) -> None:
+        for graphs in (1, 2):
+            self.assertEqual(*self.addresses(graphs, used=False, given_back=True))
+
+    def test_memory_that_a_copy_read_is_not_used_again(self) -> None:
+        for graphs in (1, 2):
+            self.assertNotEqual(*self.addresses(graphs, used=True, given_back=True))
+
+    def test_kept_memory_is_not_given_twice(self) -> None:
+        for graphs in (1, 2):
+            for used in (False, True):
+                self.assertNotEqual(*self.addresses(graphs, used, given_back=False))
+
+    def test_memory_that_is_not_pinned_is_refused(self) -> None:
+        for to_device in (True, False):
+            pair = (torch.empty(512, dtype=torch.uint8), block(512, 1))
+            with self.assertRaisesRegex(RuntimeError, "during CUDA graph capture"), torch.cuda.graph(torch.cuda.CUDAGraph()):
+                pair[to_device].copy_(pair[not to_device], non_blocking=True)
+            torch.cuda.synchronize()
