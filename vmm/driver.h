@@ -48,6 +48,7 @@ enum seam_cu {
 	SEAM_CU_STREAM_CAPTURE_UNSUPPORTED = 900,
 	SEAM_CU_STREAM_CAPTURE_INVALIDATED = 901,
 	SEAM_CU_STREAM_CAPTURE_UNMATCHED = 903,
+	SEAM_CU_STREAM_CAPTURE_UNJOINED = 904, /* work of a stream that joined the capture is not behind the stream that began it */
 	SEAM_CU_STREAM_CAPTURE_ISOLATION = 905,
 	SEAM_CU_STREAM_CAPTURE_IMPLICIT = 906, /* of the legacy stream, while a blocking stream is being captured */
 	SEAM_CU_CAPTURED_EVENT = 907,
@@ -144,7 +145,8 @@ struct seam_driver;
  *                    the driver can tell.
  * stream_foreign     Whether it is another device's. The handles with a meaning of their own are d's.
  * stream_capture     Whether the stream is being captured into a graph, and by which capture. Allowed during any capture.
- * capture_begin/end  For tests: puts the stream into (relaxed) capture; the captured graph is dropped at the end.
+ * capture_begin/end  For tests: puts the stream into (relaxed) capture; the captured graph is dropped at the end. The end is also an error, and
+ *                    the capture over, if it was spoilt, or if work of a stream that joined does not come before the end (UNJOINED).
  * stream_query       SUCCESS if all its work is done, NOT_READY if not.
  * stream_sync        Waits for all its work. STREAM_CAPTURE_UNSUPPORTED while capturing.
  * stream_wait_event  Work submitted to `stream` from now on starts after the event's last record has passed.

@@ -20,6 +20,53 @@ bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id)
 	return false;
 }
 
+static const uint64_t no_floors[SEAM_EMU_DEVICES]; /* in a capture nothing has passed */
+
+void seam__emu_capture_note(struct emu *e, struct emu_stream *stream)
+{
+	stream->captured_number = ++e->next_number;
+}
+
+void seam__emu_capture_leave(struct emu *e, struct emu_stream *stream)
+{
+	stream->capture = SEAM_CAPTURE_NONE;
+	stream->capture_id = 0;
+	stream->capture_origin = false;
+	stream->captured_number = 0;
+	seam__emu_order_fini(&stream->captured_order, e->meta);
+}
+
+struct emu_mark *seam__emu_capture_mark(struct emu *e, const struct emu_stream *stream)
+{
+	struct emu_mark *mark = seam__slab_get(&e->mark_slab);
+	if (mark == NULL)
+		return NULL;
+	*mark = (struct emu_mark){.references = 1};
+	const struct emu_order_entry newest = {stream->id, stream->captured_number, stream->device->ordinal};
+	if (seam__emu_order_merge(&mark->order, e->meta, &stream->captured_order, no_floors) &&
+	    seam__emu_order_add(&mark->order, e->meta, newest))
+		return mark;
+	seam__emu_mark_put(e, mark);
+	return NULL;
+}
+
+bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, const struct emu_mark *mark)
+{
+	return seam__emu_order_merge(&stream->captured_order, e->meta, &mark->order, no_floors);
+}
+
+/* Whether everything that the capture has seen comes before what its first stream would get now. */
+static bool is_joined(struct emu *e, const struct emu_stream *origin)
+{
+	const struct emu_stream *stream;
+	LIST_FOREACH (stream, &e->all_streams, all) {
+		if (stream != origin && stream->capture_id == origin->capture_id &&
+		    stream->captured_number > seam__emu_order_get(&origin->captured_order, stream->id))
+			return false;
+	}
+	return true;
+}
+
 int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream)
 {
 	struct emu_stream *other;
@@ -76,14 +123,14 @@ int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 		return cu;
 	if (!stream->capture_origin)
 		return stream->capture == SEAM_CAPTURE_NONE ? SEAM_CU_INVALID_VALUE : SEAM_CU_STREAM_CAPTURE_UNMATCHED;
-	cu = stream->capture == SEAM_CAPTURE_INVALIDATED ? SEAM_CU_STREAM_CAPTURE_INVALIDATED : 0;
+	if (stream->capture == SEAM_CAPTURE_INVALIDATED)
+		cu = SEAM_CU_STREAM_CAPTURE_INVALIDATED;
+	else if (!is_joined(e, stream))
+		cu = SEAM_CU_STREAM_CAPTURE_UNJOINED;
 	uint64_t capture_id = stream->capture_id;
 	LIST_FOREACH (stream, &e->all_streams, all) { /* those that joined leave with it */
-		if (stream->capture_id != capture_id)
-			continue;
-		stream->capture = SEAM_CAPTURE_NONE;
-		stream->capture_id = 0;
-		stream->capture_origin = false;
+		if (stream->capture_id == capture_id)
+			seam__emu_capture_leave(e, stream);
 	}
 	e->active_captures--;
 	return cu;

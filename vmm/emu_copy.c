@@ -130,6 +130,7 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 	if (cu != 0)
 		return cu;
 	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
+		seam__emu_capture_note(e, stream);
 		seam__emu_judge_capture(e, stream, ranges, count);
 		return 0;
 	}
@@ -152,7 +153,7 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 	work->host_bytes = like->host_bytes;
 	work->value = like->value;
 	memcpy(work->between, like->between, sizeof(work->between));
-	if (!seam__emu_judge_touch(e, work)) {
+	if (!seam__emu_host_use(e, work) || !seam__emu_judge_touch(e, work)) {
 		seam__emu_work_drop(e, work);
 		return SEAM_CU_OUT_OF_MEMORY;
 	}

@@ -110,6 +110,16 @@ int seam__emu_op_host_alloc(struct seam_driver *d, uint64_t bytes, void **ret_pt
 	return 0;
 }
 
+bool seam__emu_host_use(struct emu *e, const struct emu_work *work)
+{
+	uint64_t va = (uint64_t)(uintptr_t)work->host;
+	struct emu_host_block *block = work->host_bytes != 0 ? RB_ROOT(&e->host_blocks) : NULL;
+	while (block != NULL && va - block->va >= block->bytes)
+		block = va < block->va ? RB_LEFT(block, by_va) : RB_RIGHT(block, by_va);
+	const struct emu_order_entry user = {work->stream->id, work->number, work->stream->device->ordinal};
+	return block == NULL || seam__emu_order_add(&block->users, e->meta, user);
+}
+
 static bool is_pending(struct emu *e, const struct emu_host_block *block)
 {
 	struct emu_stream *stream;
@@ -130,6 +140,7 @@ static bool is_pending(struct emu *e, const struct emu_host_block *block)
 static void free_block(struct emu *e, struct emu_host_block *block)
 {
 	RB_REMOVE(emu_host_blocks, &e->host_blocks, block);
+	seam__emu_order_fini(&block->users, e->meta);
 	(void)munmap((void *)(uintptr_t)block->va, block->bytes);
 	seam__slab_put(&e->host_slab, block);
 	e->host_count--;
@@ -142,8 +153,10 @@ int seam__emu_op_host_free(struct seam_driver *d, void *ptr)
 	struct emu_host_block *block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);
 	if (block == NULL)
 		return SEAM_CU_INVALID_VALUE;
-	if (is_pending(e, block)) {
-		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_FREE_PENDING, "host memory at %p", ptr);
+	bool pending = is_pending(e, block);
+	if (pending || !seam__emu_order_covers(&e->host_order, &block->users, e->floors)) {
+		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_FREE_PENDING, "host memory at %p, %s", ptr,
+		                  pending ? "used by pending work" : "whose work nobody has waited for");
 		for (int i = 0; i < e->config.devices; i++)
 			seam__emu_wait_device(&e->devices[i]); /* so that the copy does not crash the program */
 		block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);

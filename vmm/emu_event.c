@@ -104,14 +104,16 @@ int seam__emu_op_event_record(struct seam_driver *d, struct seam_event event_id,
 		cu = SEAM_CU_INVALID_HANDLE;
 	if (cu != 0)
 		return cu;
-	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
-		clear_event(e, event);
-		event->capture_id = stream->capture_id;
-		return 0;
-	}
-	struct emu_mark *mark = seam__emu_mark_make(e, stream);
+	bool captured = stream->capture == SEAM_CAPTURE_ACTIVE;
+	struct emu_mark *mark = captured ? seam__emu_capture_mark(e, stream) : seam__emu_mark_make(e, stream);
 	if (mark == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
+	if (captured) {
+		clear_event(e, event);
+		event->capture_id = stream->capture_id;
+		event->mark = mark;
+		return 0;
+	}
 	if (STAILQ_EMPTY(&stream->queue)) {
 		mark->resolved = true;
 		mark->time_ns = stream->tail_ns;
@@ -169,12 +171,13 @@ static int wait_captured(struct emu *e, const struct emu_event *event, struct em
 {
 	if (!seam__emu_capture_is_active(e, event->capture_id))
 		return SEAM_CU_CAPTURED_EVENT;
-	if (stream->capture == SEAM_CAPTURE_NONE) {
-		stream->capture = SEAM_CAPTURE_ACTIVE;
-		stream->capture_id = event->capture_id;
-		return 0;
-	}
-	return stream->capture_id == event->capture_id ? 0 : SEAM_CU_STREAM_CAPTURE_ISOLATION;
+	if (stream->capture != SEAM_CAPTURE_NONE && stream->capture_id != event->capture_id)
+		return SEAM_CU_STREAM_CAPTURE_ISOLATION;
+	if (!seam__emu_capture_join(e, stream, event->mark))
+		return SEAM_CU_OUT_OF_MEMORY;
+	stream->capture = SEAM_CAPTURE_ACTIVE;
+	stream->capture_id = event->capture_id;
+	return 0;
 }
 
 int seam__emu_op_stream_wait_event(struct seam_driver *d, uint64_t handle, struct seam_event event_id)

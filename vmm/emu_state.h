@@ -100,6 +100,7 @@ struct emu_host_block {
 	RB_ENTRY(emu_host_block) by_va;
 	uint64_t va;
 	uint64_t bytes;
+	struct emu_order users; /* newest copy of each stream from it or to it */
 };
 SEAM_TREE_HEAD(emu_host_blocks, struct emu_host_block);
 
@@ -179,6 +180,8 @@ struct emu_stream {
 	enum seam_capture_state capture;
 	uint64_t capture_id;
 	bool capture_origin;
+	uint64_t captured_number;         /* of the newest work that the capture has seen of it; 0: none */
+	struct emu_order captured_order;  /* work of the capture's other streams that comes before what it gets from now on */
 	uint64_t last_number;   /* of the newest work that touches memory */
 	uint64_t merged_host;   /* version of the host's order in `order` */
 	uint64_t merged_number; /* the implicit edges' orders are taken in up to this work of the device */
@@ -330,6 +333,8 @@ const char *seam__emu_phys_check(struct emu *e);
 
 /* emu_direct.c */
 void seam__emu_direct_fini(struct emu *e);
+/* The work copies from or to page-locked memory, if its host side is such. False: no metadata. */
+SEAM_MUST_USE bool seam__emu_host_use(struct emu *e, const struct emu_work *work);
 /* False with the result code to return. */
 bool seam__emu_location_ok(const struct emu *e, const struct seam_location *where, int *ret_cu);
 
@@ -354,6 +359,14 @@ void seam__emu_host_learns_all(struct emu_device *device); /* nothing is pending
 
 /* emu_capture.c */
 bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id);
+/* The capture has seen work of the stream. */
+void seam__emu_capture_note(struct emu *e, struct emu_stream *stream);
+/* The stream as a capture of it ends. */
+void seam__emu_capture_leave(struct emu *e, struct emu_stream *stream);
+/* A point of a captured stream, for others that join there. NULL: no metadata. */
+SEAM_MUST_USE struct emu_mark *seam__emu_capture_mark(struct emu *e, const struct emu_stream *stream);
+/* What the stream gets from now on comes behind that point. False: no metadata. */
+SEAM_MUST_USE bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, const struct emu_mark *mark);
 /* What an operation of the legacy stream meets while a blocking stream is captured: 0, or an error that ends the capture. */
 SEAM_MUST_USE int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream);
 

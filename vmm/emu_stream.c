@@ -66,6 +66,7 @@ static void free_stream(struct emu *e, struct emu_stream *stream)
 {
 	LIST_REMOVE(stream, all);
 	seam__emu_order_fini(&stream->order, e->meta);
+	seam__emu_order_fini(&stream->captured_order, e->meta);
 	seam__slab_put(&e->stream_slab, stream);
 }
 

@@ -276,8 +276,12 @@ int seam__emu_op_stream_host_func(struct seam_driver *d, uint64_t handle, void (
 	if (function == NULL)
 		return SEAM_CU_INVALID_VALUE;
 	cu = seam__emu_stream_prepare(e, stream);
-	if (cu != 0 || stream->capture == SEAM_CAPTURE_ACTIVE)
+	if (cu != 0)
 		return cu;
+	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
+		seam__emu_capture_note(e, stream);
+		return 0;
+	}
 	if (!start_helper(e))
 		return SEAM_CU_OUT_OF_MEMORY;
 	struct emu_work *work = seam__emu_work_make(e, stream, EMU_HOST_FUNC);

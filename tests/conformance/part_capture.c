@@ -65,12 +65,42 @@ static void ask_captured(uint64_t stream, bool sync)
 	ok(state_of(stream, &id) == SEAM_CAPTURE_NONE, "it is over");
 }
 
+/* A stream that joins by an event has to be behind the end too, once it has got work. */
+static void check_joins(uint64_t stream, uint64_t joined, struct seam_event event, uint64_t va)
+{
+	uint64_t id = 0;
+	for (int row = 0; row < 3; row++) {
+		bool works_there = row > 0;
+		bool joins_again = row > 1;
+		works(seam__drv_capture_begin(conf.d, stream));
+		works(seam__drv_fill32(conf.d, va, 1, 1, stream));
+		works(seam__drv_event_record(conf.d, event, stream));
+		works(seam__drv_stream_wait_event(conf.d, joined, event));
+		ok(state_of(joined, &id) == SEAM_CAPTURE_ACTIVE, "a stream that waits for a captured event is captured too");
+		if (works_there)
+			works(seam__drv_fill32(conf.d, va, 2, 1, joined));
+		if (joins_again) {
+			works(seam__drv_event_record(conf.d, event, joined));
+			works(seam__drv_stream_wait_event(conf.d, stream, event));
+		}
+		if (works_there)
+			wants(joins_again ? SEAM_CU_SUCCESS : SEAM_CU_STREAM_CAPTURE_UNJOINED, seam__drv_capture_end(conf.d, stream));
+		else
+			observes(SEAM_CU_SUCCESS, seam__drv_capture_end(conf.d, stream));
+		ok(state_of(stream, &id) == SEAM_CAPTURE_NONE && state_of(joined, &id) == SEAM_CAPTURE_NONE, "the capture is over for both");
+	}
+}
+
 void part_capture_refusals(void)
 {
 	uint64_t id = 0;
 	uint64_t stream = conf_stream(SEAM_STREAM_NONBLOCKING);
 	uint64_t blocking = conf_stream(SEAM_STREAM_BLOCKING);
 	struct seam_event event = conf_event();
+	uint64_t va = 0;
+	works(seam__drv_direct_alloc(conf.d, 4096, &va));
+	check_joins(stream, blocking, event, va);
+	works(seam__drv_direct_free(conf.d, va));
 	wants(SEAM_CU_STREAM_CAPTURE_UNSUPPORTED, seam__drv_capture_begin(conf.d, SEAM_STREAM_DEFAULT));
 	ask_captured(stream, false);
 	ask_captured(stream, true);

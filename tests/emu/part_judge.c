@@ -59,6 +59,26 @@ static void free_pending(struct seam_driver *d)
 	MUST(seam__drv_host_free(d, host));
 }
 
+static void free_untold(struct seam_driver *d)
+{
+	void *host = NULL;
+	uint64_t va = map_chunks(d, 1);
+	MUST(seam__drv_host_alloc(d, 2 * 4096, &host));
+	MUST(seam__drv_copy_to_device(d, va, (char *)host + 4096, 16, 0));
+	seam__emu_advance(d, LONG_NS); /* it has ended, but nobody has asked */
+	MUST(seam__drv_host_free(d, host));
+}
+
+static void free_after_other_stream(struct seam_driver *d)
+{
+	void *host = NULL;
+	uint64_t va = map_chunks(d, 1);
+	MUST(seam__drv_host_alloc(d, 4096, &host));
+	MUST(seam__drv_copy_to_host(d, host, va, 4096, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+	MUST(seam__drv_stream_sync(d, 0));
+	MUST(seam__drv_host_free(d, host));
+}
+
 static void access_unmapped(struct seam_driver *d)
 {
 	uint64_t va = map_chunks(d, 1);
@@ -164,6 +184,8 @@ static const struct row {
 	{"unmap after an older event", unmap_after_old_record, SEAM_EMU_UNMAP_PENDING},
 	{"release twice", release_unknown, SEAM_EMU_RELEASE_UNKNOWN},
 	{"free host memory under a copy", free_pending, SEAM_EMU_FREE_PENDING},
+	{"free host memory before the host knows of its copy", free_untold, SEAM_EMU_FREE_PENDING},
+	{"free host memory after waiting for another stream", free_after_other_stream, SEAM_EMU_FREE_PENDING},
 	{"kernel beyond a mapping", access_unmapped, SEAM_EMU_ACCESS_UNMAPPED},
 	{"access before it is granted", access_before_grant, SEAM_EMU_ACCESS_DENIED},
 	{"write with read access", write_read_only, SEAM_EMU_ACCESS_DENIED},
@@ -273,6 +295,24 @@ static const struct {
 	{"the legacy stream", by_legacy},    {"only reading", by_reading},    {"different bytes", by_distance},
 };
 
+/* Page-locked memory whose copies the host knows to have passed, by an event that another stream has waited for. */
+static void check_host_edges(struct seam_driver *d)
+{
+	void *host = NULL;
+	uint64_t va = map_chunks(d, 1);
+	uint64_t first = make_stream(d, SEAM_STREAM_NONBLOCKING);
+	uint64_t second = make_stream(d, SEAM_STREAM_NONBLOCKING);
+	struct seam_event event = {0};
+	MUST(seam__drv_event_create(d, &event));
+	MUST(seam__drv_host_alloc(d, 4096, &host));
+	MUST(seam__drv_copy_to_device(d, va, host, 4096, first));
+	MUST(seam__drv_event_record(d, event, first));
+	MUST(seam__drv_stream_wait_event(d, second, event));
+	MUST(seam__drv_stream_sync(d, second));
+	MUST(seam__drv_host_free(d, host));
+	ok(seam__emu_violations_all(d) == 0, "host memory may be freed when its copy is known to have passed (%s)", seam__emu_violation_text(d));
+}
+
 void part_edges(void)
 {
 	const struct seam_emu_config config = {.memory = SEAM_EMU_REAL};
@@ -289,6 +329,9 @@ void part_edges(void)
 		ok(seam__emu_violations_all(d) == 0, "%s: what is known to have passed may be unmapped", orders[i].name);
 		close_emu(d);
 	}
+	struct seam_driver *host_device = open_emu(&config);
+	check_host_edges(host_device);
+	close_emu(host_device);
 	/* Make before break: work through one address does not hold the other. */
 	struct seam_driver *d = open_emu(&config);
 	uint64_t va = map_chunks(d, 1);
