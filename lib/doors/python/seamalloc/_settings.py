@@ -23,7 +23,7 @@ ASYNC = "cudaMallocAsync"
 SETTERS = ("_accelerator_setAllocatorSettings", "_cuda_cudaCachingAllocator_set_allocator_settings")
 
 # Settings that go on to mean something beside those of pinned memory, which is PyTorch's own as before.
-MEANT = {"class": {"per_process_memory_fraction"}, "pluggable": set()}
+MEANT = {"class": {"per_process_memory_fraction", "throw_on_cudamalloc_oom"}, "pluggable": set()}
 
 
 def entries(text: str) -> list[tuple[str, str]]:
