@@ -1,6 +1,7 @@
 /* test_verify_acts.c: plans that are not of the trace, and what the validator knows of traces: lifetimes that the trace shows,
  * plans of a line. By hand; seeded ones are in test_verify.c.
  */
+#include "plan_format.h"
 #include "verify_fixture.h"
 
 Test(verify_acts, every_difference_is_named)
@@ -34,6 +35,13 @@ Test(verify_acts, every_difference_is_named)
 	}
 }
 
+/* What its maker would have said of it. */
+static enum seam_rc verify_sealed(const struct seam_trace *trace, struct seam_plan *plan, struct seam_trace_error *error)
+{
+	seam__plan_seal(&plan->header);
+	return seam_plan_verify(trace, plan, error);
+}
+
 Test(verify_acts, a_plan_of_other_events_is_refused)
 {
 	struct scene scene = base;
@@ -43,23 +51,23 @@ Test(verify_acts, a_plan_of_other_events_is_refused)
 	struct seam_plan changed = *plan;
 	cr_assert_eq(seam_plan_verify(trace, plan, NULL), SEAM_OK);
 	changed.header.fingerprint++;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_NOT_FOUND);
+	cr_assert_eq(verify_sealed(trace, &changed, &error), SEAM_NOT_FOUND);
 	cr_assert(strstr(error.text, "fingerprint") != NULL, "%s", error.text);
 	changed.header.last_event = 13;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_NOT_FOUND);
+	cr_assert_eq(verify_sealed(trace, &changed, &error), SEAM_NOT_FOUND);
 	cr_assert(strstr(error.text, "event 13 of 12") != NULL, "%s", error.text);
 	changed = *plan;
 	changed.header.flags = SEAM_PLAN_GRAPH;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_INVALID);
+	cr_assert_eq(verify_sealed(trace, &changed, &error), SEAM_INVALID);
 	changed = *plan;
 	changed.header.slot_count = 1;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_NOT_FOUND);
+	cr_assert_eq(verify_sealed(trace, &changed, &error), SEAM_NOT_FOUND);
 	cr_assert(strstr(error.text, "behind the plan's last slot") != NULL, "%s", error.text);
 	changed = *plan;
 	changed.header.positions = 3;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_NOT_FOUND);
+	cr_assert_eq(verify_sealed(trace, &changed, &error), SEAM_NOT_FOUND);
 	changed.header.positions = 5;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_NOT_FOUND);
+	cr_assert_eq(verify_sealed(trace, &changed, &error), SEAM_NOT_FOUND);
 	cr_assert_eq(seam_plan_verify(NULL, plan, &error), SEAM_INVALID);
 	cr_assert_eq(seam_plan_verify(trace, NULL, &error), SEAM_INVALID);
 	seam_plan_free(plan);
