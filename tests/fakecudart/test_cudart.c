@@ -318,7 +318,7 @@ static void part_book(void)
 static void part_two(bool peers)
 {
 	static unsigned char seen[64];
-	cudaStream_t stream;
+	cudaStream_t stream = NULL;
 	struct cudaPointerAttributes attributes;
 	struct CUctx_st *contexts[2] = {NULL, NULL};
 	char bus[2][16];
