@@ -130,7 +130,10 @@ void TorchAllocator::recordStream(const c10::DataPtr &ptr, c10::cuda::CUDAStream
 	/* Memory of others, such as another process's, comes with a deleter of its own. */
 	if (ptr.get() == nullptr || ptr.get_deleter() != &delete_block)
 		return;
-	on(ptr.device().index()).record(ptr.get(), stream.stream());
+	cudaStream_t handle = stream.stream();
+	if (handle == nullptr && stream.device_index() != ptr.device().index())
+		handle = on(stream.device_index()).default_stream();
+	on(ptr.device().index()).record(ptr.get(), handle);
 }
 
 void TorchAllocator::recordStream(const c10::DataPtr &ptr, c10::Stream stream)

@@ -5,6 +5,8 @@
 
 #include <c10/core/impl/GPUTrace.h>
 #include <c10/cuda/CUDAAllocatorConfig.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
 
 #include "torch_contiguous.h"
 
@@ -271,6 +273,16 @@ void TorchDevice::record(void *ptr, cudaStream_t stream)
 	}
 	enum seam_rc rc = seam_record_stream(pool(), ptr, stream);
 	TORCH_CHECK(rc == SEAM_OK, "Seam: record_stream: ", seam_rc_text(rc));
+}
+
+cudaStream_t TorchDevice::default_stream()
+{
+	std::call_once(default_stream_once_, [this] {
+		c10::cuda::CUDAGuard guard(device_);
+		/* One that the default stream orders, unlike those of PyTorch. */
+		C10_CUDA_CHECK(cudaStreamCreateWithPriority(&default_stream_, cudaStreamDefault, 0));
+	});
+	return default_stream_;
 }
 
 /* ---- blocks that other streams may still use ---- */

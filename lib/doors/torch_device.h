@@ -88,6 +88,9 @@ public:
 	bool give_back(void *ptr, const TorchContext &context);
 	/* Nothing if the block is of this stream, or not of this device. */
 	void record(void *ptr, cudaStream_t stream);
+	/* A stream that stands for this device's default one where memory of another device is used: its work comes after all that the default stream
+	 * was given before, and NULL would mean the other device's. Made once, for the life of the process. Throws. */
+	cudaStream_t default_stream();
 	/* What is cached goes back to the device: all of it, or that of one private pool, if it is there. context: of the call. */
 	void trim(c10::MempoolId_t pool, const TorchContext &context);
 
@@ -164,6 +167,9 @@ private:
 	std::atomic<bool> routed_{false};      /* some filter is open */
 	std::atomic<double> rejects_over_{1};  /* share of the device over which requests are rejected; 1: none are. PyTorch's setting, as heeded last */
 	size_t small_bytes_ = 0;
+
+	std::once_flag default_stream_once_;
+	cudaStream_t default_stream_ = nullptr;
 
 	mutable std::recursive_mutex lock_;
 	TorchBlocks blocks_;

@@ -153,6 +153,21 @@ class Devices(DeviceTest):
             other.synchronize()
             self.assertEqual(block(8, 0).data_ptr(), address, "not given when it could be")
 
+    @only("class")
+    def test_a_block_waits_for_the_default_stream_of_another_device(self) -> None:
+        """Its handle is NULL, as that of the block's own default stream is: PyTorch's own takes it for that; a pluggable allocator is told the handle alone."""
+        other = torch.cuda.default_stream(1)
+        with torch.cuda.device(1):
+            work(other)
+        shared = block(8, 0)
+        address = shared.data_ptr()
+        shared.record_stream(other)
+        del shared
+        soon = block(8, 0)
+        self.assertNotEqual(soon.data_ptr(), address, "given too soon")
+        other.synchronize()
+        self.assertEqual(block(8, 0).data_ptr(), address, "not given when it could be")
+
     def test_each_has_a_share_of_its_own(self) -> None:
         total = torch.cuda.get_device_properties(1).total_memory
         torch.cuda.set_per_process_memory_fraction(64 * MIB / total, 1)
