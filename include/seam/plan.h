@@ -199,7 +199,8 @@ struct seam_plan {
 enum seam_plan_period {
 	SEAM_PLAN_PERIOD_AUTO,  /* the period if the trace has one, else the whole trace once. A loop inside of an iteration,
 	                         * across whose boundary most of its memory lives on, is none unless steps are marked */
-	SEAM_PLAN_PERIOD_FIND,  /* the period; SEAM_NOT_FOUND when there is none */
+	SEAM_PLAN_PERIOD_FIND,  /* the period; SEAM_NOT_FOUND when there is none. Where no steps are marked, its repetitions,
+	                         * two or more, are at least half of the requests, not counting what lives through them all */
 	SEAM_PLAN_PERIOD_WHOLE, /* the whole trace, once */
 	SEAM_PLAN_PERIOD_GIVEN  /* events [first_event, last_event), repeated */
 };

@@ -148,7 +148,7 @@ enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam
 		rc = find(trace, beats, &marks, ret_period);
 	if (rc == SEAM_NOT_FOUND)
 		seam__trace_error_set(error, 0, "no period: %zu marks of steps, and no two stretches are equal with equal blocks "
-		                      "live behind them, or only a small part of the trace", marks.count);
+		                      "live behind them, or less than half of the requests", marks.count);
 	else if (rc != SEAM_OK)
 		(void)seam__trace_error_rc(error, rc);
 	seam__grow_fini(&marks);

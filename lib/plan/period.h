@@ -9,8 +9,10 @@
  * because the first step allocates what others find.
  *
  * Without such marks it is the shift T for which every beat equals that T beats before over the longest part of the trace,
- * at least a quarter of it (a loop inside something larger is no period), the smallest T of equals; the period begins
- * where the fewest bytes are live.
+ * two T or more, the smallest T of equals; the period begins where the fewest bytes are live. At least half of the requests
+ * must stand in that part, not counting blocks that live through all of it (weights); else it is a loop inside something
+ * larger, such as equal blocks of a network's layers, and no period. Half, because two equal iterations between a warm-up
+ * and an evaluation, each at most as long as one of them, are that much.
  *
  * Either way a different beginning and a different end (warm-up, a partial step, an evaluation, a checkpoint) do not
  * matter, and requests whose sizes depend on data are not looked at.

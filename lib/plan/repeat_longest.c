@@ -106,6 +106,19 @@ static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t l
 	return best;
 }
 
+/* Is at least half of what is asked for asked for in the region, without the blocks that live through all of it? */
+static bool is_most(const struct seam__beats *beats, const uint64_t *changes, const struct seam__repeat *repeat)
+{
+	uint32_t before = seam__beats_allocs(beats, repeat->region_first);
+	uint32_t inside = seam__beats_allocs(beats, repeat->region_last) - before;
+	uint32_t through = before;
+
+	for (uint32_t i = 0; i < repeat->region_last; i++)
+		if ((int64_t)changes[i] < 0 && seam__beats_origin(beats, i) < before)
+			through--;
+	return (uint64_t)2 * inside >= (uint64_t)beats->allocs.count - through;
+}
+
 static enum seam_rc search(const struct seam__beats *beats, const uint64_t *changes, const uint32_t *votes,
                            struct seam__repeat *ret_repeat)
 {
@@ -128,7 +141,7 @@ static enum seam_rc search(const struct seam__beats *beats, const uint64_t *chan
 		best = (struct seam__repeat){.region_first = first, .region_last = last};
 		best_length = length;
 	}
-	if (best_length == 0 || (uint64_t)4 * (best.region_last - best.region_first) < count)
+	if (best_length == 0 || !is_most(beats, changes, &best))
 		return SEAM_NOT_FOUND;
 	best.first = lowest(changes, best.region_last, best_length);
 	best.last = best.first + best_length;

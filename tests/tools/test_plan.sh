@@ -53,6 +53,18 @@ printf 'id,lower,upper,size\na,0,1,128\nb,1,2,192\n' >turns.csv
 printf 'id,lower,upper,size,stream\na,0,2,100,1\nb,2,4,100,2\n' >streams.csv
 printf 'node,x,0\nnode,y,0\nnode,z,1\ntensor,t,100,x,y\ntensor,u,60,y,\ntensor,v,70,x,z\n' >graph.csv
 printf '{"nodes":[{"id":"x","stream":0},{"id":"y","stream":0}],"tensors":[{"id":"t","size":8,"from":"x","to":["y"]}]}' >graph.json
+# A network: 6 layers, 5 blocks of 3 requests with equal sizes, 12 layers. Each output is made before its input goes.
+awk 'BEGIN {
+	print "id,lower,upper,size"
+	for (i = 0; i < 6; i++) print "first" i "," i "," i + 2 "," 100 + i
+	for (i = 0; i < 5; i++) {
+		t = 6 + 3 * i
+		print "wide" i "," t "," t + 2 ",600"
+		print "deep" i "," t + 1 "," t + 3 ",610"
+		print "thin" i "," t + 2 "," t + 6 ",50"
+	}
+	for (i = 0; i < 12; i++) print "last" i "," 21 + i "," 23 + i "," 200 + i
+}' >network.csv
 bundled=$root/bench/traces/gpt2-345m.seamtrace.zst
 
 ok 'an instance' says 'optimal' plan line.csv
@@ -84,6 +96,8 @@ ok 'the same steps of work, the same plan' says 'requests' plan --node-limit 200
 dd if=first.plan of=first.tail bs=256 skip=1 2>/dev/null
 dd if=second.plan of=second.tail bs=256 skip=1 2>/dev/null
 ok 'byte for byte behind the header (which has the time)' same first.tail second.tail
+"$seam" plan --json network.csv >said.json
+ok 'a network whose middle repeats is planned whole' json_is requests 33
 ok 'the whole of it can be asked for' sh -c '! "$0" plan -t 1 --period whole "$1" | grep -q residents' "$seam" "$bundled"
 ok 'no time at all still gives a plan' says 'peak' plan -t 0 "$bundled"
 

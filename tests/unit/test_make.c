@@ -130,6 +130,20 @@ Test(make, a_loop_inside_of_an_iteration_is_no_period)
 	seam_plan_free(plan);
 }
 
+/* A network as a table of lifetimes: four inverted residual blocks of equal sizes, and other layers before and behind them. */
+Test(make, a_network_whose_middle_repeats_is_planned_whole)
+{
+	static const char words[] = "+a150 +b32 -a +c33 -b +d16 -c +e96 -d +f97 -e +g24 -f +h144 -g +i145 -h +p10 -i "
+	                            "+e60 +d61 -e +q10 -d -p +e60 +d61 -e +p10 -d -q +e60 +d61 -e +q10 -d -p +e60 +d61 -e +p10 -d -q "
+	                            "+a70 -p +b71 -a +c12 -b +d80 -c +e81 -d +f14 -e +g90 -f +h91 -g +i16 -h +j17 -i -j";
+	struct seam_plan *plan = make(words);
+
+	cr_expect_neq(plan->header.flags & SEAM_PLAN_LINEAR, 0);
+	cr_expect_eq(plan->header.slot_count, 32, "%u requests are planned", plan->header.slot_count);
+	cr_expect_eq(plan->header.resident_bytes, 0);
+	seam_plan_free(plan);
+}
+
 #define TWO_STREAMS "+a100@1 -a +b90@2 -b | "
 #define ORDERED "+a100@1 -a !e@1 ?e@2 +b90@2 -b !f@2 ?f@1 | "
 

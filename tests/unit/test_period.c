@@ -70,6 +70,15 @@ static const struct words_row words_rows[] = {
 	{"no marks", "+p9 +a10 +b20 -a -b +a10 +b20 -a -b +a10 +b20 -a -b", 5, 9},
 	{"no marks, begins where the least is live", "+a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20", 8, 12},
 	{"no marks, no equal frees", "+a10 +b10 -a -b +a10 +b10 -b -a +c30 +d40 -c +c30 -d -c", 0, 0},
+	{"no marks, half of the requests repeat", "+c1 -c +d2 -d +a10 -a +a10 -a", 4, 6},
+	{"no marks, less than half of them", "+c1 -c +d2 -d +a10 -a +a10 -a +e3 -e", 0, 0},
+	{"no marks, beside much that stays for good",
+	 "+A1 +B2 +C3 +D4 +E5 +F6 +G7 +H8 +I9 +J1 +K2 +L3 +M4 +N5 +O6 +P7 +Q8 +R9 +S1 +T2 +U3 +V4 +W5 +X6 +Y7 +Z8 "
+	 "+a10 -a +a10 -a +a10 -a +a10 -a", 30, 32},
+	{"no marks, beside much that goes behind it",
+	 "+A1 +B2 +C3 +D4 +E5 +F6 +G7 +H8 +a10 -a +a10 -a +a10 -a -A -B -C -D -E -F -G -H", 10, 12},
+	{"no marks, behind much that came before it and went",
+	 "+A1 +B2 +C3 +D4 +E5 +F6 -A -B -C -D -E -F +a10 -a +a10 -a +a10 -a +a10 -a", 0, 0},
 	{"no marks, a loop in something larger",
 	 "+a1 +b2 +c3 +d4 -a -c +e5 -e +e5 -e +f6 -f +g7 +h8 -b -d +i9 +j11 +k12 -g -h -i -j -k +l13 -l", 0, 0},
 };
