@@ -20,7 +20,6 @@ ROWS = (
     ("class", r"test_expandable_segment_map_oom_stat", "", "Seam has no expandable segments whose mapping could fail"),
     ("class", r"test_memory_snapshot$|test_memory_plots$|test_memory_plots_free_segment_stack", "", "chunks come and go as segment_map and segment_unmap, not as segment_alloc and segment_free"),
     ("class", r"test_allocator_settings", "", "PyTorch's settings, such as roundup_power2_divisions, do not matter to Seam"),
-    ("class", r"test_cachingAllocator_raw_alloc", "", "caching cannot be switched off"),
     ("class,pluggable", r"test_graph_concurrent_replay|test_graph_three_successive", "", "expects that graphs of one pool, replayed out of order, spoil each other's results in the way that PyTorch places them"),
     ("pluggable", r"test_out_of_memory|test_set_per_process_memory_fraction|memory_snapshot|memory_plots|TestMemPool|TestBlockStateAbsorption|stats|test_notifies_oom|raw_alloc", "", "needs what PyTorch refuses with a pluggable allocator"),
 )

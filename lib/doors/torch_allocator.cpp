@@ -89,6 +89,8 @@ void *TorchAllocator::raw_alloc(size_t bytes)
 {
 	c10::DeviceIndex device = 0;
 	TorchDevice &mine = current(&device);
+	if (bytes > 0 && !caches())
+		return uncached_take(bytes);
 	return bytes > 0 ? mine.take(bytes, c10::cuda::getCurrentCUDAStream(device)) : nullptr;
 }
 
@@ -96,12 +98,16 @@ void *TorchAllocator::raw_alloc_with_stream(size_t bytes, cudaStream_t stream)
 {
 	c10::DeviceIndex device = 0;
 	TorchDevice &mine = current(&device);
+	if (bytes > 0 && !caches())
+		return uncached_take(bytes);
 	return bytes > 0 ? mine.take(bytes, stream) : nullptr;
 }
 
 void TorchAllocator::raw_delete(void *ptr)
 {
 	if (ptr == nullptr)
+		return;
+	if (__builtin_expect(uncached_count.load(std::memory_order_relaxed) != 0, 0) && uncached_delete_own(ptr))
 		return;
 	shares_.forget(ptr);
 	const TorchContext context = history_.gather(native::RecordContext::ALL);

@@ -2,11 +2,30 @@
 #include "torch_uncached.h"
 
 #include <cstdlib>
+#include <mutex>
+#include <unordered_set>
 
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 
 namespace seam {
+
+std::atomic<size_t> uncached_count{0};
+
+namespace {
+
+/* Addresses. Neither is ever destroyed: tensors may outlive the program's end. */
+std::mutex &held_lock = *new std::mutex;
+std::unordered_set<void *> &held = *new std::unordered_set<void *>;
+
+void forget(void *ptr)
+{
+	std::lock_guard<std::mutex> guard(held_lock);
+	held.erase(ptr);
+	uncached_count.store(held.size(), std::memory_order_relaxed);
+}
+
+} /* namespace */
 
 bool uncached_by_environment()
 {
@@ -25,13 +44,28 @@ void *uncached_take(size_t bytes)
 	TORCH_CHECK_WITH(OutOfMemoryError, error != cudaErrorMemoryAllocation, "CUDA out of memory. Tried to allocate ", bytes,
 	                 " bytes, with caching turned off");
 	C10_CUDA_CHECK(error);
+	std::lock_guard<std::mutex> guard(held_lock);
+	held.insert(ptr);
+	uncached_count.store(held.size(), std::memory_order_relaxed);
 	return ptr;
 }
 
 void uncached_delete(void *ptr)
 {
+	forget(ptr); /* before the runtime may give the address to another */
 	c10::cuda::CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
 	C10_CUDA_CHECK_WARN(cudaFree(ptr));
+}
+
+bool uncached_delete_own(void *ptr)
+{
+	{
+		std::lock_guard<std::mutex> guard(held_lock);
+		if (held.count(ptr) == 0)
+			return false;
+	}
+	uncached_delete(ptr);
+	return true;
 }
 
 } /* namespace seam */

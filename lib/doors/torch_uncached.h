@@ -7,6 +7,7 @@
 #ifndef SEAM_TORCH_UNCACHED_H
 #define SEAM_TORCH_UNCACHED_H
 
+#include <atomic>
 #include <cstddef>
 
 namespace seam {
@@ -19,6 +20,12 @@ void *uncached_take(size_t bytes);
 
 /* The deleter of what uncached_take() gave: it waits for the device. Throws nothing. */
 void uncached_delete(void *ptr);
+
+/* How many there are of them. */
+extern std::atomic<size_t> uncached_count;
+
+/* Deletes it if it is one of them, however caching stands by then; otherwise false. */
+bool uncached_delete_own(void *ptr);
 
 } /* namespace seam */
 

@@ -443,7 +443,18 @@ class OnDevice(TorchTest):
                 assert "CUDA out of memory" in str(error), error
             if {by_call}:
                 across = torch.empty(4 << 20, device="cuda", dtype=torch.uint8)
+                raw = torch.cuda.caching_allocator_alloc(4 << 20)
+                assert seamalloc.stats()["live_bytes"] == 0
                 torch.cuda.caching_allocator_enable(True)
+                before = torch.cuda.mem_get_info()[0]
+                torch.cuda.caching_allocator_delete(raw)
+                assert torch.cuda.mem_get_info()[0] - before == 4 << 20
+                raw = torch.cuda.caching_allocator_alloc(4 << 20)
+                torch.cuda.caching_allocator_enable(False)
+                torch.cuda.caching_allocator_delete(raw)
+                assert seamalloc.stats()["live_bytes"] == 0
+                torch.cuda.caching_allocator_enable(True)
+                torch.cuda.empty_cache()
                 taken, left, of_seam = holds(4 << 20)
                 assert taken == left == of_seam == 16 << 20, (taken, left, of_seam)
                 del across
