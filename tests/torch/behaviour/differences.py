@@ -109,8 +109,8 @@ class Differences(DeviceTest):
             torch.cuda.memory._set_allocator_settings("expandable_segments:False")
         self.assertGreater(stat("num_expandable_segment_map_oom"), 0)
 
-    @since(13)
-    def test_what_private_pools_have_is_counted(self) -> None:
+    def counted_of_a_pool(self) -> int:
+        """Bytes that the figures say a private pool with a block of 30 MiB has."""
         pool = torch.cuda.MemPool()
         with torch.cuda.use_mem_pool(pool):
             kept = block(30)
@@ -118,7 +118,19 @@ class Differences(DeviceTest):
         found = [value for key, value in figures.items() if key == f"reserved_bytes_by_private_pools.{pool.id[0]}_{pool.id[1]}.all.current"]
         del kept, pool
         gc.collect()
-        self.assertGreaterEqual(sum(found), 30 * MIB)
+        return sum(found)
+
+    @since(13)
+    def test_what_private_pools_have_is_counted(self) -> None:
+        self.assertGreaterEqual(self.counted_of_a_pool(), 30 * MIB)
+
+    @since(13)
+    def test_what_private_pools_have_is_counted_with_expandable_segments(self) -> None:
+        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+        try:
+            self.assertGreaterEqual(self.counted_of_a_pool(), 30 * MIB)
+        finally:
+            torch.cuda.memory._set_allocator_settings("expandable_segments:False")
 
 
 @only("pluggable")

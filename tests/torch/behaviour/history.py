@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,6 +29,11 @@ def actions(snapshot: dict[str, Any]) -> list[str]:
     return [entry["action"] for entry in snapshot["device_traces"][0]]
 
 
+def of_torchscript():  # type: ignore[no-untyped-def]
+    """Is compiled by torch.jit."""
+    return torch.rand(317, 421, device="cuda")
+
+
 @only("native", "class")
 class History(DeviceTest):
     def test_a_block_is_shown_with_its_line(self) -> None:
@@ -47,6 +53,26 @@ class History(DeviceTest):
         from torch.cuda._memory_viz import segments
 
         self.assertIn("history.py", segments(snapshot, format_flamegraph=str))
+
+    def test_functions_of_cpp_are_in_the_stack(self) -> None:
+        with recorded("state", stacks="all"):
+            wanted = block(317 * 419, 1)
+            shown = torch.cuda.memory._snapshot()["segments"]
+        found = [b for s in shown for b in s["blocks"] if b["requested_size"] == wanted.numel()]
+        names = [frame["name"] for frame in found[0]["frames"]]
+        self.assertTrue(any("::empty" in name for name in names), names)
+        self.assertIn("test_functions_of_cpp_are_in_the_stack", names)
+
+    def test_functions_of_torchscript_are_in_the_stack(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function = torch.jit.script(of_torchscript)
+        with recorded("state", stacks="python"):
+            wanted = function()
+            shown = torch.cuda.memory._snapshot()["segments"]
+        found = [b for s in shown for b in s["blocks"] if b["requested_size"] == 317 * 421 * 4]
+        del wanted
+        self.assertEqual(found[0]["frames"][0]["name"], "of_torchscript")
 
     def test_how_much_is_kept_of_the_stack(self) -> None:
         for context, made, gone in (("alloc", True, False), ("all", True, True), ("state", False, False)):

@@ -6,7 +6,7 @@ import random
 import threading
 
 import torch
-from device import EMULATOR, LIMIT_BYTES, MIB, DeviceTest, allocated, block, limited, only, reserved, stat
+from device import EMULATOR, LIMIT_BYTES, MIB, DeviceTest, allocated, block, limited, only, reserved, since, stat
 
 
 class Figures(DeviceTest):
@@ -39,6 +39,22 @@ class Figures(DeviceTest):
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         self.assertEqual((torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()), peaks)
+
+    @only("native", "class")
+    def test_nothing_is_counted_while_caching_is_off(self) -> None:
+        def counted() -> int:
+            before = stat("requested_bytes.all.allocated")
+            address = torch._C._cuda_cudaCachingAllocator_raw_alloc(MIB, torch.cuda.current_stream().cuda_stream)
+            during = stat("requested_bytes.all.allocated")
+            torch._C._cuda_cudaCachingAllocator_raw_delete(address)
+            return during - before
+
+        torch.cuda.caching_allocator_enable(False)
+        try:
+            self.assertEqual(counted(), 0)
+        finally:
+            torch.cuda.caching_allocator_enable(True)
+        self.assertEqual(counted(), MIB)
 
     @only("native", "class")
     def test_a_profiler_is_told(self) -> None:
@@ -135,6 +151,24 @@ class Limits(DeviceTest):
         device, asked, allowed, free = told[-1]
         self.assertEqual((device, asked), (0, 128 * MIB))
         self.assertTrue(100 * MIB <= allowed <= torch.cuda.get_device_properties(0).total_memory and free > 0, told)
+
+    @since(12)
+    @only("native", "class")
+    def test_what_a_setting_rejects_is_counted_by_itself(self) -> None:
+        torch.cuda.memory._set_allocator_settings("throw_on_cudamalloc_oom:True,per_process_memory_fraction:0.25")
+        try:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+            before = stat("num_ooms"), stat("num_oom_rejections")
+            total = torch.cuda.get_device_properties(0).total_memory
+            self.shortage(lambda: block(total // 3, 1))
+            self.assertEqual((stat("num_ooms"), stat("num_oom_rejections")), (before[0], before[1] + 1))
+            self.assertEqual(block(total // 8, 1).numel(), total // 8)
+            torch.cuda.empty_cache()
+            torch.cuda.memory._set_allocator_settings("throw_on_cudamalloc_oom:False,per_process_memory_fraction:1.0")
+            torch.cuda.set_per_process_memory_fraction(1.0)
+            self.assertEqual(block(total // 3, 1).numel(), total // 3)
+        finally:
+            torch.cuda.memory._set_allocator_settings("throw_on_cudamalloc_oom:False,per_process_memory_fraction:1.0")
 
     def test_memory_used_on_another_stream_comes_back_in_time(self) -> None:
         """A shortage waits for what record_stream() holds back."""

@@ -4,7 +4,7 @@ The names are those of PyTorch's test/test_cuda.py: TestCuda's that bench/torch/
 TestCudaMallocAsync until 2.11). Tests of one name with several parameters are one row. A name after 2.11 says since when.
 
 A row: the class, the name, the tests here (CLASS.METHOD, several by comma), and how native, class and pluggable stand to it:
-same (the test passes), differs (it must fail there), refused (PyTorch refuses it there). A row without a test says why.
+same (the test passes), differs (it must fail there), refused (PyTorch refuses it there), none (there is no such thing there). A row without a test says why.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 SAME = "same same same"
 REFUSED = "same same refused"  # PyTorch offers nothing of it with a pluggable allocator
 DIFFERS = "same differs refused"
+NATIVE = "same none refused"  # PyTorch's segments, with pools that take theirs from Seam
 
 KERNELS = "needs a GPU: what kernels compute, no question of memory"
 NVIDIA = "needs a GPU: what NVIDIA's libraries, or its management library, say"
@@ -46,7 +47,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestCuda", "test_graph_capture_simple", "Graphs.test_a_result_outlives_its_graph", SAME),
     ("TestCuda", "test_accelerator_graph_simple", "Graphs.test_a_result_outlives_its_graph", SAME),
     ("TestCuda", "test_graphsafe_set_get_rng_state", "", KERNELS),
-    ("TestCuda", "test_memory_stats_of_multiple_generators_and_graphs", "", KERNELS),
+    ("TestCuda", "test_memory_stats_of_multiple_generators_and_graphs", "Graphs.test_states_of_random_numbers_are_counted_and_go_back", REFUSED),
     ("TestCuda", "test_graph_capture_reset_recapture", "Graphs.test_a_graph_is_reset_and_captured_again", SAME),
     ("TestCuda", "test_graph_debugdump", "", "of graphs, not of memory"),
     ("TestCuda", "test_graph_timing", "", "needs a GPU: times of events"),
@@ -57,8 +58,9 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestCuda", "test_graph_rng_functional", "", KERNELS),
     ("TestCuda", "test_graph_rng_distributions", "", KERNELS),
     ("TestCuda", "test_graph_two_successive", "Graphs.test_graphs_of_one_pool_share_memory", SAME),
-    ("TestCuda", "test_graph_concurrent_replay", "", "needs a GPU: graphs that run at once"),
-    ("TestCuda", "test_graph_three_successive", "Graphs.test_graphs_of_one_pool_share_memory", SAME),
+    ("TestCuda", "test_graph_concurrent_replay", "Graphs.test_graphs_of_two_pools_are_replayed_at_once", SAME),
+    ("TestCuda", "test_graph_concurrent_replay (of one pool)", "", "needs a GPU: graphs of one pool that spoil each other's memory at once"),
+    ("TestCuda", "test_graph_three_successive", "Graphs.test_three_graphs_of_one_pool_follow_each_other", SAME),
     ("TestCuda", "test_graph_memory_stats_and_use_result_after_destroy_graph", "Graphs.test_figures_of_a_capture", REFUSED),
     ("TestCuda", "test_graph_memory_stats_and_use_result_after_destroy_graph (segments)", "Differences.test_small_blocks_come_from_segments_of_2_mib", DIFFERS),
     ("TestCuda", "test_graph_record_stream", "Graphs.test_events_are_not_asked_within_a_capture", SAME),
@@ -66,14 +68,18 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestCuda", "test_graph_checkpoint_preserve_rng_state", "", KERNELS),
     ("TestCuda", "test_graph_manual_seed_mismatch_raises", "", KERNELS),
     ("TestCuda", "test_graph_make_graphed_callables", "", NVIDIA),
+    ("TestCuda", "test_graph_make_graphed_callables (memory)", "Graphs.test_graphed_callables_of_one_pool_share_memory", SAME),
     ("TestCuda", "test_graph_make_graphed_callables_parameterless_nograd_module", "", KERNELS),
+    ("TestCuda", "test_graph_make_graphed_callables_parameterless_nograd_module (memory)", "Graphs.test_graphed_callables_of_one_pool_share_memory", SAME),
     ("TestCuda", "test_graph_make_graphed_callables_same_pool", "", NVIDIA),
+    ("TestCuda", "test_graph_make_graphed_callables_same_pool (memory)", "Graphs.test_graphed_callables_of_one_pool_share_memory", SAME),
     ("TestCuda", "test_graph_optims_with_explicitly_capturable_param_groups", "", KERNELS),
+    ("TestCuda", "test_graph_optims_with_explicitly_capturable_param_groups (memory)", "Graphs.test_a_captured_training_step_takes_no_more_when_replayed", SAME),
     ("TestCuda", "test_cuda_graph_error_options", "Graphs.test_other_threads_go_on_during_a_capture", SAME),
     ("TestCuda", "test_cuda_graph_raw_graph_keep_graph_false", "", "of graphs, not of memory"),
     ("TestCuda", "test_cuda_graph_raw_graph", "", "of graphs, not of memory"),
     ("TestCuda", "test_cuda_graph_raw_graph_exec", "", "of graphs, not of memory"),
-    ("TestCuda", "test_cuda_graph_raw_graph_reset_and_recapture", "", KERNELS),
+    ("TestCuda", "test_cuda_graph_raw_graph_reset_and_recapture", "Graphs.test_a_graph_that_is_kept_is_reset_and_captured_again", SAME),
     ("TestCuda", "test_cuda_graph_allocator_propagates_stream", "Graphs.test_a_stream_that_joins_a_capture_has_its_memory", SAME),
     ("TestCuda", "test_cuda_graph_allocator_propagates_stream (segments)", "Differences.test_each_stream_of_a_capture_has_a_segment", DIFFERS),
     ("TestCuda", "test_cuda_graph_tensor_item_not_allowed", "", "of captures, not of memory"),
@@ -81,7 +87,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestCudaAllocator", "test_memory_snapshot", "History.test_a_block_is_shown_with_its_line", REFUSED),
     ("TestCudaAllocator", "test_memory_snapshot (segments)", "Differences.test_a_segment_is_told_of_as_allocated", DIFFERS),
     ("TestCudaAllocator", "test_direct_traceback", "", "of stacks, not of memory"),
-    ("TestCudaAllocator", "test_memory_snapshot_with_cpp", "", "no test here: frames of C++ need symbols that the wheel may lack"),
+    ("TestCudaAllocator", "test_memory_snapshot_with_cpp", "History.test_functions_of_cpp_are_in_the_stack", REFUSED),
     ("TestCudaAllocator", "test_memory_profiler_viz", "Figures.test_a_profiler_is_told", REFUSED),
     ("TestCudaAllocator", "test_cycles", "", "of Python's garbage, not of memory"),
     ("TestCudaAllocator", "test_memory_plots", "History.test_pictures_are_drawn", REFUSED),
@@ -90,14 +96,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestCudaAllocator", "test_memory_plots_history_context", "History.test_recording_changes_on_the_way", REFUSED),
     ("TestCudaAllocator", "test_memory_plots_free_segment_stack", "Differences.test_who_empties_the_cache_is_told_if_all_is_recorded", REFUSED),
     ("TestCudaAllocator", "test_memory_plots_metadata", "History.test_a_programs_own_words_are_kept", REFUSED),
-    ("TestCudaAllocator", "test_memory_snapshot_script", "", "no test here: frames of TorchScript"),
+    ("TestCudaAllocator", "test_memory_snapshot_script", "History.test_functions_of_torchscript_are_in_the_stack", REFUSED),
     ("TestCudaAllocator", "test_memory_snapshot_skip_actions", "History.test_actions_can_be_left_out", REFUSED),
     ("TestCudaAllocator", "test_max_split_expandable", "Limits.test_pytorchs_settings_are_taken", SAME),
     ("TestCudaAllocator", "test_garbage_collect_expandable", "Limits.test_pytorchs_settings_are_taken", SAME),
     ("TestCudaAllocator", "test_allocator_settings", "Differences.test_sizes_are_rounded_up_where_a_setting_asks_for_it", DIFFERS),
     ("TestCudaAllocator", "test_allocator_backend", "", "of a process in which Seam is not"),
     ("TestCudaAllocator", "test_allocator_memory_fraction_setting", "", "of a process in which Seam is not"),
-    ("TestCudaAllocator", "test_cachingAllocator_raw_alloc", "", "no test here: the package's tests (test_with_torch.py) say what caching off means"),
+    ("TestCudaAllocator", "test_cachingAllocator_raw_alloc", "Figures.test_nothing_is_counted_while_caching_is_off", REFUSED),
     ("TestCudaAllocator", "test_raises_oom", "Limits.test_more_than_any_device_has", SAME),
     ("TestCudaAllocator", "test_cpp_memory_snapshot_pickle", "", COMPILER),
     ("TestCudaAllocator", "test_notifies_oom", "Limits.test_who_wants_to_know_of_a_shortage_is_told", REFUSED),
@@ -110,15 +116,15 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestCudaAllocator", "test_raw_amdsmi_device_count", "", "of AMD's devices"),
     ("TestCudaAllocator", "test_raw_amdsmi_device_uuids", "", "of AMD's devices"),
     ("TestCudaAllocator", "test_uuid_visible_devices", "", "of AMD's devices"),
-    ("TestCudaAllocator", "test_throw_on_cudamalloc_oom", "", "no test here: since 2.12; driven from C++ (class/class_trackers.cpp and its neighbours)"),
+    ("TestCudaAllocator", "test_throw_on_cudamalloc_oom", "Limits.test_what_a_setting_rejects_is_counted_by_itself", REFUSED),
     ("TestCudaAllocator", "test_expandable_segment_map_oom_stat", "Differences.test_expandable_segments_are_counted_where_they_fail", DIFFERS),
-    ("TestBlockStateAbsorption", "test_simple", "Graphs.test_a_pool_goes_back_to_a_checkpoint", REFUSED),
-    ("TestBlockStateAbsorption", "test_allocated_in_middle_of_segment", "Graphs.test_a_pool_goes_back_to_a_checkpoint", REFUSED),
-    ("TestBlockStateAbsorption", "test_multiple_middle_allocations", "Graphs.test_a_pool_goes_back_to_a_checkpoint", REFUSED),
-    ("TestBlockStateAbsorption", "test_middle_allocations_contiguous", "Graphs.test_a_pool_goes_back_to_a_checkpoint", REFUSED),
-    ("TestBlockStateAbsorption", "test_additional_free_following_checkpoint", "Graphs.test_a_pool_goes_back_to_a_checkpoint", REFUSED),
-    ("TestBlockStateAbsorption", "test_tensor_dies_after_checkpoint", "Graphs.test_a_pool_goes_back_to_a_checkpoint", REFUSED),
-    ("TestBlockStateAbsorption", "test_assigning_back_deleter_fns_to_tensor", "", "no test here: storages that take a deleter back"),
+    ("TestBlockStateAbsorption", "test_simple", "Checkpoints.test_blocks_of_many_sizes_stay", REFUSED),
+    ("TestBlockStateAbsorption", "test_allocated_in_middle_of_segment", "Checkpoints.test_a_block_in_the_middle_stays", REFUSED),
+    ("TestBlockStateAbsorption", "test_multiple_middle_allocations", "Checkpoints.test_two_blocks_in_the_middle_stay", REFUSED),
+    ("TestBlockStateAbsorption", "test_middle_allocations_contiguous", "Checkpoints.test_two_neighbours_stay", REFUSED),
+    ("TestBlockStateAbsorption", "test_additional_free_following_checkpoint", "Checkpoints.test_what_came_later_is_gone", REFUSED),
+    ("TestBlockStateAbsorption", "test_tensor_dies_after_checkpoint", "Checkpoints.test_what_died_later_is_there_again", REFUSED),
+    ("TestBlockStateAbsorption", "test_assigning_back_deleter_fns_to_tensor", "Checkpoints.test_a_storage_takes_over_what_is_there_again", REFUSED),
     ("TestBlockStateAbsorption", "test_resnet", "", NVIDIA),
     ("TestBlockStateAbsorption", "test_check_pool_live_allocations", "Graphs.test_a_pools_live_blocks_are_known", REFUSED),
     ("TestBlockStateAbsorption", "test_allocate_in_thread_to_pool", "Graphs.test_a_thread_allocates_to_a_graphs_pool", REFUSED),
@@ -141,12 +147,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestMemPool", "test_mempool_emptycache_multithread", "Differences.test_emptying_the_cache_within_a_pool_leaves_it", DIFFERS),
     ("TestMemPool", "test_nested_mempool", "Pools.test_pools_nest", REFUSED),
     ("TestMemPool", "test_nested_mempool (segments)", "Differences.test_a_pools_large_blocks_have_segments_of_their_own", DIFFERS),
-    ("TestMemPool", "test_graph_capture_reclaim_2_streams", "", "no test here: a setting that is off by default; bench/torch/expected.py says what Seam does"),
-    ("TestMemPool", "test_graph_capture_reclaim_4_streams", "", "no test here: a setting that is off by default; bench/torch/expected.py says what Seam does"),
-    ("TestMemPool", "test_mempool_expandable", "", "no test here but for native: Seam has no expandable segments"),
+    ("TestMemPool", "test_graph_capture_reclaim_2_streams", "", "needs a GPU: reads how nodes of a capture depend on each other, which the fake runtime does not tell; off by default"),
+    ("TestMemPool", "test_graph_capture_reclaim_4_streams", "", "needs a GPU: reads how nodes of a capture depend on each other, which the fake runtime does not tell; off by default"),
+    ("TestMemPool", "test_mempool_expandable", "Pools.test_a_pool_does_not_mind_expandable_segments", REFUSED),
+    ("TestMemPool", "test_mempool_expandable (segments)", "SeamsSegments.test_expandable_segments_stay_outside", NATIVE),
     ("TestMemPool", "test_mempool_ctx_multithread", "Pools.test_only_the_thread_within_is_served", REFUSED),
     ("TestMemPool", "test_reserved_bytes_by_private_pools", "Differences.test_what_private_pools_have_is_counted", REFUSED),
-    ("TestMemPool", "test_reserved_bytes_by_private_pools_expandable", "", "no test here: Seam has no expandable segments"),
+    ("TestMemPool", "test_reserved_bytes_by_private_pools_expandable", "Differences.test_what_private_pools_have_is_counted_with_expandable_segments", REFUSED),
 )
 
 # Why the class is different: by the test that says so.

@@ -167,6 +167,20 @@ class Pools(DeviceTest):
             del one, two, pool
             gc.collect()
 
+    @since(11, "native")
+    def test_a_pool_does_not_mind_expandable_segments(self) -> None:
+        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+        try:
+            pool = self.make()
+            with torch.cuda.use_mem_pool(pool):
+                inside = block(1)
+            outside = block(1)
+            live = {b["address"]: tuple(s["segment_pool_id"]) for s in torch.cuda.memory_snapshot() for b in s["blocks"] if b["state"] == "active_allocated"}
+            self.assertEqual((live[inside.data_ptr()], live[outside.data_ptr()]), (tuple(pool.id), (0, 0)))
+            del inside, outside, pool
+        finally:
+            torch.cuda.memory._set_allocator_settings("expandable_segments:False")
+
     def test_a_graph_in_a_pool(self) -> None:
         pool = self.make()
         graph = torch.cuda.CUDAGraph()

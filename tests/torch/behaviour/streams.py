@@ -90,6 +90,42 @@ class Graphs(DeviceTest):
 
         self.assertLess(cost(share=True), cost(share=False))
 
+    def test_three_graphs_of_one_pool_follow_each_other(self) -> None:
+        """What the first leaves to the others is theirs; what nobody holds is used again."""
+        source = block(6)
+
+        def follow(tensor: torch.Tensor) -> torch.Tensor:
+            return block(6).copy_(tensor)
+
+        first, one = capture(lambda: follow(source))
+        second, two = capture(lambda: follow(one), pool=first.pool())
+        del one
+        third, three = capture(lambda: follow(two), pool=first.pool())
+        self.assertNotEqual(two.data_ptr(), three.data_ptr())
+        for value in (7, 9):
+            source[:2].copy_(torch.tensor([value, value + 1], dtype=torch.uint8))
+            for graph in (first, second, third):
+                graph.replay()
+            self.assertEqual(two[:2].tolist() + three[:2].tolist(), [value, value + 1] * 2)
+
+    def test_graphs_of_two_pools_are_replayed_at_once(self) -> None:
+        def temporaries(value: int) -> torch.Tensor:
+            source = sources[value]
+            for _ in range(3):
+                source = block(6).copy_(source)
+            return source
+
+        sources = {value: torch.full((6 * MIB,), value, dtype=torch.uint8).cuda() for value in (3, 5)}
+        made = {value: capture(lambda: temporaries(value)) for value in sources}  # noqa: B023
+        streams = {value: torch.cuda.Stream() for value in sources}
+        for _ in range(2):
+            for value, stream in streams.items():
+                with torch.cuda.stream(stream):
+                    made[value][0].replay()
+        torch.cuda.synchronize()
+        for value, (_, result) in made.items():
+            self.assertEqual(result[:2].tolist(), [value, value])
+
     def test_a_result_outlives_its_graph(self) -> None:
         graph, result = capture(lambda: block(6))
         result[:3].copy_(torch.tensor([7, 8, 9], dtype=torch.uint8))
@@ -210,6 +246,98 @@ class Graphs(DeviceTest):
             self.assertEqual(result.numel(), size * MIB)
         del result
 
+    def test_a_graph_that_is_kept_is_reset_and_captured_again(self) -> None:
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        for size in (3, 30):
+            with torch.cuda.graph(graph):
+                result = block(size)
+            graph.instantiate()
+            graph.replay()
+            graph.reset()
+            self.assertEqual(result.numel(), size * MIB)
+        del result
+
+    @only("native", "class")
+    def test_states_of_random_numbers_are_counted_and_go_back(self) -> None:
+        def figures() -> tuple[int, int]:
+            return stat("active.all.current"), stat("active_bytes.all.current")
+
+        for graphs, generators in ((1, 1), (2, 2)):
+            self.clean()
+            before = figures()
+            chances = [torch.Generator(device="cuda") for _ in range(generators)]
+            made = [torch.cuda.CUDAGraph() for _ in range(graphs)]
+            for graph in made:
+                for chance in chances:
+                    graph.register_generator_state(chance)
+                with torch.cuda.graph(graph):
+                    torch.rand(1, device="cuda")
+                graph.replay()
+            blocks, count_bytes = (after - early for after, early in zip(figures(), before))
+            self.assertIn(blocks, (2 * graphs, 2 * generators, 2 * generators + 2), "a seed and an offset for each graph, or for each generator")
+            self.assertEqual(count_bytes, 512 * blocks)
+            del made, graph, chances, chance
+            self.clean()
+            self.assertEqual(figures(), before)
+
+    def test_a_captured_training_step_takes_no_more_when_replayed(self) -> None:
+        """As programs do by make_graphed_callables() and optimizers with capturable=True; what kernels would compute does not matter."""
+        weight = torch.nn.Parameter(torch.zeros(MIB, device="cuda"))
+        optimizer = torch.optim.Adam([weight], capturable=True, foreach=False)
+
+        def step() -> torch.Tensor:
+            optimizer.zero_grad(set_to_none=True)
+            loss = ((weight * 2).relu() + 1).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
+        graph, loss = capture(step)
+        graph.replay()
+        figures = (allocated(), reserved())
+        for _ in range(3):
+            graph.replay()
+        torch.cuda.synchronize()
+        self.assertEqual((allocated(), reserved()), figures)
+        state = [weight, weight.grad, loss, *(value for value in optimizer.state[weight].values() if value.is_cuda)]
+        places = sorted((tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()) for tensor in state)
+        self.assertTrue(all(one[1] <= other[0] for one, other in zip(places, places[1:])), "no two share memory")
+        del graph, state, loss, optimizer
+        weight.grad = None
+
+    def test_graphed_callables_of_one_pool_share_memory(self) -> None:
+        class Scaled(torch.nn.Module):
+            def __init__(self, parameters: bool) -> None:
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.zeros(MIB, device="cuda")) if parameters else 2.0
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return (x * self.weight).relu()
+
+        for parameters in (True, False):
+            pool = torch.cuda.graph_pool_handle()
+            samples = [torch.zeros(MIB, device="cuda", requires_grad=parameters) for _ in range(2)]
+            modules = [torch.cuda.make_graphed_callables(Scaled(parameters), (sample,), pool=pool) for sample in samples]
+            figures = []
+            for _ in range(3):
+                given = torch.zeros(MIB, device="cuda", requires_grad=parameters)
+                for module in modules:
+                    given = module(given)
+                if parameters:
+                    given.sum().backward()
+                for module in modules:
+                    module.zero_grad(set_to_none=True)
+                del given
+                figures.append((allocated(), reserved()))
+            self.assertEqual(figures[1], figures[2])
+            del modules, module, samples
+
     @only("native", "class")
     def test_a_pools_live_blocks_are_known(self) -> None:
         pool = torch.cuda.graph_pool_handle()
@@ -224,27 +352,6 @@ class Graphs(DeviceTest):
         del result
         self.assertTrue(check(set()))
         del graph
-
-    @only("native", "class")
-    def test_a_pool_goes_back_to_a_checkpoint(self) -> None:
-        pool = torch.cuda.graph_pool_handle()
-
-        def live() -> set[int]:
-            return {b["address"] for s in segments(pool) for b in s["blocks"] if b["state"] == "active_allocated"}
-
-        first, made = capture(lambda: [block(512, 1), block(3)], pool=pool)
-        addresses = {tensor.data_ptr() for tensor in made}
-        checkpoint = torch._C._cuda_getCheckpointState(0, pool)
-        second, later = capture(lambda: [block(512, 1)], pool=pool)
-        self.assertEqual(live(), addresses | {later[0].data_ptr()})
-        made.clear()
-        torch._C._cuda_setCheckpointPoolState(0, checkpoint, [tensor.untyped_storage()._cdata for tensor in later], [])
-        later.clear()
-        self.assertEqual(live(), addresses)
-        while addresses:
-            torch._C._cuda_cudaCachingAllocator_raw_delete(addresses.pop())
-            self.assertEqual(live(), addresses)
-        del first, second
 
     @only("native", "class")
     def test_a_thread_allocates_to_a_graphs_pool(self) -> None:

@@ -9,6 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
+import checkpoints
 import differences
 import history
 import memory
@@ -17,7 +18,7 @@ import pools
 import streams
 from names import REASONS, ROWS
 
-MODULES = (differences, history, memory, pinned, pools, streams)
+MODULES = (checkpoints, differences, history, memory, pinned, pools, streams)
 ALLOCATORS = ("native", "class", "pluggable")
 
 
@@ -61,7 +62,8 @@ class Table(unittest.TestCase):
         function = getattr(found[0], method)
         only = set(getattr(function, "only", ALLOCATORS)) & set(getattr(found[0], "only", ALLOCATORS))
         differ = getattr(function, "differs", ())
-        expected = ["refused" if name not in only else "differs" if name in differ else "same" for name in ALLOCATORS]
+        absent = {"native": "none", "class": "none", "pluggable": "refused"}
+        expected = [absent[name] if name not in only else "differs" if name in differ else "same" for name in ALLOCATORS]
         self.assertEqual(standing, expected)
         self.assertEqual(bool(differ), method in REASONS, "a reason for each that differs, and for no other")
 

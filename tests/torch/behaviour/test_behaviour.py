@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 import torch  # noqa: E402
 
 import device  # noqa: E402
+from checkpoints import *  # noqa: E402, F403
 from devices import *  # noqa: E402, F403
 from differences import *  # noqa: E402, F403
 from history import *  # noqa: E402, F403
