@@ -216,6 +216,7 @@ static void init_containers(struct emu *e)
 	seam__slab_init(&e->event_slab, e->meta, sizeof(struct emu_event));
 	seam__slab_init(&e->work_slab, e->meta, sizeof(struct emu_work));
 	seam__slab_init(&e->stream_slab, e->meta, sizeof(struct emu_stream));
+	seam__slab_init(&e->graph_slab, e->meta, sizeof(struct emu_graph));
 	STAILQ_INIT(&e->host_queue);
 }
 
@@ -366,6 +367,30 @@ int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_e
 	return leave(e, SEAM_DRV_fill32, seam__emu_launch_locked(seam__emu_device_of(d), stream, ranges, count, duration_ns, value));
 }
 
+int seam__emu_capture_keep(struct seam_driver *d, uint64_t stream, uint64_t *ret_graph)
+{
+	int cu = ret_graph == NULL ? SEAM_CU_INVALID_VALUE : enter(seam__emu_device_of(d), SEAM_DRV_capture_end);
+	if (cu != 0)
+		return cu;
+	return leave(seam__emu_of(d), SEAM_DRV_capture_end, seam__emu_capture_finish(seam__emu_device_of(d), stream, ret_graph));
+}
+
+int seam__emu_graph_launch(struct seam_driver *d, uint64_t graph, uint64_t stream)
+{
+	int cu = enter(seam__emu_device_of(d), SEAM_DRV_fill32); /* as a launch */
+	if (cu != 0)
+		return cu;
+	return leave(seam__emu_of(d), SEAM_DRV_fill32, seam__emu_graph_launch_locked(seam__emu_device_of(d), graph, stream));
+}
+
+int seam__emu_graph_destroy(struct seam_driver *d, uint64_t graph)
+{
+	int cu = enter(seam__emu_device_of(d), SEAM_DRV_event_destroy);
+	if (cu != 0)
+		return cu;
+	return leave(seam__emu_of(d), SEAM_DRV_event_destroy, seam__emu_graph_destroy_locked(seam__emu_of(d), graph));
+}
+
 void seam__emu_usage(struct seam_driver *d, struct seam_emu_usage *ret_usage)
 {
 	struct emu *e = seam__emu_of(d);
@@ -396,6 +421,8 @@ const char *seam__emu_check(struct seam_driver *d)
 		broken = seam__emu_work_check(e);
 	if (broken == NULL)
 		broken = seam__emu_table_check(&e->event_table);
+	if (broken == NULL)
+		broken = seam__emu_graph_check(e);
 	seam__mutex_unlock(&e->lock);
 	return broken;
 }

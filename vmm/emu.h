@@ -110,6 +110,16 @@ struct seam_emu_range {
 SEAM_MUST_USE int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_emu_range *ranges,
                                    size_t count, uint64_t duration_ns, uint32_t value);
 
+/* Ends a capture like the table's capture_end, and keeps what it saw: a graph, until it is destroyed. Each launch does that work again, and it is
+ * judged like any other: what was true at capture may not be true any more. Nothing that is gone is refused: copies fail like kernels, when they run.
+ * As in CUDA a launch comes after what the stream was given, and after the graph's last launch; what the stream gets next comes after it.
+ * Within it streams that joined stay apart, with the edges of the captured events.
+ * keep: results as capture_end's, and OUT_OF_MEMORY: the capture is over. launch: INVALID_HANDLE; OUT_OF_MEMORY: nothing runs;
+ * STREAM_CAPTURE_UNSUPPORTED: graphs within graphs are not emulated. destroy: INVALID_HANDLE; launches go on. */
+SEAM_MUST_USE int seam__emu_capture_keep(struct seam_driver *d, uint64_t stream, uint64_t *ret_graph);
+SEAM_MUST_USE int seam__emu_graph_launch(struct seam_driver *d, uint64_t graph, uint64_t stream);
+SEAM_MUST_USE int seam__emu_graph_destroy(struct seam_driver *d, uint64_t graph);
+
 /* State for assertions: bytes of physical memory in use (by handles, direct allocations) and streams made, of the device; of the machine: live handles,
  * mappings, reservations, direct allocations, events, host allocations. */
 struct seam_emu_usage {

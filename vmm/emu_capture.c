@@ -1,7 +1,7 @@
 /* emu_capture.c: stream capture, and the calls that a capture forbids: querying and waiting for streams and the device.
  *
- * Work that is captured does not run, and the graph is dropped when capture ends; what it touched is remembered for as
- * long as the capture lasts.
+ * Work that is captured does not run: it goes to a graph (emu_graph.c); what it touched is remembered for as long as the
+ * capture lasts.
  */
 #include "check.h"
 #include "emu_state.h"
@@ -22,9 +22,13 @@ bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id)
 
 static const uint64_t no_floors[SEAM_EMU_DEVICES]; /* in a capture nothing has passed */
 
-void seam__emu_capture_note(struct emu *e, struct emu_stream *stream)
+bool seam__emu_capture_work(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
+                            const struct seam_emu_range *ranges, size_t count)
 {
+	if (!seam__emu_graph_add(e, stream, like, ranges, count, NULL))
+		return false;
 	stream->captured_number = ++e->next_number;
+	return true;
 }
 
 void seam__emu_capture_leave(struct emu *e, struct emu_stream *stream)
@@ -33,26 +37,52 @@ void seam__emu_capture_leave(struct emu *e, struct emu_stream *stream)
 	stream->capture_id = 0;
 	stream->capture_origin = false;
 	stream->captured_number = 0;
+	if (stream->graph != NULL)
+		seam__emu_graph_leave(e, stream);
 	seam__emu_order_fini(&stream->captured_order, e->meta);
 }
 
-struct emu_mark *seam__emu_capture_mark(struct emu *e, const struct emu_stream *stream)
+struct emu_mark *seam__emu_capture_mark(struct emu *e, struct emu_stream *stream)
 {
+	const struct emu_work like = {.kind = EMU_RECORD};
 	struct emu_mark *mark = seam__slab_get(&e->mark_slab);
 	if (mark == NULL)
 		return NULL;
 	*mark = (struct emu_mark){.references = 1};
 	const struct emu_order_entry newest = {stream->id, stream->captured_number, stream->device->ordinal};
 	if (seam__emu_order_merge(&mark->order, e->meta, &stream->captured_order, no_floors) &&
-	    seam__emu_order_add(&mark->order, e->meta, newest))
+	    seam__emu_order_add(&mark->order, e->meta, newest) && seam__emu_graph_add(e, stream, &like, NULL, 0, mark))
 		return mark;
 	seam__emu_mark_put(e, mark);
 	return NULL;
 }
 
-bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, const struct emu_mark *mark)
+/* The graph of a capture that is active. */
+static struct emu_graph *find_graph(struct emu *e, uint64_t capture_id)
 {
-	return seam__emu_order_merge(&stream->captured_order, e->meta, &mark->order, no_floors);
+	struct emu_stream *stream;
+	LIST_FOREACH (stream, &e->all_streams, all) {
+		if (stream->capture_origin && stream->capture_id == capture_id)
+			break;
+	}
+	return stream->graph;
+}
+
+bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, uint64_t capture_id, struct emu_mark *mark)
+{
+	const struct emu_work like = {.kind = EMU_WAIT};
+	bool joins = stream->capture == SEAM_CAPTURE_NONE;
+	if (joins && !seam__emu_graph_enter(e, find_graph(e, capture_id), stream))
+		return false;
+	if (!seam__emu_order_merge(&stream->captured_order, e->meta, &mark->order, no_floors) ||
+	    !seam__emu_graph_add(e, stream, &like, NULL, 0, mark)) {
+		if (joins)
+			seam__emu_capture_leave(e, stream);
+		return false;
+	}
+	stream->capture = SEAM_CAPTURE_ACTIVE;
+	stream->capture_id = capture_id;
+	return true;
 }
 
 /* Whether everything that the capture has seen comes before what its first stream would get now. */
@@ -107,6 +137,13 @@ int seam__emu_op_capture_begin(struct seam_driver *d, uint64_t handle)
 		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
 	if (stream->capture != SEAM_CAPTURE_NONE)
 		return SEAM_CU_INVALID_VALUE;
+	struct emu_graph *graph = seam__emu_graph_make(e);
+	if (graph == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	bool entered = seam__emu_graph_enter(e, graph, stream);
+	seam__emu_graph_put(e, graph); /* the stream holds it */
+	if (!entered)
+		return SEAM_CU_OUT_OF_MEMORY;
 	stream->capture = SEAM_CAPTURE_ACTIVE;
 	stream->capture_id = atomic_fetch_add(&last_capture_id, 1) + 1;
 	stream->capture_origin = true;
@@ -114,11 +151,11 @@ int seam__emu_op_capture_begin(struct seam_driver *d, uint64_t handle)
 	return 0;
 }
 
-int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
+int seam__emu_capture_finish(struct emu_device *device, uint64_t handle, uint64_t *ret_id)
 {
-	struct emu *e = seam__emu_of(d);
+	struct emu *e = device->e;
 	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
+	int cu = seam__emu_stream_find(device, handle, &stream);
 	if (cu != 0)
 		return cu;
 	if (!stream->capture_origin)
@@ -127,6 +164,10 @@ int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 		cu = SEAM_CU_STREAM_CAPTURE_INVALIDATED;
 	else if (!is_joined(e, stream))
 		cu = SEAM_CU_STREAM_CAPTURE_UNJOINED;
+	else if (ret_id != NULL && !seam__emu_graph_keep(e, stream->graph))
+		cu = SEAM_CU_OUT_OF_MEMORY;
+	if (cu == 0 && ret_id != NULL)
+		*ret_id = stream->graph->id;
 	uint64_t capture_id = stream->capture_id;
 	LIST_FOREACH (stream, &e->all_streams, all) { /* those that joined leave with it */
 		if (stream->capture_id == capture_id)
@@ -134,6 +175,11 @@ int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 	}
 	e->active_captures--;
 	return cu;
+}
+
+int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
+{
+	return seam__emu_capture_finish(seam__emu_device_of(d), handle, NULL);
 }
 
 /* A stream that is asked about. While it is captured, the question itself ends the capture. */

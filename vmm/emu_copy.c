@@ -8,7 +8,6 @@
 #include "bits.h"
 #include "check.h"
 #include "emu_state.h"
-#include "meta.h"
 
 #define CHUNK_BYTES (UINT64_C(2) << 20)
 
@@ -89,6 +88,10 @@ static void fill(uint64_t va, uint32_t value, uint64_t bytes)
 void seam__emu_effect(struct emu *e, struct emu_work *work)
 {
 	bool allowed = !work->disarmed;
+	if (allowed && work->locked && !seam__emu_host_is_locked(e, work)) {
+		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_UNMAPPED, "host memory at %p, freed after its capture", work->host);
+		allowed = false;
+	}
 	for (size_t i = 0; i < work->range_count && allowed; i++)
 		allowed = check_range(e, work, i);
 	if (!allowed || e->memfd < 0)
@@ -130,30 +133,16 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 	if (cu != 0)
 		return cu;
 	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
-		seam__emu_capture_note(e, stream);
+		if (!seam__emu_capture_work(e, stream, like, ranges, count))
+			return SEAM_CU_OUT_OF_MEMORY;
 		seam__emu_judge_capture(e, stream, ranges, count);
 		return 0;
 	}
-	struct emu_work *work = seam__emu_work_make(e, stream, like->kind);
+	struct emu_work *work = seam__emu_work_copy(e, stream, like, ranges, count);
 	if (work == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
-	if (count > EMU_INLINE_RANGES) {
-		work->ranges = seam__meta_array(e->meta, count, sizeof(ranges[0]));
-		if (work->ranges == NULL) {
-			work->ranges = work->inline_ranges;
-			seam__emu_work_drop(e, work);
-			return SEAM_CU_OUT_OF_MEMORY;
-		}
-	}
-	if (count > 0) /* `ranges` may be NULL then */
-		memcpy(work->ranges, ranges, count * sizeof(ranges[0]));
-	work->range_count = count;
-	work->duration_ns = like->duration_ns;
-	work->host = like->host;
-	work->host_bytes = like->host_bytes;
-	work->value = like->value;
-	memcpy(work->between, like->between, sizeof(work->between));
 	if (!seam__emu_host_use(e, work) || !seam__emu_judge_touch(e, work)) {
+		seam__emu_judge_untouch(e, work);
 		seam__emu_work_drop(e, work);
 		return SEAM_CU_OUT_OF_MEMORY;
 	}

@@ -173,11 +173,7 @@ static int wait_captured(struct emu *e, const struct emu_event *event, struct em
 		return SEAM_CU_CAPTURED_EVENT;
 	if (stream->capture != SEAM_CAPTURE_NONE && stream->capture_id != event->capture_id)
 		return SEAM_CU_STREAM_CAPTURE_ISOLATION;
-	if (!seam__emu_capture_join(e, stream, event->mark))
-		return SEAM_CU_OUT_OF_MEMORY;
-	stream->capture = SEAM_CAPTURE_ACTIVE;
-	stream->capture_id = event->capture_id;
-	return 0;
+	return seam__emu_capture_join(e, stream, event->capture_id, event->mark) ? 0 : SEAM_CU_OUT_OF_MEMORY;
 }
 
 int seam__emu_op_stream_wait_event(struct seam_driver *d, uint64_t handle, struct seam_event event_id)

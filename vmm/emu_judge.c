@@ -223,6 +223,38 @@ bool seam__emu_judge_touch(struct emu *e, struct emu_work *work)
 	return true;
 }
 
+/* What a write has overwritten stays forgotten: the judge knows less than before, and flags nothing that is right. */
+static void forget_touches(struct emu_phys *phys, uint64_t number)
+{
+	struct emu_access *access;
+	RB_FOREACH (access, emu_accesses, &phys->accesses) {
+		if (access->writer.number == number)
+			access->writer.number = 0;
+		uint32_t kept = 0;
+		for (uint32_t i = 0; i < access->reader_count; i++) {
+			if (access->readers[i].number != number)
+				access->readers[kept++] = access->readers[i];
+		}
+		access->reader_count = kept;
+	}
+}
+
+void seam__emu_judge_untouch(struct emu *e, struct emu_work *work)
+{
+	const struct emu_order_entry user = {work->stream->id, work->number, work->stream->device->ordinal};
+	for (size_t i = 0; i < work->range_count; i++) {
+		const struct seam_emu_range *range = &work->ranges[i];
+		struct emu_mapping *mapping = range->bytes == 0 ? NULL : seam__emu_mapping_next(e, range->va);
+		while (mapping != NULL && mapping->va < range->va + range->bytes) {
+			forget_touches(mapping->phys, work->number);
+			seam__emu_order_lower(&mapping->users, user, work->last_number);
+			mapping = seam__emu_mapping_next(e, mapping->va + mapping->bytes);
+		}
+	}
+	seam__emu_host_unuse(e, work);
+	work->stream->last_number = work->last_number;
+}
+
 void seam__emu_judge_unpin(struct emu_work *work)
 {
 	for (size_t i = 0; i < work->pin_count; i++)

@@ -88,6 +88,20 @@ bool seam__emu_order_merge(struct emu_order *order, struct seam_meta *meta, cons
 	return true;
 }
 
+void seam__emu_order_lower(struct emu_order *order, struct emu_order_entry entry, uint64_t number)
+{
+	uint32_t i = 0;
+	while (i < order->count && order->entries[i].stream_id != entry.stream_id)
+		i++;
+	if (i == order->count || order->entries[i].number != entry.number)
+		return;
+	order->entries[i].number = number;
+	if (number != 0)
+		return;
+	order->count--;
+	memmove(&order->entries[i], &order->entries[i + 1], (order->count - i) * sizeof(order->entries[0]));
+}
+
 uint64_t seam__emu_order_get(const struct emu_order *order, uint64_t stream_id)
 {
 	uint32_t place = find_place(order, stream_id);

@@ -38,6 +38,9 @@ __attribute__((warn_unused_result)) bool seam__emu_order_add(struct emu_order *o
 __attribute__((warn_unused_result)) bool seam__emu_order_merge(struct emu_order *order, struct seam_meta *meta,
                                                                const struct emu_order *other, const uint64_t *floors);
 
+/* The entry's stream, if it has just that number, has an older one instead; 0: none. */
+void seam__emu_order_lower(struct emu_order *order, struct emu_order_entry entry, uint64_t number);
+
 /* The newest known work of a stream, or 0. */
 uint64_t seam__emu_order_get(const struct emu_order *order, uint64_t stream_id);
 

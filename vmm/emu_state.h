@@ -11,6 +11,7 @@
  *   E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host function or a mark
  *   E5  mapping.pending counts the pins of work that is not done
  *   E6  granted_count of a device is the number of mappings with its bit in `granted`
+ *   E7  a stream has a graph and a branch in it exactly while it is captured
  */
 #ifndef SEAM_EMU_STATE_H
 #define SEAM_EMU_STATE_H
@@ -112,6 +113,7 @@ struct emu_mark {
 	bool resolved;
 	uint64_t time_ns;       /* valid when resolved: when the stream gets there */
 	struct emu_order order; /* what comes before it */
+	struct emu_mark *again; /* of a graph: the mark in its stead; valid while a launch is being prepared */
 };
 
 struct emu_event {
@@ -142,6 +144,7 @@ struct emu_work {
 	enum emu_work_kind kind;
 	struct emu_stream *stream;
 	uint64_t number;
+	uint64_t last_number; /* of the stream, when this was made */
 	uint64_t submit_ns;
 	uint64_t duration_ns;
 	uint64_t time_ns; /* valid in the timeline: its end; for a host function its start */
@@ -152,6 +155,7 @@ struct emu_work {
 	uint32_t value;
 	bool placed;   /* a host function at the head of its queue that is in the timeline, or runs */
 	bool disarmed; /* its memory was taken away: it has no effect any more */
+	bool locked;   /* of a graph: its host side was page-locked at capture, and has to be still */
 	struct emu_device *between[2]; /* EMU_BETWEEN: whose range is which */
 	struct seam_emu_range *ranges;
 	struct seam_emu_range inline_ranges[EMU_INLINE_RANGES];
@@ -163,6 +167,15 @@ struct emu_work {
 };
 SEAM_TREE_HEAD(emu_timeline, struct emu_work);
 STAILQ_HEAD(emu_work_queue, emu_work);
+
+/* What a capture saw, or sees: emu_graph.c. */
+struct emu_graph {
+	uint64_t id;         /* 0: nobody keeps it when the capture ends */
+	uint32_t references; /* by the streams of its capture, and its handle */
+	struct emu_work_queue works;   /* in the order of the capture, each of a branch; never submitted themselves */
+	SLIST_HEAD(, emu_stream) branches;
+	struct emu_stream *origin; /* the branch that everything starts from and ends in */
+};
 
 struct emu_stream {
 	RB_ENTRY(emu_stream) by_handle;
@@ -182,6 +195,9 @@ struct emu_stream {
 	bool capture_origin;
 	uint64_t captured_number;         /* of the newest work that the capture has seen of it; 0: none */
 	struct emu_order captured_order;  /* work of the capture's other streams that comes before what it gets from now on */
+	struct emu_graph *graph;   /* of the capture, or NULL */
+	struct emu_stream *branch; /* of that graph: stands for this stream when the graph is launched */
+	SLIST_ENTRY(emu_stream) of_graph; /* of a branch */
 	uint64_t last_number;   /* of the newest work that touches memory */
 	uint64_t merged_host;   /* version of the host's order in `order` */
 	uint64_t merged_number; /* the implicit edges' orders are taken in up to this work of the device */
@@ -265,7 +281,8 @@ struct emu {
 	uint64_t touch_number; /* of the newest work that touches memory */
 	struct emu_order host_order;
 	uint64_t host_version; /* grows when host_order does */
-	struct seam_slab mark_slab, event_slab, work_slab, stream_slab;
+	struct emu_table graph_table;
+	struct seam_slab mark_slab, event_slab, work_slab, stream_slab, graph_slab;
 
 	pthread_t helper; /* valid while helper_runs */
 	bool helper_runs;
@@ -333,8 +350,10 @@ const char *seam__emu_phys_check(struct emu *e);
 
 /* emu_direct.c */
 void seam__emu_direct_fini(struct emu *e);
+bool seam__emu_host_is_locked(struct emu *e, const struct emu_work *work); /* its host side is page-locked memory */
 /* The work copies from or to page-locked memory, if its host side is such. False: no metadata. */
 SEAM_MUST_USE bool seam__emu_host_use(struct emu *e, const struct emu_work *work);
+void seam__emu_host_unuse(struct emu *e, const struct emu_work *work); /* it is not going to run */
 /* False with the result code to return. */
 bool seam__emu_location_ok(const struct emu *e, const struct seam_location *where, int *ret_cu);
 
@@ -349,6 +368,9 @@ void seam__emu_streams_fini(struct emu *e);
 /* The stream of a handle, made on the spot for a thread's own. SEAM_CU_INVALID_HANDLE, SEAM_CU_OUT_OF_MEMORY. */
 int seam__emu_stream_find(struct emu_device *device, uint64_t handle, struct emu_stream **ret_stream);
 void seam__emu_stream_put(struct emu *e, struct emu_stream *stream); /* one work less; frees a destroyed one */
+/* A stream without a handle: no implicit edges. NULL: no metadata. drop: it goes when its work is done. */
+SEAM_MUST_USE struct emu_stream *seam__emu_stream_make_branch(struct emu_device *device);
+void seam__emu_stream_drop(struct emu *e, struct emu_stream *stream);
 /* Draws the implicit edges of the legacy stream before something is submitted, and takes in what the host knows. */
 SEAM_MUST_USE int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream);
 /* The newest work of a stream that everything does not come after anyway; its number may be 0. */
@@ -359,16 +381,34 @@ void seam__emu_host_learns_all(struct emu_device *device); /* nothing is pending
 
 /* emu_capture.c */
 bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id);
-/* The capture has seen work of the stream. */
-void seam__emu_capture_note(struct emu *e, struct emu_stream *stream);
+/* The capture has seen work of the stream: as `like`, of these ranges. False: no metadata, nothing changed. */
+SEAM_MUST_USE bool seam__emu_capture_work(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
+                                          const struct seam_emu_range *ranges, size_t count);
 /* The stream as a capture of it ends. */
 void seam__emu_capture_leave(struct emu *e, struct emu_stream *stream);
 /* A point of a captured stream, for others that join there. NULL: no metadata. */
-SEAM_MUST_USE struct emu_mark *seam__emu_capture_mark(struct emu *e, const struct emu_stream *stream);
-/* What the stream gets from now on comes behind that point. False: no metadata. */
-SEAM_MUST_USE bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, const struct emu_mark *mark);
+SEAM_MUST_USE struct emu_mark *seam__emu_capture_mark(struct emu *e, struct emu_stream *stream);
+/* What the stream gets from now on comes behind that point of the capture, which it joins if need be. False: no metadata. */
+SEAM_MUST_USE bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, uint64_t capture_id, struct emu_mark *mark);
+/* Ends the capture that began on the stream. Its graph is kept if ret_id is not NULL. */
+SEAM_MUST_USE int seam__emu_capture_finish(struct emu_device *device, uint64_t handle, uint64_t *ret_id);
 /* What an operation of the legacy stream meets while a blocking stream is captured: 0, or an error that ends the capture. */
 SEAM_MUST_USE int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream);
+
+/* emu_graph.c */
+SEAM_MUST_USE struct emu_graph *seam__emu_graph_make(struct emu *e); /* with one reference. NULL: no metadata */
+void seam__emu_graph_put(struct emu *e, struct emu_graph *graph);
+/* The stream gets a branch and holds the graph. False: no metadata, nothing changed. */
+SEAM_MUST_USE bool seam__emu_graph_enter(struct emu *e, struct emu_graph *graph, struct emu_stream *stream);
+void seam__emu_graph_leave(struct emu *e, struct emu_stream *stream);
+/* Work at the end of the stream's branch. mark: what it waits for or records, or NULL. False: no metadata, nothing changed. */
+SEAM_MUST_USE bool seam__emu_graph_add(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
+                                       const struct seam_emu_range *ranges, size_t count, struct emu_mark *mark);
+SEAM_MUST_USE bool seam__emu_graph_keep(struct emu *e, struct emu_graph *graph); /* gives it a handle. False: no metadata */
+SEAM_MUST_USE int seam__emu_graph_launch_locked(struct emu_device *device, uint64_t id, uint64_t handle);
+SEAM_MUST_USE int seam__emu_graph_destroy_locked(struct emu *e, uint64_t id);
+void seam__emu_graphs_fini(struct emu *e);
+const char *seam__emu_graph_check(struct emu *e);
 
 /* emu_event.c */
 SEAM_MUST_USE struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *stream);
@@ -377,6 +417,9 @@ void seam__emu_events_fini(struct emu *e);
 
 /* emu_work.c */
 SEAM_MUST_USE struct emu_work *seam__emu_work_make(struct emu *e, struct emu_stream *stream, enum emu_work_kind kind);
+/* Such work as `like`, of these ranges; `ranges` may be NULL if count is 0. */
+SEAM_MUST_USE struct emu_work *seam__emu_work_copy(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
+                                                   const struct seam_emu_range *ranges, size_t count);
 void seam__emu_work_drop(struct emu *e, struct emu_work *work);   /* never submitted, or done */
 void seam__emu_work_submit(struct emu *e, struct emu_work *work); /* cannot fail */
 void seam__emu_clock_to(struct emu *e, uint64_t ns);              /* runs what ends until then */
@@ -397,6 +440,8 @@ SEAM_MUST_USE int seam__emu_launch_locked(struct emu_device *device, uint64_t ha
 /* emu_judge.c */
 /* Pins the mappings that the work's ranges touch and looks for unordered work. Before submission. False: no metadata. */
 SEAM_MUST_USE bool seam__emu_judge_touch(struct emu *e, struct emu_work *work);
+/* Takes back what is not going to run: all that was made for the stream later has been before. */
+void seam__emu_judge_untouch(struct emu *e, struct emu_work *work);
 void seam__emu_judge_unpin(struct emu_work *work);
 void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mapping); /* before it goes */
 void seam__emu_judge_map(struct emu_device *device, const struct emu_phys *phys);

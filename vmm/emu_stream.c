@@ -36,17 +36,28 @@ static int compare_streams(const struct emu_stream *a, const struct emu_stream *
 
 SEAM_TREE_GENERATE(emu_streams, emu_stream, by_handle, compare_streams)
 
-static struct emu_stream *make_stream(struct emu_device *device, uint64_t handle, uint64_t thread, bool blocking)
+struct emu_stream *seam__emu_stream_make_branch(struct emu_device *device)
 {
 	struct emu *e = device->e;
 	struct emu_stream *stream = seam__slab_get(&e->stream_slab);
 	if (stream == NULL)
 		return NULL;
-	*stream = (struct emu_stream){.device = device, .handle = handle, .thread = thread, .blocking = blocking};
+	*stream = (struct emu_stream){.device = device};
 	stream->id = atomic_fetch_add(&last_stream_id, 1) + 1;
 	STAILQ_INIT(&stream->queue);
-	RB_INSERT(emu_streams, &e->streams, stream);
 	LIST_INSERT_HEAD(&e->all_streams, stream, all);
+	return stream;
+}
+
+static struct emu_stream *make_stream(struct emu_device *device, uint64_t handle, uint64_t thread, bool blocking)
+{
+	struct emu_stream *stream = seam__emu_stream_make_branch(device);
+	if (stream == NULL)
+		return NULL;
+	stream->handle = handle;
+	stream->thread = thread;
+	stream->blocking = blocking;
+	RB_INSERT(emu_streams, &device->e->streams, stream);
 	return stream;
 }
 
@@ -105,6 +116,13 @@ void seam__emu_stream_put(struct emu *e, struct emu_stream *stream)
 	SEAM_ASSERT(stream->work_count != 0);
 	if (--stream->work_count == 0 && stream->destroyed)
 		free_stream(e, stream);
+}
+
+void seam__emu_stream_drop(struct emu *e, struct emu_stream *stream)
+{
+	stream->destroyed = true;
+	stream->work_count++;
+	seam__emu_stream_put(e, stream);
 }
 
 struct emu_order_entry seam__emu_newest_of(const struct emu *e, const struct emu_stream *stream)
@@ -302,10 +320,8 @@ int seam__emu_op_stream_destroy(struct seam_driver *d, uint64_t handle)
 	stream->device->created_streams--;
 	if (stream->capture_origin)
 		e->active_captures--;
-	stream->capture_origin = false;
-	stream->destroyed = true;
-	stream->work_count++;
-	seam__emu_stream_put(e, stream);
+	seam__emu_capture_leave(e, stream);
+	seam__emu_stream_drop(e, stream);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
  * Host functions run on one helper thread per device, without the lock, one after the other.
  */
 #include <signal.h>
+#include <string.h>
 
 #include "bits.h"
 #include "check.h"
@@ -25,10 +26,38 @@ struct emu_work *seam__emu_work_make(struct emu *e, struct emu_stream *stream, e
 	struct emu_work *work = seam__slab_get(&e->work_slab);
 	if (work == NULL)
 		return NULL;
-	*work = (struct emu_work){.kind = kind, .stream = stream, .number = ++e->next_number};
+	*work = (struct emu_work){.kind = kind, .stream = stream, .number = ++e->next_number,
+	                          .last_number = stream->last_number};
 	work->ranges = work->inline_ranges;
 	work->pins = work->inline_pins;
 	stream->work_count++;
+	return work;
+}
+
+struct emu_work *seam__emu_work_copy(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
+                                     const struct seam_emu_range *ranges, size_t count)
+{
+	struct emu_work *work = seam__emu_work_make(e, stream, like->kind);
+	if (work == NULL)
+		return NULL;
+	if (count > EMU_INLINE_RANGES) {
+		work->ranges = seam__meta_array(e->meta, count, sizeof(ranges[0]));
+		if (work->ranges == NULL) {
+			work->ranges = work->inline_ranges;
+			seam__emu_work_drop(e, work);
+			return NULL;
+		}
+	}
+	if (count > 0)
+		memcpy(work->ranges, ranges, count * sizeof(ranges[0]));
+	work->range_count = count;
+	work->duration_ns = like->duration_ns;
+	work->function = like->function;
+	work->host = like->host;
+	work->host_bytes = like->host_bytes;
+	work->value = like->value;
+	work->locked = like->locked;
+	memcpy(work->between, like->between, sizeof(work->between));
 	return work;
 }
 
@@ -278,17 +307,14 @@ int seam__emu_op_stream_host_func(struct seam_driver *d, uint64_t handle, void (
 	cu = seam__emu_stream_prepare(e, stream);
 	if (cu != 0)
 		return cu;
-	if (stream->capture == SEAM_CAPTURE_ACTIVE) {
-		seam__emu_capture_note(e, stream);
-		return 0;
-	}
+	const struct emu_work like = {.kind = EMU_HOST_FUNC, .function = function, .host = argument};
 	if (!start_helper(e))
 		return SEAM_CU_OUT_OF_MEMORY;
-	struct emu_work *work = seam__emu_work_make(e, stream, EMU_HOST_FUNC);
+	if (stream->capture == SEAM_CAPTURE_ACTIVE)
+		return seam__emu_capture_work(e, stream, &like, NULL, 0) ? 0 : SEAM_CU_OUT_OF_MEMORY;
+	struct emu_work *work = seam__emu_work_copy(e, stream, &like, NULL, 0);
 	if (work == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
-	work->function = function;
-	work->host = argument;
 	seam__emu_work_submit(e, work);
 	return 0;
 }
@@ -304,6 +330,7 @@ void seam__emu_work_fini(struct emu *e)
 		seam__mutex_unlock(&e->lock);
 		(void)pthread_join(e->helper, NULL);
 	}
+	seam__emu_graphs_fini(e);
 	while ((work = RB_MIN(emu_timeline, &e->timeline)) != NULL) {
 		RB_REMOVE(emu_timeline, &e->timeline, work);
 		if (work->kind != EMU_HOST_FUNC) /* that one still heads its stream's queue */

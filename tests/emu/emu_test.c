@@ -21,6 +21,7 @@ static const struct part {
 	{"handles", part_handles},       {"memory", part_memory},   {"failures", part_failures},
 	{"fork", part_fork},             {"full map", part_full_map}, {"model", part_model},
 	{"metadata", part_metadata},     {"devices", part_devices},
+	{"graph", part_graph},
 };
 
 struct seam_driver *open_emu(const struct seam_emu_config *config)

@@ -41,5 +41,6 @@ void part_fork(void);
 void part_full_map(void);
 void part_model(void);
 void part_metadata(void);
+void part_graph(void);
 
 #endif

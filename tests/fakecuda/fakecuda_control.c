@@ -95,6 +95,12 @@ EXPORTED int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes
 	return seam__emu_launch(d, word(stream), bytes != 0 ? &range : NULL, bytes != 0, duration_ns, 0);
 }
 
+EXPORTED int fakecuda_graph_launch(void *graph, void *stream)
+{
+	struct seam_driver *d = asked();
+	return d == NULL ? NO_DEVICE : seam__emu_graph_launch(d, word(graph), word(stream));
+}
+
 EXPORTED void fakecuda_advance(uint64_t ns)
 {
 	struct seam_driver *d = asked();

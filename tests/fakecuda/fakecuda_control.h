@@ -27,6 +27,9 @@ extern "C" {
  * emulator judges it: see vmm/emu.h. Returns a code. */
 int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes, uint64_t duration_ns);
 
+/* Launches what cuStreamEndCapture() gave, as often as wanted. */
+int fakecuda_graph_launch(void *graph, void *stream);
+
 /* Lets virtual time pass. It also passes by itself, by what driver calls cost. */
 void fakecuda_advance(uint64_t ns);
 uint64_t fakecuda_now(void);

@@ -63,8 +63,6 @@ CUresult fake_host_func(CUstream stream, CUhostFn function, void *argument)
 /* While a blocking stream is captured the driver will not speak of the legacy one. */
 static _Thread_local CUcontext captures_blocking;
 
-static int fake_graph; /* its address is the handle of every graph */
-
 CUresult fake_capture_begin(CUstream stream, CUstreamCaptureMode mode)
 {
 	NEEDS_CONTEXT();
@@ -78,9 +76,10 @@ CUresult fake_capture_begin(CUstream stream, CUstreamCaptureMode mode)
 CUresult fake_capture_end(CUstream stream, CUgraph *graph)
 {
 	NEEDS_CONTEXT();
-	int cu = seam__drv_capture_end(fake_device, word(stream));
+	uint64_t id = 0;
+	int cu = seam__emu_capture_keep(fake_device, word(stream), &id);
 	captures_blocking = NULL;
-	*graph = cu == 0 ? (CUgraph)(void *)&fake_graph : NULL;
+	*graph = (CUgraph)(uintptr_t)id;
 	return as_result(cu);
 }
 
@@ -99,7 +98,12 @@ CUresult fake_capture_info(CUstream stream, CUstreamCaptureStatus *status, cuuin
 
 CUresult fake_graph_destroy(CUgraph graph)
 {
-	return graph == (CUgraph)(void *)&fake_graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	/* A graph is of no context. */
+	for (int i = 0; i < SEAM_EMU_DEVICES; i++) {
+		if (fake_contexts[i].driver != NULL)
+			return as_result(seam__emu_graph_destroy(fake_contexts[i].driver, word(graph)));
+	}
+	return CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult fake_event_create(CUevent *event, unsigned flags)

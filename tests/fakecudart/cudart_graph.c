@@ -1,6 +1,6 @@
 /* cudart_graph.c: graphs, and what is instantiated from them: both are a list of nodes.
  *
- * A launch does the copies and fills again. Kernels are treated as anywhere: refused, with the whole graph, or passed over.
+ * A launch is the driver's, of what it captured. Kernels are treated as anywhere: refused, with the whole graph, or passed over.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,11 +10,17 @@
 #include "fakecudart.h"
 
 #define GRAPHS 1024
-#define NODE_NS UINT64_C(10000)
 
 struct graph {
 	bool used;
 	struct rt_nodes nodes;
+	struct captured *captured;
+};
+
+/* The driver's graph, of a graph here and of what was instantiated from it. */
+struct captured {
+	CUgraph graph;
+	unsigned users;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,13 +35,14 @@ static struct graph *find_graph(const void *handle)
 	return &graphs[offset / sizeof(graphs[0])];
 }
 
-/* Under the lock. */
-static int make(struct rt_nodes *nodes, cudaGraph_t *ret_graph)
+/* Under the lock. `nodes` are the graph's, or gone. */
+static int make(struct rt_nodes *nodes, struct captured *captured, cudaGraph_t *ret_graph)
 {
 	for (size_t i = 0; i < GRAPHS; i++) {
 		if (graphs[i].used)
 			continue;
-		graphs[i] = (struct graph){.used = true, .nodes = *nodes};
+		graphs[i] = (struct graph){.used = true, .nodes = *nodes, .captured = captured};
+		captured->users++;
 		*nodes = (struct rt_nodes){0};
 		*ret_graph = (cudaGraph_t)(void *)&graphs[i];
 		return 0;
@@ -45,12 +52,32 @@ static int make(struct rt_nodes *nodes, cudaGraph_t *ret_graph)
 	return cudaErrorMemoryAllocation;
 }
 
-int rt_graph_make(struct rt_nodes *nodes, cudaGraph_t *ret_graph)
+int rt_graph_make(struct rt_nodes *nodes, CUgraph ended, cudaGraph_t *ret_graph)
 {
-	(void)pthread_mutex_lock(&lock);
-	int error = make(nodes, ret_graph);
-	(void)pthread_mutex_unlock(&lock);
+	struct captured *captured = calloc(1, sizeof(*captured));
+	int error = cudaErrorMemoryAllocation;
+	if (captured != NULL) {
+		captured->graph = ended;
+		(void)pthread_mutex_lock(&lock);
+		error = make(nodes, captured, ret_graph);
+		(void)pthread_mutex_unlock(&lock);
+	} else {
+		free(nodes->at);
+	}
+	if (error != 0) {
+		(void)rt_driver->graph_destroy(ended);
+		free(captured);
+	}
 	return error;
+}
+
+/* Under the lock. */
+static void put_captured(struct captured *captured)
+{
+	if (--captured->users != 0)
+		return;
+	(void)rt_driver->graph_destroy(captured->graph);
+	free(captured);
 }
 
 static int destroy_graph(const void *handle)
@@ -59,6 +86,7 @@ static int destroy_graph(const void *handle)
 	struct graph *graph = find_graph(handle);
 	if (graph != NULL) {
 		free(graph->nodes.at);
+		put_captured(graph->captured);
 		*graph = (struct graph){0};
 	}
 	(void)pthread_mutex_unlock(&lock);
@@ -80,7 +108,7 @@ static int copy_graph(const void *handle, cudaGraph_t *ret_graph)
 		memcpy(nodes.at, graph->nodes.at, nodes.count * sizeof(*nodes.at));
 	}
 	if (error == 0)
-		error = make(&nodes, ret_graph);
+		error = make(&nodes, graph->captured, ret_graph);
 	(void)pthread_mutex_unlock(&lock);
 	return error;
 }
@@ -112,16 +140,13 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t handle, cudaGraphNode_t *nodes, size_t
 	return rt_result(graph != NULL ? 0 : (int)cudaErrorInvalidValue);
 }
 
-static int run(const struct rt_nodes *nodes, cudaStream_t stream)
+static int run(const struct graph *graph, cudaStream_t stream)
 {
-	for (size_t i = 0; i < nodes->count; i++) {
-		if (nodes->at[i].kind == RT_KERNEL && !rt_skips_kernels())
+	for (size_t i = 0; i < graph->nodes.count; i++) {
+		if (graph->nodes.at[i].kind == RT_KERNEL && !rt_skips_kernels())
 			return cudaErrorNotSupported;
 	}
-	int error = 0;
-	for (size_t i = 0; i < nodes->count && error == 0; i++)
-		error = nodes->at[i].kind == RT_KERNEL ? fakecuda_work(stream, 0, 0, 0, NODE_NS) : rt_memory_do(&nodes->at[i], stream);
-	return error;
+	return fakecuda_graph_launch(graph->captured->graph, stream);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
@@ -131,7 +156,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
 		return rt_result(error);
 	(void)pthread_mutex_lock(&lock);
 	const struct graph *graph = find_graph(executable);
-	error = graph != NULL ? run(&graph->nodes, stream) : (int)cudaErrorInvalidValue;
+	error = graph != NULL ? run(graph, stream) : (int)cudaErrorInvalidValue;
 	(void)pthread_mutex_unlock(&lock);
 	return rt_result(error);
 }

@@ -245,9 +245,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 		error = cudaErrorStreamCaptureInvalidated;
 	(void)pthread_mutex_unlock(&lock);
 	if (error == 0)
-		error = rt_graph_make(&nodes, graph);
+		error = rt_graph_make(&nodes, ended, graph);
 	else
 		free(nodes.at);
+	if (error == cudaErrorStreamCaptureInvalidated && ended != NULL)
+		(void)rt_driver->graph_destroy(ended);
 	return rt_result(error);
 }
 

@@ -53,7 +53,7 @@ bool rt_skips_kernels(void);
 
 enum rt_node_kind { RT_KERNEL, RT_COPY_ON_DEVICE, RT_COPY_BETWEEN, RT_COPY_TO_DEVICE, RT_COPY_TO_HOST, RT_FILL };
 
-/* A piece of work that a capture has seen; every launch of the graph does it again. */
+/* A piece of work that a capture has seen. */
 struct rt_node {
 	enum rt_node_kind kind;
 	void *to;
@@ -75,7 +75,7 @@ bool rt_capture_add_node(CUstream stream, const struct rt_node *node);
 /* Copies and fills: gives the work to the driver. Returns an error number. */
 int rt_memory_do(const struct rt_node *node, CUstream stream);
 
-/* A graph of these nodes, which are the graph's from now on, or gone. Returns an error number. */
-int rt_graph_make(struct rt_nodes *nodes, cudaGraph_t *ret_graph);
+/* A graph of these nodes and of what the driver captured, which are the graph's from now on, or gone. Returns an error number. */
+int rt_graph_make(struct rt_nodes *nodes, CUgraph ended, cudaGraph_t *ret_graph);
 
 #endif

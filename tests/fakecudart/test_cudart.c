@@ -300,6 +300,28 @@ static void part_control(void)
 	   "and can be forgotten");
 }
 
+/* Work on memory that is gone when the graph that has captured it is launched. */
+static void part_replay(void)
+{
+	cudaStream_t stream = NULL;
+	cudaGraph_t graph = NULL;
+	cudaGraphExec_t executable = NULL;
+	tap_part = "replay";
+	void *at = must_alloc(MIB);
+	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
+	   cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
+	   fakecuda_work(stream, (uint64_t)(uintptr_t)at, MIB, 1, 1) == 0 && cudaStreamEndCapture(stream, &graph) == cudaSuccess &&
+	   cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess, "work is captured");
+	ok(cudaGraphLaunch(executable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess && fakecuda_violations() == 0,
+	   "and is right while its memory is there: %s", fakecuda_violation_text());
+	ok(cudaFree(at) == cudaSuccess && cudaGraphLaunch(executable, stream) == cudaSuccess &&
+	   cudaStreamSynchronize(stream) == cudaErrorIllegalAddress && fakecuda_violations() == 1, "but not when it is gone: %s",
+	   fakecuda_violation_text());
+	fakecuda_clear_violations();
+	ok(cudaGraphExecDestroy(executable) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess, "all is given back");
+	(void)cudaGetLastError();
+}
+
 static void part_book(void)
 {
 	char host[16] = {0};
@@ -391,6 +413,7 @@ int main(int argc, char **argv)
 		part_events();
 		part_capture();
 		part_graph();
+		part_replay();
 		part_kernels();
 		part_control();
 	}

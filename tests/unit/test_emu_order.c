@@ -85,3 +85,18 @@ Test(emu_order, each_device_has_a_floor_of_its_own)
 	seam__emu_order_fini(&a, meta);
 	seam__emu_order_fini(&b, meta);
 }
+
+Test(emu_order, takes_a_number_back)
+{
+	struct emu_order order = {0};
+	cr_assert(add(&order, 1, 10) && add(&order, 2, 40) && add(&order, 3, 50));
+	seam__emu_order_lower(&order, (struct emu_order_entry){.stream_id = 2, .number = 39}, 0);
+	cr_assert_eq(seam__emu_order_get(&order, 2), 40, "only just that number");
+	seam__emu_order_lower(&order, (struct emu_order_entry){.stream_id = 2, .number = 40}, 30);
+	cr_assert_eq(seam__emu_order_get(&order, 2), 30);
+	seam__emu_order_lower(&order, (struct emu_order_entry){.stream_id = 1, .number = 10}, 0);
+	cr_assert_eq(order.count, 2, "none before it is no entry");
+	cr_assert_eq(seam__emu_order_get(&order, 3), 50);
+	cr_assert_null(seam__emu_order_check(&order));
+	seam__emu_order_fini(&order, meta);
+}
