@@ -250,6 +250,22 @@ void part_history()
 }
 
 /* With FAKECUDA_DEVICES=2. */
+/* Memory of the current device, which is not the first: through a mapping as another process would have it. */
+static void check_shared_of_second()
+{
+	char sent[] = "of the second device", got[sizeof sent] = "";
+	c10::DataPtr block = it().allocate(3 * MIB);
+	ok(block.device().index() == 1, "a block is of the current device");
+	const auto handle = it().shareIpcHandle(block.get());
+	std::shared_ptr<void> opened = it().getIpcDevPtr(handle.handle);
+	char *there = static_cast<char *>(opened.get()) + handle.offset;
+	cudaPointerAttributes attributes{};
+	ok(there != block.get() && cudaPointerGetAttributes(&attributes, there) == cudaSuccess && attributes.device == 1,
+	   "what is shared of it is that device's");
+	ok(cudaMemcpy(block.get(), sent, sizeof sent, cudaMemcpyHostToDevice) == cudaSuccess &&
+	   cudaMemcpy(got, there, sizeof sent, cudaMemcpyDeviceToHost) == cudaSuccess && strcmp(got, sent) == 0, "and the same memory");
+}
+
 void part_two()
 {
 	tap_part = "two devices";
@@ -259,6 +275,7 @@ void part_two()
 		blocks[device] = it().raw_alloc_with_stream(1000, nullptr);
 		ok(blocks[device] != nullptr, "and has memory");
 	}
+	check_shared_of_second();
 	record_history(true, gather, 100, RecordContext::ALL);
 	gathered = 0;
 	it().raw_delete(blocks[0]);

@@ -72,7 +72,7 @@ def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
         "shows the memory of plans once": ["planned", str(out / "planned.seamtrace")],
         "does what PyTorch asks of an allocator": [str(snapshot)],
     }
-    settings = {"two": {"FAKECUDA_DEVICES": "2"}, "shared": {"SEAM_CONF": "export_as:fd"}, "limited": {"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.25"},
+    settings = {"two": {"FAKECUDA_DEVICES": "2", "SEAM_CONF": "export_as:fd"}, "shared": {"SEAM_CONF": "export_as:fd"}, "limited": {"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.25"},
                 "rejecting": {"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.25,throw_on_cudamalloc_oom:True"}}  # fmt: skip
     if torch.minor >= 10:  # before that PyTorch has no such setting
         runs["takes PyTorch's limit"] = ["limited"]
