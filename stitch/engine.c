@@ -230,8 +230,10 @@ bool seam__engine_look(struct seam_engine *engine, const struct seam_ask *ask)
 	const struct seam_ppool *ppool = &ask->group->classes[ask->class];
 	struct seam_block *block;
 	uint32_t looks = 0;
+	if (ask->capturing)
+		return false;
 	TAILQ_FOREACH(block, &engine->pending, pending) {
-		if (looks++ == SEAM_PENDING_LOOKS || ask->capturing)
+		if (looks++ == SEAM_PENDING_LOOKS)
 			return false;
 		if (block->bytes == ask->bytes && block->stream == ask->stream && block->view->ppool == ppool && !is_kept(block) &&
 		    !(ask->no_stitch && block->view->stitched))

@@ -1,4 +1,5 @@
-/* script_peak.c: how much of a script's slots lives at once, stream by stream: what any allocator must have that lets no stream wait for another's memory. */
+/* script_peak.c: the most bytes of a script's slots that live at once on each stream, summed: the need of any allocator that lets no stream wait
+ * for another's memory. */
 #include "script.h"
 
 #include "bits.h"
@@ -17,7 +18,7 @@ static uint64_t bytes_of(const struct seam_plan *plan, const struct seam_script 
 	return seam__bits_align_up(plan->slots[slot].size_bytes, seam__bits_max(plan->header.align_bytes, SEAM_PLANNED_BYTES));
 }
 
-/* What began in an earlier period is there at its beginning. */
+/* Slots that began in an earlier period live at the beginning of this one. */
 static void begin(const struct seam_plan *plan, const struct seam_script *script, struct live *live)
 {
 	for (uint32_t i = 0; i < script->slots; i++)

@@ -91,7 +91,7 @@ public:
 	/* A stream that stands for this device's default one where memory of another device is used: its work comes after all that the default stream
 	 * was given before, and NULL would mean the other device's. Made once, for the life of the process. Throws. */
 	cudaStream_t default_stream();
-	/* What is cached goes back to the device: all of it, or that of one private pool, if it is there. context: of the call. */
+	/* Returns cached memory to the device: all of it, or that of one private pool, if it is there. context: of the call. */
 	void trim(c10::MempoolId_t pool, const TorchContext &context);
 
 	double fraction();
