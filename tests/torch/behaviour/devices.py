@@ -124,19 +124,24 @@ class Devices(DeviceTest):
             first.to("cuda:1")
         self.assertEqual(first.cpu().to("cuda:1").cpu().sum().item(), 5 * MIB)
 
+    def check_waits(self, device: int, other: torch.cuda.Stream, touch: bool = False) -> None:
+        """A freed block of the current stream is used again when `other`, which is busy or is kept so with the block, has passed, and not before."""
+        shared = block(8, device)
+        address = shared.data_ptr()
+        if touch:
+            work(other, shared)
+        shared.record_stream(other)
+        del shared
+        soon = block(8, device)
+        self.assertNotEqual(soon.data_ptr(), address, "given too soon")
+        other.synchronize()
+        self.assertEqual(block(8, device).data_ptr(), address, "not given when it could be")
+
     def test_a_block_waits_for_a_stream_of_its_device(self) -> None:
         with torch.cuda.device(1):
             mine, other = torch.cuda.Stream(), torch.cuda.Stream()
             with torch.cuda.stream(mine):
-                shared = block(8, 1)
-                address = shared.data_ptr()
-                work(other, shared)
-                shared.record_stream(other)
-                del shared
-                soon = block(8, 1)
-                self.assertNotEqual(soon.data_ptr(), address, "given too soon")
-                other.synchronize()
-                self.assertEqual(block(8, 1).data_ptr(), address, "not given when it could be")
+                self.check_waits(1, other, touch=True)
 
     def test_a_block_waits_for_a_stream_of_another_device(self) -> None:
         mine = torch.cuda.Stream(0)
@@ -144,14 +149,7 @@ class Devices(DeviceTest):
             other = torch.cuda.Stream(1)
             work(other)
         with torch.cuda.stream(mine):
-            shared = block(8, 0)
-            address = shared.data_ptr()
-            shared.record_stream(other)
-            del shared
-            soon = block(8, 0)
-            self.assertNotEqual(soon.data_ptr(), address, "given too soon")
-            other.synchronize()
-            self.assertEqual(block(8, 0).data_ptr(), address, "not given when it could be")
+            self.check_waits(0, other)
 
     @only("class")
     def test_a_block_waits_for_the_default_stream_of_another_device(self) -> None:
@@ -159,14 +157,7 @@ class Devices(DeviceTest):
         other = torch.cuda.default_stream(1)
         with torch.cuda.device(1):
             work(other)
-        shared = block(8, 0)
-        address = shared.data_ptr()
-        shared.record_stream(other)
-        del shared
-        soon = block(8, 0)
-        self.assertNotEqual(soon.data_ptr(), address, "given too soon")
-        other.synchronize()
-        self.assertEqual(block(8, 0).data_ptr(), address, "not given when it could be")
+        self.check_waits(0, other)
 
     def test_each_has_a_share_of_its_own(self) -> None:
         total = torch.cuda.get_device_properties(1).total_memory
