@@ -1,6 +1,8 @@
-/* arena.c: the program `arena`: how long the pool's lock is held while an arena is opened, lent from and closed, and what its making costs.
+/* arena.c: the program `arena`: how long the pool's lock is held while an arena is opened, lent from and closed, and
+ * what its making costs.
  *
- * On an emulated device that keeps books: times are Seam's own, the best of several runs; `begin` and `prepare` include the emulator's calls.
+ * On an emulated device that keeps books: times are Seam's own, the best of several runs; `begin` and `prepare` include
+ * the emulator's calls.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -44,7 +46,8 @@ static bool stays(void *user, const struct seam_block *block)
 
 static struct seam_block *request(struct bed *bed, uint64_t bytes)
 {
-	struct seam_ask ask = {.group = &bed->engine.common, .class = SEAM_CLASS_LARGE, .bytes = bytes, .requested_bytes = bytes};
+	struct seam_ask ask = {
+		.group = &bed->engine.common, .class = SEAM_CLASS_LARGE, .bytes = bytes, .requested_bytes = bytes};
 	struct seam_block *block = NULL;
 	check(seam__engine_stream(&bed->engine, 0, &ask.stream) == SEAM_OK, "no stream");
 	check(seam__engine_alloc(&bed->engine, &ask, &block) == SEAM_OK, "no memory");
@@ -126,7 +129,8 @@ static void run(struct bed *bed)
 	at = seam__clock_ns();
 	seam__arena_close(engine, &arena, NULL, &stream, 1);
 	note(bed, STEP_CLOSE, at);
-	check(seam__engine_wait(engine) == SEAM_OK && seam__arena_finish(engine, &arena, UINT32_MAX) == SEAM_OK, "it stays");
+	check(seam__engine_wait(engine) == SEAM_OK && seam__arena_finish(engine, &arena, UINT32_MAX) == SEAM_OK,
+		"it stays");
 }
 
 static void measure(uint64_t chunks, bool in_part)
@@ -148,7 +152,8 @@ static void measure(uint64_t chunks, bool in_part)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {.doc = "What opening, lending from and closing an arena costs, in microseconds."};
+	static const struct argp argp = {
+		.doc = "What opening, lending from and closing an arena costs, in microseconds."};
 	if (argp_parse(&argp, argc, argv, 0, NULL, NULL) != 0)
 		return 2;
 	printf("%8s %8s", "chunks", "they are");

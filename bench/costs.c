@@ -142,7 +142,7 @@ static bool print_json(const struct costs *costs, const struct seam_emu_cost *ta
 	seam__json_init(&json, &text, true);
 	write_json(&json, costs, table);
 	bool good = seam__json_finish(&json) == SEAM_OK && fputs(seam__text_string(&text), stdout) >= 0 &&
-		    fflush(stdout) == 0;
+		fflush(stdout) == 0;
 	seam__text_fini(&text);
 	return good;
 }
@@ -153,14 +153,15 @@ static bool write_table(const struct costs *costs, const struct seam_emu_cost *t
 	FILE *file = fopen(path, "w");
 	if (file == NULL)
 		return false;
-	fprintf(file, "# call fixed_ns per_mapping_ns per_2mib_ns, measured on %s\n", costs->d->ops->device_name(costs->d));
+	fprintf(file, "# call fixed_ns per_mapping_ns per_2mib_ns, measured on %s\n",
+		costs->d->ops->device_name(costs->d));
 	for (int call = 0; call < SEAM_DRV_COUNT; call++) {
 		const struct seam_emu_cost *cost = &table[call];
 		if (cost->fixed_ns == 0 && cost->per_mapping_ns == 0 && cost->per_2mib_ns == 0)
 			continue;
 		fprintf(file, "%s %llu %llu %llu\n", seam__driver_call_name((enum seam_drv_call)call),
-		        (unsigned long long)cost->fixed_ns, (unsigned long long)cost->per_mapping_ns,
-		        (unsigned long long)cost->per_2mib_ns);
+			(unsigned long long)cost->fixed_ns, (unsigned long long)cost->per_mapping_ns,
+			(unsigned long long)cost->per_2mib_ns);
 	}
 	bool good = ferror(file) == 0;
 	return fclose(file) == 0 && good;
@@ -180,7 +181,7 @@ static void measure(struct costs *costs)
 	uint64_t total_bytes = 0;
 	const struct seam_phys_props plain = {.where = {.kind = SEAM_AT_DEVICE}};
 	if (!TRY(costs, seam__drv_granularity(costs->d, &plain, &costs->granularity_bytes)) ||
-	    !TRY(costs, seam__drv_mem_info(costs->d, &free_bytes, &total_bytes)))
+		!TRY(costs, seam__drv_mem_info(costs->d, &free_bytes, &total_bytes)))
 		return;
 	costs->memory_bytes = free_bytes / 2 < 8 * GIB ? free_bytes / 2 : 8 * GIB;
 	costs_measure_small(costs);
@@ -194,7 +195,8 @@ static void measure(struct costs *costs)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {argp_options, parse, NULL, "Measures what driver calls cost on a device.", 0, 0, 0};
+	static const struct argp argp = {
+		argp_options, parse, NULL, "Measures what driver calls cost on a device.", 0, 0, 0};
 	struct options options = {.device = "cuda"};
 	char error[200] = "";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)

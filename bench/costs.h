@@ -17,7 +17,7 @@ struct cost_sample {
 	uint64_t mappings;       /* touched by one call */
 	uint64_t live_mappings;  /* on the device meanwhile, these not counted */
 	unsigned threads;
-	bool busy;               /* beside work on the device that lasted to the end */
+	bool busy; /* beside work on the device that lasted to the end */
 	uint64_t count;
 	uint64_t mean_ns;
 	uint64_t p50_ns;
@@ -35,14 +35,14 @@ struct cost_ceiling {
 struct costs {
 	struct seam_driver *d;
 	uint64_t granularity_bytes;
-	uint64_t ceiling_limit;   /* mappings at which the search for the ceiling stops */
-	uint64_t time_limit_ns;   /* of that search, on the host's clock */
-	uint64_t memory_bytes;    /* what an experiment may take of the device */
-	uint64_t repeat;          /* calls per row, where memory allows */
+	uint64_t ceiling_limit; /* mappings at which the search for the ceiling stops */
+	uint64_t time_limit_ns; /* of that search, on the host's clock */
+	uint64_t memory_bytes;  /* what an experiment may take of the device */
+	uint64_t repeat;        /* calls per row, where memory allows */
 	struct cost_sample samples[COST_SAMPLES_MAX];
 	size_t sample_count;
 	struct cost_ceiling ceiling;
-	const char *failed;       /* the first call that failed, or NULL; measuring stops there */
+	const char *failed; /* the first call that failed, or NULL; measuring stops there */
 	int failed_cu;
 };
 
@@ -64,7 +64,8 @@ bool costs_try(struct costs *costs, int cu, const char *call);
 /* Adds a row of times, which it sorts. Nothing if count is 0. */
 void costs_add(struct costs *costs, const struct cost_sample *like, uint64_t *times_ns, uint64_t count);
 
-/* costs_fit.c: the least relative error over all rows of a call that were measured alone. A call without rows keeps zeroes. */
+/* costs_fit.c: the least relative error over all rows of a call that were measured alone. A call without rows keeps
+ * zeroes. */
 void costs_fit(const struct costs *costs, struct seam_emu_cost table[SEAM_DRV_COUNT]);
 
 #endif

@@ -49,7 +49,8 @@ static bool is_used(const struct cost_sample *sample, enum seam_drv_call call)
 }
 
 /* Fits the given columns (0: fixed, 1: mappings, 2: size). False if the rows do not tell them apart. */
-static bool fit(const struct costs *costs, enum seam_drv_call call, const int *columns, size_t terms, double result[TERMS])
+static bool fit(
+	const struct costs *costs, enum seam_drv_call call, const int *columns, size_t terms, double result[TERMS])
 {
 	double m[TERMS][TERMS];
 	double r[TERMS] = {0};
@@ -59,8 +60,8 @@ static bool fit(const struct costs *costs, enum seam_drv_call call, const int *c
 		if (!is_used(sample, call))
 			continue;
 		uint64_t mappings = sample->mappings == 0 ? 1 : sample->mappings;
-		const double row[TERMS] = {1, (double)sample->mappings,
-		                           (double)(sample->chunk_bytes * mappings) / (double)CHUNK_BYTES};
+		const double row[TERMS] = {
+			1, (double)sample->mappings, (double)(sample->chunk_bytes * mappings) / (double)CHUNK_BYTES};
 		double weight = 1 / (sample->p50_ns == 0 ? 1 : (double)sample->p50_ns * (double)sample->p50_ns);
 		for (size_t a = 0; a < terms; a++) {
 			for (size_t b = 0; b < terms; b++)
@@ -83,7 +84,8 @@ static uint64_t rounded(double value)
 
 void costs_fit(const struct costs *costs, struct seam_emu_cost table[SEAM_DRV_COUNT])
 {
-	/* From the most terms to the least; a negative one is taken out rather than cut off, so that the others make up for it. */
+	/* From the most terms to the least; a negative one is taken out rather than cut off, so that the others make up
+	 * for it. */
 	static const struct {
 		int columns[TERMS];
 		size_t terms;

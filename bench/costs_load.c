@@ -1,4 +1,5 @@
-/* costs_load.c: the same calls where something else goes on: beside work on the device, from several threads, among many mappings. */
+/* costs_load.c: the same calls where something else goes on: beside work on the device, from several threads, among
+ * many mappings. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -15,8 +16,8 @@ static const struct seam_access read_write = {.where = {.kind = SEAM_AT_DEVICE},
 /* The steps of a cycle: one chunk mapped and given back. */
 enum step { STEP_CREATE, STEP_MAP, STEP_ACCESS, STEP_UNMAP, STEP_RELEASE, STEP_COUNT };
 
-static const enum seam_drv_call step_calls[STEP_COUNT] = {SEAM_DRV_mem_create, SEAM_DRV_mem_map, SEAM_DRV_mem_set_access,
-                                                          SEAM_DRV_mem_unmap, SEAM_DRV_mem_release};
+static const enum seam_drv_call step_calls[STEP_COUNT] = {
+	SEAM_DRV_mem_create, SEAM_DRV_mem_map, SEAM_DRV_mem_set_access, SEAM_DRV_mem_unmap, SEAM_DRV_mem_release};
 
 struct cycles {
 	struct costs *costs;
@@ -182,7 +183,8 @@ static bool add_region(struct costs *costs, struct regions *regions)
 		regions->mapped_in_last = 0;
 	}
 	while (cu == 0 && regions->mapped_in_last < regions->handles) {
-		cu = seam__drv_mem_map(d, va + regions->mapped_in_last * g, g, 0, regions->phys[regions->mapped_in_last], 0);
+		cu = seam__drv_mem_map(
+			d, va + regions->mapped_in_last * g, g, 0, regions->phys[regions->mapped_in_last], 0);
 		regions->mapped_in_last += cu == 0;
 	}
 	if (cu == 0)
@@ -213,8 +215,9 @@ static void grow_regions(struct costs *costs, struct regions *regions)
 	uint64_t next_measure = 0;
 	for (;;) {
 		if (costs->ceiling.mappings >= next_measure) {
-			measure_cycles(costs, (struct cost_sample){.experiment = "among mappings",
-			                                           .live_mappings = costs->ceiling.mappings});
+			measure_cycles(costs,
+				(struct cost_sample){
+					.experiment = "among mappings", .live_mappings = costs->ceiling.mappings});
 			next_measure = next_measure == 0 ? 1024 : next_measure * 4;
 		}
 		costs->ceiling.stopped = "limit";
@@ -233,7 +236,9 @@ void costs_measure_ceiling(struct costs *costs)
 	struct regions regions = {0};
 	costs->ceiling = (struct cost_ceiling){.stopped = "memory"};
 	while (regions.handles < REGION && regions.handles < costs->memory_bytes / costs->granularity_bytes &&
-	       TRY(costs, seam__drv_mem_create(costs->d, costs->granularity_bytes, &plain, &regions.phys[regions.handles])))
+		TRY(costs,
+			seam__drv_mem_create(
+				costs->d, costs->granularity_bytes, &plain, &regions.phys[regions.handles])))
 		regions.handles++;
 	if (regions.handles != 0)
 		regions.va = calloc(costs->ceiling_limit / regions.handles + 1, sizeof(regions.va[0]));

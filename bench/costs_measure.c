@@ -1,4 +1,5 @@
-/* costs_measure.c: calls one at a time, on an idle device: by chunk size, by mappings in one call, small calls, copies. */
+/* costs_measure.c: calls one at a time, on an idle device: by chunk size, by mappings in one call, small calls, copies.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,32 +53,32 @@ static uint64_t now(struct costs *costs)
 }
 
 /* Times `call` for each i while all goes well; `done` counts how often it did. */
-#define TIME_EACH(costs, times, n, done, call)                                \
-	do {                                                                  \
-		for ((done) = 0; (done) < (n) && (costs)->failed == NULL;) {  \
-			const uint64_t i = (done);                            \
-			(void)i;                                              \
-			uint64_t start_ns = now(costs);                       \
-			if (TRY((costs), (call)))                             \
-				(times)[(done)++] = now(costs) - start_ns;    \
-		}                                                             \
+#define TIME_EACH(costs, times, n, done, call)                               \
+	do {                                                                 \
+		for ((done) = 0; (done) < (n) && (costs)->failed == NULL;) { \
+			const uint64_t i = (done);                           \
+			(void)i;                                             \
+			uint64_t start_ns = now(costs);                      \
+			if (TRY((costs), (call)))                            \
+				(times)[(done)++] = now(costs) - start_ns;   \
+		}                                                            \
 	} while (0)
 
 /* The same for giving back: goes on after a failure. */
-#define TIME_BACK(costs, times, n, call)                              \
-	do {                                                          \
-		for (uint64_t i = 0; i < (n); i++) {                  \
-			uint64_t start_ns = now(costs);               \
-			(void)TRY((costs), (call));                   \
-			(times)[i] = now(costs) - start_ns;           \
-		}                                                     \
+#define TIME_BACK(costs, times, n, call)                    \
+	do {                                                \
+		for (uint64_t i = 0; i < (n); i++) {        \
+			uint64_t start_ns = now(costs);     \
+			(void)TRY((costs), (call));         \
+			(times)[i] = now(costs) - start_ns; \
+		}                                           \
 	} while (0)
 
 static void add(struct costs *costs, const char *experiment, enum seam_drv_call call, uint64_t chunk_bytes,
-                uint64_t mappings, uint64_t *times_ns, uint64_t count)
+	uint64_t mappings, uint64_t *times_ns, uint64_t count)
 {
-	const struct cost_sample like = {.experiment = experiment, .call = call, .chunk_bytes = chunk_bytes,
-	                                 .mappings = mappings};
+	const struct cost_sample like = {
+		.experiment = experiment, .call = call, .chunk_bytes = chunk_bytes, .mappings = mappings};
 	costs_add(costs, &like, times_ns, count);
 }
 
@@ -230,8 +231,8 @@ static int copy_once(struct costs *costs, enum seam_drv_call call, uint64_t va, 
 
 void costs_measure_copies(struct costs *costs)
 {
-	static const enum seam_drv_call calls[] = {SEAM_DRV_copy_to_device, SEAM_DRV_copy_to_host,
-	                                           SEAM_DRV_copy_on_device, SEAM_DRV_fill32};
+	static const enum seam_drv_call calls[] = {
+		SEAM_DRV_copy_to_device, SEAM_DRV_copy_to_host, SEAM_DRV_copy_on_device, SEAM_DRV_fill32};
 	const uint64_t largest = 64 * MIB;
 	uint64_t times[REPEAT_MAX];
 	uint64_t va = 0;

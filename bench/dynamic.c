@@ -1,8 +1,8 @@
 /* dynamic.c: how much of the dynamic requests of a recording fits into the space that its plan leaves them.
  *
- * Makes the plan, then walks around its circle twice and gives each dynamic request addresses out of its group's ranges, of
- * which those of other dynamic requests are taken: (a) the tightest piece, (b) or else whole idle chunks, stitched. What
- * fits nowhere counts as outside; printed is the largest sum of that, live at once, in the second turn.
+ * Makes the plan, then walks around its circle twice and gives each dynamic request addresses out of its group's
+ * ranges, of which those of other dynamic requests are taken: (a) the tightest piece, (b) or else whole idle chunks,
+ * stitched. What fits nowhere counts as outside; printed is the largest sum of that, live at once, in the second turn.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void give_back(struct taken *taken, uint64_t owner)
 
 /* What of the group's ranges is free, in pieces. */
 static void find_pieces(const struct seam_plan *plan, const struct seam_plan_group *group, const struct taken *taken,
-                        struct taken *pieces)
+	struct taken *pieces)
 {
 	size_t n = 0;
 
@@ -156,16 +156,20 @@ static uint64_t walk(const struct seam_plan *plan, enum way way, uint64_t *ret_r
 				}
 				while (s < header->slot_count && plan->slots[s].begin < p)
 					s++;
-				if (s == header->slot_count || plan->slots[s].begin != p || (plan->slots[s].flags & SEAM_PLAN_DYNAMIC) == 0)
+				if (s == header->slot_count || plan->slots[s].begin != p ||
+					(plan->slots[s].flags & SEAM_PLAN_DYNAMIC) == 0)
 					continue;
 				const struct seam_plan_slot *slot = &plan->slots[s];
 				uint64_t owner = (uint64_t)s * header->copies + copy;
-				uint64_t bytes = (slot->size_bytes + header->align_bytes - 1) / header->align_bytes * header->align_bytes;
+				uint64_t bytes = (slot->size_bytes + header->align_bytes - 1) / header->align_bytes *
+					header->align_bytes;
 
 				find_pieces(plan, &plan->groups[slot->group + copy], &taken, &pieces);
-				outside[owner] = way == OUTSIDE || (!take_piece(&taken, &pieces, bytes, owner) &&
-				                                    (way == CONTIGUOUS || !take_chunks(&taken, &pieces, bytes,
-				                                                                       header->chunk_bytes, owner)));
+				outside[owner] = way == OUTSIDE ||
+					(!take_piece(&taken, &pieces, bytes, owner) &&
+						(way == CONTIGUOUS ||
+							!take_chunks(
+								&taken, &pieces, bytes, header->chunk_bytes, owner)));
 				live += outside[owner] ? slot->size_bytes : 0;
 				most = turn == 1 && live > most ? live : most;
 				*ret_requests += turn == 1;
@@ -209,8 +213,8 @@ int main(int argc, char **argv)
 		uint64_t contiguous = walk(plan, CONTIGUOUS, &requests);
 		uint64_t stitched = walk(plan, STITCHED, &requests);
 		printf("| %s | %llu | %u | %llu | %llu | %llu | %llu |\n", argv[a], (unsigned long long)requests,
-		       plan->header.group_count, (unsigned long long)plan->header.arena_bytes, (unsigned long long)all,
-		       (unsigned long long)contiguous, (unsigned long long)stitched);
+			plan->header.group_count, (unsigned long long)plan->header.arena_bytes, (unsigned long long)all,
+			(unsigned long long)contiguous, (unsigned long long)stitched);
 		seam_plan_free(plan);
 		seam_trace_free(trace);
 	}

@@ -11,9 +11,15 @@
 enum kind { COMPUTE, COMMUNICATION, UPDATE, KINDS };
 
 const struct graph_model graph_models[] = {
-	{"BERT-base", 4400, 500},     {"BERT-large", 8200, 500},   {"BERT-nezha", 9400, 500},
-	{"FaceRecognition", 8500, 500}, {"PanGu-alpha 2.6B", 20000, 500}, {"ResNet-50", 1500, 500},
-	{"Tiny-BERT", 1800, 500},     {"FaceDetection", 4200, 500}, {"Transformer", 3500, 500},
+	{"BERT-base", 4400, 500},
+	{"BERT-large", 8200, 500},
+	{"BERT-nezha", 9400, 500},
+	{"FaceRecognition", 8500, 500},
+	{"PanGu-alpha 2.6B", 20000, 500},
+	{"ResNet-50", 1500, 500},
+	{"Tiny-BERT", 1800, 500},
+	{"FaceDetection", 4200, 500},
+	{"Transformer", 3500, 500},
 	{"MobileNetv2", 3900, 500},
 };
 const uint32_t graph_model_count = sizeof(graph_models) / sizeof(graph_models[0]);
@@ -23,7 +29,7 @@ struct maker {
 	const struct graph_model *model;
 	uint32_t nodes[KINDS]; /* made so far */
 	uint32_t tensors;
-	enum seam_rc rc;       /* the first failure; nothing is made after it */
+	enum seam_rc rc; /* the first failure; nothing is made after it */
 };
 
 struct name {
@@ -50,7 +56,8 @@ static void add_node(struct maker *maker, enum kind kind, struct name name)
 static void add_tensor(struct maker *maker, struct name name, uint64_t size_bytes, struct name from)
 {
 	if (maker->rc == SEAM_OK)
-		maker->rc = seam__graph_add_tensor(maker->graph, name.text, name.bytes, size_bytes, from.text, from.bytes);
+		maker->rc =
+			seam__graph_add_tensor(maker->graph, name.text, name.bytes, size_bytes, from.text, from.bytes);
 }
 
 static void consume(struct maker *maker, struct name to)

@@ -1,9 +1,9 @@
 /* graph_model.h: operator graphs like those of one training step, of any size, for measuring.
  *
- * Layers forward and backward, a chain of compute operators whose outputs are kept for the backward ones; workspaces; the
- * gradients of a layer stand contiguous, a communication operator reduces them, and an operator of a third kind uses
- * them. Operators of one kind fill one stream after the other, each up to a limit, as SOMAS section 5.1 tells of its graphs.
- * They are made up: of the papers' networks they have the number of tensors, no more.
+ * Layers forward and backward, a chain of compute operators whose outputs are kept for the backward ones; workspaces;
+ * the gradients of a layer stand contiguous, a communication operator reduces them, and an operator of a third kind
+ * uses them. Operators of one kind fill one stream after the other, each up to a limit, as SOMAS section 5.1 tells of
+ * its graphs. They are made up: of the papers' networks they have the number of tensors, no more.
  */
 #ifndef BENCH_GRAPH_MODEL_H
 #define BENCH_GRAPH_MODEL_H

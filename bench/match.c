@@ -1,9 +1,9 @@
-/* match.c: what it costs to be recognised in a plan: nanoseconds of an allocation with its free by the matcher alone, in a program that keeps
- * to its plan.
+/* match.c: what it costs to be recognised in a plan: nanoseconds of an allocation with its free by the matcher alone,
+ * in a program that keeps to its plan.
  *
- * Plans each recording, then asks for what the plan says, repetition after repetition, and finds every block by its address before
- * it frees it, as the pool does. Printed: the middle one of many repetitions, divided by its requests; and the same loop without the
- * matcher, which is in the first figure.
+ * Plans each recording, then asks for what the plan says, repetition after repetition, and finds every block by its
+ * address before it frees it, as the pool does. Printed: the middle one of many repetitions, divided by its requests;
+ * and the same loop without the matcher, which is in the first figure.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct program {
 	uint64_t *offsets; /* slot * (copies + 1) + repetition % (copies + 1): where it is live; UINT64_MAX */
 	uint32_t count;
 	uint32_t slots;
-	uint32_t turns;    /* copies + 1 */
+	uint32_t turns; /* copies + 1 */
 };
 
 static void fill(struct program *program, const struct seam_plan *plan)
@@ -48,7 +48,7 @@ static void fill(struct program *program, const struct seam_plan *plan)
 	for (uint32_t i = 0; i < program->slots; i++) {
 		const struct seam_plan_slot *slot = &plan->slots[i];
 		const struct seam_match_ask ask = {slot->size_bytes, plan->streams[slot->stream], slot->thread,
-		                                   (slot->flags & SEAM_PLAN_DYNAMIC) != 0};
+			(slot->flags & SEAM_PLAN_DYNAMIC) != 0};
 		program->acts[slot->begin] = (struct act){ask, i, 0, false};
 		program->acts[slot->end % program->count] = (struct act){ask, i, slot->end / program->count, true};
 	}
@@ -66,7 +66,8 @@ static void repeat(struct program *program, struct seam_matcher *matcher, uint64
 	for (uint32_t i = 0; i < program->count; i++) {
 		const struct act *act = &program->acts[i];
 		if (act->is_free) {
-			uint64_t *offset = repetition < act->lag ? NULL : place(program, act->slot, repetition - act->lag);
+			uint64_t *offset =
+				repetition < act->lag ? NULL : place(program, act->slot, repetition - act->lag);
 			if (offset == NULL || *offset == UINT64_MAX)
 				continue;
 			if (matcher != NULL)
@@ -114,8 +115,11 @@ static int run(const char *path)
 	struct seam_match_counts counts;
 	struct program program;
 	struct seam_meta *meta = seam__meta_process();
-	const struct seam_plan_options options = {.struct_bytes = sizeof(options), .no_stitch = 1, .node_limit = 1000, .align_bytes = 512,
-	                                          .period = SEAM_PLAN_PERIOD_FIND};
+	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
+		.no_stitch = 1,
+		.node_limit = 1000,
+		.align_bytes = 512,
+		.period = SEAM_PLAN_PERIOD_FIND};
 	if (!input_read(path, SEAM_IMPORT_ANY_DEVICE, text, &trace)) {
 		fprintf(stderr, "match: %s\n", text);
 		return 1;
@@ -148,8 +152,9 @@ static int run(const char *path)
 	for (size_t i = 0; i < (size_t)program.slots * program.turns; i++)
 		program.offsets[i] = UINT64_MAX;
 	const double without = measure(&program, NULL, &repetition);
-	printf("%-50s %8" PRIu32 " requests  %6.1f ns  (loop alone %5.1f)  %" PRIu64 " hits  %" PRIu64 " misses  script made in %.1f ms\n", path,
-	       program.slots, with, without, counts.hits + counts.dynamic_hits, misses, made_ms);
+	printf("%-50s %8" PRIu32 " requests  %6.1f ns  (loop alone %5.1f)  %" PRIu64 " hits  %" PRIu64
+	       " misses  script made in %.1f ms\n",
+		path, program.slots, with, without, counts.hits + counts.dynamic_hits, misses, made_ms);
 	free(program.acts);
 	free(program.offsets);
 	seam__matcher_destroy(meta, matcher);

@@ -144,7 +144,7 @@ static void add_cells(struct seam_table *table, const struct ops_row *row)
 static enum seam_rc write_table(const struct results *results, struct seam_text *text)
 {
 	static const char *const headings[] = {"operation", "blocks in pool", "size", "threads", "samples", "strays",
-	                                       "alloc p50 / p99", "free p50 / p99", "pairs"};
+		"alloc p50 / p99", "free p50 / p99", "pairs"};
 	struct seam_table table;
 	seam__table_init(&table, seam__meta_process(), sizeof(headings) / sizeof(headings[0]));
 	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 		}
 		if (rc != SEAM_OK) {
 			fprintf(stderr, "ops: with %" PRIu64 " blocks: %s\n", options.blocks[i],
-			        error[0] != '\0' ? error : seam_rc_text(rc));
+				error[0] != '\0' ? error : seam_rc_text(rc));
 			return 1;
 		}
 	}

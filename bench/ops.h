@@ -1,10 +1,10 @@
 /* ops.h: what one kind of request costs in a pool that holds many blocks: the measurements of the program `ops`.
  *
- * The pool lives on an emulated device with bookkeeping memory: times are those of Seam itself, and, where the driver is called,
- * of the emulator. They include reading the processor's counter twice.
+ * The pool lives on an emulated device with bookkeeping memory: times are those of Seam itself, and, where the driver
+ * is called, of the emulator. They include reading the processor's counter twice.
  *
- * A measurement knows which state of BestFit it means to measure, and counts the requests that were served otherwise (`strays`).
- * Not here: the command line and output (ops.c).
+ * A measurement knows which state of BestFit it means to measure, and counts the requests that were served otherwise
+ * (`strays`). Not here: the command line and output (ops.c).
  */
 #ifndef BENCH_OPS_H
 #define BENCH_OPS_H
@@ -21,15 +21,15 @@ enum ops_kind { OPS_HIT, OPS_SPLIT, OPS_REVIVE, OPS_STITCH, OPS_GROWTH, OPS_THRE
 
 struct ops_row {
 	enum ops_kind kind;
-	uint64_t blocks;     /* live and free ones in the pool beforehand */
-	uint64_t bytes;      /* of a request */
+	uint64_t blocks; /* live and free ones in the pool beforehand */
+	uint64_t bytes;  /* of a request */
 	unsigned threads;
 	uint64_t samples;
-	uint64_t strays;     /* requests that were served in another state */
+	uint64_t strays; /* requests that were served in another state */
 	double alloc_ns_p50, alloc_ns_p99;
-	bool freed;          /* the next two are valid */
+	bool freed; /* the next two are valid */
 	double free_ns_p50, free_ns_p99;
-	double pairs_per_s;  /* threads: allocations, each with its free, of all threads together */
+	double pairs_per_s; /* threads: allocations, each with its free, of all threads together */
 };
 
 struct seam_driver;

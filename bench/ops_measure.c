@@ -21,8 +21,12 @@
 #define STITCH_BYTES (56 * MIB) /* two holes, less the chunks that they share with their neighbours */
 
 static const char *const names[OPS_KINDS] = {
-	[OPS_HIT] = "hit",       [OPS_SPLIT] = "split",   [OPS_REVIVE] = "revive",
-	[OPS_STITCH] = "stitch", [OPS_GROWTH] = "growth", [OPS_THREADS] = "threads",
+	[OPS_HIT] = "hit",
+	[OPS_SPLIT] = "split",
+	[OPS_REVIVE] = "revive",
+	[OPS_STITCH] = "stitch",
+	[OPS_GROWTH] = "growth",
+	[OPS_THREADS] = "threads",
 };
 
 const char *ops_kind_name(enum ops_kind kind)
@@ -88,8 +92,12 @@ static struct seam_stats stats_of(const struct ops_pool *pool)
 static uint64_t count_of(const struct seam_stats *stats, enum ops_kind kind)
 {
 	const uint64_t counts[OPS_KINDS] = {
-		[OPS_HIT] = stats->s1,    [OPS_SPLIT] = stats->s2,  [OPS_REVIVE] = stats->s1r,
-		[OPS_STITCH] = stats->s3, [OPS_GROWTH] = stats->s4, [OPS_THREADS] = stats->s1,
+		[OPS_HIT] = stats->s1,
+		[OPS_SPLIT] = stats->s2,
+		[OPS_REVIVE] = stats->s1r,
+		[OPS_STITCH] = stats->s3,
+		[OPS_GROWTH] = stats->s4,
+		[OPS_THREADS] = stats->s1,
 	};
 	return counts[kind];
 }
@@ -107,8 +115,7 @@ struct session {
 static enum seam_rc begin(struct session *session, struct ops_pool *pool, enum ops_kind kind, uint64_t bytes)
 {
 	struct seam_stats stats = stats_of(pool);
-	*session = (struct session){
-		.pool = pool, .kind = kind, .bytes = bytes, .count_before = count_of(&stats, kind)};
+	*session = (struct session){.pool = pool, .kind = kind, .bytes = bytes, .count_before = count_of(&stats, kind)};
 	bool made = samples_init(&session->allocs, HITS) && samples_init(&session->frees, HITS);
 	return made ? SEAM_OK : SEAM_OOM_META;
 }
@@ -223,7 +230,8 @@ enum seam_rc ops_split(struct ops_pool *pool, struct ops_row *ret_row)
 }
 
 /* Requests of two holes each, until the holes are used up; then one of these views comes and goes. */
-static enum seam_rc stitch_holes(struct ops_pool *pool, void **views, struct ops_row *ret_stitch, struct ops_row *ret_revive)
+static enum seam_rc stitch_holes(
+	struct ops_pool *pool, void **views, struct ops_row *ret_stitch, struct ops_row *ret_revive)
 {
 	struct session session;
 	enum seam_rc rc = begin(&session, pool, OPS_STITCH, STITCH_BYTES);

@@ -93,7 +93,7 @@ static uint64_t run(struct crew *crew, enum seam_rc *rc)
 {
 	unsigned started = 0;
 	while (started < crew->threads &&
-	       pthread_create(&crew->workers[started].thread, NULL, work, &crew->workers[started]) == 0)
+		pthread_create(&crew->workers[started].thread, NULL, work, &crew->workers[started]) == 0)
 		started++;
 	while (atomic_load(&crew->ready) < started)
 		;

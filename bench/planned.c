@@ -1,8 +1,10 @@
-/* planned.c: the program `planned`: what a request costs that a plan serves, and its free, beside the same program without a plan.
+/* planned.c: the program `planned`: what a request costs that a plan serves, and its free, beside the same program
+ * without a plan.
  *
- * A program of layers, forwards and backwards, learns its plan on an emulated device, and is timed once the plan serves all of it. Requests
- * and frees are timed in runs of some, for one of them takes no longer than reading the counter twice: of a run that is taken off, at its mean.
- * Printed are the middle and the 99th percentile of the runs, divided by their length.
+ * A program of layers, forwards and backwards, learns its plan on an emulated device, and is timed once the plan serves
+ * all of it. Requests and frees are timed in runs of some, for one of them takes no longer than reading the counter
+ * twice: of a run that is taken off, at its mean. Printed are the middle and the 99th percentile of the runs, divided
+ * by their length.
  *
  * Sizes that depend on data are asked for between seam_dynamic_begin() and seam_dynamic_end(), in runs of their own.
  */
@@ -20,9 +22,9 @@
 #include "samples.h"
 
 #define LAYERS 48u
-#define RUN 16u            /* requests of a layer whose sizes are always the same; half of them live until its backward pass */
+#define RUN 16u /* requests of a layer whose sizes are always the same; half of them live until its backward pass */
 #define DYNAMIC_RUN 4u
-#define LEARNING 64u       /* iterations until the plan serves all, at most */
+#define LEARNING 64u /* iterations until the plan serves all, at most */
 #define TIMED 400u
 #define CLOCK_READS 10000u
 #define CAPACITY_BYTES (UINT64_C(64) << 30)
@@ -37,12 +39,12 @@ struct program {
 	bool dynamic;
 	bool timed;
 	uint64_t random;
-	volatile char *own;         /* the program's own memory, that it walks through between the runs */
+	volatile char *own; /* the program's own memory, that it walks through between the runs */
 	size_t own_bytes;
 	void *live[LAYERS][RUN];
-	void *data[DYNAMIC_RUN];    /* of the layer before; NULL: none */
+	void *data[DYNAMIC_RUN]; /* of the layer before; NULL: none */
 	struct samples samples[WHATS];
-	enum seam_rc rc;            /* the first that was not SEAM_OK */
+	enum seam_rc rc; /* the first that was not SEAM_OK */
 };
 
 static uint64_t draw(struct program *program)
@@ -169,7 +171,8 @@ static double clock_ns(const struct seam_clock *clock)
 	return best;
 }
 
-static void print_row(struct program *program, const char *name, enum what what, const struct seam_clock *clock, double served)
+static void print_row(
+	struct program *program, const char *name, enum what what, const struct seam_clock *clock, double served)
 {
 	const double taken_off = clock_ns(clock);
 	double ns[2][2];
@@ -178,8 +181,8 @@ static void print_row(struct program *program, const char *name, enum what what,
 		ns[i][0] = (samples_percentile(samples, clock, 50) - taken_off) / lengths[what + i];
 		ns[i][1] = (samples_percentile(samples, clock, 99) - taken_off) / lengths[what + i];
 	}
-	printf("%-42s alloc p50 / p99 %7.1f / %7.1f ns   free p50 / p99 %7.1f / %7.1f ns   served by the plan %6.2f %%\n", name, ns[0][0],
-	       ns[0][1], ns[1][0], ns[1][1], served);
+	printf("%-42s alloc p50 / p99 %7.1f / %7.1f ns   free p50 / p99 %7.1f / %7.1f ns   served by the plan %6.2f %%\n",
+		name, ns[0][0], ns[0][1], ns[1][0], ns[1][1], served);
 }
 
 static bool open_pool(struct program *program, const char *conf, struct seam_driver **ret_driver)
@@ -209,7 +212,8 @@ static void close_pool(struct program *program, struct seam_driver *driver)
 /* One program: its rows. */
 static int measure(const char *conf, const char *name, bool dynamic, size_t own_bytes)
 {
-	struct program program = {.dynamic = dynamic, .random = 1, .own = calloc(1, own_bytes + 1), .own_bytes = own_bytes};
+	struct program program = {
+		.dynamic = dynamic, .random = 1, .own = calloc(1, own_bytes + 1), .own_bytes = own_bytes};
 	struct seam_driver *driver = NULL;
 	struct seam_clock clock;
 	bool learnt = true;
@@ -222,7 +226,8 @@ static int measure(const char *conf, const char *name, bool dynamic, size_t own_
 			iterate(&program);
 		seam__clock_sync(&clock);
 		const struct seam_stats after = stats_of(&program);
-		const double served = 100.0 * (double)(after.plan_hits - before.plan_hits) / (double)(after.allocs - before.allocs);
+		const double served =
+			100.0 * (double)(after.plan_hits - before.plan_hits) / (double)(after.allocs - before.allocs);
 		if (program.rc == SEAM_OK && learnt) {
 			char label[64];
 			print_row(&program, name, ALLOC, &clock, served);
@@ -233,7 +238,8 @@ static int measure(const char *conf, const char *name, bool dynamic, size_t own_
 	}
 	close_pool(&program, driver);
 	if (program.rc != SEAM_OK || !learnt)
-		fprintf(stderr, "planned: %s: %s\n", name, program.rc != SEAM_OK ? seam_rc_text(program.rc) : "the plan does not serve it");
+		fprintf(stderr, "planned: %s: %s\n", name,
+			program.rc != SEAM_OK ? seam_rc_text(program.rc) : "the plan does not serve it");
 	return program.rc != SEAM_OK || !learnt;
 }
 
@@ -264,7 +270,8 @@ int main(int argc, char **argv)
 		{"only", 'o', "PROGRAM", 0, "measure only this one, by its name in the output", 0},
 		{0},
 	};
-	static const struct argp syntax = {.options = argp_options, .parser = parse, .doc = "Measure what requests cost that a plan serves."};
+	static const struct argp syntax = {
+		.options = argp_options, .parser = parse, .doc = "Measure what requests cost that a plan serves."};
 	static const struct {
 		const char *name, *conf;
 		bool dynamic;

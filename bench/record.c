@@ -1,7 +1,9 @@
-/* record.c: the program `record`: what recording costs: an event alone, and an allocation with its free with recording on and off.
+/* record.c: the program `record`: what recording costs: an event alone, and an allocation with its free with recording
+ * on and off.
  *
- * Times are of long runs of calls, divided by their number, the best of several runs: a counter read around every call would cost as much as
- * what is measured. The log is full throughout, so that forgetting its oldest events is counted in; the hits are exact ones (S1).
+ * Times are of long runs of calls, divided by their number, the best of several runs: a counter read around every call
+ * would cost as much as what is measured. The log is full throughout, so that forgetting its oldest events is counted
+ * in; the hits are exact ones (S1).
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -17,7 +19,7 @@
 
 #define RUNS 100
 #define FULL (UINT64_C(1) << 20) /* events that fill every log of the default size */
-#define LIVE 256u /* blocks that live at a time */
+#define LIVE 256u                /* blocks that live at a time */
 #define BYTES (UINT64_C(16) << 20)
 
 static uint64_t pairs = 20000; /* of a run: few, so that many runs are not interrupted */
@@ -57,7 +59,8 @@ static enum seam_rc measure_events(double *ret_ns)
 {
 	struct seam_meta *meta = seam__meta_create(0);
 	struct program program = {.random = 1};
-	enum seam_rc rc = meta == NULL ? SEAM_OOM_META : seam__recorder_create(meta, UINT64_C(32) << 20, 0, &program.recorder);
+	enum seam_rc rc =
+		meta == NULL ? SEAM_OOM_META : seam__recorder_create(meta, UINT64_C(32) << 20, 0, &program.recorder);
 	if (rc == SEAM_OK)
 		use_events(&program, FULL / 2);
 	for (int run = 0; run < RUNS && rc == SEAM_OK; run++) {
@@ -135,7 +138,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-	static const struct argp_option options[] = {{"pairs", 'n', "NUMBER", 0, "allocations with their frees in a run (default: 20000)", 0}, {0}};
+	static const struct argp_option options[] = {
+		{"pairs", 'n', "NUMBER", 0, "allocations with their frees in a run (default: 20000)", 0}, {0}};
 	static const struct argp syntax = {.options = options, .parser = parse, .doc = "Measure what recording costs."};
 	double event = 0, on = 0, off = 0;
 	if (argp_parse(&syntax, argc, argv, 0, NULL, NULL) != 0)
@@ -151,6 +155,7 @@ int main(int argc, char **argv)
 	}
 	printf("time stamp counter   %6.1f ns\n", measure_counter());
 	printf("event                %6.1f ns\n", event);
-	printf("alloc and free       %6.1f ns without recording, %.1f ns with: %.1f ns an event\n", off, on, (on - off) / 2);
+	printf("alloc and free       %6.1f ns without recording, %.1f ns with: %.1f ns an event\n", off, on,
+		(on - off) / 2);
 	return 0;
 }

@@ -1,8 +1,8 @@
-/* safety.c: how long it takes to decide which tensors of an operator graph may share memory: SOMAS's three algorithms, as in its
- * table 1, and the thresholds that the planner uses in their place.
+/* safety.c: how long it takes to decide which tensors of an operator graph may share memory: SOMAS's three algorithms,
+ * as in its table 1, and the thresholds that the planner uses in their place.
  *
- * Graphs are files (CSV or JSON), or made up here (graph_model.h) when none is named. Every algorithm's pairs are compared:
- * a table is only printed of answers that agree.
+ * Graphs are files (CSV or JSON), or made up here (graph_model.h) when none is named. Every algorithm's pairs are
+ * compared: a table is only printed of answers that agree.
  */
 #include <argp.h>
 #include <stdio.h>
@@ -56,8 +56,9 @@ enum algorithm { BY_NODES, BY_NODES_OPTIMISED, BY_STREAMS, THRESHOLDS, ALGORITHM
 
 static enum seam_rc decide(const struct seam__graph *graph, enum algorithm algorithm, struct seam__pairs *ret_pairs)
 {
-	return algorithm == BY_STREAMS ? seam__safety_by_streams(graph, seam__meta_process(), ret_pairs)
-	                               : seam__safety_by_nodes(graph, seam__meta_process(), algorithm == BY_NODES_OPTIMISED, ret_pairs);
+	return algorithm == BY_STREAMS
+		? seam__safety_by_streams(graph, seam__meta_process(), ret_pairs)
+		: seam__safety_by_nodes(graph, seam__meta_process(), algorithm == BY_NODES_OPTIMISED, ret_pairs);
 }
 
 /* Of this process, so that others on the machine count less. */
@@ -69,17 +70,19 @@ static uint64_t processor_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Best of some runs, in nanoseconds of the processor. *same becomes false where the pairs are not those of `expected`. */
-static enum seam_rc measure(const struct seam__graph *graph, enum algorithm algorithm, const struct seam__pairs *expected,
-                            bool *same, uint64_t *ret_ns)
+/* Best of some runs, in nanoseconds of the processor. *same becomes false where the pairs are not those of `expected`.
+ */
+static enum seam_rc measure(const struct seam__graph *graph, enum algorithm algorithm,
+	const struct seam__pairs *expected, bool *same, uint64_t *ret_ns)
 {
 	*ret_ns = UINT64_MAX;
 	for (int run = 0; run < RUNS; run++) {
 		struct seam__pairs pairs = {0};
 		struct seam__problem problem = {0};
 		uint64_t start_ns = processor_ns();
-		enum seam_rc rc = algorithm == THRESHOLDS ? seam__graph_problem(graph, seam__meta_process(), 1, &problem)
-		                                          : decide(graph, algorithm, &pairs);
+		enum seam_rc rc = algorithm == THRESHOLDS
+			? seam__graph_problem(graph, seam__meta_process(), 1, &problem)
+			: decide(graph, algorithm, &pairs);
 		uint64_t took_ns = processor_ns() - start_ns;
 
 		if (rc != SEAM_OK)
@@ -87,10 +90,14 @@ static enum seam_rc measure(const struct seam__graph *graph, enum algorithm algo
 		*ret_ns = took_ns < *ret_ns ? took_ns : *ret_ns;
 		for (uint32_t i = 0; i < problem.count; i++)
 			for (uint32_t j = 0; j < i && run == 0; j++)
-				*same = *same && seam__problem_conflict(&problem, i, j) ==
-				                     seam__pairs_has(expected, problem.items[i].request, problem.items[j].request);
+				*same = *same &&
+					seam__problem_conflict(&problem, i, j) ==
+						seam__pairs_has(
+							expected, problem.items[i].request, problem.items[j].request);
 		if (pairs.bits != NULL)
-			*same = *same && memcmp(pairs.bits, expected->bits, pairs.count * pairs.row_words * sizeof(*pairs.bits)) == 0;
+			*same = *same &&
+				memcmp(pairs.bits, expected->bits,
+					pairs.count * pairs.row_words * sizeof(*pairs.bits)) == 0;
 		seam__pairs_fini(&pairs);
 		seam__problem_fini(&problem);
 	}
@@ -170,16 +177,17 @@ static void write_csv(const struct seam__graph *graph)
 		const struct seam__graph_node *node = seam__graph_node_at(graph, n);
 
 		printf("node,%s,%llu\n", seam__graph_text(node->name),
-		       (unsigned long long)((const uint64_t *)graph->streams.items)[node->stream]);
+			(unsigned long long)((const uint64_t *)graph->streams.items)[node->stream]);
 	}
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
 		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 
 		printf("tensor,%s,%llu,%s,", seam__graph_text(tensor->name), (unsigned long long)tensor->size_bytes,
-		       seam__graph_text(seam__graph_node_at(graph, tensor->producer)->name));
+			seam__graph_text(seam__graph_node_at(graph, tensor->producer)->name));
 		for (uint32_t c = 0; c < tensor->consumer_count; c++)
 			printf("%s%s", c == 0 ? "" : ";",
-			       seam__graph_text(seam__graph_node_at(graph, seam__graph_consumers(graph, tensor)[c])->name));
+				seam__graph_text(
+					seam__graph_node_at(graph, seam__graph_consumers(graph, tensor)[c])->name));
 		printf("\n");
 	}
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
@@ -213,10 +221,10 @@ static int write_model(const char *name)
 
 int main(int argc, char **argv)
 {
-	static const char *const headings[COLUMNS] = {"graph", "tensors", "operators", "streams", "unsafe pairs", "Algorithm 1 ms",
-	                                              "1_opt ms", "2 ms", "thresholds ms", "2 against 1_opt"};
+	static const char *const headings[COLUMNS] = {"graph", "tensors", "operators", "streams", "unsafe pairs",
+		"Algorithm 1 ms", "1_opt ms", "2 ms", "thresholds ms", "2 against 1_opt"};
 	static const struct argp syntax = {options, parse, "[GRAPH...]",
-	                                   "Times of deciding which tensors of operator graphs may share memory.", NULL, NULL, NULL};
+		"Times of deciding which tensors of operator graphs may share memory.", NULL, NULL, NULL};
 	struct arguments arguments = {0};
 	struct seam_table table;
 	struct seam_text text;
@@ -231,7 +239,9 @@ int main(int argc, char **argv)
 		seam__table_cell(&table, "%s", headings[c]);
 	well = add_rows(&arguments, &table);
 	seam__text_init(&text, seam__meta_process());
-	well = seam__table_write(&table, arguments.markdown ? SEAM_TABLE_MARKDOWN : SEAM_TABLE_PLAIN, &text) == SEAM_OK && well;
+	well = seam__table_write(&table, arguments.markdown ? SEAM_TABLE_MARKDOWN : SEAM_TABLE_PLAIN, &text) ==
+			SEAM_OK &&
+		well;
 	fputs(seam__text_string(&text), stdout);
 	seam__text_fini(&text);
 	seam__table_fini(&table);

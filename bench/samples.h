@@ -1,7 +1,7 @@
 /* samples.h: durations of single calls, and their percentiles.
  *
- * Kept in ticks of the processor's counter and turned into nanoseconds at the end: reading the clock is most of what such
- * a call costs. Exact: every sample is kept. One thread at a time.
+ * Kept in ticks of the processor's counter and turned into nanoseconds at the end: reading the clock is most of what
+ * such a call costs. Exact: every sample is kept. One thread at a time.
  */
 #ifndef BENCH_SAMPLES_H
 #define BENCH_SAMPLES_H

@@ -23,9 +23,9 @@ struct arguments {
 	const char *solvers; /* names with commas; NULL: all */
 	double limit_s;
 	unsigned long align_bytes;
-	unsigned long chunk_bytes; /* 0: no backing */
+	unsigned long chunk_bytes;  /* 0: no backing */
 	unsigned long target_bytes; /* a peak of this or less is good enough; 0: the lower bound */
-	bool growth;         /* one Markdown row for the pipeline: when it had what */
+	bool growth;                /* one Markdown row for the pipeline: when it had what */
 	const char *const *files;
 	int file_count;
 };
@@ -34,8 +34,10 @@ static const struct argp_option options[] = {
 	{"solver", 's', "NAME,...", 0, "these solvers; auto: the pipeline (default: all)", 0},
 	{"time-limit", 'l', "SECONDS", 0, "for each solver and instance (default: 10)", 0},
 	{"target", 't', "BYTES", 0, "stop at a peak of this or less (default: the lower bound)", 0},
-	{"growth", 'g', NULL, 0, "of the pipeline, as a Markdown row: requests, seconds to a first and to the best placement, gap, "
-	 "peak memory of this program", 0},
+	{"growth", 'g', NULL, 0,
+		"of the pipeline, as a Markdown row: requests, seconds to a first and to the best placement, gap, "
+		"peak memory of this program",
+		0},
 	{"chunk", 'c', "BYTES", 0, "also back the placement with chunks of this size", 0},
 	{"align", 'a', "BYTES", 0, "sizes are rounded up to this (default: 1)", 0},
 	{0},
@@ -92,8 +94,8 @@ static bool is_in(const char *list, const char *name)
 }
 
 /* Positions are the allocations and frees in order. */
-static enum seam_rc make_problem(const struct seam_trace *trace, const struct lifetimes *lifetimes, uint64_t align_bytes,
-                                 struct seam__problem *ret_problem)
+static enum seam_rc make_problem(const struct seam_trace *trace, const struct lifetimes *lifetimes,
+	uint64_t align_bytes, struct seam__problem *ret_problem)
 {
 	uint32_t events = (uint32_t)trace->header.event_count;
 	uint32_t *positions = calloc((size_t)events + 1, sizeof(*positions));
@@ -141,9 +143,10 @@ static void back(const struct seam__problem *problem, const struct seam__placeme
 	if (seam__backing_make(problem, &budget, best->offsets, best->peak_bytes, chunk_bytes, &backing) != SEAM_OK)
 		return;
 	printf("    chunks: bound %llu, placement %llu, physical %u, addresses %u, %.3f s%s\n",
-	       (unsigned long long)((problem->lower_bytes + chunk_bytes - 1) / chunk_bytes),
-	       (unsigned long long)((best->peak_bytes + chunk_bytes - 1) / chunk_bytes), backing.physical_chunks,
-	       backing.column_count, (double)(seam__clock_thread_ns() - start_ns) / 1e9, budget.spent ? " (budget spent)" : "");
+		(unsigned long long)((problem->lower_bytes + chunk_bytes - 1) / chunk_bytes),
+		(unsigned long long)((best->peak_bytes + chunk_bytes - 1) / chunk_bytes), backing.physical_chunks,
+		backing.column_count, (double)(seam__clock_thread_ns() - start_ns) / 1e9,
+		budget.spent ? " (budget spent)" : "");
 	const char *broken = seam__backing_check(&backing, problem, best->offsets, chunk_bytes);
 	if (broken != NULL)
 		printf("    %s\n", broken);
@@ -152,7 +155,7 @@ static void back(const struct seam__problem *problem, const struct seam__placeme
 
 /* One solver, or (NULL) the pipeline. */
 static void run_solver(const struct arguments *arguments, const char *name, const struct seam__problem *problem,
-                       const struct seam__solver *solver)
+	const struct seam__solver *solver)
 {
 	struct seam__budget budget;
 	struct seam__placement best;
@@ -164,17 +167,18 @@ static void run_solver(const struct arguments *arguments, const char *name, cons
 		return;
 	seam__budget_init(&budget);
 	budget.deadline_ns = start_ns + (uint64_t)(arguments->limit_s * 1e9);
-	budget.target_bytes = arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
+	budget.target_bytes =
+		arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
 	rc = solver == NULL ? seam__pipeline_run(problem, &budget, &best, &result)
-	                    : seam__solver_run(solver, problem, &budget, &best);
+			    : seam__solver_run(solver, problem, &budget, &best);
 	double seconds = (double)(seam__clock_thread_ns() - start_ns) / 1e9;
 	const char *broken = best.peak_bytes == SEAM__PEAK_NONE
-	                         ? "no placement"
-	                         : seam__problem_check_placement(problem, best.offsets, best.peak_bytes);
+		? "no placement"
+		: seam__problem_check_placement(problem, best.offsets, best.peak_bytes);
 	printf("%-32s %7u %-18s %15llu %15llu %9.4f %% %8.3f s %s %s %s\n", name, problem->count,
-	       solver == NULL ? "auto" : solver->name, (unsigned long long)problem->lower_bytes,
-	       (unsigned long long)best.peak_bytes, ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100, seconds,
-	       seam_rc_name(rc), result.solver, broken == NULL ? "" : broken);
+		solver == NULL ? "auto" : solver->name, (unsigned long long)problem->lower_bytes,
+		(unsigned long long)best.peak_bytes, ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100,
+		seconds, seam_rc_name(rc), result.solver, broken == NULL ? "" : broken);
 	if (arguments->chunk_bytes > 0 && broken == NULL)
 		back(problem, &best, arguments->chunk_bytes);
 	fflush(stdout);
@@ -203,8 +207,8 @@ static void note_time(void *context, const char *solver, uint64_t peak_bytes)
 
 static void run_growth(const struct arguments *arguments, const struct seam__problem *problem)
 {
-	struct stopwatch watch = {.start_ns = seam__clock_thread_ns(),
-	                         .near_bytes = problem->lower_bytes + problem->lower_bytes / 100};
+	struct stopwatch watch = {
+		.start_ns = seam__clock_thread_ns(), .near_bytes = problem->lower_bytes + problem->lower_bytes / 100};
 	struct seam__placement best;
 	struct seam__pipeline_result result;
 	struct seam__budget budget;
@@ -214,15 +218,16 @@ static void run_growth(const struct arguments *arguments, const struct seam__pro
 		return;
 	seam__budget_init(&budget);
 	budget.deadline_ns = watch.start_ns + (uint64_t)(arguments->limit_s * 1e9);
-	budget.target_bytes = arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
+	budget.target_bytes =
+		arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
 	budget.progress = note_time;
 	budget.progress_context = &watch;
 	enum seam_rc rc = seam__pipeline_run(problem, &budget, &best, &result);
 	(void)getrusage(RUSAGE_SELF, &usage);
 	if (rc == SEAM_OK)
-		printf("| %u | %.3f s | %.3f s | %.3f s | %.4f %% | %ld MiB |\n", problem->count, (double)watch.first_ns / 1e9,
-		       (double)watch.near_ns / 1e9, (double)watch.last_ns / 1e9, ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100,
-		       usage.ru_maxrss / 1024);
+		printf("| %u | %.3f s | %.3f s | %.3f s | %.4f %% | %ld MiB |\n", problem->count,
+			(double)watch.first_ns / 1e9, (double)watch.near_ns / 1e9, (double)watch.last_ns / 1e9,
+			((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100, usage.ru_maxrss / 1024);
 	else
 		printf("| %u | %s | | | | |\n", problem->count, seam_rc_name(rc));
 	fflush(stdout);
@@ -237,15 +242,16 @@ static void run(const struct arguments *arguments, const char *file, const struc
 	const char *name = slash == NULL ? file : slash + 1;
 
 	for (size_t s = 0; s < count; s++)
-		if (is_in(arguments->solvers, list[s].name) && seam__solver_can(&list[s], seam__problem_features(problem)))
+		if (is_in(arguments->solvers, list[s].name) &&
+			seam__solver_can(&list[s], seam__problem_features(problem)))
 			run_solver(arguments, name, problem, &list[s]);
 	if (is_in(arguments->solvers, "auto"))
 		run_solver(arguments, name, problem, NULL);
 }
 
 /* A recording, or an operator graph. On failure false, with a line in `error`. */
-static bool read_problem(const char *file, uint64_t align_bytes, char error[INPUT_ERROR_BYTES],
-                         struct seam__problem *ret_problem)
+static bool read_problem(
+	const char *file, uint64_t align_bytes, char error[INPUT_ERROR_BYTES], struct seam__problem *ret_problem)
 {
 	struct seam_trace *trace;
 	struct lifetimes lifetimes;
@@ -273,7 +279,8 @@ static bool read_problem(const char *file, uint64_t align_bytes, char error[INPU
 
 int main(int argc, char **argv)
 {
-	static const struct argp syntax = {options, parse, "INSTANCE...", "Run placement solvers on instances.", NULL, NULL, NULL};
+	static const struct argp syntax = {
+		options, parse, "INSTANCE...", "Run placement solvers on instances.", NULL, NULL, NULL};
 	struct arguments arguments = {.limit_s = 10, .align_bytes = 1};
 
 	if (argp_parse(&syntax, argc, argv, 0, NULL, &arguments) != 0)

@@ -22,7 +22,8 @@ struct seam_cache_config seam__caching_cache_config(const struct seam_caching_co
 		.segment_bytes = or_default(config->segment_bytes, 20 * MI),
 		.exact_bytes = or_default(config->exact_bytes, 10 * MI),
 		.round_bytes = ROUND_BYTES,
-		/* Cut always: a remainder too small for a large request still joins a neighbour that is freed beside it. */
+		/* Cut always: a remainder too small for a large request still joins a neighbour that is freed beside
+		   it. */
 		.split_bytes = GRANULARITY_BYTES,
 		.limit_bytes = config->capacity_bytes,
 		.oom = SEAM_OOM_DEVICE,
@@ -30,8 +31,8 @@ struct seam_cache_config seam__caching_cache_config(const struct seam_caching_co
 	};
 }
 
-enum seam_rc seam__caching_init(struct seam_store *store, const struct seam_caching_config *config, struct seam_driver *driver,
-                                struct seam_meta *meta)
+enum seam_rc seam__caching_init(struct seam_store *store, const struct seam_caching_config *config,
+	struct seam_driver *driver, struct seam_meta *meta)
 {
 	const struct seam_cache_source source = seam__direct_source(driver);
 	const struct seam_store_config store_config = {

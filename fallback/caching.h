@@ -1,9 +1,9 @@
 /* caching.h: the caching allocator that serves everything where the device has no virtual memory management.
  *
- * It is a store (vmm/store.h) over plain device memory (direct_source.h) with the sizes below: blocks are multiples of 512 bytes; requests up to
- * 1 MiB share segments of 2 MiB, those below 10 MiB segments of 20 MiB, larger ones have segments of their own in multiples of
- * 2 MiB. Those sizes are the ones that programs on GPUs are tuned to; each can be changed.
- * After init, use seam__store_*().
+ * It is a store (vmm/store.h) over plain device memory (direct_source.h) with the sizes below: blocks are multiples of
+ * 512 bytes; requests up to 1 MiB share segments of 2 MiB, those below 10 MiB segments of 20 MiB, larger ones have
+ * segments of their own in multiples of 2 MiB. Those sizes are the ones that programs on GPUs are tuned to; each can be
+ * changed. After init, use seam__store_*().
  *
  * Not here: stitching, which needs what the device lacks; fragmentation is what it is.
  */
@@ -34,6 +34,6 @@ struct seam_cache_config seam__caching_cache_config(const struct seam_caching_co
 
 /* The lock has rank SEAM_RANK_DEVICE. Errors: SEAM_INVALID (sizes that contradict each other), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__caching_init(struct seam_store *store, const struct seam_caching_config *config,
-                                              struct seam_driver *driver, struct seam_meta *meta);
+	struct seam_driver *driver, struct seam_meta *meta);
 
 #endif

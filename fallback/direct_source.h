@@ -1,6 +1,7 @@
 /* direct_source.h: plain device memory as a source of segments.
  *
- * Not here: caching. One driver call each; both may wait for the device, and so are never made under a lock. No state, thread safe.
+ * Not here: caching. One driver call each; both may wait for the device, and so are never made under a lock. No state,
+ * thread safe.
  */
 #ifndef SEAM_FALLBACK_DIRECT_SOURCE_H
 #define SEAM_FALLBACK_DIRECT_SOURCE_H

@@ -6,7 +6,7 @@
 #include "check.h"
 
 void seam__block_insert(struct seam_block *node, struct seam_view *view, struct seam_block *after, uint64_t offset,
-                        uint64_t bytes, enum seam_block_is is)
+	uint64_t bytes, enum seam_block_is is)
 {
 	memset(node, 0, sizeof *node);
 	node->view = view;
@@ -63,7 +63,7 @@ static const char *check_slot_block(const struct seam_block *block)
 	if (block->is == SEAM_IS_HOLE)
 		return slot->mapping == NULL ? NULL : "B4: a hole has a chunk";
 	if (slot->mapping == NULL || slot->mapping->chunk != block->chunk || block->chunk->owner == view ||
-	    block->chunk->lent != block)
+		block->chunk->lent != block)
 		return "B4: a LOST block's chunk is not away";
 	return NULL;
 }
@@ -131,7 +131,8 @@ const char *seam__blocks_check(const struct seam_view *view)
 	uint64_t end = 0;
 	uint32_t live = 0;
 	const struct seam_block *block;
-	TAILQ_FOREACH(block, &view->blocks, link) {
+	TAILQ_FOREACH(block, &view->blocks, link)
+	{
 		const char *broken = check_block(block, end);
 		if (broken != NULL)
 			return broken;

@@ -1,7 +1,7 @@
 /* block.h: blocks: a view's bytes by what they are used for, and their states.
  *
- * A home view's blocks cover it without a gap. A stitched view's cover what it owns; the rest belongs to other views and has no block here.
- * pBlock and sBlock are the papers' names for a block of a home view and of a stitched view.
+ * A home view's blocks cover it without a gap. A stitched view's cover what it owns; the rest belongs to other views
+ * and has no block here. pBlock and sBlock are the papers' names for a block of a home view and of a stitched view.
  *
  * Not here: which free block serves a request (fit.h, stitch/bestfit.h).
  *
@@ -11,8 +11,8 @@
  *   B3  two free neighbours that touch differ in stream (else they would be one)
  *   B4  a LOST or HOLE block is exactly one slot; LOST: its chunk is owned elsewhere; HOLE: the slot has no chunk
  *   B5  the view's count of live blocks is right
- *   B6  a LEASED block lies in one slot, of a chunk that the view owns, and has no stream; the chunk knows its first; those of a chunk are
- *       one arena's, and two of them that touch are one
+ *   B6  a LEASED block lies in one slot, of a chunk that the view owns, and has no stream; the chunk knows its first;
+ * those of a chunk are one arena's, and two of them that touch are one
  *
  * Locks: the pool's `lock` for everything here.
  */
@@ -50,42 +50,45 @@ struct seam_block_use {
 };
 
 struct seam_block {
-	TAILQ_ENTRY(seam_block) link;       /* in view->blocks */
+	TAILQ_ENTRY(seam_block) link; /* in view->blocks */
 	struct seam_view *view;
-	uint64_t offset, bytes;             /* in the view */
-	struct seam_stream *stream;         /* live, pending: asked for on it. Free: may be used there at once. NULL (free only): anywhere.
-	                                       LOST: as it was when free. Referenced. */
-	uint64_t stamp;                     /* free, LOST: of its newest free on `stream` */
-	uint8_t is;                         /* enum seam_block_is */
-	uint8_t fresh;                      /* free: its place in seam_fit.fresh, from 1; 0: not there */
-	bool at_border;                     /* free for every stream, and in the list of those that touch a block of one stream (border.h) */
-	bool captured;                      /* live: handed out during a capture */
-	uint32_t first_slot;                /* an extent: its first whole chunk's; else near it: where a search begins */
-	uint64_t sizes;                     /* home view: bit per class of size of the chunks that it touches; too many, never too few; 0: not known */
+	uint64_t offset, bytes;     /* in the view */
+	struct seam_stream *stream; /* live, pending: asked for on it. Free: may be used there at once. NULL (free
+				       only): anywhere. LOST: as it was when free. Referenced. */
+	uint64_t stamp;             /* free, LOST: of its newest free on `stream` */
+	uint8_t is;                 /* enum seam_block_is */
+	uint8_t fresh;              /* free: its place in seam_fit.fresh, from 1; 0: not there */
+	bool at_border; /* free for every stream, and in the list of those that touch a block of one stream (border.h)
+			 */
+	bool captured;  /* live: handed out during a capture */
+	uint32_t first_slot; /* an extent: its first whole chunk's; else near it: where a search begins */
+	uint64_t sizes; /* home view: bit per class of size of the chunks that it touches; too many, never too few; 0:
+			   not known */
 	union {
-		struct {                            /* free */
+		struct {                                /* free */
 			RB_ENTRY(seam_block) by_size;   /* in its fit; a hole: among the holes of its class */
 			TAILQ_ENTRY(seam_block) border; /* valid while at_border */
 			RB_ENTRY(seam_block) by_run;    /* an extent (extent.h): among those of its fit */
 			RB_ENTRY(seam_block) by_offset; /* an extent: among those of its home view */
-			uint64_t whole_sizes;           /* an extent: bit per class of size of its whole chunks; too many, never too few */
-			uint64_t sizes_below;           /* an extent: the bits of all extents in its subtree of by_run */
+			uint64_t whole_sizes; /* an extent: bit per class of size of its whole chunks; too many, never
+						 too few */
+			uint64_t sizes_below; /* an extent: the bits of all extents in its subtree of by_run */
 		};
-		struct {                            /* live, pending */
+		struct { /* live, pending */
 			union {
 				UT_hash_handle by_va;            /* live */
 				TAILQ_ENTRY(seam_block) pending; /* pending */
 			};
-			uint64_t requested_bytes;       /* live */
-			uint64_t tag;                   /* live: the caller's */
-			uint64_t serial;                /* live: its number in the recording; lib/core sets it */
+			uint64_t requested_bytes; /* live */
+			uint64_t tag;             /* live: the caller's */
+			uint64_t serial;          /* live: its number in the recording; lib/core sets it */
 			struct seam_block_use *uses;
 		};
-		struct seam_chunk *chunk;           /* LOST: the chunk that is away */
-		const struct seam_view *lessee;     /* LEASED: the arena's view */
+		struct seam_chunk *chunk;       /* LOST: the chunk that is away */
+		const struct seam_view *lessee; /* LEASED: the arena's view */
 	};
-	uint64_t va;                        /* key of by_va */
-	uint32_t slot_count;                /* free: its whole chunks if it is an extent, else 0 */
+	uint64_t va;         /* key of by_va */
+	uint32_t slot_count; /* free: its whole chunks if it is an extent, else 0 */
 };
 
 /* Gives the block a stream (NULL: none), keeping references right. */
@@ -102,12 +105,13 @@ static inline void seam__block_set_stream(struct seam_block *block, struct seam_
 
 /* Fills a fresh node and puts it into the view's list behind `after` (NULL: first). It has no stream yet. */
 void seam__block_insert(struct seam_block *node, struct seam_view *view, struct seam_block *after, uint64_t offset,
-                        uint64_t bytes, enum seam_block_is is);
+	uint64_t bytes, enum seam_block_is is);
 
 /* Takes it out of the view's list, drops its stream and returns the node to `slab`. */
 void seam__block_remove(struct seam_slab *slab, struct seam_block *block);
 
-/* Moves the block's end to `bytes` from its start, or its start to `offset`. The caller has it out of any tree or table. */
+/* Moves the block's end to `bytes` from its start, or its start to `offset`. The caller has it out of any tree or
+ * table. */
 void seam__block_resize(struct seam_block *block, uint64_t offset, uint64_t bytes);
 
 /* The neighbour that touches it, or NULL. */
@@ -123,7 +127,8 @@ static inline struct seam_block *seam__block_after(const struct seam_block *bloc
 	return other != NULL && block->offset + block->bytes == other->offset ? other : NULL;
 }
 
-/* The order of free blocks: by size, then by view number and offset, never by an address, so that equal traces give equal placements (I8). */
+/* The order of free blocks: by size, then by view number and offset, never by an address, so that equal traces give
+ * equal placements (I8). */
 static inline int seam__block_compare(const struct seam_block *a, const struct seam_block *b)
 {
 	if (a->bytes != b->bytes)
@@ -133,7 +138,8 @@ static inline int seam__block_compare(const struct seam_block *a, const struct s
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* How many of the view's chunks lie wholly inside the block, and the first of their slots. O(log of how far that is from block->first_slot). */
+/* How many of the view's chunks lie wholly inside the block, and the first of their slots. O(log of how far that is
+ * from block->first_slot). */
 uint32_t seam__block_whole_slots(const struct seam_block *block, uint32_t *ret_first);
 
 /* Whether any chunk lies wholly inside the block. */

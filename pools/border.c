@@ -41,8 +41,8 @@ static bool is_free_for(const struct seam_block *block, const struct seam_stream
 	return block != NULL && block->is == SEAM_IS_FREE && (block->stream == NULL || block->stream == stream);
 }
 
-/* Whether a common block stands in front of this one in the same run. Between two of them there is exactly one of the stream: equals are
- * one block. */
+/* Whether a common block stands in front of this one in the same run. Between two of them there is exactly one of the
+ * stream: equals are one block. */
 static bool continues_run(const struct seam_block *block, const struct seam_stream *stream)
 {
 	const struct seam_block *before = seam__block_before(block);
@@ -61,8 +61,8 @@ static uint64_t measure_run(const struct seam_block *block, const struct seam_st
 	return bytes;
 }
 
-/* Binds blocks of the run to `stream` until one of them has `bytes`. Between two blocks of the stream there is one without, so each step
- * makes one block of two or three. */
+/* Binds blocks of the run to `stream` until one of them has `bytes`. Between two blocks of the stream there is one
+ * without, so each step makes one block of two or three. */
 static void join_run(struct seam_block *block, struct seam_stream *stream, uint64_t bytes)
 {
 	while (block->bytes < bytes) {
@@ -89,7 +89,8 @@ bool seam__border_join(struct seam_ppool *ppool, struct seam_stream *stream, uin
 	}
 	struct seam_block *best = NULL, *block, *next;
 	uint64_t best_bytes = 0;
-	TAILQ_FOREACH_SAFE(block, &ppool->any.borders, border, next) {
+	TAILQ_FOREACH_SAFE(block, &ppool->any.borders, border, next)
+	{
 		if (!seam__border_touches(block)) {
 			TAILQ_REMOVE(&ppool->any.borders, block, border);
 			block->at_border = false;

@@ -19,7 +19,8 @@ static uint64_t sizes_of(const struct seam_block *subtree)
 static inline void mend(struct seam_block *extent)
 {
 	while (extent != NULL) {
-		uint64_t sizes = extent->whole_sizes | sizes_of(RB_LEFT(extent, by_run)) | sizes_of(RB_RIGHT(extent, by_run));
+		uint64_t sizes =
+			extent->whole_sizes | sizes_of(RB_LEFT(extent, by_run)) | sizes_of(RB_RIGHT(extent, by_run));
 		if (sizes == extent->sizes_below)
 			return;
 		extent->sizes_below = sizes;
@@ -27,8 +28,8 @@ static inline void mend(struct seam_block *extent)
 	}
 }
 
-/* The tree's code calls this for every node whose children have changed; at the end of a removal it calls it for the lowest only, hence the
- * way up in mend(). */
+/* The tree's code calls this for every node whose children have changed; at the end of a removal it calls it for the
+ * lowest only, hence the way up in mend(). */
 #undef RB_AUGMENT
 #define RB_AUGMENT(extent) mend(extent)
 SEAM_TREE_GENERATE(seam_extent_order, seam_block, by_run, seam__block_compare)
@@ -107,7 +108,8 @@ struct seam_block *seam__extents_largest(struct seam_extents *extents)
 
 struct seam_block *seam__extents_next(struct seam_extents *extents, struct seam_block *extent)
 {
-	return extent == NULL ? RB_MIN(seam_extent_order, &extents->tree) : RB_NEXT(seam_extent_order, &extents->tree, extent);
+	return extent == NULL ? RB_MIN(seam_extent_order, &extents->tree)
+			      : RB_NEXT(seam_extent_order, &extents->tree, extent);
 }
 
 struct seam_block *seam__extents_behind(struct seam_extents *extents, const struct seam_block *key)
@@ -143,7 +145,8 @@ struct seam_block *seam__extents_with(struct seam_extents *extents, const struct
 {
 	uint64_t bit = UINT64_C(1) << size_class;
 	struct seam_block *at = RB_ROOT(&extents->tree), *best = NULL;
-	/* Of what stands behind the key on the way down, the last that has the bit in itself or to its right comes first. */
+	/* Of what stands behind the key on the way down, the last that has the bit in itself or to its right comes
+	 * first. */
 	while (at != NULL && (at->sizes_below & bit) != 0) {
 		if (seam__block_compare(at, key) > 0) {
 			if (((at->whole_sizes | sizes_of(RB_RIGHT(at, by_run))) & bit) != 0)
@@ -249,7 +252,7 @@ static const char *check_extent(const struct seam_block *extent)
 	if (first != extent->first_slot || count != extent->slot_count)
 		return "X1: an extent's slots are not those that it has";
 	if ((sizes_between(extent->view, first, first + count) & ~extent->whole_sizes) != 0 ||
-	    (sizes_touched(extent) & ~extent->sizes) != 0)
+		(sizes_touched(extent) & ~extent->sizes) != 0)
 		return "X2: an extent has no bit for one of its chunks";
 	uint64_t sizes = extent->whole_sizes | sizes_of(RB_LEFT(extent, by_run)) | sizes_of(RB_RIGHT(extent, by_run));
 	return sizes == extent->sizes_below ? NULL : "X2: the bits of a subtree are not their union";
@@ -260,7 +263,8 @@ const char *seam__extents_check(struct seam_extents *extents)
 	uint64_t count = 0, whole_bytes = 0, long_bytes = 0;
 	const struct seam_block *last = NULL;
 	struct seam_block *extent;
-	RB_FOREACH(extent, seam_extent_order, &extents->tree) {
+	RB_FOREACH(extent, seam_extent_order, &extents->tree)
+	{
 		const char *broken = check_extent(extent);
 		if (broken != NULL)
 			return broken;
@@ -282,9 +286,11 @@ const char *seam__home_extents_check(const struct seam_view *home)
 	struct seam_home_extents tree = home->extents;
 	struct seam_block *extent = RB_MIN(seam_home_extents, &tree);
 	const struct seam_block *block;
-	TAILQ_FOREACH(block, &home->blocks, link) {
+	TAILQ_FOREACH(block, &home->blocks, link)
+	{
 		uint32_t first = 0;
-		if (block->is != SEAM_IS_FREE || block->fresh != 0 || home->stitched || seam__block_whole_slots(block, &first) == 0)
+		if (block->is != SEAM_IS_FREE || block->fresh != 0 || home->stitched ||
+			seam__block_whole_slots(block, &first) == 0)
 			continue;
 		if (extent != block)
 			return "X4: a home view's extents are not those of its blocks";

@@ -1,12 +1,12 @@
 /* extent.h: the free blocks of home views that hold at least one whole chunk: all that stitching can use.
  *
- * An *extent* is such a block. It stands in two trees: among those of its fit by size, the order in which a gathering takes them, and
- * among those of its home view by address, which answers whether a given chunk is free. Each of both is O(log extents); what holds no whole chunk
- * costs nothing here.
+ * An *extent* is such a block. It stands in two trees: among those of its fit by size, the order in which a gathering
+ * takes them, and among those of its home view by address, which answers whether a given chunk is free. Each of both is
+ * O(log extents); what holds no whole chunk costs nothing here.
  *
- * To find a chunk of a certain size without looking at every extent, each extent has a bit for every class of size among its chunks, and
- * the tree by size has the union of each subtree. Bits are inherited when blocks split and merge, so that a free touches no chunk; those
- * that are too many go when a search finds no such chunk.
+ * To find a chunk of a certain size without looking at every extent, each extent has a bit for every class of size
+ * among its chunks, and the tree by size has the union of each subtree. Bits are inherited when blocks split and merge,
+ * so that a free touches no chunk; those that are too many go when a search finds no such chunk.
  *
  * Not here: blocks without a whole chunk (fit.h); which extents a request may use (stitch/gather.c).
  *
@@ -28,9 +28,9 @@ SEAM_TREE_HEAD(seam_extent_order, struct seam_block);
 struct seam_extents {
 	struct seam_extent_order tree; /* by seam__block_compare() */
 	uint64_t count;
-	uint64_t whole_bytes;         /* of their whole chunks */
-	uint64_t long_bytes;          /* of those whose whole chunks have at least limit_bytes */
-	uint64_t limit_bytes;         /* the policy's fragmentation limit */
+	uint64_t whole_bytes; /* of their whole chunks */
+	uint64_t long_bytes;  /* of those whose whole chunks have at least limit_bytes */
+	uint64_t limit_bytes; /* the policy's fragmentation limit */
 };
 
 /* The class of a chunk's size: units of 2 MiB, rounded up, 0 for the first; the last is for all that are larger. */
@@ -83,14 +83,15 @@ static inline uint64_t seam__extents_sizes(const struct seam_extents *extents)
 	return root == NULL ? 0 : root->sizes_below;
 }
 
-/* Looks at all its chunks and drops the bits that are too many. For one in which a search for a size was in vain. O(chunks). */
+/* Looks at all its chunks and drops the bits that are too many. For one in which a search for a size was in vain.
+ * O(chunks). */
 void seam__extent_tighten(struct seam_block *extent);
 
 /* The extent of a home view that holds a slot's chunk, or NULL: the chunk is not wholly free, or not at home. */
 struct seam_block *seam__extent_find(const struct seam_view *home, uint32_t slot);
 
-/* The block of the view at the start of a slot whose chunk it owns. Searched from what is known near it, an extent, a LOST or a LEASED block: O(log
- * extents + blocks between). */
+/* The block of the view at the start of a slot whose chunk it owns. Searched from what is known near it, an extent, a
+ * LOST or a LEASED block: O(log extents + blocks between). */
 struct seam_block *seam__block_at(const struct seam_view *view, uint32_t slot);
 
 const char *seam__extents_check(struct seam_extents *extents);

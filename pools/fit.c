@@ -63,7 +63,8 @@ void seam__fit_remove(struct seam_fit *fit, struct seam_block *block)
 
 struct seam_block *seam__fit_find(struct seam_fit *fit, uint64_t bytes)
 {
-	/* Not RB_NFIND: its key would be a whole block with a view; sizes alone decide here, and equal sizes lean to the first. */
+	/* Not RB_NFIND: its key would be a whole block with a view; sizes alone decide here, and equal sizes lean to
+	 * the first. */
 	struct seam_block *at = RB_ROOT(&fit->tree), *best = NULL;
 	while (at != NULL) {
 		if (at->bytes >= bytes) {
@@ -123,7 +124,8 @@ const char *seam__fit_check(struct seam_fit *fit)
 {
 	uint64_t count = 0, bytes = 0, extents = 0;
 	struct seam_block *block, *last = NULL;
-	RB_FOREACH(block, seam_fit_tree, &fit->tree) {
+	RB_FOREACH(block, seam_fit_tree, &fit->tree)
+	{
 		if (block->is != SEAM_IS_FREE)
 			return "F1: a block in the tree is not free";
 		if (last != NULL && seam__block_compare(last, block) >= 0)

@@ -1,15 +1,16 @@
 /* fit.h: the free blocks of one pPool that may be used on one stream (or, in one more set, on any), in order of size.
  *
- * Ties go to the lower view number and then the lower offset: see seam__block_compare(). Balanced trees and no allocation: a free must not
- * fail. Best fit is one descent.
+ * Ties go to the lower view number and then the lower offset: see seam__block_compare(). Balanced trees and no
+ * allocation: a free must not fail. Best fit is one descent.
  *
- * Those that hold a whole chunk are in a second index too (extent.h), for stitching. Most free blocks are taken or merged again before
- * anybody stitches, so the newest are *fresh*: not looked at for whole chunks yet. Who wants the extents calls seam__fit_index() first; there
- * are at most as many fresh ones as there are places for them, which bounds that call.
+ * Those that hold a whole chunk are in a second index too (extent.h), for stitching. Most free blocks are taken or
+ * merged again before anybody stitches, so the newest are *fresh*: not looked at for whole chunks yet. Who wants the
+ * extents calls seam__fit_index() first; there are at most as many fresh ones as there are places for them, which
+ * bounds that call.
  *
- * Invariants (seam__fit_check): F1 the tree holds free blocks only, in order; F2 count and bytes are theirs; F3 those with a whole chunk are
- * fresh or extents, and fresh ones are where they say; those of the extents, X1-X3.
- * Locks: the pool's `lock`.
+ * Invariants (seam__fit_check): F1 the tree holds free blocks only, in order; F2 count and bytes are theirs; F3 those
+ * with a whole chunk are fresh or extents, and fresh ones are where they say; those of the extents, X1-X3. Locks: the
+ * pool's `lock`.
  */
 #ifndef SEAM_FIT_H
 #define SEAM_FIT_H
@@ -26,10 +27,11 @@ struct seam_fit {
 	uint64_t count;
 	uint64_t bytes;
 	struct seam_extents extents;
-	uint32_t fresh_next;          /* the oldest place */
+	uint32_t fresh_next;                      /* the oldest place */
 	struct seam_block *fresh[SEAM_FIT_FRESH]; /* NULL: a free place */
-	struct seam_blocks borders;   /* any stream's: those that touch, or once touched, a free block that is bound to a stream (border.h) */
-	uint64_t collected; /* the stream's `passed` when its blocks were last looked through */
+	struct seam_blocks borders; /* any stream's: those that touch, or once touched, a free block that is bound to a
+				       stream (border.h) */
+	uint64_t collected;         /* the stream's `passed` when its blocks were last looked through */
 };
 
 void seam__fit_insert(struct seam_fit *fit, struct seam_block *block);

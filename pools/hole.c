@@ -44,7 +44,8 @@ const char *seam__holes_check(const struct seam_ppool *ppool)
 	const struct seam_block *last = NULL;
 	struct seam_block *hole;
 	uint64_t found = 0, holes = 0;
-	RB_FOREACH(hole, seam_holes, &tree) {
+	RB_FOREACH(hole, seam_holes, &tree)
+	{
 		if (hole->is != SEAM_IS_HOLE || hole->view->ppool != ppool)
 			return "H1: something else among the holes";
 		if (last != NULL && compare(last, hole) >= 0)
@@ -53,10 +54,11 @@ const char *seam__holes_check(const struct seam_ppool *ppool)
 		found++;
 	}
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, &ppool->homes, link) {
+	TAILQ_FOREACH(view, &ppool->homes, link)
+	{
 		const struct seam_block *block;
 		TAILQ_FOREACH(block, &view->blocks, link)
-			holes += block->is == SEAM_IS_HOLE;
+		holes += block->is == SEAM_IS_HOLE;
 	}
 	return holes == found ? NULL : "H1: a hole is missing";
 }

@@ -1,8 +1,9 @@
 /* host.h: a pool of pinned (page-locked) host memory, for copies to and from a device.
  *
- * Sizes are exact: rounded up to 512 bytes, not to powers of two; pinned memory is scarce, and offloaded tensors have any size. It is a
- * store (vmm/store.h) over the driver's host_alloc and host_free: stream-ordered reuse, record_stream, trim and limits are
- * those of blocks on the device. After init, use seam__store_*(); addresses are host pointers.
+ * Sizes are exact: rounded up to 512 bytes, not to powers of two; pinned memory is scarce, and offloaded tensors have
+ * any size. It is a store (vmm/store.h) over the driver's host_alloc and host_free: stream-ordered reuse,
+ * record_stream, trim and limits are those of blocks on the device. After init, use seam__store_*(); addresses are host
+ * pointers.
  *
  * Not here: registering memory that others allocated; copies.
  */
@@ -24,7 +25,7 @@ struct seam_host_config {
 
 /* The lock has rank SEAM_RANK_HOST. Running out is SEAM_OOM_HOST. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__host_init(struct seam_store *store, const struct seam_host_config *config,
-                                           struct seam_driver *driver, struct seam_meta *meta);
+	struct seam_driver *driver, struct seam_meta *meta);
 
 static inline void *seam__host_pointer(uint64_t va)
 {

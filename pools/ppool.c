@@ -7,7 +7,7 @@
 #include "meta.h"
 
 void seam__ppool_init(struct seam_ppool *ppool, enum seam_class class, uint64_t private_id, uint64_t limit_bytes,
-                      struct seam_slab *block_slab)
+	struct seam_slab *block_slab)
 {
 	*ppool = (struct seam_ppool){
 		.class = class, .private_id = private_id, .limit_bytes = limit_bytes, .block_slab = block_slab};
@@ -30,8 +30,8 @@ enum seam_rc seam__ppool_reserve_streams(struct seam_ppool *ppool, struct seam_m
 	uint32_t capacity = ppool->stream_capacity == 0 ? 4 : ppool->stream_capacity;
 	while (capacity < streams)
 		capacity *= 2;
-	struct seam_fit *fits = seam__meta_resize(meta, ppool->of_stream, ppool->stream_capacity * sizeof *fits,
-	                                          capacity * sizeof *fits);
+	struct seam_fit *fits = seam__meta_resize(
+		meta, ppool->of_stream, ppool->stream_capacity * sizeof *fits, capacity * sizeof *fits);
 	if (fits == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = ppool->stream_capacity; i < capacity; i++)
@@ -41,8 +41,8 @@ enum seam_rc seam__ppool_reserve_streams(struct seam_ppool *ppool, struct seam_m
 	return SEAM_OK;
 }
 
-/* Whether two free blocks may become one. What every stream may use is not given to one of several streams as long as it holds a whole chunk:
- * the others could no longer stitch it. See seam__border_join(). */
+/* Whether two free blocks may become one. What every stream may use is not given to one of several streams as long as
+ * it holds a whole chunk: the others could no longer stitch it. See seam__border_join(). */
 static bool may_merge(const struct seam_block *a, const struct seam_block *b)
 {
 	if (b == NULL || b->is != SEAM_IS_FREE)
@@ -105,8 +105,8 @@ struct seam_block *seam__ppool_put(struct seam_block *node, struct seam_stream *
 	return node;
 }
 
-struct seam_block *seam__ppool_add_free(struct seam_view *view, struct seam_block *node, uint64_t offset, uint64_t bytes,
-                                        struct seam_stream *stream, uint64_t stamp)
+struct seam_block *seam__ppool_add_free(struct seam_view *view, struct seam_block *node, uint64_t offset,
+	uint64_t bytes, struct seam_stream *stream, uint64_t stamp)
 {
 	/* Searched from the end: growth adds there, and stitched views have a handful of blocks. */
 	struct seam_block *after = TAILQ_LAST(&view->blocks, seam_blocks);
@@ -229,9 +229,10 @@ void seam__ppool_return(struct seam_block *lost, uint32_t count, struct seam_str
 	seam__ppool_put(lost, stream, stamp);
 }
 
-/* The chunks of a stitched view's slots from `first` on go home: as many as lie side by side there. Returns how many. */
-static uint32_t return_run(const struct seam_view *view, uint32_t first, uint32_t behind, struct seam_stream *stream,
-                           uint64_t stamp)
+/* The chunks of a stitched view's slots from `first` on go home: as many as lie side by side there. Returns how many.
+ */
+static uint32_t return_run(
+	const struct seam_view *view, uint32_t first, uint32_t behind, struct seam_stream *stream, uint64_t stamp)
 {
 	const struct seam_chunk *chunk = view->slots[first].mapping->chunk;
 	const struct seam_view *home = chunk->home;
@@ -271,8 +272,9 @@ void seam__ppool_settle(struct seam_block *block)
 	}
 	struct seam_block *right = to < end ? block : NULL;
 	if (start < from && to < end) {
-		/* Two pieces of one node. A block that contains whole chunks begins where one does, so the piece in front of them was a
-		 * neighbour with a node of its own, which the slab got back in the merge just before: this cannot fail. */
+		/* Two pieces of one node. A block that contains whole chunks begins where one does, so the piece in
+		 * front of them was a neighbour with a node of its own, which the slab got back in the merge just
+		 * before: this cannot fail. */
 		right = seam__slab_get(ppool->block_slab);
 		SEAM_VERIFY(right != NULL);
 		seam__block_insert(right, view, block, to, end - to, SEAM_IS_FREE);
@@ -282,8 +284,8 @@ void seam__ppool_settle(struct seam_block *block)
 	}
 	if (start < from)
 		seam__block_resize(block, start, from - start);
-	/* A piece has no whole chunk: it joins the neighbour that the block was kept apart from, and may make a chunk of that one whole. Each such chunk
-	 * reaches to what has just gone home, so there is one piece at most then. */
+	/* A piece has no whole chunk: it joins the neighbour that the block was kept apart from, and may make a chunk
+	 * of that one whole. Each such chunk reaches to what has just gone home, so there is one piece at most then. */
 	if (right != NULL)
 		seam__ppool_settle(seam__ppool_put(right, stream, stamp));
 	if (start < from)
@@ -311,7 +313,8 @@ uint64_t seam__ppool_collect(struct seam_ppool *ppool, struct seam_stream *strea
 			block = seam__fit_next(fit, block);
 			continue;
 		}
-		/* Merging may take the next block, or the one after it: the walk goes on by key. What merging makes for this fit has not passed. */
+		/* Merging may take the next block, or the one after it: the walk goes on by key. What merging makes for
+		 * this fit has not passed. */
 		const struct seam_block key = {.bytes = block->bytes, .view = block->view, .offset = block->offset};
 		bytes += retag(block, NULL, 0);
 		block = seam__fit_behind(fit, &key);
@@ -330,7 +333,8 @@ void seam__ppool_adopt(struct seam_ppool *ppool, struct seam_stream *from, struc
 static const char *check_views(const struct seam_ppool *ppool, const struct seam_views *views, uint64_t *free_blocks)
 {
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, views, link) {
+	TAILQ_FOREACH(view, views, link)
+	{
 		if (view->ppool != ppool || view->stitched != (views == &ppool->spool))
 			return "P4: a view in the wrong list";
 		const char *broken = seam__blocks_check(view);
@@ -339,11 +343,13 @@ static const char *check_views(const struct seam_ppool *ppool, const struct seam
 		if (broken != NULL)
 			return broken;
 		const struct seam_block *block;
-		TAILQ_FOREACH(block, &view->blocks, link) {
+		TAILQ_FOREACH(block, &view->blocks, link)
+		{
 			if (block->is != SEAM_IS_FREE)
 				continue;
 			(*free_blocks)++;
-			if (!view->stitched && block->stream == NULL && seam__border_touches(block) && !block->at_border)
+			if (!view->stitched && block->stream == NULL && seam__border_touches(block) &&
+				!block->at_border)
 				return "P3: a block at a border is not in the list";
 			uint32_t first = 0;
 			if (view->stitched && seam__block_whole_slots(block, &first) != 0)

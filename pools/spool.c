@@ -64,7 +64,8 @@ const char *seam__spool_check(const struct seam_spool *spool, const struct seam_
 	uint64_t idle = 0, found = 0;
 	const struct seam_view *last = NULL;
 	struct seam_view *view;
-	RB_FOREACH(view, seam_spool, &tree) {
+	RB_FOREACH(view, seam_spool, &tree)
+	{
 		if (!view->idle || !is_idle(view))
 			return "V1: a view that is not idle stands among those that are";
 		if (last != NULL && compare(last, view) >= 0)
@@ -73,6 +74,6 @@ const char *seam__spool_check(const struct seam_spool *spool, const struct seam_
 		found++;
 	}
 	TAILQ_FOREACH(view, views, link)
-		idle += is_idle(view);
+	idle += is_idle(view);
 	return idle == found ? NULL : "V1: an idle view is missing";
 }

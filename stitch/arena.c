@@ -33,9 +33,11 @@ static struct seam_chunk *find_chunk(struct seam_chunk *const *chunks, uint64_t 
 bool seam__arena_may_have(const struct seam_chunk *chunk)
 {
 	const struct seam_mapping *mapping;
-	if (chunk->exported || chunk->home->ppool->private_id != 0 || chunk->home->ppool->class == SEAM_CLASS_CONTIGUOUS)
+	if (chunk->exported || chunk->home->ppool->private_id != 0 ||
+		chunk->home->ppool->class == SEAM_CLASS_CONTIGUOUS)
 		return false;
-	LIST_FOREACH(mapping, &chunk->mappings, of_chunk) {
+	LIST_FOREACH(mapping, &chunk->mappings, of_chunk)
+	{
 		if (mapping->view->pinned)
 			return false;
 	}
@@ -49,7 +51,8 @@ static void add_chunk(struct addition *addition, struct seam_chunk *chunk)
 	addition->bytes += chunk->bytes;
 }
 
-static enum seam_rc find_chunks(struct seam_engine *engine, const uint64_t *numbers, uint32_t count, struct addition *addition)
+static enum seam_rc find_chunks(
+	struct seam_engine *engine, const uint64_t *numbers, uint32_t count, struct addition *addition)
 {
 	uint64_t all_count = engine->memory.chunk_count, i = 0;
 	if (count == 0)
@@ -60,7 +63,7 @@ static enum seam_rc find_chunks(struct seam_engine *engine, const uint64_t *numb
 	if (all == NULL)
 		return SEAM_OOM_META;
 	TAILQ_FOREACH(chunk, &engine->memory.chunk_list, link)
-		all[i++] = chunk;
+	all[i++] = chunk;
 	enum seam_rc rc = SEAM_OK;
 	for (i = 0; i < count && rc == SEAM_OK; i++) {
 		chunk = find_chunk(all, all_count, numbers[i]);
@@ -87,14 +90,14 @@ static bool has_mappings_left(const struct seam_memory *memory, const struct add
 }
 
 /* Finds the chunks, and what is known of the new ones before they are made. */
-static enum seam_rc make_addition(struct seam_engine *engine, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes,
-                                  uint64_t chunk_bytes, struct addition *ret_addition)
+static enum seam_rc make_addition(struct seam_engine *engine, const uint64_t *numbers, uint32_t count,
+	uint64_t fresh_bytes, uint64_t chunk_bytes, struct addition *ret_addition)
 {
 	const struct seam_memory *memory = &engine->memory;
 	const struct seam_ppool *ppool = &engine->common.classes[SEAM_CLASS_LARGE];
 	struct addition addition = {.fresh_bytes = seam__bits_align_up(fresh_bytes, memory->granularity_bytes)};
 	addition.unit_bytes = chunk_bytes != 0 ? seam__bits_align_up(chunk_bytes, memory->granularity_bytes)
-	                                       : seam__grow_many_bytes(engine, ppool, addition.fresh_bytes);
+					       : seam__grow_many_bytes(engine, ppool, addition.fresh_bytes);
 	uint64_t capacity = count + seam__bits_div_up(addition.fresh_bytes, addition.unit_bytes);
 	if (capacity > UINT32_MAX)
 		return SEAM_OOM_DEVICE;
@@ -122,8 +125,8 @@ static enum seam_rc make_fresh(struct seam_engine *engine, struct addition *addi
 	uint64_t first_number = engine->memory.chunks_made;
 	if (addition->fresh_bytes == 0)
 		return SEAM_OK;
-	enum seam_rc rc = seam__grow_units(engine, &engine->common.classes[SEAM_CLASS_LARGE], addition->fresh_bytes,
-	                                   addition->unit_bytes);
+	enum seam_rc rc = seam__grow_units(
+		engine, &engine->common.classes[SEAM_CLASS_LARGE], addition->fresh_bytes, addition->unit_bytes);
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_chunk *chunk = TAILQ_LAST(&engine->memory.chunk_list, seam_chunks), *before;
@@ -158,8 +161,8 @@ void seam__arena_drop_view(struct seam_engine *engine, struct seam_view *view)
 	(void)gone;
 }
 
-enum seam_rc seam__arena_begin(struct seam_engine *engine, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes,
-                               uint64_t chunk_bytes, uint64_t reserve_bytes, struct seam_arena *ret_arena)
+enum seam_rc seam__arena_begin(struct seam_engine *engine, const uint64_t *numbers, uint32_t count,
+	uint64_t fresh_bytes, uint64_t chunk_bytes, uint64_t reserve_bytes, struct seam_arena *ret_arena)
 {
 	struct seam_memory *memory = &engine->memory;
 	struct addition addition;
@@ -169,7 +172,8 @@ enum seam_rc seam__arena_begin(struct seam_engine *engine, const uint64_t *numbe
 	uint64_t bytes = seam__bits_max(addition.bytes + addition.fresh_bytes, reserve_bytes);
 	struct seam_arena arena = {.state = SEAM_ARENA_PREPARING};
 	seam__mutex_unlock(&engine->lock);
-	rc = seam__view_create(memory, seam__bits_align_up(bytes, memory->granularity_bytes), true, addition.capacity, &arena.view);
+	rc = seam__view_create(
+		memory, seam__bits_align_up(bytes, memory->granularity_bytes), true, addition.capacity, &arena.view);
 	seam__mutex_lock(&engine->lock);
 	if (rc == SEAM_OK) {
 		rc = make_fresh(engine, &addition);
@@ -188,8 +192,8 @@ enum seam_rc seam__arena_begin(struct seam_engine *engine, const uint64_t *numbe
 	return SEAM_OK;
 }
 
-enum seam_rc seam__arena_extend(struct seam_engine *engine, struct seam_arena *arena, const uint64_t *numbers, uint32_t count,
-                                uint64_t fresh_bytes, uint64_t chunk_bytes)
+enum seam_rc seam__arena_extend(struct seam_engine *engine, struct seam_arena *arena, const uint64_t *numbers,
+	uint32_t count, uint64_t fresh_bytes, uint64_t chunk_bytes)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_READY || arena->state == SEAM_ARENA_OPEN);
 	struct addition addition, all = {0};
@@ -222,7 +226,7 @@ enum seam_rc seam__arena_extend(struct seam_engine *engine, struct seam_arena *a
 
 /* Maps the next `count` chunks. Drops `lock`. */
 static enum seam_rc map_next(struct seam_engine *engine, struct seam_arena *arena, struct seam_chunk **chunks,
-                             struct seam_mapping **mappings, uint32_t count)
+	struct seam_mapping **mappings, uint32_t count)
 {
 	struct seam_view *view = arena->view;
 	uint64_t offset = view->used_bytes;

@@ -11,7 +11,7 @@ static bool is_idle(const struct seam_arena_chunk *chunk)
 
 /* Gives back what no live block touches; those chunks are kept no more. */
 static void give_idle(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t end,
-                      struct seam_stream *const *streams, uint32_t stream_count)
+	struct seam_stream *const *streams, uint32_t stream_count)
 {
 	const struct seam_arena_users users = {arena, streams, stream_count};
 	(void)seam__arena_give(engine, arena, first, end, is_idle, &users);
@@ -24,8 +24,8 @@ static void give_idle(struct seam_engine *engine, struct seam_arena *arena, uint
 	}
 }
 
-void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, const uint32_t *busy, struct seam_stream *const *streams,
-                       uint32_t stream_count)
+void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, const uint32_t *busy,
+	struct seam_stream *const *streams, uint32_t stream_count)
 {
 	SEAM_ASSERT(arena->state != SEAM_ARENA_NONE && arena->state != SEAM_ARENA_CLOSED);
 	arena->state = SEAM_ARENA_CLOSED;
@@ -39,7 +39,7 @@ void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, con
 }
 
 void seam__arena_settle(struct seam_engine *engine, struct seam_arena *arena, uint64_t offset, uint64_t bytes,
-                        struct seam_stream *const *streams, uint32_t stream_count)
+	struct seam_stream *const *streams, uint32_t stream_count)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_CLOSED && bytes > 0 && offset + bytes <= arena->bytes);
 	uint32_t first = seam__arena_chunk_at(arena, offset), end = seam__arena_chunk_at(arena, offset + bytes - 1) + 1;
@@ -50,7 +50,8 @@ void seam__arena_settle(struct seam_engine *engine, struct seam_arena *arena, ui
 	give_idle(engine, arena, first, end, streams, stream_count);
 }
 
-/* What could not be given back for want of metadata has passed everywhere: nobody need wait for it. What went back in parts instead is kept no more. */
+/* What could not be given back for want of metadata has passed everywhere: nobody need wait for it. What went back in
+ * parts instead is kept no more. */
 static void give_rest(struct seam_engine *engine, struct seam_arena *arena)
 {
 	seam__arena_drop_joins(arena, false);

@@ -10,8 +10,8 @@ enum seam_rc seam__arena_reserve_joins(struct seam_engine *engine, struct seam_a
 	uint32_t needed = engine->streams.count;
 	if (needed <= arena->join_capacity)
 		return SEAM_OK;
-	struct seam_arena_join *joins = seam__meta_resize(engine->meta, arena->joins, arena->join_capacity * sizeof *joins,
-	                                                  needed * sizeof *joins);
+	struct seam_arena_join *joins = seam__meta_resize(
+		engine->meta, arena->joins, arena->join_capacity * sizeof *joins, needed * sizeof *joins);
 	if (joins == NULL)
 		return SEAM_OOM_META;
 	arena->joins = joins;

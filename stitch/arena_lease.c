@@ -18,9 +18,10 @@ static bool is_lease_of(const struct seam_block *block, const struct seam_view *
 	return block != NULL && block->is == SEAM_IS_LEASED && block->lessee == lessee;
 }
 
-/* The LEASED block, which lies in one slot, is the arena's: counted, and one with those in the slot that it touches. Returns the block that contains it. */
-static struct seam_block *enter_lease(struct seam_engine *engine, struct seam_arena_chunk *at, const struct seam_slot *slot,
-                                      struct seam_block *block)
+/* The LEASED block, which lies in one slot, is the arena's: counted, and one with those in the slot that it touches.
+ * Returns the block that contains it. */
+static struct seam_block *enter_lease(
+	struct seam_engine *engine, struct seam_arena_chunk *at, const struct seam_slot *slot, struct seam_block *block)
 {
 	const struct seam_view *lessee = block->lessee;
 	struct seam_block *before = seam__block_before(block), *after = seam__block_after(block);
@@ -38,8 +39,8 @@ static struct seam_block *enter_lease(struct seam_engine *engine, struct seam_ar
 }
 
 /* A block that was cut out of free memory in the run becomes LEASED blocks, one for each slot. Returns the last. */
-static struct seam_block *make_leases(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run,
-                                      struct seam_block *block)
+static struct seam_block *make_leases(struct seam_engine *engine, struct seam_arena *arena,
+	const struct seam_arena_run *run, struct seam_block *block)
 {
 	uint32_t slot = seam__view_slot_at(run->view, block->offset);
 	for (;;) {
@@ -81,7 +82,8 @@ static uint64_t lease_run(struct seam_engine *engine, struct seam_arena *arena, 
 	for (; block != NULL && block->offset < run->end; block = TAILQ_NEXT(block, link)) {
 		if (block->is != SEAM_IS_FREE)
 			continue;
-		uint64_t from = seam__bits_max(block->offset, run->begin), to = seam__bits_min(block->offset + block->bytes, run->end);
+		uint64_t from = seam__bits_max(block->offset, run->begin),
+			 to = seam__bits_min(block->offset + block->bytes, run->end);
 		if (block->stream != NULL && !seam__stream_passed(block->stream, block->stamp))
 			seam__arena_add_join(arena, block->stream, block->stamp);
 		bytes += to - from;
@@ -133,7 +135,8 @@ uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *aren
 	struct seam_arena_run run;
 	for (uint32_t i = first; seam__arena_next_run(arena, &i, first + count, &run);) {
 		uint64_t before = slab->reserved_objects;
-		if (seam__arena_reserve_joins(engine, arena) != SEAM_OK || seam__slab_reserve(slab, nodes_for(&run)) != SEAM_OK)
+		if (seam__arena_reserve_joins(engine, arena) != SEAM_OK ||
+			seam__slab_reserve(slab, nodes_for(&run)) != SEAM_OK)
 			break;
 		bytes += lease_run(engine, arena, &run);
 		seam__slab_unreserve(slab, slab->reserved_objects - before);
@@ -173,8 +176,10 @@ static uint32_t count_users(const struct seam_arena_users *users)
 	return count;
 }
 
-/* A LEASED block that the arena has no part in any more becomes free, or pending if several streams must pass. The uses are reserved. */
-static void set_free(struct seam_engine *engine, struct seam_block *block, const struct seam_arena_users *users, uint32_t user_count)
+/* A LEASED block that the arena has no part in any more becomes free, or pending if several streams must pass. The uses
+ * are reserved. */
+static void set_free(
+	struct seam_engine *engine, struct seam_block *block, const struct seam_arena_users *users, uint32_t user_count)
 {
 	struct seam_view *view = block->view;
 	uint64_t stamp = 0;
@@ -206,12 +211,13 @@ static void set_free(struct seam_engine *engine, struct seam_block *block, const
 
 /* Gives back what is leased in the run. Returns the bytes: 0 if there is none, or no metadata. */
 static uint64_t give_run(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run,
-                         const struct seam_arena_users *users)
+	const struct seam_arena_users *users)
 {
 	struct seam_block *block = seam__arena_first_lease(arena, run), *next;
 	uint32_t user_count = count_users(users);
 	uint64_t uses = 0, before = engine->use_slab.reserved_objects, bytes = 0;
-	for (next = block; next != NULL && user_count > 1; next = seam__arena_lease_from(arena, run, TAILQ_NEXT(next, link)))
+	for (next = block; next != NULL && user_count > 1;
+		next = seam__arena_lease_from(arena, run, TAILQ_NEXT(next, link)))
 		uses += user_count - 1;
 	if (block == NULL || seam__slab_reserve(&engine->use_slab, uses) != SEAM_OK)
 		return 0;
@@ -234,7 +240,7 @@ static uint64_t give_run(struct seam_engine *engine, struct seam_arena *arena, c
 }
 
 uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t end,
-                          bool (*which)(const struct seam_arena_chunk *chunk), const struct seam_arena_users *users)
+	bool (*which)(const struct seam_arena_chunk *chunk), const struct seam_arena_users *users)
 {
 	uint64_t bytes = 0;
 	/* Also of what stays leased for want of metadata. */
@@ -254,8 +260,8 @@ uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, 
 	return bytes;
 }
 
-uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i, struct seam_stream *const *streams,
-                          uint32_t stream_count)
+uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i,
+	struct seam_stream *const *streams, uint32_t stream_count)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_OPEN && i < arena->count);
 	const struct seam_arena_users users = {arena, streams, stream_count};
@@ -264,7 +270,8 @@ uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, 
 	return bytes;
 }
 
-/* The LEASED block ends at `at` from now on; what is behind that is one more, which is returned. Its node is reserved. */
+/* The LEASED block ends at `at` from now on; what is behind that is one more, which is returned. Its node is reserved.
+ */
 static struct seam_block *split_lease(struct seam_engine *engine, struct seam_block *block, uint64_t at)
 {
 	struct seam_block *rest = seam__slab_get_reserved(&engine->block_slab);
@@ -275,16 +282,18 @@ static struct seam_block *split_lease(struct seam_engine *engine, struct seam_bl
 }
 
 /* [from, to) of a LEASED block, which lies in one chunk, goes back. False: no metadata. */
-static bool give_piece(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run, struct seam_block *block, uint64_t from,
-                       uint64_t to, const struct seam_arena_users *users)
+static bool give_piece(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run,
+	struct seam_block *block, uint64_t from, uint64_t to, const struct seam_arena_users *users)
 {
 	const uint32_t user_count = count_users(users);
-	const uint64_t nodes = engine->block_slab.reserved_objects, uses = engine->use_slab.reserved_objects, bytes = to - from;
+	const uint64_t nodes = engine->block_slab.reserved_objects, uses = engine->use_slab.reserved_objects,
+		       bytes = to - from;
 	if (seam__slab_reserve(&engine->block_slab, 2) != SEAM_OK)
 		return false;
 	const bool has_uses = user_count <= 1 || seam__slab_reserve(&engine->use_slab, user_count - 1) == SEAM_OK;
 	if (has_uses) {
-		struct seam_arena_chunk *at = &arena->chunks[run->first + (seam__view_slot_at(run->view, from) - run->slot)];
+		struct seam_arena_chunk *at =
+			&arena->chunks[run->first + (seam__view_slot_at(run->view, from) - run->slot)];
 		if (to < block->offset + block->bytes)
 			(void)split_lease(engine, block, to);
 		if (from > block->offset)
@@ -304,7 +313,7 @@ static bool give_piece(struct seam_engine *engine, struct seam_arena *arena, con
 }
 
 uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *arena, uint64_t begin, uint64_t end,
-                               struct seam_stream *const *streams, uint32_t stream_count)
+	struct seam_stream *const *streams, uint32_t stream_count)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_CLOSED && begin < end && end <= arena->bytes);
 	const struct seam_arena_users users = {arena, streams, stream_count};
@@ -317,7 +326,8 @@ uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *ar
 		const uint64_t to = seam__bits_min(run.begin + (end - run_begin), run.end);
 		struct seam_block *block = seam__arena_first_lease(arena, &run), *next;
 		for (; block != NULL && block->offset < to; block = next) {
-			const uint64_t first = seam__bits_max(block->offset, from), last = seam__bits_min(block->offset + block->bytes, to);
+			const uint64_t first = seam__bits_max(block->offset, from),
+				       last = seam__bits_min(block->offset + block->bytes, to);
 			next = seam__arena_lease_from(arena, &run, TAILQ_NEXT(block, link));
 			if (first < last && !give_piece(engine, arena, &run, block, first, last, &users))
 				return before - arena->leased_bytes;

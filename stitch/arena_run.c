@@ -11,7 +11,8 @@ static const struct seam_mapping *owner_mapping(const struct seam_chunk *chunk)
 	if (chunk->owner == chunk->home)
 		return chunk->home->slots[chunk->home_slot].mapping;
 	const struct seam_mapping *mapping;
-	LIST_FOREACH(mapping, &chunk->mappings, of_chunk) {
+	LIST_FOREACH(mapping, &chunk->mappings, of_chunk)
+	{
 		if (mapping->view == chunk->owner)
 			break;
 	}
@@ -54,9 +55,11 @@ bool seam__arena_next_run(const struct seam_arena *arena, uint32_t *i, uint32_t 
 	return true;
 }
 
-struct seam_block *seam__arena_lease_from(const struct seam_arena *arena, const struct seam_arena_run *run, struct seam_block *block)
+struct seam_block *seam__arena_lease_from(
+	const struct seam_arena *arena, const struct seam_arena_run *run, struct seam_block *block)
 {
-	while (block != NULL && block->offset < run->end && (block->is != SEAM_IS_LEASED || block->lessee != arena->view))
+	while (block != NULL && block->offset < run->end &&
+		(block->is != SEAM_IS_LEASED || block->lessee != arena->view))
 		block = TAILQ_NEXT(block, link);
 	return block != NULL && block->offset < run->end ? block : NULL;
 }
@@ -85,7 +88,8 @@ uint32_t seam__arena_chunk_at(const struct seam_arena *arena, uint64_t offset)
 }
 
 /* The gap before `begin`, as far as it lies in the range. `*at` is behind what is known. */
-static void show_gap(uint64_t *at, uint64_t begin, uint64_t end, void (*gap)(void *user, uint64_t begin, uint64_t end), void *user)
+static void show_gap(
+	uint64_t *at, uint64_t begin, uint64_t end, void (*gap)(void *user, uint64_t begin, uint64_t end), void *user)
 {
 	if (begin > *at)
 		gap(user, *at, begin);
@@ -93,7 +97,7 @@ static void show_gap(uint64_t *at, uint64_t begin, uint64_t end, void (*gap)(voi
 }
 
 void seam__arena_gaps(const struct seam_arena *arena, uint64_t begin, uint64_t end,
-                      void (*gap)(void *user, uint64_t begin, uint64_t end), void *user)
+	void (*gap)(void *user, uint64_t begin, uint64_t end), void *user)
 {
 	uint64_t at = begin;
 	uint32_t i = begin < arena->bytes ? seam__arena_chunk_at(arena, begin) : arena->count;
@@ -101,7 +105,8 @@ void seam__arena_gaps(const struct seam_arena *arena, uint64_t begin, uint64_t e
 	struct seam_arena_run run;
 	while (at < end && seam__arena_next_run(arena, &i, behind, &run)) {
 		struct seam_block *block = seam__arena_first_lease(arena, &run);
-		for (; block != NULL && at < end; block = seam__arena_lease_from(arena, &run, TAILQ_NEXT(block, link))) {
+		for (; block != NULL && at < end;
+			block = seam__arena_lease_from(arena, &run, TAILQ_NEXT(block, link))) {
 			uint64_t from = seam__arena_offset_of(arena, &run, block), to = from + block->bytes;
 			if (to > at)
 				show_gap(&at, seam__bits_min(from, end), seam__bits_min(to, end), gap, user);
@@ -156,10 +161,11 @@ static uint64_t leased_in_all(const struct seam_engine *engine, const struct sea
 {
 	uint64_t bytes = 0;
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, &engine->memory.view_list, all) {
+	TAILQ_FOREACH(view, &engine->memory.view_list, all)
+	{
 		const struct seam_block *block;
 		TAILQ_FOREACH(block, &view->blocks, link)
-			bytes += block->is == SEAM_IS_LEASED && block->lessee == lessee ? block->bytes : 0;
+		bytes += block->is == SEAM_IS_LEASED && block->lessee == lessee ? block->bytes : 0;
 	}
 	return bytes;
 }
@@ -167,7 +173,9 @@ static uint64_t leased_in_all(const struct seam_engine *engine, const struct sea
 const char *seam__arena_check(const struct seam_engine *engine, const struct seam_arena *arena)
 {
 	if (arena->state == SEAM_ARENA_NONE)
-		return arena->view == NULL && arena->chunks == NULL && arena->joins == NULL ? NULL : "A1: something is left of an arena";
+		return arena->view == NULL && arena->chunks == NULL && arena->joins == NULL
+			? NULL
+			: "A1: something is left of an arena";
 	const char *broken = check_chunks(arena);
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; broken == NULL && i < arena->count; i++) {

@@ -1,7 +1,7 @@
 /* bestfit.c: BestFit (GMLake Algorithm 1) and what follows from its state: S1, S1r, S2, S3, S4, S5.
  *
- * A hit is served under `lock` alone. Everything else goes through serve(), which is called again after every step that dropped the lock:
- * it decides anew from what is free then. Steps only ever add usable memory, so the loop ends.
+ * A hit is served under `lock` alone. Everything else goes through serve(), which is called again after every step that
+ * dropped the lock: it decides anew from what is free then. Steps only ever add usable memory, so the loop ends.
  */
 #include "bits.h"
 #include "border.h"
@@ -11,24 +11,24 @@
 /* What has been tried for one request, from cheap to dear. */
 enum stage {
 	STAGE_NORMAL,
-	STAGE_ALL,     /* the fragmentation limit and the policies no longer hold anything back */
-	STAGE_WAIT,    /* pending work was waited for */
-	STAGE_TRIM,    /* cached memory that this request cannot use was returned to the device */
-	STAGE_SPARE,   /* what somebody else keeps in readiness was given up (seam_engine.spare) */
+	STAGE_ALL,   /* the fragmentation limit and the policies no longer hold anything back */
+	STAGE_WAIT,  /* pending work was waited for */
+	STAGE_TRIM,  /* cached memory that this request cannot use was returned to the device */
+	STAGE_SPARE, /* what somebody else keeps in readiness was given up (seam_engine.spare) */
 	STAGE_OUT,
 };
 
 struct attempt {
 	const struct seam_ask *ask;
 	enum stage stage;
-	bool views_freed;     /* StitchFree has made room */
-	enum stage freed_for; /* the stage in which it did so last */
-	bool grown;           /* chunks were created for this request: state S4 */
-	uint64_t grown_from;  /* reserved bytes before that */
-	uint64_t mappings;    /* what the last step that failed would have mapped */
+	bool views_freed;               /* StitchFree has made room */
+	enum stage freed_for;           /* the stage in which it did so last */
+	bool grown;                     /* chunks were created for this request: state S4 */
+	uint64_t grown_from;            /* reserved bytes before that */
+	uint64_t mappings;              /* what the last step that failed would have mapped */
 	bool spared_passed, spared_all; /* seam_engine.spare was asked for what has passed; for everything; */
-	uint32_t spares;      /* so often for a loan, */
-	uint64_t lent_bytes;  /* and lent so much in all */
+	uint32_t spares;                /* so often for a loan, */
+	uint64_t lent_bytes;            /* and lent so much in all */
 	struct seam_gathered gathered;
 };
 
@@ -62,8 +62,8 @@ bool seam__engine_has_hit(const struct seam_ask *ask)
 	return find_hit(ask, false) != NULL;
 }
 
-static enum seam_rc take_hit(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block, bool count,
-                             struct seam_block **ret_block)
+static enum seam_rc take_hit(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block,
+	bool count, struct seam_block **ret_block)
 {
 	bool split = block->bytes != ask->bytes;
 	enum seam_rc rc = split ? seam__slab_reserve(&engine->block_slab, 1) : SEAM_OK;
@@ -109,7 +109,8 @@ static bool others_hold_some(const struct seam_engine *engine, const struct seam
 static void adopt_others(struct seam_engine *engine, const struct seam_ask *ask)
 {
 	struct seam_stream *other, *next;
-	TAILQ_FOREACH_SAFE(other, &engine->streams.list, by_index, next) {
+	TAILQ_FOREACH_SAFE(other, &engine->streams.list, by_index, next)
+	{
 		if (other->index >= ask->group->classes[0].stream_capacity)
 			continue; /* there was no memory for its lists, so it has nothing */
 		bool has_some = false;
@@ -134,7 +135,8 @@ static bool reach_out(struct seam_engine *engine, const struct attempt *attempt)
 	const struct seam_ask *ask = attempt->ask;
 	if (!others_hold_some(engine, ask))
 		return false;
-	uint64_t bytes = seam__engine_poll(engine, engine->policy.reuse == SEAM_REUSE_OWN && attempt->stage == STAGE_NORMAL);
+	uint64_t bytes =
+		seam__engine_poll(engine, engine->policy.reuse == SEAM_REUSE_OWN && attempt->stage == STAGE_NORMAL);
 	if (bytes != 0)
 		engine->counts.cross_stream_reuses++;
 	if (engine->policy.reuse == SEAM_REUSE_WAIT && !ask->capturing)
@@ -150,7 +152,8 @@ static bool may_stitch(const struct seam_engine *engine, const struct attempt *a
 	return engine->policy.stitching != SEAM_STITCH_OOM || attempt->stage > STAGE_NORMAL;
 }
 
-/* Whether no one free extent of the group, in whatever class and of whatever stream, has the bytes: an allocator that only splits cannot serve them. */
+/* Whether no one free extent of the group, in whatever class and of whatever stream, has the bytes: an allocator that
+ * only splits cannot serve them. */
 static bool is_scattered(struct seam_group *group, uint64_t bytes)
 {
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
@@ -166,8 +169,8 @@ static bool is_scattered(struct seam_group *group, uint64_t bytes)
 }
 
 /* S1r and S3 out of what is free, *ret_bytes in all. SEAM_NOT_FOUND: it is not enough. */
-static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, uint64_t *ret_bytes,
-                           struct seam_block **ret_block)
+static enum seam_rc stitch(
+	struct seam_engine *engine, struct attempt *attempt, uint64_t *ret_bytes, struct seam_block **ret_block)
 {
 	const struct seam_ask *ask = attempt->ask;
 	struct seam_usable usable;
@@ -199,7 +202,8 @@ static enum seam_rc stitch(struct seam_engine *engine, struct attempt *attempt, 
 	return rc;
 }
 
-/* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view, whichever needs less. */
+/* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view, whichever
+ * needs less. */
 static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes)
 {
 	const struct seam_ask *ask = attempt->ask;
@@ -258,10 +262,11 @@ static bool spare_all(struct seam_engine *engine, struct attempt *attempt)
 /* Chunks go back to the device, so that it has room for the request. True: some did. */
 static bool trim(struct seam_engine *engine, const struct attempt *attempt, enum seam_rc shortage)
 {
-	/* What is free in the request's own group could have been stitched, so releasing it gains nothing; unless stitching is not for this
-	 * request, or other groups hold some. */
-	if (attempt->ask->capturing || (shortage == SEAM_OOM_DEVICE && may_stitch(engine, attempt) && LIST_EMPTY(&engine->groups) &&
-	                                !attempt->views_freed))
+	/* What is free in the request's own group could have been stitched, so releasing it gains nothing; unless
+	 * stitching is not for this request, or other groups hold some. */
+	if (attempt->ask->capturing ||
+		(shortage == SEAM_OOM_DEVICE && may_stitch(engine, attempt) && LIST_EMPTY(&engine->groups) &&
+			!attempt->views_freed))
 		return false;
 	uint64_t released = 0;
 	enum seam_rc ignored = seam__engine_trim(engine, 0, &released);
@@ -307,10 +312,11 @@ static bool free_views(struct seam_engine *engine, struct attempt *attempt)
 	attempt->views_freed = true;
 	attempt->freed_for = attempt->stage;
 	uint64_t mappings = attempt->mappings + 64, before = engine->counts.stitch_frees;
-	/* A budget of ours is met by giving up the oldest views; a full table of the driver's, which we cannot measure, by giving up all. So is the
-	 * budget if the oldest were not enough: what the step maps is an estimate. */
-	if (attempt->stage == STAGE_NORMAL && (engine->memory.mapping_count + mappings > engine->memory.mapping_limit ||
-	                                       engine->memory.address_bytes + attempt->ask->bytes > engine->memory.address_limit_bytes))
+	/* A budget of ours is met by giving up the oldest views; a full table of the driver's, which we cannot measure,
+	 * by giving up all. So is the budget if the oldest were not enough: what the step maps is an estimate. */
+	if (attempt->stage == STAGE_NORMAL &&
+		(engine->memory.mapping_count + mappings > engine->memory.mapping_limit ||
+			engine->memory.address_bytes + attempt->ask->bytes > engine->memory.address_limit_bytes))
 		return seam__stitch_free(engine, mappings, attempt->ask->bytes) || engine->counts.stitch_frees > before;
 	return seam__stitch_free_all(engine) != 0;
 }
@@ -387,7 +393,8 @@ static struct seam_group *find_group(struct seam_engine *engine, uint64_t privat
 {
 	struct seam_group *group = NULL;
 	if (private_id != 0) {
-		LIST_FOREACH(group, &engine->groups, link) {
+		LIST_FOREACH(group, &engine->groups, link)
+		{
 			if (group->private_id == private_id)
 				break;
 		}
@@ -396,8 +403,8 @@ static struct seam_group *find_group(struct seam_engine *engine, uint64_t privat
 }
 
 /* Rather than a part of a larger block, an equal one that was pending. */
-static __attribute__((noinline)) struct seam_block *prefer_passed(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *hit,
-                                                                  bool exact_only)
+static __attribute__((noinline)) struct seam_block *prefer_passed(
+	struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *hit, bool exact_only)
 {
 	const bool split = hit != NULL && hit->bytes != ask->bytes;
 	return split && seam__engine_look(engine, ask) ? find_hit(ask, exact_only) : hit;

@@ -12,10 +12,11 @@ static uint64_t count_live(const struct seam_views *views)
 {
 	uint64_t count = 0;
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, views, link) {
+	TAILQ_FOREACH(view, views, link)
+	{
 		const struct seam_block *block;
 		TAILQ_FOREACH(block, &view->blocks, link)
-			count += block->is == SEAM_IS_LIVE;
+		count += block->is == SEAM_IS_LIVE;
 	}
 	return count;
 }
@@ -24,19 +25,23 @@ static uint64_t count_live(const struct seam_views *views)
 static uint64_t keep_live(const struct seam_views *views, struct seam_kept *kept, uint64_t count)
 {
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, views, link) {
+	TAILQ_FOREACH(view, views, link)
+	{
 		const struct seam_block *block;
-		TAILQ_FOREACH(block, &view->blocks, link) {
+		TAILQ_FOREACH(block, &view->blocks, link)
+		{
 			if (block->is != SEAM_IS_LIVE)
 				continue;
-			kept[count++] = (struct seam_kept){block->va, block->requested_bytes, block->tag, block->stream, block->serial, block->captured, NULL};
+			kept[count++] = (struct seam_kept){block->va, block->requested_bytes, block->tag, block->stream,
+				block->serial, block->captured, NULL};
 			seam__stream_ref(block->stream);
 		}
 	}
 	return count;
 }
 
-enum seam_rc seam__checkpoint_take(struct seam_engine *engine, const struct seam_group *group, struct seam_kept **ret_kept, uint64_t *ret_count)
+enum seam_rc seam__checkpoint_take(
+	struct seam_engine *engine, const struct seam_group *group, struct seam_kept **ret_kept, uint64_t *ret_count)
 {
 	uint64_t count = 0;
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++)
@@ -67,7 +72,8 @@ void seam__checkpoint_drop(struct seam_engine *engine, struct seam_kept *kept, u
 static struct seam_view *find_among(const struct seam_views *views, uint64_t va)
 {
 	struct seam_view *view;
-	TAILQ_FOREACH(view, views, link) {
+	TAILQ_FOREACH(view, views, link)
+	{
 		if (va - view->va < view->used_bytes)
 			return view;
 	}
@@ -89,10 +95,12 @@ static struct seam_view *find_view(const struct seam_group *group, uint64_t va, 
 }
 
 /* What the block takes: as when it was asked for. */
-static uint64_t taken_bytes(const struct seam_engine *engine, const struct seam_view *view, const struct seam_kept *kept)
+static uint64_t taken_bytes(
+	const struct seam_engine *engine, const struct seam_view *view, const struct seam_kept *kept)
 {
 	const bool contiguous = view->ppool->class == SEAM_CLASS_CONTIGUOUS;
-	return seam__bits_align_up(kept->requested_bytes, contiguous ? engine->memory.granularity_bytes : SEAM_BLOCK_BYTES);
+	return seam__bits_align_up(
+		kept->requested_bytes, contiguous ? engine->memory.granularity_bytes : SEAM_BLOCK_BYTES);
 }
 
 /* Whether there is a chunk in each of the slots. */
@@ -106,8 +114,8 @@ static bool is_mapped(const struct seam_view *view, uint32_t first, uint32_t las
 }
 
 /* Adds the nodes that placing the blocks takes at most. */
-static enum seam_rc count_nodes(const struct seam_engine *engine, const struct seam_group *group, const struct seam_kept *kept, uint64_t count,
-                                uint64_t *nodes)
+static enum seam_rc count_nodes(const struct seam_engine *engine, const struct seam_group *group,
+	const struct seam_kept *kept, uint64_t count, uint64_t *nodes)
 {
 	struct seam_view *view = NULL;
 	for (uint64_t i = 0; i < count; i++) {
@@ -123,7 +131,8 @@ static enum seam_rc count_nodes(const struct seam_engine *engine, const struct s
 		if (!is_mapped(view, first, last))
 			return SEAM_NOT_FOUND;
 		/* What is contiguous is a chunk of its own, whole. */
-		if (view->ppool->class == SEAM_CLASS_CONTIGUOUS && (view->slots[first].offset != offset || view->slots[first].bytes != bytes))
+		if (view->ppool->class == SEAM_CLASS_CONTIGUOUS &&
+			(view->slots[first].offset != offset || view->slots[first].bytes != bytes))
 			return SEAM_INVALID;
 		*nodes += 2 + (view->stitched ? 4 * (uint64_t)(last - first + 1) : 0);
 	}
@@ -151,7 +160,8 @@ static bool can_own(const struct seam_view *view, uint32_t slot)
 }
 
 /* The view takes back those chunks of the slots that it does not own, and they are free there. */
-static enum seam_rc own_slots(struct seam_engine *engine, struct seam_group *group, struct seam_view *view, uint32_t first, uint32_t last)
+static enum seam_rc own_slots(
+	struct seam_engine *engine, struct seam_group *group, struct seam_view *view, uint32_t first, uint32_t last)
 {
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++)
 		seam__fit_index(&group->classes[i].any);
@@ -183,7 +193,8 @@ static struct seam_block *find_free(const struct seam_view *view, uint64_t offse
 	return block->is == SEAM_IS_FREE && offset + bytes <= block->offset + block->bytes ? block : NULL;
 }
 
-static enum seam_rc place(struct seam_engine *engine, struct seam_group *group, const struct seam_kept *kept, struct seam_view *view)
+static enum seam_rc place(
+	struct seam_engine *engine, struct seam_group *group, const struct seam_kept *kept, struct seam_view *view)
 {
 	uint64_t offset = kept->va - view->va, bytes = taken_bytes(engine, view, kept);
 	if (view->stitched) {
@@ -231,7 +242,8 @@ static void send_home(struct seam_view *view)
 }
 
 /* All or nothing: on an error those that were placed are given back. */
-static enum seam_rc place_all(struct seam_engine *engine, struct seam_group *group, const struct seam_kept *kept, uint64_t count)
+static enum seam_rc place_all(
+	struct seam_engine *engine, struct seam_group *group, const struct seam_kept *kept, uint64_t count)
 {
 	enum seam_rc rc = SEAM_OK;
 	struct seam_view *view = NULL;
@@ -251,8 +263,8 @@ static enum seam_rc place_all(struct seam_engine *engine, struct seam_group *gro
 	return rc;
 }
 
-enum seam_rc seam__checkpoint_restore(struct seam_engine *engine, struct seam_group *group, struct seam_kept *before, uint64_t before_count,
-                                      const struct seam_kept *after, uint64_t after_count)
+enum seam_rc seam__checkpoint_restore(struct seam_engine *engine, struct seam_group *group, struct seam_kept *before,
+	uint64_t before_count, const struct seam_kept *after, uint64_t after_count)
 {
 	uint64_t nodes = 4;
 	if (is_bound(group))

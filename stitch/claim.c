@@ -39,8 +39,8 @@ void seam__claim_undo(struct seam_engine *engine, struct seam_chunk *const *chun
 	seam__slab_unreserve(&engine->block_slab, 2);
 }
 
-struct seam_block *seam__own_run(struct seam_engine *engine, const struct seam_ask *ask, struct seam_view *view,
-                                 uint32_t first, uint32_t count)
+struct seam_block *seam__own_run(
+	struct seam_engine *engine, const struct seam_ask *ask, struct seam_view *view, uint32_t first, uint32_t count)
 {
 	uint64_t offset = view->slots[first].offset;
 	uint64_t run_bytes = view->slots[first + count - 1].offset + view->slots[first + count - 1].bytes - offset;

@@ -1,4 +1,5 @@
-/* claim.h: chunks on their way from their homes into a stitched view. For the files of stitch/ only; all with `change` and `lock`.
+/* claim.h: chunks on their way from their homes into a stitched view. For the files of stitch/ only; all with `change`
+ * and `lock`.
  *
  * Order of a change: claim, (driver calls), own_run or undo.
  */
@@ -15,12 +16,13 @@ SEAM_MUST_USE enum seam_rc seam__claim(struct seam_engine *engine, struct seam_c
 /* They are free again where and as they were. */
 void seam__claim_undo(struct seam_engine *engine, struct seam_chunk *const *chunks, uint32_t count);
 
-/* The claimed chunks, which the view maps from slot `first` on, are the view's now; their first ask->bytes are a block in no fit, the rest is free. */
-struct seam_block *seam__own_run(struct seam_engine *engine, const struct seam_ask *ask, struct seam_view *view, uint32_t first,
-                                 uint32_t count);
+/* The claimed chunks, which the view maps from slot `first` on, are the view's now; their first ask->bytes are a block
+ * in no fit, the rest is free. */
+struct seam_block *seam__own_run(
+	struct seam_engine *engine, const struct seam_ask *ask, struct seam_view *view, uint32_t first, uint32_t count);
 
 /* S1r: the view, if any, that maps exactly the gathered chunks takes them. NULL: there is none, or no memory. */
-struct seam_block *seam__revive_exact(struct seam_engine *engine, const struct seam_ask *ask,
-                                      const struct seam_gathered *gathered);
+struct seam_block *seam__revive_exact(
+	struct seam_engine *engine, const struct seam_ask *ask, const struct seam_gathered *gathered);
 
 #endif

@@ -1,4 +1,5 @@
-/* engine.c: the engine's life, frees, pending blocks, waiting and checks; see engine.h. Allocation is in bestfit.c, groups in group.c. */
+/* engine.c: the engine's life, frees, pending blocks, waiting and checks; see engine.h. Allocation is in bestfit.c,
+ * groups in group.c. */
 #include "engine.h"
 
 #include "bits.h"
@@ -14,7 +15,7 @@ static inline unsigned hash_va(uint64_t va)
 }
 
 enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver, struct seam_meta *meta,
-                               const struct seam_policy *policy, const struct seam_phys_props *props)
+	const struct seam_policy *policy, const struct seam_phys_props *props)
 {
 	*engine = (struct seam_engine){.meta = meta, .driver = driver, .policy = *policy};
 	enum seam_rc rc = seam__memory_init(&engine->memory, driver, meta, props);
@@ -42,7 +43,8 @@ void seam__engine_fini(struct seam_engine *engine)
 	struct seam_meta *hash_meta = engine->meta;
 	HASH_CLEAR(by_va, engine->live);
 	struct seam_view *view;
-	TAILQ_FOREACH(view, &engine->memory.view_list, all) {
+	TAILQ_FOREACH(view, &engine->memory.view_list, all)
+	{
 		struct seam_block *block;
 		while ((block = TAILQ_FIRST(&view->blocks)) != NULL) {
 			if (block->is == SEAM_IS_LIVE || block->is == SEAM_IS_PENDING)
@@ -61,7 +63,7 @@ void seam__engine_fini(struct seam_engine *engine)
 	}
 	seam__group_fini(engine, &engine->common);
 	uint64_t lost = seam__streams_fini(&engine->streams) + seam__slab_fini(&engine->block_slab) +
-	                seam__slab_fini(&engine->use_slab);
+		seam__slab_fini(&engine->use_slab);
 	SEAM_VERIFY(lost == 0);
 	seam__mutex_fini(&engine->lock);
 	seam__mutex_fini(&engine->change);
@@ -190,7 +192,8 @@ enum seam_rc seam__engine_find_stream(struct seam_engine *engine, uint64_t handl
 	if (stream->index >= engine->common.classes[0].stream_capacity) {
 		/* Private pools first: the common memory's capacity then says that all have the room. */
 		struct seam_group *group;
-		LIST_FOREACH(group, &engine->groups, link) {
+		LIST_FOREACH(group, &engine->groups, link)
+		{
 			rc = seam__group_reserve_streams(engine, group, stream->index + 1);
 			if (rc != SEAM_OK)
 				return rc;
@@ -232,11 +235,12 @@ bool seam__engine_look(struct seam_engine *engine, const struct seam_ask *ask)
 	uint32_t looks = 0;
 	if (ask->capturing)
 		return false;
-	TAILQ_FOREACH(block, &engine->pending, pending) {
+	TAILQ_FOREACH(block, &engine->pending, pending)
+	{
 		if (looks++ == SEAM_PENDING_LOOKS)
 			return false;
-		if (block->bytes == ask->bytes && block->stream == ask->stream && block->view->ppool == ppool && !is_kept(block) &&
-		    !(ask->no_stitch && block->view->stitched))
+		if (block->bytes == ask->bytes && block->stream == ask->stream && block->view->ppool == ppool &&
+			!is_kept(block) && !(ask->no_stitch && block->view->stitched))
 			break;
 	}
 	if (block == NULL)
@@ -267,25 +271,28 @@ static uint64_t collect_group(struct seam_group *group, struct seam_stream *stre
 uint64_t seam__engine_poll(struct seam_engine *engine, bool quick)
 {
 	if (!quick) {
-		/* What cannot be asked now (a capture, a stream that is gone) is not usable now: that is all the error would tell. */
+		/* What cannot be asked now (a capture, a stream that is gone) is not usable now: that is all the error
+		 * would tell. */
 		enum seam_rc ignored = seam__streams_poll_all(&engine->streams, NULL);
 		(void)ignored;
 	}
 	uint64_t bytes = 0;
 	struct seam_block *block, *next;
-	TAILQ_FOREACH_SAFE(block, &engine->pending, pending, next) {
+	TAILQ_FOREACH_SAFE(block, &engine->pending, pending, next)
+	{
 		if (!uses_passed(block))
 			continue;
 		bytes += block->bytes;
 		release(engine, block);
 	}
 	struct seam_stream *stream, *next_stream;
-	TAILQ_FOREACH_SAFE(stream, &engine->streams.list, by_index, next_stream) {
+	TAILQ_FOREACH_SAFE(stream, &engine->streams.list, by_index, next_stream)
+	{
 		seam__stream_ref(stream); /* a dead one may go with its last block */
 		bytes += collect_group(&engine->common, stream);
 		struct seam_group *group;
 		LIST_FOREACH(group, &engine->groups, link)
-			bytes += collect_group(group, stream);
+		bytes += collect_group(group, stream);
 		next_stream = TAILQ_NEXT(stream, by_index);
 		seam__stream_unref(stream);
 	}
@@ -327,14 +334,16 @@ static const char *check_live(struct seam_engine *engine)
 		requested += block->requested_bytes;
 	}
 	const struct seam_engine_counts *counts = &engine->counts;
-	if (blocks != counts->live_blocks - counts->planned_blocks || bytes != counts->live_bytes - counts->planned_bytes ||
-	    requested != counts->live_requested_bytes - counts->planned_requested_bytes)
+	if (blocks != counts->live_blocks - counts->planned_blocks ||
+		bytes != counts->live_bytes - counts->planned_bytes ||
+		requested != counts->live_requested_bytes - counts->planned_requested_bytes)
 		return "E1: the account of live blocks";
 	uint64_t pending = 0;
 	const struct seam_block *block;
 	TAILQ_FOREACH(block, &engine->pending, pending)
-		pending += block->bytes;
-	return pending == counts->pending_bytes - counts->planned_pending_bytes ? NULL : "E2: the account of pending blocks";
+	pending += block->bytes;
+	return pending == counts->pending_bytes - counts->planned_pending_bytes ? NULL
+										: "E2: the account of pending blocks";
 }
 
 /* LEASED blocks exist in the common memory only. */
@@ -342,9 +351,11 @@ static const char *check_leased(const struct seam_engine *engine)
 {
 	uint64_t bytes = 0;
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, &engine->memory.view_list, all) {
+	TAILQ_FOREACH(view, &engine->memory.view_list, all)
+	{
 		const struct seam_block *block;
-		TAILQ_FOREACH(block, &view->blocks, link) {
+		TAILQ_FOREACH(block, &view->blocks, link)
+		{
 			if (block->is != SEAM_IS_LEASED)
 				continue;
 			if (view->ppool->private_id != 0 || view->arena || !block->lessee->arena)
@@ -361,7 +372,8 @@ const char *seam__engine_check(struct seam_engine *engine)
 	if (broken == NULL)
 		broken = check_group(&engine->common);
 	struct seam_group *group;
-	LIST_FOREACH(group, &engine->groups, link) {
+	LIST_FOREACH(group, &engine->groups, link)
+	{
 		if (broken == NULL)
 			broken = check_group(group);
 	}

@@ -1,17 +1,18 @@
 /* engine.h: what the stitching allocator of one device consists of, and what its parts share.
  *
- * The engine turns a request into a block. A hit (S1, S2) is served under `lock` alone. What hits cannot serve is a *change* and goes
- * through the slow path, one at a time, under `change`:
+ * The engine turns a request into a block. A hit (S1, S2) is served under `lock` alone. What hits cannot serve is a
+ * *change* and goes through the slow path, one at a time, under `change`:
  *
  *   claim   under both: chunks leave their free blocks, in transit (they belong to nobody else now)
  *   call    under `change`: the driver maps them at their new address; the old mappings stay (make before break)
  *   commit  under both: assignments that cannot fail; or roll back, and the chunks are free where they were
  *
- * So hits and frees never wait for a driver call, and a free never waits for someone else's mapping. All that is asked of the driver under `lock` alone is
- * whether work has passed, before a free block is split although an equal one was freed.
+ * So hits and frees never wait for a driver call, and a free never waits for someone else's mapping. All that is asked
+ * of the driver under `lock` alone is whether work has passed, before a free block is split although an equal one was
+ * freed.
  *
- * Nothing is ever queued for unmapping: what is unmapped (a view given up by StitchFree, a chunk released by a trim) is chosen among memory
- * whose streams have passed (I4).
+ * Nothing is ever queued for unmapping: what is unmapped (a view given up by StitchFree, a chunk released by a trim) is
+ * chosen among memory whose streams have passed (I4).
  *
  * Not here: private pools' routing, statistics' public form, the API (lib/core).
  *
@@ -38,7 +39,7 @@ enum seam_reuse { SEAM_REUSE_PASSED, SEAM_REUSE_WAIT, SEAM_REUSE_OWN };
 enum seam_stitching { SEAM_STITCH_GROWTH, SEAM_STITCH_EAGER, SEAM_STITCH_OOM };
 
 struct seam_policy {
-	uint64_t chunk_bytes;                  /* 0: grows with the pool, 2 to 32 MiB */
+	uint64_t chunk_bytes; /* 0: grows with the pool, 2 to 32 MiB */
 	uint64_t small_bytes;
 	uint64_t fragmentation_limit_bytes;
 	enum seam_reuse reuse;
@@ -53,7 +54,8 @@ struct seam_engine_counts {
 	uint64_t allocs, frees;
 	uint64_t live_requested_bytes, live_requested_bytes_peak;
 	uint64_t live_bytes, live_bytes_peak, live_blocks, live_blocks_peak;
-	/* Of the live blocks, and of pending bytes, those that lie in arenas: their owner counts them here, above and below. */
+	/* Of the live blocks, and of pending bytes, those that lie in arenas: their owner counts them here, above and
+	 * below. */
 	uint64_t planned_blocks, planned_bytes, planned_requested_bytes, planned_pending_bytes;
 
 	uint64_t s1, s1r, s2, s3, s4, s5;
@@ -65,8 +67,8 @@ struct seam_engine_counts {
 /* A group of classes that may share chunks: the common memory, or a private pool. */
 struct seam_group {
 	LIST_ENTRY(seam_group) link;
-	uint64_t private_id;                   /* 0: common */
-	bool eager;                            /* private: served outside of a capture since a capture was served last */
+	uint64_t private_id; /* 0: common */
+	bool eager;          /* private: served outside of a capture since a capture was served last */
 	struct seam_ppool classes[SEAM_CLASS_COUNT];
 };
 
@@ -78,17 +80,19 @@ struct seam_ask;
 
 /* What the owner of an engine is asked for. */
 enum seam_spare {
-	/* What was freed while other streams used it, as far as those have passed: he may ask the driver. Once a request, before anything idle, and again
-	 * when pending work was waited for: it may be parts of chunks, and is nobody's loan. */
+	/* What was freed while other streams used it, as far as those have passed: he may ask the driver. Once a
+	 * request, before anything idle, and again when pending work was waited for: it may be parts of chunks, and is
+	 * nobody's loan. */
 	SEAM_SPARE_PASSED,
 
-	/* A loan; what ask->stream may use at once, or soonest, is best. It may turn out not to be usable (pending on another stream, below the
-	 * fragmentation limit), so one request asks at most SEAM_SPARES times, and no more once ask->bytes have been lent to it in all; then the pool
-	 * grows. */
+	/* A loan; what ask->stream may use at once, or soonest, is best. It may turn out not to be usable (pending on
+	 * another stream, below the fragmentation limit), so one request asks at most SEAM_SPARES times, and no more
+	 * once ask->bytes have been lent to it in all; then the pool grows. */
 	SEAM_SPARE_IDLE,
 
-	/* Everything, mappings too as far as their work has passed: mappings or addresses are short although every idle view is given up, or it is the
-	 * last stage before out of memory, after waiting and trimming. Once a request at most; not while its stream is captured. */
+	/* Everything, mappings too as far as their work has passed: mappings or addresses are short although every idle
+	 * view is given up, or it is the last stage before out of memory, after waiting and trimming. Once a request at
+	 * most; not while its stream is captured. */
 	SEAM_SPARE_ALL,
 };
 
@@ -99,19 +103,19 @@ struct seam_engine {
 	struct seam_driver *driver;
 	struct seam_policy policy;
 	struct seam_memory memory;
-	struct seam_streams streams;                  /* lock */
-	struct seam_slab block_slab, use_slab;        /* lock */
-	struct seam_group common;                     /* lock */
-	LIST_HEAD(, seam_group) groups;               /* lock. Private pools */
-	struct seam_block *live;                      /* lock. Table by address */
-	struct seam_pending pending;                  /* lock. Oldest first */
-	uint64_t uses;                                /* lock. Counts uses of stitched views, for StitchFree's order */
-	struct seam_engine_counts counts;             /* lock */
+	struct seam_streams streams;           /* lock */
+	struct seam_slab block_slab, use_slab; /* lock */
+	struct seam_group common;              /* lock */
+	LIST_HEAD(, seam_group) groups;        /* lock. Private pools */
+	struct seam_block *live;               /* lock. Table by address */
+	struct seam_pending pending;           /* lock. Oldest first */
+	uint64_t uses;                         /* lock. Counts uses of stitched views, for StitchFree's order */
+	struct seam_engine_counts counts;      /* lock */
 
-	/* Where else memory may come from: the owner of the engine may lend what is idle in his arena, or give the arena up. NULL: nowhere. Called with
-	 * both locks; may drop `lock`. Returns the bytes that are free now and were not before, whoever may use them; 0: none. Passed and idle memory
-	 * is asked for before the pool grows for a request that may be stitched, of the common memory: `bytes` of whole chunks are lacking for
-	 * ask->stream. */
+	/* Where else memory may come from: the owner of the engine may lend what is idle in his arena, or give the
+	 * arena up. NULL: nowhere. Called with both locks; may drop `lock`. Returns the bytes that are free now and
+	 * were not before, whoever may use them; 0: none. Passed and idle memory is asked for before the pool grows for
+	 * a request that may be stitched, of the common memory: `bytes` of whole chunks are lacking for ask->stream. */
 	uint64_t (*spare)(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 	void *spare_user;
 };
@@ -120,26 +124,26 @@ struct seam_engine {
 struct seam_ask {
 	struct seam_group *group;
 	enum seam_class class;
-	uint64_t bytes;           /* a multiple of 512 */
+	uint64_t bytes; /* a multiple of 512 */
 	uint64_t requested_bytes;
 	struct seam_stream *stream;
 	uint64_t tag;
 	bool no_stitch;
 	bool no_wait;
-	bool capturing;           /* the stream is: no stitching, waiting or unmapping */
+	bool capturing; /* the stream is: no stitching, waiting or unmapping */
 };
 
 /* driver and meta outlive the engine. Errors: SEAM_UNSUPPORTED (no VMM), SEAM_OOM_META, SEAM_DRIVER. */
-SEAM_MUST_USE enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver, struct seam_meta *meta,
-                                             const struct seam_policy *policy, const struct seam_phys_props *props);
+SEAM_MUST_USE enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver,
+	struct seam_meta *meta, const struct seam_policy *policy, const struct seam_phys_props *props);
 
 /* The device is idle or gone. Live blocks die. */
 void seam__engine_fini(struct seam_engine *engine);
 
-/* BestFit and what follows from its state: a block for `ask`. Called with `lock`, which is dropped and taken again on the slow path; returns with it.
- * Errors: those of seam_alloc(); S5 has tried everything but the caller's callback. */
-SEAM_MUST_USE enum seam_rc seam__engine_alloc(struct seam_engine *engine, const struct seam_ask *ask,
-                                              struct seam_block **ret_block);
+/* BestFit and what follows from its state: a block for `ask`. Called with `lock`, which is dropped and taken again on
+ * the slow path; returns with it. Errors: those of seam_alloc(); S5 has tried everything but the caller's callback. */
+SEAM_MUST_USE enum seam_rc seam__engine_alloc(
+	struct seam_engine *engine, const struct seam_ask *ask, struct seam_block **ret_block);
 
 /* Whether a free block would serve `ask` at once, without a change. With `lock`. */
 bool seam__engine_has_hit(const struct seam_ask *ask);
@@ -147,25 +151,29 @@ bool seam__engine_has_hit(const struct seam_ask *ask);
 /* Gives a live block back. With `lock`. Never fails, never calls the driver. */
 void seam__engine_free(struct seam_engine *engine, struct seam_block *block);
 
-/* The same for a block whose work has passed on all streams: it has no uses, and every stream may use its memory at once. */
+/* The same for a block whose work has passed on all streams: it has no uses, and every stream may use its memory at
+ * once. */
 void seam__engine_free_passed(struct seam_engine *engine, struct seam_block *block);
 
 /* The block is used on `stream` too. With `lock`. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *block,
-                                               struct seam_stream *stream);
+SEAM_MUST_USE enum seam_rc seam__engine_record(
+	struct seam_engine *engine, struct seam_block *block, struct seam_stream *stream);
 
 /* The live block that starts at `va`, or NULL. With `lock`. */
 struct seam_block *seam__engine_find(struct seam_engine *engine, uint64_t va);
 
 /* Private: whatever stream it is. */
-SEAM_MUST_USE enum seam_rc seam__engine_find_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream);
+SEAM_MUST_USE enum seam_rc seam__engine_find_stream(
+	struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream);
 
-/* The stream of a handle, with room for its blocks in every class. With `lock`. Errors: SEAM_OOM_META, SEAM_DRIVER. Nearly always it is that of the
- * request before. */
-SEAM_MUST_USE static inline enum seam_rc seam__engine_stream(struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream)
+/* The stream of a handle, with room for its blocks in every class. With `lock`. Errors: SEAM_OOM_META, SEAM_DRIVER.
+ * Nearly always it is that of the request before. */
+SEAM_MUST_USE static inline enum seam_rc seam__engine_stream(
+	struct seam_engine *engine, uint64_t handle, struct seam_stream **ret_stream)
 {
 	struct seam_stream *stream = engine->streams.last;
-	const bool same = stream != NULL && stream->handle == handle && (!engine->policy.verify_streams || handle == SEAM_STREAM_DEFAULT);
+	const bool same = stream != NULL && stream->handle == handle &&
+		(!engine->policy.verify_streams || handle == SEAM_STREAM_DEFAULT);
 	if (__builtin_expect(!same || stream->index >= engine->common.classes[0].stream_capacity, 0))
 		return seam__engine_find_stream(engine, handle, ret_stream);
 	*ret_stream = stream;
@@ -175,27 +183,31 @@ SEAM_MUST_USE static inline enum seam_rc seam__engine_stream(struct seam_engine 
 /* How many of the oldest pending blocks a request looks at. */
 #define SEAM_PENDING_LOOKS 64u
 
-/* Asks the driver about the oldest pending block that is just what `ask` wants, on its stream; it is free if its other streams have passed. Not while
- * ask->stream is captured. With `lock`. True: it is free. At most a query a stream, and an event where none covers the free. */
+/* Asks the driver about the oldest pending block that is just what `ask` wants, on its stream; it is free if its other
+ * streams have passed. Not while ask->stream is captured. With `lock`. True: it is free. At most a query a stream, and
+ * an event where none covers the free. */
 bool seam__engine_look(struct seam_engine *engine, const struct seam_ask *ask);
 
-/* Looks through pending blocks and, unless `quick`, asks the driver about all streams; what has passed becomes usable. With `lock`.
- * Returns the bytes that became usable on any stream. */
+/* Looks through pending blocks and, unless `quick`, asks the driver about all streams; what has passed becomes usable.
+ * With `lock`. Returns the bytes that became usable on any stream. */
 uint64_t seam__engine_poll(struct seam_engine *engine, bool quick);
 
-/* Waits for the whole device; then polls. With `change` and `lock`; lock is dropped meanwhile. Errors: SEAM_CAPTURING, SEAM_DRIVER. */
+/* Waits for the whole device; then polls. With `change` and `lock`; lock is dropped meanwhile. Errors: SEAM_CAPTURING,
+ * SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__engine_wait(struct seam_engine *engine);
 
-/* Releases wholly free, passed chunks until reserved_bytes <= target_bytes. With `change` and `lock`; lock is dropped meanwhile.
- * ret_released_bytes is set in any case. */
-SEAM_MUST_USE enum seam_rc seam__engine_trim(struct seam_engine *engine, uint64_t target_bytes, uint64_t *ret_released_bytes);
+/* Releases wholly free, passed chunks until reserved_bytes <= target_bytes. With `change` and `lock`; lock is dropped
+ * meanwhile. ret_released_bytes is set in any case. */
+SEAM_MUST_USE enum seam_rc seam__engine_trim(
+	struct seam_engine *engine, uint64_t target_bytes, uint64_t *ret_released_bytes);
 
 /* Likewise, but only chunks of one group (NULL: of all). */
-SEAM_MUST_USE enum seam_rc seam__engine_trim_group(struct seam_engine *engine, struct seam_group *only, uint64_t target_bytes,
-                                                   uint64_t *ret_released_bytes);
+SEAM_MUST_USE enum seam_rc seam__engine_trim_group(
+	struct seam_engine *engine, struct seam_group *only, uint64_t target_bytes, uint64_t *ret_released_bytes);
 
 /* A group for private pool `id`. With `lock`. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__engine_group_create(struct seam_engine *engine, uint64_t id, struct seam_group **ret_group);
+SEAM_MUST_USE enum seam_rc seam__engine_group_create(
+	struct seam_engine *engine, uint64_t id, struct seam_group **ret_group);
 
 /* The private pool's views, with all blocks, join the common memory. With `change` and `lock`. Cannot fail. */
 void seam__engine_group_merge(struct seam_engine *engine, struct seam_group *group);

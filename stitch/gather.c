@@ -1,8 +1,9 @@
 /* gather.c: which free chunks would serve a request that no single free block serves (GMLake section 3.3, state S3).
  *
- * A pure function of the free extents. Rejected: the largest extents first, as GMLake has it: it breaks up exactly those extents that
- * serve the next large request in one piece (4 to 10 times more mappings on our traces). Rejected too: a last chunk that is merely at hand
- * rather than the smallest that will do: where chunks differ in size, equal iterations then do not choose alike.
+ * A pure function of the free extents. Rejected: the largest extents first, as GMLake has it: it breaks up exactly
+ * those extents that serve the next large request in one piece (4 to 10 times more mappings on our traces). Rejected
+ * too: a last chunk that is merely at hand rather than the smallest that will do: where chunks differ in size, equal
+ * iterations then do not choose alike.
  */
 #include <string.h>
 
@@ -10,7 +11,8 @@
 #include "check.h"
 #include "meta.h"
 
-/* Chunks of small views come last for large requests, and the reverse: whoever borrows pins a chunk of the other's kind. */
+/* Chunks of small views come last for large requests, and the reverse: whoever borrows pins a chunk of the other's
+ * kind. */
 static const enum seam_class order[SEAM_CLASS_COUNT][SEAM_CLASS_COUNT] = {
 	[SEAM_CLASS_SMALL] = {SEAM_CLASS_SMALL, SEAM_CLASS_LARGE, SEAM_CLASS_CONTIGUOUS},
 	[SEAM_CLASS_LARGE] = {SEAM_CLASS_LARGE, SEAM_CLASS_CONTIGUOUS, SEAM_CLASS_SMALL},
@@ -48,8 +50,8 @@ static enum seam_rc add(struct seam_engine *engine, struct seam_gathered *gather
 	return SEAM_OK;
 }
 
-/* The extents of one class that the stream may use, its own and everybody's, as one ascending sequence: what belongs to which is no matter
- * of choice. */
+/* The extents of one class that the stream may use, its own and everybody's, as one ascending sequence: what belongs to
+ * which is no matter of choice. */
 struct sequence {
 	const struct seam_usable *usable;
 	struct seam_extents *own, *any;
@@ -72,16 +74,20 @@ static struct seam_block *next_extent(const struct sequence *sequence, struct se
 {
 	uint64_t least_bytes = sequence->usable->least_bytes;
 	if (extent == NULL)
-		extent = earlier(seam__extents_find(sequence->own, least_bytes), seam__extents_find(sequence->any, least_bytes));
+		extent = earlier(
+			seam__extents_find(sequence->own, least_bytes), seam__extents_find(sequence->any, least_bytes));
 	else
-		extent = earlier(seam__extents_behind(sequence->own, extent), seam__extents_behind(sequence->any, extent));
+		extent = earlier(
+			seam__extents_behind(sequence->own, extent), seam__extents_behind(sequence->any, extent));
 	while (extent != NULL && !seam__is_usable(sequence->usable, extent))
-		extent = earlier(seam__extents_behind(sequence->own, extent), seam__extents_behind(sequence->any, extent));
+		extent = earlier(
+			seam__extents_behind(sequence->own, extent), seam__extents_behind(sequence->any, extent));
 	return extent;
 }
 
 /* The first chunk of a size class that covers `left_bytes`, in the extent from its slot `slot` on. */
-static struct seam_chunk *chunk_in(const struct seam_block *extent, uint32_t slot, unsigned size_class, uint64_t left_bytes)
+static struct seam_chunk *chunk_in(
+	const struct seam_block *extent, uint32_t slot, unsigned size_class, uint64_t left_bytes)
 {
 	for (; slot < extent->first_slot + extent->slot_count; slot++) {
 		const struct seam_slot *at = &extent->view->slots[slot];
@@ -93,12 +99,12 @@ static struct seam_chunk *chunk_in(const struct seam_block *extent, uint32_t slo
 
 /* The first such chunk in the sequence, from slot `slot` of `extent` on. NULL: there is none. */
 static struct seam_chunk *chunk_from(const struct sequence *sequence, struct seam_block *extent, uint32_t slot,
-                                     unsigned size_class, uint64_t left_bytes)
+	unsigned size_class, uint64_t left_bytes)
 {
 	struct seam_chunk *chunk = chunk_in(extent, slot, size_class, left_bytes);
 	while (chunk == NULL) {
 		extent = earlier(seam__extents_with(sequence->own, extent, size_class),
-		                 seam__extents_with(sequence->any, extent, size_class));
+			seam__extents_with(sequence->any, extent, size_class));
 		if (extent == NULL)
 			return NULL;
 		if (!seam__is_usable(sequence->usable, extent))
@@ -111,12 +117,13 @@ static struct seam_chunk *chunk_from(const struct sequence *sequence, struct sea
 }
 
 /* The smallest chunk that covers `left_bytes`, from slot `slot` of `extent` on, whose own chunk does. */
-static struct seam_chunk *finisher(const struct sequence *sequence, struct seam_block *extent, uint32_t slot, uint64_t left_bytes)
+static struct seam_chunk *finisher(
+	const struct sequence *sequence, struct seam_block *extent, uint32_t slot, uint64_t left_bytes)
 {
 	struct seam_chunk *chunk = extent->view->slots[slot].mapping->chunk;
 	unsigned last = seam__extent_size_class(chunk->bytes);
 	uint64_t sizes = seam__extents_sizes(sequence->own) | seam__extents_sizes(sequence->any);
-	for (unsigned class = seam__extent_size_class(left_bytes); class < last; class++) {
+	for (unsigned class = seam__extent_size_class(left_bytes); class < last; class ++) {
 		struct seam_chunk *smaller = NULL;
 		if ((sizes >> class & 1) != 0)
 			smaller = chunk_from(sequence, extent, slot, class, left_bytes);
@@ -137,13 +144,14 @@ static void drop_spare(struct seam_gathered *gathered, uint64_t need_bytes)
 		spare -= bytes;
 		gathered->bytes -= bytes;
 		gathered->count--;
-		memmove(&gathered->chunks[i], &gathered->chunks[i + 1], (gathered->count - i) * sizeof *gathered->chunks);
+		memmove(&gathered->chunks[i], &gathered->chunks[i + 1],
+			(gathered->count - i) * sizeof *gathered->chunks);
 	}
 }
 
 /* Adds chunks of one class until they cover the need, or all. */
 static enum seam_rc add_class(struct seam_engine *engine, const struct seam_usable *usable, struct seam_ppool *ppool,
-                              struct seam_gathered *gathered)
+	struct seam_gathered *gathered)
 {
 	struct sequence sequence = sequence_of(usable, ppool);
 	uint64_t need_bytes = usable->ask->bytes;
@@ -164,7 +172,8 @@ static enum seam_rc add_class(struct seam_engine *engine, const struct seam_usab
 	return SEAM_OK;
 }
 
-uint64_t seam__gather_bytes(const struct seam_engine *engine, const struct seam_ask *ask, bool all, struct seam_usable *ret_usable)
+uint64_t seam__gather_bytes(
+	const struct seam_engine *engine, const struct seam_ask *ask, bool all, struct seam_usable *ret_usable)
 {
 	struct seam_usable usable = {.ask = ask, .least_bytes = all ? 0 : engine->policy.fragmentation_limit_bytes};
 	uint64_t bytes = 0;

@@ -5,7 +5,8 @@
 #include "hole.h"
 #include "meta.h"
 
-/* Address space of a home view: the large class's is a little more than the device, as views of holes are used up slowly. */
+/* Address space of a home view: the large class's is a little more than the device, as views of holes are used up
+ * slowly. */
 static void set_home_sizes(struct seam_engine *engine, struct seam_group *group)
 {
 	uint64_t total_bytes = engine->memory.device_bytes;
@@ -25,7 +26,7 @@ void seam__group_init(struct seam_engine *engine, struct seam_group *group, uint
 	group->private_id = id;
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++)
 		seam__ppool_init(&group->classes[i], (enum seam_class)i, id, engine->policy.fragmentation_limit_bytes,
-		                 &engine->block_slab);
+			&engine->block_slab);
 	set_home_sizes(engine, group);
 }
 
@@ -43,7 +44,7 @@ static void pin_live(const struct seam_views *views)
 {
 	struct seam_view *view;
 	TAILQ_FOREACH(view, views, link)
-		view->pinned |= view->live != 0;
+	view->pinned |= view->live != 0;
 }
 
 void seam__group_note(struct seam_group *group, struct seam_view *view, bool capturing)
@@ -52,7 +53,8 @@ void seam__group_note(struct seam_group *group, struct seam_view *view, bool cap
 	view->pinned |= capturing;
 	if (!capturing || !group->eager)
 		return;
-	/* A capture also uses what lives there already: cudagraph trees give each graph its inputs so, and free them inside. */
+	/* A capture also uses what lives there already: cudagraph trees give each graph its inputs so, and free them
+	 * inside. */
 	group->eager = false;
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
 		pin_live(&group->classes[i].homes);
@@ -86,9 +88,11 @@ enum seam_rc seam__engine_group_create(struct seam_engine *engine, uint64_t id, 
 static void move_views(struct seam_views *from, struct seam_views *to, struct seam_ppool *ppool)
 {
 	struct seam_view *view;
-	TAILQ_FOREACH(view, from, link) {
+	TAILQ_FOREACH(view, from, link)
+	{
 		struct seam_block *block;
-		TAILQ_FOREACH(block, &view->blocks, link) {
+		TAILQ_FOREACH(block, &view->blocks, link)
+		{
 			block->captured = false; /* the captures that used it are gone with the private pool */
 			if (block->is == SEAM_IS_HOLE)
 				seam__hole_remove(block);
@@ -103,7 +107,8 @@ static void move_views(struct seam_views *from, struct seam_views *to, struct se
 		}
 		view->ppool = ppool;
 		view->pinned = false;
-		TAILQ_FOREACH(block, &view->blocks, link) {
+		TAILQ_FOREACH(block, &view->blocks, link)
+		{
 			if (block->is == SEAM_IS_FREE)
 				seam__border_note(block);
 			else if (block->is == SEAM_IS_HOLE)

@@ -1,7 +1,7 @@
 /* grow.c: Alloc (GMLake section 3.3): new physical chunks in a home view.
  *
- * Home views have far more address space than chunks, so that growth extends the free block at the end: the new chunks and what was free
- * there are one run, and no stitching is needed.
+ * Home views have far more address space than chunks, so that growth extends the free block at the end: the new chunks
+ * and what was free there are one run, and no stitching is needed.
  */
 #include <inttypes.h>
 
@@ -22,13 +22,14 @@ static uint64_t pow2_at_most(uint64_t value)
 	return value == 0 ? 0 : UINT64_C(1) << seam__bits_log2(value);
 }
 
-/* A chunk is the atom of stitching: small ones waste less of what blocks share with their neighbours, large ones need fewer mappings. Where the
- * caller has no wish, chunks grow with the pool and with the request: about 1,024 in all, or 16 of one request, but 2 to 32 MiB each. On the
- * traces we have (bench/results), that costs up to 1.5 points of efficiency and needs a third to a tenth of the mappings of 2 MiB chunks.
- * As the device fills up they get smaller again: a chunk is at most a 256th of what is left, because there what is lost in large ones is what
- * the next request lacks. */
-static uint64_t chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes,
-                            uint64_t most_bytes)
+/* A chunk is the atom of stitching: small ones waste less of what blocks share with their neighbours, large ones need
+ * fewer mappings. Where the caller has no wish, chunks grow with the pool and with the request: about 1,024 in all, or
+ * 16 of one request, but 2 to 32 MiB each. On the traces we have (bench/results), that costs up to 1.5 points of
+ * efficiency and needs a third to a tenth of the mappings of 2 MiB chunks. As the device fills up they get smaller
+ * again: a chunk is at most a 256th of what is left, because there what is lost in large ones is what the next request
+ * lacks. */
+static uint64_t chunk_bytes(
+	const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes, uint64_t most_bytes)
 {
 	const struct seam_memory *memory = &engine->memory;
 	uint64_t least = seam__bits_align_up(SMALLEST_CHUNK_BYTES, memory->granularity_bytes);
@@ -42,7 +43,8 @@ static uint64_t chunk_bytes(const struct seam_engine *engine, const struct seam_
 	return seam__bits_max(least, seam__bits_min(wanted, most_bytes));
 }
 
-/* What is left of the device (or of the pool's capacity) behind a growth of `bytes` decides how large its chunks may be. */
+/* What is left of the device (or of the pool's capacity) behind a growth of `bytes` decides how large its chunks may
+ * be. */
 static uint64_t most_chunk_bytes(const struct seam_engine *engine, uint64_t bytes)
 {
 	uint64_t room = seam__memory_room(&engine->memory);
@@ -50,8 +52,8 @@ static uint64_t most_chunk_bytes(const struct seam_engine *engine, uint64_t byte
 	return seam__bits_min(by_room, LARGEST_GROWN_CHUNK_BYTES);
 }
 
-uint64_t seam__grow_chunk_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes,
-                                uint64_t request_bytes)
+uint64_t seam__grow_chunk_bytes(
+	const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes)
 {
 	return chunk_bytes(engine, ppool, request_bytes, most_chunk_bytes(engine, bytes));
 }
@@ -102,7 +104,7 @@ static void drop_chunks(struct seam_memory *memory, struct growth *growth)
 
 /* Creates chunks of the class's size and one for the rest. */
 static enum seam_rc create_chunks(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
-                                  uint64_t request_bytes, struct growth *growth)
+	uint64_t request_bytes, struct growth *growth)
 {
 	while (bytes > 0) {
 		uint64_t unit = growth->unit_bytes;
@@ -121,7 +123,8 @@ static enum seam_rc create_chunks(struct seam_engine *engine, struct seam_ppool 
 }
 
 /* The home view that has room for `bytes` at its end, or a new one. */
-static enum seam_rc find_room(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, struct growth *growth)
+static enum seam_rc find_room(
+	struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, struct growth *growth)
 {
 	struct seam_view *view = TAILQ_LAST(&ppool->homes, seam_views);
 	if (view != NULL && ppool->class != SEAM_CLASS_CONTIGUOUS && view->reserved_bytes - view->used_bytes >= bytes) {
@@ -129,8 +132,10 @@ static enum seam_rc find_room(struct seam_engine *engine, struct seam_ppool *ppo
 		growth->offset = view->used_bytes;
 		return SEAM_OK;
 	}
-	uint64_t reserve = ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : seam__bits_max(bytes, ppool->home_reserve_bytes);
-	enum seam_rc rc = seam__view_create(&engine->memory, reserve, false, growth->count < 16 ? 16 : growth->count, &view);
+	uint64_t reserve =
+		ppool->class == SEAM_CLASS_CONTIGUOUS ? bytes : seam__bits_max(bytes, ppool->home_reserve_bytes);
+	enum seam_rc rc =
+		seam__view_create(&engine->memory, reserve, false, growth->count < 16 ? 16 : growth->count, &view);
 	if (rc == SEAM_OOM_VA && reserve > bytes)
 		rc = seam__view_create(&engine->memory, bytes, false, growth->count, &view);
 	if (rc != SEAM_OK)
@@ -153,15 +158,15 @@ static void drop_view(struct seam_engine *engine, struct growth *growth)
 
 /* The calls of a growth at the end. Without `lock`. */
 static enum seam_rc call(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes,
-                         struct growth *growth)
+	struct growth *growth)
 {
 	enum seam_rc rc = create_chunks(engine, ppool, bytes, request_bytes, growth);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = find_room(engine, ppool, bytes, growth);
 	if (rc == SEAM_OK) {
-		rc = seam__view_map(&engine->memory, growth->view, growth->offset, growth->chunks, growth->count,
-		                    growth->mappings);
+		rc = seam__view_map(
+			&engine->memory, growth->view, growth->offset, growth->chunks, growth->count, growth->mappings);
 		if (rc != SEAM_OK)
 			drop_view(engine, growth);
 	}
@@ -185,11 +190,11 @@ static void commit(struct seam_engine *engine, struct seam_ppool *ppool, const s
 		seam__chunk_list(&engine->memory, chunk);
 	}
 	seam__log(SEAM_LOG_DEBUG, "grew by %" PRIu32 " chunks: %" PRIu64 " bytes are reserved", growth->count,
-	          engine->memory.reserved_bytes);
+		engine->memory.reserved_bytes);
 }
 
 static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
-                                uint64_t request_bytes, uint64_t unit_bytes)
+	uint64_t request_bytes, uint64_t unit_bytes)
 {
 	struct growth growth = {.most_chunk_bytes = most_chunk_bytes(engine, bytes), .unit_bytes = unit_bytes};
 	if (ppool->class == SEAM_CLASS_CONTIGUOUS)
@@ -255,7 +260,8 @@ static struct seam_block *next_hole(struct seam_ppool *ppool, struct seam_block 
 	return hole;
 }
 
-/* The first of a run of holes that touch and have at least `bytes` together: the run with the fewest. NULL: there is none. O(holes). */
+/* The first of a run of holes that touch and have at least `bytes` together: the run with the fewest. NULL: there is
+ * none. O(holes). */
 static struct seam_block *find_holes(struct seam_ppool *ppool, uint64_t bytes, uint64_t *ret_bytes)
 {
 	struct seam_block *best = NULL, *first = NULL, *hole = NULL;
@@ -290,9 +296,10 @@ static enum seam_rc fill_holes(struct seam_engine *engine, struct seam_block *ho
 	return rc;
 }
 
-/* Growth that has to serve the request alone: where it leaves nothing over it takes holes, so that the addresses in use do not grow with the
- * number of trims (I6); otherwise it does so if addresses are short. */
-static enum seam_rc grow_alone(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes)
+/* Growth that has to serve the request alone: where it leaves nothing over it takes holes, so that the addresses in use
+ * do not grow with the number of trims (I6); otherwise it does so if addresses are short. */
+static enum seam_rc grow_alone(
+	struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes)
 {
 	uint64_t hole_bytes = 0;
 	struct seam_block *hole = find_holes(ppool, bytes, &hole_bytes);
@@ -302,8 +309,8 @@ static enum seam_rc grow_alone(struct seam_engine *engine, struct seam_ppool *pp
 	return rc == SEAM_OOM_VA && hole != NULL ? fill_holes(engine, hole, hole_bytes) : rc;
 }
 
-enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes,
-                        bool at_end)
+enum seam_rc seam__grow(
+	struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes, bool at_end)
 {
 	bytes = seam__bits_align_up(bytes, engine->memory.granularity_bytes);
 	if (at_end && bytes >= request_bytes)
@@ -311,7 +318,8 @@ enum seam_rc seam__grow(struct seam_engine *engine, struct seam_ppool *ppool, ui
 	struct seam_block *hole = at_end ? NULL : next_hole(ppool, NULL, bytes);
 	while (hole != NULL && bytes > 0) {
 		bytes -= hole->bytes;
-		struct seam_block *next = next_hole(ppool, hole, bytes); /* a hole until it is filled: see fill_holes() */
+		struct seam_block *next =
+			next_hole(ppool, hole, bytes); /* a hole until it is filled: see fill_holes() */
 		enum seam_rc rc = fill_hole(engine, hole);
 		if (rc != SEAM_OK)
 			return rc;

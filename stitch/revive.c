@@ -1,8 +1,8 @@
-/* revive.c: the search among stitched views that map a wanted run already (state S1r): taking chunks back costs no driver call, because
- * their mappings there were only stale.
+/* revive.c: the search among stitched views that map a wanted run already (state S1r): taking chunks back costs no
+ * driver call, because their mappings there were only stale.
  *
- * First whole views, of which an index by size knows those that own nothing; nearly all that are revived are of this kind. Then runs
- * inside the views that were used last. Both searches are bounded: they are made under `lock`.
+ * First whole views, of which an index by size knows those that own nothing; nearly all that are revived are of this
+ * kind. Then runs inside the views that were used last. Both searches are bounded: they are made under `lock`.
  */
 #include "change.h"
 #include "check.h"
@@ -10,7 +10,8 @@
 #include "meta.h"
 
 enum {
-	MOST_WHOLE = 512,  /* idle views of the right size that turn out to have a chunk elsewhere: one look each, as a rule */
+	MOST_WHOLE = 512,  /* idle views of the right size that turn out to have a chunk elsewhere: one look each, as a
+			      rule */
 	MOST_VIEWS = 32,   /* views searched for a run inside */
 	MOST_SLOTS = 2048, /* of these together */
 	MOST_EXACT = 256,  /* views that map a gathering's first chunk */
@@ -31,7 +32,7 @@ struct search {
 static bool holds(const struct seam_block *extent, const struct seam_chunk *chunk)
 {
 	return extent->view == chunk->home && chunk->home_slot >= extent->first_slot &&
-	       chunk->home_slot - extent->first_slot < extent->slot_count;
+		chunk->home_slot - extent->first_slot < extent->slot_count;
 }
 
 /* Whether the slot's chunk is free at home and may be used. */
@@ -63,8 +64,8 @@ static bool is_all_free(struct search *search, struct seam_view *view, uint32_t 
 	return true;
 }
 
-/* The smallest idle view that covers the need with less than `most_spare` left over and whose chunks are all free; without those at its end that
- * are not needed. */
+/* The smallest idle view that covers the need with less than `most_spare` left over and whose chunks are all free;
+ * without those at its end that are not needed. */
 static bool find_whole(struct search *search, struct seam_ppool *ppool, uint64_t most_spare, struct run *ret_run)
 {
 	uint64_t need_bytes = search->usable->ask->bytes;
@@ -89,7 +90,8 @@ static bool better(const struct run *a, const struct run *b)
 	return a->first < b->first;
 }
 
-/* Looks at the end of each window first: most views have a chunk elsewhere, and one look then rules out many windows. */
+/* Looks at the end of each window first: most views have a chunk elsewhere, and one look then rules out many windows.
+ */
 static void search_view(struct search *search, struct seam_view *view, struct run *best)
 {
 	uint64_t need_bytes = search->usable->ask->bytes;
@@ -118,7 +120,8 @@ static bool find_inside(struct search *search, struct seam_ppool *ppool, uint64_
 	struct run best = {0};
 	uint32_t views_left = MOST_VIEWS, slots_left = MOST_SLOTS;
 	struct seam_view *view;
-	TAILQ_FOREACH_REVERSE(view, &ppool->spool, seam_views, link) {
+	TAILQ_FOREACH_REVERSE(view, &ppool->spool, seam_views, link)
+	{
 		if (views_left-- == 0 || slots_left < view->slot_count)
 			break;
 		slots_left -= view->slot_count;
@@ -164,15 +167,17 @@ static bool find_exact(const struct seam_ask *ask, const struct seam_gathered *g
 	const struct seam_ppool *ppool = &ask->group->classes[ask->class];
 	const struct seam_mapping *mapping;
 	int left = MOST_EXACT;
-	LIST_FOREACH(mapping, &gathered->chunks[0]->mappings, of_chunk) {
+	LIST_FOREACH(mapping, &gathered->chunks[0]->mappings, of_chunk)
+	{
 		struct seam_view *view = mapping->view;
 		if (left-- == 0)
 			return false;
-		if (!view->stitched || view->arena || view->ppool != ppool || view->slot_count - mapping->slot < gathered->count)
+		if (!view->stitched || view->arena || view->ppool != ppool ||
+			view->slot_count - mapping->slot < gathered->count)
 			continue;
 		uint32_t i = 1;
 		while (i < gathered->count && view->slots[mapping->slot + i].mapping != NULL &&
-		       view->slots[mapping->slot + i].mapping->chunk == gathered->chunks[i])
+			view->slots[mapping->slot + i].mapping->chunk == gathered->chunks[i])
 			i++;
 		if (i == gathered->count) {
 			*ret_run = (struct run){view, mapping->slot, gathered->count, gathered->bytes - ask->bytes};
@@ -182,8 +187,8 @@ static bool find_exact(const struct seam_ask *ask, const struct seam_gathered *g
 	return false;
 }
 
-struct seam_block *seam__revive_exact(struct seam_engine *engine, const struct seam_ask *ask,
-                                      const struct seam_gathered *gathered)
+struct seam_block *seam__revive_exact(
+	struct seam_engine *engine, const struct seam_ask *ask, const struct seam_gathered *gathered)
 {
 	struct run run = {0};
 	return find_exact(ask, gathered, &run) ? take_run(engine, ask, &run) : NULL;

@@ -19,7 +19,8 @@ static enum seam_rc map_new(struct seam_memory *memory, struct seam_gathered *ga
 	rc = seam__view_map(memory, view, 0, gathered->chunks, gathered->count, gathered->mappings);
 	if (rc != SEAM_OK) {
 		uint32_t slots = seam__view_release(memory, view);
-		bool gone = seam__view_forget(memory, view, slots); /* never listed and without slots: touches nothing shared */
+		bool gone = seam__view_forget(
+			memory, view, slots); /* never listed and without slots: touches nothing shared */
 		SEAM_ASSERT(gone);
 		(void)gone;
 		return rc;
@@ -29,7 +30,7 @@ static enum seam_rc map_new(struct seam_memory *memory, struct seam_gathered *ga
 }
 
 enum seam_rc seam__stitch(struct seam_engine *engine, const struct seam_ask *ask, struct seam_gathered *gathered,
-                          struct seam_block **ret_block, bool *ret_revived)
+	struct seam_block **ret_block, bool *ret_revived)
 {
 	struct seam_memory *memory = &engine->memory;
 	struct seam_ppool *ppool = &ask->group->classes[ask->class];
@@ -53,7 +54,8 @@ enum seam_rc seam__stitch(struct seam_engine *engine, const struct seam_ask *ask
 		seam__view_list(memory, view);
 		seam__view_map_commit(memory, view, 0, gathered->mappings, gathered->count);
 		TAILQ_INSERT_TAIL(&ppool->spool, view, link);
-		seam__log(SEAM_LOG_DEBUG, "stitched %" PRIu64 " bytes out of %" PRIu32 " chunks", gathered->bytes, gathered->count);
+		seam__log(SEAM_LOG_DEBUG, "stitched %" PRIu64 " bytes out of %" PRIu32 " chunks", gathered->bytes,
+			gathered->count);
 		block = seam__own_run(engine, ask, view, 0, gathered->count);
 	}
 	enum seam_rc rc = seam__make_live(engine, ask, block);

@@ -1,6 +1,7 @@
 /* stitchfree.c: StitchFree (GMLake section 3.3): giving up stitched views, least recently used first.
  *
- * Only views that own nothing, and whose use every stream has passed: the driver does not wait for kernels when it unmaps (I4).
+ * Only views that own nothing, and whose use every stream has passed: the driver does not wait for kernels when it
+ * unmaps (I4).
  */
 #include <inttypes.h>
 
@@ -12,9 +13,10 @@ static void consider(const struct seam_engine *engine, struct seam_group *group,
 {
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
 		struct seam_view *view;
-		TAILQ_FOREACH(view, &group->classes[i].spool, link) {
+		TAILQ_FOREACH(view, &group->classes[i].spool, link)
+		{
 			if (view->owned != 0 || view->pinned ||
-			    !seam__streams_all_passed(&engine->streams, view->last_tick))
+				!seam__streams_all_passed(&engine->streams, view->last_tick))
 				continue;
 			/* The list is in order of use: the first that can go is the class's oldest. */
 			if (*best == NULL || view->last_use < (*best)->last_use)
@@ -30,7 +32,7 @@ static struct seam_view *find_victim(struct seam_engine *engine)
 	consider(engine, &engine->common, &best);
 	struct seam_group *group;
 	LIST_FOREACH(group, &engine->groups, link)
-		consider(engine, group, &best);
+	consider(engine, group, &best);
 	return best;
 }
 
@@ -44,14 +46,16 @@ bool seam__stitch_drop(struct seam_engine *engine, struct seam_view *view)
 	uint32_t slots = seam__view_release(&engine->memory, view);
 	seam__mutex_lock(&engine->lock);
 	if (!seam__view_forget(&engine->memory, view, slots)) {
-		/* The driver refused. A view with holes revives as a whole no more, but what it maps is still counted. */
+		/* The driver refused. A view with holes revives as a whole no more, but what it maps is still counted.
+		 */
 		TAILQ_INSERT_TAIL(&ppool->spool, view, link);
 		seam__spool_update(&ppool->idle, view);
 		view->last_use = ++engine->uses;
 		return false;
 	}
 	engine->counts.stitch_frees++;
-	seam__log(SEAM_LOG_DEBUG, "gave up a stitched view: %" PRIu64 " mappings are left", engine->memory.mapping_count);
+	seam__log(
+		SEAM_LOG_DEBUG, "gave up a stitched view: %" PRIu64 " mappings are left", engine->memory.mapping_count);
 	return true;
 }
 
@@ -59,8 +63,8 @@ static bool fits(const struct seam_engine *engine, uint64_t mappings, uint64_t a
 {
 	const struct seam_memory *memory = &engine->memory;
 	return mappings <= memory->mapping_limit && memory->mapping_count <= memory->mapping_limit - mappings &&
-	       address_bytes <= memory->address_limit_bytes &&
-	       memory->address_bytes <= memory->address_limit_bytes - address_bytes;
+		address_bytes <= memory->address_limit_bytes &&
+		memory->address_bytes <= memory->address_limit_bytes - address_bytes;
 }
 
 bool seam__stitch_free(struct seam_engine *engine, uint64_t mappings, uint64_t address_bytes)

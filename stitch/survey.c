@@ -10,7 +10,8 @@ struct survey_state {
 	struct seam_survey survey;
 };
 
-static enum seam_rc make_room(struct seam_meta *meta, void **array, uint32_t count, uint32_t *capacity, size_t element_bytes)
+static enum seam_rc make_room(
+	struct seam_meta *meta, void **array, uint32_t count, uint32_t *capacity, size_t element_bytes)
 {
 	if (count < *capacity)
 		return SEAM_OK;
@@ -30,9 +31,10 @@ static bool is_resident(const struct survey_state *state, const struct seam_bloc
 	return block->is == SEAM_IS_PENDING && block->captured; /* for good: graphs may use it */
 }
 
-/* Notes the residents of a slot, from a block on that is not behind it, for the chunk that comes next. Returns their bytes in *ret_bytes. */
-static enum seam_rc add_residents(struct survey_state *state, const struct seam_slot *slot, const struct seam_block *block,
-                                  uint64_t *ret_bytes)
+/* Notes the residents of a slot, from a block on that is not behind it, for the chunk that comes next. Returns their
+ * bytes in *ret_bytes. */
+static enum seam_rc add_residents(
+	struct survey_state *state, const struct seam_slot *slot, const struct seam_block *block, uint64_t *ret_bytes)
 {
 	struct seam_survey *survey = &state->survey;
 	uint64_t begin = slot->offset, end = slot->offset + slot->bytes, bytes = 0;
@@ -41,8 +43,8 @@ static enum seam_rc add_residents(struct survey_state *state, const struct seam_
 		if (block_end <= begin || !is_resident(state, block))
 			continue;
 		void *array = survey->residents;
-		enum seam_rc rc = make_room(state->engine->meta, &array, survey->resident_count, &survey->resident_capacity,
-		                            sizeof *survey->residents);
+		enum seam_rc rc = make_room(state->engine->meta, &array, survey->resident_count,
+			&survey->resident_capacity, sizeof *survey->residents);
 		survey->residents = array;
 		if (rc != SEAM_OK)
 			return rc;
@@ -61,17 +63,20 @@ static enum seam_rc add_residents(struct survey_state *state, const struct seam_
 }
 
 /* A chunk that is at home is looked at there, from `block` on; one that is away where its owner has it. */
-static enum seam_rc add_chunk(struct survey_state *state, const struct seam_chunk *chunk, const struct seam_block *block)
+static enum seam_rc add_chunk(
+	struct survey_state *state, const struct seam_chunk *chunk, const struct seam_block *block)
 {
 	struct seam_survey *survey = &state->survey;
 	const struct seam_slot *slot = &chunk->home->slots[chunk->home_slot];
 	if (chunk->owner != chunk->home) {
 		const struct seam_mapping *mapping;
-		LIST_FOREACH(mapping, &chunk->mappings, of_chunk) {
+		LIST_FOREACH(mapping, &chunk->mappings, of_chunk)
+		{
 			if (mapping->view == chunk->owner)
 				break;
 		}
-		slot = mapping == NULL ? NULL : &mapping->view->slots[mapping->slot]; /* NULL: in transit, so nobody's yet */
+		slot = mapping == NULL ? NULL
+				       : &mapping->view->slots[mapping->slot]; /* NULL: in transit, so nobody's yet */
 		block = mapping == NULL ? NULL : TAILQ_FIRST(&mapping->view->blocks);
 	}
 	uint64_t bytes = 0;
@@ -100,7 +105,8 @@ static enum seam_rc add_home(struct survey_state *state, const struct seam_view 
 	return rc;
 }
 
-/* Chunks that are occupied in part come first, wholly occupied ones go, and their residents' places with them. places[i]: the new place of i. */
+/* Chunks that are occupied in part come first, wholly occupied ones go, and their residents' places with them.
+ * places[i]: the new place of i. */
 static void put_in_order(struct seam_survey *survey, const struct seam_surveyed *all, uint32_t *places)
 {
 	uint32_t count = survey->count, next = 0;
@@ -148,15 +154,16 @@ static enum seam_rc order(struct seam_engine *engine, struct seam_survey *survey
 	return enough ? SEAM_OK : SEAM_OOM_META;
 }
 
-enum seam_rc seam__survey_make(struct seam_engine *engine, bool (*stays)(void *user, const struct seam_block *block), void *user,
-                               struct seam_survey *ret_survey)
+enum seam_rc seam__survey_make(struct seam_engine *engine, bool (*stays)(void *user, const struct seam_block *block),
+	void *user, struct seam_survey *ret_survey)
 {
 	static const enum seam_class classes[] = {SEAM_CLASS_LARGE, SEAM_CLASS_SMALL};
 	struct survey_state state = {.engine = engine, .stays = stays, .user = user};
 	enum seam_rc rc = SEAM_OK;
 	for (int c = 0; c < 2 && rc == SEAM_OK; c++) {
 		const struct seam_view *home;
-		TAILQ_FOREACH(home, &engine->common.classes[classes[c]].homes, link) {
+		TAILQ_FOREACH(home, &engine->common.classes[classes[c]].homes, link)
+		{
 			if (rc == SEAM_OK)
 				rc = add_home(&state, home);
 		}

@@ -1,7 +1,8 @@
 /* trim.c: memory goes back to the device, chunk by chunk.
  *
- * A chunk can go when it is wholly free at home and the stream that used it last has passed. Then all earlier users have passed too: each
- * handed it on in stream order, by an edge, or after it had passed. So every stale mapping of it may be unmapped.
+ * A chunk can go when it is wholly free at home and the stream that used it last has passed. Then all earlier users
+ * have passed too: each handed it on in stream order, by an edge, or after it had passed. So every stale mapping of it
+ * may be unmapped.
  */
 #include "change.h"
 #include "check.h"
@@ -25,7 +26,8 @@ static bool has_passed(const struct seam_block *block)
 static bool must_stay(const struct seam_chunk *chunk)
 {
 	const struct seam_mapping *mapping;
-	LIST_FOREACH(mapping, &chunk->mappings, of_chunk) {
+	LIST_FOREACH(mapping, &chunk->mappings, of_chunk)
+	{
 		if (mapping->view->pinned)
 			return true;
 	}
@@ -64,7 +66,7 @@ static void take_batch(struct seam_engine *engine, struct seam_group *only, uint
 		for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
 			struct seam_view *view;
 			TAILQ_FOREACH_REVERSE(view, &group->classes[i].homes, seam_views, link)
-				take_from(view, wanted_bytes, batch);
+			take_from(view, wanted_bytes, batch);
 		}
 		if (only != NULL)
 			break;
@@ -72,7 +74,8 @@ static void take_batch(struct seam_engine *engine, struct seam_group *only, uint
 	}
 }
 
-/* Gives up the stitched views that map chunks of the batch and own nothing; what others map is unmapped slot by slot. Drops `lock`. */
+/* Gives up the stitched views that map chunks of the batch and own nothing; what others map is unmapped slot by slot.
+ * Drops `lock`. */
 static void drop_views(struct seam_engine *engine, struct seam_chunk *chunk)
 {
 	struct seam_mapping *mapping = LIST_FIRST(&chunk->mappings);
@@ -80,7 +83,7 @@ static void drop_views(struct seam_engine *engine, struct seam_chunk *chunk)
 		struct seam_view *view = mapping->view;
 		struct seam_mapping *next = LIST_NEXT(mapping, of_chunk);
 		if (view->stitched && !view->arena && view->owned == 0 && !view->pinned &&
-		    seam__streams_all_passed(&engine->streams, view->last_tick) && seam__stitch_drop(engine, view))
+			seam__streams_all_passed(&engine->streams, view->last_tick) && seam__stitch_drop(engine, view))
 			next = LIST_FIRST(&chunk->mappings); /* its mappings are gone from the list */
 		mapping = next;
 	}
@@ -127,7 +130,8 @@ static bool release(struct seam_engine *engine, struct seam_chunk *chunk)
 static void shrink_homes(struct seam_engine *engine, struct seam_ppool *ppool)
 {
 	struct seam_view *view, *next;
-	TAILQ_FOREACH_SAFE(view, &ppool->homes, link, next) {
+	TAILQ_FOREACH_SAFE(view, &ppool->homes, link, next)
+	{
 		uint32_t gone = view->holes == 0 ? 0 : seam__view_shrink(view);
 		while (gone-- > 0) {
 			struct seam_block *hole = TAILQ_LAST(&view->blocks, seam_blocks);
@@ -150,7 +154,8 @@ static void shrink_homes(struct seam_engine *engine, struct seam_ppool *ppool)
 static void drop_empty(struct seam_engine *engine, struct seam_ppool *ppool)
 {
 	struct seam_view *view, *next;
-	TAILQ_FOREACH_SAFE(view, &ppool->spool, link, next) {
+	TAILQ_FOREACH_SAFE(view, &ppool->spool, link, next)
+	{
 		if (view->holes != view->slot_count)
 			continue;
 		bool gone = seam__stitch_drop(engine, view);
@@ -176,7 +181,8 @@ enum seam_rc seam__engine_trim(struct seam_engine *engine, uint64_t target_bytes
 	return seam__engine_trim_group(engine, NULL, target_bytes, ret_released_bytes);
 }
 
-enum seam_rc seam__engine_trim_group(struct seam_engine *engine, struct seam_group *only, uint64_t target_bytes, uint64_t *ret_released_bytes)
+enum seam_rc seam__engine_trim_group(
+	struct seam_engine *engine, struct seam_group *only, uint64_t target_bytes, uint64_t *ret_released_bytes)
 {
 	uint64_t released = 0;
 	enum seam_rc rc = SEAM_OK;

@@ -36,7 +36,8 @@ void seam__uses_poll(struct seam_block_use *uses)
 	for (struct seam_block_use *use = uses; use != NULL; use = use->next) {
 		if (seam__stream_passed(use->stream, use->stamp))
 			continue;
-		/* What cannot be covered or asked now (a capture, a stream that is gone) has not passed: that is all the error would tell. */
+		/* What cannot be covered or asked now (a capture, a stream that is gone) has not passed: that is all
+		 * the error would tell. */
 		enum seam_rc ignored = use->stamp > use->stream->covered ? seam__stream_cover(use->stream) : SEAM_OK;
 		ignored = seam__stream_poll(use->stream);
 		(void)ignored;

@@ -1,7 +1,7 @@
 /* uses.h: the other streams that a block is used on: seam_record_stream().
  *
- * A list hangs on a live block, the engine's or a plan's. At the free each use is stamped; the block's memory waits until all have passed.
- * With the pool's `lock`.
+ * A list hangs on a live block, the engine's or a plan's. At the free each use is stamped; the block's memory waits
+ * until all have passed. With the pool's `lock`.
  */
 #ifndef SEAM_USES_H
 #define SEAM_USES_H
@@ -9,7 +9,8 @@
 #include "engine.h"
 
 /* The block is used on `stream` too, which is not its own. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__uses_add(struct seam_engine *engine, struct seam_block_use **uses, struct seam_stream *stream);
+SEAM_MUST_USE enum seam_rc seam__uses_add(
+	struct seam_engine *engine, struct seam_block_use **uses, struct seam_stream *stream);
 
 /* The block is freed: what its streams were given so far is what it waits for. */
 void seam__uses_stamp(struct seam_block_use *uses);

@@ -13,8 +13,8 @@
 
 #define KEY_HELP 0x1000
 
-static bool reported;      /* the current command line's mistake was printed */
-static const char *wrong;  /* the word at which argp stopped */
+static bool reported;     /* the current command line's mistake was printed */
+static const char *wrong; /* the word at which argp stopped */
 
 static const struct argp_option common_options[] = {
 	{"help", KEY_HELP, NULL, 0, "show this text", -1},
@@ -32,7 +32,8 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
 		wrong = state->argv[state->next - 1];
 	if (key != KEY_HELP)
 		return ARGP_ERR_UNKNOWN;
-	(void)setenv("ARGP_HELP_FMT", "no-dup-args-note", 0); /* a line that says nothing here; the user's own wish stays */
+	(void)setenv(
+		"ARGP_HELP_FMT", "no-dup-args-note", 0); /* a line that says nothing here; the user's own wish stays */
 	argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, state->name);
 	exit(CMD_OK);
 }
@@ -47,7 +48,8 @@ int cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
 	if (error == 0)
 		return CMD_GO_ON;
 	if (!reported)
-		fprintf(stderr, "%s: unknown option, or one without its value: '%s'; see %s --help\n", argv[0], wrong, argv[0]);
+		fprintf(stderr, "%s: unknown option, or one without its value: '%s'; see %s --help\n", argv[0], wrong,
+			argv[0]);
 	return CMD_USAGE;
 }
 

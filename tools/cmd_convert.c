@@ -20,10 +20,11 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "NUMBER", 0, "of a snapshot: the device whose trace is wanted (default: the one with the most entries)",
-	 0},
+	{"device", 'd', "NUMBER", 0,
+		"of a snapshot: the device whose trace is wanted (default: the one with the most entries)", 0},
 	{"iterations", 'n', "NUMBER", 0,
-	 "repeat what 'seam replay' repeats, as if the program had been recorded for longer; names of modules and phases are lost (default: as it is)", 0},
+		"repeat what 'seam replay' repeats, as if the program had been recorded for longer; names of modules and phases are lost (default: as it is)",
+		0},
 	{"quiet", 'q', NULL, 0, "print nothing when all goes well", 0},
 	{0},
 };
@@ -55,7 +56,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (arguments->out == NULL)
 			return cmd_usage(state, "two files are needed: IN and OUT");
 		if (!output_knows(arguments->out))
-			return cmd_usage(state, "'%s' ends neither in .seamtrace nor in .seamtrace.zst nor in .csv", arguments->out);
+			return cmd_usage(state, "'%s' ends neither in .seamtrace nor in .seamtrace.zst nor in .csv",
+				arguments->out);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -89,8 +91,8 @@ static void print_summary(const struct seam_trace *trace, const char *out)
 	}
 	char peak[32];
 	printf("%s: %llu events, %llu allocations, at most %s live; from %s\n", out,
-	       (unsigned long long)trace->header.event_count, (unsigned long long)allocations,
-	       seam__text_size(peak, peak_bytes), seam_trace_string(trace, trace->header.source));
+		(unsigned long long)trace->header.event_count, (unsigned long long)allocations,
+		seam__text_size(peak, peak_bytes), seam_trace_string(trace, trace->header.source));
 }
 
 /* Puts the trace repeated in the place of *trace. */
@@ -99,8 +101,8 @@ static bool repeat(struct seam_trace **trace, uint32_t iterations)
 	struct schedule schedule = {0};
 	struct seam_trace *repeated = NULL;
 	char source[240];
-	(void)snprintf(source, sizeof(source), "%.200s, repeated: %lu", seam_trace_string(*trace, (*trace)->header.source),
-	               (unsigned long)iterations);
+	(void)snprintf(source, sizeof(source), "%.200s, repeated: %lu",
+		seam_trace_string(*trace, (*trace)->header.source), (unsigned long)iterations);
 	enum seam_rc rc = schedule_build(*trace, iterations, &schedule);
 	if (rc == SEAM_OK)
 		rc = schedule_trace(&schedule, source, &repeated);

@@ -88,7 +88,8 @@ static int write_scene(const struct draw_scene *scene, const struct arguments *a
 		printf("%s: %s\n", arguments->output, scene->title);
 	seam__text_fini(&text);
 	if (rc != SEAM_OK)
-		return cmd_fail("%s: cannot write: %s", arguments->output, rc == SEAM_IO ? strerror(why) : seam_rc_text(rc));
+		return cmd_fail(
+			"%s: cannot write: %s", arguments->output, rc == SEAM_IO ? strerror(why) : seam_rc_text(rc));
 	return CMD_OK;
 }
 
@@ -101,8 +102,9 @@ static bool fits_graph(const struct seam__graph *graph, const struct seam_plan *
 static bool fits(const struct seam_trace *trace, const struct seam_plan *plan)
 {
 	uint64_t fingerprint;
-	return seam_plan_fingerprint(trace, plan->header.first_event, plan->header.last_event, &fingerprint) == SEAM_OK &&
-	       fingerprint == plan->header.fingerprint;
+	return seam_plan_fingerprint(trace, plan->header.first_event, plan->header.last_event, &fingerprint) ==
+		SEAM_OK &&
+		fingerprint == plan->header.fingerprint;
 }
 
 static int draw(const struct seam_trace *trace, const struct seam_plan *plan, const struct arguments *arguments)
@@ -127,7 +129,7 @@ static int draw_of_graph(const struct seam_plan *plan, const struct arguments *a
 	if (!graph_input_read(arguments->trace, error, &graph))
 		return cmd_fail("%s", error);
 	int status = fits_graph(&graph, plan) ? draw(NULL, plan, arguments)
-	                                      : cmd_fail("%s: the plan is not of this graph", arguments->plan);
+					      : cmd_fail("%s: the plan is not of this graph", arguments->plan);
 	seam__graph_fini(&graph);
 	return status;
 }
@@ -139,7 +141,7 @@ static int draw_of_trace(const struct seam_plan *plan, const struct arguments *a
 	if (!input_read(arguments->trace, SEAM_IMPORT_ANY_DEVICE, error, &trace))
 		return cmd_fail("%s", error);
 	int status = plan == NULL || fits(trace, plan) ? draw(trace, plan, arguments)
-	                                               : cmd_fail("%s: the plan is not of this trace", arguments->plan);
+						       : cmd_fail("%s: the plan is not of this trace", arguments->plan);
 	seam_trace_free(trace);
 	return status;
 }

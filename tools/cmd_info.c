@@ -19,7 +19,8 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"conf", KEY_CONF, "KEY:VALUE,...", 0, "configuration, over that in SEAM_CONF; backend:emu is the emulated device", 0},
+	{"conf", KEY_CONF, "KEY:VALUE,...", 0,
+		"configuration, over that in SEAM_CONF; backend:emu is the emulated device", 0},
 	{"options", KEY_OPTIONS, NULL, 0, "only list the options of a configuration and what they mean", 0},
 	{"device", KEY_DEVICE, "NUMBER", 0, "which GPU (default: 0)", 0},
 	{0},
@@ -61,8 +62,9 @@ static int print(const struct seam_text *text)
 	enum seam_rc rc = seam__text_rc(text);
 	if (rc != SEAM_OK)
 		return cmd_fail("%s", seam_rc_text(rc));
-	return fputs(seam__text_string(text), stdout) == EOF || fflush(stdout) == EOF ? cmd_fail("writing: %s", seam_rc_text(SEAM_IO))
-	                                                                              : CMD_OK;
+	return fputs(seam__text_string(text), stdout) == EOF || fflush(stdout) == EOF
+		? cmd_fail("writing: %s", seam_rc_text(SEAM_IO))
+		: CMD_OK;
 }
 
 static int describe(const struct arguments *arguments, struct seam_text *text)
@@ -71,7 +73,8 @@ static int describe(const struct arguments *arguments, struct seam_text *text)
 	struct seam_pool *pool = NULL;
 	enum seam_rc rc = seam_pool_create(arguments->ordinal, &arguments->config, error, &pool);
 	if (rc != SEAM_OK)
-		return cmd_fail("%s%s", error, rc == SEAM_NO_DEVICE ? " (--conf backend:emu shows the emulated device)" : "");
+		return cmd_fail(
+			"%s%s", error, rc == SEAM_NO_DEVICE ? " (--conf backend:emu shows the emulated device)" : "");
 	seam__pool_describe(pool, text);
 	seam_pool_destroy(pool);
 	return print(text);

@@ -16,8 +16,20 @@
 #define SECONDS_MAX 1e6
 #define NODES_MAX 1000000000000000ul
 
-enum key { KEY_OUTPUT = 'o', KEY_SOLVER = 's', KEY_TIME = 't', KEY_COMPARE = 'c', KEY_PERIOD = 'p', KEY_STREAMS = 0x2100,
-	   KEY_JSON, KEY_NODES, KEY_CHUNK, KEY_ALIGN, KEY_GAP, KEY_PLAIN };
+enum key {
+	KEY_OUTPUT = 'o',
+	KEY_SOLVER = 's',
+	KEY_TIME = 't',
+	KEY_COMPARE = 'c',
+	KEY_PERIOD = 'p',
+	KEY_STREAMS = 0x2100,
+	KEY_JSON,
+	KEY_NODES,
+	KEY_CHUNK,
+	KEY_ALIGN,
+	KEY_GAP,
+	KEY_PLAIN
+};
 
 struct arguments {
 	const char *trace;
@@ -30,18 +42,23 @@ struct arguments {
 static const struct argp_option options[] = {
 	{"output", KEY_OUTPUT, "PLAN", 0, "write the plan to this file", 0},
 	{"solver", KEY_SOLVER, "NAME", 0, "this solver alone, or auto: all that help, in order (default)", 0},
-	{"time-limit", KEY_TIME, "SECONDS", 0, "of processor time for placing (default: 5); with --compare, for each solver", 0},
+	{"time-limit", KEY_TIME, "SECONDS", 0,
+		"of processor time for placing (default: 5); with --compare, for each solver", 0},
 	{"compare", KEY_COMPARE, NULL, 0, "run every solver and print a table of plain arenas; no plan is written", 0},
 	{"period", KEY_PERIOD, "PERIOD", 0,
-	 "what repeats: find (the trace's period; an error if it has none), whole (all of the trace, once), FIRST:LAST (these events, "
-	 "counted from 0, LAST not included), or auto: the period if there is one (default)", 0},
+		"what repeats: find (the trace's period; an error if it has none), whole (all of the trace, once), FIRST:LAST (these events, "
+		"counted from 0, LAST not included), or auto: the period if there is one (default)",
+		0},
 	{"streams", KEY_STREAMS, "POLICY", OPTION_ARG_OPTIONAL,
-	 "who may share memory across streams: edges (what the trace's events and synchronisations order; default), apart (nobody), or "
-	 "insert (everybody: the plan lists the waits that the runtime must insert; what --streams alone means)", 0},
-	{"node-limit", KEY_NODES, "NUMBER", 0, "this many steps of work instead of a time limit: the same plan on every machine", 0},
+		"who may share memory across streams: edges (what the trace's events and synchronisations order; default), apart (nobody), or "
+		"insert (everybody: the plan lists the waits that the runtime must insert; what --streams alone means)",
+		0},
+	{"node-limit", KEY_NODES, "NUMBER", 0,
+		"this many steps of work instead of a time limit: the same plan on every machine", 0},
 	{"target-gap", KEY_GAP, "PERCENT", 0, "stop once the peak is this near to the lower bound (default: 0)", 0},
 	{"chunk", KEY_CHUNK, "BYTES", 0, "bytes of a physical chunk (default: 2097152)", 0},
-	{"align", KEY_ALIGN, "BYTES", 0, "sizes and addresses are multiples of this power of two (default: 512; 1 for CSV instances)", 0},
+	{"align", KEY_ALIGN, "BYTES", 0,
+		"sizes and addresses are multiples of this power of two (default: 512; 1 for CSV instances)", 0},
 	{"no-stitch", KEY_PLAIN, NULL, 0, "a plain arena, even where stitched views would save chunks", 0},
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
 	{0},
@@ -52,9 +69,9 @@ static error_t parse_period(struct seam_plan_options *plan, const char *text, co
 	char *end;
 
 	if (strcmp(text, "auto") == 0 || strcmp(text, "find") == 0 || strcmp(text, "whole") == 0) {
-		plan->period = text[0] == 'a'   ? SEAM_PLAN_PERIOD_AUTO
-		               : text[0] == 'f' ? SEAM_PLAN_PERIOD_FIND
-		                                : SEAM_PLAN_PERIOD_WHOLE;
+		plan->period = text[0] == 'a' ? SEAM_PLAN_PERIOD_AUTO
+			: text[0] == 'f'      ? SEAM_PLAN_PERIOD_FIND
+					      : SEAM_PLAN_PERIOD_WHOLE;
 		return 0;
 	}
 	plan->period = SEAM_PLAN_PERIOD_GIVEN;
@@ -91,8 +108,8 @@ static error_t parse_power(uint64_t *ret_bytes, const char *text, const struct a
 	return 0;
 }
 
-static error_t parse_real(double most, double *ret_number, const char *text, const char *what,
-                          const struct argp_state *state)
+static error_t parse_real(
+	double most, double *ret_number, const char *text, const char *what, const struct argp_state *state)
 {
 	char *end;
 	double number = strtod(text, &end);
@@ -186,13 +203,13 @@ static const struct argp syntax = {
 };
 
 static enum seam_rc make_from_trace(const void *input, const struct seam_plan_options *plan_options,
-                                    struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	return seam_plan_make(input, plan_options, error, ret_plan);
 }
 
 static enum seam_rc make_from_graph(const void *input, const struct seam_plan_options *plan_options,
-                                    struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	const struct seam__graph *graph = input;
 	struct seam_plan *plan;
@@ -219,7 +236,8 @@ static int plan_once(const struct arguments *arguments, const struct planning *p
 
 	if (rc != SEAM_OK)
 		return cmd_fail("%s: %s", arguments->trace, error.text[0] == '\0' ? seam_rc_text(rc) : error.text);
-	planning_row_set(plan, arguments->trace, arguments->plan.solver == NULL ? "auto" : arguments->plan.solver, &row);
+	planning_row_set(
+		plan, arguments->trace, arguments->plan.solver == NULL ? "auto" : arguments->plan.solver, &row);
 	rc = arguments->output == NULL ? SEAM_OK : seam_plan_write_file(plan, arguments->output);
 	seam_plan_free(plan);
 	if (rc != SEAM_OK)
@@ -231,7 +249,7 @@ static int plan_once(const struct arguments *arguments, const struct planning *p
 }
 
 static void compare_one(const struct arguments *arguments, const struct planning *planning, const char *solver,
-                        struct planning_row *ret_row)
+	struct planning_row *ret_row)
 {
 	struct seam_plan_options plan_options = arguments->plan;
 	struct seam_trace_error error = {0};
@@ -247,7 +265,8 @@ static void compare_one(const struct arguments *arguments, const struct planning
 		return;
 	}
 	*ret_row = (struct planning_row){.input = arguments->trace, .solver = solver, .failed = true};
-	(void)snprintf(ret_row->reason, sizeof(ret_row->reason), "%s", error.text[0] == '\0' ? seam_rc_text(rc) : error.text);
+	(void)snprintf(
+		ret_row->reason, sizeof(ret_row->reason), "%s", error.text[0] == '\0' ? seam_rc_text(rc) : error.text);
 }
 
 static int compare(const struct arguments *arguments, const struct planning *planning)
@@ -271,7 +290,9 @@ static int compare(const struct arguments *arguments, const struct planning *pla
 	if (usable == 0)
 		status = cmd_fail("%s: %s", arguments->trace, rows[count].reason);
 	else
-		status = cmd_print(arguments->json ? planning_json(rows, count + 1, &text) : planning_table(rows, count + 1, &text), &text);
+		status = cmd_print(arguments->json ? planning_json(rows, count + 1, &text)
+						   : planning_table(rows, count + 1, &text),
+			&text);
 	seam__text_fini(&text);
 	free(rows);
 	return status;
@@ -324,5 +345,5 @@ int cmd_plan(int argc, char **argv)
 	if (!input_unpack(arguments.trace, error, &unpacked))
 		return cmd_fail("%s", error);
 	return graph_input_is(unpacked.data, unpacked.bytes) ? work_on_graph(&arguments, &unpacked)
-	                                                     : work_on_trace(&arguments, &unpacked);
+							     : work_on_trace(&arguments, &unpacked);
 }

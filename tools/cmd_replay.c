@@ -16,8 +16,22 @@
 #define BLOCK_ALIGN 512u
 #define HOST_NS_MAX 1000000000ul
 
-enum key { KEY_ALLOCATOR = 'a', KEY_DEVICE = 'd', KEY_ITERATIONS = 'n', KEY_MEMORY = 'm', KEY_CAPACITY = 0x2000, KEY_CONF,
-	   KEY_COSTS, KEY_JSON, KEY_PLAN = 'p', KEY_PERTURB = 0x2200, KEY_SEED, KEY_HOST, KEY_NO_MARKS, KEY_NO_TRIM };
+enum key {
+	KEY_ALLOCATOR = 'a',
+	KEY_DEVICE = 'd',
+	KEY_ITERATIONS = 'n',
+	KEY_MEMORY = 'm',
+	KEY_CAPACITY = 0x2000,
+	KEY_CONF,
+	KEY_COSTS,
+	KEY_JSON,
+	KEY_PLAN = 'p',
+	KEY_PERTURB = 0x2200,
+	KEY_SEED,
+	KEY_HOST,
+	KEY_NO_MARKS,
+	KEY_NO_TRIM
+};
 
 struct arguments {
 	enum ref_kind allocators[REF_KINDS];
@@ -32,29 +46,39 @@ struct arguments {
 
 static const struct argp_option options[] = {
 	{"allocator", KEY_ALLOCATOR, "NAME,...", 0, "of seam, caching, expandable, direct (default: all four)", 0},
-	{"device", KEY_DEVICE, "DEVICE", 0, "cuda (a GPU), emu (an emulated device), or auto: a GPU if there is one (default)", 0},
+	{"device", KEY_DEVICE, "DEVICE", 0,
+		"cuda (a GPU), emu (an emulated device), or auto: a GPU if there is one (default)", 0},
 	{"memory", KEY_MEMORY, "MEMORY", 0,
-	 "of the emulated device: real (contents are checked), pages (the same, but of each 2 MiB only the first and the last page), book "
-	 "(bookkeeping only, faster), or auto: book (default)", 0},
+		"of the emulated device: real (contents are checked), pages (the same, but of each 2 MiB only the first and the last page), book "
+		"(bookkeeping only, faster), or auto: book (default)",
+		0},
 	{"capacity", KEY_CAPACITY, "SIZE", 0,
-	 "memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
-	 "what the trace needs if that is more; on a GPU all that it has)", 0},
+		"memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
+		"what the trace needs if that is more; on a GPU all that it has)",
+		0},
 	{"iterations", KEY_ITERATIONS, "NUMBER", 0, "repeat what is between the residents (default: 1)", 0},
 	{"conf", KEY_CONF, "KEY:VALUE,...", 0, "configuration of seam, over that in SEAM_CONF", 0},
-	{"costs", KEY_COSTS, "FILE", 0, "what driver calls cost on the emulated device, as 'bench/costs --table' measures it", 0},
+	{"costs", KEY_COSTS, "FILE", 0,
+		"what driver calls cost on the emulated device, as 'bench/costs --table' measures it", 0},
 	{"plan", KEY_PLAN, "PLAN", 0,
-	 "of seam: none (default), auto (learnt and prepared while the trace runs, in the background of a virtual clock), or a file that 'seam plan' wrote for the "
-	 "trace (a stitched plan is placed again without stitching). Without --allocator only seam runs then", 0},
+		"of seam: none (default), auto (learnt and prepared while the trace runs, in the background of a virtual clock), or a file that 'seam plan' wrote for the "
+		"trace (a stitched plan is placed again without stitching). Without --allocator only seam runs then",
+		0},
 	{"host-ns", KEY_HOST, "NANOSECONDS", 0,
-	 "with a plan: time that the program takes before each operation, where the trace's own times are not those of a program that ran (default: 10000)", 0},
-	{"no-marks", KEY_NO_MARKS, NULL, 0, "with a plan: do not tell seam where steps end and what phases there are", 0},
-	{"no-trim", KEY_NO_TRIM, NULL, 0, "with a plan: return nothing that is cached when it has come into its own, as a run without a plan returns nothing", 0},
+		"with a plan: time that the program takes before each operation, where the trace's own times are not those of a program that ran (default: 10000)",
+		0},
+	{"no-marks", KEY_NO_MARKS, NULL, 0, "with a plan: do not tell seam where steps end and what phases there are",
+		0},
+	{"no-trim", KEY_NO_TRIM, NULL, 0,
+		"with a plan: return nothing that is cached when it has come into its own, as a run without a plan returns nothing",
+		0},
 	{"perturb", KEY_PERTURB, "KIND[+KIND...]", 0,
-	 "disturb the program in one way, or in several one after the other:"
+		"disturb the program in one way, or in several one after the other:"
 #define PERTURB(name, text) " " #name " (" text ")"
 #include "perturb.def"
 #undef PERTURB
-	 , 0},
+		,
+		0},
 	{"seed", KEY_SEED, "NUMBER", 0, "of --perturb (default: 1)", 0},
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
 	{0},
@@ -87,8 +111,7 @@ static int choice(const char *text, const char *const names[])
 
 static error_t parse_device(struct arguments *arguments, const char *text, const struct argp_state *state)
 {
-	static const char *const names[] = {
-		[DEVICE_AUTO] = "auto", [DEVICE_CUDA] = "cuda", [DEVICE_EMU] = "emu", NULL};
+	static const char *const names[] = {[DEVICE_AUTO] = "auto", [DEVICE_CUDA] = "cuda", [DEVICE_EMU] = "emu", NULL};
 	int device = choice(text, names);
 	if (device < 0)
 		return cmd_usage(state, "no such device: '%s'", text);
@@ -124,7 +147,7 @@ static error_t parse_capacity(struct arguments *arguments, const char *text, con
 	seam_config_init(&config);
 	int length = snprintf(entry, sizeof(entry), "emu_capacity_bytes:%s", text);
 	if (length < 0 || (size_t)length >= sizeof(entry) || strchr(text, ',') != NULL ||
-	    seam_config_parse(&config, entry, NULL) != SEAM_OK || config.emu_capacity_bytes == 0)
+		seam_config_parse(&config, entry, NULL) != SEAM_OK || config.emu_capacity_bytes == 0)
 		return cmd_usage(state, "not a size: '%s'", text);
 	arguments->replay.capacity_bytes = config.emu_capacity_bytes;
 	return 0;
@@ -152,8 +175,8 @@ static error_t parse_plan(struct arguments *arguments, const char *text)
 	return 0;
 }
 
-static error_t parse_number(const char *text, unsigned long most, uint64_t *ret_number, const char *what,
-                            const struct argp_state *state)
+static error_t parse_number(
+	const char *text, unsigned long most, uint64_t *ret_number, const char *what, const struct argp_state *state)
 {
 	unsigned long number;
 	if (!cmd_number(text, most, &number))
@@ -208,8 +231,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_PLAN:
 		return parse_plan(arguments, text);
 	case KEY_PERTURB:
-		return perturb_parse(text, &arguments->replay.perturb) ? 0
-		                                                       : cmd_usage(state, "no such way to disturb a program: '%s'", text);
+		return perturb_parse(text, &arguments->replay.perturb)
+			? 0
+			: cmd_usage(state, "no such way to disturb a program: '%s'", text);
 	case KEY_SEED:
 		return parse_number(text, ULONG_MAX, &arguments->replay.perturb.seed, "a seed", state);
 	case KEY_HOST:
@@ -257,8 +281,8 @@ static int judge_memory(const char *path, const struct report_row *rows, size_t 
 			continue;
 		(void)seam__text_size(live, result->peak_live_bytes);
 		if (result->capacity_bytes != 0 && result->capacity_bytes < result->peak_live_bytes)
-			return cmd_fail("%s: the capacity is too small: %s are live at the peak, and the device has %s", path, live,
-			                seam__text_size(capacity, result->capacity_bytes));
+			return cmd_fail("%s: the capacity is too small: %s are live at the peak, and the device has %s",
+				path, live, seam__text_size(capacity, result->capacity_bytes));
 		if (result->allocator == REF_SEAM)
 			return cmd_fail("%s: seam ran out of memory (%s are live at the peak)", path, live);
 	}
@@ -266,8 +290,8 @@ static int judge_memory(const char *path, const struct report_row *rows, size_t 
 }
 
 /* CMD_FAILED: nothing was measured. */
-static int replay_trace(struct arguments *arguments, const struct seam_trace *trace, const char *path,
-                        struct report_row *rows)
+static int replay_trace(
+	struct arguments *arguments, const struct seam_trace *trace, const char *path, struct report_row *rows)
 {
 	int status = CMD_OK;
 	for (size_t i = 0; i < arguments->allocator_count && status == CMD_OK; i++) {
@@ -281,7 +305,7 @@ static int replay_trace(struct arguments *arguments, const struct seam_trace *tr
 		replay.user = &progress;
 		const char *slash = strrchr(path, '/');
 		(void)snprintf(label, sizeof(label), "%s: %.30s", ref_kind_name(replay.allocator),
-		               slash != NULL ? slash + 1 : path);
+			slash != NULL ? slash + 1 : path);
 		progress_begin(&progress, label);
 		rows[i].trace = path;
 		enum seam_rc rc = replay_run(trace, &replay, failure, &rows[i].result);
@@ -365,9 +389,11 @@ static int read_plan(struct arguments *arguments)
 	if (seam_plan_read_file(path, &error, &arguments->plan) != SEAM_OK)
 		return cmd_fail("%s: %s", path, error.text);
 	if ((arguments->plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) != 0)
-		return cmd_fail("%s: a plan of something that happens once serves no run (seam plan --period find)", path);
+		return cmd_fail(
+			"%s: a plan of something that happens once serves no run (seam plan --period find)", path);
 	if (arguments->plan->header.align_bytes % BLOCK_ALIGN != 0)
-		return cmd_fail("%s: its addresses are not multiples of %u (seam plan --align %u)", path, BLOCK_ALIGN, BLOCK_ALIGN);
+		return cmd_fail("%s: its addresses are not multiples of %u (seam plan --align %u)", path, BLOCK_ALIGN,
+			BLOCK_ALIGN);
 	arguments->replay.plan = arguments->plan;
 	return CMD_OK;
 }

@@ -81,13 +81,14 @@ void content_fini(struct content *content)
 	content->buffer = NULL;
 }
 
-/* A part of a block that lies in one piece of it. Pieces end where the address is a multiple of their size, as chunks do. */
-typedef int part_function(struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes,
-                          uint64_t stream);
+/* A part of a block that lies in one piece of it. Pieces end where the address is a multiple of their size, as chunks
+ * do. */
+typedef int part_function(
+	struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes, uint64_t stream);
 
 /* The first and the last page of a piece, or all of it. */
-static int visit_piece(struct content *content, part_function *visit, uint32_t block, uint64_t va, uint64_t offset_bytes,
-                       uint64_t bytes, uint64_t stream)
+static int visit_piece(struct content *content, part_function *visit, uint32_t block, uint64_t va,
+	uint64_t offset_bytes, uint64_t bytes, uint64_t stream)
 {
 	if (!content->pages_only || bytes <= 2 * PAGE_BYTES)
 		return visit(content, block, va, offset_bytes, bytes, stream);
@@ -96,8 +97,8 @@ static int visit_piece(struct content *content, part_function *visit, uint32_t b
 	return cu != SEAM_CU_SUCCESS ? cu : visit(content, block, va, last_bytes, PAGE_BYTES, stream);
 }
 
-static enum seam_rc visit_block(struct content *content, part_function *visit, uint32_t block, uint64_t va,
-                                uint64_t bytes, uint64_t stream)
+static enum seam_rc visit_block(
+	struct content *content, part_function *visit, uint32_t block, uint64_t va, uint64_t bytes, uint64_t stream)
 {
 	uint64_t word_bytes = seam__bits_align_up(bytes, 4); /* blocks have room for 512-byte units */
 	int cu = SEAM_CU_SUCCESS;
@@ -111,11 +112,11 @@ static enum seam_rc visit_block(struct content *content, part_function *visit, u
 	return seam__driver_rc(cu);
 }
 
-static int fill_part(struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes,
-                     uint64_t stream)
+static int fill_part(
+	struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes, uint64_t stream)
 {
-	return seam__drv_fill32(content->device->driver, va + offset_bytes, pattern_of(block, va, offset_bytes),
-	                        bytes / 4, stream);
+	return seam__drv_fill32(
+		content->device->driver, va + offset_bytes, pattern_of(block, va, offset_bytes), bytes / 4, stream);
 }
 
 enum seam_rc content_fill(struct content *content, uint32_t block, uint64_t va, uint64_t bytes, uint64_t stream)
@@ -138,9 +139,9 @@ static void compare(struct content *content, const struct content_read *read)
 		first++;
 	if (content->wrong_blocks++ == 0)
 		(void)snprintf(content->first_wrong, sizeof(content->first_wrong),
-		               "block %" PRIu32 " lost its content at byte %" PRIu64 ": 0x%08" PRIx32
-		               " instead of 0x%08" PRIx32,
-		               read->block, read->offset_bytes + first * 4, words[first], read->pattern);
+			"block %" PRIu32 " lost its content at byte %" PRIu64 ": 0x%08" PRIx32
+			" instead of 0x%08" PRIx32,
+			read->block, read->offset_bytes + first * 4, words[first], read->pattern);
 }
 
 /* Waits and compares; part of the tool's own calls. */
@@ -156,8 +157,8 @@ static int drain(struct content *content)
 	return SEAM_CU_SUCCESS;
 }
 
-static int read_part(struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes,
-                     uint64_t stream)
+static int read_part(
+	struct content *content, uint32_t block, uint64_t va, uint64_t offset_bytes, uint64_t bytes, uint64_t stream)
 {
 	if (content->read_count == READS_MAX || content->used_bytes + bytes > BUFFER_BYTES) {
 		int cu = drain(content);

@@ -20,7 +20,8 @@ static enum seam_rc open_emu(const struct device_options *options, char *error, 
 		uint64_t twice_bytes;
 		if (!seam__bits_try_mul(options->need_bytes, 2, &twice_bytes))
 			twice_bytes = 0;
-		capacity_bytes = seam__bits_max(real ? REAL_BYTES : BOOK_BYTES, seam__bits_align_up(twice_bytes, 2 << 20));
+		capacity_bytes =
+			seam__bits_max(real ? REAL_BYTES : BOOK_BYTES, seam__bits_align_up(twice_bytes, 2 << 20));
 	}
 	struct seam_emu_config config = {
 		.memory = real ? SEAM_EMU_REAL : SEAM_EMU_BOOK,
@@ -51,11 +52,11 @@ enum seam_rc device_open(const struct device_options *options, char *error, stru
 		if (options->memory != DEVICE_MEMORY_BOOK && options->cost_file == NULL)
 			return open_cuda(error, ret_device);
 		(void)snprintf(error, DEVICE_ERROR_BYTES, "a GPU has no %s",
-		               options->cost_file != NULL ? "cost file" : "bookkeeping memory");
+			options->cost_file != NULL ? "cost file" : "bookkeeping memory");
 		return SEAM_INVALID;
 	case DEVICE_AUTO:
 		if (options->memory != DEVICE_MEMORY_BOOK && options->cost_file == NULL &&
-		    open_cuda(error, ret_device) == SEAM_OK)
+			open_cuda(error, ret_device) == SEAM_OK)
 			return SEAM_OK;
 		break;
 	case DEVICE_EMU:
@@ -70,19 +71,19 @@ static enum seam_rc judge(const struct device *device, char *error)
 	struct seam_driver *driver = device->driver;
 	if (seam__emu_violations_all(driver) != 0) {
 		(void)snprintf(error, DEVICE_ERROR_BYTES, "the emulated device was misused: %.150s",
-		               seam__emu_violation_text(driver));
+			seam__emu_violation_text(driver));
 		return SEAM_CORRUPT;
 	}
 	struct seam_emu_usage usage;
 	seam__emu_usage(driver, &usage);
 	uint64_t left = usage.handles + usage.mappings + usage.reservations + usage.direct_allocations + usage.events +
-	                usage.streams + usage.host_allocations;
+		usage.streams + usage.host_allocations;
 	if (left != 0) {
 		(void)snprintf(error, DEVICE_ERROR_BYTES,
-		               "left on the device: %" PRIu64 " handles, %" PRIu64 " mappings, %" PRIu64
-		               " reservations, %" PRIu64 " allocations, %" PRIu64 " events, %" PRIu64 " streams",
-		               usage.handles, usage.mappings, usage.reservations, usage.direct_allocations, usage.events,
-		               usage.streams);
+			"left on the device: %" PRIu64 " handles, %" PRIu64 " mappings, %" PRIu64
+			" reservations, %" PRIu64 " allocations, %" PRIu64 " events, %" PRIu64 " streams",
+			usage.handles, usage.mappings, usage.reservations, usage.direct_allocations, usage.events,
+			usage.streams);
 		return SEAM_CORRUPT;
 	}
 	return SEAM_OK;

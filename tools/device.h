@@ -1,8 +1,7 @@
 /* device.h: the device that a replay runs on, and an account of the driver calls that are the tool's own.
  *
- * The tool makes driver calls too (streams, events of the trace, contents): what it does between device_mine_begin() and
- * device_mine_end() is taken out of the figures that it reports.
- * One thread at a time.
+ * The tool makes driver calls too (streams, events of the trace, contents): what it does between device_mine_begin()
+ * and device_mine_end() is taken out of the figures that it reports. One thread at a time.
  */
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
@@ -24,7 +23,7 @@ struct device_options {
 	enum device_memory memory; /* of the emulator. AUTO: bookkeeping only */
 	uint64_t capacity_bytes;   /* of the emulator; 0: its default, or twice need_bytes if that is more */
 	uint64_t need_bytes;       /* what will be live at once */
-	const char *cost_file;     /* of the emulator: what its calls cost; NULL: its default. AUTO is the emulator then */
+	const char *cost_file; /* of the emulator: what its calls cost; NULL: its default. AUTO is the emulator then */
 };
 
 /* Calls and nanoseconds by call. */
@@ -36,15 +35,17 @@ struct device_counts {
 struct device {
 	struct seam_driver *driver;
 	bool emulated;
-	bool real; /* memory can be touched */
+	bool real;                  /* memory can be touched */
 	struct device_counts mine;  /* the tool's own calls */
 	struct device_counts start; /* scratch of device_mine_begin() */
 };
 
-/* error: DEVICE_ERROR_BYTES for one line. Errors: SEAM_NO_DEVICE, SEAM_INVALID, SEAM_OOM_META, SEAM_OOM_HOST, SEAM_DRIVER. */
+/* error: DEVICE_ERROR_BYTES for one line. Errors: SEAM_NO_DEVICE, SEAM_INVALID, SEAM_OOM_META, SEAM_OOM_HOST,
+ * SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc device_open(const struct device_options *options, char *error, struct device *ret_device);
 
-/* Closes the device. SEAM_CORRUPT, with a line in `error`, if the emulator flagged a violation or something was left on it. */
+/* Closes the device. SEAM_CORRUPT, with a line in `error`, if the emulator flagged a violation or something was left on
+ * it. */
 SEAM_MUST_USE enum seam_rc device_close(struct device *device, char *error);
 
 /* "cuda: NVIDIA H200", "emu (book)". Valid until the next call. */

@@ -1,9 +1,8 @@
 /* draw.h: a picture of memory over time: what is to be seen (the scene), and its form as SVG.
  *
  * Time is counted in positions: allocations and frees. A scene of a plan has a box for every slot and copy, at its
- * address; a scene of a trace alone has the live bytes of each class, one upon the other. Over both run the sum of live bytes
- * and, for a plan, its lower bound.
- * Everything is allocated with libc. One thread.
+ * address; a scene of a trace alone has the live bytes of each class, one upon the other. Over both run the sum of live
+ * bytes and, for a plan, its lower bound. Everything is allocated with libc. One thread.
  */
 #ifndef TOOLS_DRAW_H
 #define TOOLS_DRAW_H
@@ -22,14 +21,14 @@ struct seam_text;
 #define DRAW_NO_PHASE "(no phase)"
 
 struct draw_class {
-	char name[64];   /* of the phase, or its sizes */
-	uint64_t bytes;  /* of sizes: the least that belongs to it */
+	char name[64];  /* of the phase, or its sizes */
+	uint64_t bytes; /* of sizes: the least that belongs to it */
 };
 
 struct draw_box {
-	double begin;    /* position */
+	double begin; /* position */
 	double end;
-	uint64_t low;    /* address */
+	uint64_t low; /* address */
 	uint64_t high;
 	uint32_t class;
 	uint32_t slot;
@@ -50,10 +49,10 @@ struct draw_scene {
 	struct draw_box *boxes; /* NULL for a trace alone */
 	size_t box_count;
 	size_t box_capacity;
-	double positions;       /* the time axis ends here */
-	uint64_t top_bytes;     /* the highest thing to be seen */
-	uint64_t bound_bytes;   /* lower bound; 0: none is drawn */
-	uint64_t live[DRAW_COLUMNS]; /* most live in the column */
+	double positions;                            /* the time axis ends here */
+	uint64_t top_bytes;                          /* the highest thing to be seen */
+	uint64_t bound_bytes;                        /* lower bound; 0: none is drawn */
+	uint64_t live[DRAW_COLUMNS];                 /* most live in the column */
 	uint64_t layers[DRAW_COLUMNS][DRAW_CLASSES]; /* a trace alone: live bytes by class when most were live */
 	struct draw_mark marks[DRAW_MARKS];
 	size_t mark_count;

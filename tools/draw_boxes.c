@@ -1,8 +1,8 @@
 /* draw_boxes.c: see draw_boxes.h.
  *
- * A box of less than half a pixel in one direction adds what it covers to the cells of a grid; a cell of which enough is
- * covered is shown in the colour of most of it. Where too many boxes could be seen one by one, or too many runs of cells are
- * left, the limits are doubled until they fit.
+ * A box of less than half a pixel in one direction adds what it covers to the cells of a grid; a cell of which enough
+ * is covered is shown in the colour of most of it. Where too many boxes could be seen one by one, or too many runs of
+ * cells are left, the limits are doubled until they fit.
  */
 #include "draw_boxes.h"
 
@@ -17,13 +17,14 @@
 #define LEAST_COVER 0.2f /* of a cell, to be shown */
 
 struct grid {
-	double cell;       /* pixels, both ways */
+	double cell; /* pixels, both ways */
 	uint32_t columns;
 	uint32_t rows;
-	float *cover;      /* [(row * columns + column) * DRAW_CLASSES + class], share of the cell */
+	float *cover; /* [(row * columns + column) * DRAW_CLASSES + class], share of the cell */
 };
 
-static struct draw_rect rect_of(const struct draw_scene *scene, const struct draw_box *box, double height, double top_bytes)
+static struct draw_rect rect_of(
+	const struct draw_scene *scene, const struct draw_box *box, double height, double top_bytes)
 {
 	const double across = DRAW_COLUMNS / scene->positions;
 	const double up = height / top_bytes;
@@ -58,7 +59,8 @@ static void cover(struct grid *grid, const struct draw_rect *rect)
 	const double bottom = y + rect->height / grid->cell;
 	for (uint32_t row = y < 0 ? 0 : (uint32_t)y; row < grid->rows && row < bottom; row++) {
 		for (uint32_t column = (uint32_t)x; column < grid->columns && column < right; column++) {
-			const double area = overlap(x, right, column, column + 1.0) * overlap(y, bottom, row, row + 1.0);
+			const double area =
+				overlap(x, right, column, column + 1.0) * overlap(y, bottom, row, row + 1.0);
 			grid->cover[((size_t)row * grid->columns + column) * DRAW_CLASSES + rect->class] += (float)area;
 		}
 	}
@@ -70,7 +72,7 @@ static uint32_t class_of(const struct grid *grid, uint32_t row, uint32_t column)
 	const float *shares = &grid->cover[((size_t)row * grid->columns + column) * DRAW_CLASSES];
 	float sum = 0;
 	uint32_t most = 0;
-	for (uint32_t class = 0; class < DRAW_CLASSES; class++) {
+	for (uint32_t class = 0; class < DRAW_CLASSES; class ++) {
 		sum += shares[class];
 		most = shares[class] > shares[most] ? class : most;
 	}
@@ -90,16 +92,18 @@ static bool find_runs(const struct grid *grid, struct draw_rect *runs, size_t *r
 			uint32_t end = column + 1;
 			while (end < grid->columns && class_of(grid, row, end) == class)
 				end++;
-			const struct draw_rect run = {.x = (float)(column * grid->cell), .y = (float)(row * grid->cell),
-			                              .width = (float)((end - column) * grid->cell), .height = (float)grid->cell,
-			                              .class = class};
+			const struct draw_rect run = {.x = (float)(column * grid->cell),
+				.y = (float)(row * grid->cell),
+				.width = (float)((end - column) * grid->cell),
+				.height = (float)grid->cell,
+				.class = class};
 			column = end;
 			if (class == DRAW_CLASSES)
 				continue;
 			while (twin < here && runs[twin].x < run.x)
 				twin++;
-			if (twin < here && runs[twin].x == run.x && runs[twin].width == run.width && runs[twin].class == class &&
-			    fabsf(runs[twin].y + runs[twin].height - run.y) < 0.01f) {
+			if (twin < here && runs[twin].x == run.x && runs[twin].width == run.width &&
+				runs[twin].class == class && fabsf(runs[twin].y + runs[twin].height - run.y) < 0.01f) {
 				runs[twin].height += run.height;
 				continue;
 			}
@@ -126,8 +130,8 @@ static int compare_class(const void *a, const void *b)
 	return (left->x > right->x) - (left->x < right->x);
 }
 
-static bool merge(const struct draw_scene *scene, double height, double top_bytes, double least,
-                  struct draw_rects *rects)
+static bool merge(
+	const struct draw_scene *scene, double height, double top_bytes, double least, struct draw_rects *rects)
 {
 	rects->merged = malloc(MERGED_MAX * sizeof(*rects->merged));
 	struct grid grid = {0};

@@ -26,8 +26,8 @@ struct draw_rects {
 	size_t merged_count;
 };
 
-/* The scene's boxes on a plane of DRAW_COLUMNS by `height` pixels that is `top_bytes` high. At most some 12,000 single and
- * 20,000 merged rectangles, however many boxes there are. False without memory. */
+/* The scene's boxes on a plane of DRAW_COLUMNS by `height` pixels that is `top_bytes` high. At most some 12,000 single
+ * and 20,000 merged rectangles, however many boxes there are. False without memory. */
 bool draw_boxes(const struct draw_scene *scene, double height, double top_bytes, struct draw_rects *ret_rects);
 void draw_boxes_free(struct draw_rects *rects);
 

@@ -12,8 +12,9 @@
 static uint32_t find_phase(const struct draw_scene *scene, const char *phase)
 {
 	uint32_t class = 0;
-	while (class < scene->class_count && strncmp(scene->classes[class].name, phase, sizeof(scene->classes[0].name) - 1) != 0)
-		class++;
+	while (class < scene->class_count &&
+		strncmp(scene->classes[class].name, phase, sizeof(scene->classes[0].name) - 1) != 0)
+		class ++;
 	return class;
 }
 
@@ -37,7 +38,7 @@ static void name_sizes(struct draw_scene *scene, uint64_t largest)
 	while (least * 2 <= largest)
 		least *= 2;
 	scene->class_count = 0;
-	for (uint32_t class = 0; class < 5 && (class == 0 || least > 1); class++) {
+	for (uint32_t class = 0; class < 5 && (class == 0 || least > 1); class ++) {
 		char text[24];
 		least = class == 0 ? least : (least > SIZE_STEP ? least / SIZE_STEP : 1);
 		scene->classes[class].bytes = class == 4 ? 0 : least;
@@ -45,7 +46,7 @@ static void name_sizes(struct draw_scene *scene, uint64_t largest)
 			(void)snprintf(scene->classes[class].name, sizeof(scene->classes[class].name), "smaller");
 		else
 			(void)snprintf(scene->classes[class].name, sizeof(scene->classes[class].name), "from %s",
-			               seam__text_size(text, least));
+				seam__text_size(text, least));
 		scene->class_count++;
 	}
 	scene->classes[scene->class_count - 1].bytes = 0;
@@ -63,7 +64,7 @@ void draw_class_settle(struct draw_scene *scene)
 		(void)snprintf(scene->classes[OTHERS].name, sizeof(scene->classes[OTHERS].name), "other phases");
 		scene->class_count = DRAW_CLASSES;
 	}
-	for (uint32_t class = 0; class < scene->class_count; class++) {
+	for (uint32_t class = 0; class < scene->class_count; class ++) {
 		if (scene->classes[class].name[0] == '\0')
 			(void)snprintf(scene->classes[class].name, sizeof(scene->classes[class].name), DRAW_NO_PHASE);
 	}
@@ -75,7 +76,7 @@ uint32_t draw_class_of(const struct draw_scene *scene, const char *phase, uint64
 		const uint32_t class = find_phase(scene, phase[0] == '\0' ? DRAW_NO_PHASE : phase);
 		return class < scene->class_count ? class : scene->class_count - 1;
 	}
-	for (uint32_t class = 0; class < scene->class_count; class++) {
+	for (uint32_t class = 0; class < scene->class_count; class ++) {
 		if (size_bytes >= scene->classes[class].bytes)
 			return class;
 	}

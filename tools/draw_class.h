@@ -1,5 +1,5 @@
-/* draw_class.h: which colour a request has in a picture: by the phase that allocates it, or by its size where there are no
- * phases. All requests are counted first, then the classes settled, then each is asked for its class.
+/* draw_class.h: which colour a request has in a picture: by the phase that allocates it, or by its size where there are
+ * no phases. All requests are counted first, then the classes settled, then each is asked for its class.
  *
  * The first DRAW_CLASSES - 1 phases have a class each, in the order of their appearance; the rest share the last.
  */

@@ -31,7 +31,8 @@ static bool add_slot(struct draw_scene *scene, uint32_t slot, uint32_t copy)
 		.end = base + plan->slots[slot].end,
 		.low = offset,
 		.high = offset + plan->slots[slot].size_bytes,
-		.class = draw_class_of(scene, seam_plan_string(plan, plan->slots[slot].phase_begin), plan->slots[slot].size_bytes),
+		.class = draw_class_of(
+			scene, seam_plan_string(plan, plan->slots[slot].phase_begin), plan->slots[slot].size_bytes),
 		.slot = slot,
 	};
 	const double over = box.end - scene->positions;
@@ -101,31 +102,33 @@ static void name_plan(struct draw_scene *scene, const char *name)
 	char bound[24];
 	char residents[24];
 	char memory[24];
-	const char *what = (header->flags & SEAM_PLAN_GRAPH) != 0    ? "tensors of a graph"
-	                   : (header->flags & SEAM_PLAN_LINEAR) != 0 ? "requests in a line"
-	                                                             : "requests in a period";
-	const double gap = header->lower_bound_bytes == 0 ? 0
-	                   : 100.0 * ((double)header->arena_bytes / (double)header->lower_bound_bytes - 1.0);
+	const char *what = (header->flags & SEAM_PLAN_GRAPH) != 0 ? "tensors of a graph"
+		: (header->flags & SEAM_PLAN_LINEAR) != 0         ? "requests in a line"
+								  : "requests in a period";
+	const double gap = header->lower_bound_bytes == 0
+		? 0
+		: 100.0 * ((double)header->arena_bytes / (double)header->lower_bound_bytes - 1.0);
 	char above[32] = "optimal";
 	if (header->arena_bytes != header->lower_bound_bytes)
 		(void)snprintf(above, sizeof(above), "gap %.2f %%", gap);
 	if (header->backing_count > 0)
-		(void)snprintf(scene->title, sizeof(scene->title), "%s: %s of memory at %s of addresses, lower bound %s", name,
-		               seam__text_size(memory, header->physical_chunks * header->chunk_bytes),
-		               seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes));
+		(void)snprintf(scene->title, sizeof(scene->title),
+			"%s: %s of memory at %s of addresses, lower bound %s", name,
+			seam__text_size(memory, header->physical_chunks * header->chunk_bytes),
+			seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes));
 	else
 		(void)snprintf(scene->title, sizeof(scene->title), "%s: peak %s, lower bound %s, %s", name,
-		               seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes),
-		               above);
+			seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes),
+			above);
 	int used = snprintf(scene->subtitle, sizeof(scene->subtitle), "%u %s, placed by %s; chunks: %u, at least %u",
-	                    header->slot_count, what,
-	                    seam_plan_string(scene->plan, header->solver), header->physical_chunks, header->lower_bound_chunks);
+		header->slot_count, what, seam_plan_string(scene->plan, header->solver), header->physical_chunks,
+		header->lower_bound_chunks);
 	if (header->copies > 1)
-		used += snprintf(scene->subtitle + used, sizeof(scene->subtitle) - (size_t)used, "; %u copies of the period",
-		                 header->copies);
+		used += snprintf(scene->subtitle + used, sizeof(scene->subtitle) - (size_t)used,
+			"; %u copies of the period", header->copies);
 	if (header->resident_bytes > 0)
-		(void)snprintf(scene->subtitle + used, sizeof(scene->subtitle) - (size_t)used, "; %s of residents not shown",
-		               seam__text_size(residents, header->resident_bytes));
+		(void)snprintf(scene->subtitle + used, sizeof(scene->subtitle) - (size_t)used,
+			"; %s of residents not shown", seam__text_size(residents, header->resident_bytes));
 }
 
 bool draw_scene_plan(struct draw_scene *scene, const struct seam_plan *plan, const char *name)

@@ -42,8 +42,8 @@ static void mark_step(struct draw_scene *scene, uint64_t position, uint64_t step
 }
 
 /* One column after the other keeps what was live when most was. */
-static enum seam_rc sum_layers(struct draw_scene *scene, const struct seam_trace *trace, const char *const *names,
-                               uint64_t steps)
+static enum seam_rc sum_layers(
+	struct draw_scene *scene, const struct seam_trace *trace, const char *const *names, uint64_t steps)
 {
 	struct seam_idmap classes; /* live block -> class */
 	uint64_t live[DRAW_CLASSES] = {0};
@@ -113,9 +113,9 @@ bool draw_scene_trace(struct draw_scene *scene, const struct seam_trace *trace, 
 	for (uint32_t column = 0; column < DRAW_COLUMNS; column++)
 		scene->top_bytes = scene->live[column] > scene->top_bytes ? scene->live[column] : scene->top_bytes;
 	(void)snprintf(scene->title, sizeof(scene->title), "%s: at most %s live", name,
-	               seam__text_size(peak, scene->top_bytes));
-	(void)snprintf(scene->subtitle, sizeof(scene->subtitle), "%llu requests; live bytes by %s of the allocation; from %s",
-	               (unsigned long long)requests, scene->by_phase ? "phase" : "size",
-	               seam_trace_string(trace, trace->header.source));
+		seam__text_size(peak, scene->top_bytes));
+	(void)snprintf(scene->subtitle, sizeof(scene->subtitle),
+		"%llu requests; live bytes by %s of the allocation; from %s", (unsigned long long)requests,
+		scene->by_phase ? "phase" : "size", seam_trace_string(trace, trace->header.source));
 	return rc == SEAM_OK;
 }

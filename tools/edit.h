@@ -1,4 +1,5 @@
-/* edit.h: changes to a schedule: operations put in and left out at places that stay where they are until all are made at once.
+/* edit.h: changes to a schedule: operations put in and left out at places that stay where they are until all are made
+ * at once.
  *
  * Not here: what is changed (perturb.h). Operations are changed in place in the schedule itself.
  * Invariant E1: insertions stand in the order in which they were asked for, those of one place behind each other.
@@ -34,7 +35,8 @@ static inline void edit_drop(struct edit *edit, size_t at)
 /* The number of a new block. Errors: SEAM_INVALID (too many). */
 SEAM_MUST_USE enum seam_rc edit_block(struct edit *edit, uint32_t *ret_block);
 
-/* Makes the changes and measures the schedule anew; nothing is left to be made. Errors: SEAM_OOM_META: the schedule is as it was. */
+/* Makes the changes and measures the schedule anew; nothing is left to be made. Errors: SEAM_OOM_META: the schedule is
+ * as it was. */
 SEAM_MUST_USE enum seam_rc edit_make(struct edit *edit);
 
 #endif

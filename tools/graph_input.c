@@ -33,8 +33,8 @@ bool graph_input_is_file(const char *path)
 	return is;
 }
 
-bool graph_input_import(const char *path, const struct unpacked *unpacked, char error[INPUT_ERROR_BYTES],
-                        struct seam__graph *ret_graph)
+bool graph_input_import(
+	const char *path, const struct unpacked *unpacked, char error[INPUT_ERROR_BYTES], struct seam__graph *ret_graph)
 {
 	struct seam_trace_error why = {0};
 	enum seam_rc rc;
@@ -44,7 +44,8 @@ bool graph_input_import(const char *path, const struct unpacked *unpacked, char 
 	else
 		rc = seam__graph_csv_read(unpacked->data, unpacked->bytes, &why, ret_graph);
 	if (rc != SEAM_OK)
-		(void)snprintf(error, INPUT_ERROR_BYTES, "%s: %s", path, why.text[0] != '\0' ? why.text : seam_rc_text(rc));
+		(void)snprintf(
+			error, INPUT_ERROR_BYTES, "%s: %s", path, why.text[0] != '\0' ? why.text : seam_rc_text(rc));
 	return rc == SEAM_OK;
 }
 

@@ -55,13 +55,14 @@ static enum seam_rc read_id(const struct reader *reader, const json_t *value, st
 	}
 	if (!json_is_integer(value))
 		return fail(reader, "an id is a string or a whole number");
-	ret_id->bytes = (size_t)snprintf(ret_id->number, sizeof(ret_id->number), "%" JSON_INTEGER_FORMAT,
-	                                 json_integer_value(value));
+	ret_id->bytes = (size_t)snprintf(
+		ret_id->number, sizeof(ret_id->number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	ret_id->text = ret_id->number;
 	return SEAM_OK;
 }
 
-static enum seam_rc read_member_id(const struct reader *reader, const json_t *object, const char *key, struct id *ret_id)
+static enum seam_rc read_member_id(
+	const struct reader *reader, const json_t *object, const char *key, struct id *ret_id)
 {
 	const json_t *value = json_object_get(object, key);
 
@@ -72,13 +73,14 @@ static enum seam_rc read_member_id(const struct reader *reader, const json_t *ob
 	return read_id(reader, value, ret_id);
 }
 
-static enum seam_rc read_member_number(const struct reader *reader, const json_t *object, const char *key,
-                                       uint64_t *ret_number)
+static enum seam_rc read_member_number(
+	const struct reader *reader, const json_t *object, const char *key, uint64_t *ret_number)
 {
 	const json_t *value = json_object_get(object, key);
 
 	if (!json_is_integer(value) || json_integer_value(value) < 0) {
-		seam__trace_error_set(reader->error, 0, "%s: \"%s\" is no whole number of at least 0", reader->path, key);
+		seam__trace_error_set(
+			reader->error, 0, "%s: \"%s\" is no whole number of at least 0", reader->path, key);
 		return SEAM_CORRUPT;
 	}
 	*ret_number = (uint64_t)json_integer_value(value);
@@ -124,7 +126,8 @@ static enum seam_rc read_tensor(struct reader *reader, const json_t *value)
 	if (rc == SEAM_OK)
 		rc = read_member_id(reader, value, "from", &from);
 	if (rc == SEAM_OK)
-		rc = pass_on(reader, seam__graph_add_tensor(reader->graph, id.text, id.bytes, size, from.text, from.bytes));
+		rc = pass_on(
+			reader, seam__graph_add_tensor(reader->graph, id.text, id.bytes, size, from.text, from.bytes));
 	return rc != SEAM_OK ? rc : read_consumers(reader, json_object_get(value, "to"));
 }
 
@@ -139,8 +142,9 @@ static enum seam_rc read_arc(struct reader *reader, const json_t *value)
 	rc = read_id(reader, json_array_get(value, 0), &from);
 	if (rc == SEAM_OK)
 		rc = read_id(reader, json_array_get(value, 1), &to);
-	return rc != SEAM_OK ? rc
-	                     : pass_on(reader, seam__graph_add_arc(reader->graph, from.text, from.bytes, to.text, to.bytes));
+	return rc != SEAM_OK
+		? rc
+		: pass_on(reader, seam__graph_add_arc(reader->graph, from.text, from.bytes, to.text, to.bytes));
 }
 
 static enum seam_rc read_contiguous(struct reader *reader, const json_t *value)
@@ -161,7 +165,7 @@ static enum seam_rc read_contiguous(struct reader *reader, const json_t *value)
 }
 
 static enum seam_rc read_list(struct reader *reader, const json_t *root, const char *key, bool needed,
-                              enum seam_rc (*read)(struct reader *reader, const json_t *value))
+	enum seam_rc (*read)(struct reader *reader, const json_t *value))
 {
 	const json_t *list = json_object_get(root, key);
 	enum seam_rc rc = SEAM_OK;
@@ -200,7 +204,8 @@ static enum seam_rc read_root(struct reader *reader, const json_t *root)
 	return rc != SEAM_OK ? rc : pass_on(reader, seam__graph_finish(reader->graph));
 }
 
-enum seam_rc graph_json_read(const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
+enum seam_rc graph_json_read(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
 {
 	struct seam__graph graph;
 	struct reader reader = {.graph = &graph, .error = error};
@@ -212,7 +217,8 @@ enum seam_rc graph_json_read(const void *data, size_t bytes, struct seam_trace_e
 		/* It quotes what it met, whatever that is. */
 		for (char *c = why.text; *c != '\0'; c++)
 			*c = (unsigned char)*c < ' ' ? '?' : *c;
-		seam__trace_error_set(error, (uint64_t)why.position, "line %d, column %d: %s", why.line, why.column, why.text);
+		seam__trace_error_set(
+			error, (uint64_t)why.position, "line %d, column %d: %s", why.line, why.column, why.text);
 		return SEAM_FORMAT;
 	}
 	seam__graph_init(&graph);
@@ -229,7 +235,8 @@ enum seam_rc graph_json_read(const void *data, size_t bytes, struct seam_trace_e
 
 #else
 
-enum seam_rc graph_json_read(const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
+enum seam_rc graph_json_read(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
 {
 	(void)data;
 	(void)bytes;

@@ -1,8 +1,8 @@
 /* graph_verify.c: see graph_verify.h.
  *
- * `after` has a row of bits for each node: the nodes that must run after it. Rows are or-ed along a depth-first search, so no
- * order of the graph's is believed. `free_for` has one for each tensor: the nodes that run after all its users; a tensor made
- * by one of these may have its memory.
+ * `after` has a row of bits for each node: the nodes that must run after it. Rows are or-ed along a depth-first search,
+ * so no order of the graph's is believed. `free_for` has one for each tensor: the nodes that run after all its users; a
+ * tensor made by one of these may have its memory.
  */
 #include "graph_verify.h"
 
@@ -17,13 +17,13 @@ struct proof {
 	struct seam_trace_error *error;
 	uint32_t nodes;
 	uint32_t tensors;
-	size_t words;         /* of a row */
-	uint32_t *first;      /* successors of node n are successors[first[n] .. first[n + 1]) */
+	size_t words;    /* of a row */
+	uint32_t *first; /* successors of node n are successors[first[n] .. first[n + 1]) */
 	uint32_t *successors;
 	uint64_t *after;
-	uint64_t *free_for;   /* by slot */
-	uint32_t *slot_of;    /* per tensor: 1 + its slot, 0: none */
-	uint32_t *last;       /* per stream: 1 + its last node so far; and the search's stack, by node */
+	uint64_t *free_for; /* by slot */
+	uint32_t *slot_of;  /* per tensor: 1 + its slot, 0: none */
+	uint32_t *last;     /* per stream: 1 + its last node so far; and the search's stack, by node */
 };
 
 static bool say(const struct proof *proof, const char *what, uint32_t slot, uint32_t other)
@@ -32,8 +32,8 @@ static bool say(const struct proof *proof, const char *what, uint32_t slot, uint
 	const uint32_t tensor = (uint32_t)proof->plan->slots[slot].event;
 	const uint32_t other_tensor = (uint32_t)proof->plan->slots[other].event;
 	seam__trace_error_set(proof->error, tensor, "slots %u (tensor %.40s) and %u (tensor %.40s) %s", slot,
-	                      seam__graph_text(seam__graph_tensor_at(graph, tensor)->name), other,
-	                      seam__graph_text(seam__graph_tensor_at(graph, other_tensor)->name), what);
+		seam__graph_text(seam__graph_tensor_at(graph, tensor)->name), other,
+		seam__graph_text(seam__graph_tensor_at(graph, other_tensor)->name), what);
 	return false;
 }
 
@@ -51,13 +51,14 @@ static bool match(const struct proof *proof)
 		return differ(proof, "it has other operators", plan->header.positions);
 	for (uint32_t i = 0; i < plan->header.slot_count; i++) {
 		const struct seam_plan_slot *slot = &plan->slots[i];
-		if (slot->event >= proof->tensors || proof->slot_of[slot->event] != 0 || (slot->flags & SEAM_PLAN_DYNAMIC) != 0)
+		if (slot->event >= proof->tensors || proof->slot_of[slot->event] != 0 ||
+			(slot->flags & SEAM_PLAN_DYNAMIC) != 0)
 			return differ(proof, "a slot of no tensor, or of one that has another", i);
 		proof->slot_of[slot->event] = i + 1;
 		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(proof->graph, (uint32_t)slot->event);
 		const uint32_t stream = seam__graph_node_at(proof->graph, tensor->producer)->stream;
 		if (tensor->size_bytes != slot->size_bytes ||
-		    plan->streams[slot->stream] != ((const uint64_t *)proof->graph->streams.items)[stream])
+			plan->streams[slot->stream] != ((const uint64_t *)proof->graph->streams.items)[stream])
 			return differ(proof, "a slot with another size or stream than its tensor", i);
 	}
 	for (uint32_t i = 0; i < proof->tensors; i++) {
@@ -81,7 +82,7 @@ static void each_edge(struct proof *proof, void (*use)(struct proof *proof, uint
 	}
 	for (size_t i = 0; i < graph->arcs.count; i++)
 		use(proof, ((const struct seam__graph_arc *)graph->arcs.items)[i].from,
-		    ((const struct seam__graph_arc *)graph->arcs.items)[i].to);
+			((const struct seam__graph_arc *)graph->arcs.items)[i].to);
 	for (uint32_t i = 0; i < proof->tensors; i++) {
 		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, i);
 		for (uint32_t k = 0; k < tensor->consumer_count; k++) {
@@ -114,7 +115,8 @@ static bool list_edges(struct proof *proof)
 	return true;
 }
 
-/* Depth first with a stack of its own: `next` says which successor of a node comes next; a row is whole when all have been. */
+/* Depth first with a stack of its own: `next` says which successor of a node comes next; a row is whole when all have
+ * been. */
 static void search(struct proof *proof, uint32_t root, uint32_t *next, uint8_t *done)
 {
 	uint32_t *stack = proof->last;
@@ -272,14 +274,18 @@ static bool prove(struct proof *proof)
 
 bool graph_verify(const struct seam__graph *graph, const struct seam_plan *plan, struct seam_trace_error *error)
 {
-	struct proof proof = {.graph = graph, .plan = plan, .error = error, .nodes = (uint32_t)graph->nodes.count,
-	                      .tensors = (uint32_t)graph->tensors.count};
+	struct proof proof = {.graph = graph,
+		.plan = plan,
+		.error = error,
+		.nodes = (uint32_t)graph->nodes.count,
+		.tensors = (uint32_t)graph->tensors.count};
 	if ((plan->header.flags & SEAM_PLAN_GRAPH) == 0) {
 		seam__trace_error_set(error, 0, "a plan of a trace cannot be verified with an operator graph");
 		return false;
 	}
 	if (proof.nodes > GRAPH_VERIFY_NODES_MAX) {
-		seam__trace_error_set(error, 0, "the proof is for graphs of at most %u operators", GRAPH_VERIFY_NODES_MAX);
+		seam__trace_error_set(
+			error, 0, "the proof is for graphs of at most %u operators", GRAPH_VERIFY_NODES_MAX);
 		return false;
 	}
 	const size_t streams = graph->streams.count;
@@ -290,7 +296,7 @@ bool graph_verify(const struct seam__graph *graph, const struct seam_plan *plan,
 	proof.slot_of = calloc((size_t)proof.tensors + 1, sizeof(*proof.slot_of));
 	proof.last = calloc((streams > proof.nodes ? streams : proof.nodes) + 1, sizeof(*proof.last));
 	bool good = proof.first != NULL && proof.after != NULL && proof.free_for != NULL && proof.slot_of != NULL &&
-	            proof.last != NULL;
+		proof.last != NULL;
 	if (good)
 		good = prove(&proof);
 	else

@@ -1,9 +1,8 @@
 /* graph_verify.h: proves that a plan of an operator graph is safe in it.
  *
- * Two tensors may share memory only if all users of the one (its producer and its consumers) run before the producer of the
- * other in every execution, which is asked of the graph's nodes, tensors and arcs, by plain reachability. Shares no code with the
- * planner's own safety (safety.h), nor its order of nodes.
- * One thread.
+ * Two tensors may share memory only if all users of the one (its producer and its consumers) run before the producer of
+ * the other in every execution, which is asked of the graph's nodes, tensors and arcs, by plain reachability. Shares no
+ * code with the planner's own safety (safety.h), nor its order of nodes. One thread.
  */
 #ifndef TOOLS_GRAPH_VERIFY_H
 #define TOOLS_GRAPH_VERIFY_H

@@ -27,12 +27,13 @@ bool input_unpack(const char *path, char error[INPUT_ERROR_BYTES], struct unpack
 }
 
 bool input_import(const char *path, const struct unpacked *unpacked, int device, char error[INPUT_ERROR_BYTES],
-                  struct seam_trace **ret_trace)
+	struct seam_trace **ret_trace)
 {
 	struct seam_trace_error why = {0};
 	enum seam_rc rc = seam__import_any(unpacked->data, unpacked->bytes, device, &why, ret_trace);
 	if (rc != SEAM_OK)
-		(void)snprintf(error, INPUT_ERROR_BYTES, "%s: %s", path, why.text[0] != '\0' ? why.text : seam_rc_text(rc));
+		(void)snprintf(
+			error, INPUT_ERROR_BYTES, "%s: %s", path, why.text[0] != '\0' ? why.text : seam_rc_text(rc));
 	return rc == SEAM_OK;
 }
 

@@ -73,8 +73,8 @@ static void print_rows(const struct seam_trace *trace, const struct seam_idmap *
 			continue;
 		const uint64_t *end = seam__idmap_find(ends, i);
 		seam__text_printf(text, "%llu,%llu,%llu,%llu,%llu\n", (unsigned long long)++row, (unsigned long long)i,
-		                  (unsigned long long)(end != NULL ? end[0] : trace->header.event_count),
-		                  (unsigned long long)event->size, (unsigned long long)event->stream);
+			(unsigned long long)(end != NULL ? end[0] : trace->header.event_count),
+			(unsigned long long)event->size, (unsigned long long)event->stream);
 	}
 }
 
@@ -129,6 +129,6 @@ bool output_write(const struct seam_trace *trace, const char *path, char error[O
 	enum seam_rc rc = form != NULL ? form(trace, path) : SEAM_INVALID;
 	if (rc != SEAM_OK)
 		(void)snprintf(error, OUTPUT_ERROR_BYTES, "%s: cannot write: %s", path,
-		               rc == SEAM_IO ? strerror(errno) : seam_rc_text(rc));
+			rc == SEAM_IO ? strerror(errno) : seam_rc_text(rc));
 	return rc == SEAM_OK;
 }

@@ -1,16 +1,19 @@
 /* pace.h: virtual time of a program and of the background worker of its pool.
  *
- * Three clocks. The *host* is the program: before each operation it takes its own time (the trace's, where that is real, else a fixed one),
- * then the time of the driver calls that the operation makes. The *worker* does background work in steps. A step starts when the worker is free;
- * it takes its computing time first, then the time of its driver calls; what it brings about is visible at once, but the next step starts only
- * when the host's clock has passed its end. So nothing is built on a step that is not over.
+ * Three clocks. The *host* is the program: before each operation it takes its own time (the trace's, where that is
+ * real, else a fixed one), then the time of the driver calls that the operation makes. The *worker* does background
+ * work in steps. A step starts when the worker is free; it takes its computing time first, then the time of its driver
+ * calls; what it brings about is visible at once, but the next step starts only when the host's clock has passed its
+ * end. So nothing is built on a step that is not over.
  *
- * The *device* runs what the program launches, one kernel for each allocation, which writes the block and reads as much: PACE_KERNEL_NS and a
- * nanosecond for PACE_BYTES_PER_NS bytes (a fast GPU's memory). The host does not wait for it but where an iteration ends, as a program
- * does that looks at its loss. A trace that has its own times has the device's in them.
+ * The *device* runs what the program launches, one kernel for each allocation, which writes the block and reads as
+ * much: PACE_KERNEL_NS and a nanosecond for PACE_BYTES_PER_NS bytes (a fast GPU's memory). The host does not wait for
+ * it but where an iteration ends, as a program does that looks at its loss. A trace that has its own times has the
+ * device's in them.
  *
- * Both need the pool's lock for changes of mappings while they call the driver. An operation of the host that does so while the worker is at
- * the driver waits until it is not. Everything else of a step costs the host nothing: that is *hidden*.
+ * Both need the pool's lock for changes of mappings while they call the driver. An operation of the host that does so
+ * while the worker is at the driver waits until it is not. Everything else of a step costs the host nothing: that is
+ * *hidden*.
  *
  * Not here: who does the work, and how long it takes. Pure arithmetic.
  * Invariant C1: the clocks do not go back; hidden_ns = driver_ns - waited_ns is never below 0.
@@ -32,10 +35,10 @@ struct pace {
 	uint64_t worker_driver_ns; /* when the newest step reached the driver, */
 	uint64_t worker_end_ns;    /* and when it is over */
 	uint64_t steps;
-	uint64_t compute_ns;       /* of all steps */
-	uint64_t driver_ns;        /* likewise */
-	uint64_t waited_ns;        /* by the host for steps */
-	uint64_t host_driver_ns;   /* of the program's own operations */
+	uint64_t compute_ns;     /* of all steps */
+	uint64_t driver_ns;      /* likewise */
+	uint64_t waited_ns;      /* by the host for steps */
+	uint64_t host_driver_ns; /* of the program's own operations */
 };
 
 static inline void pace_init(struct pace *pace, uint64_t own_ns)
@@ -46,8 +49,8 @@ static inline void pace_init(struct pace *pace, uint64_t own_ns)
 /* The program's own time before its next operation; gap_ns 0: not known. */
 void pace_go(struct pace *pace, uint64_t gap_ns);
 
-/* The same as far as the worker's step takes, if that is over in the midst of *gap_ns: true, and *gap_ns is what is left. 0 becomes what is taken where it is
- * not known. */
+/* The same as far as the worker's step takes, if that is over in the midst of *gap_ns: true, and *gap_ns is what is
+ * left. 0 becomes what is taken where it is not known. */
 bool pace_turn(struct pace *pace, uint64_t *gap_ns);
 
 /* The operation is done: it called the driver for driver_ns; `changes`: about memory, so under the lock for changes. */

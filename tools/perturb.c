@@ -86,7 +86,8 @@ size_t perturb_pick(struct perturb_world *world, uint32_t iteration)
 	for (size_t tries = 0; tries < 64; tries++) {
 		size_t at = first + perturb_draw(world, count);
 		const struct schedule_op *op = &world->schedule->ops[at];
-		if (op->kind == SCHEDULE_ALLOC && perturb_passes(world, op->target, iteration) && world->edit.dropped[at] == 0)
+		if (op->kind == SCHEDULE_ALLOC && perturb_passes(world, op->target, iteration) &&
+			world->edit.dropped[at] == 0)
 			return at;
 	}
 	return PERTURB_NOWHERE;

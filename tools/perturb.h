@@ -1,9 +1,8 @@
 /* perturb.h: a schedule disturbed as programs disturb themselves: what a plan made from the past did not expect.
  *
- * Ways to do it are listed in perturb.def; several are done one after the other. By a seed, and nothing else: the same on every machine.
- * Iterations stay iterations; what comes between them stands between the end of one and the begin of the next. Residents stay.
- * O1 holds before and after.
- * One thread at a time.
+ * Ways to do it are listed in perturb.def; several are done one after the other. By a seed, and nothing else: the same
+ * on every machine. Iterations stay iterations; what comes between them stands between the end of one and the begin of
+ * the next. Residents stay. O1 holds before and after. One thread at a time.
  */
 #ifndef TOOLS_PERTURB_H
 #define TOOLS_PERTURB_H

@@ -3,7 +3,7 @@
 
 #include "perturb_world.h"
 
-#define PER_ITERATION 3u   /* drops and swaps */
+#define PER_ITERATION 3u /* drops and swaps */
 #define LATE_ONE_IN 100u
 #define LATE_MOST 64u
 #define SHAPES 3u
@@ -258,7 +258,8 @@ enum seam_rc perturb_threads(struct perturb_world *world, uint32_t iteration)
 	struct schedule_op *ops = world->schedule->ops;
 	size_t half = world->begin[iteration] + (world->end[iteration] - world->begin[iteration]) / 2;
 	for (size_t i = half; i < world->end[iteration]; i++)
-		if (ops[i].kind == SCHEDULE_ALLOC || ops[i].kind == SCHEDULE_FREE || ops[i].kind == SCHEDULE_RECORD_STREAM)
+		if (ops[i].kind == SCHEDULE_ALLOC || ops[i].kind == SCHEDULE_FREE ||
+			ops[i].kind == SCHEDULE_RECORD_STREAM)
 			ops[i].thread = world->new_thread;
 	return SEAM_OK;
 }

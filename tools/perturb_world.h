@@ -1,6 +1,8 @@
-/* perturb_world.h: what the ways of perturb.h work on: a schedule with its iterations and blocks found, and a source of numbers.
+/* perturb_world.h: what the ways of perturb.h work on: a schedule with its iterations and blocks found, and a source of
+ * numbers.
  *
- * Not here: which ways there are (perturb.def). Places are those of the schedule before the changes of one way are made.
+ * Not here: which ways there are (perturb.def). Places are those of the schedule before the changes of one way are
+ * made.
  */
 #ifndef TOOLS_PERTURB_WORLD_H
 #define TOOLS_PERTURB_WORLD_H
@@ -14,13 +16,13 @@
 struct perturb_world {
 	struct schedule *schedule;
 	struct edit edit;
-	size_t *begin;    /* per iteration: the operation that begins it, */
-	size_t *end;      /* and that which ends it */
-	size_t *alloc_at; /* per block */
-	size_t *free_at;  /* per block; PERTURB_NOWHERE: never */
+	size_t *begin;       /* per iteration: the operation that begins it, */
+	size_t *end;         /* and that which ends it */
+	size_t *alloc_at;    /* per block */
+	size_t *free_at;     /* per block; PERTURB_NOWHERE: never */
 	uint32_t new_thread; /* one behind those of the schedule */
-	uint64_t seed;    /* of this run of this way */
-	uint64_t state;   /* of the numbers */
+	uint64_t seed;       /* of this run of this way */
+	uint64_t state;      /* of the numbers */
 };
 
 /* A number below `below` (at least 1). */

@@ -2,7 +2,7 @@
 #include "plan_fit.h"
 
 static bool fits(const struct seam_plan *plan, const struct schedule *schedule, const struct seam_plan_slot *slot,
-                 const struct schedule_op *op)
+	const struct schedule_op *op)
 {
 	if ((slot->flags & SEAM_PLAN_DYNAMIC) == 0 && slot->size_bytes != op->bytes)
 		return false;

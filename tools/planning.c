@@ -35,22 +35,22 @@ static void show(void *context, const struct seam_plan_progress *progress)
 
 	if (!watcher->terminal || progress->elapsed_ns < QUIET_NS || progress->peak_bytes == UINT64_MAX)
 		return;
-	gap = progress->lower_bound_bytes == 0
-	              ? 0
-	              : (double)progress->peak_bytes / (double)progress->lower_bound_bytes - 1;
+	gap = progress->lower_bound_bytes == 0 ? 0
+					       : (double)progress->peak_bytes / (double)progress->lower_bound_bytes - 1;
 	(void)seam__text_size(peak, progress->peak_bytes);
-	fprintf(stderr, "\r\033[Kplanning: %s, %.3f %% above the lower bound (%s), %.1f s; Ctrl-C keeps it", peak, gap * 100,
-	        progress->solver, (double)progress->elapsed_ns / SECOND_NS);
+	fprintf(stderr, "\r\033[Kplanning: %s, %.3f %% above the lower bound (%s), %.1f s; Ctrl-C keeps it", peak,
+		gap * 100, progress->solver, (double)progress->elapsed_ns / SECOND_NS);
 	fflush(stderr);
 	watcher->drawn = true;
 }
 
 enum seam_rc planning_make(const struct planning *planning, const struct seam_plan_options *options,
-                           struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	struct watcher watcher = {.terminal = isatty(STDERR_FILENO) == 1};
 	struct seam_plan_options watched = *options;
-	struct sigaction action = {.sa_handler = cancel, .sa_flags = (int)SA_RESETHAND}; /* a second one ends the program */
+	struct sigaction action = {
+		.sa_handler = cancel, .sa_flags = (int)SA_RESETHAND}; /* a second one ends the program */
 	struct sigaction before;
 	enum seam_rc rc;
 
@@ -71,7 +71,8 @@ void planning_row_set(const struct seam_plan *plan, const char *input, const cha
 {
 	const struct seam_plan_header *header = &plan->header;
 	uint64_t chunks_bytes = header->physical_chunks * header->chunk_bytes;
-	uint64_t arena_bytes = header->arena_bytes < chunks_bytes ? header->arena_bytes : chunks_bytes; /* stitched: less */
+	uint64_t arena_bytes =
+		header->arena_bytes < chunks_bytes ? header->arena_bytes : chunks_bytes; /* stitched: less */
 
 	*ret_row = (struct planning_row){
 		.input = input,
@@ -188,11 +189,12 @@ static void put_paged(struct seam_text *text, const struct planning_row *row)
 
 	if (!row->has_paged || paged->private_chunks == 0)
 		return;
-	seam__text_printf(text, "a view for every request: %llu chunks at %llu chunks of addresses\n", (unsigned long long)paged->chunks,
-	                  (unsigned long long)paged->private_chunks);
-	seam__text_printf(text, "views by size: %llu chunks of addresses; with %llu of memory at least %llu are mapped anew %s\n",
-	                  (unsigned long long)paged->size_chunks, (unsigned long long)paged->capacity_chunks,
-	                  (unsigned long long)paged->remapped_chunks, row->linear ? "in all" : "in every period");
+	seam__text_printf(text, "a view for every request: %llu chunks at %llu chunks of addresses\n",
+		(unsigned long long)paged->chunks, (unsigned long long)paged->private_chunks);
+	seam__text_printf(text,
+		"views by size: %llu chunks of addresses; with %llu of memory at least %llu are mapped anew %s\n",
+		(unsigned long long)paged->size_chunks, (unsigned long long)paged->capacity_chunks,
+		(unsigned long long)paged->remapped_chunks, row->linear ? "in all" : "in every period");
 }
 
 enum seam_rc planning_summary(const struct planning_row *row, struct seam_text *text)
@@ -206,18 +208,20 @@ enum seam_rc planning_summary(const struct planning_row *row, struct seam_text *
 		seam__text_printf(text, ", beside %s of residents", seam__text_size(bytes, row->resident_bytes));
 	seam__text_printf(text, "\npeak %s", seam__text_size(bytes, row->peak_bytes));
 	seam__text_printf(text, ", lower bound %s: %s", seam__text_size(bytes, row->lower_bound_bytes),
-	                  row->optimal ? "optimal" : "");
+		row->optimal ? "optimal" : "");
 	if (!row->optimal)
 		seam__text_printf(text, "%.3f %% above it", planning_gap(row) * 100);
 	seam__text_printf(text, "\n%u chunks, %u are needed at least", row->mapped_chunks, row->lower_bound_chunks);
 	if (row->address_chunks > row->mapped_chunks)
-		seam__text_printf(text, "; stitched into %llu chunks of addresses", (unsigned long long)row->address_chunks);
-	seam__text_printf(text, "\nplaced by %s in %.2f s%s\n", row->placed_by[0] == '\0' ? "nobody: nothing to place" : row->placed_by,
-	                  row->seconds, row->cancelled ? " (interrupted: the best so far)" : "");
+		seam__text_printf(
+			text, "; stitched into %llu chunks of addresses", (unsigned long long)row->address_chunks);
+	seam__text_printf(text, "\nplaced by %s in %.2f s%s\n",
+		row->placed_by[0] == '\0' ? "nobody: nothing to place" : row->placed_by, row->seconds,
+		row->cancelled ? " (interrupted: the best so far)" : "");
 	put_paged(text, row);
 	if (row->unplaced_bytes > 0)
 		seam__text_printf(text, "dynamic requests: up to %s at once, to be placed as they come\n",
-		                  seam__text_size(bytes, row->unplaced_bytes));
+			seam__text_size(bytes, row->unplaced_bytes));
 	return seam__text_rc(text);
 }
 

@@ -1,4 +1,5 @@
-/* planning.h: makes plans for the command line: progress on a terminal, Ctrl-C keeps the best so far; and prints what came out.
+/* planning.h: makes plans for the command line: progress on a terminal, Ctrl-C keeps the best so far; and prints what
+ * came out.
  *
  * Not here: the command lines (cmd_plan.c). One thread; one plan at a time, for the signal.
  */
@@ -14,44 +15,44 @@
 #include "paged.h"
 #include "text.h"
 
-/* Makes a plan by `make` (seam_plan_make() bound to its input, or the like) with options' progress and cancellation filled
- * in here. */
+/* Makes a plan by `make` (seam_plan_make() bound to its input, or the like) with options' progress and cancellation
+ * filled in here. */
 struct planning {
 	enum seam_rc (*make)(const void *input, const struct seam_plan_options *options, struct seam_trace_error *error,
-	                     struct seam_plan **ret_plan);
+		struct seam_plan **ret_plan);
 	const void *input;
 };
 
 /* A row of what is printed. */
 struct planning_row {
-	const char *input;   /* path */
-	const char *solver;  /* as asked for */
-	bool failed;         /* no plan: the rest but `reason` means nothing */
+	const char *input;  /* path */
+	const char *solver; /* as asked for */
+	bool failed;        /* no plan: the rest but `reason` means nothing */
 	char reason[200];
 	uint64_t requests;
 	uint64_t lower_bound_bytes; /* residents included */
 	uint64_t peak_bytes;        /* of memory, residents included */
 	uint64_t resident_bytes;
 	uint64_t unplaced_bytes;
-	uint32_t mapped_chunks;     /* physical, behind the arena */
-	uint64_t address_chunks;    /* of the arena; more where chunks are mapped at several addresses */
+	uint32_t mapped_chunks;  /* physical, behind the arena */
+	uint64_t address_chunks; /* of the arena; more where chunks are mapped at several addresses */
 	uint32_t lower_bound_chunks;
-	bool has_paged;             /* not of a graph */
-	struct seam__paged paged;   /* valid if has_paged */
+	bool has_paged;           /* not of a graph */
+	struct seam__paged paged; /* valid if has_paged */
 	uint32_t copies;
 	char placed_by[32];
 	double seconds;
 	bool optimal;
 	bool cancelled;
-	bool linear;                /* happens once */
+	bool linear; /* happens once */
 };
 
 /* Errors as those of `make`, with `error` filled. After Ctrl-C: a plan with SEAM_PLAN_CANCELLED. */
 SEAM_MUST_USE enum seam_rc planning_make(const struct planning *planning, const struct seam_plan_options *options,
-                                         struct seam_trace_error *error, struct seam_plan **ret_plan);
+	struct seam_trace_error *error, struct seam_plan **ret_plan);
 
-void planning_row_set(const struct seam_plan *plan, const char *input, const char *solver,
-                      struct planning_row *ret_row);
+void planning_row_set(
+	const struct seam_plan *plan, const char *input, const char *solver, struct planning_row *ret_row);
 
 /* How far above the bound, as a fraction. 0 where there is nothing to place. */
 double planning_gap(const struct planning_row *row);

@@ -25,8 +25,8 @@ static enum seam_rc open_streams(struct run *run)
 	device_mine_begin(&run->device);
 	int cu = SEAM_CU_SUCCESS;
 	for (run->streams_made = 1; run->streams_made < count && cu == SEAM_CU_SUCCESS; run->streams_made++)
-		cu = seam__drv_stream_create(run->device.driver, SEAM_STREAM_NONBLOCKING,
-		                             &run->streams[run->streams_made]);
+		cu = seam__drv_stream_create(
+			run->device.driver, SEAM_STREAM_NONBLOCKING, &run->streams[run->streams_made]);
 	device_mine_end(&run->device);
 	if (cu == SEAM_CU_SUCCESS)
 		return SEAM_OK;
@@ -65,7 +65,8 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 		return run_fail(run, rc, "the trace cannot be disturbed: %s", seam_rc_text(rc));
 	uint64_t capacity_bytes = options->capacity_bytes;
 	if (options->capacity_percent != 0)
-		capacity_bytes = seam__bits_align_up(run->schedule.peak_live_bytes / 100 * options->capacity_percent + 1, 2 << 20);
+		capacity_bytes = seam__bits_align_up(
+			run->schedule.peak_live_bytes / 100 * options->capacity_percent + 1, 2 << 20);
 	run->result->capacity_bytes = capacity_bytes;
 	struct device_options device = {
 		.kind = options->device,
@@ -200,7 +201,7 @@ static enum seam_rc close_run(struct run *run, enum seam_rc rc)
 }
 
 enum seam_rc replay_run(const struct seam_trace *trace, const struct replay_options *options, char *error,
-                        struct replay_result *ret_result)
+	struct replay_result *ret_result)
 {
 	struct replay_result result = {.allocator = options->allocator, .iterations = options->iterations};
 	struct run run = {.options = options, .error = error, .result = &result};

@@ -22,7 +22,8 @@ enum seam_rc run_failed_call(const struct run *run, enum seam_rc rc, const char 
 	struct seam_driver *driver = run->device.driver;
 	int cu = atomic_load_explicit(&driver->last_error, memory_order_relaxed);
 	if (run->device.emulated && seam__emu_violations_all(driver) != 0)
-		return run_fail(run, rc, "%s: the emulated device was misused: %.200s", what, seam__emu_violation_text(driver));
+		return run_fail(
+			run, rc, "%s: the emulated device was misused: %.200s", what, seam__emu_violation_text(driver));
 	if (rc != SEAM_DRIVER || cu == SEAM_CU_SUCCESS)
 		return run_fail(run, rc, "%s: %s", what, seam_rc_text(rc));
 	enum seam_drv_call call = (enum seam_drv_call)atomic_load_explicit(&driver->last_call, memory_order_relaxed);
@@ -131,8 +132,8 @@ static int do_program(struct run *run, const struct schedule_op *op)
 	struct seam_driver *driver = run->device.driver;
 	uint64_t stream = run->streams[op->stream];
 	struct seam_event *event = &run->events[op->kind == SCHEDULE_EVENT_RECORD || op->kind == SCHEDULE_EVENT_WAIT
-	                                                ? op->target
-	                                                : run->schedule.event_count];
+			? op->target
+			: run->schedule.event_count];
 	int cu = SEAM_CU_SUCCESS;
 	switch (op->kind) {
 	case SCHEDULE_EVENT_RECORD:
@@ -215,7 +216,8 @@ static enum seam_rc do_op(struct run *run, const struct schedule_op *op)
 		device_mine_begin(&run->device);
 		int cu = do_program(run, op);
 		device_mine_end(&run->device);
-		return cu == SEAM_CU_SUCCESS ? SEAM_OK : run_failed_call(run, seam__driver_rc(cu), "an event of the trace");
+		return cu == SEAM_CU_SUCCESS ? SEAM_OK
+					     : run_failed_call(run, seam__driver_rc(cu), "an event of the trace");
 	}
 	case SCHEDULE_POOL_RELEASE:
 		return ref_release_private(run->allocator, op->target);

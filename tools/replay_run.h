@@ -42,7 +42,8 @@ struct run {
 };
 
 /* Writes the line for a person, and returns rc. */
-__attribute__((format(printf, 3, 4))) enum seam_rc run_fail(const struct run *run, enum seam_rc rc, const char *format, ...);
+__attribute__((format(printf, 3, 4))) enum seam_rc run_fail(
+	const struct run *run, enum seam_rc rc, const char *format, ...);
 
 /* The same with the driver's own word, if it was the driver. */
 enum seam_rc run_failed_call(const struct run *run, enum seam_rc rc, const char *what);

@@ -232,9 +232,8 @@ static void add_row(struct seam_table *table, const struct report_row *row, bool
 
 static void add_heading(struct seam_table *table)
 {
-	static const char *const headings[] = {"trace", "allocator", "peak live", "peak reserved", "efficiency", "requests",
-	                                       "alloc p50 / p99", "free p50 / p99", "memory calls", "last iteration",
-	                                       "driver time"};
+	static const char *const headings[] = {"trace", "allocator", "peak live", "peak reserved", "efficiency",
+		"requests", "alloc p50 / p99", "free p50 / p99", "memory calls", "last iteration", "driver time"};
 	seam__table_init(table, seam__meta_process(), sizeof(headings) / sizeof(headings[0]));
 	table->right_from = 2;
 	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
@@ -260,15 +259,16 @@ static void add_plan(const struct report_row *row, struct seam_text *text)
 		seam__text_printf(text, "plan in use from iteration %" PRIu32, plan->adopted_at_iteration);
 	if (plan->hits + plan->misses > 0)
 		seam__text_printf(text, "; served %.2f %% since, %.2f %% in the last iteration",
-		                  part_of(plan->hits, plan->hits + plan->misses) * 100, part_of(plan->last_hits, plan->last_requests) * 100);
+			part_of(plan->hits, plan->hits + plan->misses) * 100,
+			part_of(plan->last_hits, plan->last_requests) * 100);
 	if (plan->timed)
 		seam__text_printf(text, " (p50 %.0f ns)", plan->alloc_ns_p50);
 	if (plan->measured && !result->oom)
 		seam__text_printf(text, "; %s of %s reserved: %.2f %%", seam__text_size(live, plan->peak_live_bytes),
-		                  seam__text_size(reserved, plan->peak_reserved_bytes),
-		                  part_of(plan->peak_live_bytes, plan->peak_reserved_bytes) * 100);
+			seam__text_size(reserved, plan->peak_reserved_bytes),
+			part_of(plan->peak_live_bytes, plan->peak_reserved_bytes) * 100);
 	seam__text_printf(text, "; background: %.1f ms of the driver, %.1f %% hidden\n", (double)plan->driver_ns / 1e6,
-	                  hidden(plan) * 100);
+		hidden(plan) * 100);
 }
 
 static void add_footer(const struct report_row *rows, size_t count, struct seam_text *text)
@@ -283,20 +283,22 @@ static void add_footer(const struct report_row *rows, size_t count, struct seam_
 		in_full &= rows[i].result.verified_in_full;
 		bytes += rows[i].result.verified_bytes;
 	}
-	seam__text_printf(text, "device: %s; iterations: %" PRIu32 "; efficiency: peak live / peak reserved\n"
-	                        "memory calls: those that take, map or return device memory, in all and in the last iteration;"
-	                        " driver time: of all calls%s\n",
-	                  rows[0].result.device, rows[0].result.iterations,
-	                  strncmp(rows[0].result.device, "emu", 3) == 0 ? ", estimated" : "");
+	seam__text_printf(text,
+		"device: %s; iterations: %" PRIu32 "; efficiency: peak live / peak reserved\n"
+		"memory calls: those that take, map or return device memory, in all and in the last iteration;"
+		" driver time: of all calls%s\n",
+		rows[0].result.device, rows[0].result.iterations,
+		strncmp(rows[0].result.device, "emu", 3) == 0 ? ", estimated" : "");
 	/* Not the figure of the table: that one looks at the whole run, and rounds nothing. */
 	if (planned)
-		seam__text_printf(text, "of a plan: peak live, rounded up to 2 MiB, / peak reserved, both since it had served all of an iteration (or four"
-		                        " in part) and cached memory was returned (--no-trim: kept)\n");
+		seam__text_printf(text,
+			"of a plan: peak live, rounded up to 2 MiB, / peak reserved, both since it had served all of an iteration (or four"
+			" in part) and cached memory was returned (--no-trim: kept)\n");
 	char size[32];
 	if (verified)
 		seam__text_printf(text, "contents: every block kept its own, %s (%s compared)\n",
-		                  in_full ? "checked in full" : "checked in full or at the first and last page of every 2 MiB",
-		                  seam__text_size(size, bytes));
+			in_full ? "checked in full" : "checked in full or at the first and last page of every 2 MiB",
+			seam__text_size(size, bytes));
 }
 
 enum seam_rc report_table(const struct report_row *rows, size_t count, struct seam_text *text)

@@ -110,7 +110,7 @@ static uint32_t block_now(const struct writer *writer, uint32_t lifetime)
 static bool is_resident(const struct writer *writer, uint32_t lifetime)
 {
 	return stretch_goes_out(&writer->stretch, &writer->lifetimes.items[lifetime]) &&
-	       writer->stretch.partner[lifetime] == LIFETIME_NONE;
+		writer->stretch.partner[lifetime] == LIFETIME_NONE;
 }
 
 static enum seam_rc write_alloc(struct writer *writer, uint32_t lifetime, struct schedule_op op)
@@ -336,12 +336,12 @@ const char *schedule_check(const struct schedule *schedule)
 		const struct schedule_op *op = &schedule->ops[i];
 		if (op->kind == SCHEDULE_ALLOC) {
 			broken = op->target < schedule->block_count && state[op->target] == 0 ? NULL
-			                                                                     : "O1 allocated once";
+											      : "O1 allocated once";
 			if (broken == NULL)
 				state[op->target] = 1;
 		} else if (op->kind == SCHEDULE_FREE || op->kind == SCHEDULE_RECORD_STREAM) {
 			broken = op->target < schedule->block_count && state[op->target] == 1 ? NULL
-			                                                                     : "O1 used while live";
+											      : "O1 used while live";
 			if (broken == NULL && op->kind == SCHEDULE_FREE)
 				state[op->target] = 2;
 		}

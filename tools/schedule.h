@@ -1,7 +1,7 @@
 /* schedule.h: what a replay does, operation by operation: a trace with its repetitions written out.
  *
- * Ids are resolved: every allocation of every repetition is a block of its own, numbered from 0; streams, events and private
- * pools are small numbers too. So the replay itself looks nothing up.
+ * Ids are resolved: every allocation of every repetition is a block of its own, numbered from 0; streams, events and
+ * private pools are small numbers too. So the replay itself looks nothing up.
  *
  * Not here: which part is repeated and what crosses its ends (stretch.h); doing it (replay.h).
  * Invariant O1: a block is allocated once, and freed or used only between its allocation and its free.
@@ -24,22 +24,22 @@ enum schedule_kind {
 	SCHEDULE_EVENT_WAIT,    /* target: event */
 	SCHEDULE_STREAM_SYNC,
 	SCHEDULE_DEVICE_SYNC,
-	SCHEDULE_POOL_BEGIN,    /* target: private pool */
-	SCHEDULE_POOL_END,      /* target: private pool */
-	SCHEDULE_POOL_RELEASE,  /* target: private pool */
+	SCHEDULE_POOL_BEGIN,   /* target: private pool */
+	SCHEDULE_POOL_END,     /* target: private pool */
+	SCHEDULE_POOL_RELEASE, /* target: private pool */
 	SCHEDULE_EMPTY_CACHE,
-	SCHEDULE_BEGIN,         /* an iteration begins; target: its number from 0 */
-	SCHEDULE_END,           /* and ends */
-	SCHEDULE_STEP,          /* a mark of the program: its iteration ends here */
-	SCHEDULE_PHASE_BEGIN,   /* target: the phase's name, a string of the trace */
-	SCHEDULE_PHASE_END,     /* target: likewise */
+	SCHEDULE_BEGIN,       /* an iteration begins; target: its number from 0 */
+	SCHEDULE_END,         /* and ends */
+	SCHEDULE_STEP,        /* a mark of the program: its iteration ends here */
+	SCHEDULE_PHASE_BEGIN, /* target: the phase's name, a string of the trace */
+	SCHEDULE_PHASE_END,   /* target: likewise */
 };
 
 /* flags of an operation */
 #define SCHEDULE_DYNAMIC 0x1u /* allocations: the size depends on data */
 
 struct schedule_op {
-	uint32_t kind;       /* enum schedule_kind */
+	uint32_t kind; /* enum schedule_kind */
 	uint32_t target;
 	uint32_t stream;     /* index in streams */
 	uint32_t private_id; /* allocations: 0, or a private pool */
@@ -52,19 +52,19 @@ struct schedule_op {
 struct schedule {
 	struct schedule_op *ops;
 	size_t op_count;
-	uint64_t *streams;     /* the trace's numbers of streams; the first is 0, the default stream */
+	uint64_t *streams; /* the trace's numbers of streams; the first is 0, the default stream */
 	uint32_t stream_count;
-	uint32_t block_count;  /* allocations */
+	uint32_t block_count; /* allocations */
 	uint32_t event_count;
 	uint32_t iterations;
-	bool timed;            /* gap_ns is valid: the trace's times are those of a program that ran */
+	bool timed;               /* gap_ns is valid: the trace's times are those of a program that ran */
 	uint64_t peak_live_bytes; /* highest sum of the requested bytes of live blocks */
 };
 
 /* iterations: at least 1. Errors: SEAM_INVALID (more than 2^32 blocks in all), SEAM_CORRUPT (a free of nothing),
  * SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations,
-                                          struct schedule *ret_schedule);
+SEAM_MUST_USE enum seam_rc schedule_build(
+	const struct seam_trace *trace, uint32_t iterations, struct schedule *ret_schedule);
 void schedule_fini(struct schedule *schedule);
 
 /* Highest sum of the requested bytes of live blocks, for one whose operations were changed. Errors: SEAM_OOM_META. */

@@ -7,7 +7,9 @@
 
 #include "schedule.h"
 
-/* source: what the trace says about where it is from. Errors: SEAM_OOM_META, SEAM_CORRUPT (not a schedule of a valid trace). */
-SEAM_MUST_USE enum seam_rc schedule_trace(const struct schedule *schedule, const char *source, struct seam_trace **ret_trace);
+/* source: what the trace says about where it is from. Errors: SEAM_OOM_META, SEAM_CORRUPT (not a schedule of a valid
+ * trace). */
+SEAM_MUST_USE enum seam_rc schedule_trace(
+	const struct schedule *schedule, const char *source, struct seam_trace **ret_trace);
 
 #endif

@@ -14,9 +14,10 @@
 
 #define OWN_NS UINT64_C(10000)
 #define CHUNK_BYTES (UINT64_C(2) << 20)
-#define SETTLING 4u /* iterations at most until the peaks are taken to be the plan's */
+#define SETTLING 4u             /* iterations at most until the peaks are taken to be the plan's */
 #define LOOK_NS UINT64_C(20000) /* a step that led to nothing and took less is none */
-/* Of a deterministic pool: any step; one that maps, beside the driver; more for an event that is looked at. Plans say themselves what they took. */
+/* Of a deterministic pool: any step; one that maps, beside the driver; more for an event that is looked at. Plans say
+ * themselves what they took. */
 #define STEP_NS UINT64_C(20000)
 #define PREPARE_NS UINT64_C(5000)
 #define EVENT_NS UINT64_C(1000)
@@ -39,12 +40,12 @@ struct steer {
 	bool dynamic;             /* between seam_dynamic_begin() and the end */
 	struct steer_driver mark; /* before the operation */
 	uint32_t iteration;
-	bool inside;              /* of an iteration */
-	bool whole;               /* the plan was in use when the iteration began */
-	uint32_t settling;        /* whole iterations until measuring began */
-	bool measuring;           /* it has; figures.measured: and an iteration has ended since */
+	bool inside;                             /* of an iteration */
+	bool whole;                              /* the plan was in use when the iteration began */
+	uint32_t settling;                       /* whole iterations until measuring began */
+	bool measuring;                          /* it has; figures.measured: and an iteration has ended since */
 	uint64_t hits_asked, dynamic_hits_asked; /* before the request */
-	uint64_t hits_begun, requests_begun; /* at the iteration's begin */
+	uint64_t hits_begun, requests_begun;     /* at the iteration's begin */
 	uint64_t live_bytes;
 	struct samples planned, dynamics; /* requests that the plan had a place for, and those that it found one for */
 	struct replay_plan figures;
@@ -93,7 +94,8 @@ static enum seam_rc use_plan(struct steer *steer, const struct seam_plan *plan)
 	enum seam_rc rc = seam_plan_use(steer->pool, &mine, error);
 	free(streams);
 	if (rc != SEAM_OK)
-		return run_fail(run, rc, "%s: %s", run->options->plan_name, error[0] != '\0' ? error : seam_rc_text(rc));
+		return run_fail(
+			run, rc, "%s: %s", run->options->plan_name, error[0] != '\0' ? error : seam_rc_text(rc));
 	note_adoption(steer);
 	return SEAM_OK;
 }
@@ -102,7 +104,7 @@ enum seam_rc steer_create(struct run *run, const struct seam_trace *trace, struc
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
 	if (steer == NULL || !samples_init(&steer->planned, run->schedule.block_count) ||
-	    !samples_init(&steer->dynamics, run->schedule.block_count)) {
+		!samples_init(&steer->dynamics, run->schedule.block_count)) {
 		steer_destroy(steer);
 		return run_fail(run, SEAM_OOM_META, "out of host memory");
 	}
@@ -129,9 +131,9 @@ void steer_destroy(struct steer *steer)
 	free(steer);
 }
 
-/* A deterministic pool plans in steps of work, so that equal runs give equal results; then its steps must take equal times too: what they take
- * here, as far as it was measured: a plan by what was done for it (lib/plan/make.h), which is never less. events: of the last recording that was
- * looked at, before the step; state: likewise. */
+/* A deterministic pool plans in steps of work, so that equal runs give equal results; then its steps must take equal
+ * times too: what they take here, as far as it was measured: a plan by what was done for it (lib/plan/make.h), which is
+ * never less. events: of the last recording that was looked at, before the step; state: likewise. */
 static uint64_t modelled_ns(const struct seam_learner *learner, uint64_t events, enum seam_learning state)
 {
 	if (state == SEAM_LEARN_PLAN)
@@ -302,7 +304,8 @@ void steer_served(struct steer *steer, uint64_t bytes, uint64_t ticks)
 {
 	const struct seam_planning *planning = &steer->pool->planning;
 	if (planning->counts.hits != steer->hits_asked)
-		samples_add(dynamic_hits(planning) != steer->dynamic_hits_asked ? &steer->dynamics : &steer->planned, ticks);
+		samples_add(dynamic_hits(planning) != steer->dynamic_hits_asked ? &steer->dynamics : &steer->planned,
+			ticks);
 	if (!steer->run->schedule.timed)
 		pace_launch(&steer->pace, bytes);
 	steer->live_bytes += bytes;

@@ -1,15 +1,19 @@
-/* steer.h: a run of Seam with a plan, beside the operations themselves: who speaks, the marks of the program, the clocks, and the worker.
+/* steer.h: a run of Seam with a plan, beside the operations themselves: who speaks, the marks of the program, the
+ * clocks, and the worker.
  *
- * Two sources of plans: a file, adopted before the first operation; or the pool's own background work, done here step by step on a virtual
- * clock (pace.h), so that the same run gives the same result wherever planning takes the same time.
+ * Two sources of plans: a file, adopted before the first operation; or the pool's own background work, done here step
+ * by step on a virtual clock (pace.h), so that the same run gives the same result wherever planning takes the same
+ * time.
  *
- * A step's computing time is the processor time that this thread needed for it, in a deterministic pool a model of that (of plans by what was done for
- * them: lib/plan/solver_costs.def); that of the driver is what the device's counters say.
+ * A step's computing time is the processor time that this thread needed for it, in a deterministic pool a model of that
+ * (of plans by what was done for them: lib/plan/solver_costs.def); that of the driver is what the device's counters
+ * say.
  *
- * Once the plan in use has served all of an iteration, or at the end of the fourth that it was in use for (blocks from before it are in its way
- * at first), what is cached is returned once and the peaks are reset: from there on the peaks are those of the plan. They say something once an iteration
- * has ended since. A run that is compared with one without a plan returns nothing (no_trim), for that one does not either: a pool that has to take again what it returned
- * is laid out in another way from there on.
+ * Once the plan in use has served all of an iteration, or at the end of the fourth that it was in use for (blocks from
+ * before it are in its way at first), what is cached is returned once and the peaks are reset: from there on the peaks
+ * are those of the plan. They say something once an iteration has ended since. A run that is compared with one without
+ * a plan returns nothing (no_trim), for that one does not either: a pool that has to take again what it returned is
+ * laid out in another way from there on.
  *
  * Not here: the operations (replay_run.h). One thread.
  */
@@ -18,11 +22,12 @@
 
 #include "replay_run.h"
 
-/* Sets in `config` what a run with or without a plan needs. With a plan from a file and plan:inline the pool also learns. */
+/* Sets in `config` what a run with or without a plan needs. With a plan from a file and plan:inline the pool also
+ * learns. */
 void steer_configure(enum replay_planning planning, struct seam_config *config);
 
-/* For a run whose allocator is Seam and stands. With a plan from a file it is adopted here. error: REPLAY_ERROR_BYTES. Errors: SEAM_OOM_META, those of
- * seam_plan_use(). */
+/* For a run whose allocator is Seam and stands. With a plan from a file it is adopted here. error: REPLAY_ERROR_BYTES.
+ * Errors: SEAM_OOM_META, those of seam_plan_use(). */
 SEAM_MUST_USE enum seam_rc steer_create(struct run *run, const struct seam_trace *trace, struct steer **ret_steer);
 void steer_destroy(struct steer *steer); /* NULL is allowed */
 

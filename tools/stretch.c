@@ -85,8 +85,8 @@ static void pair(struct stretch *stretch, uint32_t out, uint32_t in)
 	stretch->partner[in] = out;
 }
 
-static void pair_equals(struct stretch *stretch, const struct crossing *outs, size_t out_count, const struct crossing *ins,
-                        size_t in_count)
+static void pair_equals(struct stretch *stretch, const struct crossing *outs, size_t out_count,
+	const struct crossing *ins, size_t in_count)
 {
 	size_t i = 0;
 	size_t j = 0;
@@ -108,8 +108,8 @@ static void pair_rest(struct stretch *stretch, const struct lifetimes *lifetimes
 	for (uint32_t out = 0; out < lifetimes->count; out++) {
 		if (!stretch_goes_out(stretch, &lifetimes->items[out]) || stretch->partner[out] != LIFETIME_NONE)
 			continue;
-		while (in < lifetimes->count && (!stretch_comes_in(stretch, &lifetimes->items[in]) ||
-		                                 stretch->partner[in] != LIFETIME_NONE))
+		while (in < lifetimes->count &&
+			(!stretch_comes_in(stretch, &lifetimes->items[in]) || stretch->partner[in] != LIFETIME_NONE))
 			in++;
 		if (in == lifetimes->count)
 			return;
@@ -124,7 +124,8 @@ static struct crossing crossing_of(const struct seam_trace *trace, const struct 
 		.bytes = event->size, .stream = event->stream, .pool = event->pool, .lifetime = lifetime};
 }
 
-enum seam_rc stretch_find(const struct seam_trace *trace, const struct lifetimes *lifetimes, struct stretch *ret_stretch)
+enum seam_rc stretch_find(
+	const struct seam_trace *trace, const struct lifetimes *lifetimes, struct stretch *ret_stretch)
 {
 	struct stretch stretch = {0};
 	find_range(trace, &stretch);

@@ -37,8 +37,8 @@ static bool grow(struct job *job)
 	if (job->unpacked->bytes < job->capacity_bytes)
 		return true;
 	if (job->capacity_bytes >= job->limit_bytes) {
-		(void)snprintf(job->error, UNPACK_ERROR_BYTES, "unpacks to more than %zu MiB, out of %zu bytes", job->limit_bytes >> 20,
-		               job->packed_bytes);
+		(void)snprintf(job->error, UNPACK_ERROR_BYTES, "unpacks to more than %zu MiB, out of %zu bytes",
+			job->limit_bytes >> 20, job->packed_bytes);
 		return false;
 	}
 	size_t capacity_bytes = job->capacity_bytes == 0 ? FIRST_BYTES : job->capacity_bytes * 2;
@@ -55,7 +55,8 @@ static bool grow(struct job *job)
 /* What a file of so many bytes may unpack to. */
 static size_t limit_of(size_t packed_bytes)
 {
-	const size_t bytes = packed_bytes > UNPACK_LIMIT_BYTES / UNPACK_RATIO ? UNPACK_LIMIT_BYTES : packed_bytes * UNPACK_RATIO;
+	const size_t bytes =
+		packed_bytes > UNPACK_LIMIT_BYTES / UNPACK_RATIO ? UNPACK_LIMIT_BYTES : packed_bytes * UNPACK_RATIO;
 	return bytes > UNPACK_SMALL_BYTES ? bytes : UNPACK_SMALL_BYTES;
 }
 
@@ -77,7 +78,8 @@ static bool unpack_zstd_frames(struct job *job, ZSTD_DStream *stream)
 		ZSTD_outBuffer out = {job->unpacked->data, job->capacity_bytes, job->unpacked->bytes};
 		left = ZSTD_decompressStream(stream, &out, &in);
 		if (ZSTD_isError(left)) {
-			(void)snprintf(job->error, UNPACK_ERROR_BYTES, "damaged zstd data: %s", ZSTD_getErrorName(left));
+			(void)snprintf(
+				job->error, UNPACK_ERROR_BYTES, "damaged zstd data: %s", ZSTD_getErrorName(left));
 			return false;
 		}
 		if (left != 0 && in.pos == in_before && out.pos == job->unpacked->bytes && in.pos == in.size)
@@ -157,22 +159,25 @@ static bool unpack(struct job *job)
 	return copy(job);
 }
 
-bool unpacked_init(struct unpacked *unpacked, const char *path, struct progress *progress,
-                   char error[UNPACK_ERROR_BYTES])
+bool unpacked_init(
+	struct unpacked *unpacked, const char *path, struct progress *progress, char error[UNPACK_ERROR_BYTES])
 {
 	void *packed;
 	size_t packed_bytes;
 	*unpacked = (struct unpacked){0};
-	enum seam_rc rc =
-		seam__file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, UNPACK_LIMIT_BYTES, &packed, &packed_bytes);
+	enum seam_rc rc = seam__file_read(
+		strcmp(path, "-") == 0 ? "/dev/stdin" : path, UNPACK_LIMIT_BYTES, &packed, &packed_bytes);
 	if (rc != SEAM_OK) {
 		const char *what = rc == SEAM_INVALID ? "a device, not a file or a pipe" : seam_rc_text(rc);
 		(void)snprintf(error, UNPACK_ERROR_BYTES, "%s", rc == SEAM_IO ? strerror(errno) : what);
 		return false;
 	}
-	struct job job = {
-		.packed = packed, .packed_bytes = packed_bytes, .unpacked = unpacked, .limit_bytes = limit_of(packed_bytes),
-		.progress = progress, .error = error};
+	struct job job = {.packed = packed,
+		.packed_bytes = packed_bytes,
+		.unpacked = unpacked,
+		.limit_bytes = limit_of(packed_bytes),
+		.progress = progress,
+		.error = error};
 	const bool done = unpack(&job);
 	seam__file_free(packed, packed_bytes);
 	if (!done)

@@ -15,7 +15,8 @@ static const struct {
 	int version;
 	size_t offset;
 } symbols[] = {
-#define SEAM_CUDA_SYMBOL(field, symbol, exported, version, type) {symbol, exported, version, offsetof(struct cuda_api, field)},
+#define SEAM_CUDA_SYMBOL(field, symbol, exported, version, type) \
+	{symbol, exported, version, offsetof(struct cuda_api, field)},
 #include "cuda_symbols.def"
 #undef SEAM_CUDA_SYMBOL
 };

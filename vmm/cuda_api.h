@@ -1,4 +1,5 @@
-/* cuda_api.h: libcuda's calls, found at run time, and the CUDA backend's own structure. For vmm/cuda_*.c and driver_cuda.c only.
+/* cuda_api.h: libcuda's calls, found at run time, and the CUDA backend's own structure. For vmm/cuda_*.c and
+ * driver_cuda.c only.
  *
  * Locks: none. The calls are found once per process; a device's fields do not change after creation.
  */

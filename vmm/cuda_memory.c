@@ -90,8 +90,8 @@ int seam__cuda_op_granularity(struct seam_driver *d, const struct seam_phys_prop
 	return (int)cu;
 }
 
-int seam__cuda_op_address_reserve(struct seam_driver *d, uint64_t bytes, uint64_t alignment_bytes, uint64_t hint_va,
-                                  uint64_t *ret_va)
+int seam__cuda_op_address_reserve(
+	struct seam_driver *d, uint64_t bytes, uint64_t alignment_bytes, uint64_t hint_va, uint64_t *ret_va)
 {
 	CUdeviceptr va = 0;
 	CUresult cu = seam__cuda_of(d)->api->address_reserve(&va, bytes, alignment_bytes, hint_va, /* flags= */ 0);
@@ -105,8 +105,8 @@ int seam__cuda_op_address_free(struct seam_driver *d, uint64_t va, uint64_t byte
 	return (int)seam__cuda_of(d)->api->address_free(va, bytes);
 }
 
-int seam__cuda_op_mem_create(struct seam_driver *d, uint64_t bytes, const struct seam_phys_props *props,
-                             struct seam_phys *ret_phys)
+int seam__cuda_op_mem_create(
+	struct seam_driver *d, uint64_t bytes, const struct seam_phys_props *props, struct seam_phys *ret_phys)
 {
 	CUmemGenericAllocationHandle handle = 0;
 	const CUmemAllocationProp prop = properties_of(props);
@@ -131,7 +131,7 @@ int seam__cuda_op_mem_retain(struct seam_driver *d, uint64_t va, struct seam_phy
 }
 
 int seam__cuda_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uint64_t offset_bytes,
-                          struct seam_phys phys, uint64_t flags)
+	struct seam_phys phys, uint64_t flags)
 {
 	return (int)seam__cuda_of(d)->api->mem_map(va, bytes, offset_bytes, phys.id, flags);
 }
@@ -144,8 +144,8 @@ int seam__cuda_op_mem_unmap(struct seam_driver *d, uint64_t va, uint64_t bytes)
 /* Locations per call: each peer is one. Why not more in pieces: half of a request must not be granted. */
 #define ACCESS_LIMIT 64
 
-int seam__cuda_op_mem_set_access(struct seam_driver *d, uint64_t va, uint64_t bytes, const struct seam_access *access,
-                                 size_t count)
+int seam__cuda_op_mem_set_access(
+	struct seam_driver *d, uint64_t va, uint64_t bytes, const struct seam_access *access, size_t count)
 {
 	CUmemAccessDesc descriptors[ACCESS_LIMIT];
 	if (count > ACCESS_LIMIT)
@@ -158,8 +158,8 @@ int seam__cuda_op_mem_set_access(struct seam_driver *d, uint64_t va, uint64_t by
 	return (int)seam__cuda_of(d)->api->mem_set_access(va, bytes, descriptors, count);
 }
 
-int seam__cuda_op_mem_get_access(struct seam_driver *d, uint64_t va, const struct seam_location *where,
-                                 enum seam_access_mode *ret_mode)
+int seam__cuda_op_mem_get_access(
+	struct seam_driver *d, uint64_t va, const struct seam_location *where, enum seam_access_mode *ret_mode)
 {
 	unsigned long long flags = 0;
 	const CUmemLocation location = location_of(where);
@@ -169,8 +169,7 @@ int seam__cuda_op_mem_get_access(struct seam_driver *d, uint64_t va, const struc
 	return (int)cu;
 }
 
-int seam__cuda_op_mem_export(struct seam_driver *d, struct seam_phys phys, enum seam_handle_type type,
-                             void *ret_handle)
+int seam__cuda_op_mem_export(struct seam_driver *d, struct seam_phys phys, enum seam_handle_type type, void *ret_handle)
 {
 	_Static_assert(sizeof(CUmemFabricHandle) == 64, "what the contract says of FABRIC handles");
 	union {
@@ -178,14 +177,16 @@ int seam__cuda_op_mem_export(struct seam_driver *d, struct seam_phys phys, enum 
 		CUmemFabricHandle fabric;
 	} handle;
 	memset(&handle, 0, sizeof(handle));
-	CUresult cu = seam__cuda_of(d)->api->mem_export(&handle, phys.id, (CUmemAllocationHandleType)type, /* flags= */ 0);
+	CUresult cu =
+		seam__cuda_of(d)->api->mem_export(&handle, phys.id, (CUmemAllocationHandleType)type, /* flags= */ 0);
 	if (cu == CUDA_SUCCESS)
-		memcpy(ret_handle, &handle, type == SEAM_HANDLE_FABRIC ? sizeof(handle.fabric) : sizeof(handle.descriptor));
+		memcpy(ret_handle, &handle,
+			type == SEAM_HANDLE_FABRIC ? sizeof(handle.fabric) : sizeof(handle.descriptor));
 	return (int)cu;
 }
 
-int seam__cuda_op_mem_import(struct seam_driver *d, enum seam_handle_type type, const void *handle,
-                             struct seam_phys *ret_phys)
+int seam__cuda_op_mem_import(
+	struct seam_driver *d, enum seam_handle_type type, const void *handle, struct seam_phys *ret_phys)
 {
 	CUmemGenericAllocationHandle imported = 0;
 	CUmemFabricHandle fabric;

@@ -34,14 +34,15 @@ int seam__cuda_op_stream_foreign(struct seam_driver *d, uint64_t stream, bool *r
 {
 	const struct cuda *c = seam__cuda_of(d);
 	CUcontext context = c->context;
-	CUresult cu = stream > SEAM_STREAM_PER_THREAD ? c->api->stream_context(seam__cuda_stream(stream), &context) : CUDA_SUCCESS;
+	CUresult cu = stream > SEAM_STREAM_PER_THREAD ? c->api->stream_context(seam__cuda_stream(stream), &context)
+						      : CUDA_SUCCESS;
 	if (cu == CUDA_SUCCESS)
 		*ret_foreign = context != c->context;
 	return (int)cu;
 }
 
-int seam__cuda_op_stream_capture(struct seam_driver *d, uint64_t stream, enum seam_capture_state *ret_state,
-                                 uint64_t *ret_capture_id)
+int seam__cuda_op_stream_capture(
+	struct seam_driver *d, uint64_t stream, enum seam_capture_state *ret_state, uint64_t *ret_capture_id)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 	cuuint64_t id = 0;
@@ -86,8 +87,8 @@ int seam__cuda_op_stream_sync(struct seam_driver *d, uint64_t stream)
 
 int seam__cuda_op_stream_wait_event(struct seam_driver *d, uint64_t stream, struct seam_event event)
 {
-	return (int)seam__cuda_of(d)->api->stream_wait_event(seam__cuda_stream(stream), event_of(event),
-	                                                     CU_EVENT_WAIT_DEFAULT);
+	return (int)seam__cuda_of(d)->api->stream_wait_event(
+		seam__cuda_stream(stream), event_of(event), CU_EVENT_WAIT_DEFAULT);
 }
 
 int seam__cuda_op_stream_host_func(struct seam_driver *d, uint64_t stream, void (*function)(void *), void *argument)
@@ -146,8 +147,7 @@ int seam__cuda_op_event_sync(struct seam_driver *d, struct seam_event event)
 	return (int)seam__cuda_of(d)->api->event_sync(event_of(event));
 }
 
-int seam__cuda_op_copy_to_device(struct seam_driver *d, uint64_t va, const void *from, uint64_t bytes,
-                                 uint64_t stream)
+int seam__cuda_op_copy_to_device(struct seam_driver *d, uint64_t va, const void *from, uint64_t bytes, uint64_t stream)
 {
 	return (int)seam__cuda_of(d)->api->copy_to_device(va, from, bytes, seam__cuda_stream(stream));
 }
@@ -157,17 +157,17 @@ int seam__cuda_op_copy_to_host(struct seam_driver *d, void *to, uint64_t va, uin
 	return (int)seam__cuda_of(d)->api->copy_to_host(to, va, bytes, seam__cuda_stream(stream));
 }
 
-int seam__cuda_op_copy_on_device(struct seam_driver *d, uint64_t to_va, uint64_t from_va, uint64_t bytes,
-                                 uint64_t stream)
+int seam__cuda_op_copy_on_device(
+	struct seam_driver *d, uint64_t to_va, uint64_t from_va, uint64_t bytes, uint64_t stream)
 {
 	return (int)seam__cuda_of(d)->api->copy_on_device(to_va, from_va, bytes, seam__cuda_stream(stream));
 }
 
-int seam__cuda_op_copy_between(struct seam_driver *d, struct seam_driver *to, uint64_t to_va, struct seam_driver *from, uint64_t from_va,
-                               uint64_t bytes, uint64_t stream)
+int seam__cuda_op_copy_between(struct seam_driver *d, struct seam_driver *to, uint64_t to_va, struct seam_driver *from,
+	uint64_t from_va, uint64_t bytes, uint64_t stream)
 {
-	return (int)seam__cuda_of(d)->api->copy_between(to_va, seam__cuda_of(to)->context, from_va, seam__cuda_of(from)->context, bytes,
-	                                                seam__cuda_stream(stream));
+	return (int)seam__cuda_of(d)->api->copy_between(to_va, seam__cuda_of(to)->context, from_va,
+		seam__cuda_of(from)->context, bytes, seam__cuda_stream(stream));
 }
 
 int seam__cuda_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint64_t words, uint64_t stream)

@@ -151,7 +151,7 @@ static void note_result(struct seam_driver *d, enum seam_drv_call call, int cu)
 	atomic_store_explicit(&d->last_call, (int)call, memory_order_relaxed);
 	/* A full device, a capture, the end of the process: who called expects them, and says itself what matters. */
 	seam__log(seam__driver_rc(cu) == SEAM_DRIVER ? SEAM_LOG_WARNING : SEAM_LOG_DEBUG, "driver: %s: %s (%d)",
-	          seam__driver_call_name(call), seam__driver_cu_text(cu), cu);
+		seam__driver_call_name(call), seam__driver_cu_text(cu), cu);
 }
 
 bool seam__driver_enter(struct seam_driver *d, enum seam_drv_call call, int *ret_cu)

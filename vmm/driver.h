@@ -1,19 +1,20 @@
 /* driver.h: the one seam between Seam and a device: a table of calls, its contract, and the wrappers that count them.
  *
- * Two backends fill the table: driver_cuda.c (libcuda, opened at run time) and driver_emu.c (an emulated device, no GPU).
- * One struct seam_driver is one device of one backend.
+ * Two backends fill the table: driver_cuda.c (libcuda, opened at run time) and driver_emu.c (an emulated device, no
+ * GPU). One struct seam_driver is one device of one backend.
  *
  * Not here: policy of any kind; what Seam keeps about memory; retries. A call does what it says once and reports.
  *
- * The rest of the library calls seam__drv_NAME(), never d->ops->NAME: the wrapper counts the call and its time and is the
- * place where a test makes the Nth call fail.
+ * The rest of the library calls seam__drv_NAME(), never d->ops->NAME: the wrapper counts the call and its time and is
+ * the place where a test makes the Nth call fail.
  *
  * Contract of every call
  *   - Result: 0 (SEAM_CU_SUCCESS) or one of enum seam_cu, numbered like CUresult. ret_* are untouched unless it is 0.
- *   - Any thread; the backend makes its context current where that is needed. Never under a lock if marked WAITS in driver.def.
+ *   - Any thread; the backend makes its context current where that is needed. Never under a lock if marked WAITS in
+ * driver.def.
  *   - Addresses and sizes are bytes. G below is the granularity of the properties at hand (2 MiB on all GPUs we know).
- *   - No call synchronises with device work unless it is marked so here. In particular unmapping does not: the caller must know
- *     that no pending work uses the range.
+ *   - No call synchronises with device work unless it is marked so here. In particular unmapping does not: the caller
+ * must know that no pending work uses the range.
  *
  * Invariants
  *   D1  counters only grow, and every call made through a wrapper is counted once, whether it succeeded or not
@@ -48,7 +49,8 @@ enum seam_cu {
 	SEAM_CU_STREAM_CAPTURE_UNSUPPORTED = 900,
 	SEAM_CU_STREAM_CAPTURE_INVALIDATED = 901,
 	SEAM_CU_STREAM_CAPTURE_UNMATCHED = 903,
-	SEAM_CU_STREAM_CAPTURE_UNJOINED = 904, /* work of a stream that joined the capture is not behind the stream that began it */
+	SEAM_CU_STREAM_CAPTURE_UNJOINED =
+		904, /* work of a stream that joined the capture is not behind the stream that began it */
 	SEAM_CU_STREAM_CAPTURE_ISOLATION = 905,
 	SEAM_CU_STREAM_CAPTURE_IMPLICIT = 906, /* of the legacy stream, while a blocking stream is being captured */
 	SEAM_CU_CAPTURED_EVENT = 907,
@@ -86,7 +88,7 @@ enum seam_handle_type { SEAM_HANDLE_NONE = 0, SEAM_HANDLE_POSIX_FD = 1, SEAM_HAN
 /* What a physical allocation is to be. Fixed at creation. All-zero: plain memory of the driver's own device 0. */
 struct seam_phys_props {
 	struct seam_location where;
-	unsigned handle_types;  /* of enum seam_handle_type: what it can be exported as */
+	unsigned handle_types; /* of enum seam_handle_type: what it can be exported as */
 	bool gpu_direct_rdma;
 };
 
@@ -114,25 +116,23 @@ struct seam_driver;
  * mem_info           Free and total bytes of the device, other processes included.
  * granularity        G: what create sizes, map addresses and map sizes must be multiples of.
  *
- * address_reserve    Reserves `bytes` (multiple of G) of address space, aligned to alignment_bytes (0, or a power of two).
- *                    hint_va is a wish; compare the result. OUT_OF_MEMORY when there is no such space. No memory is used.
+ * address_reserve    Reserves `bytes` (multiple of G) of address space, aligned to alignment_bytes (0, or a power of
+ * two). hint_va is a wish; compare the result. OUT_OF_MEMORY when there is no such space. No memory is used.
  * address_free       Exactly a reservation as it was made, with nothing mapped in it; else INVALID_VALUE.
  * mem_create         Physical memory, `bytes` a multiple of G. Contents are unspecified. One reference.
  *                    OUT_OF_MEMORY: the device has not that much. NOT_PERMITTED: FABRIC without its service.
  * mem_release        Drops one reference. The memory dies with its last reference, mapping and exported handle.
  *                    Releasing a handle that does not exist is undefined in CUDA; the emulator flags it.
  * mem_retain         The handle mapped at `va`, with one more reference. INVALID_VALUE if nothing is mapped there.
- * mem_map            Maps the whole handle (offset 0, flags 0, bytes = its size) at reserved, unmapped space. One handle may be
- *                    mapped at several addresses. No access yet.
- * mem_unmap          One or several whole mappings without a gap; else INVALID_VALUE and nothing is changed. Access is lost.
- *                    WAITS because the header allows it to synchronise; in practice it does not: see above.
- * mem_set_access     Grants access, of one or several devices, over one or several whole mappings without a gap. INVALID_DEVICE: there is no
- *                    such device, or it cannot reach that memory. OUT_OF_MEMORY here means that the device's
- *                    mapping tables are full, not its memory.
- * mem_get_access     The access of one location at `va`.
- * mem_export         A handle for another process: an `int` file descriptor for POSIX_FD (the caller closes it),
- *                    64 bytes for FABRIC. INVALID_VALUE unless the memory was created for it.
- * mem_import         The reverse; one reference.
+ * mem_map            Maps the whole handle (offset 0, flags 0, bytes = its size) at reserved, unmapped space. One
+ * handle may be mapped at several addresses. No access yet. mem_unmap          One or several whole mappings without a
+ * gap; else INVALID_VALUE and nothing is changed. Access is lost. WAITS because the header allows it to synchronise; in
+ * practice it does not: see above. mem_set_access     Grants access, of one or several devices, over one or several
+ * whole mappings without a gap. INVALID_DEVICE: there is no such device, or it cannot reach that memory. OUT_OF_MEMORY
+ * here means that the device's mapping tables are full, not its memory. mem_get_access     The access of one location
+ * at `va`. mem_export         A handle for another process: an `int` file descriptor for POSIX_FD (the caller closes
+ * it), 64 bytes for FABRIC. INVALID_VALUE unless the memory was created for it. mem_import         The reverse; one
+ * reference.
  *
  * direct_alloc       Plain device memory, aligned to 512 bytes at least. May synchronise the device.
  * direct_free        Exactly what direct_alloc returned. Waits until the device is idle.
@@ -141,32 +141,29 @@ struct seam_driver;
  * stream_create      A stream; BLOCKING ones synchronise with the legacy default stream, as in CUDA.
  * stream_destroy     Its pending work still completes; the handle may be given out again at once.
  * stream_id          A number unique in the process for the life of the program, also across reuse of a handle. For
- *                    SEAM_STREAM_PER_THREAD that of the calling thread's stream. INVALID_HANDLE for a destroyed one where
- *                    the driver can tell.
- * stream_foreign     Whether it is another device's. The handles with a meaning of their own are d's.
- * stream_capture     Whether the stream is being captured into a graph, and by which capture. Allowed during any capture.
- * capture_begin/end  For tests: puts the stream into (relaxed) capture; the captured graph is dropped at the end. The end is also an error, and
- *                    the capture over, if it was spoilt, or if work of a stream that joined does not come before the end (UNJOINED).
- * stream_query       SUCCESS if all its work is done, NOT_READY if not.
- * stream_sync        Waits for all its work. STREAM_CAPTURE_UNSUPPORTED while capturing.
- * stream_wait_event  Work submitted to `stream` from now on starts after the event's last record has passed.
- * stream_host_func   Runs function(argument) on a host thread in stream order; the function must not call the driver.
- *                    For tests: a function that waits for a flag makes pending work.
- * device_sync        Waits for all work of the device (of the context).
+ *                    SEAM_STREAM_PER_THREAD that of the calling thread's stream. INVALID_HANDLE for a destroyed one
+ * where the driver can tell. stream_foreign     Whether it is another device's. The handles with a meaning of their own
+ * are d's. stream_capture     Whether the stream is being captured into a graph, and by which capture. Allowed during
+ * any capture. capture_begin/end  For tests: puts the stream into (relaxed) capture; the captured graph is dropped at
+ * the end. The end is also an error, and the capture over, if it was spoilt, or if work of a stream that joined does
+ * not come before the end (UNJOINED). stream_query       SUCCESS if all its work is done, NOT_READY if not. stream_sync
+ * Waits for all its work. STREAM_CAPTURE_UNSUPPORTED while capturing. stream_wait_event  Work submitted to `stream`
+ * from now on starts after the event's last record has passed. stream_host_func   Runs function(argument) on a host
+ * thread in stream order; the function must not call the driver. For tests: a function that waits for a flag makes
+ * pending work. device_sync        Waits for all work of the device (of the context).
  *
  * event_create       An event without timing. A fresh event counts as passed.
- * event_create_for   Likewise, to be recorded on `stream` and others of its device, which need not be d's; not on one of the handles with a meaning
- *                    of their own, which say nothing about other devices.
- * event_record       Covers all work submitted to `stream` so far. INVALID_HANDLE: the event is of another device than the stream. While the stream is capturing it becomes a node of the graph
- *                    and says nothing about the host's order: the callers here do not record then.
- * event_query        SUCCESS or NOT_READY.
- * event_sync         Waits.
+ * event_create_for   Likewise, to be recorded on `stream` and others of its device, which need not be d's; not on one
+ * of the handles with a meaning of their own, which say nothing about other devices. event_record       Covers all work
+ * submitted to `stream` so far. INVALID_HANDLE: the event is of another device than the stream. While the stream is
+ * capturing it becomes a node of the graph and says nothing about the host's order: the callers here do not record
+ * then. event_query        SUCCESS or NOT_READY. event_sync         Waits.
  *
- * copy_*, fill32     In stream order. The host buffer of a copy must stay valid until the stream has passed it; the emulator
- *                    copies when the work runs. Host memory that is not page-locked makes CUDA wait until the copy is done.
+ * copy_*, fill32     In stream order. The host buffer of a copy must stay valid until the stream has passed it; the
+ * emulator copies when the work runs. Host memory that is not page-locked makes CUDA wait until the copy is done.
  *                    fill32 writes `words` 32-bit words.
- *                    copy_on_device needs access of d's own device to both sides, copy_between only that of each named device to
- *                    its side: of memory that no other device has been let in to it is the only way to another device.
+ *                    copy_on_device needs access of d's own device to both sides, copy_between only that of each named
+ * device to its side: of memory that no other device has been let in to it is the only way to another device.
  */
 struct seam_driver_ops {
 	const char *name; /* "cuda" or "emu" */
@@ -203,13 +200,13 @@ struct seam_driver {
 	const struct seam_driver_ops *ops;
 	int ordinal;
 	struct seam_drv_count counts[SEAM_DRV_COUNT];
-	_Atomic int last_error;               /* the newest result that was neither SUCCESS nor NOT_READY */
-	_Atomic int last_call;                /* enum seam_drv_call of it */
+	_Atomic int last_error; /* the newest result that was neither SUCCESS nor NOT_READY */
+	_Atomic int last_call;  /* enum seam_drv_call of it */
 	/* Fault injection; see seam__driver_fail_at(). */
-	_Atomic int64_t fail_countdown;       /* 0: off; 1: the next matching call fails */
-	_Atomic uint64_t fail_classes;        /* bit per enum seam_drv_class */
+	_Atomic int64_t fail_countdown; /* 0: off; 1: the next matching call fails */
+	_Atomic uint64_t fail_classes;  /* bit per enum seam_drv_class */
 	_Atomic int fail_code;
-	_Atomic uint64_t injected;            /* failures injected so far */
+	_Atomic uint64_t injected; /* failures injected so far */
 };
 
 /* Called by a backend on its zeroed struct. */
@@ -230,8 +227,8 @@ void seam__driver_fail_at(struct seam_driver *d, uint64_t n, uint64_t classes, i
 uint64_t seam__driver_calls(const struct seam_driver *d, enum seam_drv_class class);
 uint64_t seam__driver_ns(const struct seam_driver *d, enum seam_drv_class class);
 
-/* The result as Seam's own code: OUT_OF_MEMORY -> SEAM_OOM_DEVICE, CAPTURE -> SEAM_CAPTURING, DEINITIALIZED -> SEAM_SHUTDOWN,
- * NOT_SUPPORTED -> SEAM_UNSUPPORTED, NOT_READY -> SEAM_BUSY, the rest SEAM_DRIVER. */
+/* The result as Seam's own code: OUT_OF_MEMORY -> SEAM_OOM_DEVICE, CAPTURE -> SEAM_CAPTURING, DEINITIALIZED ->
+ * SEAM_SHUTDOWN, NOT_SUPPORTED -> SEAM_UNSUPPORTED, NOT_READY -> SEAM_BUSY, the rest SEAM_DRIVER. */
 enum seam_rc seam__driver_rc(int cu);
 
 /* A text for a result code, never NULL; for backends that have no better one. */
@@ -241,15 +238,15 @@ const char *seam__driver_cu_text(int cu);
 bool seam__driver_enter(struct seam_driver *d, enum seam_drv_call call, int *ret_cu);
 int seam__driver_leave(struct seam_driver *d, enum seam_drv_call call, uint64_t start_ns, int cu);
 
-#define SEAM_DRIVER(name, class, wait, params, args)                               \
-	SEAM_MUST_USE static inline int seam__drv_##name params                    \
-	{                                                                          \
-		int injected = 0;                                                  \
-		if (seam__driver_enter(d, SEAM_DRV_##name, &injected))             \
-			return injected;                                           \
-		uint64_t start_ns = d->ops->clock_ns(d);                           \
-		int cu = d->ops->name args;                                        \
-		return seam__driver_leave(d, SEAM_DRV_##name, start_ns, cu);       \
+#define SEAM_DRIVER(name, class, wait, params, args)                         \
+	SEAM_MUST_USE static inline int seam__drv_##name params              \
+	{                                                                    \
+		int injected = 0;                                            \
+		if (seam__driver_enter(d, SEAM_DRV_##name, &injected))       \
+			return injected;                                     \
+		uint64_t start_ns = d->ops->clock_ns(d);                     \
+		int cu = d->ops->name args;                                  \
+		return seam__driver_leave(d, SEAM_DRV_##name, start_ns, cu); \
 	}
 #include "driver.def"
 #undef SEAM_DRIVER

@@ -1,7 +1,8 @@
 /* driver_cuda.c: a CUDA device as a backend of the driver table.
  *
- * Around every call: the device's primary context is current (the caller's is put back), and calls that a stream capture of another
- * thread may forbid run in the relaxed capture mode. What the calls do stands in cuda_memory.c and cuda_stream.c.
+ * Around every call: the device's primary context is current (the caller's is put back), and calls that a stream
+ * capture of another thread may forbid run in the relaxed capture mode. What the calls do stands in cuda_memory.c and
+ * cuda_stream.c.
  */
 #include "driver_cuda.h"
 
@@ -54,17 +55,17 @@ static int enter(struct cuda *c, enum seam_drv_call call, struct entry *entry)
 	return (int)cu;
 }
 
-#define SEAM_DRIVER(name, class, wait, params, args)              \
-	static int op_##name params                               \
-	{                                                         \
-		struct cuda *c = seam__cuda_of(d);                \
-		struct entry entry;                               \
-		int cu = enter(c, SEAM_DRV_##name, &entry);       \
-		if (cu != 0)                                      \
-			return cu;                                \
-		cu = seam__cuda_op_##name args;                   \
-		leave(c, &entry);                                 \
-		return cu;                                        \
+#define SEAM_DRIVER(name, class, wait, params, args)        \
+	static int op_##name params                         \
+	{                                                   \
+		struct cuda *c = seam__cuda_of(d);          \
+		struct entry entry;                         \
+		int cu = enter(c, SEAM_DRV_##name, &entry); \
+		if (cu != 0)                                \
+			return cu;                          \
+		cu = seam__cuda_op_##name args;             \
+		leave(c, &entry);                           \
+		return cu;                                  \
 	}
 #include "driver.def"
 #undef SEAM_DRIVER
@@ -132,8 +133,8 @@ enum seam_rc seam__cuda_create(int ordinal, char *error, struct seam_driver **re
 		cu = api->primary_retain(&c->context, c->device);
 	if (cu != CUDA_SUCCESS) {
 		bool no_device = cu == CUDA_ERROR_INVALID_DEVICE || cu == CUDA_ERROR_NO_DEVICE;
-		enum seam_rc rc = refuse(error, ordinal, no_device ? SEAM_NO_DEVICE : SEAM_DRIVER,
-		                         error_text(&c->base, (int)cu));
+		enum seam_rc rc =
+			refuse(error, ordinal, no_device ? SEAM_NO_DEVICE : SEAM_DRIVER, error_text(&c->base, (int)cu));
 		seam__meta_free(seam__meta_process(), c, sizeof(*c));
 		return rc;
 	}

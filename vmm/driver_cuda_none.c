@@ -9,7 +9,7 @@ enum seam_rc seam__cuda_create(int ordinal, char *error, struct seam_driver **re
 {
 	(void)ret_driver;
 	if (error != NULL)
-		(void)snprintf(error, ERROR_BYTES, "CUDA device %d: this build has no CUDA backend (cuda.h was missing)",
-		               ordinal);
+		(void)snprintf(error, ERROR_BYTES,
+			"CUDA device %d: this build has no CUDA backend (cuda.h was missing)", ordinal);
 	return SEAM_NO_DEVICE;
 }

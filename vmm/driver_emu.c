@@ -1,8 +1,8 @@
 /* driver_emu.c: the emulated machine, and its devices as a backend of the driver table.
  *
- * Around every call it does the same: refuse it after a fork or a sticky error, take the lock, let the call happen, bill its time.
- * What the calls do stands in emu_space.c, emu_phys.c, emu_direct.c, emu_share.c, emu_stream.c, emu_capture.c, emu_event.c,
- * emu_work.c, emu_copy.c.
+ * Around every call it does the same: refuse it after a fork or a sticky error, take the lock, let the call happen,
+ * bill its time. What the calls do stands in emu_space.c, emu_phys.c, emu_direct.c, emu_share.c, emu_stream.c,
+ * emu_capture.c, emu_event.c, emu_work.c, emu_copy.c.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,11 +32,11 @@ void seam__emu_violate(struct emu_device *device, enum seam_emu_violation which,
 	va_list arguments;
 	atomic_fetch_add(&e->violations[which], 1);
 	int length = snprintf(e->violation_text, sizeof(e->violation_text), "%s: %s: ", violation_texts[which].name,
-	                      violation_texts[which].text);
+		violation_texts[which].text);
 	if (length > 0 && (size_t)length < sizeof(e->violation_text)) {
 		va_start(arguments, format);
-		(void)vsnprintf(e->violation_text + length, sizeof(e->violation_text) - (size_t)length, format,
-		                arguments);
+		(void)vsnprintf(
+			e->violation_text + length, sizeof(e->violation_text) - (size_t)length, format, arguments);
 		va_end(arguments);
 	}
 	if (!e->config.lenient)
@@ -91,14 +91,14 @@ static int leave(struct emu *e, enum seam_drv_call call, int cu)
 	return cu;
 }
 
-#define SEAM_DRIVER(name, class, wait, params, args)                              \
-	static int op_##name params                                               \
-	{                                                                         \
-		struct emu *e = seam__emu_of(d);                                  \
-		int cu = enter(seam__emu_device_of(d), SEAM_DRV_##name);          \
-		if (cu != 0)                                                      \
-			return cu;                                                \
-		return leave(e, SEAM_DRV_##name, seam__emu_op_##name args);       \
+#define SEAM_DRIVER(name, class, wait, params, args)                        \
+	static int op_##name params                                         \
+	{                                                                   \
+		struct emu *e = seam__emu_of(d);                            \
+		int cu = enter(seam__emu_device_of(d), SEAM_DRV_##name);    \
+		if (cu != 0)                                                \
+			return cu;                                          \
+		return leave(e, SEAM_DRV_##name, seam__emu_op_##name args); \
 	}
 #include "driver.def"
 #undef SEAM_DRIVER
@@ -117,7 +117,7 @@ static const char *error_text(struct seam_driver *d, int cu)
 static const char *device_name(struct seam_driver *d)
 {
 	return seam__emu_of(d)->config.memory == SEAM_EMU_REAL ? "emulated device (real memory)"
-	                                                       : "emulated device (bookkeeping only)";
+							       : "emulated device (bookkeeping only)";
 }
 
 static void free_all(struct emu *e)
@@ -250,7 +250,7 @@ enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
 	struct seam_meta *meta = seam__meta_create(0);
 	struct emu *e = meta != NULL ? seam__meta_alloc(meta, sizeof(*e)) : NULL;
 	if (e == NULL || seam__mutex_init(&e->lock, "emulated device", SEAM_RANK_DRIVER) != SEAM_OK ||
-	    seam__cond_init(&e->changed) != SEAM_OK || seam__cond_init(&e->helper_wakes) != SEAM_OK) {
+		seam__cond_init(&e->changed) != SEAM_OK || seam__cond_init(&e->helper_wakes) != SEAM_OK) {
 		seam__meta_free(meta, e, sizeof(*e));
 		(void)seam__meta_destroy(meta);
 		return refuse(error, SEAM_OOM_META, "no host memory");
@@ -358,13 +358,14 @@ void seam__emu_advance(struct seam_driver *d, uint64_t ns)
 }
 
 int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_emu_range *ranges, size_t count,
-                     uint64_t duration_ns, uint32_t value)
+	uint64_t duration_ns, uint32_t value)
 {
 	struct emu *e = seam__emu_of(d);
 	int cu = enter(seam__emu_device_of(d), SEAM_DRV_fill32); /* a launch costs what submitting a fill does */
 	if (cu != 0)
 		return cu;
-	return leave(e, SEAM_DRV_fill32, seam__emu_launch_locked(seam__emu_device_of(d), stream, ranges, count, duration_ns, value));
+	return leave(e, SEAM_DRV_fill32,
+		seam__emu_launch_locked(seam__emu_device_of(d), stream, ranges, count, duration_ns, value));
 }
 
 int seam__emu_capture_keep(struct seam_driver *d, uint64_t stream, uint64_t *ret_graph)
@@ -372,7 +373,8 @@ int seam__emu_capture_keep(struct seam_driver *d, uint64_t stream, uint64_t *ret
 	int cu = ret_graph == NULL ? SEAM_CU_INVALID_VALUE : enter(seam__emu_device_of(d), SEAM_DRV_capture_end);
 	if (cu != 0)
 		return cu;
-	return leave(seam__emu_of(d), SEAM_DRV_capture_end, seam__emu_capture_finish(seam__emu_device_of(d), stream, ret_graph));
+	return leave(seam__emu_of(d), SEAM_DRV_capture_end,
+		seam__emu_capture_finish(seam__emu_device_of(d), stream, ret_graph));
 }
 
 int seam__emu_graph_launch(struct seam_driver *d, uint64_t graph, uint64_t stream)
@@ -380,7 +382,8 @@ int seam__emu_graph_launch(struct seam_driver *d, uint64_t graph, uint64_t strea
 	int cu = enter(seam__emu_device_of(d), SEAM_DRV_fill32); /* as a launch */
 	if (cu != 0)
 		return cu;
-	return leave(seam__emu_of(d), SEAM_DRV_fill32, seam__emu_graph_launch_locked(seam__emu_device_of(d), graph, stream));
+	return leave(
+		seam__emu_of(d), SEAM_DRV_fill32, seam__emu_graph_launch_locked(seam__emu_device_of(d), graph, stream));
 }
 
 int seam__emu_graph_destroy(struct seam_driver *d, uint64_t graph)

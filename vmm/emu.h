@@ -1,30 +1,35 @@
-/* emu.h: an emulated machine: one or several devices with memory, streams, events and a clock, for machines without a GPU.
+/* emu.h: an emulated machine: one or several devices with memory, streams, events and a clock, for machines without a
+ * GPU.
  *
- * It is a judge: it rejects what the CUDA driver rejects, and it flags what hardware punishes only sometimes. A violation never
- * stops the program: it raises a named counter that a test reads and sets the device's sticky error: every later call then
- * fails with ILLEGAL_ADDRESS, as in a poisoned context, but queries, and calls that give something back or destroy it.
+ * It is a judge: it rejects what the CUDA driver rejects, and it flags what hardware punishes only sometimes. A
+ * violation never stops the program: it raises a named counter that a test reads and sets the device's sticky error:
+ * every later call then fails with ILLEGAL_ADDRESS, as in a poisoned context, but queries, and calls that give
+ * something back or destroy it.
  *
- * Memory is one memfd, mapped at every address where a handle is mapped, so aliasing is real (SEAM_EMU_REAL); or nothing at all, with
- * addresses that cannot be touched (SEAM_EMU_BOOK): every rule is still enforced, and a 141 GB device fits a laptop.
+ * Memory is one memfd, mapped at every address where a handle is mapped, so aliasing is real (SEAM_EMU_REAL); or
+ * nothing at all, with addresses that cannot be touched (SEAM_EMU_BOOK): every rule is still enforced, and a 141 GB
+ * device fits a laptop.
  *
- * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches its end: the clock advances by the
- * cost of every driver call (after the call), by seam__emu_advance(), and to the end of what a waiting call waits for. Host
- * functions run on a thread of the device and take as long as they take; without them everything is deterministic.
+ * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches its end: the clock
+ * advances by the cost of every driver call (after the call), by seam__emu_advance(), and to the end of what a waiting
+ * call waits for. Host functions run on a thread of the device and take as long as they take; without them everything
+ * is deterministic.
  *
- * Order is judged by the program's edges, not by time: events and waits, the legacy stream's implicit ones, and what the
- * host has learnt from a query that succeeded or from waiting. Memory whose work has merely had the time to end, unknown to the
- * host, may not be unmapped; waiting through direct_free or device_sync counts as knowing all.
- * A copy or fill where nothing is mapped is refused with INVALID_VALUE, no violation; a launch there is one.
+ * Order is judged by the program's edges, not by time: events and waits, the legacy stream's implicit ones, and what
+ * the host has learnt from a query that succeeded or from waiting. Memory whose work has merely had the time to end,
+ * unknown to the host, may not be unmapped; waiting through direct_free or device_sync counts as knowing all. A copy or
+ * fill where nothing is mapped is refused with INVALID_VALUE, no violation; a launch there is one.
  *
- * Devices of one machine share the address space, handles, host memory, the clock and the judge; each has memory, streams, access to mappings, and
- * a sticky error of its own. A driver is one device; several drivers may be of the same device.
- * What a device's work may touch: mapped memory that mem_set_access() has granted to it, wherever it lies; plain memory of its own; plain memory
- * of others by copies, by kernels after seam__emu_peer_enable(). A copy on one device of mapped memory of another one that has
- * not been granted is refused with INVALID_VALUE; copy_between() names both devices and needs only the access of each to its own side.
- * A kernel runs on a stream of its own device, and an event is recorded on one: else INVALID_HANDLE.
+ * Devices of one machine share the address space, handles, host memory, the clock and the judge; each has memory,
+ * streams, access to mappings, and a sticky error of its own. A driver is one device; several drivers may be of the
+ * same device. What a device's work may touch: mapped memory that mem_set_access() has granted to it, wherever it lies;
+ * plain memory of its own; plain memory of others by copies, by kernels after seam__emu_peer_enable(). A copy on one
+ * device of mapped memory of another one that has not been granted is refused with INVALID_VALUE; copy_between() names
+ * both devices and needs only the access of each to its own side. A kernel runs on a stream of its own device, and an
+ * event is recorded on one: else INVALID_HANDLE.
  *
- * A child process after fork() may do nothing with the device: every call returns NOT_INITIALIZED and counts AFTER_FORK;
- * destroying it there leaves everything as it was.
+ * A child process after fork() may do nothing with the device: every call returns NOT_INITIALIZED and counts
+ * AFTER_FORK; destroying it there leaves everything as it was.
  *
  * Locks: one mutex per machine, rank SEAM_RANK_DRIVER.
  */
@@ -43,7 +48,8 @@ enum seam_emu_violation {
 	SEAM_EMU_VIOLATION_COUNT
 };
 
-/* Cost of a call in nanoseconds: fixed + per mapping touched + per 2 MiB touched. The default table is in emu_costs.def with its source. */
+/* Cost of a call in nanoseconds: fixed + per mapping touched + per 2 MiB touched. The default table is in emu_costs.def
+ * with its source. */
 struct seam_emu_cost {
 	uint64_t fixed_ns;
 	uint64_t per_mapping_ns;
@@ -64,25 +70,30 @@ struct seam_emu_config {
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
 	bool has_rdma;                /* memory for GPUDirect RDMA; else asking for it answers NOT_SUPPORTED */
 	bool lenient;                 /* violations only count; no sticky error */
-	bool poison_all;              /* real mode: poison every page of new memory, not only the first and last of each granule */
-	const char *cost_file;        /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */
+	bool poison_all; /* real mode: poison every page of new memory, not only the first and last of each granule */
+	const char
+		*cost_file; /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */
 };
 
 #define SEAM_EMU_DEVICES 16
 
-/* Makes a machine, and a driver of its device 0. It lives until its last driver is destroyed. error: at least 200 bytes for one line, or NULL.
- * Errors: SEAM_INVALID (config), SEAM_IO and SEAM_FORMAT (cost file), SEAM_OOM_META, SEAM_OOM_HOST. */
-SEAM_MUST_USE enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
-                                            struct seam_driver **ret_driver);
+/* Makes a machine, and a driver of its device 0. It lives until its last driver is destroyed. error: at least 200 bytes
+ * for one line, or NULL. Errors: SEAM_INVALID (config), SEAM_IO and SEAM_FORMAT (cost file), SEAM_OOM_META,
+ * SEAM_OOM_HOST. */
+SEAM_MUST_USE enum seam_rc seam__emu_create(
+	const struct seam_emu_config *config, char *error, struct seam_driver **ret_driver);
 
 /* Another driver of the machine that d is of. Errors: SEAM_NO_DEVICE, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__emu_open(struct seam_driver *d, int ordinal, struct seam_driver **ret_driver);
 
-/* A driver of a machine that is the process's: the one of this configuration (memory, devices, capacity_bytes; the rest must be 0), made if need be.
- * Errors: those of both above; SEAM_INVALID also for too many configurations. Thread safe. */
-SEAM_MUST_USE enum seam_rc seam__emu_shared(const struct seam_emu_config *config, int ordinal, char *error, struct seam_driver **ret_driver);
+/* A driver of a machine that is the process's: the one of this configuration (memory, devices, capacity_bytes; the rest
+ * must be 0), made if need be. Errors: those of both above; SEAM_INVALID also for too many configurations. Thread safe.
+ */
+SEAM_MUST_USE enum seam_rc seam__emu_shared(
+	const struct seam_emu_config *config, int ordinal, char *error, struct seam_driver **ret_driver);
 
-/* Kernels of the device may touch plain memory of `peer` from now on. INVALID_DEVICE: there is no such other device; NOT_SUPPORTED: no_peers. */
+/* Kernels of the device may touch plain memory of `peer` from now on. INVALID_DEVICE: there is no such other device;
+ * NOT_SUPPORTED: no_peers. */
 SEAM_MUST_USE int seam__emu_peer_enable(struct seam_driver *d, int peer);
 
 /* The device that a stream is of. Results as those of the table's calls. */
@@ -99,29 +110,31 @@ void seam__emu_clear_violations(struct seam_driver *d);
 /* Lets virtual time pass. */
 void seam__emu_advance(struct seam_driver *d, uint64_t ns);
 
-/* A fake kernel: runs for duration_ns in stream order, reading and writing the given ranges. The judge checks that every byte is
- * mapped with access when it runs, that two aliases of the same memory are not written inside one kernel, and that work on the
- * same physical bytes from different streams is ordered by an edge. In real mode with `value` != 0 it fills written ranges with it. */
+/* A fake kernel: runs for duration_ns in stream order, reading and writing the given ranges. The judge checks that
+ * every byte is mapped with access when it runs, that two aliases of the same memory are not written inside one kernel,
+ * and that work on the same physical bytes from different streams is ordered by an edge. In real mode with `value` != 0
+ * it fills written ranges with it. */
 struct seam_emu_range {
 	uint64_t va;
 	uint64_t bytes;
 	bool write;
 };
 SEAM_MUST_USE int seam__emu_launch(struct seam_driver *d, uint64_t stream, const struct seam_emu_range *ranges,
-                                   size_t count, uint64_t duration_ns, uint32_t value);
+	size_t count, uint64_t duration_ns, uint32_t value);
 
-/* Ends a capture like the table's capture_end, and keeps what it saw: a graph, until it is destroyed. Each launch does that work again, and it is
- * judged like any other: what was true at capture may not be true any more. Nothing that is gone is refused: copies fail like kernels, when they run.
- * As in CUDA a launch comes after what the stream was given, and after the graph's last launch; what the stream gets next comes after it.
- * Within it streams that joined stay apart, with the edges of the captured events.
- * keep: results as capture_end's, and OUT_OF_MEMORY: the capture is over. launch: INVALID_HANDLE; OUT_OF_MEMORY: nothing runs;
- * STREAM_CAPTURE_UNSUPPORTED: graphs within graphs are not emulated. destroy: INVALID_HANDLE; launches go on. */
+/* Ends a capture like the table's capture_end, and keeps what it saw: a graph, until it is destroyed. Each launch does
+ * that work again, and it is judged like any other: what was true at capture may not be true any more. Nothing that is
+ * gone is refused: copies fail like kernels, when they run. As in CUDA a launch comes after what the stream was given,
+ * and after the graph's last launch; what the stream gets next comes after it. Within it streams that joined stay
+ * apart, with the edges of the captured events. keep: results as capture_end's, and OUT_OF_MEMORY: the capture is over.
+ * launch: INVALID_HANDLE; OUT_OF_MEMORY: nothing runs; STREAM_CAPTURE_UNSUPPORTED: graphs within graphs are not
+ * emulated. destroy: INVALID_HANDLE; launches go on. */
 SEAM_MUST_USE int seam__emu_capture_keep(struct seam_driver *d, uint64_t stream, uint64_t *ret_graph);
 SEAM_MUST_USE int seam__emu_graph_launch(struct seam_driver *d, uint64_t graph, uint64_t stream);
 SEAM_MUST_USE int seam__emu_graph_destroy(struct seam_driver *d, uint64_t graph);
 
-/* State for assertions: bytes of physical memory in use (by handles, direct allocations) and streams made, of the device; of the machine: live handles,
- * mappings, reservations, direct allocations, events, host allocations. */
+/* State for assertions: bytes of physical memory in use (by handles, direct allocations) and streams made, of the
+ * device; of the machine: live handles, mappings, reservations, direct allocations, events, host allocations. */
 struct seam_emu_usage {
 	uint64_t handles, used_bytes, mappings, reservations, reserved_va_bytes, direct_allocations, events, streams,
 		host_allocations;

@@ -1,12 +1,12 @@
 /* emu_backing.c: what the host sees at the device's addresses.
  *
- * Real mode: one memfd holds all physical memory; a mapping with access is a shared mapping of its piece, everything else in
- * the arena is PROT_NONE, so that a stray touch faults. Adjacent pieces of the file at adjacent addresses become one entry
- * of the kernel's map, of which a process has 65,530.
- * Book mode: a range of addresses that no process can touch.
+ * Real mode: one memfd holds all physical memory; a mapping with access is a shared mapping of its piece, everything
+ * else in the arena is PROT_NONE, so that a stray touch faults. Adjacent pieces of the file at adjacent addresses
+ * become one entry of the kernel's map, of which a process has 65,530. Book mode: a range of addresses that no process
+ * can touch.
  *
- * Unmapping puts PROT_NONE over the range instead of a hole: another thread's mmap could take a hole. With a full map the kernel
- * refuses that too; for then some entries are kept as ballast, to be thrown off.
+ * Unmapping puts PROT_NONE over the range instead of a hole: another thread's mmap could take a hole. With a full map
+ * the kernel refuses that too; for then some entries are kept as ballast, to be thrown off.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -34,7 +34,8 @@ static enum seam_rc map_arena(struct emu *e, bool may_shrink)
 {
 	uint64_t bytes = e->config.address_space_bytes;
 	for (;;) {
-		void *at = mmap(NULL, bytes + ARENA_ALIGNMENT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		void *at = mmap(
+			NULL, bytes + ARENA_ALIGNMENT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (at != MAP_FAILED) {
 			e->arena_map_va = (uint64_t)(uintptr_t)at;
 			e->arena_map_bytes = bytes + ARENA_ALIGNMENT;
@@ -134,7 +135,7 @@ bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, co
 		return false;
 	int protection = mode == SEAM_ACCESS_READ ? PROT_READ : PROT_READ | PROT_WRITE;
 	return mmap(pointer_of(mapping->va), mapping->bytes, protection, MAP_SHARED | MAP_FIXED, e->memfd,
-	            (off_t)mapping->phys->offset_bytes) != MAP_FAILED;
+		       (off_t)mapping->phys->offset_bytes) != MAP_FAILED;
 }
 
 void seam__emu_backing_hide(struct emu *e, uint64_t va, uint64_t bytes)
@@ -143,7 +144,8 @@ void seam__emu_backing_hide(struct emu *e, uint64_t va, uint64_t bytes)
 		return;
 	void *at;
 	do {
-		at = mmap(pointer_of(va), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		at = mmap(pointer_of(va), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			0);
 	} while (at == MAP_FAILED && throw_ballast(e));
 	if (at == MAP_FAILED)
 		(void)mprotect(pointer_of(va), bytes, PROT_NONE); /* the bytes stay, but the door is closed */
@@ -174,5 +176,6 @@ void seam__emu_backing_poison(struct emu *e, uint64_t offset_bytes, uint64_t byt
 void seam__emu_backing_punch(struct emu *e, uint64_t offset_bytes, uint64_t bytes)
 {
 	if (e->memfd >= 0)
-		(void)fallocate(e->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset_bytes, (off_t)bytes);
+		(void)fallocate(
+			e->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset_bytes, (off_t)bytes);
 }

@@ -1,7 +1,7 @@
 /* emu_capture.c: stream capture, and the calls that a capture forbids: querying and waiting for streams and the device.
  *
- * Work that is captured does not run: it goes to a graph (emu_graph.c); what it touched is remembered for as long as the
- * capture lasts.
+ * Work that is captured does not run: it goes to a graph (emu_graph.c); what it touched is remembered for as long as
+ * the capture lasts.
  */
 #include "check.h"
 #include "emu_state.h"
@@ -13,7 +13,8 @@ bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id)
 	const struct emu_stream *stream;
 	if (e->active_captures == 0 || capture_id == 0)
 		return false;
-	LIST_FOREACH (stream, &e->all_streams, all) {
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{
 		if (stream->capture_origin && stream->capture_id == capture_id)
 			return true;
 	}
@@ -23,7 +24,7 @@ bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id)
 static const uint64_t no_floors[SEAM_EMU_DEVICES]; /* in a capture nothing has passed */
 
 bool seam__emu_capture_work(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
-                            const struct seam_emu_range *ranges, size_t count)
+	const struct seam_emu_range *ranges, size_t count)
 {
 	if (!seam__emu_graph_add(e, stream, like, ranges, count, NULL))
 		return false;
@@ -51,7 +52,8 @@ struct emu_mark *seam__emu_capture_mark(struct emu *e, struct emu_stream *stream
 	*mark = (struct emu_mark){.references = 1};
 	const struct emu_order_entry newest = {stream->id, stream->captured_number, stream->device->ordinal};
 	if (seam__emu_order_merge(&mark->order, e->meta, &stream->captured_order, no_floors) &&
-	    seam__emu_order_add(&mark->order, e->meta, newest) && seam__emu_graph_add(e, stream, &like, NULL, 0, mark))
+		seam__emu_order_add(&mark->order, e->meta, newest) &&
+		seam__emu_graph_add(e, stream, &like, NULL, 0, mark))
 		return mark;
 	seam__emu_mark_put(e, mark);
 	return NULL;
@@ -61,7 +63,8 @@ struct emu_mark *seam__emu_capture_mark(struct emu *e, struct emu_stream *stream
 static struct emu_graph *find_graph(struct emu *e, uint64_t capture_id)
 {
 	struct emu_stream *stream;
-	LIST_FOREACH (stream, &e->all_streams, all) {
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{
 		if (stream->capture_origin && stream->capture_id == capture_id)
 			break;
 	}
@@ -75,7 +78,7 @@ bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, uint64_t c
 	if (joins && !seam__emu_graph_enter(e, find_graph(e, capture_id), stream))
 		return false;
 	if (!seam__emu_order_merge(&stream->captured_order, e->meta, &mark->order, no_floors) ||
-	    !seam__emu_graph_add(e, stream, &like, NULL, 0, mark)) {
+		!seam__emu_graph_add(e, stream, &like, NULL, 0, mark)) {
 		if (joins)
 			seam__emu_capture_leave(e, stream);
 		return false;
@@ -89,9 +92,10 @@ bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, uint64_t c
 static bool is_joined(struct emu *e, const struct emu_stream *origin)
 {
 	const struct emu_stream *stream;
-	LIST_FOREACH (stream, &e->all_streams, all) {
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{
 		if (stream != origin && stream->capture_id == origin->capture_id &&
-		    stream->captured_number > seam__emu_order_get(&origin->captured_order, stream->id))
+			stream->captured_number > seam__emu_order_get(&origin->captured_order, stream->id))
 			return false;
 	}
 	return true;
@@ -103,7 +107,8 @@ int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream)
 	if (e->active_captures == 0 || stream != stream->device->legacy)
 		return 0;
 	bool met = false;
-	LIST_FOREACH (other, &e->all_streams, all) {
+	LIST_FOREACH(other, &e->all_streams, all)
+	{
 		if (other->capture != SEAM_CAPTURE_ACTIVE || !other->blocking || other->device != stream->device)
 			continue;
 		other->capture = SEAM_CAPTURE_INVALIDATED;
@@ -112,8 +117,8 @@ int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream)
 	return met ? SEAM_CU_STREAM_CAPTURE_IMPLICIT : 0;
 }
 
-int seam__emu_op_stream_capture(struct seam_driver *d, uint64_t handle, enum seam_capture_state *ret_state,
-                                uint64_t *ret_capture_id)
+int seam__emu_op_stream_capture(
+	struct seam_driver *d, uint64_t handle, enum seam_capture_state *ret_state, uint64_t *ret_capture_id)
 {
 	struct emu_stream *stream;
 	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
@@ -169,7 +174,8 @@ int seam__emu_capture_finish(struct emu_device *device, uint64_t handle, uint64_
 	if (cu == 0 && ret_id != NULL)
 		*ret_id = stream->graph->id;
 	uint64_t capture_id = stream->capture_id;
-	LIST_FOREACH (stream, &e->all_streams, all) { /* those that joined leave with it */
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{ /* those that joined leave with it */
 		if (stream->capture_id == capture_id)
 			seam__emu_capture_leave(e, stream);
 	}
@@ -195,7 +201,8 @@ static int find_asked(struct emu_device *device, uint64_t handle, struct emu_str
 static bool blocking_are_done(const struct emu_device *device)
 {
 	const struct emu_stream *stream;
-	LIST_FOREACH (stream, &device->e->stuck_streams, stuck) {
+	LIST_FOREACH(stream, &device->e->stuck_streams, stuck)
+	{
 		if (stream->blocking && stream->device == device)
 			return false;
 	}
@@ -209,7 +216,8 @@ int seam__emu_op_stream_query(struct seam_driver *d, uint64_t handle)
 	int cu = find_asked(seam__emu_device_of(d), handle, &stream);
 	if (cu != 0)
 		return cu;
-	if (!seam__emu_is_done(e, stream, NULL) || (stream == stream->device->legacy && !blocking_are_done(stream->device)))
+	if (!seam__emu_is_done(e, stream, NULL) ||
+		(stream == stream->device->legacy && !blocking_are_done(stream->device)))
 		return SEAM_CU_NOT_READY;
 	/* Only now: before, each question would leave work behind. */
 	cu = seam__emu_stream_prepare(e, stream);
@@ -242,7 +250,8 @@ int seam__emu_op_device_sync(struct seam_driver *d)
 {
 	struct emu_device *device = seam__emu_device_of(d);
 	const struct emu_stream *stream;
-	LIST_FOREACH (stream, &device->e->all_streams, all) {
+	LIST_FOREACH(stream, &device->e->all_streams, all)
+	{
 		if (stream->device == device && stream->capture != SEAM_CAPTURE_NONE)
 			return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
 	}

@@ -1,7 +1,7 @@
 /* emu_copy.c: work that touches memory: copies, fills and fake kernels, from their submission to their effect.
  *
- * Copies and fills of addresses where nothing is mapped are refused at once, as the driver does; a kernel's ranges are looked at
- * when it runs. In real mode the effect moves bytes; in book mode it only checks.
+ * Copies and fills of addresses where nothing is mapped are refused at once, as the driver does; a kernel's ranges are
+ * looked at when it runs. In real mode the effect moves bytes; in book mode it only checks.
  */
 #include <string.h>
 
@@ -30,7 +30,8 @@ static bool is_mapped(struct emu *e, uint64_t va, uint64_t bytes)
 	return true;
 }
 
-/* Whether work of `device` may touch the mapping so. Plain memory of another device: copies may, kernels once they are let. */
+/* Whether work of `device` may touch the mapping so. Plain memory of another device: copies may, kernels once they are
+ * let. */
 static bool may_touch(const struct emu_device *device, const struct emu_mapping *mapping, bool write, bool kernel)
 {
 	unsigned needed = write ? SEAM_ACCESS_READWRITE : SEAM_ACCESS_READ;
@@ -47,7 +48,7 @@ static bool is_out_of_reach(struct emu *e, const struct emu_device *device, cons
 		const struct emu_mapping *mapping = seam__emu_mapping_find(e, at);
 		const struct seam_location *where = &mapping->phys->props.where;
 		if (where->kind == SEAM_AT_DEVICE && where->id != (int)device->ordinal &&
-		    !may_touch(device, mapping, range->write, /* kernel= */ false))
+			!may_touch(device, mapping, range->write, /* kernel= */ false))
 			return true;
 		at = mapping->va + mapping->bytes;
 	}
@@ -68,7 +69,7 @@ static bool check_range(struct emu *e, const struct emu_work *work, size_t i)
 		}
 		if (!may_touch(device, mapping, range->write, work->kind == EMU_LAUNCH)) {
 			seam__emu_violate(device, SEAM_EMU_ACCESS_DENIED, "device %u at %#llx", device->ordinal,
-			                  (unsigned long long)at);
+				(unsigned long long)at);
 			return false;
 		}
 		at = mapping->va + mapping->bytes;
@@ -89,7 +90,8 @@ void seam__emu_effect(struct emu *e, struct emu_work *work)
 {
 	bool allowed = !work->disarmed;
 	if (allowed && work->locked && !seam__emu_host_is_locked(e, work)) {
-		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_UNMAPPED, "host memory at %p, freed after its capture", work->host);
+		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_UNMAPPED,
+			"host memory at %p, freed after its capture", work->host);
 		allowed = false;
 	}
 	for (size_t i = 0; i < work->range_count && allowed; i++)
@@ -127,7 +129,7 @@ void seam__emu_effect(struct emu *e, struct emu_work *work)
 
 /* Submits work whose kind, host side and value are in `like`. */
 static int submit(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
-                  const struct seam_emu_range *ranges, size_t count)
+	const struct seam_emu_range *ranges, size_t count)
 {
 	int cu = seam__emu_stream_prepare(e, stream);
 	if (cu != 0)
@@ -152,7 +154,7 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 
 /* A copy or fill: its ranges must be mapped now; it takes the device as long as the cost table says. */
 static int submit_copy(struct seam_driver *d, uint64_t handle, enum seam_drv_call call, struct emu_work *like,
-                       const struct seam_emu_range *ranges, size_t count)
+	const struct seam_emu_range *ranges, size_t count)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_stream *stream;
@@ -166,7 +168,8 @@ static int submit_copy(struct seam_driver *d, uint64_t handle, enum seam_drv_cal
 	}
 	if (ranges[0].bytes == 0)
 		return 0;
-	like->duration_ns = (uint64_t)((double)ranges[0].bytes / (double)CHUNK_BYTES * (double)e->costs[call].per_2mib_ns);
+	like->duration_ns =
+		(uint64_t)((double)ranges[0].bytes / (double)CHUNK_BYTES * (double)e->costs[call].per_2mib_ns);
 	return submit(e, stream, like, ranges, count);
 }
 
@@ -188,20 +191,20 @@ int seam__emu_op_copy_to_host(struct seam_driver *d, void *to, uint64_t va, uint
 	return submit_copy(d, stream, SEAM_DRV_copy_to_host, &like, &range, 1);
 }
 
-int seam__emu_op_copy_on_device(struct seam_driver *d, uint64_t to_va, uint64_t from_va, uint64_t bytes,
-                                uint64_t stream)
+int seam__emu_op_copy_on_device(
+	struct seam_driver *d, uint64_t to_va, uint64_t from_va, uint64_t bytes, uint64_t stream)
 {
 	struct emu_work like = {.kind = EMU_ON_DEVICE};
-	const struct seam_emu_range ranges[2] = {{.va = to_va, .bytes = bytes, .write = true},
-	                                         {.va = from_va, .bytes = bytes}};
+	const struct seam_emu_range ranges[2] = {
+		{.va = to_va, .bytes = bytes, .write = true}, {.va = from_va, .bytes = bytes}};
 	return submit_copy(d, stream, SEAM_DRV_copy_on_device, &like, ranges, 2);
 }
 
-int seam__emu_op_copy_between(struct seam_driver *d, struct seam_driver *to, uint64_t to_va, struct seam_driver *from, uint64_t from_va,
-                              uint64_t bytes, uint64_t stream)
+int seam__emu_op_copy_between(struct seam_driver *d, struct seam_driver *to, uint64_t to_va, struct seam_driver *from,
+	uint64_t from_va, uint64_t bytes, uint64_t stream)
 {
-	const struct seam_emu_range ranges[2] = {{.va = to_va, .bytes = bytes, .write = true},
-	                                         {.va = from_va, .bytes = bytes}};
+	const struct seam_emu_range ranges[2] = {
+		{.va = to_va, .bytes = bytes, .write = true}, {.va = from_va, .bytes = bytes}};
 	if (to == NULL || from == NULL || seam__emu_of(to) != seam__emu_of(d) || seam__emu_of(from) != seam__emu_of(d))
 		return SEAM_CU_INVALID_CONTEXT;
 	struct emu_work like = {.kind = EMU_BETWEEN, .between = {seam__emu_device_of(to), seam__emu_device_of(from)}};
@@ -212,14 +215,13 @@ int seam__emu_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint
 {
 	struct emu_work like = {.kind = EMU_FILL, .value = value};
 	struct seam_emu_range range = {.va = va, .write = true};
-	if (!seam__bits_is_aligned(va, sizeof(value)) ||
-	    !seam__bits_try_mul(words, sizeof(value), &range.bytes))
+	if (!seam__bits_is_aligned(va, sizeof(value)) || !seam__bits_try_mul(words, sizeof(value), &range.bytes))
 		return SEAM_CU_INVALID_VALUE;
 	return submit_copy(d, stream, SEAM_DRV_fill32, &like, &range, 1);
 }
 
-int seam__emu_launch_locked(struct emu_device *device, uint64_t handle, const struct seam_emu_range *ranges, size_t count,
-                            uint64_t duration_ns, uint32_t value)
+int seam__emu_launch_locked(struct emu_device *device, uint64_t handle, const struct seam_emu_range *ranges,
+	size_t count, uint64_t duration_ns, uint32_t value)
 {
 	struct emu_work like = {.kind = EMU_LAUNCH, .duration_ns = duration_ns, .value = value};
 	struct emu_stream *stream;

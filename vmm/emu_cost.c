@@ -35,7 +35,7 @@ uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu)
 	/* A copy's part per 2 MiB is the device's time, not the caller's. */
 	if (cu == 0 && seam__driver_call_class(call) != SEAM_DRV_COPY)
 		ns += cost->per_mapping_ns * e->billed_mappings +
-		      (uint64_t)((double)cost->per_2mib_ns * ((double)e->billed_bytes / (double)CHUNK_BYTES));
+			(uint64_t)((double)cost->per_2mib_ns * ((double)e->billed_bytes / (double)CHUNK_BYTES));
 	e->billed_mappings = 0;
 	e->billed_bytes = 0;
 	return ns;
@@ -76,7 +76,7 @@ static bool read_line(struct emu *e, const char *line)
 	int call = find_call(line, length);
 	line += length;
 	if (call < 0 || !read_number(&line, &cost.fixed_ns) || !read_number(&line, &cost.per_mapping_ns) ||
-	    !read_number(&line, &cost.per_2mib_ns))
+		!read_number(&line, &cost.per_2mib_ns))
 		return false;
 	line += strspn(line, " \t\r");
 	if (*line != '\0' && *line != '#')
@@ -128,8 +128,8 @@ enum seam_rc seam__emu_costs_load(struct emu *e, char *error)
 			*end = '\0';
 		if (!read_line(e, line)) {
 			if (error != NULL)
-				(void)snprintf(error, ERROR_BYTES, "%s:%d: expected: call fixed_ns per_mapping_ns per_2mib_ns",
-				               path, number);
+				(void)snprintf(error, ERROR_BYTES,
+					"%s:%d: expected: call fixed_ns per_mapping_ns per_2mib_ns", path, number);
 			return SEAM_FORMAT;
 		}
 		line = end != NULL ? end + 1 : NULL;

@@ -135,19 +135,23 @@ void seam__emu_host_unuse(struct emu *e, const struct emu_work *work)
 {
 	struct emu_host_block *block = find_block(e, work);
 	if (block != NULL)
-		seam__emu_order_lower(&block->users, (struct emu_order_entry){work->stream->id, work->number, 0}, work->last_number);
+		seam__emu_order_lower(
+			&block->users, (struct emu_order_entry){work->stream->id, work->number, 0}, work->last_number);
 }
 
 static bool is_pending(struct emu *e, const struct emu_host_block *block)
 {
 	struct emu_stream *stream;
 	struct emu_work *work;
-	RB_FOREACH (work, emu_timeline, &e->timeline) {
+	RB_FOREACH(work, emu_timeline, &e->timeline)
+	{
 		if ((uint64_t)(uintptr_t)work->host - block->va < block->bytes && work->host_bytes != 0)
 			return true;
 	}
-	LIST_FOREACH (stream, &e->stuck_streams, stuck) {
-		STAILQ_FOREACH (work, &stream->queue, queued) {
+	LIST_FOREACH(stream, &e->stuck_streams, stuck)
+	{
+		STAILQ_FOREACH(work, &stream->queue, queued)
+		{
 			if ((uint64_t)(uintptr_t)work->host - block->va < block->bytes && work->host_bytes != 0)
 				return true;
 		}
@@ -174,7 +178,7 @@ int seam__emu_op_host_free(struct seam_driver *d, void *ptr)
 	bool pending = is_pending(e, block);
 	if (pending || !seam__emu_order_covers(&e->host_order, &block->users, e->floors)) {
 		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_FREE_PENDING, "host memory at %p, %s", ptr,
-		                  pending ? "used by pending work" : "whose work nobody has waited for");
+			pending ? "used by pending work" : "whose work nobody has waited for");
 		for (int i = 0; i < e->config.devices; i++)
 			seam__emu_wait_device(&e->devices[i]); /* so that the copy does not crash the program */
 		block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);

@@ -1,7 +1,7 @@
 /* emu_event.c: events, and the marks behind them.
  *
- * An event points at the mark of its newest record. Work that waits keeps the mark it saw, as in CUDA: a later record does
- * not change what was submitted before.
+ * An event points at the mark of its newest record. Work that waits keeps the mark it saw, as in CUDA: a later record
+ * does not change what was submitted before.
  */
 #include "check.h"
 #include "emu_state.h"
@@ -13,7 +13,7 @@ struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *str
 		return NULL;
 	*mark = (struct emu_mark){.references = 1};
 	if (!seam__emu_order_merge(&mark->order, e->meta, &stream->order, e->floors) ||
-	    !seam__emu_order_add(&mark->order, e->meta, seam__emu_newest_of(e, stream))) {
+		!seam__emu_order_add(&mark->order, e->meta, seam__emu_newest_of(e, stream))) {
 		seam__emu_mark_put(e, mark);
 		return NULL;
 	}
@@ -84,8 +84,8 @@ int seam__emu_op_event_destroy(struct seam_driver *d, struct seam_event event_id
 }
 
 /* The event and the stream of a call; the stream is ready for work. */
-static int find_both(struct emu_device *device, struct seam_event event_id, uint64_t handle, struct emu_event **ret_event,
-                     struct emu_stream **ret_stream)
+static int find_both(struct emu_device *device, struct seam_event event_id, uint64_t handle,
+	struct emu_event **ret_event, struct emu_stream **ret_stream)
 {
 	*ret_event = find_event(device->e, event_id);
 	int cu = seam__emu_stream_find(device, handle, ret_stream);

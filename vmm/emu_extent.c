@@ -134,9 +134,8 @@ void seam__emu_extents_give(struct emu_extents *x, uint64_t start, uint64_t byte
 {
 	struct emu_extent *before = find_before(x, start);
 	struct emu_extent key = {.start = start};
-	struct emu_extent *after =
-		before != NULL ? RB_NEXT(emu_extent_starts, &x->starts, before)
-			       : RB_NFIND(emu_extent_starts, &x->starts, &key);
+	struct emu_extent *after = before != NULL ? RB_NEXT(emu_extent_starts, &x->starts, before)
+						  : RB_NFIND(emu_extent_starts, &x->starts, &key);
 	struct emu_extent *node = seam__slab_get_reserved(&x->nodes);
 	x->taken--;
 	SEAM_ASSERT(before == NULL || before->start + before->bytes <= start);
@@ -163,7 +162,8 @@ const char *seam__emu_extents_check(const struct emu_extents *x)
 	struct emu_extent_starts starts = x->starts;
 	struct emu_extent_sizes sizes = x->sizes;
 	struct emu_extent *extent;
-	RB_FOREACH (extent, emu_extent_starts, &starts) {
+	RB_FOREACH(extent, emu_extent_starts, &starts)
+	{
 		if (last != NULL && last->start + last->bytes >= extent->start)
 			return "X1 free ranges do not touch";
 		if (RB_FIND(emu_extent_sizes, &sizes, extent) != extent)
@@ -172,8 +172,8 @@ const char *seam__emu_extents_check(const struct emu_extents *x)
 		count++;
 		last = extent;
 	}
-	RB_FOREACH (extent, emu_extent_sizes, &sizes)
-		count--;
+	RB_FOREACH(extent, emu_extent_sizes, &sizes)
+	count--;
 	if (count != 0)
 		return "X3 both orders hold the same ranges";
 	if (sum != x->free_bytes)

@@ -1,9 +1,9 @@
 /* emu_graph.c: graphs: what a capture saw, and launching it.
  *
- * A graph is a list of work in the order of its capture. Each captured stream has a branch in it: a stream of the graph's own,
- * which the captured work and the captured records and waits belong to. A launch copies the list into the branches; the first branch
- * waits for the stream that it is launched on, and that stream for it. So the judge sees nothing but streams and events.
- * The branches live as long as the graph: a launch comes after the one before.
+ * A graph is a list of work in the order of its capture. Each captured stream has a branch in it: a stream of the
+ * graph's own, which the captured work and the captured records and waits belong to. A launch copies the list into the
+ * branches; the first branch waits for the stream that it is launched on, and that stream for it. So the judge sees
+ * nothing but streams and events. The branches live as long as the graph: a launch comes after the one before.
  *
  * Not here: which streams are captured (emu_capture.c).
  */
@@ -67,7 +67,7 @@ void seam__emu_graph_leave(struct emu *e, struct emu_stream *stream)
 }
 
 bool seam__emu_graph_add(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
-                         const struct seam_emu_range *ranges, size_t count, struct emu_mark *mark)
+	const struct seam_emu_range *ranges, size_t count, struct emu_mark *mark)
 {
 	struct emu_work *work = seam__emu_work_copy(e, stream->branch, like, ranges, count);
 	if (work == NULL)
@@ -138,7 +138,8 @@ static bool add_again(struct launch *launch, const struct emu_work *captured)
 		return (mark->again = add_record(launch, captured->stream)) != NULL;
 	if (captured->kind == EMU_WAIT)
 		return add_wait(launch, captured->stream, mark->again);
-	struct emu_work *work = seam__emu_work_copy(e, captured->stream, captured, captured->ranges, captured->range_count);
+	struct emu_work *work =
+		seam__emu_work_copy(e, captured->stream, captured, captured->ranges, captured->range_count);
 	if (work == NULL)
 		return false;
 	add(launch, work);
@@ -150,7 +151,8 @@ static bool prepare_launch(struct launch *launch, const struct emu_graph *graph,
 	const struct emu_work *captured;
 	if (!add_edge(launch, stream, graph->origin))
 		return false;
-	STAILQ_FOREACH (captured, &graph->works, queued) {
+	STAILQ_FOREACH(captured, &graph->works, queued)
+	{
 		if (!add_again(launch, captured))
 			return false;
 	}
@@ -187,8 +189,8 @@ int seam__emu_graph_launch_locked(struct emu_device *device, uint64_t id, uint64
 		return cu;
 	if (!prepare_launch(&launch, graph, stream)) {
 		struct emu_work *work;
-		STAILQ_FOREACH (work, &launch.works, queued)
-			seam__emu_judge_untouch(device->e, work);
+		STAILQ_FOREACH(work, &launch.works, queued)
+		seam__emu_judge_untouch(device->e, work);
 		drop_all(device->e, &launch.works);
 		return SEAM_CU_OUT_OF_MEMORY;
 	}
@@ -228,7 +230,8 @@ void seam__emu_graphs_fini(struct emu *e)
 const char *seam__emu_graph_check(struct emu *e)
 {
 	const struct emu_stream *stream;
-	LIST_FOREACH (stream, &e->all_streams, all) {
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{
 		bool captured = stream->capture != SEAM_CAPTURE_NONE;
 		if ((stream->graph != NULL) != captured || (stream->branch != NULL) != captured)
 			return "E7 a stream has a graph exactly while it is captured";

@@ -1,12 +1,12 @@
 /* emu_judge.c: who touched which bytes last, and whether an edge of the program orders it before who touches them now.
  *
- * The question is put when work is submitted, and answered from the edges alone (emu_order.h), never from virtual time: hardware
- * punishes a missing edge sometimes, the judge always. The host's knowledge counts as one: what any thread has waited for
- * is known to all (edges between threads cannot be seen here).
+ * The question is put when work is submitted, and answered from the edges alone (emu_order.h), never from virtual time:
+ * hardware punishes a missing edge sometimes, the judge always. The host's knowledge counts as one: what any thread has
+ * waited for is known to all (edges between threads cannot be seen here).
  *
- * Per handle, a tree of disjoint pieces, each with its last writer and its readers since. Only bytes that work touched have
- * one: a replay without launches pays nothing.
- * Invariant J1: the pieces of a handle are not empty, do not overlap and lie within it.
+ * Per handle, a tree of disjoint pieces, each with its last writer and its readers since. Only bytes that work touched
+ * have one: a replay without launches pays nothing. Invariant J1: the pieces of a handle are not empty, do not overlap
+ * and lie within it.
  */
 #include <string.h>
 
@@ -105,15 +105,16 @@ static void compare_touch(const struct question *q, const struct emu_touch *befo
 	bool alias = before->serial != q->mapping->serial;
 	if (before->number == q->work->number) {
 		if (alias)
-			seam__emu_violate(stream->device, SEAM_EMU_ALIAS_IN_KERNEL, "at %#llx", (unsigned long long)q->mapping->va);
+			seam__emu_violate(stream->device, SEAM_EMU_ALIAS_IN_KERNEL, "at %#llx",
+				(unsigned long long)q->mapping->va);
 		return;
 	}
 	if (before->number <= q->e->floors[before->device] || before->stream_id == stream->id ||
-	    before->number <= seam__emu_order_get(&stream->order, before->stream_id))
+		before->number <= seam__emu_order_get(&stream->order, before->stream_id))
 		return;
-	seam__emu_violate(stream->device, alias ? SEAM_EMU_ALIAS_UNORDERED : SEAM_EMU_RACE, "streams %llu and %llu at %#llx",
-	                  (unsigned long long)before->stream_id, (unsigned long long)stream->id,
-	                  (unsigned long long)q->mapping->va);
+	seam__emu_violate(stream->device, alias ? SEAM_EMU_ALIAS_UNORDERED : SEAM_EMU_RACE,
+		"streams %llu and %llu at %#llx", (unsigned long long)before->stream_id, (unsigned long long)stream->id,
+		(unsigned long long)q->mapping->va);
 }
 
 static bool add_reader(const struct question *q, struct emu_access *access, const struct emu_touch *touch)
@@ -127,8 +128,7 @@ static bool add_reader(const struct question *q, struct emu_access *access, cons
 	if (access->reader_count == access->reader_capacity) {
 		uint32_t capacity = access->reader_capacity == 0 ? 2 : access->reader_capacity * 2;
 		void *grown = seam__meta_resize(q->e->meta, access->readers,
-		                                access->reader_capacity * sizeof(access->readers[0]),
-		                                capacity * sizeof(access->readers[0]));
+			access->reader_capacity * sizeof(access->readers[0]), capacity * sizeof(access->readers[0]));
 		if (grown == NULL)
 			return false;
 		access->readers = grown;
@@ -140,8 +140,8 @@ static bool add_reader(const struct question *q, struct emu_access *access, cons
 
 static bool judge_piece(const struct question *q, struct emu_access *access)
 {
-	const struct emu_touch touch = {q->work->number, q->work->stream->id, q->mapping->serial,
-	                               q->work->stream->device->ordinal};
+	const struct emu_touch touch = {
+		q->work->number, q->work->stream->id, q->mapping->serial, q->work->stream->device->ordinal};
 	if (access->writer.number != 0)
 		compare_touch(q, &access->writer);
 	if (!q->write)
@@ -227,7 +227,8 @@ bool seam__emu_judge_touch(struct emu *e, struct emu_work *work)
 static void forget_touches(struct emu_phys *phys, uint64_t number)
 {
 	struct emu_access *access;
-	RB_FOREACH (access, emu_accesses, &phys->accesses) {
+	RB_FOREACH(access, emu_accesses, &phys->accesses)
+	{
 		if (access->writer.number == number)
 			access->writer.number = 0;
 		uint32_t kept = 0;
@@ -277,11 +278,12 @@ static void disarm_all(struct emu *e, const struct emu_mapping *mapping)
 {
 	struct emu_work *work;
 	struct emu_stream *stream;
-	RB_FOREACH (work, emu_timeline, &e->timeline)
+	RB_FOREACH(work, emu_timeline, &e->timeline)
+	disarm(work, mapping);
+	LIST_FOREACH(stream, &e->stuck_streams, stuck)
+	{
+		STAILQ_FOREACH(work, &stream->queue, queued)
 		disarm(work, mapping);
-	LIST_FOREACH (stream, &e->stuck_streams, stuck) {
-		STAILQ_FOREACH (work, &stream->queue, queued)
-			disarm(work, mapping);
 	}
 }
 
@@ -290,8 +292,7 @@ void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mappin
 	struct emu *e = device->e;
 	if (mapping->pending != 0 || !seam__emu_order_covers(&e->host_order, &mapping->users, e->floors)) {
 		seam__emu_violate(device, SEAM_EMU_UNMAP_PENDING, "%#llx, %s", (unsigned long long)mapping->va,
-		                  mapping->pending != 0 ? "used by pending work"
-		                                        : "whose work nobody has waited for");
+			mapping->pending != 0 ? "used by pending work" : "whose work nobody has waited for");
 	}
 	if (mapping->pending != 0)
 		disarm_all(e, mapping);
@@ -302,11 +303,12 @@ void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mappin
 void seam__emu_judge_map(struct emu_device *device, const struct emu_phys *phys)
 {
 	if (seam__emu_capture_is_active(device->e, phys->capture_id))
-		seam__emu_violate(device, SEAM_EMU_REMAP_IN_CAPTURE, "map of handle %#llx", (unsigned long long)phys->id);
+		seam__emu_violate(
+			device, SEAM_EMU_REMAP_IN_CAPTURE, "map of handle %#llx", (unsigned long long)phys->id);
 }
 
-void seam__emu_judge_capture(struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges,
-                             size_t count)
+void seam__emu_judge_capture(
+	struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct emu_mapping *mapping = seam__emu_mapping_next(e, ranges[i].va);
@@ -323,7 +325,8 @@ const char *seam__emu_judge_check(const struct emu_phys *phys)
 	struct emu_accesses accesses = phys->accesses;
 	struct emu_access *access;
 	uint64_t end = 0;
-	RB_FOREACH (access, emu_accesses, &accesses) {
+	RB_FOREACH(access, emu_accesses, &accesses)
+	{
 		if (access->begin < end || access->end <= access->begin || access->end > phys->bytes)
 			return "J1 pieces of a handle";
 		end = access->end;

@@ -19,7 +19,7 @@ static bool make_room(struct emu_order *order, struct seam_meta *meta, uint32_t 
 	if (capacity < count)
 		capacity = count;
 	void *grown = seam__meta_resize(meta, order->entries, order->capacity * sizeof(order->entries[0]),
-	                                capacity * sizeof(order->entries[0]));
+		capacity * sizeof(order->entries[0]));
 	if (grown == NULL)
 		return false;
 	order->entries = grown;
@@ -51,7 +51,7 @@ bool seam__emu_order_add(struct emu_order *order, struct seam_meta *meta, struct
 		if (!make_room(order, meta, order->count + 1))
 			return false;
 		memmove(&order->entries[place + 1], &order->entries[place],
-		        (order->count - place) * sizeof(order->entries[0]));
+			(order->count - place) * sizeof(order->entries[0]));
 		order->entries[place] = entry;
 		order->count++;
 	} else if (order->entries[place].number < entry.number) {
@@ -71,8 +71,8 @@ static void prune(struct emu_order *order, const uint64_t *floors)
 	order->count = kept;
 }
 
-bool seam__emu_order_merge(struct emu_order *order, struct seam_meta *meta, const struct emu_order *other,
-                           const uint64_t *floors)
+bool seam__emu_order_merge(
+	struct emu_order *order, struct seam_meta *meta, const struct emu_order *other, const uint64_t *floors)
 {
 	if (other->count == 0)
 		return true;
@@ -114,7 +114,8 @@ bool seam__emu_order_covers(const struct emu_order *order, const struct emu_orde
 {
 	for (uint32_t i = 0; i < part->count; i++) {
 		const struct emu_order_entry *entry = &part->entries[i];
-		if (entry->number > floors[entry->device] && seam__emu_order_get(order, entry->stream_id) < entry->number)
+		if (entry->number > floors[entry->device] &&
+			seam__emu_order_get(order, entry->stream_id) < entry->number)
 			return false;
 	}
 	return true;

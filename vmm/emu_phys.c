@@ -37,8 +37,7 @@ static int check_props(const struct emu *e, const struct seam_phys_props *props)
 	return 0;
 }
 
-int seam__emu_phys_make(struct emu *e, uint64_t bytes, const struct seam_phys_props *props,
-                        struct emu_phys **ret_phys)
+int seam__emu_phys_make(struct emu *e, uint64_t bytes, const struct seam_phys_props *props, struct emu_phys **ret_phys)
 {
 	uint64_t offset;
 	struct emu_device *device = props->where.kind == SEAM_AT_DEVICE ? &e->devices[props->where.id] : NULL;
@@ -85,8 +84,8 @@ void seam__emu_phys_settle(struct emu *e, struct emu_phys *phys)
 	seam__slab_put(&e->phys_slab, phys);
 }
 
-int seam__emu_op_mem_create(struct seam_driver *d, uint64_t bytes, const struct seam_phys_props *props,
-                            struct seam_phys *ret_phys)
+int seam__emu_op_mem_create(
+	struct seam_driver *d, uint64_t bytes, const struct seam_phys_props *props, struct seam_phys *ret_phys)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_phys *phys;
@@ -120,7 +119,8 @@ int seam__emu_op_mem_release(struct seam_driver *d, struct seam_phys phys_id)
 		return SEAM_CU_NOT_SUPPORTED;
 	struct emu_phys *phys = seam__emu_table_find(&e->phys_table, phys_id.id);
 	if (phys == NULL || phys->references == 0) {
-		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_RELEASE_UNKNOWN, "handle %#llx", (unsigned long long)phys_id.id);
+		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_RELEASE_UNKNOWN, "handle %#llx",
+			(unsigned long long)phys_id.id);
 		return SEAM_CU_INVALID_VALUE;
 	}
 	e->billed_bytes = phys->bytes;

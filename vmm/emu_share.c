@@ -33,7 +33,8 @@ bool seam__emu_exports_open(struct emu *e, struct emu_phys *phys)
 {
 	struct emu_export *export;
 	struct emu_export *next;
-	LIST_FOREACH_SAFE (export, &phys->exports, of_phys, next) {
+	LIST_FOREACH_SAFE(export, &phys->exports, of_phys, next)
+	{
 		if (hung_up(export))
 			close_export(e, export);
 	}
@@ -44,8 +45,8 @@ void seam__emu_exports_sweep(struct emu *e)
 {
 	struct emu_phys *phys;
 	struct emu_phys *next;
-	LIST_FOREACH_SAFE (phys, &e->lingering, lingering, next)
-		seam__emu_phys_settle(e, phys);
+	LIST_FOREACH_SAFE(phys, &e->lingering, lingering, next)
+	seam__emu_phys_settle(e, phys);
 }
 
 static int export_descriptor(struct emu *e, struct emu_phys *phys, int *ret_descriptor)
@@ -72,12 +73,13 @@ static int export_descriptor(struct emu *e, struct emu_phys *phys, int *ret_desc
 	return 0;
 }
 
-int seam__emu_op_mem_export(struct seam_driver *d, struct seam_phys phys_id, enum seam_handle_type type,
-                            void *ret_handle)
+int seam__emu_op_mem_export(
+	struct seam_driver *d, struct seam_phys phys_id, enum seam_handle_type type, void *ret_handle)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_phys *phys = seam__emu_table_find(&e->phys_table, phys_id.id);
-	if (phys == NULL || phys->references == 0 || ret_handle == NULL || (phys->props.handle_types & (unsigned)type) == 0)
+	if (phys == NULL || phys->references == 0 || ret_handle == NULL ||
+		(phys->props.handle_types & (unsigned)type) == 0)
 		return SEAM_CU_INVALID_VALUE;
 	if (type == SEAM_HANDLE_POSIX_FD)
 		return export_descriptor(e, phys, ret_handle);
@@ -92,15 +94,16 @@ static struct emu_phys *find_descriptor(struct emu *e, int descriptor)
 	struct emu_export *export;
 	if (fstat(descriptor, &status) != 0)
 		return NULL;
-	LIST_FOREACH (export, &e->exports, of_device) {
+	LIST_FOREACH(export, &e->exports, of_device)
+	{
 		if (export->inode == status.st_ino && !hung_up(export))
 			return export->phys;
 	}
 	return NULL;
 }
 
-int seam__emu_op_mem_import(struct seam_driver *d, enum seam_handle_type type, const void *handle,
-                            struct seam_phys *ret_phys)
+int seam__emu_op_mem_import(
+	struct seam_driver *d, enum seam_handle_type type, const void *handle, struct seam_phys *ret_phys)
 {
 	struct emu *e = seam__emu_of(d);
 	struct emu_phys *phys = NULL;

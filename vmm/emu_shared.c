@@ -1,4 +1,5 @@
-/* emu_shared.c: emulated machines that are the process's, as GPUs are: whoever asks for one of the same kind gets a device of the same machine.
+/* emu_shared.c: emulated machines that are the process's, as GPUs are: whoever asks for one of the same kind gets a
+ * device of the same machine.
  *
  * They live as long as the process. A child process after fork() makes its own.
  */
@@ -17,7 +18,7 @@ static bool is_like(struct seam_driver *machine, const struct seam_emu_config *c
 {
 	const struct emu *e = seam__emu_of(machine);
 	return e->config.memory == config->memory && e->config.devices == config->devices &&
-	       e->asked_capacity_bytes == config->capacity_bytes;
+		e->asked_capacity_bytes == config->capacity_bytes;
 }
 
 /* With the lock. */
@@ -25,7 +26,8 @@ static enum seam_rc find(const struct seam_emu_config *config, char *error, stru
 {
 	struct seam_driver **place = NULL;
 	for (int i = 0; i < MACHINES; i++) {
-		bool lives = machines[i] != NULL && atomic_load_explicit(seam__emu_of(machines[i])->alive, memory_order_relaxed) != 0;
+		bool lives = machines[i] != NULL &&
+			atomic_load_explicit(seam__emu_of(machines[i])->alive, memory_order_relaxed) != 0;
 		if (lives && is_like(machines[i], config)) {
 			*ret_machine = machines[i];
 			return SEAM_OK;
@@ -35,7 +37,8 @@ static enum seam_rc find(const struct seam_emu_config *config, char *error, stru
 	}
 	if (place == NULL) {
 		if (error != NULL)
-			(void)snprintf(error, ERROR_BYTES, "emulated device: the process has %d other emulated machines already", MACHINES);
+			(void)snprintf(error, ERROR_BYTES,
+				"emulated device: the process has %d other emulated machines already", MACHINES);
 		return SEAM_INVALID;
 	}
 	enum seam_rc rc = seam__emu_create(config, error, ret_machine);
@@ -44,7 +47,8 @@ static enum seam_rc find(const struct seam_emu_config *config, char *error, stru
 	return rc;
 }
 
-enum seam_rc seam__emu_shared(const struct seam_emu_config *config, int ordinal, char *error, struct seam_driver **ret_driver)
+enum seam_rc seam__emu_shared(
+	const struct seam_emu_config *config, int ordinal, char *error, struct seam_driver **ret_driver)
 {
 	struct seam_driver *machine = NULL;
 	(void)pthread_mutex_lock(&lock);
@@ -52,7 +56,8 @@ enum seam_rc seam__emu_shared(const struct seam_emu_config *config, int ordinal,
 	if (rc == SEAM_OK) {
 		rc = seam__emu_open(machine, ordinal, ret_driver);
 		if (rc == SEAM_NO_DEVICE && error != NULL)
-			(void)snprintf(error, ERROR_BYTES, "emulated device %d: there are %d", ordinal, config->devices);
+			(void)snprintf(
+				error, ERROR_BYTES, "emulated device %d: there are %d", ordinal, config->devices);
 	}
 	(void)pthread_mutex_unlock(&lock);
 	return rc;

@@ -59,14 +59,14 @@ struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va)
 	return mapping != NULL && mapping->va <= va ? mapping : NULL;
 }
 
-struct emu_mapping *seam__emu_mapping_add(struct emu *e, struct emu_phys *phys, uint64_t va,
-                                          struct emu_reservation *reservation)
+struct emu_mapping *seam__emu_mapping_add(
+	struct emu *e, struct emu_phys *phys, uint64_t va, struct emu_reservation *reservation)
 {
 	struct emu_mapping *mapping = seam__slab_get(&e->mapping_slab);
 	if (mapping == NULL)
 		return NULL;
-	*mapping = (struct emu_mapping){.va = va, .bytes = phys->bytes, .serial = ++e->next_serial, .phys = phys,
-	                                .reservation = reservation};
+	*mapping = (struct emu_mapping){
+		.va = va, .bytes = phys->bytes, .serial = ++e->next_serial, .phys = phys, .reservation = reservation};
 	RB_INSERT(emu_mappings, &e->mappings, mapping);
 	phys->mappings++;
 	if (reservation != NULL) {
@@ -92,23 +92,23 @@ void seam__emu_mapping_remove(struct emu *e, struct emu_mapping *mapping)
 	seam__emu_phys_settle(e, phys);
 }
 
-int seam__emu_op_address_reserve(struct seam_driver *d, uint64_t bytes, uint64_t alignment_bytes, uint64_t hint_va,
-                                 uint64_t *ret_va)
+int seam__emu_op_address_reserve(
+	struct seam_driver *d, uint64_t bytes, uint64_t alignment_bytes, uint64_t hint_va, uint64_t *ret_va)
 {
 	struct emu *e = seam__emu_of(d);
 	uint64_t alignment = seam__bits_max(alignment_bytes, e->config.granularity_bytes);
 	if (e->config.no_vmm)
 		return SEAM_CU_NOT_SUPPORTED;
 	if (bytes == 0 || !seam__bits_is_aligned(bytes, HOST_PAGE_BYTES) ||
-	    (alignment_bytes != 0 && !seam__bits_is_pow2(alignment_bytes)) ||
-	    !seam__bits_is_aligned(hint_va, HOST_PAGE_BYTES) || ret_va == NULL)
+		(alignment_bytes != 0 && !seam__bits_is_pow2(alignment_bytes)) ||
+		!seam__bits_is_aligned(hint_va, HOST_PAGE_BYTES) || ret_va == NULL)
 		return SEAM_CU_INVALID_VALUE;
 	struct emu_reservation *reservation = seam__slab_get(&e->reservation_slab);
 	if (reservation == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
 	uint64_t va = hint_va;
 	bool found = hint_va != 0 && seam__bits_is_aligned(hint_va, alignment) &&
-		     seam__emu_extents_take_at(&e->space, hint_va, bytes);
+		seam__emu_extents_take_at(&e->space, hint_va, bytes);
 	if (!found && !seam__emu_extents_take(&e->space, bytes, alignment, &va)) {
 		seam__slab_put(&e->reservation_slab, reservation);
 		return SEAM_CU_OUT_OF_MEMORY;
@@ -138,7 +138,7 @@ int seam__emu_op_address_free(struct seam_driver *d, uint64_t va, uint64_t bytes
 }
 
 int seam__emu_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uint64_t offset_bytes,
-                         struct seam_phys phys_id, uint64_t flags)
+	struct seam_phys phys_id, uint64_t flags)
 {
 	struct emu *e = seam__emu_of(d);
 	uint64_t end;
@@ -146,7 +146,7 @@ int seam__emu_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uin
 		return SEAM_CU_NOT_SUPPORTED;
 	struct emu_phys *phys = seam__emu_table_find(&e->phys_table, phys_id.id);
 	if (phys == NULL || phys->references == 0 || offset_bytes != 0 || flags != 0 || bytes != phys->bytes ||
-	    !seam__bits_is_aligned(va, e->config.granularity_bytes) || !seam__bits_try_add(va, bytes, &end))
+		!seam__bits_is_aligned(va, e->config.granularity_bytes) || !seam__bits_try_add(va, bytes, &end))
 		return SEAM_CU_INVALID_VALUE;
 	struct emu_reservation *reservation = find_reservation(e, va);
 	if (reservation == NULL || end > reservation->va + reservation->bytes)
@@ -162,13 +162,14 @@ int seam__emu_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uin
 	return 0;
 }
 
-/* The first mapping if [va, va + bytes) is one or several whole mappings of one reservation without a gap, else NULL. */
+/* The first mapping if [va, va + bytes) is one or several whole mappings of one reservation without a gap, else NULL.
+ */
 static struct emu_mapping *find_whole(struct emu *e, uint64_t va, uint64_t bytes, uint64_t *ret_end)
 {
 	uint64_t end;
 	struct emu_mapping *first = seam__emu_mapping_find(e, va);
 	if (bytes == 0 || !seam__bits_try_add(va, bytes, &end) || first == NULL || first->va != va ||
-	    first->reservation == NULL)
+		first->reservation == NULL)
 		return NULL;
 	uint64_t at = va;
 	for (struct emu_mapping *m = first; at < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
@@ -207,8 +208,8 @@ static bool mode_ok(enum seam_access_mode mode)
 }
 
 /* Whether every entry of the request may be granted on every mapping of the range. */
-static int check_access(struct emu *e, struct emu_mapping *first, uint64_t end,
-                        const struct seam_access *access, size_t count)
+static int check_access(
+	struct emu *e, struct emu_mapping *first, uint64_t end, const struct seam_access *access, size_t count)
 {
 	bool host = false;
 	for (size_t i = 0; i < count; i++) {
@@ -244,16 +245,18 @@ static struct emu_modes modes_with(const struct emu_mapping *mapping, const stru
 }
 
 /* Shows the range as it will be. On failure everything is as before. */
-static bool show_all(struct emu *e, struct emu_mapping *first, uint64_t end, const struct seam_access *access, size_t count)
+static bool show_all(
+	struct emu *e, struct emu_mapping *first, uint64_t end, const struct seam_access *access, size_t count)
 {
 	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
 		const struct emu_modes modes = modes_with(m, access, count);
-		if (seam__emu_backing_shown(&modes) == seam__emu_backing_shown(&m->modes) || seam__emu_backing_show(e, m, &modes))
+		if (seam__emu_backing_shown(&modes) == seam__emu_backing_shown(&m->modes) ||
+			seam__emu_backing_show(e, m, &modes))
 			continue;
 		for (struct emu_mapping *back = first; back != m; back = RB_NEXT(emu_mappings, &e->mappings, back)) {
 			const struct emu_modes tried = modes_with(back, access, count);
 			if (seam__emu_backing_shown(&tried) != seam__emu_backing_shown(&back->modes) &&
-			    !seam__emu_backing_show(e, back, &back->modes))
+				!seam__emu_backing_show(e, back, &back->modes))
 				seam__emu_backing_hide(e, back->va, back->bytes);
 		}
 		return false;
@@ -271,8 +274,8 @@ static bool have_room(const struct emu *e, const uint64_t fresh[SEAM_EMU_DEVICES
 	return true;
 }
 
-int seam__emu_op_mem_set_access(struct seam_driver *d, uint64_t va, uint64_t bytes, const struct seam_access *access,
-                                size_t count)
+int seam__emu_op_mem_set_access(
+	struct seam_driver *d, uint64_t va, uint64_t bytes, const struct seam_access *access, size_t count)
 {
 	struct emu *e = seam__emu_of(d);
 	uint64_t end;
@@ -305,8 +308,8 @@ int seam__emu_op_mem_set_access(struct seam_driver *d, uint64_t va, uint64_t byt
 	return 0;
 }
 
-int seam__emu_op_mem_get_access(struct seam_driver *d, uint64_t va, const struct seam_location *where,
-                                enum seam_access_mode *ret_mode)
+int seam__emu_op_mem_get_access(
+	struct seam_driver *d, uint64_t va, const struct seam_location *where, enum seam_access_mode *ret_mode)
 {
 	struct emu *e = seam__emu_of(d);
 	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
@@ -317,7 +320,8 @@ int seam__emu_op_mem_get_access(struct seam_driver *d, uint64_t va, const struct
 		return SEAM_CU_INVALID_VALUE;
 	if (!seam__emu_location_ok(e, where, &cu))
 		return cu;
-	*ret_mode = (enum seam_access_mode)(where->kind == SEAM_AT_DEVICE ? mapping->modes.device[where->id] : mapping->modes.host);
+	*ret_mode = (enum seam_access_mode)(
+		where->kind == SEAM_AT_DEVICE ? mapping->modes.device[where->id] : mapping->modes.host);
 	return 0;
 }
 
@@ -351,7 +355,8 @@ const char *seam__emu_space_check(struct emu *e)
 	uint64_t reserved = 0;
 	uint64_t end = 0;
 	struct emu_reservation *reservation;
-	RB_FOREACH (reservation, emu_reservations, &e->reservations) {
+	RB_FOREACH(reservation, emu_reservations, &e->reservations)
+	{
 		if (reservation->va < end)
 			return "E1 reservations do not overlap";
 		end = reservation->va + reservation->bytes;
@@ -362,7 +367,8 @@ const char *seam__emu_space_check(struct emu *e)
 		return "E1 counts of reservations";
 	end = 0;
 	struct emu_mapping *m;
-	RB_FOREACH (m, emu_mappings, &e->mappings) {
+	RB_FOREACH(m, emu_mappings, &e->mappings)
+	{
 		const struct emu_reservation *r = m->reservation;
 		if (m->va < end)
 			return "E2 mappings do not overlap";

@@ -1,17 +1,16 @@
 /* emu_state.h: the emulated machine's own structures, shared by vmm/emu_*.c and driver_emu.c and by nobody else.
  *
  * Every field is guarded by emu.lock unless it says otherwise; every function here needs that lock.
- * The functions seam__emu_op_NAME are the table's calls: driver_emu.c takes the lock, refuses what comes after a fork or a
- * sticky error, and bills the virtual time around them.
+ * The functions seam__emu_op_NAME are the table's calls: driver_emu.c takes the lock, refuses what comes after a fork
+ * or a sticky error, and bills the virtual time around them.
  *
  * Invariants
  *   E1  reservations do not overlap; every mapping that is not direct lies whole in one reservation
  *   E2  mappings do not overlap; phys.mappings counts those of a handle
- *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on a device
- *   E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host function or a mark
- *   E5  mapping.pending counts the pins of work that is not done
- *   E6  granted_count of a device is the number of mappings with its bit in `granted`
- *   E7  a stream has a graph and a branch in it exactly while it is captured
+ *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on a
+ * device E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host
+ * function or a mark E5  mapping.pending counts the pins of work that is not done E6  granted_count of a device is the
+ * number of mappings with its bit in `granted` E7  a stream has a graph and a branch in it exactly while it is captured
  */
 #ifndef SEAM_EMU_STATE_H
 #define SEAM_EMU_STATE_H
@@ -153,9 +152,9 @@ struct emu_work {
 	void *host; /* argument of the function, or host side of a copy */
 	uint64_t host_bytes;
 	uint32_t value;
-	bool placed;   /* a host function at the head of its queue that is in the timeline, or runs */
-	bool disarmed; /* its memory was taken away: it has no effect any more */
-	bool locked;   /* of a graph: its host side was page-locked at capture, and has to be still */
+	bool placed;                   /* a host function at the head of its queue that is in the timeline, or runs */
+	bool disarmed;                 /* its memory was taken away: it has no effect any more */
+	bool locked;                   /* of a graph: its host side was page-locked at capture, and has to be still */
 	struct emu_device *between[2]; /* EMU_BETWEEN: whose range is which */
 	struct seam_emu_range *ranges;
 	struct seam_emu_range inline_ranges[EMU_INLINE_RANGES];
@@ -170,9 +169,9 @@ STAILQ_HEAD(emu_work_queue, emu_work);
 
 /* What a capture saw, or sees: emu_graph.c. */
 struct emu_graph {
-	uint64_t id;         /* 0: nobody keeps it when the capture ends */
-	uint32_t references; /* by the streams of its capture, and its handle */
-	struct emu_work_queue works;   /* in the order of the capture, each of a branch; never submitted themselves */
+	uint64_t id;                 /* 0: nobody keeps it when the capture ends */
+	uint32_t references;         /* by the streams of its capture, and its handle */
+	struct emu_work_queue works; /* in the order of the capture, each of a branch; never submitted themselves */
 	SLIST_HEAD(, emu_stream) branches;
 	struct emu_stream *origin; /* the branch that everything starts from and ends in */
 };
@@ -193,14 +192,15 @@ struct emu_stream {
 	enum seam_capture_state capture;
 	uint64_t capture_id;
 	bool capture_origin;
-	uint64_t captured_number;         /* of the newest work that the capture has seen of it; 0: none */
-	struct emu_order captured_order;  /* work of the capture's other streams that comes before what it gets from now on */
+	uint64_t captured_number; /* of the newest work that the capture has seen of it; 0: none */
+	struct emu_order
+		captured_order;    /* work of the capture's other streams that comes before what it gets from now on */
 	struct emu_graph *graph;   /* of the capture, or NULL */
 	struct emu_stream *branch; /* of that graph: stands for this stream when the graph is launched */
 	SLIST_ENTRY(emu_stream) of_graph; /* of a branch */
-	uint64_t last_number;   /* of the newest work that touches memory */
-	uint64_t merged_host;   /* version of the host's order in `order` */
-	uint64_t merged_number; /* the implicit edges' orders are taken in up to this work of the device */
+	uint64_t last_number;             /* of the newest work that touches memory */
+	uint64_t merged_host;             /* version of the host's order in `order` */
+	uint64_t merged_number;           /* the implicit edges' orders are taken in up to this work of the device */
 	struct emu_order order;
 };
 SEAM_TREE_HEAD(emu_streams, struct emu_stream);
@@ -211,11 +211,11 @@ LIST_HEAD(emu_stream_list, emu_stream);
 struct emu_device {
 	struct emu *e;
 	uint32_t ordinal;
-	int sticky;      /* 0, or what every later call on it returns */
-	uint32_t peers;  /* bit per device whose plain memory its kernels may touch */
+	int sticky;     /* 0, or what every later call on it returns */
+	uint32_t peers; /* bit per device whose plain memory its kernels may touch */
 	uint64_t used_bytes;
 	uint64_t granted_count;
-	uint64_t created_streams; /* that have a handle */
+	uint64_t created_streams;  /* that have a handle */
 	uint64_t blocking_tail_ns; /* latest tail of any blocking stream */
 	struct emu_stream *legacy;
 };
@@ -240,8 +240,8 @@ struct emu {
 	uint64_t billed_bytes;
 
 	struct emu_device devices[SEAM_EMU_DEVICES]; /* the first `config.devices` */
-	uint64_t floors[SEAM_EMU_DEVICES]; /* work of a device up to here comes before everything */
-	uint64_t drivers; /* of any device, that are not destroyed */
+	uint64_t floors[SEAM_EMU_DEVICES];           /* work of a device up to here comes before everything */
+	uint64_t drivers;                            /* of any device, that are not destroyed */
 	_Atomic uint64_t violations[SEAM_EMU_VIOLATION_COUNT];
 	char violation_text[200];
 
@@ -271,13 +271,13 @@ struct emu {
 	struct emu_streams streams; /* that have a handle */
 	struct emu_stream_list all_streams;
 	struct emu_stream_list stuck_streams;
-	uint64_t *free_handles;    /* stack of stream handles for reuse */
+	uint64_t *free_handles; /* stack of stream handles for reuse */
 	size_t free_handle_count, free_handle_capacity;
 	uint64_t next_handle;
 	uint64_t created_streams; /* of all devices */
 	uint64_t active_captures;
 	struct emu_table event_table;
-	uint64_t next_number; /* of work */
+	uint64_t next_number;  /* of work */
 	uint64_t touch_number; /* of the newest work that touches memory */
 	struct emu_order host_order;
 	uint64_t host_version; /* grows when host_order does */
@@ -324,10 +324,12 @@ uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu);
 /* emu_backing.c: the host's side of the memory; all of it does nothing in book mode but set up the address line. */
 SEAM_MUST_USE enum seam_rc seam__emu_backing_init(struct emu *e);
 void seam__emu_backing_fini(struct emu *e);
-/* What the host sees of a mapping: the most that somebody may do (bits of enum seam_access_mode), for the CPU stands in for all devices. */
+/* What the host sees of a mapping: the most that somebody may do (bits of enum seam_access_mode), for the CPU stands in
+ * for all devices. */
 unsigned seam__emu_backing_shown(const struct emu_modes *modes);
 /* Shows that. On failure everything is as before. */
-SEAM_MUST_USE bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, const struct emu_modes *modes);
+SEAM_MUST_USE bool seam__emu_backing_show(
+	struct emu *e, const struct emu_mapping *mapping, const struct emu_modes *modes);
 void seam__emu_backing_hide(struct emu *e, uint64_t va, uint64_t bytes);
 void seam__emu_backing_poison(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
 void seam__emu_backing_punch(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
@@ -335,15 +337,15 @@ void seam__emu_backing_punch(struct emu *e, uint64_t offset_bytes, uint64_t byte
 /* emu_space.c */
 struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va); /* that contains va, or NULL */
 struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va); /* the first that ends after va, or NULL */
-SEAM_MUST_USE struct emu_mapping *seam__emu_mapping_add(struct emu *e, struct emu_phys *phys, uint64_t va,
-                                                        struct emu_reservation *reservation);
+SEAM_MUST_USE struct emu_mapping *seam__emu_mapping_add(
+	struct emu *e, struct emu_phys *phys, uint64_t va, struct emu_reservation *reservation);
 void seam__emu_mapping_remove(struct emu *e, struct emu_mapping *mapping); /* without its backing */
 void seam__emu_space_fini(struct emu *e);
 const char *seam__emu_space_check(struct emu *e);
 
 /* emu_phys.c */
-SEAM_MUST_USE int seam__emu_phys_make(struct emu *e, uint64_t bytes, const struct seam_phys_props *props,
-                                      struct emu_phys **ret_phys);
+SEAM_MUST_USE int seam__emu_phys_make(
+	struct emu *e, uint64_t bytes, const struct seam_phys_props *props, struct emu_phys **ret_phys);
 void seam__emu_phys_settle(struct emu *e, struct emu_phys *phys); /* frees it if nothing keeps it */
 void seam__emu_phys_fini(struct emu *e);
 const char *seam__emu_phys_check(struct emu *e);
@@ -383,16 +385,19 @@ void seam__emu_host_learns_all(struct emu_device *device); /* nothing is pending
 bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id);
 /* The capture has seen work of the stream: as `like`, of these ranges. False: no metadata, nothing changed. */
 SEAM_MUST_USE bool seam__emu_capture_work(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
-                                          const struct seam_emu_range *ranges, size_t count);
+	const struct seam_emu_range *ranges, size_t count);
 /* The stream as a capture of it ends. */
 void seam__emu_capture_leave(struct emu *e, struct emu_stream *stream);
 /* A point of a captured stream, for others that join there. NULL: no metadata. */
 SEAM_MUST_USE struct emu_mark *seam__emu_capture_mark(struct emu *e, struct emu_stream *stream);
-/* What the stream gets from now on comes behind that point of the capture, which it joins if need be. False: no metadata. */
-SEAM_MUST_USE bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, uint64_t capture_id, struct emu_mark *mark);
+/* What the stream gets from now on comes behind that point of the capture, which it joins if need be. False: no
+ * metadata. */
+SEAM_MUST_USE bool seam__emu_capture_join(
+	struct emu *e, struct emu_stream *stream, uint64_t capture_id, struct emu_mark *mark);
 /* Ends the capture that began on the stream. Its graph is kept if ret_id is not NULL. */
 SEAM_MUST_USE int seam__emu_capture_finish(struct emu_device *device, uint64_t handle, uint64_t *ret_id);
-/* What an operation of the legacy stream meets while a blocking stream is captured: 0, or an error that ends the capture. */
+/* What an operation of the legacy stream meets while a blocking stream is captured: 0, or an error that ends the
+ * capture. */
 SEAM_MUST_USE int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream);
 
 /* emu_graph.c */
@@ -401,10 +406,12 @@ void seam__emu_graph_put(struct emu *e, struct emu_graph *graph);
 /* The stream gets a branch and holds the graph. False: no metadata, nothing changed. */
 SEAM_MUST_USE bool seam__emu_graph_enter(struct emu *e, struct emu_graph *graph, struct emu_stream *stream);
 void seam__emu_graph_leave(struct emu *e, struct emu_stream *stream);
-/* Work at the end of the stream's branch. mark: what it waits for or records, or NULL. False: no metadata, nothing changed. */
+/* Work at the end of the stream's branch. mark: what it waits for or records, or NULL. False: no metadata, nothing
+ * changed. */
 SEAM_MUST_USE bool seam__emu_graph_add(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
-                                       const struct seam_emu_range *ranges, size_t count, struct emu_mark *mark);
-SEAM_MUST_USE bool seam__emu_graph_keep(struct emu *e, struct emu_graph *graph); /* gives it a handle. False: no metadata */
+	const struct seam_emu_range *ranges, size_t count, struct emu_mark *mark);
+SEAM_MUST_USE bool seam__emu_graph_keep(
+	struct emu *e, struct emu_graph *graph); /* gives it a handle. False: no metadata */
 SEAM_MUST_USE int seam__emu_graph_launch_locked(struct emu_device *device, uint64_t id, uint64_t handle);
 SEAM_MUST_USE int seam__emu_graph_destroy_locked(struct emu *e, uint64_t id);
 void seam__emu_graphs_fini(struct emu *e);
@@ -418,8 +425,8 @@ void seam__emu_events_fini(struct emu *e);
 /* emu_work.c */
 SEAM_MUST_USE struct emu_work *seam__emu_work_make(struct emu *e, struct emu_stream *stream, enum emu_work_kind kind);
 /* Such work as `like`, of these ranges; `ranges` may be NULL if count is 0. */
-SEAM_MUST_USE struct emu_work *seam__emu_work_copy(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
-                                                   const struct seam_emu_range *ranges, size_t count);
+SEAM_MUST_USE struct emu_work *seam__emu_work_copy(struct emu *e, struct emu_stream *stream,
+	const struct emu_work *like, const struct seam_emu_range *ranges, size_t count);
 void seam__emu_work_drop(struct emu *e, struct emu_work *work);   /* never submitted, or done */
 void seam__emu_work_submit(struct emu *e, struct emu_work *work); /* cannot fail */
 void seam__emu_clock_to(struct emu *e, uint64_t ns);              /* runs what ends until then */
@@ -434,19 +441,20 @@ SEAM_TREE_GENERATE(emu_timeline, emu_work, by_time, seam__emu_timeline_compare)
 
 /* emu_copy.c */
 void seam__emu_effect(struct emu *e, struct emu_work *work); /* checks access and moves the bytes */
-SEAM_MUST_USE int seam__emu_launch_locked(struct emu_device *device, uint64_t handle, const struct seam_emu_range *ranges,
-                                          size_t count, uint64_t duration_ns, uint32_t value);
+SEAM_MUST_USE int seam__emu_launch_locked(struct emu_device *device, uint64_t handle,
+	const struct seam_emu_range *ranges, size_t count, uint64_t duration_ns, uint32_t value);
 
 /* emu_judge.c */
-/* Pins the mappings that the work's ranges touch and looks for unordered work. Before submission. False: no metadata. */
+/* Pins the mappings that the work's ranges touch and looks for unordered work. Before submission. False: no metadata.
+ */
 SEAM_MUST_USE bool seam__emu_judge_touch(struct emu *e, struct emu_work *work);
 /* Takes back what is not going to run: all that was made for the stream later has been before. */
 void seam__emu_judge_untouch(struct emu *e, struct emu_work *work);
 void seam__emu_judge_unpin(struct emu_work *work);
 void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mapping); /* before it goes */
 void seam__emu_judge_map(struct emu_device *device, const struct emu_phys *phys);
-void seam__emu_judge_capture(struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges,
-                             size_t count);
+void seam__emu_judge_capture(
+	struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges, size_t count);
 void seam__emu_judge_forget(struct emu *e, struct emu_phys *phys); /* its access records */
 const char *seam__emu_judge_check(const struct emu_phys *phys);
 

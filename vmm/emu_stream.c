@@ -128,12 +128,14 @@ void seam__emu_stream_drop(struct emu *e, struct emu_stream *stream)
 struct emu_order_entry seam__emu_newest_of(const struct emu *e, const struct emu_stream *stream)
 {
 	uint32_t device = stream->device->ordinal;
-	return (struct emu_order_entry){stream->id, stream->last_number > e->floors[device] ? stream->last_number : 0, device};
+	return (struct emu_order_entry){
+		stream->id, stream->last_number > e->floors[device] ? stream->last_number : 0, device};
 }
 
 void seam__emu_host_learns(struct emu *e, const struct emu_order *order, const struct emu_stream *stream)
 {
-	const struct emu_order_entry last = stream != NULL ? seam__emu_newest_of(e, stream) : (struct emu_order_entry){0};
+	const struct emu_order_entry last =
+		stream != NULL ? seam__emu_newest_of(e, stream) : (struct emu_order_entry){0};
 	if (order->count == 0 && last.number == 0)
 		return;
 	/* Without metadata the judge knows less than is true and may flag too much; it says nothing false for a program
@@ -154,7 +156,8 @@ void seam__emu_host_learns_all(struct emu_device *device)
 	}
 	/* What its streams have waited for of other devices. */
 	const struct emu_stream *stream;
-	LIST_FOREACH (stream, &e->all_streams, all) {
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{
 		if (stream->device == device)
 			seam__emu_host_learns(e, &stream->order, NULL);
 	}
@@ -164,7 +167,7 @@ void seam__emu_host_learns_all(struct emu_device *device)
 static int take_order(struct emu *e, struct emu_stream *stream, const struct emu_stream *from)
 {
 	if (!seam__emu_order_merge(&stream->order, e->meta, &from->order, e->floors) ||
-	    !seam__emu_order_add(&stream->order, e->meta, seam__emu_newest_of(e, from)))
+		!seam__emu_order_add(&stream->order, e->meta, seam__emu_newest_of(e, from)))
 		return SEAM_CU_OUT_OF_MEMORY;
 	return 0;
 }
@@ -222,7 +225,8 @@ static int prepare_legacy(struct emu *e, struct emu_stream *legacy)
 {
 	struct emu_stream *stream;
 	struct emu_stream *next;
-	LIST_FOREACH_SAFE (stream, &e->stuck_streams, stuck, next) {
+	LIST_FOREACH_SAFE(stream, &e->stuck_streams, stuck, next)
+	{
 		int cu = comes_before_legacy(stream, legacy) ? wait_for_queue(e, legacy, stream) : 0;
 		if (cu != 0)
 			return cu;
@@ -230,7 +234,8 @@ static int prepare_legacy(struct emu *e, struct emu_stream *legacy)
 	int cu = wait_until(e, legacy, legacy->device->blocking_tail_ns);
 	if (cu != 0 || legacy->merged_number == e->touch_number)
 		return cu;
-	LIST_FOREACH (stream, &e->all_streams, all) {
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{
 		cu = comes_before_legacy(stream, legacy) ? take_order(e, legacy, stream) : 0;
 		if (cu != 0)
 			return cu;
@@ -284,8 +289,7 @@ int seam__emu_op_stream_create(struct seam_driver *d, enum seam_stream_kind kind
 	if (e->created_streams + e->free_handle_count >= e->free_handle_capacity) {
 		size_t capacity = e->free_handle_capacity == 0 ? 16 : e->free_handle_capacity * 2;
 		void *grown = seam__meta_resize(e->meta, e->free_handles,
-		                                e->free_handle_capacity * sizeof(e->free_handles[0]),
-		                                capacity * sizeof(e->free_handles[0]));
+			e->free_handle_capacity * sizeof(e->free_handles[0]), capacity * sizeof(e->free_handles[0]));
 		if (grown == NULL)
 			return SEAM_CU_OUT_OF_MEMORY;
 		e->free_handles = grown;

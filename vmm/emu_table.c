@@ -26,7 +26,7 @@ uint64_t seam__emu_table_add(struct emu_table *table, struct seam_meta *meta, vo
 		if (table->used == table->capacity) {
 			uint32_t capacity = table->capacity == 0 ? 64 : table->capacity * 2;
 			void *grown = seam__meta_resize(meta, table->slots, table->capacity * sizeof(table->slots[0]),
-			                                capacity * sizeof(table->slots[0]));
+				capacity * sizeof(table->slots[0]));
 			if (grown == NULL)
 				return 0;
 			table->slots = grown;

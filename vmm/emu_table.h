@@ -23,10 +23,10 @@ struct emu_table {
 void seam__emu_table_fini(struct emu_table *table, struct seam_meta *meta);
 
 /* A handle for `object` (not NULL). 0: no metadata. */
-__attribute__((warn_unused_result)) uint64_t seam__emu_table_add(struct emu_table *table, struct seam_meta *meta,
-                                                                 void *object);
-void *seam__emu_table_find(const struct emu_table *table, uint64_t id); /* NULL: no such handle */
-void seam__emu_table_remove(struct emu_table *table, uint64_t id);      /* must exist */
+__attribute__((warn_unused_result)) uint64_t seam__emu_table_add(
+	struct emu_table *table, struct seam_meta *meta, void *object);
+void *seam__emu_table_find(const struct emu_table *table, uint64_t id);  /* NULL: no such handle */
+void seam__emu_table_remove(struct emu_table *table, uint64_t id);       /* must exist */
 void *seam__emu_table_at(const struct emu_table *table, uint32_t index); /* the object in slot index < used, or NULL */
 
 /* Name of a broken invariant, or NULL. */

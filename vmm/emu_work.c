@@ -1,8 +1,9 @@
 /* emu_work.c: work, the order of its ends in virtual time, waiting, and the thread that runs host functions.
  *
- * Without host functions every end is known when work is submitted: start = max(now, end of what comes before), end = start +
- * duration; the timeline orders ends, and effects happen there. A host function takes as long as it takes: behind it the
- * stream's work stays queued until it has returned, and so does what waits for that work. Only then is a wait a real one.
+ * Without host functions every end is known when work is submitted: start = max(now, end of what comes before), end =
+ * start + duration; the timeline orders ends, and effects happen there. A host function takes as long as it takes:
+ * behind it the stream's work stays queued until it has returned, and so does what waits for that work. Only then is a
+ * wait a real one.
  *
  * Host functions run on one helper thread per device, without the lock, one after the other.
  */
@@ -26,8 +27,8 @@ struct emu_work *seam__emu_work_make(struct emu *e, struct emu_stream *stream, e
 	struct emu_work *work = seam__slab_get(&e->work_slab);
 	if (work == NULL)
 		return NULL;
-	*work = (struct emu_work){.kind = kind, .stream = stream, .number = ++e->next_number,
-	                          .last_number = stream->last_number};
+	*work = (struct emu_work){
+		.kind = kind, .stream = stream, .number = ++e->next_number, .last_number = stream->last_number};
 	work->ranges = work->inline_ranges;
 	work->pins = work->inline_pins;
 	stream->work_count++;
@@ -35,7 +36,7 @@ struct emu_work *seam__emu_work_make(struct emu *e, struct emu_stream *stream, e
 }
 
 struct emu_work *seam__emu_work_copy(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
-                                     const struct seam_emu_range *ranges, size_t count)
+	const struct seam_emu_range *ranges, size_t count)
 {
 	struct emu_work *work = seam__emu_work_make(e, stream, like->kind);
 	if (work == NULL)
@@ -142,8 +143,8 @@ static void drain_all(struct emu *e)
 		struct emu_stream *stream;
 		struct emu_stream *next;
 		moved = false;
-		LIST_FOREACH_SAFE (stream, &e->stuck_streams, stuck, next)
-			moved |= drain(e, stream);
+		LIST_FOREACH_SAFE(stream, &e->stuck_streams, stuck, next)
+		moved |= drain(e, stream);
 	}
 }
 
@@ -224,7 +225,8 @@ static bool find_end(const struct emu_device *device, uint64_t *ret_end_ns)
 	const struct emu_stream *stream;
 	bool known = true;
 	*ret_end_ns = 0;
-	LIST_FOREACH (stream, &device->e->all_streams, all) {
+	LIST_FOREACH(stream, &device->e->all_streams, all)
+	{
 		if (stream->device != device)
 			continue;
 		known &= STAILQ_EMPTY(&stream->queue);
@@ -352,11 +354,13 @@ const char *seam__emu_work_check(struct emu *e)
 {
 	struct emu_work *work;
 	struct emu_stream *stream;
-	RB_FOREACH (work, emu_timeline, &e->timeline) {
+	RB_FOREACH(work, emu_timeline, &e->timeline)
+	{
 		if (work->time_ns < seam__emu_now(e))
 			return "E4 no work in the timeline ends before now";
 	}
-	LIST_FOREACH (stream, &e->all_streams, all) {
+	LIST_FOREACH(stream, &e->all_streams, all)
+	{
 		work = STAILQ_FIRST(&stream->queue);
 		if (work != NULL && work->kind != EMU_HOST_FUNC && (work->kind != EMU_WAIT || work->mark->resolved))
 			return "E4 a queue waits at its head";

@@ -1,9 +1,11 @@
-/* journal.h: the newest changes of a pool's physical memory, for whoever asks later: chunks that were made, chunks that went.
+/* journal.h: the newest changes of a pool's physical memory, for whoever asks later: chunks that were made, chunks that
+ * went.
  *
- * A ring: what is not read in time is overwritten, and the reader sees that by the numbers. Kept from the first question on (seam_chunk_events()).
+ * A ring: what is not read in time is overwritten, and the reader sees that by the numbers. Kept from the first
+ * question on (seam_chunk_events()).
  *
- * Invariants: entry n lies in place n % SEAM_JOURNAL_EVENTS; the numbers begin at 1; those below `next` by more than the ring are lost.
- * Locks: the pool's `lock`.
+ * Invariants: entry n lies in place n % SEAM_JOURNAL_EVENTS; the numbers begin at 1; those below `next` by more than
+ * the ring are lost. Locks: the pool's `lock`.
  */
 #ifndef SEAM_JOURNAL_H
 #define SEAM_JOURNAL_H
@@ -26,8 +28,9 @@ void seam__journal_init(struct seam_journal *journal);
 
 void seam__journal_add(struct seam_journal *journal, uint64_t va, uint64_t bytes, bool made);
 
-/* Copies the events from number *next on, oldest first, at most `capacity`, and returns how many; *next becomes the number behind them. *next 0
- * is the next event's: nothing is copied. */
-size_t seam__journal_read(const struct seam_journal *journal, uint64_t *next, struct seam_chunk_event *events, size_t capacity);
+/* Copies the events from number *next on, oldest first, at most `capacity`, and returns how many; *next becomes the
+ * number behind them. *next 0 is the next event's: nothing is copied. */
+size_t seam__journal_read(
+	const struct seam_journal *journal, uint64_t *next, struct seam_chunk_event *events, size_t capacity);
 
 #endif

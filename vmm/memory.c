@@ -9,7 +9,7 @@
 #include "meta.h"
 
 enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *driver, struct seam_meta *meta,
-                               const struct seam_phys_props *props)
+	const struct seam_phys_props *props)
 {
 	int64_t vmm = 0;
 	int cu = seam__drv_attribute(driver, SEAM_ATTR_VMM_SUPPORTED, &vmm);
@@ -53,8 +53,10 @@ void seam__memory_fini(struct seam_memory *memory)
 	struct seam_view *view, *next_view;
 	seam__meta_free(memory->meta, memory->journal, sizeof *memory->journal);
 	memory->journal = NULL;
-	TAILQ_FOREACH_SAFE(view, &memory->view_list, all, next_view) {
-		/* A driver that refuses now (it has shut down) frees the memory itself; our books are closed all the same. */
+	TAILQ_FOREACH_SAFE(view, &memory->view_list, all, next_view)
+	{
+		/* A driver that refuses now (it has shut down) frees the memory itself; our books are closed all the
+		 * same. */
 		uint32_t ignored = seam__view_release(memory, view);
 		(void)ignored;
 		bool gone = seam__view_forget(memory, view, view->slot_count);
@@ -62,12 +64,13 @@ void seam__memory_fini(struct seam_memory *memory)
 		(void)gone;
 	}
 	struct seam_chunk *chunk, *next_chunk;
-	TAILQ_FOREACH_SAFE(chunk, &memory->chunk_list, link, next_chunk) {
+	TAILQ_FOREACH_SAFE(chunk, &memory->chunk_list, link, next_chunk)
+	{
 		seam__chunk_release(memory, chunk);
 		seam__chunk_forget(memory, chunk);
 	}
 	uint64_t lost = seam__slab_fini(&memory->chunk_slab) + seam__slab_fini(&memory->mapping_slab) +
-	                seam__slab_fini(&memory->view_slab);
+		seam__slab_fini(&memory->view_slab);
 	SEAM_VERIFY(lost == 0);
 }
 
@@ -104,7 +107,8 @@ enum seam_rc seam__chunk_create(struct seam_memory *memory, uint64_t bytes, stru
 static void write_down(struct seam_memory *memory, const struct seam_chunk *chunk, bool made)
 {
 	if (memory->journal != NULL)
-		seam__journal_add(memory->journal, chunk->home->va + chunk->home->slots[chunk->home_slot].offset, chunk->bytes, made);
+		seam__journal_add(memory->journal, chunk->home->va + chunk->home->slots[chunk->home_slot].offset,
+			chunk->bytes, made);
 }
 
 void seam__chunk_list(struct seam_memory *memory, struct seam_chunk *chunk)
@@ -124,8 +128,8 @@ void seam__chunk_list(struct seam_memory *memory, struct seam_chunk *chunk)
 
 void seam__chunk_release(struct seam_memory *memory, struct seam_chunk *chunk)
 {
-	/* Any call may report, once, an error of earlier work; so what gives back is tried twice. A driver that refuses a handle of ours again is
-	 * gone, and the memory with it. */
+	/* Any call may report, once, an error of earlier work; so what gives back is tried twice. A driver that refuses
+	 * a handle of ours again is gone, and the memory with it. */
 	int cu = seam__drv_mem_release(memory->driver, chunk->phys);
 	if (cu != SEAM_CU_SUCCESS)
 		cu = seam__drv_mem_release(memory->driver, chunk->phys);
@@ -146,7 +150,8 @@ void seam__chunk_forget(struct seam_memory *memory, struct seam_chunk *chunk)
 	seam__slab_put(&memory->chunk_slab, chunk);
 }
 
-/* Sets the access of every run of mapped slots of the view to the newest location's, `mode`. Returns the first failure. */
+/* Sets the access of every run of mapped slots of the view to the newest location's, `mode`. Returns the first failure.
+ */
 static int grant_view(struct seam_memory *memory, const struct seam_view *view, const struct seam_access *access)
 {
 	uint32_t i = 0;
@@ -204,7 +209,8 @@ enum seam_rc seam__memory_grant(struct seam_memory *memory, struct seam_location
 	int cu = memory->mapping_count == 0 ? probe(memory, &access) : SEAM_CU_SUCCESS;
 	if (cu != SEAM_CU_SUCCESS)
 		return seam__driver_rc(cu);
-	TAILQ_FOREACH(view, &memory->view_list, all) {
+	TAILQ_FOREACH(view, &memory->view_list, all)
+	{
 		cu = grant_view(memory, view, &access);
 		if (cu != SEAM_CU_SUCCESS) {
 			failed = view;
@@ -216,7 +222,8 @@ enum seam_rc seam__memory_grant(struct seam_memory *memory, struct seam_location
 		return SEAM_OK;
 	}
 	access.mode = SEAM_ACCESS_NONE;
-	TAILQ_FOREACH(view, &memory->view_list, all) {
+	TAILQ_FOREACH(view, &memory->view_list, all)
+	{
 		int ignored = grant_view(memory, view, &access);
 		(void)ignored; /* the best that can be done; a peer that keeps access to memory of ours is harmless */
 		if (view == failed)
@@ -229,15 +236,17 @@ static const char *check_chunks(const struct seam_memory *memory)
 {
 	uint64_t count = 0, bytes = 0, mappings = 0;
 	const struct seam_chunk *chunk;
-	TAILQ_FOREACH(chunk, &memory->chunk_list, link) {
+	TAILQ_FOREACH(chunk, &memory->chunk_list, link)
+	{
 		count++;
 		bytes += chunk->bytes;
 		bool at_home = chunk->home == NULL, owner_maps = chunk->owner == NULL;
 		const struct seam_mapping *mapping;
-		LIST_FOREACH(mapping, &chunk->mappings, of_chunk) {
+		LIST_FOREACH(mapping, &chunk->mappings, of_chunk)
+		{
 			mappings++;
 			if (mapping->chunk != chunk || mapping->slot >= mapping->view->slot_count ||
-			    mapping->view->slots[mapping->slot].mapping != mapping)
+				mapping->view->slots[mapping->slot].mapping != mapping)
 				return "M4: a slot and its mapping disagree";
 			at_home |= mapping->view == chunk->home && mapping->slot == chunk->home_slot;
 			owner_maps |= mapping->view == chunk->owner;
@@ -262,8 +271,9 @@ static const char *check_view(const struct seam_view *view, uint64_t *mappings)
 			return "M4: slots overlap or leave a gap";
 		end += slot->bytes;
 		holes += slot->mapping == NULL;
-		if (slot->mapping != NULL && (slot->mapping->view != view || slot->mapping->slot != i ||
-		                              slot->mapping->chunk->bytes != slot->bytes))
+		if (slot->mapping != NULL &&
+			(slot->mapping->view != view || slot->mapping->slot != i ||
+				slot->mapping->chunk->bytes != slot->bytes))
 			return "M4: a mapping is not where its slot says";
 	}
 	if (end != view->used_bytes || end > view->reserved_bytes || holes != view->holes)
@@ -279,7 +289,8 @@ const char *seam__memory_check(const struct seam_memory *memory)
 		return broken;
 	uint64_t views = 0, stitched = 0, stitched_bytes = 0, address_bytes = 0, mappings = 0;
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, &memory->view_list, all) {
+	TAILQ_FOREACH(view, &memory->view_list, all)
+	{
 		broken = check_view(view, &mappings);
 		if (broken != NULL)
 			return broken;
@@ -289,8 +300,8 @@ const char *seam__memory_check(const struct seam_memory *memory)
 		address_bytes += view->reserved_bytes;
 	}
 	if (views != memory->view_count || stitched != memory->stitched_count ||
-	    stitched_bytes != memory->stitched_bytes || address_bytes != memory->address_bytes ||
-	    mappings != memory->mapping_count)
+		stitched_bytes != memory->stitched_bytes || address_bytes != memory->address_bytes ||
+		mappings != memory->mapping_count)
 		return "M3: views";
 	if (memory->mapping_count > memory->mapping_limit || address_bytes > memory->address_limit_bytes)
 		return "M5: a limit is exceeded";

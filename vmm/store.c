@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 enum seam_rc seam__store_init(struct seam_store *store, const struct seam_cache_source *source,
-                              const struct seam_store_config *config, struct seam_driver *driver, struct seam_meta *meta)
+	const struct seam_store_config *config, struct seam_driver *driver, struct seam_meta *meta)
 {
 	enum seam_rc rc = seam__cache_init(&store->cache, source, &config->cache, &store->streams, meta);
 	if (rc != SEAM_OK)
@@ -54,8 +54,8 @@ static enum seam_rc complete_locked(struct seam_store *store, struct seam_cache_
 	return rc;
 }
 
-enum seam_rc seam__store_alloc(struct seam_store *store, uint64_t bytes, uint64_t stream, uint64_t tag, bool no_wait,
-                               uint64_t *ret_va)
+enum seam_rc seam__store_alloc(
+	struct seam_store *store, uint64_t bytes, uint64_t stream, uint64_t tag, bool no_wait, uint64_t *ret_va)
 {
 	struct seam_cache_request request;
 	struct seam_stream *on = NULL;
@@ -104,7 +104,8 @@ enum seam_rc seam__store_range(struct seam_store *store, uint64_t va, uint64_t *
 	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
-enum seam_rc seam__store_trim(struct seam_store *store, uint64_t target_bytes, bool no_wait, uint64_t *ret_released_bytes)
+enum seam_rc seam__store_trim(
+	struct seam_store *store, uint64_t target_bytes, bool no_wait, uint64_t *ret_released_bytes)
 {
 	struct seam_cache_request request;
 	seam__mutex_lock(&store->lock);

@@ -42,8 +42,9 @@ static void leave_tree(struct seam_stream *stream)
 
 void seam__stream_lose(struct seam_stream *stream)
 {
-	seam__log(SEAM_LOG_INFO, "stream %#" PRIx64 " can be followed no more: what was freed on it waits for the whole device",
-	          stream->handle);
+	seam__log(SEAM_LOG_INFO,
+		"stream %#" PRIx64 " can be followed no more: what was freed on it waits for the whole device",
+		stream->handle);
 	leave_tree(stream);
 	stream->lost = true;
 	stream->capturing = false;
@@ -65,13 +66,15 @@ void seam__streams_sweep(struct seam_streams *streams, bool live_too)
 {
 	struct seam_stream *stream, *next;
 	TAILQ_FOREACH_SAFE(stream, &streams->list, by_index, next)
-		if (is_silent(stream) && (live_too || seam__stream_is_dead(stream)))
-			free_entry(stream);
+	if (is_silent(stream) && (live_too || seam__stream_is_dead(stream)))
+		free_entry(stream);
 }
 
-void seam__streams_init(struct seam_streams *streams, struct seam_driver *driver, struct seam_meta *meta, bool deterministic)
+void seam__streams_init(
+	struct seam_streams *streams, struct seam_driver *driver, struct seam_meta *meta, bool deterministic)
 {
-	*streams = (struct seam_streams){.driver = driver, .tick = 1, .deterministic = deterministic, .sweep_at = SWEEP_AT_LEAST};
+	*streams = (struct seam_streams){
+		.driver = driver, .tick = 1, .deterministic = deterministic, .sweep_at = SWEEP_AT_LEAST};
 	RB_INIT(&streams->tree);
 	TAILQ_INIT(&streams->list);
 	TAILQ_INIT(&streams->idle);
@@ -115,10 +118,12 @@ static enum seam_rc add(struct seam_streams *streams, uint64_t handle, uint64_t 
 	struct seam_stream *stream = seam__slab_get(&streams->stream_slab);
 	if (stream == NULL)
 		return SEAM_OOM_META;
-	*stream = (struct seam_stream){.owner = streams, .handle = handle, .id = id, .placed = handle <= SEAM_STREAM_PER_THREAD};
+	*stream = (struct seam_stream){
+		.owner = streams, .handle = handle, .id = id, .placed = handle <= SEAM_STREAM_PER_THREAD};
 	TAILQ_INIT(&stream->events);
 	struct seam_stream *place;
-	TAILQ_FOREACH(place, &streams->list, by_index) {
+	TAILQ_FOREACH(place, &streams->list, by_index)
+	{
 		if (place->index != stream->index)
 			break;
 		stream->index++;
@@ -152,7 +157,8 @@ static enum seam_rc find_per_thread(struct seam_streams *streams, struct seam_st
 	return SEAM_OK;
 }
 
-enum seam_rc seam__streams_find(struct seam_streams *streams, uint64_t handle, bool verify, struct seam_stream **ret_stream)
+enum seam_rc seam__streams_find(
+	struct seam_streams *streams, uint64_t handle, bool verify, struct seam_stream **ret_stream)
 {
 	if (handle == SEAM_STREAM_LEGACY)
 		handle = SEAM_STREAM_DEFAULT;
@@ -168,7 +174,8 @@ enum seam_rc seam__streams_find(struct seam_streams *streams, uint64_t handle, b
 	if (stream == NULL || verify) {
 		uint64_t id = 0;
 		int cu = seam__drv_stream_id(streams->driver, handle, &id);
-		bool gone = cu == SEAM_CU_INVALID_HANDLE || (cu == SEAM_CU_SUCCESS && stream != NULL && id != stream->id);
+		bool gone =
+			cu == SEAM_CU_INVALID_HANDLE || (cu == SEAM_CU_SUCCESS && stream != NULL && id != stream->id);
 		if (gone && stream != NULL) {
 			seam__stream_lose(stream);
 			stream = NULL;
@@ -204,8 +211,8 @@ bool seam__streams_all_passed(const struct seam_streams *streams, uint64_t tick)
 {
 	const struct seam_stream *stream;
 	TAILQ_FOREACH(stream, &streams->list, by_index)
-		if (!seam__stream_passed(stream, tick))
-			return false;
+	if (!seam__stream_passed(stream, tick))
+		return false;
 	return true;
 }
 
@@ -242,12 +249,13 @@ enum seam_rc seam__stream_destroyed(struct seam_streams *streams, uint64_t handl
 static const char *check_stream(const struct seam_stream *stream)
 {
 	if (stream->passed > stream->covered || stream->covered >= stream->owner->tick ||
-	    stream->last_stamp > stream->owner->tick)
+		stream->last_stamp > stream->owner->tick)
 		return "T1 ticks in order";
 	uint64_t previous = stream->passed;
 	uint32_t queued = 0;
 	const struct seam_stream_event *event;
-	TAILQ_FOREACH(event, &stream->events, link) {
+	TAILQ_FOREACH(event, &stream->events, link)
+	{
 		if (event->tick <= previous || !event->queued || event->event.id == 0)
 			return "T2 events rise";
 		previous = event->tick;
@@ -267,7 +275,8 @@ const char *seam__streams_check(const struct seam_streams *streams)
 	uint64_t events = 0, in_tree = 0;
 	uint32_t count = 0, next_index = 0;
 	struct seam_stream *stream;
-	TAILQ_FOREACH(stream, &streams->list, by_index) {
+	TAILQ_FOREACH(stream, &streams->list, by_index)
+	{
 		const char *broken = check_stream(stream);
 		if (broken != NULL)
 			return broken;
@@ -283,18 +292,20 @@ const char *seam__streams_check(const struct seam_streams *streams)
 	}
 	struct seam_stream *node;
 	RB_FOREACH(node, seam_stream_tree, tree)
-		in_tree--;
+	in_tree--;
 	if (in_tree != 0)
 		return "T4 tree";
 	const struct seam_stream_event *event;
-	TAILQ_FOREACH(event, &streams->idle, link) {
+	TAILQ_FOREACH(event, &streams->idle, link)
+	{
 		if (event->queued)
 			return "idle events are idle";
 		events++;
 	}
 	if (count != streams->count || events != streams->events)
 		return "counts";
-	if (streams->last != NULL && (seam__stream_is_dead(streams->last) || streams->last->handle == SEAM_STREAM_PER_THREAD))
+	if (streams->last != NULL &&
+		(seam__stream_is_dead(streams->last) || streams->last->handle == SEAM_STREAM_PER_THREAD))
 		return "last is in the tree";
 	return NULL;
 }

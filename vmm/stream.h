@@ -1,34 +1,35 @@
 /* stream.h: which device work has passed: the streams that a pool has seen, and ticks instead of an event per free.
  *
- * A registry has one counter, the *tick*. A free is *stamped* with the current tick: no driver call. An event recorded on a
- * stream at tick t *covers* every stamp <= t of that stream; the tick then becomes t + 1. When the event has passed, so has
- * everything that it covers. So one event, recorded only when another stream or an unmapping asks, answers for any number of frees.
+ * A registry has one counter, the *tick*. A free is *stamped* with the current tick: no driver call. An event recorded
+ * on a stream at tick t *covers* every stamp <= t of that stream; the tick then becomes t + 1. When the event has
+ * passed, so has everything that it covers. So one event, recorded only when another stream or an unmapping asks,
+ * answers for any number of frees.
  *
  * Not here: what the memory is, and who may have it. Policy: when to poll, order or wait.
  *
  * Streams are known by their driver id, not by their handle: a handle may be destroyed and given out again.
  *   - The legacy default stream has two handles (0 and 1) and one entry.
- *   - SEAM_STREAM_PER_THREAD has an entry per thread, and only that thread can record on it. A cover asked for by another
- *     thread answers SEAM_BUSY and is made up for when the owner next calls seam__streams_find().
+ *   - SEAM_STREAM_PER_THREAD has an entry per thread, and only that thread can record on it. A cover asked for by
+ * another thread answers SEAM_BUSY and is made up for when the owner next calls seam__streams_find().
  *   - A stream whose destruction was announced (seam__stream_destroyed) is covered a last time and passes as any other.
- *   - One that was found destroyed, or replaced under its handle, without notice is *lost*: nothing can be recorded on it any more.
- *     What events cover passes; the rest passes by seam__streams_wait_all_*() only.
+ *   - One that was found destroyed, or replaced under its handle, without notice is *lost*: nothing can be recorded on
+ * it any more. What events cover passes; the rest passes by seam__streams_wait_all_*() only.
  *   - On a stream that is being captured nothing is recorded or queried: its stamps stay until the capture has ended.
  *
  * Invariants (seam__streams_check)
  *   T1  passed <= covered < tick, and last_stamp <= tick, for every stream
- *   T2  a stream's events have rising ticks, above passed and at most covered; the newest has covered's tick, unless covered = passed
- *   T3  at most SEAM_STREAM_EVENTS events are queued per stream: the newest is recorded again rather than one added
- *   T4  a stream is in the tree unless it is destroyed or lost
- *   T5  indexes are unique, and rise along the list
+ *   T2  a stream's events have rising ticks, above passed and at most covered; the newest has covered's tick, unless
+ * covered = passed T3  at most SEAM_STREAM_EVENTS events are queued per stream: the newest is recorded again rather
+ * than one added T4  a stream is in the tree unless it is destroyed or lost T5  indexes are unique, and rise along the
+ * list
  *
  * Locks: none inside. The lock of the pool that owns the registry guards everything here, but
  * seam__wait_all_run(), which is called without it. No other function waits, except in deterministic mode.
  *
- * Lifetime: a struct seam_stream that has been looked up is valid until the lock is dropped, or the next call that takes the
- * registry (find, destroyed, poll_all, ..._end, unref). Who keeps a pointer longer holds a reference. A dead stream's entry goes
- * when everything on it has passed and nobody refers to it; entries of streams that just fell silent are swept when there are
- * many. So memory stays bounded however many streams and threads a program makes.
+ * Lifetime: a struct seam_stream that has been looked up is valid until the lock is dropped, or the next call that
+ * takes the registry (find, destroyed, poll_all, ..._end, unref). Who keeps a pointer longer holds a reference. A dead
+ * stream's entry goes when everything on it has passed and nobody refers to it; entries of streams that just fell
+ * silent are swept when there are many. So memory stays bounded however many streams and threads a program makes.
  */
 #ifndef SEAM_VMM_STREAM_H
 #define SEAM_VMM_STREAM_H
@@ -52,7 +53,7 @@ struct seam_streams;
 struct seam_stream_event {
 	TAILQ_ENTRY(seam_stream_event) link; /* in its stream's queue, or in the registry's idle list */
 	struct seam_event event;
-	uint64_t tick;    /* covers the stamps <= tick; valid while queued */
+	uint64_t tick; /* covers the stamps <= tick; valid while queued */
 	bool queued;
 };
 
@@ -75,7 +76,8 @@ struct seam_stream {
 	bool lost;           /* without notice */
 	bool wanted;         /* per-thread stream: another thread asked for a cover */
 	bool placed;         /* the driver was asked whether it is: */
-	bool foreign;        /* of another device: its events are recorded nowhere else, and waiting for the device does not wait for it */
+	bool foreign; /* of another device: its events are recorded nowhere else, and waiting for the device does not
+			 wait for it */
 	struct seam_stream_events events; /* oldest first */
 };
 
@@ -90,7 +92,7 @@ struct seam_streams {
 	struct seam_stream_tree tree;
 	struct seam_stream_list list; /* every entry, by index */
 	uint32_t count;
-	uint32_t sweep_at; /* the count at which silent entries are looked for */
+	uint32_t sweep_at;              /* the count at which silent entries are looked for */
 	struct seam_stream_events idle; /* to be recorded again */
 	uint64_t events;                /* created and not destroyed: queued or idle */
 	struct seam_slab stream_slab;
@@ -103,26 +105,27 @@ struct seam_wait_all {
 	bool done;     /* run has succeeded */
 };
 
-/* Nothing is allocated or called yet. deterministic: polls wait instead of asking, so that the outcome does not depend on time.
- * driver and meta must outlive the registry. */
-void seam__streams_init(struct seam_streams *streams, struct seam_driver *driver, struct seam_meta *meta, bool deterministic);
+/* Nothing is allocated or called yet. deterministic: polls wait instead of asking, so that the outcome does not depend
+ * on time. driver and meta must outlive the registry. */
+void seam__streams_init(
+	struct seam_streams *streams, struct seam_driver *driver, struct seam_meta *meta, bool deterministic);
 
-/* Destroys all events and entries. Waits for nothing: the caller has waited, or the device is gone. Returns how many references
- * were never given back: 0 unless there is a bug. */
+/* Destroys all events and entries. Waits for nothing: the caller has waited, or the device is gone. Returns how many
+ * references were never given back: 0 unless there is a bug. */
 uint64_t seam__streams_fini(struct seam_streams *streams);
 
-/* The entry of a handle, made if there is none. O(1) and no driver call for the stream found last, unless `verify`: that asks the
- * driver for the handle's id and, where it is a new one, gives the old entry up as lost. Per-thread handles are always asked.
- * Errors: SEAM_OOM_META, and the driver's (SEAM_DRIVER for a handle that is no stream). */
-SEAM_MUST_USE enum seam_rc seam__streams_find(struct seam_streams *streams, uint64_t handle, bool verify,
-                                              struct seam_stream **ret_stream);
+/* The entry of a handle, made if there is none. O(1) and no driver call for the stream found last, unless `verify`:
+ * that asks the driver for the handle's id and, where it is a new one, gives the old entry up as lost. Per-thread
+ * handles are always asked. Errors: SEAM_OOM_META, and the driver's (SEAM_DRIVER for a handle that is no stream). */
+SEAM_MUST_USE enum seam_rc seam__streams_find(
+	struct seam_streams *streams, uint64_t handle, bool verify, struct seam_stream **ret_stream);
 
 /* Keeps the entry. A matching unref may free it, if it is dead and passed. */
 void seam__stream_ref(struct seam_stream *stream);
 void seam__stream_unref(struct seam_stream *stream);
 
-/* The stamp for what the stream's work so far may use. O(1), no driver call. A destroyed stream gets no more work: its last cover
- * answers for whatever is freed on it later. */
+/* The stamp for what the stream's work so far may use. O(1), no driver call. A destroyed stream gets no more work: its
+ * last cover answers for whatever is freed on it later. */
 static inline uint64_t seam__stream_stamp(struct seam_stream *stream)
 {
 	if (stream->destroyed)
@@ -137,21 +140,22 @@ static inline bool seam__stream_passed(const struct seam_stream *stream, uint64_
 }
 
 /* Records an event if some stamp is not covered.
- * Errors: SEAM_CAPTURING; SEAM_BUSY (another thread's stream); SEAM_NOT_FOUND (lost); SEAM_OOM_META; the driver's. Stamps then
- * stay as they were. */
+ * Errors: SEAM_CAPTURING; SEAM_BUSY (another thread's stream); SEAM_NOT_FOUND (lost); SEAM_OOM_META; the driver's.
+ * Stamps then stay as they were. */
 SEAM_MUST_USE enum seam_rc seam__stream_cover(struct seam_stream *stream);
 
-/* Asks the queued events, oldest first, until one has not passed. Nothing passed is no error. In deterministic mode it waits for
- * all of them. Not done while the stream is known to be capturing. */
+/* Asks the queued events, oldest first, until one has not passed. Nothing passed is no error. In deterministic mode it
+ * waits for all of them. Not done while the stream is known to be capturing. */
 SEAM_MUST_USE enum seam_rc seam__stream_poll(struct seam_stream *stream);
 
-/* Covers and polls every stream with unpassed stamps, but `except` (may be NULL). Streams that cannot be covered now (capturing,
- * another thread's, lost) are polled as far as they go. Goes on after an error, and returns the first. */
+/* Covers and polls every stream with unpassed stamps, but `except` (may be NULL). Streams that cannot be covered now
+ * (capturing, another thread's, lost) are polled as far as they go. Goes on after an error, and returns the first. */
 SEAM_MUST_USE enum seam_rc seam__streams_poll_all(struct seam_streams *streams, const struct seam_stream *except);
 
-/* A wait for everything that was stamped before begin, on every stream of the device, lost ones included: begin and end with the lock, run, which
- * waits for the device, without. Needs no event and no memory. What is stamped on other devices' streams is not waited for. begin: SEAM_CAPTURING if a known stream is being captured; the driver's
- * errors. run: the driver's. end: if run succeeded, the stamps have passed. */
+/* A wait for everything that was stamped before begin, on every stream of the device, lost ones included: begin and end
+ * with the lock, run, which waits for the device, without. Needs no event and no memory. What is stamped on other
+ * devices' streams is not waited for. begin: SEAM_CAPTURING if a known stream is being captured; the driver's errors.
+ * run: the driver's. end: if run succeeded, the stamps have passed. */
 SEAM_MUST_USE enum seam_rc seam__streams_wait_all_begin(struct seam_streams *streams, struct seam_wait_all *ret_wait);
 SEAM_MUST_USE enum seam_rc seam__wait_all_run(struct seam_driver *driver, struct seam_wait_all *wait);
 void seam__streams_wait_all_end(struct seam_streams *streams, struct seam_wait_all *wait);
@@ -159,8 +163,8 @@ void seam__streams_wait_all_end(struct seam_streams *streams, struct seam_wait_a
 /* SEAM_OK if no known stream is being captured; else SEAM_CAPTURING, or the driver's errors. */
 SEAM_MUST_USE enum seam_rc seam__streams_uncaptured(struct seam_streams *streams);
 
-/* Makes the work that `to` gets from now on start after everything stamped <= stamp on `from`: memory stamped so may then be used
- * on `to`, and is pending there. Errors: those of cover, for either stream. */
+/* Makes the work that `to` gets from now on start after everything stamped <= stamp on `from`: memory stamped so may
+ * then be used on `to`, and is pending there. Errors: those of cover, for either stream. */
 SEAM_MUST_USE enum seam_rc seam__stream_order(struct seam_stream *from, uint64_t stamp, struct seam_stream *to);
 
 /* Whether every stream has passed what it stamped at or before `tick`. No driver call; O(streams). */

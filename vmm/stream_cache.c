@@ -13,15 +13,17 @@
 static bool is_valid(const struct seam_cache_config *config)
 {
 	uint64_t granularity = config->granularity_bytes;
-	return seam__bits_is_pow2(granularity) && seam__bits_is_pow2(config->round_bytes) && config->round_bytes >= granularity &&
-	       config->split_bytes >= granularity && config->small_segment_bytes >= config->small_max_bytes &&
-	       config->segment_bytes >= config->exact_bytes && seam__bits_is_aligned(config->small_segment_bytes, granularity) &&
-	       seam__bits_is_aligned(config->segment_bytes, granularity) &&
-	       (config->oom == SEAM_OOM_DEVICE || config->oom == SEAM_OOM_HOST);
+	return seam__bits_is_pow2(granularity) && seam__bits_is_pow2(config->round_bytes) &&
+		config->round_bytes >= granularity && config->split_bytes >= granularity &&
+		config->small_segment_bytes >= config->small_max_bytes &&
+		config->segment_bytes >= config->exact_bytes &&
+		seam__bits_is_aligned(config->small_segment_bytes, granularity) &&
+		seam__bits_is_aligned(config->segment_bytes, granularity) &&
+		(config->oom == SEAM_OOM_DEVICE || config->oom == SEAM_OOM_HOST);
 }
 
 enum seam_rc seam__cache_init(struct seam_cache *cache, const struct seam_cache_source *source,
-                              const struct seam_cache_config *config, struct seam_streams *streams, struct seam_meta *meta)
+	const struct seam_cache_config *config, struct seam_streams *streams, struct seam_meta *meta)
 {
 	if (!is_valid(config))
 		return SEAM_INVALID;
@@ -67,7 +69,7 @@ static void swallow(struct seam_cache *cache, struct seam_cache_block *left, str
 static bool is_equal_free(const struct seam_extent *extent, const struct seam_cache_block *block)
 {
 	return extent != NULL && extent->state == SEAM_EXTENT_FREE &&
-	       ((const struct seam_cache_block *)extent)->stream == block->stream;
+		((const struct seam_cache_block *)extent)->stream == block->stream;
 }
 
 void seam__cache_settle(struct seam_cache *cache, struct seam_cache_block *block)
@@ -140,7 +142,8 @@ static struct seam_extent *fit(struct seam_cache_request *request)
 static bool may_use(const struct seam_extent *extent, const struct seam_stream *stream)
 {
 	const struct seam_cache_block *block = (const struct seam_cache_block *)extent;
-	return extent != NULL && extent->state == SEAM_EXTENT_FREE && (block->stream == NULL || block->stream == stream);
+	return extent != NULL && extent->state == SEAM_EXTENT_FREE &&
+		(block->stream == NULL || block->stream == stream);
 }
 
 /* The lowest extent of the smallest run of usable neighbours that is large enough; NULL: none. */
@@ -218,8 +221,8 @@ static enum seam_rc try_usable(struct seam_cache_request *request, struct seam_c
 	return SEAM_OK;
 }
 
-/* The best fit among what other streams have freed, behind an edge from them to the request's stream. A stream that cannot be
- * ordered now (a capture, another thread's, lost) is no error: its memory is just not for this request. */
+/* The best fit among what other streams have freed, behind an edge from them to the request's stream. A stream that
+ * cannot be ordered now (a capture, another thread's, lost) is no error: its memory is just not for this request. */
 static enum seam_rc try_ordered(struct seam_cache_request *request, struct seam_cache_block **ret_block)
 {
 	struct seam_cache *cache = request->cache;
@@ -260,7 +263,8 @@ enum seam_rc seam__cache_search(struct seam_cache_request *request, struct seam_
 		return SEAM_OK;
 	if (cache->config.reuse == SEAM_CACHE_REUSE_OWN && request->attempt == 0)
 		return SEAM_OK;
-	/* What is pending may wait for this very stream; else its own memory is usable as it is, and it need not be asked. */
+	/* What is pending may wait for this very stream; else its own memory is usable as it is, and it need not be
+	 * asked. */
 	rc = seam__cache_release_passed(cache, TAILQ_EMPTY(&cache->pending) ? request->stream : NULL);
 	if (rc == SEAM_OK)
 		rc = try_usable(request, ret_block);
@@ -280,7 +284,8 @@ static bool uses_passed(const struct seam_cache_block *block)
 static void settle_pending(struct seam_cache *cache)
 {
 	struct seam_cache_block *block, *next;
-	TAILQ_FOREACH_SAFE(block, &cache->pending, link, next) {
+	TAILQ_FOREACH_SAFE(block, &cache->pending, link, next)
+	{
 		if (!uses_passed(block))
 			continue;
 		TAILQ_REMOVE(&cache->pending, block, link);
@@ -303,7 +308,8 @@ enum seam_rc seam__cache_release_passed(struct seam_cache *cache, const struct s
 			next = seam__range_first(&cache->range, extent->shelf + 1);
 			continue;
 		}
-		/* Stays valid: what becomes nobody's joins nobody's neighbours only, whose shelf comes before this one. */
+		/* Stays valid: what becomes nobody's joins nobody's neighbours only, whose shelf comes before this one.
+		 */
 		next = seam__range_after(extent);
 		if (!seam__stream_passed(block->stream, block->stamp))
 			continue;
@@ -360,7 +366,8 @@ enum seam_rc seam__cache_record_stream(struct seam_cache *cache, uint64_t va, st
 static void clear_segment(struct seam_cache *cache, struct seam_segment *segment)
 {
 	struct seam_extent *extent, *first = TAILQ_FIRST(&segment->extents);
-	TAILQ_FOREACH(extent, &segment->extents, link) {
+	TAILQ_FOREACH(extent, &segment->extents, link)
+	{
 		struct seam_cache_block *block = seam__cache_block_of(extent);
 		if (extent->state == SEAM_EXTENT_FREE)
 			seam__range_pull(&cache->range, extent);

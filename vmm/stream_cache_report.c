@@ -65,12 +65,14 @@ static struct seam_cache_view view_of(const struct seam_cache_block *block)
 	};
 }
 
-void seam__cache_walk(struct seam_cache *cache, bool (*visit)(void *user, const struct seam_cache_view *view), void *user)
+void seam__cache_walk(
+	struct seam_cache *cache, bool (*visit)(void *user, const struct seam_cache_view *view), void *user)
 {
 	struct seam_segment *segment = seam__range_first_segment(&cache->range);
 	for (; segment != NULL; segment = seam__range_next_segment(segment)) {
 		struct seam_extent *extent;
-		TAILQ_FOREACH(extent, &segment->extents, link) {
+		TAILQ_FOREACH(extent, &segment->extents, link)
+		{
 			struct seam_cache_view view = view_of(seam__cache_block_of(extent));
 			if (!visit(user, &view))
 				return;
@@ -116,15 +118,16 @@ static const char *check_segment(const struct seam_cache *cache, struct seam_seg
 {
 	const struct seam_cache_block *previous = NULL;
 	struct seam_extent *extent;
-	TAILQ_FOREACH(extent, &segment->extents, link) {
+	TAILQ_FOREACH(extent, &segment->extents, link)
+	{
 		const struct seam_cache_block *block = seam__cache_block_of(extent);
 		const char *broken = check_block(block, sums);
 		if (broken != NULL)
 			return broken;
 		if (!seam__bits_is_aligned(extent->bytes | extent->va, cache->config.granularity_bytes))
 			return "blocks are multiples of the granularity";
-		if (previous != NULL && previous->extent.state == SEAM_EXTENT_FREE && extent->state == SEAM_EXTENT_FREE &&
-		    previous->stream == block->stream)
+		if (previous != NULL && previous->extent.state == SEAM_EXTENT_FREE &&
+			extent->state == SEAM_EXTENT_FREE && previous->stream == block->stream)
 			return "C2 equal free neighbours are joined";
 		previous = block;
 	}
@@ -149,16 +152,18 @@ const char *seam__cache_check(const struct seam_cache *constant)
 	uint64_t pending_bytes = 0;
 	const struct seam_cache_block *block;
 	TAILQ_FOREACH(block, &cache->pending, link)
-		pending_bytes += block->extent.bytes;
+	pending_bytes += block->extent.bytes;
 	if (pending_bytes != sums.pending_bytes)
 		return "C3 what is pending is in the list";
 	const struct seam_cache_stats *stats = &cache->stats;
 	if (sums.live_blocks != stats->live_blocks || sums.live_bytes != stats->live_bytes ||
-	    sums.requested_bytes != stats->requested_bytes || sums.pending_bytes != stats->pending_bytes ||
-	    sums.moving_bytes != cache->moving_bytes || sums.small_bytes != stats->small_reserved_bytes ||
-	    sums.live_bytes + sums.pending_bytes + sums.moving_bytes + cache->range.free_bytes != cache->range.segment_bytes)
+		sums.requested_bytes != stats->requested_bytes || sums.pending_bytes != stats->pending_bytes ||
+		sums.moving_bytes != cache->moving_bytes || sums.small_bytes != stats->small_reserved_bytes ||
+		sums.live_bytes + sums.pending_bytes + sums.moving_bytes + cache->range.free_bytes !=
+			cache->range.segment_bytes)
 		return "C4 sums";
-	if (cache->config.limit_bytes != 0 && cache->range.segment_bytes + cache->growing_bytes > cache->config.limit_bytes)
+	if (cache->config.limit_bytes != 0 &&
+		cache->range.segment_bytes + cache->growing_bytes > cache->config.limit_bytes)
 		return "C5 limit";
 	return NULL;
 }

@@ -1,7 +1,8 @@
-/* stream_cache_request.c: what a request does when no free block serves it: grow, shrink, wait, give up. See stream_cache.h.
+/* stream_cache_request.c: what a request does when no free block serves it: grow, shrink, wait, give up. See
+ * stream_cache.h.
  *
- * A request goes through the attempts below in order, each at most once; after each it first looks for a free block again, since
- * other threads may have freed some while the lock was dropped.
+ * A request goes through the attempts below in order, each at most once; after each it first looks for a free block
+ * again, since other threads may have freed some while the lock was dropped.
  */
 #include <stddef.h>
 
@@ -86,7 +87,8 @@ static enum seam_rc plan_grow(struct seam_cache_request *request, uint64_t bytes
 	return SEAM_BUSY;
 }
 
-/* Plans to give unused segments of `bytes` or somewhat more back, the lowest first. OK: there are none; BUSY: planned. */
+/* Plans to give unused segments of `bytes` or somewhat more back, the lowest first. OK: there are none; BUSY: planned.
+ */
 static enum seam_rc plan_shrink(struct seam_cache_request *request, uint64_t bytes)
 {
 	struct seam_cache *cache = request->cache;
@@ -98,7 +100,7 @@ static enum seam_rc plan_shrink(struct seam_cache_request *request, uint64_t byt
 	for (; segment != NULL && found_bytes < bytes; segment = seam__range_next_segment(segment)) {
 		struct seam_extent *extent = TAILQ_FIRST(&segment->extents);
 		if (extent->bytes != segment->bytes || extent->state != SEAM_EXTENT_FREE ||
-		    seam__cache_block_of(extent)->stream != NULL)
+			seam__cache_block_of(extent)->stream != NULL)
 			continue;
 		seam__range_pull(&cache->range, extent);
 		TAILQ_INSERT_TAIL(&request->leaving, segment, link);
@@ -188,18 +190,19 @@ static enum seam_rc advance_trim(struct seam_cache_request *request)
 		if (staying_bytes <= request->bytes)
 			break;
 		unsigned attempt = request->attempt++;
-		enum seam_rc rc =
-			attempt == TRIM_WAIT ? plan_wait(request) : plan_shrink(request, staying_bytes - request->bytes);
+		enum seam_rc rc = attempt == TRIM_WAIT ? plan_wait(request)
+						       : plan_shrink(request, staying_bytes - request->bytes);
 		if (rc != SEAM_OK)
 			return request->step != SEAM_CACHE_NOTHING ? SEAM_BUSY : finish(request, rc);
 	}
 	return finish(request, SEAM_OK);
 }
 
-enum seam_rc seam__cache_alloc(struct seam_cache *cache, uint64_t bytes, struct seam_stream *stream, uint64_t tag, bool no_wait,
-                               struct seam_cache_request *request)
+enum seam_rc seam__cache_alloc(struct seam_cache *cache, uint64_t bytes, struct seam_stream *stream, uint64_t tag,
+	bool no_wait, struct seam_cache_request *request)
 {
-	*request = (struct seam_cache_request){.cache = cache, .requested_bytes = bytes, .tag = tag, .no_wait = no_wait};
+	*request =
+		(struct seam_cache_request){.cache = cache, .requested_bytes = bytes, .tag = tag, .no_wait = no_wait};
 	TAILQ_INIT(&request->leaving);
 	TAILQ_INIT(&request->gone);
 	if (bytes == 0)
@@ -220,7 +223,8 @@ enum seam_rc seam__cache_alloc(struct seam_cache *cache, uint64_t bytes, struct 
 	return advance_alloc(request);
 }
 
-enum seam_rc seam__cache_trim(struct seam_cache *cache, uint64_t target_bytes, bool no_wait, struct seam_cache_request *request)
+enum seam_rc seam__cache_trim(
+	struct seam_cache *cache, uint64_t target_bytes, bool no_wait, struct seam_cache_request *request)
 {
 	*request = (struct seam_cache_request){.cache = cache, .bytes = target_bytes, .no_wait = no_wait};
 	TAILQ_INIT(&request->leaving);
@@ -247,7 +251,8 @@ void seam__cache_run(struct seam_cache_request *request)
 	struct seam_cache *cache = request->cache;
 	switch (request->step) {
 	case SEAM_CACHE_GROW:
-		request->rc = cache->source.segment_alloc(cache->source.user, request->segment_bytes, &request->segment_va);
+		request->rc =
+			cache->source.segment_alloc(cache->source.user, request->segment_bytes, &request->segment_va);
 		break;
 	case SEAM_CACHE_SHRINK:
 		request->rc = give_back(request);
@@ -270,8 +275,8 @@ static enum seam_rc commit_grow(struct seam_cache_request *request)
 	uint64_t kind = request->small ? SEAM_CACHE_SMALL_SEGMENT : SEAM_CACHE_LARGE_SEGMENT;
 	request->spare_segments--;
 	request->spare_extents--;
-	struct seam_cache_block *block = seam__cache_block_of(
-		seam__range_add(&cache->range, request->segment_va, request->segment_bytes, kind));
+	struct seam_cache_block *block =
+		seam__cache_block_of(seam__range_add(&cache->range, request->segment_va, request->segment_bytes, kind));
 	block->stream = request->stream;
 	seam__stream_ref(block->stream);
 	cache->stats.grows++;

@@ -22,7 +22,8 @@ static void give_event(struct seam_streams *streams, const struct seam_stream *s
 	streams->events--;
 }
 
-void seam__stream_retire_event(struct seam_streams *streams, struct seam_stream *stream, struct seam_stream_event *event)
+void seam__stream_retire_event(
+	struct seam_streams *streams, struct seam_stream *stream, struct seam_stream_event *event)
 {
 	TAILQ_REMOVE(&stream->events, event, link);
 	stream->queued--;
@@ -42,7 +43,7 @@ void seam__stream_pass(struct seam_stream *stream, uint64_t tick)
 static bool is_capture_code(int cu)
 {
 	return cu == SEAM_CU_STREAM_CAPTURE_UNSUPPORTED || cu == SEAM_CU_STREAM_CAPTURE_INVALIDATED ||
-	       cu == SEAM_CU_STREAM_CAPTURE_IMPLICIT;
+		cu == SEAM_CU_STREAM_CAPTURE_IMPLICIT;
 }
 
 enum seam_rc seam__stream_rc(int cu)
@@ -82,7 +83,8 @@ enum seam_rc seam__stream_reach(struct seam_stream *stream)
 	return stream->capturing ? SEAM_CAPTURING : SEAM_OK;
 }
 
-static enum seam_rc get_event(struct seam_streams *streams, const struct seam_stream *stream, struct seam_stream_event **ret_event)
+static enum seam_rc get_event(
+	struct seam_streams *streams, const struct seam_stream *stream, struct seam_stream_event **ret_event)
 {
 	struct seam_stream_event *event = stream->foreign ? NULL : TAILQ_FIRST(&streams->idle);
 	if (event != NULL) {
@@ -95,7 +97,7 @@ static enum seam_rc get_event(struct seam_streams *streams, const struct seam_st
 		return SEAM_OOM_META;
 	*event = (struct seam_stream_event){0};
 	int cu = stream->foreign ? seam__drv_event_create_for(streams->driver, stream->handle, &event->event)
-	                         : seam__drv_event_create(streams->driver, &event->event);
+				 : seam__drv_event_create(streams->driver, &event->event);
 	if (cu != SEAM_CU_SUCCESS) {
 		seam__slab_put(&streams->event_slab, event);
 		return seam__driver_rc(cu);
@@ -169,7 +171,8 @@ enum seam_rc seam__streams_poll_all(struct seam_streams *streams, const struct s
 {
 	enum seam_rc first = SEAM_OK;
 	struct seam_stream *stream;
-	TAILQ_FOREACH(stream, &streams->list, by_index) {
+	TAILQ_FOREACH(stream, &streams->list, by_index)
+	{
 		if (stream == except || stream->last_stamp <= stream->passed)
 			continue;
 		enum seam_rc rc = seam__stream_cover(stream);
@@ -185,7 +188,8 @@ enum seam_rc seam__streams_poll_all(struct seam_streams *streams, const struct s
 	return first;
 }
 
-enum seam_rc seam__stream_covering_event(struct seam_stream *stream, uint64_t stamp, struct seam_stream_event **ret_event)
+enum seam_rc seam__stream_covering_event(
+	struct seam_stream *stream, uint64_t stamp, struct seam_stream_event **ret_event)
 {
 	if (stamp > stream->last_stamp)
 		stamp = stream->last_stamp;
@@ -196,8 +200,8 @@ enum seam_rc seam__stream_covering_event(struct seam_stream *stream, uint64_t st
 	}
 	struct seam_stream_event *event;
 	TAILQ_FOREACH(event, &stream->events, link)
-		if (event->tick >= stamp)
-			break;
+	if (event->tick >= stamp)
+		break;
 	SEAM_VERIFY(event != NULL);
 	*ret_event = event;
 	return SEAM_OK;

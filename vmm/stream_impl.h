@@ -15,27 +15,32 @@ static inline bool seam__stream_is_dead(const struct seam_stream *stream)
 /* The driver's result; every way of saying "a capture is in the way" is SEAM_CAPTURING. */
 enum seam_rc seam__stream_rc(int cu);
 
-/* Whether work can be put behind this stream now: it still is what its handle names, on this thread, and is not being captured.
- * Errors: SEAM_NOT_FOUND (dead; lost from now on if it was not), SEAM_BUSY (another thread's), SEAM_CAPTURING, the driver's. */
+/* Whether work can be put behind this stream now: it still is what its handle names, on this thread, and is not being
+ * captured. Errors: SEAM_NOT_FOUND (dead; lost from now on if it was not), SEAM_BUSY (another thread's),
+ * SEAM_CAPTURING, the driver's. */
 SEAM_MUST_USE enum seam_rc seam__stream_reach(struct seam_stream *stream);
 
-/* Records an event on a stream that was reached. The tick moves on. Errors: SEAM_OOM_META, the driver's: nothing has changed. */
+/* Records an event on a stream that was reached. The tick moves on. Errors: SEAM_OOM_META, the driver's: nothing has
+ * changed. */
 SEAM_MUST_USE enum seam_rc seam__stream_record(struct seam_stream *stream);
 
-/* The oldest event that covers the stamp, recorded now if there is none. The stamp has not passed. Errors: those of cover. */
-SEAM_MUST_USE enum seam_rc seam__stream_covering_event(struct seam_stream *stream, uint64_t stamp,
-                                                       struct seam_stream_event **ret_event);
+/* The oldest event that covers the stamp, recorded now if there is none. The stamp has not passed. Errors: those of
+ * cover. */
+SEAM_MUST_USE enum seam_rc seam__stream_covering_event(
+	struct seam_stream *stream, uint64_t stamp, struct seam_stream_event **ret_event);
 
 /* Every stamp <= tick is done: the events that say no more than that leave the queue. */
 void seam__stream_pass(struct seam_stream *stream, uint64_t tick);
 
 /* Takes a queued event out of the queue: it is idle. */
-void seam__stream_retire_event(struct seam_streams *streams, struct seam_stream *stream, struct seam_stream_event *event);
+void seam__stream_retire_event(
+	struct seam_streams *streams, struct seam_stream *stream, struct seam_stream_event *event);
 
 /* Gives the stream up as destroyed without notice. It is not dead yet. */
 void seam__stream_lose(struct seam_stream *stream);
 
-/* Frees the entries of dead streams on which nothing is pending and which nobody refers to; with live_too, of any such stream. */
+/* Frees the entries of dead streams on which nothing is pending and which nobody refers to; with live_too, of any such
+ * stream. */
 void seam__streams_sweep(struct seam_streams *streams, bool live_too);
 
 #endif

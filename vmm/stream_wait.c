@@ -7,7 +7,8 @@
 enum seam_rc seam__streams_uncaptured(struct seam_streams *streams)
 {
 	struct seam_stream *stream;
-	TAILQ_FOREACH(stream, &streams->list, by_index) {
+	TAILQ_FOREACH(stream, &streams->list, by_index)
+	{
 		/* What is lost, or another thread's, cannot be asked. */
 		enum seam_rc rc = seam__stream_reach(stream);
 		if (rc != SEAM_OK && rc != SEAM_NOT_FOUND && rc != SEAM_BUSY)
@@ -37,7 +38,8 @@ void seam__streams_wait_all_end(struct seam_streams *streams, struct seam_wait_a
 	if (!wait->done)
 		return;
 	struct seam_stream *stream;
-	TAILQ_FOREACH(stream, &streams->list, by_index) {
+	TAILQ_FOREACH(stream, &streams->list, by_index)
+	{
 		if (stream->foreign)
 			continue;
 		seam__stream_pass(stream, wait->tick);

@@ -1,7 +1,7 @@
 /* view.c: views and the mapping of chunks in them; see memory.h.
  *
- * Every function that changes what the driver knows either succeeds or puts it back. The published structure (slots, lists of
- * mappings) changes in the commit functions only.
+ * Every function that changes what the driver knows either succeeds or puts it back. The published structure (slots,
+ * lists of mappings) changes in the commit functions only.
  */
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "memory.h"
 #include "meta.h"
 
-enum seam_rc seam__view_create(struct seam_memory *memory, uint64_t bytes, bool stitched, uint32_t slot_capacity,
-                               struct seam_view **ret_view)
+enum seam_rc seam__view_create(
+	struct seam_memory *memory, uint64_t bytes, bool stitched, uint32_t slot_capacity, struct seam_view **ret_view)
 {
 	SEAM_ASSERT(bytes > 0 && bytes % memory->granularity_bytes == 0 && slot_capacity > 0);
 	if (bytes > memory->address_limit_bytes || memory->address_bytes > memory->address_limit_bytes - bytes)
@@ -132,7 +132,7 @@ static void put_mappings(struct seam_memory *memory, struct seam_mapping *const 
 }
 
 static enum seam_rc get_mappings(struct seam_memory *memory, struct seam_view *view, struct seam_chunk *const *chunks,
-                                 uint32_t count, struct seam_mapping **mappings)
+	uint32_t count, struct seam_mapping **mappings)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		mappings[i] = seam__slab_get(&memory->mapping_slab);
@@ -147,15 +147,15 @@ static enum seam_rc get_mappings(struct seam_memory *memory, struct seam_view *v
 	return SEAM_OK;
 }
 
-/* Where chunks exist already, OUT_OF_MEMORY means that the device's mapping tables are full, not its memory (reference: about 520,000 a
- * context, then set_access says so). */
+/* Where chunks exist already, OUT_OF_MEMORY means that the device's mapping tables are full, not its memory (reference:
+ * about 520,000 a context, then set_access says so). */
 static enum seam_rc map_rc(int cu)
 {
 	return cu == SEAM_CU_OUT_OF_MEMORY ? SEAM_MAPPINGS : seam__driver_rc(cu);
 }
 
 enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, uint64_t offset,
-                            struct seam_chunk *const *chunks, uint32_t count, struct seam_mapping **mappings)
+	struct seam_chunk *const *chunks, uint32_t count, struct seam_mapping **mappings)
 {
 	SEAM_ASSERT(count > 0);
 	if (count > memory->mapping_limit || memory->mapping_count > memory->mapping_limit - count)
@@ -175,8 +175,8 @@ enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, 
 		}
 		end += chunks[i]->bytes;
 	}
-	int cu = seam__drv_mem_set_access(memory->driver, view->va + offset, end - offset, memory->access,
-	                                  memory->access_count);
+	int cu = seam__drv_mem_set_access(
+		memory->driver, view->va + offset, end - offset, memory->access, memory->access_count);
 	if (cu != SEAM_CU_SUCCESS) {
 		seam__view_map_undo(memory, view, offset, mappings, count);
 		return map_rc(cu);
@@ -185,14 +185,14 @@ enum seam_rc seam__view_map(struct seam_memory *memory, struct seam_view *view, 
 }
 
 void seam__view_map_undo(struct seam_memory *memory, struct seam_view *view, uint64_t offset,
-                         struct seam_mapping *const *mappings, uint32_t count)
+	struct seam_mapping *const *mappings, uint32_t count)
 {
 	unmap_run(memory, view->va + offset, mappings, count);
 	put_mappings(memory, mappings, count);
 }
 
 void seam__view_map_commit(struct seam_memory *memory, struct seam_view *view, uint64_t offset,
-                           struct seam_mapping *const *mappings, uint32_t count)
+	struct seam_mapping *const *mappings, uint32_t count)
 {
 	take_spare(memory, view);
 	uint32_t slot = view->slot_count;
@@ -225,7 +225,8 @@ void seam__view_map_commit(struct seam_memory *memory, struct seam_view *view, u
 enum seam_rc seam__mapping_unmap(struct seam_memory *memory, struct seam_mapping *mapping)
 {
 	const struct seam_view *view = mapping->view;
-	int cu = seam__drv_mem_unmap(memory->driver, view->va + view->slots[mapping->slot].offset, mapping->chunk->bytes);
+	int cu = seam__drv_mem_unmap(
+		memory->driver, view->va + view->slots[mapping->slot].offset, mapping->chunk->bytes);
 	return seam__driver_rc(cu);
 }
 

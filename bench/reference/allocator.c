@@ -33,8 +33,8 @@ bool ref_kind_find(const char *name, enum ref_kind *ret_kind)
 	return false;
 }
 
-static enum seam_rc create_expandable(struct seam_driver *driver, const struct ref_options *options,
-                                      struct ref_allocator **ret_allocator)
+static enum seam_rc create_expandable(
+	struct seam_driver *driver, const struct ref_options *options, struct ref_allocator **ret_allocator)
 {
 	int64_t has_vmm = 0;
 	int cu = seam__drv_attribute(driver, SEAM_ATTR_VMM_SUPPORTED, &has_vmm);
@@ -45,8 +45,8 @@ static enum seam_rc create_expandable(struct seam_driver *driver, const struct r
 	return ref_cache_create(&ref_expandable_source, driver, options, ret_allocator);
 }
 
-static enum seam_rc create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options, char *error,
-                           struct ref_allocator **ret_allocator)
+static enum seam_rc create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options,
+	char *error, struct ref_allocator **ret_allocator)
 {
 	switch (kind) {
 	case REF_SEAM:
@@ -64,7 +64,7 @@ static enum seam_rc create(enum ref_kind kind, struct seam_driver *driver, const
 }
 
 enum seam_rc ref_create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options, char *error,
-                        struct ref_allocator **ret_allocator)
+	struct ref_allocator **ret_allocator)
 {
 	char text[ERROR_BYTES] = "";
 	enum seam_rc rc = create(kind, driver, options, text, ret_allocator);

@@ -26,22 +26,22 @@ struct ref_allocator;
 
 enum ref_kind { REF_SEAM, REF_CACHING, REF_EXPANDABLE, REF_DIRECT, REF_KINDS };
 
-/* How a request was served. The models count a cached block of exactly the size as S1, a larger one as S2, memory from the
- * driver as S4, and a failure as S5. */
+/* How a request was served. The models count a cached block of exactly the size as S1, a larger one as S2, memory from
+ * the driver as S4, and a failure as S5. */
 enum ref_state { REF_S1, REF_S1R, REF_S2, REF_S3, REF_S4, REF_S5, REF_STATES };
 
 struct ref_stats {
-	uint64_t reserved_bytes;      /* obtained from the driver and not returned */
+	uint64_t reserved_bytes; /* obtained from the driver and not returned */
 	uint64_t reserved_peak_bytes;
-	uint64_t live_bytes;          /* of live blocks, rounded as the allocator rounds */
+	uint64_t live_bytes; /* of live blocks, rounded as the allocator rounds */
 	uint64_t live_blocks;
-	uint64_t retries;             /* requests for which cached memory was returned to the driver first */
+	uint64_t retries; /* requests for which cached memory was returned to the driver first */
 	uint64_t states[REF_STATES];
 };
 
 struct ref_request {
-	uint64_t bytes;   /* at least 1 */
-	uint64_t stream;  /* driver handle */
+	uint64_t bytes;      /* at least 1 */
+	uint64_t stream;     /* driver handle */
 	uint64_t private_id; /* private pool, 0: none */
 };
 
@@ -74,18 +74,18 @@ const char *ref_kind_name(enum ref_kind kind);
 bool ref_kind_find(const char *name, enum ref_kind *ret_kind);
 
 /* options: NULL for none. error: at least 200 bytes for one line, or NULL.
- * Errors: SEAM_OOM_META, SEAM_UNSUPPORTED (the device lacks what the allocator needs, or the build lacks the allocator),
- * the driver's; of seam those of seam_pool_create(). */
+ * Errors: SEAM_OOM_META, SEAM_UNSUPPORTED (the device lacks what the allocator needs, or the build lacks the
+ * allocator), the driver's; of seam those of seam_pool_create(). */
 SEAM_MUST_USE enum seam_rc ref_create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options,
-                                      char *error, struct ref_allocator **ret_allocator);
+	char *error, struct ref_allocator **ret_allocator);
 
-/* Returns all memory to the driver, live blocks included. Returns how much was wrong with the books at the end (bytes of
- * metadata that were lost): 0 unless there is a bug. NULL is allowed and returns 0. */
+/* Returns all memory to the driver, live blocks included. Returns how much was wrong with the books at the end (bytes
+ * of metadata that were lost): 0 unless there is a bug. NULL is allowed and returns 0. */
 uint64_t ref_destroy(struct ref_allocator *allocator);
 
 /* Errors: SEAM_OOM_DEVICE (after cached memory was returned and another try), SEAM_OOM_META, the driver's. */
-SEAM_MUST_USE static inline enum seam_rc ref_alloc(struct ref_allocator *allocator, const struct ref_request *request,
-                                                   uint64_t *ret_va)
+SEAM_MUST_USE static inline enum seam_rc ref_alloc(
+	struct ref_allocator *allocator, const struct ref_request *request, uint64_t *ret_va)
 {
 	return allocator->ops->alloc(allocator, request, ret_va);
 }
@@ -97,7 +97,8 @@ SEAM_MUST_USE static inline enum seam_rc ref_free(struct ref_allocator *allocato
 }
 
 /* The block is used on `stream` too. Errors: SEAM_NOT_FOUND, SEAM_OOM_META. */
-SEAM_MUST_USE static inline enum seam_rc ref_record_stream(struct ref_allocator *allocator, uint64_t va, uint64_t stream)
+SEAM_MUST_USE static inline enum seam_rc ref_record_stream(
+	struct ref_allocator *allocator, uint64_t va, uint64_t stream)
 {
 	return allocator->ops->record_stream(allocator, va, stream);
 }
@@ -108,8 +109,8 @@ SEAM_MUST_USE static inline enum seam_rc ref_empty_cache(struct ref_allocator *a
 	return allocator->ops->empty_cache(allocator);
 }
 
-/* The program is done with the private pool: what is free of it, now or later, may serve others. A pool that never had a
- * request is none, and that is fine; a later request makes the pool anew. Errors: SEAM_OOM_META, the driver's. */
+/* The program is done with the private pool: what is free of it, now or later, may serve others. A pool that never had
+ * a request is none, and that is fine; a later request makes the pool anew. Errors: SEAM_OOM_META, the driver's. */
 SEAM_MUST_USE static inline enum seam_rc ref_release_private(struct ref_allocator *allocator, uint64_t private_id)
 {
 	return allocator->ops->release_private(allocator, private_id);

@@ -23,8 +23,8 @@ static bool segment_bytes(const struct ref_pool *pool, uint64_t bytes, uint64_t 
 	return true;
 }
 
-static enum seam_rc grow(struct ref_cache *cache, struct ref_pool *pool, uint64_t stream, uint64_t bytes,
-                         struct ref_block **ret_block)
+static enum seam_rc grow(
+	struct ref_cache *cache, struct ref_pool *pool, uint64_t stream, uint64_t bytes, struct ref_block **ret_block)
 {
 	uint64_t taken_bytes;
 	if (!segment_bytes(pool, bytes, &taken_bytes) || !ref_cache_may_grow(cache, taken_bytes))
@@ -110,7 +110,7 @@ static const char *check(const struct ref_cache *cache)
 	uint64_t bytes = 0;
 	const struct ref_range *range;
 	LIST_FOREACH(range, &cache->ranges, link)
-		bytes += range->bytes;
+	bytes += range->bytes;
 	return bytes == cache->stats.reserved_bytes ? NULL : "C3 reserved bytes are those of the segments";
 }
 

@@ -1,8 +1,8 @@
 /* expandable.c: expandable segments: address space for 9/8 of the device, filled with physical memory as it is needed.
  *
- * Each pool and stream has its own segments. Physical memory comes in granules of 2 MiB (small) or 20 MiB (large), mapped
- * at the lowest unmapped address; a free block that ends there is used and extended. Granules are unmapped only when cached
- * memory is returned, after their stream has been waited for, and only whole ones that are free.
+ * Each pool and stream has its own segments. Physical memory comes in granules of 2 MiB (small) or 20 MiB (large),
+ * mapped at the lowest unmapped address; a free block that ends there is used and extended. Granules are unmapped only
+ * when cached memory is returned, after their stream has been waited for, and only whole ones that are free.
  */
 #include "bits.h"
 #include "ref_cache.h"
@@ -125,7 +125,8 @@ static int create_granules(struct ref_cache *cache, struct ref_range *range, uin
 static int show_granules(struct ref_cache *cache, struct ref_range *range, uint64_t begin, uint64_t end)
 {
 	struct seam_driver *driver = cache->base.driver;
-	struct seam_access access = {.where = {.kind = SEAM_AT_DEVICE, .id = driver->ordinal}, .mode = SEAM_ACCESS_READWRITE};
+	struct seam_access access = {
+		.where = {.kind = SEAM_AT_DEVICE, .id = driver->ordinal}, .mode = SEAM_ACCESS_READWRITE};
 	uint64_t bytes = range->granule_bytes;
 	uint64_t mapped = begin;
 	int cu = SEAM_CU_SUCCESS;
@@ -157,10 +158,10 @@ static enum seam_rc map_granules(struct ref_cache *cache, struct ref_range *rang
 	return seam__driver_rc(cu);
 }
 
-/* Puts memory behind the first `bytes` (rounded up to granules) of an unmapped block. The result, in its pool's free set,
- * is that part together with the free memory around it. */
-static enum seam_rc map_block(struct ref_cache *cache, struct ref_block *block, uint64_t bytes,
-                              struct ref_block **ret_block)
+/* Puts memory behind the first `bytes` (rounded up to granules) of an unmapped block. The result, in its pool's free
+ * set, is that part together with the free memory around it. */
+static enum seam_rc map_block(
+	struct ref_cache *cache, struct ref_block *block, uint64_t bytes, struct ref_block **ret_block)
 {
 	struct ref_range *range = block->range;
 	SEAM_ASSERT(!block->mapped && bytes <= block->bytes);
@@ -201,7 +202,7 @@ static bool has_room(const struct ref_block *block, uint64_t bytes)
 static struct ref_block *find_room(struct ref_pool *pool, uint64_t stream, uint64_t bytes)
 {
 	for (struct ref_block *block = ref_pool_unmapped(pool, stream); block != NULL;
-	     block = ref_pool_unmapped_next(block)) {
+		block = ref_pool_unmapped_next(block)) {
 		struct ref_block *prev = block->prev;
 		struct ref_block *start = prev != NULL && ref_block_is_usable(prev) ? prev : block;
 		if (has_room(start, bytes))
@@ -210,8 +211,8 @@ static struct ref_block *find_room(struct ref_pool *pool, uint64_t stream, uint6
 	return NULL;
 }
 
-static enum seam_rc grow(struct ref_cache *cache, struct ref_pool *pool, uint64_t stream, uint64_t bytes,
-                         struct ref_block **ret_block)
+static enum seam_rc grow(
+	struct ref_cache *cache, struct ref_pool *pool, uint64_t stream, uint64_t bytes, struct ref_block **ret_block)
 {
 	struct ref_block *block = find_room(pool, stream, bytes);
 	if (block == NULL) {
@@ -249,10 +250,10 @@ static enum seam_rc release_range(struct ref_cache *cache, struct ref_range *ran
 	return seam__driver_rc(cu);
 }
 
-/* Cuts the granules [begin, end) out of a free block, which is taken out of its set; what is left of it goes back there.
- * NULL: out of metadata, and nothing has changed. */
-static struct ref_block *cut_granules(struct ref_cache *cache, struct ref_block *block, uint64_t begin_va,
-                                      uint64_t end_va)
+/* Cuts the granules [begin, end) out of a free block, which is taken out of its set; what is left of it goes back
+ * there. NULL: out of metadata, and nothing has changed. */
+static struct ref_block *cut_granules(
+	struct ref_cache *cache, struct ref_block *block, uint64_t begin_va, uint64_t end_va)
 {
 	if (seam__slab_reserve(&cache->blocks.slab, 2) != SEAM_OK)
 		return NULL;
@@ -325,8 +326,8 @@ static const char *check(const struct ref_cache *cache)
 	uint64_t bytes = 0;
 	const struct ref_range *range;
 	LIST_FOREACH(range, &cache->ranges, link)
-		for (uint64_t i = 0; i < range->granules; i++)
-			bytes += range->handles[i].id != 0 ? range->granule_bytes : 0;
+	for (uint64_t i = 0; i < range->granules; i++)
+		bytes += range->handles[i].id != 0 ? range->granule_bytes : 0;
 	return bytes == cache->stats.reserved_bytes ? NULL : "C3 reserved bytes are those of the granules";
 }
 

@@ -206,8 +206,9 @@ static const char *check_block(const struct ref_block *block)
 	const struct ref_block *next = block->next;
 	if (block->prev != NULL && block->prev->next != block)
 		return "B1 neighbours point at each other";
-	if (next != NULL && (next->prev != block || next->va != block->va + block->bytes || next->range != block->range ||
-	                     next->pool != block->pool || next->stream != block->stream))
+	if (next != NULL &&
+		(next->prev != block || next->va != block->va + block->bytes || next->range != block->range ||
+			next->pool != block->pool || next->stream != block->stream))
 		return "B1 neighbours touch and belong together";
 	if (ref_block_is_usable(block) && can_merge(block, next))
 		return "B2 free neighbours are merged";
@@ -221,15 +222,17 @@ const char *ref_pool_check(const struct ref_pool *pool)
 	struct ref_pool *sets = (struct ref_pool *)(uintptr_t)pool; /* the tree macros take no const */
 	const char *broken = NULL;
 	struct ref_block *block;
-	RB_FOREACH(block, ref_free_set, &sets->free) {
+	RB_FOREACH(block, ref_free_set, &sets->free)
+	{
 		if (broken == NULL && (block->pool != pool || !block->mapped || !ref_block_is_usable(block)))
 			broken = "B4 the free set holds free, mapped blocks";
 		if (broken == NULL)
 			broken = check_block(block);
 	}
-	RB_FOREACH(block, ref_unmapped_set, &sets->unmapped) {
-		if (broken == NULL && (block->pool != pool || block->mapped || block->range == NULL ||
-		                       !ref_block_is_usable(block)))
+	RB_FOREACH(block, ref_unmapped_set, &sets->unmapped)
+	{
+		if (broken == NULL &&
+			(block->pool != pool || block->mapped || block->range == NULL || !ref_block_is_usable(block)))
 			broken = "B4 the unmapped set holds unmapped blocks of ranges";
 		if (broken == NULL)
 			broken = check_block(block);

@@ -1,7 +1,7 @@
 /* ref_block.h: what the models keep about a piece of device memory, and the pools of free ones.
  *
- * A segment is what was taken from the driver at once (or, expandable, a reserved range); its blocks are linked in order
- * of address and cover it. A block is in exactly one place:
+ * A segment is what was taken from the driver at once (or, expandable, a reserved range); its blocks are linked in
+ * order of address and cover it. A block is in exactly one place:
  *
  *   allocated            in the index of live blocks
  *   waiting (events)     nowhere: its events hold it
@@ -51,13 +51,13 @@ struct ref_block {
 	UT_hash_handle by_va;         /* in the index of live blocks */
 	struct ref_block *prev;       /* neighbours in the segment, NULL at its ends */
 	struct ref_block *next;
-	struct ref_pool *pool;        /* NULL: direct */
-	struct ref_range *range;      /* the segment that it lies in; direct: NULL */
-	struct ref_use *uses;         /* streams recorded since the allocation */
+	struct ref_pool *pool;   /* NULL: direct */
+	struct ref_range *range; /* the segment that it lies in; direct: NULL */
+	struct ref_use *uses;    /* streams recorded since the allocation */
 	uint64_t va;
 	uint64_t bytes;
 	uint64_t stream;
-	uint32_t events;              /* of its last free, not passed yet */
+	uint32_t events; /* of its last free, not passed yet */
 	bool allocated;
 	bool mapped;
 };
@@ -69,7 +69,7 @@ struct ref_pool {
 	LIST_ENTRY(ref_pool) link;
 	uint64_t private_id; /* 0: the common one */
 	bool small;
-	bool held;           /* private, and not released since its newest request: its memory stays */
+	bool held; /* private, and not released since its newest request: its memory stays */
 	struct ref_free_set free;
 	struct ref_unmapped_set unmapped;
 };
@@ -101,7 +101,8 @@ SEAM_MUST_USE enum seam_rc ref_block_use(struct ref_blocks *blocks, struct ref_b
  * NULL: out of metadata, nothing changed. */
 struct ref_block *ref_block_cut(struct ref_blocks *blocks, struct ref_block *block, uint64_t bytes);
 
-/* Puts a free block into the set of its state, after merging it with free neighbours of the same state, which vanish. */
+/* Puts a free block into the set of its state, after merging it with free neighbours of the same state, which vanish.
+ */
 void ref_pool_insert(struct ref_blocks *blocks, struct ref_block *block);
 /* Only merges: the block stays in no set. */
 void ref_pool_merge(struct ref_blocks *blocks, struct ref_block *block);

@@ -29,7 +29,8 @@ void ref_cache_sub_reserved(struct ref_cache *cache, uint64_t bytes)
 static struct ref_pool *get_pool(struct ref_cache *cache, uint64_t private_id, bool small)
 {
 	struct ref_pool *pool;
-	LIST_FOREACH(pool, &cache->pools, link) {
+	LIST_FOREACH(pool, &cache->pools, link)
+	{
 		if (pool->private_id != private_id || pool->small != small)
 			continue;
 		pool->held = private_id != 0;
@@ -59,14 +60,14 @@ static enum seam_rc release_cached(struct ref_cache *cache)
 	enum seam_rc rc = ref_pending_wait(&cache->pending);
 	struct ref_pool *pool;
 	LIST_FOREACH(pool, &cache->pools, link)
-		if (rc == SEAM_OK && !pool->held)
-			rc = cache->source->shrink(cache, pool);
+	if (rc == SEAM_OK && !pool->held)
+		rc = cache->source->shrink(cache, pool);
 	return rc;
 }
 
 /* A block in no set that is large enough. */
-static enum seam_rc find_block(struct ref_cache *cache, struct ref_pool *pool, uint64_t stream, uint64_t bytes,
-                               struct ref_block **ret_block)
+static enum seam_rc find_block(
+	struct ref_cache *cache, struct ref_pool *pool, uint64_t stream, uint64_t bytes, struct ref_block **ret_block)
 {
 	struct ref_block *block = ref_pool_find(pool, stream, bytes);
 	if (block != NULL) {
@@ -174,8 +175,8 @@ static enum seam_rc cache_release_private(struct ref_allocator *allocator, uint6
 	struct ref_cache *cache = of(allocator);
 	struct ref_pool *pool;
 	LIST_FOREACH(pool, &cache->pools, link)
-		if (pool->private_id == private_id)
-			pool->held = false;
+	if (pool->private_id == private_id)
+		pool->held = false;
 	return SEAM_OK;
 }
 
@@ -190,8 +191,8 @@ static const char *cache_check(const struct ref_allocator *allocator)
 	const char *broken = ref_blocks_check(&cache->blocks);
 	const struct ref_pool *pool;
 	LIST_FOREACH(pool, &cache->pools, link)
-		if (broken == NULL)
-			broken = ref_pool_check(pool);
+	if (broken == NULL)
+		broken = ref_pool_check(pool);
 	if (broken == NULL && cache->stats.live_bytes > cache->stats.reserved_bytes)
 		broken = "C1 live memory is reserved memory";
 	if (broken == NULL && cache->stats.reserved_bytes > cache->stats.reserved_peak_bytes)
@@ -229,7 +230,7 @@ static const struct ref_ops cache_ops = {
 };
 
 enum seam_rc ref_cache_create(const struct ref_source *source, struct seam_driver *driver,
-                              const struct ref_options *options, struct ref_allocator **ret_allocator)
+	const struct ref_options *options, struct ref_allocator **ret_allocator)
 {
 	struct seam_meta *meta = seam__meta_create(0);
 	if (meta == NULL)

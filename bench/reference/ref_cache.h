@@ -3,10 +3,10 @@
  * The order of attempts for a request: pending events are polled; the least free block of the same pool and stream that
  * is large enough; new memory; everything cached is returned to the driver, and new memory once more; out of memory.
  *
- * Rules (default settings): sizes are rounded up to 512. Requests up to 1 MiB and larger ones have separate pools. A block
- * is split when the rest is at least 512 bytes (small, and all of expandable) or more than 1 MiB (large). Free neighbours
- * of a segment merge. A block serves the stream that it was first asked for, and no other. What is cached in a private pool
- * is returned only after the pool's release.
+ * Rules (default settings): sizes are rounded up to 512. Requests up to 1 MiB and larger ones have separate pools. A
+ * block is split when the rest is at least 512 bytes (small, and all of expandable) or more than 1 MiB (large). Free
+ * neighbours of a segment merge. A block serves the stream that it was first asked for, and no other. What is cached in
+ * a private pool is returned only after the pool's release.
  *
  * Not here: sizes and kinds of segments (caching.c, expandable.c).
  */
@@ -22,23 +22,24 @@
 
 struct ref_cache;
 
-/* A segment: one direct allocation, or (expandable) a reservation of addresses with physical memory behind some of it. */
+/* A segment: one direct allocation, or (expandable) a reservation of addresses with physical memory behind some of it.
+ */
 struct ref_range {
 	LIST_ENTRY(ref_range) link;
 	uint64_t va;
 	uint64_t bytes;
 	/* expandable only: */
 	uint64_t granule_bytes;
-	uint64_t granules;        /* bytes / granule_bytes */
+	uint64_t granules;         /* bytes / granule_bytes */
 	struct seam_phys *handles; /* per granule; id 0: not mapped */
 };
 
 /* How the cache takes and returns memory. */
 struct ref_source {
-	/* A free block of at least `bytes` in no set, of that pool and stream. Errors: SEAM_OOM_DEVICE, SEAM_OOM_META, the
-	 * driver's. */
+	/* A free block of at least `bytes` in no set, of that pool and stream. Errors: SEAM_OOM_DEVICE, SEAM_OOM_META,
+	 * the driver's. */
 	enum seam_rc (*grow)(struct ref_cache *cache, struct ref_pool *pool, uint64_t stream, uint64_t bytes,
-	                     struct ref_block **ret_block);
+		struct ref_block **ret_block);
 	/* Returns what is wholly free of the pool. Errors: the driver's. */
 	enum seam_rc (*shrink)(struct ref_cache *cache, struct ref_pool *pool);
 	/* Which of the blocks that fit is taken, given the least one. */
@@ -66,7 +67,7 @@ struct ref_cache {
 };
 
 SEAM_MUST_USE enum seam_rc ref_cache_create(const struct ref_source *source, struct seam_driver *driver,
-                                            const struct ref_options *options, struct ref_allocator **ret_allocator);
+	const struct ref_options *options, struct ref_allocator **ret_allocator);
 
 /* For sources: whether `bytes` more stay under the limit; and the account of what was taken or returned. */
 bool ref_cache_may_grow(const struct ref_cache *cache, uint64_t bytes);

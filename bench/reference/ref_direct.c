@@ -47,7 +47,7 @@ static enum seam_rc direct_alloc(struct ref_allocator *allocator, const struct r
 	enum seam_rc rc = SEAM_OOM_DEVICE;
 	struct ref_block *block = NULL;
 	if (seam__bits_try_align_up(request->bytes, REF_BLOCK_BYTES, &bytes) && bytes <= direct->limit_bytes &&
-	    stats->reserved_bytes <= direct->limit_bytes - bytes)
+		stats->reserved_bytes <= direct->limit_bytes - bytes)
 		rc = take(direct, bytes, &block);
 	if (rc != SEAM_OK) {
 		stats->states[REF_S5] += rc == SEAM_OOM_DEVICE;
@@ -139,8 +139,8 @@ static const struct ref_ops direct_ops = {
 	.destroy = direct_destroy,
 };
 
-enum seam_rc ref_direct_create(struct seam_driver *driver, const struct ref_options *options,
-                               struct ref_allocator **ret_allocator)
+enum seam_rc ref_direct_create(
+	struct seam_driver *driver, const struct ref_options *options, struct ref_allocator **ret_allocator)
 {
 	struct seam_meta *meta = seam__meta_create(0);
 	if (meta == NULL)

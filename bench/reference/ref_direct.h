@@ -7,7 +7,7 @@
 
 #include "allocator.h"
 
-SEAM_MUST_USE enum seam_rc ref_direct_create(struct seam_driver *driver, const struct ref_options *options,
-                                             struct ref_allocator **ret_allocator);
+SEAM_MUST_USE enum seam_rc ref_direct_create(
+	struct seam_driver *driver, const struct ref_options *options, struct ref_allocator **ret_allocator);
 
 #endif

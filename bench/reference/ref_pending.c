@@ -2,7 +2,7 @@
 #include "ref_pending.h"
 
 void ref_pending_init(struct ref_pending *pending, struct seam_driver *driver, struct seam_meta *meta,
-                      ref_pending_done *done, void *user)
+	ref_pending_done *done, void *user)
 {
 	*pending = (struct ref_pending){.driver = driver, .done = done, .user = user};
 	TAILQ_INIT(&pending->queues);
@@ -26,7 +26,7 @@ void ref_pending_fini(struct ref_pending *pending)
 	destroy_events(pending, &pending->idle);
 	struct ref_queue *queue;
 	TAILQ_FOREACH(queue, &pending->queues, link)
-		destroy_events(pending, &queue->events);
+	destroy_events(pending, &queue->events);
 	(void)seam__slab_fini(&pending->event_slab);
 	(void)seam__slab_fini(&pending->queue_slab);
 }
@@ -35,8 +35,8 @@ static struct ref_queue *get_queue(struct ref_pending *pending, uint64_t stream)
 {
 	struct ref_queue *queue;
 	TAILQ_FOREACH(queue, &pending->queues, link)
-		if (queue->stream == stream)
-			return queue;
+	if (queue->stream == stream)
+		return queue;
 	queue = seam__slab_get(&pending->queue_slab);
 	if (queue == NULL)
 		return NULL;
@@ -116,7 +116,8 @@ static void pop(struct ref_pending *pending, struct ref_queue *queue)
 enum seam_rc ref_pending_poll(struct ref_pending *pending)
 {
 	struct ref_queue *queue;
-	TAILQ_FOREACH(queue, &pending->queues, link) {
+	TAILQ_FOREACH(queue, &pending->queues, link)
+	{
 		while (!TAILQ_EMPTY(&queue->events)) {
 			int cu = seam__drv_event_query(pending->driver, TAILQ_FIRST(&queue->events)->event);
 			if (cu == SEAM_CU_NOT_READY)
@@ -132,7 +133,8 @@ enum seam_rc ref_pending_poll(struct ref_pending *pending)
 enum seam_rc ref_pending_wait(struct ref_pending *pending)
 {
 	struct ref_queue *queue;
-	TAILQ_FOREACH(queue, &pending->queues, link) {
+	TAILQ_FOREACH(queue, &pending->queues, link)
+	{
 		while (!TAILQ_EMPTY(&queue->events)) {
 			int cu = seam__drv_event_sync(pending->driver, TAILQ_FIRST(&queue->events)->event);
 			if (cu != SEAM_CU_SUCCESS)

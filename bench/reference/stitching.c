@@ -37,7 +37,8 @@ static enum seam_rc begin_private(struct seam_pool *pool, uint64_t id)
 	return rc == SEAM_OK ? seam_private_end(pool, id) : rc;
 }
 
-static enum seam_rc stitching_alloc(struct ref_allocator *allocator, const struct ref_request *request, uint64_t *ret_va)
+static enum seam_rc stitching_alloc(
+	struct ref_allocator *allocator, const struct ref_request *request, uint64_t *ret_va)
 {
 	struct seam_pool *pool = of(allocator)->pool;
 	struct seam_request wanted = {
@@ -92,8 +93,12 @@ static void stitching_get_stats(const struct ref_allocator *allocator, struct re
 		.live_bytes = stats.live_bytes,
 		.live_blocks = stats.live_blocks,
 		.retries = stats.retries,
-		.states = {[REF_S1] = stats.s1, [REF_S1R] = stats.s1r, [REF_S2] = stats.s2, [REF_S3] = stats.s3,
-		           [REF_S4] = stats.s4, [REF_S5] = stats.s5},
+		.states = {[REF_S1] = stats.s1,
+			[REF_S1R] = stats.s1r,
+			[REF_S2] = stats.s2,
+			[REF_S3] = stats.s3,
+			[REF_S4] = stats.s4,
+			[REF_S5] = stats.s5},
 	};
 }
 
@@ -123,7 +128,7 @@ static const struct ref_ops stitching_ops = {
 };
 
 enum seam_rc ref_stitching_create(struct seam_driver *driver, const struct ref_options *options, char *error,
-                                  struct ref_allocator **ret_allocator)
+	struct ref_allocator **ret_allocator)
 {
 	struct seam_config given;
 	struct seam_config config;

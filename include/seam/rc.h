@@ -1,9 +1,9 @@
 /* rc.h: the result codes that every function of Seam returns, and their texts.
  *
- * Not here: what a code means for one function; that stands beside the function. One rule is the same for all and is not repeated
- * there: a pointer that is NULL where a function does not say what NULL means is SEAM_INVALID, and nothing happens. A function that
- * returns no code does nothing then and answers NULL or 0. An address that is NULL is that of no block; a stream may always be NULL.
- * Invariant: codes keep their numbers from version to version; SEAM_OK is 0.
+ * Not here: what a code means for one function; that stands beside the function. One rule is the same for all and is
+ * not repeated there: a pointer that is NULL where a function does not say what NULL means is SEAM_INVALID, and nothing
+ * happens. A function that returns no code does nothing then and answers NULL or 0. An address that is NULL is that of
+ * no block; a stream may always be NULL. Invariant: codes keep their numbers from version to version; SEAM_OK is 0.
  */
 #ifndef SEAM_RC_H
 #define SEAM_RC_H

@@ -1,7 +1,8 @@
 /* stats.h: the figures of a pool. Each stands in stats.def with its meaning.
  *
  * Counters, gauges and peaks are kept up to date under the pool's lock and copied in one go; what is unused, pending
- * bytes aside, costs a walk over the fits of all streams. Derived figures (efficiency, shares) are computed by readers, never stored.
+ * bytes aside, costs a walk over the fits of all streams. Derived figures (efficiency, shares) are computed by readers,
+ * never stored.
  */
 #ifndef SEAM_STATS_H
 #define SEAM_STATS_H
@@ -33,10 +34,10 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_stats_get(struct seam_pool *pool, struc
 /* Sets every peak to its gauge. Thread safe. */
 SEAM_API void seam_stats_reset_peaks(struct seam_pool *pool);
 
-/* Calls of one kind of driver call so far: `index` counts from 0. Each ret_ may be NULL. `ns` is on the device's clock (estimated
- * on an emulated device). Returns SEAM_NOT_FOUND past the end. Thread safe. */
-SEAM_API SEAM_MUST_USE enum seam_rc seam_stats_driver(struct seam_pool *pool, uint32_t index, const char **ret_name,
-                                                      uint64_t *ret_calls, uint64_t *ret_ns);
+/* Calls of one kind of driver call so far: `index` counts from 0. Each ret_ may be NULL. `ns` is on the device's clock
+ * (estimated on an emulated device). Returns SEAM_NOT_FOUND past the end. Thread safe. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_stats_driver(
+	struct seam_pool *pool, uint32_t index, const char **ret_name, uint64_t *ret_calls, uint64_t *ret_ns);
 
 #ifdef __cplusplus
 }

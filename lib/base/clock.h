@@ -21,8 +21,8 @@ static inline uint64_t seam__clock_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Of the calling thread: what the processor did for it. A busy machine does not make it go faster, and time asleep does not count: the clock of
- * every limit. Costs a system call. */
+/* Of the calling thread: what the processor did for it. A busy machine does not make it go faster, and time asleep does
+ * not count: the clock of every limit. Costs a system call. */
 static inline uint64_t seam__clock_thread_ns(void)
 {
 	struct timespec now;

@@ -1,8 +1,8 @@
 /* hash.h: intrusive hash tables (uthash) whose memory is metadata and whose failure is a value.
  *
- * A function that calls a HASH_ macro must have two things in scope: `struct seam_meta *hash_meta`, the domain that pays
- * for the table, and `bool hash_failed`, which a failed insertion sets to true (the element is then not in the table).
- * A table's order is the order of insertion: nothing that is decided may depend on the order of the buckets.
+ * A function that calls a HASH_ macro must have two things in scope: `struct seam_meta *hash_meta`, the domain that
+ * pays for the table, and `bool hash_failed`, which a failed insertion sets to true (the element is then not in the
+ * table). A table's order is the order of insertion: nothing that is decided may depend on the order of the buckets.
  */
 #ifndef SEAM_BASE_HASH_H
 #define SEAM_BASE_HASH_H

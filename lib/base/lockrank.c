@@ -18,7 +18,8 @@ static void note_order(const struct seam_mutex *mutex)
 {
 	for (unsigned i = 0; i < held.count; i++) {
 		if (held.locks[i]->rank >= mutex->rank)
-			seam__check_failed("locks are taken in the order of their ranks", held.locks[i]->name, (int)mutex->rank);
+			seam__check_failed(
+				"locks are taken in the order of their ranks", held.locks[i]->name, (int)mutex->rank);
 	}
 }
 

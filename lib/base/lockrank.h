@@ -37,7 +37,10 @@ struct seam_mutex {
 };
 
 /* The static form of init. */
-#define SEAM_MUTEX_INIT(lock_name, lock_rank) {PTHREAD_MUTEX_INITIALIZER, (lock_name), (lock_rank)}
+#define SEAM_MUTEX_INIT(lock_name, lock_rank)                       \
+	{                                                           \
+		PTHREAD_MUTEX_INITIALIZER, (lock_name), (lock_rank) \
+	}
 
 /* `name` must outlive the mutex. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__mutex_init(struct seam_mutex *mutex, const char *name, enum seam_rank rank);

@@ -22,7 +22,8 @@ static void after_fork_in_child(void)
 
 static void watch_forks(void)
 {
-	int ignored = pthread_atfork(NULL, NULL, after_fork_in_child); /* without memory for it a child may wait for ever, as without it */
+	int ignored = pthread_atfork(
+		NULL, NULL, after_fork_in_child); /* without memory for it a child may wait for ever, as without it */
 	(void)ignored;
 }
 

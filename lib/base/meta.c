@@ -149,8 +149,8 @@ static bool injected_failure(struct seam_meta *meta)
 {
 	uint64_t left = load(&meta->fail_countdown);
 	while (left != 0) {
-		if (atomic_compare_exchange_weak_explicit(&meta->fail_countdown, &left, left - 1, memory_order_relaxed,
-		                                          memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(
+			    &meta->fail_countdown, &left, left - 1, memory_order_relaxed, memory_order_relaxed))
 			return left == 1;
 	}
 	return false;
@@ -166,12 +166,12 @@ static bool charge(struct seam_meta *meta, uint64_t size_bytes)
 		if (live_bytes > limit_bytes || size_bytes > limit_bytes - live_bytes)
 			return false;
 		after_bytes = live_bytes + size_bytes;
-	} while (!atomic_compare_exchange_weak_explicit(&meta->live_bytes, &live_bytes, after_bytes,
-	                                                memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&meta->live_bytes, &live_bytes, after_bytes, memory_order_relaxed, memory_order_relaxed));
 	uint64_t peak_bytes = load(&meta->peak_bytes);
 	while (peak_bytes < after_bytes &&
-	       !atomic_compare_exchange_weak_explicit(&meta->peak_bytes, &peak_bytes, after_bytes, memory_order_relaxed,
-	                                              memory_order_relaxed)) {
+		!atomic_compare_exchange_weak_explicit(
+			&meta->peak_bytes, &peak_bytes, after_bytes, memory_order_relaxed, memory_order_relaxed)) {
 	}
 	return true;
 }

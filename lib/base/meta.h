@@ -21,7 +21,7 @@ struct seam_meta_stats {
 	uint64_t peak_bytes;
 	uint64_t limit_bytes; /* UINT64_MAX: none */
 	uint64_t live_blocks;
-	uint64_t alloc_calls; /* that succeeded */
+	uint64_t alloc_calls;  /* that succeeded */
 	uint64_t failed_calls; /* limit, injected failure, or no memory */
 };
 
@@ -43,8 +43,8 @@ __attribute__((warn_unused_result)) void *seam__meta_array(struct seam_meta *met
 
 /* Memory of new_bytes that begins with the old content, the rest zeroed; `pointer` is valid no more. On NULL it is
  * untouched. pointer NULL with old_bytes 0 is an allocation. Never in place. */
-__attribute__((warn_unused_result)) void *seam__meta_resize(struct seam_meta *meta, void *pointer, size_t old_bytes,
-                                                            size_t new_bytes);
+__attribute__((warn_unused_result)) void *seam__meta_resize(
+	struct seam_meta *meta, void *pointer, size_t old_bytes, size_t new_bytes);
 
 /* size_bytes: as asked for (for an array: count * element_bytes). NULL is allowed. */
 void seam__meta_free(struct seam_meta *meta, void *pointer, size_t size_bytes);
@@ -52,7 +52,8 @@ void seam__meta_free(struct seam_meta *meta, void *pointer, size_t size_bytes);
 /* Each counter is exact; together they are no snapshot while other threads work. */
 void seam__meta_get_stats(const struct seam_meta *meta, struct seam_meta_stats *ret_stats);
 
-void seam__meta_set_limit(struct seam_meta *meta, uint64_t limit_bytes); /* 0: none; below live: nothing more is given */
+void seam__meta_set_limit(
+	struct seam_meta *meta, uint64_t limit_bytes); /* 0: none; below live: nothing more is given */
 
 void seam__meta_reset_peak(struct seam_meta *meta);
 

@@ -189,8 +189,7 @@ static const char *range_error(const struct seam_option *option, uint64_t value,
 		return value < choice_count(option->choices) ? NULL : "is none of the choices";
 	if (value < option->least || value > option->most) {
 		(void)snprintf(buffer, buffer_bytes, "the value must be from %s to %s",
-		               seam__opts_format(option, option->least, least),
-		               seam__opts_format(option, option->most, most));
+			seam__opts_format(option, option->least, least), seam__opts_format(option, option->most, most));
 		return buffer;
 	}
 	if (option->offset == offsetof(struct seam_config, chunk_bytes) && value % CHUNK_UNIT_BYTES != 0)
@@ -264,7 +263,7 @@ static enum seam_rc refuse_version(char *error)
 {
 	if (error != NULL)
 		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES,
-		               "struct seam_config has a size or version that this library does not know");
+			"struct seam_config has a size or version that this library does not know");
 	return SEAM_VERSION;
 }
 
@@ -301,8 +300,8 @@ static bool copy_given(const struct seam_config *given, struct seam_config *copy
 	return true;
 }
 
-enum seam_rc seam__opts_resolve(const struct seam_config *given, const char *environment, char *error,
-                                struct seam_config *ret_config)
+enum seam_rc seam__opts_resolve(
+	const struct seam_config *given, const char *environment, char *error, struct seam_config *ret_config)
 {
 	struct seam_config over;
 	struct seam_config resolved;
@@ -343,8 +342,8 @@ char *seam__opts_format(const struct seam_option *option, uint64_t value, char *
 		while (value-- > 0 && rest != NULL)
 			name = next_piece(&rest, '|');
 		bool found = value == UINT64_MAX;
-		(void)snprintf(buffer, SEAM_OPTS_VALUE_BYTES, "%.*s", found ? (int)name.length : 1,
-		               found ? name.start : "?");
+		(void)snprintf(
+			buffer, SEAM_OPTS_VALUE_BYTES, "%.*s", found ? (int)name.length : 1, found ? name.start : "?");
 		return buffer;
 	}
 	unsigned power = 0;
@@ -365,9 +364,10 @@ void seam__opts_write_help(struct seam_text *text)
 		if (option->type == SEAM_OPTION_TYPE_CHOICE)
 			seam__text_puts(text, option->choices);
 		else
-			seam__text_puts(text, option->type == SEAM_OPTION_TYPE_SIZE   ? "SIZE"
-			                      : option->type == SEAM_OPTION_TYPE_BOOL ? "0|1"
-			                                                              : "N");
+			seam__text_puts(text,
+				option->type == SEAM_OPTION_TYPE_SIZE           ? "SIZE"
+					: option->type == SEAM_OPTION_TYPE_BOOL ? "0|1"
+										: "N");
 		seam__text_printf(text, " (default %s)\n", seam__opts_format(option, option->default_value, value));
 		seam__text_printf(text, "      %s\n", option->text);
 	}
@@ -391,7 +391,7 @@ enum seam_rc seam__opts_write_markdown(struct seam_meta *meta, struct seam_text 
 			seam__table_cell(&table, "%s", option->choices);
 		else
 			seam__table_cell(&table, "%s to %s", seam__opts_format(option, option->least, least),
-			                 seam__opts_format(option, option->most, most));
+				seam__opts_format(option, option->most, most));
 		seam__table_cell(&table, "%s", option->text);
 	}
 	enum seam_rc rc = seam__table_write(&table, SEAM_TABLE_MARKDOWN, text);

@@ -2,8 +2,8 @@
  *
  * The public half (seam_config_init, seam_config_parse) is in seam.h and implemented here.
  * In text an option is "key:value". Sizes take K, M, G or T (powers of 1024; a following "iB" or "B" is allowed),
- * booleans are 0 and 1 (also true, false, yes, no, on, off), choices are their names. Blanks around entries are ignored.
- * 0 always means the default. No state, no locks.
+ * booleans are 0 and 1 (also true, false, yes, no, on, off), choices are their names. Blanks around entries are
+ * ignored. 0 always means the default. No state, no locks.
  */
 #ifndef SEAM_BASE_OPTS_H
 #define SEAM_BASE_OPTS_H
@@ -40,8 +40,8 @@ const struct seam_option *seam__opts_find(const char *name);
 /* The configuration in force: `given` (NULL: nothing) over `environment` ("key:value,...", NULL: nothing) over the
  * defaults; every field is filled in and in its range. error: SEAM_OPTS_ERROR_BYTES, or NULL.
  * Errors: SEAM_CONF, SEAM_VERSION (a size or version that this library does not know). */
-SEAM_MUST_USE enum seam_rc seam__opts_resolve(const struct seam_config *given, const char *environment, char *error,
-                                              struct seam_config *ret_config);
+SEAM_MUST_USE enum seam_rc seam__opts_resolve(
+	const struct seam_config *given, const char *environment, char *error, struct seam_config *ret_config);
 
 /* A value as a person writes it, and as seam_config_parse() reads it back: "16M", "1", "auto". buffer: at least
  * SEAM_OPTS_VALUE_BYTES; returned. A number that is no choice becomes "?". */

@@ -57,7 +57,8 @@ void seam__range_unreserve(struct seam_range *range, uint64_t segments, uint64_t
 	seam__slab_unreserve(&range->extent_slab, extents);
 }
 
-static struct seam_extent *new_extent(struct seam_range *range, struct seam_segment *segment, uint64_t va, uint64_t bytes)
+static struct seam_extent *new_extent(
+	struct seam_range *range, struct seam_segment *segment, uint64_t va, uint64_t bytes)
 {
 	struct seam_extent *extent = seam__slab_get_reserved(&range->extent_slab);
 	memset(extent, 0, range->extent_bytes);
@@ -183,8 +184,8 @@ struct seam_extent *seam__range_around(struct seam_range *range, uint64_t va)
 		return NULL;
 	struct seam_extent *extent;
 	TAILQ_FOREACH(extent, &segment->extents, link)
-		if (va - extent->va < extent->bytes)
-			break;
+	if (va - extent->va < extent->bytes)
+		break;
 	return extent;
 }
 
@@ -232,7 +233,8 @@ static const char *check_segment(struct seam_range *range, struct seam_segment *
 {
 	uint64_t va = segment->va;
 	struct seam_extent *extent;
-	TAILQ_FOREACH(extent, &segment->extents, link) {
+	TAILQ_FOREACH(extent, &segment->extents, link)
+	{
 		if (extent->va != va || extent->bytes == 0 || extent->segment != segment)
 			return "R1 extents fill their segment";
 		va += extent->bytes;
@@ -250,7 +252,8 @@ const char *seam__range_check(const struct seam_range *constant)
 	struct totals totals = {0};
 	uint64_t segments = 0, bytes = 0, end = 0, indexed = 0;
 	struct seam_segment *segment;
-	RB_FOREACH(segment, seam_segment_tree, &range->segments) {
+	RB_FOREACH(segment, seam_segment_tree, &range->segments)
+	{
 		if (segment->va < end)
 			return "R1 segments do not overlap";
 		end = segment->va + segment->bytes;
@@ -261,15 +264,17 @@ const char *seam__range_check(const struct seam_range *constant)
 		bytes += segment->bytes;
 	}
 	struct seam_extent *extent;
-	RB_FOREACH(extent, seam_extent_tree, &range->free) {
+	RB_FOREACH(extent, seam_extent_tree, &range->free)
+	{
 		if (extent->state != SEAM_EXTENT_FREE)
 			return "R2 free extents are in the size index";
 		indexed++;
 	}
 	if (indexed != totals.free_extents || HASH_CNT(by_va, range->live) != totals.live_extents)
 		return "R3 nothing else is indexed";
-	if (segments != range->segment_count || bytes != range->segment_bytes || totals.free_bytes != range->free_bytes ||
-	    totals.live_extents != range->live_extents || totals.extents != range->extent_slab.live_objects)
+	if (segments != range->segment_count || bytes != range->segment_bytes ||
+		totals.free_bytes != range->free_bytes || totals.live_extents != range->live_extents ||
+		totals.extents != range->extent_slab.live_objects)
 		return "R4 totals";
 	return NULL;
 }

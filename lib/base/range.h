@@ -6,11 +6,12 @@
  *   LIVE  published: found by its address
  * Equal sizes are told apart by address, so that equal histories give equal placements.
  *
- * Not here: what the memory is, whose it is, when it may be used again, when to join. Joining is the caller's, who alone knows which
- * neighbours belong together.
+ * Not here: what the memory is, whose it is, when it may be used again, when to join. Joining is the caller's, who
+ * alone knows which neighbours belong together.
  *
- * Invariants (seam__range_check): R1 a segment's extents follow each other without a gap and fill it; R2 FREE extents, and no others,
- * are in the size index; R3 LIVE extents, and no others, are in the address table; R4 the totals are the sums.
+ * Invariants (seam__range_check): R1 a segment's extents follow each other without a gap and fill it; R2 FREE extents,
+ * and no others, are in the size index; R3 LIVE extents, and no others, are in the address table; R4 the totals are the
+ * sums.
  *
  * Locks: none inside. Failure: only add, reserve and publish can fail, with SEAM_OOM_META, changing nothing.
  */
@@ -62,14 +63,14 @@ TAILQ_HEAD(seam_segment_list, seam_segment);
 
 struct seam_range {
 	struct seam_meta *meta;
-	struct seam_extent_tree free;       /* by shelf, size, address */
-	struct seam_segment_tree segments;  /* by address */
-	struct seam_extent *live;           /* hash table by va; NULL: empty */
+	struct seam_extent_tree free;      /* by shelf, size, address */
+	struct seam_segment_tree segments; /* by address */
+	struct seam_extent *live;          /* hash table by va; NULL: empty */
 	struct seam_slab extent_slab;
 	struct seam_slab segment_slab;
-	size_t extent_bytes;                /* of the caller's structure */
+	size_t extent_bytes; /* of the caller's structure */
 	uint64_t segment_count;
-	uint64_t segment_bytes;             /* of all segments */
+	uint64_t segment_bytes; /* of all segments */
 	uint64_t free_bytes;
 	uint64_t live_extents;
 };
@@ -80,18 +81,20 @@ void seam__range_init(struct seam_range *range, struct seam_meta *meta, size_t e
 /* Every segment has been removed. */
 void seam__range_fini(struct seam_range *range);
 
-/* Sets aside what one add() and `extents` splits need; they then cannot fail. unreserve gives back what was not used. */
+/* Sets aside what one add() and `extents` splits need; they then cannot fail. unreserve gives back what was not used.
+ */
 SEAM_MUST_USE enum seam_rc seam__range_reserve(struct seam_range *range, uint64_t segments, uint64_t extents);
 void seam__range_unreserve(struct seam_range *range, uint64_t segments, uint64_t extents);
 
-/* A segment out of the reserve (one segment, one extent), as one HELD extent whose caller's part is zeroed. The range does not overlap
- * a segment. Never NULL. */
+/* A segment out of the reserve (one segment, one extent), as one HELD extent whose caller's part is zeroed. The range
+ * does not overlap a segment. Never NULL. */
 struct seam_extent *seam__range_add(struct seam_range *range, uint64_t va, uint64_t bytes, uint64_t kind);
 
 /* The segment is one HELD extent; both are gone. */
 void seam__range_remove(struct seam_range *range, struct seam_segment *segment);
 
-/* Cuts a HELD or LIVE extent to `bytes`; the rest, from the reserve, is returned HELD, its caller's part zeroed. 0 < bytes < extent's. */
+/* Cuts a HELD or LIVE extent to `bytes`; the rest, from the reserve, is returned HELD, its caller's part zeroed. 0 <
+ * bytes < extent's. */
 struct seam_extent *seam__range_split(struct seam_range *range, struct seam_extent *extent, uint64_t bytes);
 
 /* Joins two HELD neighbours; the right one is gone. */

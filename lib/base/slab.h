@@ -28,7 +28,7 @@ struct seam_slab {
 	uint32_t fresh_left;            /* objects of the newest slab that were never handed out */
 	uint64_t free_objects;          /* freed and fresh ones */
 	uint64_t live_objects;
-	uint64_t reserved_objects;      /* free ones that only get_reserved may take */
+	uint64_t reserved_objects; /* free ones that only get_reserved may take */
 };
 
 /* Allocates nothing. object_bytes: up to 32 KiB. */

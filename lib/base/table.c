@@ -28,8 +28,8 @@ static bool make_room(struct seam_table *table)
 	if (table->cell_count < table->cell_capacity)
 		return true;
 	size_t capacity = table->cell_capacity == 0 ? 64 : table->cell_capacity * 2;
-	char **cells = seam__meta_resize(table->meta, table->cells, table->cell_capacity * sizeof(cells[0]),
-	                                 capacity * sizeof(cells[0]));
+	char **cells = seam__meta_resize(
+		table->meta, table->cells, table->cell_capacity * sizeof(cells[0]), capacity * sizeof(cells[0]));
 	if (cells == NULL)
 		return false;
 	table->cells = cells;

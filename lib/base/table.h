@@ -17,11 +17,11 @@ enum seam_table_form { SEAM_TABLE_PLAIN, SEAM_TABLE_MARKDOWN };
 struct seam_table {
 	struct seam_meta *meta;
 	size_t columns;
-	size_t right_from;      /* set by the caller after init; 0: by content alone */
-	char **cells;           /* row after row; each a zero-terminated string of its own in `meta` */
+	size_t right_from; /* set by the caller after init; 0: by content alone */
+	char **cells;      /* row after row; each a zero-terminated string of its own in `meta` */
 	size_t cell_count;
 	size_t cell_capacity;
-	enum seam_rc rc;        /* SEAM_OK or SEAM_OOM_META; sticky */
+	enum seam_rc rc; /* SEAM_OK or SEAM_OOM_META; sticky */
 };
 
 /* columns: at least 1. Allocates nothing yet. */
@@ -32,8 +32,8 @@ void seam__table_fini(struct seam_table *table);
 __attribute__((format(printf, 2, 3))) void seam__table_cell(struct seam_table *table, const char *format, ...);
 
 /* Every row must be complete. Errors: SEAM_OOM_META, and those of the text. */
-SEAM_MUST_USE enum seam_rc seam__table_write(const struct seam_table *table, enum seam_table_form form,
-                                             struct seam_text *text);
+SEAM_MUST_USE enum seam_rc seam__table_write(
+	const struct seam_table *table, enum seam_table_form form, struct seam_text *text);
 
 const char *seam__table_check(const struct seam_table *table);
 

@@ -13,11 +13,11 @@
 #include <bsd/sys/tree.h>
 
 #define SEAM_TREE_HEAD(tree, type) \
-	struct tree { \
-		type *rbh_root; \
+	struct tree {              \
+		type *rbh_root;    \
 	}
 
-#define SEAM_TREE_GENERATE(tree, tag, link, compare) \
+#define SEAM_TREE_GENERATE(tree, tag, link, compare)                                           \
 	RB_PROTOTYPE_INTERNAL(tree, tag, link, compare, __attribute__((unused)) static inline) \
 	RB_GENERATE_INTERNAL(tree, tag, link, compare, __attribute__((unused)) static inline)
 

@@ -66,12 +66,13 @@ static bool is_common(const struct seam_pool *pool, const struct seam_request *r
 	return request->private_id == 0 && LIST_EMPTY(&pool->routes) && pool->config.watch_captures == 0;
 }
 
-/* One try with the plan that is open. stream: NULL if it is not known yet. record: the event that is to be added. False: the engine is to
- * serve it. With `lock`. */
-static inline bool try_plan(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream, struct seam_record *record,
-                            void **ret_ptr)
+/* One try with the plan that is open. stream: NULL if it is not known yet. record: the event that is to be added.
+ * False: the engine is to serve it. With `lock`. */
+static inline bool try_plan(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
+	struct seam_record *record, void **ret_ptr)
 {
-	if (stream == NULL && seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)request->stream, &stream) != SEAM_OK)
+	if (stream == NULL &&
+		seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)request->stream, &stream) != SEAM_OK)
 		return false;
 	struct seam_planned *planned = NULL;
 	uint64_t va = 0;
@@ -90,8 +91,8 @@ static bool is_plain(const struct seam_pool *pool, const struct seam_request *re
 }
 
 /* One try with what the plan leaves idle. With `lock`. */
-static bool borrow(struct seam_pool *pool, const struct seam_request *request, const struct seam_ask *ask, struct seam_record *record,
-                   void **ret_ptr)
+static bool borrow(struct seam_pool *pool, const struct seam_request *request, const struct seam_ask *ask,
+	struct seam_record *record, void **ret_ptr)
 {
 	struct seam_planned *planned = NULL;
 	uint64_t va = 0;
@@ -102,7 +103,8 @@ static bool borrow(struct seam_pool *pool, const struct seam_request *request, c
 	return true;
 }
 
-static void note_recent(struct seam_pool *pool, const struct seam_request *request, const struct seam_voice *voice, bool plain)
+static void note_recent(
+	struct seam_pool *pool, const struct seam_request *request, const struct seam_voice *voice, bool plain)
 {
 	const struct seam_asked asked = {
 		.bytes = request->bytes,
@@ -114,10 +116,10 @@ static void note_recent(struct seam_pool *pool, const struct seam_request *reque
 	seam__recent_add(&pool->planning.recent, &asked);
 }
 
-/* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. Not inlined: it is long, and a request that is
- * planned need not make room for it. */
-static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request, bool planned, struct seam_record *record,
-                               void **ret_ptr)
+/* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. Not inlined: it is
+ * long, and a request that is planned need not make room for it. */
+static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request,
+	bool planned, struct seam_record *record, void **ret_ptr)
 {
 	struct seam_ask ask;
 	struct seam_block *block = NULL;
@@ -140,7 +142,8 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;
 		record->flags = ask.capturing ? SEAM_TRACE_CAPTURE : 0;
-		/* Not ask.group: the private pool may be gone since the lock was dropped, and the block in common memory. */
+		/* Not ask.group: the private pool may be gone since the lock was dropped, and the block in common
+		 * memory. */
 		record->pool = seam__recording_pool(block->view->ppool->private_id);
 		block->serial = seam__recording_alloc(pool, record, request);
 		if (pool->planning.open)
@@ -195,7 +198,8 @@ static __attribute__((noinline, cold)) bool ask_callback(struct seam_pool *pool,
 	return callback != NULL && callback(user, pool, request->bytes, request->stream);
 }
 
-static inline __attribute__((always_inline)) enum seam_rc alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
+static inline __attribute__((always_inline)) enum seam_rc alloc(
+	struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
 	enum seam_rc rc;
 	do {
@@ -281,10 +285,12 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 	if (seam__live_find(pool, (uint64_t)(uintptr_t)ptr, &found))
 		rc = seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)stream, &other);
 	if (rc == SEAM_OK)
-		rc = found.planned != NULL ? seam__planned_record(pool, &found, other) : seam__engine_record(&pool->engine, found.block, other);
+		rc = found.planned != NULL ? seam__planned_record(pool, &found, other)
+					   : seam__engine_record(&pool->engine, found.block, other);
 	if (rc == SEAM_OK)
-		seam__recording_block(pool, &record, SEAM_TRACE_RECORD_STREAM, found.planned != NULL ? found.planned->serial : found.block->serial,
-		                      (uint64_t)(uintptr_t)stream);
+		seam__recording_block(pool, &record, SEAM_TRACE_RECORD_STREAM,
+			found.planned != NULL ? found.planned->serial : found.block->serial,
+			(uint64_t)(uintptr_t)stream);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	return rc;

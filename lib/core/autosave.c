@@ -1,7 +1,8 @@
-/* autosave.c: recordings that are written because the environment variable SEAM_TRACE asks for it: when their pool is destroyed, or at exit.
+/* autosave.c: recordings that are written because the environment variable SEAM_TRACE asks for it: when their pool is
+ * destroyed, or at exit.
  *
- * Locks: `registry_lock` (SEAM_RANK_REGISTRY) guards the list of pools. It is held while recordings are written at exit, so that no pool
- * goes meanwhile.
+ * Locks: `registry_lock` (SEAM_RANK_REGISTRY) guards the list of pools. It is held while recordings are written at
+ * exit, so that no pool goes meanwhile.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -35,7 +36,7 @@ static void save_all(void)
 	struct seam_pool *pool;
 	seam__mutex_lock(&registry_lock);
 	LIST_FOREACH(pool, &registry, autosave)
-		save(pool);
+	save(pool);
 	seam__mutex_unlock(&registry_lock);
 }
 
@@ -54,8 +55,8 @@ static void begin(void)
 	(void)ignored;
 }
 
-/* The path with %p replaced by the process's number, and with a number of its own for every pool but the first. Returns its length;
- * writes at most `bytes`. */
+/* The path with %p replaced by the process's number, and with a number of its own for every pool but the first. Returns
+ * its length; writes at most `bytes`. */
 static size_t expand(const char *path, uint64_t pool, char *to, size_t bytes)
 {
 	char process[NUMBER_BYTES], number[NUMBER_BYTES] = "";

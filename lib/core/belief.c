@@ -6,7 +6,9 @@
 #define OVER_SHARE 8u      /* more than a repetition and one part in so many behind the newest: it is over */
 #define ALL_SHARE 8u       /* one part in so many of the recording may come before all repetitions */
 #define PEAK_SHARE 512u    /* peaks are the same if they differ by one part in so many */
-#define LATER_SHARE 32u    /* by more than one part in so many a peak behind the newest repetition is another one: a model lacks what few repetitions have */
+#define LATER_SHARE                                                                                                    \
+	32u /* by more than one part in so many a peak behind the newest repetition is another one: a model lacks what \
+	       few repetitions have */
 #define OVERLAP_SHARE 16u  /* of the bytes that come and go in a repetition, that may live longer than one */
 #define DOUBT_TIMES 8u     /* a period is believed when the recording is so many times as long, */
 #define PIPELINE_TIMES 32u /* or so many if repetitions overlap */
@@ -31,18 +33,21 @@ static bool is_apart(const struct seam_sight *sight)
 static bool is_plain(const struct seam_sight *sight)
 {
 	uint64_t run_events = sight->newest - sight->run_begin;
-	if (sight->run < 2 || !is_apart(sight) || sight->run_begin > sight->newest / 2 || !is_like(run_events, sight->run * sight->length, LIKE_SHARE))
+	if (sight->run < 2 || !is_apart(sight) || sight->run_begin > sight->newest / 2 ||
+		!is_like(run_events, sight->run * sight->length, LIKE_SHARE))
 		return false;
 	if (sight->later_bytes > sight->peak_bytes + sight->peak_bytes / LATER_SHARE)
 		return false;
-	return sight->run_begin <= sight->newest / ALL_SHARE || is_like(sight->peak_bytes, sight->most_bytes, PEAK_SHARE);
+	return sight->run_begin <= sight->newest / ALL_SHARE ||
+		is_like(sight->peak_bytes, sight->most_bytes, PEAK_SHARE);
 }
 
 /* Whether it has been doubted for long enough, and nothing has come between. */
 static bool has_lasted(struct seam_belief *belief, const struct seam_sight *sight)
 {
 	uint64_t events = sight->forgotten + sight->events;
-	bool same = is_like(sight->length, belief->doubtful_length, LIKE_SHARE) && sight->forgotten + sight->run_begin <= belief->doubtful_newest;
+	bool same = is_like(sight->length, belief->doubtful_length, LIKE_SHARE) &&
+		sight->forgotten + sight->run_begin <= belief->doubtful_newest;
 	belief->doubtful_newest = sight->forgotten + sight->newest;
 	if (same)
 		return events >= belief->doubtful_until;

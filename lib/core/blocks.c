@@ -1,4 +1,5 @@
-/* blocks.c: questions about live blocks: how large, where, in which chunks; and handles of those for other processes. */
+/* blocks.c: questions about live blocks: how large, where, in which chunks; and handles of those for other processes.
+ */
 #include "bits.h"
 #include "plain.h"
 
@@ -66,7 +67,8 @@ static size_t list_chunks(const struct seam_found *block, struct seam_block_chun
 	const struct seam_view *view = block->view;
 	size_t count = 0;
 	uint64_t end = block->offset + block->bytes;
-	for (uint32_t i = seam__view_slot_at(view, block->offset); i < view->slot_count && view->slots[i].offset < end; i++) {
+	for (uint32_t i = seam__view_slot_at(view, block->offset); i < view->slot_count && view->slots[i].offset < end;
+		i++) {
 		if (count < capacity)
 			chunks[count] = piece_of(block, &view->slots[i]);
 		count++;
@@ -74,8 +76,8 @@ static size_t list_chunks(const struct seam_found *block, struct seam_block_chun
 	return count;
 }
 
-static enum seam_rc one_chunk(struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity,
-                              size_t *ret_count)
+static enum seam_rc one_chunk(
+	struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity, size_t *ret_count)
 {
 	struct seam_block_chunk chunk;
 	enum seam_rc rc = seam__plain_segment(pool, (uint64_t)(uintptr_t)ptr, &chunk);
@@ -87,8 +89,8 @@ static enum seam_rc one_chunk(struct seam_pool *pool, const void *ptr, struct se
 	return SEAM_OK;
 }
 
-enum seam_rc seam_block_chunks(struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity,
-                               size_t *ret_count)
+enum seam_rc seam_block_chunks(
+	struct seam_pool *pool, const void *ptr, struct seam_block_chunk *chunks, size_t capacity, size_t *ret_count)
 {
 	if (ret_count == NULL || (chunks == NULL && capacity != 0))
 		return SEAM_INVALID;

@@ -29,15 +29,16 @@ static enum seam_rc sort_blocks(const struct seam_private_block *blocks, size_t 
 	if (count > 0)
 		qsort(ret_kept, count, sizeof *ret_kept, compare);
 	for (size_t i = 1; i < count; i++) {
-		if (ret_kept[i].va - ret_kept[i - 1].va < seam__bits_align_up(ret_kept[i - 1].requested_bytes, SEAM_BLOCK_BYTES))
+		if (ret_kept[i].va - ret_kept[i - 1].va <
+			seam__bits_align_up(ret_kept[i - 1].requested_bytes, SEAM_BLOCK_BYTES))
 			return SEAM_INVALID;
 	}
 	return SEAM_OK;
 }
 
 /* Their streams, referenced: those of the first *ret_found. With `lock`. */
-static enum seam_rc find_streams(struct seam_pool *pool, const struct seam_private_block *blocks, struct seam_kept *kept, size_t count,
-                                 size_t *ret_found)
+static enum seam_rc find_streams(struct seam_pool *pool, const struct seam_private_block *blocks,
+	struct seam_kept *kept, size_t count, size_t *ret_found)
 {
 	for (size_t i = 0; i < count; i++) {
 		*ret_found = i;
@@ -75,7 +76,8 @@ static void record_allocs(struct seam_pool *pool, uint64_t id, const struct seam
 }
 
 /* With `change` and `lock`, after waiting. */
-static enum seam_rc exchange(struct seam_pool *pool, const struct seam_private *private, const struct seam_kept *after, uint64_t after_count)
+static enum seam_rc exchange(
+	struct seam_pool *pool, const struct seam_private *private, const struct seam_kept *after, uint64_t after_count)
 {
 	struct seam_engine *engine = &pool->engine;
 	struct seam_kept *before = NULL;
@@ -93,7 +95,8 @@ static enum seam_rc exchange(struct seam_pool *pool, const struct seam_private *
 }
 
 /* With `change` and `lock`, which is dropped meanwhile. */
-static enum seam_rc restore(struct seam_pool *pool, uint64_t id, const struct seam_private_block *blocks, struct seam_kept *after, size_t count)
+static enum seam_rc restore(struct seam_pool *pool, uint64_t id, const struct seam_private_block *blocks,
+	struct seam_kept *after, size_t count)
 {
 	const struct seam_private *private = seam__private_find(pool, id);
 	if (private == NULL)
@@ -110,7 +113,8 @@ static enum seam_rc restore(struct seam_pool *pool, uint64_t id, const struct se
 	return rc;
 }
 
-enum seam_rc seam_private_restore(struct seam_pool *pool, uint64_t id, const struct seam_private_block *blocks, size_t count)
+enum seam_rc seam_private_restore(
+	struct seam_pool *pool, uint64_t id, const struct seam_private_block *blocks, size_t count)
 {
 	enum seam_rc rc = seam__pool_enter_mapped(pool);
 	if (rc != SEAM_OK)

@@ -21,8 +21,8 @@ static void put_device(struct seam_pool *pool, struct seam_text *text)
 	struct seam_driver *driver = pool->driver;
 	char total_text[24], free_text[24];
 	uint64_t free_bytes = 0, total_bytes = 0;
-	seam__text_printf(text, "device\n  name         %s\n  backend      %s, ordinal %d\n", driver->ops->device_name(driver),
-	                  driver->ops->name, driver->ordinal);
+	seam__text_printf(text, "device\n  name         %s\n  backend      %s, ordinal %d\n",
+		driver->ops->device_name(driver), driver->ops->name, driver->ordinal);
 	int64_t chip = attribute(pool, SEAM_ATTR_CHIP);
 	if (chip != 0)
 		seam__text_printf(text, "  capability   %" PRId64 ".%" PRId64 "\n", chip / 10, chip % 10);
@@ -30,7 +30,7 @@ static void put_device(struct seam_pool *pool, struct seam_text *text)
 	seam__text_printf(text, "  driver       %" PRId64 ".%" PRId64 "\n", version / 1000, version % 1000 / 10);
 	if (seam__drv_mem_info(driver, &free_bytes, &total_bytes) == SEAM_CU_SUCCESS)
 		seam__text_printf(text, "  memory       %s, %s free\n", seam__text_size(total_text, total_bytes),
-		                  seam__text_size(free_text, free_bytes));
+			seam__text_size(free_text, free_bytes));
 }
 
 static void put_vmm(struct seam_pool *pool, struct seam_text *text)
@@ -43,8 +43,8 @@ static void put_vmm(struct seam_pool *pool, struct seam_text *text)
 		return;
 	seam__text_printf(text, "  granularity  %s\n", seam__text_size(granularity_text, memory->granularity_bytes));
 	seam__text_printf(text, "  exports      file descriptor %s, fabric %s\n",
-	                  yes_no(attribute(pool, SEAM_ATTR_POSIX_FD_SUPPORTED)),
-	                  yes_no(attribute(pool, SEAM_ATTR_FABRIC_SUPPORTED)));
+		yes_no(attribute(pool, SEAM_ATTR_POSIX_FD_SUPPORTED)),
+		yes_no(attribute(pool, SEAM_ATTR_FABRIC_SUPPORTED)));
 	seam__text_printf(text, "  GPUDirect    %s\n", yes_no(attribute(pool, SEAM_ATTR_RDMA_SUPPORTED)));
 }
 
@@ -57,6 +57,6 @@ void seam__pool_describe(struct seam_pool *pool, struct seam_text *text)
 	for (size_t i = 0; (option = seam__opts_get(i)) != NULL; i++) {
 		char value[SEAM_OPTS_VALUE_BYTES];
 		seam__text_printf(text, "  %-26s %s\n", option->name,
-		                  seam__opts_format(option, seam__opts_value(option, &pool->config), value));
+			seam__opts_format(option, seam__opts_value(option, &pool->config), value));
 	}
 }

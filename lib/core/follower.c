@@ -3,11 +3,13 @@
 
 #include <string.h>
 
-#define IN_STEP 8u     /* requests in a row */
-#define RETURNED 4u    /* frees among them */
-#define SOON 64u       /* positions: blocks that live no longer are watched */
-#define LATE 16u       /* positions by which a free may be late, for what was heard to count */
-#define SOON_LATE 2u   /* and when it is believed: a little, for what the plan frees before a request the program may free behind it */
+#define IN_STEP 8u  /* requests in a row */
+#define RETURNED 4u /* frees among them */
+#define SOON 64u    /* positions: blocks that live no longer are watched */
+#define LATE 16u    /* positions by which a free may be late, for what was heard to count */
+#define SOON_LATE                                                                                                     \
+	2u /* and when it is believed: a little, for what the plan frees before a request the program may free behind \
+	      it */
 
 /* Whether a block is still there that should have been gone so many positions ago. */
 static bool is_late(const struct seam_follower *follower, uint64_t front, uint64_t by)

@@ -21,8 +21,8 @@ static bool is_same(const struct seam_trace *recording, uint64_t back, uint64_t 
 	return a->kind == b->kind && a->size == b->size && a->stream == b->stream && a->thread == b->thread;
 }
 
-/* For every distance how long the end of the recording is the same there: the Z function of what is read from its end. `same`: one for each event. The
- * longest that is half a repetition or more wins. */
+/* For every distance how long the end of the recording is the same there: the Z function of what is read from its end.
+ * `same`: one for each event. The longest that is half a repetition or more wins. */
 static struct echo find_echo(const struct seam_trace *recording, uint32_t *same)
 {
 	const uint64_t count = recording->header.event_count;
@@ -43,7 +43,8 @@ static struct echo find_echo(const struct seam_trace *recording, uint32_t *same)
 	return best;
 }
 
-/* The earliest event in [begin, begin + length) before which the least is live, of those from which two repetitions are not over yet. */
+/* The earliest event in [begin, begin + length) before which the least is live, of those from which two repetitions are
+ * not over yet. */
 static uint64_t find_calm(const struct seam_trace *recording, uint64_t begin, uint64_t length)
 {
 	const uint64_t count = recording->header.event_count;

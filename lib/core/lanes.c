@@ -1,13 +1,14 @@
 /* lanes.c: which slot a request is: what a lane expects, and how it finds its place again.
  *
- * A request that the cursor does not expect is looked for, in this order: where what was missed before puts it (nothing more, as many slots
- * on, or at a pair of equal sizes ahead); among the slots passed over just now; a few slots ahead; among those passed over before. All of these can
- * be wrong, so each costs trust, the more slots it leaves out: when `trouble` has risen far enough the index is asked for the longest run of equal
- * sizes, here and in the other scripts, and its answer is taken if it explains more of what was heard than the guess at hand.
+ * A request that the cursor does not expect is looked for, in this order: where what was missed before puts it (nothing
+ * more, as many slots on, or at a pair of equal sizes ahead); among the slots passed over just now; a few slots ahead;
+ * among those passed over before. All of these can be wrong, so each costs trust, the more slots it leaves out: when
+ * `trouble` has risen far enough the index is asked for the longest run of equal sizes, here and in the other scripts,
+ * and its answer is taken if it explains more of what was heard than the guess at hand.
  *
- * A lane that the others have left far behind goes where they are, if what was heard is explained there no worse: equal stretches of a period
- * (micro-batches) look all alike, and what a lane is given in one that is over is late as a rule. What would take it far ahead of them is not
- * believed at once: see matcher_balance.c.
+ * A lane that the others have left far behind goes where they are, if what was heard is explained there no worse: equal
+ * stretches of a period (micro-batches) look all alike, and what a lane is given in one that is over is late as a rule.
+ * What would take it far ahead of them is not believed at once: see matcher_balance.c.
  */
 #include "matcher_state.h"
 
@@ -18,12 +19,13 @@
 #define PAIR_AHEAD 256u   /* where a pair is looked for */
 #define PAIR_MISSES 16u   /* not any more after so many misses */
 #define STALE 1024u       /* positions after which a slot passed over is forgotten */
-#define NEAR 32u          /* the same where a slot just ahead would do: that something is left out once more is likelier then */
+/* the same where a slot just ahead would do: that something is left out once more is likelier then */
+#define NEAR 32u
 
 /* trouble */
 #define MISSED 4u
 #define PASSED 2u
-#define FOUND 4u /* after the index has spoken */
+#define FOUND 4u  /* after the index has spoken */
 #define DOUBT 16u /* from here on the index is asked */
 #define MOST 24u
 
@@ -123,20 +125,23 @@ static uint32_t find_after_misses(const struct seam_script *script, const struct
 	return find_pair(script, lane);
 }
 
-/* The entry among the slots passed over, no more than so many positions behind, that the request is; SEAM_SKIPPED: none. */
-static uint32_t find_skipped(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes, uint32_t behind)
+/* The entry among the slots passed over, no more than so many positions behind, that the request is; SEAM_SKIPPED:
+ * none. */
+static uint32_t find_skipped(
+	const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes, uint32_t behind)
 {
 	for (uint32_t i = 0; i < SEAM_SKIPPED; i++) {
 		const struct seam_spot *spot = &lane->skipped[i];
-		if (spot->cue != NULL && seam__cue_fits(spot->cue, bytes) && spot->base + spot->cue->begin + behind > position_of(lane) &&
-		    spot_is_free(script, spot))
+		if (spot->cue != NULL && seam__cue_fits(spot->cue, bytes) &&
+			spot->base + spot->cue->begin + behind > position_of(lane) && spot_is_free(script, spot))
 			return i;
 	}
 	return SEAM_SKIPPED;
 }
 
-/* The repetition in which a lane finds itself at `position` of the period. Behind where it was is the next one, unless that is by a little: then
- * it had gone too far. A lane that knew nothing, or that the front has left behind, goes by the front. */
+/* The repetition in which a lane finds itself at `position` of the period. Behind where it was is the next one, unless
+ * that is by a little: then it had gone too far. A lane that knew nothing, or that the front has left behind, goes by
+ * the front. */
 static uint64_t base_for(const struct seam_script *script, const struct seam_lane *lane, uint32_t position)
 {
 	const uint32_t period = script->positions;
@@ -176,8 +181,8 @@ struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam
 	return take_guess(matcher, lane, cue, base_for(matcher->now, lane, lane->first[cue].begin));
 }
 
-/* The lane is far behind the front: goes to the cue around the front that explains most of what was heard, the nearest of equal ones, if that is no
- * less than here, and a run. O(cues around the front). */
+/* The lane is far behind the front: goes to the cue around the front that explains most of what was heard, the nearest
+ * of equal ones, if that is no less than here, and a run. O(cues around the front). */
 static bool catch_up(struct seam_matcher *matcher, struct seam_lane *lane, struct seam_spot *ret_spot)
 {
 	const struct seam_script *script = matcher->now;
@@ -197,7 +202,9 @@ static bool catch_up(struct seam_matcher *matcher, struct seam_lane *lane, struc
 		if (at > front + around)
 			break;
 		const uint32_t agrees = lane->first[cue].bytes == 0 ? 0 : seam__lane_agrees(lane, cue, &lane->history);
-		const bool nearer = found == lane->count || seam__bits_distance(at, front) < seam__bits_distance(found_base + lane->first[found].begin, front);
+		const bool nearer = found == lane->count ||
+			seam__bits_distance(at, front) <
+				seam__bits_distance(found_base + lane->first[found].begin, front);
 		if (agrees < least || (agrees == least && !nearer))
 			continue;
 		least = agrees;
@@ -211,7 +218,8 @@ static bool catch_up(struct seam_matcher *matcher, struct seam_lane *lane, struc
 }
 
 /* Another lane of the stream that explains more than `length` sizes: threads have changed their roles. */
-static bool change_roles(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t length, struct seam_spot *ret_spot)
+static bool change_roles(
+	struct seam_matcher *matcher, struct seam_lane *lane, uint32_t length, struct seam_spot *ret_spot)
 {
 	struct seam_script *script = matcher->now;
 	struct seam_guess best = {0, length};
@@ -238,7 +246,8 @@ static bool change_roles(struct seam_matcher *matcher, struct seam_lane *lane, u
 }
 
 /* The index is asked: its answer counts if it explains more than the guess at hand, if there is one. */
-static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_spot *at_hand, struct seam_spot *ret_spot)
+static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_spot *at_hand,
+	struct seam_spot *ret_spot)
 {
 	const struct seam_guess guess = seam__lane_guess(matcher->now, lane, &lane->history);
 	uint32_t length = 0;
@@ -247,7 +256,9 @@ static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, cons
 	const bool here = guess.length > length;
 	if (here)
 		length = guess.length;
-	if (matcher->script_count > 1 && seam__lane_switch(matcher, lane->stream, lane->plan_thread, &lane->history, length + (length != 0), ret_spot))
+	if (matcher->script_count > 1 &&
+		seam__lane_switch(
+			matcher, lane->stream, lane->plan_thread, &lane->history, length + (length != 0), ret_spot))
 		return true;
 	if (!here)
 		return change_roles(matcher, lane, length, ret_spot);
@@ -256,23 +267,28 @@ static bool ask_index(struct seam_matcher *matcher, struct seam_lane *lane, cons
 }
 
 /* A request that is neither what is expected nor dynamic. */
-static enum seam_miss hear_unexpected(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
+static enum seam_miss hear_unexpected(
+	struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
 {
 	const struct seam_script *script = matcher->now;
 	if (lane->cold) {
 		if (ask_index(matcher, lane, &nowhere, ret_spot))
 			return SEAM_MISS_NONE;
-		/* Sizes that depend on data may leave no run that is the same each time: then the slot that is guessed comes by. */
+		/* Sizes that depend on data may leave no run that is the same each time: then the slot that is guessed
+		 * comes by. */
 		lane->missed++;
 		lane->cold = lane->missed < SEAM_HEARD || lane->missed < lane->count;
 		return SEAM_MISS_lost;
 	}
 	const uint32_t resumed = find_after_misses(script, lane, bytes);
 	uint32_t ahead = resumed != 0 ? resumed : find_ahead(script, lane, bytes);
-	const uint32_t skipped = resumed != 0 ? SEAM_SKIPPED : find_skipped(script, lane, bytes, ahead != 0 ? NEAR : STALE);
+	const uint32_t skipped =
+		resumed != 0 ? SEAM_SKIPPED : find_skipped(script, lane, bytes, ahead != 0 ? NEAR : STALE);
 	if (skipped < SEAM_SKIPPED)
 		ahead = 0;
-	struct seam_spot at_hand = skipped < SEAM_SKIPPED ? lane->skipped[skipped] : ahead != 0 ? spot_ahead(script, lane, ahead) : nowhere;
+	struct seam_spot at_hand = skipped < SEAM_SKIPPED ? lane->skipped[skipped]
+		: ahead != 0                              ? spot_ahead(script, lane, ahead)
+							  : nowhere;
 	if (ahead != 0 && seam__balance_leaps(script, lane, at_hand.base + at_hand.cue->begin))
 		at_hand = nowhere;
 	const uint32_t leap = at_hand.cue != NULL && resumed > lane->missed ? resumed - lane->missed : 0;
@@ -302,8 +318,8 @@ static uint32_t find_dynamic(const struct seam_script *script, const struct seam
 	return lane->count;
 }
 
-/* Whether the request is what follows the dynamic ones that are expected: there was nothing of them this time. Exactly, for any size may be
- * one of theirs. */
+/* Whether the request is what follows the dynamic ones that are expected: there was nothing of them this time. Exactly,
+ * for any size may be one of theirs. */
 static bool follows_dynamic(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
 {
 	for (uint32_t n = 0; n < AHEAD_DYNAMIC && n < lane->count; n++) {
@@ -334,7 +350,7 @@ static enum seam_miss hear_dynamic(struct seam_matcher *matcher, struct seam_lan
 }
 
 enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask,
-                               struct seam_spot *ret_spot)
+	struct seam_spot *ret_spot)
 {
 	const struct seam_script *script = matcher->now;
 	/* It has been silent, or what it was taken for was a repetition too early. */
@@ -363,7 +379,8 @@ enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *l
 	if (seam__lane_begins_anew(matcher, lane, ask->bytes, ret_spot))
 		return SEAM_MISS_NONE;
 	/* Where nobody says that an iteration has begun, one that lacks a request is as likely as another. */
-	const bool may_switch = matcher->script_count > 1 && lane->next->bytes != 0 && (lane->stepped != SEAM_NEVER || find_ahead(script, lane, ask->bytes) == 0);
+	const bool may_switch = matcher->script_count > 1 && lane->next->bytes != 0 &&
+		(lane->stepped != SEAM_NEVER || find_ahead(script, lane, ask->bytes) == 0);
 	if (may_switch && seam__lane_switch_since_begun(matcher, lane, ret_spot))
 		return SEAM_MISS_NONE;
 	if (lane->next->bytes == 0 && lane->missed == 0 && !follows_dynamic(script, lane, ask->bytes))

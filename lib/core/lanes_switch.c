@@ -1,13 +1,14 @@
 /* lanes_switch.c: requests that say that the program is in another script: train, eval, another shape.
  *
- * An iteration that begins as one of another script does is known by the first request that the current script does not expect: where the program marks
- * its steps, by what it asked for since the last; where it does not, by all since the period began, if that was in step. Else the last sizes are
- * looked up in the index of the other scripts; see lanes.c.
+ * An iteration that begins as one of another script does is known by the first request that the current script does not
+ * expect: where the program marks its steps, by what it asked for since the last; where it does not, by all since the
+ * period began, if that was in step. Else the last sizes are looked up in the index of the other scripts; see lanes.c.
  */
 #include "matcher_state.h"
 
 /* Its script is current: the lane speaks, and has just asked for the cue. */
-static struct seam_spot speak(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue, const struct seam_history *history)
+static struct seam_spot speak(
+	struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue, const struct seam_history *history)
 {
 	matcher->lane = lane;
 	lane->history = *history;
@@ -15,8 +16,8 @@ static struct seam_spot speak(struct seam_matcher *matcher, struct seam_lane *la
 	return seam__lane_take_guess(matcher, lane, cue);
 }
 
-bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard, uint32_t length,
-                       struct seam_spot *ret_spot)
+bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard,
+	uint32_t length, struct seam_spot *ret_spot)
 {
 	const struct seam_history history = *heard;
 	struct seam_guess best = {0, length};
@@ -41,9 +42,10 @@ bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t t
 	return true;
 }
 
-/* The cue of a lane of another script that follows all that was heard since the iteration began, if that began at its `mark`; NULL: it begins in
- * another way. */
-static const struct seam_cue *follow_since(const struct seam_lane *lane, const struct seam_history *history, uint64_t since, uint32_t mark)
+/* The cue of a lane of another script that follows all that was heard since the iteration began, if that began at its
+ * `mark`; NULL: it begins in another way. */
+static const struct seam_cue *follow_since(
+	const struct seam_lane *lane, const struct seam_history *history, uint64_t since, uint32_t mark)
 {
 	const uint32_t first = seam__lane_cue_at(lane, mark);
 	for (uint64_t back = 0; back < since && back < SEAM_HEARD; back++) {
@@ -55,8 +57,8 @@ static const struct seam_cue *follow_since(const struct seam_lane *lane, const s
 }
 
 /* The same for any of its marks, or its beginning if it has none. */
-static const struct seam_cue *follow_since_begun(const struct seam_script *script, const struct seam_lane *lane, const struct seam_history *history,
-                                                 uint64_t since)
+static const struct seam_cue *follow_since_begun(const struct seam_script *script, const struct seam_lane *lane,
+	const struct seam_history *history, uint64_t since)
 {
 	const struct seam_cue *cue = NULL;
 	if (since > lane->count)
@@ -66,7 +68,8 @@ static const struct seam_cue *follow_since_begun(const struct seam_script *scrip
 	return script->marks.count == 0 ? follow_since(lane, history, since, 0) : cue;
 }
 
-/* How many sizes the lane has heard since an iteration began, with that of the request that is not expected; 0: that is not known. */
+/* How many sizes the lane has heard since an iteration began, with that of the request that is not expected; 0: that is
+ * not known. */
 static uint64_t heard_since(const struct seam_script *script, const struct seam_lane *lane)
 {
 	if (lane->stepped != SEAM_NEVER)
@@ -75,7 +78,8 @@ static uint64_t heard_since(const struct seam_script *script, const struct seam_
 	return script->marks.count == 0 && lane->trouble == 0 && since <= lane->history.heard ? since : 0;
 }
 
-bool seam__lane_switch_since_begun(struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot)
+bool seam__lane_switch_since_begun(
+	struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot)
 {
 	const struct seam_history history = before->history;
 	const uint64_t since = heard_since(matcher->now, before), stream = before->stream, stepped = before->stepped;
@@ -94,14 +98,16 @@ bool seam__lane_switch_since_begun(struct seam_matcher *matcher, const struct se
 			lane->stepped = stepped;
 			*ret_spot = speak(matcher, lane, (uint32_t)(cue - lane->first), &history);
 			if (stepped == SEAM_NEVER)
-				lane->trouble = 0; /* all since the period began is explained: another script may explain what follows as well */
+				lane->trouble = 0; /* all since the period began is explained: another script may
+						      explain what follows as well */
 			return true;
 		}
 	}
 	return false;
 }
 
-bool seam__lane_hear_stranger(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
+bool seam__lane_hear_stranger(
+	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot)
 {
 	struct seam_history *heard = &matcher->stranger;
 	if (matcher->stranger_stream != ask->stream || matcher->stranger_thread != ask->thread)

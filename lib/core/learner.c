@@ -1,5 +1,5 @@
-/* learner.c: the steps of the background worker; see learner.h. Its looks are in learner_look.c, its plans in learner_plan.c, its thread
- * in learner_thread.c. */
+/* learner.c: the steps of the background worker; see learner.h. Its looks are in learner_look.c, its plans in
+ * learner_plan.c, its thread in learner_thread.c. */
 #include "learner.h"
 
 #include "bits.h"
@@ -11,10 +11,11 @@
 #define PLACE_NS UINT64_C(60000000)
 #define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
-#define FIRST_EVENTS UINT64_C(512)          /* a recording with fewer is not looked at */
+#define FIRST_EVENTS UINT64_C(512) /* a recording with fewer is not looked at */
 #define CAREFUL_STEPS 16u
-#define MOST_OUTGROWN 4u                    /* plans in a row; then another look, later */
-#define AT_ONCE 4u                          /* mappings made, or undone, in one step: as long may the program have to wait that changes some itself */
+#define MOST_OUTGROWN 4u /* plans in a row; then another look, later */
+#define AT_ONCE \
+	4u /* mappings made, or undone, in one step: as long may the program have to wait that changes some itself */
 
 enum seam_rc seam__learner_init(struct seam_learner *learner)
 {
@@ -73,7 +74,8 @@ void seam__learner_give_up(struct seam_pool *pool)
 	seam__learner_reset(pool);
 }
 
-/* How many mappings this step may make or undo: one, where the program has made some itself of late. It is likely to go on. With `change`. */
+/* How many mappings this step may make or undo: one, where the program has made some itself of late. It is likely to go
+ * on. With `change`. */
 static uint32_t at_once(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -106,7 +108,8 @@ static void plan(struct seam_pool *pool)
 		return;
 	}
 	if (rc == SEAM_UNSUPPORTED) {
-		/* It may have been made in too short a time: other iterations may come, or the machine may have more time. */
+		/* It may have been made in too short a time: other iterations may come, or the machine may have more
+		 * time. */
 		learner->place_ns = seam__bits_min(learner->place_ns * 4, MOST_PLACE_NS);
 		forget_refusal(learner);
 	}
@@ -150,7 +153,8 @@ static void begin(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	seam__pool_stop(pool);
-	/* Addresses of the plan are those of the arena that it was made for; if that was dropped since, what stays lies elsewhere. */
+	/* Addresses of the plan are those of the arena that it was made for; if that was dropped since, what stays lies
+	 * elsewhere. */
 	bool same = learner->extends == (seam__learner_extends(pool) != NULL);
 	enum seam_rc rc = same ? seam__learner_begin(pool) : SEAM_NOT_FOUND;
 	if (rc == SEAM_MAPPINGS) {
@@ -189,7 +193,8 @@ static void let_wait(struct seam_pool *pool)
 /* The open arena has grown, and holds the new script too. With both locks. */
 static void take_grown(struct seam_pool *pool)
 {
-	if (pool->planning.open && seam__planned_grown(pool) == SEAM_OK && seam__planned_add(pool, pool->learner.script, false) == SEAM_OK)
+	if (pool->planning.open && seam__planned_grown(pool) == SEAM_OK &&
+		seam__planned_add(pool, pool->learner.script, false) == SEAM_OK)
 		pool->learner.script = NULL;
 }
 

@@ -3,38 +3,46 @@
  * A state machine; every call of seam__pool_work() does one bounded piece:
  *
  *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
- *   look     the periods of the recording (lib/plan/rhythm.h), and of the kinds of iteration without a script the one that needs most memory
- *   plan     where its residents lie (stitch/arena.h: survey), and a plan around them
- *   begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them (learner_chunks.c)
+ *   look     the periods of the recording (lib/plan/rhythm.h), and of the kinds of iteration without a script the one
+ * that needs most memory plan     where its residents lie (stitch/arena.h: survey), and a plan around them begin    the
+ * arena: chunks of the pool, those that residents occupy in part first, where the plan expects them (learner_chunks.c)
  *   prepare  a few mappings at a time; one, where the program makes some itself
- *   wait     for a moment with few live bytes, or a step, at which the program does what was planned: then its own thread opens the stage
+ *   wait     for a moment with few live bytes, or a step, at which the program does what was planned: then its own
+ * thread opens the stage
  *
- * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is extended if need be. All kinds
- * that a look found are planned one after the other, and have the same addresses for what lives from one iteration into the next (learner_shapes.c).
- * An arena of its own, in place of the open one, is for a plan of what that knows and hardly serves all the same, or of what it has no room for: what
- * it serves would be lost. Where it does not know most of what it misses, or what repeats is doubted for long, iterations are looked for by their form too.
+ * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is
+ * extended if need be. All kinds that a look found are planned one after the other, and have the same addresses for
+ * what lives from one iteration into the next (learner_shapes.c). An arena of its own, in place of the open one, is for
+ * a plan of what that knows and hardly serves all the same, or of what it has no room for: what it serves would be
+ * lost. Where it does not know most of what it misses, or what repeats is doubted for long, iterations are looked for
+ * by their form too.
  *
- * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where plans would serve most of what the
- * program does. Which kinds there is room for shows when they are planned, the largest first: where streams that nothing orders must not share, some need more
- * memory than the program ever had, and no plan of them is made. What they do is not served then, and does not count; what is left may be too little.
+ * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where
+ * plans would serve most of what the program does. Which kinds there is room for shows when they are planned, the
+ * largest first: where streams that nothing orders must not share, some need more memory than the program ever had, and
+ * no plan of them is made. What they do is not served then, and does not count; what is left may be too little.
  *
- * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the first iteration look like
- * iterations until the optimizer comes.
+ * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the
+ * first iteration look like iterations until the optimizer comes.
  *
- * Against thrashing: a stage that hardly serves, with nothing to be added to it, until twice as much is recorded is dropped: where hardly any iteration comes
- * again plans are of no use. A look costs as much as the recording is long, and a new one needs a recording that has grown: by a quarter, without marks by
- * an eighth, and by a sixteenth where a repetition that may be believed, or is foreseen (foresight.h), is about to end. So all looks together cost some 5, 9 or at most
- * 17 times as much as the last one, twice that while form is looked at as well. After each that led to nothing twice as many events come on top.
+ * Against thrashing: a stage that hardly serves, with nothing to be added to it, until twice as much is recorded is
+ * dropped: where hardly any iteration comes again plans are of no use. A look costs as much as the recording is long,
+ * and a new one needs a recording that has grown: by a quarter, without marks by an eighth, and by a sixteenth where a
+ * repetition that may be believed, or is foreseen (foresight.h), is about to end. So all looks together cost some 5, 9
+ * or at most 17 times as much as the last one, twice that while form is looked at as well. After each that led to
+ * nothing twice as many events come on top.
  *
- * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up, and the worker
- * begins again later.
+ * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up,
+ * and the worker begins again later.
  *
- * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from, sleeps until it is told that there
- * is more, and runs at the lowest priority; in a deterministic pool the program's own threads do the work where they would wake that one. With
- * plan:inline somebody else does, as often as he likes (replays with a virtual clock, tests).
+ * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from, sleeps
+ * until it is told that there is more, and runs at the lowest priority; in a deterministic pool the program's own
+ * threads do the work where they would wake that one. With plan:inline somebody else does, as often as he likes
+ * (replays with a virtual clock, tests).
  *
- * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `calm`, which the engine's `lock` does, and
- * `wake`, `running`, `stop` and the condition, which belong to `sleep` (SEAM_RANK_LEAF).
+ * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `calm`,
+ * which the engine's `lock` does, and `wake`, `running`, `stop` and the condition, which belong to `sleep`
+ * (SEAM_RANK_LEAF).
  */
 #ifndef SEAM_LEARNER_H
 #define SEAM_LEARNER_H
@@ -58,7 +66,7 @@ enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LE
 
 /* Chunks in which nothing was live at a moment when little was: what comes and goes lies there. */
 struct seam_calm {
-	uint64_t *numbers;   /* sorted; NULL: none are known */
+	uint64_t *numbers; /* sorted; NULL: none are known */
 	uint32_t count;
 	uint64_t chunks;     /* those with lower numbers were there by then; of the others it says nothing */
 	uint64_t steps;      /* that had been marked by then */
@@ -68,52 +76,60 @@ struct seam_calm {
 struct seam_learner {
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
-	struct seam__rhythm rhythm;      /* PLAN */
-	uint64_t work_ns;                /* making the newest plan, estimated (lib/plan/make.h): for whom has a clock of his own */
-	uint64_t most_bytes;             /* reserved at any time, as seen at looks */
-	uint32_t outgrown;               /* plans in a row whose chunks were gone, or taken, before their arena was begun */
-	uint64_t recorded_events;        /* of the recording that it was found in */
-	uint32_t kind;                   /* of it: being planned */
-	uint64_t tried;                  /* a bit per kind: it was planned, or could not be, since the look */
-	uint64_t roomless;               /* a bit per kind: it could not be, since the look, for it needs more memory than there is. It comes again all the same */
-	struct seam_survey survey;       /* PLAN, BEGIN */
-	struct seam_plan *plan;          /* BEGIN and later */
-	struct seam_script *script;      /* BEGIN, PREPARE: ours */
-	struct seam_stage *stage;        /* PREPARE: ours until it waits; NULL: the open one is extended */
-	uint64_t rest_bytes;             /* least that was live in the kind's newest iteration: the model has not all that lives across its end */
-	uint64_t open_below_bytes;       /* hardly more than the least that is live in the period */
+	struct seam__rhythm rhythm;        /* PLAN */
+	uint64_t work_ns;    /* making the newest plan, estimated (lib/plan/make.h): for whom has a clock of his own */
+	uint64_t most_bytes; /* reserved at any time, as seen at looks */
+	uint32_t outgrown;   /* plans in a row whose chunks were gone, or taken, before their arena was begun */
+	uint64_t recorded_events; /* of the recording that it was found in */
+	uint32_t kind;            /* of it: being planned */
+	uint64_t tried;           /* a bit per kind: it was planned, or could not be, since the look */
+	uint64_t roomless; /* a bit per kind: it could not be, since the look, for it needs more memory than there is.
+			      It comes again all the same */
+	struct seam_survey survey;  /* PLAN, BEGIN */
+	struct seam_plan *plan;     /* BEGIN and later */
+	struct seam_script *script; /* BEGIN, PREPARE: ours */
+	struct seam_stage *stage;   /* PREPARE: ours until it waits; NULL: the open one is extended */
+	uint64_t rest_bytes; /* least that was live in the kind's newest iteration: the model has not all that lives
+				across its end */
+	uint64_t open_below_bytes; /* hardly more than the least that is live in the period */
 	uint64_t period_requests;
-	bool serves;                     /* when it looked last: a plan was open, and served more than half */
-	bool hardly;                     /* then: what is open serves less than half */
-	bool strange;                    /* then: most of what it does not serve it does not know, and that is much */
-	uint64_t vain_events;            /* recorded, when it looked first of the looks since when it hardly serves and nothing is to be added; 0: it is not so */
-	bool replaces;                   /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own */
-	struct seam_calm calm[SEAM_CALM_MOMENTS]; /* of one iteration each, the newest first, and behind the oldest none */
+	bool serves;          /* when it looked last: a plan was open, and served more than half */
+	bool hardly;          /* then: what is open serves less than half */
+	bool strange;         /* then: most of what it does not serve it does not know, and that is much */
+	uint64_t vain_events; /* recorded, when it looked first of the looks since when it hardly serves and nothing is
+				 to be added; 0: it is not so */
+	bool replaces; /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own
+			*/
+	struct seam_calm
+		calm[SEAM_CALM_MOMENTS]; /* of one iteration each, the newest first, and behind the oldest none */
 	uint64_t made;                   /* chunks and views, ever, when mappings were made or undone last */
 	uint32_t careful_steps;          /* for so many more the program is not to wait for more than one mapping */
 	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */
-	bool extends;                    /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
-	uint32_t last;                   /* BEGIN: of the survey: this chunk comes behind all others in the arena, at last_at; UINT32_MAX: none does */
+	bool extends;  /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
+	uint32_t last; /* BEGIN: of the survey: this chunk comes behind all others in the arena, at last_at; UINT32_MAX:
+			  none does */
 	uint64_t last_at;
-	bool fits;                       /* BEGIN: the script needs no more than the open arena has */
-	bool marked;                     /* the period begins at a mark */
-	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served by a script */
+	bool fits;                              /* BEGIN: the script needs no more than the open arena has */
+	bool marked;                            /* the period begins at a mark */
+	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served
+						   by a script */
 	uint32_t refused_count;
-	struct seam_belief belief;       /* of an unmarked period, which may be a loop inside of an iteration */
-	uint64_t looked_events;          /* recorded, when it looked last */
-	uint64_t next_events;            /* and when to look again */
-	uint64_t next_steps;             /* or of steps */
+	struct seam_belief belief; /* of an unmarked period, which may be a loop inside of an iteration */
+	uint64_t looked_events;    /* recorded, when it looked last */
+	uint64_t next_events;      /* and when to look again */
+	uint64_t next_steps;       /* or of steps */
 	uint64_t back_off_events;
-	uint64_t place_ns, place_nodes;  /* of placing, and some more for each request; nodes in deterministic mode. More where that led to nothing; tests make them less */
+	uint64_t place_ns, place_nodes; /* of placing, and some more for each request; nodes in deterministic mode. More
+					   where that led to nothing; tests make them less */
 	uint64_t seen_misses, seen_displaced, seen_strange, seen_requests, seen_drops; /* when it looked last */
-	_Atomic uint64_t plans;          /* made; written with `work`, read by anyone, as the next two */
+	_Atomic uint64_t plans; /* made; written with `work`, read by anyone, as the next two */
 	_Atomic uint64_t failures;
-	_Atomic uint64_t plan_ns;        /* time in planning */
+	_Atomic uint64_t plan_ns; /* time in planning */
 
 	struct seam_mutex sleep;
 	struct seam_cond condition;
 	bool wake, running;
-	int stop;                        /* atomic. Also cancels a plan that is being made */
+	int stop; /* atomic. Also cancels a plan that is being made */
 	pthread_t thread;
 };
 
@@ -123,14 +139,16 @@ SEAM_MUST_USE enum seam_rc seam__learner_init(struct seam_learner *learner);
 /* Stops the thread and waits for it, then frees what was begun. Without locks. */
 void seam__learner_fini(struct seam_pool *pool);
 
-/* One piece of work. *ret_did: whether there was something to do. Errors are the pool's own business; what fails is tried again later. */
+/* One piece of work. *ret_did: whether there was something to do. Errors are the pool's own business; what fails is
+ * tried again later. */
 void seam__pool_work(struct seam_pool *pool, bool *ret_did);
 
-/* The program has freed a block, and no plan is open. The worker notes by itself when little is live, but not while it makes a plan. With `lock`. */
+/* The program has freed a block, and no plan is open. The worker notes by itself when little is live, but not while it
+ * makes a plan. With `lock`. */
 void seam__learner_freed(struct seam_pool *pool);
 
-/* There may be something to do: starts or wakes the thread (plan:auto). In a deterministic pool it is done here instead. Without the pool's
- * locks. */
+/* There may be something to do: starts or wakes the thread (plan:auto). In a deterministic pool it is done here
+ * instead. Without the pool's locks. */
 void seam__learner_wake(struct seam_pool *pool);
 
 #endif

@@ -1,11 +1,12 @@
 /* learner_chunks.c: the chunks of a plan's arena.
  *
- * It begins with those that residents occupy in part; their bytes are taken ranges of the plan, so that what is free between them is used. Behind them
- * come chunks without residents, as few as the plan needs, the *calm* ones first: nothing was live in them at moments when little was, of several iterations:
- * what is held until the next one is there (an output, say) lies elsewhere each time, but comes round again. In the others it is likely to lie when the plan
- * comes into use. It keeps slots from their places, what these get instead keeps others from theirs, and so on through the first period. The end of the arena is
- * needed for the shortest time.
- * One that residents occupy in part may come last, where that does with a chunk less.
+ * It begins with those that residents occupy in part; their bytes are taken ranges of the plan, so that what is free
+ * between them is used. Behind them come chunks without residents, as few as the plan needs, the *calm* ones first:
+ * nothing was live in them at moments when little was, of several iterations: what is held until the next one is there
+ * (an output, say) lies elsewhere each time, but comes round again. In the others it is likely to lie when the plan
+ * comes into use. It keeps slots from their places, what these get instead keeps others from theirs, and so on through
+ * the first period. The end of the arena is needed for the shortest time. One that residents occupy in part may come
+ * last, where that does with a chunk less.
  *
  * Not here: the plan (learner_plan.c), mappings (learner.c). With `work`.
  */
@@ -19,7 +20,9 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define LESS_SHARE 64u  /* of the most bytes live at any time, that fewer are live at a better moment; or no more than one part in */
+#define LESS_SHARE                                                                                                     \
+	64u /* of the most bytes live at any time, that fewer are live at a better moment; or no more than one part in \
+	     */
 #define SAME_SHARE 128u
 #define TAKEN UINT8_MAX /* instead of how restless it was: it is chosen already */
 
@@ -63,7 +66,8 @@ static bool is_less(const struct seam_engine_counts *counts, const struct seam_c
 	return counts->live_bytes + counts->live_bytes_peak / LESS_SHARE <= calm->live_bytes;
 }
 
-/* Whether now is a moment to be noted: none is, or less is live than at the newest one, or hardly more in a newer iteration. */
+/* Whether now is a moment to be noted: none is, or less is live than at the newest one, or hardly more in a newer
+ * iteration. */
 static bool is_calm(const struct seam_pool *pool)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
@@ -71,7 +75,8 @@ static bool is_calm(const struct seam_pool *pool)
 	if (pool->planning.open || pool->steps == 0)
 		return false;
 	return newest->numbers == NULL || is_less(counts, newest) ||
-	       (pool->steps != newest->steps && counts->live_bytes <= newest->live_bytes + counts->live_bytes_peak / SAME_SHARE);
+		(pool->steps != newest->steps &&
+			counts->live_bytes <= newest->live_bytes + counts->live_bytes_peak / SAME_SHARE);
 }
 
 /* Makes room in front: what is of the same iteration goes, and what is no moment for it any more; else the oldest. */
@@ -107,7 +112,9 @@ void seam__learner_note_calm(struct seam_pool *pool)
 {
 	struct seam_survey survey = {0};
 	uint64_t *numbers = NULL;
-	if (is_calm(pool) && seam__survey_make(&pool->engine, any_block, NULL, &survey) == SEAM_OK) /* one more, for there may be none */
+	if (is_calm(pool) &&
+		seam__survey_make(&pool->engine, any_block, NULL, &survey) ==
+			SEAM_OK) /* one more, for there may be none */
 		numbers = seam__meta_array(pool->meta, (size_t)survey.count - survey.partial + 1, sizeof *numbers);
 	if (numbers != NULL) {
 		const uint32_t count = survey.count - survey.partial;
@@ -115,7 +122,8 @@ void seam__learner_note_calm(struct seam_pool *pool)
 			numbers[i] = survey.chunks[survey.partial + i].number;
 		qsort(numbers, count, sizeof *numbers, compare_numbers);
 		make_room(pool);
-		pool->learner.calm[0] = (struct seam_calm){numbers, count, next_number(&pool->engine.memory), pool->steps, pool->engine.counts.live_bytes};
+		pool->learner.calm[0] = (struct seam_calm){
+			numbers, count, next_number(&pool->engine.memory), pool->steps, pool->engine.counts.live_bytes};
 	}
 	seam__survey_fini(&pool->engine, &survey);
 }
@@ -133,9 +141,10 @@ static void choose(struct choice *choice, const struct seam_surveyed *chunk, uin
 	choice->bytes += chunk->bytes;
 }
 
-/* Of the chunks without residents that are no more restless: those that fit below what is missing, the largest first, and at the end the smallest that covers
- * the rest. */
-static void choose_whole(struct choice *choice, const struct seam_survey *survey, uint8_t *restless, uint8_t most, uint64_t wanted_bytes)
+/* Of the chunks without residents that are no more restless: those that fit below what is missing, the largest first,
+ * and at the end the smallest that covers the rest. */
+static void choose_whole(
+	struct choice *choice, const struct seam_survey *survey, uint8_t *restless, uint8_t most, uint64_t wanted_bytes)
 {
 	while (choice->bytes < wanted_bytes) {
 		uint64_t missing = wanted_bytes - choice->bytes;
@@ -149,7 +158,8 @@ static void choose_whole(struct choice *choice, const struct seam_survey *survey
 				continue;
 			}
 			uint64_t best_bytes = survey->chunks[best].bytes;
-			bool better = bytes <= missing ? best_bytes > missing || bytes > best_bytes : best_bytes > missing && bytes < best_bytes;
+			bool better = bytes <= missing ? best_bytes > missing || bytes > best_bytes
+						       : best_bytes > missing && bytes < best_bytes;
 			if (better)
 				best = i;
 		}
@@ -158,7 +168,8 @@ static void choose_whole(struct choice *choice, const struct seam_survey *survey
 		/* All of that size that fit go at once. */
 		uint64_t bytes = survey->chunks[best].bytes;
 		for (uint32_t i = best; i < survey->count && choice->bytes < wanted_bytes; i++) {
-			if (restless[i] > most || survey->chunks[i].bytes != bytes || (i != best && bytes > wanted_bytes - choice->bytes))
+			if (restless[i] > most || survey->chunks[i].bytes != bytes ||
+				(i != best && bytes > wanted_bytes - choice->bytes))
 				continue;
 			choose(choice, &survey->chunks[i], restless[i]);
 			restless[i] = TAKEN;
@@ -166,8 +177,8 @@ static void choose_whole(struct choice *choice, const struct seam_survey *survey
 	}
 }
 
-/* The last one may have covered more than was missing: what is not needed for that, of those from `first` on, is let go, the largest first, of equal ones the most
- * restless. */
+/* The last one may have covered more than was missing: what is not needed for that, of those from `first` on, is let
+ * go, the largest first, of equal ones the most restless. */
 static void drop_surplus(struct choice *choice, uint32_t first, uint64_t wanted_bytes)
 {
 	while (choice->bytes > wanted_bytes) {
@@ -175,8 +186,9 @@ static void drop_surplus(struct choice *choice, uint32_t first, uint64_t wanted_
 		const struct seam_chosen *best = NULL;
 		for (uint32_t i = first; i < choice->count; i++) {
 			const struct seam_chosen *chosen = &choice->chosen[i];
-			if (chosen->bytes <= surplus_bytes && (best == NULL || chosen->bytes > best->bytes ||
-			                                       (chosen->bytes == best->bytes && chosen->restless > best->restless)))
+			if (chosen->bytes <= surplus_bytes &&
+				(best == NULL || chosen->bytes > best->bytes ||
+					(chosen->bytes == best->bytes && chosen->restless > best->restless)))
 				best = chosen;
 		}
 		if (best == NULL)
@@ -189,7 +201,8 @@ static void drop_surplus(struct choice *choice, uint32_t first, uint64_t wanted_
 }
 
 /* A new stage over the chunks, which is being prepared from here on. */
-static enum seam_rc begin_stage(struct seam_pool *pool, const uint64_t *numbers, const struct choice *choice, uint64_t fresh_bytes)
+static enum seam_rc begin_stage(
+	struct seam_pool *pool, const uint64_t *numbers, const struct choice *choice, uint64_t fresh_bytes)
 {
 	struct seam_learner *learner = &pool->learner;
 	struct seam_stage *stage = NULL;
@@ -207,8 +220,8 @@ static enum seam_rc begin_stage(struct seam_pool *pool, const uint64_t *numbers,
 	return SEAM_OK;
 }
 
-/* A bit for each of the moments at which something was live in the chunk, the highest for the newest: the program may have found another way since the others.
- * One that is newer than all of them counts as if something was, once. */
+/* A bit for each of the moments at which something was live in the chunk, the highest for the newest: the program may
+ * have found another way since the others. One that is newer than all of them counts as if something was, once. */
 static uint8_t restlessness(const struct seam_calm *calm, uint64_t number)
 {
 	uint8_t bits = 0;
@@ -223,7 +236,8 @@ static uint8_t restlessness(const struct seam_calm *calm, uint64_t number)
 	return known ? bits : 1;
 }
 
-/* What comes round again may lie a chunk further then, for other small blocks are in front of it: calm chunks beside restless ones are like those. */
+/* What comes round again may lie a chunk further then, for other small blocks are in front of it: calm chunks beside
+ * restless ones are like those. */
 static void disturb_neighbours(const struct seam_survey *survey, uint8_t *restless)
 {
 	uint8_t before = 0;
@@ -235,10 +249,10 @@ static void disturb_neighbours(const struct seam_survey *survey, uint8_t *restle
 	}
 }
 
-/* Chunks for wanted_bytes of an arena, or of more of the open one, the calmer ones before the others. `restless`: room for a byte for each of the survey. Errors:
- * those of seam__spots_settle(). */
-static enum seam_rc choose_chunks(const struct seam_pool *pool, const struct seam_stage *open, uint64_t wanted_bytes, uint8_t *restless,
-                                  struct choice *choice)
+/* Chunks for wanted_bytes of an arena, or of more of the open one, the calmer ones before the others. `restless`: room
+ * for a byte for each of the survey. Errors: those of seam__spots_settle(). */
+static enum seam_rc choose_chunks(const struct seam_pool *pool, const struct seam_stage *open, uint64_t wanted_bytes,
+	uint8_t *restless, struct choice *choice)
 {
 	const struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
@@ -253,14 +267,17 @@ static enum seam_rc choose_chunks(const struct seam_pool *pool, const struct sea
 		if (seam__learner_offset(&open->arena, survey->chunks[i].number) != UINT64_MAX)
 			restless[i] = TAKEN;
 	const uint32_t first = choice->count;
-	choose_whole(choice, survey, restless, SEAM_MOST_RESTLESS / 2, wanted_bytes); /* nothing was in them at the newest moment */
+	choose_whole(choice, survey, restless, SEAM_MOST_RESTLESS / 2,
+		wanted_bytes); /* nothing was in them at the newest moment */
 	choose_whole(choice, survey, restless, SEAM_MOST_RESTLESS, wanted_bytes);
 	drop_surplus(choice, first, wanted_bytes);
-	return open == NULL ? seam__spots_settle(pool->meta, learner->plan, choice->chosen, first, choice->count) : SEAM_OK;
+	return open == NULL ? seam__spots_settle(pool->meta, learner->plan, choice->chosen, first, choice->count)
+			    : SEAM_OK;
 }
 
 /* An arena over the choice, or more of the open one. */
-static enum seam_rc begin_arena(struct seam_pool *pool, const struct seam_stage *open, const struct choice *choice, uint64_t fresh_bytes)
+static enum seam_rc begin_arena(
+	struct seam_pool *pool, const struct seam_stage *open, const struct choice *choice, uint64_t fresh_bytes)
 {
 	if (open != NULL && choice->bytes + fresh_bytes == 0)
 		return SEAM_OK; /* what an earlier extension could not map is to be mapped */
@@ -270,17 +287,19 @@ static enum seam_rc begin_arena(struct seam_pool *pool, const struct seam_stage 
 	for (uint32_t i = 0; i < choice->count; i++)
 		numbers[i] = choice->chosen[i].number;
 	enum seam_rc rc = open == NULL ? begin_stage(pool, numbers, choice, fresh_bytes)
-	                               : seam__planned_extend(pool, numbers, choice->count, fresh_bytes);
+				       : seam__planned_extend(pool, numbers, choice->count, fresh_bytes);
 	seam__meta_free(pool->meta, numbers, ((size_t)choice->count + 1) * sizeof *numbers);
 	return rc;
 }
 
-/* Whether the program has taken more since the survey, so that with what that found missing the pool would have more than the plan is worth. With `lock`. */
+/* Whether the program has taken more since the survey, so that with what that found missing the pool would have more
+ * than the plan is worth. With `lock`. */
 static bool has_grown(const struct seam_pool *pool, uint64_t fresh_bytes)
 {
 	const uint64_t bytes = pool->engine.memory.reserved_bytes;
 	const uint64_t most_bytes = seam__bits_max(pool->learner.most_bytes, pool->engine.memory.reserved_peak_bytes);
-	return bytes > pool->learner.survey.engine_bytes && bytes + fresh_bytes > most_bytes + most_bytes / SEAM_GROWTH_SHARE;
+	return bytes > pool->learner.survey.engine_bytes &&
+		bytes + fresh_bytes > most_bytes + most_bytes / SEAM_GROWTH_SHARE;
 }
 
 enum seam_rc seam__learner_begin(struct seam_pool *pool)
@@ -288,7 +307,8 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
 	const struct seam_stage *open = seam__learner_extends(pool);
-	uint64_t wanted_bytes = seam__bits_align_up(seam__script_bytes(learner->script), pool->engine.memory.granularity_bytes);
+	uint64_t wanted_bytes =
+		seam__bits_align_up(seam__script_bytes(learner->script), pool->engine.memory.granularity_bytes);
 	size_t room = (size_t)survey->count + 1;
 	struct choice choice = {.chosen = seam__meta_array(pool->meta, room, sizeof *choice.chosen)};
 	uint8_t *restless = seam__meta_array(pool->meta, room, 1);

@@ -6,33 +6,36 @@
 
 #define SEAM_GROWTH_SHARE 128u /* a plan may need one part in so many more memory than the pool has, or had */
 
-/* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan (SEAM_LEARN_PLAN). False: there is not. */
+/* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan
+ * (SEAM_LEARN_PLAN). False: there is not. */
 bool seam__learner_look(struct seam_pool *pool);
 
 /* What was missed so far does not count any more when it looks next. Takes `lock`. */
 void seam__learner_see_all(struct seam_pool *pool);
 
-/* The most and the least bytes live, as requested, behind one of the events [first, last) of a trace that frees nothing from before it. */
+/* The most and the least bytes live, as requested, behind one of the events [first, last) of a trace that frees nothing
+ * from before it. */
 struct seam_live_range {
 	uint64_t peak_bytes, least_bytes;
 };
 struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint64_t first, uint64_t last);
 
-/* Plans the chosen kind around the residents as they lie now: survey, plan and script are set. Errors: those of seam_plan_make();
- * SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
+/* Plans the chosen kind around the residents as they lie now: survey, plan and script are set. Errors: those of
+ * seam_plan_make(); SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
 SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_pool *pool);
 
-/* How long a period of so many requests may be placed, in steps instead of time in a deterministic pool, and how good is good enough for what
- * is live at its peak, of which so much comes and goes. */
-struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes);
+/* How long a period of so many requests may be placed, in steps instead of time in a deterministic pool, and how good
+ * is good enough for what is live at its peak, of which so much comes and goes. */
+struct seam_plan_options seam__learner_limits(
+	const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes);
 
-/* learner_shapes.c: of the kinds that were found and not tried yet, the one that needs most memory of those that are worth a plan and were not refused:
- * it is the learner's `kind` now, and refused from here on. False: there is none. */
+/* learner_shapes.c: of the kinds that were found and not tried yet, the one that needs most memory of those that are
+ * worth a plan and were not refused: it is the learner's `kind` now, and refused from here on. False: there is none. */
 bool seam__learner_choose(struct seam_learner *learner);
 
-/* Whether a plan of such a kind could be made as the open stage does not know. If that hardly serves, only those are chosen then until the next look; if it does,
- * none that is but a part of the iterations that it knows, or several of them in turn. A stage that is building is not asked: nothing is added to it. Takes
- * `lock`. */
+/* Whether a plan of such a kind could be made as the open stage does not know. If that hardly serves, only those are
+ * chosen then until the next look; if it does, none that is but a part of the iterations that it knows, or several of
+ * them in turn. A stage that is building is not asked: nothing is added to it. Takes `lock`. */
 bool seam__learner_lacks(struct seam_pool *pool);
 
 /* learner_known.c: what the scripts of the open stage know of a kind. */
@@ -41,8 +44,10 @@ struct seam_acquaintance {
 	bool needless; /* it is a part of what one of them is of, or several of those in turn */
 };
 
-/* For one kind at a time: the program waits while scripts are looked at. False: no stage is open, or the one that is is building. Takes `lock`. */
-bool seam__learner_know(struct seam_pool *pool, const struct seam__rhythm_kind *kind, struct seam_acquaintance *ret_acquaintance);
+/* For one kind at a time: the program waits while scripts are looked at. False: no stage is open, or the one that is is
+ * building. Takes `lock`. */
+bool seam__learner_know(
+	struct seam_pool *pool, const struct seam__rhythm_kind *kind, struct seam_acquaintance *ret_acquaintance);
 
 /* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
 bool seam__learner_knows_all(const struct seam_learner *learner);
@@ -57,8 +62,8 @@ struct seam_taken_ranges {
 struct seam_crossing {
 	uint64_t bytes;
 	uint64_t stream;
-	uint64_t at;     /* position, or event */
-	uint32_t slot;   /* of the script */
+	uint64_t at;   /* position, or event */
+	uint32_t slot; /* of the script */
 	bool used;
 };
 
@@ -67,8 +72,8 @@ struct seam_crossings {
 	size_t count, capacity;
 };
 
-/* Where blocks of a model are to lie: first those that live from one iteration into the next, then those with which the iteration begins as that of a
- * script does. */
+/* Where blocks of a model are to lie: first those that live from one iteration into the next, then those with which the
+ * iteration begins as that of a script does. */
 struct seam_pins {
 	struct seam_plan_fixed *items;
 	size_t crossing_count;
@@ -79,10 +84,10 @@ struct seam_pins {
 /* None yet, but what of the model could be pinned. O(events), without locks. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__pins_init(const struct seam__rhythm_kind *kind, struct seam_pins *ret_pins);
 
-/* They lie where they do in `script`, copy by copy: one goes on in the copy that the other would be in. Nothing is pinned where the arena is taken. Errors:
- * SEAM_OOM_META. */
+/* They lie where they do in `script`, copy by copy: one goes on in the copy that the other would be in. Nothing is
+ * pinned where the arena is taken. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam__rhythm_kind *kind,
-                                           const struct seam_taken_ranges *taken, struct seam_pins *pins);
+	const struct seam_taken_ranges *taken, struct seam_pins *pins);
 void seam__pins_fini(struct seam_pins *pins); /* a zeroed one is allowed */
 
 /* Which script of the open arena further ones follow in that; NULL: nothing crosses. With the engine's `lock`. */
@@ -91,7 +96,8 @@ const struct seam_script *seam__pins_model(const struct seam_matcher *matcher);
 /* Where a surveyed chunk lies in an arena, UINT64_MAX if it does not. With `lock`. */
 uint64_t seam__learner_offset(const struct seam_arena *arena, uint64_t number);
 
-/* Where no plan is in use and steps are marked: notes which chunks are calm, if hardly anything is live now. With the engine's `lock`. O(blocks). */
+/* Where no plan is in use and steps are marked: notes which chunks are calm, if hardly anything is live now. With the
+ * engine's `lock`. O(blocks). */
 void seam__learner_note_calm(struct seam_pool *pool);
 void seam__learner_forget_calm(struct seam_pool *pool);
 
@@ -100,22 +106,26 @@ void seam__learner_forget_calm(struct seam_pool *pool);
 /* A chunk that an arena is to have. */
 struct seam_chosen {
 	uint64_t number, bytes;
-	uint8_t restless; /* 0: at all moments that are known at which little was live nothing was in it. The more, the more of them and the newer */
+	uint8_t restless; /* 0: at all moments that are known at which little was live nothing was in it. The more, the
+			     more of them and the newer */
 };
 
-/* learner_spots.c: puts the restless ones of chosen[first, count) where the plan has least until what lives over the end of an iteration is gone, and what was
- * there, of the same size, in their places; the others stay. chosen[0, count) lie one behind the other from address 0 on. Where nothing as large as a chunk
- * lives over the end all stay. Errors: SEAM_OOM_META: all have stayed. O((slots * copies + chunks) log chunks). */
-SEAM_MUST_USE enum seam_rc seam__spots_settle(struct seam_meta *meta, const struct seam_plan *plan, struct seam_chosen *chosen, uint32_t first,
-                                              uint32_t count);
+/* learner_spots.c: puts the restless ones of chosen[first, count) where the plan has least until what lives over the
+ * end of an iteration is gone, and what was there, of the same size, in their places; the others stay. chosen[0, count)
+ * lie one behind the other from address 0 on. Where nothing as large as a chunk lives over the end all stay. Errors:
+ * SEAM_OOM_META: all have stayed. O((slots * copies + chunks) log chunks). */
+SEAM_MUST_USE enum seam_rc seam__spots_settle(struct seam_meta *meta, const struct seam_plan *plan,
+	struct seam_chosen *chosen, uint32_t first, uint32_t count);
 
-/* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors: those of seam__arena_begin();
- * SEAM_NOT_FOUND also where the pool has grown since the survey, and would have more than the plan is worth. */
+/* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors:
+ * those of seam__arena_begin(); SEAM_NOT_FOUND also where the pool has grown since the survey, and would have more than
+ * the plan is worth. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_pool *pool);
 
-/* [both; drops lock] A stage of fresh chunks for so many bytes, ready to be opened. Errors: those of seam__stage_create(), seam__arena_begin() and
- * seam__arena_prepare(). */
-SEAM_MUST_USE enum seam_rc seam__learner_prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage);
+/* [both; drops lock] A stage of fresh chunks for so many bytes, ready to be opened. Errors: those of
+ * seam__stage_create(), seam__arena_begin() and seam__arena_prepare(). */
+SEAM_MUST_USE enum seam_rc seam__learner_prepare_fresh(
+	struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage);
 
 /* The open stage, if the new plan is to become another script of it; else NULL. With the engine's `lock`. */
 static inline struct seam_stage *seam__learner_extends(const struct seam_pool *pool)

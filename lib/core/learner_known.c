@@ -1,7 +1,8 @@
 /* learner_known.c: whether the scripts of the open stage know a kind of iteration.
  *
- * A kind is known if a script has nearly all of its requests, each with those before it on its thread and stream. Some hundred of them are looked at: what
- * they are is found out beforehand, for the program waits while scripts are compared with them.
+ * A kind is known if a script has nearly all of its requests, each with those before it on its thread and stream. Some
+ * hundred of them are looked at: what they are is found out beforehand, for the program waits while scripts are
+ * compared with them.
  *
  * Not here: which kinds are planned (learner_shapes.c). With `work`.
  */
@@ -51,7 +52,8 @@ static void find_samples(const struct seam__rhythm_kind *kind, struct samples *s
 	samples->count = 0;
 	samples->enough = looked_at - looked_at / STRANGE_SHARE;
 	for (uint64_t i = kind->first_event; i < kind->last_event && number / stride < LOOKED_AT; i++) {
-		if (kind->model->events[i].kind == SEAM_TRACE_ALLOC && ++number % stride == 0 && number / stride < LOOKED_AT)
+		if (kind->model->events[i].kind == SEAM_TRACE_ALLOC && ++number % stride == 0 &&
+			number / stride < LOOKED_AT)
 			samples->count += find_run(kind, i, &samples->items[samples->count]);
 	}
 }
@@ -67,7 +69,8 @@ static bool has_run(const struct seam_script *script, const struct sample *sampl
 }
 
 /* With the engine's `lock`. */
-static struct seam_acquaintance compare(const struct seam_matcher *matcher, const struct samples *samples, uint64_t events)
+static struct seam_acquaintance compare(
+	const struct seam_matcher *matcher, const struct samples *samples, uint64_t events)
 {
 	bool has[LOOKED_AT] = {false}; /* any of them */
 	uint64_t together = 0, most_slots = 0;
@@ -90,14 +93,16 @@ static struct seam_acquaintance compare(const struct seam_matcher *matcher, cons
 	return (struct seam_acquaintance){.known = alone || turns, .needless = part || turns};
 }
 
-bool seam__learner_know(struct seam_pool *pool, const struct seam__rhythm_kind *kind, struct seam_acquaintance *ret_acquaintance)
+bool seam__learner_know(
+	struct seam_pool *pool, const struct seam__rhythm_kind *kind, struct seam_acquaintance *ret_acquaintance)
 {
 	struct samples samples;
 	find_samples(kind, &samples);
 	seam__mutex_lock(&pool->engine.lock);
 	const bool is_open = pool->planning.open && !seam__stage_open(&pool->planning)->building;
 	if (is_open)
-		*ret_acquaintance = compare(seam__stage_open(&pool->planning)->matcher, &samples, kind->last_event - kind->first_event);
+		*ret_acquaintance = compare(
+			seam__stage_open(&pool->planning)->matcher, &samples, kind->last_event - kind->first_event);
 	seam__mutex_unlock(&pool->engine.lock);
 	return is_open;
 }

@@ -1,4 +1,5 @@
-/* learner_look.c: what repeats in the recording of a pool, whether that is to be believed, and which of it is worth a plan; see learner.h. */
+/* learner_look.c: what repeats in the recording of a pool, whether that is to be believed, and which of it is worth a
+ * plan; see learner.h. */
 #include "bits.h"
 #include "foresight.h"
 #include "learner.h"
@@ -6,16 +7,17 @@
 #include "planned_impl.h"
 #include "record.h"
 
-#define LEAST_STEPS 3u         /* two whole iterations lie between so many marks */
-#define MISSES_BEARABLE 0.005  /* of the requests since the last look: no new plan is wanted */
-/* Looking costs as much as the recording is long. It grows by one part in so many between looks, so that the sum of them all is linear: */
+#define LEAST_STEPS 3u        /* two whole iterations lie between so many marks */
+#define MISSES_BEARABLE 0.005 /* of the requests since the last look: no new plan is wanted */
+/* Looking costs as much as the recording is long. It grows by one part in so many between looks, so that the sum of
+ * them all is linear: */
 #define GROWTH_SHARE 4u
-#define UNMARKED_SHARE 8u      /* where no step is marked: nothing else says when an iteration ends, */
-#define SOONER_SHARE 16u       /* and where one is about to end */
-#define STRANGE_SHARE 16u      /* of the requests, that whole iterations are at least which are not known */
-#define VAIN_TIMES 2u          /* as much is recorded */
+#define UNMARKED_SHARE 8u /* where no step is marked: nothing else says when an iteration ends, */
+#define SOONER_SHARE 16u  /* and where one is about to end */
+#define STRANGE_SHARE 16u /* of the requests, that whole iterations are at least which are not known */
+#define VAIN_TIMES 2u     /* as much is recorded */
 #define BEHIND_LEAST 32u
-#define BEHIND_SHARE 64u       /* of what is left of a repetition: so much later it is looked at whether it has ended */
+#define BEHIND_SHARE 64u /* of what is left of a repetition: so much later it is looked at whether it has ended */
 
 static void see_all(struct seam_learner *learner, const struct seam_planned_counts *counts)
 {
@@ -47,7 +49,8 @@ static bool is_served(struct seam_pool *pool)
 	}
 	bool settles = learner->seen_requests <= pool->planning.opened_requests;
 	if (settles) {
-		learner->seen_requests = pool->planning.opened_requests; /* what another plan missed before is not its fault */
+		learner->seen_requests =
+			pool->planning.opened_requests; /* what another plan missed before is not its fault */
 		learner->seen_misses = pool->planning.opened_misses;
 		learner->seen_displaced = pool->planning.opened_displaced;
 		learner->seen_strange = pool->planning.opened_strange;
@@ -56,7 +59,8 @@ static bool is_served(struct seam_pool *pool)
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
 	uint64_t strange = seam__planned_strange(counts) - learner->seen_strange;
 	if (settles)
-		misses -= seam__planned_displaced(counts) - learner->seen_displaced; /* by blocks from before it: another plan would do no better */
+		misses -= seam__planned_displaced(counts) -
+			learner->seen_displaced; /* by blocks from before it: another plan would do no better */
 	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
 		seam__mutex_unlock(&pool->engine.lock);
 		return true; /* it has had no time to show what it is good for */
@@ -65,7 +69,7 @@ static bool is_served(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 	learner->hardly = open && misses > requests / 2;
 	learner->strange = open ? !building && strange > misses / 2 && strange > requests / STRANGE_SHARE
-	                        : learner->seen_drops != 0; /* there are iterations, then: a plan of one was in use */
+				: learner->seen_drops != 0; /* there are iterations, then: a plan of one was in use */
 	learner->serves = open && !learner->hardly;
 	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
 }
@@ -114,16 +118,20 @@ static struct seam_sight sight_of(const struct seam_learner *learner, const stru
 	};
 }
 
-/* Nothing is known to repeat, but the program may be doing what it did before: looks when it will have done that twice, not shortly before. */
+/* Nothing is known to repeat, but the program may be doing what it did before: looks when it will have done that twice,
+ * not shortly before. */
 static void look_ahead(struct seam_learner *learner, const struct seam_trace *recording)
 {
-	const uint64_t more_events = seam__foresight_more(recording), regular_events = learner->next_events - learner->looked_events;
+	const uint64_t more_events = seam__foresight_more(recording),
+		       regular_events = learner->next_events - learner->looked_events;
 	if (more_events / 2 < regular_events)
-		learner->next_events = learner->looked_events + seam__bits_max(more_events + more_events / BEHIND_SHARE + BEHIND_LEAST,
-		                                                              recording->header.event_count / SOONER_SHARE);
+		learner->next_events = learner->looked_events +
+			seam__bits_max(more_events + more_events / BEHIND_SHARE + BEHIND_LEAST,
+				recording->header.event_count / SOONER_SHARE);
 }
 
-/* Whether what repeats is the program's iteration: marks say so, else it must be believed. If not, it is looked at again when there is more. */
+/* Whether what repeats is the program's iteration: marks say so, else it must be believed. If not, it is looked at
+ * again when there is more. */
 static bool is_believed(struct seam_learner *learner, const struct seam_trace *recording)
 {
 	if (learner->rhythm.kinds[0].marked)
@@ -137,8 +145,10 @@ static bool is_believed(struct seam_learner *learner, const struct seam_trace *r
 	return false;
 }
 
-/* What repeats, in place of what was found before. *ret_believed: whether that is the program's iteration. Errors: SEAM_OOM_META. */
-static enum seam_rc find(struct seam_learner *learner, const struct seam_trace *recording, bool by_form, bool *ret_believed)
+/* What repeats, in place of what was found before. *ret_believed: whether that is the program's iteration. Errors:
+ * SEAM_OOM_META. */
+static enum seam_rc find(
+	struct seam_learner *learner, const struct seam_trace *recording, bool by_form, bool *ret_believed)
 {
 	const struct seam__rhythm_options options = {.by_form = by_form};
 	*ret_believed = false;
@@ -149,8 +159,9 @@ static enum seam_rc find(struct seam_learner *learner, const struct seam_trace *
 	return rc;
 }
 
-/* Of iterations of several lengths none may follow itself for long: what repeats by its sizes is one that comes twice in a row now and then, and nothing
- * to be believed. By its form it is. What is found so is believed at once or not at all: doubts, and when to look again, are about the other. */
+/* Of iterations of several lengths none may follow itself for long: what repeats by its sizes is one that comes twice
+ * in a row now and then, and nothing to be believed. By its form it is. What is found so is believed at once or not at
+ * all: doubts, and when to look again, are about the other. */
 static enum seam_rc find_form(struct seam_learner *learner, const struct seam_trace *recording, bool *ret_believed)
 {
 	const struct seam_belief before = learner->belief;
@@ -173,7 +184,8 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 	enum seam_rc rc = find(learner, recording, learner->strange, &believed);
 	if (rc == SEAM_OK && learner->rhythm.count == 0 && learner->next_steps == 1) /* no step is marked */
 		look_ahead(learner, recording);
-	if (rc == SEAM_OK && !believed && !learner->strange && seam__belief_hesitates(&learner->belief, learner->looked_events))
+	if (rc == SEAM_OK && !believed && !learner->strange &&
+		seam__belief_hesitates(&learner->belief, learner->looked_events))
 		rc = find_form(learner, recording, &believed);
 	if (rc != SEAM_OK) {
 		seam__learner_give_up(pool);
@@ -203,7 +215,8 @@ static void note_calm(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 }
 
-/* What is open has hardly served for long, and there is nothing to be added to it: what it holds together is in everybody else's way. */
+/* What is open has hardly served for long, and there is nothing to be added to it: what it holds together is in
+ * everybody else's way. */
 static void drop_vain(struct seam_pool *pool)
 {
 	pool->learner.vain_events = 0;
@@ -224,7 +237,8 @@ bool seam__learner_look(struct seam_pool *pool)
 		return false;
 	learner->next_steps = counts.steps + counts.steps / 4 + 1;
 	learner->looked_events = counts.events;
-	learner->next_events = counts.events + counts.events / (counts.steps != 0 ? GROWTH_SHARE : UNMARKED_SHARE) + learner->back_off_events;
+	learner->next_events = counts.events + counts.events / (counts.steps != 0 ? GROWTH_SHARE : UNMARKED_SHARE) +
+		learner->back_off_events;
 	if (is_served(pool))
 		return true;
 	struct seam_trace *recording = NULL;

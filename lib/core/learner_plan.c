@@ -12,12 +12,13 @@
 #include "planned_impl.h"
 #include "trace_error.h"
 
-#define REQUEST_NS UINT64_C(20000)       /* more for each request: about the time in which the program makes it */
+#define REQUEST_NS UINT64_C(20000) /* more for each request: about the time in which the program makes it */
 #define REQUEST_NODES UINT64_C(100)
-#define PLAN_GAP 0.0025                 /* of all that is live at the peak: so much above the lower bound is good enough */
+#define PLAN_GAP 0.0025 /* of all that is live at the peak: so much above the lower bound is good enough */
 #define LARGEST_PERCENT 95u
-#define REST_SHARE 128u                 /* of the most bytes of a period, above the least: few enough are live for a plan to come into use */
-#define CHUNK_SHARE 512u                 /* a chunk counts where it is more than one part in so many of the pool */
+#define REST_SHARE \
+	128u /* of the most bytes of a period, above the least: few enough are live for a plan to come into use */
+#define CHUNK_SHARE 512u /* a chunk counts where it is more than one part in so many of the pool */
 
 /* Sorted serials of the blocks that stay. */
 struct staying {
@@ -34,7 +35,7 @@ static int compare_serials(const void *left, const void *right)
 static bool stays(const struct staying *staying, uint64_t serial)
 {
 	return staying->count != 0 &&
-	       bsearch(&serial, staying->serials, staying->count, sizeof serial, compare_serials) != NULL;
+		bsearch(&serial, staying->serials, staying->count, sizeof serial, compare_serials) != NULL;
 }
 
 static bool block_stays(void *user, const struct seam_block *block)
@@ -63,7 +64,7 @@ static enum seam_rc find_staying(const struct seam__rhythm_kind *kind, struct st
 	for (size_t i = 0; i < kind->first_event; i++) {
 		const struct seam_trace_event *event = &trace->events[i];
 		if (event->kind == SEAM_TRACE_ALLOC &&
-		    (frees == 0 || bsearch(&event->id, freed, frees, sizeof *freed, compare_serials) == NULL))
+			(frees == 0 || bsearch(&event->id, freed, frees, sizeof *freed, compare_serials) == NULL))
 			staying->serials[staying->count++] = event->id;
 	}
 	qsort(staying->serials, staying->count, sizeof *staying->serials, compare_serials);
@@ -84,8 +85,8 @@ static void take(struct taken *taken, uint64_t begin, uint64_t bytes)
 {
 	if (taken->count == taken->capacity) {
 		size_t capacity = taken->capacity == 0 ? 256 : taken->capacity * 2;
-		struct seam_plan_range *ranges =
-			seam__meta_resize(seam__meta_process(), taken->ranges, taken->capacity * sizeof *ranges, capacity * sizeof *ranges);
+		struct seam_plan_range *ranges = seam__meta_resize(seam__meta_process(), taken->ranges,
+			taken->capacity * sizeof *ranges, capacity * sizeof *ranges);
 		if (ranges == NULL) {
 			taken->rc = SEAM_OOM_META;
 			return;
@@ -121,8 +122,10 @@ static void tidy(struct taken *taken)
 	taken->count = count + 1;
 }
 
-/* A survey does not list what residents occupy wholly: chunks of the open arena that were lent to them, and are theirs for good. With `lock`. */
-static enum seam_rc take_unlisted(const struct seam_arena *arena, const struct seam_survey *survey, const uint64_t *offsets, struct taken *taken)
+/* A survey does not list what residents occupy wholly: chunks of the open arena that were lent to them, and are theirs
+ * for good. With `lock`. */
+static enum seam_rc take_unlisted(
+	const struct seam_arena *arena, const struct seam_survey *survey, const uint64_t *offsets, struct taken *taken)
 {
 	uint8_t *listed = seam__meta_array(seam__meta_process(), (size_t)arena->count + 1, sizeof *listed);
 	if (listed == NULL)
@@ -153,7 +156,9 @@ static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 	uint64_t offset = 0;
 	for (uint32_t i = 0; i < survey->count; i++) {
 		const bool last = stage == NULL && i == learner->last;
-		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, survey->chunks[i].number) : last ? learner->last_at : offset;
+		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, survey->chunks[i].number)
+			: last             ? learner->last_at
+					   : offset;
 		offset += last ? 0 : survey->chunks[i].bytes;
 	}
 	for (uint32_t i = 0; i < survey->resident_count && taken->rc == SEAM_OK; i++) {
@@ -171,13 +176,15 @@ static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 	return taken->rc;
 }
 
-struct seam_plan_options seam__learner_limits(const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes)
+struct seam_plan_options seam__learner_limits(
+	const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes)
 {
 	const double part_of_peak = comes_bytes == 0 ? 1 : (double)peak_bytes / (double)comes_bytes;
 	return (struct seam_plan_options){
 		.struct_bytes = sizeof(struct seam_plan_options),
 		.time_limit_ns = pool->learner.place_ns + requests * REQUEST_NS,
-		.node_limit = pool->config.deterministic != 0 ? pool->learner.place_nodes + requests * REQUEST_NODES : 0,
+		.node_limit =
+			pool->config.deterministic != 0 ? pool->learner.place_nodes + requests * REQUEST_NODES : 0,
 		.target_gap = PLAN_GAP * part_of_peak,
 	};
 }
@@ -191,14 +198,14 @@ static void forget_plan(struct seam_pool *pool)
 	learner->script = NULL;
 }
 
-static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, const struct taken *taken, const struct seam_plan_fixed *fixed,
-                                size_t fixed_count)
+static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, const struct taken *taken,
+	const struct seam_plan_fixed *fixed, size_t fixed_count)
 {
 	struct seam_learner *learner = &pool->learner;
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
 	struct seam_trace_error error = {0};
-	struct seam_plan_options options = seam__learner_limits(pool, (kind->last_event - kind->first_event) / 2, peak_bytes,
-	                                                        peak_bytes - seam__bits_min(kind->stays_bytes, peak_bytes));
+	struct seam_plan_options options = seam__learner_limits(pool, (kind->last_event - kind->first_event) / 2,
+		peak_bytes, peak_bytes - seam__bits_min(kind->stays_bytes, peak_bytes));
 	options.align_bytes = SEAM_BLOCK_BYTES;
 	options.period = SEAM_PLAN_PERIOD_GIVEN;
 	options.first_event = kind->first_event;
@@ -220,11 +227,13 @@ static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, con
 static bool is_small(const struct seam_learner *learner, uint64_t most_bytes)
 {
 	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
-	return seam__script_bytes(learner->script) <= seam__bits_max(most_bytes, least_bytes + least_bytes / SEAM_GROWTH_SHARE);
+	return seam__script_bytes(learner->script) <=
+		seam__bits_max(most_bytes, least_bytes + least_bytes / SEAM_GROWTH_SHARE);
 }
 
 /* most_bytes: what the open arena has. */
-static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken, const struct seam_pins *pins, uint64_t most_bytes)
+static enum seam_rc make_plan(
+	struct seam_pool *pool, const struct taken *taken, const struct seam_pins *pins, uint64_t most_bytes)
 {
 	struct seam_learner *learner = &pool->learner;
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
@@ -232,7 +241,8 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken,
 	const size_t counts[] = {pins->count, pins->crossing_count, 0};
 	enum seam_rc rc = SEAM_INVALID;
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-		/* Its lifetimes may be others, and what is pinned may stand in the way of the rest: memory counts more than some misses. */
+		/* Its lifetimes may be others, and what is pinned may stand in the way of the rest: memory counts more
+		 * than some misses. */
 		if ((rc == SEAM_OK && is_small(learner, most_bytes)) || (rc != SEAM_OK && rc != SEAM_INVALID))
 			break;
 		if (i == 0 || counts[i] != counts[i - 1])
@@ -240,7 +250,8 @@ static enum seam_rc make_plan(struct seam_pool *pool, const struct taken *taken,
 	}
 	if (rc != SEAM_OK)
 		return rc;
-	learner->open_below_bytes = seam__bits_max(learner->rest_bytes, range.least_bytes) + range.peak_bytes / REST_SHARE;
+	learner->open_below_bytes =
+		seam__bits_max(learner->rest_bytes, range.least_bytes) + range.peak_bytes / REST_SHARE;
 	learner->period_requests = seam__script_slots(learner->script);
 	learner->marked = kind->marked;
 	if (kind->marked)
@@ -273,8 +284,9 @@ static uint32_t find_head(const struct seam_survey *survey)
 	return found;
 }
 
-/* The last chunk with residents has its free end in front of the chunks without, which together have room for what is large. Another one that comes behind
- * those, with a free beginning, adds to that room: that may do with one chunk less. */
+/* The last chunk with residents has its free end in front of the chunks without, which together have room for what is
+ * large. Another one that comes behind those, with a free beginning, adds to that room: that may do with one chunk
+ * less. */
 static void try_shorter(struct seam_pool *pool, const struct staying *staying, const struct seam_pins *pins)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -282,8 +294,9 @@ static void try_shorter(struct seam_pool *pool, const struct staying *staying, c
 	const uint64_t chunk_bytes = pool->engine.memory.granularity_bytes;
 	const uint64_t chunks = seam__bits_div_up(seam__script_bytes(learner->script), chunk_bytes);
 	const uint32_t last = find_head(survey);
-	if (learner->extends || last == UINT32_MAX || !is_fine(survey, chunk_bytes) || chunks > (uint64_t)survey->count + 1 || chunks < survey->partial + 2 ||
-	    chunks <= seam__bits_div_up(learner->plan->header.lower_bound_bytes, chunk_bytes))
+	if (learner->extends || last == UINT32_MAX || !is_fine(survey, chunk_bytes) ||
+		chunks > (uint64_t)survey->count + 1 || chunks < survey->partial + 2 ||
+		chunks <= seam__bits_div_up(learner->plan->header.lower_bound_bytes, chunk_bytes))
 		return;
 	struct seam_plan *plan = learner->plan;
 	struct seam_script *script = learner->script;
@@ -315,7 +328,8 @@ static void try_shorter(struct seam_pool *pool, const struct staying *staying, c
 static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
 {
 	struct seam_learner *learner = &pool->learner;
-	uint64_t bytes = seam__script_bytes(learner->script), most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
+	uint64_t bytes = seam__script_bytes(learner->script),
+		 most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
 	/* What a trim returned may be taken again. */
 	uint64_t has_bytes = learner->survey.bytes + unlisted_bytes + (most_bytes - learner->survey.engine_bytes);
 	if (bytes > has_bytes + most_bytes / SEAM_GROWTH_SHARE) {
@@ -354,7 +368,7 @@ enum seam_rc seam__learner_plan(struct seam_pool *pool)
 		const struct seam_script *script = open != NULL ? seam__pins_model(open->matcher) : NULL;
 		if (rc == SEAM_OK && script != NULL)
 			rc = seam__pins_find(script, &learner->rhythm.kinds[learner->kind],
-			                     &(struct seam_taken_ranges){taken.ranges, taken.count}, &pins);
+				&(struct seam_taken_ranges){taken.ranges, taken.count}, &pins);
 		learner->extends = open != NULL;
 		seam__mutex_unlock(&pool->engine.lock);
 	}

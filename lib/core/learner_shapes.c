@@ -1,13 +1,16 @@
-/* learner_shapes.c: programs of several shapes: which kind of iteration is planned next, and what plans of one arena have in common.
+/* learner_shapes.c: programs of several shapes: which kind of iteration is planned next, and what plans of one arena
+ * have in common.
  *
- * Only one iteration runs at a time, so the plans of all kinds lie over each other in one arena, which is as large as the largest of them. The largest
- * is planned first: the others fit then. What lives from one iteration into the next (gradients, say) is still there when an iteration of another
- * kind begins, so it gets the same addresses in every plan. So does what
- * is asked for before the first request that tells which kind it is: it lies where another plan has it by then.
+ * Only one iteration runs at a time, so the plans of all kinds lie over each other in one arena, which is as large as
+ * the largest of them. The largest is planned first: the others fit then. What lives from one iteration into the next
+ * (gradients, say) is still there when an iteration of another kind begins, so it gets the same addresses in every
+ * plan. So does what is asked for before the first request that tells which kind it is: it lies where another plan has
+ * it by then.
  *
  * While the open stage hardly serves, kinds that it knows are left alone as long as there are others to be added.
  *
- * Not here: plans (learner_plan.c), which kinds the open stage knows (learner_known.c), which script the program is in (matcher.h). With `work`.
+ * Not here: plans (learner_plan.c), which kinds the open stage knows (learner_known.c), which script the program is in
+ * (matcher.h). With `work`.
  */
 #include <stdlib.h>
 
@@ -18,9 +21,11 @@
 #include "matcher_state.h"
 #include "meta.h"
 
-#define LEAST_SHARE 16u    /* a kind that is worth a plan covers one part in so many of the recording. Before the first plan is made, all such kinds together */
-#define TOGETHER_SHARE 3u  /* cover one in so many, */
-#define REPEATED_SHARE 2u  /* and one in so many of the iterations in it */
+#define LEAST_SHARE                                                                                                    \
+	16u /* a kind that is worth a plan covers one part in so many of the recording. Before the first plan is made, \
+	       all such kinds together */
+#define TOGETHER_SHARE 3u /* cover one in so many, */
+#define REPEATED_SHARE 2u /* and one in so many of the iterations in it */
 #define UNKNOWN_SHARE 8u
 
 static uint64_t covered_by(const struct seam__rhythm_kind *kind)
@@ -48,8 +53,9 @@ bool seam__learner_knows_all(const struct seam_learner *learner)
 static bool cover_enough(const struct seam_learner *learner)
 {
 	uint64_t together = covered_together(learner);
-	return learner->serves || (together >= learner->recorded_events / TOGETHER_SHARE &&
-	                           together >= learner->rhythm.cut_events / REPEATED_SHARE);
+	return learner->serves ||
+		(together >= learner->recorded_events / TOGETHER_SHARE &&
+			together >= learner->rhythm.cut_events / REPEATED_SHARE);
 }
 
 static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
@@ -66,8 +72,8 @@ static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint6
 {
 	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[number];
 	return (learner->tried >> number & 1) == 0 && covered_by(kind) >= learner->recorded_events / LEAST_SHARE &&
-	       seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, ret_fingerprint) == SEAM_OK &&
-	       !is_refused(learner, *ret_fingerprint);
+		seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, ret_fingerprint) == SEAM_OK &&
+		!is_refused(learner, *ret_fingerprint);
 }
 
 bool seam__learner_lacks(struct seam_pool *pool)
@@ -95,7 +101,8 @@ bool seam__learner_choose(struct seam_learner *learner)
 		return false;
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
 		const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[i];
-		uint64_t fingerprint = 0, bytes = seam__learner_range(kind->model, kind->first_event, kind->last_event).peak_bytes;
+		uint64_t fingerprint = 0,
+			 bytes = seam__learner_range(kind->model, kind->first_event, kind->last_event).peak_bytes;
 		if ((chosen != UINT32_MAX && bytes <= most_bytes) || !is_wanted(learner, i, &fingerprint))
 			continue;
 		most_bytes = bytes;
@@ -167,9 +174,12 @@ static enum seam_rc find_in_model(const struct seam__rhythm_kind *kind, struct s
 	}
 	for (uint64_t i = kind->first_event; i < kind->last_event && rc == SEAM_OK; i++) {
 		const struct seam_trace_event *event = &trace->events[i];
-		if (event->kind == SEAM_TRACE_ALLOC && (event->flags & SEAM_TRACE_DYNAMIC) == 0 && seam__idmap_find(&live, event->id) != NULL)
-			crossings->items[crossings->count++] = (struct seam_crossing){
-				.bytes = seam__bits_align_up(event->size, SEAM_PLANNED_BYTES), .stream = event->stream, .at = i};
+		if (event->kind == SEAM_TRACE_ALLOC && (event->flags & SEAM_TRACE_DYNAMIC) == 0 &&
+			seam__idmap_find(&live, event->id) != NULL)
+			crossings->items[crossings->count++] =
+				(struct seam_crossing){.bytes = seam__bits_align_up(event->size, SEAM_PLANNED_BYTES),
+					.stream = event->stream,
+					.at = i};
 	}
 	seam__idmap_fini(&live);
 	return rc;
@@ -188,13 +198,16 @@ static bool is_taken(const struct seam_taken_ranges *taken, uint64_t begin, uint
 	return low < taken->count && taken->ranges[low].begin_bytes < end;
 }
 
-static void pin(const struct seam_script *script, uint32_t slot, uint64_t event, const struct seam_taken_ranges *taken, struct seam_pins *pins)
+static void pin(const struct seam_script *script, uint32_t slot, uint64_t event, const struct seam_taken_ranges *taken,
+	struct seam_pins *pins)
 {
 	for (uint32_t copy = 0; copy < script->copies; copy++) {
 		const struct seam_planned *there = &script->instances[seam__script_number(script, slot, copy)];
 		if (!is_taken(taken, there->offset, there->offset + there->bytes))
-			pins->items[pins->count++] = (struct seam_plan_fixed){
-				.event = event, .offset_bytes = there->offset, .room_bytes = there->bytes, .copy = copy};
+			pins->items[pins->count++] = (struct seam_plan_fixed){.event = event,
+				.offset_bytes = there->offset,
+				.room_bytes = there->bytes,
+				.copy = copy};
 	}
 }
 
@@ -210,10 +223,10 @@ static bool are_alike(const struct seam_crossings *there, const struct seam_cros
 	return true;
 }
 
-/* The n-th block of one is the n-th of the other, if they are alike; else the n-th of a size is the n-th of that size. Of one that is larger in the new
- * plan the place is not large enough. */
+/* The n-th block of one is the n-th of the other, if they are alike; else the n-th of a size is the n-th of that size.
+ * Of one that is larger in the new plan the place is not large enough. */
 static void match(const struct seam_script *script, struct seam_crossings *there, const struct seam_crossings *wanted,
-                  const struct seam_taken_ranges *taken, struct seam_pins *pins)
+	const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	const bool alike = are_alike(there, wanted);
 	size_t from = 0;
@@ -238,10 +251,10 @@ static void match(const struct seam_script *script, struct seam_crossings *there
 	}
 }
 
-/* The position of the first request that is another one in the model than in the script. pins: not NULL: what was asked for before and is live there
- * is pinned, but for what crosses. */
-static uint32_t compare_beginnings(const struct seam_script *script, const struct seam__rhythm_kind *kind, uint32_t until,
-                                   const struct seam_taken_ranges *taken, struct seam_pins *pins)
+/* The position of the first request that is another one in the model than in the script. pins: not NULL: what was asked
+ * for before and is live there is pinned, but for what crosses. */
+static uint32_t compare_beginnings(const struct seam_script *script, const struct seam__rhythm_kind *kind,
+	uint32_t until, const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	uint32_t position = 0;
 	for (uint64_t i = kind->first_event; i < kind->last_event; i++) {
@@ -255,7 +268,8 @@ static uint32_t compare_beginnings(const struct seam_script *script, const struc
 		const uint32_t slot = script->actions[position] >> 1;
 		const struct seam_stretch *stretch = &script->stretches[slot];
 		if (stretch->group != SEAM_STATIC || (event->flags & SEAM_TRACE_DYNAMIC) != 0 ||
-		    script->instances[seam__script_number(script, slot, 0)].bytes != seam__bits_align_up(event->size, SEAM_PLANNED_BYTES))
+			script->instances[seam__script_number(script, slot, 0)].bytes !=
+				seam__bits_align_up(event->size, SEAM_PLANNED_BYTES))
 			return position;
 		if (pins != NULL && stretch->end > until && stretch->end < script->positions)
 			pin(script, slot, i, taken, pins);
@@ -270,8 +284,8 @@ enum seam_rc seam__pins_init(const struct seam__rhythm_kind *kind, struct seam_p
 	return rc == SEAM_OK ? find_in_model(kind, &ret_pins->wanted) : rc;
 }
 
-enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam__rhythm_kind *kind, const struct seam_taken_ranges *taken,
-                             struct seam_pins *pins)
+enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam__rhythm_kind *kind,
+	const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	struct seam_crossings there;
 	pins->room = (pins->wanted.count + script->slots) * script->copies + 1;
@@ -285,7 +299,8 @@ enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam
 	match(script, &there, &pins->wanted, taken, pins);
 	pins->crossing_count = pins->count;
 	if (script->stream_count == 1)
-		(void)compare_beginnings(script, kind, compare_beginnings(script, kind, script->positions, taken, NULL), taken, pins);
+		(void)compare_beginnings(
+			script, kind, compare_beginnings(script, kind, script->positions, taken, NULL), taken, pins);
 	crossings_fini(&there);
 	return SEAM_OK;
 }

@@ -1,10 +1,12 @@
 /* learner_spots.c: where in an arena restless chunks are least in the way.
  *
- * What was there before a plan and lives over the end of an iteration (an output that is held until the next one is there, say) occupies its chunks until the
- * program has come to where that is gone. What the plan has there until then is displaced. Short-lived slots find another place, since the one that the plan
- * has for what is held is empty; those that live on when it is gone do not, and the pool grows for them. So the chunks in which something was at the
- * same moment lie together, where as few bytes as possible begin before what crosses the end is gone and end behind that, and then as few slots as possible
- * begin before that at all. Among equal places the last is best: the end of the arena is needed for the shortest time.
+ * What was there before a plan and lives over the end of an iteration (an output that is held until the next one is
+ * there, say) occupies its chunks until the program has come to where that is gone. What the plan has there until then
+ * is displaced. Short-lived slots find another place, since the one that the plan has for what is held is empty; those
+ * that live on when it is gone do not, and the pool grows for them. So the chunks in which something was at the same
+ * moment lie together, where as few bytes as possible begin before what crosses the end is gone and end behind that,
+ * and then as few slots as possible begin before that at all. Among equal places the last is best: the end of the arena
+ * is needed for the shortest time.
  *
  * Not here: which chunks are restless and which an arena has (learner_chunks.c). No locks: pure.
  */
@@ -35,29 +37,33 @@ struct group {
 struct search {
 	const struct need *needs;
 	size_t need_count;
-	struct seam_chosen *chosen;  /* from `begin` on */
-	struct seam_chosen *rest;    /* without a group */
-	uint64_t *offsets;           /* of those; one more than there are */
-	struct harm *harms;          /* of the group before each of those, and behind them; one more */
+	struct seam_chosen *chosen; /* from `begin` on */
+	struct seam_chosen *rest;   /* without a group */
+	uint64_t *offsets;          /* of those; one more than there are */
+	struct harm *harms;         /* of the group before each of those, and behind them; one more */
 	uint64_t begin;
 	uint32_t count, rest_count;
 	struct group groups[SEAM_CALM_MOMENTS]; /* in `rest` */
 	uint32_t group_count;
 };
 
-/* The position by which all that was there before the period, of blocks as large as a chunk, is gone; 0: there is none. */
+/* The position by which all that was there before the period, of blocks as large as a chunk, is gone; 0: there is none.
+ */
 static uint32_t find_gone(const struct seam_plan *plan, uint64_t least_bytes)
 {
 	uint32_t gone = 0;
 	for (uint32_t i = 0; i < plan->header.slot_count; i++) {
 		const struct seam_plan_slot *slot = &plan->slots[i];
-		if (slot->end > plan->header.positions && slot->size_bytes >= least_bytes && (slot->flags & SEAM_PLAN_DYNAMIC) == 0)
-			gone = (uint32_t)seam__bits_max(gone, seam__bits_min(slot->end - plan->header.positions, plan->header.positions));
+		if (slot->end > plan->header.positions && slot->size_bytes >= least_bytes &&
+			(slot->flags & SEAM_PLAN_DYNAMIC) == 0)
+			gone = (uint32_t)seam__bits_max(
+				gone, seam__bits_min(slot->end - plan->header.positions, plan->header.positions));
 	}
 	return gone;
 }
 
-/* Dynamic requests may be anywhere in the ranges of their group. `needs` has room for all slots in all copies and all ranges. */
+/* Dynamic requests may be anywhere in the ranges of their group. `needs` has room for all slots in all copies and all
+ * ranges. */
 static size_t list_needs(const struct seam_plan *plan, uint32_t gone, struct need *needs)
 {
 	const uint32_t copies = plan->header.copies;
@@ -121,7 +127,8 @@ static void weigh_places(struct search *search, uint64_t bytes)
 	memset(search->harms, 0, ((size_t)search->rest_count + 2) * sizeof *search->harms);
 	for (size_t i = 0; i < search->need_count; i++) {
 		const struct need *need = &search->needs[i];
-		const uint32_t first = need->begin < bytes ? 0 : place_at(search, need->begin - bytes + 1), behind = place_at(search, need->end);
+		const uint32_t first = need->begin < bytes ? 0 : place_at(search, need->begin - bytes + 1),
+			       behind = place_at(search, need->end);
 		if (first < behind) {
 			add(&search->harms[first], need);
 			subtract(&search->harms[behind], need);
@@ -133,14 +140,16 @@ static void weigh_places(struct search *search, uint64_t bytes)
 	}
 }
 
-/* A group in front of another one moves that: what is in its way then counts double, for that one is newer. None is put into the midst of another. */
+/* A group in front of another one moves that: what is in its way then counts double, for that one is newer. None is put
+ * into the midst of another. */
 static void weigh_others(struct search *search, uint64_t bytes)
 {
 	for (uint32_t g = 0; g < search->group_count; g++) {
 		const struct group *group = &search->groups[g];
 		if (group->bytes == 0)
 			continue;
-		const struct harm stays = harm_at(search, group->offset, group->bytes), moves = harm_at(search, group->offset + bytes, group->bytes);
+		const struct harm stays = harm_at(search, group->offset, group->bytes),
+				  moves = harm_at(search, group->offset + bytes, group->bytes);
 		for (uint32_t i = 0; i <= search->rest_count; i++) {
 			const struct harm *more = i <= group->first ? &moves : &stays;
 			search->harms[i].longer_bytes += 2 * more->longer_bytes;
@@ -156,7 +165,8 @@ static uint32_t find_best(const struct search *search)
 	uint32_t best = 0;
 	for (uint32_t i = 1; i <= search->rest_count; i++) {
 		const struct harm *harm = &search->harms[i], *least = &search->harms[best];
-		if (harm->longer_bytes < least->longer_bytes || (harm->longer_bytes == least->longer_bytes && harm->shorter <= least->shorter))
+		if (harm->longer_bytes < least->longer_bytes ||
+			(harm->longer_bytes == least->longer_bytes && harm->shorter <= least->shorter))
 			best = i;
 	}
 	return best;
@@ -208,7 +218,8 @@ static void put_back(struct search *search, uint32_t moment, uint32_t before)
 	}
 	memcpy(search->chosen, search->rest, before * sizeof *search->rest);
 	memcpy(&search->chosen[before], taken, count * sizeof *taken);
-	memcpy(&search->chosen[before + count], &search->rest[before], (search->rest_count - before) * sizeof *search->rest);
+	memcpy(&search->chosen[before + count], &search->rest[before],
+		(search->rest_count - before) * sizeof *search->rest);
 }
 
 /* The newest ones have the choice. */
@@ -226,7 +237,8 @@ static void settle(struct search *search)
 	}
 }
 
-enum seam_rc seam__spots_settle(struct seam_meta *meta, const struct seam_plan *plan, struct seam_chosen *chosen, uint32_t first, uint32_t count)
+enum seam_rc seam__spots_settle(struct seam_meta *meta, const struct seam_plan *plan, struct seam_chosen *chosen,
+	uint32_t first, uint32_t count)
 {
 	uint64_t begin = 0, least_bytes = UINT64_MAX;
 	uint32_t restless = 0;

@@ -22,8 +22,12 @@
 #define NICE 10
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
 #define PREPARE_ALL UINT32_MAX
-#define WASTE_SHARE 4u /* a plan that was given may need one part in so many more than lives at once: no trace that was tried has a pool need more without any */
-#define SPARE_SHARE 1024u /* of the arena of a plan that was given, beside it: for those requests that depend on data and find no idle place in it */
+#define WASTE_SHARE                                                                                                   \
+	4u /* a plan that was given may need one part in so many more than lives at once: no trace that was tried has \
+	      a pool need more without any */
+#define SPARE_SHARE                                                                                                   \
+	1024u /* of the arena of a plan that was given, beside it: for those requests that depend on data and find no \
+		 idle place in it */
 
 static bool must_stop(struct seam_learner *learner)
 {
@@ -137,7 +141,7 @@ enum seam_rc seam__learner_prepare_fresh(struct seam_pool *pool, uint64_t bytes,
 	if (rc != SEAM_OK)
 		return rc;
 	bytes = (bytes + pool->engine.memory.granularity_bytes - 1) / pool->engine.memory.granularity_bytes *
-	        pool->engine.memory.granularity_bytes;
+		pool->engine.memory.granularity_bytes;
 	rc = seam__arena_begin(&pool->engine, NULL, 0, bytes, 0, 2 * bytes, &stage->arena);
 	if (rc == SEAM_OK) {
 		pool->planning.preparing = stage;
@@ -154,10 +158,13 @@ enum seam_rc seam__learner_prepare_fresh(struct seam_pool *pool, uint64_t bytes,
 	return SEAM_OK;
 }
 
-/* The arena has that much more than the slots need. What is displaced would get memory from the driver in its place, time and again. */
+/* The arena has that much more than the slots need. What is displaced would get memory from the driver in its place,
+ * time and again. */
 static uint64_t spare_bytes(const struct seam_pool *pool, const struct seam_plan *plan)
 {
-	return plan->header.group_count != 0 && pool->config.plan_reuse == SEAM_PLAN_REUSE_STITCH ? plan->header.arena_bytes / SPARE_SHARE : 0;
+	return plan->header.group_count != 0 && pool->config.plan_reuse == SEAM_PLAN_REUSE_STITCH
+		? plan->header.arena_bytes / SPARE_SHARE
+		: 0;
 }
 
 /* What lives into the next period. */
@@ -213,25 +220,31 @@ static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
 }
 
 /* A plan that takes clearly more memory than the pool would without one is worse than none. */
-static enum seam_rc judge_size(struct seam_pool *pool, const struct seam_plan *plan, const struct seam_script *script, struct seam_trace_error *error)
+static enum seam_rc judge_size(struct seam_pool *pool, const struct seam_plan *plan, const struct seam_script *script,
+	struct seam_trace_error *error)
 {
 	uint64_t live_bytes = 0;
 	enum seam_rc rc = seam__script_find_peak(pool->meta, plan, script, &live_bytes);
-	const uint64_t most_bytes = live_bytes + seam__bits_max(live_bytes / WASTE_SHARE, pool->engine.memory.granularity_bytes);
+	const uint64_t most_bytes =
+		live_bytes + seam__bits_max(live_bytes / WASTE_SHARE, pool->engine.memory.granularity_bytes);
 	if (rc != SEAM_OK || seam__script_bytes(script) <= most_bytes)
 		return rc;
-	seam__trace_error_set(error, 0, "the plan needs %" PRIu64 " bytes for requests of which %" PRIu64 " live at once: without it the pool needs less",
-	                      seam__script_bytes(script), live_bytes);
+	seam__trace_error_set(error, 0,
+		"the plan needs %" PRIu64 " bytes for requests of which %" PRIu64
+		" live at once: without it the pool needs less",
+		seam__script_bytes(script), live_bytes);
 	return SEAM_INVALID;
 }
 
 /* With what only plans that are given are asked for. */
-static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error, struct seam_script **ret_script)
+static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error,
+	struct seam_script **ret_script)
 {
 	enum seam_rc rc = seam__script_create(pool->meta, plan, ret_script);
 	if (rc == SEAM_INVALID)
-		seam__trace_error_set(error, 0, "the plan is of a stretch that happens once, of a graph, of nothing, or its addresses are no multiples of %u below 2 TiB",
-		                      SEAM_PLANNED_BYTES);
+		seam__trace_error_set(error, 0,
+			"the plan is of a stretch that happens once, of a graph, of nothing, or its addresses are no multiples of %u below 2 TiB",
+			SEAM_PLANNED_BYTES);
 	if (rc == SEAM_OK)
 		rc = judge_size(pool, plan, *ret_script, error);
 	if (rc == SEAM_OK)
@@ -244,28 +257,32 @@ static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan
 }
 
 /* The script of a stitched plan: an arena has each chunk once, so its requests are placed again. With `work`. */
-static enum seam_rc flatten(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error, struct seam_script **ret_script)
+static enum seam_rc flatten(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error,
+	struct seam_script **ret_script)
 {
 	const uint64_t comes_bytes = plan->header.lower_bound_bytes;
-	const struct seam_plan_options options =
-		seam__learner_limits(pool, plan->header.slot_count, plan->header.resident_bytes + comes_bytes, comes_bytes);
+	const struct seam_plan_options options = seam__learner_limits(
+		pool, plan->header.slot_count, plan->header.resident_bytes + comes_bytes, comes_bytes);
 	struct seam_plan *flat = NULL;
 	enum seam_rc rc = seam__plan_flatten(plan, &options, error, &flat);
 	if (rc != SEAM_OK)
 		return rc;
-	seam__log(SEAM_LOG_INFO, "a stitched plan of %" PRIu64 " bytes is placed again without stitching, in %" PRIu64 " bytes",
-	          plan->header.physical_chunks * plan->header.chunk_bytes, flat->header.arena_bytes);
+	seam__log(SEAM_LOG_INFO,
+		"a stitched plan of %" PRIu64 " bytes is placed again without stitching, in %" PRIu64 " bytes",
+		plan->header.physical_chunks * plan->header.chunk_bytes, flat->header.arena_bytes);
 	rc = create_script(pool, flat, error, ret_script);
 	seam_plan_free(flat);
 	return rc;
 }
 
 /* With `work`. */
-static enum seam_rc make_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error, struct seam_script **ret_script)
+static enum seam_rc make_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error,
+	struct seam_script **ret_script)
 {
-	bool repeats = (plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) == 0; /* else there is no script of it anyhow */
+	bool repeats = (plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) ==
+		0; /* else there is no script of it anyhow */
 	return plan->header.backing_count != 0 && repeats ? flatten(pool, plan, error, ret_script)
-	                                                  : create_script(pool, plan, error, ret_script);
+							  : create_script(pool, plan, error, ret_script);
 }
 
 enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error)

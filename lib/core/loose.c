@@ -29,13 +29,15 @@ bool seam__loose_reserve(struct seam_loose *loose, struct seam_meta *meta)
 	const uint32_t capacity = loose->capacity == 0 ? 64 : 2 * loose->capacity;
 	const size_t bytes = sizeof(*loose->entries), run_bytes = sizeof(*loose->runs);
 	if (loose->run_capacity < capacity) {
-		struct seam_loose_run *runs = seam__meta_resize(meta, loose->runs, loose->run_capacity * run_bytes, capacity * run_bytes);
+		struct seam_loose_run *runs =
+			seam__meta_resize(meta, loose->runs, loose->run_capacity * run_bytes, capacity * run_bytes);
 		if (runs == NULL)
 			return false;
 		loose->runs = runs;
 		loose->run_capacity = capacity;
 	}
-	struct seam_loose_entry *larger = seam__meta_resize(meta, loose->entries, loose->capacity * bytes, capacity * bytes);
+	struct seam_loose_entry *larger =
+		seam__meta_resize(meta, loose->entries, loose->capacity * bytes, capacity * bytes);
 	if (larger == NULL)
 		return false;
 	loose->entries = larger;
@@ -87,7 +89,8 @@ static void take(struct seam_loose *loose, uint64_t begin, uint64_t end)
 {
 	const uint32_t at = seam__loose_run_behind(loose, begin);
 	struct seam_loose_run *const next = &loose->runs[at];
-	const bool joins_low = at > 0 && next[-1].end == begin, joins_high = at < loose->run_count && next->begin == end;
+	const bool joins_low = at > 0 && next[-1].end == begin,
+		   joins_high = at < loose->run_count && next->begin == end;
 	if (joins_low)
 		next[-1].end = joins_high ? next->end : end;
 	else if (joins_high)
@@ -105,7 +108,7 @@ static void give_back(struct seam_loose *loose, uint64_t begin, uint64_t end)
 {
 	const uint32_t at = seam__loose_run_behind(loose, begin);
 	struct seam_loose_run *const run = &loose->runs[at];
-	const bool low_stays = run->begin < begin, high_stays = run->end > end;
+	const bool low_stays = run->begin<begin, high_stays = run->end> end;
 	if (low_stays && high_stays) {
 		open_run(loose, at);
 		run[0].end = begin;
@@ -188,7 +191,7 @@ const char *seam__loose_check(const struct seam_loose *loose)
 		const struct seam_loose_entry *entry = &loose->entries[i];
 		const struct seam_planned *planned = &entry->block->planned;
 		if (entry->begin >= entry->end || entry->begin < end || planned->offset != entry->begin ||
-		    planned->offset + planned->bytes != entry->end)
+			planned->offset + planned->bytes != entry->end)
 			return "loose: order";
 		end = entry->end;
 		at_until = entry->until < until ? 1 : at_until + (entry->until == until);

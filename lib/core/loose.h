@@ -1,11 +1,12 @@
-/* loose.h: dynamic blocks inside their group's interval, and borrowed ones before anything is due in their place, by address.
+/* loose.h: dynamic blocks inside their group's interval, and borrowed ones before anything is due in their place, by
+ * address.
  *
- * An array, and beside it one of *runs*, in which blocks that touch are one: what is asked most is a walk through all that is taken (best fit), and best
- * fit leaves few gaps. Each block is a stray to be: its node is part of it, so that becoming one cannot fail.
+ * An array, and beside it one of *runs*, in which blocks that touch are one: what is asked most is a walk through all
+ * that is taken (best fit), and best fit leaves few gaps. Each block is a stray to be: its node is part of it, so that
+ * becoming one cannot fail.
  *
- * Invariant (seam__loose_check): they stand in order and do not overlap; runs are as long as can be; `until` is the least of theirs, which `at_until`
- * of them have.
- * No locks.
+ * Invariant (seam__loose_check): they stand in order and do not overlap; runs are as long as can be; `until` is the
+ * least of theirs, which `at_until` of them have. No locks.
  */
 #ifndef SEAM_LOOSE_H
 #define SEAM_LOOSE_H
@@ -23,7 +24,8 @@ struct seam_loose_block {
 struct seam_loose_entry {
 	uint64_t begin;
 	uint64_t end;
-	uint64_t until; /* position, which runs on, from which on it is a stray: its group's interval ends, or something may be due in its place */
+	uint64_t until; /* position, which runs on, from which on it is a stray: its group's interval ends, or something
+			   may be due in its place */
 	struct seam_loose_block *block;
 };
 
@@ -40,8 +42,8 @@ struct seam_loose {
 	struct seam_loose_run *runs;
 	uint32_t run_count;
 	uint32_t run_capacity; /* not less than `capacity` */
-	uint64_t until;    /* the least of theirs; UINT64_MAX: none */
-	uint32_t at_until; /* so many have that: blocks of a group have the same */
+	uint64_t until;        /* the least of theirs; UINT64_MAX: none */
+	uint32_t at_until;     /* so many have that: blocks of a group have the same */
 };
 
 /* Room for one more. False: no memory. */

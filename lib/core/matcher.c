@@ -18,8 +18,8 @@ static inline bool speaks(const struct seam_lane *lane, const struct seam_match_
 }
 
 /* Everything but an expected slot at the front with no stray in its place. lane: of who asks; NULL: he has none. */
-static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matcher *matcher, const struct seam_match_ask *ask,
-                                                                struct seam_lane *lane, struct seam_planned **ret_planned)
+static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matcher *matcher,
+	const struct seam_match_ask *ask, struct seam_lane *lane, struct seam_planned **ret_planned)
 {
 	struct seam_spot spot;
 	matcher->reach = 0;
@@ -46,7 +46,8 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 }
 
 /* What the lane expects next, if it may be that: whatever strays there are. */
-static inline struct seam_planned *expected(const struct seam_matcher *matcher, const struct seam_lane *lane, const struct seam_match_ask *ask)
+static inline struct seam_planned *expected(
+	const struct seam_matcher *matcher, const struct seam_lane *lane, const struct seam_match_ask *ask)
 {
 	if (lane->trouble != 0 || ask->dynamic)
 		return NULL;
@@ -54,11 +55,14 @@ static inline struct seam_planned *expected(const struct seam_matcher *matcher, 
 	const struct seam_cue *cue = lane->next;
 	struct seam_planned *planned = &script->instances[seam__script_number(script, cue->slot, lane->copy)];
 	const bool due = seam__cue_fits(cue, ask->bytes) && lane->base + cue->begin == script->front.at;
-	return due && planned->state == SEAM_PLANNED_FREE && planned->blocked == 0 && script->front.at < matcher->loose.until ? planned : NULL;
+	return due && planned->state == SEAM_PLANNED_FREE && planned->blocked == 0 &&
+			script->front.at < matcher->loose.until
+		? planned
+		: NULL;
 }
 
-static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct seam_lane *lane, struct seam_planned *planned,
-                                           uint64_t requested_bytes, struct seam_planned **ret_planned)
+static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct seam_lane *lane,
+	struct seam_planned *planned, uint64_t requested_bytes, struct seam_planned **ret_planned)
 {
 	struct seam_script *script = matcher->now;
 	seam__history_add(&lane->history, requested_bytes);
@@ -72,8 +76,8 @@ static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct 
 }
 
 /* Another lane speaks, or strays are near, or it is not what is expected. */
-static __attribute__((noinline)) enum seam_miss alloc_further(struct seam_matcher *matcher, const struct seam_match_ask *ask,
-                                                              struct seam_planned **ret_planned)
+static __attribute__((noinline)) enum seam_miss alloc_further(
+	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
 {
 	struct seam_lane *lane = matcher->lane;
 	if (lane == NULL)
@@ -81,17 +85,21 @@ static __attribute__((noinline)) enum seam_miss alloc_further(struct seam_matche
 	if (lane == NULL || !speaks(lane, ask))
 		lane = seam__speaker_lane(matcher, ask);
 	struct seam_planned *planned = lane != NULL ? expected(matcher, lane, ask) : NULL;
-	if (planned == NULL || seam__strays_overlap(&matcher->strays, planned->offset, planned->offset + planned->bytes))
+	if (planned == NULL ||
+		seam__strays_overlap(&matcher->strays, planned->offset, planned->offset + planned->bytes))
 		return count_miss(matcher, alloc_with_care(matcher, ask, lane, ret_planned));
 	return take_expected(matcher, lane, planned, ask->bytes, ret_planned);
 }
 
 /* This is what nearly every request is, so it is kept short: nothing is called. */
-enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
+enum seam_miss seam__matcher_alloc(
+	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
 {
 	struct seam_lane *lane = matcher->lane;
-	struct seam_planned *planned = SEAM_LIKELY(lane != NULL && speaks(lane, ask)) ? expected(matcher, lane, ask) : NULL;
-	if (SEAM_LIKELY(planned != NULL && seam__strays_beside(&matcher->strays, planned->offset, planned->offset + planned->bytes)))
+	struct seam_planned *planned =
+		SEAM_LIKELY(lane != NULL && speaks(lane, ask)) ? expected(matcher, lane, ask) : NULL;
+	if (SEAM_LIKELY(planned != NULL &&
+		    seam__strays_beside(&matcher->strays, planned->offset, planned->offset + planned->bytes)))
 		return take_expected(matcher, lane, planned, ask->bytes, ret_planned);
 	return alloc_further(matcher, ask, ret_planned);
 }
@@ -123,7 +131,8 @@ struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t o
 	const struct seam_script *script = matcher->now;
 	if (SEAM_LIKELY(script != NULL)) {
 		const uint32_t due = seam__script_due(script);
-		if (due != UINT32_MAX && script->instances[due].offset == offset && script->instances[due].state != SEAM_PLANNED_FREE)
+		if (due != UINT32_MAX && script->instances[due].offset == offset &&
+			script->instances[due].state != SEAM_PLANNED_FREE)
 			return &script->instances[due];
 		struct seam_planned *planned = seam__script_at(script, offset);
 		if (planned != NULL)
@@ -141,7 +150,8 @@ struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t o
 /* A dynamic block is gone afterwards. */
 static void free_apart(struct seam_matcher *matcher, struct seam_planned *planned)
 {
-	const uint32_t loose = planned->script == SEAM_DYNAMIC ? seam__loose_find(&matcher->loose, planned->offset) : matcher->loose.count;
+	const uint32_t loose = planned->script == SEAM_DYNAMIC ? seam__loose_find(&matcher->loose, planned->offset)
+							       : matcher->loose.count;
 	struct seam_stray *stray;
 	if (loose < matcher->loose.count) {
 		stray = &matcher->loose.entries[loose].block->stray;
@@ -168,7 +178,7 @@ static void free_apart(struct seam_matcher *matcher, struct seam_planned *planne
 	/* The plan has a free of some dynamic block here: which one does not matter. */
 	struct seam_script *script = matcher->now;
 	if (script != NULL && (script->actions[script->front.position] & 1) != 0 &&
-	    script->stretches[script->actions[script->front.position] >> 1].group != SEAM_STATIC)
+		script->stretches[script->actions[script->front.position] >> 1].group != SEAM_STATIC)
 		seam__front_step(matcher, script);
 }
 
@@ -259,7 +269,8 @@ uint64_t seam__matcher_front(const struct seam_matcher *matcher)
 bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned)
 {
 	const struct seam_script *script = matcher->now;
-	return planned->script == matcher->owner && script->goes_on != NULL && script->goes_on[planned->number / script->copies] != 0;
+	return planned->script == matcher->owner && script->goes_on != NULL &&
+		script->goes_on[planned->number / script->copies] != 0;
 }
 
 bool seam__matcher_in_step(const struct seam_matcher *matcher)

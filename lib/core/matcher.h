@@ -1,27 +1,31 @@
 /* matcher.h: recognises a program's requests in a plan, and says where in the arena each goes.
  *
- * A *script* is a plan made ready to run: tables by slot, by position and by address. A matcher holds a few scripts for one arena, of
- * which one is current. Requests come in *lanes* of (thread, stream), each with a cursor into its own row of the script's slots. Positions
- * run on without end here: repetition q of the period begins at q * positions, and takes copy q mod copies.
+ * A *script* is a plan made ready to run: tables by slot, by position and by address. A matcher holds a few scripts for
+ * one arena, of which one is current. Requests come in *lanes* of (thread, stream), each with a cursor into its own row
+ * of the script's slots. Positions run on without end here: repetition q of the period begins at q * positions, and
+ * takes copy q mod copies.
  *
- * What makes a slot safe (I2). The plan proves that slots whose intervals meet do not overlap. The *front* is how far the positions have
- * been reached by any lane. As it moves, scheduled frees that have not been seen put their blocks among the *strays*, a tree by address;
- * so do blocks of other scripts, dynamic blocks that outlive their interval, and blocks that are held after their free. So whatever is
- * live and no stray has its interval around the front, and a slot whose interval is around the front too can only meet strays: with
- * none of them it is safe in O(1), else it is tested against them by address. A slot of a lane that is so far behind that its own end has
- * been passed is tested against what began behind that end as well, and is a stray from its birth. Whatever fails a
- * test, or is not expected, is a miss: somebody else serves it, and nothing here has changed but cursors and the front.
+ * What makes a slot safe (I2). The plan proves that slots whose intervals meet do not overlap. The *front* is how far
+ * the positions have been reached by any lane. As it moves, scheduled frees that have not been seen put their blocks
+ * among the *strays*, a tree by address; so do blocks of other scripts, dynamic blocks that outlive their interval, and
+ * blocks that are held after their free. So whatever is live and no stray has its interval around the front, and a slot
+ * whose interval is around the front too can only meet strays: with none of them it is safe in O(1), else it is tested
+ * against them by address. A slot of a lane that is so far behind that its own end has been passed is tested against
+ * what began behind that end as well, and is a stray from its birth. Whatever fails a test, or is not expected, is a
+ * miss: somebody else serves it, and nothing here has changed but cursors and the front.
  *
- * Matching by size alone, but in order: a request of another size than the cursor's is looked for a few slots ahead and among the few
- * just skipped; after some misses in a row the last sizes are looked up in an index of runs of sizes, in all scripts: that finds the place
- * again wherever the program is, and changes the script if another fits (train, eval, shapes). Where the program marks its steps, or was as expected
- * since the period began, the first request of an iteration that only another script expects there is enough. Another script goes on in the copy that
- * the one before would be in.
+ * Matching by size alone, but in order: a request of another size than the cursor's is looked for a few slots ahead and
+ * among the few just skipped; after some misses in a row the last sizes are looked up in an index of runs of sizes, in
+ * all scripts: that finds the place again wherever the program is, and changes the script if another fits (train, eval,
+ * shapes). Where the program marks its steps, or was as expected since the period began, the first request of an
+ * iteration that only another script expects there is enough. Another script goes on in the copy that the one before
+ * would be in.
  *
- * Where one of several equal requests is left out, or comes later than planned, sizes do not tell which; that their blocks are freed does.
+ * Where one of several equal requests is left out, or comes later than planned, sizes do not tell which; that their
+ * blocks are freed does.
  *
- * A program may break an iteration off and begin anew with what looks like the next of several equal parts of it (an evaluation between steps). Sizes do
- * not tell that; what is live does: see matcher_balance.c.
+ * A program may break an iteration off and begin anew with what looks like the next of several equal parts of it (an
+ * evaluation between steps). Sizes do not tell that; what is live does: see matcher_balance.c.
  *
  * Not here: leases and mappings (stitch/arena.h); streams and events; recording. Makes no driver call, knows no engine.
  *
@@ -57,17 +61,17 @@ struct seam_matcher;
 
 /* A block of the arena, live or to come. Who asks the matcher fills in what is his. */
 struct seam_planned {
-	uint64_t offset;              /* in the arena */
-	uint64_t bytes;               /* rounded up to 512 */
-	uint64_t requested_bytes;     /* the caller's, from here on, valid while live */
+	uint64_t offset;          /* in the arena */
+	uint64_t bytes;           /* rounded up to 512 */
+	uint64_t requested_bytes; /* the caller's, from here on, valid while live */
 	uint64_t serial;
 	uint64_t tag;
 	struct seam_stream *stream;
 	struct seam_block_use *uses;
-	uint32_t number;              /* matcher's: slot * copies + copy */
-	uint16_t blocked;             /* matcher's */
-	uint8_t state;                /* matcher's: enum seam_planned_state */
-	uint8_t script;               /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
+	uint32_t number;  /* matcher's: slot * copies + copy */
+	uint16_t blocked; /* matcher's */
+	uint8_t state;    /* matcher's: enum seam_planned_state */
+	uint8_t script;   /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
 };
 
 /* Whether the block lies where it does by no plan: a dynamic or a borrowed one. */
@@ -79,37 +83,42 @@ static inline bool seam__planned_is_loose(const struct seam_planned *planned)
 enum seam_planned_state {
 	SEAM_PLANNED_FREE,
 	SEAM_PLANNED_LIVE,
-	SEAM_PLANNED_LATE,  /* live, and a stray */
-	SEAM_PLANNED_HELD,  /* freed, but not to be used yet: a stray */
+	SEAM_PLANNED_LATE, /* live, and a stray */
+	SEAM_PLANNED_HELD, /* freed, but not to be used yet: a stray */
 };
 
 #define SEAM_PLANNED_DYNAMIC 255u /* a block that depends on data, or is borrowed */
 
 struct seam_match_ask {
-	uint64_t bytes;      /* as requested: at least 1, at most 2^62 */
-	uint64_t stream;     /* the driver's handle, as in the plan's streams */
-	uint32_t thread;     /* number of the thread, as in the plan's slots */
-	bool dynamic;        /* the caller says that the size depends on data */
+	uint64_t bytes;  /* as requested: at least 1, at most 2^62 */
+	uint64_t stream; /* the driver's handle, as in the plan's streams */
+	uint32_t thread; /* number of the thread, as in the plan's slots */
+	bool dynamic;    /* the caller says that the size depends on data */
 };
 
 /* The script's period begins where the program says that an iteration ends. */
 void seam__script_begins_at_mark(struct seam_script *script);
 
-/* meta outlives the script. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here. Errors: SEAM_INVALID (a linear
- * plan, an empty one or one of a graph; stitched, for tests by address need an arena without aliases; offsets that are no multiples of
- * 512, as of a plan with a smaller align_bytes, or beyond 2 TiB), SEAM_OOM_META. O(slots log slots). */
-SEAM_MUST_USE enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
+/* meta outlives the script. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here.
+ * Errors: SEAM_INVALID (a linear plan, an empty one or one of a graph; stitched, for tests by address need an arena
+ * without aliases; offsets that are no multiples of 512, as of a plan with a smaller align_bytes, or beyond 2 TiB),
+ * SEAM_OOM_META. O(slots log slots). */
+SEAM_MUST_USE enum seam_rc seam__script_create(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
 void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */
 
-/* Finds out which slots outlive the iteration that they are made in, for seam__matcher_goes_on(). Only plans that are given are asked for that. `plan`
- * is the script's. Errors: SEAM_OOM_META. O(slots). */
-SEAM_MUST_USE enum seam_rc seam__script_find_valleys(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+/* Finds out which slots outlive the iteration that they are made in, for seam__matcher_goes_on(). Only plans that are
+ * given are asked for that. `plan` is the script's. Errors: SEAM_OOM_META. O(slots). */
+SEAM_MUST_USE enum seam_rc seam__script_find_valleys(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
-/* The largest sums of bytes of the script's slots that live at once, one for each stream, together. `plan` is the script's. Errors: SEAM_OOM_META. O(slots). */
-SEAM_MUST_USE enum seam_rc seam__script_find_peak(struct seam_meta *meta, const struct seam_plan *plan, const struct seam_script *script,
-                                                  uint64_t *ret_bytes);
+/* The largest sums of bytes of the script's slots that live at once, one for each stream, together. `plan` is the
+ * script's. Errors: SEAM_OOM_META. O(slots). */
+SEAM_MUST_USE enum seam_rc seam__script_find_peak(
+	struct seam_meta *meta, const struct seam_plan *plan, const struct seam_script *script, uint64_t *ret_bytes);
 
-/* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's orders; its fingerprint. */
+/* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's
+ * orders; its fingerprint. */
 uint64_t seam__script_bytes(const struct seam_script *script);
 uint32_t seam__script_slots(const struct seam_script *script);
 uint32_t seam__script_streams(const struct seam_script *script, const uint64_t **ret_handles);
@@ -121,21 +130,23 @@ SEAM_MUST_USE enum seam_rc seam__matcher_create(struct seam_meta *meta, struct s
 /* Scripts go with it; live blocks are forgotten. */
 void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher); /* NULL is allowed */
 
-/* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If it is a kind of iteration that a script
- * is there for, that one goes; else, if there are SEAM_SCRIPTS already, the one that was current longest ago. If the current one goes, the new one takes its
- * place: at once, or, where the program marks its steps, at the next one, or where the second repetition in a row ends without one: then it marks them no
- * more, or not where this period ends. What lives from one iteration into the next has the same place in both, but nearly all else that is live in the midst
- * of one lies in the way of the new script's slots, and what these get instead in the way of others. Ranges that are blocked are blocked for it too. A script
- * that goes while blocks of it are live keeps its instances until the last of them is freed: pointers to live blocks stay valid. Where the program is in it the
- * index finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
+/* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If it is a kind of
+ * iteration that a script is there for, that one goes; else, if there are SEAM_SCRIPTS already, the one that was
+ * current longest ago. If the current one goes, the new one takes its place: at once, or, where the program marks its
+ * steps, at the next one, or where the second repetition in a row ends without one: then it marks them no more, or not
+ * where this period ends. What lives from one iteration into the next has the same place in both, but nearly all else
+ * that is live in the midst of one lies in the way of the new script's slots, and what these get instead in the way of
+ * others. Ranges that are blocked are blocked for it too. A script that goes while blocks of it are live keeps its
+ * instances until the last of them is freed: pointers to live blocks stay valid. Where the program is in it the index
+ * finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
 SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);
 
 /* How many there are, and the i-th, the current one first. */
 uint32_t seam__matcher_scripts(const struct seam_matcher *matcher);
 const struct seam_script *seam__matcher_script(const struct seam_matcher *matcher, uint32_t i);
 
-/* Forgets all scripts but not live blocks, which become strays: for a new plan of the same arena, or the end of planning. Errors: SEAM_OOM_META:
- * nothing changed. */
+/* Forgets all scripts but not live blocks, which become strays: for a new plan of the same arena, or the end of
+ * planning. Errors: SEAM_OOM_META: nothing changed. */
 SEAM_MUST_USE enum seam_rc seam__matcher_clear(struct seam_matcher *matcher);
 
 /* The program is at the period's beginning: every lane of the current script starts there, in a new repetition. */
@@ -144,22 +155,24 @@ void seam__matcher_start(struct seam_matcher *matcher);
 /* The same, in the repetition behind the one that position `at` is in, or a later one of the same copy. */
 void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at);
 
-/* The program is about to ask for slot number `slot` of the plan that the current script is of: every lane expects what comes from there on. */
+/* The program is about to ask for slot number `slot` of the plan that the current script is of: every lane expects what
+ * comes from there on. */
 void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot);
 
-/* The program says that an iteration ends. A script that waits for that becomes current. If the lanes are in step it is noted where in the period that
- * is; else every lane is put where such a place is next. */
+/* The program says that an iteration ends. A script that waits for that becomes current. If the lanes are in step it is
+ * noted where in the period that is; else every lane is put where such a place is next. */
 void seam__matcher_step(struct seam_matcher *matcher);
 
-/* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges: unblock them and take it.
- * Else *ret_planned is untouched. */
-enum seam_miss seam__matcher_alloc(struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned);
+/* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges:
+ * unblock them and take it. Else *ret_planned is untouched. */
+enum seam_miss seam__matcher_alloc(
+	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned);
 
 /* A request that it is not asked for: of how long that lives, and what it would have been, nothing is known. */
 void seam__matcher_pass(struct seam_matcher *matcher);
 
-/* So many blocks more, or less, are live that somebody else serves. Told of each that comes or goes, the matcher knows when nearly all that the plan has
- * live was let go, and the program begins anew. */
+/* So many blocks more, or less, are live that somebody else serves. Told of each that comes or goes, the matcher knows
+ * when nearly all that the plan has live was let go, and the program begins anew. */
 void seam__matcher_beside(struct seam_matcher *matcher, int more);
 
 /* A request that somebody else serves in any case: cursors and the front go on as if it were served here. */
@@ -173,8 +186,8 @@ struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struc
 /* A request from before there was anything to serve: the same, but nothing is counted. */
 void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
-/* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next period; false where that was not
- * found out. */
+/* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next
+ * period; false where that was not found out. */
 bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned);
 
 /* Whether the last request was what its lane expected, and the ones before it as well. */
@@ -189,8 +202,8 @@ uint64_t seam__matcher_front(const struct seam_matcher *matcher);
 /* Once more, for the instance of a SEAM_MISS_gap, before anything else is asked. */
 enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned);
 
-/* Whether memory of the block may have been another stream's before: by the plan, or because another script of this matcher (of now or earlier)
- * has other streams. Its stream must be ordered behind the others first. */
+/* Whether memory of the block may have been another stream's before: by the plan, or because another script of this
+ * matcher (of now or earlier) has other streams. Its stream must be ordered behind the others first. */
 bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned);
 
 /* The live (or held) block that starts at `offset`, or NULL. */
@@ -202,56 +215,63 @@ struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t
 /* It is freed. A block of a script that has been forgotten, or a dynamic one, is gone afterwards. */
 void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned);
 
-/* It was not handed out after all: the program knows nothing of it, and this free says nothing of what the request was. */
+/* It was not handed out after all: the program knows nothing of it, and this free says nothing of what the request was.
+ */
 void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_planned *planned);
 
 /* It is freed by the program, but its memory must not be used until seam__matcher_free(). Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned);
 
 /* Calls each() for every live and held block, in no order; it must not change the matcher. O(slots * copies). */
-void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user);
+void seam__matcher_each(
+	struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user);
 
-/* Bytes [begin, end) of the arena cannot be used, or can again: instances of all scripts that overlap are blocked (+1) or unblocked (-1).
- * Exactly what was blocked is unblocked later, range by range; ranges may overlap each other. O(log slots + instances that overlap). Errors:
- * SEAM_OOM_META (block only; 65,535 ranges over one instance are too many as well). */
+/* Bytes [begin, end) of the arena cannot be used, or can again: instances of all scripts that overlap are blocked (+1)
+ * or unblocked (-1). Exactly what was blocked is unblocked later, range by range; ranges may overlap each other. O(log
+ * slots + instances that overlap). Errors: SEAM_OOM_META (block only; 65,535 ranges over one instance are too many as
+ * well). */
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there, else at least 1; UINT64_MAX if no slot
- * ever lies there. The slot that the last request would have been (late, gap) does not count: it is being served elsewhere. O(log slots + instances that
- * overlap). */
+/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there, else at
+ * least 1; UINT64_MAX if no slot ever lies there. The slot that the last request would have been (late, gap) does not
+ * count: it is being served elsewhere. O(log slots + instances that overlap). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How many positions from the front the last request will live, if it was missed where the plan expected one (late, gap), or one of its group
- * (dynamic); 0: nobody knows. For lending what is idle as long. */
+/* How many positions from the front the last request will live, if it was missed where the plan expected one (late,
+ * gap), or one of its group (dynamic); 0: nobody knows. For lending what is idle as long. */
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
 /* What a block that borrows may displace, each with all before it. */
 enum seam_borrow {
-	SEAM_BORROW_IDLE,    /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
+	SEAM_BORROW_IDLE, /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
 	SEAM_BORROW_LONGEST, /* shorter-lived slots, as few as can be, if it lives for long; else what is due latest */
 	SEAM_BORROW_ANY      /* what is due now */
 };
 
-/* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as possible; of several the one
- * that leaves most memory in pieces that are idle as a whole. While nobody knows where in a plan the program is, that comes first, for then nobody knows when
- * anything is due. It is live, like a dynamic block. NULL: there is none, or no metadata.
- * O(slots * copies * log). */
-struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what);
+/* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as
+ * possible; of several the one that leaves most memory in pieces that are idle as a whole. While nobody knows where in
+ * a plan the program is, that comes first, for then nobody knows when anything is due. It is live, like a dynamic
+ * block. NULL: there is none, or no metadata. O(slots * copies * log). */
+struct seam_planned *seam__matcher_borrow(
+	struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what);
 
-/* The pieces that the arena's memory is made of: only one that is idle as a whole is of use to anybody else. Their ends are multiples of 512. */
+/* The pieces that the arena's memory is made of: only one that is idle as a whole is of use to anybody else. Their ends
+ * are multiples of 512. */
 struct seam_piece {
 	uint64_t begin;
 	uint64_t end;
 };
 
 struct seam_pieces {
-	struct seam_piece (*at)(const void *user, uint64_t offset); /* which one lies there; NULL: nobody else wants any */
+	struct seam_piece (*at)(
+		const void *user, uint64_t offset); /* which one lies there; NULL: nobody else wants any */
 	const void *user;
 };
 void seam__matcher_set_pieces(struct seam_matcher *matcher, const struct seam_pieces *pieces);
 
-/* A block at a place that nothing else has, and that no script speaks for. It is live, like a dynamic block. NULL: no metadata. */
+/* A block at a place that nothing else has, and that no script speaks for. It is live, like a dynamic block. NULL: no
+ * metadata. */
 struct seam_planned *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes);
 
 /* How much of the arena blocks may be given: what scripts do not use lies behind them. */
@@ -262,10 +282,10 @@ struct seam_match_counts {
 	uint64_t live, live_bytes; /* held ones count; bytes rounded up to 512 */
 	uint64_t dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
-	uint64_t resyncs;         /* places found again after a mismatch */
-	uint64_t switches;        /* of scripts */
-	uint64_t repetitions;     /* of the current script that have begun */
-	uint64_t strays;          /* now */
+	uint64_t resyncs;     /* places found again after a mismatch */
+	uint64_t switches;    /* of scripts */
+	uint64_t repetitions; /* of the current script that have begun */
+	uint64_t strays;      /* now */
 };
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
 

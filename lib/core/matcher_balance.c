@@ -1,12 +1,15 @@
-/* matcher_balance.c: what is live, against what the plan has live: where a program that broke an iteration off begins anew, and what it has not come to.
+/* matcher_balance.c: what is live, against what the plan has live: where a program that broke an iteration off begins
+ * anew, and what it has not come to.
  *
- * Equal parts of a period (micro-batches) look alike by their sizes, and a program that lets everything go in the midst of one and begins from the
- * beginning looks as if it went on. What is live then tells. It is looked at when many blocks are freed that were not due, with no request between,
- * and much less is live than the plan has live there: the next requests are compared, and if one of them is not due where so little is live, but
- * is where the period begins, that is where the program is. A period begins where the program says that an iteration ends, else where
- * least is live. Blocks that others serve count too, but for those that were there when the last repetitions began, which stay.
+ * Equal parts of a period (micro-batches) look alike by their sizes, and a program that lets everything go in the midst
+ * of one and begins from the beginning looks as if it went on. What is live then tells. It is looked at when many
+ * blocks are freed that were not due, with no request between, and much less is live than the plan has live there: the
+ * next requests are compared, and if one of them is not due where so little is live, but is where the period begins,
+ * that is where the program is. A period begins where the program says that an iteration ends, else where least is
+ * live. Blocks that others serve count too, but for those that were there when the last repetitions began, which stay.
  *
- * A request of one lane may look like what that one does much later, when others have done their part. What is live tells that they have not.
+ * A request of one lane may look like what that one does much later, when others have done their part. What is live
+ * tells that they have not.
  *
  * Not here: where requests belong by their sizes (lanes.c); whether memory is safe.
  */
@@ -64,21 +67,24 @@ void seam__matcher_beside(struct seam_matcher *matcher, int more)
 		seam__balance_free(matcher);
 }
 
-/* The cue that the request is, if the lane asks for it at a position or soon behind and as much is live there; NULL: it is not. */
-static const struct seam_cue *find_behind(const struct seam_script *script, const struct seam_lane *lane, uint32_t position, uint64_t bytes,
-                                          int64_t live)
+/* The cue that the request is, if the lane asks for it at a position or soon behind and as much is live there; NULL: it
+ * is not. */
+static const struct seam_cue *find_behind(
+	const struct seam_script *script, const struct seam_lane *lane, uint32_t position, uint64_t bytes, int64_t live)
 {
 	const uint32_t first = seam__lane_cue_at(lane, position);
 	for (uint32_t n = 0; n < SEAM_RUN && n < lane->count; n++) {
 		const struct seam_cue *cue = &lane->first[(first + n) % lane->count];
-		if (cue->bytes != 0 && seam__cue_fits(cue, bytes) && distance(live, script->live_at[cue->begin]) <= SLACK)
+		if (cue->bytes != 0 && seam__cue_fits(cue, bytes) &&
+			distance(live, script->live_at[cue->begin]) <= SLACK)
 			return cue;
 	}
 	return NULL;
 }
 
 /* The same where the period begins, or one of its iterations. */
-static const struct seam_cue *find_beginning(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes, int64_t live)
+static const struct seam_cue *find_beginning(
+	const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes, int64_t live)
 {
 	const struct seam_marks *marks = &script->marks;
 	const struct seam_cue *cue = NULL;

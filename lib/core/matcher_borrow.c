@@ -1,19 +1,22 @@
 /* matcher_borrow.c: a place in what the plan leaves idle, for a request that it did not serve; see matcher.h.
  *
- * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing, and a disturbance does not
- * breed others. There may be no such place for one that lives long: then it displaces ones that live less than half as long, for whom its own place is soon
- * free, rather than another one like it, which would hand the disturbance on; and as few of them as can be, for each is missed while it lies there: where
- * nothing is due for some time, there may be thousands of small ones after that. A request of which nothing is known goes where nothing is due for longest. Before
- * the pool grows even what is due now is given away. Such blocks are loose, like dynamic ones.
+ * A slot whose place is occupied goes where nothing is due as long as it will live; so what it displaces is nothing,
+ * and a disturbance does not breed others. There may be no such place for one that lives long: then it displaces ones
+ * that live less than half as long, for whom its own place is soon free, rather than another one like it, which would
+ * hand the disturbance on; and as few of them as can be, for each is missed while it lies there: where nothing is due
+ * for some time, there may be thousands of small ones after that. A request of which nothing is known goes where
+ * nothing is due for longest. Before the pool grows even what is due now is given away. Such blocks are loose, like
+ * dynamic ones.
  *
- * Where the program does what no script knows (an iteration of another length, an evaluation), nothing is known of time either: the front stands still, and
- * what is due by it may never come, or when all of this is gone. What is known is the memory. So such requests go where they leave most of it whole, and of places
- * that leave as much where something is due latest: a whole iteration of them would else lie in more pieces than it fills, and its large requests find
+ * Where the program does what no script knows (an iteration of another length, an evaluation), nothing is known of time
+ * either: the front stands still, and what is due by it may never come, or when all of this is gone. What is known is
+ * the memory. So such requests go where they leave most of it whole, and of places that leave as much where something
+ * is due latest: a whole iteration of them would else lie in more pieces than it fills, and its large requests find
  * none that is idle.
  *
- * The arena's memory can be lent in whole pieces only. So of places that are as good for the plan the one is taken that begins to use least of the pieces
- * in which nothing lives: strewn over the arena, a few blocks would make as many of them useless as there are ends of blocks, and the pool would
- * grow beside idle memory.
+ * The arena's memory can be lent in whole pieces only. So of places that are as good for the plan the one is taken that
+ * begins to use least of the pieces in which nothing lives: strewn over the arena, a few blocks would make as many of
+ * them useless as there are ends of blocks, and the pool would grow beside idle memory.
  */
 #include "matcher_state.h"
 
@@ -24,24 +27,26 @@
 
 struct hunt {
 	const struct seam_matcher *matcher;
-	uint64_t least;  /* positions that a place must be idle for, */
+	uint64_t least;   /* positions that a place must be idle for, */
 	uint64_t shorter; /* but for slots that live less than this */
 	uint64_t bytes;
-	uint64_t best;   /* SEAM_PLAN_NO_ADDRESS: none yet */
-	uint64_t gap;    /* that it lies in */
-	uint64_t displaced; /* of those how many are due there while it lives */
-	uint64_t broken; /* bytes of the pieces that are idle as a whole until it lies there */
+	uint64_t best;           /* SEAM_PLAN_NO_ADDRESS: none yet */
+	uint64_t gap;            /* that it lies in */
+	uint64_t displaced;      /* of those how many are due there while it lives */
+	uint64_t broken;         /* bytes of the pieces that are idle as a whole until it lies there */
 	struct seam_piece asked; /* the piece that was looked at last, */
 	bool asked_idle;
 };
 
-/* Whether it may be live without being a stray: what is live is begun, and ends behind the front, or else is one. Of strays look_between() knows. */
+/* Whether it may be live without being a stray: what is live is begun, and ends behind the front, or else is one. Of
+ * strays look_between() knows. */
 static bool is_around(const struct seam_script *script, const struct seam_berth *berth, uint64_t due)
 {
 	return due == 0 || (uint64_t)script->positions * script->copies - due <= berth->length;
 }
 
-/* Whether a place that an instance needs next is none for the block. One that the program has passed over is due in another repetition. */
+/* Whether a place that an instance needs next is none for the block. One that the program has passed over is due in
+ * another repetition. */
 static bool is_needed(const struct hunt *hunt, const struct seam_script *script, const struct seam_berth *berth)
 {
 	const uint64_t due = seam__script_due_at_circle(script, berth->at);
@@ -70,7 +75,7 @@ static bool is_idle(struct hunt *hunt, struct seam_piece piece)
 	struct seam_climb climb = seam__climb_from(hunt->matcher, piece.begin);
 	hunt->asked = piece;
 	hunt->asked_idle = seam__climb_next(&climb, piece.begin, piece.end).begin == piece.end &&
-	                   !seam__script_overlapping(script, piece.begin, piece.end, is_live, (void *)(uintptr_t)script);
+		!seam__script_overlapping(script, piece.begin, piece.end, is_live, (void *)(uintptr_t)script);
 	return hunt->asked_idle;
 }
 
@@ -80,7 +85,8 @@ static uint64_t bytes_broken(struct hunt *hunt, uint64_t at)
 	const struct seam_pieces *pieces = &hunt->matcher->pieces;
 	if (pieces->at == NULL)
 		return 0;
-	const struct seam_piece first = pieces->at(pieces->user, at), last = pieces->at(pieces->user, at + hunt->bytes - 1);
+	const struct seam_piece first = pieces->at(pieces->user, at),
+				last = pieces->at(pieces->user, at + hunt->bytes - 1);
 	uint64_t bytes = is_idle(hunt, first) ? first.end - first.begin : 0;
 	if (last.begin != first.begin)
 		bytes += last.begin - first.end + (is_idle(hunt, last) ? last.end - last.begin : 0);
@@ -117,8 +123,8 @@ static void consider(struct hunt *hunt, uint64_t at, uint64_t gap)
 	hunt->best = at;
 }
 
-/* [at, to) is free and large enough: a block lies at one of its ends, or at that of a piece. Pieces differ in size, and small ones waste less; of those
- * of one size in a row one is as good as another. */
+/* [at, to) is free and large enough: a block lies at one of its ends, or at that of a piece. Pieces differ in size, and
+ * small ones waste less; of those of one size in a row one is as good as another. */
 static void look_in(struct hunt *hunt, uint64_t at, uint64_t to)
 {
 	const struct seam_pieces *pieces = &hunt->matcher->pieces;
@@ -217,12 +223,14 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		.matcher = matcher,
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 	};
-	const uint64_t circle = (uint64_t)script->positions * script->copies; /* around all copies: nothing is due later */
+	const uint64_t circle =
+		(uint64_t)script->positions * script->copies; /* around all copies: nothing is due later */
 	hunt.least = reach != 0 ? seam__bits_min(reach, circle) : circle;
 	bool overlaps = false; /* something that is due while it lives, as far as anybody knows */
 	const uint64_t last = what == SEAM_BORROW_ANY ? 0 : what >= SEAM_BORROW_LONGEST || reach == 0 ? 1 : hunt.least;
 	if (!find_place(&hunt) && what >= SEAM_BORROW_LONGEST && (reach >= LONG || reach >= script->positions / 2)) {
-		hunt.shorter = seam__bits_min(reach, script->positions) / 2; /* so what they displace in turn is short-lived */
+		hunt.shorter =
+			seam__bits_min(reach, script->positions) / 2; /* so what they displace in turn is short-lived */
 		overlaps = find_place(&hunt);
 		hunt.shorter = 0;
 	}
@@ -231,8 +239,8 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		find_whole(&hunt, last);
 	if (hunt.best == SEAM_PLAN_NO_ADDRESS)
 		return NULL;
-	/* The slot that was missed counted as not due; should the program come to it again, it must see what lies there now, as those must that it
-	 * displaces. */
+	/* The slot that was missed counted as not due; should the program come to it again, it must see what lies there
+	 * now, as those must that it displaces. */
 	const struct seam_planned *missing = matcher->missing;
 	if (missing != NULL)
 		overlaps |= missing->offset < hunt.best + hunt.bytes && hunt.best < missing->offset + missing->bytes;

@@ -25,7 +25,8 @@ static const struct seam_planned *next_row(struct rows *rows)
 		best = rows->stray->planned;
 		from = 1;
 	}
-	if (rows->loose_at < rows->loose->count && (best == NULL || rows->loose->entries[rows->loose_at].begin < best->offset)) {
+	if (rows->loose_at < rows->loose->count &&
+		(best == NULL || rows->loose->entries[rows->loose_at].begin < best->offset)) {
 		best = &rows->loose->entries[rows->loose_at].block->planned;
 		from = 2;
 	}
@@ -58,7 +59,8 @@ static const char *check_strays(const struct seam_matcher *matcher)
 	uint64_t owned[SEAM_OWNERS] = {0};
 	if (seam__strays_check(&matcher->strays) != NULL || seam__loose_check(&matcher->loose) != NULL)
 		return "H2";
-	for (const struct seam_stray *s = seam__strays_first(&matcher->strays); s != NULL; s = seam__strays_next((void *)(uintptr_t)s)) {
+	for (const struct seam_stray *s = seam__strays_first(&matcher->strays); s != NULL;
+		s = seam__strays_next((void *)(uintptr_t)s)) {
 		if (s->begin != s->planned->offset || s->end != s->begin + s->planned->bytes)
 			return "H2";
 		if (s->planned->state != SEAM_PLANNED_LATE && s->planned->state != SEAM_PLANNED_HELD)
@@ -114,7 +116,8 @@ static const char *check_loose(const struct seam_matcher *matcher)
 static const char *check_front(const struct seam_script *script)
 {
 	const struct seam_front *front = &script->front;
-	if (front->position >= script->positions || front->at != front->base + front->position || front->base % script->positions != 0)
+	if (front->position >= script->positions || front->at != front->base + front->position ||
+		front->base % script->positions != 0)
 		return "H3";
 	if (front->base / script->positions % script->copies != front->copy)
 		return "H3";
@@ -130,7 +133,8 @@ static const char *check_blocked(const struct seam_matcher *matcher, const struc
 		const struct seam_planned *p = &script->instances[script->berths[i].number];
 		uint32_t blocked = 0;
 		for (uint32_t b = 0; b < matcher->blocked_count; b++)
-			blocked += matcher->blocked[b].begin < p->offset + p->bytes && p->offset < matcher->blocked[b].end;
+			blocked +=
+				matcher->blocked[b].begin < p->offset + p->bytes && p->offset < matcher->blocked[b].end;
 		if (blocked != p->blocked)
 			return "H4";
 	}
@@ -149,7 +153,10 @@ static const char *check_heir(const struct seam_matcher *matcher)
 {
 	if (matcher->heir == NULL && matcher->elder == NULL)
 		return NULL;
-	return matcher->heir != matcher->elder && has_script(matcher, matcher->heir) && has_script(matcher, matcher->elder) ? NULL : "H7";
+	return matcher->heir != matcher->elder && has_script(matcher, matcher->heir) &&
+			has_script(matcher, matcher->elder)
+		? NULL
+		: "H7";
 }
 
 const char *seam__matcher_check(const struct seam_matcher *matcher)

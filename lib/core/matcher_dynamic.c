@@ -1,5 +1,5 @@
-/* matcher_dynamic.c: requests whose size depends on data, in what the plan leaves idle for their group's interval: best fit, the lowest of
- * equal gaps, among what live dynamic blocks, strays and blocked ranges leave.
+/* matcher_dynamic.c: requests whose size depends on data, in what the plan leaves idle for their group's interval: best
+ * fit, the lowest of equal gaps, among what live dynamic blocks, strays and blocked ranges leave.
  */
 #include "matcher_state.h"
 
@@ -30,8 +30,8 @@ static uint32_t first_blocked(const struct seam_matcher *matcher, uint64_t at)
 
 struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t at)
 {
-	return (struct seam_climb){matcher, seam__strays_behind(&matcher->strays, at), seam__loose_behind(&matcher->loose, at),
-	                      first_blocked(matcher, at)};
+	return (struct seam_climb){matcher, seam__strays_behind(&matcher->strays, at),
+		seam__loose_behind(&matcher->loose, at), first_blocked(matcher, at)};
 }
 
 struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64_t end)
@@ -42,7 +42,8 @@ struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64
 		climb->stray = seam__strays_next(climb->stray);
 	while (climb->loose < matcher->loose.count && matcher->loose.entries[climb->loose].end <= at)
 		climb->loose++;
-	while (climb->blocked < matcher->blocked_count && matcher->blocked[climb->blocked].begin + matcher->blocked_widest <= at)
+	while (climb->blocked < matcher->blocked_count &&
+		matcher->blocked[climb->blocked].begin + matcher->blocked_widest <= at)
 		climb->blocked++;
 	if (climb->stray != NULL)
 		lower(&taken, at, climb->stray->begin, climb->stray->end);
@@ -71,9 +72,10 @@ static inline void consider(struct fit *fit, uint64_t at, uint64_t end)
 	}
 }
 
-/* Between dynamic blocks alone, as it nearly always is: a walk through their runs. Returns the run at which that of the next range begins. */
-static inline const struct seam_loose_run *fit_between_loose(const struct seam_loose_run *run, const struct seam_loose_run *behind, uint64_t at,
-                                                             uint64_t end, struct fit *fit)
+/* Between dynamic blocks alone, as it nearly always is: a walk through their runs. Returns the run at which that of the
+ * next range begins. */
+static inline const struct seam_loose_run *fit_between_loose(const struct seam_loose_run *run,
+	const struct seam_loose_run *behind, uint64_t at, uint64_t end, struct fit *fit)
 {
 	while (run != behind && run->end <= at)
 		run++;
@@ -98,13 +100,15 @@ static void fit_between_all(const struct seam_matcher *matcher, uint64_t at, uin
 	}
 }
 
-/* SEAM_PLAN_NO_ADDRESS: nowhere. One walk up through the ranges, the runs and what is blocked. O(ranges + what is taken among them). */
+/* SEAM_PLAN_NO_ADDRESS: nowhere. One walk up through the ranges, the runs and what is blocked. O(ranges + what is taken
+ * among them). */
 static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_script_group *group, uint64_t bytes)
 {
 	struct fit fit = {.bytes = bytes, .at = SEAM_PLAN_NO_ADDRESS, .spare = NO_FIT};
 	if (group->range_count == 0)
 		return fit.at;
-	const struct seam_plan_range *range = &matcher->now->ranges[group->first_range], *const last_range = range + group->range_count;
+	const struct seam_plan_range *range = &matcher->now->ranges[group->first_range],
+				     *const last_range = range + group->range_count;
 	const struct seam_loose *loose = &matcher->loose;
 	/* An array of nothing may have no address to count from. */
 	const struct seam_loose_run *run = NULL, *last_run = NULL;
@@ -123,7 +127,8 @@ static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_s
 			continue;
 		while (blocked != last_blocked && blocked->end <= at)
 			blocked++;
-		if ((blocked != last_blocked && blocked->begin < end) || seam__strays_overlap(&matcher->strays, at, end))
+		if ((blocked != last_blocked && blocked->begin < end) ||
+			seam__strays_overlap(&matcher->strays, at, end))
 			fit_between_all(matcher, at, end, &fit);
 		else
 			run = fit_between_loose(run, last_run, at, end, &fit);
@@ -132,7 +137,8 @@ static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_s
 }
 
 /* The group of the slot, and where its interval lies; NULL: it has none, or the front is not in it. */
-static const struct seam_script_group *group_now(const struct seam_script *script, const struct seam_spot *spot, uint64_t *ret_until)
+static const struct seam_script_group *group_now(
+	const struct seam_script *script, const struct seam_spot *spot, uint64_t *ret_until)
 {
 	const struct seam_stretch *stretch = &script->stretches[spot->cue->slot];
 	if (stretch->group >= script->group_count)
@@ -143,7 +149,8 @@ static const struct seam_script_group *group_now(const struct seam_script *scrip
 	return script->front.at > begin && script->front.at <= *ret_until ? group : NULL;
 }
 
-struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes, uint64_t until)
+struct seam_planned *seam__loose_begin(
+	struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes, uint64_t until)
 {
 	const uint64_t bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES);
 	if (!seam__loose_reserve(&matcher->loose, matcher->meta))
@@ -153,7 +160,11 @@ struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, uint64_t of
 		return NULL;
 	*block = (struct seam_loose_block){
 		.stray = {.begin = offset, .end = offset + bytes, .planned = &block->planned},
-		.planned = {.offset = offset, .bytes = bytes, .number = UINT32_MAX, .state = SEAM_PLANNED_LIVE, .script = SEAM_DYNAMIC},
+		.planned = {.offset = offset,
+			.bytes = bytes,
+			.number = UINT32_MAX,
+			.state = SEAM_PLANNED_LIVE,
+			.script = SEAM_DYNAMIC},
 	};
 	seam__loose_insert(&matcher->loose, (struct seam_loose_entry){offset, offset + bytes, until, block});
 	matcher->apart++;
@@ -163,8 +174,8 @@ struct seam_planned *seam__loose_begin(struct seam_matcher *matcher, uint64_t of
 	return &block->planned;
 }
 
-enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
-                                           struct seam_planned **ret_planned)
+enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const struct seam_spot *spot,
+	uint64_t requested_bytes, struct seam_planned **ret_planned)
 {
 	struct seam_script *script = matcher->now;
 	const uint64_t begin = spot->base + spot->cue->begin;
@@ -179,7 +190,8 @@ enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const s
 		return SEAM_MISS_dynamic;
 	matcher->reach = until;
 	const uint64_t offset = best_gap(matcher, group, seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES));
-	struct seam_planned *planned = offset == SEAM_PLAN_NO_ADDRESS ? NULL : seam__loose_begin(matcher, offset, requested_bytes, until);
+	struct seam_planned *planned =
+		offset == SEAM_PLAN_NO_ADDRESS ? NULL : seam__loose_begin(matcher, offset, requested_bytes, until);
 	if (planned == NULL)
 		return SEAM_MISS_dynamic;
 	*ret_planned = planned;

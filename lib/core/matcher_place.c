@@ -26,7 +26,7 @@ bool seam__front_move(struct seam_matcher *matcher, uint64_t to)
 	while (script->front.at < to) {
 		const uint32_t due = seam__script_due(script);
 		if (due != UINT32_MAX && script->instances[due].state == SEAM_PLANNED_LIVE &&
-		    !seam__stray_add(matcher, &script->instances[due], SEAM_PLANNED_LATE))
+			!seam__stray_add(matcher, &script->instances[due], SEAM_PLANNED_LATE))
 			return false;
 		seam__front_step(matcher, script);
 	}
@@ -59,7 +59,8 @@ bool seam__strays_take_all(struct seam_matcher *matcher)
 bool seam__apart_overlaps(const struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
 	const uint32_t loose = seam__loose_behind(&matcher->loose, begin);
-	return seam__strays_overlap(&matcher->strays, begin, end) || (loose < matcher->loose.count && matcher->loose.entries[loose].begin < end);
+	return seam__strays_overlap(&matcher->strays, begin, end) ||
+		(loose < matcher->loose.count && matcher->loose.entries[loose].begin < end);
 }
 
 static bool is_live(void *user, uint32_t number)
@@ -79,8 +80,10 @@ static bool later_overlaps(const struct seam_script *script, const struct seam_p
 	for (uint64_t at = end; at < script->front.at; at++) {
 		const uint32_t action = script->actions[position];
 		if ((action & 1) == 0) {
-			const struct seam_planned *other = &script->instances[seam__script_number(script, action >> 1, copy)];
-			if (other->state != SEAM_PLANNED_FREE && other->offset < to && from < other->offset + other->bytes)
+			const struct seam_planned *other =
+				&script->instances[seam__script_number(script, action >> 1, copy)];
+			if (other->state != SEAM_PLANNED_FREE && other->offset < to &&
+				from < other->offset + other->bytes)
 				return true;
 		}
 		if (++position == script->positions) {
@@ -92,7 +95,8 @@ static bool later_overlaps(const struct seam_script *script, const struct seam_p
 }
 
 /* Whoever serves it instead is told how long it will live. */
-static enum seam_miss missed(struct seam_matcher *matcher, const struct seam_planned *planned, uint64_t end, enum seam_miss miss)
+static enum seam_miss missed(
+	struct seam_matcher *matcher, const struct seam_planned *planned, uint64_t end, enum seam_miss miss)
 {
 	matcher->missing = planned;
 	matcher->reach = end;
@@ -100,7 +104,7 @@ static enum seam_miss missed(struct seam_matcher *matcher, const struct seam_pla
 }
 
 enum seam_miss seam__matcher_place(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,
-                                   struct seam_planned **ret_planned)
+	struct seam_planned **ret_planned)
 {
 	struct seam_script *script = matcher->now;
 	const struct seam_stretch *stretch = &script->stretches[spot->cue->slot];

@@ -28,7 +28,8 @@ static bool fall(void *user, uint32_t number)
 	return false;
 }
 
-static bool visit_all(const struct seam_matcher *matcher, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number))
+static bool visit_all(
+	const struct seam_matcher *matcher, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number))
 {
 	for (uint32_t i = 0; i < matcher->script_count; i++)
 		if (seam__script_overlapping(matcher->scripts[i], begin, end, visit, matcher->scripts[i]))
@@ -73,7 +74,8 @@ enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, u
 	struct seam_blocked *place = &matcher->blocked[blocked_at(matcher, begin)];
 	memmove(place + 1, place, (size_t)(matcher->blocked + matcher->blocked_count - place) * sizeof(*place));
 	*place = (struct seam_blocked){begin, end};
-	matcher->blocked_widest = seam__bits_max(matcher->blocked_count == 0 ? 0 : matcher->blocked_widest, end - begin);
+	matcher->blocked_widest =
+		seam__bits_max(matcher->blocked_count == 0 ? 0 : matcher->blocked_widest, end - begin);
 	matcher->blocked_count++;
 	(void)visit_all(matcher, begin, end, raise);
 	return SEAM_OK;
@@ -86,7 +88,8 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 		at++;
 	SEAM_VERIFY(at < matcher->blocked_count && matcher->blocked[at].begin == begin);
 	matcher->blocked_count--;
-	memmove(&matcher->blocked[at], &matcher->blocked[at + 1], (matcher->blocked_count - at) * sizeof(*matcher->blocked));
+	memmove(&matcher->blocked[at], &matcher->blocked[at + 1],
+		(matcher->blocked_count - at) * sizeof(*matcher->blocked));
 	(void)visit_all(matcher, begin, end, fall);
 }
 
@@ -123,8 +126,8 @@ struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t
 	return search.found;
 }
 
-/* When an instance is due next, counted from the front; true when it is live. One that was missed just now, and is being served elsewhere, is not
- * due before its next repetition: not at all, as far as this request goes. */
+/* When an instance is due next, counted from the front; true when it is live. One that was missed just now, and is
+ * being served elsewhere, is not due before its next repetition: not at all, as far as this request goes. */
 static bool measure_due(void *user, uint32_t number)
 {
 	struct search *search = user;

@@ -55,7 +55,8 @@ static void put_at(struct seam_matcher *matcher, struct seam_script *script, uin
 	matcher->scripts[at] = script;
 }
 
-/* A new repetition of the script, of the copy that the script before would be in: what lives into the next iteration lies at the same places then. */
+/* A new repetition of the script, of the copy that the script before would be in: what lives into the next iteration
+ * lies at the same places then. */
 static void begin_repetition(struct seam_script *script, const struct seam_script *before, uint32_t position)
 {
 	uint32_t copy = script->used ? (script->front.copy + 1) % script->copies : 0;
@@ -63,7 +64,8 @@ static void begin_repetition(struct seam_script *script, const struct seam_scrip
 		const bool is_next = before->front.position > before->positions / 2 && position < script->positions / 2;
 		copy = (before->front.copy + is_next) % script->copies;
 	}
-	const uint32_t ahead = script->used ? (copy + script->copies - 1 - script->front.copy) % script->copies + 1 : copy;
+	const uint32_t ahead =
+		script->used ? (copy + script->copies - 1 - script->front.copy) % script->copies + 1 : copy;
 	script->front.base += (uint64_t)ahead * script->positions;
 	script->front.copy = copy;
 	script->front.position = position;
@@ -113,7 +115,8 @@ static bool block_script(const struct seam_matcher *matcher, struct seam_script 
 	for (uint32_t n = 0; n < script->slots * script->copies; n++)
 		script->instances[n].blocked = 0;
 	for (uint32_t b = 0; b < matcher->blocked_count && !counting.full; b++)
-		(void)seam__script_overlapping(script, matcher->blocked[b].begin, matcher->blocked[b].end, count_blocked, &counting);
+		(void)seam__script_overlapping(
+			script, matcher->blocked[b].begin, matcher->blocked[b].end, count_blocked, &counting);
 	return !counting.full;
 }
 
@@ -280,7 +283,8 @@ void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at)
 	start_at(matcher, to);
 }
 
-void seam__matcher_each(struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user)
+void seam__matcher_each(
+	struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user)
 {
 	uint64_t left = matcher->counts.live - matcher->apart;
 	for (struct seam_planned *p = matcher->now == NULL ? NULL : matcher->now->instances; left != 0; p++) {

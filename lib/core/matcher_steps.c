@@ -1,8 +1,9 @@
 /* matcher_steps.c: where in the period the program says that its iterations end; see matcher.h.
  *
- * Where a lane is in step a mark is where the plan has one: it is noted. A period may be of several iterations (of a plan that was given), and has
- * several then. An iteration that was cut short is in step too, up to its mark; but the next request is not what is expected there then, and the lane
- * goes on behind another mark that it fits. Where it is known that the period is one iteration none is noted, and the lane goes there at once.
+ * Where a lane is in step a mark is where the plan has one: it is noted. A period may be of several iterations (of a
+ * plan that was given), and has several then. An iteration that was cut short is in step too, up to its mark; but the
+ * next request is not what is expected there then, and the lane goes on behind another mark that it fits. Where it is
+ * known that the period is one iteration none is noted, and the lane goes there at once.
  *
  * Not here: iterations of another script (lanes_switch.c).
  */
@@ -31,7 +32,8 @@ static void note(struct seam_marks *marks, uint32_t position)
 		marks->at[marks->count++] = position;
 }
 
-/* Where it is next: in the front's repetition, unless it lies so far behind the front that the next one must be meant. */
+/* Where it is next: in the front's repetition, unless it lies so far behind the front that the next one must be meant.
+ */
 static uint64_t next_at(const struct seam_script *script, uint32_t mark)
 {
 	const struct seam_front *front = &script->front;
@@ -45,7 +47,8 @@ static bool follows(const struct seam_lane *lane, uint32_t mark, uint64_t bytes)
 	return seam__cue_fits(&lane->first[cue == lane->count ? 0 : cue], bytes);
 }
 
-/* The mark nearest to the front; of those that a request of the lane follows, unless bytes is 0. SEAM_NEVER: there is none. */
+/* The mark nearest to the front; of those that a request of the lane follows, unless bytes is 0. SEAM_NEVER: there is
+ * none. */
 static uint64_t find_nearest(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
 {
 	const uint64_t front = script->front.at;
@@ -73,7 +76,8 @@ void seam__matcher_step(struct seam_matcher *matcher)
 	marks->speaker = speaker;
 	const uint32_t begin = speaker->next->begin;
 	const bool known = is_known(marks, begin);
-	/* One that came there behind the front, by a place that it was in before, would be taken for lost at its next request. */
+	/* One that came there behind the front, by a place that it was in before, would be taken for lost at its next
+	 * request. */
 	if (speaker->trouble == 0 && known && speaker->base + begin >= next_at(script, begin))
 		return;
 	if (speaker->trouble == 0 && !known && !marks->all) {
@@ -85,7 +89,8 @@ void seam__matcher_step(struct seam_matcher *matcher)
 		return;
 	for (uint32_t l = 0; l < script->lane_count; l++) {
 		struct seam_lane *lane = &script->lanes[l];
-		if (lane == speaker || lane->trouble != 0 || lane->base + lane->next->begin + script->positions / BACK_SHARE < at)
+		if (lane == speaker || lane->trouble != 0 ||
+			lane->base + lane->next->begin + script->positions / BACK_SHARE < at)
 			seam__lane_put(script, lane, at);
 	}
 	matcher->counts.resyncs++;
@@ -101,7 +106,8 @@ void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot)
 		seam__lane_put(script, &script->lanes[l], at);
 }
 
-bool seam__lane_begins_anew(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
+bool seam__lane_begins_anew(
+	struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
 {
 	struct seam_script *script = matcher->now;
 	if (script->marks.speaker != lane || lane->history.heard - lane->stepped != 1)

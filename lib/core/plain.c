@@ -1,7 +1,7 @@
 /* plain.c: a pool without virtual memory management: the API's calls on the caching allocator of fallback/.
  *
- * Nothing is stitched; private pools, peers and exports do not exist. A chunk of the API is here a segment, one direct allocation.
- * Counters: s1 is a whole free block, s2 a part of one, s3 neighbours joined, s4 a new segment.
+ * Nothing is stitched; private pools, peers and exports do not exist. A chunk of the API is here a segment, one direct
+ * allocation. Counters: s1 is a whole free block, s2 a part of one, s3 neighbours joined, s4 a new segment.
  *
  * Locks: that of the store, which has the engine's rank and guards what the engine's lock guards elsewhere.
  */
@@ -90,7 +90,8 @@ enum seam_rc seam__plain_alloc(struct seam_pool *pool, const struct seam_request
 		return SEAM_NOT_FOUND;
 	enum seam_rc rc = refuse_capture(pool, stream);
 	if (rc == SEAM_OK)
-		rc = seam__store_alloc(store, request->bytes, stream, request->tag, (request->flags & SEAM_NO_WAIT) != 0, &va);
+		rc = seam__store_alloc(
+			store, request->bytes, stream, request->tag, (request->flags & SEAM_NO_WAIT) != 0, &va);
 	if (rc == SEAM_OK)
 		*ret_ptr = (void *)(uintptr_t)va;
 	if (rc == SEAM_OK || rc == SEAM_OOM_DEVICE)
@@ -143,7 +144,8 @@ enum seam_rc seam__plain_segment(struct seam_pool *pool, uint64_t va, struct sea
 	return block != NULL ? SEAM_OK : SEAM_NOT_FOUND;
 }
 
-/* What a walk sums up: free bytes of segments that are wholly free, and of others; of these, what is bound to a stream. */
+/* What a walk sums up: free bytes of segments that are wholly free, and of others; of these, what is bound to a stream.
+ */
 struct sums {
 	uint64_t segment_va;
 	uint64_t segment_free_bytes, segment_stream_bytes, segment_bytes;

@@ -9,7 +9,8 @@ SEAM_MUST_USE enum seam_rc seam__plain_create(struct seam_pool *pool);
 void seam__plain_destroy(struct seam_pool *pool);
 
 /* One try of a request. Errors: those of seam_alloc_request(). */
-SEAM_MUST_USE enum seam_rc seam__plain_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr);
+SEAM_MUST_USE enum seam_rc seam__plain_alloc(
+	struct seam_pool *pool, const struct seam_request *request, void **ret_ptr);
 
 /* Errors: those of seam_free() and seam_record_stream(). */
 SEAM_MUST_USE enum seam_rc seam__plain_free(struct seam_pool *pool, uint64_t va);

@@ -1,5 +1,5 @@
-/* planned.c: requests and frees that a plan serves; see planned.h. Gaps and lending are in planned_lend.c, stages in stage.c, the time before a plan
- * that was given serves in planned_begin.c. */
+/* planned.c: requests and frees that a plan serves; see planned.h. Gaps and lending are in planned_lend.c, stages in
+ * stage.c, the time before a plan that was given serves in planned_begin.c. */
 #include "planned.h"
 
 #include "bits.h"
@@ -51,8 +51,8 @@ int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct se
 
 enum behind {
 	BEHIND_ALL,      /* the plan gives the stream memory of theirs */
-	BEHIND_NAMESAKES /* the driver gives a destroyed stream's handle to a new one, and plans know streams by their handles: the new one
-	                  * goes on in the memory of the one before, which gets no more work */
+	BEHIND_NAMESAKES /* the driver gives a destroyed stream's handle to a new one, and plans know streams by their
+			  * handles: the new one goes on in the memory of the one before, which gets no more work */
 };
 
 /* Orders the stream behind others that use the arena. */
@@ -129,9 +129,10 @@ static enum seam_miss fill_gap(struct seam_pool *pool, struct seam_stage *stage,
 	return seam__matcher_take(stage->matcher, planned);
 }
 
-/* The slot is live in the matcher; it becomes the caller's if its stream can be ordered behind who used the memory before. */
-static enum seam_miss hand_out(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned,
-                               struct seam_stream *stream)
+/* The slot is live in the matcher; it becomes the caller's if its stream can be ordered behind who used the memory
+ * before. */
+static enum seam_miss hand_out(
+	struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned, struct seam_stream *stream)
 {
 	bool ordered = join(pool, stage, stream);
 	/* Who a loose block follows is in no plan, nor who follows it: see seam__planned_release(). */
@@ -147,19 +148,22 @@ static enum seam_miss hand_out(struct seam_pool *pool, struct seam_stage *stage,
 	return SEAM_MISS_NONE;
 }
 
-/* Free again as soon as possible, for their slots come round again; but asking the driver costs more than an allocation. */
+/* Free again as soon as possible, for their slots come round again; but asking the driver costs more than an
+ * allocation. */
 static void look_at_held(struct seam_pool *pool, struct seam_stage *stage)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
 	if (counts->allocs >= stage->next_poll) {
 		stage->next_poll = counts->allocs + POLL_ALLOCS;
-		enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
+		enum seam_rc ignored =
+			seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
 		(void)ignored;
 	}
 	seam__planned_poll(pool);
 }
 
-static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const struct seam_request *request, struct seam_stream *stream)
+static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const struct seam_request *request,
+	struct seam_stream *stream)
 {
 	planned->requested_bytes = request->bytes;
 	planned->tag = request->tag;
@@ -172,7 +176,8 @@ static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const 
 static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 {
 	const struct seam_planned_counts *counts = &pool->planning.counts;
-	if (stage->building || pool->planning.prelude.stage != NULL || counts->requests - stage->judged_requests < stage->long_positions)
+	if (stage->building || pool->planning.prelude.stage != NULL ||
+		counts->requests - stage->judged_requests < stage->long_positions)
 		return;
 	const uint32_t poor = seam__stage_serves(pool, stage) ? 0 : stage->poor + 1;
 	seam__stage_judge_anew(pool, stage);
@@ -180,21 +185,25 @@ static void judge(const struct seam_pool *pool, struct seam_stage *stage)
 	stage->proven |= poor == 0;
 }
 
-/* Whether the slot is the caller's without more ado: its memory was last used by his stream, or that is ordered behind who did. */
-static inline bool is_ordered(const struct seam_stage *stage, const struct seam_planned *planned, const struct seam_stream *stream)
+/* Whether the slot is the caller's without more ado: its memory was last used by his stream, or that is ordered behind
+ * who did. */
+static inline bool is_ordered(
+	const struct seam_stage *stage, const struct seam_planned *planned, const struct seam_stream *stream)
 {
-	return stage->joined_last == stream && stage->joined_version == stage->arena.join_version && !seam__planned_is_loose(planned) &&
-	       (stage->stream_count == 1 || !seam__matcher_crosses(stage->matcher, planned));
+	return stage->joined_last == stream && stage->joined_version == stage->arena.join_version &&
+		!seam__planned_is_loose(planned) &&
+		(stage->stream_count == 1 || !seam__matcher_crosses(stage->matcher, planned));
 }
 
 /* What the matcher said, where that is not all. */
-static __attribute__((noinline)) enum seam_miss settle(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned,
-                                                       struct seam_stream *stream, enum seam_miss miss)
+static __attribute__((noinline)) enum seam_miss settle(struct seam_pool *pool, struct seam_stage *stage,
+	struct seam_planned *planned, struct seam_stream *stream, enum seam_miss miss)
 {
 	struct seam_planned_counts *counts = &pool->planning.counts;
 	if (miss == SEAM_MISS_gap)
 		miss = fill_gap(pool, stage, planned);
-	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC && pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
+	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC &&
+		pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
 		seam__matcher_take_back(stage->matcher, planned);
 		counts->refused_dynamic++;
 		miss = SEAM_MISS_dynamic;
@@ -209,8 +218,8 @@ static __attribute__((noinline)) enum seam_miss settle(struct seam_pool *pool, s
 }
 
 /* Where nothing is recorded nobody knows who asks: a thread of no number takes any lane of its stream. */
-enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
-                                   const struct seam_voice *voice, struct seam_planned **ret_planned, uint64_t *ret_va)
+enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request,
+	struct seam_stream *stream, const struct seam_voice *voice, struct seam_planned **ret_planned, uint64_t *ret_va)
 {
 	struct seam_planning *planning = &pool->planning;
 	struct seam_stage *stage = seam__stage_open(planning);
@@ -258,10 +267,11 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 }
 
 bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, const struct seam_request *request,
-                          struct seam_planned **ret_planned, uint64_t *ret_va)
+	struct seam_planned **ret_planned, uint64_t *ret_va)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) || seam__planned_must_grow(pool, stage, ask->bytes))
+	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) ||
+		seam__planned_must_grow(pool, stage, ask->bytes))
 		return false;
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
@@ -270,7 +280,7 @@ bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, co
 	enum seam_borrow what = SEAM_BORROW_ANY;
 	if (seam__planned_is_strict(pool, stage, growth_bytes))
 		what = SEAM_BORROW_IDLE; /* the pool rather grows */
-	else if (growth_bytes == 0) /* what has a place in the engine need not take one that is due */
+	else if (growth_bytes == 0)      /* what has a place in the engine need not take one that is due */
 		what = seam__engine_has_hit(ask) ? SEAM_BORROW_IDLE : SEAM_BORROW_LONGEST;
 	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, what);
 	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
@@ -288,10 +298,12 @@ void seam__planned_pass(struct seam_pool *pool)
 	pool->planning.counts.misses[SEAM_MISS_request]++;
 }
 
-__attribute__((noinline, cold)) void seam__stage_give_back(struct seam_pool *pool, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
+__attribute__((noinline, cold)) void seam__stage_give_back(
+	struct seam_pool *pool, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
 {
 	seam__arena_settle(&pool->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
-	(void)seam__arena_give_part(&pool->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
+	(void)seam__arena_give_part(
+		&pool->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
 }
 
 void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
@@ -304,8 +316,8 @@ void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, str
 		seam__stage_give_back(pool, stage, offset, bytes);
 }
 
-/* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the matcher has no memory to
- * hold it, it stays live there, which is as safe. */
+/* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the
+ * matcher has no memory to hold it, it stays live there, which is as safe. */
 static void hold(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
 {
 	struct seam_engine_counts *counts = &pool->engine.counts;
@@ -345,8 +357,8 @@ enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_foun
 		return SEAM_OK;
 	if (planned->uses == NULL && stage->recorded == stage->held_capacity) {
 		uint32_t capacity = stage->held_capacity == 0 ? 64 : stage->held_capacity * 2;
-		struct seam_planned **held = seam__meta_resize(pool->meta, stage->held, stage->held_capacity * sizeof(struct seam_planned *),
-		                                               capacity * sizeof(struct seam_planned *));
+		struct seam_planned **held = seam__meta_resize(pool->meta, stage->held,
+			stage->held_capacity * sizeof(struct seam_planned *), capacity * sizeof(struct seam_planned *));
 		if (held == NULL)
 			return SEAM_OOM_META;
 		stage->held = held;
@@ -380,7 +392,8 @@ static void poll_stage(struct seam_pool *pool, struct seam_stage *stage)
 void seam__planned_poll(struct seam_pool *pool)
 {
 	struct seam_stage *stage;
-	LIST_FOREACH(stage, &pool->planning.stages, link) {
+	LIST_FOREACH(stage, &pool->planning.stages, link)
+	{
 		if (stage->held_count != 0)
 			poll_stage(pool, stage);
 	}
@@ -388,7 +401,8 @@ void seam__planned_poll(struct seam_pool *pool)
 
 void seam__planned_poll_streams(struct seam_pool *pool)
 {
-	enum seam_rc ignored = seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
+	enum seam_rc ignored =
+		seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
 	(void)ignored;
 	seam__planned_poll(pool);
 }

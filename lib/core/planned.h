@@ -1,24 +1,25 @@
 /* planned.h: requests served from plans: what happens between a matcher, its arena and the engine.
  *
- * A *stage* is an arena with the matcher of its scripts. A pool has at most one that is open; stages that were closed while blocks of theirs
- * were live wait behind it until those are freed.
+ * A *stage* is an arena with the matcher of its scripts. A pool has at most one that is open; stages that were closed
+ * while blocks of theirs were live wait behind it until those are freed.
  *
- * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot lies there), what
- * blocks from before the plan still occupy, and chunks that are lent. Idle chunks are lent to the engine when it would grow otherwise, those
- * first that the plan leaves idle longest, and collected when a slot needs them and they are free again. Before that the driver is asked about
- * blocks that are held for other streams: what closed stages held is the engine's then.
+ * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot
+ * lies there), what blocks from before the plan still occupy, and chunks that are lent. Idle chunks are lent to the
+ * engine when it would grow otherwise, those first that the plan leaves idle longest, and collected when a slot needs
+ * them and they are free again. Before that the driver is asked about blocks that are held for other streams: what
+ * closed stages held is the engine's then.
  *
- * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an allocation fails. So is
- * one that has hardly served for a period (for some, if it did before) and does not now, before the pool grows: what it holds together for its slots is in
- * everybody else's way.
+ * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an
+ * allocation fails. So is one that has hardly served for a period (for some, if it did before) and does not now, before
+ * the pool grows: what it holds together for its slots is in everybody else's way.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *
  * Invariants (seam__planned_check)
- *   Q1  the open stage is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or wait to be finished
- *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena
- *   Q3  the engine's account of planned blocks is the sum over the stages
- *   Q4  first requests are expected only while a stage is open, and some are left; the stage of their places is closed
+ *   Q1  the open stage is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or wait to
+ * be finished Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena Q3  the
+ * engine's account of planned blocks is the sum over the stages Q4  first requests are expected only while a stage is
+ * open, and some are left; the stage of their places is closed
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
@@ -43,91 +44,98 @@ struct seam_stage {
 	LIST_ENTRY(seam_stage) link;
 	struct seam_arena arena;
 	struct seam_matcher *matcher;
-	uint32_t *busy;                 /* per chunk of the arena; for closing, which must not fail */
-	uint32_t busy_count;            /* at least the chunks of an arena that is open */
-	uint32_t usable;                /* so many chunks are mapped and were leased then; those behind them are blocked */
-	struct seam_planned **held;     /* freed (requested_bytes is 0), but other streams still use them */
+	uint32_t *busy;             /* per chunk of the arena; for closing, which must not fail */
+	uint32_t busy_count;        /* at least the chunks of an arena that is open */
+	uint32_t usable;            /* so many chunks are mapped and were leased then; those behind them are blocked */
+	struct seam_planned **held; /* freed (requested_bytes is 0), but other streams still use them */
 	uint32_t held_count;
-	uint32_t held_capacity;         /* at least `recorded` */
-	uint32_t recorded;              /* blocks with uses, live or held: a free needs no memory */
-	uint64_t next_poll;             /* in the engine's count of allocations: when the driver is asked again */
-	struct seam_stream **streams;   /* that have used the arena; referenced */
-	uint64_t *joined;               /* per stream: the version of the arena's joins that it is ordered behind */
+	uint32_t held_capacity;       /* at least `recorded` */
+	uint32_t recorded;            /* blocks with uses, live or held: a free needs no memory */
+	uint64_t next_poll;           /* in the engine's count of allocations: when the driver is asked again */
+	struct seam_stream **streams; /* that have used the arena; referenced */
+	uint64_t *joined;             /* per stream: the version of the arena's joins that it is ordered behind */
 	uint32_t stream_count, stream_capacity;
 	struct seam_stream *joined_last; /* of them, that was ordered last, */
-	uint64_t joined_version;        /* behind this version of the joins: while both are the same nothing is to be ordered */
+	uint64_t
+		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
-	uint64_t settled_from;          /* number of the request: two periods behind its opening */
-	uint64_t long_positions;        /* half a period: what lives longer crosses its end, as like as not */
-	uint64_t strict_bytes;          /* the pool may grow to so much for those */
-	uint64_t settle_bytes;          /* until then the pool may grow to so much for what is displaced */
+	uint64_t settled_from;                 /* number of the request: two periods behind its opening */
+	uint64_t long_positions;               /* half a period: what lives longer crosses its end, as like as not */
+	uint64_t strict_bytes;                 /* the pool may grow to so much for those */
+	uint64_t settle_bytes;                 /* until then the pool may grow to so much for what is displaced */
 	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
-	uint32_t poor;                  /* in so many periods before that, one after the other, it hardly served */
-	bool proven;                    /* in one it did */
+	uint32_t poor; /* in so many periods before that, one after the other, it hardly served */
+	bool proven;   /* in one it did */
 
 	/* Of a plan that was given (planned_begin.c). */
-	bool building;                  /* something that stays may be missing. Parameters and states look like gradients, and would stay where those belong */
-	bool deaf;                      /* building, and the program does not do what the plan says: it serves nothing */
-	bool trusting;                  /* building, but all that stays was there when it began to listen, and all was as the plan says since */
-	bool differs;                   /* it said what is asked for first, and the program has asked for much else */
-	bool unknown;                   /* building: the last request was none that the plan expects. It is likely to stay */
-	struct seam_follower follower;  /* deaf: whether the program has come to what the plan is of */
-	uint64_t last_at;               /* building: position of the last request that was as the plan says */
-	uint64_t deaf_at;               /* deaf again: it was that */
-	uint64_t built_from;            /* listening: number of the request by which it is built, if all is as the plan says */
-	uint64_t resident_bytes;        /* as requested, what the plan expects to stay */
-	uint64_t staying_bytes;         /* nearly all of that */
-	uint64_t there_from;            /* deaf: number of the last request before which some of that was missing */
-	uint64_t deaf_until;            /* deaf: number of the request from which on nothing is taken to be missing */
-	uint64_t crossing_bytes;        /* of its slots that live into the next period */
-	uint64_t freed_bytes;           /* by the engine; most of an iteration's blocks when it is half of the arena */
-	uint64_t beside_bytes;          /* residents that it expects outside of the arena; the pool grows for them, and lends nothing */
+	bool building; /* something that stays may be missing. Parameters and states look like gradients, and would stay
+			  where those belong */
+	bool deaf;     /* building, and the program does not do what the plan says: it serves nothing */
+	bool trusting; /* building, but all that stays was there when it began to listen, and all was as the plan says
+			  since */
+	bool differs;  /* it said what is asked for first, and the program has asked for much else */
+	bool unknown;  /* building: the last request was none that the plan expects. It is likely to stay */
+	struct seam_follower follower; /* deaf: whether the program has come to what the plan is of */
+	uint64_t last_at;              /* building: position of the last request that was as the plan says */
+	uint64_t deaf_at;              /* deaf again: it was that */
+	uint64_t built_from;     /* listening: number of the request by which it is built, if all is as the plan says */
+	uint64_t resident_bytes; /* as requested, what the plan expects to stay */
+	uint64_t staying_bytes;  /* nearly all of that */
+	uint64_t there_from;     /* deaf: number of the last request before which some of that was missing */
+	uint64_t deaf_until;     /* deaf: number of the request from which on nothing is taken to be missing */
+	uint64_t crossing_bytes; /* of its slots that live into the next period */
+	uint64_t freed_bytes;    /* by the engine; most of an iteration's blocks when it is half of the arena */
+	uint64_t beside_bytes;   /* residents that it expects outside of the arena; the pool grows for them, and lends
+				    nothing */
 };
 
 LIST_HEAD(seam_stages, seam_stage);
 
 struct seam_planned_counts {
-	uint64_t requests;      /* made while a stage was open */
+	uint64_t requests; /* made while a stage was open */
 	uint64_t hits, dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t refused_dynamic; /* dynamic hits that plan_reuse:none does not allow */
 	uint64_t adoptions, drops;
-	uint64_t adopt_ns;      /* under the lock, in all adoptions */
+	uint64_t adopt_ns; /* under the lock, in all adoptions */
 	uint64_t lends, collects;
 	uint64_t borrows;
 	uint64_t resyncs, switches; /* of stages that are gone */
 };
 
-/* What a plan that was given says of the program's first requests (planned_prelude.c), as long as they are as it says. */
+/* What a plan that was given says of the program's first requests (planned_prelude.c), as long as they are as it says.
+ */
 struct seam_prelude {
-	struct seam_stage *stage;       /* closed. What stays goes there; NULL: it is over, or there is none */
+	struct seam_stage *stage;           /* closed. What stays goes there; NULL: it is over, or there is none */
 	struct seam_plan_prelude *requests; /* a copy */
 	uint32_t count, next;
-	uint32_t slot_count;            /* of the period, */
-	uint32_t next_slot;             /* and the one that is expected next */
-	uint64_t at_bytes;              /* in the stage's arena: the place of the next that stays */
-	uint64_t missing_bytes;         /* as requested, of what the plan expects to stay and does not say when it is made */
-	uint32_t strangers;             /* requests that were not among them, less the ones since that were */
-	uint32_t ahead;                 /* if the last one was that which stands before this one, the program has left some out; 0: it was not */
-	bool is_stranger;               /* the last one was, or one that stays and got no place */
-	bool may_stay;                  /* it came where one that stays was expected */
+	uint32_t slot_count;    /* of the period, */
+	uint32_t next_slot;     /* and the one that is expected next */
+	uint64_t at_bytes;      /* in the stage's arena: the place of the next that stays */
+	uint64_t missing_bytes; /* as requested, of what the plan expects to stay and does not say when it is made */
+	uint32_t strangers;     /* requests that were not among them, less the ones since that were */
+	uint32_t ahead;   /* if the last one was that which stands before this one, the program has left some out; 0: it
+			     was not */
+	bool is_stranger; /* the last one was, or one that stays and got no place */
+	bool may_stay;    /* it came where one that stays was expected */
 };
 
 struct seam_planning {
 	struct seam_stages stages;
-	bool open;                      /* the first of them is; requests are matched */
-	struct seam_stage *waiting;     /* ready; it opens when live bytes are few, or when that has come late */
+	bool open;                  /* the first of them is; requests are matched */
+	struct seam_stage *waiting; /* ready; it opens when live bytes are few, or when that has come late */
 	struct seam_prelude prelude;
 	struct seam_planned_counts counts;
-	struct seam_stage *preparing;   /* the learner's; taken away from it under pressure */
+	struct seam_stage *preparing; /* the learner's; taken away from it under pressure */
 	struct seam_script *waiting_script;
-	uint64_t open_below_bytes;      /* of live_requested_bytes */
-	uint64_t open_by_allocs;        /* at the latest, in the engine's count, */
-	uint64_t give_up_by_allocs;     /* or it is given up, if the program does something else */
-	uint64_t compared_at;           /* recent.count, when that was looked at last */
-	uint64_t opened_requests, opened_misses, opened_displaced, opened_strange; /* of the counts, when a stage was opened last */
-	bool open_at_step;              /* its script begins at a mark of a step */
-	struct seam_recent recent;      /* requests that no plan served */
+	uint64_t open_below_bytes;  /* of live_requested_bytes */
+	uint64_t open_by_allocs;    /* at the latest, in the engine's count, */
+	uint64_t give_up_by_allocs; /* or it is given up, if the program does something else */
+	uint64_t compared_at;       /* recent.count, when that was looked at last */
+	uint64_t opened_requests, opened_misses, opened_displaced,
+		opened_strange;    /* of the counts, when a stage was opened last */
+	bool open_at_step;         /* its script begins at a mark of a step */
+	struct seam_recent recent; /* requests that no plan served */
 };
 
 /* Misses of slots whose place was occupied. */
@@ -145,26 +153,28 @@ static inline uint64_t seam__planned_strange(const struct seam_planned_counts *c
 /* A live block as the API's questions see it, whoever serves it. */
 struct seam_found {
 	struct seam_view *view;
-	uint64_t va, offset, bytes;     /* offset: in the view */
+	uint64_t va, offset, bytes; /* offset: in the view */
 	uint64_t requested_bytes, tag;
 	struct seam_stream *stream;
-	struct seam_block *block;       /* one of these two is NULL */
+	struct seam_block *block; /* one of these two is NULL */
 	struct seam_planned *planned;
-	struct seam_stage *stage;       /* of planned */
+	struct seam_stage *stage; /* of planned */
 };
 
 /* What scripts can use of an open arena: a script that needs more is not for it yet. */
 static inline uint64_t seam__stage_usable_bytes(const struct seam_stage *stage)
 {
 	const struct seam_arena *arena = &stage->arena;
-	return stage->usable == 0 ? 0 : arena->chunks[stage->usable - 1].offset + arena->chunks[stage->usable - 1].bytes;
+	return stage->usable == 0 ? 0
+				  : arena->chunks[stage->usable - 1].offset + arena->chunks[stage->usable - 1].bytes;
 }
 
 /* The stage whose arena `va` lies in, or NULL. */
 static inline struct seam_stage *seam__stage_at(const struct seam_planning *planning, uint64_t va)
 {
 	struct seam_stage *stage;
-	LIST_FOREACH(stage, &planning->stages, link) {
+	LIST_FOREACH(stage, &planning->stages, link)
+	{
 		if (va - stage->arena.view->va < stage->arena.bytes)
 			return stage;
 	}
@@ -175,15 +185,17 @@ static inline struct seam_stage *seam__stage_at(const struct seam_planning *plan
 bool seam__live_find(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
 bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
 
-/* Serves a request from the open stage. It must be one for the common memory without flags, and not captured. SEAM_MISS_NONE: *ret_va is its
- * address. Else nothing has happened, and the miss is counted. The caller gives the block its serial. voice: as seam__recording_voice(). */
-enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request, struct seam_stream *stream,
-                                   const struct seam_voice *voice, struct seam_planned **ret_planned, uint64_t *ret_va);
+/* Serves a request from the open stage. It must be one for the common memory without flags, and not captured.
+ * SEAM_MISS_NONE: *ret_va is its address. Else nothing has happened, and the miss is counted. The caller gives the
+ * block its serial. voice: as seam__recording_voice(). */
+enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request,
+	struct seam_stream *stream, const struct seam_voice *voice, struct seam_planned **ret_planned,
+	uint64_t *ret_va);
 
-/* Serves a request that the open stage has just missed out of what its plan leaves idle, where that disturbs less than anything else: no driver
- * call. False: the engine is to serve it. */
+/* Serves a request that the open stage has just missed out of what its plan leaves idle, where that disturbs less than
+ * anything else: no driver call. False: the engine is to serve it. */
 bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, const struct seam_request *request,
-                          struct seam_planned **ret_planned, uint64_t *ret_va);
+	struct seam_planned **ret_planned, uint64_t *ret_va);
 
 /* A request that no plan can serve was made while one is open: it is counted. */
 void seam__planned_pass(struct seam_pool *pool);
@@ -194,12 +206,14 @@ bool seam__planned_free(struct seam_pool *pool, uint64_t va, uint64_t *ret_seria
 /* The engine has served the request that the open stage was asked for last, at `va`. */
 void seam__planned_beside(struct seam_pool *pool, uint64_t va);
 
-/* The engine freed a block at [offset, offset + bytes) of a view while a stage is open: what of it lies in the arena's chunks is the arena's again at once.
- * Left to the engine it would be handed out to what the plan missed, and what is missed there would go on being missed. */
+/* The engine freed a block at [offset, offset + bytes) of a view while a stage is open: what of it lies in the arena's
+ * chunks is the arena's again at once. Left to the engine it would be handed out to what the plan missed, and what is
+ * missed there would go on being missed. */
 void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes);
 
 /* The planned block is used on `stream` too. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_found *found, struct seam_stream *stream);
+SEAM_MUST_USE enum seam_rc seam__planned_record(
+	struct seam_pool *pool, const struct seam_found *found, struct seam_stream *stream);
 
 /* Looks at held blocks; what has passed is free. */
 void seam__planned_poll(struct seam_pool *pool);
@@ -218,27 +232,30 @@ SEAM_MUST_USE enum seam_rc seam__stage_create(struct seam_pool *pool, struct sea
 /* [both] A stage that was never opened goes, with whatever its arena holds. */
 void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage);
 
-/* Opens a stage whose arena is READY with its first script: leases what is free, without a driver call. from_start: the program is at the beginning
- * of the period. An open stage is closed first. Errors: SEAM_OOM_META: stage and script are the caller's still (another open stage may
- * be gone), and the stage is for seam__stage_discard(). */
-SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script,
-                                              bool from_start);
+/* Opens a stage whose arena is READY with its first script: leases what is free, without a driver call. from_start: the
+ * program is at the beginning of the period. An open stage is closed first. Errors: SEAM_OOM_META: stage and script are
+ * the caller's still (another open stage may be gone), and the stage is for seam__stage_discard(). */
+SEAM_MUST_USE enum seam_rc seam__planned_open(
+	struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start);
 
-/* One more script for the open stage, which has room for it; current from now on, or when seam__matcher_add() says. Errors: SEAM_OOM_META: it is the caller's
- * still. */
+/* One more script for the open stage, which has room for it; current from now on, or when seam__matcher_add() says.
+ * Errors: SEAM_OOM_META: it is the caller's still. */
 SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *script, bool now);
 
-/* A stage whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks as count() sets in stage->busy: those
- * stay leased until as many have been released. With `lock`. Errors: SEAM_OOM_META; SEAM_BUSY: somebody else has some of its memory, or work on it is pending:
- * it is for seam__stage_discard(). */
-SEAM_MUST_USE enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage, void (*count)(void *user, struct seam_stage *stage),
-                                            void *user);
+/* A stage whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks as
+ * count() sets in stage->busy: those stay leased until as many have been released. With `lock`. Errors: SEAM_OOM_META;
+ * SEAM_BUSY: somebody else has some of its memory, or work on it is pending: it is for seam__stage_discard(). */
+SEAM_MUST_USE enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage,
+	void (*count)(void *user, struct seam_stage *stage), void *user);
 
-/* Adds chunks to the arena of the open stage, as seam__arena_extend() does; they are blocked until seam__planned_grown(). [both; drops lock]
- * Errors: those of seam__arena_extend(); SEAM_OOM_META: the stage may have been dropped. */
-SEAM_MUST_USE enum seam_rc seam__planned_extend(struct seam_pool *pool, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes);
+/* Adds chunks to the arena of the open stage, as seam__arena_extend() does; they are blocked until
+ * seam__planned_grown(). [both; drops lock] Errors: those of seam__arena_extend(); SEAM_OOM_META: the stage may have
+ * been dropped. */
+SEAM_MUST_USE enum seam_rc seam__planned_extend(
+	struct seam_pool *pool, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes);
 
-/* The arena of the open stage has grown by chunks that are mapped now: leases them. Errors: SEAM_OOM_META: the stage has been dropped. */
+/* The arena of the open stage has grown by chunks that are mapped now: leases them. Errors: SEAM_OOM_META: the stage
+ * has been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_pool *pool);
 
 /* Closes the open stage. Live blocks stay valid. */
@@ -246,22 +263,25 @@ void seam__planned_drop(struct seam_pool *pool);
 
 #define SEAM_SWEEP_ALL UINT32_MAX
 
-/* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses any more: unmaps so many chunks
- * at most. */
+/* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses
+ * any more: unmaps so many chunks at most. */
 void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
 
 /* ---- the first requests ---- */
 
-/* [both; drops lock] A plan that was given has just been opened: room for all that it says to stay. Nothing happens where something is
- * live already; where it cannot be had, or another thread is served from it meanwhile, the plan serves as one that says nothing of what is asked for first.
- * Errors: those of making room; SEAM_OOM_DEVICE: memory was short meanwhile, and the plan is gone. */
+/* [both; drops lock] A plan that was given has just been opened: room for all that it says to stay. Nothing happens
+ * where something is live already; where it cannot be had, or another thread is served from it meanwhile, the plan
+ * serves as one that says nothing of what is asked for first. Errors: those of making room; SEAM_OOM_DEVICE: memory was
+ * short meanwhile, and the plan is gone. */
 SEAM_MUST_USE enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan);
 
 /* Whether the plan has one that would begin now. */
 bool seam__prelude_is_due(const struct seam_pool *pool, const struct seam_plan *plan);
 
-/* One of the first requests. Not NULL: it is one that stays, and has its place. Else it is for the plan, unless it is a stranger. */
-struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va);
+/* One of the first requests. Not NULL: it is one that stays, and has its place. Else it is for the plan, unless it is a
+ * stranger. */
+struct seam_planned *seam__prelude_alloc(
+	struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va);
 
 /* It is over: what has not been made has no place any more. With `lock`. */
 void seam__prelude_end(struct seam_pool *pool);
@@ -269,7 +289,8 @@ void seam__prelude_end(struct seam_pool *pool);
 /* The engine's hook: see engine.h. [both] */
 uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 
-/* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are about to rise, and at steps (at_step). */
+/* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are
+ * about to rise, and at steps (at_step). */
 void seam__planned_try_open(struct seam_pool *pool, bool at_step);
 
 /* The engine is gone or about to go: frees what the stages hold beside it. */

@@ -1,18 +1,23 @@
-/* planned_begin.c: a plan that was given is there before what it is of: from the program's first request until all that stays has been made.
+/* planned_begin.c: a plan that was given is there before what it is of: from the program's first request until all that
+ * stays has been made.
  *
- * The program is *building* as long as something that stays may be missing. Nothing of that may come to lie in the arena, neither in a slot nor in what
- * is lent: it would be in the way for good. So a plan that was given is *deaf* at first: it is followed without being served from (follower.h).
- * When the program does what it says it listens, and falls deaf again at the first request that is not as it says. While it listens, only what
- * outlives the iteration is served, which would be in the way of the next one elsewhere; the rest has gone by then wherever it lies, and may have what
- * is lent. What the plan does not know is likely to stay: it gets memory of its own.
+ * The program is *building* as long as something that stays may be missing. Nothing of that may come to lie in the
+ * arena, neither in a slot nor in what is lent: it would be in the way for good. So a plan that was given is *deaf* at
+ * first: it is followed without being served from (follower.h). When the program does what it says it listens, and
+ * falls deaf again at the first request that is not as it says. While it listens, only what outlives the iteration is
+ * served, which would be in the way of the next one elsewhere; the rest has gone by then wherever it lies, and may have
+ * what is lent. What the plan does not know is likely to stay: it gets memory of its own.
  *
- * It is built when the program has come to the end of the period as the plan says, after a period that was as it says, at a mark of a step with
- * enough that is there, when exactly what stays is there after most of an iteration, or in any case when enough has been there for two periods.
+ * It is built when the program has come to the end of the period as the plan says, after a period that was as it says,
+ * at a mark of a step with enough that is there, when exactly what stays is there after most of an iteration, or in any
+ * case when enough has been there for two periods.
  */
 #include "bits.h"
 #include "planned_impl.h"
 
-#define DEAF_SHARE 64u   /* with fewer residents to come than one part in so many of the arena, a plan that is given listens at once */
+#define DEAF_SHARE                                                                                                 \
+	64u /* with fewer residents to come than one part in so many of the arena, a plan that is given listens at \
+	       once */
 #define DEAF_PERIODS 4u
 
 void seam__stage_expect(const struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes, uint64_t slots)
@@ -32,11 +37,13 @@ static bool is_there_for_long(const struct seam_pool *pool, struct seam_stage *s
 	uint64_t requests = pool->planning.counts.requests;
 	bool is_there = pool->engine.counts.live_bytes >= stage->staying_bytes;
 	if (!is_there && requests < stage->deaf_until)
-		stage->there_from = requests; /* something that stays is missing, or the period has not begun to count */
+		stage->there_from =
+			requests; /* something that stays is missing, or the period has not begun to count */
 	return requests >= stage->there_from + 2 * stage->long_positions;
 }
 
-/* The request was just missed and may be one that stays: what is lent and not given back yet is not for it, not even what is free between. */
+/* The request was just missed and may be one that stays: what is lent and not given back yet is not for it, not even
+ * what is free between. */
 static void pass_on(struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes)
 {
 	if (stage->building && (stage->unknown || seam__planned_must_grow(pool, stage, bytes)))
@@ -85,8 +92,8 @@ static void fall_deaf(struct seam_stage *stage)
 	stage->follower = (struct seam_follower){0};
 }
 
-enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask, struct seam_planned *planned,
-                                 enum seam_miss miss)
+enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask,
+	struct seam_planned *planned, enum seam_miss miss)
 {
 	bool in_step = seam__matcher_in_step(stage->matcher);
 	if (in_step && (pool->planning.counts.requests >= stage->built_from || has_turned(pool, stage))) {

@@ -10,7 +10,8 @@ static inline struct seam_stage *seam__stage_open(const struct seam_planning *pl
 	return LIST_FIRST(&planning->stages);
 }
 
-/* Whether this stage, or one behind it, has blocks that were freed while other streams used them. NULL: there is none. */
+/* Whether this stage, or one behind it, has blocks that were freed while other streams used them. NULL: there is none.
+ */
 static inline bool seam__stages_hold(const struct seam_stage *stage)
 {
 	while (stage != NULL && stage->held_count == 0)
@@ -18,13 +19,15 @@ static inline bool seam__stages_hold(const struct seam_stage *stage)
 	return stage != NULL;
 }
 
-/* Makes the matcher's blocked ranges of chunk i those that are not leased now. Errors: SEAM_OOM_META: some of them are not blocked. */
+/* Makes the matcher's blocked ranges of chunk i those that are not leased now. Errors: SEAM_OOM_META: some of them are
+ * not blocked. */
 SEAM_MUST_USE enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i);
 
 /* Unblocks what is not leased of chunk i, before that changes. */
 void seam__stage_unblock(struct seam_stage *stage, uint32_t i);
 
-/* Leases what has become free in chunks [first, first + count). Returns the bytes; the stage may have been dropped if it is 0. */
+/* Leases what has become free in chunks [first, first + count). Returns the bytes; the stage may have been dropped if
+ * it is 0. */
 uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, uint32_t first, uint32_t count);
 
 /* The same with what is lent: what stays must not be put between what is not given back yet. */
@@ -62,7 +65,8 @@ static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_
 	stage->settled_from = pool->planning.counts.requests + 4 * stage->long_positions;
 }
 
-/* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at first. slots: of its script. */
+/* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at
+ * first. slots: of its script. */
 void seam__stage_expect(const struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes, uint64_t slots);
 
 /* The plan was given: whether the program is at its beginning. Nothing is to be built up, and nothing was made. */
@@ -77,14 +81,14 @@ void seam__stage_begin_settling(const struct seam_pool *pool, struct seam_stage 
 /* What is kept of the first requests goes; the places are somebody else's. */
 void seam__prelude_forget(struct seam_pool *pool);
 
-/* The plan was given, and is deaf: whether this request is for it. Elsewhere it is followed, and may listen from the next one on. The stage may
- * have been dropped. */
+/* The plan was given, and is deaf: whether this request is for it. Elsewhere it is followed, and may listen from the
+ * next one on. The stage may have been dropped. */
 bool seam__stage_begins(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask);
 
-/* The program is building: whether what the matcher says of the request that it was asked for last counts. A miss instead of a hit: the slot is free
- * again. The stage may have been dropped if it is a miss. */
-enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask, struct seam_planned *planned,
-                                 enum seam_miss miss);
+/* The program is building: whether what the matcher says of the request that it was asked for last counts. A miss
+ * instead of a hit: the slot is free again. The stage may have been dropped if it is a miss. */
+enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask,
+	struct seam_planned *planned, enum seam_miss miss);
 
 /* An iteration ends. */
 void seam__stage_step(const struct seam_pool *pool, struct seam_stage *stage);
@@ -97,18 +101,20 @@ static inline uint64_t seam__planned_growth(const struct seam_pool *pool, uint64
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
 	uint64_t used_bytes = counts->leased_bytes + (counts->live_bytes - counts->planned_bytes) +
-	                      (counts->pending_bytes - counts->planned_pending_bytes);
+		(counts->pending_bytes - counts->planned_pending_bytes);
 	uint64_t unused_bytes = pool->engine.memory.reserved_bytes - used_bytes;
 	return bytes > unused_bytes ? bytes - unused_bytes : 0;
 }
 
 #define SEAM_PLANNED_PARTS 8u /* half a period of a plan that was given may be of so many iterations */
 
-/* Whether the request that was just missed must not have a place that is due while it lives: what takes another slot's place displaces it in
- * turn. That ends by itself where blocks are short-lived; but what lives from one iteration into the next would hand the disturbance
- * on for ever. Such blocks, and in the first two periods of a plan all, are rather served beside the arena, if the pool need not grow by much for
- * it: growth_bytes. The period of a plan that was given may be of several iterations: what lives through a part of it counts too. */
-static inline bool seam__planned_is_strict(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t growth_bytes)
+/* Whether the request that was just missed must not have a place that is due while it lives: what takes another slot's
+ * place displaces it in turn. That ends by itself where blocks are short-lived; but what lives from one iteration into
+ * the next would hand the disturbance on for ever. Such blocks, and in the first two periods of a plan all, are rather
+ * served beside the arena, if the pool need not grow by much for it: growth_bytes. The period of a plan that was given
+ * may be of several iterations: what lives through a part of it counts too. */
+static inline bool seam__planned_is_strict(
+	const struct seam_pool *pool, const struct seam_stage *stage, uint64_t growth_bytes)
 {
 	uint64_t reserved_bytes = pool->engine.memory.reserved_bytes + growth_bytes;
 	const uint64_t reach = seam__matcher_reach(stage->matcher);
@@ -128,8 +134,8 @@ static inline int seam__ranges_compare(const void *left, const void *right)
 /* A stage that will not be opened (any more) is closed and waits to be finished. With `lock`. */
 void seam__stage_abandon(struct seam_pool *pool, struct seam_stage *stage);
 
-/* The arena was closed: what lies beside its live blocks, in the same chunks, goes back to the engine. O(slots * copies). Without metadata it goes with
- * those. */
+/* The arena was closed: what lies beside its live blocks, in the same chunks, goes back to the engine. O(slots *
+ * copies). Without metadata it goes with those. */
 void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage);
 
 /* What a block of a closed arena had goes back. */

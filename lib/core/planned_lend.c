@@ -1,7 +1,8 @@
-/* planned_lend.c: what of the arena is not a plan's at the moment: gaps, chunks that are lent, and what the engine may have back.
+/* planned_lend.c: what of the arena is not a plan's at the moment: gaps, chunks that are lent, and what the engine may
+ * have back.
  *
- * The matcher's blocked ranges follow the arena's gaps chunk by chunk: a chunk's gaps are unblocked before its leases change, and those that are
- * left are blocked afterwards.
+ * The matcher's blocked ranges follow the arena's gaps chunk by chunk: a chunk's gaps are unblocked before its leases
+ * change, and those that are left are blocked afterwards.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,9 +13,12 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define UNKNOWN_SHARE 16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
-#define PATIENCE 8u       /* periods that a plan may hardly serve in a row that served before: others may come between of what it is of */
-#define MORE_SHARE 64u    /* by this part of what is known to stay, as something that goes may be live beside it */
+#define UNKNOWN_SHARE \
+	16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
+#define PATIENCE                                                                                                      \
+	8u /* periods that a plan may hardly serve in a row that served before: others may come between of what it is \
+	      of */
+#define MORE_SHARE 64u /* by this part of what is known to stay, as something that goes may be live beside it */
 
 struct blocking {
 	struct seam_matcher *matcher;
@@ -99,7 +103,8 @@ void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view,
 	seam__matcher_beside(open->matcher, -1);
 	if (open->deaf)
 		seam__follower_free(&open->follower, open->matcher, view->va + offset);
-	for (uint32_t i = seam__view_slot_at(view, offset); i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
+	for (uint32_t i = seam__view_slot_at(view, offset);
+		i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
 		const struct seam_mapping *mapping = view->slots[i].mapping;
 		if (mapping == NULL || mapping->chunk->kept == 0 || !pool->planning.open)
 			continue;
@@ -158,8 +163,8 @@ struct idle_chunk {
 	uint32_t number;
 };
 
-/* One that is needed again while it is lent makes its slot miss, which then takes another's place in turn: so the shortest that is long enough, else
- * the longest. */
+/* One that is needed again while it is lent makes its slot miss, which then takes another's place in turn: so the
+ * shortest that is long enough, else the longest. */
 static int compare_idle(const void *left, const void *right)
 {
 	const struct idle_chunk *a = left, *b = right;
@@ -170,7 +175,8 @@ static int compare_idle(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Which chunks could be lent, the best first. `idle` has room for all. Returns how many. To lend one changes nothing about the others. */
+/* Which chunks could be lent, the best first. `idle` has room for all. Returns how many. To lend one changes nothing
+ * about the others. */
 static uint32_t list_idle(const struct seam_stage *stage, struct idle_chunk *idle)
 {
 	const uint64_t reach = seam__matcher_reach(stage->matcher);
@@ -230,7 +236,8 @@ void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage)
 	left.ranges[left.count] = (struct seam_plan_range){arena->bytes, arena->bytes};
 	for (uint64_t i = 0; i <= left.count; i++) {
 		if (left.ranges[i].begin_bytes > at)
-			(void)seam__arena_give_part(&pool->engine, arena, at, left.ranges[i].begin_bytes, stage->streams, stage->stream_count);
+			(void)seam__arena_give_part(&pool->engine, arena, at, left.ranges[i].begin_bytes,
+				stage->streams, stage->stream_count);
 		at = left.ranges[i].end_bytes;
 	}
 	seam__meta_free(pool->meta, left.ranges, (counts.live + 1) * sizeof *left.ranges);
@@ -249,16 +256,17 @@ static uint64_t give_all(struct seam_pool *pool)
 	if (planning->preparing != NULL)
 		seam__stage_discard(pool, planning->preparing);
 	if (planning->open) {
-		seam__log(SEAM_LOG_WARNING, "memory is short: a plan of %" PRIu64 " bytes is dropped", seam__stage_open(planning)->arena.bytes);
+		seam__log(SEAM_LOG_WARNING, "memory is short: a plan of %" PRIu64 " bytes is dropped",
+			seam__stage_open(planning)->arena.bytes);
 		seam__planned_drop(pool);
 	}
 	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
 	return (leased_bytes - pool->engine.counts.leased_bytes) + (mappings - pool->engine.memory.mapping_count);
 }
 
-/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that the plan expects, and for
- * what may be one of them whatever else is there. One that has shown that it does not do what the plan says may need no more than that has and expects,
- * and gets what is idle where the pool has as much. */
+/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that
+ * the plan expects, and for what may be one of them whatever else is there. One that has shown that it does not do what
+ * the plan says may need no more than that has and expects, and gets what is idle where the pool has as much. */
 bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t bytes)
 {
 	const struct seam_engine_counts *counts = &pool->engine.counts;
@@ -269,18 +277,21 @@ bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_sta
 	if (stage->differs && has_all)
 		return false;
 	uint64_t needed_bytes = stage->arena.bytes + stage->beside_bytes;
-	if (stage->building && stage->unknown && pool->engine.memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
+	if (stage->building && stage->unknown &&
+		pool->engine.memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
 		return true;
-	uint64_t beside_bytes = stage->beside_bytes, crossing_bytes = stage->crossing_bytes - stage->crossing_bytes / 32;
+	uint64_t beside_bytes = stage->beside_bytes,
+		 crossing_bytes = stage->crossing_bytes - stage->crossing_bytes / 32;
 	if (stage->building && stage->freed_bytes >= stage->arena.bytes / 2 && counts->planned_bytes < crossing_bytes)
-		beside_bytes += crossing_bytes - counts->planned_bytes; /* what goes on without having been recognised */
+		beside_bytes +=
+			crossing_bytes - counts->planned_bytes; /* what goes on without having been recognised */
 	if (stage->building && stage->unknown)
 		beside_bytes += beside_bytes / MORE_SHARE;
 	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
-/* The open plan goes, if it is one that hardly serves, for some time if it did before. One that has begun to serve since it was judged last is not: the program
- * has come to what it is of. Returns what nothing is left in. */
+/* The open plan goes, if it is one that hardly serves, for some time if it did before. One that has begun to serve
+ * since it was judged last is not: the program has come to what it is of. Returns what nothing is left in. */
 static uint64_t give_poor(struct seam_pool *pool, const struct seam_stage *stage)
 {
 	uint64_t leased_bytes = pool->engine.counts.leased_bytes;
@@ -297,14 +308,16 @@ static uint64_t give_poor(struct seam_pool *pool, const struct seam_stage *stage
 static struct seam_stage *find_lender(const struct seam_pool *pool, const struct seam_ask *ask, uint64_t bytes)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (!pool->planning.open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || seam__planned_must_grow(pool, stage, ask->bytes))
+	if (!pool->planning.open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH ||
+		seam__planned_must_grow(pool, stage, ask->bytes))
 		return NULL;
 	const bool is_missed = !stage->building && seam__matcher_reach(stage->matcher) != 0;
 	return is_missed && seam__planned_is_strict(pool, stage, bytes) ? NULL : stage;
 }
 
-/* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who uses what is idle, too: where
- * anything comes back the engine asks again before it asks for that. Returns what closed stages gave back. */
+/* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who
+ * uses what is idle, too: where anything comes back the engine asks again before it asks for that. Returns what closed
+ * stages gave back. */
 static uint64_t give_passed(struct seam_pool *pool, const struct seam_ask *ask, uint64_t bytes)
 {
 	const uint64_t leased_bytes = pool->engine.counts.leased_bytes;

@@ -1,5 +1,6 @@
-/* planned_moment.c: when a plan that was learnt comes into use: at a moment with few live bytes, while the program does what the plan is of. What it cannot
- * serve at once is then little, and where the program is in the period is known from what it did last (recent.h).
+/* planned_moment.c: when a plan that was learnt comes into use: at a moment with few live bytes, while the program does
+ * what the plan is of. What it cannot serve at once is then little, and where the program is in the period is known
+ * from what it did last (recent.h).
  */
 #include "planned_impl.h"
 

@@ -1,14 +1,15 @@
 /* planned_prelude.c: a program's first requests, where the plan that was given says which of them stay.
  *
- * What stays has one place each, one behind the other, in a stage of its own that is there when the program begins: so it lies as densely as can be, and
- * never where a slot lies. That stage is closed from its beginning: nothing else comes to lie there, and what is freed goes back to the engine chunk by
- * chunk. What does not stay may have whatever the plan leaves idle.
+ * What stays has one place each, one behind the other, in a stage of its own that is there when the program begins: so
+ * it lies as densely as can be, and never where a slot lies. That stage is closed from its beginning: nothing else
+ * comes to lie there, and what is freed goes back to the engine chunk by chunk. What does not stay may have whatever
+ * the plan leaves idle.
  *
- * Requests are told by their sizes, in their order. One that is not the next is a stranger: it gets no slot, and where it comes in the place of one that stays, and is likely
- * to stay too, nothing that is idle either. Two that
- * follow each other a little further on say that the program has left some out. When a few more of them have come than of
- * the others the program is another one, or does something else: then the rest of the places goes back, and it is as if the plan did not know what
- * stays (planned_begin.c).
+ * Requests are told by their sizes, in their order. One that is not the next is a stranger: it gets no slot, and where
+ * it comes in the place of one that stays, and is likely to stay too, nothing that is idle either. Two that follow each
+ * other a little further on say that the program has left some out. When a few more of them have come than of the
+ * others the program is another one, or does something else: then the rest of the places goes back, and it is as if the
+ * plan did not know what stays (planned_begin.c).
  */
 #include <string.h>
 
@@ -87,7 +88,8 @@ static bool is_next(const struct seam_plan_prelude *next, const struct seam_matc
 }
 
 /* One that stays is made. NULL: without metadata it is made elsewhere. */
-static struct seam_planned *place(struct seam_pool *pool, const struct seam_plan_prelude *request, struct seam_stream *stream)
+static struct seam_planned *place(
+	struct seam_pool *pool, const struct seam_plan_prelude *request, struct seam_stream *stream)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
 	struct seam_planned *planned = NULL;
@@ -111,7 +113,8 @@ static void find_slot(struct seam_pool *pool, uint32_t slot)
 	prelude->next_slot = slot == SEAM_PLAN_NO_SLOT ? slot : (slot + 1) % prelude->slot_count;
 }
 
-/* A stranger: the program may have left some out, or asked for something else in their place. If so, this is where the request behind it is. 0: nowhere. */
+/* A stranger: the program may have left some out, or asked for something else in their place. If so, this is where the
+ * request behind it is. 0: nowhere. */
 static uint32_t find_ahead(const struct seam_prelude *prelude, const struct seam_match_ask *ask)
 {
 	for (uint32_t i = prelude->next + 1; i + 1 < prelude->count && i <= prelude->next + WINDOW; i++) {
@@ -137,7 +140,8 @@ static bool comes(struct seam_pool *pool, const struct seam_match_ask *ask)
 	return true;
 }
 
-struct seam_planned *seam__prelude_alloc(struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va)
+struct seam_planned *seam__prelude_alloc(
+	struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
 	struct seam_planned *planned = NULL;
@@ -181,7 +185,8 @@ static void count_places(void *user, struct seam_stage *stage)
 	}
 }
 
-/* A stage with a place for each. Errors: SEAM_NOT_FOUND: none stays; those of seam__learner_prepare_fresh(), seam__stage_shut(). */
+/* A stage with a place for each. Errors: SEAM_NOT_FOUND: none stays; those of seam__learner_prepare_fresh(),
+ * seam__stage_shut(). */
 static enum seam_rc make_places(struct seam_pool *pool, struct seam_prelude *prelude)
 {
 	struct seam_stage *stage = NULL;

@@ -30,7 +30,8 @@ static void after_fork_in_child(void)
 
 static void watch_forks(void)
 {
-	/* No memory for the handler: forks then go unnoticed, which only a program that uses its parent's pools could tell. */
+	/* No memory for the handler: forks then go unnoticed, which only a program that uses its parent's pools could
+	 * tell. */
 	int ignored = pthread_atfork(NULL, NULL, after_fork_in_child);
 	(void)ignored;
 }
@@ -149,7 +150,8 @@ static void fini_parts(struct seam_pool *pool)
 	seam__recorder_destroy(pool->recorder);
 }
 
-enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool)
+enum seam_rc seam__pool_create_on(
+	struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool)
 {
 	pthread_once(&fork_once, watch_forks);
 	struct seam_meta *meta = seam__meta_create(config->metadata_limit_bytes);
@@ -177,12 +179,14 @@ enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_
 	}
 	seam__log(SEAM_LOG_INFO, "a pool on %s, ordinal %d", driver->ops->device_name(driver), driver->ordinal);
 	if (pool->plain != NULL)
-		seam__log(SEAM_LOG_WARNING, "%s has no virtual memory management: nothing is stitched", driver->ops->device_name(driver));
+		seam__log(SEAM_LOG_WARNING, "%s has no virtual memory management: nothing is stitched",
+			driver->ops->device_name(driver));
 	*ret_pool = pool;
 	return SEAM_OK;
 }
 
-static enum seam_rc open_driver(int ordinal, const struct seam_config *config, char *error, struct seam_driver **ret_driver)
+static enum seam_rc open_driver(
+	int ordinal, const struct seam_config *config, char *error, struct seam_driver **ret_driver)
 {
 	if (config->backend == BACKEND_AUTO || config->backend == BACKEND_CUDA)
 		return seam__cuda_create(ordinal, error, ret_driver);

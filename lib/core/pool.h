@@ -1,11 +1,12 @@
 /* pool.h: a pool: one device's engine, and what the API needs around it.
  *
- * Where the device has no virtual memory management the engine is absent and the caching allocator of fallback/ serves everything.
+ * Where the device has no virtual memory management the engine is absent and the caching allocator of fallback/ serves
+ * everything.
  *
  * Not here: how memory is found (stitch/), what a private pool's memory is (struct seam_group).
  *
- * Locks: the engine's `lock` (without an engine: that of `plain`) guards routes, privates, the callback and the note of the newest
- * out-of-memory; see engine.h. Host memory has its own (rank SEAM_RANK_HOST).
+ * Locks: the engine's `lock` (without an engine: that of `plain`) guards routes, privates, the callback and the note of
+ * the newest out-of-memory; see engine.h. Host memory has its own (rank SEAM_RANK_HOST).
  */
 #ifndef SEAM_POOL_H
 #define SEAM_POOL_H
@@ -52,8 +53,8 @@ struct seam_oom {
 	struct seam_request request; /* bytes 0: there was none */
 	bool capturing;
 	uint64_t device_free_bytes, device_total_bytes; /* 0 if the driver would not say */
-	uint64_t largest_bytes;      /* in one free run of the common memory */
-	uint64_t capacity_bytes;     /* of the pool; 0: no limit */
+	uint64_t largest_bytes;                         /* in one free run of the common memory */
+	uint64_t capacity_bytes;                        /* of the pool; 0: no limit */
 	struct seam_stats stats;
 };
 
@@ -63,36 +64,38 @@ struct seam_oom_counts {
 };
 
 struct seam_pool {
-	struct seam_config config;        /* in force; constant */
-	struct seam_meta *meta;           /* everything below belongs to it, and this struct too */
+	struct seam_config config; /* in force; constant */
+	struct seam_meta *meta;    /* everything below belongs to it, and this struct too */
 	struct seam_driver *driver;
 	bool owns_driver;
-	uint64_t fork_generation;         /* of the process that made the pool */
+	uint64_t fork_generation; /* of the process that made the pool */
 	struct seam_engine engine;
-	struct seam_store *plain;         /* instead of the engine, which is then all zero, without VMM; else NULL */
-	struct seam_store host;           /* pinned host memory */
+	struct seam_store *plain; /* instead of the engine, which is then all zero, without VMM; else NULL */
+	struct seam_store host;   /* pinned host memory */
 	LIST_HEAD(, seam_private) privates;
 	LIST_HEAD(, seam_open_route) routes;
 	seam_oom_callback *oom_callback;
 	void *oom_user;
-	struct seam_oom oom;              /* the newest */
+	struct seam_oom oom; /* the newest */
 	struct seam_oom_counts ooms;
-	struct seam_recorder *recorder;   /* NULL: nothing is recorded. Constant */
-	uint64_t steps;                   /* lock. Calls of seam_step() */
-	LIST_ENTRY(seam_pool) autosave;   /* valid while trace_path is not NULL; see autosave.c */
-	char *trace_path;                 /* where the recording is to be written when the pool goes, or NULL */
-	struct seam_planning planning;    /* requests served from plans; see planned.h for its lock */
-	struct seam_learner learner;      /* has locks of its own */
+	struct seam_recorder *recorder; /* NULL: nothing is recorded. Constant */
+	uint64_t steps;                 /* lock. Calls of seam_step() */
+	LIST_ENTRY(seam_pool) autosave; /* valid while trace_path is not NULL; see autosave.c */
+	char *trace_path;               /* where the recording is to be written when the pool goes, or NULL */
+	struct seam_planning planning;  /* requests served from plans; see planned.h for its lock */
+	struct seam_learner learner;    /* has locks of its own */
 };
 
-/* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve). */
-SEAM_MUST_USE enum seam_rc seam__pool_create_on(struct seam_driver *driver, const struct seam_config *config,
-                                                struct seam_pool **ret_pool);
+/* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve).
+ */
+SEAM_MUST_USE enum seam_rc seam__pool_create_on(
+	struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool);
 
 /* How often this process has been forked from: differs in a child. */
 uint64_t seam__fork_generation(void);
 
-/* The first thing that a public call does with its pool: SEAM_INVALID without one, SEAM_FORKED in a child of the pool's process. */
+/* The first thing that a public call does with its pool: SEAM_INVALID without one, SEAM_FORKED in a child of the pool's
+ * process. */
 static inline enum seam_rc seam__pool_enter(const struct seam_pool *pool)
 {
 	if (pool == NULL)

@@ -6,7 +6,8 @@
 struct seam_private *seam__private_find(struct seam_pool *pool, uint64_t id)
 {
 	struct seam_private *private;
-	LIST_FOREACH(private, &pool->privates, link) {
+	LIST_FOREACH(private, &pool->privates, link)
+	{
 		if (private->id == id)
 			return private;
 	}
@@ -31,7 +32,8 @@ static bool matches(const struct seam_open_route *route, uint64_t stream, bool c
 struct seam_private *seam__private_route(struct seam_pool *pool, uint64_t stream, bool capturing, uint64_t capture_id)
 {
 	struct seam_open_route *route;
-	LIST_FOREACH(route, &pool->routes, link) {
+	LIST_FOREACH(route, &pool->routes, link)
+	{
 		if (matches(route, stream, capturing, capture_id))
 			return route->to;
 	}
@@ -91,7 +93,8 @@ enum seam_rc seam_private_end(struct seam_pool *pool, uint64_t id)
 		return SEAM_NOT_FOUND;
 	seam__mutex_lock(&pool->engine.lock);
 	struct seam_open_route *route;
-	LIST_FOREACH(route, &pool->routes, link) {
+	LIST_FOREACH(route, &pool->routes, link)
+	{
 		if (route->to->id == id)
 			break;
 	}
@@ -106,7 +109,8 @@ enum seam_rc seam_private_end(struct seam_pool *pool, uint64_t id)
 static void close_routes(struct seam_pool *pool, const struct seam_private *private)
 {
 	struct seam_open_route *route, *next;
-	LIST_FOREACH_SAFE(route, &pool->routes, link, next) {
+	LIST_FOREACH_SAFE(route, &pool->routes, link, next)
+	{
 		if (route->to != private)
 			continue;
 		LIST_REMOVE(route, link);
@@ -142,7 +146,8 @@ enum seam_rc seam_private_release(struct seam_pool *pool, uint64_t id)
 const char *seam__private_check(struct seam_pool *pool)
 {
 	const struct seam_private *private;
-	LIST_FOREACH(private, &pool->privates, link) {
+	LIST_FOREACH(private, &pool->privates, link)
+	{
 		if (private->id == 0 || seam__private_find(pool, private->id) != private)
 			return "R1 one private pool an id";
 		if (private->references == 0)
@@ -151,7 +156,8 @@ const char *seam__private_check(struct seam_pool *pool)
 			return "R3 a private pool has the memory of its id";
 	}
 	const struct seam_open_route *route;
-	LIST_FOREACH(route, &pool->routes, link) {
+	LIST_FOREACH(route, &pool->routes, link)
+	{
 		if (seam__private_find(pool, route->to->id) != route->to)
 			return "R4 routes lead to private pools";
 	}

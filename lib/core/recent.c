@@ -40,7 +40,8 @@ static void note_lane(struct asked *table, const struct seam_lane *lane)
 		if (lane->first[c].bytes == 0)
 			open = true;
 		else
-			find(table, seam__bits_div_up(lane->first[c].bytes, SEAM_PLANNED_BYTES), lane->stream)->known = true;
+			find(table, seam__bits_div_up(lane->first[c].bytes, SEAM_PLANNED_BYTES), lane->stream)->known =
+				true;
 	}
 	if (open)
 		note_open(table, lane->stream);
@@ -56,7 +57,8 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_scrip
 		const uint64_t at = (recent->count - back) % SEAM_RECENT;
 		const uint64_t blocks = seam__bits_div_up(recent->asked[at].bytes, SEAM_PLANNED_BYTES);
 		struct asked *asked = find(table, blocks, recent->asked[at].stream);
-		*asked = (struct asked){.blocks = blocks, .stream = recent->asked[at].stream, .times = asked->times + 1};
+		*asked =
+			(struct asked){.blocks = blocks, .stream = recent->asked[at].stream, .times = asked->times + 1};
 	}
 	for (uint32_t l = 0; l < script->lane_count; l++)
 		note_lane(table, &script->lanes[l]);
@@ -74,6 +76,7 @@ void seam__recent_tell(const struct seam_recent *recent, const struct seam_scrip
 	for (uint64_t back = script->slots; back != 0; back--) {
 		const struct seam_asked *asked = &recent->asked[(recent->count - back) % SEAM_RECENT];
 		if (asked->plain)
-			seam__matcher_hear(matcher, &(struct seam_match_ask){asked->bytes, asked->stream, asked->thread, asked->dynamic});
+			seam__matcher_hear(matcher,
+				&(struct seam_match_ask){asked->bytes, asked->stream, asked->thread, asked->dynamic});
 	}
 }

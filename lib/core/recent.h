@@ -1,8 +1,9 @@
 /* recent.h: what the program asked the engine for lately, whether a plan knows it, and where in it that ends.
  *
- * A plan is of what the program did when it was learnt. By the time that it is ready the program may do something else: then it would only be in
- * the way. And a matcher that knows nothing yet misses until it has heard enough; the first requests of an iteration, which live longest, come to lie
- * where others are to be, and those elsewhere in turn. So it is told what came before.
+ * A plan is of what the program did when it was learnt. By the time that it is ready the program may do something else:
+ * then it would only be in the way. And a matcher that knows nothing yet misses until it has heard enough; the first
+ * requests of an iteration, which live longest, come to lie where others are to be, and those elsewhere in turn. So it
+ * is told what came before.
  *
  * Not here: how a place is found (lanes.c).
  * With the engine's `lock`.
@@ -13,13 +14,15 @@
 #include "matcher.h"
 #include "script.h"
 
-#define SEAM_RECENT 8192u /* a power of two. What an optimizer does in equal loops is as long as that: no part of it says which loop it is in */
+#define SEAM_RECENT                                                                                                 \
+	8192u /* a power of two. What an optimizer does in equal loops is as long as that: no part of it says which \
+		 loop it is in */
 
 struct seam_asked {
 	uint64_t bytes, stream;
-	uint32_t thread;  /* as a matcher is asked */
+	uint32_t thread; /* as a matcher is asked */
 	bool dynamic;
-	bool plain;       /* a plan could have served it */
+	bool plain; /* a plan could have served it */
 };
 
 struct seam_recent {
@@ -32,12 +35,13 @@ static inline void seam__recent_add(struct seam_recent *recent, const struct sea
 	recent->asked[recent->count++ % SEAM_RECENT] = *asked;
 }
 
-/* Whether three in four of the last few hundred, no more than one repetition of the script, are its requests by stream and size. Where dynamic ones are
- * planned on their stream, sizes that are not in the script say nothing. O(slots). */
+/* Whether three in four of the last few hundred, no more than one repetition of the script, are its requests by stream
+ * and size. Where dynamic ones are planned on their stream, sizes that are not in the script say nothing. O(slots). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script);
 
-/* Tells a matcher that has served nothing yet of the script's last repetition: it expects then what comes next. Where less than one is known it is told
- * nothing. Nothing is served or counted. O(repetition). */
-void seam__recent_tell(const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher);
+/* Tells a matcher that has served nothing yet of the script's last repetition: it expects then what comes next. Where
+ * less than one is known it is told nothing. Nothing is served or counted. O(repetition). */
+void seam__recent_tell(
+	const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher);
 
 #endif

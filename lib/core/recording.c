@@ -1,4 +1,5 @@
-/* recording.c: the pool's recorder, and what a program says about itself: steps, phases, dynamic requests; a recording as a file. */
+/* recording.c: the pool's recorder, and what a program says about itself: steps, phases, dynamic requests; a recording
+ * as a file. */
 #include "recording.h"
 
 #include <errno.h>
@@ -8,8 +9,8 @@
 #include "bits.h"
 #include "opts.h"
 
-#define RECORD_OFF 1u               /* in the order of the names in options.def */
-#define METADATA_SHARE UINT64_C(4)  /* of the limit of metadata, one part may be the recording's */
+#define RECORD_OFF 1u              /* in the order of the names in options.def */
+#define METADATA_SHARE UINT64_C(4) /* of the limit of metadata, one part may be the recording's */
 
 enum seam_rc seam__recording_begin(struct seam_pool *pool)
 {
@@ -88,8 +89,8 @@ enum seam_rc seam__recording_save(struct seam_pool *pool, const char *path, char
 {
 	char source[SEAM_OPTS_ERROR_BYTES];
 	struct seam_trace *trace = NULL;
-	(void)snprintf(source, sizeof source, "%s, recorded by seam %s on %s", program_invocation_short_name, seam_version(),
-	               pool->driver->ops->device_name(pool->driver));
+	(void)snprintf(source, sizeof source, "%s, recorded by seam %s on %s", program_invocation_short_name,
+		seam_version(), pool->driver->ops->device_name(pool->driver));
 	enum seam_rc rc = seam__recorder_trace(pool->recorder, 0, source, &trace);
 	if (rc != SEAM_OK) {
 		explain(error, path, seam_rc_text(rc));
@@ -113,6 +114,7 @@ enum seam_rc seam_trace_save(struct seam_pool *pool, const char *path, char *err
 	if (rc == SEAM_OK)
 		return seam__recording_save(pool, path, error);
 	if (error != NULL)
-		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s", rc == SEAM_UNSUPPORTED ? "nothing is recorded: see the option record" : seam_rc_text(rc));
+		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s",
+			rc == SEAM_UNSUPPORTED ? "nothing is recorded: see the option record" : seam_rc_text(rc));
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* recording.h: what a pool tells its recorder (lib/trace/record.h). Private to lib/core.
  *
- * An event takes its number under the pool's lock and is added behind the unlock, where that is easy: only the number orders it.
- * Not here: what is made of the recording (learner.h).
+ * An event takes its number under the pool's lock and is added behind the unlock, where that is easy: only the number
+ * orders it. Not here: what is made of the recording (learner.h).
  */
 #ifndef SEAM_RECORDING_H
 #define SEAM_RECORDING_H
@@ -9,11 +9,12 @@
 #include "pool.h"
 #include "record.h"
 
-/* The pool's recorder, unless the configuration says that there is none, or leaves no memory for it. Errors: SEAM_OOM_META. */
+/* The pool's recorder, unless the configuration says that there is none, or leaves no memory for it. Errors:
+ * SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__recording_begin(struct seam_pool *pool);
 
-/* What the environment variable SEAM_TRACE names: the pool's recording is written there when the pool is destroyed, or else at exit.
- * Errors: SEAM_OOM_META. */
+/* What the environment variable SEAM_TRACE names: the pool's recording is written there when the pool is destroyed, or
+ * else at exit. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__autosave_begin(struct seam_pool *pool, const char *path);
 
 /* Writes it, if asked to. Before anything of the pool goes. */
@@ -43,7 +44,8 @@ static inline void seam__recording_draw(struct seam_pool *pool, struct seam_reco
 }
 
 /* A block that has just become live: the event, and the block's serial. With `lock`. */
-static inline uint64_t seam__recording_alloc(struct seam_pool *pool, struct seam_record *record, const struct seam_request *request)
+static inline uint64_t seam__recording_alloc(
+	struct seam_pool *pool, struct seam_record *record, const struct seam_request *request)
 {
 	if (pool->recorder == NULL)
 		return 0;
@@ -56,7 +58,8 @@ static inline uint64_t seam__recording_alloc(struct seam_pool *pool, struct seam
 }
 
 /* A request that the device has not enough memory for. With `lock`. */
-static inline void seam__recording_oom(struct seam_pool *pool, struct seam_record *record, const struct seam_request *request)
+static inline void seam__recording_oom(
+	struct seam_pool *pool, struct seam_record *record, const struct seam_request *request)
 {
 	record->kind = SEAM_TRACE_OOM;
 	record->bytes = request->bytes;
@@ -65,8 +68,8 @@ static inline void seam__recording_oom(struct seam_pool *pool, struct seam_recor
 }
 
 /* A block of that serial is freed, or used on a stream. With `lock`. */
-static inline void seam__recording_block(struct seam_pool *pool, struct seam_record *record, enum seam_trace_kind kind, uint64_t serial,
-                                         uint64_t stream)
+static inline void seam__recording_block(
+	struct seam_pool *pool, struct seam_record *record, enum seam_trace_kind kind, uint64_t serial, uint64_t stream)
 {
 	record->kind = (uint8_t)kind;
 	record->id = serial;

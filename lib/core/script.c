@@ -10,13 +10,15 @@
 static bool can_run(const struct seam_plan *plan)
 {
 	const struct seam_plan_header *header = &plan->header;
-	if ((header->flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) != 0 || header->backing_count != 0 || header->slot_count == 0)
+	if ((header->flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) != 0 || header->backing_count != 0 ||
+		header->slot_count == 0)
 		return false;
 	if (2 * (uint64_t)header->slot_count * header->copies >= MOST_POSITIONS || header->arena_bytes > MOST_BYTES)
 		return false;
 	for (uint32_t i = 0; i < header->slot_count; i++) {
 		const uint64_t bytes = seam__bits_align_up(plan->slots[i].size_bytes, SEAM_PLANNED_BYTES);
-		for (uint32_t copy = 0; copy < header->copies && (plan->slots[i].flags & SEAM_PLAN_DYNAMIC) == 0; copy++) {
+		for (uint32_t copy = 0; copy < header->copies && (plan->slots[i].flags & SEAM_PLAN_DYNAMIC) == 0;
+			copy++) {
 			const uint64_t offset = plan->offsets[(size_t)i * header->copies + copy];
 			if (offset % SEAM_PLANNED_BYTES != 0 || bytes > MOST_BYTES || offset > MOST_BYTES - bytes)
 				return false;
@@ -82,10 +84,10 @@ enum seam_rc seam__script_create(struct seam_meta *meta, const struct seam_plan 
 	return SEAM_OK;
 }
 
-#define FREE_ARRAY(field, count) \
-	do { \
+#define FREE_ARRAY(field, count)                                                                                   \
+	do {                                                                                                       \
 		seam__meta_free(meta, (void *)(uintptr_t)script->field, (size_t)(count) * sizeof(*script->field)); \
-		script->field = NULL; \
+		script->field = NULL;                                                                              \
 	} while (0)
 
 void seam__script_retire(struct seam_meta *meta, struct seam_script *script)
@@ -145,7 +147,8 @@ static const char *check_lanes(const struct seam_script *script)
 		const struct seam_lane *lane = &script->lanes[l];
 		if (lane->next < lane->first || lane->next >= lane->first + lane->count)
 			return "C2";
-		if (lane->base % script->positions != 0 || lane->base / script->positions % script->copies != lane->copy)
+		if (lane->base % script->positions != 0 ||
+			lane->base / script->positions % script->copies != lane->copy)
 			return "C2";
 		for (uint32_t i = 0; i < lane->count; i++) {
 			const struct seam_cue *cue = &lane->first[i];
@@ -169,7 +172,8 @@ const char *seam__script_check(const struct seam_script *script)
 			return "C1";
 	}
 	for (uint32_t p = 0; p < script->positions; p++) {
-		const uint32_t before = script->live_at[p], after = script->live_at[p + 1 == script->positions ? 0 : p + 1];
+		const uint32_t before = script->live_at[p],
+			       after = script->live_at[p + 1 == script->positions ? 0 : p + 1];
 		if ((script->actions[p] & 1) != 0 ? before != after + 1 : after != before + 1)
 			return "C4";
 	}
@@ -178,9 +182,11 @@ const char *seam__script_check(const struct seam_script *script)
 		const struct seam_planned *planned = &script->instances[berth->number];
 		const struct seam_place *place = &script->places[script->place_of[berth->number]];
 		const struct seam_stretch *stretch = &script->stretches[berth->number / script->copies];
-		if (berth->at != seam__script_circle_at(script, berth->number) || berth->length != stretch->end - stretch->begin)
+		if (berth->at != seam__script_circle_at(script, berth->number) ||
+			berth->length != stretch->end - stretch->begin)
 			return "C3";
-		if (berth->begin != planned->offset || berth->end != planned->offset + planned->bytes || (i > 0 && berth->begin < berth[-1].begin))
+		if (berth->begin != planned->offset || berth->end != planned->offset + planned->bytes ||
+			(i > 0 && berth->begin < berth[-1].begin))
 			return "C3";
 		if (place->key != planned->offset / SEAM_PLANNED_BYTES || berth->reach < berth->end)
 			return "C3";

@@ -1,16 +1,17 @@
 /* script.h: a plan made ready to run: what a lane expects next, what happens at each position, who lies where.
  *
- * Positions are counted anew: every allocation and every free of a slot has one of its own, 2 * slots in all, in the plan's order (frees before
- * the allocation at the same place). A plan may have frees at one position, or positions without either; a script has not.
+ * Positions are counted anew: every allocation and every free of a slot has one of its own, 2 * slots in all, in the
+ * plan's order (frees before the allocation at the same place). A plan may have frees at one position, or positions
+ * without either; a script has not.
  *
- * Not here: what is live together and what a request is (matcher_state.h). The tables are immutable; lanes, the front and the
- * state of instances belong to the matcher that owns the script.
+ * Not here: what is live together and what a request is (matcher_state.h). The tables are immutable; lanes, the front
+ * and the state of instances belong to the matcher that owns the script.
  *
  * Invariants (seam__script_check)
- *   C1  every slot has one allocation and one free among the actions; cues of a lane ascend; lanes have all slots between them
- *   C2  a lane's cursor is one of its cues; its base is a repetition of the front's period
- *   C3  instances stand by address, their reach is right; a place's live instance is of its offset
- *   C4  what is live at a position follows from what is at the one before
+ *   C1  every slot has one allocation and one free among the actions; cues of a lane ascend; lanes have all slots
+ * between them C2  a lane's cursor is one of its cues; its base is a repetition of the front's period C3  instances
+ * stand by address, their reach is right; a place's live instance is of its offset C4  what is live at a position
+ * follows from what is at the one before
  */
 #ifndef SEAM_SCRIPT_H
 #define SEAM_SCRIPT_H
@@ -21,15 +22,16 @@
 #define SEAM_HEARD 16u          /* sizes that a lane remembers */
 #define SEAM_SKIPPED 4u         /* slots passed over that a lane remembers */
 #define SEAM_RUN 4u             /* sizes in a row that the index knows */
-#define SEAM_BACK 256u          /* positions by which a lane may find itself behind in the same repetition; or a quarter of the period */
+#define SEAM_BACK \
+	256u /* positions by which a lane may find itself behind in the same repetition; or a quarter of the period */
 #define SEAM_NEVER UINT64_MAX
 
 /* Where and when an instance is due: what a search by address reads, one behind the other. */
 struct seam_berth {
 	uint64_t begin, end; /* bytes */
-	uint64_t reach;      /* of the entry that is the middle of a stretch of them: the furthest end in that stretch */
-	uint64_t at;         /* position around the circle of copies */
-	uint32_t length;     /* positions */
+	uint64_t reach;  /* of the entry that is the middle of a stretch of them: the furthest end in that stretch */
+	uint64_t at;     /* position around the circle of copies */
+	uint32_t length; /* positions */
 	uint32_t number;
 };
 
@@ -57,7 +59,7 @@ struct seam_stretch {
 
 struct seam_script_group {
 	uint32_t begin;
-	uint32_t end;         /* as in stretches */
+	uint32_t end; /* as in stretches */
 	uint32_t first_range;
 	uint32_t range_count;
 };
@@ -83,26 +85,28 @@ struct seam_spot {
 
 /* Those who ask from one thread on one stream. */
 struct seam_lane {
-	/* A line of the cache: with the size that is put into the history that is all that a request which was expected touches. */
-	const struct seam_cue *next;  /* what is expected */
-	uint64_t base;                /* position at which its repetition begins */
+	/* A line of the cache: with the size that is put into the history that is all that a request which was expected
+	 * touches. */
+	const struct seam_cue *next; /* what is expected */
+	uint64_t base;               /* position at which its repetition begins */
 	uint32_t copy;
-	uint32_t thread;              /* who speaks, once it has spoken; else as in the plan */
+	uint32_t thread; /* who speaks, once it has spoken; else as in the plan */
 	uint64_t stream;
-	uint32_t trouble;             /* 0: in step. Rises with what was not expected, falls with what was */
+	uint32_t trouble; /* 0: in step. Rises with what was not expected, falls with what was */
 	uint32_t count;
 	const struct seam_cue *first; /* its cues: [first, first + count) */
 	uint64_t spoke;               /* the front when it was last heard; SEAM_NEVER */
 	struct seam_history history;
 
-	const struct seam_run *runs;  /* count of them, by hash and place */
-	uint64_t stepped;             /* so many sizes had been heard when the program said that an iteration ended; SEAM_NEVER: it has not */
-	uint32_t missed;              /* requests in a row that were not found */
-	bool sure;                    /* its next request is believed however far ahead it is */
-	bool cold;                    /* nothing is known of where it is: only the index can tell */
+	const struct seam_run *runs; /* count of them, by hash and place */
+	uint64_t stepped; /* so many sizes had been heard when the program said that an iteration ended; SEAM_NEVER: it
+			     has not */
+	uint32_t missed;  /* requests in a row that were not found */
+	bool sure;        /* its next request is believed however far ahead it is */
+	bool cold;        /* nothing is known of where it is: only the index can tell */
 	uint32_t plan_thread;
-	struct seam_spot dynamic;     /* the last dynamic one that was asked for; its cue may be NULL */
-	uint32_t skipped_at;          /* the oldest of skipped */
+	struct seam_spot dynamic; /* the last dynamic one that was asked for; its cue may be NULL */
+	uint32_t skipped_at;      /* the oldest of skipped */
 	struct seam_spot skipped[SEAM_SKIPPED];
 };
 
@@ -127,33 +131,35 @@ struct seam_front {
 struct seam_script {
 	/* What every request reads. */
 	struct seam_front front;
-	struct seam_planned *instances;       /* slot * copies + copy */
-	const uint32_t *actions;              /* per position: slot * 2, + 1 for its free */
-	struct seam_place *places;            /* place_mask + 1 of them */
-	const uint32_t *place_of;             /* per instance */
+	struct seam_planned *instances; /* slot * copies + copy */
+	const uint32_t *actions;        /* per position: slot * 2, + 1 for its free */
+	struct seam_place *places;      /* place_mask + 1 of them */
+	const uint32_t *place_of;       /* per instance */
 	uint32_t positions;
 	uint32_t copies;
 	const struct seam_stretch *stretches; /* per slot */
 	const uint32_t *live_at;              /* per position: so many slots are live before what happens there */
 	uint32_t place_mask;
-	uint32_t index;                       /* the matcher's number for it */
+	uint32_t index; /* the matcher's number for it */
 
 	struct seam_lane *lanes;
 	uint32_t lane_count;
 	uint32_t slots;
-	uint64_t strays;        /* live blocks of it that are strays */
-	uint32_t least_at;      /* the first position where least is live */
+	uint64_t strays;   /* live blocks of it that are strays */
+	uint32_t least_at; /* the first position where least is live */
 	struct seam_marks marks;
-	uint64_t unmarked;      /* so many repetitions of it have ended since the program said last that an iteration of it did */
-	bool retired;           /* forgotten; only instances are left */
-	bool used;              /* was current once */
+	uint64_t unmarked; /* so many repetitions of it have ended since the program said last that an iteration of it
+			      did */
+	bool retired;      /* forgotten; only instances are left */
+	bool used;         /* was current once */
 
 	struct seam_cue *cues;
 	struct seam_run *runs;
 	struct seam_berth *berths; /* of instances with a place, by offset, number */
-	uint32_t placed;        /* of them */
-	uint8_t *goes_on;       /* NULL, or per slot: begins where much is live, and lives on where little is: it outlives its iteration */
-	uint8_t *crosses;       /* per slot: memory that slots of other streams have too */
+	uint32_t placed;           /* of them */
+	uint8_t *goes_on; /* NULL, or per slot: begins where much is live, and lives on where little is: it outlives its
+			     iteration */
+	uint8_t *crosses; /* per slot: memory that slots of other streams have too */
 	struct seam_script_group *groups;
 	struct seam_plan_range *ranges;
 	uint32_t group_count;
@@ -169,10 +175,12 @@ void seam__script_retire(struct seam_meta *meta, struct seam_script *script); /*
 const char *seam__script_check(const struct seam_script *script);
 
 /* script_positions.c: positions and what lies on them. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__script_count_positions(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+SEAM_MUST_USE enum seam_rc seam__script_count_positions(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
 /* script_lanes.c: lanes, cues, runs. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__script_find_lanes(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+SEAM_MUST_USE enum seam_rc seam__script_find_lanes(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
 /* How far behind where it was thought to be a lane may be in the same repetition. */
 static inline uint32_t seam__script_back(const struct seam_script *script)
@@ -186,7 +194,8 @@ struct seam_guess {
 	uint32_t length; /* sizes that agree */
 };
 /* followed: the lane's script, if it is the current one: then the cursor may have gone a little too far; else NULL. */
-struct seam_guess seam__lane_guess(const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history);
+struct seam_guess seam__lane_guess(
+	const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history);
 
 /* The hash of the last sizes of a history, of which a run was heard. */
 uint32_t seam__history_run(const struct seam_history *history);
@@ -194,18 +203,21 @@ uint32_t seam__history_run(const struct seam_history *history);
 /* Whether such a run stands anywhere in the lane's cues. */
 bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash);
 
-/* Whether two scripts are of one kind of iteration: nearly all runs of sizes that one has the other has too, in lanes of the same streams. */
+/* Whether two scripts are of one kind of iteration: nearly all runs of sizes that one has the other has too, in lanes
+ * of the same streams. */
 bool seam__script_resembles(const struct seam_script *a, const struct seam_script *b);
 
 /* How many of the last sizes agree with the cues that end at `cue`, at most SEAM_HEARD. */
 uint32_t seam__lane_agrees(const struct seam_lane *lane, uint32_t cue, const struct seam_history *history);
 
 /* script_places.c: instances by address. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__script_index_places(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+SEAM_MUST_USE enum seam_rc seam__script_index_places(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
-/* Calls visit() for every instance that overlaps [begin, end), in order of address, until it returns true; whether it has. */
-bool seam__script_overlapping(const struct seam_script *script, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number),
-                              void *user);
+/* Calls visit() for every instance that overlaps [begin, end), in order of address, until it returns true; whether it
+ * has. */
+bool seam__script_overlapping(const struct seam_script *script, uint64_t begin, uint64_t end,
+	bool (*visit)(void *user, uint32_t number), void *user);
 
 /* Offsets are often multiples of large powers of two, hence the upper half. */
 static inline uint32_t seam__place_hash(uint32_t key)
@@ -254,7 +266,8 @@ static inline uint32_t seam__script_due(const struct seam_script *script)
 	return seam__script_due_at(script, script->front.position, script->front.copy);
 }
 
-/* Positions from the front until an instance that is not live is due next, around the circle of copies: by where in the circle it is due. */
+/* Positions from the front until an instance that is not live is due next, around the circle of copies: by where in the
+ * circle it is due. */
 static inline uint64_t seam__script_due_at_circle(const struct seam_script *script, uint64_t at)
 {
 	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
@@ -263,7 +276,8 @@ static inline uint64_t seam__script_due_at_circle(const struct seam_script *scri
 
 static inline uint64_t seam__script_circle_at(const struct seam_script *script, uint32_t number)
 {
-	return (uint64_t)(number % script->copies) * script->positions + script->stretches[number / script->copies].begin;
+	return (uint64_t)(number % script->copies) * script->positions +
+		script->stretches[number / script->copies].begin;
 }
 
 static inline uint64_t seam__script_due_in(const struct seam_script *script, uint32_t number)

@@ -1,4 +1,5 @@
-/* script_lanes.c: a script's slots by who asks for them, and the index that finds a place again by the sizes asked for lately. */
+/* script_lanes.c: a script's slots by who asks for them, and the index that finds a place again by the sizes asked for
+ * lately. */
 #include "script.h"
 
 #include <stdlib.h>
@@ -99,18 +100,22 @@ bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash)
 	return run < lane->count && lane->runs[run].hash == hash;
 }
 
-/* How far the cue is from where the cursor is: on, or back by a little in the same repetition, where the cursor went too far. */
+/* How far the cue is from where the cursor is: on, or back by a little in the same repetition, where the cursor went
+ * too far. */
 static uint32_t distance_to(const struct seam_script *followed, const struct seam_lane *lane, uint32_t cue)
 {
 	const uint32_t next = (uint32_t)(lane->next - lane->first);
-	if (followed != NULL && !lane->cold && cue < next && lane->next->begin - lane->first[cue].begin <= seam__script_back(followed))
+	if (followed != NULL && !lane->cold && cue < next &&
+		lane->next->begin - lane->first[cue].begin <= seam__script_back(followed))
 		return next - cue;
 	return cue >= next ? cue - next : cue + lane->count - next;
 }
 
-/* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the lane has.
- * Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is wrong by, rather than a layer. */
-struct seam_guess seam__lane_guess(const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history)
+/* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the
+ * lane has. Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is
+ * wrong by, rather than a layer. */
+struct seam_guess seam__lane_guess(
+	const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history)
 {
 	struct seam_guess best = {0, 0};
 	if (history->heard < SEAM_RUN)

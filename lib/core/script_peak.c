@@ -1,5 +1,5 @@
-/* script_peak.c: the most bytes of a script's slots that live at once on each stream, summed: the need of any allocator that lets no stream wait
- * for another's memory. */
+/* script_peak.c: the most bytes of a script's slots that live at once on each stream, summed: the need of any allocator
+ * that lets no stream wait for another's memory. */
 #include "script.h"
 
 #include "bits.h"
@@ -15,19 +15,22 @@ static uint64_t bytes_of(const struct seam_plan *plan, const struct seam_script 
 {
 	if (script->instances[(size_t)slot * script->copies].offset == SEAM_PLAN_NO_ADDRESS)
 		return 0;
-	return seam__bits_align_up(plan->slots[slot].size_bytes, seam__bits_max(plan->header.align_bytes, SEAM_PLANNED_BYTES));
+	return seam__bits_align_up(
+		plan->slots[slot].size_bytes, seam__bits_max(plan->header.align_bytes, SEAM_PLANNED_BYTES));
 }
 
 /* Slots that began in an earlier period live at the beginning of this one. */
 static void begin(const struct seam_plan *plan, const struct seam_script *script, struct live *live)
 {
 	for (uint32_t i = 0; i < script->slots; i++)
-		live[plan->slots[i].stream].bytes += bytes_of(plan, script, i) * (script->stretches[i].end / script->positions);
+		live[plan->slots[i].stream].bytes +=
+			bytes_of(plan, script, i) * (script->stretches[i].end / script->positions);
 	for (uint32_t s = 0; s < script->stream_count; s++)
 		live[s].most_bytes = live[s].bytes;
 }
 
-enum seam_rc seam__script_find_peak(struct seam_meta *meta, const struct seam_plan *plan, const struct seam_script *script, uint64_t *ret_bytes)
+enum seam_rc seam__script_find_peak(
+	struct seam_meta *meta, const struct seam_plan *plan, const struct seam_script *script, uint64_t *ret_bytes)
 {
 	struct live *live = seam__meta_array(meta, script->stream_count, sizeof(*live));
 	uint64_t sum = 0;

@@ -1,4 +1,5 @@
-/* script_places.c: a script's instances by address: who begins at an offset, who overlaps a range, whose memory is of several streams. */
+/* script_places.c: a script's instances by address: who begins at an offset, who overlaps a range, whose memory is of
+ * several streams. */
 #include "script.h"
 
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static int compare_berths(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The middle of [low, high) holds how far the stretch reaches. Recursion is as deep as the logarithm of the instances. */
+/* The middle of [low, high) holds how far the stretch reaches. Recursion is as deep as the logarithm of the instances.
+ */
 static uint64_t fill_reach(struct seam_script *script, uint32_t low, uint32_t high)
 {
 	if (low == high)
@@ -52,8 +54,8 @@ static bool visit_stretch(const struct visit *v, uint32_t low, uint32_t high)
 	return visit_stretch(v, middle + 1, high);
 }
 
-bool seam__script_overlapping(const struct seam_script *script, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number),
-                              void *user)
+bool seam__script_overlapping(const struct seam_script *script, uint64_t begin, uint64_t end,
+	bool (*visit)(void *user, uint32_t number), void *user)
 {
 	const struct visit v = {script, begin, end, visit, user};
 	return begin < end && visit_stretch(&v, 0, script->placed);
@@ -89,7 +91,8 @@ static int compare_edges(const void *left, const void *right)
 	return (int)a->begins - (int)b->begins;
 }
 
-static void mark_mixed(const struct seam_plan *plan, struct seam_script *script, struct edge *edges, uint64_t *mixed, uint32_t *open)
+static void mark_mixed(
+	const struct seam_plan *plan, struct seam_script *script, struct edge *edges, uint64_t *mixed, uint32_t *open)
 {
 	uint32_t count = 0, streams = 0, ranges = 0;
 	for (uint32_t i = 0; i < script->placed; i++) {

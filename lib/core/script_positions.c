@@ -39,7 +39,7 @@ static uint32_t count_before(const struct happening *list, uint32_t count, uint3
 }
 
 static void fill_stretches(const struct seam_plan *plan, struct seam_script *script, const struct happening *list,
-                           uint32_t *actions, struct seam_stretch *stretches)
+	uint32_t *actions, struct seam_stretch *stretches)
 {
 	const uint32_t positions = plan->header.positions;
 	for (uint32_t p = 0; p < script->positions; p++) {
@@ -59,8 +59,8 @@ static void fill_stretches(const struct seam_plan *plan, struct seam_script *scr
 	for (uint32_t i = 0; i < script->slots; i++) {
 		const struct seam_plan_slot *slot = &plan->slots[i];
 		stretches[i].group = (slot->flags & SEAM_PLAN_DYNAMIC) == 0 ? SEAM_STATIC
-		                     : plan->header.group_count == 0        ? SEAM_STATIC - 1
-		                                                            : slot->group;
+			: plan->header.group_count == 0                     ? SEAM_STATIC - 1
+									    : slot->group;
 	}
 }
 
@@ -86,7 +86,7 @@ static void fill_groups(const struct seam_plan *plan, struct seam_script *script
 		script->groups[g] = (struct seam_script_group){
 			.begin = count_before(list, script->positions, group->begin),
 			.end = group->end / positions * script->positions +
-			       count_before(list, script->positions, group->end % positions),
+				count_before(list, script->positions, group->end % positions),
 			.first_range = group->first_range,
 			.range_count = group->range_count,
 		};
@@ -98,7 +98,7 @@ static void fill_groups(const struct seam_plan *plan, struct seam_script *script
 }
 
 static enum seam_rc allocate(struct seam_meta *meta, struct seam_script *script, uint32_t **ret_actions,
-                             struct seam_stretch **ret_stretches, uint32_t **ret_live_at)
+	struct seam_stretch **ret_stretches, uint32_t **ret_live_at)
 {
 	uint32_t *actions = seam__meta_array(meta, script->positions, sizeof(*actions));
 	struct seam_stretch *stretches = seam__meta_array(meta, script->slots, sizeof(*stretches));
@@ -113,12 +113,14 @@ static enum seam_rc allocate(struct seam_meta *meta, struct seam_script *script,
 	*ret_actions = actions;
 	*ret_stretches = stretches;
 	*ret_live_at = live_at;
-	const bool failed = actions == NULL || stretches == NULL || live_at == NULL || (script->group_count != 0 && script->groups == NULL) ||
-	                    (script->range_count != 0 && script->ranges == NULL);
+	const bool failed = actions == NULL || stretches == NULL || live_at == NULL ||
+		(script->group_count != 0 && script->groups == NULL) ||
+		(script->range_count != 0 && script->ranges == NULL);
 	return failed ? SEAM_OOM_META : SEAM_OK;
 }
 
-enum seam_rc seam__script_count_positions(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script)
+enum seam_rc seam__script_count_positions(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script)
 {
 	uint32_t *actions, *live_at;
 	struct seam_stretch *stretches;

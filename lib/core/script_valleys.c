@@ -1,8 +1,8 @@
 /* script_valleys.c: which slots of a period outlive the iteration that they are made in.
  *
- * A period may be of several iterations, and no plan says where they end; but between them little is live. So: a slot goes on if it lives into the
- * next period, or if it begins where much is live and is still there in a valley. What begins in a valley itself (an optimizer's temporaries)
- * does not.
+ * A period may be of several iterations, and no plan says where they end; but between them little is live. So: a slot
+ * goes on if it lives into the next period, or if it begins where much is live and is still there in a valley. What
+ * begins in a valley itself (an optimizer's temporaries) does not.
  */
 #include "script.h"
 
@@ -52,7 +52,8 @@ enum seam_rc seam__script_find_valleys(struct seam_meta *meta, const struct seam
 		const bool begins_high = s->begin == 0 ? valleys[0] == 0 : valleys[s->begin] == valleys[s->begin - 1];
 		const uint32_t end = s->end % script->positions;
 		const uint64_t ended = valleys[end] + s->end / script->positions * valleys[script->positions - 1];
-		const bool outlives = begins_high && ended - valleys[s->begin] > (uint64_t)(end == 0 ? valleys[0] : valleys[end] - valleys[end - 1]);
+		const bool outlives = begins_high &&
+			ended - valleys[s->begin] > (uint64_t)(end == 0 ? valleys[0] : valleys[end] - valleys[end - 1]);
 		script->goes_on[i] = outlives || s->end >= script->positions;
 	}
 	seam__meta_free(meta, valleys, script->positions * sizeof(*valleys));

@@ -1,4 +1,5 @@
-/* snapshot.c: shows a visitor what the memory is doing: views, their slots, their blocks; and tells what became of chunks. */
+/* snapshot.c: shows a visitor what the memory is doing: views, their slots, their blocks; and tells what became of
+ * chunks. */
 #include <stdlib.h>
 
 #include "journal.h"
@@ -69,7 +70,8 @@ static int show_blocks(const struct seam_view *view, const struct seam_visitor *
 {
 	int stop = 0;
 	const struct seam_block *block;
-	TAILQ_FOREACH(block, &view->blocks, link) {
+	TAILQ_FOREACH(block, &view->blocks, link)
+	{
 		if (visitor->block == NULL || stop != 0)
 			break;
 		if (block->is == SEAM_IS_HOLE)
@@ -105,7 +107,8 @@ static void list_planned(void *user, struct seam_planned *planned)
 	list->items[list->count++] = planned;
 }
 
-static int show_list(const struct seam_stage *stage, const struct planned_list *list, const struct seam_visitor *visitor, void *user)
+static int show_list(
+	const struct seam_stage *stage, const struct planned_list *list, const struct seam_visitor *visitor, void *user)
 {
 	int stop = 0;
 	for (size_t i = 0; i < list->count && stop == 0; i++) {
@@ -125,8 +128,8 @@ static int show_list(const struct seam_stage *stage, const struct planned_list *
 }
 
 /* The blocks that plans placed in the arena whose view this is. */
-static enum seam_rc show_planned(struct seam_pool *pool, const struct seam_view *view, const struct seam_visitor *visitor,
-                                 void *user, int *ret_stop)
+static enum seam_rc show_planned(struct seam_pool *pool, const struct seam_view *view,
+	const struct seam_visitor *visitor, void *user, int *ret_stop)
 {
 	const struct seam_stage *stage = seam__stage_at(&pool->planning, view->va);
 	struct seam_match_counts counts = {0};
@@ -150,7 +153,8 @@ enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor 
 	if (pool->plain != NULL)
 		return seam__plain_visit(pool, visitor, user);
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, &pool->engine.memory.view_list, all) {
+	TAILQ_FOREACH(view, &pool->engine.memory.view_list, all)
+	{
 		stop = show_view(view, visitor, user);
 		if (stop == 0)
 			stop = show_slots(view, visitor, user);
@@ -198,7 +202,8 @@ static enum seam_rc find_journal(struct seam_pool *pool, struct seam_journal **r
 	return memory->journal != NULL ? SEAM_OK : SEAM_OOM_META;
 }
 
-enum seam_rc seam_chunk_events(struct seam_pool *pool, uint64_t *next, struct seam_chunk_event *events, size_t capacity, size_t *ret_count)
+enum seam_rc seam_chunk_events(
+	struct seam_pool *pool, uint64_t *next, struct seam_chunk_event *events, size_t capacity, size_t *ret_count)
 {
 	if (next == NULL || ret_count == NULL || (events == NULL && capacity != 0))
 		return SEAM_INVALID;

@@ -1,4 +1,5 @@
-/* snapshot_json.c: a snapshot, the statistics and the configuration as one JSON text; its schema is tools/snapshot.schema.json.
+/* snapshot_json.c: a snapshot, the statistics and the configuration as one JSON text; its schema is
+ * tools/snapshot.schema.json.
  *
  * Addresses, stream handles and tags are strings in hexadecimal: they have more bits than a JSON number keeps.
  */
@@ -202,7 +203,8 @@ enum seam_rc seam_snapshot_write(struct seam_pool *pool, const char *path)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	/* Into memory first, which the pool does not pay for: no file is waited for under its locks, and its figures stay what they are. */
+	/* Into memory first, which the pool does not pay for: no file is waited for under its locks, and its figures
+	 * stay what they are. */
 	struct seam_text text;
 	seam__text_init(&text, seam__meta_process());
 	seam__pool_stop(pool);

@@ -1,10 +1,12 @@
 /* speakers.c: which lane a thread speaks for.
  *
- * A lane belongs to a thread and a stream. Threads come and go, though, and roles move between them: the next thread of the stream takes the place of one
- * that is silent. A thread that has no lane may say what another one's lane expects next: that is taken at its word, and the lane stays
- * whose it is. So a program whose work moves to another thread is served, and a thread that no plan knows does not lead a lane astray.
+ * A lane belongs to a thread and a stream. Threads come and go, though, and roles move between them: the next thread of
+ * the stream takes the place of one that is silent. A thread that has no lane may say what another one's lane expects
+ * next: that is taken at its word, and the lane stays whose it is. So a program whose work moves to another thread is
+ * served, and a thread that no plan knows does not lead a lane astray.
  *
- * Not here: where in its lane a speaker is (lanes.c). Who speaks never decides whether memory is safe: that is by stream and by what is live.
+ * Not here: where in its lane a speaker is (lanes.c). Who speaks never decides whether memory is safe: that is by
+ * stream and by what is live.
  */
 #include "matcher_state.h"
 

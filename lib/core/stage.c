@@ -9,7 +9,8 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define SETTLING_SHARE 512u /* of what a plan may cost at all, a fifth: what is displaced later finds memory in parts, too */
+#define SETTLING_SHARE \
+	512u /* of what a plan may cost at all, a fifth: what is displaced later finds memory in parts, too */
 #define STRICT_SHARE 8u
 
 enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage)
@@ -121,8 +122,8 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
 		stage->arena.chunks[i].chunk->kept_at = i;
 }
 
-/* What is live now and does not stay is in the way of some slots for the first period: for those the pool may grow, but a plan must not cost
- * memory that its absence would not. */
+/* What is live now and does not stay is in the way of some slots for the first period: for those the pool may grow, but
+ * a plan must not cost memory that its absence would not. */
 void seam__stage_begin_settling(const struct seam_pool *pool, struct seam_stage *stage, uint64_t slots)
 {
 	stage->settled_from = pool->planning.counts.requests + 2 * slots;
@@ -151,7 +152,8 @@ enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *scrip
 	return SEAM_OK;
 }
 
-enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)
+enum seam_rc seam__planned_open(
+	struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start)
 {
 	struct seam_planning *planning = &pool->planning;
 	uint64_t start_ns = seam__clock_ns();
@@ -186,12 +188,13 @@ enum seam_rc seam__planned_open(struct seam_pool *pool, struct seam_stage *stage
 	planning->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)
 		seam__matcher_start(stage->matcher);
-	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu32 " requests in %" PRIu64 " bytes is in use", seam__script_slots(script),
-	          stage->arena.bytes);
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu32 " requests in %" PRIu64 " bytes is in use",
+		seam__script_slots(script), stage->arena.bytes);
 	return SEAM_OK;
 }
 
-enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage, void (*count)(void *user, struct seam_stage *stage), void *user)
+enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage,
+	void (*count)(void *user, struct seam_stage *stage), void *user)
 {
 	enum seam_rc rc = reserve_busy(pool, stage, stage->arena.count);
 	if (rc == SEAM_OK)
@@ -274,10 +277,12 @@ static bool finish_one(struct seam_pool *pool, uint32_t *mappings)
 {
 	struct seam_planning *planning = &pool->planning;
 	struct seam_stage *stage, *next;
-	LIST_FOREACH_SAFE(stage, &planning->stages, link, next) {
+	LIST_FOREACH_SAFE(stage, &planning->stages, link, next)
+	{
 		struct seam_match_counts counts;
 		seam__matcher_get_counts(stage->matcher, &counts);
-		if (stage->arena.state != SEAM_ARENA_CLOSED || counts.live != 0 || stage->held_count != 0 || stage == planning->prelude.stage)
+		if (stage->arena.state != SEAM_ARENA_CLOSED || counts.live != 0 || stage->held_count != 0 ||
+			stage == planning->prelude.stage)
 			continue;
 		/* Nobody finds a block in it any more; it leaves the list before the lock is dropped. */
 		LIST_REMOVE(stage, link);
@@ -334,12 +339,15 @@ const char *seam__planned_check(struct seam_pool *pool)
 {
 	struct seam_planning *planning = &pool->planning;
 	const struct seam_prelude *prelude = &planning->prelude;
-	if (prelude->stage != NULL && (!planning->open || prelude->next >= prelude->count || prelude->stage->arena.state != SEAM_ARENA_CLOSED))
+	if (prelude->stage != NULL &&
+		(!planning->open || prelude->next >= prelude->count ||
+			prelude->stage->arena.state != SEAM_ARENA_CLOSED))
 		return "Q4: first requests are expected without a plan, or none is left";
 	const struct seam_engine_counts *engine_counts = &pool->engine.counts;
 	uint64_t blocks = 0, bytes = 0;
 	struct seam_stage *stage;
-	LIST_FOREACH(stage, &planning->stages, link) {
+	LIST_FOREACH(stage, &planning->stages, link)
+	{
 		bool first = stage == LIST_FIRST(&planning->stages);
 		if ((stage->arena.state == SEAM_ARENA_OPEN) != (first && planning->open))
 			return "Q1: a stage is open that is not the first, or the first is not";

@@ -41,7 +41,7 @@ static void fill_unused(struct seam_engine *engine, struct seam_stats *stats)
 	stats->unused_stream_whole_bytes = common.stream_whole_bytes;
 	struct seam_group *group;
 	LIST_FOREACH(group, &engine->groups, link)
-		stats->unused_private_bytes += sum_group(group).bytes;
+	stats->unused_private_bytes += sum_group(group).bytes;
 }
 
 /* Chunks whose home is a view for small requests. */
@@ -49,7 +49,8 @@ static uint64_t small_bytes(const struct seam_group *group)
 {
 	uint64_t bytes = 0;
 	const struct seam_view *view;
-	TAILQ_FOREACH(view, &group->classes[SEAM_CLASS_SMALL].homes, link) {
+	TAILQ_FOREACH(view, &group->classes[SEAM_CLASS_SMALL].homes, link)
+	{
 		bytes += view->used_bytes;
 		for (uint32_t i = 0; view->holes != 0 && i < view->slot_count; i++)
 			bytes -= view->slots[i].mapping == NULL ? view->slots[i].bytes : 0;
@@ -159,7 +160,7 @@ static void fill_engine(struct seam_pool *pool, struct seam_stats *stats)
 	stats->reserved_small_bytes = small_bytes(&engine->common);
 	struct seam_group *group;
 	LIST_FOREACH(group, &engine->groups, link)
-		stats->reserved_small_bytes += small_bytes(group);
+	stats->reserved_small_bytes += small_bytes(group);
 	fill_unused(engine, stats);
 	fill_planned(pool, stats);
 }
@@ -178,7 +179,7 @@ void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)
 static bool knows(const struct seam_stats *stats)
 {
 	return stats->version == SEAM_STATS_VERSION && stats->size >= 2 * sizeof(uint32_t) &&
-	       stats->size <= sizeof *stats && stats->size % sizeof(uint64_t) == 0;
+		stats->size <= sizeof *stats && stats->size % sizeof(uint64_t) == 0;
 }
 
 enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
@@ -224,8 +225,8 @@ void seam_stats_reset_peaks(struct seam_pool *pool)
 	seam__store_reset_peaks(&pool->host);
 }
 
-enum seam_rc seam_stats_driver(struct seam_pool *pool, uint32_t index, const char **ret_name, uint64_t *ret_calls,
-                               uint64_t *ret_ns)
+enum seam_rc seam_stats_driver(
+	struct seam_pool *pool, uint32_t index, const char **ret_name, uint64_t *ret_calls, uint64_t *ret_ns)
 {
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)

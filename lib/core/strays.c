@@ -10,7 +10,8 @@ SEAM_TREE_GENERATE(seam_stray_tree, seam_stray, link, compare_strays)
 
 static void measure(struct seam_strays *strays)
 {
-	const struct seam_stray *first = RB_MIN(seam_stray_tree, &strays->tree), *last = RB_MAX(seam_stray_tree, &strays->tree);
+	const struct seam_stray *first = RB_MIN(seam_stray_tree, &strays->tree),
+				*last = RB_MAX(seam_stray_tree, &strays->tree);
 	strays->from = first == NULL ? 0 : first->begin;
 	strays->to = last == NULL ? 0 : last->end;
 }

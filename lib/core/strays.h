@@ -1,7 +1,7 @@
 /* strays.h: blocks of the arena that no plan speaks for now, by address.
  *
- * Invariant (seam__strays_check): they stand in order, do not overlap, are as many as `count` says, and reach from `from` to `to`.
- * Not here: why a block is a stray, and where its node comes from. No locks.
+ * Invariant (seam__strays_check): they stand in order, do not overlap, are as many as `count` says, and reach from
+ * `from` to `to`. Not here: why a block is a stray, and where its node comes from. No locks.
  */
 #ifndef SEAM_STRAYS_H
 #define SEAM_STRAYS_H

@@ -4,20 +4,23 @@
 #include "log.h"
 #include "recording.h"
 
-/* Whether some free or pending memory is held by work that is not known to have passed: then waiting may help a trim. */
+/* Whether some free or pending memory is held by work that is not known to have passed: then waiting may help a trim.
+ */
 static bool some_is_held(const struct seam_engine *engine)
 {
 	if (!TAILQ_EMPTY(&engine->pending))
 		return true;
 	const struct seam_stream *stream;
-	TAILQ_FOREACH(stream, &engine->streams.list, by_index) {
+	TAILQ_FOREACH(stream, &engine->streams.list, by_index)
+	{
 		if (!seam__stream_passed(stream, stream->last_stamp))
 			return true;
 	}
 	return false;
 }
 
-/* What plans that are gone held for other streams is free behind a wait, but stamped anew: that is waited for in turn. With both locks. */
+/* What plans that are gone held for other streams is free behind a wait, but stamped anew: that is waited for in turn.
+ * With both locks. */
 static enum seam_rc wait_for_all(struct seam_pool *pool)
 {
 	uint64_t held_bytes = pool->engine.counts.planned_pending_bytes;
@@ -29,7 +32,8 @@ static enum seam_rc wait_for_all(struct seam_pool *pool)
 }
 
 /* only: of this group; NULL: of all. With both locks. */
-static enum seam_rc trim(struct seam_pool *pool, struct seam_group *only, uint64_t target_bytes, uint64_t *released_bytes)
+static enum seam_rc trim(
+	struct seam_pool *pool, struct seam_group *only, uint64_t target_bytes, uint64_t *released_bytes)
 {
 	struct seam_engine *engine = &pool->engine;
 	enum seam_rc rc = seam__streams_uncaptured(&engine->streams);

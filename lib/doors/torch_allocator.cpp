@@ -7,9 +7,11 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 void delete_block(void *ptr)
 {
@@ -50,8 +52,9 @@ bool TorchAllocator::initialized()
 
 TorchDevice &TorchAllocator::on(c10::DeviceIndex device)
 {
-	TORCH_CHECK(ready_.load(std::memory_order_acquire) && device >= 0 && static_cast<size_t>(device) < devices_.size(),
-	            "Seam: no device ", static_cast<int>(device), ": was CUDA initialised?");
+	TORCH_CHECK(
+		ready_.load(std::memory_order_acquire) && device >= 0 && static_cast<size_t>(device) < devices_.size(),
+		"Seam: no device ", static_cast<int>(device), ": was CUDA initialised?");
 	return *devices_[static_cast<size_t>(device)];
 }
 
@@ -220,14 +223,14 @@ void TorchAllocator::enablePeerAccess(c10::DeviceIndex device, c10::DeviceIndex 
 	else
 		C10_CUDA_CHECK(error);
 	enum seam_rc rc = seam_peer_enable(on(to).pool(), device);
-	TORCH_CHECK(rc == SEAM_OK, "Seam: device ", static_cast<int>(device), " cannot use the memory of ", static_cast<int>(to), ": ",
-	            seam_rc_text(rc));
+	TORCH_CHECK(rc == SEAM_OK, "Seam: device ", static_cast<int>(device), " cannot use the memory of ",
+		static_cast<int>(to), ": ", seam_rc_text(rc));
 }
 
-/* Mapped memory can be read by another device only after enablePeerAccess(); without it the copy has to name both devices, so that the
- * driver can go through the host. cudaMemcpyAsync would fail there. */
-cudaError_t TorchAllocator::memcpyAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream,
-                                        bool peers)
+/* Mapped memory can be read by another device only after enablePeerAccess(); without it the copy has to name both
+ * devices, so that the driver can go through the host. cudaMemcpyAsync would fail there. */
+cudaError_t TorchAllocator::memcpyAsync(
+	void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream, bool peers)
 {
 	if (peers || to_device == from_device)
 		return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);

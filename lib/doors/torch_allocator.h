@@ -1,8 +1,9 @@
 /* torch_allocator.h: Seam as PyTorch's allocator for CUDA: the whole of c10::cuda::CUDACachingAllocator::CUDAAllocator.
  *
- * Compiled for one minor of PyTorch, whose virtual functions it overrides; no policy lives here, nor in the files beside it: every byte comes
- * from the C core (libseam_torch.so), and what PyTorch counts, names and remembers beyond that is in TorchDevice and TorchHistory.
- * Nothing is delegated to PyTorch's own allocator but memory pools over an allocator of the program's (torch_foreign.cpp).
+ * Compiled for one minor of PyTorch, whose virtual functions it overrides; no policy lives here, nor in the files
+ * beside it: every byte comes from the C core (libseam_torch.so), and what PyTorch counts, names and remembers beyond
+ * that is in TorchDevice and TorchHistory. Nothing is delegated to PyTorch's own allocator but memory pools over an
+ * allocator of the program's (torch_foreign.cpp).
  *
  * Refused, with an error that says what to do: CUDA IPC without the option export_as:fd, allocateWithAddress.
  *
@@ -14,15 +15,20 @@
 #include "torch_device.h"
 #include "torch_ipc.h"
 
-namespace seam {
+namespace seam
+{
 
-class TorchAllocator : public native::CUDAAllocator {
+class TorchAllocator : public native::CUDAAllocator
+{
 public:
 	/* The one of this process; it is never destroyed: tensors are freed until the end. */
 	static TorchAllocator &instance();
 
 	/* PyTorch's own allocator, which was in force before: it serves pools over foreign allocators. */
-	void succeed(native::CUDAAllocator *own) { own_ = own; }
+	void succeed(native::CUDAAllocator *own)
+	{
+		own_ = own;
+	}
 
 	c10::DataPtr allocate(size_t bytes) override;
 	c10::DeleterFnPtr raw_deleter() const override;
@@ -44,8 +50,8 @@ public:
 	void recordStream(const c10::DataPtr &ptr, c10::cuda::CUDAStream stream) override;
 	void recordStream(const c10::DataPtr &ptr, c10::Stream stream) override;
 	void enablePeerAccess(c10::DeviceIndex device, c10::DeviceIndex to) override;
-	cudaError_t memcpyAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream,
-	                        bool peers) override;
+	cudaError_t memcpyAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+		cudaStream_t stream, bool peers) override;
 
 	native::DeviceStats getDeviceStats(c10::DeviceIndex device) override;
 	void resetAccumulatedStats(c10::DeviceIndex device) override;
@@ -59,7 +65,8 @@ public:
 	std::vector<native::StreamSegmentSize> getExpandableSegmentSizes(c10::DeviceIndex device) override;
 #endif
 
-	void beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, std::function<bool(cudaStream_t)> filter) override;
+	void beginAllocateToPool(
+		c10::DeviceIndex device, c10::MempoolId_t pool, std::function<bool(cudaStream_t)> filter) override;
 	void endAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool) override;
 	void releasePool(c10::DeviceIndex device, c10::MempoolId_t pool) override;
 	int getPoolUseCount(c10::DeviceIndex device, c10::MempoolId_t pool) override;
@@ -72,19 +79,23 @@ public:
 #if SEAM_TORCH_HAS_NO_SPLIT
 	void setNoSplit(c10::DeviceIndex device, c10::MempoolId_t pool) override;
 #endif
-	bool checkPoolLiveAllocations(c10::DeviceIndex device, c10::MempoolId_t pool, const std::unordered_set<void *> &expected) override;
-	std::shared_ptr<native::AllocatorState> getCheckpointState(c10::DeviceIndex device, c10::MempoolId_t pool) override;
-	native::CheckpointDelta setCheckpointPoolState(c10::DeviceIndex device, std::shared_ptr<native::AllocatorState> state) override;
+	bool checkPoolLiveAllocations(
+		c10::DeviceIndex device, c10::MempoolId_t pool, const std::unordered_set<void *> &expected) override;
+	std::shared_ptr<native::AllocatorState> getCheckpointState(
+		c10::DeviceIndex device, c10::MempoolId_t pool) override;
+	native::CheckpointDelta setCheckpointPoolState(
+		c10::DeviceIndex device, std::shared_ptr<native::AllocatorState> state) override;
 
 	native::ShareableHandle shareIpcHandle(void *ptr) override;
 	std::shared_ptr<void> getIpcDevPtr(std::string handle) override;
 
 	bool isHistoryEnabled() override;
 #if SEAM_TORCH_HAS_SKIP_ACTIONS
-	void recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when, bool clear,
-	                   const std::vector<std::string> &skip) override;
+	void recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries,
+		native::RecordContext when, bool clear, const std::vector<std::string> &skip) override;
 #else
-	void recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when, bool clear) override;
+	void recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries,
+		native::RecordContext when, bool clear) override;
 #endif
 	void recordAnnotation(const std::vector<std::pair<std::string, std::string>> &texts) override;
 	void pushCompileContext(std::string &text) override;

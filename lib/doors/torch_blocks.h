@@ -1,8 +1,8 @@
 /* torch_blocks.h: the live blocks of one device, by address: what PyTorch's counts and trace entries need at the free.
  *
- * Every allocation and free of the program passes here, so a block is four words, beside each other in one array: places are found by a hash of the
- * address and tried one after the other; a block that leaves is filled up by those that it displaced. What only few blocks have is
- * kept beside it.
+ * Every allocation and free of the program passes here, so a block is four words, beside each other in one array:
+ * places are found by a hash of the address and tried one after the other; a block that leaves is filled up by those
+ * that it displaced. What only few blocks have is kept beside it.
  *
  * Invariants: from a block's own place to where it lies no place is empty; at least half of the places are.
  * Locks: the device's, which the caller holds at every call.
@@ -16,7 +16,8 @@
 
 #include "torch_graph_pools.h"
 
-namespace seam {
+namespace seam
+{
 
 /* Of a block that is not like most. */
 struct TorchOdd {
@@ -31,12 +32,30 @@ struct TorchBlock {
 	std::unique_ptr<TorchOdd> odd;
 
 	/* What the core's blocks are rounded up to. */
-	static constexpr size_t rounded(size_t bytes) { return (bytes + 511) / 512 * 512; }
-	size_t bytes() const { return rounded(requested_bytes); }
-	const TorchPrivate *in() const { return odd != nullptr ? odd->in.get() : nullptr; }
-	c10::MempoolId_t pool() const { return in() != nullptr ? in()->id : c10::MempoolId_t{0, 0}; }
-	TorchContext context() const { return odd != nullptr ? odd->context : nullptr; }
-	bool recorded() const { return odd != nullptr && odd->recorded; }
+	static constexpr size_t rounded(size_t bytes)
+	{
+		return (bytes + 511) / 512 * 512;
+	}
+	size_t bytes() const
+	{
+		return rounded(requested_bytes);
+	}
+	const TorchPrivate *in() const
+	{
+		return odd != nullptr ? odd->in.get() : nullptr;
+	}
+	c10::MempoolId_t pool() const
+	{
+		return in() != nullptr ? in()->id : c10::MempoolId_t{0, 0};
+	}
+	TorchContext context() const
+	{
+		return odd != nullptr ? odd->context : nullptr;
+	}
+	bool recorded() const
+	{
+		return odd != nullptr && odd->recorded;
+	}
 
 	void record()
 	{
@@ -46,7 +65,8 @@ struct TorchBlock {
 	}
 };
 
-class TorchBlocks {
+class TorchBlocks
+{
 public:
 	/* NULL if no block begins there. Valid until the next insert() or take(). */
 	TorchBlock *find(const void *ptr)
@@ -85,8 +105,7 @@ public:
 		return true;
 	}
 
-	template <typename Visitor>
-	void each(Visitor visit) const
+	template <typename Visitor> void each(Visitor visit) const
 	{
 		for (const Place &place : places_) {
 			if (place.ptr != nullptr)
@@ -95,14 +114,24 @@ public:
 	}
 
 private:
-	struct alignas(32) Place { /* in one cache line */
+	struct alignas(32) Place {   /* in one cache line */
 		void *ptr = nullptr; /* NULL: empty */
 		TorchBlock block;
 	};
 
-	size_t own(const void *ptr) const { return static_cast<size_t>((reinterpret_cast<uintptr_t>(ptr) >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> shift_); }
-	size_t next(size_t at) const { return (at + 1) & (places_.size() - 1); }
-	size_t distance(size_t from, size_t to) const { return (to - from) & (places_.size() - 1); }
+	size_t own(const void *ptr) const
+	{
+		return static_cast<size_t>(
+			(reinterpret_cast<uintptr_t>(ptr) >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> shift_);
+	}
+	size_t next(size_t at) const
+	{
+		return (at + 1) & (places_.size() - 1);
+	}
+	size_t distance(size_t from, size_t to) const
+	{
+		return (to - from) & (places_.size() - 1);
+	}
 
 	/* Where ptr is, or else the empty place where it belongs. */
 	size_t place_of(const void *ptr) const

@@ -1,8 +1,9 @@
 /* torch_counts.h: what PyTorch counts of one device's blocks, at every allocation and free.
  *
- * Three figures are added up for small blocks, for large ones and for all: blocks, bytes, requested bytes. A figure has four numbers, of which a free
- * changes one: what PyTorch calls "freed" follows from the others. PyTorch's "active" is what is live and what has been freed but is still
- * used by other streams ("leaving"): while nothing leaves it is what is live, so it has no figures of its own but these peaks.
+ * Three figures are added up for small blocks, for large ones and for all: blocks, bytes, requested bytes. A figure has
+ * four numbers, of which a free changes one: what PyTorch calls "freed" follows from the others. PyTorch's "active" is
+ * what is live and what has been freed but is still used by other streams ("leaving"): while nothing leaves it is what
+ * is live, so it has no figures of its own but these peaks.
  *
  * Locks: the device's.
  */
@@ -15,12 +16,13 @@
 
 #include "torch_versions.h"
 
-namespace seam {
+namespace seam
+{
 
 struct TorchFigure {
 	int64_t now = 0, peak = 0;
-	int64_t added = 0;     /* since the last reset */
-	int64_t carried = 0;   /* `now` at the last reset */
+	int64_t added = 0;   /* since the last reset */
+	int64_t carried = 0; /* `now` at the last reset */
 
 	void add(int64_t amount)
 	{
@@ -80,8 +82,14 @@ struct TorchKind {
 		leaving_bytes += rounded;
 	}
 
-	c10::CachingAllocator::Stat active() const { return active(blocks, leaving_blocks, active_blocks_peak, leaving_blocks_carried); }
-	c10::CachingAllocator::Stat active_bytes() const { return active(bytes, leaving_bytes, active_bytes_peak, leaving_bytes_carried); }
+	c10::CachingAllocator::Stat active() const
+	{
+		return active(blocks, leaving_blocks, active_blocks_peak, leaving_blocks_carried);
+	}
+	c10::CachingAllocator::Stat active_bytes() const
+	{
+		return active(bytes, leaving_bytes, active_bytes_peak, leaving_bytes_carried);
+	}
 
 	void reset_accumulated()
 	{
@@ -100,7 +108,8 @@ struct TorchKind {
 	}
 
 private:
-	static c10::CachingAllocator::Stat active(const TorchFigure &live, int64_t leaving, int64_t peak, int64_t carried)
+	static c10::CachingAllocator::Stat active(
+		const TorchFigure &live, int64_t leaving, int64_t peak, int64_t carried)
 	{
 		c10::CachingAllocator::Stat stat = live.stat();
 		stat.current += leaving;

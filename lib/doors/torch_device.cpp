@@ -10,12 +10,15 @@
 
 #include "torch_contiguous.h"
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 thread_local int contiguous_depth;
-std::atomic<int> contiguous_threads; /* that have one: hardly ever any, and a thread's own variables cost more to look at */
+std::atomic<int>
+	contiguous_threads; /* that have one: hardly ever any, and a thread's own variables cost more to look at */
 
 void trace_block(void *ptr, bool made)
 {
@@ -70,7 +73,8 @@ struct seam_pool *TorchDevice::pool()
 
 TorchAsk TorchDevice::ask_for(size_t bytes, cudaStream_t stream)
 {
-	TorchAsk ask{bytes, stream, nullptr, contiguous_threads.load(std::memory_order_relaxed) > 0 && contiguous_depth > 0};
+	TorchAsk ask{
+		bytes, stream, nullptr, contiguous_threads.load(std::memory_order_relaxed) > 0 && contiguous_depth > 0};
 	if (__builtin_expect(routed_.load(std::memory_order_acquire), 0)) {
 		std::lock_guard guard(lock_);
 		ask.in = privates_.route(stream);
@@ -97,8 +101,8 @@ enum seam_rc TorchDevice::request(const TorchAsk &ask, uint64_t private_number, 
 /* Nothing is asked of the common memory but bytes on a stream, and nobody watches. */
 inline bool TorchDevice::is_plain() const
 {
-	return !history_.watched() && !routed_.load(std::memory_order_acquire) && contiguous_threads.load(std::memory_order_relaxed) == 0 &&
-	       is_setting_heeded();
+	return !history_.watched() && !routed_.load(std::memory_order_acquire) &&
+		contiguous_threads.load(std::memory_order_relaxed) == 0 && is_setting_heeded();
 }
 
 void *TorchDevice::take(size_t bytes, cudaStream_t stream)
@@ -225,10 +229,12 @@ bool TorchDevice::give_back(void *ptr, const TorchContext &context)
 		uncount(block);
 		if (__builtin_expect(history_.watched() || held, 0))
 			part(ptr, std::move(block), context);
-		/* A private pool must not go back to a checkpoint in between: the free could meet the block that is live again. */
+		/* A private pool must not go back to a checkpoint in between: the free could meet the block that is
+		 * live again. */
 		if (__builtin_expect(!may_go_back, 1))
 			guard.unlock();
-		/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw. */
+		/* A driver that has shut down, or a fork: there is nobody to give it to, and a deleter must not throw.
+		 */
 		if (__builtin_expect(server == nullptr, 1))
 			(void)seam_free(pool, ptr);
 	}
@@ -250,7 +256,8 @@ void TorchDevice::report(void *ptr, int64_t bytes)
 		return;
 	struct seam_stats stats;
 	if (stats_of(pool(), &stats))
-		c10::reportMemoryUsageToProfiler(ptr, bytes, stats.live_bytes, stats.reserved_bytes, c10::Device(c10::kCUDA, device_));
+		c10::reportMemoryUsageToProfiler(
+			ptr, bytes, stats.live_bytes, stats.reserved_bytes, c10::Device(c10::kCUDA, device_));
 }
 
 void TorchDevice::record(void *ptr, cudaStream_t stream)
@@ -301,7 +308,8 @@ void TorchDevice::tell_gone(const std::vector<TorchGone> &gone)
 		tell(native::TraceEntry::FREE_COMPLETED, left.ptr, left.block, nullptr);
 }
 
-namespace {
+namespace
+{
 
 struct HeldBack {
 	std::vector<TorchRange> ranges;
@@ -379,7 +387,8 @@ void TorchDevice::trim(c10::MempoolId_t id, const TorchContext &context)
 		}
 		rc = in != nullptr ? seam_private_trim(pool(), in->number, nullptr) : SEAM_NOT_FOUND;
 	}
-	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_NOT_FOUND || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN, "Seam: empty_cache: ", seam_rc_text(rc));
+	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_NOT_FOUND || rc == SEAM_CAPTURING || rc == SEAM_SHUTDOWN,
+		"Seam: empty_cache: ", seam_rc_text(rc));
 	std::lock_guard guard(lock_);
 	if (history_.enabled())
 		follow(nullptr, context);

@@ -1,8 +1,10 @@
-/* torch_foreign.cpp: torch.cuda.MemPool(allocator): pools whose memory comes from an allocator of the user's, such as NCCL's.
+/* torch_foreign.cpp: torch.cuda.MemPool(allocator): pools whose memory comes from an allocator of the user's, such as
+ * NCCL's.
  *
- * Seam does not stitch or cut what others give. PyTorch's own allocator, which the class replaced, is there still, and serves nothing but these pools: it
- * asks the user's allocator for segments, caches and splits them, as it does without Seam. The class keeps the books of their blocks and
- * sends requests, frees and uses on; the core has a private pool of that number, which stays empty.
+ * Seam does not stitch or cut what others give. PyTorch's own allocator, which the class replaced, is there still, and
+ * serves nothing but these pools: it asks the user's allocator for segments, caches and splits them, as it does without
+ * Seam. The class keeps the books of their blocks and sends requests, frees and uses on; the core has a private pool of
+ * that number, which stays empty.
  *
  * Not here: the way of a request (torch_device.cpp), the rest of the life of pools (torch_pools.cpp).
  * Locks: none is held when PyTorch's allocator is called.
@@ -13,7 +15,8 @@
 
 #include "torch_allocator.h"
 
-namespace seam {
+namespace seam
+{
 
 native::CUDAAllocator *TorchAllocator::server(c10::DeviceIndex device, c10::MempoolId_t pool)
 {
@@ -24,7 +27,8 @@ void TorchAllocator::createOrIncrefPool(c10::DeviceIndex device, c10::MempoolId_
 {
 	native::CUDAAllocator *serves = nullptr;
 	if (source != nullptr || server(device, pool) != nullptr) {
-		TORCH_CHECK(own_ != nullptr, "Seam: PyTorch's own allocator, which serves memory pools over another one, is not known");
+		TORCH_CHECK(own_ != nullptr,
+			"Seam: PyTorch's own allocator, which serves memory pools over another one, is not known");
 		std::lock_guard<std::mutex> guard(lock_);
 		if (!own_->initialized())
 			own_->init(static_cast<int>(devices_.size()));
@@ -36,12 +40,14 @@ void TorchAllocator::createOrIncrefPool(c10::DeviceIndex device, c10::MempoolId_
 		serves->createOrIncrefPool(device, pool, std::move(source));
 }
 
-/* A request of the common memory, out of a pool that helps. The pool is opened for this thread meanwhile, which is a use of it. */
+/* A request of the common memory, out of a pool that helps. The pool is opened for this thread meanwhile, which is a
+ * use of it. */
 enum seam_rc TorchDevice::ask_server(const TorchPrivate &helper, const TorchAsk &ask, void **ret_ptr) const
 {
 	const std::thread::id asking = std::this_thread::get_id();
 	try {
-		helper.server->beginAllocateToPool(device_, helper.id, [asking](cudaStream_t) { return std::this_thread::get_id() == asking; });
+		helper.server->beginAllocateToPool(
+			device_, helper.id, [asking](cudaStream_t) { return std::this_thread::get_id() == asking; });
 	} catch (const c10::Error &) {
 		return SEAM_OOM_DEVICE; /* it is open already */
 	}
@@ -64,7 +70,8 @@ void TorchDevice::record_served(native::CUDAAllocator *server, void *ptr, cudaSt
 	(void)data.release_context(); /* the block stays its owner's */
 }
 
-namespace {
+namespace
+{
 
 void add(c10::CachingAllocator::StatArray &to, const c10::CachingAllocator::StatArray &more)
 {

@@ -3,9 +3,11 @@
 
 #include <utility>
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 /* Beside numbers that a program may have given out itself by seam_private_begin(). */
 constexpr uint64_t first_number = UINT64_C(0x746f726368) << 24;
@@ -58,7 +60,8 @@ void TorchPrivates::hold(struct seam_pool *pool, c10::MempoolId_t id)
 void TorchPrivates::open(struct seam_pool *pool, c10::MempoolId_t id, std::function<bool(cudaStream_t)> filter)
 {
 	for (const Route &route : routes_)
-		TORCH_CHECK(route.to->id != id, "memory pool (", id.first, ", ", id.second, ") is already being allocated to");
+		TORCH_CHECK(route.to->id != id, "memory pool (", id.first, ", ", id.second,
+			") is already being allocated to");
 	routes_.push_back({find_or_make(pool, id), std::move(filter)});
 }
 

@@ -3,9 +3,11 @@
 
 #include <string_view>
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 thread_local std::vector<std::string> compiling;
 thread_local std::string user_metadata;
@@ -41,24 +43,27 @@ uint64_t actions_of(const std::vector<std::string> &names)
 	return actions;
 }
 
-native::TraceEntry make_entry(TorchHistory::Action action, c10::DeviceIndex device, size_t address, size_t bytes, cudaStream_t stream,
-                              c10::MempoolId_t pool, TorchContext context, const std::string &text)
+native::TraceEntry make_entry(TorchHistory::Action action, c10::DeviceIndex device, size_t address, size_t bytes,
+	cudaStream_t stream, c10::MempoolId_t pool, TorchContext context, const std::string &text)
 {
 	std::string compile = compiling.empty() ? std::string() : compiling.back();
 #if SEAM_TORCH_HAS_METADATA
-	return {action, device, address, bytes, stream, pool, c10::getApproximateTime(), std::move(context), std::move(compile), text};
+	return {action, device, address, bytes, stream, pool, c10::getApproximateTime(), std::move(context),
+		std::move(compile), text};
 #else
 	(void)text;
-	return {action, device, address, bytes, stream, pool, c10::getApproximateTime(), std::move(context), std::move(compile)};
+	return {action, device, address, bytes, stream, pool, c10::getApproximateTime(), std::move(context),
+		std::move(compile)};
 #endif
 }
 
 } /* namespace */
 
-void TorchHistory::start(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when, bool clear,
-                         const std::vector<std::string> &skip)
+void TorchHistory::start(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when,
+	bool clear, const std::vector<std::string> &skip)
 {
-	TORCH_CHECK(when == native::RecordContext::NEVER || recorder != nullptr, "contexts cannot be recorded without a recorder");
+	TORCH_CHECK(when == native::RecordContext::NEVER || recorder != nullptr,
+		"contexts cannot be recorded without a recorder");
 	const uint64_t skipped = actions_of(skip);
 	std::lock_guard<std::mutex> guard(lock_);
 	skipped_ = skipped;
@@ -142,31 +147,37 @@ void TorchHistory::show(c10::DeviceIndex device, const native::TraceEntry &entry
 }
 
 void TorchHistory::add(Action action, c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream,
-                       c10::MempoolId_t pool, TorchContext context)
+	c10::MempoolId_t pool, TorchContext context)
 {
 	if (!watched())
 		return;
 	if (when_.load(std::memory_order_relaxed) < native::RecordContext::ALLOC)
 		context = nullptr;
-	show(device, make_entry(action, device, reinterpret_cast<size_t>(address), bytes, stream, pool, std::move(context), user_metadata));
+	show(device,
+		make_entry(action, device, reinterpret_cast<size_t>(address), bytes, stream, pool, std::move(context),
+			user_metadata));
 }
 
-void TorchHistory::add_segment(bool made, c10::DeviceIndex device, uint64_t address, size_t bytes, cudaStream_t stream, TorchContext context)
+void TorchHistory::add_segment(
+	bool made, c10::DeviceIndex device, uint64_t address, size_t bytes, cudaStream_t stream, TorchContext context)
 {
 	if (when_.load(std::memory_order_relaxed) < native::RecordContext::ALLOC)
 		context = nullptr;
 	const Action action = made ? native::TraceEntry::SEGMENT_MAP : native::TraceEntry::SEGMENT_UNMAP;
-	const auto entry = make_entry(action, device, address, bytes, stream, {0, 0}, std::move(context), user_metadata);
+	const auto entry =
+		make_entry(action, device, address, bytes, stream, {0, 0}, std::move(context), user_metadata);
 	std::lock_guard<std::mutex> guard(lock_);
 	(void)keep(device, entry);
 }
 
-void TorchHistory::annotate(c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream, c10::MempoolId_t pool,
-                            const std::string &text)
+void TorchHistory::annotate(c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream,
+	c10::MempoolId_t pool, const std::string &text)
 {
 #if SEAM_TORCH_HAS_ANNOTATE
 	if (watched())
-		show(device, make_entry(native::TraceEntry::ANNOTATE, device, reinterpret_cast<size_t>(address), bytes, stream, pool, nullptr, text));
+		show(device,
+			make_entry(native::TraceEntry::ANNOTATE, device, reinterpret_cast<size_t>(address), bytes,
+				stream, pool, nullptr, text));
 #else
 	(void)device, (void)address, (void)bytes, (void)stream, (void)pool, (void)text;
 #endif

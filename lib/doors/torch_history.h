@@ -1,11 +1,11 @@
-/* torch_history.h: what torch.cuda.memory._record_memory_history() asks for: rings of trace entries, annotations, and the trackers that want
- * to see entries as they are made.
+/* torch_history.h: what torch.cuda.memory._record_memory_history() asks for: rings of trace entries, annotations, and
+ * the trackers that want to see entries as they are made.
  *
  * One for the process. Not here: what blocks are live (torch_device.h), snapshots (torch_physical.cpp).
  *
- * Locks: `lock` guards the rings and the settings; it is taken under a device's lock and nothing is called under it. Trackers are called
- * under the lock of the entry's device, as PyTorch promises them, and they must not take Python's lock. The context recorder may take it,
- * so gather() is called with no lock held.
+ * Locks: `lock` guards the rings and the settings; it is taken under a device's lock and nothing is called under it.
+ * Trackers are called under the lock of the entry's device, as PyTorch promises them, and they must not take Python's
+ * lock. The context recorder may take it, so gather() is called with no lock held.
  */
 #ifndef SEAM_TORCH_HISTORY_H
 #define SEAM_TORCH_HISTORY_H
@@ -18,11 +18,12 @@
 
 #include "torch_versions.h"
 
-namespace seam {
+namespace seam
+{
 
 /* The newest `limit` entries in order. */
-template <typename Entry>
-class TorchRing {
+template <typename Entry> class TorchRing
+{
 public:
 	void limit(size_t entries)
 	{
@@ -62,13 +63,17 @@ private:
 	size_t oldest_ = 0; /* 0 until the ring is full */
 };
 
-class TorchHistory {
+class TorchHistory
+{
 public:
 	using Action = native::TraceEntry::Action;
 
-	void start(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when, bool clear,
-	           const std::vector<std::string> &skip);
-	bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
+	void start(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when,
+		bool clear, const std::vector<std::string> &skip);
+	bool enabled() const
+	{
+		return enabled_.load(std::memory_order_relaxed);
+	}
 	void track(native::AllocatorTraceTracker tracker);
 	void observe(native::OutOfMemoryObserver observer);
 	std::vector<native::OutOfMemoryObserver> observers() const;
@@ -76,25 +81,30 @@ public:
 	std::vector<TorchRejectionObserver> rejection_observers() const;
 
 	/* Whether anybody wants to see entries; add() may be left out while not. */
-	bool watched() const { return watched_.load(std::memory_order_relaxed); }
+	bool watched() const
+	{
+		return watched_.load(std::memory_order_relaxed);
+	}
 
 	/* Where the program is, if that is to be known for what happens at this level. Without any lock. */
 	TorchContext gather(native::RecordContext level) const
 	{
-		return __builtin_expect(when_.load(std::memory_order_relaxed) < level, 1) ? nullptr : recorded_context();
+		return __builtin_expect(when_.load(std::memory_order_relaxed) < level, 1) ? nullptr
+											  : recorded_context();
 	}
 
 	/* Adds an entry and shows it to the trackers. With the device's lock. */
-	void add(Action action, c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream, c10::MempoolId_t pool,
-	         TorchContext context);
+	void add(Action action, c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream,
+		c10::MempoolId_t pool, TorchContext context);
 
-	/* A chunk of physical memory came or went. Not shown to trackers: NCCL's would register memory there, which is one of several places where it is
-	 * mapped, and moves. With the device's lock. */
-	void add_segment(bool made, c10::DeviceIndex device, uint64_t address, size_t bytes, cudaStream_t stream, TorchContext context);
+	/* A chunk of physical memory came or went. Not shown to trackers: NCCL's would register memory there, which is
+	 * one of several places where it is mapped, and moves. With the device's lock. */
+	void add_segment(bool made, c10::DeviceIndex device, uint64_t address, size_t bytes, cudaStream_t stream,
+		TorchContext context);
 
 	/* add() with a text of its own for this entry (annotateMemory). */
-	void annotate(c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream, c10::MempoolId_t pool,
-	              const std::string &text);
+	void annotate(c10::DeviceIndex device, const void *address, size_t bytes, cudaStream_t stream,
+		c10::MempoolId_t pool, const std::string &text);
 
 	void mark(c10::DeviceIndex device, const std::vector<std::pair<std::string, std::string>> &texts);
 

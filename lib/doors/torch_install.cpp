@@ -13,13 +13,15 @@
 
 #define SEAM_TORCH_EXPORT extern "C" __attribute__((visibility("default")))
 
-/* The minor of PyTorch 2 that this library was compiled for. The caller compares it with the one that runs, before anything else. */
+/* The minor of PyTorch 2 that this library was compiled for. The caller compares it with the one that runs, before
+ * anything else. */
 SEAM_TORCH_EXPORT int seam_torch_class_version(void)
 {
 	return SEAM_TORCH_MINOR;
 }
 
-/* Why PyTorch's allocator cannot be replaced, or "". Of a ready one nothing may be in use: what it caches is given back. */
+/* Why PyTorch's allocator cannot be replaced, or "". Of a ready one nothing may be in use: what it caches is given
+ * back. */
 static std::string kept_by(seam::native::CUDAAllocator *now, c10::DeviceIndex devices)
 {
 	using c10::CachingAllocator::StatType;
@@ -31,7 +33,7 @@ static std::string kept_by(seam::native::CUDAAllocator *now, c10::DeviceIndex de
 		const auto stats = now->getDeviceStats(device);
 		if (stats.reserved_bytes[all].current > 0)
 			return "it holds " + std::to_string(stats.reserved_bytes[all].current) + " bytes of device " +
-			       std::to_string(static_cast<int>(device)) + ": tensors, or memory of a graph or pool";
+				std::to_string(static_cast<int>(device)) + ": tensors, or memory of a graph or pool";
 	}
 	return "";
 }
@@ -48,8 +50,9 @@ static void take_over(seam::native::CUDAAllocator *now, seam::native::CUDAAlloca
 	}
 }
 
-/* Makes Seam PyTorch's allocator for CUDA. Returns 0; or 1 with a line in error (at least 300 bytes), and nothing is changed. Installing
- * twice is no failure. To be called before memory is allocated, by one thread, while no other uses CUDA. */
+/* Makes Seam PyTorch's allocator for CUDA. Returns 0; or 1 with a line in error (at least 300 bytes), and nothing is
+ * changed. Installing twice is no failure. To be called before memory is allocated, by one thread, while no other uses
+ * CUDA. */
 SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 {
 	namespace native = seam::native;
@@ -59,15 +62,17 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 		if (now == mine)
 			return 0;
 		if (now != nullptr && now->name() != "native") {
-			(void)snprintf(error, 300, "PyTorch's allocator is \"%s\", not its own: it was replaced, or PYTORCH_ALLOC_CONF names another backend",
-			               now->name().c_str());
+			(void)snprintf(error, 300,
+				"PyTorch's allocator is \"%s\", not its own: it was replaced, or PYTORCH_ALLOC_CONF names another backend",
+				now->name().c_str());
 			return 1;
 		}
 		const bool ready = now != nullptr && now->initialized();
 		const c10::DeviceIndex devices = ready ? c10::cuda::device_count() : c10::DeviceIndex(0);
 		const std::string why = ready ? kept_by(now, devices) : "";
 		if (!why.empty()) {
-			(void)snprintf(error, 300, "too late: PyTorch's own allocator is in use, %s; install Seam first", why.c_str());
+			(void)snprintf(error, 300,
+				"too late: PyTorch's own allocator is in use, %s; install Seam first", why.c_str());
 			return 1;
 		}
 		seam_torch_announce_captures();

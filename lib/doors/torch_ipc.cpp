@@ -13,9 +13,11 @@
 
 #include <c10/cuda/CUDAException.h>
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 constexpr char magic[8] = {'S', 'E', 'A', 'M', 'I', 'P', 'C', '2'};
 
@@ -33,8 +35,7 @@ struct HandleChunk {
 };
 
 /* A call of the driver, of the version that is asked for; found by way of the runtime, whoever's it is. */
-template <typename Function>
-Function driver_call(const char *name)
+template <typename Function> Function driver_call(const char *name)
 {
 	void *found = nullptr;
 	cudaDriverEntryPointQueryResult status{};
@@ -47,18 +48,23 @@ Function driver_call(const char *name)
 
 void must_do(CUresult result, const char *what)
 {
-	TORCH_CHECK(result == CUDA_SUCCESS, "Seam: opening another process's memory: ", what, " failed with driver error ", static_cast<int>(result));
+	TORCH_CHECK(result == CUDA_SUCCESS, "Seam: opening another process's memory: ", what,
+		" failed with driver error ", static_cast<int>(result));
 }
 
 /* The device is current for as long as this lives. */
-class OnDevice {
+class OnDevice
+{
 public:
 	explicit OnDevice(int device)
 	{
 		C10_CUDA_CHECK(cudaGetDevice(&before_));
 		C10_CUDA_CHECK(cudaSetDevice(device));
 	}
-	~OnDevice() { (void)cudaSetDevice(before_); }
+	~OnDevice()
+	{
+		(void)cudaSetDevice(before_);
+	}
 	OnDevice(const OnDevice &) = delete;
 	OnDevice &operator=(const OnDevice &) = delete;
 
@@ -81,9 +87,12 @@ int fetch(int64_t process, int64_t descriptor)
 }
 
 /* Chunks of another process, mapped one behind the other. */
-class Mapping {
+class Mapping
+{
 public:
-	explicit Mapping(int device) : device_(device) {}
+	explicit Mapping(int device) : device_(device)
+	{
+	}
 	Mapping(const Mapping &) = delete;
 	Mapping &operator=(const Mapping &) = delete;
 
@@ -125,12 +134,14 @@ private:
 	void map_chunk(int64_t process, const HandleChunk &chunk, CUdeviceptr at)
 	{
 		const int descriptor = fetch(process, chunk.descriptor);
-		TORCH_CHECK(descriptor >= 0, "Seam: the memory of process ", process, " cannot be opened: ", strerror(errno),
-		            ". It must still hold the tensor, and this process must be allowed to fetch its file descriptors (pidfd_getfd: in "
-		            "containers the capability SYS_PTRACE).");
+		TORCH_CHECK(descriptor >= 0, "Seam: the memory of process ", process,
+			" cannot be opened: ", strerror(errno),
+			". It must still hold the tensor, and this process must be allowed to fetch its file descriptors (pidfd_getfd: in "
+			"containers the capability SYS_PTRACE).");
 		CUmemGenericAllocationHandle handle = 0;
-		CUresult result = SEAM_TORCH_DRIVER(cuMemImportFromShareableHandle)(
-			&handle, reinterpret_cast<void *>(static_cast<intptr_t>(descriptor)), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+		CUresult result = SEAM_TORCH_DRIVER(cuMemImportFromShareableHandle)(&handle,
+			reinterpret_cast<void *>(static_cast<intptr_t>(descriptor)),
+			CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 		(void)close(descriptor);
 		must_do(result, "importing a chunk");
 		result = SEAM_TORCH_DRIVER(cuMemMap)(at, chunk.bytes, 0, handle, 0);
@@ -160,7 +171,8 @@ void TorchShares::drop(const Share &share)
 }
 
 /* One user more of the chunk that is the block's index-th; exported, if it is the first. With the lock. */
-enum seam_rc TorchShares::use_chunk(struct seam_pool *pool, ChunkName name, void *base, size_t index, const Chunk **ret_chunk)
+enum seam_rc TorchShares::use_chunk(
+	struct seam_pool *pool, ChunkName name, void *base, size_t index, const Chunk **ret_chunk)
 {
 	auto at = chunks_.find(name);
 	if (at == chunks_.end()) {
@@ -206,21 +218,24 @@ TorchShares::Share TorchShares::make(struct seam_pool *pool, c10::DeviceIndex de
 	}
 	if (rc != SEAM_OK)
 		drop(share);
-	TORCH_CHECK(rc == SEAM_OK, "Seam: sharing memory: ", seam_rc_text(rc), ". Tensors can go to other processes by way of the host (tensor.cpu()).");
+	TORCH_CHECK(rc == SEAM_OK, "Seam: sharing memory: ", seam_rc_text(rc),
+		". Tensors can go to other processes by way of the host (tensor.cpu()).");
 	return share;
 }
 
 native::ShareableHandle TorchShares::share(struct seam_pool *pool, c10::DeviceIndex device, void *base, void *ptr)
 {
 	const uint64_t config = seam_pool_config(pool)->export_as;
-	TORCH_CHECK(config == 1, "Seam: memory is shared with other processes only with SEAM_CONF=export_as:fd, set before the program starts. "
-	            "Otherwise send tensors by way of the host (tensor.cpu()).");
+	TORCH_CHECK(config == 1,
+		"Seam: memory is shared with other processes only with SEAM_CONF=export_as:fd, set before the program starts. "
+		"Otherwise send tensors by way of the host (tensor.cpu()).");
 	std::lock_guard<std::mutex> guard(lock_);
 	auto at = shares_.find(base);
 	if (at == shares_.end())
 		at = shares_.emplace(base, make(pool, device, base)).first;
 	any_ = true;
-	const auto offset = static_cast<ptrdiff_t>(at->second.first_bytes) + (static_cast<char *>(ptr) - static_cast<char *>(base));
+	const auto offset =
+		static_cast<ptrdiff_t>(at->second.first_bytes) + (static_cast<char *>(ptr) - static_cast<char *>(base));
 	return {offset, at->second.handle};
 }
 
@@ -260,8 +275,8 @@ std::shared_ptr<void> TorchShares::open(const std::string &handle)
 	if (handle.size() >= sizeof head)
 		memcpy(&head, handle.data(), sizeof head);
 	TORCH_CHECK(memcmp(head.magic, magic, sizeof magic) == 0 && head.chunk_count > 0 &&
-	            rest == static_cast<size_t>(head.chunk_count) * sizeof(HandleChunk),
-	            "Seam: this is no handle of Seam's: both processes must use Seam as PyTorch's allocator");
+			rest == static_cast<size_t>(head.chunk_count) * sizeof(HandleChunk),
+		"Seam: this is no handle of Seam's: both processes must use Seam as PyTorch's allocator");
 	std::lock_guard<std::mutex> guard(lock_);
 	auto at = opened_.find(handle);
 	if (at != opened_.end()) {
@@ -273,7 +288,7 @@ std::shared_ptr<void> TorchShares::open(const std::string &handle)
 	/* Of another process nobody here can say it; PyTorch keeps the tensor there until it is closed here. */
 	for (const HandleChunk &chunk : chunks)
 		TORCH_CHECK(head.process != getpid() || is_ours(chunk.descriptor, chunk.serial),
-		            "Seam: the memory of process ", head.process, " cannot be opened: it was freed");
+			"Seam: the memory of process ", head.process, " cannot be opened: it was freed");
 	auto mapping = std::make_shared<Mapping>(head.device);
 	void *base = mapping->map(head, chunks);
 	std::shared_ptr<void> result(base, [this, handle, mapping](void *) mutable {

@@ -1,10 +1,12 @@
-/* torch_leaving.h: the blocks of one device that were freed while other streams use them, until the core no longer holds them back.
+/* torch_leaving.h: the blocks of one device that were freed while other streams use them, until the core no longer
+ * holds them back.
  *
- * PyTorch calls them active. The core does not tell when one has passed: the memory that it still holds back is looked through beside this table, both in
- * order of address, so a look takes as many steps as both have entries together; and none is taken while the core's figures are those of the last one.
+ * PyTorch calls them active. The core does not tell when one has passed: the memory that it still holds back is looked
+ * through beside this table, both in order of address, so a look takes as many steps as both have entries together; and
+ * none is taken while the core's figures are those of the last one.
  *
- * Invariants: a block is here from its free until it is taken out, once; one that the core does not have back yet is never taken out as passed.
- * Locks: the device's, which the caller holds at every call.
+ * Invariants: a block is here from its free until it is taken out, once; one that the core does not have back yet is
+ * never taken out as passed. Locks: the device's, which the caller holds at every call.
  */
 #ifndef SEAM_TORCH_LEAVING_H
 #define SEAM_TORCH_LEAVING_H
@@ -17,7 +19,8 @@
 
 #include "torch_blocks.h"
 
-namespace seam {
+namespace seam
+{
 
 /* Addresses from `first` up to `end`. */
 struct TorchRange {
@@ -30,8 +33,8 @@ struct TorchGone {
 	TorchBlock block;
 };
 
-/* Calls passed(at) for each address of [at, end) that lies in none of the ranges of [held, held_end); both are in order, and the ranges lie apart. passed()
- * may erase `at`. address_of(at): the address there. */
+/* Calls passed(at) for each address of [at, end) that lies in none of the ranges of [held, held_end); both are in
+ * order, and the ranges lie apart. passed() may erase `at`. address_of(at): the address there. */
 template <typename At, typename Held, typename Address, typename Passed>
 void each_passed(At at, At end, Held held, Held held_end, Address address_of, Passed passed)
 {
@@ -45,11 +48,18 @@ void each_passed(At at, At end, Held held, Held held_end, Address address_of, Pa
 	}
 }
 
-class TorchLeaving {
+class TorchLeaving
+{
 public:
-	bool empty() const { return blocks_.empty(); }
+	bool empty() const
+	{
+		return blocks_.empty();
+	}
 
-	void add(void *ptr, TorchBlock &&block) { blocks_.emplace(address_of(ptr), Entry{std::move(block), false}); }
+	void add(void *ptr, TorchBlock &&block)
+	{
+		blocks_.emplace(address_of(ptr), Entry{std::move(block), false});
+	}
 
 	/* The core has the block back. Nothing if it is not here any more. */
 	void give(const void *ptr)
@@ -61,8 +71,8 @@ public:
 		looked_ = false;
 	}
 
-	/* Whether a look may find something: false if the core counts as many frees and holds back as much as before the last one, for what it holds back
-	 * becomes more by frees only. */
+	/* Whether a look may find something: false if the core counts as many frees and holds back as much as before
+	 * the last one, for what it holds back becomes more by frees only. */
 	bool may_have_passed(uint64_t frees, uint64_t pending_bytes) const
 	{
 		return !blocks_.empty() && !(looked_ && frees == frees_ && pending_bytes == pending_bytes_);
@@ -92,12 +102,15 @@ public:
 	std::vector<TorchGone> take_passed(std::vector<TorchRange> &held)
 	{
 		std::vector<TorchGone> gone;
-		std::sort(held.begin(), held.end(), [](const TorchRange &left, const TorchRange &right) { return left.first < right.first; });
-		each_passed(blocks_.begin(), blocks_.end(), held.begin(), held.end(), [](Blocks::iterator at) { return at->first; },
-		            [&](Blocks::iterator at) {
-			            if (at->second.given)
-				            take(at, gone);
-		            });
+		std::sort(held.begin(), held.end(),
+			[](const TorchRange &left, const TorchRange &right) { return left.first < right.first; });
+		each_passed(
+			blocks_.begin(), blocks_.end(), held.begin(), held.end(),
+			[](Blocks::iterator at) { return at->first; },
+			[&](Blocks::iterator at) {
+				if (at->second.given)
+					take(at, gone);
+			});
 		return gone;
 	}
 
@@ -108,7 +121,10 @@ private:
 	};
 	using Blocks = std::map<uint64_t, Entry>;
 
-	static uint64_t address_of(const void *ptr) { return reinterpret_cast<uint64_t>(ptr); }
+	static uint64_t address_of(const void *ptr)
+	{
+		return reinterpret_cast<uint64_t>(ptr);
+	}
 
 	void take(Blocks::iterator at, std::vector<TorchGone> &gone)
 	{

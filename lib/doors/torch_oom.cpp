@@ -1,13 +1,15 @@
 /* torch_oom.cpp: the one place in Seam that throws: PyTorch's own exceptions, made without PyTorch's headers.
  *
- * libc10.so, where PyTorch has loaded it, has the constructor and the type information of c10::Error and c10::OutOfMemoryError: they are
- * looked up in it by name at a failure, so that this library needs no PyTorch to be built or loaded, and serves every version. Until
- * 2.12 the constructor of OutOfMemoryError is inherited and not exported, and its type is in libc10_cuda.so, which throws it: the object is
- * then made as a c10::Error, of which it is a subclass with no member of its own, and given the subclass's table of virtual functions.
- * Where the type is nowhere, out of memory is a c10::Error.
+ * libc10.so, where PyTorch has loaded it, has the constructor and the type information of c10::Error and
+ * c10::OutOfMemoryError: they are looked up in it by name at a failure, so that this library needs no PyTorch to be
+ * built or loaded, and serves every version. Until 2.12 the constructor of OutOfMemoryError is inherited and not
+ * exported, and its type is in libc10_cuda.so, which throws it: the object is then made as a c10::Error, of which it is
+ * a subclass with no member of its own, and given the subclass's table of virtual functions. Where the type is nowhere,
+ * out of memory is a c10::Error.
  *
- * What is taken for granted: the Itanium C++ ABI; libstdc++'s std::string; c10::SourceLocation is two strings and a 32-bit number;
- * std::exception is the first base, so that the destructor can be called through it; an exception takes at most OBJECT_BYTES.
+ * What is taken for granted: the Itanium C++ ABI; libstdc++'s std::string; c10::SourceLocation is two strings and a
+ * 32-bit number; std::exception is the first base, so that the destructor can be called through it; an exception takes
+ * at most OBJECT_BYTES.
  */
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +22,12 @@
 
 #include <seam/torch.h>
 
-namespace {
+namespace
+{
 
 constexpr std::size_t OBJECT_BYTES = 1024; /* c10::Error of PyTorch 2.9 to 2.15 takes less than 300 */
-constexpr std::size_t TABLE_HEAD_BYTES = 16; /* of a table of virtual functions: offset to the top and type information */
+constexpr std::size_t TABLE_HEAD_BYTES =
+	16; /* of a table of virtual functions: offset to the top and type information */
 
 struct Location {
 	const char *function;
@@ -34,7 +38,8 @@ struct Location {
 /* A constructor is a function whose first argument is the object. */
 using Constructor = void (*)(void *object, Location location, std::string text);
 
-/* The names of c10::NAME's constructor from a location and a string, its type information and its table of virtual functions. */
+/* The names of c10::NAME's constructor from a location and a string, its type information and its table of virtual
+ * functions. */
 struct Names {
 	const char *constructor;
 	const char *type;

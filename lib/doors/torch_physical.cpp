@@ -1,16 +1,19 @@
 /* torch_physical.cpp: a pool's physical memory as PyTorch's snapshots show it: segments that are cut into blocks.
  *
- * A segment is a stretch of addresses without gaps, all of whose memory belongs to one view. Memory that has more than one address is shown
- * once: at the view that owns it, or, while a plan has blocks there, in the plan's arena. So the segments' sizes add up to what is reserved, and the blocks of
- * a segment to its size, as PyTorch's tools expect. What views have lost to others is left out: it is somebody else's memory by now.
+ * A segment is a stretch of addresses without gaps, all of whose memory belongs to one view. Memory that has more than
+ * one address is shown once: at the view that owns it, or, while a plan has blocks there, in the plan's arena. So the
+ * segments' sizes add up to what is reserved, and the blocks of a segment to its size, as PyTorch's tools expect. What
+ * views have lost to others is left out: it is somebody else's memory by now.
  */
 #include <algorithm>
 
 #include "torch_device.h"
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 struct Piece {
 	uint64_t va, bytes, requested_bytes, stream;
@@ -67,7 +70,8 @@ Leases leases_of(const std::vector<View> &views)
 			if (block.state != SEAM_BLOCK_LEASED)
 				continue;
 			for (const auto &slot : view.slots) {
-				const uint64_t first = std::max(block.va, slot.va), end = std::min(block.va + block.bytes, slot.va + slot.bytes);
+				const uint64_t first = std::max(block.va, slot.va),
+					       end = std::min(block.va + block.bytes, slot.va + slot.bytes);
 				if (first < end && slot.owned)
 					leases[slot.chunk].push_back({first - slot.va, end - slot.va});
 			}
@@ -76,17 +80,25 @@ Leases leases_of(const std::vector<View> &views)
 	return leases;
 }
 
-/* A view in which a plan has blocks: it owns none of the memory there. One without live blocks is shown where its memory belongs. */
+/* A view in which a plan has blocks: it owns none of the memory there. One without live blocks is shown where its
+ * memory belongs. */
 bool is_arena(const View &view)
 {
 	const auto owned = [](const struct seam_slot_info &slot) { return slot.owned; };
-	const auto used = [](const struct seam_block_info &block) { return block.state == SEAM_BLOCK_LIVE || block.state == SEAM_BLOCK_PENDING; };
-	return std::none_of(view.slots.begin(), view.slots.end(), owned) && std::any_of(view.blocks.begin(), view.blocks.end(), used);
+	const auto used = [](const struct seam_block_info &block) {
+		return block.state == SEAM_BLOCK_LIVE || block.state == SEAM_BLOCK_PENDING;
+	};
+	return std::none_of(view.slots.begin(), view.slots.end(), owned) &&
+		std::any_of(view.blocks.begin(), view.blocks.end(), used);
 }
 
-class Builder {
+class Builder
+{
 public:
-	Builder(c10::DeviceIndex device, std::vector<native::SegmentInfo> &segments) : device_(device), segments_(segments) {}
+	Builder(c10::DeviceIndex device, std::vector<native::SegmentInfo> &segments)
+		: device_(device), segments_(segments)
+	{
+	}
 
 	void begin(const struct seam_view_info &view, c10::MempoolId_t pool)
 	{
@@ -153,7 +165,8 @@ void show_owned(const View &view, bool arenas, Builder &builder)
 {
 	for (const auto &block : view.blocks) {
 		if (is_owned(block.state) && !(arenas && block.state == SEAM_BLOCK_LEASED))
-			builder.add({block.va, block.bytes, block.requested_bytes, block.stream, block.va, block.state});
+			builder.add(
+				{block.va, block.bytes, block.requested_bytes, block.stream, block.va, block.state});
 	}
 }
 
@@ -172,11 +185,14 @@ void show_arena(const View &view, const Leases &leases, Builder &builder)
 				while (block != view.blocks.end() && block->va + block->bytes <= at)
 					++block;
 				const bool none = block == view.blocks.end() || block->va >= end;
-				const uint64_t until = none ? end : block->va > at ? block->va : std::min(end, block->va + block->bytes);
+				const uint64_t until = none ? end
+					: block->va > at    ? block->va
+							    : std::min(end, block->va + block->bytes);
 				if (none || block->va > at)
 					builder.add({at, until - at, 0, 0, 0, SEAM_BLOCK_FREE});
 				else
-					builder.add({at, until - at, at == block->va ? block->requested_bytes : 0, block->stream, block->va, block->state});
+					builder.add({at, until - at, at == block->va ? block->requested_bytes : 0,
+						block->stream, block->va, block->state});
 				at = until;
 			}
 		}
@@ -185,8 +201,8 @@ void show_arena(const View &view, const Leases &leases, Builder &builder)
 
 } /* namespace */
 
-/* Chunks that the core made and gave back since the last look, for the history: `context` is of the request that has just been served, or of the call
- * that emptied the cache. With the lock. */
+/* Chunks that the core made and gave back since the last look, for the history: `context` is of the request that has
+ * just been served, or of the call that emptied the cache. With the lock. */
 void TorchDevice::follow(cudaStream_t stream, const TorchContext &context)
 {
 	struct seam_chunk_event events[64];
@@ -228,7 +244,8 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 	if (history_.enabled())
 		follow(nullptr, nullptr);
 	for (const View &view : visit.views) {
-		const c10::MempoolId_t name = view.info.private_id != 0 ? privates_.name_of(view.info.private_id) : c10::MempoolId_t{0, 0};
+		const c10::MempoolId_t name =
+			view.info.private_id != 0 ? privates_.name_of(view.info.private_id) : c10::MempoolId_t{0, 0};
 		if (pool_id != c10::MempoolId_t{0, 0} && name != pool_id)
 			continue;
 		builder.begin(view.info, name);
@@ -240,17 +257,20 @@ std::vector<native::SegmentInfo> TorchDevice::segments(c10::MempoolId_t pool_id)
 	for (auto &segment : segments) {
 		uint64_t address = segment.address;
 		for (auto &block : segment.blocks) {
-			const TorchBlock *known = block.allocated ? blocks_.find(reinterpret_cast<void *>(address)) : nullptr;
+			const TorchBlock *known =
+				block.allocated ? blocks_.find(reinterpret_cast<void *>(address)) : nullptr;
 			if (known != nullptr)
 				block.context_when_allocated = known->context();
 			address += block.size;
 		}
 	}
-	std::sort(segments.begin(), segments.end(), [](const auto &left, const auto &right) { return left.address < right.address; });
+	std::sort(segments.begin(), segments.end(),
+		[](const auto &left, const auto &right) { return left.address < right.address; });
 	return segments;
 }
 
-namespace {
+namespace
+{
 
 constexpr uint64_t granularity_bytes = UINT64_C(2) << 20; /* of chunks */
 
@@ -269,8 +289,9 @@ struct Largest {
 
 } /* namespace */
 
-/* The largest free block; or what is cached in whole chunks, stitched into one with what the device has left, as far as this process may take it.
- * cuDNN chooses its algorithms by this figure, so memory that is only not taken yet counts. */
+/* The largest free block; or what is cached in whole chunks, stitched into one with what the device has left, as far as
+ * this process may take it. cuDNN chooses its algorithms by this figure, so memory that is only not taken yet counts.
+ */
 size_t TorchDevice::largest()
 {
 	Largest largest;

@@ -1,7 +1,8 @@
-/* torch_pluggable.c: the functions that PyTorch's CUDAPluggableAllocator calls for memory, and the pools behind them. See seam/torch.h.
+/* torch_pluggable.c: the functions that PyTorch's CUDAPluggableAllocator calls for memory, and the pools behind them.
+ * See seam/torch.h.
  *
- * Not here: private pools (torch_private.c), segments for MemPool (torch_segments.c), texts and figures (torch_told.c), the C++
- * edge (torch_oom.cpp).
+ * Not here: private pools (torch_private.c), segments for MemPool (torch_segments.c), texts and figures (torch_told.c),
+ * the C++ edge (torch_oom.cpp).
  *
  * Nothing is done when the library is loaded: a pool is made by the first request for its device.
  */
@@ -19,10 +20,10 @@
 static pthread_mutex_t made = PTHREAD_MUTEX_INITIALIZER;
 static struct seam_pool *_Atomic pools[SEAM_TORCH_DEVICES];
 static struct seam_pool *_Atomic open_pools[SEAM_TORCH_DEVICES]; /* those of seam__torch_open_pool() */
-static struct seam_config configuration; /* made. Valid if its size is not 0 */
-static bool names_watch;                 /* made. The configuration says something about watch_captures */
-static bool announced;                   /* made. Whoever captures opens a private pool first */
-static struct seam_plan *first_plan;     /* made. For the first pool, or NULL */
+static struct seam_config configuration;                         /* made. Valid if its size is not 0 */
+static bool names_watch;             /* made. The configuration says something about watch_captures */
+static bool announced;               /* made. Whoever captures opens a private pool first */
+static struct seam_plan *first_plan; /* made. For the first pool, or NULL */
 static _Atomic uint64_t unknown_frees;
 
 #define TOO_LATE "memory has been asked for already: it is too late to configure"
@@ -88,7 +89,10 @@ enum seam_rc seam_torch_plan_file(const char *path, char *error)
 		seam_plan_free(gone);
 	}
 	if (rc != SEAM_OK && error != NULL)
-		(void)snprintf(error, sizeof why.text, "%s", rc == SEAM_BUSY ? TOO_LATE : why.text[0] != '\0' ? why.text : seam_rc_text(rc));
+		(void)snprintf(error, sizeof why.text, "%s",
+			rc == SEAM_BUSY               ? TOO_LATE
+				: why.text[0] != '\0' ? why.text
+						      : seam_rc_text(rc));
 	return rc;
 }
 
@@ -155,7 +159,8 @@ static void let_in(struct seam_pool *pool, int peer)
 
 struct seam_pool *seam__torch_open_pool(int device)
 {
-	struct seam_pool *pool = in_range(device) ? atomic_load_explicit(&open_pools[device], memory_order_acquire) : NULL;
+	struct seam_pool *pool =
+		in_range(device) ? atomic_load_explicit(&open_pools[device], memory_order_acquire) : NULL;
 	if (pool != NULL)
 		return pool;
 	pool = seam_torch_pool(device);

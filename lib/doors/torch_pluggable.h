@@ -1,8 +1,8 @@
 /* torch_pluggable.h: what the files of PyTorch's pluggable door share. What they export: seam/torch.h.
  *
- * Locks: `made` (torch_pluggable.c) guards the configuration and the making of pools; `opening` (torch_private.c) the open private pools;
- * `told` (torch_told.c) the newest error. None is held while another is taken, or across a call that throws, but the filters' (see
- * torch_private.c).
+ * Locks: `made` (torch_pluggable.c) guards the configuration and the making of pools; `opening` (torch_private.c) the
+ * open private pools; `told` (torch_told.c) the newest error. None is held while another is taken, or across a call
+ * that throws, but the filters' (see torch_private.c).
  */
 #ifndef SEAM_DOORS_TORCH_PLUGGABLE_H
 #define SEAM_DOORS_TORCH_PLUGGABLE_H
@@ -22,8 +22,8 @@ void seam__torch_fail(void);
 /* Tells why a request failed, and throws what fits the code. */
 void seam__torch_refuse(struct seam_pool *pool, int device, uint64_t bytes, enum seam_rc rc);
 
-/* The pool of a device for memory that PyTorch takes for cudaMalloc's: it copies such memory between devices without a word, so each device with such
- * a pool is let in to the others'. As seam_torch_pool() otherwise. */
+/* The pool of a device for memory that PyTorch takes for cudaMalloc's: it copies such memory between devices without a
+ * word, so each device with such a pool is let in to the others'. As seam_torch_pool() otherwise. */
 struct seam_pool *seam__torch_open_pool(int device);
 
 /* The private pool, newest first, whose filter accepts the stream; 0: none. Lets the filter's exceptions through. */

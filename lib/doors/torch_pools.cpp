@@ -1,9 +1,11 @@
 /* torch_pools.cpp: the part of the class that CUDA graphs, torch.cuda.MemPool and other processes use. */
 #include "torch_allocator.h"
 
-namespace seam {
+namespace seam
+{
 
-void TorchAllocator::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, std::function<bool(cudaStream_t)> filter)
+void TorchAllocator::beginAllocateToPool(
+	c10::DeviceIndex device, c10::MempoolId_t pool, std::function<bool(cudaStream_t)> filter)
 {
 	native::CUDAAllocator *serves = server(device, pool);
 	on(device).open_private(pool, filter);
@@ -52,7 +54,8 @@ void TorchAllocator::setNoSplit(c10::DeviceIndex device, c10::MempoolId_t pool)
 }
 #endif
 
-bool TorchAllocator::checkPoolLiveAllocations(c10::DeviceIndex device, c10::MempoolId_t pool, const std::unordered_set<void *> &expected)
+bool TorchAllocator::checkPoolLiveAllocations(
+	c10::DeviceIndex device, c10::MempoolId_t pool, const std::unordered_set<void *> &expected)
 {
 	return on(device).holds_exactly(pool, expected);
 }
@@ -72,7 +75,8 @@ std::shared_ptr<void> TorchAllocator::getIpcDevPtr(std::string handle)
 
 /* ---- a device's private pools ---- */
 
-namespace {
+namespace
+{
 
 /* A reference. Without the device's lock: the core may be waiting for the device in another thread. */
 void drop(struct seam_pool *pool, uint64_t number)

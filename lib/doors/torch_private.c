@@ -1,13 +1,16 @@
 /* torch_private.c: PyTorch's private pools, for graphs and use_mem_pool(), on Seam's. See seam/torch.h.
  *
- * PyTorch hands over a filter, a C++ function object, and begins a pool before the capture starts: which streams belong to it is known
- * only to the filter, and only at each request. So the filter is asked here, and the request names its private pool; the route that
- * seam_private_begin() opens is one that no request takes (no capture has id 0), which makes the pool look for captures all the same.
+ * PyTorch hands over a filter, a C++ function object, and begins a pool before the capture starts: which streams belong
+ * to it is known only to the filter, and only at each request. So the filter is asked here, and the request names its
+ * private pool; the route that seam_private_begin() opens is one that no request takes (no capture has id 0), which
+ * makes the pool look for captures all the same.
  *
- * The layout of std::function in libstdc++, the only C++ library that PyTorch is built with on Linux: 16 bytes of storage, a manager
- * that copies and destroys it, an invoker. A type that is not trivial to copy is passed by value as the address of the caller's copy.
+ * The layout of std::function in libstdc++, the only C++ library that PyTorch is built with on Linux: 16 bytes of
+ * storage, a manager that copies and destroys it, an invoker. A type that is not trivial to copy is passed by value as
+ * the address of the caller's copy.
  *
- * Locks: `opening` guards the table. A filter runs under it and may throw: the lock is dropped as the exception passes (-fexceptions).
+ * Locks: `opening` guards the table. A filter runs under it and may throw: the lock is dropped as the exception passes
+ * (-fexceptions).
  */
 #include "torch_pluggable.h"
 
@@ -42,9 +45,10 @@ struct late {
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static struct open_pool opened[OPEN_LIMIT]; /* opening. The newest last */
-static _Atomic unsigned opened_count;       /* changed with `opening`; read without it to see whether there is anything to ask */
-static struct late lates[OPEN_LIMIT];       /* opening */
-static unsigned late_count;                 /* opening */
+static _Atomic unsigned
+	opened_count; /* changed with `opening`; read without it to see whether there is anything to ask */
+static struct late lates[OPEN_LIMIT]; /* opening */
+static unsigned late_count;           /* opening */
 
 static void unlock(pthread_mutex_t **lock)
 {
@@ -52,13 +56,16 @@ static void unlock(pthread_mutex_t **lock)
 }
 
 /* Until the end of the block, and if an exception leaves it. */
-#define WITH_OPEN __attribute__((cleanup(unlock), unused)) pthread_mutex_t *locked = (pthread_mutex_lock(&opening), &opening)
+#define WITH_OPEN \
+	__attribute__((cleanup(unlock), unused)) pthread_mutex_t *locked = (pthread_mutex_lock(&opening), &opening)
 
-#define WAYS_APART UINT64_C(0x9e3779b97f4a7c15) /* odd, without a pattern: spreads the pairs that PyTorch does not make */
+#define WAYS_APART \
+	UINT64_C(0x9e3779b97f4a7c15) /* odd, without a pattern: spreads the pairs that PyTorch does not make */
 
 uint64_t seam_torch_private_id(struct seam_torch_pool_id id)
 {
-	/* PyTorch makes (n, 0) for the pools of users and (0, n) for those of graphs. The topmost number is that of the segments. */
+	/* PyTorch makes (n, 0) for the pools of users and (0, n) for those of graphs. The topmost number is that of the
+	 * segments. */
 	if (id.second == 0)
 		return id.first * 2 + 2;
 	if (id.first == 0)
@@ -202,7 +209,8 @@ void seam__torch_release_late(int device)
 	enum seam_rc rc = seam_device_wait(pool);
 	if (rc == SEAM_CAPTURING) {
 		if (!put_late(device, id))
-			seam__torch_tell("a private pool of device %d is kept: too many were released during a capture", device);
+			seam__torch_tell(
+				"a private pool of device %d is kept: too many were released during a capture", device);
 		return;
 	}
 	/* A device that cannot be waited for has failed, or is gone: nothing replays there. */
@@ -216,6 +224,7 @@ void seam_torch_release_pool(int device, struct seam_torch_pool_id id)
 	if (seam_torch_pool_made(device) == NULL)
 		return;
 	if (!put_late(device, seam_torch_private_id(id)))
-		seam__torch_tell("a private pool of device %d is kept: too many were released during a capture", device);
+		seam__torch_tell(
+			"a private pool of device %d is kept: too many were released during a capture", device);
 	seam__torch_release_late(device);
 }

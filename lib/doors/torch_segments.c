@@ -1,8 +1,10 @@
-/* torch_segments.c: segments for PyTorch's native allocator, which torch.cuda.MemPool() lets use another source. See seam/torch.h.
+/* torch_segments.c: segments for PyTorch's native allocator, which torch.cuda.MemPool() lets use another source. See
+ * seam/torch.h.
  *
- * Native does not say which stream a segment is for (the stream that comes with the request is the current one, not the one that asked), and
- * counts on what cudaMalloc and cudaFree do: nothing is pending on a segment's memory when it is handed out, nor when it comes back. So
- * both wait for the device. All segments are of one private pool: what a capture has used stays for segments.
+ * Native does not say which stream a segment is for (the stream that comes with the request is the current one, not the
+ * one that asked), and counts on what cudaMalloc and cudaFree do: nothing is pending on a segment's memory when it is
+ * handed out, nor when it comes back. So both wait for the device. All segments are of one private pool: what a capture
+ * has used stays for segments.
  */
 #include "torch_pluggable.h"
 
@@ -33,7 +35,8 @@ static void *alloc(size_t bytes, int device, void *stream, uint32_t flags)
 	void *ptr = NULL;
 	enum seam_rc rc = seam_alloc_request(pool, &request, &ptr);
 	if (rc == SEAM_OK) {
-		/* During a capture it cannot be waited, and need not: nothing is pending on memory of the private pool. */
+		/* During a capture it cannot be waited, and need not: nothing is pending on memory of the private pool.
+		 */
 		rc = seam_device_wait(pool);
 		if (rc == SEAM_OK || rc == SEAM_CAPTURING)
 			return ptr;
@@ -59,7 +62,8 @@ void seam_torch_segment_free(void *ptr, size_t bytes, int device, void *stream)
 	if (ptr != NULL && pool != NULL) {
 		enum seam_rc rc = seam_device_wait(pool);
 		if (rc != SEAM_OK)
-			seam__torch_tell("the free of a segment of device %d did not wait: %s", device, seam_rc_text(rc));
+			seam__torch_tell(
+				"the free of a segment of device %d did not wait: %s", device, seam_rc_text(rc));
 	}
 	seam_torch_free(ptr, bytes, device, stream);
 }

@@ -1,11 +1,14 @@
-/* torch_shortage.cpp: when memory runs out: the share that a process may have, what is tried last, and the error that the user sees. */
+/* torch_shortage.cpp: when memory runs out: the share that a process may have, what is tried last, and the error that
+ * the user sees. */
 #include "torch_device.h"
 
 #include <c10/cuda/CUDAAllocatorConfig.h>
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 std::string in_units(uint64_t bytes)
 {
@@ -49,7 +52,8 @@ void TorchDevice::limit(double fraction)
 	uint64_t total_bytes = 0, capacity_bytes = 0;
 	enum seam_rc rc = seam_device_memory(pool(), nullptr, &total_bytes);
 	if (rc == SEAM_OK && fraction < 1)
-		capacity_bytes = std::max<uint64_t>(static_cast<uint64_t>(fraction * static_cast<double>(total_bytes)), 1);
+		capacity_bytes =
+			std::max<uint64_t>(static_cast<uint64_t>(fraction * static_cast<double>(total_bytes)), 1);
 	if (rc == SEAM_OK)
 		rc = seam_pool_set_capacity(pool(), capacity_bytes);
 	TORCH_CHECK(rc == SEAM_OK, "Seam: memory fraction: ", seam_rc_text(rc));
@@ -59,10 +63,11 @@ void TorchDevice::limit(double fraction)
 	rejects_over_ = 1; /* heeded anew */
 }
 
-namespace {
+namespace
+{
 
-/* PyTorch's settings throw_on_cudamalloc_oom and per_process_memory_fraction, which may change at any time: the share of the device over which requests
- * are rejected; 1: none are. */
+/* PyTorch's settings throw_on_cudamalloc_oom and per_process_memory_fraction, which may change at any time: the share
+ * of the device over which requests are rejected; 1: none are. */
 double rejection_setting()
 {
 #if SEAM_TORCH_HAS_REJECTIONS
@@ -88,7 +93,8 @@ void TorchDevice::heed_setting()
 	std::lock_guard guard(lock_);
 	uint64_t most_bytes = capacity_bytes_;
 	if (share < 1) {
-		const uint64_t share_bytes = std::max<uint64_t>(static_cast<uint64_t>(share * static_cast<double>(total_bytes)), 1);
+		const uint64_t share_bytes =
+			std::max<uint64_t>(static_cast<uint64_t>(share * static_cast<double>(total_bytes)), 1);
 		most_bytes = most_bytes == 0 ? share_bytes : std::min(most_bytes, share_bytes);
 	}
 	if (rc == SEAM_OK)
@@ -111,7 +117,8 @@ enum seam_rc TorchDevice::last_resorts(TorchAsk &ask, void **ret_ptr)
 		helpers = privates_.helpers();
 	}
 	for (const auto &helper : helpers) {
-		rc = helper->server != nullptr ? ask_server(*helper, ask, ret_ptr) : request(ask, helper->number, ret_ptr);
+		rc = helper->server != nullptr ? ask_server(*helper, ask, ret_ptr)
+					       : request(ask, helper->number, ret_ptr);
 		if (rc == SEAM_OK) {
 			ask.in = helper;
 			break;
@@ -125,7 +132,8 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	if (!is_shortage(rc)) {
 		char driver[300] = "";
 		seam_driver_error(pool(), driver, sizeof driver);
-		TORCH_CHECK(false, "Seam: an allocation of ", in_units(ask.bytes), " failed: ", seam_rc_text(rc), driver[0] != '\0' ? "; driver: " : "", driver);
+		TORCH_CHECK(false, "Seam: an allocation of ", in_units(ask.bytes), " failed: ", seam_rc_text(rc),
+			driver[0] != '\0' ? "; driver: " : "", driver);
 	}
 	uint64_t free_bytes = 0, total_bytes = 0;
 	if (seam_device_memory(pool(), &free_bytes, &total_bytes) != SEAM_OK)
@@ -140,7 +148,8 @@ void TorchDevice::fail(const TorchAsk &ask, enum seam_rc rc, TorchContext contex
 	if (rc != SEAM_OOM_DEVICE)
 		text += c10::str("\nWhat ran out: ", seam_rc_text(rc), ".");
 	if (rejected)
-		text += c10::str("\nRejected: the process may take ", share, " of the device (per_process_memory_fraction with throw_on_cudamalloc_oom).");
+		text += c10::str("\nRejected: the process may take ", share,
+			" of the device (per_process_memory_fraction with throw_on_cudamalloc_oom).");
 	TORCH_CHECK_WITH(OutOfMemoryError, false, text);
 }
 
@@ -152,7 +161,7 @@ void TorchDevice::note_shortage(const TorchAsk &ask, bool rejected, uint64_t fre
 	if (history_.enabled())
 		follow(ask.stream, nullptr);
 	history_.add(native::TraceEntry::OOM, device_, reinterpret_cast<void *>(free_bytes), ask.bytes, ask.stream,
-	             ask.in != nullptr ? ask.in->id : c10::MempoolId_t{0, 0}, std::move(context));
+		ask.in != nullptr ? ask.in->id : c10::MempoolId_t{0, 0}, std::move(context));
 }
 
 /* Tells the profiler and the observers. Without the lock. */
@@ -160,14 +169,16 @@ void TorchDevice::observe_shortage(const TorchAsk &ask, bool rejected, uint64_t 
 {
 	struct seam_stats stats;
 	(void)stats_of(pool(), &stats);
-	c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(ask.bytes), stats.live_bytes, stats.reserved_bytes, c10::Device(c10::kCUDA, device_));
+	c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(ask.bytes), stats.live_bytes, stats.reserved_bytes,
+		c10::Device(c10::kCUDA, device_));
 	if (rejected) {
 		for (const auto &observer : history_.rejection_observers())
 			observer(device_, ask.bytes, stats.reserved_bytes, total_bytes);
 		return;
 	}
 	const double share = fraction();
-	const auto most_bytes = share < 1 ? static_cast<uint64_t>(share * static_cast<double>(total_bytes)) : total_bytes;
+	const auto most_bytes =
+		share < 1 ? static_cast<uint64_t>(share * static_cast<double>(total_bytes)) : total_bytes;
 	for (const auto &observer : history_.observers())
 		observer(device_, ask.bytes, most_bytes, free_bytes);
 }

@@ -1,19 +1,21 @@
 /* torch_stats.cpp: PyTorch's statistics of a device.
  *
- * Counted here, at every request and free: allocation, active, allocated_bytes, active_bytes, requested_bytes. Counted by the core: segment (physical
- * chunks, all of them large) and reserved_bytes.all. Asked of the core when somebody looks, so that peaks, `allocated` and `freed` are what was
- * seen: reserved_bytes of small and of large, those of each private pool, and inactive_split_bytes (free bytes in chunks that live blocks use in part).
- * Always 0: the count
- * of inactive_split, and oversize_*, which Seam does not have. max_split_size is -1: nothing is too large to be split.
+ * Counted here, at every request and free: allocation, active, allocated_bytes, active_bytes, requested_bytes. Counted
+ * by the core: segment (physical chunks, all of them large) and reserved_bytes.all. Asked of the core when somebody
+ * looks, so that peaks, `allocated` and `freed` are what was seen: reserved_bytes of small and of large, those of each
+ * private pool, and inactive_split_bytes (free bytes in chunks that live blocks use in part). Always 0: the count of
+ * inactive_split, and oversize_*, which Seam does not have. max_split_size is -1: nothing is too large to be split.
  */
 #include <algorithm>
 #include <cstring>
 
 #include "torch_device.h"
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
@@ -103,16 +105,18 @@ void TorchDevice::look(const struct seam_stats &stats)
 {
 	move_to(seen_.reserved_bytes[small], stats.reserved_small_bytes);
 	move_to(seen_.reserved_bytes[large], stats.reserved_bytes - stats.reserved_small_bytes);
-	fill(seen_.reserved_bytes[all], stats.reserved_bytes, stats.reserved_bytes_peak, stats.chunks_made_bytes - seen_.made_bytes_before,
-	     seen_.reserved_carried);
+	fill(seen_.reserved_bytes[all], stats.reserved_bytes, stats.reserved_bytes_peak,
+		stats.chunks_made_bytes - seen_.made_bytes_before, seen_.reserved_carried);
 	move_to(seen_.inactive_split_bytes[all], stats.unused_partial_bytes);
 	move_to(seen_.inactive_split_bytes[large], stats.unused_partial_bytes);
-	fill(seen_.segment[all], stats.chunks, stats.chunks_peak, stats.chunks_made - seen_.made_before, seen_.chunks_carried);
+	fill(seen_.segment[all], stats.chunks, stats.chunks_peak, stats.chunks_made - seen_.made_before,
+		seen_.chunks_carried);
 	seen_.segment[large] = seen_.segment[all];
 	look_at_privates();
 }
 
-namespace {
+namespace
+{
 
 /* Bytes in views for small requests and in others, by number of the private pool. */
 struct PrivateSums {
@@ -139,7 +143,8 @@ struct PrivateSums {
 
 } /* namespace */
 
-/* What private pools hold; those that are gone hold nothing. Of programs without private pools nothing is asked. With the lock. */
+/* What private pools hold; those that are gone hold nothing. Of programs without private pools nothing is asked. With
+ * the lock. */
 void TorchDevice::look_at_privates()
 {
 	if (!SEAM_TORCH_HAS_PRIVATE_SUMS || (!privates_.has_any() && seen_.private_reserved_bytes.empty()))

@@ -1,7 +1,8 @@
-/* torch_told.c: what PyTorch's pluggable door tells: the newest error, the text of an out-of-memory error, the statistics by number.
+/* torch_told.c: what PyTorch's pluggable door tells: the newest error, the text of an out-of-memory error, the
+ * statistics by number.
  *
- * An out-of-memory text begins with the facts of PyTorch's own, in its words, order and units: programs look for them to know that a smaller batch may do,
- * and read the figures. What Seam has to say follows.
+ * An out-of-memory text begins with the facts of PyTorch's own, in its words, order and units: programs look for them
+ * to know that a smaller batch may do, and read the figures. What Seam has to say follows.
  */
 #include "torch_pluggable.h"
 
@@ -90,8 +91,10 @@ static void put_state(struct words *words, struct seam_pool *pool, int device)
 	}
 	if (seam_stats_get(pool, &stats) == SEAM_OK) {
 		put_sized(words, " Of the allocated memory ", stats.live_bytes, " is allocated by PyTorch, and ");
-		put_sized(words, "", stats.reserved_bytes - (stats.live_bytes < stats.reserved_bytes ? stats.live_bytes : stats.reserved_bytes),
-		          " is reserved by PyTorch but unallocated, all of it by way of Seam.");
+		put_sized(words, "",
+			stats.reserved_bytes -
+				(stats.live_bytes < stats.reserved_bytes ? stats.live_bytes : stats.reserved_bytes),
+			" is reserved by PyTorch but unallocated, all of it by way of Seam.");
 	}
 }
 
@@ -146,7 +149,7 @@ void seam__torch_refuse(struct seam_pool *pool, int device, uint64_t bytes, enum
 	if (rc == SEAM_DRIVER)
 		(void)seam_driver_error(pool, driver, sizeof driver);
 	seam__torch_tell("Seam cannot allocate %" PRIu64 " bytes on device %d: %s%s%s", bytes, device, seam_rc_text(rc),
-	                 driver[0] != '\0' ? ": " : "", driver);
+		driver[0] != '\0' ? ": " : "", driver);
 	seam__torch_fail();
 }
 

@@ -8,11 +8,13 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 
-namespace seam {
+namespace seam
+{
 
 std::atomic<size_t> uncached_count{0};
 
-namespace {
+namespace
+{
 
 /* Addresses. Neither is ever destroyed: tensors may outlive the program's end. */
 std::mutex &held_lock = *new std::mutex;
@@ -41,8 +43,8 @@ void *uncached_take(size_t bytes)
 	const cudaError_t error = cudaMalloc(&ptr, bytes);
 	if (error == cudaErrorMemoryAllocation)
 		(void)cudaGetLastError();
-	TORCH_CHECK_WITH(OutOfMemoryError, error != cudaErrorMemoryAllocation, "CUDA out of memory. Tried to allocate ", bytes,
-	                 " bytes, with caching turned off");
+	TORCH_CHECK_WITH(OutOfMemoryError, error != cudaErrorMemoryAllocation, "CUDA out of memory. Tried to allocate ",
+		bytes, " bytes, with caching turned off");
 	C10_CUDA_CHECK(error);
 	std::lock_guard<std::mutex> guard(held_lock);
 	held.insert(ptr);

@@ -1,8 +1,9 @@
-/* torch_uncached.h: caching turned off, by PYTORCH_NO_CUDA_MEMORY_CACHING or torch.cuda.caching_allocator_enable(False).
+/* torch_uncached.h: caching turned off, by PYTORCH_NO_CUDA_MEMORY_CACHING or
+ * torch.cuda.caching_allocator_enable(False).
  *
- * Every tensor is then an allocation of the CUDA runtime's, and goes back at once, so that tools which watch those (compute-sanitizer) see where a
- * tensor ends and when it is gone. Seam serves none of it, and counts none: no statistics, no history, no private pools, as with PyTorch's own
- * allocator.
+ * Every tensor is then an allocation of the CUDA runtime's, and goes back at once, so that tools which watch those
+ * (compute-sanitizer) see where a tensor ends and when it is gone. Seam serves none of it, and counts none: no
+ * statistics, no history, no private pools, as with PyTorch's own allocator.
  */
 #ifndef SEAM_TORCH_UNCACHED_H
 #define SEAM_TORCH_UNCACHED_H
@@ -10,7 +11,8 @@
 #include <atomic>
 #include <cstddef>
 
-namespace seam {
+namespace seam
+{
 
 /* Whether the environment turns caching off: the variable is set at all. */
 bool uncached_by_environment();

@@ -1,13 +1,16 @@
-/* torch_watching.cpp: the part of the class that programs use to see what their memory does: statistics, snapshots, history. */
+/* torch_watching.cpp: the part of the class that programs use to see what their memory does: statistics, snapshots,
+ * history. */
 #include <cstdlib>
 
 #include <c10/cuda/CUDAFunctions.h>
 
 #include "torch_allocator.h"
 
-namespace seam {
+namespace seam
+{
 
-namespace {
+namespace
+{
 
 /* PyTorch's own settings do not matter here. What it shows as the allocator's settings is Seam's configuration. */
 native::AllocatorConfigInfo settings()
@@ -69,7 +72,8 @@ native::SnapshotInfo TorchAllocator::snapshot(c10::MempoolId_t pool)
 #endif
 		result.segments.insert(result.segments.end(), served.segments.begin(), served.segments.end());
 	}
-	result.device_traces = include_traces ? history_.entries(devices_.size()) : std::vector<std::vector<native::TraceEntry>>(devices_.size());
+	result.device_traces = include_traces ? history_.entries(devices_.size())
+					      : std::vector<std::vector<native::TraceEntry>>(devices_.size());
 	result.external_annotations = history_.annotations();
 	/* A snapshot is an entry of the next one's history, as with PyTorch's own allocator. */
 	for (size_t i = 0; i < devices_.size(); i++)
@@ -91,16 +95,16 @@ bool TorchAllocator::isHistoryEnabled()
 }
 
 #if SEAM_TORCH_HAS_SKIP_ACTIONS
-void TorchAllocator::recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when,
-                                   bool clear, const std::vector<std::string> &skip)
+void TorchAllocator::recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries,
+	native::RecordContext when, bool clear, const std::vector<std::string> &skip)
 {
 	history_.start(enabled, recorder, max_entries, when, clear, skip);
 	for (auto &device : devices_)
 		device->follow_from_now();
 }
 #else
-void TorchAllocator::recordHistory(bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when,
-                                   bool clear)
+void TorchAllocator::recordHistory(
+	bool enabled, native::CreateContextFn recorder, size_t max_entries, native::RecordContext when, bool clear)
 {
 	history_.start(enabled, recorder, max_entries, when, clear, {});
 	for (auto &device : devices_)

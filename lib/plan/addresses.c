@@ -104,8 +104,8 @@ static enum seam_rc make_room(struct seam__addresses *set, struct seam__address_
 	return SEAM_OK;
 }
 
-enum seam_rc seam__addresses_add(struct seam__addresses *set, struct seam__address_heap *heap, uint64_t begin_bytes,
-                                 uint64_t end_bytes)
+enum seam_rc seam__addresses_add(
+	struct seam__addresses *set, struct seam__address_heap *heap, uint64_t begin_bytes, uint64_t end_bytes)
 {
 	uint32_t first = 0; /* of the stretches that end at begin or above, */
 	uint32_t end;       /* up to the first that begins above the end: these are joined */
@@ -121,7 +121,8 @@ enum seam_rc seam__addresses_add(struct seam__addresses *set, struct seam__addre
 			if (rc != SEAM_OK)
 				return rc;
 		}
-		memmove(set->stretches + first + 1, set->stretches + first, (set->count - first) * sizeof(*set->stretches));
+		memmove(set->stretches + first + 1, set->stretches + first,
+			(set->count - first) * sizeof(*set->stretches));
 		set->stretches[first] = (struct seam__stretch){.begin_bytes = begin_bytes, .end_bytes = end_bytes};
 		set->count++;
 		return SEAM_OK;

@@ -3,8 +3,8 @@
  * What is added is joined with what it overlaps or touches: a set says which addresses are taken, not by whom. That is
  * what keeps the sets of gaps.h small. Nothing is ever taken out but everything at once.
  *
- * The stretches of all sets lie in one heap, in runs whose room is a power of two; a run that a set has outgrown is used
- * again by others.
+ * The stretches of all sets lie in one heap, in runs whose room is a power of two; a run that a set has outgrown is
+ * used again by others.
  *
  * Invariants (seam__addresses_check): A1 stretches are not empty; A2 they ascend and do not touch; A3 they are no more
  * than the room.
@@ -38,8 +38,8 @@ struct seam__address_heap {
 	struct seam_meta *meta;
 	struct seam__address_block *first; /* all blocks, the oldest first */
 	struct seam__address_block *last;
-	struct seam__address_block *at;    /* in use: those behind it are empty. NULL: none is */
-	void *freed[32];                   /* outgrown runs by log2 of their room; the next one's address in the first bytes */
+	struct seam__address_block *at; /* in use: those behind it are empty. NULL: none is */
+	void *freed[32]; /* outgrown runs by log2 of their room; the next one's address in the first bytes */
 };
 
 void seam__address_heap_init(struct seam__address_heap *heap, struct seam_meta *meta); /* allocates nothing */
@@ -49,8 +49,8 @@ void seam__address_heap_fini(struct seam__address_heap *heap);
 void seam__address_heap_clear(struct seam__address_heap *heap);
 
 /* Adds [begin, end), not empty. Errors: SEAM_OOM_META, the set is as before. O(log n) to find, O(n) to make room. */
-SEAM_MUST_USE enum seam_rc seam__addresses_add(struct seam__addresses *set, struct seam__address_heap *heap,
-                                               uint64_t begin_bytes, uint64_t end_bytes);
+SEAM_MUST_USE enum seam_rc seam__addresses_add(
+	struct seam__addresses *set, struct seam__address_heap *heap, uint64_t begin_bytes, uint64_t end_bytes);
 
 /* The number of the first stretch at or after number `from` that ends above `address_bytes`; count if none. Stretches
  * before `from` must end at or below. O(log of the distance). */

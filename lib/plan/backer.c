@@ -18,7 +18,7 @@ static bool is_free(const struct seam__backer *backer, uint32_t chunk, const str
 	uint32_t circle = backer->problem->circle;
 
 	return backer->free_at[chunk] <= need->begin && need->end <= backer->chunks[chunk].reserved &&
-	       (need->again == circle || backer->chunks[chunk].reserved == circle);
+		(need->again == circle || backer->chunks[chunk].reserved == circle);
 }
 
 /* After the column's next cell is another one. */
@@ -47,8 +47,8 @@ static bool is_idle(const struct seam__backer *backer, uint32_t chunk, const str
 	if (!is_free(backer, chunk, need) || backer->chunks[chunk].wanted < need->end)
 		return false;
 	return need->again == backer->problem->circle || chunk >= backer->base ||
-	       cells->first[chunk] == cells->first[chunk + 1] ||
-	       cells->cells[cells->first[chunk + 1] - 1].end <= need->again;
+		cells->first[chunk] == cells->first[chunk + 1] ||
+		cells->cells[cells->first[chunk + 1] - 1].end <= need->again;
 }
 
 static void give(struct seam__backer *backer, uint32_t column, uint32_t chunk, const struct need *need)
@@ -153,8 +153,8 @@ static bool try_run(struct seam__backer *backer)
 	return best != NONE && try_shift(backer, backer->missing[0], best);
 }
 
-/* Columns of the view that is needed if the column of that number does not get its chunk when it wants it: none if the item
- * that stands there has lost a chunk before. */
+/* Columns of the view that is needed if the column of that number does not get its chunk when it wants it: none if the
+ * item that stands there has lost a chunk before. */
 static uint32_t loss_of(const struct seam__backer *backer, const struct seam__chunk *chunk)
 {
 	if (backer->policy != SEAM__LEAST_LOSS || chunk->wanted == backer->problem->circle)
@@ -175,7 +175,7 @@ static uint32_t choose_victim(const struct seam__backer *backer, const struct ne
 			continue;
 		loss = loss_of(backer, &backer->chunks[chunk]);
 		if (loss < best_loss ||
-		    (loss == best_loss && backer->chunks[chunk].wanted > backer->chunks[best].wanted)) {
+			(loss == best_loss && backer->chunks[chunk].wanted > backer->chunks[best].wanted)) {
 			best = chunk;
 			best_loss = loss;
 		}
@@ -249,18 +249,18 @@ static enum seam_rc give_missing(struct seam__backer *backer, uint32_t first, ui
 	(void)seam__budget_spend(backer->budget, 1 + backer->base / 256);
 	/* Beside a neighbour that was moved: then the whole may still have a plain address. */
 	if (backer->columns[first].chunk != NONE && backer->columns[first].chunk != first &&
-	    try_shift(backer, first, backer->columns[first].chunk))
+		try_shift(backer, first, backer->columns[first].chunk))
 		return SEAM_OK;
 	if (backer->columns[last].chunk != NONE && backer->columns[last].chunk != last &&
-	    try_shift(backer, last, backer->columns[last].chunk))
+		try_shift(backer, last, backer->columns[last].chunk))
 		return SEAM_OK;
 	if (try_shift(backer, 0, 0) || try_before(backer) || try_run(backer))
 		return SEAM_OK;
 	return give_each(backer);
 }
 
-/* The cell of the column that is in use at `begin`; those that begin now are appended to missing, but for one that crosses
- * the cut, which has its chunk. */
+/* The cell of the column that is in use at `begin`; those that begin now are appended to missing, but for one that
+ * crosses the cut, which has its chunk. */
 static void enter(struct seam__backer *backer, uint32_t number, uint32_t begin)
 {
 	const struct seam__cells *cells = &backer->cells;
@@ -289,7 +289,7 @@ static enum seam_rc settle(struct seam__backer *backer, uint32_t item, bool cros
 
 	for (uint32_t c = first; c <= last; c++) {
 		uint32_t chunk = crosses && backer->columns[c].around != NONE ? backer->columns[c].around
-		                                                              : backer->columns[c].chunk;
+									      : backer->columns[c].chunk;
 
 		backer->list[c - first] = chunk;
 		plain = plain && chunk == backer->list[0] + (c - first) && chunk < backer->base;
@@ -299,8 +299,8 @@ static enum seam_rc settle(struct seam__backer *backer, uint32_t item, bool cros
 		return SEAM_OK;
 	if (!plain)
 		return seam__views_add(&backer->views, item, backer->list, last - first + 1);
-	backer->offsets[item] = backer->cells.offsets[item] % backer->cells.chunk_bytes +
-	                        backer->list[0] * backer->cells.chunk_bytes;
+	backer->offsets[item] =
+		backer->cells.offsets[item] % backer->cells.chunk_bytes + backer->list[0] * backer->cells.chunk_bytes;
 	return SEAM_OK;
 }
 
@@ -355,7 +355,8 @@ static void begin(struct seam__backer *backer)
 	}
 	memset(backer->free_at, 0, backer->room * sizeof(*backer->free_at));
 	for (uint32_t k = 0; k < backer->room; k++)
-		backer->chunks[k] = (struct seam__chunk){.reserved = backer->problem->circle, .wanted = backer->problem->circle};
+		backer->chunks[k] =
+			(struct seam__chunk){.reserved = backer->problem->circle, .wanted = backer->problem->circle};
 	for (uint32_t c = 0; c < cells->column_count; c++) {
 		struct seam__column *column = &backer->columns[c];
 

@@ -1,8 +1,9 @@
 /* backer.h: gives chunks to the cells of a placement, in order of time, as intervals are coloured.
  *
- * A cell of the plain part keeps the chunk of its column where it can; one of a column above takes a chunk that is idle for
- * as long, and only when there is none one whose column will want it before: that cell then looks for another in its turn.
- * What an item needs follows: where the chunks of its columns are neighbours it has a plain address, else a view.
+ * A cell of the plain part keeps the chunk of its column where it can; one of a column above takes a chunk that is idle
+ * for as long, and only when there is none one whose column will want it before: that cell then looks for another in
+ * its turn. What an item needs follows: where the chunks of its columns are neighbours it has a plain address, else a
+ * view.
  *
  * Not here: how many chunks, what comes of it (backing.c). No locks: one thread at a time.
  */
@@ -24,7 +25,8 @@ struct seam__column {
 	uint32_t until;  /* end of the cell that began last; SEAM__CHUNK_NONE: pinned */
 	uint32_t chunk;  /* of that cell */
 	uint32_t around; /* chunk of the cell that crosses the cut; SEAM__CHUNK_NONE: there is none */
-	uint32_t before; /* the last chunk that was not its own; SEAM__CHUNK_NONE: none yet. Equal choices make equal views */
+	uint32_t before; /* the last chunk that was not its own; SEAM__CHUNK_NONE: none yet. Equal choices make equal
+			    views */
 };
 
 struct seam__chunk {
@@ -53,8 +55,8 @@ struct seam__backer {
 	uint32_t *free_at; /* per chunk: in use until then. Apart from the rest because it is what searches look at */
 	uint32_t *missing; /* scratch: columns of the item at hand whose cell begins now */
 	uint32_t missing_count;
-	uint32_t *list;    /* scratch: chunks of an item */
-	uint8_t *robbed;   /* per item: has lost a chunk, and needs a view */
+	uint32_t *list;  /* scratch: chunks of an item */
+	uint8_t *robbed; /* per item: has lost a chunk, and needs a view */
 	struct seam__views views;
 	uint64_t *offsets; /* per item; what needs a view gets its own at the end */
 };

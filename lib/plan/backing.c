@@ -1,4 +1,5 @@
-/* backing.c: see backing.h and README.md: how many chunks are needed, and two ways of giving them, of which the better counts. */
+/* backing.c: see backing.h and README.md: how many chunks are needed, and two ways of giving them, of which the better
+ * counts. */
 #include "backing.h"
 
 #include <stdbool.h>
@@ -8,8 +9,10 @@
 #include "bits.h"
 #include "meta.h"
 
-#define COLUMNS_MAX (UINT64_C(1) << 24) /* all items' columns together: more would need too much memory and time to look at */
-#define VIEW_COLUMNS_PER_CHUNK 512u /* address space for views that a chunk saved is worth: mappings are a budget too */
+#define COLUMNS_MAX \
+	(UINT64_C(1) << 24) /* all items' columns together: more would need too much memory and time to look at */
+/* address space for views that a chunk saved is worth: mappings are a budget too */
+#define VIEW_COLUMNS_PER_CHUNK 512u
 
 /* The plain part is as high as chunks are needed, less what pinned columns above it have for themselves. */
 static void divide(struct seam__backer *backer, uint32_t needed)
@@ -39,8 +42,8 @@ static void backer_fini(struct seam__backer *backer)
 	seam__cells_fini(&backer->cells);
 }
 
-static enum seam_rc backer_init(struct seam__backer *backer, const struct seam__problem *problem, struct seam__budget *budget,
-                                const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes)
+static enum seam_rc backer_init(struct seam__backer *backer, const struct seam__problem *problem,
+	struct seam__budget *budget, const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes)
 {
 	struct seam_meta *meta = problem->meta;
 	size_t columns;
@@ -61,14 +64,15 @@ static enum seam_rc backer_init(struct seam__backer *backer, const struct seam__
 	backer->robbed = seam__meta_array(meta, problem->count, sizeof(*backer->robbed));
 	backer->offsets = seam__meta_array(meta, problem->count, sizeof(*backer->offsets));
 	if (backer->columns == NULL || backer->chunks == NULL || backer->free_at == NULL || backer->missing == NULL ||
-	    backer->list == NULL || backer->robbed == NULL || backer->offsets == NULL) {
+		backer->list == NULL || backer->robbed == NULL || backer->offsets == NULL) {
 		backer_fini(backer);
 		return SEAM_OOM_META;
 	}
 	return SEAM_OK;
 }
 
-/* The plain part, columns that are pinned above it (between which nothing may stand: any chunk will do there), views. */
+/* The plain part, columns that are pinned above it (between which nothing may stand: any chunk will do there), views.
+ */
 static enum seam_rc make_columns(struct seam__backer *backer, struct seam_grow *columns)
 {
 	uint32_t top = backer->cells.column_count;
@@ -87,7 +91,7 @@ static enum seam_rc make_columns(struct seam__backer *backer, struct seam_grow *
 	views = backer->views.views.items;
 	for (size_t n = 0; n < backer->views.views.count && rc == SEAM_OK; n++)
 		backer->offsets[views[n].item] = views[n].column * backer->cells.chunk_bytes +
-		                                 backer->offsets[views[n].item] % backer->cells.chunk_bytes;
+			backer->offsets[views[n].item] % backer->cells.chunk_bytes;
 	return rc;
 }
 
@@ -99,7 +103,7 @@ static bool is_better(const struct seam__backer *backer, uint64_t columns, const
 	if (columns > backer->cells.column_count + saved * VIEW_COLUMNS_PER_CHUNK)
 		return false;
 	return backer->physical < backing->physical_chunks ||
-	       (backer->physical == backing->physical_chunks && columns < backing->column_count);
+		(backer->physical == backing->physical_chunks && columns < backing->column_count);
 }
 
 static enum seam_rc take(struct seam__backer *backer, const struct seam_grow *columns, struct seam__backing *backing)
@@ -116,13 +120,16 @@ static enum seam_rc take(struct seam__backer *backer, const struct seam_grow *co
 	memcpy(chunks, columns->items, columns->count * sizeof(*chunks));
 	memcpy(offsets, backer->offsets, (size_t)problem->count * sizeof(*offsets));
 	seam__backing_fini(backing, problem);
-	*backing = (struct seam__backing){.offsets = offsets, .chunks = chunks, .column_count = (uint32_t)columns->count,
-	                                  .physical_chunks = backer->physical};
+	*backing = (struct seam__backing){.offsets = offsets,
+		.chunks = chunks,
+		.column_count = (uint32_t)columns->count,
+		.physical_chunks = backer->physical};
 	return SEAM_OK;
 }
 
 /* One way of giving chunks; its answer replaces the backing if it is the better one. */
-static enum seam_rc attempt(struct seam__backer *backer, enum seam__policy policy, uint32_t needed, struct seam__backing *backing)
+static enum seam_rc attempt(
+	struct seam__backer *backer, enum seam__policy policy, uint32_t needed, struct seam__backing *backing)
 {
 	struct seam_grow columns;
 	enum seam_rc rc;
@@ -159,7 +166,8 @@ static enum seam_rc improve(struct seam__backer *backer, struct seam__backing *b
 }
 
 /* Are the chunks of the arena and the columns of all items few enough to be looked at one by one? */
-static bool can_look(const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes)
+static bool can_look(
+	const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes)
 {
 	uint64_t columns = seam__bits_div_up(peak_bytes, chunk_bytes);
 
@@ -168,8 +176,8 @@ static bool can_look(const struct seam__problem *problem, const uint64_t *offset
 	return columns <= COLUMNS_MAX;
 }
 
-enum seam_rc seam__backing_make(const struct seam__problem *problem, struct seam__budget *budget, const uint64_t *offsets,
-                                uint64_t peak_bytes, uint64_t chunk_bytes, struct seam__backing *ret_backing)
+enum seam_rc seam__backing_make(const struct seam__problem *problem, struct seam__budget *budget,
+	const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes, struct seam__backing *ret_backing)
 {
 	struct seam__backing backing = {0};
 	struct seam__backer backer;
@@ -180,7 +188,7 @@ enum seam_rc seam__backing_make(const struct seam__problem *problem, struct seam
 	backing.column_count = (uint32_t)seam__bits_div_up(peak_bytes, chunk_bytes);
 	backing.physical_chunks = backing.column_count;
 	if (backing.column_count > seam__bits_div_up(problem->lower_bytes, chunk_bytes) &&
-	    chunk_bytes % problem->align_bytes == 0 && can_look(problem, offsets, peak_bytes, chunk_bytes)) {
+		chunk_bytes % problem->align_bytes == 0 && can_look(problem, offsets, peak_bytes, chunk_bytes)) {
 		rc = backer_init(&backer, problem, budget, offsets, peak_bytes, chunk_bytes);
 		if (rc != SEAM_OK)
 			return rc;

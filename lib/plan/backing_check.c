@@ -1,4 +1,5 @@
-/* backing_check.c: the proof of a backing, for backing.h: every item's physical bytes, sorted, and who meets whom in them. */
+/* backing_check.c: the proof of a backing, for backing.h: every item's physical bytes, sorted, and who meets whom in
+ * them. */
 #include "backing.h"
 
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static const char *sweep(struct proof *proof)
 			open[kept++] = open[k];
 			/* An item has no byte twice either. */
 			if (open[k].item == pieces[n].item ||
-			    seam__problem_conflict(proof->problem, open[k].item, pieces[n].item))
+				seam__problem_conflict(proof->problem, open[k].item, pieces[n].item))
 				return "B3 shared bytes";
 		}
 		open[kept++] = pieces[n];
@@ -127,10 +128,12 @@ static const char *check_bytes(struct proof *proof)
 }
 
 const char *seam__backing_check(const struct seam__backing *backing, const struct seam__problem *problem,
-                                const uint64_t *offsets, uint64_t chunk_bytes)
+	const uint64_t *offsets, uint64_t chunk_bytes)
 {
-	struct proof proof = {.backing = backing, .problem = problem, .chunk_bytes = chunk_bytes,
-	                      .offsets = backing->offsets != NULL ? backing->offsets : offsets};
+	struct proof proof = {.backing = backing,
+		.problem = problem,
+		.chunk_bytes = chunk_bytes,
+		.offsets = backing->offsets != NULL ? backing->offsets : offsets};
 	const char *broken = check_chunks(&proof);
 
 	for (uint32_t i = 0; i < problem->count && broken == NULL; i++)

@@ -17,8 +17,8 @@ uint64_t seam__beats_mix(uint64_t a, uint64_t b)
 	return scramble(scramble(a) ^ b);
 }
 
-static struct seam__beat make_beat(const struct seam_trace_event *event, const struct seam__request *request,
-                                   uint64_t *state)
+static struct seam__beat make_beat(
+	const struct seam_trace_event *event, const struct seam__request *request, uint64_t *state)
 {
 	uint64_t block = seam__beats_mix(request->size_bytes, request->stream);
 	uint64_t key = seam__beats_mix(block, ((uint64_t)event->thread << 8) | event->kind);
@@ -34,7 +34,7 @@ static struct seam__beat make_beat(const struct seam_trace_event *event, const s
 
 /* `allocated`: per request the number of its allocation among the beats' allocations. */
 static enum seam_rc build(const struct seam_trace *trace, const struct seam__requests *requests, uint32_t *allocated,
-                          struct seam__beats *beats)
+	struct seam__beats *beats)
 {
 	uint64_t state = 0;
 	enum seam_rc rc = seam__grow_reserve(&beats->items, requests->items.count * 2);
@@ -49,8 +49,9 @@ static enum seam_rc build(const struct seam_trace *trace, const struct seam__req
 		if (number == SEAM__REQUEST_NONE)
 			continue;
 		request = seam__request_at(requests, number);
-		if (request->dynamic || (trace->events[e].kind == SEAM_TRACE_RECORD_STREAM &&
-		                         trace->events[e].stream == seam__stream_at(requests, request->stream)->stream))
+		if (request->dynamic ||
+			(trace->events[e].kind == SEAM_TRACE_RECORD_STREAM &&
+				trace->events[e].stream == seam__stream_at(requests, request->stream)->stream))
 			continue;
 		beat = make_beat(&trace->events[e], request, &state);
 		beat.event = e;
@@ -68,8 +69,8 @@ static enum seam_rc build(const struct seam_trace *trace, const struct seam__req
 	return rc;
 }
 
-enum seam_rc seam__beats_init(const struct seam_trace *trace, const struct seam__requests *requests,
-                              struct seam__beats *ret_beats)
+enum seam_rc seam__beats_init(
+	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__beats *ret_beats)
 {
 	struct seam__beats made;
 	uint32_t *allocated = seam__meta_array(seam__meta_process(), requests->items.count + 1, sizeof(*allocated));

@@ -1,12 +1,12 @@
-/* beats.h: a trace as a row of beats: what repeats in it, in a form in which two of them are equal when a program did the
- * same again.
+/* beats.h: a trace as a row of beats: what repeats in it, in a form in which two of them are equal when a program did
+ * the same again.
  *
  * A beat is an allocation, a free, or a use by another stream, of a request whose size does not depend on data. Its key
- * says what was done (kind, size, stream, pool, thread), its `back` how many allocations ago the block was allocated. So a
- * free in one iteration equals that of the iteration before if it frees the corresponding block, even one of an earlier
- * iteration. Allocations are counted, not beats: the first iterations of a program ask for what the later ones ask for, but
- * they do not free what those free. `state` is a sum over the blocks live behind a beat of a hash of size and stream: two places of equal state
- * have the same multiset of blocks live (but for one chance in 2^64).
+ * says what was done (kind, size, stream, pool, thread), its `back` how many allocations ago the block was allocated.
+ * So a free in one iteration equals that of the iteration before if it frees the corresponding block, even one of an
+ * earlier iteration. Allocations are counted, not beats: the first iterations of a program ask for what the later ones
+ * ask for, but they do not free what those free. `state` is a sum over the blocks live behind a beat of a hash of size
+ * and stream: two places of equal state have the same multiset of blocks live (but for one chance in 2^64).
  *
  * Not here: what repeats (period.h).
  * Immutable once built; on the process-wide metadata domain. No locks.
@@ -24,10 +24,10 @@
 
 struct seam__beat {
 	uint64_t key;
-	uint64_t state;   /* behind it */
-	uint32_t event;   /* in the trace */
-	uint32_t back;    /* allocations since and with the block's own; 0 for an allocation */
-	uint32_t allocs;  /* allocations before this beat */
+	uint64_t state;  /* behind it */
+	uint32_t event;  /* in the trace */
+	uint32_t back;   /* allocations since and with the block's own; 0 for an allocation */
+	uint32_t allocs; /* allocations before this beat */
 };
 
 struct seam__beats {
@@ -36,8 +36,8 @@ struct seam__beats {
 };
 
 /* O(events). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__beats_init(const struct seam_trace *trace, const struct seam__requests *requests,
-                                            struct seam__beats *ret_beats);
+SEAM_MUST_USE enum seam_rc seam__beats_init(
+	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__beats *ret_beats);
 void seam__beats_fini(struct seam__beats *beats); /* a zeroed one is allowed */
 
 static inline const struct seam__beat *seam__beats_at(const struct seam__beats *beats, uint32_t number)

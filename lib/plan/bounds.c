@@ -32,7 +32,8 @@ static void join_streams(const struct seam__problem *problem, uint32_t *parents)
 				parents[root(parents, s)] = root(parents, problem->items[i].stream);
 }
 
-/* For how many positions item `i` is held from everybody of its set: what is so held at one position conflicts in pairs. */
+/* For how many positions item `i` is held from everybody of its set: what is so held at one position conflicts in
+ * pairs. */
 static uint32_t sure_span(const struct seam__problem *problem, uint32_t *parents, uint32_t set, uint32_t i)
 {
 	uint32_t least = problem->items[i].span;
@@ -44,8 +45,8 @@ static uint32_t sure_span(const struct seam__problem *problem, uint32_t *parents
 }
 
 /* The most live at once among the items of one set; *ret_any: whether there are any. */
-static uint64_t set_live(const struct seam__problem *problem, uint32_t *parents, uint32_t set, uint64_t *changes,
-                         bool *ret_any)
+static uint64_t set_live(
+	const struct seam__problem *problem, uint32_t *parents, uint32_t set, uint64_t *changes, bool *ret_any)
 {
 	uint64_t live = 0;
 	uint64_t most = 0;
@@ -73,8 +74,8 @@ static uint64_t set_live(const struct seam__problem *problem, uint32_t *parents,
 	return most;
 }
 
-static void add_sets(const struct seam__problem *problem, uint32_t *parents, uint64_t *changes,
-                     struct seam__bounds *bounds)
+static void add_sets(
+	const struct seam__problem *problem, uint32_t *parents, uint64_t *changes, struct seam__bounds *bounds)
 {
 	for (uint32_t s = 0; s < problem->streams; s++) {
 		bool any = false;
@@ -86,8 +87,8 @@ static void add_sets(const struct seam__problem *problem, uint32_t *parents, uin
 	}
 }
 
-enum seam_rc seam__bounds_init(const struct seam__problem *problem, uint64_t chunk_bytes,
-                               struct seam__bounds *ret_bounds)
+enum seam_rc seam__bounds_init(
+	const struct seam__problem *problem, uint64_t chunk_bytes, struct seam__bounds *ret_bounds)
 {
 	struct seam__bounds bounds = {.live_bytes = 0};
 	uint32_t *parents = seam__meta_array(problem->meta, problem->streams, sizeof(*parents));

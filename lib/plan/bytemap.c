@@ -160,7 +160,8 @@ const char *seam__bytemap_check(struct seam__bytemap *map)
 {
 	const struct seam__piece *below = NULL;
 	struct seam__piece *piece;
-	RB_FOREACH(piece, seam__piece_tree, &map->pieces) {
+	RB_FOREACH(piece, seam__piece_tree, &map->pieces)
+	{
 		if (piece->begin >= piece->end)
 			return "M1";
 		if (below != NULL && below->end > piece->begin)

@@ -116,7 +116,7 @@ static enum seam_rc pieces_init(struct pieces *pieces, const struct seam__cells 
 	uint64_t total = 0;
 
 	*pieces = (struct pieces){.first = seam__meta_array(meta, (size_t)columns + 1, sizeof(*pieces->first)),
-	                          .next = seam__meta_array(meta, (size_t)columns + 1, sizeof(*pieces->next))};
+		.next = seam__meta_array(meta, (size_t)columns + 1, sizeof(*pieces->next))};
 	if (pieces->first == NULL || pieces->next == NULL)
 		goto fail;
 	for (uint32_t i = 0; i < cells->problem->count; i++) {
@@ -248,12 +248,12 @@ static enum seam_rc count_busiest(struct seam__cells *cells)
 }
 
 enum seam_rc seam__cells_init(struct seam__cells *cells, const struct seam__problem *problem, const uint64_t *offsets,
-                              uint64_t peak_bytes, uint64_t chunk_bytes)
+	uint64_t peak_bytes, uint64_t chunk_bytes)
 {
 	struct seam_meta *meta = problem->meta;
 	uint32_t columns = (uint32_t)seam__bits_div_up(peak_bytes, chunk_bytes);
-	struct seam__cells made = {.problem = problem, .offsets = offsets, .chunk_bytes = chunk_bytes,
-	                           .column_count = columns};
+	struct seam__cells made = {
+		.problem = problem, .offsets = offsets, .chunk_bytes = chunk_bytes, .column_count = columns};
 	enum seam_rc rc = SEAM_OOM_META;
 
 	made.order = seam__meta_array(meta, problem->count, sizeof(*made.order));
@@ -316,7 +316,7 @@ const char *seam__cells_check(const struct seam__cells *cells)
 	for (uint32_t c = 0; c < cells->column_count; c++)
 		for (uint32_t n = cells->first[c]; n < cells->first[c + 1]; n++)
 			if (cells->cells[n].begin >= cells->cells[n].end ||
-			    (n > cells->first[c] && cells->cells[n].begin < cells->cells[n - 1].end))
+				(n > cells->first[c] && cells->cells[n].begin < cells->cells[n - 1].end))
 				return "E1 order";
 	for (uint32_t i = 0; i < cells->problem->count; i++)
 		if (!item_in_cells(cells, i))

@@ -1,18 +1,18 @@
-/* cells.h: when each column of a placement is in use. A column is one chunk of its address space; a cell is a column for as
- * long as it is in use without a pause.
+/* cells.h: when each column of a placement is in use. A column is one chunk of its address space; a cell is a column
+ * for as long as it is in use without a pause.
  *
  * A chunk of memory is needed per cell, not per column: the largest number of cells at one time, `busiest`, is how many
  * chunks this placement needs when a column need not have the same chunk all the time. On a line that many are enough
  * (cells are intervals); on a circle nearly so.
  *
- * Time here is counted from a cut, the position where least is live, so that what crosses it, and is in use at both ends,
- * is as little as can be. Columns that must keep to themselves are pinned: where something has an address or a link, and
- * where anything stands of another stream than the busiest one.
+ * Time here is counted from a cut, the position where least is live, so that what crosses it, and is in use at both
+ * ends, is as little as can be. Columns that must keep to themselves are pinned: where something has an address or a
+ * link, and where anything stands of another stream than the busiest one.
  *
  * Not here: which chunk a cell gets (backing.c).
- * Invariants, named by seam__cells_check(): E1 the cells of a column ascend and are disjoint; E2 every item lies in cells, in
- * all of its columns; E3 busiest is the largest number of cells and pinned columns at one time.
- * Immutable once built. No locks.
+ * Invariants, named by seam__cells_check(): E1 the cells of a column ascend and are disjoint; E2 every item lies in
+ * cells, in all of its columns; E3 busiest is the largest number of cells and pinned columns at one time. Immutable
+ * once built. No locks.
  */
 #ifndef SEAM_CELLS_H
 #define SEAM_CELLS_H
@@ -36,20 +36,20 @@ struct seam__cells {
 	uint64_t chunk_bytes;
 	uint32_t column_count;
 	uint32_t cut;
-	uint32_t stream;         /* the only one that stands on columns that are not pinned */
+	uint32_t stream; /* the only one that stands on columns that are not pinned */
 	uint32_t busiest;
-	uint32_t *order;         /* items by begin, from the cut on */
-	uint32_t *first;         /* per column, and one more: its cells are [first[c], first[c + 1]) */
+	uint32_t *order; /* items by begin, from the cut on */
+	uint32_t *first; /* per column, and one more: its cells are [first[c], first[c + 1]) */
 	struct seam__cell *cells;
-	uint32_t cell_room;      /* cells that fit */
-	uint8_t *pinned;         /* per column */
-	uint8_t *crossing;       /* per column: its first cell begins at the cut because its last one crosses it */
+	uint32_t cell_room; /* cells that fit */
+	uint8_t *pinned;    /* per column */
+	uint8_t *crossing;  /* per column: its first cell begins at the cut because its last one crosses it */
 };
 
 /* offsets, of `peak_bytes`, must stay as they are while this lives. O(columns of all items + n log n).
  * Errors: SEAM_OOM_META (also for more than 2^31 cells); there is nothing to fini then. */
 SEAM_MUST_USE enum seam_rc seam__cells_init(struct seam__cells *cells, const struct seam__problem *problem,
-                                            const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes);
+	const uint64_t *offsets, uint64_t peak_bytes, uint64_t chunk_bytes);
 void seam__cells_fini(struct seam__cells *cells);
 
 /* Positions from the cut to the item's begin. */

@@ -52,8 +52,8 @@ static uint64_t window_sum(const uint64_t *sums, uint32_t circle, uint32_t begin
 
 /* What stream `s` has to do with everyone: items held from it where its own begin, and its items that begin while
  * others are held from it. Two arrays of circle + 1 values for work. */
-static void count_stream(const struct seam__problem *problem, uint32_t s, uint64_t *held, uint64_t *begins,
-                         uint64_t *counts)
+static void count_stream(
+	const struct seam__problem *problem, uint32_t s, uint64_t *held, uint64_t *begins, uint64_t *counts)
 {
 	uint64_t running = 0;
 	uint64_t before = 0;
@@ -130,8 +130,8 @@ static enum seam_rc weigh(const struct seam__problem *problem, enum seam__chain_
 	return SEAM_OK;
 }
 
-static struct seam__chain make_chain(const struct seam__problem *problem, uint32_t head, enum seam__chain_order order,
-                                     const uint64_t *weights)
+static struct seam__chain make_chain(
+	const struct seam__problem *problem, uint32_t head, enum seam__chain_order order, const uint64_t *weights)
 {
 	struct seam__chain chain = {.head = head};
 	uint64_t most = 0;
@@ -151,7 +151,8 @@ static struct seam__chain make_chain(const struct seam__problem *problem, uint32
 }
 
 /* Uses `is_next`, a byte per item, all 0. */
-static void collect(struct seam__chains *chains, enum seam__chain_order order, const uint64_t *weights, uint8_t *is_next)
+static void collect(
+	struct seam__chains *chains, enum seam__chain_order order, const uint64_t *weights, uint8_t *is_next)
 {
 	const struct seam__problem *problem = chains->problem;
 
@@ -164,8 +165,8 @@ static void collect(struct seam__chains *chains, enum seam__chain_order order, c
 	qsort(chains->list, chains->count, sizeof(*chains->list), compare_chains);
 }
 
-enum seam_rc seam__chains_init(struct seam__chains *chains, const struct seam__problem *problem,
-                               enum seam__chain_order order)
+enum seam_rc seam__chains_init(
+	struct seam__chains *chains, const struct seam__problem *problem, enum seam__chain_order order)
 {
 	struct seam__chains made = {.problem = problem};
 	uint64_t *weights;
@@ -195,7 +196,8 @@ enum seam_rc seam__chains_init(struct seam__chains *chains, const struct seam__p
 void seam__chains_fini(struct seam__chains *chains)
 {
 	if (chains->list != NULL)
-		seam__meta_free(chains->problem->meta, chains->list, (size_t)chains->problem->count * sizeof(*chains->list));
+		seam__meta_free(
+			chains->problem->meta, chains->list, (size_t)chains->problem->count * sizeof(*chains->list));
 	*chains = (struct seam__chains){0};
 }
 

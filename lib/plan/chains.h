@@ -1,7 +1,8 @@
 /* chains.h: what is placed as one piece, in the order in which it is placed.
  *
- * A chain is an item and its successors (contiguous constraint), which stand one behind the other; mostly it is one item
- * alone. Items with a fixed address are in no chain. (Papers: SOMAS section 4, where a chain is a block of tensors.)
+ * A chain is an item and its successors (contiguous constraint), which stand one behind the other; mostly it is one
+ * item alone. Items with a fixed address are in no chain. (Papers: SOMAS section 4, where a chain is a block of
+ * tensors.)
  *
  * Not here: placing (objects.h).
  * Invariants, named by seam__chains_check():
@@ -38,8 +39,8 @@ struct seam__chains {
 
 /* All chains of the problem in `order`. The key of several items is the sum of their sizes, the earliest begin, the
  * greatest breadth, the most conflicts. Errors: SEAM_OOM_META. O(count log count + streams * circle). */
-SEAM_MUST_USE enum seam_rc seam__chains_init(struct seam__chains *chains, const struct seam__problem *problem,
-                                             enum seam__chain_order order);
+SEAM_MUST_USE enum seam_rc seam__chains_init(
+	struct seam__chains *chains, const struct seam__problem *problem, enum seam__chain_order order);
 void seam__chains_fini(struct seam__chains *chains); /* a zeroed one is allowed */
 
 /* How many others each item conflicts with: problem->count values. A pair that meets twice around the circle counts

@@ -1,9 +1,10 @@
 /* crest.c: the solver "crest": what lives where most is live first. See solvers.h.
  *
- * How high a placement must be is decided at the few positions where nearly as much is live as ever. What lives there is a smaller problem,
- * which all solvers do better in less time; the rest has room to spare in the gaps that it leaves. Which positions count depends on what is
- * lost in the best placement so far: those that would be below the bound even if as much were lost there. A placement that loses half of it is
- * soon found, so that comes first, and is filled, before a better one is looked for in the time that is left.
+ * How high a placement must be is decided at the few positions where nearly as much is live as ever. What lives there
+ * is a smaller problem, which all solvers do better in less time; the rest has room to spare in the gaps that it
+ * leaves. Which positions count depends on what is lost in the best placement so far: those that would be below the
+ * bound even if as much were lost there. A placement that loses half of it is soon found, so that comes first, and is
+ * filled, before a better one is looked for in the time that is left.
  *
  * Not here: the solver whose order alone prefers those positions ("peak-first"). No locks.
  */
@@ -25,7 +26,7 @@ static const char *const words[] = {"WB", "AB", "BW"}; /* orders for the rest, u
 
 struct work {
 	const struct seam__problem *problem;
-	uint8_t *marks;             /* per item: it lives there, or is fixed */
+	uint8_t *marks; /* per item: it lives there, or is fixed */
 	struct seam__problem crest;
 	struct seam__placement placed; /* of it */
 	struct seam__placer placer;
@@ -48,7 +49,8 @@ static enum seam_rc find_crest(struct work *work, uint64_t lost_bytes)
 {
 	const struct seam__problem *problem = work->problem;
 	uint32_t *positions = seam__meta_array(problem->meta, problem->count, sizeof(*positions));
-	enum seam_rc rc = positions == NULL ? SEAM_OOM_META : seam__subset_busy(problem, problem->lower_bytes, lost_bytes, positions);
+	enum seam_rc rc = positions == NULL ? SEAM_OOM_META
+					    : seam__subset_busy(problem, problem->lower_bytes, lost_bytes, positions);
 
 	if (rc == SEAM_OK && !mark_items(problem, positions, work->marks))
 		rc = SEAM_NOT_FOUND;
@@ -61,7 +63,8 @@ static enum seam_rc find_crest(struct work *work, uint64_t lost_bytes)
 }
 
 /* SEAM_NOT_FOUND: no better than what is known. */
-static enum seam_rc place_crest(struct work *work, struct seam__budget *budget, uint64_t target_bytes, uint64_t best_bytes)
+static enum seam_rc place_crest(
+	struct work *work, struct seam__budget *budget, uint64_t target_bytes, uint64_t best_bytes)
 {
 	struct seam__pipeline_result result;
 	struct seam__budget own = *budget;
@@ -71,7 +74,8 @@ static enum seam_rc place_crest(struct work *work, struct seam__budget *budget, 
 	if (budget->deadline_ns != UINT64_MAX) {
 		uint64_t now_ns = seam__clock_thread_ns();
 
-		own.deadline_ns = now_ns + (budget->deadline_ns > now_ns ? (budget->deadline_ns - now_ns) / 100 * PERCENT : 0);
+		own.deadline_ns =
+			now_ns + (budget->deadline_ns > now_ns ? (budget->deadline_ns - now_ns) / 100 * PERCENT : 0);
 	}
 	if (budget->nodes_left != UINT64_MAX)
 		own.nodes_left = budget->nodes_left / 100 * PERCENT;
@@ -121,7 +125,7 @@ static enum seam_rc place_rest(struct work *work, struct seam__budget *budget, s
 }
 
 enum seam_rc seam__solve_crest(const struct seam__problem *problem, struct seam__budget *budget,
-                               struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	struct work work = {.problem = problem};
 	uint64_t lost_bytes = best->peak_bytes - problem->lower_bytes;
@@ -135,7 +139,8 @@ enum seam_rc seam__solve_crest(const struct seam__problem *problem, struct seam_
 	if (work.marks != NULL)
 		rc = find_crest(&work, lost_bytes);
 	for (size_t i = 0; i < 2 && rc == SEAM_OK && best->peak_bytes > budget->target_bytes && !budget->spent; i++) {
-		rc = place_crest(&work, budget, targets[i] > budget->target_bytes ? targets[i] : budget->target_bytes, best->peak_bytes);
+		rc = place_crest(&work, budget, targets[i] > budget->target_bytes ? targets[i] : budget->target_bytes,
+			best->peak_bytes);
 		if (rc == SEAM_OK)
 			rc = place_rest(&work, budget, best);
 	}

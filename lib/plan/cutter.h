@@ -23,7 +23,8 @@ struct seam__cutter {
 /* Moves what is held from everybody at every position out of the problem, into the parts' pillars: sets part_of. */
 void seam__cutter_find_pillars(struct seam__cutter *cutter);
 
-/* Numbers the sets of streams that share with each other; together: as if all did. Sets stack_of_stream and parts->stacks. */
+/* Numbers the sets of streams that share with each other; together: as if all did. Sets stack_of_stream and
+ * parts->stacks. */
 void seam__cutter_number_stacks(struct seam__cutter *cutter, bool together);
 
 /* Numbers, for one stack, the stretches between boundaries that nothing crosses; chains are not torn. Sets segment.

@@ -3,16 +3,15 @@
 
 #include "meta.h"
 
-static enum seam_rc add_string(struct seam__plan_builder *builder, const struct seam_trace *trace, uint32_t offset,
-                               uint32_t *ret_offset)
+static enum seam_rc add_string(
+	struct seam__plan_builder *builder, const struct seam_trace *trace, uint32_t offset, uint32_t *ret_offset)
 {
 	*ret_offset = 0;
 	return offset == 0 ? SEAM_OK : seam__plan_builder_string(builder, seam_trace_string(trace, offset), ret_offset);
 }
 
 static enum seam_rc name_slot(struct seam__plan_builder *builder, const struct seam_trace *trace,
-                              const struct seam__request *request, const struct seam__request *freed,
-                              struct seam_plan_slot *slot)
+	const struct seam__request *request, const struct seam__request *freed, struct seam_plan_slot *slot)
 {
 	enum seam_rc rc = add_string(builder, trace, request->module, &slot->module);
 
@@ -24,8 +23,8 @@ static enum seam_rc name_slot(struct seam__plan_builder *builder, const struct s
 }
 
 static enum seam_rc add_slot(struct seam__plan_builder *builder, const struct seam_trace *trace,
-                             const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number,
-                             const uint64_t *offsets, const uint32_t *groups)
+	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number,
+	const uint64_t *offsets, const uint32_t *groups)
 {
 	const struct seam__slot *from = seam__slot_at(slots, number);
 	const struct seam__request *request = seam__slot_request(requests, slots, number);
@@ -44,14 +43,15 @@ static enum seam_rc add_slot(struct seam__plan_builder *builder, const struct se
 	enum seam_rc rc = name_slot(builder, trace, request, freed, &slot);
 
 	if (rc == SEAM_OK)
-		rc = seam__plan_builder_stream(builder, seam__stream_at(requests, request->stream)->stream, &slot.stream);
+		rc = seam__plan_builder_stream(
+			builder, seam__stream_at(requests, request->stream)->stream, &slot.stream);
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_slot(builder, &slot, request->dynamic ? NULL : offsets);
 	return rc;
 }
 
 static enum seam_rc set_header(struct seam__plan_builder *builder, const struct seam_trace *trace,
-                               const struct seam__requests *requests, const struct seam__slots *slots)
+	const struct seam__requests *requests, const struct seam__slots *slots)
 {
 	struct seam_plan_header *header = &builder->header;
 	enum seam_rc rc;
@@ -68,8 +68,8 @@ static enum seam_rc set_header(struct seam__plan_builder *builder, const struct 
 }
 
 enum seam_rc seam__draft_slots(struct seam__plan_builder *builder, const struct seam_trace *trace,
-                               const struct seam__requests *requests, const struct seam__slots *slots,
-                               const struct seam__problem *problem, const uint64_t *offsets, const uint32_t *groups)
+	const struct seam__requests *requests, const struct seam__slots *slots, const struct seam__problem *problem,
+	const uint64_t *offsets, const uint32_t *groups)
 {
 	uint32_t count = seam__slots_count(slots);
 	size_t places = (size_t)count * slots->copies;
@@ -95,8 +95,8 @@ enum seam_rc seam__draft_slots(struct seam__plan_builder *builder, const struct 
 	return rc;
 }
 
-/* A slot that lives longer than the period is live with its own copies of other repetitions: its lifetime is laid around the
- * period as often as it goes. */
+/* A slot that lives longer than the period is live with its own copies of other repetitions: its lifetime is laid
+ * around the period as often as it goes. */
 static void add_live(uint64_t *live, uint32_t positions, uint64_t size_bytes, uint32_t begin, uint32_t end)
 {
 	uint32_t turns = (end - begin) / positions;
@@ -114,8 +114,8 @@ static void add_live(uint64_t *live, uint32_t positions, uint64_t size_bytes, ui
 	}
 }
 
-enum seam_rc seam__draft_dynamic_bytes(const struct seam__requests *requests, const struct seam__slots *slots,
-                                       uint64_t *ret_bytes)
+enum seam_rc seam__draft_dynamic_bytes(
+	const struct seam__requests *requests, const struct seam__slots *slots, uint64_t *ret_bytes)
 {
 	uint64_t *live;
 	uint64_t now = 0;
@@ -129,7 +129,8 @@ enum seam_rc seam__draft_dynamic_bytes(const struct seam__requests *requests, co
 		const struct seam__slot *slot = seam__slot_at(slots, i);
 
 		if (!seam__slot_is_placed(requests, slots, i))
-			add_live(live, slots->position_count, seam__slot_request(requests, slots, i)->size_bytes, slot->begin, slot->end);
+			add_live(live, slots->position_count, seam__slot_request(requests, slots, i)->size_bytes,
+				slot->begin, slot->end);
 	}
 	for (uint32_t t = 0; t < slots->position_count; t++) {
 		now += live[t];

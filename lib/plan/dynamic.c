@@ -50,7 +50,8 @@ static int compare_changes(const void *left, const void *right)
 	return (int)b->ends - (int)a->ends;
 }
 
-/* Largest sum of sizes live at once among `count` members: over two turns of the circle, of which the second is as always. */
+/* Largest sum of sizes live at once among `count` members: over two turns of the circle, of which the second is as
+ * always. */
 static uint64_t live_bytes(const struct member *members, uint32_t count, uint64_t circle, struct change *changes)
 {
 	uint64_t live = 0;
@@ -73,15 +74,15 @@ static uint64_t live_bytes(const struct member *members, uint32_t count, uint64_
 }
 
 static enum seam_rc add_copy(struct seam__dynamic *dynamic, struct seam__idle *idle,
-                             const struct seam__dynamic_request *request, struct seam_plan_group group)
+	const struct seam__dynamic_request *request, struct seam_plan_group group)
 {
 	const struct seam__dynamic_space *space = idle->space;
 	uint32_t period = space->problem->circle / space->copies;
 	enum seam_rc rc;
 
 	group.first_range = (uint32_t)dynamic->ranges.count;
-	rc = seam__idle_find(idle, group.begin + group.copy * period, group.end - group.begin, request->stream,
-	                     &dynamic->ranges);
+	rc = seam__idle_find(
+		idle, group.begin + group.copy * period, group.end - group.begin, request->stream, &dynamic->ranges);
 	if (rc != SEAM_OK)
 		return rc;
 	group.range_count = (uint32_t)dynamic->ranges.count - group.first_range;
@@ -89,7 +90,7 @@ static enum seam_rc add_copy(struct seam__dynamic *dynamic, struct seam__idle *i
 }
 
 static enum seam_rc add_group(struct seam__dynamic *dynamic, struct seam__idle *idle, const struct member *members,
-                              uint32_t count, struct change *changes)
+	uint32_t count, struct change *changes)
 {
 	const struct seam__dynamic_request *head = members[0].request;
 	uint32_t number = (uint32_t)dynamic->groups.count;
@@ -110,8 +111,8 @@ static enum seam_rc add_group(struct seam__dynamic *dynamic, struct seam__idle *
 	return rc;
 }
 
-static enum seam_rc add_groups(struct seam__dynamic *dynamic, struct seam__idle *idle,
-                               const struct seam__dynamic_request *requests)
+static enum seam_rc add_groups(
+	struct seam__dynamic *dynamic, struct seam__idle *idle, const struct seam__dynamic_request *requests)
 {
 	uint32_t count = dynamic->count;
 	struct member *members = seam__meta_array(dynamic->meta, count, sizeof(*members));
@@ -123,7 +124,8 @@ static enum seam_rc add_groups(struct seam__dynamic *dynamic, struct seam__idle 
 	if (rc == SEAM_OK)
 		qsort(members, count, sizeof(*members), compare_members);
 	for (uint32_t first = 0, next; first < count && rc == SEAM_OK; first = next) {
-		for (next = first + 1; next < count && compare_keys(members[first].request, members[next].request) == 0; next++)
+		for (next = first + 1; next < count && compare_keys(members[first].request, members[next].request) == 0;
+			next++)
 			continue;
 		rc = add_group(dynamic, idle, members + first, next - first, changes);
 	}
@@ -133,7 +135,7 @@ static enum seam_rc add_groups(struct seam__dynamic *dynamic, struct seam__idle 
 }
 
 enum seam_rc seam__dynamic_init(const struct seam__dynamic_space *space, const struct seam__dynamic_request *requests,
-                                uint32_t count, struct seam__dynamic *ret_dynamic)
+	uint32_t count, struct seam__dynamic *ret_dynamic)
 {
 	struct seam__dynamic made = {.meta = space->problem->meta, .count = count};
 	struct seam__idle idle;
@@ -168,16 +170,16 @@ void seam__dynamic_fini(struct seam__dynamic *dynamic)
 }
 
 static const char *check_group(const struct seam__dynamic *dynamic, const struct seam__dynamic_space *space,
-                               const struct seam_plan_group *group)
+	const struct seam_plan_group *group)
 {
-	uint64_t end = space->backing->chunks == NULL ? space->arena_bytes
-	                                              : space->backing->column_count * space->chunk_bytes;
+	uint64_t end =
+		space->backing->chunks == NULL ? space->arena_bytes : space->backing->column_count * space->chunk_bytes;
 	const struct seam_plan_range *ranges = dynamic->ranges.items;
 	uint64_t below = 0;
 
 	for (uint32_t n = group->first_range; n < group->first_range + group->range_count; n++) {
 		if (ranges[n].begin_bytes >= ranges[n].end_bytes || ranges[n].end_bytes > end ||
-		    (n > group->first_range && ranges[n].begin_bytes <= below))
+			(n > group->first_range && ranges[n].begin_bytes <= below))
 			return "Y3 ranges";
 		below = ranges[n].end_bytes;
 	}
@@ -185,13 +187,14 @@ static const char *check_group(const struct seam__dynamic *dynamic, const struct
 }
 
 const char *seam__dynamic_check(const struct seam__dynamic *dynamic, const struct seam__dynamic_space *space,
-                                const struct seam__dynamic_request *requests)
+	const struct seam__dynamic_request *requests)
 {
 	const struct seam_plan_group *groups = dynamic->groups.items;
 	const char *broken = NULL;
 
 	for (size_t g = 0; g < dynamic->groups.count && broken == NULL; g++) {
-		if (groups[g].copy != g % space->copies || (g >= space->copies && groups[g].begin < groups[g - space->copies].begin))
+		if (groups[g].copy != g % space->copies ||
+			(g >= space->copies && groups[g].begin < groups[g - space->copies].begin))
 			return "Y1 order";
 		broken = check_group(dynamic, space, &groups[g]);
 	}

@@ -12,8 +12,8 @@ bool seam__edges_any(const struct seam_trace *trace, uint64_t first_event, uint6
 }
 
 /* How many records ago the event was recorded that is waited for; UINT64_MAX: before the stretch. */
-static enum seam_rc records_ago(struct seam_idmap *recorded, const struct seam_trace_event *event, uint64_t *records,
-                                uint64_t *ret_ago)
+static enum seam_rc records_ago(
+	struct seam_idmap *recorded, const struct seam_trace_event *event, uint64_t *records, uint64_t *ret_ago)
 {
 	uint64_t *values;
 	enum seam_rc rc = SEAM_OK;
@@ -31,7 +31,7 @@ static enum seam_rc records_ago(struct seam_idmap *recorded, const struct seam_t
 }
 
 enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__beats *beats, uint64_t first_event,
-                              uint64_t last_event, uint64_t *ret_hash)
+	uint64_t last_event, uint64_t *ret_hash)
 {
 	struct seam_idmap recorded;
 	uint32_t begin = seam__beats_before(beats, first_event);

@@ -20,6 +20,6 @@ bool seam__edges_any(const struct seam_trace *trace, uint64_t first_event, uint6
  * places in both. A wait for a record from before the stretch equals any other such wait of that stream.
  * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__beats *beats,
-                                            uint64_t first_event, uint64_t last_event, uint64_t *ret_hash);
+	uint64_t first_event, uint64_t last_event, uint64_t *ret_hash);
 
 #endif

@@ -33,8 +33,8 @@ static bool make_lists(const struct seam__problem *problem, struct lists *lists)
 	return true;
 }
 
-/* Walls of what stays make every look at a gap a walk over them: one descent through a thousand items takes seconds, and no budget is
- * asked meanwhile. */
+/* Walls of what stays make every look at a gap a walk over them: one descent through a thousand items takes seconds,
+ * and no budget is asked meanwhile. */
 static bool is_too_much(const struct lists *lists)
 {
 	return lists->staying.count > 0 && lists->moving.count > MOST_AROUND_WALLS;
@@ -51,7 +51,7 @@ static bool is_in_range(const struct seam__problem *problem)
 
 /* Takes what the walk found into the placement of the whole problem. */
 static void take(const struct seam__exact_walk *walk, uint64_t *offsets, struct seam__placement *best,
-                 struct seam__budget *budget)
+	struct seam__budget *budget)
 {
 	const struct seam__exact_window *window = walk->window;
 
@@ -62,7 +62,7 @@ static void take(const struct seam__exact_walk *walk, uint64_t *offsets, struct 
 
 /* Everything may move: walks down from the best. */
 static enum seam_rc search_whole(const struct seam__exact_window *window, struct seam__budget *budget,
-                                 struct seam__placement *best, uint64_t *offsets)
+	struct seam__placement *best, uint64_t *offsets)
 {
 	struct seam__exact_walk walk;
 	uint64_t lower = window->problem->lower_bytes;
@@ -85,7 +85,7 @@ static enum seam_rc search_whole(const struct seam__exact_window *window, struct
 }
 
 static enum seam_rc search(const struct seam__problem *problem, const struct lists *lists, struct seam__budget *budget,
-                           struct seam__placement *best, uint64_t *offsets)
+	struct seam__placement *best, uint64_t *offsets)
 {
 	struct seam__exact_window window;
 	enum seam_rc rc;
@@ -107,7 +107,7 @@ static enum seam_rc search(const struct seam__problem *problem, const struct lis
 }
 
 enum seam_rc seam__solve_exact(const struct seam__problem *problem, struct seam__budget *budget,
-                               struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	struct seam__placement made;
 	struct lists lists;

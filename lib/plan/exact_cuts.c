@@ -31,7 +31,7 @@ static uint32_t rank(const struct seam__exact_cuts *cuts, uint64_t position)
 }
 
 void seam__exact_cuts_covered(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, uint32_t number,
-                              uint32_t *ret_first, uint32_t *ret_width)
+	uint32_t *ret_first, uint32_t *ret_width)
 {
 	uint64_t begin = problem->items[number].begin;
 	uint64_t end = begin + seam__problem_longest_hold(problem, number);
@@ -45,8 +45,8 @@ void seam__exact_cuts_covered(const struct seam__problem *problem, const struct 
 }
 
 /* Marks the stretch in which each item of the list ends: behind it the live set is another one. */
-static void mark_ends(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, const struct seam__exact_list *list,
-                      uint8_t *kept)
+static void mark_ends(const struct seam__problem *problem, const struct seam__exact_cuts *cuts,
+	const struct seam__exact_list *list, uint8_t *kept)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		uint32_t number = list->numbers[i];
@@ -72,8 +72,8 @@ static void keep_marked(struct seam__exact_cuts *cuts, const uint8_t *kept)
 }
 
 /* Marks the cuts at which something of the list is live. `changes`: one more than there are cuts, zeroed. */
-static void mark_live(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, const struct seam__exact_list *list,
-                      int32_t *changes, uint8_t *kept)
+static void mark_live(const struct seam__problem *problem, const struct seam__exact_cuts *cuts,
+	const struct seam__exact_list *list, int32_t *changes, uint8_t *kept)
 {
 	int32_t live = 0;
 
@@ -96,14 +96,15 @@ static void mark_live(const struct seam__problem *problem, const struct seam__ex
 	}
 }
 
-static void collect_begins(const struct seam__problem *problem, const struct seam__exact_list *list, struct seam__exact_cuts *cuts)
+static void collect_begins(
+	const struct seam__problem *problem, const struct seam__exact_list *list, struct seam__exact_cuts *cuts)
 {
 	for (uint32_t i = 0; i < list->count; i++)
 		cuts->at[cuts->count++] = problem->items[list->numbers[i]].begin;
 }
 
 enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem,
-                                   const struct seam__exact_list *moving, const struct seam__exact_list *staying)
+	const struct seam__exact_list *moving, const struct seam__exact_list *staying)
 {
 	struct seam_meta *meta = problem->meta;
 	uint32_t capacity = moving->count + staying->count;

@@ -30,8 +30,11 @@ struct seam__exact_spot seam__exact_row_of(const struct seam__exact_skyline *sky
 	uint32_t first = row_begin(skyline, section);
 	const struct seam__exact_window *window = skyline->window;
 	const struct seam__exact_section *sections = skyline->sections;
-	struct seam__exact_spot row = {.first = first, .length = 1, .floor_bytes = sections[first].floor_bytes,
-	                               .left_bytes = SEAM__EXACT_OPEN, .right_bytes = SEAM__EXACT_OPEN};
+	struct seam__exact_spot row = {.first = first,
+		.length = 1,
+		.floor_bytes = sections[first].floor_bytes,
+		.left_bytes = SEAM__EXACT_OPEN,
+		.right_bytes = SEAM__EXACT_OPEN};
 	uint32_t before = seam__exact_before(window, first);
 	uint32_t next = seam__exact_ahead(window, first, 1);
 
@@ -47,16 +50,17 @@ struct seam__exact_spot seam__exact_row_of(const struct seam__exact_skyline *sky
 }
 
 static bool inside(const struct seam__exact_window *window, const struct seam__exact_spot *gap,
-                   const struct seam__exact_item *item)
+	const struct seam__exact_item *item)
 {
 	return gap->length == window->sections ||
-	       seam__exact_distance(window, gap->first, item->first) + item->width <= gap->length;
+		seam__exact_distance(window, gap->first, item->first) + item->width <= gap->length;
 }
 
-/* Top of the highest wall that an item, if it stood at the floor, would run into inside the gap; 0 if there is none. Where
- * sections of the gap have been raised meanwhile, their floors count too: walls behind them are no longer ahead. */
+/* Top of the highest wall that an item, if it stood at the floor, would run into inside the gap; 0 if there is none.
+ * Where sections of the gap have been raised meanwhile, their floors count too: walls behind them are no longer ahead.
+ */
 static uint64_t blocked(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap,
-                        const struct seam__exact_item *item)
+	const struct seam__exact_item *item)
 {
 	const struct seam__exact_window *window = skyline->window;
 	uint64_t top = 0;
@@ -71,7 +75,7 @@ static uint64_t blocked(const struct seam__exact_skyline *skyline, const struct 
 		if (section->floor_bytes > gap->floor_bytes && section->floor_bytes > top)
 			top = section->floor_bytes;
 		else if (section->ceiling_bytes < gap->floor_bytes + item->size_bytes &&
-		         window->walls[section->next_wall].top_bytes > top)
+			window->walls[section->next_wall].top_bytes > top)
 			top = window->walls[section->next_wall].top_bytes;
 	}
 	return top;
@@ -85,7 +89,7 @@ bool seam__exact_fits(const struct seam__exact_skyline *skyline, const struct se
 }
 
 uint64_t seam__exact_level_outside(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap,
-                                   const struct seam__exact_item *item)
+	const struct seam__exact_item *item)
 {
 	const struct seam__exact_window *window = skyline->window;
 	uint32_t ahead = seam__exact_distance(window, gap->first, item->first);

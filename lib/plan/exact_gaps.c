@@ -3,8 +3,8 @@
 
 #include "meta.h"
 
-/* Time on one core, measured as solver_costs.def says: for a section of a gap, raised or not; for an item that may fit, more where many items are far apart
- * in memory; for a look at a hole. */
+/* Time on one core, measured as solver_costs.def says: for a section of a gap, raised or not; for an item that may fit,
+ * more where many items are far apart in memory; for a look at a hole. */
 #define SECTION_NS UINT64_C(30)
 #define FIT_NS UINT64_C(6)
 #define LOOK_NS UINT64_C(4)
@@ -26,7 +26,8 @@ enum seam_rc seam__exact_gaps_init(struct seam__exact_gaps *gaps, struct seam__e
 	gaps->fit_changes = seam__meta_array(meta, sections + 1, sizeof(*gaps->fit_changes));
 	gaps->fit_bytes = seam__meta_array(meta, sections + 1, sizeof(*gaps->fit_bytes));
 	gaps->parts = seam__meta_array(meta, sections, sizeof(*gaps->parts));
-	if (gaps->known == NULL || gaps->tree == NULL || gaps->fit_changes == NULL || gaps->fit_bytes == NULL || gaps->parts == NULL) {
+	if (gaps->known == NULL || gaps->tree == NULL || gaps->fit_changes == NULL || gaps->fit_bytes == NULL ||
+		gaps->parts == NULL) {
 		seam__exact_gaps_fini(gaps);
 		return SEAM_OOM_META;
 	}
@@ -50,8 +51,8 @@ void seam__exact_gaps_fini(struct seam__exact_gaps *gaps)
 	*gaps = (struct seam__exact_gaps){0};
 }
 
-void seam__exact_gaps_reset(struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance,
-                            enum seam__exact_style style)
+void seam__exact_gaps_reset(
+	struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam__exact_style style)
 {
 	seam__exact_skyline_reset(gaps->skyline, capacity_bytes, dominance); /* which touches every section */
 	gaps->style = style;
@@ -114,7 +115,7 @@ static enum outcome raise_bare(struct seam__exact_gaps *gaps, const struct seam_
 }
 
 static uint64_t rank(enum seam__exact_style style, const struct seam__exact_section *section,
-                     const struct seam__exact_spot *gap, uint64_t score)
+	const struct seam__exact_spot *gap, uint64_t score)
 {
 	bool forced = score <= 6; /* one item, at most one alternative */
 
@@ -207,7 +208,7 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 			continue;
 		}
 		if (limit != SEAM__EXACT_OPEN && limit - gap->floor_bytes > bytes &&
-		    limit - gap->floor_bytes - bytes > (uint64_t)section->slack_bytes)
+			limit - gap->floor_bytes - bytes > (uint64_t)section->slack_bytes)
 			return LOST;
 		score = 4 * (uint64_t)count + (section->slack_bytes > 0 ? 2 : 0);
 		order = rank(gaps->style, section, gap, score);
@@ -241,7 +242,7 @@ bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps)
 		seam__exact_skyline_seen(skyline, &row);
 		clear_leaves(gaps, gap.first, gap.length);
 		if (skyline->sections[gap.first].rest_bytes > 0 && gap.left_bytes > gap.floor_bytes &&
-		    gap.right_bytes > gap.floor_bytes)
+			gap.right_bytes > gap.floor_bytes)
 			outcome = look(gaps, &gap);
 		if (outcome != FINE) /* it was not looked at to the end */
 			seam__exact_skyline_touch(skyline, &row);
@@ -263,8 +264,8 @@ static void add_part(struct seam__exact_gaps *gaps, uint32_t first, uint32_t len
 		gaps->parts[gaps->part_count++] = (struct seam__exact_part){first, length, gaps->known[best].spot};
 }
 
-void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__exact_row *part,
-                            const struct seam__exact_row *row)
+void seam__exact_gaps_split(
+	struct seam__exact_gaps *gaps, const struct seam__exact_row *part, const struct seam__exact_row *row)
 {
 	const struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
@@ -273,8 +274,8 @@ void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__ex
 	/* Did the part go all around until the row was placed? */
 	uint32_t last = seam__exact_before(window, part->first);
 	bool closed = part->length == window->sections &&
-	              (skyline->sections[last].crossing > 0 ||
-	               seam__exact_distance(window, row->first, last) + 1 < row->length);
+		(skyline->sections[last].crossing > 0 ||
+			seam__exact_distance(window, row->first, last) + 1 < row->length);
 	bool cut = false;
 
 	gaps->part_count = 0;
@@ -303,9 +304,10 @@ uint64_t seam__exact_gaps_work_ns(const struct seam__exact_gaps *gaps)
 	return gaps->work_ns + gaps->skyline->holes.looks * LOOK_NS;
 }
 
-/* How far what covers the spot's section and fits reaches in the gap: [*ret_left, *ret_right), counted from its first. */
+/* How far what covers the spot's section and fits reaches in the gap: [*ret_left, *ret_right), counted from its first.
+ */
 static void reach(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot, uint32_t *ret_left,
-                  uint32_t *ret_right)
+	uint32_t *ret_right)
 {
 	const struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
@@ -339,14 +341,14 @@ uint64_t seam__exact_gaps_next_level(struct seam__exact_gaps *gaps, const struct
 
 	reach(gaps, spot, &left, &right);
 	gaps->work_ns += (right + window->cover_index[spot->section + 1] - window->cover_index[spot->section]) *
-	                 (FIT_NS + window->count / FAR_COUNT);
+		(FIT_NS + window->count / FAR_COUNT);
 	for (uint32_t d = 0, s = spot->first; d < right; d++, s = seam__exact_ahead(window, s, 1)) {
 		for (uint32_t c = window->start_index[s]; c < window->start_index[s + 1]; c++) {
 			const struct seam__exact_item *item = &window->items[window->starts[c]];
 
 			if (spot->floor_bytes + item->size_bytes < lowest && d + item->width > left &&
-			    seam__exact_distance(window, item->first, spot->section) >= item->width &&
-			    seam__exact_fits(skyline, spot, window->starts[c]))
+				seam__exact_distance(window, item->first, spot->section) >= item->width &&
+				seam__exact_fits(skyline, spot, window->starts[c]))
 				lowest = spot->floor_bytes + item->size_bytes;
 		}
 	}

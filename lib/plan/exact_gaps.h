@@ -4,13 +4,12 @@
  * section of a gap stands an item that fits into the gap, or nothing stands at the floor there. So:
  *   - where no unplaced item of a section fits, the section is raised to the lowest level that one of them can have;
  *   - where all that fits cannot fill a section up to the lower neighbour and the rest exceeds its slack, all is lost;
- *   - a decision is taken at one section of one gap: each item that fits there, or none. These exclude each other, and one
- *     of them is true, whatever section is taken: the style says which (few choices, little slack, low, wide).
- * Where no unplaced item crosses from one section to the next, the parts on both sides are problems of their own.
+ *   - a decision is taken at one section of one gap: each item that fits there, or none. These exclude each other, and
+ * one of them is true, whatever section is taken: the style says which (few choices, little slack, low, wide). Where no
+ * unplaced item crosses from one section to the next, the parts on both sides are problems of their own.
  *
- * A gap whose sections and neighbours were not touched is not looked at again: what is known of it is kept, and a tree over
- * all sections finds the best of a part. So a step costs what it changes, not what there is.
- * No locks.
+ * A gap whose sections and neighbours were not touched is not looked at again: what is known of it is kept, and a tree
+ * over all sections finds the best of a part. So a step costs what it changes, not what there is. No locks.
  */
 #ifndef SEAM_EXACT_GAPS_H
 #define SEAM_EXACT_GAPS_H
@@ -42,15 +41,15 @@ struct seam__exact_gap {
 
 struct seam__exact_gaps {
 	struct seam__exact_skyline *skyline;
-	struct seam__exact_gap *known;   /* per first section; valid where the tree's leaf says so */
-	uint32_t *tree;                  /* leaf s, at leaves + s: s or SEAM__ITEM_NONE; above: the better of the two below */
-	uint32_t leaves;                 /* a power of two */
-	uint32_t *fit_changes;           /* per place in a gap: items that fit, as differences */
-	uint64_t *fit_bytes;             /* and their sizes */
-	struct seam__exact_part *parts;  /* of the last call of split */
+	struct seam__exact_gap *known; /* per first section; valid where the tree's leaf says so */
+	uint32_t *tree;        /* leaf s, at leaves + s: s or SEAM__ITEM_NONE; above: the better of the two below */
+	uint32_t leaves;       /* a power of two */
+	uint32_t *fit_changes; /* per place in a gap: items that fit, as differences */
+	uint64_t *fit_bytes;   /* and their sizes */
+	struct seam__exact_part *parts; /* of the last call of split */
 	uint32_t part_count;
 	enum seam__exact_style style;
-	uint64_t work_ns;                /* that it took in all without the skyline's part */
+	uint64_t work_ns; /* that it took in all without the skyline's part */
 };
 
 /* Errors: SEAM_OOM_META. The skyline must outlive it. */
@@ -58,19 +57,20 @@ SEAM_MUST_USE enum seam_rc seam__exact_gaps_init(struct seam__exact_gaps *gaps, 
 void seam__exact_gaps_fini(struct seam__exact_gaps *gaps); /* a zeroed one is allowed */
 
 /* Starts anew: seam__exact_skyline_reset(), and the style of what follows. */
-void seam__exact_gaps_reset(struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance,
-                            enum seam__exact_style style);
+void seam__exact_gaps_reset(
+	struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam__exact_style style);
 
 /* What all took since init, estimated from what was looked at. */
 uint64_t seam__exact_gaps_work_ns(const struct seam__exact_gaps *gaps);
 
-/* Applies the rules where floors have changed, until nothing changes. False: nothing can come of this (the caller undoes). */
+/* Applies the rules where floors have changed, until nothing changes. False: nothing can come of this (the caller
+ * undoes). */
 bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps);
 
-/* Cuts a part, settled, where nothing unplaced crosses: gaps->parts, each with a spot to decide, without those in which all is
- * placed. Only between the sections of `row` a cut may be new. */
-void seam__exact_gaps_split(struct seam__exact_gaps *gaps, const struct seam__exact_row *part,
-                            const struct seam__exact_row *row);
+/* Cuts a part, settled, where nothing unplaced crosses: gaps->parts, each with a spot to decide, without those in which
+ * all is placed. Only between the sections of `row` a cut may be new. */
+void seam__exact_gaps_split(
+	struct seam__exact_gaps *gaps, const struct seam__exact_row *part, const struct seam__exact_row *row);
 
 /* The lowest level above the floor that any unplaced item at the spot's section can have if none stands at the floor;
  * SEAM__EXACT_OPEN if there is none. */

@@ -21,8 +21,8 @@ static uint32_t last_of(const struct seam__exact_window *window, const struct se
 	return seam__exact_ahead(window, item->first, item->width - 1);
 }
 
-/* Ascending in size, as items are. While the lists are filled, end_index[s + 1] is where the next entry of section s goes: in the end that is where
- * section s + 1 begins. */
+/* Ascending in size, as items are. While the lists are filled, end_index[s + 1] is where the next entry of section s
+ * goes: in the end that is where section s + 1 begins. */
 static void list_ends(struct seam__exact_holes *holes, const struct seam__exact_window *window)
 {
 	uint32_t begin = 0;
@@ -82,8 +82,8 @@ static struct seam__exact_hole shared(const struct seam__exact_hole *a, const st
 	};
 }
 
-/* Have the holes up to `distance` sections away as much in common? Goes on from where the last call ended: for sizes that
- * ascend, what was too low to go on from is so still. */
+/* Have the holes up to `distance` sections away as much in common? Goes on from where the last call ended: for sizes
+ * that ascend, what was too low to go on from is so still. */
 static bool goes(struct way *way, uint32_t distance, uint64_t size_bytes, uint64_t *looks)
 {
 	const struct seam__exact_window *window = way->skyline->window;
@@ -91,7 +91,8 @@ static bool goes(struct way *way, uint32_t distance, uint64_t size_bytes, uint64
 	while (way->reach < distance && is_high(&way->common[way->reach], size_bytes, way->floor_bytes)) {
 		struct seam__exact_hole there;
 
-		way->section = way->back ? seam__exact_before(window, way->section) : seam__exact_ahead(window, way->section, 1);
+		way->section = way->back ? seam__exact_before(window, way->section)
+					 : seam__exact_ahead(window, way->section, 1);
 		there.bottom_bytes = way->skyline->sections[way->section].hole_bottom_bytes;
 		there.top_bytes = way->skyline->sections[way->section].hole_top_bytes;
 		way->common[way->reach + 1] = shared(&way->common[way->reach], &there);
@@ -102,7 +103,7 @@ static bool goes(struct way *way, uint32_t distance, uint64_t size_bytes, uint64
 }
 
 bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__exact_skyline *skyline, uint32_t section,
-                           uint64_t floor_bytes)
+	uint64_t floor_bytes)
 {
 	const struct seam__exact_window *window = skyline->window;
 	const struct seam__exact_section *here = &skyline->sections[section];
@@ -130,7 +131,7 @@ bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__e
 		if (!is_high(&holes->ahead[0], item->size_bytes, floor_bytes))
 			break; /* nor is it for those that follow, which are larger */
 		if (skyline->placed[list[n]] || !goes(&ahead, after, item->size_bytes, &holes->looks) ||
-		    !goes(&behind, before, item->size_bytes, &holes->looks))
+			!goes(&behind, before, item->size_bytes, &holes->looks))
 			continue;
 		common = shared(&holes->ahead[after], &holes->behind[before]);
 		if (is_high(&common, item->size_bytes, floor_bytes))

@@ -1,10 +1,10 @@
 /* exact_holes.h: whether something unplaced fits into the holes that raising left (exact_skyline.h).
  *
- * An item fits if one stretch of addresses, as high as it is, lies in the holes of all its sections. That is asked whenever a section
- * was raised, and answered by what has changed: nothing fitted before, so what fits now reaches above the floor of before.
- * In most cases the section ahead stands at that floor still, and only what ends here is looked at. Items that cover a section
- * share others: what holes have in common is worked out once for all of them, outwards, as far as it is of use.
- * No allocation but in init. No locks.
+ * An item fits if one stretch of addresses, as high as it is, lies in the holes of all its sections. That is asked
+ * whenever a section was raised, and answered by what has changed: nothing fitted before, so what fits now reaches
+ * above the floor of before. In most cases the section ahead stands at that floor still, and only what ends here is
+ * looked at. Items that cover a section share others: what holes have in common is worked out once for all of them,
+ * outwards, as far as it is of use. No allocation but in init. No locks.
  */
 #ifndef SEAM_EXACT_HOLES_H
 #define SEAM_EXACT_HOLES_H
@@ -22,21 +22,25 @@ struct seam__exact_hole {
 };
 
 struct seam__exact_holes {
-	struct seam__exact_hole *ahead;  /* sections: what the holes from one section to the nth ahead of it have in common */
+	struct seam__exact_hole
+		*ahead; /* sections: what the holes from one section to the nth ahead of it have in common */
 	struct seam__exact_hole *behind; /* the same backwards */
-	uint32_t *end_index;             /* sections + 1: ends[end_index[s] ...] are the items whose last section is s, ascending in size */
-	uint32_t *ends;                  /* count */
-	uint64_t looks;                  /* at items and sections, in all */
+	uint32_t *end_index; /* sections + 1: ends[end_index[s] ...] are the items whose last section is s, ascending in
+				size */
+	uint32_t *ends;      /* count */
+	uint64_t looks;      /* at items and sections, in all */
 };
 
 /* Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__exact_holes_init(struct seam__exact_holes *holes, const struct seam__exact_window *window);
-void seam__exact_holes_fini(struct seam__exact_holes *holes, const struct seam__exact_window *window); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__exact_holes_init(
+	struct seam__exact_holes *holes, const struct seam__exact_window *window);
+void seam__exact_holes_fini(
+	struct seam__exact_holes *holes, const struct seam__exact_window *window); /* a zeroed one is allowed */
 
-/* The section was raised from `floor_bytes`, and before that no unplaced item fitted into the holes of its sections. Does one fit now?
- * Of the items that cover the section the smallest are tried. */
+/* The section was raised from `floor_bytes`, and before that no unplaced item fitted into the holes of its sections.
+ * Does one fit now? Of the items that cover the section the smallest are tried. */
 bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__exact_skyline *skyline, uint32_t section,
-                           uint64_t floor_bytes);
+	uint64_t floor_bytes);
 
 /* How many items end at the section, placed or not. */
 static inline uint32_t seam__exact_holes_ends(const struct seam__exact_holes *holes, uint32_t section)

@@ -13,21 +13,22 @@
 #define FAILED_PER_ITEM 256u
 #define FAILED_MAX (UINT32_C(1) << 18)
 #define SECTIONS_PER_NODE 512u /* what a step costs grows slowly with them */
-#define NODE_NS UINT64_C(20000) /* where steps take longer, they count as several: a limit in nodes is one in time, too */
-#define KEY_NS UINT64_C(5)      /* for a section of one that is named; measured as solver_costs.def says */
-#define KEY_SECTIONS_MAX 1024u  /* longer parts do not come again, and naming them takes long */
+#define NODE_NS \
+	UINT64_C(20000)    /* where steps take longer, they count as several: a limit in nodes is one in time, too */
+#define KEY_NS UINT64_C(5) /* for a section of one that is named; measured as solver_costs.def says */
+#define KEY_SECTIONS_MAX 1024u /* longer parts do not come again, and naming them takes long */
 
 struct seam__exact_frame {
 	struct seam__exact_part part;
-	uint64_t key;           /* of the part before the decision; 0: none */
-	uint64_t next_level;    /* of the section, if nothing is to stand at the floor; SEAM__EXACT_OPEN: something must */
+	uint64_t key;        /* of the part before the decision; 0: none */
+	uint64_t next_level; /* of the section, if nothing is to stand at the floor; SEAM__EXACT_OPEN: something must */
 	uint32_t first_choice;
 	uint32_t choice_count;
 	uint32_t tried;
 	uint32_t trail_mark;
 	uint32_t task_mark;
-	uint32_t owner;         /* frame whose decision made this part; NONE: the whole */
-	uint32_t after;         /* task that waits for this part to be done */
+	uint32_t owner; /* frame whose decision made this part; NONE: the whole */
+	uint32_t after; /* task that waits for this part to be done */
 };
 
 struct seam__exact_task {
@@ -49,7 +50,8 @@ enum seam_rc seam__exact_search_init(struct seam__exact_search *search, const st
 		.choice_capacity = LEAST + CHOICES_PER_PLACE * places,
 		.failed_capacity = 4096,
 	};
-	while (search->failed_capacity < FAILED_MAX && search->failed_capacity < FAILED_PER_ITEM * (uint64_t)window->count)
+	while (search->failed_capacity < FAILED_MAX &&
+		search->failed_capacity < FAILED_PER_ITEM * (uint64_t)window->count)
 		search->failed_capacity *= 2;
 	rc = seam__exact_skyline_init(&search->skyline, window);
 	if (rc != SEAM_OK)
@@ -60,7 +62,7 @@ enum seam_rc seam__exact_search_init(struct seam__exact_search *search, const st
 	search->choices = seam__meta_array(meta, search->choice_capacity, sizeof(*search->choices));
 	search->failed = seam__meta_array(meta, search->failed_capacity, sizeof(*search->failed));
 	if (rc != SEAM_OK || search->frames == NULL || search->tasks == NULL || search->choices == NULL ||
-	    search->failed == NULL) {
+		search->failed == NULL) {
 		seam__exact_search_fini(search);
 		return SEAM_OOM_META;
 	}
@@ -97,7 +99,7 @@ static bool is_twin(const struct seam__exact_search *search, const struct seam__
 		const struct seam__exact_item *other = &items[search->choices[c]];
 
 		if (other->first == items[item].first && other->width == items[item].width &&
-		    other->size_bytes == items[item].size_bytes)
+			other->size_bytes == items[item].size_bytes)
 			return true;
 	}
 	return false;
@@ -105,7 +107,7 @@ static bool is_twin(const struct seam__exact_search *search, const struct seam__
 
 /* Puts an item among the choices of the last frame, in descending priority. */
 static void insert_choice(struct seam__exact_search *search, const struct seam__exact_frame *frame, uint32_t item,
-                          const double *priorities)
+	const double *priorities)
 {
 	uint32_t at = search->choice_count;
 
@@ -130,7 +132,8 @@ static bool open_frame(struct seam__exact_search *search, const struct seam__exa
 	uint32_t end = window->cover_index[spot->section + 1];
 	struct seam__exact_frame *frame;
 
-	if (search->frame_count == search->frame_capacity || CHOICES_MAX > search->choice_capacity - search->choice_count)
+	if (search->frame_count == search->frame_capacity ||
+		CHOICES_MAX > search->choice_capacity - search->choice_count)
 		return false;
 	frame = &search->frames[search->frame_count++];
 	*frame = (struct seam__exact_frame){
@@ -144,7 +147,8 @@ static bool open_frame(struct seam__exact_search *search, const struct seam__exa
 		.after = task->next,
 	};
 	for (uint32_t c = begin; c < end; c++)
-		if (seam__exact_fits(&search->skyline, spot, window->covers[c]) && !is_twin(search, frame, window->covers[c]))
+		if (seam__exact_fits(&search->skyline, spot, window->covers[c]) &&
+			!is_twin(search, frame, window->covers[c]))
 			insert_choice(search, frame, window->covers[c], priorities);
 	frame->choice_count = search->choice_count - frame->first_choice;
 	SEAM_ASSERT(frame->choice_count > 0);
@@ -155,7 +159,7 @@ enum split { SPLIT, SPLIT_FAILED, SPLIT_FULL };
 
 /* Makes tasks of what is left of a part, in front of `*head`. `row`: see seam__exact_gaps_split(). */
 static enum split split(struct seam__exact_search *search, const struct seam__exact_row *whole,
-                        const struct seam__exact_row *row, uint32_t owner, uint32_t *head)
+	const struct seam__exact_row *row, uint32_t owner, uint32_t *head)
 {
 	seam__exact_gaps_split(&search->gaps, whole, row);
 	if (search->gaps.part_count > search->task_capacity - search->task_count)
@@ -191,8 +195,7 @@ static bool pay(struct seam__exact_search *search, uint32_t sections, struct sea
 /* Carries out the next choice of the frame that can be carried out. FOUND: `*head` is what is to be done next; NONE: no
  * choice is left. */
 static enum seam__exact_result advance(struct seam__exact_search *search, uint32_t number,
-                                       const struct seam__exact_attempt *attempt, struct seam__budget *budget,
-                                       uint32_t *head)
+	const struct seam__exact_attempt *attempt, struct seam__budget *budget, uint32_t *head)
 {
 	struct seam__exact_frame *frame = &search->frames[number];
 	struct seam__exact_skyline *skyline = &search->skyline;
@@ -215,7 +218,8 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 		if (choice < frame->choice_count) {
 			uint32_t item = search->choices[frame->first_choice + choice];
 
-			row = (struct seam__exact_row){skyline->window->items[item].first, skyline->window->items[item].width};
+			row = (struct seam__exact_row){
+				skyline->window->items[item].first, skyline->window->items[item].width};
 			done = seam__exact_skyline_place(skyline, item, spot->floor_bytes);
 		} else {
 			done = seam__exact_skyline_raise(skyline, spot->section, frame->next_level);
@@ -256,8 +260,8 @@ static uint32_t give_up(struct seam__exact_search *search, uint32_t number)
 	return owner;
 }
 
-enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search, const struct seam__exact_attempt *attempt,
-                                               struct seam__budget *budget)
+enum seam__exact_result seam__exact_search_try(
+	struct seam__exact_search *search, const struct seam__exact_attempt *attempt, struct seam__budget *budget)
 {
 	const struct seam__exact_window *window = search->skyline.window;
 	struct seam__exact_row whole = {0, window->sections};

@@ -21,7 +21,7 @@ struct seam__exact_attempt {
 	uint64_t node_limit;
 	const double *priorities; /* per item of the window: where several fit, the highest is tried first */
 	enum seam__exact_style style;
-	bool loose;               /* any placement will do: no dominance, and no step back */
+	bool loose; /* any placement will do: no dominance, and no step back */
 };
 
 enum seam__exact_result {
@@ -39,7 +39,7 @@ struct seam__exact_search {
 	struct seam__exact_task *tasks;
 	uint32_t task_count;
 	uint32_t task_capacity;
-	uint32_t *choices;        /* items to try, of all frames */
+	uint32_t *choices; /* items to try, of all frames */
 	uint32_t choice_count;
 	uint32_t choice_capacity;
 	uint64_t *failed;         /* keys of states without answer; 0: free */
@@ -50,13 +50,13 @@ struct seam__exact_search {
 };
 
 /* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
-SEAM_MUST_USE enum seam_rc seam__exact_search_init(struct seam__exact_search *search,
-                                                   const struct seam__exact_window *window);
+SEAM_MUST_USE enum seam_rc seam__exact_search_init(
+	struct seam__exact_search *search, const struct seam__exact_window *window);
 void seam__exact_search_fini(struct seam__exact_search *search); /* a zeroed one is allowed */
 
-/* One attempt. A spent budget ends it: the attempt itself and every decision take from it by the sections of the part, and more where looking at
- * them takes long. */
-enum seam__exact_result seam__exact_search_try(struct seam__exact_search *search, const struct seam__exact_attempt *attempt,
-                                               struct seam__budget *budget);
+/* One attempt. A spent budget ends it: the attempt itself and every decision take from it by the sections of the part,
+ * and more where looking at them takes long. */
+enum seam__exact_result seam__exact_search_try(
+	struct seam__exact_search *search, const struct seam__exact_attempt *attempt, struct seam__budget *budget);
 
 #endif

@@ -37,8 +37,8 @@ enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const
 	made.touched = seam__meta_array(meta, words_of(window->sections), sizeof(*made.touched));
 	made.touched_words = seam__meta_array(meta, words_of(words_of(window->sections)), sizeof(*made.touched_words));
 	*skyline = made;
-	if (rc != SEAM_OK || made.sections == NULL || made.offsets == NULL || made.item_keys == NULL || made.placed == NULL ||
-	    made.trail == NULL || made.touched == NULL || made.touched_words == NULL) {
+	if (rc != SEAM_OK || made.sections == NULL || made.offsets == NULL || made.item_keys == NULL ||
+		made.placed == NULL || made.trail == NULL || made.touched == NULL || made.touched_words == NULL) {
 		seam__exact_skyline_fini(skyline);
 		return SEAM_OOM_META;
 	}
@@ -60,8 +60,8 @@ void seam__exact_skyline_fini(struct seam__exact_skyline *skyline)
 	seam__meta_free(meta, skyline->placed, (size_t)window->count * sizeof(*skyline->placed));
 	seam__meta_free(meta, skyline->trail, (size_t)skyline->trail_capacity * sizeof(*skyline->trail));
 	seam__meta_free(meta, skyline->touched, words_of(window->sections) * sizeof(*skyline->touched));
-	seam__meta_free(meta, skyline->touched_words,
-	                words_of(words_of(window->sections)) * sizeof(*skyline->touched_words));
+	seam__meta_free(
+		meta, skyline->touched_words, words_of(words_of(window->sections)) * sizeof(*skyline->touched_words));
 	seam__exact_holes_fini(&skyline->holes, window);
 	*skyline = (struct seam__exact_skyline){0};
 }
@@ -72,7 +72,8 @@ static void mark(struct seam__exact_skyline *skyline, uint32_t first, uint32_t e
 	for (uint32_t at = first; at < end;) {
 		uint32_t word = at / WORD_BITS;
 		uint32_t last = (word + 1) * WORD_BITS < end ? WORD_BITS : end - word * WORD_BITS; /* bit behind */
-		uint64_t bits = (last == WORD_BITS ? UINT64_MAX : (UINT64_C(1) << last) - 1) & (UINT64_MAX << at % WORD_BITS);
+		uint64_t bits =
+			(last == WORD_BITS ? UINT64_MAX : (UINT64_C(1) << last) - 1) & (UINT64_MAX << at % WORD_BITS);
 		uint64_t summary = UINT64_C(1) << word % WORD_BITS;
 
 		if (value)
@@ -143,8 +144,8 @@ static void set_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_t 
 	while (floor_bytes == section->ceiling_bytes) {
 		floor_bytes = window->walls[section->next_wall++].top_bytes;
 		section->ceiling_bytes = section->next_wall < window->wall_end[s]
-		                             ? window->walls[section->next_wall].bottom_bytes
-		                             : SEAM__EXACT_OPEN;
+			? window->walls[section->next_wall].bottom_bytes
+			: SEAM__EXACT_OPEN;
 	}
 	section->floor_bytes = floor_bytes;
 }
@@ -156,7 +157,7 @@ static void reset_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_
 	struct seam__exact_section *section = &skyline->sections[s];
 
 	while (section->next_wall > window->wall_begin[s] &&
-	       window->walls[section->next_wall - 1].bottom_bytes >= floor_bytes) {
+		window->walls[section->next_wall - 1].bottom_bytes >= floor_bytes) {
 		section->next_wall--;
 		section->ceiling_bytes = window->walls[section->next_wall].bottom_bytes;
 	}
@@ -180,7 +181,8 @@ void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t cap
 		*section = (struct seam__exact_section){
 			.rest_bytes = window->load_bytes[s],
 			.smallest_bytes = window->items[window->covers[window->cover_index[s]]].size_bytes,
-			.crossing = window->cover_index[s + 1] - window->cover_index[s] - seam__exact_holes_ends(&skyline->holes, s),
+			.crossing = window->cover_index[s + 1] - window->cover_index[s] -
+				seam__exact_holes_ends(&skyline->holes, s),
 			.next_wall = window->wall_begin[s],
 			.ceiling_bytes = SEAM__EXACT_OPEN,
 		};
@@ -212,7 +214,7 @@ bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t ite
 	skyline->sections[placed->first].start_key ^= skyline->item_keys[item];
 	for (uint32_t s = placed->first, left = placed->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
 		SEAM_ASSERT(skyline->sections[s].floor_bytes == floor_bytes &&
-		            skyline->sections[s].ceiling_bytes - floor_bytes >= placed->size_bytes);
+			skyline->sections[s].ceiling_bytes - floor_bytes >= placed->size_bytes);
 		skyline->sections[s].rest_bytes -= placed->size_bytes;
 		skyline->sections[s].crossing -= left > 1;
 		set_floor(skyline, s, floor_bytes + placed->size_bytes);
@@ -228,7 +230,7 @@ static bool note_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t
 	struct seam__exact_step *last = &skyline->trail[section->last_raise];
 
 	if (section->last_raise >= skyline->decided && section->last_raise < skyline->trail_count &&
-	    last->item == SEAM__ITEM_NONE && last->section == s && last->level_bytes == section->floor_bytes) {
+		last->item == SEAM__ITEM_NONE && last->section == s && last->level_bytes == section->floor_bytes) {
 		last->level_bytes = level;
 		return true;
 	}
@@ -263,8 +265,9 @@ bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, 
 	set_floor(skyline, s, level);
 	touch_around(skyline, s, 1);
 	return section->slack_bytes >= 0 &&
-	       !(skyline->dominance && section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes &&
-	         seam__exact_holes_fit(&skyline->holes, skyline, s, floor_bytes));
+		!(skyline->dominance &&
+			section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes &&
+			seam__exact_holes_fit(&skyline->holes, skyline, s, floor_bytes));
 }
 
 static void undo_place(struct seam__exact_skyline *skyline, const struct seam__exact_step *step)
@@ -312,7 +315,7 @@ uint64_t seam__exact_skyline_key(const struct seam__exact_skyline *skyline, uint
 		key ^= section->start_key ^ mix(s + 1, skyline->capacity_bytes - section->floor_bytes);
 		if (section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes)
 			key ^= mix(mix(s + 1, section->floor_bytes - section->hole_bottom_bytes),
-			           section->floor_bytes - section->hole_top_bytes);
+				section->floor_bytes - section->hole_top_bytes);
 	}
 	return key == 0 ? 1 : key;
 }
@@ -344,7 +347,7 @@ static const char *check_section(const struct seam__exact_skyline *skyline, uint
 	if ((int64_t)(skyline->capacity_bytes - section->floor_bytes - walls - rest) != section->slack_bytes)
 		return "S2 slack";
 	if (section->ceiling_bytes <= section->floor_bytes ||
-	    (section->next_wall < window->wall_end[s]) != (section->ceiling_bytes != SEAM__EXACT_OPEN))
+		(section->next_wall < window->wall_end[s]) != (section->ceiling_bytes != SEAM__EXACT_OPEN))
 		return "S3 ceiling";
 	return key == section->start_key ? NULL : "S4 key";
 }

@@ -1,20 +1,19 @@
-/* exact_skyline.h: the state of exact search: how high each section is filled, what is still to be placed, and the way back.
+/* exact_skyline.h: the state of exact search: how high each section is filled, what is still to be placed, and the way
+ * back.
  *
- * Every section has a floor: what is placed there lies below it, what is not yet placed will lie at it or above. An item
- * is placed where all its sections have one floor. A section where nothing may lie at the floor is raised: the bytes passed
- * over are lost, and its slack (what may be lost there at all) shrinks by them. Walls are stepped over as floors reach
- * them. The last gap that raising left below a floor is its hole: a placement in which an unplaced item still fits into
- * holes is no better than the one with that item there, so it need not be followed (papers: MiniMalloc's dominance).
+ * Every section has a floor: what is placed there lies below it, what is not yet placed will lie at it or above. An
+ * item is placed where all its sections have one floor. A section where nothing may lie at the floor is raised: the
+ * bytes passed over are lost, and its slack (what may be lost there at all) shrinks by them. Walls are stepped over as
+ * floors reach them. The last gap that raising left below a floor is its hole: a placement in which an unplaced item
+ * still fits into holes is no better than the one with that item there, so it need not be followed (papers:
+ * MiniMalloc's dominance).
  *
  * Which choices there are: exact_gaps.h; which is tried when: exact_search.h.
  *
  * Invariants, named by seam__exact_skyline_check():
- *   S1  rest is the sum of the sizes of unplaced items that cover a section, crossing the number of those that cover the
- *       next one too
- *   S2  floor + walls above + rest + slack = capacity
- *   S3  the next wall begins above the floor
- *   S4  an unplaced item has its first section's start key in it
- * No locks.
+ *   S1  rest is the sum of the sizes of unplaced items that cover a section, crossing the number of those that cover
+ * the next one too S2  floor + walls above + rest + slack = capacity S3  the next wall begins above the floor S4  an
+ * unplaced item has its first section's start key in it No locks.
  */
 #ifndef SEAM_EXACT_SKYLINE_H
 #define SEAM_EXACT_SKYLINE_H
@@ -28,16 +27,16 @@
 
 struct seam__exact_section {
 	uint64_t floor_bytes;
-	uint64_t ceiling_bytes;    /* bottom of the next wall, or SEAM__EXACT_OPEN */
+	uint64_t ceiling_bytes; /* bottom of the next wall, or SEAM__EXACT_OPEN */
 	uint64_t rest_bytes;
-	int64_t slack_bytes;       /* negative: nothing can come of this */
+	int64_t slack_bytes; /* negative: nothing can come of this */
 	uint64_t hole_bottom_bytes;
 	uint64_t hole_top_bytes;
-	uint64_t smallest_bytes;   /* of all items that cover the section: smaller holes are nobody's */
-	uint64_t start_key;        /* of the unplaced items that start here */
+	uint64_t smallest_bytes; /* of all items that cover the section: smaller holes are nobody's */
+	uint64_t start_key;      /* of the unplaced items that start here */
 	uint32_t next_wall;
 	uint32_t crossing;
-	uint32_t last_raise;       /* on the trail; may be out of date */
+	uint32_t last_raise; /* on the trail; may be out of date */
 };
 
 /* `length` sections from `first` on. */
@@ -48,8 +47,8 @@ struct seam__exact_row {
 
 /* What happened, to be undone: an item was placed, or (item SEAM__ITEM_NONE) a section raised. */
 struct seam__exact_step {
-	uint64_t floor_bytes;      /* before */
-	uint64_t level_bytes;      /* raised to */
+	uint64_t floor_bytes; /* before */
+	uint64_t level_bytes; /* raised to */
 	uint64_t hole_bottom_bytes;
 	uint64_t hole_top_bytes;
 	uint32_t item;
@@ -59,38 +58,39 @@ struct seam__exact_step {
 struct seam__exact_skyline {
 	const struct seam__exact_window *window;
 	struct seam__exact_section *sections;
-	uint64_t *offsets;         /* per item of the window; valid where placed */
+	uint64_t *offsets; /* per item of the window; valid where placed */
 	uint64_t *item_keys;
 	bool *placed;
 	struct seam__exact_step *trail;
 	uint32_t trail_count;
 	uint32_t trail_capacity;
-	uint32_t decided;          /* steps from here on are undone together: raises of one section may become one */
+	uint32_t decided; /* steps from here on are undone together: raises of one section may become one */
 	uint64_t capacity_bytes;
-	uint64_t *touched;         /* a bit per section: its floor or a neighbour's has changed since exact_gaps looked */
-	uint64_t *touched_words;   /* a bit per word of `touched` that is not 0 */
+	uint64_t *touched;       /* a bit per section: its floor or a neighbour's has changed since exact_gaps looked */
+	uint64_t *touched_words; /* a bit per word of `touched` that is not 0 */
 	struct seam__exact_holes holes;
-	bool dominance;            /* look at holes */
-	bool overflow;             /* the trail was too short: what failed since has not been proved to fail */
+	bool dominance; /* look at holes */
+	bool overflow;  /* the trail was too short: what failed since has not been proved to fail */
 };
 
 /* Errors: SEAM_OOM_META. The window must outlive it. */
-SEAM_MUST_USE enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline,
-                                                    const struct seam__exact_window *window);
+SEAM_MUST_USE enum seam_rc seam__exact_skyline_init(
+	struct seam__exact_skyline *skyline, const struct seam__exact_window *window);
 void seam__exact_skyline_fini(struct seam__exact_skyline *skyline); /* a zeroed one is allowed */
 
-/* Everything unplaced, floors at 0 (above the walls that begin there). capacity_bytes: at least the window's lower bound. */
+/* Everything unplaced, floors at 0 (above the walls that begin there). capacity_bytes: at least the window's lower
+ * bound. */
 void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t capacity_bytes, bool dominance);
 
 /* Places an item at `floor_bytes`, the floor of all its sections, below their ceilings. False: no room on the trail. */
 bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t item, uint64_t floor_bytes);
 
-/* Raises a section to `level_bytes` or, where that is lower, to its ceiling. False: slack is overdrawn, an unplaced item
- * fits into the hole, or the trail is full; to be undone by the caller in any case. */
+/* Raises a section to `level_bytes` or, where that is lower, to its ceiling. False: slack is overdrawn, an unplaced
+ * item fits into the hole, or the trail is full; to be undone by the caller in any case. */
 bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t section, uint64_t level_bytes);
 
-/* Sections that have to be looked at: marks `row`; takes the marks of `row` away; finds a marked one (SEAM__ITEM_NONE: there
- * is none). */
+/* Sections that have to be looked at: marks `row`; takes the marks of `row` away; finds a marked one (SEAM__ITEM_NONE:
+ * there is none). */
 void seam__exact_skyline_touch(struct seam__exact_skyline *skyline, const struct seam__exact_row *row);
 void seam__exact_skyline_seen(struct seam__exact_skyline *skyline, const struct seam__exact_row *row);
 uint32_t seam__exact_skyline_touched(const struct seam__exact_skyline *skyline);

@@ -5,10 +5,10 @@
 #include "meta.h"
 
 #define NODES_LEAST 2000u
-#define NODES_PER_ITEM 4u    /* an attempt must be able to reach the end */
-#define ORDERS 2u            /* by span, by size */
-#define PLAIN_ROUNDS ORDERS  /* before chance takes part */
-#define NOISE 0.2            /* share of a priority that chance decides */
+#define NODES_PER_ITEM 4u   /* an attempt must be able to reach the end */
+#define ORDERS 2u           /* by span, by size */
+#define PLAIN_ROUNDS ORDERS /* before chance takes part */
+#define NOISE 0.2           /* share of a priority that chance decides */
 #define CAUTION_MAX 6u
 
 /* splitmix64 */
@@ -21,7 +21,8 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* 1 1 2 1 1 2 4 1 ...: limits that suit any run-time distribution (Luby, Sinclair and Zuckerman 1993). number from 1. */
+/* 1 1 2 1 1 2 4 1 ...: limits that suit any run-time distribution (Luby, Sinclair and Zuckerman 1993). number from 1.
+ */
 static uint64_t luby(uint64_t number)
 {
 	uint64_t length = 1;
@@ -43,8 +44,8 @@ enum seam_rc seam__exact_walk_init(struct seam__exact_walk *walk, const struct s
 	struct seam_meta *meta = window->problem->meta;
 	enum seam_rc rc;
 
-	*walk = (struct seam__exact_walk){.window = window, .peak_bytes = SEAM__PEAK_NONE, .low_bytes = window->lower_bytes,
-	                                  .caution = 1};
+	*walk = (struct seam__exact_walk){
+		.window = window, .peak_bytes = SEAM__PEAK_NONE, .low_bytes = window->lower_bytes, .caution = 1};
 	rc = seam__exact_search_init(&walk->search, window);
 	walk->priorities = seam__meta_array(meta, window->count, sizeof(*walk->priorities));
 	walk->offsets = seam__meta_array(meta, window->count, sizeof(*walk->offsets));
@@ -100,7 +101,8 @@ static enum seam__exact_result ask(struct seam__exact_walk *walk, uint64_t capac
 	uint64_t reach = (uint64_t)NODES_PER_ITEM * walk->window->count;
 	struct seam__exact_attempt attempt = {
 		.capacity_bytes = capacity_bytes,
-		.node_limit = (reach > NODES_LEAST ? reach : NODES_LEAST) * luby(walk->round / (ORDERS * SEAM__EXACT_STYLES) + 1),
+		.node_limit = (reach > NODES_LEAST ? reach : NODES_LEAST) *
+			luby(walk->round / (ORDERS * SEAM__EXACT_STYLES) + 1),
 		.priorities = walk->priorities,
 		.style = (enum seam__exact_style)(walk->round / ORDERS % SEAM__EXACT_STYLES),
 	};
@@ -115,8 +117,11 @@ static enum seam__exact_result ask(struct seam__exact_walk *walk, uint64_t capac
 
 bool seam__exact_walk_begin(struct seam__exact_walk *walk, struct seam__budget *budget)
 {
-	struct seam__exact_attempt attempt = {.capacity_bytes = walk->window->lower_bytes, .node_limit = UINT64_MAX,
-	                                      .priorities = walk->priorities, .style = SEAM__EXACT_LOWEST, .loose = true};
+	struct seam__exact_attempt attempt = {.capacity_bytes = walk->window->lower_bytes,
+		.node_limit = UINT64_MAX,
+		.priorities = walk->priorities,
+		.style = SEAM__EXACT_LOWEST,
+		.loose = true};
 
 	for (uint32_t i = 0; i < walk->window->count; i++)
 		attempt.capacity_bytes += walk->window->items[i].size_bytes;

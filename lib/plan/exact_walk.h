@@ -1,11 +1,11 @@
 /* exact_walk.h: lowers the peak of a window's items by one attempt of search after the other.
  *
- * Attempts are short and many, with another order and style each time and limits that grow: how long a search takes has a
- * heavy tail, and the next way of looking often finds at once what the last one did not in a million steps. Each round asks
- * for the lowest capacity that may be possible, then for one between that and the best: an answer improves as time passes, and
- * a capacity that is proved impossible narrows the walk from below.
- * Not here: the search (exact_search.h); which items a window has (exact.c, exact_repair.h).
- * Deterministic but for the budget's deadline. No locks.
+ * Attempts are short and many, with another order and style each time and limits that grow: how long a search takes has
+ * a heavy tail, and the next way of looking often finds at once what the last one did not in a million steps. Each
+ * round asks for the lowest capacity that may be possible, then for one between that and the best: an answer improves
+ * as time passes, and a capacity that is proved impossible narrows the walk from below. Not here: the search
+ * (exact_search.h); which items a window has (exact.c, exact_repair.h). Deterministic but for the budget's deadline. No
+ * locks.
  */
 #ifndef SEAM_EXACT_WALK_H
 #define SEAM_EXACT_WALK_H
@@ -16,16 +16,17 @@ struct seam__exact_walk {
 	const struct seam__exact_window *window;
 	struct seam__exact_search search;
 	double *priorities;
-	uint64_t *offsets;    /* per item of the window: the best placement */
-	uint64_t peak_bytes;  /* its peak, or SEAM__PEAK_NONE */
-	uint64_t low_bytes;   /* no placement of the window has a smaller peak */
+	uint64_t *offsets;   /* per item of the window: the best placement */
+	uint64_t peak_bytes; /* its peak, or SEAM__PEAK_NONE */
+	uint64_t low_bytes;  /* no placement of the window has a smaller peak */
 	uint64_t random;
 	uint32_t round;
-	uint32_t caution;     /* how near to the best the second question is: half way, three quarters, ... */
+	uint32_t caution; /* how near to the best the second question is: half way, three quarters, ... */
 };
 
 /* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
-SEAM_MUST_USE enum seam_rc seam__exact_walk_init(struct seam__exact_walk *walk, const struct seam__exact_window *window);
+SEAM_MUST_USE enum seam_rc seam__exact_walk_init(
+	struct seam__exact_walk *walk, const struct seam__exact_window *window);
 void seam__exact_walk_fini(struct seam__exact_walk *walk); /* a zeroed one is allowed */
 
 /* The window's items are placed somehow: offsets, peak. False: the budget did not allow it. */

@@ -20,8 +20,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-static enum seam_rc make_items(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
-                               const struct seam__exact_list *moving)
+static enum seam_rc make_items(
+	struct seam__exact_window *window, const struct seam__exact_cuts *cuts, const struct seam__exact_list *moving)
 {
 	const struct seam__problem *problem = window->problem;
 	uint64_t covers = 0;
@@ -122,7 +122,8 @@ static uint64_t join_walls(struct seam__exact_window *window, uint32_t s)
 }
 
 /* Counts the walls that an item makes in each section or, once there is room for them, writes them down. */
-static void put_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts, uint32_t number, uint64_t offset)
+static void put_walls(
+	struct seam__exact_window *window, const struct seam__exact_cuts *cuts, uint32_t number, uint64_t offset)
 {
 	struct seam__exact_wall wall = {offset, offset + window->problem->items[number].size_bytes};
 	uint32_t first;
@@ -138,7 +139,7 @@ static void put_walls(struct seam__exact_window *window, const struct seam__exac
 
 /* How many walls there will be; their edges go into the unit. */
 static uint64_t count_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
-                            const struct seam__exact_list *staying, const uint64_t *offsets)
+	const struct seam__exact_list *staying, const uint64_t *offsets)
 {
 	uint64_t walls = 0;
 
@@ -156,7 +157,7 @@ static uint64_t count_walls(struct seam__exact_window *window, const struct seam
 }
 
 static enum seam_rc make_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
-                               const struct seam__exact_list *staying, const uint64_t *offsets)
+	const struct seam__exact_list *staying, const uint64_t *offsets)
 {
 	uint64_t walls = count_walls(window, cuts, staying, offsets);
 
@@ -195,12 +196,12 @@ static bool allocate(struct seam__exact_window *window)
 	window->wall_end = seam__meta_array(meta, sections, sizeof(*window->wall_end));
 	window->load_bytes = seam__meta_array(meta, sections, sizeof(*window->load_bytes));
 	return window->items != NULL && window->starts != NULL && window->start_index != NULL &&
-	       window->cover_index != NULL && window->wall_begin != NULL && window->wall_end != NULL &&
-	       window->load_bytes != NULL;
+		window->cover_index != NULL && window->wall_begin != NULL && window->wall_end != NULL &&
+		window->load_bytes != NULL;
 }
 
-static enum seam_rc fill(struct seam__exact_window *window, const struct seam__exact_cuts *cuts, const struct seam__exact_list *moving,
-                         const struct seam__exact_list *staying, const uint64_t *offsets)
+static enum seam_rc fill(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
+	const struct seam__exact_list *moving, const struct seam__exact_list *staying, const uint64_t *offsets)
 {
 	struct seam_meta *meta = window->problem->meta;
 	uint32_t *counts;
@@ -225,8 +226,7 @@ static enum seam_rc fill(struct seam__exact_window *window, const struct seam__e
 }
 
 enum seam_rc seam__exact_window_init(struct seam__exact_window *window, const struct seam__problem *problem,
-                                     const struct seam__exact_list *moving, const struct seam__exact_list *staying,
-                                     const uint64_t *offsets)
+	const struct seam__exact_list *moving, const struct seam__exact_list *staying, const uint64_t *offsets)
 {
 	struct seam__exact_window made = {.problem = problem, .count = moving->count};
 	struct seam__exact_cuts cuts;
@@ -303,7 +303,7 @@ const char *seam__exact_window_check(const struct seam__exact_window *window)
 
 	for (uint32_t i = 0; i < window->count; i++) {
 		if (window->items[i].width == 0 || window->items[i].width > window->sections ||
-		    window->items[i].first >= window->sections)
+			window->items[i].first >= window->sections)
 			return "W1 item";
 		widths += window->items[i].width;
 	}

@@ -1,8 +1,9 @@
-/* fingerprint.c: the number that tells whether a plan was made from this workload; what it covers stands in seam/plan.h.
+/* fingerprint.c: the number that tells whether a plan was made from this workload; what it covers stands in
+ * seam/plan.h.
  *
- * Blocks and events are told by how long ago they were made, streams and threads by the order of their appearance: so two
- * runs of one program have one fingerprint, whatever addresses and handles they were given.
- * No locks: it reads an immutable trace.
+ * Blocks and events are told by how long ago they were made, streams and threads by the order of their appearance: so
+ * two runs of one program have one fingerprint, whatever addresses and handles they were given. No locks: it reads an
+ * immutable trace.
  */
 #include <stdbool.h>
 
@@ -12,10 +13,10 @@
 #include "idmap.h"
 
 struct reader {
-	uint64_t allocations;     /* so far in the trace */
-	uint64_t records;         /* EVENT_RECORDs so far */
-	struct seam_idmap blocks; /* live block -> number of its allocation, from 1 */
-	struct seam_idmap events; /* event -> number of its last record, from 1 */
+	uint64_t allocations;      /* so far in the trace */
+	uint64_t records;          /* EVENT_RECORDs so far */
+	struct seam_idmap blocks;  /* live block -> number of its allocation, from 1 */
+	struct seam_idmap events;  /* event -> number of its last record, from 1 */
 	struct seam_idmap streams; /* stream -> 1 + its number; in the stretch only, as threads */
 	struct seam_idmap threads;
 	XXH64_state_t state;
@@ -34,8 +35,8 @@ _Static_assert(sizeof(struct record) == 40, "a record is five values without pad
 static bool is_covered(unsigned kind)
 {
 	return kind == SEAM_TRACE_ALLOC || kind == SEAM_TRACE_FREE || kind == SEAM_TRACE_RECORD_STREAM ||
-	       kind == SEAM_TRACE_EVENT_RECORD || kind == SEAM_TRACE_EVENT_WAIT || kind == SEAM_TRACE_STREAM_SYNC ||
-	       kind == SEAM_TRACE_DEVICE_SYNC;
+		kind == SEAM_TRACE_EVENT_RECORD || kind == SEAM_TRACE_EVENT_WAIT || kind == SEAM_TRACE_STREAM_SYNC ||
+		kind == SEAM_TRACE_DEVICE_SYNC;
 }
 
 /* Keeps the maps of blocks and events, and says how long ago the one that this event names was made. */
@@ -97,8 +98,8 @@ static enum seam_rc cover(struct reader *reader, const struct seam_trace_event *
 	return rc;
 }
 
-static enum seam_rc read_events(struct reader *reader, const struct seam_trace *trace, uint64_t first_event,
-                                uint64_t last_event)
+static enum seam_rc read_events(
+	struct reader *reader, const struct seam_trace *trace, uint64_t first_event, uint64_t last_event)
 {
 	enum seam_rc rc = SEAM_OK;
 	for (uint64_t i = 0; rc == SEAM_OK && i < last_event; i++) {
@@ -111,11 +112,11 @@ static enum seam_rc read_events(struct reader *reader, const struct seam_trace *
 	return rc;
 }
 
-enum seam_rc seam_plan_fingerprint(const struct seam_trace *trace, uint64_t first_event, uint64_t last_event,
-                                   uint64_t *ret_fingerprint)
+enum seam_rc seam_plan_fingerprint(
+	const struct seam_trace *trace, uint64_t first_event, uint64_t last_event, uint64_t *ret_fingerprint)
 {
 	if (trace == NULL || ret_fingerprint == NULL || first_event > last_event ||
-	    last_event > trace->header.event_count)
+		last_event > trace->header.event_count)
 		return SEAM_INVALID;
 	struct reader reader = {0};
 	seam__idmap_init(&reader.blocks);

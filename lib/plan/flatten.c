@@ -11,16 +11,18 @@
 
 #define BYTES_MAX (UINT64_C(1) << 62)
 #define POSITIONS_MAX (UINT64_C(1) << 31)
-#define SLOT_POSITIONS 16u /* of a slot: its allocation, its free, and frees of dynamic requests that no slot claims. Each takes memory here, and
-                            * the number stands in the header alone */
+#define SLOT_POSITIONS                                                                                            \
+	16u /* of a slot: its allocation, its free, and frees of dynamic requests that no slot claims. Each takes \
+	     * memory here, and the number stands in the header alone */
 
 /* Zeroed members are allowed to be finished. */
 struct flattening {
 	const struct seam_plan *plan;
 	struct seam_plan_options options;
 	struct seam_trace_error *error;
-	uint32_t *stream_of;       /* per stream of the plan: that of the problem; SEAM__STREAM_NONE: it has no slot with a place */
-	uint32_t *group_stream;    /* per group: that of all its slots, or SEAM__STREAM_NONE */
+	uint32_t *stream_of;    /* per stream of the plan: that of the problem; SEAM__STREAM_NONE: it has no slot with a
+				   place */
+	uint32_t *group_stream; /* per group: that of all its slots, or SEAM__STREAM_NONE */
 	struct seam__problem problem;
 	struct seam__placement placed;
 	struct seam__search search;
@@ -50,14 +52,14 @@ static enum seam_rc survey(struct flattening *flat, uint64_t *ret_items, uint32_
 		if (*stream == SEAM__STREAM_NONE)
 			*stream = (*ret_streams)++;
 		if (__builtin_add_overflow(bytes, plan->slots[i].size_bytes, &bytes) ||
-		    __builtin_add_overflow(bytes, plan->header.align_bytes, &bytes))
+			__builtin_add_overflow(bytes, plan->header.align_bytes, &bytes))
 			bytes = BYTES_MAX;
 	}
 	*ret_items = (uint64_t)placed * plan->header.copies;
 	/* Sizes may be rounded up, copied and summed by everyone without a look. */
 	if (bytes < BYTES_MAX / plan->header.copies && *ret_items <= POSITIONS_MAX &&
-	    (uint64_t)plan->header.positions * plan->header.copies <= POSITIONS_MAX &&
-	    plan->header.positions / SLOT_POSITIONS <= plan->header.slot_count)
+		(uint64_t)plan->header.positions * plan->header.copies <= POSITIONS_MAX &&
+		plan->header.positions / SLOT_POSITIONS <= plan->header.slot_count)
 		return SEAM_OK;
 	return seam__options_refuse(flat->error, "the plan's sizes or positions are too large to be placed again");
 }
@@ -71,8 +73,9 @@ static enum seam_rc state_problem(struct flattening *flat)
 	enum seam_rc rc = survey(flat, &items, &streams);
 
 	if (rc == SEAM_OK)
-		rc = seam__problem_init(&flat->problem, seam__meta_process(), (uint32_t)items, header->copies * header->positions,
-		                        (header->flags & SEAM_PLAN_LINEAR) != 0, streams == 0 ? 1 : streams, header->align_bytes);
+		rc = seam__problem_init(&flat->problem, seam__meta_process(), (uint32_t)items,
+			header->copies * header->positions, (header->flags & SEAM_PLAN_LINEAR) != 0,
+			streams == 0 ? 1 : streams, header->align_bytes);
 	for (uint32_t copy = 0; rc == SEAM_OK && items > 0 && copy < header->copies; copy++) {
 		for (uint32_t i = 0; i < header->slot_count; i++) {
 			const struct seam_plan_slot *slot = &plan->slots[i];
@@ -80,8 +83,8 @@ static enum seam_rc state_problem(struct flattening *flat)
 
 			if (!is_placed(plan, i))
 				continue;
-			item = seam__problem_add(&flat->problem, slot->size_bytes, copy * header->positions + slot->begin,
-			                         slot->end - slot->begin);
+			item = seam__problem_add(&flat->problem, slot->size_bytes,
+				copy * header->positions + slot->begin, slot->end - slot->begin);
 			item->request = i;
 			item->copy = copy;
 			item->stream = flat->stream_of[slot->stream];
@@ -98,7 +101,8 @@ static enum seam_rc place(struct flattening *flat)
 
 	if (rc == SEAM_OK)
 		rc = seam__search_run(&flat->problem, &flat->options, flat->error, &flat->placed, &flat->search);
-	/* No better is possible with what is known here, nor with what the plan's maker knew; he may have had addresses that were fixed. */
+	/* No better is possible with what is known here, nor with what the plan's maker knew; he may have had addresses
+	 * that were fixed. */
 	if (rc == SEAM_OK && flat->plan->header.lower_bound_bytes <= flat->placed.peak_bytes)
 		flat->search.lower_bytes = flat->plan->header.lower_bound_bytes;
 	return rc;
@@ -109,8 +113,8 @@ static enum seam_rc copy_string(const struct seam_plan *plan, struct seam__plan_
 	return *offset == 0 ? SEAM_OK : seam__plan_builder_string(builder, seam_plan_string(plan, *offset), offset);
 }
 
-static enum seam_rc copy_slot(const struct flattening *flat, struct seam__plan_builder *builder, uint32_t number,
-                              const uint64_t *offsets)
+static enum seam_rc copy_slot(
+	const struct flattening *flat, struct seam__plan_builder *builder, uint32_t number, const uint64_t *offsets)
 {
 	struct seam_plan_slot slot = flat->plan->slots[number];
 	enum seam_rc rc = copy_string(flat->plan, builder, &slot.module);
@@ -119,7 +123,8 @@ static enum seam_rc copy_slot(const struct flattening *flat, struct seam__plan_b
 		rc = copy_string(flat->plan, builder, &slot.phase_begin);
 	if (rc == SEAM_OK)
 		rc = copy_string(flat->plan, builder, &slot.phase_end);
-	return rc == SEAM_OK ? seam__plan_builder_slot(builder, &slot, is_placed(flat->plan, number) ? offsets : NULL) : rc;
+	return rc == SEAM_OK ? seam__plan_builder_slot(builder, &slot, is_placed(flat->plan, number) ? offsets : NULL)
+			     : rc;
 }
 
 static enum seam_rc write_slots(const struct flattening *flat, struct seam__plan_builder *builder)
@@ -146,7 +151,8 @@ static enum seam_rc write_slots(const struct flattening *flat, struct seam__plan
 	return rc;
 }
 
-/* Nothing orders a group with slots of several streams, or with one that other streams used, behind what has a place. */
+/* Nothing orders a group with slots of several streams, or with one that other streams used, behind what has a place.
+ */
 static void find_group_streams(struct flattening *flat)
 {
 	const struct seam_plan *plan = flat->plan;
@@ -157,18 +163,21 @@ static void find_group_streams(struct flattening *flat)
 		found[g] = unknown;
 	for (uint32_t i = 0; plan->header.group_count > 0 && i < plan->header.slot_count; i++) {
 		const struct seam_plan_slot *slot = &plan->slots[i];
-		uint32_t stream = (slot->flags & SEAM_PLAN_SHARED) != 0 ? SEAM__STREAM_NONE : flat->stream_of[slot->stream];
+		uint32_t stream =
+			(slot->flags & SEAM_PLAN_SHARED) != 0 ? SEAM__STREAM_NONE : flat->stream_of[slot->stream];
 
 		if (!is_placed(plan, i))
-			found[slot->group] = found[slot->group] == unknown || found[slot->group] == stream ? stream : SEAM__STREAM_NONE;
+			found[slot->group] = found[slot->group] == unknown || found[slot->group] == stream
+				? stream
+				: SEAM__STREAM_NONE;
 	}
 	for (uint32_t g = 0; g < plan->header.group_count; g++)
 		if (found[g] == unknown)
 			found[g] = SEAM__STREAM_NONE;
 }
 
-static enum seam_rc write_group(const struct flattening *flat, struct seam__plan_builder *builder, struct seam__idle *idle,
-                                uint32_t number)
+static enum seam_rc write_group(
+	const struct flattening *flat, struct seam__plan_builder *builder, struct seam__idle *idle, uint32_t number)
 {
 	const struct seam_plan *plan = flat->plan;
 	struct seam_plan_group group = plan->groups[number];
@@ -179,7 +188,7 @@ static enum seam_rc write_group(const struct flattening *flat, struct seam__plan
 	group.first_range = (uint32_t)builder->ranges.count;
 	if (rc == SEAM_OK)
 		rc = seam__idle_find(idle, group.copy * plan->header.positions + group.begin, group.end - group.begin,
-		                     flat->group_stream[number - group.copy], &builder->ranges);
+			flat->group_stream[number - group.copy], &builder->ranges);
 	group.range_count = (uint32_t)builder->ranges.count - group.first_range;
 	return rc == SEAM_OK ? seam__plan_builder_group(builder, &group) : rc;
 }
@@ -188,9 +197,12 @@ static enum seam_rc write_groups(struct flattening *flat, struct seam__plan_buil
 {
 	const struct seam_plan *plan = flat->plan;
 	const struct seam__backing plain = {0};
-	const struct seam__dynamic_space space = {.problem = &flat->problem, .offsets = flat->placed.offsets, .backing = &plain,
-	                                          .arena_bytes = flat->placed.peak_bytes, .chunk_bytes = plan->header.chunk_bytes,
-	                                          .copies = plan->header.copies};
+	const struct seam__dynamic_space space = {.problem = &flat->problem,
+		.offsets = flat->placed.offsets,
+		.backing = &plain,
+		.arena_bytes = flat->placed.peak_bytes,
+		.chunk_bytes = plan->header.chunk_bytes,
+		.copies = plan->header.copies};
 	struct seam__idle idle;
 	enum seam_rc rc;
 
@@ -248,7 +260,7 @@ static enum seam_rc draft(struct flattening *flat, struct seam_plan **ret_plan)
 }
 
 enum seam_rc seam__plan_flatten(const struct seam_plan *plan, const struct seam_plan_options *options,
-                                struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	struct flattening flat = {.plan = plan, .error = error};
 	struct seam_meta *meta = seam__meta_process();
@@ -261,7 +273,8 @@ enum seam_rc seam__plan_flatten(const struct seam_plan *plan, const struct seam_
 	flat.options.align_bytes = plan->header.align_bytes;
 	flat.options.chunk_bytes = plan->header.chunk_bytes;
 	if ((plan->header.flags & SEAM_PLAN_GRAPH) != 0)
-		return seam__options_refuse(error, "a plan of a graph cannot be placed again: its positions order nothing");
+		return seam__options_refuse(
+			error, "a plan of a graph cannot be placed again: its positions order nothing");
 	flat.stream_of = seam__meta_array(meta, streams, sizeof(*flat.stream_of));
 	flat.group_stream = seam__meta_array(meta, groups, sizeof(*flat.group_stream));
 	rc = flat.stream_of == NULL || flat.group_stream == NULL ? SEAM_OOM_META : state_problem(&flat);

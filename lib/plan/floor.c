@@ -5,8 +5,8 @@
 #include "order.h"
 #include "skyline.h"
 
-/* Heads not placed yet, as a binary heap by (floor, rank in the order of ties). Floors only rise: a floor in the heap may
- * be out of date, but then it is too low, so the least entry is the right one as soon as its floor is true. */
+/* Heads not placed yet, as a binary heap by (floor, rank in the order of ties). Floors only rise: a floor in the heap
+ * may be out of date, but then it is too low, so the least entry is the right one as soon as its floor is true. */
 struct waiting {
 	uint64_t floor_bytes;
 	uint32_t rank;
@@ -126,7 +126,7 @@ static enum seam_rc prepare(struct work *work, const struct seam__recipe *recipe
 }
 
 enum seam_rc seam__solve_floor(const struct seam__problem *problem, struct seam__budget *budget,
-                               struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	const struct seam__recipe *recipe = argument;
 	struct work work = {.problem = problem};

@@ -11,7 +11,8 @@ struct seam__gap_cursor {
 	const struct seam__addresses *set;
 	uint64_t shift_bytes; /* from the head's address to the item's */
 	uint64_t size_bytes;  /* of the item */
-	uint64_t begin_bytes; /* of stretch `at`, the first that may be in the way; above everything when there is none */
+	uint64_t begin_bytes; /* of stretch `at`, the first that may be in the way; above everything when there is none
+			       */
 	uint64_t end_bytes;
 	uint32_t at;
 };
@@ -99,15 +100,17 @@ enum seam_rc seam__gaps_put(struct seam__gaps *gaps, uint32_t item, uint64_t off
 	for (uint32_t lane = 0; rc == SEAM_OK && lane < timeline->lanes; lane++) {
 		struct seam__walk walk;
 
-		seam__walk_begin(&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
+		seam__walk_begin(
+			&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
 		while (rc == SEAM_OK && seam__walk_next(&walk, &node))
-			rc = seam__addresses_add(&lane_nodes(gaps, lane)[node].over, &gaps->heap, offset_bytes, end_bytes);
+			rc = seam__addresses_add(
+				&lane_nodes(gaps, lane)[node].over, &gaps->heap, offset_bytes, end_bytes);
 	}
 	return rc;
 }
 
-static size_t add_cursor(struct seam__gaps *gaps, size_t count, const struct seam__addresses *set, uint32_t item,
-                         uint64_t shift_bytes)
+static size_t add_cursor(
+	struct seam__gaps *gaps, size_t count, const struct seam__addresses *set, uint32_t item, uint64_t shift_bytes)
 {
 	if (set->count == 0)
 		return count;
@@ -129,7 +132,8 @@ static size_t add_item(struct seam__gaps *gaps, size_t count, uint32_t item, uin
 	for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
 		struct seam__walk walk;
 
-		seam__walk_begin(&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
+		seam__walk_begin(
+			&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
 		while (seam__walk_next(&walk, &node))
 			count = add_cursor(gaps, count, &lane_nodes(gaps, lane)[node].inside, item, shift_bytes);
 	}
@@ -151,7 +155,8 @@ static uint64_t climb(struct seam__gaps *gaps, size_t count, uint64_t at_bytes, 
 			cursor->at = seam__addresses_find(cursor->set, cursor->at, at_bytes + cursor->shift_bytes);
 			load(cursor);
 		}
-		while (cursor->begin_bytes < at_bytes + cursor->shift_bytes + cursor->size_bytes && at_bytes <= last_bytes) {
+		while (cursor->begin_bytes < at_bytes + cursor->shift_bytes + cursor->size_bytes &&
+			at_bytes <= last_bytes) {
 			at_bytes = cursor->end_bytes - cursor->shift_bytes;
 			cursor->at++;
 			load(cursor);
@@ -199,8 +204,8 @@ static bool find_best(struct seam__gaps *gaps, size_t count, uint64_t last_bytes
 	return found;
 }
 
-bool seam__gaps_find(struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t ceiling_bytes,
-                     uint64_t *ret_offset_bytes)
+bool seam__gaps_find(
+	struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t ceiling_bytes, uint64_t *ret_offset_bytes)
 {
 	const struct seam__item *items = gaps->timeline->problem->items;
 	uint64_t length_bytes = 0;

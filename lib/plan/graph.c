@@ -73,7 +73,7 @@ static enum seam_rc complain(struct seam__graph *graph, const char *wrong, const
 }
 
 static enum seam_rc add_name(struct seam__graph *graph, struct seam__graph_name **names, const char *text, size_t bytes,
-                             uint32_t number, const struct seam__graph_name **ret_name)
+	uint32_t number, const struct seam__graph_name **ret_name)
 {
 	struct seam_meta *hash_meta = seam__meta_process();
 	bool hash_failed = false;
@@ -102,7 +102,7 @@ static enum seam_rc add_name(struct seam__graph *graph, struct seam__graph_name 
 }
 
 static enum seam_rc find(struct seam__graph *graph, struct seam__graph_name *names, const char *wrong, const char *text,
-                         size_t bytes, uint32_t *ret_number)
+	size_t bytes, uint32_t *ret_number)
 {
 	struct seam__graph_name *name = NULL;
 
@@ -149,10 +149,10 @@ enum seam_rc seam__graph_add_node(struct seam__graph *graph, const char *name, s
 }
 
 enum seam_rc seam__graph_add_tensor(struct seam__graph *graph, const char *name, size_t name_bytes, uint64_t size_bytes,
-                                    const char *from, size_t from_bytes)
+	const char *from, size_t from_bytes)
 {
-	struct seam__graph_tensor tensor = {.size_bytes = size_bytes, .first_consumer = (uint32_t)graph->consumers.count,
-	                                    .next = SEAM__GRAPH_NONE};
+	struct seam__graph_tensor tensor = {
+		.size_bytes = size_bytes, .first_consumer = (uint32_t)graph->consumers.count, .next = SEAM__GRAPH_NONE};
 	enum seam_rc rc;
 
 	if (graph->tensors.count == SEAM__GRAPH_MAX)
@@ -161,7 +161,8 @@ enum seam_rc seam__graph_add_tensor(struct seam__graph *graph, const char *name,
 		return complain(graph, "the sizes together exceed 2^60 bytes, at", name, name_bytes);
 	rc = find_node(graph, from, from_bytes, &tensor.producer);
 	if (rc == SEAM_OK)
-		rc = add_name(graph, &graph->tensor_names, name, name_bytes, (uint32_t)graph->tensors.count, &tensor.name);
+		rc = add_name(
+			graph, &graph->tensor_names, name, name_bytes, (uint32_t)graph->tensors.count, &tensor.name);
 	if (rc == SEAM_OK)
 		rc = seam__grow_append(&graph->tensors, &tensor, 1);
 	if (rc == SEAM_OK)
@@ -189,8 +190,8 @@ enum seam_rc seam__graph_add_consumer(struct seam__graph *graph, const char *to,
 	return SEAM_OK;
 }
 
-enum seam_rc seam__graph_add_arc(struct seam__graph *graph, const char *from, size_t from_bytes, const char *to,
-                                 size_t to_bytes)
+enum seam_rc seam__graph_add_arc(
+	struct seam__graph *graph, const char *from, size_t from_bytes, const char *to, size_t to_bytes)
 {
 	struct seam__graph_arc arc;
 	enum seam_rc rc = find_node(graph, from, from_bytes, &arc.from);

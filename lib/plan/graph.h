@@ -1,14 +1,14 @@
 /* graph.h: an operator graph: nodes in streams, and the tensors that pass between them.
  *
- * A node belongs to one stream; nodes of one stream run one after the other, in the order in which they were added. A tensor
- * is made by one node and needed until all its consumers have run; a node that consumes its own tensor uses it as
- * workspace, and a tensor without consumers is taken as its producer's workspace. A node runs after the producers of what
- * it consumes, after the nodes with an arc to it, and after its predecessor in the stream. Nothing else is known of the
- * order in which nodes run. (Papers: SOMAS section 2.) A contiguous constraint is a list of tensors that stand one
- * directly behind the other; a tensor is in at most one.
+ * A node belongs to one stream; nodes of one stream run one after the other, in the order in which they were added. A
+ * tensor is made by one node and needed until all its consumers have run; a node that consumes its own tensor uses it
+ * as workspace, and a tensor without consumers is taken as its producer's workspace. A node runs after the producers of
+ * what it consumes, after the nodes with an arc to it, and after its predecessor in the stream. Nothing else is known
+ * of the order in which nodes run. (Papers: SOMAS section 2.) A contiguous constraint is a list of tensors that stand
+ * one directly behind the other; a tensor is in at most one.
  *
- * Built by name, node by node (readers: graph_csv.h here, JSON in the tools), then finished, then immutable. A graph that
- * complained is of no more use; `wrong` and `wrong_name` say why, for the reader to add where.
+ * Built by name, node by node (readers: graph_csv.h here, JSON in the tools), then finished, then immutable. A graph
+ * that complained is of no more use; `wrong` and `wrong_name` say why, for the reader to add where.
  *
  * Two formats describe a graph.
  *
@@ -19,11 +19,8 @@
  *    "contiguous": [["t1", "t2"], ...]}
  *
  * CSV, one row a line; rows may stand in any order but for nodes, whose order is that of their streams. Blank lines and
- * lines that begin with # are passed over; there are no quotes, and ids contain no comma, semicolon, quote or blank at an end:
- *   node,ID,STREAM
- *   tensor,ID,SIZE,FROM,TO;TO;...     (TO may be empty)
- *   arc,FROM,TO
- *   contiguous,ID;ID;...
+ * lines that begin with # are passed over; there are no quotes, and ids contain no comma, semicolon, quote or blank at
+ * an end: node,ID,STREAM tensor,ID,SIZE,FROM,TO;TO;...     (TO may be empty) arc,FROM,TO contiguous,ID;ID;...
  *
  * Not here: who may share memory (safety.h); the placement problem (graph_problem.h).
  * Invariants, named by seam__graph_check():
@@ -45,7 +42,7 @@
 #include "idmap.h"
 
 #define SEAM__GRAPH_NONE UINT32_MAX
-#define SEAM__GRAPH_MAX (UINT32_C(1) << 24)     /* nodes, tensors, consumers and arcs, each */
+#define SEAM__GRAPH_MAX (UINT32_C(1) << 24)       /* nodes, tensors, consumers and arcs, each */
 #define SEAM__GRAPH_BYTES_MAX (UINT64_C(1) << 60) /* sizes of all tensors together */
 
 struct seam__graph_name; /* a name and what it names */
@@ -60,7 +57,7 @@ struct seam__graph_node {
 
 struct seam__graph_tensor {
 	const struct seam__graph_name *name;
-	uint64_t size_bytes;     /* 0 is allowed */
+	uint64_t size_bytes; /* 0 is allowed */
 	uint32_t producer;
 	uint32_t first_consumer; /* consumers[first_consumer], ... */
 	uint32_t consumer_count; /* ... as many; finished graphs: at least 1 */
@@ -81,29 +78,30 @@ struct seam__graph {
 	struct seam_grow arcs;      /* struct seam__graph_arc: those that were given */
 	struct seam_grow streams;   /* uint64_t: the name of each stream number, in order of appearance */
 	struct seam_grow sorted;    /* uint32_t: finished: the node at each position */
-	struct seam_grow first_edge; /* uint32_t: finished: edges of node n are edges[first_edge[n] .. first_edge[n + 1]) */
-	struct seam_grow edges;     /* uint32_t: finished: successors; from tensors, arcs and streams, some twice */
+	struct seam_grow
+		first_edge;     /* uint32_t: finished: edges of node n are edges[first_edge[n] .. first_edge[n + 1]) */
+	struct seam_grow edges; /* uint32_t: finished: successors; from tensors, arcs and streams, some twice */
 	struct seam_idmap stream_numbers;
 	struct seam__graph_name *node_names;   /* by name */
 	struct seam__graph_name *tensor_names; /* by name */
 	uint64_t total_bytes;
-	uint32_t last_bound;        /* last member of the contiguous constraint being made, or SEAM__GRAPH_NONE */
-	const char *wrong;          /* what the last failing call complained of; NULL: no memory */
-	char wrong_name[48];        /* whom it concerns, cut; "" for nobody */
+	uint32_t last_bound; /* last member of the contiguous constraint being made, or SEAM__GRAPH_NONE */
+	const char *wrong;   /* what the last failing call complained of; NULL: no memory */
+	char wrong_name[48]; /* whom it concerns, cut; "" for nobody */
 };
 
 void seam__graph_init(struct seam__graph *graph);
 void seam__graph_fini(struct seam__graph *graph); /* of an initialised one */
 
 /* Names need no final zero. Errors of all: SEAM_CORRUPT (wrong says why), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__graph_add_node(struct seam__graph *graph, const char *name, size_t name_bytes,
-                                                uint64_t stream);
+SEAM_MUST_USE enum seam_rc seam__graph_add_node(
+	struct seam__graph *graph, const char *name, size_t name_bytes, uint64_t stream);
 SEAM_MUST_USE enum seam_rc seam__graph_add_tensor(struct seam__graph *graph, const char *name, size_t name_bytes,
-                                                  uint64_t size_bytes, const char *from, size_t from_bytes);
+	uint64_t size_bytes, const char *from, size_t from_bytes);
 /* Of the tensor added last. */
 SEAM_MUST_USE enum seam_rc seam__graph_add_consumer(struct seam__graph *graph, const char *to, size_t to_bytes);
-SEAM_MUST_USE enum seam_rc seam__graph_add_arc(struct seam__graph *graph, const char *from, size_t from_bytes,
-                                               const char *to, size_t to_bytes);
+SEAM_MUST_USE enum seam_rc seam__graph_add_arc(
+	struct seam__graph *graph, const char *from, size_t from_bytes, const char *to, size_t to_bytes);
 /* begin: the next bind is the first member of another contiguous constraint. */
 void seam__graph_begin_contiguous(struct seam__graph *graph);
 SEAM_MUST_USE enum seam_rc seam__graph_bind(struct seam__graph *graph, const char *name, size_t name_bytes);
@@ -122,7 +120,8 @@ static inline struct seam__graph_tensor *seam__graph_tensor_at(const struct seam
 	return (struct seam__graph_tensor *)graph->tensors.items + number;
 }
 
-static inline const uint32_t *seam__graph_consumers(const struct seam__graph *graph, const struct seam__graph_tensor *tensor)
+static inline const uint32_t *seam__graph_consumers(
+	const struct seam__graph *graph, const struct seam__graph_tensor *tensor)
 {
 	return (const uint32_t *)graph->consumers.items + tensor->first_consumer;
 }

@@ -1,4 +1,5 @@
-/* graph_csv.c: see graph_csv.h. Three passes, so that rows may name what stands below them: nodes, tensors, the rest. */
+/* graph_csv.c: see graph_csv.h. Three passes, so that rows may name what stands below them: nodes, tensors, the rest.
+ */
 #include "graph_csv.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ static enum seam_rc pass_on(struct csv *csv, enum seam_rc rc)
 	if (rc != SEAM_CORRUPT)
 		return rc;
 	return seam__lines_fail(&csv->lines, csv->graph->wrong,
-	                        (struct seam__field){csv->graph->wrong_name, strlen(csv->graph->wrong_name)});
+		(struct seam__field){csv->graph->wrong_name, strlen(csv->graph->wrong_name)});
 }
 
 /* The next line that is not blank or a comment. False at the end. */
@@ -46,8 +47,9 @@ static enum seam_rc read_tensor(struct csv *csv, const struct seam__field *field
 	enum seam_rc rc = seam__lines_decimal(&csv->lines, fields[2], &size);
 
 	if (rc == SEAM_OK)
-		rc = pass_on(csv, seam__graph_add_tensor(csv->graph, fields[1].text, fields[1].bytes, size, fields[3].text,
-		                                         fields[3].bytes));
+		rc = pass_on(csv,
+			seam__graph_add_tensor(
+				csv->graph, fields[1].text, fields[1].bytes, size, fields[3].text, fields[3].bytes));
 	while (rc == SEAM_OK && fields[4].bytes > 0 && seam__field_split(&rest, ';', &to))
 		rc = pass_on(csv, seam__graph_add_consumer(csv->graph, to.text, to.bytes));
 	return rc;
@@ -73,11 +75,15 @@ static enum seam_rc read_row(struct csv *csv, const char *kind, const struct sea
 	switch (kind[0]) {
 	case 'n':
 		rc = seam__lines_decimal(&csv->lines, fields[2], &stream);
-		return rc != SEAM_OK ? rc : pass_on(csv, seam__graph_add_node(csv->graph, fields[1].text, fields[1].bytes, stream));
+		return rc != SEAM_OK
+			? rc
+			: pass_on(csv, seam__graph_add_node(csv->graph, fields[1].text, fields[1].bytes, stream));
 	case 't':
 		return read_tensor(csv, fields);
 	case 'a':
-		return pass_on(csv, seam__graph_add_arc(csv->graph, fields[1].text, fields[1].bytes, fields[2].text, fields[2].bytes));
+		return pass_on(csv,
+			seam__graph_add_arc(
+				csv->graph, fields[1].text, fields[1].bytes, fields[2].text, fields[2].bytes));
 	default:
 		return read_contiguous(csv, fields);
 	}
@@ -108,11 +114,13 @@ static enum seam_rc read_line(struct csv *csv, struct seam__field line, int pass
 	}
 	kind = kind_of(fields[0]);
 	if (kind == ROW_KINDS)
-		return seam__lines_fail(&csv->lines, "a row begins with node, tensor, arc or contiguous; not", fields[0]);
+		return seam__lines_fail(
+			&csv->lines, "a row begins with node, tensor, arc or contiguous; not", fields[0]);
 	if (row_passes[kind] != pass)
 		return SEAM_OK;
 	if (count != row_fields[kind])
-		return seam__lines_fail(&csv->lines, count < row_fields[kind] ? "too few fields:" : "too many fields:", line);
+		return seam__lines_fail(
+			&csv->lines, count < row_fields[kind] ? "too few fields:" : "too many fields:", line);
 	if (memchr(line.text, '"', line.bytes) != NULL)
 		return seam__lines_fail(&csv->lines, "quotes are not read:", line);
 	return read_row(csv, row_names[kind], fields);
@@ -128,15 +136,16 @@ bool seam__graph_csv_is(const void *data, size_t bytes)
 	return take_line(&lines, &line) && seam__field_split(&line, ',', &word) && kind_of(word) < ROW_KINDS;
 }
 
-enum seam_rc seam__graph_csv_read(const void *data, size_t bytes, struct seam_trace_error *error,
-                                  struct seam__graph *ret_graph)
+enum seam_rc seam__graph_csv_read(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
 {
 	struct seam__graph graph;
 	struct csv csv = {.graph = &graph};
 	enum seam_rc rc = SEAM_OK;
 
 	if (!seam__graph_csv_is(data, bytes)) {
-		seam__trace_error_set(error, 0, "no operator graph: its rows begin with node, tensor, arc or contiguous");
+		seam__trace_error_set(
+			error, 0, "no operator graph: its rows begin with node, tensor, arc or contiguous");
 		return SEAM_FORMAT;
 	}
 	seam__graph_init(&graph);

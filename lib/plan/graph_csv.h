@@ -12,10 +12,10 @@
 /* Is this such a text? Its first row that is not blank or a comment begins with one of the four words. */
 bool seam__graph_csv_is(const void *data, size_t bytes);
 
-/* ret_graph: initialised here, and finished; set on success only, then to be freed by seam__graph_fini(). `error` (may be
- * NULL) holds one line that names the line.
- * Errors: SEAM_FORMAT (seam__graph_csv_is() says no), SEAM_CORRUPT (a bad row, a cycle), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__graph_csv_read(const void *data, size_t bytes, struct seam_trace_error *error,
-                                                struct seam__graph *ret_graph);
+/* ret_graph: initialised here, and finished; set on success only, then to be freed by seam__graph_fini(). `error` (may
+ * be NULL) holds one line that names the line. Errors: SEAM_FORMAT (seam__graph_csv_is() says no), SEAM_CORRUPT (a bad
+ * row, a cycle), SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__graph_csv_read(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph);
 
 #endif

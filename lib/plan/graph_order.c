@@ -11,10 +11,10 @@
 struct sorter {
 	struct seam__graph *graph;
 	uint32_t nodes;
-	uint32_t *left;      /* per node: predecessors without a position */
-	uint32_t *heap;      /* nodes that are ready, the least number on top */
+	uint32_t *left; /* per node: predecessors without a position */
+	uint32_t *heap; /* nodes that are ready, the least number on top */
 	uint32_t heap_count;
-	bool counting;       /* edges are counted, not stored */
+	bool counting; /* edges are counted, not stored */
 };
 
 /* A consumer's list of its own where a tensor has none: its producer. The new lists stand behind all others. */
@@ -137,7 +137,8 @@ static uint32_t pop(struct sorter *sorter)
 	return top;
 }
 
-/* Nodes without a position each have such a predecessor; going back from one leads into a cycle within `nodes` steps. */
+/* Nodes without a position each have such a predecessor; going back from one leads into a cycle within `nodes` steps.
+ */
 static enum seam_rc name_cycle(struct sorter *sorter)
 {
 	struct seam__graph *graph = sorter->graph;
@@ -156,7 +157,8 @@ static enum seam_rc name_cycle(struct sorter *sorter)
 	for (uint32_t steps = 0; steps < sorter->nodes; steps++)
 		at = before[at];
 	graph->wrong = "nodes wait for each other in a cycle, by arcs, tensors and the order of streams; one is";
-	strncpy(graph->wrong_name, seam__graph_text(seam__graph_node_at(graph, at)->name), sizeof(graph->wrong_name) - 1);
+	strncpy(graph->wrong_name, seam__graph_text(seam__graph_node_at(graph, at)->name),
+		sizeof(graph->wrong_name) - 1);
 	return SEAM_CORRUPT;
 }
 
@@ -217,13 +219,13 @@ static const char *check_tensors(const struct seam__graph *graph)
 		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 
 		if (tensor->producer >= graph->nodes.count ||
-		    (uint64_t)tensor->first_consumer + tensor->consumer_count > graph->consumers.count)
+			(uint64_t)tensor->first_consumer + tensor->consumer_count > graph->consumers.count)
 			return "G1 tensor";
 		for (uint32_t c = 0; c < tensor->consumer_count; c++)
 			if (seam__graph_consumers(graph, tensor)[c] >= graph->nodes.count)
 				return "G1 consumer";
 		if (tensor->next != SEAM__GRAPH_NONE &&
-		    (tensor->next >= graph->tensors.count || !seam__graph_tensor_at(graph, tensor->next)->is_next))
+			(tensor->next >= graph->tensors.count || !seam__graph_tensor_at(graph, tensor->next)->is_next))
 			return "G2 successor";
 		linked += tensor->next != SEAM__GRAPH_NONE;
 	}

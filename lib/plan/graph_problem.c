@@ -29,7 +29,8 @@ static void find_first(const struct seam__graph *graph, uint32_t *ret_first)
 	}
 }
 
-static void add_item(const struct seam__graph *graph, uint32_t number, const uint32_t *first, struct seam__problem *problem)
+static void add_item(
+	const struct seam__graph *graph, uint32_t number, const uint32_t *first, struct seam__problem *problem)
 {
 	const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, number);
 	const struct seam__graph_node *producer = seam__graph_node_at(graph, tensor->producer);
@@ -82,8 +83,8 @@ static void link_items(const struct seam__graph *graph, const uint32_t *item_of,
 	}
 }
 
-static void add_items(const struct seam__graph *graph, const uint32_t *first, uint32_t *item_of,
-                      struct seam__problem *problem)
+static void add_items(
+	const struct seam__graph *graph, const uint32_t *first, uint32_t *item_of, struct seam__problem *problem)
 {
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
 		item_of[t] = SEAM__ITEM_NONE;
@@ -96,7 +97,7 @@ static void add_items(const struct seam__graph *graph, const uint32_t *first, ui
 }
 
 enum seam_rc seam__graph_problem(const struct seam__graph *graph, struct seam_meta *meta, uint64_t align_bytes,
-                                 struct seam__problem *ret_problem)
+	struct seam__problem *ret_problem)
 {
 	size_t firsts = graph->nodes.count * graph->streams.count + 1;
 	size_t tensors = graph->tensors.count + 1;
@@ -106,8 +107,8 @@ enum seam_rc seam__graph_problem(const struct seam__graph *graph, struct seam_me
 	enum seam_rc rc = first == NULL || item_of == NULL ? SEAM_OOM_META : SEAM_OK;
 
 	if (rc == SEAM_OK)
-		rc = seam__problem_init(&problem, meta, (uint32_t)graph->tensors.count, (uint32_t)graph->nodes.count, true,
-		                        graph->streams.count == 0 ? 1 : (uint32_t)graph->streams.count, align_bytes);
+		rc = seam__problem_init(&problem, meta, (uint32_t)graph->tensors.count, (uint32_t)graph->nodes.count,
+			true, graph->streams.count == 0 ? 1 : (uint32_t)graph->streams.count, align_bytes);
 	if (rc == SEAM_OK) {
 		find_first(graph, first);
 		add_items(graph, first, item_of, &problem);

@@ -9,7 +9,7 @@
 
 /* SEAM_NOT_FOUND: not below the best peak, or the budget is spent. */
 static enum seam_rc place(struct seam__placer *placer, const struct seam__order *order, enum seam__fit fit,
-                          uint64_t ceiling_bytes, struct seam__budget *budget)
+	uint64_t ceiling_bytes, struct seam__budget *budget)
 {
 	enum seam_rc rc = seam__placer_start(placer);
 
@@ -19,7 +19,7 @@ static enum seam_rc place(struct seam__placer *placer, const struct seam__order 
 }
 
 enum seam_rc seam__solve_greedy(const struct seam__problem *problem, struct seam__budget *budget,
-                                struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	const struct seam__recipe *recipe = argument;
 	struct seam__order order = {0};

@@ -1,4 +1,5 @@
-/* heirs.c: see heirs.h. The circle is walked backwards, twice, with a map per stream of who has each physical byte next. */
+/* heirs.c: see heirs.h. The circle is walked backwards, twice, with a map per stream of who has each physical byte
+ * next. */
 #include "heirs.h"
 
 #include "bytemap.h"
@@ -33,7 +34,8 @@ static void hold_for_ever(const struct walk *walk)
 		if (is_shared(walk, i))
 			item->span = problem->linear ? problem->circle - item->begin : problem->circle;
 		for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
-			problem->holds[(size_t)i * problem->streams + s] = s == item->stream ? item->span : always(problem, i);
+			problem->holds[(size_t)i * problem->streams + s] =
+				s == item->stream ? item->span : always(problem, i);
 	}
 }
 
@@ -42,7 +44,8 @@ static void inherit(const struct walk *walk, uint32_t number, uint32_t stream, u
 {
 	struct seam__problem *problem = walk->problem;
 	struct seam__item *item = &problem->items[number];
-	uint32_t *hold = problem->holds == NULL ? &item->span : &problem->holds[(size_t)number * problem->streams + stream];
+	uint32_t *hold =
+		problem->holds == NULL ? &item->span : &problem->holds[(size_t)number * problem->streams + stream];
 
 	if (stream == item->stream && !is_shared(walk, number))
 		return; /* it ends when it is freed */
@@ -63,7 +66,8 @@ static void meet(const struct walk *walk, uint32_t item, uint64_t begin, uint64_
 			const struct seam__item *heir = &problem->items[piece->number];
 
 			if (piece->number != item)
-				inherit(walk, item, s, seam__problem_distance(problem, problem->items[item].begin, heir->begin));
+				inherit(walk, item, s,
+					seam__problem_distance(problem, problem->items[item].begin, heir->begin));
 		}
 	}
 }

@@ -16,7 +16,7 @@ static bool proves_nothing(const struct seam_trace *trace, const struct seam__sl
 	const struct seam__period *period = &slots->period;
 
 	return slots->streams.count < 2 || !period->same_edges ||
-	       !seam__edges_any(trace, period->first_event, period->last_event);
+		!seam__edges_any(trace, period->first_event, period->last_event);
 }
 
 static void fill(const struct seam__requests *requests, const struct seam__slots *slots, struct asked *asked)
@@ -40,7 +40,7 @@ static void fill(const struct seam__requests *requests, const struct seam__slots
 }
 
 static enum seam_rc ask(struct seam_meta *meta, const struct seam_trace *trace, const struct seam__slots *slots,
-                        const struct asked *asked, uint32_t *holds)
+	const struct asked *asked, uint32_t *holds)
 {
 	const struct seam__safety_period question = {
 		.meta = meta,
@@ -60,8 +60,7 @@ static enum seam_rc ask(struct seam_meta *meta, const struct seam_trace *trace, 
 }
 
 enum seam_rc seam__holds_init(struct seam_meta *meta, const struct seam_trace *trace,
-                              const struct seam__requests *requests, const struct seam__slots *slots,
-                              uint32_t **ret_holds)
+	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t **ret_holds)
 {
 	size_t count = seam__slots_count(slots);
 	size_t streams = slots->streams.count;

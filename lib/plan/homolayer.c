@@ -10,9 +10,9 @@
 
 /* One occurrence of a layer. */
 struct occurrence {
-	uint32_t layer;  /* string in `names`: up to the first number */
+	uint32_t layer; /* string in `names`: up to the first number */
 	uint32_t run;
-	uint32_t first;  /* positions of its events: [first, last] */
+	uint32_t first; /* positions of its events: [first, last] */
 	uint32_t last;
 	uint32_t module; /* of the trace: that of its first dynamic event */
 	uint32_t common; /* so many characters of it are common to all of its dynamic events */
@@ -80,16 +80,20 @@ static enum seam_rc note_dynamic(struct finder *finder, uint32_t position, uint3
 {
 	const char *text = module_text(finder, module);
 	struct occurrence *last = finder->occurrences.count == 0
-	                              ? NULL
-	                              : (struct occurrence *)finder->occurrences.items + (finder->occurrences.count - 1);
+		? NULL
+		: (struct occurrence *)finder->occurrences.items + (finder->occurrences.count - 1);
 	uint32_t layer;
 	enum seam_rc rc = intern(finder, text, layer_length(text), &layer);
 
 	if (rc != SEAM_OK)
 		return rc;
 	if (last == NULL || last->layer != layer || last->run != run) {
-		struct occurrence made = {.layer = layer, .run = run, .first = position, .last = position, .module = module,
-		                          .common = (uint32_t)strlen(text)};
+		struct occurrence made = {.layer = layer,
+			.run = run,
+			.first = position,
+			.last = position,
+			.module = module,
+			.common = (uint32_t)strlen(text)};
 
 		rc = seam__grow_append(&finder->occurrences, &made, 1);
 	} else {
@@ -108,15 +112,16 @@ static enum seam_rc scan(struct finder *finder)
 	size_t run = 0;
 	enum seam_rc rc = SEAM_OK;
 
-	for (uint64_t e = finder->slots->period.first_event; e < finder->slots->period.last_event && rc == SEAM_OK; e++) {
+	for (uint64_t e = finder->slots->period.first_event; e < finder->slots->period.last_event && rc == SEAM_OK;
+		e++) {
 		const struct seam_trace_event *event = &finder->trace->events[e];
 		uint32_t request = seam__request_of(finder->requests, e);
 		uint32_t position = seam__slots_position(finder->slots, e);
 
 		while (run + 1 < finder->requests->runs.count && runs[run + 1].first_event <= e)
 			run++;
-		if ((event->kind != SEAM_TRACE_ALLOC && event->kind != SEAM_TRACE_FREE) || request == SEAM__REQUEST_NONE ||
-		    position >= period_positions(finder))
+		if ((event->kind != SEAM_TRACE_ALLOC && event->kind != SEAM_TRACE_FREE) ||
+			request == SEAM__REQUEST_NONE || position >= period_positions(finder))
 			continue;
 		finder->modules[position] = event->module;
 		if (seam__request_at(finder->requests, request)->dynamic)
@@ -131,7 +136,7 @@ static bool belongs(const struct finder *finder, const struct occurrence *occurr
 	const char *text = module_text(finder, finder->modules[position]);
 
 	return occurrence->common > 0 && strncmp(name, text, occurrence->common) == 0 &&
-	       (text[occurrence->common] == '\0' || text[occurrence->common] == '.');
+		(text[occurrence->common] == '\0' || text[occurrence->common] == '.');
 }
 
 /* Names occurrences, and takes in the events on both sides that belong to them. */
@@ -156,9 +161,10 @@ static enum seam_rc extend(struct finder *finder)
 
 static uint32_t stream_of(const struct finder *finder, const struct seam__slot *slot, uint32_t problem_streams)
 {
-	return slot->user_count > 0 || finder->slots->placed_streams != problem_streams || slot->stream >= problem_streams
-	           ? SEAM__STREAM_NONE
-	           : slot->stream;
+	return slot->user_count > 0 || finder->slots->placed_streams != problem_streams ||
+			slot->stream >= problem_streams
+		? SEAM__STREAM_NONE
+		: slot->stream;
 }
 
 static enum seam_rc add_request(struct finder *finder, uint32_t number, uint32_t problem_streams)
@@ -169,9 +175,12 @@ static enum seam_rc add_request(struct finder *finder, uint32_t number, uint32_t
 	const struct occurrence *begin = &list[finder->at[slot->begin]];
 	uint32_t period = period_positions(finder);
 	uint64_t longest = (uint64_t)finder->slots->copies * period;
-	struct seam__dynamic_request made = {.size_bytes = request->size_bytes, .begin = slot->begin, .end = slot->end,
-	                                     .from = begin->first, .layer_begin = begin->name,
-	                                     .stream = stream_of(finder, slot, problem_streams)};
+	struct seam__dynamic_request made = {.size_bytes = request->size_bytes,
+		.begin = slot->begin,
+		.end = slot->end,
+		.from = begin->first,
+		.layer_begin = begin->name,
+		.stream = stream_of(finder, slot, problem_streams)};
 	enum seam_rc rc;
 
 	if (slot->free_event == SEAM__EVENT_NONE) {
@@ -204,8 +213,7 @@ static enum seam_rc find(struct finder *finder, uint32_t problem_streams)
 }
 
 enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct seam__requests *requests,
-                                  const struct seam__slots *slots, uint32_t problem_streams,
-                                  struct seam__homolayer *ret_homolayer)
+	const struct seam__slots *slots, uint32_t problem_streams, struct seam__homolayer *ret_homolayer)
 {
 	struct seam__homolayer made = {0};
 	struct finder finder = {.trace = trace, .requests = requests, .slots = slots, .out = &made};
@@ -246,8 +254,8 @@ const char *seam__homolayer_check(const struct seam__homolayer *homolayer, const
 
 	for (size_t i = 0; i < homolayer->requests.count; i++)
 		if (requests[i].from > requests[i].begin || requests[i].end > requests[i].to ||
-		    requests[i].from >= slots->position_count ||
-		    requests[i].to - requests[i].from > (uint64_t)slots->copies * slots->position_count)
+			requests[i].from >= slots->position_count ||
+			requests[i].to - requests[i].from > (uint64_t)slots->copies * slots->position_count)
 			return "H1 interval";
 	return NULL;
 }

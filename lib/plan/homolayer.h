@@ -1,13 +1,13 @@
 /* homolayer.h: the dynamic requests of a period with the layers that they live in, out of a trace.
  *
- * A layer is known by its module's name up to the first number in it: "blocks.2" of "blocks.2.feed.experts.57.down"; each block
- * of a network has one. An occurrence is a stretch of dynamic requests' events of one layer in one run of a phase, with the
- * events beside it that come from the same part of the layer: what all modules of its dynamic events have in common,
- * "blocks.2.feed.experts". That is the occurrence's name, too.
+ * A layer is known by its module's name up to the first number in it: "blocks.2" of "blocks.2.feed.experts.57.down";
+ * each block of a network has one. An occurrence is a stretch of dynamic requests' events of one layer in one run of a
+ * phase, with the events beside it that come from the same part of the layer: what all modules of its dynamic events
+ * have in common, "blocks.2.feed.experts". That is the occurrence's name, too.
  *
  * Not here: groups and their space (dynamic.h).
- * Invariant, named by seam__homolayer_check(): H1 a request lies in its interval, and that in the period and its copies.
- * Everything on the process-wide metadata domain. No locks.
+ * Invariant, named by seam__homolayer_check(): H1 a request lies in its interval, and that in the period and its
+ * copies. Everything on the process-wide metadata domain. No locks.
  */
 #ifndef SEAM_HOMOLAYER_H
 #define SEAM_HOMOLAYER_H
@@ -23,11 +23,10 @@ struct seam__homolayer {
 };
 
 /* problem_streams: of the static problem. A request that other streams use, or whose stream is none of those, gets
- * SEAM__STREAM_NONE; so do all where the problem's streams are not those of the slots (waits are inserted). O(events of the period + dynamic requests).
- * Errors: SEAM_OOM_META, SEAM_INVALID (too many names). */
+ * SEAM__STREAM_NONE; so do all where the problem's streams are not those of the slots (waits are inserted). O(events of
+ * the period + dynamic requests). Errors: SEAM_OOM_META, SEAM_INVALID (too many names). */
 SEAM_MUST_USE enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct seam__requests *requests,
-                                                const struct seam__slots *slots, uint32_t problem_streams,
-                                                struct seam__homolayer *ret_homolayer);
+	const struct seam__slots *slots, uint32_t problem_streams, struct seam__homolayer *ret_homolayer);
 void seam__homolayer_fini(struct seam__homolayer *homolayer); /* a zeroed one is allowed */
 
 /* Name of the broken invariant, or NULL. */

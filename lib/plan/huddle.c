@@ -1,8 +1,10 @@
-/* huddle.c: see huddle.h. Everything else is placed where it was; then those that cross the end, in order of begin, are placed as one chain, else each
- * half of them as one, and so on. What finds no place at last, and all behind it, stays where it was, and the others are placed once more.
+/* huddle.c: see huddle.h. Everything else is placed where it was; then those that cross the end, in order of begin, are
+ * placed as one chain, else each half of them as one, and so on. What finds no place at last, and all behind it, stays
+ * where it was, and the others are placed once more.
  *
- * All of that upside down, with the peak as address 0: gaps are found from below, and the best place is the highest. Iterations of other shapes, which
- * have the same places for what lives from one into the next, are smaller and end below it. */
+ * All of that upside down, with the peak as address 0: gaps are found from below, and the best place is the highest.
+ * Iterations of other shapes, which have the same places for what lives from one into the next, are smaller and end
+ * below it. */
 #include "huddle.h"
 
 #include <stdlib.h>
@@ -27,8 +29,8 @@ struct huddle {
 	struct seam__problem linked; /* the same upside down, and with links, in `items` of its own */
 	struct seam__placer placer;  /* of `linked` */
 	struct crossing *crossing;
-	uint32_t count;              /* of them; fewer with each round */
-	uint8_t *moves;              /* per item */
+	uint32_t count; /* of them; fewer with each round */
+	uint8_t *moves; /* per item */
 	enum seam_rc rc;
 };
 
@@ -46,7 +48,8 @@ static bool crosses(const struct seam__problem *problem, uint32_t item, uint32_t
 {
 	const struct seam__item *at = &problem->items[item];
 
-	return at->fixed_bytes == SEAM__ADDRESS_ANY && at->span < problem->circle && at->begin % period + (uint64_t)at->span > period;
+	return at->fixed_bytes == SEAM__ADDRESS_ANY && at->span < problem->circle &&
+		at->begin % period + (uint64_t)at->span > period;
 }
 
 static int compare_begins(const void *left, const void *right)
@@ -81,7 +84,8 @@ static uint32_t list_crossing(const struct seam__problem *problem, uint64_t peak
 }
 
 /* Maximal stretches of addresses that they have between them at any time. Sorts them by address. */
-static uint32_t count_pieces(const struct seam__problem *problem, const uint64_t *offsets, struct crossing *list, uint32_t count)
+static uint32_t count_pieces(
+	const struct seam__problem *problem, const uint64_t *offsets, struct crossing *list, uint32_t count)
 {
 	uint64_t end_bytes = 0;
 	uint32_t pieces = 0;
@@ -98,13 +102,15 @@ static uint32_t count_pieces(const struct seam__problem *problem, const uint64_t
 	return pieces;
 }
 
-enum seam_rc seam__huddle_pieces(const struct seam__problem *problem, const struct seam__placement *placed, uint32_t *ret_pieces)
+enum seam_rc seam__huddle_pieces(
+	const struct seam__problem *problem, const struct seam__placement *placed, uint32_t *ret_pieces)
 {
 	struct crossing *list = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*list));
 
 	if (list == NULL)
 		return SEAM_OOM_META;
-	*ret_pieces = count_pieces(problem, placed->offsets, list, problem->linear ? 0 : list_crossing(problem, placed->peak_bytes, list));
+	*ret_pieces = count_pieces(
+		problem, placed->offsets, list, problem->linear ? 0 : list_crossing(problem, placed->peak_bytes, list));
 	seam__meta_free(problem->meta, list, ((size_t)problem->count + 1) * sizeof(*list));
 	return SEAM_OK;
 }
@@ -118,7 +124,8 @@ static uint64_t turned(const struct huddle *huddle, uint32_t item, uint64_t offs
 static void link_up(struct huddle *huddle, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
-		huddle->linked.items[huddle->crossing[i].item].next = i + 1 < end ? huddle->crossing[i + 1].item : SEAM__ITEM_NONE;
+		huddle->linked.items[huddle->crossing[i].item].next =
+			i + 1 < end ? huddle->crossing[i + 1].item : SEAM__ITEM_NONE;
 }
 
 /* Places [first, end) in as few chains as it finds. Returns the first that has no place; `end`: none. */

@@ -66,7 +66,8 @@ void seam__idle_fini(struct seam__idle *idle)
 	seam__meta_free(problem->meta, idle->found, (size_t)problem->count * sizeof(*idle->found));
 	for (size_t s = 0; idle->others != NULL && s <= problem->streams; s++)
 		seam__grow_fini(&idle->others[s]);
-	seam__meta_free(problem->meta, idle->others_known, ((size_t)problem->streams + 1) * sizeof(*idle->others_known));
+	seam__meta_free(
+		problem->meta, idle->others_known, ((size_t)problem->streams + 1) * sizeof(*idle->others_known));
 	seam__meta_free(problem->meta, idle->others, ((size_t)problem->streams + 1) * sizeof(*idle->others));
 	seam__grow_fini(&idle->used);
 	seam__overlap_fini(&idle->overlap);
@@ -164,8 +165,8 @@ static enum seam_rc use_items(struct seam__idle *idle, uint32_t begin, uint32_t 
 /* Appends [begin, end), or makes the range before longer. */
 static enum seam_rc append(struct seam_grow *ranges, size_t first, uint64_t begin, uint64_t end)
 {
-	struct seam_plan_range *last = ranges->count > first ? (struct seam_plan_range *)ranges->items + (ranges->count - 1)
-	                                                     : NULL;
+	struct seam_plan_range *last =
+		ranges->count > first ? (struct seam_plan_range *)ranges->items + (ranges->count - 1) : NULL;
 
 	if (last != NULL && last->end_bytes == begin) {
 		last->end_bytes = end;
@@ -175,8 +176,8 @@ static enum seam_rc append(struct seam_grow *ranges, size_t first, uint64_t begi
 }
 
 /* Physical bytes [begin, end) that nobody uses, by their address. */
-static enum seam_rc give(const struct seam__idle *idle, size_t first, uint64_t begin, uint64_t end,
-                         struct seam_grow *ranges)
+static enum seam_rc give(
+	const struct seam__idle *idle, size_t first, uint64_t begin, uint64_t end, struct seam_grow *ranges)
 {
 	uint64_t chunk_bytes = idle->space->chunk_bytes;
 	enum seam_rc rc = SEAM_OK;
@@ -213,8 +214,8 @@ static void tidy(struct seam_grow *ranges, size_t first)
 	ranges->count = first + kept + 1;
 }
 
-enum seam_rc seam__idle_find(struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream,
-                             struct seam_grow *ranges)
+enum seam_rc seam__idle_find(
+	struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream, struct seam_grow *ranges)
 {
 	uint64_t end = idle->home == NULL ? idle->space->arena_bytes : idle->chunk_count * idle->space->chunk_bytes;
 	size_t first = ranges->count;

@@ -19,18 +19,19 @@ struct builder {
 	struct seam_trace_error *error;
 	struct seam__problem *out;
 	uint32_t slot_count;
-	uint32_t placed;      /* slots with a place: items of one copy */
-	uint32_t *group_of;   /* per stream number of the slots: its stream in the problem */
-	uint32_t *pool_of;    /* per stream of the problem: the private pool */
+	uint32_t placed;    /* slots with a place: items of one copy */
+	uint32_t *group_of; /* per stream number of the slots: its stream in the problem */
+	uint32_t *pool_of;  /* per stream of the problem: the private pool */
 	uint32_t group_count;
-	uint32_t *rank_of;    /* per slot: its item in the first copy, SEAM__ITEM_NONE: no place */
-	uint32_t *holds;      /* [slot * streams of the slots + stream]; NULL: nothing is known */
+	uint32_t *rank_of; /* per slot: its item in the first copy, SEAM__ITEM_NONE: no place */
+	uint32_t *holds;   /* [slot * streams of the slots + stream]; NULL: nothing is known */
 };
 
 static enum seam_rc refuse(const struct builder *builder, const struct seam_plan_fixed *fixed, const char *what)
 {
-	seam__trace_error_set(builder->error, fixed->event, "the fixed block of event %llu, copy %u, at address %llu: %s",
-	                      (unsigned long long)fixed->event, fixed->copy, (unsigned long long)fixed->offset_bytes, what);
+	seam__trace_error_set(builder->error, fixed->event,
+		"the fixed block of event %llu, copy %u, at address %llu: %s", (unsigned long long)fixed->event,
+		fixed->copy, (unsigned long long)fixed->offset_bytes, what);
 	return SEAM_INVALID;
 }
 
@@ -81,11 +82,12 @@ static enum seam_rc rank_slots(struct builder *builder)
 			continue;
 		builder->rank_of[i] = builder->placed++;
 		if (__builtin_add_overflow(bytes, request_of(builder, i)->size_bytes, &bytes) ||
-		    __builtin_add_overflow(bytes, builder->options->align_bytes, &bytes))
+			__builtin_add_overflow(bytes, builder->options->align_bytes, &bytes))
 			bytes = UINT64_MAX;
 	}
 	if (bytes >= BYTES_MAX / builder->slots->copies) {
-		seam__trace_error_set(builder->error, builder->slots->period.first_event, "the requests' sizes are too large to add up");
+		seam__trace_error_set(builder->error, builder->slots->period.first_event,
+			"the requests' sizes are too large to add up");
 		return SEAM_INVALID;
 	}
 	return SEAM_OK;
@@ -106,7 +108,8 @@ static uint32_t shared_span(const struct builder *builder, uint32_t slot, const 
 	return most;
 }
 
-/* The part of holds.h that the problem's streams can use: between streams of one pool, and where edges may be believed. */
+/* The part of holds.h that the problem's streams can use: between streams of one pool, and where edges may be believed.
+ */
 static void set_holds(const struct builder *builder, uint32_t slot, uint32_t number)
 {
 	struct seam__problem *problem = builder->out;
@@ -147,7 +150,7 @@ static void add_items(const struct builder *builder)
 			if (builder->rank_of[i] == SEAM__ITEM_NONE)
 				continue;
 			item = seam__problem_add(builder->out, request_of(builder, i)->size_bytes,
-			                         copy * slots->position_count + slot->begin, slot->end - slot->begin);
+				copy * slots->position_count + slot->begin, slot->end - slot->begin);
 			item->request = i;
 			item->copy = copy;
 			item->stream = builder->group_of[slot->stream];
@@ -185,7 +188,7 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 		return refuse(builder, fixed, "there is no allocation of that number");
 	request = seam__request_at(builder->requests, number);
 	if ((fixed->offset_bytes | fixed->room_bytes) % builder->options->align_bytes != 0 ||
-	    fixed->offset_bytes >= BYTES_MAX || fixed->room_bytes >= BYTES_MAX)
+		fixed->offset_bytes >= BYTES_MAX || fixed->room_bytes >= BYTES_MAX)
 		return refuse(builder, fixed, "the address is not aligned, or too large");
 	if (request->alloc < slots->period.first_event && request->free >= slots->period.last_event) {
 		if (fixed->copy != 0)
@@ -197,8 +200,8 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 		return refuse(builder, fixed, "it neither belongs to the period nor lives through it");
 	slot = number - slots->first_request;
 	if (fixed->copy >= slots->copies || builder->rank_of[slot] == SEAM__ITEM_NONE)
-		return refuse(builder, fixed, request->dynamic ? "its size depends on data: it has no place"
-		                                               : "the plan has fewer copies");
+		return refuse(builder, fixed,
+			request->dynamic ? "its size depends on data: it has no place" : "the plan has fewer copies");
 	item = &builder->out->items[fixed->copy * builder->placed + builder->rank_of[slot]];
 	if (item->fixed_bytes != SEAM__ADDRESS_ANY)
 		return refuse(builder, fixed, "it stands there twice");
@@ -216,9 +219,10 @@ static enum seam_rc add_taken(const struct builder *builder)
 		const struct seam_plan_range *range = &options->taken[i];
 
 		if (range->begin_bytes >= range->end_bytes || range->end_bytes > BYTES_MAX ||
-		    (range->begin_bytes | range->end_bytes) % options->align_bytes != 0 ||
-		    (i > 0 && range->begin_bytes < range[-1].end_bytes)) {
-			seam__trace_error_set(builder->error, 0, "taken range %zu is empty, unaligned, too large, or out of order", i);
+			(range->begin_bytes | range->end_bytes) % options->align_bytes != 0 ||
+			(i > 0 && range->begin_bytes < range[-1].end_bytes)) {
+			seam__trace_error_set(builder->error, 0,
+				"taken range %zu is empty, unaligned, too large, or out of order", i);
 			return SEAM_INVALID;
 		}
 		add_staying(builder, range->begin_bytes, range->end_bytes - range->begin_bytes);
@@ -264,8 +268,9 @@ static enum seam_rc check_fixed(const struct builder *builder)
 		for (size_t b = a + 1; b < count && order[b].address < end && rc == SEAM_OK; b++) {
 			if (!seam__problem_conflict(problem, order[a].item, order[b].item))
 				continue;
-			seam__trace_error_set(builder->error, 0, "two fixed blocks that may live together overlap at address %llu",
-			                      (unsigned long long)order[b].address);
+			seam__trace_error_set(builder->error, 0,
+				"two fixed blocks that may live together overlap at address %llu",
+				(unsigned long long)order[b].address);
 			rc = SEAM_INVALID;
 		}
 	}
@@ -301,9 +306,8 @@ static enum seam_rc build(struct builder *builder)
 	items = (uint64_t)builder->placed * slots->copies + options->fixed_count + options->taken_count;
 	if (items > SEAM__ITEM_NONE)
 		return SEAM_INVALID;
-	rc = seam__problem_init(builder->out, builder->meta, (uint32_t)items,
-	                        slots->copies * slots->position_count, slots->period.linear, builder->group_count,
-	                        options->align_bytes);
+	rc = seam__problem_init(builder->out, builder->meta, (uint32_t)items, slots->copies * slots->position_count,
+		slots->period.linear, builder->group_count, options->align_bytes);
 	if (rc != SEAM_OK)
 		return rc;
 	add_items(builder);
@@ -317,13 +321,18 @@ static enum seam_rc build(struct builder *builder)
 }
 
 enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
-                                 const struct seam__requests *requests, const struct seam__slots *slots,
-                                 const struct seam__instance_options *options, struct seam_trace_error *error,
-                                 struct seam__problem *ret_problem)
+	const struct seam__requests *requests, const struct seam__slots *slots,
+	const struct seam__instance_options *options, struct seam_trace_error *error, struct seam__problem *ret_problem)
 {
 	struct seam__problem made = {.count = 0};
-	struct builder builder = {.meta = meta, .trace = trace, .requests = requests, .slots = slots, .options = options,
-	                          .error = error, .out = &made, .slot_count = seam__slots_count(slots)};
+	struct builder builder = {.meta = meta,
+		.trace = trace,
+		.requests = requests,
+		.slots = slots,
+		.options = options,
+		.error = error,
+		.out = &made,
+		.slot_count = seam__slots_count(slots)};
 	size_t streams = slots->streams.count + 1;
 	size_t slot_slots = (size_t)builder.slot_count + 1;
 	enum seam_rc rc = SEAM_OOM_META;

@@ -5,15 +5,15 @@
  * `request` is the number of the slot.
  *
  * Who may share with whom across streams is the caller's choice (enum seam_plan_streams):
- *   edges   what the trace's edges order (safety_trace.h). Where they do not repeat with the period, and where there are
- *           none, nothing is shared across streams;
- *   apart   nothing is;
- *   insert  everything that program order allows, as if there were one stream; waits.h lists the edges to insert.
- * Memory of a private pool is shared with nothing outside of it, whatever is chosen.
+ *   edges   what the trace's edges order (safety_trace.h). Where they do not repeat with the period, and where there
+ * are none, nothing is shared across streams; apart   nothing is; insert  everything that program order allows, as if
+ * there were one stream; waits.h lists the edges to insert. Memory of a private pool is shared with nothing outside of
+ * it, whatever is chosen.
  *
- * A block that other streams used (record_stream) is held until they have passed, where the trace's edges tell when that
- * is. Where nothing tells, the host does not know its end: its memory is for the same copy of the slot only, in later
- * repetitions, and whoever runs the plan must look whether the other streams have passed before it hands it out again.
+ * A block that other streams used (record_stream) is held until they have passed, where the trace's edges tell when
+ * that is. Where nothing tells, the host does not know its end: its memory is for the same copy of the slot only, in
+ * later repetitions, and whoever runs the plan must look whether the other streams have passed before it hands it out
+ * again.
  *
  * Blocks with a fixed address keep it; a resident with one becomes an item that lives all around (its `request` is
  * SEAM__ITEM_NONE).
@@ -38,12 +38,12 @@ struct seam__instance_options {
 };
 
 /* A finished problem on `meta`, with the best lower bound that is known (bounds.h).
- * Errors: SEAM_INVALID (a fixed block that is none of the period or of its residents, is dynamic, unaligned, named twice, or
- * overlaps another that it may live together with; sizes too large; `error`, which may be NULL, says so),
+ * Errors: SEAM_INVALID (a fixed block that is none of the period or of its residents, is dynamic, unaligned, named
+ * twice, or overlaps another that it may live together with; sizes too large; `error`, which may be NULL, says so),
  * SEAM_OOM_META. O(slots * copies * streams) and what safety_trace.h takes. */
 SEAM_MUST_USE enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
-                                               const struct seam__requests *requests, const struct seam__slots *slots,
-                                               const struct seam__instance_options *options,
-                                               struct seam_trace_error *error, struct seam__problem *ret_problem);
+	const struct seam__requests *requests, const struct seam__slots *slots,
+	const struct seam__instance_options *options, struct seam_trace_error *error,
+	struct seam__problem *ret_problem);
 
 #endif

@@ -1,8 +1,8 @@
 /* layers.c: see layers.h.
  *
- * Idle windows stand in a tree by the position from which they are idle; every node knows the latest end in its subtree,
- * so the window that became idle last and stays so long enough is found in O(log windows). Windows that are lower than
- * the sizes at hand wait in a heap until the sizes have come down to them.
+ * Idle windows stand in a tree by the position from which they are idle; every node knows the latest end in its
+ * subtree, so the window that became idle last and stays so long enough is found in O(log windows). Windows that are
+ * lower than the sizes at hand wait in a heap until the sizes have come down to them.
  */
 #include "layers.h"
 
@@ -24,7 +24,7 @@ struct window {
 	uint64_t height_bytes;
 	uint64_t from;
 	uint64_t to;
-	uint64_t latest;       /* largest `to` in this subtree */
+	uint64_t latest; /* largest `to` in this subtree */
 };
 
 SEAM_TREE_HEAD(window_tree, struct window);
@@ -34,9 +34,9 @@ struct layers {
 	struct window_tree ready; /* high enough for every size still to come */
 	struct window **waiting;  /* a heap, the highest first */
 	uint32_t waiting_count;
-	struct window *windows;   /* all that there ever were */
+	struct window *windows; /* all that there ever were */
 	uint32_t window_count;
-	uint64_t top_bytes;       /* a new layer begins here */
+	uint64_t top_bytes; /* a new layer begins here */
 };
 
 /* By `from`; then the latest end first: the rightmost that lasts long enough is the shortest such. */
@@ -112,7 +112,7 @@ static struct window *heap_pop(struct layers *layers)
 
 	for (uint32_t child; (child = 2 * at + 1) < layers->waiting_count; at = child) {
 		if (child + 1 < layers->waiting_count &&
-		    layers->waiting[child + 1]->height_bytes > layers->waiting[child]->height_bytes)
+			layers->waiting[child + 1]->height_bytes > layers->waiting[child]->height_bytes)
 			child++;
 		if (layers->waiting[child]->height_bytes <= last->height_bytes)
 			break;
@@ -124,7 +124,7 @@ static struct window *heap_pop(struct layers *layers)
 
 /* A new window; nothing when it has no height or no time. */
 static void add_window(struct layers *layers, uint64_t offset_bytes, uint64_t height_bytes, uint64_t from, uint64_t to,
-                       uint64_t size_bytes)
+	uint64_t size_bytes)
 {
 	struct window *window;
 
@@ -237,8 +237,7 @@ static int compare_sizes(const void *left, const void *right)
 }
 
 enum seam_rc seam__layers_pack(struct seam_meta *meta, struct seam__budget *budget, const struct seam__axis *axis,
-                               struct seam__rect *rects, uint32_t count, uint64_t below_bytes, uint64_t *ret_height,
-                               bool *ret_whole)
+	struct seam__rect *rects, uint32_t count, uint64_t below_bytes, uint64_t *ret_height, bool *ret_whole)
 {
 	struct layers layers = {.axis = axis, .ready = RB_INITIALIZER(&layers.ready)};
 	size_t windows = (size_t)count * WINDOWS_PER_RECT;

@@ -2,9 +2,9 @@
  *
  * A layer is a strip of addresses as high as one size, in which rectangles of that size follow each other in time: the
  * HomoSize groups of STAlloc, section 5.1. A rectangle goes where the strip became free last before it begins
- * (Algorithm 1); strips are what larger rectangles leave idle, and only where none is free through the rectangle's whole
- * life is a new layer put on top. A strip that is higher than what is put into it splits into a layer of that size and
- * the rest.
+ * (Algorithm 1); strips are what larger rectangles leave idle, and only where none is free through the rectangle's
+ * whole life is a new layer put on top. A strip that is higher than what is put into it splits into a layer of that
+ * size and the rest.
  *
  * Time is a circle: the idle window of a new layer reaches from the end of its first rectangle around to that one's
  * begin, so what crosses the end of the period is nothing special. On a line there are two windows, before and behind.
@@ -38,7 +38,7 @@ struct seam__axis {
  * meaningless. `rects` keep their order. One node per rectangle. O(count log count).
  * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__layers_pack(struct seam_meta *meta, struct seam__budget *budget,
-                                             const struct seam__axis *axis, struct seam__rect *rects, uint32_t count,
-                                             uint64_t below_bytes, uint64_t *ret_height, bool *ret_whole);
+	const struct seam__axis *axis, struct seam__rect *rects, uint32_t count, uint64_t below_bytes,
+	uint64_t *ret_height, bool *ret_whole);
 
 #endif

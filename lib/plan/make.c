@@ -44,8 +44,9 @@ static enum seam_rc stitch(struct making *making)
 	struct seam__budget budget;
 
 	if (making->placed.peak_bytes / options->chunk_bytes >= UINT32_MAX) {
-		seam__trace_error_set(making->error, 0, "the placement of %llu bytes has too many chunks of %llu bytes to number them",
-		                      (unsigned long long)making->placed.peak_bytes, (unsigned long long)options->chunk_bytes);
+		seam__trace_error_set(making->error, 0,
+			"the placement of %llu bytes has too many chunks of %llu bytes to number them",
+			(unsigned long long)making->placed.peak_bytes, (unsigned long long)options->chunk_bytes);
 		return SEAM_INVALID;
 	}
 	if (options->no_stitch || options->streams == SEAM_PLAN_STREAMS_INSERT)
@@ -55,24 +56,28 @@ static enum seam_rc stitch(struct making *making)
 	if (options->node_limit != 0)
 		budget.nodes_left = options->node_limit;
 	else
-		budget.deadline_ns = seam__clock_thread_ns() + (options->time_limit_ns < STITCH_NS ? options->time_limit_ns : STITCH_NS);
+		budget.deadline_ns = seam__clock_thread_ns() +
+			(options->time_limit_ns < STITCH_NS ? options->time_limit_ns : STITCH_NS);
 	return seam__backing_make(&making->study.problem, &budget, making->placed.offsets, making->placed.peak_bytes,
-	                          options->chunk_bytes, &making->backing);
+		options->chunk_bytes, &making->backing);
 }
 
 /* Groups of dynamic requests and the space that the placement leaves them. */
 static enum seam_rc find_space(struct making *making)
 {
-	struct seam__dynamic_space space = {.problem = &making->study.problem, .offsets = making->placed.offsets,
-	                                    .backing = &making->backing, .arena_bytes = making->placed.peak_bytes,
-	                                    .chunk_bytes = making->options.chunk_bytes, .copies = making->study.slots.copies};
-	enum seam_rc rc = seam__homolayer_init(making->trace, &making->study.requests, &making->study.slots, making->study.problem.streams,
-	                                       &making->homolayer);
+	struct seam__dynamic_space space = {.problem = &making->study.problem,
+		.offsets = making->placed.offsets,
+		.backing = &making->backing,
+		.arena_bytes = making->placed.peak_bytes,
+		.chunk_bytes = making->options.chunk_bytes,
+		.copies = making->study.slots.copies};
+	enum seam_rc rc = seam__homolayer_init(making->trace, &making->study.requests, &making->study.slots,
+		making->study.problem.streams, &making->homolayer);
 
 	if (rc != SEAM_OK)
 		return rc;
-	return seam__dynamic_init(&space, making->homolayer.requests.items, (uint32_t)making->homolayer.requests.count,
-	                          &making->dynamic);
+	return seam__dynamic_init(
+		&space, making->homolayer.requests.items, (uint32_t)making->homolayer.requests.count, &making->dynamic);
 }
 
 static enum seam_rc write_groups(struct making *making, struct seam__plan_builder *builder)
@@ -104,14 +109,15 @@ static enum seam_rc write_slots(struct making *making, struct seam__plan_builder
 	enum seam_rc rc;
 
 	if (count == 0)
-		return seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots, &making->study.problem, offsets,
-		                         NULL);
+		return seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots,
+			&making->study.problem, offsets, NULL);
 	groups = seam__meta_array(seam__meta_process(), count, sizeof(*groups));
 	if (groups == NULL)
 		return SEAM_OOM_META;
 	for (size_t i = 0; i < making->homolayer.slots.count; i++)
 		groups[slots[i]] = making->dynamic.group_of[i];
-	rc = seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots, &making->study.problem, offsets, groups);
+	rc = seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots,
+		&making->study.problem, offsets, groups);
 	seam__meta_free(seam__meta_process(), groups, count * sizeof(*groups));
 	return rc;
 }
@@ -119,7 +125,8 @@ static enum seam_rc write_slots(struct making *making, struct seam__plan_builder
 static enum seam_rc list_waits(struct making *making, struct seam__plan_builder *builder)
 {
 	struct seam_grow waits;
-	enum seam_rc rc = seam__waits_list(&making->study.slots, &making->study.problem, making->placed.offsets, &waits);
+	enum seam_rc rc =
+		seam__waits_list(&making->study.slots, &making->study.problem, making->placed.offsets, &waits);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -182,8 +189,8 @@ static void making_fini(struct making *making)
 	seam__study_fini(&making->study);
 }
 
-enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_plan_options *options, struct seam_trace_error *error,
-                             uint64_t *ret_work_ns, struct seam_plan **ret_plan)
+enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
+	struct seam_trace_error *error, uint64_t *ret_work_ns, struct seam_plan **ret_plan)
 {
 	struct making making = {.trace = trace, .error = error, .search = {.solver = ""}};
 	enum seam_rc rc = seam__plan_options_resolve(options, seam__study_align(trace), error, &making.options);
@@ -210,7 +217,7 @@ enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_p
 }
 
 enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
-                            struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	uint64_t ignored_ns;
 

@@ -50,7 +50,8 @@ uint64_t seam__graph_fingerprint(const struct seam__graph *graph)
 		const uint64_t words[5] = {1, tensor->size_bytes, tensor->producer, tensor->consumer_count, 0};
 
 		(void)XXH64_update(&state, words, sizeof(words));
-		(void)XXH64_update(&state, seam__graph_consumers(graph, tensor), tensor->consumer_count * sizeof(uint32_t));
+		(void)XXH64_update(
+			&state, seam__graph_consumers(graph, tensor), tensor->consumer_count * sizeof(uint32_t));
 	}
 	return XXH64_digest(&state);
 }
@@ -83,12 +84,15 @@ static enum seam_rc add_slot(const struct making *making, struct seam__plan_buil
 	const struct seam__item *item = &making->problem.items[i];
 	const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, item->request);
 	const struct seam__graph_node *producer = seam__graph_node_at(graph, tensor->producer);
-	struct seam_plan_slot slot = {.size_bytes = tensor->size_bytes, .begin = producer->position,
-	                              .end = end_of(graph, tensor), .event = item->request};
+	struct seam_plan_slot slot = {.size_bytes = tensor->size_bytes,
+		.begin = producer->position,
+		.end = end_of(graph, tensor),
+		.event = item->request};
 	enum seam_rc rc = seam__plan_builder_string(builder, seam__graph_text(tensor->name), &slot.module);
 
 	if (rc == SEAM_OK)
-		rc = seam__plan_builder_stream(builder, ((const uint64_t *)graph->streams.items)[producer->stream], &slot.stream);
+		rc = seam__plan_builder_stream(
+			builder, ((const uint64_t *)graph->streams.items)[producer->stream], &slot.stream);
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_slot(builder, &slot, &making->placed.offsets[i]);
 	return rc;
@@ -125,8 +129,8 @@ static enum seam_rc draft(const struct making *making, struct seam_plan **ret_pl
 static enum seam_rc understand(struct making *making)
 {
 	struct seam__problem apart;
-	enum seam_rc rc = seam__graph_problem(making->graph, seam__meta_process(), making->options.align_bytes,
-	                                      &making->problem);
+	enum seam_rc rc =
+		seam__graph_problem(making->graph, seam__meta_process(), making->options.align_bytes, &making->problem);
 
 	if (rc != SEAM_OK || making->options.streams != SEAM_PLAN_STREAMS_APART)
 		return rc;
@@ -139,7 +143,7 @@ static enum seam_rc understand(struct making *making)
 }
 
 enum seam_rc seam__plan_make_graph(const struct seam__graph *graph, const struct seam_plan_options *options,
-                                   struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	struct making making = {.graph = graph, .error = error, .search = {.solver = ""}};
 	enum seam_rc rc = seam__plan_options_resolve(options, 1, error, &making.options);
@@ -159,7 +163,8 @@ enum seam_rc seam__plan_make_graph(const struct seam__graph *graph, const struct
 		rc = draft(&making, ret_plan);
 	seam__placement_fini(&making.placed, &making.problem);
 	if (making.order != NULL)
-		seam__meta_free(making.problem.meta, making.order, ((size_t)making.problem.count + 1) * sizeof(*making.order));
+		seam__meta_free(
+			making.problem.meta, making.order, ((size_t)making.problem.count + 1) * sizeof(*making.order));
 	seam__problem_fini(&making.problem);
 	return rc;
 }

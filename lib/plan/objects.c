@@ -9,11 +9,11 @@
 
 /* The search over forbidden starts, in the order of their left ends. */
 struct search {
-	uint64_t start;     /* nothing below is free any more, or all of it was looked at */
-	uint64_t top;       /* no start above: the chain would reach over the object's end */
+	uint64_t start; /* nothing below is free any more, or all of it was looked at */
+	uint64_t top;   /* no start above: the chain would reach over the object's end */
 	enum seam__fit fit;
-	uint64_t best;      /* start of the best gap so far */
-	uint64_t best_gap;  /* starts that it has, less one; UINT64_MAX: no gap yet */
+	uint64_t best;     /* start of the best gap so far */
+	uint64_t best_gap; /* starts that it has, less one; UINT64_MAX: no gap yet */
 	bool found;
 };
 
@@ -77,7 +77,8 @@ static struct against against(const struct seam__objects *objects, uint32_t item
 	return (struct against){
 		.lanes = objects->lanes,
 		.theirs = &objects->holds[(size_t)objects->lanes[item].stream * problem->count],
-		.mine = problem->holds == NULL ? &problem->items[item].span : &problem->holds[(size_t)item * problem->streams],
+		.mine = problem->holds == NULL ? &problem->items[item].span
+					       : &problem->holds[(size_t)item * problem->streams],
 		.begin = objects->lanes[item].begin,
 		.circle = problem->circle,
 	};
@@ -130,8 +131,8 @@ static bool meet_gap(struct search *search, uint64_t left)
 }
 
 /* For one item: what stands in the object forbids the starts from its own offset less the item's size. */
-static void search_single(const struct seam__objects *objects, const struct seam__object *object, uint32_t item,
-                          struct search *search)
+static void search_single(
+	const struct seam__objects *objects, const struct seam__object *object, uint32_t item, struct search *search)
 {
 	const struct seam__problem *problem = objects->problem;
 	const struct against self = against(objects, item);
@@ -166,8 +167,7 @@ static enum seam_rc make_room(struct seam__objects *objects, size_t count)
 		return SEAM_OK;
 	capacity = count > 2 * capacity ? count : 2 * capacity;
 	moved = seam__meta_resize(objects->problem->meta, objects->forbidden,
-	                          objects->forbidden_capacity * sizeof(*objects->forbidden),
-	                          capacity * sizeof(*objects->forbidden));
+		objects->forbidden_capacity * sizeof(*objects->forbidden), capacity * sizeof(*objects->forbidden));
 	if (moved == NULL)
 		return SEAM_OOM_META;
 	objects->forbidden = moved;
@@ -186,8 +186,8 @@ static int compare_forbidden(const void *left, const void *right)
 }
 
 /* Avoid: the starts that one item of the chain, `before` bytes behind its head, forbids; appended at *count. */
-static enum seam_rc forbid(struct seam__objects *objects, const struct seam__object *object, uint32_t item,
-                           uint64_t before, size_t *count)
+static enum seam_rc forbid(
+	struct seam__objects *objects, const struct seam__object *object, uint32_t item, uint64_t before, size_t *count)
 {
 	const struct seam__problem *problem = objects->problem;
 	const struct against self = against(objects, item);
@@ -217,7 +217,7 @@ static enum seam_rc forbid(struct seam__objects *objects, const struct seam__obj
 }
 
 static enum seam_rc search_chain(struct seam__objects *objects, const struct seam__object *object,
-                                 const struct seam__chain *chain, struct search *search)
+	const struct seam__chain *chain, struct search *search)
 {
 	const struct seam__problem *problem = objects->problem;
 	uint64_t before = 0;
@@ -240,12 +240,13 @@ static enum seam_rc search_chain(struct seam__objects *objects, const struct sea
 		if (forbidden->right_bytes > search->start)
 			search->start = forbidden->right_bytes;
 	}
-	(void)meet_gap(search, object->high_bytes == UINT64_MAX ? UINT64_MAX : object->high_bytes - chain->size_bytes + 1);
+	(void)meet_gap(
+		search, object->high_bytes == UINT64_MAX ? UINT64_MAX : object->high_bytes - chain->size_bytes + 1);
 	return SEAM_OK;
 }
 
 enum seam_rc seam__objects_find(struct seam__objects *objects, uint32_t number, const struct seam__chain *chain,
-                                enum seam__fit fit, uint64_t *ret_offset)
+	enum seam__fit fit, uint64_t *ret_offset)
 {
 	const struct seam__object *object = &objects->list[number];
 	struct search search = {.start = object->low_bytes, .fit = fit, .best_gap = UINT64_MAX};
@@ -254,7 +255,8 @@ enum seam_rc seam__objects_find(struct seam__objects *objects, uint32_t number, 
 		return SEAM_NOT_FOUND;
 	search.top = object->high_bytes - chain->size_bytes;
 	if (chain->length == 1) {
-		if (object->spanning != SEAM__ITEM_NONE && seam__problem_conflict(objects->problem, chain->head, object->spanning))
+		if (object->spanning != SEAM__ITEM_NONE &&
+			seam__problem_conflict(objects->problem, chain->head, object->spanning))
 			return SEAM_NOT_FOUND;
 		search_single(objects, object, chain->head, &search);
 	} else {
@@ -294,7 +296,7 @@ void seam__objects_put(struct seam__objects *objects, uint32_t number, uint32_t 
 		uint32_t place = place_in_order(objects, object, offset);
 
 		memmove(&objects->order[place + 1], &objects->order[place],
-		        (size_t)(objects->placed - place) * sizeof(*objects->order));
+			(size_t)(objects->placed - place) * sizeof(*objects->order));
 		objects->order[place] = i;
 		objects->offsets[i] = offset;
 		objects->placed++;
@@ -311,7 +313,8 @@ static const char *check_object(const struct seam__objects *objects, const struc
 		uint32_t item = objects->order[object->first + k];
 		uint64_t offset = objects->offsets[item];
 
-		if (offset < object->low_bytes || offset + objects->problem->items[item].size_bytes > object->high_bytes)
+		if (offset < object->low_bytes ||
+			offset + objects->problem->items[item].size_bytes > object->high_bytes)
 			return "O2 inside";
 		if (k > 0 && objects->offsets[objects->order[object->first + k - 1]] > offset)
 			return "O2 order";

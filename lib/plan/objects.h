@@ -1,8 +1,8 @@
 /* objects.h: memory objects: address ranges, what stands in them by address, and where a chain fits.
  *
  * The Single Object solver has one object without an upper end; Many Objects has as many as it needs, one behind the
- * other, each as large as the chain that it was made for, which spans it. (Papers: SOMAS section 4 and appendix D: Avoid,
- * Merge and Fit.)
+ * other, each as large as the chain that it was made for, which spans it. (Papers: SOMAS section 4 and appendix D:
+ * Avoid, Merge and Fit.)
  *
  * Where the papers give the conflicting ranges, this gives the forbidden starts of the chain's first item: with a start
  * x forbidden in [left, right) one rule covers chains of one and of several items, and a chain of several is never kept
@@ -47,31 +47,31 @@ struct seam__lane {
 
 struct seam__objects {
 	const struct seam__problem *problem;
-	struct seam__lane *lanes;        /* per item */
-	uint32_t *holds;                 /* [stream * count + item]: one stream's are together */
-	uint64_t *offsets;               /* per item, the caller's; set when it is placed */
-	uint32_t *order;                 /* items that are placed, by object and offset; room for all */
+	struct seam__lane *lanes; /* per item */
+	uint32_t *holds;          /* [stream * count + item]: one stream's are together */
+	uint64_t *offsets;        /* per item, the caller's; set when it is placed */
+	uint32_t *order;          /* items that are placed, by object and offset; room for all */
 	uint32_t placed;
-	struct seam__object *list;       /* room for one more than items: each holds at least one, but for the first */
+	struct seam__object *list; /* room for one more than items: each holds at least one, but for the first */
 	uint32_t count;
 	struct seam__forbidden *forbidden; /* for chains of several items; grows */
 	size_t forbidden_capacity;
 };
 
 /* No objects. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__objects_init(struct seam__objects *objects, const struct seam__problem *problem,
-                                              uint64_t *offsets);
+SEAM_MUST_USE enum seam_rc seam__objects_init(
+	struct seam__objects *objects, const struct seam__problem *problem, uint64_t *offsets);
 void seam__objects_fini(struct seam__objects *objects); /* a zeroed one is allowed */
 
-/* A further object behind the last, of `size_bytes` (UINT64_MAX: without end). Returns its number. There is room for one
- * per item and one more. */
+/* A further object behind the last, of `size_bytes` (UINT64_MAX: without end). Returns its number. There is room for
+ * one per item and one more. */
 uint32_t seam__objects_open(struct seam__objects *objects, uint64_t size_bytes, uint32_t spanning);
 
 /* Finds a start for the chain in object `number`: the lowest, or that in the smallest gap (the lowest of equal ones).
  * ret_offset: set if there is one, else it stays. Errors: SEAM_NOT_FOUND, SEAM_OOM_META.
  * O(items of the object), times the chain's length and a logarithm for chains of several. */
 SEAM_MUST_USE enum seam_rc seam__objects_find(struct seam__objects *objects, uint32_t number,
-                                              const struct seam__chain *chain, enum seam__fit fit, uint64_t *ret_offset);
+	const struct seam__chain *chain, enum seam__fit fit, uint64_t *ret_offset);
 
 /* Puts the chain's items into object `number`, the first at `offset`: SetOffsets. */
 void seam__objects_put(struct seam__objects *objects, uint32_t number, uint32_t head, uint64_t offset);

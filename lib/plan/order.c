@@ -16,7 +16,8 @@ struct entry {
 /* What the keys are taken from. */
 struct measures {
 	const struct seam__problem *problem;
-	uint64_t *peaks; /* bottom-up tree over the positions: most bytes live at once below each node. NULL unless T is asked */
+	uint64_t *peaks; /* bottom-up tree over the positions: most bytes live at once below each node. NULL unless T is
+			    asked */
 };
 
 static int compare_entries(const void *left, const void *right)
@@ -96,9 +97,9 @@ static uint64_t key(const struct measures *measures, uint32_t head, char letter)
 		return (uint64_t)items[head].begin + items[head].span;
 	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = items[i].next) {
 		uint64_t value = letter == 'T' ? total(measures, &items[i])
-		                 : letter == 'W' ? items[i].size_bytes
-		                 : letter == 'A' ? area(&items[i])
-		                                 : items[i].span;
+			: letter == 'W'        ? items[i].size_bytes
+			: letter == 'A'        ? area(&items[i])
+					       : items[i].span;
 
 		sum = sum > UINT64_MAX - value ? UINT64_MAX : sum + value;
 		most = value > most ? value : most;

@@ -7,9 +7,10 @@
  *   L  longest span first (length)
  *   B  earliest begin first
  *   E  earliest end first
- * and the item's number last, so that an order is total. Items that live all around the circle (or the whole line) stand
- * before all others: they conflict with everything, and nothing is lost by stacking them first. What is ordered are
- * heads: items linked behind another are placed with it, and counted with it in W and A. Fixed items are not in an order.
+ * and the item's number last, so that an order is total. Items that live all around the circle (or the whole line)
+ * stand before all others: they conflict with everything, and nothing is lost by stacking them first. What is ordered
+ * are heads: items linked behind another are placed with it, and counted with it in W and A. Fixed items are not in an
+ * order.
  *
  * No locks.
  */
@@ -26,13 +27,13 @@
 
 struct seam__order {
 	const struct seam__problem *problem;
-	uint32_t *heads;  /* in order */
+	uint32_t *heads; /* in order */
 	uint32_t count;
 };
 
 /* Errors: SEAM_OOM_META. O(n log n). The problem must outlive it. */
-SEAM_MUST_USE enum seam_rc seam__order_init(struct seam__order *order, const struct seam__problem *problem,
-                                            const char *word);
+SEAM_MUST_USE enum seam_rc seam__order_init(
+	struct seam__order *order, const struct seam__problem *problem, const char *word);
 
 /* The same heads in the order of the addresses that a placement gives them. Errors: SEAM_OOM_META, the order stays. */
 SEAM_MUST_USE enum seam_rc seam__order_by_offset(struct seam__order *order, const uint64_t *offsets);

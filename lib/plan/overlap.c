@@ -1,5 +1,5 @@
-/* overlap.c: see overlap.h. Stays in order of begin under a tree of latest ends: those that begin before the stretch ends are a
- * prefix, and the tree jumps over those among them that ended before it begins. */
+/* overlap.c: see overlap.h. Stays in order of begin under a tree of latest ends: those that begin before the stretch
+ * ends are a prefix, and the tree jumps over those among them that ended before it begins. */
 #include "overlap.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ struct seam__stay {
 	uint32_t item;
 };
 
-/* For how many positions from its begin some stream is kept from the item: at most to the end of a line, or once around. */
+/* For how many positions from its begin some stream is kept from the item: at most to the end of a line, or once
+ * around. */
 static uint32_t length_of(const struct seam__problem *problem, uint32_t item)
 {
 	uint32_t most = problem->linear ? problem->circle - problem->items[item].begin : problem->circle;
@@ -42,7 +43,8 @@ static void add_stays(struct seam__overlap *overlap, uint32_t item)
 
 	overlap->stays[overlap->count++] = (struct seam__stay){.begin = begin, .end = begin + straight, .item = item};
 	if (straight < longest)
-		overlap->stays[overlap->count++] = (struct seam__stay){.begin = 0, .end = longest - straight, .item = item};
+		overlap->stays[overlap->count++] =
+			(struct seam__stay){.begin = 0, .end = longest - straight, .item = item};
 }
 
 static void build_tree(struct seam__overlap *overlap)
@@ -129,8 +131,8 @@ static uint32_t first_from(const struct seam__overlap *overlap, uint32_t positio
 }
 
 /* Appends what is held in [begin, end) of the circle. */
-static uint32_t find_straight(struct seam__overlap *overlap, uint32_t begin, uint32_t end, uint32_t *ret_items,
-                              uint32_t found)
+static uint32_t find_straight(
+	struct seam__overlap *overlap, uint32_t begin, uint32_t end, uint32_t *ret_items, uint32_t found)
 {
 	uint32_t limit = first_from(overlap, end);
 

@@ -1,10 +1,10 @@
 /* paged.c: see paged.h.
  *
- * A size is a number of chunks. Of each size as many views exist as are live at once; they stand one above the other, and of n live
- * blocks the lowest n are taken to be in use (README.md says why nothing is lost). So a view's idle times, its *gaps*, are a matter of
- * counting: a free opens a gap of the highest view in use, and the next begin that reaches it closes it. A chunk of a view that stays
- * mapped all through a gap saves a mapping. Which ones stay is the question of offline caching with units of one size: where there are
- * too many, those go that are needed last.
+ * A size is a number of chunks. Of each size as many views exist as are live at once; they stand one above the other,
+ * and of n live blocks the lowest n are taken to be in use (README.md says why nothing is lost). So a view's idle
+ * times, its *gaps*, are a matter of counting: a free opens a gap of the highest view in use, and the next begin that
+ * reaches it closes it. A chunk of a view that stays mapped all through a gap saves a mapping. Which ones stay is the
+ * question of offline caching with units of one size: where there are too many, those go that are needed last.
  */
 #include "paged.h"
 
@@ -20,12 +20,13 @@
 struct change {
 	RB_ENTRY(change) link; /* a begin: while its gap is open and some of it is kept */
 	uint32_t position;
-	uint32_t kind;         /* number of the size */
-	uint32_t place;        /* in the row */
-	uint32_t closes;       /* an end: the begin that closes its gap; NONE: the cut does */
-	uint32_t below;        /* an end: the one whose gap was opened before, of the same size, and is open still; NONE: none */
+	uint32_t kind;   /* number of the size */
+	uint32_t place;  /* in the row */
+	uint32_t closes; /* an end: the begin that closes its gap; NONE: the cut does */
+	uint32_t below;  /* an end: the one whose gap was opened before, of the same size, and is open still; NONE: none
+			  */
 	bool begins;
-	uint64_t kept_chunks;  /* a begin: of its gap */
+	uint64_t kept_chunks; /* a begin: of its gap */
 };
 
 static int compare_places(const struct change *a, const struct change *b)
@@ -46,7 +47,7 @@ struct work {
 	uint32_t room;          /* slots */
 	uint32_t size_count;
 	uint32_t change_count;
-	uint64_t cut_chunks;    /* live before the first change, after turn() */
+	uint64_t cut_chunks; /* live before the first change, after turn() */
 };
 
 static uint64_t chunks_of(const struct seam_plan *plan, uint64_t bytes)
@@ -129,9 +130,11 @@ static void list_changes(struct work *work)
 		const uint32_t kind = (uint32_t)(found - work->sizes);
 
 		work->now[kind] += live_at_first(plan, slot);
-		work->changes[work->change_count++] = (struct change){.position = slot->begin, .kind = kind, .begins = true};
+		work->changes[work->change_count++] =
+			(struct change){.position = slot->begin, .kind = kind, .begins = true};
 		if (!is_linear(plan) || slot->end < positions)
-			work->changes[work->change_count++] = (struct change){.position = slot->end % positions, .kind = kind};
+			work->changes[work->change_count++] =
+				(struct change){.position = slot->end % positions, .kind = kind};
 	}
 	qsort(work->changes, work->change_count, sizeof(*work->changes), compare_changes);
 }
@@ -199,7 +202,8 @@ static void sum_up(struct work *work, uint64_t small, struct seam__paged *paged)
 	for (uint32_t i = 0; i < plan->header.slot_count; i++)
 		if (counts(&plan->slots[i]))
 			paged->private_chunks += live_at_once(plan, &plan->slots[i]) * size_of(plan, &plan->slots[i]);
-	paged->capacity_chunks = paged->chunks > plan->header.lower_bound_chunks ? paged->chunks : plan->header.lower_bound_chunks;
+	paged->capacity_chunks =
+		paged->chunks > plan->header.lower_bound_chunks ? paged->chunks : plan->header.lower_bound_chunks;
 }
 
 /* Which change is at place `i` when the period begins behind change `cut - 1`. */
@@ -210,7 +214,8 @@ static struct change *at(const struct work *work, uint32_t cut, uint32_t i)
 	return &work->changes[i < behind ? cut + i : i - behind];
 }
 
-/* Where most is live: what is idle there has the least room to stay. The views in use are those at the cut afterwards. */
+/* Where most is live: what is idle there has the least room to stay. The views in use are those at the cut afterwards.
+ */
 static uint32_t find_cut(struct work *work)
 {
 	uint64_t live = live_first(work), most = live;
@@ -283,7 +288,8 @@ static uint64_t keep(struct work *work, uint32_t cut, uint64_t capacity)
 		idle -= change->kept_chunks;
 		saved += change->kept_chunks;
 		while (live + idle > capacity) {
-			struct change *last = RB_MAX(gaps, &open); /* there is one: what is live alone is within the capacity */
+			struct change *last =
+				RB_MAX(gaps, &open); /* there is one: what is live alone is within the capacity */
 			const uint64_t over = live + idle - capacity;
 			const uint64_t lost = over < last->kept_chunks ? over : last->kept_chunks;
 
@@ -323,7 +329,9 @@ static enum seam_rc prepare(struct work *work, uint64_t **ret_live)
 	work->changes = seam__meta_array(meta, (size_t)work->room * 2, sizeof(*work->changes));
 	*ret_live = seam__meta_array(meta, (size_t)work->plan->header.positions + 1, sizeof(**ret_live));
 	return work->sizes == NULL || work->now == NULL || work->most == NULL || work->top == NULL ||
-	       work->changes == NULL || *ret_live == NULL ? SEAM_OOM_META : SEAM_OK;
+			work->changes == NULL || *ret_live == NULL
+		? SEAM_OOM_META
+		: SEAM_OK;
 }
 
 enum seam_rc seam__paged_init(const struct seam_plan *plan, struct seam__paged *ret_paged)

@@ -11,7 +11,7 @@
 /* A free in the period of a block from before it. */
 struct arrival {
 	uint32_t event;
-	uint32_t beat;  /* BEAT_NONE: of a dynamic request */
+	uint32_t beat; /* BEAT_NONE: of a dynamic request */
 	uint32_t request;
 	bool taken;
 };
@@ -20,7 +20,7 @@ struct arrival {
 struct loose {
 	uint64_t size_bytes; /* 0 where sizes do not matter */
 	uint32_t stream;
-	uint32_t number;     /* of the slot or the arrival: in order */
+	uint32_t number; /* of the slot or the arrival: in order */
 };
 
 struct pairing {
@@ -31,7 +31,7 @@ struct pairing {
 	struct seam_grow arrivals; /* struct arrival, in order of events */
 	uint32_t first;            /* beats [first, first + length) are the period */
 	uint32_t length;
-	uint32_t first_alloc;      /* so are allocations [first_alloc, first_alloc + allocs) among the beats */
+	uint32_t first_alloc; /* so are allocations [first_alloc, first_alloc + allocs) among the beats */
 	uint32_t allocs;
 };
 
@@ -42,13 +42,13 @@ static enum seam_rc list_arrivals(struct pairing *pairing)
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint64_t e = period->first_event; rc == SEAM_OK && e < period->last_event; e++) {
-		struct arrival arrival = {.event = (uint32_t)e, .beat = BEAT_NONE,
-		                          .request = seam__request_of(pairing->requests, e)};
+		struct arrival arrival = {
+			.event = (uint32_t)e, .beat = BEAT_NONE, .request = seam__request_of(pairing->requests, e)};
 
 		if (beat < seam__beats_count(pairing->beats) && seam__beats_at(pairing->beats, beat)->event == e)
 			arrival.beat = beat++;
 		if (arrival.request != SEAM__REQUEST_NONE && pairing->trace->events[e].kind == SEAM_TRACE_FREE &&
-		    seam__request_at(pairing->requests, arrival.request)->alloc < period->first_event)
+			seam__request_at(pairing->requests, arrival.request)->alloc < period->first_event)
 			rc = seam__grow_append(&pairing->arrivals, &arrival, 1);
 	}
 	return rc;
@@ -63,8 +63,8 @@ static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival
 	uint64_t end = seam__slots_position(pairing->slots, arrival->event) + lag * pairing->slots->position_count;
 
 	if (arrival->taken || open->free_event != SEAM__EVENT_NONE || asked->stream != freed->stream ||
-	    asked->dynamic != freed->dynamic || (asked->size_bytes != freed->size_bytes && !asked->dynamic) ||
-	    end >= POSITIONS_MAX)
+		asked->dynamic != freed->dynamic || (asked->size_bytes != freed->size_bytes && !asked->dynamic) ||
+		end >= POSITIONS_MAX)
 		return false;
 	open->free_event = arrival->event;
 	open->lag = (uint32_t)lag;
@@ -73,8 +73,8 @@ static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival
 	return true;
 }
 
-/* A block lived for several periods, from allocation `origin` to the free at `freed`: those that were allocated at the same
- * place of the periods between must be alike and outlive it, else the place is an accident. */
+/* A block lived for several periods, from allocation `origin` to the free at `freed`: those that were allocated at the
+ * same place of the periods between must be alike and outlive it, else the place is an accident. */
 static bool is_steady(const struct pairing *pairing, uint32_t origin, uint64_t lag, uint32_t freed)
 {
 	const struct seam__beat *first = seam__beats_alloc(pairing->beats, origin);
@@ -87,7 +87,8 @@ static bool is_steady(const struct pairing *pairing, uint32_t origin, uint64_t l
 			return false; /* the trace goes on in another way */
 		beat = seam__beats_alloc(pairing->beats, (uint32_t)(origin + period * pairing->allocs));
 		if (beat->key != first->key ||
-		    seam__request_at(pairing->requests, seam__request_of(pairing->requests, beat->event))->free < free_event)
+			seam__request_at(pairing->requests, seam__request_of(pairing->requests, beat->event))->free <
+				free_event)
 			return false;
 	}
 	return true;
@@ -110,8 +111,9 @@ static void join_by_place(struct pairing *pairing)
 		lag = (pairing->first_alloc - origin + (uint64_t)pairing->allocs - 1) / pairing->allocs;
 		beat = seam__beats_alloc(pairing->beats, (uint32_t)(origin + lag * pairing->allocs));
 		if (is_steady(pairing, origin, lag, arrivals[i].beat))
-			(void)join(pairing, seam__request_of(pairing->requests, beat->event) - pairing->slots->first_request,
-			           &arrivals[i], lag);
+			(void)join(pairing,
+				seam__request_of(pairing->requests, beat->event) - pairing->slots->first_request,
+				&arrivals[i], lag);
 	}
 }
 
@@ -143,7 +145,7 @@ static void join_by_future(struct pairing *pairing)
 		uint64_t lag;
 
 		if (seam__slot_at(pairing->slots, i)->free_event != SEAM__EVENT_NONE || request->dynamic ||
-		    request->free == SEAM__EVENT_NONE)
+			request->free == SEAM__EVENT_NONE)
 			continue;
 		beat = seam__beats_before(pairing->beats, request->free);
 		lag = (beat - pairing->first) / pairing->length;
@@ -232,7 +234,7 @@ static enum seam_rc join_rest(struct pairing *pairing, struct seam_trace_error *
 		left = join_in_order(pairing, &leaving, &arriving);
 	if (left > 0) {
 		seam__trace_error_set(error, pairing->slots->period.first_event,
-		                      "no period: %zu blocks stay or go for which no equal one goes or comes", left);
+			"no period: %zu blocks stay or go for which no equal one goes or comes", left);
 		rc = SEAM_INVALID;
 	}
 	seam__grow_fini(&leaving);
@@ -241,8 +243,7 @@ static enum seam_rc join_rest(struct pairing *pairing, struct seam_trace_error *
 }
 
 enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct seam__requests *requests,
-                                 const struct seam__beats *beats, struct seam__slots *slots,
-                                 struct seam_trace_error *error)
+	const struct seam__beats *beats, struct seam__slots *slots, struct seam_trace_error *error)
 {
 	struct pairing pairing = {.trace = trace, .requests = requests, .beats = beats, .slots = slots};
 	enum seam_rc rc;

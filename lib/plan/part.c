@@ -1,5 +1,5 @@
-/* part.c: see part.h. First the pillars go, then every item gets the number of its stack (its set of streams) and of its
- * segment in time; a part is made for each pair that occurs. */
+/* part.c: see part.h. First the pillars go, then every item gets the number of its stack (its set of streams) and of
+ * its segment in time; a part is made for each pair that occurs. */
 #include "part.h"
 
 #include "cutter.h"
@@ -29,8 +29,8 @@ static enum seam_rc add_part(struct seam__parts *parts, uint32_t stack)
 	return SEAM_OK;
 }
 
-/* Finds the stack's parts, which item belongs to which, and the parts' lengths: a part's time begins at its boundary and is
- * a line; without a boundary it is that of the whole. */
+/* Finds the stack's parts, which item belongs to which, and the parts' lengths: a part's time begins at its boundary
+ * and is a line; without a boundary it is that of the whole. */
 static enum seam_rc cut_stack(struct seam__cutter *cutter, uint32_t stack)
 {
 	const struct seam__problem *whole = cutter->whole;
@@ -85,9 +85,8 @@ static void fill_item(const struct seam__cutter *cutter, struct seam__part *part
 	const struct seam__problem *whole = cutter->whole;
 	struct seam__problem *problem = &part->problem;
 	uint32_t at = problem->count;
-	struct seam__item *item =
-		seam__problem_add(problem, whole->items[i].size_bytes,
-	                          seam__problem_distance(whole, part->origin, whole->items[i].begin), whole->items[i].span);
+	struct seam__item *item = seam__problem_add(problem, whole->items[i].size_bytes,
+		seam__problem_distance(whole, part->origin, whole->items[i].begin), whole->items[i].span);
 	uint32_t begin = item->begin;
 
 	*item = whole->items[i];
@@ -109,8 +108,8 @@ static enum seam_rc fill_parts(struct seam__cutter *cutter)
 	for (uint32_t p = 0; p < parts->count; p++) {
 		struct seam__part *part = &parts->parts[p];
 		uint32_t streams = number_streams(cutter, part->stack, cutter->parent);
-		enum seam_rc rc = seam__problem_init(&part->problem, whole->meta, part->count, part->length, part->linear,
-		                                     streams, whole->align_bytes);
+		enum seam_rc rc = seam__problem_init(&part->problem, whole->meta, part->count, part->length,
+			part->linear, streams, whole->align_bytes);
 
 		part->items = rc == SEAM_OK ? seam__meta_array(whole->meta, part->count, sizeof(*part->items)) : NULL;
 		if (part->items == NULL)
@@ -182,10 +181,10 @@ static enum seam_rc get_scratch(struct seam__cutter *cutter)
 	cutter->segment = seam__meta_array(meta, whole->circle, sizeof(uint32_t));
 	cutter->part_of_segment = seam__meta_array(meta, whole->circle, sizeof(uint32_t));
 	return cutter->parts->pillars != NULL && cutter->parent != NULL && cutter->stack_of_stream != NULL &&
-	                       cutter->part_of != NULL && cutter->place_in != NULL && cutter->segment != NULL &&
-	                       cutter->part_of_segment != NULL
-	               ? SEAM_OK
-	               : SEAM_OOM_META;
+			cutter->part_of != NULL && cutter->place_in != NULL && cutter->segment != NULL &&
+			cutter->part_of_segment != NULL
+		? SEAM_OK
+		: SEAM_OOM_META;
 }
 
 static void put_scratch(struct seam__cutter *cutter)
@@ -278,7 +277,8 @@ const char *seam__parts_check(const struct seam__parts *parts)
 		for (uint32_t q = 0; q < p; q++)
 			for (uint32_t i = 0; i < part->count && parts->parts[q].stack == part->stack; i++)
 				for (uint32_t j = 0; j < parts->parts[q].count; j++)
-					if (seam__problem_conflict(parts->whole, part->items[i], parts->parts[q].items[j]))
+					if (seam__problem_conflict(
+						    parts->whole, part->items[i], parts->parts[q].items[j]))
 						return "Q2 parts that meet";
 	}
 	return items == (parts->whole == NULL ? 0 : parts->whole->count) ? NULL : "Q1 items";

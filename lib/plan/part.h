@@ -1,12 +1,11 @@
 /* part.h: a problem cut into parts that share nothing but the address space, each solved by itself.
  *
  * Three cuts lose nothing:
- *   pillars   items that are held from everybody at every position conflict with all others: they stand at the bottom, one
- *             above the other, and the rest above them;
- *   streams   where no stream of one set may ever have the memory of the other set and the reverse, the sets are stacked:
- *             each byte belongs to one of them;
- *   time      where no item is held across a boundary between two positions, what lies before and behind never meets: the
- *             parts use the same addresses. A circle with one such boundary is a line.
+ *   pillars   items that are held from everybody at every position conflict with all others: they stand at the bottom,
+ * one above the other, and the rest above them; streams   where no stream of one set may ever have the memory of the
+ * other set and the reverse, the sets are stacked: each byte belongs to one of them; time      where no item is held
+ * across a boundary between two positions, what lies before and behind never meets: the parts use the same addresses. A
+ * circle with one such boundary is a line.
  *
  * Not here: solving (pipeline.h). With fixed items only the cut in time is made: the others move things.
  * Invariants: Q1 every item of the whole is a pillar or in exactly one part; Q2 two items in different parts of one
@@ -21,11 +20,11 @@
 
 struct seam__part {
 	struct seam__problem problem;
-	uint32_t *items;  /* per item of the part: its number in the whole */
-	uint32_t count;   /* items */
-	uint32_t stack;   /* parts of one stack share addresses, the stacks stand one above the other */
-	uint32_t origin;  /* position of the whole that is the part's position 0 */
-	uint32_t length;  /* positions */
+	uint32_t *items; /* per item of the part: its number in the whole */
+	uint32_t count;  /* items */
+	uint32_t stack;  /* parts of one stack share addresses, the stacks stand one above the other */
+	uint32_t origin; /* position of the whole that is the part's position 0 */
+	uint32_t length; /* positions */
 	bool linear;
 };
 
@@ -37,9 +36,9 @@ struct seam__parts {
 	uint32_t stacks;
 	uint32_t *pillars;
 	uint32_t pillar_count;
-	uint64_t pillar_bytes;  /* the stacks begin here */
-	uint64_t *stack_lower;  /* per stack: the largest lower bound of its parts */
-	uint64_t lower_bytes;   /* pillars and the stacks' bounds: at least the whole's own bound */
+	uint64_t pillar_bytes; /* the stacks begin here */
+	uint64_t *stack_lower; /* per stack: the largest lower bound of its parts */
+	uint64_t lower_bytes;  /* pillars and the stacks' bounds: at least the whole's own bound */
 };
 
 /* `whole` stays in use until fini. Errors: SEAM_OOM_META. O(count * streams + circle). */

@@ -35,8 +35,8 @@ static uint64_t beat_event(const struct seam_trace *trace, const struct seam__be
 }
 
 /* The event behind the newest mark with that many beats before it; where there is none, the beat's event. */
-static uint64_t mark_event(const struct seam_trace *trace, const struct seam__beats *beats, const struct seam_grow *marks,
-                           uint32_t beat)
+static uint64_t mark_event(
+	const struct seam_trace *trace, const struct seam__beats *beats, const struct seam_grow *marks, uint32_t beat)
 {
 	const struct mark *list = marks->items;
 
@@ -46,8 +46,8 @@ static uint64_t mark_event(const struct seam_trace *trace, const struct seam__be
 	return beat_event(trace, beats, beat);
 }
 
-static enum seam_rc search_steps(const struct seam__beats *beats, const struct seam_grow *marks,
-                                 struct seam__repeat *ret_repeat)
+static enum seam_rc search_steps(
+	const struct seam__beats *beats, const struct seam_grow *marks, struct seam__repeat *ret_repeat)
 {
 	const struct mark *list = marks->items;
 	uint32_t *numbers;
@@ -63,8 +63,8 @@ static enum seam_rc search_steps(const struct seam__beats *beats, const struct s
 	return rc;
 }
 
-static enum seam_rc search_longest(const struct seam_trace *trace, const struct seam__beats *beats,
-                                   struct seam__repeat *ret_repeat)
+static enum seam_rc search_longest(
+	const struct seam_trace *trace, const struct seam__beats *beats, struct seam__repeat *ret_repeat)
 {
 	uint32_t count = seam__beats_count(beats);
 	uint64_t *changes;
@@ -90,7 +90,7 @@ static enum seam_rc search_longest(const struct seam_trace *trace, const struct 
 
 /* Do the edges repeat as the beats do? `early` and `late`: beginnings of two stretches, and their ends. */
 static enum seam_rc compare_edges(const struct seam_trace *trace, const struct seam__beats *beats,
-                                  const uint64_t early[2], const uint64_t late[2], bool *ret_same)
+	const uint64_t early[2], const uint64_t late[2], bool *ret_same)
 {
 	uint64_t early_hash;
 	uint64_t late_hash;
@@ -104,7 +104,7 @@ static enum seam_rc compare_edges(const struct seam_trace *trace, const struct s
 }
 
 static enum seam_rc find(const struct seam_trace *trace, const struct seam__beats *beats, const struct seam_grow *marks,
-                         struct seam__period *ret_period)
+	struct seam__period *ret_period)
 {
 	struct seam__period period = {.linear = false};
 	bool by_marks = marks->count >= 2;
@@ -117,19 +117,19 @@ static enum seam_rc find(const struct seam_trace *trace, const struct seam__beat
 		period.first_event = mark_event(trace, beats, marks, repeat.first);
 		period.last_event = mark_event(trace, beats, marks, repeat.last);
 		rc = compare_edges(trace, beats,
-		                   (uint64_t[]){mark_event(trace, beats, marks, repeat.region_first), period.first_event},
-		                   (uint64_t[]){period.first_event, period.last_event}, &period.same_edges);
+			(uint64_t[]){mark_event(trace, beats, marks, repeat.region_first), period.first_event},
+			(uint64_t[]){period.first_event, period.last_event}, &period.same_edges);
 	} else {
 		uint32_t length = repeat.last - repeat.first;
 
 		period.first_event = beat_event(trace, beats, repeat.first);
 		period.last_event = beat_event(trace, beats, repeat.last);
 		rc = compare_edges(trace, beats,
-		                   (uint64_t[]){beat_event(trace, beats, repeat.region_first),
-		                                beat_event(trace, beats, repeat.region_last - length)},
-		                   (uint64_t[]){beat_event(trace, beats, repeat.region_first + length),
-		                                beat_event(trace, beats, repeat.region_last)},
-		                   &period.same_edges);
+			(uint64_t[]){beat_event(trace, beats, repeat.region_first),
+				beat_event(trace, beats, repeat.region_last - length)},
+			(uint64_t[]){beat_event(trace, beats, repeat.region_first + length),
+				beat_event(trace, beats, repeat.region_last)},
+			&period.same_edges);
 	}
 	if (rc == SEAM_OK)
 		*ret_period = period;
@@ -137,7 +137,7 @@ static enum seam_rc find(const struct seam_trace *trace, const struct seam__beat
 }
 
 enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam__beats *beats,
-                               struct seam_trace_error *error, struct seam__period *ret_period)
+	struct seam_trace_error *error, struct seam__period *ret_period)
 {
 	struct seam_grow marks;
 	enum seam_rc rc;
@@ -147,8 +147,10 @@ enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam
 	if (rc == SEAM_OK)
 		rc = find(trace, beats, &marks, ret_period);
 	if (rc == SEAM_NOT_FOUND)
-		seam__trace_error_set(error, 0, "no period: %zu marks of steps, and no two stretches are equal with equal blocks "
-		                      "live behind them, or less than half of the requests", marks.count);
+		seam__trace_error_set(error, 0,
+			"no period: %zu marks of steps, and no two stretches are equal with equal blocks "
+			"live behind them, or less than half of the requests",
+			marks.count);
 	else if (rc != SEAM_OK)
 		(void)seam__trace_error_rc(error, rc);
 	seam__grow_fini(&marks);
@@ -170,26 +172,29 @@ static uint64_t live_before(const struct seam__requests *requests, uint64_t even
 }
 
 enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam__requests *requests,
-                                const struct seam__beats *beats, uint64_t first_event, uint64_t last_event,
-                                struct seam_trace_error *error, struct seam__period *ret_period)
+	const struct seam__beats *beats, uint64_t first_event, uint64_t last_event, struct seam_trace_error *error,
+	struct seam__period *ret_period)
 {
 	uint32_t first;
 	uint32_t last;
 
 	if (first_event >= last_event || last_event > trace->header.event_count) {
-		seam__trace_error_set(error, first_event, "the period of events %llu to %llu is empty or ends behind the trace's "
-		                      "%llu events", (unsigned long long)first_event, (unsigned long long)last_event,
-		                      (unsigned long long)trace->header.event_count);
+		seam__trace_error_set(error, first_event,
+			"the period of events %llu to %llu is empty or ends behind the trace's "
+			"%llu events",
+			(unsigned long long)first_event, (unsigned long long)last_event,
+			(unsigned long long)trace->header.event_count);
 		return SEAM_INVALID;
 	}
 	first = seam__beats_before(beats, first_event);
 	last = seam__beats_before(beats, last_event);
 	if (seam__beats_state(beats, first) != seam__beats_state(beats, last)) {
-		seam__trace_error_set(error, last_event, "events %llu to %llu are no period: behind them other blocks are live "
-		                      "(%llu bytes) than before them (%llu bytes)", (unsigned long long)first_event,
-		                      (unsigned long long)last_event,
-		                      (unsigned long long)live_before(requests, last_event),
-		                      (unsigned long long)live_before(requests, first_event));
+		seam__trace_error_set(error, last_event,
+			"events %llu to %llu are no period: behind them other blocks are live "
+			"(%llu bytes) than before them (%llu bytes)",
+			(unsigned long long)first_event, (unsigned long long)last_event,
+			(unsigned long long)live_before(requests, last_event),
+			(unsigned long long)live_before(requests, first_event));
 		return SEAM_INVALID;
 	}
 	*ret_period = (struct seam__period){.first_event = first_event, .last_event = last_event, .same_edges = true};

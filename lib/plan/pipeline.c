@@ -7,7 +7,7 @@
 
 struct stage {
 	const struct seam__solver *solver;
-	unsigned percent;    /* of the budget that is left; 0: a quick constructor, which no limit ends */
+	unsigned percent;                 /* of the budget that is left; 0: a quick constructor, which no limit ends */
 	uint32_t least_items, most_items; /* not called for fewer or more */
 };
 
@@ -31,12 +31,12 @@ struct work {
 	uint8_t *stage;                 /* per part: the next stage to call */
 	const struct stage *stages;
 	uint8_t stage_count;
-	bool only;                      /* there is one stage, and what it cannot do is an error */
-	struct seam__budget *budget;    /* of the whole */
+	bool only;                   /* there is one stage, and what it cannot do is an error */
+	struct seam__budget *budget; /* of the whole */
 	struct seam__placement *best;
-	uint64_t *offsets;              /* of the whole, for joining */
-	uint32_t missing;               /* parts that nobody has placed yet */
-	uint32_t part;                  /* at work now */
+	uint64_t *offsets; /* of the whole, for joining */
+	uint32_t missing;  /* parts that nobody has placed yet */
+	uint32_t part;     /* at work now */
 };
 
 /* The target of a part: its stack need not be lower than its bound, nor than what the caller is content with. */
@@ -69,7 +69,8 @@ static void note_progress(void *context, const char *solver, uint64_t peak_bytes
 	work->solver[work->part] = solver;
 }
 
-/* A budget for one stage: a share of the rest in time and nodes, and the same cancellation; without any limit for a quick constructor. */
+/* A budget for one stage: a share of the rest in time and nodes, and the same cancellation; without any limit for a
+ * quick constructor. */
 static struct seam__budget stage_budget(struct work *work, uint32_t part, unsigned percent)
 {
 	struct seam__budget *whole = work->budget;
@@ -138,7 +139,8 @@ static bool is_done(const struct work *work, uint32_t part)
 	return work->placed[part].peak_bytes <= part_target(work, part);
 }
 
-/* First answers: every part until it has one. Their cost is not limited by the budget: without them there is no plan. */
+/* First answers: every part until it has one. Their cost is not limited by the budget: without them there is no plan.
+ */
 static enum seam_rc place_all(struct work *work)
 {
 	for (uint32_t p = 0; p < work->parts.count; p++) {
@@ -153,7 +155,8 @@ static enum seam_rc place_all(struct work *work)
 	return SEAM_OK;
 }
 
-/* The highest part of a stack that is above its target and has stages left; stacks that are far from their bounds first. */
+/* The highest part of a stack that is above its target and has stages left; stacks that are far from their bounds
+ * first. */
 static uint32_t worst_part(const struct work *work)
 {
 	uint32_t worst = SEAM__ITEM_NONE;
@@ -168,7 +171,7 @@ static uint32_t worst_part(const struct work *work)
 				highest = next;
 		/* Where the highest cannot be improved, the others of its stack need not be. */
 		if (work->stage[highest] < work->stage_count && !is_done(work, highest) &&
-		    work->placed[highest].peak_bytes - part_target(work, highest) > worst_gap) {
+			work->placed[highest].peak_bytes - part_target(work, highest) > worst_gap) {
 			worst_gap = work->placed[highest].peak_bytes - part_target(work, highest);
 			worst = highest;
 		}
@@ -195,7 +198,8 @@ static enum seam_rc improve_worst(struct work *work)
 	return SEAM_OK;
 }
 
-/* The budget is spent. The quick constructors that it has not come to follow all the same: without them there is a plan, but it may be worse than none. */
+/* The budget is spent. The quick constructors that it has not come to follow all the same: without them there is a
+ * plan, but it may be worse than none. */
 static enum seam_rc construct_rest(struct work *work)
 {
 	enum seam_rc rc = SEAM_OK;
@@ -274,29 +278,33 @@ static enum seam_rc run(struct work *work, struct seam__pipeline_result *ret_res
 	if (rc == SEAM_OK && work->budget->spent)
 		rc = construct_rest(work);
 	if (rc == SEAM_OK)
-		*ret_result = (struct seam__pipeline_result){.solver = leading_solver(work), .lower_bytes = work->parts.lower_bytes,
-		                                             .parts = work->parts.count, .finished = !work->budget->spent};
+		*ret_result = (struct seam__pipeline_result){.solver = leading_solver(work),
+			.lower_bytes = work->parts.lower_bytes,
+			.parts = work->parts.count,
+			.finished = !work->budget->spent};
 	work_fini(work);
 	return rc;
 }
 
 enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
-                                struct seam__placement *best, struct seam__pipeline_result *ret_result)
+	struct seam__placement *best, struct seam__pipeline_result *ret_result)
 {
 	struct stage stages[STAGES];
-	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = stages, .stage_count = STAGES};
+	struct work work = {
+		.problem = problem, .budget = budget, .best = best, .stages = stages, .stage_count = STAGES};
 
 	for (size_t i = 0; i < STAGES; i++)
-		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent, table[i].least_items, table[i].most_items};
+		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent, table[i].least_items,
+			table[i].most_items};
 	return run(&work, ret_result);
 }
 
 enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const struct seam__solver *solver,
-                                    struct seam__budget *budget, struct seam__placement *best,
-                                    struct seam__pipeline_result *ret_result)
+	struct seam__budget *budget, struct seam__placement *best, struct seam__pipeline_result *ret_result)
 {
 	const struct stage stage = {solver, 100, 0, UINT32_MAX};
-	struct work work = {.problem = problem, .budget = budget, .best = best, .stages = &stage, .stage_count = 1, .only = true};
+	struct work work = {
+		.problem = problem, .budget = budget, .best = best, .stages = &stage, .stage_count = 1, .only = true};
 
 	return run(&work, ret_result);
 }

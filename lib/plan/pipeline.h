@@ -1,12 +1,13 @@
 /* pipeline.h: the solvers one after the other, under one budget, on the parts of a problem: what "auto" means.
  *
- * A problem is cut into parts (part.h). Each part first gets quick answers; then those parts that are too high get more,
- * the highest first, until every stack is at its target or the budget is spent. There is an answer after the first
- * solver, and it only gets better. The quick constructors (stages.def) are beyond the budget: each of them is done before the end, however
- * little it allows, on every part that is not at its target. So the worst answer is that of the best of them.
+ * A problem is cut into parts (part.h). Each part first gets quick answers; then those parts that are too high get
+ * more, the highest first, until every stack is at its target or the budget is spent. There is an answer after the
+ * first solver, and it only gets better. The quick constructors (stages.def) are beyond the budget: each of them is
+ * done before the end, however little it allows, on every part that is not at its target. So the worst answer is that
+ * of the best of them.
  *
- * A part whose items pass between streams under conditions (holds) is also solved in two simpler ways that are safe: as if
- * each item lived as long as it is held from anybody, and as if the streams shared nothing. The best counts.
+ * A part whose items pass between streams under conditions (holds) is also solved in two simpler ways that are safe: as
+ * if each item lived as long as it is held from anybody, and as if the streams shared nothing. The best counts.
  *
  * Not here: which solvers exist (solvers.def); in what order they are called (stages.def).
  * Deterministic with a budget in nodes. No locks.
@@ -18,22 +19,22 @@
 #include "solver.h"
 
 struct seam__pipeline_result {
-	const char *solver;    /* that placed the highest part as it stands; "" where there is nothing to place */
-	uint64_t lower_bytes;  /* a bound at least as good as the problem's own */
+	const char *solver;   /* that placed the highest part as it stands; "" where there is nothing to place */
+	uint64_t lower_bytes; /* a bound at least as good as the problem's own */
 	uint32_t parts;
-	bool finished;         /* not ended by the budget */
+	bool finished; /* not ended by the budget */
 };
 
-/* Places the problem. best: initialised; replaced by better ones. The target is the larger of budget->target_bytes and the
- * lower bound. Progress is reported for the problem as a whole.
- * Errors: SEAM_OOM_META (best is whole or untouched). */
+/* Places the problem. best: initialised; replaced by better ones. The target is the larger of budget->target_bytes and
+ * the lower bound. Progress is reported for the problem as a whole. Errors: SEAM_OOM_META (best is whole or untouched).
+ */
 SEAM_MUST_USE enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
-                                              struct seam__placement *best, struct seam__pipeline_result *ret_result);
+	struct seam__placement *best, struct seam__pipeline_result *ret_result);
 
 /* The same with one solver for every part instead of the stages. It may end without a placement.
  * Errors: also SEAM_UNSUPPORTED (it cannot do what some part has). */
-SEAM_MUST_USE enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const struct seam__solver *solver,
-                                                  struct seam__budget *budget, struct seam__placement *best,
-                                                  struct seam__pipeline_result *ret_result);
+SEAM_MUST_USE enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem,
+	const struct seam__solver *solver, struct seam__budget *budget, struct seam__placement *best,
+	struct seam__pipeline_result *ret_result);
 
 #endif

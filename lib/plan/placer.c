@@ -54,7 +54,7 @@ enum seam_rc seam__placer_put(struct seam__placer *placer, uint32_t head, uint64
 }
 
 enum seam_rc seam__placer_drop(struct seam__placer *placer, uint32_t head, enum seam__fit fit, uint64_t ceiling_bytes,
-                               struct seam__budget *budget)
+	struct seam__budget *budget)
 {
 	uint64_t steps = placer->gaps.steps;
 	uint64_t offset_bytes = 0;

@@ -28,9 +28,9 @@ SEAM_MUST_USE enum seam_rc seam__placer_start(struct seam__placer *placer);
 /* Places `head` and what is linked behind it, from `offset_bytes`. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__placer_put(struct seam__placer *placer, uint32_t head, uint64_t offset_bytes);
 
-/* Finds a place below the ceiling for `head` and what is linked behind it, takes it, and takes the work from the budget.
- * Errors: SEAM_NOT_FOUND (no place, or the budget is spent: look there which), SEAM_OOM_META. */
+/* Finds a place below the ceiling for `head` and what is linked behind it, takes it, and takes the work from the
+ * budget. Errors: SEAM_NOT_FOUND (no place, or the budget is spent: look there which), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__placer_drop(struct seam__placer *placer, uint32_t head, enum seam__fit fit,
-                                             uint64_t ceiling_bytes, struct seam__budget *budget);
+	uint64_t ceiling_bytes, struct seam__budget *budget);
 
 #endif

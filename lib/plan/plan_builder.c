@@ -43,8 +43,8 @@ enum seam_rc seam__plan_builder_reserve(struct seam__plan_builder *builder, uint
 	return rc == SEAM_OK ? seam__grow_reserve(&builder->slots, slots) : rc;
 }
 
-enum seam_rc seam__plan_builder_slot(struct seam__plan_builder *builder, const struct seam_plan_slot *slot,
-                                     const uint64_t *offsets)
+enum seam_rc seam__plan_builder_slot(
+	struct seam__plan_builder *builder, const struct seam_plan_slot *slot, const uint64_t *offsets)
 {
 	static const uint64_t no_address = SEAM_PLAN_NO_ADDRESS;
 	enum seam_rc rc = seam__plan_builder_reserve(builder, 1);
@@ -117,13 +117,13 @@ static int complete_header(struct seam__plan_builder *builder)
 {
 	struct seam_plan_header *header = &builder->header;
 	const struct seam_grow *counted[] = {&builder->slots, &builder->streams, &builder->waits, &builder->groups,
-	                                     &builder->ranges, &builder->prelude, &builder->backing};
+		&builder->ranges, &builder->prelude, &builder->backing};
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
 		if (counted[i]->count > UINT32_MAX)
 			return 0;
 	}
-	const uint64_t physical = builder->backing.count == 0 ? chunks_of(header, header->arena_bytes)
-	                                                      : backed_chunks(builder);
+	const uint64_t physical =
+		builder->backing.count == 0 ? chunks_of(header, header->arena_bytes) : backed_chunks(builder);
 	const uint64_t lower = chunks_of(header, header->lower_bound_bytes);
 	if (physical > UINT32_MAX || lower > UINT32_MAX)
 		return 0;
@@ -140,8 +140,8 @@ static int complete_header(struct seam__plan_builder *builder)
 	return 1;
 }
 
-enum seam_rc seam__plan_builder_finish(struct seam__plan_builder *builder, struct seam_trace_error *error,
-                                       struct seam_plan **ret_plan)
+enum seam_rc seam__plan_builder_finish(
+	struct seam__plan_builder *builder, struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	SEAM_ASSERT_DEEP(seam__plan_builder_check(builder));
 	if (builder->header.chunk_bytes == 0 || !complete_header(builder))

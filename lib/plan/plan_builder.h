@@ -1,4 +1,5 @@
-/* plan_builder.h: a plan under construction: sections are filled one after another, in any order, then checked as a whole.
+/* plan_builder.h: a plan under construction: sections are filled one after another, in any order, then checked as a
+ * whole.
  *
  * Not here: what stands in them (pipeline); the file (plan_format.h).
  * Invariant: there are `header.copies` addresses for every slot.
@@ -13,9 +14,9 @@
 #include "strings.h"
 
 struct seam__plan_builder {
-	/* Set by the caller: flags, fingerprint, first_event, last_event, positions, align_bytes, chunk_bytes, arena_bytes,
-	 * resident_bytes, lower_bound_bytes, unplaced_bytes, solver, solve_ns. Set by finish: everything that follows from
-	 * the sections, lower_bound_chunks, and physical_chunks. */
+	/* Set by the caller: flags, fingerprint, first_event, last_event, positions, align_bytes, chunk_bytes,
+	 * arena_bytes, resident_bytes, lower_bound_bytes, unplaced_bytes, solver, solve_ns. Set by finish: everything
+	 * that follows from the sections, lower_bound_chunks, and physical_chunks. */
 	struct seam_plan_header header;
 	struct seam_grow slots;
 	struct seam_grow offsets;
@@ -37,33 +38,35 @@ void seam__plan_builder_fini(struct seam__plan_builder *builder);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_reserve(struct seam__plan_builder *builder, uint32_t slots);
 
 /* Appends the next slot and its address in every copy; `offsets` NULL: SEAM_PLAN_NO_ADDRESS. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_slot(struct seam__plan_builder *builder, const struct seam_plan_slot *slot,
-                                                   const uint64_t *offsets);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_slot(
+	struct seam__plan_builder *builder, const struct seam_plan_slot *slot, const uint64_t *offsets);
 
 /* The number of the program's stream, a new one if it was not seen before. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_stream(struct seam__plan_builder *builder, uint64_t stream,
-                                                     uint32_t *ret_number);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_stream(
+	struct seam__plan_builder *builder, uint64_t stream, uint32_t *ret_number);
 
-/* Append one wait, one group, one range, one request of the prelude, or the backing of the arena's next `count` chunks. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_wait(struct seam__plan_builder *builder, const struct seam_plan_wait *wait);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_group(struct seam__plan_builder *builder,
-                                                    const struct seam_plan_group *group);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_range(struct seam__plan_builder *builder,
-                                                    const struct seam_plan_range *range);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_prelude(struct seam__plan_builder *builder,
-                                                      const struct seam_plan_prelude *request);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_back(struct seam__plan_builder *builder, const uint32_t *chunks,
-                                                   size_t count);
+/* Append one wait, one group, one range, one request of the prelude, or the backing of the arena's next `count` chunks.
+ * Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__plan_builder_wait(
+	struct seam__plan_builder *builder, const struct seam_plan_wait *wait);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_group(
+	struct seam__plan_builder *builder, const struct seam_plan_group *group);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_range(
+	struct seam__plan_builder *builder, const struct seam_plan_range *range);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_prelude(
+	struct seam__plan_builder *builder, const struct seam_plan_prelude *request);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_back(
+	struct seam__plan_builder *builder, const uint32_t *chunks, size_t count);
 
 /* The text's place in the strings; "" is 0. Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB in all). */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_string(struct seam__plan_builder *builder, const char *text,
-                                                     uint32_t *ret_offset);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_string(
+	struct seam__plan_builder *builder, const char *text, uint32_t *ret_offset);
 
 /* Makes one block of it and checks L0-L5. The builder keeps its content.
- * Errors: SEAM_CORRUPT with `error` (may be NULL) filled: the caller built an impossible plan; SEAM_INVALID (more than 2^32
- * of something), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_finish(struct seam__plan_builder *builder, struct seam_trace_error *error,
-                                                     struct seam_plan **ret_plan);
+ * Errors: SEAM_CORRUPT with `error` (may be NULL) filled: the caller built an impossible plan; SEAM_INVALID (more than
+ * 2^32 of something), SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__plan_builder_finish(
+	struct seam__plan_builder *builder, struct seam_trace_error *error, struct seam_plan **ret_plan);
 
 /* Name of the broken invariant, or NULL. */
 const char *seam__plan_builder_check(const struct seam__plan_builder *builder);

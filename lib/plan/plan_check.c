@@ -52,10 +52,14 @@ static bool check_whole(struct checker *checker)
 	const struct seam_plan_header *header = &plan->header;
 	if (!seam__plan_is_sealed(header))
 		return fail_header(checker, "L0", "its header is not as it was made, or not one of this version");
-	if ((header->slot_count != 0 && (plan->slots == NULL || plan->offsets == NULL)) || (header->stream_count != 0 && plan->streams == NULL) ||
-	    (header->wait_count != 0 && plan->waits == NULL) || (header->group_count != 0 && plan->groups == NULL) ||
-	    (header->range_count != 0 && plan->ranges == NULL) || (header->prelude_count != 0 && plan->prelude == NULL) ||
-	    (header->backing_count != 0 && plan->backing == NULL) || (header->string_bytes != 0 && plan->strings == NULL))
+	if ((header->slot_count != 0 && (plan->slots == NULL || plan->offsets == NULL)) ||
+		(header->stream_count != 0 && plan->streams == NULL) ||
+		(header->wait_count != 0 && plan->waits == NULL) ||
+		(header->group_count != 0 && plan->groups == NULL) ||
+		(header->range_count != 0 && plan->ranges == NULL) ||
+		(header->prelude_count != 0 && plan->prelude == NULL) ||
+		(header->backing_count != 0 && plan->backing == NULL) ||
+		(header->string_bytes != 0 && plan->strings == NULL))
 		return fail_header(checker, "L0", "an array that its header counts is not there");
 	return true;
 }
@@ -72,7 +76,7 @@ static bool check_sizes(struct checker *checker)
 	if (header->lower_bound_bytes > header->arena_bytes)
 		return fail_header(checker, "L1", "the arena is smaller than its lower bound");
 	if ((header->flags & SEAM_PLAN_OPTIMAL) != 0 && header->backing_count == 0 &&
-	    header->lower_bound_bytes != header->arena_bytes)
+		header->lower_bound_bytes != header->arena_bytes)
 		return fail_header(checker, "L1", "it says that it is optimal, and is not at the lower bound");
 	if ((header->flags & ~SEAM_PLAN_FLAGS) != 0)
 		return fail_header(checker, "L3", "unknown flag");
@@ -94,9 +98,10 @@ static bool check_shape(struct checker *checker)
 		return fail_header(checker, "L3", "a group is not there for every copy");
 	const char *strings = checker->plan->strings;
 	if (header->string_bytes == 0 || strings[0] != '\0' || strings[header->string_bytes - 1] != '\0' ||
-	    !is_string(checker, header->solver))
-		return fail_header(checker, "L3", "the strings do not begin with an empty one, do not end, or the solver is "
-		                   "none of them");
+		!is_string(checker, header->solver))
+		return fail_header(checker, "L3",
+			"the strings do not begin with an empty one, do not end, or the solver is "
+			"none of them");
 	return true;
 }
 
@@ -105,7 +110,8 @@ static bool check_interval(struct checker *checker, const char *record, uint64_t
 	const struct seam_plan_header *header = &checker->plan->header;
 	const uint64_t circle = (uint64_t)header->copies * header->positions;
 	if (begin >= header->positions || end <= begin || end - begin > circle)
-		return fail(checker, "L2", record, index, "its positions are not in order, or not in the period and its copies");
+		return fail(checker, "L2", record, index,
+			"its positions are not in order, or not in the period and its copies");
 	if ((header->flags & SEAM_PLAN_LINEAR) != 0 && end > header->positions)
 		return fail(checker, "L2", record, index, "it ends behind the end of a linear plan");
 	return true;
@@ -123,7 +129,8 @@ static bool check_addresses(struct checker *checker, uint32_t index)
 		const uint64_t offset = offsets[copy];
 		if (dynamic && offset != SEAM_PLAN_NO_ADDRESS)
 			return fail(checker, "L1", "slot", index, "it is dynamic and has an address");
-		if (!dynamic && (slot->size_bytes > header->arena_bytes || offset > header->arena_bytes - slot->size_bytes))
+		if (!dynamic &&
+			(slot->size_bytes > header->arena_bytes || offset > header->arena_bytes - slot->size_bytes))
 			return fail(checker, "L1", "slot", index, "it reaches out of the arena");
 		if (!dynamic && !seam__bits_is_aligned(offset, header->align_bytes))
 			return fail(checker, "L1", "slot", index, "its address is not aligned");
@@ -147,7 +154,7 @@ static bool check_slot(struct checker *checker, uint32_t index)
 	if (slot->stream >= plan->header.stream_count)
 		return fail(checker, "L3", "slot", index, "its stream does not exist");
 	if (!is_string(checker, slot->module) || !is_string(checker, slot->phase_begin) ||
-	    !is_string(checker, slot->phase_end))
+		!is_string(checker, slot->phase_end))
 		return fail(checker, "L3", "slot", index, "its module or phase is no string");
 	if ((slot->flags & SEAM_PLAN_DYNAMIC) == 0)
 		return slot->group == 0 || fail(checker, "L3", "slot", index, "it is in a group and not dynamic");
@@ -167,7 +174,7 @@ static bool check_wait(struct checker *checker, uint32_t index)
 	if (wait->waited >= plan->header.slot_count || wait->waiter >= plan->header.slot_count)
 		return fail(checker, "L3", "wait", index, "one of its slots does not exist");
 	if (wait->lag > (linear ? 0 : plan->header.copies) || wait->reserved0 != 0 || wait->reserved1 != 0 ||
-	    wait->reserved2 != 0)
+		wait->reserved2 != 0)
 		return fail(checker, "L3", "wait", index, "its lag is above the copies, or reserved bytes are not 0");
 	const uint64_t waiter_at = plan->slots[wait->waiter].begin + (uint64_t)wait->lag * plan->header.positions;
 	if (plan->slots[wait->waited].end > waiter_at)
@@ -183,7 +190,8 @@ static bool check_group(struct checker *checker, uint32_t index)
 	if (!check_interval(checker, "group", index, group->begin, group->end))
 		return false;
 	if (group->copy != index % header->copies || group->reserved != 0)
-		return fail(checker, "L3", "group", index, "it is of another copy than its place, or reserved bytes are not 0");
+		return fail(checker, "L3", "group", index,
+			"it is of another copy than its place, or reserved bytes are not 0");
 	if (!is_string(checker, group->module_begin) || !is_string(checker, group->module_end))
 		return fail(checker, "L3", "group", index, "a module of it is no string");
 	if (group->slot_count != checker->group_slots[index - group->copy])
@@ -271,7 +279,7 @@ static bool check_chunk_counts(struct checker *checker)
 	if (header->backing_count == 0 && header->physical_chunks != arena_chunks)
 		return fail_header(checker, "L4", "the chunks of an arena that backs itself are not its own");
 	if (header->backing_count != 0 &&
-	    (header->backing_count != arena_chunks || header->physical_chunks > header->backing_count))
+		(header->backing_count != arena_chunks || header->physical_chunks > header->backing_count))
 		return fail_header(checker, "L4", "the backing is not that of the arena's chunks");
 	return true;
 }
@@ -291,7 +299,8 @@ static enum seam_rc check_chunks(struct checker *checker)
 	return good ? SEAM_OK : SEAM_CORRUPT;
 }
 
-enum seam_rc seam__plan_check_records(const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken)
+enum seam_rc seam__plan_check_records(
+	const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken)
 {
 	const size_t groups = (seam__plan_is_sealed(&plan->header) ? plan->header.group_count : 0) + (size_t)1;
 	struct checker checker = {.plan = plan, .error = error};
@@ -323,7 +332,8 @@ enum seam_rc seam__plan_check(const struct seam_plan *plan, struct seam_trace_er
 const char *seam_plan_check(const struct seam_plan *plan, struct seam_trace_error *error)
 {
 	const char *broken = NULL;
-	enum seam_rc rc = plan != NULL ? seam__plan_check(plan, error, &broken) : seam__trace_error_rc(error, SEAM_INVALID);
+	enum seam_rc rc =
+		plan != NULL ? seam__plan_check(plan, error, &broken) : seam__trace_error_rc(error, SEAM_INVALID);
 	if (rc == SEAM_OK)
 		return NULL;
 	return broken != NULL ? broken : rc == SEAM_INVALID ? "no plan" : "host memory for the check";

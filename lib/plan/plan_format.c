@@ -32,11 +32,11 @@ _Static_assert(offsetof(struct seam_plan_header, header_checksum) == 248, "the h
 struct holder {
 	struct seam_plan plan; /* first: a public pointer is a pointer to its holder */
 	size_t image_bytes;
-	uint64_t image[];      /* aligned for every record */
+	uint64_t image[]; /* aligned for every record */
 };
 
-int seam__plan_measure(const struct seam_plan_header *header, uint64_t limit_bytes,
-                       uint64_t ret_bytes[SEAM__PLAN_SECTIONS])
+int seam__plan_measure(
+	const struct seam_plan_header *header, uint64_t limit_bytes, uint64_t ret_bytes[SEAM__PLAN_SECTIONS])
 {
 	const uint64_t counts[SEAM__PLAN_SECTIONS] = {
 		[SEAM__PLAN_SLOTS] = header->slot_count,
@@ -101,8 +101,9 @@ void seam__plan_seal(struct seam_plan_header *header)
 
 bool seam__plan_is_sealed(const struct seam_plan_header *header)
 {
-	return memcmp(header->magic, SEAM_PLAN_MAGIC, sizeof(header->magic)) == 0 && header->version == SEAM_PLAN_VERSION &&
-	       header->header_bytes == HEADER_BYTES && header->header_checksum == header_checksum_of(header);
+	return memcmp(header->magic, SEAM_PLAN_MAGIC, sizeof(header->magic)) == 0 &&
+		header->version == SEAM_PLAN_VERSION && header->header_bytes == HEADER_BYTES &&
+		header->header_checksum == header_checksum_of(header);
 }
 
 static struct holder *create_holder(size_t image_bytes)
@@ -148,7 +149,7 @@ static enum seam_rc finish(struct holder *holder, struct seam_trace_error *error
 }
 
 enum seam_rc seam__plan_create(const struct seam_plan_header *header, const void *const sections[SEAM__PLAN_SECTIONS],
-                               struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	uint64_t bytes[SEAM__PLAN_SECTIONS];
 	if (!seam__plan_measure(header, SIZE_MAX / 4, bytes))
@@ -204,13 +205,12 @@ void seam_plan_free(struct seam_plan *plan)
 }
 
 /* The version comes before the checksum: another version may have another header. */
-static enum seam_rc check_header(const struct seam_plan_header *header, size_t data_bytes, struct seam_trace_error *error,
-                                 uint64_t ret_bytes[SEAM__PLAN_SECTIONS])
+static enum seam_rc check_header(const struct seam_plan_header *header, size_t data_bytes,
+	struct seam_trace_error *error, uint64_t ret_bytes[SEAM__PLAN_SECTIONS])
 {
 	if (header->version != SEAM_PLAN_VERSION) {
 		seam__trace_error_set(error, offsetof(struct seam_plan_header, version),
-		                      "plan of version %u; this program reads version %u", header->version,
-		                      SEAM_PLAN_VERSION);
+			"plan of version %u; this program reads version %u", header->version, SEAM_PLAN_VERSION);
 		return SEAM_VERSION;
 	}
 	if (header->header_checksum != header_checksum_of(header)) {
@@ -218,20 +218,22 @@ static enum seam_rc check_header(const struct seam_plan_header *header, size_t d
 		return SEAM_CORRUPT;
 	}
 	if (header->header_bytes != HEADER_BYTES) {
-		seam__trace_error_set(error, 0, "damaged plan: the header's size is not that of version %u",
-		                      SEAM_PLAN_VERSION);
+		seam__trace_error_set(
+			error, 0, "damaged plan: the header's size is not that of version %u", SEAM_PLAN_VERSION);
 		return SEAM_CORRUPT;
 	}
 	if (!seam__plan_measure(header, data_bytes, ret_bytes) || total_bytes(ret_bytes) != data_bytes) {
-		seam__trace_error_set(error, data_bytes, "truncated or extended plan: %zu bytes do not hold %u slots of %u "
-		                      "copies and what belongs to them", data_bytes, header->slot_count, header->copies);
+		seam__trace_error_set(error, data_bytes,
+			"truncated or extended plan: %zu bytes do not hold %u slots of %u "
+			"copies and what belongs to them",
+			data_bytes, header->slot_count, header->copies);
 		return SEAM_CORRUPT;
 	}
 	return SEAM_OK;
 }
 
-static enum seam_rc check_image(const void *data, size_t data_bytes, struct seam_trace_error *error,
-                                uint64_t ret_bytes[SEAM__PLAN_SECTIONS])
+static enum seam_rc check_image(
+	const void *data, size_t data_bytes, struct seam_trace_error *error, uint64_t ret_bytes[SEAM__PLAN_SECTIONS])
 {
 	struct seam_plan_header header;
 	if (data_bytes < sizeof(header.magic) || memcmp(data, SEAM_PLAN_MAGIC, sizeof(header.magic)) != 0) {
@@ -239,8 +241,8 @@ static enum seam_rc check_image(const void *data, size_t data_bytes, struct seam
 		return SEAM_FORMAT;
 	}
 	if (data_bytes < HEADER_BYTES) {
-		seam__trace_error_set(error, data_bytes, "truncated plan: %zu bytes, the header alone has %zu", data_bytes,
-		                      HEADER_BYTES);
+		seam__trace_error_set(error, data_bytes, "truncated plan: %zu bytes, the header alone has %zu",
+			data_bytes, HEADER_BYTES);
 		return SEAM_CORRUPT;
 	}
 	memcpy(&header, data, HEADER_BYTES);
@@ -254,8 +256,8 @@ static enum seam_rc check_image(const void *data, size_t data_bytes, struct seam
 	return SEAM_OK;
 }
 
-enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes, struct seam_trace_error *error,
-                                   struct seam_plan **ret_plan)
+enum seam_rc seam_plan_read_memory(
+	const void *data, size_t data_bytes, struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	uint64_t bytes[SEAM__PLAN_SECTIONS];
 	if ((data == NULL && data_bytes > 0) || ret_plan == NULL)
@@ -273,7 +275,9 @@ enum seam_rc seam_plan_read_memory(const void *data, size_t data_bytes, struct s
 
 const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset)
 {
-	return plan != NULL && seam__strings_begins(plan->strings, plan->header.string_bytes, offset) ? plan->strings + offset : NULL;
+	return plan != NULL && seam__strings_begins(plan->strings, plan->header.string_bytes, offset)
+		? plan->strings + offset
+		: NULL;
 }
 
 uint64_t seam__plan_physical(const struct seam_plan *plan, uint64_t address, uint64_t bytes, uint64_t *ret_physical)

@@ -27,14 +27,13 @@ enum seam__plan_section {
 };
 
 /* Bytes of each section by the counts of `header`. False where they, or the whole file, are over `limit_bytes`. */
-SEAM_MUST_USE int seam__plan_measure(const struct seam_plan_header *header, uint64_t limit_bytes,
-                                     uint64_t ret_bytes[SEAM__PLAN_SECTIONS]);
+SEAM_MUST_USE int seam__plan_measure(
+	const struct seam_plan_header *header, uint64_t limit_bytes, uint64_t ret_bytes[SEAM__PLAN_SECTIONS]);
 
 /* A plan of copies of these sections, whose counts stand in `header`; magic, version, sizes and checksums are set here.
  * Its invariants are checked. Errors: SEAM_CORRUPT with `error` (may be NULL) filled, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_create(const struct seam_plan_header *header,
-                                             const void *const sections[SEAM__PLAN_SECTIONS],
-                                             struct seam_trace_error *error, struct seam_plan **ret_plan);
+	const void *const sections[SEAM__PLAN_SECTIONS], struct seam_trace_error *error, struct seam_plan **ret_plan);
 
 /* Makes the header say that it is whole: magic, version, size, and header_checksum, over what else stands in it. */
 void seam__plan_seal(struct seam_plan_header *header);
@@ -49,17 +48,19 @@ SEAM_MUST_USE enum seam_rc seam__plan_copy(const struct seam_plan *plan, struct 
 const void *seam__plan_image(const struct seam_plan *plan, size_t *ret_bytes);
 
 /* L0-L5 one by one; see seam_plan_check(). Errors: SEAM_OOM_META, SEAM_CORRUPT with ret_broken set. */
-SEAM_MUST_USE enum seam_rc seam__plan_check(const struct seam_plan *plan, struct seam_trace_error *error,
-                                            const char **ret_broken);
+SEAM_MUST_USE enum seam_rc seam__plan_check(
+	const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken);
 
-/* L0-L4 alone: what may be read without a look at each number, as by whoever judges L5 in his own way. Errors: as above. */
-SEAM_MUST_USE enum seam_rc seam__plan_check_records(const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken);
+/* L0-L4 alone: what may be read without a look at each number, as by whoever judges L5 in his own way. Errors: as
+ * above. */
+SEAM_MUST_USE enum seam_rc seam__plan_check_records(
+	const struct seam_plan *plan, struct seam_trace_error *error, const char **ret_broken);
 
 /* L5 alone, of a plan that holds L0-L4 (plan_live.c). Errors: SEAM_OOM_META, SEAM_CORRUPT. */
 SEAM_MUST_USE enum seam_rc seam__plan_check_live(const struct seam_plan *plan, struct seam_trace_error *error);
 
-/* The physical bytes behind [address, address + bytes) of the arena of a plan that holds L1 and L4: how many of them, from
- * the first, follow one another, and the first one's number. bytes > 0. */
+/* The physical bytes behind [address, address + bytes) of the arena of a plan that holds L1 and L4: how many of them,
+ * from the first, follow one another, and the first one's number. bytes > 0. */
 uint64_t seam__plan_physical(const struct seam_plan *plan, uint64_t address, uint64_t bytes, uint64_t *ret_physical);
 
 #endif

@@ -1,8 +1,8 @@
 /* plan_live.c: the invariant L5 of a plan: what lives together lies apart, in physical bytes.
  *
- * One turn around the circle of all copies. Slots that cross its end are there from the start. Live slots stand in a tree
- * by their end and in a map of physical bytes; what begins must find its bytes unheld. The ranges of groups that are open
- * stand in a second map, as counts: no slot may begin on them or be on them when the group opens.
+ * One turn around the circle of all copies. Slots that cross its end are there from the start. Live slots stand in a
+ * tree by their end and in a map of physical bytes; what begins must find its bytes unheld. The ranges of groups that
+ * are open stand in a second map, as counts: no slot may begin on them or be on them when the group opens.
  *
  * Slots of different streams that follow each other are judged with the trace (verify.h), not here.
  * The plan holds L0-L4. O(n log n) in slots * copies and pieces of backing. No locks.
@@ -18,8 +18,8 @@
 /* A slot of one copy, or a group, while it is open; or a group that is not yet. */
 struct user {
 	RB_ENTRY(user) link;
-	uint64_t end;    /* position on the circle at which it ends, above it for what crosses its end; or, of a group that
-	                  * waits, at which it begins */
+	uint64_t end; /* position on the circle at which it ends, above it for what crosses its end; or, of a group that
+		       * waits, at which it begins */
 	uint32_t number; /* of the slot or group */
 	uint32_t copy;
 	bool is_group;
@@ -31,10 +31,10 @@ struct sweep {
 	const struct seam_plan *plan;
 	struct seam_trace_error *error;
 	uint64_t circle;
-	struct user_tree open;      /* by end */
-	struct user_tree waiting;   /* groups that have not begun, by begin */
+	struct user_tree open;    /* by end */
+	struct user_tree waiting; /* groups that have not begun, by begin */
 	struct seam_slab users;
-	struct seam__bytemap held;  /* physical bytes of live slots: slot * copies + copy */
+	struct seam__bytemap held;   /* physical bytes of live slots: slot * copies + copy */
 	struct seam__bytemap ranges; /* physical bytes of open groups: how many groups */
 };
 
@@ -52,20 +52,23 @@ static int compare_users(const struct user *a, const struct user *b)
 
 SEAM_TREE_GENERATE(user_tree, user, link, compare_users)
 
-static enum seam_rc report_overlap(const struct sweep *sweep, uint32_t slot, uint32_t copy, uint64_t holder,
-                                   uint64_t physical)
+static enum seam_rc report_overlap(
+	const struct sweep *sweep, uint32_t slot, uint32_t copy, uint64_t holder, uint64_t physical)
 {
 	const uint32_t copies = sweep->plan->header.copies;
-	seam__trace_error_set(sweep->error, slot, "slots %u (copy %u) and %u (copy %u) live together and share physical byte "
-	                      "%llu (L5)", (uint32_t)(holder / copies), (uint32_t)(holder % copies), slot, copy,
-	                      (unsigned long long)physical);
+	seam__trace_error_set(sweep->error, slot,
+		"slots %u (copy %u) and %u (copy %u) live together and share physical byte "
+		"%llu (L5)",
+		(uint32_t)(holder / copies), (uint32_t)(holder % copies), slot, copy, (unsigned long long)physical);
 	return SEAM_CORRUPT;
 }
 
 static enum seam_rc report_range(const struct sweep *sweep, const char *what, uint32_t number, uint64_t physical)
 {
-	seam__trace_error_set(sweep->error, number, "%s %u: a slot lives on physical byte %llu of a group's reusable range "
-	                      "(L5)", what, number, (unsigned long long)physical);
+	seam__trace_error_set(sweep->error, number,
+		"%s %u: a slot lives on physical byte %llu of a group's reusable range "
+		"(L5)",
+		what, number, (unsigned long long)physical);
 	return SEAM_CORRUPT;
 }
 
@@ -80,8 +83,8 @@ static enum seam_rc hold_slot(struct sweep *sweep, uint32_t slot, uint32_t copy)
 		const uint64_t run = seam__plan_physical(sweep->plan, address, left, &physical);
 		const struct seam__piece *other = seam__bytemap_find(&sweep->held, physical, physical + run);
 		if (other != NULL)
-			return report_overlap(sweep, slot, copy, other->number,
-			                      other->begin > physical ? other->begin : physical);
+			return report_overlap(
+				sweep, slot, copy, other->number, other->begin > physical ? other->begin : physical);
 		other = seam__bytemap_find(&sweep->ranges, physical, physical + run);
 		if (other != NULL)
 			return report_range(sweep, "slot", slot, other->begin > physical ? other->begin : physical);
@@ -117,12 +120,14 @@ static enum seam_rc open_group(struct sweep *sweep, uint32_t number, bool opens)
 		const struct seam_plan_range *range = &sweep->plan->ranges[group->first_range + i];
 		for (uint64_t address = range->begin_bytes; address < range->end_bytes;) {
 			uint64_t physical;
-			const uint64_t run = seam__plan_physical(sweep->plan, address, range->end_bytes - address, &physical);
+			const uint64_t run =
+				seam__plan_physical(sweep->plan, address, range->end_bytes - address, &physical);
 			const struct seam__piece *slot = seam__bytemap_find(&sweep->held, physical, physical + run);
 			if (opens && slot != NULL)
-				return report_range(sweep, "group", number, slot->begin > physical ? slot->begin : physical);
+				return report_range(
+					sweep, "group", number, slot->begin > physical ? slot->begin : physical);
 			enum seam_rc rc = opens ? seam__bytemap_raise(&sweep->ranges, physical, physical + run)
-			                        : seam__bytemap_lower(&sweep->ranges, physical, physical + run);
+						: seam__bytemap_lower(&sweep->ranges, physical, physical + run);
 			if (rc != SEAM_OK)
 				return rc;
 			address += run;
@@ -150,7 +155,8 @@ static enum seam_rc close_until(struct sweep *sweep, uint64_t position)
 	enum seam_rc rc = SEAM_OK;
 	while (rc == SEAM_OK && (user = RB_MIN(user_tree, &sweep->open)) != NULL && user->end <= position) {
 		(void)RB_REMOVE(user_tree, &sweep->open, user);
-		rc = user->is_group ? open_group(sweep, user->number, false) : leave_slot(sweep, user->number, user->copy);
+		rc = user->is_group ? open_group(sweep, user->number, false)
+				    : leave_slot(sweep, user->number, user->copy);
 		seam__slab_put(&sweep->users, user);
 	}
 	return rc;

@@ -34,13 +34,13 @@ enum seam_rc seam__options_refuse(struct seam_trace_error *error, const char *wh
 }
 
 enum seam_rc seam__plan_options_resolve(const struct seam_plan_options *given, uint64_t align_bytes,
-                                        struct seam_trace_error *error, struct seam_plan_options *ret_options)
+	struct seam_trace_error *error, struct seam_plan_options *ret_options)
 {
 	struct seam_plan_options made = {.struct_bytes = sizeof(made)};
 
 	if (given != NULL) {
 		if (given->struct_bytes < offsetof(struct seam_plan_options, time_limit_ns) ||
-		    given->struct_bytes > sizeof(made))
+			given->struct_bytes > sizeof(made))
 			return seam__options_refuse(error, "options of another version (struct_bytes)");
 		memcpy(&made, given, given->struct_bytes);
 	}

@@ -1,9 +1,9 @@
 /* pockets.c: the solver for memory that others occupy in part for good.
  *
- * Where some addresses are taken all the time (residents in chunks of the arena), the solvers that build from the bottom up do badly: the
- * best of them put everything on top. But what is taken lies low and close together. So what is free between (the *pockets*) is filled
- * first, with items that are live where most bytes are, those first that take most of that time's bytes; the rest is a problem without
- * fixed items, which all solvers know, and is placed above.
+ * Where some addresses are taken all the time (residents in chunks of the arena), the solvers that build from the
+ * bottom up do badly: the best of them put everything on top. But what is taken lies low and close together. So what is
+ * free between (the *pockets*) is filled first, with items that are live where most bytes are, those first that take
+ * most of that time's bytes; the rest is a problem without fixed items, which all solvers know, and is placed above.
  *
  * Not here: fixed items that live for a while only. No locks.
  */
@@ -26,8 +26,8 @@ struct pockets {
 	uint64_t roof_bytes;   /* end of the highest fixed item: the pockets lie below */
 	uint64_t pocket_bytes; /* what is free there */
 	struct rank *ranks;
-	uint32_t count;        /* of them */
-	uint8_t *placed;       /* per item: it is fixed, or in a pocket */
+	uint32_t count;  /* of them */
+	uint8_t *placed; /* per item: it is fixed, or in a pocket */
 	struct seam__placer placer;
 };
 
@@ -117,7 +117,7 @@ static enum seam_rc fill(struct pockets *pockets, struct seam__budget *budget)
 
 /* Places the rest above the roof. */
 static enum seam_rc stack_rest(struct pockets *pockets, const struct seam__problem *rest, struct seam__budget *budget,
-                               struct seam__placement *best)
+	struct seam__placement *best)
 {
 	const struct seam__problem *problem = pockets->problem;
 	struct seam__placement above = {0};
@@ -141,7 +141,7 @@ static enum seam_rc stack_rest(struct pockets *pockets, const struct seam__probl
 }
 
 enum seam_rc seam__solve_pockets(const struct seam__problem *problem, struct seam__budget *budget,
-                                 struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	struct pockets pockets = {.problem = problem};
 	struct seam__problem rest = {0};

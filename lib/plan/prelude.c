@@ -4,9 +4,9 @@
 #include "bits.h"
 #include "meta.h"
 
-#define PERIODS 4u      /* what is made behind so many of them comes late, */
-#define LEAST 65536u    /* if there were as many requests before it */
-#define RUN_LEAST 16u   /* so many requests in a row that are those of the period somewhere are it there */
+#define PERIODS 4u    /* what is made behind so many of them comes late, */
+#define LEAST 65536u  /* if there were as many requests before it */
+#define RUN_LEAST 16u /* so many requests in a row that are those of the period somewhere are it there */
 #define RUN_MOST 4096u
 #define COMPARISONS (UINT64_C(1) << 25)
 
@@ -14,9 +14,9 @@
 struct prelude {
 	const struct seam__requests *requests;
 	const struct seam__slots *slots;
-	uint32_t end;         /* behind the last one that stays */
-	uint32_t *numbers;    /* of those requests */
-	uint32_t *slot_of;    /* which one of the period each of them is, or SEAM_PLAN_NO_SLOT */
+	uint32_t end;      /* behind the last one that stays */
+	uint32_t *numbers; /* of those requests */
+	uint32_t *slot_of; /* which one of the period each of them is, or SEAM_PLAN_NO_SLOT */
 	uint32_t count;
 	uint32_t capacity;
 	uint64_t comparisons; /* left */
@@ -101,8 +101,8 @@ static uint32_t run_before(struct prelude *prelude, uint32_t at, uint32_t slot)
 	return run;
 }
 
-/* The place in the period behind most of the requests before `at`; of equals the nearest before `slot`: what lives on from there is what lives on here.
- * `slot` itself, if it is behind too few. */
+/* The place in the period behind most of the requests before `at`; of equals the nearest before `slot`: what lives on
+ * from there is what lives on here. `slot` itself, if it is behind too few. */
 static uint32_t find_place(struct prelude *prelude, uint32_t at, uint32_t slot)
 {
 	uint32_t most = RUN_LEAST - 1;
@@ -156,8 +156,8 @@ static enum seam_rc find_slots(struct prelude *prelude)
 	return SEAM_OK;
 }
 
-/* Behind the last one that stays the program goes on for a while: up to where it does no more than go round and round, or for one request at least,
- * so that its place in the period is known. */
+/* Behind the last one that stays the program goes on for a while: up to where it does no more than go round and round,
+ * or for one request at least, so that its place in the period is known. */
 static uint32_t find_rest(const struct prelude *prelude)
 {
 	uint32_t last = prelude->count;
@@ -194,8 +194,8 @@ static enum seam_rc write(const struct prelude *prelude, uint32_t end, struct se
 	return rc;
 }
 
-enum seam_rc seam__prelude_add(const struct seam__requests *requests, const struct seam__slots *slots,
-                               struct seam__plan_builder *builder)
+enum seam_rc seam__prelude_add(
+	const struct seam__requests *requests, const struct seam__slots *slots, struct seam__plan_builder *builder)
 {
 	struct prelude prelude = {.requests = requests, .slots = slots, .comparisons = COMPARISONS};
 

@@ -8,10 +8,14 @@
 #define POSITIONS_MAX (UINT32_C(1) << 31)
 
 enum seam_rc seam__problem_init(struct seam__problem *problem, struct seam_meta *meta, uint32_t count, uint32_t circle,
-                                bool linear, uint32_t streams, uint64_t align_bytes)
+	bool linear, uint32_t streams, uint64_t align_bytes)
 {
-	struct seam__problem made = {.meta = meta, .capacity = count, .circle = circle, .linear = linear,
-	                             .streams = streams, .align_bytes = align_bytes};
+	struct seam__problem made = {.meta = meta,
+		.capacity = count,
+		.circle = circle,
+		.linear = linear,
+		.streams = streams,
+		.align_bytes = align_bytes};
 
 	if (count > POSITIONS_MAX || circle > POSITIONS_MAX || streams == 0 || align_bytes == 0)
 		return SEAM_INVALID;
@@ -36,8 +40,8 @@ void seam__problem_fini(struct seam__problem *problem)
 	if (problem->meta == NULL)
 		return;
 	seam__meta_free(problem->meta, problem->items, (size_t)problem->capacity * sizeof(*problem->items));
-	seam__meta_free(problem->meta, problem->holds,
-	                (size_t)problem->capacity * problem->streams * sizeof(*problem->holds));
+	seam__meta_free(
+		problem->meta, problem->holds, (size_t)problem->capacity * problem->streams * sizeof(*problem->holds));
 	*problem = (struct seam__problem){0};
 }
 

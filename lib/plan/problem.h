@@ -1,13 +1,13 @@
 /* problem.h: what is to be placed: items with a size and a lifetime on a circle of positions.
  *
  * A position is the place of one allocation or free in the order of the program. A problem that happens once lies on a
- * line, which is a circle that no item crosses the end of. A problem that repeats lies on the circle of its period, or of
- * k periods when some item lives longer than one: then every request stands there k times, one item for each copy.
+ * line, which is a circle that no item crosses the end of. A problem that repeats lies on the circle of its period, or
+ * of k periods when some item lives longer than one: then every request stands there k times, one item for each copy.
  *
  * Two items conflict, and may share no byte, when one begins while the other is still held from it. An item is held
- * from its own stream for `span` positions; from another stream for as long as nothing orders that stream behind its end.
- * `holds` says how long; it is NULL where there is one stream. Streams are queues, so this says it exactly: once one
- * request of a stream is ordered behind the end of an item, so are all later ones (papers: SOMAS section 3.2, where
+ * from its own stream for `span` positions; from another stream for as long as nothing orders that stream behind its
+ * end. `holds` says how long; it is NULL where there is one stream. Streams are queues, so this says it exactly: once
+ * one request of a stream is ordered behind the end of an item, so are all later ones (papers: SOMAS section 3.2, where
  * MaxAncId is the same threshold seen from the other side).
  *
  * Not here: where the items come from (request.h, graph.h); how they are placed (solver.h).
@@ -37,34 +37,35 @@ struct seam_meta;
 
 struct seam__item {
 	uint64_t size_bytes;
-	uint64_t fixed_bytes;  /* the address that it already has, or SEAM__ADDRESS_ANY */
-	uint32_t begin;        /* position of its allocation */
-	uint32_t span;         /* positions that it lives: it is live at begin, begin + 1, ... begin + span - 1, modulo circle */
+	uint64_t fixed_bytes; /* the address that it already has, or SEAM__ADDRESS_ANY */
+	uint32_t begin;       /* position of its allocation */
+	uint32_t
+		span; /* positions that it lives: it is live at begin, begin + 1, ... begin + span - 1, modulo circle */
 	uint32_t stream;
-	uint32_t request;      /* the caller's number; several items (copies) may have the same */
-	uint32_t copy;         /* which of the k copies, from 0 */
-	uint32_t next;         /* contiguous constraint: that item lies directly behind this one; or SEAM__ITEM_NONE */
-	uint32_t phase_begin;  /* STAlloc's p_s: number of the phase (one run of it, not its name) of the allocation */
-	uint32_t phase_end;    /* STAlloc's p_e */
+	uint32_t request;     /* the caller's number; several items (copies) may have the same */
+	uint32_t copy;        /* which of the k copies, from 0 */
+	uint32_t next;        /* contiguous constraint: that item lies directly behind this one; or SEAM__ITEM_NONE */
+	uint32_t phase_begin; /* STAlloc's p_s: number of the phase (one run of it, not its name) of the allocation */
+	uint32_t phase_end;   /* STAlloc's p_e */
 };
 
 struct seam__problem {
-	struct seam_meta *meta;   /* account of everything here and of the solvers' memory */
+	struct seam_meta *meta; /* account of everything here and of the solvers' memory */
 	struct seam__item *items;
 	uint32_t count;
-	uint32_t capacity;        /* items that fit */
-	uint32_t circle;          /* positions */
-	bool linear;              /* no item crosses the end */
-	uint32_t streams;         /* 1 or more */
-	uint32_t *holds;          /* [item * streams + stream], positions from the item's begin; NULL when streams is 1 */
-	uint64_t align_bytes;     /* 1 or more */
-	uint64_t lower_bytes;     /* seam__problem_finish(): no placement has a smaller peak */
+	uint32_t capacity;    /* items that fit */
+	uint32_t circle;      /* positions */
+	bool linear;          /* no item crosses the end */
+	uint32_t streams;     /* 1 or more */
+	uint32_t *holds;      /* [item * streams + stream], positions from the item's begin; NULL when streams is 1 */
+	uint64_t align_bytes; /* 1 or more */
+	uint64_t lower_bytes; /* seam__problem_finish(): no placement has a smaller peak */
 };
 
 /* An empty problem with room for `count` items, all fields zero but the given ones. holds are allocated if streams > 1.
  * Errors: SEAM_OOM_META, SEAM_INVALID (count or circle of 0 are allowed; more than 2^31 is not). */
 SEAM_MUST_USE enum seam_rc seam__problem_init(struct seam__problem *problem, struct seam_meta *meta, uint32_t count,
-                                              uint32_t circle, bool linear, uint32_t streams, uint64_t align_bytes);
+	uint32_t circle, bool linear, uint32_t streams, uint64_t align_bytes);
 void seam__problem_fini(struct seam__problem *problem); /* a zeroed one is allowed */
 
 /* Appends an item of `size_bytes` (rounded up to the alignment) that lives [begin, begin + span), with stream 0, no
@@ -106,7 +107,7 @@ static inline bool seam__problem_conflict(const struct seam__problem *problem, u
 	const struct seam__item *b = &problem->items[j];
 
 	return seam__problem_distance(problem, a->begin, b->begin) < seam__problem_hold(problem, i, b->stream) ||
-	       seam__problem_distance(problem, b->begin, a->begin) < seam__problem_hold(problem, j, a->stream);
+		seam__problem_distance(problem, b->begin, a->begin) < seam__problem_hold(problem, j, a->stream);
 }
 
 /* Name of the first broken invariant, or NULL. P5 takes O(fixed^2). */
@@ -116,7 +117,7 @@ const char *seam__problem_check(const struct seam__problem *problem);
  * must be, links are kept, no address is above peak_bytes - size. Returns NULL or what is broken. O(n log n + pairs of
  * items that overlap in address): for tests and for the last look at a plan; the validator of plan files is another
  * one. `offsets`: count values. */
-const char *seam__problem_check_placement(const struct seam__problem *problem, const uint64_t *offsets,
-                                          uint64_t peak_bytes);
+const char *seam__problem_check_placement(
+	const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes);
 
 #endif

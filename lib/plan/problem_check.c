@@ -15,7 +15,7 @@ static const char *check_item(const struct seam__problem *problem, uint32_t i)
 	if (item->size_bytes == 0 || item->size_bytes % problem->align_bytes != 0)
 		return "P1 size";
 	if (item->fixed_bytes != SEAM__ADDRESS_ANY &&
-	    (item->fixed_bytes % problem->align_bytes != 0 || item->fixed_bytes > UINT64_MAX - item->size_bytes))
+		(item->fixed_bytes % problem->align_bytes != 0 || item->fixed_bytes > UINT64_MAX - item->size_bytes))
 		return "P1 fixed address";
 	if (item->begin >= problem->circle || item->span == 0 || item->span > problem->circle)
 		return "P2 position";
@@ -46,8 +46,9 @@ static const char *check_links(const struct seam__problem *problem)
 
 		if (item->next == SEAM__ITEM_NONE)
 			continue;
-		if (item->next >= problem->count || is_next[item->next] != 0 || item->fixed_bytes != SEAM__ADDRESS_ANY ||
-		    problem->items[item->next].fixed_bytes != SEAM__ADDRESS_ANY) {
+		if (item->next >= problem->count || is_next[item->next] != 0 ||
+			item->fixed_bytes != SEAM__ADDRESS_ANY ||
+			problem->items[item->next].fixed_bytes != SEAM__ADDRESS_ANY) {
 			broken = "P4 link";
 			break;
 		}
@@ -67,7 +68,7 @@ static const char *check_links(const struct seam__problem *problem)
 static bool overlap(const struct seam__problem *problem, const uint64_t *offsets, uint32_t i, uint32_t j)
 {
 	return offsets[i] < offsets[j] + problem->items[j].size_bytes &&
-	       offsets[j] < offsets[i] + problem->items[i].size_bytes;
+		offsets[j] < offsets[i] + problem->items[i].size_bytes;
 }
 
 static const char *check_fixed(const struct seam__problem *problem)
@@ -81,7 +82,8 @@ static const char *check_fixed(const struct seam__problem *problem)
 			const struct seam__item *b = &problem->items[j];
 
 			if (b->fixed_bytes != SEAM__ADDRESS_ANY && a->fixed_bytes < b->fixed_bytes + b->size_bytes &&
-			    b->fixed_bytes < a->fixed_bytes + a->size_bytes && seam__problem_conflict(problem, i, j))
+				b->fixed_bytes < a->fixed_bytes + a->size_bytes &&
+				seam__problem_conflict(problem, i, j))
 				return "P5 fixed items overlap";
 		}
 	}
@@ -117,8 +119,8 @@ static int compare_offsets(const void *left, const void *right)
 }
 
 /* A sweep over addresses: `open` holds the items that reach beyond the address at hand. */
-static const char *sweep(const struct seam__problem *problem, const uint64_t *offsets, struct by_offset *order,
-                         uint32_t *open)
+static const char *sweep(
+	const struct seam__problem *problem, const uint64_t *offsets, struct by_offset *order, uint32_t *open)
 {
 	uint32_t open_count = 0;
 
@@ -144,8 +146,8 @@ static const char *sweep(const struct seam__problem *problem, const uint64_t *of
 	return NULL;
 }
 
-const char *seam__problem_check_placement(const struct seam__problem *problem, const uint64_t *offsets,
-                                          uint64_t peak_bytes)
+const char *seam__problem_check_placement(
+	const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes)
 {
 	struct by_offset *order;
 	uint32_t *open;

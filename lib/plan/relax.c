@@ -7,8 +7,8 @@
 /* The same items, with holds of their spans. */
 static enum seam_rc copy_items(const struct seam__problem *problem, uint32_t streams, struct seam__problem *ret_copy)
 {
-	enum seam_rc rc = seam__problem_init(ret_copy, problem->meta, problem->count, problem->circle, problem->linear, streams,
-	                                     problem->align_bytes);
+	enum seam_rc rc = seam__problem_init(ret_copy, problem->meta, problem->count, problem->circle, problem->linear,
+		streams, problem->align_bytes);
 
 	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++) {
 		const struct seam__item *item = &problem->items[i];
@@ -67,7 +67,7 @@ enum seam_rc seam__relax_apart(const struct seam__problem *problem, struct seam_
 /* Fixed items of different streams may overlap where their holds allow it; where the simpler problem forbids what is
  * fixed, it has no answer. */
 static enum seam_rc solve_relaxed(const struct seam__problem *problem, struct seam__problem *relaxed,
-                                  struct seam__budget *budget, struct seam__placement *best, const char *solver)
+	struct seam__budget *budget, struct seam__placement *best, const char *solver)
 {
 	struct seam__budget inner = *budget;
 	struct seam__placement placed;
@@ -89,7 +89,7 @@ static enum seam_rc solve_relaxed(const struct seam__problem *problem, struct se
 }
 
 enum seam_rc seam__solve_relaxed(const struct seam__problem *problem, struct seam__budget *budget,
-                                 struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	bool held = argument != NULL;
 	struct seam__problem relaxed;

@@ -8,7 +8,7 @@
 #include "beats.h"
 
 struct seam__repeat {
-	uint32_t first;        /* beats [first, last) are the period */
+	uint32_t first; /* beats [first, last) are the period */
 	uint32_t last;
 	uint32_t region_first; /* beats [region_first, region_last) repeat with that length; the period lies in it */
 	uint32_t region_last;
@@ -16,12 +16,12 @@ struct seam__repeat {
 
 /* By marks: `marks` are the numbers of beats before each mark, ascending.
  * Errors: SEAM_NOT_FOUND, SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__repeat_steps(const struct seam__beats *beats, const uint32_t *marks, uint32_t mark_count,
-                                              struct seam__repeat *ret_repeat);
+SEAM_MUST_USE enum seam_rc seam__repeat_steps(
+	const struct seam__beats *beats, const uint32_t *marks, uint32_t mark_count, struct seam__repeat *ret_repeat);
 
 /* Without marks. changes: per beat the bytes that it adds to what is live, negative ones in wrapping arithmetic.
  * Errors: SEAM_NOT_FOUND, SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__repeat_longest(const struct seam__beats *beats, const uint64_t *changes,
-                                                struct seam__repeat *ret_repeat);
+SEAM_MUST_USE enum seam_rc seam__repeat_longest(
+	const struct seam__beats *beats, const uint64_t *changes, struct seam__repeat *ret_repeat);
 
 #endif

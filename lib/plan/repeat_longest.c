@@ -55,7 +55,8 @@ static uint32_t choose(const uint32_t *votes, uint32_t count, struct candidate *
 	for (uint32_t length = 1; length <= count / 2; length++) {
 		uint32_t at;
 
-		if (votes[length] == 0 || (chosen == CANDIDATES && votes[length] <= ret_candidates[CANDIDATES - 1].votes))
+		if (votes[length] == 0 ||
+			(chosen == CANDIDATES && votes[length] <= ret_candidates[CANDIDATES - 1].votes))
 			continue;
 		at = chosen < CANDIDATES ? chosen++ : CANDIDATES - 1;
 		for (; at > 0 && ret_candidates[at - 1].votes < votes[length]; at--)
@@ -76,7 +77,8 @@ static bool longest_region(const struct seam__beats *beats, uint32_t length, uin
 
 	for (uint32_t i = length; i < count; i++) {
 		run = seam__beats_equal(beats, i, i - length) ? run + 1 : 0;
-		if (run >= best && run >= length && seam__beats_state(beats, i + 1) == seam__beats_state(beats, i + 1 - length)) {
+		if (run >= best && run >= length &&
+			seam__beats_state(beats, i + 1) == seam__beats_state(beats, i + 1 - length)) {
 			best = run;
 			end = i + 1;
 		}
@@ -86,8 +88,8 @@ static bool longest_region(const struct seam__beats *beats, uint32_t length, uin
 	return best >= length;
 }
 
-/* Where the fewest bytes are live, of the newest beginnings that leave a period and one more beat; the newest of equals.
- * The beat behind the period says where it ends: what is not a beat may stand before it. */
+/* Where the fewest bytes are live, of the newest beginnings that leave a period and one more beat; the newest of
+ * equals. The beat behind the period says where it ends: what is not a beat may stand before it. */
 static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t length)
 {
 	uint32_t last = region_last - length - 1;
@@ -120,7 +122,7 @@ static bool is_most(const struct seam__beats *beats, const uint64_t *changes, co
 }
 
 static enum seam_rc search(const struct seam__beats *beats, const uint64_t *changes, const uint32_t *votes,
-                           struct seam__repeat *ret_repeat)
+	struct seam__repeat *ret_repeat)
 {
 	struct candidate candidates[CANDIDATES];
 	uint32_t count = seam__beats_count(beats);
@@ -135,8 +137,9 @@ static enum seam_rc search(const struct seam__beats *beats, const uint64_t *chan
 
 		if (!longest_region(beats, length, &first, &last))
 			continue;
-		if (best_length != 0 && (last - first < best.region_last - best.region_first ||
-		                         (last - first == best.region_last - best.region_first && length > best_length)))
+		if (best_length != 0 &&
+			(last - first < best.region_last - best.region_first ||
+				(last - first == best.region_last - best.region_first && length > best_length)))
 			continue;
 		best = (struct seam__repeat){.region_first = first, .region_last = last};
 		best_length = length;
@@ -149,8 +152,8 @@ static enum seam_rc search(const struct seam__beats *beats, const uint64_t *chan
 	return SEAM_OK;
 }
 
-enum seam_rc seam__repeat_longest(const struct seam__beats *beats, const uint64_t *changes,
-                                  struct seam__repeat *ret_repeat)
+enum seam_rc seam__repeat_longest(
+	const struct seam__beats *beats, const uint64_t *changes, struct seam__repeat *ret_repeat)
 {
 	struct seam_meta *meta = seam__meta_process();
 	uint32_t count = seam__beats_count(beats);

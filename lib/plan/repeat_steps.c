@@ -1,7 +1,7 @@
 /* repeat_steps.c: the period by marks of steps; see period.h.
  *
- * Each step is a letter: a hash of its beats, in which a free of a block from before the step is not told from another of
- * the same size. Equal letters are then compared beat by beat.
+ * Each step is a letter: a hash of its beats, in which a free of a block from before the step is not told from another
+ * of the same size. Equal letters are then compared beat by beat.
  */
 #include "repeat.h"
 
@@ -43,7 +43,8 @@ static uint64_t hash_step(const struct seam__beats *beats, uint32_t first, uint3
 /* Are beats [first, first + length) what the same number of beats before them are? */
 static bool equal_before(const struct seam__beats *beats, uint32_t first, uint32_t length)
 {
-	if (length == 0 || first < length || seam__beats_state(beats, first) != seam__beats_state(beats, first + length))
+	if (length == 0 || first < length ||
+		seam__beats_state(beats, first) != seam__beats_state(beats, first + length))
 		return false;
 	for (uint32_t i = 0; i < length; i++) {
 		const struct seam__beat *now = seam__beats_at(beats, first + i);
@@ -52,7 +53,7 @@ static bool equal_before(const struct seam__beats *beats, uint32_t first, uint32
 		if (now->key != then->key)
 			return false;
 		if (now->back != then->back &&
-		    !(is_older(beats, first + i, first) && is_older(beats, first + i - length, first - length)))
+			!(is_older(beats, first + i, first) && is_older(beats, first + i - length, first - length)))
 			return false;
 	}
 	return true;
@@ -65,7 +66,7 @@ static bool equal_steps(const struct steps *steps, uint32_t a, uint32_t b)
 
 /* Looks for `together` steps that are repeated; `total`: beats of all steps. */
 static bool find(const struct seam__beats *beats, const struct steps *steps, uint32_t together, uint32_t total,
-                 struct seam__repeat *ret_repeat)
+	struct seam__repeat *ret_repeat)
 {
 	uint32_t equal = 0; /* steps from here on, one behind the other, that equal the one `together` later */
 
@@ -99,8 +100,8 @@ static bool find(const struct seam__beats *beats, const struct steps *steps, uin
 	return false;
 }
 
-static enum seam_rc find_any(const struct seam__beats *beats, const struct steps *steps,
-                             struct seam__repeat *ret_repeat)
+static enum seam_rc find_any(
+	const struct seam__beats *beats, const struct steps *steps, struct seam__repeat *ret_repeat)
 {
 	uint32_t total = 0;
 
@@ -122,8 +123,8 @@ static enum seam_rc find_any(const struct seam__beats *beats, const struct steps
 	return SEAM_NOT_FOUND;
 }
 
-enum seam_rc seam__repeat_steps(const struct seam__beats *beats, const uint32_t *marks, uint32_t mark_count,
-                                struct seam__repeat *ret_repeat)
+enum seam_rc seam__repeat_steps(
+	const struct seam__beats *beats, const uint32_t *marks, uint32_t mark_count, struct seam__repeat *ret_repeat)
 {
 	struct steps steps = {.count = 0};
 	enum seam_rc rc;

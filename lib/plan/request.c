@@ -110,7 +110,7 @@ static enum seam_rc stream_number(struct builder *builder, uint64_t stream, uint
 	if (rc != SEAM_OK)
 		return rc;
 	for (uint32_t n = first[0] == 0 ? SEAM__REQUEST_NONE : (uint32_t)first[0] - 1; n != SEAM__REQUEST_NONE;
-	     n = list[n].next) {
+		n = list[n].next) {
 		if (list[n].pool == pool) {
 			*ret_number = n;
 			return SEAM_OK;
@@ -296,19 +296,20 @@ static const char *check_one(const struct seam__requests *requests, uint32_t num
 	const uint32_t *uses = requests->uses.items;
 
 	if (request->alloc >= requests->of_event.count || seam__request_of(requests, request->alloc) != number ||
-	    (number > 0 && request[-1].alloc >= request->alloc))
+		(number > 0 && request[-1].alloc >= request->alloc))
 		return "R1 allocation";
 	if (request->free != SEAM__EVENT_NONE &&
-	    (request->free <= request->alloc || request->free >= requests->of_event.count ||
-	     seam__request_of(requests, request->free) != number))
+		(request->free <= request->alloc || request->free >= requests->of_event.count ||
+			seam__request_of(requests, request->free) != number))
 		return "R1 free";
 	if (request->stream >= requests->streams.count || request->run_begin >= requests->runs.count ||
-	    request->run_end >= requests->runs.count)
+		request->run_end >= requests->runs.count)
 		return "R2 numbers";
 	if (request->use_count > requests->uses.count || request->first_use > requests->uses.count - request->use_count)
 		return "R2 uses";
 	for (uint32_t u = 0; u < request->use_count; u++)
-		if (uses[request->first_use + u] >= requests->streams.count || uses[request->first_use + u] == request->stream)
+		if (uses[request->first_use + u] >= requests->streams.count ||
+			uses[request->first_use + u] == request->stream)
 			return "R2 use";
 	return request->size_bytes == 0 ? "R3" : NULL;
 }

@@ -2,12 +2,13 @@
  *
  * Requests stand in the order of their allocations. A request of size 0 is none: there is nothing to place.
  *
- * A run is a stretch of the program inside one opening of a phase (forward of micro-batch 3), STAlloc's p_s and p_e: the
- * phase that opens again is another run. What lies outside of all phases, between two of them, is a run too; what an
- * outer phase does after an inner one has ended belongs to the outer one's run again.
+ * A run is a stretch of the program inside one opening of a phase (forward of micro-batch 3), STAlloc's p_s and p_e:
+ * the phase that opens again is another run. What lies outside of all phases, between two of them, is a run too; what
+ * an outer phase does after an inner one has ended belongs to the outer one's run again.
  *
- * A stream number stands for one stream of the program in one private pool (0: none). Two numbers may therefore have the
- * same stream; memory of a private pool is used again by no other number, because a captured graph may still need it.
+ * A stream number stands for one stream of the program in one private pool (0: none). Two numbers may therefore have
+ * the same stream; memory of a private pool is used again by no other number, because a captured graph may still need
+ * it.
  *
  * Not here: which stretch repeats (period.h); lifetimes in positions (slots.h).
  * Invariants, named by seam__requests_check():
@@ -31,23 +32,23 @@
 #define SEAM__REQUEST_NONE UINT32_MAX
 
 struct seam__request {
-	uint64_t size_bytes;   /* as requested */
-	uint32_t alloc;        /* number of the event */
-	uint32_t free;         /* number of the event; SEAM__EVENT_NONE: never */
-	uint32_t stream;       /* number into streams */
-	uint32_t thread;       /* of the allocation, as in the trace */
-	uint32_t free_thread;  /* 0 where it is never freed */
-	uint32_t module;       /* string of the trace: who allocated */
-	uint32_t free_module;  /* who freed */
-	uint32_t phase_begin;  /* string of the trace: the innermost open phase's name, at the allocation */
-	uint32_t phase_end;    /* at the free */
-	uint32_t run_begin;    /* number into runs */
-	uint32_t run_end;      /* where it is never freed: as run_begin */
+	uint64_t size_bytes;  /* as requested */
+	uint32_t alloc;       /* number of the event */
+	uint32_t free;        /* number of the event; SEAM__EVENT_NONE: never */
+	uint32_t stream;      /* number into streams */
+	uint32_t thread;      /* of the allocation, as in the trace */
+	uint32_t free_thread; /* 0 where it is never freed */
+	uint32_t module;      /* string of the trace: who allocated */
+	uint32_t free_module; /* who freed */
+	uint32_t phase_begin; /* string of the trace: the innermost open phase's name, at the allocation */
+	uint32_t phase_end;   /* at the free */
+	uint32_t run_begin;   /* number into runs */
+	uint32_t run_end;     /* where it is never freed: as run_begin */
 	uint32_t microbatch;
-	uint32_t first_use;    /* uses[first_use] and the following: other streams that used it (RECORD_STREAM) */
+	uint32_t first_use; /* uses[first_use] and the following: other streams that used it (RECORD_STREAM) */
 	uint32_t use_count;
 	bool dynamic;
-	bool resident;         /* lived before the recording began */
+	bool resident; /* lived before the recording began */
 };
 
 struct seam__run {
@@ -62,12 +63,13 @@ struct seam__stream {
 };
 
 struct seam__requests {
-	struct seam_grow items;    /* struct seam__request */
-	struct seam_grow of_event; /* uint32_t per event: the request that it allocates, frees or uses, or SEAM__REQUEST_NONE */
-	struct seam_grow streams;  /* struct seam__stream, in order of appearance */
-	struct seam_grow runs;     /* struct seam__run; the first one begins at event 0 */
-	struct seam_grow uses;     /* uint32_t: stream numbers, by request; one may stand there twice */
-	uint64_t size_0;           /* allocations of nothing, which were left out */
+	struct seam_grow items; /* struct seam__request */
+	struct seam_grow
+		of_event; /* uint32_t per event: the request that it allocates, frees or uses, or SEAM__REQUEST_NONE */
+	struct seam_grow streams; /* struct seam__stream, in order of appearance */
+	struct seam_grow runs;    /* struct seam__run; the first one begins at event 0 */
+	struct seam_grow uses;    /* uint32_t: stream numbers, by request; one may stand there twice */
+	uint64_t size_0;          /* allocations of nothing, which were left out */
 };
 
 /* The trace is a valid one (T1-T6). One pass, O(events). Errors: SEAM_INVALID (2^31 events or more, or

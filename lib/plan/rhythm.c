@@ -59,8 +59,10 @@ static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen,
 
 	for (uint32_t k = 0; rc == SEAM_OK && k < kinds->items.count; k++) {
 		const struct seam__kind *kind = seam__kind_at(kinds, k);
-		const struct choice choice = {.kind = k, .seen = kind->seen, .newest = kind->newest,
-		                              .covered = (uint64_t)kind->seen * seam__stretch_count(&kind->row.stretch)};
+		const struct choice choice = {.kind = k,
+			.seen = kind->seen,
+			.newest = kind->newest,
+			.covered = (uint64_t)kind->seen * seam__stretch_count(&kind->row.stretch)};
 
 		if (kind->seen >= least_seen && !is_over(kinds, kind))
 			rc = seam__grow_append(choices, &choice, 1);
@@ -70,21 +72,24 @@ static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen,
 	return rc;
 }
 
-/* The iterations that follow one another up to the newest one of a kind: of this kind or, where they come in turn, of others. */
-static void measure_run(const struct seam__kinds *kinds, uint32_t newest, uint32_t least_seen, struct seam__rhythm_kind *made)
+/* The iterations that follow one another up to the newest one of a kind: of this kind or, where they come in turn, of
+ * others. */
+static void measure_run(
+	const struct seam__kinds *kinds, uint32_t newest, uint32_t least_seen, struct seam__rhythm_kind *made)
 {
 	uint32_t first = newest;
 
 	while (first > 0 && kinds->stretches[first - 1].last_event == kinds->stretches[first].first_event &&
-	       kinds->kind_of[first - 1] != SEAM__KIND_NONE && seam__kind_at(kinds, kinds->kind_of[first - 1])->seen >= least_seen)
+		kinds->kind_of[first - 1] != SEAM__KIND_NONE &&
+		seam__kind_at(kinds, kinds->kind_of[first - 1])->seen >= least_seen)
 		first--;
 	made->run = newest - first + 1;
 	made->run_begin = kinds->stretches[first].first_event;
 }
 
 /* Appends the kind's model, unless its members have too little in common. */
-static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choice *choice, const struct seam__rhythm_options *options,
-                              struct seam__rhythm *rhythm)
+static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choice *choice,
+	const struct seam__rhythm_options *options, struct seam__rhythm *rhythm)
 {
 	const struct seam__stretch *newest = &kinds->stretches[choice->newest];
 	struct seam__rhythm_kind made = {.seen = choice->seen, .newest = newest->last_event, .marked = newest->marked};
@@ -110,8 +115,8 @@ static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choi
 	return rc;
 }
 
-static enum seam_rc make_kinds(const struct seam__kinds *kinds, const struct seam__rhythm_options *options,
-                               struct seam__rhythm *rhythm)
+static enum seam_rc make_kinds(
+	const struct seam__kinds *kinds, const struct seam__rhythm_options *options, struct seam__rhythm *rhythm)
 {
 	struct seam_grow choices;
 	enum seam_rc rc;
@@ -126,7 +131,8 @@ static enum seam_rc make_kinds(const struct seam__kinds *kinds, const struct sea
 	return rc;
 }
 
-static enum seam_rc find_in(const struct seam__rows *rows, const struct seam__rhythm_options *options, struct seam__rhythm *rhythm)
+static enum seam_rc find_in(
+	const struct seam__rows *rows, const struct seam__rhythm_options *options, struct seam__rhythm *rhythm)
 {
 	struct seam__kinds kinds = {0};
 	struct seam_grow stretches;
@@ -139,7 +145,7 @@ static enum seam_rc find_in(const struct seam__rows *rows, const struct seam__rh
 		rc = seam__cut_anchors(rows, options, &stretches);
 	if (rc == SEAM_OK)
 		rc = seam__kinds_init(rows, stretches.items, (uint32_t)stretches.count, options->most_differing,
-		                      options->least_requests, &kinds);
+			options->least_requests, &kinds);
 	for (uint32_t s = 0; rc == SEAM_OK && s < kinds.stretch_count; s++)
 		rhythm->cut_events += kinds.stretches[s].last_event - kinds.stretches[s].first_event;
 	if (rc == SEAM_OK)
@@ -149,8 +155,8 @@ static enum seam_rc find_in(const struct seam__rows *rows, const struct seam__rh
 	return rc;
 }
 
-enum seam_rc seam__rhythm_find(const struct seam_trace *recording, const struct seam__rhythm_options *options,
-                               struct seam__rhythm *ret_rhythm)
+enum seam_rc seam__rhythm_find(
+	const struct seam_trace *recording, const struct seam__rhythm_options *options, struct seam__rhythm *ret_rhythm)
 {
 	const struct seam__rhythm_options resolved = resolve(options);
 	struct seam__rhythm made = {0};
@@ -195,7 +201,7 @@ static const char *check_kind(const struct seam__rhythm_kind *kind)
 		const struct seam_trace_event *then = &kind->model->events[e - length];
 
 		if (now->kind != then->kind || now->stream != then->stream || now->thread != then->thread ||
-		    now->size != then->size || now->flags != then->flags)
+			now->size != then->size || now->flags != then->flags)
 			return "repetitions are equal";
 	}
 	return NULL;

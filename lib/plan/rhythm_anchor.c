@@ -7,12 +7,12 @@
 #include "meta.h"
 
 #define GRAM_TOKENS 8u
-#define COUNT_MIN 2u     /* places: a stretch between them, and one in front */
-#define PAIR_SHARE 4u    /* of the recording must lie between two places, and so much of that may be missing in front: */
+#define COUNT_MIN 2u  /* places: a stretch between them, and one in front */
+#define PAIR_SHARE 4u /* of the recording must lie between two places, and so much of that may be missing in front: */
 #define FRONT_SHARE 16u
-#define NEIGHBOURS 4u    /* a distance is like another if one of so many before or behind it is about as long */
-#define EXACT_EVENTS 4u  /* by which exact distances may differ */
-#define OCTAVES 64u      /* of mean distances: two to an octave */
+#define NEIGHBOURS 4u   /* a distance is like another if one of so many before or behind it is about as long */
+#define EXACT_EVENTS 4u /* by which exact distances may differ */
+#define OCTAVES 64u     /* of mean distances: two to an octave */
 #define BUCKETS (OCTAVES * SEAM__GRAM_CLASSES)
 #define FACTOR UINT64_C(0x9fb21c651e98df25)
 
@@ -102,10 +102,11 @@ static void read_events(struct seam__anchors *anchors, bool by_form, struct tail
 			live_bytes -= seam__request_at(rows->requests, number)->size_bytes;
 		anchors->live_bytes[e] = live_bytes;
 		if (number == SEAM__REQUEST_NONE || kind == SEAM_TRACE_RECORD_STREAM ||
-		    seam__request_at(rows->requests, number)->dynamic)
+			seam__request_at(rows->requests, number)->dynamic)
 			continue;
 		thread = kind == SEAM_TRACE_ALLOC ? rows->threads[number] : rows->free_threads[number];
-		add_token(anchors, e, go_on(tails, thread, (by_form ? form_of(rows, number) : rows->keys[number]) + kind));
+		add_token(anchors, e,
+			go_on(tails, thread, (by_form ? form_of(rows, number) : rows->keys[number]) + kind));
 	}
 }
 
@@ -124,7 +125,8 @@ enum seam_rc seam__anchors_init(const struct seam__rows *rows, bool by_form, str
 	made.grams = seam__meta_array(meta, made.slots, sizeof(*made.grams));
 	made.live_bytes = seam__meta_array(meta, events, sizeof(*made.live_bytes));
 	if (rc == SEAM_OK)
-		rc = made.grams != NULL && made.live_bytes != NULL ? seam__grow_reserve(&made.tokens, events) : SEAM_OOM_META;
+		rc = made.grams != NULL && made.live_bytes != NULL ? seam__grow_reserve(&made.tokens, events)
+								   : SEAM_OOM_META;
 	if (rc == SEAM_OK)
 		read_events(&made, by_form, &tails);
 	tails_fini(rows->thread_count, &tails);
@@ -142,7 +144,7 @@ void seam__anchors_fini(struct seam__anchors *anchors)
 	if (anchors->rows == NULL)
 		return;
 	seam__meta_free(meta, anchors->live_bytes,
-	                ((size_t)anchors->rows->trace->header.event_count + 1) * sizeof(*anchors->live_bytes));
+		((size_t)anchors->rows->trace->header.event_count + 1) * sizeof(*anchors->live_bytes));
 	seam__meta_free(meta, anchors->grams, anchors->slots * sizeof(*anchors->grams));
 	seam__grow_fini(&anchors->events);
 	seam__grow_fini(&anchors->tokens);
@@ -166,8 +168,8 @@ enum seam_rc seam__anchors_list(struct seam__anchors *anchors, uint32_t gram)
 	return SEAM_OK;
 }
 
-/* How alike two distances are: 4 to the event or so, 3 about, 0 not. Exact ones count more, because a thread that runs beside the
- * program's main one comes by less punctually. */
+/* How alike two distances are: 4 to the event or so, 3 about, 0 not. Exact ones count more, because a thread that runs
+ * beside the program's main one comes by less punctually. */
 static uint32_t likeness(uint32_t a, uint32_t b)
 {
 	uint32_t longer = a > b ? a : b;
@@ -185,7 +187,8 @@ static uint32_t likeness_near(const uint32_t *events, uint32_t count, uint32_t i
 	uint32_t most = 0;
 
 	for (uint32_t other = first; other <= i + NEIGHBOURS && other + 1 < count; other++) {
-		uint32_t alike = other == i ? 0 : likeness(events[i + 1] - events[i], events[other + 1] - events[other]);
+		uint32_t alike =
+			other == i ? 0 : likeness(events[i + 1] - events[i], events[other + 1] - events[other]);
 
 		most = alike > most ? alike : most;
 	}
@@ -230,11 +233,13 @@ static enum seam_rc measure(struct seam__anchors *anchors, const uint8_t *taken,
 	if (gram->class == SEAM__GRAM_PAIR) {
 		bool fits = events[0] + gram->span / FRONT_SHARE >= gram->span;
 
-		gram->covered = fits && gram->span >= anchors->rows->trace->header.event_count / PAIR_SHARE ? gram->span : 0;
+		gram->covered =
+			fits && gram->span >= anchors->rows->trace->header.event_count / PAIR_SHARE ? gram->span : 0;
 		return SEAM_OK;
 	}
 	for (uint32_t i = 0; i + 1 < gram->count; i++)
-		gram->covered += (uint32_t)((uint64_t)(events[i + 1] - events[i]) * likeness_near(events, gram->count, i) / 4);
+		gram->covered +=
+			(uint32_t)((uint64_t)(events[i + 1] - events[i]) * likeness_near(events, gram->count, i) / 4);
 	return SEAM_OK;
 }
 
@@ -263,7 +268,7 @@ static bool is_better(const struct seam__anchors *anchors, const struct seam__gr
 }
 
 enum seam_rc seam__anchors_propose(struct seam__anchors *anchors, const uint8_t *taken, uint32_t least_events,
-                                   uint32_t *ret_grams, uint32_t *ret_count)
+	uint32_t *ret_grams, uint32_t *ret_count)
 {
 	uint32_t most[BUCKETS] = {0};
 	uint32_t best[BUCKETS] = {0}; /* number + 1 */
@@ -294,7 +299,9 @@ enum seam_rc seam__anchors_propose(struct seam__anchors *anchors, const uint8_t 
 		uint32_t next = 0;
 
 		for (uint32_t b = 1; b < BUCKETS; b++)
-			if (best[b] != 0 && (best[next] == 0 || anchors->grams[best[b] - 1].covered > anchors->grams[best[next] - 1].covered))
+			if (best[b] != 0 &&
+				(best[next] == 0 ||
+					anchors->grams[best[b] - 1].covered > anchors->grams[best[next] - 1].covered))
 				next = b;
 		if (best[next] == 0)
 			break;

@@ -4,18 +4,18 @@
 #include "beats.h"
 #include "meta.h"
 
-#define TELLING 8u          /* sizes in the midst of an iteration, by which its shape is known */
-#define TWINS_BACK 16u      /* places among which one of the same shape is looked for */
+#define TELLING 8u     /* sizes in the midst of an iteration, by which its shape is known */
+#define TWINS_BACK 16u /* places among which one of the same shape is looked for */
 #define NO_TWIN UINT32_MAX
 
 /* Iterations begin a few requests before or behind these places. */
 struct border {
 	const struct seam__rows *rows;
 	const uint64_t *live_bytes;
-	uint32_t *requests;    /* the first behind each place */
-	uint32_t *twins;       /* an earlier place at which an iteration of the same shape begins, or NO_TWIN */
+	uint32_t *requests; /* the first behind each place */
+	uint32_t *twins;    /* an earlier place at which an iteration of the same shape begins, or NO_TWIN */
 	size_t count;
-	int64_t half;          /* the shortest distance, in requests */
+	int64_t half; /* the shortest distance, in requests */
 };
 
 static uint64_t size_at(const struct border *border, int64_t number)
@@ -32,7 +32,7 @@ static int64_t request_count(const struct border *border)
 static uint32_t event_of(const struct border *border, int64_t number)
 {
 	return number < request_count(border) ? seam__request_at(border->rows->requests, (uint32_t)number)->alloc
-	                                      : (uint32_t)border->rows->trace->header.event_count;
+					      : (uint32_t)border->rows->trace->header.event_count;
 }
 
 /* The shape of the iteration that begins about there; 0: it is not known. */
@@ -54,14 +54,15 @@ static void find_twins(struct border *border)
 		uint64_t shape = shape_of(border, border->requests[i]);
 
 		border->twins[i] = NO_TWIN;
-		for (uint32_t back = 1; shape != 0 && back <= TWINS_BACK && back <= i && border->twins[i] == NO_TWIN; back++)
+		for (uint32_t back = 1; shape != 0 && back <= TWINS_BACK && back <= i && border->twins[i] == NO_TWIN;
+			back++)
 			if (shape_of(border, border->requests[i - back]) == shape)
 				border->twins[i] = i - back;
 	}
 }
 
-/* How many of the requests so many behind the places differ from those of a twin's, if they belong to the iterations that begin there (0), or to those
- * before (1). */
+/* How many of the requests so many behind the places differ from those of a twin's, if they belong to the iterations
+ * that begin there (0), or to those before (1). */
 static uint64_t strange_at(const struct border *border, int64_t behind, uint32_t before)
 {
 	uint64_t strange = 0;
@@ -70,7 +71,8 @@ static uint64_t strange_at(const struct border *border, int64_t behind, uint32_t
 		uint32_t twin = border->twins[i - before];
 
 		strange += twin != NO_TWIN &&
-		           size_at(border, border->requests[i] + behind) != size_at(border, border->requests[twin + before] + behind);
+			size_at(border, border->requests[i] + behind) !=
+				size_at(border, border->requests[twin + before] + behind);
 	}
 	return strange;
 }
@@ -99,7 +101,8 @@ static int64_t find_best(const struct border *border)
 	last = last < border->half ? last : border->half;
 	for (int64_t behind = first; behind < last; behind++)
 		strange += strange_at(border, behind, 0);
-	for (int64_t behind = first; behind <= last; behind++) { /* what comes before it belongs to the iterations before */
+	for (int64_t behind = first; behind <= last;
+		behind++) { /* what comes before it belongs to the iterations before */
 		uint64_t bytes = strange <= least_strange ? live_before(border, behind) : UINT64_MAX;
 
 		if (strange < least_strange || (strange == least_strange && bytes < least_bytes)) {
@@ -113,7 +116,8 @@ static int64_t find_best(const struct border *border)
 	return best;
 }
 
-enum seam_rc seam__border_settle(const struct seam__rows *rows, const uint64_t *live_bytes, uint32_t *places, size_t count)
+enum seam_rc seam__border_settle(
+	const struct seam__rows *rows, const uint64_t *live_bytes, uint32_t *places, size_t count)
 {
 	struct seam_meta *meta = seam__meta_process();
 	struct border border = {.rows = rows, .live_bytes = live_bytes, .count = count, .half = INT64_MAX};

@@ -1,10 +1,11 @@
 /* rhythm_border.h: where an iteration ends and the next one begins, which may be of another shape, to the request.
  *
- * An anchor's places (rhythm_anchor.h) stand at one place of every iteration, but hardly ever where it begins. Where all have one shape that does not matter:
- * any place of a circle will do. Else what is cut off is of one shape at its beginning and of another at its end, and nothing that comes again.
+ * An anchor's places (rhythm_anchor.h) stand at one place of every iteration, but hardly ever where it begins. Where
+ * all have one shape that does not matter: any place of a circle will do. Else what is cut off is of one shape at its
+ * beginning and of another at its end, and nothing that comes again.
  *
- * Sizes tell: those that belong to an iteration are equal in all of its shape, whatever came before it. Where they tell nothing (all are of one shape, or these are
- * the same in all shapes) an iteration ends where least is live.
+ * Sizes tell: those that belong to an iteration are equal in all of its shape, whatever came before it. Where they tell
+ * nothing (all are of one shape, or these are the same in all shapes) an iteration ends where least is live.
  *
  * Not here: which places there are. Pure. No locks.
  */
@@ -13,8 +14,10 @@
 
 #include "rhythm_rows.h"
 
-/* places: events, ascending, at least one request between any two: each is moved to before a request, or to the end, all by as many requests and by no more than half
- * the shortest distance. live_bytes: behind each event. O(events). Errors: SEAM_OOM_META: nothing is moved. */
-SEAM_MUST_USE enum seam_rc seam__border_settle(const struct seam__rows *rows, const uint64_t *live_bytes, uint32_t *places, size_t count);
+/* places: events, ascending, at least one request between any two: each is moved to before a request, or to the end,
+ * all by as many requests and by no more than half the shortest distance. live_bytes: behind each event. O(events).
+ * Errors: SEAM_OOM_META: nothing is moved. */
+SEAM_MUST_USE enum seam_rc seam__border_settle(
+	const struct seam__rows *rows, const uint64_t *live_bytes, uint32_t *places, size_t count);
 
 #endif

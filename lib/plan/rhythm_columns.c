@@ -29,14 +29,16 @@ static enum seam_rc note_member(struct builder *builder, uint32_t member, const 
 	const struct seam__rows *rows = builder->out->rows;
 	const struct seam__stretch *stretch = &builder->out->members[member];
 	size_t bytes = (size_t)rows->thread_count * sizeof(uint32_t) + 1;
-	uint32_t *places = seam__meta_alloc(seam__meta_process(), bytes);  /* per thread: behind so many requests of the base */
+	uint32_t *places =
+		seam__meta_alloc(seam__meta_process(), bytes); /* per thread: behind so many requests of the base */
 	uint32_t *indexes = seam__meta_alloc(seam__meta_process(), bytes); /* ... and so many of its extras */
 	enum seam_rc rc = places != NULL && indexes != NULL ? SEAM_OK : SEAM_OOM_META;
 
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__stretch_count(stretch); i++) {
 		uint32_t request = stretch->first_request + i;
 		uint32_t thread = rows->threads[request];
-		struct seam__extra extra = {.key = rows->keys[request], .thread = thread, .member = member, .request = request};
+		struct seam__extra extra = {
+			.key = rows->keys[request], .thread = thread, .member = member, .request = request};
 
 		if (same[i] != SEAM__DIFF_NONE) {
 			*cell(builder, same[i], member) = request;
@@ -53,10 +55,10 @@ static enum seam_rc note_member(struct builder *builder, uint32_t member, const 
 	return rc;
 }
 
-/* Which requests of the row are those of the base: by the fewest edits, or by place where that leaves fewer that differ, or as few but
- * in another order: through a run of equal layers edits find ways in which that does not show. */
-static enum seam_rc compare_rows(const struct seam__rows *rows, const struct seam__row *base, const struct seam__row *row,
-                                 uint32_t *same)
+/* Which requests of the row are those of the base: by the fewest edits, or by place where that leaves fewer that
+ * differ, or as few but in another order: through a run of equal layers edits find ways in which that does not show. */
+static enum seam_rc compare_rows(
+	const struct seam__rows *rows, const struct seam__row *base, const struct seam__row *row, uint32_t *same)
 {
 	struct seam__difference by_place;
 	struct seam__difference by_edits;
@@ -64,7 +66,7 @@ static enum seam_rc compare_rows(const struct seam__rows *rows, const struct sea
 	enum seam_rc rc = seam__row_compare(rows, base, row, UINT32_MAX / 4, same, &by_edits);
 
 	if (rc == SEAM_OOM_META || !seam__row_overlay(rows, base, row, NULL, &by_place, &same_shape) ||
-	    (rc == SEAM_OK && by_edits.requests < by_place.requests + (by_place.swaps == 0)))
+		(rc == SEAM_OK && by_edits.requests < by_place.requests + (by_place.swaps == 0)))
 		return rc;
 	(void)seam__row_overlay(rows, base, row, same, &by_place, &same_shape);
 	return SEAM_OK;
@@ -96,7 +98,8 @@ static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const s
 static struct seam__column judge_sizes(const struct builder *builder, const uint32_t *requests)
 {
 	const uint64_t *keys = builder->out->rows->keys;
-	struct seam__column column = {.source = SEAM__REQUEST_NONE, .freer = SEAM__REQUEST_NONE, .order = SEAM__EVENT_NONE};
+	struct seam__column column = {
+		.source = SEAM__REQUEST_NONE, .freer = SEAM__REQUEST_NONE, .order = SEAM__EVENT_NONE};
 	uint32_t count = builder->out->member_count;
 	uint32_t present = 0;
 	uint32_t most = 0;
@@ -173,7 +176,8 @@ static uint32_t size_differs(const struct seam__columns *columns, uint32_t colum
 	const struct seam__column *item = seam__column_at(columns, column);
 	const struct seam__requests *all = columns->rows->requests;
 
-	return !item->dynamic && seam__request_at(all, request)->size_bytes != seam__request_at(all, item->source)->size_bytes;
+	return !item->dynamic &&
+		seam__request_at(all, request)->size_bytes != seam__request_at(all, item->source)->size_bytes;
 }
 
 /* Gaps, and how much the members differ from the columns. */
@@ -189,7 +193,8 @@ static void finish(struct seam__columns *columns)
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t column = columns->column_of[m][i];
 
-			columns->gap_behind[m][i + 1] = column == SEAM__COLUMN_NONE ? columns->gap_behind[m][i] : column + 1;
+			columns->gap_behind[m][i + 1] =
+				column == SEAM__COLUMN_NONE ? columns->gap_behind[m][i] : column + 1;
 			shared += column != SEAM__COLUMN_NONE;
 			if (column != SEAM__COLUMN_NONE)
 				resized += size_differs(columns, column, columns->members[m].first_request + i);
@@ -219,7 +224,8 @@ static enum seam_rc build(struct builder *builder, const struct seam__row *base)
 		rc = seam__grow_reserve(&out->items, most);
 	if (rc != SEAM_OK)
 		return rc;
-	out->requests = seam__meta_array(seam__meta_process(), out->items.capacity * out->member_count, sizeof(*out->requests));
+	out->requests =
+		seam__meta_array(seam__meta_process(), out->items.capacity * out->member_count, sizeof(*out->requests));
 	if (out->requests == NULL)
 		return SEAM_OOM_META;
 	rc = list_columns(builder);
@@ -287,7 +293,8 @@ void seam__columns_fini(struct seam__columns *columns)
 		seam__meta_free(meta, columns->gap_behind[m], count * sizeof(uint32_t));
 		seam__meta_free(meta, columns->column_of[m], count * sizeof(uint32_t));
 	}
-	seam__meta_free(meta, columns->requests, columns->items.capacity * columns->member_count * sizeof(*columns->requests));
+	seam__meta_free(
+		meta, columns->requests, columns->items.capacity * columns->member_count * sizeof(*columns->requests));
 	if (columns->items.item_bytes != 0)
 		seam__grow_fini(&columns->items);
 	*columns = (struct seam__columns){0};
@@ -331,7 +338,8 @@ const char *seam__columns_check(const struct seam__columns *columns)
 		for (uint32_t m = 0; m < columns->member_count; m++) {
 			uint32_t request = seam__columns_request(columns, c, m);
 
-			if (request != SEAM__REQUEST_NONE && (seam__columns_find(columns, request, &member) != c || member != m))
+			if (request != SEAM__REQUEST_NONE &&
+				(seam__columns_find(columns, request, &member) != c || member != m))
 				return "C1 member";
 		}
 		if (!column->left_out && (column->gap > columns->items.count || (column->lag == 0 && column->gap <= c)))

@@ -5,8 +5,8 @@
 
 #define ENOUGH 3u /* stretches: with fewer one is looked for that has no mark before it */
 
-enum seam_rc seam__cut_before(const struct seam__rows *rows, uint32_t least, const struct seam__stretch *first,
-                              struct seam_grow *stretches)
+enum seam_rc seam__cut_before(
+	const struct seam__rows *rows, uint32_t least, const struct seam__stretch *first, struct seam_grow *stretches)
 {
 	uint32_t count = seam__stretch_count(first);
 	struct seam__stretch made = *first;

@@ -16,7 +16,7 @@
 #define ROUNDS 3u
 #define SIZES_SHARE 4u /* one part in so many of all requests is to be covered by the first round */
 #define FORM_SHARE 2u  /* the same of the round by form */
-#define ENOUGH 3u /* stretches: with fewer one is looked for that has no beginning of its own */
+#define ENOUGH 3u      /* stretches: with fewer one is looked for that has no beginning of its own */
 
 /* What an anchor would give. */
 struct trial {
@@ -35,8 +35,8 @@ struct cutter {
 	const struct seam__rows *rows;
 	const struct seam__rhythm_options *options;
 	struct seam__anchors anchors;
-	bool by_form;         /* the anchors are */
-	uint8_t *taken;       /* per event */
+	bool by_form;   /* the anchors are */
+	uint8_t *taken; /* per event */
 	size_t taken_bytes;
 };
 
@@ -60,7 +60,8 @@ static const struct seam__stretch *stretch_at(const struct trial *trial, size_t 
 /* What stands before the first place, where there are few others. */
 static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 {
-	const struct seam__stretch first = trial->stretches.count > 0 ? *stretch_at(trial, 0) : (struct seam__stretch){0};
+	const struct seam__stretch first =
+		trial->stretches.count > 0 ? *stretch_at(trial, 0) : (struct seam__stretch){0};
 	uint32_t least = first.first_event;
 
 	if (trial->stretches.count == 0 || trial->stretches.count >= ENOUGH)
@@ -77,7 +78,8 @@ static enum seam_rc list_stretches(struct cutter *cutter, uint32_t gram, struct 
 	uint32_t *events = cutter->anchors.events.items;
 
 	if (rc == SEAM_OK && cutter->by_form)
-		rc = seam__border_settle(cutter->rows, cutter->anchors.live_bytes, events, cutter->anchors.events.count);
+		rc = seam__border_settle(
+			cutter->rows, cutter->anchors.live_bytes, events, cutter->anchors.events.count);
 	for (size_t i = 0; rc == SEAM_OK && i + 1 < cutter->anchors.events.count; i++) {
 		const struct seam__stretch stretch = seam__rows_stretch(cutter->rows, events[i], events[i + 1]);
 
@@ -102,7 +104,8 @@ static uint64_t transient_bytes(const struct cutter *cutter, const struct seam__
 	return most - least;
 }
 
-static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds, const struct seam__change *changes, uint32_t number)
+static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds, const struct seam__change *changes,
+	uint32_t number)
 {
 	const struct seam__stretch *stretch = &kinds->stretches[number];
 	const struct seam__change *change = &changes[number];
@@ -112,7 +115,8 @@ static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds
 		return true;
 	if (change->blocks > 4 && change->blocks > tenth)
 		return false;
-	if ((change->blocks <= 4 || change->blocks <= tenth / 10) && change->bytes <= transient_bytes(cutter, stretch) / 256)
+	if ((change->blocks <= 4 || change->blocks <= tenth / 10) &&
+		change->bytes <= transient_bytes(cutter, stretch) / 256)
 		return true;
 	for (uint32_t s = 0; change->more != 0 && s < kinds->stretch_count; s++)
 		if (s != number && kinds->kind_of[s] == kinds->kind_of[number] && changes[s].hash == change->hash)
@@ -120,9 +124,10 @@ static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds
 	return true;
 }
 
-/* Which stretches are of kinds that are iterations: seen often enough, and most of them return. By form: and those that are as long, which are of
- * a shape that has not come again yet. */
-static void find_good(const struct cutter *cutter, const struct seam__kinds *kinds, const uint32_t *returning, struct trial *trial)
+/* Which stretches are of kinds that are iterations: seen often enough, and most of them return. By form: and those that
+ * are as long, which are of a shape that has not come again yet. */
+static void find_good(
+	const struct cutter *cutter, const struct seam__kinds *kinds, const uint32_t *returning, struct trial *trial)
 {
 	uint32_t requests = 0;
 
@@ -130,12 +135,13 @@ static void find_good(const struct cutter *cutter, const struct seam__kinds *kin
 		uint32_t kind = kinds->kind_of[s];
 
 		trial->good[s] = kind != SEAM__KIND_NONE && returning[kind] >= cutter->options->least_seen &&
-		                 2 * returning[kind] > seam__kind_at(kinds, kind)->seen;
+			2 * returning[kind] > seam__kind_at(kinds, kind)->seen;
 		if (trial->good[s] && seam__stretch_count(stretch_at(trial, s)) > requests)
 			requests = seam__stretch_count(stretch_at(trial, s));
 	}
 	for (uint32_t s = 0; cutter->by_form && s < trial->stretches.count; s++)
-		trial->good[s] |= kinds->kind_of[s] != SEAM__KIND_NONE && seam__stretch_count(stretch_at(trial, s)) == requests;
+		trial->good[s] |=
+			kinds->kind_of[s] != SEAM__KIND_NONE && seam__stretch_count(stretch_at(trial, s)) == requests;
 }
 
 static enum seam_rc judge(struct cutter *cutter, const struct seam__kinds *kinds, struct trial *trial)
@@ -149,7 +155,8 @@ static enum seam_rc judge(struct cutter *cutter, const struct seam__kinds *kinds
 	enum seam_rc rc = changes != NULL && returning != NULL ? SEAM_OK : SEAM_OOM_META;
 
 	for (uint32_t s = 0; rc == SEAM_OK && s < count; s++)
-		if (kinds->kind_of[s] != SEAM__KIND_NONE && seam__kind_at(kinds, kinds->kind_of[s])->seen >= cutter->options->least_seen)
+		if (kinds->kind_of[s] != SEAM__KIND_NONE &&
+			seam__kind_at(kinds, kinds->kind_of[s])->seen >= cutter->options->least_seen)
 			rc = seam__change_of(cutter->rows, stretch_at(trial, s), &changes[s]);
 	for (uint32_t s = 0; rc == SEAM_OK && s < count; s++)
 		if (kinds->kind_of[s] != SEAM__KIND_NONE)
@@ -164,7 +171,7 @@ static enum seam_rc judge(struct cutter *cutter, const struct seam__kinds *kinds
 		if (seam__kind_at(kinds, kind)->newest == s) {
 			trial->kinds++;
 			trial->certain &= seam__kind_at(kinds, kind)->seen >= 3 ||
-			                  seam__kind_at(kinds, kind)->equal == seam__kind_at(kinds, kind)->seen;
+				seam__kind_at(kinds, kind)->equal == seam__kind_at(kinds, kind)->seen;
 		}
 		if (trial->covered == 0)
 			first = stretch_at(trial, s)->first_request;
@@ -202,7 +209,7 @@ static enum seam_rc try(struct cutter *cutter, uint32_t gram, struct trial *tria
 		return SEAM_OOM_META;
 	measure(cutter, trial);
 	rc = seam__kinds_init(cutter->rows, trial->stretches.items, (uint32_t)count, cutter->options->most_differing,
-	                      cutter->options->least_requests, &kinds);
+		cutter->options->least_requests, &kinds);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = judge(cutter, &kinds, trial);
@@ -215,15 +222,16 @@ static double density(const struct trial *trial)
 	return trial->span == 0 ? 0 : (double)trial->covered / (double)trial->span;
 }
 
-/* Does it do with fewer kinds, beyond doubt? A loop whose beginning or end differs is one iteration, not two kinds in turn. */
+/* Does it do with fewer kinds, beyond doubt? A loop whose beginning or end differs is one iteration, not two kinds in
+ * turn. */
 static bool is_simpler(const struct trial *trial, const struct trial *other)
 {
 	return trial->kinds < other->kinds && trial->certain && trial->covered * 2 >= other->covered;
 }
 
-/* First what covers its span most densely, for a loop inside of an iteration leaves gaps. Then what ends where less is live: an
- * iteration's gradients live through its micro-batches, and a plan of one of those would not know where they are. Then what is
- * simpler, what covers most, and what is shorter. */
+/* First what covers its span most densely, for a loop inside of an iteration leaves gaps. Then what ends where less is
+ * live: an iteration's gradients live through its micro-batches, and a plan of one of those would not know where they
+ * are. Then what is simpler, what covers most, and what is shorter. */
 static bool is_better(const struct trial *trial, const struct trial *best)
 {
 	double more = density(trial) - density(best);
@@ -246,15 +254,16 @@ static enum seam_rc try_all(struct cutter *cutter, uint64_t least, struct trial 
 {
 	uint32_t grams[SEAM__ANCHORS_MAX];
 	uint32_t count = 0;
-	enum seam_rc rc = seam__anchors_propose(&cutter->anchors, cutter->taken, (uint32_t)(2 * cutter->options->least_requests), grams,
-	                                        &count);
+	enum seam_rc rc = seam__anchors_propose(
+		&cutter->anchors, cutter->taken, (uint32_t)(2 * cutter->options->least_requests), grams, &count);
 
 	for (uint32_t g = 0; rc == SEAM_OK && g < count; g++) {
 		struct trial trial;
 
 		trial_init(&trial);
 		rc = try(cutter, grams[g], &trial);
-		if (rc == SEAM_OK && trial.covered >= least && (ret_best->good == NULL || is_better(&trial, ret_best))) {
+		if (rc == SEAM_OK && trial.covered >= least &&
+			(ret_best->good == NULL || is_better(&trial, ret_best))) {
 			struct trial swap = *ret_best;
 
 			*ret_best = trial;
@@ -309,10 +318,11 @@ static enum seam_rc cut(struct cutter *cutter, uint32_t rounds, uint64_t share, 
 	return rc;
 }
 
-enum seam_rc seam__cut_anchors(const struct seam__rows *rows, const struct seam__rhythm_options *options,
-                               struct seam_grow *ret_stretches)
+enum seam_rc seam__cut_anchors(
+	const struct seam__rows *rows, const struct seam__rhythm_options *options, struct seam_grow *ret_stretches)
 {
-	struct cutter cutter = {.rows = rows, .options = options, .taken_bytes = (size_t)rows->trace->header.event_count + 1};
+	struct cutter cutter = {
+		.rows = rows, .options = options, .taken_bytes = (size_t)rows->trace->header.event_count + 1};
 	enum seam_rc rc = SEAM_OK;
 
 	cutter.taken = seam__meta_alloc(seam__meta_process(), cutter.taken_bytes);

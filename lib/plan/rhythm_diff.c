@@ -1,8 +1,8 @@
 /* rhythm_diff.c: see rhythm_diff.h.
  *
  * Diagonal k holds the pairs (x, y) with x - y = k. reach[k] is the furthest x that `edits` edits lead to on it. Every
- * round's reaches are kept, in a triangle: round r has r + 1 of them, diagonals -r, -r + 2, ..., r. From the end one walks
- * back through them.
+ * round's reaches are kept, in a triangle: round r has r + 1 of them, diagonals -r, -r + 2, ..., r. From the end one
+ * walks back through them.
  */
 #include "rhythm_diff.h"
 
@@ -28,8 +28,8 @@ static int32_t *reach_of(const struct table *table, int64_t round, int64_t i)
 /* Where diagonal i of a round starts, from the round before; `down`: by an insertion, an element of b. -1: nowhere. */
 static int64_t start_of(const struct table *table, int64_t round, int64_t i, bool *ret_down)
 {
-	int64_t from_above = i < round ? *reach_of(table, round - 1, i) : -1;        /* diagonal k + 1 */
-	int64_t from_left = i > 0 ? *reach_of(table, round - 1, i - 1) + 1 : -1;     /* diagonal k - 1 */
+	int64_t from_above = i < round ? *reach_of(table, round - 1, i) : -1;    /* diagonal k + 1 */
+	int64_t from_left = i > 0 ? *reach_of(table, round - 1, i - 1) + 1 : -1; /* diagonal k - 1 */
 
 	*ret_down = from_above >= from_left;
 	return *ret_down ? from_above : from_left;
@@ -114,8 +114,8 @@ static enum seam_rc match_middle(struct table *table, uint32_t most, uint32_t *m
 	return rc;
 }
 
-enum seam_rc seam__diff_match(const uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count, uint32_t most,
-                              uint32_t *ret_match)
+enum seam_rc seam__diff_match(
+	const uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count, uint32_t most, uint32_t *ret_match)
 {
 	uint32_t less = a_count < b_count ? a_count : b_count;
 	uint32_t before = 0;
@@ -133,8 +133,10 @@ enum seam_rc seam__diff_match(const uint64_t *a, uint32_t a_count, const uint64_
 	}
 	if (before + behind == a_count && before + behind == b_count)
 		return SEAM_OK;
-	table = (struct table){.a = a + before, .b = b + before, .a_count = a_count - before - behind,
-	                       .b_count = b_count - before - behind};
+	table = (struct table){.a = a + before,
+		.b = b + before,
+		.a_count = a_count - before - behind,
+		.b_count = b_count - before - behind};
 	rc = match_middle(&table, most, ret_match + before);
 	for (uint32_t i = before; rc == SEAM_OK && i < b_count - behind; i++)
 		if (ret_match[i] != SEAM__DIFF_NONE)

@@ -70,12 +70,14 @@ enum seam_rc seam__extras_choose(struct seam_grow *extras, uint32_t member_count
 	sort(extras);
 	items = extras->items;
 	for (uint32_t first = 0; rc == SEAM_OK && first < extras->count; first = behind) {
-		struct seam__extras_group group = {.place = items[first].place, .thread = items[first].thread,
-		                                   .index = items[first].index, .first = first};
+		struct seam__extras_group group = {.place = items[first].place,
+			.thread = items[first].thread,
+			.index = items[first].index,
+			.first = first};
 
 		behind = first + 1;
 		while (behind < extras->count && compare_place(&items[first], &items[behind]) == 0 &&
-		       items[first].ordinal == items[behind].ordinal)
+			items[first].ordinal == items[behind].ordinal)
 			behind++;
 		group.count = behind - first;
 		if (2 * group.count > member_count)

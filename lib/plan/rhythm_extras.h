@@ -11,7 +11,7 @@
 
 struct seam__extra {
 	uint64_t key;
-	uint32_t place;   /* behind so many requests of the newest member */
+	uint32_t place; /* behind so many requests of the newest member */
 	uint32_t thread;
 	uint32_t index;   /* among its member's extras of the thread at the place */
 	uint32_t ordinal; /* among those with that key: filled in here */
@@ -23,13 +23,14 @@ struct seam__extra {
 struct seam__extras_group {
 	uint32_t place;
 	uint32_t thread;
-	uint32_t index;   /* of the first */
+	uint32_t index; /* of the first */
 	uint32_t first;
 	uint32_t count;
 };
 
-/* Sorts the extras (struct seam__extra), and appends the groups that more than half of the members have, in order of their places.
- * Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__extras_choose(struct seam_grow *extras, uint32_t member_count, struct seam_grow *ret_groups);
+/* Sorts the extras (struct seam__extra), and appends the groups that more than half of the members have, in order of
+ * their places. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__extras_choose(
+	struct seam_grow *extras, uint32_t member_count, struct seam_grow *ret_groups);
 
 #endif

@@ -38,7 +38,8 @@ static uint32_t gap_of(const struct seam__columns *columns, uint32_t member, uin
 	return columns->gap_behind[member][seam__rows_request(columns->rows, event) - stretch->first_request];
 }
 
-/* The votes of the members that have the column, newest first. Returns how many. ret_elsewhere: some free it outside of all. */
+/* The votes of the members that have the column, newest first. Returns how many. ret_elsewhere: some free it outside of
+ * all. */
 static uint32_t collect(const struct seam__columns *columns, uint32_t number, struct vote *votes, bool *ret_elsewhere)
 {
 	uint32_t count = 0;
@@ -46,8 +47,9 @@ static uint32_t collect(const struct seam__columns *columns, uint32_t number, st
 	*ret_elsewhere = false;
 	for (uint32_t m = 0; m < columns->member_count; m++) {
 		uint32_t request = seam__columns_request(columns, number, m);
-		uint32_t event = request == SEAM__REQUEST_NONE ? SEAM__EVENT_NONE
-		                                               : seam__request_at(columns->rows->requests, request)->free;
+		uint32_t event = request == SEAM__REQUEST_NONE
+			? SEAM__EVENT_NONE
+			: seam__request_at(columns->rows->requests, request)->free;
 		uint32_t member;
 
 		if (event == SEAM__EVENT_NONE)
@@ -57,8 +59,10 @@ static uint32_t collect(const struct seam__columns *columns, uint32_t number, st
 			*ret_elsewhere = true;
 			continue;
 		}
-		votes[count] = (struct vote){.lag = m - member, .gap = gap_of(columns, member, event), .request = request};
-		/* Where threads come in another order than in the newest member, a free may seem to stand before its block. */
+		votes[count] =
+			(struct vote){.lag = m - member, .gap = gap_of(columns, member, event), .request = request};
+		/* Where threads come in another order than in the newest member, a free may seem to stand before its
+		 * block. */
 		if (votes[count].lag == 0 && votes[count].gap <= number)
 			votes[count].gap = number + 1;
 		count++;
@@ -100,10 +104,14 @@ static uint32_t free_in_newest(const struct seam__columns *columns, uint32_t num
 	return seam__columns_member(columns, event) == 0 ? event : SEAM__EVENT_NONE;
 }
 
-static enum seam_rc add_loose(const struct seam__columns *columns, uint32_t request, uint32_t number, uint32_t born, struct seam_grow *list)
+static enum seam_rc add_loose(
+	const struct seam__columns *columns, uint32_t request, uint32_t number, uint32_t born, struct seam_grow *list)
 {
 	const struct seam__request *item = seam__request_at(columns->rows->requests, request);
-	const struct loose loose = {.size_bytes = item->dynamic ? 0 : item->size_bytes, .stream = item->stream, .number = number, .born = born};
+	const struct loose loose = {.size_bytes = item->dynamic ? 0 : item->size_bytes,
+		.stream = item->stream,
+		.number = number,
+		.born = born};
 
 	return seam__grow_append(list, &loose, 1);
 }
@@ -145,7 +153,8 @@ static enum seam_rc list_arriving(const struct seam__columns *columns, struct se
 		uint32_t request = seam__request_of(rows->requests, e);
 		uint32_t member;
 
-		if (request == SEAM__REQUEST_NONE || request >= newest->first_request || rows->trace->events[e].kind != SEAM_TRACE_FREE)
+		if (request == SEAM__REQUEST_NONE || request >= newest->first_request ||
+			rows->trace->events[e].kind != SEAM_TRACE_FREE)
 			continue;
 		if (seam__columns_find(columns, request, &member) == SEAM__COLUMN_NONE)
 			rc = add_loose(columns, request, e, request, arriving);
@@ -194,8 +203,8 @@ static void end_column(struct seam__columns *columns, const struct loose *leavin
 	column->freer = seam__request_of(columns->rows->requests, arriving->number);
 }
 
-/* Where an iteration of the same doings with other sizes came before, what it leaves corresponds to what this one leaves, one by one in order of
- * allocation. False: it was another iteration. */
+/* Where an iteration of the same doings with other sizes came before, what it leaves corresponds to what this one
+ * leaves, one by one in order of allocation. False: it was another iteration. */
 static bool join_in_order(struct seam__columns *columns, struct seam_grow *leaving, struct seam_grow *arriving)
 {
 	struct loose *out = leaving->items;

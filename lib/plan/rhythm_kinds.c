@@ -3,8 +3,8 @@
 
 #include "meta.h"
 
-#define KINDS_MAX 64u         /* more are not told apart: what is older and like none of them has no kind */
-#define DATA_SHARE 4u         /* of the bytes asked for, that may depend on data */
+#define KINDS_MAX 64u        /* more are not told apart: what is older and like none of them has no kind */
+#define DATA_SHARE 4u        /* of the bytes asked for, that may depend on data */
 #define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
 #define SHAPES_MAX 8u        /* with more kinds than are ever planned, those of one shape are rather taken together */
 #define FACTORS 256u         /* of two sizes, up to 8 */
@@ -21,7 +21,7 @@ static uint32_t may_differ(const struct seam__row *a, const struct seam__row *b,
 
 /* Not many of its requests may differ, nor much of its memory: other sizes of a few large ones are another workload. */
 static bool is_alike(const struct seam__row *a, const struct seam__row *b, const struct seam__difference *difference,
-                     double most_differing)
+	double most_differing)
 {
 	uint64_t bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
 
@@ -29,8 +29,8 @@ static bool is_alike(const struct seam__row *a, const struct seam__row *b, const
 }
 
 /* The kind that the row differs from least, or SEAM__KIND_NONE. */
-static enum seam_rc choose_alike(const struct seam__kinds *kinds, const struct seam__row *row, double most_differing,
-                                 uint32_t *ret_kind)
+static enum seam_rc choose_alike(
+	const struct seam__kinds *kinds, const struct seam__row *row, double most_differing, uint32_t *ret_kind)
 {
 	uint32_t least = UINT32_MAX;
 	uint32_t best = SEAM__KIND_NONE;
@@ -54,8 +54,8 @@ static enum seam_rc choose_alike(const struct seam__kinds *kinds, const struct s
 	return SEAM_OK;
 }
 
-/* Whether most of the sizes that differ between two rows of one shape do so by one factor: another sequence length, say, or another batch. Where they
- * depend on data (experts), each goes its own way. */
+/* Whether most of the sizes that differ between two rows of one shape do so by one factor: another sequence length,
+ * say, or another batch. Where they depend on data (experts), each goes its own way. */
 static bool is_scaled(const struct seam__kinds *kinds, const struct seam__row *a, const struct seam__row *b)
 {
 	uint32_t counts[FACTORS] = {0};
@@ -63,8 +63,10 @@ static bool is_scaled(const struct seam__kinds *kinds, const struct seam__row *a
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < seam__stretch_count(&a->stretch); i++) {
-		uint64_t then = seam__request_at(kinds->rows->requests, a->stretch.first_request + a->numbers[i])->size_bytes;
-		uint64_t now = seam__request_at(kinds->rows->requests, b->stretch.first_request + b->numbers[i])->size_bytes;
+		uint64_t then =
+			seam__request_at(kinds->rows->requests, a->stretch.first_request + a->numbers[i])->size_bytes;
+		uint64_t now =
+			seam__request_at(kinds->rows->requests, b->stretch.first_request + b->numbers[i])->size_bytes;
 		double factor = then != 0 ? (double)now / (double)then * FACTORS_OF_ONE : FACTORS;
 
 		differing += a->keys[i] != b->keys[i];
@@ -77,7 +79,8 @@ static bool is_scaled(const struct seam__kinds *kinds, const struct seam__row *a
 	return most > differing / 2;
 }
 
-/* The kind of its shape that the row differs from least, if not in too much memory: sizes in it depend on data, and nobody has said so. */
+/* The kind of its shape that the row differs from least, if not in too much memory: sizes in it depend on data, and
+ * nobody has said so. */
 static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam__row *row)
 {
 	uint64_t least = UINT64_MAX;
@@ -89,9 +92,9 @@ static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam_
 		bool same_shape;
 
 		if (seam__row_overlay(kinds->rows, base, row, NULL, &difference, &same_shape) && same_shape &&
-		    difference.requests <= seam__stretch_count(&row->stretch) / 4 * 3 &&
-		    difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least &&
-		    (kinds->items.count >= SHAPES_MAX || !is_scaled(kinds, base, row))) {
+			difference.requests <= seam__stretch_count(&row->stretch) / 4 * 3 &&
+			difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least &&
+			(kinds->items.count >= SHAPES_MAX || !is_scaled(kinds, base, row))) {
 			least = difference.bytes;
 			best = k;
 		}
@@ -131,8 +134,8 @@ static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most
 	return rc;
 }
 
-enum seam_rc seam__kinds_init(const struct seam__rows *rows, const struct seam__stretch *stretches, uint32_t stretch_count,
-                              double most_differing, uint64_t least_requests, struct seam__kinds *ret_kinds)
+enum seam_rc seam__kinds_init(const struct seam__rows *rows, const struct seam__stretch *stretches,
+	uint32_t stretch_count, double most_differing, uint64_t least_requests, struct seam__kinds *ret_kinds)
 {
 	struct seam__kinds made = {.rows = rows, .stretches = stretches, .stretch_count = stretch_count};
 	enum seam_rc rc = SEAM_OK;
@@ -160,6 +163,7 @@ void seam__kinds_fini(struct seam__kinds *kinds)
 	for (uint32_t k = 0; k < kinds->items.count; k++)
 		seam__row_fini(kinds->rows, &seam__kind_at(kinds, k)->row);
 	seam__grow_fini(&kinds->items);
-	seam__meta_free(seam__meta_process(), kinds->kind_of, ((size_t)kinds->stretch_count + 1) * sizeof(*kinds->kind_of));
+	seam__meta_free(
+		seam__meta_process(), kinds->kind_of, ((size_t)kinds->stretch_count + 1) * sizeof(*kinds->kind_of));
 	*kinds = (struct seam__kinds){0};
 }

@@ -7,7 +7,8 @@
 #include "idmap.h"
 #include "meta.h"
 
-/* What happens in a repetition: a column's allocation or its free, or the newest member's beginning or end of a phase. */
+/* What happens in a repetition: a column's allocation or its free, or the newest member's beginning or end of a phase.
+ */
 struct token {
 	uint32_t gap;
 	uint32_t order;  /* of frees and phases in a gap: the event in the newest member, or SEAM__EVENT_NONE */
@@ -23,13 +24,13 @@ struct block {
 struct writer {
 	const struct seam__columns *columns;
 	struct seam_trace_builder *builder;
-	struct seam_idmap taken;    /* ids of residents */
-	struct seam_idmap strings;  /* of the recording -> of the model */
-	struct seam_idmap phases;   /* name, a string of the recording -> number in the model */
-	struct seam_grow open;      /* uint32_t: names of the phases that are open in the model, strings of the recording */
-	struct seam_grow tokens;    /* struct token */
-	struct block *blocks;       /* [column][ring of `lags` repetitions] */
-	uint32_t lags;              /* the largest lag and one more */
+	struct seam_idmap taken;   /* ids of residents */
+	struct seam_idmap strings; /* of the recording -> of the model */
+	struct seam_idmap phases;  /* name, a string of the recording -> number in the model */
+	struct seam_grow open; /* uint32_t: names of the phases that are open in the model, strings of the recording */
+	struct seam_grow tokens; /* struct token */
+	struct block *blocks;    /* [column][ring of `lags` repetitions] */
+	uint32_t lags;           /* the largest lag and one more */
 	uint64_t next_id;
 	uint64_t events;
 	struct seam__model_sums sums;
@@ -58,14 +59,15 @@ static enum seam_rc list_tokens(struct writer *writer)
 	for (uint32_t c = 0; rc == SEAM_OK && c < columns->items.count; c++) {
 		const struct seam__column *column = seam__column_at(columns, c);
 		const struct token pair[2] = {{.gap = c, .column = c, .alloc = true},
-		                              {.gap = column->gap, .order = column->order, .column = c}};
+			{.gap = column->gap, .order = column->order, .column = c}};
 
 		if (column->left_out)
 			continue;
 		rc = seam__grow_append(&writer->tokens, pair, 2);
 		writer->lags = column->lag >= writer->lags ? column->lag + 1 : writer->lags;
 		if (column->lag > 1 || (column->lag == 1 && column->gap > c))
-			writer->sums.overlap_bytes += seam__request_at(columns->rows->requests, column->source)->size_bytes;
+			writer->sums.overlap_bytes +=
+				seam__request_at(columns->rows->requests, column->source)->size_bytes;
 	}
 	if (rc == SEAM_OK && writer->tokens.count > 0)
 		qsort(writer->tokens.items, writer->tokens.count, sizeof(struct token), compare_tokens);
@@ -88,7 +90,8 @@ static enum seam_rc string_of(struct writer *writer, uint32_t string, uint32_t *
 		return SEAM_OK;
 	rc = seam__idmap_put(&writer->strings, string, &known);
 	if (rc == SEAM_OK && known[0] == 0) {
-		rc = seam_trace_builder_string(writer->builder, seam_trace_string(writer->columns->rows->trace, string), ret_string);
+		rc = seam_trace_builder_string(
+			writer->builder, seam_trace_string(writer->columns->rows->trace, string), ret_string);
 		known[0] = *ret_string;
 	}
 	if (rc == SEAM_OK)
@@ -151,7 +154,8 @@ static enum seam_rc list_open(const struct writer *writer, uint32_t event, struc
 	return rc;
 }
 
-/* Tokens for the newest member's phases, if as many are open behind it as before it and the same ones. ret_open: those. */
+/* Tokens for the newest member's phases, if as many are open behind it as before it and the same ones. ret_open: those.
+ */
 static enum seam_rc list_phases(struct writer *writer, struct seam_grow *ret_open)
 {
 	const struct seam__columns *columns = writer->columns;
@@ -167,13 +171,15 @@ static enum seam_rc list_phases(struct writer *writer, struct seam_grow *ret_ope
 		rc = list_open(writer, newest->last_event, &behind);
 	if (rc == SEAM_OK)
 		same = behind.count == ret_open->count &&
-		       (behind.count == 0 || memcmp(behind.items, ret_open->items, behind.count * sizeof(uint32_t)) == 0);
+			(behind.count == 0 ||
+				memcmp(behind.items, ret_open->items, behind.count * sizeof(uint32_t)) == 0);
 	seam__grow_fini(&behind);
 	if (!same)
 		ret_open->count = 0;
 	for (uint32_t e = newest->first_event; same && rc == SEAM_OK && e < newest->last_event; e++) {
 		const uint32_t before = seam__rows_request(columns->rows, e) - newest->first_request;
-		const struct token token = {.gap = columns->gap_behind[0][before], .order = e, .column = SEAM__COLUMN_NONE};
+		const struct token token = {
+			.gap = columns->gap_behind[0][before], .order = e, .column = SEAM__COLUMN_NONE};
 
 		if (events[e].kind == SEAM_TRACE_PHASE_BEGIN || events[e].kind == SEAM_TRACE_PHASE_END)
 			rc = seam__grow_append(&writer->tokens, &token, 1);
@@ -298,7 +304,8 @@ static enum seam_rc emit_token(struct writer *writer, const struct token *token,
 		event = &writer->columns->rows->trace->events[token->order];
 		return event->kind == SEAM_TRACE_PHASE_BEGIN ? begin_phase(writer, event->aux) : end_phase(writer);
 	}
-	return token->alloc ? emit_alloc(writer, token->column, repetition) : emit_free(writer, token->column, repetition);
+	return token->alloc ? emit_alloc(writer, token->column, repetition)
+			    : emit_free(writer, token->column, repetition);
 }
 
 static enum seam_rc emit_repetition(struct writer *writer, int64_t repetition, bool marked)
@@ -313,7 +320,8 @@ static enum seam_rc emit_repetition(struct writer *writer, int64_t repetition, b
 	return rc;
 }
 
-static enum seam_rc write_repetitions(struct writer *writer, const struct seam_grow *open, bool marked, uint64_t *ret_first)
+static enum seam_rc write_repetitions(
+	struct writer *writer, const struct seam_grow *open, bool marked, uint64_t *ret_first)
 {
 	const uint32_t *names = open->items;
 	enum seam_rc rc = emit_residents(writer);
@@ -348,11 +356,12 @@ static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_
 }
 
 enum seam_rc seam__model_make(const struct seam__columns *columns, bool marked, struct seam_trace **ret_trace,
-                              uint64_t *ret_first, uint64_t *ret_last, struct seam__model_sums *ret_sums)
+	uint64_t *ret_first, uint64_t *ret_last, struct seam__model_sums *ret_sums)
 {
 	struct writer writer = {.columns = columns};
 	uint64_t first;
-	enum seam_rc rc = seam_trace_builder_create("model of a rhythm", columns->rows->trace->header.device, &writer.builder);
+	enum seam_rc rc =
+		seam_trace_builder_create("model of a rhythm", columns->rows->trace->header.device, &writer.builder);
 
 	if (rc != SEAM_OK)
 		return rc;

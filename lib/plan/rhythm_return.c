@@ -18,7 +18,8 @@ static int compare(const void *left, const void *right)
 	return (a->key > b->key) - (a->key < b->key);
 }
 
-static enum seam_rc list(const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam_grow *crossings)
+static enum seam_rc list(
+	const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam_grow *crossings)
 {
 	enum seam_rc rc = SEAM_OK;
 
@@ -30,10 +31,12 @@ static enum seam_rc list(const struct seam__rows *rows, const struct seam__stret
 		if (number == SEAM__REQUEST_NONE)
 			continue;
 		request = seam__request_at(rows->requests, number);
-		crossing = (struct crossing){.key = rows->keys[number], .size_bytes = request->size_bytes,
-		                             .change = request->alloc == e ? 1 : -1};
+		crossing = (struct crossing){.key = rows->keys[number],
+			.size_bytes = request->size_bytes,
+			.change = request->alloc == e ? 1 : -1};
 		if (request->dynamic || (request->alloc == e && request->free < stretch->last_event) ||
-		    (request->free == e && request->alloc >= stretch->first_event) || (request->alloc != e && request->free != e))
+			(request->free == e && request->alloc >= stretch->first_event) ||
+			(request->alloc != e && request->free != e))
 			continue;
 		rc = seam__grow_append(crossings, &crossing, 1);
 	}
@@ -59,7 +62,8 @@ static struct seam__change sum_up(const struct seam_grow *crossings)
 	return change;
 }
 
-enum seam_rc seam__change_of(const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam__change *ret_change)
+enum seam_rc seam__change_of(
+	const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam__change *ret_change)
 {
 	struct seam_grow crossings;
 	enum seam_rc rc;

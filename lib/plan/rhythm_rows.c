@@ -9,7 +9,8 @@
 #include "rhythm_diff.h"
 
 #define DYNAMIC_SIZE UINT64_MAX
-#define LEAVES UINT64_C(0x5bd1e9955bd1e995) /* what the key of a request changes by that is not freed in its stretch */
+/* what the key of a request changes by that is not freed in its stretch */
+#define LEAVES UINT64_C(0x5bd1e9955bd1e995)
 
 static enum seam_rc number_of(struct seam__rows *rows, struct seam_idmap *map, uint32_t thread, uint32_t *ret_number)
 {
@@ -35,8 +36,9 @@ static enum seam_rc number_threads(struct seam__rows *rows)
 
 		rc = number_of(rows, &map, request->thread, &rows->threads[i]);
 		if (rc == SEAM_OK)
-			rc = number_of(rows, &map, request->free != SEAM__EVENT_NONE ? request->free_thread : request->thread,
-			               &rows->free_threads[i]);
+			rc = number_of(rows, &map,
+				request->free != SEAM__EVENT_NONE ? request->free_thread : request->thread,
+				&rows->free_threads[i]);
 	}
 	seam__idmap_fini(&map);
 	return rc;
@@ -47,7 +49,8 @@ static uint64_t key_of(const struct seam__request *request)
 	return seam__beats_mix(request->dynamic ? DYNAMIC_SIZE : request->size_bytes, request->stream);
 }
 
-enum seam_rc seam__rows_init(const struct seam_trace *trace, const struct seam__requests *requests, struct seam__rows *ret_rows)
+enum seam_rc seam__rows_init(
+	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__rows *ret_rows)
 {
 	size_t count = requests->items.count + 1;
 	struct seam__rows made = {.trace = trace, .requests = requests};
@@ -140,7 +143,8 @@ static void fill_row(const struct seam__rows *rows, struct seam__row *row)
 	}
 }
 
-enum seam_rc seam__row_init(const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam__row *ret_row)
+enum seam_rc seam__row_init(
+	const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam__row *ret_row)
 {
 	struct seam_meta *meta = seam__meta_process();
 	size_t count = (size_t)seam__stretch_count(stretch) + 1;
@@ -183,7 +187,8 @@ static uint64_t edits_of_bins(const struct seam__row *a, const struct seam__row 
 	uint64_t edits = 0;
 
 	for (uint32_t i = 0; i < SEAM__ROWS_BINS; i++)
-		edits += a->bins[i] < b->bins[i] ? (uint32_t)(b->bins[i] - a->bins[i]) : (uint32_t)(a->bins[i] - b->bins[i]);
+		edits += a->bins[i] < b->bins[i] ? (uint32_t)(b->bins[i] - a->bins[i])
+						 : (uint32_t)(a->bins[i] - b->bins[i]);
 	return edits;
 }
 
@@ -191,8 +196,8 @@ struct comparison {
 	const struct seam__rows *rows;
 	const struct seam__row *a;
 	const struct seam__row *b;
-	uint32_t *match;    /* of one thread's elements */
-	uint32_t *same;     /* NULL: not wanted */
+	uint32_t *match; /* of one thread's elements */
+	uint32_t *same;  /* NULL: not wanted */
 	struct seam__difference difference;
 };
 
@@ -202,7 +207,8 @@ struct gap {
 	uint32_t b, b_end;
 };
 
-static const struct seam__request *element(const struct comparison *comparison, const struct seam__row *row, uint32_t at)
+static const struct seam__request *element(
+	const struct comparison *comparison, const struct seam__row *row, uint32_t at)
 {
 	return seam__request_at(comparison->rows->requests, row->stretch.first_request + row->numbers[at]);
 }
@@ -213,7 +219,8 @@ static void note(const struct comparison *comparison, uint32_t b, uint32_t a)
 		comparison->same[comparison->b->numbers[b]] = a == SEAM__DIFF_NONE ? a : comparison->a->numbers[a];
 }
 
-static uint64_t bytes_of(const struct comparison *comparison, const struct seam__row *row, uint32_t first, uint32_t last)
+static uint64_t bytes_of(
+	const struct comparison *comparison, const struct seam__row *row, uint32_t first, uint32_t last)
 {
 	uint64_t bytes = 0;
 
@@ -250,7 +257,8 @@ static void pair_gap(struct comparison *comparison, struct gap gap)
 		const struct seam__request *now = element(comparison, comparison->b, b);
 		uint32_t found = SEAM__DIFF_NONE;
 
-		for (uint32_t a = a_count == b_count ? gap.a + (b - gap.b) : next; a < gap.a_end && found == SEAM__DIFF_NONE; a++) {
+		for (uint32_t a = a_count == b_count ? gap.a + (b - gap.b) : next;
+			a < gap.a_end && found == SEAM__DIFF_NONE; a++) {
 			const struct seam__request *then = element(comparison, comparison->a, a);
 
 			if (then->stream == now->stream && (a_count == b_count || then->size_bytes == now->size_bytes))
@@ -270,9 +278,11 @@ static uint32_t next_match(const uint32_t *match, uint32_t from, uint32_t count)
 	return from < count ? match[from] : UINT32_MAX;
 }
 
-/* Two neighbours in the other order: the fewest edits let one of them be the same and the other come anew. Here both are the same places,
- * as those would say who compare by place; else members of a kind contradict each other. a, b: keys of the thread's elements. */
-static void straighten(struct comparison *comparison, const uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count)
+/* Two neighbours in the other order: the fewest edits let one of them be the same and the other come anew. Here both
+ * are the same places, as those would say who compare by place; else members of a kind contradict each other. a, b:
+ * keys of the thread's elements. */
+static void straighten(
+	struct comparison *comparison, const uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count)
 {
 	uint32_t *match = comparison->match;
 	uint32_t next = 0; /* behind the last element of `a` that has a partner */
@@ -280,10 +290,11 @@ static void straighten(struct comparison *comparison, const uint64_t *a, uint32_
 	for (uint32_t j = 0; j + 1 < b_count; j++) {
 		uint32_t first = SEAM__DIFF_NONE;
 
-		if (match[j] != SEAM__DIFF_NONE && match[j] > next && match[j + 1] == SEAM__DIFF_NONE && a[match[j] - 1] == b[j + 1])
+		if (match[j] != SEAM__DIFF_NONE && match[j] > next && match[j + 1] == SEAM__DIFF_NONE &&
+			a[match[j] - 1] == b[j + 1])
 			first = match[j] - 1;
 		else if (match[j] == SEAM__DIFF_NONE && match[j + 1] != SEAM__DIFF_NONE && match[j + 1] + 1 < a_count &&
-		         a[match[j + 1] + 1] == b[j] && next_match(match, j + 2, b_count) > match[j + 1] + 1)
+			a[match[j + 1] + 1] == b[j] && next_match(match, j + 2, b_count) > match[j + 1] + 1)
 			first = match[j + 1];
 		if (first != SEAM__DIFF_NONE) {
 			match[j] = first;
@@ -305,7 +316,8 @@ static enum seam_rc compare_thread(struct comparison *comparison, uint32_t threa
 	uint32_t b_first = gap.b;
 	uint32_t a_count = a->thread_first[thread + 1] - a_first;
 	uint32_t b_count = b->thread_first[thread + 1] - b_first;
-	enum seam_rc rc = seam__diff_match(a->keys + a_first, a_count, b->keys + b_first, b_count, 2 * most, comparison->match);
+	enum seam_rc rc =
+		seam__diff_match(a->keys + a_first, a_count, b->keys + b_first, b_count, 2 * most, comparison->match);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -326,7 +338,7 @@ static enum seam_rc compare_thread(struct comparison *comparison, uint32_t threa
 }
 
 enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
-                               uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference)
+	uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference)
 {
 	size_t count = (size_t)seam__stretch_count(&b->stretch) + 1;
 	struct comparison comparison = {.rows = rows, .a = a, .b = b, .same = ret_same};
@@ -351,14 +363,15 @@ static bool is_swap(const struct seam__row *a, const struct seam__row *b, uint32
 	return i > 0 && a->keys[i] == b->keys[i - 1] && a->keys[i - 1] == b->keys[i];
 }
 
-bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b, uint32_t *ret_same,
-                       struct seam__difference *ret_difference, bool *ret_same_shape)
+bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
+	uint32_t *ret_same, struct seam__difference *ret_difference, bool *ret_same_shape)
 {
 	struct comparison comparison = {.rows = rows, .a = a, .b = b, .same = ret_same};
 	uint32_t count = seam__stretch_count(&a->stretch);
 
 	if (count != seam__stretch_count(&b->stretch) ||
-	    memcmp(a->thread_first, b->thread_first, ((size_t)rows->thread_count + 1) * sizeof(*a->thread_first)) != 0)
+		memcmp(a->thread_first, b->thread_first, ((size_t)rows->thread_count + 1) * sizeof(*a->thread_first)) !=
+			0)
 		return false;
 	*ret_same_shape = true;
 	for (uint32_t i = 0; i < count; i++) {
@@ -368,7 +381,8 @@ bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a,
 		note(&comparison, i, i);
 		if (a->keys[i] == b->keys[i])
 			continue;
-		if (then->stream != now->stream || (then->free < a->stretch.last_event) != (now->free < b->stretch.last_event))
+		if (then->stream != now->stream ||
+			(then->free < a->stretch.last_event) != (now->free < b->stretch.last_event))
 			*ret_same_shape = false;
 		if (is_swap(a, b, i)) {
 			comparison.difference.swaps++;

@@ -1,9 +1,10 @@
-/* rhythm_rows.h: the requests of a recording as rows, one for each thread, and which requests of two stretches correspond.
+/* rhythm_rows.h: the requests of a recording as rows, one for each thread, and which requests of two stretches
+ * correspond.
  *
- * Threads run beside each other: in what order their requests come differs from iteration to iteration, the order in each of
- * them does not. So stretches are compared thread by thread. Two requests are equal if size, stream and pool are, and if both
- * or neither are freed in their stretch; of one that depends on data the size does not matter. Where one request stands in
- * the place of another, it is the same request with another size.
+ * Threads run beside each other: in what order their requests come differs from iteration to iteration, the order in
+ * each of them does not. So stretches are compared thread by thread. Two requests are equal if size, stream and pool
+ * are, and if both or neither are freed in their stretch; of one that depends on data the size does not matter. Where
+ * one request stands in the place of another, it is the same request with another size.
  *
  * Not here: where stretches begin and end (rhythm_cut.h). Immutable once built. No locks.
  */
@@ -17,8 +18,8 @@
 struct seam__rows {
 	const struct seam_trace *trace;
 	const struct seam__requests *requests;
-	uint64_t *keys;        /* per request */
-	uint32_t *threads;     /* per request: number of its thread, from 0 in order of appearance */
+	uint64_t *keys;         /* per request */
+	uint32_t *threads;      /* per request: number of its thread, from 0 in order of appearance */
 	uint32_t *free_threads; /* per request: number of the thread that frees it */
 	uint32_t thread_count;
 };
@@ -29,23 +30,23 @@ struct seam__stretch {
 	uint32_t last_event;
 	uint32_t first_request;
 	uint32_t last_request;
-	bool marked;           /* it begins and ends at marks */
+	bool marked; /* it begins and ends at marks */
 };
 
 /* A stretch in order of threads, made for comparing. */
 struct seam__row {
 	struct seam__stretch stretch;
-	uint64_t *keys;          /* per request of the stretch, those of the first thread first */
-	uint32_t *numbers;       /* which request, counted in the stretch */
-	uint32_t *thread_first;  /* per thread and one more */
+	uint64_t *keys;                 /* per request of the stretch, those of the first thread first */
+	uint32_t *numbers;              /* which request, counted in the stretch */
+	uint32_t *thread_first;         /* per thread and one more */
 	uint16_t bins[SEAM__ROWS_BINS]; /* keys by hash, saturating: rows whose bins differ much need no diff */
-	uint64_t hash;           /* of all keys in order */
-	uint64_t bytes;          /* of all requests that do not depend on data */
+	uint64_t hash;                  /* of all keys in order */
+	uint64_t bytes;                 /* of all requests that do not depend on data */
 };
 
 /* Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__rows_init(const struct seam_trace *trace, const struct seam__requests *requests,
-                                           struct seam__rows *ret_rows);
+SEAM_MUST_USE enum seam_rc seam__rows_init(
+	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__rows *ret_rows);
 void seam__rows_fini(struct seam__rows *rows);
 
 /* What only one of two rows has, or both with other sizes. */
@@ -67,18 +68,19 @@ static inline uint32_t seam__stretch_count(const struct seam__stretch *stretch)
 }
 
 /* Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__row_init(const struct seam__rows *rows, const struct seam__stretch *stretch,
-                                          struct seam__row *ret_row);
+SEAM_MUST_USE enum seam_rc seam__row_init(
+	const struct seam__rows *rows, const struct seam__stretch *stretch, struct seam__row *ret_row);
 void seam__row_fini(const struct seam__rows *rows, struct seam__row *row);
 
-/* ret_same: per request of `b` the one of `a`, both counted in their stretches, or SEAM__DIFF_NONE; may be NULL; may be written on
- * failure. Errors: SEAM_NOT_FOUND (more than `most` requests differ), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
-                                             uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference);
+/* ret_same: per request of `b` the one of `a`, both counted in their stretches, or SEAM__DIFF_NONE; may be NULL; may be
+ * written on failure. Errors: SEAM_NOT_FOUND (more than `most` requests differ), SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__row_compare(const struct seam__rows *rows, const struct seam__row *a,
+	const struct seam__row *b, uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference);
 
-/* Another way to compare, by place: those of one place in their threads correspond, whatever they are. Returns false where a thread has more
- * requests in one row than in the other. ret_difference: of places whose requests differ. ret_same_shape: they differ in size only. */
-bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b, uint32_t *ret_same,
-                       struct seam__difference *ret_difference, bool *ret_same_shape);
+/* Another way to compare, by place: those of one place in their threads correspond, whatever they are. Returns false
+ * where a thread has more requests in one row than in the other. ret_difference: of places whose requests differ.
+ * ret_same_shape: they differ in size only. */
+bool seam__row_overlay(const struct seam__rows *rows, const struct seam__row *a, const struct seam__row *b,
+	uint32_t *ret_same, struct seam__difference *ret_difference, bool *ret_same_shape);
 
 #endif

@@ -6,8 +6,8 @@
 
 enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__graph *graph, struct seam_meta *meta)
 {
-	struct seam__pairs made = {.meta = meta, .count = (uint32_t)graph->tensors.count,
-	                           .row_words = graph->tensors.count / 64 + 1};
+	struct seam__pairs made = {
+		.meta = meta, .count = (uint32_t)graph->tensors.count, .row_words = graph->tensors.count / 64 + 1};
 
 	if (graph->tensors.count > SEAM__PAIRS_MAX || graph->nodes.count > SEAM__PAIRS_MAX)
 		return SEAM_UNSUPPORTED;
@@ -29,7 +29,8 @@ enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__
 void seam__pairs_fini(struct seam__pairs *pairs)
 {
 	if (pairs->bits != NULL)
-		seam__meta_free(pairs->meta, pairs->bits, 64 * pairs->row_words * pairs->row_words * sizeof(*pairs->bits));
+		seam__meta_free(
+			pairs->meta, pairs->bits, 64 * pairs->row_words * pairs->row_words * sizeof(*pairs->bits));
 	*pairs = (struct seam__pairs){0};
 }
 
@@ -78,7 +79,8 @@ const char *seam__pairs_check(const struct seam__pairs *pairs)
 {
 	for (uint32_t i = 0; i < pairs->count; i++)
 		for (uint32_t j = 0; j <= i; j++)
-			if (seam__pairs_has(pairs, i, j) != seam__pairs_has(pairs, j, i) || (i == j && seam__pairs_has(pairs, i, j)))
+			if (seam__pairs_has(pairs, i, j) != seam__pairs_has(pairs, j, i) ||
+				(i == j && seam__pairs_has(pairs, i, j)))
 				return "P1 symmetry";
 	return NULL;
 }
@@ -125,7 +127,8 @@ static void list_ends(struct by_nodes *by, bool last_only, uint32_t *last_of)
 		for (uint32_t c = 0; c < tensor->consumer_count; c++) {
 			const struct seam__graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
 
-			last_of[node->stream] = node->order > last_of[node->stream] ? node->order : last_of[node->stream];
+			last_of[node->stream] =
+				node->order > last_of[node->stream] ? node->order : last_of[node->stream];
 		}
 		for (uint32_t c = 0; c < tensor->consumer_count; c++) {
 			const struct seam__graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
@@ -159,8 +162,8 @@ static void decide(struct by_nodes *by, bool last_only, uint32_t *last_of, struc
 	seam__pairs_mirror(pairs);
 }
 
-enum seam_rc seam__safety_by_nodes(const struct seam__graph *graph, struct seam_meta *meta, bool last_only,
-                                   struct seam__pairs *ret_pairs)
+enum seam_rc seam__safety_by_nodes(
+	const struct seam__graph *graph, struct seam_meta *meta, bool last_only, struct seam__pairs *ret_pairs)
 {
 	struct by_nodes by = {.graph = graph, .row_words = graph->nodes.count / 64 + 1};
 	size_t words = graph->nodes.count * by.row_words + 1;

@@ -37,7 +37,7 @@ static enum seam_rc find_place(struct seam__safety_ops *ops, uint64_t stream, ui
 static bool is_edge(const struct seam_trace_event *event)
 {
 	return event->kind >= SEAM_TRACE_EVENT_RECORD && event->kind <= SEAM_TRACE_DEVICE_SYNC &&
-	       (event->flags & SEAM_TRACE_CAPTURE) == 0;
+		(event->flags & SEAM_TRACE_CAPTURE) == 0;
 }
 
 static enum seam_rc add_op(struct seam__safety_ops *ops, const struct seam__safety_op *op)
@@ -83,8 +83,8 @@ static uint64_t same_record(const struct listing *listing, uint64_t record)
 	uint64_t from = counted_from(period);
 
 	if (period->linear || later < period->first_event || events[later].kind != SEAM_TRACE_EVENT_RECORD ||
-	    events[later].stream != events[record].stream || !is_edge(&events[later]) ||
-	    counts[record - from] - counts[period->first_event - from] != counts[later - from])
+		events[later].stream != events[record].stream || !is_edge(&events[later]) ||
+		counts[record - from] - counts[period->first_event - from] != counts[later - from])
 		return NEVER;
 	return later;
 }
@@ -105,7 +105,8 @@ static enum seam_rc list_op(struct listing *listing, uint64_t e)
 	const struct seam__safety_period *period = listing->period;
 	const struct seam_trace_event *event = &period->trace->events[e];
 	uint64_t index = e - period->first_event;
-	struct seam__safety_op op = {.kind = event->kind, .record = SEAM__ITEM_NONE, .position = period->positions[index]};
+	struct seam__safety_op op = {
+		.kind = event->kind, .record = SEAM__ITEM_NONE, .position = period->positions[index]};
 	enum seam_rc rc;
 
 	if (listing->frees[index] != 0) {
@@ -172,7 +173,7 @@ static enum seam_rc list_all(struct listing *listing, const struct seam__safety_
 }
 
 static enum seam_rc make_row(const struct seam__safety_period *period, const struct seam__safety_request *requests,
-                             uint32_t count, struct seam__safety_ops *ops)
+	uint32_t count, struct seam__safety_ops *ops)
 {
 	struct listing listing = {.period = period, .ops = ops};
 	size_t events = events_of(period) + 1;
@@ -194,8 +195,8 @@ static enum seam_rc make_row(const struct seam__safety_period *period, const str
 	return rc;
 }
 
-enum seam_rc seam__safety_ops_init(const struct seam__safety_period *period, const struct seam__safety_request *requests,
-                                   uint32_t count, struct seam__safety_ops *ret_ops)
+enum seam_rc seam__safety_ops_init(const struct seam__safety_period *period,
+	const struct seam__safety_request *requests, uint32_t count, struct seam__safety_ops *ret_ops)
 {
 	struct seam__safety_ops *ops = ret_ops;
 	enum seam_rc rc = SEAM_OK;

@@ -1,9 +1,10 @@
-/* safety_ops.h: what happens in a period that matters for the order of streams: frees, and the edges that the trace shows, as a row.
+/* safety_ops.h: what happens in a period that matters for the order of streams: frees, and the edges that the trace
+ * shows, as a row.
  *
- * Which record a wait is for is found here, once: that before it in the trace. If it stands before the period, it is the
- * corresponding one of the repetition before: as many events earlier, of the same stream, with as many positions up to the
- * period's end; where the trace has no such record there is no edge. Events that were captured into a graph order nothing
- * when they are recorded.
+ * Which record a wait is for is found here, once: that before it in the trace. If it stands before the period, it is
+ * the corresponding one of the repetition before: as many events earlier, of the same stream, with as many positions up
+ * to the period's end; where the trace has no such record there is no edge. Events that were captured into a graph
+ * order nothing when they are recorded.
  *
  * Not here: what follows from them (safety_trace.h). Pure. No locks.
  */
@@ -26,16 +27,15 @@ struct seam__safety_ops {
 	struct seam__safety_op *items; /* in the order of the trace */
 	size_t count;
 	size_t capacity;
-	uint32_t *place_of;            /* per stream number: its place; equal streams have one */
-	uint32_t places;               /* streams in all: the numbered ones and those that occur in edges only */
-	struct seam_idmap streams;     /* stream: 1 + its place */
+	uint32_t *place_of;        /* per stream number: its place; equal streams have one */
+	uint32_t places;           /* streams in all: the numbered ones and those that occur in edges only */
+	struct seam_idmap streams; /* stream: 1 + its place */
 };
 
 /* Those of the period, with the frees of `requests`. *ret_ops is to be given to _fini() after a failure too.
  * Errors: SEAM_OOM_META, SEAM_INVALID (more streams than 2^16). O(events before the period's end). */
 SEAM_MUST_USE enum seam_rc seam__safety_ops_init(const struct seam__safety_period *period,
-                                                 const struct seam__safety_request *requests, uint32_t count,
-                                                 struct seam__safety_ops *ret_ops);
+	const struct seam__safety_request *requests, uint32_t count, struct seam__safety_ops *ret_ops);
 void seam__safety_ops_fini(const struct seam__safety_period *period, struct seam__safety_ops *ops);
 
 #endif

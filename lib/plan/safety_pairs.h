@@ -5,8 +5,8 @@
 #include "safety.h"
 
 /* Every pair of the graph's tensors. Errors: SEAM_UNSUPPORTED, SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__graph *graph,
-                                                struct seam_meta *meta);
+SEAM_MUST_USE enum seam_rc seam__pairs_init_all(
+	struct seam__pairs *pairs, const struct seam__graph *graph, struct seam_meta *meta);
 
 /* One way only: seam__pairs_mirror() follows. A write to the other row for each pair would miss the cache each time. */
 static inline void seam__pairs_remove(struct seam__pairs *pairs, uint32_t i, uint32_t j)

@@ -15,7 +15,7 @@ struct tensor {
 	uint32_t end;        /* EndTime in its own stream; 0 where nothing of that consumes it */
 	uint32_t first_dest; /* DestStreams with EndTime: dests[first_dest .. first_dest + dest_count) */
 	uint32_t dest_count;
-	bool is_between;     /* some consumer is in another stream than its producer */
+	bool is_between; /* some consumer is in another stream than its producer */
 };
 
 struct dest {
@@ -123,8 +123,8 @@ static void list_members(struct by_streams *by)
 
 /* Algorithm 4: do all consumers of `earlier` run before `later` is produced, which is in `stream`? A stream without an
  * ancestor of `later` has MaxAncId 0, so that DestStreams is a subset need not be asked on its own. */
-static bool is_valid_ancestor(const struct by_streams *by, const struct tensor *earlier, const struct tensor *later,
-                              uint32_t stream)
+static bool is_valid_ancestor(
+	const struct by_streams *by, const struct tensor *earlier, const struct tensor *later, uint32_t stream)
 {
 	const uint32_t *reach = &by->max_ancestor[(size_t)later->producer * by->streams];
 
@@ -148,15 +148,15 @@ static void reuse_ancestor_stream(struct by_streams *by, uint32_t to, uint32_t f
 			uint32_t t1 = by->members[m1];
 
 			if (earlier->is_between ? is_valid_ancestor(by, earlier, &by->tensors[t1], to)
-			                        : earlier->end <= max_ancestor_of(by, t1)[from])
+						: earlier->end <= max_ancestor_of(by, t1)[from])
 				seam__pairs_remove(by->pairs, t2, t1);
 		}
 	}
 }
 
 /* Algorithm 5, for one pair of a stream. */
-static bool is_safe_in_stream(const struct by_streams *by, const struct tensor *t1, const struct tensor *t2,
-                              uint32_t stream)
+static bool is_safe_in_stream(
+	const struct by_streams *by, const struct tensor *t1, const struct tensor *t2, uint32_t stream)
 {
 	if (t1->start == t2->start)
 		return false;
@@ -195,12 +195,14 @@ static void decide(struct by_streams *by)
 	seam__pairs_mirror(by->pairs);
 }
 
-enum seam_rc seam__safety_by_streams(const struct seam__graph *graph, struct seam_meta *meta,
-                                     struct seam__pairs *ret_pairs)
+enum seam_rc seam__safety_by_streams(
+	const struct seam__graph *graph, struct seam_meta *meta, struct seam__pairs *ret_pairs)
 {
 	struct seam__pairs pairs;
-	struct by_streams by = {.graph = graph, .pairs = &pairs, .streams = (uint32_t)graph->streams.count,
-	                        .count = (uint32_t)graph->tensors.count};
+	struct by_streams by = {.graph = graph,
+		.pairs = &pairs,
+		.streams = (uint32_t)graph->streams.count,
+		.count = (uint32_t)graph->tensors.count};
 	size_t streams = (size_t)by.streams + 1;
 	size_t tensors = (size_t)by.count + 1;
 	size_t dests = graph->consumers.count + 1;
@@ -217,7 +219,7 @@ enum seam_rc seam__safety_by_streams(const struct seam__graph *graph, struct sea
 	by.members = seam__meta_array(meta, tensors, sizeof(*by.members));
 	by.first_member = seam__meta_array(meta, streams, sizeof(*by.first_member));
 	if (by.max_ancestor == NULL || by.is_ancestor == NULL || by.tensors == NULL || by.dests == NULL ||
-	    by.last_dest == NULL || by.members == NULL || by.first_member == NULL)
+		by.last_dest == NULL || by.members == NULL || by.first_member == NULL)
 		rc = SEAM_OOM_META;
 	else
 		decide(&by);

@@ -1,9 +1,9 @@
 /* safety_trace.c: see safety_trace.h.
  *
- * The edges of the period, repeated copies + 1 times, are walked from the last to the first. `behind[x][b]` then says, for
- * the point that the walk has reached, at which position at the earliest stream b is ordered behind the work that stream
- * x was given so far. A free asks for that and goes on. Nothing before a free can order anything behind it, so there is
- * nothing to settle first; and what is not ordered within copies + 1 periods is not within the circle.
+ * The edges of the period, repeated copies + 1 times, are walked from the last to the first. `behind[x][b]` then says,
+ * for the point that the walk has reached, at which position at the earliest stream b is ordered behind the work that
+ * stream x was given so far. A free asks for that and goes on. Nothing before a free can order anything behind it, so
+ * there is nothing to settle first; and what is not ordered within copies + 1 periods is not within the circle.
  *
  * A record keeps a row of its own from its last wait back to itself.
  */
@@ -25,7 +25,7 @@ struct walk {
 	uint64_t *rows;              /* row r (from 1) is rows[(r - 1) * places] and on */
 	uint32_t row_count;          /* ever used */
 	uint32_t row_capacity;
-	uint32_t free_row;           /* used before; its first value is the number of the next one; or NO_ROW */
+	uint32_t free_row; /* used before; its first value is the number of the next one; or NO_ROW */
 };
 
 /* A row that nobody has: its number, or NO_ROW where there is no memory. */
@@ -40,8 +40,8 @@ static uint32_t take_row(struct walk *walk)
 	}
 	if (walk->row_count == walk->row_capacity) {
 		uint32_t capacity = walk->row_capacity == 0 ? 16 : 2 * walk->row_capacity;
-		void *rows = seam__meta_resize(walk->period->meta, walk->rows, walk->row_capacity * row_bytes,
-		                               capacity * row_bytes);
+		void *rows = seam__meta_resize(
+			walk->period->meta, walk->rows, walk->row_capacity * row_bytes, capacity * row_bytes);
 
 		if (rows == NULL)
 			return NO_ROW;
@@ -95,16 +95,16 @@ static void step_record(struct walk *walk, struct seam__safety_op *op, uint32_t 
 
 	if (*row == NO_ROW)
 		return;
-	take_least(&walk->behind[(size_t)op->subject * walk->ops.places], &walk->rows[(size_t)(*row - 1) * walk->ops.places],
-	           walk->ops.places);
+	take_least(&walk->behind[(size_t)op->subject * walk->ops.places],
+		&walk->rows[(size_t)(*row - 1) * walk->ops.places], walk->ops.places);
 	walk->rows[(size_t)(*row - 1) * walk->ops.places] = walk->free_row;
 	walk->free_row = *row;
 	*row = NO_ROW;
 }
 
 /* The position at which stream `place` is ordered behind the request's last use; `end` is that of its free. */
-static uint64_t released(const struct walk *walk, const struct seam__safety_request *request, uint32_t place,
-                         uint64_t end)
+static uint64_t released(
+	const struct walk *walk, const struct seam__safety_request *request, uint32_t place, uint64_t end)
 {
 	uint32_t own = walk->ops.place_of[request->stream];
 	uint64_t at = own == place ? end : walk->behind[(size_t)own * walk->ops.places + place];
@@ -150,7 +150,8 @@ static enum seam_rc step(struct walk *walk, struct seam__safety_op *op, uint32_t
 	default:
 		/* The host waited: what it issues from here on, to anyone, is behind. */
 		for (uint32_t x = 0; x < walk->ops.places; x++)
-			for (uint32_t b = 0; (x == op->subject || op->kind == SEAM_TRACE_DEVICE_SYNC) && b < walk->ops.places; b++)
+			for (uint32_t b = 0;
+				(x == op->subject || op->kind == SEAM_TRACE_DEVICE_SYNC) && b < walk->ops.places; b++)
 				walk->behind[(size_t)x * walk->ops.places + b] = now;
 		return SEAM_OK;
 	}
@@ -185,7 +186,7 @@ static void hold_all(const struct walk *walk, uint32_t count)
 }
 
 enum seam_rc seam__safety_holds(const struct seam__safety_period *period, const struct seam__safety_request *requests,
-                                uint32_t count, uint32_t *ret_holds)
+	uint32_t count, uint32_t *ret_holds)
 {
 	struct walk walk = {.period = period, .requests = requests, .holds = ret_holds};
 	enum seam_rc rc;

@@ -36,17 +36,17 @@ struct seam__safety_request {
 };
 
 struct seam__safety_period {
-	struct seam_meta *meta;         /* account of what is needed while at work */
+	struct seam_meta *meta; /* account of what is needed while at work */
 	const struct seam_trace *trace;
-	uint64_t first_event;           /* the period: events [first, last) of the trace, repeated for ever */
+	uint64_t first_event; /* the period: events [first, last) of the trace, repeated for ever */
 	uint64_t last_event;
-	const uint32_t *positions;      /* [event - first_event]: how many positions of the period lie before the event */
-	uint32_t position_count;        /* positions of one period */
-	uint32_t copies;                /* the circle is copies * position_count */
-	bool linear;                    /* the stretch happens once; copies is 1 and every lag 0 */
-	const uint64_t *streams;        /* the trace's stream of each stream number; others may occur in edges */
+	const uint32_t *positions; /* [event - first_event]: how many positions of the period lie before the event */
+	uint32_t position_count;   /* positions of one period */
+	uint32_t copies;           /* the circle is copies * position_count */
+	bool linear;               /* the stretch happens once; copies is 1 and every lag 0 */
+	const uint64_t *streams;   /* the trace's stream of each stream number; others may occur in edges */
 	uint32_t stream_count;
-	const uint32_t *users;          /* stream numbers, see struct seam__safety_request */
+	const uint32_t *users; /* stream numbers, see struct seam__safety_request */
 };
 
 /* ret_holds: room for count * stream_count values. ret_holds[i * stream_count + s] becomes for how many positions from
@@ -57,7 +57,6 @@ struct seam__safety_period {
  * The same for every copy of the request. O((copies + 1) * edges * streams + count * streams).
  * Errors: SEAM_OOM_META, SEAM_INVALID (more streams than 2^16 in the trace). */
 SEAM_MUST_USE enum seam_rc seam__safety_holds(const struct seam__safety_period *period,
-                                              const struct seam__safety_request *requests, uint32_t count,
-                                              uint32_t *ret_holds);
+	const struct seam__safety_request *requests, uint32_t count, uint32_t *ret_holds);
 
 #endif

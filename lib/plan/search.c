@@ -5,7 +5,7 @@
 #include "pipeline.h"
 #include "trace_error.h"
 
-#define TELL_NS UINT64_C(100000000) /* between two reports without news */
+#define TELL_NS UINT64_C(100000000)   /* between two reports without news */
 #define BYTES_MAX (UINT64_C(1) << 62) /* no peak is larger */
 
 struct teller {
@@ -53,20 +53,21 @@ static uint64_t target_of(uint64_t lower_bytes, double gap)
 }
 
 static void begin(const struct seam__problem *problem, const struct seam_plan_options *options, struct teller *teller,
-                  struct seam__budget *budget)
+	struct seam__budget *budget)
 {
 	*teller = (struct teller){.options = options, .start_ns = seam__clock_thread_ns()};
 	teller->told_ns = teller->start_ns;
-	teller->known = (struct seam_plan_progress){.solver = "", .peak_bytes = UINT64_MAX,
-	                                            .lower_bound_bytes = problem->lower_bytes};
+	teller->known = (struct seam_plan_progress){
+		.solver = "", .peak_bytes = UINT64_MAX, .lower_bound_bytes = problem->lower_bytes};
 	seam__budget_init(budget);
 	budget->target_bytes = target_of(problem->lower_bytes, options->target_gap);
 	budget->cancel = options->cancel;
 	if (options->node_limit != 0)
 		budget->nodes_left = options->node_limit;
 	else
-		budget->deadline_ns = options->time_limit_ns > UINT64_MAX - teller->start_ns ? UINT64_MAX
-		                                                                            : teller->start_ns + options->time_limit_ns;
+		budget->deadline_ns = options->time_limit_ns > UINT64_MAX - teller->start_ns
+			? UINT64_MAX
+			: teller->start_ns + options->time_limit_ns;
 	if (options->progress != NULL) {
 		budget->progress = tell_better;
 		budget->progress_context = teller;
@@ -96,8 +97,7 @@ static const char *missing(const struct seam__problem *problem, const struct sea
 }
 
 enum seam_rc seam__search_run(const struct seam__problem *problem, const struct seam_plan_options *options,
-                              struct seam_trace_error *error, struct seam__placement *placed,
-                              struct seam__search *ret_search)
+	struct seam_trace_error *error, struct seam__placement *placed, struct seam__search *ret_search)
 {
 	struct seam__pipeline_result result = {.solver = ""};
 	struct seam__budget budget;
@@ -112,9 +112,11 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 	else
 		rc = seam__pipeline_run_one(problem, seam__solver_find(options->solver), &budget, placed, &result);
 	if (rc == SEAM_UNSUPPORTED)
-		seam__trace_error_set(error, 0, "the solver '%.40s' cannot plan this: %s", options->solver, missing(problem, options));
+		seam__trace_error_set(error, 0, "the solver '%.40s' cannot plan this: %s", options->solver,
+			missing(problem, options));
 	if (rc == SEAM_OK && placed->peak_bytes == SEAM__PEAK_NONE) {
-		seam__trace_error_set(error, 0, "the solver '%.40s' found no placement in its time, or only improves others", options->solver);
+		seam__trace_error_set(error, 0,
+			"the solver '%.40s' found no placement in its time, or only improves others", options->solver);
 		rc = SEAM_NOT_FOUND;
 	}
 	if (rc != SEAM_OK)
@@ -130,7 +132,7 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 }
 
 void seam__search_describe(const struct seam__search *search, const struct seam_plan_options *options,
-                           const struct seam__placement *placed, struct seam_plan_header *header)
+	const struct seam__placement *placed, struct seam_plan_header *header)
 {
 	header->align_bytes = options->align_bytes;
 	header->chunk_bytes = options->chunk_bytes;

@@ -13,9 +13,10 @@
 
 #define ROUNDS 8u /* more have never helped */
 
-/* Items in the order of their addresses in `offsets`. SEAM_NOT_FOUND: something does not fit, or the budget is spent. */
+/* Items in the order of their addresses in `offsets`. SEAM_NOT_FOUND: something does not fit, or the budget is spent.
+ */
 static enum seam_rc drop_all(struct seam__placer *placer, struct seam__order *order, const uint64_t *offsets,
-                             uint64_t ceiling_bytes, struct seam__budget *budget)
+	uint64_t ceiling_bytes, struct seam__budget *budget)
 {
 	enum seam_rc rc;
 
@@ -28,7 +29,7 @@ static enum seam_rc drop_all(struct seam__placer *placer, struct seam__order *or
 }
 
 enum seam_rc seam__solve_settle(const struct seam__problem *problem, struct seam__budget *budget,
-                                struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	size_t offset_bytes = (size_t)problem->count * sizeof(uint64_t);
 	struct seam__order order = {0};

@@ -30,7 +30,7 @@ void seam__skyline_fini(struct seam__skyline *skyline)
 	if (skyline->timeline == NULL)
 		return;
 	seam__meta_free(skyline->timeline->problem->meta, skyline->nodes,
-	                node_count(skyline->timeline) * sizeof(*skyline->nodes));
+		node_count(skyline->timeline) * sizeof(*skyline->nodes));
 	*skyline = (struct seam__skyline){0};
 }
 
@@ -47,7 +47,8 @@ void seam__skyline_put(struct seam__skyline *skyline, uint32_t item, uint64_t to
 		struct seam__walk walk;
 
 		nodes = lane_nodes(skyline, lane);
-		seam__walk_begin(&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
+		seam__walk_begin(
+			&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
 		while (seam__walk_next(&walk, &node))
 			nodes[node].over_bytes = seam__bits_max(nodes[node].over_bytes, top_bytes);
 	}
@@ -67,7 +68,8 @@ uint64_t seam__skyline_floor(const struct seam__skyline *skyline, uint32_t item)
 		struct seam__walk walk;
 
 		nodes = lane_nodes(skyline, lane);
-		seam__walk_begin(&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
+		seam__walk_begin(
+			&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
 		while (seam__walk_next(&walk, &node))
 			floor_bytes = seam__bits_max(floor_bytes, nodes[node].inside_bytes);
 	}

@@ -1,7 +1,7 @@
 /* skyline.h: how high an item must lie to be above everything placed that it conflicts with.
  *
- * The same trees as in gaps.h, but each node keeps only the highest top instead of a set: put and floor take O(log n) per
- * lane. Tops only rise.
+ * The same trees as in gaps.h, but each node keeps only the highest top instead of a set: put and floor take O(log n)
+ * per lane. Tops only rise.
  *
  * Not here: the room below (gaps.h).
  * No locks: one thread at a time.

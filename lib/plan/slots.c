@@ -36,7 +36,8 @@ static enum seam_rc add_event(struct builder *builder, uint32_t event)
 	struct seam__slot slot;
 	enum seam_rc rc = seam__grow_append(&out->positions, &out->position_count, 1);
 
-	if (rc != SEAM_OK || number == SEAM__REQUEST_NONE || builder->trace->events[event].kind == SEAM_TRACE_RECORD_STREAM)
+	if (rc != SEAM_OK || number == SEAM__REQUEST_NONE ||
+		builder->trace->events[event].kind == SEAM_TRACE_RECORD_STREAM)
 		return rc;
 	request = seam__request_at(builder->requests, number);
 	if (builder->trace->events[event].kind == SEAM_TRACE_ALLOC) {
@@ -48,7 +49,8 @@ static enum seam_rc add_event(struct builder *builder, uint32_t event)
 	} else {
 		(void)run_number(builder, request->run_end);
 		if (in_period(builder, request->alloc)) {
-			struct seam__slot *freed = (struct seam__slot *)out->items.items + (number - out->first_request);
+			struct seam__slot *freed =
+				(struct seam__slot *)out->items.items + (number - out->first_request);
 
 			freed->free_event = event;
 			freed->end = out->position_count;
@@ -73,8 +75,8 @@ static enum seam_rc add_stream(struct seam__slots *out, uint32_t *numbers, uint3
 }
 
 /* Other streams that used the block. */
-static enum seam_rc add_users(struct builder *builder, uint32_t *numbers, const struct seam__request *request,
-                              struct seam__slot *slot)
+static enum seam_rc add_users(
+	struct builder *builder, uint32_t *numbers, const struct seam__request *request, struct seam__slot *slot)
 {
 	const uint32_t *uses = builder->requests->uses.items;
 	enum seam_rc rc = SEAM_OK;
@@ -99,7 +101,8 @@ static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
 	for (int placed = 1; placed >= 0; placed--) {
 		for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(out); i++)
 			if (seam__slot_is_placed(builder->requests, out, i) == (placed == 1))
-				rc = add_stream(out, numbers, seam__slot_request(builder->requests, out, i)->stream, &slots[i].stream);
+				rc = add_stream(out, numbers, seam__slot_request(builder->requests, out, i)->stream,
+					&slots[i].stream);
 		if (placed == 1)
 			out->placed_streams = (uint32_t)out->streams.count;
 	}
@@ -138,8 +141,9 @@ static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_
 		copies = needed > copies ? needed : copies;
 	}
 	if (copies * out->position_count >= POSITIONS_MAX) {
-		seam__trace_error_set(error, out->period.first_event, "a block lives for %llu periods of %u positions: too long to plan",
-		                      (unsigned long long)copies, out->position_count);
+		seam__trace_error_set(error, out->period.first_event,
+			"a block lives for %llu periods of %u positions: too long to plan", (unsigned long long)copies,
+			out->position_count);
 		return SEAM_INVALID;
 	}
 	out->copies = (uint32_t)copies;
@@ -184,7 +188,8 @@ static enum seam_rc build(struct builder *builder, const struct seam__beats *bea
 	struct seam__slots *out = builder->out;
 	size_t stream_count = builder->requests->streams.count + 1;
 	uint32_t *numbers;
-	enum seam_rc rc = seam__grow_reserve(&out->positions, (size_t)(out->period.last_event - out->period.first_event));
+	enum seam_rc rc =
+		seam__grow_reserve(&out->positions, (size_t)(out->period.last_event - out->period.first_event));
 
 	for (uint64_t e = out->period.first_event; rc == SEAM_OK && e < out->period.last_event; e++)
 		rc = add_event(builder, (uint32_t)e);
@@ -205,8 +210,8 @@ static enum seam_rc build(struct builder *builder, const struct seam__beats *bea
 }
 
 enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam__requests *requests,
-                              const struct seam__beats *beats, const struct seam__period *period,
-                              struct seam_trace_error *error, struct seam__slots *ret_slots)
+	const struct seam__beats *beats, const struct seam__period *period, struct seam_trace_error *error,
+	struct seam__slots *ret_slots)
 {
 	struct seam__slots made = {.period = *period};
 	struct builder builder = {.trace = trace, .requests = requests, .out = &made};
@@ -216,7 +221,8 @@ enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_
 	seam__grow_init(&made.positions, sizeof(uint32_t));
 	seam__grow_init(&made.streams, sizeof(uint32_t));
 	seam__grow_init(&made.users, sizeof(uint32_t));
-	builder.run_numbers = seam__meta_array(seam__meta_process(), requests->runs.count, sizeof(*builder.run_numbers));
+	builder.run_numbers =
+		seam__meta_array(seam__meta_process(), requests->runs.count, sizeof(*builder.run_numbers));
 	if (builder.run_numbers != NULL)
 		rc = build(&builder, beats, error);
 	seam__meta_free(seam__meta_process(), builder.run_numbers, requests->runs.count * sizeof(*builder.run_numbers));
@@ -241,8 +247,8 @@ void seam__slots_fini(struct seam__slots *slots)
 	*slots = (struct seam__slots){0};
 }
 
-const struct seam__request *seam__slot_freed(const struct seam__requests *requests, const struct seam__slots *slots,
-                                             uint32_t number)
+const struct seam__request *seam__slot_freed(
+	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
 {
 	uint32_t event = seam__slot_at(slots, number)->free_event;
 
@@ -256,21 +262,22 @@ static const char *check_slot(const struct seam__requests *requests, const struc
 	const struct seam__request *freed = seam__slot_freed(requests, slots, number);
 
 	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event ||
-	    slot->begin != seam__slots_position(slots, request->alloc))
+		slot->begin != seam__slots_position(slots, request->alloc))
 		return "S1";
 	if (slot->begin >= slots->position_count || slot->end <= slot->begin ||
-	    slot->end - slot->begin > (uint64_t)slots->copies * slots->position_count)
+		slot->end - slot->begin > (uint64_t)slots->copies * slots->position_count)
 		return "S2";
 	if (freed != NULL &&
-	    slot->end != seam__slots_position(slots, slot->free_event) + slot->lag * slots->position_count)
+		slot->end != seam__slots_position(slots, slot->free_event) + slot->lag * slots->position_count)
 		return "S2 end";
-	if (freed != NULL && (freed->size_bytes != request->size_bytes || freed->stream != request->stream) && !request->dynamic)
+	if (freed != NULL && (freed->size_bytes != request->size_bytes || freed->stream != request->stream) &&
+		!request->dynamic)
 		return "S3 another block's free";
 	if (freed == NULL && !request->dynamic && !slots->period.linear)
 		return "S4 free";
 	if (slot->run_begin >= slots->runs || slot->run_end >= (slot->lag + 1) * slots->runs ||
-	    slot->stream >= slots->streams.count || slot->first_user > slots->users.count ||
-	    slot->user_count > slots->users.count - slot->first_user)
+		slot->stream >= slots->streams.count || slot->first_user > slots->users.count ||
+		slot->user_count > slots->users.count - slot->first_user)
 		return "S4 numbers";
 	return NULL;
 }
@@ -289,7 +296,8 @@ const char *seam__slots_check(const struct seam__requests *requests, const struc
 		broken = check_slot(requests, slots, i);
 		if (broken == NULL && taken[slot->begin]++ != 0)
 			broken = "S3 begin";
-		if (broken == NULL && slot->free_event != SEAM__EVENT_NONE && taken[slot->end % slots->position_count]++ != 0)
+		if (broken == NULL && slot->free_event != SEAM__EVENT_NONE &&
+			taken[slot->end % slots->position_count]++ != 0)
 			broken = "S3 end";
 	}
 	seam__meta_free(seam__meta_process(), taken, bytes);

@@ -1,12 +1,12 @@
 /* slots.h: the requests of a period, and how long each lives.
  *
  * A slot is one request of the period. Positions count the allocations and frees in the period, from 0. A slot that is
- * freed inside has that free's position as its end. One that is not is freed in a later repetition: the program repeats,
- * so each free in the period of a block from before it belongs to one of these slots, as many periods on as that block
- * was old. Which one: the block that was allocated at the same place of an earlier period; where the trace's beginning
- * was another, the slot that the trace itself frees there later; else the slots and frees of one size and stream are
- * paired in order, one period apart. What is allocated before the period and not freed in it lives through everything (a
- * resident), except for the blocks of such slots.
+ * freed inside has that free's position as its end. One that is not is freed in a later repetition: the program
+ * repeats, so each free in the period of a block from before it belongs to one of these slots, as many periods on as
+ * that block was old. Which one: the block that was allocated at the same place of an earlier period; where the trace's
+ * beginning was another, the slot that the trace itself frees there later; else the slots and frees of one size and
+ * stream are paired in order, one period apart. What is allocated before the period and not freed in it lives through
+ * everything (a resident), except for the blocks of such slots.
  *
  * A stretch that happens once has no other repetition: what it does not free ends with it, and there are no residents.
  *
@@ -24,9 +24,11 @@
 #include "period.h"
 
 struct seam__slot {
-	uint32_t begin;      /* position of the allocation */
-	uint32_t end;        /* position of the free, counted from the begin's period: at or above `positions` in a later one */
-	uint32_t free_event; /* number of its free in the period, perhaps of an earlier period's block; SEAM__EVENT_NONE: none */
+	uint32_t begin; /* position of the allocation */
+	uint32_t
+		end; /* position of the free, counted from the begin's period: at or above `positions` in a later one */
+	uint32_t free_event; /* number of its free in the period, perhaps of an earlier period's block;
+				SEAM__EVENT_NONE: none */
 	uint32_t lag;        /* how many periods later that is */
 	uint32_t stream;     /* number into streams */
 	uint32_t run_begin;  /* number of the run of the allocation, counted in the period */
@@ -39,22 +41,24 @@ struct seam__slots {
 	struct seam__period period;
 	struct seam_grow items;     /* struct seam__slot */
 	struct seam_grow positions; /* uint32_t per event of the period: how many positions lie before it */
-	struct seam_grow streams;   /* uint32_t: stream numbers of the requests: those of slots with a place, then of others */
-	struct seam_grow users;     /* uint32_t: numbers into streams, of the slot's own block and of the one whose free ends it */
-	uint32_t placed_streams;    /* so many are those of slots with a place */
-	uint32_t first_request;     /* slot i is request first_request + i */
-	uint32_t position_count;    /* of one period */
-	uint32_t copies;            /* k: no slot lives longer than k periods */
-	uint32_t runs;              /* of one period */
-	uint64_t resident_bytes;    /* live through every period; 0 for a stretch that happens once */
-	uint64_t resident_count;    /* blocks */
+	struct seam_grow
+		streams; /* uint32_t: stream numbers of the requests: those of slots with a place, then of others */
+	struct seam_grow
+		users; /* uint32_t: numbers into streams, of the slot's own block and of the one whose free ends it */
+	uint32_t placed_streams; /* so many are those of slots with a place */
+	uint32_t first_request;  /* slot i is request first_request + i */
+	uint32_t position_count; /* of one period */
+	uint32_t copies;         /* k: no slot lives longer than k periods */
+	uint32_t runs;           /* of one period */
+	uint64_t resident_bytes; /* live through every period; 0 for a stretch that happens once */
+	uint64_t resident_count; /* blocks */
 };
 
-/* Errors: SEAM_INVALID (what is live does not return: frees without slots; `error`, which may be NULL, says so; too many
- * positions), SEAM_OOM_META. O(events log events). */
+/* Errors: SEAM_INVALID (what is live does not return: frees without slots; `error`, which may be NULL, says so; too
+ * many positions), SEAM_OOM_META. O(events log events). */
 SEAM_MUST_USE enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam__requests *requests,
-                                            const struct seam__beats *beats, const struct seam__period *period,
-                                            struct seam_trace_error *error, struct seam__slots *ret_slots);
+	const struct seam__beats *beats, const struct seam__period *period, struct seam_trace_error *error,
+	struct seam__slots *ret_slots);
 void seam__slots_fini(struct seam__slots *slots); /* a zeroed one is allowed */
 
 static inline const struct seam__slot *seam__slot_at(const struct seam__slots *slots, uint32_t number)
@@ -68,15 +72,15 @@ static inline uint32_t seam__slots_count(const struct seam__slots *slots)
 }
 
 /* The request of a slot. */
-static inline const struct seam__request *seam__slot_request(const struct seam__requests *requests,
-                                                            const struct seam__slots *slots, uint32_t number)
+static inline const struct seam__request *seam__slot_request(
+	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
 {
 	return seam__request_at(requests, slots->first_request + number);
 }
 
 /* The request whose free ends the slot (its thread, module and phase), or NULL. */
-const struct seam__request *seam__slot_freed(const struct seam__requests *requests, const struct seam__slots *slots,
-                                             uint32_t number);
+const struct seam__request *seam__slot_freed(
+	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number);
 
 /* How many positions of the period lie before `event`, which lies in it. */
 static inline uint32_t seam__slots_position(const struct seam__slots *slots, uint64_t event)
@@ -85,8 +89,8 @@ static inline uint32_t seam__slots_position(const struct seam__slots *slots, uin
 }
 
 /* Is the slot to have a place? One whose size depends on data is not. */
-static inline bool seam__slot_is_placed(const struct seam__requests *requests, const struct seam__slots *slots,
-                                        uint32_t number)
+static inline bool seam__slot_is_placed(
+	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
 {
 	return !seam__slot_request(requests, slots, number)->dynamic;
 }

@@ -101,7 +101,8 @@ unsigned seam__problem_features(const struct seam__problem *problem)
 }
 
 /* The solver begins: what it takes is added from here on. */
-static void count_work(const struct seam__solver *solver, const struct seam__problem *problem, struct seam__budget *budget)
+static void count_work(
+	const struct seam__solver *solver, const struct seam__problem *problem, struct seam__budget *budget)
 {
 	uint32_t item_ns = SEAM_COST_REST_ITEM_NS;
 	budget->node_ns = SEAM_COST_REST_NODE_NS;
@@ -116,7 +117,7 @@ static void count_work(const struct seam__solver *solver, const struct seam__pro
 }
 
 enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
-                              struct seam__budget *budget, struct seam__placement *best)
+	struct seam__budget *budget, struct seam__placement *best)
 {
 	if (problem->count == 0) {
 		best->peak_bytes = 0;
@@ -158,7 +159,7 @@ uint64_t seam__placement_peak(const struct seam__problem *problem, const uint64_
 }
 
 bool seam__placement_improve(struct seam__placement *best, const struct seam__problem *problem,
-                             struct seam__budget *budget, const uint64_t *offsets, const char *solver)
+	struct seam__budget *budget, const uint64_t *offsets, const char *solver)
 {
 	const uint64_t peak = seam__placement_peak(problem, offsets);
 

@@ -27,15 +27,15 @@ struct seam__placement {
 };
 
 struct seam__budget {
-	uint64_t deadline_ns;       /* on seam__clock_thread_ns(), of the thread that solves; UINT64_MAX: none */
-	uint64_t nodes_left;        /* steps of work, each about a microsecond; UINT64_MAX: no limit */
-	uint64_t target_bytes;      /* a placement of this peak or less is good enough: solvers stop there */
-	const int *cancel;          /* stop once it is not 0; read as an atomic. NULL: never */
-	uint64_t *work_ns;          /* what is done under it and its copies is added here: time on one core, estimated from items and nodes
-	                             * (solver_costs.def), and so the same on every machine. NULL: nobody asks */
-	uint32_t node_ns;           /* private: of the solver at work */
-	uint32_t until_look;        /* private: nodes until the clock is read again */
-	bool spent;                 /* set once it is, and stays */
+	uint64_t deadline_ns;  /* on seam__clock_thread_ns(), of the thread that solves; UINT64_MAX: none */
+	uint64_t nodes_left;   /* steps of work, each about a microsecond; UINT64_MAX: no limit */
+	uint64_t target_bytes; /* a placement of this peak or less is good enough: solvers stop there */
+	const int *cancel;     /* stop once it is not 0; read as an atomic. NULL: never */
+	uint64_t *work_ns; /* what is done under it and its copies is added here: time on one core, estimated from items
+			    * and nodes (solver_costs.def), and so the same on every machine. NULL: nobody asks */
+	uint32_t node_ns;  /* private: of the solver at work */
+	uint32_t until_look; /* private: nodes until the clock is read again */
+	bool spent;          /* set once it is, and stays */
 	/* Called whenever the clock is read. NULL allowed. */
 	void (*tick)(void *context);
 	void *tick_context;
@@ -47,13 +47,13 @@ struct seam__budget {
 /* No limit at all; target 0. */
 void seam__budget_init(struct seam__budget *budget);
 
-/* Takes `nodes` from the budget and says whether to go on. Cheap: reads the clock once in about 1000 nodes, or at once for
- * a call with 1000 nodes or more. */
+/* Takes `nodes` from the budget and says whether to go on. Cheap: reads the clock once in about 1000 nodes, or at once
+ * for a call with 1000 nodes or more. */
 bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes);
 
 /* What a problem may have that not every solver can do. A problem has WRAP when some item crosses the end of the circle
- * or lives all around it, FIXED when one has an address, HOLDS when some hold differs from the span, LINKS when one has a
- * successor. */
+ * or lives all around it, FIXED when one has an address, HOLDS when some hold differs from the span, LINKS when one has
+ * a successor. */
 #define SEAM__HAS_WRAP 0x1u
 #define SEAM__HAS_FIXED 0x2u
 #define SEAM__HAS_HOLDS 0x4u
@@ -67,12 +67,12 @@ unsigned seam__problem_features(const struct seam__problem *problem); /* O(count
 /* Replaces `best` when better placements are found.
  * Errors: SEAM_OOM_META (`best` is whole all the same). A spent budget is no error. */
 typedef enum seam_rc (*seam__solve)(const struct seam__problem *problem, struct seam__budget *budget,
-                                    struct seam__placement *best, const void *argument);
+	struct seam__placement *best, const void *argument);
 
 struct seam__solver {
-	const char *name;     /* as on the command line */
-	const char *text;     /* one line */
-	unsigned can;         /* SEAM__HAS_...: what it copes with; and SEAM__NEEDS_... */
+	const char *name; /* as on the command line */
+	const char *text; /* one line */
+	unsigned can;     /* SEAM__HAS_...: what it copes with; and SEAM__NEEDS_... */
 	seam__solve solve;
 	const void *argument; /* what distinguishes solvers of one function */
 };
@@ -86,10 +86,10 @@ const struct seam__solver *seam__solver_list(size_t *ret_count);
 /* NULL when there is none of that name. */
 const struct seam__solver *seam__solver_find(const char *name);
 
-/* Runs one solver: refuses what it cannot do (SEAM_UNSUPPORTED, `best` untouched), and places nothing when the problem has
- * no items (peak 0). What comes back is not checked here. */
+/* Runs one solver: refuses what it cannot do (SEAM_UNSUPPORTED, `best` untouched), and places nothing when the problem
+ * has no items (peak 0). What comes back is not checked here. */
 SEAM_MUST_USE enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
-                                            struct seam__budget *budget, struct seam__placement *best);
+	struct seam__budget *budget, struct seam__placement *best);
 
 /* offsets for every item of the problem, peak SEAM__PEAK_NONE. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__placement_init(struct seam__placement *placement, const struct seam__problem *problem);
@@ -101,6 +101,6 @@ uint64_t seam__placement_peak(const struct seam__problem *problem, const uint64_
 /* Called by solvers: if the candidate's peak (computed here) is below that of `best`, copies it there and reports
  * progress. Returns whether it did. */
 bool seam__placement_improve(struct seam__placement *best, const struct seam__problem *problem,
-                             struct seam__budget *budget, const uint64_t *offsets, const char *solver);
+	struct seam__budget *budget, const uint64_t *offsets, const char *solver);
 
 #endif

@@ -1,7 +1,7 @@
 /* somas.c: the solvers of SOMAS (section 4): Single Object and Many Objects. See solvers.h.
  *
- * Each places the chains one after the other, in one of four orders, by first or best fit. Single Object looks at all of
- * the memory; Many Objects at one object after the other, and opens one more when the chain fits into none.
+ * Each places the chains one after the other, in one of four orders, by first or best fit. Single Object looks at all
+ * of the memory; Many Objects at one object after the other, and opens one more when the chain fits into none.
  * O(count^2) conflicts at worst, in memory O(count); the budget is asked before each chain, so that a problem too large
  * for its time ends without a placement.
  */
@@ -56,7 +56,8 @@ static enum seam_rc place(struct work *work, const struct seam__chain *chain)
 			break;
 	}
 	if (rc == SEAM_NOT_FOUND) {
-		number = seam__objects_open(objects, chain->size_bytes, chain->length == 1 ? chain->head : SEAM__ITEM_NONE);
+		number = seam__objects_open(
+			objects, chain->size_bytes, chain->length == 1 ? chain->head : SEAM__ITEM_NONE);
 		offset = objects->list[number].low_bytes;
 	} else if (rc != SEAM_OK) {
 		return rc;
@@ -75,7 +76,8 @@ static enum seam_rc place_all(struct work *work, struct seam__budget *budget, st
 	for (uint32_t c = 0; rc == SEAM_OK && c < work->chains.count; c++) {
 		const struct seam__chain *chain = &work->chains.list[c];
 
-		if (!seam__budget_spend(budget, 1 + (uint64_t)work->objects.placed * chain->length / CONFLICTS_PER_NODE))
+		if (!seam__budget_spend(
+			    budget, 1 + (uint64_t)work->objects.placed * chain->length / CONFLICTS_PER_NODE))
 			return SEAM_OK;
 		rc = place(work, chain);
 	}
@@ -85,7 +87,7 @@ static enum seam_rc place_all(struct work *work, struct seam__budget *budget, st
 }
 
 enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam__budget *budget,
-                               struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	struct work work = {.problem = problem, .way = argument, .limit_bytes = best->peak_bytes};
 	struct seam__placement made;
@@ -122,7 +124,7 @@ static uint64_t steps_left(const struct seam__budget *budget)
 }
 
 enum seam_rc seam__solve_somas_all(const struct seam__problem *problem, struct seam__budget *budget,
-                                   struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	/* The quick and the different ones first. */
 	static const struct seam__somas_way ways[] = {

@@ -1,5 +1,5 @@
-/* stack.c: the solver "stack": every item above the one before, all above what is fixed. It has an answer to every problem.
- * See solvers.h. */
+/* stack.c: the solver "stack": every item above the one before, all above what is fixed. It has an answer to every
+ * problem. See solvers.h. */
 #include "solvers.h"
 
 #include "meta.h"
@@ -40,7 +40,7 @@ static void place_all(const struct seam__problem *problem, uint64_t *offsets)
 }
 
 enum seam_rc seam__solve_stack(const struct seam__problem *problem, struct seam__budget *budget,
-                               struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	struct seam__placement made;
 	enum seam_rc rc = seam__placement_init(&made, problem);

@@ -1,9 +1,10 @@
-/* stalloc.c: the solvers after STAlloc: HomoPhase groups become rectangles, HomoSize groups of rectangles become layers.
+/* stalloc.c: the solvers after STAlloc: HomoPhase groups become rectangles, HomoSize groups of rectangles become
+ * layers.
  *
  * A HomoPhase group is the requests that are allocated in one phase (one run of it) and freed in one. Its local plan
  * gives them places relative to each other, and from then on it is one large request. Groups of which one ends in the
- * phase in which the other begins are fused when a plan of both together has a higher time-memory product than they have
- * on average (Eq. 2): that is, when its box of size and time is smaller than theirs together.
+ * phase in which the other begins are fused when a plan of both together has a higher time-memory product than they
+ * have on average (Eq. 2): that is, when its box of size and time is smaller than theirs together.
  *
  * Requests without phases are groups of their own.
  * Not here: how rectangles are packed (layers.c).
@@ -20,18 +21,18 @@
 
 /* A part is one HomoPhase group as it was found; a group is a chain of parts. */
 struct part {
-	uint32_t first;      /* of the sorted items: [first, first + count) */
+	uint32_t first; /* of the sorted items: [first, first + count) */
 	uint32_t count;
-	uint32_t next;       /* of the same group, or NONE */
+	uint32_t next; /* of the same group, or NONE */
 };
 
 struct group {
-	uint32_t part;       /* first of its chain; NONE: fused into another */
+	uint32_t part; /* first of its chain; NONE: fused into another */
 	uint32_t last_part;
 	uint32_t phase_begin;
-	uint32_t phase_end;  /* 0 for either: no phase, never fused */
-	uint32_t count;      /* items */
-	uint32_t begin;      /* its time: an arc that covers all of its items */
+	uint32_t phase_end; /* 0 for either: no phase, never fused */
+	uint32_t count;     /* items */
+	uint32_t begin;     /* its time: an arc that covers all of its items */
 	uint32_t span;
 	uint64_t size_bytes; /* of its local plan */
 	double product;      /* sum of size * span of its items */
@@ -41,14 +42,14 @@ struct work {
 	const struct seam__problem *problem;
 	struct seam__budget *budget;
 	struct seam__axis axis;
-	uint32_t *order;         /* items by phases and begin */
+	uint32_t *order; /* items by phases and begin */
 	struct part *parts;
 	struct group *groups;
 	uint32_t group_count;
-	uint64_t *local;         /* per item: address in its group's plan */
+	uint64_t *local;          /* per item: address in its group's plan */
 	struct seam__rect *rects; /* scratch, `count` of them; in the end one for each group */
-	uint64_t *offsets;       /* the answer */
-	uint64_t fuse_left;      /* rectangles that may still be packed to try fusions */
+	uint64_t *offsets;        /* the answer */
+	uint64_t fuse_left;       /* rectangles that may still be packed to try fusions */
 };
 
 static void work_fini(struct work *work)
@@ -81,7 +82,7 @@ static enum seam_rc work_init(struct work *work, const struct seam__problem *pro
 		.fuse_left = (uint64_t)count * FUSE_WORK,
 	};
 	if (work->order == NULL || work->parts == NULL || work->groups == NULL || work->local == NULL ||
-	    work->rects == NULL || work->offsets == NULL) {
+		work->rects == NULL || work->offsets == NULL) {
 		work_fini(work);
 		return SEAM_OOM_META;
 	}
@@ -151,8 +152,8 @@ static uint32_t gather(const struct work *work, const struct group *group, struc
 		for (uint32_t n = 0; n < work->parts[p].count; n++) {
 			const struct seam__item *item = &work->problem->items[work->order[work->parts[p].first + n]];
 
-			rects[count++] = (struct seam__rect){.size_bytes = item->size_bytes, .begin = item->begin,
-			                                     .span = item->span};
+			rects[count++] = (struct seam__rect){
+				.size_bytes = item->size_bytes, .begin = item->begin, .span = item->span};
 		}
 	}
 	return count;
@@ -178,9 +179,14 @@ static enum seam_rc add_group(struct work *work, uint32_t first, uint32_t count,
 	enum seam_rc rc;
 
 	work->parts[number] = (struct part){.first = first, .count = count, .next = NONE};
-	*group = (struct group){.part = number, .last_part = number, .phase_begin = head->phase_begin,
-	                        .phase_end = head->phase_end, .count = count, .begin = head->begin,
-	                        .span = head->span, .size_bytes = head->size_bytes};
+	*group = (struct group){.part = number,
+		.last_part = number,
+		.phase_begin = head->phase_begin,
+		.phase_end = head->phase_end,
+		.count = count,
+		.begin = head->begin,
+		.span = head->span,
+		.size_bytes = head->size_bytes};
 	*ret_whole = true;
 	for (uint32_t n = 0; n < count; n++) {
 		const struct seam__item *item = &work->problem->items[work->order[first + n]];
@@ -191,8 +197,8 @@ static enum seam_rc add_group(struct work *work, uint32_t first, uint32_t count,
 	work->group_count++;
 	if (count == 1 || !*ret_whole)
 		return SEAM_OK;
-	rc = seam__layers_pack(work->problem->meta, work->budget, &work->axis, work->rects, gather(work, group, work->rects),
-	                       UINT64_MAX, &group->size_bytes, ret_whole);
+	rc = seam__layers_pack(work->problem->meta, work->budget, &work->axis, work->rects,
+		gather(work, group, work->rects), UINT64_MAX, &group->size_bytes, ret_whole);
 	if (rc == SEAM_OK && *ret_whole)
 		(void)keep(work, group, work->rects);
 	return rc;
@@ -226,7 +232,7 @@ static enum seam_rc group_or_not(struct work *work, double bound, uint32_t first
 static bool together(const struct seam__item *a, const struct seam__item *b)
 {
 	return a->phase_begin == b->phase_begin && a->phase_end == b->phase_end && a->phase_begin != 0 &&
-	       a->phase_end != 0;
+		a->phase_end != 0;
 }
 
 static enum seam_rc make_groups(struct work *work, double bound)
@@ -262,7 +268,7 @@ static enum seam_rc try_fusion(struct work *work, struct group *a, struct group 
 	both.last_part = b->last_part;
 	work->parts[tail].next = b->part;
 	rc = seam__layers_pack(work->problem->meta, work->budget, &work->axis, work->rects,
-	                       gather(work, &both, work->rects), UINT64_MAX, &both.size_bytes, &whole);
+		gather(work, &both, work->rects), UINT64_MAX, &both.size_bytes, &whole);
 	if (rc != SEAM_OK || !whole || box(&both) >= box(a) + box(b)) {
 		work->parts[tail].next = NONE;
 		return rc;
@@ -327,10 +333,10 @@ static enum seam_rc place_groups(struct work *work, uint64_t below_bytes, bool *
 	for (uint32_t g = 0; g < work->group_count; g++)
 		if (work->groups[g].part != NONE)
 			work->rects[count++] = (struct seam__rect){.size_bytes = work->groups[g].size_bytes,
-			                                           .begin = work->groups[g].begin,
-			                                           .span = work->groups[g].span};
-	rc = seam__layers_pack(work->problem->meta, work->budget, &work->axis, work->rects, count, below_bytes, &height,
-	                       ret_whole);
+				.begin = work->groups[g].begin,
+				.span = work->groups[g].span};
+	rc = seam__layers_pack(
+		work->problem->meta, work->budget, &work->axis, work->rects, count, below_bytes, &height, ret_whole);
 	if (rc != SEAM_OK || !*ret_whole)
 		return rc;
 	count = 0;
@@ -349,7 +355,7 @@ static enum seam_rc place_groups(struct work *work, uint64_t below_bytes, bool *
 }
 
 enum seam_rc seam__solve_stalloc(const struct seam__problem *problem, struct seam__budget *budget,
-                                 struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	const struct seam__stalloc_options *options = argument;
 	struct work work;

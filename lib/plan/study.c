@@ -17,7 +17,7 @@ uint64_t seam__study_align(const struct seam_trace *trace)
 }
 
 static enum seam_rc find_period(const struct seam_trace *trace, const struct seam_plan_options *options,
-                                struct seam_trace_error *error, struct seam__study *study)
+	struct seam_trace_error *error, struct seam__study *study)
 {
 	struct seam_trace_error none = {0};
 	enum seam_rc rc;
@@ -27,8 +27,8 @@ static enum seam_rc find_period(const struct seam_trace *trace, const struct sea
 		study->period = seam__period_whole(trace);
 		return SEAM_OK;
 	case SEAM_PLAN_PERIOD_GIVEN:
-		return seam__period_given(trace, &study->requests, &study->beats, options->first_event, options->last_event, error,
-		                          &study->period);
+		return seam__period_given(trace, &study->requests, &study->beats, options->first_event,
+			options->last_event, error, &study->period);
 	case SEAM_PLAN_PERIOD_FIND:
 		return seam__period_find(trace, &study->beats, error, &study->period);
 	case SEAM_PLAN_PERIOD_AUTO:
@@ -44,17 +44,21 @@ static enum seam_rc find_period(const struct seam_trace *trace, const struct sea
 
 /* From the period on. On failure nothing of it is left. */
 static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_plan_options *options,
-                            struct seam_trace_error *error, struct seam__study *study)
+	struct seam_trace_error *error, struct seam__study *study)
 {
-	const struct seam__instance_options instance = {.align_bytes = options->align_bytes, .streams = options->streams,
-	                                                .fixed = options->fixed, .fixed_count = options->fixed_count,
-	                                                .taken = options->taken, .taken_count = options->taken_count};
-	enum seam_rc rc = seam__slots_init(trace, &study->requests, &study->beats, &study->period, error, &study->slots);
+	const struct seam__instance_options instance = {.align_bytes = options->align_bytes,
+		.streams = options->streams,
+		.fixed = options->fixed,
+		.fixed_count = options->fixed_count,
+		.taken = options->taken,
+		.taken_count = options->taken_count};
+	enum seam_rc rc =
+		seam__slots_init(trace, &study->requests, &study->beats, &study->period, error, &study->slots);
 
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__instance_init(seam__meta_process(), trace, &study->requests, &study->slots, &instance, error,
-	                         &study->problem);
+	rc = seam__instance_init(
+		seam__meta_process(), trace, &study->requests, &study->slots, &instance, error, &study->problem);
 	if (rc != SEAM_OK)
 		seam__slots_fini(&study->slots);
 	return rc;
@@ -94,7 +98,7 @@ static enum seam_rc is_inner_loop(const struct seam_trace *trace, const struct s
 
 /* Replaces what was laid out for an inner loop by the whole of the trace. */
 static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam_plan_options *options,
-                               struct seam_trace_error *error, struct seam__study *study)
+	struct seam_trace_error *error, struct seam__study *study)
 {
 	bool inner;
 	enum seam_rc rc = is_inner_loop(trace, study, &inner);
@@ -108,7 +112,7 @@ static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam
 }
 
 enum seam_rc seam__study_init(const struct seam_trace *trace, const struct seam_plan_options *options,
-                              struct seam_trace_error *error, struct seam__study *ret_study)
+	struct seam_trace_error *error, struct seam__study *ret_study)
 {
 	struct seam__study made = {0};
 	enum seam_rc rc = seam__requests_init(trace, &made.requests);

@@ -22,12 +22,12 @@ struct seam__study {
 	struct seam__problem problem;
 };
 
-/* options: resolved. With SEAM_PLAN_PERIOD_AUTO a loop inside of an iteration is no period, unless steps are marked: most of
- * what lives in it lives on across its boundary (micro-batches in a pipeline), and a plan of it would be of no use before
- * and behind it. ret_study: for seam__study_fini(), on success only.
- * Errors: those of seam_plan_make() but for solvers, with `error` (may be NULL) filled. */
+/* options: resolved. With SEAM_PLAN_PERIOD_AUTO a loop inside of an iteration is no period, unless steps are marked:
+ * most of what lives in it lives on across its boundary (micro-batches in a pipeline), and a plan of it would be of no
+ * use before and behind it. ret_study: for seam__study_fini(), on success only. Errors: those of seam_plan_make() but
+ * for solvers, with `error` (may be NULL) filled. */
 SEAM_MUST_USE enum seam_rc seam__study_init(const struct seam_trace *trace, const struct seam_plan_options *options,
-                                            struct seam_trace_error *error, struct seam__study *ret_study);
+	struct seam_trace_error *error, struct seam__study *ret_study);
 void seam__study_fini(struct seam__study *study); /* a zeroed one is allowed */
 
 /* What sizes are rounded up to where nobody says: as allocators do it, but interval instances are taken as they are. */

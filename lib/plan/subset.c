@@ -3,8 +3,8 @@
 
 #include "meta.h"
 
-enum seam_rc seam__subset_make(const struct seam__problem *whole, const uint8_t *marks, uint8_t mark,
-                               struct seam__problem *ret_subset)
+enum seam_rc seam__subset_make(
+	const struct seam__problem *whole, const uint8_t *marks, uint8_t mark, struct seam__problem *ret_subset)
 {
 	uint32_t count = 0;
 	enum seam_rc rc;
@@ -12,7 +12,8 @@ enum seam_rc seam__subset_make(const struct seam__problem *whole, const uint8_t 
 	for (uint32_t i = 0; i < whole->count; i++)
 		count += marks[i] == mark;
 	*ret_subset = (struct seam__problem){0};
-	rc = seam__problem_init(ret_subset, whole->meta, count, whole->circle, whole->linear, whole->streams, whole->align_bytes);
+	rc = seam__problem_init(
+		ret_subset, whole->meta, count, whole->circle, whole->linear, whole->streams, whole->align_bytes);
 	for (uint32_t i = 0; i < whole->count && rc == SEAM_OK; i++) {
 		const struct seam__item *item = &whole->items[i];
 		uint32_t number = ret_subset->count;
@@ -27,7 +28,7 @@ enum seam_rc seam__subset_make(const struct seam__problem *whole, const uint8_t 
 }
 
 void seam__subset_spread(const struct seam__problem *whole, const uint8_t *marks, uint8_t mark, const uint64_t *offsets,
-                         uint64_t base_bytes, uint64_t *whole_offsets)
+	uint64_t base_bytes, uint64_t *whole_offsets)
 {
 	for (uint32_t i = 0, n = 0; i < whole->count; i++)
 		if (marks[i] == mark)
@@ -44,7 +45,8 @@ static uint32_t busy_positions(const struct seam__problem *problem, const uint64
 	return (uint32_t)(busy[problem->circle] - busy[item->begin] + busy[end - problem->circle]);
 }
 
-enum seam_rc seam__subset_busy(const struct seam__problem *problem, uint64_t most_bytes, uint64_t spare_bytes, uint32_t *ret_positions)
+enum seam_rc seam__subset_busy(
+	const struct seam__problem *problem, uint64_t most_bytes, uint64_t spare_bytes, uint32_t *ret_positions)
 {
 	uint64_t *busy = seam__meta_array(problem->meta, (size_t)problem->circle + 1, sizeof(*busy));
 	uint64_t sum = 0;

@@ -1,7 +1,8 @@
 /* swap.c: the solver "swap": what did not fit goes first next time. See solvers.h.
  *
- * Several lanes, in turn. Each has an order of its own: all items are dropped into gaps in that order, below a ceiling as
- * far as they fit; what did not fit moves forward, to the front or halfway there, and keeps that place in the next round
+ * Several lanes, in turn. Each has an order of its own: all items are dropped into gaps in that order, below a ceiling
+ * as far as they fit; what did not fit moves forward, to the front or halfway there, and keeps that place in the next
+ * round
  * ("squeaky wheel"). Starting orders, ceilings and the length of the jump differ, since each of them alone fails
  * somewhere. Swapping neighbours at the peak one by one, as others do, takes a whole placement for every swap; here
  * every round moves all that was wrong in it.
@@ -15,10 +16,11 @@
 #include "placer.h"
 
 struct lane {
-	const char *word;   /* of the first order; NULL: by address in the best placement, again whenever another lane finds a better one */
+	const char *word; /* of the first order; NULL: by address in the best placement, again whenever another lane
+			     finds a better one */
 	enum seam__fit fit;
-	uint32_t divisor;   /* of the rank of what did not fit; 0: to the front */
-	bool low;           /* the ceiling is the target; else every other time just below the best peak */
+	uint32_t divisor; /* of the rank of what did not fit; 0: to the front */
+	bool low;         /* the ceiling is the target; else every other time just below the best peak */
 };
 
 static const struct lane lanes[] = {
@@ -36,10 +38,10 @@ struct work {
 	struct seam__budget *budget;
 	struct seam__placer placer;
 	struct seam__order orders[LANES];
-	uint32_t *failed;  /* of the round: ranks in the lane's order, ascending */
+	uint32_t *failed; /* of the round: ranks in the lane's order, ascending */
 	uint32_t failed_count;
-	uint32_t *heads;   /* the order in the making */
-	bool stuck[LANES]; /* another round would be the same */
+	uint32_t *heads;        /* the order in the making */
+	bool stuck[LANES];      /* another round would be the same */
 	uint32_t rounds[LANES]; /* so far, of lanes whose ceiling changes */
 };
 
@@ -54,7 +56,8 @@ static enum seam_rc run_round(struct work *work, size_t number, uint64_t ceiling
 		rc = seam__placer_drop(&work->placer, order->heads[n], lanes[number].fit, ceiling_bytes, work->budget);
 		if (rc == SEAM_NOT_FOUND && !work->budget->spent) {
 			work->failed[work->failed_count++] = n;
-			rc = seam__placer_drop(&work->placer, order->heads[n], SEAM__FIT_FIRST, UINT64_MAX, work->budget);
+			rc = seam__placer_drop(
+				&work->placer, order->heads[n], SEAM__FIT_FIRST, UINT64_MAX, work->budget);
 		}
 	}
 	return rc;
@@ -123,8 +126,8 @@ static void clean_up(struct work *work)
 }
 
 /* One round of lane `number`; *ret_better: best was replaced. SEAM_NOT_FOUND: the budget is spent. */
-static enum seam_rc turn(struct work *work, size_t number, uint64_t target_bytes, struct seam__placement *best,
-                         bool *ret_better)
+static enum seam_rc turn(
+	struct work *work, size_t number, uint64_t target_bytes, struct seam__placement *best, bool *ret_better)
 {
 	bool is_low = lanes[number].low || best->peak_bytes == SEAM__PEAK_NONE || work->rounds[number]++ % 2 == 0;
 	enum seam_rc rc = run_round(work, number, is_low ? target_bytes : best->peak_bytes - 1);
@@ -137,10 +140,11 @@ static enum seam_rc turn(struct work *work, size_t number, uint64_t target_bytes
 }
 
 enum seam_rc seam__solve_swap(const struct seam__problem *problem, struct seam__budget *budget,
-                              struct seam__placement *best, const void *argument)
+	struct seam__placement *best, const void *argument)
 {
 	struct work work = {.problem = problem, .budget = budget};
-	uint64_t target_bytes = budget->target_bytes > problem->lower_bytes ? budget->target_bytes : problem->lower_bytes;
+	uint64_t target_bytes =
+		budget->target_bytes > problem->lower_bytes ? budget->target_bytes : problem->lower_bytes;
 	size_t idle = 0; /* lanes in a row that were stuck */
 	size_t n = 0;
 	enum seam_rc rc;

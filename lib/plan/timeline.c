@@ -8,8 +8,9 @@
 /* What is only needed while a timeline is made. */
 struct making {
 	struct seam__timeline *timeline;
-	uint32_t *positions;   /* of the columns (where there is one lane: of the first begin in each), ascending in each lane */
-	uint8_t *ends;         /* per position: an item ends there. NULL unless there is one lane */
+	uint32_t *positions; /* of the columns (where there is one lane: of the first begin in each), ascending in each
+				lane */
+	uint8_t *ends;       /* per position: an item ends there. NULL unless there is one lane */
 	uint32_t *stream_lane; /* per stream, or NULL when holds do not matter */
 };
 
@@ -155,7 +156,8 @@ static enum seam_rc find_covers(struct making *making)
 	struct seam__timeline *timeline = making->timeline;
 	const struct seam__problem *problem = timeline->problem;
 
-	timeline->covers = seam__meta_array(problem->meta, (size_t)problem->count * timeline->lanes, sizeof(struct seam__cover));
+	timeline->covers =
+		seam__meta_array(problem->meta, (size_t)problem->count * timeline->lanes, sizeof(struct seam__cover));
 	if (timeline->covers == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count && making->stream_lane == NULL; i++)
@@ -165,7 +167,8 @@ static enum seam_rc find_covers(struct making *making)
 			continue; /* nobody asks on this stream */
 		uint32_t lane = making->stream_lane[s] - 1;
 		for (uint32_t i = 0; i < problem->count; i++)
-			timeline->covers[(size_t)i * timeline->lanes + lane] = cover(making, i, lane, seam__problem_hold(problem, i, s));
+			timeline->covers[(size_t)i * timeline->lanes + lane] =
+				cover(making, i, lane, seam__problem_hold(problem, i, s));
 	}
 	return SEAM_OK;
 }
@@ -198,8 +201,8 @@ void seam__timeline_fini(struct seam__timeline *timeline)
 
 	if (problem == NULL)
 		return;
-	seam__meta_free(problem->meta, timeline->covers,
-	                (size_t)problem->count * timeline->lanes * sizeof(*timeline->covers));
+	seam__meta_free(
+		problem->meta, timeline->covers, (size_t)problem->count * timeline->lanes * sizeof(*timeline->covers));
 	seam__meta_free(problem->meta, timeline->item_lanes, (size_t)problem->count * sizeof(*timeline->item_lanes));
 	seam__meta_free(problem->meta, timeline->lane_starts, ((size_t)timeline->lanes + 1) * sizeof(uint32_t));
 	*timeline = (struct seam__timeline){0};
@@ -210,7 +213,8 @@ const char *seam__timeline_check(const struct seam__timeline *timeline)
 	for (uint32_t i = 0; i < timeline->problem->count; i++) {
 		uint32_t own = seam__timeline_lane(timeline, i);
 
-		if (own >= timeline->lanes || seam__timeline_column(timeline, i) >= seam__timeline_columns(timeline, own))
+		if (own >= timeline->lanes ||
+			seam__timeline_column(timeline, i) >= seam__timeline_columns(timeline, own))
 			return "T1 column";
 		if (seam__timeline_cover(timeline, i, own)->count == 0)
 			return "T2 own column";

@@ -3,8 +3,8 @@
  * Two items conflict when one begins while the other is held from it. So only positions where something begins count.
  * They are numbered as columns, in a lane for each stream that has items; an item covers, in every lane, the columns of
  * the requests that may not have its memory: one run of columns, which may go around the end of the lane. Item i
- * conflicts with item j when i covers the column of j, or j that of i. That is exact, holds and circles included, and it
- * is all that structures over time need: see gaps.h and skyline.h.
+ * conflicts with item j when i covers the column of j, or j that of i. That is exact, holds and circles included, and
+ * it is all that structures over time need: see gaps.h and skyline.h.
  *
  * Where holds do not matter (there is one stream, or every hold is the span) there is one lane, and begins without an
  * end between them share a column.
@@ -31,9 +31,9 @@ struct seam__cover {
 
 struct seam__timeline {
 	const struct seam__problem *problem;
-	uint32_t lanes;             /* 1 or more */
-	uint32_t *lane_starts;      /* lanes + 1 values: columns of lane l are [start l, start l + 1) in one numbering */
-	uint32_t *item_lanes;       /* per item; NULL when there is one lane */
+	uint32_t lanes;        /* 1 or more */
+	uint32_t *lane_starts; /* lanes + 1 values: columns of lane l are [start l, start l + 1) in one numbering */
+	uint32_t *item_lanes;  /* per item; NULL when there is one lane */
 	struct seam__cover *covers; /* [item * lanes + lane] */
 };
 
@@ -51,8 +51,8 @@ static inline uint32_t seam__timeline_columns(const struct seam__timeline *timel
 	return timeline->lane_starts[lane + 1] - timeline->lane_starts[lane];
 }
 
-static inline const struct seam__cover *seam__timeline_cover(const struct seam__timeline *timeline, uint32_t item,
-                                                             uint32_t lane)
+static inline const struct seam__cover *seam__timeline_cover(
+	const struct seam__timeline *timeline, uint32_t item, uint32_t lane)
 {
 	return &timeline->covers[(size_t)item * timeline->lanes + lane];
 }
@@ -65,10 +65,10 @@ static inline uint32_t seam__timeline_column(const struct seam__timeline *timeli
 
 const char *seam__timeline_check(const struct seam__timeline *timeline);
 
-/* The nodes of a bottom-up tree over a lane's columns. A tree over n columns has nodes 1 .. 2n - 1; leaf c is n + c, the
- * parent of v is v / 2. A cover is the disjoint union of the leaves below at most 4 log n nodes: walk them with
- *     for (seam__walk_begin(&walk, cover, columns); seam__walk_next(&walk, &node);) ...
- * Exactly one of them is an ancestor (or is itself) of each leaf covered. */
+/* The nodes of a bottom-up tree over a lane's columns. A tree over n columns has nodes 1 .. 2n - 1; leaf c is n + c,
+ * the parent of v is v / 2. A cover is the disjoint union of the leaves below at most 4 log n nodes: walk them with for
+ * (seam__walk_begin(&walk, cover, columns); seam__walk_next(&walk, &node);) ... Exactly one of them is an ancestor (or
+ * is itself) of each leaf covered. */
 struct seam__walk {
 	uint32_t left, right; /* of the run at hand, as nodes; the run is empty when they are equal */
 	uint32_t more;        /* the end of the second run, as a column: it begins at 0 */
@@ -90,7 +90,8 @@ static inline bool seam__walk_next(struct seam__walk *walk, uint32_t *ret_node)
 {
 	for (;;) {
 		while (walk->left < walk->right) {
-			/* A node that is a right child has no partner on its left: take it. The same for the right end. */
+			/* A node that is a right child has no partner on its left: take it. The same for the right end.
+			 */
 			if ((walk->left & 1) != 0) {
 				*ret_node = walk->left++;
 				return true;

@@ -1,23 +1,24 @@
 /* verify.c: seam_plan_verify(): is this a plan of this trace, and is it safe in it?
  *
- * Three questions, each in a file: which slot is which request, and do their lifetimes agree (verify_acts.c, verify_seen.c);
- * what orders streams (verify_clocks.c); who gets which byte after whom (verify_replay.c).
+ * Three questions, each in a file: which slot is which request, and do their lifetimes agree (verify_acts.c,
+ * verify_seen.c); what orders streams (verify_clocks.c); who gets which byte after whom (verify_replay.c).
  */
 #include "verify.h"
 
 #include "plan_format.h"
 #include "trace_error.h"
 
-static enum seam_rc check_fingerprint(const struct seam_trace *trace, const struct seam_plan *plan,
-                                      struct seam_trace_error *error)
+static enum seam_rc check_fingerprint(
+	const struct seam_trace *trace, const struct seam_plan *plan, struct seam_trace_error *error)
 {
 	uint64_t fingerprint;
 	enum seam_rc rc = seam_plan_fingerprint(trace, plan->header.first_event, plan->header.last_event, &fingerprint);
 	if (rc == SEAM_OK && fingerprint != plan->header.fingerprint) {
-		seam__trace_error_set(error, 0, "the plan is not of this trace: its fingerprint is %016llx, that of events %llu to "
-		                      "%llu %016llx", (unsigned long long)plan->header.fingerprint,
-		                      (unsigned long long)plan->header.first_event,
-		                      (unsigned long long)plan->header.last_event, (unsigned long long)fingerprint);
+		seam__trace_error_set(error, 0,
+			"the plan is not of this trace: its fingerprint is %016llx, that of events %llu to "
+			"%llu %016llx",
+			(unsigned long long)plan->header.fingerprint, (unsigned long long)plan->header.first_event,
+			(unsigned long long)plan->header.last_event, (unsigned long long)fingerprint);
 		return SEAM_NOT_FOUND;
 	}
 	return rc;
@@ -38,7 +39,8 @@ static enum seam_rc verify(const struct seam_trace *trace, const struct seam_pla
 	return rc;
 }
 
-enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_plan *plan, struct seam_trace_error *error)
+enum seam_rc seam_plan_verify(
+	const struct seam_trace *trace, const struct seam_plan *plan, struct seam_trace_error *error)
 {
 	const char *broken;
 	if (trace == NULL || plan == NULL)
@@ -52,8 +54,7 @@ enum seam_rc seam_plan_verify(const struct seam_trace *trace, const struct seam_
 	}
 	if (trace->header.event_count >= UINT32_MAX || plan->header.last_event > trace->header.event_count) {
 		seam__trace_error_set(error, 0, "the plan is not of this trace: it ends at event %llu of %llu",
-		                      (unsigned long long)plan->header.last_event,
-		                      (unsigned long long)trace->header.event_count);
+			(unsigned long long)plan->header.last_event, (unsigned long long)trace->header.event_count);
 		return SEAM_NOT_FOUND;
 	}
 	rc = check_fingerprint(trace, plan, error);

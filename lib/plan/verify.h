@@ -1,7 +1,8 @@
 /* verify.h: what the files of the validator (verify*.c) share: the stretch of a trace as a list of acts, and clocks.
  *
- * The validator believes nothing but the trace, the plan's fields, and what it computes here. It shares no code with what
- * makes plans: of this folder it includes plan_format.h (where bytes lie), bytemap.h and this alone (held by a test).
+ * The validator believes nothing but the trace, the plan's fields, and what it computes here. It shares no code with
+ * what makes plans: of this folder it includes plan_format.h (where bytes lie), bytemap.h and this alone (held by a
+ * test).
  *
  * Not here: L0-L4, which is looked at before (plan_check.c); L5.
  * No locks: it reads immutable things and owns the rest.
@@ -18,10 +19,11 @@
 
 /* What an event of the stretch does in every repetition. */
 enum seam__act_kind {
-	SEAM__ACT_NONE,        /* nothing to the plan: marks, uses of residents */
-	SEAM__ACT_ALLOC,       /* slot; one position */
-	SEAM__ACT_FREE,        /* slot, of the repetition `lag` before, or NOBODY for an earlier dynamic request; one position */
-	SEAM__ACT_TOUCH,       /* slot, of the repetition `lag` before, is used on stream */
+	SEAM__ACT_NONE,  /* nothing to the plan: marks, uses of residents */
+	SEAM__ACT_ALLOC, /* slot; one position */
+	SEAM__ACT_FREE,  /* slot, of the repetition `lag` before, or NOBODY for an earlier dynamic request; one position
+			  */
+	SEAM__ACT_TOUCH, /* slot, of the repetition `lag` before, is used on stream */
 	SEAM__ACT_RECORD,      /* record number `what`, on stream */
 	SEAM__ACT_WAIT,        /* stream waits for record number `what` of the repetition `lag` (0 or 1) before */
 	SEAM__ACT_STREAM_SYNC, /* of stream */
@@ -29,8 +31,8 @@ enum seam__act_kind {
 };
 
 struct seam__act {
-	uint32_t kind;   /* enum seam__act_kind */
-	uint32_t what;   /* slot or record */
+	uint32_t kind; /* enum seam__act_kind */
+	uint32_t what; /* slot or record */
 	uint32_t lag;
 	uint32_t stream; /* number by first appearance in the stretch */
 };
@@ -47,7 +49,7 @@ struct seam__older {
 static inline bool seam__act_is_captured(const struct seam_trace_event *event)
 {
 	return (event->flags & SEAM_TRACE_CAPTURE) != 0 && event->kind >= SEAM_TRACE_EVENT_RECORD &&
-	       event->kind <= SEAM_TRACE_DEVICE_SYNC;
+		event->kind <= SEAM_TRACE_DEVICE_SYNC;
 }
 
 /* The stretch of the plan, matched with its slots. Events are numbers in the trace. */
@@ -55,13 +57,14 @@ struct seam__acts {
 	const struct seam_trace *trace;
 	const struct seam_plan *plan;
 	struct seam_trace_error *error; /* may be NULL */
-	/* Of every event of the trace: for an allocation its block's free; for a free or RECORD_STREAM its block's allocation;
-	 * for an EVENT_WAIT the last record of the event before it; SEAM__ACT_NOBODY where there is none. */
+	/* Of every event of the trace: for an allocation its block's free; for a free or RECORD_STREAM its block's
+	 * allocation; for an EVENT_WAIT the last record of the event before it; SEAM__ACT_NOBODY where there is none.
+	 */
 	uint32_t *partners;
-	struct seam__act *items;        /* one for each event in [first_event, last_event) */
-	uint64_t count;                 /* of items */
-	uint32_t *slot_streams;         /* per slot: stream number */
-	struct seam_grow older;         /* struct seam__older: uses before the stretch of blocks that are freed in it */
+	struct seam__act *items; /* one for each event in [first_event, last_event) */
+	uint64_t count;          /* of items */
+	uint32_t *slot_streams;  /* per slot: stream number */
+	struct seam_grow older;  /* struct seam__older: uses before the stretch of blocks that are freed in it */
 	uint32_t record_count;
 	uint32_t stream_count;
 };
@@ -69,15 +72,15 @@ struct seam__acts {
 /* Reads the stretch and matches it with the slots; see seam_plan_verify(). ret_acts: to be fini'd, also after an error.
  * Errors: SEAM_NOT_FOUND with the error filled, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_plan *plan,
-                                           struct seam_trace_error *error, struct seam__acts *ret_acts);
+	struct seam_trace_error *error, struct seam__acts *ret_acts);
 void seam__acts_fini(struct seam__acts *acts);
 
 /* Fills the error: "the plan is not of this trace: event N: ...". Returns SEAM_NOT_FOUND. */
 enum seam_rc seam__acts_differ(const struct seam__acts *acts, uint64_t event, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Part of seam__acts_init() (verify_seen.c): what the trace around the stretch shows of lifetimes that cross its ends must
- * be what the plan says; and waits for records of before the stretch are given the record that repeats them.
+/* Part of seam__acts_init() (verify_seen.c): what the trace around the stretch shows of lifetimes that cross its ends
+ * must be what the plan says; and waits for records of before the stretch are given the record that repeats them.
  * Errors: as seam__acts_init(). */
 SEAM_MUST_USE enum seam_rc seam__acts_see(struct seam__acts *acts);
 
@@ -88,8 +91,9 @@ struct seam__clocks {
 	uint32_t records;
 	uint64_t *of_stream; /* [stream * streams + other] */
 	uint64_t *of_host;   /* [other]: everything issued from now on is behind it */
-	uint64_t *of_record; /* [(record + parity * records) * streams + other]: of this repetition and the one before */
-	uint64_t *of_wait;   /* the plan's waits: [(first_ring[wait] + repetition % (lag + 1)) * streams + other] */
+	uint64_t
+		*of_record; /* [(record + parity * records) * streams + other]: of this repetition and the one before */
+	uint64_t *of_wait;  /* the plan's waits: [(first_ring[wait] + repetition % (lag + 1)) * streams + other] */
 	uint64_t *first_ring;
 	uint64_t rings;
 };
@@ -104,15 +108,16 @@ void seam__clocks_act(struct seam__clocks *clocks, const struct seam__act *act, 
 /* The runtime's part: slot `wait->waited` of `repetition` has ended at `tick` on `stream`: an event is recorded there;
  * and before slot `wait->waiter` of `repetition` is used, `stream` waits for it. */
 void seam__clocks_record_wait(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
-                              uint64_t repetition, uint64_t tick);
-void seam__clocks_await(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
-                        uint64_t repetition);
+	uint64_t repetition, uint64_t tick);
+void seam__clocks_await(
+	struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition);
 
 /* Is what `stream` is given now behind everything that `other` was given up to `tick`? */
-static inline bool seam__clocks_ordered(const struct seam__clocks *clocks, uint32_t stream, uint32_t other, uint64_t tick)
+static inline bool seam__clocks_ordered(
+	const struct seam__clocks *clocks, uint32_t stream, uint32_t other, uint64_t tick)
 {
 	return stream == other || clocks->of_stream[(uint64_t)stream * clocks->streams + other] >= tick ||
-	       clocks->of_host[other] >= tick;
+		clocks->of_host[other] >= tick;
 }
 
 /* Replays the acts 2k times and looks at every byte. Errors: SEAM_CORRUPT with the error filled, SEAM_OOM_META. */

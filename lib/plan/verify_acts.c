@@ -1,8 +1,8 @@
 /* verify_acts.c: the stretch of a plan in its trace, event by event, matched with the plan's slots.
  *
- * The n-th allocation of the stretch is slot n. A free of a block of the stretch ends its slot there. A free of an earlier
- * block ends a slot of an earlier repetition: the plan says which, by the slot's end, and the trace must agree: in size and
- * stream always, and in the block itself where the trace around the stretch shows it (verify_seen.c).
+ * The n-th allocation of the stretch is slot n. A free of a block of the stretch ends its slot there. A free of an
+ * earlier block ends a slot of an earlier repetition: the plan says which, by the slot's end, and the trace must agree:
+ * in size and stream always, and in the block itself where the trace around the stretch shows it (verify_seen.c).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ enum seam_rc seam__acts_differ(const struct seam__acts *acts, uint64_t event, co
 	va_start(arguments, format);
 	(void)vsnprintf(what, sizeof(what), format, arguments);
 	va_end(arguments);
-	seam__trace_error_set(acts->error, event, "the plan is not of this trace: event %llu: %s", (unsigned long long)event,
-	                      what);
+	seam__trace_error_set(
+		acts->error, event, "the plan is not of this trace: event %llu: %s", (unsigned long long)event, what);
 	return SEAM_NOT_FOUND;
 }
 
@@ -87,16 +87,18 @@ static enum seam_rc read_alloc(struct reader *reader, uint32_t event, struct sea
 		return seam__acts_differ(acts, event, "an allocation behind the plan's last slot");
 	const struct seam_plan_slot *slot = &plan->slots[number];
 	if (slot->event != event || slot->begin != reader->positions)
-		return seam__acts_differ(acts, event, "the allocation at position %u, where slot %u is event %llu at position %u",
-		                         reader->positions, number, (unsigned long long)slot->event, slot->begin);
+		return seam__acts_differ(acts, event,
+			"the allocation at position %u, where slot %u is event %llu at position %u", reader->positions,
+			number, (unsigned long long)slot->event, slot->begin);
 	if (((alloc->flags & SEAM_TRACE_DYNAMIC) != 0) != ((slot->flags & SEAM_PLAN_DYNAMIC) != 0))
 		return seam__acts_differ(acts, event, "slot %u or the request is dynamic, the other not", number);
 	if (slot->size_bytes != alloc->size || plan->streams[slot->stream] != alloc->stream ||
-	    slot->thread != alloc->thread)
-		return seam__acts_differ(acts, event, "slot %u has %llu bytes, stream %llu, thread %u; the request %llu, %llu, %u",
-		                         number, (unsigned long long)slot->size_bytes,
-		                         (unsigned long long)plan->streams[slot->stream], slot->thread,
-		                         (unsigned long long)alloc->size, (unsigned long long)alloc->stream, alloc->thread);
+		slot->thread != alloc->thread)
+		return seam__acts_differ(acts, event,
+			"slot %u has %llu bytes, stream %llu, thread %u; the request %llu, %llu, %u", number,
+			(unsigned long long)slot->size_bytes, (unsigned long long)plan->streams[slot->stream],
+			slot->thread, (unsigned long long)alloc->size, (unsigned long long)alloc->stream,
+			alloc->thread);
 	acts->slot_streams[number] = act->stream;
 	act->kind = SEAM__ACT_ALLOC;
 	act->what = number;
@@ -125,7 +127,7 @@ static enum seam_rc read_free(struct reader *reader, uint32_t event, struct seam
 	const struct seam_plan_slot *slot = &acts->plan->slots[act->what];
 	if (slot->end != reader->positions)
 		return seam__acts_differ(acts, event, "slot %u is freed at position %u; the plan says %u", act->what,
-		                         reader->positions, slot->end);
+			reader->positions, slot->end);
 	return SEAM_OK;
 }
 
@@ -137,7 +139,8 @@ static enum seam_rc read_block(struct reader *reader, uint32_t event, struct sea
 		return SEAM_OK;
 	if (reader->positions == reader->acts->plan->header.positions)
 		return seam__acts_differ(reader->acts, event, "a position behind the plan's last");
-	enum seam_rc rc = this->kind == SEAM_TRACE_ALLOC ? read_alloc(reader, event, act) : read_free(reader, event, act);
+	enum seam_rc rc =
+		this->kind == SEAM_TRACE_ALLOC ? read_alloc(reader, event, act) : read_free(reader, event, act);
 	reader->positions++;
 	return rc;
 }
@@ -191,7 +194,7 @@ static enum seam_rc read_stretch(struct reader *reader)
 	acts->stream_count = (uint32_t)reader->streams.count;
 	if (rc == SEAM_OK && (reader->slots != header->slot_count || reader->positions != header->positions))
 		return seam__acts_differ(acts, header->last_event, "%u slots and %u positions; the plan has %u and %u",
-		                         reader->slots, reader->positions, header->slot_count, header->positions);
+			reader->slots, reader->positions, header->slot_count, header->positions);
 	return rc;
 }
 
@@ -205,15 +208,17 @@ static enum seam_rc claim_end(struct reader *reader, uint32_t number)
 	if (linear || slot->end < header->positions) {
 		if (linear && slot->end == header->positions)
 			return SEAM_OK;
-		return seam__acts_differ(acts, slot->event, "slot %u ends at position %u, where nothing frees it", number,
-		                         slot->end);
+		return seam__acts_differ(
+			acts, slot->event, "slot %u ends at position %u, where nothing frees it", number, slot->end);
 	}
 	const uint32_t event = reader->ends[slot->end % header->positions];
 	const struct seam_trace_event *end = event == NOBODY ? NULL : &acts->trace->events[event];
 	if (end == NULL || end->size != slot->size_bytes || end->stream != acts->plan->streams[slot->stream] ||
-	    (acts->trace->events[acts->partners[event]].flags & SEAM_TRACE_DYNAMIC) != 0)
-		return seam__acts_differ(acts, slot->event, "slot %u ends at position %u of a later repetition, where no such "
-		                         "block is freed", number, slot->end % header->positions);
+		(acts->trace->events[acts->partners[event]].flags & SEAM_TRACE_DYNAMIC) != 0)
+		return seam__acts_differ(acts, slot->event,
+			"slot %u ends at position %u of a later repetition, where no such "
+			"block is freed",
+			number, slot->end % header->positions);
 	struct seam__act *act = &acts->items[event - header->first_event];
 	if (act->what != NOBODY)
 		return seam__acts_differ(acts, event, "slots %u and %u both end with it", act->what, number);
@@ -232,7 +237,8 @@ static enum seam_rc settle_frees(struct reader *reader)
 		if (event == NOBODY || acts->items[event - first].what != NOBODY)
 			continue;
 		if ((acts->trace->events[acts->partners[event]].flags & SEAM_TRACE_DYNAMIC) == 0)
-			return seam__acts_differ(acts, event, "it frees a block of before the period, and no slot ends there");
+			return seam__acts_differ(
+				acts, event, "it frees a block of before the period, and no slot ends there");
 	}
 	return SEAM_OK;
 }
@@ -244,14 +250,15 @@ static enum seam_rc claim_ends(struct reader *reader)
 	enum seam_rc rc = SEAM_OK;
 	for (uint32_t i = 0; rc == SEAM_OK && i < header->slot_count; i++) {
 		const uint32_t end = acts->partners[acts->plan->slots[i].event];
-		if ((end == NOBODY || end >= header->last_event) && (acts->plan->slots[i].flags & SEAM_PLAN_DYNAMIC) == 0)
+		if ((end == NOBODY || end >= header->last_event) &&
+			(acts->plan->slots[i].flags & SEAM_PLAN_DYNAMIC) == 0)
 			rc = claim_end(reader, i);
 	}
 	return rc == SEAM_OK ? settle_frees(reader) : rc;
 }
 
-/* A use of a block from before the stretch goes to the slot that stands for it, which its free in the stretch tells. One
- * that lives on through all of the stretch is a resident, or is seen in another repetition. */
+/* A use of a block from before the stretch goes to the slot that stands for it, which its free in the stretch tells.
+ * One that lives on through all of the stretch is a resident, or is seen in another repetition. */
 static enum seam_rc settle_touches(struct seam__acts *acts)
 {
 	const struct seam_plan_header *header = &acts->plan->header;
@@ -268,9 +275,11 @@ static enum seam_rc settle_touches(struct seam__acts *acts)
 		if (act->what == NOBODY)
 			act->kind = SEAM__ACT_NONE;
 		else if (act->stream != acts->slot_streams[act->what] &&
-		         (acts->plan->slots[act->what].flags & (SEAM_PLAN_SHARED | SEAM_PLAN_DYNAMIC)) == 0)
-			return seam__acts_differ(acts, header->first_event + i, "slot %u is used by another stream; the plan does "
-			                         "not say so", act->what);
+			(acts->plan->slots[act->what].flags & (SEAM_PLAN_SHARED | SEAM_PLAN_DYNAMIC)) == 0)
+			return seam__acts_differ(acts, header->first_event + i,
+				"slot %u is used by another stream; the plan does "
+				"not say so",
+				act->what);
 	}
 	return SEAM_OK;
 }
@@ -289,7 +298,8 @@ static enum seam_rc list_older(struct reader *reader)
 		if (slot == NOBODY || stream == acts->plan->streams[acts->plan->slots[slot].stream])
 			continue;
 		if ((acts->plan->slots[slot].flags & (SEAM_PLAN_SHARED | SEAM_PLAN_DYNAMIC)) == 0)
-			return seam__acts_differ(acts, event, "slot %u is used by another stream; the plan does not say so", slot);
+			return seam__acts_differ(
+				acts, event, "slot %u is used by another stream; the plan does not say so", slot);
 		uint64_t *number;
 		rc = seam__idmap_put(&reader->streams, stream, &number);
 		if (rc != SEAM_OK)
@@ -319,21 +329,24 @@ static enum seam_rc read_all(struct reader *reader)
 	return rc == SEAM_OK ? seam__acts_see(acts) : rc;
 }
 
-enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_plan *plan, struct seam_trace_error *error,
-                             struct seam__acts *ret_acts)
+enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_plan *plan,
+	struct seam_trace_error *error, struct seam__acts *ret_acts)
 {
 	const struct seam_plan_header *header = &plan->header;
 	struct seam__acts *acts = ret_acts;
 	*acts = (struct seam__acts){.trace = trace, .plan = plan, .error = error};
 	seam__grow_init(&acts->older, sizeof(struct seam__older));
-	if (header->last_event > trace->header.event_count || header->positions > header->last_event - header->first_event)
-		return seam__acts_differ(acts, header->last_event, "the trace has %llu events, not %u positions up to there",
-		                         (unsigned long long)trace->header.event_count, header->positions);
+	if (header->last_event > trace->header.event_count ||
+		header->positions > header->last_event - header->first_event)
+		return seam__acts_differ(acts, header->last_event,
+			"the trace has %llu events, not %u positions up to there",
+			(unsigned long long)trace->header.event_count, header->positions);
 	acts->count = header->last_event - header->first_event;
 	const size_t ends = header->positions + (size_t)1;
 	struct reader reader = {.acts = acts};
 	seam__idmap_init(&reader.streams);
-	acts->partners = seam__meta_array(seam__meta_process(), (size_t)trace->header.event_count + 1, sizeof(uint32_t));
+	acts->partners =
+		seam__meta_array(seam__meta_process(), (size_t)trace->header.event_count + 1, sizeof(uint32_t));
 	acts->items = seam__meta_array(seam__meta_process(), (size_t)acts->count + 1, sizeof(struct seam__act));
 	acts->slot_streams = seam__meta_array(seam__meta_process(), header->slot_count + (size_t)1, sizeof(uint32_t));
 	reader.ends = seam__meta_array(seam__meta_process(), ends, sizeof(uint32_t));
@@ -353,6 +366,6 @@ void seam__acts_fini(struct seam__acts *acts)
 	seam__grow_fini(&acts->older);
 	seam__meta_free(seam__meta_process(), acts->slot_streams, (header->slot_count + (size_t)1) * sizeof(uint32_t));
 	seam__meta_free(seam__meta_process(), acts->items, ((size_t)acts->count + 1) * sizeof(struct seam__act));
-	seam__meta_free(seam__meta_process(), acts->partners,
-	                ((size_t)acts->trace->header.event_count + 1) * sizeof(uint32_t));
+	seam__meta_free(
+		seam__meta_process(), acts->partners, ((size_t)acts->trace->header.event_count + 1) * sizeof(uint32_t));
 }

@@ -40,7 +40,8 @@ enum seam_rc seam__clocks_init(struct seam__clocks *clocks, const struct seam__a
 	clocks->of_host = create_vectors(1, clocks->streams);
 	clocks->of_record = create_vectors((uint64_t)clocks->records * 2, clocks->streams);
 	clocks->of_wait = create_vectors(clocks->rings, clocks->streams);
-	if (clocks->of_stream == NULL || clocks->of_host == NULL || clocks->of_record == NULL || clocks->of_wait == NULL)
+	if (clocks->of_stream == NULL || clocks->of_host == NULL || clocks->of_record == NULL ||
+		clocks->of_wait == NULL)
 		return SEAM_OOM_META;
 	return SEAM_OK;
 }
@@ -60,8 +61,8 @@ static void join(uint64_t *clock, const uint64_t *other, uint32_t streams)
 		clock[i] = other[i] > clock[i] ? other[i] : clock[i];
 }
 
-/* What an event tells that is recorded on `stream` at `tick`: the stream's own work and what it has waited for. What the
- * host has waited for, every stream is behind anyway. */
+/* What an event tells that is recorded on `stream` at `tick`: the stream's own work and what it has waited for. What
+ * the host has waited for, every stream is behind anyway. */
 static void record(const struct seam__clocks *clocks, uint64_t *clock, uint32_t stream, uint64_t tick)
 {
 	memcpy(clock, &clocks->of_stream[(uint64_t)stream * clocks->streams], clocks->streams * sizeof(uint64_t));
@@ -97,23 +98,24 @@ void seam__clocks_act(struct seam__clocks *clocks, const struct seam__act *act, 
 	}
 }
 
-static uint64_t *wait_clock(const struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait,
-                            uint64_t repetition)
+static uint64_t *wait_clock(
+	const struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint64_t repetition)
 {
-	return &clocks->of_wait[(clocks->first_ring[wait] + repetition % ring_of(&plan->waits[wait])) * clocks->streams];
+	return &clocks->of_wait[(clocks->first_ring[wait] + repetition % ring_of(&plan->waits[wait])) *
+		clocks->streams];
 }
 
 void seam__clocks_record_wait(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
-                              uint64_t repetition, uint64_t tick)
+	uint64_t repetition, uint64_t tick)
 {
 	record(clocks, wait_clock(clocks, plan, wait, repetition), stream, tick);
 }
 
-void seam__clocks_await(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
-                        uint64_t repetition)
+void seam__clocks_await(
+	struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition)
 {
 	const uint32_t lag = plan->waits[wait].lag;
 	if (repetition >= lag)
-		join(&clocks->of_stream[(uint64_t)stream * clocks->streams], wait_clock(clocks, plan, wait, repetition - lag),
-		     clocks->streams);
+		join(&clocks->of_stream[(uint64_t)stream * clocks->streams],
+			wait_clock(clocks, plan, wait, repetition - lag), clocks->streams);
 }

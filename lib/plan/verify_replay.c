@@ -1,10 +1,11 @@
-/* verify_replay.c: the validator's memory: repetitions of the stretch back to back, with every block at its planned place.
+/* verify_replay.c: the validator's memory: repetitions of the stretch back to back, with every block at its planned
+ * place.
  *
- * A map says of every physical byte which slot, of which copy, had it last. A byte may be handed out when that block has
- * been freed, was of the same private pool, and everything that its streams were given until the free is ordered before
- * what the new block's stream is given. When a block that other streams used (SEAM_PLAN_SHARED) ends, the host does not
- * know: only the same copy of its slot, of which the runtime asks that, may have its bytes without an order. The block before the last need
- * not be looked at: the last one was behind it.
+ * A map says of every physical byte which slot, of which copy, had it last. A byte may be handed out when that block
+ * has been freed, was of the same private pool, and everything that its streams were given until the free is ordered
+ * before what the new block's stream is given. When a block that other streams used (SEAM_PLAN_SHARED) ends, the host
+ * does not know: only the same copy of its slot, of which the runtime asks that, may have its bytes without an order.
+ * The block before the last need not be looked at: the last one was behind it.
  *
  * Of dynamic requests only the ranges of their groups are looked at: no block lives there while a group is open. What
  * orders the streams of dynamic requests is decided when they come.
@@ -41,15 +42,15 @@ struct lists {
 struct replay {
 	const struct seam__acts *acts;
 	struct seam__clocks *clocks;
-	struct use *uses;             /* [slot * copies + copy] */
+	struct use *uses; /* [slot * copies + copy] */
 	struct seam_grow touches;
 	struct seam__bytemap last;    /* physical bytes -> use */
 	struct seam__bytemap ranges;  /* physical bytes -> open groups */
 	struct lists waits_of_waiter; /* slot -> waits */
 	struct lists waits_of_waited;
-	struct lists older_of;        /* slot -> uses before the stretch */
-	struct lists groups_open;     /* position -> groups */
-	struct lists groups_close;    /* position of a period */
+	struct lists older_of;     /* slot -> uses before the stretch */
+	struct lists groups_open;  /* position -> groups */
+	struct lists groups_close; /* position of a period */
 	uint64_t repetition;
 	uint64_t tick;
 };
@@ -85,14 +86,15 @@ static struct use *use_of(const struct replay *replay, uint32_t slot, uint64_t r
 	return &replay->uses[(uint64_t)slot * copies + repetition % copies];
 }
 
-static enum seam_rc report(const struct replay *replay, uint32_t slot, uint32_t other, uint64_t physical,
-                           const char *what)
+static enum seam_rc report(
+	const struct replay *replay, uint32_t slot, uint32_t other, uint64_t physical, const char *what)
 {
 	const struct seam_plan *plan = replay->acts->plan;
-	seam__trace_error_set(replay->acts->error, plan->slots[slot].event, "repetition %llu: slot %u (event %llu) gets physical "
-	                      "byte %llu of slot %u (event %llu), %s", (unsigned long long)replay->repetition, slot,
-	                      (unsigned long long)plan->slots[slot].event, (unsigned long long)physical, other,
-	                      (unsigned long long)plan->slots[other].event, what);
+	seam__trace_error_set(replay->acts->error, plan->slots[slot].event,
+		"repetition %llu: slot %u (event %llu) gets physical "
+		"byte %llu of slot %u (event %llu), %s",
+		(unsigned long long)replay->repetition, slot, (unsigned long long)plan->slots[slot].event,
+		(unsigned long long)physical, other, (unsigned long long)plan->slots[other].event, what);
 	return SEAM_CORRUPT;
 }
 
@@ -105,17 +107,20 @@ static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t n
 	const uint32_t stream = acts->slot_streams[slot];
 	if (use->live)
 		return report(replay, slot, other, physical, "which is live");
-	if (acts->trace->events[acts->plan->slots[slot].event].pool != acts->trace->events[acts->plan->slots[other].event].pool)
+	if (acts->trace->events[acts->plan->slots[slot].event].pool !=
+		acts->trace->events[acts->plan->slots[other].event].pool)
 		return report(replay, slot, other, physical, "of another private pool");
 	if (!seam__clocks_ordered(replay->clocks, stream, acts->slot_streams[other], use->freed_at))
 		return report(replay, slot, other, physical, "freed on another stream with nothing that orders them");
-	/* What other streams still do with a copy of a SHARED slot, the runtime must ask before it hands that copy out again. */
+	/* What other streams still do with a copy of a SHARED slot, the runtime must ask before it hands that copy out
+	 * again. */
 	if (use == use_of(replay, slot, replay->repetition))
 		return SEAM_OK;
 	const struct touch *touches = replay->touches.items;
 	for (uint32_t i = use->first_touch; i != 0; i = touches[i - 1].next) {
 		if (!seam__clocks_ordered(replay->clocks, stream, touches[i - 1].stream, use->freed_at))
-			return report(replay, slot, other, physical, "used by another stream with nothing that orders them");
+			return report(
+				replay, slot, other, physical, "used by another stream with nothing that orders them");
 	}
 	return SEAM_OK;
 }
@@ -125,14 +130,15 @@ static enum seam_rc take_run(struct replay *replay, uint32_t slot, uint64_t begi
 {
 	const struct seam__piece *range = seam__bytemap_find(&replay->ranges, begin, end);
 	if (range != NULL) {
-		seam__trace_error_set(replay->acts->error, replay->acts->plan->slots[slot].event, "repetition %llu: slot %u gets "
-		                      "physical byte %llu of the reusable range of an open group",
-		                      (unsigned long long)replay->repetition, slot,
-		                      (unsigned long long)(range->begin > begin ? range->begin : begin));
+		seam__trace_error_set(replay->acts->error, replay->acts->plan->slots[slot].event,
+			"repetition %llu: slot %u gets "
+			"physical byte %llu of the reusable range of an open group",
+			(unsigned long long)replay->repetition, slot,
+			(unsigned long long)(range->begin > begin ? range->begin : begin));
 		return SEAM_CORRUPT;
 	}
 	for (struct seam__piece *piece = seam__bytemap_find(&replay->last, begin, end); piece != NULL;
-	     piece = seam__bytemap_next(piece, end)) {
+		piece = seam__bytemap_next(piece, end)) {
 		enum seam_rc rc = judge(replay, slot, piece->number, piece->begin > begin ? piece->begin : begin);
 		if (rc != SEAM_OK)
 			return rc;
@@ -152,7 +158,7 @@ static enum seam_rc put_run(struct replay *replay, uint32_t slot, uint64_t begin
 
 /* All its bytes, run by run of physical ones. */
 static enum seam_rc each_run(struct replay *replay, uint32_t slot, uint64_t address,
-                             enum seam_rc (*act)(struct replay *, uint32_t, uint64_t, uint64_t))
+	enum seam_rc (*act)(struct replay *, uint32_t, uint64_t, uint64_t))
 {
 	const struct seam_plan *plan = replay->acts->plan;
 	enum seam_rc rc = SEAM_OK;
@@ -207,7 +213,7 @@ static void give(struct replay *replay, uint32_t slot, uint32_t lag)
 	use->freed_at = replay->tick;
 	for (uint32_t i = replay->waits_of_waited.heads[slot]; i != NOBODY; i = replay->waits_of_waited.nexts[i])
 		seam__clocks_record_wait(replay->clocks, replay->acts->plan, i, replay->acts->slot_streams[slot],
-		                         replay->repetition - lag, replay->tick);
+			replay->repetition - lag, replay->tick);
 }
 
 static enum seam_rc touch(struct replay *replay, const struct seam__act *act)
@@ -226,17 +232,20 @@ static enum seam_rc turn_group(struct replay *replay, uint32_t number, bool open
 		for (uint64_t at = plan->ranges[i].begin_bytes; at < plan->ranges[i].end_bytes;) {
 			uint64_t physical;
 			const uint64_t run = seam__plan_physical(plan, at, plan->ranges[i].end_bytes - at, &physical);
-			struct seam__piece *piece = opens ? seam__bytemap_find(&replay->last, physical, physical + run) : NULL;
+			struct seam__piece *piece =
+				opens ? seam__bytemap_find(&replay->last, physical, physical + run) : NULL;
 			for (; piece != NULL; piece = seam__bytemap_next(piece, physical + run)) {
 				if (!replay->uses[piece->number].live)
 					continue;
-				seam__trace_error_set(replay->acts->error, number, "repetition %llu: group %u opens over a live slot, "
-				                      "number %llu", (unsigned long long)replay->repetition, number,
-				                      (unsigned long long)(piece->number / plan->header.copies));
+				seam__trace_error_set(replay->acts->error, number,
+					"repetition %llu: group %u opens over a live slot, "
+					"number %llu",
+					(unsigned long long)replay->repetition, number,
+					(unsigned long long)(piece->number / plan->header.copies));
 				return SEAM_CORRUPT;
 			}
 			enum seam_rc rc = opens ? seam__bytemap_raise(&replay->ranges, physical, physical + run)
-			                        : seam__bytemap_lower(&replay->ranges, physical, physical + run);
+						: seam__bytemap_lower(&replay->ranges, physical, physical + run);
 			if (rc != SEAM_OK)
 				return rc;
 			at += run;
@@ -252,13 +261,13 @@ static enum seam_rc turn_groups(struct replay *replay, uint32_t position)
 	const uint32_t copies = plan->header.copies;
 	enum seam_rc rc = SEAM_OK;
 	for (uint32_t i = replay->groups_close.heads[position]; rc == SEAM_OK && i != NOBODY;
-	     i = replay->groups_close.nexts[i]) {
+		i = replay->groups_close.nexts[i]) {
 		const uint64_t lag = plan->groups[i].end / plan->header.positions;
 		if (replay->repetition >= lag && (replay->repetition - lag) % copies == plan->groups[i].copy)
 			rc = turn_group(replay, i, false);
 	}
 	for (uint32_t i = replay->groups_open.heads[position]; rc == SEAM_OK && i != NOBODY;
-	     i = replay->groups_open.nexts[i]) {
+		i = replay->groups_open.nexts[i]) {
 		if (replay->repetition % copies == plan->groups[i].copy)
 			rc = turn_group(replay, i, true);
 	}

@@ -1,9 +1,9 @@
 /* verify_seen.c: what the trace around the stretch shows of what crosses its ends.
  *
- * Behind the stretch the trace may go on with further repetitions, and before it there may have been some. As far as the
- * requests there are those of the stretch again, a block that crosses an end is seen whole, and its lifetime must be what
- * the plan says. Requests of dynamic size are left out, as their number may differ. Where the two sides differ (a program
- * that takes turns), either will do.
+ * Behind the stretch the trace may go on with further repetitions, and before it there may have been some. As far as
+ * the requests there are those of the stretch again, a block that crosses an end is seen whole, and its lifetime must
+ * be what the plan says. Requests of dynamic size are left out, as their number may differ. Where the two sides differ
+ * (a program that takes turns), either will do.
  */
 #include "meta.h"
 #include "verify.h"
@@ -16,7 +16,7 @@ struct seer {
 	uint32_t *positions; /* per event of the stretch: positions before it */
 	uint64_t *seen;      /* per slot: an end that was seen, 0 for none, SEEN_RIGHT when it was the plan's */
 	uint32_t beat_count;
-	uint64_t matched;    /* beats before the stretch that repeat it */
+	uint64_t matched; /* beats before the stretch that repeat it */
 };
 
 #define SEEN_RIGHT UINT64_MAX
@@ -61,9 +61,9 @@ static void look_behind(struct seer *seer)
 			return;
 		const uint32_t alloc = acts->partners[event];
 		if (acts->trace->events[event].kind == SEAM_TRACE_FREE && alloc >= header->first_event &&
-		    alloc < header->last_event)
+			alloc < header->last_event)
 			see(seer, acts->items[alloc - header->first_event].what,
-			    seer->positions[twin - header->first_event] + lag * header->positions);
+				seer->positions[twin - header->first_event] + lag * header->positions);
 		beat++;
 	}
 }
@@ -83,9 +83,9 @@ static void look_before(struct seer *seer)
 			break;
 		const uint32_t end = acts->partners[event];
 		if (acts->trace->events[event].kind == SEAM_TRACE_ALLOC && end >= header->first_event &&
-		    end < header->last_event)
+			end < header->last_event)
 			see(seer, acts->items[twin - header->first_event].what,
-			    seer->positions[end - header->first_event] + lag * header->positions);
+				seer->positions[end - header->first_event] + lag * header->positions);
 		beat++;
 	}
 	seer->matched = beat;
@@ -96,8 +96,10 @@ static enum seam_rc judge(const struct seer *seer)
 	const struct seam_plan *plan = seer->acts->plan;
 	for (uint32_t i = 0; i < plan->header.slot_count; i++) {
 		if (seer->seen[i] != 0 && seer->seen[i] != SEEN_RIGHT)
-			return seam__acts_differ(seer->acts, plan->slots[i].event, "slot %u ends at %llu in the trace; the plan says "
-			                         "%u", i, (unsigned long long)seer->seen[i], plan->slots[i].end);
+			return seam__acts_differ(seer->acts, plan->slots[i].event,
+				"slot %u ends at %llu in the trace; the plan says "
+				"%u",
+				i, (unsigned long long)seer->seen[i], plan->slots[i].end);
 	}
 	return SEAM_OK;
 }
@@ -119,7 +121,7 @@ static uint32_t twin_record(const struct seer *seer, uint64_t record)
 	uint64_t ago = 0; /* records from this one up to the stretch */
 	for (uint64_t event = record; event < header->first_event; event++)
 		ago += acts->trace->events[event].kind == SEAM_TRACE_EVENT_RECORD &&
-		       !seam__act_is_captured(&acts->trace->events[event]);
+			!seam__act_is_captured(&acts->trace->events[event]);
 	const uint64_t beats = beats_between(acts, record, header->first_event);
 	if (ago > acts->record_count || beats > seer->matched || beats > seer->beat_count)
 		return NOBODY;
@@ -129,14 +131,14 @@ static uint32_t twin_record(const struct seer *seer, uint64_t record)
 		if (act->kind != SEAM__ACT_RECORD || act->what != acts->record_count - ago)
 			continue;
 		const bool same = acts->trace->events[event].stream == acts->trace->events[record].stream &&
-		                  beats_between(acts, event, header->last_event) == beats;
+			beats_between(acts, event, header->last_event) == beats;
 		return same ? act->what : NOBODY;
 	}
 	return NOBODY;
 }
 
-/* Waits for a record of before the stretch: for that of the repetition before, if that is seen; else they order nothing.
- * Few waits are such, so looking for each of them is cheap enough. */
+/* Waits for a record of before the stretch: for that of the repetition before, if that is seen; else they order
+ * nothing. Few waits are such, so looking for each of them is cheap enough. */
 static void settle_waits(const struct seer *seer)
 {
 	struct seam__acts *acts = seer->acts;

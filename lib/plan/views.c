@@ -55,14 +55,14 @@ struct places {
 };
 
 static bool find_place(const struct places *places, const struct seam_grow *columns, const struct seam__view *view,
-                       uint32_t *ret_column)
+	uint32_t *ret_column)
 {
 	const uint32_t *chunks = columns->items;
 
 	for (uint32_t at = places->last[view->chunks[0]]; at != 0;
-	     at = ((const uint32_t *)places->previous.items)[at - 1 - places->from]) {
+		at = ((const uint32_t *)places->previous.items)[at - 1 - places->from]) {
 		if (columns->count - (at - 1) >= view->count &&
-		    memcmp(chunks + (at - 1), view->chunks, view->count * sizeof(*chunks)) == 0) {
+			memcmp(chunks + (at - 1), view->chunks, view->count * sizeof(*chunks)) == 0) {
 			*ret_column = at - 1;
 			return true;
 		}
@@ -84,8 +84,8 @@ static enum seam_rc append(struct places *places, struct seam_grow *columns, str
 	return rc;
 }
 
-enum seam_rc seam__views_share(struct seam__views *views, struct seam_meta *meta, uint32_t chunk_limit,
-                               struct seam_grow *columns)
+enum seam_rc seam__views_share(
+	struct seam__views *views, struct seam_meta *meta, uint32_t chunk_limit, struct seam_grow *columns)
 {
 	struct seam__view *list = views->views.items;
 	struct places places = {.from = (uint32_t)columns->count};
@@ -102,7 +102,7 @@ enum seam_rc seam__views_share(struct seam__views *views, struct seam_meta *meta
 	qsort(list, views->views.count, sizeof(*list), compare_views);
 	for (size_t n = 0; n < views->views.count && rc == SEAM_OK; n++) {
 		if (n > 0 && list[n - 1].count == list[n].count &&
-		    memcmp(list[n - 1].chunks, list[n].chunks, list[n].count * sizeof(uint32_t)) == 0)
+			memcmp(list[n - 1].chunks, list[n].chunks, list[n].count * sizeof(uint32_t)) == 0)
 			list[n].column = list[n - 1].column;
 		else if (!find_place(&places, columns, &list[n], &list[n].column))
 			rc = append(&places, columns, &list[n]);

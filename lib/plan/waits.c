@@ -46,7 +46,8 @@ static struct piece *first_overlap(struct player *player, uint64_t begin, uint64
 {
 	struct piece key = {.begin = begin};
 	struct piece *at = RB_NFIND(piece_tree, &player->pieces, &key);
-	struct piece *before = at == NULL ? RB_MAX(piece_tree, &player->pieces) : RB_PREV(piece_tree, &player->pieces, at);
+	struct piece *before =
+		at == NULL ? RB_MAX(piece_tree, &player->pieces) : RB_PREV(piece_tree, &player->pieces, at);
 
 	if (before != NULL && before->end > begin)
 		return before;
@@ -106,7 +107,7 @@ static enum seam_rc play_item(struct player *player, uint32_t number, uint32_t r
 	enum seam_rc rc = SEAM_OK;
 
 	for (struct piece *had = first_overlap(player, begin, end); rc == SEAM_OK && had != NULL;
-	     had = first_overlap(player, begin, end)) {
+		had = first_overlap(player, begin, end)) {
 		if (is_last)
 			rc = meet(player, item->request, repetition, had);
 		if (rc == SEAM_OK)
@@ -129,8 +130,8 @@ static int compare_meetings(const void *left, const void *right)
 	return a->waited < b->waited ? -1 : a->waited > b->waited;
 }
 
-/* Of each waiter and stream the one that ends last; and one that ends earlier if it is of a later period, for in the first
- * repetitions the other has not happened. */
+/* Of each waiter and stream the one that ends last; and one that ends earlier if it is of a later period, for in the
+ * first repetitions the other has not happened. */
 static enum seam_rc choose(const struct seam_grow *meetings, struct seam_grow *waits)
 {
 	const struct meeting *list = meetings->items;
@@ -138,9 +139,11 @@ static enum seam_rc choose(const struct seam_grow *meetings, struct seam_grow *w
 	enum seam_rc rc = SEAM_OK;
 
 	for (size_t m = 0; rc == SEAM_OK && m < meetings->count; m++) {
-		const struct seam_plan_wait wait = {.waited = list[m].waited, .waiter = list[m].waiter, .lag = list[m].lag};
+		const struct seam_plan_wait wait = {
+			.waited = list[m].waited, .waiter = list[m].waiter, .lag = list[m].lag};
 
-		if (m > 0 && list[m].waiter == list[m - 1].waiter && list[m].stream == list[m - 1].stream && list[m].lag >= least_lag)
+		if (m > 0 && list[m].waiter == list[m - 1].waiter && list[m].stream == list[m - 1].stream &&
+			list[m].lag >= least_lag)
 			continue;
 		least_lag = list[m].lag;
 		rc = seam__grow_append(waits, &wait, 1);
@@ -149,7 +152,7 @@ static enum seam_rc choose(const struct seam_grow *meetings, struct seam_grow *w
 }
 
 enum seam_rc seam__waits_list(const struct seam__slots *slots, const struct seam__problem *problem,
-                              const uint64_t *offsets, struct seam_grow *ret_waits)
+	const uint64_t *offsets, struct seam_grow *ret_waits)
 {
 	struct player player = {.slots = slots, .problem = problem, .offsets = offsets};
 	struct seam_grow waits;

@@ -27,8 +27,8 @@ enum seam_rc seam__grow_reserve(struct seam_grow *grow, size_t more)
 	size_t capacity = grow->capacity * 2 > 16 ? grow->capacity * 2 : 16;
 	if (capacity < wanted)
 		capacity = wanted;
-	void *items = seam__meta_resize(seam__meta_process(), grow->items, grow->capacity * grow->item_bytes,
-	                                capacity * grow->item_bytes);
+	void *items = seam__meta_resize(
+		seam__meta_process(), grow->items, grow->capacity * grow->item_bytes, capacity * grow->item_bytes);
 	if (items == NULL)
 		return SEAM_OOM_META;
 	grow->items = items;

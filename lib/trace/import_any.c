@@ -45,8 +45,8 @@ static bool looks_like_csv(const unsigned char *data, size_t bytes)
 	return comma;
 }
 
-enum seam_rc seam__import_any(const void *data, size_t bytes, int device, struct seam_trace_error *error,
-                              struct seam_trace **ret_trace)
+enum seam_rc seam__import_any(
+	const void *data, size_t bytes, int device, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	if (begins_with(data, bytes, SEAM_TRACE_MAGIC, strlen(SEAM_TRACE_MAGIC)))
 		return seam_trace_read_memory(data, bytes, error, ret_trace);
@@ -63,8 +63,9 @@ enum seam_rc seam__import_any(const void *data, size_t bytes, int device, struct
 	else if (begins_with(data, bytes, "\037\213", 2))
 		seam__trace_error_set(error, 0, "a gzip file: unpack it first (zstd and xz are read as they are)");
 	else
-		seam__trace_error_set(error, 0, bytes == 0 ? "an empty file"
-		                                           : "neither a .seamtrace, nor a pickle, nor comma-separated "
-		                                             "lifetimes, nor a log of RMM or STAlloc");
+		seam__trace_error_set(error, 0,
+			bytes == 0 ? "an empty file"
+				   : "neither a .seamtrace, nor a pickle, nor comma-separated "
+				     "lifetimes, nor a log of RMM or STAlloc");
 	return SEAM_FORMAT;
 }

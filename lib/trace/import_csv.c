@@ -1,16 +1,17 @@
 /* import_csv.c: lifetimes as comma-separated values: id,lower,upper,size[,stream][,offset].
  *
  * The first line names the columns, in any order; `stream` may be missing (0). Ids are any text, each once. A block
- * lives from `lower` until before `upper`, which may be negative (an open interval around time 0 begins at -1): at equal times
- * frees come before allocations, and allocations stand in the order of the lines. `offset` is where somebody placed the block, as
- * MiniMalloc and idealloc write it: a trace has no such thing, so it must be a number and is not used. Lifetimes whose `upper` is the
- * last moment itself (IREE's) cannot be told from these: add 1 to it before. Rows that end at the last time of the file are residents:
- * they are never freed. Those of them that come before every other allocation have the flag RESIDENT. A time unit becomes a nanosecond,
- * counted from the first `lower`. Blocks are numbered from 1 in the order of the lines.
+ * lives from `lower` until before `upper`, which may be negative (an open interval around time 0 begins at -1): at
+ * equal times frees come before allocations, and allocations stand in the order of the lines. `offset` is where
+ * somebody placed the block, as MiniMalloc and idealloc write it: a trace has no such thing, so it must be a number and
+ * is not used. Lifetimes whose `upper` is the last moment itself (IREE's) cannot be told from these: add 1 to it
+ * before. Rows that end at the last time of the file are residents: they are never freed. Those of them that come
+ * before every other allocation have the flag RESIDENT. A time unit becomes a nanosecond, counted from the first
+ * `lower`. Blocks are numbered from 1 in the order of the lines.
  *
  * Refused, with the number of the line: an unknown, missing or doubled column, a missing or further field, quotes,
- * anything but digits (and a minus before times), a number beyond 64 bits, a size of 0, lower >= upper, an id that stood before.
- * No locks: one call owns everything that it touches.
+ * anything but digits (and a minus before times), a number beyond 64 bits, a size of 0, lower >= upper, an id that
+ * stood before. No locks: one call owns everything that it touches.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_STREAM,
 static const char *const column_names[COLUMN_COUNT] = {"id", "lower", "upper", "size", "stream", "offset"};
 
 struct row {
-	uint64_t numbers[COLUMN_COUNT]; /* those of COLUMN_ID and COLUMN_OFFSET are not used; times as seam__lines_time() counts */
+	uint64_t numbers[COLUMN_COUNT]; /* those of COLUMN_ID and COLUMN_OFFSET are not used; times as
+					   seam__lines_time() counts */
 };
 
 /* An id that was seen. The text stays in the input. */
@@ -77,7 +79,8 @@ static enum seam_rc read_column_name(struct csv *csv, struct seam__field field)
 		csv->columns[csv->column_count++] = column;
 		return SEAM_OK;
 	}
-	return seam__lines_fail(&csv->lines, "the columns are id, lower, upper, size and, if wanted, stream and offset; not", field);
+	return seam__lines_fail(
+		&csv->lines, "the columns are id, lower, upper, size and, if wanted, stream and offset; not", field);
 }
 
 static enum seam_rc read_header(struct csv *csv)
@@ -101,7 +104,7 @@ static enum seam_rc read_header(struct csv *csv)
 	for (enum column column = 0; rc == SEAM_OK && column < COLUMN_STREAM; column++) {
 		if (!has[column])
 			rc = seam__lines_fail(&csv->lines, "a column is missing:",
-			                      (struct seam__field){column_names[column], strlen(column_names[column])});
+				(struct seam__field){column_names[column], strlen(column_names[column])});
 	}
 	return rc == SEAM_OK ? SEAM_OK : SEAM_FORMAT;
 }
@@ -134,7 +137,7 @@ static enum seam_rc read_row(struct csv *csv, struct seam__field line)
 	split(line, fields, &count);
 	if (count != csv->column_count)
 		return seam__lines_fail(&csv->lines, count < csv->column_count ? "too few fields" : "too many fields",
-		                        (struct seam__field){"", 0});
+			(struct seam__field){"", 0});
 	enum seam_rc rc = SEAM_OK;
 	for (size_t i = 0; rc == SEAM_OK && i < count; i++) {
 		if (csv->columns[i] == COLUMN_ID)
@@ -191,8 +194,8 @@ static enum seam_rc list_moments(const struct csv *csv, struct seam_grow *moment
 	return rc;
 }
 
-static enum seam_rc add_events(const struct csv *csv, const struct seam_grow *moments,
-                               struct seam_trace_builder *builder)
+static enum seam_rc add_events(
+	const struct csv *csv, const struct seam_grow *moments, struct seam_trace_builder *builder)
 {
 	const struct row *rows = csv->rows.items;
 	const struct moment *list = moments->items;
@@ -231,8 +234,8 @@ static enum seam_rc build(const struct csv *csv, struct seam_trace **ret_trace)
 	return rc;
 }
 
-enum seam_rc seam__import_csv(const void *data, size_t bytes, struct seam_trace_error *error,
-                              struct seam_trace **ret_trace)
+enum seam_rc seam__import_csv(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	struct seam_meta *hash_meta = seam__meta_process();
 	struct csv csv = {.column_count = 0};

@@ -2,14 +2,15 @@
  *
  * The first line names the six columns, in any order. Actions: `allocate`; `free`, also written `deallocate`; `allocate
  * failure`, which becomes OOM. Pointers and streams are hexadecimal, with or without 0x, as the versions of RMM write
- * them; a null pointer (0, 0x0, (nil), nullptr) is no block. Stream 0 is the default stream. Threads are numbered in the
- * order of their appearance. Times are of the day (HH:MM:SS.ffffff, in old versions with a colon before the fraction)
- * or seconds; they become nanoseconds since the first line. A time of day that is more than half a day earlier than the
- * line before is of the next day; one that is a little earlier (threads log as they come) counts as equal.
+ * them; a null pointer (0, 0x0, (nil), nullptr) is no block. Stream 0 is the default stream. Threads are numbered in
+ * the order of their appearance. Times are of the day (HH:MM:SS.ffffff, in old versions with a colon before the
+ * fraction) or seconds; they become nanoseconds since the first line. A time of day that is more than half a day
+ * earlier than the line before is of the next day; one that is a little earlier (threads log as they come) counts as
+ * equal.
  *
- * Refused, with the number of the line: an unknown, missing or doubled column, a missing or further field, another action,
- * anything that is no number where one must be, and what memlog.h refuses.
- * No locks: one call owns everything that it touches.
+ * Refused, with the number of the line: an unknown, missing or doubled column, a missing or further field, another
+ * action, anything that is no number where one must be, and what memlog.h refuses. No locks: one call owns everything
+ * that it touches.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,8 @@ static enum seam_rc read_header(struct rmm *rmm)
 			column++;
 		if (column == COLUMN_COUNT || has[column]) {
 			(void)seam__lines_fail(&rmm->lines,
-			                       "the columns are Thread, Time, Action, Pointer, Size and Stream, once each; not", field);
+				"the columns are Thread, Time, Action, Pointer, Size and Stream, once each; not",
+				field);
 			return SEAM_FORMAT;
 		}
 		has[column] = true;
@@ -61,7 +63,8 @@ static enum seam_rc read_header(struct rmm *rmm)
 	}
 	if (count == COLUMN_COUNT)
 		return SEAM_OK;
-	(void)seam__lines_fail(&rmm->lines, "the columns are Thread, Time, Action, Pointer, Size and Stream: one is missing", no_field);
+	(void)seam__lines_fail(&rmm->lines,
+		"the columns are Thread, Time, Action, Pointer, Size and Stream: one is missing", no_field);
 	return SEAM_FORMAT;
 }
 
@@ -155,8 +158,8 @@ static enum seam_rc read_pointer(const struct rmm *rmm, struct seam__field field
 {
 	*ret_address = 0;
 	return seam__field_is(field, "(nil)") || seam__field_is(field, "nullptr")
-	           ? SEAM_OK
-	           : seam__lines_hex(&rmm->lines, field, ret_address);
+		? SEAM_OK
+		: seam__lines_hex(&rmm->lines, field, ret_address);
 }
 
 static enum seam_rc read_action(const struct rmm *rmm, struct seam__field field, struct seam_trace_event *event)
@@ -165,7 +168,7 @@ static enum seam_rc read_action(const struct rmm *rmm, struct seam__field field,
 		const char *name;
 		enum seam_trace_kind kind;
 	} actions[] = {{"allocate", SEAM_TRACE_ALLOC}, {"free", SEAM_TRACE_FREE}, {"deallocate", SEAM_TRACE_FREE},
-	               {"allocate failure", SEAM_TRACE_OOM}};
+		{"allocate failure", SEAM_TRACE_OOM}};
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (seam__field_is(field, actions[i].name)) {
 			event->kind = (uint8_t)actions[i].kind;
@@ -175,7 +178,8 @@ static enum seam_rc read_action(const struct rmm *rmm, struct seam__field field,
 	return seam__lines_fail(&rmm->lines, "the actions are allocate, free and allocate failure; not", field);
 }
 
-static enum seam_rc read_field(struct rmm *rmm, enum column column, struct seam__field field, struct seam_trace_event *event)
+static enum seam_rc read_field(
+	struct rmm *rmm, enum column column, struct seam__field field, struct seam_trace_event *event)
 {
 	switch (column) {
 	case COLUMN_THREAD:
@@ -211,8 +215,8 @@ static enum seam_rc read_row(struct rmm *rmm, struct seam__field line)
 	return rc == SEAM_OK ? seam__memlog_add(&rmm->memlog, &event, rmm->lines.line) : rc;
 }
 
-enum seam_rc seam__import_rmm(const void *data, size_t bytes, struct seam_trace_error *error,
-                              struct seam_trace **ret_trace)
+enum seam_rc seam__import_rmm(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	struct rmm rmm = {.is_first = true};
 	struct seam__field line;

@@ -39,13 +39,13 @@ struct open_phase {
 struct import {
 	struct seam_torch_snapshot snapshot;
 	struct seam_trace_builder *builder;
-	struct seam_grow blocks;   /* struct seam_torch_block: index + 1 is the block's id in the trace */
-	struct seam_idmap at;      /* address -> the live block's id, 0 when it was freed */
-	struct seam_idmap phases;  /* name -> number */
-	struct seam_grow open;     /* struct open_phase, outermost first */
-	size_t note;               /* next annotation */
-	uint64_t begin_us;         /* the time that becomes 0 */
-	uint64_t time_ns;          /* of the event added last */
+	struct seam_grow blocks;  /* struct seam_torch_block: index + 1 is the block's id in the trace */
+	struct seam_idmap at;     /* address -> the live block's id, 0 when it was freed */
+	struct seam_idmap phases; /* name -> number */
+	struct seam_grow open;    /* struct open_phase, outermost first */
+	size_t note;              /* next annotation */
+	uint64_t begin_us;        /* the time that becomes 0 */
+	uint64_t time_ns;         /* of the event added last */
 	struct seam_trace_error *error;
 };
 
@@ -86,7 +86,7 @@ static enum seam_rc find_residents(struct import *import)
 	for (size_t i = 0; rc == SEAM_OK && i < import->snapshot.entries.count; i++) {
 		const enum seam_torch_action action = entries[i].action;
 		if (action != SEAM_TORCH_ALLOC && action != SEAM_TORCH_FREE_REQUESTED &&
-		    action != SEAM_TORCH_FREE_COMPLETED)
+			action != SEAM_TORCH_FREE_COMPLETED)
 			continue;
 		rc = seam__idmap_put(&import->at, entries[i].address, &seen);
 		if (rc == SEAM_OK && seen[0] == 0 && action != SEAM_TORCH_ALLOC)
@@ -141,22 +141,24 @@ static enum seam_rc add_residents(struct import *import)
 	enum seam_rc rc = SEAM_OK;
 	const struct seam_range *range = seam__ranges_first(&import->snapshot.segments);
 	for (; rc == SEAM_OK && range != NULL; range = seam__ranges_next(range)) {
-		rc = add_event(import, (struct seam_trace_event){.kind = SEAM_TRACE_SEGMENT_ALLOC,
-		                                                 .flags = SEAM_TRACE_RESIDENT,
-		                                                 .id = range->begin,
-		                                                 .size = range->end - range->begin,
-		                                                 .stream = range->stream,
-		                                                 .pool = range->pool});
+		rc = add_event(import,
+			(struct seam_trace_event){.kind = SEAM_TRACE_SEGMENT_ALLOC,
+				.flags = SEAM_TRACE_RESIDENT,
+				.id = range->begin,
+				.size = range->end - range->begin,
+				.stream = range->stream,
+				.pool = range->pool});
 	}
 	const struct seam_torch_block *blocks = import->blocks.items;
 	for (size_t i = 0; rc == SEAM_OK && i < import->blocks.count; i++) {
 		uint64_t *holding;
-		rc = add_event(import, (struct seam_trace_event){.kind = SEAM_TRACE_ALLOC,
-		                                                 .flags = SEAM_TRACE_RESIDENT,
-		                                                 .id = i + 1,
-		                                                 .size = blocks[i].size,
-		                                                 .stream = blocks[i].stream,
-		                                                 .pool = blocks[i].pool});
+		rc = add_event(import,
+			(struct seam_trace_event){.kind = SEAM_TRACE_ALLOC,
+				.flags = SEAM_TRACE_RESIDENT,
+				.id = i + 1,
+				.size = blocks[i].size,
+				.stream = blocks[i].stream,
+				.pool = blocks[i].pool});
 		if (rc == SEAM_OK)
 			rc = seam__idmap_put(&import->at, blocks[i].address, &holding);
 		if (rc == SEAM_OK)
@@ -168,12 +170,13 @@ static enum seam_rc add_residents(struct import *import)
 static enum seam_rc add_free(struct import *import, uint64_t id, uint32_t module)
 {
 	const struct seam_torch_block *block = (const struct seam_torch_block *)import->blocks.items + (id - 1);
-	return add_event(import, (struct seam_trace_event){.kind = SEAM_TRACE_FREE,
-	                                                   .id = id,
-	                                                   .size = block->size,
-	                                                   .stream = block->stream,
-	                                                   .pool = block->pool,
-	                                                   .module = module});
+	return add_event(import,
+		(struct seam_trace_event){.kind = SEAM_TRACE_FREE,
+			.id = id,
+			.size = block->size,
+			.stream = block->stream,
+			.pool = block->pool,
+			.module = module});
 }
 
 static enum seam_rc add_alloc_entry(struct import *import, const struct seam_torch_entry *entry, uint32_t module)
@@ -189,12 +192,13 @@ static enum seam_rc add_alloc_entry(struct import *import, const struct seam_tor
 	if (rc != SEAM_OK)
 		return rc;
 	holding[0] = import->blocks.count;
-	return add_event(import, (struct seam_trace_event){.kind = SEAM_TRACE_ALLOC,
-	                                                   .id = holding[0],
-	                                                   .size = block.size,
-	                                                   .stream = block.stream,
-	                                                   .pool = block.pool,
-	                                                   .module = module});
+	return add_event(import,
+		(struct seam_trace_event){.kind = SEAM_TRACE_ALLOC,
+			.id = holding[0],
+			.size = block.size,
+			.stream = block.stream,
+			.pool = block.pool,
+			.module = module});
 }
 
 static enum seam_rc add_free_entry(struct import *import, const struct seam_torch_entry *entry, uint32_t module)
@@ -225,7 +229,8 @@ static enum seam_rc add_entry(struct import *import, const struct seam_torch_ent
 		return add_free_entry(import, entry, module);
 	case SEAM_TORCH_SEGMENT_ALLOC:
 	case SEAM_TORCH_SEGMENT_FREE:
-		event.kind = entry->action == SEAM_TORCH_SEGMENT_ALLOC ? SEAM_TRACE_SEGMENT_ALLOC : SEAM_TRACE_SEGMENT_FREE;
+		event.kind =
+			entry->action == SEAM_TORCH_SEGMENT_ALLOC ? SEAM_TRACE_SEGMENT_ALLOC : SEAM_TRACE_SEGMENT_FREE;
 		event.id = entry->address;
 		return add_event(import, event);
 	case SEAM_TORCH_OOM:
@@ -262,7 +267,8 @@ static enum seam_rc begin_phase(struct import *import, uint32_t name)
 	rc = seam__grow_append(&import->open, &open, 1);
 	if (rc != SEAM_OK)
 		return rc;
-	return add_event(import, (struct seam_trace_event){.kind = SEAM_TRACE_PHASE_BEGIN, .phase = open.phase, .aux = name});
+	return add_event(
+		import, (struct seam_trace_event){.kind = SEAM_TRACE_PHASE_BEGIN, .phase = open.phase, .aux = name});
 }
 
 /* Ends the phase, and first those inside it that are still open. */
@@ -275,8 +281,8 @@ static enum seam_rc end_phase(struct import *import, uint32_t name)
 	enum seam_rc rc = SEAM_OK;
 	while (rc == SEAM_OK && depth > 0 && import->open.count >= depth) {
 		const struct open_phase last = open[import->open.count - 1];
-		rc = add_event(import, (struct seam_trace_event){
-			.kind = SEAM_TRACE_PHASE_END, .phase = last.phase, .aux = last.name});
+		rc = add_event(import,
+			(struct seam_trace_event){.kind = SEAM_TRACE_PHASE_END, .phase = last.phase, .aux = last.name});
 		import->open.count--;
 	}
 	return rc;
@@ -327,7 +333,7 @@ static enum seam_rc build(struct import *import, struct seam_trace **ret_trace)
 	if (rc == SEAM_OK)
 		rc = find_residents(import);
 	(void)snprintf(source, sizeof(source), "pytorch snapshot, device %u, %zu entries, %zu blocks live before them",
-	               import->snapshot.device, import->snapshot.entries.count, import->blocks.count);
+		import->snapshot.device, import->snapshot.entries.count, import->blocks.count);
 	if (rc == SEAM_OK)
 		rc = seam_trace_builder_create(source, import->snapshot.device, &import->builder);
 	if (rc == SEAM_OK)
@@ -339,8 +345,8 @@ static enum seam_rc build(struct import *import, struct seam_trace **ret_trace)
 	return rc;
 }
 
-enum seam_rc seam__import_snapshot(const void *data, size_t bytes, int device, struct seam_trace_error *error,
-                                   struct seam_trace **ret_trace)
+enum seam_rc seam__import_snapshot(
+	const void *data, size_t bytes, int device, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	struct seam_pickle *pickle;
 	struct import import = {.error = error};

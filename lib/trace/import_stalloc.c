@@ -6,17 +6,17 @@
  *   NAME->CLASS Layer : F-start a module begins; F-end, B-start and B-end
  *   token_... : F-start         and the like: passed over
  *
- * What becomes of it: the beginning of an iteration is the end of the one before (STEP), but for the first, before which
- * the program sets up. A micro-batch mark begins a phase (forward, backward, weight backward) that lasts to the next mark;
- * micro-batches count from 0 in each iteration and kind. The module of an event is the innermost open one. Sizes depend
- * on data (DYNAMIC) where the innermost module of these kinds is a mixture of experts (its name ends in .mlp) or an MLP
- * (ParallelMLP, SequentialMLP), not its shared expert or router: those are the modules that STAlloc hooks. Behind `end` only
- * allocations and frees count. A module may end out of turn. Address 0 is no block. Time is the number of the line: the
- * log has none.
+ * What becomes of it: the beginning of an iteration is the end of the one before (STEP), but for the first, before
+ * which the program sets up. A micro-batch mark begins a phase (forward, backward, weight backward) that lasts to the
+ * next mark; micro-batches count from 0 in each iteration and kind. The module of an event is the innermost open one.
+ * Sizes depend on data (DYNAMIC) where the innermost module of these kinds is a mixture of experts (its name ends in
+ * .mlp) or an MLP (ParallelMLP, SequentialMLP), not its shared expert or router: those are the modules that STAlloc
+ * hooks. Behind `end` only allocations and frees count. A module may end out of turn. Address 0 is no block. Time is
+ * the number of the line: the log has none.
  *
- * Refused, with the number of the line: any other line, a module that ends without having begun, and what memlog.h refuses
- * (the log is opened for appending, so two runs may stand in one file: their addresses collide).
- * No locks: one call owns everything that it touches.
+ * Refused, with the number of the line: any other line, a module that ends without having begun, and what memlog.h
+ * refuses (the log is opened for appending, so two runs may stand in one file: their addresses collide). No locks: one
+ * call owns everything that it touches.
  */
 #include <string.h>
 
@@ -44,16 +44,16 @@ struct module {
 struct stalloc {
 	struct seam__lines lines;
 	struct seam__memlog memlog;
-	struct seam_grow modules;           /* struct module, outermost first */
+	struct seam_grow modules; /* struct module, outermost first */
 	uint32_t phase_strings[PHASE_KINDS];
 	uint16_t phase_numbers[PHASE_KINDS]; /* in the trace; 0: not seen yet */
 	uint16_t phases_seen;
 	uint32_t microbatches[PHASE_KINDS]; /* begun in this iteration */
 	size_t phase;                       /* open; PHASE_KINDS: none */
 	uint32_t microbatch;
-	uint64_t iteration;                 /* that which is running */
-	bool has_iteration;                 /* one has begun */
-	bool has_ended;                     /* the `end` was seen */
+	uint64_t iteration; /* that which is running */
+	bool has_iteration; /* one has begun */
+	bool has_ended;     /* the `end` was seen */
 };
 
 /* An event of this line, as things stand. */
@@ -97,7 +97,8 @@ static enum seam_rc begin_phase(struct stalloc *stalloc, struct seam__field lett
 		return SEAM_OK;
 	enum seam_rc rc = end_phase(stalloc);
 	if (rc == SEAM_OK && stalloc->phase_numbers[phase] == 0) {
-		rc = seam_trace_builder_string(stalloc->memlog.builder, phase_names[phase], &stalloc->phase_strings[phase]);
+		rc = seam_trace_builder_string(
+			stalloc->memlog.builder, phase_names[phase], &stalloc->phase_strings[phase]);
 		stalloc->phase_numbers[phase] = ++stalloc->phases_seen;
 	}
 	if (rc != SEAM_OK)
@@ -144,8 +145,8 @@ static enum manner manner_of(struct seam__field name, struct seam__field class)
 			return MANNER_FIXED;
 	}
 	return ends_with(name, ".mlp") || seam__field_is(class, "ParallelMLP") || seam__field_is(class, "SequentialMLP")
-	           ? MANNER_DYNAMIC
-	           : MANNER_NONE;
+		? MANNER_DYNAMIC
+		: MANNER_NONE;
 }
 
 static enum seam_rc begin_module(struct stalloc *stalloc, struct seam__field name, struct seam__field class)
@@ -162,7 +163,9 @@ static enum seam_rc end_module(struct stalloc *stalloc, struct seam__field name)
 {
 	struct module *modules = stalloc->modules.items;
 	size_t at = stalloc->modules.count;
-	while (at > 0 && (modules[at - 1].name.bytes != name.bytes || memcmp(modules[at - 1].name.text, name.text, name.bytes) != 0))
+	while (at > 0 &&
+		(modules[at - 1].name.bytes != name.bytes ||
+			memcmp(modules[at - 1].name.text, name.text, name.bytes) != 0))
 		at--;
 	if (at == 0)
 		return seam__lines_fail(&stalloc->lines, "a module ends that has not begun:", name);
@@ -211,7 +214,8 @@ static enum seam_rc read_block(struct stalloc *stalloc, struct seam__field line)
 	struct seam_trace_event event = event_here(stalloc, line.text[0] == '1' ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE);
 	for (size_t i = 0; i < 4; i++) {
 		if (!seam__field_word(&line, &fields[i]))
-			return seam__lines_fail(&stalloc->lines, "too few fields for 1|0 ADDRESS SIZE STREAM", no_field);
+			return seam__lines_fail(
+				&stalloc->lines, "too few fields for 1|0 ADDRESS SIZE STREAM", no_field);
 	}
 	if (line.bytes > 0)
 		return seam__lines_fail(&stalloc->lines, "too many fields for 1|0 ADDRESS SIZE STREAM", no_field);
@@ -264,8 +268,8 @@ bool seam__import_stalloc_is(const void *data, size_t bytes)
 	return seam__field_begins(line, "Iteration Index :") || seam__field_begins(line, "micro-batch :");
 }
 
-enum seam_rc seam__import_stalloc(const void *data, size_t bytes, struct seam_trace_error *error,
-                                  struct seam_trace **ret_trace)
+enum seam_rc seam__import_stalloc(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	struct stalloc stalloc = {.phase = PHASE_KINDS};
 	struct seam__field line;

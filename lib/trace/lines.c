@@ -11,7 +11,8 @@ void seam__lines_init(struct seam__lines *lines, const void *data, size_t bytes,
 {
 	const char *text = data;
 	const size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	*lines = (struct seam__lines){.next = mark == 0 ? text : text + mark, .end = bytes == 0 ? text : text + bytes, .error = error};
+	*lines = (struct seam__lines){
+		.next = mark == 0 ? text : text + mark, .end = bytes == 0 ? text : text + bytes, .error = error};
 }
 
 static bool is_blank(char c)
@@ -49,7 +50,7 @@ enum seam_rc seam__lines_fail(const struct seam__lines *lines, const char *what,
 {
 	const int bytes = field.bytes > SHOWN_BYTES ? SHOWN_BYTES : (int)field.bytes;
 	seam__trace_error_set(lines->error, lines->line, "line %llu: %s%s%.*s%s", (unsigned long long)lines->line, what,
-	                      bytes > 0 ? " '" : "", bytes, bytes > 0 ? field.text : "", bytes > 0 ? "'" : "");
+		bytes > 0 ? " '" : "", bytes, bytes > 0 ? field.text : "", bytes > 0 ? "'" : "");
 	return SEAM_CORRUPT;
 }
 
@@ -66,8 +67,8 @@ static int digit_of(char c, int base)
 	return digit < base ? digit : -1;
 }
 
-static enum seam_rc read_number(const struct seam__lines *lines, struct seam__field field, size_t skipped, int base,
-                                uint64_t *ret_number)
+static enum seam_rc read_number(
+	const struct seam__lines *lines, struct seam__field field, size_t skipped, int base, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	if (field.bytes == skipped)
@@ -75,9 +76,10 @@ static enum seam_rc read_number(const struct seam__lines *lines, struct seam__fi
 	for (size_t i = skipped; i < field.bytes; i++) {
 		const int digit = digit_of(field.text[i], base);
 		if (digit < 0)
-			return seam__lines_fail(lines, base == 10 ? "not a whole number of at least 0:" : "not a hexadecimal number:", field);
+			return seam__lines_fail(lines,
+				base == 10 ? "not a whole number of at least 0:" : "not a hexadecimal number:", field);
 		if (__builtin_mul_overflow(number, (uint64_t)base, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)digit, &number))
+			__builtin_add_overflow(number, (uint64_t)digit, &number))
 			return seam__lines_fail(lines, "a number beyond 64 bits:", field);
 	}
 	*ret_number = number;

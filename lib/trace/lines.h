@@ -20,7 +20,7 @@ struct seam__field {
 struct seam__lines {
 	const char *next; /* the rest of the input */
 	const char *end;
-	uint64_t line;    /* number of the line read last, from 1 */
+	uint64_t line; /* number of the line read last, from 1 */
 	struct seam_trace_error *error;
 };
 
@@ -34,21 +34,23 @@ bool seam__lines_take(struct seam__lines *lines, struct seam__field *ret_line);
 enum seam_rc seam__lines_fail(const struct seam__lines *lines, const char *what, struct seam__field field);
 
 /* A whole number of at least 0; of base 16 with or without 0x. Errors: SEAM_CORRUPT with the error filled. */
-SEAM_MUST_USE enum seam_rc seam__lines_decimal(const struct seam__lines *lines, struct seam__field field,
-                                               uint64_t *ret_number);
-SEAM_MUST_USE enum seam_rc seam__lines_hex(const struct seam__lines *lines, struct seam__field field,
-                                           uint64_t *ret_number);
+SEAM_MUST_USE enum seam_rc seam__lines_decimal(
+	const struct seam__lines *lines, struct seam__field field, uint64_t *ret_number);
+SEAM_MUST_USE enum seam_rc seam__lines_hex(
+	const struct seam__lines *lines, struct seam__field field, uint64_t *ret_number);
 
 #define SEAM__TIME_ZERO (UINT64_C(1) << 63)
 
 /* A whole number of 64 bits with or without a minus, counted from the least of them, so that differences and order are
  * those of what stands there: 0 becomes SEAM__TIME_ZERO. Errors: SEAM_CORRUPT with the error filled. */
-SEAM_MUST_USE enum seam_rc seam__lines_time(const struct seam__lines *lines, struct seam__field field, uint64_t *ret_time);
+SEAM_MUST_USE enum seam_rc seam__lines_time(
+	const struct seam__lines *lines, struct seam__field field, uint64_t *ret_time);
 
 /* Without blanks and carriage returns on either side. */
 struct seam__field seam__field_trim(const char *text, size_t bytes);
 
-/* Takes what is before the next `separator` from *rest, trimmed. False once *rest was taken whole (its text is NULL). */
+/* Takes what is before the next `separator` from *rest, trimmed. False once *rest was taken whole (its text is NULL).
+ */
 bool seam__field_split(struct seam__field *rest, char separator, struct seam__field *ret_field);
 
 /* The same for a run of blanks; nothing but blanks is taken for nothing: false. */

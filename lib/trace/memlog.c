@@ -40,8 +40,8 @@ enum seam_rc seam__memlog_add(struct seam__memlog *memlog, const struct seam_tra
 static enum seam_rc fail(const struct reader *reader, size_t row, const char *what, uint64_t line)
 {
 	seam__trace_error_set(reader->error, reader->rows[row].line, "line %llu: address 0x%llx %s line %llu",
-	                      (unsigned long long)reader->rows[row].line, (unsigned long long)reader->rows[row].event.id, what,
-	                      (unsigned long long)line);
+		(unsigned long long)reader->rows[row].line, (unsigned long long)reader->rows[row].event.id, what,
+		(unsigned long long)line);
 	return SEAM_CORRUPT;
 }
 
@@ -62,12 +62,14 @@ static enum seam_rc judge(struct reader *reader, size_t row)
 		return rc;
 	if (event->kind == SEAM_TRACE_ALLOC) {
 		if (values[0] != GONE)
-			return fail(reader, row, "is allocated again, and not freed since", reader->rows[values[0] - 1].line);
+			return fail(reader, row, "is allocated again, and not freed since",
+				reader->rows[values[0] - 1].line);
 		values[0] = number + 1;
 		return SEAM_OK;
 	}
 	if (values[0] != GONE && reader->rows[values[0] - 1].event.size != event->size)
-		return fail(reader, row, "is freed with another size than it was allocated with in", reader->rows[values[0] - 1].line);
+		return fail(reader, row, "is freed with another size than it was allocated with in",
+			reader->rows[values[0] - 1].line);
 	if (values[0] == GONE && !is_new)
 		return fail(reader, row, "is freed again, as in", reader->rows[values[1]].line);
 	if (is_new)
@@ -130,10 +132,11 @@ static enum seam_rc emit(struct reader *reader, const struct seam_trace_event *e
 	return seam_trace_builder_add(reader->builder, event);
 }
 
-enum seam_rc seam__memlog_finish(struct seam__memlog *memlog, struct seam_trace_error *error,
-                                 struct seam_trace **ret_trace)
+enum seam_rc seam__memlog_finish(
+	struct seam__memlog *memlog, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
-	struct reader reader = {.rows = memlog->rows.items, .count = memlog->rows.count, .builder = memlog->builder, .error = error};
+	struct reader reader = {
+		.rows = memlog->rows.items, .count = memlog->rows.count, .builder = memlog->builder, .error = error};
 	enum seam_rc rc = SEAM_OK;
 	seam__idmap_init(&reader.addresses);
 	seam__grow_init(&reader.residents, sizeof(uint64_t));

@@ -45,8 +45,8 @@ struct seam_pickle_value {
 /* Reads `data`, which must stay until the pickle is freed: texts point into it.
  * Errors: SEAM_FORMAT (refused opcode; no pickle at all), SEAM_CORRUPT (truncated, malformed), SEAM_INVALID (larger
  * than the limit), SEAM_OOM_META; `error` (may be NULL) names the opcode and its offset. */
-SEAM_MUST_USE enum seam_rc seam__pickle_read(const void *data, size_t bytes, struct seam_trace_error *error,
-                                             struct seam_pickle **ret_pickle);
+SEAM_MUST_USE enum seam_rc seam__pickle_read(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_pickle **ret_pickle);
 void seam__pickle_free(struct seam_pickle *pickle); /* NULL is allowed */
 
 struct seam_pickle_value seam__pickle_root(const struct seam_pickle *pickle);
@@ -60,8 +60,8 @@ bool seam__pickle_get_u64(const struct seam_pickle *pickle, struct seam_pickle_v
 bool seam__pickle_get_i64(const struct seam_pickle *pickle, struct seam_pickle_value value, int64_t *ret_number);
 
 /* False where the value is no text. UTF-8 as the file has it (not checked), not zero-terminated. */
-bool seam__pickle_get_text(const struct seam_pickle *pickle, struct seam_pickle_value value, const char **ret_text,
-                           size_t *ret_bytes);
+bool seam__pickle_get_text(
+	const struct seam_pickle *pickle, struct seam_pickle_value value, const char **ret_text, size_t *ret_bytes);
 bool seam__pickle_text_is(const struct seam_pickle *pickle, struct seam_pickle_value value, const char *text);
 
 /* Steps that a reader may still take. Shared parts of a hostile pickle multiply: the budget makes the walk linear. */
@@ -83,13 +83,13 @@ struct seam_pickle_cursor {
 struct seam_pickle_cursor seam__pickle_first(const struct seam_pickle *pickle, struct seam_pickle_value container);
 
 /* False at the end, or when the budget is spent. */
-bool seam__pickle_next(struct seam_pickle_walk *walk, struct seam_pickle_cursor *cursor,
-                       struct seam_pickle_value *ret_value);
+bool seam__pickle_next(
+	struct seam_pickle_walk *walk, struct seam_pickle_cursor *cursor, struct seam_pickle_value *ret_value);
 
 /* Finds a text key in a dict; the last of equal keys counts, as in Python. False: not there, no dict, or the budget is
  * spent. */
 bool seam__pickle_find(struct seam_pickle_walk *walk, struct seam_pickle_value dict, const char *key,
-                       struct seam_pickle_value *ret_value);
+	struct seam_pickle_value *ret_value);
 
 /* The first broken invariant's name, or NULL. */
 const char *seam__pickle_check(const struct seam_pickle *pickle);

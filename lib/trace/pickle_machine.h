@@ -13,20 +13,20 @@
 
 struct seam_pickle_machine {
 	struct seam_pickle *pickle;
-	size_t at;              /* next byte of the input */
-	size_t op_at;           /* where the current opcode stands, for messages */
-	struct seam_grow stack; /* uint32_t: nodes */
-	struct seam_grow marks; /* uint32_t: heights of the stack */
-	struct seam_grow memo;  /* uint32_t */
-	size_t memo_entries;    /* slots of the memo that are not empty: what MEMOIZE counts */
-	bool stopped;           /* the STOP opcode was read */
+	size_t at;                      /* next byte of the input */
+	size_t op_at;                   /* where the current opcode stands, for messages */
+	struct seam_grow stack;         /* uint32_t: nodes */
+	struct seam_grow marks;         /* uint32_t: heights of the stack */
+	struct seam_grow memo;          /* uint32_t */
+	size_t memo_entries;            /* slots of the memo that are not empty: what MEMOIZE counts */
+	bool stopped;                   /* the STOP opcode was read */
 	struct seam_trace_error *error; /* may be NULL */
 };
 
 typedef enum seam_rc (*seam_pickle_op)(struct seam_pickle_machine *machine);
 
 struct seam_pickle_opcode {
-	const char *name;      /* NULL: no such opcode */
+	const char *name;    /* NULL: no such opcode */
 	seam_pickle_op read; /* NULL: refused */
 };
 
@@ -34,16 +34,16 @@ struct seam_pickle_opcode {
 enum seam_rc seam__pickle_fail(struct seam_pickle_machine *machine, const char *what);
 
 /* The next `bytes` bytes of the input; the position moves behind them. Errors: SEAM_CORRUPT when there are fewer. */
-SEAM_MUST_USE enum seam_rc seam__pickle_take(struct seam_pickle_machine *machine, uint64_t bytes,
-                                             const unsigned char **ret_data);
+SEAM_MUST_USE enum seam_rc seam__pickle_take(
+	struct seam_pickle_machine *machine, uint64_t bytes, const unsigned char **ret_data);
 
 /* A little-endian number of 1, 2, 4 or 8 bytes. */
-SEAM_MUST_USE enum seam_rc seam__pickle_take_number(struct seam_pickle_machine *machine, size_t bytes,
-                                                    uint64_t *ret_number);
+SEAM_MUST_USE enum seam_rc seam__pickle_take_number(
+	struct seam_pickle_machine *machine, size_t bytes, uint64_t *ret_number);
 
 /* The rest of the line, without its newline (and a carriage return before it). */
-SEAM_MUST_USE enum seam_rc seam__pickle_take_line(struct seam_pickle_machine *machine, const char **ret_text,
-                                                  size_t *ret_bytes);
+SEAM_MUST_USE enum seam_rc seam__pickle_take_line(
+	struct seam_pickle_machine *machine, const char **ret_text, size_t *ret_bytes);
 
 /* Pushes a new node. */
 SEAM_MUST_USE enum seam_rc seam__pickle_push_node(struct seam_pickle_machine *machine, struct seam_pickle_node node);

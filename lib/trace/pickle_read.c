@@ -25,15 +25,15 @@ static const char *name_of_op(const struct seam_pickle_machine *machine)
 enum seam_rc seam__pickle_fail(struct seam_pickle_machine *machine, const char *what)
 {
 	seam__trace_error_set(machine->error, machine->op_at, "damaged pickle: %s at byte %zu: %s", name_of_op(machine),
-	                      machine->op_at, what);
+		machine->op_at, what);
 	return SEAM_CORRUPT;
 }
 
 enum seam_rc seam__pickle_refuse(struct seam_pickle_machine *machine)
 {
 	seam__trace_error_set(machine->error, machine->op_at,
-	                      "refused pickle: opcode %s at byte %zu asks for more than plain data; nothing was executed",
-	                      name_of_op(machine), machine->op_at);
+		"refused pickle: opcode %s at byte %zu asks for more than plain data; nothing was executed",
+		name_of_op(machine), machine->op_at);
 	return SEAM_FORMAT;
 }
 
@@ -106,7 +106,7 @@ enum seam_rc seam__pickle_read_proto(struct seam_pickle_machine *machine)
 	if (rc != SEAM_OK || protocol <= PROTOCOL_MAX)
 		return rc;
 	seam__trace_error_set(machine->error, machine->op_at, "pickle of protocol %u; protocols 0 to %u are read",
-	                      (unsigned)protocol, PROTOCOL_MAX);
+		(unsigned)protocol, PROTOCOL_MAX);
 	return SEAM_VERSION;
 }
 
@@ -134,15 +134,15 @@ enum seam_rc seam__pickle_read_stop(struct seam_pickle_machine *machine)
 static enum seam_rc read_op(struct seam_pickle_machine *machine)
 {
 	if (machine->at == machine->pickle->bytes) {
-		seam__trace_error_set(machine->error, machine->at, "truncated pickle: it ends at byte %zu without STOP",
-		                      machine->at);
+		seam__trace_error_set(
+			machine->error, machine->at, "truncated pickle: it ends at byte %zu without STOP", machine->at);
 		return SEAM_CORRUPT;
 	}
 	machine->op_at = machine->at++;
 	const unsigned byte = machine->pickle->data[machine->op_at];
 	if (opcodes[byte].name == NULL) {
-		seam__trace_error_set(machine->error, machine->op_at, "damaged pickle: unknown opcode 0x%02x at byte %zu", byte,
-		                      machine->op_at);
+		seam__trace_error_set(machine->error, machine->op_at,
+			"damaged pickle: unknown opcode 0x%02x at byte %zu", byte, machine->op_at);
 		return SEAM_CORRUPT;
 	}
 	return opcodes[byte].read(machine);
@@ -163,15 +163,16 @@ static enum seam_rc run(struct seam_pickle *pickle, struct seam_trace_error *err
 	return rc;
 }
 
-enum seam_rc seam__pickle_read(const void *data, size_t bytes, struct seam_trace_error *error,
-                               struct seam_pickle **ret_pickle)
+enum seam_rc seam__pickle_read(
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_pickle **ret_pickle)
 {
 	if (bytes == 0) {
 		seam__trace_error_set(error, 0, "an empty file is no pickle");
 		return SEAM_CORRUPT;
 	}
 	if (bytes > SEAM_PICKLE_LIMIT_BYTES) {
-		seam__trace_error_set(error, 0, "pickle of %zu bytes; at most %zu are read", bytes, SEAM_PICKLE_LIMIT_BYTES);
+		seam__trace_error_set(
+			error, 0, "pickle of %zu bytes; at most %zu are read", bytes, SEAM_PICKLE_LIMIT_BYTES);
 		return SEAM_INVALID;
 	}
 	struct seam_pickle *pickle = seam__meta_alloc(seam__meta_process(), sizeof(*pickle));

@@ -122,7 +122,8 @@ enum seam_rc seam__pickle_read_binfloat(struct seam_pickle_machine *machine)
 {
 	const unsigned char *data;
 	enum seam_rc rc = seam__pickle_take(machine, 8, &data);
-	return rc == SEAM_OK ? seam__pickle_push_node(machine, (struct seam_pickle_node){.type = SEAM_PICKLE_FLOAT}) : rc;
+	return rc == SEAM_OK ? seam__pickle_push_node(machine, (struct seam_pickle_node){.type = SEAM_PICKLE_FLOAT})
+			     : rc;
 }
 
 static enum seam_rc read_run(struct seam_pickle_machine *machine, size_t length_bytes, enum seam_pickle_type type)
@@ -172,8 +173,8 @@ enum seam_rc seam__pickle_read_bytes8(struct seam_pickle_machine *machine)
 	return read_run(machine, 8, SEAM_PICKLE_BYTES);
 }
 
-typedef enum seam_rc (*decode_line)(struct seam_pickle *pickle, const char *text, size_t bytes,
-                                    struct seam_pickle_node *ret_node);
+typedef enum seam_rc (*decode_line)(
+	struct seam_pickle *pickle, const char *text, size_t bytes, struct seam_pickle_node *ret_node);
 
 static enum seam_rc read_text_line(struct seam_pickle_machine *machine, decode_line decode)
 {

@@ -23,7 +23,7 @@ bool seam__pickle_parse_integer(const char *text, size_t bytes, struct seam_pick
 		if (!is_digit(text[i]))
 			return false;
 		fits = fits && !__builtin_mul_overflow(number, (uint64_t)10, &number) &&
-		       !__builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number);
+			!__builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number);
 	}
 	if (!fits || (negative && number > (uint64_t)INT64_MAX + 1))
 		*ret_node = (struct seam_pickle_node){.type = SEAM_PICKLE_BIG};
@@ -139,13 +139,13 @@ static bool parse_hex(const char *text, size_t bytes, size_t at, size_t digits, 
 static struct seam_pickle_node decoded_node(const struct seam_pickle *pickle, size_t begin)
 {
 	return (struct seam_pickle_node){.type = SEAM_PICKLE_TEXT,
-	                                 .owned = 1,
-	                                 .count = (uint32_t)(pickle->decoded.count - begin),
-	                                 .as.offset = begin};
+		.owned = 1,
+		.count = (uint32_t)(pickle->decoded.count - begin),
+		.as.offset = begin};
 }
 
-enum seam_rc seam__pickle_decode_unicode(struct seam_pickle *pickle, const char *text, size_t bytes,
-                                         struct seam_pickle_node *ret_node)
+enum seam_rc seam__pickle_decode_unicode(
+	struct seam_pickle *pickle, const char *text, size_t bytes, struct seam_pickle_node *ret_node)
 {
 	const size_t begin = pickle->decoded.count;
 	enum seam_rc rc = SEAM_OK;
@@ -177,8 +177,8 @@ static int simple_escape(char c)
 }
 
 /* Decodes the escape behind the backslash at `at`; ret_next: the position behind it. */
-static enum seam_rc decode_escape(struct seam_pickle *pickle, const char *text, size_t bytes, size_t at,
-                                  size_t *ret_next)
+static enum seam_rc decode_escape(
+	struct seam_pickle *pickle, const char *text, size_t bytes, size_t at, size_t *ret_next)
 {
 	if (at + 1 >= bytes)
 		return SEAM_CORRUPT;
@@ -203,8 +203,8 @@ static enum seam_rc decode_escape(struct seam_pickle *pickle, const char *text, 
 	return put_code_point(pickle, code & 0xff);
 }
 
-enum seam_rc seam__pickle_decode_string(struct seam_pickle *pickle, const char *text, size_t bytes,
-                                        struct seam_pickle_node *ret_node)
+enum seam_rc seam__pickle_decode_string(
+	struct seam_pickle *pickle, const char *text, size_t bytes, struct seam_pickle_node *ret_node)
 {
 	if (bytes < 2 || (text[0] != '\'' && text[0] != '"') || text[bytes - 1] != text[0])
 		return SEAM_CORRUPT;

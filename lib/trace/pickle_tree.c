@@ -17,8 +17,7 @@ enum seam_rc seam__pickle_node_add(struct seam_pickle *pickle, struct seam_pickl
 	return rc;
 }
 
-enum seam_rc seam__pickle_extend(struct seam_pickle *pickle, uint32_t container, const uint32_t *elements,
-                                 size_t count)
+enum seam_rc seam__pickle_extend(struct seam_pickle *pickle, uint32_t container, const uint32_t *elements, size_t count)
 {
 	if (count == 0)
 		return SEAM_OK;
@@ -101,8 +100,8 @@ bool seam__pickle_get_i64(const struct seam_pickle *pickle, struct seam_pickle_v
 	return true;
 }
 
-bool seam__pickle_get_text(const struct seam_pickle *pickle, struct seam_pickle_value value, const char **ret_text,
-                           size_t *ret_bytes)
+bool seam__pickle_get_text(
+	const struct seam_pickle *pickle, struct seam_pickle_value value, const char **ret_text, size_t *ret_bytes)
 {
 	const struct seam_pickle_node *node = seam__pickle_node(pickle, value.index);
 	if (node->type != SEAM_PICKLE_TEXT)
@@ -117,13 +116,14 @@ bool seam__pickle_text_is(const struct seam_pickle *pickle, struct seam_pickle_v
 {
 	const char *own;
 	size_t bytes;
-	return seam__pickle_get_text(pickle, value, &own, &bytes) && bytes == strlen(text) && memcmp(own, text, bytes) == 0;
+	return seam__pickle_get_text(pickle, value, &own, &bytes) && bytes == strlen(text) &&
+		memcmp(own, text, bytes) == 0;
 }
 
 struct seam_pickle_walk seam__pickle_walk_begin(const struct seam_pickle *pickle)
 {
-	return (struct seam_pickle_walk){.pickle = pickle,
-	                                 .steps_left = (uint64_t)pickle->bytes * STEPS_PER_BYTE + STEPS_AT_LEAST};
+	return (struct seam_pickle_walk){
+		.pickle = pickle, .steps_left = (uint64_t)pickle->bytes * STEPS_PER_BYTE + STEPS_AT_LEAST};
 }
 
 bool seam__pickle_walk_is_spent(const struct seam_pickle_walk *walk)
@@ -139,8 +139,8 @@ struct seam_pickle_cursor seam__pickle_first(const struct seam_pickle *pickle, s
 	return (struct seam_pickle_cursor){.extent = node->as.extents.first};
 }
 
-bool seam__pickle_next(struct seam_pickle_walk *walk, struct seam_pickle_cursor *cursor,
-                       struct seam_pickle_value *ret_value)
+bool seam__pickle_next(
+	struct seam_pickle_walk *walk, struct seam_pickle_cursor *cursor, struct seam_pickle_value *ret_value)
 {
 	if (cursor->extent == 0 || walk->steps_left == 0)
 		return false;
@@ -155,7 +155,7 @@ bool seam__pickle_next(struct seam_pickle_walk *walk, struct seam_pickle_cursor 
 }
 
 bool seam__pickle_find(struct seam_pickle_walk *walk, struct seam_pickle_value dict, const char *key,
-                       struct seam_pickle_value *ret_value)
+	struct seam_pickle_value *ret_value)
 {
 	if (seam__pickle_type(walk->pickle, dict) != SEAM_PICKLE_DICT)
 		return false;
@@ -183,7 +183,7 @@ static const char *check_extents(const struct seam_pickle *pickle, const struct 
 		if (extent <= before)
 			return "pickle P2: links go to younger extents";
 		if (extent + SEAM_PICKLE_EXTENT_HEAD > pickle->pool.count ||
-		    pool[extent + 1] > pickle->pool.count - extent - SEAM_PICKLE_EXTENT_HEAD)
+			pool[extent + 1] > pickle->pool.count - extent - SEAM_PICKLE_EXTENT_HEAD)
 			return "pickle P2: an extent lies inside the pool";
 		for (uint32_t i = 0; i < pool[extent + 1]; i++) {
 			if (pool[extent + SEAM_PICKLE_EXTENT_HEAD + i] >= pickle->nodes.count)

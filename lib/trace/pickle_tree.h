@@ -13,8 +13,8 @@
 #include "pickle.h"
 
 struct seam_pickle_node {
-	uint8_t type;  /* enum seam_pickle_type */
-	uint8_t owned; /* text: 1 when it lies in `decoded` */
+	uint8_t type;   /* enum seam_pickle_type */
+	uint8_t owned;  /* text: 1 when it lies in `decoded` */
 	uint32_t count; /* see seam__pickle_count(); a bool's value */
 	union {
 		int64_t i64;     /* INT */
@@ -45,12 +45,12 @@ static inline struct seam_pickle_node *seam__pickle_node(const struct seam_pickl
 }
 
 /* A new node. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__pickle_node_add(struct seam_pickle *pickle, struct seam_pickle_node node,
-                                                 uint32_t *ret_index);
+SEAM_MUST_USE enum seam_rc seam__pickle_node_add(
+	struct seam_pickle *pickle, struct seam_pickle_node node, uint32_t *ret_index);
 
 /* Appends elements to a container (two for each pair of a dict). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__pickle_extend(struct seam_pickle *pickle, uint32_t container, const uint32_t *elements,
-                                               size_t count);
+SEAM_MUST_USE enum seam_rc seam__pickle_extend(
+	struct seam_pickle *pickle, uint32_t container, const uint32_t *elements, size_t count);
 
 /* Decimal digits with an optional sign, `bytes` of them. False where it is no integer. */
 bool seam__pickle_parse_integer(const char *text, size_t bytes, struct seam_pickle_node *ret_node);
@@ -63,9 +63,9 @@ bool seam__pickle_is_float(const char *text, size_t bytes);
 
 /* Decodes the line of a STRING opcode (quoted, Python's escapes) or of a UNICODE opcode (raw-unicode-escape) into
  * `decoded` and describes it in ret_node. Errors: SEAM_CORRUPT (malformed), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__pickle_decode_string(struct seam_pickle *pickle, const char *text, size_t bytes,
-                                                      struct seam_pickle_node *ret_node);
-SEAM_MUST_USE enum seam_rc seam__pickle_decode_unicode(struct seam_pickle *pickle, const char *text, size_t bytes,
-                                                       struct seam_pickle_node *ret_node);
+SEAM_MUST_USE enum seam_rc seam__pickle_decode_string(
+	struct seam_pickle *pickle, const char *text, size_t bytes, struct seam_pickle_node *ret_node);
+SEAM_MUST_USE enum seam_rc seam__pickle_decode_unicode(
+	struct seam_pickle *pickle, const char *text, size_t bytes, struct seam_pickle_node *ret_node);
 
 #endif

@@ -36,8 +36,7 @@ static struct seam_range *find_at_or_below(struct seam_ranges *ranges, uint64_t 
 	struct seam_range *found = RB_NFIND(seam_range_tree, &ranges->tree, &key);
 	if (found != NULL && found->begin == address)
 		return found;
-	return found != NULL ? RB_PREV(seam_range_tree, &ranges->tree, found)
-	                     : RB_MAX(seam_range_tree, &ranges->tree);
+	return found != NULL ? RB_PREV(seam_range_tree, &ranges->tree, found) : RB_MAX(seam_range_tree, &ranges->tree);
 }
 
 const struct seam_range *seam__ranges_find(struct seam_ranges *ranges, uint64_t address)
@@ -87,7 +86,8 @@ enum seam_rc seam__ranges_remove(struct seam_ranges *ranges, uint64_t begin, uin
 	return SEAM_OK;
 }
 
-enum seam_rc seam__ranges_add(struct seam_ranges *ranges, uint64_t begin, uint64_t bytes, uint64_t stream, uint32_t pool)
+enum seam_rc seam__ranges_add(
+	struct seam_ranges *ranges, uint64_t begin, uint64_t bytes, uint64_t stream, uint32_t pool)
 {
 	if (!is_range(begin, bytes))
 		return SEAM_INVALID;
@@ -118,7 +118,8 @@ const char *seam__ranges_check(const struct seam_ranges *ranges)
 {
 	uint64_t end = 0;
 	uint64_t count = 0;
-	const struct seam_range *range = seam_range_tree_RB_MINMAX((struct seam_range_tree *)(uintptr_t)&ranges->tree, -1);
+	const struct seam_range *range =
+		seam_range_tree_RB_MINMAX((struct seam_range_tree *)(uintptr_t)&ranges->tree, -1);
 	for (; range != NULL; range = seam__ranges_next(range)) {
 		if (range->begin >= range->end)
 			return "ranges R1: a range is not empty";

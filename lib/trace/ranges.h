@@ -34,8 +34,8 @@ void seam__ranges_init(struct seam_ranges *ranges);
 void seam__ranges_fini(struct seam_ranges *ranges);
 
 /* Adds the range; whatever was there before is cut away first. Errors: SEAM_INVALID (empty or wraps), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__ranges_add(struct seam_ranges *ranges, uint64_t begin, uint64_t bytes, uint64_t stream,
-                                            uint32_t pool);
+SEAM_MUST_USE enum seam_rc seam__ranges_add(
+	struct seam_ranges *ranges, uint64_t begin, uint64_t bytes, uint64_t stream, uint32_t pool);
 
 /* Cuts a range out of the set; parts of it that are not in the set do not matter. Errors: as above. */
 SEAM_MUST_USE enum seam_rc seam__ranges_remove(struct seam_ranges *ranges, uint64_t begin, uint64_t bytes);

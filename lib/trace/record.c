@@ -1,4 +1,5 @@
-/* record.c: see record.h: a recorder's life, its events, and what threads say. The log is record_log.h, voices are record_voice.h. */
+/* record.c: see record.h: a recorder's life, its events, and what threads say. The log is record_log.h, voices are
+ * record_voice.h. */
 #include "record.h"
 
 #include "meta.h"
@@ -6,7 +7,8 @@
 
 #define REQUESTS_A_STAMP 4u
 
-enum seam_rc seam__recorder_create(struct seam_meta *meta, uint64_t limit_bytes, uint32_t device, struct seam_recorder **ret_recorder)
+enum seam_rc seam__recorder_create(
+	struct seam_meta *meta, uint64_t limit_bytes, uint32_t device, struct seam_recorder **ret_recorder)
 {
 	if (limit_bytes < SEAM_RECORD_LEAST_BYTES)
 		return SEAM_INVALID;
@@ -70,7 +72,8 @@ uint64_t seam__recorder_draw(struct seam_recorder *recorder)
 	return drawn + 1;
 }
 
-/* Reading the counter costs as much as all the rest of an event, so every fourth request does it, and every event that is none. */
+/* Reading the counter costs as much as all the rest of an event, so every fourth request does it, and every event that
+ * is none. */
 static uint64_t stamp(const struct seam_record *record)
 {
 	bool is_request = record->kind == SEAM_TRACE_ALLOC || record->kind == SEAM_TRACE_FREE;
@@ -91,8 +94,8 @@ static void fill(struct seam_record_slot *slot, const struct seam_record *record
 }
 
 /* The segment is not in the log: it has left it while this thread stood still, or there was no memory for it. */
-__attribute__((noinline, cold)) static void add_late(struct seam_recorder *recorder, const struct seam_record *record, uint32_t thread,
-                                                     uint8_t flags)
+__attribute__((noinline, cold)) static void add_late(
+	struct seam_recorder *recorder, const struct seam_record *record, uint32_t thread, uint8_t flags)
 {
 	uint64_t number = (record->order - 1) / SEAM_RECORD_SEGMENT;
 	seam__mutex_lock(&recorder->gather);
@@ -106,7 +109,8 @@ __attribute__((noinline, cold)) static void add_late(struct seam_recorder *recor
 
 void seam__recorder_add(struct seam_recorder *recorder, const struct seam_record *record)
 {
-	const struct seam_voice *voice = record->voice != NULL ? record->voice : &seam__record_voice_get(&recorder->voices)->is;
+	const struct seam_voice *voice =
+		record->voice != NULL ? record->voice : &seam__record_voice_get(&recorder->voices)->is;
 	uint8_t flags = record->flags;
 	if (record->kind == SEAM_TRACE_ALLOC && voice->dynamic_depth != 0)
 		flags |= SEAM_TRACE_DYNAMIC;

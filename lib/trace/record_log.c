@@ -62,8 +62,8 @@ static void retire(struct seam_record_log *log)
 	atomic_store_explicit(&log->table[number & log->table_mask], NULL, memory_order_relaxed);
 	if (segment == NULL)
 		return;
-	segment->missing = seam__record_residents_pass(&log->residents, segment->slots, seam__record_log_first_order(number),
-	                                               SEAM_RECORD_SEGMENT);
+	segment->missing = seam__record_residents_pass(
+		&log->residents, segment->slots, seam__record_log_first_order(number), SEAM_RECORD_SEGMENT);
 	atomic_fetch_add_explicit(&log->lost, segment->missing, memory_order_relaxed);
 	LIST_INSERT_HEAD(&log->retired, segment, link);
 }
@@ -71,7 +71,8 @@ static void retire(struct seam_record_log *log)
 struct seam_record_segment *seam__record_log_retired(struct seam_record_log *log, uint64_t number)
 {
 	struct seam_record_segment *segment;
-	LIST_FOREACH(segment, &log->retired, link) {
+	LIST_FOREACH(segment, &log->retired, link)
+	{
 		if (atomic_load_explicit(&segment->number, memory_order_relaxed) == number)
 			return segment;
 	}
@@ -93,7 +94,8 @@ static bool is_whole(const struct seam_record_segment *segment)
 static struct seam_record_segment *take_retired(struct seam_record_log *log)
 {
 	struct seam_record_segment *segment;
-	LIST_FOREACH(segment, &log->retired, link) {
+	LIST_FOREACH(segment, &log->retired, link)
+	{
 		if (!is_whole(segment))
 			continue;
 		if (segment->missing != 0)
@@ -143,7 +145,9 @@ static const char *check_event(const struct seam_record_log *log, const struct s
 	if (slot->id >= order)
 		return "R2 a block is freed before it is allocated";
 	if (slot->id < seam__record_log_first_order(log->first))
-		return seam__record_residents_find(&log->residents, slot->id) != NULL ? NULL : "R2 a block is freed that is no resident";
+		return seam__record_residents_find(&log->residents, slot->id) != NULL
+			? NULL
+			: "R2 a block is freed that is no resident";
 	const struct seam_record_slot *made = seam__record_log_slot(log, slot->id);
 	bool known = made != NULL && seam__record_slot_is(made, slot->id) && made->kind == SEAM_TRACE_ALLOC;
 	return known ? NULL : "R2 a block is freed that is not allocated";
@@ -169,7 +173,8 @@ static const char *check_segment(const struct seam_record_log *log, uint64_t num
 
 const char *seam__record_log_check(const struct seam_record_log *log)
 {
-	if (log->segment_count > log->segment_limit || seam__record_residents_bytes(&log->residents) > log->residents.limit_bytes)
+	if (log->segment_count > log->segment_limit ||
+		seam__record_residents_bytes(&log->residents) > log->residents.limit_bytes)
 		return "R3 log and residents stay under the limit";
 	for (uint64_t n = log->first; n < end_of(log); n++) {
 		const char *broken = check_segment(log, n);

@@ -32,8 +32,8 @@ static uint64_t compact(const struct seam_record_residents *residents, struct se
 	return live;
 }
 
-enum seam_rc seam__record_residents_copy(const struct seam_record_residents *residents, struct seam_meta *meta,
-                                         struct seam_record_residents *ret_copy)
+enum seam_rc seam__record_residents_copy(
+	const struct seam_record_residents *residents, struct seam_meta *meta, struct seam_record_residents *ret_copy)
 {
 	struct seam_record_residents copy = {.meta = meta, .limit_bytes = UINT64_MAX, .phases = residents->phases};
 	uint64_t live = residents->count - residents->dead;
@@ -76,8 +76,7 @@ static bool make_room(struct seam_record_residents *residents)
 	if (capacity > residents->limit_bytes / sizeof *residents->items)
 		return false;
 	struct seam_record_resident *items = seam__meta_resize(residents->meta, residents->items,
-	                                                       seam__record_residents_bytes(residents),
-	                                                       capacity * sizeof *residents->items);
+		seam__record_residents_bytes(residents), capacity * sizeof *residents->items);
 	if (items == NULL)
 		return false;
 	residents->items = items;
@@ -145,7 +144,8 @@ static void pass_phase(struct seam_record_phases *phases, const struct seam_reco
 	}
 }
 
-static void pass_event(struct seam_record_residents *residents, const struct seam_record_slot *slot, uint32_t at, struct stretch *stretch)
+static void pass_event(struct seam_record_residents *residents, const struct seam_record_slot *slot, uint32_t at,
+	struct stretch *stretch)
 {
 	if (slot->kind == SEAM_TRACE_ALLOC)
 		set_bit(stretch->allocated, at);
@@ -157,8 +157,8 @@ static void pass_event(struct seam_record_residents *residents, const struct sea
 		kill(residents, slot->id);
 }
 
-uint32_t seam__record_residents_pass(struct seam_record_residents *residents, const struct seam_record_slot *slots, uint64_t first,
-                                     uint32_t count)
+uint32_t seam__record_residents_pass(
+	struct seam_record_residents *residents, const struct seam_record_slot *slots, uint64_t first, uint32_t count)
 {
 	struct stretch stretch = {.first = first};
 	uint32_t missing = 0;
@@ -179,7 +179,8 @@ uint32_t seam__record_residents_pass(struct seam_record_residents *residents, co
 	return missing;
 }
 
-void seam__record_residents_late(struct seam_record_residents *residents, const struct seam_record_slot *slots, uint32_t count)
+void seam__record_residents_late(
+	struct seam_record_residents *residents, const struct seam_record_slot *slots, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (slots[i].kind == SEAM_TRACE_FREE)

@@ -1,4 +1,5 @@
-/* record_residents.h: what is left of a recording's forgotten beginning: the blocks that were live behind it, and the open phases.
+/* record_residents.h: what is left of a recording's forgotten beginning: the blocks that were live behind it, and the
+ * open phases.
  *
  * A stretch of the log is passed over event by event; what it allocates and frees again leaves nothing.
  *
@@ -26,12 +27,12 @@ struct seam_record_resident {
 	uint32_t pool;
 	uint32_t thread;
 	uint8_t flags;
-	bool dead;       /* freed; stands there for the order only */
+	bool dead; /* freed; stands there for the order only */
 };
 
 struct seam_record_phase {
 	uint32_t thread;
-	uint32_t name;   /* number, as in the events */
+	uint32_t name; /* number, as in the events */
 };
 
 /* Open phases of all threads, in the order of their beginnings. */
@@ -44,8 +45,8 @@ struct seam_record_residents {
 	struct seam_meta *meta;
 	struct seam_record_resident *items;
 	uint64_t count, capacity, dead;
-	uint64_t limit_bytes;  /* of items */
-	uint64_t lost;         /* ever: live blocks for which there was no room */
+	uint64_t limit_bytes; /* of items */
+	uint64_t lost;        /* ever: live blocks for which there was no room */
 	struct seam_record_phases phases;
 };
 
@@ -54,19 +55,20 @@ void seam__record_residents_init(struct seam_record_residents *residents, struct
 void seam__record_residents_fini(struct seam_record_residents *residents);
 
 /* A copy in `meta` of those that live. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__record_residents_copy(const struct seam_record_residents *residents, struct seam_meta *meta,
-                                                       struct seam_record_residents *ret_copy);
+SEAM_MUST_USE enum seam_rc seam__record_residents_copy(
+	const struct seam_record_residents *residents, struct seam_meta *meta, struct seam_record_residents *ret_copy);
 
 /* The live one of this serial, or NULL. O(log residents). */
 struct seam_record_resident *seam__record_residents_find(const struct seam_record_residents *residents, uint64_t id);
 
-/* Passes over the events of places [0, count), whose numbers begin at `first`; all before have been passed. Places that nobody has written yet
- * count as lost; their number is returned. */
-uint32_t seam__record_residents_pass(struct seam_record_residents *residents, const struct seam_record_slot *slots, uint64_t first,
-                                     uint32_t count);
+/* Passes over the events of places [0, count), whose numbers begin at `first`; all before have been passed. Places that
+ * nobody has written yet count as lost; their number is returned. */
+uint32_t seam__record_residents_pass(
+	struct seam_record_residents *residents, const struct seam_record_slot *slots, uint64_t first, uint32_t count);
 
 /* Once more, for what was written after the pass: frees only. */
-void seam__record_residents_late(struct seam_record_residents *residents, const struct seam_record_slot *slots, uint32_t count);
+void seam__record_residents_late(
+	struct seam_record_residents *residents, const struct seam_record_slot *slots, uint32_t count);
 
 void seam__record_phases_begin(struct seam_record_phases *phases, uint32_t thread, uint32_t name);
 

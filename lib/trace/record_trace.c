@@ -1,11 +1,12 @@
 /* record_trace.c: from a recorder's log to a trace.
  *
- * The log is copied segment by segment, so that nobody waits for more than one of them; if the oldest ones leave it meanwhile, the copy
- * begins again. Everything else is done on the copy, in two passes: the first counts the events and enters the strings, the second writes
- * them to where they belong, since a trace is its own file image.
+ * The log is copied segment by segment, so that nobody waits for more than one of them; if the oldest ones leave it
+ * meanwhile, the copy begins again. Everything else is done on the copy, in two passes: the first counts the events and
+ * enters the strings, the second writes them to where they belong, since a trace is its own file image.
  *
- * What makes T1-T6 hold: events are copied up to the first that is still being written; a block is known if the copy or its residents have
- * its allocation, and what is not known is left out; phases of all threads are brought into one nesting.
+ * What makes T1-T6 hold: events are copied up to the first that is still being written; a block is known if the copy or
+ * its residents have its allocation, and what is not known is left out; phases of all threads are brought into one
+ * nesting.
  */
 #include <string.h>
 
@@ -62,7 +63,8 @@ static enum seam_rc begin_copy(struct seam_recorder *recorder, uint64_t newest, 
 
 static void copy_slot(const struct seam_record_slot *from, struct seam_record_slot *to)
 {
-	atomic_store_explicit(&to->order, atomic_load_explicit(&from->order, memory_order_relaxed), memory_order_relaxed);
+	atomic_store_explicit(
+		&to->order, atomic_load_explicit(&from->order, memory_order_relaxed), memory_order_relaxed);
 	to->id = from->id;
 	to->bytes = from->bytes;
 	to->stream = from->stream;
@@ -73,8 +75,8 @@ static void copy_slot(const struct seam_record_slot *from, struct seam_record_sl
 	to->flags = from->flags;
 }
 
-/* What is there of a segment: passed over, as far as it lies before the copy, else copied. False at an event that is still being written, and
- * where the copy is full. With `gather`. */
+/* What is there of a segment: passed over, as far as it lies before the copy, else copied. False at an event that is
+ * still being written, and where the copy is full. With `gather`. */
 static bool copy_segment(const struct seam_record_log *log, uint64_t number, struct copy *copy)
 {
 	const struct seam_record_segment *segment = seam__record_log_segment(log, number);
@@ -118,7 +120,8 @@ static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bo
 			seam__mutex_lock(&recorder->gather);
 		}
 	}
-	copy->names = (const char (*)[SEAM_RECORD_NAME_BYTES])recorder->voices.names; /* of every phase that was copied */
+	copy->names =
+		(const char(*)[SEAM_RECORD_NAME_BYTES])recorder->voices.names; /* of every phase that was copied */
 	seam__mutex_unlock(&recorder->gather);
 	if (rc != SEAM_OK)
 		fini_copy(copy);
@@ -136,7 +139,7 @@ struct writer {
 	uint32_t texts[SEAM_RECORD_NAMES];   /* strings of the names of phases; 0: none yet */
 	uint16_t numbers[SEAM_RECORD_NAMES]; /* phases of the trace by name, from 1; 0: none yet */
 	uint16_t phase_count;
-	struct seam_record_phases phases;    /* open now */
+	struct seam_record_phases phases; /* open now */
 };
 
 static uint16_t phase_now(const struct writer *writer)
@@ -227,10 +230,12 @@ static bool know_block(const struct copy *copy, struct seam_trace_event *event)
 		const struct seam_record_resident *resident = seam__record_residents_find(&copy->residents, event->id);
 		if (resident == NULL)
 			return false;
-		block = (struct seam_trace_event){.size = resident->bytes, .stream = resident->stream, .pool = resident->pool};
+		block = (struct seam_trace_event){
+			.size = resident->bytes, .stream = resident->stream, .pool = resident->pool};
 	} else {
 		const struct seam_record_slot *slot = &copy->slots[event->id - copy->first];
-		if (event->id - copy->first >= copy->count || !seam__record_slot_is(slot, event->id) || slot->kind != SEAM_TRACE_ALLOC)
+		if (event->id - copy->first >= copy->count || !seam__record_slot_is(slot, event->id) ||
+			slot->kind != SEAM_TRACE_ALLOC)
 			return false;
 		block = (struct seam_trace_event){.size = slot->bytes, .stream = slot->stream, .pool = slot->pool};
 	}
@@ -302,7 +307,8 @@ static enum seam_rc write_all(struct writer *writer)
 	return rc;
 }
 
-static enum seam_rc write_trace(struct writer *writer, const char *source, uint32_t device, struct seam_trace **ret_trace)
+static enum seam_rc write_trace(
+	struct writer *writer, const char *source, uint32_t device, struct seam_trace **ret_trace)
 {
 	uint32_t source_text = 0;
 	struct seam_trace *trace;
@@ -311,18 +317,21 @@ static enum seam_rc write_trace(struct writer *writer, const char *source, uint3
 	if (rc == SEAM_OK)
 		rc = write_all(writer);
 	if (rc == SEAM_OK)
-		rc = seam__trace_create(writer->count, writer->strings.section.count, &trace, &writer->events, &strings);
+		rc = seam__trace_create(
+			writer->count, writer->strings.section.count, &trace, &writer->events, &strings);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = write_all(writer);
-	SEAM_VERIFY(rc == SEAM_OK && writer->count == trace->header.event_count); /* names are entered: nothing can fail */
+	SEAM_VERIFY(
+		rc == SEAM_OK && writer->count == trace->header.event_count); /* names are entered: nothing can fail */
 	memcpy(strings, writer->strings.section.items, writer->strings.section.count);
 	seam__trace_seal(trace, source_text, device);
 	*ret_trace = trace;
 	return SEAM_OK;
 }
 
-enum seam_rc seam__recorder_trace(struct seam_recorder *recorder, uint64_t events, const char *source, struct seam_trace **ret_trace)
+enum seam_rc seam__recorder_trace(
+	struct seam_recorder *recorder, uint64_t events, const char *source, struct seam_trace **ret_trace)
 {
 	struct copy copy;
 	struct seam_clock clock = recorder->clock;

@@ -19,8 +19,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t leaving;
 static bool has_leaving; /* without it voices of threads that have ended are not used again */
 
-/* A voice is valid while its recorder's number is in use, and no number is ever used twice. global-dynamic: a library that is loaded late
- * finds no room in the static block. */
+/* A voice is valid while its recorder's number is in use, and no number is ever used twice. global-dynamic: a library
+ * that is loaded late finds no room in the static block. */
 static _Thread_local struct {
 	uint64_t self; /* the thread's number in the process; 0: none yet */
 	struct {
@@ -36,7 +36,8 @@ static void leave_one(struct seam_record_voices *voices)
 {
 	struct seam_record_voice *voice;
 	seam__mutex_lock(voices->gather);
-	LIST_FOREACH(voice, &voices->list, link) {
+	LIST_FOREACH(voice, &voices->list, link)
+	{
 		if (voice->owner == thread.self)
 			voice->owner = 0;
 	}
@@ -50,7 +51,7 @@ static void leave(void *ignored)
 	(void)ignored;
 	seam__mutex_lock(&registry_lock);
 	LIST_FOREACH(voices, &registry, link)
-		leave_one(voices);
+	leave_one(voices);
 	seam__mutex_unlock(&registry_lock);
 	memset(&thread, 0, sizeof thread);
 }
@@ -95,7 +96,8 @@ void seam__record_voices_fini(struct seam_record_voices *voices)
 static struct seam_record_voice *find_number(struct seam_record_voices *voices, uint32_t number)
 {
 	struct seam_record_voice *voice;
-	LIST_FOREACH(voice, &voices->list, link) {
+	LIST_FOREACH(voice, &voices->list, link)
+	{
 		if (voice->is.thread == number && (voice->owner != 0 || voice->acted))
 			return voice;
 	}
@@ -105,7 +107,8 @@ static struct seam_record_voice *find_number(struct seam_record_voices *voices, 
 static struct seam_record_voice *make(struct seam_record_voices *voices)
 {
 	struct seam_record_voice *voice;
-	LIST_FOREACH(voice, &voices->list, link) {
+	LIST_FOREACH(voice, &voices->list, link)
+	{
 		if (voice->owner == 0 && !voice->acted)
 			break;
 	}
@@ -124,7 +127,8 @@ static struct seam_record_voice *make(struct seam_record_voices *voices)
 static struct seam_record_voice *own(struct seam_record_voices *voices)
 {
 	struct seam_record_voice *voice;
-	LIST_FOREACH(voice, &voices->list, link) {
+	LIST_FOREACH(voice, &voices->list, link)
+	{
 		if (voice->owner == thread.self && !voice->acted)
 			return voice;
 	}
@@ -250,7 +254,8 @@ enum seam_rc seam__record_name(struct seam_record_voices *voices, const char *te
 const char *seam__record_voices_check(const struct seam_record_voices *voices)
 {
 	const struct seam_record_voice *voice, *other;
-	LIST_FOREACH(voice, &voices->list, link) {
+	LIST_FOREACH(voice, &voices->list, link)
+	{
 		for (other = LIST_NEXT(voice, link); other != NULL; other = LIST_NEXT(other, link)) {
 			bool both = (voice->owner != 0 || voice->acted) && (other->owner != 0 || other->acted);
 			if (both && voice->is.thread == other->is.thread)

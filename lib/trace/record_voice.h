@@ -1,7 +1,8 @@
-/* record_voice.h: what a recorder knows of its threads: their numbers, phases, and whether their requests depend on data.
+/* record_voice.h: what a recorder knows of its threads: their numbers, phases, and whether their requests depend on
+ * data.
  *
- * A thread finds its voice in a small thread-local table, else by its own number in the recorder's list. A thread that ends gives its
- * voices back; another takes them over, under a new number.
+ * A thread finds its voice in a small thread-local table, else by its own number in the recorder's list. A thread that
+ * ends gives its voices back; another takes them over, under a new number.
  *
  * Not here: events (record_log.h).
  * Invariants: V1 numbers of voices in use differ; V2 a voice belongs to one thread at most.
@@ -21,11 +22,11 @@
 #define SEAM_RECORD_NAMES 256u /* the last is that of all further ones */
 
 struct seam_record_voice {
-	struct seam_voice is;            /* first: what the caller sees */
+	struct seam_voice is; /* first: what the caller sees */
 	LIST_ENTRY(seam_record_voice) link;
-	uint64_t owner;                  /* number of the thread in the process; 0: of none */
-	bool acted;                      /* made by seam__record_voice_act(); never given back */
-	struct seam_record_voice *as;    /* of an owner's: the voice that the thread speaks with */
+	uint64_t owner;                    /* number of the thread in the process; 0: of none */
+	bool acted;                        /* made by seam__record_voice_act(); never given back */
+	struct seam_record_voice *as;      /* of an owner's: the voice that the thread speaks with */
 	uint8_t phases[SEAM_RECORD_DEPTH]; /* numbers of names, outermost first */
 };
 
@@ -34,10 +35,11 @@ struct seam_record_voices {
 	LIST_ENTRY(seam_record_voices) link; /* among those of all recorders */
 	struct seam_mutex *gather;
 	struct seam_meta *meta;
-	uint64_t number;                 /* never that of another in this process */
+	uint64_t number; /* never that of another in this process */
 	LIST_HEAD(, seam_record_voice) list;
 	uint32_t next_thread;
-	char (*names)[SEAM_RECORD_NAME_BYTES]; /* SEAM_RECORD_NAMES of them; NULL before the first. Constant once counted */
+	char (*names)[SEAM_RECORD_NAME_BYTES]; /* SEAM_RECORD_NAMES of them; NULL before the first. Constant once
+						  counted */
 	uint32_t name_count;
 };
 

@@ -8,14 +8,14 @@
 #include "record_voice.h"
 
 struct seam_recorder {
-	_Atomic uint64_t drawn;      /* the newest number. Written with the pool's lock */
+	_Atomic uint64_t drawn; /* the newest number. Written with the pool's lock */
 	struct seam_record_log log;
 	struct seam_mutex gather;
 	struct seam_meta *meta;
 	struct seam_record_voices voices;
-	struct seam_clock clock;     /* its first point; constant */
+	struct seam_clock clock; /* its first point; constant */
 	_Atomic uint64_t steps;
-	uint32_t device;             /* constant */
+	uint32_t device; /* constant */
 };
 
 #endif

@@ -69,8 +69,8 @@ bool seam__fields_get_u64(const struct seam_fields *fields, enum seam_field fiel
 	return true;
 }
 
-bool seam__fields_get_text(const struct seam_fields *fields, enum seam_field field, const char **ret_text,
-                           size_t *ret_bytes)
+bool seam__fields_get_text(
+	const struct seam_fields *fields, enum seam_field field, const char **ret_text, size_t *ret_bytes)
 {
 	return fields->has[field] && seam__pickle_get_text(fields->pickle, fields->values[field], ret_text, ret_bytes);
 }
@@ -80,8 +80,8 @@ bool seam__fields_text_is(const struct seam_fields *fields, enum seam_field fiel
 	return fields->has[field] && seam__pickle_text_is(fields->pickle, fields->values[field], text);
 }
 
-bool seam__fields_get_pair(struct seam_pickle_walk *walk, const struct seam_fields *fields, enum seam_field field,
-                           uint64_t ret_pair[2])
+bool seam__fields_get_pair(
+	struct seam_pickle_walk *walk, const struct seam_fields *fields, enum seam_field field, uint64_t ret_pair[2])
 {
 	if (!fields->has[field] || seam__pickle_count(fields->pickle, fields->values[field]) != 2)
 		return false;
@@ -89,7 +89,8 @@ bool seam__fields_get_pair(struct seam_pickle_walk *walk, const struct seam_fiel
 	struct seam_pickle_cursor cursor = seam__pickle_first(fields->pickle, fields->values[field]);
 	for (size_t i = 0; i < 2; i++) {
 		struct seam_pickle_value number;
-		if (!seam__pickle_next(walk, &cursor, &number) || !seam__pickle_get_u64(fields->pickle, number, &pair[i]))
+		if (!seam__pickle_next(walk, &cursor, &number) ||
+			!seam__pickle_get_u64(fields->pickle, number, &pair[i]))
 			return false;
 	}
 	memcpy(ret_pair, pair, sizeof(pair));

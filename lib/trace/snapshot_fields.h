@@ -46,12 +46,12 @@ bool seam__fields_read(struct seam_pickle_walk *walk, struct seam_pickle_value d
  * number. */
 bool seam__fields_get_u64(const struct seam_fields *fields, enum seam_field field, uint64_t *ret_number);
 
-bool seam__fields_get_text(const struct seam_fields *fields, enum seam_field field, const char **ret_text,
-                           size_t *ret_bytes);
+bool seam__fields_get_text(
+	const struct seam_fields *fields, enum seam_field field, const char **ret_text, size_t *ret_bytes);
 bool seam__fields_text_is(const struct seam_fields *fields, enum seam_field field, const char *text);
 
 /* The two numbers of a pool's id. False where it is missing or no such pair. */
-bool seam__fields_get_pair(struct seam_pickle_walk *walk, const struct seam_fields *fields, enum seam_field field,
-                           uint64_t ret_pair[2]);
+bool seam__fields_get_pair(
+	struct seam_pickle_walk *walk, const struct seam_fields *fields, enum seam_field field, uint64_t ret_pair[2]);
 
 #endif

@@ -24,11 +24,12 @@ struct seam_strings {
 SEAM_MUST_USE enum seam_rc seam__strings_init(struct seam_strings *strings);
 void seam__strings_fini(struct seam_strings *strings); /* a zeroed one is allowed */
 
-/* Where `text` stands in the section, appended if it is new. Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB in all). */
+/* Where `text` stands in the section, appended if it is new. Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB in all).
+ */
 SEAM_MUST_USE enum seam_rc seam__strings_intern(struct seam_strings *strings, const char *text, uint32_t *ret_offset);
 
-/* Does a string of the section `strings` of so many bytes begin at `offset`? For sections that were checked to begin and
- * end with a zero. */
+/* Does a string of the section `strings` of so many bytes begin at `offset`? For sections that were checked to begin
+ * and end with a zero. */
 static inline int seam__strings_begins(const char *strings, uint64_t string_bytes, uint32_t offset)
 {
 	return offset < string_bytes && (offset == 0 || strings[offset - 1] == '\0');

@@ -25,13 +25,13 @@ static enum seam_rc fail(struct reader *reader, const char *what, const char *wh
 	if (seam__pickle_walk_is_spent(&reader->walk))
 		what = "the same values again and again, far beyond the file's size";
 	seam__trace_error_set(reader->error, reader->index, "damaged snapshot: %s in %s %llu", what, where,
-	                      (unsigned long long)reader->index);
+		(unsigned long long)reader->index);
 	return SEAM_CORRUPT;
 }
 
 /* The small number of a pool; (0, 0), the default pool, is 0. */
 static enum seam_rc number_pool(struct reader *reader, const struct seam_fields *fields, enum seam_field field,
-                                uint32_t *ret_pool, bool *ret_has)
+	uint32_t *ret_pool, bool *ret_has)
 {
 	uint64_t pair[2];
 	*ret_has = seam__fields_get_pair(&reader->walk, fields, field, pair);
@@ -55,8 +55,8 @@ static enum seam_rc number_pool(struct reader *reader, const struct seam_fields 
 static bool block_is_in_use(const struct seam_fields *fields)
 {
 	return seam__fields_text_is(fields, SEAM_FIELD_STATE, "active_allocated") ||
-	       seam__fields_text_is(fields, SEAM_FIELD_STATE, "active_pending_free") ||
-	       seam__fields_text_is(fields, SEAM_FIELD_STATE, "active_awaiting_free");
+		seam__fields_text_is(fields, SEAM_FIELD_STATE, "active_pending_free") ||
+		seam__fields_text_is(fields, SEAM_FIELD_STATE, "active_awaiting_free");
 }
 
 /* requested_size; in older eras the first history entry's real_size; else the block's own size. */
@@ -71,14 +71,14 @@ static uint64_t requested_size(struct reader *reader, const struct seam_fields *
 		return size;
 	struct seam_pickle_cursor cursor = seam__pickle_first(fields->pickle, fields->values[SEAM_FIELD_HISTORY]);
 	if (seam__pickle_next(&reader->walk, &cursor, &first) && seam__fields_read(&reader->walk, first, &history) &&
-	    seam__fields_get_u64(&history, SEAM_FIELD_REAL_SIZE, &requested) && requested > 0)
+		seam__fields_get_u64(&history, SEAM_FIELD_REAL_SIZE, &requested) && requested > 0)
 		return requested;
 	return size;
 }
 
 /* `address`: where the block begins if it does not say so itself; moved behind the block. */
-static enum seam_rc read_block(struct reader *reader, struct seam_pickle_value value, const struct seam_range *segment,
-                               uint64_t *address)
+static enum seam_rc read_block(
+	struct reader *reader, struct seam_pickle_value value, const struct seam_range *segment, uint64_t *address)
 {
 	struct seam_fields fields;
 	uint64_t size;
@@ -101,8 +101,8 @@ static enum seam_rc read_block(struct reader *reader, struct seam_pickle_value v
 	return seam__grow_append(&reader->snapshot->blocks, &block, 1);
 }
 
-static enum seam_rc read_blocks(struct reader *reader, const struct seam_fields *fields,
-                                const struct seam_range *segment)
+static enum seam_rc read_blocks(
+	struct reader *reader, const struct seam_fields *fields, const struct seam_range *segment)
 {
 	enum seam_rc rc = SEAM_OK;
 	struct seam_pickle_value block;
@@ -123,8 +123,8 @@ static enum seam_rc read_segment(struct reader *reader, struct seam_pickle_value
 	uint64_t bytes;
 	bool has_pool;
 	if (!seam__fields_read(&reader->walk, value, &fields) ||
-	    !seam__fields_get_u64(&fields, SEAM_FIELD_ADDRESS, &segment.begin) ||
-	    !seam__fields_get_u64(&fields, SEAM_FIELD_TOTAL_SIZE, &bytes))
+		!seam__fields_get_u64(&fields, SEAM_FIELD_ADDRESS, &segment.begin) ||
+		!seam__fields_get_u64(&fields, SEAM_FIELD_TOTAL_SIZE, &bytes))
 		return fail(reader, "no address or no total_size", "segment");
 	(void)seam__fields_get_u64(&fields, SEAM_FIELD_DEVICE, &device);
 	(void)seam__fields_get_u64(&fields, SEAM_FIELD_STREAM, &segment.stream);
@@ -182,13 +182,13 @@ static enum seam_rc read_entry(struct reader *reader, struct seam_pickle_value v
 	if (entry.action != SEAM_TORCH_OTHER && !seam__fields_get_u64(&fields, SEAM_FIELD_SIZE, &entry.size))
 		return fail(reader, "no size", "trace entry");
 	if (entry.action != SEAM_TORCH_OTHER && entry.action != SEAM_TORCH_OOM &&
-	    !seam__fields_get_u64(&fields, SEAM_FIELD_ADDR, &entry.address))
+		!seam__fields_get_u64(&fields, SEAM_FIELD_ADDR, &entry.address))
 		return fail(reader, "no address", "trace entry");
 	(void)seam__fields_get_u64(&fields, SEAM_FIELD_STREAM, &entry.stream);
 	if (!seam__fields_get_u64(&fields, SEAM_FIELD_TIME_US, &entry.time_us))
 		reader->missing_times++;
 	if (!seam__fields_get_text(&fields, SEAM_FIELD_USER_METADATA, &entry.metadata.text, &entry.metadata.bytes) ||
-	    entry.metadata.bytes == 0)
+		entry.metadata.bytes == 0)
 		entry.metadata = (struct seam_torch_text){0};
 	enum seam_rc rc = number_pool(reader, &fields, SEAM_FIELD_POOL_ID, &entry.pool, &entry.has_pool);
 	return rc == SEAM_OK ? seam__grow_append(&reader->snapshot->entries, &entry, 1) : rc;
@@ -215,12 +215,13 @@ static enum seam_rc read_annotation(struct reader *reader, struct seam_pickle_va
 	struct seam_torch_annotation note;
 	uint64_t device = reader->snapshot->device;
 	if (!seam__fields_read(&reader->walk, value, &fields) ||
-	    !seam__fields_get_text(&fields, SEAM_FIELD_NAME, &note.name.text, &note.name.bytes) ||
-	    !seam__fields_get_u64(&fields, SEAM_FIELD_TIME_US, &note.time_us))
+		!seam__fields_get_text(&fields, SEAM_FIELD_NAME, &note.name.text, &note.name.bytes) ||
+		!seam__fields_get_u64(&fields, SEAM_FIELD_TIME_US, &note.time_us))
 		return SEAM_OK;
 	(void)seam__fields_get_u64(&fields, SEAM_FIELD_DEVICE, &device);
 	note.begins = seam__fields_text_is(&fields, SEAM_FIELD_STAGE, "START");
-	if (device != reader->snapshot->device || (!note.begins && !seam__fields_text_is(&fields, SEAM_FIELD_STAGE, "END")))
+	if (device != reader->snapshot->device ||
+		(!note.begins && !seam__fields_text_is(&fields, SEAM_FIELD_STAGE, "END")))
 		return SEAM_OK;
 	return seam__grow_append(&reader->snapshot->notes, &note, 1);
 }
@@ -237,7 +238,7 @@ static enum seam_rc read_annotations(struct reader *reader, struct seam_pickle_v
 
 /* Chooses the device's list of entries; false in ret_has where there is none. */
 static enum seam_rc choose_device(struct reader *reader, const struct seam_fields *top, int device,
-                                  struct seam_pickle_value *ret_entries, bool *ret_has)
+	struct seam_pickle_value *ret_entries, bool *ret_has)
 {
 	struct seam_pickle_value list;
 	size_t most = 0;
@@ -270,8 +271,8 @@ static void choose_by_segments(struct reader *reader, struct seam_pickle_value l
 	struct seam_pickle_cursor cursor = seam__pickle_first(reader->walk.pickle, list);
 	reader->snapshot->device = device > 0 ? (uint32_t)device : 0;
 	if (device == SEAM_IMPORT_ANY_DEVICE && seam__pickle_next(&reader->walk, &cursor, &segment) &&
-	    seam__fields_read(&reader->walk, segment, &fields) &&
-	    seam__fields_get_u64(&fields, SEAM_FIELD_DEVICE, &number) && number <= INT32_MAX)
+		seam__fields_read(&reader->walk, segment, &fields) &&
+		seam__fields_get_u64(&fields, SEAM_FIELD_DEVICE, &number) && number <= INT32_MAX)
 		reader->snapshot->device = (uint32_t)number;
 }
 
@@ -280,7 +281,8 @@ static enum seam_rc read_bare_list(struct reader *reader, struct seam_pickle_val
 {
 	choose_by_segments(reader, list, device);
 	enum seam_rc rc = read_segments(reader, list);
-	if (rc == SEAM_OK && device != SEAM_IMPORT_ANY_DEVICE && seam__ranges_first(&reader->snapshot->segments) == NULL) {
+	if (rc == SEAM_OK && device != SEAM_IMPORT_ANY_DEVICE &&
+		seam__ranges_first(&reader->snapshot->segments) == NULL) {
 		seam__trace_error_set(reader->error, 0, "the snapshot has no segment of device %d", device);
 		return SEAM_NOT_FOUND;
 	}
@@ -301,7 +303,8 @@ static enum seam_rc read_top(struct reader *reader, int device)
 	struct seam_pickle_value entries;
 	bool has_entries;
 	enum seam_rc rc = choose_device(reader, &top, device, &entries, &has_entries);
-	if (rc == SEAM_OK && (!has_entries || (device == SEAM_IMPORT_ANY_DEVICE && seam__pickle_count(pickle, entries) == 0)))
+	if (rc == SEAM_OK &&
+		(!has_entries || (device == SEAM_IMPORT_ANY_DEVICE && seam__pickle_count(pickle, entries) == 0)))
 		choose_by_segments(reader, top.values[SEAM_FIELD_SEGMENTS], device);
 	if (rc == SEAM_OK)
 		rc = read_segments(reader, top.values[SEAM_FIELD_SEGMENTS]);
@@ -312,8 +315,8 @@ static enum seam_rc read_top(struct reader *reader, int device)
 	return rc;
 }
 
-enum seam_rc seam__torch_snapshot_init(struct seam_torch_snapshot *snapshot, const struct seam_pickle *pickle, int device,
-                                 struct seam_trace_error *error)
+enum seam_rc seam__torch_snapshot_init(struct seam_torch_snapshot *snapshot, const struct seam_pickle *pickle,
+	int device, struct seam_trace_error *error)
 {
 	*snapshot = (struct seam_torch_snapshot){0};
 	seam__grow_init(&snapshot->entries, sizeof(struct seam_torch_entry));
@@ -341,8 +344,8 @@ void seam__torch_snapshot_fini(struct seam_torch_snapshot *snapshot)
 
 const char *seam__torch_snapshot_check(const struct seam_torch_snapshot *snapshot)
 {
-	const struct seam_grow *const parts[] = {&snapshot->entries, &snapshot->blocks, &snapshot->notes,
-	                                         &snapshot->pools};
+	const struct seam_grow *const parts[] = {
+		&snapshot->entries, &snapshot->blocks, &snapshot->notes, &snapshot->pools};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (seam__grow_check(parts[i]) != NULL)
 			return seam__grow_check(parts[i]);

@@ -66,10 +66,10 @@ struct seam_torch_snapshot {
 	struct seam_ranges segments; /* what was reserved when the snapshot was taken */
 };
 
-/* Reads the device's part. device: as in import.h. On success call seam__torch_snapshot_fini(); on error nothing is kept.
- * Errors: SEAM_FORMAT (no snapshot), SEAM_CORRUPT, SEAM_NOT_FOUND (no such device), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__torch_snapshot_init(struct seam_torch_snapshot *snapshot, const struct seam_pickle *pickle,
-                                               int device, struct seam_trace_error *error);
+/* Reads the device's part. device: as in import.h. On success call seam__torch_snapshot_fini(); on error nothing is
+ * kept. Errors: SEAM_FORMAT (no snapshot), SEAM_CORRUPT, SEAM_NOT_FOUND (no such device), SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__torch_snapshot_init(struct seam_torch_snapshot *snapshot,
+	const struct seam_pickle *pickle, int device, struct seam_trace_error *error);
 void seam__torch_snapshot_fini(struct seam_torch_snapshot *snapshot);
 
 /* The first broken invariant's name of its parts, or NULL. */

@@ -12,7 +12,7 @@
 #include "trace_format.h"
 
 struct seam_trace_builder {
-	struct seam_grow events;     /* struct seam_trace_event */
+	struct seam_grow events; /* struct seam_trace_event */
 	struct seam_strings strings;
 	uint32_t source;
 	uint32_t device;
@@ -61,15 +61,16 @@ enum seam_rc seam_trace_builder_add(struct seam_trace_builder *builder, const st
 	return seam__grow_append(&builder->events, event, 1);
 }
 
-enum seam_rc seam_trace_builder_finish(struct seam_trace_builder *builder, struct seam_trace_error *error,
-                                       struct seam_trace **ret_trace)
+enum seam_rc seam_trace_builder_finish(
+	struct seam_trace_builder *builder, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	if (builder == NULL || ret_trace == NULL)
 		return seam__trace_error_rc(error, SEAM_INVALID);
 	struct seam_trace *trace;
 	struct seam_trace_event *events;
 	char *strings;
-	enum seam_rc rc = seam__trace_create(builder->events.count, builder->strings.section.count, &trace, &events, &strings);
+	enum seam_rc rc =
+		seam__trace_create(builder->events.count, builder->strings.section.count, &trace, &events, &strings);
 	if (rc != SEAM_OK)
 		return seam__trace_error_rc(error, rc);
 	if (builder->events.count > 0)

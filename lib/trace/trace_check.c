@@ -29,8 +29,8 @@ struct checker {
 static enum seam_rc fail(struct checker *checker, const char *name, const char *what)
 {
 	checker->broken = name;
-	seam__trace_error_set(checker->error, checker->index, "event %llu: %s (%s)", (unsigned long long)checker->index,
-	                      what, name);
+	seam__trace_error_set(
+		checker->error, checker->index, "event %llu: %s (%s)", (unsigned long long)checker->index, what, name);
 	return SEAM_CORRUPT;
 }
 
@@ -153,17 +153,17 @@ static enum seam_rc check_strings(struct checker *checker)
 	const struct seam_trace_header *header = &checker->trace->header;
 	const char *strings = checker->trace->strings;
 	if (header->string_bytes == 0 || strings[0] != '\0' || strings[header->string_bytes - 1] != '\0' ||
-	    seam_trace_string(checker->trace, header->source) == NULL) {
+		seam_trace_string(checker->trace, header->source) == NULL) {
 		checker->broken = "T4";
-		seam__trace_error_set(checker->error, 0, "the strings do not begin with an empty one, do not end, or the "
-		                      "source is none of them (T4)");
+		seam__trace_error_set(checker->error, 0,
+			"the strings do not begin with an empty one, do not end, or the "
+			"source is none of them (T4)");
 		return SEAM_CORRUPT;
 	}
 	return SEAM_OK;
 }
 
-enum seam_rc seam__trace_verify(const struct seam_trace *trace, struct seam_trace_error *error,
-                                const char **ret_broken)
+enum seam_rc seam__trace_verify(const struct seam_trace *trace, struct seam_trace_error *error, const char **ret_broken)
 {
 	struct checker checker = {.trace = trace, .error = error};
 	seam__idmap_init(&checker.live);
@@ -189,7 +189,8 @@ enum seam_rc seam__trace_verify(const struct seam_trace *trace, struct seam_trac
 const char *seam_trace_check(const struct seam_trace *trace, struct seam_trace_error *error)
 {
 	const char *broken = NULL;
-	enum seam_rc rc = trace != NULL ? seam__trace_verify(trace, error, &broken) : seam__trace_error_rc(error, SEAM_INVALID);
+	enum seam_rc rc =
+		trace != NULL ? seam__trace_verify(trace, error, &broken) : seam__trace_error_rc(error, SEAM_INVALID);
 	if (rc == SEAM_OK)
 		return NULL;
 	return broken != NULL ? broken : rc == SEAM_INVALID ? "no trace" : "host memory for the check";

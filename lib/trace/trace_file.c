@@ -39,7 +39,8 @@ static enum seam_rc look_at(int file, size_t limit_bytes, size_t *ret_bytes)
 	return SEAM_OK;
 }
 
-/* Room for all of a file that is of the right kind, so that a large one is not copied while the array grows; else for a piece. */
+/* Room for all of a file that is of the right kind, so that a large one is not copied while the array grows; else for a
+ * piece. */
 static enum seam_rc reserve_for(struct seam_grow *content, size_t told_bytes, bool is_right)
 {
 	size_t more = told_bytes >= content->count ? told_bytes - content->count + 1 : READ_BYTES;
@@ -90,7 +91,8 @@ static enum seam_rc hand_over(struct seam_grow *content, void **ret_data, size_t
 	return SEAM_OK;
 }
 
-static enum seam_rc read_file(const char *path, const char *magic, size_t limit_bytes, void **ret_data, size_t *ret_bytes)
+static enum seam_rc read_file(
+	const char *path, const char *magic, size_t limit_bytes, void **ret_data, size_t *ret_bytes)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
@@ -172,8 +174,8 @@ static bool may_write(size_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
-/* Not mkstemp(): its mode 0600 would stay, and the umask cannot be read without changing it for all threads. Never open to more people than
- * the old file. */
+/* Not mkstemp(): its mode 0600 would stay, and the umask cannot be read without changing it for all threads. Never open
+ * to more people than the old file. */
 static int open_temporary(const struct target *target, char *name, size_t name_bytes)
 {
 	for (unsigned i = 0; i < TEMPORARY_TRIES; i++) {
@@ -224,8 +226,8 @@ enum seam_rc seam__file_write(const char *path, const void *data, size_t bytes)
 	return rc == SEAM_OK ? write_beside(&target, data, bytes) : rc;
 }
 
-enum seam_rc seam__file_read_all(const char *path, const char *magic, struct seam_trace_error *error, void **ret_data,
-                                 size_t *ret_bytes)
+enum seam_rc seam__file_read_all(
+	const char *path, const char *magic, struct seam_trace_error *error, void **ret_data, size_t *ret_bytes)
 {
 	enum seam_rc rc = read_file(path, magic, SIZE_MAX / 8, ret_data, ret_bytes);
 	if (rc == SEAM_IO)

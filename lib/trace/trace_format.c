@@ -63,7 +63,7 @@ static void point_into_image(struct holder *holder)
 }
 
 enum seam_rc seam__trace_create(uint64_t event_count, uint64_t string_bytes, struct seam_trace **ret_trace,
-                                struct seam_trace_event **ret_events, char **ret_strings)
+	struct seam_trace_event **ret_events, char **ret_strings)
 {
 	const size_t head = sizeof(struct seam_trace_header);
 	if (string_bytes > SIZE_MAX / 4 || event_count > SIZE_MAX / 4 / sizeof(struct seam_trace_event))
@@ -116,13 +116,12 @@ void seam_trace_free(struct seam_trace *trace)
 }
 
 /* The version comes before the checksum: another version may have another header. */
-static enum seam_rc check_header(const struct seam_trace_header *header, size_t data_bytes,
-                                 struct seam_trace_error *error)
+static enum seam_rc check_header(
+	const struct seam_trace_header *header, size_t data_bytes, struct seam_trace_error *error)
 {
 	if (header->version != SEAM_TRACE_VERSION) {
 		seam__trace_error_set(error, offsetof(struct seam_trace_header, version),
-		                      "trace of version %u; this program reads version %u", header->version,
-		                      SEAM_TRACE_VERSION);
+			"trace of version %u; this program reads version %u", header->version, SEAM_TRACE_VERSION);
 		return SEAM_VERSION;
 	}
 	if (header->header_checksum != header_checksum_of(header)) {
@@ -130,17 +129,18 @@ static enum seam_rc check_header(const struct seam_trace_header *header, size_t 
 		return SEAM_CORRUPT;
 	}
 	if (header->header_bytes != sizeof(*header) || header->event_bytes != sizeof(struct seam_trace_event) ||
-	    header->reserved != 0) {
-		seam__trace_error_set(error, 0, "damaged trace: the header's sizes are not those of version %u",
-		                      SEAM_TRACE_VERSION);
+		header->reserved != 0) {
+		seam__trace_error_set(
+			error, 0, "damaged trace: the header's sizes are not those of version %u", SEAM_TRACE_VERSION);
 		return SEAM_CORRUPT;
 	}
 	const size_t body_bytes = data_bytes - sizeof(*header);
 	if (header->event_count > body_bytes / sizeof(struct seam_trace_event) ||
-	    header->string_bytes != body_bytes - header->event_count * sizeof(struct seam_trace_event)) {
-		seam__trace_error_set(error, data_bytes, "truncated or extended trace: %zu bytes do not hold %llu events "
-		                      "and %llu bytes of strings", data_bytes, (unsigned long long)header->event_count,
-		                      (unsigned long long)header->string_bytes);
+		header->string_bytes != body_bytes - header->event_count * sizeof(struct seam_trace_event)) {
+		seam__trace_error_set(error, data_bytes,
+			"truncated or extended trace: %zu bytes do not hold %llu events "
+			"and %llu bytes of strings",
+			data_bytes, (unsigned long long)header->event_count, (unsigned long long)header->string_bytes);
 		return SEAM_CORRUPT;
 	}
 	return SEAM_OK;
@@ -154,8 +154,8 @@ static enum seam_rc check_image(const void *data, size_t data_bytes, struct seam
 		return SEAM_FORMAT;
 	}
 	if (data_bytes < sizeof(header)) {
-		seam__trace_error_set(error, data_bytes, "truncated trace: %zu bytes, the header alone has %zu", data_bytes,
-		                      sizeof(header));
+		seam__trace_error_set(error, data_bytes, "truncated trace: %zu bytes, the header alone has %zu",
+			data_bytes, sizeof(header));
 		return SEAM_CORRUPT;
 	}
 	memcpy(&header, data, sizeof(header));
@@ -169,8 +169,8 @@ static enum seam_rc check_image(const void *data, size_t data_bytes, struct seam
 	return SEAM_OK;
 }
 
-enum seam_rc seam_trace_read_memory(const void *data, size_t data_bytes, struct seam_trace_error *error,
-                                    struct seam_trace **ret_trace)
+enum seam_rc seam_trace_read_memory(
+	const void *data, size_t data_bytes, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	if ((data == NULL && data_bytes > 0) || ret_trace == NULL)
 		return seam__trace_error_rc(error, SEAM_INVALID);
@@ -195,5 +195,7 @@ enum seam_rc seam_trace_read_memory(const void *data, size_t data_bytes, struct 
 
 const char *seam_trace_string(const struct seam_trace *trace, uint32_t offset)
 {
-	return trace != NULL && seam__strings_begins(trace->strings, trace->header.string_bytes, offset) ? trace->strings + offset : NULL;
+	return trace != NULL && seam__strings_begins(trace->strings, trace->header.string_bytes, offset)
+		? trace->strings + offset
+		: NULL;
 }

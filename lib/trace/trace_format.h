@@ -12,8 +12,8 @@
 
 /* A new trace with a zeroed image for so many events and string bytes; its header has magic, version and sizes set.
  * ret_events and ret_strings: where to fill it in; call seam__trace_seal() then. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__trace_create(uint64_t event_count, uint64_t string_bytes, struct seam_trace **ret_trace,
-                                              struct seam_trace_event **ret_events, char **ret_strings);
+SEAM_MUST_USE enum seam_rc seam__trace_create(uint64_t event_count, uint64_t string_bytes,
+	struct seam_trace **ret_trace, struct seam_trace_event **ret_events, char **ret_strings);
 
 /* Computes the checksums over what stands in the image now. */
 void seam__trace_seal(struct seam_trace *trace, uint32_t source, uint32_t device);
@@ -22,7 +22,7 @@ void seam__trace_seal(struct seam_trace *trace, uint32_t source, uint32_t device
 const void *seam__trace_image(const struct seam_trace *trace, size_t *ret_bytes);
 
 /* T1-T6 one by one; see seam_trace_check(). Errors: SEAM_OOM_META, SEAM_CORRUPT with ret_broken set. */
-SEAM_MUST_USE enum seam_rc seam__trace_verify(const struct seam_trace *trace, struct seam_trace_error *error,
-                                              const char **ret_broken);
+SEAM_MUST_USE enum seam_rc seam__trace_verify(
+	const struct seam_trace *trace, struct seam_trace_error *error, const char **ret_broken);
 
 #endif

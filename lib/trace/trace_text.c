@@ -20,14 +20,15 @@ static size_t character_bytes(const unsigned char *text, size_t bytes)
 				return 0;
 			code = code << 6 | (text[i] & 0x3f);
 		}
-		const int valid = code >= forms[length - 1].least && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+		const int valid =
+			code >= forms[length - 1].least && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 		return valid ? length : 0;
 	}
 	return 0;
 }
 
-enum seam_rc seam__trace_text_intern(struct seam_trace_builder *builder, const char *text, size_t bytes,
-                                     uint32_t *ret_offset)
+enum seam_rc seam__trace_text_intern(
+	struct seam_trace_builder *builder, const char *text, size_t bytes, uint32_t *ret_offset)
 {
 	char clean[SEAM_TRACE_TEXT_BYTES + 1];
 	size_t used = 0;

@@ -13,7 +13,7 @@
 
 /* Interns `text`, which needs no final zero; what is no valid UTF-8, and control characters, become '?'.
  * Errors: those of seam_trace_builder_string(). */
-SEAM_MUST_USE enum seam_rc seam__trace_text_intern(struct seam_trace_builder *builder, const char *text, size_t bytes,
-                                                   uint32_t *ret_offset);
+SEAM_MUST_USE enum seam_rc seam__trace_text_intern(
+	struct seam_trace_builder *builder, const char *text, size_t bytes, uint32_t *ret_offset);
 
 #endif

@@ -1,4 +1,5 @@
-/* secure.c: a program that makes a pool and uses it, and leaves as status how that went. Run by secure.sh, also set-uid. */
+/* secure.c: a program that makes a pool and uses it, and leaves as status how that went. Run by secure.sh, also
+ * set-uid. */
 #include <stddef.h>
 
 #include <seam/seam.h>

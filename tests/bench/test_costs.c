@@ -20,12 +20,14 @@ static void check_fit(const struct costs *costs)
 		/* What a copy costs its caller and what it costs the device overlap. */
 		if (!measured || seam__driver_call_class((enum seam_drv_call)call) == SEAM_DRV_COPY)
 			continue;
-		ok(found[call].fixed_ns == wanted[call].fixed_ns && found[call].per_mapping_ns == wanted[call].per_mapping_ns &&
-		           found[call].per_2mib_ns == wanted[call].per_2mib_ns,
-		   "%s: %llu + %llu + %llu, fitted %llu + %llu + %llu", seam__driver_call_name((enum seam_drv_call)call),
-		   (unsigned long long)wanted[call].fixed_ns, (unsigned long long)wanted[call].per_mapping_ns,
-		   (unsigned long long)wanted[call].per_2mib_ns, (unsigned long long)found[call].fixed_ns,
-		   (unsigned long long)found[call].per_mapping_ns, (unsigned long long)found[call].per_2mib_ns);
+		ok(found[call].fixed_ns == wanted[call].fixed_ns &&
+				found[call].per_mapping_ns == wanted[call].per_mapping_ns &&
+				found[call].per_2mib_ns == wanted[call].per_2mib_ns,
+			"%s: %llu + %llu + %llu, fitted %llu + %llu + %llu",
+			seam__driver_call_name((enum seam_drv_call)call), (unsigned long long)wanted[call].fixed_ns,
+			(unsigned long long)wanted[call].per_mapping_ns, (unsigned long long)wanted[call].per_2mib_ns,
+			(unsigned long long)found[call].fixed_ns, (unsigned long long)found[call].per_mapping_ns,
+			(unsigned long long)found[call].per_2mib_ns);
 	}
 }
 
@@ -54,18 +56,22 @@ static void run(uint64_t ceiling, uint64_t fail_at)
 	costs_measure_threads(costs);
 	costs_measure_ceiling(costs);
 	if (fail_at == 0) {
-		ok(costs->failed == NULL, "every call works (%s)", costs->failed != NULL ? costs->failed : "none failed");
+		ok(costs->failed == NULL, "every call works (%s)",
+			costs->failed != NULL ? costs->failed : "none failed");
 		uint64_t wanted = ceiling < 8192 ? ceiling / 512 * 512 : 8192;
-		ok(costs->ceiling.mappings == wanted, "the ceiling is found: %llu", (unsigned long long)costs->ceiling.mappings);
+		ok(costs->ceiling.mappings == wanted, "the ceiling is found: %llu",
+			(unsigned long long)costs->ceiling.mappings);
 		check_fit(costs);
 	}
 	seam__emu_usage(costs->d, &usage);
 	uint64_t left = usage.handles + usage.mappings + usage.reservations + usage.direct_allocations + usage.events +
-			usage.streams + usage.host_allocations;
-	/* A call that gives back and fails, fails for good: what it would have given back, and what hangs on it, stays. */
+		usage.streams + usage.host_allocations;
+	/* A call that gives back and fails, fails for good: what it would have given back, and what hangs on it, stays.
+	 */
 	ok(left <= (fail_at == 0 ? 0 : 3), "nothing is left after failure %llu: %llu", (unsigned long long)fail_at,
-	   (unsigned long long)left);
-	ok(seam__emu_violations_all(costs->d) == 0, "the device was used well (%s)", seam__emu_violation_text(costs->d));
+		(unsigned long long)left);
+	ok(seam__emu_violations_all(costs->d) == 0, "the device was used well (%s)",
+		seam__emu_violation_text(costs->d));
 	seam__driver_destroy(costs->d);
 	free(costs);
 }

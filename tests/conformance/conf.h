@@ -1,6 +1,7 @@
 /* conf.h: what the parts of the conformance suite share: the device under test and short forms of its calls.
  *
- * A part leaves the device as it found it. What only an assumption says of real drivers is observed (tap.h), not asserted.
+ * A part leaves the device as it found it. What only an assumption says of real drivers is observed (tap.h), not
+ * asserted.
  */
 #ifndef SEAM_TESTS_CONF_H
 #define SEAM_TESTS_CONF_H
@@ -10,7 +11,7 @@
 struct conf {
 	struct seam_driver *d;
 	struct seam_driver *peer; /* device 1, or NULL */
-	bool has_contents;   /* memory is real: bytes can be compared */
+	bool has_contents;        /* memory is real: bytes can be compared */
 	bool is_emu;
 	uint64_t g;          /* granularity of plain device memory */
 	const char *program; /* argv[0] */
@@ -30,7 +31,8 @@ bool conf_result(int cu, int wanted, const char *file, int line, const char *cal
 void conf_observe(int cu, int assumed, const char *call);
 #define observes(assumed, call) conf_observe((call), (assumed), #call)
 
-/* The set-up of a test; exits with "Bail out!" if it fails. The reverse of each is never checked but by conf_clear(). */
+/* The set-up of a test; exits with "Bail out!" if it fails. The reverse of each is never checked but by conf_clear().
+ */
 uint64_t conf_reserve(uint64_t bytes);
 struct seam_phys conf_create(uint64_t bytes);
 void conf_map(uint64_t va, struct seam_phys phys, uint64_t bytes); /* and grants access */

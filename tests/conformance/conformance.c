@@ -1,4 +1,5 @@
-/* conformance.c: the suite that both backends of the driver table must pass, unchanged: `conformance --device emu|cuda`.
+/* conformance.c: the suite that both backends of the driver table must pass, unchanged: `conformance --device
+ * emu|cuda`.
  *
  * Plain C, TAP on standard output, exit status 77 where there is no such device. `--memory real|book` for the emulator.
  */
@@ -24,29 +25,12 @@ static const struct part {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
-	{"queries", part_queries},
-	{"reserve", part_reserve},
-	{"create", part_create},
-	{"map", part_map},
-	{"unmap", part_unmap},
-	{"access", part_access},
-	{"references", part_references},
-	{"aliases", part_aliases},
-	{"export", part_export},
-	{"direct", part_direct},
-	{"host", part_host},
-	{"copies", part_copies},
-	{"streams", part_streams},
-	{"events", part_events},
-	{"order", part_order},
-	{"legacy", part_legacy},
-	{"per-thread", part_per_thread},
-	{"capture", part_capture},
-	{"capture-refusals", part_capture_refusals},
-	{"injection", part_injection},
-	{"counters", part_counters},
-	{"threads", part_threads},
-	{"peers", part_peers},
+	{"queries", part_queries}, {"reserve", part_reserve}, {"create", part_create}, {"map", part_map},
+	{"unmap", part_unmap}, {"access", part_access}, {"references", part_references}, {"aliases", part_aliases},
+	{"export", part_export}, {"direct", part_direct}, {"host", part_host}, {"copies", part_copies},
+	{"streams", part_streams}, {"events", part_events}, {"order", part_order}, {"legacy", part_legacy},
+	{"per-thread", part_per_thread}, {"capture", part_capture}, {"capture-refusals", part_capture_refusals},
+	{"injection", part_injection}, {"counters", part_counters}, {"threads", part_threads}, {"peers", part_peers},
 	{"stray-copies", part_stray_copies}, /* last: a driver may poison the context for it */
 	{"stray-peers", part_stray_peers},   /* likewise */
 };
@@ -57,25 +41,25 @@ static void bail(const char *what, int cu)
 	exit(1);
 }
 
-#define needs(call)                               \
-	do {                                      \
-		int needs_cu = (call);            \
-		if (needs_cu != SEAM_CU_SUCCESS)  \
-			bail(#call, needs_cu);    \
+#define needs(call)                              \
+	do {                                     \
+		int needs_cu = (call);           \
+		if (needs_cu != SEAM_CU_SUCCESS) \
+			bail(#call, needs_cu);   \
 	} while (0)
 
 bool conf_result(int cu, int wanted, const char *file, int line, const char *call)
 {
 	if (cu == wanted)
 		return tap_check(true, file, line, "%s is %d", call, wanted);
-	return tap_check(false, file, line, "%s is %d (%s), not %d", call, cu, conf.d->ops->error_text(conf.d, cu),
-	                 wanted);
+	return tap_check(
+		false, file, line, "%s is %d (%s), not %d", call, cu, conf.d->ops->error_text(conf.d, cu), wanted);
 }
 
 void conf_observe(int cu, int assumed, const char *call)
 {
-	tap_observe(cu == assumed, "%s is %d (%s), %d was assumed", call, cu, conf.d->ops->error_text(conf.d, cu),
-	            assumed);
+	tap_observe(
+		cu == assumed, "%s is %d (%s), %d was assumed", call, cu, conf.d->ops->error_text(conf.d, cu), assumed);
 }
 
 uint64_t conf_reserve(uint64_t bytes)
@@ -206,13 +190,12 @@ static void check_clean(void)
 	seam__emu_usage(conf.d, &usage);
 	seam__emu_usage(conf.peer, &theirs);
 	ok(usage.handles == 0 && usage.used_bytes == 0 && usage.mappings == 0 && usage.reservations == 0 &&
-	           usage.direct_allocations == 0 && usage.host_allocations == 0 && usage.streams == 0 &&
-	           usage.events == 0 &&
-	           theirs.used_bytes == 0 && theirs.streams == 0,
-	   "nothing is left: %llu handles, %llu bytes, %llu mappings, %llu reservations, %llu streams, %llu events",
-	   (unsigned long long)usage.handles, (unsigned long long)usage.used_bytes, (unsigned long long)usage.mappings,
-	   (unsigned long long)usage.reservations, (unsigned long long)usage.streams,
-	   (unsigned long long)usage.events);
+			usage.direct_allocations == 0 && usage.host_allocations == 0 && usage.streams == 0 &&
+			usage.events == 0 && theirs.used_bytes == 0 && theirs.streams == 0,
+		"nothing is left: %llu handles, %llu bytes, %llu mappings, %llu reservations, %llu streams, %llu events",
+		(unsigned long long)usage.handles, (unsigned long long)usage.used_bytes,
+		(unsigned long long)usage.mappings, (unsigned long long)usage.reservations,
+		(unsigned long long)usage.streams, (unsigned long long)usage.events);
 }
 
 static int usage(void)
@@ -235,9 +218,7 @@ static enum seam_rc open_device(bool cuda, enum seam_emu_memory memory, char *er
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"device", required_argument, NULL, 'd'},
-	                                        {"memory", required_argument, NULL, 'm'},
-	                                        {"only", required_argument, NULL, 'o'},
-	                                        {NULL, 0, NULL, 0}};
+		{"memory", required_argument, NULL, 'm'}, {"only", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0}};
 	char error[ERROR_BYTES] = "";
 	const char *only = NULL;
 	bool cuda = false;

@@ -18,7 +18,8 @@ void part_access(void)
 	struct seam_phys a = conf_create(2 * g);
 	struct seam_phys b = conf_create(g);
 	enum seam_access_mode mode = SEAM_ACCESS_READ;
-	const struct seam_access nowhere = {.where = {.kind = SEAM_AT_DEVICE, .id = 1000}, .mode = SEAM_ACCESS_READWRITE};
+	const struct seam_access nowhere = {
+		.where = {.kind = SEAM_AT_DEVICE, .id = 1000}, .mode = SEAM_ACCESS_READWRITE};
 	const struct seam_access cpu = {.where = {.kind = SEAM_AT_HOST_NUMA}, .mode = SEAM_ACCESS_READWRITE};
 	const struct seam_access read_only = {.where = conf_plain.where, .mode = SEAM_ACCESS_READ};
 	refuses(seam__drv_mem_set_access(conf.d, va, g, &conf_read_write, 1));
@@ -34,11 +35,11 @@ void part_access(void)
 	observes(SEAM_CU_INVALID_VALUE, seam__drv_mem_set_access(conf.d, va, 3 * g, &cpu, 1));
 	works(seam__drv_mem_set_access(conf.d, va, 3 * g, &conf_read_write, 1));
 	ok(mode_at(va) == SEAM_ACCESS_READWRITE && mode_at(va + 2 * g + 4096) == SEAM_ACCESS_READWRITE,
-	   "one call grants access to two mappings");
+		"one call grants access to two mappings");
 	conf_write(va, 3 * g, 9);
 	works(seam__drv_mem_set_access(conf.d, va, 2 * g, &read_only, 1));
 	ok(mode_at(va) == SEAM_ACCESS_READ && mode_at(va + 2 * g) == SEAM_ACCESS_READWRITE,
-	   "access is narrowed for one mapping only");
+		"access is narrowed for one mapping only");
 	ok(conf_holds(va, 3 * g, 9), "read access is enough to read");
 	works(seam__drv_mem_unmap(conf.d, va, 3 * g));
 	works(seam__drv_mem_map(conf.d, va, 2 * g, 0, a, 0));

@@ -76,7 +76,8 @@ static void check_joins(uint64_t stream, uint64_t joined, struct seam_event even
 		works(seam__drv_fill32(conf.d, va, 1, 1, stream));
 		works(seam__drv_event_record(conf.d, event, stream));
 		works(seam__drv_stream_wait_event(conf.d, joined, event));
-		ok(state_of(joined, &id) == SEAM_CAPTURE_ACTIVE, "a stream that waits for a captured event is captured too");
+		ok(state_of(joined, &id) == SEAM_CAPTURE_ACTIVE,
+			"a stream that waits for a captured event is captured too");
 		if (works_there)
 			works(seam__drv_fill32(conf.d, va, 2, 1, joined));
 		if (joins_again) {
@@ -84,10 +85,12 @@ static void check_joins(uint64_t stream, uint64_t joined, struct seam_event even
 			works(seam__drv_stream_wait_event(conf.d, stream, event));
 		}
 		if (works_there)
-			wants(joins_again ? SEAM_CU_SUCCESS : SEAM_CU_STREAM_CAPTURE_UNJOINED, seam__drv_capture_end(conf.d, stream));
+			wants(joins_again ? SEAM_CU_SUCCESS : SEAM_CU_STREAM_CAPTURE_UNJOINED,
+				seam__drv_capture_end(conf.d, stream));
 		else
 			observes(SEAM_CU_SUCCESS, seam__drv_capture_end(conf.d, stream));
-		ok(state_of(stream, &id) == SEAM_CAPTURE_NONE && state_of(joined, &id) == SEAM_CAPTURE_NONE, "the capture is over for both");
+		ok(state_of(stream, &id) == SEAM_CAPTURE_NONE && state_of(joined, &id) == SEAM_CAPTURE_NONE,
+			"the capture is over for both");
 	}
 }
 
@@ -115,7 +118,7 @@ void part_capture_refusals(void)
 	tap_note("observed: the end of a capture whose event was asked is %d", ended);
 	works(seam__drv_capture_begin(conf.d, blocking));
 	ok(state_of(SEAM_STREAM_DEFAULT, &id) == SEAM_CAPTURE_NONE,
-	   "the legacy stream's state may be asked while a blocking stream is captured");
+		"the legacy stream's state may be asked while a blocking stream is captured");
 	ok(state_of(blocking, &id) == SEAM_CAPTURE_ACTIVE, "and that does no harm to the capture");
 	works(seam__drv_event_record(conf.d, event, stream));
 	observes(SEAM_CU_STREAM_CAPTURE_IMPLICIT, seam__drv_event_record(conf.d, event, SEAM_STREAM_DEFAULT));

@@ -18,7 +18,7 @@ void part_direct(void)
 	works(seam__drv_direct_alloc(conf.d, UINT64_C(5) << 20, &b));
 	ok(a % 256 == 0 && b % 256 == 0, "addresses are aligned to 256 bytes");
 	tap_observe(a % 512 == 0 && b % 512 == 0, "addresses are %saligned to 512 bytes",
-	            a % 512 == 0 && b % 512 == 0 ? "" : "not ");
+		a % 512 == 0 && b % 512 == 0 ? "" : "not ");
 	conf_write(b, UINT64_C(5) << 20, 8);
 	ok(conf_holds(b, UINT64_C(5) << 20, 8), "bytes can be written and read back");
 	observes(SEAM_CU_INVALID_VALUE, seam__drv_mem_unmap(conf.d, b, UINT64_C(4) << 20));
@@ -67,7 +67,7 @@ void part_copies(void)
 	works(seam__drv_copy_to_host(conf.d, found, va + g - 8, sizeof(found), SEAM_STREAM_DEFAULT));
 	conf_sync();
 	ok(!conf.has_contents || (found[0] == 0xabcd1234 && found[3] == 0xabcd1234),
-	   "a fill over the border of two mappings");
+		"a fill over the border of two mappings");
 	ok(conf_holds(va, g / 2, 1), "a fill changes nothing else");
 	works(seam__drv_fill32(conf.d, va, 1, 0, SEAM_STREAM_DEFAULT));
 	conf_sync();

@@ -18,11 +18,12 @@ void part_queries(void)
 	ok(value == 7, "a failed query leaves its result alone");
 	works(seam__drv_mem_info(conf.d, &free_bytes, &total_bytes));
 	ok(free_bytes <= total_bytes && total_bytes != 0, "free %llu of %llu", (unsigned long long)free_bytes,
-	   (unsigned long long)total_bytes);
+		(unsigned long long)total_bytes);
 	works(seam__drv_granularity(conf.d, &conf_plain, &bytes));
 	ok(bytes >= 4096 && (bytes & (bytes - 1)) == 0, "the granularity is a power of two: %llu",
-	   (unsigned long long)bytes);
-	tap_observe(bytes == UINT64_C(2) << 20, "the granularity is %llu, 2 MiB was assumed", (unsigned long long)bytes);
+		(unsigned long long)bytes);
+	tap_observe(
+		bytes == UINT64_C(2) << 20, "the granularity is %llu, 2 MiB was assumed", (unsigned long long)bytes);
 	wants(SEAM_CU_INVALID_DEVICE, seam__drv_granularity(conf.d, &nowhere, &bytes));
 }
 
@@ -36,7 +37,8 @@ void part_reserve(void)
 	ok(va == 7, "a failed reservation leaves its result alone");
 	for (uint64_t alignment = g; alignment <= 512 * g; alignment *= 8) {
 		works(seam__drv_address_reserve(conf.d, 3 * g, alignment, 0, &va));
-		ok(va % alignment == 0, "%#llx is aligned to %llu", (unsigned long long)va, (unsigned long long)alignment);
+		ok(va % alignment == 0, "%#llx is aligned to %llu", (unsigned long long)va,
+			(unsigned long long)alignment);
 		works(seam__drv_address_free(conf.d, va, 3 * g));
 	}
 	uint64_t a = conf_reserve(4 * g);
@@ -93,7 +95,7 @@ void part_create(void)
 	works(seam__drv_mem_info(conf.d, &free_with, &total));
 	ok(a.id != b.id && a.id != 0 && b.id != 0, "two handles differ");
 	ok(free_before - free_with >= 32 * g, "memory info has moved by what was created: %llu",
-	   (unsigned long long)(free_before - free_with));
+		(unsigned long long)(free_before - free_with));
 	works(seam__drv_mem_release(conf.d, a));
 	works(seam__drv_mem_release(conf.d, b));
 	works(seam__drv_mem_info(conf.d, &free_after, &total));
@@ -191,7 +193,7 @@ void part_unmap(void)
 	refuses(seam__drv_mem_unmap(conf.d, va, 6 * g));
 	refuses(seam__drv_mem_unmap(conf.d, va + 3 * g, g));
 	ok(conf_holds(va, 2 * g, 1) && conf_holds(va + 2 * g, g, 2) && conf_holds(va + 4 * g, 2 * g, 3),
-	   "refused calls have unmapped nothing");
+		"refused calls have unmapped nothing");
 	works(seam__drv_mem_unmap(conf.d, va, 3 * g)); /* two whole mappings at once */
 	refuses(seam__drv_mem_unmap(conf.d, va, 3 * g));
 	ok(conf_holds(va + 4 * g, 2 * g, 3), "the neighbour is still mapped");

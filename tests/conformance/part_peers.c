@@ -4,7 +4,7 @@
 
 static const struct seam_location second = {.kind = SEAM_AT_DEVICE, .id = 1};
 static const struct seam_access both[2] = {{.where = {.kind = SEAM_AT_DEVICE, .id = 0}, .mode = SEAM_ACCESS_READWRITE},
-                                           {.where = {.kind = SEAM_AT_DEVICE, .id = 1}, .mode = SEAM_ACCESS_READWRITE}};
+	{.where = {.kind = SEAM_AT_DEVICE, .id = 1}, .mode = SEAM_ACCESS_READWRITE}};
 
 /* Plain memory of the second device, to look at through the first one's copies. */
 static void check_copies(uint64_t va, uint64_t direct)
@@ -87,7 +87,8 @@ void part_peers(void)
 	works(seam__drv_mem_create(conf.d, 16 * g, &there, &phys));
 	works(seam__drv_mem_info(conf.d, &free_with[0], &total));
 	works(seam__drv_mem_info(conf.peer, &free_with[1], &total));
-	ok(free_before[1] - free_with[1] >= 16 * g && free_with[0] == free_before[0], "memory is of the device that is named");
+	ok(free_before[1] - free_with[1] >= 16 * g && free_with[0] == free_before[0],
+		"memory is of the device that is named");
 	conf_release(phys);
 	uint64_t va = conf_reserve(g);
 	phys = conf_create(g);

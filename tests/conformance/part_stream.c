@@ -170,7 +170,7 @@ void part_legacy(void)
 	conf_gate_open(&gate);
 	works(seam__drv_stream_sync(conf.d, SEAM_STREAM_DEFAULT));
 	tap_observe(atomic_load(&gate.passed) == 1, "waiting for the legacy stream %s for blocking ones",
-	            atomic_load(&gate.passed) == 1 ? "waits" : "does not wait");
+		atomic_load(&gate.passed) == 1 ? "waits" : "does not wait");
 	conf_sync();
 	works(seam__drv_stream_destroy(conf.d, blocking));
 	works(seam__drv_stream_destroy(conf.d, other));
@@ -195,7 +195,7 @@ void part_per_thread(void)
 	uint64_t theirs[2] = {0, 0};
 	uint64_t mine = id_of(SEAM_STREAM_PER_THREAD);
 	ok(mine == id_of(SEAM_STREAM_PER_THREAD) && mine != id_of(SEAM_STREAM_DEFAULT),
-	   "a thread's default stream is its own");
+		"a thread's default stream is its own");
 	if (pthread_create(&thread, NULL, ask_id, theirs) == 0)
 		(void)pthread_join(thread, NULL);
 	ok(theirs[0] != 0 && theirs[0] == theirs[1] && theirs[0] != mine, "another thread has another one");

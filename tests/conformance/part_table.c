@@ -40,8 +40,8 @@ void part_counters(void)
 	ok(seam__driver_calls(conf.d, SEAM_DRV_MEMORY) == calls + 3, "every call is counted, failed ones too");
 	ok(atomic_load(&conf.d->counts[SEAM_DRV_address_reserve].failures) == failures + 1, "failures are counted");
 	ok(atomic_load(&conf.d->last_error) == SEAM_CU_INVALID_VALUE &&
-	           atomic_load(&conf.d->last_call) == SEAM_DRV_address_reserve,
-	   "the newest failure is kept with its call");
+			atomic_load(&conf.d->last_call) == SEAM_DRV_address_reserve,
+		"the newest failure is kept with its call");
 	ok(seam__driver_ns(conf.d, SEAM_DRV_MEMORY) > ns && conf.d->ops->clock_ns(conf.d) > before_ns, "time passes");
 }
 

@@ -16,11 +16,20 @@ static const struct part {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
-	{"violations", part_violations}, {"edges", part_edges},     {"sticky", part_sticky},
-	{"time", part_time},             {"costs", part_costs},     {"limits", part_limits},
-	{"handles", part_handles},       {"memory", part_memory},   {"failures", part_failures},
-	{"fork", part_fork},             {"full map", part_full_map}, {"model", part_model},
-	{"metadata", part_metadata},     {"devices", part_devices},
+	{"violations", part_violations},
+	{"edges", part_edges},
+	{"sticky", part_sticky},
+	{"time", part_time},
+	{"costs", part_costs},
+	{"limits", part_limits},
+	{"handles", part_handles},
+	{"memory", part_memory},
+	{"failures", part_failures},
+	{"fork", part_fork},
+	{"full map", part_full_map},
+	{"model", part_model},
+	{"metadata", part_metadata},
+	{"devices", part_devices},
 	{"graph", part_graph},
 };
 

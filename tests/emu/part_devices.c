@@ -42,19 +42,23 @@ static uint32_t word_at(struct seam_driver *d, uint64_t va)
 
 static void check_memory(void)
 {
-	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .capacity_bytes = 8 * G, .mapping_ceiling = 2, .used_bytes = G};
+	const struct seam_emu_config config = {
+		.memory = SEAM_EMU_BOOK, .capacity_bytes = 8 * G, .mapping_ceiling = 2, .used_bytes = G};
 	struct seam_driver *d[2];
 	struct seam_phys phys[2] = {{0}, {0}};
 	struct seam_emu_usage usage;
 	struct seam_driver *none = NULL;
 	uint64_t direct = 0;
 	open_two(config, d);
-	ok(seam__emu_open(d[0], 2, &none) == SEAM_NO_DEVICE && seam__emu_open(d[0], -1, &none) == SEAM_NO_DEVICE && none == NULL,
-	   "there is no third device");
+	ok(seam__emu_open(d[0], 2, &none) == SEAM_NO_DEVICE && seam__emu_open(d[0], -1, &none) == SEAM_NO_DEVICE &&
+			none == NULL,
+		"there is no third device");
 	const struct seam_phys_props there = {.where = on_second.where};
 	MUST_ON(d[0], seam__drv_mem_create(d[0], 5 * G, &there, &phys[0]));
-	ok(free_bytes_of(d[0]) == 7 * G && free_bytes_of(d[1]) == 2 * G, "memory is of the device that was named, not of the caller's");
-	ok(seam__drv_mem_create(d[0], 3 * G, &there, &phys[1]) == SEAM_CU_OUT_OF_MEMORY, "which has no more than its own");
+	ok(free_bytes_of(d[0]) == 7 * G && free_bytes_of(d[1]) == 2 * G,
+		"memory is of the device that was named, not of the caller's");
+	ok(seam__drv_mem_create(d[0], 3 * G, &there, &phys[1]) == SEAM_CU_OUT_OF_MEMORY,
+		"which has no more than its own");
 	MUST_ON(d[0], seam__drv_mem_create(d[0], 6 * G, &plain, &phys[1]));
 	MUST_ON(d[1], seam__drv_direct_alloc(d[1], G, &direct));
 	seam__emu_usage(d[1], &usage);
@@ -84,7 +88,8 @@ static void check_access(void)
 	MUST_ON(d[1], seam__drv_direct_alloc(d[1], 2 * G, &own));
 	MUST_ON(d[0], seam__drv_fill32(d[0], va, 7, G / 2, 0));
 	MUST_ON(d[0], seam__drv_device_sync(d[0]));
-	ok(seam__drv_copy_on_device(d[1], own, va, 2 * G, 0) == SEAM_CU_INVALID_VALUE, "mapped memory that was not granted cannot be copied from");
+	ok(seam__drv_copy_on_device(d[1], own, va, 2 * G, 0) == SEAM_CU_INVALID_VALUE,
+		"mapped memory that was not granted cannot be copied from");
 	ok(seam__drv_copy_on_device(d[1], va, own, 2 * G, 0) == SEAM_CU_INVALID_VALUE, "nor to");
 	ok(seam__drv_fill32(d[1], va, 1, 1, 0) == SEAM_CU_INVALID_VALUE, "nor filled");
 	MUST_ON(d[1], seam__drv_copy_between(d[1], d[1], own, d[0], va, 2 * G, 0));
@@ -99,7 +104,8 @@ static void check_access(void)
 	MUST_ON(d[1], seam__drv_fill32(d[1], va, 9, 1, 0));
 	MUST_ON(d[1], launch(d[1], 0, va, G, true, 10));
 	MUST_ON(d[1], seam__drv_device_sync(d[1]));
-	ok(word_at(d[0], va) == 9 && seam__emu_violations_all(d[0]) == 0, "then all of its work may use it (%s)", seam__emu_violation_text(d[0]));
+	ok(word_at(d[0], va) == 9 && seam__emu_violations_all(d[0]) == 0, "then all of its work may use it (%s)",
+		seam__emu_violation_text(d[0]));
 	ok(seam__drv_copy_on_device(d[1], own, va, 2 * G, 0) == SEAM_CU_INVALID_VALUE, "as far as it was granted");
 	/* Plain memory of another device. */
 	MUST_ON(d[0], seam__drv_fill32(d[0], own, 5, 1, 0));
@@ -109,7 +115,8 @@ static void check_access(void)
 	MUST_ON(d[0], seam__emu_peer_enable(d[0], 1));
 	MUST_ON(d[0], launch(d[0], 0, own, G, true, 10));
 	MUST_ON(d[0], seam__drv_device_sync(d[0]));
-	ok(seam__emu_violations_all(d[0]) == 0, "and touched by kernels once they are let (%s)", seam__emu_violation_text(d[0]));
+	ok(seam__emu_violations_all(d[0]) == 0, "and touched by kernels once they are let (%s)",
+		seam__emu_violation_text(d[0]));
 	MUST_ON(d[1], seam__drv_direct_free(d[1], own));
 	close_two(d);
 }
@@ -125,16 +132,20 @@ static void check_order(void)
 	MUST_ON(d[0], seam__drv_event_create(d[0], &events[0]));
 	MUST_ON(d[1], seam__drv_event_create(d[1], &events[1]));
 	ok(streams[0] != streams[1], "streams of two devices have handles of their own");
-	ok(launch(d[1], streams[0], va, 1, false, 1) == SEAM_CU_INVALID_HANDLE, "a kernel does not run on another device's stream");
-	ok(seam__drv_event_record(d[0], events[0], streams[1]) == SEAM_CU_INVALID_HANDLE, "nor is an event recorded on one");
+	ok(launch(d[1], streams[0], va, 1, false, 1) == SEAM_CU_INVALID_HANDLE,
+		"a kernel does not run on another device's stream");
+	ok(seam__drv_event_record(d[0], events[0], streams[1]) == SEAM_CU_INVALID_HANDLE,
+		"nor is an event recorded on one");
 	MUST_ON(d[0], launch(d[0], streams[0], va, G, true, LONG_NS));
 	MUST_ON(d[0], seam__drv_event_record(d[0], events[0], streams[0]));
 	MUST_ON(d[1], seam__drv_device_sync(d[1]));
 	MUST_ON(d[1], seam__drv_stream_sync(d[1], SEAM_STREAM_DEFAULT));
-	ok(seam__drv_event_query(d[1], events[0]) == SEAM_CU_NOT_READY, "waiting for a device, or its legacy stream, waits for no other device");
+	ok(seam__drv_event_query(d[1], events[0]) == SEAM_CU_NOT_READY,
+		"waiting for a device, or its legacy stream, waits for no other device");
 	MUST_ON(d[1], seam__drv_stream_wait_event(d[1], streams[1], events[0]));
 	MUST_ON(d[1], launch(d[1], streams[1], va, G, true, 10));
-	ok(seam__emu_violations_all(d[0]) == 0, "an event orders work of two devices (%s)", seam__emu_violation_text(d[0]));
+	ok(seam__emu_violations_all(d[0]) == 0, "an event orders work of two devices (%s)",
+		seam__emu_violation_text(d[0]));
 	MUST_ON(d[1], seam__drv_event_record(d[1], events[1], streams[1]));
 	MUST_ON(d[1], seam__drv_event_sync(d[0], events[1]));
 	MUST_ON(d[0], seam__drv_event_query(d[0], events[0]));
@@ -145,10 +156,11 @@ static void check_order(void)
 	MUST_ON(d[1], launch(d[1], streams[1], va, G, true, 10));
 	MUST_ON(d[1], seam__drv_device_sync(d[1]));
 	MUST_ON(d[0], seam__drv_mem_unmap(d[0], va, G));
-	ok(seam__emu_violations_all(d[0]) == 0, "who waits for a device knows what that has waited for (%s)", seam__emu_violation_text(d[0]));
+	ok(seam__emu_violations_all(d[0]) == 0, "who waits for a device knows what that has waited for (%s)",
+		seam__emu_violation_text(d[0]));
 	MUST_ON(d[0], seam__drv_capture_begin(d[0], streams[0]));
 	ok(seam__drv_device_sync(d[1]) == 0 && seam__drv_device_sync(d[0]) == SEAM_CU_STREAM_CAPTURE_UNSUPPORTED,
-	   "a capture on one device forbids nothing on another");
+		"a capture on one device forbids nothing on another");
 	MUST_ON(d[0], seam__drv_capture_end(d[0], streams[0]));
 	close_two(d);
 }
@@ -205,12 +217,13 @@ static void check_violations(void)
 		uint64_t va = map_chunks(d[0], 1);
 		MUST_ON(d[0], seam__drv_mem_set_access(d[0], va, G, &on_second, 1));
 		rows[i].act(d, va);
-		ok(seam__emu_violations(d[0], rows[i].violation) == 1 && seam__emu_violations_all(d[1]) == 1, "%s is found (%s)", rows[i].name,
-		   seam__emu_violation_text(d[0]));
+		ok(seam__emu_violations(d[0], rows[i].violation) == 1 && seam__emu_violations_all(d[1]) == 1,
+			"%s is found (%s)", rows[i].name, seam__emu_violation_text(d[0]));
 		bool poisoned[2];
 		for (int k = 0; k < 2; k++)
 			poisoned[k] = seam__drv_address_reserve(d[k], G, 0, 0, &other) == SEAM_CU_ILLEGAL_ADDRESS;
-		ok(poisoned[0] != rows[i].of_second && poisoned[1] == rows[i].of_second, "%s: it poisons one device only", rows[i].name);
+		ok(poisoned[0] != rows[i].of_second && poisoned[1] == rows[i].of_second,
+			"%s: it poisons one device only", rows[i].name);
 		close_two(d);
 	}
 }
@@ -224,11 +237,15 @@ void part_devices(void)
 	struct seam_driver *d[2];
 	const struct seam_emu_config many = {.devices = BEYOND + 1};
 	char error[200] = "";
-	ok(seam__emu_create(&many, error, &d[0]) == SEAM_INVALID && error[0] != '\0', "too many devices are refused: %s", error);
+	ok(seam__emu_create(&many, error, &d[0]) == SEAM_INVALID && error[0] != '\0',
+		"too many devices are refused: %s", error);
 	open_two((struct seam_emu_config){.memory = SEAM_EMU_BOOK, .no_peers = true}, d);
 	uint64_t va = map_chunks(d[0], 1);
-	ok(seam__drv_mem_set_access(d[0], va, G, &on_second, 1) == SEAM_CU_INVALID_DEVICE, "without peers nothing is granted to another device");
-	ok(seam__emu_peer_enable(d[0], 1) == SEAM_CU_NOT_SUPPORTED && seam__emu_peer_enable(d[0], 0) == SEAM_CU_INVALID_DEVICE, "and no kernel is let");
+	ok(seam__drv_mem_set_access(d[0], va, G, &on_second, 1) == SEAM_CU_INVALID_DEVICE,
+		"without peers nothing is granted to another device");
+	ok(seam__emu_peer_enable(d[0], 1) == SEAM_CU_NOT_SUPPORTED &&
+			seam__emu_peer_enable(d[0], 0) == SEAM_CU_INVALID_DEVICE,
+		"and no kernel is let");
 	uint64_t own = 0;
 	MUST_ON(d[1], seam__drv_direct_alloc(d[1], G, &own));
 	MUST_ON(d[1], seam__drv_copy_between(d[1], d[1], own, d[0], va, G, 0));

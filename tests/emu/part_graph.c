@@ -34,7 +34,8 @@ static uint64_t capture_write(struct seam_driver *d, uint64_t va)
 	return graph;
 }
 
-/* A graph of two kernels on two branches that start together; the second writes [va, va + 4096), the first 4096 bytes at `first`. */
+/* A graph of two kernels on two branches that start together; the second writes [va, va + 4096), the first 4096 bytes
+ * at `first`. */
 static uint64_t capture_fork(struct seam_driver *d, uint64_t first, uint64_t va)
 {
 	uint64_t stream = nonblocking(d);
@@ -184,13 +185,16 @@ static void check_sound(struct seam_driver *d)
 	MUST(launch(d, second, va, 2 * G, true, 10));
 	edge(d, second, third);
 	MUST(launch(d, third, va, 2 * G, true, 10));
-	ok(seam__emu_violations_all(d) == 0, "what edges order around launches is let through (%s)", seam__emu_violation_text(d));
+	ok(seam__emu_violations_all(d) == 0, "what edges order around launches is let through (%s)",
+		seam__emu_violation_text(d));
 	MUST(seam__emu_graph_destroy(d, graph)); /* while it runs */
-	ok(seam__emu_graph_launch(d, graph, first) == SEAM_CU_INVALID_HANDLE && seam__emu_graph_destroy(d, graph) == SEAM_CU_INVALID_HANDLE,
-	   "a graph that was destroyed cannot be launched");
+	ok(seam__emu_graph_launch(d, graph, first) == SEAM_CU_INVALID_HANDLE &&
+			seam__emu_graph_destroy(d, graph) == SEAM_CU_INVALID_HANDLE,
+		"a graph that was destroyed cannot be launched");
 	MUST(seam__drv_stream_sync(d, third));
 	MUST(seam__drv_mem_unmap(d, va, 2 * G));
-	ok(seam__emu_violations_all(d) == 0, "what is known to have passed may be unmapped (%s)", seam__emu_violation_text(d));
+	ok(seam__emu_violations_all(d) == 0, "what is known to have passed may be unmapped (%s)",
+		seam__emu_violation_text(d));
 }
 
 static void count(void *argument)
@@ -225,7 +229,8 @@ static void check_effect(struct seam_driver *d)
 	MUST(seam__drv_copy_to_host(d, seen, va, sizeof(seen), stream));
 	MUST(seam__drv_stream_sync(d, stream));
 	ok(seen[0] == 3 && seen[1] == 9 && seen[2] == 3 && seen[3] == 8 && atomic_load(&calls) == 2,
-	   "a launch copies, fills and calls (%u %u %u %u, %d calls)", seen[0], seen[1], seen[2], seen[3], atomic_load(&calls));
+		"a launch copies, fills and calls (%u %u %u %u, %d calls)", seen[0], seen[1], seen[2], seen[3],
+		atomic_load(&calls));
 }
 
 static void check_refusals(struct seam_driver *d)
@@ -235,12 +240,15 @@ static void check_refusals(struct seam_driver *d)
 	uint64_t stream = nonblocking(d);
 	uint64_t joined = nonblocking(d);
 	uint64_t other = 0;
-	ok(seam__emu_capture_keep(d, stream, &other) == SEAM_CU_INVALID_VALUE, "nothing is kept where nothing was captured");
+	ok(seam__emu_capture_keep(d, stream, &other) == SEAM_CU_INVALID_VALUE,
+		"nothing is kept where nothing was captured");
 	MUST(seam__drv_capture_begin(d, stream));
-	ok(seam__emu_graph_launch(d, graph, stream) == SEAM_CU_STREAM_CAPTURE_UNSUPPORTED, "a graph is no part of a graph");
+	ok(seam__emu_graph_launch(d, graph, stream) == SEAM_CU_STREAM_CAPTURE_UNSUPPORTED,
+		"a graph is no part of a graph");
 	edge(d, stream, joined);
 	MUST(launch(d, joined, va, 512, true, 10));
-	ok(seam__emu_capture_keep(d, stream, &other) == SEAM_CU_STREAM_CAPTURE_UNJOINED && other == 0, "a capture that fails leaves no graph");
+	ok(seam__emu_capture_keep(d, stream, &other) == SEAM_CU_STREAM_CAPTURE_UNJOINED && other == 0,
+		"a capture that fails leaves no graph");
 	MUST(seam__drv_capture_begin(d, stream));
 	edge(d, stream, joined);
 	MUST(seam__drv_stream_destroy(d, stream)); /* the joined one still holds what was captured */
@@ -248,7 +256,8 @@ static void check_refusals(struct seam_driver *d)
 	ok(seam__emu_violations_all(d) == 0, "none of this is a violation (%s)", seam__emu_violation_text(d));
 }
 
-/* Every allocation of a capture and of launches fails once. A launch that failed has done nothing, and another one works. */
+/* Every allocation of a capture and of launches fails once. A launch that failed has done nothing, and another one
+ * works. */
 static void check_metadata(void)
 {
 	const struct seam_emu_config config = {.memory = SEAM_EMU_REAL};
@@ -258,7 +267,8 @@ static void check_metadata(void)
 	for (bool fired = true; fired && broken == NULL && n < 200; n++) {
 		struct seam_driver *d = open_emu(&config);
 		struct seam_meta *meta = seam__emu_of(d)->meta;
-		struct seam_emu_range ranges[3] = {{.bytes = 512, .write = true}, {.bytes = 512, .write = true}, {.bytes = 512, .write = true}};
+		struct seam_emu_range ranges[3] = {
+			{.bytes = 512, .write = true}, {.bytes = 512, .write = true}, {.bytes = 512, .write = true}};
 		uint64_t va = map_chunks(d, 3);
 		uint64_t stream = nonblocking(d);
 		uint64_t graph = 0;
@@ -280,12 +290,12 @@ static void check_metadata(void)
 			MUST(seam__emu_graph_launch(d, graph, stream));
 		MUST(seam__drv_copy_to_host(d, &seen[1], va, 4, stream));
 		MUST(seam__drv_stream_sync(d, stream));
-		wrong += seen[0] != (launched ? 7u : 1u) || seen[1] != (captured ? 7u : 1u) || seam__emu_violations_all(d) != 0 ||
-		         launched == fired;
+		wrong += seen[0] != (launched ? 7u : 1u) || seen[1] != (captured ? 7u : 1u) ||
+			seam__emu_violations_all(d) != 0 || launched == fired;
 		seam__driver_destroy(d); /* aborts on a leak */
 	}
-	ok(broken == NULL && wrong == 0, "a launch that fails does nothing: %llu times not (%s)", (unsigned long long)wrong,
-	   broken != NULL ? broken : "no invariant is broken");
+	ok(broken == NULL && wrong == 0, "a launch that fails does nothing: %llu times not (%s)",
+		(unsigned long long)wrong, broken != NULL ? broken : "no invariant is broken");
 	ok(n > 10 && n < 200, "%llu allocations have failed", (unsigned long long)n - 2);
 }
 
@@ -297,13 +307,14 @@ void part_graph(void)
 			struct seam_driver *d = open_emu(&config);
 			rows[i].act(d);
 			uint64_t wanted = seam__emu_violations(d, rows[i].violation);
-			ok(wanted != 0 && seam__emu_violations_all(d) == wanted, "%s is %s: %llu of it, %llu in all (%s)", rows[i].name,
-			   seam__emu_violation_name(rows[i].violation), (unsigned long long)wanted,
-			   (unsigned long long)seam__emu_violations_all(d), seam__emu_violation_text(d));
+			ok(wanted != 0 && seam__emu_violations_all(d) == wanted,
+				"%s is %s: %llu of it, %llu in all (%s)", rows[i].name,
+				seam__emu_violation_name(rows[i].violation), (unsigned long long)wanted,
+				(unsigned long long)seam__emu_violations_all(d), seam__emu_violation_text(d));
 			close_emu(d);
 		}
 	}
-	static void (*const checks[])(struct seam_driver *d) = {check_sound, check_effect, check_refusals};
+	static void (*const checks[])(struct seam_driver * d) = {check_sound, check_effect, check_refusals};
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		struct seam_driver *d = open_emu(&(struct seam_emu_config){.memory = SEAM_EMU_REAL});
 		checks[i](d);

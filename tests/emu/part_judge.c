@@ -121,8 +121,8 @@ static void alias_unordered(struct seam_driver *d)
 static void alias_in_kernel(struct seam_driver *d)
 {
 	uint64_t va = map_chunks(d, 1);
-	const struct seam_emu_range ranges[2] = {{.va = va, .bytes = 1024, .write = true},
-	                                         {.va = map_alias(d, va) + 512, .bytes = 512}};
+	const struct seam_emu_range ranges[2] = {
+		{.va = va, .bytes = 1024, .write = true}, {.va = map_alias(d, va) + 512, .bytes = 512}};
 	MUST(seam__emu_launch(d, 0, ranges, 2, 10, 0));
 }
 
@@ -207,11 +207,12 @@ void part_violations(void)
 			rows[i].act(d);
 			uint64_t wanted = seam__emu_violations(d, rows[i].violation);
 			ok(wanted != 0 && seam__emu_violations_all(d) == wanted,
-			   "%s is %s: %llu of it, %llu in all (%s)", rows[i].name,
-			   seam__emu_violation_name(rows[i].violation), (unsigned long long)wanted,
-			   (unsigned long long)seam__emu_violations_all(d), seam__emu_violation_text(d));
+				"%s is %s: %llu of it, %llu in all (%s)", rows[i].name,
+				seam__emu_violation_name(rows[i].violation), (unsigned long long)wanted,
+				(unsigned long long)seam__emu_violations_all(d), seam__emu_violation_text(d));
 			uint64_t va = 0;
-			ok(seam__drv_address_reserve(d, G, 0, 0, &va) == 0, "%s: a lenient device goes on", rows[i].name);
+			ok(seam__drv_address_reserve(d, G, 0, 0, &va) == 0, "%s: a lenient device goes on",
+				rows[i].name);
 			close_emu(d);
 		}
 	}
@@ -290,9 +291,14 @@ static const struct {
 	const char *name;
 	void (*act)(struct seam_driver *d, uint64_t va, uint64_t alias);
 } orders[] = {
-	{"one stream", by_stream},           {"events, handed on", by_event}, {"a stream's sync", by_stream_sync},
-	{"a successful query", by_query},    {"the device's sync", by_device_sync},
-	{"the legacy stream", by_legacy},    {"only reading", by_reading},    {"different bytes", by_distance},
+	{"one stream", by_stream},
+	{"events, handed on", by_event},
+	{"a stream's sync", by_stream_sync},
+	{"a successful query", by_query},
+	{"the device's sync", by_device_sync},
+	{"the legacy stream", by_legacy},
+	{"only reading", by_reading},
+	{"different bytes", by_distance},
 };
 
 /* Page-locked memory whose copies the host knows to have passed, by an event that another stream has waited for. */
@@ -310,7 +316,8 @@ static void check_host_edges(struct seam_driver *d)
 	MUST(seam__drv_stream_wait_event(d, second, event));
 	MUST(seam__drv_stream_sync(d, second));
 	MUST(seam__drv_host_free(d, host));
-	ok(seam__emu_violations_all(d) == 0, "host memory may be freed when its copy is known to have passed (%s)", seam__emu_violation_text(d));
+	ok(seam__emu_violations_all(d) == 0, "host memory may be freed when its copy is known to have passed (%s)",
+		seam__emu_violation_text(d));
 }
 
 void part_edges(void)
@@ -322,11 +329,12 @@ void part_edges(void)
 		uint64_t alias = map_alias(d, va);
 		orders[i].act(d, va, alias);
 		ok(seam__emu_violations_all(d) == 0, "%s is order enough (%s)", orders[i].name,
-		   seam__emu_violation_text(d));
+			seam__emu_violation_text(d));
 		MUST(seam__drv_device_sync(d));
 		MUST(seam__drv_mem_unmap(d, va, G));
 		MUST(seam__drv_mem_unmap(d, alias, G));
-		ok(seam__emu_violations_all(d) == 0, "%s: what is known to have passed may be unmapped", orders[i].name);
+		ok(seam__emu_violations_all(d) == 0, "%s: what is known to have passed may be unmapped",
+			orders[i].name);
 		close_emu(d);
 	}
 	struct seam_driver *host_device = open_emu(&config);

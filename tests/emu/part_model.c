@@ -1,4 +1,5 @@
-/* part_model.c: random memory calls, many of them wrong, against a naive oracle: a table of pages and a table of handles.
+/* part_model.c: random memory calls, many of them wrong, against a naive oracle: a table of pages and a table of
+ * handles.
  *
  * The oracle knows only the contract. A failure names the seed and the step.
  */
@@ -53,7 +54,8 @@ static uint64_t length_of(const struct model *m, uint64_t first, bool mapping)
 {
 	uint64_t n = 0;
 	uint32_t number = mapping ? m->page[first].mapping : m->page[first].reservation;
-	if (number == 0 || (first > 0 && (mapping ? m->page[first - 1].mapping : m->page[first - 1].reservation) == number))
+	if (number == 0 ||
+		(first > 0 && (mapping ? m->page[first - 1].mapping : m->page[first - 1].reservation) == number))
 		return 0;
 	while (first + n < PAGES && (mapping ? m->page[first + n].mapping : m->page[first + n].reservation) == number)
 		n++;
@@ -168,8 +170,8 @@ static bool do_map(struct model *m)
 	uint64_t offset = pick(m, 30) == 0 ? G : 0;
 	bool allowed = handle->references != 0 && n == handle->pages && offset == 0;
 	for (uint64_t i = first; i < first + n && allowed; i++)
-		allowed = i < PAGES && m->page[i].reservation != 0 && m->page[i].reservation == m->page[first].reservation &&
-			  m->page[i].mapping == 0;
+		allowed = i < PAGES && m->page[i].reservation != 0 &&
+			m->page[i].reservation == m->page[first].reservation && m->page[i].mapping == 0;
 	int cu = seam__drv_mem_map(m->d, m->base + first * G, n * G, offset, (struct seam_phys){handle->id}, 0);
 	m->refused += cu != 0;
 	if (!allowed)
@@ -269,11 +271,12 @@ static bool do_query(struct model *m)
 
 void part_model(void)
 {
-	static bool (*const steps[])(struct model *) = {do_reserve, do_free,   do_create, do_release, do_retain,
-	                                                do_map,     do_map,    do_map,    do_unmap,   do_access,
-	                                                do_access,  do_query};
-	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .capacity_bytes = CAPACITY * G,
-	                                       .mapping_ceiling = CEILING, .address_space_bytes = PAGES * G};
+	static bool (*const steps[])(struct model *) = {do_reserve, do_free, do_create, do_release, do_retain, do_map,
+		do_map, do_map, do_unmap, do_access, do_access, do_query};
+	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK,
+		.capacity_bytes = CAPACITY * G,
+		.mapping_ceiling = CEILING,
+		.address_space_bytes = PAGES * G};
 	for (uint32_t seed = 1; seed <= 4; seed++) {
 		struct model m = {.d = open_emu(&config), .random = seed};
 		must(m.d, seam__drv_address_reserve(m.d, PAGES * G, 0, 0, &m.base), "reserve", __LINE__);
@@ -287,14 +290,16 @@ void part_model(void)
 				broken = seam__emu_check(m.d);
 		}
 		ok(right && broken == NULL, "seed %u: step %d agrees with the oracle (%s)", seed, step,
-		   broken != NULL ? broken : "no invariant is broken");
-		ok(m.refused > STEPS / 10 && m.refused < STEPS, "seed %u: right and wrong calls: %llu refused", seed, m.refused);
+			broken != NULL ? broken : "no invariant is broken");
+		ok(m.refused > STEPS / 10 && m.refused < STEPS, "seed %u: right and wrong calls: %llu refused", seed,
+			m.refused);
 		ok(seam__emu_violations_all(m.d) == 0, "seed %u: wrong arguments are no violations", seed);
 		close_emu(m.d);
 	}
 }
 
-/* A bit of everything that allocates. Results are of no interest: what works works, what fails must have done nothing. */
+/* A bit of everything that allocates. Results are of no interest: what works works, what fails must have done nothing.
+ */
 static void use_everything(struct seam_driver *d)
 {
 	uint64_t va = 0;
@@ -314,8 +319,8 @@ static void use_everything(struct seam_driver *d)
 		failures += seam__drv_event_create(d, &events[i]) != 0;
 	for (int i = 0; i < 20; i++) {
 		streams[i] = SEAM_STREAM_DEFAULT;
-		failures += seam__drv_stream_create(d, i % 2 != 0 ? SEAM_STREAM_BLOCKING : SEAM_STREAM_NONBLOCKING,
-		                                    &streams[i]) != 0;
+		failures += seam__drv_stream_create(
+				    d, i % 2 != 0 ? SEAM_STREAM_BLOCKING : SEAM_STREAM_NONBLOCKING, &streams[i]) != 0;
 	}
 	for (uint64_t i = 0; i < 40 && direct != 0; i++) {
 		failures += launch(d, streams[i % 20], direct + i * G, G + i * 512, i % 3 == 0, 100) != 0;

@@ -39,10 +39,10 @@ void part_time(void)
 	ok(now(d) - start < 100000, "and asking does not wait for it");
 	MUST(seam__drv_event_sync(d, event));
 	ok(now(d) - start >= 2000000 && now(d) - start < 2100000, "one stream's work adds up: %llu ns",
-	   (unsigned long long)(now(d) - start));
+		(unsigned long long)(now(d) - start));
 	MUST(seam__drv_device_sync(d));
 	ok(now(d) - start >= 3000000 && now(d) - start < 3100000, "two streams overlap: %llu ns",
-	   (unsigned long long)(now(d) - start));
+		(unsigned long long)(now(d) - start));
 	start = now(d);
 	seam__emu_advance(d, 12345);
 	ok(now(d) == start + 12345, "time can be let pass");
@@ -53,7 +53,7 @@ void part_time(void)
 	start = now(d);
 	MUST(seam__drv_stream_sync(d, second));
 	ok(now(d) - start >= 1490000 && now(d) - start < 1600000, "who waits for an event starts after it: %llu ns",
-	   (unsigned long long)(now(d) - start));
+		(unsigned long long)(now(d) - start));
 	/* The same behind a host function: its end, and so all times after it, are not known when work is submitted. */
 	start = now(d);
 	MUST(seam__drv_stream_host_func(d, first, return_at_once, NULL));
@@ -63,7 +63,7 @@ void part_time(void)
 	MUST(launch(d, second, va, G, true, 500000));
 	MUST(seam__drv_stream_sync(d, second));
 	ok(now(d) - start >= 1490000 && now(d) - start < 1600000, "also behind a host function: %llu ns",
-	   (unsigned long long)(now(d) - start));
+		(unsigned long long)(now(d) - start));
 	close_emu(d);
 }
 
@@ -92,7 +92,7 @@ void part_costs(void)
 	struct seam_driver *d = open_emu(&book);
 	ok(cost_of_access(d) == 8 * (20000 + 12500), "the default price of access to 8 chunks of 2 MiB");
 	ok(seam__driver_ns(d, SEAM_DRV_MEMORY) == now(d) - seam__driver_ns(d, SEAM_DRV_QUERY),
-	   "the counters add up to the clock");
+		"the counters add up to the clock");
 	close_emu(d);
 	static const struct {
 		const char *text;
@@ -112,8 +112,8 @@ void part_costs(void)
 		const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .cost_file = path};
 		d = NULL;
 		enum seam_rc rc = seam__emu_create(&config, error, &d);
-		ok(rc == files[i].rc && strstr(error, files[i].says) != NULL, "cost file %zu is %s: %s", i, seam_rc_name(rc),
-		   error);
+		ok(rc == files[i].rc && strstr(error, files[i].says) != NULL, "cost file %zu is %s: %s", i,
+			seam_rc_name(rc), error);
 		if (d != NULL) {
 			ok(cost_of_access(d) == 7 + 8 * 110, "a file replaces what it names");
 			close_emu(d);
@@ -123,7 +123,7 @@ void part_costs(void)
 	const struct seam_emu_config missing = {.cost_file = "/nonexistent/costs"};
 	char error[200] = "";
 	ok(seam__emu_create(&missing, error, &d) == SEAM_IO && strstr(error, "/nonexistent/costs") != NULL,
-	   "a missing file is named: %s", error);
+		"a missing file is named: %s", error);
 }
 
 static void try_config(const char *name, struct seam_emu_config config)
@@ -136,8 +136,11 @@ static void try_config(const char *name, struct seam_emu_config config)
 
 void part_limits(void)
 {
-	const struct seam_emu_config small = {.memory = SEAM_EMU_BOOK, .capacity_bytes = 10 * G, .used_bytes = 2 * G,
-	                                      .mapping_ceiling = 4, .address_space_bytes = 64 * G};
+	const struct seam_emu_config small = {.memory = SEAM_EMU_BOOK,
+		.capacity_bytes = 10 * G,
+		.used_bytes = 2 * G,
+		.mapping_ceiling = 4,
+		.address_space_bytes = 64 * G};
 	struct seam_driver *d = open_emu(&small);
 	struct seam_phys phys = {0};
 	uint64_t free_bytes = 0;
@@ -215,7 +218,8 @@ void part_handles(void)
 		}
 		sizes[slot] = (1 + (random >> 24)) * G;
 		for (int k = 0; k < 2; k++)
-			must(d[k], seam__drv_address_reserve(d[k], sizes[slot], 0, 0, &va[k][slot]), "reserve", __LINE__);
+			must(d[k], seam__drv_address_reserve(d[k], sizes[slot], 0, 0, &va[k][slot]), "reserve",
+				__LINE__);
 		apart += va[0][slot] != va[1][slot];
 	}
 	ok(apart == 0, "the same calls get the same addresses: %llu differ", (unsigned long long)apart);
@@ -326,7 +330,7 @@ void part_full_map(void)
 	for (uint64_t i = 0; i < first; i++)
 		MUST(seam__drv_mem_unmap(d, va + 2 * i * G, G));
 	ok(touch(va, false) == SIGSEGV && touch(va + 2 * (first - 1) * G, false) == SIGSEGV,
-	   "after %llu isolated mappings unmapping still takes the bytes away", (unsigned long long)first);
+		"after %llu isolated mappings unmapping still takes the bytes away", (unsigned long long)first);
 	uint64_t second = map_isolated(d, va, phys, 1000);
 	ok(second == 1000, "and there is room for mappings again: %llu", (unsigned long long)second);
 	close_emu(d);
@@ -371,7 +375,7 @@ void part_failures(void)
 		}
 		seam__emu_usage(d, &usage);
 		ok(cu != 0 && usage.handles == 0 && usage.mappings == 0 && usage.reservations == 0,
-		   "failure %llu leaves nothing behind", (unsigned long long)n);
+			"failure %llu leaves nothing behind", (unsigned long long)n);
 	}
 	ok(n == 8, "each of the 7 calls has failed once: %llu", (unsigned long long)n);
 	close_emu(d);

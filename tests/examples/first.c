@@ -47,7 +47,7 @@ int main(void)
 	if (rc != SEAM_OK)
 		return fail("seam_stats_get", rc);
 	printf("live %" PRIu64 " MiB, reserved %" PRIu64 " MiB, stitched %" PRIu64 " MiB\n", stats.live_bytes >> 20,
-	       stats.reserved_bytes >> 20, stats.stitched_bytes >> 20);
+		stats.reserved_bytes >> 20, stats.stitched_bytes >> 20);
 
 	seam_free(pool, large);
 	for (int i = 1; i < 16; i += 2)

@@ -1,4 +1,5 @@
-/* recorded.c: a program that says what it does, and leaves a recording of it: seam_trace_save(), and SEAM_TRACE at exit.
+/* recorded.c: a program that says what it does, and leaves a recording of it: seam_trace_save(), and SEAM_TRACE at
+ * exit.
  *
  *   cc recorded.c $(pkg-config --cflags --libs seam) -o recorded
  *   SEAM_CONF=backend:emu SEAM_TRACE=whole.seamtrace ./recorded early.seamtrace && seam replay whole.seamtrace
@@ -35,7 +36,8 @@ static void train(struct seam_pool *pool, uint64_t step)
 	check("seam_phase_begin", seam_phase_begin(pool, "forward"));
 	for (int i = 0; i < LAYERS; i++) {
 		activations[i] = ask(pool, MIB(4 + i));
-		check("seam_dynamic_begin", seam_dynamic_begin(pool)); /* how many tokens an expert gets depends on the data */
+		check("seam_dynamic_begin",
+			seam_dynamic_begin(pool)); /* how many tokens an expert gets depends on the data */
 		seam_free(pool, ask(pool, MIB(1) + 4096 * (step * 7 + (uint64_t)i) % 13));
 		check("seam_dynamic_end", seam_dynamic_end(pool));
 	}

@@ -1,8 +1,9 @@
 /* fakecuda.c: a libcuda.so.1 whose devices are the emulated ones, so that the CUDA backend is tested where no GPU is.
  *
- * It shows that the backend picks the right call with the arguments in the right order and types (every function here is assigned to
- * NVIDIA's own type for it), keeps a context current around each and puts the caller's back. It shows nothing about the
- * real driver's behaviour. The backend finds its calls by cuGetProcAddress only; the plain names at the end are PyTorch's.
+ * It shows that the backend picks the right call with the arguments in the right order and types (every function here
+ * is assigned to NVIDIA's own type for it), keeps a context current around each and puts the caller's back. It shows
+ * nothing about the real driver's behaviour. The backend finds its calls by cuGetProcAddress only; the plain names at
+ * the end are PyTorch's.
  *
  * Its environment stands in fakecuda_control.h.
  */
@@ -50,8 +51,8 @@ static struct seam_location location_of(const CUmemLocation *location)
 static struct seam_phys_props props_of(const CUmemAllocationProp *prop)
 {
 	return (struct seam_phys_props){.where = location_of(&prop->location),
-	                                .handle_types = (unsigned)prop->requestedHandleTypes,
-	                                .gpu_direct_rdma = prop->allocFlags.gpuDirectRDMACapable != 0};
+		.handle_types = (unsigned)prop->requestedHandleTypes,
+		.gpu_direct_rdma = prop->allocFlags.gpuDirectRDMACapable != 0};
 }
 
 static CUresult fake_init(unsigned flags)
@@ -189,8 +190,8 @@ static CUresult fake_mem_info(size_t *free_bytes, size_t *total_bytes)
 	return as_result(cu);
 }
 
-static CUresult fake_granularity(size_t *bytes, const CUmemAllocationProp *prop,
-                                 CUmemAllocationGranularity_flags option)
+static CUresult fake_granularity(
+	size_t *bytes, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
 {
 	uint64_t value = 0;
 	const struct seam_phys_props props = props_of(prop);
@@ -203,8 +204,8 @@ static CUresult fake_granularity(size_t *bytes, const CUmemAllocationProp *prop,
 	return as_result(cu);
 }
 
-static CUresult fake_address_reserve(CUdeviceptr *va, size_t size, size_t alignment, CUdeviceptr hint,
-                                     unsigned long long flags)
+static CUresult fake_address_reserve(
+	CUdeviceptr *va, size_t size, size_t alignment, CUdeviceptr hint, unsigned long long flags)
 {
 	NEEDS_CONTEXT();
 	uint64_t value = 0;
@@ -219,13 +220,15 @@ static CUresult fake_address_free(CUdeviceptr va, size_t size)
 	return as_result(seam__drv_address_free(fake_device, va, size));
 }
 
-static CUresult fake_mem_create(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-                                unsigned long long flags)
+static CUresult fake_mem_create(
+	CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	NEEDS_CONTEXT();
 	struct seam_phys phys = {0};
 	const struct seam_phys_props props = props_of(prop);
-	int cu = flags != 0 || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ? 1 : seam__drv_mem_create(fake_device, size, &props, &phys);
+	int cu = flags != 0 || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED
+		? 1
+		: seam__drv_mem_create(fake_device, size, &props, &phys);
 	*handle = phys.id;
 	return as_result(cu);
 }
@@ -245,8 +248,8 @@ static CUresult fake_mem_retain(CUmemGenericAllocationHandle *handle, void *addr
 	return as_result(cu);
 }
 
-static CUresult fake_mem_map(CUdeviceptr va, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-                             unsigned long long flags)
+static CUresult fake_mem_map(
+	CUdeviceptr va, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	NEEDS_CONTEXT();
 	return as_result(seam__drv_mem_map(fake_device, va, size, offset, (struct seam_phys){handle}, flags));
@@ -265,8 +268,8 @@ static CUresult fake_mem_set_access(CUdeviceptr va, size_t size, const CUmemAcce
 	if (count > 8)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
-		access[i] = (struct seam_access){location_of(&descriptors[i].location),
-		                                 (enum seam_access_mode)descriptors[i].flags};
+		access[i] = (struct seam_access){
+			location_of(&descriptors[i].location), (enum seam_access_mode)descriptors[i].flags};
 	return as_result(seam__drv_mem_set_access(fake_device, va, size, access, count));
 }
 
@@ -280,13 +283,14 @@ static CUresult fake_mem_get_access(unsigned long long *flags, const CUmemLocati
 	return as_result(cu);
 }
 
-static CUresult fake_mem_export(void *shareable, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
-                                unsigned long long flags)
+static CUresult fake_mem_export(
+	void *shareable, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type, unsigned long long flags)
 {
 	NEEDS_CONTEXT();
 	if (flags != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	return as_result(seam__drv_mem_export(fake_device, (struct seam_phys){handle}, (enum seam_handle_type)type, shareable));
+	return as_result(
+		seam__drv_mem_export(fake_device, (struct seam_phys){handle}, (enum seam_handle_type)type, shareable));
 }
 
 static CUresult fake_mem_import(CUmemGenericAllocationHandle *handle, void *os_handle, CUmemAllocationHandleType type)
@@ -333,16 +337,16 @@ static bool is_offered(const char *symbol, int version, int since)
 	return version == since || (version > since && strcmp(symbol, "cuStreamGetCaptureInfo") != 0);
 }
 
-CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
-                                     CUdriverProcAddressQueryResult *status)
+CUresult CUDAAPI cuGetProcAddress_v2(
+	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
 	const char *mode = getenv("FAKECUDA");
 	void *found = fake_find_more(symbol, version);
 	/* Each function has NVIDIA's type for that version: what the backend will call it by. */
-#define SEAM_CUDA_SYMBOL(field, name, exported, since, type)              \
+#define SEAM_CUDA_SYMBOL(field, name, exported, since, type)                                  \
 	if (found == NULL && strcmp(symbol, name) == 0 && is_offered(name, version, since)) { \
-		static const type function = fake_##field;                \
-		memcpy(&found, &function, sizeof(found));                 \
+		static const type function = fake_##field;                                    \
+		memcpy(&found, &function, sizeof(found));                                     \
 	}
 #include "cuda_symbols.def"
 #undef SEAM_CUDA_SYMBOL

@@ -14,7 +14,8 @@
 
 /* One for each device that there is; its address is the handle of the device's primary context. */
 struct fake_context {
-	struct seam_driver *driver; /* NULL before cuInit, after the last context has gone, and of devices that there are not */
+	struct seam_driver
+		*driver; /* NULL before cuInit, after the last context has gone, and of devices that there are not */
 	int retained;
 };
 extern struct fake_context fake_contexts[SEAM_EMU_DEVICES];
@@ -22,9 +23,9 @@ extern _Thread_local CUcontext fake_current;
 extern _Thread_local CUstreamCaptureMode fake_mode;
 
 /* What every call but those on devices and contexts needs. */
-#define NEEDS_CONTEXT()                                               \
-	struct seam_driver *const fake_device = fake_driver();        \
-	if (fake_device == NULL)                                      \
+#define NEEDS_CONTEXT()                                        \
+	struct seam_driver *const fake_device = fake_driver(); \
+	if (fake_device == NULL)                               \
 	return fake_contexts[0].driver == NULL ? CUDA_ERROR_NOT_INITIALIZED : CUDA_ERROR_INVALID_CONTEXT
 
 static inline CUresult as_result(int cu)
@@ -78,7 +79,8 @@ CUresult fake_event_sync(CUevent event);
 CUresult fake_copy_to_device(CUdeviceptr va, const void *from, size_t bytes, CUstream stream);
 CUresult fake_copy_to_host(void *to, CUdeviceptr va, size_t bytes, CUstream stream);
 CUresult fake_copy_on_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-CUresult fake_copy_between(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream);
+CUresult fake_copy_between(
+	CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream);
 CUresult fake_fill32(CUdeviceptr va, unsigned value, size_t words, CUstream stream);
 
 #endif

@@ -16,13 +16,13 @@ static const struct seam_driver_ops *plain; /* the emulator's own calls */
 static struct seam_driver_ops timed;
 
 /* The emulator's calls again, each with its time taken. */
-#define SEAM_DRIVER(name, class, wait, params, args)                                    \
-	static int timed_##name params                                                  \
-	{                                                                               \
-		uint64_t start = seam__clock_ticks();                                   \
-		int cu = plain->name args;                                              \
+#define SEAM_DRIVER(name, class, wait, params, args)                                                        \
+	static int timed_##name params                                                                      \
+	{                                                                                                   \
+		uint64_t start = seam__clock_ticks();                                                       \
+		int cu = plain->name args;                                                                  \
 		atomic_fetch_add_explicit(&spent_ticks, seam__clock_ticks() - start, memory_order_relaxed); \
-		return cu;                                                              \
+		return cu;                                                                                  \
 	}
 #include "driver.def"
 #undef SEAM_DRIVER
@@ -191,7 +191,9 @@ EXPORTED int fakecuda_device_of(uint64_t va)
 	struct emu *e = seam__emu_of(d);
 	seam__mutex_lock(&e->lock);
 	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
-	int device = mapping != NULL && mapping->phys->props.where.kind == SEAM_AT_DEVICE ? mapping->phys->props.where.id : -1;
+	int device = mapping != NULL && mapping->phys->props.where.kind == SEAM_AT_DEVICE
+		? mapping->phys->props.where.id
+		: -1;
 	seam__mutex_unlock(&e->lock);
 	return device;
 }

@@ -1,9 +1,9 @@
 /* fakecuda_control.h: what a test asks of the emulated devices behind the fake driver, beside what a driver offers.
  *
- * Exported by the fake libcuda.so.1, so that any program that uses the device through the driver or the fake runtime looks at the
- * same ones. Asked is the device whose context is current on the thread, or device 0 where none is; violations and time are
- * those of all devices. Results called "code" are CUresult numbers; before cuInit, and after the context has gone, it is 3 (not
- * initialised), and counts are 0.
+ * Exported by the fake libcuda.so.1, so that any program that uses the device through the driver or the fake runtime
+ * looks at the same ones. Asked is the device whose context is current on the thread, or device 0 where none is;
+ * violations and time are those of all devices. Results called "code" are CUresult numbers; before cuInit, and after
+ * the context has gone, it is 3 (not initialised), and counts are 0.
  *
  * Environment, read at cuInit:
  *   FAKECUDA=none          no device
@@ -34,7 +34,8 @@ int fakecuda_graph_launch(void *graph, void *stream);
 void fakecuda_advance(uint64_t ns);
 uint64_t fakecuda_now(void);
 
-/* How often the device was asked so far: one call of vmm/driver.def by name ("mem_map"); NULL: all that concern memory. */
+/* How often the device was asked so far: one call of vmm/driver.def by name ("mem_map"); NULL: all that concern memory.
+ */
 uint64_t fakecuda_calls(const char *name);
 
 /* Bytes of physical memory in use. */

@@ -1,7 +1,7 @@
 /* fakecuda_more.c: what PyTorch wants of a driver beyond the CUDA backend: a few calls more, and plain exported names.
  *
- * The names are those that libcaffe2_nvrtc.so links to. What has to do with code for the device is refused: there is nothing
- * that could run it.
+ * The names are those that libcaffe2_nvrtc.so links to. What has to do with code for the device is refused: there is
+ * nothing that could run it.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -19,7 +19,8 @@ static CUresult fake_device_count(int *count)
 	return CUDA_SUCCESS;
 }
 
-/* PyTorch takes the device's number for its handle, which is true of real drivers. The backend's version is stricter. */
+/* PyTorch takes the device's number for its handle, which is true of real drivers. The backend's version is stricter.
+ */
 static CUdevice by_number(CUdevice device)
 {
 	return device >= 0 && device < SEAM_EMU_DEVICES ? device + FAKE_HANDLE : device;
@@ -71,10 +72,10 @@ static CUresult fake_mem_properties(CUmemAllocationProp *prop, CUmemGenericAlloc
 void *fake_find_more(const char *symbol, int version)
 {
 	void *found = NULL;
-#define FAKECUDA_SYMBOL(field, name, since, type)                   \
-	if (strcmp(symbol, name) == 0 && version >= (since)) {      \
-		static const type function = fake_##field;          \
-		memcpy(&found, &function, sizeof(found));           \
+#define FAKECUDA_SYMBOL(field, name, since, type)              \
+	if (strcmp(symbol, name) == 0 && version >= (since)) { \
+		static const type function = fake_##field;     \
+		memcpy(&found, &function, sizeof(found));      \
 	}
 #include "fakecuda_more.def"
 #undef FAKECUDA_SYMBOL
@@ -120,7 +121,9 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 	if (seam__emu_peer_enable(fake_device, to->driver->ordinal) != 0)
 		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 	uint64_t bit = UINT64_C(1) << to->driver->ordinal;
-	return (atomic_fetch_or(&enabled[fake_device->ordinal], bit) & bit) != 0 ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
+	return (atomic_fetch_or(&enabled[fake_device->ordinal], bit) & bit) != 0
+		? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+		: CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
@@ -128,31 +131,37 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
 	return fake_primary_state(device, flags, active);
 }
 
-#define REFUSED(name, params) \
-	CUresult name params { return CUDA_ERROR_NOT_SUPPORTED; }
+#define REFUSED(name, params)                    \
+	CUresult name params                     \
+	{                                        \
+		return CUDA_ERROR_NOT_SUPPORTED; \
+	}
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 REFUSED(cuFuncGetAttribute, (int *value, CUfunction_attribute what, CUfunction function))
 REFUSED(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute what, int value))
 REFUSED(cuFuncSetCacheConfig, (CUfunction function, CUfunc_cache config))
 REFUSED(cuLaunchCooperativeKernel,
-        (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-         CUstream stream, void **arguments))
+	(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+		unsigned shared, CUstream stream, void **arguments))
 REFUSED(cuLaunchKernel,
-        (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-         CUstream stream, void **arguments, void **extra))
-REFUSED(cuLinkAddData, (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned count,
-                        CUjit_option *options, void **values))
+	(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+		unsigned shared, CUstream stream, void **arguments, void **extra))
+REFUSED(cuLinkAddData,
+	(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned count,
+		CUjit_option *options, void **values))
 REFUSED(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size))
 REFUSED(cuLinkCreate, (unsigned count, CUjit_option *options, void **values, CUlinkState *state))
-REFUSED(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name))
-REFUSED(cuModuleLoad, (CUmodule *module, const char *path))
-REFUSED(cuModuleLoadData, (CUmodule *module, const void *image))
-REFUSED(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values))
+REFUSED(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))
+REFUSED(cuModuleLoad, (CUmodule * module, const char *path))
+REFUSED(cuModuleLoadData, (CUmodule * module, const void *image))
+REFUSED(cuModuleLoadDataEx,
+	(CUmodule * module, const void *image, unsigned count, CUjit_option *options, void **values))
 REFUSED(cuModuleUnload, (CUmodule module))
 REFUSED(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, CUfunction function, int size, size_t shared))
 REFUSED(cuPointerGetAttribute, (void *value, CUpointer_attribute what, CUdeviceptr va))
 REFUSED(cuTensorMapEncodeTiled,
-        (CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *va, const cuuint64_t *dimensions,
-         const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave,
-         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))
+	(CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void *va, const cuuint64_t *dimensions,
+		const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,
+		CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+		CUtensorMapFloatOOBfill fill))

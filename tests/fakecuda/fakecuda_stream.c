@@ -5,8 +5,8 @@ CUresult fake_stream_create(CUstream *stream, unsigned flags)
 {
 	NEEDS_CONTEXT();
 	uint64_t value = 0;
-	int cu = seam__drv_stream_create(fake_device, flags == CU_STREAM_NON_BLOCKING ? SEAM_STREAM_NONBLOCKING : SEAM_STREAM_BLOCKING,
-	                                 &value);
+	int cu = seam__drv_stream_create(
+		fake_device, flags == CU_STREAM_NON_BLOCKING ? SEAM_STREAM_NONBLOCKING : SEAM_STREAM_BLOCKING, &value);
 	*stream = (CUstream)(uintptr_t)value;
 	return as_result(cu);
 }
@@ -51,7 +51,9 @@ CUresult fake_stream_sync(CUstream stream)
 CUresult fake_stream_wait_event(CUstream stream, CUevent event, unsigned flags)
 {
 	NEEDS_CONTEXT();
-	return as_result(flags != 0 ? 1 : seam__drv_stream_wait_event(fake_device, word(stream), (struct seam_event){word(event)}));
+	return as_result(flags != 0
+			? 1
+			: seam__drv_stream_wait_event(fake_device, word(stream), (struct seam_event){word(event)}));
 }
 
 CUresult fake_host_func(CUstream stream, CUhostFn function, void *argument)
@@ -160,13 +162,15 @@ CUresult fake_copy_on_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUs
 	return as_result(seam__drv_copy_on_device(fake_device, to, from, bytes, word(stream)));
 }
 
-CUresult fake_copy_between(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream)
+CUresult fake_copy_between(
+	CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream)
 {
 	NEEDS_CONTEXT();
 	const struct fake_context *contexts[2] = {fake_context_of(to_context), fake_context_of(from_context)};
 	if (contexts[0] == NULL || contexts[1] == NULL)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return as_result(seam__drv_copy_between(fake_device, contexts[0]->driver, to, contexts[1]->driver, from, bytes, word(stream)));
+	return as_result(seam__drv_copy_between(
+		fake_device, contexts[0]->driver, to, contexts[1]->driver, from, bytes, word(stream)));
 }
 
 CUresult fake_fill32(CUdeviceptr va, unsigned value, size_t words, CUstream stream)

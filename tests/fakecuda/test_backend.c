@@ -1,4 +1,5 @@
-/* test_backend.c: what of the CUDA backend the conformance suite does not see: the caller's context, and drivers that are no use. */
+/* test_backend.c: what of the CUDA backend the conformance suite does not see: the caller's context, and drivers that
+ * are no use. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static void check_context(void)
 	PFN_cuCtxSetCurrent_v4000 context_set = NULL;
 	PFN_cuThreadExchangeStreamCaptureMode_v10010 exchange = NULL;
 	void *pointers[3] = {find("cuCtxGetCurrent", 4000), find("cuCtxSetCurrent", 4000),
-	                     find("cuThreadExchangeStreamCaptureMode", 10010)};
+		find("cuThreadExchangeStreamCaptureMode", 10010)};
 	memcpy(&context_get, &pointers[0], sizeof(context_get));
 	memcpy(&context_set, &pointers[1], sizeof(context_set));
 	memcpy(&exchange, &pointers[2], sizeof(exchange));
@@ -50,16 +51,18 @@ static void check_context(void)
 		(void)context_set(before[i]);
 		ok(seam__drv_address_reserve(d, UINT64_C(2) << 20, 0, 0, &va) == 0, "a call works");
 		ok(seam__drv_address_reserve(d, 1, 0, 0, &other) == SEAM_CU_INVALID_VALUE, "and another fails");
-		ok(context_get(&after) == CUDA_SUCCESS && after == before[i], "the caller's context is current again (%d)", i);
+		ok(context_get(&after) == CUDA_SUCCESS && after == before[i],
+			"the caller's context is current again (%d)", i);
 		ok(exchange(&mode) == CUDA_SUCCESS && mode == CU_STREAM_CAPTURE_MODE_GLOBAL,
-		   "the caller's capture mode is back (%d)", i);
+			"the caller's capture mode is back (%d)", i);
 		ok(seam__drv_address_free(d, va, UINT64_C(2) << 20) == 0, "and it is undone");
 	}
 	int64_t value = 0;
 	ok(seam__drv_attribute(d, SEAM_ATTR_CHIP, &value) == 0 && value == 90, "the chip is %lld", (long long)value);
 	ok(seam__drv_attribute(d, SEAM_ATTR_DRIVER_VERSION, &value) == 0 && value == 12040, "the driver is %lld",
-	   (long long)value);
-	ok(seam__drv_attribute(d, SEAM_ATTR_RDMA_SUPPORTED, &value) == 0 && value == 0, "RDMA is %lld", (long long)value);
+		(long long)value);
+	ok(seam__drv_attribute(d, SEAM_ATTR_RDMA_SUPPORTED, &value) == 0 && value == 0, "RDMA is %lld",
+		(long long)value);
 	ok(strcmp(d->ops->device_name(d), "fake device") == 0, "the device has its name");
 	ok(strcmp(d->ops->error_text(d, 1), "an error of the fake driver") == 0, "the driver's own text comes first");
 	ok(d->ops->error_text(d, 12345)[0] != '\0', "an unknown code has a text");
@@ -76,7 +79,8 @@ int main(int argc, char **argv)
 		char error[ERROR_BYTES] = "";
 		struct seam_driver *d = NULL;
 		(void)setenv("FAKECUDA", argv[1], 1);
-		ok(seam__cuda_create(0, error, &d) == SEAM_NO_DEVICE && d == NULL && strlen(error) > 20, "refused: %s", error);
+		ok(seam__cuda_create(0, error, &d) == SEAM_NO_DEVICE && d == NULL && strlen(error) > 20, "refused: %s",
+			error);
 	} else {
 		check_context();
 	}

@@ -246,15 +246,15 @@ static cudaError_t fill_properties(unsigned char *properties, int device)
 	memcpy(properties, name, sizeof(name));
 	memset(properties + offsetof(struct cudaDeviceProp, uuid), 0x5e + device, sizeof(cudaUUID_t));
 	memcpy(properties + offsetof(struct cudaDeviceProp, totalGlobalMem), &total_bytes, sizeof(total_bytes));
-#define FAKECUDART_FIELD(field, before, now, number)                                          \
-	do {                                                                                  \
-		__typeof__(((struct cudaDeviceProp *)NULL)->field) value = number;            \
-		memcpy(properties + AT(before, now), &value, sizeof(value));                  \
+#define FAKECUDART_FIELD(field, before, now, number)                               \
+	do {                                                                       \
+		__typeof__(((struct cudaDeviceProp *)NULL)->field) value = number; \
+		memcpy(properties + AT(before, now), &value, sizeof(value));       \
 	} while (0);
-#define FAKECUDART_FIELDS(field, before, now, ...)                                            \
-	do {                                                                                  \
-		static const int values[] = {__VA_ARGS__};                                    \
-		memcpy(properties + AT(before, now), values, sizeof(values));                 \
+#define FAKECUDART_FIELDS(field, before, now, ...)                            \
+	do {                                                                  \
+		static const int values[] = {__VA_ARGS__};                    \
+		memcpy(properties + AT(before, now), values, sizeof(values)); \
 	} while (0);
 #include "cudart_properties.def"
 #undef FAKECUDART_FIELDS
@@ -288,14 +288,14 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int dev
 	default: {
 		CUdevice ordinal = 0;
 		RT_RETURN(rt_driver->device_get(&ordinal, device) != CUDA_SUCCESS
-		                  ? (CUresult)cudaErrorInvalidDevice
-		                  : rt_driver->device_attribute(value, (CUdevice_attribute)(int)what, ordinal));
+				? (CUresult)cudaErrorInvalidDevice
+				: rt_driver->device_attribute(value, (CUdevice_attribute)(int)what, ordinal));
 	}
 	}
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
-                                             unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
+	unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
 	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	int error = rt_enter();
@@ -309,11 +309,11 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
 }
 
 #if FAKECUDART_MAJOR == 12
-EXPORTED cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult *status);
+EXPORTED cudaError_t cudaGetDriverEntryPoint(
+	const char *symbol, void **function, unsigned long long flags, enum cudaDriverEntryPointQueryResult *status);
 
-cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
-                                    enum cudaDriverEntryPointQueryResult *status)
+cudaError_t cudaGetDriverEntryPoint(
+	const char *symbol, void **function, unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
 	return cudaGetDriverEntryPointByVersion(symbol, function, VERSION, flags, status);
 }

@@ -1,6 +1,7 @@
 /* cudart_graph.c: graphs, and what is instantiated from them: both are a list of nodes.
  *
- * A launch is the driver's, of what it captured. Kernels are treated as anywhere: refused, with the whole graph, or passed over.
+ * A launch is the driver's, of what it captured. Kernels are treated as anywhere: refused, with the whole graph, or
+ * passed over.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* cudart_kernel.c: code for the device: registered, never run.
  *
  * A launch is refused with cudaErrorNotSupported, so that no result can be taken for one that was computed. With
- * FAKECUDART_KERNELS=skip in the environment it succeeds, computes nothing and takes the device 10 us: for programs of which only the
- * memory matters.
+ * FAKECUDART_KERNELS=skip in the environment it succeeds, computes nothing and takes the device 10 us: for programs of
+ * which only the memory matters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,8 @@ static int skip(cudaStream_t stream)
 	return fakecuda_work(stream, 0, 0, 0, KERNEL_NS);
 }
 
-cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
-                             cudaStream_t stream)
+cudaError_t cudaLaunchKernel(
+	const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
 	(void)function;
 	(void)grid;
@@ -39,16 +39,16 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
 	RT_RETURN(skip(stream));
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
-                                        cudaStream_t stream)
+cudaError_t cudaLaunchCooperativeKernel(
+	const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
 	return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments)
 {
-	return cudaLaunchKernel(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
-	                        config->stream);
+	return cudaLaunchKernel(
+		function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream);
 }
 
 /* The compiler's own calls, of which no header of CUDA's speaks to C. */
@@ -56,14 +56,14 @@ EXPORTED void **__cudaRegisterFatBinary(void *binary);
 EXPORTED void __cudaRegisterFatBinaryEnd(void **handle);
 EXPORTED void __cudaUnregisterFatBinary(void **handle);
 EXPORTED void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
-                                     void *thread, void *block, void *block_dim, void *grid_dim, int *warp_size);
-EXPORTED void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size,
-                                int constant, int global);
+	void *thread, void *block, void *block_dim, void *grid_dim, int *warp_size);
+EXPORTED void __cudaRegisterVar(
+	void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global);
 EXPORTED unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
 EXPORTED cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 EXPORTED cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
-EXPORTED cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                                        cudaStream_t stream);
+EXPORTED cudaError_t __cudaLaunchKernel(
+	cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream);
 
 void **__cudaRegisterFatBinary(void *binary)
 {
@@ -83,7 +83,7 @@ void __cudaUnregisterFatBinary(void **handle)
 }
 
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *thread,
-                            void *block, void *block_dim, void *grid_dim, int *warp_size)
+	void *block, void *block_dim, void *grid_dim, int *warp_size)
 {
 	(void)handle;
 	(void)host;
@@ -97,8 +97,8 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 	(void)warp_size;
 }
 
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size, int constant,
-                       int global)
+void __cudaRegisterVar(
+	void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global)
 {
 	(void)handle;
 	(void)host;
@@ -142,8 +142,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function)
 	return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                               cudaStream_t stream)
+cudaError_t __cudaLaunchKernel(
+	cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
 	return cudaLaunchKernel((const void *)kernel, grid, block, arguments, shared, stream);
 }
@@ -169,8 +169,8 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute wh
 	return rt_result(rt_skips_kernels() ? 0 : cudaErrorNotSupported);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int size,
-                                                                   size_t shared, unsigned flags)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+	int *blocks, const void *function, int size, size_t shared, unsigned flags)
 {
 	(void)function;
 	(void)shared;

@@ -1,7 +1,7 @@
 /* cudart_memory.c: memory of the device and of the host, copies and fills.
  *
- * Copies move bytes where the emulated device has real memory. Where it only keeps books, what would bring bytes from the
- * device to the host is refused: there are none. Pools of cudaMallocAsync are not modelled.
+ * Copies move bytes where the emulated device has real memory. Where it only keeps books, what would bring bytes from
+ * the device to the host is refused: there are none. Pools of cudaMallocAsync are not modelled.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -142,8 +142,8 @@ static int copy_between(const struct rt_node *node, CUstream stream)
 		error = rt_context(node->from_device, &contexts[1]);
 	if (error != 0)
 		return error;
-	return (int)rt_driver->copy_between((CUdeviceptr)(uintptr_t)node->to, contexts[0], (CUdeviceptr)(uintptr_t)node->from, contexts[1],
-	                                    node->bytes, stream);
+	return (int)rt_driver->copy_between((CUdeviceptr)(uintptr_t)node->to, contexts[0],
+		(CUdeviceptr)(uintptr_t)node->from, contexts[1], node->bytes, stream);
 }
 
 int rt_memory_do(const struct rt_node *node, CUstream stream)
@@ -186,20 +186,23 @@ static int copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind ki
 		return 0;
 	/* A kind that does not fit the addresses is a mistake of the caller; the real runtime may let it pass. */
 	if (kind != cudaMemcpyDefault &&
-	    (to_device != (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) ||
-	     from_device != (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice)))
+		(to_device != (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) ||
+			from_device != (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice)))
 		return cudaErrorInvalidValue;
 	if (!to_device && !from_device) {
 		memmove(to, from, bytes);
 		return 0;
 	}
 	const struct rt_node node = {
-		.kind = !to_device ? RT_COPY_TO_HOST : from_device ? RT_COPY_ON_DEVICE : RT_COPY_TO_DEVICE,
+		.kind = !to_device    ? RT_COPY_TO_HOST
+			: from_device ? RT_COPY_ON_DEVICE
+				      : RT_COPY_TO_DEVICE,
 		.to = to,
 		.from = from,
 		.bytes = bytes,
 	};
-	return submit(&node, (to_device && !from_device && !is_page_locked(from)) || (!to_device && !is_page_locked(to)), stream);
+	return submit(&node,
+		(to_device && !from_device && !is_page_locked(from)) || (!to_device && !is_page_locked(to)), stream);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
@@ -219,11 +222,15 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 	return rt_result(error);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-                                cudaStream_t stream)
+cudaError_t cudaMemcpyPeerAsync(
+	void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream)
 {
-	const struct rt_node node = {.kind = RT_COPY_BETWEEN, .to = to, .from = from, .bytes = bytes, .to_device = to_device,
-	                             .from_device = from_device};
+	const struct rt_node node = {.kind = RT_COPY_BETWEEN,
+		.to = to,
+		.from = from,
+		.bytes = bytes,
+		.to_device = to_device,
+		.from_device = from_device};
 	RT_RETURN(submit(&node, false, stream));
 }
 

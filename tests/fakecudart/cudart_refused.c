@@ -5,11 +5,11 @@
 #define NOT_SUPPORTED 801
 #define EXPORTED __attribute__((visibility("default")))
 
-#define FAKECUDART_REFUSED(name)   \
-	EXPORTED int name(void);   \
-	int name(void)             \
-	{                          \
-		return refuse();   \
+#define FAKECUDART_REFUSED(name) \
+	EXPORTED int name(void); \
+	int name(void)           \
+	{                        \
+		return refuse(); \
 	}
 
 /* The last error is kept by another file, which does have the headers. */

@@ -1,8 +1,9 @@
 /* cudart_stream.c: streams, events and captures.
  *
- * The emulated device knows captures in relaxed mode only. What the other modes forbid, to the capturing thread (thread-local
- * mode) or to all (global mode), is kept here: who asks for it meets cudaErrorStreamCaptureUnsupported and spoils the capture,
- * as with the real runtime. What a capture has seen is the nodes of its graph: see cudart_graph.c.
+ * The emulated device knows captures in relaxed mode only. What the other modes forbid, to the capturing thread
+ * (thread-local mode) or to all (global mode), is kept here: who asks for it meets cudaErrorStreamCaptureUnsupported
+ * and spoils the capture, as with the real runtime. What a capture has seen is the nodes of its graph: see
+ * cudart_graph.c.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,10 +17,10 @@ struct known_stream {
 	int priority;
 	int device;
 	bool blocking;
-	bool captured;   /* as the origin of a capture */
-	bool spoilt;     /* that capture was disturbed */
+	bool captured; /* as the origin of a capture */
+	bool spoilt;   /* that capture was disturbed */
 	enum cudaStreamCaptureMode mode;
-	pthread_t thread; /* that began it */
+	pthread_t thread;   /* that began it */
 	cuuint64_t capture; /* its number */
 	struct rt_nodes nodes;
 };
@@ -48,8 +49,10 @@ static cudaError_t create(cudaStream_t *stream, unsigned flags, int priority)
 	(void)pthread_mutex_lock(&lock);
 	struct known_stream *known = find(NULL);
 	if (known != NULL)
-		*known = (struct known_stream){.handle = *stream, .priority = priority, .device = rt_device(),
-		                               .blocking = flags == cudaStreamDefault};
+		*known = (struct known_stream){.handle = *stream,
+			.priority = priority,
+			.device = rt_device(),
+			.blocking = flags == cudaStreamDefault};
 	(void)pthread_mutex_unlock(&lock);
 	return rt_result(known != NULL ? 0 : cudaErrorMemoryAllocation);
 }
@@ -190,7 +193,8 @@ int rt_capture_guard(void)
 		bool mine = known->captured && pthread_equal(known->thread, pthread_self());
 		if (!known->captured || known->mode == cudaStreamCaptureModeRelaxed)
 			continue;
-		if (mine || (known->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal)) {
+		if (mine ||
+			(known->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal)) {
 			known->spoilt = true;
 			error = cudaErrorStreamCaptureUnsupported;
 		}
@@ -273,7 +277,7 @@ bool rt_capture_add_node(CUstream stream, const struct rt_node *node)
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 	cuuint64_t capture = 0;
 	if (captures == 0 || stream == NULL || rt_driver->capture_info(stream, &status, &capture) != CUDA_SUCCESS ||
-	    status == CU_STREAM_CAPTURE_STATUS_NONE)
+		status == CU_STREAM_CAPTURE_STATUS_NONE)
 		return false;
 	/* The stream may only have joined: the capture is its origin's. */
 	(void)pthread_mutex_lock(&lock);
@@ -301,7 +305,7 @@ static int capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *statu
 	}
 	(void)pthread_mutex_unlock(&lock);
 	int error = legacy ? (blocked ? (int)cudaErrorStreamCaptureImplicit : 0)
-	                   : (int)rt_driver->capture_info(stream, &found, &number);
+			   : (int)rt_driver->capture_info(stream, &found, &number);
 	if (error != 0)
 		return error;
 	*status = spoilt ? cudaStreamCaptureStatusInvalidated : (enum cudaStreamCaptureStatus)(int)found;
@@ -317,7 +321,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
 
 /* Nodes are counted, not kept: there are no dependencies to show. */
 static int capture_info_all(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                            cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
+	cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
 {
 	if (graph != NULL)
 		*graph = NULL;
@@ -330,15 +334,13 @@ static int capture_info_all(cudaStream_t stream, enum cudaStreamCaptureStatus *s
 
 #if FAKECUDART_MAJOR == 12
 EXPORTED cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                                                 unsigned long long *id, cudaGraph_t *graph,
-                                                 const cudaGraphNode_t **dependencies, size_t *count);
+	unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count);
 EXPORTED cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                                                 unsigned long long *id, cudaGraph_t *graph,
-                                                 const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
-                                                 size_t *count);
+	unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
+	const cudaGraphEdgeData **edges, size_t *count);
 
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                                        cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+	unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
 {
 	RT_RETURN(capture_info_all(stream, status, id, graph, dependencies, count));
 }
@@ -347,8 +349,7 @@ cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCapt
 #endif
 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                                     cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
-                                     const cudaGraphEdgeData **edges, size_t *count)
+	cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges, size_t *count)
 {
 	if (edges != NULL)
 		*edges = NULL;

@@ -1,10 +1,11 @@
 /* fakecudart.h: what the parts of the fake CUDA runtime share.
  *
- * The runtime is compiled once for each major version that PyTorch is built with (FAKECUDART_MAJOR: 12 or 13), always against
- * the headers of CUDA 13: where the two differ the name or the layout is chosen here. It keeps no memory of its own: all
- * that there is lies in the emulated device, behind the driver that cuda_api.h finds.
+ * The runtime is compiled once for each major version that PyTorch is built with (FAKECUDART_MAJOR: 12 or 13), always
+ * against the headers of CUDA 13: where the two differ the name or the layout is chosen here. It keeps no memory of its
+ * own: all that there is lies in the emulated device, behind the driver that cuda_api.h finds.
  *
- * Every call: rt_enter() makes the current device's context, rt_result() remembers what went wrong for cudaGetLastError().
+ * Every call: rt_enter() makes the current device's context, rt_result() remembers what went wrong for
+ * cudaGetLastError().
  */
 #ifndef SEAM_TESTS_FAKECUDART_H
 #define SEAM_TESTS_FAKECUDART_H
@@ -23,8 +24,8 @@
 /* The driver's calls; valid after rt_enter() has returned 0. */
 extern const struct cuda_api *rt_driver;
 
-/* Finds the driver; this thread has a primary context current afterwards: as before, or that of the device it has set. Returns an error number,
- * like CUDA 13's runtime and driver alike. */
+/* Finds the driver; this thread has a primary context current afterwards: as before, or that of the device it has set.
+ * Returns an error number, like CUDA 13's runtime and driver alike. */
 int rt_enter(void);
 
 /* This thread's device; it needs no context. */
@@ -37,15 +38,16 @@ int rt_context(int device, CUcontext *ret_context);
 cudaError_t rt_result(int error);
 
 /* A driver call as the whole body of a runtime call. */
-#define RT_RETURN(call)                            \
-	do {                                       \
-		int rt_error = rt_enter();         \
-		if (rt_error == 0)                 \
-			rt_error = (int)(call);    \
-		return rt_result(rt_error);        \
+#define RT_RETURN(call)                         \
+	do {                                    \
+		int rt_error = rt_enter();      \
+		if (rt_error == 0)              \
+			rt_error = (int)(call); \
+		return rt_result(rt_error);     \
 	} while (0)
 
-/* Whether a capture forbids this thread the calls that may disturb one: an error number. The capture is spoilt by asking. */
+/* Whether a capture forbids this thread the calls that may disturb one: an error number. The capture is spoilt by
+ * asking. */
 int rt_capture_guard(void);
 
 /* Whether kernels, which cannot run, are passed over. Else they are refused. */
@@ -75,7 +77,8 @@ bool rt_capture_add_node(CUstream stream, const struct rt_node *node);
 /* Copies and fills: gives the work to the driver. Returns an error number. */
 int rt_memory_do(const struct rt_node *node, CUstream stream);
 
-/* A graph of these nodes and of what the driver captured, which are the graph's from now on, or gone. Returns an error number. */
+/* A graph of these nodes and of what the driver captured, which are the graph's from now on, or gone. Returns an error
+ * number. */
 int rt_graph_make(struct rt_nodes *nodes, CUgraph ended, cudaGraph_t *ret_graph);
 
 #endif

@@ -1,7 +1,7 @@
 /* fakenvml.c: a libnvidia-ml.so.1 that knows one device and nothing about it.
  *
- * PyTorch's expandable segments ask it whether memory can be shared over a fabric, and call through null pointers where there is
- * no such library. Here there is no fabric, no NVLink, and no process is listed.
+ * PyTorch's expandable segments ask it whether memory can be shared over a fabric, and call through null pointers where
+ * there is no such library. Here there is no fabric, no NVLink, and no process is listed.
  */
 #define NOT_SUPPORTED 3
 #define FABRIC_STATE_AT 28 /* behind a version, a number of 16 bytes, a status and a clique */

@@ -27,16 +27,19 @@ static void part_memory(void)
 	size_t total = 0;
 	void *at = NULL;
 	tap_part = "memory";
-	ok(cudaMemGetInfo(&before, &total) == cudaSuccess && total == 64 * MIB, "the device has what the environment says");
+	ok(cudaMemGetInfo(&before, &total) == cudaSuccess && total == 64 * MIB,
+		"the device has what the environment says");
 	at = must_alloc(MIB);
 	ok(cudaMemGetInfo(&after, &total) == cudaSuccess && before - after == MIB, "it has less then");
 	ok(cudaFree(at) == cudaSuccess && cudaFree(NULL) == cudaSuccess, "memory, or none, is freed");
 	ok(cudaMalloc(&at, 65 * MIB) == cudaErrorMemoryAllocation && at == NULL, "more than there is: out of memory");
 	ok(cudaPeekAtLastError() == cudaErrorMemoryAllocation && cudaGetLastError() == cudaErrorMemoryAllocation &&
-	   cudaGetLastError() == cudaSuccess, "which is the last error until it was asked for");
+			cudaGetLastError() == cudaSuccess,
+		"which is the last error until it was asked for");
 	ok(cudaFree(&before) == cudaErrorInvalidValue, "what was not allocated cannot be freed");
 	ok(strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory") == 0 &&
-	   strcmp(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation") == 0, "errors have texts");
+			strcmp(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation") == 0,
+		"errors have texts");
 	(void)cudaGetLastError();
 }
 
@@ -78,18 +81,20 @@ static void part_copies(void)
 	memset(host + 3, 0xab, 14);
 	memcpy(host + 128, host, 64);
 	ok(memcmp(host, back, sizeof(host)) == 0, "every byte is right");
-	ok(cudaMemcpy(back, device, 16, cudaMemcpyHostToDevice) == cudaErrorInvalidValue, "a kind that does not fit is refused");
+	ok(cudaMemcpy(back, device, 16, cudaMemcpyHostToDevice) == cudaErrorInvalidValue,
+		"a kind that does not fit is refused");
 	ok(cudaMallocHost(&locked, 4096) == cudaSuccess, "host memory");
 	attributes.reserved[0] = 77;
 	ok(cudaPointerGetAttributes(&attributes, locked) == cudaSuccess && attributes.type == cudaMemoryTypeHost,
-	   "is known as such");
+		"is known as such");
 	ok(attributes.reserved[0] == (FAKECUDART_MAJOR < 13 ? 77 : 0), "in the version's own layout");
 	ok(cudaPointerGetAttributes(&attributes, device + 5) == cudaSuccess && attributes.type == cudaMemoryTypeDevice,
-	   "like the device's");
+		"like the device's");
 	ok(cudaPointerGetAttributes(&attributes, host) == cudaSuccess && attributes.type == cudaMemoryTypeUnregistered,
-	   "and any other");
+		"and any other");
 	ok(cudaMemcpyAsync(locked, device, 256, cudaMemcpyDeviceToHost, NULL) == cudaSuccess &&
-	   cudaStreamSynchronize(NULL) == cudaSuccess && memcmp(locked, host, 256) == 0, "a copy to it, once it was waited for");
+			cudaStreamSynchronize(NULL) == cudaSuccess && memcmp(locked, host, 256) == 0,
+		"a copy to it, once it was waited for");
 	ok(cudaFreeHost(locked) == cudaSuccess && cudaFree(device) == cudaSuccess, "all is given back");
 	(void)cudaGetLastError();
 }
@@ -102,23 +107,28 @@ static void part_events(void)
 	void *at = must_alloc(MIB);
 	tap_part = "events";
 	ok(cudaStreamCreateWithPriority(&streams[0], cudaStreamNonBlocking, -3) == cudaSuccess &&
-	   cudaStreamCreate(&streams[1]) == cudaSuccess, "streams");
+			cudaStreamCreate(&streams[1]) == cudaSuccess,
+		"streams");
 	ok(cudaStreamGetPriority(streams[0], &priority) == cudaSuccess && priority == -3, "their priority is kept");
 	ok(cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess, "an event");
 	ok(cudaEventQuery(event) == cudaSuccess, "that was not recorded has passed");
 	ok(fakecuda_work(streams[0], (uint64_t)(uintptr_t)at, MIB, 1, 5 * MILLISECOND) == 0, "work");
-	ok(cudaEventRecord(event, streams[0]) == cudaSuccess && cudaEventQuery(event) == cudaErrorNotReady, "is pending");
+	ok(cudaEventRecord(event, streams[0]) == cudaSuccess && cudaEventQuery(event) == cudaErrorNotReady,
+		"is pending");
 	ok(cudaGetLastError() == cudaErrorNotReady, "which is an error to forget");
 	ok(cudaStreamWaitEvent(streams[1], event, 0) == cudaSuccess && cudaStreamQuery(streams[1]) == cudaErrorNotReady,
-	   "so is what waits for it");
+		"so is what waits for it");
 	fakecuda_advance(6 * MILLISECOND);
-	ok(cudaEventQuery(event) == cudaSuccess && cudaStreamQuery(streams[1]) == cudaSuccess, "until its time has passed");
+	ok(cudaEventQuery(event) == cudaSuccess && cudaStreamQuery(streams[1]) == cudaSuccess,
+		"until its time has passed");
 	ok(fakecuda_work(streams[0], 0, 0, 0, MILLISECOND) == 0 && cudaEventRecord(event, streams[0]) == cudaSuccess &&
-	   cudaEventSynchronize(event) == cudaSuccess && cudaStreamQuery(streams[0]) == cudaSuccess, "or it was waited for");
+			cudaEventSynchronize(event) == cudaSuccess && cudaStreamQuery(streams[0]) == cudaSuccess,
+		"or it was waited for");
 	ok(cudaEventDestroy(event) == cudaSuccess && cudaEventDestroy(event) == cudaErrorInvalidResourceHandle,
-	   "an event is destroyed once");
+		"an event is destroyed once");
 	ok(cudaStreamDestroy(streams[0]) == cudaSuccess && cudaStreamDestroy(streams[1]) == cudaSuccess &&
-	   cudaFree(at) == cudaSuccess, "all is given back");
+			cudaFree(at) == cudaSuccess,
+		"all is given back");
 	(void)cudaGetLastError();
 }
 
@@ -141,22 +151,28 @@ static void part_capture(void)
 	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream");
 	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess, "is captured");
 	ok(status_of(stream) == cudaStreamCaptureStatusActive && status_of(NULL) == cudaStreamCaptureStatusNone,
-	   "and the default stream is not");
+		"and the default stream is not");
 	ok(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess && cudaMalloc(&at, MIB) == cudaSuccess &&
-	   cudaFree(at) == cudaSuccess, "a relaxed thread may allocate meanwhile");
+			cudaFree(at) == cudaSuccess,
+		"a relaxed thread may allocate meanwhile");
 	ok(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess && mode == cudaStreamCaptureModeRelaxed,
-	   "and goes back to its own mode");
+		"and goes back to its own mode");
 	ok(cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph != NULL, "the capture ends");
 	ok(cudaGraphGetNodes(graph, NULL, &nodes) == cudaSuccess && nodes == 0, "with an empty graph");
-	ok(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess && cudaGraphLaunch(executable, stream) == cudaSuccess,
-	   "which can be launched");
+	ok(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess &&
+			cudaGraphLaunch(executable, stream) == cudaSuccess,
+		"which can be launched");
 	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess &&
-	   cudaGraphLaunch(executable, stream) == cudaErrorInvalidValue, "until it is destroyed");
+			cudaGraphLaunch(executable, stream) == cudaErrorInvalidValue,
+		"until it is destroyed");
 	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess &&
-	   cudaMalloc(&at, MIB) == cudaErrorStreamCaptureUnsupported, "another thread mode may not");
+			cudaMalloc(&at, MIB) == cudaErrorStreamCaptureUnsupported,
+		"another thread mode may not");
 	ok(status_of(stream) == cudaStreamCaptureStatusInvalidated &&
-	   cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated && graph == NULL, "and spoils the capture");
-	ok(status_of(stream) == cudaStreamCaptureStatusNone && cudaStreamDestroy(stream) == cudaSuccess, "which then is over");
+			cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated && graph == NULL,
+		"and spoils the capture");
+	ok(status_of(stream) == cudaStreamCaptureStatusNone && cudaStreamDestroy(stream) == cudaSuccess,
+		"which then is over");
 	(void)cudaGetLastError();
 }
 
@@ -173,30 +189,46 @@ static void part_graph(void)
 	void *locked = NULL;
 	size_t nodes = 0;
 	tap_part = "graph";
-	ok(cudaMalloc(&source, MIB) == cudaSuccess && cudaMalloc(&target, MIB) == cudaSuccess && cudaMallocHost(&locked, 6) == cudaSuccess &&
-	   cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess, "memory");
+	ok(cudaMalloc(&source, MIB) == cudaSuccess && cudaMalloc(&target, MIB) == cudaSuccess &&
+			cudaMallocHost(&locked, 6) == cudaSuccess &&
+			cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess,
+		"memory");
 	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
-	   cudaStreamCreateWithFlags(&joined, cudaStreamNonBlocking) == cudaSuccess, "two streams");
-	ok(cudaMemset(target, 1, 6) == cudaSuccess && cudaMemset(source, 2, 6) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess, "is filled");
+			cudaStreamCreateWithFlags(&joined, cudaStreamNonBlocking) == cudaSuccess,
+		"two streams");
+	ok(cudaMemset(target, 1, 6) == cudaSuccess && cudaMemset(source, 2, 6) == cudaSuccess &&
+			cudaDeviceSynchronize() == cudaSuccess,
+		"is filled");
 	memset(locked, 9, 6);
 	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess &&
-	   cudaMemcpyAsync(target, source, 6, cudaMemcpyDeviceToDevice, stream) == cudaSuccess &&
-	   cudaMemsetAsync(target, 7, 1, stream) == cudaSuccess && cudaEventRecord(event, stream) == cudaSuccess &&
-	   cudaStreamWaitEvent(joined, event, 0) == cudaSuccess &&
-	   cudaMemcpyAsync((char *)target + 5, locked, 1, cudaMemcpyHostToDevice, joined) == cudaSuccess &&
-	   cudaEventRecord(event, joined) == cudaSuccess && cudaStreamWaitEvent(stream, event, 0) == cudaSuccess &&
-	   cudaStreamEndCapture(stream, &graph) == cudaSuccess, "copies and fills are captured, of a stream that joined too");
+			cudaMemcpyAsync(target, source, 6, cudaMemcpyDeviceToDevice, stream) == cudaSuccess &&
+			cudaMemsetAsync(target, 7, 1, stream) == cudaSuccess &&
+			cudaEventRecord(event, stream) == cudaSuccess &&
+			cudaStreamWaitEvent(joined, event, 0) == cudaSuccess &&
+			cudaMemcpyAsync((char *)target + 5, locked, 1, cudaMemcpyHostToDevice, joined) == cudaSuccess &&
+			cudaEventRecord(event, joined) == cudaSuccess &&
+			cudaStreamWaitEvent(stream, event, 0) == cudaSuccess &&
+			cudaStreamEndCapture(stream, &graph) == cudaSuccess,
+		"copies and fills are captured, of a stream that joined too");
 	ok(cudaGraphGetNodes(graph, NULL, &nodes) == cudaSuccess && nodes == 3, "each is a node");
-	ok(cudaMemcpy(seen, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess && seen[0] == 1 && seen[5] == 1, "and not done yet");
+	ok(cudaMemcpy(seen, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess && seen[0] == 1 && seen[5] == 1,
+		"and not done yet");
 	ok(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess &&
-	   cudaGraphLaunch(executable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess &&
-	   cudaMemcpy(seen, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess && seen[0] == 7 && seen[1] == 2 && seen[5] == 9,
-	   "a launch does them");
-	ok(cudaMemset(source, 4, 6) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess && cudaGraphLaunch(executable, stream) == cudaSuccess &&
-	   cudaStreamSynchronize(stream) == cudaSuccess && cudaMemcpy(more, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess &&
-	   more[0] == 7 && more[1] == 4, "and another does them again");
-	ok(cudaGraphExecDestroy(executable) == cudaSuccess && cudaFree(source) == cudaSuccess && cudaFree(target) == cudaSuccess &&
-	   cudaFreeHost(locked) == cudaSuccess && cudaEventDestroy(event) == cudaSuccess, "all is given back");
+			cudaGraphLaunch(executable, stream) == cudaSuccess &&
+			cudaStreamSynchronize(stream) == cudaSuccess &&
+			cudaMemcpy(seen, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess && seen[0] == 7 &&
+			seen[1] == 2 && seen[5] == 9,
+		"a launch does them");
+	ok(cudaMemset(source, 4, 6) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess &&
+			cudaGraphLaunch(executable, stream) == cudaSuccess &&
+			cudaStreamSynchronize(stream) == cudaSuccess &&
+			cudaMemcpy(more, target, 6, cudaMemcpyDeviceToHost) == cudaSuccess && more[0] == 7 &&
+			more[1] == 4,
+		"and another does them again");
+	ok(cudaGraphExecDestroy(executable) == cudaSuccess && cudaFree(source) == cudaSuccess &&
+			cudaFree(target) == cudaSuccess && cudaFreeHost(locked) == cudaSuccess &&
+			cudaEventDestroy(event) == cudaSuccess,
+		"all is given back");
 	ok(cudaStreamDestroy(stream) == cudaSuccess && cudaStreamDestroy(joined) == cudaSuccess, "the streams too");
 	(void)cudaGetLastError();
 }
@@ -212,20 +244,25 @@ static void part_kernels(void)
 	tap_part = "kernels";
 	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream");
 	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaErrorNotSupported &&
-	   cudaGetLastError() == cudaErrorNotSupported, "kernels are refused");
+			cudaGetLastError() == cudaErrorNotSupported,
+		"kernels are refused");
 	(void)setenv("FAKECUDART_KERNELS", "skip", 1);
-	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess, "unless they are to be passed over");
+	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess,
+		"unless they are to be passed over");
 	ok(cudaStreamQuery(stream) == cudaErrorNotReady, "which takes a while");
 	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
-	   cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
-	   cudaStreamEndCapture(stream, &graph) == cudaSuccess && cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess,
-	   "they are captured");
+			cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
+			cudaStreamEndCapture(stream, &graph) == cudaSuccess &&
+			cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess,
+		"they are captured");
 	ok(cudaGraphLaunch(executable, stream) == cudaSuccess, "and launched, passed over");
 	(void)unsetenv("FAKECUDART_KERNELS");
 	ok(cudaGraphLaunch(executable, stream) == cudaErrorNotSupported, "but not otherwise");
-	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess, "all is given back");
+	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess,
+		"all is given back");
 	ok(cudaEventCreate(&event) == cudaSuccess && cudaEventElapsedTime(&ms, event, event) == cudaErrorNotSupported &&
-	   cudaEventDestroy(event) == cudaSuccess, "what is not modelled is refused");
+			cudaEventDestroy(event) == cudaSuccess,
+		"what is not modelled is refused");
 	ok(cudaStreamSynchronize(stream) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess, "work ends");
 	(void)cudaGetLastError();
 }
@@ -259,21 +296,24 @@ static void part_device(void)
 	memcpy(grid, properties + 336, sizeof(grid));
 	ok(grid[0] == 2147483647 && grid[1] == 65535 && grid[2] == 65535, "fields of three numbers too");
 	ok(total == 64 * MIB && threads == 2048 && properties[PROPERTIES_BYTES] == 0x77,
-	   "in this version's layout (%zu bytes, %d threads)", total, threads);
+		"in this version's layout (%zu bytes, %d threads)", total, threads);
 	ok(cudaDeviceGetAttribute(&number, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && number == 9,
-	   "attributes come from the driver too");
+		"attributes come from the driver too");
 	ok(cudaSetDevice(1) == cudaErrorInvalidDevice && cudaSetDevice(0) == cudaSuccess, "there is one device");
-	ok(cudaRuntimeGetVersion(&number) == cudaSuccess && number / 1000 == FAKECUDART_MAJOR, "the version is %d", number);
+	ok(cudaRuntimeGetVersion(&number) == cudaSuccess && number / 1000 == FAKECUDART_MAJOR, "the version is %d",
+		number);
 	ok(cudaGetDriverEntryPointByVersion("cuMemCreate", &found, 12000, 0, &status) == cudaSuccess && found != NULL &&
-	   status == cudaDriverEntryPointSuccess, "a call of the driver is found");
+			status == cudaDriverEntryPointSuccess,
+		"a call of the driver is found");
 	ok(cudaGetDriverEntryPointByVersion("cuNone", &found, 12000, 0, &status) == cudaSuccess &&
-	   status == cudaDriverEntryPointSymbolNotFound, "another is not");
+			status == cudaDriverEntryPointSymbolNotFound,
+		"another is not");
 #if FAKECUDART_MAJOR == 12
 	cudaError_t (*find)(const char *, void **, unsigned long long, enum cudaDriverEntryPointQueryResult *) = NULL;
 	void *finder = dlsym(RTLD_DEFAULT, "cudaGetDriverEntryPoint");
 	memcpy(&find, &finder, sizeof(find));
 	ok(find != NULL && find("cuMemMap", &found, 0, &status) == cudaSuccess && status == cudaDriverEntryPointSuccess,
-	   "and without a version, as PyTorch did before CUDA 13");
+		"and without a version, as PyTorch did before CUDA 13");
 #endif
 	(void)cudaGetLastError();
 }
@@ -291,13 +331,15 @@ static void part_control(void)
 	ok(fakecuda_ticks() > ticks, "and the time that the emulator takes");
 	fakecuda_fail_at(1, cudaErrorMemoryAllocation);
 	void *none = NULL;
-	ok(cudaMalloc(&none, MIB) == cudaErrorMemoryAllocation && cudaMalloc(&none, MIB) == cudaSuccess, "a call can be made to fail");
+	ok(cudaMalloc(&none, MIB) == cudaErrorMemoryAllocation && cudaMalloc(&none, MIB) == cudaSuccess,
+		"a call can be made to fail");
 	ok(fakecuda_violations() == 0, "nothing was done wrong: %s", fakecuda_violation_text());
-	ok(fakecuda_work(NULL, 4096, 4096, 1, 1) == 0 && cudaDeviceSynchronize() != cudaSuccess && fakecuda_violations() == 1 &&
-	   strstr(fakecuda_violation_text(), "not mapped") != NULL, "what is wrong is told: %s", fakecuda_violation_text());
+	ok(fakecuda_work(NULL, 4096, 4096, 1, 1) == 0 && cudaDeviceSynchronize() != cudaSuccess &&
+			fakecuda_violations() == 1 && strstr(fakecuda_violation_text(), "not mapped") != NULL,
+		"what is wrong is told: %s", fakecuda_violation_text());
 	fakecuda_clear_violations();
 	ok(cudaDeviceSynchronize() == cudaSuccess && cudaFree(at) == cudaSuccess && cudaFree(none) == cudaSuccess,
-	   "and can be forgotten");
+		"and can be forgotten");
 }
 
 /* Work on memory that is gone when the graph that has captured it is launched. */
@@ -309,16 +351,21 @@ static void part_replay(void)
 	tap_part = "replay";
 	void *at = must_alloc(MIB);
 	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
-	   cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
-	   fakecuda_work(stream, (uint64_t)(uintptr_t)at, MIB, 1, 1) == 0 && cudaStreamEndCapture(stream, &graph) == cudaSuccess &&
-	   cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess, "work is captured");
-	ok(cudaGraphLaunch(executable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess && fakecuda_violations() == 0,
-	   "and is right while its memory is there: %s", fakecuda_violation_text());
+			cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
+			fakecuda_work(stream, (uint64_t)(uintptr_t)at, MIB, 1, 1) == 0 &&
+			cudaStreamEndCapture(stream, &graph) == cudaSuccess &&
+			cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess &&
+			cudaGraphDestroy(graph) == cudaSuccess,
+		"work is captured");
+	ok(cudaGraphLaunch(executable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess &&
+			fakecuda_violations() == 0,
+		"and is right while its memory is there: %s", fakecuda_violation_text());
 	ok(cudaFree(at) == cudaSuccess && cudaGraphLaunch(executable, stream) == cudaSuccess &&
-	   cudaStreamSynchronize(stream) == cudaErrorIllegalAddress && fakecuda_violations() == 1, "but not when it is gone: %s",
-	   fakecuda_violation_text());
+			cudaStreamSynchronize(stream) == cudaErrorIllegalAddress && fakecuda_violations() == 1,
+		"but not when it is gone: %s", fakecuda_violation_text());
 	fakecuda_clear_violations();
-	ok(cudaGraphExecDestroy(executable) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess, "all is given back");
+	ok(cudaGraphExecDestroy(executable) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess,
+		"all is given back");
 	(void)cudaGetLastError();
 }
 
@@ -329,7 +376,8 @@ static void part_book(void)
 	size_t total = 0;
 	void *at = NULL;
 	tap_part = "book";
-	ok(cudaMemGetInfo(&free_bytes, &total) == cudaSuccess && total == 200000 * MIB, "a device as large as one likes");
+	ok(cudaMemGetInfo(&free_bytes, &total) == cudaSuccess && total == 200000 * MIB,
+		"a device as large as one likes");
 	at = must_alloc(100000 * MIB);
 	ok(cudaMemcpy(at, host, 16, cudaMemcpyHostToDevice) == cudaSuccess, "what is copied to it goes nowhere");
 	ok(cudaMemcpy(host, at, 16, cudaMemcpyDeviceToHost) == cudaErrorNotSupported, "and cannot be had back");
@@ -352,30 +400,46 @@ static void part_two(bool peers)
 	size_t total = 0;
 	tap_part = "two devices";
 	ok(cudaGetDeviceCount(&count) == cudaSuccess && count == 2, "there are two");
-	ok(cudaGetDevice(&number) == cudaSuccess && number == 0 && cudaSetDevice(2) == cudaErrorInvalidDevice, "and no third");
+	ok(cudaGetDevice(&number) == cudaSuccess && number == 0 && cudaSetDevice(2) == cudaErrorInvalidDevice,
+		"and no third");
 	unsigned char *first = must_alloc(MIB);
-	ok(cuDevicePrimaryCtxGetState(1, &flags, &number) == CUDA_SUCCESS && number == 0, "the second has no context until it is wanted");
-	ok(cudaSetDevice(1) == cudaSuccess && cudaGetDevice(&number) == cudaSuccess && number == 1, "it becomes the current one");
+	ok(cuDevicePrimaryCtxGetState(1, &flags, &number) == CUDA_SUCCESS && number == 0,
+		"the second has no context until it is wanted");
+	ok(cudaSetDevice(1) == cudaSuccess && cudaGetDevice(&number) == cudaSuccess && number == 1,
+		"it becomes the current one");
 	unsigned char *second = must_alloc(2 * MIB);
 	ok(cuCtxGetCurrent(&contexts[1]) == CUDA_SUCCESS, "which has a context of its own");
-	ok(cudaMemGetInfo(&free_bytes[1], &total) == cudaSuccess && free_bytes[1] == 62 * MIB && total == 64 * MIB, "and memory");
+	ok(cudaMemGetInfo(&free_bytes[1], &total) == cudaSuccess && free_bytes[1] == 62 * MIB && total == 64 * MIB,
+		"and memory");
 	ok(cudaPointerGetAttributes(&attributes, first) == cudaSuccess && attributes.device == 0 &&
-	   cudaPointerGetAttributes(&attributes, second) == cudaSuccess && attributes.device == 1, "each address is some device's");
-	ok(cudaMemset(second, 3, 64) == cudaSuccess && cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "it works");
-	ok(cudaDeviceSynchronize() == cudaSuccess && cudaMemcpyPeerAsync(first, 0, second, 1, 64, stream) == cudaSuccess &&
-	   cudaStreamSynchronize(stream) == cudaSuccess && cudaMemcpy(seen, first, 64, cudaMemcpyDefault) == cudaSuccess &&
-	   seen[0] == 3 && seen[63] == 3, "and gives bytes to the other");
-	ok(cudaDeviceCanAccessPeer(&can, 1, 0) == cudaSuccess && can == peers, "it can reach the other's memory: %d", can);
+			cudaPointerGetAttributes(&attributes, second) == cudaSuccess && attributes.device == 1,
+		"each address is some device's");
+	ok(cudaMemset(second, 3, 64) == cudaSuccess &&
+			cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess,
+		"it works");
+	ok(cudaDeviceSynchronize() == cudaSuccess &&
+			cudaMemcpyPeerAsync(first, 0, second, 1, 64, stream) == cudaSuccess &&
+			cudaStreamSynchronize(stream) == cudaSuccess &&
+			cudaMemcpy(seen, first, 64, cudaMemcpyDefault) == cudaSuccess && seen[0] == 3 && seen[63] == 3,
+		"and gives bytes to the other");
+	ok(cudaDeviceCanAccessPeer(&can, 1, 0) == cudaSuccess && can == peers, "it can reach the other's memory: %d",
+		can);
 	ok(cudaDeviceEnablePeerAccess(0, 0) == (peers ? cudaSuccess : cudaErrorPeerAccessUnsupported) &&
-	   cudaDeviceEnablePeerAccess(0, 0) == (peers ? cudaErrorPeerAccessAlreadyEnabled : cudaErrorPeerAccessUnsupported),
-	   "that is enabled once, or not at all");
+			cudaDeviceEnablePeerAccess(0, 0) ==
+				(peers ? cudaErrorPeerAccessAlreadyEnabled : cudaErrorPeerAccessUnsupported),
+		"that is enabled once, or not at all");
 	ok(cudaDeviceGetPCIBusId(bus[0], 16, 0) == cudaSuccess && cudaDeviceGetPCIBusId(bus[1], 16, 1) == cudaSuccess &&
-	   strcmp(bus[0], bus[1]) != 0, "they have addresses on the bus");
-	ok(cudaSetDevice(0) == cudaSuccess && cuCtxGetCurrent(&contexts[0]) == CUDA_SUCCESS && contexts[0] != contexts[1], "the first is current again");
+			strcmp(bus[0], bus[1]) != 0,
+		"they have addresses on the bus");
+	ok(cudaSetDevice(0) == cudaSuccess && cuCtxGetCurrent(&contexts[0]) == CUDA_SUCCESS &&
+			contexts[0] != contexts[1],
+		"the first is current again");
 	ok(fakecuda_work(stream, 0, 0, 0, 1) == cudaErrorInvalidResourceHandle, "no kernel runs on the other's stream");
-	ok(cuCtxSetCurrent(contexts[1]) == CUDA_SUCCESS && cudaGetDevice(&number) == cudaSuccess && number == 1, "the current context says which device it is");
-	ok(cudaSetDevice(0) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess && cudaFree(second) == cudaSuccess &&
-	   cudaFree(first) == cudaSuccess && fakecuda_violations() == 0, "all is given back: %s", fakecuda_violation_text());
+	ok(cuCtxSetCurrent(contexts[1]) == CUDA_SUCCESS && cudaGetDevice(&number) == cudaSuccess && number == 1,
+		"the current context says which device it is");
+	ok(cudaSetDevice(0) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess &&
+			cudaFree(second) == cudaSuccess && cudaFree(first) == cudaSuccess && fakecuda_violations() == 0,
+		"all is given back: %s", fakecuda_violation_text());
 }
 
 static void part_none(const char *why)
@@ -392,7 +456,11 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
 	(void)setenv("FAKECUDA_CLOCK", "1", 1);
-	(void)setenv("FAKECUDA_CAPACITY", strcmp(mode, "book") == 0 ? "204800000K" : strcmp(mode, "wrong") == 0 ? "64X" : "64M", 1);
+	(void)setenv("FAKECUDA_CAPACITY",
+		strcmp(mode, "book") == 0            ? "204800000K"
+			: strcmp(mode, "wrong") == 0 ? "64X"
+						     : "64M",
+		1);
 	if (strcmp(mode, "book") == 0) {
 		(void)setenv("FAKECUDA_MEMORY", "book", 1);
 		part_book();

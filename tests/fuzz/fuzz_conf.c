@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		SEAM_VERIFY(rc == SEAM_CONF);
 		SEAM_VERIFY(memcmp(&config, &before, sizeof(config)) == 0);
-		SEAM_VERIFY(memchr(error, '\0', sizeof(error)) != NULL && error[0] == '\'' && strchr(error, '\n') == NULL);
+		SEAM_VERIFY(
+			memchr(error, '\0', sizeof(error)) != NULL && error[0] == '\'' && strchr(error, '\n') == NULL);
 	}
 	free(text);
 	return 0;

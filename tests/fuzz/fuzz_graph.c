@@ -1,5 +1,5 @@
-/* fuzz_graph.c: any bytes as an operator graph, CSV and JSON: refused with one line, or a graph that holds its invariants, whose
- * problem holds its own; and thresholds that agree with the pairs.
+/* fuzz_graph.c: any bytes as an operator graph, CSV and JSON: refused with one line, or a graph that holds its
+ * invariants, whose problem holds its own; and thresholds that agree with the pairs.
  */
 #include <stdint.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void compare(const struct seam__graph *graph, const struct seam__problem 
 	for (uint32_t i = 0; i < problem->count; i++)
 		for (uint32_t j = 0; j < i; j++)
 			SEAM_VERIFY(seam__problem_conflict(problem, i, j) ==
-			            seam__pairs_has(&pairs, problem->items[i].request, problem->items[j].request));
+				seam__pairs_has(&pairs, problem->items[i].request, problem->items[j].request));
 	seam__pairs_fini(&pairs);
 }
 

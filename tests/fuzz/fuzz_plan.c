@@ -1,8 +1,8 @@
-/* fuzz_plan.c: any bytes as a plan: refused with one line, or a plan that holds its invariants and whose like is written again;
- * at a memory cost that is bounded by the input's size. Whatever is read is also held against a trace.
+/* fuzz_plan.c: any bytes as a plan: refused with one line, or a plan that holds its invariants and whose like is
+ * written again; at a memory cost that is bounded by the input's size. Whatever is read is also held against a trace.
  *
- * Random bytes never have a right checksum. So the same bytes are also taken as a plan with small counts whose strings fill
- * the rest, sealed as a writer would.
+ * Random bytes never have a right checksum. So the same bytes are also taken as a plan with small counts whose strings
+ * fill the rest, sealed as a writer would.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void verify(const struct seam_plan *plan)
 	struct seam_trace_error error = {0};
 	if (changed.header.last_event <= trace->header.event_count)
 		SEAM_VERIFY(seam_plan_fingerprint(trace, changed.header.first_event, changed.header.last_event,
-		                                  &changed.header.fingerprint) == SEAM_OK);
+				    &changed.header.fingerprint) == SEAM_OK);
 	enum seam_rc rc = seam_plan_verify(trace, &changed, &error);
 	SEAM_VERIFY(rc == SEAM_OK || rc == SEAM_INVALID || rc == SEAM_NOT_FOUND || rc == SEAM_CORRUPT);
 	SEAM_VERIFY((rc == SEAM_OK) == (error.text[0] == '\0') && strchr(error.text, '\n') == NULL);

@@ -14,8 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-typedef enum seam_rc (*importer)(const void *data, size_t bytes, int device, struct seam_trace_error *error,
-                                 struct seam_trace **ret_trace);
+typedef enum seam_rc (*importer)(
+	const void *data, size_t bytes, int device, struct seam_trace_error *error, struct seam_trace **ret_trace);
 
 static void import(importer import_it, const uint8_t *data, size_t size, int device)
 {

@@ -1,11 +1,14 @@
-/* arena.c: random operations on one engine and its arenas over real emulated memory: arena [SEED [OPERATIONS [NTH memory|metadata]]].
+/* arena.c: random operations on one engine and its arenas over real emulated memory: arena [SEED [OPERATIONS [NTH
+ * memory|metadata]]].
  *
- * Blocks of the engine and blocks of arenas hold patterns, which are looked at before they are freed; every kernel tells the emulator what it
- * touches, so that the judge sees what is used without an order. A block of an arena goes wherever the arena has no gap and no other
- * such block: no plan is needed for that. Lent chunks, a second arena beside one that was closed, and the engine that borrows (seam_engine.spare)
- * are part of it. With NTH, in a third of the operations one of the engine's first NTH calls fails.
+ * Blocks of the engine and blocks of arenas hold patterns, which are looked at before they are freed; every kernel
+ * tells the emulator what it touches, so that the judge sees what is used without an order. A block of an arena goes
+ * wherever the arena has no gap and no other such block: no plan is needed for that. Lent chunks, a second arena beside
+ * one that was closed, and the engine that borrows (seam_engine.spare) are part of it. With NTH, in a third of the
+ * operations one of the engine's first NTH calls fails.
  *
- * After every operation: all invariants of the engine and the arenas; what is live at home lies in gaps; the account of bytes.
+ * After every operation: all invariants of the engine and the arenas; what is live at home lies in gaps; the account of
+ * bytes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +35,8 @@ static void op_alloc(void)
 	disarm();
 	seam__mutex_unlock(&m.engine.lock);
 	m.counts[rc == SEAM_OK ? COUNT_ALLOC : COUNT_FAILED]++;
-	expect(rc == SEAM_OK || rc == SEAM_OOM_DEVICE || (m.nth != 0 && (rc == SEAM_DRIVER || rc == SEAM_OOM_META)), seam_rc_name(rc));
+	expect(rc == SEAM_OK || rc == SEAM_OOM_DEVICE || (m.nth != 0 && (rc == SEAM_DRIVER || rc == SEAM_OOM_META)),
+		seam_rc_name(rc));
 	if (rc != SEAM_OK)
 		return;
 	struct live live = {block, stream, 0, (uint32_t)below(UINT32_MAX) | 1u};
@@ -94,9 +98,21 @@ static const struct {
 	void (*run)(void);
 	unsigned weight;
 } operations[] = {
-	{"alloc", op_alloc, 30}, {"free", op_free, 24}, {"record", op_record, 4}, {"begin", op_begin, 20}, {"prepare", op_prepare, 20},
-	{"open", op_open, 20}, {"extend", op_extend, 1}, {"plan", op_plan, 50}, {"unplan", op_unplan, 14}, {"lend", op_lend, 6},
-	{"collect", op_collect, 6}, {"close", op_close, 1}, {"finish", op_finish, 4}, {"trim", op_trim, 2}, {"wait", op_wait, 1},
+	{"alloc", op_alloc, 30},
+	{"free", op_free, 24},
+	{"record", op_record, 4},
+	{"begin", op_begin, 20},
+	{"prepare", op_prepare, 20},
+	{"open", op_open, 20},
+	{"extend", op_extend, 1},
+	{"plan", op_plan, 50},
+	{"unplan", op_unplan, 14},
+	{"lend", op_lend, 6},
+	{"collect", op_collect, 6},
+	{"close", op_close, 1},
+	{"finish", op_finish, 4},
+	{"trim", op_trim, 2},
+	{"wait", op_wait, 1},
 };
 
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
@@ -120,8 +136,9 @@ static void open_world(void)
 {
 	const struct seam_emu_config config = {.memory = SEAM_EMU_REAL, .capacity_bytes = 256 * MIB};
 	const struct seam_phys_props props = {.where = {SEAM_AT_DEVICE, 0}};
-	const struct seam_policy policy = {
-		.chunk_bytes = (1 + below(2)) * 2 * MIB, .small_bytes = MIB, .reuse = below(2) == 0 ? SEAM_REUSE_PASSED : SEAM_REUSE_WAIT};
+	const struct seam_policy policy = {.chunk_bytes = (1 + below(2)) * 2 * MIB,
+		.small_bytes = MIB,
+		.reuse = below(2) == 0 ? SEAM_REUSE_PASSED : SEAM_REUSE_WAIT};
 	m.doing = "open";
 	m.meta = seam__meta_create(0);
 	expect(m.meta != NULL && seam__emu_create(&config, NULL, &m.driver) == SEAM_OK, "no device");
@@ -130,7 +147,8 @@ static void open_world(void)
 	m.engine.spare = below(4) == 0 ? NULL : spare;
 	for (unsigned s = 0; s < STREAMS; s++)
 		expect(seam__drv_stream_create(m.driver, SEAM_STREAM_NONBLOCKING, &m.streams[s]) == SEAM_CU_SUCCESS &&
-		       seam__drv_event_create(m.driver, &m.events[s]) == SEAM_CU_SUCCESS, "no stream");
+				seam__drv_event_create(m.driver, &m.events[s]) == SEAM_CU_SUCCESS,
+			"no stream");
 }
 
 /* I11: arenas are in whatever state they are. */
@@ -145,7 +163,8 @@ static void close_world(void)
 	for (unsigned s = 0; s < STREAMS; s++)
 		expect(seam__drv_event_destroy(m.driver, m.events[s]) == SEAM_CU_SUCCESS, "an event stays");
 	seam__emu_usage(m.driver, &usage);
-	expect(usage.handles + usage.mappings + usage.reservations + usage.events == 0, "I11: the device still holds something");
+	expect(usage.handles + usage.mappings + usage.reservations + usage.events == 0,
+		"I11: the device still holds something");
 	expect(seam__emu_violations_all(m.driver) == 0, seam__emu_violation_text(m.driver));
 	seam__driver_destroy(m.driver);
 	expect(seam__meta_destroy(m.meta) == 0, "I11: metadata is left");
@@ -153,7 +172,8 @@ static void close_world(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, count = argc > 2 ? strtoull(argv[2], NULL, 10) : 5000;
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1,
+		 count = argc > 2 ? strtoull(argv[2], NULL, 10) : 5000;
 	m.random = seed;
 	open_world();
 	m.nth = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
@@ -161,9 +181,11 @@ int main(int argc, char **argv)
 	while (m.op < count)
 		step();
 	close_world();
-	printf("seed %" PRIu64 ": %" PRIu64 " operations, %" PRIu64 " blocks of the engine, %" PRIu64 " of arenas; %" PRIu64 " opened, %" PRIu64
-	       " finished, %" PRIu64 " parts given back, %" PRIu64 " chunks lent, %" PRIu64 " times collected, %" PRIu64 " borrowed from, %" PRIu64 " refused\n", seed, m.op,
-	       m.counts[COUNT_ALLOC], m.counts[COUNT_PLANNED], m.counts[COUNT_OPENED], m.counts[COUNT_FINISHED], m.counts[COUNT_PARTS],
-	       m.counts[COUNT_LENT], m.counts[COUNT_COLLECTED], m.counts[COUNT_SPARED], m.counts[COUNT_FAILED]);
+	printf("seed %" PRIu64 ": %" PRIu64 " operations, %" PRIu64 " blocks of the engine, %" PRIu64
+	       " of arenas; %" PRIu64 " opened, %" PRIu64 " finished, %" PRIu64 " parts given back, %" PRIu64
+	       " chunks lent, %" PRIu64 " times collected, %" PRIu64 " borrowed from, %" PRIu64 " refused\n",
+		seed, m.op, m.counts[COUNT_ALLOC], m.counts[COUNT_PLANNED], m.counts[COUNT_OPENED],
+		m.counts[COUNT_FINISHED], m.counts[COUNT_PARTS], m.counts[COUNT_LENT], m.counts[COUNT_COLLECTED],
+		m.counts[COUNT_SPARED], m.counts[COUNT_FAILED]);
 	return 0;
 }

@@ -40,7 +40,8 @@ void op_begin(void)
 		}
 		seam__survey_fini(&m.engine, &survey);
 		uint64_t fresh = count == 0 ? 4 * MIB : below(3) * 2 * MIB;
-		rc = seam__arena_begin(&m.engine, numbers, count, fresh, (1 + below(2)) * 2 * MIB, 100 * MIB, &m.arenas[0]);
+		rc = seam__arena_begin(
+			&m.engine, numbers, count, fresh, (1 + below(2)) * 2 * MIB, 100 * MIB, &m.arenas[0]);
 		memset(m.used[0], 0, sizeof m.used[0]);
 		memset(m.joined, 0, sizeof m.joined);
 	}
@@ -84,7 +85,8 @@ void op_extend(void)
 
 static bool fits(const struct seam_arena *arena, uint64_t offset, uint64_t bytes)
 {
-	return offset + bytes <= arena->bytes && gap_bytes(0, offset, offset + bytes) == 0 && !has_planned(0, offset, offset + bytes);
+	return offset + bytes <= arena->bytes && gap_bytes(0, offset, offset + bytes) == 0 &&
+		!has_planned(0, offset, offset + bytes);
 }
 
 void op_plan(void)
@@ -144,7 +146,8 @@ void op_unplan(void)
 	uint32_t count = entries((1u << STREAMS) - 1, streams);
 	seam__arena_settle(&m.engine, arena, planned.offset, planned.bytes, streams, count);
 	if (below(2) == 0)
-		m.counts[COUNT_PARTS] += seam__arena_give_part(&m.engine, arena, planned.offset, planned.offset + planned.bytes, streams, count) != 0;
+		m.counts[COUNT_PARTS] += seam__arena_give_part(&m.engine, arena, planned.offset,
+						 planned.offset + planned.bytes, streams, count) != 0;
 	leave();
 }
 
@@ -158,7 +161,8 @@ static uint64_t lend(uint32_t i)
 		return 0;
 	uint32_t count = entries(m.used[0][i], streams);
 	uint64_t bytes = seam__arena_lend(&m.engine, arena, i, streams, count);
-	expect(bytes == 0 || gap_bytes(0, chunk->offset, chunk->offset + chunk->bytes) == chunk->bytes, "a lent chunk is leased in part");
+	expect(bytes == 0 || gap_bytes(0, chunk->offset, chunk->offset + chunk->bytes) == chunk->bytes,
+		"a lent chunk is leased in part");
 	m.used[0][i] = bytes != 0 ? 0 : m.used[0][i];
 	m.counts[COUNT_LENT] += bytes != 0;
 	return bytes;
@@ -196,7 +200,8 @@ static void give_parts(unsigned place, struct seam_stream *const *streams, uint3
 		end = end < arena->bytes ? end : arena->bytes;
 		if (has_planned(place, begin, end))
 			continue;
-		uint64_t before = arena->leased_bytes, bytes = seam__arena_give_part(&m.engine, arena, begin, end, streams, count);
+		uint64_t before = arena->leased_bytes,
+			 bytes = seam__arena_give_part(&m.engine, arena, begin, end, streams, count);
 		expect(arena->leased_bytes + bytes == before, "what was given back is not what is leased less");
 		m.counts[COUNT_PARTS] += bytes != 0;
 	}
@@ -266,4 +271,3 @@ uint64_t spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam
 		lent += lend(i);
 	return lent;
 }
-

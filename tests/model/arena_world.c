@@ -71,7 +71,8 @@ void launch(uint64_t va, uint64_t bytes, unsigned stream, bool write, uint32_t v
 void order(unsigned from, unsigned to)
 {
 	expect(seam__drv_event_record(m.driver, m.events[from], m.streams[from]) == SEAM_CU_SUCCESS &&
-	       seam__drv_stream_wait_event(m.driver, m.streams[to], m.events[from]) == SEAM_CU_SUCCESS, "no order");
+			seam__drv_stream_wait_event(m.driver, m.streams[to], m.events[from]) == SEAM_CU_SUCCESS,
+		"no order");
 }
 
 void check_content(uint64_t va, uint64_t bytes, unsigned stream, uint32_t value)
@@ -79,7 +80,9 @@ void check_content(uint64_t va, uint64_t bytes, unsigned stream, uint32_t value)
 	uint32_t words[3][16] = {0};
 	const uint64_t places[3] = {va, va + below(bytes / 512) * 512, va + bytes - sizeof words[0]};
 	for (int i = 0; i < 3; i++)
-		expect(seam__drv_copy_to_host(m.driver, words[i], places[i], sizeof words[i], m.streams[stream]) == SEAM_CU_SUCCESS, "no copy");
+		expect(seam__drv_copy_to_host(m.driver, words[i], places[i], sizeof words[i], m.streams[stream]) ==
+				SEAM_CU_SUCCESS,
+			"no copy");
 	expect(seam__drv_stream_sync(m.driver, m.streams[stream]) == SEAM_CU_SUCCESS, "no synchronisation");
 	for (int i = 0; i < 3 * 16; i++)
 		expect(words[i / 16][i % 16] == value, "the content of a live block has changed");
@@ -91,7 +94,8 @@ uint32_t entries(unsigned set, struct seam_stream **streams)
 	disarm();
 	for (unsigned s = 0; s < STREAMS; s++) {
 		if ((set >> s & 1) != 0)
-			expect(seam__engine_stream(&m.engine, m.streams[s], &streams[count++]) == SEAM_OK, "a stream is unknown");
+			expect(seam__engine_stream(&m.engine, m.streams[s], &streams[count++]) == SEAM_OK,
+				"a stream is unknown");
 	}
 	arm();
 	return count;
@@ -124,7 +128,8 @@ static void check_block(const struct seam_block *block)
 			for (uint32_t c = 0; c < m.arenas[a].count; c++) {
 				uint64_t at = m.arenas[a].chunks[c].offset;
 				if (m.arenas[a].chunks[c].chunk == slot->mapping->chunk)
-					expect(gap_bytes(a, at + begin, at + end) == end - begin, "I2: a live block's bytes are leased");
+					expect(gap_bytes(a, at + begin, at + end) == end - begin,
+						"I2: a live block's bytes are leased");
 			}
 		}
 	}
@@ -158,7 +163,8 @@ void check_all(void)
 		check_block(m.live[i].block);
 	for (unsigned i = 0; i < m.planned_count; i++) {
 		const struct planned *planned = &m.planned[i];
-		expect(gap_bytes(planned->arena, planned->offset, planned->offset + planned->bytes) == 0, "a block of an arena is not leased");
+		expect(gap_bytes(planned->arena, planned->offset, planned->offset + planned->bytes) == 0,
+			"a block of an arena is not leased");
 	}
 	expect(seam__emu_violations_all(m.driver) == 0, seam__emu_violation_text(m.driver));
 }

@@ -1,4 +1,5 @@
-/* arena_world.h: an engine, its arenas, and what the model of arena.c knows of them. One program is one model: everything is in `m`. */
+/* arena_world.h: an engine, its arenas, and what the model of arena.c knows of them. One program is one model:
+ * everything is in `m`. */
 #ifndef SEAM_TESTS_ARENA_WORLD_H
 #define SEAM_TESTS_ARENA_WORLD_H
 
@@ -9,7 +10,18 @@
 
 enum { STREAMS = 3, LIVE = 40, PLANNED = 64, ARENAS = 4, CHUNKS = 64 };
 
-enum count { COUNT_ALLOC, COUNT_PLANNED, COUNT_LENT, COUNT_COLLECTED, COUNT_OPENED, COUNT_FINISHED, COUNT_PARTS, COUNT_SPARED, COUNT_FAILED, COUNTS };
+enum count {
+	COUNT_ALLOC,
+	COUNT_PLANNED,
+	COUNT_LENT,
+	COUNT_COLLECTED,
+	COUNT_OPENED,
+	COUNT_FINISHED,
+	COUNT_PARTS,
+	COUNT_SPARED,
+	COUNT_FAILED,
+	COUNTS
+};
 
 struct live {
 	struct seam_block *block;
@@ -32,7 +44,7 @@ struct world {
 	unsigned used[ARENAS][CHUNKS];    /* bit per stream whose blocks used the chunk since it was leased */
 	uint64_t streams[STREAMS];
 	struct seam_event events[STREAMS];
-	uint64_t joined[STREAMS];         /* up to which version of the first arena's joins */
+	uint64_t joined[STREAMS]; /* up to which version of the first arena's joins */
 	struct live live[LIVE];
 	struct planned planned[PLANNED];
 	unsigned live_count, planned_count;

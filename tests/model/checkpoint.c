@@ -68,14 +68,16 @@ void model_restore(struct model *model, uint64_t id)
 	for (uint32_t i = 0; i < kept->count; i++) {
 		const struct model_block *block = &kept->blocks[i];
 		captured = captured && block->captured;
-		blocks[i] = (struct seam_private_block){.ptr = block->ptr, .bytes = block->requested_bytes,
-		                                        .stream = (void *)(uintptr_t)model->streams[block->stream]};
+		blocks[i] = (struct seam_private_block){.ptr = block->ptr,
+			.bytes = block->requested_bytes,
+			.stream = (void *)(uintptr_t)model->streams[block->stream]};
 	}
 	model_arm(model);
 	enum seam_rc rc = seam_private_restore(model->pool, id, blocks, kept->count);
 	bool faulty = model_disarm(model);
 	if (rc == SEAM_OK && model->captures == 0)
 		exchange(model, id);
-	else if (!faulty && !(model->captures != 0 && rc == SEAM_CAPTURING) && !(!captured && (rc == SEAM_BUSY || rc == SEAM_NOT_FOUND)))
+	else if (!faulty && !(model->captures != 0 && rc == SEAM_CAPTURING) &&
+		!(!captured && (rc == SEAM_BUSY || rc == SEAM_NOT_FOUND)))
 		model_fail(model, "seam_private_restore: %s", seam_rc_name(rc));
 }

@@ -1,7 +1,8 @@
 /* fault.c: for N = 1, 2, ... the Nth call of one class fails, in the same random script, until none does any more.
  *
- * After the failure everything goes on: the oracle compares after every operation (I7), later operations succeed, and after the end nothing is
- * left on the device or of the metadata (I11: seam_pool_destroy() asserts the latter). fault ROW KIND [SEED [OPERATIONS]].
+ * After the failure everything goes on: the oracle compares after every operation (I7), later operations succeed, and
+ * after the end nothing is left on the device or of the metadata (I11: seam_pool_destroy() asserts the latter). fault
+ * ROW KIND [SEED [OPERATIONS]].
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,11 +17,12 @@
 #define MIB (UINT64_C(1) << 20)
 
 static const struct model_row rows[] = {
-	{"plain", "capacity_bytes:64M,mapping_limit:64", 256 * MIB, 12 * MIB, 3, MODEL_BUDGETS | MODEL_FLAGS | MODEL_DEATHS},
+	{"plain", "capacity_bytes:64M,mapping_limit:64", 256 * MIB, 12 * MIB, 3,
+		MODEL_BUDGETS | MODEL_FLAGS | MODEL_DEATHS},
 	{"wait", "capacity_bytes:64M,reuse:wait,verify_streams:1", 256 * MIB, 12 * MIB, 3, MODEL_DEATHS | MODEL_SUDDEN},
 	{"private", "capacity_bytes:96M", 256 * MIB, 12 * MIB, 3, MODEL_PRIVATE | MODEL_CAPTURE},
-	{"plan", "capacity_bytes:96M,plan:inline,record_limit_bytes:512K,deterministic:1,chunk_bytes:2M", 256 * MIB, 3 * MIB, 2,
-	 MODEL_PLAN | MODEL_SHORT},
+	{"plan", "capacity_bytes:96M,plan:inline,record_limit_bytes:512K,deterministic:1,chunk_bytes:2M", 256 * MIB,
+		3 * MIB, 2, MODEL_PLAN | MODEL_SHORT},
 	{"real", "capacity_bytes:64M", 128 * MIB, 6 * MIB, 2, MODEL_CONTENT},
 };
 
@@ -43,12 +45,13 @@ static uint64_t adoptions; /* of all runs */
 
 static void say_where(const char *expression, const char *file, int line)
 {
-	fprintf(stderr, "%s:%d: internal check failed: call %" PRIu64 " fails, operation %" PRIu64 " (%s): %s\n", file, line, nth,
-	        model.op, model.doing, expression);
+	fprintf(stderr, "%s:%d: internal check failed: call %" PRIu64 " fails, operation %" PRIu64 " (%s): %s\n", file,
+		line, nth, model.op, model.doing, expression);
 }
 
 /* True if all is well; *ret_fired: there was an nth call. */
-static bool run(const struct model_row *row, const struct kind *kind, uint64_t seed, uint64_t operations, bool *ret_fired)
+static bool run(
+	const struct model_row *row, const struct kind *kind, uint64_t seed, uint64_t operations, bool *ret_fired)
 {
 	struct model_fault fault = kind->fault;
 	fault.left = nth;
@@ -60,7 +63,8 @@ static bool run(const struct model_row *row, const struct kind *kind, uint64_t s
 	adoptions += model.pool != NULL ? model.pool->planning.counts.adoptions : 0;
 	model_close(&model);
 	if (model_failed(&model))
-		fprintf(stderr, "%s %s seed %" PRIu64 ": call %" PRIu64 " fails: %s\n", row->name, kind->name, seed, nth, model.failure);
+		fprintf(stderr, "%s %s seed %" PRIu64 ": call %" PRIu64 " fails: %s\n", row->name, kind->name, seed,
+			nth, model.failure);
 	return !model_failed(&model);
 }
 
@@ -70,7 +74,8 @@ static bool run_creation(bool *ret_fired)
 	struct seam_driver *driver = NULL;
 	struct seam_config config;
 	const struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK};
-	if (seam__opts_resolve(NULL, NULL, NULL, &config) != SEAM_OK || seam__emu_create(&emu, NULL, &driver) != SEAM_OK)
+	if (seam__opts_resolve(NULL, NULL, NULL, &config) != SEAM_OK ||
+		seam__emu_create(&emu, NULL, &driver) != SEAM_OK)
 		return false;
 	seam__driver_fail_at(driver, nth, UINT64_MAX, SEAM_CU_UNKNOWN);
 	struct seam_pool *pool = NULL;
@@ -121,5 +126,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	seam__check_set_hook(say_where);
-	return run_all(row, kind, argc > 3 ? strtoull(argv[3], NULL, 10) : 1, argc > 4 ? strtoull(argv[4], NULL, 10) : 120);
+	return run_all(
+		row, kind, argc > 3 ? strtoull(argv[3], NULL, 10) : 1, argc > 4 ? strtoull(argv[4], NULL, 10) : 120);
 }

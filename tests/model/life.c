@@ -21,7 +21,8 @@ void model_fail(struct model *model, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	snprintf(model->failure, sizeof model->failure, "operation %" PRIu64 " (%s): %s", model->op, model->doing, text);
+	snprintf(
+		model->failure, sizeof model->failure, "operation %" PRIu64 " (%s): %s", model->op, model->doing, text);
 }
 
 uint64_t model_random(struct model *model, uint64_t below)
@@ -80,7 +81,7 @@ static bool open_pool(struct model *model, const struct model_row *row)
 }
 
 bool model_open(struct model *model, const struct model_row *row, uint64_t seed, uint64_t slowness,
-                const struct model_fault *fault)
+	const struct model_fault *fault)
 {
 	memset(model, 0, sizeof *model);
 	model->row = row;
@@ -98,8 +99,8 @@ bool model_open(struct model *model, const struct model_row *row, uint64_t seed,
 	for (unsigned i = 0; i < row->streams; i++) {
 		int cu = SEAM_CU_SUCCESS;
 		if (!legacy || i > 0)
-			cu = seam__drv_stream_create(model->driver, legacy ? SEAM_STREAM_BLOCKING : SEAM_STREAM_NONBLOCKING,
-			                             &model->streams[i]);
+			cu = seam__drv_stream_create(model->driver,
+				legacy ? SEAM_STREAM_BLOCKING : SEAM_STREAM_NONBLOCKING, &model->streams[i]);
 		if (cu == SEAM_CU_SUCCESS)
 			cu = seam__drv_event_create(model->driver, &model->events[i]);
 		if (cu != SEAM_CU_SUCCESS)
@@ -119,9 +120,12 @@ static void close_device(struct model *model)
 	}
 	struct seam_emu_usage usage;
 	seam__emu_usage(model->driver, &usage);
-	if (usage.handles != 0 || usage.used_bytes != 0 || usage.mappings != 0 || usage.reservations != 0 || usage.events != 0)
-		model_fail(model, "I11: after destroy the device holds %" PRIu64 " handles, %" PRIu64 " mappings, %" PRIu64
-		           " reservations, %" PRIu64 " events", usage.handles, usage.mappings, usage.reservations, usage.events);
+	if (usage.handles != 0 || usage.used_bytes != 0 || usage.mappings != 0 || usage.reservations != 0 ||
+		usage.events != 0)
+		model_fail(model,
+			"I11: after destroy the device holds %" PRIu64 " handles, %" PRIu64 " mappings, %" PRIu64
+			" reservations, %" PRIu64 " events",
+			usage.handles, usage.mappings, usage.reservations, usage.events);
 	if (seam__emu_violations_all(model->driver) != 0)
 		model_fail(model, "the device's judge after destroy: %s", seam__emu_violation_text(model->driver));
 }

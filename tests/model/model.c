@@ -21,30 +21,35 @@ static const struct model_row rows[] = {
 	{"own", "capacity_bytes:256M,reuse:own,stitch:oom", 1024 * MIB, 24 * MIB, 4, 0},
 	{"eager", "capacity_bytes:320M,stitch:eager,chunk_bytes:4M", 1024 * MIB, 32 * MIB, 2, MODEL_FLAGS},
 	{"budget", "capacity_bytes:200M,mapping_limit:140", 1024 * MIB, 24 * MIB, 3, MODEL_BUDGETS},
-	{"addresses", "capacity_bytes:200M,address_limit_bytes:600M,fragmentation_limit_bytes:4M", 256 * MIB, 24 * MIB, 2,
-	 MODEL_BUDGETS | MODEL_FLAGS},
-	{"eager_budget", "capacity_bytes:200M,stitch:eager,mapping_limit:130", 1024 * MIB, 24 * MIB, 3, MODEL_BUDGETS | MODEL_FLAGS},
+	{"addresses", "capacity_bytes:200M,address_limit_bytes:600M,fragmentation_limit_bytes:4M", 256 * MIB, 24 * MIB,
+		2, MODEL_BUDGETS | MODEL_FLAGS},
+	{"eager_budget", "capacity_bytes:200M,stitch:eager,mapping_limit:130", 1024 * MIB, 24 * MIB, 3,
+		MODEL_BUDGETS | MODEL_FLAGS},
 	{"late_budget", "capacity_bytes:200M,stitch:oom,mapping_limit:120,reuse:wait", 1024 * MIB, 24 * MIB, 4,
-	 MODEL_BUDGETS | MODEL_FLAGS | MODEL_DEATHS},
+		MODEL_BUDGETS | MODEL_FLAGS | MODEL_DEATHS},
 	{"private_budget", "capacity_bytes:256M,mapping_limit:140,chunk_bytes:4M", 1024 * MIB, 16 * MIB, 4,
-	 MODEL_PRIVATE | MODEL_CAPTURE | MODEL_BUDGETS | MODEL_FLAGS},
+		MODEL_PRIVATE | MODEL_CAPTURE | MODEL_BUDGETS | MODEL_FLAGS},
 	{"private", "capacity_bytes:384M", 1024 * MIB, 16 * MIB, 4, MODEL_PRIVATE | MODEL_CAPTURE},
 	{"watched", "capacity_bytes:384M,watch_captures:1", 1024 * MIB, 16 * MIB, 3,
-	 MODEL_PRIVATE | MODEL_CAPTURE | MODEL_WATCHED},
+		MODEL_PRIVATE | MODEL_CAPTURE | MODEL_WATCHED},
 	{"deaths", "capacity_bytes:256M", 1024 * MIB, 24 * MIB, 4, MODEL_DEATHS},
-	{"sudden", "capacity_bytes:256M,verify_streams:1,reuse:wait", 1024 * MIB, 24 * MIB, 3, MODEL_DEATHS | MODEL_SUDDEN},
+	{"sudden", "capacity_bytes:256M,verify_streams:1,reuse:wait", 1024 * MIB, 24 * MIB, 3,
+		MODEL_DEATHS | MODEL_SUDDEN},
 	{"legacy", "capacity_bytes:256M", 1024 * MIB, 24 * MIB, 3, MODEL_LEGACY},
 	{"real", "capacity_bytes:96M", 256 * MIB, 4 * MIB, 3, MODEL_CONTENT},
-	{"plan", "capacity_bytes:384M,plan:inline,record_limit_bytes:512K,chunk_bytes:2M", 1024 * MIB, 12 * MIB, 3, MODEL_PLAN},
+	{"plan", "capacity_bytes:384M,plan:inline,record_limit_bytes:512K,chunk_bytes:2M", 1024 * MIB, 12 * MIB, 3,
+		MODEL_PLAN},
 	{"plan_short", "capacity_bytes:160M,plan:inline,record_limit_bytes:512K", 1024 * MIB, 12 * MIB, 2,
-	 MODEL_PLAN | MODEL_FLAGS | MODEL_DEATHS},
-	{"plan_budget", "capacity_bytes:256M,plan:inline,record_limit_bytes:512K,mapping_limit:200,address_limit_bytes:1500M,chunk_bytes:2M",
-	 1024 * MIB, 8 * MIB, 2, MODEL_PLAN | MODEL_BUDGETS},
-	{"plan_private", "capacity_bytes:320M,plan:inline,record_limit_bytes:512K,watch_captures:1", 1024 * MIB, 8 * MIB, 4,
-	 MODEL_PLAN | MODEL_PRIVATE | MODEL_CAPTURE | MODEL_WATCHED},
-	{"plan_wait", "capacity_bytes:256M,plan:inline,record_limit_bytes:512K,reuse:wait,verify_streams:1", 1024 * MIB, 8 * MIB, 4,
-	 MODEL_PLAN | MODEL_DEATHS | MODEL_SUDDEN},
-	{"plan_real", "capacity_bytes:128M,plan:inline,record_limit_bytes:512K", 256 * MIB, 3 * MIB, 3, MODEL_PLAN | MODEL_CONTENT},
+		MODEL_PLAN | MODEL_FLAGS | MODEL_DEATHS},
+	{"plan_budget",
+		"capacity_bytes:256M,plan:inline,record_limit_bytes:512K,mapping_limit:200,address_limit_bytes:1500M,chunk_bytes:2M",
+		1024 * MIB, 8 * MIB, 2, MODEL_PLAN | MODEL_BUDGETS},
+	{"plan_private", "capacity_bytes:320M,plan:inline,record_limit_bytes:512K,watch_captures:1", 1024 * MIB,
+		8 * MIB, 4, MODEL_PLAN | MODEL_PRIVATE | MODEL_CAPTURE | MODEL_WATCHED},
+	{"plan_wait", "capacity_bytes:256M,plan:inline,record_limit_bytes:512K,reuse:wait,verify_streams:1", 1024 * MIB,
+		8 * MIB, 4, MODEL_PLAN | MODEL_DEATHS | MODEL_SUDDEN},
+	{"plan_real", "capacity_bytes:128M,plan:inline,record_limit_bytes:512K", 256 * MIB, 3 * MIB, 3,
+		MODEL_PLAN | MODEL_CONTENT},
 	{"deterministic", "capacity_bytes:256M,deterministic:1", 1024 * MIB, 24 * MIB, 3, 0},
 };
 
@@ -52,8 +57,8 @@ static struct model model; /* large */
 
 static void say_where(const char *expression, const char *file, int line)
 {
-	fprintf(stderr, "%s:%d: internal check failed in operation %" PRIu64 " (%s): %s\n", file, line, model.op, model.doing,
-	        expression);
+	fprintf(stderr, "%s:%d: internal check failed in operation %" PRIu64 " (%s): %s\n", file, line, model.op,
+		model.doing, expression);
 }
 
 static bool run(const struct model_row *row, uint64_t seed, uint64_t operations, uint64_t slowness)
@@ -72,15 +77,19 @@ static bool run(const struct model_row *row, uint64_t seed, uint64_t operations,
 static void report_counts(const struct model_row *row, uint64_t operations)
 {
 	const struct seam_engine_counts *counts = &model.counts;
-	printf("%s: %" PRIu64 " operations, %" PRIu64 " allocations (s1 %" PRIu64 ", s1r %" PRIu64 ", s2 %" PRIu64 ", s3 %" PRIu64
-	       ", s4 %" PRIu64 "), %" PRIu64 " refused, %" PRIu64 " restored, %" PRIu64 " views given up\n", row->name, operations, model.allocs, counts->s1,
-	       counts->s1r, counts->s2, counts->s3, counts->s4, model.refusals, model.restored, counts->stitch_frees);
+	printf("%s: %" PRIu64 " operations, %" PRIu64 " allocations (s1 %" PRIu64 ", s1r %" PRIu64 ", s2 %" PRIu64
+	       ", s3 %" PRIu64 ", s4 %" PRIu64 "), %" PRIu64 " refused, %" PRIu64 " restored, %" PRIu64
+	       " views given up\n",
+		row->name, operations, model.allocs, counts->s1, counts->s1r, counts->s2, counts->s3, counts->s4,
+		model.refusals, model.restored, counts->stitch_frees);
 	if ((row->features & MODEL_PLAN) == 0)
 		return;
 	const struct seam_planned_counts *planned = &model.planned;
-	printf("plans: %" PRIu64 " made, %" PRIu64 " hits of %" PRIu64 ", %" PRIu64 " adopted, %" PRIu64 " dropped, %" PRIu64 " lent, %" PRIu64 " collected, %" PRIu64
-	       " borrowed, %" PRIu64 " switches, %" PRIu64 " first requests; misses:", model.plans_made, planned->hits, planned->requests, planned->adoptions, planned->drops, planned->lends, planned->collects,
-	       planned->borrows, planned->switches, model.firsts);
+	printf("plans: %" PRIu64 " made, %" PRIu64 " hits of %" PRIu64 ", %" PRIu64 " adopted, %" PRIu64
+	       " dropped, %" PRIu64 " lent, %" PRIu64 " collected, %" PRIu64 " borrowed, %" PRIu64 " switches, %" PRIu64
+	       " first requests; misses:",
+		model.plans_made, planned->hits, planned->requests, planned->adoptions, planned->drops, planned->lends,
+		planned->collects, planned->borrows, planned->switches, model.firsts);
 #define SEAM_MISS(name, text) printf(" " #name " %" PRIu64, planned->misses[SEAM_MISS_##name]);
 #include "misses.def"
 #undef SEAM_MISS
@@ -96,7 +105,8 @@ static bool saw_all_states(void)
 		return planned->hits != 0 && planned->drops != 0 && model.firsts != 0;
 	if ((model.row->features & MODEL_CAPTURE) != 0 && model.restored == 0)
 		return false;
-	return counts->s1 != 0 && counts->s1r != 0 && counts->s2 != 0 && counts->s3 != 0 && counts->s4 != 0 && counts->s5 != 0;
+	return counts->s1 != 0 && counts->s1r != 0 && counts->s2 != 0 && counts->s3 != 0 && counts->s4 != 0 &&
+		counts->s5 != 0;
 }
 
 static int run_row(const struct model_row *row, uint64_t seed, uint64_t operations)

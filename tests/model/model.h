@@ -1,8 +1,8 @@
 /* model.h: random operations on one pool over the emulated device, each compared with what a naive oracle knows.
  *
- * The oracle shares nothing with the engine: which bytes of which physical handle a live block uses is read from the emulator's page tables
- * (struct emu_mapping), once when the block is made and again in every check. Order between streams is judged by the emulator,
- * to which every launch of the model tells what it touches.
+ * The oracle shares nothing with the engine: which bytes of which physical handle a live block uses is read from the
+ * emulator's page tables (struct emu_mapping), once when the block is made and again in every check. Order between
+ * streams is judged by the emulator, to which every launch of the model tells what it touches.
  *
  * Everything follows from the seed, and all checks are made after every operation.
  */
@@ -21,12 +21,12 @@
 
 #define MODEL_STREAMS 4u
 #define MODEL_LIVE 4096u
-#define MODEL_PRIVATES 4u     /* ids 1..4; the first two serve captures on the stream of the same number */
+#define MODEL_PRIVATES 4u /* ids 1..4; the first two serve captures on the stream of the same number */
 #define MODEL_GRAPH_RANGES 32u
 #define MODEL_GHOSTS 6u
-#define MODEL_KEPT 64u         /* blocks of a checkpoint */
-#define MODEL_PLAN_LIVE 160u  /* about so many blocks are live at most in rows with programs */
-#define MODEL_SLOTS 120u      /* most requests of a program's iteration */
+#define MODEL_KEPT 64u       /* blocks of a checkpoint */
+#define MODEL_PLAN_LIVE 160u /* about so many blocks are live at most in rows with programs */
+#define MODEL_SLOTS 120u     /* most requests of a program's iteration */
 #define MODEL_PROGRAMS 3u
 #define MODEL_RESIDENTS 6u
 #define MODEL_PLANS 3u
@@ -43,8 +43,8 @@ enum model_feature {
 	MODEL_LEGACY = 128,      /* stream 0 is the legacy default stream and the others synchronise with it */
 	MODEL_FLAGS = 256,       /* contiguous, no-stitch and no-wait requests */
 	MODEL_SUDDEN = 512,      /* streams are destroyed without notice (needs verify_streams) */
-	MODEL_PLAN = 1024,       /* periodic programs besides, and plans learned, used and dropped (needs plan:inline) */
-	MODEL_SHORT = 2048,      /* the programs have few requests */
+	MODEL_PLAN = 1024,  /* periodic programs besides, and plans learned, used and dropped (needs plan:inline) */
+	MODEL_SHORT = 2048, /* the programs have few requests */
 };
 
 struct model_row {
@@ -78,16 +78,16 @@ struct model_phys {
 
 struct model_block {
 	void *ptr;
-	uint64_t id;         /* from 1; of no other block, ever */
+	uint64_t id; /* from 1; of no other block, ever */
 	bool of_program;
-	uint64_t bytes;      /* rounded up */
+	uint64_t bytes; /* rounded up */
 	uint64_t requested_bytes;
 	uint64_t private_id;
 	unsigned stream;
-	bool orphan;         /* its stream is gone */
+	bool orphan; /* its stream is gone */
 	bool captured;
-	unsigned uses;       /* bit per stream that it was recorded for */
-	uint32_t value;      /* the pattern it holds; 0: none */
+	unsigned uses;  /* bit per stream that it was recorded for */
+	uint32_t value; /* the pattern it holds; 0: none */
 	struct model_piece *pieces;
 	uint32_t piece_count;
 };
@@ -102,9 +102,9 @@ struct model_graph {
 struct model_slot {
 	uint64_t bytes;
 	unsigned stream, thread;
-	unsigned lag;        /* so many iterations later than the next free it is freed */
-	bool dynamic;        /* its size is another one each time */
-	uint64_t held[3];    /* ids of blocks, the oldest first */
+	unsigned lag;     /* so many iterations later than the next free it is freed */
+	bool dynamic;     /* its size is another one each time */
+	uint64_t held[3]; /* ids of blocks, the oldest first */
 	unsigned held_count;
 };
 
@@ -118,9 +118,9 @@ struct model_program {
 	struct model_slot slots[MODEL_SLOTS];
 	struct model_act acts[2 * MODEL_SLOTS];
 	unsigned slot_count, act_count, at;
-	unsigned noise;      /* of 1000 acts so many are not as they should be */
-	unsigned others;     /* of 1000 operations so many are not the program's */
-	bool marks;          /* it calls seam_step() */
+	unsigned noise;  /* of 1000 acts so many are not as they should be */
+	unsigned others; /* of 1000 operations so many are not the program's */
+	bool marks;      /* it calls seam_step() */
 	bool begun;
 	uint64_t residents[MODEL_RESIDENTS]; /* ids */
 };
@@ -140,9 +140,9 @@ struct model_private {
 
 /* One failure to come, among the calls that the pool makes: the model's own calls to the device are left alone. */
 struct model_fault {
-	uint64_t left;     /* the so manieth call from now fails; 0: none */
-	bool metadata;     /* allocations of metadata, not calls of the driver */
-	uint64_t classes;  /* of the driver's calls: bit per enum seam_drv_class */
+	uint64_t left;    /* the so manieth call from now fails; 0: none */
+	bool metadata;    /* allocations of metadata, not calls of the driver */
+	uint64_t classes; /* of the driver's calls: bit per enum seam_drv_class */
 	int code;
 	bool fired;
 };
@@ -155,40 +155,40 @@ struct model {
 	uint64_t random;
 	uint64_t op;
 	const char *doing;
-	char failure[400];         /* "" while all is well */
+	char failure[400]; /* "" while all is well */
 	uint64_t streams[MODEL_STREAMS];
 	struct seam_event events[MODEL_STREAMS];
 	bool capturing[MODEL_STREAMS];
-	unsigned captures;         /* of these */
+	unsigned captures;                       /* of these */
 	uint64_t capture_private[MODEL_STREAMS]; /* valid while capturing: 0 for one outside private pools */
-	bool shrinking;            /* frees outnumber allocations for a while */
+	bool shrinking;                          /* frees outnumber allocations for a while */
 	struct model_block live[MODEL_LIVE];
 	uint32_t live_count;
 	struct model_block ghosts[MODEL_GHOSTS]; /* freed, but captured in the common memory: never used again */
 	uint32_t ghost_count;
 	struct model_private privates[MODEL_PRIVATES + 1];
-	bool routed;               /* requests on the last stream go to private pool 3 */
+	bool routed; /* requests on the last stream go to private pool 3 */
 	struct model_physes physes;
 	uint64_t live_bytes, live_requested_bytes, allocs, frees;
-	uint64_t placements;       /* a hash of every block's view and offset: for I8 */
-	uint64_t slowness;         /* kernels take this many times as long */
+	uint64_t placements; /* a hash of every block's view and offset: for I8 */
+	uint64_t slowness;   /* kernels take this many times as long */
 	uint64_t ooms, refusals;
-	uint64_t restored;         /* blocks that no request was served with */
-	uint64_t ids;              /* of blocks, so far */
+	uint64_t restored; /* blocks that no request was served with */
+	uint64_t ids;      /* of blocks, so far */
 	struct model_program programs[MODEL_PROGRAMS];
-	unsigned program;          /* the one that runs */
-	unsigned iterations;       /* so many are left of it */
+	unsigned program;                     /* the one that runs */
+	unsigned iterations;                  /* so many are left of it */
 	struct seam_plan *plans[MODEL_PLANS]; /* made earlier, from what was recorded then; NULL: none */
-	struct seam_engine_counts counts; /* of the pool, before it was closed */
+	struct seam_engine_counts counts;     /* of the pool, before it was closed */
 	struct seam_planned_counts planned;
 	uint64_t plans_made;
-	uint64_t firsts;           /* requests made while a plan expected its first ones */
+	uint64_t firsts; /* requests made while a plan expected its first ones */
 };
 
-/* A device and a pool as the row wants them. Kernels take `slowness` times as long. fault: NULL, or what is to fail. False: model->failure
- * says why. */
+/* A device and a pool as the row wants them. Kernels take `slowness` times as long. fault: NULL, or what is to fail.
+ * False: model->failure says why. */
 bool model_open(struct model *model, const struct model_row *row, uint64_t seed, uint64_t slowness,
-                const struct model_fault *fault);
+	const struct model_fault *fault);
 
 /* Frees and destroys everything; what is left then is a failure (I11). */
 void model_close(struct model *model);
@@ -276,8 +276,8 @@ void model_leave(struct model *model, struct model_block *block);
 /* Private pool `id` is gone: its memory is common. */
 void model_join(struct model *model, uint64_t id);
 
-/* Bytes of chunks of one private pool (0: the common memory) in which nothing is live. released: only what a trim releases, which is not what
- * plans count on. */
+/* Bytes of chunks of one private pool (0: the common memory) in which nothing is live. released: only what a trim
+ * releases, which is not what plans count on. */
 uint64_t model_whole_bytes(const struct model *model, uint64_t private_id, bool released);
 
 /* A request of `bytes` was refused although everything was allowed: was there really no memory? */

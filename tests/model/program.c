@@ -1,7 +1,8 @@
-/* program.c: programs that repeat themselves, and plans that are learned from them, brought along, and dropped; see model.h.
+/* program.c: programs that repeat themselves, and plans that are learned from them, brought along, and dropped; see
+ * model.h.
  *
- * A program's blocks are in model->live like all others, so the oracle sees no difference; the program knows them by their ids, since others may free
- * them early.
+ * A program's blocks are in model->live like all others, so the oracle sees no difference; the program knows them by
+ * their ids, since others may free them early.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -79,7 +80,8 @@ static void make_program(struct model *model, struct model_program *program)
 	unsigned frees_at[MODEL_SLOTS];
 	bool few = (model->row->features & MODEL_SHORT) != 0;
 	memset(program, 0, sizeof *program);
-	program->slot_count = few ? 16 + (unsigned)model_random(model, 4) : 20 + (unsigned)model_random(model, MODEL_SLOTS - 20);
+	program->slot_count =
+		few ? 16 + (unsigned)model_random(model, 4) : 20 + (unsigned)model_random(model, MODEL_SLOTS - 20);
 	program->noise = few ? 0 : noises[model_random(model, 6)];
 	program->others = few ? 30 : others[model_random(model, 5)];
 	program->marks = few || model_one_in(model, 2);
@@ -137,7 +139,8 @@ static void perform(struct model *model, struct model_program *program, const st
 		model_use_elsewhere(model, &model->live[index], (unsigned)model_random(model, model->row->streams));
 }
 
-/* An act that is not as it should be: left out (a request dropped, a free late), before its predecessor, of another size, or twice. */
+/* An act that is not as it should be: left out (a request dropped, a free late), before its predecessor, of another
+ * size, or twice. */
 static void perform_oddly(struct model *model, struct model_program *program)
 {
 	const struct model_act *act = &program->acts[program->at];
@@ -227,7 +230,8 @@ static void step_program(struct model *model)
 static void step_work(struct model *model)
 {
 	bool did = true;
-	/* The worker gets more patient with every plan that comes to nothing, and the longer the recording is. Here programs change often. */
+	/* The worker gets more patient with every plan that comes to nothing, and the longer the recording is. Here
+	 * programs change often. */
 	if (model_one_in(model, 16)) {
 		model->pool->learner.back_off_events = 64;
 		model->pool->learner.next_events = 0;
@@ -274,7 +278,7 @@ static void step_plan_use(struct model *model)
 	if (error[0] == '\0')
 		model_fail(model, "seam_plan_use fails without a word: %s", seam_rc_name(rc));
 	if (!faulty && rc != SEAM_OOM_DEVICE && rc != SEAM_OOM_VA && rc != SEAM_MAPPINGS && rc != SEAM_INVALID &&
-	    !(rc == SEAM_CAPTURING && model->captures != 0))
+		!(rc == SEAM_CAPTURING && model->captures != 0))
 		model_fail(model, "seam_plan_use: %s: %s", seam_rc_name(rc), error);
 	(void)reserved_bytes;
 }
@@ -369,13 +373,16 @@ static void step_stats(struct model *model)
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
 	if (seam_stats_get(model->pool, &stats) != SEAM_OK)
 		model_fail(model, "seam_stats_get fails");
-	uint64_t misses = stats.plan_miss_size + stats.plan_miss_lost + stats.plan_miss_lane + stats.plan_miss_late + stats.plan_miss_gap +
-	                  stats.plan_miss_dynamic + stats.plan_miss_request + stats.plan_miss_order;
+	uint64_t misses = stats.plan_miss_size + stats.plan_miss_lost + stats.plan_miss_lane + stats.plan_miss_late +
+		stats.plan_miss_gap + stats.plan_miss_dynamic + stats.plan_miss_request + stats.plan_miss_order;
 	if (stats.plan_misses != misses || stats.plan_requests != stats.plan_hits + misses)
-		model_fail(model, "misses of plans do not add up: %" PRIu64 " requests, %" PRIu64 " hits, %" PRIu64 " misses by cause",
-		           stats.plan_requests, stats.plan_hits, misses);
-	if (stats.reserved_bytes != stats.live_bytes + stats.unused_pending_bytes + stats.unused_partial_bytes + stats.unused_whole_bytes +
-	                                    stats.unused_private_bytes + stats.unused_leased_bytes)
+		model_fail(model,
+			"misses of plans do not add up: %" PRIu64 " requests, %" PRIu64 " hits, %" PRIu64
+			" misses by cause",
+			stats.plan_requests, stats.plan_hits, misses);
+	if (stats.reserved_bytes !=
+		stats.live_bytes + stats.unused_pending_bytes + stats.unused_partial_bytes + stats.unused_whole_bytes +
+			stats.unused_private_bytes + stats.unused_leased_bytes)
 		model_fail(model, "reserved bytes have no cause");
 	if (stats.plan_lent_bytes > stats.plan_arena_bytes || stats.plan_live_bytes > stats.live_bytes)
 		model_fail(model, "more is lent than there is, or more planned than live");

@@ -36,9 +36,11 @@ static uint64_t choose_private(struct model *model, struct seam_request *request
 	if (model->capturing[stream])
 		return model->capture_private[stream] == 0 && routed ? 3 : model->capture_private[stream];
 	uint64_t id = 3 + model_random(model, 2);
-	if ((model->row->features & (MODEL_CAPTURE | MODEL_PLAN)) == MODEL_CAPTURE && stream < 2 && model_one_in(model, 3))
+	if ((model->row->features & (MODEL_CAPTURE | MODEL_PLAN)) == MODEL_CAPTURE && stream < 2 &&
+		model_one_in(model, 3))
 		id = stream + 1; /* as a graph's inputs: outside of its capture, but in its pool */
-	if ((model->row->features & MODEL_PRIVATE) != 0 && model_one_in(model, 6) && model->privates[id].references != 0) {
+	if ((model->row->features & MODEL_PRIVATE) != 0 && model_one_in(model, 6) &&
+		model->privates[id].references != 0) {
 		request->private_id = id;
 		return id;
 	}
@@ -62,7 +64,7 @@ static unsigned choose_flags(struct model *model)
 }
 
 static void judge_failure(struct model *model, const struct seam_request *request, enum seam_rc rc, uint64_t private_id,
-                          uint64_t reserved_before, bool faulty)
+	uint64_t reserved_before, bool faulty)
 {
 	model->ooms += rc == SEAM_OOM_DEVICE;
 	model->refusals++;
@@ -75,7 +77,7 @@ static void judge_failure(struct model *model, const struct seam_request *reques
 	}
 	if (model->pool->engine.memory.reserved_bytes > reserved_before)
 		model_fail(model, "I7: a request that failed left %" PRIu64 " bytes more reserved",
-		           model->pool->engine.memory.reserved_bytes - reserved_before);
+			model->pool->engine.memory.reserved_bytes - reserved_before);
 	if (rc == SEAM_MAPPINGS && request->flags == 0 && model->captures == 0)
 		model_judge_shortage(model);
 	if (!budgets && request->flags == 0 && model->captures == 0)
@@ -87,8 +89,10 @@ static void judge_growth(struct model *model, uint64_t bytes, uint64_t whole_bef
 {
 	uint64_t grown = model->pool->engine.memory.reserved_bytes - reserved_before;
 	if (model->pool->engine.memory.reserved_bytes > reserved_before && whole_before >= bytes)
-		model_fail(model, "I5: %" PRIu64 " bytes were taken for a request of %" PRIu64 " while %" PRIu64
-		           " were free in whole chunks", grown, bytes, whole_before);
+		model_fail(model,
+			"I5: %" PRIu64 " bytes were taken for a request of %" PRIu64 " while %" PRIu64
+			" were free in whole chunks",
+			grown, bytes, whole_before);
 }
 
 static void admit(struct model *model, struct model_block *block)
@@ -141,8 +145,12 @@ uint64_t model_ask(struct model *model, struct seam_request *request, unsigned s
 	}
 	if (tight && !faulty)
 		judge_growth(model, bytes, whole, reserved);
-	struct model_block block = {.ptr = ptr, .bytes = bytes, .requested_bytes = request->bytes, .private_id = id,
-	                            .stream = stream, .captured = captured};
+	struct model_block block = {.ptr = ptr,
+		.bytes = bytes,
+		.requested_bytes = request->bytes,
+		.private_id = id,
+		.stream = stream,
+		.captured = captured};
 	/* The capture may use from now on what lives in its pool already. */
 	for (uint32_t i = 0; captured && id != 0 && i < model->live_count; i++)
 		model->live[i].captured |= model->live[i].private_id == id;
@@ -155,7 +163,8 @@ uint64_t model_ask(struct model *model, struct seam_request *request, unsigned s
 static void step_alloc(struct model *model)
 {
 	unsigned stream = (unsigned)model_random(model, model->row->streams);
-	struct seam_request request = {.size = sizeof request, .bytes = choose_bytes(model), .flags = choose_flags(model)};
+	struct seam_request request = {
+		.size = sizeof request, .bytes = choose_bytes(model), .flags = choose_flags(model)};
 	(void)model_ask(model, &request, stream);
 }
 
@@ -221,7 +230,8 @@ static void step_private(struct model *model)
 		return;
 	}
 	model_arm(model);
-	enum seam_rc rc = seam_private_begin(model->pool, id, SEAM_ROUTE_STREAM, model->streams[model->row->streams - 1]);
+	enum seam_rc rc =
+		seam_private_begin(model->pool, id, SEAM_ROUTE_STREAM, model->streams[model->row->streams - 1]);
 	if (model_disarm(model) && rc != SEAM_OK)
 		return;
 	if (rc == SEAM_OK && (id == 4 || model->routed || model_one_in(model, 2)))

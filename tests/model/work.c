@@ -17,9 +17,10 @@ static void *handle_of(const struct model *model, unsigned stream)
 
 void model_order(struct model *model, unsigned from, unsigned to)
 {
-	expect_success(model, seam__drv_event_record(model->driver, model->events[from], model->streams[from]), "event_record");
+	expect_success(model, seam__drv_event_record(model->driver, model->events[from], model->streams[from]),
+		"event_record");
 	expect_success(model, seam__drv_stream_wait_event(model->driver, model->streams[to], model->events[from]),
-	               "stream_wait_event");
+		"stream_wait_event");
 }
 
 static uint64_t duration(struct model *model)
@@ -49,8 +50,9 @@ void model_launch(struct model *model, struct model_block *block)
 	if ((model->row->features & MODEL_CONTENT) != 0)
 		block->value = (uint32_t)model_random(model, UINT32_MAX) | 1u;
 	struct seam_emu_range range = {(uint64_t)(uintptr_t)block->ptr, block->bytes, true};
-	expect_success(model, seam__emu_launch(model->driver, model->streams[stream], &range, 1, duration(model), block->value),
-	               "launch");
+	expect_success(model,
+		seam__emu_launch(model->driver, model->streams[stream], &range, 1, duration(model), block->value),
+		"launch");
 	if (model->capturing[stream] && block->private_id != 0)
 		remember(&model->privates[block->private_id].graph, &range);
 }
@@ -59,7 +61,8 @@ void model_use_elsewhere(struct model *model, struct model_block *block, unsigne
 {
 	if (block->orphan || stream == block->stream || model->capturing[stream] || model->capturing[block->stream])
 		return;
-	if (block->captured || (block->private_id != 0 && block->private_id <= 2)) /* a replay would not know of the reader */
+	if (block->captured ||
+		(block->private_id != 0 && block->private_id <= 2)) /* a replay would not know of the reader */
 		return;
 	model_arm(model);
 	enum seam_rc rc = seam_record_stream(model->pool, block->ptr, handle_of(model, stream));
@@ -72,7 +75,8 @@ void model_use_elsewhere(struct model *model, struct model_block *block, unsigne
 	block->uses |= 1u << stream;
 	model_order(model, block->stream, stream);
 	struct seam_emu_range range = {(uint64_t)(uintptr_t)block->ptr, block->bytes, false};
-	expect_success(model, seam__emu_launch(model->driver, model->streams[stream], &range, 1, duration(model), 0), "launch");
+	expect_success(model, seam__emu_launch(model->driver, model->streams[stream], &range, 1, duration(model), 0),
+		"launch");
 }
 
 void model_check_content(struct model *model, const struct model_block *block)
@@ -84,8 +88,10 @@ void model_check_content(struct model *model, const struct model_block *block)
 	uint64_t middle = model_random(model, block->bytes / SEAM_BLOCK_BYTES) * SEAM_BLOCK_BYTES;
 	const uint64_t places[3] = {va, va + middle, va + block->bytes - sizeof words[0]};
 	for (int i = 0; i < 3; i++)
-		expect_success(model, seam__drv_copy_to_host(model->driver, words[i], places[i], sizeof words[i],
-		                                             model->streams[block->stream]), "copy_to_host");
+		expect_success(model,
+			seam__drv_copy_to_host(
+				model->driver, words[i], places[i], sizeof words[i], model->streams[block->stream]),
+			"copy_to_host");
 	model_sync(model, block->stream);
 	for (int i = 0; i < 3 * 64 && !model_failed(model); i++) {
 		if (words[i / 64][i % 64] != block->value)
@@ -114,7 +120,7 @@ void model_capture_begin(struct model *model, unsigned stream)
 	enum seam_capture_state state = SEAM_CAPTURE_NONE;
 	uint64_t capture_id = 0;
 	expect_success(model, seam__drv_stream_capture(model->driver, model->streams[stream], &state, &capture_id),
-	               "stream_capture");
+		"stream_capture");
 	model_arm(model);
 	enum seam_rc rc = seam_private_begin(model->pool, id, SEAM_ROUTE_CAPTURE, capture_id);
 	if (model_disarm(model) && rc != SEAM_OK) {
@@ -147,8 +153,9 @@ void model_replay(struct model *model, unsigned stream)
 	if (stream >= 2 || model->capturing[stream])
 		return;
 	for (unsigned i = 0; i < graph->count; i++)
-		expect_success(model, seam__emu_launch(model->driver, model->streams[stream], &graph->ranges[i], 1, 1000, 0),
-		               "launch of a replay");
+		expect_success(model,
+			seam__emu_launch(model->driver, model->streams[stream], &graph->ranges[i], 1, 1000, 0),
+			"launch of a replay");
 }
 
 void model_release(struct model *model, uint64_t id)
@@ -203,5 +210,5 @@ void model_kill_stream(struct model *model, unsigned stream)
 		model_fail(model, "seam_stream_destroyed: %s", seam_rc_text(rc));
 	expect_success(model, seam__drv_stream_destroy(model->driver, model->streams[stream]), "stream_destroy");
 	expect_success(model, seam__drv_stream_create(model->driver, SEAM_STREAM_NONBLOCKING, &model->streams[stream]),
-	               "stream_create");
+		"stream_create");
 }

@@ -1,8 +1,9 @@
-/* all_traces.c: every trace of a folder (argument, or $SEAM_TRACES) through every allocator, on a device with bookkeeping
- * memory: nobody runs out of memory, nobody breaks a rule of the device, and Seam reserves what it promises.
+/* all_traces.c: every trace of a folder (argument, or $SEAM_TRACES) through every allocator, on a device with
+ * bookkeeping memory: nobody runs out of memory, nobody breaks a rule of the device, and Seam reserves what it
+ * promises.
  *
- * A run that succeeds has also passed each allocator's own check, before and after everything was freed, and left nothing
- * on the device.
+ * A run that succeeds has also passed each allocator's own check, before and after everything was freed, and left
+ * nothing on the device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static bool run(const struct seam_trace *trace, enum ref_kind kind, uint32_t ite
 	if (rc != SEAM_OK)
 		return false;
 	return ok(!result->oom && result->last_complete, "%s, %u iterations: is not out of memory", ref_kind_name(kind),
-	          iterations);
+		iterations);
 }
 
 /* What Seam promises, given a run of each. */
@@ -32,16 +33,16 @@ static void compare(const struct replay_result *results, uint32_t iterations)
 {
 	const struct replay_result *seam = &results[REF_SEAM];
 	const struct replay_result *caching = &results[REF_CACHING];
-	/* A hundredth: chunks that grow with the pool leave more at their ends than a few large requests leave of cudaMalloc's segments. The worst
-	 * of bench/results/sweep-6.md is 0.7 points behind. */
+	/* A hundredth: chunks that grow with the pool leave more at their ends than a few large requests leave of
+	 * cudaMalloc's segments. The worst of bench/results/sweep-6.md is 0.7 points behind. */
 	ok(seam->peak_reserved_bytes <= caching->peak_reserved_bytes + caching->peak_reserved_bytes / 100,
-	   "%u iterations: seam reserves at most a hundredth more than caching (%.1f and %.1f MiB)", iterations,
-	   (double)seam->peak_reserved_bytes / 0x1p20, (double)caching->peak_reserved_bytes / 0x1p20);
+		"%u iterations: seam reserves at most a hundredth more than caching (%.1f and %.1f MiB)", iterations,
+		(double)seam->peak_reserved_bytes / 0x1p20, (double)caching->peak_reserved_bytes / 0x1p20);
 	ok(seam->peak_reserved_bytes >= seam->peak_live_bytes, "%u iterations: what is live is reserved", iterations);
 	double percent = 100.0 * (double)seam->peak_live_bytes / (double)seam->peak_reserved_bytes;
 	if (iterations > 1)
-		tap_note("%s: seam with %u iterations: efficiency %.2f %%, memory calls in the last one: %llu", tap_part,
-		         iterations, percent, (unsigned long long)seam->memory_calls_last_iteration);
+		tap_note("%s: seam with %u iterations: efficiency %.2f %%, memory calls in the last one: %llu",
+			tap_part, iterations, percent, (unsigned long long)seam->memory_calls_last_iteration);
 	else if (seam->peak_live_bytes >= LARGE_BYTES)
 		ok(percent >= LEAST_PERCENT, "efficiency is at least %d %% (%.2f)", LEAST_PERCENT, percent);
 }

@@ -1,5 +1,5 @@
-/* hard_set.c: the solver "exact" on the challenging set of $SEAM_TRACES/minimalloc: all eleven at their published capacity,
- * within a number of steps that is the same on every machine.
+/* hard_set.c: the solver "exact" on the challenging set of $SEAM_TRACES/minimalloc: all eleven at their published
+ * capacity, within a number of steps that is the same on every machine.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +15,10 @@
 #define CAPACITY_BYTES UINT64_C(1048576)
 #define NODES 3000000u
 
-/* Times of the instance are positions: no two requests of these instances need another order than that of their times. */
-static bool make_problem(const struct seam_trace *trace, const struct lifetimes *lifetimes, struct seam__problem *problem)
+/* Times of the instance are positions: no two requests of these instances need another order than that of their times.
+ */
+static bool make_problem(
+	const struct seam_trace *trace, const struct lifetimes *lifetimes, struct seam__problem *problem)
 {
 	uint32_t circle = (uint32_t)trace->header.event_count;
 
@@ -27,7 +29,7 @@ static bool make_problem(const struct seam_trace *trace, const struct lifetimes 
 		uint64_t end = lifetime->free == LIFETIME_NONE ? circle : lifetime->free;
 
 		(void)seam__problem_add(problem, trace->events[lifetime->alloc].size, (uint32_t)lifetime->alloc,
-		                        (uint32_t)(end - lifetime->alloc));
+			(uint32_t)(end - lifetime->alloc));
 	}
 	return seam__problem_finish(problem) == SEAM_OK;
 }
@@ -44,8 +46,8 @@ static void solve(const struct seam__problem *problem)
 	if (!ok(seam__placement_init(&best, problem) == SEAM_OK, "there is memory"))
 		return;
 	ok(seam__solver_run(seam__solver_find("exact"), problem, &budget, &best) == SEAM_OK, "the solver runs");
-	ok(best.peak_bytes <= CAPACITY_BYTES, "%" PRIu64 " bytes are within the capacity, %" PRIu64 " nodes left", best.peak_bytes,
-	   budget.nodes_left);
+	ok(best.peak_bytes <= CAPACITY_BYTES, "%" PRIu64 " bytes are within the capacity, %" PRIu64 " nodes left",
+		best.peak_bytes, budget.nodes_left);
 	broken = seam__problem_check_placement(problem, best.offsets, best.peak_bytes);
 	ok(broken == NULL, "it is a placement (%s)", broken == NULL ? "" : broken);
 	seam__placement_fini(&best, problem);
@@ -66,7 +68,8 @@ int main(void)
 		(void)snprintf(path, sizeof(path), "%s/minimalloc/%s.1048576.csv", folder, name);
 		if (!ok(input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &trace), "is read (%s)", error))
 			continue;
-		if (ok(lifetimes_build(trace, &lifetimes) == SEAM_OK && make_problem(trace, &lifetimes, &problem), "is understood"))
+		if (ok(lifetimes_build(trace, &lifetimes) == SEAM_OK && make_problem(trace, &lifetimes, &problem),
+			    "is understood"))
 			solve(&problem);
 		seam__problem_fini(&problem);
 		lifetimes_fini(&lifetimes);

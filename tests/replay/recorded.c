@@ -1,8 +1,10 @@
-/* recorded.c: the model of PyTorch's caching allocator against what PyTorch itself recorded: the snapshots of $SEAM_TRACES.
+/* recorded.c: the model of PyTorch's caching allocator against what PyTorch itself recorded: the snapshots of
+ * $SEAM_TRACES.
  *
- * A snapshot that holds allocator events says which request made it take a segment, and of which size: the model must do the
- * same at the same requests. Blocks from before the recording are allocated first, and must take as much as PyTorch held for them. The
- * other snapshots give the bytes reserved at the end, with what earlier phases left in the cache: so within 2 %.
+ * A snapshot that holds allocator events says which request made it take a segment, and of which size: the model must
+ * do the same at the same requests. Blocks from before the recording are allocated first, and must take as much as
+ * PyTorch held for them. The other snapshots give the bytes reserved at the end, with what earlier phases left in the
+ * cache: so within 2 %.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +29,8 @@ static struct seam_trace *read_snapshot(const char *name)
 	return trace;
 }
 
-/* A block of the trace by its id: ids are addresses, so a table by number would not do; the newest with an id counts. */
+/* A block of the trace by its id: ids are addresses, so a table by number would not do; the newest with an id counts.
+ */
 struct block {
 	uint64_t id;
 	uint64_t va;
@@ -72,7 +75,7 @@ static void follow_alloc(struct follower *follower, const struct seam_trace_even
 	if (taken_bytes != follower->expected_bytes) {
 		follower->differences++;
 		tap_note("event %" PRIu64 ": the model took %" PRIu64 " bytes, PyTorch %" PRIu64, number, taken_bytes,
-		         follower->expected_bytes);
+			follower->expected_bytes);
 	}
 	follower->events += follower->expected_bytes != 0;
 	follower->expected_bytes = 0;
@@ -112,15 +115,16 @@ static void compare_segments(void)
 		return;
 	follower.blocks = calloc(trace->header.event_count, sizeof(*follower.blocks));
 	if (follower.blocks != NULL && seam__emu_create(&config, NULL, &follower.driver) == SEAM_OK &&
-	    ref_create(REF_CACHING, follower.driver, NULL, NULL, &follower.allocator) == SEAM_OK) {
+		ref_create(REF_CACHING, follower.driver, NULL, NULL, &follower.allocator) == SEAM_OK) {
 		follow(&follower, trace);
 		ok(follower.before_bytes > 0 && follower.resident_bytes == follower.before_bytes,
-		   "the blocks from before the recording take what PyTorch had taken (%" PRIu64 " and %" PRIu64 " bytes)",
-		   follower.resident_bytes, follower.before_bytes);
+			"the blocks from before the recording take what PyTorch had taken (%" PRIu64 " and %" PRIu64
+			" bytes)",
+			follower.resident_bytes, follower.before_bytes);
 		ok(follower.events == 9, "nine segments are compared (%" PRIu64 ")", follower.events);
 		ok(follower.differences == 0, "each request takes what PyTorch took for it");
 		ok(reserved(&follower) == 894 * MIB, "the end is what PyTorch's segments sum up to (%" PRIu64 " bytes)",
-		   reserved(&follower));
+			reserved(&follower));
 	} else {
 		ok(false, "a device and an allocator are there");
 	}

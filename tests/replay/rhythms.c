@@ -1,5 +1,6 @@
-/* rhythms.c: which kinds of iterations are found in the recordings of a folder (argument, or $SEAM_TRACES): in those with marks of
- * steps by them and without them, in the others repeated a few times; and that each kind's model can be planned.
+/* rhythms.c: which kinds of iterations are found in the recordings of a folder (argument, or $SEAM_TRACES): in those
+ * with marks of steps by them and without them, in the others repeated a few times; and that each kind's model can be
+ * planned.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,18 +28,22 @@ static uint64_t count_kind(const struct seam_trace *trace, uint64_t first, uint6
 
 static void plan_kind(const struct seam__rhythm_kind *kind)
 {
-	const struct seam_plan_options options = {
-		.struct_bytes = sizeof(options), .node_limit = 200000, .no_stitch = 1, .period = SEAM_PLAN_PERIOD_GIVEN,
-		.first_event = kind->first_event, .last_event = kind->last_event};
+	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
+		.node_limit = 200000,
+		.no_stitch = 1,
+		.period = SEAM_PLAN_PERIOD_GIVEN,
+		.first_event = kind->first_event,
+		.last_event = kind->last_event};
 	struct seam_trace_error error = {0};
 	struct seam_plan *plan;
 
-	if (!ok(seam_plan_make(kind->model, &options, &error, &plan) == SEAM_OK, "the model can be planned (%s)", error.text))
+	if (!ok(seam_plan_make(kind->model, &options, &error, &plan) == SEAM_OK, "the model can be planned (%s)",
+		    error.text))
 		return;
-	tap_note("  %u slots of %u positions, %u copies, arena %.1f MiB (bound %.1f), dynamic %.1f, residents %.1f", plan->header.slot_count,
-	         plan->header.positions, plan->header.copies, (double)plan->header.arena_bytes / 0x1p20,
-	         (double)plan->header.lower_bound_bytes / 0x1p20, (double)plan->header.unplaced_bytes / 0x1p20,
-	         (double)plan->header.resident_bytes / 0x1p20);
+	tap_note("  %u slots of %u positions, %u copies, arena %.1f MiB (bound %.1f), dynamic %.1f, residents %.1f",
+		plan->header.slot_count, plan->header.positions, plan->header.copies,
+		(double)plan->header.arena_bytes / 0x1p20, (double)plan->header.lower_bound_bytes / 0x1p20,
+		(double)plan->header.unplaced_bytes / 0x1p20, (double)plan->header.resident_bytes / 0x1p20);
 	seam_plan_free(plan);
 }
 
@@ -57,14 +62,16 @@ static uint32_t find(const struct seam_trace *trace, const char *how, uint64_t *
 		return 0;
 	broken = seam__rhythm_check(&rhythm);
 	ok(broken == NULL, "%s: the kinds are sound (%s)", how, broken == NULL ? "" : broken);
-	tap_note("%s, %s: %u kinds in %.0f ms, %llu events", tap_part, how, rhythm.count, ms, (unsigned long long)trace->header.event_count);
+	tap_note("%s, %s: %u kinds in %.0f ms, %llu events", tap_part, how, rhythm.count, ms,
+		(unsigned long long)trace->header.event_count);
 	for (uint32_t i = 0; i < rhythm.count; i++) {
 		const struct seam__rhythm_kind *kind = &rhythm.kinds[i];
 
 		tap_note(" kind %u: %llu events, %llu requests, seen %u, differing %.2f, newest %llu", i,
-		         (unsigned long long)(kind->last_event - kind->first_event),
-		         (unsigned long long)count_kind(kind->model, kind->first_event, kind->last_event, SEAM_TRACE_ALLOC), kind->seen,
-		         kind->differing, (unsigned long long)kind->newest);
+			(unsigned long long)(kind->last_event - kind->first_event),
+			(unsigned long long)count_kind(
+				kind->model, kind->first_event, kind->last_event, SEAM_TRACE_ALLOC),
+			kind->seen, kind->differing, (unsigned long long)kind->newest);
 		if (i == 0)
 			*ret_requests = count_kind(kind->model, kind->first_event, kind->last_event, SEAM_TRACE_ALLOC);
 		plan_kind(kind);

@@ -22,9 +22,9 @@
 static struct seam_meta *meta;
 static struct seam_mutex mutex;
 static struct seam_cond changed;
-static struct seam_slab slab;  /* lock: mutex */
-static uint64_t objects_out;   /* lock: mutex */
-static uint64_t lines;         /* lock: the log's own */
+static struct seam_slab slab; /* lock: mutex */
+static uint64_t objects_out;  /* lock: mutex */
+static uint64_t lines;        /* lock: the log's own */
 
 static void require(bool holds, const char *what)
 {

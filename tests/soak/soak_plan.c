@@ -1,11 +1,12 @@
-/* soak_plan.c: threads repeat themselves on one pool, whose own thread learns and adopts plans meanwhile; one marks steps, and another brings plans,
- * drops them, trims, and reads statistics and snapshots.
+/* soak_plan.c: threads repeat themselves on one pool, whose own thread learns and adopts plans meanwhile; one marks
+ * steps, and another brings plans, drops them, trims, and reads statistics and snapshots.
  *
- * What threads ask for repeats itself only if they do so in the same order. So they take turns until a plan serves, each time that plans were dropped,
- * and run as the machine lets them from then on: how often a plan comes into use does not depend on what else the machine does.
+ * What threads ask for repeats itself only if they do so in the same order. So they take turns until a plan serves,
+ * each time that plans were dropped, and run as the machine lets them from then on: how often a plan comes into use
+ * does not depend on what else the machine does.
  *
- * Prints nothing when all is well. The emulated device judges every access, and nothing is left in the end. An argument scales the number of
- * iterations.
+ * Prints nothing when all is well. The emulated device judges every access, and nothing is left in the end. An argument
+ * scales the number of iterations.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -24,7 +25,7 @@
 #define THREADS 3u
 #define SLOTS 14u
 #define ITERATIONS 3000u
-#define MOST 40u      /* times as many, while no plan has come into use */
+#define MOST 40u       /* times as many, while no plan has come into use */
 #define PAUSE_NS 50000 /* while it is another's turn: the pool's thread, which has the lowest priority, gets to run */
 #define CAPACITY_BYTES (UINT64_C(768) << 20)
 #define KIB(n) ((uint64_t)(n) << 10)
@@ -42,7 +43,7 @@ struct worker {
 	uint64_t number;
 	uint64_t stream, neighbour;
 	struct seam_event event;
-	void *kept[SLOTS];  /* from the iteration before */
+	void *kept[SLOTS]; /* from the iteration before */
 };
 
 static void require(bool holds, const char *what)
@@ -167,7 +168,8 @@ static uint64_t check_figures(void)
 	return stats.plan_hits;
 }
 
-/* Brings a plan, or does something that nobody expects. Before a plan has served none is taken away. Returns whether one may have been. */
+/* Brings a plan, or does something that nobody expects. Before a plan has served none is taken away. Returns whether
+ * one may have been. */
 static bool disturb(uint64_t what)
 {
 	struct seam_plan *plan = what < 2 ? make_plan() : NULL;
@@ -179,7 +181,8 @@ static bool disturb(uint64_t what)
 	else if (what == 3 && atomic_load(&served))
 		require(seam_trim(pool, CAPACITY_BYTES / 4, NULL) == SEAM_OK, "seam_trim");
 	else if (what >= 4)
-		require(seam_snapshot_visit(pool, &(const struct seam_visitor){.view = NULL}, NULL) == SEAM_OK, "a snapshot");
+		require(seam_snapshot_visit(pool, &(const struct seam_visitor){.view = NULL}, NULL) == SEAM_OK,
+			"a snapshot");
 	return what == 2;
 }
 
@@ -236,7 +239,8 @@ static void close_all(struct worker *workers)
 	seam_pool_destroy(pool);
 	struct seam_emu_usage usage;
 	seam__emu_usage(driver, &usage);
-	require(usage.used_bytes + usage.mappings + usage.reservations + usage.events == 0, "nothing is left on the device");
+	require(usage.used_bytes + usage.mappings + usage.reservations + usage.events == 0,
+		"nothing is left on the device");
 	seam__driver_destroy(driver);
 }
 

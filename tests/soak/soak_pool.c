@@ -1,7 +1,8 @@
-/* soak_pool.c: threads share one pool: allocate, free (each other's blocks too), record streams, trim, open and release private pools.
+/* soak_pool.c: threads share one pool: allocate, free (each other's blocks too), record streams, trim, open and release
+ * private pools.
  *
- * Prints nothing when all is well. Bounded: reserved bytes stay under the capacity, metadata under its limit, and in the end all is
- * given back. The emulated device judges every access. An argument scales the number of rounds.
+ * Prints nothing when all is well. Bounded: reserved bytes stay under the capacity, metadata under its limit, and in
+ * the end all is given back. The emulated device judges every access. An argument scales the number of rounds.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -72,7 +73,8 @@ static struct slot swap(struct worker *worker, struct slot mine)
 /* Reads somebody's block on the worker's own stream, behind its writer, and tells the pool. */
 static void read_here(struct worker *worker, const struct slot *slot)
 {
-	require(seam_record_stream(pool, slot->ptr, (void *)(uintptr_t)worker->stream) == SEAM_OK, "seam_record_stream");
+	require(seam_record_stream(pool, slot->ptr, (void *)(uintptr_t)worker->stream) == SEAM_OK,
+		"seam_record_stream");
 	require(seam__drv_event_record(driver, worker->event, slot->stream) == 0, "event_record");
 	require(seam__drv_stream_wait_event(driver, worker->stream, worker->event) == 0, "stream_wait_event");
 	launch(worker->stream, slot, false, next(worker, 200000));

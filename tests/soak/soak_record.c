@@ -1,5 +1,5 @@
-/* soak_record.c: many threads write into one recorder, come and go, stand still between drawing a number and writing; others make traces
- * meanwhile, every one of which is valid. */
+/* soak_record.c: many threads write into one recorder, come and go, stand still between drawing a number and writing;
+ * others make traces meanwhile, every one of which is valid. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -130,7 +130,8 @@ static void check_end(void)
 	struct seam_recorder_counts counts;
 	seam__recorder_get_counts(recorder, &counts);
 	require(counts.lost != 0 || in_trace == in_market, "what is live");
-	/* A thread that stands still with a number holds up the log, which is as small as it may be, for as long as the machine lets it stand. */
+	/* A thread that stands still with a number holds up the log, which is as small as it may be, for as long as the
+	 * machine lets it stand. */
 	require(counts.lost < counts.events / 2, "most is kept");
 	require(seam__recorder_check(recorder) == NULL, "the recorder's invariants");
 }

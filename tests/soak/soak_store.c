@@ -1,8 +1,8 @@
-/* soak_store.c: threads over one caching allocator and one pool of host memory, on the emulated device: allocations, frees by other
- * threads, recorded streams, trims, streams that come and go, a device that is too small.
+/* soak_store.c: threads over one caching allocator and one pool of host memory, on the emulated device: allocations,
+ * frees by other threads, recorded streams, trims, streams that come and go, a device that is too small.
  *
- * Prints nothing when all is well. Bounded: reserved memory stays under the limit, metadata under a megabyte, and all of it comes
- * back.
+ * Prints nothing when all is well. Bounded: reserved memory stays under the limit, metadata under a megabyte, and all
+ * of it comes back.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -72,9 +72,11 @@ static void *run_thread(void *argument)
 	uint64_t stream = new_stream(0);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		unsigned which = (unsigned)draw(&state, 2);
-		uint64_t va = 0, released = 0, bytes = 1 + draw(&state, draw(&state, 6) == 0 ? UINT64_C(8) << 20 : 100000);
+		uint64_t va = 0, released = 0,
+			 bytes = 1 + draw(&state, draw(&state, 6) == 0 ? UINT64_C(8) << 20 : 100000);
 		enum seam_rc rc = seam__store_alloc(&stores[which], bytes, stream, round, draw(&state, 3) == 0, &va);
-		require(rc == SEAM_OK || rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_HOST, "an allocation succeeds, or memory is short");
+		require(rc == SEAM_OK || rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_HOST,
+			"an allocation succeeds, or memory is short");
 		if (rc == SEAM_OK) {
 			use(which, va, stream);
 			put_aside(which, draw(&state, PLACES), va);
@@ -82,7 +84,8 @@ static void *run_thread(void *argument)
 		if (draw(&state, 4) == 0)
 			put_aside(which, draw(&state, PLACES), 0);
 		if (draw(&state, 200) == 0)
-			require(seam__store_trim(&stores[which], 0, draw(&state, 2) == 0, &released) == SEAM_OK, "a trim succeeds");
+			require(seam__store_trim(&stores[which], 0, draw(&state, 2) == 0, &released) == SEAM_OK,
+				"a trim succeeds");
 		if (draw(&state, 300) == 0)
 			stream = new_stream(stream);
 		if (draw(&state, 500) == 0)
@@ -94,7 +97,8 @@ static void *run_thread(void *argument)
 int main(void)
 {
 	char error[200];
-	const struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = LIMIT_BYTES + (UINT64_C(8) << 20)};
+	const struct seam_emu_config emu = {
+		.memory = SEAM_EMU_BOOK, .capacity_bytes = LIMIT_BYTES + (UINT64_C(8) << 20)};
 	require(seam__emu_create(&emu, error, &driver) == SEAM_OK, "the device exists");
 	struct seam_meta *meta = seam__meta_create(0);
 	require(meta != NULL, "there is a domain");
@@ -125,7 +129,8 @@ int main(void)
 	require(used.peak_bytes < UINT64_C(1) << 20, "metadata stays bounded");
 	struct seam_emu_usage usage;
 	seam__emu_usage(driver, &usage);
-	require(usage.direct_allocations + usage.host_allocations + usage.events == 0, "the device has everything back");
+	require(usage.direct_allocations + usage.host_allocations + usage.events == 0,
+		"the device has everything back");
 	require(seam__emu_violations_all(driver) == 0, seam__emu_violation_text(driver));
 	seam__driver_destroy(driver);
 	require(seam__meta_destroy(meta) == 0, "the domain is empty");

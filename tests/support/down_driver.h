@@ -7,9 +7,9 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define SEAM_DRIVER(name, class, wait, params, args) \
-	static int down_##name params \
-	{ \
-		return SEAM_CU_DEINITIALIZED; \
+	static int down_##name params                \
+	{                                            \
+		return SEAM_CU_DEINITIALIZED;        \
 	}
 #include "driver.def"
 #undef SEAM_DRIVER

@@ -131,7 +131,8 @@ static int fake_stream_foreign(struct seam_driver *d, uint64_t handle, bool *ret
 	return SEAM_CU_SUCCESS;
 }
 
-static int fake_stream_capture(struct seam_driver *d, uint64_t handle, enum seam_capture_state *ret_state, uint64_t *ret_capture)
+static int fake_stream_capture(
+	struct seam_driver *d, uint64_t handle, enum seam_capture_state *ret_state, uint64_t *ret_capture)
 {
 	const struct fake_stream *stream = fake_resolve(self(d), handle);
 	if (stream == NULL)
@@ -153,10 +154,8 @@ static int fake_stream_wait_event(struct seam_driver *d, uint64_t handle, struct
 	if (event_passed(event))
 		return SEAM_CU_SUCCESS;
 	fake->edges = grow(fake->edges, fake->edge_count, sizeof *fake->edges);
-	fake->edges[fake->edge_count++] = (struct fake_edge){.from = event->stream,
-	                                                     .to = stream,
-	                                                     .from_position = event->position,
-	                                                     .position = stream->submitted};
+	fake->edges[fake->edge_count++] = (struct fake_edge){
+		.from = event->stream, .to = stream, .from_position = event->position, .position = stream->submitted};
 	return SEAM_CU_SUCCESS;
 }
 

@@ -1,8 +1,8 @@
 /* fake_driver.h: a driver table for unit tests of what stands on streams: work passes when the test says so.
  *
- * It has streams (with ids, handles that are reused, capture, per-thread streams of a thread that the test names), events,
- * waits between streams, and direct and host memory without content. It has no virtual memory: those calls are NULL.
- * Not a judge: the emulator is. Not thread safe.
+ * It has streams (with ids, handles that are reused, capture, per-thread streams of a thread that the test names),
+ * events, waits between streams, and direct and host memory without content. It has no virtual memory: those calls are
+ * NULL. Not a judge: the emulator is. Not thread safe.
  */
 #ifndef SEAM_TEST_FAKE_DRIVER_H
 #define SEAM_TEST_FAKE_DRIVER_H
@@ -49,8 +49,8 @@ struct fake_driver {
 	uint64_t events_made, events_live;
 	struct fake_edge *edges;
 	uint64_t edge_count;
-	unsigned thread;           /* who calls now */
-	uint64_t syncs;            /* event_sync and device_sync that had to wait */
+	unsigned thread;            /* who calls now */
+	uint64_t syncs;             /* event_sync and device_sync that had to wait */
 	struct fake_memory *memory; /* what is allocated */
 	uint64_t memory_count;
 	uint64_t memory_bytes;

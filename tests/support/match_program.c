@@ -27,7 +27,8 @@ static struct match_program program_of_trace(struct seam_trace *trace, uint64_t 
 	for (uint32_t i = 0; i < header->slot_count; i++) {
 		const struct seam_plan_slot *slot = &program.plan->slots[i];
 		program.acts[slot->begin] = (struct match_act){.slot = i};
-		program.acts[slot->end % header->positions] = (struct match_act){i, slot->end / header->positions, true};
+		program.acts[slot->end % header->positions] =
+			(struct match_act){i, slot->end / header->positions, true};
 	}
 	cr_assert_eq(program.count, 2 * header->slot_count);
 	seam_trace_free(trace);
@@ -38,7 +39,8 @@ struct match_program match_program(const struct program_wish *wish)
 {
 	struct program_truth *truth = malloc(sizeof(*truth));
 	struct seam_trace *trace = trace_program(wish, truth);
-	const struct match_program program = program_of_trace(trace, truth->first_event, truth->first_event + truth->iteration_events);
+	const struct match_program program =
+		program_of_trace(trace, truth->first_event, truth->first_event + truth->iteration_events);
 	free(truth);
 	return program;
 }
@@ -57,7 +59,8 @@ static const struct seam_trace_event *find_freed(const char *word, const struct 
 	return word[0] == '-' ? &named->last : word[0] == '=' ? &named->before : NULL;
 }
 
-static void add_word(struct seam_trace_builder *builder, const char *word, struct known *known, uint64_t *next_id, uint64_t *time)
+static void add_word(
+	struct seam_trace_builder *builder, const char *word, struct known *known, uint64_t *next_id, uint64_t *time)
 {
 	const struct seam_trace_event *freed = find_freed(word, known);
 	const char *at = strchr(word, '@'), *thread = strchr(word, '^');
@@ -142,7 +145,7 @@ void match_check(struct match_player *player)
 		bytes += player->blocks[i].planned != NULL ? player->blocks[i].bytes : 0;
 	}
 	cr_assert(counts.live == live && counts.live_bytes == bytes, "%s, seed %llu: %llu live, not %llu", player->name,
-	          (unsigned long long)player->seed, (unsigned long long)counts.live, (unsigned long long)live);
+		(unsigned long long)player->seed, (unsigned long long)counts.live, (unsigned long long)live);
 }
 
 void match_block(struct match_player *player, uint64_t begin, uint64_t end)
@@ -176,8 +179,8 @@ void match_look(struct match_player *player, uint64_t begin, uint64_t end)
 	}
 	cr_assert_eq(seam__matcher_find(player->matcher, begin), at);
 	cr_assert_eq(seam__matcher_around(player->matcher, begin), around);
-	cr_assert(!busy || seam__matcher_idle(player->matcher, begin, end) == 0, "%s, seed %llu: live memory is idle", player->name,
-	          (unsigned long long)player->seed);
+	cr_assert(!busy || seam__matcher_idle(player->matcher, begin, end) == 0, "%s, seed %llu: live memory is idle",
+		player->name, (unsigned long long)player->seed);
 }
 
 void match_free(struct match_player *player, uint32_t block)
@@ -185,7 +188,8 @@ void match_free(struct match_player *player, uint32_t block)
 	struct match_block *b = &player->blocks[block];
 	if (b->planned != NULL) {
 		struct seam_planned *found = seam__matcher_find(player->matcher, b->offset);
-		cr_assert_eq(found, b->planned, "%s, seed %llu: another block is found", player->name, (unsigned long long)player->seed);
+		cr_assert_eq(found, b->planned, "%s, seed %llu: another block is found", player->name,
+			(unsigned long long)player->seed);
 		cr_assert_eq(found->bytes, b->bytes);
 		seam__matcher_free(player->matcher, found);
 	} else {
@@ -224,7 +228,7 @@ void match_close(struct match_player *player)
 	cr_assert_eq(counts.strays, 0);
 	seam__matcher_destroy(player->meta, player->matcher);
 	cr_assert_eq(seam__meta_destroy(player->meta), 0, "%s, seed %llu: metadata was leaked", player->name,
-	             (unsigned long long)player->seed);
+		(unsigned long long)player->seed);
 }
 
 /* H1, naively. */
@@ -233,18 +237,20 @@ static void assert_apart(const struct match_player *player, const struct seam_pl
 	for (uint32_t i = 0; i < player->count; i++) {
 		const struct match_block *other = &player->blocks[i];
 		cr_assert(other->planned == NULL || other->offset + other->bytes <= planned->offset ||
-		          planned->offset + planned->bytes <= other->offset,
-		          "%s, seed %llu: [%llu, +%llu) over the live [%llu, +%llu)", player->name, (unsigned long long)player->seed,
-		          (unsigned long long)planned->offset, (unsigned long long)planned->bytes, (unsigned long long)other->offset,
-		          (unsigned long long)other->bytes);
+				planned->offset + planned->bytes <= other->offset,
+			"%s, seed %llu: [%llu, +%llu) over the live [%llu, +%llu)", player->name,
+			(unsigned long long)player->seed, (unsigned long long)planned->offset,
+			(unsigned long long)planned->bytes, (unsigned long long)other->offset,
+			(unsigned long long)other->bytes);
 	}
 }
 
 static void assert_unblocked(const struct match_player *player, const struct seam_planned *planned)
 {
 	for (uint32_t i = 0; i < player->blocked_count; i++)
-		cr_assert(planned->offset >= player->blocked[i].end_bytes || planned->offset + planned->bytes <= player->blocked[i].begin_bytes,
-		          "%s, seed %llu: given what is blocked", player->name, (unsigned long long)player->seed);
+		cr_assert(planned->offset >= player->blocked[i].end_bytes ||
+				planned->offset + planned->bytes <= player->blocked[i].begin_bytes,
+			"%s, seed %llu: given what is blocked", player->name, (unsigned long long)player->seed);
 }
 
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. */
@@ -286,7 +292,8 @@ bool match_ask(struct match_player *player, const struct seam_match_ask *ask, co
 	if (planned != NULL) {
 		assert_apart(player, planned);
 		assert_unblocked(player, planned);
-		cr_assert(planned->bytes >= ask->bytes && planned->offset % 512 == 0 && planned->requested_bytes == ask->bytes);
+		cr_assert(planned->bytes >= ask->bytes && planned->offset % 512 == 0 &&
+			planned->requested_bytes == ask->bytes);
 		cr_assert_eq(planned->blocked, 0);
 		block->planned = planned;
 		block->offset = planned->offset;
@@ -309,12 +316,14 @@ static uint32_t find_block(const struct match_player *player, uint32_t number, u
 	return MATCH_BLOCKS;
 }
 
-bool match_act(struct match_player *player, const struct match_program *program, uint32_t number, uint32_t act, uint64_t repetition)
+bool match_act(struct match_player *player, const struct match_program *program, uint32_t number, uint32_t act,
+	uint64_t repetition)
 {
 	const struct match_act *a = &program->acts[act];
 	const struct seam_plan_slot *slot = &program->plan->slots[a->slot];
 	if (a->is_free) {
-		const uint32_t block = repetition >= a->lag ? find_block(player, number, a->slot, repetition - a->lag) : MATCH_BLOCKS;
+		const uint32_t block =
+			repetition >= a->lag ? find_block(player, number, a->slot, repetition - a->lag) : MATCH_BLOCKS;
 		if (block != MATCH_BLOCKS)
 			match_free(player, block);
 		match_check(player);
@@ -336,7 +345,8 @@ bool match_act(struct match_player *player, const struct match_program *program,
 	return hit || dynamic;
 }
 
-uint64_t match_acts(struct match_player *player, const struct match_program *program, uint64_t repetition, uint32_t first, uint32_t last)
+uint64_t match_acts(struct match_player *player, const struct match_program *program, uint64_t repetition,
+	uint32_t first, uint32_t last)
 {
 	uint64_t missed = 0;
 	for (uint32_t act = first; act < last; act++)

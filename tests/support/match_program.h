@@ -1,8 +1,9 @@
-/* match_program.h: programs that ask a matcher for what a plan says, or something else, and a naive oracle of what they get.
+/* match_program.h: programs that ask a matcher for what a plan says, or something else, and a naive oracle of what they
+ * get.
  *
- * A program is a plan's period as a row of acts. A player performs acts with one matcher; it keeps a plain array of what is live and
- * asserts after every request that the block overlaps none of it and is large enough, and that what the matcher says of itself holds.
- * For Criterion tests.
+ * A program is a plan's period as a row of acts. A player performs acts with one matcher; it keeps a plain array of
+ * what is live and asserts after every request that the block overlaps none of it and is large enough, and that what
+ * the matcher says of itself holds. For Criterion tests.
  */
 #ifndef TEST_MATCH_PROGRAM_H
 #define TEST_MATCH_PROGRAM_H
@@ -22,7 +23,7 @@
 
 struct match_act {
 	uint32_t slot;
-	uint32_t lag;  /* a free: of the block of so many repetitions ago */
+	uint32_t lag; /* a free: of the block of so many repetitions ago */
 	bool is_free;
 };
 
@@ -35,8 +36,9 @@ struct match_program {
 /* A program whose plan is made by the planner. */
 struct match_program match_program(const struct program_wish *wish);
 
-/* The same from words: "a4096 b512 -a -b": allocations with bytes (and "@stream", "^thread"), frees. A name is one letter; what is not freed in
- * the period is freed by the first free of it in the next. "=a" frees the block of that name before the last. */
+/* The same from words: "a4096 b512 -a -b": allocations with bytes (and "@stream", "^thread"), frees. A name is one
+ * letter; what is not freed in the period is freed by the first free of it in the next. "=a" frees the block of that
+ * name before the last. */
 struct match_program match_program_of(const char *words);
 void match_program_fini(struct match_program *program);
 
@@ -46,29 +48,29 @@ struct match_block {
 	uint64_t bytes;
 	uint64_t repetition;
 	uint32_t program;
-	uint32_t slot;                /* MATCH_NO_SLOT: none of the program's */
+	uint32_t slot; /* MATCH_NO_SLOT: none of the program's */
 	bool held;
 };
 
 struct match_player {
 	struct seam_meta *meta;
 	struct seam_matcher *matcher;
-	const char *name;             /* for messages */
+	const char *name; /* for messages */
 	uint64_t seed;
 	uint64_t random;
 	struct match_block blocks[MATCH_BLOCKS];
 	uint32_t count;
-	uint64_t asked, hits;         /* of static requests */
+	uint64_t asked, hits; /* of static requests */
 	uint64_t dynamic_asked;
-	bool unflagged;               /* dynamic requests do not say so */
+	bool unflagged; /* dynamic requests do not say so */
 	struct seam_plan_range blocked[MATCH_BLOCKED];
 	uint32_t blocked_count;
-	bool takes;                   /* a gap is unblocked and taken */
-	uint32_t borrows;             /* of ten requests that are missed so many may borrow a place */
-	uint32_t follows;             /* of a hundred requests so many are served elsewhere in any case */
-	uint64_t borrowed;            /* have done so */
-	uint32_t moved_from;          /* requests of slots from this one on come from MATCH_STRANGER; 0: none do */
-	bool unchecked;               /* the matcher's own check is left out: for long programs */
+	bool takes;          /* a gap is unblocked and taken */
+	uint32_t borrows;    /* of ten requests that are missed so many may borrow a place */
+	uint32_t follows;    /* of a hundred requests so many are served elsewhere in any case */
+	uint64_t borrowed;   /* have done so */
+	uint32_t moved_from; /* requests of slots from this one on come from MATCH_STRANGER; 0: none do */
+	bool unchecked;      /* the matcher's own check is left out: for long programs */
 };
 
 void match_open(struct match_player *player, const char *name, uint64_t seed);
@@ -81,10 +83,12 @@ void match_close(struct match_player *player);
 bool match_ask(struct match_player *player, const struct seam_match_ask *ask, const struct match_block *as);
 
 /* One act of a program, in a repetition. */
-bool match_act(struct match_player *player, const struct match_program *program, uint32_t number, uint32_t act, uint64_t repetition);
+bool match_act(struct match_player *player, const struct match_program *program, uint32_t number, uint32_t act,
+	uint64_t repetition);
 
 /* Acts [first, last) of one repetition; returns how many static requests missed. */
-uint64_t match_acts(struct match_player *player, const struct match_program *program, uint64_t repetition, uint32_t first, uint32_t last);
+uint64_t match_acts(struct match_player *player, const struct match_program *program, uint64_t repetition,
+	uint32_t first, uint32_t last);
 
 void match_free(struct match_player *player, uint32_t block);
 void match_hold(struct match_player *player, uint32_t block);

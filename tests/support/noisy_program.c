@@ -14,7 +14,7 @@ struct slot {
 	uint64_t size_bytes;
 	uint64_t stream;
 	uint32_t thread;
-	bool scales;  /* with the length of the sequence */
+	bool scales; /* with the length of the sequence */
 	bool drifts;
 };
 
@@ -22,7 +22,7 @@ struct slot {
 struct act {
 	uint32_t slot;
 	bool alloc;
-	bool older;   /* a free: the block of the iteration before */
+	bool older; /* a free: the block of the iteration before */
 	uint32_t thread;
 };
 
@@ -40,12 +40,12 @@ struct program {
 	struct seam_trace_builder *builder;
 	uint64_t events;
 	uint64_t next_id;
-	uint64_t ids[NOISY_SLOTS];       /* live block of each slot, 0: none */
+	uint64_t ids[NOISY_SLOTS]; /* live block of each slot, 0: none */
 	uint64_t sizes[NOISY_SLOTS];
-	uint64_t old_ids[NOISY_SLOTS];   /* of the iteration before */
+	uint64_t old_ids[NOISY_SLOTS]; /* of the iteration before */
 	uint64_t old_sizes[NOISY_SLOTS];
-	uint32_t late_slot;              /* whose block of the iteration before is still to be freed; NOISY_SLOTS: none */
-	uint32_t silent;                 /* acts to come that the recording does not show */
+	uint32_t late_slot; /* whose block of the iteration before is still to be freed; NOISY_SLOTS: none */
+	uint32_t silent;    /* acts to come that the recording does not show */
 };
 
 /* What one more unit of length adds. */
@@ -61,8 +61,8 @@ uint64_t noisy_size(const struct noisy_request *request, uint32_t length)
 
 const char *noisy_name(enum noise noise)
 {
-	static const char *const names[NOISE_KINDS] = {"none", "extra", "drop", "swap", "resize", "late", "all",
-	                                               "evaluation", "checkpoint", "race"};
+	static const char *const names[NOISE_KINDS] = {
+		"none", "extra", "drop", "swap", "resize", "late", "all", "evaluation", "checkpoint", "race"};
 
 	return names[noise];
 }
@@ -72,8 +72,10 @@ static uint32_t add_slot(struct program *program, uint64_t size_bytes, uint32_t 
 	uint32_t streams = program->wish->streams > 1 ? program->wish->streams : 1;
 
 	SEAM_VERIFY(program->count < NOISY_SLOTS);
-	program->slots[program->count] = (struct slot){.size_bytes = size_bytes, .thread = thread, .scales = scales,
-	                                               .stream = random_below(&program->random, streams)};
+	program->slots[program->count] = (struct slot){.size_bytes = size_bytes,
+		.thread = thread,
+		.scales = scales,
+		.stream = random_below(&program->random, streams)};
 	return program->count++;
 }
 
@@ -94,7 +96,7 @@ static void take_out(struct list *list, uint32_t at)
 static void add(struct program *program, uint32_t slot, bool alloc, bool older)
 {
 	insert(&program->list, program->list.count,
-	       (struct act){.slot = slot, .alloc = alloc, .older = older, .thread = program->slots[slot].thread});
+		(struct act){.slot = slot, .alloc = alloc, .older = older, .thread = program->slots[slot].thread});
 }
 
 static void draw_forward(struct program *program, uint32_t *activations)
@@ -148,11 +150,13 @@ static void draw_optimizer(struct program *program)
 static void draw_singles(struct program *program)
 {
 	for (uint32_t i = 0; i < program->wish->singles; i++) {
-		bool scales = random_below(&program->random, 2) == 0; /* arguments would be drawn in an order of the compiler's choice */
+		bool scales = random_below(&program->random, 2) ==
+			0; /* arguments would be drawn in an order of the compiler's choice */
 		uint32_t slot = add_slot(program, 512 * (1 + random_below(&program->random, 400)), 0, scales);
 		uint32_t begin = (uint32_t)random_below(&program->random, program->list.count + 1);
 		uint32_t length = (uint32_t)random_below(&program->random, 20);
-		uint32_t end = begin + 1 + length < program->list.count + 1 ? begin + 1 + length : program->list.count + 1;
+		uint32_t end =
+			begin + 1 + length < program->list.count + 1 ? begin + 1 + length : program->list.count + 1;
 
 		insert(&program->list, begin, (struct act){.slot = slot, .alloc = true});
 		insert(&program->list, end, (struct act){.slot = slot});
@@ -195,8 +199,11 @@ static void emit(struct program *program, struct seam_trace_event event)
 static void emit_alloc(struct program *program, uint32_t number, uint64_t size_bytes, uint32_t thread)
 {
 	const struct slot *slot = &program->slots[number];
-	const struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = program->next_id, .size = size_bytes, .stream = slot->stream,
-	                                       .thread = thread};
+	const struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC,
+		.id = program->next_id,
+		.size = size_bytes,
+		.stream = slot->stream,
+		.thread = thread};
 
 	program->ids[number] = program->next_id++;
 	program->sizes[number] = size_bytes;
@@ -206,15 +213,20 @@ static void emit_alloc(struct program *program, uint32_t number, uint64_t size_b
 static void emit_free(struct program *program, uint32_t number, uint64_t *ids, const uint64_t *sizes, uint32_t thread)
 {
 	if (ids[number] != 0)
-		emit(program, (struct seam_trace_event){.kind = SEAM_TRACE_FREE, .id = ids[number], .size = sizes[number],
-		                                        .stream = program->slots[number].stream, .thread = thread});
+		emit(program,
+			(struct seam_trace_event){.kind = SEAM_TRACE_FREE,
+				.id = ids[number],
+				.size = sizes[number],
+				.stream = program->slots[number].stream,
+				.thread = thread});
 	ids[number] = 0;
 }
 
 /* A block of nobody: allocated, and freed at once. */
 static void emit_passing(struct program *program, uint64_t size_bytes, uint32_t thread)
 {
-	struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = program->next_id++, .size = size_bytes, .thread = thread};
+	struct seam_trace_event event = {
+		.kind = SEAM_TRACE_ALLOC, .id = program->next_id++, .size = size_bytes, .thread = thread};
 
 	emit(program, event);
 	event.kind = SEAM_TRACE_FREE;
@@ -306,7 +318,10 @@ static void play_race(struct program *program, const uint32_t *places, uint32_t 
 		if (places[r] != act)
 			continue;
 		for (uint32_t i = 0; i < 2; i++) {
-			struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = program->next_id++, .size = 4096 * ++*next, .thread = 7};
+			struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC,
+				.id = program->next_id++,
+				.size = 4096 * ++*next,
+				.thread = 7};
 
 			emit(program, event);
 			event.kind = SEAM_TRACE_FREE;
@@ -319,8 +334,12 @@ static void emit_live(struct program *program, const uint64_t *ids, const uint64
 {
 	for (uint32_t i = 0; i < program->count; i++)
 		if (ids[i] != 0)
-			emit(program, (struct seam_trace_event){.kind = SEAM_TRACE_ALLOC, .id = ids[i], .size = sizes[i],
-			                                        .stream = program->slots[i].stream, .flags = SEAM_TRACE_RESIDENT});
+			emit(program,
+				(struct seam_trace_event){.kind = SEAM_TRACE_ALLOC,
+					.id = ids[i],
+					.size = sizes[i],
+					.stream = program->slots[i].stream,
+					.flags = SEAM_TRACE_RESIDENT});
 }
 
 /* The recording begins: what is live stands in front. */
@@ -382,7 +401,9 @@ static void play_iteration(struct program *program, uint32_t iteration, uint32_t
 			play_race(program, race, i, &raced);
 		play_act(program, &list.acts[i], length, resized);
 		if (iteration == 0 && i % 7 == 0)
-			emit(program, (struct seam_trace_event){.kind = SEAM_TRACE_ALLOC, .id = program->next_id++, .size = 300000});
+			emit(program,
+				(struct seam_trace_event){
+					.kind = SEAM_TRACE_ALLOC, .id = program->next_id++, .size = 300000});
 	}
 	if (program->wish->marks)
 		emit(program, (struct seam_trace_event){.kind = SEAM_TRACE_STEP, .id = iteration});
@@ -415,9 +436,11 @@ static void tell(const struct program *program, struct noisy_truth *truth)
 		const struct slot *slot = &program->slots[act->slot];
 
 		if (act->alloc)
-			truth->requests[truth->count++] = (struct noisy_request){
-				.size_bytes = slot->drifts ? 0 : slot->size_bytes, .stream = slot->stream, .thread = act->thread,
-				.scales = slot->scales && !slot->drifts};
+			truth->requests[truth->count++] =
+				(struct noisy_request){.size_bytes = slot->drifts ? 0 : slot->size_bytes,
+					.stream = slot->stream,
+					.thread = act->thread,
+					.scales = slot->scales && !slot->drifts};
 	}
 	for (uint32_t r = 1; program->wish->noise == NOISE_RACE && r <= 2 * RACE_PAIRS; r++)
 		truth->requests[truth->count++] = (struct noisy_request){.size_bytes = 4096 * r, .thread = 7};
@@ -439,8 +462,11 @@ struct seam_trace *noisy_program(const struct noisy_wish *wish, struct noisy_tru
 	draw(&program);
 	tell(&program, ret_truth);
 	for (uint32_t r = 0; r < wish->layers; r++)
-		emit(&program, (struct seam_trace_event){.kind = SEAM_TRACE_ALLOC, .id = program.next_id++, .size = 200000,
-		                                         .flags = SEAM_TRACE_RESIDENT});
+		emit(&program,
+			(struct seam_trace_event){.kind = SEAM_TRACE_ALLOC,
+				.id = program.next_id++,
+				.size = 200000,
+				.flags = SEAM_TRACE_RESIDENT});
 	if (wish->middle)
 		program.silent = program.list.count / 3;
 	play(&program, ret_truth);

@@ -3,8 +3,8 @@
  * Everything that happens in 2k repetitions is a node, in the order of the host. A stream's nodes are a chain; an event
  * leads from its record to its waits; a synchronisation leads from what it waits for to everything that comes after it.
  * A block may follow another when the other was freed before and every stream that used it leads, from its last node at
- * the free, to the new block's allocation. Only a copy of a slot may follow itself whatever other streams do: nothing but the
- * runtime can know their end. Two copies are two places, each of which the runtime watches by itself.
+ * the free, to the new block's allocation. Only a copy of a slot may follow itself whatever other streams do: nothing
+ * but the runtime can know their end. Two copies are two places, each of which the runtime watches by itself.
  */
 #include "plan_judge.h"
 
@@ -19,14 +19,14 @@
 struct judge {
 	const struct world *world;
 	uint32_t nodes;
-	bool reach[NODES][NODES];       /* [from][to], arcs at first */
+	bool reach[NODES][NODES]; /* [from][to], arcs at first */
 	uint32_t stream[NODES];
 	uint32_t alloc[WORLD_SLOTS][2 * WORLD_COPIES];
 	uint32_t freed[WORLD_SLOTS][2 * WORLD_COPIES]; /* 0: not; node 0 is nobody's */
 	uint32_t touch[WORLD_SLOTS][2 * WORLD_COPIES]; /* on the other stream, at the free */
 	uint32_t record[WORLD_EDGES][2 * WORLD_COPIES];
-	uint32_t last[STREAMS];         /* node of each stream */
-	uint32_t last_host;             /* the last synchronisation */
+	uint32_t last[STREAMS]; /* node of each stream */
+	uint32_t last_host;     /* the last synchronisation */
 };
 
 static uint32_t add_node(struct judge *judge, uint32_t stream)
@@ -83,8 +83,9 @@ static void add_position(struct judge *judge, uint32_t at, uint32_t repetition)
 		}
 		if (slot->end % world->positions == at && repetition >= lag) {
 			judge->freed[i][repetition - lag] = add_node(judge, slot->stream);
-			judge->touch[i][repetition - lag] =
-				slot->touch == slot->stream ? judge->freed[i][repetition - lag] : add_node(judge, slot->touch);
+			judge->touch[i][repetition - lag] = slot->touch == slot->stream
+				? judge->freed[i][repetition - lag]
+				: add_node(judge, slot->touch);
 		}
 	}
 }
@@ -102,7 +103,8 @@ static void close_reach(struct judge *judge)
 	}
 }
 
-static bool follows(const struct judge *judge, uint32_t slot, uint32_t repetition, uint32_t next, uint32_t next_repetition)
+static bool follows(
+	const struct judge *judge, uint32_t slot, uint32_t repetition, uint32_t next, uint32_t next_repetition)
 {
 	const uint32_t freed = judge->freed[slot][repetition];
 	const uint32_t touched = judge->touch[slot][repetition];
@@ -132,7 +134,7 @@ void world_find_unsafe(struct world *world)
 			const uint32_t item = slot * world->copies + a % repetitions % world->copies;
 			const uint32_t next_item = next * world->copies + b % repetitions % world->copies;
 			if (judge.alloc[slot][a % repetitions] < judge.alloc[next][b % repetitions] &&
-			    !follows(&judge, slot, a % repetitions, next, b % repetitions))
+				!follows(&judge, slot, a % repetitions, next, b % repetitions))
 				world->unsafe[item][next_item] = true;
 		}
 	}

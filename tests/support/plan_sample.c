@@ -49,8 +49,15 @@ static void add_groups(struct seam__plan_builder *builder)
 		SEAM_VERIFY(seam__plan_builder_range(builder, &ranges[i]) == SEAM_OK);
 	for (uint32_t copy = 0; copy < 2; copy++) {
 		const struct seam_plan_group group = {
-			.module_begin = layer, .module_end = layer, .begin = 5, .end = 9, .copy = copy,
-			.first_range = copy == 0 ? 0 : 1, .range_count = copy == 0 ? 2 : 1, .planned_bytes = 176, .slot_count = 2,
+			.module_begin = layer,
+			.module_end = layer,
+			.begin = 5,
+			.end = 9,
+			.copy = copy,
+			.first_range = copy == 0 ? 0 : 1,
+			.range_count = copy == 0 ? 2 : 1,
+			.planned_bytes = 176,
+			.slot_count = 2,
 		};
 		SEAM_VERIFY(seam__plan_builder_group(builder, &group) == SEAM_OK);
 	}

@@ -52,7 +52,8 @@ static void make_slots(struct world *world, uint64_t *state)
 		slot->end = places[world->slots + i];
 		if (slot->end < slot->begin)
 			slot->end += world->positions;
-		while (slot->end - slot->begin + world->positions <= world->copies * world->positions && pick(state, 3) == 0)
+		while (slot->end - slot->begin + world->positions <= world->copies * world->positions &&
+			pick(state, 3) == 0)
 			slot->end += world->positions;
 		slot->stream = pick(state, world->streams);
 		slot->touch = pick(state, 4) == 0 ? pick(state, world->streams) : slot->stream;
@@ -71,7 +72,8 @@ static void make_edges(struct world *world, uint64_t *state)
 		edge->to = pick(state, 12) == 0 ? WORLD_DEVICE : pick(state, world->streams);
 		edge->fresh_ids = pick(state, 2) == 0;
 		edge->previous = edge->fresh_ids && (world->warm || world->stretch > 0) && pick(state, 4) == 0;
-		/* Only where a whole repetition stands before the stretch does the trace show what a wait at its begin waits for. */
+		/* Only where a whole repetition stands before the stretch does the trace show what a wait at its begin
+		 * waits for. */
 		if (!world->warm && world->stretch == 0 && edge->wait_gap <= edge->record_gap) {
 			edge->wait_gap = world->positions - 1;
 			edge->record_gap = pick(state, world->positions - 1);
@@ -83,10 +85,11 @@ static void make_waits(struct world *world, uint64_t *state)
 {
 	const uint32_t tries = pick(state, 2) == 0 ? 0 : 20;
 	for (uint32_t i = 0; i < tries && world->waits < WORLD_WAITS; i++) {
-		const struct seam_plan_wait wait = {.waited = pick(state, world->slots), .waiter = pick(state, world->slots),
-		                                    .lag = pick(state, world->copies + 1)};
+		const struct seam_plan_wait wait = {.waited = pick(state, world->slots),
+			.waiter = pick(state, world->slots),
+			.lag = pick(state, world->copies + 1)};
 		if (world->slot[wait.waited].stream != world->slot[wait.waiter].stream &&
-		    world->slot[wait.waited].end <= world->slot[wait.waiter].begin + wait.lag * world->positions)
+			world->slot[wait.waited].end <= world->slot[wait.waiter].begin + wait.lag * world->positions)
 			world->wait[world->waits++] = wait;
 	}
 }
@@ -163,7 +166,7 @@ bool world_meet(const struct world *world, uint32_t a, uint32_t b)
 	const uint32_t left_at = a % world->copies * world->positions + left->begin;
 	const uint32_t right_at = b % world->copies * world->positions + right->begin;
 	return (right_at + circle - left_at) % circle < left->end - left->begin ||
-	       (left_at + circle - right_at) % circle < right->end - right->begin;
+		(left_at + circle - right_at) % circle < right->end - right->begin;
 }
 
 static void add_slots(const struct world *world, struct seam__plan_builder *builder)
@@ -174,8 +177,12 @@ static void add_slots(const struct world *world, struct seam__plan_builder *buil
 	for (uint32_t i = 0; i < world->slots; i++) {
 		const struct world_slot *from = &world->slot[i];
 		const struct seam_plan_slot slot = {
-			.size_bytes = from->size_bytes, .begin = from->begin, .end = from->end, .stream = from->stream,
-			.flags = from->touch == from->stream ? 0 : SEAM_PLAN_SHARED, .event = world->event[i],
+			.size_bytes = from->size_bytes,
+			.begin = from->begin,
+			.end = from->end,
+			.stream = from->stream,
+			.flags = from->touch == from->stream ? 0 : SEAM_PLAN_SHARED,
+			.event = world->event[i],
 		};
 		SEAM_VERIFY(seam__plan_builder_slot(builder, &slot, &world->offset[i * world->copies]) == SEAM_OK);
 	}
@@ -197,7 +204,7 @@ struct seam_plan *world_plan(const struct world *world, const struct seam_trace 
 	builder.header.first_event = world->first_event;
 	builder.header.last_event = world->last_event;
 	SEAM_VERIFY(seam_plan_fingerprint(trace, world->first_event, world->last_event, &builder.header.fingerprint) ==
-	            SEAM_OK);
+		SEAM_OK);
 	add_slots(world, &builder);
 	if (seam__plan_builder_finish(&builder, error, &plan) != SEAM_OK)
 		plan = NULL;
@@ -214,8 +221,8 @@ struct teller {
 
 static void tell(struct teller *teller, unsigned kind, uint64_t id, uint64_t size, uint32_t stream)
 {
-	const struct seam_trace_event event = {.kind = (uint8_t)kind, .id = id, .size = size, .stream = 100 + stream,
-	                                       .time_ns = teller->count};
+	const struct seam_trace_event event = {
+		.kind = (uint8_t)kind, .id = id, .size = size, .stream = 100 + stream, .time_ns = teller->count};
 	SEAM_VERIFY(seam_trace_builder_add(teller->builder, &event) == SEAM_OK);
 	teller->count++;
 }
@@ -265,15 +272,19 @@ static void tell_repetition(struct teller *teller, uint32_t repetition, uint32_t
 			const uint32_t lag = slot->end / world->positions;
 			if (slot->begin == at) {
 				world->event[i] = note ? teller->count : world->event[i];
-				tell(teller, SEAM_TRACE_ALLOC, block_id(world, i, repetition), slot->size_bytes, slot->stream);
+				tell(teller, SEAM_TRACE_ALLOC, block_id(world, i, repetition), slot->size_bytes,
+					slot->stream);
 				if (slot->touch != slot->stream && !slot->touch_late)
-					tell(teller, SEAM_TRACE_RECORD_STREAM, block_id(world, i, repetition), 0, slot->touch);
+					tell(teller, SEAM_TRACE_RECORD_STREAM, block_id(world, i, repetition), 0,
+						slot->touch);
 			}
 			if (slot->end % world->positions != at || repetition - lag < first || repetition < lag)
 				continue;
 			if (slot->touch != slot->stream && slot->touch_late)
-				tell(teller, SEAM_TRACE_RECORD_STREAM, block_id(world, i, repetition - lag), 0, slot->touch);
-			tell(teller, SEAM_TRACE_FREE, block_id(world, i, repetition - lag), slot->size_bytes, slot->stream);
+				tell(teller, SEAM_TRACE_RECORD_STREAM, block_id(world, i, repetition - lag), 0,
+					slot->touch);
+			tell(teller, SEAM_TRACE_FREE, block_id(world, i, repetition - lag), slot->size_bytes,
+				slot->stream);
 		}
 	}
 }
@@ -286,7 +297,8 @@ static void tell_beginning(struct teller *teller, uint32_t first)
 		for (uint32_t i = 0; i < world->slots; i++) {
 			const struct world_slot *slot = &world->slot[i];
 			if (repetition + slot->end / world->positions >= 2 * world->copies)
-				tell(teller, SEAM_TRACE_ALLOC, block_id(world, i, repetition), slot->size_bytes, slot->stream);
+				tell(teller, SEAM_TRACE_ALLOC, block_id(world, i, repetition), slot->size_bytes,
+					slot->stream);
 		}
 	}
 	for (uint32_t gap = 0; gap < world->positions; gap++)

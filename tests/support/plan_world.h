@@ -22,20 +22,20 @@
 struct world_slot {
 	uint32_t size_bytes;
 	uint32_t begin;
-	uint32_t end;     /* as in plans */
+	uint32_t end; /* as in plans */
 	uint32_t stream;
-	uint32_t touch;   /* another stream that uses it, or its own */
-	bool touch_late;  /* used just before its free, else just after its allocation */
+	uint32_t touch;  /* another stream that uses it, or its own */
+	bool touch_late; /* used just before its free, else just after its allocation */
 };
 
 /* A record in the gap before one position and a wait for it in another, or a synchronisation. */
 struct world_edge {
 	uint32_t record_gap;
-	uint32_t wait_gap;   /* before the record: that of the repetition before is waited for */
-	uint32_t from;       /* stream */
-	uint32_t to;         /* stream; same as from: the host waits for it in the record's gap; WORLD_DEVICE: for all */
-	bool fresh_ids;      /* another event in every repetition */
-	bool previous;       /* the repetition before is waited for although this one's record came first */
+	uint32_t wait_gap; /* before the record: that of the repetition before is waited for */
+	uint32_t from;     /* stream */
+	uint32_t to;       /* stream; same as from: the host waits for it in the record's gap; WORLD_DEVICE: for all */
+	bool fresh_ids;    /* another event in every repetition */
+	bool previous;     /* the repetition before is waited for although this one's record came first */
 };
 
 /* How many repetitions lie between the record and the wait. */
@@ -52,9 +52,9 @@ struct world {
 	uint32_t streams;
 	uint32_t edges;
 	uint32_t waits;
-	bool warm;               /* whole repetitions come before the first one of the trace */
-	uint32_t repetitions;    /* in the trace */
-	uint32_t stretch;        /* the one that the plan names */
+	bool warm;            /* whole repetitions come before the first one of the trace */
+	uint32_t repetitions; /* in the trace */
+	uint32_t stretch;     /* the one that the plan names */
 	struct world_slot slot[WORLD_SLOTS];
 	struct world_edge edge[WORLD_EDGES];
 	struct seam_plan_wait wait[WORLD_WAITS];
@@ -65,7 +65,8 @@ struct world {
 	uint64_t event[WORLD_SLOTS]; /* of the allocations in the stretch */
 	uint64_t first_event;
 	uint64_t last_event;
-	bool unsafe[WORLD_SLOTS * WORLD_COPIES][WORLD_SLOTS * WORLD_COPIES]; /* may not share a byte, in this order of time */
+	bool unsafe[WORLD_SLOTS * WORLD_COPIES]
+		   [WORLD_SLOTS * WORLD_COPIES]; /* may not share a byte, in this order of time */
 };
 
 /* A program and a right placement of it. */

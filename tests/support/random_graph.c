@@ -36,7 +36,8 @@ static void add_nodes(struct maker *maker)
 	for (uint32_t s = 0; s < (wish->shape == 1 ? wish->streams : 1); s++)
 		for (uint32_t n = 0; n < wish->nodes; n++)
 			if (wish->shape != 1 || maker->stream_of[n] == s)
-				must(seam__graph_add_node(maker->graph, name, node_name(name, n), 100 + maker->stream_of[n]));
+				must(seam__graph_add_node(
+					maker->graph, name, node_name(name, n), 100 + maker->stream_of[n]));
 }
 
 /* A node at or behind `from`: within its stream only, where the shape says so. */
@@ -44,7 +45,8 @@ static uint32_t random_later(struct maker *maker, uint32_t from)
 {
 	const struct random_graph_wish *wish = maker->wish;
 	uint32_t reach = wish->nodes - from < 10 ? wish->nodes - from : 10;
-	uint32_t to = from + (uint32_t)random_below(&maker->state, random_below(&maker->state, 6) == 0 ? wish->nodes - from : reach);
+	uint32_t to = from +
+		(uint32_t)random_below(&maker->state, random_below(&maker->state, 6) == 0 ? wish->nodes - from : reach);
 
 	if (wish->shape == 2 && random_below(&maker->state, 8) != 0)
 		while (to > from && maker->stream_of[to] != maker->stream_of[from])
@@ -62,7 +64,7 @@ static void add_tensor(struct maker *maker, uint32_t number)
 	char node[16];
 
 	must(seam__graph_add_tensor(maker->graph, name, (size_t)sprintf(name, "t%u", number),
-	                            kind == 11 ? 0 : 1 + random_below(&maker->state, 50), node, node_name(node, from)));
+		kind == 11 ? 0 : 1 + random_below(&maker->state, 50), node, node_name(node, from)));
 	for (uint32_t c = 0; c < consumers; c++) {
 		bool again = false;
 
@@ -81,7 +83,8 @@ static void add_arcs(struct maker *maker)
 	char to[16];
 
 	for (uint32_t a = 0; a < arcs; a++) {
-		uint32_t begin = maker->wish->shape == 3 ? a : (uint32_t)random_below(&maker->state, maker->wish->nodes);
+		uint32_t begin =
+			maker->wish->shape == 3 ? a : (uint32_t)random_below(&maker->state, maker->wish->nodes);
 		uint32_t end = maker->wish->shape == 3 ? a + 1 : random_later(maker, begin);
 
 		if (begin != end && (maker->wish->shape != 3 || random_below(&maker->state, 3) != 0))
@@ -157,7 +160,8 @@ static bool ends_before(const struct seam__graph *graph, const bool *reaches, ui
 	size_t nodes = graph->nodes.count;
 
 	for (uint32_t c = 0; c < tensor->consumer_count; c++)
-		if (!reaches[seam__graph_consumers(graph, tensor)[c] * nodes + seam__graph_tensor_at(graph, later)->producer])
+		if (!reaches[seam__graph_consumers(graph, tensor)[c] * nodes +
+			    seam__graph_tensor_at(graph, later)->producer])
 			return false;
 	return true;
 }

@@ -11,19 +11,19 @@
 
 struct random_graph_wish {
 	uint64_t seed;
-	uint32_t shape;    /* 0: nodes scattered over streams; 1: listed stream by stream; 2: mostly within streams; 3: a line of
-	                    * nodes that hop between streams, each with an arc to the next */
+	uint32_t shape; /* 0: nodes scattered over streams; 1: listed stream by stream; 2: mostly within streams; 3: a
+			 * line of nodes that hop between streams, each with an arc to the next */
 	uint32_t nodes;
-	uint32_t tensors;  /* some without consumers, some workspace, some of size 0, some for several streams */
+	uint32_t tensors; /* some without consumers, some workspace, some of size 0, some for several streams */
 	uint32_t streams;
-	bool contiguous;   /* some tensors are bound */
+	bool contiguous; /* some tensors are bound */
 };
 
 /* Finished and checked, for seam__graph_fini(). Nodes are "n0" .., tensors "t0" ... Aborts when there is no memory. */
 void random_graph(const struct random_graph_wish *wish, struct seam__graph *ret_graph);
 
-/* ret_reaches[i * nodes + j]: is there a way of one edge or more from node i to node j? By the meaning of tensors, arcs and
- * streams, not by the graph's edges. O(nodes^3). */
+/* ret_reaches[i * nodes + j]: is there a way of one edge or more from node i to node j? By the meaning of tensors, arcs
+ * and streams, not by the graph's edges. O(nodes^3). */
 void naive_reachability(const struct seam__graph *graph, bool *ret_reaches);
 
 /* Must tensors i and j never share memory? */

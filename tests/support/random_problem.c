@@ -35,12 +35,14 @@ static void add_items(const struct random_wish *wish, uint64_t *state, struct se
 	for (uint32_t i = 0; i < wish->count; i++) {
 		uint32_t begin = (uint32_t)random_below(state, problem->circle);
 		uint32_t span = random_span(state, problem->circle, begin, wraps);
-		uint64_t size = wish->sizes != 0 ? 1 + 7 * random_below(state, wish->sizes) : 1 + random_below(state, 100);
+		uint64_t size =
+			wish->sizes != 0 ? 1 + 7 * random_below(state, wish->sizes) : 1 + random_below(state, 100);
 		struct seam__item *item = seam__problem_add(problem, size * align, begin, span);
 
 		item->stream = (uint32_t)random_below(state, problem->streams);
 		item->phase_begin = begin / (1 + problem->circle / 8);
-		item->phase_end = (uint32_t)(((uint64_t)begin + span - 1) % problem->circle) / (1 + problem->circle / 8);
+		item->phase_end =
+			(uint32_t)(((uint64_t)begin + span - 1) % problem->circle) / (1 + problem->circle / 8);
 	}
 }
 
@@ -58,7 +60,7 @@ static void lengthen_holds(uint64_t *state, struct seam__problem *problem)
 			if (s == item->stream || kind == 0)
 				continue;
 			*hold = kind == 1 ? SEAM__HOLD_ALWAYS
-			                  : item->span + (uint32_t)random_below(state, 1 + (most - item->span) / 2);
+					  : item->span + (uint32_t)random_below(state, 1 + (most - item->span) / 2);
 		}
 	}
 }
@@ -70,7 +72,7 @@ static bool may_fix(const struct seam__problem *problem, uint32_t i)
 		const struct seam__item *b = &problem->items[j];
 
 		if (b->fixed_bytes != SEAM__ADDRESS_ANY && a->fixed_bytes < b->fixed_bytes + b->size_bytes &&
-		    b->fixed_bytes < a->fixed_bytes + a->size_bytes && seam__problem_conflict(problem, i, j))
+			b->fixed_bytes < a->fixed_bytes + a->size_bytes && seam__problem_conflict(problem, i, j))
 			return false;
 	}
 	return true;
@@ -89,7 +91,8 @@ static void fix_some(uint64_t *state, struct seam__problem *problem)
 	}
 }
 
-/* Chains of two or three neighbours in number, before any item is fixed. Linked items must be able to stand together. */
+/* Chains of two or three neighbours in number, before any item is fixed. Linked items must be able to stand together.
+ */
 static void link_some(uint64_t *state, struct seam__problem *problem)
 {
 	for (uint32_t i = 0; i + 3 < problem->count; i += 4) {
@@ -109,7 +112,7 @@ void random_problem(const struct random_wish *wish, struct seam_meta *meta, stru
 	bool linear = (wish->features & SEAM__HAS_WRAP) == 0;
 
 	if (seam__problem_init(ret_problem, meta, wish->count, circle, linear, streams,
-	                       wish->align_bytes == 0 ? 1 : wish->align_bytes) != SEAM_OK)
+		    wish->align_bytes == 0 ? 1 : wish->align_bytes) != SEAM_OK)
 		abort();
 	add_items(wish, &state, ret_problem);
 	if ((wish->features & SEAM__HAS_HOLDS) != 0)
@@ -151,8 +154,8 @@ const char *naive_check_placement(const struct seam__problem *problem, const uin
 		for (uint32_t j = 0; j < problem->count; j++) {
 			const struct seam__item *b = &problem->items[j];
 
-			if (i != j && offsets[i] < offsets[j] + b->size_bytes && offsets[j] < offsets[i] + a->size_bytes &&
-			    begins_while_held(problem, i, j))
+			if (i != j && offsets[i] < offsets[j] + b->size_bytes &&
+				offsets[j] < offsets[i] + a->size_bytes && begins_while_held(problem, i, j))
 				return "overlap";
 		}
 	}

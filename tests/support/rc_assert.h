@@ -7,9 +7,9 @@
 #include <seam/seam.h>
 
 #define cr_assert_ok(call) cr_assert_rc(call, SEAM_OK)
-#define cr_assert_rc(call, wanted) \
-	do { \
-		enum seam_rc got_rc = (call); \
+#define cr_assert_rc(call, wanted)                                                                                   \
+	do {                                                                                                         \
+		enum seam_rc got_rc = (call);                                                                        \
 		cr_assert_eq(got_rc, (wanted), "%s: %s, not %s", #call, seam_rc_name(got_rc), seam_rc_name(wanted)); \
 	} while (0)
 

@@ -5,11 +5,12 @@
 
 #include "schedule.h"
 
-static enum seam_rc add_op(struct seam_trace_builder *builder, const struct schedule *schedule, size_t number, uint64_t *sizes,
-                           uint32_t *streams)
+static enum seam_rc add_op(struct seam_trace_builder *builder, const struct schedule *schedule, size_t number,
+	uint64_t *sizes, uint32_t *streams)
 {
-	static const uint8_t kinds[] = {
-		[SCHEDULE_ALLOC] = SEAM_TRACE_ALLOC, [SCHEDULE_FREE] = SEAM_TRACE_FREE, [SCHEDULE_RECORD_STREAM] = SEAM_TRACE_RECORD_STREAM};
+	static const uint8_t kinds[] = {[SCHEDULE_ALLOC] = SEAM_TRACE_ALLOC,
+		[SCHEDULE_FREE] = SEAM_TRACE_FREE,
+		[SCHEDULE_RECORD_STREAM] = SEAM_TRACE_RECORD_STREAM};
 	const struct schedule_op *op = &schedule->ops[number];
 	struct seam_trace_event event = {.time_ns = number};
 
@@ -75,7 +76,8 @@ struct seam_trace *unmarked_trace(const struct seam_trace *trace)
 
 		event.module = 0;
 		event.phase = 0;
-		if (event.kind == SEAM_TRACE_STEP || event.kind == SEAM_TRACE_PHASE_BEGIN || event.kind == SEAM_TRACE_PHASE_END)
+		if (event.kind == SEAM_TRACE_STEP || event.kind == SEAM_TRACE_PHASE_BEGIN ||
+			event.kind == SEAM_TRACE_PHASE_END)
 			continue;
 		rc = seam_trace_builder_add(builder, &event);
 	}

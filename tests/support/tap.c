@@ -33,9 +33,10 @@ void tap_observe(bool expected, const char *format, ...)
 	va_end(arguments);
 	count++;
 	printf("# observed: %s: %s\n", tap_part, text);
-	/* TODO makes a surprise visible without turning the run red; on what was expected it would read as a surprise. */
+	/* TODO makes a surprise visible without turning the run red; on what was expected it would read as a surprise.
+	 */
 	printf("%s %u - %s: %s%s\n", expected ? "ok" : "not ok", count, tap_part, text,
-	       expected ? "" : " # TODO not what was assumed");
+		expected ? "" : " # TODO not what was assumed");
 	fflush(stdout);
 }
 

@@ -1,4 +1,5 @@
-/* trace_program.c: see trace_program.h. A tape of two positions for each slot is drawn once and played again and again. */
+/* trace_program.c: see trace_program.h. A tape of two positions for each slot is drawn once and played again and again.
+ */
 #include "trace_program.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ struct program {
 	uint64_t random;
 	struct slot slots[TRACE_PROGRAM_SLOTS];
 	struct beat tape[POSITIONS_MAX];
-	uint32_t count;     /* slots, dynamic ones among them */
+	uint32_t count; /* slots, dynamic ones among them */
 	uint32_t positions;
 	struct seam_trace_builder *builder;
 	uint64_t events;
@@ -49,7 +50,8 @@ static uint64_t draw_size(struct program *program)
 {
 	uint32_t sizes = program->wish->sizes;
 
-	return sizes == 0 ? 1 + random_below(&program->random, 1u << 20) : 512 * (1 + random_below(&program->random, sizes));
+	return sizes == 0 ? 1 + random_below(&program->random, 1u << 20)
+			  : 512 * (1 + random_below(&program->random, sizes));
 }
 
 /* Layers: l allocates an activation and a temporary, frees the temporary; behind them all, in reverse, the activations
@@ -60,7 +62,8 @@ static void draw_layers(struct program *program)
 	uint32_t at = 0;
 
 	for (uint32_t l = 0; l < layers; l++) {
-		program->slots[2 * l] = (struct slot){.size_bytes = 4096, .begin = at, .free = 3 * layers + (layers - 1 - l)};
+		program->slots[2 * l] =
+			(struct slot){.size_bytes = 4096, .begin = at, .free = 3 * layers + (layers - 1 - l)};
 		program->slots[2 * l + 1] = (struct slot){.size_bytes = 1024, .begin = at + 1, .free = at + 2};
 		at += 3;
 	}
@@ -86,7 +89,8 @@ static void draw_slots(struct program *program)
 	for (uint32_t i = 0; i < rest; i++) {
 		struct slot *slot = &program->slots[program->count++];
 
-		*slot = (struct slot){.size_bytes = draw_size(program), .begin = order[2 * i], .free = order[2 * i + 1]};
+		*slot = (struct slot){
+			.size_bytes = draw_size(program), .begin = order[2 * i], .free = order[2 * i + 1]};
 		slot->dynamic = i >= wish->slots;
 		slot->used = i < wish->users;
 		if (!slot->dynamic && wish->lag > 0)
@@ -132,9 +136,12 @@ static struct seam_trace_event block_event(const struct program *program, uint32
 /* A record on one stream, the wait for it on the next. */
 static void emit_edge(struct program *program, uint32_t edge)
 {
-	emit(program, (struct seam_trace_event){.kind = SEAM_TRACE_EVENT_RECORD, .id = edge, .stream = edge % program->wish->streams});
-	emit(program, (struct seam_trace_event){.kind = SEAM_TRACE_EVENT_WAIT, .id = edge,
-	                                        .stream = (edge + 1) % program->wish->streams});
+	emit(program,
+		(struct seam_trace_event){
+			.kind = SEAM_TRACE_EVENT_RECORD, .id = edge, .stream = edge % program->wish->streams});
+	emit(program,
+		(struct seam_trace_event){
+			.kind = SEAM_TRACE_EVENT_WAIT, .id = edge, .stream = (edge + 1) % program->wish->streams});
 }
 
 static void play_beat(struct program *program, uint32_t iteration, const struct beat *beat)
@@ -153,7 +160,8 @@ static void play_beat(struct program *program, uint32_t iteration, const struct 
 		emit(program, event);
 		return;
 	}
-	program->sizes[iteration % 64][beat->slot] = slot->dynamic ? 1 + random_below(&program->random, 1u << 16) : slot->size_bytes;
+	program->sizes[iteration % 64][beat->slot] =
+		slot->dynamic ? 1 + random_below(&program->random, 1u << 16) : slot->size_bytes;
 	event = block_event(program, iteration, beat->slot);
 	event.kind = SEAM_TRACE_ALLOC;
 	event.thread = slot->thread;
@@ -197,7 +205,8 @@ static void play_iteration(struct program *program, uint32_t iteration, uint32_t
 static void play_tail(struct program *program)
 {
 	for (uint32_t i = 0; i < program->wish->tail; i++) {
-		struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = UINT64_C(1) << 40, .size = 3 + draw_size(program)};
+		struct seam_trace_event event = {
+			.kind = SEAM_TRACE_ALLOC, .id = UINT64_C(1) << 40, .size = 3 + draw_size(program)};
 
 		emit(program, event);
 		event.kind = SEAM_TRACE_FREE;
@@ -217,8 +226,8 @@ static void tell(const struct program *program, struct program_truth *truth)
 		if (!program->tape[p].is_alloc || slot->dynamic)
 			continue;
 		truth->copies = copies > truth->copies ? copies : truth->copies;
-		truth->slots[truth->slot_count++] =
-			(struct program_slot){.size_bytes = slot->size_bytes, .begin = p, .end = end, .stream = slot->stream};
+		truth->slots[truth->slot_count++] = (struct program_slot){
+			.size_bytes = slot->size_bytes, .begin = p, .end = end, .stream = slot->stream};
 	}
 }
 

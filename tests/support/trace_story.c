@@ -29,12 +29,13 @@ static const char *word_of(unsigned kind)
 static void print_event(FILE *out, const struct seam_trace *trace, const struct seam_trace_event *event)
 {
 	if (event->kind == SEAM_TRACE_PHASE_BEGIN || event->kind == SEAM_TRACE_PHASE_END) {
-		fprintf(out, event->kind == SEAM_TRACE_PHASE_BEGIN ? "<%s" : "%s>", seam_trace_string(trace, event->aux));
+		fprintf(out, event->kind == SEAM_TRACE_PHASE_BEGIN ? "<%s" : "%s>",
+			seam_trace_string(trace, event->aux));
 		return;
 	}
 	const bool segment = event->kind == SEAM_TRACE_SEGMENT_ALLOC || event->kind == SEAM_TRACE_SEGMENT_FREE;
 	fprintf(out, segment ? "%s%llx:%llu" : "%s%llu:%llu", word_of(event->kind), (unsigned long long)event->id,
-	        (unsigned long long)event->size);
+		(unsigned long long)event->size);
 	if (event->stream != 0)
 		fprintf(out, "@%llu", (unsigned long long)event->stream);
 	if (event->pool != 0)

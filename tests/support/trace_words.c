@@ -29,7 +29,9 @@ static uint64_t stream_in(const char *word)
 static struct seam_trace_event pool_event(const char *word, struct reader *reader)
 {
 	struct seam_trace_event event = {
-		.kind = word[0] == '(' ? SEAM_TRACE_POOL_BEGIN : word[0] == ')' ? SEAM_TRACE_POOL_END : SEAM_TRACE_POOL_RELEASE,
+		.kind = word[0] == '('   ? SEAM_TRACE_POOL_BEGIN
+			: word[0] == ')' ? SEAM_TRACE_POOL_END
+					 : SEAM_TRACE_POOL_RELEASE,
 		.stream = stream_in(word),
 		.pool = (uint32_t)strtoul(word + 1, NULL, 10),
 	};

@@ -1,5 +1,5 @@
-/* replay_command.h: the command `seam replay` as a person runs it, for tests: in a folder of its own, with what it printed. SEAM_COMMAND names the
- * program. What fails here fails the test.
+/* replay_command.h: the command `seam replay` as a person runs it, for tests: in a folder of its own, with what it
+ * printed. SEAM_COMMAND names the program. What fails here fails the test.
  */
 #ifndef TEST_REPLAY_COMMAND_H
 #define TEST_REPLAY_COMMAND_H

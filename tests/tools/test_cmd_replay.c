@@ -1,4 +1,5 @@
-/* test_cmd_replay.c: the command `seam replay` from end to end: its JSON, its table, its errors. SEAM_COMMAND names the program. */
+/* test_cmd_replay.c: the command `seam replay` from end to end: its JSON, its table, its errors. SEAM_COMMAND names the
+ * program. */
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -13,19 +14,18 @@ TestSuite(cmd_replay, .init = command_make_folder, .fini = command_remove_folder
 /* Two blocks of 4 MiB, of which one is a resident, and one of 13 MiB. */
 static const char lifetimes[] = "id,lower,upper,size\na,0,5,4194304\nr,1,9,4194304\nb,2,6,13631488\n";
 
-static const char *const all_keys[] = {
-	"trace", "allocator", "device", "requests", "iterations", "peak_live_bytes", "peak_reserved_bytes", "efficiency", "oom",
-	"alloc_ns_p50", "alloc_ns_p99", "free_ns_p50", "free_ns_p99", "driver_calls", "memory_calls_last_iteration",
-	"event_calls_last_iteration", "driver_ms_estimated", "states", "memory_calls_by_iteration", "memory_calls_by_step",
-	"driver_ms_by_iteration", "plan",
-	"plan_misses_by_cause", "background_calls_by_iteration", "background_driver_ms_by_iteration"};
+static const char *const all_keys[] = {"trace", "allocator", "device", "requests", "iterations", "peak_live_bytes",
+	"peak_reserved_bytes", "efficiency", "oom", "alloc_ns_p50", "alloc_ns_p99", "free_ns_p50", "free_ns_p99",
+	"driver_calls", "memory_calls_last_iteration", "event_calls_last_iteration", "driver_ms_estimated", "states",
+	"memory_calls_by_iteration", "memory_calls_by_step", "driver_ms_by_iteration", "plan", "plan_misses_by_cause",
+	"background_calls_by_iteration", "background_driver_ms_by_iteration"};
 
 /* Without a plan there is nothing to say. */
-static const char *const plan_keys[] = {
-	"plan_hits", "plan_dynamic_hits", "plan_misses", "resyncs", "plan_adoptions", "plan_drops", "adopted_at_iteration", "adopted_after_steps",
-	"plan_hits_last_iteration", "requests_last_iteration", "peak_live_planned_bytes", "peak_reserved_planned_bytes",
-	"efficiency_planned", "planned_alloc_ns_p50", "dynamic_alloc_ns_p50", "background_steps", "background_compute_ms", "background_driver_ms",
-	"background_hidden", "host_waits_ms", "host_ms"};
+static const char *const plan_keys[] = {"plan_hits", "plan_dynamic_hits", "plan_misses", "resyncs", "plan_adoptions",
+	"plan_drops", "adopted_at_iteration", "adopted_after_steps", "plan_hits_last_iteration",
+	"requests_last_iteration", "peak_live_planned_bytes", "peak_reserved_planned_bytes", "efficiency_planned",
+	"planned_alloc_ns_p50", "dynamic_alloc_ns_p50", "background_steps", "background_compute_ms",
+	"background_driver_ms", "background_hidden", "host_waits_ms", "host_ms"};
 
 static const char *const all_states[] = {"s1", "s1r", "s2", "s3", "s4", "s5"};
 
@@ -56,7 +56,8 @@ Test(cmd_replay, json_has_exactly_the_promised_keys)
 		cr_assert_eq(json_long(object, "iterations"), 1);
 		cr_assert_eq(json_long(object, "peak_live_bytes"), 21 * MIB);
 		cr_assert(json_is_false(json_object_get(object, "oom")));
-		double expected = (double)json_long(object, "peak_live_bytes") / (double)json_long(object, "peak_reserved_bytes");
+		double expected =
+			(double)json_long(object, "peak_live_bytes") / (double)json_long(object, "peak_reserved_bytes");
 		cr_assert_float_eq(json_double(object, "efficiency"), expected, 1e-9);
 		cr_assert_leq(json_double(object, "alloc_ns_p50"), json_double(object, "alloc_ns_p99"));
 	}
@@ -93,14 +94,15 @@ Test(cmd_replay, iterations_repeat_between_the_residents)
 Test(cmd_replay, out_of_memory_is_a_result)
 {
 	char words[200];
-	(void)snprintf(words, sizeof(words), "--capacity 24M -a seam,caching %s", command_write_file("a.csv", lifetimes));
+	(void)snprintf(
+		words, sizeof(words), "--capacity 24M -a seam,caching %s", command_write_file("a.csv", lifetimes));
 	json_t *array = command_run_json(words);
 	const json_t *seam = json_array_get(array, 0);
 	const json_t *caching = json_array_get(array, 1);
 	cr_assert(json_is_false(json_object_get(seam, "oom")), "21 MiB fit into 24");
 	cr_assert(json_is_true(json_object_get(caching, "oom")), "20 and 14 do not");
 	static const char *const unknown[] = {"peak_reserved_bytes", "efficiency", "memory_calls_last_iteration",
-	                                      "event_calls_last_iteration", "driver_ms_estimated"};
+		"event_calls_last_iteration", "driver_ms_estimated"};
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		cr_assert(json_is_nothing(caching, unknown[i]), "%s", unknown[i]);
 	cr_assert_eq(json_long(caching, "peak_live_bytes"), 21 * MIB);
@@ -121,9 +123,11 @@ Test(cmd_replay, a_device_too_small_is_a_mistake_and_the_result_is_printed)
 		int status;
 		const char *line; /* part of it */
 	} rows[] = {
-		{"--capacity 16M -a seam", 1, "the capacity is too small: 21.00 MiB are live at the peak, and the device has 16.00 MiB"},
+		{"--capacity 16M -a seam", 1,
+			"the capacity is too small: 21.00 MiB are live at the peak, and the device has 16.00 MiB"},
 		{"--capacity 16M -a caching,direct", 1, "too small"},
-		{"--conf capacity_bytes:16M -a seam,caching", 1, "seam ran out of memory (21.00 MiB are live at the peak)"},
+		{"--conf capacity_bytes:16M -a seam,caching", 1,
+			"seam ran out of memory (21.00 MiB are live at the peak)"},
 		{"--conf capacity_bytes:16M -a caching", 0, ""},
 		{"--capacity 50% -a direct", 1, "too small"},
 	};
@@ -145,7 +149,8 @@ Test(cmd_replay, the_table_names_each_trace_once)
 {
 	char words[200];
 	(void)command_write_file("b.csv", lifetimes);
-	(void)snprintf(words, sizeof(words), "-a caching,direct %s %s/b.csv", command_write_file("a.csv", lifetimes), command_folder);
+	(void)snprintf(words, sizeof(words), "-a caching,direct %s %s/b.csv", command_write_file("a.csv", lifetimes),
+		command_folder);
 	struct outcome outcome = command_run(words);
 	cr_assert_eq(outcome.status, 0, "%s", outcome.errors);
 	const char *a = strstr(outcome.out, "a.csv");
@@ -164,8 +169,8 @@ Test(cmd_replay, contents_are_checked_in_real_memory_and_calls_stay_the_same)
 	(void)command_write_file("s.csv", with_streams);
 	json_t *arrays[2];
 	for (size_t i = 0; i < 2; i++) {
-		(void)snprintf(words, sizeof(words), "-n 4 --conf deterministic:1 --memory %s %s/s.csv", i == 0 ? "real" : "book",
-		               command_folder);
+		(void)snprintf(words, sizeof(words), "-n 4 --conf deterministic:1 --memory %s %s/s.csv",
+			i == 0 ? "real" : "book", command_folder);
 		arrays[i] = command_run_json(words);
 	}
 	for (size_t i = 0; i < 4; i++) {
@@ -175,8 +180,9 @@ Test(cmd_replay, contents_are_checked_in_real_memory_and_calls_stay_the_same)
 		cr_assert_str_eq(json_text(book, "device"), "emu (book)");
 		cr_assert_eq(json_long(real, "requests"), json_long(book, "requests"));
 		if (i > 0) /* where work is pending, seam may rather grow */
-			cr_assert(json_equal(json_object_get(real, "driver_calls"), json_object_get(book, "driver_calls")), "%s",
-			          json_text(real, "allocator"));
+			cr_assert(json_equal(
+					  json_object_get(real, "driver_calls"), json_object_get(book, "driver_calls")),
+				"%s", json_text(real, "allocator"));
 	}
 	json_decref(arrays[0]);
 	json_decref(arrays[1]);
@@ -230,8 +236,8 @@ Test(cmd_replay, mistakes_get_one_clear_line_and_a_status)
 		if (place == NULL)
 			(void)snprintf(words, sizeof(words), "%s", rows[i].words);
 		else
-			(void)snprintf(words, sizeof(words), "%.*s%s%s", (int)(place - rows[i].words), rows[i].words, command_folder,
-			               place + 2);
+			(void)snprintf(words, sizeof(words), "%.*s%s%s", (int)(place - rows[i].words), rows[i].words,
+				command_folder, place + 2);
 		struct outcome outcome = command_run(words);
 		cr_assert_eq(outcome.status, rows[i].status, "%s: %d, %s", words, outcome.status, outcome.errors);
 		cr_assert_not_null(strstr(outcome.errors, rows[i].line), "%s: %s", words, outcome.errors);
@@ -251,7 +257,8 @@ Test(cmd_replay, driver_time_is_by_the_cost_file)
 	(void)command_write_file("nothing", "direct_alloc 0 0 0\n");
 	long long calls = 0;
 	for (size_t i = 0; i < 2; i++) {
-		(void)snprintf(words, sizeof(words), "-a direct --costs %s/%s %s/a.csv", command_folder, i == 0 ? "nothing" : "second", command_folder);
+		(void)snprintf(words, sizeof(words), "-a direct --costs %s/%s %s/a.csv", command_folder,
+			i == 0 ? "nothing" : "second", command_folder);
 		json_t *array = command_run_json(words);
 		const json_t *result = json_array_get(array, 0);
 		ms[i] = json_double(result, "driver_ms_estimated");
@@ -266,7 +273,8 @@ Test(cmd_replay, a_trace_that_cannot_be_read_is_passed_over)
 {
 	char words[300];
 	(void)command_write_file("bad.csv", "id,lower\n");
-	(void)snprintf(words, sizeof(words), "-a caching %s/bad.csv %s", command_folder, command_write_file("a.csv", lifetimes));
+	(void)snprintf(words, sizeof(words), "-a caching %s/bad.csv %s", command_folder,
+		command_write_file("a.csv", lifetimes));
 	struct outcome outcome = command_run(words);
 	cr_assert_eq(outcome.status, 1);
 	cr_assert_not_null(strstr(outcome.out, "a.csv"));

@@ -3,7 +3,8 @@
 
 #include <utility>
 
-namespace c10 {
+namespace c10
+{
 
 int errors_alive;
 

@@ -9,7 +9,8 @@
 
 #define C10_API __attribute__((visibility("default")))
 
-namespace c10 {
+namespace c10
+{
 
 struct SourceLocation {
 	const char *function;
@@ -17,7 +18,8 @@ struct SourceLocation {
 	std::uint32_t line;
 };
 
-class C10_API Error : public std::exception {
+class C10_API Error : public std::exception
+{
 	std::string text;
 	std::vector<std::string> context;
 
@@ -27,8 +29,10 @@ public:
 	~Error() override;
 };
 
-/* Since 2.13 with a constructor of its own; before it inherits that of Error: none is exported, and libc10.so does not have the type. */
-class C10_API OutOfMemoryError : public Error {
+/* Since 2.13 with a constructor of its own; before it inherits that of Error: none is exported, and libc10.so does not
+ * have the type. */
+class C10_API OutOfMemoryError : public Error
+{
 	using Error::Error;
 
 public:

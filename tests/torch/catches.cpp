@@ -1,6 +1,7 @@
 /* catches.cpp: what seam_torch_alloc() throws, caught as PyTorch catches it. As TAP.
  *
- * Built against the stand-in (c10.h), and, where PyTorch is installed, against PyTorch's own header and library (REAL_C10).
+ * Built against the stand-in (c10.h), and, where PyTorch is installed, against PyTorch's own header and library
+ * (REAL_C10).
  */
 #include <dlfcn.h>
 
@@ -30,7 +31,8 @@ static int alive()
 static_assert(sizeof(c10::OutOfMemoryError) <= 1024, "torch_oom.cpp has room for it");
 #endif
 
-namespace {
+namespace
+{
 
 int count, failures;
 
@@ -79,7 +81,8 @@ int main()
 	if (beside != nullptr && dlopen(beside, RTLD_LAZY) == nullptr)
 		std::printf("# %s\n", dlerror());
 	setenv("SEAM_CONF", "backend:emu_book,emu_capacity_bytes:256M", 1);
-	report(kind_of([] { seam_torch_free(seam_torch_alloc(1000, 0, nullptr), 1000, 0, nullptr); }, text) == NOTHING, "nothing is thrown");
+	report(kind_of([] { seam_torch_free(seam_torch_alloc(1000, 0, nullptr), 1000, 0, nullptr); }, text) == NOTHING,
+		"nothing is thrown");
 #ifdef HAS_C10_CUDA
 	report(kind_of(c10::run_out, text) == OOM, "native's own");
 #endif
@@ -93,13 +96,15 @@ int main()
 	report(kind_of([] { seam_torch_memory_fraction(2, 0); }, text) == ERROR, "a wrong fraction");
 	report(kind_of([] { seam_torch_base_alloc(&count, nullptr); }, text) == ERROR, "no block");
 	report(kind_of([] { seam_torch_record_stream(&count, nullptr); }, text) == ERROR, "no block to record");
-	report(kind_of([] { seam_torch_segment_alloc(std::size_t(1) << 40, 0, nullptr); }, text) == NOTHING, "a segment is never thrown for");
+	report(kind_of([] { seam_torch_segment_alloc(std::size_t(1) << 40, 0, nullptr); }, text) == NOTHING,
+		"a segment is never thrown for");
 	report(kind_of([] { seam_torch_throw_oom(nullptr); }, text) == SHORT, "no text");
 	try {
 		seam_torch_throw_oom("slice");
 	} catch (const std::exception &error) {
-		report((dynamic_cast<const c10::OutOfMemoryError *>(&error) != nullptr) == (SHORT == OOM) && std::strstr(error.what(), "slice") != nullptr,
-		       "as any exception, its type known at run time");
+		report((dynamic_cast<const c10::OutOfMemoryError *>(&error) != nullptr) == (SHORT == OOM) &&
+				std::strstr(error.what(), "slice") != nullptr,
+			"as any exception, its type known at run time");
 	}
 	std::printf("1..%d\n", count);
 	return failures != 0;

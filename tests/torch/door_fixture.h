@@ -1,4 +1,5 @@
-/* door_fixture.h: PyTorch's pluggable door over an emulated device. Each Criterion test is a process of its own, with pools of its own. */
+/* door_fixture.h: PyTorch's pluggable door over an emulated device. Each Criterion test is a process of its own, with
+ * pools of its own. */
 #ifndef SEAM_TESTS_DOOR_FIXTURE_H
 #define SEAM_TESTS_DOOR_FIXTURE_H
 
@@ -21,9 +22,9 @@
 static char told[8192] UNUSED;
 
 /* The newest error holds these words. */
-#define assert_told(what) \
-	do { \
-		(void)seam_torch_error(told, sizeof told); \
+#define assert_told(what)                                                                       \
+	do {                                                                                    \
+		(void)seam_torch_error(told, sizeof told);                                      \
 		cr_assert_not_null(strstr(told, what), "\"%s\" is missing in: %s", what, told); \
 	} while (0)
 
@@ -73,7 +74,8 @@ UNUSED static void end_capture(int device, void *stream)
 UNUSED static void launch(int device, void *stream, const void *ptr, uint64_t bytes, uint64_t duration_ns)
 {
 	struct seam_emu_range range = {.va = number(ptr), .bytes = bytes, .write = true};
-	cr_assert_eq(seam__emu_launch(door(device)->driver, number(stream), &range, 1, duration_ns, 0), SEAM_CU_SUCCESS);
+	cr_assert_eq(
+		seam__emu_launch(door(device)->driver, number(stream), &range, 1, duration_ns, 0), SEAM_CU_SUCCESS);
 }
 
 UNUSED static void check(int device)

@@ -5,7 +5,8 @@
 #include <thread>
 #include <utility>
 
-namespace {
+namespace
+{
 
 using Stream = void *; /* cudaStream_t is a pointer */
 using Filter = std::function<bool(Stream)>;
@@ -16,10 +17,22 @@ using End = std::function<void(int, Id)>;
 int alive;
 
 struct Counted {
-	Counted() { alive++; }
-	Counted(const Counted &) { alive++; }
-	Counted(Counted &&) noexcept { alive++; }
-	~Counted() { alive--; }
+	Counted()
+	{
+		alive++;
+	}
+	Counted(const Counted &)
+	{
+		alive++;
+	}
+	Counted(Counted &&) noexcept
+	{
+		alive++;
+	}
+	~Counted()
+	{
+		alive--;
+	}
 };
 
 /* As PyTorch's Python module makes a function of an address. */
@@ -58,7 +71,10 @@ void begin_for_flag(int device, std::uint64_t first, std::uint64_t second, const
 		const bool *flag;
 		char room[200];
 		Counted counted;
-		bool operator()(Stream) const { return *flag; }
+		bool operator()(Stream) const
+		{
+			return *flag;
+		}
 	};
 	begin(device, {first, second}, Large{flag, {}, {}});
 }
@@ -94,13 +110,18 @@ int thrown_by_begin(int device, std::uint64_t first)
 {
 	struct Fragile {
 		const bool *armed;
-		explicit Fragile(const bool *flag) : armed(flag) {}
+		explicit Fragile(const bool *flag) : armed(flag)
+		{
+		}
 		Fragile(const Fragile &other) : armed(other.armed)
 		{
 			if (*armed)
 				throw 9;
 		}
-		bool operator()(Stream) const { return true; }
+		bool operator()(Stream) const
+		{
+			return true;
+		}
 	};
 	bool armed = false;
 	Filter filter = Fragile(&armed);

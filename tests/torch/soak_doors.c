@@ -1,5 +1,6 @@
-/* soak_doors.c: many threads ask PyTorch's door for memory, while private pools are begun, ended and released, caches are emptied, figures are
- * read; in the end nothing is live and nothing is private. Plain C: Criterion cannot start under ThreadSanitizer. */
+/* soak_doors.c: many threads ask PyTorch's door for memory, while private pools are begun, ended and released, caches
+ * are emptied, figures are read; in the end nothing is live and nothing is private. Plain C: Criterion cannot start
+ * under ThreadSanitizer. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,7 +83,10 @@ static void look(uint64_t *random)
 
 static void *run(void *user)
 {
-	struct { void *ptr; int device; } slots[SLOTS] = {{NULL, 0}};
+	struct {
+		void *ptr;
+		int device;
+	} slots[SLOTS] = {{NULL, 0}};
 	const uint64_t thread = *(const uint64_t *)user;
 	uint64_t random = thread + 1;
 	for (unsigned i = 0; i < rounds; i++) {
@@ -118,7 +122,8 @@ int main(int argc, char **argv)
 	for (int device = 0; device < DEVICES; device++) {
 		struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
 		require(seam_stats_get(seam_torch_pool(device), &stats) == SEAM_OK, "no figures at the end");
-		require(stats.live_blocks == 0 && stats.allocs == stats.frees && stats.allocs > rounds, "blocks are left");
+		require(stats.live_blocks == 0 && stats.allocs == stats.frees && stats.allocs > rounds,
+			"blocks are left");
 	}
 	require(seam_torch_unknown_frees() == 0, "frees of what is no block");
 	return 0;

@@ -1,4 +1,5 @@
-/* test_torch_pluggable.c: what PyTorch calls for memory, and the pools behind it, without PyTorch: nothing is thrown. */
+/* test_torch_pluggable.c: what PyTorch calls for memory, and the pools behind it, without PyTorch: nothing is thrown.
+ */
 #include "door_fixture.h"
 
 #include <sys/wait.h>
@@ -295,7 +296,9 @@ Test(torch_pluggable, a_child_process_is_refused_and_harms_nothing)
 		seam_torch_reset();
 		void *none = seam_torch_alloc(MIB(4), 0, NULL);
 		(void)seam_torch_error(told, sizeof told);
-		_exit(none == NULL && strstr(told, "parent of this process") != NULL && seam_torch_unknown_frees() == 0 ? 0 : 1);
+		_exit(none == NULL && strstr(told, "parent of this process") != NULL && seam_torch_unknown_frees() == 0
+				? 0
+				: 1);
 	}
 	int status = 0;
 	cr_assert_eq(waitpid(child, &status, 0), child);

@@ -8,7 +8,8 @@
 /* Whether a block of the stream's comes from private memory: told by the free bytes that only private pools may use. */
 static bool goes_private(int device, void *stream)
 {
-	seam_torch_free(seam_torch_alloc(MIB(2), device, stream), MIB(2), device, stream); /* so that there is a free one */
+	seam_torch_free(
+		seam_torch_alloc(MIB(2), device, stream), MIB(2), device, stream); /* so that there is a free one */
 	uint64_t before = figures(device).unused_private_bytes;
 	void *ptr = seam_torch_alloc(MIB(2), device, stream);
 	cr_assert_not_null(ptr);
@@ -19,7 +20,8 @@ static bool goes_private(int device, void *stream)
 
 Test(torch_private, ids_are_told_apart)
 {
-	static const struct seam_torch_pool_id ids[] = {{0, 0}, {0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 77}, {77, 0}};
+	static const struct seam_torch_pool_id ids[] = {
+		{0, 0}, {0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 77}, {77, 0}};
 	enum { COUNT = sizeof ids / sizeof ids[0] };
 	for (unsigned i = 0; i < COUNT; i++) {
 		cr_assert_neq(seam_torch_private_id(ids[i]), 0);

@@ -45,7 +45,8 @@ Test(torch_segments, a_contiguous_segment_is_one_chunk)
 	set_conf(DEVICE);
 	struct seam_block_chunk chunks[2];
 	size_t count = 0;
-	void *stitchable = seam_torch_segment_alloc(MIB(20), 0, NULL), *one = seam_torch_segment_alloc_contiguous(MIB(20), 0, NULL);
+	void *stitchable = seam_torch_segment_alloc(MIB(20), 0, NULL),
+	     *one = seam_torch_segment_alloc_contiguous(MIB(20), 0, NULL);
 	cr_assert_ok(seam_block_chunks(door(0), stitchable, chunks, 2, &count));
 	cr_assert_gt(count, 1);
 	cr_assert_ok(seam_block_chunks(door(0), one, chunks, 2, &count));

@@ -19,7 +19,8 @@ Test(torch_told, an_out_of_memory_text_says_what_would_help)
 	cr_assert_null(seam_torch_alloc(MIB(50), 0, NULL));
 	const char *text = oom_text(0, MIB(50));
 	cr_assert_eq(strncmp(text, "CUDA out of memory.", strlen("CUDA out of memory.")), 0, "programs look for it");
-	assert_says(text, "CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 has a total capacity of 256.00 MiB of which 1");
+	assert_says(text,
+		"CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 has a total capacity of 256.00 MiB of which 1");
 	assert_says(text, " MiB is free. Of the allocated memory 100.00 MiB is allocated by PyTorch, and 2");
 	assert_says(text, " MiB is reserved by PyTorch but unallocated");
 	assert_says(text, "What would help:\n  - the device has 1");
@@ -29,7 +30,8 @@ Test(torch_told, an_out_of_memory_text_says_what_would_help)
 Test(torch_told, an_out_of_memory_text_needs_no_pool_and_no_room)
 {
 	char small[20];
-	cr_assert_str_eq(oom_text(9, 512), "CUDA out of memory. Tried to allocate 512 bytes. GPU 9 has no memory pool of Seam.");
+	cr_assert_str_eq(
+		oom_text(9, 512), "CUDA out of memory. Tried to allocate 512 bytes. GPU 9 has no memory pool of Seam.");
 	size_t length = seam_torch_oom_text(9, 512, small, sizeof small);
 	cr_assert_eq(length, strlen(told));
 	cr_assert_str_eq(small, "CUDA out of memory.");
@@ -43,8 +45,15 @@ Test(torch_told, sizes_are_in_the_units_that_pytorch_uses)
 		uint64_t bytes;
 		const char *text;
 	} sizes[] = {
-		{1, "1 bytes."}, {1024, "1024 bytes."}, {1025, "1.00 KiB."}, {MIB(1), "1024.00 KiB."}, {MIB(1) + 512, "1.00 MiB."},
-		{MIB(1024), "1024.00 MiB."}, {MIB(1536), "1.50 GiB."}, {MIB(1) << 20, "1024.00 GiB."}, {MIB(800000000) << 10, "800000000.00 GiB."},
+		{1, "1 bytes."},
+		{1024, "1024 bytes."},
+		{1025, "1.00 KiB."},
+		{MIB(1), "1024.00 KiB."},
+		{MIB(1) + 512, "1.00 MiB."},
+		{MIB(1024), "1024.00 MiB."},
+		{MIB(1536), "1.50 GiB."},
+		{MIB(1) << 20, "1024.00 GiB."},
+		{MIB(800000000) << 10, "800000000.00 GiB."},
 	};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		assert_says(oom_text(0, sizes[i].bytes), sizes[i].text);

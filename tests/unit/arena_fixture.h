@@ -196,7 +196,8 @@ static inline enum seam_rc join(uint64_t stream)
 static inline void plan_work(uint64_t offset, uint64_t bytes, uint64_t stream, uint64_t duration_ns)
 {
 	const struct seam_emu_range range = {arena.view->va + offset, bytes, true};
-	cr_assert_eq(seam__emu_launch(driver, stream, &range, 1, duration_ns, 0), 0, "%s", seam__emu_violation_text(driver));
+	cr_assert_eq(
+		seam__emu_launch(driver, stream, &range, 1, duration_ns, 0), 0, "%s", seam__emu_violation_text(driver));
 }
 
 /* The gaps of a range in MiB, as text: "0-2 5-6". */
@@ -204,8 +205,8 @@ static inline void add_gap(void *user, uint64_t begin_bytes, uint64_t end_bytes)
 {
 	char *text = user;
 	size_t length = strlen(text);
-	(void)snprintf(text + length, 200 - length, "%s%g-%g", length == 0 ? "" : " ", (double)begin_bytes / (double)MIB(1),
-	               (double)end_bytes / (double)MIB(1));
+	(void)snprintf(text + length, 200 - length, "%s%g-%g", length == 0 ? "" : " ",
+		(double)begin_bytes / (double)MIB(1), (double)end_bytes / (double)MIB(1));
 }
 
 static inline const char *gaps_of(uint64_t begin_bytes, uint64_t end_bytes)

@@ -1,4 +1,5 @@
-/* core_fixture.h: one pool over one emulated device, for the tests of lib/core. Each Criterion test is a process of its own. */
+/* core_fixture.h: one pool over one emulated device, for the tests of lib/core. Each Criterion test is a process of its
+ * own. */
 #ifndef SEAM_TESTS_CORE_FIXTURE_H
 #define SEAM_TESTS_CORE_FIXTURE_H
 
@@ -33,7 +34,8 @@ UNUSED static struct seam_config resolve(const char *conf)
 	return config;
 }
 
-/* A pool over an emulated device of `device_bytes` without real memory, or as `emu` says. conf: as in SEAM_CONF, or NULL. */
+/* A pool over an emulated device of `device_bytes` without real memory, or as `emu` says. conf: as in SEAM_CONF, or
+ * NULL. */
 UNUSED static void open_on(const struct seam_emu_config *emu, const char *conf)
 {
 	struct seam_config config = resolve(conf);

@@ -1,4 +1,5 @@
-/* engine_fixture.h: an engine on an emulated device that keeps books, and requests in units of MiB, for the tests of stitch/.
+/* engine_fixture.h: an engine on an emulated device that keeps books, and requests in units of MiB, for the tests of
+ * stitch/.
  *
  * Chunks are 2 MiB, so that examples can be worked by hand. One program is one test suite: everything is static.
  */
@@ -54,7 +55,8 @@ static inline void close_engine(void)
 
 static inline struct seam_ask ask_of(uint64_t bytes, uint64_t stream)
 {
-	struct seam_ask ask = {.group = &engine.common, .class = SEAM_CLASS_LARGE, .bytes = bytes, .requested_bytes = bytes};
+	struct seam_ask ask = {
+		.group = &engine.common, .class = SEAM_CLASS_LARGE, .bytes = bytes, .requested_bytes = bytes};
 	cr_assert_eq(seam__engine_stream(&engine, stream, &ask.stream), SEAM_OK);
 	return ask;
 }

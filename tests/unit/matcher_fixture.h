@@ -1,5 +1,5 @@
-/* matcher_fixture.h: one matcher with one program, for the tests that ask it request by request. It is checked after each step. Each Criterion test
- * is a process of its own. */
+/* matcher_fixture.h: one matcher with one program, for the tests that ask it request by request. It is checked after
+ * each step. Each Criterion test is a process of its own. */
 #ifndef SEAM_TESTS_MATCHER_FIXTURE_H
 #define SEAM_TESTS_MATCHER_FIXTURE_H
 

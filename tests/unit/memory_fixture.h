@@ -1,4 +1,5 @@
-/* memory_fixture.h: a struct seam_memory on an emulated device that keeps books, for the tests of vmm/memory.c and vmm/view.c. */
+/* memory_fixture.h: a struct seam_memory on an emulated device that keeps books, for the tests of vmm/memory.c and
+ * vmm/view.c. */
 #ifndef SEAM_TESTS_MEMORY_FIXTURE_H
 #define SEAM_TESTS_MEMORY_FIXTURE_H
 

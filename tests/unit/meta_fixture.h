@@ -1,4 +1,5 @@
-/* meta_fixture.h: a metadata domain for each test of a file, of which nothing may be left behind it, nor of the process's own.
+/* meta_fixture.h: a metadata domain for each test of a file, of which nothing may be left behind it, nor of the
+ * process's own.
  *
  * A failed assertion in a .fini is printed by Criterion and fails nothing; an abort there does.
  */

@@ -35,7 +35,8 @@ static inline void make_view(struct seam_view *view, struct seam_slot *slots, st
 	}
 }
 
-/* One home view of four chunks and one stitched view that maps them too, and two streams whose work up to tick 9 has passed. */
+/* One home view of four chunks and one stitched view that maps them too, and two streams whose work up to tick 9 has
+ * passed. */
 static inline void set_up(void)
 {
 	meta = seam__meta_create(0);

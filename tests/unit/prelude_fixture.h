@@ -1,4 +1,5 @@
-/* prelude_fixture.h: a training program in small, and a plan that says what it asks for first, for the tests of planned_prelude.c. */
+/* prelude_fixture.h: a training program in small, and a plan that says what it asks for first, for the tests of
+ * planned_prelude.c. */
 #ifndef SEAM_TESTS_PRELUDE_FIXTURE_H
 #define SEAM_TESTS_PRELUDE_FIXTURE_H
 
@@ -87,8 +88,11 @@ UNUSED static void make_plan(void)
 {
 	struct training training;
 	struct seam_trace *trace = NULL;
-	const struct seam_plan_options options = {
-		.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 100000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND};
+	const struct seam_plan_options options = {.struct_bytes = sizeof options,
+		.no_stitch = 1,
+		.node_limit = 100000,
+		.align_bytes = 512,
+		.period = SEAM_PLAN_PERIOD_FIND};
 	open_with_streams(MIB(2048), "plan:inline,chunk_bytes:2M");
 	make_parameters(&training);
 	for (unsigned i = 0; i < 4; i++)
@@ -149,7 +153,8 @@ UNUSED static void expect_served(struct training *training, unsigned iterations)
 	for (unsigned i = 0; i < iterations; i++)
 		train(training);
 	const struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_misses, before.plan_misses, "%llu misses", (unsigned long long)(after.plan_misses - before.plan_misses));
+	cr_expect_eq(after.plan_misses, before.plan_misses, "%llu misses",
+		(unsigned long long)(after.plan_misses - before.plan_misses));
 	cr_expect_eq(after.chunks_made, before.chunks_made);
 	cr_expect_eq(after.mappings, before.mappings);
 	cr_expect_eq(after.reserved_bytes, before.reserved_bytes);

@@ -42,14 +42,16 @@ UNUSED static void close_recorder(void)
 UNUSED static uint64_t add_alloc(uint64_t bytes, uint64_t stream)
 {
 	uint64_t order = seam__recorder_draw(recorder);
-	const struct seam_record record = {.order = order, .id = order, .bytes = bytes, .stream = stream, .kind = SEAM_TRACE_ALLOC};
+	const struct seam_record record = {
+		.order = order, .id = order, .bytes = bytes, .stream = stream, .kind = SEAM_TRACE_ALLOC};
 	seam__recorder_add(recorder, &record);
 	return order;
 }
 
 UNUSED static void add_of(uint8_t kind, uint64_t id, uint64_t stream)
 {
-	const struct seam_record record = {.order = seam__recorder_draw(recorder), .id = id, .stream = stream, .kind = kind};
+	const struct seam_record record = {
+		.order = seam__recorder_draw(recorder), .id = id, .stream = stream, .kind = kind};
 	seam__recorder_add(recorder, &record);
 }
 

@@ -29,14 +29,17 @@ static void tear_down(void)
 /* The plan of a model, which the validator has accepted. */
 static struct seam_plan *plan_of(const struct seam__rhythm_kind *kind, const char *name, uint64_t seed)
 {
-	const struct seam_plan_options options = {
-		.struct_bytes = sizeof(options), .node_limit = 2000, .no_stitch = 1, .period = SEAM_PLAN_PERIOD_GIVEN,
-		.first_event = kind->first_event, .last_event = kind->last_event};
+	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
+		.node_limit = 2000,
+		.no_stitch = 1,
+		.period = SEAM_PLAN_PERIOD_GIVEN,
+		.first_event = kind->first_event,
+		.last_event = kind->last_event};
 	struct seam_trace_error error = {0};
 	struct seam_plan *plan = NULL;
 
-	cr_assert_eq(seam_plan_make(kind->model, &options, &error, &plan), SEAM_OK, "%s, seed %lu: %s", name, (unsigned long)seed,
-	             error.text);
+	cr_assert_eq(seam_plan_make(kind->model, &options, &error, &plan), SEAM_OK, "%s, seed %lu: %s", name,
+		(unsigned long)seed, error.text);
 	return plan;
 }
 

@@ -1,5 +1,5 @@
-/* store_fixture.h: a store (what caches on top of plain allocations) on an emulated device, whose judge sees every use; for the tests of
- * pinned host memory and of the fallback.
+/* store_fixture.h: a store (what caches on top of plain allocations) on an emulated device, whose judge sees every use;
+ * for the tests of pinned host memory and of the fallback.
  *
  * One program is one test suite: everything is static.
  */

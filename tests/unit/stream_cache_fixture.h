@@ -32,7 +32,8 @@ static inline enum seam_rc segment_free(void *user, uint64_t va, uint64_t bytes)
 	return seam__driver_rc(seam__drv_direct_free(user, va));
 }
 
-static const struct seam_cache_source source = {.user = &fake, .segment_alloc = segment_alloc, .segment_free = segment_free};
+static const struct seam_cache_source source = {
+	.user = &fake, .segment_alloc = segment_alloc, .segment_free = segment_free};
 
 static const struct seam_cache_config usual = {
 	.granularity_bytes = 512,
@@ -81,10 +82,11 @@ static inline void tear_down(void)
 	fake_fini(&fake);
 }
 
-#define expect_rc(expression, expected) \
-	do { \
-		enum seam_rc got_rc = (expression); \
-		cr_expect_eq(got_rc, expected, "%s: %s, not %s", #expression, seam_rc_name(got_rc), seam_rc_name(expected)); \
+#define expect_rc(expression, expected)                                                             \
+	do {                                                                                        \
+		enum seam_rc got_rc = (expression);                                                 \
+		cr_expect_eq(got_rc, expected, "%s: %s, not %s", #expression, seam_rc_name(got_rc), \
+			seam_rc_name(expected));                                                    \
 	} while (0)
 
 static inline enum seam_rc try_alloc_with(uint64_t bytes, struct seam_stream *stream, bool no_wait, uint64_t *ret_va)

@@ -60,10 +60,11 @@ static inline uint64_t all_calls(void)
 	return sum;
 }
 
-#define expect_rc(expression, expected) \
-	do { \
-		enum seam_rc got_rc = (expression); \
-		cr_expect_eq(got_rc, expected, "%s: %s, not %s", #expression, seam_rc_name(got_rc), seam_rc_name(expected)); \
+#define expect_rc(expression, expected)                                                             \
+	do {                                                                                        \
+		enum seam_rc got_rc = (expression);                                                 \
+		cr_expect_eq(got_rc, expected, "%s: %s, not %s", #expression, seam_rc_name(got_rc), \
+			seam_rc_name(expected));                                                    \
 	} while (0)
 
 #endif

@@ -17,7 +17,8 @@ static void expect_same(const struct seam__addresses *set, const bool *taken, co
 	for (uint32_t a = 0; a < SPACE; a++) {
 		while (at < set->count && set->stretches[at].end_bytes <= a)
 			at++;
-		cr_assert_eq(at < set->count && set->stretches[at].begin_bytes <= a, taken[a], "%s: address %u", what, a);
+		cr_assert_eq(
+			at < set->count && set->stretches[at].begin_bytes <= a, taken[a], "%s: address %u", what, a);
 		cr_assert_eq(seam__addresses_find(set, 0, a), at, "%s: find %u", what, a);
 		cr_assert_eq(seam__addresses_find(set, at / 2, a), at, "%s: find %u from %u", what, a, at / 2);
 	}

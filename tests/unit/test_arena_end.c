@@ -116,7 +116,8 @@ static void make_shared(void)
 	plan_work(MIB(1), MIB(1), stream_b, LONG_NS);
 }
 
-/* I4: what another stream still uses is pending; without the metadata for that it stays leased, as without that for the blocks that a lease is cut into. */
+/* I4: what another stream still uses is pending; without the metadata for that it stays leased, as without that for the
+ * blocks that a lease is cut into. */
 Test(arena_end, parts_that_must_be_waited_for)
 {
 	make_shared();
@@ -141,7 +142,8 @@ Test(arena_end, parts_that_must_be_waited_for)
 	cr_expect_eq(finish(), SEAM_OK);
 }
 
-/* A chunk that lacked the metadata to go back when the arena was closed, and went in part later, is no more the arena's than another. */
+/* A chunk that lacked the metadata to go back when the arena was closed, and went in part later, is no more the arena's
+ * than another. */
 Test(arena_end, a_chunk_that_went_in_parts_is_not_kept)
 {
 	make_shared();

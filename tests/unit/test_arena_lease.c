@@ -1,4 +1,5 @@
-/* test_arena_lease.c: what an arena takes of its chunks, lends, and takes again; streams whose work is pending in it. */
+/* test_arena_lease.c: what an arena takes of its chunks, lends, and takes again; streams whose work is pending in it.
+ */
 #include <stdio.h>
 #include <string.h>
 

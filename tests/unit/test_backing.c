@@ -1,5 +1,5 @@
-/* test_backing.c: fewer chunks than addresses: no byte shared wrongly (looked at here pair by pair, with no formula of the
- * library), bounds kept, what must stay where it is; and that the bound is reached where it can be. */
+/* test_backing.c: fewer chunks than addresses: no byte shared wrongly (looked at here pair by pair, with no formula of
+ * the library), bounds kept, what must stay where it is; and that the bound is reached where it can be. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -83,7 +83,7 @@ static void expect_apart(uint64_t chunk_bytes, uint64_t seed)
 				continue;
 			for (uint64_t n = 0; n < problem.items[j].size_bytes; n++)
 				cr_assert_eq(bytes[physical(j, n, chunk_bytes)], 0, "seed %llu: items %u and %u",
-				             (unsigned long long)seed, i, j);
+					(unsigned long long)seed, i, j);
 		}
 		for (uint64_t n = 0; n < problem.items[i].size_bytes; n++)
 			bytes[physical(i, n, chunk_bytes)] = 0;
@@ -98,10 +98,11 @@ static void expect_in_place(uint64_t seed)
 
 		cr_expect_eq(address_of(i) % problem.align_bytes, 0, "seed %llu", (unsigned long long)seed);
 		if (item->fixed_bytes != SEAM__ADDRESS_ANY)
-			cr_expect_eq(address_of(i), item->fixed_bytes, "seed %llu: fixed %u", (unsigned long long)seed, i);
+			cr_expect_eq(
+				address_of(i), item->fixed_bytes, "seed %llu: fixed %u", (unsigned long long)seed, i);
 		if (item->next != SEAM__ITEM_NONE)
 			cr_expect_eq(address_of(item->next), address_of(i) + item->size_bytes, "seed %llu: link of %u",
-			             (unsigned long long)seed, i);
+				(unsigned long long)seed, i);
 	}
 }
 
@@ -118,7 +119,8 @@ static uint64_t div_up(uint64_t value, uint64_t by)
 
 static void make(uint64_t chunk_bytes)
 {
-	cr_assert_eq(seam__backing_make(&problem, &budget, best.offsets, best.peak_bytes, chunk_bytes, &backing), SEAM_OK);
+	cr_assert_eq(
+		seam__backing_make(&problem, &budget, best.offsets, best.peak_bytes, chunk_bytes, &backing), SEAM_OK);
 }
 
 Test(backing, shares_no_byte_wrongly)
@@ -126,21 +128,24 @@ Test(backing, shares_no_byte_wrongly)
 	uint32_t saved = 0;
 
 	for (uint64_t seed = 0; seed < 320; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 1 + (uint32_t)seed % 50, .features = (unsigned)seed % 16,
-		                           .sizes = seed % 5 == 0 ? 4 : 0, .align_bytes = seed % 3 == 0 ? 8 : 1};
+		struct random_wish wish = {.seed = seed,
+			.count = 1 + (uint32_t)seed % 50,
+			.features = (unsigned)seed % 16,
+			.sizes = seed % 5 == 0 ? 4 : 0,
+			.align_bytes = seed % 3 == 0 ? 8 : 1};
 		uint64_t chunk_bytes = wish.align_bytes * (seed % 2 == 0 ? 16 : 64);
 
 		random_problem(&wish, meta, &problem);
 		place(seed % 7 == 0 ? "stack" : "so-source-first");
 		make(chunk_bytes);
 		cr_assert_null(seam__backing_check(&backing, &problem, best.offsets, chunk_bytes), "seed %llu: %s",
-		               (unsigned long long)seed, seam__backing_check(&backing, &problem, best.offsets, chunk_bytes));
+			(unsigned long long)seed, seam__backing_check(&backing, &problem, best.offsets, chunk_bytes));
 		expect_apart(chunk_bytes, seed);
 		expect_in_place(seed);
 		cr_expect_geq(backing.physical_chunks, div_up(problem.lower_bytes, chunk_bytes), "seed %llu",
-		              (unsigned long long)seed);
+			(unsigned long long)seed);
 		cr_expect_leq(backing.physical_chunks, div_up(best.peak_bytes, chunk_bytes), "seed %llu",
-		              (unsigned long long)seed);
+			(unsigned long long)seed);
 		saved += backing.chunks != NULL;
 		clear();
 	}
@@ -160,7 +165,7 @@ Test(backing, reaches_what_the_columns_in_use_allow_on_a_line)
 		cr_assert_eq(seam__cells_init(&cells, &problem, best.offsets, best.peak_bytes, 16), SEAM_OK);
 		uint64_t bound = div_up(problem.lower_bytes, 16);
 		cr_expect_eq(backing.physical_chunks, cells.busiest > bound ? cells.busiest : bound, "seed %llu",
-		             (unsigned long long)seed);
+			(unsigned long long)seed);
 		seam__cells_fini(&cells);
 		clear();
 	}
@@ -177,7 +182,7 @@ Test(backing, reaches_the_bound_for_items_of_whole_chunks)
 			uint32_t begin = (uint32_t)random_below(&state, 60);
 
 			(void)seam__problem_add(&problem, 16 * (1 + random_below(&state, 5)), begin,
-			                        1 + (uint32_t)random_below(&state, 60 - begin));
+				1 + (uint32_t)random_below(&state, 60 - begin));
 		}
 		cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
 		place("stack");
@@ -234,7 +239,7 @@ Test(backing, a_spent_budget_or_a_failed_allocation_leaves_it_plain_or_nothing)
 	make(16);
 	cr_expect_null(backing.chunks);
 	seam__budget_init(&budget);
-	for (bool fired = true; fired; ) {
+	for (bool fired = true; fired;) {
 		seam__meta_fail_at(meta, ++n);
 		enum seam_rc rc = seam__backing_make(&problem, &budget, best.offsets, best.peak_bytes, 16, &backing);
 		fired = seam__meta_fail_left(meta) == 0;

@@ -1,4 +1,5 @@
-/* test_balance.c: a program that breaks an iteration off is found at its beginning by how much is live, where sizes would lead it on. */
+/* test_balance.c: a program that breaks an iteration off is found at its beginning by how much is live, where sizes
+ * would lead it on. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 static struct match_player player;
 static struct match_program program;
 
-/* Three micro-batches whose sizes are equal; the first one makes gradients, which live to the end. Words: what the last one does at first. */
+/* Three micro-batches whose sizes are equal; the first one makes gradients, which live to the end. Words: what the last
+ * one does at first. */
 static void set_up_with(const char *last)
 {
 	char words[4096] = "";
@@ -24,7 +26,8 @@ static void set_up_with(const char *last)
 			(void)snprintf(words + strlen(words), 32, "%c%u ", 'A' + i, 4096 * (i + 1));
 		for (unsigned i = 0; i < FORWARD; i++) {
 			if (batch == 0)
-				(void)snprintf(words + strlen(words), 32, "%c%u %c%u ", 'a' + 2 * i, 512 * (i + 1), 'b' + 2 * i, 512 * (i + 1));
+				(void)snprintf(words + strlen(words), 32, "%c%u %c%u ", 'a' + 2 * i, 512 * (i + 1),
+					'b' + 2 * i, 512 * (i + 1));
 			(void)snprintf(words + strlen(words), 32, "-%c ", 'A' + (FORWARD - 1 - i));
 		}
 	}
@@ -177,11 +180,15 @@ static void hear(uint32_t last)
 		if (program.acts[act].is_free)
 			continue;
 		const struct seam_plan_slot *slot = &program.plan->slots[program.acts[act].slot];
-		seam__matcher_hear(player.matcher, &(struct seam_match_ask){.bytes = slot->size_bytes, .stream = program.plan->streams[slot->stream], .thread = slot->thread});
+		seam__matcher_hear(player.matcher,
+			&(struct seam_match_ask){.bytes = slot->size_bytes,
+				.stream = program.plan->streams[slot->stream],
+				.thread = slot->thread});
 	}
 }
 
-/* The plan comes into use in the midst of an iteration whose gradients are there already, and live on into the next one. */
+/* The plan comes into use in the midst of an iteration whose gradients are there already, and live on into the next
+ * one. */
 Test(balance, what_was_there_when_the_plan_came_does_not_stay)
 {
 	hear(program.count);
@@ -196,7 +203,8 @@ Test(balance, what_was_there_when_the_plan_came_does_not_stay)
 	cr_expect_eq(go(2, batch_at(2), program.count), 0);
 }
 
-/* As much lives beside as gradients do where the program says that its iterations end: more than the plan has live is no reason to look there. */
+/* As much lives beside as gradients do where the program says that its iterations end: more than the plan has live is
+ * no reason to look there. */
 Test(balance, what_is_made_beside_leads_nobody_astray)
 {
 	cr_assert_eq(go(0, 0, batch_at(1)), 0);
@@ -209,8 +217,8 @@ Test(balance, what_is_made_beside_leads_nobody_astray)
 	cr_expect_eq(go(2, 0, program.count), 0);
 }
 
-/* A pass is broken off and a few gradients are gone, but most of them tell that the next one comes: not the one that begins an iteration, where as
- * much would be live. */
+/* A pass is broken off and a few gradients are gone, but most of them tell that the next one comes: not the one that
+ * begins an iteration, where as much would be live. */
 Test(balance, what_is_nearly_as_it_should_be_is_left_alone)
 {
 	cr_assert_eq(go(0, 0, batch_at(1)), 0);
@@ -224,7 +232,8 @@ Test(balance, what_is_nearly_as_it_should_be_is_left_alone)
 	cr_expect_eq(go(1, batch_at(2), program.count), 0);
 }
 
-/* What outlives an iteration by more than one lies where the next one has it, and not where the one behind that would. */
+/* What outlives an iteration by more than one lies where the next one has it, and not where the one behind that would.
+ */
 Test(balance, what_begins_anew_is_the_same_iteration)
 {
 	tear_down();
@@ -241,7 +250,8 @@ Test(balance, what_begins_anew_is_the_same_iteration)
 	cr_expect_eq(go(4, 0, program.count), 0);
 }
 
-/* A program that says that its iterations end in front of the second micro-batch begins anew there, where gradients live. */
+/* A program that says that its iterations end in front of the second micro-batch begins anew there, where gradients
+ * live. */
 Test(balance, what_begins_anew_begins_at_the_mark)
 {
 	cr_assert_eq(go(0, 0, program.count), 0);
@@ -281,7 +291,8 @@ Test(balance, what_is_freed_early_is_no_beginning)
 	cr_expect_eq(go(1, batch_at(2), program.count), 0);
 }
 
-/* The gradients go in another order than the plan says: much is freed that is not due, but the next request is where it should be. */
+/* The gradients go in another order than the plan says: much is freed that is not due, but the next request is where it
+ * should be. */
 Test(balance, what_is_freed_in_another_order_is_in_step)
 {
 	for (uint64_t r = 0; r < 4; r++) {
@@ -293,15 +304,19 @@ Test(balance, what_is_freed_in_another_order_is_in_step)
 Test(balance, so_much_is_live_at_each_position)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 40, .iterations = 6, .lag = (uint32_t)seed % 4,
-		                                  .dynamics = (uint32_t)seed % 3};
+		const struct program_wish wish = {.seed = seed,
+			.slots = 40,
+			.iterations = 6,
+			.lag = (uint32_t)seed % 4,
+			.dynamics = (uint32_t)seed % 3};
 		struct match_program other = match_program(&wish);
 		struct seam_script *script;
 		cr_assert_eq(seam__script_create(player.meta, other.plan, &script), SEAM_OK);
 		for (uint32_t p = 0; p < script->positions; p++) {
 			uint32_t live = 0;
 			for (uint32_t i = 0; i < script->slots; i++)
-				for (uint64_t at = p; at < (uint64_t)(script->copies + 1) * script->positions; at += script->positions)
+				for (uint64_t at = p; at < (uint64_t)(script->copies + 1) * script->positions;
+					at += script->positions)
 					live += script->stretches[i].begin < at && at <= script->stretches[i].end;
 			cr_assert_eq(script->live_at[p], live, "seed %u, position %u", (unsigned)seed, p);
 		}

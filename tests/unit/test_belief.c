@@ -29,7 +29,7 @@ struct row {
 	uint64_t run_begin, length;
 	uint32_t run;
 	uint64_t behind;
-	uint64_t most_bytes;  /* 0: as many as in the period */
+	uint64_t most_bytes; /* 0: as many as in the period */
 	uint64_t overlap_bytes;
 	bool believed;
 };
@@ -78,7 +78,8 @@ Test(belief, is_not_in_what_something_larger_follows)
 		struct seam_sight seen = sight(200, 4000, 2, 3000);
 		seen.later_bytes = later[i].later_bytes;
 		seen.most_bytes = seen.later_bytes > seen.peak_bytes ? seen.later_bytes : seen.peak_bytes;
-		cr_expect_eq(believes(&belief, seen), later[i].believed, "%llu bytes", (unsigned long long)seen.later_bytes);
+		cr_expect_eq(
+			believes(&belief, seen), later[i].believed, "%llu bytes", (unsigned long long)seen.later_bytes);
 	}
 }
 
@@ -134,7 +135,8 @@ Test(belief, moves_to_what_is_longer_and_not_back)
 {
 	struct seam_belief belief = {0};
 	cr_assert(believes(&belief, sight(200, 1000, 3, 0)));
-	cr_expect(believes(&belief, sight(200, 1000, 3, 30000)), "what is believed stays so, also while an evaluation runs");
+	cr_expect(believes(&belief, sight(200, 1000, 3, 30000)),
+		"what is believed stays so, also while an evaluation runs");
 	cr_assert(believes(&belief, sight(200, 8200, 2, 100)));
 	cr_expect_not(believes(&belief, sight(200, 1000, 3, 0)));
 	cr_expect(believes(&belief, sight(200, 8300, 2, 100)), "an iteration with a few requests more is the same");
@@ -160,7 +162,8 @@ Test(belief, hesitates_when_twice_as_much_is_recorded)
 
 Test(belief, says_when_to_look_again)
 {
-	struct seam_sight seen = sight(6000, 4000, 2, 1000), stopped = sight(200, 4000, 2, 5000), due = sight(200, 4000, 2, 4300);
+	struct seam_sight seen = sight(6000, 4000, 2, 1000), stopped = sight(200, 4000, 2, 5000),
+			  due = sight(200, 4000, 2, 4300);
 	cr_expect_geq(seam__belief_more(&seen), 3000);
 	cr_expect_leq(seam__belief_more(&seen), 3500);
 	cr_expect_eq(seam__belief_more(&stopped), UINT64_MAX);

@@ -55,7 +55,8 @@ static void expect_broken(const char *start)
 	if (start == NULL)
 		cr_expect_null(broken, "broken: %s", broken);
 	else
-		cr_expect(broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start, broken);
+		cr_expect(broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start,
+			broken);
 }
 
 Test(block, neighbours_are_those_that_touch)
@@ -162,7 +163,8 @@ Test(block, check_notices_a_wrong_count)
 static struct seam_block *add_leases(struct seam_view *arena)
 {
 	struct seam_block *a = add(NULL, 0, 4096, SEAM_IS_LIVE), *first = add(a, 4096, 1024, SEAM_IS_LEASED);
-	struct seam_block *between = add(first, 5120, 512, SEAM_IS_LIVE), *second = add(between, 5632, 2560, SEAM_IS_LEASED);
+	struct seam_block *between = add(first, 5120, 512, SEAM_IS_LIVE),
+			  *second = add(between, 5632, 2560, SEAM_IS_LEASED);
 	add(second, 8192, 8192, SEAM_IS_LIVE);
 	first->lessee = second->lessee = arena;
 	chunks[1].leased = first;

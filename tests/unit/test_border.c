@@ -9,7 +9,7 @@ static unsigned borders(void)
 	unsigned count = 0;
 	const struct seam_block *block;
 	TAILQ_FOREACH(block, &ppool.any.borders, border)
-		count++;
+	count++;
 	return count;
 }
 
@@ -55,7 +55,7 @@ Test(border, a_border_that_is_gone_leaves_the_list_at_the_next_search)
 Test(border, of_two_places_the_smaller_is_joined)
 {
 	struct seam_block *all = take(fill(NULL, 0), CHUNK), *second = take(seam__fit_next(&ppool.any, NULL), 512);
-	put(all, &a, 15);    /* chunk 0: a's */
+	put(all, &a, 15); /* chunk 0: a's */
 	struct seam_block *third = take(seam__fit_next(&ppool.any, NULL), CHUNK - 512);
 	put(third, NULL, 0); /* most of chunk 1: everybody's, and a part of the rest */
 	cr_expect_eq(borders(), 0, "the guard keeps them apart");

@@ -19,7 +19,8 @@ static void assert_same(struct seam__bytemap *map, const uint64_t *bytes, const 
 	cr_assert_null(seam__bytemap_check(map), "%s: %s", where, seam__bytemap_check(map));
 	for (uint64_t at = 0; at < BYTES; at++) {
 		const struct seam__piece *piece = seam__bytemap_find(map, at, at + 1);
-		cr_assert_eq(piece == NULL ? 0 : piece->number, bytes[at], "%s: byte %llu", where, (unsigned long long)at);
+		cr_assert_eq(
+			piece == NULL ? 0 : piece->number, bytes[at], "%s: byte %llu", where, (unsigned long long)at);
 	}
 }
 

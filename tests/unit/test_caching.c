@@ -1,7 +1,8 @@
-/* test_caching.c: the caching allocator of devices without virtual memory, on the emulated device, whose judge sees every use.
+/* test_caching.c: the caching allocator of devices without virtual memory, on the emulated device, whose judge sees
+ * every use.
  *
- * I3, I4: a kernel on memory that another stream may still use, or a segment freed under one, is a violation that the judge counts.
- * The engine's own rules are in test_stream_cache*.c.
+ * I3, I4: a kernel on memory that another stream may still use, or a segment freed under one, is a violation that the
+ * judge counts. The engine's own rules are in test_stream_cache*.c.
  */
 #include "store_fixture.h"
 
@@ -11,7 +12,8 @@
 
 static void set_up_with(const struct seam_caching_config *config, uint64_t capacity_bytes)
 {
-	open_device(&(struct seam_emu_config){.memory = SEAM_EMU_BOOK, .capacity_bytes = capacity_bytes, .no_vmm = true});
+	open_device(
+		&(struct seam_emu_config){.memory = SEAM_EMU_BOOK, .capacity_bytes = capacity_bytes, .no_vmm = true});
 	cr_assert_eq(seam__caching_init(&store, config, driver, meta), SEAM_OK);
 }
 

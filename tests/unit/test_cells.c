@@ -1,4 +1,5 @@
-/* test_cells.c: when columns are in use: by the checks, which look at every position, and on small placements by hand. */
+/* test_cells.c: when columns are in use: by the checks, which look at every position, and on small placements by hand.
+ */
 #include <criterion/criterion.h>
 
 #include "cells.h"
@@ -10,7 +11,8 @@ TestSuite(cells, .init = set_up, .fini = tear_down_problem);
 Test(cells, hold_their_invariants)
 {
 	for (uint64_t seed = 0; seed < 64; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 1 + (uint32_t)seed / 2, .features = (unsigned)seed % 16};
+		struct random_wish wish = {
+			.seed = seed, .count = 1 + (uint32_t)seed / 2, .features = (unsigned)seed % 16};
 		struct seam__budget budget;
 		struct seam__placement best;
 		struct seam__cells cells;
@@ -20,7 +22,8 @@ Test(cells, hold_their_invariants)
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 		cr_assert_eq(seam__solver_run(seam__solver_find("stack"), &problem, &budget, &best), SEAM_OK);
 		cr_assert_eq(seam__cells_init(&cells, &problem, best.offsets, best.peak_bytes, 16), SEAM_OK);
-		cr_expect_null(seam__cells_check(&cells), "seed %llu: %s", (unsigned long long)seed, seam__cells_check(&cells));
+		cr_expect_null(seam__cells_check(&cells), "seed %llu: %s", (unsigned long long)seed,
+			seam__cells_check(&cells));
 		seam__cells_fini(&cells);
 		seam__placement_fini(&best, &problem);
 		seam__problem_fini(&problem);

@@ -11,13 +11,14 @@ TestSuite(chains, .init = set_up, .fini = tear_down_problem);
 static bool meets(uint32_t i, uint32_t j)
 {
 	return seam__problem_distance(&problem, problem.items[i].begin, problem.items[j].begin) <
-	       seam__problem_hold(&problem, i, problem.items[j].stream);
+		seam__problem_hold(&problem, i, problem.items[j].stream);
 }
 
 Test(chains, conflicts_are_counted_as_if_pair_by_pair)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 40, .features = (unsigned)seed & (SEAM__HAS_WRAP | SEAM__HAS_HOLDS)};
+		struct random_wish wish = {
+			.seed = seed, .count = 40, .features = (unsigned)seed & (SEAM__HAS_WRAP | SEAM__HAS_HOLDS)};
 		uint64_t counts[40];
 
 		random_problem(&wish, meta, &problem);
@@ -49,7 +50,8 @@ Test(chains, every_order_holds_every_item_once)
 			struct seam__chains chains;
 
 			cr_assert_eq(seam__chains_init(&chains, &problem, order), SEAM_OK);
-			cr_expect_null(seam__chains_check(&chains), "order %d: %s", (int)order, seam__chains_check(&chains));
+			cr_expect_null(
+				seam__chains_check(&chains), "order %d: %s", (int)order, seam__chains_check(&chains));
 			seam__chains_fini(&chains);
 		}
 		seam__problem_fini(&problem);

@@ -42,12 +42,14 @@ Test(containers, best_fit_is_the_least_that_is_not_less)
 		}
 		cr_assert_eq(found->size, (wanted + 9) / 10 * 10, "size %d", (int)wanted);
 		struct item *before = RB_PREV(item_tree, &tree, found);
-		cr_assert(before == NULL || before->size < wanted, "size %d: ties go to the lowest address", (int)wanted);
+		cr_assert(
+			before == NULL || before->size < wanted, "size %d: ties go to the lowest address", (int)wanted);
 	}
 	struct item *item;
 	struct item *next;
 	uint64_t last = 0;
-	RB_FOREACH_SAFE(item, item_tree, &tree, next) {
+	RB_FOREACH_SAFE(item, item_tree, &tree, next)
+	{
 		cr_assert_geq(item->size, last);
 		last = item->size;
 		RB_REMOVE(item_tree, &tree, item);
@@ -64,7 +66,8 @@ Test(containers, lists_allow_removal_on_the_way)
 	struct item *item;
 	struct item *next;
 	int seen = 0;
-	TAILQ_FOREACH_SAFE(item, &list, lru, next) {
+	TAILQ_FOREACH_SAFE(item, &list, lru, next)
+	{
 		cr_assert_eq(item, &items[seen++]);
 		TAILQ_REMOVE(&list, item, lru);
 	}

@@ -67,8 +67,8 @@ Test(content, one_spoilt_word_is_noticed_wherever_it_is)
 		spoil(places[i]);
 		cr_assert_eq(wrong_after_read(8 * MIB), i + 1, "at byte %llu", (unsigned long long)places[i]);
 	}
-	cr_assert_not_null(strstr(content.first_wrong, "block 5 lost its content at byte 0: 0x0000004d instead of "), "%s",
-	                   content.first_wrong);
+	cr_assert_not_null(strstr(content.first_wrong, "block 5 lost its content at byte 0: 0x0000004d instead of "),
+		"%s", content.first_wrong);
 }
 
 Test(content, another_block_s_pattern_is_wrong)
@@ -109,7 +109,7 @@ Test(content_large, the_first_and_last_page_of_each_2_mib_are_checked)
 		uint64_t place;
 		bool noticed;
 	} rows[] = {{0, true}, {4092, true}, {4096, false}, {2 * MIB - 4096, true}, {2 * MIB, true}, {7 * MIB, false},
-	            {7 * MIB + 512 * 1024 - 4, true}};
+		{7 * MIB + 512 * 1024 - 4, true}};
 	uint64_t noticed = 0;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t bytes = 7 * MIB + 512 * 1024;
@@ -126,9 +126,9 @@ Test(content_large, pages_are_those_of_the_chunk)
 	static const struct {
 		uint64_t place; /* in the 8 MiB, of which the block leaves out 1 MiB at both ends */
 		bool noticed;
-	} rows[] = {{MIB, true},           {MIB + 4096, false},     {2 * MIB - 4096, true}, {2 * MIB - 4, true},
-	            {2 * MIB, true},       {2 * MIB + 4096, false}, {3 * MIB, false},       {4 * MIB - 4, true},
-	            {6 * MIB + 4092, true}, {7 * MIB - 4, true}};
+	} rows[] = {{MIB, true}, {MIB + 4096, false}, {2 * MIB - 4096, true}, {2 * MIB - 4, true}, {2 * MIB, true},
+		{2 * MIB + 4096, false}, {3 * MIB, false}, {4 * MIB - 4, true}, {6 * MIB + 4092, true},
+		{7 * MIB - 4, true}};
 	uint64_t noticed = 0;
 	cr_assert_eq(block_va % (2 * MIB), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

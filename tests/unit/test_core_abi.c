@@ -1,4 +1,5 @@
-/* test_core_abi.c: sizes and places that programs compiled against the headers rely on. A change here is a new version. */
+/* test_core_abi.c: sizes and places that programs compiled against the headers rely on. A change here is a new version.
+ */
 #include <criterion/criterion.h>
 #include <stddef.h>
 
@@ -24,7 +25,8 @@ Test(core_abi, sizes_are_pinned)
 		{"enum seam_rc", sizeof(enum seam_rc), 4},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		cr_assert_eq(rows[i].size, rows[i].wanted, "%s: %zu, not %zu", rows[i].name, rows[i].size, rows[i].wanted);
+		cr_assert_eq(
+			rows[i].size, rows[i].wanted, "%s: %zu, not %zu", rows[i].name, rows[i].size, rows[i].wanted);
 }
 
 Test(core_abi, places_are_pinned)

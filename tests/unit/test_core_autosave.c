@@ -1,4 +1,5 @@
-/* test_core_autosave.c: recordings that SEAM_TRACE asks for, of pools that are destroyed. Those at exit: tests/examples. */
+/* test_core_autosave.c: recordings that SEAM_TRACE asks for, of pools that are destroyed. Those at exit:
+ * tests/examples. */
 #include "core_fixture.h"
 
 #include <errno.h>

@@ -18,7 +18,8 @@ static int mix(void *user, const struct seam_block_info *block)
 {
 	uint64_t *sum = user;
 	if (block->state == SEAM_BLOCK_LIVE)
-		*sum += (block->va ^ block->bytes << 13 ^ block->requested_bytes << 31 ^ (block->tag + 1) << 7) * UINT64_C(0x9e3779b97f4a7c15);
+		*sum += (block->va ^ block->bytes << 13 ^ block->requested_bytes << 31 ^ (block->tag + 1) << 7) *
+			UINT64_C(0x9e3779b97f4a7c15);
 	return 0;
 }
 
@@ -75,7 +76,8 @@ Test(core_checkpoint, bad_arguments_are_refused)
 	cr_assert_rc(seam_private_restore(pool, 1, &bad, 1), SEAM_DRIVER);
 	const struct seam_private_block twice[] = {one, one};
 	cr_assert_rc(seam_private_restore(pool, 1, twice, 2), SEAM_INVALID);
-	const struct seam_private_block over[] = {block_at((char *)one.ptr + MIB(2), MIB(1), NULL), block_at(one.ptr, MIB(3), NULL)};
+	const struct seam_private_block over[] = {
+		block_at((char *)one.ptr + MIB(2), MIB(1), NULL), block_at(one.ptr, MIB(3), NULL)};
 	cr_assert_rc(seam_private_restore(pool, 1, over, 2), SEAM_INVALID);
 	cr_assert_eq(what_lives(), before);
 	close_pool();
@@ -94,12 +96,16 @@ Test(core_checkpoint, what_was_live_is_live_again_at_its_place)
 	void *other = make_stream();
 	void *common = must_alloc(MIB(6), NULL);
 	begin_private();
-	void *a = must_alloc(MIB(4), NULL), *b = must_alloc(MIB(10), other), *c = must_alloc(3000, NULL), *d = must_alloc(100, other);
+	void *a = must_alloc(MIB(4), NULL), *b = must_alloc(MIB(10), other), *c = must_alloc(3000, NULL),
+	     *d = must_alloc(100, other);
 	struct seam_request request = {.size = sizeof request, .flags = SEAM_CONTIGUOUS, .bytes = MIB(5), .tag = 77};
 	void *e = NULL;
 	cr_assert_ok(seam_alloc_request(pool, &request, &e));
 	const struct seam_private_block all[] = {
-		block_at(d, 100, other), block_at(a, MIB(4), NULL), block_at(b, MIB(10), other), block_at(c, 3000, NULL),
+		block_at(d, 100, other),
+		block_at(a, MIB(4), NULL),
+		block_at(b, MIB(10), other),
+		block_at(c, 3000, NULL),
 		{.ptr = e, .bytes = MIB(5), .tag = 77},
 	};
 	uint64_t then = what_lives();
@@ -290,7 +296,8 @@ Test(core_checkpoint, a_contiguous_block_is_its_chunk)
 	struct seam_request request = {.size = sizeof request, .flags = SEAM_CONTIGUOUS, .bytes = MIB(5)};
 	void *ptr = NULL, *again = NULL;
 	cr_assert_ok(seam_alloc_request(pool, &request, &ptr));
-	const struct seam_private_block short_one = block_at(ptr, MIB(4), NULL), inside = block_at((char *)ptr + MIB(2), MIB(4), NULL);
+	const struct seam_private_block short_one = block_at(ptr, MIB(4), NULL),
+					inside = block_at((char *)ptr + MIB(2), MIB(4), NULL);
 	cr_assert_rc(seam_private_restore(pool, 1, &short_one, 1), SEAM_INVALID);
 	cr_assert_rc(seam_private_restore(pool, 1, &inside, 1), SEAM_INVALID);
 	must_restore(NULL, 0);

@@ -31,7 +31,7 @@ static void expect_line(enum seam_log_level level, const char *part)
 			return;
 	}
 	cr_expect_fail("no line of level %d says \"%s\"; the last of %u: %s", (int)level, part, count,
-	               count > 0 ? lines[count - 1].text : "");
+		count > 0 ? lines[count - 1].text : "");
 }
 
 static void expect_none_above(enum seam_log_level least_serious)

@@ -32,11 +32,13 @@ Test(core_plain, blocks_are_served_and_counted)
 	cr_assert_eq(s.chunks_peak, 2);
 	cr_assert_eq(s.chunks_made, 2);
 	cr_assert_eq(s.chunks_made_bytes, s.reserved_bytes);
-	cr_assert_eq(s.reserved_bytes, s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes);
+	cr_assert_eq(s.reserved_bytes,
+		s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes);
 	must_free(ptr);
 	s = get_stats();
 	cr_assert_geq(s.unused_whole_bytes, MIB(30));
-	cr_assert_eq(s.reserved_bytes, s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes);
+	cr_assert_eq(s.reserved_bytes,
+		s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes);
 	cr_assert_eq(s.unused_stream_whole_bytes, s.unused_whole_bytes, "all of it was freed on one stream");
 	cr_assert_eq(s.unused_stream_bytes, s.unused_whole_bytes + s.unused_partial_bytes);
 	cr_assert_eq(must_alloc(MIB(30) + 1, NULL), ptr);
@@ -82,7 +84,8 @@ Test(core_plain, what_cannot_work_says_so)
 	cr_assert_rc(seam_private_release(pool, 3), SEAM_NOT_FOUND);
 	cr_assert_rc(seam_alloc_request(pool, &request, &out), SEAM_NOT_FOUND);
 	cr_assert_rc(seam_peer_enable(pool, 0), SEAM_UNSUPPORTED);
-	request = (struct seam_request){.size = sizeof request, .bytes = MIB(4), .flags = SEAM_CONTIGUOUS | SEAM_NO_STITCH};
+	request = (struct seam_request){
+		.size = sizeof request, .bytes = MIB(4), .flags = SEAM_CONTIGUOUS | SEAM_NO_STITCH};
 	cr_assert_ok(seam_alloc_request(pool, &request, &out));
 	close_pool();
 }

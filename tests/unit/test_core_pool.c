@@ -20,7 +20,8 @@ Test(core_pool, bad_arguments_are_refused)
 	cr_assert_rc(seam_pool_create(-1, NULL, error, &made), SEAM_INVALID);
 	setenv("SEAM_CONF", "backend:emu_book,nonsense:1", 1);
 	cr_assert_rc(seam_pool_create(0, NULL, error, &made), SEAM_CONF);
-	cr_assert_not_null(strstr(error, "SEAM_CONF: 'nonsense:1'"), "the entry or where it stands is not named: %s", error);
+	cr_assert_not_null(
+		strstr(error, "SEAM_CONF: 'nonsense:1'"), "the entry or where it stands is not named: %s", error);
 	setenv("SEAM_CONF", "backend:emu_book", 1);
 	seam_config_init(&config);
 	config.version = SEAM_CONFIG_VERSION + 1;
@@ -32,7 +33,8 @@ Test(core_pool, bad_arguments_are_refused)
 	cr_assert_null(made, "ret_pool was touched");
 }
 
-/* What the table says is what a pool takes: at both ends of every option's range, and with every choice but backends. */
+/* What the table says is what a pool takes: at both ends of every option's range, and with every choice but backends.
+ */
 Test(core_pool, every_option_takes_both_ends_of_its_range)
 {
 	const struct seam_option *option;
@@ -47,12 +49,14 @@ Test(core_pool, every_option_takes_both_ends_of_its_range)
 			char conf[100], value[SEAM_OPTS_VALUE_BYTES], error[SEAM_OPTS_ERROR_BYTES] = "";
 			struct seam_pool *made = NULL;
 			void *ptr = NULL;
-			(void)snprintf(conf, sizeof conf, "backend:emu_book,%s:%s", option->name, seam__opts_format(option, ends[k], value));
+			(void)snprintf(conf, sizeof conf, "backend:emu_book,%s:%s", option->name,
+				seam__opts_format(option, ends[k], value));
 			setenv("SEAM_CONF", conf, 1);
 			cr_expect_eq(seam_pool_create(0, NULL, error, &made), SEAM_OK, "%s: %s", conf, error);
 			if (made == NULL)
 				continue;
-			cr_expect(ends[k] == 0 || seam__opts_value(option, seam_pool_config(made)) == ends[k], "%s", conf);
+			cr_expect(ends[k] == 0 || seam__opts_value(option, seam_pool_config(made)) == ends[k], "%s",
+				conf);
 			cr_expect_eq(seam_alloc(made, MIB(3), NULL, &ptr), SEAM_OK, "%s", conf);
 			seam_pool_destroy(made);
 		}
@@ -79,7 +83,8 @@ Test(core_pool, every_failed_creation_says_why)
 		setenv("SEAM_CONF", rows[i].conf, 1);
 		cr_expect_eq(seam_pool_create(rows[i].ordinal, NULL, error, &made), rows[i].rc, "%s", rows[i].conf);
 		cr_expect_not_null(strstr(error, rows[i].says), "%s: %.199s", rows[i].conf, error);
-		cr_expect_eq(seam_pool_create(rows[i].ordinal, NULL, NULL, &made), rows[i].rc, "%s, unasked", rows[i].conf);
+		cr_expect_eq(
+			seam_pool_create(rows[i].ordinal, NULL, NULL, &made), rows[i].rc, "%s, unasked", rows[i].conf);
 	}
 	cr_expect_null(made);
 	cr_expect_null(seam_pool_config(NULL));
@@ -103,7 +108,8 @@ Test(core_pool, kinds_of_chunks_are_those_of_the_device)
 		seam__driver_destroy(driver);
 		open_on(&rows[i].able, rows[i].conf);
 		const struct seam_phys_props *props = &pool->engine.memory.props;
-		cr_expect(i == 0 ? props->gpu_direct_rdma : props->handle_types == SEAM_HANDLE_FABRIC, "%s", rows[i].conf);
+		cr_expect(i == 0 ? props->gpu_direct_rdma : props->handle_types == SEAM_HANDLE_FABRIC, "%s",
+			rows[i].conf);
 		(void)must_alloc(MIB(5), NULL);
 		close_pool();
 	}
@@ -197,7 +203,8 @@ Test(core_pool, a_description_names_device_limits_and_options)
 	struct seam_text text;
 	seam__text_init_fixed(&text, bytes, sizeof bytes);
 	seam__pool_describe(pool, &text);
-	static const char *const wanted[] = {"emulated device", "512 MiB", "granularity  2.00 MiB", "chunk_bytes", "4M", "eager"};
+	static const char *const wanted[] = {
+		"emulated device", "512 MiB", "granularity  2.00 MiB", "chunk_bytes", "4M", "eager"};
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
 		cr_assert_not_null(strstr(bytes, wanted[i]), "\"%s\" is missing in:\n%s", wanted[i], bytes);
 	cr_assert_lt(text.length_bytes, sizeof bytes);
@@ -233,7 +240,8 @@ Test(core_pool, pools_share_the_devices_of_the_process)
 	cr_expect_eq(seam__drv_copy_on_device(there, to, from, MIB(1), 0), 0, "memory that is there");
 	void *later = NULL;
 	cr_assert_ok(seam_alloc(pools[0], MIB(40), NULL, &later));
-	cr_expect_eq(seam__drv_copy_on_device(there, to, (uint64_t)(uintptr_t)later, MIB(1), 0), 0, "and memory that comes");
+	cr_expect_eq(
+		seam__drv_copy_on_device(there, to, (uint64_t)(uintptr_t)later, MIB(1), 0), 0, "and memory that comes");
 	cr_assert_eq(seam__drv_device_sync(there), 0);
 	cr_expect_eq(seam__emu_violations_all(there), 0, "%s", seam__emu_violation_text(there));
 	for (int i = 0; i < 3; i++)

@@ -9,36 +9,36 @@
 #include "down_driver.h"
 
 /* Every call that answers with a code, in a row: its name and what it says. */
-#define CALLS(pool, ptr, out, number, count) \
-	X(seam_alloc(pool, 100, NULL, &out)) \
-	X(seam_alloc_request(pool, &request, &out)) \
-	X(seam_free(pool, ptr)) \
-	X(seam_record_stream(pool, ptr, NULL)) \
-	X(seam_usable_size(pool, ptr, &number)) \
-	X(seam_block_range(pool, ptr, NULL, NULL)) \
-	X(seam_block_chunks(pool, ptr, NULL, 0, &count)) \
-	X(seam_block_export(pool, ptr, 0, &number)) \
+#define CALLS(pool, ptr, out, number, count)              \
+	X(seam_alloc(pool, 100, NULL, &out))              \
+	X(seam_alloc_request(pool, &request, &out))       \
+	X(seam_free(pool, ptr))                           \
+	X(seam_record_stream(pool, ptr, NULL))            \
+	X(seam_usable_size(pool, ptr, &number))           \
+	X(seam_block_range(pool, ptr, NULL, NULL))        \
+	X(seam_block_chunks(pool, ptr, NULL, 0, &count))  \
+	X(seam_block_export(pool, ptr, 0, &number))       \
 	X(seam_private_begin(pool, 1, SEAM_ROUTE_ALL, 0)) \
-	X(seam_private_end(pool, 1)) \
-	X(seam_private_release(pool, 1)) \
-	X(seam_trim(pool, 0, NULL)) \
-	X(seam_stream_destroyed(pool, ptr)) \
-	X(seam_peer_enable(pool, 0)) \
-	X(seam_pool_set_capacity(pool, 0)) \
-	X(seam_device_memory(pool, NULL, NULL)) \
-	X(seam_device_wait(pool)) \
-	X(seam_host_alloc(pool, 100, NULL, &out)) \
-	X(seam_host_free(pool, ptr)) \
-	X(seam_host_record_stream(pool, ptr, NULL)) \
-	X(seam_step(pool)) \
-	X(seam_phase_begin(pool, "a")) \
-	X(seam_phase_end(pool, "a")) \
-	X(seam_dynamic_begin(pool)) \
-	X(seam_dynamic_end(pool)) \
-	X(seam_trace_save(pool, "/dev/null", NULL)) \
-	X(seam_stats_get(pool, &stats)) \
-	X(seam_stats_driver(pool, 0, NULL, NULL, NULL)) \
-	X(seam_snapshot_visit(pool, &visitor, NULL)) \
+	X(seam_private_end(pool, 1))                      \
+	X(seam_private_release(pool, 1))                  \
+	X(seam_trim(pool, 0, NULL))                       \
+	X(seam_stream_destroyed(pool, ptr))               \
+	X(seam_peer_enable(pool, 0))                      \
+	X(seam_pool_set_capacity(pool, 0))                \
+	X(seam_device_memory(pool, NULL, NULL))           \
+	X(seam_device_wait(pool))                         \
+	X(seam_host_alloc(pool, 100, NULL, &out))         \
+	X(seam_host_free(pool, ptr))                      \
+	X(seam_host_record_stream(pool, ptr, NULL))       \
+	X(seam_step(pool))                                \
+	X(seam_phase_begin(pool, "a"))                    \
+	X(seam_phase_end(pool, "a"))                      \
+	X(seam_dynamic_begin(pool))                       \
+	X(seam_dynamic_end(pool))                         \
+	X(seam_trace_save(pool, "/dev/null", NULL))       \
+	X(seam_stats_get(pool, &stats))                   \
+	X(seam_stats_driver(pool, 0, NULL, NULL, NULL))   \
+	X(seam_snapshot_visit(pool, &visitor, NULL))      \
 	X(seam_snapshot_write(pool, "/dev/null"))
 
 /* In the child: the number of the first call that did not answer SEAM_FORKED, or 0. */
@@ -52,15 +52,16 @@ static int use_in_child(void *ptr)
 	void *out = NULL;
 	char text[100] = "x";
 	int call = 0;
-#define X(expression) \
-	call++; \
+#define X(expression)                    \
+	call++;                          \
 	if ((expression) != SEAM_FORKED) \
 		return call;
 	CALLS(pool, ptr, out, number, count)
 #undef X
 	seam_set_oom_callback(pool, NULL, NULL);
 	seam_stats_reset_peaks(pool);
-	if (seam_oom_report(pool, text, sizeof text) != 0 || text[0] != '\0' || seam_driver_error(pool, text, sizeof text) != 0)
+	if (seam_oom_report(pool, text, sizeof text) != 0 || text[0] != '\0' ||
+		seam_driver_error(pool, text, sizeof text) != 0)
 		return 100;
 	seam_pool_destroy(pool);
 	return seam__emu_violations(driver, SEAM_EMU_AFTER_FORK) == 0 ? 0 : 101;
@@ -102,8 +103,10 @@ Test(core_process, a_child_may_have_pools_of_its_own)
 		struct seam_config config = resolve("backend:emu_book");
 		struct seam_pool *own = NULL;
 		void *ptr = NULL;
-		int status = seam_pool_create(0, &config, NULL, &own) == SEAM_OK && seam_alloc(own, 100, NULL, &ptr) == SEAM_OK &&
-		             seam_free(own, ptr) == SEAM_OK ? 0 : 1;
+		int status = seam_pool_create(0, &config, NULL, &own) == SEAM_OK &&
+				seam_alloc(own, 100, NULL, &ptr) == SEAM_OK && seam_free(own, ptr) == SEAM_OK
+			? 0
+			: 1;
 		seam_pool_destroy(own);
 		_exit(status);
 	}

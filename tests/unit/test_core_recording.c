@@ -1,4 +1,5 @@
-/* test_core_recording.c: what a pool records: every kind of event, a whole program, and what happens where nothing is recorded. */
+/* test_core_recording.c: what a pool records: every kind of event, a whole program, and what happens where nothing is
+ * recorded. */
 #include "core_fixture.h"
 
 #include <stdio.h>
@@ -44,8 +45,8 @@ Test(core_recording, blocks_are_recorded_as_they_were_asked_for)
 	cr_assert_rc(seam_free(pool, a), SEAM_NOT_FOUND);
 	must_free(NULL);
 	must_free(b);
-	(void)snprintf(wanted, sizeof wanted, "A1:1000 A2:3145729@%lu U1:0@%lu F1:1000 F2:3145729@%lu", (unsigned long)(uintptr_t)other,
-	               (unsigned long)(uintptr_t)other, (unsigned long)(uintptr_t)other);
+	(void)snprintf(wanted, sizeof wanted, "A1:1000 A2:3145729@%lu U1:0@%lu F1:1000 F2:3145729@%lu",
+		(unsigned long)(uintptr_t)other, (unsigned long)(uintptr_t)other, (unsigned long)(uintptr_t)other);
 	assert_recorded(wanted);
 	close_pool();
 }
@@ -67,7 +68,8 @@ Test(core_recording, what_is_not_a_block_is_recorded_too)
 	must_free(private);
 	must_free(folded);
 	cr_assert_ok(seam_step(pool));
-	assert_recorded("OOM0:68157440 OOM0:18446744073709551615 |0:0 ?0:0 A5:600%9 A6:700%9 ?0:0%9 ?0:0%9 F5:600%9 F6:700%9 |1:0");
+	assert_recorded(
+		"OOM0:68157440 OOM0:18446744073709551615 |0:0 ?0:0 A5:600%9 A6:700%9 ?0:0%9 ?0:0%9 F5:600%9 F6:700%9 |1:0");
 	close_pool();
 }
 
@@ -183,15 +185,26 @@ Test(core_recording, the_recording_of_a_trace_is_that_trace)
 {
 	for (uint64_t seed = 1; seed < 6; seed++) {
 		open_pool(MIB(1) << 20, NULL);
-		assert_same(&(struct program_wish){.seed = seed, .slots = 100, .iterations = 4, .lag = 1, .streams = 3, .threads = 2,
-		                                   .dynamics = 4, .users = 5, .residents = 7, .states = 3, .tail = 10, .marks = true});
+		assert_same(&(struct program_wish){.seed = seed,
+			.slots = 100,
+			.iterations = 4,
+			.lag = 1,
+			.streams = 3,
+			.threads = 2,
+			.dynamics = 4,
+			.users = 5,
+			.residents = 7,
+			.states = 3,
+			.tail = 10,
+			.marks = true});
 	}
 }
 
 Test(core_recording, without_vmm_too)
 {
 	open_plain(MIB(1) << 20, NULL);
-	assert_same(&(struct program_wish){.seed = 3, .slots = 50, .iterations = 3, .streams = 2, .users = 5, .marks = true});
+	assert_same(&(struct program_wish){
+		.seed = 3, .slots = 50, .iterations = 3, .streams = 2, .users = 5, .marks = true});
 }
 
 /* ---- as a file, and not at all ---- */

@@ -78,7 +78,8 @@ Test(core_report, pending_and_private_memory_and_others_are_named)
 	cr_assert_ok(seam_record_stream(pool, ptr, other));
 	launch(other, ptr, MIB(20), UINT64_C(3600000000000));
 	must_free(ptr);
-	struct seam_request request = {.size = sizeof request, .bytes = MIB(50), .flags = SEAM_NO_WAIT, .private_id = 9};
+	struct seam_request request = {
+		.size = sizeof request, .bytes = MIB(50), .flags = SEAM_NO_WAIT, .private_id = 9};
 	cr_assert_rc(seam_alloc_request(pool, &request, &out), SEAM_OOM_DEVICE);
 	assert_says("for private pool 9");
 	assert_says("20.00 MiB pending");

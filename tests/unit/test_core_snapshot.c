@@ -71,7 +71,8 @@ static void open_busy_pool(void)
 		ptrs[i] = must_alloc(MIB(2), NULL);
 	for (unsigned i = 0; i < 12; i += 2)
 		must_free(ptrs[i]);
-	struct seam_request request = {.size = sizeof request, .bytes = MIB(8) - 100, .tag = UINT64_C(0xfedcba9876543210)};
+	struct seam_request request = {
+		.size = sizeof request, .bytes = MIB(8) - 100, .tag = UINT64_C(0xfedcba9876543210)};
 	void *stitched = NULL;
 	cr_assert_ok(seam_alloc_request(pool, &request, &stitched));
 	cr_assert_ok(seam_trim(pool, MIB(22), NULL));
@@ -162,23 +163,27 @@ Test(core_snapshot, the_visitor_may_end_it_anywhere)
 
 static bool is_of_type(const json_t *value, const char *type)
 {
-	return (strcmp(type, "object") == 0 && json_is_object(value)) || (strcmp(type, "array") == 0 && json_is_array(value)) ||
-	       (strcmp(type, "string") == 0 && json_is_string(value)) || (strcmp(type, "integer") == 0 && json_is_integer(value)) ||
-	       (strcmp(type, "boolean") == 0 && json_is_boolean(value));
+	return (strcmp(type, "object") == 0 && json_is_object(value)) ||
+		(strcmp(type, "array") == 0 && json_is_array(value)) ||
+		(strcmp(type, "string") == 0 && json_is_string(value)) ||
+		(strcmp(type, "integer") == 0 && json_is_integer(value)) ||
+		(strcmp(type, "boolean") == 0 && json_is_boolean(value));
 }
 
 static void assert_valid(const json_t *value, const json_t *schema, const char *where);
 
 static void assert_object(json_t *value, const json_t *schema, const char *where)
 {
-	const json_t *required = json_object_get(schema, "required"), *properties = json_object_get(schema, "properties");
+	const json_t *required = json_object_get(schema, "required"),
+		     *properties = json_object_get(schema, "properties");
 	const json_t *others = json_object_get(schema, "additionalProperties");
 	size_t i;
 	json_t *name, *member;
 	const char *key;
-	json_array_foreach(required, i, name)
-		cr_assert_not_null(json_object_get(value, json_string_value(name)), "%s: no %s", where, json_string_value(name));
-	json_object_foreach(value, key, member) {
+	json_array_foreach(required, i, name) cr_assert_not_null(
+		json_object_get(value, json_string_value(name)), "%s: no %s", where, json_string_value(name));
+	json_object_foreach(value, key, member)
+	{
 		const json_t *known = json_object_get(properties, key);
 		cr_assert(known != NULL || !json_is_false(others), "%s: %s is not in the schema", where, key);
 		if (known != NULL || json_is_object(others))
@@ -193,14 +198,15 @@ static void assert_valid(const json_t *value, const json_t *schema, const char *
 	bool among = choices == NULL;
 	size_t i;
 	json_t *member;
-	json_array_foreach(choices, i, member)
-		among |= json_equal(member, value) != 0;
+	json_array_foreach(choices, i, member) among |= json_equal(member, value) != 0;
 	cr_assert(among, "%s: not one of the schema's values", where);
 	if (type != NULL)
-		cr_assert(is_of_type(value, json_string_value(type)), "%s: not of type %s", where, json_string_value(type));
+		cr_assert(is_of_type(value, json_string_value(type)), "%s: not of type %s", where,
+			json_string_value(type));
 	if (json_is_object(value))
 		assert_object((json_t *)(uintptr_t)value, schema, where);
-	json_array_foreach(value, i, member) {
+	json_array_foreach(value, i, member)
+	{
 		if (items != NULL)
 			assert_valid(member, items, where);
 	}
@@ -233,7 +239,7 @@ Test(core_snapshot, the_text_follows_its_schema)
 	const json_t *stats = json_object_get(snapshot, "stats");
 	struct seam_stats now = get_stats();
 	size_t figures = 0;
-#define SEAM_STAT(name, kind, text) \
+#define SEAM_STAT(name, kind, text)                                                        \
 	cr_assert(json_is_integer(json_object_get(stats, #name)), "%s is missing", #name); \
 	figures++;
 #include <seam/stats.def>
@@ -243,8 +249,10 @@ Test(core_snapshot, the_text_follows_its_schema)
 	size_t i, j;
 	json_t *view, *block;
 	uint64_t live = 0, leased = 0;
-	json_array_foreach(json_object_get(snapshot, "views"), i, view) {
-		json_array_foreach(json_object_get(view, "blocks"), j, block) {
+	json_array_foreach(json_object_get(snapshot, "views"), i, view)
+	{
+		json_array_foreach(json_object_get(view, "blocks"), j, block)
+		{
 			if (strcmp(json_string_value(json_object_get(block, "state")), "live") == 0)
 				live += (uint64_t)json_integer_value(json_object_get(block, "bytes"));
 			if (strcmp(json_string_value(json_object_get(block, "state")), "leased") == 0)

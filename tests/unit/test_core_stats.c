@@ -6,8 +6,10 @@
 static void assert_sums(const char *when)
 {
 	struct seam_stats s = get_stats();
-	cr_assert_eq(s.reserved_bytes, s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes +
-	                                       s.unused_private_bytes + s.unused_leased_bytes, "%s", when);
+	cr_assert_eq(s.reserved_bytes,
+		s.live_bytes + s.unused_pending_bytes + s.unused_partial_bytes + s.unused_whole_bytes +
+			s.unused_private_bytes + s.unused_leased_bytes,
+		"%s", when);
 	cr_assert_leq(s.reserved_small_bytes, s.reserved_bytes, "%s", when);
 	cr_assert_eq(s.mappings_stale, s.mappings - s.chunks, "%s", when);
 	cr_assert_leq(s.live_requested_bytes, s.live_bytes, "%s", when);
@@ -54,7 +56,8 @@ Test(core_stats, every_reserved_byte_has_a_cause)
 	close_pool();
 }
 
-/* Whole chunks that every stream may have are told from those that only the stream on which they were freed may have. */
+/* Whole chunks that every stream may have are told from those that only the stream on which they were freed may have.
+ */
 Test(core_stats, free_memory_of_one_stream_is_told_from_everybodys)
 {
 	open_pool(MIB(64), "chunk_bytes:2M");
@@ -322,9 +325,12 @@ Test(core_stats, unknown_sizes_and_versions_are_refused)
 	static const struct {
 		uint32_t size, version;
 	} rows[] = {
-		{sizeof(struct seam_stats), SEAM_STATS_VERSION + 1}, {sizeof(struct seam_stats), 0},
-		{sizeof(struct seam_stats) + 8, SEAM_STATS_VERSION}, {0, SEAM_STATS_VERSION},
-		{sizeof(struct seam_stats) - 4, SEAM_STATS_VERSION}, {4, SEAM_STATS_VERSION},
+		{sizeof(struct seam_stats), SEAM_STATS_VERSION + 1},
+		{sizeof(struct seam_stats), 0},
+		{sizeof(struct seam_stats) + 8, SEAM_STATS_VERSION},
+		{0, SEAM_STATS_VERSION},
+		{sizeof(struct seam_stats) - 4, SEAM_STATS_VERSION},
+		{4, SEAM_STATS_VERSION},
 	};
 	struct seam_stats stats = {0};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

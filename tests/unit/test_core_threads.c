@@ -35,12 +35,14 @@ static void churn(struct worker *worker)
 	for (unsigned i = 0; i < 6; i++) {
 		struct seam_request request = {
 			.size = sizeof request,
-			.bytes = next_random(worker) % 5 == 0 ? 1 + next_random(worker) % 5000 : 1 + next_random(worker) % MIB(12),
+			.bytes = next_random(worker) % 5 == 0 ? 1 + next_random(worker) % 5000
+							      : 1 + next_random(worker) % MIB(12),
 			.stream = worker->stream,
 			.private_id = worker->private_id,
 		};
 		enum seam_rc rc = seam_alloc_request(pool, &request, &ptrs[i]);
-		bool allowed = rc == SEAM_OK || rc == SEAM_OOM_DEVICE || (rc == SEAM_NOT_FOUND && worker->private_id != 0);
+		bool allowed =
+			rc == SEAM_OK || rc == SEAM_OOM_DEVICE || (rc == SEAM_NOT_FOUND && worker->private_id != 0);
 		worker->failures += !allowed || (rc == SEAM_OK) != (ptrs[i] != NULL);
 	}
 	for (unsigned i = 0; i < 6; i++)
@@ -60,8 +62,11 @@ static void *work(void *user)
 static void start(struct worker *workers, uint64_t private_id, _Atomic bool *stop)
 {
 	for (unsigned i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){.number = i, .random = i + 1, .stream = make_stream(), .stop = stop,
-		                             .private_id = i % 2 == 0 ? private_id : 0};
+		workers[i] = (struct worker){.number = i,
+			.random = i + 1,
+			.stream = make_stream(),
+			.stop = stop,
+			.private_id = i % 2 == 0 ? private_id : 0};
 		cr_assert_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 	}
 }
@@ -146,7 +151,8 @@ static void let_run(struct visitor *visitor, void *(*what)(void *))
 	(void)nanosleep(&while_ns, NULL);
 }
 
-/* The request has found its private pool and waits for a change to end, behind the release: it gets common memory, and is recorded so. */
+/* The request has found its private pool and waits for a change to end, behind the release: it gets common memory, and
+ * is recorded so. */
 Test(core_threads, a_request_may_outlive_its_private_pool)
 {
 	open_pool(MIB(64), "chunk_bytes:2M");
@@ -163,7 +169,8 @@ Test(core_threads, a_request_may_outlive_its_private_pool)
 	struct seam_trace *trace = NULL;
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "a test", &trace));
 	char *story = trace_story(trace, false);
-	const bool before = strcmp(story, "A1:3145728%7 ?0:0%7^1") == 0, behind = strcmp(story, "?0:0%7^1 A2:3145728") == 0;
+	const bool before = strcmp(story, "A1:3145728%7 ?0:0%7^1") == 0,
+		   behind = strcmp(story, "?0:0%7^1 A2:3145728") == 0;
 	cr_expect(before || behind, "%s", story);
 	free(story);
 	seam_trace_free(trace);
@@ -180,7 +187,8 @@ static void *ask_once(void *user)
 	return NULL;
 }
 
-/* One handle, as many streams as threads: what one thread freed there is at once its own, and nobody else's before its work has passed. */
+/* One handle, as many streams as threads: what one thread freed there is at once its own, and nobody else's before its
+ * work has passed. */
 Test(core_threads, the_per_thread_stream_is_each_threads_own)
 {
 	open_pool(MIB(64), "chunk_bytes:2M");

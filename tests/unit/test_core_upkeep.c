@@ -44,7 +44,8 @@ Test(core_upkeep, trimming_waits_only_where_that_helps)
 	cr_assert_eq(released, MIB(20));
 	cr_assert_eq(atomic_load(&driver->counts[SEAM_DRV_device_sync].calls), waits + 1, "it waited for the kernel");
 	cr_assert_ok(seam_trim(pool, 0, &released));
-	cr_assert_eq(atomic_load(&driver->counts[SEAM_DRV_device_sync].calls), waits + 1, "nothing was left to wait for");
+	cr_assert_eq(
+		atomic_load(&driver->counts[SEAM_DRV_device_sync].calls), waits + 1, "nothing was left to wait for");
 	must_free(between);
 	close_pool();
 }

@@ -1,5 +1,5 @@
-/* test_crest.c: what lives where most is live first: never worse than before, better where most of the portfolio's attention goes elsewhere, and
- * not tried where it would be the whole problem again. */
+/* test_crest.c: what lives where most is live first: never worse than before, better where most of the portfolio's
+ * attention goes elsewhere, and not tried where it would be the whole problem again. */
 #include <string.h>
 
 #include "meta_fixture.h"
@@ -18,13 +18,15 @@ static void add_all(const struct seam__problem *from, uint32_t origin, uint64_t 
 {
 	for (uint32_t i = 0; i < from->count; i++) {
 		uint32_t number = to->count;
-		struct seam__item *item = seam__problem_add(to, from->items[i].size_bytes * scale, from->items[i].begin + origin, from->items[i].span);
+		struct seam__item *item = seam__problem_add(
+			to, from->items[i].size_bytes * scale, from->items[i].begin + origin, from->items[i].span);
 
 		if (from->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
 			item->fixed_bytes = from->items[i].fixed_bytes * scale;
 		item->stream = from->items[i].stream < to->streams ? from->items[i].stream : 0;
 		for (uint32_t s = 0; to->holds != NULL && s < to->streams; s++)
-			to->holds[(size_t)number * to->streams + s] = s < from->streams ? seam__problem_hold(from, i, s) : item->span;
+			to->holds[(size_t)number * to->streams + s] =
+				s < from->streams ? seam__problem_hold(from, i, s) : item->span;
 		if (to->holds != NULL)
 			to->holds[(size_t)number * to->streams + item->stream] = item->span;
 	}
@@ -39,7 +41,9 @@ static void make(uint64_t seed, unsigned features, struct seam__problem *ret_pro
 
 	random_problem(&wish, meta, &high);
 	random_problem(&plain_wish, meta, &low);
-	cr_assert_eq(seam__problem_init(ret_problem, meta, CREST + PLAIN, high.circle + low.circle, true, high.streams, 1), SEAM_OK);
+	cr_assert_eq(
+		seam__problem_init(ret_problem, meta, CREST + PLAIN, high.circle + low.circle, true, high.streams, 1),
+		SEAM_OK);
 	add_all(&high, 0, SCALE, ret_problem);
 	add_all(&low, high.circle, 1, ret_problem);
 	seam__problem_fini(&low);
@@ -48,7 +52,8 @@ static void make(uint64_t seed, unsigned features, struct seam__problem *ret_pro
 	cr_assert_null(seam__problem_check(ret_problem));
 }
 
-static void solve(const struct seam__problem *problem, seam__solve solver, const void *argument, struct seam__placement *best)
+static void solve(
+	const struct seam__problem *problem, seam__solve solver, const void *argument, struct seam__placement *best)
 {
 	struct seam__budget budget;
 
@@ -86,7 +91,8 @@ Test(crest, it_finds_what_the_portfolio_does_not)
 			uint64_t before = best.peak_bytes;
 			solve(&problem, seam__solve_crest, NULL, &best);
 			cr_expect_leq(best.peak_bytes, before, "seed %d", (int)seed);
-			cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes), "seed %d, features %x", (int)seed, features[f]);
+			cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes),
+				"seed %d, features %x", (int)seed, features[f]);
 			open[f] += before > problem.lower_bytes;
 			better[f] += best.peak_bytes < before;
 			best_of_all[f] += before > problem.lower_bytes && best.peak_bytes == problem.lower_bytes;

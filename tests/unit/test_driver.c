@@ -1,4 +1,5 @@
-/* test_driver.c: the wrappers' counters and injected failures, on a table whose calls only count how often they were reached. */
+/* test_driver.c: the wrappers' counters and injected failures, on a table whose calls only count how often they were
+ * reached. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static uint64_t tick(struct seam_driver *d)
 }
 
 static int map(struct seam_driver *d, uint64_t va, uint64_t bytes, uint64_t offset_bytes, struct seam_phys phys,
-               uint64_t flags)
+	uint64_t flags)
 {
 	(void)d, (void)va, (void)bytes, (void)offset_bytes, (void)phys, (void)flags;
 	reached++;

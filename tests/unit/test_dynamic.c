@@ -1,5 +1,5 @@
-/* test_dynamic.c: groups of dynamic requests, and their reusable space against a naive oracle: every byte of memory, at every
- * position of a group's interval. */
+/* test_dynamic.c: groups of dynamic requests, and their reusable space against a naive oracle: every byte of memory, at
+ * every position of a group's interval. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +45,9 @@ TestSuite(dynamic, .init = set_up, .fini = tear_down);
 /* A static problem with its placement, backed by chunks of 16. */
 static void place(uint64_t seed, uint32_t copies)
 {
-	struct random_wish wish = {.seed = seed, .count = 20 + (uint32_t)seed % 10,
-	                           .features = (seed % 2 == 0 ? SEAM__HAS_WRAP : 0) | (seed % 3 == 0 ? SEAM__HAS_HOLDS : 0)};
+	struct random_wish wish = {.seed = seed,
+		.count = 20 + (uint32_t)seed % 10,
+		.features = (seed % 2 == 0 ? SEAM__HAS_WRAP : 0) | (seed % 3 == 0 ? SEAM__HAS_HOLDS : 0)};
 	struct seam__budget budget;
 
 	if (copies > 1)
@@ -55,11 +56,15 @@ static void place(uint64_t seed, uint32_t copies)
 	seam__budget_init(&budget);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 	cr_assert_eq(seam__solver_run(seam__solver_find("so-source-first"), &problem, &budget, &best), SEAM_OK);
-	cr_assert_eq(seam__backing_make(&problem, &budget, best.offsets, best.peak_bytes, seed % 4 < 2 ? 16 : 1 << 20, &backing),
-	             SEAM_OK);
-	space = (struct seam__dynamic_space){.problem = &problem, .offsets = best.offsets, .backing = &backing,
-	                                     .arena_bytes = best.peak_bytes, .chunk_bytes = seed % 4 < 2 ? 16 : 1 << 20,
-	                                     .copies = copies};
+	cr_assert_eq(seam__backing_make(
+			     &problem, &budget, best.offsets, best.peak_bytes, seed % 4 < 2 ? 16 : 1 << 20, &backing),
+		SEAM_OK);
+	space = (struct seam__dynamic_space){.problem = &problem,
+		.offsets = best.offsets,
+		.backing = &backing,
+		.arena_bytes = best.peak_bytes,
+		.chunk_bytes = seed % 4 < 2 ? 16 : 1 << 20,
+		.copies = copies};
 }
 
 /* Intervals are drawn from few, so that there are groups. */
@@ -92,7 +97,8 @@ static uint64_t physical(uint64_t address)
 {
 	uint64_t column = address / space.chunk_bytes;
 
-	return (backing.chunks == NULL ? column : backing.chunks[column]) * space.chunk_bytes + address % space.chunk_bytes;
+	return (backing.chunks == NULL ? column : backing.chunks[column]) * space.chunk_bytes +
+		address % space.chunk_bytes;
 }
 
 /* Is the item in the way of somebody who uses memory on `stream` during the interval? Position by position. */
@@ -103,10 +109,11 @@ static bool in_the_way(const struct seam__item *item, uint32_t number, uint32_t 
 	if (item->stream != stream)
 		return true;
 	for (uint32_t s = 0; s < problem.streams; s++)
-		longest = seam__problem_hold(&problem, number, s) > longest ? seam__problem_hold(&problem, number, s) : longest;
+		longest = seam__problem_hold(&problem, number, s) > longest ? seam__problem_hold(&problem, number, s)
+									    : longest;
 	for (uint32_t step = 0; step < longest && step < problem.circle; step++)
 		if ((problem.linear ? item->begin + step < problem.circle : true) &&
-		    (item->begin + step + problem.circle - begin) % problem.circle < span)
+			(item->begin + step + problem.circle - begin) % problem.circle < span)
 			return true;
 	return false;
 }
@@ -121,15 +128,18 @@ static void expect_space(const struct seam_plan_group *group, uint32_t stream, u
 	cr_assert_not_null(used);
 	for (uint32_t i = 0; i < problem.count; i++)
 		for (uint64_t n = 0; n < problem.items[i].size_bytes &&
-		                     in_the_way(&problem.items[i], i, begin, group->end - group->begin, stream); n++)
+			in_the_way(&problem.items[i], i, begin, group->end - group->begin, stream);
+			n++)
 			used[physical((backing.offsets != NULL ? backing.offsets : best.offsets)[i] + n)] = 1;
 	for (uint32_t r = group->first_range; r < group->first_range + group->range_count; r++)
 		for (uint64_t at = ranges[r].begin_bytes; at < ranges[r].end_bytes; at++) {
-			cr_assert_eq(used[physical(at)], 0, "seed %llu: a byte in use, or twice", (unsigned long long)seed);
+			cr_assert_eq(
+				used[physical(at)], 0, "seed %llu: a byte in use, or twice", (unsigned long long)seed);
 			used[physical(at)] = 2;
 		}
 	for (uint64_t at = 0; at < end; at++)
-		cr_assert_neq(used[at], 0, "seed %llu: byte %llu is idle", (unsigned long long)seed, (unsigned long long)at);
+		cr_assert_neq(
+			used[at], 0, "seed %llu: byte %llu is idle", (unsigned long long)seed, (unsigned long long)at);
 	free(used);
 }
 
@@ -139,12 +149,13 @@ Test(dynamic, groups_may_use_what_is_idle_and_all_of_it)
 		place(seed, 1 + seed % 2);
 		draw_requests(seed);
 		cr_assert_eq(seam__dynamic_init(&space, requests, REQUESTS, &dynamic), SEAM_OK);
-		cr_expect_null(seam__dynamic_check(&dynamic, &space, requests), "seed %llu: %s", (unsigned long long)seed,
-		               seam__dynamic_check(&dynamic, &space, requests));
+		cr_expect_null(seam__dynamic_check(&dynamic, &space, requests), "seed %llu: %s",
+			(unsigned long long)seed, seam__dynamic_check(&dynamic, &space, requests));
 		for (uint32_t i = 0; i < REQUESTS; i++)
 			for (uint32_t copy = 0; copy < space.copies; copy++)
-				expect_space((const struct seam_plan_group *)dynamic.groups.items + dynamic.group_of[i] + copy,
-				             requests[i].stream, seed);
+				expect_space((const struct seam_plan_group *)dynamic.groups.items +
+						dynamic.group_of[i] + copy,
+					requests[i].stream, seed);
 		clear();
 	}
 }
@@ -160,8 +171,12 @@ static void one_item(void)
 	best.offsets[0] = 0;
 	best.offsets[1] = 0;
 	best.peak_bytes = 20;
-	space = (struct seam__dynamic_space){.problem = &problem, .offsets = best.offsets, .backing = &backing,
-	                                     .arena_bytes = 20, .chunk_bytes = 16, .copies = 1};
+	space = (struct seam__dynamic_space){.problem = &problem,
+		.offsets = best.offsets,
+		.backing = &backing,
+		.arena_bytes = 20,
+		.chunk_bytes = 16,
+		.copies = 1};
 }
 
 static const struct seam_plan_group *group_of(uint32_t request)
@@ -172,7 +187,8 @@ static const struct seam_plan_group *group_of(uint32_t request)
 Test(dynamic, a_group_is_of_one_pair_of_layers_and_one_interval)
 {
 	one_item();
-	requests[0] = (struct seam__dynamic_request){.size_bytes = 5, .begin = 1, .end = 3, .from = 0, .to = 5, .layer_begin = 1};
+	requests[0] = (struct seam__dynamic_request){
+		.size_bytes = 5, .begin = 1, .end = 3, .from = 0, .to = 5, .layer_begin = 1};
 	requests[1] = requests[0];
 	requests[1].begin = 2;
 	requests[1].end = 5;
@@ -181,7 +197,8 @@ Test(dynamic, a_group_is_of_one_pair_of_layers_and_one_interval)
 	requests[3] = requests[0];
 	requests[3].begin = 3;
 	requests[3].end = 4;
-	requests[4] = (struct seam__dynamic_request){.size_bytes = 5, .begin = 6, .end = 8, .from = 6, .to = 9, .layer_begin = 1};
+	requests[4] = (struct seam__dynamic_request){
+		.size_bytes = 5, .begin = 6, .end = 8, .from = 6, .to = 9, .layer_begin = 1};
 	cr_assert_eq(seam__dynamic_init(&space, requests, 5, &dynamic), SEAM_OK);
 	cr_expect_eq(dynamic.groups.count, 3);
 	cr_expect_eq(group_of(0), group_of(1));
@@ -205,7 +222,7 @@ Test(dynamic, nothing_has_no_groups_and_a_failed_allocation_leaves_nothing)
 	for (uint64_t n = 1; n <= 7; n++) {
 		seam__meta_fail_at(meta, n);
 		cr_expect_eq(seam__dynamic_init(&space, requests, 1, &dynamic), SEAM_OOM_META, "allocation %llu",
-		             (unsigned long long)n);
+			(unsigned long long)n);
 		seam__meta_fail_at(meta, 0);
 	}
 }

@@ -13,7 +13,8 @@ static void write_line(char *line, size_t line_bytes, const struct schedule *sch
 		const struct schedule_op *op = &schedule->ops[i];
 		size_t used = strlen(line);
 		if (op->kind == SCHEDULE_ALLOC || op->kind == SCHEDULE_FREE)
-			(void)snprintf(line + used, line_bytes - used, "%c%u", op->kind == SCHEDULE_ALLOC ? '+' : '-', op->target);
+			(void)snprintf(line + used, line_bytes - used, "%c%u", op->kind == SCHEDULE_ALLOC ? '+' : '-',
+				op->target);
 	}
 }
 

@@ -76,7 +76,8 @@ Test(emu_order, each_device_has_a_floor_of_its_own)
 	static const uint64_t floors[2] = {5, 50};
 	struct emu_order a = {0}, b = {0};
 	for (uint64_t i = 1; i <= 4; i++)
-		cr_assert(seam__emu_order_add(&b, meta, (struct emu_order_entry){.stream_id = i, .number = 10 * i, .device = (uint32_t)i % 2}));
+		cr_assert(seam__emu_order_add(&b, meta,
+			(struct emu_order_entry){.stream_id = i, .number = 10 * i, .device = (uint32_t)i % 2}));
 	cr_assert(seam__emu_order_merge(&a, meta, &b, floors));
 	cr_assert_eq(a.count, 2, "%u streams of device 1 remain too", a.count - 2);
 	cr_assert_eq(seam__emu_order_get(&a, 2), 20);

@@ -40,7 +40,8 @@ Test(engine, a_recorded_block_waits_for_the_other_stream)
 	cr_expect_eq(alloc(4)->va, va);
 }
 
-/* A pending block of 2 MiB, its work on stream_b not done, and free memory beside it that would serve an equal request. */
+/* A pending block of 2 MiB, its work on stream_b not done, and free memory beside it that would serve an equal request.
+ */
 static uint64_t leave_pending(void)
 {
 	struct seam_block *block = alloc(2), *apart = alloc(2), *large = alloc(16);

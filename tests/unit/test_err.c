@@ -19,7 +19,8 @@ Test(err, names_are_different)
 {
 	for (int a = 0; a < SEAM_RC_COUNT; a++) {
 		for (int b = a + 1; b < SEAM_RC_COUNT; b++)
-			cr_assert_str_neq(seam_rc_name((enum seam_rc)a), seam_rc_name((enum seam_rc)b), "codes %d, %d", a, b);
+			cr_assert_str_neq(
+				seam_rc_name((enum seam_rc)a), seam_rc_name((enum seam_rc)b), "codes %d, %d", a, b);
 	}
 }
 
@@ -32,6 +33,6 @@ Test(err, ok_is_zero_and_named)
 Test(err, foreign_numbers_are_survived)
 {
 	cr_assert_str_eq(seam_rc_name(SEAM_RC_COUNT), "SEAM_?");
-	cr_assert_str_eq(seam_rc_name((enum seam_rc)-1), "SEAM_?");
+	cr_assert_str_eq(seam_rc_name((enum seam_rc) - 1), "SEAM_?");
 	cr_assert_str_eq(seam_rc_text((enum seam_rc)1000), "unknown result code");
 }

@@ -1,5 +1,6 @@
-/* test_exact.c: the solver "exact" finds what brute force finds: every placement of a few items, on lines and circles, with
- * and without fixed ones. It stops at its target, goes on from a placement that it is given, and leaves none when it has no time. */
+/* test_exact.c: the solver "exact" finds what brute force finds: every placement of a few items, on lines and circles,
+ * with and without fixed ones. It stops at its target, goes on from a placement that it is given, and leaves none when
+ * it has no time. */
 #include "meta_fixture.h"
 #include "random_problem.h"
 #include "solver.h"
@@ -23,8 +24,9 @@ static uint64_t lowest(const struct brute *brute, uint32_t i)
 	uint64_t offset = 0;
 
 	for (uint32_t j = 0; j < brute->problem->count; j++) {
-		if (brute->placed[j] && brute->meet[i][j] && offset < brute->offsets[j] + brute->problem->items[j].size_bytes &&
-		    brute->offsets[j] < offset + brute->problem->items[i].size_bytes) {
+		if (brute->placed[j] && brute->meet[i][j] &&
+			offset < brute->offsets[j] + brute->problem->items[j].size_bytes &&
+			brute->offsets[j] < offset + brute->problem->items[i].size_bytes) {
 			offset = brute->offsets[j] + brute->problem->items[j].size_bytes;
 			j = UINT32_MAX; /* from the beginning, with the new offset */
 		}
@@ -32,8 +34,9 @@ static uint64_t lowest(const struct brute *brute, uint32_t i)
 	return offset;
 }
 
-/* Every order of items in which each goes as low as it can and none lands below the one before. That is enough: of the best
- * placements take one whose addresses have the least sum; in the order of addresses each item of it stands as low as it can. */
+/* Every order of items in which each goes as low as it can and none lands below the one before. That is enough: of the
+ * best placements take one whose addresses have the least sum; in the order of addresses each item of it stands as low
+ * as it can. */
 static void place_rest(struct brute *brute, uint64_t last, uint64_t peak_bytes)
 {
 	bool complete = true;
@@ -99,7 +102,7 @@ static uint64_t solve(const struct seam__problem *problem, uint64_t target_bytes
 	cr_assert_eq(seam__solver_run(seam__solver_find("exact"), problem, &budget, &best), SEAM_OK);
 	if (best.peak_bytes != SEAM__PEAK_NONE)
 		cr_assert_null(naive_check_placement(problem, best.offsets, best.peak_bytes), "%s",
-		               naive_check_placement(problem, best.offsets, best.peak_bytes));
+			naive_check_placement(problem, best.offsets, best.peak_bytes));
 	cr_expect(nodes < 1000000 || !budget.spent, "it ends by itself");
 	peak_bytes = best.peak_bytes;
 	seam__placement_fini(&best, problem);
@@ -119,7 +122,8 @@ static void make_dense(uint64_t seed, unsigned features, struct seam__problem *p
 		uint32_t begin = (uint32_t)random_below(&state, circle);
 		uint32_t most = linear ? circle - begin : circle;
 		uint32_t span = 1 + (uint32_t)random_below(&state, most);
-		struct seam__item *item = seam__problem_add(problem, (1 + random_below(&state, 5)) * align_bytes, begin, span);
+		struct seam__item *item =
+			seam__problem_add(problem, (1 + random_below(&state, 5)) * align_bytes, begin, span);
 
 		if ((features & SEAM__HAS_FIXED) == 0 || random_below(&state, 3) != 0)
 			continue;
@@ -142,8 +146,8 @@ static void compare(unsigned features)
 		make_dense(seed, features, &problem);
 		expected = brute_force(&problem);
 		found = solve(&problem, 0, 100000000);
-		cr_expect_eq(found, expected, "features %u, seed %llu: %llu, not %llu", features, (unsigned long long)seed,
-		             (unsigned long long)found, (unsigned long long)expected);
+		cr_expect_eq(found, expected, "features %u, seed %llu: %llu, not %llu", features,
+			(unsigned long long)seed, (unsigned long long)found, (unsigned long long)expected);
 		above += expected > problem.lower_bytes;
 		seam__problem_fini(&problem);
 	}
@@ -182,7 +186,8 @@ Test(exact, a_circle_may_need_more_than_is_ever_live)
 	seam__problem_fini(&problem);
 }
 
-/* Found by chance: while one section of a gap was raised over a wall, an item beside it seemed to fit below that wall. */
+/* Found by chance: while one section of a gap was raised over a wall, an item beside it seemed to fit below that wall.
+ */
 Test(exact, a_section_raised_over_a_wall_blocks_its_neighbours)
 {
 	static const struct {
@@ -191,15 +196,23 @@ Test(exact, a_section_raised_over_a_wall_blocks_its_neighbours)
 		uint64_t size_bytes;
 		uint64_t fixed_bytes;
 	} rows[] = {
-		{4, 6, 5, 7}, {5, 4, 5, SEAM__ADDRESS_ANY}, {9, 1, 1, SEAM__ADDRESS_ANY}, {2, 4, 1, SEAM__ADDRESS_ANY},
-		{2, 4, 2, 5}, {4, 5, 2, SEAM__ADDRESS_ANY}, {6, 3, 4, SEAM__ADDRESS_ANY}, {6, 2, 2, SEAM__ADDRESS_ANY},
-		{8, 2, 2, SEAM__ADDRESS_ANY}, {1, 8, 3, SEAM__ADDRESS_ANY},
+		{4, 6, 5, 7},
+		{5, 4, 5, SEAM__ADDRESS_ANY},
+		{9, 1, 1, SEAM__ADDRESS_ANY},
+		{2, 4, 1, SEAM__ADDRESS_ANY},
+		{2, 4, 2, 5},
+		{4, 5, 2, SEAM__ADDRESS_ANY},
+		{6, 3, 4, SEAM__ADDRESS_ANY},
+		{6, 2, 2, SEAM__ADDRESS_ANY},
+		{8, 2, 2, SEAM__ADDRESS_ANY},
+		{1, 8, 3, SEAM__ADDRESS_ANY},
 	};
 	struct seam__problem problem;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 10, 10, false, 1, 1), SEAM_OK);
 	for (uint32_t i = 0; i < 10; i++)
-		seam__problem_add(&problem, rows[i].size_bytes, rows[i].begin, rows[i].span)->fixed_bytes = rows[i].fixed_bytes;
+		seam__problem_add(&problem, rows[i].size_bytes, rows[i].begin, rows[i].span)->fixed_bytes =
+			rows[i].fixed_bytes;
 	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
 	cr_expect_geq(solve(&problem, 0, 1000000), problem.lower_bytes);
 	seam__problem_fini(&problem);

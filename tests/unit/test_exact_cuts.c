@@ -58,7 +58,8 @@ Test(exact_cuts, every_live_set_is_seen)
 			cr_expect(seen, "seed %d, position %u", (int)seed, t);
 		}
 		for (uint32_t c = 0; cuts.count > 1 && c < cuts.count; c++)
-			cr_expect_not(is_subset(cuts.at[c], cuts.at[(c + 1) % cuts.count]), "seed %d, cut %u", (int)seed, c);
+			cr_expect_not(
+				is_subset(cuts.at[c], cuts.at[(c + 1) % cuts.count]), "seed %d, cut %u", (int)seed, c);
 		close_all();
 	}
 }
@@ -73,8 +74,8 @@ Test(exact_cuts, an_item_covers_the_cuts_that_it_is_live_at)
 
 			seam__exact_cuts_covered(&problem, &cuts, i, &first, &width);
 			for (uint32_t c = 0; c < cuts.count; c++)
-				cr_expect_eq((c + cuts.count - first) % cuts.count < width, lives_at(i, cuts.at[c]), "seed %d, item %u",
-				             (int)seed, i);
+				cr_expect_eq((c + cuts.count - first) % cuts.count < width, lives_at(i, cuts.at[c]),
+					"seed %d, item %u", (int)seed, i);
 		}
 		close_all();
 	}

@@ -1,5 +1,5 @@
-/* test_exact_gaps.c: the rules of exact search on skylines small enough to see: what is raised, what is lost, what falls
- * apart, and how high the next item must stand. */
+/* test_exact_gaps.c: the rules of exact search on skylines small enough to see: what is raised, what is lost, what
+ * falls apart, and how high the next item must stand. */
 #include <criterion/criterion.h>
 
 #include "check.h"

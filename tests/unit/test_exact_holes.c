@@ -1,4 +1,5 @@
-/* test_exact_holes.c: a raise is refused exactly if an unplaced item fits into holes, and to know that little is looked at. */
+/* test_exact_holes.c: a raise is refused exactly if an unplaced item fits into holes, and to know that little is looked
+ * at. */
 #include <criterion/criterion.h>
 
 #include "check.h"
@@ -39,7 +40,8 @@ static void tear_down(void)
 
 TestSuite(exact_holes, .init = set_up, .fini = tear_down);
 
-/* The first `moving` items of the problem move, the others stay where `offsets` says; nothing is lost for want of slack. */
+/* The first `moving` items of the problem move, the others stay where `offsets` says; nothing is lost for want of
+ * slack. */
 static void open_skyline(uint32_t moving, const uint64_t *offsets)
 {
 	struct seam__exact_list move = {numbers, moving};
@@ -58,7 +60,8 @@ static bool something_fits(void)
 		uint64_t top = UINT64_MAX;
 
 		for (uint32_t w = 0; w < window.items[i].width; w++) {
-			const struct seam__exact_section *section = &skyline.sections[seam__exact_ahead(&window, window.items[i].first, w)];
+			const struct seam__exact_section *section =
+				&skyline.sections[seam__exact_ahead(&window, window.items[i].first, w)];
 
 			bottom = section->hole_bottom_bytes > bottom ? section->hole_bottom_bytes : bottom;
 			top = section->hole_top_bytes < top ? section->hole_top_bytes : top;
@@ -72,21 +75,24 @@ static bool something_fits(void)
 static bool is_level(const struct seam__exact_item *item)
 {
 	for (uint32_t w = 0; w < item->width; w++) {
-		const struct seam__exact_section *section = &skyline.sections[seam__exact_ahead(&window, item->first, w)];
+		const struct seam__exact_section *section =
+			&skyline.sections[seam__exact_ahead(&window, item->first, w)];
 
 		if (section->floor_bytes != skyline.sections[item->first].floor_bytes ||
-		    section->ceiling_bytes - section->floor_bytes < item->size_bytes)
+			section->ceiling_bytes - section->floor_bytes < item->size_bytes)
 			return false;
 	}
 	return true;
 }
 
-/* Raises a section to the floor of one near it, or a little; takes that back if it is refused, and returns whether it was. */
+/* Raises a section to the floor of one near it, or a little; takes that back if it is refused, and returns whether it
+ * was. */
 static bool raise_one(uint64_t *state, uint32_t s)
 {
 	uint32_t mark = skyline.trail_count;
 	uint64_t floor_bytes = skyline.sections[s].floor_bytes;
-	uint64_t other_bytes = skyline.sections[seam__exact_ahead(&window, s, 1 + (uint32_t)random_below(state, 2))].floor_bytes;
+	uint64_t other_bytes =
+		skyline.sections[seam__exact_ahead(&window, s, 1 + (uint32_t)random_below(state, 2))].floor_bytes;
 	uint64_t level_bytes = other_bytes > floor_bytes ? other_bytes : floor_bytes + 1 + random_below(state, 200);
 	bool raised;
 
@@ -107,7 +113,8 @@ Test(exact_holes, a_raise_is_refused_exactly_if_something_fits)
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		uint64_t state = seed;
 		uint64_t offsets[COUNT];
-		struct random_wish wish = {.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP, .sizes = 5};
+		struct random_wish wish = {
+			.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP, .sizes = 5};
 
 		random_problem(&wish, meta, &problem);
 		for (uint32_t i = 0; i < COUNT; i++)
@@ -118,7 +125,8 @@ Test(exact_holes, a_raise_is_refused_exactly_if_something_fits)
 			uint32_t s = (uint32_t)random_below(&state, window.sections);
 
 			if (!skyline.placed[i] && is_level(&window.items[i]))
-				cr_assert(seam__exact_skyline_place(&skyline, i, skyline.sections[window.items[i].first].floor_bytes));
+				cr_assert(seam__exact_skyline_place(
+					&skyline, i, skyline.sections[window.items[i].first].floor_bytes));
 			else if (window.sections > 1 && raise_one(&state, s))
 				refused++;
 			else
@@ -130,7 +138,8 @@ Test(exact_holes, a_raise_is_refused_exactly_if_something_fits)
 	cr_expect_gt(raised, 1000);
 }
 
-/* A row of short items that stand already, and long ones over all of them: holes open in all sections but the last, twice. */
+/* A row of short items that stand already, and long ones over all of them: holes open in all sections but the last,
+ * twice. */
 Test(exact_holes, what_is_looked_at_does_not_grow_with_how_long_items_are)
 {
 	cr_assert_eq(seam__problem_init(&problem, meta, SHORT + LONG, 2 * SHORT, true, 1, 1), SEAM_OK);

@@ -51,7 +51,8 @@ static void open_search(void)
 		priorities[i] = (double)window.items[i].size_bytes;
 }
 
-static enum seam__exact_result ask(uint64_t capacity_bytes, uint64_t node_limit, enum seam__exact_style style, bool loose)
+static enum seam__exact_result ask(
+	uint64_t capacity_bytes, uint64_t node_limit, enum seam__exact_style style, bool loose)
 {
 	struct seam__exact_attempt attempt = {capacity_bytes, node_limit, priorities, style, loose};
 	struct seam__budget budget;
@@ -66,7 +67,7 @@ static enum seam__exact_result ask(uint64_t capacity_bytes, uint64_t node_limit,
 	for (uint32_t i = 0; i < window.count; i++)
 		offsets[window.items[i].number] = search.skyline.offsets[i];
 	cr_expect_null(naive_check_placement(&problem, offsets, capacity_bytes), "%s",
-	               naive_check_placement(&problem, offsets, capacity_bytes));
+		naive_check_placement(&problem, offsets, capacity_bytes));
 	return result;
 }
 
@@ -111,7 +112,8 @@ Test(exact_search, a_limit_in_nodes_ends_it)
 /* A long row of stacks under something that lasts: each step looks at all that may stand in the row. */
 Test(exact_search, steps_that_take_long_count_as_several)
 {
-	struct seam__exact_attempt attempt = {2 * STACKS * (uint64_t)ITEMS_MAX, 2 * STACKS, priorities, SEAM__EXACT_LOWEST, true};
+	struct seam__exact_attempt attempt = {
+		2 * STACKS * (uint64_t)ITEMS_MAX, 2 * STACKS, priorities, SEAM__EXACT_LOWEST, true};
 	struct seam__budget budget;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, ITEMS_MAX, 2 * STACKS, true, 1, 1), SEAM_OK);
@@ -129,7 +131,8 @@ Test(exact_search, steps_that_take_long_count_as_several)
 Test(exact_search, every_style_places_what_has_room_enough)
 {
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		struct random_wish wish = {.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP};
+		struct random_wish wish = {
+			.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP};
 		uint64_t sum = 0;
 
 		random_problem(&wish, meta, &problem);
@@ -137,10 +140,10 @@ Test(exact_search, every_style_places_what_has_room_enough)
 		for (uint32_t i = 0; i < problem.count; i++)
 			sum += problem.items[i].size_bytes;
 		for (int style = 0; style < SEAM__EXACT_STYLES; style++) {
-			cr_expect_eq(ask(sum + problem.lower_bytes, COUNT, (enum seam__exact_style)style, true), SEAM__EXACT_FOUND,
-			             "seed %d: without going back once", (int)seed);
-			cr_expect_neq(ask(problem.lower_bytes * 3 / 2, 20000, (enum seam__exact_style)style, false), SEAM__EXACT_NONE,
-			              "seed %d", (int)seed);
+			cr_expect_eq(ask(sum + problem.lower_bytes, COUNT, (enum seam__exact_style)style, true),
+				SEAM__EXACT_FOUND, "seed %d: without going back once", (int)seed);
+			cr_expect_neq(ask(problem.lower_bytes * 3 / 2, 20000, (enum seam__exact_style)style, false),
+				SEAM__EXACT_NONE, "seed %d", (int)seed);
 		}
 		close_all();
 	}

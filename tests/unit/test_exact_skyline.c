@@ -1,4 +1,5 @@
-/* test_exact_skyline.c: whatever is placed and raised in any order, the sums stay true and every step can be taken back. */
+/* test_exact_skyline.c: whatever is placed and raised in any order, the sums stay true and every step can be taken
+ * back. */
 #include <criterion/criterion.h>
 
 #include "check.h"
@@ -53,7 +54,8 @@ static bool is_level(const struct seam__exact_item *item)
 	uint64_t floor_bytes = skyline.sections[item->first].floor_bytes;
 
 	for (uint32_t w = 0; w < item->width; w++) {
-		const struct seam__exact_section *section = &skyline.sections[seam__exact_ahead(&window, item->first, w)];
+		const struct seam__exact_section *section =
+			&skyline.sections[seam__exact_ahead(&window, item->first, w)];
 
 		if (section->floor_bytes != floor_bytes || section->ceiling_bytes - floor_bytes < item->size_bytes)
 			return false;
@@ -69,7 +71,8 @@ static void step(uint64_t *state)
 	if (!skyline.placed[i] && is_level(&window.items[i]))
 		cr_expect(seam__exact_skyline_place(&skyline, i, skyline.sections[window.items[i].first].floor_bytes));
 	else if (skyline.sections[s].rest_bytes > 0)
-		(void)seam__exact_skyline_raise(&skyline, s, skyline.sections[s].floor_bytes + 1 + random_below(state, 40));
+		(void)seam__exact_skyline_raise(
+			&skyline, s, skyline.sections[s].floor_bytes + 1 + random_below(state, 40));
 }
 
 Test(exact_skyline, steps_keep_the_sums_and_can_be_undone)
@@ -77,7 +80,8 @@ Test(exact_skyline, steps_keep_the_sums_and_can_be_undone)
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		uint64_t state = seed;
 		uint64_t offsets[COUNT];
-		struct random_wish wish = {.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP};
+		struct random_wish wish = {
+			.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP};
 
 		random_problem(&wish, meta, &problem);
 		for (uint32_t i = 0; i < COUNT; i++)
@@ -92,13 +96,16 @@ Test(exact_skyline, steps_keep_the_sums_and_can_be_undone)
 			skyline.decided = mark;
 			for (int n = 0; n < 20; n++) {
 				step(&state);
-				cr_assert_null(seam__exact_skyline_check(&skyline), "seed %d: %s", (int)seed, seam__exact_skyline_check(&skyline));
+				cr_assert_null(seam__exact_skyline_check(&skyline), "seed %d: %s", (int)seed,
+					seam__exact_skyline_check(&skyline));
 			}
-			cr_expect(skyline.trail_count == mark || seam__exact_skyline_key(&skyline, 0, window.sections) != key);
+			cr_expect(skyline.trail_count == mark ||
+				seam__exact_skyline_key(&skyline, 0, window.sections) != key);
 			if (round % 2 == 0)
 				continue;
 			seam__exact_skyline_undo(&skyline, mark);
-			cr_assert_null(seam__exact_skyline_check(&skyline), "seed %d: %s", (int)seed, seam__exact_skyline_check(&skyline));
+			cr_assert_null(seam__exact_skyline_check(&skyline), "seed %d: %s", (int)seed,
+				seam__exact_skyline_check(&skyline));
 			cr_expect_eq(seam__exact_skyline_key(&skyline, 0, window.sections), key, "seed %d", (int)seed);
 		}
 		close_all();

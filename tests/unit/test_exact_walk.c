@@ -55,7 +55,7 @@ static void check_placement(void)
 	for (uint32_t i = 0; i < window.count; i++)
 		offsets[window.items[i].number] = walk.offsets[i];
 	cr_assert_null(naive_check_placement(&problem, offsets, walk.peak_bytes), "%s",
-	               naive_check_placement(&problem, offsets, walk.peak_bytes));
+		naive_check_placement(&problem, offsets, walk.peak_bytes));
 }
 
 static void make_ring(void)
@@ -97,7 +97,8 @@ Test(exact_walk, without_time_nothing_begins)
 Test(exact_walk, rounds_only_lower_it)
 {
 	for (uint64_t seed = 0; seed < 20; seed++) {
-		struct random_wish wish = {.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP};
+		struct random_wish wish = {
+			.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP};
 
 		random_problem(&wish, meta, &problem);
 		open_walk();

@@ -1,4 +1,5 @@
-/* test_exact_window.c: a window keeps what matters of a problem: items share a section exactly if they live together. */
+/* test_exact_window.c: a window keeps what matters of a problem: items share a section exactly if they live together.
+ */
 #include <criterion/criterion.h>
 
 #include "check.h"
@@ -55,7 +56,7 @@ static void open_window(uint32_t moving)
 static bool share_section(const struct seam__exact_item *a, const struct seam__exact_item *b)
 {
 	return seam__exact_distance(&window, a->first, b->first) < a->width ||
-	       seam__exact_distance(&window, b->first, a->first) < b->width;
+		seam__exact_distance(&window, b->first, a->first) < b->width;
 }
 
 Test(exact_window, items_share_a_section_if_they_live_together)
@@ -68,8 +69,9 @@ Test(exact_window, items_share_a_section_if_they_live_together)
 		for (uint32_t i = 0; i < window.count; i++)
 			for (uint32_t j = 0; j < i; j++)
 				cr_expect_eq(share_section(&window.items[i], &window.items[j]),
-				             seam__problem_conflict(&problem, window.items[i].number, window.items[j].number),
-				             "seed %d: %u and %u", (int)seed, i, j);
+					seam__problem_conflict(
+						&problem, window.items[i].number, window.items[j].number),
+					"seed %d: %u and %u", (int)seed, i, j);
 		seam__exact_window_fini(&window);
 		seam__problem_fini(&problem);
 	}
@@ -83,7 +85,8 @@ Test(exact_window, items_that_conflict_through_holds_share_a_section)
 		for (uint32_t i = 0; i < window.count; i++)
 			for (uint32_t j = 0; j < i; j++)
 				cr_expect(share_section(&window.items[i], &window.items[j]) ||
-				          !seam__problem_conflict(&problem, window.items[i].number, window.items[j].number));
+					!seam__problem_conflict(
+						&problem, window.items[i].number, window.items[j].number));
 		seam__exact_window_fini(&window);
 		seam__problem_fini(&problem);
 	}
@@ -111,7 +114,8 @@ Test(exact_window, what_stays_is_a_wall_where_it_meets_what_moves)
 
 				for (uint32_t w = 0; w < item->width; w++)
 					met |= has_wall(seam__exact_ahead(&window, item->first, w), offset);
-				cr_expect_eq(met, seam__problem_conflict(&problem, item->number, j), "seed %d: %u and %u", (int)seed, i, j);
+				cr_expect_eq(met, seam__problem_conflict(&problem, item->number, j),
+					"seed %d: %u and %u", (int)seed, i, j);
 			}
 		}
 		seam__exact_window_fini(&window);

@@ -1,4 +1,5 @@
-/* test_extent.c: the index of extents: order, chunks found by size and by slot, bits that are too many, and what the checks notice. */
+/* test_extent.c: the index of extents: order, chunks found by size and by slot, bits that are too many, and what the
+ * checks notice. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +25,11 @@ static void set_up(void)
 	home = (struct seam_view){.number = 1, .slots = slots, .slot_count = SLOTS, .least_slot_bytes = MIB(2)};
 	TAILQ_INIT(&home.blocks);
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		chunks[i] = (struct seam_chunk){.bytes = MIB(2 + i % 4 * 2), .home = &home, .home_slot = i, .owner = &home};
+		chunks[i] =
+			(struct seam_chunk){.bytes = MIB(2 + i % 4 * 2), .home = &home, .home_slot = i, .owner = &home};
 		mappings[i] = (struct seam_mapping){.chunk = &chunks[i], .view = &home, .slot = i};
-		slots[i] = (struct seam_slot){.offset = home.used_bytes, .bytes = chunks[i].bytes, .mapping = &mappings[i]};
+		slots[i] = (struct seam_slot){
+			.offset = home.used_bytes, .bytes = chunks[i].bytes, .mapping = &mappings[i]};
 		home.used_bytes += chunks[i].bytes;
 	}
 	extents = (struct seam_extents){.limit_bytes = MIB(6)};
@@ -43,7 +46,8 @@ static void expect_whole(void)
 
 static void expect_broken(const char *broken, const char *start)
 {
-	cr_expect(broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start, broken);
+	cr_expect(
+		broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start, broken);
 }
 
 TestSuite(extent, .init = set_up);
@@ -71,9 +75,11 @@ Test(extent, size_classes)
 	static const struct {
 		uint64_t bytes;
 		unsigned class;
-	} rows[] = {{1, 0}, {MIB(2), 0}, {MIB(2) + 1, 1}, {MIB(4), 1}, {MIB(32), 15}, {MIB(126), 62}, {MIB(128), 63}, {UINT64_MAX, 63}};
+	} rows[] = {{1, 0}, {MIB(2), 0}, {MIB(2) + 1, 1}, {MIB(4), 1}, {MIB(32), 15}, {MIB(126), 62}, {MIB(128), 63},
+		{UINT64_MAX, 63}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		cr_expect_eq(seam__extent_size_class(rows[i].bytes), rows[i].class, "%lu bytes", (unsigned long)rows[i].bytes);
+		cr_expect_eq(seam__extent_size_class(rows[i].bytes), rows[i].class, "%lu bytes",
+			(unsigned long)rows[i].bytes);
 }
 
 Test(extent, only_blocks_with_a_whole_chunk_are_extents)
@@ -137,7 +143,8 @@ static struct seam_block *naive_with(const struct seam_block *key, unsigned clas
 	return extent;
 }
 
-/* Extents come and go at random; every search by size agrees with the naive one, and the unions hold after every step. */
+/* Extents come and go at random; every search by size agrees with the naive one, and the unions hold after every step.
+ */
 Test(extent, a_search_by_size_finds_the_first)
 {
 	bool in[48] = {false};
@@ -157,8 +164,9 @@ Test(extent, a_search_by_size_finds_the_first)
 		const char *broken = seam__extents_check(&extents);
 		cr_assert_null(broken, "step %u: %s", step, broken);
 		const struct seam_block *key = &blocks[rand() % 48];
-		for (unsigned class = 0; class < 5; class++)
-			cr_assert_eq(seam__extents_with(&extents, key, class), naive_with(key, class), "step %u, class %u", step, class);
+		for (unsigned class = 0; class < 5; class ++)
+			cr_assert_eq(seam__extents_with(&extents, key, class), naive_with(key, class),
+				"step %u, class %u", step, class);
 	}
 }
 
@@ -215,8 +223,8 @@ Test(extent, the_block_at_a_slot)
 		bool whole = slot % 3 == 0 || slot == lost_slot;
 		for (uint64_t offset = 0; offset < slots[slot].bytes; offset += whole ? slots[slot].bytes : MIB(1)) {
 			struct seam_block *part = &parts[part_count++];
-			seam__block_insert(part, &home, TAILQ_LAST(&home.blocks, seam_blocks), slots[slot].offset + offset,
-			                   whole ? slots[slot].bytes : MIB(1), SEAM_IS_LIVE);
+			seam__block_insert(part, &home, TAILQ_LAST(&home.blocks, seam_blocks),
+				slots[slot].offset + offset, whole ? slots[slot].bytes : MIB(1), SEAM_IS_LIVE);
 			if (slot == leased_slot + 1 && offset == MIB(1)) {
 				part->is = SEAM_IS_LEASED;
 				chunks[slot].leased = part;
@@ -226,7 +234,9 @@ Test(extent, the_block_at_a_slot)
 	for (int round = 0; round < 3; round++) {
 		for (uint32_t slot = 0; slot < SLOTS; slot++) {
 			const struct seam_block *block = seam__block_at(&home, slot);
-			cr_assert(block->offset <= slots[slot].offset && slots[slot].offset < block->offset + block->bytes, "slot %u", slot);
+			cr_assert(block->offset <= slots[slot].offset &&
+					slots[slot].offset < block->offset + block->bytes,
+				"slot %u", slot);
 		}
 		struct seam_block *block = seam__block_at(&home, round == 0 ? lost_slot : 30);
 		if (round == 0) {

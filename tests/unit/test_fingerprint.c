@@ -80,7 +80,8 @@ Test(fingerprint, counts_what_a_plan_depends_on)
 		{"another handle of a stream", {{3, FIELD(stream), 99}, {6, FIELD(stream), 99}}, true},
 		{"a thread", {{11, FIELD(thread), 1}}, false},
 		{"the same thread under another number", {{1, FIELD(thread), 4}, {7, FIELD(thread), 4}}, true},
-		{"which block is freed", {{1, FIELD(stream), 0}, {1, FIELD(size), 10}, {4, FIELD(id), 2}, {7, FIELD(id), 1}}, false},
+		{"which block is freed",
+			{{1, FIELD(stream), 0}, {1, FIELD(size), 10}, {4, FIELD(id), 2}, {7, FIELD(id), 1}}, false},
 		{"ids", {{2, FIELD(id), 77}, {10, FIELD(id), 77}}, true},
 		{"which stream a block is used on", {{3, FIELD(stream), 0}}, false},
 		{"a time", {{11, FIELD(time_ns), 100}}, true},
@@ -90,8 +91,8 @@ Test(fingerprint, counts_what_a_plan_depends_on)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct story story = base;
 		for (size_t k = 0; k < 4; k++)
-			memcpy((char *)&story.events[rows[i].changes[k].event] + rows[i].changes[k].offset, &rows[i].changes[k].value,
-			       rows[i].changes[k].bytes);
+			memcpy((char *)&story.events[rows[i].changes[k].event] + rows[i].changes[k].offset,
+				&rows[i].changes[k].value, rows[i].changes[k].bytes);
 		if (strcmp(rows[i].what, "which block is freed") == 0) {
 			story.events[7].size = 10;
 			story.events[7].stream = 0;
@@ -132,7 +133,8 @@ Test(fingerprint, leaves_marks_out)
 	cr_assert_eq(fingerprint(&story, 0), fingerprint(&shorter, 0));
 }
 
-/* Two repetitions of one period are told alike, whatever came before them; a block of an earlier one is known by its age. */
+/* Two repetitions of one period are told alike, whatever came before them; a block of an earlier one is known by its
+ * age. */
 Test(fingerprint, of_a_repetition_is_that_of_the_one_before)
 {
 	const struct story story = {

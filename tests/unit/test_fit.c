@@ -52,8 +52,12 @@ Test(fit, find_takes_the_smallest_that_is_enough, .fini = tear_down)
 		uint64_t bytes;
 		int found; /* -1: none */
 	} rows[] = {
-		{"anything", 1, 0},   {"exact", 512, 0},        {"exact, the first of equals", 1024, 1},
-		{"the next", 600, 1}, {"the largest", 2048, 4}, {"too much", 4097, -1},
+		{"anything", 1, 0},
+		{"exact", 512, 0},
+		{"exact, the first of equals", 1024, 1},
+		{"the next", 600, 1},
+		{"the largest", 2048, 4},
+		{"too much", 4097, -1},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct seam_block *expected = rows[i].found < 0 ? NULL : &blocks[rows[i].found];
@@ -84,7 +88,8 @@ Test(fit, removal_keeps_the_sums, .fini = tear_down)
 static void expect_broken(const char *start)
 {
 	const char *broken = seam__fit_check(&fit);
-	cr_expect(broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start, broken);
+	cr_expect(
+		broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start, broken);
 }
 
 Test(fit, check_notices_a_block_that_is_not_free)
@@ -109,7 +114,8 @@ Test(fit, check_notices_a_wrong_sum)
 #define SLOTS 400u
 
 static struct seam_slot slots[SLOTS];
-static struct seam_view home = {.number = 3, .slots = slots, .slot_count = SLOTS, .used_bytes = SLOTS * CHUNK, .least_slot_bytes = CHUNK};
+static struct seam_view home = {
+	.number = 3, .slots = slots, .slot_count = SLOTS, .used_bytes = SLOTS * CHUNK, .least_slot_bytes = CHUNK};
 static struct seam_block pieces[SLOTS / 2];
 
 /* Every other chunk of a home view is free. */
@@ -119,7 +125,8 @@ static void insert_pieces(unsigned count)
 	for (uint32_t i = 0; i < SLOTS; i++)
 		slots[i] = (struct seam_slot){.offset = i * CHUNK, .bytes = CHUNK};
 	for (uint32_t i = 0; i < count; i++) {
-		seam__block_insert(&pieces[i], &home, TAILQ_LAST(&home.blocks, seam_blocks), 2 * i * CHUNK, CHUNK, SEAM_IS_FREE);
+		seam__block_insert(
+			&pieces[i], &home, TAILQ_LAST(&home.blocks, seam_blocks), 2 * i * CHUNK, CHUNK, SEAM_IS_FREE);
 		seam__fit_insert(&fit, &pieces[i]);
 	}
 }

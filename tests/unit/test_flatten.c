@@ -1,5 +1,5 @@
-/* test_flatten.c: stitched plans placed again: one stream and several, dynamic groups, a line, limits and failures. The validator, which shares no code
- * with any of this, judges each result with the trace. */
+/* test_flatten.c: stitched plans placed again: one stream and several, dynamic groups, a line, limits and failures. The
+ * validator, which shares no code with any of this, judges each result with the trace. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -35,9 +35,15 @@ TestSuite(flatten, .init = set_up);
 /* "stack" shares no address: what such a plan saves it saves by views. */
 static struct seam_plan *make(const struct seam_trace *trace, const char *solver, enum seam_plan_period period)
 {
-	const struct seam_plan_options options = {.struct_bytes = sizeof(options), .node_limit = 20000, .align_bytes = 512, .chunk_bytes = CHUNK,
-	                                          .solver = solver, .streams = streams, .period = period, .first_event = truth.first_event,
-	                                          .last_event = truth.first_event + truth.iteration_events};
+	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
+		.node_limit = 20000,
+		.align_bytes = 512,
+		.chunk_bytes = CHUNK,
+		.solver = solver,
+		.streams = streams,
+		.period = period,
+		.first_event = truth.first_event,
+		.last_event = truth.first_event + truth.iteration_events};
 	struct seam_trace_error error = {0};
 	struct seam_plan *plan = NULL;
 
@@ -56,10 +62,14 @@ static void expect_same_requests(const struct seam_plan *plan, const struct seam
 	const struct seam_plan_header *a = &plan->header, *b = &flat->header;
 
 	cr_expect(a->slot_count == b->slot_count && a->copies == b->copies && a->positions == b->positions);
-	cr_expect(a->fingerprint == b->fingerprint && a->first_event == b->first_event && a->last_event == b->last_event);
-	cr_expect(a->prelude_count == b->prelude_count && memcmp(plan->prelude, flat->prelude, a->prelude_count * sizeof(*plan->prelude)) == 0);
-	cr_expect(a->align_bytes == b->align_bytes && a->chunk_bytes == b->chunk_bytes && a->resident_bytes == b->resident_bytes);
-	cr_expect(a->unplaced_bytes == b->unplaced_bytes && (a->flags & SEAM_PLAN_LINEAR) == (b->flags & SEAM_PLAN_LINEAR));
+	cr_expect(
+		a->fingerprint == b->fingerprint && a->first_event == b->first_event && a->last_event == b->last_event);
+	cr_expect(a->prelude_count == b->prelude_count &&
+		memcmp(plan->prelude, flat->prelude, a->prelude_count * sizeof(*plan->prelude)) == 0);
+	cr_expect(a->align_bytes == b->align_bytes && a->chunk_bytes == b->chunk_bytes &&
+		a->resident_bytes == b->resident_bytes);
+	cr_expect(a->unplaced_bytes == b->unplaced_bytes &&
+		(a->flags & SEAM_PLAN_LINEAR) == (b->flags & SEAM_PLAN_LINEAR));
 	cr_expect(a->lower_bound_bytes == b->lower_bound_bytes || a->lower_bound_bytes > b->arena_bytes);
 	cr_expect_eq(a->wait_count, b->wait_count);
 	cr_assert(a->stream_count == b->stream_count && a->group_count == b->group_count);
@@ -110,8 +120,12 @@ Test(flatten, one_stream_is_placed_as_from_the_trace)
 	uint32_t stitched = 0;
 
 	for (uint64_t seed = 0; seed < 60; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 5 + (uint32_t)(seed % 40), .iterations = 10, .lag = (uint32_t)(seed % 3),
-		                                  .residents = (uint32_t)(seed % 4), .users = (uint32_t)(seed % 5 == 4)};
+		const struct program_wish wish = {.seed = seed,
+			.slots = 5 + (uint32_t)(seed % 40),
+			.iterations = 10,
+			.lag = (uint32_t)(seed % 3),
+			.residents = (uint32_t)(seed % 4),
+			.users = (uint32_t)(seed % 5 == 4)};
 
 		stitched += check_program(&wish, "stack");
 	}
@@ -126,9 +140,14 @@ Test(flatten, several_streams_share_only_what_the_plan_proves)
 	uint32_t stitched = 0;
 
 	for (uint64_t seed = 0; seed < 300; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 5 + (uint32_t)(seed % 40), .iterations = 10, .lag = (uint32_t)(seed % 3),
-		                                  .streams = 2 + (uint32_t)(seed % 2), .edges = (uint32_t)(seed % 5), .users = (uint32_t)(seed / 2 % 4),
-		                                  .sizes = seed % 2 == 0 ? 0 : 4};
+		const struct program_wish wish = {.seed = seed,
+			.slots = 5 + (uint32_t)(seed % 40),
+			.iterations = 10,
+			.lag = (uint32_t)(seed % 3),
+			.streams = 2 + (uint32_t)(seed % 2),
+			.edges = (uint32_t)(seed % 5),
+			.users = (uint32_t)(seed / 2 % 4),
+			.sizes = seed % 2 == 0 ? 0 : 4};
 
 		stitched += check_program(&wish, solvers[seed % 2]);
 	}
@@ -141,8 +160,14 @@ Test(flatten, dynamic_requests_keep_their_groups)
 	uint32_t groups = 0;
 
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 20, .iterations = 10, .lag = (uint32_t)(seed % 3), .dynamics = 1 + (uint32_t)(seed % 4),
-		                                  .streams = 1 + (uint32_t)(seed % 3), .edges = (uint32_t)(seed % 3), .users = (uint32_t)(seed % 2)};
+		const struct program_wish wish = {.seed = seed,
+			.slots = 20,
+			.iterations = 10,
+			.lag = (uint32_t)(seed % 3),
+			.dynamics = 1 + (uint32_t)(seed % 4),
+			.streams = 1 + (uint32_t)(seed % 3),
+			.edges = (uint32_t)(seed % 3),
+			.users = (uint32_t)(seed % 2)};
 		struct seam_trace *trace = trace_program(&wish, &truth);
 		struct seam_plan *plan = make(trace, "stack", SEAM_PLAN_PERIOD_GIVEN);
 		struct seam_plan *flat = flatten(trace, plan, seed);
@@ -150,8 +175,9 @@ Test(flatten, dynamic_requests_keep_their_groups)
 		for (uint32_t g = 0; g < plan->header.group_count; g++) {
 			const struct seam_plan_group *a = &plan->groups[g], *b = &flat->groups[g];
 
-			cr_expect(a->begin == b->begin && a->end == b->end && a->copy == b->copy && a->slot_count == b->slot_count &&
-			          a->planned_bytes == b->planned_bytes, "seed %lu, group %u", (unsigned long)seed, g);
+			cr_expect(a->begin == b->begin && a->end == b->end && a->copy == b->copy &&
+					a->slot_count == b->slot_count && a->planned_bytes == b->planned_bytes,
+				"seed %lu, group %u", (unsigned long)seed, g);
 			expect_same_string(plan, a->module_begin, flat, b->module_begin);
 			expect_same_string(plan, a->module_end, flat, b->module_end);
 		}
@@ -164,7 +190,8 @@ Test(flatten, dynamic_requests_keep_their_groups)
 	expect_nothing_left();
 }
 
-static void add_block(struct seam_trace_builder *builder, uint8_t kind, uint64_t id, uint64_t stream, uint8_t flags, const char *module)
+static void add_block(struct seam_trace_builder *builder, uint8_t kind, uint64_t id, uint64_t stream, uint8_t flags,
+	const char *module)
 {
 	struct seam_trace_event event = {.kind = kind, .flags = flags, .id = id, .stream = stream, .size = CHUNK};
 
@@ -172,7 +199,8 @@ static void add_block(struct seam_trace_builder *builder, uint8_t kind, uint64_t
 	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
 }
 
-/* Five blocks in layers of their own, each of which overlaps the next, then a dynamic request in a layer between them and the last. */
+/* Five blocks in layers of their own, each of which overlaps the next, then a dynamic request in a layer between them
+ * and the last. */
 static struct seam_trace *layered_trace(uint64_t dynamic_stream)
 {
 	static const char *const layers[] = {"a", "b", "c", "d", "e"};
@@ -215,11 +243,12 @@ Test(flatten, groups_get_what_the_new_placement_leaves_idle)
 	expect_nothing_left();
 }
 
-/* A slot that lives for longer than a period, and while it is at its longest a dynamic one: the chunk of the other copy is idle then. */
+/* A slot that lives for longer than a period, and while it is at its longest a dynamic one: the chunk of the other copy
+ * is idle then. */
 static struct seam_plan *plan_of_two_copies(void)
 {
 	const struct seam_plan_slot slots[] = {{.size_bytes = CHUNK, .begin = 0, .end = 10},
-	                                       {.size_bytes = 7, .begin = 3, .end = 5, .flags = SEAM_PLAN_DYNAMIC}};
+		{.size_bytes = 7, .begin = 3, .end = 5, .flags = SEAM_PLAN_DYNAMIC}};
 	const uint64_t offsets[] = {0, CHUNK};
 	struct seam__plan_builder builder;
 	struct seam_trace_error error = {0};
@@ -292,7 +321,8 @@ Test(flatten, a_stitched_line_needs_what_lives_together)
 	expect_nothing_left();
 }
 
-/* Stream 1 waits for a's end. In the plan b has a's memory; so may c, later, as the same queue. Without the edge nobody has. */
+/* Stream 1 waits for a's end. In the plan b has a's memory; so may c, later, as the same queue. Without the edge nobody
+ * has. */
 Test(flatten, an_heir_opens_memory_to_its_stream)
 {
 	cr_expect_eq(flat_chunks("+a4096 -a !e ?e@1 +b4096@1 -b +c4096@1 -c", NULL, false), 1);
@@ -311,7 +341,9 @@ Test(flatten, what_no_address_proves_is_not_shared)
 static void expect_equal_plans(const struct seam_plan *a, const struct seam_plan *b)
 {
 	cr_expect_eq(a->header.arena_bytes, b->header.arena_bytes);
-	cr_expect_eq(memcmp(a->offsets, b->offsets, (size_t)a->header.slot_count * a->header.copies * sizeof(*a->offsets)), 0);
+	cr_expect_eq(
+		memcmp(a->offsets, b->offsets, (size_t)a->header.slot_count * a->header.copies * sizeof(*a->offsets)),
+		0);
 }
 
 /* However little there is, it is whole, and with nodes the same on every machine. */
@@ -397,7 +429,14 @@ Test(flatten, a_plan_with_every_section_is_placed_again)
 
 Test(flatten, no_memory_leaves_nothing)
 {
-	const struct program_wish wish = {.seed = 5, .slots = 12, .iterations = 10, .lag = 1, .dynamics = 2, .streams = 2, .edges = 2, .users = 1};
+	const struct program_wish wish = {.seed = 5,
+		.slots = 12,
+		.iterations = 10,
+		.lag = 1,
+		.dynamics = 2,
+		.streams = 2,
+		.edges = 2,
+		.users = 1};
 	struct seam_trace *trace = trace_program(&wish, &truth);
 	struct seam_plan *plan = make(trace, "stack", SEAM_PLAN_PERIOD_GIVEN);
 	uint64_t fired = 0;

@@ -11,7 +11,8 @@ TestSuite(floor, .init = set_up, .fini = tear_down);
 #define ITEMS 40u
 
 /* How low the chain of `head` can lie above all that it conflicts with. */
-static uint64_t naive_floor(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head)
+static uint64_t naive_floor(
+	const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head)
 {
 	uint64_t floor = 0;
 	uint64_t shift = 0;
@@ -62,7 +63,8 @@ Test(floor, placements_are_the_naive_ones)
 	static const char *const words[] = {"TAWB", "TWAB", "AB"};
 
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
-		struct random_wish wish = {.seed = 50 + features, .count = ITEMS, .features = features, .sizes = features % 3};
+		struct random_wish wish = {
+			.seed = 50 + features, .count = ITEMS, .features = features, .sizes = features % 3};
 		struct seam__problem problem;
 
 		random_problem(&wish, meta, &problem);

@@ -11,7 +11,8 @@ static struct match_program program;
 static struct seam_follower follower;
 
 /* Twelve blocks of different sizes, of which no more than two are live at a time. */
-static const char chain[] = "a1024 b2048 -a c3072 -b d4096 -c e5120 -d f6144 -e g7168 -f h8192 -g i9216 -h j10240 -i k11264 -j l12288 -k -l";
+static const char chain[] =
+	"a1024 b2048 -a c3072 -b d4096 -c e5120 -d f6144 -e g7168 -f h8192 -g i9216 -h j10240 -i k11264 -j l12288 -k -l";
 
 static void open_chain(void)
 {
@@ -36,7 +37,8 @@ static bool hear(uint64_t bytes)
 	return follows;
 }
 
-/* The chain's requests; each block is freed behind so many later ones, 0: never. Returns after how many it was believed; UINT32_MAX: it was not. */
+/* The chain's requests; each block is freed behind so many later ones, 0: never. Returns after how many it was
+ * believed; UINT32_MAX: it was not. */
 static uint32_t run(uint32_t requests, uint32_t freed_after)
 {
 	for (uint32_t i = 0; i < requests; i++) {
@@ -154,10 +156,11 @@ Test(follower, what_outlives_an_iteration_is_known)
 			}
 			const uint64_t bytes = program.plan->slots[act->slot].size_bytes;
 			const struct seam_match_ask ask = {.bytes = bytes};
-			cr_assert_eq(seam__matcher_alloc(player.matcher, &ask, &planned[act->slot]), SEAM_MISS_NONE, "%s", row->words);
+			cr_assert_eq(seam__matcher_alloc(player.matcher, &ask, &planned[act->slot]), SEAM_MISS_NONE,
+				"%s", row->words);
 			const bool expected = bytes == row->goes_on[0] || bytes == row->goes_on[1];
-			cr_expect_eq(seam__matcher_goes_on(player.matcher, planned[act->slot]), expected, "%s: %llu bytes", row->words,
-			             (unsigned long long)bytes);
+			cr_expect_eq(seam__matcher_goes_on(player.matcher, planned[act->slot]), expected,
+				"%s: %llu bytes", row->words, (unsigned long long)bytes);
 		}
 		for (uint32_t i = 0; i < 26; i++)
 			if (planned[i] != NULL)

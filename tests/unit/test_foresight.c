@@ -25,7 +25,8 @@ static void begin(uint32_t blocks)
 		add(SEAM_TRACE_ALLOC, 100000 + i);
 }
 
-/* The first `length` events of an iteration: a block that lives to its end, others of no two the same size, and a loop. */
+/* The first `length` events of an iteration: a block that lives to its end, others of no two the same size, and a loop.
+ */
 static void iterate(uint64_t length)
 {
 	const uint64_t end = count + length;
@@ -33,7 +34,8 @@ static void iterate(uint64_t length)
 		if (i == 0 || i == LENGTH - 1)
 			add(i == 0 ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE, 77777);
 		else
-			add(i % 2 == 1 ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE, 512 * (i <= LENGTH / 2 ? (i + 1) / 2 : 1 + (i + 1) / 2 % 10));
+			add(i % 2 == 1 ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE,
+				512 * (i <= LENGTH / 2 ? (i + 1) / 2 : 1 + (i + 1) / 2 % 10));
 	}
 }
 

@@ -12,12 +12,13 @@
 TestSuite(gaps, .init = set_up, .fini = tear_down);
 
 /* May the chain of `head` lie at `at`, next to what is placed? */
-static bool fits(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head, uint64_t at)
+static bool fits(
+	const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head, uint64_t at)
 {
 	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = problem->items[i].next) {
 		for (uint32_t j = 0; j < problem->count; j++)
 			if (placed[j] && offsets[j] < at + problem->items[i].size_bytes &&
-			    at < offsets[j] + problem->items[j].size_bytes && seam__problem_conflict(problem, i, j))
+				at < offsets[j] + problem->items[j].size_bytes && seam__problem_conflict(problem, i, j))
 				return false;
 		at += problem->items[i].size_bytes;
 	}
@@ -34,8 +35,8 @@ static uint64_t length(const struct seam__problem *problem, uint32_t head)
 }
 
 /* Nothing is ever placed at `top` or above, so a gap that reaches it has no end. */
-static uint64_t naive_find(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head,
-                           enum seam__fit fit, uint64_t ceiling, uint64_t top)
+static uint64_t naive_find(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed,
+	uint32_t head, enum seam__fit fit, uint64_t ceiling, uint64_t top)
 {
 	uint64_t best = NOWHERE;
 	uint64_t best_slack = NOWHERE;
@@ -96,7 +97,8 @@ Test(gaps, what_is_found_is_what_a_naive_search_finds)
 {
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
-			struct random_wish wish = {.seed = seed * 16 + features, .count = TRIES, .features = features & ~SEAM__HAS_FIXED};
+			struct random_wish wish = {
+				.seed = seed * 16 + features, .count = TRIES, .features = features & ~SEAM__HAS_FIXED};
 			struct seam__problem problem;
 			struct seam__timeline timeline;
 			struct seam__gaps gaps;

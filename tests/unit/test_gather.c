@@ -63,7 +63,8 @@ Test(gather, what_belongs_to_whom_does_not_change_the_order)
 
 Test(gather, only_whole_chunks_count)
 {
-	struct seam_block *part = alloc_on(MIB(3), stream_a), *rest = alloc_on(MIB(2), stream_a), *end = alloc_on(MIB(3), stream_a);
+	struct seam_block *part = alloc_on(MIB(3), stream_a), *rest = alloc_on(MIB(2), stream_a),
+			  *end = alloc_on(MIB(3), stream_a);
 	(void)part;
 	(void)end;
 	give(rest); /* from the middle of one chunk to the middle of the next */
@@ -106,7 +107,8 @@ Test(gather, a_limit_leaves_short_extents_out, .init = open_with_a_limit)
 	seam__gathered_fini(&engine, &gathered);
 }
 
-/* Sizes in MiB of the chunks that are free, in order, each by itself; what is needed; what is chosen, in order (0 ends a list). */
+/* Sizes in MiB of the chunks that are free, in order, each by itself; what is needed; what is chosen, in order (0 ends
+ * a list). */
 struct choice {
 	const char *name;
 	uint64_t there[6], need, chosen[6];
@@ -140,13 +142,15 @@ Test(gather_choices, the_need_is_covered_with_little_left_over)
 		struct seam_ask ask = ask_of(MIB(choice->need), stream_a);
 		gather(&ask, true);
 		for (uint32_t i = 0; i < 6 && (i < gathered.count || choice->chosen[i] != 0); i++)
-			cr_expect(i < gathered.count && gathered.chunks[i]->bytes == MIB(choice->chosen[i]), "row: %s, chunk %u", choice->name, i);
+			cr_expect(i < gathered.count && gathered.chunks[i]->bytes == MIB(choice->chosen[i]),
+				"row: %s, chunk %u", choice->name, i);
 		seam__gathered_fini(&engine, &gathered);
 		close_engine();
 	}
 }
 
-/* A large free extent splits and merges; a chunk of a certain size in it is found all the same, and not where there is none. */
+/* A large free extent splits and merges; a chunk of a certain size in it is found all the same, and not where there is
+ * none. */
 Test(gather, sizes_survive_splits_and_merges)
 {
 	engine.policy.chunk_bytes = MIB(8);

@@ -49,11 +49,11 @@ static enum seam_rc bind(const char *name)
 }
 
 #define OK(call) cr_assert_eq(call, SEAM_OK)
-#define WRONG(call, text, name)                          \
-	do {                                                 \
-		cr_expect_eq(call, SEAM_CORRUPT);                \
-		cr_expect_str_eq(graph.wrong, text);             \
-		cr_expect_str_eq(graph.wrong_name, name);        \
+#define WRONG(call, text, name)                           \
+	do {                                              \
+		cr_expect_eq(call, SEAM_CORRUPT);         \
+		cr_expect_str_eq(graph.wrong, text);      \
+		cr_expect_str_eq(graph.wrong_name, name); \
 	} while (0)
 
 Test(graph, what_makes_no_sense_is_refused_by_name)
@@ -101,8 +101,9 @@ Test(graph, a_cycle_names_a_node_on_it)
 	OK(arc("c", "b"));
 	OK(arc("b", "behind"));
 	cr_expect_eq(seam__graph_finish(&graph), SEAM_CORRUPT);
-	cr_expect(strcmp(graph.wrong_name, "b") == 0 || strcmp(graph.wrong_name, "c") == 0 || strcmp(graph.wrong_name, "d") == 0, "%s",
-	          graph.wrong_name);
+	cr_expect(strcmp(graph.wrong_name, "b") == 0 || strcmp(graph.wrong_name, "c") == 0 ||
+			strcmp(graph.wrong_name, "d") == 0,
+		"%s", graph.wrong_name);
 }
 
 Test(graph, a_tensor_nobody_consumes_is_its_producers_workspace)
@@ -186,8 +187,12 @@ Test(graph, a_failed_allocation_is_reported)
 Test(graph, random_ones_of_every_shape_hold_their_invariants)
 {
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		struct random_graph_wish wish = {.seed = seed, .shape = (uint32_t)seed % RANDOM_GRAPH_SHAPES, .nodes = 60, .tensors = 80,
-		                                 .streams = 1 + (uint32_t)seed % 7, .contiguous = true};
+		struct random_graph_wish wish = {.seed = seed,
+			.shape = (uint32_t)seed % RANDOM_GRAPH_SHAPES,
+			.nodes = 60,
+			.tensors = 80,
+			.streams = 1 + (uint32_t)seed % 7,
+			.contiguous = true};
 
 		seam__graph_fini(&graph);
 		random_graph(&wish, &graph);

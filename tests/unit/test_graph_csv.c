@@ -26,9 +26,9 @@ static enum seam_rc read_text(const char *text)
 Test(graph_csv, rows_become_a_graph)
 {
 	cr_assert_eq(read_text("# a graph\r\n\n contiguous , t2 ; t1\r\narc,one,three\n"
-	                       "node,one,0\nnode,two,7\nnode,three,7\n"
-	                       "tensor,t1,1024,one,two;three\ntensor,t2,0,two,"),
-	             SEAM_OK, "%s", error.text);
+			       "node,one,0\nnode,two,7\nnode,three,7\n"
+			       "tensor,t1,1024,one,two;three\ntensor,t2,0,two,"),
+		SEAM_OK, "%s", error.text);
 	cr_expect_null(seam__graph_check(&graph));
 	cr_expect_eq(graph.nodes.count, 3);
 	cr_expect_eq(graph.streams.count, 2);
@@ -54,8 +54,10 @@ struct bad {
 
 static const struct bad bads[] = {
 	{"", SEAM_FORMAT, "no operator graph: its rows begin with node, tensor, arc or contiguous"},
-	{"id,lower,upper,size\n", SEAM_FORMAT, "no operator graph: its rows begin with node, tensor, arc or contiguous"},
-	{"node,a,0\nnodes,b,0\n", SEAM_CORRUPT, "line 2: a row begins with node, tensor, arc or contiguous; not 'nodes'"},
+	{"id,lower,upper,size\n", SEAM_FORMAT,
+		"no operator graph: its rows begin with node, tensor, arc or contiguous"},
+	{"node,a,0\nnodes,b,0\n", SEAM_CORRUPT,
+		"line 2: a row begins with node, tensor, arc or contiguous; not 'nodes'"},
 	{"node,a,0\nnode,b\n", SEAM_CORRUPT, "line 2: too few fields: 'node,b'"},
 	{"node,a,0,1\n", SEAM_CORRUPT, "line 1: too many fields: 'node,a,0,1'"},
 	{"node,a,x\n", SEAM_CORRUPT, "line 1: not a whole number of at least 0: 'x'"},
@@ -70,9 +72,10 @@ static const struct bad bads[] = {
 	{"node,a,0\ntensor,t,5,a,a;\n", SEAM_CORRUPT, "line 2: no node has this id:"},
 	{"node,a,0\n\narc,a,b\n", SEAM_CORRUPT, "line 3: no node has this id: 'b'"},
 	{"node,a,0\ncontiguous,t\n", SEAM_CORRUPT, "line 2: no tensor has this id: 't'"},
-	{"node,a,0\ntensor,t,5,a,\ncontiguous,t;t\n", SEAM_CORRUPT, "line 3: a tensor is in two contiguous constraints, or in one twice: 't'"},
+	{"node,a,0\ntensor,t,5,a,\ncontiguous,t;t\n", SEAM_CORRUPT,
+		"line 3: a tensor is in two contiguous constraints, or in one twice: 't'"},
 	{"node,a,0\nnode,b,1\narc,a,b\narc,b,a\n", SEAM_CORRUPT,
-	 "nodes wait for each other in a cycle, by arcs, tensors and the order of streams; one is 'a'"},
+		"nodes wait for each other in a cycle, by arcs, tensors and the order of streams; one is 'a'"},
 };
 
 Test(graph_csv, errors_name_the_line)

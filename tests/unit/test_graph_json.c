@@ -42,20 +42,25 @@ static void expect_equal(const struct seam__graph *a, const struct seam__graph *
 		cr_expect_eq(left->producer, right->producer);
 		cr_expect_eq(left->next, right->next);
 		cr_assert_eq(left->consumer_count, right->consumer_count);
-		cr_expect_eq(memcmp(seam__graph_consumers(a, left), seam__graph_consumers(b, right), left->consumer_count * sizeof(uint32_t)), 0);
+		cr_expect_eq(memcmp(seam__graph_consumers(a, left), seam__graph_consumers(b, right),
+				     left->consumer_count * sizeof(uint32_t)),
+			0);
 	}
 }
 
 Test(graph_json, it_is_the_same_graph_as_in_csv)
 {
-	static const char csv[] = "node,a,0\nnode,7,3\nnode,c,3\ntensor,t,1024,a,7;c\ntensor,u,0,7,\ntensor,v,5,c,c\narc,a,c\ncontiguous,u;t\n";
+	static const char csv[] =
+		"node,a,0\nnode,7,3\nnode,c,3\ntensor,t,1024,a,7;c\ntensor,u,0,7,\ntensor,v,5,c,c\narc,a,c\ncontiguous,u;t\n";
 	struct seam__graph other;
 
-	cr_assert_eq(read_text("{\"nodes\": [{\"id\": \"a\", \"stream\": 0}, {\"id\": 7, \"stream\": 3}, {\"id\": \"c\", \"stream\": 3}],"
-	                       " \"tensors\": [{\"id\": \"t\", \"size\": 1024, \"from\": \"a\", \"to\": [7, \"c\"]},"
-	                       "  {\"id\": \"u\", \"size\": 0, \"from\": 7}, {\"id\": \"v\", \"size\": 5, \"from\": \"c\", \"to\": [\"c\"]}],"
-	                       " \"arcs\": [[\"a\", \"c\"]], \"contiguous\": [[\"u\", \"t\"]]}"),
-	             SEAM_OK, "%s", error.text);
+	cr_assert_eq(
+		read_text(
+			"{\"nodes\": [{\"id\": \"a\", \"stream\": 0}, {\"id\": 7, \"stream\": 3}, {\"id\": \"c\", \"stream\": 3}],"
+			" \"tensors\": [{\"id\": \"t\", \"size\": 1024, \"from\": \"a\", \"to\": [7, \"c\"]},"
+			"  {\"id\": \"u\", \"size\": 0, \"from\": 7}, {\"id\": \"v\", \"size\": 5, \"from\": \"c\", \"to\": [\"c\"]}],"
+			" \"arcs\": [[\"a\", \"c\"]], \"contiguous\": [[\"u\", \"t\"]]}"),
+		SEAM_OK, "%s", error.text);
 	cr_assert_eq(seam__graph_csv_read(csv, sizeof(csv) - 1, &error, &other), SEAM_OK, "%s", error.text);
 	expect_equal(&graph, &other);
 	seam__graph_fini(&other);
@@ -73,25 +78,35 @@ struct bad {
 static const struct bad bads[] = {
 	{"{\"nodes\": [}", SEAM_FORMAT, "line 1, column 12: unexpected token near '}'"},
 	{"[]", SEAM_CORRUPT, "the graph: is no object of nodes, tensors, arcs and contiguous"},
-	{"{\"nodes\": [], \"tensors\": [], \"edges\": []}", SEAM_CORRUPT, "the graph: is no object of nodes, tensors, arcs and contiguous"},
+	{"{\"nodes\": [], \"tensors\": [], \"edges\": []}", SEAM_CORRUPT,
+		"the graph: is no object of nodes, tensors, arcs and contiguous"},
 	{"{\"tensors\": []}", SEAM_CORRUPT, "nodes: is missing"},
 	{"{\"nodes\": 5}", SEAM_CORRUPT, "nodes: is no list"},
 	{"{\"nodes\": [5]}", SEAM_CORRUPT, "nodes[0]: \"id\" is missing"},
 	{"{\"nodes\": [{\"id\": 1.5}]}", SEAM_CORRUPT, "nodes[0]: an id is a string or a whole number"},
 	{"{\"nodes\": [{\"id\": 1}]}", SEAM_CORRUPT, "nodes[0]: \"stream\" is no whole number of at least 0"},
-	{"{\"nodes\": [{\"id\": 1, \"stream\": -1}]}", SEAM_CORRUPT, "nodes[0]: \"stream\" is no whole number of at least 0"},
-	{"{\"nodes\": [{\"id\": 1, \"stream\": 1}, {\"id\": \"1\", \"stream\": 1}]}", SEAM_CORRUPT, "nodes[1]: this id stood before: '1'"},
-	{NODE_A "\"tensors\": [{\"id\": 1, \"size\": 5, \"from\": \"b\"}]}", SEAM_CORRUPT, "tensors[0]: no node has this id: 'b'"},
-	{NODE_A "\"tensors\": [{\"id\": 1, \"size\": \"5\", \"from\": \"a\"}]}", SEAM_CORRUPT, "tensors[0]: \"size\" is no whole number of at least 0"},
-	{NODE_A "\"tensors\": [{\"id\": 1, \"size\": 5, \"from\": \"a\", \"to\": \"a\"}]}", SEAM_CORRUPT, "tensors[0]: \"to\" is no list"},
+	{"{\"nodes\": [{\"id\": 1, \"stream\": -1}]}", SEAM_CORRUPT,
+		"nodes[0]: \"stream\" is no whole number of at least 0"},
+	{"{\"nodes\": [{\"id\": 1, \"stream\": 1}, {\"id\": \"1\", \"stream\": 1}]}", SEAM_CORRUPT,
+		"nodes[1]: this id stood before: '1'"},
+	{NODE_A "\"tensors\": [{\"id\": 1, \"size\": 5, \"from\": \"b\"}]}", SEAM_CORRUPT,
+		"tensors[0]: no node has this id: 'b'"},
+	{NODE_A "\"tensors\": [{\"id\": 1, \"size\": \"5\", \"from\": \"a\"}]}", SEAM_CORRUPT,
+		"tensors[0]: \"size\" is no whole number of at least 0"},
+	{NODE_A "\"tensors\": [{\"id\": 1, \"size\": 5, \"from\": \"a\", \"to\": \"a\"}]}", SEAM_CORRUPT,
+		"tensors[0]: \"to\" is no list"},
 	{NODE_A "\"tensors\": [{\"id\": 1, \"size\": 5, \"from\": \"a\", \"to\": [\"a\", \"c\"]}]}", SEAM_CORRUPT,
-	 "tensors[0]: no node has this id: 'c'"},
+		"tensors[0]: no node has this id: 'c'"},
 	{NODE_A "\"tensors\": [], \"arcs\": [[\"a\"]]}", SEAM_CORRUPT, "arcs[0]: an arc is a list of two nodes"},
-	{NODE_A "\"tensors\": [], \"arcs\": [[\"a\", \"a\"]]}", SEAM_CORRUPT, "arcs[0]: an arc from a node to itself: 'a'"},
-	{NODE_A "\"tensors\": [], \"contiguous\": [1]}", SEAM_CORRUPT, "contiguous[0]: a contiguous constraint is a list of tensors"},
-	{NODE_A "\"tensors\": [], \"contiguous\": [[], [1]]}", SEAM_CORRUPT, "contiguous[1]: no tensor has this id: '1'"},
-	{"{\"nodes\": [{\"id\": 1, \"stream\": 1}, {\"id\": 2, \"stream\": 2}], \"tensors\": [], \"arcs\": [[1, 2], [2, 1]]}", SEAM_CORRUPT,
-	 "the graph: nodes wait for each other in a cycle, by arcs, tensors and the order of streams; one is '1'"},
+	{NODE_A "\"tensors\": [], \"arcs\": [[\"a\", \"a\"]]}", SEAM_CORRUPT,
+		"arcs[0]: an arc from a node to itself: 'a'"},
+	{NODE_A "\"tensors\": [], \"contiguous\": [1]}", SEAM_CORRUPT,
+		"contiguous[0]: a contiguous constraint is a list of tensors"},
+	{NODE_A "\"tensors\": [], \"contiguous\": [[], [1]]}", SEAM_CORRUPT,
+		"contiguous[1]: no tensor has this id: '1'"},
+	{"{\"nodes\": [{\"id\": 1, \"stream\": 1}, {\"id\": 2, \"stream\": 2}], \"tensors\": [], \"arcs\": [[1, 2], [2, 1]]}",
+		SEAM_CORRUPT,
+		"the graph: nodes wait for each other in a cycle, by arcs, tensors and the order of streams; one is '1'"},
 };
 
 Test(graph_json, errors_name_the_value)

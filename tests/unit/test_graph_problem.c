@@ -1,5 +1,5 @@
-/* test_graph_problem.c: the placement problem of an operator graph: two items conflict exactly when their tensors are an unsafe
- * pair, so thresholds lose nothing; and what solvers make of it keeps the contiguous constraints. */
+/* test_graph_problem.c: the placement problem of an operator graph: two items conflict exactly when their tensors are
+ * an unsafe pair, so thresholds lose nothing; and what solvers make of it keeps the contiguous constraints. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -16,9 +16,12 @@ TestSuite(graph_problem, .init = set_up, .fini = tear_down);
 
 static struct random_graph_wish wish_of(uint64_t seed)
 {
-	return (struct random_graph_wish){.seed = seed, .shape = (uint32_t)seed % RANDOM_GRAPH_SHAPES,
-	                                  .nodes = 5 + (uint32_t)(seed * 13 % (NODES_MAX - 5)), .tensors = 10 + (uint32_t)(seed * 7 % 60),
-	                                  .streams = 1 + (uint32_t)(seed / 4 % 9), .contiguous = seed % 2 == 0};
+	return (struct random_graph_wish){.seed = seed,
+		.shape = (uint32_t)seed % RANDOM_GRAPH_SHAPES,
+		.nodes = 5 + (uint32_t)(seed * 13 % (NODES_MAX - 5)),
+		.tensors = 10 + (uint32_t)(seed * 7 % 60),
+		.streams = 1 + (uint32_t)(seed / 4 % 9),
+		.contiguous = seed % 2 == 0};
 }
 
 Test(graph_problem, items_conflict_exactly_when_tensors_are_unsafe)
@@ -32,12 +35,16 @@ Test(graph_problem, items_conflict_exactly_when_tensors_are_unsafe)
 		random_graph(&wish, &graph);
 		cr_assert_eq(seam__graph_problem(&graph, meta, 1, &problem), SEAM_OK);
 		cr_assert_eq(seam__safety_by_streams(&graph, meta, &pairs), SEAM_OK);
-		cr_assert_null(seam__problem_check(&problem), "seed %llu: %s", (unsigned long long)seed, seam__problem_check(&problem));
+		cr_assert_null(seam__problem_check(&problem), "seed %llu: %s", (unsigned long long)seed,
+			seam__problem_check(&problem));
 		for (uint32_t i = 0; i < problem.count; i++)
 			for (uint32_t j = 0; j < problem.count; j++)
 				if (i != j)
-					cr_assert_eq(seam__problem_conflict(&problem, i, j), seam__pairs_has(&pairs, problem.items[i].request, problem.items[j].request),
-					             "seed %llu: t%u and t%u", (unsigned long long)seed, problem.items[i].request, problem.items[j].request);
+					cr_assert_eq(seam__problem_conflict(&problem, i, j),
+						seam__pairs_has(
+							&pairs, problem.items[i].request, problem.items[j].request),
+						"seed %llu: t%u and t%u", (unsigned long long)seed,
+						problem.items[i].request, problem.items[j].request);
 		seam__pairs_fini(&pairs);
 		seam__problem_fini(&problem);
 		seam__graph_fini(&graph);
@@ -45,7 +52,8 @@ Test(graph_problem, items_conflict_exactly_when_tensors_are_unsafe)
 }
 
 /* Tensors of all members of a chain, one behind the other, those of size 0 aside. */
-static void expect_contiguous(const struct seam__graph *graph, const struct seam__problem *problem, const uint64_t *offsets)
+static void expect_contiguous(
+	const struct seam__graph *graph, const struct seam__problem *problem, const uint64_t *offsets)
 {
 	for (uint32_t i = 0; i < problem->count; i++) {
 		uint32_t tensor = seam__graph_tensor_at(graph, problem->items[i].request)->next;
@@ -54,7 +62,8 @@ static void expect_contiguous(const struct seam__graph *graph, const struct seam
 			tensor = seam__graph_tensor_at(graph, tensor)->next;
 		for (uint32_t j = 0; tensor != SEAM__GRAPH_NONE && j < problem->count; j++)
 			if (problem->items[j].request == tensor)
-				cr_expect_eq(offsets[j], offsets[i] + problem->items[i].size_bytes, "t%u behind t%u", tensor, problem->items[i].request);
+				cr_expect_eq(offsets[j], offsets[i] + problem->items[i].size_bytes, "t%u behind t%u",
+					tensor, problem->items[i].request);
 	}
 }
 
@@ -74,7 +83,9 @@ Test(graph_problem, solvers_keep_safety_and_contiguous_constraints)
 		for (int many = 0; many < 2; many++) {
 			seam__budget_init(&budget);
 			cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
-			cr_assert_eq(seam__solver_run(seam__solver_find(many ? "mo-size-first" : "so-size-best"), &problem, &budget, &best), SEAM_OK);
+			cr_assert_eq(seam__solver_run(seam__solver_find(many ? "mo-size-first" : "so-size-best"),
+					     &problem, &budget, &best),
+				SEAM_OK);
 			cr_expect_null(seam__problem_check_placement(&problem, best.offsets, best.peak_bytes));
 			cr_expect_geq(best.peak_bytes, problem.lower_bytes);
 			expect_contiguous(&graph, &problem, best.offsets);

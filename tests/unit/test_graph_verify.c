@@ -25,14 +25,18 @@ static uint64_t next(uint64_t *state)
 
 static void enter(struct scene *scene, uint64_t seed)
 {
-	const struct random_graph_wish wish = {.seed = seed, .shape = (uint32_t)(seed % RANDOM_GRAPH_SHAPES), .nodes = 30,
-	                                       .tensors = 40, .streams = 1 + (uint32_t)(seed % 4), .contiguous = seed % 3 == 0};
-	const struct seam_plan_options options = {.struct_bytes = sizeof(options), .node_limit = 2000, .no_stitch = 1,
-	                                          .align_bytes = 1};
+	const struct random_graph_wish wish = {.seed = seed,
+		.shape = (uint32_t)(seed % RANDOM_GRAPH_SHAPES),
+		.nodes = 30,
+		.tensors = 40,
+		.streams = 1 + (uint32_t)(seed % 4),
+		.contiguous = seed % 3 == 0};
+	const struct seam_plan_options options = {
+		.struct_bytes = sizeof(options), .node_limit = 2000, .no_stitch = 1, .align_bytes = 1};
 	struct seam_trace_error error = {0};
 	random_graph(&wish, &scene->graph);
 	cr_assert_eq(seam__plan_make_graph(&scene->graph, &options, &error, &scene->plan), SEAM_OK, "seed %llu: %s",
-	             (unsigned long long)seed, error.text);
+		(unsigned long long)seed, error.text);
 	scene->reaches = calloc(wish.nodes * (size_t)wish.nodes, sizeof(bool));
 	naive_reachability(&scene->graph, scene->reaches);
 	cr_assert_leq(scene->plan->header.slot_count, 200);
@@ -57,13 +61,13 @@ static bool proved(const struct scene *scene, struct seam_trace_error *error)
 static bool unsafe(const struct scene *scene, uint32_t a, uint32_t b)
 {
 	return naive_unsafe(&scene->graph, scene->reaches, (uint32_t)scene->plan->slots[a].event,
-	                    (uint32_t)scene->plan->slots[b].event);
+		(uint32_t)scene->plan->slots[b].event);
 }
 
 static bool overlap(const struct scene *scene, uint32_t a, uint32_t b)
 {
 	return scene->offsets[a] < scene->offsets[b] + scene->plan->slots[b].size_bytes &&
-	       scene->offsets[b] < scene->offsets[a] + scene->plan->slots[a].size_bytes;
+		scene->offsets[b] < scene->offsets[a] + scene->plan->slots[a].size_bytes;
 }
 
 static bool bound(const struct scene *scene, uint32_t slot)
@@ -109,10 +113,11 @@ Test(graph_verify, agrees_about_any_address)
 			if (bound(&scene, a))
 				continue; /* has its own rule, below */
 			/* The last byte of one, or all of it. */
-			scene.offsets[a] = scene.offsets[b] + (change % 2 == 0 ? scene.plan->slots[b].size_bytes - 1 : 0);
+			scene.offsets[a] =
+				scene.offsets[b] + (change % 2 == 0 ? scene.plan->slots[b].size_bytes - 1 : 0);
 			const bool judged = judge(&scene);
-			cr_assert_eq(proved(&scene, &error), judged, "seed %llu, change %d: %s", (unsigned long long)seed, change,
-			             error.text);
+			cr_assert_eq(proved(&scene, &error), judged, "seed %llu, change %d: %s",
+				(unsigned long long)seed, change, error.text);
 			right += judged;
 			wrong += !judged;
 			scene.offsets[a] = held;

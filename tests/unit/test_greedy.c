@@ -11,11 +11,12 @@ TestSuite(greedy, .init = set_up, .fini = tear_down);
 
 #define ITEMS 40u
 
-static bool fits(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t i, uint64_t at)
+static bool fits(
+	const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t i, uint64_t at)
 {
 	for (uint32_t j = 0; j < problem->count; j++)
 		if (placed[j] && offsets[j] < at + problem->items[i].size_bytes &&
-		    at < offsets[j] + problem->items[j].size_bytes && seam__problem_conflict(problem, i, j))
+			at < offsets[j] + problem->items[j].size_bytes && seam__problem_conflict(problem, i, j))
 			return false;
 	return true;
 }
@@ -91,7 +92,8 @@ Test(greedy, best_fit_takes_the_smallest_gap)
 		seam__budget_init(&budget);
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 		cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
-		cr_expect_eq(best.offsets[3], rows[r].wanted, "fit %d: %llu", (int)rows[r].fit, (unsigned long long)best.offsets[3]);
+		cr_expect_eq(best.offsets[3], rows[r].wanted, "fit %d: %llu", (int)rows[r].fit,
+			(unsigned long long)best.offsets[3]);
 		seam__placement_fini(&best, &problem);
 	}
 	seam__problem_fini(&problem);

@@ -1,4 +1,5 @@
-/* test_growth.c: stitch/grow.c: where new chunks go, how large they are, and that a growth that fails leaves nothing. */
+/* test_growth.c: stitch/grow.c: where new chunks go, how large they are, and that a growth that fails leaves nothing.
+ */
 #include "engine_fixture.h"
 
 static void set_up(void)
@@ -103,7 +104,7 @@ static void expect_chunk(uint64_t request_mib, uint64_t chunk_mib)
 	const struct seam_view *view = block->view;
 	uint32_t slot = seam__view_slot_at(view, block->offset);
 	cr_expect_eq(view->slots[slot].bytes, MIB(chunk_mib), "a request of %lu MiB in chunks of %lu MiB", request_mib,
-	             view->slots[slot].bytes >> 20);
+		view->slots[slot].bytes >> 20);
 }
 
 Test(growth, chunks_grow_with_the_request)
@@ -155,7 +156,8 @@ Test(growth, a_call_that_fails_leaves_nothing)
 		seam__driver_fail_at(driver, 0, 0, 0);
 		struct seam_emu_usage usage;
 		seam__emu_usage(driver, &usage);
-		cr_expect_eq(usage.handles + usage.mappings + usage.reservations, 0, "call %lu left something", (unsigned long)nth);
+		cr_expect_eq(usage.handles + usage.mappings + usage.reservations, 0, "call %lu left something",
+			(unsigned long)nth);
 		cr_expect_eq(engine.memory.reserved_bytes + engine.memory.unlisted_bytes, 0);
 	}
 	cr_expect_eq(alloc(4)->bytes, MIB(4));

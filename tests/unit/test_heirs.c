@@ -39,15 +39,23 @@ static void make_world(struct world *world, uint64_t seed)
 	uint64_t state = seed;
 	const uint32_t copies = (uint32_t)(1 + next(&state) % 3);
 
-	*world = (struct world){.plan.header = {.slot_count = SLOTS, .copies = copies, .positions = SLOTS * 2, .align_bytes = 1, .chunk_bytes = CHUNK,
-	                                        .backing_count = CHUNKS, .arena_bytes = CHUNK * CHUNKS,
-	                                        .flags = next(&state) % 4 == 0 && copies == 1 ? SEAM_PLAN_LINEAR : 0}};
+	*world = (struct world){.plan.header = {.slot_count = SLOTS,
+					.copies = copies,
+					.positions = SLOTS * 2,
+					.align_bytes = 1,
+					.chunk_bytes = CHUNK,
+					.backing_count = CHUNKS,
+					.arena_bytes = CHUNK * CHUNKS,
+					.flags = next(&state) % 4 == 0 && copies == 1 ? SEAM_PLAN_LINEAR : 0}};
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		world->slots[i] = (struct seam_plan_slot){.size_bytes = 1 + next(&state) % (2 * CHUNK), .begin = 2 * i, .end = 2 * i + 1,
-		                                          .stream = (uint32_t)(next(&state) % STREAMS),
-		                                          .flags = next(&state) % 4 == 0 ? SEAM_PLAN_SHARED : 0};
+		world->slots[i] = (struct seam_plan_slot){.size_bytes = 1 + next(&state) % (2 * CHUNK),
+			.begin = 2 * i,
+			.end = 2 * i + 1,
+			.stream = (uint32_t)(next(&state) % STREAMS),
+			.flags = next(&state) % 4 == 0 ? SEAM_PLAN_SHARED : 0};
 		for (uint32_t c = 0; c < copies; c++)
-			world->offsets[i * copies + c] = next(&state) % (CHUNK * CHUNKS - world->slots[i].size_bytes + 1);
+			world->offsets[i * copies + c] =
+				next(&state) % (CHUNK * CHUNKS - world->slots[i].size_bytes + 1);
 	}
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		world->backing[i] = (uint32_t)(next(&state) % CHUNKS);
@@ -60,12 +68,14 @@ static void state_problem(const struct world *world)
 {
 	const struct seam_plan_header *header = &world->plan.header;
 
-	cr_assert_eq(seam__problem_init(&problem, seam__meta_process(), SLOTS * header->copies, header->copies * header->positions,
-	                                (header->flags & SEAM_PLAN_LINEAR) != 0, STREAMS, 1), SEAM_OK);
+	cr_assert_eq(seam__problem_init(&problem, seam__meta_process(), SLOTS * header->copies,
+			     header->copies * header->positions, (header->flags & SEAM_PLAN_LINEAR) != 0, STREAMS, 1),
+		SEAM_OK);
 	for (uint32_t c = 0; c < header->copies; c++) {
 		for (uint32_t i = 0; i < SLOTS; i++) {
 			const struct seam_plan_slot *slot = &world->slots[i];
-			struct seam__item *item = seam__problem_add(&problem, slot->size_bytes, c * header->positions + slot->begin, 1);
+			struct seam__item *item =
+				seam__problem_add(&problem, slot->size_bytes, c * header->positions + slot->begin, 1);
 
 			item->request = i;
 			item->copy = c;
@@ -83,7 +93,8 @@ static bool share_a_byte(const struct world *world, uint32_t a, uint32_t b)
 		const struct seam__item *item = &problem.items[items[n]];
 
 		for (uint64_t byte = 0; byte < world->slots[item->request].size_bytes; byte++) {
-			uint64_t address = world->offsets[item->request * world->plan.header.copies + item->copy] + byte;
+			uint64_t address =
+				world->offsets[item->request * world->plan.header.copies + item->copy] + byte;
 
 			used[n][world->backing[address / CHUNK] * CHUNK + address % CHUNK] = true;
 		}
@@ -123,13 +134,14 @@ Test(heirs, are_those_of_all_pairs)
 		make_world(&world, seed);
 		state_problem(&world);
 		cr_assert_eq(seam__heirs_hold(&world.plan, &problem), SEAM_OK);
-		cr_expect_null(seam__problem_check(&problem), "seed %lu: %s", (unsigned long)seed, seam__problem_check(&problem));
+		cr_expect_null(seam__problem_check(&problem), "seed %lu: %s", (unsigned long)seed,
+			seam__problem_check(&problem));
 		for (uint32_t i = 0; i < problem.count; i++) {
 			for (uint32_t s = 0; s < STREAMS; s++) {
 				const uint32_t hold = seam__problem_hold(&problem, i, s);
 
-				cr_expect_eq(hold, expected(&world, i, s), "seed %lu: item %u, stream %u: %u, not %u", (unsigned long)seed, i, s, hold,
-				             expected(&world, i, s));
+				cr_expect_eq(hold, expected(&world, i, s), "seed %lu: item %u, stream %u: %u, not %u",
+					(unsigned long)seed, i, s, hold, expected(&world, i, s));
 				proven += hold < problem.circle && s != problem.items[i].stream;
 				never += hold == ALWAYS;
 			}
@@ -144,9 +156,11 @@ Test(heirs, are_those_of_all_pairs)
 /* One stream: nothing to prove but for what others used, which keeps its memory where none has it next. */
 Test(heirs, of_one_stream_matter_where_others_used_it)
 {
-	struct seam_plan_slot slots[] = {{.size_bytes = 4, .begin = 0, .end = 1, .flags = SEAM_PLAN_SHARED}, {.size_bytes = 4, .begin = 2, .end = 3}};
+	struct seam_plan_slot slots[] = {{.size_bytes = 4, .begin = 0, .end = 1, .flags = SEAM_PLAN_SHARED},
+		{.size_bytes = 4, .begin = 2, .end = 3}};
 	uint64_t offsets[] = {0, 8};
-	struct seam_plan plan = {.header = {.slot_count = 2, .copies = 1, .positions = 4}, .slots = slots, .offsets = offsets};
+	struct seam_plan plan = {
+		.header = {.slot_count = 2, .copies = 1, .positions = 4}, .slots = slots, .offsets = offsets};
 
 	for (uint32_t row = 0; row < 3; row++) {
 		static const uint32_t spans[] = {4, 2, 1};

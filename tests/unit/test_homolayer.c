@@ -29,7 +29,6 @@ static void tear_down(void)
 
 TestSuite(homolayer, .init = set_up, .fini = tear_down);
 
-
 /* An event of block `id`; or, for id 0, of the phase that module names. */
 static void add(uint8_t kind, uint64_t id, const char *module, uint8_t flags)
 {
@@ -74,7 +73,8 @@ static void find(uint32_t streams)
 
 static void expect(uint32_t number, uint32_t from, uint32_t to, const char *begin, const char *end)
 {
-	const struct seam__dynamic_request *request = (const struct seam__dynamic_request *)homolayer.requests.items + number;
+	const struct seam__dynamic_request *request =
+		(const struct seam__dynamic_request *)homolayer.requests.items + number;
 	const char *names = homolayer.names.section.items;
 
 	cr_assert_lt(number, homolayer.requests.count);
@@ -110,7 +110,8 @@ Test(homolayer, intervals_reach_from_layer_to_layer)
 Test(homolayer, a_layer_in_another_run_of_a_phase_is_another_occurrence)
 {
 	add(SEAM_TRACE_PHASE_BEGIN, 0, "forward", 0);
-	struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .flags = SEAM_TRACE_DYNAMIC, .id = 1, .size = 100, .phase = 1};
+	struct seam_trace_event event = {
+		.kind = SEAM_TRACE_ALLOC, .flags = SEAM_TRACE_DYNAMIC, .id = 1, .size = 100, .phase = 1};
 	cr_assert_eq(seam_trace_builder_string(builder, "experts.0", &event.module), SEAM_OK);
 	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
 	add(SEAM_TRACE_PHASE_END, 0, "forward", 0);

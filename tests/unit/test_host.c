@@ -1,4 +1,5 @@
-/* test_host.c: pinned host memory: exact sizes, limits, and contents under copies that are still running when a buffer is freed. */
+/* test_host.c: pinned host memory: exact sizes, limits, and contents under copies that are still running when a buffer
+ * is freed. */
 #include "check.h"
 #include "store_fixture.h"
 
@@ -16,7 +17,8 @@ static void set_up_with(const struct seam_host_config *config)
 	cr_assert_eq(seam__host_init(&store, config, driver, meta), SEAM_OK);
 	cr_assert_eq(seam__drv_direct_alloc(driver, SLOTS * SLOT_BYTES, &device_va), 0);
 	for (uint32_t slot = 0; slot < SLOTS; slot++)
-		cr_assert_eq(seam__drv_fill32(driver, device_va + slot * SLOT_BYTES, slot, SLOT_BYTES / 4, streams[0]), 0);
+		cr_assert_eq(
+			seam__drv_fill32(driver, device_va + slot * SLOT_BYTES, slot, SLOT_BYTES / 4, streams[0]), 0);
 	cr_assert_eq(seam__drv_device_sync(driver), 0);
 }
 
@@ -61,7 +63,7 @@ Test(host, many_odd_sizes_waste_little)
 	for (uint64_t i = 0; i < 500; i++)
 		(void)alloc(100 * KI + i * 1021, streams[0]);
 	cr_expect_lt(stats().reserved_bytes, stats().requested_bytes / 100 * 112, "%lu pinned for %lu",
-	             (unsigned long)stats().reserved_bytes, (unsigned long)stats().requested_bytes);
+		(unsigned long)stats().reserved_bytes, (unsigned long)stats().requested_bytes);
 }
 
 Test(host, running_out_is_of_host_memory)
@@ -79,7 +81,9 @@ Test(host, running_out_is_of_host_memory)
 Test(host, a_buffer_under_copy_is_not_given_to_another_stream)
 {
 	uint64_t va = alloc(SLOT_BYTES, streams[0]);
-	cr_assert_eq(seam__drv_copy_to_host(driver, seam__host_pointer(va), device_va + SLOT_BYTES, SLOT_BYTES, streams[0]), 0);
+	cr_assert_eq(
+		seam__drv_copy_to_host(driver, seam__host_pointer(va), device_va + SLOT_BYTES, SLOT_BYTES, streams[0]),
+		0);
 	cr_assert_eq(seam__store_free(&store, va), SEAM_OK);
 	uint64_t other = alloc(SLOT_BYTES, streams[1]);
 	cr_expect_neq(other, va);
@@ -98,7 +102,8 @@ static void verify(const struct live *block)
 	seam__emu_advance(driver, 2500000);
 	const uint32_t *words = seam__host_pointer(block->va);
 	for (uint64_t i = 0; i < block->bytes / 4; i++)
-		cr_assert_eq(words[i], block->slot, "word %lu of a buffer of %lu bytes", (unsigned long)i, (unsigned long)block->bytes);
+		cr_assert_eq(words[i], block->slot, "word %lu of a buffer of %lu bytes", (unsigned long)i,
+			(unsigned long)block->bytes);
 }
 
 /* A running copy into a freed buffer must never land in what another stream got. */
@@ -114,8 +119,8 @@ Test(host, contents_are_their_owners)
 		if (dice < 48 && count < LIVE) {
 			struct live *block = &live[count];
 			*block = (struct live){.bytes = 4 + draw(draw(4) == 0 ? SLOT_BYTES - 4 : 16 * KI) / 4 * 4,
-			                       .stream = streams[draw(STREAMS)],
-			                       .slot = (uint32_t)draw(SLOTS)};
+				.stream = streams[draw(STREAMS)],
+				.slot = (uint32_t)draw(SLOTS)};
 			enum seam_rc rc = seam__store_alloc(&store, block->bytes, block->stream, 0, true, &block->va);
 			cr_assert(rc == SEAM_OK || rc == SEAM_OOM_HOST, "%s", seam_rc_name(rc));
 			if (rc != SEAM_OK)
@@ -125,7 +130,8 @@ Test(host, contents_are_their_owners)
 			if (draw(6) == 0)
 				cr_assert_eq(seam__emu_launch(driver, block->stream, NULL, 0, 2000000, 0), 0);
 			cr_assert_eq(seam__drv_copy_to_host(driver, seam__host_pointer(block->va),
-			                                    device_va + block->slot * SLOT_BYTES, block->bytes, block->stream), 0);
+					     device_va + block->slot * SLOT_BYTES, block->bytes, block->stream),
+				0);
 		} else if (dice < 95 && count > 0) {
 			/* Half of the buffers are freed at once, under their copy. */
 			unsigned which = draw(2) == 0 ? count - 1 : (unsigned)draw(count);

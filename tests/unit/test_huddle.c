@@ -12,8 +12,8 @@ TestSuite(huddle, .init = set_up, .fini = tear_down);
 
 #define LAYERS 40u
 
-/* Activations that come one after the other and go in reverse, and gradients that are made meanwhile and live until the next period has begun; each
- * lies where the activation of its layer was. */
+/* Activations that come one after the other and go in reverse, and gradients that are made meanwhile and live until the
+ * next period has begun; each lies where the activation of its layer was. */
 static void make_layers(struct seam__problem *problem, struct seam__placement *placed)
 {
 	cr_assert_eq(seam__problem_init(problem, meta, 2 * LAYERS + 1, 4 * LAYERS + 10, false, 1, 1), SEAM_OK);
@@ -87,7 +87,8 @@ Test(huddle, a_placement_stays_one_and_is_no_higher)
 	uint32_t fewer = 0;
 
 	for (unsigned seed = 1; seed <= 200; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 30 + seed % 90, .features = seed % (SEAM__HAS_ALL + 1)};
+		struct random_wish wish = {
+			.seed = seed, .count = 30 + seed % 90, .features = seed % (SEAM__HAS_ALL + 1)};
 		struct seam__problem problem;
 		struct seam__budget budget;
 		struct seam__placement placed;
@@ -120,10 +121,12 @@ static struct match_program make_program(void)
 	for (char i = 0; i < 24; i++)
 		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "-%c ", 'a' + i);
 	for (char i = 0; i < 24; i++)
-		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c%u ", 'A' + i, 65536 + 8192 * (unsigned)(i % 5));
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c%u ", 'A' + i,
+			65536 + 8192 * (unsigned)(i % 5));
 	(void)snprintf(words + strlen(words), sizeof words - strlen(words), "~300000 -~ "); /* a loss */
 	for (char i = 24; i-- > 0;)
-		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c%u -%c ", 'a' + i, 4096 + 512 * (unsigned)(i % 3), 'A' + i);
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c%u -%c ", 'a' + i,
+			4096 + 512 * (unsigned)(i % 3), 'A' + i);
 	return match_program_of(words);
 }
 
@@ -143,6 +146,7 @@ Test(huddle, plans_are_made_so)
 	}
 	cr_assert_eq(header->copies, 1);
 	cr_assert_gt(bytes, 24 * 4096);
-	cr_expect_eq(high - low, bytes, "gradients are spread over [%llu, %llu)", (unsigned long long)low, (unsigned long long)high);
+	cr_expect_eq(high - low, bytes, "gradients are spread over [%llu, %llu)", (unsigned long long)low,
+		(unsigned long long)high);
 	match_program_fini(&program);
 }

@@ -41,8 +41,7 @@ Test(import_any, knows_its_kinds)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct seam_trace *trace = NULL;
 		struct seam_trace_error error = {0};
-		enum seam_rc rc =
-			seam__import_any(rows[i].data, rows[i].bytes, SEAM_IMPORT_ANY_DEVICE, &error, &trace);
+		enum seam_rc rc = seam__import_any(rows[i].data, rows[i].bytes, SEAM_IMPORT_ANY_DEVICE, &error, &trace);
 		cr_assert_eq(rc, rows[i].rc, "%s: %s, %s", rows[i].name, seam_rc_name(rc), error.text);
 		cr_assert_eq(trace != NULL, rc == SEAM_OK, "%s", rows[i].name);
 		if (rows[i].says != NULL)

@@ -54,73 +54,79 @@ struct sample {
 #define NO_POOL UINT64_MAX /* as the first half: the entry has no pool_id */
 
 /* The designator says that the missing fields are meant to be 0. */
-#define ENTRY(...) {__VA_ARGS__, .metadata = NULL}
+#define ENTRY(...)                            \
+	{                                     \
+		__VA_ARGS__, .metadata = NULL \
+	}
 
 static const struct sample samples[] = {
 	{.name = "nothing", .story = ""},
 	{.name = "live blocks alone",
-	 .segments = {{0x2000, 3000, 5, {0, 0}, {{1024, 1000, LIVE}, {512, 0, HOLE}, {512, 300, LIVE}}},
-	              {0x1000, 512, 0, {0, 7}, {{512, 500, PENDING}}}},
-	 .story = "S+1000:512%1r S+2000:3000@5r A1:500%1r A2:1000@5r A3:300@5r"},
+		.segments = {{0x2000, 3000, 5, {0, 0}, {{1024, 1000, LIVE}, {512, 0, HOLE}, {512, 300, LIVE}}},
+			{0x1000, 512, 0, {0, 7}, {{512, 500, PENDING}}}},
+		.story = "S+1000:512%1r S+2000:3000@5r A1:500%1r A2:1000@5r A3:300@5r"},
 	{.name = "alloc and free",
-	 .segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
-	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_requested", 0x1000, 100), ENTRY("free_completed", 0x1000, 100),
-	             ENTRY("alloc", 0x1000, 200), ENTRY("free_requested", 0x1000, 200), ENTRY("free_completed", 0x1000, 200)},
-	 .story = "S+1000:4096r A1:100 F1:100 A2:200 F2:200"},
+		.segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
+		.entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_requested", 0x1000, 100),
+			ENTRY("free_completed", 0x1000, 100), ENTRY("alloc", 0x1000, 200),
+			ENTRY("free_requested", 0x1000, 200), ENTRY("free_completed", 0x1000, 200)},
+		.story = "S+1000:4096r A1:100 F1:100 A2:200 F2:200"},
 	{.name = "orphans become residents, by address",
-	 .segments = {{0x1000, 4096, 3, {0, 0}, {{512, 400, LIVE}, {512, 0, HOLE}, {512, 60, LIVE}}}},
-	 .entries = {ENTRY("free_completed", 0x1800, 80, 3), ENTRY("free_requested", 0x1200, 70, 3),
-	             ENTRY("free_completed", 0x1200, 70, 3),
-	             ENTRY("alloc", 0x1400, 60, 3)},
-	 .story = "S+1000:4096@3r A1:400@3r A2:70@3r A3:80@3r F3:80@3 F2:70@3 A4:60@3"},
+		.segments = {{0x1000, 4096, 3, {0, 0}, {{512, 400, LIVE}, {512, 0, HOLE}, {512, 60, LIVE}}}},
+		.entries = {ENTRY("free_completed", 0x1800, 80, 3), ENTRY("free_requested", 0x1200, 70, 3),
+			ENTRY("free_completed", 0x1200, 70, 3), ENTRY("alloc", 0x1400, 60, 3)},
+		.story = "S+1000:4096@3r A1:400@3r A2:70@3r A3:80@3r F3:80@3 F2:70@3 A4:60@3"},
 	{.name = "a free that completes late is taken when requested",
-	 .segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
-	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_requested", 0x1000, 100), ENTRY("alloc", 0x1200, 50),
-	             ENTRY("free_completed", 0x1000, 100), ENTRY("free_requested", 0x1200, 50)},
-	 .story = "S+1000:4096r A1:100 F1:100 A2:50 F2:50"},
+		.segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
+		.entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_requested", 0x1000, 100),
+			ENTRY("alloc", 0x1200, 50), ENTRY("free_completed", 0x1000, 100),
+			ENTRY("free_requested", 0x1200, 50)},
+		.story = "S+1000:4096r A1:100 F1:100 A2:50 F2:50"},
 	{.name = "a free without its request",
-	 .segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
-	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_completed", 0x1000, 100)},
-	 .story = "S+1000:4096r A1:100 F1:100"},
+		.segments = {{0x1000, 4096, 0, {0, 0}, {{4096, 0, HOLE}}}},
+		.entries = {ENTRY("alloc", 0x1000, 100), ENTRY("free_completed", 0x1000, 100)},
+		.story = "S+1000:4096r A1:100 F1:100"},
 	{.name = "a lost free and a free of nothing",
-	 .segments = {{0x1000, 4096, 0, {0, 0}, {{512, 200, LIVE}}}},
-	 .entries = {ENTRY("alloc", 0x1000, 100), ENTRY("alloc", 0x1000, 200), ENTRY("alloc", 0x1400, 9),
-	             ENTRY("free_requested", 0x1400, 9),
-	             ENTRY("free_requested", 0x1400, 9)},
-	 .story = "S+1000:4096r A1:100 F1:100 A2:200 A3:9 F3:9"},
+		.segments = {{0x1000, 4096, 0, {0, 0}, {{512, 200, LIVE}}}},
+		.entries = {ENTRY("alloc", 0x1000, 100), ENTRY("alloc", 0x1000, 200), ENTRY("alloc", 0x1400, 9),
+			ENTRY("free_requested", 0x1400, 9), ENTRY("free_requested", 0x1400, 9)},
+		.story = "S+1000:4096r A1:100 F1:100 A2:200 A3:9 F3:9"},
 	{.name = "segments taken and given",
-	 .segments = {{0x1000, 512, 0, {0, 0}, {{512, 0, HOLE}}}, {0x9000, 1024, 0, {0, 0}, {{1024, 0, HOLE}}}},
-	 .entries = {ENTRY("segment_free", 0x5000, 2048, 4), ENTRY("segment_alloc", 0x9000, 1024),
-	             ENTRY("oom", 0, 1 << 20, 2),
-	             ENTRY("snapshot", 0, 0), ENTRY("something new", 0, 0)},
-	 .story = "S+1000:512r S+5000:2048@4r S-5000:2048@4 S+9000:1024 OOM0:1048576@2"},
+		.segments = {{0x1000, 512, 0, {0, 0}, {{512, 0, HOLE}}}, {0x9000, 1024, 0, {0, 0}, {{1024, 0, HOLE}}}},
+		.entries = {ENTRY("segment_free", 0x5000, 2048, 4), ENTRY("segment_alloc", 0x9000, 1024),
+			ENTRY("oom", 0, 1 << 20, 2), ENTRY("snapshot", 0, 0), ENTRY("something new", 0, 0)},
+		.story = "S+1000:512r S+5000:2048@4r S-5000:2048@4 S+9000:1024 OOM0:1048576@2"},
 	{.name = "an expandable segment, one range at the end",
-	 .segments = {{0x10000, 0x3000, 0, {0, 0}, {{0x3000, 0, HOLE}}}},
-	 .entries = {ENTRY("segment_map", 0x11000, 0x1000), ENTRY("segment_map", 0x13000, 0x1000),
-	             ENTRY("segment_unmap", 0x13000, 0x1000)},
-	 .story = "S+10000:4096r S+12000:4096r S+11000:4096 S+13000:4096 S-13000:4096"},
+		.segments = {{0x10000, 0x3000, 0, {0, 0}, {{0x3000, 0, HOLE}}}},
+		.entries = {ENTRY("segment_map", 0x11000, 0x1000), ENTRY("segment_map", 0x13000, 0x1000),
+			ENTRY("segment_unmap", 0x13000, 0x1000)},
+		.story = "S+10000:4096r S+12000:4096r S+11000:4096 S+13000:4096 S-13000:4096"},
 	{.name = "pools by number",
-	 .segments = {{0x1000, 512, 0, {0, 9}, {{512, 0, HOLE}}}},
-	 .entries = {ENTRY("alloc", 0x1000, 8, 0, 0, {0, 9}), ENTRY("alloc", 0x2000, 8, 0, 0, {3, 0}),
-	             ENTRY("alloc", 0x3000, 8)},
-	 .story = "S+1000:512%1r A1:8%1 A2:8%2 A3:8"},
+		.segments = {{0x1000, 512, 0, {0, 9}, {{512, 0, HOLE}}}},
+		.entries = {ENTRY("alloc", 0x1000, 8, 0, 0, {0, 9}), ENTRY("alloc", 0x2000, 8, 0, 0, {3, 0}),
+			ENTRY("alloc", 0x3000, 8)},
+		.story = "S+1000:512%1r A1:8%1 A2:8%2 A3:8"},
 	{.name = "pools of the segments around, where entries name none",
-	 .segments = {{0x1000, 512, 0, {0, 9}, {{512, 0, HOLE}}}},
-	 .entries = {ENTRY("segment_alloc", 0x1000, 512, 0, 0, {0, 9}), ENTRY("alloc", 0x1100, 8, 0, 0, {NO_POOL, 0}),
-	             ENTRY("alloc", 0x5000, 8, 0, 0, {NO_POOL, 0}), ENTRY("segment_free", 0x5000, 512, 0, 0, {4, 4})},
-	 .story = "S+5000:512%2r S+1000:512%1 A1:8%1 A2:8%2 S-5000:512%2"},
+		.segments = {{0x1000, 512, 0, {0, 9}, {{512, 0, HOLE}}}},
+		.entries = {ENTRY("segment_alloc", 0x1000, 512, 0, 0, {0, 9}),
+			ENTRY("alloc", 0x1100, 8, 0, 0, {NO_POOL, 0}), ENTRY("alloc", 0x5000, 8, 0, 0, {NO_POOL, 0}),
+			ENTRY("segment_free", 0x5000, 512, 0, 0, {4, 4})},
+		.story = "S+5000:512%2r S+1000:512%1 A1:8%1 A2:8%2 S-5000:512%2"},
 	{.name = "metadata",
-	 .entries = {{"alloc", 0x1000, 8, .metadata = "layer\n1"}, {"free_requested", 0x1000, 8, .metadata = ""}},
-	 .story = "A1:8(layer?1) F1:8"},
+		.entries = {{"alloc", 0x1000, 8, .metadata = "layer\n1"},
+			{"free_requested", 0x1000, 8, .metadata = ""}},
+		.story = "A1:8(layer?1) F1:8"},
 	{.name = "phases",
-	 .entries = {ENTRY("alloc", 0x1000, 8, 0, 100), ENTRY("alloc", 0x2000, 8, 0, 110), ENTRY("alloc", 0x3000, 8, 0, 120)},
-	 .notes = {{"START", "step", 90}, {"START", "forward", 110}, {"END", "forward", 110}, {"END", "step", 130}},
-	 .story = "<step A1:8 <forward A2:8 forward> A3:8 step>"},
+		.entries = {ENTRY("alloc", 0x1000, 8, 0, 100), ENTRY("alloc", 0x2000, 8, 0, 110),
+			ENTRY("alloc", 0x3000, 8, 0, 120)},
+		.notes = {{"START", "step", 90}, {"START", "forward", 110}, {"END", "forward", 110},
+			{"END", "step", 130}},
+		.story = "<step A1:8 <forward A2:8 forward> A3:8 step>"},
 	{.name = "phases that do not nest",
-	 .entries = {ENTRY("alloc", 0x1000, 8, 0, 100), ENTRY("alloc", 0x2000, 8, 0, 110)},
-	 .notes = {{"END", "never begun", 90}, {"START", "a", 91}, {"START", "b", 92}, {"END", "a", 105},
-	           {"END", "b", 106}, {"START", "left open", 120}},
-	 .story = "<a <b A1:8 b> a> A2:8 <left open"},
+		.entries = {ENTRY("alloc", 0x1000, 8, 0, 100), ENTRY("alloc", 0x2000, 8, 0, 110)},
+		.notes = {{"END", "never begun", 90}, {"START", "a", 91}, {"START", "b", 92}, {"END", "a", 105},
+			{"END", "b", 106}, {"START", "left open", 120}},
+		.story = "<a <b A1:8 b> a> A2:8 <left open"},
 };
 
 static void write_segment(struct pickle_writer *writer, const struct segment *segment)
@@ -218,8 +224,7 @@ Test(import_snapshot, times_count_from_the_first_entry_and_never_run_backwards)
 {
 	static const struct sample sample = {
 		.entries = {ENTRY("alloc", 0x1000, 8, 0, 1000), ENTRY("alloc", 0x2000, 8, 0, 1005),
-	             ENTRY("alloc", 0x3000, 8, 0, 1003),
-		            ENTRY("alloc", 0x4000, 8, 0, 1010)}};
+			ENTRY("alloc", 0x3000, 8, 0, 1003), ENTRY("alloc", 0x4000, 8, 0, 1010)}};
 	struct pickle_writer writer;
 	struct seam_trace *trace;
 	write_sample(&writer, &sample);
@@ -243,7 +248,8 @@ Test(import_snapshot, every_failed_allocation_is_a_value)
 		enum seam_rc rc = seam__import_snapshot(writer.data, writer.bytes, 0, NULL, &trace);
 		fired = seam__meta_fail_left(meta) == 0;
 		seam__meta_fail_at(meta, 0);
-		cr_assert_eq(rc, fired ? SEAM_OOM_META : SEAM_OK, "failure %llu: %s", (unsigned long long)n, seam_rc_name(rc));
+		cr_assert_eq(rc, fired ? SEAM_OOM_META : SEAM_OK, "failure %llu: %s", (unsigned long long)n,
+			seam_rc_name(rc));
 		seam_trace_free(trace);
 		cr_assert_eq(trace_sample_live_bytes(), 0, "failure %llu", (unsigned long long)n);
 	}
@@ -262,10 +268,12 @@ Test(import_snapshot, no_changed_byte_breaks_the_importer)
 			struct seam_trace *trace = NULL;
 			struct seam_trace_error error = {0};
 			writer.data[at] = values[i];
-			enum seam_rc rc = seam__import_snapshot(writer.data, writer.bytes, SEAM_IMPORT_ANY_DEVICE, &error, &trace);
+			enum seam_rc rc = seam__import_snapshot(
+				writer.data, writer.bytes, SEAM_IMPORT_ANY_DEVICE, &error, &trace);
 			cr_assert_eq(rc == SEAM_OK, trace != NULL, "byte %zu = %u", at, values[i]);
 			if (rc != SEAM_OK)
-				cr_assert_neq(error.text[0], '\0', "byte %zu = %u: %s", at, values[i], seam_rc_name(rc));
+				cr_assert_neq(
+					error.text[0], '\0', "byte %zu = %u: %s", at, values[i], seam_rc_name(rc));
 			seam_trace_free(trace);
 		}
 		writer.data[at] = before;
@@ -291,16 +299,25 @@ static const struct wrong_row wrong[] = {
 	{"a dict of something else", BYTES("\x80\x02}Vmodel\nNs."), 0, SEAM_FORMAT, "no memory snapshot"},
 	{"a number", BYTES("\x80\x02K\x01."), 0, SEAM_FORMAT, "no memory snapshot"},
 	{"segment without an address", BYTES("\x80\x02]}Vtotal_size\nK\x01sa."), 0, SEAM_CORRUPT, "segment 0"},
-	{"segment is a number", BYTES("\x80\x02]K\x01" "a."), 0, SEAM_CORRUPT, "segment 0"},
+	{"segment is a number",
+		BYTES("\x80\x02]K\x01"
+		      "a."),
+		0, SEAM_CORRUPT, "segment 0"},
 	{"segment without blocks", BYTES("\x80\x02]}(Vaddress\nK\x01Vtotal_size\nK\x01ua."), 0, SEAM_CORRUPT, "blocks"},
-	{"endless segment", BYTES("\x80\x02]}(Vaddress\nK\x01Vtotal_size\n\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\0ua."), 0,
-	 SEAM_CORRUPT, "endless"},
-	{"entry without a size", BYTES("\x80\x02}(Vsegments\n]Vdevice_traces\n]]}(Vaction\nValloc\nVaddr\nK\x01uaau."), 0,
-	 SEAM_CORRUPT, "no size in trace entry 0"},
-	{"entry without an address", BYTES("\x80\x02}(Vsegments\n]Vdevice_traces\n]]}(Vaction\nValloc\nVsize\nK\x01uaau."), 0,
-	 SEAM_CORRUPT, "no address in trace entry 0"},
-	{"entry without an action", BYTES("\x80\x02}(Vsegments\n]Vdevice_traces\n]]}aau."), 0, SEAM_CORRUPT, "no action"},
-	{"an import", BYTES("\x80\x02" "cos\nsystem\n."), 0, SEAM_FORMAT, "GLOBAL"},
+	{"endless segment",
+		BYTES("\x80\x02]}(Vaddress\nK\x01Vtotal_size\n\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\0ua."), 0,
+		SEAM_CORRUPT, "endless"},
+	{"entry without a size", BYTES("\x80\x02}(Vsegments\n]Vdevice_traces\n]]}(Vaction\nValloc\nVaddr\nK\x01uaau."),
+		0, SEAM_CORRUPT, "no size in trace entry 0"},
+	{"entry without an address",
+		BYTES("\x80\x02}(Vsegments\n]Vdevice_traces\n]]}(Vaction\nValloc\nVsize\nK\x01uaau."), 0, SEAM_CORRUPT,
+		"no address in trace entry 0"},
+	{"entry without an action", BYTES("\x80\x02}(Vsegments\n]Vdevice_traces\n]]}aau."), 0, SEAM_CORRUPT,
+		"no action"},
+	{"an import",
+		BYTES("\x80\x02"
+		      "cos\nsystem\n."),
+		0, SEAM_FORMAT, "GLOBAL"},
 };
 
 Test(import_snapshot, says_what_is_wrong)
@@ -316,8 +333,8 @@ Test(import_snapshot, says_what_is_wrong)
 	cr_assert_eq(trace_sample_live_bytes(), 0);
 }
 
-/* A list of lists: a thousand segments that are one and the same, each with a thousand blocks that are one and the same:
- * a million blocks in a few kilobytes. */
+/* A list of lists: a thousand segments that are one and the same, each with a thousand blocks that are one and the
+ * same: a million blocks in a few kilobytes. */
 Test(import_snapshot, shared_parts_cannot_multiply_the_work)
 {
 	enum { COPIES = 20000 };

@@ -16,25 +16,29 @@ struct good_row {
 };
 
 static const struct good_row good[] = {
-	{"calls", "1 0x10 100 0\n1 0x20 50 0x7\n0 0x10 100 0\n0 0x20 50 0x7\n", "A1:100=1 A2:50@7=2 F1:100=3 F2:50@7=4"},
-	{"iterations", "1 0x10 9 0\nIteration Index : 0\n1 0x20 1 0\n0 0x20 1 0\nIteration Index : 1\n1 0x20 1 0\n0 0x20 1 0\nIteration Index : end\n0 0x10 9 0\n",
-	 "A1:9=1 A2:1=3 F2:1=4 |0:0=5 A3:1=6 F3:1=7 |1:0=8 F1:9=9"},
+	{"calls", "1 0x10 100 0\n1 0x20 50 0x7\n0 0x10 100 0\n0 0x20 50 0x7\n",
+		"A1:100=1 A2:50@7=2 F1:100=3 F2:50@7=4"},
+	{"iterations",
+		"1 0x10 9 0\nIteration Index : 0\n1 0x20 1 0\n0 0x20 1 0\nIteration Index : 1\n1 0x20 1 0\n0 0x20 1 0\nIteration Index : end\n0 0x10 9 0\n",
+		"A1:9=1 A2:1=3 F2:1=4 |0:0=5 A3:1=6 F3:1=7 |1:0=8 F1:9=9"},
 	{"phases and micro-batches",
-	 "Iteration Index : 3\nmicro-batch : F\n1 0x10 9 0\nmicro-batch : F\n1 0x20 9 0\nmicro-batch : B\n0 0x10 9 0\nmicro-batch : W\nIteration Index : end\nmicro-batch : F\n",
-	 "<forward=2 A1:9=3 forward>=4 <forward=4 A2:9#1=5 forward>=6 <backward=6 F1:9=7 backward>=8 <weight backward=8 weight backward>=9 |3:0=9"},
+		"Iteration Index : 3\nmicro-batch : F\n1 0x10 9 0\nmicro-batch : F\n1 0x20 9 0\nmicro-batch : B\n0 0x10 9 0\nmicro-batch : W\nIteration Index : end\nmicro-batch : F\n",
+		"<forward=2 A1:9=3 forward>=4 <forward=4 A2:9#1=5 forward>=6 <backward=6 F1:9=7 backward>=8 <weight backward=8 weight backward>=9 |3:0=9"},
 	{"modules",
-	 "a.0->Linear Layer : F-start\n1 0x10 1 0\na.0.in->Linear Layer : F-start\n1 0x20 1 0\na.0.in->Linear Layer : F-end\na.0->Linear Layer : F-end\n1 0x30 1 0\n",
-	 "A1:1(a.0)=2 A2:1(a.0.in)=4 A3:1=7"},
+		"a.0->Linear Layer : F-start\n1 0x10 1 0\na.0.in->Linear Layer : F-start\n1 0x20 1 0\na.0.in->Linear Layer : F-end\na.0->Linear Layer : F-end\n1 0x30 1 0\n",
+		"A1:1(a.0)=2 A2:1(a.0.in)=4 A3:1=7"},
 	{"an expert layer is dynamic, its shared expert and router are not",
-	 "l.1.mlp->MoELayer Layer : F-start\n1 0x10 1 0\nl.1.mlp.shared_experts->SharedExpertMLP Layer : F-start\n1 0x20 1 0\n"
-	 "l.1.mlp.shared_experts->SharedExpertMLP Layer : F-end\nl.1.mlp.router->TopKRouter Layer : F-start\n1 0x30 1 0\nl.1.mlp.router->TopKRouter Layer : F-end\n"
-	 "l.1.mlp.experts->SequentialMLP Layer : B-start\nx.linear_fc2->RowParallelLinear Layer : B-start\n1 0x40 1 0\nx.linear_fc2->RowParallelLinear Layer : B-end\n"
-	 "l.1.mlp.experts->SequentialMLP Layer : B-end\nl.1.mlp->MoELayer Layer : F-end\n1 0x50 1 0\n",
-	 "A1:1d(l.1.mlp)=2 A2:1(l.1.mlp.shared_experts)=4 A3:1(l.1.mlp.router)=7 A4:1d(x.linear_fc2)=11 A5:1=15"},
-	{"modules that end out of turn", "a->A Layer : B-start\nb->B Layer : B-start\na->A Layer : B-end\n1 0x10 1 0\nb->B Layer : B-end\n1 0x20 1 0\n",
-	 "A1:1(b)=4 A2:1=6"},
-	{"lines that mean nothing here", "Iteration Index : 0\ntoken_permutation : F-start\ntoken_dispatcher preprocess: F-end\nIteration Index : end\nmicro-batch : B\nq->Q Layer : F-end\n",
-	 "|0:0=4"},
+		"l.1.mlp->MoELayer Layer : F-start\n1 0x10 1 0\nl.1.mlp.shared_experts->SharedExpertMLP Layer : F-start\n1 0x20 1 0\n"
+		"l.1.mlp.shared_experts->SharedExpertMLP Layer : F-end\nl.1.mlp.router->TopKRouter Layer : F-start\n1 0x30 1 0\nl.1.mlp.router->TopKRouter Layer : F-end\n"
+		"l.1.mlp.experts->SequentialMLP Layer : B-start\nx.linear_fc2->RowParallelLinear Layer : B-start\n1 0x40 1 0\nx.linear_fc2->RowParallelLinear Layer : B-end\n"
+		"l.1.mlp.experts->SequentialMLP Layer : B-end\nl.1.mlp->MoELayer Layer : F-end\n1 0x50 1 0\n",
+		"A1:1d(l.1.mlp)=2 A2:1(l.1.mlp.shared_experts)=4 A3:1(l.1.mlp.router)=7 A4:1d(x.linear_fc2)=11 A5:1=15"},
+	{"modules that end out of turn",
+		"a->A Layer : B-start\nb->B Layer : B-start\na->A Layer : B-end\n1 0x10 1 0\nb->B Layer : B-end\n1 0x20 1 0\n",
+		"A1:1(b)=4 A2:1=6"},
+	{"lines that mean nothing here",
+		"Iteration Index : 0\ntoken_permutation : F-start\ntoken_dispatcher preprocess: F-end\nIteration Index : end\nmicro-batch : B\nq->Q Layer : F-end\n",
+		"|0:0=4"},
 	{"live before the log began", "0 0x90 7 0\n1 0x90 8 0\n", "A1:7r=0 F1:7=1 A2:8=2"},
 	{"address 0", "1 0 0 0\n0 0 0 0\n1 0x1 1 0\n", "A1:1=3"},
 	{"blank lines and carriage returns", "\r\n1 0x1 1 0\r\n\r\n0 0x1 1 0", "A1:1=2 F1:1=4"},
@@ -112,14 +116,16 @@ Test(import_stalloc, refuses_modules_without_end)
 
 Test(import_stalloc, no_memory_leaves_nothing)
 {
-	static const char log[] = "0 0x6 1 0\nmicro-batch : F\na->A Layer : F-start\n1 0x5 1 0\n0 0x5 1 0x3\nIteration Index : end\n";
+	static const char log[] =
+		"0 0x6 1 0\nmicro-batch : F\na->A Layer : F-start\n1 0x5 1 0\n0 0x5 1 0x3\nIteration Index : end\n";
 	enum seam_rc rc = SEAM_OOM_META;
 	for (uint64_t n = 1; rc != SEAM_OK; n++) {
 		struct seam_trace *trace = NULL;
 		struct seam_trace_error error = {0};
 		seam__meta_fail_at(seam__meta_process(), n);
 		rc = seam__import_stalloc(log, sizeof(log) - 1, &error, &trace);
-		cr_expect(rc == SEAM_OK || (rc == SEAM_OOM_META && error.text[0] != '\0'), "call %lu: %s", (unsigned long)n, seam_rc_name(rc));
+		cr_expect(rc == SEAM_OK || (rc == SEAM_OOM_META && error.text[0] != '\0'), "call %lu: %s",
+			(unsigned long)n, seam_rc_name(rc));
 		seam_trace_free(trace);
 		cr_expect_eq(trace_sample_live_bytes(), 0, "call %lu", (unsigned long)n);
 		cr_assert_lt(n, 100);

@@ -1,5 +1,5 @@
-/* test_instance.c: the problem made of a period: copies, conflicts as the program's repetitions have them, streams, fixed
- * blocks; and its lower bound. */
+/* test_instance.c: the problem made of a period: copies, conflicts as the program's repetitions have them, streams,
+ * fixed blocks; and its lower bound. */
 #include <criterion/criterion.h>
 
 #include "bounds.h"
@@ -44,7 +44,8 @@ static void read_trace(uint64_t first, uint64_t last)
 	if (last == 0)
 		period = seam__period_whole(trace);
 	else
-		cr_assert_eq(seam__period_given(trace, &requests, &beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
+		cr_assert_eq(seam__period_given(trace, &requests, &beats, first, last, &error, &period), SEAM_OK, "%s",
+			error.text);
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
 }
 
@@ -68,8 +69,9 @@ static bool meet(const struct program_truth *truth, uint32_t i, uint32_t i_copy,
 
 	for (uint64_t a = i_copy; a < 6 * truth->copies; a += truth->copies) {
 		for (uint64_t b = j_copy; b < 6 * truth->copies; b += truth->copies) {
-			if ((i != j || a != b) && a * period + truth->slots[i].begin < b * period + truth->slots[j].end &&
-			    b * period + truth->slots[j].begin < a * period + truth->slots[i].end)
+			if ((i != j || a != b) &&
+				a * period + truth->slots[i].begin < b * period + truth->slots[j].end &&
+				b * period + truth->slots[j].begin < a * period + truth->slots[i].end)
 				return true;
 		}
 	}
@@ -79,8 +81,13 @@ static bool meet(const struct program_truth *truth, uint32_t i, uint32_t i_copy,
 Test(instance, items_conflict_when_repetitions_of_them_live_together)
 {
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 14, .iterations = 8, .lag = (uint32_t)(seed % 4), .residents = 2,
-		                                  .marks = true, .dynamics = (uint32_t)(seed % 3)};
+		const struct program_wish wish = {.seed = seed,
+			.slots = 14,
+			.iterations = 8,
+			.lag = (uint32_t)(seed % 4),
+			.residents = 2,
+			.marks = true,
+			.dynamics = (uint32_t)(seed % 3)};
 		struct program_truth truth;
 
 		trace = trace_program(&wish, &truth);
@@ -90,11 +97,13 @@ Test(instance, items_conflict_when_repetitions_of_them_live_together)
 		cr_expect_eq(problem.circle, truth.positions * truth.copies);
 		for (uint32_t i = 0; i < problem.count; i++) {
 			for (uint32_t j = 0; j < problem.count; j++) {
-				bool expected = meet(&truth, i % truth.slot_count, i / truth.slot_count, j % truth.slot_count, j / truth.slot_count);
+				bool expected = meet(&truth, i % truth.slot_count, i / truth.slot_count,
+					j % truth.slot_count, j / truth.slot_count);
 
-				cr_expect(i == j || seam__problem_conflict(&problem, i, j) == expected, "seed %lu: items %u and %u",
-				          (unsigned long)seed, i, j);
-				cr_expect(i != j || !expected, "seed %lu: item %u meets itself: too few copies", (unsigned long)seed, i);
+				cr_expect(i == j || seam__problem_conflict(&problem, i, j) == expected,
+					"seed %lu: items %u and %u", (unsigned long)seed, i, j);
+				cr_expect(i != j || !expected, "seed %lu: item %u meets itself: too few copies",
+					(unsigned long)seed, i);
 			}
 		}
 		forget();
@@ -113,14 +122,16 @@ Test(instance, has_the_smallest_number_of_copies_that_works)
 		truth.copies = slots.copies - 1;
 		for (uint32_t i = 0; truth.copies > 0 && i < truth.slot_count; i++)
 			meets_itself = meets_itself || meet(&truth, i, 0, i, 0);
-		cr_expect(truth.copies == 0 || meets_itself, "seed %lu: %u copies are one too many", (unsigned long)seed, slots.copies);
+		cr_expect(truth.copies == 0 || meets_itself, "seed %lu: %u copies are one too many",
+			(unsigned long)seed, slots.copies);
 		forget();
 	}
 }
 
 Test(instance, phases_are_runs_of_the_whole_circle)
 {
-	trace = trace_words("+o7 | +n7 -o | +o7 -n | +n7 -o |"); /* two copies of one slot, that ends in the next period */
+	trace = trace_words(
+		"+o7 | +n7 -o | +o7 -n | +n7 -o |"); /* two copies of one slot, that ends in the next period */
 	read_trace(5, 8);
 	make_plain(SEAM_PLAN_STREAMS_EDGES);
 	cr_assert_eq(problem.count, 2);
@@ -158,7 +169,8 @@ static const struct stream_row stream_rows[] = {
 static const struct {
 	enum seam_plan_streams choice;
 	const char *name;
-} choices[] = {{SEAM_PLAN_STREAMS_EDGES, "edges"}, {SEAM_PLAN_STREAMS_APART, "apart"}, {SEAM_PLAN_STREAMS_INSERT, "insert"}};
+} choices[] = {
+	{SEAM_PLAN_STREAMS_EDGES, "edges"}, {SEAM_PLAN_STREAMS_APART, "apart"}, {SEAM_PLAN_STREAMS_INSERT, "insert"}};
 
 Test(instance, streams_share_what_they_may)
 {
@@ -170,7 +182,8 @@ Test(instance, streams_share_what_they_may)
 			trace = trace_words(row->words);
 			read_trace(0, row->last);
 			make_plain(choices[c].choice);
-			cr_expect_eq(!seam__problem_conflict(&problem, 0, 1), expected[c], "%s, %s", row->name, choices[c].name);
+			cr_expect_eq(!seam__problem_conflict(&problem, 0, 1), expected[c], "%s, %s", row->name,
+				choices[c].name);
 			forget();
 		}
 	}
@@ -183,7 +196,8 @@ static void make_pools(const uint32_t pools[2], const uint64_t streams[2], enum 
 
 	cr_assert_eq(seam_trace_builder_create("pools", 0, &builder), SEAM_OK);
 	for (uint64_t b = 0; b < 2; b++) {
-		struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = b, .size = 8, .pool = pools[b], .stream = streams[b]};
+		struct seam_trace_event event = {
+			.kind = SEAM_TRACE_ALLOC, .id = b, .size = 8, .pool = pools[b], .stream = streams[b]};
 
 		cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
 		event.kind = SEAM_TRACE_FREE;
@@ -205,7 +219,8 @@ Test(instance, a_private_pool_shares_with_itself_only)
 		cr_expect_not(seam__problem_conflict(&problem, 0, 1), "%s", choices[c].name);
 		forget();
 		make_pools((uint32_t[]){1, 1}, (uint64_t[]){0, 5}, choices[c].choice);
-		cr_expect_eq(!seam__problem_conflict(&problem, 0, 1), choices[c].choice == SEAM_PLAN_STREAMS_INSERT, "%s", choices[c].name);
+		cr_expect_eq(!seam__problem_conflict(&problem, 0, 1), choices[c].choice == SEAM_PLAN_STREAMS_INSERT,
+			"%s", choices[c].name);
 		forget();
 		make_pools((uint32_t[]){1, 2}, (uint64_t[]){0, 0}, choices[c].choice);
 		cr_expect(seam__problem_conflict(&problem, 0, 1), "%s", choices[c].name);
@@ -228,7 +243,8 @@ Test(instance, the_bound_adds_up_what_never_shares)
 	read_trace(0, 0);
 	make_plain(SEAM_PLAN_STREAMS_EDGES);
 	cr_assert_eq(seam__bounds_init(&problem, 16, &bounds), SEAM_OK);
-	cr_expect(bounds.apart_bytes == 25 && bounds.sets == 2, "%lu in %u", (unsigned long)bounds.apart_bytes, bounds.sets);
+	cr_expect(bounds.apart_bytes == 25 && bounds.sets == 2, "%lu in %u", (unsigned long)bounds.apart_bytes,
+		bounds.sets);
 	forget();
 	trace = trace_words("+a10 -a +b20@1 -b +c5@2 -c");
 	read_trace(0, 0);
@@ -251,7 +267,8 @@ static const struct fixed_row fixed_rows[] = {
 	{"both", {{.event = 0, .offset_bytes = 0}, {.event = 3, .offset_bytes = 8}}, 2, SEAM_OK},
 	{"a slot over a resident", {{.event = 0, .offset_bytes = 0}, {.event = 3, .offset_bytes = 0}}, 2, SEAM_INVALID},
 	{"two that never meet", {{.event = 3, .offset_bytes = 0}, {.event = 5, .offset_bytes = 8}}, 2, SEAM_OK},
-	{"two that meet across the end", {{.event = 3, .offset_bytes = 0}, {.event = 7, .offset_bytes = 8}}, 2, SEAM_INVALID},
+	{"two that meet across the end", {{.event = 3, .offset_bytes = 0}, {.event = 7, .offset_bytes = 8}}, 2,
+		SEAM_INVALID},
 	{"one twice", {{.event = 3, .offset_bytes = 0}, {.event = 3, .offset_bytes = 64}}, 2, SEAM_INVALID},
 	{"not aligned", {{.event = 3, .offset_bytes = 4}}, 1, SEAM_INVALID},
 	{"a copy that is not", {{.event = 3, .copy = 1}}, 1, SEAM_INVALID},
@@ -267,7 +284,8 @@ Test(instance, fixed_blocks_keep_their_addresses)
 {
 	for (size_t r = 0; r < sizeof(fixed_rows) / sizeof(fixed_rows[0]); r++) {
 		const struct fixed_row *row = &fixed_rows[r];
-		const struct seam__instance_options options = {.align_bytes = 8, .fixed = row->fixed, .fixed_count = row->count};
+		const struct seam__instance_options options = {
+			.align_bytes = 8, .fixed = row->fixed, .fixed_count = row->count};
 
 		trace = trace_words("+p8 +g8 | +a16 -a +b8 -g +g8 -b | +a16 -a +b8 -g +g8 -b |");
 		read_trace(3, 10);
@@ -276,11 +294,13 @@ Test(instance, fixed_blocks_keep_their_addresses)
 		if (row->rc == SEAM_OK) {
 			uint32_t found = 0;
 
-			cr_expect_null(seam__problem_check(&problem), "%s: %s", row->name, seam__problem_check(&problem));
+			cr_expect_null(
+				seam__problem_check(&problem), "%s: %s", row->name, seam__problem_check(&problem));
 			for (uint32_t i = 0; i < problem.count; i++)
 				for (size_t f = 0; f < row->count; f++)
 					found += problem.items[i].fixed_bytes == row->fixed[f].offset_bytes &&
-					         (problem.items[i].request == SEAM__ITEM_NONE) == (row->fixed[f].event == 0);
+						(problem.items[i].request == SEAM__ITEM_NONE) ==
+							(row->fixed[f].event == 0);
 			cr_expect_eq(found, row->count, "%s", row->name);
 		} else {
 			cr_expect_neq(error.text[0], '\0', "%s", row->name);

@@ -69,15 +69,14 @@ Test(json, strings_are_escaped_and_made_valid)
 		const char *value;
 		const char *written;
 	} rows[] = {
-		{"plain", "\"plain\""},
-		{"q\" b\\ n\n t\t r\r f\f b\b", "\"q\\\" b\\\\ n\\n t\\t r\\r f\\f b\\b\""},
+		{"plain", "\"plain\""}, {"q\" b\\ n\n t\t r\r f\f b\b", "\"q\\\" b\\\\ n\\n t\\t r\\r f\\f b\\b\""},
 		{"\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\""},
 		{"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\""},
-		{"\xff|", "\"\xef\xbf\xbd|\""},                 /* no such byte */
-		{"\xc3", "\"\xef\xbf\xbd\""},                   /* cut */
-		{"\xc0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\""},   /* overlong */
+		{"\xff|", "\"\xef\xbf\xbd|\""},               /* no such byte */
+		{"\xc3", "\"\xef\xbf\xbd\""},                 /* cut */
+		{"\xc0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\""}, /* overlong */
 		{"\xe0\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
-		{"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* surrogate */
+		{"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},                 /* surrogate */
 		{"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* above U+10FFFF */
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -94,8 +93,15 @@ Test(json, doubles_read_back_the_same)
 		double value;
 		const char *written;
 	} rows[] = {
-		{0.0, "0"}, {0.1, "0.1"}, {0.97, "0.97"}, {-2.5, "-2.5"}, {1e300, "1e+300"}, {1.0 / 3.0, "0.3333333333333333"},
-		{(double)NAN, "null"}, {(double)INFINITY, "null"}, {-(double)INFINITY, "null"},
+		{0.0, "0"},
+		{0.1, "0.1"},
+		{0.97, "0.97"},
+		{-2.5, "-2.5"},
+		{1e300, "1e+300"},
+		{1.0 / 3.0, "0.3333333333333333"},
+		{(double)NAN, "null"},
+		{(double)INFINITY, "null"},
+		{-(double)INFINITY, "null"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		open_json();

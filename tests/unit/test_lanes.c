@@ -45,8 +45,9 @@ Test(lanes, a_program_that_starts_with_its_plan_never_misses)
 			seam__matcher_start(player.matcher);
 			for (uint64_t r = 0; r < 5; r++) {
 				const uint64_t missed = match_acts(&player, &program, r, 0, program.count);
-				cr_expect_eq(missed, 0, "%s, seed %llu: %llu misses in repetition %llu", kinds[kind].name, (unsigned long long)seed,
-				             (unsigned long long)missed, (unsigned long long)r);
+				cr_expect_eq(missed, 0, "%s, seed %llu: %llu misses in repetition %llu",
+					kinds[kind].name, (unsigned long long)seed, (unsigned long long)missed,
+					(unsigned long long)r);
 			}
 			match_close(&player);
 			match_program_fini(&program);
@@ -68,8 +69,9 @@ Test(lanes, a_program_that_is_met_anywhere_does_not_miss_from_the_second_repetit
 			for (uint64_t r = 1; r < 6; r++) {
 				uint64_t missed = match_acts(&player, &program, r, from, program.count);
 				missed += match_acts(&player, &program, r + 1, 0, from);
-				cr_expect_eq(missed, 0, "%s, seed %llu: %llu misses in repetition %llu", kinds[kind].name, (unsigned long long)seed,
-				             (unsigned long long)missed, (unsigned long long)r);
+				cr_expect_eq(missed, 0, "%s, seed %llu: %llu misses in repetition %llu",
+					kinds[kind].name, (unsigned long long)seed, (unsigned long long)missed,
+					(unsigned long long)r);
 			}
 			match_close(&player);
 			match_program_fini(&program);
@@ -77,8 +79,8 @@ Test(lanes, a_program_that_is_met_anywhere_does_not_miss_from_the_second_repetit
 	}
 }
 
-/* One request more than the plan has, anywhere in a period whose sizes differ. If its size is that of a slot nearby it may take the slot's place
- * and live too long there: one miss more. */
+/* One request more than the plan has, anywhere in a period whose sizes differ. If its size is that of a slot nearby it
+ * may take the slot's place and live too long there: one miss more. */
 Test(lanes, after_an_extra_request_a_lane_is_in_step_at_once)
 {
 	for (size_t kind = 0; kind < 2; kind++) {
@@ -90,9 +92,11 @@ Test(lanes, after_an_extra_request_a_lane_is_in_step_at_once)
 			seam__matcher_start(player.matcher);
 			for (uint64_t r = 0; r < 10; r++) {
 				const uint32_t at = (uint32_t)((seed * 31 + r * 17) % program.count);
-				const struct seam_plan_slot *like = &program.plan->slots[at % program.plan->header.slot_count];
+				const struct seam_plan_slot *like =
+					&program.plan->slots[at % program.plan->header.slot_count];
 				const struct seam_match_ask ask = {.bytes = r % 2 == 0 ? 777 + r : like->size_bytes,
-				                                   .stream = program.plan->streams[like->stream], .thread = like->thread};
+					.stream = program.plan->streams[like->stream],
+					.thread = like->thread};
 				const struct match_block extra = {.slot = MATCH_NO_SLOT};
 				uint64_t missed = match_acts(&player, &program, r, 0, at);
 				missed += !match_ask(&player, &ask, &extra);
@@ -101,16 +105,17 @@ Test(lanes, after_an_extra_request_a_lane_is_in_step_at_once)
 					requests += !program.acts[rest].is_free;
 					missed += !match_act(&player, &program, 0, rest, r);
 				}
-				cr_expect_leq(missed, 2 + r % 2, "%s, seed %llu: %llu misses after one request more, at %u", kinds[kind].name,
-				              (unsigned long long)seed, (unsigned long long)missed, at);
+				cr_expect_leq(missed, 2 + r % 2,
+					"%s, seed %llu: %llu misses after one request more, at %u", kinds[kind].name,
+					(unsigned long long)seed, (unsigned long long)missed, at);
 				for (uint32_t i = 0; i < player.count; i++)
 					if (player.blocks[i].slot == MATCH_NO_SLOT) {
 						match_free(&player, i);
 						break;
 					}
 				missed = match_acts(&player, &program, r, rest, program.count);
-				cr_expect_leq(missed, r % 2, "%s, seed %llu: %llu misses later, at %u", kinds[kind].name, (unsigned long long)seed,
-				             (unsigned long long)missed, at);
+				cr_expect_leq(missed, r % 2, "%s, seed %llu: %llu misses later, at %u",
+					kinds[kind].name, (unsigned long long)seed, (unsigned long long)missed, at);
 			}
 			match_close(&player);
 			match_program_fini(&program);
@@ -136,8 +141,8 @@ Test(lanes, threads_that_change_their_roles_are_found_again)
 		(void)match_acts(&player, &program, 1, 0, program.count);
 		for (uint64_t r = 2; r < 4; r++) {
 			missed = match_acts(&player, &program, r, 0, program.count);
-			cr_expect_eq(missed, 0, "seed %llu: %llu misses in repetition %llu", (unsigned long long)seed, (unsigned long long)missed,
-			             (unsigned long long)r);
+			cr_expect_eq(missed, 0, "seed %llu: %llu misses in repetition %llu", (unsigned long long)seed,
+				(unsigned long long)missed, (unsigned long long)r);
 		}
 		match_close(&player);
 		match_program_fini(&program);
@@ -151,13 +156,15 @@ static struct match_program make_micro_batches(void)
 {
 	char words[4096] = "";
 	for (unsigned i = 0; i < 4 * PASS; i++)
-		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "a%u%s -a ", (1 + i % (2 * PASS)) * 4096, i / PASS % 2 != 0 ? "^1" : "");
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "a%u%s -a ",
+			(1 + i % (2 * PASS)) * 4096, i / PASS % 2 != 0 ? "^1" : "");
 	(void)snprintf(words + strlen(words), sizeof words - strlen(words), "z512 -z");
 	return match_program_of(words);
 }
 
-/* Two micro-batches whose sizes are equal, forward in one thread and backward in another. A forward pass alone looks like the first of them; in the
- * next one the thread that was silent must not go on where it stopped, for the other has left that behind. */
+/* Two micro-batches whose sizes are equal, forward in one thread and backward in another. A forward pass alone looks
+ * like the first of them; in the next one the thread that was silent must not go on where it stopped, for the other has
+ * left that behind. */
 Test(lanes, a_thread_that_was_left_behind_goes_where_the_others_are)
 {
 	struct match_program program = make_micro_batches();
@@ -168,22 +175,26 @@ Test(lanes, a_thread_that_was_left_behind_goes_where_the_others_are)
 	seam__matcher_start(player.matcher);
 	cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
 	cr_assert_eq(match_acts(&player, &program, 1, 0, 2 * PASS), 0);
-	cr_assert_eq(match_acts(&player, &program, 1, 4 * PASS, 6 * PASS), 0, "the backward pass is left out, forward comes once more");
+	cr_assert_eq(match_acts(&player, &program, 1, 4 * PASS, 6 * PASS), 0,
+		"the backward pass is left out, forward comes once more");
 	for (uint32_t i = 3 * PASS; i < 4 * PASS; i++) {
 		const struct seam_match_ask ask = {.bytes = program.plan->slots[i].size_bytes, .thread = 1};
 		const struct match_block as = {.slot = MATCH_NO_SLOT};
 		const bool served = match_ask(&player, &ask, &as);
 		const struct seam_planned *planned = player.blocks[player.count - 1].planned;
 		if (i >= 3 * PASS + RUN - 1)
-			cr_expect(served && planned->number / copies == i, "slot %u is served as %u", i, served ? planned->number / copies : UINT32_MAX);
+			cr_expect(served && planned->number / copies == i, "slot %u is served as %u", i,
+				served ? planned->number / copies : UINT32_MAX);
 		match_free(&player, player.count - 1);
 	}
 	match_close(&player);
 	match_program_fini(&program);
 }
 
-/* Serves and frees the slots [first, last) as a thread asks for them; returns how many were served as something else, or not at all. */
-static uint32_t run_through(struct match_player *player, const struct match_program *program, uint32_t first, uint32_t last)
+/* Serves and frees the slots [first, last) as a thread asks for them; returns how many were served as something else,
+ * or not at all. */
+static uint32_t run_through(
+	struct match_player *player, const struct match_program *program, uint32_t first, uint32_t last)
 {
 	uint32_t wrong = 0;
 	for (uint32_t i = first; i < last; i++) {
@@ -198,8 +209,8 @@ static uint32_t run_through(struct match_player *player, const struct match_prog
 	return wrong;
 }
 
-/* The program is behind the front when it says that an iteration ends: the plan is for the iteration that begins, not for the one that the front is
- * in, where equal micro-batches would draw the lane to the wrong one. */
+/* The program is behind the front when it says that an iteration ends: the plan is for the iteration that begins, not
+ * for the one that the front is in, where equal micro-batches would draw the lane to the wrong one. */
 Test(lanes, a_step_behind_the_front_begins_a_repetition_of_its_own)
 {
 	struct match_program program = make_micro_batches();
@@ -212,7 +223,8 @@ Test(lanes, a_step_behind_the_front_begins_a_repetition_of_its_own)
 		seam__matcher_step(player.matcher);
 	}
 	cr_assert_eq(run_through(&player, &program, 0, 4 * PASS), 0);
-	cr_assert_eq(run_through(&player, &program, PASS, 2 * PASS), 0, "backward once more is taken for that of the next repetition");
+	cr_assert_eq(run_through(&player, &program, PASS, 2 * PASS), 0,
+		"backward once more is taken for that of the next repetition");
 	cr_assert_eq(run_through(&player, &program, 4 * PASS, 4 * PASS + 1), 0);
 	seam__matcher_step(player.matcher);
 	for (unsigned r = 0; r < 2; r++) {
@@ -282,14 +294,17 @@ Test(lanes, a_request_far_ahead_is_believed_when_it_is_not_alone)
 #define LAYERS 20u
 #define LAYER 53u /* acts forward */
 
-/* Equal layers, longer than what a lane remembers, with rows of equal requests; each saves a block, which is freed backward. */
+/* Equal layers, longer than what a lane remembers, with rows of equal requests; each saves a block, which is freed
+ * backward. */
 static struct match_program make_equal_layers(void)
 {
 	char words[8192] = "";
 	for (unsigned l = 0; l < LAYERS; l++) {
 		for (unsigned i = 0; i < 12; i++)
 			(void)strcat(words, "a512 -a ");
-		(void)snprintf(words + strlen(words), 160, "%c65536 a512 -a b176128 a512 -a c352256 d131072 a512 -a a21504 -a -b -c e65536 -e -d ", 'A' + l);
+		(void)snprintf(words + strlen(words), 160,
+			"%c65536 a512 -a b176128 a512 -a c352256 d131072 a512 -a a21504 -a -b -c e65536 -e -d ",
+			'A' + l);
 		(void)strcat(words, "a4096 -a a8192 -a b65536 -b a24576 -a b65536 -b a49152 -a ");
 		cr_assert_lt(strlen(words), sizeof words - 200);
 	}
@@ -319,7 +334,8 @@ Test(lanes, one_of_equal_requests_more_or_less_is_not_taken_for_a_layer)
 			match_free(&player, player.count - 1);
 		}
 		missed += match_acts(&player, &program, r, at + i % 2, program.count);
-		cr_expect_leq(missed, 2, "%llu misses with one request %s, at act %u", (unsigned long long)missed, i % 2 == 0 ? "more" : "less", at);
+		cr_expect_leq(missed, 2, "%llu misses with one request %s, at act %u", (unsigned long long)missed,
+			i % 2 == 0 ? "more" : "less", at);
 	}
 	match_close(&player);
 	match_program_fini(&program);

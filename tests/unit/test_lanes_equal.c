@@ -1,10 +1,12 @@
-/* test_lanes_equal.c: requests of one size that are taken for each other: where one was left out or two were swapped, what follows has its place. */
+/* test_lanes_equal.c: requests of one size that are taken for each other: where one was left out or two were swapped,
+ * what follows has its place. */
 #include "matcher_fixture.h"
 
 static struct seam_planned *hit_slot(uint64_t bytes, uint32_t slot)
 {
 	struct seam_planned *planned = hit(bytes);
-	cr_assert_eq(planned->number, slot, "%llu bytes: slot %u instead of %u", (unsigned long long)bytes, planned->number, slot);
+	cr_assert_eq(planned->number, slot, "%llu bytes: slot %u instead of %u", (unsigned long long)bytes,
+		planned->number, slot);
 	return planned;
 }
 
@@ -21,7 +23,8 @@ Test(lanes_equal, a_layer_that_is_as_planned_has_its_slots)
 	close_all();
 }
 
-/* b is swapped with its neighbour and taken for d, and d for e. When b is freed so soon it is plain what it was: the place of d is e's. */
+/* b is swapped with its neighbour and taken for d, and d for e. When b is freed so soon it is plain what it was: the
+ * place of d is e's. */
 Test(lanes_equal, a_free_tells_which_of_two_that_were_swapped_a_block_is)
 {
 	open_with(layer);
@@ -33,7 +36,8 @@ Test(lanes_equal, a_free_tells_which_of_two_that_were_swapped_a_block_is)
 	close_all();
 }
 
-/* a is left out, b taken for it, c for b. When that is freed, which only c's own request and free stand before, c has come and gone. */
+/* a is left out, b taken for it, c for b. When that is freed, which only c's own request and free stand before, c has
+ * come and gone. */
 Test(lanes_equal, a_free_tells_that_the_next_request_has_come_already)
 {
 	open_with("a512 b512 c512 -c -b d512 e512 f4096 -a -d -e -f");
@@ -108,8 +112,9 @@ Test(lanes_equal, a_block_was_none_that_ends_much_later)
 /* b is left out long before d is: what comes then is e, which lives on, not b so late. */
 Test(lanes_equal, a_slot_just_ahead_is_likelier_than_one_that_was_passed_over_long_ago)
 {
-	open_with("a4096 b1024 -b -a c512 -c c1536 -c c2560 -c c3584 -c c4608 -c c5632 -c c6656 -c c7680 -c c8704 -c c9728 -c c10752 -c c11776 -c c12800 -c "
-	          "c13824 -c c14848 -c c15872 -c d4096 e1024 f2048 -d -e -f");
+	open_with(
+		"a4096 b1024 -b -a c512 -c c1536 -c c2560 -c c3584 -c c4608 -c c5632 -c c6656 -c c7680 -c c8704 -c c9728 -c c10752 -c c11776 -c c12800 -c "
+		"c13824 -c c14848 -c c15872 -c d4096 e1024 f2048 -d -e -f");
 	give(hit_slot(4096, 0));
 	for (uint32_t i = 0; i < 16; i++)
 		give(hit_slot(512 + i * UINT64_C(1024), 2 + i));
@@ -124,7 +129,8 @@ Test(lanes_equal, a_slot_that_was_passed_over_just_now_is_likelier_than_one_ahea
 {
 	open_with("a4096 b1024 -a c512 d4096 e1024 -b -c -d -e");
 	give(hit_slot(4096, 0));
-	struct seam_planned *c = hit_slot(512, 2), *b = hit_slot(1024, 1), *d = hit_slot(4096, 3), *e = hit_slot(1024, 4);
+	struct seam_planned *c = hit_slot(512, 2), *b = hit_slot(1024, 1), *d = hit_slot(4096, 3),
+			    *e = hit_slot(1024, 4);
 	give(b), give(c), give(d), give(e);
 	close_all();
 }

@@ -1,5 +1,5 @@
-/* test_layers.c: rectangles in memory layers: none overlap, on lines and circles; equal sizes need no more layers than are
- * live at once; idle windows of larger sizes are filled; what stops a packing. */
+/* test_layers.c: rectangles in memory layers: none overlap, on lines and circles; equal sizes need no more layers than
+ * are live at once; idle windows of larger sizes are filled; what stops a packing. */
 #include <criterion/criterion.h>
 
 #include "check.h"
@@ -72,12 +72,13 @@ static void expect_apart(uint64_t height, uint64_t seed)
 {
 	for (uint32_t t = 0; t < axis.circle; t++) {
 		for (uint32_t i = 0; i < count; i++) {
-			cr_expect_leq(rects[i].offset_bytes + rects[i].size_bytes, height, "seed %llu", (unsigned long long)seed);
+			cr_expect_leq(rects[i].offset_bytes + rects[i].size_bytes, height, "seed %llu",
+				(unsigned long long)seed);
 			for (uint32_t j = 0; j < i; j++)
 				cr_assert(!is_live(&rects[i], t) || !is_live(&rects[j], t) ||
-				              rects[i].offset_bytes >= rects[j].offset_bytes + rects[j].size_bytes ||
-				              rects[j].offset_bytes >= rects[i].offset_bytes + rects[i].size_bytes,
-				          "seed %llu: %u and %u overlap at %u", (unsigned long long)seed, i, j, t);
+						rects[i].offset_bytes >= rects[j].offset_bytes + rects[j].size_bytes ||
+						rects[j].offset_bytes >= rects[i].offset_bytes + rects[i].size_bytes,
+					"seed %llu: %u and %u overlap at %u", (unsigned long long)seed, i, j, t);
 		}
 	}
 }
@@ -115,7 +116,8 @@ Test(layers, equal_sizes_on_a_line_need_no_more_than_is_live)
 	}
 }
 
-/* Algorithm 1: the layer that ended last, so that the one that ended first is left for what begins earlier elsewhere. */
+/* Algorithm 1: the layer that ended last, so that the one that ended first is left for what begins earlier elsewhere.
+ */
 Test(layers, the_layer_that_ended_last_is_continued)
 {
 	axis = (struct seam__axis){.circle = 10, .linear = true};
@@ -202,8 +204,8 @@ Test(layers, a_failed_allocation_leaves_nothing)
 	add(6, 0, 2);
 	for (uint64_t n = 1; n <= 3; n++) {
 		seam__meta_fail_at(meta, n);
-		cr_expect_eq(seam__layers_pack(meta, &budget, &axis, rects, count, UINT64_MAX, &height, &whole), SEAM_OOM_META,
-		             "allocation %llu", (unsigned long long)n);
+		cr_expect_eq(seam__layers_pack(meta, &budget, &axis, rects, count, UINT64_MAX, &height, &whole),
+			SEAM_OOM_META, "allocation %llu", (unsigned long long)n);
 		cr_expect_eq(height, 7);
 	}
 	seam__meta_fail_at(meta, 0);

@@ -74,7 +74,8 @@ Test(learner_chunks, what_is_occupied_between_iterations_comes_last)
 	close_pool();
 }
 
-/* What a trim returned was missing when the plan was made. The program has taken it again since: with what was missing there would be twice as much. */
+/* What a trim returned was missing when the plan was made. The program has taken it again since: with what was missing
+ * there would be twice as much. */
 Test(learner_chunks, what_was_missing_is_not_made_where_the_program_has_taken_it)
 {
 	begin();
@@ -82,7 +83,8 @@ Test(learner_chunks, what_was_missing_is_not_made_where_the_program_has_taken_it
 	const uint64_t most_bytes = pool->engine.memory.reserved_peak_bytes;
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	run_until(SEAM_LEARN_BEGIN);
-	cr_assert_lt(pool->learner.survey.bytes, seam__script_bytes(pool->learner.script), "nothing is missing: this tests nothing");
+	cr_assert_lt(pool->learner.survey.bytes, seam__script_bytes(pool->learner.script),
+		"nothing is missing: this tests nothing");
 	iterate();
 	cr_assert_eq(pool->engine.memory.reserved_bytes, most_bytes, "it has not taken all: this tests nothing");
 	run_until_preparing();
@@ -205,7 +207,8 @@ Test(learner_chunks, no_more_is_chosen_than_is_needed)
 {
 	bool did = true;
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:32M,small_bytes:4K");
-	void *first[] = {must_alloc(MIB(20), NULL), must_alloc(MIB(10), NULL), must_alloc(MIB(4), NULL)}; /* a chunk each */
+	void *first[] = {
+		must_alloc(MIB(20), NULL), must_alloc(MIB(10), NULL), must_alloc(MIB(4), NULL)}; /* a chunk each */
 	for (unsigned i = 0; i < 3; i++)
 		must_free(first[i]);
 	for (unsigned i = 0; i < 400 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
@@ -250,7 +253,8 @@ static void ask_in_turn(void)
 	cr_assert_ok(seam_step(pool));
 }
 
-/* The first time that it is planned the n-th request for metadata fails; 0: none. False: the program is over before an arena is prepared. */
+/* The first time that it is planned the n-th request for metadata fails; 0: none. False: the program is over before an
+ * arena is prepared. */
 static bool prepares_ends(uint64_t n)
 {
 	bool did = true;
@@ -266,8 +270,8 @@ static bool prepares_ends(uint64_t n)
 	return pool->learner.state == SEAM_LEARN_PREPARE;
 }
 
-/* What is free of their chunks, 0.75 MiB each, and 16 MiB between are one piece then: ten chunks do for 17.4 MiB, where eleven are needed if the piece
- * ends with a chunk. */
+/* What is free of their chunks, 0.75 MiB each, and 16 MiB between are one piece then: ten chunks do for 17.4 MiB, where
+ * eleven are needed if the piece ends with a chunk. */
 Test(learner_chunks, a_chunk_that_is_free_in_front_comes_last_where_that_spares_one)
 {
 	struct ends ends = begin_ends();
@@ -297,7 +301,8 @@ Test(learner_chunks, without_metadata_no_chunk_is_spared, .timeout = 120)
 		struct seam_meta_stats before, after;
 		seam__meta_get_stats(seam__meta_process(), &before);
 		struct ends ends = begin_ends();
-		const uint32_t count = prepares_ends(n) ? pool->learner.stage->arena.count : 0; /* 0: it gave up at once */
+		const uint32_t count =
+			prepares_ends(n) ? pool->learner.stage->arena.count : 0; /* 0: it gave up at once */
 		cr_expect(count == 0 || count == 10 || count == 11, "%u chunks", count);
 		longer += count == 11;
 		run_background();

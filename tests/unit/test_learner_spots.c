@@ -7,9 +7,9 @@
 #include "meta.h"
 
 #define POSITIONS 100u
-#define GONE 40u        /* what crosses the end is gone by then */
+#define GONE 40u /* what crosses the end is gone by then */
 #define MOST 64u
-#define BYTES 512u      /* of a chunk here */
+#define BYTES 512u /* of a chunk here */
 #define NEWEST 8u
 #define OLDER 4u
 
@@ -26,7 +26,11 @@ static void set_up(void)
 {
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
-	plan = (struct seam_plan){.header = {.copies = 1, .positions = POSITIONS}, .slots = slots, .offsets = offsets, .groups = groups, .ranges = ranges};
+	plan = (struct seam_plan){.header = {.copies = 1, .positions = POSITIONS},
+		.slots = slots,
+		.offsets = offsets,
+		.groups = groups,
+		.ranges = ranges};
 }
 
 static void tear_down(void)
@@ -40,7 +44,8 @@ TestSuite(learner_spots, .init = set_up, .fini = tear_down);
 static void add_slot(uint32_t first, uint32_t behind, uint32_t begin, uint32_t end)
 {
 	cr_assert_lt(plan.header.slot_count, MOST);
-	slots[plan.header.slot_count] = (struct seam_plan_slot){.size_bytes = (uint64_t)(behind - first) * BYTES, .begin = begin, .end = end};
+	slots[plan.header.slot_count] =
+		(struct seam_plan_slot){.size_bytes = (uint64_t)(behind - first) * BYTES, .begin = begin, .end = end};
 	offsets[plan.header.slot_count++] = (uint64_t)first * BYTES;
 }
 
@@ -66,7 +71,8 @@ static void expect_order(const char *expected)
 {
 	char is[MOST * 4] = "";
 	for (uint32_t i = 0; i < chunks; i++)
-		(void)snprintf(is + strlen(is), sizeof is - strlen(is), i == 0 ? "%u" : " %u", (unsigned)chosen[i].number);
+		(void)snprintf(
+			is + strlen(is), sizeof is - strlen(is), i == 0 ? "%u" : " %u", (unsigned)chosen[i].number);
 	cr_expect_str_eq(is, expected);
 }
 
@@ -222,7 +228,8 @@ static void weigh(uint64_t *ret_bytes, uint64_t *ret_count)
 		uint64_t offset = 0;
 		bool hit = false;
 		for (uint32_t i = 0; i < chunks; offset += chosen[i++].bytes)
-			hit |= chosen[i].restless != 0 && offset < offsets[s] + slots[s].size_bytes && offsets[s] < offset + chosen[i].bytes;
+			hit |= chosen[i].restless != 0 && offset < offsets[s] + slots[s].size_bytes &&
+				offsets[s] < offset + chosen[i].bytes;
 		if (hit && slots[s].end > GONE)
 			*ret_bytes += slots[s].size_bytes;
 		else
@@ -263,8 +270,10 @@ Test(learner_spots, no_place_is_better)
 			memcpy(&chosen[at], moved, moved_count * sizeof *moved);
 			memcpy(&chosen[at + moved_count], &calm[at], (calm_count - at) * sizeof *calm);
 			weigh(&other_bytes, &other_count);
-			cr_assert(bytes < other_bytes || (bytes == other_bytes && count <= other_count), "round %u: %llu bytes and %llu, before %u %llu and %llu", round,
-			          (unsigned long long)bytes, (unsigned long long)count, at, (unsigned long long)other_bytes, (unsigned long long)other_count);
+			cr_assert(bytes < other_bytes || (bytes == other_bytes && count <= other_count),
+				"round %u: %llu bytes and %llu, before %u %llu and %llu", round,
+				(unsigned long long)bytes, (unsigned long long)count, at,
+				(unsigned long long)other_bytes, (unsigned long long)other_count);
 		}
 	}
 	cr_expect_gt(inside, 50, "the best place is at one end nearly always: this tests little");

@@ -1,4 +1,5 @@
-/* test_limits.c: limits of planning. Clocks that run away: the processor's, as if all the time were gone at once; the wall's, as if others had the machine. */
+/* test_limits.c: limits of planning. Clocks that run away: the processor's, as if all the time were gone at once; the
+ * wall's, as if others had the machine. */
 #include <criterion/criterion.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -59,8 +60,10 @@ static uint64_t peak_of(const struct seam_trace *trace, const char *solver)
 	return peak_bytes;
 }
 
-/* However little is allowed, in whatever unit, no plan is worse than those of the quick constructors, and none shares nothing. */
-static void expect_constructed(const struct seam_trace *trace, const struct seam_plan_options *options, const char *what)
+/* However little is allowed, in whatever unit, no plan is worse than those of the quick constructors, and none shares
+ * nothing. */
+static void expect_constructed(
+	const struct seam_trace *trace, const struct seam_plan_options *options, const char *what)
 {
 	struct seam_plan *plan = make(trace, *options);
 
@@ -93,7 +96,8 @@ Test(limits, a_busy_machine_changes_no_plan)
 {
 	for (size_t i = 0; i < WISHES; i++) {
 		struct seam_trace *trace = trace_program(&wishes[i], &truth);
-		const struct seam_plan_options options = {.time_limit_ns = UINT64_C(600000000000), .target_gap = wishes[i].streams > 1 ? 1 : 0.1};
+		const struct seam_plan_options options = {
+			.time_limit_ns = UINT64_C(600000000000), .target_gap = wishes[i].streams > 1 ? 1 : 0.1};
 		struct seam_plan *quiet = make(trace, options);
 		struct seam_plan *busy;
 		uint64_t before_ns;
@@ -101,11 +105,14 @@ Test(limits, a_busy_machine_changes_no_plan)
 		runaway = CLOCK_MONOTONIC;
 		busy = make(trace, options);
 		before_ns = seam__clock_ns();
-		cr_expect_geq(seam__clock_ns() - before_ns, HOUR_S * UINT64_C(1000000000), "it does not run away: this tests nothing");
+		cr_expect_geq(seam__clock_ns() - before_ns, HOUR_S * UINT64_C(1000000000),
+			"it does not run away: this tests nothing");
 		runaway = -1;
 		cr_expect_eq(busy->header.arena_bytes, quiet->header.arena_bytes);
 		cr_assert_eq(busy->header.slot_count, quiet->header.slot_count);
-		cr_expect_eq(memcmp(busy->offsets, quiet->offsets, (size_t)quiet->header.slot_count * quiet->header.copies * sizeof(*quiet->offsets)), 0);
+		cr_expect_eq(memcmp(busy->offsets, quiet->offsets,
+				     (size_t)quiet->header.slot_count * quiet->header.copies * sizeof(*quiet->offsets)),
+			0);
 		seam_plan_free(quiet);
 		seam_plan_free(busy);
 		seam_trace_free(trace);

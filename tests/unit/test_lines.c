@@ -28,7 +28,8 @@ static void expect_line(const char *text, uint64_t number)
 Test(lines, are_trimmed_and_blank_ones_left_out)
 {
 	struct seam__field line;
-	begin("\xef\xbb\xbf" "a b\r\n\n \t\r\n\tc\n  d");
+	begin("\xef\xbb\xbf"
+	      "a b\r\n\n \t\r\n\tc\n  d");
 	expect_line("a b", 1);
 	expect_line("c", 4);
 	expect_line("d", 5);
@@ -95,11 +96,12 @@ Test(lines, hold_numbers)
 		const struct number_row *row = &number_rows[r];
 		uint64_t value = 77;
 		enum seam_rc rc = row->hex ? seam__lines_hex(&lines, field_of(row->text), &value)
-		                           : seam__lines_decimal(&lines, field_of(row->text), &value);
+					   : seam__lines_decimal(&lines, field_of(row->text), &value);
 		cr_expect_eq(rc, row->good ? SEAM_OK : SEAM_CORRUPT, "%s", row->text);
 		cr_expect_eq(value, row->good ? row->value : 77, "%s", row->text);
 		if (!row->good)
-			cr_expect(strstr(error.text, row->says) != NULL && strstr(error.text, "line 2") != NULL && error.offset == 2, "%s: %s",
-			          row->text, error.text);
+			cr_expect(strstr(error.text, row->says) != NULL && strstr(error.text, "line 2") != NULL &&
+					error.offset == 2,
+				"%s: %s", row->text, error.text);
 	}
 }

@@ -1,5 +1,6 @@
-/* test_make.c: from traces in words to plans: what repeats, what crosses the boundary, streams, options, limits; and that no
- * failure leaves anything. That the plans are true is the validator's business, which seam_plan_make() asks itself. */
+/* test_make.c: from traces in words to plans: what repeats, what crosses the boundary, streams, options, limits; and
+ * that no failure leaves anything. That the plans are true is the validator's business, which seam_plan_make() asks
+ * itself. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -117,8 +118,9 @@ Test(make, what_outlives_its_period_gets_copies)
 /* Micro-batches of a pipeline: 400 of 500 bytes live on across the boundary of the inner loop. */
 Test(make, a_loop_inside_of_an_iteration_is_no_period)
 {
-	static const char words[] = "+a100 +b100 +c100 +d100 +e100 -a +f100 -b +g100 -c +h100 -d +i100 -e +j100 -f +k100 -g +l100 -h +m100 -i +n100 -j +o100 -k +p100"
-	                            " -l +q100 -m +r100 -n +s100 -o +t100 -p +u100 -q +v100 -r +w100 -s +x100 -t +y100 -u +z100 -v -w -x -y -z";
+	static const char words[] =
+		"+a100 +b100 +c100 +d100 +e100 -a +f100 -b +g100 -c +h100 -d +i100 -e +j100 -f +k100 -g +l100 -h +m100 -i +n100 -j +o100 -k +p100"
+		" -l +q100 -m +r100 -n +s100 -o +t100 -p +u100 -q +v100 -r +w100 -s +x100 -t +y100 -u +z100 -v -w -x -y -z";
 	struct seam_plan *plan = make(words);
 
 	cr_expect_neq(plan->header.flags & SEAM_PLAN_LINEAR, 0);
@@ -130,12 +132,14 @@ Test(make, a_loop_inside_of_an_iteration_is_no_period)
 	seam_plan_free(plan);
 }
 
-/* A network as a table of lifetimes: four inverted residual blocks of equal sizes, and other layers before and behind them. */
+/* A network as a table of lifetimes: four inverted residual blocks of equal sizes, and other layers before and behind
+ * them. */
 Test(make, a_network_whose_middle_repeats_is_planned_whole)
 {
-	static const char words[] = "+a150 +b32 -a +c33 -b +d16 -c +e96 -d +f97 -e +g24 -f +h144 -g +i145 -h +p10 -i "
-	                            "+e60 +d61 -e +q10 -d -p +e60 +d61 -e +p10 -d -q +e60 +d61 -e +q10 -d -p +e60 +d61 -e +p10 -d -q "
-	                            "+a70 -p +b71 -a +c12 -b +d80 -c +e81 -d +f14 -e +g90 -f +h91 -g +i16 -h +j17 -i -j";
+	static const char words[] =
+		"+a150 +b32 -a +c33 -b +d16 -c +e96 -d +f97 -e +g24 -f +h144 -g +i145 -h +p10 -i "
+		"+e60 +d61 -e +q10 -d -p +e60 +d61 -e +p10 -d -q +e60 +d61 -e +q10 -d -p +e60 +d61 -e +p10 -d -q "
+		"+a70 -p +b71 -a +c12 -b +d80 -c +e81 -d +f14 -e +g90 -f +h91 -g +i16 -h +j17 -i -j";
 	struct seam_plan *plan = make(words);
 
 	cr_expect_neq(plan->header.flags & SEAM_PLAN_LINEAR, 0);
@@ -193,8 +197,8 @@ Test(make, every_solver_can_be_asked_for_by_name)
 
 		options.solver = seam_plan_solver_name(i);
 		enum seam_rc rc = seam_plan_make(trace, &options, &error, &plan);
-		cr_expect(rc == SEAM_OK || (error.text[0] != '\0' && (rc == SEAM_UNSUPPORTED || rc == SEAM_NOT_FOUND)), "%s: %s",
-		          options.solver, seam_rc_name(rc));
+		cr_expect(rc == SEAM_OK || (error.text[0] != '\0' && (rc == SEAM_UNSUPPORTED || rc == SEAM_NOT_FOUND)),
+			"%s: %s", options.solver, seam_rc_name(rc));
 		cr_expect_neq(seam_plan_solver_text(i)[0], '\0');
 		placed += rc == SEAM_OK;
 		seam_plan_free(plan);
@@ -235,7 +239,8 @@ Test(make, senseless_options_are_refused_with_a_reason)
 }
 
 /* Fourteen sizes of which no first placement reaches the bound. */
-#define ODD "+a93 +b71 +c37 -b +d53 +e29 -a +f83 -d +g61 -c +h97 -e +i43 -g +j89 -f +k31 -i +l67 -h +m73 -j +n41 -k -l -m -n"
+#define ODD \
+	"+a93 +b71 +c37 -b +d53 +e29 -a +f83 -d +g61 -c +h97 -e +i43 -g +j89 -f +k31 -i +l67 -h +m73 -j +n41 -k -l -m -n"
 
 Test(make, any_gap_that_is_a_number_is_understood)
 {
@@ -256,7 +261,8 @@ Test(make, any_gap_that_is_a_number_is_understood)
 		options.target_gap = wide[i];
 		struct seam_plan *plan = make(ODD);
 		arena_bytes = i == 0 ? plan->header.arena_bytes : arena_bytes;
-		cr_expect_gt(plan->header.arena_bytes, plan->header.lower_bound_bytes, "%g: the first placement is good enough", wide[i]);
+		cr_expect_gt(plan->header.arena_bytes, plan->header.lower_bound_bytes,
+			"%g: the first placement is good enough", wide[i]);
 		cr_expect_eq(plan->header.arena_bytes, arena_bytes, "%g means another gap than %g", wide[i], wide[0]);
 		seam_plan_free(plan);
 	}
@@ -266,7 +272,8 @@ Test(make, any_gap_that_is_a_number_is_understood)
 Test(make, numbers_of_options_are_served_or_refused)
 {
 	static const struct seam_plan_range backwards = {1024, 512}, endless = {0, UINT64_MAX - 511};
-	static const struct seam_plan_fixed at_the_end = {.offset_bytes = UINT64_MAX - 511}, all_room = {.room_bytes = UINT64_MAX};
+	static const struct seam_plan_fixed at_the_end = {.offset_bytes = UINT64_MAX - 511},
+					    all_room = {.room_bytes = UINT64_MAX};
 	static const struct seam_plan_fixed no_copy = {.copy = UINT32_MAX}, no_event = {.event = UINT64_MAX};
 	static const struct {
 		const char *name;
@@ -284,7 +291,9 @@ Test(make, numbers_of_options_are_served_or_refused)
 		{"the largest chunk", {.chunk_bytes = UINT64_C(1) << 62}, true},
 		{"a larger chunk", {.chunk_bytes = UINT64_MAX - 511}, false},
 		{"a chunk of no multiple", {.align_bytes = 512, .chunk_bytes = 513}, false},
-		{"a period behind all", {.period = SEAM_PLAN_PERIOD_GIVEN, .first_event = UINT64_MAX - 1, .last_event = UINT64_MAX}, false},
+		{"a period behind all",
+			{.period = SEAM_PLAN_PERIOD_GIVEN, .first_event = UINT64_MAX - 1, .last_event = UINT64_MAX},
+			false},
 		{"a period backwards", {.period = SEAM_PLAN_PERIOD_GIVEN, .first_event = 2, .last_event = 1}, false},
 		{"no such period", {.period = (enum seam_plan_period)99}, false},
 		{"no such streams", {.streams = (enum seam_plan_streams)99}, false},
@@ -304,7 +313,8 @@ Test(make, numbers_of_options_are_served_or_refused)
 		struct seam_plan_options given = rows[i].given;
 		given.struct_bytes = sizeof(given);
 		enum seam_rc rc = seam_plan_make(trace, &given, &error, &plan);
-		cr_expect_eq(rc, rows[i].good ? SEAM_OK : SEAM_INVALID, "%s: %s: %s", rows[i].name, seam_rc_name(rc), error.text);
+		cr_expect_eq(rc, rows[i].good ? SEAM_OK : SEAM_INVALID, "%s: %s: %s", rows[i].name, seam_rc_name(rc),
+			error.text);
 		cr_expect_eq(error.text[0] != '\0', rc != SEAM_OK, "%s: a refusal has a reason", rows[i].name);
 		seam_plan_free(plan);
 		seam_trace_free(trace);
@@ -366,7 +376,8 @@ Test(make, no_memory_leaves_nothing)
 		enum seam_rc rc = seam_plan_make(trace, &options, &error, &plan);
 		bool left = seam__meta_fail_left(seam__meta_process()) != 0;
 		seam__meta_fail_at(seam__meta_process(), 0);
-		cr_expect(rc == SEAM_OK || rc == SEAM_OOM_META, "%lu: %s: %s", (unsigned long)n, seam_rc_name(rc), error.text);
+		cr_expect(rc == SEAM_OK || rc == SEAM_OOM_META, "%lu: %s: %s", (unsigned long)n, seam_rc_name(rc),
+			error.text);
 		cr_expect_eq(plan != NULL, rc == SEAM_OK);
 		seam_plan_free(plan);
 		if (left)
@@ -399,7 +410,8 @@ Test(make, a_placement_above_the_bound_is_stitched)
 	seam_plan_free(plan);
 }
 
-/* The last step's own blocks live on behind the trace's end, and so do their uses: those that they end with show them. */
+/* The last step's own blocks live on behind the trace's end, and so do their uses: those that they end with show them.
+ */
 Test(make, uses_behind_the_end_of_the_trace_are_known)
 {
 	static const char *const rows[] = {
@@ -413,7 +425,8 @@ Test(make, uses_behind_the_end_of_the_trace_are_known)
 
 		cr_expect_eq(plan->header.flags & SEAM_PLAN_LINEAR, 0, "row %zu: no period", i);
 		for (uint32_t s = 0; s < plan->header.slot_count; s++)
-			cr_expect_eq(plan->slots[s].flags, plan->slots[s].size_bytes == 100 ? SEAM_PLAN_SHARED : 0, "row %zu: slot %u", i, s);
+			cr_expect_eq(plan->slots[s].flags, plan->slots[s].size_bytes == 100 ? SEAM_PLAN_SHARED : 0,
+				"row %zu: slot %u", i, s);
 		seam_plan_free(plan);
 	}
 }
@@ -448,7 +461,8 @@ Test(make, no_slot_touches_what_is_taken)
 	for (uint32_t i = 0; i < plan->header.slot_count; i++) {
 		for (size_t t = 0; t < options.taken_count; t++)
 			cr_expect(plan->offsets[i] >= taken[t].end_bytes ||
-			          plan->offsets[i] + plan->slots[i].size_bytes <= taken[t].begin_bytes, "slot %u", i);
+					plan->offsets[i] + plan->slots[i].size_bytes <= taken[t].begin_bytes,
+				"slot %u", i);
 	}
 	cr_expect_geq(plan->header.lower_bound_bytes, 150 + 60, "what is taken counts in the bound");
 	seam_plan_free(plan);
@@ -456,7 +470,8 @@ Test(make, no_slot_touches_what_is_taken)
 
 Test(make, taken_ranges_must_be_in_order)
 {
-	static const struct seam_plan_range wrong[][2] = {{{10, 10}, {20, 30}}, {{10, 30}, {20, 40}}, {{20, 30}, {0, 10}}};
+	static const struct seam_plan_range wrong[][2] = {
+		{{10, 10}, {20, 30}}, {{10, 30}, {20, 40}}, {{20, 30}, {0, 10}}};
 	char text[200];
 
 	options.taken_count = 2;

@@ -1,7 +1,7 @@
-/* test_make_programs.c: plans of made-up training programs, from seeds: lifetimes that cross the boundary or outlive a period,
- * streams with and without edges, residents, dynamic requests, warm-up and different endings. The validator replays each plan
- * 2k periods back to back; what the program knows must stand in the plan; and a plan with one address moved onto another's
- * must be refused. */
+/* test_make_programs.c: plans of made-up training programs, from seeds: lifetimes that cross the boundary or outlive a
+ * period, streams with and without edges, residents, dynamic requests, warm-up and different endings. The validator
+ * replays each plan 2k periods back to back; what the program knows must stand in the plan; and a plan with one address
+ * moved onto another's must be refused. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,13 +42,16 @@ static struct program_wish wish_of(uint64_t seed)
 	};
 }
 
-static struct seam_plan *plan_of(const struct seam_trace *trace, const struct program_wish *wish,
-                                 enum seam_plan_streams streams)
+static struct seam_plan *plan_of(
+	const struct seam_trace *trace, const struct program_wish *wish, enum seam_plan_streams streams)
 {
-	struct seam_plan_options options = {.struct_bytes = sizeof(options), .node_limit = 20000, .align_bytes = 1,
-	                                    .streams = streams, .period = SEAM_PLAN_PERIOD_GIVEN,
-	                                    .first_event = truth.first_event,
-	                                    .last_event = truth.first_event + truth.iteration_events};
+	struct seam_plan_options options = {.struct_bytes = sizeof(options),
+		.node_limit = 20000,
+		.align_bytes = 1,
+		.streams = streams,
+		.period = SEAM_PLAN_PERIOD_GIVEN,
+		.first_event = truth.first_event,
+		.last_event = truth.first_event + truth.iteration_events};
 	struct seam_trace_error error = {0};
 	struct seam_plan *plan = NULL;
 	enum seam_rc rc = seam_plan_make(trace, &options, &error, &plan);
@@ -68,17 +71,20 @@ static void check_seed(uint64_t seed)
 		struct seam_trace_error error = {0};
 
 		cr_expect_eq(plan->header.copies, truth.copies, "seed %lu: %u copies, not %u", (unsigned long)seed,
-		             plan->header.copies, truth.copies);
-		cr_expect_eq(plan->header.resident_bytes, truth.resident_bytes, "seed %lu: %lu bytes, not %lu", (unsigned long)seed,
-		             (unsigned long)plan->header.resident_bytes, (unsigned long)truth.resident_bytes);
+			plan->header.copies, truth.copies);
+		cr_expect_eq(plan->header.resident_bytes, truth.resident_bytes, "seed %lu: %lu bytes, not %lu",
+			(unsigned long)seed, (unsigned long)plan->header.resident_bytes,
+			(unsigned long)truth.resident_bytes);
 		cr_expect_eq(plan->header.slot_count, truth.slot_count, "seed %lu", (unsigned long)seed);
-		cr_expect_eq(seam_plan_verify(trace, plan, &error), SEAM_OK, "seed %lu: %s", (unsigned long)seed, error.text);
+		cr_expect_eq(seam_plan_verify(trace, plan, &error), SEAM_OK, "seed %lu: %s", (unsigned long)seed,
+			error.text);
 		cr_expect_leq(plan->header.lower_bound_bytes, plan->header.arena_bytes);
 		arena[streams] = plan->header.arena_bytes;
 		seam_plan_free(plan);
 	}
 	/* Who may share more needs no more; solvers are heuristics, so a little is allowed. */
-	cr_expect_leq(arena[SEAM_PLAN_STREAMS_EDGES], arena[SEAM_PLAN_STREAMS_APART] * 11 / 10, "seed %lu", (unsigned long)seed);
+	cr_expect_leq(arena[SEAM_PLAN_STREAMS_EDGES], arena[SEAM_PLAN_STREAMS_APART] * 11 / 10, "seed %lu",
+		(unsigned long)seed);
 	seam_trace_free(trace);
 }
 
@@ -93,8 +99,10 @@ Test(make_programs, periods_are_found)
 {
 	for (uint64_t seed = 0; seed < 40; seed++) {
 		struct program_wish wish = wish_of(seed);
-		struct seam_plan_options options = {.struct_bytes = sizeof(options), .node_limit = 20000, .align_bytes = 1,
-		                                    .period = SEAM_PLAN_PERIOD_FIND};
+		struct seam_plan_options options = {.struct_bytes = sizeof(options),
+			.node_limit = 20000,
+			.align_bytes = 1,
+			.period = SEAM_PLAN_PERIOD_FIND};
 		struct seam_trace_error error = {0};
 		struct seam_plan *plan = NULL;
 
@@ -103,7 +111,8 @@ Test(make_programs, periods_are_found)
 		wish.partial = seed % 2 == 0;
 		wish.tail = (uint32_t)(seed % 4) * 5;
 		struct seam_trace *trace = trace_program(&wish, &truth);
-		cr_assert_eq(seam_plan_make(trace, &options, &error, &plan), SEAM_OK, "seed %lu: %s", (unsigned long)seed, error.text);
+		cr_assert_eq(seam_plan_make(trace, &options, &error, &plan), SEAM_OK, "seed %lu: %s",
+			(unsigned long)seed, error.text);
 		cr_expect_eq(plan->header.slot_count, truth.slot_count, "seed %lu", (unsigned long)seed);
 		cr_expect_eq(plan->header.positions, truth.positions, "seed %lu", (unsigned long)seed);
 		seam_plan_free(plan);
@@ -111,7 +120,8 @@ Test(make_programs, periods_are_found)
 	}
 }
 
-/* Writes the plan, moves one address, and reads it back with its checksums as they would be: only the meaning is wrong. */
+/* Writes the plan, moves one address, and reads it back with its checksums as they would be: only the meaning is wrong.
+ */
 static struct seam_plan *moved(const struct seam_plan *plan, size_t place, uint64_t offset)
 {
 	struct seam_plan *copy = malloc(sizeof(*copy));
@@ -132,7 +142,8 @@ static void unmove(struct seam_plan *copy)
 	free(copy);
 }
 
-/* Do slot `i` of copy `c` and slot `j` of copy `d` live together at some position of the circle? Position by position. */
+/* Do slot `i` of copy `c` and slot `j` of copy `d` live together at some position of the circle? Position by position.
+ */
 static bool live_together(const struct seam_plan *plan, uint32_t i, uint32_t c, uint32_t j, uint32_t d)
 {
 	const uint64_t positions = plan->header.positions;
@@ -163,10 +174,11 @@ static void plant(const struct seam_trace *trace, const struct seam_plan *plan, 
 	struct seam_plan *copy;
 
 	if ((i == j && c == d) || ((plan->slots[i].flags | plan->slots[j].flags) & SEAM_PLAN_DYNAMIC) != 0 ||
-	    !live_together(plan, i, c, j, d) || onto + 1 < plan->slots[i].size_bytes)
+		!live_together(plan, i, c, j, d) || onto + 1 < plan->slots[i].size_bytes)
 		return;
 	copy = moved(plan, (size_t)i * copies + c, onto + 1 - plan->slots[i].size_bytes);
-	cr_expect_eq(seam_plan_verify(trace, copy, &error), SEAM_CORRUPT, "slots %u and %u overlap in a byte, and pass", i, j);
+	cr_expect_eq(seam_plan_verify(trace, copy, &error), SEAM_CORRUPT, "slots %u and %u overlap in a byte, and pass",
+		i, j);
 	cr_expect_neq(error.text[0], '\0');
 	cr_expect_not_null(seam_plan_check(copy, &error), "slots %u and %u overlap in a byte, and pass L5", i, j);
 	unmove(copy);

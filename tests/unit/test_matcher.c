@@ -209,7 +209,8 @@ Test(matcher, memory_of_two_streams_crosses)
 	open_with("a4096 b8192@7 c512 -a -b -c");
 	struct seam_planned *a = hit(4096);
 	cr_assert_eq(ask_on(8192, 7, 0, &b), SEAM_MISS_NONE);
-	cr_assert(!seam__matcher_crosses(player.matcher, a) && !seam__matcher_crosses(player.matcher, b), "apart by the plan");
+	cr_assert(!seam__matcher_crosses(player.matcher, a) && !seam__matcher_crosses(player.matcher, b),
+		"apart by the plan");
 	struct match_program other = match_program_of("a65536@7 -a");
 	match_add(&player, &other, false);
 	cr_assert(seam__matcher_crosses(player.matcher, a), "another script has another stream there");
@@ -269,8 +270,10 @@ Test(matcher, the_script_that_was_current_longest_ago_goes)
 	}
 	cr_assert_eq(seam__matcher_scripts(player.matcher), SEAM_SCRIPTS);
 	cr_assert_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 1, "the current one stays");
-	cr_assert_eq(seam__script_bytes(seam__matcher_script(player.matcher, 1)), 8192 * SEAM_SCRIPTS + 512, "the newest");
-	cr_assert_eq(seam__script_bytes(seam__matcher_script(player.matcher, SEAM_SCRIPTS - 1)), 2 * 8192 + 512, "the first is gone");
+	cr_assert_eq(
+		seam__script_bytes(seam__matcher_script(player.matcher, 1)), 8192 * SEAM_SCRIPTS + 512, "the newest");
+	cr_assert_eq(seam__script_bytes(seam__matcher_script(player.matcher, SEAM_SCRIPTS - 1)), 2 * 8192 + 512,
+		"the first is gone");
 	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
 		match_add(&player, &others[i], true);
 	cr_assert_eq(seam__matcher_scripts(player.matcher), SEAM_SCRIPTS);

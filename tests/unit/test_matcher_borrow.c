@@ -16,8 +16,8 @@ static enum seam_miss ask(uint64_t bytes, struct seam_planned **ret_planned)
 	return ask_on(bytes, 0, 0, ret_planned);
 }
 
-/* A request that was missed may borrow a part of the very place that it missed. If the program begins the iteration once more, that place is due
- * again, and is not free. */
+/* A request that was missed may borrow a part of the very place that it missed. If the program begins the iteration
+ * once more, that place is due again, and is not free. */
 Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 {
 	struct seam_planned *again = NULL;
@@ -68,7 +68,8 @@ Test(matcher_borrow, the_place_of_a_slot_that_was_missed_is_not_due)
 	struct seam_planned *b = hit(4096);
 	const uint64_t rest = b->offset == 0 ? 4096 : 0;
 	cr_expect_eq(ask(8192, &again), SEAM_MISS_late);
-	cr_expect_eq(seam__matcher_idle(player.matcher, rest, rest + 4096), UINT64_MAX, "only the slot that is served elsewhere lies there");
+	cr_expect_eq(seam__matcher_idle(player.matcher, rest, rest + 4096), UINT64_MAX,
+		"only the slot that is served elsewhere lies there");
 	give(b);
 	give(hit(4096));
 	cr_expect_lt(seam__matcher_idle(player.matcher, rest, rest + 4096), 4, "it is due again");
@@ -151,7 +152,8 @@ Test(matcher_borrow, what_is_borrowed_leaves_pieces_whole)
 	open_with("x4096 -x");
 	seam__matcher_set_bytes(player.matcher, 40960);
 	for (unsigned i = 0; i < 2; i++)
-		cr_assert_eq(seam__matcher_block(player.matcher, blocked[i].begin_bytes, blocked[i].end_bytes), SEAM_OK);
+		cr_assert_eq(
+			seam__matcher_block(player.matcher, blocked[i].begin_bytes, blocked[i].end_bytes), SEAM_OK);
 	struct seam_planned *x = hit(4096), *strange = NULL;
 	cr_assert_eq(x->offset, 0);
 	cr_assert_neq(ask(3333, &strange), SEAM_MISS_NONE);
@@ -161,7 +163,8 @@ Test(matcher_borrow, what_is_borrowed_leaves_pieces_whole)
 		borrowed[i] = seam__matcher_borrow(player.matcher, i < 3 ? 3333 : 7777, SEAM_BORROW_ANY);
 		check_matcher();
 		cr_assert_not_null(borrowed[i]);
-		cr_expect_eq(idle_pieces(40960, blocked, 2), i < 3 ? 2 : 4 - i, "%u: at %llu", i, (unsigned long long)borrowed[i]->offset);
+		cr_expect_eq(idle_pieces(40960, blocked, 2), i < 3 ? 2 : 4 - i, "%u: at %llu", i,
+			(unsigned long long)borrowed[i]->offset);
 	}
 	for (unsigned i = 0; i < 5; i++)
 		give(borrowed[i]);
@@ -208,7 +211,8 @@ static uint64_t borrow_once(uint64_t bytes)
 	return offset;
 }
 
-/* x's place is the only one in a piece that is in use anyway, and x is due. Who is lost does not come to x, as far as anybody knows. */
+/* x's place is the only one in a piece that is in use anyway, and x is due. Who is lost does not come to x, as far as
+ * anybody knows. */
 Test(matcher_borrow, who_is_lost_leaves_pieces_whole_whatever_is_due)
 {
 	struct seam_planned *strange = NULL;
@@ -269,7 +273,8 @@ Test(matcher_borrow, small_pieces_in_the_midst_of_large_ones_are_found)
 	close_all();
 }
 
-/* x outlives all others, and cannot have its own place. In one of two others lie a and c, in the other b; d lies over both. */
+/* x outlives all others, and cannot have its own place. In one of two others lie a and c, in the other b; d lies over
+ * both. */
 Test(matcher_borrow, what_outlives_others_displaces_as_few_as_can_be)
 {
 	open_with("x8192 a8192 b8192 -a c8192 -c -b d16384 -d e16384 -e -x");
@@ -297,7 +302,8 @@ Test(matcher_borrow, what_outlives_others_displaces_as_few_as_can_be)
 	close_all();
 }
 
-/* x lives long, though less than half a period, and cannot have its own place. In the others lie s, soon and once, y a few times, and c, again and again. */
+/* x lives long, though less than half a period, and cannot have its own place. In the others lie s, soon and once, y a
+ * few times, and c, again and again. */
 Test(matcher_borrow, what_lives_long_displaces_few_rather_than_many_later_ones)
 {
 	static char words[16384] = "x8192 s8192 -s ";

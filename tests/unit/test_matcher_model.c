@@ -1,5 +1,5 @@
-/* test_matcher_model.c: programs that do not keep to their plans, against the naive oracle of match_program.h: whatever they do, no block
- * overlaps a live one (H1), and everything that is asked about live blocks is answered rightly.
+/* test_matcher_model.c: programs that do not keep to their plans, against the naive oracle of match_program.h: whatever
+ * they do, no block overlaps a live one (H1), and everything that is asked about live blocks is answered rightly.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -28,13 +28,13 @@ static const struct program_wish kinds[] = {
 struct model {
 	struct match_player player;
 	struct match_program programs[PROGRAMS];
-	uint32_t number;              /* of the program that runs */
+	uint32_t number; /* of the program that runs */
 	uint64_t repetition;
 	bool done[2 * TRACE_PROGRAM_SLOTS]; /* acts of this repetition */
-	uint32_t first;               /* that is not done */
-	uint32_t heat;                /* so many steps in a hundred are not the program's */
-	bool disorder;                /* lanes run apart */
-	uint64_t piece_bytes;         /* that the arena is made of; 0: none */
+	uint32_t first;                     /* that is not done */
+	uint32_t heat;                      /* so many steps in a hundred are not the program's */
+	bool disorder;                      /* lanes run apart */
+	uint64_t piece_bytes;               /* that the arena is made of; 0: none */
 };
 
 static uint64_t draw(struct model *model, uint64_t limit)
@@ -203,7 +203,8 @@ static void disturb(struct model *model)
 		seam__meta_fail_at(player->meta, 0);
 		break;
 	default: {
-		const uint64_t begin = draw(model, 2) == 0 && player->count != 0 ? player->blocks[block].offset : draw(model, 4096) * 512;
+		const uint64_t begin = draw(model, 2) == 0 && player->count != 0 ? player->blocks[block].offset
+										 : draw(model, 4096) * 512;
 		match_look(player, begin, begin + 1 + draw(model, 1 << 20));
 	}
 	}
@@ -234,9 +235,11 @@ static void enter(struct model *model, uint64_t seed)
 	model->player.takes = draw(model, 2) == 0;
 	model->player.borrows = (uint32_t[]){0, 3, 10}[draw(model, 3)];
 	model->player.follows = (uint32_t[]){0, 0, 10}[draw(model, 3)];
-	seam__matcher_set_bytes(model->player.matcher, model->programs[0].plan->header.arena_bytes + 512 * draw(model, 64));
+	seam__matcher_set_bytes(
+		model->player.matcher, model->programs[0].plan->header.arena_bytes + 512 * draw(model, 64));
 	model->piece_bytes = (uint64_t[]){0, 512, 8192, 1 << 20}[draw(model, 4)];
-	const struct seam_pieces pieces = {.at = model->piece_bytes == 0 ? NULL : piece_at, .user = &model->piece_bytes};
+	const struct seam_pieces pieces = {
+		.at = model->piece_bytes == 0 ? NULL : piece_at, .user = &model->piece_bytes};
 	seam__matcher_set_pieces(model->player.matcher, &pieces);
 }
 
@@ -280,8 +283,9 @@ Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 	/* It would be easy never to overlap. */
 	cr_assert_gt(hits * 3, asked, "%llu hits of %llu", (unsigned long long)hits, (unsigned long long)asked);
 	cr_assert_gt(borrowed, 1000);
-	cr_assert(dynamic_hits > 100 && switches > 50 && strays > 20 && gaps > 100, "%llu %llu %llu %llu", (unsigned long long)dynamic_hits,
-	          (unsigned long long)switches, (unsigned long long)strays, (unsigned long long)gaps);
+	cr_assert(dynamic_hits > 100 && switches > 50 && strays > 20 && gaps > 100, "%llu %llu %llu %llu",
+		(unsigned long long)dynamic_hits, (unsigned long long)switches, (unsigned long long)strays,
+		(unsigned long long)gaps);
 }
 
 /* Disturbed for a while, then let alone: what is left of the disturbance has been freed. */

@@ -1,4 +1,5 @@
-/* test_matcher_scripts.c: several scripts in one matcher: which is the current one, in which copy, and which one goes. */
+/* test_matcher_scripts.c: several scripts in one matcher: which is the current one, in which copy, and which one goes.
+ */
 #include <criterion/criterion.h>
 
 #include "match_program.h"
@@ -56,8 +57,10 @@ static uint64_t expect_told_apart(bool marked)
 		const struct match_program *program = &programs[order[n]];
 		if (marked && n != 0)
 			step();
-		cr_expect_eq(match_acts(&player, program, n, 0, program->count), 0, "iteration %u, of shape %u", n, order[n]);
-		cr_expect_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 5 + order[n], "iteration %u", n);
+		cr_expect_eq(match_acts(&player, program, n, 0, program->count), 0, "iteration %u, of shape %u", n,
+			order[n]);
+		cr_expect_eq(
+			seam__script_slots(seam__matcher_script(player.matcher, 0)), 5 + order[n], "iteration %u", n);
 	}
 	const uint64_t switches = counts().switches;
 	match_close(&player);
@@ -93,7 +96,8 @@ Test(matcher_scripts, a_period_that_begins_as_another_scripts_tells_the_script)
 
 Test(matcher_scripts, a_period_that_lacks_its_first_request_is_no_other_scripts)
 {
-	struct match_program first = match_program_of(shapes[0]), other = match_program_of("b2000 g7000 h8000 i9000 -b -g -h -i");
+	struct match_program first = match_program_of(shapes[0]),
+			     other = match_program_of("b2000 g7000 h8000 i9000 -b -g -h -i");
 	match_open(&player, "first lacks", 1);
 	match_add(&player, &first, true);
 	match_add(&player, &other, false);
@@ -136,7 +140,9 @@ Test(matcher_scripts, the_copy_goes_on_where_another_script_does)
 		step();
 		(void)match_acts(&player, program, iteration++, 0, program->count);
 		const struct seam_script *now = seam__matcher_script(player.matcher, 0);
-		const uint64_t begun = now->front.position > now->positions / 2 ? now->front.copy : (now->front.copy + copies - 1) % copies;
+		const uint64_t begun = now->front.position > now->positions / 2
+			? now->front.copy
+			: (now->front.copy + copies - 1) % copies;
 		cr_expect_eq(seam__script_slots(now), program->plan->header.slot_count, "iteration %u", n);
 		cr_expect_eq(begun, n % copies, "iteration %u: copy %lu", n, (unsigned long)begun);
 	}
@@ -174,7 +180,8 @@ static const struct seam_script *script_at(uint32_t i)
 	return seam__matcher_script(player.matcher, i);
 }
 
-/* Two programs; the first is current, and in the midst of an iteration: three blocks live. The program marks its steps. */
+/* Two programs; the first is current, and in the midst of an iteration: three blocks live. The program marks its steps.
+ */
 static void open_in_midst(struct match_program *first, struct match_program *other)
 {
 	match_open(&player, "successors", 1);
@@ -364,10 +371,12 @@ Test(matcher_scripts, nothing_waits_for_what_is_forgotten)
 /* What is found only behind much that is left out may well be another script's: one without what stands between. */
 Test(matcher_scripts, a_leap_tells_the_script)
 {
-	struct match_program once = match_program_of("a1000 b2000 k51000 l3000 m53000 n54000 o55000 p56000 q57000 r58000 s59000 t60000 u61000 v62000 w63000 "
-	                                             "c3000 d4000 e5000 f6000 g7000 h8000 i9000 j10000 -a -b -c -d -e -f -g -h -i -j -k -l -m -n -o -p -q -r -s -t "
-	                                             "-u -v -w");
-	struct match_program loop = match_program_of("a1000 b2000 c3000 d4000 e5000 f6000 g7000 h8000 i9000 j10000 -a -b -c -d -e -f -g -h -i -j");
+	struct match_program once = match_program_of(
+		"a1000 b2000 k51000 l3000 m53000 n54000 o55000 p56000 q57000 r58000 s59000 t60000 u61000 v62000 w63000 "
+		"c3000 d4000 e5000 f6000 g7000 h8000 i9000 j10000 -a -b -c -d -e -f -g -h -i -j -k -l -m -n -o -p -q -r -s -t "
+		"-u -v -w");
+	struct match_program loop = match_program_of(
+		"a1000 b2000 c3000 d4000 e5000 f6000 g7000 h8000 i9000 j10000 -a -b -c -d -e -f -g -h -i -j");
 	match_open(&player, "a leap", 1);
 	match_add(&player, &loop, false);
 	match_add(&player, &once, true);

@@ -144,7 +144,8 @@ Test(memory, a_gap_in_a_view_is_no_obstacle_to_access)
 static void expect_broken(const char *start)
 {
 	const char *broken = seam__memory_check(&memory);
-	cr_expect(broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start, broken);
+	cr_expect(
+		broken != NULL && strncmp(broken, start, strlen(start)) == 0, "%s expected, found: %s", start, broken);
 }
 
 Test(memory, check_notices_what_is_wrong)

@@ -161,7 +161,8 @@ static void *hammer(void *argument)
 Test(meta, threads_never_pass_the_limit_and_lose_nothing)
 {
 	pthread_t threads[4];
-	/* Less than one thread alone wants (64 blocks, about 3,000 bytes): the limit is met however they are scheduled. */
+	/* Less than one thread alone wants (64 blocks, about 3,000 bytes): the limit is met however they are scheduled.
+	 */
 	seam__meta_set_limit(meta, 2500);
 	for (int i = 0; i < 4; i++)
 		cr_assert_eq(pthread_create(&threads[i], NULL, hammer, NULL), 0);

@@ -37,8 +37,8 @@ static struct seam__chain chain_of(uint32_t head)
 	return chain;
 }
 
-/* SOMAS, figure 6: A B C (10, 5, 3) stand from 0; D E F (8, 6, 6) comes, and only E and B conflict: the starts [0, 7) are
- * forbidden. */
+/* SOMAS, figure 6: A B C (10, 5, 3) stand from 0; D E F (8, 6, 6) comes, and only E and B conflict: the starts [0, 7)
+ * are forbidden. */
 Test(objects, a_chain_avoids_what_one_of_its_items_conflicts_with)
 {
 	static const uint64_t sizes[] = {10, 5, 3, 8, 6, 6};
@@ -67,8 +67,9 @@ static bool is_free(const struct seam__object *object, const struct seam__chain 
 		for (uint32_t k = 0; k < object->count; k++) {
 			uint32_t other = objects.order[object->first + k];
 
-			if (seam__problem_conflict(&problem, i, other) && start < offsets[other] + problem.items[other].size_bytes &&
-			    offsets[other] < start + problem.items[i].size_bytes)
+			if (seam__problem_conflict(&problem, i, other) &&
+				start < offsets[other] + problem.items[other].size_bytes &&
+				offsets[other] < start + problem.items[i].size_bytes)
 				return false;
 		}
 		start += problem.items[i].size_bytes;
@@ -77,7 +78,8 @@ static bool is_free(const struct seam__object *object, const struct seam__chain 
 }
 
 /* Every start up to `reach`. UINT64_MAX: none. An endless gap is the largest. */
-static uint64_t try_all(const struct seam__object *object, const struct seam__chain *chain, enum seam__fit fit, uint64_t reach)
+static uint64_t try_all(
+	const struct seam__object *object, const struct seam__chain *chain, enum seam__fit fit, uint64_t reach)
 {
 	uint64_t best = UINT64_MAX;
 	uint64_t best_gap = UINT64_MAX;
@@ -104,7 +106,9 @@ static uint64_t try_all(const struct seam__object *object, const struct seam__ch
 
 static void compare(uint64_t seed, bool links, enum seam__fit fit, uint64_t size_bytes)
 {
-	struct random_wish wish = {.seed = seed, .count = 40, .features = SEAM__HAS_WRAP | SEAM__HAS_HOLDS | (links ? SEAM__HAS_LINKS : 0)};
+	struct random_wish wish = {.seed = seed,
+		.count = 40,
+		.features = SEAM__HAS_WRAP | SEAM__HAS_HOLDS | (links ? SEAM__HAS_LINKS : 0)};
 	uint32_t is_next[40] = {0};
 
 	random_problem(&wish, meta, &problem);
@@ -123,7 +127,8 @@ static void compare(uint64_t seed, bool links, enum seam__fit fit, uint64_t size
 		if (is_next[i] != 0)
 			continue;
 		enum seam_rc rc = seam__objects_find(&objects, 1, &chain, fit, &start);
-		cr_assert_eq(rc, expected == UINT64_MAX ? SEAM_NOT_FOUND : SEAM_OK, "seed %llu item %u", (unsigned long long)seed, i);
+		cr_assert_eq(rc, expected == UINT64_MAX ? SEAM_NOT_FOUND : SEAM_OK, "seed %llu item %u",
+			(unsigned long long)seed, i);
 		cr_assert_eq(start, expected, "seed %llu item %u", (unsigned long long)seed, i);
 		if (rc == SEAM_OK)
 			seam__objects_put(&objects, 1, i, start);
@@ -164,7 +169,8 @@ Test(objects, who_conflicts_with_what_spans_an_object_does_not_fit)
 	(void)seam__problem_add(&problem, 4, 4, 2);
 	(void)seam__problem_add(&problem, 4, 5, 2);
 	cr_assert_eq(seam__objects_init(&objects, &problem, offsets), SEAM_OK);
-	(void)seam__objects_open(&objects, 10, 0); /* named only: what spans it is not looked for among what stands in it */
+	(void)seam__objects_open(
+		&objects, 10, 0); /* named only: what spans it is not looked for among what stands in it */
 	struct seam__chain meets = chain_of(1);
 	struct seam__chain later = chain_of(2);
 	cr_expect_eq(seam__objects_find(&objects, 0, &meets, SEAM__FIT_FIRST, &start), SEAM_NOT_FOUND);

@@ -27,7 +27,8 @@ Test(opts, every_option_reads_back_its_own_default)
 		cr_assert_eq(seam__opts_value(option, &config), option->default_value, "%s", text);
 		cr_assert_eq(seam__opts_find(option->name), option, "%s", option->name);
 		cr_assert(option->default_value == 0 ||
-		          (option->default_value >= option->least && option->default_value <= option->most), "%s", option->name);
+				(option->default_value >= option->least && option->default_value <= option->most),
+			"%s", option->name);
 	}
 }
 
@@ -46,7 +47,8 @@ Test(opts, every_option_keeps_its_range)
 			cr_assert_eq(seam_config_parse(&config, text, error), SEAM_CONF, "%s", text);
 			cr_assert_not_null(strstr(error, option->name), "%s: %s", text, error);
 			memcpy((char *)&config + option->offset, &bad[k], sizeof(bad[k]));
-			cr_assert_eq(seam__opts_resolve(&config, NULL, error, &result), SEAM_CONF, "%s in the struct", text);
+			cr_assert_eq(
+				seam__opts_resolve(&config, NULL, error, &result), SEAM_CONF, "%s in the struct", text);
 			cr_assert_not_null(strstr(error, option->name), "%s: %s", text, error);
 		}
 	}
@@ -112,7 +114,8 @@ Test(opts, nonsense_is_refused_by_name_and_changes_nothing)
 		{"capacity_bytes:7,bad\nline:1", "bad?line"},
 		{"capacity_bytes:7;deterministic:1", "not a size"},
 		{":", "no such option"},
-		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1", "aaa...'"},
+		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1",
+			"aaa...'"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct seam_config config;
@@ -124,8 +127,10 @@ Test(opts, nonsense_is_refused_by_name_and_changes_nothing)
 		cr_assert_eq(seam_config_parse(&config, rows[i].text, error), SEAM_CONF, "'%s'", rows[i].text);
 		cr_assert_not_null(strstr(error, rows[i].named), "'%s' says: %s", rows[i].text, error);
 		cr_assert_null(strchr(error, '\n'), "'%s'", rows[i].text);
-		cr_assert_eq(memcmp(&config, &before, sizeof(config)), 0, "'%s' changed the configuration", rows[i].text);
-		cr_assert_eq(seam_config_parse(&config, rows[i].text, NULL), SEAM_CONF, "'%s' without an error buffer", rows[i].text);
+		cr_assert_eq(
+			memcmp(&config, &before, sizeof(config)), 0, "'%s' changed the configuration", rows[i].text);
+		cr_assert_eq(seam_config_parse(&config, rows[i].text, NULL), SEAM_CONF, "'%s' without an error buffer",
+			rows[i].text);
 	}
 }
 
@@ -198,7 +203,8 @@ Test(opts, help_and_markdown_name_every_option)
 		cr_assert_not_null(strstr(seam__text_string(&help), option->name), "%s", option->name);
 		cr_assert_not_null(strstr(seam__text_string(&help), option->text), "%s", option->name);
 		cr_assert_not_null(strstr(seam__text_string(&markdown), option->name), "%s", option->name);
-		cr_assert_not_null(strstr(seam__text_string(&markdown), option->text), "%s: the text is cut", option->name);
+		cr_assert_not_null(
+			strstr(seam__text_string(&markdown), option->text), "%s: the text is cut", option->name);
 	}
 	seam__text_fini(&help);
 	seam__text_fini(&markdown);

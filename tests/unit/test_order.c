@@ -1,4 +1,5 @@
-/* test_order.c: an order has every head once, by the letters of its word; a placement's order is that of its addresses. */
+/* test_order.c: an order has every head once, by the letters of its word; a placement's order is that of its addresses.
+ */
 #include <string.h>
 
 #include "meta_fixture.h"
@@ -83,10 +84,11 @@ static void check_order(const struct seam__problem *problem, const char *word)
 	for (uint32_t n = 0; n < order.count; n++) {
 		uint32_t head = order.heads[n];
 
-		cr_expect(!met[head] && !is_behind[head] && problem->items[head].fixed_bytes == SEAM__ADDRESS_ANY, "%s: %u", word, head);
+		cr_expect(!met[head] && !is_behind[head] && problem->items[head].fixed_bytes == SEAM__ADDRESS_ANY,
+			"%s: %u", word, head);
 		met[head] = true;
-		cr_expect(n == 0 || is_before(problem, order.heads[n - 1], head, word), "%s: %u stands behind %u", word, head,
-		          n == 0 ? 0 : order.heads[n - 1]);
+		cr_expect(n == 0 || is_before(problem, order.heads[n - 1], head, word), "%s: %u stands behind %u", word,
+			head, n == 0 ? 0 : order.heads[n - 1]);
 	}
 	seam__order_fini(&order);
 }
@@ -96,7 +98,8 @@ Test(order, words_are_orders)
 	static const char *const words[] = {"", "T", "W", "A", "L", "B", "E", "TWAB", "LWB", "WB"};
 
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
-		struct random_wish wish = {.seed = 77 + features, .count = 40, .features = features & ~SEAM__HAS_HOLDS, .sizes = 3};
+		struct random_wish wish = {
+			.seed = 77 + features, .count = 40, .features = features & ~SEAM__HAS_HOLDS, .sizes = 3};
 		struct seam__problem problem;
 
 		random_problem(&wish, meta, &problem);

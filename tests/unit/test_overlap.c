@@ -33,14 +33,16 @@ static void check_stretch(struct seam__overlap *overlap, uint32_t begin, uint32_
 	for (uint32_t n = 0; n < count; n++)
 		seen[found[n]]++;
 	for (uint32_t i = 0; i < problem->count; i++)
-		cr_assert_eq(seen[i], is_held(problem, i, begin, span) ? 1u : 0u, "item %u in [%u, +%u)", i, begin, span);
+		cr_assert_eq(
+			seen[i], is_held(problem, i, begin, span) ? 1u : 0u, "item %u in [%u, +%u)", i, begin, span);
 }
 
 Test(overlap, finds_what_is_held_once)
 {
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		struct random_wish wish = {.seed = seed, .count = seed == 0 ? 0 : ITEMS,
-		                           .features = seed % 4 * SEAM__HAS_WRAP & SEAM__HAS_WRAP};
+		struct random_wish wish = {.seed = seed,
+			.count = seed == 0 ? 0 : ITEMS,
+			.features = seed % 4 * SEAM__HAS_WRAP & SEAM__HAS_WRAP};
 		struct seam__problem problem;
 		struct seam__overlap overlap;
 		uint64_t state = seed;

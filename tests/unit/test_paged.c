@@ -1,4 +1,5 @@
-/* test_paged.c: what views of whole chunks would cost: by hand, and the bound of remapping against all ways to do it. */
+/* test_paged.c: what views of whole chunks would cost: by hand, and the bound of remapping against all ways to do it.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -40,25 +41,33 @@ Test(paged, figures_by_hand)
 	} rows[] = {
 		{"nothing", 0, 0, 0, 0, {{0}}, {0}},
 		{"one", 1, 2, 0, 1, {{.size_bytes = 100, .begin = 0, .end = 1}}, {1, 1, 1, 1, 0}},
-		{"one byte more is a chunk more", 1, 2, 0, 1, {{.size_bytes = 101, .begin = 0, .end = 1}}, {2, 2, 2, 2, 0}},
+		{"one byte more is a chunk more", 1, 2, 0, 1, {{.size_bytes = 101, .begin = 0, .end = 1}},
+			{2, 2, 2, 2, 0}},
 		{"two sizes in turn", 2, 4, 0, 3,
-		 {{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 300, .begin = 2, .end = 3}}, {3, 5, 5, 3, 4}},
+			{{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 300, .begin = 2, .end = 3}},
+			{3, 5, 5, 3, 4}},
 		{"the same once", 2, 4, SEAM_PLAN_LINEAR, 3,
-		 {{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 300, .begin = 2, .end = 3}}, {3, 5, 5, 3, 2}},
+			{{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 300, .begin = 2, .end = 3}},
+			{3, 5, 5, 3, 2}},
 		{"more memory than that needs", 2, 4, 0, 4,
-		 {{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 300, .begin = 2, .end = 3}}, {3, 5, 5, 4, 2}},
+			{{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 300, .begin = 2, .end = 3}},
+			{3, 5, 5, 4, 2}},
 		{"one size in turn", 2, 4, 0, 2,
-		 {{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 200, .begin = 2, .end = 3}}, {2, 4, 2, 2, 0}},
+			{{.size_bytes = 200, .begin = 0, .end = 1}, {.size_bytes = 200, .begin = 2, .end = 3}},
+			{2, 4, 2, 2, 0}},
 		{"across the end", 1, 2, 0, 1, {{.size_bytes = 150, .begin = 1, .end = 2}}, {2, 2, 2, 2, 0}},
 		{"two of one slot at once", 1, 2, 0, 4, {{.size_bytes = 200, .begin = 0, .end = 3}}, {4, 4, 4, 4, 0}},
 		{"small ones share", 3, 6, 0, 1,
-		 {{.size_bytes = 60, .begin = 0, .end = 2}, {.size_bytes = 30, .begin = 1, .end = 3}, {.size_bytes = 99, .begin = 4, .end = 5}},
-		 {1, 1, 1, 1, 0}},
+			{{.size_bytes = 60, .begin = 0, .end = 2}, {.size_bytes = 30, .begin = 1, .end = 3},
+				{.size_bytes = 99, .begin = 4, .end = 5}},
+			{1, 1, 1, 1, 0}},
 		{"what depends on data does not count", 2, 4, 0, 1,
-		 {{.size_bytes = 100, .begin = 0, .end = 1}, {.size_bytes = 900, .begin = 2, .end = 3, .flags = SEAM_PLAN_DYNAMIC}},
-		 {1, 1, 1, 1, 0}},
+			{{.size_bytes = 100, .begin = 0, .end = 1},
+				{.size_bytes = 900, .begin = 2, .end = 3, .flags = SEAM_PLAN_DYNAMIC}},
+			{1, 1, 1, 1, 0}},
 		{"a resident of a line", 2, 3, SEAM_PLAN_LINEAR, 3,
-		 {{.size_bytes = 100, .begin = 0, .end = 3}, {.size_bytes = 200, .begin = 1, .end = 2}}, {3, 3, 3, 3, 0}},
+			{{.size_bytes = 100, .begin = 0, .end = 3}, {.size_bytes = 200, .begin = 1, .end = 2}},
+			{3, 3, 3, 3, 0}},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scene scene;
@@ -67,10 +76,14 @@ Test(paged, figures_by_hand)
 		scene.plan.header.lower_bound_chunks = rows[i].least_chunks;
 		const struct seam__paged paged = look(&scene, rows[i].what);
 		cr_expect_eq(paged.chunks, rows[i].wanted.chunks, "%s: %lu chunks", rows[i].what, paged.chunks);
-		cr_expect_eq(paged.private_chunks, rows[i].wanted.private_chunks, "%s: %lu private", rows[i].what, paged.private_chunks);
-		cr_expect_eq(paged.size_chunks, rows[i].wanted.size_chunks, "%s: %lu by size", rows[i].what, paged.size_chunks);
-		cr_expect_eq(paged.capacity_chunks, rows[i].wanted.capacity_chunks, "%s: capacity %lu", rows[i].what, paged.capacity_chunks);
-		cr_expect_eq(paged.remapped_chunks, rows[i].wanted.remapped_chunks, "%s: %lu remapped", rows[i].what, paged.remapped_chunks);
+		cr_expect_eq(paged.private_chunks, rows[i].wanted.private_chunks, "%s: %lu private", rows[i].what,
+			paged.private_chunks);
+		cr_expect_eq(paged.size_chunks, rows[i].wanted.size_chunks, "%s: %lu by size", rows[i].what,
+			paged.size_chunks);
+		cr_expect_eq(paged.capacity_chunks, rows[i].wanted.capacity_chunks, "%s: capacity %lu", rows[i].what,
+			paged.capacity_chunks);
+		cr_expect_eq(paged.remapped_chunks, rows[i].wanted.remapped_chunks, "%s: %lu remapped", rows[i].what,
+			paged.remapped_chunks);
 	}
 }
 
@@ -118,7 +131,8 @@ static void count_live(struct program *program)
 		}
 		program->peak_chunks = chunks > program->peak_chunks ? chunks : program->peak_chunks;
 		for (uint32_t s = 0; s < SIZES; s++)
-			program->most[s] = program->live[p][s] > program->most[s] ? program->live[p][s] : program->most[s];
+			program->most[s] =
+				program->live[p][s] > program->most[s] ? program->live[p][s] : program->most[s];
 	}
 }
 
@@ -149,7 +163,8 @@ static bool make_program(struct program *program, uint64_t seed)
 	for (uint32_t s = 0; s < SIZES; s++)
 		if (program->most[s] * (s + 1) > MOST_UNITS)
 			return false;
-	program->scene.plan.header.lower_bound_chunks = program->peak_chunks + (draw(&state, 2) == 0 ? (uint32_t)draw(&state, 3) : 0);
+	program->scene.plan.header.lower_bound_chunks =
+		program->peak_chunks + (draw(&state, 2) == 0 ? (uint32_t)draw(&state, 3) : 0);
 	return true;
 }
 
@@ -212,9 +227,11 @@ static uint32_t cheapest(const struct program *program)
 	for (uint32_t s = 0; s < SIZES; s++)
 		views += program->most[s] * (s + 1);
 	if ((header->flags & SEAM_PLAN_LINEAR) != 0)
-		return cheapest_turn(program, 0, true) - (views < header->lower_bound_chunks ? views : header->lower_bound_chunks);
+		return cheapest_turn(program, 0, true) -
+			(views < header->lower_bound_chunks ? views : header->lower_bound_chunks);
 	for (uint32_t s = 0; s < STATES; s++) {
-		const uint32_t cost = allowed(program, s, header->positions - 1) ? cheapest_turn(program, s, false) : COST_NONE;
+		const uint32_t cost =
+			allowed(program, s, header->positions - 1) ? cheapest_turn(program, s, false) : COST_NONE;
 		least = cost < least ? cost : least;
 	}
 	return least;
@@ -235,7 +252,8 @@ Test(paged, nobody_remaps_less)
 		cr_assert_leq(paged.remapped_chunks, least, "seed %lu: %u do", seed, least);
 		cr_assert_eq(paged.chunks, program.peak_chunks, "seed %lu", seed);
 		if (paged.capacity_chunks == program.peak_chunks)
-			cr_assert_eq(paged.remapped_chunks, least, "seed %lu: %lu, not %u", seed, paged.remapped_chunks, least);
+			cr_assert_eq(paged.remapped_chunks, least, "seed %lu: %lu, not %u", seed, paged.remapped_chunks,
+				least);
 	}
 	cr_assert_gt(with_remaps, 50, "only %u", with_remaps);
 	cr_assert_gt(exact, 200, "only %u", exact);

@@ -1,5 +1,5 @@
-/* test_part.c: parts of a problem: nothing is lost, what is apart never meets, and a placement of the parts is one of the
- * whole. */
+/* test_part.c: parts of a problem: nothing is lost, what is apart never meets, and a placement of the parts is one of
+ * the whole. */
 #include <criterion/criterion.h>
 
 #include "check.h"
@@ -105,7 +105,8 @@ static void check_joined(uint64_t seed)
 
 		seam__budget_init(&budget);
 		cr_assert_eq(seam__placement_init(&placed[p], &parts.parts[p].problem), SEAM_OK);
-		cr_assert_eq(seam__solver_run(seam__solver_find("stack"), &parts.parts[p].problem, &budget, &placed[p]), SEAM_OK);
+		cr_assert_eq(seam__solver_run(seam__solver_find("stack"), &parts.parts[p].problem, &budget, &placed[p]),
+			SEAM_OK);
 		peak += placed[p].peak_bytes;
 	}
 	seam__parts_join(&parts, placed, offsets);
@@ -122,7 +123,9 @@ Test(part, random_problems_come_together_again)
 	uint32_t more_than_one = 0;
 
 	for (uint64_t seed = 0; seed < 400; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 1 + (uint32_t)seed % 25, .features = (unsigned)seed & 3u & ~SEAM__HAS_FIXED};
+		struct random_wish wish = {.seed = seed,
+			.count = 1 + (uint32_t)seed % 25,
+			.features = (unsigned)seed & 3u & ~SEAM__HAS_FIXED};
 
 		wish.features |= seed % 5 == 0 ? SEAM__HAS_HOLDS : 0;
 		random_problem(&wish, meta, &problem);
@@ -139,7 +142,8 @@ Test(part, random_problems_come_together_again)
 Test(part, fixed_and_linked_items_stay_together)
 {
 	for (uint64_t seed = 0; seed < 100; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 20, .features = seed % 2 == 0 ? SEAM__HAS_FIXED : SEAM__HAS_LINKS};
+		struct random_wish wish = {
+			.seed = seed, .count = 20, .features = seed % 2 == 0 ? SEAM__HAS_FIXED : SEAM__HAS_LINKS};
 
 		random_problem(&wish, meta, &problem);
 		cut();

@@ -68,19 +68,21 @@ static const struct words_row words_rows[] = {
 	{"empty steps", "| | | |", 0, 0},
 	{"nothing", "", 0, 0},
 	{"no marks", "+p9 +a10 +b20 -a -b +a10 +b20 -a -b +a10 +b20 -a -b", 5, 9},
-	{"no marks, begins where the least is live", "+a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20", 8, 12},
+	{"no marks, begins where the least is live", "+a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20 -b -a +a10 +b20", 8,
+		12},
 	{"no marks, no equal frees", "+a10 +b10 -a -b +a10 +b10 -b -a +c30 +d40 -c +c30 -d -c", 0, 0},
 	{"no marks, half of the requests repeat", "+c1 -c +d2 -d +a10 -a +a10 -a", 4, 6},
 	{"no marks, less than half of them", "+c1 -c +d2 -d +a10 -a +a10 -a +e3 -e", 0, 0},
 	{"no marks, beside much that stays for good",
-	 "+A1 +B2 +C3 +D4 +E5 +F6 +G7 +H8 +I9 +J1 +K2 +L3 +M4 +N5 +O6 +P7 +Q8 +R9 +S1 +T2 +U3 +V4 +W5 +X6 +Y7 +Z8 "
-	 "+a10 -a +a10 -a +a10 -a +a10 -a", 30, 32},
+		"+A1 +B2 +C3 +D4 +E5 +F6 +G7 +H8 +I9 +J1 +K2 +L3 +M4 +N5 +O6 +P7 +Q8 +R9 +S1 +T2 +U3 +V4 +W5 +X6 +Y7 +Z8 "
+		"+a10 -a +a10 -a +a10 -a +a10 -a",
+		30, 32},
 	{"no marks, beside much that goes behind it",
-	 "+A1 +B2 +C3 +D4 +E5 +F6 +G7 +H8 +a10 -a +a10 -a +a10 -a -A -B -C -D -E -F -G -H", 10, 12},
+		"+A1 +B2 +C3 +D4 +E5 +F6 +G7 +H8 +a10 -a +a10 -a +a10 -a -A -B -C -D -E -F -G -H", 10, 12},
 	{"no marks, behind much that came before it and went",
-	 "+A1 +B2 +C3 +D4 +E5 +F6 -A -B -C -D -E -F +a10 -a +a10 -a +a10 -a +a10 -a", 0, 0},
+		"+A1 +B2 +C3 +D4 +E5 +F6 -A -B -C -D -E -F +a10 -a +a10 -a +a10 -a +a10 -a", 0, 0},
 	{"no marks, a loop in something larger",
-	 "+a1 +b2 +c3 +d4 -a -c +e5 -e +e5 -e +f6 -f +g7 +h8 -b -d +i9 +j11 +k12 -g -h -i -j -k +l13 -l", 0, 0},
+		"+a1 +b2 +c3 +d4 -a -c +e5 -e +e5 -e +f6 -f +g7 +h8 -b -d +i9 +j11 +k12 -g -h -i -j -k +l13 -l", 0, 0},
 };
 
 Test(period, is_found_in_words)
@@ -91,8 +93,8 @@ Test(period, is_found_in_words)
 
 		cr_expect_eq(rc, row->last == 0 ? SEAM_NOT_FOUND : SEAM_OK, "%s: %s", row->name, seam_rc_name(rc));
 		if (rc == SEAM_OK)
-			cr_expect(period.first_event == row->first && period.last_event == row->last, "%s: [%lu, %lu)", row->name,
-			          (unsigned long)period.first_event, (unsigned long)period.last_event);
+			cr_expect(period.first_event == row->first && period.last_event == row->last, "%s: [%lu, %lu)",
+				row->name, (unsigned long)period.first_event, (unsigned long)period.last_event);
 		else
 			cr_expect_neq(error.text[0], '\0', "%s", row->name);
 		forget();
@@ -116,7 +118,8 @@ static const struct program_row program_rows[] = {
 	{"an evaluation behind", {.slots = 20, .iterations = 5, .lag = 1, .tail = 15}},
 	{"both", {.slots = 20, .iterations = 5, .lag = 1, .tail = 15, .partial = true, .residents = 5, .states = 4}},
 	{"sizes that depend on data", {.slots = 20, .iterations = 5, .lag = 1, .dynamics = 12}},
-	{"two threads and three streams", {.slots = 20, .iterations = 5, .lag = 1, .threads = 2, .streams = 3, .users = 5, .edges = 3}},
+	{"two threads and three streams",
+		{.slots = 20, .iterations = 5, .lag = 1, .threads = 2, .streams = 3, .users = 5, .edges = 3}},
 };
 
 /* With marks: exactly the program's. Without: as long, anywhere. */
@@ -132,14 +135,15 @@ static void expect_program(const struct program_row *row, uint64_t seed, bool ma
 	read_trace();
 	rc = seam__period_find(trace, &beats, &error, &period);
 	cr_assert_eq(rc, SEAM_OK, "%s, seed %lu, marks %d: %s", row->name, (unsigned long)seed, marks, error.text);
-	cr_expect_eq(period.last_event - period.first_event, truth.iteration_events, "%s, seed %lu, marks %d: %lu, not %u",
-	             row->name, (unsigned long)seed, marks, (unsigned long)(period.last_event - period.first_event),
-	             truth.iteration_events);
+	cr_expect_eq(period.last_event - period.first_event, truth.iteration_events,
+		"%s, seed %lu, marks %d: %lu, not %u", row->name, (unsigned long)seed, marks,
+		(unsigned long)(period.last_event - period.first_event), truth.iteration_events);
 	if (marks)
 		cr_expect_eq(period.first_event, truth.first_event, "%s, seed %lu", row->name, (unsigned long)seed);
 	cr_expect(period.same_edges, "%s, seed %lu", row->name, (unsigned long)seed);
-	cr_expect_eq(seam__period_given(trace, &requests, &beats, period.first_event, period.last_event, &error, &period), SEAM_OK,
-	             "%s, seed %lu: %s", row->name, (unsigned long)seed, error.text);
+	cr_expect_eq(
+		seam__period_given(trace, &requests, &beats, period.first_event, period.last_event, &error, &period),
+		SEAM_OK, "%s, seed %lu: %s", row->name, (unsigned long)seed, error.text);
 	forget();
 }
 
@@ -172,7 +176,9 @@ Test(period, is_not_found_where_lengths_vary)
 			cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
 		}
 		seam_trace_free(one);
-		cr_assert_eq(seam_trace_builder_add(builder, &(struct seam_trace_event){.kind = SEAM_TRACE_STEP, .id = i}), SEAM_OK);
+		cr_assert_eq(
+			seam_trace_builder_add(builder, &(struct seam_trace_event){.kind = SEAM_TRACE_STEP, .id = i}),
+			SEAM_OK);
 	}
 	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_OK, "%s", error.text);
 	seam_trace_builder_destroy(builder);
@@ -205,11 +211,13 @@ Test(period, given_is_taken_as_it_is_or_refused)
 		const struct given_row *row = &given_rows[r];
 
 		error.text[0] = '\0';
-		cr_expect_eq(seam__period_given(trace, &requests, &beats, row->first, row->last, &error, &period), row->rc, "%s", row->name);
+		cr_expect_eq(seam__period_given(trace, &requests, &beats, row->first, row->last, &error, &period),
+			row->rc, "%s", row->name);
 		if (row->rc != SEAM_OK)
 			cr_expect_neq(error.text[0], '\0', "%s", row->name);
 		else
-			cr_expect(period.first_event == row->first && period.last_event == row->last && !period.linear, "%s", row->name);
+			cr_expect(period.first_event == row->first && period.last_event == row->last && !period.linear,
+				"%s", row->name);
 	}
 	period = seam__period_whole(trace);
 	cr_expect(period.linear && period.first_event == 0 && period.last_event == 13);
@@ -244,7 +252,7 @@ Test(period, edges_that_do_not_repeat_prove_nothing)
 Test(period, no_memory_leaves_nothing)
 {
 	static const char *const words[] = {"+a10 !e ?e@1 -a | +a10 !e ?e@1 -a | +a10 !e ?e@1 -a |",
-	                                    "+p9 +a10 +b20 -a -b +a10 +b20 -a -b +a10 +b20 -a -b"};
+		"+p9 +a10 +b20 -a -b +a10 +b20 -a -b +a10 +b20 -a -b"};
 
 	for (size_t w = 0; w < 2; w++) {
 		enum seam_rc rc = SEAM_OOM_META;

@@ -1,4 +1,5 @@
-/* test_perturb.c: disturbed schedules are sound, the same for the same seed, and differ from the original as they should. */
+/* test_perturb.c: disturbed schedules are sound, the same for the same seed, and differ from the original as they
+ * should. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static struct seam_trace *make_trace(void)
 		for (uint32_t made = 0; made < PER_STEP || count > 0;) {
 			state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 			uint64_t draw = state >> 33;
-			struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC, .id = id, .size = 1000 + draw % 100000};
+			struct seam_trace_event event = {
+				.kind = SEAM_TRACE_ALLOC, .id = id, .size = 1000 + draw % 100000};
 			if (made < PER_STEP && (count == 0 || draw % 2 == 0)) {
 				live[count++] = event;
 				made++;
@@ -70,7 +72,7 @@ struct tally {
 	uint32_t uses;    /* record_stream */
 	uint32_t streams; /* set of bits */
 	uint32_t threads;
-	uint64_t order;   /* of sizes, frees and places: a sum that depends on it */
+	uint64_t order; /* of sizes, frees and places: a sum that depends on it */
 };
 
 static struct tally count(const struct schedule *schedule)
@@ -131,9 +133,16 @@ Test(perturb, requests_come_and_go_as_promised)
 		bool outside;      /* more between them too */
 		bool bytes_differ; /* in each iteration */
 	} rows[] = {
-		{"extra", 1, false, true},   {"drop", -3, false, true},     {"swap", 0, false, false}, {"late", 0, false, false},
-		{"size", 0, false, true},    {"eval", 0, true, false},      {"checkpoint", 0, true, false},
-		{"threads", 0, false, false}, {"streams", 0, false, false}, {"extra+eval", 1, true, true},
+		{"extra", 1, false, true},
+		{"drop", -3, false, true},
+		{"swap", 0, false, false},
+		{"late", 0, false, false},
+		{"size", 0, false, true},
+		{"eval", 0, true, false},
+		{"checkpoint", 0, true, false},
+		{"threads", 0, false, false},
+		{"streams", 0, false, false},
+		{"extra+eval", 1, true, true},
 		{"extra+extra", 2, false, true},
 	};
 	struct schedule plain = make(NULL, 1);
@@ -144,11 +153,13 @@ Test(perturb, requests_come_and_go_as_promised)
 		for (uint32_t k = 0; k < ITERATIONS; k++) {
 			/* Three are drawn, and may be the same. */
 			int32_t more = (int32_t)after.requests[k] - (int32_t)before.requests[k];
-			cr_expect_eq(more, rows[i].requests, "%s: %" PRId32 " more in iteration %" PRIu32, rows[i].ways, more, k);
-			cr_expect_eq(after.bytes[k] != before.bytes[k], rows[i].bytes_differ, "%s: bytes of iteration %" PRIu32,
-			             rows[i].ways, k);
+			cr_expect_eq(more, rows[i].requests, "%s: %" PRId32 " more in iteration %" PRIu32, rows[i].ways,
+				more, k);
+			cr_expect_eq(after.bytes[k] != before.bytes[k], rows[i].bytes_differ,
+				"%s: bytes of iteration %" PRIu32, rows[i].ways, k);
 		}
-		cr_expect_eq(after.requests[ITERATIONS] > before.requests[ITERATIONS], rows[i].outside, "%s", rows[i].ways);
+		cr_expect_eq(
+			after.requests[ITERATIONS] > before.requests[ITERATIONS], rows[i].outside, "%s", rows[i].ways);
 		cr_expect_null(schedule_check(&schedule), "%s", rows[i].ways);
 		schedule_fini(&schedule);
 	}
@@ -166,8 +177,9 @@ Test(perturb, sizes_are_scaled_by_as_many_factors_as_promised)
 	uint32_t distinct = 0;
 	for (uint32_t i = 0; i < ITERATIONS; i++) {
 		double factor = (double)few.bytes[i] / (double)full * 4;
-		cr_expect(factor > 1.99 && factor < 4.01 && (factor - (int)(factor + 0.5)) * (factor - (int)(factor + 0.5)) < 1e-4,
-		          "one of 1/2, 3/4, 1: %f", factor / 4);
+		cr_expect(factor > 1.99 && factor < 4.01 &&
+				(factor - (int)(factor + 0.5)) * (factor - (int)(factor + 0.5)) < 1e-4,
+			"one of 1/2, 3/4, 1: %f", factor / 4);
 		bool seen = false;
 		for (uint32_t k = 0; k < i; k++)
 			seen = seen || many.bytes[k] == many.bytes[i];
@@ -217,7 +229,7 @@ Test(perturb, threads_and_streams_are_new_and_the_same_in_every_iteration)
 Test(perturb, words_that_are_none_are_refused)
 {
 	static const char *const bad[] = {"", "extras", "+", "extra+", "+extra", "extra++eval", "Extra", "extra eval",
-	                                  "extra+extra+extra+extra+extra+extra+extra+extra+extra"};
+		"extra+extra+extra+extra+extra+extra+extra+extra+extra"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct perturb perturb = {.seed = 9};
 		cr_expect_not(perturb_parse(bad[i], &perturb), "'%s'", bad[i]);
@@ -226,5 +238,6 @@ Test(perturb, words_that_are_none_are_refused)
 	}
 	struct perturb perturb = {.seed = 9};
 	cr_expect(perturb_parse("late+streams", &perturb));
-	cr_expect(perturb.count == 2 && perturb.kinds[0] == PERTURB_late && perturb.kinds[1] == PERTURB_streams && perturb.seed == 9);
+	cr_expect(perturb.count == 2 && perturb.kinds[0] == PERTURB_late && perturb.kinds[1] == PERTURB_streams &&
+		perturb.seed == 9);
 }

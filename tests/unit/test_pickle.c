@@ -22,8 +22,8 @@ static const struct integer_row integers[] = {
 	{"LONG1 9 bytes", BYTES("\x80\x02\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00."), SEAM_PICKLE_UINT, UINT64_MAX},
 	{"LONG1 too large", BYTES("\x80\x02\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x01."), SEAM_PICKLE_BIG, 0},
 	{"LONG1 too small", BYTES("\x80\x02\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff."), SEAM_PICKLE_BIG, 0},
-	{"LONG1 padded negative",
-	 BYTES("\x80\x02\x8a\x09\xfe\xff\xff\xff\xff\xff\xff\xff\xff."), SEAM_PICKLE_INT, UINT64_MAX - 1},
+	{"LONG1 padded negative", BYTES("\x80\x02\x8a\x09\xfe\xff\xff\xff\xff\xff\xff\xff\xff."), SEAM_PICKLE_INT,
+		UINT64_MAX - 1},
 	{"LONG4", BYTES("\x80\x02\x8b\x02\x00\x00\x00\x10\x27."), SEAM_PICKLE_INT, 10000},
 	{"INT line", BYTES("I-12\n."), SEAM_PICKLE_INT, (uint64_t)-12},
 	{"INT line 64 bits", BYTES("I18446744073709551615\n."), SEAM_PICKLE_UINT, UINT64_MAX},
@@ -66,7 +66,10 @@ struct text_row {
 };
 
 static const struct text_row texts[] = {
-	{"SHORT_BINUNICODE", BYTES("\x80\x04\x8c\x03" "abc."), BYTES("abc")},
+	{"SHORT_BINUNICODE",
+		BYTES("\x80\x04\x8c\x03"
+		      "abc."),
+		BYTES("abc")},
 	{"BINUNICODE", BYTES("\x80\x02X\x02\x00\x00\x00\xc3\xa9."), BYTES("\xc3\xa9")},
 	{"BINUNICODE8", BYTES("\x80\x04\x8d\x01\x00\x00\x00\x00\x00\x00\x00z."), BYTES("z")},
 	{"empty", BYTES("\x80\x04\x8c\x00."), BYTES("")},
@@ -75,7 +78,10 @@ static const struct text_row texts[] = {
 	{"UNICODE", BYTES("Va\\u00e9\\U0001f600\xe9\\n\n."), BYTES("a\xc3\xa9\xf0\x9f\x98\x80\xc3\xa9\\n")},
 	{"STRING", BYTES("S'a\\'b\\\\\\n\\x41\\101\\q'\n."), BYTES("a'b\\\nAA\\q")},
 	{"STRING double", BYTES("S\"it's\"\r\n."), BYTES("it's")},
-	{"with a zero", BYTES("\x80\x04\x8c\x03" "a\0b."), BYTES("a\0b")},
+	{"with a zero",
+		BYTES("\x80\x04\x8c\x03"
+		      "a\0b."),
+		BYTES("a\0b")},
 };
 
 Test(pickle, texts)
@@ -105,8 +111,14 @@ static const struct shape_row shapes[] = {
 	{"BINFLOAT", BYTES("\x80\x02G\x3f\xf0\0\0\0\0\0\0."), SEAM_PICKLE_FLOAT, 0},
 	{"FLOAT", BYTES("F-1.5e-07\n."), SEAM_PICKLE_FLOAT, 0},
 	{"FLOAT inf", BYTES("F-inf\n."), SEAM_PICKLE_FLOAT, 0},
-	{"BINBYTES", BYTES("\x80\x03" "B\x03\0\0\0abc."), SEAM_PICKLE_BYTES, 3},
-	{"SHORT_BINBYTES", BYTES("\x80\x03" "C\x01x."), SEAM_PICKLE_BYTES, 1},
+	{"BINBYTES",
+		BYTES("\x80\x03"
+		      "B\x03\0\0\0abc."),
+		SEAM_PICKLE_BYTES, 3},
+	{"SHORT_BINBYTES",
+		BYTES("\x80\x03"
+		      "C\x01x."),
+		SEAM_PICKLE_BYTES, 1},
 	{"BINBYTES8", BYTES("\x80\x04\x8e\x01\0\0\0\0\0\0\0x."), SEAM_PICKLE_BYTES, 1},
 	{"BYTEARRAY8", BYTES("\x80\x05\x96\x02\0\0\0\0\0\0\0xy."), SEAM_PICKLE_BYTES, 2},
 	{"EMPTY_LIST", BYTES("]."), SEAM_PICKLE_LIST, 0},
@@ -147,8 +159,7 @@ Test(pickle, shapes)
 Test(pickle, lists_that_grow_by_turns_keep_their_order)
 {
 	struct seam_pickle *pickle =
-		read_ok("turns",
-		        BYTES("]q\0]q\1(I0\n100h\0(I1\nI2\ne0h\1(I10\ne0h\0I3\na0h\1I11\na0h\0h\1\x86."));
+		read_ok("turns", BYTES("]q\0]q\1(I0\n100h\0(I1\nI2\ne0h\1(I10\ne0h\0I3\na0h\1I11\na0h\0h\1\x86."));
 	struct seam_pickle_walk walk = seam__pickle_walk_begin(pickle);
 	struct seam_pickle_cursor both = seam__pickle_first(pickle, seam__pickle_root(pickle));
 	static const uint64_t expected[2][3] = {{1, 2, 3}, {10, 11, 0}};
@@ -211,8 +222,14 @@ static const struct refusal_row refusals[] = {
 	{"protocol 6", BYTES("\x80\x06N."), SEAM_VERSION},
 	{"LONG4", BYTES("\x80\x02\x8b\xff\xff\xff\xff."), SEAM_CORRUPT},
 	{"LONG4", BYTES("\x80\x02\x8b\xff\xff\xff\x7f."), SEAM_CORRUPT},
-	{"BINUNICODE", BYTES("X\xff\xff\xff\xff" "a."), SEAM_CORRUPT},
-	{"BINUNICODE8", BYTES("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "a."), SEAM_CORRUPT},
+	{"BINUNICODE",
+		BYTES("X\xff\xff\xff\xff"
+		      "a."),
+		SEAM_CORRUPT},
+	{"BINUNICODE8",
+		BYTES("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff"
+		      "a."),
+		SEAM_CORRUPT},
 	{"FRAME", BYTES("\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xffN."), SEAM_CORRUPT},
 	{"LONG_BINPUT", BYTES("Nr\xff\xff\xff\xff."), SEAM_CORRUPT},
 	{"PUT", BYTES("Np-1\n."), SEAM_CORRUPT},

@@ -1,16 +1,24 @@
-/* test_pickle_damage.c: damaged and hostile pickles: whatever they say, the reader answers in bounded time and memory. */
+/* test_pickle_damage.c: damaged and hostile pickles: whatever they say, the reader answers in bounded time and memory.
+ */
 #include "pickle_fixture.h"
 
 /* One of everything. */
-static const char mixed[] =
-	"\x80\x04\x95\x82\x00\x00\x00\x00\x00\x00\x00}(\x8c\x01" "a\x94](K\x01M\x01\x02J\x01\x00\x00\x00\x8a\x02\x01\x02\x8b\x01\x00\x00\x00\x05G"
-	"\x00\x00\x00\x00\x00\x00\x00\x00N\x88\x89" "B\x01\x00\x00\x00xC\x01yX\x01\x00\x00\x00ze\x8c\x01" "bh\x00\x85\x94\x8c\x01" "c\x8f(K"
-	"\x01\x90\x8c\x01" "d(K\x01\x91\x8c\x01" "eI12\nL34L\n\x86VA\nS'B'\nF1.5\nN\x87\x8c\x01" "f"
-	"(Nl\x8c\x01g(NNd\x8c\x01h}K\x01K\x02su.";
+static const char mixed[] = "\x80\x04\x95\x82\x00\x00\x00\x00\x00\x00\x00}(\x8c\x01"
+			    "a\x94](K\x01M\x01\x02J\x01\x00\x00\x00\x8a\x02\x01\x02\x8b\x01\x00\x00\x00\x05G"
+			    "\x00\x00\x00\x00\x00\x00\x00\x00N\x88\x89"
+			    "B\x01\x00\x00\x00xC\x01yX\x01\x00\x00\x00ze\x8c\x01"
+			    "bh\x00\x85\x94\x8c\x01"
+			    "c\x8f(K"
+			    "\x01\x90\x8c\x01"
+			    "d(K\x01\x91\x8c\x01"
+			    "eI12\nL34L\n\x86VA\nS'B'\nF1.5\nN\x87\x8c\x01"
+			    "f"
+			    "(Nl\x8c\x01g(NNd\x8c\x01h}K\x01K\x02su.";
 
 Test(pickle_damage, every_truncation_is_an_error)
 {
-	static const char plain[] = "\x80\x04}(\x8c\x01" "a\x94](K\x01M\x01\x02\x8a\x02\x01\x02NeX\x01\0\0\0bI12\nu.";
+	static const char plain[] = "\x80\x04}(\x8c\x01"
+				    "a\x94](K\x01M\x01\x02\x8a\x02\x01\x02NeX\x01\0\0\0bI12\nu.";
 	struct seam_pickle *whole = read_ok("plain", BYTES(plain));
 	seam__pickle_free(whole);
 	for (size_t cut = 0; cut < sizeof(plain) - 1; cut++) {
@@ -85,13 +93,14 @@ Test(pickle_damage, memory_is_bounded_by_the_input)
 		const char *name;
 		char fill;
 	} rows[] = {{"values", 'N'}, {"tuples in tuples", '\x85'}, {"lists", ']'}, {"marks", '('}, {"copies", '2'},
-	            {"memo", '\x94'}};
+		{"memo", '\x94'}};
 	char *data = malloc(BYTES_OF_INPUT);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memset(data, rows[i].fill, BYTES_OF_INPUT);
 		memcpy(data, "\x80\x04N", 3);
 		const uint64_t peak = peak_of_reading(data, BYTES_OF_INPUT, SEAM_CORRUPT);
-		cr_assert_lt(peak, (uint64_t)BYTES_OF_INPUT * 128, "%s: %llu bytes", rows[i].name, (unsigned long long)peak);
+		cr_assert_lt(
+			peak, (uint64_t)BYTES_OF_INPUT * 128, "%s: %llu bytes", rows[i].name, (unsigned long long)peak);
 	}
 	free(data);
 }
@@ -122,7 +131,8 @@ Test(pickle_damage, marks_inside_marks_have_a_limit)
 
 Test(pickle_damage, every_failed_allocation_is_a_value)
 {
-	static const char data[] = "\x80\x04}(\x8c\x01" "a\x94](K\x01M\x01\x02NeVb\\u00e9\nI12\nu.";
+	static const char data[] = "\x80\x04}(\x8c\x01"
+				   "a\x94](K\x01M\x01\x02NeVb\\u00e9\nI12\nu.";
 	struct seam_meta *meta = seam__meta_process();
 	bool fired = true;
 	for (uint64_t n = 1; fired; n++) {
@@ -131,7 +141,8 @@ Test(pickle_damage, every_failed_allocation_is_a_value)
 		enum seam_rc rc = seam__pickle_read(BYTES(data), NULL, &pickle);
 		fired = seam__meta_fail_left(meta) == 0;
 		seam__meta_fail_at(meta, 0);
-		cr_assert_eq(rc, fired ? SEAM_OOM_META : SEAM_OK, "failure %llu: %s", (unsigned long long)n, seam_rc_name(rc));
+		cr_assert_eq(rc, fired ? SEAM_OOM_META : SEAM_OK, "failure %llu: %s", (unsigned long long)n,
+			seam_rc_name(rc));
 		seam__pickle_free(pickle);
 		cr_assert_eq(trace_sample_live_bytes(), 0, "failure %llu", (unsigned long long)n);
 	}

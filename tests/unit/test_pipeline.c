@@ -1,5 +1,5 @@
-/* test_pipeline.c: the pipeline has an answer to every problem, whatever it has and however soon it must end; the same one
- * twice; and nothing is left when memory fails. */
+/* test_pipeline.c: the pipeline has an answer to every problem, whatever it has and however soon it must end; the same
+ * one twice; and nothing is left when memory fails. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -25,7 +25,9 @@ Test(pipeline, has_an_answer_to_every_problem)
 	static const uint64_t nodes[] = {0, 100, 300000};
 
 	for (uint64_t seed = 0; seed < 48; seed++) {
-		struct random_wish wish = {.seed = seed, .count = (uint32_t)(seed % 4) * 12, .features = (unsigned)(seed / 3) & SEAM__HAS_ALL};
+		struct random_wish wish = {.seed = seed,
+			.count = (uint32_t)(seed % 4) * 12,
+			.features = (unsigned)(seed / 3) & SEAM__HAS_ALL};
 
 		random_problem(&wish, meta, &problem);
 		for (size_t n = 0; n < sizeof(nodes) / sizeof(nodes[0]); n++) {
@@ -35,10 +37,12 @@ Test(pipeline, has_an_answer_to_every_problem)
 			uint64_t peak = run(nodes[n], &first, &result);
 			const char *broken = naive_check_placement(&problem, first.offsets, peak);
 
-			cr_expect_null(broken, "seed %lu, %lu nodes: %s", (unsigned long)seed, (unsigned long)nodes[n], broken);
+			cr_expect_null(broken, "seed %lu, %lu nodes: %s", (unsigned long)seed, (unsigned long)nodes[n],
+				broken);
 			cr_expect_geq(result.lower_bytes, problem.lower_bytes);
 			cr_expect_geq(peak, result.lower_bytes, "seed %lu", (unsigned long)seed);
-			cr_expect_eq(run(nodes[n], &second, &result), peak, "seed %lu: another answer", (unsigned long)seed);
+			cr_expect_eq(
+				run(nodes[n], &second, &result), peak, "seed %lu: another answer", (unsigned long)seed);
 			seam__placement_fini(&second, &problem);
 			seam__placement_fini(&first, &problem);
 		}
@@ -162,7 +166,8 @@ static uint64_t work_of(const char *solver, uint64_t nodes)
 	if (solver == NULL)
 		cr_assert_eq(seam__pipeline_run(&problem, &budget, &best, &result), SEAM_OK);
 	else
-		cr_assert_eq(seam__pipeline_run_one(&problem, seam__solver_find(solver), &budget, &best, &result), SEAM_OK);
+		cr_assert_eq(
+			seam__pipeline_run_one(&problem, seam__solver_find(solver), &budget, &best, &result), SEAM_OK);
 	seam__placement_fini(&best, &problem);
 	return work_ns;
 }

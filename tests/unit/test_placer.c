@@ -37,7 +37,8 @@ Test(placer, chains_go_where_all_of_them_fit)
 	for (int round = 0; round < 2; round++) {
 		cr_assert_eq(seam__placer_start(&placer), SEAM_OK);
 		cr_expect_eq(placer.made.offsets[0], 20, "the fixed one");
-		cr_expect_eq(seam__placer_drop(&placer, 1, SEAM__FIT_FIRST, 54, &budget), SEAM_NOT_FOUND, "25 bytes above 30");
+		cr_expect_eq(seam__placer_drop(&placer, 1, SEAM__FIT_FIRST, 54, &budget), SEAM_NOT_FOUND,
+			"25 bytes above 30");
 		cr_expect_eq(seam__placer_drop(&placer, 1, SEAM__FIT_FIRST, 55, &budget), SEAM_OK);
 		cr_expect_eq(placer.made.offsets[1], 30);
 		cr_expect_eq(placer.made.offsets[2], 35);

@@ -69,11 +69,13 @@ static const struct change changes[] = {
 	{"L3", "a range out of the arena", RANGE, 2, FIELD(range, end_bytes), 7169},
 	{"L1", "a first request of no bytes", PRELUDE, 1, FIELD(prelude, size_bytes), 0},
 	{"L3", "an unknown flag of a first request", PRELUDE, 1, FIELD(prelude, flags), 4},
-	{"L3", "a first request that depends on data and stays", PRELUDE, 3, FIELD(prelude, flags), SEAM_PLAN_STAYS | SEAM_PLAN_DYNAMIC},
+	{"L3", "a first request that depends on data and stays", PRELUDE, 3, FIELD(prelude, flags),
+		SEAM_PLAN_STAYS | SEAM_PLAN_DYNAMIC},
 	{"L3", "a first request of an unknown slot", PRELUDE, 1, FIELD(prelude, slot), 6},
 	{NULL, "a first request of the last slot", PRELUDE, 1, FIELD(prelude, slot), 5},
 	{"L3", "a first request that stays and has a slot", PRELUDE, 3, FIELD(prelude, slot), 4},
-	{"L3", "a first request that stays and is more than all that does", PRELUDE, 3, FIELD(prelude, size_bytes), 23457},
+	{"L3", "a first request that stays and is more than all that does", PRELUDE, 3, FIELD(prelude, size_bytes),
+		23457},
 	{"L3", "more stays than is beside the arena", HEADER, 0, FIELD(header, resident_bytes), 123455},
 	{"L3", "an unknown slot is waited for", WAIT, 0, FIELD(wait, waited), 6},
 	{"L3", "an unknown slot waits", WAIT, 0, FIELD(wait, waiter), 6},
@@ -117,8 +119,8 @@ Test(plan_check, every_invariant_is_named)
 		plan_sample_builder(&builder);
 		memcpy((char *)section_of(&builder, change) + change->offset, &change->value, change->bytes);
 		enum seam_rc rc = seam__plan_builder_finish(&builder, &error, &plan);
-		cr_assert_eq(rc, change->broken == NULL ? SEAM_OK : SEAM_CORRUPT, "%s: %s %s", change->what, seam_rc_name(rc),
-		             error.text);
+		cr_assert_eq(rc, change->broken == NULL ? SEAM_OK : SEAM_CORRUPT, "%s: %s %s", change->what,
+			seam_rc_name(rc), error.text);
 		if (change->broken != NULL)
 			cr_assert(strstr(error.text, change->broken) != NULL, "%s: %s", change->what, error.text);
 		seam_plan_free(plan);
@@ -197,8 +199,8 @@ Test(plan_check, lines_and_graphs)
 	struct seam__plan_builder builder;
 	struct seam_plan *plan = NULL;
 	uint32_t number;
-	const struct seam_plan_slot slots[] = {{.size_bytes = 512, .begin = 1, .end = 4},
-	                                       {.size_bytes = 512, .begin = 1, .end = 2}};
+	const struct seam_plan_slot slots[] = {
+		{.size_bytes = 512, .begin = 1, .end = 4}, {.size_bytes = 512, .begin = 1, .end = 2}};
 	const uint64_t offsets[] = {0, 512};
 	cr_assert_eq(seam__plan_builder_init(&builder, 1), SEAM_OK);
 	builder.header.positions = 4;
@@ -211,7 +213,8 @@ Test(plan_check, lines_and_graphs)
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_OK);
 	seam_plan_free(plan);
 	builder.header.positions = 3;
-	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "it ends behind the end of the line");
+	cr_assert_eq(
+		seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "it ends behind the end of the line");
 	builder.header.positions = 4;
 	cr_assert_eq(seam__plan_builder_prelude(&builder, &(struct seam_plan_prelude){.size_bytes = 1}), SEAM_OK);
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "something comes before a line");

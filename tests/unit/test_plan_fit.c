@@ -8,7 +8,8 @@
 static bool fits(const char *words, const uint64_t *sizes, uint32_t count, uint64_t stream)
 {
 	struct seam_plan_slot slots[8] = {0};
-	struct seam_plan plan = {.header = {.slot_count = count, .stream_count = 1}, .slots = slots, .streams = &stream};
+	struct seam_plan plan = {
+		.header = {.slot_count = count, .stream_count = 1}, .slots = slots, .streams = &stream};
 	struct seam_trace *trace = trace_words(words);
 	struct schedule schedule;
 	for (uint32_t i = 0; i < count; i++) {

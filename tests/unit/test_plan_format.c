@@ -1,4 +1,5 @@
-/* test_plan_format.c: the file image: round trips, every truncation and every flipped bit of a small file, hostile counts. */
+/* test_plan_format.c: the file image: round trips, every truncation and every flipped bit of a small file, hostile
+ * counts. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ Test(plan_format, reads_what_it_wrote)
 	size_t bytes;
 	size_t again_bytes;
 	const void *image = seam__plan_image(plan, &bytes);
-	cr_assert_eq(bytes, 256 + 6 * 64 + 12 * 8 + 2 * 8 + 1 * 32 + 2 * 48 + 3 * 16 + 4 * 16 + 7 * 4 + header->string_bytes);
+	cr_assert_eq(bytes,
+		256 + 6 * 64 + 12 * 8 + 2 * 8 + 1 * 32 + 2 * 48 + 3 * 16 + 4 * 16 + 7 * 4 + header->string_bytes);
 	struct seam_plan *again;
 	cr_assert_eq(seam_plan_read_memory(image, bytes, NULL, &again), SEAM_OK);
 	cr_assert_arr_eq(seam__plan_image(again, &again_bytes), image, bytes);
@@ -196,7 +198,8 @@ Test(plan_format, counts_that_overflow_are_refused_before_they_cost)
 		cr_assert_eq(seam_plan_read_memory(image, bytes, &error, &again), SEAM_CORRUPT, "%s", rows[i].name);
 		cr_assert(strstr(error.text, "do not hold") != NULL, "%s: %s", rows[i].name, error.text);
 		seam__meta_get_stats(seam__meta_process(), &stats);
-		cr_assert_eq(stats.peak_bytes, 0, "%s costs %llu bytes", rows[i].name, (unsigned long long)stats.peak_bytes);
+		cr_assert_eq(
+			stats.peak_bytes, 0, "%s costs %llu bytes", rows[i].name, (unsigned long long)stats.peak_bytes);
 		free(image);
 	}
 }

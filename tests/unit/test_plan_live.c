@@ -30,7 +30,7 @@ struct world {
 	uint32_t offset[MOST_POSITIONS][MOST_COPIES];
 	uint32_t backing[CHUNKS]; /* all different unless `aliased` */
 	bool aliased;
-	bool grouped;             /* one group, with one range */
+	bool grouped; /* one group, with one range */
 	uint32_t group_begin;
 	uint32_t group_span;
 	uint32_t range_begin;
@@ -53,7 +53,8 @@ static void make_world(struct world *world, uint64_t seed)
 		world->span[slot] = (uint32_t)(1 + next(&state) % (next(&state) % 4 == 0 ? circle : 1 + circle / 3));
 		world->size[slot] = (uint32_t)(1 + next(&state) % (CHUNK * 5 / 2));
 		for (uint32_t copy = 0; copy < world->copies; copy++)
-			world->offset[slot][copy] = (uint32_t)(next(&state) % ((CHUNKS * CHUNK - world->size[slot]) / ALIGN) * ALIGN);
+			world->offset[slot][copy] =
+				(uint32_t)(next(&state) % ((CHUNKS * CHUNK - world->size[slot]) / ALIGN) * ALIGN);
 	}
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		world->backing[i] = world->aliased && i == CHUNKS - 1 ? 0 : CHUNKS - 1 - i - world->aliased;
@@ -84,11 +85,13 @@ static bool oracle(const struct world *world)
 			for (uint32_t at = 0; at < world->span[slot]; at++)
 				for (uint32_t byte = 0; byte < world->size[slot]; byte++)
 					good = mark(table, world, world->offset[slot][copy] + byte,
-					            copy * world->positions + world->begin[slot] + at, 1) && good;
+						       copy * world->positions + world->begin[slot] + at, 1) &&
+						good;
 	for (uint32_t copy = 0; world->grouped && copy < world->copies; copy++)
 		for (uint32_t at = 0; at < world->group_span; at++)
 			for (uint32_t byte = world->range_begin; byte < world->range_end; byte++)
-				good = mark(table, world, byte, copy * world->positions + world->group_begin + at, 2) && good;
+				good = mark(table, world, byte, copy * world->positions + world->group_begin + at, 2) &&
+					good;
 	return good;
 }
 
@@ -97,8 +100,10 @@ static void add_group(struct seam__plan_builder *builder, const struct world *wo
 	const struct seam_plan_range range = {world->range_begin, world->range_end};
 	cr_assert_eq(seam__plan_builder_range(builder, &range), SEAM_OK);
 	for (uint32_t copy = 0; copy < world->copies; copy++) {
-		const struct seam_plan_group group = {.begin = world->group_begin, .end = world->group_begin + world->group_span,
-		                                      .copy = copy, .range_count = 1};
+		const struct seam_plan_group group = {.begin = world->group_begin,
+			.end = world->group_begin + world->group_span,
+			.copy = copy,
+			.range_count = 1};
 		cr_assert_eq(seam__plan_builder_group(builder, &group), SEAM_OK);
 	}
 }
@@ -114,8 +119,9 @@ static enum seam_rc build(const struct world *world, struct seam_trace_error *er
 	builder.header.arena_bytes = CHUNK * CHUNKS;
 	cr_assert_eq(seam__plan_builder_stream(&builder, 0, &number), SEAM_OK);
 	for (uint32_t slot = 0; slot < world->slots; slot++) {
-		const struct seam_plan_slot record = {.size_bytes = world->size[slot], .begin = world->begin[slot],
-		                                      .end = world->begin[slot] + world->span[slot]};
+		const struct seam_plan_slot record = {.size_bytes = world->size[slot],
+			.begin = world->begin[slot],
+			.end = world->begin[slot] + world->span[slot]};
 		uint64_t offsets[MOST_COPIES];
 		for (uint32_t copy = 0; copy < world->copies; copy++)
 			offsets[copy] = world->offset[slot][copy];
@@ -140,10 +146,11 @@ Test(plan_live, agrees_with_a_table_of_bytes)
 		make_world(&world, seed);
 		const bool good = oracle(&world);
 		enum seam_rc rc = build(&world, &error, &plan);
-		cr_assert_eq(rc, good ? SEAM_OK : SEAM_CORRUPT, "seed %llu: %s %s", (unsigned long long)seed, seam_rc_name(rc),
-		             error.text);
+		cr_assert_eq(rc, good ? SEAM_OK : SEAM_CORRUPT, "seed %llu: %s %s", (unsigned long long)seed,
+			seam_rc_name(rc), error.text);
 		if (!good)
-			cr_assert(strstr(error.text, "L5") != NULL, "seed %llu: %s", (unsigned long long)seed, error.text);
+			cr_assert(strstr(error.text, "L5") != NULL, "seed %llu: %s", (unsigned long long)seed,
+				error.text);
 		good_ones += good && world.slots > 1;
 		bad_ones += !good;
 		seam_plan_free(plan);
@@ -157,16 +164,21 @@ Test(plan_live, names_the_two_slots)
 {
 	static const struct {
 		const char *what;
-		size_t offset;     /* index into the addresses */
+		size_t offset; /* index into the addresses */
 		uint64_t address;
 		const char *text;
 	} rows[] = {
-		{"inside the period", 1 * 2 + 0, 0, "slots 0 (copy 0) and 1 (copy 0) live together and share physical byte 0"},
-		{"one byte", 2 * 2 + 0, 1536, "slots 1 (copy 0) and 2 (copy 0) live together and share physical byte 1536"},
-		{"across the end", 0 * 2 + 0, 3072, "slots 2 (copy 1) and 0 (copy 0) live together and share physical byte 3072"},
-		{"across copies", 2 * 2 + 1, 2048, "slots 2 (copy 1) and 2 (copy 0) live together and share physical byte 2048"},
+		{"inside the period", 1 * 2 + 0, 0,
+			"slots 0 (copy 0) and 1 (copy 0) live together and share physical byte 0"},
+		{"one byte", 2 * 2 + 0, 1536,
+			"slots 1 (copy 0) and 2 (copy 0) live together and share physical byte 1536"},
+		{"across the end", 0 * 2 + 0, 3072,
+			"slots 2 (copy 1) and 0 (copy 0) live together and share physical byte 3072"},
+		{"across copies", 2 * 2 + 1, 2048,
+			"slots 2 (copy 1) and 2 (copy 0) live together and share physical byte 2048"},
 		{"through the backing", 2 * 2 + 0, 1024, "slots 1 (copy 0) and 2 (copy 0)"},
-		{"on a range", 4 * 2 + 0, 4096, "slot 4: a slot lives on physical byte 4096 of a group's reusable range"},
+		{"on a range", 4 * 2 + 0, 4096,
+			"slot 4: a slot lives on physical byte 4096 of a group's reusable range"},
 		{"on a range across the end", 2 * 2 + 1, 5120, "group 0: a slot lives on physical byte 5120"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

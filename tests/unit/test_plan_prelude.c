@@ -1,4 +1,5 @@
-/* test_plan_prelude.c: what a plan says of a program's first requests: which of them stay, and which are the period's. Traces made by hand. */
+/* test_plan_prelude.c: what a plan says of a program's first requests: which of them stay, and which are the period's.
+ * Traces made by hand. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,9 +36,13 @@ static struct seam_plan *plan_of(const char *text, uint64_t first, uint64_t last
 	struct seam_trace *trace = trace_words(text);
 	struct seam_trace_error error = {0};
 	struct seam_plan *plan = NULL;
-	const struct seam_plan_options options = {
-		.struct_bytes = sizeof(options), .node_limit = 1000, .align_bytes = 512, .no_stitch = 1,
-		.period = last == 0 ? SEAM_PLAN_PERIOD_WHOLE : SEAM_PLAN_PERIOD_GIVEN, .first_event = first, .last_event = last};
+	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
+		.node_limit = 1000,
+		.align_bytes = 512,
+		.no_stitch = 1,
+		.period = last == 0 ? SEAM_PLAN_PERIOD_WHOLE : SEAM_PLAN_PERIOD_GIVEN,
+		.first_event = first,
+		.last_event = last};
 	cr_assert_eq(seam_plan_make(trace, &options, &error, &plan), SEAM_OK, "%s", error.text);
 	seam_trace_free(trace);
 	return plan;
@@ -48,13 +53,16 @@ static void expect_prelude(const struct seam_plan *plan, const struct seam_plan_
 	cr_assert_eq(plan->header.prelude_count, count, "%u requests instead of %u", plan->header.prelude_count, count);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seam_plan_prelude *request = &plan->prelude[i];
-		cr_expect(request->size_bytes == expected[i].size_bytes && request->flags == expected[i].flags && request->slot == expected[i].slot,
-		          "request %u: %llu bytes, flags %u, slot %u", i, (unsigned long long)request->size_bytes, request->flags, request->slot);
+		cr_expect(request->size_bytes == expected[i].size_bytes && request->flags == expected[i].flags &&
+				request->slot == expected[i].slot,
+			"request %u: %llu bytes, flags %u, slot %u", i, (unsigned long long)request->size_bytes,
+			request->flags, request->slot);
 	}
 }
 
-#define EXPECT(plan, ...) expect_prelude(plan, (const struct seam_plan_prelude[]){__VA_ARGS__}, \
-                                         sizeof((const struct seam_plan_prelude[]){__VA_ARGS__}) / sizeof(struct seam_plan_prelude))
+#define EXPECT(plan, ...)                                                     \
+	expect_prelude(plan, (const struct seam_plan_prelude[]){__VA_ARGS__}, \
+		sizeof((const struct seam_plan_prelude[]){__VA_ARGS__}) / sizeof(struct seam_plan_prelude))
 
 /* A state among temporaries of its size. One request behind it: that is where the program is then. */
 Test(plan_prelude, what_stays_is_told_from_what_has_its_size)
@@ -81,7 +89,8 @@ Test(plan_prelude, what_is_of_private_pools_is_not_asked_of_a_plan)
 	seam_plan_free(plan);
 }
 
-/* Each block lives through two ends of an iteration: one that is live before the period and not freed in it is the slot's. */
+/* Each block lives through two ends of an iteration: one that is live before the period and not freed in it is the
+ * slot's. */
 Test(plan_prelude, blocks_that_live_longer_than_a_period_do_not_stay)
 {
 	struct seam_plan *plan = plan_of("+p10 (7@2 +q9@2 )7@2 +a7 | +b7 | +c7 -a | +d7 -b | +e7 -c |", 14, 17);
@@ -126,8 +135,8 @@ static struct seam_plan *plan_behind(unsigned bytes, unsigned count)
 	return plan_of(words, before + 2 * period, before + 3 * period);
 }
 
-/* What comes before is no iteration, but like a part of one: like two of them, and taken for the one that is nearest before where the program goes on. It is
- * followed up to there. */
+/* What comes before is no iteration, but like a part of one: like two of them, and taken for the one that is nearest
+ * before where the program goes on. It is followed up to there. */
 Test(plan_prelude, a_beginning_that_is_like_a_part_of_the_period_is_there)
 {
 	struct seam_plan *plan = plan_behind(100, LONG_RUN);

@@ -32,7 +32,8 @@ static void *ask(struct loop *loop, uint64_t bytes)
 	void *ptr = must_alloc(bytes, NULL);
 	if (loop->seen != NULL) {
 		cr_assert_lt(loop->seen_count, MOST_BLOCKS);
-		loop->seen[loop->seen_count++] = (struct range){(uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)ptr + bytes};
+		loop->seen[loop->seen_count++] =
+			(struct range){(uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)ptr + bytes};
 	}
 	return ptr;
 }
@@ -96,8 +97,8 @@ static void run_until_planned(struct loop *loop)
 		run_background();
 	}
 	check_pool();
-	cr_assert_eq(get_stats().plan_adoptions, 1, "made %llu, failures %llu", (unsigned long long)get_stats().plan_made,
-	             (unsigned long long)get_stats().plan_failures);
+	cr_assert_eq(get_stats().plan_adoptions, 1, "made %llu, failures %llu",
+		(unsigned long long)get_stats().plan_made, (unsigned long long)get_stats().plan_failures);
 }
 
 /* A pool whose plan has what it needs, and no more memory than that. */
@@ -122,10 +123,12 @@ Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 	struct seam_stats after = get_stats();
 	cr_expect_eq(after.memory_calls, before.memory_calls);
 	cr_expect_gt(pool->learner.work_ns, 0, "it says what it took");
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
-	             (unsigned long long)(after.plan_hits - before.plan_hits), (unsigned long long)(after.plan_requests - before.plan_requests),
-	             (unsigned long long)after.plan_miss_size, (unsigned long long)after.plan_miss_lost,
-	             (unsigned long long)after.plan_miss_late, (unsigned long long)after.plan_miss_gap);
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests,
+		"%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
+		(unsigned long long)(after.plan_hits - before.plan_hits),
+		(unsigned long long)(after.plan_requests - before.plan_requests),
+		(unsigned long long)after.plan_miss_size, (unsigned long long)after.plan_miss_lost,
+		(unsigned long long)after.plan_miss_late, (unsigned long long)after.plan_miss_gap);
 	check_pool();
 	close_pool();
 }
@@ -144,9 +147,9 @@ Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 	cr_assert_eq(get_stats().plan_adoptions, 0);
 	(void)ask(&loop, layer_bytes(0) * 2);
 	cr_expect_eq(get_stats().plan_adoptions, 1);
-	cr_expect_eq(get_stats().plan_hits, 1, "size %llu lost %llu late %llu gap %llu", (unsigned long long)get_stats().plan_miss_size,
-	             (unsigned long long)get_stats().plan_miss_lost, (unsigned long long)get_stats().plan_miss_late,
-	             (unsigned long long)get_stats().plan_miss_gap);
+	cr_expect_eq(get_stats().plan_hits, 1, "size %llu lost %llu late %llu gap %llu",
+		(unsigned long long)get_stats().plan_miss_size, (unsigned long long)get_stats().plan_miss_lost,
+		(unsigned long long)get_stats().plan_miss_late, (unsigned long long)get_stats().plan_miss_gap);
 	check_pool();
 	close_pool();
 }
@@ -216,7 +219,8 @@ Test(planned, unplanned_requests_borrow_idle_memory)
 	struct seam_stats before = get_stats();
 	run_iteration(&loop);
 	struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "what was lent is back");
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests,
+		"what was lent is back");
 	check_pool();
 	close_pool();
 }
@@ -271,7 +275,8 @@ Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 	close_pool();
 }
 
-/* What the plan leaves idle serves a stream that it does not know, and then its own stream again: both wait for each other. */
+/* What the plan leaves idle serves a stream that it does not know, and then its own stream again: both wait for each
+ * other. */
 Test(planned, borrowed_memory_changes_streams_in_order)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
@@ -300,7 +305,8 @@ Test(planned, borrowed_memory_changes_streams_in_order)
 	close_pool();
 }
 
-/* Blocks that stay where their slots, and others, are due: those go where nothing is due while they live, as long as there is room beside. */
+/* Blocks that stay where their slots, and others, are due: those go where nothing is due while they live, as long as
+ * there is room beside. */
 Test(planned, what_is_displaced_displaces_nothing)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
@@ -348,7 +354,9 @@ Test(planned, what_is_displaced_displaces_nothing)
 static uint64_t idle_positions(const struct seam_stage *stage, uint32_t i)
 {
 	const struct seam_arena_chunk *chunk = &stage->arena.chunks[i];
-	return chunk->leased_bytes != chunk->bytes ? 0 : seam__matcher_idle(stage->matcher, chunk->offset, chunk->offset + chunk->bytes);
+	return chunk->leased_bytes != chunk->bytes
+		? 0
+		: seam__matcher_idle(stage->matcher, chunk->offset, chunk->offset + chunk->bytes);
 }
 
 /* What no plan knows goes beside what lives: chunks in which nothing does can still be lent. */
@@ -415,7 +423,8 @@ Test(planned, what_stays_in_lent_chunks_is_planned_around)
 	for (uint32_t i = 0; i < stage->arena.count; i++)
 		idle_bytes += idle_positions(stage, i) != 0 ? stage->arena.chunks[i].bytes : 0;
 	void *stays = must_alloc(idle_bytes, NULL); /* not in one piece */
-	cr_assert_geq(get_stats().plan_lent_bytes, MIB(24), "%llu of %llu bytes: this tests nothing", (unsigned long long)get_stats().plan_lent_bytes, (unsigned long long)idle_bytes);
+	cr_assert_geq(get_stats().plan_lent_bytes, MIB(24), "%llu of %llu bytes: this tests nothing",
+		(unsigned long long)get_stats().plan_lent_bytes, (unsigned long long)idle_bytes);
 	for (unsigned i = 0; i < 40; i++) {
 		run_iteration(&loop);
 		run_background();
@@ -436,7 +445,8 @@ Test(planned, what_is_being_prepared_fails_no_request)
 	struct loop loop;
 	run_until_preparing(&loop);
 	const struct seam_stats stats = get_stats();
-	void *large = must_alloc(MIB(512) - stats.reserved_bytes + stats.unused_whole_bytes, NULL); /* all that is in whole chunks */
+	void *large = must_alloc(
+		MIB(512) - stats.reserved_bytes + stats.unused_whole_bytes, NULL); /* all that is in whole chunks */
 	check_pool();
 	must_free(large);
 	run_background();

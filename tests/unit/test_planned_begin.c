@@ -1,4 +1,5 @@
-/* test_planned_begin.c: a plan that is there before the program has built up, and does not say what is asked for first: what it serves, from when on, and that nothing that stays gets in its way. */
+/* test_planned_begin.c: a plan that is there before the program has built up, and does not say what is asked for first:
+ * what it serves, from when on, and that nothing that stays gets in its way. */
 #include "core_fixture.h"
 
 #include <seam/plan.h>
@@ -7,8 +8,8 @@
 #include "record.h"
 
 #define LAYERS 24u
-#define LARGE_BYTES MIB(9)   /* a workspace that needs chunks of its own */
-#define SMALL_BYTES KIB(1280)/* one that fits behind an activation in the last of its chunks */
+#define LARGE_BYTES MIB(9)    /* a workspace that needs chunks of its own */
+#define SMALL_BYTES KIB(1280) /* one that fits behind an activation in the last of its chunks */
 
 struct training {
 	void *parameters[LAYERS], *states[LAYERS], *gradients[LAYERS], *activations[LAYERS];
@@ -38,7 +39,8 @@ static void go_forward(struct training *training)
 			training->workspaces[1] = must_alloc(SMALL_BYTES, NULL);
 		}
 		must_free(must_alloc(MIB(1) + i * KIB(64), NULL));
-		training->activations[i] = must_alloc(MIB(9) + i * KIB(256) + (training->is_first ? training->odd_bytes : 0), NULL);
+		training->activations[i] =
+			must_alloc(MIB(9) + i * KIB(256) + (training->is_first ? training->odd_bytes : 0), NULL);
 	}
 }
 
@@ -74,14 +76,18 @@ static void train(struct training *training)
 	check_pool();
 }
 
-/* A plan of the program's iterations, from a run of it, as if it had been recorded from the second iteration on: without what is asked for first. */
+/* A plan of the program's iterations, from a run of it, as if it had been recorded from the second iteration on:
+ * without what is asked for first. */
 static struct seam_plan *make_plan(bool has_states, uint64_t odd_bytes)
 {
 	struct training training;
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
-	const struct seam_plan_options options = {
-		.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 100000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND};
+	const struct seam_plan_options options = {.struct_bytes = sizeof options,
+		.no_stitch = 1,
+		.node_limit = 100000,
+		.align_bytes = 512,
+		.period = SEAM_PLAN_PERIOD_FIND};
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
 	begin_training(&training, has_states, odd_bytes);
 	for (unsigned i = 0; i < 4; i++)
@@ -104,7 +110,8 @@ static uint64_t residents_bytes(bool has_states, uint64_t odd_bytes)
 	return bytes;
 }
 
-/* Runs iterations; `served` of them at the end without a miss, without growth, and with the whole arena at the plan's disposal. */
+/* Runs iterations; `served` of them at the end without a miss, without growth, and with the whole arena at the plan's
+ * disposal. */
 static void run_with_plan(bool has_states, uint64_t odd_bytes, unsigned iterations, unsigned served)
 {
 	struct training training;
@@ -119,7 +126,7 @@ static void run_with_plan(bool has_states, uint64_t odd_bytes, unsigned iteratio
 		if (i < iterations - served)
 			continue;
 		cr_expect_eq(after.plan_misses, before.plan_misses, "iteration %u: %llu misses", i,
-		             (unsigned long long)(after.plan_misses - before.plan_misses));
+			(unsigned long long)(after.plan_misses - before.plan_misses));
 		cr_expect_eq(after.reserved_bytes, before.reserved_bytes, "iteration %u", i);
 		cr_expect_eq(after.plan_lent_bytes, 0);
 		const struct seam_arena *arena = &LIST_FIRST(&pool->planning.stages)->arena;
@@ -128,8 +135,8 @@ static void run_with_plan(bool has_states, uint64_t odd_bytes, unsigned iteratio
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	const uint64_t needed_bytes = plan->header.arena_bytes + residents_bytes(has_states, odd_bytes);
 	const uint64_t reserved_bytes = get_stats().reserved_bytes;
-	cr_expect_leq(reserved_bytes, needed_bytes + needed_bytes / 32, "%llu bytes, %llu are needed", (unsigned long long)reserved_bytes,
-	              (unsigned long long)needed_bytes);
+	cr_expect_leq(reserved_bytes, needed_bytes + needed_bytes / 32, "%llu bytes, %llu are needed",
+		(unsigned long long)reserved_bytes, (unsigned long long)needed_bytes);
 	seam_plan_free(plan);
 	close_pool();
 }
@@ -146,7 +153,8 @@ Test(planned_begin, what_is_made_in_the_first_iteration_and_stays_is_in_nobodys_
 	run_with_plan(true, 0, 5, 4);
 }
 
-/* Nothing of the first iteration is recognised: gradients lie beside the arena too when the last states are made, which are what the plan does not know. */
+/* Nothing of the first iteration is recognised: gradients lie beside the arena too when the last states are made, which
+ * are what the plan does not know. */
 Test(planned_begin, a_first_iteration_that_is_not_recognised_is_in_nobodys_way_either)
 {
 	run_with_plan(true, KIB(40), 5, 2);
@@ -213,13 +221,17 @@ static void load_experts(uint64_t bytes)
 	cr_assert_ok(seam_step(pool));
 }
 
-/* The plan's one block leaves nothing idle while they live. They get what the arena has to spare, so that no driver call is made for them. */
+/* The plan's one block leaves nothing idle while they live. They get what the arena has to spare, so that no driver
+ * call is made for them. */
 static void run_with_experts(const char *conf, bool has_spare)
 {
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
-	const struct seam_plan_options options = {
-		.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 1000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND};
+	const struct seam_plan_options options = {.struct_bytes = sizeof options,
+		.no_stitch = 1,
+		.node_limit = 1000,
+		.align_bytes = 512,
+		.period = SEAM_PLAN_PERIOD_FIND};
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
 	for (unsigned i = 0; i < 4; i++)
 		load_experts(KIB(16));

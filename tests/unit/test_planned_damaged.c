@@ -1,5 +1,5 @@
-/* test_planned_damaged.c: plans in the program's memory that are not as they were made: seam_plan_use() takes them as a file, refuses them in words, or
- * what it serves from them lies apart. */
+/* test_planned_damaged.c: plans in the program's memory that are not as they were made: seam_plan_use() takes them as a
+ * file, refuses them in words, or what it serves from them lies apart. */
 #include "core_fixture.h"
 
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static struct mine copy_sound(void)
 	struct mine mine = {
 		.plan = *sound,
 		.slots = copy_of(sound->slots, header->slot_count * sizeof *sound->slots),
-		.offsets = copy_of(sound->offsets, (size_t)header->slot_count * header->copies * sizeof *sound->offsets),
+		.offsets =
+			copy_of(sound->offsets, (size_t)header->slot_count * header->copies * sizeof *sound->offsets),
 		.streams = copy_of(sound->streams, header->stream_count * sizeof *sound->streams),
 		.groups = copy_of(sound->groups, header->group_count * sizeof *sound->groups),
 		.ranges = copy_of(sound->ranges, header->range_count * sizeof *sound->ranges),
@@ -77,9 +78,20 @@ static void free_mine(struct mine *mine)
 static void set_up(void)
 {
 	static struct program_truth truth;
-	const struct program_wish wish = {.seed = 7, .slots = 40, .iterations = 8, .lag = 2, .streams = STREAMS, .edges = 2, .dynamics = 3, .residents = 2};
+	const struct program_wish wish = {.seed = 7,
+		.slots = 40,
+		.iterations = 8,
+		.lag = 2,
+		.streams = STREAMS,
+		.edges = 2,
+		.dynamics = 3,
+		.residents = 2};
 	struct seam_trace *trace = trace_program(&wish, &truth);
-	const struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = 20000, .align_bytes = 512, .no_stitch = 1, .period = SEAM_PLAN_PERIOD_FIND};
+	const struct seam_plan_options options = {.struct_bytes = sizeof options,
+		.node_limit = 20000,
+		.align_bytes = 512,
+		.no_stitch = 1,
+		.period = SEAM_PLAN_PERIOD_FIND};
 	struct seam_trace_error error = {0};
 	cr_assert_eq(seam_plan_make(trace, &options, &error, &sound), SEAM_OK, "%s", error.text);
 	seam_trace_free(trace);
@@ -131,7 +143,8 @@ static void begin_block(struct program *program, const struct seam_plan_slot *sl
 {
 	const uint64_t va = (uint64_t)(uintptr_t)must_alloc(slot->size_bytes, handles[slot->stream]);
 	for (uint32_t i = 0; i < program->count; i++)
-		program->overlaps += va < program->live[i].va + program->live[i].bytes && program->live[i].va < va + slot->size_bytes;
+		program->overlaps += va < program->live[i].va + program->live[i].bytes &&
+			program->live[i].va < va + slot->size_bytes;
 	cr_assert_lt(program->count, MOST_LIVE);
 	program->live[program->count].va = va;
 	program->live[program->count].bytes = slot->size_bytes;
@@ -221,20 +234,22 @@ static uint64_t next(uint64_t *state)
 
 static uint64_t damage_value(uint64_t *state, uint64_t old)
 {
-	const uint64_t values[] = {0, 1, 2, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 31, UINT64_C(1) << 62, UINT64_C(1) << 63, old + 1, old - 1, old * 2,
-	                           old + 512, old - 512, old ^ (UINT64_C(1) << next(state) % 64), next(state) % sound->header.positions,
-	                           next(state) % (sound->header.arena_bytes / 512) * 512};
+	const uint64_t values[] = {0, 1, 2, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 31, UINT64_C(1) << 62,
+		UINT64_C(1) << 63, old + 1, old - 1, old * 2, old + 512, old - 512,
+		old ^ (UINT64_C(1) << next(state) % 64), next(state) % sound->header.positions,
+		next(state) % (sound->header.arena_bytes / 512) * 512};
 	return values[next(state) % (sizeof values / sizeof *values)];
 }
 
 /* Counts say how long the arrays are: only the seal can tell that one is wrong. */
 static bool is_count(size_t at)
 {
-	static const size_t counts[] = {
-		offsetof(struct seam_plan_header, slot_count), offsetof(struct seam_plan_header, copies), offsetof(struct seam_plan_header, backing_count),
-		offsetof(struct seam_plan_header, stream_count), offsetof(struct seam_plan_header, wait_count), offsetof(struct seam_plan_header, group_count),
-		offsetof(struct seam_plan_header, range_count), offsetof(struct seam_plan_header, prelude_count),
-		offsetof(struct seam_plan_header, string_bytes), offsetof(struct seam_plan_header, string_bytes) + 4};
+	static const size_t counts[] = {offsetof(struct seam_plan_header, slot_count),
+		offsetof(struct seam_plan_header, copies), offsetof(struct seam_plan_header, backing_count),
+		offsetof(struct seam_plan_header, stream_count), offsetof(struct seam_plan_header, wait_count),
+		offsetof(struct seam_plan_header, group_count), offsetof(struct seam_plan_header, range_count),
+		offsetof(struct seam_plan_header, prelude_count), offsetof(struct seam_plan_header, string_bytes),
+		offsetof(struct seam_plan_header, string_bytes) + 4};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		if (at == counts[i])
 			return true;
@@ -249,10 +264,12 @@ static void damage(struct mine *mine, uint64_t *state)
 	const struct {
 		void *items;
 		size_t bytes;
-	} sections[] = {
-		{mine->slots, header->slot_count * sizeof *mine->slots}, {mine->slots, header->slot_count * sizeof *mine->slots},
-		{mine->offsets, (size_t)header->slot_count * header->copies * sizeof *mine->offsets}, {mine->groups, header->group_count * sizeof *mine->groups},
-		{mine->ranges, header->range_count * sizeof *mine->ranges}, {mine->prelude, header->prelude_count * sizeof *mine->prelude},
+	} sections[] = {{mine->slots, header->slot_count * sizeof *mine->slots},
+		{mine->slots, header->slot_count * sizeof *mine->slots},
+		{mine->offsets, (size_t)header->slot_count * header->copies * sizeof *mine->offsets},
+		{mine->groups, header->group_count * sizeof *mine->groups},
+		{mine->ranges, header->range_count * sizeof *mine->ranges},
+		{mine->prelude, header->prelude_count * sizeof *mine->prelude},
 		{mine->strings, header->string_bytes / 8 * 8}, {&mine->plan.header, sizeof *header}};
 	const size_t which = next(state) % (sizeof sections / sizeof *sections);
 	const size_t width = next(state) % 2 == 0 ? 4 : 8;
@@ -260,7 +277,8 @@ static void damage(struct mine *mine, uint64_t *state)
 	if (sections[which].bytes < width)
 		return;
 	const size_t at = next(state) % (sections[which].bytes / width) * width;
-	mine->miscounts |= sections[which].items == &mine->plan.header && (is_count(at) || (width == 8 && is_count(at + 4)));
+	mine->miscounts |=
+		sections[which].items == &mine->plan.header && (is_count(at) || (width == 8 && is_count(at + 4)));
 	memcpy(&value, (char *)sections[which].items + at, width);
 	value = damage_value(state, value);
 	memcpy((char *)sections[which].items + at, &value, width);
@@ -278,7 +296,8 @@ Test(planned_damaged, no_damage_crashes_or_lets_live_blocks_share_a_byte)
 		for (uint64_t times = 1 + next(&state) % 3; times > 0; times--)
 			damage(&mine, &state);
 		const enum seam_rc rc = seam_plan_use(pool, &mine.plan, error);
-		cr_assert(rc == SEAM_OK || rc == SEAM_CORRUPT || rc == SEAM_INVALID || rc == SEAM_OOM_DEVICE, "damage %u: %s", n, seam_rc_name(rc));
+		cr_assert(rc == SEAM_OK || rc == SEAM_CORRUPT || rc == SEAM_INVALID || rc == SEAM_OOM_DEVICE,
+			"damage %u: %s", n, seam_rc_name(rc));
 		cr_assert_eq(error[0] == '\0', rc == SEAM_OK, "damage %u: '%s'", n, error);
 		if (rc == SEAM_OK)
 			cr_assert_eq(run(3, &hits), 0, "damage %u", n);

@@ -72,17 +72,20 @@ Test(planned_ends, a_closed_plan_keeps_what_lives)
 		if (fails == 0)
 			cr_expect_eq(counts->leased_bytes, counts->planned_bytes);
 		else
-			cr_expect_gt(counts->leased_bytes, counts->planned_bytes, "without metadata it goes with its chunks");
+			cr_expect_gt(counts->leased_bytes, counts->planned_bytes,
+				"without metadata it goes with its chunks");
 		for (unsigned i = 1; i < BLOCKS; i += 2) {
 			must_free(blocks[i]);
-			cr_expect_eq(counts->leased_bytes == counts->planned_bytes, fails == 0 || counts->planned_bytes == 0);
+			cr_expect_eq(counts->leased_bytes == counts->planned_bytes,
+				fails == 0 || counts->planned_bytes == 0);
 		}
 		check_pool();
 	}
 	close_pool();
 }
 
-/* The driver gives a destroyed stream's handle to the next one. The plan takes that for the stream it knows; the device does not. */
+/* The driver gives a destroyed stream's handle to the next one. The plan takes that for the stream it knows; the device
+ * does not. */
 Test(planned_ends, a_stream_under_an_old_handle_waits_for_the_one_before)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
@@ -180,7 +183,8 @@ static void keep_every(unsigned nth, void *user)
 	}
 }
 
-/* What a closed plan held comes back in pieces, beside what lives. It is no loan: whoever cannot use it is lent what is idle, and the pool does not grow. */
+/* What a closed plan held comes back in pieces, beside what lives. It is no loan: whoever cannot use it is lent what is
+ * idle, and the pool does not grow. */
 Test(planned_ends, what_was_held_in_pieces_is_no_loan)
 {
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:16M");
@@ -195,7 +199,8 @@ Test(planned_ends, what_was_held_in_pieces_is_no_loan)
 	iterate(NULL, 0);
 	keep_every(BLOCKS / 3, NULL);
 	const uint64_t reserved_bytes = get_stats().reserved_bytes;
-	cr_assert_geq(pool->engine.counts.planned_pending_bytes, MIB(80), "less than is asked for is held: this tests nothing");
+	cr_assert_geq(pool->engine.counts.planned_pending_bytes, MIB(80),
+		"less than is asked for is held: this tests nothing");
 	wait_for_device();
 	(void)must_alloc(MIB(80), NULL);
 	check_pool();
@@ -234,7 +239,8 @@ Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 		seam__pool_work(pool, &did);
 	}
 	cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
-	cr_assert(pool->planning.open && pool->learner.extends && !pool->learner.fits, "no open arena is extended: this tests nothing");
+	cr_assert(pool->planning.open && pool->learner.extends && !pool->learner.fits,
+		"no open arena is extended: this tests nothing");
 	seam__pool_stop(pool);
 	seam__planned_drop(pool); /* as where memory is short */
 	seam__pool_go(pool);

@@ -1,4 +1,5 @@
-/* test_planned_figures.c: every figure of plans in the statistics: each cause of a miss provoked alone, and none that stays zero. */
+/* test_planned_figures.c: every figure of plans in the statistics: each cause of a miss provoked alone, and none that
+ * stays zero. */
 #include "core_fixture.h"
 #include "match_program.h"
 
@@ -62,13 +63,14 @@ static uint64_t misses_by_cause(const struct seam_stats *stats)
 }
 
 /* Since `before` the one cause has risen by `times`, and no other. */
-#define cr_expect_missed(before, cause, times) \
-	do { \
-		struct seam_stats now_stats = get_stats(); \
+#define cr_expect_missed(before, cause, times)                                                           \
+	do {                                                                                             \
+		struct seam_stats now_stats = get_stats();                                               \
 		cr_expect_eq(now_stats.plan_miss_##cause - (before).plan_miss_##cause, (times), #cause); \
-		cr_expect_eq(misses_by_cause(&now_stats) - misses_by_cause(&(before)), (times), "another cause than " #cause); \
-		cr_expect_eq(now_stats.plan_misses - (before).plan_misses, (times)); \
-		cr_expect_eq(now_stats.plan_requests, now_stats.plan_hits + now_stats.plan_misses); \
+		cr_expect_eq(misses_by_cause(&now_stats) - misses_by_cause(&(before)), (times),          \
+			"another cause than " #cause);                                                   \
+		cr_expect_eq(now_stats.plan_misses - (before).plan_misses, (times));                     \
+		cr_expect_eq(now_stats.plan_requests, now_stats.plan_hits + now_stats.plan_misses);      \
 	} while (0)
 
 /* A plan that was given, of which nothing stays: the program is at its beginning. */
@@ -157,7 +159,8 @@ Test(planned_figures, a_place_that_is_lent_misses)
 	close_pool();
 }
 
-/* What lives long takes no place that is due before it is freed, as long as that costs the pool next to nothing: here it would cost half as much again. */
+/* What lives long takes no place that is due before it is freed, as long as that costs the pool next to nothing: here
+ * it would cost half as much again. */
 Test(planned_figures, a_long_lived_block_that_is_displaced_does_not_make_the_pool_grow_by_much)
 {
 	open_pool(MIB(256), "chunk_bytes:2M");
@@ -214,7 +217,9 @@ Test(planned_figures, a_long_lived_block_for_which_the_pool_grows_by_little_disp
 Test(planned_figures, a_period_that_was_given_may_be_of_several_iterations)
 {
 	open_pool(MIB(4096), "chunk_bytes:2M");
-	use_plan_beside("x4194304 y2147483648 -y z2147483648 -z -x a512 -a b512 -b c512 -c d512 -d e512 -e f512 -f g512 -g h512 -h", 512);
+	use_plan_beside(
+		"x4194304 y2147483648 -y z2147483648 -z -x a512 -a b512 -b c512 -c d512 -d e512 -e f512 -f g512 -g h512 -h",
+		512);
 	iterate_late(MIB(4), MIB(2048), 8);
 	cr_expect_eq(get_stats().plan_misses, 1, "x alone");
 	cr_expect_eq(get_stats().reserved_bytes, MIB(2052) + MIB(4));
@@ -299,7 +304,8 @@ Test(planned_figures, a_stream_that_cannot_be_ordered_misses)
 	struct seam_stats before = get_stats();
 	for (unsigned i = 0; i < 12 && get_stats().plan_miss_order == before.plan_miss_order; i++) {
 		before = get_stats();
-		seam__meta_fail_at(pool->meta, 1); /* fails for the list of the arena's streams, once the place is known */
+		seam__meta_fail_at(
+			pool->meta, 1); /* fails for the list of the arena's streams, once the place is known */
 		static const uint64_t sizes[] = {MIB(2), MIB(4), MIB(3)};
 		void *ptr = NULL;
 		enum seam_rc rc = seam_alloc(pool, sizes[i % 3], NULL, &ptr);
@@ -341,8 +347,8 @@ static void iterate_unevenly(uint64_t dynamic_bytes)
 	cr_assert_ok(seam_step(pool));
 }
 
-/* A pool with a plan of its own, for requests that depend on data too, that is in step with the program. The first attempt to make its
- * arena fails. */
+/* A pool with a plan of its own, for requests that depend on data too, that is in step with the program. The first
+ * attempt to make its arena fails. */
 static void learn_uneven(void)
 {
 	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");

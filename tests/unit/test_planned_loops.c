@@ -1,4 +1,5 @@
-/* test_planned_loops.c: programs that mark no steps and whose iterations have loops inside: the plan that comes into use is the iteration's. */
+/* test_planned_loops.c: programs that mark no steps and whose iterations have loops inside: the plan that comes into
+ * use is the iteration's. */
 #include "core_fixture.h"
 
 #include "planned.h"
@@ -68,8 +69,10 @@ static void expect_served(const struct loops *wish)
 	uint64_t hits = get_stats().plan_hits;
 	unsigned requests = iterate(wish, false);
 	cr_assert(pool->planning.open, "%s", wish->name);
-	cr_expect_eq(slots_in_use(), requests, "%s: a plan of %u requests, not of %u", wish->name, slots_in_use(), requests);
-	cr_expect_eq(get_stats().plan_hits - hits, requests, "%s: %u of %u are served", wish->name, (unsigned)(get_stats().plan_hits - hits), requests);
+	cr_expect_eq(
+		slots_in_use(), requests, "%s: a plan of %u requests, not of %u", wish->name, slots_in_use(), requests);
+	cr_expect_eq(get_stats().plan_hits - hits, requests, "%s: %u of %u are served", wish->name,
+		(unsigned)(get_stats().plan_hits - hits), requests);
 }
 
 /* Iterations until a plan is in use, which is the iteration's. */
@@ -98,16 +101,18 @@ Test(planned_loops, layers_are_no_iteration)
 	expect_whole(&wish, 4);
 }
 
-/* Gradients stay from the first micro-batch on, as weights do: nothing tells the others from iterations until the optimizer comes. Once the
- * iteration is known its own plan serves it. */
+/* Gradients stay from the first micro-batch on, as weights do: nothing tells the others from iterations until the
+ * optimizer comes. Once the iteration is known its own plan serves it. */
 Test(planned_loops, a_plan_of_micro_batches_gives_way_when_the_optimizer_has_come_twice)
 {
-	const struct loops wish = {.name = "micro-batches", .loops = 12, .blocks = 120, .gradients = 16, .ends = 24, .first_ends = 20};
+	const struct loops wish = {
+		.name = "micro-batches", .loops = 12, .blocks = 120, .gradients = 16, .ends = 24, .first_ends = 20};
 	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
 	for (unsigned i = 0; i < 4; i++) {
 		(void)iterate(&wish, i == 0);
 		if (i == 0)
-			cr_expect_eq(slots_in_use(), wish.blocks, "the optimizer has not come late: this tests nothing");
+			cr_expect_eq(
+				slots_in_use(), wish.blocks, "the optimizer has not come late: this tests nothing");
 	}
 	expect_served(&wish);
 	expect_served(&wish);
@@ -117,8 +122,8 @@ Test(planned_loops, a_plan_of_micro_batches_gives_way_when_the_optimizer_has_com
 #define BEGINNING 300u
 #define PAIRS 700u
 
-/* Requests of no two the same size, each freed at once, until the worker has found what repeats. False: it has not. The first iteration begins in
- * another way. */
+/* Requests of no two the same size, each freed at once, until the worker has found what repeats. False: it has not. The
+ * first iteration begins in another way. */
 static bool iterate_until_found(bool first)
 {
 	for (unsigned i = 0; i < PAIRS; i++) {
@@ -131,8 +136,8 @@ static bool iterate_until_found(bool first)
 	return false;
 }
 
-/* What begins in another way goes on like the others: there the first repetition begins. Looks come when the recording has grown by an eighth, which would
- * be some hundred events behind the end of the second. */
+/* What begins in another way goes on like the others: there the first repetition begins. Looks come when the recording
+ * has grown by an eighth, which would be some hundred events behind the end of the second. */
 Test(planned_loops, the_end_of_the_second_repetition_is_foreseen)
 {
 	const uint64_t end = BEGINNING + PAIRS / 3 * 2 + 2 * (2 * PAIRS);

@@ -1,5 +1,5 @@
-/* test_planned_prelude.c: a plan that says what a program asks for first: what stays gets its place from the first request on, and all else is served at
- * once. */
+/* test_planned_prelude.c: a plan that says what a program asks for first: what stays gets its place from the first
+ * request on, and all else is served at once. */
 #include "prelude_fixture.h"
 
 #include <stdlib.h>
@@ -92,7 +92,8 @@ Test(planned_prelude, strangers_now_and_then_are_more_than_would_be_borne_at_onc
 	cr_expect_eq(get_stats().plan_misses, STRANGERS / 2 + STRANGERS - 1);
 }
 
-/* The program does something else in the midst of it: what stays and is made behind that is told as by a plan that says nothing of it, not always rightly. */
+/* The program does something else in the midst of it: what stays and is made behind that is told as by a plan that says
+ * nothing of it, not always rightly. */
 Test(planned_prelude, behind_an_interruption_it_is_as_if_there_had_been_none)
 {
 	struct training training;
@@ -160,8 +161,9 @@ Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
 /* All that stays was made, and is gone again, before the rest has come. */
 Test(planned_prelude, what_was_made_may_go_before_it_is_over)
 {
-	const struct seam_plan_prelude requests[] = {{.size_bytes = MIB(1), .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
-	                                             {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT}};
+	const struct seam_plan_prelude requests[] = {
+		{.size_bytes = MIB(1), .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
+		{.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT}};
 	struct seam_plan changed = *plan;
 	bool did = false;
 	changed.prelude = requests;
@@ -177,7 +179,8 @@ Test(planned_prelude, what_was_made_may_go_before_it_is_over)
 	cr_expect_not(is_expected());
 }
 
-/* One parameter is of another size, two come the other way round, one is not made. Those that are missed lie elsewhere. */
+/* One parameter is of another size, two come the other way round, one is not made. Those that are missed lie elsewhere.
+ */
 Test(planned_prelude, a_few_that_are_not_as_they_should_be_are_passed_over)
 {
 	struct training training = {.is_first = true};
@@ -189,7 +192,8 @@ Test(planned_prelude, a_few_that_are_not_as_they_should_be_are_passed_over)
 		check_pool();
 	}
 	cr_assert(is_expected());
-	/* The odd one and two behind it, where the program is found again: the second; one and two where two are swapped; one where one is left out. */
+	/* The odd one and two behind it, where the program is found again: the second; one and two where two are
+	 * swapped; one where one is left out. */
 	cr_expect_eq(get_stats().plan_misses, 2 + 2 + 1, "%llu", (unsigned long long)get_stats().plan_misses);
 	expect_served(&training, 3);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
@@ -199,7 +203,8 @@ Test(planned_prelude, a_few_that_are_not_as_they_should_be_are_passed_over)
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(0, 0), "the places of those are nobody's either");
 }
 
-/* The plan's prelude with the first requests that do not stay once more, as after a beginning that is like another part of the period. */
+/* The plan's prelude with the first requests that do not stay once more, as after a beginning that is like another part
+ * of the period. */
 static struct seam_plan_prelude *twice(uint32_t requests, struct seam_plan *ret_changed)
 {
 	const uint32_t count = plan->header.prelude_count + requests;

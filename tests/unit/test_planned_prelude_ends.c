@@ -1,12 +1,13 @@
-/* test_planned_prelude_ends.c: the places for what a plan says to stay go back where the program is another one, where the plan goes, and where something
- * fails. */
+/* test_planned_prelude_ends.c: the places for what a plan says to stay go back where the program is another one, where
+ * the plan goes, and where something fails. */
 #include "learner_impl.h"
 
 #include "prelude_fixture.h"
 
 TestSuite(planned_prelude_ends, .init = make_plan, .fini = close_with_plan);
 
-/* Another one, with requests of the same sizes among its own, has not fewer places than it has asked for, and no more. */
+/* Another one, with requests of the same sizes among its own, has not fewer places than it has asked for, and no more.
+ */
 Test(planned_prelude_ends, another_program_gets_the_memory_back)
 {
 	struct training training;
@@ -16,10 +17,12 @@ Test(planned_prelude_ends, another_program_gets_the_memory_back)
 	for (unsigned i = 0; i < STRANGERS; i++)
 		strangers[i] = must_alloc(MIB(2), streams[1]);
 	cr_expect_not(is_expected());
-	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS) + (STRANGERS - 1) * MIB(2), "the last is where something should have stayed");
+	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS) + (STRANGERS - 1) * MIB(2),
+		"the last is where something should have stayed");
 	for (unsigned i = 0; i < STRANGERS; i++)
 		must_free(strangers[i]);
-	cr_expect_eq(LIST_NEXT(LIST_FIRST(&pool->planning.stages), link)->arena.leased_bytes, places_bytes(1, 0), "nor parts of the chunks that it is in");
+	cr_expect_eq(LIST_NEXT(LIST_FIRST(&pool->planning.stages), link)->arena.leased_bytes, places_bytes(1, 0),
+		"nor parts of the chunks that it is in");
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(1, 0));
 	must_free(training.parameters[0]);
@@ -122,7 +125,8 @@ Test(planned_prelude_ends, chunks_of_a_plan_are_small_beside_it)
 	open_with_streams(MIB(65536), "plan:off");
 	cr_assert_ok(seam_plan_use(pool, plan, NULL));
 	const struct seam_stage *stage;
-	LIST_FOREACH(stage, &pool->planning.stages, link) {
+	LIST_FOREACH(stage, &pool->planning.stages, link)
+	{
 		cr_expect_gt(stage->arena.bytes, MIB(64));
 		for (uint32_t i = 0; i < stage->arena.count; i++)
 			cr_expect_eq(stage->arena.chunks[i].bytes, MIB(2), "%u", i);
@@ -150,12 +154,13 @@ Test(planned_prelude_ends, what_another_stream_has_left_serves_before_the_pool_g
 	cr_expect_eq(get_stats().reserved_bytes, reserved_bytes);
 }
 
-/* A request of the first ones that has no metadata for its place is told from one of the same size that the plan has next, though it is the last. */
+/* A request of the first ones that has no metadata for its place is told from one of the same size that the plan has
+ * next, though it is the last. */
 Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 {
 	const struct seam_plan_prelude requests[] = {{.size_bytes = plan->slots[0].size_bytes},
-	                                             {.size_bytes = plan->slots[1].size_bytes, .slot = 1},
-	                                             {.size_bytes = plan->slots[2].size_bytes, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT}};
+		{.size_bytes = plan->slots[1].size_bytes, .slot = 1},
+		{.size_bytes = plan->slots[2].size_bytes, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT}};
 	struct seam_plan changed = *plan;
 	unsigned without = 0;
 	bool left = false;
@@ -177,7 +182,8 @@ Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 		seam__meta_fail_at(pool->meta, 0);
 		check_pool();
 		cr_expect_not(is_expected());
-		cr_expect_neq(seam__stage_at(&pool->planning, (uint64_t)(uintptr_t)stays), LIST_FIRST(&pool->planning.stages));
+		cr_expect_neq(seam__stage_at(&pool->planning, (uint64_t)(uintptr_t)stays),
+			LIST_FIRST(&pool->planning.stages));
 		without += get_stats().plan_miss_lost != 0;
 		close_with_streams();
 	}
@@ -189,7 +195,8 @@ static struct seam_driver_ops ops;
 static const struct seam_driver_ops *ops_before;
 
 /* Another thread is out of memory while the room is made. */
-static int create_while_memory_is_short(struct seam_driver *device, uint64_t bytes, const struct seam_phys_props *props, struct seam_phys *ret_phys)
+static int create_while_memory_is_short(
+	struct seam_driver *device, uint64_t bytes, const struct seam_phys_props *props, struct seam_phys *ret_phys)
 {
 	if (pool->planning.open) {
 		seam__mutex_lock(&pool->engine.lock);

@@ -7,8 +7,8 @@
 #define LAYERS 10u
 #define SHAPES 3u
 
-/* A training loop with marked steps. Gradients live into the next iteration, and so does its output, which is larger for longer sequences and goes only
- * when the next one has been made. */
+/* A training loop with marked steps. Gradients live into the next iteration, and so does its output, which is larger
+ * for longer sequences and goes only when the next one has been made. */
 struct loop {
 	void *parameters[LAYERS], *gradients[LAYERS], *activations[LAYERS];
 	void *output;
@@ -111,8 +111,8 @@ static void run_until_planned(struct loop *loop, uint64_t plans)
 		run_iteration(loop, shape_at(loop->iteration));
 		run_background();
 	}
-	cr_assert_geq(get_stats().plan_adoptions, plans, "made %llu, failures %llu", (unsigned long long)get_stats().plan_made,
-	              (unsigned long long)get_stats().plan_failures);
+	cr_assert_geq(get_stats().plan_adoptions, plans, "made %llu, failures %llu",
+		(unsigned long long)get_stats().plan_made, (unsigned long long)get_stats().plan_failures);
 }
 
 Test(planned_shapes, are_all_served_from_one_arena)
@@ -128,17 +128,22 @@ Test(planned_shapes, are_all_served_from_one_arena)
 		run_iteration(&loop, shape_at(loop.iteration));
 	struct seam_stats after = get_stats();
 	cr_expect_eq(after.memory_calls, before.memory_calls);
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests, "%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
-	             (unsigned long long)(after.plan_hits - before.plan_hits), (unsigned long long)(after.plan_requests - before.plan_requests),
-	             (unsigned long long)(after.plan_miss_size - before.plan_miss_size), (unsigned long long)(after.plan_miss_lost - before.plan_miss_lost),
-	             (unsigned long long)(after.plan_miss_late - before.plan_miss_late), (unsigned long long)(after.plan_miss_gap - before.plan_miss_gap));
+	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests,
+		"%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
+		(unsigned long long)(after.plan_hits - before.plan_hits),
+		(unsigned long long)(after.plan_requests - before.plan_requests),
+		(unsigned long long)(after.plan_miss_size - before.plan_miss_size),
+		(unsigned long long)(after.plan_miss_lost - before.plan_miss_lost),
+		(unsigned long long)(after.plan_miss_late - before.plan_miss_late),
+		(unsigned long long)(after.plan_miss_gap - before.plan_miss_gap));
 	cr_expect_leq(after.reserved_bytes_peak, plain_bytes + plain_bytes / 100, "%llu, without a plan %llu",
-	              (unsigned long long)after.reserved_bytes_peak, (unsigned long long)plain_bytes);
+		(unsigned long long)after.reserved_bytes_peak, (unsigned long long)plain_bytes);
 	cr_expect_eq(after.plan_drops, 0);
 	close_pool();
 }
 
-/* The iterations that a plan is made of first do not come for a while; those that do are added to it, and lose it nothing. */
+/* The iterations that a plan is made of first do not come for a while; those that do are added to it, and lose it
+ * nothing. */
 Test(planned_shapes, that_come_later_join_the_first)
 {
 	struct loop loop;
@@ -250,8 +255,8 @@ Test(planned_shapes, of_which_none_comes_again_lose_the_plan)
 
 #define STREAMS 4u
 
-/* Nothing orders the streams of its long iterations, which need hardly more memory: without a plan they have the same one after the other. A plan gives each
- * its own, and there is no room for that. */
+/* Nothing orders the streams of its long iterations, which need hardly more memory: without a plan they have the same
+ * one after the other. A plan gives each its own, and there is no room for that. */
 static void run_spread(unsigned iterations, bool (*is_long)(unsigned iteration))
 {
 	void *streams[STREAMS];
@@ -259,7 +264,8 @@ static void run_spread(unsigned iterations, bool (*is_long)(unsigned iteration))
 		streams[s] = make_stream();
 	for (unsigned n = 0; n < iterations; n++) {
 		for (unsigned i = 0; i < 6 * STREAMS; i++)
-			must_free(must_alloc(MIB(is_long(n) ? 41 : 40) + i * 4096u, is_long(n) ? streams[i % STREAMS] : NULL));
+			must_free(must_alloc(
+				MIB(is_long(n) ? 41 : 40) + i * 4096u, is_long(n) ? streams[i % STREAMS] : NULL));
 		cr_assert_ok(seam_step(pool));
 		run_background();
 	}

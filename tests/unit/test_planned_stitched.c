@@ -1,4 +1,5 @@
-/* test_planned_stitched.c: a stitched plan that the program brings: placed again without stitching, it serves like any other. */
+/* test_planned_stitched.c: a stitched plan that the program brings: placed again without stitching, it serves like any
+ * other. */
 #include "core_fixture.h"
 
 #include <stdio.h>
@@ -92,8 +93,12 @@ static struct seam_plan *make_plan_by(unsigned stream_count, int no_stitch)
 {
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
-	const struct seam_plan_options options = {
-		.struct_bytes = sizeof options, .solver = "stack", .node_limit = 100000, .align_bytes = 512, .period = SEAM_PLAN_PERIOD_FIND, .no_stitch = no_stitch};
+	const struct seam_plan_options options = {.struct_bytes = sizeof options,
+		.solver = "stack",
+		.node_limit = 100000,
+		.align_bytes = 512,
+		.period = SEAM_PLAN_PERIOD_FIND,
+		.no_stitch = no_stitch};
 	open_with_streams("plan:inline,chunk_bytes:2M");
 	for (unsigned i = 0; i < 6; i++)
 		iterate(stream_count);
@@ -125,14 +130,16 @@ static void run_with_plan(unsigned stream_count)
 	seam_set_log_callback(note, NULL);
 	open_with_streams("plan:off,chunk_bytes:2M,deterministic:1");
 	cr_assert_ok(seam_plan_use(pool, plan, NULL));
-	(void)snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)plan->header.physical_chunks * plan->header.chunk_bytes);
+	(void)snprintf(bytes, sizeof bytes, "%llu",
+		(unsigned long long)plan->header.physical_chunks * plan->header.chunk_bytes);
 	cr_expect_not_null(strstr(said, bytes), "'%s'", said);
 	iterate(stream_count); /* in which it is seen where the program is in the plan */
 	for (unsigned i = 0; i < 4; i++) {
 		const struct seam_stats before = get_stats();
 		iterate(stream_count);
 		const struct seam_stats after = get_stats();
-		cr_expect_eq(after.plan_hits - before.plan_hits, BLOCKS, "iteration %u: %lu", i, (unsigned long)(after.plan_hits - before.plan_hits));
+		cr_expect_eq(after.plan_hits - before.plan_hits, BLOCKS, "iteration %u: %lu", i,
+			(unsigned long)(after.plan_hits - before.plan_hits));
 		cr_expect_eq(after.plan_misses, before.plan_misses);
 		cr_expect_eq(after.reserved_bytes, before.reserved_bytes);
 	}
@@ -220,7 +227,8 @@ Test(planned_stitched, a_busy_machine_costs_no_memory)
 	for (unsigned stream_count = 1; stream_count <= 2; stream_count++) {
 		struct seam_plan *plan = make_plan(stream_count);
 		const uint64_t quiet_bytes = reserved_with(plan);
-		cr_assert_lt(quiet_bytes, plan->header.arena_bytes / 3 * 2, "%lu of %lu: hardly anything can be shared", (unsigned long)quiet_bytes, (unsigned long)plan->header.arena_bytes);
+		cr_assert_lt(quiet_bytes, plan->header.arena_bytes / 3 * 2, "%lu of %lu: hardly anything can be shared",
+			(unsigned long)quiet_bytes, (unsigned long)plan->header.arena_bytes);
 		busy = true;
 		cr_expect_eq(reserved_with(plan), quiet_bytes);
 		busy = false;

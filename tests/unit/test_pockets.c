@@ -1,4 +1,5 @@
-/* test_pockets.c: around addresses that are taken for good: valid, not above what lies on top of them, and the space between is used. */
+/* test_pockets.c: around addresses that are taken for good: valid, not above what lies on top of them, and the space
+ * between is used. */
 #include "meta_fixture.h"
 #include "random_problem.h"
 #include "solvers.h"
@@ -12,9 +13,12 @@ static void make(uint64_t seed, uint64_t unit, unsigned features, struct seam__p
 	struct seam__problem loose;
 
 	random_problem(&wish, meta, &loose);
-	cr_assert_eq(seam__problem_init(ret_problem, meta, loose.count + 20, loose.circle, loose.linear, loose.streams, 4), SEAM_OK);
+	cr_assert_eq(
+		seam__problem_init(ret_problem, meta, loose.count + 20, loose.circle, loose.linear, loose.streams, 4),
+		SEAM_OK);
 	for (uint32_t i = 0; i < loose.count; i++) {
-		*seam__problem_add(ret_problem, loose.items[i].size_bytes, loose.items[i].begin, loose.items[i].span) = loose.items[i];
+		*seam__problem_add(ret_problem, loose.items[i].size_bytes, loose.items[i].begin, loose.items[i].span) =
+			loose.items[i];
 		for (uint32_t s = 0; loose.holds != NULL && s < loose.streams; s++)
 			ret_problem->holds[(size_t)i * loose.streams + s] = seam__problem_hold(&loose, i, s);
 	}
@@ -49,7 +53,8 @@ static uint64_t solve(const struct seam__problem *problem, bool *ret_used)
 	}
 	*ret_used = false;
 	for (uint32_t i = 0; i < problem->count && peak_bytes != SEAM__PEAK_NONE; i++)
-		*ret_used |= problem->items[i].fixed_bytes == SEAM__ADDRESS_ANY && best.offsets[i] < problem->items[problem->count - 1].fixed_bytes;
+		*ret_used |= problem->items[i].fixed_bytes == SEAM__ADDRESS_ANY &&
+			best.offsets[i] < problem->items[problem->count - 1].fixed_bytes;
 	seam__placement_fini(&best, problem);
 	return peak_bytes;
 }

@@ -1,4 +1,5 @@
-/* test_policies.c: what the options of the engine change: stitching eager or late, the fragmentation limit, reuse across streams. */
+/* test_policies.c: what the options of the engine change: stitching eager or late, the fragmentation limit, reuse
+ * across streams. */
 #include "engine_fixture.h"
 
 TestSuite(policies, .fini = close_engine);
@@ -175,7 +176,8 @@ Test(policies, eager_splits_where_the_budget_has_no_room_for_a_view)
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(8));
 }
 
-/* Free bytes of a stitched view fit the request better than the place at the end of the home view, and are not for it. */
+/* Free bytes of a stitched view fit the request better than the place at the end of the home view, and are not for it.
+ */
 Test(policies, no_stitch_joins_free_neighbours_of_home_views_only)
 {
 	open_with((struct seam_policy){.reuse = SEAM_REUSE_PASSED});
@@ -197,7 +199,8 @@ Test(policies, no_stitch_joins_free_neighbours_of_home_views_only)
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(32 + 2 + 32 + 10 + 10));
 }
 
-/* A run of everybody's and the stream's blocks by turns: any part of it that is long enough will do, and the whole of it too. */
+/* A run of everybody's and the stream's blocks by turns: any part of it that is long enough will do, and the whole of
+ * it too. */
 static void expect_joined(uint64_t mib)
 {
 	open_with((struct seam_policy){.reuse = SEAM_REUSE_PASSED});

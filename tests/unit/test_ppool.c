@@ -97,9 +97,12 @@ Test(ppool, a_run_of_chunks_is_lent_and_returned_as_one)
 			seam__ppool_lend(all, first, count);
 			for (uint32_t i = 0; i < 4; i++) {
 				bool away = i >= first && i < first + count;
-				cr_expect_eq(chunks[i].owner, away ? NULL : &home, "%u of %u: chunk %u", count, first, i);
-				cr_expect(!away || (chunks[i].lent->is == SEAM_IS_LOST && chunks[i].lent->chunk == &chunks[i]));
-				cr_expect(!away || chunks[i].lent->offset == i * CHUNK, "%u of %u: chunk %u", count, first, i);
+				cr_expect_eq(
+					chunks[i].owner, away ? NULL : &home, "%u of %u: chunk %u", count, first, i);
+				cr_expect(!away ||
+					(chunks[i].lent->is == SEAM_IS_LOST && chunks[i].lent->chunk == &chunks[i]));
+				cr_expect(!away || chunks[i].lent->offset == i * CHUNK, "%u of %u: chunk %u", count,
+					first, i);
 			}
 			cr_expect_eq(ppool.of_stream[0].bytes, (4 - count) * CHUNK);
 			const char *broken = seam__blocks_check(&home);
@@ -156,11 +159,12 @@ Test(ppool, settle_of_everything_leaves_no_block)
 	cr_expect_eq(ppool.any.count, 1);
 }
 
-/* What is a's and free in the stitched view when a whole chunk beside it becomes everybody's, and a part of a's chunk with it; and what is left there. */
+/* What is a's and free in the stitched view when a whole chunk beside it becomes everybody's, and a part of a's chunk
+ * with it; and what is left there. */
 static const struct {
 	const char *name;
-	uint64_t a_begin, a_end;    /* a's, free before */
-	uint64_t begin, end;        /* everybody's */
+	uint64_t a_begin, a_end; /* a's, free before */
+	uint64_t begin, end;     /* everybody's */
 	uint64_t owned, a_bytes, any_bytes;
 } sides[] = {
 	{"behind", 3 * CHUNK + 512, 4 * CHUNK, 2 * CHUNK, 3 * CHUNK + 512, 0, CHUNK, 3 * CHUNK},
@@ -169,7 +173,8 @@ static const struct {
 	{"a part before", CHUNK + 512, 2 * CHUNK - 512, 2 * CHUNK - 512, 4 * CHUNK, 1, CHUNK - 512, 3 * CHUNK},
 };
 
-/* A chunk that everybody may have is not bound to one stream; what is left beside it is, and its chunk may be whole then. */
+/* A chunk that everybody may have is not bound to one stream; what is left beside it is, and its chunk may be whole
+ * then. */
 Test(ppool, settle_joins_what_is_left_to_its_neighbours)
 {
 	for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
@@ -183,9 +188,11 @@ Test(ppool, settle_joins_what_is_left_to_its_neighbours)
 		struct seam_block *others = seam__slab_get_reserved(&slab), *live = seam__slab_get_reserved(&slab);
 		seam__block_resize(block, sides[i].begin, sides[i].end - sides[i].begin);
 		block->is = SEAM_IS_LIVE;
-		seam__block_insert(others, &stitched, is_behind ? block : NULL, sides[i].a_begin, sides[i].a_end - sides[i].a_begin, SEAM_IS_FREE);
+		seam__block_insert(others, &stitched, is_behind ? block : NULL, sides[i].a_begin,
+			sides[i].a_end - sides[i].a_begin, SEAM_IS_FREE);
 		if (sides[i].owned != 0) {
-			seam__block_insert(live, &stitched, is_behind ? others : NULL, is_behind ? 4 * CHUNK - 512 : CHUNK, 512, SEAM_IS_LIVE);
+			seam__block_insert(live, &stitched, is_behind ? others : NULL,
+				is_behind ? 4 * CHUNK - 512 : CHUNK, 512, SEAM_IS_LIVE);
 			stitched.live = 1;
 		} else {
 			seam__slab_put(&slab, live);
@@ -194,14 +201,17 @@ Test(ppool, settle_joins_what_is_left_to_its_neighbours)
 		seam__ppool_settle(seam__ppool_put(block, NULL, 0));
 		cr_expect_eq(stitched.owned, sides[i].owned, "%s: %u chunks", sides[i].name, stitched.owned);
 		cr_expect_eq(TAILQ_EMPTY(&stitched.blocks), sides[i].owned == 0, "%s", sides[i].name);
-		cr_expect_eq(ppool.of_stream[0].bytes, sides[i].a_bytes, "%s: %" PRIu64 " bytes", sides[i].name, ppool.of_stream[0].bytes);
-		cr_expect_eq(ppool.any.bytes, sides[i].any_bytes, "%s: %" PRIu64 " bytes", sides[i].name, ppool.any.bytes);
+		cr_expect_eq(ppool.of_stream[0].bytes, sides[i].a_bytes, "%s: %" PRIu64 " bytes", sides[i].name,
+			ppool.of_stream[0].bytes);
+		cr_expect_eq(
+			ppool.any.bytes, sides[i].any_bytes, "%s: %" PRIu64 " bytes", sides[i].name, ppool.any.bytes);
 	}
 }
 
 Test(ppool, collect_takes_what_has_passed)
 {
-	struct seam_block *first = take(fill(&a, 15), CHUNK), *second = take(seam__fit_next(&ppool.of_stream[0], NULL), CHUNK);
+	struct seam_block *first = take(fill(&a, 15), CHUNK),
+			  *second = take(seam__fit_next(&ppool.of_stream[0], NULL), CHUNK);
 	struct seam_block *third = take(seam__fit_next(&ppool.of_stream[0], NULL), CHUNK);
 	put(first, &a, 12);
 	put(third, &a, 18); /* merges with the rest, which has 15 */
@@ -220,7 +230,8 @@ Test(ppool, collect_takes_what_has_passed)
 /* a's block, everybody's part of a chunk, a's block: the walk must not stumble over what merging takes away. */
 Test(ppool, collect_survives_merging_with_the_next)
 {
-	struct seam_block *first = take(fill(&a, 15), CHUNK), *gap = take(seam__fit_next(&ppool.of_stream[0], NULL), 512);
+	struct seam_block *first = take(fill(&a, 15), CHUNK),
+			  *gap = take(seam__fit_next(&ppool.of_stream[0], NULL), 512);
 	put(first, &a, 11);
 	put(gap, NULL, 0); /* joins one of them */
 	a.passed = 19;

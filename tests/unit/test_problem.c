@@ -1,4 +1,5 @@
-/* test_problem.c: lifetimes on a circle, conflicts and the lower bound against naive definitions; what the checks refuse. */
+/* test_problem.c: lifetimes on a circle, conflicts and the lower bound against naive definitions; what the checks
+ * refuse. */
 #include <criterion/criterion.h>
 
 #include "problem_fixture.h"
@@ -130,7 +131,8 @@ Test(problem, the_proof_of_a_placement_agrees_with_the_naive_one)
 	uint32_t accepted = 0;
 
 	for (uint64_t seed = 0; seed < 300; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 6, .features = (unsigned)seed & (SEAM__HAS_WRAP | SEAM__HAS_HOLDS)};
+		struct random_wish wish = {
+			.seed = seed, .count = 6, .features = (unsigned)seed & (SEAM__HAS_WRAP | SEAM__HAS_HOLDS)};
 		uint64_t state = seed;
 		uint64_t offsets[6];
 

@@ -1,4 +1,5 @@
-/* test_range.c: extents: best fit and its ties, cuts and joins, addresses, no memory; and a random walk against a flat oracle. */
+/* test_range.c: extents: best fit and its ties, cuts and joins, addresses, no memory; and a random walk against a flat
+ * oracle. */
 #include <criterion/criterion.h>
 
 #include "check.h"
@@ -25,7 +26,8 @@ static void remove_all(void)
 	struct seam_segment *segment;
 	while ((segment = seam__range_first_segment(&range)) != NULL) {
 		struct seam_extent *extent;
-		TAILQ_FOREACH(extent, &segment->extents, link) {
+		TAILQ_FOREACH(extent, &segment->extents, link)
+		{
 			if (extent->state == SEAM_EXTENT_FREE)
 				seam__range_pull(&range, extent);
 			else if (extent->state == SEAM_EXTENT_LIVE)
@@ -209,7 +211,8 @@ static uint64_t naive_best(uint64_t shelf, uint32_t count)
 {
 	uint32_t best = UNITS, best_length = UNITS + 1;
 	for (uint32_t i = 0; i < UNITS; i += length(i))
-		if (units[i].state == SEAM_EXTENT_FREE && units[i].shelf == shelf && length(i) >= count && length(i) < best_length) {
+		if (units[i].state == SEAM_EXTENT_FREE && units[i].shelf == shelf && length(i) >= count &&
+			length(i) < best_length) {
 			best = i;
 			best_length = length(i);
 		}
@@ -236,8 +239,8 @@ static void walk_step(void)
 		struct seam_extent *rest = split(extent, head * UNIT);
 		cr_assert_eq(rest->va, BASE + (start + head) * UNIT);
 		paint(start + head, count - head, start + head, SEAM_EXTENT_HELD, 0);
-	} else if (extent->state == SEAM_EXTENT_HELD && start + count < UNITS && units[start + count].state == SEAM_EXTENT_HELD &&
-	           draw(3) == 0) {
+	} else if (extent->state == SEAM_EXTENT_HELD && start + count < UNITS &&
+		units[start + count].state == SEAM_EXTENT_HELD && draw(3) == 0) {
 		uint32_t more = length(start + count);
 		seam__range_join(&range, extent, seam__range_next(extent));
 		paint(start + count, more, start, SEAM_EXTENT_HELD, 0);

@@ -29,7 +29,7 @@ Test(ranges, agree_with_an_array)
 		for (uint64_t address = 0; address < ADDRESSES; address++) {
 			const struct seam_range *found = seam__ranges_find(&ranges, address);
 			cr_assert_eq(found != NULL ? found->stream : 0, owner[address], "step %llu, address %llu",
-			             (unsigned long long)step, (unsigned long long)address);
+				(unsigned long long)step, (unsigned long long)address);
 		}
 		if (step % 64 == 0)
 			assert_whole(&ranges);

@@ -39,7 +39,8 @@ static struct match_program of_fifty(void)
 {
 	char words[2048] = "";
 	for (unsigned i = 0; i < 48; i++)
-		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c4096 -%c ", 'A' + (int)(i % 26), 'A' + (int)(i % 26));
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), "%c4096 -%c ", 'A' + (int)(i % 26),
+			'A' + (int)(i % 26));
 	(void)snprintf(words + strlen(words), sizeof words - strlen(words), "y8192@7 z8192@7 -y -z");
 	return match_program_of(words);
 }
@@ -109,7 +110,10 @@ static void hear_slots(uint32_t first, uint32_t last)
 {
 	for (uint32_t i = first; i < last; i++) {
 		const struct seam_plan_slot *slot = &program.plan->slots[i];
-		const struct seam_asked asked = {.bytes = slot->size_bytes, .stream = program.plan->streams[slot->stream], .thread = slot->thread, .plain = true};
+		const struct seam_asked asked = {.bytes = slot->size_bytes,
+			.stream = program.plan->streams[slot->stream],
+			.thread = slot->thread,
+			.plain = true};
 		seam__recent_add(&recent, &asked);
 	}
 }
@@ -126,11 +130,13 @@ static uint64_t missed_from(uint32_t slot, bool told)
 	seam__matcher_get_counts(player.matcher, &counts);
 	cr_expect_eq(counts.live, 0);
 	cr_expect_eq(counts.hits, 0, "nothing was served");
-	cr_expect_eq(counts.misses[SEAM_MISS_lost] + counts.misses[SEAM_MISS_size] + counts.misses[SEAM_MISS_lane], 0, "nor missed");
+	cr_expect_eq(counts.misses[SEAM_MISS_lost] + counts.misses[SEAM_MISS_size] + counts.misses[SEAM_MISS_lane], 0,
+		"nor missed");
 	uint32_t act = 0;
 	while (program.acts[act].is_free || program.acts[act].slot != slot)
 		act++;
-	const uint64_t missed = match_acts(&player, &program, 0, act, program.count) + match_acts(&player, &program, 1, 0, program.count);
+	const uint64_t missed = match_acts(&player, &program, 0, act, program.count) +
+		match_acts(&player, &program, 1, 0, program.count);
 	match_close(&player);
 	return missed;
 }
@@ -144,7 +150,8 @@ Test(recent, a_matcher_that_is_told_knows_what_comes_next)
 		recent = (struct seam_recent){0};
 		hear_slots(from, slots);
 		hear_slots(0, from);
-		cr_expect_gt(missed_from(from, false), 0, "from %u: it knows without being told, and this tests nothing", from);
+		cr_expect_gt(missed_from(from, false), 0,
+			"from %u: it knows without being told, and this tests nothing", from);
 		cr_expect_eq(missed_from(from, true), 0, "from %u", from);
 	}
 	close_script();

@@ -166,7 +166,8 @@ Test(record, an_event_that_comes_too_late_breaks_nothing)
 	uint64_t late_free = seam__recorder_draw(recorder);
 	run(&program, 30000);
 	cr_assert_eq(get_counts().lost, 2, "%d", (int)get_counts().lost);
-	const struct seam_record alloc = {.order = late_alloc, .id = late_alloc, .bytes = 100, .kind = SEAM_TRACE_ALLOC};
+	const struct seam_record alloc = {
+		.order = late_alloc, .id = late_alloc, .bytes = 100, .kind = SEAM_TRACE_ALLOC};
 	const struct seam_record free_it = {.order = late_free, .id = kept, .kind = SEAM_TRACE_FREE};
 	seam__recorder_add(recorder, &alloc);
 	seam__recorder_add(recorder, &free_it);

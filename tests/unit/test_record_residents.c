@@ -82,7 +82,9 @@ Test(record_residents, the_dead_do_not_pile_up)
 		uint64_t last = first - 2 * SEAM_RECORD_SEGMENT;
 		for (uint32_t i = 0; i < SEAM_RECORD_SEGMENT; i++)
 			put(i, first + SEAM_RECORD_SEGMENT, round == 0 ? 0 : SEAM_TRACE_FREE, last + i);
-		cr_assert_eq(seam__record_residents_pass(&residents, slots, first + SEAM_RECORD_SEGMENT, SEAM_RECORD_SEGMENT), 0);
+		cr_assert_eq(seam__record_residents_pass(
+				     &residents, slots, first + SEAM_RECORD_SEGMENT, SEAM_RECORD_SEGMENT),
+			0);
 		cr_assert_eq(residents.count - residents.dead, SEAM_RECORD_SEGMENT);
 		cr_assert_leq(residents.count, 4 * SEAM_RECORD_SEGMENT, "round %d", (int)round);
 	}

@@ -248,7 +248,8 @@ Test(record_voice, a_child_has_recorders_of_its_own, .timeout = 20)
 	cr_assert_geq(child, 0);
 	if (child == 0) {
 		struct seam_recorder *parents = recorder;
-		bool good = seam__recorder_create(meta, MIB(1), 0, &recorder) == SEAM_OK && recorder != parents && in_a_thread() == 0;
+		bool good = seam__recorder_create(meta, MIB(1), 0, &recorder) == SEAM_OK && recorder != parents &&
+			in_a_thread() == 0;
 		seam__recorder_destroy(recorder);
 		_exit(good ? 0 : 1);
 	}

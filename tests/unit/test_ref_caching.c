@@ -20,7 +20,8 @@ TestSuite(ref_caching, .init = open_bed, .fini = close_bed);
 
 Test(ref_caching, sizes_are_rounded_up_to_512)
 {
-	static const uint64_t sizes[][2] = {{1, 512}, {511, 512}, {512, 512}, {513, 1024}, {3 * MIB + 1, 3 * MIB + 512}};
+	static const uint64_t sizes[][2] = {
+		{1, 512}, {511, 512}, {512, 512}, {513, 1024}, {3 * MIB + 1, 3 * MIB + 512}};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		/* A rest that is too small to be split off would count as live: each size gets a fresh cache. */
 		uint64_t va = bed_alloc(&bed, sizes[i][0]);

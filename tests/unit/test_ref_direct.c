@@ -51,7 +51,8 @@ Test(ref_direct, a_limit_holds_below_the_device)
 		if (kind == REF_SEAM)
 			continue; /* has a configuration of its own */
 		struct ref_allocator *allocator;
-		cr_assert_eq(ref_create(kind, bed.driver, &options, NULL, &allocator), SEAM_OK, "%s", ref_kind_name(kind));
+		cr_assert_eq(
+			ref_create(kind, bed.driver, &options, NULL, &allocator), SEAM_OK, "%s", ref_kind_name(kind));
 		uint64_t va = 0;
 		struct ref_request request = {.bytes = MIB + 1};
 		cr_assert_eq(ref_alloc(allocator, &request, &va), SEAM_OOM_DEVICE, "%s", ref_kind_name(kind));

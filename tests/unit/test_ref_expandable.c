@@ -113,7 +113,8 @@ Test(ref_expandable, a_failed_growth_leaves_nothing_behind)
 {
 	static const struct {
 		const char *name;
-		uint64_t nth; /* memory call that fails: reserve, then a create per granule, a map per granule, then access */
+		uint64_t nth; /* memory call that fails: reserve, then a create per granule, a map per granule, then
+				 access */
 	} rows[] = {{"first create", 2}, {"second create", 3}, {"first map", 4}, {"second map", 5}, {"access", 6}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ref_bed one = ref_bed_open(REF_EXPANDABLE, 4000 * MIB);

@@ -1,4 +1,5 @@
-/* test_ref_model.c: random requests to every reference allocator against a list of what is live; and failing driver calls.
+/* test_ref_model.c: random requests to every reference allocator against a list of what is live; and failing driver
+ * calls.
  *
  * After each step: no two live blocks overlap, the allocator's check holds, accounts agree. At the end nothing is left.
  */
@@ -57,8 +58,9 @@ static bool is_apart(const struct model *model, uint64_t va, uint64_t bytes)
 static enum seam_rc step_alloc(struct model *model)
 {
 	uint64_t va = 0;
-	struct ref_request request = {.bytes = draw_bytes(model), .stream = model->streams[draw(model, STREAMS)],
-	                              .private_id = draw(model, 8) == 0};
+	struct ref_request request = {.bytes = draw_bytes(model),
+		.stream = model->streams[draw(model, STREAMS)],
+		.private_id = draw(model, 8) == 0};
 	enum seam_rc rc = ref_alloc(model->bed.allocator, &request, &va);
 	if (rc != SEAM_OK)
 		return rc;
@@ -126,7 +128,7 @@ Test(ref_model, random_requests_keep_every_rule)
 			for (size_t i = 0; i < 4000; i++) {
 				enum seam_rc rc = step(&model);
 				cr_assert(rc == SEAM_OK || rc == SEAM_OOM_DEVICE, "%s, seed %" PRIu64 ", step %zu: %s",
-				          ref_kind_name((enum ref_kind)kind), seed, i, seam_rc_text(rc));
+					ref_kind_name((enum ref_kind)kind), seed, i, seam_rc_text(rc));
 				check_model(&model);
 			}
 			close_model(&model);
@@ -144,8 +146,9 @@ Test(ref_model, a_failing_driver_call_loses_nothing)
 			seam__driver_fail_at(model.bed.driver, nth, classes, SEAM_CU_OUT_OF_MEMORY);
 			for (size_t i = 0; i < 60; i++) {
 				enum seam_rc rc = step(&model);
-				cr_assert(rc != SEAM_NOT_FOUND && rc != SEAM_INVALID, "%s, call %" PRIu64 ", step %zu: %s",
-				          ref_kind_name((enum ref_kind)kind), nth, i, seam_rc_text(rc));
+				cr_assert(rc != SEAM_NOT_FOUND && rc != SEAM_INVALID,
+					"%s, call %" PRIu64 ", step %zu: %s", ref_kind_name((enum ref_kind)kind), nth,
+					i, seam_rc_text(rc));
 				check_model(&model);
 			}
 			seam__driver_fail_at(model.bed.driver, 0, classes, 0);

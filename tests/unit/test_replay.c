@@ -1,4 +1,5 @@
-/* test_replay.c: runs as a whole: random traces of several streams keep their contents in real memory, with every allocator. */
+/* test_replay.c: runs as a whole: random traces of several streams keep their contents in real memory, with every
+ * allocator. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
@@ -56,8 +57,10 @@ static void add_free(struct random_trace *random, size_t i)
 static void add_edge(struct random_trace *random)
 {
 	uint64_t id = random->next_id++;
-	add(random, (struct seam_trace_event){.kind = SEAM_TRACE_EVENT_RECORD, .id = id, .stream = draw(random, STREAMS)});
-	add(random, (struct seam_trace_event){.kind = SEAM_TRACE_EVENT_WAIT, .id = id, .stream = draw(random, STREAMS)});
+	add(random,
+		(struct seam_trace_event){.kind = SEAM_TRACE_EVENT_RECORD, .id = id, .stream = draw(random, STREAMS)});
+	add(random,
+		(struct seam_trace_event){.kind = SEAM_TRACE_EVENT_WAIT, .id = id, .stream = draw(random, STREAMS)});
 }
 
 /* A private pool is opened for a stream, or that stream's is closed, or one is released, live blocks or not. */
@@ -89,8 +92,10 @@ static void add_step(struct random_trace *random)
 	if (what < 85)
 		add_free(random, i);
 	else if (what < 93)
-		add(random, (struct seam_trace_event){
-		                    .kind = SEAM_TRACE_RECORD_STREAM, .id = random->live[i].id, .stream = draw(random, STREAMS)});
+		add(random,
+			(struct seam_trace_event){.kind = SEAM_TRACE_RECORD_STREAM,
+				.id = random->live[i].id,
+				.stream = draw(random, STREAMS)});
 	else if (what < 95)
 		add_edge(random);
 	else if (what < 97)
@@ -98,7 +103,8 @@ static void add_step(struct random_trace *random)
 	else if (what < 98)
 		add(random, (struct seam_trace_event){.kind = SEAM_TRACE_STREAM_SYNC, .stream = draw(random, STREAMS)});
 	else
-		add(random, (struct seam_trace_event){.kind = what < 99 ? SEAM_TRACE_DEVICE_SYNC : SEAM_TRACE_EMPTY_CACHE});
+		add(random,
+			(struct seam_trace_event){.kind = what < 99 ? SEAM_TRACE_DEVICE_SYNC : SEAM_TRACE_EMPTY_CACHE});
 }
 
 static struct seam_trace *make_random(uint64_t seed)
@@ -128,8 +134,10 @@ Test(replay, random_streams_and_pools_keep_their_contents)
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct seam_trace *trace = make_random(seed);
 		for (size_t kind = 0; kind < REF_KINDS; kind++) {
-			struct replay_options options = {
-				.allocator = (enum ref_kind)kind, .device = DEVICE_EMU, .memory = DEVICE_MEMORY_REAL, .iterations = 2};
+			struct replay_options options = {.allocator = (enum ref_kind)kind,
+				.device = DEVICE_EMU,
+				.memory = DEVICE_MEMORY_REAL,
+				.iterations = 2};
 			struct replay_result result = run(trace, &options);
 			cr_assert(result.verified && result.verified_in_full, "seed %" PRIu64, seed);
 			cr_assert_geq(result.verified_bytes, result.peak_live_bytes);
@@ -154,8 +162,8 @@ Test(replay, equal_runs_place_alike)
 		cr_assert_eq(first.peak_reserved_bytes, second.peak_reserved_bytes);
 		cr_assert_eq(first.driver_ns, second.driver_ns, "%s", ref_kind_name((enum ref_kind)kind));
 		for (size_t i = 0; i < SEAM_DRV_COUNT; i++)
-			cr_assert_eq(first.driver_calls[i], second.driver_calls[i], "%s: %s", ref_kind_name((enum ref_kind)kind),
-			             seam__driver_call_name((enum seam_drv_call)i));
+			cr_assert_eq(first.driver_calls[i], second.driver_calls[i], "%s: %s",
+				ref_kind_name((enum ref_kind)kind), seam__driver_call_name((enum seam_drv_call)i));
 	}
 	seam_trace_free(trace);
 }
@@ -164,8 +172,11 @@ Test(replay, contents_survive_out_of_memory)
 {
 	struct seam_trace *trace = trace_words("+a20000000 +b30000000 -a +c40000000@1 -b -c");
 	for (size_t kind = 0; kind < REF_KINDS; kind++) {
-		struct replay_options options = {.allocator = (enum ref_kind)kind, .device = DEVICE_EMU,
-		                                 .memory = DEVICE_MEMORY_REAL, .capacity_bytes = 60 * MIB, .iterations = 1};
+		struct replay_options options = {.allocator = (enum ref_kind)kind,
+			.device = DEVICE_EMU,
+			.memory = DEVICE_MEMORY_REAL,
+			.capacity_bytes = 60 * MIB,
+			.iterations = 1};
 		struct replay_result result = run(trace, &options);
 		cr_assert(result.oom, "%s", ref_kind_name((enum ref_kind)kind));
 		cr_assert_not(result.last_complete);
@@ -177,9 +188,10 @@ Test(replay, contents_survive_out_of_memory)
 	seam_trace_free(trace);
 }
 
-/* Whether the first block's memory serves the second. On a device with room for one and a half of them PyTorch's policies run out of
- * memory where it does not. Seam gives back free memory of an uncaptured pool before it comes to that, so what it reserves where
- * there is room tells; its private pools take nothing from the common memory either. direct keeps nothing. */
+/* Whether the first block's memory serves the second. On a device with room for one and a half of them PyTorch's
+ * policies run out of memory where it does not. Seam gives back free memory of an uncaptured pool before it comes to
+ * that, so what it reserves where there is room tells; its private pools take nothing from the common memory either.
+ * direct keeps nothing. */
 Test(replay, a_private_pool_keeps_its_memory_until_its_release)
 {
 	static const struct {
@@ -194,7 +206,8 @@ Test(replay, a_private_pool_keeps_its_memory_until_its_release)
 		{"others ask after the release", "(7 +a20971520 -a )7 ~7 +b20971520 -b", false, 20},
 		{"another pool asks after the release", "(7 +a20971520 -a )7 ~7 (8 +b20971520 -b )8", false, 40},
 		{"a live block of a released pool", "(7 +a20971520 )7 ~7 -a +b20971520 -b", false, 20},
-		{"asked for again, the pool is one again", "(7 +a20971520 -a )7 ~7 (7 +b20971520 -b )7 +c20971520 -c", true, 40},
+		{"asked for again, the pool is one again", "(7 +a20971520 -a )7 ~7 (7 +b20971520 -b )7 +c20971520 -c",
+			true, 40},
 		{"a pool without requests is released", "(7 )7 ~7 +a20971520 -a", false, 20},
 		{"a pool of one stream is not the other's", "(7@1 +a20971520@1 -a )7@1 +b20971520@1 -b", true, 40},
 	};
@@ -202,16 +215,17 @@ Test(replay, a_private_pool_keeps_its_memory_until_its_release)
 		struct seam_trace *trace = trace_words(rows[i].words);
 		for (size_t kind = 0; kind < REF_KINDS; kind++) {
 			const char *name = ref_kind_name((enum ref_kind)kind);
-			struct replay_options options = {.allocator = (enum ref_kind)kind, .device = DEVICE_EMU,
-			                                 .memory = DEVICE_MEMORY_REAL,
-			                                 .capacity_bytes = kind == REF_SEAM ? 60 * MIB : 30 * MIB,
-			                                 .iterations = 1};
+			struct replay_options options = {.allocator = (enum ref_kind)kind,
+				.device = DEVICE_EMU,
+				.memory = DEVICE_MEMORY_REAL,
+				.capacity_bytes = kind == REF_SEAM ? 60 * MIB : 30 * MIB,
+				.iterations = 1};
 			struct replay_result result = run(trace, &options);
 			bool is_model = kind == REF_CACHING || kind == REF_EXPANDABLE;
 			cr_expect_eq(result.oom, rows[i].models_oom && is_model, "%s: %s", rows[i].name, name);
 			if (kind == REF_SEAM)
-				cr_expect_eq(result.peak_reserved_bytes, rows[i].seam_mib * MIB, "%s: %" PRIu64, rows[i].name,
-				             result.peak_reserved_bytes);
+				cr_expect_eq(result.peak_reserved_bytes, rows[i].seam_mib * MIB, "%s: %" PRIu64,
+					rows[i].name, result.peak_reserved_bytes);
 			cr_expect(result.verified && result.verified_in_full, "%s: %s", rows[i].name, name);
 		}
 		seam_trace_free(trace);
@@ -230,8 +244,11 @@ static void count_step(void *user, uint64_t done, uint64_t total)
 Test(replay, progress_is_reported)
 {
 	struct seam_trace *trace = trace_words("+a1 -a +b2 -b");
-	struct replay_options options = {.allocator = REF_CACHING, .device = DEVICE_EMU, .iterations = 5000,
-	                                 .progress = count_step, .user = &steps_seen};
+	struct replay_options options = {.allocator = REF_CACHING,
+		.device = DEVICE_EMU,
+		.iterations = 5000,
+		.progress = count_step,
+		.user = &steps_seen};
 	steps_seen = 0;
 	struct replay_result result = run(trace, &options);
 	cr_assert_eq(result.requests, 10000);

@@ -127,8 +127,16 @@ Test(request, a_run_is_one_opening_of_a_phase)
 Test(request, agrees_with_a_naive_reading)
 {
 	for (uint64_t seed = 0; seed < 20; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 30, .iterations = 4, .lag = 2, .streams = 3, .threads = 2,
-		                                  .users = 5, .edges = 2, .dynamics = 3, .residents = 4};
+		const struct program_wish wish = {.seed = seed,
+			.slots = 30,
+			.iterations = 4,
+			.lag = 2,
+			.streams = 3,
+			.threads = 2,
+			.users = 5,
+			.edges = 2,
+			.dynamics = 3,
+			.residents = 4};
 		struct program_truth truth;
 		uint32_t number = 0;
 
@@ -142,14 +150,15 @@ Test(request, agrees_with_a_naive_reading)
 			if (event->kind != SEAM_TRACE_ALLOC)
 				continue;
 			while (end < trace->header.event_count &&
-			       (trace->events[end].kind != SEAM_TRACE_FREE || trace->events[end].id != event->id))
+				(trace->events[end].kind != SEAM_TRACE_FREE || trace->events[end].id != event->id))
 				end++;
 			const struct seam__request *request = seam__request_at(&requests, number++);
 			cr_expect_eq(request->alloc, e, "seed %lu", (unsigned long)seed);
-			cr_expect_eq(request->free, end == trace->header.event_count ? SEAM__EVENT_NONE : end, "seed %lu event %u",
-			             (unsigned long)seed, e);
-			cr_expect(request->dynamic == ((event->flags & SEAM_TRACE_DYNAMIC) != 0) && request->thread == event->thread &&
-			          seam__stream_at(&requests, request->stream)->stream == event->stream);
+			cr_expect_eq(request->free, end == trace->header.event_count ? SEAM__EVENT_NONE : end,
+				"seed %lu event %u", (unsigned long)seed, e);
+			cr_expect(request->dynamic == ((event->flags & SEAM_TRACE_DYNAMIC) != 0) &&
+				request->thread == event->thread &&
+				seam__stream_at(&requests, request->stream)->stream == event->stream);
 		}
 		cr_expect_eq(number, requests.items.count);
 		seam__requests_fini(&requests);

@@ -1,5 +1,5 @@
-/* test_rhythm.c: kinds of iterations in made-up programs, with marks and without: as many as there are, as long as they are,
- * and models that can be planned. */
+/* test_rhythm.c: kinds of iterations in made-up programs, with marks and without: as many as there are, as long as they
+ * are, and models that can be planned. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static const struct program_row program_rows[] = {
 	{"an evaluation behind", {.slots = 20, .iterations = 5, .lag = 1, .tail = 15}},
 	{"both", {.slots = 20, .iterations = 5, .lag = 1, .tail = 15, .partial = true, .residents = 5, .states = 4}},
 	{"sizes that depend on data", {.slots = 20, .iterations = 5, .lag = 1, .dynamics = 12}},
-	{"two threads and three streams", {.slots = 20, .iterations = 5, .lag = 1, .threads = 2, .streams = 3, .users = 5, .edges = 3}},
+	{"two threads and three streams",
+		{.slots = 20, .iterations = 5, .lag = 1, .threads = 2, .streams = 3, .users = 5, .edges = 3}},
 };
 
 static void expect_program(const struct program_row *row, uint64_t seed, bool marks)
@@ -41,18 +42,22 @@ static void expect_program(const struct program_row *row, uint64_t seed, bool ma
 	wish.marks = marks;
 	trace = trace_program(&wish, &truth);
 	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
-	cr_assert_eq(rhythm.count, 1, "%s, seed %lu, marks %d: %u kinds", row->name, (unsigned long)seed, marks, rhythm.count);
-	cr_expect_null(seam__rhythm_check(&rhythm), "%s, seed %lu: %s", row->name, (unsigned long)seed, seam__rhythm_check(&rhythm));
+	cr_assert_eq(rhythm.count, 1, "%s, seed %lu, marks %d: %u kinds", row->name, (unsigned long)seed, marks,
+		rhythm.count);
+	cr_expect_null(seam__rhythm_check(&rhythm), "%s, seed %lu: %s", row->name, (unsigned long)seed,
+		seam__rhythm_check(&rhythm));
 	plan = plan_of(&rhythm.kinds[0], row->name, seed);
 	cr_expect_eq(plan->header.positions, truth.positions, "%s, seed %lu, marks %d: %u positions, not %u", row->name,
-	             (unsigned long)seed, marks, plan->header.positions, truth.positions);
+		(unsigned long)seed, marks, plan->header.positions, truth.positions);
 	cr_expect_eq(plan->header.copies, truth.copies, "%s, seed %lu", row->name, (unsigned long)seed);
-	cr_expect_eq(plan->header.resident_bytes, truth.resident_bytes, "%s, seed %lu, marks %d: %lu, not %lu", row->name,
-	             (unsigned long)seed, marks, (unsigned long)plan->header.resident_bytes, (unsigned long)truth.resident_bytes);
+	cr_expect_eq(plan->header.resident_bytes, truth.resident_bytes, "%s, seed %lu, marks %d: %lu, not %lu",
+		row->name, (unsigned long)seed, marks, (unsigned long)plan->header.resident_bytes,
+		(unsigned long)truth.resident_bytes);
 	for (uint32_t i = 0; marks && wish.dynamics == 0 && i < truth.slot_count; i++)
-		cr_expect(plan->slots[i].size_bytes == truth.slots[i].size_bytes && plan->slots[i].begin == truth.slots[i].begin &&
-		          plan->slots[i].end == truth.slots[i].end,
-		          "%s, seed %lu, slot %u", row->name, (unsigned long)seed, i);
+		cr_expect(plan->slots[i].size_bytes == truth.slots[i].size_bytes &&
+				plan->slots[i].begin == truth.slots[i].begin &&
+				plan->slots[i].end == truth.slots[i].end,
+			"%s, seed %lu, slot %u", row->name, (unsigned long)seed, i);
 	seam_plan_free(plan);
 	forget();
 }
@@ -82,7 +87,8 @@ static char *write_iteration(char *at, const char *end, const uint64_t *sizes)
 	return at;
 }
 
-/* Where all sizes that differ do so by one factor it is another shape; where each goes its own way they depend on data. */
+/* Where all sizes that differ do so by one factor it is another shape; where each goes its own way they depend on data.
+ */
 Test(rhythm, of_two_shapes_are_two_kinds_though_little_differs)
 {
 	for (int scaled = 0; scaled < 2; scaled++) {
@@ -101,7 +107,8 @@ Test(rhythm, of_two_shapes_are_two_kinds_though_little_differs)
 		cr_expect_eq(rhythm.count, scaled == 1 ? 2 : 1, "scaled %d: %u kinds", scaled, rhythm.count);
 		for (uint32_t k = 0; k < rhythm.count; k++)
 			cr_expect_geq(rhythm.kinds[k].seen, 3, "scaled %d", scaled);
-		cr_expect_eq(rhythm.cut_events, rhythm.count == 0 ? 0 : 7 * (rhythm.kinds[0].last_event - rhythm.kinds[0].first_event));
+		cr_expect_eq(rhythm.cut_events,
+			rhythm.count == 0 ? 0 : 7 * (rhythm.kinds[0].last_event - rhythm.kinds[0].first_event));
 		forget();
 	}
 }
@@ -125,8 +132,9 @@ __attribute__((format(printf, 2, 3))) static void add_words(char *words, const c
 	va_end(arguments);
 }
 
-/* The n-th iteration of a shape without a size in common with others: a stack of layers. What ends some comes a little late, so that they end in different ways.
- * overlaps: its output is made when all else is gone, and goes when the next one has begun. */
+/* The n-th iteration of a shape without a size in common with others: a stack of layers. What ends some comes a little
+ * late, so that they end in different ways. overlaps: its output is made when all else is gone, and goes when the next
+ * one has begun. */
 static void add_shape(char *words, size_t n, unsigned scale, bool overlaps)
 {
 	const char now = n % 2 == 0 ? 'w' : 'x', before = n % 2 == 0 ? 'x' : 'w';
@@ -164,22 +172,26 @@ Test(rhythm, of_shapes_without_a_common_size_is_found_by_form)
 		cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
 		cr_assert_eq(rhythm.count, 3, "overlaps %d: %u kinds", overlaps, rhythm.count);
 		for (uint32_t k = 0; k < rhythm.count; k++) {
-			const struct seam_trace_event *first = &rhythm.kinds[k].model->events[rhythm.kinds[k].first_event];
+			const struct seam_trace_event *first =
+				&rhythm.kinds[k].model->events[rhythm.kinds[k].first_event];
 
-			cr_expect_geq(rhythm.kinds[k].seen, 3, "overlaps %d, kind %u: %u", overlaps, k, rhythm.kinds[k].seen);
+			cr_expect_geq(
+				rhythm.kinds[k].seen, 3, "overlaps %d, kind %u: %u", overlaps, k, rhythm.kinds[k].seen);
 			first += first->kind == SEAM_TRACE_FREE; /* the output before, perhaps */
-			cr_expect(first->size % 11 == 0 && (first->size / 11 - 1000) % 640 == 0, "overlaps %d: kind %u begins with %lu", overlaps, k,
-			          (unsigned long)first->size);
-			cr_expect_eq(requests_of(&rhythm.kinds[k]), 26 + (uint64_t)overlaps, "overlaps %d, kind %u", overlaps, k);
+			cr_expect(first->size % 11 == 0 && (first->size / 11 - 1000) % 640 == 0,
+				"overlaps %d: kind %u begins with %lu", overlaps, k, (unsigned long)first->size);
+			cr_expect_eq(requests_of(&rhythm.kinds[k]), 26 + (uint64_t)overlaps, "overlaps %d, kind %u",
+				overlaps, k);
 		}
-		cr_expect_geq(rhythm.cut_events, 12 * 51, "the shape that came once, but not what stands before the first: %lu",
-		              (unsigned long)rhythm.cut_events);
+		cr_expect_geq(rhythm.cut_events, 12 * 51,
+			"the shape that came once, but not what stands before the first: %lu",
+			(unsigned long)rhythm.cut_events);
 		forget();
 	}
 }
 
-/* Shapes take turns, so no iteration frees what one of its own kind left. The output outlives the iteration that follows up to the next output; what
- * was asked for behind it goes before it does. */
+/* Shapes take turns, so no iteration frees what one of its own kind left. The output outlives the iteration that
+ * follows up to the next output; what was asked for behind it goes before it does. */
 Test(rhythm, of_shapes_that_take_turns_ends_blocks_where_the_other_shape_does)
 {
 	char words[8192], *at = words + snprintf(words, sizeof(words), "| ");
@@ -191,7 +203,8 @@ Test(rhythm, of_shapes_that_take_turns_ends_blocks_where_the_other_shape_does)
 		if (iteration > 0)
 			at += snprintf(at, (size_t)(words + sizeof(words) - at), "-%c ", gradient == 'w' ? 'x' : 'w');
 		for (unsigned i = 0; i < 16; i++)
-			at += snprintf(at, (size_t)(words + sizeof(words) - at), "+%c%u ", 'a' + i, scale * (1000 + 100 * i));
+			at += snprintf(
+				at, (size_t)(words + sizeof(words) - at), "+%c%u ", 'a' + i, scale * (1000 + 100 * i));
 		at += snprintf(at, (size_t)(words + sizeof(words) - at), "+%c%u ", output, scale * 5000);
 		if (iteration > 0)
 			at += snprintf(at, (size_t)(words + sizeof(words) - at), "-%c ", output == 'y' ? 'z' : 'y');
@@ -215,7 +228,8 @@ Test(rhythm, of_shapes_that_take_turns_ends_blocks_where_the_other_shape_does)
 	forget();
 }
 
-/* An iteration of equal parts, of which only the end is its own: allocations of so many blocks, freed one by one behind the next. */
+/* An iteration of equal parts, of which only the end is its own: allocations of so many blocks, freed one by one behind
+ * the next. */
 static void add_blocks(struct seam_trace_builder *builder, uint64_t *ids, uint32_t count, uint64_t bytes)
 {
 	for (uint32_t i = 0; i <= count; i++) {
@@ -255,7 +269,8 @@ Test(rhythm, counts_those_that_follow_one_another)
 {
 	const struct seam__rhythm_options options = {.least_requests = 1};
 
-	trace = trace_words("+w9 | +a10 -a | +a10 -a | +b20 +c30 +d40 +e50 +f60 +g70 -b -c -d -e -f -g | +a10 -a | +a10 -a | +a10 -a |");
+	trace = trace_words(
+		"+w9 | +a10 -a | +a10 -a | +b20 +c30 +d40 +e50 +f60 +g70 -b -c -d -e -f -g | +a10 -a | +a10 -a | +a10 -a |");
 	cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
 	cr_assert_eq(rhythm.count, 1);
 	cr_expect_eq(rhythm.kinds[0].seen, 5);
@@ -274,7 +289,8 @@ struct overlap_row {
 
 static const struct overlap_row overlap_rows[] = {
 	{"nothing lives across", "+w9 | +a20 -a | +a20 -a | +a20 -a |", 0},
-	{"gradients live until the next iteration makes others", "+g10 | +a20 -g +g10 -a | +a20 -g +g10 -a | +a20 -g +g10 -a |", 0},
+	{"gradients live until the next iteration makes others",
+		"+g10 | +a20 -g +g10 -a | +a20 -g +g10 -a | +a20 -g +g10 -a |", 0},
 	{"the next iteration begins before this one ends", "+h10 | +g10 -h | +h10 -g | +g10 -h | +h10 -g |", 10},
 	{"it ends in the one after", "+g10 +h10 | +i10 -g | +g10 -h | +h10 -i | +i10 -g | +g10 -h | +h10 -i |", 10},
 };
@@ -287,8 +303,8 @@ Test(rhythm, says_what_lives_longer_than_an_iteration)
 		trace = trace_words(overlap_rows[r].words);
 		cr_assert_eq(seam__rhythm_find(trace, &options, &rhythm), SEAM_OK);
 		cr_assert_eq(rhythm.count, 1, "%s: %u kinds", overlap_rows[r].name, rhythm.count);
-		cr_expect_eq(rhythm.kinds[0].overlap_bytes, overlap_rows[r].overlap_bytes, "%s: %lu", overlap_rows[r].name,
-		             (unsigned long)rhythm.kinds[0].overlap_bytes);
+		cr_expect_eq(rhythm.kinds[0].overlap_bytes, overlap_rows[r].overlap_bytes, "%s: %lu",
+			overlap_rows[r].name, (unsigned long)rhythm.kinds[0].overlap_bytes);
 		forget();
 	}
 }

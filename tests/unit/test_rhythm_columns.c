@@ -1,5 +1,5 @@
-/* test_rhythm_columns.c: what iterations by hand have in common: a repetition of the model, word by word. Frees that follow each other may
- * come in any order. */
+/* test_rhythm_columns.c: what iterations by hand have in common: a repetition of the model, word by word. Frees that
+ * follow each other may come in any order. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,9 @@
 struct row {
 	const char *name;
 	const char *words;
-	const char *residents; /* of the model: sizes */
-	const char *repetition; /* its last one: +size, -size, '~' behind one that depends on data, '@' and the stream unless 0 */
+	const char *residents;  /* of the model: sizes */
+	const char *repetition; /* its last one: +size, -size, '~' behind one that depends on data, '@' and the stream
+				   unless 0 */
 };
 
 static const struct row rows[] = {
@@ -24,24 +25,29 @@ static const struct row rows[] = {
 	{"the newest has one less", "| +a10 +b20 -a -b | +a10 +b20 -a -b | +a10 -a |", "", "+10 +20 -10 -20 |"},
 	{"two have one less", "| +a10 +b20 -a -b | +a10 -a | +a10 -a |", "", "+10 -10 |"},
 	{"one has another size", "| +a10 +b20 -b -a | +a10 +b21 -b -a | +a10 +b20 -b -a |", "", "+10 +20 -20 -10 |"},
-	{"the newest has another size", "| +a10 +b20 -b -a | +a10 +b20 -b -a | +a10 +b21 -b -a |", "", "+10 +20 -20 -10 |"},
+	{"the newest has another size", "| +a10 +b20 -b -a | +a10 +b20 -b -a | +a10 +b21 -b -a |", "",
+		"+10 +20 -20 -10 |"},
 	{"all have other sizes", "| +a10 +b20 -b -a | +a10 +b21 -b -a | +a10 +b22 -b -a |", "", "+10 +22~ -22 -10 |"},
-	{"two neighbours are swapped", "| +a10 +b20 -b -a | +a10 +b20 -b -a | +b20 +a10 -b -a |", "", "+10 +20 -10 -20 |"},
+	{"two neighbours are swapped", "| +a10 +b20 -b -a | +a10 +b20 -b -a | +b20 +a10 -b -a |", "",
+		"+10 +20 -10 -20 |"},
 	{"one is freed late", "| +a10 -a +b20 -b | +a10 -a +b20 -b | +a10 +b20 -b -a |", "", "+10 -10 +20 -20 |"},
 	{"gradients", "+g5 | -g +a10 +g5 -a | -g +a10 +g5 -a | -g +a10 +g5 -a |", "5", "-5 +10 +5 -10 |"},
 	{"an output that is replaced", "+o5 | +p5 -o | +o5 -p | +p5 -o |", "5", "+5 -5 |"},
-	{"it lives for two iterations", "| +a5 +x8 -x | +b5 +x8 -x | +c5 -a +x8 -x | +d5 -b +x8 -x | +e5 -c +x8 -x |", "5 5",
-	 "+5 -5 +8 -8 |"},
+	{"it lives for two iterations", "| +a5 +x8 -x | +b5 +x8 -x | +c5 -a +x8 -x | +d5 -b +x8 -x | +e5 -c +x8 -x |",
+		"5 5", "+5 -5 +8 -8 |"},
 	{"a list that grows", "| +a10 -a +l1 | +a10 -a +m1 | +a10 -a +n1 |", "1 1 1", "+10 -10 |"},
-	{"streams", "| +a10@1 +b20@2 -a -b | +a10@1 +b20@2 -a -b | +a10@1 +b20@2 -a -b |", "", "+10@1 +20@2 -10@1 -20@2 |"},
+	{"streams", "| +a10@1 +b20@2 -a -b | +a10@1 +b20@2 -a -b | +a10@1 +b20@2 -a -b |", "",
+		"+10@1 +20@2 -10@1 -20@2 |"},
 	{"used elsewhere", "| +a10@1 >a@2 -a | +a10@1 >a@2 -a | +a10@1 >a@2 -a |", "", "+10@1 >@2 -10@1 |"},
 	{"states of the first", "| +a10 +s99 -a | +a10 -a | +a10 -a |", "99", "+10 -10 |"},
 };
 
 static void write_event(const struct seam_trace_event *event, char *text, size_t size)
 {
-	static const char signs[] = {[SEAM_TRACE_ALLOC] = '+', [SEAM_TRACE_FREE] = '-', [SEAM_TRACE_RECORD_STREAM] = '>',
-	                             [SEAM_TRACE_STEP] = '|'};
+	static const char signs[] = {[SEAM_TRACE_ALLOC] = '+',
+		[SEAM_TRACE_FREE] = '-',
+		[SEAM_TRACE_RECORD_STREAM] = '>',
+		[SEAM_TRACE_STEP] = '|'};
 	size_t length = strlen(text);
 
 	length += (size_t)snprintf(text + length, size - length, "%s%c", length == 0 ? "" : " ", signs[event->kind]);
@@ -65,7 +71,8 @@ static void expect_model(const struct row *row, const struct seam_trace *model, 
 		if (e >= first)
 			write_event(event, repetition, sizeof(repetition));
 		else if ((event->flags & SEAM_TRACE_RESIDENT) != 0)
-			(void)snprintf(residents + length, sizeof(residents) - length, "%s%lu", length == 0 ? "" : " ", (unsigned long)event->size);
+			(void)snprintf(residents + length, sizeof(residents) - length, "%s%lu", length == 0 ? "" : " ",
+				(unsigned long)event->size);
 	}
 	cr_expect_str_eq(repetition, row->repetition, "%s: %s", row->name, repetition);
 	cr_expect_str_eq(residents, row->residents, "%s: residents %s", row->name, residents);

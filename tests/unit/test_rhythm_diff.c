@@ -29,7 +29,8 @@ static uint32_t shortest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
 			else if (a[i - 1] == b[j - 1])
 				table[i][j] = table[i - 1][j - 1];
 			else
-				table[i][j] = 1 + (table[i - 1][j] < table[i][j - 1] ? table[i - 1][j] : table[i][j - 1]);
+				table[i][j] =
+					1 + (table[i - 1][j] < table[i][j - 1] ? table[i - 1][j] : table[i][j - 1]);
 		}
 	}
 	return table[a_count][b_count];
@@ -46,13 +47,15 @@ static void expect_match(const uint64_t *a, uint32_t a_count, const uint64_t *b,
 	for (uint32_t i = 0; i < b_count; i++) {
 		if (match[i] == SEAM__DIFF_NONE)
 			continue;
-		cr_assert(match[i] >= next && match[i] < a_count && a[match[i]] == b[i], "seed %lu, element %u", (unsigned long)seed, i);
+		cr_assert(match[i] >= next && match[i] < a_count && a[match[i]] == b[i], "seed %lu, element %u",
+			(unsigned long)seed, i);
 		next = match[i] + 1;
 		matched++;
 	}
 	cr_expect_eq(a_count + b_count - 2 * matched, edits, "seed %lu: %u matched", (unsigned long)seed, matched);
 	if (edits > 0)
-		cr_expect_eq(seam__diff_match(a, a_count, b, b_count, edits - 1, match), SEAM_NOT_FOUND, "seed %lu", (unsigned long)seed);
+		cr_expect_eq(seam__diff_match(a, a_count, b, b_count, edits - 1, match), SEAM_NOT_FOUND, "seed %lu",
+			(unsigned long)seed);
 }
 
 Test(rhythm_diff, is_the_shortest)
@@ -68,7 +71,9 @@ Test(rhythm_diff, is_the_shortest)
 		for (uint32_t i = 0; i < a_count; i++)
 			a[i] = random_below(&random, letters);
 		for (uint32_t i = 0; i < b_count; i++)
-			b[i] = seed % 2 == 0 && i < a_count && random_below(&random, 8) != 0 ? a[i] : random_below(&random, letters);
+			b[i] = seed % 2 == 0 && i < a_count && random_below(&random, 8) != 0
+				? a[i]
+				: random_below(&random, letters);
 		expect_match(a, a_count, b, b_count, seed);
 	}
 }

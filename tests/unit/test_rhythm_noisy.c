@@ -1,5 +1,5 @@
-/* test_rhythm_noisy.c: kinds of iterations in made-up programs that are disturbed, of several lengths, or whose sizes depend on data; and where memory
- * is short. */
+/* test_rhythm_noisy.c: kinds of iterations in made-up programs that are disturbed, of several lengths, or whose sizes
+ * depend on data; and where memory is short. */
 #include <stdio.h>
 
 #include "meta.h"
@@ -40,7 +40,8 @@ static struct line line_of_kind(const struct seam__rhythm_kind *kind, uint32_t t
 
 		if (event->kind == SEAM_TRACE_ALLOC && event->thread == thread)
 			line.items[line.count++] = (struct noisy_request){
-				.size_bytes = (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? 0 : event->size, .stream = event->stream};
+				.size_bytes = (event->flags & SEAM_TRACE_DYNAMIC) != 0 ? 0 : event->size,
+				.stream = event->stream};
 	}
 	return line;
 }
@@ -104,8 +105,8 @@ static bool find_noisy(const struct noisy_row *row, enum noise noise, uint64_t s
 	wish.marks = marks;
 	trace = noisy_program(&wish, &noisy);
 	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
-	cr_expect_null(seam__rhythm_check(&rhythm), "%s, %s, seed %lu, marks %d: %s", row->name, noisy_name(noise), (unsigned long)seed,
-	               marks, seam__rhythm_check(&rhythm));
+	cr_expect_null(seam__rhythm_check(&rhythm), "%s, %s, seed %lu, marks %d: %s", row->name, noisy_name(noise),
+		(unsigned long)seed, marks, seam__rhythm_check(&rhythm));
 	for (uint32_t k = 0; k < rhythm.count; k++) {
 		seam_plan_free(plan_of(&rhythm.kinds[k], row->name, seed));
 		found |= is_program(&rhythm.kinds[k], 0, marks);
@@ -116,35 +117,41 @@ static bool find_noisy(const struct noisy_row *row, enum noise noise, uint64_t s
 
 #define SEEDS 20u
 
-/* Noise may hit the same place of most iterations, and then it is none; a few of these programs are so small that it does. */
+/* Noise may hit the same place of most iterations, and then it is none; a few of these programs are so small that it
+ * does. */
 static void expect_noisy(const struct noisy_row *row, enum noise noise, bool marks, uint32_t least)
 {
 	uint32_t found = 0;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++)
 		found += find_noisy(row, noise, seed, marks);
-	cr_expect_geq(found, least, "%s, %s, marks %d: the iteration is found with %u seeds of %u", row->name, noisy_name(noise), marks,
-	              found, SEEDS);
+	cr_expect_geq(found, least, "%s, %s, marks %d: the iteration is found with %u seeds of %u", row->name,
+		noisy_name(noise), marks, found, SEEDS);
 }
 
 Test(rhythm_noisy, of_noisy_programs_is_what_they_would_be_without_noise)
 {
 	for (size_t r = 0; r < sizeof(noisy_rows) / sizeof(noisy_rows[0]); r++)
 		for (int noise = NOISE_NONE; noise < NOISE_KINDS; noise++)
-			expect_noisy(&noisy_rows[r], (enum noise)noise, true, noise == NOISE_NONE ? SEEDS : SEEDS * 3 / 4);
+			expect_noisy(
+				&noisy_rows[r], (enum noise)noise, true, noise == NOISE_NONE ? SEEDS : SEEDS * 3 / 4);
 }
 
 Test(rhythm_noisy, of_noisy_programs_is_found_without_marks)
 {
 	for (size_t r = 0; r < sizeof(noisy_rows) / sizeof(noisy_rows[0]); r++)
 		for (int noise = NOISE_NONE; noise < NOISE_KINDS; noise++)
-			expect_noisy(&noisy_rows[r], (enum noise)noise, false, noise == NOISE_NONE ? SEEDS : noise == NOISE_RACE ? SEEDS / 4 : SEEDS * 3 / 4);
+			expect_noisy(&noisy_rows[r], (enum noise)noise, false,
+				noise == NOISE_NONE           ? SEEDS
+					: noise == NOISE_RACE ? SEEDS / 4
+							      : SEEDS * 3 / 4);
 }
 
 /* Every length that comes often enough is a kind, and no other is. */
 static void expect_lengths(uint64_t seed, bool marks, uint32_t *ret_expected, uint32_t *ret_found)
 {
-	struct noisy_wish wish = {.seed = seed, .layers = 8, .singles = 20, .iterations = 20, .lengths = 4, .marks = marks};
+	struct noisy_wish wish = {
+		.seed = seed, .layers = 8, .singles = 20, .iterations = 20, .lengths = 4, .marks = marks};
 
 	trace = noisy_program(&wish, &noisy);
 	cr_assert_eq(seam__rhythm_find(trace, NULL, &rhythm), SEAM_OK);
@@ -168,7 +175,8 @@ Test(rhythm_noisy, of_each_length_is_a_kind)
 
 		for (uint64_t seed = 0; seed < 20; seed++)
 			expect_lengths(seed, marks == 1, &expected, &found);
-		cr_expect_geq(found, marks == 1 ? expected : expected * 9 / 10, "marks %d: %u of %u", marks, found, expected);
+		cr_expect_geq(
+			found, marks == 1 ? expected : expected * 9 / 10, "marks %d: %u of %u", marks, found, expected);
 	}
 }
 
@@ -176,7 +184,8 @@ Test(rhythm_noisy, of_each_length_is_a_kind)
 Test(rhythm_noisy, of_many_lengths_is_none)
 {
 	for (uint64_t seed = 0; seed < 10; seed++) {
-		struct noisy_wish wish = {.seed = seed, .layers = 10, .singles = 20, .iterations = 10, .lengths = 100000};
+		struct noisy_wish wish = {
+			.seed = seed, .layers = 10, .singles = 20, .iterations = 10, .lengths = 100000};
 
 		wish.marks = seed % 2 == 0;
 		trace = noisy_program(&wish, &noisy);
@@ -202,7 +211,8 @@ Test(rhythm_noisy, of_sizes_that_always_differ_says_so)
 	}
 }
 
-/* Blocks that live now have the ids that they have in the recording: weights, states, and what the last iteration leaves. */
+/* Blocks that live now have the ids that they have in the recording: weights, states, and what the last iteration
+ * leaves. */
 Test(rhythm_noisy, residents_keep_their_ids)
 {
 	struct noisy_wish wish = {.seed = 3, .layers = 6, .singles = 10, .iterations = 6, .marks = true};
@@ -215,12 +225,16 @@ Test(rhythm_noisy, residents_keep_their_ids)
 	cr_assert_eq(rhythm.count, 1);
 	model = rhythm.kinds[0].model;
 	for (uint64_t e = 0; e < trace->header.event_count; e++)
-		live += trace->events[e].kind == SEAM_TRACE_ALLOC ? 1 : trace->events[e].kind == SEAM_TRACE_FREE ? UINT64_MAX : 0;
+		live += trace->events[e].kind == SEAM_TRACE_ALLOC  ? 1
+			: trace->events[e].kind == SEAM_TRACE_FREE ? UINT64_MAX
+								   : 0;
 	for (uint64_t e = 0; e < model->header.event_count && (model->events[e].flags & SEAM_TRACE_RESIDENT) != 0; e++)
 		for (uint64_t r = 0; r < trace->header.event_count; r++)
-			kept += trace->events[r].kind == SEAM_TRACE_ALLOC && trace->events[r].id == model->events[e].id &&
-			        trace->events[r].size == model->events[e].size;
-	cr_expect_eq(kept, live, "%lu blocks live at the end, %lu are residents", (unsigned long)live, (unsigned long)kept);
+			kept += trace->events[r].kind == SEAM_TRACE_ALLOC &&
+				trace->events[r].id == model->events[e].id &&
+				trace->events[r].size == model->events[e].size;
+	cr_expect_eq(
+		kept, live, "%lu blocks live at the end, %lu are residents", (unsigned long)live, (unsigned long)kept);
 	cr_expect_eq(rhythm.kinds[0].newest, trace->header.event_count);
 	cr_expect(rhythm.kinds[0].marked);
 	cr_expect_eq(rhythm.kinds[0].seen, 5);
@@ -230,7 +244,12 @@ Test(rhythm_noisy, residents_keep_their_ids)
 Test(rhythm_noisy, survives_a_lack_of_memory)
 {
 	for (int marks = 0; marks < 2; marks++) {
-		struct noisy_wish wish = {.seed = 1, .layers = 4, .singles = 10, .iterations = 6, .noise = NOISE_ALL, .marks = marks == 1};
+		struct noisy_wish wish = {.seed = 1,
+			.layers = 4,
+			.singles = 10,
+			.iterations = 6,
+			.noise = NOISE_ALL,
+			.marks = marks == 1};
 		enum seam_rc rc = SEAM_OOM_META;
 		uint64_t live_bytes;
 		uint64_t n;

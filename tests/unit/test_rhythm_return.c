@@ -40,8 +40,10 @@ Test(rhythm_return, is_the_change_of_what_is_live)
 			mark++;
 		stretch = seam__rows_stretch(&of_trace, mark + 1, (uint32_t)trace->header.event_count);
 		cr_assert_eq(seam__change_of(&of_trace, &stretch, &change), SEAM_OK);
-		cr_expect(change.blocks == rows[r].blocks && change.more == rows[r].more && change.bytes == rows[r].bytes,
-		          "%s: %u blocks, %ld more, %lu bytes", rows[r].name, change.blocks, (long)change.more, (unsigned long)change.bytes);
+		cr_expect(
+			change.blocks == rows[r].blocks && change.more == rows[r].more && change.bytes == rows[r].bytes,
+			"%s: %u blocks, %ld more, %lu bytes", rows[r].name, change.blocks, (long)change.more,
+			(unsigned long)change.bytes);
 		cr_expect_eq(change.hash == 0, rows[r].blocks == 0, "%s", rows[r].name);
 		seam__rows_fini(&of_trace);
 		seam__requests_fini(&requests);

@@ -1,5 +1,5 @@
-/* test_safety_trace.c: how long requests of a trace are held from each stream: stories by hand, and random periods against
- * a graph of everything that the device does, in which order is reachability. */
+/* test_safety_trace.c: how long requests of a trace are held from each stream: stories by hand, and random periods
+ * against a graph of everything that the device does, in which order is reachability. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ struct story {
 	struct seam_trace trace;
 	struct seam_trace_event events[2 * EVENTS_MAX]; /* the period, twice or once */
 	uint32_t positions[EVENTS_MAX];
-	uint32_t event_count;                           /* of one period */
-	uint32_t begin_event[EVENTS_MAX];               /* per request, in the period */
+	uint32_t event_count;             /* of one period */
+	uint32_t begin_event[EVENTS_MAX]; /* per request, in the period */
 	struct seam__safety_request requests[EVENTS_MAX];
 	uint32_t request_count;
 	uint32_t users[EVENTS_MAX];
@@ -48,11 +48,12 @@ TestSuite(safety_trace, .init = set_up, .fini = tear_down);
 static void add(uint8_t kind, uint64_t id, uint32_t stream)
 {
 	cr_assert_lt(story.event_count, EVENTS_MAX);
-	story.events[story.event_count++] = (struct seam_trace_event){.kind = kind, .id = id, .size = 1, .stream = stream_names[stream]};
+	story.events[story.event_count++] =
+		(struct seam_trace_event){.kind = kind, .id = id, .size = 1, .stream = stream_names[stream]};
 }
 
-/* Closes the period: requests by the ids of its blocks; a free before its allocation is one of the period before's. `stray`:
- * the ids of events differ from repetition to repetition. */
+/* Closes the period: requests by the ids of its blocks; a free before its allocation is one of the period before's.
+ * `stray`: the ids of events differ from repetition to repetition. */
 static void close_period(uint32_t copies, bool linear, uint64_t stray)
 {
 	uint32_t positions = 0;
@@ -64,7 +65,8 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 
 		story.positions[e] = positions;
 		if (event->kind == SEAM_TRACE_ALLOC) {
-			*request = (struct seam__safety_request){.free_event = SEAM__SAFETY_NO_FREE, .begin = positions, .first_user = story.user_count};
+			*request = (struct seam__safety_request){
+				.free_event = SEAM__SAFETY_NO_FREE, .begin = positions, .first_user = story.user_count};
 			while (stream_names[request->stream] != event->stream)
 				request->stream++;
 			for (uint32_t f = 0; f < story.event_count; f++) {
@@ -87,8 +89,15 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 		positions += is_position;
 	}
 	story.period = (struct seam__safety_period){
-		.meta = meta, .trace = &story.trace, .last_event = story.event_count, .positions = story.positions,
-		.position_count = positions, .copies = copies, .linear = linear, .streams = stream_names, .stream_count = STREAMS,
+		.meta = meta,
+		.trace = &story.trace,
+		.last_event = story.event_count,
+		.positions = story.positions,
+		.position_count = positions,
+		.copies = copies,
+		.linear = linear,
+		.streams = stream_names,
+		.stream_count = STREAMS,
 		.users = story.users,
 	};
 	story.trace.events = story.events;
@@ -104,7 +113,9 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 			bool same_period = false;
 
 			for (uint32_t r = 0; r < e; r++)
-				same_period = same_period || (story.events[r].kind == SEAM_TRACE_EVENT_RECORD && story.events[r].id == story.events[e].id);
+				same_period = same_period ||
+					(story.events[r].kind == SEAM_TRACE_EVENT_RECORD &&
+						story.events[r].id == story.events[e].id);
 			again->id -= same_period ? 0 : stray;
 		}
 	}
@@ -218,12 +229,15 @@ static void random_story(uint64_t seed, bool linear)
 		uint64_t id = random_below(&state, 5);
 
 		switch (random_below(&state, linear ? 8 : 9)) {
-		case 0: case 1: case 2:
+		case 0:
+		case 1:
+		case 2:
 			stream_of[next] = stream;
 			live[live_count++] = next;
 			add(SEAM_TRACE_ALLOC, next++, stream);
 			break;
-		case 3: case 4:
+		case 3:
+		case 4:
 			if (live_count == 0)
 				break;
 			add(SEAM_TRACE_FREE, live[pick], stream_of[live[pick]]);
@@ -241,13 +255,15 @@ static void random_story(uint64_t seed, bool linear)
 			if ((recorded >> id & 1) != 0 || !linear)
 				add(SEAM_TRACE_EVENT_WAIT, 100 + id, stream);
 			if (random_below(&state, 8) == 0 && story.event_count < events)
-				add(random_below(&state, 3) == 0 ? SEAM_TRACE_DEVICE_SYNC : SEAM_TRACE_STREAM_SYNC, 0, stream);
+				add(random_below(&state, 3) == 0 ? SEAM_TRACE_DEVICE_SYNC : SEAM_TRACE_STREAM_SYNC, 0,
+					stream);
 			break;
 		default: /* a block of the period before, which is allocated later on */
 			if (story.event_count + 2 > events)
 				break;
 			memmove(&story.events[1], &story.events[0], story.event_count++ * sizeof(story.events[0]));
-			story.events[0] = (struct seam_trace_event){.kind = SEAM_TRACE_FREE, .id = next, .size = 1, .stream = stream_names[stream]};
+			story.events[0] = (struct seam_trace_event){
+				.kind = SEAM_TRACE_FREE, .id = next, .size = 1, .stream = stream_names[stream]};
 			add(SEAM_TRACE_ALLOC, next++, stream);
 			break;
 		}
@@ -256,7 +272,7 @@ static void random_story(uint64_t seed, bool linear)
 
 /* The device's work, unrolled: node (stream, event) is what the stream was given up to before that event. */
 struct unrolled {
-	uint32_t events;     /* in all repetitions */
+	uint32_t events; /* in all repetitions */
 	bool reached[STREAMS][6 * EVENTS_MAX + 1];
 };
 
@@ -288,13 +304,17 @@ static void reach(uint32_t from, uint32_t start)
 			if (at == start)
 				continue;
 			const struct seam_trace_event *last = event_at(at - 1);
-			uint32_t record = last->kind == SEAM_TRACE_EVENT_WAIT && last->stream == stream_names[s] ? record_of(at - 1) : UINT32_MAX;
+			uint32_t record = last->kind == SEAM_TRACE_EVENT_WAIT && last->stream == stream_names[s]
+				? record_of(at - 1)
+				: UINT32_MAX;
 			for (uint32_t x = 0; x < STREAMS; x++) {
-				bool synced = last->kind == SEAM_TRACE_DEVICE_SYNC || (last->kind == SEAM_TRACE_STREAM_SYNC && last->stream == stream_names[x]);
+				bool synced = last->kind == SEAM_TRACE_DEVICE_SYNC ||
+					(last->kind == SEAM_TRACE_STREAM_SYNC && last->stream == stream_names[x]);
 
 				if (synced && unrolled.reached[x][at - 1])
 					*here = true;
-				if (record != UINT32_MAX && event_at(record)->stream == stream_names[x] && unrolled.reached[x][record])
+				if (record != UINT32_MAX && event_at(record)->stream == stream_names[x] &&
+					unrolled.reached[x][record])
 					*here = true;
 			}
 		}
@@ -319,9 +339,11 @@ static uint64_t naive_release(uint32_t i, uint32_t s)
 	}
 	for (uint32_t at = start; at < unrolled.events; at++)
 		if (all[at])
-			return (uint64_t)(at / story.event_count) * story.period.position_count + story.positions[at % story.event_count];
+			return (uint64_t)(at / story.event_count) * story.period.position_count +
+				story.positions[at % story.event_count];
 	/* The end of all events, too, is a place. */
-	return all[unrolled.events] ? (uint64_t)(unrolled.events / story.event_count) * story.period.position_count : UINT64_MAX;
+	return all[unrolled.events] ? (uint64_t)(unrolled.events / story.event_count) * story.period.position_count
+				    : UINT64_MAX;
 }
 
 static void compare(uint64_t seed, uint32_t copies, bool linear)
@@ -343,8 +365,8 @@ static void compare(uint64_t seed, uint32_t copies, bool linear)
 
 			if (linear && expected == SEAM__HOLD_ALWAYS)
 				expected = circle - begin;
-			cr_assert_eq(holds[i * STREAMS + s], expected, "seed %llu request %u stream %u: %u, not %llu", (unsigned long long)seed, i, s,
-			             holds[i * STREAMS + s], (unsigned long long)expected);
+			cr_assert_eq(holds[i * STREAMS + s], expected, "seed %llu request %u stream %u: %u, not %llu",
+				(unsigned long long)seed, i, s, holds[i * STREAMS + s], (unsigned long long)expected);
 		}
 	}
 }

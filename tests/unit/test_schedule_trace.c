@@ -7,8 +7,9 @@
 
 static bool same_op(const struct schedule_op *a, const struct schedule_op *b)
 {
-	return a->kind == b->kind && a->target == b->target && a->stream == b->stream && a->private_id == b->private_id &&
-	       a->bytes == b->bytes && a->thread == b->thread && a->flags == b->flags;
+	return a->kind == b->kind && a->target == b->target && a->stream == b->stream &&
+		a->private_id == b->private_id && a->bytes == b->bytes && a->thread == b->thread &&
+		a->flags == b->flags;
 }
 
 Test(schedule_trace, what_was_repeated_is_in_the_trace)
@@ -54,8 +55,13 @@ Test(schedule_trace, marks_times_threads_and_flags_are_kept)
 		{.kind = SCHEDULE_STEP},
 	};
 	uint64_t streams[] = {0};
-	struct schedule schedule = {
-		.ops = ops, .op_count = 4, .streams = streams, .stream_count = 1, .block_count = 1, .iterations = 1, .timed = true};
+	struct schedule schedule = {.ops = ops,
+		.op_count = 4,
+		.streams = streams,
+		.stream_count = 1,
+		.block_count = 1,
+		.iterations = 1,
+		.timed = true};
 	struct seam_trace *trace;
 	cr_assert_eq(schedule_trace(&schedule, "pytorch snapshot", &trace), SEAM_OK);
 	cr_assert_eq(trace->header.event_count, 4);

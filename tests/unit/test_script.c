@@ -14,8 +14,14 @@ TestSuite(script, .init = set_up, .fini = tear_down);
 static struct match_program random_program(uint64_t seed)
 {
 	const uint32_t kind = (uint32_t)seed;
-	const struct program_wish wish = {.seed = seed, .slots = 40, .iterations = 6, .lag = kind % 4, .streams = 1 + kind % 3,
-	                                  .threads = 1 + kind % 2, .dynamics = kind % 5, .edges = 3};
+	const struct program_wish wish = {.seed = seed,
+		.slots = 40,
+		.iterations = 6,
+		.lag = kind % 4,
+		.streams = 1 + kind % 3,
+		.threads = 1 + kind % 2,
+		.dynamics = kind % 5,
+		.edges = 3};
 	return match_program(&wish);
 }
 
@@ -33,13 +39,15 @@ Test(script, slots_meet_as_in_their_plan)
 		const struct seam_plan *plan = program.plan;
 		const uint64_t plan_circle = (uint64_t)plan->header.positions * plan->header.copies;
 		cr_assert_eq(seam__script_create(meta, plan, &script), SEAM_OK);
-		cr_assert_null(seam__script_check(script), "seed %llu: %s", (unsigned long long)seed, seam__script_check(script));
+		cr_assert_null(seam__script_check(script), "seed %llu: %s", (unsigned long long)seed,
+			seam__script_check(script));
 		const uint64_t circle = (uint64_t)script->positions * script->copies;
 		for (uint32_t i = 0; i < script->slots; i++) {
 			for (uint32_t k = 0; k < script->slots; k++) {
 				const struct seam_plan_slot *a = &plan->slots[i], *b = &plan->slots[k];
 				const struct seam_stretch *s = &script->stretches[i], *t = &script->stretches[k];
-				cr_assert_eq(meet(s->begin, s->end, t->begin, circle), meet(a->begin, a->end, b->begin, plan_circle));
+				cr_assert_eq(meet(s->begin, s->end, t->begin, circle),
+					meet(a->begin, a->end, b->begin, plan_circle));
 			}
 		}
 		seam__script_destroy(meta, script);
@@ -47,7 +55,8 @@ Test(script, slots_meet_as_in_their_plan)
 	}
 }
 
-/* Frees come before the allocation at the same position; both a slot that follows another and one that is always live do not meet. */
+/* Frees come before the allocation at the same position; both a slot that follows another and one that is always live
+ * do not meet. */
 Test(script, positions_that_several_share_are_told_apart)
 {
 	struct match_program program = match_program_of("a512 -a b512 -b");
@@ -86,12 +95,14 @@ Test(script, instances_are_found_by_address)
 		cr_assert_eq(seam__script_create(meta, program.plan, &script), SEAM_OK);
 		for (uint32_t turn = 0; turn < 50; turn++) {
 			bool seen[1024] = {false};
-			const uint64_t begin = random_below(&state, script->bytes + 100), end = begin + 1 + random_below(&state, 1 << 20);
+			const uint64_t begin = random_below(&state, script->bytes + 100),
+				       end = begin + 1 + random_below(&state, 1 << 20);
 			(void)seam__script_overlapping(script, begin, end, add_number, seen);
 			cr_assert_lt(script->slots * script->copies, 1024);
 			for (uint32_t n = 0; n < script->slots * script->copies; n++) {
 				const struct seam_planned *p = &script->instances[n];
-				const bool overlaps = p->offset != SEAM_PLAN_NO_ADDRESS && p->offset < end && begin < p->offset + p->bytes;
+				const bool overlaps = p->offset != SEAM_PLAN_NO_ADDRESS && p->offset < end &&
+					begin < p->offset + p->bytes;
 				cr_assert_eq(seen[n], overlaps, "seed %llu: instance %u", (unsigned long long)seed, n);
 			}
 		}
@@ -110,19 +121,22 @@ Test(script, slots_whose_memory_other_streams_have_cross)
 		struct seam_script *script;
 		/* Not a right plan, but one with all kinds of neighbours. */
 		for (uint32_t n = 0; n < plan->header.slot_count * plan->header.copies; n++)
-			offsets[n] = plan->offsets[n] == SEAM_PLAN_NO_ADDRESS ? SEAM_PLAN_NO_ADDRESS : random_below(&state, 100000) * 512;
+			offsets[n] = plan->offsets[n] == SEAM_PLAN_NO_ADDRESS ? SEAM_PLAN_NO_ADDRESS
+									      : random_below(&state, 100000) * 512;
 		changed.offsets = offsets;
 		cr_assert_eq(seam__script_create(meta, plan, &script), SEAM_OK);
 		for (uint32_t i = 0; i < script->slots; i++) {
 			bool crosses = false;
 			for (uint32_t n = 0; n < script->slots * script->copies * script->copies; n++) {
-				const struct seam_planned *a = &script->instances[i * script->copies + n % script->copies];
+				const struct seam_planned *a =
+					&script->instances[i * script->copies + n % script->copies];
 				const struct seam_planned *b = &script->instances[n / script->copies];
 				crosses |= a->offset != SEAM_PLAN_NO_ADDRESS && b->offset != SEAM_PLAN_NO_ADDRESS &&
-				           plan->slots[i].stream != plan->slots[b->number / script->copies].stream &&
-				           a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+					plan->slots[i].stream != plan->slots[b->number / script->copies].stream &&
+					a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 			}
-			cr_assert_eq(script->crosses[i] != 0, crosses, "seed %llu: slot %u", (unsigned long long)seed, i);
+			cr_assert_eq(
+				script->crosses[i] != 0, crosses, "seed %llu: slot %u", (unsigned long long)seed, i);
 		}
 		seam__script_destroy(meta, script);
 		match_program_fini(&program);
@@ -135,7 +149,8 @@ Test(script, some_plans_cannot_run)
 	struct seam_script *script = NULL;
 	struct seam_plan changed = *program.plan;
 	struct seam_plan *sample = plan_sample_create();
-	cr_assert_eq(seam__script_create(meta, sample, &script), SEAM_INVALID, "stitched, and in units of less than 512 bytes");
+	cr_assert_eq(seam__script_create(meta, sample, &script), SEAM_INVALID,
+		"stitched, and in units of less than 512 bytes");
 	seam_plan_free(sample);
 	changed.header.flags |= SEAM_PLAN_LINEAR;
 	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "linear");

@@ -15,7 +15,8 @@ static bool could_sink(const struct seam__problem *problem, const uint64_t *offs
 
 		for (uint32_t j = 0; j < problem->count && free; j++)
 			free = i == j || offsets[j] >= at + problem->items[i].size_bytes ||
-			       at >= offsets[j] + problem->items[j].size_bytes || !seam__problem_conflict(problem, i, j);
+				at >= offsets[j] + problem->items[j].size_bytes ||
+				!seam__problem_conflict(problem, i, j);
 		if (free)
 			return true;
 	}
@@ -38,9 +39,11 @@ Test(settle, a_stack_comes_down)
 		cr_assert_eq(seam__solve_settle(&problem, &budget, &best, NULL), SEAM_OK);
 		cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes));
 		for (uint32_t i = 0; i < problem.count; i++)
-			if (best.offsets[i] + problem.items[i].size_bytes > best.offsets[highest] + problem.items[highest].size_bytes)
+			if (best.offsets[i] + problem.items[i].size_bytes >
+				best.offsets[highest] + problem.items[highest].size_bytes)
 				highest = i;
-		cr_expect(!could_sink(&problem, best.offsets, highest), "features %x: the peak could be lower", features);
+		cr_expect(
+			!could_sink(&problem, best.offsets, highest), "features %x: the peak could be lower", features);
 		seam__placement_fini(&best, &problem);
 		seam__problem_fini(&problem);
 	}

@@ -8,7 +8,8 @@ TestSuite(skyline, .init = set_up, .fini = tear_down);
 
 #define ITEMS 50u
 
-static void compare(const struct seam__problem *problem, struct seam__skyline *skyline, uint64_t seed, unsigned features)
+static void compare(
+	const struct seam__problem *problem, struct seam__skyline *skyline, uint64_t seed, unsigned features)
 {
 	uint64_t tops[ITEMS] = {0};
 
@@ -22,7 +23,8 @@ static void compare(const struct seam__problem *problem, struct seam__skyline *s
 			for (uint32_t j = 0; j <= put; j++)
 				if (seam__problem_conflict(problem, i, j) && tops[j] > naive)
 					naive = tops[j];
-			cr_assert_eq(seam__skyline_floor(skyline, i), naive, "features %x: %u after %u", features, i, put);
+			cr_assert_eq(
+				seam__skyline_floor(skyline, i), naive, "features %x: %u after %u", features, i, put);
 		}
 	}
 }

@@ -1,4 +1,5 @@
-/* test_slots.c: lifetimes in periods: of traces made by hand, and of made-up programs against what the program knows. */
+/* test_slots.c: lifetimes in periods: of traces made by hand, and of made-up programs against what the program knows.
+ */
 #include <criterion/criterion.h>
 
 #include "check.h"
@@ -63,11 +64,13 @@ struct words_row {
 
 static const struct words_row words_rows[] = {
 	{"inside", "+p5 +a10 +b20 -a -b", 1, 5, 1, 2, 5, {{0, 2}, {1, 3}}},
-	{"across the end, the trace goes on", "+g7 | +a10 -g -a +g7 | +a10 -g -a +g7 | +a10 -g -a", 7, 12, 1, 2, 0, {{0, 2}, {3, 5}}},
+	{"across the end, the trace goes on", "+g7 | +a10 -g -a +g7 | +a10 -g -a +g7 | +a10 -g -a", 7, 12, 1, 2, 0,
+		{{0, 2}, {3, 5}}},
 	{"across the end, the trace ends", "+g7 | +a10 -g -a +g7 | +a10 -g -a +g7 |", 7, 12, 1, 2, 0, {{0, 2}, {3, 5}}},
 	{"the old is freed when the new is there", "+o7 | +n7 -o | +o7 -n | +n7 -o |", 5, 8, 2, 1, 0, {{0, 3}}},
 	{"freed two periods later", "+a1 | +b1 | +c1 -a | +a1 -b | +b1 -c | +c1 -a |", 13, 16, 3, 1, 0, {{0, 5}}},
-	{"the only period there is: paired by place", "+x7 +y7 +a3 -x +b7 -a -y +c7", 2, 8, 1, 3, 0, {{0, 3}, {2, 7}, {5, 10}}},
+	{"the only period there is: paired by place", "+x7 +y7 +a3 -x +b7 -a -y +c7", 2, 8, 1, 3, 0,
+		{{0, 3}, {2, 7}, {5, 10}}},
 	{"no place tells: paired in order", "+x7 +w1 +a3 -x +b7 -a", 2, 6, 1, 2, 1, {{0, 3}, {2, 5}}},
 	{"an old block of equal size, by accident at the place", "+x7 +q3 -x +b7", 2, 4, 1, 1, 3, {{1, 2}}},
 	{"residents with a gap", "+p5 +q6 -p +a1 -a", 3, 5, 1, 1, 6, {{0, 1}}},
@@ -82,13 +85,17 @@ Test(slots, of_words)
 		trace = trace_words(row->words);
 		read_trace();
 		cr_assert_eq(slots_of(row->first, row->last), SEAM_OK, "%s: %s", row->name, error.text);
-		cr_expect_null(seam__slots_check(&requests, &slots), "%s: %s", row->name, seam__slots_check(&requests, &slots));
+		cr_expect_null(seam__slots_check(&requests, &slots), "%s: %s", row->name,
+			seam__slots_check(&requests, &slots));
 		cr_assert_eq(seam__slots_count(&slots), row->count, "%s", row->name);
 		cr_expect_eq(slots.copies, row->copies, "%s: %u", row->name, slots.copies);
-		cr_expect_eq(slots.resident_bytes, row->resident_bytes, "%s: %lu", row->name, (unsigned long)slots.resident_bytes);
+		cr_expect_eq(slots.resident_bytes, row->resident_bytes, "%s: %lu", row->name,
+			(unsigned long)slots.resident_bytes);
 		for (uint32_t i = 0; i < row->count; i++)
-			cr_expect(seam__slot_at(&slots, i)->begin == row->slots[i].begin && seam__slot_at(&slots, i)->end == row->slots[i].end,
-			          "%s: slot %u is [%u, %u)", row->name, i, seam__slot_at(&slots, i)->begin, seam__slot_at(&slots, i)->end);
+			cr_expect(seam__slot_at(&slots, i)->begin == row->slots[i].begin &&
+					seam__slot_at(&slots, i)->end == row->slots[i].end,
+				"%s: slot %u is [%u, %u)", row->name, i, seam__slot_at(&slots, i)->begin,
+				seam__slot_at(&slots, i)->end);
 		forget();
 	}
 }
@@ -101,7 +108,8 @@ Test(slots, of_a_whole_trace_end_with_it)
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK);
 	cr_expect_null(seam__slots_check(&requests, &slots));
 	cr_expect_eq(seam__slots_count(&slots), 3);
-	cr_expect(seam__slot_at(&slots, 0)->end == 4 && seam__slot_at(&slots, 1)->end == 2 && seam__slot_at(&slots, 2)->end == 4);
+	cr_expect(seam__slot_at(&slots, 0)->end == 4 && seam__slot_at(&slots, 1)->end == 2 &&
+		seam__slot_at(&slots, 2)->end == 4);
 	cr_expect(slots.copies == 1 && slots.resident_bytes == 0);
 }
 
@@ -122,7 +130,8 @@ Test(slots, know_the_free_that_ends_them)
 	cr_assert_eq(slots_of(7, 12), SEAM_OK);
 	cr_expect_eq(seam__slot_at(&slots, 1)->free_event, 8);
 	cr_expect_eq(seam__slot_at(&slots, 1)->lag, 1);
-	cr_expect_eq(seam__slot_freed(&requests, &slots, 1), seam__request_at(&requests, 2), "the block of the period before");
+	cr_expect_eq(seam__slot_freed(&requests, &slots, 1), seam__request_at(&requests, 2),
+		"the block of the period before");
 	cr_expect_eq(seam__slot_at(&slots, 0)->lag, 0);
 }
 
@@ -147,8 +156,11 @@ Test(slots, without_a_place_have_their_streams_last)
 
 	cr_assert_eq(seam_trace_builder_create("dynamic", 0, &builder), SEAM_OK);
 	for (uint64_t i = 0; i < 4; i++) {
-		const struct seam_trace_event event = {.kind = i % 2 == 0 ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE, .id = i / 2, .size = 5,
-		                                       .stream = 3 + i / 2, .flags = i == 0 ? SEAM_TRACE_DYNAMIC : 0};
+		const struct seam_trace_event event = {.kind = i % 2 == 0 ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE,
+			.id = i / 2,
+			.size = 5,
+			.stream = 3 + i / 2,
+			.flags = i == 0 ? SEAM_TRACE_DYNAMIC : 0};
 
 		cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
 	}
@@ -178,7 +190,8 @@ static void expect_truth(const struct program_truth *truth, size_t row, uint64_t
 	uint32_t at = 0;
 
 	cr_expect_eq(slots.position_count, truth->positions, "row %zu, seed %lu", row, (unsigned long)seed);
-	cr_expect_eq(slots.copies, truth->copies, "row %zu, seed %lu: %u, not %u", row, (unsigned long)seed, slots.copies, truth->copies);
+	cr_expect_eq(slots.copies, truth->copies, "row %zu, seed %lu: %u, not %u", row, (unsigned long)seed,
+		slots.copies, truth->copies);
 	for (uint32_t i = 0; i < seam__slots_count(&slots); i++) {
 		const struct seam__slot *slot = seam__slot_at(&slots, i);
 
@@ -186,9 +199,9 @@ static void expect_truth(const struct program_truth *truth, size_t row, uint64_t
 			continue;
 		cr_assert_lt(at, truth->slot_count);
 		cr_expect(slot->begin == truth->slots[at].begin && slot->end == truth->slots[at].end &&
-		          seam__slot_request(&requests, &slots, i)->size_bytes == truth->slots[at].size_bytes,
-		          "row %zu, seed %lu: slot %u is [%u, %u), not [%u, %u)", row, (unsigned long)seed, i, slot->begin, slot->end,
-		          truth->slots[at].begin, truth->slots[at].end);
+				seam__slot_request(&requests, &slots, i)->size_bytes == truth->slots[at].size_bytes,
+			"row %zu, seed %lu: slot %u is [%u, %u), not [%u, %u)", row, (unsigned long)seed, i,
+			slot->begin, slot->end, truth->slots[at].begin, truth->slots[at].end);
 		at++;
 	}
 	cr_expect_eq(at, truth->slot_count);
@@ -208,18 +221,21 @@ Test(slots, of_made_up_programs_live_as_the_program_says)
 				wish.iterations += marks != 0 ? 0 : 2;
 				trace = trace_program(&wish, &truth);
 				read_trace();
-				cr_assert_eq(seam__period_find(trace, &beats, &error, &period), SEAM_OK, "row %zu, seed %lu: %s", row,
-				             (unsigned long)seed, error.text);
-				cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "row %zu, seed %lu: %s",
-				             row, (unsigned long)seed, error.text);
-				cr_expect_null(seam__slots_check(&requests, &slots), "row %zu, seed %lu: %s", row, (unsigned long)seed,
-				               seam__slots_check(&requests, &slots));
-				cr_expect_eq(slots.resident_bytes, truth.resident_bytes, "row %zu, seed %lu, marks %d", row, (unsigned long)seed, marks);
-				cr_expect_eq(slots.resident_count, truth.resident_count, "row %zu, seed %lu, marks %d", row, (unsigned long)seed, marks);
+				cr_assert_eq(seam__period_find(trace, &beats, &error, &period), SEAM_OK,
+					"row %zu, seed %lu: %s", row, (unsigned long)seed, error.text);
+				cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots),
+					SEAM_OK, "row %zu, seed %lu: %s", row, (unsigned long)seed, error.text);
+				cr_expect_null(seam__slots_check(&requests, &slots), "row %zu, seed %lu: %s", row,
+					(unsigned long)seed, seam__slots_check(&requests, &slots));
+				cr_expect_eq(slots.resident_bytes, truth.resident_bytes, "row %zu, seed %lu, marks %d",
+					row, (unsigned long)seed, marks);
+				cr_expect_eq(slots.resident_count, truth.resident_count, "row %zu, seed %lu, marks %d",
+					row, (unsigned long)seed, marks);
 				if (marks != 0)
 					expect_truth(&truth, row, seed);
 				else
-					cr_expect_eq(slots.copies, truth.copies, "row %zu, seed %lu without marks", row, (unsigned long)seed);
+					cr_expect_eq(slots.copies, truth.copies, "row %zu, seed %lu without marks", row,
+						(unsigned long)seed);
 				forget();
 			}
 		}
@@ -230,13 +246,14 @@ Test(slots, of_made_up_programs_live_as_the_program_says)
 Test(slots, of_a_given_period_need_few_iterations_before_it)
 {
 	for (uint64_t seed = 0; seed < 30; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 25, .iterations = 4, .lag = 3, .sizes = 3, .streams = 2};
+		const struct program_wish wish = {
+			.seed = seed, .slots = 25, .iterations = 4, .lag = 3, .sizes = 3, .streams = 2};
 		struct program_truth truth;
 
 		trace = trace_program(&wish, &truth);
 		read_trace();
-		cr_assert_eq(slots_of(truth.first_event, truth.first_event + truth.iteration_events), SEAM_OK, "seed %lu: %s",
-		             (unsigned long)seed, error.text);
+		cr_assert_eq(slots_of(truth.first_event, truth.first_event + truth.iteration_events), SEAM_OK,
+			"seed %lu: %s", (unsigned long)seed, error.text);
 		cr_expect_null(seam__slots_check(&requests, &slots));
 		expect_truth(&truth, 100, seed);
 		forget();

@@ -1,5 +1,6 @@
-/* test_solvers.c: what holds for every solver of solvers.def: a whole and true placement or an honest refusal, whatever the
- * problem has, however soon the budget ends, and whichever allocation fails; the same answer twice; never worse than before. */
+/* test_solvers.c: what holds for every solver of solvers.def: a whole and true placement or an honest refusal, whatever
+ * the problem has, however soon the budget ends, and whichever allocation fails; the same answer twice; never worse
+ * than before. */
 #include <string.h>
 
 #include "meta_fixture.h"
@@ -20,7 +21,7 @@ static struct seam__budget budget_of(uint64_t nodes)
 }
 
 static uint64_t solve(const struct seam__solver *solver, const struct seam__problem *problem, uint64_t nodes,
-                      struct seam__placement *best)
+	struct seam__placement *best)
 {
 	struct seam__budget budget = budget_of(nodes);
 	enum seam_rc rc = seam__solver_run(solver, problem, &budget, best);
@@ -30,7 +31,7 @@ static uint64_t solve(const struct seam__solver *solver, const struct seam__prob
 	if (best->peak_bytes != SEAM__PEAK_NONE) {
 		cr_assert_geq(best->peak_bytes, problem->lower_bytes, "%s is below the bound", solver->name);
 		cr_assert_null(naive_check_placement(problem, best->offsets, best->peak_bytes), "%s: %s", solver->name,
-		               naive_check_placement(problem, best->offsets, best->peak_bytes));
+			naive_check_placement(problem, best->offsets, best->peak_bytes));
 	}
 	return best->peak_bytes;
 }
@@ -43,8 +44,11 @@ static void each(void (*check)(const struct seam__solver *solver, const struct s
 
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
 		for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
-			struct random_wish wish = {.seed = features * 100 + c, .count = counts[c], .features = features,
-			                           .sizes = c % 2 == 0 ? 0 : 3, .align_bytes = c % 2 == 0 ? 1 : 16};
+			struct random_wish wish = {.seed = features * 100 + c,
+				.count = counts[c],
+				.features = features,
+				.sizes = c % 2 == 0 ? 0 : 3,
+				.align_bytes = c % 2 == 0 ? 1 : 16};
 			struct seam__problem problem;
 
 			random_problem(&wish, meta, &problem);
@@ -65,7 +69,8 @@ static void check_answer(const struct seam__solver *solver, const struct seam__p
 	uint64_t peak = solve(solver, problem, NODES, &first);
 	cr_expect_eq(solve(solver, problem, NODES, &second), peak, "%s: another answer", solver->name);
 	if (peak != SEAM__PEAK_NONE && problem->count > 0)
-		cr_expect_eq(memcmp(first.offsets, second.offsets, problem->count * sizeof(uint64_t)), 0, "%s: other places", solver->name);
+		cr_expect_eq(memcmp(first.offsets, second.offsets, problem->count * sizeof(uint64_t)), 0,
+			"%s: other places", solver->name);
 	seam__placement_fini(&second, problem);
 	seam__placement_fini(&first, problem);
 }
@@ -126,7 +131,8 @@ static void check_faults(const struct seam__solver *solver, const struct seam__p
 		seam__meta_fail_at(meta, 0);
 		cr_expect(rc == SEAM_OK || (fired && rc == SEAM_OOM_META), "%s: %s", solver->name, seam_rc_name(rc));
 		if (best.peak_bytes != SEAM__PEAK_NONE)
-			cr_expect_null(naive_check_placement(problem, best.offsets, best.peak_bytes), "%s", solver->name);
+			cr_expect_null(
+				naive_check_placement(problem, best.offsets, best.peak_bytes), "%s", solver->name);
 		seam__placement_fini(&best, problem);
 		if (!fired || n > 200)
 			break;
@@ -173,7 +179,8 @@ Test(solvers, cancelling_stops_a_search)
 		struct seam__budget budget;
 		struct seam__placement best;
 
-		seam__budget_init(&budget); /* without a limit: only the cancellation ends what does not end by itself */
+		seam__budget_init(
+			&budget); /* without a limit: only the cancellation ends what does not end by itself */
 		budget.cancel = &cancel;
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 		if (seam__solver_can(&list[s], seam__problem_features(&problem)))

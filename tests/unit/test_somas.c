@@ -1,5 +1,5 @@
-/* test_somas.c: Single Object and Many Objects: the papers' example, and what each may not lose against its own limits. That
- * their answers are placements at all is shown for every solver by test_solvers.c. */
+/* test_somas.c: Single Object and Many Objects: the papers' example, and what each may not lose against its own limits.
+ * That their answers are placements at all is shown for every solver by test_solvers.c. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -92,8 +92,9 @@ Test(somas, every_way_places_whatever_a_problem_has)
 
 			for (uint32_t i = 0; i < problem.count; i++)
 				sum += problem.items[i].size_bytes;
-			cr_expect(peak >= problem.lower_bytes && (peak <= sum || (wish.features & SEAM__HAS_FIXED) != 0), "%s: %llu",
-			          list[s].name, (unsigned long long)peak);
+			cr_expect(
+				peak >= problem.lower_bytes && (peak <= sum || (wish.features & SEAM__HAS_FIXED) != 0),
+				"%s: %llu", list[s].name, (unsigned long long)peak);
 			ways++;
 		}
 		seam__problem_fini(&problem);
@@ -103,12 +104,13 @@ Test(somas, every_way_places_whatever_a_problem_has)
 
 Test(somas, all_ways_in_a_row_are_as_good_as_the_best_of_them)
 {
-	static const char *const ways[] = {"mo-size-first", "so-size-first", "so-source-first", "so-breadth-first", "so-unsafe-first",
-	                                   "so-size-best", "so-source-best", "so-breadth-best", "so-unsafe-best"};
+	static const char *const ways[] = {"mo-size-first", "so-size-first", "so-source-first", "so-breadth-first",
+		"so-unsafe-first", "so-size-best", "so-source-best", "so-breadth-best", "so-unsafe-best"};
 	uint32_t winners = 0; /* a bit for each that was alone at the best */
 
 	for (uint64_t seed = 0; seed < 60; seed++) {
-		struct random_wish wish = {.seed = seed, .count = 80, .features = SEAM__HAS_HOLDS | SEAM__HAS_WRAP, .sizes = 6};
+		struct random_wish wish = {
+			.seed = seed, .count = 80, .features = SEAM__HAS_HOLDS | SEAM__HAS_WRAP, .sizes = 6};
 		uint64_t least = UINT64_MAX;
 		uint32_t first = 0;
 

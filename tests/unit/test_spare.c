@@ -1,4 +1,5 @@
-/* test_spare.c: the engine borrows from the owner of an arena before it grows, and asks for all of it before it gives up. */
+/* test_spare.c: the engine borrows from the owner of an arena before it grows, and asks for all of it before it gives
+ * up. */
 #include <stdio.h>
 #include <string.h>
 

@@ -46,7 +46,8 @@ Test(speakers, a_stranger_is_not_taken_for_what_is_due_much_later)
 {
 	char words[2048] = "a4096 -a";
 	for (unsigned i = 0; i < 40; i++)
-		(void)snprintf(words + strlen(words), sizeof words - strlen(words), " %c512^1 -%c", (char)('A' + i % 26), (char)('A' + i % 26));
+		(void)snprintf(words + strlen(words), sizeof words - strlen(words), " %c512^1 -%c",
+			(char)('A' + i % 26), (char)('A' + i % 26));
 	open_with(words);
 	struct seam_planned *planned = NULL;
 	give(hit(4096));
@@ -60,7 +61,8 @@ Test(speakers, a_stranger_is_not_taken_for_what_is_due_much_later)
 Test(speakers, a_program_whose_second_half_moves_to_another_thread_is_served)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		const struct program_wish wish = {.seed = seed, .iterations = 6, .slots = 40, .dynamics = seed % 2 == 0 ? 10 : 0, .threads = 2};
+		const struct program_wish wish = {
+			.seed = seed, .iterations = 6, .slots = 40, .dynamics = seed % 2 == 0 ? 10 : 0, .threads = 2};
 		program = match_program(&wish);
 		match_open(&player, "the second half moves", seed);
 		match_add(&player, &program, true);
@@ -68,8 +70,8 @@ Test(speakers, a_program_whose_second_half_moves_to_another_thread_is_served)
 		cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
 		player.moved_from = program.plan->header.slot_count / 2;
 		for (uint64_t r = 1; r < 5; r++)
-			cr_expect_eq(match_acts(&player, &program, r, 0, program.count), 0, "seed %llu, repetition %llu", (unsigned long long)seed,
-			             (unsigned long long)r);
+			cr_expect_eq(match_acts(&player, &program, r, 0, program.count), 0,
+				"seed %llu, repetition %llu", (unsigned long long)seed, (unsigned long long)r);
 		close_all();
 	}
 }

@@ -1,5 +1,5 @@
-/* test_stalloc.c: the groups of the solver "stalloc": what makes one, when two are fused, what has no phase. That its answers
- * are placements is held for every solver in test_solvers.c. */
+/* test_stalloc.c: the groups of the solver "stalloc": what makes one, when two are fused, what has no phase. That its
+ * answers are placements is held for every solver in test_solvers.c. */
 #include <criterion/criterion.h>
 
 #include "check.h"

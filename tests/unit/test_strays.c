@@ -41,7 +41,8 @@ Test(strays, they_are_found_by_address)
 		cr_assert_eq(strays.count, count);
 		cr_assert_null(seam__strays_check(&strays), "%s", seam__strays_check(&strays));
 		const uint64_t at = next(&state) % (PLACES * 100);
-		cr_assert_eq(seam__strays_behind(&strays, at), lowest_behind(at), "behind %llu", (unsigned long long)at);
+		cr_assert_eq(
+			seam__strays_behind(&strays, at), lowest_behind(at), "behind %llu", (unsigned long long)at);
 		const uint32_t k = next(&state) % PLACES;
 		cr_assert_eq(seam__strays_find(&strays, k * 100), present[k] ? &nodes[k] : NULL);
 		cr_assert_null(seam__strays_find(&strays, k * 100 + 1));

@@ -36,9 +36,11 @@ Test(stream_cache, a_freed_block_serves_its_stream_at_once)
 	uint64_t va = alloc(5 * MI, a);
 	fake_work(&fake, a->handle);
 	release(va);
-	uint64_t before = seam__driver_calls(&fake.base, SEAM_DRV_EVENT) + seam__driver_calls(&fake.base, SEAM_DRV_QUERY);
+	uint64_t before =
+		seam__driver_calls(&fake.base, SEAM_DRV_EVENT) + seam__driver_calls(&fake.base, SEAM_DRV_QUERY);
 	cr_expect_eq(alloc(5 * MI, a), va);
-	cr_expect_eq(seam__driver_calls(&fake.base, SEAM_DRV_EVENT) + seam__driver_calls(&fake.base, SEAM_DRV_QUERY), before);
+	cr_expect_eq(seam__driver_calls(&fake.base, SEAM_DRV_EVENT) + seam__driver_calls(&fake.base, SEAM_DRV_QUERY),
+		before);
 }
 
 Test(stream_cache, another_stream_gets_it_only_when_it_has_passed)

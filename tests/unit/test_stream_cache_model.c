@@ -68,11 +68,12 @@ static bool overlap(uint64_t a_va, uint64_t a_bytes, uint64_t b_va, uint64_t b_b
 static enum seam_rc segment_free(void *user, uint64_t va, uint64_t bytes)
 {
 	for (unsigned i = 0; i < model.live_count; i++)
-		cr_assert_not(overlap(va, bytes, model.live[i].va, model.live[i].bytes), "a live block's segment went back");
+		cr_assert_not(
+			overlap(va, bytes, model.live[i].va, model.live[i].bytes), "a live block's segment went back");
 	for (unsigned i = 0; i < model.past_count; i++)
 		cr_assert(model.past[i].work->done >= model.past[i].position ||
-		                  !overlap(va, bytes, model.past[i].va, model.past[i].bytes),
-		          "operation %lu: a segment with pending work went back", (unsigned long)model.operation);
+				!overlap(va, bytes, model.past[i].va, model.past[i].bytes),
+			"operation %lu: a segment with pending work went back", (unsigned long)model.operation);
 	return seam__driver_rc(seam__drv_direct_free(user, va));
 }
 
@@ -140,8 +141,8 @@ static uint64_t longest_usable(unsigned stream, bool small)
 {
 	const struct seam_stream *entry;
 	TAILQ_FOREACH(entry, &model.streams.list, by_index)
-		if (entry->destroyed || entry->lost)
-			return 0; /* a walk cannot tell it from the new owner of its handle */
+	if (entry->destroyed || entry->lost)
+		return 0; /* a walk cannot tell it from the new owner of its handle */
 	struct run run = {.handle = model.handles[stream], .small = small, .all_idle = true};
 	for (uint64_t i = 0; i < model.fake.all_count; i++)
 		run.all_idle = run.all_idle && model.fake.all[i]->done == model.fake.all[i]->submitted;
@@ -188,12 +189,12 @@ static void accept(uint64_t va, uint64_t requested, unsigned stream)
 	const struct seam_cache_block *block = seam__cache_find(&model.cache, va);
 	cr_assert(block != NULL && block->extent.bytes >= bytes && block->requested_bytes == requested);
 	for (unsigned i = 0; i < model.live_count; i++)
-		cr_assert_not(overlap(va, block->extent.bytes, model.live[i].va, model.live[i].bytes), "operation %lu: shared bytes",
-		              (unsigned long)model.operation);
-	cr_assert(is_usable(va, block->extent.bytes, work_of(stream)), "operation %lu: memory with pending work elsewhere",
-	          (unsigned long)model.operation);
-	model.live[model.live_count++] = (struct live){.va = va, .bytes = block->extent.bytes, .requested = requested,
-	                                               .stream = stream};
+		cr_assert_not(overlap(va, block->extent.bytes, model.live[i].va, model.live[i].bytes),
+			"operation %lu: shared bytes", (unsigned long)model.operation);
+	cr_assert(is_usable(va, block->extent.bytes, work_of(stream)),
+		"operation %lu: memory with pending work elsewhere", (unsigned long)model.operation);
+	model.live[model.live_count++] =
+		(struct live){.va = va, .bytes = block->extent.bytes, .requested = requested, .stream = stream};
 	model.requested += requested;
 	model.served++;
 }
@@ -234,9 +235,9 @@ static void op_alloc(void)
 	enum seam_rc rc = seam__cache_alloc(&model.cache, requested, on, 0, no_wait, &request);
 	if (!model.faults && usable >= (requested + 511) / 512 * 512)
 		cr_assert(rc == SEAM_OK && model.cache.stats.grows + model.cache.growing_bytes == grows &&
-		                  model.fake.memory_bytes == memory_bytes,
-		          "operation %lu: %lu bytes asked, %lu usable: %s", (unsigned long)model.operation, (unsigned long)requested,
-		          (unsigned long)usable, seam_rc_name(rc));
+				model.fake.memory_bytes == memory_bytes,
+			"operation %lu: %lu bytes asked, %lu usable: %s", (unsigned long)model.operation,
+			(unsigned long)requested, (unsigned long)usable, seam_rc_name(rc));
 	rc = complete(&request, rc);
 	if (rc == SEAM_OK && model.live_count < LIVE) {
 		accept(request.va, requested, stream);
@@ -316,7 +317,8 @@ static void verify(void)
 	const struct seam_cache_stats *stats = &model.cache.stats;
 	cr_assert_eq(stats->live_blocks, model.live_count, "operation %lu", (unsigned long)model.operation);
 	cr_assert_eq(stats->requested_bytes, model.requested, "operation %lu", (unsigned long)model.operation);
-	cr_assert_eq(model.fake.memory_bytes, model.cache.range.segment_bytes, "operation %lu", (unsigned long)model.operation);
+	cr_assert_eq(model.fake.memory_bytes, model.cache.range.segment_bytes, "operation %lu",
+		(unsigned long)model.operation);
 	if (model.operation % 8 != 0)
 		return;
 	const char *broken = seam__cache_check(&model.cache);
@@ -353,20 +355,21 @@ static void run(uint64_t seed, uint64_t operations, bool deterministic, bool fau
 	seam__streams_init(&model.streams, &model.fake.base, model.meta, deterministic);
 	const struct seam_cache_source source = {&model.fake, segment_alloc, segment_free};
 	const struct seam_cache_config config = {.granularity_bytes = 512,
-	                                         .small_max_bytes = 4 * KI,
-	                                         .small_segment_bytes = 32 * KI,
-	                                         .segment_bytes = 512 * KI,
-	                                         .exact_bytes = 256 * KI,
-	                                         .round_bytes = 4 * KI,
-	                                         .split_bytes = 512,
-	                                         .limit_bytes = limit_bytes,
-	                                         .oom = SEAM_OOM_DEVICE};
+		.small_max_bytes = 4 * KI,
+		.small_segment_bytes = 32 * KI,
+		.segment_bytes = 512 * KI,
+		.exact_bytes = 256 * KI,
+		.round_bytes = 4 * KI,
+		.split_bytes = 512,
+		.limit_bytes = limit_bytes,
+		.oom = SEAM_OOM_DEVICE};
 	cr_assert_eq(seam__cache_init(&model.cache, &source, &config, &model.streams, model.meta), SEAM_OK);
 	for (unsigned i = 0; i < STREAMS; i++)
 		model.handles[i] = fake_stream_create(&model.fake);
 	for (model.operation = 0; model.operation < operations; model.operation++) {
 		if (faults && model.operation % 5 == 0) {
-			seam__driver_fail_at(&model.fake.base, 1 + draw(4), 15, draw(4) == 0 ? SEAM_CU_OUT_OF_MEMORY : SEAM_CU_UNKNOWN);
+			seam__driver_fail_at(&model.fake.base, 1 + draw(4), 15,
+				draw(4) == 0 ? SEAM_CU_OUT_OF_MEMORY : SEAM_CU_UNKNOWN);
 			seam__meta_fail_at(model.meta, draw(3));
 		}
 		step();

@@ -211,7 +211,8 @@ static void run_faults(bool metadata)
 			cr_expect_gt(n, 5, "no fault was met");
 			break;
 		}
-		cr_expect(rc == (metadata ? SEAM_OOM_META : SEAM_DRIVER), "n = %lu: %s", (unsigned long)n, seam_rc_name(rc));
+		cr_expect(rc == (metadata ? SEAM_OOM_META : SEAM_DRIVER), "n = %lu: %s", (unsigned long)n,
+			seam_rc_name(rc));
 		tear_down();
 	}
 }

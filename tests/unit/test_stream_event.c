@@ -183,7 +183,8 @@ Test(stream_event, no_failed_call_changes_what_has_passed)
 		enum seam_rc rc = seam__stream_order(a, stamp, b);
 		if (rc == SEAM_OK)
 			rc = seam__streams_poll_all(&streams, NULL);
-		cr_expect_null(seam__streams_check(&streams), "call %lu: %s", (unsigned long)n, seam__streams_check(&streams));
+		cr_expect_null(
+			seam__streams_check(&streams), "call %lu: %s", (unsigned long)n, seam__streams_check(&streams));
 		cr_expect_not(seam__stream_passed(a, stamp), "call %lu", (unsigned long)n);
 		seam__driver_fail_at(&fake.base, 0, 0, 0);
 		fake_run_all(&fake);

@@ -1,7 +1,7 @@
 /* test_stream_model.c: the registry against an oracle that remembers, for each stamp, which work it must wait for.
  *
- * Soundness: what the registry calls passed is done. Completeness: when the device is idle, a poll makes everything pass that
- * can be asked, and a wait for all makes everything pass.
+ * Soundness: what the registry calls passed is done. Completeness: when the device is idle, a poll makes everything
+ * pass that can be asked, and a wait for all makes everything pass.
  */
 #include <criterion/criterion.h>
 
@@ -49,7 +49,8 @@ static void verify(const struct model *model, uint64_t operation)
 	for (unsigned i = 0; i < KEPT; i++) {
 		const struct kept *kept = &model->kept[i];
 		if (kept->stream != NULL && seam__stream_passed(kept->stream, kept->stamp))
-			cr_assert_geq(kept->work->done, kept->position, "operation %lu: passed too early", (unsigned long)operation);
+			cr_assert_geq(kept->work->done, kept->position, "operation %lu: passed too early",
+				(unsigned long)operation);
 	}
 }
 
@@ -104,7 +105,8 @@ static void op_wait_all(struct model *model)
 		seam__streams_wait_all_end(&model->streams, &wait);
 		for (unsigned i = 0; i < KEPT; i++)
 			if (model->kept[i].stream != NULL)
-				cr_assert(seam__stream_passed(model->kept[i].stream, model->kept[i].stamp), "wait_all left a stamp");
+				cr_assert(seam__stream_passed(model->kept[i].stream, model->kept[i].stamp),
+					"wait_all left a stamp");
 	}
 }
 
@@ -117,7 +119,7 @@ static void op_order(struct model *model)
 	struct fake_stream *target = fake_resolve(&model->fake, to->handle);
 	seam__stream_ref(to);
 	if (seam__stream_order(kept->stream, kept->stamp, to) == SEAM_OK && target != kept->work &&
-	    kept->work->done < kept->position) {
+		kept->work->done < kept->position) {
 		/* The edge is as good as a stamp: new work on the target cannot end before the old work. */
 		uint64_t position = fake_work(&model->fake, to->handle);
 		fake_run(&model->fake, target, UINT64_MAX / 2);
@@ -192,7 +194,8 @@ static void run(uint64_t seed, bool deterministic, bool faults)
 			op_order(&model);
 		verify(&model, operation);
 		const char *broken = operation % 16 == 0 ? seam__streams_check(&model.streams) : NULL;
-		cr_assert_null(broken, "seed %lu, operation %lu: %s", (unsigned long)seed, (unsigned long)operation, broken);
+		cr_assert_null(
+			broken, "seed %lu, operation %lu: %s", (unsigned long)seed, (unsigned long)operation, broken);
 	}
 	seam__driver_fail_at(&model.fake.base, 0, 0, 0);
 	cr_expect_gt(model.stamps, OPERATIONS / 10);

@@ -1,4 +1,5 @@
-/* test_strings.c: sections of interned strings; what a trace's builder does with them stands in test_trace_builder.c. */
+/* test_strings.c: sections of interned strings; what a trace's builder does with them stands in test_trace_builder.c.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 

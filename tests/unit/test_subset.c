@@ -1,4 +1,5 @@
-/* test_subset.c: some items as a problem of their own: the same items, and their addresses back; which live where most is live. */
+/* test_subset.c: some items as a problem of their own: the same items, and their addresses back; which live where most
+ * is live. */
 #include "meta_fixture.h"
 #include "random_problem.h"
 #include "subset.h"
@@ -9,7 +10,8 @@ TestSuite(subset, .init = set_up, .fini = tear_down);
 
 static void make(uint64_t seed, struct seam__problem *ret_problem, uint8_t *marks)
 {
-	struct random_wish wish = {.seed = seed, .count = COUNT, .features = SEAM__HAS_WRAP | SEAM__HAS_HOLDS | SEAM__HAS_FIXED};
+	struct random_wish wish = {
+		.seed = seed, .count = COUNT, .features = SEAM__HAS_WRAP | SEAM__HAS_HOLDS | SEAM__HAS_FIXED};
 
 	random_problem(&wish, meta, ret_problem);
 	for (uint32_t i = 0; i < COUNT; i++)
@@ -35,7 +37,9 @@ Test(subset, its_items_are_those_of_the_whole_and_conflict_as_there)
 			cr_expect_eq(part.items[a].size_bytes, whole.items[number[a]].size_bytes);
 			cr_expect_eq(part.items[a].fixed_bytes, whole.items[number[a]].fixed_bytes);
 			for (uint32_t b = 0; b < count; b++)
-				cr_expect(a == b || seam__problem_conflict(&part, a, b) == seam__problem_conflict(&whole, number[a], number[b]));
+				cr_expect(a == b ||
+					seam__problem_conflict(&part, a, b) ==
+						seam__problem_conflict(&whole, number[a], number[b]));
 		}
 		seam__problem_fini(&part);
 		seam__problem_fini(&whole);
@@ -76,7 +80,8 @@ Test(subset, busy_positions_are_counted_all_around_the_circle)
 				uint64_t live_bytes = 0;
 
 				for (uint32_t j = 0; j < COUNT; j++)
-					if (seam__problem_distance(&problem, problem.items[j].begin, p) < problem.items[j].span)
+					if (seam__problem_distance(&problem, problem.items[j].begin, p) <
+						problem.items[j].span)
 						live_bytes += problem.items[j].size_bytes;
 				if (seam__problem_distance(&problem, problem.items[i].begin, p) < problem.items[i].span)
 					expected += live_bytes + spare_bytes > problem.lower_bytes;

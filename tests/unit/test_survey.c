@@ -9,20 +9,23 @@ TestSuite(survey, .init = set_up_arena, .fini = tear_down_arena);
 static void expect_chunk(const struct seam_survey *survey, uint32_t i, uint64_t number, uint64_t resident_bytes)
 {
 	cr_assert_lt(i, survey->count);
-	cr_expect_eq(survey->chunks[i].number, number, "chunk %u is number %lu", i, (unsigned long)survey->chunks[i].number);
+	cr_expect_eq(
+		survey->chunks[i].number, number, "chunk %u is number %lu", i, (unsigned long)survey->chunks[i].number);
 	cr_expect_eq(survey->chunks[i].bytes, MIB(2));
 	cr_expect_eq(survey->chunks[i].resident_bytes, resident_bytes, "chunk %u: %lu resident bytes", i,
-	             (unsigned long)survey->chunks[i].resident_bytes);
+		(unsigned long)survey->chunks[i].resident_bytes);
 }
 
 static void expect_resident(const struct seam_survey *survey, uint32_t i, struct seam_surveyed_resident wanted)
 {
 	cr_assert_lt(i, survey->resident_count);
 	const struct seam_surveyed_resident *is = &survey->residents[i];
-	cr_expect(is->serial == wanted.serial && is->chunk_index == wanted.chunk_index && is->offset_bytes == wanted.offset_bytes &&
-	          is->bytes == wanted.bytes && is->before_bytes == wanted.before_bytes,
-	          "resident %u: serial %lu in chunk %lu at %lu, %lu bytes behind %lu", i, (unsigned long)is->serial,
-	          (unsigned long)is->chunk_index, (unsigned long)is->offset_bytes, (unsigned long)is->bytes, (unsigned long)is->before_bytes);
+	cr_expect(is->serial == wanted.serial && is->chunk_index == wanted.chunk_index &&
+			is->offset_bytes == wanted.offset_bytes && is->bytes == wanted.bytes &&
+			is->before_bytes == wanted.before_bytes,
+		"resident %u: serial %lu in chunk %lu at %lu, %lu bytes behind %lu", i, (unsigned long)is->serial,
+		(unsigned long)is->chunk_index, (unsigned long)is->offset_bytes, (unsigned long)is->bytes,
+		(unsigned long)is->before_bytes);
 }
 
 Test(survey, nothing_there)
@@ -36,7 +39,8 @@ Test(survey, nothing_there)
 /* Chunks 0-5: free, half, whole, whole with the next half, free. */
 Test(survey, those_in_part_come_first_and_whole_ones_not_at_all)
 {
-	struct seam_block *hole = alloc(2), *half = alloc(1), *other = alloc(1), *whole = alloc(2), *long_one = alloc(3), *end = alloc(3);
+	struct seam_block *hole = alloc(2), *half = alloc(1), *other = alloc(1), *whole = alloc(2),
+			  *long_one = alloc(3), *end = alloc(3);
 	half->serial = 7;
 	long_one->serial = 9;
 	(void)whole;
@@ -54,7 +58,9 @@ Test(survey, those_in_part_come_first_and_whole_ones_not_at_all)
 	expect_chunk(&survey, 3, 5, 0);
 	cr_expect_eq(survey.resident_count, 2);
 	expect_resident(&survey, 0, (struct seam_surveyed_resident){.serial = 7, .chunk_index = 0, .bytes = MIB(1)});
-	expect_resident(&survey, 1, (struct seam_surveyed_resident){.serial = 9, .chunk_index = 1, .bytes = MIB(1), .before_bytes = MIB(2)});
+	expect_resident(&survey, 1,
+		(struct seam_surveyed_resident){
+			.serial = 9, .chunk_index = 1, .bytes = MIB(1), .before_bytes = MIB(2)});
 	drop_survey(&survey);
 }
 
@@ -66,7 +72,8 @@ Test(survey, what_does_not_stay_is_no_resident)
 	struct seam_survey survey = survey_of(tagged_stay);
 	cr_expect_eq(survey.count, 1, "the second chunk is wholly resident");
 	expect_chunk(&survey, 0, 0, MIB(1));
-	expect_resident(&survey, 0, (struct seam_surveyed_resident){.chunk_index = 0, .offset_bytes = MIB(1), .bytes = MIB(1)});
+	expect_resident(
+		&survey, 0, (struct seam_surveyed_resident){.chunk_index = 0, .offset_bytes = MIB(1), .bytes = MIB(1)});
 	drop_survey(&survey);
 }
 
@@ -82,7 +89,8 @@ Test(survey, a_resident_of_a_stitched_view)
 	struct seam_survey survey = survey_of(all_stay);
 	cr_expect_eq(survey.count, 1);
 	expect_chunk(&survey, 0, 2, MIB(1));
-	expect_resident(&survey, 0, (struct seam_surveyed_resident){.serial = 5, .bytes = MIB(1), .before_bytes = MIB(2)});
+	expect_resident(
+		&survey, 0, (struct seam_surveyed_resident){.serial = 5, .bytes = MIB(1), .before_bytes = MIB(2)});
 	drop_survey(&survey);
 }
 

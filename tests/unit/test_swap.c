@@ -51,7 +51,8 @@ Test(swap, it_finds_what_the_portfolio_does_not)
 			uint64_t before = best.peak_bytes;
 			cr_assert_eq(seam__solve_swap(&problem, &budget, &best, NULL), SEAM_OK);
 			cr_expect_leq(best.peak_bytes, before, "seed %d, features %x", (int)seed, features);
-			cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes), "seed %d, features %x", (int)seed, features);
+			cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes),
+				"seed %d, features %x", (int)seed, features);
 			open += before > problem.lower_bytes;
 			better += best.peak_bytes < before;
 			seam__placement_fini(&best, &problem);

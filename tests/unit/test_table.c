@@ -29,7 +29,8 @@ TestSuite(table, .init = open_table, .fini = close_table);
 
 static void fill(void)
 {
-	static const char *const cells[] = {"trace", "peak", "note", "gpt2", "12 GiB", "a|b", "na\xc3\xafve", "-", "long one"};
+	static const char *const cells[] = {
+		"trace", "peak", "note", "gpt2", "12 GiB", "a|b", "na\xc3\xafve", "-", "long one"};
 	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
 		seam__table_cell(&table, "%s", cells[i]);
 }
@@ -38,9 +39,10 @@ Test(table, plain_columns_line_up)
 {
 	fill();
 	cr_assert_eq(seam__table_write(&table, SEAM_TABLE_PLAIN, &text), SEAM_OK);
-	cr_assert_str_eq(seam__text_string(&text), "trace    peak  note\n"
-	                                           "gpt2   12 GiB  a|b\n"
-	                                           "na\xc3\xafve       -  long one\n");
+	cr_assert_str_eq(seam__text_string(&text),
+		"trace    peak  note\n"
+		"gpt2   12 GiB  a|b\n"
+		"na\xc3\xafve       -  long one\n");
 }
 
 Test(table, columns_said_to_stand_right_do_whatever_they_hold)
@@ -48,19 +50,21 @@ Test(table, columns_said_to_stand_right_do_whatever_they_hold)
 	table.right_from = 1;
 	fill();
 	cr_assert_eq(seam__table_write(&table, SEAM_TABLE_PLAIN, &text), SEAM_OK);
-	cr_assert_str_eq(seam__text_string(&text), "trace    peak      note\n"
-	                                           "gpt2   12 GiB       a|b\n"
-	                                           "na\xc3\xafve       -  long one\n");
+	cr_assert_str_eq(seam__text_string(&text),
+		"trace    peak      note\n"
+		"gpt2   12 GiB       a|b\n"
+		"na\xc3\xafve       -  long one\n");
 }
 
 Test(table, markdown)
 {
 	fill();
 	cr_assert_eq(seam__table_write(&table, SEAM_TABLE_MARKDOWN, &text), SEAM_OK);
-	cr_assert_str_eq(seam__text_string(&text), "| trace | peak | note |\n"
-	                                           "| --- | ---: | --- |\n"
-	                                           "| gpt2 | 12 GiB | a\\|b |\n"
-	                                           "| na\xc3\xafve | - | long one |\n");
+	cr_assert_str_eq(seam__text_string(&text),
+		"| trace | peak | note |\n"
+		"| --- | ---: | --- |\n"
+		"| gpt2 | 12 GiB | a\\|b |\n"
+		"| na\xc3\xafve | - | long one |\n");
 }
 
 Test(table, an_empty_table_is_empty)

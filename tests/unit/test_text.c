@@ -99,8 +99,13 @@ Test(text, sizes_for_people)
 		uint64_t size_bytes;
 		const char *text;
 	} rows[] = {
-		{0, "0 B"}, {1023, "1023 B"}, {1024, "1.00 KiB"}, {UINT64_C(2) << 20, "2.00 MiB"},
-		{UINT64_C(141) << 30, "141 GiB"}, {UINT64_C(3) << 39, "1.50 TiB"}, {UINT64_MAX, "16.00 EiB"},
+		{0, "0 B"},
+		{1023, "1023 B"},
+		{1024, "1.00 KiB"},
+		{UINT64_C(2) << 20, "2.00 MiB"},
+		{UINT64_C(141) << 30, "141 GiB"},
+		{UINT64_C(3) << 39, "1.50 TiB"},
+		{UINT64_MAX, "16.00 EiB"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char buffer[24];

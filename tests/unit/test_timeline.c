@@ -1,5 +1,5 @@
-/* test_timeline.c: covers say the same as seam__problem_conflict(), whatever a problem has; walks take a cover apart into
- * nodes that meet each of its columns once. */
+/* test_timeline.c: covers say the same as seam__problem_conflict(), whatever a problem has; walks take a cover apart
+ * into nodes that meet each of its columns once. */
 #include <string.h>
 
 #include "meta_fixture.h"
@@ -27,12 +27,15 @@ Test(timeline, covers_are_conflicts)
 
 		random_problem(&wish, meta, &problem);
 		cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
-		cr_expect_null(seam__timeline_check(&timeline), "features %x: %s", features, seam__timeline_check(&timeline));
-		cr_expect_eq(timeline.lanes > 1, (features & SEAM__HAS_HOLDS) != 0, "features %x: %u lanes", features, timeline.lanes);
+		cr_expect_null(
+			seam__timeline_check(&timeline), "features %x: %s", features, seam__timeline_check(&timeline));
+		cr_expect_eq(timeline.lanes > 1, (features & SEAM__HAS_HOLDS) != 0, "features %x: %u lanes", features,
+			timeline.lanes);
 		for (uint32_t i = 0; i < problem.count; i++)
 			for (uint32_t j = 0; j < problem.count; j++)
 				cr_assert_eq(i == j || covers(&timeline, i, j) || covers(&timeline, j, i),
-				             i == j || seam__problem_conflict(&problem, i, j), "features %x: %u and %u", features, i, j);
+					i == j || seam__problem_conflict(&problem, i, j), "features %x: %u and %u",
+					features, i, j);
 		seam__timeline_fini(&timeline);
 		seam__problem_fini(&problem);
 	}
@@ -54,8 +57,8 @@ Test(timeline, a_walk_meets_every_column_once)
 						for (uint32_t v = columns + c; v > 0; v /= 2)
 							met[c] += v == node;
 				for (uint32_t c = 0; c < columns; c++)
-					cr_assert_eq(met[c], (c + columns - first) % columns < count, "%u of %u, from %u %u: met %u", c,
-					             columns, first, count, met[c]);
+					cr_assert_eq(met[c], (c + columns - first) % columns < count,
+						"%u of %u, from %u %u: met %u", c, columns, first, count, met[c]);
 			}
 		}
 	}

@@ -146,7 +146,8 @@ Test(trace_file, a_large_file_of_another_kind_is_not_read_whole)
 	cr_expect_eq(seam_trace_read_file(path, NULL, &trace), SEAM_FORMAT);
 	cr_expect_eq(seam_plan_read_file(path, NULL, &plan), SEAM_FORMAT);
 	seam__meta_get_stats(seam__meta_process(), &stats);
-	cr_expect_lt(stats.peak_bytes, UINT64_C(8) << 20, "%llu bytes were taken", (unsigned long long)stats.peak_bytes);
+	cr_expect_lt(
+		stats.peak_bytes, UINT64_C(8) << 20, "%llu bytes were taken", (unsigned long long)stats.peak_bytes);
 }
 
 Test(trace_file, a_device_is_not_read)
@@ -233,7 +234,8 @@ Test(trace_file, an_old_mode_is_kept)
 		cr_assert_eq(chmod(path, modes[i]), 0);
 		cr_expect_eq(seam__file_write(path, "new", 3), SEAM_OK, "%s", strerror(errno));
 		cr_assert_eq(stat(path, &status), 0);
-		cr_expect_eq(status.st_mode & 07777, modes[i], "%o became %o", (unsigned)modes[i], (unsigned)status.st_mode);
+		cr_expect_eq(
+			status.st_mode & 07777, modes[i], "%o became %o", (unsigned)modes[i], (unsigned)status.st_mode);
 		cr_expect_str_eq(content(path), "new");
 	}
 }
@@ -289,7 +291,7 @@ Test(trace_file, a_full_disk_leaves_nothing)
 {
 	static char much[100000];
 	if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tmpfs", folder, "tmpfs", 0, "size=16k") != 0)
+		mount("tmpfs", folder, "tmpfs", 0, "size=16k") != 0)
 		cr_skip_test("no file system can be mounted here");
 	cr_expect_eq(seam__file_write(path, "old", 3), SEAM_OK, "%s", strerror(errno));
 	cr_expect_eq(seam__file_write(path, much, sizeof(much)), SEAM_IO);

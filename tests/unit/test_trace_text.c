@@ -16,7 +16,9 @@ static const struct row rows[] = {
 	{TEXT(""), ""},
 	{TEXT("Optimizer.step#AdamW"), "Optimizer.step#AdamW"},
 	{TEXT("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
-	{TEXT("a\nb\tc\x7f" "d\0e"), "a?b?c?d?e"},
+	{TEXT("a\nb\tc\x7f"
+	      "d\0e"),
+		"a?b?c?d?e"},
 	{TEXT("\xff\xfe"), "??"},
 	{TEXT("cut \xe2\x82"), "cut ??"},
 	{TEXT("overlong \xc0\xaf"), "overlong ??"},

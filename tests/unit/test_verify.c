@@ -1,5 +1,5 @@
-/* test_verify.c: the validator against a naive judge, on seeded programs: right plans, plans with one byte of overlap planted
- * anywhere, and plans with one address changed at random.
+/* test_verify.c: the validator against a naive judge, on seeded programs: right plans, plans with one byte of overlap
+ * planted anywhere, and plans with one address changed at random.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -49,9 +49,10 @@ Test(verify, accepts_right_plans)
 		struct scene scene;
 		struct seam_trace_error error = {0};
 		enter(&scene, seed);
-		cr_assert_null(world_judge(&scene.world), "seed %llu: the placement is wrong", (unsigned long long)seed);
+		cr_assert_null(
+			world_judge(&scene.world), "seed %llu: the placement is wrong", (unsigned long long)seed);
 		cr_assert_eq(seam_plan_verify(scene.trace, scene.plan, &error), SEAM_OK, "seed %llu: %s",
-		             (unsigned long long)seed, error.text);
+			(unsigned long long)seed, error.text);
 		leave(&scene);
 	}
 	cr_assert_eq(trace_sample_live_bytes(), 0);
@@ -59,8 +60,8 @@ Test(verify, accepts_right_plans)
 
 /* Where a pair of slots stands to each other. */
 enum { INSIDE, ACROSS_THE_END, ACROSS_COPIES, ACROSS_STREAMS, THROUGH_BACKING, KINDS };
-static const char *const kind_names[KINDS] = {"inside the period", "across its end", "across copies", "across streams",
-                                              "through the backing"};
+static const char *const kind_names[KINDS] = {
+	"inside the period", "across its end", "across copies", "across streams", "through the backing"};
 
 static int kind_of(const struct world *world, uint32_t a, uint32_t b, bool aliased)
 {
@@ -85,7 +86,8 @@ static bool plant(struct world *world, uint32_t a, uint32_t b, uint64_t address)
 	world->offset[a] = address + 1 - size;
 	for (uint32_t i = 0; i < size; i++)
 		for (uint32_t k = 0; k < world->slot[b / world->copies].size_bytes; k++)
-			shared += world_physical(world, world->offset[a] + i) == world_physical(world, world->offset[b] + k);
+			shared += world_physical(world, world->offset[a] + i) ==
+				world_physical(world, world->offset[b] + k);
 	return shared == 1;
 }
 
@@ -93,7 +95,7 @@ static bool plant(struct world *world, uint32_t a, uint32_t b, uint64_t address)
 #define PLANTS_A_PROGRAM 2
 
 static void plant_and_look(struct scene *scene, uint32_t a, uint32_t b, uint64_t address, bool aliased, uint64_t seed,
-                           uint32_t planted[KINDS])
+	uint32_t planted[KINDS])
 {
 	struct world *world = &scene->world;
 	const uint64_t held = world->offset[a];
@@ -102,14 +104,17 @@ static void plant_and_look(struct scene *scene, uint32_t a, uint32_t b, uint64_t
 		struct seam_trace_error error = {0};
 		struct seam_plan changed = *scene->plan;
 		changed.offsets = world->offset;
-		cr_assert_eq(seam_plan_verify(scene->trace, &changed, &error), SEAM_CORRUPT, "seed %llu: one byte of items %u "
-		             "and %u %s is accepted", (unsigned long long)seed, a, b, kind_names[kind]);
+		cr_assert_eq(seam_plan_verify(scene->trace, &changed, &error), SEAM_CORRUPT,
+			"seed %llu: one byte of items %u "
+			"and %u %s is accepted",
+			(unsigned long long)seed, a, b, kind_names[kind]);
 		cr_assert(strstr(error.text, "slot") != NULL && strstr(error.text, "event") != NULL &&
-		          strstr(error.text, "byte") != NULL && strchr(error.text, '\n') == NULL, "%s", error.text);
+				strstr(error.text, "byte") != NULL && strchr(error.text, '\n') == NULL,
+			"%s", error.text);
 		if (world_meet(world, a, b)) {
 			const char *broken = seam_plan_check(&changed, NULL);
 			cr_assert(broken != NULL && strcmp(broken, "L5") == 0, "seed %llu: items %u and %u %s: %s",
-			          (unsigned long long)seed, a, b, kind_names[kind], broken);
+				(unsigned long long)seed, a, b, kind_names[kind], broken);
 		}
 		scene->planted[kind]++;
 		planted[kind]++;
@@ -132,12 +137,13 @@ Test(verify, rejects_one_byte_of_overlap_anywhere)
 					continue;
 				const uint32_t size = world->slot[b / world->copies].size_bytes;
 				plant_and_look(&scene, a, b, world->offset[b], false, seed, planted);
-				plant_and_look(&scene, a, b, world->offset[b] + size - 1 + world->slot[a / world->copies].size_bytes - 1,
-				               false, seed, planted);
+				plant_and_look(&scene, a, b,
+					world->offset[b] + size - 1 + world->slot[a / world->copies].size_bytes - 1,
+					false, seed, planted);
 				for (uint64_t at = 0; world->backed && at < WORLD_ARENA; at += WORLD_CHUNK) {
 					const uint64_t twin = at + world->offset[b] % WORLD_CHUNK;
 					if (at / WORLD_CHUNK != world->offset[b] / WORLD_CHUNK &&
-					    world_physical(world, twin) == world_physical(world, world->offset[b]))
+						world_physical(world, twin) == world_physical(world, world->offset[b]))
 						plant_and_look(&scene, a, b, twin, true, seed, planted);
 				}
 			}
@@ -170,7 +176,7 @@ Test(verify, agrees_with_the_judge_about_any_address)
 			const char *judged = world_judge(world);
 			enum seam_rc rc = verify(&scene, &error);
 			cr_assert_eq(rc, judged == NULL ? SEAM_OK : SEAM_CORRUPT, "seed %llu, change %d: %s, but %s",
-			             (unsigned long long)seed, change, judged, error.text);
+				(unsigned long long)seed, change, judged, error.text);
 			right += judged == NULL;
 			wrong += judged != NULL;
 			world->offset[item] = held;
@@ -197,8 +203,8 @@ Test(verify, without_its_waits_a_plan_that_needs_them_is_wrong)
 			world_find_unsafe(&without);
 			const char *judged = world_judge(&without);
 			enum seam_rc rc = seam_plan_verify(scene.trace, &changed, &error);
-			cr_assert_eq(rc, judged == NULL ? SEAM_OK : SEAM_CORRUPT, "seed %llu: %s", (unsigned long long)seed,
-			             error.text);
+			cr_assert_eq(rc, judged == NULL ? SEAM_OK : SEAM_CORRUPT, "seed %llu: %s",
+				(unsigned long long)seed, error.text);
 			needed += judged != NULL;
 		}
 		leave(&scene);
@@ -219,10 +225,10 @@ Test(verify, every_failed_allocation_is_a_value)
 			enum seam_rc rc = seam_plan_verify(scene.trace, scene.plan, NULL);
 			fired = seam__meta_fail_left(meta) == 0;
 			seam__meta_fail_at(meta, 0);
-			cr_assert_eq(rc, fired ? SEAM_OOM_META : SEAM_OK, "seed %llu, failure %llu", (unsigned long long)seed,
-			             (unsigned long long)n);
-			cr_assert_eq(trace_sample_live_bytes(), before, "seed %llu, failure %llu", (unsigned long long)seed,
-			             (unsigned long long)n);
+			cr_assert_eq(rc, fired ? SEAM_OOM_META : SEAM_OK, "seed %llu, failure %llu",
+				(unsigned long long)seed, (unsigned long long)n);
+			cr_assert_eq(trace_sample_live_bytes(), before, "seed %llu, failure %llu",
+				(unsigned long long)seed, (unsigned long long)n);
 		}
 		leave(&scene);
 	}

@@ -1,5 +1,5 @@
-/* test_verify_acts.c: plans that are not of the trace, and what the validator knows of traces: lifetimes that the trace shows,
- * plans of a line. By hand; seeded ones are in test_verify.c.
+/* test_verify_acts.c: plans that are not of the trace, and what the validator knows of traces: lifetimes that the trace
+ * shows, plans of a line. By hand; seeded ones are in test_verify.c.
  */
 #include "plan_format.h"
 #include "verify_fixture.h"
@@ -18,13 +18,14 @@ Test(verify_acts, every_difference_is_named)
 		{"a thread", "thread 7", {.size_bytes = 64, .begin = 0, .end = 3, .event = 4, .thread = 7}, 0},
 		{"an event", "slot 0 is event 5", {.size_bytes = 64, .begin = 0, .end = 3, .event = 5}, 0},
 		{"a begin", "at position 1", {.size_bytes = 64, .begin = 1, .end = 3, .event = 4}, 0},
-		{"an end", "freed at position 3; the plan says 2", {.size_bytes = 64, .begin = 0, .end = 2, .event = 4}, 0},
+		{"an end", "freed at position 3; the plan says 2", {.size_bytes = 64, .begin = 0, .end = 2, .event = 4},
+			0},
 		{"an end in the period", "ends at position 3, where nothing frees it",
-		 {.size_bytes = 64, .begin = 2, .end = 3, .event = 6}, 1},
+			{.size_bytes = 64, .begin = 2, .end = 3, .event = 6}, 1},
 		{"an end where nothing is freed", "ends at position 0 of a later repetition",
-		 {.size_bytes = 64, .begin = 2, .end = 4, .event = 6}, 1},
+			{.size_bytes = 64, .begin = 2, .end = 4, .event = 6}, 1},
 		{"an end at the free of another", "ends at position 3 of a later repetition",
-		 {.size_bytes = 64, .begin = 2, .end = 7, .event = 6}, 1},
+			{.size_bytes = 64, .begin = 2, .end = 7, .event = 6}, 1},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scene scene = base;
@@ -36,7 +37,8 @@ Test(verify_acts, every_difference_is_named)
 }
 
 /* What its maker would have said of it. */
-static enum seam_rc verify_sealed(const struct seam_trace *trace, struct seam_plan *plan, struct seam_trace_error *error)
+static enum seam_rc verify_sealed(
+	const struct seam_trace *trace, struct seam_plan *plan, struct seam_trace_error *error)
 {
 	seam__plan_seal(&plan->header);
 	return seam_plan_verify(trace, plan, error);
@@ -77,18 +79,19 @@ Test(verify_acts, a_plan_of_other_events_is_refused)
 /* Two equal slots cross the end. A plan that takes the one's end for the other's would hand out live bytes; sizes say
  * nothing, but the repetition behind the stretch, or before it, does. */
 static const struct scene crossing = {
-	.events = {
-		{.kind = A, .id = 1, .size = 64},
-		{.kind = A, .id = 2, .size = 64},
-		{.kind = F, .id = 1, .size = 64},
-		{.kind = F, .id = 2, .size = 64},
-		{.kind = A, .id = 3, .size = 64},
-		{.kind = A, .id = 4, .size = 64},
-		{.kind = F, .id = 3, .size = 64},
-		{.kind = F, .id = 4, .size = 64},
-		{.kind = A, .id = 5, .size = 64},
-		{.kind = A, .id = 6, .size = 64},
-	},
+	.events =
+		{
+			{.kind = A, .id = 1, .size = 64},
+			{.kind = A, .id = 2, .size = 64},
+			{.kind = F, .id = 1, .size = 64},
+			{.kind = F, .id = 2, .size = 64},
+			{.kind = A, .id = 3, .size = 64},
+			{.kind = A, .id = 4, .size = 64},
+			{.kind = F, .id = 3, .size = 64},
+			{.kind = F, .id = 4, .size = 64},
+			{.kind = A, .id = 5, .size = 64},
+			{.kind = A, .id = 6, .size = 64},
+		},
 	.event_count = 10,
 	.copies = 1,
 	.offsets = {0, 64},
@@ -103,7 +106,7 @@ Test(verify_acts, lifetimes_that_the_trace_shows_are_believed)
 		uint64_t first;
 		size_t events;
 		uint32_t ends[2];
-		bool alone;  /* what is before the stretch is another beginning */
+		bool alone; /* what is before the stretch is another beginning */
 		bool right;
 	} rows[] = {
 		{"inside, right", 0, 10, {2, 3}, false, true},
@@ -121,10 +124,12 @@ Test(verify_acts, lifetimes_that_the_trace_shows_are_believed)
 		scene.first = rows[i].first;
 		scene.last = rows[i].first + 4;
 		for (uint32_t k = 0; k < 2; k++)
-			scene.slots[k] = (struct seam_plan_slot){.size_bytes = 64, .begin = whole ? k : 2 + k, .end = rows[i].ends[k],
-			                                         .event = scene.first + (whole ? k : 2 + k)};
-		expect(&scene, rows[i].right ? SEAM_OK : SEAM_NOT_FOUND, rows[i].right ? NULL : "in the trace; the plan says",
-		       rows[i].what);
+			scene.slots[k] = (struct seam_plan_slot){.size_bytes = 64,
+				.begin = whole ? k : 2 + k,
+				.end = rows[i].ends[k],
+				.event = scene.first + (whole ? k : 2 + k)};
+		expect(&scene, rows[i].right ? SEAM_OK : SEAM_NOT_FOUND,
+			rows[i].right ? NULL : "in the trace; the plan says", rows[i].what);
 	}
 }
 
@@ -167,9 +172,10 @@ Test(verify_acts, a_line_has_residents_and_ends)
 	scene.last = 6;
 	scene.positions = 6;
 	scene.slot_count = 4;
-	const struct seam_plan_slot slots[] = {
-		{.size_bytes = 1000, .begin = 0, .end = 6, .event = 0}, {.size_bytes = 64, .begin = 1, .end = 3, .event = 1},
-		{.size_bytes = 64, .begin = 2, .end = 5, .event = 2}, {.size_bytes = 64, .begin = 4, .end = 6, .event = 4}};
+	const struct seam_plan_slot slots[] = {{.size_bytes = 1000, .begin = 0, .end = 6, .event = 0},
+		{.size_bytes = 64, .begin = 1, .end = 3, .event = 1},
+		{.size_bytes = 64, .begin = 2, .end = 5, .event = 2},
+		{.size_bytes = 64, .begin = 4, .end = 6, .event = 4}};
 	memcpy(scene.slots, slots, sizeof(slots));
 	const uint64_t offsets[] = {0, 1000, 1064, 1000};
 	memcpy(scene.offsets, offsets, sizeof(offsets));

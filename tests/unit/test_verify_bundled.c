@@ -1,4 +1,5 @@
-/* test_verify_bundled.c: plans of the bundled traces: right as the planner makes them, wrong with one byte of overlap planted. */
+/* test_verify_bundled.c: plans of the bundled traces: right as the planner makes them, wrong with one byte of overlap
+ * planted. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 #define PLANTED 25
 
-static const char *const names[] = {"gpt2-124m-amp", "gpt2-345m", "gpt2-345m-recompute", "llama-1b-variable", "llama2-7b-lora",
-                                    "moe-qwen"};
+static const char *const names[] = {
+	"gpt2-124m-amp", "gpt2-345m", "gpt2-345m-recompute", "llama-1b-variable", "llama2-7b-lora", "moe-qwen"};
 
 struct scene {
 	const char *name;
@@ -37,7 +38,7 @@ static void enter(struct scene *scene, const char *name)
 	scene->name = name;
 	cr_assert(input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &scene->trace), "%s", error);
 	cr_assert_eq(seam_plan_make(scene->trace, &options, &plan_error, &scene->plan), SEAM_OK, "%s: %s", name,
-	             plan_error.text);
+		plan_error.text);
 	const size_t bytes = (size_t)scene->plan->header.slot_count * scene->plan->header.copies * sizeof(uint64_t);
 	scene->offsets = malloc(bytes);
 	memcpy(scene->offsets, scene->plan->offsets, bytes);
@@ -60,8 +61,8 @@ static bool meet(const struct seam_plan *plan, uint64_t a, uint64_t b)
 	const uint64_t left_at = a % copies * plan->header.positions + left->begin;
 	const uint64_t right_at = b % copies * plan->header.positions + right->begin;
 	return a != b && ((left->flags | right->flags) & SEAM_PLAN_DYNAMIC) == 0 &&
-	       ((right_at + circle - left_at) % circle < left->end - left->begin ||
-	        (left_at + circle - right_at) % circle < right->end - right->begin);
+		((right_at + circle - left_at) % circle < left->end - left->begin ||
+			(left_at + circle - right_at) % circle < right->end - right->begin);
 }
 
 /* Two that live together, one of them moved so that its first byte is the other's last, or the other way round. */
@@ -96,12 +97,13 @@ Test(verify_bundled, plans_are_right_and_one_byte_makes_them_wrong)
 		struct seam_plan changed = *scene.plan;
 		changed.offsets = scene.offsets;
 		const size_t bytes = (size_t)changed.header.slot_count * changed.header.copies * sizeof(uint64_t);
-		cr_assert_eq(seam_plan_verify(scene.trace, scene.plan, &error), SEAM_OK, "%s: %s", names[i], error.text);
+		cr_assert_eq(
+			seam_plan_verify(scene.trace, scene.plan, &error), SEAM_OK, "%s: %s", names[i], error.text);
 		int planted = 0;
 		for (int tries = 0; tries < 4 * PLANTED && planted < PLANTED; tries++) {
 			if (plant(&scene, &state)) {
-				cr_assert_eq(seam_plan_verify(scene.trace, &changed, &error), SEAM_CORRUPT, "%s, plant %d", names[i],
-				             planted);
+				cr_assert_eq(seam_plan_verify(scene.trace, &changed, &error), SEAM_CORRUPT,
+					"%s, plant %d", names[i], planted);
 				cr_assert_not_null(seam_plan_check(&changed, NULL), "%s, plant %d", names[i], planted);
 				planted++;
 			}

@@ -51,14 +51,18 @@ Test(view, slots_follow_each_other)
 		uint64_t offset_mib;
 		uint32_t at, from;
 	} rows[] = {
-		{"the start", 0, 0, 0},        {"inside the first", 1, 0, 1}, {"start of the second", 2, 1, 1},
-		{"inside the second", 7, 1, 2}, {"the last", 8, 2, 2},         {"inside the last", 11, 2, 3},
+		{"the start", 0, 0, 0},
+		{"inside the first", 1, 0, 1},
+		{"start of the second", 2, 1, 1},
+		{"inside the second", 7, 1, 2},
+		{"the last", 8, 2, 2},
+		{"inside the last", 11, 2, 3},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		cr_expect_eq(seam__view_slot_at(view, MIB(rows[i].offset_mib)), rows[i].at, "row: %s", rows[i].name);
 		for (uint32_t near = 0; near <= 4; near++)
-			cr_expect_eq(seam__view_slot_from(view, MIB(rows[i].offset_mib), near), rows[i].from, "row: %s, near %u",
-			             rows[i].name, near);
+			cr_expect_eq(seam__view_slot_from(view, MIB(rows[i].offset_mib), near), rows[i].from,
+				"row: %s, near %u", rows[i].name, near);
 	}
 	cr_expect_eq(seam__view_slot_from(view, MIB(12), 0), 3);
 	cr_expect_eq(view->least_slot_bytes, MIB(2));
@@ -76,7 +80,8 @@ Test(view, a_slot_is_found_from_wherever_the_search_begins)
 	for (uint32_t i = 0; i < 37; i++) {
 		for (uint32_t near = 0; near <= 40; near++) {
 			cr_expect_eq(seam__view_slot_from(&view, slots[i].offset, near), i, "slot %u from %u", i, near);
-			cr_expect_eq(seam__view_slot_from(&view, slots[i].offset + 1, near), i + 1, "behind slot %u from %u", i, near);
+			cr_expect_eq(seam__view_slot_from(&view, slots[i].offset + 1, near), i + 1,
+				"behind slot %u from %u", i, near);
 		}
 	}
 }
@@ -93,7 +98,8 @@ Test(view, mapping_is_all_or_nothing)
 	cr_expect_eq(usage().mappings, 3);
 	for (uint64_t nth = 1; nth <= 4; nth++) {
 		seam__driver_fail_at(driver, nth, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
-		cr_expect_eq(seam__view_map(&memory, view, 0, chunks, 3, mappings), SEAM_DRIVER, "call %lu", (unsigned long)nth);
+		cr_expect_eq(seam__view_map(&memory, view, 0, chunks, 3, mappings), SEAM_DRIVER, "call %lu",
+			(unsigned long)nth);
 		cr_expect_eq(usage().mappings, 3, "call %lu", (unsigned long)nth);
 		cr_expect_eq(view->slot_count, 0);
 	}

@@ -50,8 +50,8 @@ static void share(void)
 	cr_assert_eq(seam__views_share(&views, meta, 10, &columns), SEAM_OK);
 	for (size_t n = 0; n < views.views.count; n++)
 		for (uint32_t c = 0; c < list[n].count; c++)
-			cr_expect_eq(((const uint32_t *)columns.items)[list[n].column + c], list[n].chunks[c], "item %u",
-			             list[n].item);
+			cr_expect_eq(((const uint32_t *)columns.items)[list[n].column + c], list[n].chunks[c],
+				"item %u", list[n].item);
 }
 
 Test(views, equal_lists_and_parts_of_lists_are_shared)

@@ -65,8 +65,8 @@ static void place(uint64_t seed)
 			moved = false;
 			for (uint32_t j = 0; j < problem.count; j++) {
 				if (j == i || offsets[j] == UINT64_MAX || !seam__problem_conflict(&problem, i, j) ||
-				    offsets[i] >= offsets[j] + problem.items[j].size_bytes ||
-				    offsets[j] >= offsets[i] + problem.items[i].size_bytes)
+					offsets[i] >= offsets[j] + problem.items[j].size_bytes ||
+					offsets[j] >= offsets[i] + problem.items[i].size_bytes)
 					continue;
 				offsets[i] = offsets[j] + problem.items[j].size_bytes;
 				moved = true;
@@ -84,10 +84,11 @@ static void solve(uint64_t first, uint64_t last, uint64_t seed)
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
 	cr_assert_eq(seam__beats_init(trace, &requests, &beats), SEAM_OK);
 	if (last != 0)
-		cr_assert_eq(seam__period_given(trace, &requests, &beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
+		cr_assert_eq(seam__period_given(trace, &requests, &beats, first, last, &error, &period), SEAM_OK, "%s",
+			error.text);
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
-	cr_assert_eq(seam__instance_init(seam__meta_process(), trace, &requests, &slots, &options, &error, &problem), SEAM_OK, "%s",
-	             error.text);
+	cr_assert_eq(seam__instance_init(seam__meta_process(), trace, &requests, &slots, &options, &error, &problem),
+		SEAM_OK, "%s", error.text);
 	place(seed);
 	cr_assert_null(seam__problem_check_placement(&problem, offsets, ADDRESSES));
 	cr_assert_eq(seam__waits_list(&slots, &problem, offsets, &waits), SEAM_OK);
@@ -96,9 +97,10 @@ static void solve(uint64_t first, uint64_t last, uint64_t seed)
 /* A clock says of every stream up to which tick its work is known to have passed. */
 struct naive {
 	uint64_t known[STREAMS][STREAMS];
-	uint64_t ended[REPETITIONS][TRACE_PROGRAM_SLOTS][STREAMS]; /* clock of its stream at each slot's end, itself included */
-	uint64_t freed[REPETITIONS][TRACE_PROGRAM_SLOTS];          /* tick */
-	uint32_t last_slot[ADDRESSES];                             /* 1 + who had the byte last */
+	uint64_t ended[REPETITIONS][TRACE_PROGRAM_SLOTS]
+		      [STREAMS];                          /* clock of its stream at each slot's end, itself included */
+	uint64_t freed[REPETITIONS][TRACE_PROGRAM_SLOTS]; /* tick */
+	uint32_t last_slot[ADDRESSES];                    /* 1 + who had the byte last */
 	uint32_t last_repetition[ADDRESSES];
 	uint64_t tick;
 };
@@ -125,7 +127,8 @@ static bool take(struct naive *naive, uint32_t slot, uint32_t repetition, size_t
 		uint32_t last = naive->last_slot[byte];
 
 		if (last != 0 && seam__slot_at(&slots, last - 1)->stream != stream &&
-		    naive->known[stream][seam__slot_at(&slots, last - 1)->stream] < naive->freed[naive->last_repetition[byte]][last - 1])
+			naive->known[stream][seam__slot_at(&slots, last - 1)->stream] <
+				naive->freed[naive->last_repetition[byte]][last - 1])
 			return false;
 		naive->last_slot[byte] = slot + 1;
 		naive->last_repetition[byte] = repetition;
@@ -156,7 +159,8 @@ static bool is_safe(size_t without)
 
 				if (slot->begin == position)
 					safe = take(naive, i, repetition, without);
-				else if (slot->free_event != SEAM__EVENT_NONE && slot->end % slots.position_count == position && slot->lag <= repetition)
+				else if (slot->free_event != SEAM__EVENT_NONE &&
+					slot->end % slots.position_count == position && slot->lag <= repetition)
 					give(naive, i, repetition - slot->lag);
 			}
 		}
@@ -170,8 +174,13 @@ Test(waits, make_random_placements_safe)
 	size_t needed = 0;
 
 	for (uint64_t seed = 0; seed < 60; seed++) {
-		const struct program_wish wish = {.seed = seed, .slots = 12, .iterations = 6, .lag = (uint32_t)(seed % 3), .sizes = 1 + (uint32_t)(seed % 4),
-		                                  .streams = 1 + (uint32_t)(seed % STREAMS), .marks = true};
+		const struct program_wish wish = {.seed = seed,
+			.slots = 12,
+			.iterations = 6,
+			.lag = (uint32_t)(seed % 3),
+			.sizes = 1 + (uint32_t)(seed % 4),
+			.streams = 1 + (uint32_t)(seed % STREAMS),
+			.marks = true};
 		struct program_truth truth;
 		struct seam_trace *whole = trace_program(&wish, &truth);
 		struct seam_trace_builder *builder;
@@ -207,9 +216,11 @@ static const struct words_row words_rows[] = {
 	{"one stream", "+a9 -a +b9 -b", 0, 0, {{0}}},
 	{"one after the other", "+a9 -a +b9@1 -b", 0, 1, {{.waited = 0, .waiter = 1}}},
 	{"around", "+a9 -a +b9@1 -b", 4, 2, {{.waited = 1, .waiter = 0, .lag = 1}, {.waited = 0, .waiter = 1}}},
-	{"a chain needs its links only", "+a9 -a +b9@1 -b +c9@2 -c", 0, 2, {{.waited = 0, .waiter = 1}, {.waited = 1, .waiter = 2}}},
+	{"a chain needs its links only", "+a9 -a +b9@1 -b +c9@2 -c", 0, 2,
+		{{.waited = 0, .waiter = 1}, {.waited = 1, .waiter = 2}}},
 	{"two of one stream: the later", "+a4 +b5 -a -b +c9@1 -c", 0, 1, {{.waited = 1, .waiter = 2}}},
-	{"two of two streams", "+a4 +b5@2 -a -b +c9@1 -c", 0, 2, {{.waited = 0, .waiter = 2}, {.waited = 1, .waiter = 2}}},
+	{"two of two streams", "+a4 +b5@2 -a -b +c9@1 -c", 0, 2,
+		{{.waited = 0, .waiter = 2}, {.waited = 1, .waiter = 2}}},
 	{"together: no sharing", "+a9 +b9@1 -a -b", 0, 0, {{0}}},
 };
 
@@ -224,8 +235,10 @@ Test(waits, of_words)
 		for (size_t w = 0; w < row->count; w++) {
 			const struct seam_plan_wait *wait = (const struct seam_plan_wait *)waits.items + w;
 
-			cr_expect(wait->waited == row->waits[w].waited && wait->waiter == row->waits[w].waiter && wait->lag == row->waits[w].lag,
-			          "%s: %u waits for %u, %u periods before", row->name, wait->waiter, wait->waited, wait->lag);
+			cr_expect(wait->waited == row->waits[w].waited && wait->waiter == row->waits[w].waiter &&
+					wait->lag == row->waits[w].lag,
+				"%s: %u waits for %u, %u periods before", row->name, wait->waiter, wait->waited,
+				wait->lag);
 		}
 		forget();
 	}
@@ -243,7 +256,8 @@ Test(waits, no_memory_leaves_nothing)
 		seam__meta_fail_at(seam__meta_process(), n);
 		rc = seam__waits_list(&slots, &problem, offsets, &waits);
 		if (rc != SEAM_OK)
-			cr_expect(rc == SEAM_OOM_META && trace_sample_live_bytes() == before, "call %lu", (unsigned long)n);
+			cr_expect(rc == SEAM_OOM_META && trace_sample_live_bytes() == before, "call %lu",
+				(unsigned long)n);
 		cr_assert_lt(n, 100);
 	}
 	seam__meta_fail_at(seam__meta_process(), 0);

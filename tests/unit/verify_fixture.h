@@ -25,8 +25,8 @@ struct scene {
 	uint32_t copies;
 	uint32_t flags;
 	struct seam_plan_slot slots[6];
-	uint64_t offsets[6];  /* of every copy: plus 1024 for the second */
-	bool stacked;         /* the second copy stands where the first does */
+	uint64_t offsets[6]; /* of every copy: plus 1024 for the second */
+	bool stacked;        /* the second copy stands where the first does */
 	size_t slot_count;
 	struct seam_plan_group group; /* if it has slots */
 	struct seam_plan_range range;
@@ -35,25 +35,27 @@ struct scene {
 
 /* A period of two slots, three times; slot 1 crosses the end and is freed in the next. */
 UNUSED static const struct scene base = {
-	.events = {
-		{.kind = A, .id = 9, .size = 1000},
-		{.kind = A, .id = 1, .size = 64},
-		{.kind = A, .id = 2, .size = 64},
-		{.kind = F, .id = 1, .size = 64},
-		{.kind = A, .id = 3, .size = 64},
-		{.kind = F, .id = 2, .size = 64},
-		{.kind = A, .id = 4, .size = 64},
-		{.kind = F, .id = 3, .size = 64},
-		{.kind = A, .id = 5, .size = 64},
-		{.kind = F, .id = 4, .size = 64},
-		{.kind = A, .id = 6, .size = 64},
-		{.kind = F, .id = 5, .size = 64},
-	},
+	.events =
+		{
+			{.kind = A, .id = 9, .size = 1000},
+			{.kind = A, .id = 1, .size = 64},
+			{.kind = A, .id = 2, .size = 64},
+			{.kind = F, .id = 1, .size = 64},
+			{.kind = A, .id = 3, .size = 64},
+			{.kind = F, .id = 2, .size = 64},
+			{.kind = A, .id = 4, .size = 64},
+			{.kind = F, .id = 3, .size = 64},
+			{.kind = A, .id = 5, .size = 64},
+			{.kind = F, .id = 4, .size = 64},
+			{.kind = A, .id = 6, .size = 64},
+			{.kind = F, .id = 5, .size = 64},
+		},
 	.event_count = 12,
 	.first = 4,
 	.last = 8,
 	.copies = 1,
-	.slots = {{.size_bytes = 64, .begin = 0, .end = 3, .event = 4}, {.size_bytes = 64, .begin = 2, .end = 5, .event = 6}},
+	.slots = {{.size_bytes = 64, .begin = 0, .end = 3, .event = 4},
+		{.size_bytes = 64, .begin = 2, .end = 5, .event = 6}},
 	.offsets = {0, 64},
 	.slot_count = 2,
 	.positions = 4,

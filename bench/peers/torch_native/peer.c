@@ -1,12 +1,14 @@
 /* peer.c: one trace through one allocator, on a driver: PyTorch's own allocator, the models of it, or Seam.
  *
- *   peer ALLOCATOR TRACE ITERATIONS   ALLOCATOR: seam, caching, expandable, direct, or the path of peer_torch.cpp, compiled
+ *   peer ALLOCATOR TRACE ITERATIONS   ALLOCATOR: seam, caching, expandable, direct, or the path of peer_torch.cpp,
+ * compiled
  *
- * Prints one line: names and values, separated by tabs. All allocators run through the same loop, against the same driver library, which is
- * meant to be the fake one: it tells how often the device was asked, and how long that took (FAKECUDA_CLOCK=1).
+ * Prints one line: names and values, separated by tabs. All allocators run through the same loop, against the same
+ * driver library, which is meant to be the fake one: it tells how often the device was asked, and how long that took
+ * (FAKECUDA_CLOCK=1).
  *
- * Times are of the allocator's call alone: what reading the clock costs is taken off, and, call by call, what the emulated device took.
- * Not here: plans (they need the clock of `seam replay`), contents, several threads.
+ * Times are of the allocator's call alone: what reading the clock costs is taken off, and, call by call, what the
+ * emulated device took. Not here: plans (they need the clock of `seam replay`), contents, several threads.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -31,13 +33,13 @@ struct peer {
 	struct seam_driver *driver;
 	struct ref_allocator *allocator;
 	uint64_t *streams;
-	uint64_t *live;           /* address of each block; 0: none */
+	uint64_t *live; /* address of each block; 0: none */
 	struct samples allocs;
 	struct samples frees;
-	uint64_t clock_ticks;     /* that a sample of nothing takes */
-	uint64_t device_ticks;    /* that the emulated device took of all calls */
-	uint64_t first_calls;     /* memory calls of the first iteration, */
-	uint64_t last_calls;      /* and of the last */
+	uint64_t clock_ticks;  /* that a sample of nothing takes */
+	uint64_t device_ticks; /* that the emulated device took of all calls */
+	uint64_t first_calls;  /* memory calls of the first iteration, */
+	uint64_t last_calls;   /* and of the last */
 	uint64_t mark_calls;
 	bool oom;
 	char error[PEER_ERROR_BYTES];
@@ -163,10 +165,11 @@ static bool open_streams(struct peer *peer)
 	if (peer->streams == NULL || peer->live == NULL)
 		return false;
 	for (uint32_t i = 1; i < peer->schedule.stream_count; i++)
-		if (seam__drv_stream_create(peer->driver, SEAM_STREAM_NONBLOCKING, &peer->streams[i]) != SEAM_CU_SUCCESS)
+		if (seam__drv_stream_create(peer->driver, SEAM_STREAM_NONBLOCKING, &peer->streams[i]) !=
+			SEAM_CU_SUCCESS)
 			return false;
 	return samples_init(&peer->allocs, peer->schedule.block_count) &&
-	       samples_init(&peer->frees, peer->schedule.block_count);
+		samples_init(&peer->frees, peer->schedule.block_count);
 }
 
 static enum seam_rc open_allocator(struct peer *peer, const char *name)
@@ -181,20 +184,22 @@ static void print_result(struct peer *peer, const char *name, const char *trace)
 {
 	struct seam_clock clock;
 	struct ref_stats stats;
-	static const char *const calls[] = {"direct_alloc", "direct_free", "address_reserve", "mem_create", "mem_release", "mem_map",
-	                                    "mem_unmap", "mem_set_access", "event_record", "event_query"};
+	static const char *const calls[] = {"direct_alloc", "direct_free", "address_reserve", "mem_create",
+		"mem_release", "mem_map", "mem_unmap", "mem_set_access", "event_record", "event_query"};
 	seam__clock_init(&clock);
 	ref_get_stats(peer->allocator, &stats);
 	const char *slash = strrchr(trace, '/');
 	size_t operations = peer->allocs.count + peer->frees.count;
 	printf("trace\t%s\tallocator\t%s\titerations\t%" PRIu32 "\toom\t%d\toperations\t%zu\tlive_peak\t%" PRIu64
 	       "\treserved_peak\t%" PRIu64 "\tretries\t%" PRIu64 "\tcalls_first\t%" PRIu64 "\tcalls_last\t%" PRIu64,
-	       slash != NULL ? slash + 1 : trace, name, peer->schedule.iterations, peer->oom, operations,
-	       peer->schedule.peak_live_bytes, stats.reserved_peak_bytes, stats.retries, peer->first_calls, peer->last_calls);
+		slash != NULL ? slash + 1 : trace, name, peer->schedule.iterations, peer->oom, operations,
+		peer->schedule.peak_live_bytes, stats.reserved_peak_bytes, stats.retries, peer->first_calls,
+		peer->last_calls);
 	if (peer->allocs.count > 0 && peer->frees.count > 0)
 		printf("\talloc_ns\t%.1f\tfree_ns\t%.1f\talloc_p99_ns\t%.1f\tdevice_ms\t%.1f",
-		       samples_percentile(&peer->allocs, &clock, 50), samples_percentile(&peer->frees, &clock, 50),
-		       samples_percentile(&peer->allocs, &clock, 99), (double)peer->device_ticks * clock.ns_per_tick * 1e-6);
+			samples_percentile(&peer->allocs, &clock, 50), samples_percentile(&peer->frees, &clock, 50),
+			samples_percentile(&peer->allocs, &clock, 99),
+			(double)peer->device_ticks * clock.ns_per_tick * 1e-6);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		printf("\t%s\t%" PRIu64, calls[i], count(calls[i]));
 	printf("\n");

@@ -101,20 +101,20 @@ static const struct ref_ops torch_ops = {
 
 static bool find_calls(void *library)
 {
-#define CALL(name, result, parameters)                                        \
-	do {                                                                  \
-		void *found = dlsym(library, "peer_torch_" #name);            \
-		if (found == NULL)                                            \
-			return false;                                         \
-		memcpy(&torch.name, &found, sizeof(torch.name));              \
+#define CALL(name, result, parameters)                             \
+	do {                                                       \
+		void *found = dlsym(library, "peer_torch_" #name); \
+		if (found == NULL)                                 \
+			return false;                              \
+		memcpy(&torch.name, &found, sizeof(torch.name));   \
 	} while (0);
 	PEER_TORCH_CALLS(CALL)
 #undef CALL
 	return true;
 }
 
-enum seam_rc peer_allocator_create(const char *path, struct seam_driver *driver, char *error,
-                                   struct ref_allocator **ret_allocator)
+enum seam_rc peer_allocator_create(
+	const char *path, struct seam_driver *driver, char *error, struct ref_allocator **ret_allocator)
 {
 	static struct ref_allocator only;
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -9,11 +9,11 @@
 
 #define PEER_ERROR_BYTES 400
 
-/* Opens the library at `path` (peer_torch.cpp, compiled). There is one such allocator in a process, for ever: destroying it gives
- * back what is cached. error: PEER_ERROR_BYTES for one line.
- * Errors: SEAM_UNSUPPORTED (the library cannot be opened), SEAM_DRIVER (PyTorch does not start). */
-SEAM_MUST_USE enum seam_rc peer_allocator_create(const char *path, struct seam_driver *driver, char *error,
-                                                 struct ref_allocator **ret_allocator);
+/* Opens the library at `path` (peer_torch.cpp, compiled). There is one such allocator in a process, for ever:
+ * destroying it gives back what is cached. error: PEER_ERROR_BYTES for one line. Errors: SEAM_UNSUPPORTED (the library
+ * cannot be opened), SEAM_DRIVER (PyTorch does not start). */
+SEAM_MUST_USE enum seam_rc peer_allocator_create(
+	const char *path, struct seam_driver *driver, char *error, struct ref_allocator **ret_allocator);
 
 /* "PyTorch 2.15.0". Valid once one has been made. */
 const char *peer_allocator_version(void);

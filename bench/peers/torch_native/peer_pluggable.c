@@ -1,7 +1,9 @@
-/* peer_pluggable.c: Seam's pluggable door behind the calls of peer_torch.h: what PyTorch's CUDAPluggableAllocator calls of it.
+/* peer_pluggable.c: Seam's pluggable door behind the calls of peer_torch.h: what PyTorch's CUDAPluggableAllocator calls
+ * of it.
  *
- * A library of its own, linked to libseam_torch.so: the door is opened at run time as PyTorch's allocator is, and the Seam inside peer.c has
- * no part in it. What CUDAPluggableAllocator does itself (a table of addresses, a lock) is in libtorch_cuda.so, and left out.
+ * A library of its own, linked to libseam_torch.so: the door is opened at run time as PyTorch's allocator is, and the
+ * Seam inside peer.c has no part in it. What CUDAPluggableAllocator does itself (a table of addresses, a lock) is in
+ * libtorch_cuda.so, and left out.
  */
 #include "peer_torch.h"
 

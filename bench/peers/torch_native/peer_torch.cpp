@@ -1,8 +1,10 @@
-/* peer_torch.cpp: PyTorch's allocator for CUDA, called through its virtual interface: its own, or Seam's class. See peer_torch.h.
+/* peer_torch.cpp: PyTorch's allocator for CUDA, called through its virtual interface: its own, or Seam's class. See
+ * peer_torch.h.
  *
- * For measurements only: no part of Seam, not built by Meson. `run` compiles it against the headers of the installed PyTorch and links it to
- * libc10.so and libc10_cuda.so alone. Which of PyTorch's own allocators it is, PYTORCH_CUDA_ALLOC_CONF says before the library is opened;
- * PEER_CLASS names the library of Seam's class (seamalloc.build), which is then installed as it is for users.
+ * For measurements only: no part of Seam, not built by Meson. `run` compiles it against the headers of the installed
+ * PyTorch and links it to libc10.so and libc10_cuda.so alone. Which of PyTorch's own allocators it is,
+ * PYTORCH_CUDA_ALLOC_CONF says before the library is opened; PEER_CLASS names the library of Seam's class
+ * (seamalloc.build), which is then installed as it is for users.
  */
 #include "peer_torch.h"
 
@@ -26,11 +28,13 @@
 #endif
 
 /* Exported, but in no header: without it the first look for a device's context throws, for that is ATen's business. */
-namespace c10::cuda::_internal {
+namespace c10::cuda::_internal
+{
 C10_CUDA_API void setHasPrimaryContext(bool (*function)(c10::DeviceIndex));
 }
 
-namespace {
+namespace
+{
 
 using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
@@ -74,7 +78,10 @@ void *alloc_private(uint64_t bytes, cudaStream_t stream, uint64_t private_id)
 	pools[private_id]++;
 	struct End {
 		uint64_t id;
-		~End() { allocator->endAllocateToPool(0, pool_of(id)); }
+		~End()
+		{
+			allocator->endAllocateToPool(0, pool_of(id));
+		}
 	} end{private_id};
 	return allocator->raw_alloc_with_stream(bytes, stream);
 }
@@ -101,7 +108,8 @@ int peer_torch_alloc(uint64_t bytes, void *stream, uint64_t private_id, void **r
 {
 	return guarded([=] {
 		cudaStream_t on = static_cast<cudaStream_t>(stream);
-		*ret_ptr = private_id == 0 ? allocator->raw_alloc_with_stream(bytes, on) : alloc_private(bytes, on, private_id);
+		*ret_ptr = private_id == 0 ? allocator->raw_alloc_with_stream(bytes, on)
+					   : alloc_private(bytes, on, private_id);
 	});
 }
 
@@ -153,5 +161,4 @@ const char *peer_torch_error(void)
 {
 	return failure.c_str();
 }
-
 }

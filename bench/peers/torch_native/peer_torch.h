@@ -1,7 +1,8 @@
 /* peer_torch.h: PyTorch's allocator as a C program sees it.
  *
- * The functions lie in a library of their own (peer_torch.cpp), which is compiled against an installed PyTorch and opened at run time:
- * nothing else here needs one. Results: 0, 1 (out of memory), 2 (anything else: peer_torch_error()). Device 0, one thread.
+ * The functions lie in a library of their own (peer_torch.cpp), which is compiled against an installed PyTorch and
+ * opened at run time: nothing else here needs one. Results: 0, 1 (out of memory), 2 (anything else:
+ * peer_torch_error()). Device 0, one thread.
  */
 #ifndef BENCH_PEER_TORCH_H
 #define BENCH_PEER_TORCH_H
@@ -20,15 +21,15 @@ struct peer_torch_stats {
 };
 
 /* name, result, parameters */
-#define PEER_TORCH_CALLS(CALL)                                                                              \
-	CALL(open, int, (void))                                                                             \
-	CALL(alloc, int, (uint64_t bytes, void *stream, uint64_t private_id, void **ret_ptr))               \
-	CALL(free, int, (void *ptr))                                                                        \
-	CALL(record_stream, int, (void *ptr, void *stream))                                                 \
-	CALL(empty_cache, int, (void))                                                                      \
-	CALL(release_private, int, (uint64_t private_id))                                                   \
-	CALL(get_stats, void, (struct peer_torch_stats *ret_stats))                                         \
-	CALL(version, const char *, (void))                                                                 \
+#define PEER_TORCH_CALLS(CALL)                                                                \
+	CALL(open, int, (void))                                                               \
+	CALL(alloc, int, (uint64_t bytes, void *stream, uint64_t private_id, void **ret_ptr)) \
+	CALL(free, int, (void *ptr))                                                          \
+	CALL(record_stream, int, (void *ptr, void *stream))                                   \
+	CALL(empty_cache, int, (void))                                                        \
+	CALL(release_private, int, (uint64_t private_id))                                     \
+	CALL(get_stats, void, (struct peer_torch_stats * ret_stats))                          \
+	CALL(version, const char *, (void))                                                   \
 	CALL(error, const char *, (void))
 
 #ifdef __cplusplus

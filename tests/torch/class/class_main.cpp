@@ -1,6 +1,9 @@
-/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared | asked | two | planned TRACE | SNAPSHOT].
+/* class_main.cpp: the allocator class, driven as PyTorch drives it, over the fake runtime: class_main [late | shared |
+ * asked | two | planned TRACE | SNAPSHOT].
  *
- * late: PyTorch's own allocator is in use. shared: with SEAM_CONF=export_as:fd. asked: by trackers. two: devices. planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python literal.
+ * late: PyTorch's own allocator is in use. shared: with SEAM_CONF=export_as:fd. asked: by trackers. two: devices.
+ * planned: the core serves from a plan; TRACE: where it may write. SNAPSHOT: where to write a snapshot, as a Python
+ * literal.
  */
 #include "class_test.h"
 
@@ -28,7 +31,8 @@ static void install(int devices)
 	ok(seam_torch_class_install(error) == 0, "installing succeeds: %s", error);
 	ok(seam::native::get()->name() == "seam", "then Seam's is");
 	ok(c10::GetAllocator(c10::kCUDA) == seam::native::get(), "for everybody");
-	ok(!it().initialized() && says(thrown_by([] { it().allocate(1); }), "initialised"), "memory is to be had after the start");
+	ok(!it().initialized() && says(thrown_by([] { it().allocate(1); }), "initialised"),
+		"memory is to be had after the start");
 	it().init(devices);
 	ok(it().initialized(), "which it was told of");
 	ok(seam_pool_config(seam_torch_pool(0))->watch_captures == 0, "captures are PyTorch's, which tells of them");

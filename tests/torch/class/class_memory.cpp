@@ -16,10 +16,12 @@ void part_memory()
 	ok(none.get() == nullptr && none.device().is_cuda(), "no bytes, no address");
 	size_t bytes = 0;
 	void *inside = static_cast<char *>(b.get()) + MIB;
-	ok(it().getBaseAllocation(inside, &bytes) == b.get() && bytes == 3 * MIB, "the block of an address inside it is found");
+	ok(it().getBaseAllocation(inside, &bytes) == b.get() && bytes == 3 * MIB,
+		"the block of an address inside it is found");
 	void *old = a.get();
 	a.clear();
-	ok(says(thrown_by([&] { it().getBaseAllocation(old, nullptr); }), "live block"), "not that of one that is gone");
+	ok(says(thrown_by([&] { it().getBaseAllocation(old, nullptr); }), "live block"),
+		"not that of one that is gone");
 	ok(says(thrown_by([&] { it().raw_delete(old); }), "not the address"), "which cannot be freed twice");
 	void *raw = it().raw_alloc(5000);
 	ok(raw != nullptr && it().raw_alloc(0) == nullptr, "raw memory");
@@ -31,7 +33,8 @@ void part_memory()
 	ok(says(thrown_by([] { it().cacheInfo(7, nullptr); }), "no device 7"), "a device that is not there is refused");
 }
 
-namespace {
+namespace
+{
 
 /* What one request could get, which it is asked for. */
 size_t largest_granted(const char *when)
@@ -94,16 +97,19 @@ void part_streams()
 	void *where = used.get();
 	used.clear();
 	const auto held = it().getDeviceStats(0);
-	ok(held.allocated_bytes[0].current == before.allocated_bytes[0].current - static_cast<int64_t>(6 * MIB), "a freed block is not allocated");
-	ok(held.active_bytes[0].current == before.active_bytes[0].current, "but active as long as another stream uses it");
+	ok(held.allocated_bytes[0].current == before.allocated_bytes[0].current - static_cast<int64_t>(6 * MIB),
+		"a freed block is not allocated");
+	ok(held.active_bytes[0].current == before.active_bytes[0].current,
+		"but active as long as another stream uses it");
 	c10::DataPtr next = it().allocate(6 * MIB);
 	ok(next.get() != where, "and given to nobody");
 	next.clear();
 	ok(cudaDeviceSynchronize() == cudaSuccess, "the device can be waited for");
 	it().emptyCache();
 	const auto after = it().getDeviceStats(0);
-	ok(after.active_bytes[0].current == after.allocated_bytes[0].current && after.active[0].current == after.allocation[0].current,
-	   "until that has passed");
+	ok(after.active_bytes[0].current == after.allocated_bytes[0].current &&
+			after.active[0].current == after.allocation[0].current,
+		"until that has passed");
 	c10::DataPtr own = it().allocate(MIB);
 	it().recordStream(own, c10::cuda::getCurrentCUDAStream(0));
 	own.clear();
@@ -114,7 +120,8 @@ void part_streams()
 	ok(cudaStreamSynchronize(one) == cudaSuccess && cudaStreamSynchronize(two) == cudaSuccess, "all work ends");
 }
 
-namespace {
+namespace
+{
 
 int callbacks;
 int observed;
@@ -122,7 +129,8 @@ size_t observed_bytes;
 void *spare;
 
 /* As PyTorch's own users of that registry: frees something when memory is short. */
-class GiveSpare : public c10::FreeMemoryCallback {
+class GiveSpare : public c10::FreeMemoryCallback
+{
 public:
 	bool Execute() override
 	{
@@ -137,7 +145,8 @@ public:
 
 } /* namespace */
 
-namespace c10 {
+namespace c10
+{
 REGISTER_FREE_MEMORY_CALLBACK("seam_class_test", GiveSpare)
 }
 
@@ -152,9 +161,11 @@ void part_shortage()
 	const auto before = it().getDeviceStats(0);
 	const size_t much = 1024 * 1024 * MIB;
 	const std::string text = thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(much); });
-	const std::string facts = "CUDA out of memory\\. Tried to allocate 1024\\.00 GiB\\. GPU 0 has a total capacity of 8\\.00 GiB of which [0-9.]+ GiB is free\\. "
-	                          "Of the allocated memory [0-9.]+ (bytes|[KMG]iB) is allocated by PyTorch, and [0-9.]+ (bytes|[KMG]iB) is reserved by PyTorch but unallocated";
-	ok(std::regex_search(text, std::regex("^" + facts)), "the error begins with what programs read: %s", text.c_str());
+	const std::string facts =
+		"CUDA out of memory\\. Tried to allocate 1024\\.00 GiB\\. GPU 0 has a total capacity of 8\\.00 GiB of which [0-9.]+ GiB is free\\. "
+		"Of the allocated memory [0-9.]+ (bytes|[KMG]iB) is allocated by PyTorch, and [0-9.]+ (bytes|[KMG]iB) is reserved by PyTorch but unallocated";
+	ok(std::regex_search(text, std::regex("^" + facts)), "the error begins with what programs read: %s",
+		text.c_str());
 	ok(says(text, "Seam") && says(text, "What would help"), "and says what would help");
 	ok(observed == 1 && observed_bytes == much, "the observer is told");
 	ok(callbacks == 1, "callbacks were asked for memory first");
@@ -171,7 +182,8 @@ void part_shortage()
 	it().emptyCache();
 }
 
-namespace {
+namespace
+{
 
 #if SEAM_TORCH_HAS_REJECTIONS
 void native_setting(const char *text)
@@ -196,25 +208,31 @@ void part_limited()
 	ok(it().getMemoryFraction(0) == 1.0, "until the program sets another");
 }
 
-/* Run with PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.25,throw_on_cudamalloc_oom:True, of which PyTorch takes the first as a limit too. */
+/* Run with PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.25,throw_on_cudamalloc_oom:True, of which PyTorch
+ * takes the first as a limit too. */
 void part_rejecting()
 {
 	tap_part = "rejecting";
 #if SEAM_TORCH_HAS_REJECTIONS
 	static std::vector<size_t> rejected;
-	it().attachOomRejectionObserver([](int64_t /* device */, size_t bytes, size_t taken, size_t total) { rejected = {bytes, taken, total}; });
+	it().attachOomRejectionObserver([](int64_t /* device */, size_t bytes, size_t taken, size_t total) {
+		rejected = {bytes, taken, total};
+	});
 	size_t rest = 0, total = 0;
 	ok(cudaMemGetInfo(&rest, &total) == cudaSuccess, "the device says what it has");
 	c10::DataPtr block = it().allocate(total / 8);
 	(void)thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(total / 4); });
-	ok(it().getDeviceStats(0).num_ooms == 1 && it().getDeviceStats(0).num_oom_rejections == 0, "beyond the limit there is no memory");
+	ok(it().getDeviceStats(0).num_ooms == 1 && it().getDeviceStats(0).num_oom_rejections == 0,
+		"beyond the limit there is no memory");
 	it().setMemoryFraction(1.0, 0);
 	const std::string text = thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(total / 4); });
-	ok(says(text, "Tried to allocate 2.00 GiB") && says(text, "throw_on_cudamalloc_oom"), "without a limit the setting rejects: %s", text.c_str());
+	ok(says(text, "Tried to allocate 2.00 GiB") && says(text, "throw_on_cudamalloc_oom"),
+		"without a limit the setting rejects: %s", text.c_str());
 	const auto stats = it().getDeviceStats(0);
 	ok(stats.num_ooms == 1 && stats.num_oom_rejections == 1, "which is counted by itself");
-	ok(rejected.size() == 3 && rejected[0] == total / 4 && rejected[1] == static_cast<size_t>(stats.reserved_bytes[0].current) && rejected[2] == total,
-	   "and told to its observers");
+	ok(rejected.size() == 3 && rejected[0] == total / 4 &&
+			rejected[1] == static_cast<size_t>(stats.reserved_bytes[0].current) && rejected[2] == total,
+		"and told to its observers");
 	block.clear();
 	block = it().allocate(total / 5);
 	ok(block.get() != nullptr, "what there is room for is served");
@@ -240,7 +258,8 @@ void part_fraction()
 	const std::string text = thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(total / 2); });
 	ok(says(text, "out of memory"), "half is too much then");
 	void *some = it().raw_alloc(total / 8);
-	ok(some != nullptr && it().getDeviceStats(0).reserved_bytes[0].current <= static_cast<int64_t>(total / 4), "an eighth is not");
+	ok(some != nullptr && it().getDeviceStats(0).reserved_bytes[0].current <= static_cast<int64_t>(total / 4),
+		"an eighth is not");
 	it().raw_delete(some);
 	it().setMemoryFraction(1.0, 0);
 	void *half = it().raw_alloc(total / 2);
@@ -256,11 +275,14 @@ void part_copies()
 	c10::DataPtr from = it().allocate(4096), to = it().allocate(4096);
 	std::vector<char> sent(4096, 'x'), got(4096, 0);
 	cudaStream_t stream = c10::cuda::getCurrentCUDAStream(0);
-	ok(cudaMemcpyAsync(from.get(), sent.data(), 4096, cudaMemcpyHostToDevice, stream) == cudaSuccess, "memory can be written");
+	ok(cudaMemcpyAsync(from.get(), sent.data(), 4096, cudaMemcpyHostToDevice, stream) == cudaSuccess,
+		"memory can be written");
 	ok(it().memcpyAsync(to.get(), 0, from.get(), 0, 4096, stream, false) == cudaSuccess, "and copied");
 	ok(cudaMemcpyAsync(got.data(), to.get(), 4096, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
-	   cudaStreamSynchronize(stream) == cudaSuccess && got == sent, "and arrives");
+			cudaStreamSynchronize(stream) == cudaSuccess && got == sent,
+		"and arrives");
 	std::fill(got.begin(), got.end(), 0);
 	it().copy_data(from.get(), to.get(), 4096);
-	ok(cudaMemcpy(got.data(), from.get(), 4096, cudaMemcpyDeviceToHost) == cudaSuccess && got == sent, "by copy_data too");
+	ok(cudaMemcpy(got.data(), from.get(), 4096, cudaMemcpyDeviceToHost) == cudaSuccess && got == sent,
+		"by copy_data too");
 }

@@ -1,4 +1,5 @@
-/* class_planned.cpp: the allocator class while the core serves requests from a plan: snapshots show the plan's memory once. */
+/* class_planned.cpp: the allocator class while the core serves requests from a plan: snapshots show the plan's memory
+ * once. */
 #include "class_test.h"
 
 #include <set>
@@ -6,7 +7,8 @@
 #include <seam/plan.h>
 #include <seam/trace.h>
 
-namespace {
+namespace
+{
 
 struct seam_stats stats_now()
 {
@@ -42,8 +44,9 @@ void use_plan(const char *path)
 	struct seam_plan_options options = {};
 	options.struct_bytes = sizeof options;
 	options.node_limit = 1000;
-	ok(seam_trace_save(seam_torch_pool(0), path, error) == SEAM_OK && seam_trace_read_file(path, &why, &trace) == SEAM_OK,
-	   "what was asked for is recorded: %s%s", error, why.text);
+	ok(seam_trace_save(seam_torch_pool(0), path, error) == SEAM_OK &&
+			seam_trace_read_file(path, &why, &trace) == SEAM_OK,
+		"what was asked for is recorded: %s%s", error, why.text);
 	ok(seam_plan_make(trace, &options, &why, &plan) == SEAM_OK, "it can be planned: %s", why.text);
 	ok(seam_plan_use(seam_torch_pool(0), plan, error) == SEAM_OK, "and the plan used: %s", error);
 	seam_plan_free(plan);
@@ -69,7 +72,10 @@ void check_snapshot(const std::vector<c10::DataPtr> &blocks)
 			at += block.size;
 		}
 		sums = sums && at - segment.address == segment.total_size;
-		sorted = sorted && (i == 0 || snapshot.segments[i - 1].address + snapshot.segments[i - 1].total_size <= segment.address);
+		sorted = sorted &&
+			(i == 0 ||
+				snapshot.segments[i - 1].address + snapshot.segments[i - 1].total_size <=
+					segment.address);
 		total += segment.total_size;
 		allocated += segment.allocated_size;
 	}
@@ -78,9 +84,12 @@ void check_snapshot(const std::vector<c10::DataPtr> &blocks)
 		found += live.count(reinterpret_cast<size_t>(block.get()));
 	const struct seam_stats stats = stats_now();
 	ok(sums && sorted, "blocks fill their segments, which do not overlap");
-	ok(found == blocks.size() && live.size() == stats.live_blocks, "every live block is shown once: %zu of %zu", found, blocks.size());
-	ok(total == stats.reserved_bytes && allocated == stats.live_bytes, "and all memory once: %zu of %llu, %zu of %llu live", total,
-	   static_cast<unsigned long long>(stats.reserved_bytes), allocated, static_cast<unsigned long long>(stats.live_bytes));
+	ok(found == blocks.size() && live.size() == stats.live_blocks, "every live block is shown once: %zu of %zu",
+		found, blocks.size());
+	ok(total == stats.reserved_bytes && allocated == stats.live_bytes,
+		"and all memory once: %zu of %llu, %zu of %llu live", total,
+		static_cast<unsigned long long>(stats.reserved_bytes), allocated,
+		static_cast<unsigned long long>(stats.live_bytes));
 }
 
 } /* namespace */

@@ -11,7 +11,8 @@
 #include <thread>
 #include <unordered_set>
 
-namespace {
+namespace
+{
 
 constexpr c10::MempoolId_t common = {0, 0}, graph = {1, 0}, user = {0, 1}, unknown = {0, 99};
 
@@ -48,15 +49,20 @@ void check_routes()
 	ok(it().getPoolUseCount(0, graph) == 0, "an unknown pool has no uses");
 	it().beginAllocateToPool(0, graph, is_routed);
 	ok(it().getPoolUseCount(0, graph) == 1, "a begin is a use");
-	ok(says(thrown_by([] { it().beginAllocateToPool(0, graph, is_routed); }), "already"), "a second begin is refused");
-	void *inside = it().raw_alloc_with_stream(2 * MIB, routed), *outside = it().raw_alloc_with_stream(2 * MIB, other);
+	ok(says(thrown_by([] { it().beginAllocateToPool(0, graph, is_routed); }), "already"),
+		"a second begin is refused");
+	void *inside = it().raw_alloc_with_stream(2 * MIB, routed),
+	     *outside = it().raw_alloc_with_stream(2 * MIB, other);
 	ok(pool_of(inside) == graph, "what the filter wants goes to the pool");
 	ok(pool_of(outside) == common, "and nothing else");
 	it().endAllocateToPool(0, graph);
-	ok(says(thrown_by([] { it().endAllocateToPool(0, graph); }), "not being allocated"), "there is one end for a begin");
+	ok(says(thrown_by([] { it().endAllocateToPool(0, graph); }), "not being allocated"),
+		"there is one end for a begin");
 	ok(it().checkPoolLiveAllocations(0, graph, {inside}), "its live blocks are known");
-	ok(!it().checkPoolLiveAllocations(0, graph, {}) && !it().checkPoolLiveAllocations(0, graph, {inside, outside}) &&
-	   !it().checkPoolLiveAllocations(0, graph, {outside}), "and no others taken for them");
+	ok(!it().checkPoolLiveAllocations(0, graph, {}) &&
+			!it().checkPoolLiveAllocations(0, graph, {inside, outside}) &&
+			!it().checkPoolLiveAllocations(0, graph, {outside}),
+		"and no others taken for them");
 	it().raw_delete(inside);
 	void *eager = it().raw_alloc_with_stream(2 * MIB, routed);
 	ok(eager != inside && pool_of(eager) == common, "its free memory is for no other request");
@@ -69,7 +75,7 @@ void check_routes()
 	it().raw_delete(second);
 	it().releasePool(0, graph);
 	ok(it().getPoolUseCount(0, graph) == 0 && says(thrown_by([] { it().releasePool(0, graph); }), "no memory pool"),
-	   "it is gone with its last use");
+		"it is gone with its last use");
 	void *after = it().raw_alloc_with_stream(2 * MIB, routed);
 	ok(pool_of(after) == common, "its memory is everybody's then");
 	it().raw_delete(after);
@@ -114,7 +120,8 @@ void check_captures()
 	work_on(inside, 2 * MIB, routed);
 	it().raw_delete(inside);
 	it().emptyCache();
-	ok(cudaStreamEndCapture(routed, &recorded) == cudaSuccess && recorded != nullptr, "no call of the allocator spoils it");
+	ok(cudaStreamEndCapture(routed, &recorded) == cudaSuccess && recorded != nullptr,
+		"no call of the allocator spoils it");
 	it().endAllocateToPool(0, graph);
 	it().emptyCache();
 	ok(snapshot_of(graph).segments.size() == 1, "what a capture used stays until the release");
@@ -123,11 +130,13 @@ void check_captures()
 	ok(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal) == cudaSuccess, "another capture begins");
 	it().releasePool(0, graph);
 	cudaGraph_t second = nullptr;
-	ok(cudaStreamEndCapture(other, &second) == cudaSuccess && second != nullptr, "a release waits for nothing meanwhile");
+	ok(cudaStreamEndCapture(other, &second) == cudaSuccess && second != nullptr,
+		"a release waits for nothing meanwhile");
 	it().endAllocateToPool(0, {2, 0});
 	ok(snapshot_of(graph).segments.empty(), "and is done behind it");
 	it().releasePool(0, {2, 0});
-	ok(cudaGraphDestroy(recorded) == cudaSuccess && cudaGraphDestroy(second) == cudaSuccess, "the graphs are destroyed");
+	ok(cudaGraphDestroy(recorded) == cudaSuccess && cudaGraphDestroy(second) == cudaSuccess,
+		"the graphs are destroyed");
 }
 
 /* Set by the thread that is about to wait for the device; and if another thread was answered meanwhile. */
@@ -145,11 +154,11 @@ void ask_meanwhile(void * /* unused */)
 	answered = answer.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
 }
 
-template <typename Call>
-void check_answered(const char *what, Call call)
+template <typename Call> void check_answered(const char *what, Call call)
 {
 	waits = answered = false;
-	ok(cudaLaunchHostFunc(routed, ask_meanwhile, nullptr) == cudaSuccess, "work that another thread's question is part of");
+	ok(cudaLaunchHostFunc(routed, ask_meanwhile, nullptr) == cudaSuccess,
+		"work that another thread's question is part of");
 	waits = true;
 	call();
 	ok(answered, "who waits for the device in %s keeps nobody else waiting", what);
@@ -163,7 +172,8 @@ void check_waiting()
 	work_on(inside, 2 * MIB, routed);
 	it().raw_delete(inside);
 	it().endAllocateToPool(0, graph);
-	check_answered("going back to a checkpoint", [&] { it().setCheckpointPoolState(0, state).dataptrs_allocd.clear(); });
+	check_answered(
+		"going back to a checkpoint", [&] { it().setCheckpointPoolState(0, state).dataptrs_allocd.clear(); });
 	check_answered("the last release of a pool", [] { it().releasePool(0, graph); });
 	ok(snapshot_of(graph).segments.empty(), "whose memory is everybody's then");
 }
@@ -184,21 +194,25 @@ void check_checkpoints()
 	void *later = it().raw_alloc_with_stream(5 * MIB, routed);
 	auto empty = it().setCheckpointPoolState(0, state);
 	ok(empty.ptrs_freed.size() == 1 && empty.ptrs_freed[0] == later, "what was live since is freed");
-	ok(empty.dataptrs_allocd.size() == 2 && it().checkPoolLiveAllocations(0, graph, {first, second}), "what was live then is live again");
+	ok(empty.dataptrs_allocd.size() == 2 && it().checkPoolLiveAllocations(0, graph, {first, second}),
+		"what was live then is live again");
 	ok(it().getDeviceStats(0).allocated_bytes[0].current == before, "and counted");
 	void *elsewhere = it().raw_alloc_with_stream(5 * MIB, routed);
 	ok(elsewhere != first, "nobody else gets its memory");
 	for (c10::DataPtr &data : empty.dataptrs_allocd)
-		ok(data.get_deleter() == it().raw_deleter() && (data.get() == first || data.get() == second), "who is given a block frees it");
+		ok(data.get_deleter() == it().raw_deleter() && (data.get() == first || data.get() == second),
+			"who is given a block frees it");
 	empty.dataptrs_allocd.clear();
 	ok(it().checkPoolLiveAllocations(0, graph, {elsewhere}), "as it would any other");
 	auto again = it().setCheckpointPoolState(0, state);
-	ok(again.ptrs_freed.size() == 1 && again.dataptrs_allocd.size() == 2, "a checkpoint can be returned to more than once");
+	ok(again.ptrs_freed.size() == 1 && again.dataptrs_allocd.size() == 2,
+		"a checkpoint can be returned to more than once");
 	again.dataptrs_allocd.clear();
 	ok(says(thrown_by([&] { it().setCheckpointPoolState(0, nullptr); }), "no checkpoint"), "it must be one");
 	it().endAllocateToPool(0, graph);
 	it().releasePool(0, graph);
-	ok(says(thrown_by([&] { it().setCheckpointPoolState(0, state); }), "no memory pool"), "and its pool must be there");
+	ok(says(thrown_by([&] { it().setCheckpointPoolState(0, state); }), "no memory pool"),
+		"and its pool must be there");
 	ok(cudaGraphDestroy(recorded) == cudaSuccess, "the graph is destroyed");
 }
 
@@ -207,22 +221,25 @@ void check_checkpoint_of_used()
 {
 	c10::cuda::CUDAStream other = c10::cuda::getStreamFromExternal(new_stream(), 0);
 	it().beginAllocateToPool(0, graph, is_routed);
-	c10::DataPtr block(it().raw_alloc_with_stream(5 * MIB, routed), nullptr, it().raw_deleter(), c10::Device(c10::kCUDA, 0));
+	c10::DataPtr block(
+		it().raw_alloc_with_stream(5 * MIB, routed), nullptr, it().raw_deleter(), c10::Device(c10::kCUDA, 0));
 	auto state = it().getCheckpointState(0, graph);
 	for (int i = 0; i < 2; i++) {
 		it().recordStream(block, other);
 		work_on(block.get(), 5 * MIB, other.stream());
 		it().raw_delete(block.get());
 		auto delta = it().setCheckpointPoolState(0, state);
-		ok(delta.ptrs_freed.empty() && delta.dataptrs_allocd.size() == 1 && delta.dataptrs_allocd[0].release_context() == block.get(),
-		   "what waits for another stream can live again");
+		ok(delta.ptrs_freed.empty() && delta.dataptrs_allocd.size() == 1 &&
+				delta.dataptrs_allocd[0].release_context() == block.get(),
+			"what waits for another stream can live again");
 	}
 	it().raw_delete(block.get());
 	it().endAllocateToPool(0, graph);
 	it().releasePool(0, graph);
 	const auto after = it().getDeviceStats(0);
-	ok(after.active_bytes[0].current == after.allocated_bytes[0].current && after.active[0].current == after.allocation[0].current,
-	   "and is counted once");
+	ok(after.active_bytes[0].current == after.allocated_bytes[0].current &&
+			after.active[0].current == after.allocation[0].current,
+		"and is counted once");
 }
 
 void check_help()
@@ -239,7 +256,8 @@ void check_help()
 	cudaGraph_t recorded = nullptr;
 	ok(cudaStreamEndCapture(routed, &recorded) == cudaSuccess && cudaGraphDestroy(recorded) == cudaSuccess, "ends");
 	it().endAllocateToPool(0, user);
-	ok(says(thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(most); }), "out of memory"), "what a pool holds is missing elsewhere");
+	ok(says(thrown_by<c10::OutOfMemoryError>([&] { it().raw_alloc(most); }), "out of memory"),
+		"what a pool holds is missing elsewhere");
 	it().raw_delete(captured);
 	it().raw_delete(hoard);
 	use_on_oom(user);
@@ -306,13 +324,16 @@ void part_refusals()
 {
 	tap_part = "refusals";
 	c10::DataPtr block = it().allocate(MIB);
-	ok(says(thrown_by([] { it().getCheckpointState(0, unknown); }), "no memory pool"), "a pool that is not there has no checkpoint");
-	ok(says(thrown_by([&] { it().shareIpcHandle(block.get()); }), "export_as:fd"), "memory is not shared unless the option says so");
+	ok(says(thrown_by([] { it().getCheckpointState(0, unknown); }), "no memory pool"),
+		"a pool that is not there has no checkpoint");
+	ok(says(thrown_by([&] { it().shareIpcHandle(block.get()); }), "export_as:fd"),
+		"memory is not shared unless the option says so");
 	ok(says(thrown_by([] { it().getIpcDevPtr("x"); }), "no handle of Seam's"), "foreign handles are not opened");
 	ok(says(thrown_by([] { use_on_oom(unknown); }), "no memory pool"), "a pool that is not there has no settings");
 }
 
-namespace {
+namespace
+{
 
 size_t open_descriptors()
 {
@@ -327,7 +348,8 @@ bool is_same_memory(void *here, void *there, const char *text)
 {
 	char got[100] = "";
 	return cudaMemcpy(here, text, strlen(text) + 1, cudaMemcpyHostToDevice) == cudaSuccess &&
-	       cudaMemcpy(got, there, strlen(text) + 1, cudaMemcpyDeviceToHost) == cudaSuccess && strcmp(got, text) == 0;
+		cudaMemcpy(got, there, strlen(text) + 1, cudaMemcpyDeviceToHost) == cudaSuccess &&
+		strcmp(got, text) == 0;
 }
 
 /* More blocks than a process may have descriptors. */
@@ -349,14 +371,17 @@ void check_many_shared()
 			const auto handle = it().shareIpcHandle(blocks.back().get());
 			handles.insert(handle.handle);
 			opened.push_back(it().getIpcDevPtr(handle.handle));
-			same = same && (i % 100 != 0 || is_same_memory(blocks.back().get(), static_cast<char *>(opened.back().get()) + handle.offset, "small"));
+			same = same &&
+				(i % 100 != 0 ||
+					is_same_memory(blocks.back().get(),
+						static_cast<char *>(opened.back().get()) + handle.offset, "small"));
 		}
 	});
 	ok(error.empty() && same, "1200 small blocks are shared: %s", error.c_str());
 	/* The emulated device keeps another end of each that it gave. */
 	const size_t during = open_descriptors();
-	ok(handles.size() < 10 && during <= before + 2 * handles.size(), "by the descriptors of their chunks: %zu handles, %zu descriptors", handles.size(),
-	   during - before);
+	ok(handles.size() < 10 && during <= before + 2 * handles.size(),
+		"by the descriptors of their chunks: %zu handles, %zu descriptors", handles.size(), during - before);
 	opened.clear();
 	for (size_t i = 0; i + 1 < blocks.size(); i++)
 		blocks[i].clear();
@@ -376,7 +401,8 @@ void check_number_again()
 	const auto handle = it().shareIpcHandle(second.get());
 	ok(handle.handle != gone.handle, "no two blocks ever have the same handle");
 	const std::shared_ptr<void> opened = it().getIpcDevPtr(handle.handle);
-	ok(opened != kept && is_same_memory(second.get(), static_cast<char *>(opened.get()) + handle.offset, "second"), "nor the same mapping");
+	ok(opened != kept && is_same_memory(second.get(), static_cast<char *>(opened.get()) + handle.offset, "second"),
+		"nor the same mapping");
 	ok(it().getIpcDevPtr(gone.handle) == kept, "what was opened before is open");
 }
 
@@ -411,17 +437,21 @@ void part_shared()
 		char *there = static_cast<char *>(opened.get()) + handle.offset;
 		ok(there != inside, "at another address");
 		ok(cudaMemcpy(inside, sent, sizeof sent, cudaMemcpyHostToDevice) == cudaSuccess &&
-		   cudaMemcpy(got, there, sizeof sent, cudaMemcpyDeviceToHost) == cudaSuccess && strcmp(got, sent) == 0, "both are the same memory");
+				cudaMemcpy(got, there, sizeof sent, cudaMemcpyDeviceToHost) == cudaSuccess &&
+				strcmp(got, sent) == 0,
+			"both are the same memory");
 	}
 	void *again = it().getIpcDevPtr(handle.handle).get();
 	ok(again != nullptr, "it can be opened again");
 	block.clear();
-	ok(says(thrown_by([&] { it().getIpcDevPtr(handle.handle); }), "cannot be opened"), "not when the block is gone");
+	ok(says(thrown_by([&] { it().getIpcDevPtr(handle.handle); }), "cannot be opened"),
+		"not when the block is gone");
 	it().beginAllocateToPool(0, graph, [](cudaStream_t) { return true; });
 	auto empty = it().getCheckpointState(0, graph);
 	const auto pooled = it().shareIpcHandle(it().raw_alloc(90 * MIB));
 	it().setCheckpointPoolState(0, empty);
-	ok(says(thrown_by([&] { it().getIpcDevPtr(pooled.handle); }), "cannot be opened"), "nor when its pool has gone back to before it");
+	ok(says(thrown_by([&] { it().getIpcDevPtr(pooled.handle); }), "cannot be opened"),
+		"nor when its pool has gone back to before it");
 	it().endAllocateToPool(0, graph);
 	it().releasePool(0, graph);
 	std::string damaged = handle.handle.substr(0, handle.handle.size() - 1);

@@ -1,4 +1,5 @@
-/* class_test.h: what the parts of the allocator class's test share. The class is seen as PyTorch sees it: through CUDAAllocator. */
+/* class_test.h: what the parts of the allocator class's test share. The class is seen as PyTorch sees it: through
+ * CUDAAllocator. */
 #ifndef SEAM_TESTS_CLASS_TEST_H
 #define SEAM_TESTS_CLASS_TEST_H
 
@@ -51,8 +52,7 @@ inline void work_on(void *ptr, size_t bytes, cudaStream_t stream)
 }
 
 /* The text of what the call throws, "" if it throws nothing. */
-template <typename Error = c10::Error, typename Call>
-std::string thrown_by(Call call)
+template <typename Error = c10::Error, typename Call> std::string thrown_by(Call call)
 {
 	try {
 		call();
@@ -67,7 +67,8 @@ inline bool says(const std::string &text, const char *part)
 	return text.find(part) != std::string::npos;
 }
 
-struct Here : c10::GatheredContext {};
+struct Here : c10::GatheredContext {
+};
 
 /* How often somebody wanted to know where the program is. */
 inline int gathered;
@@ -90,8 +91,8 @@ inline seam::native::SnapshotInfo snapshot_of(c10::MempoolId_t pool = {0, 0})
 }
 #endif
 
-inline void record_history(bool enabled, seam::native::CreateContextFn recorder, size_t most, seam::native::RecordContext when,
-                           const std::vector<std::string> &skip = {})
+inline void record_history(bool enabled, seam::native::CreateContextFn recorder, size_t most,
+	seam::native::RecordContext when, const std::vector<std::string> &skip = {})
 {
 #if SEAM_TORCH_HAS_SKIP_ACTIONS
 	it().recordHistory(enabled, recorder, most, when, true, skip);

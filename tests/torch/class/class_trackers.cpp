@@ -1,4 +1,5 @@
-/* class_trackers.cpp: the allocator class: trackers that ask while they are told, as PyTorch's own allocator lets them. */
+/* class_trackers.cpp: the allocator class: trackers that ask while they are told, as PyTorch's own allocator lets them.
+ */
 #include "class_test.h"
 
 #include <atomic>
@@ -11,7 +12,8 @@
 using seam::native::RecordContext;
 using seam::native::TraceEntry;
 
-namespace {
+namespace
+{
 
 /* An entry, and what was answered while it was shown. */
 struct Shown {
@@ -57,8 +59,9 @@ void ask_all(const TraceEntry &entry)
 	if (entry.action_ == TraceEntry::ALLOC)
 		(void)it().getBaseAllocation(reinterpret_cast<void *>(entry.addr_), &bytes);
 	(void)it().getPoolUseCount(0, {1, 0});
-	shown.push_back({entry.action_, entry.addr_, stats.allocation[0].current, stats.active[0].current, stats.num_ooms, live_blocks(),
-	                 is_known(reinterpret_cast<const void *>(entry.addr_)) && it().getMemoryFraction(0) == 1.0});
+	shown.push_back({entry.action_, entry.addr_, stats.allocation[0].current, stats.active[0].current,
+		stats.num_ooms, live_blocks(),
+		is_known(reinterpret_cast<const void *>(entry.addr_)) && it().getMemoryFraction(0) == 1.0});
 	asks = true;
 }
 
@@ -82,15 +85,20 @@ void check_alloc_and_free()
 	begin_asking();
 	c10::DataPtr block = it().allocate(3 * MIB);
 	ok(shown.size() == 1 && shown[0].action == TraceEntry::ALLOC, "a tracker that asks is told of an allocation");
-	ok(shown.size() == 1 && shown[0].live == before + 1 && shown[0].has_context, "and finds the block live, with its context");
+	ok(shown.size() == 1 && shown[0].live == before + 1 && shown[0].has_context,
+		"and finds the block live, with its context");
 	ok(shown.size() == 1 && shown[0].live_in_snapshot == static_cast<size_t>(before) + 1, "and in a snapshot");
 	block.clear();
-	ok(shown.size() == 3 && shown[1].action == TraceEntry::FREE_REQUESTED && shown[2].action == TraceEntry::FREE_COMPLETED, "a free is told");
-	ok(shown.size() == 3 && shown[1].live == before && shown[2].active == shown[2].live, "when the block is not live any more");
+	ok(shown.size() == 3 && shown[1].action == TraceEntry::FREE_REQUESTED &&
+			shown[2].action == TraceEntry::FREE_COMPLETED,
+		"a free is told");
+	ok(shown.size() == 3 && shown[1].live == before && shown[2].active == shown[2].live,
+		"when the block is not live any more");
 	asks = false;
 }
 
-/* Several blocks pass at once: each is told, though the first telling asks for the statistics, which looks for what has passed. */
+/* Several blocks pass at once: each is told, though the first telling asks for the statistics, which looks for what has
+ * passed. */
 void check_passing()
 {
 	c10::cuda::CUDAStream other = c10::cuda::getStreamFromExternal(new_stream(), 0);
@@ -102,12 +110,14 @@ void check_passing()
 	}
 	begin_asking();
 	blocks.clear();
-	ok(count_of(TraceEntry::FREE_REQUESTED) == 5 && count_of(TraceEntry::FREE_COMPLETED) == 0, "frees that wait are told");
+	ok(count_of(TraceEntry::FREE_REQUESTED) == 5 && count_of(TraceEntry::FREE_COMPLETED) == 0,
+		"frees that wait are told");
 	ok(shown.back().active == shown.back().live + 5, "and the blocks are active");
 	ok(cudaDeviceSynchronize() == cudaSuccess, "the device can be waited for");
 	it().emptyCache();
 	(void)it().getDeviceStats(0);
-	ok(count_of(TraceEntry::FREE_COMPLETED) == 5, "what passes is told once each: %zu", count_of(TraceEntry::FREE_COMPLETED));
+	ok(count_of(TraceEntry::FREE_COMPLETED) == 5, "what passes is told once each: %zu",
+		count_of(TraceEntry::FREE_COMPLETED));
 	ok(shown.back().active == shown.back().live, "and is not active then");
 	asks = false;
 }
@@ -124,8 +134,9 @@ void check_memory_given_again()
 	ok(cudaDeviceSynchronize() == cudaSuccess, "the device can be waited for");
 	begin_asking();
 	block = it().allocate(3 * MIB);
-	ok(reinterpret_cast<size_t>(block.get()) == address && shown.size() == 2 && shown[0].action == TraceEntry::FREE_COMPLETED &&
-	   shown[1].action == TraceEntry::ALLOC, "memory that is given again is gone before");
+	ok(reinterpret_cast<size_t>(block.get()) == address && shown.size() == 2 &&
+			shown[0].action == TraceEntry::FREE_COMPLETED && shown[1].action == TraceEntry::ALLOC,
+		"memory that is given again is gone before");
 	ok(shown.size() == 2 && shown[0].live == shown[1].live && shown[0].active == shown[0].live, "and counted once");
 	asks = false;
 }
@@ -135,7 +146,8 @@ void check_shortage()
 	const int64_t before = it().getDeviceStats(0).num_ooms;
 	begin_asking();
 	(void)thrown_by<c10::OutOfMemoryError>([] { it().raw_alloc(1024 * 1024 * MIB); });
-	ok(shown.size() == 1 && shown[0].action == TraceEntry::OOM && shown[0].ooms == before + 1, "running out of memory is counted before it is told");
+	ok(shown.size() == 1 && shown[0].action == TraceEntry::OOM && shown[0].ooms == before + 1,
+		"running out of memory is counted before it is told");
 	asks = false;
 }
 
