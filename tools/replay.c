@@ -9,7 +9,7 @@
 #include "clock.h"
 #include "plan_fit.h"
 #include "replay_run.h"
-#include "steer.h"
+#include "plan_driver.h"
 
 #define PROGRESS_OPS ((size_t)64) /* where memory is real, that many may take some tenths of a second */
 
@@ -43,13 +43,13 @@ static enum seam_rc open_allocator(struct run *run, const struct seam_trace *tra
 		seam_config_init(&config);
 		if (options->config != NULL)
 			config = *options->config;
-		steer_configure(options->planning, &config);
+		plan_driver_configure(options->planning, &config);
 		ref.config = &config;
 	}
 	enum seam_rc rc = ref_create(options->allocator, run->device.driver, &ref, run->error, &run->allocator);
 	if (rc != SEAM_OK || options->allocator != REF_SEAM || options->planning == REPLAY_PLAN_NONE)
 		return rc;
-	return steer_create(run, trace, &run->steer);
+	return plan_driver_create(run, trace, &run->plan_driver);
 }
 
 static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
@@ -130,8 +130,8 @@ static void take_figures(struct run *run)
 		result->alloc_ns_p99 = samples_percentile(&run->allocs, &run->clock, 99);
 	}
 	result->free_timed = run->frees.count > 0;
-	if (run->steer != NULL)
-		steer_take_figures(run->steer, &run->clock, &result->plan);
+	if (run->plan_driver != NULL)
+		plan_driver_take_figures(run->plan_driver, &run->clock, &result->plan);
 	if (result->free_timed) {
 		result->free_ns_p50 = samples_percentile(&run->frees, &run->clock, 50);
 		result->free_ns_p99 = samples_percentile(&run->frees, &run->clock, 99);
@@ -181,7 +181,7 @@ static enum seam_rc close_run(struct run *run, enum seam_rc rc)
 {
 	if (run->device.driver != NULL) {
 		content_fini(&run->content);
-		steer_destroy(run->steer);
+		plan_driver_destroy(run->plan_driver);
 		uint64_t lost_bytes = ref_destroy(run->allocator);
 		close_streams(run);
 		char error[DEVICE_ERROR_BYTES];

@@ -43,9 +43,9 @@ struct replay_options {
 	enum replay_planning planning;    /* of seam */
 	const struct seam_plan *plan;     /* REPLAY_PLAN_FILE; not owned */
 	const char *plan_name;            /* its file, for errors */
-	uint64_t host_ns;       /* that the program takes before an operation where the trace does not say; 0: 10 us */
-	bool no_marks;          /* steps and phases are not told to the pool */
-	bool no_trim;           /* what is cached is not returned before the peaks of a plan are taken: see steer.h */
+	uint64_t host_ns; /* that the program takes before an operation where the trace does not say; 0: 10 us */
+	bool no_marks;    /* steps and phases are not told to the pool */
+	bool no_trim;     /* what is cached is not returned before the peaks of a plan are taken: see plan_driver.h */
 	struct perturb perturb; /* count 0: as recorded */
 	/* Called now and then; NULL for none. */
 	void (*progress)(void *user, uint64_t done, uint64_t total);
@@ -67,7 +67,7 @@ struct replay_plan {
 	uint64_t last_hits;            /* of the requests of the last iteration */
 	uint64_t last_requests;
 	bool measured; /* the next two are valid: an iteration ended since the plan in use had served all of one; see
-			  steer.h */
+			  plan_driver.h */
 	uint64_t peak_live_bytes; /* rounded up to chunks of 2 MiB */
 	uint64_t peak_reserved_bytes;
 	bool timed, dynamic_timed;               /* the next two are valid */

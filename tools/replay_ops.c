@@ -6,7 +6,7 @@
 
 #include "clock.h"
 #include "emu.h"
-#include "steer.h"
+#include "plan_driver.h"
 
 enum seam_rc run_fail(const struct run *run, enum seam_rc rc, const char *format, ...)
 {
@@ -38,8 +38,8 @@ static enum seam_rc do_alloc(struct run *run, const struct schedule_op *op)
 		.private_id = op->private_id,
 	};
 	uint64_t va;
-	if (run->steer != NULL)
-		steer_asked(run->steer);
+	if (run->plan_driver != NULL)
+		plan_driver_asked(run->plan_driver);
 	uint64_t start = seam__clock_ticks();
 	enum seam_rc rc = ref_alloc(run->allocator, &request, &va);
 	uint64_t ticks = seam__clock_ticks() - start;
@@ -51,8 +51,8 @@ static enum seam_rc do_alloc(struct run *run, const struct schedule_op *op)
 	if (rc != SEAM_OK)
 		return run_failed_call(run, rc, "an allocation failed");
 	samples_add(&run->allocs, ticks);
-	if (run->steer != NULL)
-		steer_served(run->steer, request.bytes, ticks);
+	if (run->plan_driver != NULL)
+		plan_driver_served(run->plan_driver, request.bytes, ticks);
 	run->live[op->target] = (struct live){.va = va, .bytes = request.bytes, .stream = op->stream};
 	if (!run->verifies)
 		return SEAM_OK;
@@ -83,8 +83,8 @@ static enum seam_rc do_free(struct run *run, uint32_t block, bool timed)
 		return run_failed_call(run, rc, "a free failed");
 	if (timed)
 		samples_add(&run->frees, ticks);
-	if (run->steer != NULL)
-		steer_freed(run->steer, live->bytes);
+	if (run->plan_driver != NULL)
+		plan_driver_freed(run->plan_driver, live->bytes);
 	live->va = 0;
 	return SEAM_OK;
 }
@@ -226,10 +226,10 @@ static enum seam_rc do_op(struct run *run, const struct schedule_op *op)
 		return SEAM_OK; /* requests name their private pool themselves */
 	case SCHEDULE_STEP:
 		end_step(run);
-		return run->steer != NULL ? steer_mark(run->steer, op) : SEAM_OK;
+		return run->plan_driver != NULL ? plan_driver_mark(run->plan_driver, op) : SEAM_OK;
 	case SCHEDULE_PHASE_BEGIN:
 	case SCHEDULE_PHASE_END:
-		return run->steer != NULL ? steer_mark(run->steer, op) : SEAM_OK;
+		return run->plan_driver != NULL ? plan_driver_mark(run->plan_driver, op) : SEAM_OK;
 	}
 	return SEAM_OK;
 }
@@ -237,12 +237,12 @@ static enum seam_rc do_op(struct run *run, const struct schedule_op *op)
 /* The program's threads, time and marks, and the worker's chance, are around every operation. */
 enum seam_rc run_op(struct run *run, const struct schedule_op *op)
 {
-	if (run->steer == NULL)
+	if (run->plan_driver == NULL)
 		return do_op(run, op);
-	enum seam_rc rc = steer_before(run->steer, op);
+	enum seam_rc rc = plan_driver_before(run->plan_driver, op);
 	if (rc == SEAM_OK)
 		rc = do_op(run, op);
 	if (rc == SEAM_OK)
-		rc = steer_after(run->steer, op);
+		rc = plan_driver_after(run->plan_driver, op);
 	return rc;
 }

@@ -10,7 +10,7 @@
 #include "samples.h"
 #include "schedule.h"
 
-struct steer;
+struct plan_driver;
 
 /* A block of the schedule while it is live. */
 struct live {
@@ -33,9 +33,9 @@ struct run {
 	struct samples allocs;
 	struct samples frees;
 	struct seam_clock clock;
-	struct device_counts mark; /* at the begin of the iteration */
-	uint64_t step_calls;       /* memory calls up to the newest mark of a step */
-	struct steer *steer;       /* NULL: no plan */
+	struct device_counts mark;       /* at the begin of the iteration */
+	uint64_t step_calls;             /* memory calls up to the newest mark of a step */
+	struct plan_driver *plan_driver; /* NULL: no plan */
 	bool oom;
 	struct replay_result *result;
 	char *error;

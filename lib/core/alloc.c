@@ -76,8 +76,8 @@ static inline bool try_plan(struct seam_pool *pool, const struct seam_request *r
 		return false;
 	struct seam_planned *planned = NULL;
 	uint64_t va = 0;
-	record->voice = seam__recording_voice(pool);
-	if (seam__planned_alloc(pool, request, stream, record->voice, &planned, &va) != SEAM_MISS_NONE)
+	record->context = seam__recording_thread(pool);
+	if (seam__planned_alloc(pool, request, stream, record->context, &planned, &va) != SEAM_MISS_NONE)
 		return false;
 	planned->serial = seam__recording_alloc(pool, record, request);
 	*ret_ptr = (void *)(uintptr_t)va;
@@ -103,14 +103,14 @@ static bool borrow(struct seam_pool *pool, const struct seam_request *request, c
 	return true;
 }
 
-static void note_recent(
-	struct seam_pool *pool, const struct seam_request *request, const struct seam_voice *voice, bool plain)
+static void note_recent(struct seam_pool *pool, const struct seam_request *request,
+	const struct seam_thread_context *context, bool plain)
 {
 	const struct seam_asked asked = {
 		.bytes = request->bytes,
 		.stream = (uint64_t)(uintptr_t)request->stream,
-		.thread = voice != NULL ? voice->thread : UINT32_MAX,
-		.dynamic = voice != NULL && voice->dynamic_depth != 0,
+		.thread = context != NULL ? context->thread : UINT32_MAX,
+		.dynamic = context != NULL && context->dynamic_depth != 0,
 		.plain = plain,
 	};
 	seam__recent_add(&pool->planning.recent, &asked);
@@ -135,9 +135,9 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	}
 	if (pool->planning.open && fits && borrow(pool, request, &ask, record, ret_ptr))
 		return SEAM_OK;
-	if (record->voice == NULL)
-		record->voice = seam__recording_voice(pool);
-	note_recent(pool, request, record->voice, fits);
+	if (record->context == NULL)
+		record->context = seam__recording_thread(pool);
+	note_recent(pool, request, record->context, fits);
 	rc = seam__engine_alloc(&pool->engine, &ask, &block);
 	if (rc == SEAM_OK) {
 		*ret_ptr = (void *)(uintptr_t)block->va;

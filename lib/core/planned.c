@@ -219,15 +219,16 @@ static __attribute__((noinline)) enum seam_miss settle(struct seam_pool *pool, s
 
 /* Where nothing is recorded nobody knows who asks: a thread of no number takes any lane of its stream. */
 enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request,
-	struct seam_stream *stream, const struct seam_voice *voice, struct seam_planned **ret_planned, uint64_t *ret_va)
+	struct seam_stream *stream, const struct seam_thread_context *context, struct seam_planned **ret_planned,
+	uint64_t *ret_va)
 {
 	struct seam_planning *planning = &pool->planning;
 	struct seam_stage *stage = seam__stage_open(planning);
 	const struct seam_match_ask ask = {
 		.bytes = request->bytes,
 		.stream = (uint64_t)(uintptr_t)request->stream,
-		.thread = voice != NULL ? voice->thread : UINT32_MAX,
-		.dynamic = voice != NULL && voice->dynamic_depth != 0,
+		.thread = context != NULL ? context->thread : UINT32_MAX,
+		.dynamic = context != NULL && context->dynamic_depth != 0,
 	};
 	struct seam_planned *planned = NULL;
 	planning->counts.requests++;

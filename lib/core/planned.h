@@ -34,7 +34,7 @@
 
 struct seam_pool;
 struct seam_request;
-struct seam_voice;
+struct seam_thread_context;
 
 /* In the order of the options' names in options.def. */
 enum seam_plan_mode { SEAM_PLAN_OFF, SEAM_PLAN_AUTO, SEAM_PLAN_INLINE };
@@ -187,9 +187,9 @@ bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *r
 
 /* Serves a request from the open stage. It must be one for the common memory without flags, and not captured.
  * SEAM_MISS_NONE: *ret_va is its address. Else nothing has happened, and the miss is counted. The caller gives the
- * block its serial. voice: as seam__recording_voice(). */
+ * block its serial. thread context: as seam__recording_thread(). */
 enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request,
-	struct seam_stream *stream, const struct seam_voice *voice, struct seam_planned **ret_planned,
+	struct seam_stream *stream, const struct seam_thread_context *context, struct seam_planned **ret_planned,
 	uint64_t *ret_va);
 
 /* Serves a request that the open stage has just missed out of what its plan leaves idle, where that disturbs less than

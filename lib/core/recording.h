@@ -31,9 +31,9 @@ static inline uint32_t seam__recording_pool(uint64_t private_id)
 }
 
 /* What the calling thread says about itself; NULL where nothing is recorded. */
-static inline const struct seam_voice *seam__recording_voice(struct seam_pool *pool)
+static inline const struct seam_thread_context *seam__recording_thread(struct seam_pool *pool)
 {
-	return pool->recorder != NULL ? seam__recorder_voice(pool->recorder) : NULL;
+	return pool->recorder != NULL ? seam__recorder_thread(pool->recorder) : NULL;
 }
 
 /* Gives the event its number. With `lock`. */

@@ -3,7 +3,7 @@
  * Compiled for one minor of PyTorch, whose virtual functions it overrides; no policy lives here, nor in the files
  * beside it: every byte comes from the C core (libseam_torch.so), and what PyTorch counts, names and remembers beyond
  * that is in TorchDevice and TorchHistory. Nothing is delegated to PyTorch's own allocator but memory pools over an
- * allocator of the program's (torch_foreign.cpp).
+ * allocator of the program's (torch_external_pools.cpp).
  *
  * Refused, with an error that says what to do: CUDA IPC without the option export_as:fd, allocateWithAddress.
  *

@@ -32,11 +32,11 @@ struct TorchPrivate {
 	c10::MempoolId_t id;
 	uint64_t number; /* in the core */
 	int uses = 0;
-	bool use_on_oom = false; /* serves others before they run out of memory */
-	bool no_split = false;   /* every block is a physical allocation of its own */
-	bool served = false;     /* something was asked of the core for it */
-	native::CUDAAllocator *server =
-		nullptr; /* PyTorch's own allocator, if it serves the pool: torch_foreign.cpp; NULL: the core does */
+	bool use_on_oom = false;                 /* serves others before they run out of memory */
+	bool no_split = false;                   /* every block is a physical allocation of its own */
+	bool served = false;                     /* something was asked of the core for it */
+	native::CUDAAllocator *server = nullptr; /* PyTorch's own allocator, if it serves the pool:
+						    torch_external_pools.cpp; NULL: the core does */
 };
 
 class TorchPrivates

@@ -1,8 +1,8 @@
 /* torch_pluggable.c: the functions that PyTorch's CUDAPluggableAllocator calls for memory, and the pools behind them.
  * See seam/torch.h.
  *
- * Not here: private pools (torch_private.c), segments for MemPool (torch_segments.c), texts and figures (torch_told.c),
- * the C++ edge (torch_oom.cpp).
+ * Not here: private pools (torch_private.c), segments for MemPool (torch_segments.c), texts and figures
+ * (torch_errors.c), the C++ edge (torch_oom.cpp).
  *
  * Nothing is done when the library is loaded: a pool is made by the first request for its device.
  */

@@ -1,7 +1,7 @@
 /* torch_pluggable.h: what the files of PyTorch's pluggable door share. What they export: seam/torch.h.
  *
  * Locks: `made` (torch_pluggable.c) guards the configuration and the making of pools; `opening` (torch_private.c) the
- * open private pools; `told` (torch_told.c) the newest error. None is held while another is taken, or across a call
+ * open private pools; `told` (torch_errors.c) the newest error. None is held while another is taken, or across a call
  * that throws, but the filters' (see torch_private.c).
  */
 #ifndef SEAM_DOORS_TORCH_PLUGGABLE_H

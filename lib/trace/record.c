@@ -1,5 +1,5 @@
-/* record.c: see record.h: a recorder's life, its events, and what threads say. The log is record_log.h, voices are
- * record_voice.h. */
+/* record.c: see record.h: a recorder's life, its events, and what threads say. The log is record_log.h, thread contexts
+ * are record_thread.h. */
 #include "record.h"
 
 #include "meta.h"
@@ -27,7 +27,7 @@ enum seam_rc seam__recorder_create(
 		seam__meta_free(meta, recorder, sizeof *recorder);
 		return rc;
 	}
-	seam__record_voices_init(&recorder->voices, meta, &recorder->gather);
+	seam__record_threads_init(&recorder->contexts, meta, &recorder->gather);
 	seam__clock_start(&recorder->clock);
 	*ret_recorder = recorder;
 	return SEAM_OK;
@@ -37,20 +37,20 @@ void seam__recorder_destroy(struct seam_recorder *recorder)
 {
 	if (recorder == NULL)
 		return;
-	seam__record_voices_fini(&recorder->voices);
+	seam__record_threads_fini(&recorder->contexts);
 	seam__record_log_fini(&recorder->log);
 	seam__mutex_fini(&recorder->gather);
 	seam__meta_free(recorder->meta, recorder, sizeof *recorder);
 }
 
-const struct seam_voice *seam__recorder_voice(struct seam_recorder *recorder)
+const struct seam_thread_context *seam__recorder_thread(struct seam_recorder *recorder)
 {
-	return &seam__record_voice_get(&recorder->voices)->is;
+	return &seam__record_thread_get(&recorder->contexts)->is;
 }
 
 enum seam_rc seam__recorder_act_as(struct seam_recorder *recorder, uint32_t number)
 {
-	return seam__record_voice_act(&recorder->voices, number);
+	return seam__record_thread_act(&recorder->contexts, number);
 }
 
 __attribute__((noinline, cold)) static void prepare(struct seam_recorder *recorder, uint64_t segment)
@@ -109,19 +109,19 @@ __attribute__((noinline, cold)) static void add_late(
 
 void seam__recorder_add(struct seam_recorder *recorder, const struct seam_record *record)
 {
-	const struct seam_voice *voice =
-		record->voice != NULL ? record->voice : &seam__record_voice_get(&recorder->voices)->is;
+	const struct seam_thread_context *context =
+		record->context != NULL ? record->context : &seam__record_thread_get(&recorder->contexts)->is;
 	uint8_t flags = record->flags;
-	if (record->kind == SEAM_TRACE_ALLOC && voice->dynamic_depth != 0)
+	if (record->kind == SEAM_TRACE_ALLOC && context->dynamic_depth != 0)
 		flags |= SEAM_TRACE_DYNAMIC;
 	else if (__builtin_expect(record->kind == SEAM_TRACE_STEP, 0))
 		atomic_fetch_add_explicit(&recorder->steps, 1, memory_order_relaxed);
 	struct seam_record_slot *slot = seam__record_log_slot(&recorder->log, record->order);
 	if (__builtin_expect(slot == NULL, 0)) {
-		add_late(recorder, record, voice->thread, flags);
+		add_late(recorder, record, context->thread, flags);
 		return;
 	}
-	fill(slot, record, voice->thread, flags);
+	fill(slot, record, context->thread, flags);
 	/* Ahead, so that whoever draws the first number of the next segment need not, with the pool's lock. */
 	if (__builtin_expect(record->order % SEAM_RECORD_SEGMENT == SEAM_RECORD_SEGMENT / 2, 0))
 		prepare(recorder, record->order / SEAM_RECORD_SEGMENT + 1);
@@ -135,49 +135,50 @@ static void add_phase(struct seam_recorder *recorder, uint64_t order, uint8_t ki
 
 enum seam_rc seam__recorder_phase_begin(struct seam_recorder *recorder, uint64_t order, const char *text)
 {
-	struct seam_record_voice *voice = seam__record_voice_get(&recorder->voices);
+	struct seam_record_thread *context = seam__record_thread_get(&recorder->contexts);
 	uint8_t name = 0;
-	enum seam_rc rc = voice->is.phase_depth == SEAM_RECORD_DEPTH ? SEAM_INVALID : SEAM_OK;
-	if (rc == SEAM_OK && seam__record_voice_is_shared(voice))
+	enum seam_rc rc = context->is.phase_depth == SEAM_RECORD_DEPTH ? SEAM_INVALID : SEAM_OK;
+	if (rc == SEAM_OK && seam__record_thread_is_shared(context))
 		rc = SEAM_OOM_META;
 	if (rc == SEAM_OK)
-		rc = seam__record_name(&recorder->voices, text, &name);
+		rc = seam__record_name(&recorder->contexts, text, &name);
 	if (rc == SEAM_OK)
-		voice->phases[voice->is.phase_depth++] = name;
+		context->phases[context->is.phase_depth++] = name;
 	add_phase(recorder, order, rc == SEAM_OK ? SEAM_TRACE_PHASE_BEGIN : 0, name);
 	return rc;
 }
 
 enum seam_rc seam__recorder_phase_end(struct seam_recorder *recorder, uint64_t order, const char *text)
 {
-	struct seam_record_voice *voice = seam__record_voice_get(&recorder->voices);
+	struct seam_record_thread *context = seam__record_thread_get(&recorder->contexts);
 	uint8_t name = 0;
-	enum seam_rc rc = voice->is.phase_depth == 0 ? SEAM_INVALID : seam__record_name(&recorder->voices, text, &name);
-	if (rc == SEAM_OK && voice->phases[voice->is.phase_depth - 1] != name)
+	enum seam_rc rc =
+		context->is.phase_depth == 0 ? SEAM_INVALID : seam__record_name(&recorder->contexts, text, &name);
+	if (rc == SEAM_OK && context->phases[context->is.phase_depth - 1] != name)
 		rc = SEAM_INVALID;
 	if (rc == SEAM_OK)
-		voice->is.phase_depth--;
+		context->is.phase_depth--;
 	add_phase(recorder, order, rc == SEAM_OK ? SEAM_TRACE_PHASE_END : 0, name);
 	return rc;
 }
 
 enum seam_rc seam__recorder_dynamic_begin(struct seam_recorder *recorder)
 {
-	struct seam_record_voice *voice = seam__record_voice_get(&recorder->voices);
-	if (seam__record_voice_is_shared(voice))
+	struct seam_record_thread *context = seam__record_thread_get(&recorder->contexts);
+	if (seam__record_thread_is_shared(context))
 		return SEAM_OOM_META;
-	if (voice->is.dynamic_depth == UINT32_MAX)
+	if (context->is.dynamic_depth == UINT32_MAX)
 		return SEAM_INVALID;
-	voice->is.dynamic_depth++;
+	context->is.dynamic_depth++;
 	return SEAM_OK;
 }
 
 enum seam_rc seam__recorder_dynamic_end(struct seam_recorder *recorder)
 {
-	struct seam_record_voice *voice = seam__record_voice_get(&recorder->voices);
-	if (voice->is.dynamic_depth == 0)
+	struct seam_record_thread *context = seam__record_thread_get(&recorder->contexts);
+	if (context->is.dynamic_depth == 0)
 		return SEAM_INVALID;
-	voice->is.dynamic_depth--;
+	context->is.dynamic_depth--;
 	return SEAM_OK;
 }
 
@@ -202,7 +203,7 @@ const char *seam__recorder_check(struct seam_recorder *recorder)
 	seam__mutex_lock(&recorder->gather);
 	const char *broken = seam__record_log_check(&recorder->log);
 	if (broken == NULL)
-		broken = seam__record_voices_check(&recorder->voices);
+		broken = seam__record_threads_check(&recorder->contexts);
 	seam__mutex_unlock(&recorder->gather);
 	return broken;
 }

@@ -19,8 +19,8 @@
  *   R3  log and residents stay under the limit
  *
  * Locks: `gather`, rank SEAM_RANK_TRACE (may be taken under the pool's locks), guards everything but the places of
- * events. Thread-local: the thread's voices in the recorders used last. A list of all recorders (SEAM_RANK_REGISTRY)
- * lets a thread that ends give its voices back: create and destroy take it.
+ * events. Thread-local: the thread's contexts in the recorders used last. A list of all recorders (SEAM_RANK_REGISTRY)
+ * lets a thread that ends give its contexts back: create and destroy take it.
  *
  * Fork: a child must not call anything here on a recorder of its parent.
  */
@@ -39,7 +39,7 @@ struct seam_meta;
 struct seam_recorder;
 
 /* Of the calling thread, for one recorder. */
-struct seam_voice {
+struct seam_thread_context {
 	uint32_t thread;        /* number, by order of first appearance */
 	uint32_t dynamic_depth; /* seam_dynamic_begin() not ended */
 	uint32_t phase_depth;
@@ -55,7 +55,7 @@ void seam__recorder_destroy(struct seam_recorder *recorder); /* NULL is allowed 
 
 /* The calling thread's. Never NULL: without memory for one, that of thread UINT32_MAX, which has no phases and is never
  * dynamic. Valid until the thread ends, or acts as another. */
-const struct seam_voice *seam__recorder_voice(struct seam_recorder *recorder);
+const struct seam_thread_context *seam__recorder_thread(struct seam_recorder *recorder);
 
 /* For replays and tests: the calling thread speaks as thread `number` from here on. No two threads speak as one at a
  * time. Errors: SEAM_OOM_META. */
@@ -75,9 +75,10 @@ struct seam_record {
 	uint64_t stream; /* the driver's handle */
 	uint8_t kind;  /* enum seam_trace_kind: ALLOC, FREE, RECORD_STREAM, STEP, POOL_RELEASE, EMPTY_CACHE, OOM; 0: no
 			  event, after all */
-	uint8_t flags; /* SEAM_TRACE_DYNAMIC is added from the voice to an ALLOC */
+	uint8_t flags; /* SEAM_TRACE_DYNAMIC is added from the thread context to an ALLOC */
 	uint32_t pool; /* private pool */
-	const struct seam_voice *voice; /* of the calling thread, if it has been asked for already; else NULL */
+	const struct seam_thread_context
+		*context; /* of the calling thread, if it has been asked for already; else NULL */
 };
 void seam__recorder_add(struct seam_recorder *recorder, const struct seam_record *record);
 

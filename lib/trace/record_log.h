@@ -5,7 +5,7 @@
  * log is *retired*: it is used again once every one of its numbers has been written, which is at once unless a thread
  * stands still between drawing and adding.
  *
- * Not here: threads and phases (record_voice.h); traces (record_trace.c).
+ * Not here: threads and phases (record_thread.h); traces (record_trace.c).
  *
  * Invariants (seam__record_log_check): R1 to R3 of record.h.
  * Locks: the recorder's `gather` for everything but seam__record_log_slot() and what stands in a place.

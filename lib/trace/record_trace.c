@@ -121,7 +121,7 @@ static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bo
 		}
 	}
 	copy->names =
-		(const char(*)[SEAM_RECORD_NAME_BYTES])recorder->voices.names; /* of every phase that was copied */
+		(const char(*)[SEAM_RECORD_NAME_BYTES])recorder->contexts.names; /* of every phase that was copied */
 	seam__mutex_unlock(&recorder->gather);
 	if (rc != SEAM_OK)
 		fini_copy(copy);

@@ -5,14 +5,14 @@
 #include "clock.h"
 #include "lockrank.h"
 #include "record_log.h"
-#include "record_voice.h"
+#include "record_thread.h"
 
 struct seam_recorder {
 	_Atomic uint64_t drawn; /* the newest number. Written with the pool's lock */
 	struct seam_record_log log;
 	struct seam_mutex gather;
 	struct seam_meta *meta;
-	struct seam_record_voices voices;
+	struct seam_record_threads contexts;
 	struct seam_clock clock; /* its first point; constant */
 	_Atomic uint64_t steps;
 	uint32_t device; /* constant */

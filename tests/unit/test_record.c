@@ -200,7 +200,7 @@ Test(record, every_allocation_of_a_creation_may_fail)
 	close_recorder();
 }
 
-/* Growth of the log, of the residents, of voices: events are lost at worst, the rest stays right. */
+/* Growth of the log, of the residents, of thread contexts: events are lost at worst, the rest stays right. */
 Test(record, every_allocation_while_recording_may_fail)
 {
 	for (uint64_t n = 1; n < 40; n++) {

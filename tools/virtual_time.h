@@ -1,4 +1,4 @@
-/* pace.h: virtual time of a program and of the background worker of its pool.
+/* virtual_time.h: virtual time of a program and of the background worker of its pool.
  *
  * Three clocks. The *host* is the program: before each operation it takes its own time (the trace's, where that is
  * real, else a fixed one), then the time of the driver calls that the operation makes. The *worker* does background
@@ -7,8 +7,8 @@
  * end. So nothing is built on a step that is not over.
  *
  * The *device* runs what the program launches, one kernel for each allocation, which writes the block and reads as
- * much: PACE_KERNEL_NS and a nanosecond for PACE_BYTES_PER_NS bytes (a fast GPU's memory). The host does not wait for
- * it but where an iteration ends, as a program does that looks at its loss. A trace that has its own times has the
+ * much: VIRTUAL_KERNEL_NS and a nanosecond for VIRTUAL_BYTES_PER_NS bytes (a fast GPU's memory). The host does not wait
+ * for it but where an iteration ends, as a program does that looks at its loss. A trace that has its own times has the
  * device's in them.
  *
  * Both need the pool's lock for changes of mappings while they call the driver. An operation of the host that does so
@@ -19,16 +19,16 @@
  * Invariant C1: the clocks do not go back; hidden_ns = driver_ns - waited_ns is never below 0.
  * One thread at a time.
  */
-#ifndef TOOLS_PACE_H
-#define TOOLS_PACE_H
+#ifndef TOOLS_VIRTUAL_TIME_H
+#define TOOLS_VIRTUAL_TIME_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACE_KERNEL_NS UINT64_C(4000)
-#define PACE_BYTES_PER_NS UINT64_C(1000)
+#define VIRTUAL_KERNEL_NS UINT64_C(4000)
+#define VIRTUAL_BYTES_PER_NS UINT64_C(1000)
 
-struct pace {
+struct virtual_time {
 	uint64_t device_ns;        /* when what has been launched is done */
 	uint64_t host_ns;          /* now, of the program */
 	uint64_t own_ns;           /* that the program takes before an operation, where the trace does not say */
@@ -41,37 +41,37 @@ struct pace {
 	uint64_t host_driver_ns; /* of the program's own operations */
 };
 
-static inline void pace_init(struct pace *pace, uint64_t own_ns)
+static inline void virtual_time_init(struct virtual_time *clocks, uint64_t own_ns)
 {
-	*pace = (struct pace){.own_ns = own_ns};
+	*clocks = (struct virtual_time){.own_ns = own_ns};
 }
 
 /* The program's own time before its next operation; gap_ns 0: not known. */
-void pace_go(struct pace *pace, uint64_t gap_ns);
+void virtual_time_go(struct virtual_time *clocks, uint64_t gap_ns);
 
 /* The same as far as the worker's step takes, if that is over in the midst of *gap_ns: true, and *gap_ns is what is
  * left. 0 becomes what is taken where it is not known. */
-bool pace_turn(struct pace *pace, uint64_t *gap_ns);
+bool virtual_time_turn(struct virtual_time *clocks, uint64_t *gap_ns);
 
 /* The operation is done: it called the driver for driver_ns; `changes`: about memory, so under the lock for changes. */
-void pace_do(struct pace *pace, uint64_t driver_ns, bool changes);
+void virtual_time_do(struct virtual_time *clocks, uint64_t driver_ns, bool changes);
 
 /* A kernel for a block of so many bytes. */
-void pace_launch(struct pace *pace, uint64_t bytes);
+void virtual_time_launch(struct virtual_time *clocks, uint64_t bytes);
 
 /* The host waits for the device, but no longer than the worker's step takes. True: the device is done. */
-bool pace_wait(struct pace *pace);
+bool virtual_time_wait(struct virtual_time *clocks);
 
 /* The host waits for the device. */
-void pace_sync(struct pace *pace);
+void virtual_time_sync(struct virtual_time *clocks);
 
 /* The worker has nothing to do any more and may begin a step. */
-bool pace_is_free(const struct pace *pace);
+bool virtual_time_is_free(const struct virtual_time *clocks);
 
 /* A step that began now. */
-void pace_step(struct pace *pace, uint64_t compute_ns, uint64_t driver_ns);
+void virtual_time_step(struct virtual_time *clocks, uint64_t compute_ns, uint64_t driver_ns);
 
 /* Name of the broken invariant, or NULL. */
-const char *pace_check(const struct pace *pace);
+const char *virtual_time_check(const struct virtual_time *clocks);
 
 #endif

@@ -1,4 +1,4 @@
-/* torch_watching.cpp: the part of the class that programs use to see what their memory does: statistics, snapshots,
+/* torch_hooks.cpp: the part of the class that programs use to see what their memory does: statistics, snapshots,
  * history. */
 #include <cstdlib>
 

@@ -1,9 +1,9 @@
-/* steer.h: a run of Seam with a plan, beside the operations themselves: who speaks, the marks of the program, the
+/* plan_driver.h: a run of Seam with a plan, beside the operations themselves: who speaks, the marks of the program, the
  * clocks, and the worker.
  *
  * Two sources of plans: a file, adopted before the first operation; or the pool's own background work, done here step
- * by step on a virtual clock (pace.h), so that the same run gives the same result wherever planning takes the same
- * time.
+ * by step on a virtual clock (virtual_time.h), so that the same run gives the same result wherever planning takes the
+ * same time.
  *
  * A step's computing time is the processor time that this thread needed for it, in a deterministic pool a model of that
  * (of plans by what was done for them: lib/plan/solver_costs.def); that of the driver is what the device's counters
@@ -17,33 +17,35 @@
  *
  * Not here: the operations (replay_run.h). One thread.
  */
-#ifndef TOOLS_STEER_H
-#define TOOLS_STEER_H
+#ifndef TOOLS_PLAN_DRIVER_H
+#define TOOLS_PLAN_DRIVER_H
 
 #include "replay_run.h"
 
 /* Sets in `config` what a run with or without a plan needs. With a plan from a file and plan:inline the pool also
  * learns. */
-void steer_configure(enum replay_planning planning, struct seam_config *config);
+void plan_driver_configure(enum replay_planning planning, struct seam_config *config);
 
 /* For a run whose allocator is Seam and stands. With a plan from a file it is adopted here. error: REPLAY_ERROR_BYTES.
  * Errors: SEAM_OOM_META, those of seam_plan_use(). */
-SEAM_MUST_USE enum seam_rc steer_create(struct run *run, const struct seam_trace *trace, struct steer **ret_steer);
-void steer_destroy(struct steer *steer); /* NULL is allowed */
+SEAM_MUST_USE enum seam_rc plan_driver_create(
+	struct run *run, const struct seam_trace *trace, struct plan_driver **ret_steer);
+void plan_driver_destroy(struct plan_driver *plan_driver); /* NULL is allowed */
 
 /* Around every operation. Errors: those of seam_dynamic_begin(), SEAM_OOM_META, those of seam_trim(). */
-SEAM_MUST_USE enum seam_rc steer_before(struct steer *steer, const struct schedule_op *op);
-SEAM_MUST_USE enum seam_rc steer_after(struct steer *steer, const struct schedule_op *op);
+SEAM_MUST_USE enum seam_rc plan_driver_before(struct plan_driver *plan_driver, const struct schedule_op *op);
+SEAM_MUST_USE enum seam_rc plan_driver_after(struct plan_driver *plan_driver, const struct schedule_op *op);
 
 /* Before a request, and when it has been served, in so many ticks; a block of so many bytes is freed. */
-void steer_asked(struct steer *steer);
-void steer_served(struct steer *steer, uint64_t bytes, uint64_t ticks);
-void steer_freed(struct steer *steer, uint64_t bytes);
+void plan_driver_asked(struct plan_driver *plan_driver);
+void plan_driver_served(struct plan_driver *plan_driver, uint64_t bytes, uint64_t ticks);
+void plan_driver_freed(struct plan_driver *plan_driver, uint64_t bytes);
 
 /* A mark of the program. Errors: those of seam_step(). */
-SEAM_MUST_USE enum seam_rc steer_mark(struct steer *steer, const struct schedule_op *op);
+SEAM_MUST_USE enum seam_rc plan_driver_mark(struct plan_driver *plan_driver, const struct schedule_op *op);
 
 /* What is known at the end, before what is left is freed. */
-void steer_take_figures(struct steer *steer, const struct seam_clock *clock, struct replay_plan *ret_plan);
+void plan_driver_take_figures(
+	struct plan_driver *plan_driver, const struct seam_clock *clock, struct replay_plan *ret_plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* test_record_voice.c: what threads say about themselves: numbers, phases, dynamic requests. */
+/* test_record_thread.c: what threads say about themselves: numbers, phases, dynamic requests. */
 #include "record_fixture.h"
 
 #include "recorder.h"
@@ -25,7 +25,7 @@ static void act_as(uint32_t number)
 	cr_assert_ok(seam__recorder_act_as(recorder, number));
 }
 
-Test(record_voice, phases_nest_and_events_lie_in_them)
+Test(record_thread, phases_nest_and_events_lie_in_them)
 {
 	open_recorder(MIB(1));
 	begin("outer");
@@ -33,7 +33,7 @@ Test(record_voice, phases_nest_and_events_lie_in_them)
 	begin("inner");
 	(void)add_alloc(200, 0);
 	end("inner");
-	cr_assert_eq(seam__recorder_voice(recorder)->phase_depth, 1);
+	cr_assert_eq(seam__recorder_thread(recorder)->phase_depth, 1);
 	begin("inner");
 	end("inner");
 	end("outer");
@@ -45,7 +45,7 @@ Test(record_voice, phases_nest_and_events_lie_in_them)
 	close_recorder();
 }
 
-Test(record_voice, an_end_needs_its_begin)
+Test(record_thread, an_end_needs_its_begin)
 {
 	open_recorder(MIB(1));
 	cr_assert_rc(seam__recorder_phase_end(recorder, seam__recorder_draw(recorder), "a"), SEAM_INVALID);
@@ -64,7 +64,7 @@ Test(record_voice, an_end_needs_its_begin)
 	close_recorder();
 }
 
-Test(record_voice, phases_of_two_threads_are_brought_into_one_nesting)
+Test(record_thread, phases_of_two_threads_are_brought_into_one_nesting)
 {
 	open_recorder(MIB(1));
 	act_as(0);
@@ -80,7 +80,7 @@ Test(record_voice, phases_of_two_threads_are_brought_into_one_nesting)
 	close_recorder();
 }
 
-Test(record_voice, phases_that_are_open_where_a_trace_begins_begin_there)
+Test(record_thread, phases_that_are_open_where_a_trace_begins_begin_there)
 {
 	open_recorder(MIB(1));
 	uint64_t a = add_alloc(100, 0);
@@ -101,7 +101,7 @@ Test(record_voice, phases_that_are_open_where_a_trace_begins_begin_there)
 	close_recorder();
 }
 
-Test(record_voice, there_may_be_any_number_of_names_of_any_length)
+Test(record_thread, there_may_be_any_number_of_names_of_any_length)
 {
 	char name[200];
 	open_recorder(MIB(1));
@@ -122,7 +122,7 @@ Test(record_voice, there_may_be_any_number_of_names_of_any_length)
 	close_recorder();
 }
 
-Test(record_voice, dynamic_requests_are_marked)
+Test(record_thread, dynamic_requests_are_marked)
 {
 	open_recorder(MIB(1));
 	cr_assert_ok(seam__recorder_dynamic_begin(recorder));
@@ -131,19 +131,19 @@ Test(record_voice, dynamic_requests_are_marked)
 	cr_assert_ok(seam__recorder_dynamic_end(recorder));
 	(void)add_alloc(200, 0);
 	add_free(a);
-	cr_assert_eq(seam__recorder_voice(recorder)->dynamic_depth, 1);
+	cr_assert_eq(seam__recorder_thread(recorder)->dynamic_depth, 1);
 	cr_assert_ok(seam__recorder_dynamic_end(recorder));
 	(void)add_alloc(300, 0);
 	assert_story(0, "A1:100d A2:200d F1:100 A4:300");
 	close_recorder();
 }
 
-Test(record_voice, a_thread_may_speak_as_another)
+Test(record_thread, a_thread_may_speak_as_another)
 {
 	open_recorder(MIB(1));
 	uint64_t a = add_alloc(100, 0);
 	act_as(7);
-	cr_assert_eq(seam__recorder_voice(recorder)->thread, 7);
+	cr_assert_eq(seam__recorder_thread(recorder)->thread, 7);
 	cr_assert_ok(seam__recorder_dynamic_begin(recorder));
 	(void)add_alloc(200, 0);
 	act_as(0);
@@ -159,7 +159,7 @@ Test(record_voice, a_thread_may_speak_as_another)
 static void *speak(void *ret_thread)
 {
 	(void)add_alloc(100, 0);
-	*(uint32_t *)ret_thread = seam__recorder_voice(recorder)->thread;
+	*(uint32_t *)ret_thread = seam__recorder_thread(recorder)->thread;
 	return NULL;
 }
 
@@ -172,11 +172,11 @@ static uint32_t in_a_thread(void)
 	return number;
 }
 
-Test(record_voice, threads_that_end_leave_no_memory_behind)
+Test(record_thread, threads_that_end_leave_no_memory_behind)
 {
 	struct seam_meta_stats before, after;
 	open_recorder(MIB(1));
-	cr_assert_eq(seam__recorder_voice(recorder)->thread, 0);
+	cr_assert_eq(seam__recorder_thread(recorder)->thread, 0);
 	cr_assert_eq(in_a_thread(), 1);
 	seam__meta_get_stats(meta, &before);
 	for (uint32_t i = 2; i < 50; i++)
@@ -186,7 +186,7 @@ Test(record_voice, threads_that_end_leave_no_memory_behind)
 	close_recorder();
 }
 
-Test(record_voice, a_thread_speaks_to_many_recorders)
+Test(record_thread, a_thread_speaks_to_many_recorders)
 {
 	struct seam_recorder *others[9];
 	open_recorder(MIB(1));
@@ -195,26 +195,26 @@ Test(record_voice, a_thread_speaks_to_many_recorders)
 		cr_assert_ok(seam__recorder_create(meta, MIB(1), 0, &others[i]));
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < 9; i++)
-			cr_assert_eq(seam__recorder_voice(others[i])->thread, 0);
-		cr_assert_eq(seam__recorder_voice(recorder)->thread, 5, "round %u", round);
+			cr_assert_eq(seam__recorder_thread(others[i])->thread, 0);
+		cr_assert_eq(seam__recorder_thread(recorder)->thread, 5, "round %u", round);
 	}
 	for (unsigned i = 0; i < 9; i++)
 		seam__recorder_destroy(others[i]);
 	close_recorder();
 }
 
-Test(record_voice, without_memory_threads_share_a_voice)
+Test(record_thread, without_memory_threads_share_a_context)
 {
 	open_recorder(MIB(1));
 	seam__meta_fail_at(meta, 1);
-	cr_assert_eq(seam__recorder_voice(recorder)->thread, UINT32_MAX);
+	cr_assert_eq(seam__recorder_thread(recorder)->thread, UINT32_MAX);
 	seam__meta_fail_at(meta, 1);
 	cr_assert_rc(seam__recorder_dynamic_begin(recorder), SEAM_OOM_META);
 	seam__meta_fail_at(meta, 1);
 	cr_assert_rc(seam__recorder_act_as(recorder, 3), SEAM_OOM_META);
 	seam__meta_fail_at(meta, 1);
 	(void)add_alloc(100, 0);
-	cr_assert_eq(seam__recorder_voice(recorder)->thread, 0, "and get their own when there is memory again");
+	cr_assert_eq(seam__recorder_thread(recorder)->thread, 0, "and get their own when there is memory again");
 	seam__meta_fail_at(meta, 1);
 	cr_assert_rc(seam__recorder_phase_begin(recorder, seam__recorder_draw(recorder), "name"), SEAM_OOM_META);
 	assert_story(0, "A1:100^4294967295");
@@ -234,7 +234,7 @@ static void *hold(void *ignored)
 }
 
 /* The lock of its parent's recorder is held for ever in the child: threads that end there must not ask for it. */
-Test(record_voice, a_child_has_recorders_of_its_own, .timeout = 20)
+Test(record_thread, a_child_has_recorders_of_its_own, .timeout = 20)
 {
 	pthread_t holder;
 	open_recorder(MIB(1));

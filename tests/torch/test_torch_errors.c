@@ -1,4 +1,4 @@
-/* test_torch_told.c: the texts and figures of PyTorch's door. */
+/* test_torch_errors.c: the texts and figures of PyTorch's door. */
 #include "door_fixture.h"
 
 static const char *oom_text(int device, uint64_t bytes)
@@ -10,7 +10,7 @@ static const char *oom_text(int device, uint64_t bytes)
 
 #define assert_says(text, what) cr_assert_not_null(strstr(text, what), "\"%s\" is missing in:\n%s", what, text)
 
-Test(torch_told, an_out_of_memory_text_says_what_would_help)
+Test(torch_errors, an_out_of_memory_text_says_what_would_help)
 {
 	set_conf(DEVICE);
 	(void)seam_torch_alloc(MIB(100), 0, NULL);
@@ -27,7 +27,7 @@ Test(torch_told, an_out_of_memory_text_says_what_would_help)
 	assert_says(text, "seamalloc.report()");
 }
 
-Test(torch_told, an_out_of_memory_text_needs_no_pool_and_no_room)
+Test(torch_errors, an_out_of_memory_text_needs_no_pool_and_no_room)
 {
 	char small[20];
 	cr_assert_str_eq(
@@ -39,7 +39,7 @@ Test(torch_told, an_out_of_memory_text_needs_no_pool_and_no_room)
 }
 
 /* Programs read these figures: "Tried to allocate ([0-9.]+) GiB". */
-Test(torch_told, sizes_are_in_the_units_that_pytorch_uses)
+Test(torch_errors, sizes_are_in_the_units_that_pytorch_uses)
 {
 	static const struct {
 		uint64_t bytes;
@@ -59,7 +59,7 @@ Test(torch_told, sizes_are_in_the_units_that_pytorch_uses)
 		assert_says(oom_text(0, sizes[i].bytes), sizes[i].text);
 }
 
-Test(torch_told, the_newest_error_is_cut_to_its_room)
+Test(torch_errors, the_newest_error_is_cut_to_its_room)
 {
 	char small[8] = "x";
 	cr_assert_eq(seam_torch_error(small, sizeof small), 0);
@@ -71,7 +71,7 @@ Test(torch_told, the_newest_error_is_cut_to_its_room)
 	cr_assert_eq(seam_torch_error(NULL, 0), length);
 }
 
-Test(torch_told, statistics_are_those_of_the_one_table)
+Test(torch_errors, statistics_are_those_of_the_one_table)
 {
 	struct stat {
 		const char *name, *kind, *text;

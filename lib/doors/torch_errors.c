@@ -1,4 +1,4 @@
-/* torch_told.c: what PyTorch's pluggable door tells: the newest error, the text of an out-of-memory error, the
+/* torch_errors.c: what PyTorch's pluggable door tells: the newest error, the text of an out-of-memory error, the
  * statistics by number.
  *
  * An out-of-memory text begins with the facts of PyTorch's own, in its words, order and units: programs look for them

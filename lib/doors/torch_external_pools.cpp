@@ -1,5 +1,5 @@
-/* torch_foreign.cpp: torch.cuda.MemPool(allocator): pools whose memory comes from an allocator of the user's, such as
- * NCCL's.
+/* torch_external_pools.cpp: torch.cuda.MemPool(allocator): pools whose memory comes from an allocator of the user's,
+ * such as NCCL's.
  *
  * Seam does not stitch or cut what others give. PyTorch's own allocator, which the class replaced, is there still, and
  * serves nothing but these pools: it asks the user's allocator for segments, caches and splits them, as it does without
