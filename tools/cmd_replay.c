@@ -9,6 +9,7 @@
 #include "meta.h"
 #include "progress.h"
 #include "report.h"
+#include "schedule.h"
 #include "text.h"
 
 #define ITERATIONS_MAX 1000000u
@@ -56,7 +57,9 @@ static const struct argp_option options[] = {
 		"memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
 		"what the trace needs if that is more; on a GPU all that it has)",
 		0},
-	{"iterations", KEY_ITERATIONS, "NUMBER", 0, "repeat what is between the residents (default: 1)", 0},
+	{"iterations", KEY_ITERATIONS, "NUMBER", 0,
+		"repeat what is between the residents (default: 1); 'steps': repeat nothing, each marked step is an iteration",
+		0},
 	{"conf", KEY_CONF, "KEY:VALUE,...", 0, "configuration of seam, over that in SEAM_CONF", 0},
 	{"costs", KEY_COSTS, "FILE", 0,
 		"what driver calls cost on the emulated device, as 'bench/costs --table' measures it", 0},
@@ -218,7 +221,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_CONF:
 		return parse_conf(arguments, text, state);
 	case KEY_ITERATIONS:
-		if (!cmd_number(text, ITERATIONS_MAX, &number) || number == 0)
+		number = SCHEDULE_STEPS;
+		if (strcmp(text, "steps") != 0 && (!cmd_number(text, ITERATIONS_MAX, &number) || number == 0))
 			return cmd_usage(state, "not a number of iterations: '%s'", text);
 		arguments->replay.iterations = (uint32_t)number;
 		return 0;

@@ -58,6 +58,7 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	enum seam_rc rc = schedule_build(trace, options->iterations, &run->schedule);
 	if (rc != SEAM_OK)
 		return run_fail(run, rc, "the trace cannot be replayed: %s", seam_rc_text(rc));
+	run->result->iterations = run->schedule.iterations;
 	if (options->planning == REPLAY_PLAN_FILE && !plan_fits(options->plan, &run->schedule))
 		return run_fail(run, SEAM_NOT_FOUND, "%s is a plan of another program", options->plan_name);
 	rc = perturb_apply(&options->perturb, &run->schedule);
@@ -203,7 +204,7 @@ static enum seam_rc close_run(struct run *run, enum seam_rc rc)
 enum seam_rc replay_run(const struct seam_trace *trace, const struct replay_options *options, char *error,
 	struct replay_result *ret_result)
 {
-	struct replay_result result = {.allocator = options->allocator, .iterations = options->iterations};
+	struct replay_result result = {.allocator = options->allocator};
 	struct run run = {.options = options, .error = error, .result = &result};
 	enum seam_rc rc = open_run(&run, trace);
 	if (rc == SEAM_OK) {

@@ -38,7 +38,7 @@ struct replay_options {
 	uint64_t capacity_bytes;   /* 0: the device's, see device.h; on a GPU the most that an allocator may take */
 	uint32_t capacity_percent; /* instead, of the trace's peak of live bytes; 0: capacity_bytes holds */
 	const char *cost_file;     /* see device.h */
-	uint32_t iterations;       /* at least 1 */
+	uint32_t iterations;       /* or SCHEDULE_STEPS: see schedule_build() */
 	const struct seam_config *config; /* of seam; NULL: SEAM_CONF and defaults */
 	enum replay_planning planning;    /* of seam */
 	const struct seam_plan *plan;     /* REPLAY_PLAN_FILE; not owned */

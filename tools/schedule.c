@@ -1,4 +1,4 @@
-/* schedule.c: writes the repetitions of a trace out. */
+/* schedule.c: writes the repetitions of a trace out, or its steps as they are. */
 #include "schedule.h"
 
 #include <stdbool.h>
@@ -261,6 +261,32 @@ static enum seam_rc write_all(struct writer *writer, uint32_t iterations)
 	return rc == SEAM_OK ? write_range(writer, stretch->end, (uint32_t)writer->trace->header.event_count) : rc;
 }
 
+/* As recorded: each step is an iteration. What is behind the last mark belongs to none. */
+static enum seam_rc write_steps(struct writer *writer)
+{
+	const struct seam_trace *trace = writer->trace;
+	uint32_t count = (uint32_t)trace->header.event_count;
+	uint32_t end = count;
+	while (end > 0 && trace->events[end - 1].kind != SEAM_TRACE_STEP)
+		end--;
+	end = end > 0 ? end : count;
+	uint32_t unused;
+	uint32_t iteration = 0;
+	bool begins = true;
+	enum seam_rc rc = number_of(&writer->streams, 0, &unused);
+	for (uint32_t i = 0; i < end && rc == SEAM_OK; i++) {
+		if (begins)
+			rc = append(writer, (struct schedule_op){.kind = SCHEDULE_BEGIN, .target = iteration});
+		if (rc == SEAM_OK)
+			rc = write_event(writer, i);
+		begins = trace->events[i].kind == SEAM_TRACE_STEP || i + 1 == end;
+		if (rc == SEAM_OK && begins)
+			rc = append(writer, (struct schedule_op){.kind = SCHEDULE_END, .target = iteration++});
+	}
+	writer->out->iterations = iteration;
+	return rc == SEAM_OK ? write_range(writer, end, count) : rc;
+}
+
 enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations, struct schedule *ret_schedule)
 {
 	struct schedule schedule = {.iterations = iterations, .timed = has_times(trace)};
@@ -279,7 +305,7 @@ enum seam_rc schedule_build(const struct seam_trace *trace, uint32_t iterations,
 		} else {
 			for (uint32_t i = 0; i < writer.lifetimes.count; i++)
 				writer.block[i] = writer.previous[i] = LIFETIME_NONE;
-			rc = write_all(&writer, iterations);
+			rc = iterations == SCHEDULE_STEPS ? write_steps(&writer) : write_all(&writer, iterations);
 		}
 	}
 	if (rc == SEAM_OK)

@@ -56,13 +56,16 @@ struct schedule {
 	uint32_t stream_count;
 	uint32_t block_count; /* allocations */
 	uint32_t event_count;
-	uint32_t iterations;
+	uint32_t iterations;      /* never SCHEDULE_STEPS */
 	bool timed;               /* gap_ns is valid: the trace's times are those of a program that ran */
 	uint64_t peak_live_bytes; /* highest sum of the requested bytes of live blocks */
 };
 
-/* iterations: at least 1. Errors: SEAM_INVALID (more than 2^32 blocks in all), SEAM_CORRUPT (a free of nothing),
- * SEAM_OOM_META. */
+#define SCHEDULE_STEPS 0u /* instead of a number of iterations */
+
+/* iterations: so many repetitions of the stretch; SCHEDULE_STEPS: nothing is repeated, each step that the trace marks
+ * is an iteration, and the whole trace is one where none is marked. Errors: SEAM_INVALID (more than 2^32 blocks in
+ * all), SEAM_CORRUPT (a free of nothing), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc schedule_build(
 	const struct seam_trace *trace, uint32_t iterations, struct schedule *ret_schedule);
 void schedule_fini(struct schedule *schedule);
