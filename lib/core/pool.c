@@ -2,8 +2,6 @@
 #include "pool.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,32 +17,6 @@
 
 /* In the order of the names in options.def. */
 enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_EMU, BACKEND_EMU_BOOK };
-
-static _Atomic uint64_t fork_generation = 1;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void after_fork_in_child(void)
-{
-	atomic_fetch_add(&fork_generation, 1);
-}
-
-static void watch_forks(void)
-{
-	/* No memory for the handler: forks then go unnoticed, which only a program that uses its parent's pools could
-	 * tell. */
-	int ignored = pthread_atfork(NULL, NULL, after_fork_in_child);
-	(void)ignored;
-}
-
-uint64_t seam__fork_generation(void)
-{
-	return atomic_load_explicit(&fork_generation, memory_order_relaxed);
-}
-
-const char *seam_version(void)
-{
-	return SEAM_VERSION_TEXT;
-}
 
 static struct seam_policy policy_of(const struct seam_config *config)
 {
@@ -153,7 +125,7 @@ static void fini_parts(struct seam_pool *pool)
 enum seam_rc seam__pool_create_on(
 	struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool)
 {
-	pthread_once(&fork_once, watch_forks);
+	seam__fork_watch();
 	struct seam_meta *meta = seam__meta_create(config->metadata_limit_bytes);
 	if (meta == NULL)
 		return SEAM_OOM_META;
@@ -272,20 +244,6 @@ void seam_pool_destroy(struct seam_pool *pool)
 const struct seam_config *seam_pool_config(const struct seam_pool *pool)
 {
 	return pool != NULL ? &pool->config : NULL;
-}
-
-void seam__pool_stop(struct seam_pool *pool)
-{
-	if (pool->plain == NULL)
-		seam__mutex_lock(&pool->engine.change);
-	seam__mutex_lock(seam__pool_lock(pool));
-}
-
-void seam__pool_go(struct seam_pool *pool)
-{
-	seam__mutex_unlock(seam__pool_lock(pool));
-	if (pool->plain == NULL)
-		seam__mutex_unlock(&pool->engine.change);
 }
 
 const char *seam__pool_check(struct seam_pool *pool)

@@ -91,6 +91,9 @@ struct seam_pool {
 SEAM_MUST_USE enum seam_rc seam__pool_create_on(
 	struct seam_driver *driver, const struct seam_config *config, struct seam_pool **ret_pool);
 
+/* Forks are counted from the first call on. Thread safe. */
+void seam__fork_watch(void);
+
 /* How often this process has been forked from: differs in a child. */
 uint64_t seam__fork_generation(void);
 
@@ -117,8 +120,19 @@ static inline struct seam_mutex *seam__pool_lock(struct seam_pool *pool)
 }
 
 /* Takes and drops all locks but the host memory's: nothing is in transit between the two. */
-void seam__pool_stop(struct seam_pool *pool);
-void seam__pool_go(struct seam_pool *pool);
+static inline void seam__pool_stop(struct seam_pool *pool)
+{
+	if (pool->plain == NULL)
+		seam__mutex_lock(&pool->engine.change);
+	seam__mutex_lock(seam__pool_lock(pool));
+}
+
+static inline void seam__pool_go(struct seam_pool *pool)
+{
+	seam__mutex_unlock(seam__pool_lock(pool));
+	if (pool->plain == NULL)
+		seam__mutex_unlock(&pool->engine.change);
+}
 
 /* The private pool, or NULL. With `lock`. */
 struct seam_private *seam__private_find(struct seam_pool *pool, uint64_t id);
