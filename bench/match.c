@@ -116,7 +116,6 @@ static int run(const char *path)
 	struct program program;
 	struct seam_meta *meta = seam__meta_process();
 	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
-		.no_stitch = 1,
 		.node_limit = 1000,
 		.align_bytes = 512,
 		.period = SEAM_PLAN_PERIOD_FIND};

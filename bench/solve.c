@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "backing.h"
 #include "clock.h"
 #include "graph_input.h"
 #include "graph_problem.h"
@@ -23,7 +22,6 @@ struct arguments {
 	const char *solvers; /* names with commas; NULL: all */
 	double limit_s;
 	unsigned long align_bytes;
-	unsigned long chunk_bytes;  /* 0: no backing */
 	unsigned long target_bytes; /* a peak of this or less is good enough; 0: the lower bound */
 	bool growth;                /* one Markdown row for the pipeline: when it had what */
 	const char *const *files;
@@ -38,7 +36,6 @@ static const struct argp_option options[] = {
 		"of the pipeline, as a Markdown row: requests, seconds to a first and to the best placement, gap, "
 		"peak memory of this program",
 		0},
-	{"chunk", 'c', "BYTES", 0, "also back the placement with chunks of this size", 0},
 	{"align", 'a', "BYTES", 0, "sizes are rounded up to this (default: 1)", 0},
 	{0},
 };
@@ -64,9 +61,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case 'g':
 		arguments->growth = true;
-		return 0;
-	case 'c':
-		arguments->chunk_bytes = strtoul(text, NULL, 10);
 		return 0;
 	case ARGP_KEY_ARGS:
 		arguments->files = (const char *const *)state->argv + state->next;
@@ -131,28 +125,6 @@ out:
 	return rc == SEAM_OK ? seam__problem_finish(ret_problem) : rc;
 }
 
-/* Chunks: of the bound, of the placement, physical ones and of addresses when stitched. */
-static void back(const struct seam__problem *problem, const struct seam__placement *best, uint64_t chunk_bytes)
-{
-	struct seam__budget budget;
-	struct seam__backing backing;
-	uint64_t start_ns = seam__clock_thread_ns();
-
-	seam__budget_init(&budget);
-	budget.deadline_ns = start_ns + UINT64_C(20000000000);
-	if (seam__backing_make(problem, &budget, best->offsets, best->peak_bytes, chunk_bytes, &backing) != SEAM_OK)
-		return;
-	printf("    chunks: bound %llu, placement %llu, physical %u, addresses %u, %.3f s%s\n",
-		(unsigned long long)((problem->lower_bytes + chunk_bytes - 1) / chunk_bytes),
-		(unsigned long long)((best->peak_bytes + chunk_bytes - 1) / chunk_bytes), backing.physical_chunks,
-		backing.column_count, (double)(seam__clock_thread_ns() - start_ns) / 1e9,
-		budget.spent ? " (budget spent)" : "");
-	const char *broken = seam__backing_check(&backing, problem, best->offsets, chunk_bytes);
-	if (broken != NULL)
-		printf("    %s\n", broken);
-	seam__backing_fini(&backing, problem);
-}
-
 /* One solver, or (NULL) the pipeline. */
 static void run_solver(const struct arguments *arguments, const char *name, const struct seam__problem *problem,
 	const struct seam__solver *solver)
@@ -179,8 +151,6 @@ static void run_solver(const struct arguments *arguments, const char *name, cons
 		solver == NULL ? "auto" : solver->name, (unsigned long long)problem->lower_bytes,
 		(unsigned long long)best.peak_bytes, ((double)best.peak_bytes / (double)problem->lower_bytes - 1) * 100,
 		seconds, seam_rc_name(rc), result.solver, broken == NULL ? "" : broken);
-	if (arguments->chunk_bytes > 0 && broken == NULL)
-		back(problem, &best, arguments->chunk_bytes);
 	fflush(stdout);
 	seam__placement_fini(&best, problem);
 }

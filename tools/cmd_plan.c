@@ -27,8 +27,7 @@ enum key {
 	KEY_NODES,
 	KEY_CHUNK,
 	KEY_ALIGN,
-	KEY_GAP,
-	KEY_PLAIN
+	KEY_GAP
 };
 
 struct arguments {
@@ -59,7 +58,6 @@ static const struct argp_option options[] = {
 	{"chunk", KEY_CHUNK, "BYTES", 0, "bytes of a physical chunk (default: 2097152)", 0},
 	{"align", KEY_ALIGN, "BYTES", 0,
 		"sizes and addresses are multiples of this power of two (default: 512; 1 for CSV instances)", 0},
-	{"no-stitch", KEY_PLAIN, NULL, 0, "a plain arena, even where stitched views would save chunks", 0},
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
 	{0},
 };
@@ -169,9 +167,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return parse_power(&plan->chunk_bytes, text, state);
 	case KEY_ALIGN:
 		return parse_power(&plan->align_bytes, text, state);
-	case KEY_PLAIN:
-		plan->no_stitch = 1;
-		return 0;
 	case KEY_JSON:
 		arguments->json = true;
 		return 0;
@@ -257,7 +252,6 @@ static void compare_one(const struct arguments *arguments, const struct planning
 	enum seam_rc rc;
 
 	plan_options.solver = solver;
-	plan_options.no_stitch = 1; /* stitching would hide what the placements are worth */
 	rc = planning_make(planning, &plan_options, &error, &plan);
 	if (rc == SEAM_OK) {
 		planning_row_set(plan, arguments->trace, solver, ret_row);

@@ -65,7 +65,7 @@ static const struct argp_option options[] = {
 		"what driver calls cost on the emulated device, as 'bench/costs --table' measures it", 0},
 	{"plan", KEY_PLAN, "PLAN", 0,
 		"of seam: none (default), auto (learnt and prepared while the trace runs, in the background of a virtual clock), or a file that 'seam plan' wrote for the "
-		"trace (a stitched plan is placed again without stitching). Without --allocator only seam runs then",
+		"trace. Without --allocator only seam runs then",
 		0},
 	{"host-ns", KEY_HOST, "NANOSECONDS", 0,
 		"with a plan: time that the program takes before each operation, where the trace's own times are not those of a program that ran (default: 10000)",

@@ -56,7 +56,7 @@ static void print_graph_summary(const struct seam_plan *plan, const char *path)
 	printf("%s: right: %u tensors of %u operators, %u stream%s; peak %s, lower bound %s; %u chunks, at least %u\n",
 		path, plan->header.slot_count, plan->header.positions, plan->header.stream_count,
 		plan->header.stream_count == 1 ? "" : "s", seam__text_size(peak, plan->header.arena_bytes),
-		seam__text_size(bound, plan->header.lower_bound_bytes), plan->header.physical_chunks,
+		seam__text_size(bound, plan->header.lower_bound_bytes), plan->header.arena_chunks,
 		plan->header.lower_bound_chunks);
 }
 
@@ -67,13 +67,12 @@ static void print_summary(const struct seam_plan *plan, const char *path)
 	const unsigned long long repetitions = linear ? 1 : 2ull * header->copies;
 	char peak[24];
 	char bound[24];
-	printf("%s: right: %u requests of %u positions, %llu repetition%s, %u cop%s, %u stream%s, %u wait%s; %s %s, lower bound "
+	printf("%s: right: %u requests of %u positions, %llu repetition%s, %u cop%s, %u stream%s, %u wait%s; peak %s, lower bound "
 	       "%s; %u chunks, at least %u\n",
 		path, header->slot_count, header->positions, repetitions, repetitions == 1 ? "" : "s", header->copies,
 		header->copies == 1 ? "y" : "ies", header->stream_count, header->stream_count == 1 ? "" : "s",
-		header->wait_count, header->wait_count == 1 ? "" : "s",
-		header->backing_count > 0 ? "addresses" : "peak", seam__text_size(peak, header->arena_bytes),
-		seam__text_size(bound, header->lower_bound_bytes), header->physical_chunks, header->lower_bound_chunks);
+		header->wait_count, header->wait_count == 1 ? "" : "s", seam__text_size(peak, header->arena_bytes),
+		seam__text_size(bound, header->lower_bound_bytes), header->arena_chunks, header->lower_bound_chunks);
 }
 
 static int verify_graph(const struct arguments *arguments, const struct seam_plan *plan)

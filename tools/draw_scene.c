@@ -101,7 +101,6 @@ static void name_plan(struct draw_scene *scene, const char *name)
 	char peak[24];
 	char bound[24];
 	char residents[24];
-	char memory[24];
 	const char *what = (header->flags & SEAM_PLAN_GRAPH) != 0 ? "tensors of a graph"
 		: (header->flags & SEAM_PLAN_LINEAR) != 0         ? "requests in a line"
 								  : "requests in a period";
@@ -111,17 +110,10 @@ static void name_plan(struct draw_scene *scene, const char *name)
 	char above[32] = "optimal";
 	if (header->arena_bytes != header->lower_bound_bytes)
 		(void)snprintf(above, sizeof(above), "gap %.2f %%", gap);
-	if (header->backing_count > 0)
-		(void)snprintf(scene->title, sizeof(scene->title),
-			"%s: %s of memory at %s of addresses, lower bound %s", name,
-			seam__text_size(memory, header->physical_chunks * header->chunk_bytes),
-			seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes));
-	else
-		(void)snprintf(scene->title, sizeof(scene->title), "%s: peak %s, lower bound %s, %s", name,
-			seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes),
-			above);
+	(void)snprintf(scene->title, sizeof(scene->title), "%s: peak %s, lower bound %s, %s", name,
+		seam__text_size(peak, header->arena_bytes), seam__text_size(bound, header->lower_bound_bytes), above);
 	int used = snprintf(scene->subtitle, sizeof(scene->subtitle), "%u %s, placed by %s; chunks: %u, at least %u",
-		header->slot_count, what, seam_plan_string(scene->plan, header->solver), header->physical_chunks,
+		header->slot_count, what, seam_plan_string(scene->plan, header->solver), header->arena_chunks,
 		header->lower_bound_chunks);
 	if (header->copies > 1)
 		used += snprintf(scene->subtitle + used, sizeof(scene->subtitle) - (size_t)used,

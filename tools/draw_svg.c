@@ -247,8 +247,7 @@ static void put_lines(struct canvas *canvas)
 	const double bound_y = y_of(canvas, (double)scene->bound_bytes);
 	const double crowded = 2 * LABEL_APART - (bound_y - peak_y);
 	const double apart = scene->bound_bytes > 0 && crowded > 0 ? crowded / 2 : 0;
-	put_line(canvas, (double)scene->top_bytes, peak_y - apart, "stroke=\"#222\"",
-		scene->plan != NULL && scene->plan->header.backing_count > 0 ? "addresses" : "peak");
+	put_line(canvas, (double)scene->top_bytes, peak_y - apart, "stroke=\"#222\"", "peak");
 	if (scene->bound_bytes > 0)
 		put_line(canvas, (double)scene->bound_bytes, bound_y + apart,
 			"stroke=\"#b00020\" stroke-width=\"1.5\" stroke-dasharray=\"7 4\"", "lower bound");

@@ -179,7 +179,7 @@ static bool may_follow(const struct proof *proof, uint32_t slot, uint32_t next)
 	return (proof->free_for[slot * proof->words + producer / 64] >> producer % 64 & 1) != 0;
 }
 
-/* Physical bytes of a slot, as runs. */
+/* The bytes of a slot. */
 struct run {
 	uint64_t begin;
 	uint64_t end;
@@ -195,35 +195,17 @@ static int compare_runs(const void *a, const void *b)
 	return (left->slot > right->slot) - (left->slot < right->slot);
 }
 
-static bool list_runs(const struct seam_plan *plan, struct run **ret_runs, size_t *ret_count)
+/* One for each slot, by address; the caller frees them. NULL without memory. */
+static struct run *list_runs(const struct seam_plan *plan)
 {
-	struct run *runs = NULL;
-	size_t count = 0;
-	size_t capacity = 0;
-	for (uint32_t i = 0; i < plan->header.slot_count; i++) {
-		uint64_t address = plan->offsets[i];
-		for (uint64_t left = plan->slots[i].size_bytes; left > 0;) {
-			uint64_t physical;
-			const uint64_t bytes = seam__plan_physical(plan, address, left, &physical);
-			if (count == capacity) {
-				capacity = capacity == 0 ? 1024 : 2 * capacity;
-				struct run *more = realloc(runs, capacity * sizeof(*runs));
-				if (more == NULL) {
-					free(runs);
-					return false;
-				}
-				runs = more;
-			}
-			runs[count++] = (struct run){physical, physical + bytes, i};
-			address += bytes;
-			left -= bytes;
-		}
-	}
-	if (count > 0)
-		qsort(runs, count, sizeof(*runs), compare_runs);
-	*ret_runs = runs;
-	*ret_count = count;
-	return true;
+	const size_t count = plan->header.slot_count;
+	struct run *runs = calloc(count + 1, sizeof(*runs));
+	if (runs == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < count; i++)
+		runs[i] = (struct run){plan->offsets[i], plan->offsets[i] + plan->slots[i].size_bytes, i};
+	qsort(runs, count, sizeof(*runs), compare_runs);
+	return runs;
 }
 
 /* Every pair of runs that overlap, from each to those that begin inside it. */
@@ -233,7 +215,7 @@ static bool look_at_bytes(const struct proof *proof, const struct run *runs, siz
 		for (size_t k = i + 1; k < count && runs[k].begin < runs[i].end; k++) {
 			const uint32_t slot = runs[i].slot;
 			const uint32_t other = runs[k].slot;
-			if (slot == other || (!may_follow(proof, slot, other) && !may_follow(proof, other, slot)))
+			if (!may_follow(proof, slot, other) && !may_follow(proof, other, slot))
 				return say(proof, "share a byte, and nothing orders their users", slot, other);
 		}
 	}
@@ -259,15 +241,15 @@ static bool look_at_links(const struct proof *proof)
 static bool prove(struct proof *proof)
 {
 	struct run *runs;
-	size_t count;
 	if (!match(proof))
 		return false;
-	if (!find_after(proof) || !list_runs(proof->plan, &runs, &count)) {
+	runs = find_after(proof) ? list_runs(proof->plan) : NULL;
+	if (runs == NULL) {
 		(void)seam__trace_error_rc(proof->error, SEAM_OOM_META);
 		return false;
 	}
 	find_free_for(proof);
-	const bool good = look_at_bytes(proof, runs, count) && look_at_links(proof);
+	const bool good = look_at_bytes(proof, runs, proof->plan->header.slot_count) && look_at_links(proof);
 	free(runs);
 	return good;
 }

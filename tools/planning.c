@@ -70,20 +70,16 @@ enum seam_rc planning_make(const struct planning *planning, const struct seam_pl
 void planning_row_set(const struct seam_plan *plan, const char *input, const char *solver, struct planning_row *ret_row)
 {
 	const struct seam_plan_header *header = &plan->header;
-	uint64_t chunks_bytes = header->physical_chunks * header->chunk_bytes;
-	uint64_t arena_bytes =
-		header->arena_bytes < chunks_bytes ? header->arena_bytes : chunks_bytes; /* stitched: less */
 
 	*ret_row = (struct planning_row){
 		.input = input,
 		.solver = solver,
 		.requests = header->slot_count,
 		.lower_bound_bytes = header->resident_bytes + header->lower_bound_bytes,
-		.peak_bytes = header->resident_bytes + arena_bytes,
-		.address_chunks = (header->arena_bytes + header->chunk_bytes - 1) / header->chunk_bytes,
+		.peak_bytes = header->resident_bytes + header->arena_bytes,
 		.resident_bytes = header->resident_bytes,
 		.unplaced_bytes = header->unplaced_bytes,
-		.mapped_chunks = header->physical_chunks,
+		.mapped_chunks = header->arena_chunks,
 		.lower_bound_chunks = header->lower_bound_chunks,
 		.copies = header->copies,
 		.seconds = (double)header->solve_ns / SECOND_NS,
@@ -146,8 +142,6 @@ static void json_row(struct seam_json *json, const struct planning_row *row)
 	seam__json_double(json, planning_gap(row));
 	seam__json_key(json, "mapped_chunks");
 	seam__json_u64(json, row->mapped_chunks);
-	seam__json_key(json, "address_chunks");
-	seam__json_u64(json, row->address_chunks);
 	seam__json_key(json, "lower_bound_chunks");
 	seam__json_u64(json, row->lower_bound_chunks);
 	json_paged(json, row);
@@ -212,9 +206,6 @@ enum seam_rc planning_summary(const struct planning_row *row, struct seam_text *
 	if (!row->optimal)
 		seam__text_printf(text, "%.3f %% above it", planning_gap(row) * 100);
 	seam__text_printf(text, "\n%u chunks, %u are needed at least", row->mapped_chunks, row->lower_bound_chunks);
-	if (row->address_chunks > row->mapped_chunks)
-		seam__text_printf(
-			text, "; stitched into %llu chunks of addresses", (unsigned long long)row->address_chunks);
 	seam__text_printf(text, "\nplaced by %s in %.2f s%s\n",
 		row->placed_by[0] == '\0' ? "nobody: nothing to place" : row->placed_by, row->seconds,
 		row->cancelled ? " (interrupted: the best so far)" : "");

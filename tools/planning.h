@@ -34,8 +34,7 @@ struct planning_row {
 	uint64_t peak_bytes;        /* of memory, residents included */
 	uint64_t resident_bytes;
 	uint64_t unplaced_bytes;
-	uint32_t mapped_chunks;  /* physical, behind the arena */
-	uint64_t address_chunks; /* of the arena; more where chunks are mapped at several addresses */
+	uint32_t mapped_chunks; /* of the arena */
 	uint32_t lower_bound_chunks;
 	bool has_paged;           /* not of a graph */
 	struct seam__paged paged; /* valid if has_paged */

@@ -25,37 +25,38 @@
  * The file, little-endian, one section behind the other without padding (every record stands at a multiple of its
  * alignment all the same):
  *
- *   header    struct seam_plan_header, 256 bytes
- *   slots     slot_count records of struct seam_plan_slot, 64 bytes each, in the order of their allocations
- *   offsets   slot_count * copies addresses of 8 bytes: that of slot i in copy c at index i * copies + c; for a slot
- *             without a place (SEAM_PLAN_DYNAMIC) SEAM_PLAN_NO_ADDRESS
- *   streams   stream_count values of 8 bytes: the program's stream of stream number i
- *   waits     wait_count records of struct seam_plan_wait, 32 bytes each: edges that the runtime must insert
- *   groups    group_count records of struct seam_plan_group, 48 bytes each: HomoLayer groups of dynamic requests,
- * `copies` of them behind each other for every group: that of copy c is the c-th ranges    range_count records of
- * struct seam_plan_range, 16 bytes each: the reusable space of the groups prelude   prelude_count records of struct
- * seam_plan_prelude, 16 bytes each: what the program asked for first, in order, until all that stays had been made and
- * it had begun to repeat backing   backing_count numbers of 4 bytes: which physical chunk (0 .. physical_chunks - 1)
- * backs chunk i of the arena. backing_count is 0 where chunk i backs itself, else the arena's chunks (the last may be a
- * part) strings   string_bytes bytes: zero-terminated UTF-8, the first one empty; named by byte offset
+ * - header: struct seam_plan_header, 256 bytes
+ * - slots: slot_count records of struct seam_plan_slot, 64 bytes each, in the order of their allocations
+ * - offsets: slot_count * copies addresses of 8 bytes: that of slot i in copy c at index i * copies + c; for a slot
+ *   without a place (SEAM_PLAN_DYNAMIC) SEAM_PLAN_NO_ADDRESS
+ * - streams: stream_count values of 8 bytes: the program's stream of stream number i
+ * - waits: wait_count records of struct seam_plan_wait, 32 bytes each: edges that the runtime must insert
+ * - groups: group_count records of struct seam_plan_group, 48 bytes each: HomoLayer groups of dynamic requests,
+ *   `copies` of them behind each other for every group: that of copy c is the c-th
+ * - ranges: range_count records of struct seam_plan_range, 16 bytes each: the reusable space of the groups
+ * - prelude: prelude_count records of struct seam_plan_prelude, 16 bytes each: what the program asked for first, in
+ *   order, until all that stays had been made and it had begun to repeat
+ * - strings: string_bytes bytes: zero-terminated UTF-8, the first one empty; named by byte offset
  *
  * checksum is XXH64 (seed 0) of everything behind the header, header_checksum XXH64 of the header's first 248 bytes.
  *
  * Invariants of a plan, checked when one is read, when one is used (seam_plan_use()) and by seam_plan_check():
- *   L0  the header is as it was made: magic, version, size, and header_checksum, so that its counts are those of the
- * arrays; an array that it counts is there. A plan in memory may have other arrays of the same counts than it was made
- * with; who changes its header writes a file image and reads that L1  sizes are positive, offsets multiples of
- * align_bytes, and offset + size <= arena_bytes; a slot has addresses unless it is dynamic; align_bytes is a power of
- * two; arena_bytes, chunk_bytes and resident_bytes are at most 2^62; the arena is not smaller than the lower bound, and
- * equal to it where the plan says SEAM_PLAN_OPTIMAL and has no backing L2  positions: begin < positions, begin < end <=
- * begin + copies * positions; slots stand in order of begin, no two with the same (but in a graph). A linear plan has
- * one copy, and nothing in it ends behind its last position L3  slots, groups, ranges, waits and strings refer to what
- * exists; flags are known ones, reserved fields 0; ranges of a group ascend without touching; a group counts its
- * dynamic slots; what is waited for has ended by then; what the prelude says to stay is of a known size and no more
- * than resident_bytes, and a linear plan has none L4  backing numbers are below physical_chunks, and all of them occur;
- * lower_bound_chunks is the lower bound in chunks L5  in no two slots that live together do the physical bytes overlap,
- * nor in one slot with itself; and the ranges of a group are idle all through its interval That a plan fits a trace,
- * and that streams are ordered where they share memory, is another matter: seam_plan_verify().
+ * - L0: the header is as it was made: magic, version, size, and header_checksum, so that its counts are those of the
+ *   arrays; an array that it counts is there. A plan in memory may have other arrays of the same counts than it was
+ *   made with; who changes its header writes a file image and reads that
+ * - L1: sizes are positive, offsets multiples of align_bytes, and offset + size <= arena_bytes; a slot has addresses
+ *   unless it is dynamic; align_bytes is a power of two; arena_bytes, chunk_bytes and resident_bytes are at most 2^62;
+ *   the arena is not smaller than the lower bound, and equal to it where the plan says SEAM_PLAN_OPTIMAL
+ * - L2: positions: begin < positions, begin < end <= begin + copies * positions; slots stand in order of begin, no two
+ *   with the same (but in a graph). A linear plan has one copy, and nothing in it ends behind its last position
+ * - L3: slots, groups, ranges, waits and strings refer to what exists; flags are known ones, reserved fields 0; ranges
+ *   of a group ascend without touching; a group counts its dynamic slots; what is waited for has ended by then; what
+ *   the prelude says to stay is of a known size and no more than resident_bytes, and a linear plan has none
+ * - L4: arena_chunks and lower_bound_chunks are arena_bytes and lower_bound_bytes in chunks, rounded up
+ * - L5: no two slots that live together share a byte, and the ranges of a group are idle all through its interval
+ *
+ * That a plan fits a trace, and that streams are ordered where they share memory, is another matter:
+ * seam_plan_verify().
  */
 #ifndef SEAM_PLAN_H
 #define SEAM_PLAN_H
@@ -94,13 +95,13 @@ struct seam_plan_header {
 	uint64_t last_event;
 	uint64_t align_bytes;        /* power of two */
 	uint64_t chunk_bytes;        /* at least 1 */
-	uint64_t arena_bytes;        /* address space: the peak of the placement; M when stitched */
+	uint64_t arena_bytes;        /* the peak of the placement */
 	uint64_t resident_bytes;     /* live through every period, outside the arena; 0 for a linear plan */
 	uint64_t lower_bound_bytes;  /* of the arena: no placement can be smaller */
 	uint64_t unplaced_bytes;     /* largest sum of dynamic requests live at once: not in the arena */
 	uint32_t lower_bound_chunks; /* P*: lower_bound_bytes rounded up to chunks */
-	uint32_t physical_chunks;    /* behind the arena: its own chunks, or fewer when some back several of them */
-	uint32_t backing_count;
+	uint32_t arena_chunks;       /* arena_bytes rounded up to chunks */
+	uint32_t reserved_backing;   /* 0; else a stitched plan of an earlier release, which is refused */
 	uint32_t stream_count;
 	uint32_t wait_count;
 	uint32_t group_count;
@@ -189,7 +190,6 @@ struct seam_plan {
 	struct seam_plan_header header;
 	const struct seam_plan_slot *slots;
 	const uint64_t *offsets;
-	const uint32_t *backing;
 	const uint64_t *streams;
 	const struct seam_plan_wait *waits;
 	const struct seam_plan_group *groups;
@@ -241,7 +241,7 @@ struct seam_plan_options {
 	size_t struct_bytes;    /* sizeof(struct seam_plan_options) */
 	const char *solver;     /* a solver's name; NULL or "auto": all that help, in order */
 	uint64_t time_limit_ns; /* processor time of the calling thread: what others do on the machine does not count.
-				 * 0: 5 s. For placing; reading, finding views (2 s at most) and checking come on top.
+				 * 0: 5 s. For placing; reading and checking come on top.
 				 * No limit ends the quick constructors (first fit in the order of time and of size,
 				 * layers): some 10 us for each request, and no plan by all solvers is worse */
 	uint64_t node_limit;    /* not 0: this many steps instead of the time limit: the same plan on every machine */
@@ -255,8 +255,6 @@ struct seam_plan_options {
 	uint64_t last_event;
 	const struct seam_plan_fixed *fixed; /* fixed_count of them; two that may live together must not overlap */
 	size_t fixed_count;
-	int no_stitch; /* 1: a plain arena even where stitched views would save chunks; seam_plan_use() makes one of it
-			* in any case, with the trace at hand it may come out smaller */
 	const int *cancel; /* not NULL: once it is not 0, the best so far is returned, at least the quick constructors'.
 			    * Set it by a signal handler or another thread; it is read as an atomic */
 	const struct seam_plan_range *taken; /* taken_count ranges of the arena that no slot may touch, ascending,

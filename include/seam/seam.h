@@ -253,9 +253,7 @@ struct seam_plan; /* plan.h */
  * program asks for first and nothing is live yet. Another plan, of another kind of iteration, is added to those in use
  * if it needs no more memory. The plan is not kept. SEAM_OK: it is in use, with or without room for what stays; an
  * error: it is not. Like a plan that the pool made it is dropped (plan_drops) where memory is short, or where it has
- * hardly served anything for a period or longer, and what the program does instead is in want of its memory. A stitched
- * plan is placed again without stitching, which takes up to some tenths of a second, and may need more memory: above
- * all where there are several streams, for only its addresses tell which of them are ordered. A log line says how much.
+ * hardly served anything for a period or longer, and what the program does instead is in want of its memory.
  * Plans that the pool makes itself: the option plan.
  * The plan is checked first, as a file is, in time that is nearly linear in its slots: no two requests that live
  * together share a byte of it. It is refused where it needs more than 5/4 of what lives at once, stream by stream:

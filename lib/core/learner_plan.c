@@ -210,7 +210,6 @@ static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, con
 	options.period = SEAM_PLAN_PERIOD_GIVEN;
 	options.first_event = kind->first_event;
 	options.last_event = kind->last_event;
-	options.no_stitch = 1;
 	options.cancel = &learner->stop;
 	options.taken = taken->ranges;
 	options.taken_count = taken->count;

@@ -8,7 +8,6 @@
 #include "bits.h"
 #include "check.h"
 #include "clock.h"
-#include "flatten.h"
 #include "learner.h"
 #include "learner_impl.h"
 #include "log.h"
@@ -236,7 +235,7 @@ static enum seam_rc judge_size(struct seam_pool *pool, const struct seam_plan *p
 	return SEAM_INVALID;
 }
 
-/* With what only plans that are given are asked for. */
+/* With what only plans that are given are asked for. With `work`. */
 static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error,
 	struct seam_script **ret_script)
 {
@@ -256,35 +255,6 @@ static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan
 	return rc;
 }
 
-/* The script of a stitched plan: an arena has each chunk once, so its requests are placed again. With `work`. */
-static enum seam_rc flatten(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error,
-	struct seam_script **ret_script)
-{
-	const uint64_t comes_bytes = plan->header.lower_bound_bytes;
-	const struct seam_plan_options options = seam__learner_limits(
-		pool, plan->header.slot_count, plan->header.resident_bytes + comes_bytes, comes_bytes);
-	struct seam_plan *flat = NULL;
-	enum seam_rc rc = seam__plan_flatten(plan, &options, error, &flat);
-	if (rc != SEAM_OK)
-		return rc;
-	seam__log(SEAM_LOG_INFO,
-		"a stitched plan of %" PRIu64 " bytes is placed again without stitching, in %" PRIu64 " bytes",
-		plan->header.physical_chunks * plan->header.chunk_bytes, flat->header.arena_bytes);
-	rc = create_script(pool, flat, error, ret_script);
-	seam_plan_free(flat);
-	return rc;
-}
-
-/* With `work`. */
-static enum seam_rc make_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error,
-	struct seam_script **ret_script)
-{
-	bool repeats = (plan->header.flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) ==
-		0; /* else there is no script of it anyhow */
-	return plan->header.backing_count != 0 && repeats ? flatten(pool, plan, error, ret_script)
-							  : create_script(pool, plan, error, ret_script);
-}
-
 enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error)
 {
 	struct seam_script *script = NULL;
@@ -299,7 +269,7 @@ enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan,
 	if (rc != SEAM_OK)
 		return refuse(error, rc, said.text);
 	seam__mutex_lock(&pool->learner.work);
-	rc = make_script(pool, plan, &said, &script);
+	rc = create_script(pool, plan, &said, &script);
 	if (rc == SEAM_OK) {
 		seam__pool_stop(pool);
 		rc = use(pool, &script, plan);

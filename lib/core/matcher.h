@@ -100,9 +100,8 @@ struct seam_match_ask {
 void seam__script_begins_at_mark(struct seam_script *script);
 
 /* meta outlives the script. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here.
- * Errors: SEAM_INVALID (a linear plan, an empty one or one of a graph; stitched, for tests by address need an arena
- * without aliases; offsets that are no multiples of 512, as of a plan with a smaller align_bytes, or beyond 2 TiB),
- * SEAM_OOM_META. O(slots log slots). */
+ * Errors: SEAM_INVALID (a linear plan, an empty one or one of a graph; offsets that are no multiples of 512, as of a
+ * plan with a smaller align_bytes, or beyond 2 TiB), SEAM_OOM_META. O(slots log slots). */
 SEAM_MUST_USE enum seam_rc seam__script_create(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
 void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */

@@ -10,8 +10,7 @@
 static bool can_run(const struct seam_plan *plan)
 {
 	const struct seam_plan_header *header = &plan->header;
-	if ((header->flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) != 0 || header->backing_count != 0 ||
-		header->slot_count == 0)
+	if ((header->flags & (SEAM_PLAN_LINEAR | SEAM_PLAN_GRAPH)) != 0 || header->slot_count == 0)
 		return false;
 	if (2 * (uint64_t)header->slot_count * header->copies >= MOST_POSITIONS || header->arena_bytes > MOST_BYTES)
 		return false;

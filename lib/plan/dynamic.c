@@ -172,13 +172,11 @@ void seam__dynamic_fini(struct seam__dynamic *dynamic)
 static const char *check_group(const struct seam__dynamic *dynamic, const struct seam__dynamic_space *space,
 	const struct seam_plan_group *group)
 {
-	uint64_t end =
-		space->backing->chunks == NULL ? space->arena_bytes : space->backing->column_count * space->chunk_bytes;
 	const struct seam_plan_range *ranges = dynamic->ranges.items;
 	uint64_t below = 0;
 
 	for (uint32_t n = group->first_range; n < group->first_range + group->range_count; n++) {
-		if (ranges[n].begin_bytes >= ranges[n].end_bytes || ranges[n].end_bytes > end ||
+		if (ranges[n].begin_bytes >= ranges[n].end_bytes || ranges[n].end_bytes > space->arena_bytes ||
 			(n > group->first_range && ranges[n].begin_bytes <= below))
 			return "Y3 ranges";
 		below = ranges[n].end_bytes;

@@ -4,7 +4,7 @@
  * Such a request has no place in a plan, but it is known during which layers it lives. A group is what is allocated in
  * one layer and freed in one (HomoLayer, Eq. 3), each occurrence of the layers in the period for itself. Its interval
  * reaches from the beginning of the first layer to the end of the other; its reusable space is what the static
- * placement leaves idle during all of that (Eq. 4-6), in physical bytes where addresses share chunks.
+ * placement leaves idle during all of that (Eq. 4-6).
  *
  * Not here: which layer an event belongs to (homolayer.h); who gets which part of a range (core, at run time).
  * Invariants, named by seam__dynamic_check(): Y1 groups stand in order of interval and layers, each with all its
@@ -18,7 +18,6 @@
 
 #include <seam/plan.h>
 
-#include "backing.h"
 #include "grow.h"
 #include "problem.h"
 
@@ -38,10 +37,8 @@ struct seam__dynamic_request {
 /* The static placement. */
 struct seam__dynamic_space {
 	const struct seam__problem *problem;
-	const uint64_t *offsets;             /* of the placement; the backing's own count where it has some */
-	const struct seam__backing *backing; /* may be plain, not NULL */
+	const uint64_t *offsets;
 	uint64_t arena_bytes;
-	uint64_t chunk_bytes;
 	uint32_t copies;
 };
 

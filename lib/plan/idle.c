@@ -5,22 +5,6 @@
 
 #include "meta.h"
 
-/* The address under which a chunk's idle bytes are given: the first column that it backs. */
-static enum seam_rc find_homes(struct seam__idle *idle)
-{
-	const struct seam__backing *backing = idle->space->backing;
-
-	if (backing->chunks == NULL)
-		return SEAM_OK;
-	idle->chunk_count = backing->physical_chunks;
-	idle->home = seam__meta_array(idle->space->problem->meta, idle->chunk_count, sizeof(*idle->home));
-	if (idle->home == NULL)
-		return SEAM_OOM_META;
-	for (uint32_t c = backing->column_count; c > 0; c--)
-		idle->home[backing->chunks[c - 1]] = c - 1;
-	return SEAM_OK;
-}
-
 static enum seam_rc init_others(struct seam__idle *idle)
 {
 	const struct seam__problem *problem = idle->space->problem;
@@ -48,8 +32,6 @@ enum seam_rc seam__idle_init(struct seam__idle *idle, const struct seam__dynamic
 		if (made.found == NULL)
 			rc = SEAM_OOM_META;
 	}
-	if (rc == SEAM_OK)
-		rc = find_homes(&made);
 	if (rc != SEAM_OK) {
 		seam__idle_fini(&made);
 		return rc;
@@ -62,7 +44,6 @@ void seam__idle_fini(struct seam__idle *idle)
 {
 	const struct seam__problem *problem = idle->space->problem;
 
-	seam__meta_free(problem->meta, idle->home, idle->chunk_count * sizeof(*idle->home));
 	seam__meta_free(problem->meta, idle->found, (size_t)problem->count * sizeof(*idle->found));
 	for (size_t s = 0; idle->others != NULL && s <= problem->streams; s++)
 		seam__grow_fini(&idle->others[s]);
@@ -73,25 +54,13 @@ void seam__idle_fini(struct seam__idle *idle)
 	seam__overlap_fini(&idle->overlap);
 }
 
-/* The item's physical bytes. */
 static enum seam_rc use_item(struct seam__idle *idle, uint32_t item)
 {
 	const struct seam__dynamic_space *space = idle->space;
-	const uint64_t *offsets = space->backing->offsets != NULL ? space->backing->offsets : space->offsets;
-	uint64_t at = offsets[item];
-	uint64_t end = at + space->problem->items[item].size_bytes;
-	enum seam_rc rc = SEAM_OK;
+	const uint64_t begin = space->offsets[item];
+	const struct seam_plan_range bytes = {begin, begin + space->problem->items[item].size_bytes};
 
-	if (idle->home == NULL)
-		return seam__grow_append(&idle->used, &(struct seam_plan_range){at, end}, 1);
-	for (uint64_t next; at < end && rc == SEAM_OK; at = next) {
-		uint64_t column = at / space->chunk_bytes;
-		uint64_t physical = space->backing->chunks[column] * space->chunk_bytes + at % space->chunk_bytes;
-
-		next = (column + 1) * space->chunk_bytes < end ? (column + 1) * space->chunk_bytes : end;
-		rc = seam__grow_append(&idle->used, &(struct seam_plan_range){physical, physical + (next - at)}, 1);
-	}
-	return rc;
+	return seam__grow_append(&idle->used, &bytes, 1);
 }
 
 static int compare_ranges(const void *left, const void *right)
@@ -162,63 +131,9 @@ static enum seam_rc use_items(struct seam__idle *idle, uint32_t begin, uint32_t 
 	return rc;
 }
 
-/* Appends [begin, end), or makes the range before longer. */
-static enum seam_rc append(struct seam_grow *ranges, size_t first, uint64_t begin, uint64_t end)
-{
-	struct seam_plan_range *last =
-		ranges->count > first ? (struct seam_plan_range *)ranges->items + (ranges->count - 1) : NULL;
-
-	if (last != NULL && last->end_bytes == begin) {
-		last->end_bytes = end;
-		return SEAM_OK;
-	}
-	return seam__grow_append(ranges, &(struct seam_plan_range){begin, end}, 1);
-}
-
-/* Physical bytes [begin, end) that nobody uses, by their address. */
-static enum seam_rc give(
-	const struct seam__idle *idle, size_t first, uint64_t begin, uint64_t end, struct seam_grow *ranges)
-{
-	uint64_t chunk_bytes = idle->space->chunk_bytes;
-	enum seam_rc rc = SEAM_OK;
-
-	if (idle->home == NULL)
-		return append(ranges, first, begin, end);
-	for (uint64_t next; begin < end && rc == SEAM_OK; begin = next) {
-		uint64_t chunk = begin / chunk_bytes;
-		uint64_t at = idle->home[chunk] * chunk_bytes + begin % chunk_bytes;
-
-		next = (chunk + 1) * chunk_bytes < end ? (chunk + 1) * chunk_bytes : end;
-		rc = append(ranges, first, at, at + (next - begin));
-	}
-	return rc;
-}
-
-/* Chunks' homes need not ascend: ranges by address, those that touch made one. */
-static void tidy(struct seam_grow *ranges, size_t first)
-{
-	struct seam_plan_range *list;
-	size_t count = ranges->count - first;
-	size_t kept = 0;
-
-	if (count == 0)
-		return;
-	list = (struct seam_plan_range *)ranges->items + first;
-	qsort(list, count, sizeof(*list), compare_ranges);
-	for (size_t n = 1; n < count; n++) {
-		if (list[n].begin_bytes == list[kept].end_bytes)
-			list[kept].end_bytes = list[n].end_bytes;
-		else
-			list[++kept] = list[n];
-	}
-	ranges->count = first + kept + 1;
-}
-
 enum seam_rc seam__idle_find(
 	struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream, struct seam_grow *ranges)
 {
-	uint64_t end = idle->home == NULL ? idle->space->arena_bytes : idle->chunk_count * idle->space->chunk_bytes;
-	size_t first = ranges->count;
 	uint64_t at = 0;
 	const struct seam_plan_range *used;
 	enum seam_rc rc = use_items(idle, begin, span, stream);
@@ -228,12 +143,10 @@ enum seam_rc seam__idle_find(
 	used = idle->used.items;
 	for (size_t n = 0; n < idle->used.count && rc == SEAM_OK; n++) {
 		if (used[n].begin_bytes > at)
-			rc = give(idle, first, at, used[n].begin_bytes, ranges);
+			rc = seam__grow_append(ranges, &(struct seam_plan_range){at, used[n].begin_bytes}, 1);
 		at = used[n].end_bytes > at ? used[n].end_bytes : at;
 	}
-	if (rc == SEAM_OK && at < end)
-		rc = give(idle, first, at, end, ranges);
-	if (rc == SEAM_OK)
-		tidy(ranges, first);
+	if (rc == SEAM_OK && at < idle->space->arena_bytes)
+		rc = seam__grow_append(ranges, &(struct seam_plan_range){at, idle->space->arena_bytes}, 1);
 	return rc;
 }

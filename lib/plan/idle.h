@@ -11,10 +11,8 @@
 struct seam__idle {
 	const struct seam__dynamic_space *space;
 	struct seam__overlap overlap;
-	uint32_t *found; /* scratch: items */
-	uint32_t *home;  /* per physical chunk: the first column that it backs; NULL: a plain arena */
-	uint32_t chunk_count;
-	struct seam_grow used;    /* scratch, struct seam_plan_range: physical bytes in use */
+	uint32_t *found;          /* scratch: items */
+	struct seam_grow used;    /* scratch, struct seam_plan_range: bytes in use */
 	struct seam_grow *others; /* per stream, and one more for no stream: what items of other streams use, merged */
 	uint8_t *others_known;    /* ... whether it was asked for */
 };
@@ -25,7 +23,7 @@ void seam__idle_fini(struct seam__idle *idle);
 
 /* Appends to `ranges` (struct seam_plan_range) what no item uses during [begin, begin + span) of the circle, ascending,
  * none touching the next. Items of other streams than `stream` count at all times: nothing orders them behind this use.
- * Physical bytes with several addresses are given under one. Errors: SEAM_OOM_META. */
+ * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__idle_find(
 	struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream, struct seam_grow *ranges);
 

@@ -1,14 +1,12 @@
 /* make.c: seam_plan_make(): from a trace to a plan that the validator has accepted.
  *
- * In order: the study of the trace (study.h); the solvers under the budget; backing and dynamic groups; the draft; its
- * check. Everything is on the process-wide metadata domain and gone at the end, but the plan.
+ * In order: the study of the trace (study.h); the solvers under the budget; dynamic groups; the draft; its check.
+ * Everything is on the process-wide metadata domain and gone at the end, but the plan.
  *
  * Not here: plans of operator graphs (make_graph.c). No locks.
  */
 #include <seam/plan.h>
 
-#include "backing.h"
-#include "clock.h"
 #include "draft.h"
 #include "dynamic.h"
 #include "homolayer.h"
@@ -22,7 +20,6 @@
 #include "waits.h"
 
 #define EVENT_NS UINT64_C(1250) /* for each event: all but the solvers, at most, measured as solver_costs.def says */
-#define STITCH_NS UINT64_C(2000000000) /* most that finding views may take, where it has no node limit */
 
 /* What is found out on the way. Zeroed members are allowed to be finished. */
 struct making {
@@ -32,44 +29,16 @@ struct making {
 	struct seam__study study;
 	struct seam__placement placed;
 	struct seam__search search;
-	struct seam__backing backing;
 	struct seam__homolayer homolayer;
 	struct seam__dynamic dynamic;
 };
-
-/* Nothing is stitched where the plan lists waits: those say who waits for whose addresses, not for whose chunks. */
-static enum seam_rc stitch(struct making *making)
-{
-	const struct seam_plan_options *options = &making->options;
-	struct seam__budget budget;
-
-	if (making->placed.peak_bytes / options->chunk_bytes >= UINT32_MAX) {
-		seam__trace_error_set(making->error, 0,
-			"the placement of %llu bytes has too many chunks of %llu bytes to number them",
-			(unsigned long long)making->placed.peak_bytes, (unsigned long long)options->chunk_bytes);
-		return SEAM_INVALID;
-	}
-	if (options->no_stitch || options->streams == SEAM_PLAN_STREAMS_INSERT)
-		return SEAM_OK;
-	seam__budget_init(&budget);
-	budget.cancel = options->cancel;
-	if (options->node_limit != 0)
-		budget.nodes_left = options->node_limit;
-	else
-		budget.deadline_ns = seam__clock_thread_ns() +
-			(options->time_limit_ns < STITCH_NS ? options->time_limit_ns : STITCH_NS);
-	return seam__backing_make(&making->study.problem, &budget, making->placed.offsets, making->placed.peak_bytes,
-		options->chunk_bytes, &making->backing);
-}
 
 /* Groups of dynamic requests and the space that the placement leaves them. */
 static enum seam_rc find_space(struct making *making)
 {
 	struct seam__dynamic_space space = {.problem = &making->study.problem,
 		.offsets = making->placed.offsets,
-		.backing = &making->backing,
 		.arena_bytes = making->placed.peak_bytes,
-		.chunk_bytes = making->options.chunk_bytes,
 		.copies = making->study.slots.copies};
 	enum seam_rc rc = seam__homolayer_init(making->trace, &making->study.requests, &making->study.slots,
 		making->study.problem.streams, &making->homolayer);
@@ -102,7 +71,6 @@ static enum seam_rc write_groups(struct making *making, struct seam__plan_builde
 
 static enum seam_rc write_slots(struct making *making, struct seam__plan_builder *builder)
 {
-	const uint64_t *offsets = making->backing.offsets != NULL ? making->backing.offsets : making->placed.offsets;
 	const uint32_t *slots = making->homolayer.slots.items;
 	size_t count = seam__slots_count(&making->study.slots);
 	uint32_t *groups;
@@ -110,14 +78,14 @@ static enum seam_rc write_slots(struct making *making, struct seam__plan_builder
 
 	if (count == 0)
 		return seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots,
-			&making->study.problem, offsets, NULL);
+			&making->study.problem, making->placed.offsets, NULL);
 	groups = seam__meta_array(seam__meta_process(), count, sizeof(*groups));
 	if (groups == NULL)
 		return SEAM_OOM_META;
 	for (size_t i = 0; i < making->homolayer.slots.count; i++)
 		groups[slots[i]] = making->dynamic.group_of[i];
 	rc = seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots,
-		&making->study.problem, offsets, groups);
+		&making->study.problem, making->placed.offsets, groups);
 	seam__meta_free(seam__meta_process(), groups, count * sizeof(*groups));
 	return rc;
 }
@@ -139,7 +107,6 @@ static enum seam_rc list_waits(struct making *making, struct seam__plan_builder 
 static enum seam_rc write_down(struct making *making, struct seam__plan_builder *builder)
 {
 	struct seam_plan_header *header = &builder->header;
-	const struct seam__backing *backing = &making->backing;
 	enum seam_rc rc = write_slots(making, builder);
 
 	if (rc == SEAM_OK)
@@ -151,10 +118,6 @@ static enum seam_rc write_down(struct making *making, struct seam__plan_builder 
 	if (rc == SEAM_OK && making->options.streams == SEAM_PLAN_STREAMS_INSERT)
 		rc = list_waits(making, builder);
 	seam__search_describe(&making->search, &making->options, &making->placed, header);
-	if (rc == SEAM_OK && backing->chunks != NULL) {
-		rc = seam__plan_builder_back(builder, backing->chunks, backing->column_count);
-		header->arena_bytes = backing->column_count * making->options.chunk_bytes;
-	}
 	return rc;
 }
 
@@ -184,7 +147,6 @@ static void making_fini(struct making *making)
 {
 	seam__dynamic_fini(&making->dynamic);
 	seam__homolayer_fini(&making->homolayer);
-	seam__backing_fini(&making->backing, &making->study.problem);
 	seam__placement_fini(&making->placed, &making->study.problem);
 	seam__study_fini(&making->study);
 }
@@ -205,8 +167,6 @@ enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_p
 		rc = seam__search_run(&making.study.problem, &making.options, error, &making.placed, &making.search);
 	if (rc == SEAM_OK && making.options.solver == NULL)
 		rc = seam__huddle(&making.study.problem, &making.placed);
-	if (rc == SEAM_OK)
-		rc = stitch(&making);
 	if (rc == SEAM_OK)
 		rc = find_space(&making);
 	if (rc == SEAM_OK)

@@ -5,7 +5,7 @@
  * A view has whole chunks, so a request's size counts rounded up. Requests smaller than a chunk have no views: they are
  * taken to share an arena without loss. Dynamic requests do not count. All figures are in chunks of the plan.
  *
- * Not here: the plan's own views (backing.h). Pure; no locks.
+ * Pure; no locks.
  */
 #ifndef SEAM_PAGED_H
 #define SEAM_PAGED_H

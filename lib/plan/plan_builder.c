@@ -18,14 +18,12 @@ enum seam_rc seam__plan_builder_init(struct seam__plan_builder *builder, uint32_
 	seam__grow_init(&builder->groups, sizeof(struct seam_plan_group));
 	seam__grow_init(&builder->ranges, sizeof(struct seam_plan_range));
 	seam__grow_init(&builder->prelude, sizeof(struct seam_plan_prelude));
-	seam__grow_init(&builder->backing, sizeof(uint32_t));
 	return seam__strings_init(&builder->strings);
 }
 
 void seam__plan_builder_fini(struct seam__plan_builder *builder)
 {
 	seam__strings_fini(&builder->strings);
-	seam__grow_fini(&builder->backing);
 	seam__grow_fini(&builder->prelude);
 	seam__grow_fini(&builder->ranges);
 	seam__grow_fini(&builder->groups);
@@ -88,11 +86,6 @@ enum seam_rc seam__plan_builder_prelude(struct seam__plan_builder *builder, cons
 	return seam__grow_append(&builder->prelude, request, 1);
 }
 
-enum seam_rc seam__plan_builder_back(struct seam__plan_builder *builder, const uint32_t *chunks, size_t count)
-{
-	return seam__grow_append(&builder->backing, chunks, count);
-}
-
 enum seam_rc seam__plan_builder_string(struct seam__plan_builder *builder, const char *text, uint32_t *ret_offset)
 {
 	return seam__strings_intern(&builder->strings, text, ret_offset);
@@ -103,39 +96,34 @@ static uint64_t chunks_of(const struct seam_plan_header *header, uint64_t bytes)
 	return bytes / header->chunk_bytes + (bytes % header->chunk_bytes != 0);
 }
 
-static uint64_t backed_chunks(const struct seam__plan_builder *builder)
-{
-	const uint32_t *chunks = builder->backing.items;
-	uint64_t highest = 0;
-	for (size_t i = 0; i < builder->backing.count; i++)
-		highest = chunks[i] > highest ? chunks[i] : highest;
-	return highest + 1;
-}
-
-/* What follows from the sections. False when something is too much for its field. */
-static int complete_header(struct seam__plan_builder *builder)
+/* What follows from the sections. False, with `error` filled, when something is too much for its field. */
+static int complete_header(struct seam__plan_builder *builder, struct seam_trace_error *error)
 {
 	struct seam_plan_header *header = &builder->header;
 	const struct seam_grow *counted[] = {&builder->slots, &builder->streams, &builder->waits, &builder->groups,
-		&builder->ranges, &builder->prelude, &builder->backing};
+		&builder->ranges, &builder->prelude};
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
-		if (counted[i]->count > UINT32_MAX)
+		if (counted[i]->count > UINT32_MAX) {
+			seam__trace_error_set(error, 0, "a plan has more records of a kind than can be numbered");
 			return 0;
+		}
 	}
-	const uint64_t physical =
-		builder->backing.count == 0 ? chunks_of(header, header->arena_bytes) : backed_chunks(builder);
+	const uint64_t arena = chunks_of(header, header->arena_bytes);
 	const uint64_t lower = chunks_of(header, header->lower_bound_bytes);
-	if (physical > UINT32_MAX || lower > UINT32_MAX)
+	if (arena > UINT32_MAX || lower > UINT32_MAX) {
+		seam__trace_error_set(error, 0,
+			"the placement of %llu bytes has too many chunks of %llu bytes to number them",
+			(unsigned long long)header->arena_bytes, (unsigned long long)header->chunk_bytes);
 		return 0;
+	}
 	header->slot_count = (uint32_t)builder->slots.count;
 	header->stream_count = (uint32_t)builder->streams.count;
 	header->wait_count = (uint32_t)builder->waits.count;
 	header->group_count = (uint32_t)builder->groups.count;
 	header->range_count = (uint32_t)builder->ranges.count;
 	header->prelude_count = (uint32_t)builder->prelude.count;
-	header->backing_count = (uint32_t)builder->backing.count;
 	header->string_bytes = builder->strings.section.count;
-	header->physical_chunks = (uint32_t)physical;
+	header->arena_chunks = (uint32_t)arena;
 	header->lower_bound_chunks = (uint32_t)lower;
 	return 1;
 }
@@ -144,8 +132,10 @@ enum seam_rc seam__plan_builder_finish(
 	struct seam__plan_builder *builder, struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	SEAM_ASSERT_DEEP(seam__plan_builder_check(builder));
-	if (builder->header.chunk_bytes == 0 || !complete_header(builder))
+	if (builder->header.chunk_bytes == 0)
 		return seam__trace_error_rc(error, SEAM_INVALID);
+	if (!complete_header(builder, error))
+		return SEAM_INVALID;
 	const void *const sections[SEAM__PLAN_SECTIONS] = {
 		[SEAM__PLAN_SLOTS] = builder->slots.items,
 		[SEAM__PLAN_OFFSETS] = builder->offsets.items,
@@ -154,7 +144,6 @@ enum seam_rc seam__plan_builder_finish(
 		[SEAM__PLAN_GROUPS] = builder->groups.items,
 		[SEAM__PLAN_RANGES] = builder->ranges.items,
 		[SEAM__PLAN_PRELUDE] = builder->prelude.items,
-		[SEAM__PLAN_BACKING] = builder->backing.items,
 		[SEAM__PLAN_STRINGS] = builder->strings.section.items,
 	};
 	return seam__plan_create(&builder->header, sections, error, ret_plan);

@@ -16,7 +16,7 @@
 struct seam__plan_builder {
 	/* Set by the caller: flags, fingerprint, first_event, last_event, positions, align_bytes, chunk_bytes,
 	 * arena_bytes, resident_bytes, lower_bound_bytes, unplaced_bytes, solver, solve_ns. Set by finish: everything
-	 * that follows from the sections, lower_bound_chunks, and physical_chunks. */
+	 * that follows from the sections, lower_bound_chunks, and arena_chunks. */
 	struct seam_plan_header header;
 	struct seam_grow slots;
 	struct seam_grow offsets;
@@ -25,7 +25,6 @@ struct seam__plan_builder {
 	struct seam_grow groups;
 	struct seam_grow ranges;
 	struct seam_grow prelude;
-	struct seam_grow backing;
 	struct seam_strings strings;
 };
 
@@ -45,7 +44,7 @@ SEAM_MUST_USE enum seam_rc seam__plan_builder_slot(
 SEAM_MUST_USE enum seam_rc seam__plan_builder_stream(
 	struct seam__plan_builder *builder, uint64_t stream, uint32_t *ret_number);
 
-/* Append one wait, one group, one range, one request of the prelude, or the backing of the arena's next `count` chunks.
+/* Append one wait, one group, one range, or one request of the prelude.
  * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_wait(
 	struct seam__plan_builder *builder, const struct seam_plan_wait *wait);
@@ -55,8 +54,6 @@ SEAM_MUST_USE enum seam_rc seam__plan_builder_range(
 	struct seam__plan_builder *builder, const struct seam_plan_range *range);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_prelude(
 	struct seam__plan_builder *builder, const struct seam_plan_prelude *request);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_back(
-	struct seam__plan_builder *builder, const uint32_t *chunks, size_t count);
 
 /* The text's place in the strings; "" is 0. Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB in all). */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_string(

@@ -58,7 +58,6 @@ static bool check_whole(struct checker *checker)
 		(header->group_count != 0 && plan->groups == NULL) ||
 		(header->range_count != 0 && plan->ranges == NULL) ||
 		(header->prelude_count != 0 && plan->prelude == NULL) ||
-		(header->backing_count != 0 && plan->backing == NULL) ||
 		(header->string_bytes != 0 && plan->strings == NULL))
 		return fail_header(checker, "L0", "an array that its header counts is not there");
 	return true;
@@ -75,11 +74,12 @@ static bool check_sizes(struct checker *checker)
 		return fail_header(checker, "L1", "its residents have more than 2^62 bytes");
 	if (header->lower_bound_bytes > header->arena_bytes)
 		return fail_header(checker, "L1", "the arena is smaller than its lower bound");
-	if ((header->flags & SEAM_PLAN_OPTIMAL) != 0 && header->backing_count == 0 &&
-		header->lower_bound_bytes != header->arena_bytes)
+	if ((header->flags & SEAM_PLAN_OPTIMAL) != 0 && header->lower_bound_bytes != header->arena_bytes)
 		return fail_header(checker, "L1", "it says that it is optimal, and is not at the lower bound");
 	if ((header->flags & ~SEAM_PLAN_FLAGS) != 0)
 		return fail_header(checker, "L3", "unknown flag");
+	if (header->reserved_backing != 0)
+		return fail_header(checker, "L3", "it is stitched, as an earlier release made plans");
 	for (size_t i = 0; i < sizeof(header->reserved); i++) {
 		if (header->reserved[i] != 0)
 			return fail_header(checker, "L3", "reserved bytes of the header are not 0");
@@ -253,50 +253,14 @@ static bool check_records(struct checker *checker)
 	return good;
 }
 
-/* `seen`: a zeroed byte for each physical chunk. */
-static bool check_backing(struct checker *checker, uint8_t *seen)
+static bool check_chunks(struct checker *checker)
 {
 	const struct seam_plan_header *header = &checker->plan->header;
-	uint32_t different = 0;
-	for (uint32_t i = 0; i < header->backing_count; i++) {
-		const uint32_t chunk = checker->plan->backing[i];
-		if (chunk >= header->physical_chunks)
-			return fail(checker, "L4", "backing", i, "its physical chunk does not exist");
-		different += seen[chunk] == 0;
-		seen[chunk] = 1;
-	}
-	if (different != header->physical_chunks)
-		return fail_header(checker, "L4", "a physical chunk backs nothing");
-	return true;
-}
-
-static bool check_chunk_counts(struct checker *checker)
-{
-	const struct seam_plan_header *header = &checker->plan->header;
-	const uint64_t arena_chunks = chunks_of(header, header->arena_bytes);
 	if (chunks_of(header, header->lower_bound_bytes) != header->lower_bound_chunks)
 		return fail_header(checker, "L4", "the lower bound in chunks is not that in bytes");
-	if (header->backing_count == 0 && header->physical_chunks != arena_chunks)
-		return fail_header(checker, "L4", "the chunks of an arena that backs itself are not its own");
-	if (header->backing_count != 0 &&
-		(header->backing_count != arena_chunks || header->physical_chunks > header->backing_count))
-		return fail_header(checker, "L4", "the backing is not that of the arena's chunks");
+	if (chunks_of(header, header->arena_bytes) != header->arena_chunks)
+		return fail_header(checker, "L4", "the arena in chunks is not that in bytes");
 	return true;
-}
-
-static enum seam_rc check_chunks(struct checker *checker)
-{
-	const struct seam_plan_header *header = &checker->plan->header;
-	if (!check_chunk_counts(checker))
-		return SEAM_CORRUPT;
-	if (header->backing_count == 0)
-		return SEAM_OK;
-	uint8_t *seen = seam__meta_alloc(seam__meta_process(), header->physical_chunks + (size_t)1);
-	if (seen == NULL)
-		return SEAM_OOM_META;
-	const bool good = check_backing(checker, seen);
-	seam__meta_free(seam__meta_process(), seen, header->physical_chunks + (size_t)1);
-	return good ? SEAM_OK : SEAM_CORRUPT;
 }
 
 enum seam_rc seam__plan_check_records(
@@ -307,7 +271,7 @@ enum seam_rc seam__plan_check_records(
 	enum seam_rc rc = SEAM_OOM_META;
 	checker.group_slots = seam__meta_array(seam__meta_process(), groups, sizeof(uint64_t));
 	if (checker.group_slots != NULL)
-		rc = check_records(&checker) ? check_chunks(&checker) : SEAM_CORRUPT;
+		rc = check_records(&checker) && check_chunks(&checker) ? SEAM_OK : SEAM_CORRUPT;
 	seam__meta_free(seam__meta_process(), checker.group_slots, groups * sizeof(uint64_t));
 	if (rc == SEAM_CORRUPT)
 		*ret_broken = checker.broken;

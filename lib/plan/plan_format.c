@@ -46,7 +46,6 @@ int seam__plan_measure(
 		[SEAM__PLAN_GROUPS] = header->group_count,
 		[SEAM__PLAN_RANGES] = header->range_count,
 		[SEAM__PLAN_PRELUDE] = header->prelude_count,
-		[SEAM__PLAN_BACKING] = header->backing_count,
 		[SEAM__PLAN_STRINGS] = header->string_bytes,
 	};
 	static const uint64_t record_bytes[SEAM__PLAN_SECTIONS] = {
@@ -57,7 +56,6 @@ int seam__plan_measure(
 		[SEAM__PLAN_GROUPS] = sizeof(struct seam_plan_group),
 		[SEAM__PLAN_RANGES] = sizeof(struct seam_plan_range),
 		[SEAM__PLAN_PRELUDE] = sizeof(struct seam_plan_prelude),
-		[SEAM__PLAN_BACKING] = sizeof(uint32_t),
 		[SEAM__PLAN_STRINGS] = 1,
 	};
 	uint64_t left = limit_bytes;
@@ -132,7 +130,6 @@ static void point_into_image(struct holder *holder, const uint64_t bytes[SEAM__P
 	plan->groups = at[SEAM__PLAN_GROUPS];
 	plan->ranges = at[SEAM__PLAN_RANGES];
 	plan->prelude = at[SEAM__PLAN_PRELUDE];
-	plan->backing = at[SEAM__PLAN_BACKING];
 	plan->strings = at[SEAM__PLAN_STRINGS];
 }
 
@@ -181,7 +178,6 @@ enum seam_rc seam__plan_copy(const struct seam_plan *plan, struct seam_plan **re
 		[SEAM__PLAN_GROUPS] = plan->groups,
 		[SEAM__PLAN_RANGES] = plan->ranges,
 		[SEAM__PLAN_PRELUDE] = plan->prelude,
-		[SEAM__PLAN_BACKING] = plan->backing,
 		[SEAM__PLAN_STRINGS] = plan->strings,
 	};
 	const char *broken;
@@ -221,6 +217,12 @@ static enum seam_rc check_header(const struct seam_plan_header *header, size_t d
 		seam__trace_error_set(
 			error, 0, "damaged plan: the header's size is not that of version %u", SEAM_PLAN_VERSION);
 		return SEAM_CORRUPT;
+	}
+	if (header->reserved_backing != 0) {
+		seam__trace_error_set(error, offsetof(struct seam_plan_header, reserved_backing),
+			"a stitched plan, which an earlier release made: several of its addresses share a chunk, and no pool "
+			"can run that any more; make it anew from its trace with 'seam plan'");
+		return SEAM_VERSION;
 	}
 	if (!seam__plan_measure(header, data_bytes, ret_bytes) || total_bytes(ret_bytes) != data_bytes) {
 		seam__trace_error_set(error, data_bytes,
@@ -278,19 +280,4 @@ const char *seam_plan_string(const struct seam_plan *plan, uint32_t offset)
 	return plan != NULL && seam__strings_begins(plan->strings, plan->header.string_bytes, offset)
 		? plan->strings + offset
 		: NULL;
-}
-
-uint64_t seam__plan_physical(const struct seam_plan *plan, uint64_t address, uint64_t bytes, uint64_t *ret_physical)
-{
-	const uint64_t chunk_bytes = plan->header.chunk_bytes;
-	if (plan->header.backing_count == 0) {
-		*ret_physical = address;
-		return bytes;
-	}
-	uint64_t chunk = address / chunk_bytes;
-	uint64_t run = chunk_bytes - address % chunk_bytes;
-	*ret_physical = plan->backing[chunk] * chunk_bytes + address % chunk_bytes;
-	for (; run < bytes && plan->backing[chunk + 1] == plan->backing[chunk] + 1; chunk++)
-		run += chunk_bytes;
-	return run < bytes ? run : bytes;
 }

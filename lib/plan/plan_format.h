@@ -21,7 +21,6 @@ enum seam__plan_section {
 	SEAM__PLAN_GROUPS,
 	SEAM__PLAN_RANGES,
 	SEAM__PLAN_PRELUDE,
-	SEAM__PLAN_BACKING,
 	SEAM__PLAN_STRINGS,
 	SEAM__PLAN_SECTIONS
 };
@@ -58,9 +57,5 @@ SEAM_MUST_USE enum seam_rc seam__plan_check_records(
 
 /* L5 alone, of a plan that holds L0-L4 (plan_live.c). Errors: SEAM_OOM_META, SEAM_CORRUPT. */
 SEAM_MUST_USE enum seam_rc seam__plan_check_live(const struct seam_plan *plan, struct seam_trace_error *error);
-
-/* The physical bytes behind [address, address + bytes) of the arena of a plan that holds L1 and L4: how many of them,
- * from the first, follow one another, and the first one's number. bytes > 0. */
-uint64_t seam__plan_physical(const struct seam_plan *plan, uint64_t address, uint64_t bytes, uint64_t *ret_physical);
 
 #endif

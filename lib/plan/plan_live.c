@@ -1,11 +1,11 @@
-/* plan_live.c: the invariant L5 of a plan: what lives together lies apart, in physical bytes.
+/* plan_live.c: the invariant L5 of a plan: what lives together lies apart.
  *
  * One turn around the circle of all copies. Slots that cross its end are there from the start. Live slots stand in a
- * tree by their end and in a map of physical bytes; what begins must find its bytes unheld. The ranges of groups that
- * are open stand in a second map, as counts: no slot may begin on them or be on them when the group opens.
+ * tree by their end and in a map of the arena's bytes; what begins must find its bytes unheld. The ranges of groups
+ * that are open stand in a second map, as counts: no slot may begin on them or be on them when the group opens.
  *
  * Slots of different streams that follow each other are judged with the trace (verify.h), not here.
- * The plan holds L0-L4. O(n log n) in slots * copies and pieces of backing. No locks.
+ * The plan holds L0-L4. O(n log n) in slots * copies. No locks.
  */
 #include <stdbool.h>
 
@@ -34,8 +34,8 @@ struct sweep {
 	struct user_tree open;    /* by end */
 	struct user_tree waiting; /* groups that have not begun, by begin */
 	struct seam_slab users;
-	struct seam__bytemap held;   /* physical bytes of live slots: slot * copies + copy */
-	struct seam__bytemap ranges; /* physical bytes of open groups: how many groups */
+	struct seam__bytemap held;   /* bytes of live slots: slot * copies + copy */
+	struct seam__bytemap ranges; /* bytes of open groups: how many groups */
 };
 
 /* Ties by what it is, for a tree has no equals. */
@@ -53,85 +53,57 @@ static int compare_users(const struct user *a, const struct user *b)
 SEAM_TREE_GENERATE(user_tree, user, link, compare_users)
 
 static enum seam_rc report_overlap(
-	const struct sweep *sweep, uint32_t slot, uint32_t copy, uint64_t holder, uint64_t physical)
+	const struct sweep *sweep, uint32_t slot, uint32_t copy, uint64_t holder, uint64_t byte)
 {
 	const uint32_t copies = sweep->plan->header.copies;
 	seam__trace_error_set(sweep->error, slot,
-		"slots %u (copy %u) and %u (copy %u) live together and share physical byte "
-		"%llu (L5)",
-		(uint32_t)(holder / copies), (uint32_t)(holder % copies), slot, copy, (unsigned long long)physical);
+		"slots %u (copy %u) and %u (copy %u) live together and share byte %llu (L5)",
+		(uint32_t)(holder / copies), (uint32_t)(holder % copies), slot, copy, (unsigned long long)byte);
 	return SEAM_CORRUPT;
 }
 
-static enum seam_rc report_range(const struct sweep *sweep, const char *what, uint32_t number, uint64_t physical)
+static enum seam_rc report_range(const struct sweep *sweep, const char *what, uint32_t number, uint64_t byte)
 {
 	seam__trace_error_set(sweep->error, number,
-		"%s %u: a slot lives on physical byte %llu of a group's reusable range "
+		"%s %u: a slot lives on byte %llu of a group's reusable range "
 		"(L5)",
-		what, number, (unsigned long long)physical);
+		what, number, (unsigned long long)byte);
 	return SEAM_CORRUPT;
 }
 
 static enum seam_rc hold_slot(struct sweep *sweep, uint32_t slot, uint32_t copy)
 {
-	const uint32_t copies = sweep->plan->header.copies;
-	const uint64_t holder = (uint64_t)slot * copies + copy;
-	uint64_t address = sweep->plan->offsets[holder];
-	uint64_t left = sweep->plan->slots[slot].size_bytes;
-	while (left > 0) {
-		uint64_t physical;
-		const uint64_t run = seam__plan_physical(sweep->plan, address, left, &physical);
-		const struct seam__piece *other = seam__bytemap_find(&sweep->held, physical, physical + run);
-		if (other != NULL)
-			return report_overlap(
-				sweep, slot, copy, other->number, other->begin > physical ? other->begin : physical);
-		other = seam__bytemap_find(&sweep->ranges, physical, physical + run);
-		if (other != NULL)
-			return report_range(sweep, "slot", slot, other->begin > physical ? other->begin : physical);
-		enum seam_rc rc = seam__bytemap_set(&sweep->held, physical, physical + run, holder);
-		if (rc != SEAM_OK)
-			return rc;
-		address += run;
-		left -= run;
-	}
-	return SEAM_OK;
+	const uint64_t holder = (uint64_t)slot * sweep->plan->header.copies + copy;
+	const uint64_t begin = sweep->plan->offsets[holder];
+	const uint64_t end = begin + sweep->plan->slots[slot].size_bytes;
+	const struct seam__piece *other = seam__bytemap_find(&sweep->held, begin, end);
+	if (other != NULL)
+		return report_overlap(sweep, slot, copy, other->number, other->begin > begin ? other->begin : begin);
+	other = seam__bytemap_find(&sweep->ranges, begin, end);
+	if (other != NULL)
+		return report_range(sweep, "slot", slot, other->begin > begin ? other->begin : begin);
+	return seam__bytemap_set(&sweep->held, begin, end, holder);
 }
 
 static enum seam_rc leave_slot(struct sweep *sweep, uint32_t slot, uint32_t copy)
 {
-	uint64_t address = sweep->plan->offsets[(uint64_t)slot * sweep->plan->header.copies + copy];
-	uint64_t left = sweep->plan->slots[slot].size_bytes;
-	enum seam_rc rc = SEAM_OK;
-	while (rc == SEAM_OK && left > 0) {
-		uint64_t physical;
-		const uint64_t run = seam__plan_physical(sweep->plan, address, left, &physical);
-		rc = seam__bytemap_clear(&sweep->held, physical, physical + run);
-		address += run;
-		left -= run;
-	}
-	return rc;
+	const uint64_t begin = sweep->plan->offsets[(uint64_t)slot * sweep->plan->header.copies + copy];
+	return seam__bytemap_clear(&sweep->held, begin, begin + sweep->plan->slots[slot].size_bytes);
 }
 
-/* Two addresses of one group with the same physical bytes are none of its faults: it counts what is there. */
 static enum seam_rc open_group(struct sweep *sweep, uint32_t number, bool opens)
 {
 	const struct seam_plan_group *group = &sweep->plan->groups[number];
 	for (uint32_t i = 0; i < group->range_count; i++) {
 		const struct seam_plan_range *range = &sweep->plan->ranges[group->first_range + i];
-		for (uint64_t address = range->begin_bytes; address < range->end_bytes;) {
-			uint64_t physical;
-			const uint64_t run =
-				seam__plan_physical(sweep->plan, address, range->end_bytes - address, &physical);
-			const struct seam__piece *slot = seam__bytemap_find(&sweep->held, physical, physical + run);
-			if (opens && slot != NULL)
-				return report_range(
-					sweep, "group", number, slot->begin > physical ? slot->begin : physical);
-			enum seam_rc rc = opens ? seam__bytemap_raise(&sweep->ranges, physical, physical + run)
-						: seam__bytemap_lower(&sweep->ranges, physical, physical + run);
-			if (rc != SEAM_OK)
-				return rc;
-			address += run;
-		}
+		const struct seam__piece *slot = seam__bytemap_find(&sweep->held, range->begin_bytes, range->end_bytes);
+		if (opens && slot != NULL)
+			return report_range(sweep, "group", number,
+				slot->begin > range->begin_bytes ? slot->begin : range->begin_bytes);
+		enum seam_rc rc = opens ? seam__bytemap_raise(&sweep->ranges, range->begin_bytes, range->end_bytes)
+					: seam__bytemap_lower(&sweep->ranges, range->begin_bytes, range->end_bytes);
+		if (rc != SEAM_OK)
+			return rc;
 	}
 	return SEAM_OK;
 }

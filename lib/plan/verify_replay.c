@@ -1,11 +1,11 @@
 /* verify_replay.c: the validator's memory: repetitions of the stretch back to back, with every block at its planned
  * place.
  *
- * A map says of every physical byte which slot, of which copy, had it last. A byte may be handed out when that block
- * has been freed, was of the same private pool, and everything that its streams were given until the free is ordered
- * before what the new block's stream is given. When a block that other streams used (SEAM_PLAN_SHARED) ends, the host
- * does not know: only the same copy of its slot, of which the runtime asks that, may have its bytes without an order.
- * The block before the last need not be looked at: the last one was behind it.
+ * A map says of every byte of the arena which slot, of which copy, had it last. A byte may be handed out when that
+ * block has been freed, was of the same private pool, and everything that its streams were given until the free is
+ * ordered before what the new block's stream is given. When a block that other streams used (SEAM_PLAN_SHARED) ends,
+ * the host does not know: only the same copy of its slot, of which the runtime asks that, may have its bytes without an
+ * order. The block before the last need not be looked at: the last one was behind it.
  *
  * Of dynamic requests only the ranges of their groups are looked at: no block lives there while a group is open. What
  * orders the streams of dynamic requests is decided when they come.
@@ -44,8 +44,8 @@ struct replay {
 	struct seam__clocks *clocks;
 	struct use *uses; /* [slot * copies + copy] */
 	struct seam_grow touches;
-	struct seam__bytemap last;    /* physical bytes -> use */
-	struct seam__bytemap ranges;  /* physical bytes -> open groups */
+	struct seam__bytemap last;    /* bytes -> use */
+	struct seam__bytemap ranges;  /* bytes -> open groups */
 	struct lists waits_of_waiter; /* slot -> waits */
 	struct lists waits_of_waited;
 	struct lists older_of;     /* slot -> uses before the stretch */
@@ -86,32 +86,31 @@ static struct use *use_of(const struct replay *replay, uint32_t slot, uint64_t r
 	return &replay->uses[(uint64_t)slot * copies + repetition % copies];
 }
 
-static enum seam_rc report(
-	const struct replay *replay, uint32_t slot, uint32_t other, uint64_t physical, const char *what)
+static enum seam_rc report(const struct replay *replay, uint32_t slot, uint32_t other, uint64_t byte, const char *what)
 {
 	const struct seam_plan *plan = replay->acts->plan;
 	seam__trace_error_set(replay->acts->error, plan->slots[slot].event,
-		"repetition %llu: slot %u (event %llu) gets physical "
+		"repetition %llu: slot %u (event %llu) gets "
 		"byte %llu of slot %u (event %llu), %s",
 		(unsigned long long)replay->repetition, slot, (unsigned long long)plan->slots[slot].event,
-		(unsigned long long)physical, other, (unsigned long long)plan->slots[other].event, what);
+		(unsigned long long)byte, other, (unsigned long long)plan->slots[other].event, what);
 	return SEAM_CORRUPT;
 }
 
 /* May the slot have a byte that `number` had last? */
-static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t number, uint64_t physical)
+static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t number, uint64_t byte)
 {
 	const struct seam__acts *acts = replay->acts;
 	const struct use *use = &replay->uses[number];
 	const uint32_t other = (uint32_t)(number / acts->plan->header.copies);
 	const uint32_t stream = acts->slot_streams[slot];
 	if (use->live)
-		return report(replay, slot, other, physical, "which is live");
+		return report(replay, slot, other, byte, "which is live");
 	if (acts->trace->events[acts->plan->slots[slot].event].pool !=
 		acts->trace->events[acts->plan->slots[other].event].pool)
-		return report(replay, slot, other, physical, "of another private pool");
+		return report(replay, slot, other, byte, "of another private pool");
 	if (!seam__clocks_ordered(replay->clocks, stream, acts->slot_streams[other], use->freed_at))
-		return report(replay, slot, other, physical, "freed on another stream with nothing that orders them");
+		return report(replay, slot, other, byte, "freed on another stream with nothing that orders them");
 	/* What other streams still do with a copy of a SHARED slot, the runtime must ask before it hands that copy out
 	 * again. */
 	if (use == use_of(replay, slot, replay->repetition))
@@ -120,19 +119,19 @@ static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t n
 	for (uint32_t i = use->first_touch; i != 0; i = touches[i - 1].next) {
 		if (!seam__clocks_ordered(replay->clocks, stream, touches[i - 1].stream, use->freed_at))
 			return report(
-				replay, slot, other, physical, "used by another stream with nothing that orders them");
+				replay, slot, other, byte, "used by another stream with nothing that orders them");
 	}
 	return SEAM_OK;
 }
 
-/* May the slot have these bytes? Takes them from whom they were. */
-static enum seam_rc take_run(struct replay *replay, uint32_t slot, uint64_t begin, uint64_t end)
+/* May the slot have these bytes? They are the slot's from here on. */
+static enum seam_rc take_bytes(struct replay *replay, uint32_t slot, uint64_t begin, uint64_t end)
 {
+	const uint32_t copies = replay->acts->plan->header.copies;
 	const struct seam__piece *range = seam__bytemap_find(&replay->ranges, begin, end);
 	if (range != NULL) {
 		seam__trace_error_set(replay->acts->error, replay->acts->plan->slots[slot].event,
-			"repetition %llu: slot %u gets "
-			"physical byte %llu of the reusable range of an open group",
+			"repetition %llu: slot %u gets byte %llu of the reusable range of an open group",
 			(unsigned long long)replay->repetition, slot,
 			(unsigned long long)(range->begin > begin ? range->begin : begin));
 		return SEAM_CORRUPT;
@@ -143,33 +142,7 @@ static enum seam_rc take_run(struct replay *replay, uint32_t slot, uint64_t begi
 		if (rc != SEAM_OK)
 			return rc;
 	}
-	return seam__bytemap_clear(&replay->last, begin, end);
-}
-
-/* What is there by now, the slot has put there itself. */
-static enum seam_rc put_run(struct replay *replay, uint32_t slot, uint64_t begin, uint64_t end)
-{
-	const uint32_t copies = replay->acts->plan->header.copies;
-	const struct seam__piece *piece = seam__bytemap_find(&replay->last, begin, end);
-	if (piece != NULL)
-		return report(replay, slot, slot, piece->begin > begin ? piece->begin : begin, "twice");
 	return seam__bytemap_set(&replay->last, begin, end, (uint64_t)slot * copies + replay->repetition % copies);
-}
-
-/* All its bytes, run by run of physical ones. */
-static enum seam_rc each_run(struct replay *replay, uint32_t slot, uint64_t address,
-	enum seam_rc (*act)(struct replay *, uint32_t, uint64_t, uint64_t))
-{
-	const struct seam_plan *plan = replay->acts->plan;
-	enum seam_rc rc = SEAM_OK;
-	for (uint64_t left = plan->slots[slot].size_bytes; rc == SEAM_OK && left > 0;) {
-		uint64_t physical;
-		const uint64_t run = seam__plan_physical(plan, address, left, &physical);
-		rc = act(replay, slot, physical, physical + run);
-		address += run;
-		left -= run;
-	}
-	return rc;
 }
 
 static enum seam_rc add_touch(struct replay *replay, struct use *use, uint32_t stream)
@@ -193,9 +166,7 @@ static enum seam_rc take(struct replay *replay, uint32_t slot)
 	const uint64_t address = plan->offsets[(uint64_t)slot * copies + replay->repetition % copies];
 	if (use->live)
 		return report(replay, slot, slot, address, "which is live");
-	enum seam_rc rc = each_run(replay, slot, address, take_run);
-	if (rc == SEAM_OK)
-		rc = each_run(replay, slot, address, put_run);
+	enum seam_rc rc = take_bytes(replay, slot, address, address + plan->slots[slot].size_bytes);
 	use->live = true;
 	use->first_touch = 0;
 	const struct seam__older *older = replay->acts->older.items;
@@ -223,33 +194,28 @@ static enum seam_rc touch(struct replay *replay, const struct seam__act *act)
 	return add_touch(replay, use_of(replay, act->what, replay->repetition - act->lag), act->stream);
 }
 
-/* The group's ranges, run by run: opens them, where nothing may live, or closes them. */
+/* The group's ranges: opens them, where nothing may live, or closes them. */
 static enum seam_rc turn_group(struct replay *replay, uint32_t number, bool opens)
 {
 	const struct seam_plan *plan = replay->acts->plan;
 	const struct seam_plan_group *group = &plan->groups[number];
 	for (uint32_t i = group->first_range; i < group->first_range + group->range_count; i++) {
-		for (uint64_t at = plan->ranges[i].begin_bytes; at < plan->ranges[i].end_bytes;) {
-			uint64_t physical;
-			const uint64_t run = seam__plan_physical(plan, at, plan->ranges[i].end_bytes - at, &physical);
-			struct seam__piece *piece =
-				opens ? seam__bytemap_find(&replay->last, physical, physical + run) : NULL;
-			for (; piece != NULL; piece = seam__bytemap_next(piece, physical + run)) {
-				if (!replay->uses[piece->number].live)
-					continue;
-				seam__trace_error_set(replay->acts->error, number,
-					"repetition %llu: group %u opens over a live slot, "
-					"number %llu",
-					(unsigned long long)replay->repetition, number,
-					(unsigned long long)(piece->number / plan->header.copies));
-				return SEAM_CORRUPT;
-			}
-			enum seam_rc rc = opens ? seam__bytemap_raise(&replay->ranges, physical, physical + run)
-						: seam__bytemap_lower(&replay->ranges, physical, physical + run);
-			if (rc != SEAM_OK)
-				return rc;
-			at += run;
+		const uint64_t begin = plan->ranges[i].begin_bytes;
+		const uint64_t end = plan->ranges[i].end_bytes;
+		struct seam__piece *piece = opens ? seam__bytemap_find(&replay->last, begin, end) : NULL;
+		for (; piece != NULL; piece = seam__bytemap_next(piece, end)) {
+			if (!replay->uses[piece->number].live)
+				continue;
+			seam__trace_error_set(replay->acts->error, number,
+				"repetition %llu: group %u opens over a live slot, number %llu",
+				(unsigned long long)replay->repetition, number,
+				(unsigned long long)(piece->number / plan->header.copies));
+			return SEAM_CORRUPT;
 		}
+		enum seam_rc rc = opens ? seam__bytemap_raise(&replay->ranges, begin, end)
+					: seam__bytemap_lower(&replay->ranges, begin, end);
+		if (rc != SEAM_OK)
+			return rc;
 	}
 	return SEAM_OK;
 }

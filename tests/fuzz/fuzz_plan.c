@@ -73,7 +73,7 @@ static void read_sealed(const uint8_t *data, size_t size)
 	header.group_count %= 16;
 	header.range_count %= 16;
 	header.prelude_count %= 16;
-	header.backing_count %= 64;
+	header.reserved_backing = 0;
 	header.string_bytes = 0;
 	memset(header.reserved, 0, sizeof(header.reserved));
 	if (!seam__plan_measure(&header, size, bytes))

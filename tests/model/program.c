@@ -248,7 +248,7 @@ static void make_plan(struct model *model)
 {
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
-	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = PLAN_NODES, .no_stitch = 1};
+	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = PLAN_NODES};
 	if (seam__recorder_trace(model->pool->recorder, NEWEST_EVENTS, "the model", &trace) != SEAM_OK)
 		return;
 	struct seam_trace_error error;

@@ -30,7 +30,6 @@ static void plan_kind(const struct seam__rhythm_kind *kind)
 {
 	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
 		.node_limit = 200000,
-		.no_stitch = 1,
 		.period = SEAM_PLAN_PERIOD_GIVEN,
 		.first_event = kind->first_event,
 		.last_event = kind->last_event};

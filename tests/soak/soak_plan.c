@@ -146,7 +146,7 @@ static struct seam_plan *make_plan(void)
 {
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
-	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = 1000, .no_stitch = 1};
+	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = 1000};
 	require(seam__recorder_trace(pool->recorder, 1500, "a soak", &trace) == SEAM_OK, "a trace");
 	enum seam_rc rc = seam_plan_make(trace, &options, NULL, &plan);
 	seam_trace_free(trace);

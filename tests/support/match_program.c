@@ -18,7 +18,6 @@ static struct match_program program_of_trace(struct seam_trace *trace, uint64_t 
 		.period = SEAM_PLAN_PERIOD_GIVEN,
 		.first_event = first,
 		.last_event = last,
-		.no_stitch = 1,
 	};
 	cr_assert_eq(seam_plan_make(trace, &options, &error, &program.plan), SEAM_OK, "%s", error.text);
 	const struct seam_plan_header *header = &program.plan->header;

@@ -12,14 +12,13 @@ static uint32_t string(struct seam__plan_builder *builder, const char *text)
 	return offset;
 }
 
-/* The arena has seven chunks of 1024 bytes. Chunk 6 is backed by the memory of chunk 1: slot 4 lies there while nothing
- * lies in chunk 1. The circle is that of two copies, 20 positions; live:
+/* The arena has seven chunks of 1024 bytes. The circle is that of two copies, 20 positions; live:
  *
  *   slot 0  [0, 2) at 0      [10, 12) at 512
  *   slot 1  [1, 4) at 1024   [11, 14) at 1024
  *   slot 2  [3, 16) at 2048  [13, 26) at 3072     longer than a period
  *   slot 3  dynamic          slot 5 dynamic       both in the group of [5, 9) and [15, 19)
- *   slot 4  [6, 11) at 6144  [16, 21) at 6144     crosses the end; physical 1024
+ *   slot 4  [6, 11) at 6144  [16, 21) at 6144     crosses the end
  */
 static void add_slots(struct seam__plan_builder *builder)
 {
@@ -78,7 +77,6 @@ static void add_prelude(struct seam__plan_builder *builder)
 
 void plan_sample_builder(struct seam__plan_builder *builder)
 {
-	static const uint32_t backing[] = {0, 1, 2, 3, 4, 5, 1};
 	static const struct seam_plan_wait wait = {.waited = 1, .waiter = 4, .lag = 0};
 	uint32_t number;
 	SEAM_VERIFY(seam__plan_builder_init(builder, 2) == SEAM_OK);
@@ -98,7 +96,6 @@ void plan_sample_builder(struct seam__plan_builder *builder)
 	add_groups(builder);
 	add_prelude(builder);
 	SEAM_VERIFY(seam__plan_builder_wait(builder, &wait) == SEAM_OK);
-	SEAM_VERIFY(seam__plan_builder_back(builder, backing, sizeof(backing) / sizeof(backing[0])) == SEAM_OK);
 }
 
 struct seam_plan *plan_sample_create(void)

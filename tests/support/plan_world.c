@@ -94,24 +94,6 @@ static void make_waits(struct world *world, uint64_t *state)
 	}
 }
 
-static void make_backing(struct world *world, uint64_t *state)
-{
-	world->backed = pick(state, 2) == 0;
-	for (uint32_t i = 0; i < WORLD_CHUNKS; i++)
-		world->backing[i] = i;
-	if (!world->backed)
-		return;
-	shuffle(world->backing, WORLD_CHUNKS, state);
-	/* The upper half of the physical chunks is not there: two addresses for each of the lower half. */
-	for (uint32_t i = 0; i < WORLD_CHUNKS; i++)
-		world->backing[i] %= WORLD_CHUNKS / 2;
-}
-
-uint64_t world_physical(const struct world *world, uint64_t address)
-{
-	return world->backing[address / WORLD_CHUNK] * (uint64_t)WORLD_CHUNK + address % WORLD_CHUNK;
-}
-
 /* First fit, from a random address on, so that not everything lies at the bottom. */
 static void place(struct world *world, uint64_t *state)
 {
@@ -124,15 +106,12 @@ static void place(struct world *world, uint64_t *state)
 			if (!world->unsafe[item][other] && !world->unsafe[other][item])
 				continue;
 			for (uint32_t byte = 0; byte < world->slot[other / world->copies].size_bytes; byte++)
-				taken[world_physical(world, world->offset[other] + byte)] = true;
+				taken[world->offset[other] + byte] = true;
 		}
 		const uint64_t from = pick(state, 3) == 0 ? pick(state, 200) : 0;
 		uint64_t at = from;
 		for (uint32_t byte = 0; byte < size;) {
-			bool twice = false;
-			for (uint32_t before = 0; before < byte; before++)
-				twice = twice || world_physical(world, at + before) == world_physical(world, at + byte);
-			const bool good = !taken[world_physical(world, at + byte)] && !twice;
+			const bool good = !taken[at + byte];
 			at += good ? 0 : 1;
 			byte = good ? byte + 1 : 0;
 			SEAM_VERIFY(at + size <= WORLD_ARENA);
@@ -153,7 +132,6 @@ void world_make(struct world *world, uint64_t seed)
 	make_slots(world, &state);
 	make_edges(world, &state);
 	make_waits(world, &state);
-	make_backing(world, &state);
 	world_find_unsafe(world);
 	place(world, &state);
 }
@@ -188,8 +166,6 @@ static void add_slots(const struct world *world, struct seam__plan_builder *buil
 	}
 	for (uint32_t i = 0; i < world->waits; i++)
 		SEAM_VERIFY(seam__plan_builder_wait(builder, &world->wait[i]) == SEAM_OK);
-	if (world->backed)
-		SEAM_VERIFY(seam__plan_builder_back(builder, world->backing, WORLD_CHUNKS) == SEAM_OK);
 }
 
 struct seam_plan *world_plan(const struct world *world, const struct seam_trace *trace, struct seam_trace_error *error)

@@ -1,7 +1,7 @@
 /* plan_world.h: seeded periodic programs: a trace, a plan that is right, and a naive judge of every other one.
  *
  * A program has a handful of slots on one to three streams; lifetimes cross the period's end and may be longer than it;
- * edges order streams; blocks are used by other streams; chunks of the arena may share memory. The judge unrolls 2k
+ * edges order streams; blocks are used by other streams. The judge unrolls 2k
  * repetitions into a graph of everything that happens and asks for reachability.
  */
 #ifndef TEST_PLAN_WORLD_H
@@ -58,8 +58,6 @@ struct world {
 	struct world_slot slot[WORLD_SLOTS];
 	struct world_edge edge[WORLD_EDGES];
 	struct seam_plan_wait wait[WORLD_WAITS];
-	uint32_t backing[WORLD_CHUNKS];
-	bool backed;
 	uint64_t offset[WORLD_SLOTS * WORLD_COPIES]; /* [slot * copies + copy] */
 	/* Computed: */
 	uint64_t event[WORLD_SLOTS]; /* of the allocations in the stretch */
@@ -80,9 +78,6 @@ struct seam_plan *world_plan(const struct world *world, const struct seam_trace 
 
 /* Is the placement right? NULL, or what is not. */
 const char *world_judge(const struct world *world);
-
-/* The physical byte behind an address. */
-uint64_t world_physical(const struct world *world, uint64_t address);
 
 /* Do the two (slot * copies + copy) overlap in time, whatever their streams? */
 bool world_meet(const struct world *world, uint32_t a, uint32_t b);

@@ -37,9 +37,7 @@ static void write_plan(void)
 {
 	write_program("program.csv", 1000000);
 	cr_assert_eq(seam("convert -q -n 4 program.csv program.seamtrace"), 0);
-	cr_assert_eq(
-		seam("plan --no-stitch --align 512 --period find --node-limit 20000 program.seamtrace -o program.plan"),
-		0);
+	cr_assert_eq(seam("plan --align 512 --period find --node-limit 20000 program.seamtrace -o program.plan"), 0);
 }
 
 /* The one object of a run of program.csv with these words (of which the first %s is the folder). */
@@ -123,20 +121,6 @@ Test(cmd_replay_plan, nothing_is_returned_for_the_peaks_where_that_is_said)
 	}
 	cr_expect(releases[0]);
 	cr_expect_not(releases[1]);
-}
-
-/* As `seam plan` makes it: "stack" shares no address, so that all that is saved is saved by views. */
-Test(cmd_replay_plan, a_stitched_plan_from_a_file_serves_as_well)
-{
-	write_plan();
-	cr_assert_eq(
-		seam("plan --solver stack --align 512 --period find program.seamtrace -o stitched.plan 2>&1 | grep 'stitched into'"),
-		0);
-	json_t *object = run_program("--plan %s/stitched.plan");
-	cr_expect_eq(json_long(object, "plan_hits_last_iteration"), REQUESTS);
-	for (size_t i = 2; i < 8; i++)
-		cr_expect_eq(at(object, "memory_calls_by_iteration", i), 0, "iteration %zu", i);
-	json_decref(object);
 }
 
 /* A bundled trace: of a small program, whose memory is a few chunks, no plan may be worth it. */
@@ -260,7 +244,7 @@ Test(cmd_replay_plan, mistakes_get_one_clear_line_and_a_status)
 	write_plan();
 	write_program("other.csv", 2000000);
 	cr_assert_eq(seam("plan --period whole --node-limit 20000 program.csv -o line.plan"), 0);
-	cr_assert_eq(seam("plan --no-stitch --period find --node-limit 20000 program.seamtrace -o fine.plan"), 0);
+	cr_assert_eq(seam("plan --period find --node-limit 20000 program.seamtrace -o fine.plan"), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char words[400] = "";
 		for (const char *c = rows[i].words; *c != '\0'; c++) {

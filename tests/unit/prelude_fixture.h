@@ -89,7 +89,6 @@ UNUSED static void make_plan(void)
 	struct training training;
 	struct seam_trace *trace = NULL;
 	const struct seam_plan_options options = {.struct_bytes = sizeof options,
-		.no_stitch = 1,
 		.node_limit = 100000,
 		.align_bytes = 512,
 		.period = SEAM_PLAN_PERIOD_FIND};

@@ -31,7 +31,6 @@ static struct seam_plan *plan_of(const struct seam__rhythm_kind *kind, const cha
 {
 	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
 		.node_limit = 2000,
-		.no_stitch = 1,
 		.period = SEAM_PLAN_PERIOD_GIVEN,
 		.first_event = kind->first_event,
 		.last_event = kind->last_event};

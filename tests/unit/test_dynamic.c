@@ -14,7 +14,6 @@
 static struct seam_meta *meta;
 static struct seam__problem problem;
 static struct seam__placement best;
-static struct seam__backing backing;
 static struct seam__dynamic dynamic;
 static struct seam__dynamic_space space;
 static struct seam__dynamic_request requests[REQUESTS];
@@ -28,7 +27,6 @@ static void set_up(void)
 static void clear(void)
 {
 	seam__dynamic_fini(&dynamic);
-	seam__backing_fini(&backing, &problem);
 	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 }
@@ -42,7 +40,7 @@ static void tear_down(void)
 
 TestSuite(dynamic, .init = set_up, .fini = tear_down);
 
-/* A static problem with its placement, backed by chunks of 16. */
+/* A static problem with its placement. */
 static void place(uint64_t seed, uint32_t copies)
 {
 	struct random_wish wish = {.seed = seed,
@@ -56,15 +54,8 @@ static void place(uint64_t seed, uint32_t copies)
 	seam__budget_init(&budget);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 	cr_assert_eq(seam__solver_run(seam__solver_find("so-source-first"), &problem, &budget, &best), SEAM_OK);
-	cr_assert_eq(seam__backing_make(
-			     &problem, &budget, best.offsets, best.peak_bytes, seed % 4 < 2 ? 16 : 1 << 20, &backing),
-		SEAM_OK);
-	space = (struct seam__dynamic_space){.problem = &problem,
-		.offsets = best.offsets,
-		.backing = &backing,
-		.arena_bytes = best.peak_bytes,
-		.chunk_bytes = seed % 4 < 2 ? 16 : 1 << 20,
-		.copies = copies};
+	space = (struct seam__dynamic_space){
+		.problem = &problem, .offsets = best.offsets, .arena_bytes = best.peak_bytes, .copies = copies};
 }
 
 /* Intervals are drawn from few, so that there are groups. */
@@ -93,14 +84,6 @@ static void draw_requests(uint64_t seed)
 	}
 }
 
-static uint64_t physical(uint64_t address)
-{
-	uint64_t column = address / space.chunk_bytes;
-
-	return (backing.chunks == NULL ? column : backing.chunks[column]) * space.chunk_bytes +
-		address % space.chunk_bytes;
-}
-
 /* Is the item in the way of somebody who uses memory on `stream` during the interval? Position by position. */
 static bool in_the_way(const struct seam__item *item, uint32_t number, uint32_t begin, uint32_t span, uint32_t stream)
 {
@@ -120,7 +103,7 @@ static bool in_the_way(const struct seam__item *item, uint32_t number, uint32_t 
 
 static void expect_space(const struct seam_plan_group *group, uint32_t stream, uint64_t seed)
 {
-	uint64_t end = backing.chunks == NULL ? best.peak_bytes : backing.physical_chunks * space.chunk_bytes;
+	const uint64_t end = best.peak_bytes;
 	uint32_t begin = group->begin + group->copy * (problem.circle / space.copies);
 	const struct seam_plan_range *ranges = dynamic.ranges.items;
 	uint8_t *used = calloc(end, 1);
@@ -130,12 +113,11 @@ static void expect_space(const struct seam_plan_group *group, uint32_t stream, u
 		for (uint64_t n = 0; n < problem.items[i].size_bytes &&
 			in_the_way(&problem.items[i], i, begin, group->end - group->begin, stream);
 			n++)
-			used[physical((backing.offsets != NULL ? backing.offsets : best.offsets)[i] + n)] = 1;
+			used[best.offsets[i] + n] = 1;
 	for (uint32_t r = group->first_range; r < group->first_range + group->range_count; r++)
 		for (uint64_t at = ranges[r].begin_bytes; at < ranges[r].end_bytes; at++) {
-			cr_assert_eq(
-				used[physical(at)], 0, "seed %llu: a byte in use, or twice", (unsigned long long)seed);
-			used[physical(at)] = 2;
+			cr_assert_eq(used[at], 0, "seed %llu: a byte in use, or twice", (unsigned long long)seed);
+			used[at] = 2;
 		}
 	for (uint64_t at = 0; at < end; at++)
 		cr_assert_neq(
@@ -171,12 +153,8 @@ static void one_item(void)
 	best.offsets[0] = 0;
 	best.offsets[1] = 0;
 	best.peak_bytes = 20;
-	space = (struct seam__dynamic_space){.problem = &problem,
-		.offsets = best.offsets,
-		.backing = &backing,
-		.arena_bytes = 20,
-		.chunk_bytes = 16,
-		.copies = 1};
+	space = (struct seam__dynamic_space){
+		.problem = &problem, .offsets = best.offsets, .arena_bytes = 20, .copies = 1};
 }
 
 static const struct seam_plan_group *group_of(uint32_t request)

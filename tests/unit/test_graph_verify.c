@@ -32,7 +32,7 @@ static void enter(struct scene *scene, uint64_t seed)
 		.streams = 1 + (uint32_t)(seed % 4),
 		.contiguous = seed % 3 == 0};
 	const struct seam_plan_options options = {
-		.struct_bytes = sizeof(options), .node_limit = 2000, .no_stitch = 1, .align_bytes = 1};
+		.struct_bytes = sizeof(options), .node_limit = 2000, .align_bytes = 1};
 	struct seam_trace_error error = {0};
 	random_graph(&wish, &scene->graph);
 	cr_assert_eq(seam__plan_make_graph(&scene->graph, &options, &error, &scene->plan), SEAM_OK, "seed %llu: %s",

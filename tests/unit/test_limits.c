@@ -43,7 +43,6 @@ static struct seam_plan *make(const struct seam_trace *trace, struct seam_plan_o
 	struct seam_plan *plan = NULL;
 
 	options.struct_bytes = sizeof(options);
-	options.no_stitch = 1;
 	options.period = SEAM_PLAN_PERIOD_GIVEN;
 	options.first_event = truth.first_event;
 	options.last_event = truth.first_event + truth.iteration_events;

@@ -388,28 +388,6 @@ Test(make, no_memory_leaves_nothing)
 	seam_trace_free(trace);
 }
 
-/* "stack" shares no address: what the plan saves it saves by views. */
-Test(make, a_placement_above_the_bound_is_stitched)
-{
-	const char *words = "+a4096 +b4096 -a +c4096 -b +d4096 -c -d";
-	struct seam_plan *plan;
-
-	options.solver = "stack";
-	options.chunk_bytes = 4096;
-	options.period = SEAM_PLAN_PERIOD_WHOLE;
-	plan = make(words);
-	cr_expect_eq(plan->header.physical_chunks, 2);
-	cr_expect_eq(plan->header.lower_bound_chunks, 2);
-	cr_expect_eq(plan->header.arena_bytes, (uint64_t)plan->header.backing_count * 4096);
-	cr_expect_gt(plan->header.backing_count, 0);
-	seam_plan_free(plan);
-	options.no_stitch = 1;
-	plan = make(words);
-	cr_expect_eq(plan->header.backing_count, 0);
-	cr_expect_eq(plan->header.physical_chunks, 4);
-	seam_plan_free(plan);
-}
-
 /* The last step's own blocks live on behind the trace's end, and so do their uses: those that they end with show them.
  */
 Test(make, uses_behind_the_end_of_the_trace_are_known)

@@ -14,7 +14,7 @@ Test(plan_builder, an_empty_plan_is_a_plan)
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_OK);
 	cr_assert_eq(plan->header.slot_count, 0);
 	cr_assert_eq(plan->header.copies, 3);
-	cr_assert_eq(plan->header.physical_chunks, 0);
+	cr_assert_eq(plan->header.arena_chunks, 0);
 	cr_assert_eq(plan->header.string_bytes, 1);
 	seam_plan_free(plan);
 	seam__plan_builder_fini(&builder);
@@ -35,7 +35,7 @@ Test(plan_builder, counts_chunks)
 	cr_assert_eq(seam__plan_builder_stream(&builder, 9, &number), SEAM_OK);
 	cr_assert_eq(seam__plan_builder_slot(&builder, &slot, &offset), SEAM_OK);
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_OK);
-	cr_assert_eq(plan->header.physical_chunks, 2);
+	cr_assert_eq(plan->header.arena_chunks, 2);
 	cr_assert_eq(plan->header.lower_bound_chunks, 1);
 	seam_plan_free(plan);
 	seam__plan_builder_fini(&builder);

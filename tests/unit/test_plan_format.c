@@ -34,8 +34,7 @@ Test(plan_format, reads_what_it_wrote)
 	size_t bytes;
 	size_t again_bytes;
 	const void *image = seam__plan_image(plan, &bytes);
-	cr_assert_eq(bytes,
-		256 + 6 * 64 + 12 * 8 + 2 * 8 + 1 * 32 + 2 * 48 + 3 * 16 + 4 * 16 + 7 * 4 + header->string_bytes);
+	cr_assert_eq(bytes, 256 + 6 * 64 + 12 * 8 + 2 * 8 + 1 * 32 + 2 * 48 + 3 * 16 + 4 * 16 + header->string_bytes);
 	struct seam_plan *again;
 	cr_assert_eq(seam_plan_read_memory(image, bytes, NULL, &again), SEAM_OK);
 	cr_assert_arr_eq(seam__plan_image(again, &again_bytes), image, bytes);
@@ -49,8 +48,7 @@ Test(plan_format, reads_what_it_wrote)
 	cr_assert_eq(again->ranges[1].end_bytes, 6144);
 	cr_assert_eq(again->prelude[1].slot, 4);
 	cr_assert_eq(again->prelude[3].size_bytes, 23456);
-	cr_assert_eq(again->backing[6], 1);
-	cr_assert_eq(again->header.physical_chunks, 6);
+	cr_assert_eq(again->header.arena_chunks, 7);
 	cr_assert_eq(again->header.lower_bound_chunks, 4);
 	cr_assert_str_eq(seam_plan_string(again, again->header.solver), "by hand");
 	cr_assert_str_eq(seam_plan_string(again, 0), "");
@@ -75,13 +73,15 @@ Test(plan_format, stands_as_documented)
 	cr_assert_eq(image[20], 2, "copies");
 	cr_assert_eq(image[24], 10, "positions");
 	cr_assert_eq(image[32], 0x34, "fingerprint");
-	cr_assert_eq(image[112], 7, "backing_count");
+	cr_assert_eq(image[108], 7, "arena_chunks");
+	cr_assert_eq(image[112], 0, "reserved_backing");
 	cr_assert_eq(image[152], 4, "prelude_count");
 	cr_assert_eq(image[256 + 64], 0, "size of slot 1, low byte");
 	cr_assert_eq(image[256 + 64 + 1], 4, "size of slot 1");
 	cr_assert_eq(image[256 + 64 + 8], 1, "begin of slot 1");
 	cr_assert_eq(image[256 + 6 * 64 + 8 + 1], 2, "address of slot 0 in copy 1");
-	cr_assert_eq(image[bytes - header->string_bytes - 4], 1, "the last backing, before the strings");
+	cr_assert_eq(
+		image[bytes - header->string_bytes - 16], 0xa0, "the last size of the prelude, before the strings");
 	free(header);
 }
 
@@ -149,7 +149,9 @@ Test(plan_format, a_right_checksum_does_not_excuse_the_content)
 		copy[bit / 8] = (char)(copy[bit / 8] ^ 1 << bit % 8);
 		seal((struct seam_plan_header *)(void *)copy, bytes);
 		enum seam_rc rc = seam_plan_read_memory(copy, bytes, &error, &again);
-		cr_assert(rc == SEAM_OK || rc == SEAM_CORRUPT, "bit %zu: %s", bit, seam_rc_name(rc));
+		const bool stitched = bit / 8 / 4 == offsetof(struct seam_plan_header, reserved_backing) / 4;
+		cr_assert(stitched ? rc == SEAM_VERSION : rc == SEAM_OK || rc == SEAM_CORRUPT, "bit %zu: %s", bit,
+			seam_rc_name(rc));
 		if (rc == SEAM_OK) {
 			cr_assert_null(seam_plan_check(again, NULL), "bit %zu", bit);
 		} else {
@@ -177,7 +179,6 @@ Test(plan_format, counts_that_overflow_are_refused_before_they_cost)
 		{"copies", offsetof(struct seam_plan_header, copies), 4, UINT32_MAX},
 		{"copies that wrap", offsetof(struct seam_plan_header, copies), 4, 0x80000000u},
 		{"no copies", offsetof(struct seam_plan_header, copies), 4, 0},
-		{"backing", offsetof(struct seam_plan_header, backing_count), 4, UINT32_MAX},
 		{"streams", offsetof(struct seam_plan_header, stream_count), 4, UINT32_MAX},
 		{"waits", offsetof(struct seam_plan_header, wait_count), 4, UINT32_MAX},
 		{"groups", offsetof(struct seam_plan_header, group_count), 4, UINT32_MAX},
@@ -225,15 +226,26 @@ Test(plan_format, every_failed_allocation_is_a_value)
 	free(image);
 }
 
-Test(plan_format, physical_bytes_follow_the_backing)
+/* As an earlier release wrote it: numbers of chunks between the prelude and the strings. */
+Test(plan_format, a_stitched_plan_is_refused_with_a_way_out)
 {
-	struct seam_plan *plan = plan_sample_create();
-	uint64_t physical;
-	cr_assert_eq(seam__plan_physical(plan, 100, 5000, &physical), 5000, "chunks in order are one run");
-	cr_assert_eq(physical, 100);
-	cr_assert_eq(seam__plan_physical(plan, 6144, 1024, &physical), 1024);
-	cr_assert_eq(physical, 1024, "chunk 6 is chunk 1");
-	cr_assert_eq(seam__plan_physical(plan, 6000, 500, &physical), 144, "the run ends with chunk 5");
-	cr_assert_eq(physical, 6000);
-	seam_plan_free(plan);
+	size_t bytes;
+	struct seam_plan *again = NULL;
+	struct seam_trace_error error = {0};
+	struct seam_plan_header *image = image_copy(&bytes);
+	const size_t chunks_bytes = 7 * sizeof(uint32_t);
+	const size_t strings_at = bytes - image->string_bytes;
+	char *old = calloc(1, bytes + chunks_bytes);
+	cr_assert_not_null(old);
+	image->reserved_backing = 7;
+	memcpy(old, image, strings_at);
+	memcpy(old + strings_at + chunks_bytes, (const char *)image + strings_at, image->string_bytes);
+	seal((struct seam_plan_header *)(void *)old, bytes + chunks_bytes);
+	cr_expect_eq(seam_plan_read_memory(old, bytes + chunks_bytes, &error, &again), SEAM_VERSION);
+	cr_expect_null(again);
+	cr_expect_not_null(strstr(error.text, "stitched plan"), "%s", error.text);
+	cr_expect_not_null(strstr(error.text, "make it anew"), "%s", error.text);
+	free(old);
+	free(image);
+	cr_assert_eq(trace_sample_live_bytes(), 0);
 }

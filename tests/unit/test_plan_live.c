@@ -28,8 +28,6 @@ struct world {
 	uint32_t span[MOST_POSITIONS];
 	uint32_t size[MOST_POSITIONS];
 	uint32_t offset[MOST_POSITIONS][MOST_COPIES];
-	uint32_t backing[CHUNKS]; /* all different unless `aliased` */
-	bool aliased;
 	bool grouped; /* one group, with one range */
 	uint32_t group_begin;
 	uint32_t group_span;
@@ -43,7 +41,6 @@ static void make_world(struct world *world, uint64_t seed)
 	memset(world, 0, sizeof(*world));
 	world->positions = (uint32_t)(2 + next(&state) % (MOST_POSITIONS - 1));
 	world->copies = (uint32_t)(1 + next(&state) % MOST_COPIES);
-	world->aliased = next(&state) % 3 == 0;
 	const uint32_t circle = world->positions * world->copies;
 	for (uint32_t at = 0; at < world->positions; at++) {
 		if (next(&state) % 3 != 0)
@@ -56,8 +53,6 @@ static void make_world(struct world *world, uint64_t seed)
 			world->offset[slot][copy] =
 				(uint32_t)(next(&state) % ((CHUNKS * CHUNK - world->size[slot]) / ALIGN) * ALIGN);
 	}
-	for (uint32_t i = 0; i < CHUNKS; i++)
-		world->backing[i] = world->aliased && i == CHUNKS - 1 ? 0 : CHUNKS - 1 - i - world->aliased;
 	world->grouped = next(&state) % 2 == 0;
 	world->group_begin = (uint32_t)(next(&state) % world->positions);
 	world->group_span = (uint32_t)(1 + next(&state) % (1 + circle / 2));
@@ -68,8 +63,7 @@ static void make_world(struct world *world, uint64_t seed)
 /* Marks a byte of the arena at a position; false if a slot marked it before, or a slot marks what a group marked. */
 static bool mark(uint8_t *table, const struct world *world, uint32_t address, uint64_t position, uint8_t mark_bit)
 {
-	const uint32_t physical = world->backing[address / CHUNK] * CHUNK + address % CHUNK;
-	uint8_t *cell = &table[position % (world->positions * world->copies) * CHUNKS * CHUNK + physical];
+	uint8_t *cell = &table[position % (world->positions * world->copies) * CHUNKS * CHUNK + address];
 	const bool good = mark_bit == 1 ? *cell == 0 : (*cell & 1) == 0;
 	*cell |= mark_bit;
 	return good;
@@ -129,7 +123,6 @@ static enum seam_rc build(const struct world *world, struct seam_trace_error *er
 	}
 	if (world->grouped)
 		add_group(&builder, world);
-	cr_assert_eq(seam__plan_builder_back(&builder, world->backing, CHUNKS), SEAM_OK);
 	enum seam_rc rc = seam__plan_builder_finish(&builder, error, ret_plan);
 	seam__plan_builder_fini(&builder);
 	return rc;
@@ -168,18 +161,13 @@ Test(plan_live, names_the_two_slots)
 		uint64_t address;
 		const char *text;
 	} rows[] = {
-		{"inside the period", 1 * 2 + 0, 0,
-			"slots 0 (copy 0) and 1 (copy 0) live together and share physical byte 0"},
-		{"one byte", 2 * 2 + 0, 1536,
-			"slots 1 (copy 0) and 2 (copy 0) live together and share physical byte 1536"},
+		{"inside the period", 1 * 2 + 0, 0, "slots 0 (copy 0) and 1 (copy 0) live together and share byte 0"},
+		{"one byte", 2 * 2 + 0, 1536, "slots 1 (copy 0) and 2 (copy 0) live together and share byte 1536"},
 		{"across the end", 0 * 2 + 0, 3072,
-			"slots 2 (copy 1) and 0 (copy 0) live together and share physical byte 3072"},
-		{"across copies", 2 * 2 + 1, 2048,
-			"slots 2 (copy 1) and 2 (copy 0) live together and share physical byte 2048"},
-		{"through the backing", 2 * 2 + 0, 1024, "slots 1 (copy 0) and 2 (copy 0)"},
-		{"on a range", 4 * 2 + 0, 4096,
-			"slot 4: a slot lives on physical byte 4096 of a group's reusable range"},
-		{"on a range across the end", 2 * 2 + 1, 5120, "group 0: a slot lives on physical byte 5120"},
+			"slots 2 (copy 1) and 0 (copy 0) live together and share byte 3072"},
+		{"across copies", 2 * 2 + 1, 2048, "slots 2 (copy 1) and 2 (copy 0) live together and share byte 2048"},
+		{"on a range", 4 * 2 + 0, 4096, "slot 4: a slot lives on byte 4096 of a group's reusable range"},
+		{"on a range across the end", 2 * 2 + 1, 5120, "group 0: a slot lives on byte 5120"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct seam__plan_builder builder;
@@ -192,25 +180,4 @@ Test(plan_live, names_the_two_slots)
 		seam__plan_builder_fini(&builder);
 	}
 	cr_assert_eq(trace_sample_live_bytes(), 0);
-}
-
-/* A slot that lies over two chunks with one memory shares bytes with itself. */
-Test(plan_live, a_slot_may_not_meet_itself)
-{
-	struct seam__plan_builder builder;
-	struct seam_plan *plan = NULL;
-	struct seam_trace_error error = {0};
-	plan_sample_builder(&builder);
-	((uint32_t *)builder.backing.items)[5] = 1;
-	((uint32_t *)builder.backing.items)[6] = 5;
-	((struct seam_plan_slot *)builder.slots.items)[1].size_bytes = 1024 * 5;
-	builder.groups.count = 0;
-	((struct seam_plan_slot *)builder.slots.items)[3].flags = 0;
-	((struct seam_plan_slot *)builder.slots.items)[5].flags = 0;
-	for (int i = 0; i < 12; i++)
-		((uint64_t *)builder.offsets.items)[i] = 0;
-	((uint64_t *)builder.offsets.items)[2] = 1024;
-	cr_assert_eq(seam__plan_builder_finish(&builder, &error, &plan), SEAM_CORRUPT);
-	cr_assert(strstr(error.text, "L5") != NULL, "%s", error.text);
-	seam__plan_builder_fini(&builder);
 }

@@ -39,7 +39,6 @@ static struct seam_plan *plan_of(const char *text, uint64_t first, uint64_t last
 	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
 		.node_limit = 1000,
 		.align_bytes = 512,
-		.no_stitch = 1,
 		.period = last == 0 ? SEAM_PLAN_PERIOD_WHOLE : SEAM_PLAN_PERIOD_GIVEN,
 		.first_event = first,
 		.last_event = last};

@@ -261,7 +261,7 @@ Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 	run_until_preparing(&loop);
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
-	struct seam_plan_options options = {.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 10000};
+	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = 10000};
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "a loop", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
 	cr_assert_ok(seam_plan_use(pool, plan, NULL));

@@ -84,7 +84,6 @@ static struct seam_plan *make_plan(bool has_states, uint64_t odd_bytes)
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
 	const struct seam_plan_options options = {.struct_bytes = sizeof options,
-		.no_stitch = 1,
 		.node_limit = 100000,
 		.align_bytes = 512,
 		.period = SEAM_PLAN_PERIOD_FIND};
@@ -228,7 +227,6 @@ static void run_with_experts(const char *conf, bool has_spare)
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
 	const struct seam_plan_options options = {.struct_bytes = sizeof options,
-		.no_stitch = 1,
 		.node_limit = 1000,
 		.align_bytes = 512,
 		.period = SEAM_PLAN_PERIOD_FIND};

@@ -90,7 +90,6 @@ static void set_up(void)
 	const struct seam_plan_options options = {.struct_bytes = sizeof options,
 		.node_limit = 20000,
 		.align_bytes = 512,
-		.no_stitch = 1,
 		.period = SEAM_PLAN_PERIOD_FIND};
 	struct seam_trace_error error = {0};
 	cr_assert_eq(seam_plan_make(trace, &options, &error, &sound), SEAM_OK, "%s", error.text);
@@ -202,7 +201,7 @@ Test(planned_damaged, each_is_refused_with_a_reason)
 	struct mine mine = copy_sound();
 	for (uint32_t i = 0; i < sound->header.slot_count * sound->header.copies; i++)
 		mine.offsets[i] = mine.offsets[i] == SEAM_PLAN_NO_ADDRESS ? SEAM_PLAN_NO_ADDRESS : 0;
-	expect_refused(&mine, "share physical byte", "all slots at 0");
+	expect_refused(&mine, "share byte", "all slots at 0");
 	free_mine(&mine);
 	mine = copy_sound();
 	mine.slots[3].stream = STREAMS;
@@ -245,11 +244,10 @@ static uint64_t damage_value(uint64_t *state, uint64_t old)
 static bool is_count(size_t at)
 {
 	static const size_t counts[] = {offsetof(struct seam_plan_header, slot_count),
-		offsetof(struct seam_plan_header, copies), offsetof(struct seam_plan_header, backing_count),
-		offsetof(struct seam_plan_header, stream_count), offsetof(struct seam_plan_header, wait_count),
-		offsetof(struct seam_plan_header, group_count), offsetof(struct seam_plan_header, range_count),
-		offsetof(struct seam_plan_header, prelude_count), offsetof(struct seam_plan_header, string_bytes),
-		offsetof(struct seam_plan_header, string_bytes) + 4};
+		offsetof(struct seam_plan_header, copies), offsetof(struct seam_plan_header, stream_count),
+		offsetof(struct seam_plan_header, wait_count), offsetof(struct seam_plan_header, group_count),
+		offsetof(struct seam_plan_header, range_count), offsetof(struct seam_plan_header, prelude_count),
+		offsetof(struct seam_plan_header, string_bytes), offsetof(struct seam_plan_header, string_bytes) + 4};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		if (at == counts[i])
 			return true;

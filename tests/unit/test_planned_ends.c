@@ -134,7 +134,7 @@ static struct seam_plan *make_plan(void)
 	struct seam_plan *plan = NULL;
 	for (unsigned i = 0; i < 6; i++)
 		iterate(NULL, 0);
-	struct seam_plan_options options = {.struct_bytes = sizeof options, .no_stitch = 1, .node_limit = 10000};
+	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = 10000};
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "iterations", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
 	seam_trace_free(trace);

@@ -3,7 +3,6 @@
 
 #include "match_program.h"
 #include "meta_fixture.h"
-#include "plan_sample.h"
 #include "random_problem.h"
 #include "script.h"
 
@@ -148,10 +147,12 @@ Test(script, some_plans_cannot_run)
 	struct match_program program = random_program(4);
 	struct seam_script *script = NULL;
 	struct seam_plan changed = *program.plan;
-	struct seam_plan *sample = plan_sample_create();
-	cr_assert_eq(seam__script_create(meta, sample, &script), SEAM_INVALID,
-		"stitched, and in units of less than 512 bytes");
-	seam_plan_free(sample);
+	uint64_t offset = 256;
+	changed.offsets = &offset;
+	changed.header.slot_count = 1;
+	changed.header.copies = 1;
+	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "units of less than 512 bytes");
+	changed = *program.plan;
 	changed.header.flags |= SEAM_PLAN_LINEAR;
 	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "linear");
 	changed.header.flags = SEAM_PLAN_GRAPH;

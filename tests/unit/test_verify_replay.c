@@ -1,4 +1,4 @@
-/* test_verify_replay.c: who may have which byte after whom: pools, groups, backing, and blocks that other streams use.
+/* test_verify_replay.c: who may have which byte after whom: pools, groups, and blocks that other streams use.
  * By hand; seeded ones are in test_verify.c.
  */
 #include "plan_format.h"
@@ -60,10 +60,10 @@ Test(verify_replay, ranges_of_open_groups_are_idle)
 	} rows[] = {
 		{"right", NULL, {128, 256}, 1, 4},
 		{"over a live slot", "group 0 opens over a live slot, number 0", {63, 64}, 1, 4},
-		{"over a slot to come", "slot 2 gets physical byte 127 of the reusable range", {127, 256}, 1, 4},
+		{"over a slot to come", "slot 2 gets byte 127 of the reusable range", {127, 256}, 1, 4},
 		{"after it, over the first", NULL, {0, 64}, 2, 4},
 		{"before it, over the last", NULL, {64, 128}, 1, 3},
-		{"across the end, over the first", "slot 0 gets physical byte 0", {0, 1}, 4, 7},
+		{"across the end, over the first", "slot 0 gets byte 0", {0, 1}, 4, 7},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct seam_trace *trace = tell(&scene);
@@ -82,38 +82,6 @@ Test(verify_replay, ranges_of_open_groups_are_idle)
 		seam_plan_free(plan);
 		seam_trace_free(trace);
 	}
-}
-
-/* Two chunks of the arena with one memory: a slot over both meets itself. */
-Test(verify_replay, a_slot_may_not_meet_itself)
-{
-	struct scene scene = base;
-	static const uint32_t backing[] = {0, 0};
-	struct seam_trace *trace = tell(&scene);
-	struct seam_plan *plan = plan_of(&scene, trace, "base");
-	struct seam_plan changed = *plan;
-	struct seam_trace_error error = {0};
-	/* 961 to 1024 lies over two large chunks, then over three small ones. */
-	static const uint64_t offsets[] = {961, 512};
-	static const uint32_t small[64] = {[16] = 1, [17] = 2, [30] = 3, [31] = 3, [32] = 4};
-	changed.header.chunk_bytes = 1024;
-	changed.header.backing_count = 2;
-	changed.header.physical_chunks = 1;
-	changed.header.lower_bound_chunks = (uint32_t)((changed.header.lower_bound_bytes + 1023) / 1024);
-	seam__plan_seal(&changed.header);
-	changed.backing = backing;
-	changed.offsets = offsets;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_OK, "%s", error.text);
-	changed.header.chunk_bytes = 32;
-	changed.header.backing_count = 64;
-	changed.header.physical_chunks = 5;
-	changed.header.lower_bound_chunks = (uint32_t)((changed.header.lower_bound_bytes + 31) / 32);
-	seam__plan_seal(&changed.header);
-	changed.backing = small;
-	cr_assert_eq(seam_plan_verify(trace, &changed, &error), SEAM_CORRUPT);
-	cr_assert(strstr(error.text, "of slot 0 (event 4), twice") != NULL, "%s", error.text);
-	seam_plan_free(plan);
-	seam_trace_free(trace);
 }
 
 /* Slot 1 is live across the end; its use by another stream stands before the stretch, and its next one behind the
