@@ -48,6 +48,8 @@ struct plan_driver {
 	uint64_t hits_begun, requests_begun;     /* at the iteration's begin */
 	uint64_t live_bytes;
 	struct samples planned, dynamics; /* requests that the plan had a place for, and those that it found one for */
+	struct samples missed;            /* requests that a plan in use did not serve */
+	bool open;                        /* a plan was in use before the request */
 	struct replay_plan figures;
 };
 
@@ -104,7 +106,8 @@ enum seam_rc plan_driver_create(struct run *run, const struct seam_trace *trace,
 {
 	struct plan_driver *plan_driver = calloc(1, sizeof(*plan_driver));
 	if (plan_driver == NULL || !samples_init(&plan_driver->planned, run->schedule.block_count) ||
-		!samples_init(&plan_driver->dynamics, run->schedule.block_count)) {
+		!samples_init(&plan_driver->dynamics, run->schedule.block_count) ||
+		!samples_init(&plan_driver->missed, run->schedule.block_count)) {
 		plan_driver_destroy(plan_driver);
 		return run_fail(run, SEAM_OOM_META, "out of host memory");
 	}
@@ -129,6 +132,7 @@ void plan_driver_destroy(struct plan_driver *plan_driver)
 		return;
 	samples_fini(&plan_driver->planned);
 	samples_fini(&plan_driver->dynamics);
+	samples_fini(&plan_driver->missed);
 	free(plan_driver);
 }
 
@@ -170,6 +174,7 @@ static void work(struct plan_driver *plan_driver)
 	uint64_t start_ns = processor_ns();
 	seam__pool_work(plan_driver->pool, &did);
 	uint64_t compute_ns = processor_ns() - start_ns;
+	plan_driver->figures.processor_ns += compute_ns;
 	if (seam_pool_config(plan_driver->pool)->deterministic != 0)
 		compute_ns = did ? modelled_ns(learner, events, state) : 0;
 	if (!did)
@@ -299,6 +304,7 @@ static uint64_t dynamic_hits(const struct seam_planning *planning)
 
 void plan_driver_asked(struct plan_driver *plan_driver)
 {
+	plan_driver->open = plan_driver->pool->planning.open;
 	plan_driver->hits_asked = plan_driver->pool->planning.counts.hits;
 	plan_driver->dynamic_hits_asked = dynamic_hits(&plan_driver->pool->planning);
 }
@@ -306,10 +312,17 @@ void plan_driver_asked(struct plan_driver *plan_driver)
 void plan_driver_served(struct plan_driver *plan_driver, uint64_t bytes, uint64_t ticks)
 {
 	const struct seam_planning *planning = &plan_driver->pool->planning;
-	if (planning->counts.hits != plan_driver->hits_asked)
+	bool hit = planning->counts.hits != plan_driver->hits_asked;
+	if (hit)
 		samples_add(dynamic_hits(planning) != plan_driver->dynamic_hits_asked ? &plan_driver->dynamics
 										      : &plan_driver->planned,
 			ticks);
+	else if (plan_driver->open)
+		samples_add(&plan_driver->missed, ticks);
+	if (!plan_driver->dynamic && plan_driver->inside && plan_driver->iteration < REPLAY_SHOWN) {
+		plan_driver->figures.static_requests[plan_driver->iteration]++;
+		plan_driver->figures.static_hits[plan_driver->iteration] += hit;
+	}
 	if (!plan_driver->run->schedule.timed)
 		virtual_time_launch(&plan_driver->clocks, bytes);
 	plan_driver->live_bytes += bytes;
@@ -367,6 +380,9 @@ void plan_driver_take_figures(
 	figures->dynamic_timed = plan_driver->dynamics.count > 0;
 	if (figures->dynamic_timed)
 		figures->dynamic_alloc_ns_p50 = samples_percentile(&plan_driver->dynamics, clock, 50);
+	figures->missed_timed = plan_driver->missed.count > 0;
+	if (figures->missed_timed)
+		figures->missed_alloc_ns_p50 = samples_percentile(&plan_driver->missed, clock, 50);
 	figures->steps = plan_driver->clocks.steps;
 	figures->compute_ns = plan_driver->clocks.compute_ns;
 	figures->driver_ns = plan_driver->clocks.driver_ns;

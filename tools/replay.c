@@ -92,6 +92,7 @@ static enum seam_rc open_run(struct run *run, const struct seam_trace *trace)
 	if (!samples_init(&run->allocs, count) || !samples_init(&run->frees, count))
 		return run_fail(run, SEAM_OOM_META, "out of host memory");
 	seam__clock_init(&run->clock);
+	call_time_init(&run->calls, run->clock.ns_per_tick);
 	return open_allocator(run, trace, run->device.emulated ? 0 : capacity_bytes);
 }
 
@@ -105,6 +106,7 @@ static enum seam_rc do_ops(struct run *run)
 			options->progress(options->user, i, schedule->op_count);
 		rc = run_op(run, &schedule->ops[i]);
 	}
+	run->result->calls_ns = (uint64_t)run->calls.ns;
 	return rc;
 }
 

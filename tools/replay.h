@@ -73,6 +73,11 @@ struct replay_plan {
 	bool timed, dynamic_timed;               /* the next two are valid */
 	double alloc_ns_p50;                     /* of requests that the plan had a place for */
 	double dynamic_alloc_ns_p50;             /* of those whose place was found when they came */
+	bool missed_timed;                       /* the next one is valid */
+	double missed_alloc_ns_p50;              /* of requests that a plan in use did not serve */
+	uint64_t static_requests[REPLAY_SHOWN];  /* by iteration: that the program does not call dynamic, */
+	uint64_t static_hits[REPLAY_SHOWN];      /* and those of them that the plan served */
+	uint64_t processor_ns;                   /* of background work, measured even where compute_ns is modelled */
 	uint64_t steps;                          /* of background work */
 	uint64_t compute_ns;                     /* of it, on the processor */
 	uint64_t driver_ns;                      /* of it, in the driver */
@@ -100,6 +105,8 @@ struct replay_result {
 	uint32_t ended;                      /* iterations that ended */
 	uint64_t memory_calls[REPLAY_SHOWN]; /* of the first iterations, one by one */
 	uint64_t iteration_driver_ns[REPLAY_SHOWN];
+	uint64_t iteration_calls_ns[REPLAY_SHOWN]; /* see calls_ns */
+	uint64_t calls_ns;                         /* of the processor, in all allocations and frees: call_time.h */
 	uint32_t steps; /* marks of steps that were passed, those before the first iteration included */
 	uint64_t step_calls[REPLAY_SHOWN];    /* memory calls of the first steps, one by one */
 	uint64_t memory_calls_last_iteration; /* valid if last_complete, like the next */

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "clock.h"
 #include "emu.h"
 #include "plan_driver.h"
 
@@ -40,9 +39,9 @@ static enum seam_rc do_alloc(struct run *run, const struct schedule_op *op)
 	uint64_t va;
 	if (run->plan_driver != NULL)
 		plan_driver_asked(run->plan_driver);
-	uint64_t start = seam__clock_ticks();
+	call_time_begin(&run->calls);
 	enum seam_rc rc = ref_alloc(run->allocator, &request, &va);
-	uint64_t ticks = seam__clock_ticks() - start;
+	uint64_t ticks = call_time_end(&run->calls);
 	run->result->requests++;
 	if (rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_VA) {
 		run->oom = true;
@@ -76,9 +75,9 @@ static enum seam_rc do_free(struct run *run, uint32_t block, bool timed)
 	enum seam_rc rc = read_block(run, block, live->stream);
 	if (rc != SEAM_OK)
 		return rc;
-	uint64_t start = seam__clock_ticks();
+	call_time_begin(&run->calls);
 	rc = ref_free(run->allocator, live->va);
-	uint64_t ticks = seam__clock_ticks() - start;
+	uint64_t ticks = call_time_end(&run->calls);
 	if (rc != SEAM_OK)
 		return run_failed_call(run, rc, "a free failed");
 	if (timed)
@@ -166,6 +165,7 @@ static void end_step(struct run *run)
 static void begin_iteration(struct run *run)
 {
 	device_get_counts(&run->device, &run->mark);
+	run->calls_mark_ns = run->calls.ns;
 }
 
 static void end_iteration(struct run *run, uint32_t iteration)
@@ -183,6 +183,7 @@ static void end_iteration(struct run *run, uint32_t iteration)
 	if (iteration < REPLAY_SHOWN) {
 		result->memory_calls[iteration] = memory_calls;
 		result->iteration_driver_ns[iteration] = driver_ns;
+		result->iteration_calls_ns[iteration] = (uint64_t)(run->calls.ns - run->calls_mark_ns);
 	}
 	result->ended = iteration + 1;
 	if (iteration != result->iterations - 1)

@@ -5,6 +5,7 @@
 #ifndef TOOLS_REPLAY_RUN_H
 #define TOOLS_REPLAY_RUN_H
 
+#include "call_time.h"
 #include "content.h"
 #include "replay.h"
 #include "samples.h"
@@ -33,6 +34,8 @@ struct run {
 	struct samples allocs;
 	struct samples frees;
 	struct seam_clock clock;
+	struct call_time calls;          /* of the allocator */
+	double calls_mark_ns;            /* at the begin of the iteration */
 	struct device_counts mark;       /* at the begin of the iteration */
 	uint64_t step_calls;             /* memory calls up to the newest mark of a step */
 	struct plan_driver *plan_driver; /* NULL: no plan */

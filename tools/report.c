@@ -111,6 +111,10 @@ static void put_plan(struct seam_json *json, const struct replay_result *result)
 	put_double(json, "efficiency_planned", measured, part_of(plan->peak_live_bytes, plan->peak_reserved_bytes));
 	put_double(json, "planned_alloc_ns_p50", used && plan->timed, tenths(plan->alloc_ns_p50));
 	put_double(json, "dynamic_alloc_ns_p50", used && plan->dynamic_timed, tenths(plan->dynamic_alloc_ns_p50));
+	put_double(json, "missed_alloc_ns_p50", used && plan->missed_timed, tenths(plan->missed_alloc_ns_p50));
+	put_array(json, "static_requests_by_iteration", plan->static_requests, used ? result->ended : 0, 1);
+	put_array(json, "static_hits_by_iteration", plan->static_hits, used ? result->ended : 0, 1);
+	put_double(json, "background_processor_ms", used, (double)plan->processor_ns / 1e6);
 	put_u64(json, "background_steps", used, plan->steps);
 	put_double(json, "background_compute_ms", used, (double)plan->compute_ns / 1e6);
 	put_double(json, "background_driver_ms", used, (double)plan->driver_ns / 1e6);
@@ -148,6 +152,8 @@ static void put_result(struct seam_json *json, const struct report_row *row)
 	put_array(json, "memory_calls_by_iteration", result->memory_calls, result->ended, 1);
 	put_array(json, "memory_calls_by_step", result->step_calls, result->steps, 1);
 	put_array(json, "driver_ms_by_iteration", result->iteration_driver_ns, result->ended, 1e6);
+	put_double(json, "processor_ms", true, (double)result->calls_ns / 1e6);
+	put_array(json, "processor_ms_by_iteration", result->iteration_calls_ns, result->ended, 1e6);
 	put_u64(json, "event_calls_last_iteration", result->last_complete, result->event_calls_last_iteration);
 	put_double(json, "driver_ms_estimated", !result->oom, (double)result->driver_ns / 1e6);
 	seam__json_key(json, "states");

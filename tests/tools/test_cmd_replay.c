@@ -18,14 +18,16 @@ static const char *const all_keys[] = {"trace", "allocator", "device", "requests
 	"peak_reserved_bytes", "efficiency", "oom", "alloc_ns_p50", "alloc_ns_p99", "free_ns_p50", "free_ns_p99",
 	"driver_calls", "memory_calls_last_iteration", "event_calls_last_iteration", "driver_ms_estimated", "states",
 	"memory_calls_by_iteration", "memory_calls_by_step", "driver_ms_by_iteration", "plan", "plan_misses_by_cause",
-	"background_calls_by_iteration", "background_driver_ms_by_iteration"};
+	"background_calls_by_iteration", "background_driver_ms_by_iteration", "processor_ms",
+	"processor_ms_by_iteration", "static_requests_by_iteration", "static_hits_by_iteration"};
 
 /* Without a plan there is nothing to say. */
 static const char *const plan_keys[] = {"plan_hits", "plan_dynamic_hits", "plan_misses", "resyncs", "plan_adoptions",
 	"plan_drops", "adopted_at_iteration", "adopted_after_steps", "plan_hits_last_iteration",
 	"requests_last_iteration", "peak_live_planned_bytes", "peak_reserved_planned_bytes", "efficiency_planned",
 	"planned_alloc_ns_p50", "dynamic_alloc_ns_p50", "background_steps", "background_compute_ms",
-	"background_driver_ms", "background_hidden", "host_waits_ms", "host_ms"};
+	"background_driver_ms", "background_hidden", "host_waits_ms", "host_ms", "missed_alloc_ns_p50",
+	"background_processor_ms"};
 
 static const char *const all_states[] = {"s1", "s1r", "s2", "s3", "s4", "s5"};
 

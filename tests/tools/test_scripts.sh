@@ -87,5 +87,8 @@ ok 'verify: and goes on' grep -q '^| small | .*intact' table.md
 printf 'id,lower,upper,size\nw,0,9,268435456\na,1,4,2097152\n' >middle.csv
 ok 'sweep: a row' sh -c '"$0" --iterations 2 middle.csv | grep -q "^| middle | 0.25 GiB |.* 0 |$"' "$root/bench/sweep"
 ok 'run: a row of each part' sh -c '"$0" --state state --iterations 3 static perturbed moe long middle.csv >run.md && [ "$(grep -c "^| middle | " run.md)" -eq 2 ] && grep -q "^| extra | middle | " run.md && grep -q "^| wide | middle | " run.md' "$root/bench/run"
+ok 'run: cost: of a trace and of a program' sh -c '"$0" --state state --iterations 3 cost middle.csv program:27 >cost.md && grep -q "^| middle | - | 0.25 |" cost.md && grep -q "^| program:27 | no | 16\.68 | .* | never | " cost.md' "$root/bench/run"
+ok 'run: cost: a failure is a row' sh -c 'echo broken >broken.csv; "$0" --state state --iterations 3 cost broken.csv middle.csv >cost.md && grep -q "^| broken | - | - | \*\*broken.csv: " cost.md && grep -q "^| middle " cost.md' "$root/bench/run"
+ok 'run: cost: no seed' refuses "'program:x'" bench/run program:x
 ok 'run: a row that is there is not measured again' sh -c 'echo "| kept |" >state/static/middle; "$0" --state state static middle.csv | grep -q "^| kept |$"' "$root/bench/run"
 echo "1..$number"
