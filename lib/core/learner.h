@@ -54,6 +54,7 @@
 
 #include "belief.h"
 #include "lockrank.h"
+#include "plan_cost.h"
 #include "planned.h"
 #include "rhythm.h"
 
@@ -77,9 +78,9 @@ struct seam_learner {
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
 	struct seam__rhythm rhythm;        /* PLAN */
-	uint64_t work_ns;    /* making the newest plan, estimated (lib/plan/make.h): for whom has a clock of his own */
-	uint64_t most_bytes; /* reserved at any time, as seen at looks */
-	uint32_t outgrown;   /* plans in a row whose chunks were gone, or taken, before their arena was begun */
+	uint64_t work_ns; /* making the newest plan, estimated (lib/plan/make.h): for whom has a clock of his own */
+	struct seam_plan_cost cost;
+	uint32_t outgrown;        /* plans in a row whose chunks were gone, or taken, before their arena was begun */
 	uint64_t recorded_events; /* of the recording that it was found in */
 	uint32_t kind;            /* of it: being planned */
 	uint64_t tried;           /* a bit per kind: it was planned, or could not be, since the look */

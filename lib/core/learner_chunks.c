@@ -292,14 +292,12 @@ static enum seam_rc begin_arena(
 	return rc;
 }
 
-/* Whether the program has taken more since the survey, so that with what that found missing the pool would have more
- * than the plan is worth. With `lock`. */
-static bool has_grown(const struct seam_pool *pool, uint64_t fresh_bytes)
+/* Whether the plan costs nothing still: the program may have taken more since the survey. With `lock`. */
+static bool is_free_of_cost(struct seam_pool *pool, uint64_t fresh_bytes)
 {
-	const uint64_t bytes = pool->engine.memory.reserved_bytes;
-	const uint64_t most_bytes = seam__bits_max(pool->learner.most_bytes, pool->engine.memory.reserved_peak_bytes);
-	return bytes > pool->learner.survey.engine_bytes &&
-		bytes + fresh_bytes > most_bytes + most_bytes / SEAM_GROWTH_SHARE;
+	const struct seam_memory *memory = &pool->engine.memory;
+	seam__plan_cost_note(&pool->learner.cost, memory->reserved_peak_bytes);
+	return fresh_bytes == 0 || memory->reserved_bytes + fresh_bytes <= seam__plan_cost_limit(&pool->learner.cost);
 }
 
 enum seam_rc seam__learner_begin(struct seam_pool *pool)
@@ -325,7 +323,9 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 		SEAM_ASSERT(!closes || choice.bytes == wanted_bytes);
 		if (closes)
 			choose(&choice, &survey->chunks[learner->last], 0);
-		rc = has_grown(pool, fresh_bytes) ? SEAM_NOT_FOUND : begin_arena(pool, open, &choice, fresh_bytes);
+		rc = is_free_of_cost(pool, fresh_bytes) ? begin_arena(pool, open, &choice, fresh_bytes)
+							: SEAM_NOT_FOUND;
+		seam__plan_cost_add(&learner->cost, pool->engine.memory.reserved_bytes);
 	}
 	seam__meta_free(pool->meta, choice.chosen, room * sizeof *choice.chosen);
 	seam__meta_free(pool->meta, restless, room);

@@ -4,8 +4,6 @@
 
 #include "pool.h"
 
-#define SEAM_GROWTH_SHARE 128u /* a plan may need one part in so many more memory than the pool has, or had */
-
 /* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan
  * (SEAM_LEARN_PLAN). False: there is not. */
 bool seam__learner_look(struct seam_pool *pool);

@@ -40,7 +40,7 @@ static bool is_served(struct seam_pool *pool)
 	struct seam_learner *learner = &pool->learner;
 	const struct seam_planned_counts *counts = &pool->planning.counts;
 	seam__mutex_lock(&pool->engine.lock);
-	learner->most_bytes = seam__bits_max(learner->most_bytes, pool->engine.memory.reserved_peak_bytes);
+	seam__plan_cost_note(&learner->cost, pool->engine.memory.reserved_peak_bytes);
 	bool open = pool->planning.open, building = open && seam__stage_open(&pool->planning)->building;
 	if (counts->drops != learner->seen_drops) {
 		learner->refused_count = 0; /* what served once may serve again */

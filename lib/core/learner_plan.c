@@ -227,7 +227,7 @@ static bool is_small(const struct seam_learner *learner, uint64_t most_bytes)
 {
 	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
 	return seam__script_bytes(learner->script) <=
-		seam__bits_max(most_bytes, least_bytes + least_bytes / SEAM_GROWTH_SHARE);
+		seam__bits_max(most_bytes, least_bytes + least_bytes / SEAM_COST_NOISE_SHARE);
 }
 
 /* most_bytes: what the open arena has. */
@@ -323,21 +323,21 @@ static void try_shorter(struct seam_pool *pool, const struct staying *staying, c
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
 }
 
-/* Whether the memory that the plan needs is there, but for little. */
+/* Whether the plan costs nothing, and serves most of the program. */
 static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
 {
 	struct seam_learner *learner = &pool->learner;
-	uint64_t bytes = seam__script_bytes(learner->script),
-		 most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
-	/* What a trim returned may be taken again. */
-	uint64_t has_bytes = learner->survey.bytes + unlisted_bytes + (most_bytes - learner->survey.engine_bytes);
-	if (bytes > has_bytes + most_bytes / SEAM_GROWTH_SHARE) {
+	const uint64_t bytes = seam__script_bytes(learner->script);
+	const uint64_t there_bytes = learner->survey.bytes + unlisted_bytes;
+	const uint64_t fresh_bytes = bytes - seam__bits_min(bytes, there_bytes);
+	seam__plan_cost_note(&learner->cost, learner->survey.engine_bytes);
+	if (learner->survey.engine_bytes + fresh_bytes > seam__plan_cost_limit(&learner->cost)) {
 		learner->roomless |= UINT64_C(1) << learner->kind;
 		return false;
 	}
 	/* Larger iterations may be to come again. */
-	bytes += learner->plan->header.resident_bytes;
-	return learner->extends || seam__learner_knows_all(learner) || bytes >= most_bytes / 100 * LARGEST_PERCENT;
+	return learner->extends || seam__learner_knows_all(learner) ||
+		bytes + learner->plan->header.resident_bytes >= learner->cost.most_bytes / 100 * LARGEST_PERCENT;
 }
 
 enum seam_rc seam__learner_plan(struct seam_pool *pool)

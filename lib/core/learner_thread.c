@@ -21,9 +21,6 @@
 #define NICE 10
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
 #define PREPARE_ALL UINT32_MAX
-#define WASTE_SHARE                                                                                                   \
-	4u /* a plan that was given may need one part in so many more than lives at once: no trace that was tried has \
-	      a pool need more without any */
 #define SPARE_SHARE                                                                                                   \
 	1024u /* of the arena of a plan that was given, beside it: for those requests that depend on data and find no \
 		 idle place in it */
@@ -218,20 +215,19 @@ static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
 	return rc;
 }
 
-/* A plan that takes clearly more memory than the pool would without one is worse than none. */
-static enum seam_rc judge_size(struct seam_pool *pool, const struct seam_plan *plan, const struct seam_script *script,
-	struct seam_trace_error *error)
+/* A given plan costs nothing if it takes no more than the pool would without it. */
+static enum seam_rc judge_cost(const struct seam_pool *pool, const struct seam_plan *plan,
+	const struct seam_script *script, struct seam_trace_error *error)
 {
-	uint64_t live_bytes = 0;
-	enum seam_rc rc = seam__script_find_peak(pool->meta, plan, script, &live_bytes);
-	const uint64_t most_bytes =
-		live_bytes + seam__bits_max(live_bytes / WASTE_SHARE, pool->engine.memory.granularity_bytes);
-	if (rc != SEAM_OK || seam__script_bytes(script) <= most_bytes)
-		return rc;
+	const uint64_t resident_bytes = plan->header.resident_bytes;
+	const uint64_t live_bytes = resident_bytes + seam__script_find_peak(plan, script);
+	const uint64_t bytes = resident_bytes + seam__script_bytes(script);
+	if (bytes <= seam__plan_cost_without(live_bytes, pool->engine.memory.granularity_bytes))
+		return SEAM_OK;
 	seam__trace_error_set(error, 0,
-		"the plan needs %" PRIu64 " bytes for requests of which %" PRIu64
-		" live at once: without it the pool needs less",
-		seam__script_bytes(script), live_bytes);
+		"the plan needs %" PRIu64 " bytes for blocks of which %" PRIu64
+		" live at once, residents included: without it the pool needs less",
+		bytes, live_bytes);
 	return SEAM_INVALID;
 }
 
@@ -245,7 +241,7 @@ static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan
 			"the plan is of a stretch that happens once, of a graph, of nothing, or its addresses are no multiples of %u below 2 TiB",
 			SEAM_PLANNED_BYTES);
 	if (rc == SEAM_OK)
-		rc = judge_size(pool, plan, *ret_script, error);
+		rc = judge_cost(pool, plan, *ret_script, error);
 	if (rc == SEAM_OK)
 		rc = seam__script_find_valleys(pool->meta, plan, *ret_script);
 	if (rc == SEAM_OK)

@@ -111,10 +111,9 @@ void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /
 SEAM_MUST_USE enum seam_rc seam__script_find_valleys(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
-/* The largest sums of bytes of the script's slots that live at once, one for each stream, together. `plan` is the
- * script's. Errors: SEAM_OOM_META. O(slots). */
-SEAM_MUST_USE enum seam_rc seam__script_find_peak(
-	struct seam_meta *meta, const struct seam_plan *plan, const struct seam_script *script, uint64_t *ret_bytes);
+/* The most bytes of the script's requests that live at once, on all streams and dynamic ones included. `plan` is the
+ * script's. O(slots). */
+uint64_t seam__script_find_peak(const struct seam_plan *plan, const struct seam_script *script);
 
 /* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's
  * orders; its fingerprint. */

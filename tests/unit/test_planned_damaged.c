@@ -81,7 +81,7 @@ static void set_up(void)
 	const struct program_wish wish = {.seed = 7,
 		.slots = 40,
 		.iterations = 8,
-		.lag = 2,
+		.lag = 1,
 		.streams = STREAMS,
 		.edges = 2,
 		.dynamics = 3,

@@ -1,0 +1,34 @@
+/* plan_cost.c: see plan_cost.h. */
+#include "plan_cost.h"
+
+#include "bits.h"
+
+/* The engine reserves one part in so many more than lives at once: 99.13 % of what it reserves is live at the peak, on
+ * the average of the published table (bench/results/run.md). */
+#define ENGINE_SHARE 128u
+/* Chunks that are used in part in any pool: one of what stays and one of what comes and goes. */
+#define BEGUN_CHUNKS 2u
+
+void seam__plan_cost_note(struct seam_plan_cost *cost, uint64_t reserved_peak_bytes)
+{
+	cost->most_bytes = seam__bits_max(cost->most_bytes, reserved_peak_bytes);
+}
+
+uint64_t seam__plan_cost_limit(const struct seam_plan_cost *cost)
+{
+	const uint64_t own_bytes = cost->most_bytes - cost->added_bytes;
+	return own_bytes + own_bytes / SEAM_COST_NOISE_SHARE;
+}
+
+void seam__plan_cost_add(struct seam_plan_cost *cost, uint64_t reserved_bytes)
+{
+	if (reserved_bytes <= cost->most_bytes)
+		return;
+	cost->added_bytes += reserved_bytes - cost->most_bytes;
+	cost->most_bytes = reserved_bytes;
+}
+
+uint64_t seam__plan_cost_without(uint64_t live_bytes, uint64_t chunk_bytes)
+{
+	return live_bytes + seam__bits_max(live_bytes / ENGINE_SHARE, BEGUN_CHUNKS * chunk_bytes);
+}
