@@ -256,7 +256,7 @@ struct seam_plan; /* plan.h */
  * hardly served anything for a period or longer, and what the program does instead is in want of its memory.
  * Plans that the pool makes itself: the option plan.
  * The plan is checked first, as a file is, in time that is nearly linear in its slots: no two requests that live
- * together share a byte of it. It is refused where it needs more than 5/4 of what lives at once, stream by stream:
+ * together share a byte of it. It is refused where it needs more than 129/128 of what lives at once, on all streams:
  * without it the pool needs less. error: at least 200 bytes for one line, which every failure sets, or NULL. Errors:
  * SEAM_CORRUPT (L0-L5 of plan.h), SEAM_INVALID (a plan of a stretch that happens once, or of a graph; with addresses
  * that are no multiples of 512; worse than none), SEAM_UNSUPPORTED (a device without virtual memory management),
