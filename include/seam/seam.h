@@ -59,8 +59,8 @@ struct seam_pool;
 struct seam_config {
 	uint32_t size;    /* sizeof(struct seam_config) */
 	uint32_t version; /* SEAM_CONFIG_VERSION */
-#define SEAM_OPTION(name, type, default_, least, most, text) uint64_t name;
-#define SEAM_OPTION_CHOICE(name, names, text) uint64_t name; /* position in the list of names */
+#define SEAM_OPTION(who, name, type, default_, least, most, text) uint64_t name;
+#define SEAM_OPTION_CHOICE(who, name, names, text) uint64_t name; /* position in the list of names */
 #include <seam/options.def>
 #undef SEAM_OPTION
 #undef SEAM_OPTION_CHOICE

@@ -13,10 +13,12 @@
 #define CHUNK_UNIT_BYTES (UINT64_C(2) << 20)
 
 static const struct seam_option options[] = {
-#define SEAM_OPTION(name, type, default_, least, most, text) \
-	{#name, SEAM_OPTION_TYPE_##type, default_, least, most, NULL, text, offsetof(struct seam_config, name)},
-#define SEAM_OPTION_CHOICE(name, names, text) \
-	{#name, SEAM_OPTION_TYPE_CHOICE, 0, 0, UINT64_MAX, names, text, offsetof(struct seam_config, name)},
+#define SEAM_OPTION(who, name, type, default_, least, most, text)                                  \
+	{#name, SEAM_OPTION_FOR_##who, SEAM_OPTION_TYPE_##type, default_, least, most, NULL, text, \
+		offsetof(struct seam_config, name)},
+#define SEAM_OPTION_CHOICE(who, name, names, text)                                             \
+	{#name, SEAM_OPTION_FOR_##who, SEAM_OPTION_TYPE_CHOICE, 0, 0, UINT64_MAX, names, text, \
+		offsetof(struct seam_config, name)},
 #include <seam/options.def>
 #undef SEAM_OPTION
 #undef SEAM_OPTION_CHOICE
@@ -355,25 +357,37 @@ char *seam__opts_format(const struct seam_option *option, uint64_t value, char *
 	return buffer;
 }
 
-void seam__opts_write_help(struct seam_text *text)
+static void write_option(const struct seam_option *option, struct seam_text *text)
+{
+	char value[SEAM_OPTS_VALUE_BYTES];
+	seam__text_printf(text, "  %s:", option->name);
+	if (option->type == SEAM_OPTION_TYPE_CHOICE)
+		seam__text_puts(text, option->choices);
+	else
+		seam__text_puts(text,
+			option->type == SEAM_OPTION_TYPE_SIZE           ? "SIZE"
+				: option->type == SEAM_OPTION_TYPE_BOOL ? "0|1"
+									: "N");
+	seam__text_printf(text, " (default %s)\n", seam__opts_format(option, option->default_value, value));
+	seam__text_printf(text, "      %s\n", option->text);
+}
+
+static void write_options(enum seam_option_for who, struct seam_text *text)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		const struct seam_option *option = &options[i];
-		char value[SEAM_OPTS_VALUE_BYTES];
-		seam__text_printf(text, "  %s:", option->name);
-		if (option->type == SEAM_OPTION_TYPE_CHOICE)
-			seam__text_puts(text, option->choices);
-		else
-			seam__text_puts(text,
-				option->type == SEAM_OPTION_TYPE_SIZE           ? "SIZE"
-					: option->type == SEAM_OPTION_TYPE_BOOL ? "0|1"
-										: "N");
-		seam__text_printf(text, " (default %s)\n", seam__opts_format(option, option->default_value, value));
-		seam__text_printf(text, "      %s\n", option->text);
+		if (options[i].who == who)
+			write_option(&options[i], text);
 	}
 }
 
-enum seam_rc seam__opts_write_markdown(struct seam_meta *meta, struct seam_text *text)
+void seam__opts_write_help(struct seam_text *text)
+{
+	write_options(SEAM_OPTION_FOR_USER, text);
+	seam__text_puts(text, "For experiments:\n");
+	write_options(SEAM_OPTION_FOR_EXPERIMENT, text);
+}
+
+enum seam_rc seam__opts_write_markdown(struct seam_meta *meta, enum seam_option_for who, struct seam_text *text)
 {
 	struct seam_table table;
 	seam__table_init(&table, meta, 4);
@@ -383,6 +397,8 @@ enum seam_rc seam__opts_write_markdown(struct seam_meta *meta, struct seam_text 
 	seam__table_cell(&table, "meaning");
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		const struct seam_option *option = &options[i];
+		if (option->who != who)
+			continue;
 		char least[SEAM_OPTS_VALUE_BYTES];
 		char most[SEAM_OPTS_VALUE_BYTES];
 		seam__table_cell(&table, "`%s`", option->name);

@@ -20,8 +20,11 @@
 
 enum seam_option_type { SEAM_OPTION_TYPE_SIZE, SEAM_OPTION_TYPE_COUNT, SEAM_OPTION_TYPE_BOOL, SEAM_OPTION_TYPE_CHOICE };
 
+enum seam_option_for { SEAM_OPTION_FOR_USER, SEAM_OPTION_FOR_EXPERIMENT };
+
 struct seam_option {
 	const char *name;
+	enum seam_option_for who;
 	enum seam_option_type type;
 	uint64_t default_value;
 	uint64_t least; /* of a value that is not 0 */
@@ -49,10 +52,11 @@ char *seam__opts_format(const struct seam_option *option, uint64_t value, char *
 
 uint64_t seam__opts_value(const struct seam_option *option, const struct seam_config *config);
 
-/* All options with their defaults, ranges and texts, for --help. */
+/* All options with their defaults, ranges and texts, for --help: users' first. */
 void seam__opts_write_help(struct seam_text *text);
 
-/* The same as a Markdown table. Errors: SEAM_OOM_META, and those of the text. */
-SEAM_MUST_USE enum seam_rc seam__opts_write_markdown(struct seam_meta *meta, struct seam_text *text);
+/* The same of those for `who` as a Markdown table. Errors: SEAM_OOM_META, and those of the text. */
+SEAM_MUST_USE enum seam_rc seam__opts_write_markdown(
+	struct seam_meta *meta, enum seam_option_for who, struct seam_text *text);
 
 #endif

@@ -65,7 +65,7 @@ ok 'info: the device' shows 'emulated device' "$seam" info --conf backend:emu_bo
 ok 'info: an option as given' shows '^  chunk_bytes  *4M$' "$seam" info --conf backend:emu_book,chunk_bytes:4M
 ok 'info: an option from the environment' shows '^  reuse  *wait$' env SEAM_CONF=backend:emu_book,reuse:wait "$seam" info
 ok 'info: the command line wins' shows '^  reuse  *own$' env SEAM_CONF=backend:emu_book,reuse:wait "$seam" info --conf reuse:own
-ok 'info: every option' sh -c '"$0" info --conf backend:emu_book >info.txt; sed -n "s/^SEAM_OPTION[A-Z_]*(\([a-z_]*\),.*/\1/p" "$1" >options.txt
+ok 'info: every option' sh -c '"$0" info --conf backend:emu_book >info.txt; sed -n "s/^SEAM_OPTION[A-Z_]*([A-Z]*, \([a-z_]*\),.*/\1/p" "$1" >options.txt
 	[ -s options.txt ] && while read -r option; do grep -q "^  $option " info.txt || exit 1; done <options.txt' \
 	"$seam" "$root/include/seam/options.def"
 ok 'info: what an option means' shows 'wait where the pool would poll' "$seam" info --options

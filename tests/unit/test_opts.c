@@ -192,21 +192,29 @@ Test(opts, help_and_markdown_name_every_option)
 {
 	struct seam_meta *meta = seam__meta_create(0);
 	struct seam_text help;
-	struct seam_text markdown;
+	struct seam_text markdown[2];
 	seam__text_init(&help, meta);
-	seam__text_init(&markdown, meta);
+	seam__text_init(&markdown[SEAM_OPTION_FOR_USER], meta);
+	seam__text_init(&markdown[SEAM_OPTION_FOR_EXPERIMENT], meta);
 	seam__opts_write_help(&help);
 	cr_assert_eq(seam__text_rc(&help), SEAM_OK);
-	cr_assert_eq(seam__opts_write_markdown(meta, &markdown), SEAM_OK);
+	for (unsigned who = 0; who < 2; who++)
+		cr_assert_eq(seam__opts_write_markdown(meta, (enum seam_option_for)who, &markdown[who]), SEAM_OK);
+	cr_assert_not_null(strstr(seam__text_string(&help), "For experiments:"));
 	const struct seam_option *option;
 	for (size_t i = 0; (option = seam__opts_get(i)) != NULL; i++) {
 		cr_assert_not_null(strstr(seam__text_string(&help), option->name), "%s", option->name);
 		cr_assert_not_null(strstr(seam__text_string(&help), option->text), "%s", option->name);
-		cr_assert_not_null(strstr(seam__text_string(&markdown), option->name), "%s", option->name);
-		cr_assert_not_null(
-			strstr(seam__text_string(&markdown), option->text), "%s: the text is cut", option->name);
+		const char *table = seam__text_string(&markdown[option->who]);
+		const char *other = seam__text_string(&markdown[1 - option->who]);
+		char key[64];
+		(void)snprintf(key, sizeof key, "| `%s` |", option->name);
+		cr_assert_not_null(strstr(table, key), "%s", option->name);
+		cr_assert_null(strstr(other, key), "%s is in one table only", option->name);
+		cr_assert_not_null(strstr(table, option->text), "%s: the text is cut", option->name);
 	}
 	seam__text_fini(&help);
-	seam__text_fini(&markdown);
+	seam__text_fini(&markdown[0]);
+	seam__text_fini(&markdown[1]);
 	cr_assert_eq(seam__meta_destroy(meta), 0);
 }
