@@ -116,8 +116,12 @@ static const char *error_text(struct seam_driver *d, int cu)
 
 static const char *device_name(struct seam_driver *d)
 {
-	return seam__emu_of(d)->config.memory == SEAM_EMU_REAL ? "emulated device (real memory)"
-							       : "emulated device (bookkeeping only)";
+	static const char *const names[] = {
+		[SEAM_EMU_REAL] = "emulated device (real memory)",
+		[SEAM_EMU_STRICT] = "emulated device (real memory, not the CPU's)",
+		[SEAM_EMU_BOOK] = "emulated device (bookkeeping only)",
+	};
+	return names[seam__emu_of(d)->config.memory];
 }
 
 static void free_all(struct emu *e)
@@ -177,8 +181,8 @@ static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *con
 {
 	struct seam_emu_config *c = &e->config;
 	*c = *config;
-	bool real = c->memory == SEAM_EMU_REAL;
-	if (c->memory != SEAM_EMU_REAL && c->memory != SEAM_EMU_BOOK)
+	bool real = c->memory != SEAM_EMU_BOOK;
+	if ((unsigned)c->memory > SEAM_EMU_BOOK)
 		return refuse(error, SEAM_INVALID, "no such memory mode");
 	if (c->devices < 0 || c->devices > SEAM_EMU_DEVICES)
 		return refuse(error, SEAM_INVALID, "more devices than can be emulated");

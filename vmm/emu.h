@@ -6,9 +6,13 @@
  * every later call then fails with ILLEGAL_ADDRESS, as in a poisoned context, but queries, and calls that give
  * something back or destroy it.
  *
- * Memory is one memfd, mapped at every address where a handle is mapped, so aliasing is real (SEAM_EMU_REAL); or
- * nothing at all, with addresses that cannot be touched (SEAM_EMU_BOOK): every rule is still enforced, and a 141 GB
- * device fits a laptop.
+ * Memory is one memfd, mapped at every address where a handle is mapped, so aliasing is real (SEAM_EMU_REAL). A
+ * device's memory is then open to the CPU, which it is not on hardware. With SEAM_EMU_STRICT a load or store of the CPU
+ * there is a SIGSEGV; work of the device goes through the file and finds the same bytes as ever; what was granted to
+ * the host, and page-locked memory, is the CPU's as before. A copy whose host side the CPU cannot touch is then the
+ * violation ACCESS_HOST; where the host fails, having no memory left, it is ACCESS_FAILED, and some of the bytes may
+ * have been written. Or memory is nothing at all, with addresses that cannot be touched (SEAM_EMU_BOOK): every rule is
+ * still enforced, and a 141 GB device fits a laptop.
  *
  * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches its end: the clock
  * advances by the cost of every driver call (after the call), by seam__emu_advance(), and to the end of what a waiting
@@ -38,7 +42,7 @@
 
 #include "driver.h"
 
-enum seam_emu_memory { SEAM_EMU_REAL, SEAM_EMU_BOOK };
+enum seam_emu_memory { SEAM_EMU_REAL, SEAM_EMU_STRICT, SEAM_EMU_BOOK };
 
 /* What went wrong, beyond wrong arguments. One counter each. */
 enum seam_emu_violation {
@@ -61,16 +65,17 @@ struct seam_emu_config {
 	enum seam_emu_memory memory;
 	int devices;                  /* 0: 1; at most SEAM_EMU_DEVICES */
 	bool no_peers;                /* no device can reach another one's memory */
-	uint64_t capacity_bytes;      /* of each device; 0: 80 GiB (book), 8 GiB (real) */
+	uint64_t capacity_bytes;      /* of each device; 0: 80 GiB (book), 8 GiB (else) */
 	uint64_t used_bytes;          /* held by "others" from the start, on each */
 	uint64_t granularity_bytes;   /* 0: 2 MiB */
-	uint64_t mapping_ceiling;     /* of each device; 0: 520,000 (book), 60,000 (real) */
-	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB or what the process can get (real) */
+	uint64_t mapping_ceiling;     /* of each device; 0: 520,000 (book), 60,000 (else) */
+	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB or what the process can get (else) */
 	bool no_vmm;                  /* a device without virtual memory management */
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
 	bool has_rdma;                /* memory for GPUDirect RDMA; else asking for it answers NOT_SUPPORTED */
 	bool lenient;                 /* violations only count; no sticky error */
-	bool poison_all; /* real mode: poison every page of new memory, not only the first and last of each granule */
+	bool poison_all; /* not in book mode: poison every page of new memory, not only the first and last of each
+			    granule */
 	const char
 		*cost_file; /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */
 };
@@ -112,8 +117,8 @@ void seam__emu_advance(struct seam_driver *d, uint64_t ns);
 
 /* A fake kernel: runs for duration_ns in stream order, reading and writing the given ranges. The judge checks that
  * every byte is mapped with access when it runs, that two aliases of the same memory are not written inside one kernel,
- * and that work on the same physical bytes from different streams is ordered by an edge. In real mode with `value` != 0
- * it fills written ranges with it. */
+ * and that work on the same physical bytes from different streams is ordered by an edge. Unless in book mode, with
+ * `value` != 0 it fills written ranges with it. */
 struct seam_emu_range {
 	uint64_t va;
 	uint64_t bytes;

@@ -1,9 +1,10 @@
-/* emu_backing.c: what the host sees at the device's addresses.
+/* emu_backing.c: what the CPU sees at the device's addresses.
  *
  * Real mode: one memfd holds all physical memory; a mapping with access is a shared mapping of its piece, everything
  * else in the arena is PROT_NONE, so that a stray touch faults. Adjacent pieces of the file at adjacent addresses
- * become one entry of the kernel's map, of which a process has 65,530. Book mode: a range of addresses that no process
- * can touch.
+ * become one entry of the kernel's map, of which a process has 65,530. Strict mode: the same, but only access that was
+ * granted to the host counts, which memory of a device never has. Book mode: a range of addresses that no process can
+ * touch.
  *
  * Unmapping puts PROT_NONE over the range instead of a hole: another thread's mmap could take a hole. With a full map
  * the kernel refuses that too; for then some entries are kept as ballast, to be thrown off.
@@ -114,17 +115,17 @@ void seam__emu_backing_fini(struct emu *e)
 	seam__emu_extents_fini(&e->store);
 }
 
-unsigned seam__emu_backing_shown(const struct emu_modes *modes)
+unsigned seam__emu_backing_shown(const struct emu *e, const struct emu_modes *modes)
 {
 	unsigned mode = modes->host;
-	for (int i = 0; i < SEAM_EMU_DEVICES; i++)
+	for (int i = 0; i < SEAM_EMU_DEVICES && e->config.memory != SEAM_EMU_STRICT; i++)
 		mode |= modes->device[i];
 	return mode;
 }
 
 bool seam__emu_backing_show(struct emu *e, const struct emu_mapping *mapping, const struct emu_modes *modes)
 {
-	unsigned mode = seam__emu_backing_shown(modes);
+	unsigned mode = seam__emu_backing_shown(e, modes);
 	if (e->memfd < 0)
 		return true;
 	if (mode == SEAM_ACCESS_NONE) {

@@ -1,20 +1,16 @@
 /* emu_copy.c: work that touches memory: copies, fills and fake kernels, from their submission to their effect.
  *
  * Copies and fills of addresses where nothing is mapped are refused at once, as the driver does; a kernel's ranges are
- * looked at when it runs. In real mode the effect moves bytes; in book mode it only checks.
+ * looked at when it runs. Where there is real memory the effect moves bytes (emu_bytes.c); in book
+ * mode it only checks.
  */
-#include <string.h>
+#include <errno.h>
 
 #include "bits.h"
 #include "check.h"
 #include "emu_state.h"
 
 #define CHUNK_BYTES (UINT64_C(2) << 20)
-
-static void *pointer_of(uint64_t va)
-{
-	return (void *)(uintptr_t)va;
-}
 
 static bool is_mapped(struct emu *e, uint64_t va, uint64_t bytes)
 {
@@ -77,13 +73,39 @@ static bool check_range(struct emu *e, const struct emu_work *work, size_t i)
 	return true;
 }
 
-static void fill(uint64_t va, uint32_t value, uint64_t bytes)
+static int fill_written(struct emu *e, const struct emu_work *work)
 {
-	unsigned char *to = pointer_of(va);
-	uint64_t whole = bytes / sizeof(value);
-	for (uint64_t i = 0; i < whole; i++)
-		memcpy(to + i * sizeof(value), &value, sizeof(value));
-	memcpy(to + whole * sizeof(value), &value, bytes % sizeof(value));
+	int error = 0;
+	for (size_t i = 0; i < work->range_count && work->value != 0 && error == 0; i++) {
+		if (work->ranges[i].write)
+			error = seam__emu_bytes_fill(e, work->ranges[i].va, work->value, work->ranges[i].bytes);
+	}
+	return error;
+}
+
+/* 0 or an errno. */
+static int move_bytes(struct emu *e, const struct emu_work *work)
+{
+	const struct seam_emu_range *ranges = work->ranges;
+	switch (work->kind) {
+	case EMU_LAUNCH:
+		return fill_written(e, work);
+	case EMU_FILL:
+		return seam__emu_bytes_fill(e, ranges[0].va, work->value, ranges[0].bytes);
+	case EMU_TO_DEVICE:
+		return seam__emu_bytes_write(e, ranges[0].va, work->host, ranges[0].bytes);
+	case EMU_TO_HOST:
+		return seam__emu_bytes_read(e, work->host, ranges[0].va, ranges[0].bytes);
+	case EMU_ON_DEVICE:
+	case EMU_BETWEEN:
+		return seam__emu_bytes_move(e, ranges[0].va, ranges[1].va, ranges[0].bytes);
+	case EMU_HOST_FUNC:
+	case EMU_WAIT:
+	case EMU_RECORD:
+		break;
+	}
+	SEAM_ASSERT(false);
+	return 0;
 }
 
 void seam__emu_effect(struct emu *e, struct emu_work *work)
@@ -98,33 +120,13 @@ void seam__emu_effect(struct emu *e, struct emu_work *work)
 		allowed = check_range(e, work, i);
 	if (!allowed || e->memfd < 0)
 		return;
-	const struct seam_emu_range *ranges = work->ranges;
-	switch (work->kind) {
-	case EMU_LAUNCH:
-		for (size_t i = 0; i < work->range_count && work->value != 0; i++) {
-			if (ranges[i].write)
-				fill(ranges[i].va, work->value, ranges[i].bytes);
-		}
-		break;
-	case EMU_FILL:
-		fill(ranges[0].va, work->value, ranges[0].bytes);
-		break;
-	case EMU_TO_DEVICE:
-		memcpy(pointer_of(ranges[0].va), work->host, ranges[0].bytes);
-		break;
-	case EMU_TO_HOST:
-		memcpy(work->host, pointer_of(ranges[0].va), ranges[0].bytes);
-		break;
-	case EMU_ON_DEVICE:
-	case EMU_BETWEEN:
-		memmove(pointer_of(ranges[0].va), pointer_of(ranges[1].va), ranges[0].bytes);
-		break;
-	case EMU_HOST_FUNC:
-	case EMU_WAIT:
-	case EMU_RECORD:
-		SEAM_ASSERT(false);
-		break;
-	}
+	int error = move_bytes(e, work);
+	if (error == EFAULT)
+		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_HOST, "%llu bytes at %p",
+			(unsigned long long)work->host_bytes, work->host);
+	else if (error != 0)
+		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_FAILED, "%#llx: error %d",
+			(unsigned long long)work->ranges[0].va, error);
 }
 
 /* Submits work whose kind, host side and value are in `like`. */

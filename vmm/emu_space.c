@@ -250,12 +250,12 @@ static bool show_all(
 {
 	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
 		const struct emu_modes modes = modes_with(m, access, count);
-		if (seam__emu_backing_shown(&modes) == seam__emu_backing_shown(&m->modes) ||
+		if (seam__emu_backing_shown(e, &modes) == seam__emu_backing_shown(e, &m->modes) ||
 			seam__emu_backing_show(e, m, &modes))
 			continue;
 		for (struct emu_mapping *back = first; back != m; back = RB_NEXT(emu_mappings, &e->mappings, back)) {
 			const struct emu_modes tried = modes_with(back, access, count);
-			if (seam__emu_backing_shown(&tried) != seam__emu_backing_shown(&back->modes) &&
+			if (seam__emu_backing_shown(e, &tried) != seam__emu_backing_shown(e, &back->modes) &&
 				!seam__emu_backing_show(e, back, &back->modes))
 				seam__emu_backing_hide(e, back->va, back->bytes);
 		}

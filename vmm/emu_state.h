@@ -324,15 +324,21 @@ uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu);
 /* emu_backing.c: the host's side of the memory; all of it does nothing in book mode but set up the address line. */
 SEAM_MUST_USE enum seam_rc seam__emu_backing_init(struct emu *e);
 void seam__emu_backing_fini(struct emu *e);
-/* What the host sees of a mapping: the most that somebody may do (bits of enum seam_access_mode), for the CPU stands in
- * for all devices. */
-unsigned seam__emu_backing_shown(const struct emu_modes *modes);
+/* What the CPU sees of a mapping (bits of enum seam_access_mode): what was granted to the host, and but in strict mode
+ * what was granted to any device. */
+unsigned seam__emu_backing_shown(const struct emu *e, const struct emu_modes *modes);
 /* Shows that. On failure everything is as before. */
 SEAM_MUST_USE bool seam__emu_backing_show(
 	struct emu *e, const struct emu_mapping *mapping, const struct emu_modes *modes);
 void seam__emu_backing_hide(struct emu *e, uint64_t va, uint64_t bytes);
 void seam__emu_backing_poison(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
 void seam__emu_backing_punch(struct emu *e, uint64_t offset_bytes, uint64_t bytes);
+
+/* emu_bytes.c: not in book mode. Results: 0 or an errno; on failure some of the bytes may have been written. */
+SEAM_MUST_USE int seam__emu_bytes_read(struct emu *e, void *to, uint64_t va, uint64_t bytes);
+SEAM_MUST_USE int seam__emu_bytes_write(struct emu *e, uint64_t va, const void *from, uint64_t bytes);
+SEAM_MUST_USE int seam__emu_bytes_fill(struct emu *e, uint64_t va, uint32_t value, uint64_t bytes);
+SEAM_MUST_USE int seam__emu_bytes_move(struct emu *e, uint64_t to_va, uint64_t from_va, uint64_t bytes);
 
 /* emu_space.c */
 struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va); /* that contains va, or NULL */

@@ -1,7 +1,8 @@
 /* conformance.c: the suite that both backends of the driver table must pass, unchanged: `conformance --device
  * emu|cuda`.
  *
- * Plain C, TAP on standard output, exit status 77 where there is no such device. `--memory real|book` for the emulator.
+ * Plain C, TAP on standard output, exit status 77 where there is no such device. `--memory real|strict|book` for the
+ * emulator.
  */
 #include <getopt.h>
 #include <sched.h>
@@ -200,7 +201,7 @@ static void check_clean(void)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: conformance [--device emu|cuda] [--memory real|book] [--only PART]\n");
+	fprintf(stderr, "usage: conformance [--device emu|cuda] [--memory real|strict|book] [--only PART]\n");
 	return 2;
 }
 
@@ -208,11 +209,24 @@ static enum seam_rc open_device(bool cuda, enum seam_emu_memory memory, char *er
 {
 	const struct seam_emu_config config = {.memory = memory, .no_fabric = true, .devices = 2};
 	conf.is_emu = !cuda;
-	conf.has_contents = cuda || memory == SEAM_EMU_REAL;
+	conf.has_contents = cuda || memory != SEAM_EMU_BOOK;
 	enum seam_rc rc = cuda ? seam__cuda_create(0, error, &conf.d) : seam__emu_create(&config, error, &conf.d);
 	if (rc == SEAM_OK)
 		rc = cuda ? seam__cuda_create(1, NULL, &conf.peer) : seam__emu_open(conf.d, 1, &conf.peer);
 	return rc == SEAM_NO_DEVICE && conf.d != NULL ? SEAM_OK : rc;
+}
+
+static bool parse_memory(const char *text, enum seam_emu_memory *ret_memory)
+{
+	static const char *const names[] = {
+		[SEAM_EMU_REAL] = "real", [SEAM_EMU_STRICT] = "strict", [SEAM_EMU_BOOK] = "book"};
+	for (int memory = SEAM_EMU_REAL; memory <= SEAM_EMU_BOOK; memory++) {
+		if (strcmp(text, names[memory]) != 0)
+			continue;
+		*ret_memory = (enum seam_emu_memory)memory;
+		return true;
+	}
+	return false;
 }
 
 int main(int argc, char **argv)
@@ -226,11 +240,9 @@ int main(int argc, char **argv)
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		if (c == 'd' && (strcmp(optarg, "emu") == 0 || strcmp(optarg, "cuda") == 0))
 			cuda = strcmp(optarg, "cuda") == 0;
-		else if (c == 'm' && (strcmp(optarg, "real") == 0 || strcmp(optarg, "book") == 0))
-			memory = strcmp(optarg, "book") == 0 ? SEAM_EMU_BOOK : SEAM_EMU_REAL;
 		else if (c == 'o')
 			only = optarg;
-		else
+		else if (c != 'm' || !parse_memory(optarg, &memory))
 			return usage();
 	}
 	enum seam_rc rc = open_device(cuda, memory, error);

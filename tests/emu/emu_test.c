@@ -5,7 +5,10 @@
 #include "emu_test.h"
 
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tap.h"
 
@@ -31,6 +34,7 @@ static const struct part {
 	{"metadata", part_metadata},
 	{"devices", part_devices},
 	{"graph", part_graph},
+	{"strict", part_strict},
 };
 
 struct seam_driver *open_emu(const struct seam_emu_config *config)
@@ -97,6 +101,24 @@ int launch(struct seam_driver *d, uint64_t stream, uint64_t va, uint64_t bytes, 
 {
 	const struct seam_emu_range range = {.va = va, .bytes = bytes, .write = write};
 	return seam__emu_launch(d, stream, &range, 1, duration_ns, 0);
+}
+
+int touch(uint64_t va, bool write)
+{
+	volatile unsigned char *byte = (volatile unsigned char *)(uintptr_t)va;
+	int status = 0;
+	pid_t child = fork();
+	if (child == 0) {
+		(void)signal(SIGSEGV, SIG_DFL);
+		if (write)
+			*byte = 1;
+		else
+			(void)*byte;
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return -1;
+	return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int main(void)

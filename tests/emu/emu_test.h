@@ -27,6 +27,9 @@ uint64_t make_stream(struct seam_driver *d, enum seam_stream_kind kind);
 /* A kernel on [va, va + bytes). */
 int launch(struct seam_driver *d, uint64_t stream, uint64_t va, uint64_t bytes, bool write, uint64_t duration_ns);
 
+/* How a child ends that loads or stores one byte: 0, or the signal that killed it; -1: there was no child. */
+int touch(uint64_t va, bool write);
+
 void part_violations(void);
 void part_edges(void);
 void part_devices(void);
@@ -42,5 +45,6 @@ void part_full_map(void);
 void part_model(void);
 void part_metadata(void);
 void part_graph(void);
+void part_strict(void);
 
 #endif
