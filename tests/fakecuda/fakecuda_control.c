@@ -61,6 +61,8 @@ bool fake_configure(struct seam_emu_config *config)
 	}
 	if (memory != NULL && strcmp(memory, "book") == 0)
 		config->memory = SEAM_EMU_BOOK;
+	else if (memory != NULL && strcmp(memory, "strict") == 0)
+		config->memory = SEAM_EMU_STRICT;
 	else if (memory != NULL && strcmp(memory, "real") != 0)
 		return false;
 	return capacity == NULL || (parse_size(capacity, &config->capacity_bytes) && config->capacity_bytes != 0);

@@ -6,13 +6,14 @@
  * the context has gone, it is 3 (not initialised), and counts are 0.
  *
  * Environment, read at cuInit:
- *   FAKECUDA=none          no device
- *   FAKECUDA=old           a driver without cuStreamGetId
- *   FAKECUDA_DEVICES=2     so many devices (default: 1; at most 16)
- *   FAKECUDA_PEERS=none    no device can reach another one's memory
- *   FAKECUDA_CAPACITY=24G  memory of each device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
- *   FAKECUDA_MEMORY=book   no real memory: addresses cannot be touched, copies move nothing
- *   FAKECUDA_CLOCK=1       fakecuda_ticks() counts
+ *   FAKECUDA=none           no device
+ *   FAKECUDA=old            a driver without cuStreamGetId
+ *   FAKECUDA_DEVICES=2      so many devices (default: 1; at most 16)
+ *   FAKECUDA_PEERS=none     no device can reach another one's memory
+ *   FAKECUDA_CAPACITY=24G   memory of each device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
+ *   FAKECUDA_MEMORY=strict  a load or store of the CPU in a device's memory, of any kind, is a SIGSEGV, as on a GPU
+ *   FAKECUDA_MEMORY=book    no real memory: addresses cannot be touched, copies move nothing
+ *   FAKECUDA_CLOCK=1        fakecuda_ticks() counts
  */
 #ifndef SEAM_TESTS_FAKECUDA_CONTROL_H
 #define SEAM_TESTS_FAKECUDA_CONTROL_H
@@ -61,7 +62,7 @@ int fakecuda_device_of(uint64_t va);
 /* Likewise of page-locked host memory. */
 int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *ret_bytes);
 
-/* 1: addresses of the device can be touched. */
+/* 1: the device's memory has contents. */
 int fakecuda_is_real(void);
 
 #ifdef __cplusplus

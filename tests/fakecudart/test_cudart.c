@@ -1,7 +1,10 @@
 /* test_cudart.c: the fake runtime does what it says, and refuses the rest. */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -442,6 +445,42 @@ static void part_two(bool peers)
 		"all is given back: %s", fakecuda_violation_text());
 }
 
+/* How a child ends that loads or stores one byte: 0, or the signal that killed it. */
+static int touch(const void *at, bool write)
+{
+	volatile unsigned char *byte = (volatile unsigned char *)(uintptr_t)at;
+	int status = 0;
+	pid_t child = fork();
+	if (child == 0) {
+		(void)signal(SIGSEGV, SIG_DFL);
+		if (write)
+			*byte = 1;
+		else
+			(void)*byte;
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return -1;
+	return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Whether the CPU can touch memory of the device. */
+static void part_touch(bool strict)
+{
+	void *device = must_alloc(4096);
+	void *locked = NULL;
+	const int ends = strict ? SIGSEGV : 0;
+	tap_part = "touch";
+	ok(cudaMallocHost(&locked, 4096) == cudaSuccess, "page-locked memory");
+	for (int write = 0; write < 2; write++) {
+		ok(touch(device, write != 0) == ends, "a %s of the device's memory ends by signal %d",
+			write ? "store" : "load", ends);
+		ok(touch(locked, write != 0) == 0, "one of page-locked memory does not");
+	}
+	ok(fakecuda_is_real() == 1, "there are contents");
+	ok(cudaFreeHost(locked) == cudaSuccess && cudaFree(device) == cudaSuccess, "all is given back");
+}
+
 static void part_none(const char *why)
 {
 	int count = 7;
@@ -474,10 +513,13 @@ int main(int argc, char **argv)
 	} else if (strcmp(mode, "wrong") == 0) {
 		part_none("no such capacity");
 	} else {
+		if (strcmp(mode, "strict") == 0)
+			(void)setenv("FAKECUDA_MEMORY", "strict", 1);
 		part_device();
 		part_memory();
 		part_same_device();
 		part_copies();
+		part_touch(strcmp(mode, "strict") == 0);
 		part_events();
 		part_capture();
 		part_graph();
