@@ -50,8 +50,8 @@ static const struct argp_option options[] = {
 	{"device", KEY_DEVICE, "DEVICE", 0,
 		"cuda (a GPU), emu (an emulated device), or auto: a GPU if there is one (default)", 0},
 	{"memory", KEY_MEMORY, "MEMORY", 0,
-		"of the emulated device: real (contents are checked), pages (the same, but of each 2 MiB only the first and the last page), book "
-		"(bookkeeping only, faster), or auto: book (default)",
+		"of the emulated device: real (contents are checked), strict (the same, and the CPU cannot touch it), pages (real, but of each 2 MiB only "
+		"the first and the last page), book (bookkeeping only, faster), or auto: book (default)",
 		0},
 	{"capacity", KEY_CAPACITY, "SIZE", 0,
 		"memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
@@ -124,8 +124,11 @@ static error_t parse_device(struct arguments *arguments, const char *text, const
 
 static error_t parse_memory(struct arguments *arguments, const char *text, const struct argp_state *state)
 {
-	static const char *const names[] = {
-		[DEVICE_MEMORY_AUTO] = "auto", [DEVICE_MEMORY_REAL] = "real", [DEVICE_MEMORY_BOOK] = "book", NULL};
+	static const char *const names[] = {[DEVICE_MEMORY_AUTO] = "auto",
+		[DEVICE_MEMORY_REAL] = "real",
+		[DEVICE_MEMORY_STRICT] = "strict",
+		[DEVICE_MEMORY_BOOK] = "book",
+		NULL};
 	arguments->replay.pages_only = strcmp(text, "pages") == 0;
 	int memory = arguments->replay.pages_only ? DEVICE_MEMORY_REAL : choice(text, names);
 	if (memory < 0)

@@ -14,7 +14,16 @@
 
 static enum seam_rc open_emu(const struct device_options *options, char *error, struct device *ret_device)
 {
-	bool real = options->memory == DEVICE_MEMORY_REAL;
+	static const struct {
+		enum seam_emu_memory memory;
+		const char *name;
+	} kinds[] = {
+		[DEVICE_MEMORY_AUTO] = {SEAM_EMU_BOOK, "book"},
+		[DEVICE_MEMORY_REAL] = {SEAM_EMU_REAL, "real"},
+		[DEVICE_MEMORY_STRICT] = {SEAM_EMU_STRICT, "strict"},
+		[DEVICE_MEMORY_BOOK] = {SEAM_EMU_BOOK, "book"},
+	};
+	bool real = kinds[options->memory].memory != SEAM_EMU_BOOK;
 	uint64_t capacity_bytes = options->capacity_bytes;
 	if (capacity_bytes == 0) {
 		uint64_t twice_bytes;
@@ -24,7 +33,7 @@ static enum seam_rc open_emu(const struct device_options *options, char *error, 
 			seam__bits_max(real ? REAL_BYTES : BOOK_BYTES, seam__bits_align_up(twice_bytes, 2 << 20));
 	}
 	struct seam_emu_config config = {
-		.memory = real ? SEAM_EMU_REAL : SEAM_EMU_BOOK,
+		.memory = kinds[options->memory].memory,
 		.capacity_bytes = capacity_bytes,
 		.mapping_ceiling = real ? 0 : UINT64_C(520000),
 		.cost_file = options->cost_file,
@@ -32,7 +41,8 @@ static enum seam_rc open_emu(const struct device_options *options, char *error, 
 	struct seam_driver *driver;
 	enum seam_rc rc = seam__emu_create(&config, error, &driver);
 	if (rc == SEAM_OK)
-		*ret_device = (struct device){.driver = driver, .emulated = true, .real = real};
+		*ret_device = (struct device){
+			.driver = driver, .emulated = true, .real = real, .memory = kinds[options->memory].name};
 	return rc;
 }
 
@@ -100,7 +110,7 @@ enum seam_rc device_close(struct device *device, char *error)
 const char *device_label(const struct device *device, char *buffer, size_t buffer_bytes)
 {
 	if (device->emulated)
-		(void)snprintf(buffer, buffer_bytes, "emu (%s)", device->real ? "real" : "book");
+		(void)snprintf(buffer, buffer_bytes, "emu (%s)", device->memory);
 	else
 		(void)snprintf(buffer, buffer_bytes, "cuda: %s", device->driver->ops->device_name(device->driver));
 	return buffer;

@@ -16,7 +16,7 @@
 #define DEVICE_ERROR_BYTES 200
 
 enum device_kind { DEVICE_AUTO, DEVICE_CUDA, DEVICE_EMU };
-enum device_memory { DEVICE_MEMORY_AUTO, DEVICE_MEMORY_REAL, DEVICE_MEMORY_BOOK };
+enum device_memory { DEVICE_MEMORY_AUTO, DEVICE_MEMORY_REAL, DEVICE_MEMORY_STRICT, DEVICE_MEMORY_BOOK };
 
 struct device_options {
 	enum device_kind kind;     /* AUTO: a GPU if there is one and bookkeeping is not asked for, else the emulator */
@@ -35,7 +35,8 @@ struct device_counts {
 struct device {
 	struct seam_driver *driver;
 	bool emulated;
-	bool real;                  /* memory can be touched */
+	bool real;                  /* memory has contents */
+	const char *memory;         /* of an emulated one: the kind, in a word */
 	struct device_counts mine;  /* the tool's own calls */
 	struct device_counts start; /* scratch of device_mine_begin() */
 };
