@@ -23,12 +23,17 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-double samples_percentile(struct samples *samples, const struct seam_clock *clock, unsigned percent)
+double samples_part(struct samples *samples, const struct seam_clock *clock, unsigned part, unsigned of)
 {
 	if (!samples->sorted) {
 		qsort(samples->ticks, samples->count, sizeof(*samples->ticks), compare);
 		samples->sorted = true;
 	}
-	size_t rank = (samples->count * percent + 99) / 100;
+	size_t rank = (samples->count * part + of - 1) / of;
 	return samples->ticks[rank > 0 ? rank - 1 : 0] * clock->ns_per_tick;
+}
+
+double samples_percentile(struct samples *samples, const struct seam_clock *clock, unsigned percent)
+{
+	return samples_part(samples, clock, percent, 100);
 }

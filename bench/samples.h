@@ -33,4 +33,7 @@ static inline void samples_add(struct samples *samples, uint64_t ticks)
 /* The value that `percent` of the samples do not exceed, in nanoseconds. There is at least one sample. Sorts them. */
 double samples_percentile(struct samples *samples, const struct seam_clock *clock, unsigned percent);
 
+/* The same for `part` of `of` samples; 1 of 1: the longest. */
+double samples_part(struct samples *samples, const struct seam_clock *clock, unsigned part, unsigned of);
+
 #endif
