@@ -85,38 +85,13 @@ void planning_row_set(const struct seam_plan *plan, const char *input, const cha
 		.seconds = (double)header->solve_ns / SECOND_NS,
 		.optimal = (header->flags & SEAM_PLAN_OPTIMAL) != 0,
 		.cancelled = (header->flags & SEAM_PLAN_CANCELLED) != 0,
-		.linear = (header->flags & SEAM_PLAN_LINEAR) != 0,
 	};
-	ret_row->has_paged = seam__paged_init(plan, &ret_row->paged) == SEAM_OK;
 	(void)snprintf(ret_row->placed_by, sizeof(ret_row->placed_by), "%.31s", seam_plan_string(plan, header->solver));
 }
 
 double planning_gap(const struct planning_row *row)
 {
 	return row->lower_bound_bytes == 0 ? 0 : (double)row->peak_bytes / (double)row->lower_bound_bytes - 1;
-}
-
-/* What views of whole chunks would cost instead; null where that is not known. */
-static void json_paged(struct seam_json *json, const struct planning_row *row)
-{
-	const struct {
-		const char *key;
-		uint64_t chunks;
-	} figures[] = {
-		{"paged_chunks", row->paged.chunks},
-		{"private_view_chunks", row->paged.private_chunks},
-		{"size_view_chunks", row->paged.size_chunks},
-		{"remap_capacity_chunks", row->paged.capacity_chunks},
-		{"remap_bound_chunks", row->paged.remapped_chunks},
-	};
-
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-		seam__json_key(json, figures[i].key);
-		if (row->has_paged)
-			seam__json_u64(json, figures[i].chunks);
-		else
-			seam__json_null(json);
-	}
 }
 
 static void json_row(struct seam_json *json, const struct planning_row *row)
@@ -144,7 +119,6 @@ static void json_row(struct seam_json *json, const struct planning_row *row)
 	seam__json_u64(json, row->mapped_chunks);
 	seam__json_key(json, "lower_bound_chunks");
 	seam__json_u64(json, row->lower_bound_chunks);
-	json_paged(json, row);
 	seam__json_key(json, "solver");
 	seam__json_string(json, strcmp(row->solver, "auto") == 0 ? row->placed_by : row->solver);
 	seam__json_key(json, "seconds");
@@ -176,21 +150,6 @@ enum seam_rc planning_json(const struct planning_row *rows, size_t count, struct
 	return seam__json_finish(&json);
 }
 
-/* What the same requests would take without an arena, where they have views at all. */
-static void put_paged(struct seam_text *text, const struct planning_row *row)
-{
-	const struct seam__paged *paged = &row->paged;
-
-	if (!row->has_paged || paged->private_chunks == 0)
-		return;
-	seam__text_printf(text, "a view for every request: %llu chunks at %llu chunks of addresses\n",
-		(unsigned long long)paged->chunks, (unsigned long long)paged->private_chunks);
-	seam__text_printf(text,
-		"views by size: %llu chunks of addresses; with %llu of memory at least %llu are mapped anew %s\n",
-		(unsigned long long)paged->size_chunks, (unsigned long long)paged->capacity_chunks,
-		(unsigned long long)paged->remapped_chunks, row->linear ? "in all" : "in every period");
-}
-
 enum seam_rc planning_summary(const struct planning_row *row, struct seam_text *text)
 {
 	char bytes[32];
@@ -209,7 +168,6 @@ enum seam_rc planning_summary(const struct planning_row *row, struct seam_text *
 	seam__text_printf(text, "\nplaced by %s in %.2f s%s\n",
 		row->placed_by[0] == '\0' ? "nobody: nothing to place" : row->placed_by, row->seconds,
 		row->cancelled ? " (interrupted: the best so far)" : "");
-	put_paged(text, row);
 	if (row->unplaced_bytes > 0)
 		seam__text_printf(text, "dynamic requests: up to %s at once, to be placed as they come\n",
 			seam__text_size(bytes, row->unplaced_bytes));

@@ -12,7 +12,6 @@
 
 #include <seam/plan.h>
 
-#include "paged.h"
 #include "text.h"
 
 /* Makes a plan by `make` (seam_plan_make() bound to its input, or the like) with options' progress and cancellation
@@ -36,14 +35,11 @@ struct planning_row {
 	uint64_t unplaced_bytes;
 	uint32_t mapped_chunks; /* of the arena */
 	uint32_t lower_bound_chunks;
-	bool has_paged;           /* not of a graph */
-	struct seam__paged paged; /* valid if has_paged */
 	uint32_t copies;
 	char placed_by[32];
 	double seconds;
 	bool optimal;
 	bool cancelled;
-	bool linear; /* happens once */
 };
 
 /* Errors as those of `make`, with `error` filled. After Ctrl-C: a plan with SEAM_PLAN_CANCELLED. */

@@ -49,7 +49,6 @@ json_is() {
 same() { cmp -s "$1" "$2"; }
 
 printf 'id,lower,upper,size\na,0,2,100\nb,1,3,50\nc,2,4,70\n' >line.csv
-printf 'id,lower,upper,size\na,0,1,128\nb,1,2,192\n' >turns.csv
 printf 'id,lower,upper,size,stream\na,0,2,100,1\nb,2,4,100,2\n' >streams.csv
 printf 'node,x,0\nnode,y,0\nnode,z,1\ntensor,t,100,x,y\ntensor,u,60,y,\ntensor,v,70,x,z\n' >graph.csv
 printf '{"nodes":[{"id":"x","stream":0},{"id":"y","stream":0}],"tensors":[{"id":"t","size":8,"from":"x","to":["y"]}]}' >graph.json
@@ -77,13 +76,6 @@ ok 'JSON: the gap is a fraction' json_is gap 0
 ok 'JSON: optimal' json_is optimal True
 ok 'JSON: one chunk' json_is mapped_chunks 1
 ok 'JSON: copies' json_is copies 1
-ok 'JSON: views, where requests have a chunk or more' json_is size_view_chunks 1
-ok 'views by size take turns for memory' says 'views by size: 5 chunks of addresses; with 3 of memory at least 2 are mapped anew in all' plan --chunk 64 turns.csv
-ok 'a view for each' grep -q 'a view for every request: 3 chunks at 5 chunks of addresses' said.txt
-"$seam" plan --chunk 64 --json turns.csv >said.json
-ok 'JSON: the bound of remapping' json_is remap_bound_chunks 2
-ok 'JSON: views for every request' json_is private_view_chunks 5
-ok 'JSON: a graph has no such views' sh -c '"$0" plan --json graph.csv | grep -q "\"remap_bound_chunks\": null"' "$seam"
 ok 'standard input' sh -c '"$0" plan - <line.csv | grep -q "3 requests"' "$seam"
 ok 'streams stay apart without edges' says 'peak 200 B' plan streams.csv
 ok 'a graph in CSV' says '3 requests' plan graph.csv
