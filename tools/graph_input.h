@@ -1,4 +1,5 @@
-/* graph_input.h: opens an operator graph, as JSON or CSV, compressed or not; lib/plan/graph.h describes the formats.
+/* graph_input.h: opens an operator graph, as JSON or CSV, compressed or not; lib/plan/graph/graph.h describes the
+ * formats.
  *
  * One thread.
  */

@@ -137,8 +137,8 @@ void plan_driver_destroy(struct plan_driver *plan_driver)
 }
 
 /* A deterministic pool plans in steps of work, so that equal runs give equal results; then its steps must take equal
- * times too: what they take here, as far as it was measured: a plan by what was done for it (lib/plan/make.h), which is
- * never less. events: of the last recording that was looked at, before the step; state: likewise. */
+ * times too: what they take here, as far as it was measured: a plan by what was done for it (lib/plan/make/make.h),
+ * which is never less. events: of the last recording that was looked at, before the step; state: likewise. */
 static uint64_t modelled_ns(const struct seam_learner *learner, uint64_t events, enum seam_learning state)
 {
 	if (state == SEAM_LEARN_PLAN)

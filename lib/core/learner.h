@@ -3,12 +3,11 @@
  * A state machine; every call of seam__pool_work() does one bounded piece:
  *
  *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
- *   look     the periods of the recording (lib/plan/rhythm.h), and of the kinds of iteration without a script the one
- * that needs most memory plan     where its residents lie (stitch/arena.h: survey), and a plan around them begin    the
- * arena: chunks of the pool, those that residents occupy in part first, where the plan expects them (learner_chunks.c)
- *   prepare  a few mappings at a time; one, where the program makes some itself
- *   wait     for a moment with few live bytes, or a step, at which the program does what was planned: then its own
- * thread opens the stage
+ *   look     the periods of the recording (lib/plan/iterations/rhythm.h), and of the kinds of iteration without a
+ * script the one that needs most memory plan     where its residents lie (stitch/arena.h: survey), and a plan around
+ * them begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
+ * (learner_chunks.c) prepare  a few mappings at a time; one, where the program makes some itself wait     for a moment
+ * with few live bytes, or a step, at which the program does what was planned: then its own thread opens the stage
  *
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is
  * extended if need be. All kinds that a look found are planned one after the other, and have the same addresses for
@@ -78,7 +77,8 @@ struct seam_learner {
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
 	struct seam__rhythm rhythm;        /* PLAN */
-	uint64_t work_ns; /* making the newest plan, estimated (lib/plan/make.h): for whom has a clock of his own */
+	/* making the newest plan, estimated (lib/plan/make/make.h): for whom has a clock of his own */
+	uint64_t work_ns;
 	struct seam_plan_cost cost;
 	uint32_t outgrown;        /* plans in a row whose chunks were gone, or taken, before their arena was begun */
 	uint64_t recorded_events; /* of the recording that it was found in */

@@ -11,12 +11,21 @@ cd "$root" || exit 1
 rules='
 lib/base:
 lib/trace: lib/base
-lib/plan: lib/trace lib/base
+lib/plan/problem: lib/base
+lib/plan/solve: lib/plan/problem lib/base
+lib/plan/exact: lib/plan/solve lib/plan/problem lib/base
+lib/plan/period: lib/plan/problem lib/trace lib/base
+lib/plan/iterations: lib/plan/period lib/trace lib/base
+lib/plan/graph: lib/plan/problem lib/trace lib/base
+lib/plan/dynamic: lib/plan/period lib/plan/problem lib/trace lib/base
+lib/plan/format: lib/trace lib/base
+lib/plan/verify: lib/plan/format lib/trace lib/base
+lib/plan/make: lib/plan/solve lib/plan/period lib/plan/graph lib/plan/dynamic lib/plan/format lib/plan/problem lib/trace lib/base
 vmm: lib/base
 pools: vmm lib/base
 stitch: pools vmm lib/base
 fallback: vmm lib/base
-lib/core: stitch fallback lib/plan lib/trace pools vmm lib/base
+lib/core: stitch fallback lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
 lib/doors:
 tools: *
 bench: *
@@ -196,8 +205,8 @@ check_clocks() {
 }
 
 check_readmes() {
-	for folder in lib/base lib/trace lib/plan lib/core lib/doors vmm pools stitch fallback tools tests bench; do
-		[ -n "$(find "$folder" -maxdepth 1 -type f 2>/dev/null)" ] && [ ! -f "$folder/README.md" ] &&
+	for folder in lib/base lib/trace lib/plan lib/plan/* lib/core lib/doors vmm pools stitch fallback tools tests bench; do
+		[ -d "$folder" ] && [ -n "$(find "$folder" -maxdepth 1 -type f 2>/dev/null)" ] && [ ! -f "$folder/README.md" ] &&
 			echo "$folder has no README.md"
 	done
 }

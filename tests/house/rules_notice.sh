@@ -9,7 +9,7 @@ failed=0
 
 make_tree() {
 	rm -rf "${tree:?}"/* "$tree/.git"
-	for folder in include/seam lib/base lib/trace vmm pools stitch fallback lib/plan lib/core tools; do
+	for folder in include/seam lib/base lib/trace vmm pools stitch fallback lib/plan/solve lib/plan/exact lib/plan/format lib/core tools; do
 		mkdir -p "$tree/$folder"
 		echo x >"$tree/$folder/README.md"
 		name=$(echo "$folder" | tr / _)
@@ -60,6 +60,10 @@ accept 'a comment may speak of malloc(3), printf("x") and //' pools/a.c '/* not 
 accept 'a string may speak of them too' pools/a.c 'const char *t = "free(it) // exit(1)";'
 accept 'names that only end so' pools/a.c 'int n = snprintf(b, 1, f) + meta_free(p) + x->free(p);'
 accept 'secure_getenv in the library' vmm/a.c 'const char *t = secure_getenv("SEAM_CONF");'
+accept 'exact search may use what solvers are' lib/plan/exact/a.c '#include "lib_plan_solve.h"'
+accept 'core may use the format of plans' lib/core/a.c '#include "lib_plan_format.h"'
+expect 'what solvers are may not use one of them' 1 lib/plan/solve/a.c '#include "lib_plan_exact.h"'
+expect 'core may not use solvers' 1 lib/core/a.c '#include "lib_plan_solve.h"'
 expect 'pools may not use stitch' 1 pools/a.c '#include "stitch.h"'
 expect 'fallback may not use pools' 1 fallback/a.c '#include "pools.h"'
 expect 'base may use nothing' 1 lib/base/a.c '#include "lib_trace.h"'
@@ -80,7 +84,7 @@ expect 'std::getenv in the library' 10 vmm/a.cpp 'const char *t = std::getenv("S
 expect 'the whole environment' 10 vmm/a.c 'char **e = environ;'
 expect 'a // comment' 6 vmm/a.c 'int x; // why'
 expect 'something left to do' 6 vmm/a.c 'int TODO;'
-expect 'a planner that reads the clock on the wall' 11 lib/plan/a.c 'while (seam__clock_ns() < until) go_on();'
+expect 'a planner that reads the clock on the wall' 11 lib/plan/solve/a.c 'while (seam__clock_ns() < until) go_on();'
 expect 'a file that is too long' 7 vmm/a.c "$(yes 'int x;' | head -501)"
 
 make_tree

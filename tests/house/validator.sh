@@ -1,16 +1,16 @@
 #!/bin/sh
-# validator.sh ROOT: the validator of plans shares no code with what makes them, as TAP: what verify*.c and verify.h include of
-# lib/plan is where a plan's bytes lie, a map of bytes, and themselves; and so do those.
+# validator.sh ROOT: the validator of plans shares no code with what makes them, as TAP: what lib/plan/verify includes of
+# lib/plan is where a plan's bytes lie, a map of bytes, and itself; and so do those.
 set -u
 folder=$1/lib/plan
-files=$(find "$folder" -name 'verify*.[ch]' | sort)
+files=$(find "$folder/verify" -name '*.[ch]' | sort)
 allowed=' bytemap.h plan_format.h verify.h '
 [ -n "$files" ] || { echo 'Bail out! there is no validator'; exit 1; }
 
 # includes FILE...: the headers of lib/plan that these include.
 includes() {
 	sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$@" | sort -u | while IFS= read -r name; do
-		[ -f "$folder/$name" ] && echo "$name"
+		[ -n "$(find "$folder" -name "$name")" ] && echo "$name"
 	done
 }
 
@@ -34,6 +34,6 @@ look() {
 
 # shellcheck disable=SC2086 # names are words
 look 'the validator includes nothing of the planner' $files
-look 'nor does what it stands on' "$folder/plan_format.h" "$folder/plan_format.c" "$folder/bytemap.h" "$folder/bytemap.c"
+look 'nor does what it stands on' "$folder/format/plan_format.h" "$folder/format/plan_format.c" "$folder/format/bytemap.h" "$folder/format/bytemap.c"
 echo "1..$count"
 exit $failed
