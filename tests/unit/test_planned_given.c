@@ -118,7 +118,7 @@ static unsigned fail_each(const struct seam_plan *plan, struct seam_meta *meta)
 /* The plan is whole or there is none. */
 Test(planned_given, without_host_memory_it_is_refused_and_nothing_else_happens)
 {
-	struct seam_plan *plan = make_plan(2, NULL);
+	struct seam_plan *plan = make_plan(1, NULL);
 	open_with_streams("plan:off,chunk_bytes:2M,deterministic:1");
 	cr_expect_geq(fail_each(plan, seam__meta_process()), 3, "its check takes memory");
 	cr_expect_geq(fail_each(plan, pool->meta), 3, "the pool takes memory for it");
