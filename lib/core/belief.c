@@ -13,6 +13,7 @@
 #define DOUBT_TIMES 8u     /* a period is believed when the recording is so many times as long, */
 #define PIPELINE_TIMES 32u /* or so many if repetitions overlap */
 #define HESITATE_TIMES 2u  /* as much is recorded as when the longest period was seen first */
+#define FORGET_TIMES 8u    /* in a recording so many times as long as the believed period it has come, or is over */
 
 static bool is_like(uint64_t a, uint64_t b, uint64_t share)
 {
@@ -74,12 +75,18 @@ bool seam__belief_holds(struct seam_belief *belief, const struct seam_sight *sig
 	note_longest(belief, sight);
 	if (is_like(sight->length, belief->length, LIKE_SHARE))
 		return true;
-	if (sight->length < belief->length || sight->events < LEAST_EVENTS || !goes_on(sight))
+	const bool is_over = sight->forgotten + sight->events >= FORGET_TIMES * belief->length;
+	if ((sight->length < belief->length && !is_over) || sight->events < LEAST_EVENTS || !goes_on(sight))
 		return false;
 	if (!is_plain(sight) && !has_lasted(belief, sight))
 		return false;
 	belief->length = sight->length;
 	return true;
+}
+
+void seam__belief_begin_anew(struct seam_belief *belief)
+{
+	*belief = (struct seam_belief){.length = belief->length};
 }
 
 uint64_t seam__belief_more(const struct seam_sight *sight)

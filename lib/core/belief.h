@@ -55,6 +55,9 @@ struct seam_belief {
 /* Whether the period is the iteration. */
 bool seam__belief_holds(struct seam_belief *belief, const struct seam_sight *sight);
 
+/* The recording begins anew: what was doubted, and for how long, does not count any more. What is believed stays so. */
+void seam__belief_begin_anew(struct seam_belief *belief);
+
 /* Whether nothing is believed for so long that other ways to look are due. events: recorded. */
 bool seam__belief_hesitates(const struct seam_belief *belief, uint64_t events);
 

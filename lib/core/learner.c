@@ -11,7 +11,6 @@
 #define PLACE_NS UINT64_C(60000000)
 #define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
-#define FIRST_EVENTS UINT64_C(512) /* a recording with fewer is not looked at */
 #define CAREFUL_STEPS 16u
 #define MOST_OUTGROWN 4u /* plans in a row; then another look, later */
 #define AT_ONCE \
@@ -30,8 +29,7 @@ enum seam_rc seam__learner_init(struct seam_learner *learner)
 	}
 	if (rc != SEAM_OK)
 		seam__mutex_fini(&learner->work);
-	learner->next_events = FIRST_EVENTS;
-	learner->back_off_events = FIRST_EVENTS;
+	seam__looks_init(&learner->looks);
 	learner->place_ns = PLACE_NS;
 	learner->place_nodes = PLACE_NODES;
 	return rc;
@@ -59,18 +57,13 @@ static void forget_refusal(struct seam_learner *learner)
 		learner->refused[--learner->refused_count % SEAM_LEARNER_REFUSED] = 0;
 }
 
-void seam__learner_back_off(struct seam_learner *learner, uint64_t times)
-{
-	learner->back_off_events = seam__bits_min(learner->back_off_events * times, SEAM_LEARNER_MOST_BACK_OFF);
-}
-
 void seam__learner_give_up(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	learner->failures++;
 	if (learner->state == SEAM_LEARN_BEGIN || learner->state == SEAM_LEARN_PREPARE)
 		forget_refusal(learner);
-	seam__learner_back_off(learner, 2);
+	seam__looks_fail(&learner->looks, learner->looked);
 	seam__learner_reset(pool);
 }
 
@@ -242,7 +235,7 @@ static bool wait(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 	if (!waiting && !opened) {
 		forget_refusal(&pool->learner);
-		seam__learner_back_off(&pool->learner, 4); /* its mappings were made in vain */
+		seam__looks_fail(&pool->learner.looks, pool->learner.looked); /* its mappings were made in vain */
 	}
 	if (!waiting && opened)
 		go_on(pool);

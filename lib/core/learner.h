@@ -25,11 +25,8 @@
  * first iteration look like iterations until the optimizer comes.
  *
  * Against thrashing: a stage that hardly serves, with nothing to be added to it, until twice as much is recorded is
- * dropped: where hardly any iteration comes again plans are of no use. A look costs as much as the recording is long,
- * and a new one needs a recording that has grown: by a quarter, without marks by an eighth, and by a sixteenth where a
- * repetition that may be believed, or is foreseen (foresight.h), is about to end. So all looks together cost some 5, 9
- * or at most 17 times as much as the last one, twice that while form is looked at as well. After each that led to
- * nothing twice as many events come on top.
+ * dropped: where hardly any iteration comes again plans are of no use. When to look, and how far back, is one rule
+ * (look_schedule.h).
  *
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up,
  * and the worker begins again later.
@@ -53,6 +50,7 @@
 
 #include "belief.h"
 #include "lockrank.h"
+#include "look_schedule.h"
 #include "plan_cost.h"
 #include "planned.h"
 #include "rhythm.h"
@@ -60,7 +58,6 @@
 enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LEARN_PREPARE, SEAM_LEARN_WAIT };
 
 #define SEAM_LEARNER_REFUSED 16u
-#define SEAM_LEARNER_MOST_BACK_OFF (UINT64_C(4) << 20) /* events */
 
 #define SEAM_CALM_MOMENTS 4u
 
@@ -116,10 +113,10 @@ struct seam_learner {
 						   by a script */
 	uint32_t refused_count;
 	struct seam_belief belief; /* of an unmarked period, which may be a loop inside of an iteration */
-	uint64_t looked_events;    /* recorded, when it looked last */
-	uint64_t next_events;      /* and when to look again */
-	uint64_t next_steps;       /* or of steps */
-	uint64_t back_off_events;
+	bool proven;               /* at a look plans served well enough, and none went since */
+	struct seam_look_schedule looks;
+	struct seam_look_time looked;   /* when it looked last, */
+	uint64_t window_events;         /* and how far back */
 	uint64_t place_ns, place_nodes; /* of placing, and some more for each request; nodes in deterministic mode. More
 					   where that led to nothing; tests make them less */
 	uint64_t seen_misses, seen_displaced, seen_strange, seen_requests, seen_drops; /* when it looked last */

@@ -131,10 +131,7 @@ static inline struct seam_stage *seam__learner_extends(const struct seam_pool *p
 	return pool->planning.open && !pool->learner.replaces ? LIST_FIRST(&pool->planning.stages) : NULL;
 }
 
-/* The next look comes after so many times as many events. */
-void seam__learner_back_off(struct seam_learner *learner, uint64_t times);
-
-/* It led to nothing: the next look comes after twice as many events. */
+/* It led to nothing: the next look comes when the window has doubled. */
 void seam__learner_give_up(struct seam_pool *pool);
 
 /* Forgets what was begun, but the stage. */

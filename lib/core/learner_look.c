@@ -7,17 +7,9 @@
 #include "planned_impl.h"
 #include "record.h"
 
-#define LEAST_STEPS 3u        /* two whole iterations lie between so many marks */
 #define MISSES_BEARABLE 0.005 /* of the requests since the last look: no new plan is wanted */
-/* Looking costs as much as the recording is long. It grows by one part in so many between looks, so that the sum of
- * them all is linear: */
-#define GROWTH_SHARE 4u
-#define UNMARKED_SHARE 8u /* where no step is marked: nothing else says when an iteration ends, */
-#define SOONER_SHARE 16u  /* and where one is about to end */
-#define STRANGE_SHARE 16u /* of the requests, that whole iterations are at least which are not known */
-#define VAIN_TIMES 2u     /* as much is recorded */
-#define BEHIND_LEAST 32u
-#define BEHIND_SHARE 64u /* of what is left of a repetition: so much later it is looked at whether it has ended */
+#define STRANGE_SHARE 16u     /* of the requests, that whole iterations are at least which are not known */
+#define VAIN_TIMES 2u         /* as much is recorded */
 
 static void see_all(struct seam_learner *learner, const struct seam_planned_counts *counts)
 {
@@ -42,11 +34,6 @@ static bool is_served(struct seam_pool *pool)
 	seam__mutex_lock(&pool->engine.lock);
 	seam__plan_cost_note(&learner->cost, pool->engine.memory.reserved_peak_bytes);
 	bool open = pool->planning.open, building = open && seam__stage_open(&pool->planning)->building;
-	if (counts->drops != learner->seen_drops) {
-		learner->refused_count = 0; /* what served once may serve again */
-		learner->seen_drops = counts->drops;
-		seam__learner_back_off(learner, 4);
-	}
 	bool settles = learner->seen_requests <= pool->planning.opened_requests;
 	if (settles) {
 		learner->seen_requests =
@@ -71,7 +58,11 @@ static bool is_served(struct seam_pool *pool)
 	learner->strange = open ? !building && strange > misses / 2 && strange > requests / STRANGE_SHARE
 				: learner->seen_drops != 0; /* there are iterations, then: a plan of one was in use */
 	learner->serves = open && !learner->hardly;
-	return open && (double)misses <= MISSES_BEARABLE * (double)requests;
+	if (!open || (double)misses > MISSES_BEARABLE * (double)requests)
+		return false;
+	learner->proven = true;
+	seam__looks_serve(&learner->looks, learner->looked, 2 * learner->period_requests);
+	return true;
 }
 
 /* What is live behind event i of the trace, from what is live before it. */
@@ -104,7 +95,7 @@ static struct seam_sight sight_of(const struct seam_learner *learner, const stru
 	const uint64_t events = recording->header.event_count;
 	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
 	return (struct seam_sight){
-		.forgotten = learner->looked_events - seam__bits_min(learner->looked_events, events),
+		.forgotten = learner->window_events - seam__bits_min(learner->window_events, events),
 		.events = events,
 		.length = kind->last_event - kind->first_event,
 		.run_begin = kind->run_begin,
@@ -118,18 +109,6 @@ static struct seam_sight sight_of(const struct seam_learner *learner, const stru
 	};
 }
 
-/* Nothing is known to repeat, but the program may be doing what it did before: looks when it will have done that twice,
- * not shortly before. */
-static void look_ahead(struct seam_learner *learner, const struct seam_trace *recording)
-{
-	const uint64_t more_events = seam__foresight_more(recording),
-		       regular_events = learner->next_events - learner->looked_events;
-	if (more_events / 2 < regular_events)
-		learner->next_events = learner->looked_events +
-			seam__bits_max(more_events + more_events / BEHIND_SHARE + BEHIND_LEAST,
-				recording->header.event_count / SOONER_SHARE);
-}
-
 /* Whether what repeats is the program's iteration: marks say so, else it must be believed. If not, it is looked at
  * again when there is more. */
 static bool is_believed(struct seam_learner *learner, const struct seam_trace *recording)
@@ -139,9 +118,7 @@ static bool is_believed(struct seam_learner *learner, const struct seam_trace *r
 	const struct seam_sight sight = sight_of(learner, recording);
 	if (seam__belief_holds(&learner->belief, &sight))
 		return true;
-	uint64_t more_events = seam__bits_max(seam__belief_more(&sight), sight.events / SOONER_SHARE);
-	if (more_events < learner->next_events - learner->looked_events)
-		learner->next_events = learner->looked_events + more_events;
+	seam__looks_foresee(&learner->looks, learner->looked, seam__belief_more(&sight));
 	return false;
 }
 
@@ -165,11 +142,11 @@ static enum seam_rc find(
 static enum seam_rc find_form(struct seam_learner *learner, const struct seam_trace *recording, bool *ret_believed)
 {
 	const struct seam_belief before = learner->belief;
-	const uint64_t next_events = learner->next_events;
+	const struct seam_look_schedule looks = learner->looks;
 	enum seam_rc rc = find(learner, recording, true, ret_believed);
 	if (!*ret_believed) {
 		learner->belief = before;
-		learner->next_events = next_events;
+		learner->looks = looks;
 	}
 	return rc;
 }
@@ -182,10 +159,10 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 	learner->recorded_events = recording->header.event_count;
 	learner->tried = learner->roomless = 0;
 	enum seam_rc rc = find(learner, recording, learner->strange, &believed);
-	if (rc == SEAM_OK && learner->rhythm.count == 0 && learner->next_steps == 1) /* no step is marked */
-		look_ahead(learner, recording);
+	if (rc == SEAM_OK && learner->rhythm.count == 0 && learner->looked.steps == 0) /* no step is marked */
+		seam__looks_foresee(&learner->looks, learner->looked, seam__foresight_more(recording));
 	if (rc == SEAM_OK && !believed && !learner->strange &&
-		seam__belief_hesitates(&learner->belief, learner->looked_events))
+		seam__belief_hesitates(&learner->belief, learner->window_events))
 		rc = find_form(learner, recording, &believed);
 	if (rc != SEAM_OK) {
 		seam__learner_give_up(pool);
@@ -225,31 +202,56 @@ static void drop_vain(struct seam_pool *pool)
 	seam__mutex_unlock(&pool->engine.lock);
 }
 
+/* A plan went since the last look, and none came in its place. The window begins anew if it had served well; else it
+ * was an attempt that led to nothing. It may be planned again. */
+static void note_drops(struct seam_pool *pool, struct seam_look_time now)
+{
+	struct seam_learner *learner = &pool->learner;
+	seam__mutex_lock(&pool->engine.lock);
+	const uint64_t drops = pool->planning.counts.drops;
+	const bool open = pool->planning.open;
+	seam__mutex_unlock(&pool->engine.lock);
+	if (drops == learner->seen_drops)
+		return;
+	learner->seen_drops = drops;
+	learner->refused_count = 0;
+	learner->vain_events = 0;
+	if (open)
+		return;
+	if (learner->proven) {
+		seam__belief_begin_anew(&learner->belief);
+		seam__looks_change(&learner->looks, now);
+	} else {
+		seam__looks_fail(&learner->looks, now);
+	}
+	learner->proven = false;
+}
+
 bool seam__learner_look(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
 	struct seam_recorder_counts counts;
 	seam__recorder_get_counts(pool->recorder, &counts);
-	if (counts.steps + 1 >= learner->next_steps) /* a look comes soon */
+	const struct seam_look_time now = {counts.events, counts.steps};
+	note_drops(pool, now);
+	if (now.steps + 1 >= learner->looks.next.steps) /* a look comes soon */
 		note_calm(pool);
-	bool stepped = counts.steps >= LEAST_STEPS && counts.steps >= learner->next_steps;
-	if (counts.events < learner->next_events && !stepped)
+	if (!seam__looks_are_due(&learner->looks, now))
 		return false;
-	learner->next_steps = counts.steps + counts.steps / 4 + 1;
-	learner->looked_events = counts.events;
-	learner->next_events = counts.events + counts.events / (counts.steps != 0 ? GROWTH_SHARE : UNMARKED_SHARE) +
-		learner->back_off_events;
+	learner->looked = now;
+	learner->window_events = seam__looks_window(&learner->looks, now);
+	seam__looks_note(&learner->looks, now);
 	if (is_served(pool))
 		return true;
 	struct seam_trace *recording = NULL;
-	if (seam__recorder_trace(pool->recorder, 0, "recorded by seam", &recording) == SEAM_OK)
+	if (seam__recorder_trace(pool->recorder, learner->window_events, "recorded by seam", &recording) == SEAM_OK)
 		search(pool, recording);
 	seam_trace_free(recording);
 	if (!learner->hardly || !learner->strange || learner->state != SEAM_LEARN_IDLE)
 		learner->vain_events = 0;
 	else if (learner->vain_events == 0)
-		learner->vain_events = counts.events;
-	else if (counts.events / VAIN_TIMES >= learner->vain_events)
+		learner->vain_events = learner->window_events;
+	else if (learner->window_events / VAIN_TIMES >= learner->vain_events)
 		drop_vain(pool);
 	return true;
 }

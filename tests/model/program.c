@@ -230,11 +230,9 @@ static void step_program(struct model *model)
 static void step_work(struct model *model)
 {
 	bool did = true;
-	/* The worker gets more patient with every plan that comes to nothing, and the longer the recording is. Here
-	 * programs change often. */
+	/* The worker looks less often the longer it finds nothing. Here programs change often. */
 	if (model_one_in(model, 16)) {
-		model->pool->learner.back_off_events = 64;
-		model->pool->learner.next_events = 0;
+		model->pool->learner.looks.next.events = 0;
 	}
 	for (unsigned i = (unsigned)model_random(model, 4); did && i < 4; i++) {
 		model_arm(model);

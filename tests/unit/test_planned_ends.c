@@ -322,6 +322,7 @@ Test(planned_ends, mappings_that_are_short_are_taken_from_what_is_closed)
 	seam__pool_stop(pool);
 	seam__planned_drop(pool);
 	seam__pool_go(pool);
+	seam__pool_work(pool, &did); /* it sees that the plan went */
 	for (unsigned i = 0; i < 200; i++)
 		iterate(NULL, 0);
 	for (unsigned i = 0; i < 8 && pool->learner.state != SEAM_LEARN_BEGIN; i++)

@@ -148,7 +148,26 @@ Test(planned_loops, the_end_of_the_second_repetition_is_foreseen)
 	while (iterations < 5 && !iterate_until_found(iterations == 0))
 		iterations++;
 	cr_assert_eq(iterations, 2u);
-	cr_expect_geq(pool->learner.looked_events, end);
-	cr_expect_leq(pool->learner.looked_events, end + 2 * PAIRS / 16);
+	cr_expect_geq(pool->learner.looked.events, end);
+	cr_expect_leq(pool->learner.looked.events, end + 2 * PAIRS / 16);
 	close_pool();
+}
+
+/* Time to learn depends on the period and not on the age of the program. */
+Test(planned_loops, a_dropped_plan_serves_again_within_six_periods_at_any_age)
+{
+	static const unsigned ages[] = {10, 100, 400};
+	const struct loops wish = {.name = "no loop", .loops = 1, .blocks = 600, .ends = 8, .first_ends = 20};
+	for (size_t i = 0; i < sizeof ages / sizeof *ages; i++) {
+		unsigned periods = 0;
+		open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
+		for (unsigned age = 0; age < ages[i]; age++)
+			(void)iterate(&wish, age == 0);
+		cr_assert(pool->planning.open);
+		seam_plan_drop(pool);
+		for (; !pool->planning.open && periods < 20; periods++)
+			(void)iterate(&wish, false);
+		cr_expect_leq(periods, 6, "dropped after %u iterations, it serves again after %u", ages[i], periods);
+		close_pool();
+	}
 }

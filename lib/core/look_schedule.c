@@ -1,0 +1,64 @@
+/* look_schedule.c: see look_schedule.h. */
+#include "look_schedule.h"
+
+#include "bits.h"
+
+#define GROWTH_SHARE 8u   /* of the window: the sum of all looks at it is linear */
+#define SOONEST_SHARE 16u /* of the window, where an end is foreseen */
+#define STEPS_SHARE 4u
+#define BEHIND_LEAST 32u /* so many events behind an end that is foreseen, */
+#define BEHIND_SHARE 64u /* and one part in so many of the time until then */
+#define PERIODS 32u      /* what comes once in sixteen iterations is seen twice in as many */
+#define LEAST_STEPS 3u   /* two whole iterations lie between so many marks */
+
+void seam__looks_init(struct seam_look_schedule *schedule)
+{
+	seam__looks_change(schedule, (struct seam_look_time){0, 0});
+}
+
+void seam__looks_change(struct seam_look_schedule *schedule, struct seam_look_time now)
+{
+	schedule->since = now;
+	schedule->next = (struct seam_look_time){now.events + SEAM_LOOKS_LEAST_EVENTS, now.steps + LEAST_STEPS};
+}
+
+void seam__looks_serve(struct seam_look_schedule *schedule, struct seam_look_time now, uint64_t period_events)
+{
+	const uint64_t window = seam__bits_min(seam__looks_window(schedule, now), PERIODS * period_events);
+	const uint64_t steps = seam__bits_min(now.steps - schedule->since.steps, PERIODS); /* one at most in a period */
+	schedule->since = (struct seam_look_time){now.events - window, now.steps - steps};
+	seam__looks_note(schedule, now);
+}
+
+bool seam__looks_are_due(const struct seam_look_schedule *schedule, struct seam_look_time now)
+{
+	return now.events >= schedule->next.events || now.steps >= schedule->next.steps;
+}
+
+uint64_t seam__looks_window(const struct seam_look_schedule *schedule, struct seam_look_time now)
+{
+	return now.events - schedule->since.events;
+}
+
+void seam__looks_note(struct seam_look_schedule *schedule, struct seam_look_time now)
+{
+	const uint64_t window_steps = now.steps - schedule->since.steps;
+	schedule->next.events = now.events + seam__looks_window(schedule, now) / GROWTH_SHARE + SEAM_LOOKS_LEAST_EVENTS;
+	schedule->next.steps =
+		seam__bits_max(now.steps + window_steps / STEPS_SHARE + 1, schedule->since.steps + LEAST_STEPS);
+}
+
+void seam__looks_foresee(struct seam_look_schedule *schedule, struct seam_look_time now, uint64_t more_events)
+{
+	if (more_events >= schedule->next.events - now.events)
+		return;
+	more_events += more_events / BEHIND_SHARE + BEHIND_LEAST;
+	schedule->next.events =
+		now.events + seam__bits_max(more_events, seam__looks_window(schedule, now) / SOONEST_SHARE);
+}
+
+void seam__looks_fail(struct seam_look_schedule *schedule, struct seam_look_time now)
+{
+	schedule->next.events = now.events + seam__looks_window(schedule, now) + SEAM_LOOKS_LEAST_EVENTS;
+	schedule->next.steps = now.steps + (now.steps - schedule->since.steps) + 1;
+}

@@ -1,0 +1,55 @@
+/* look_schedule.h: when the worker looks at the recording, and how far back.
+ *
+ * One rule: a look reads the *window*, the events since the last change, and the next one is due when the window has
+ * grown by one part in eight. A change is that a plan which served well went. Where plans serve well
+ * enough the window is no longer than some periods. So the time to learn depends on what has to be learnt and not on
+ * the age of the program, and all looks at a window together cost some nine times the last one.
+ *
+ * Three things move the next look. Where steps are marked, it is due after a quarter more steps of the window, and
+ * three at least. Where the end of a repetition is foreseen, it is due then. After an attempt that led to nothing it is
+ * due when the window has doubled.
+ *
+ * Not here: what a look finds (lib/plan/rhythm.h), whether it is believed (belief.h).
+ * Pure. No locks: `work` guards it.
+ */
+#ifndef SEAM_LOOK_SCHEDULE_H
+#define SEAM_LOOK_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SEAM_LOOKS_LEAST_EVENTS 512u /* between two looks: less is the work of a millisecond */
+
+/* Counts of the recorder: of all events and of all marked steps there ever were. */
+struct seam_look_time {
+	uint64_t events, steps;
+};
+
+struct seam_look_schedule {
+	struct seam_look_time since; /* the window begins here */
+	struct seam_look_time next;  /* a look is due */
+};
+
+void seam__looks_init(struct seam_look_schedule *schedule);
+
+/* The window begins anew. */
+void seam__looks_change(struct seam_look_schedule *schedule, struct seam_look_time now);
+
+/* Plans serve well enough, with periods of so many events: what is longer ago does not matter. */
+void seam__looks_serve(struct seam_look_schedule *schedule, struct seam_look_time now, uint64_t period_events);
+
+bool seam__looks_are_due(const struct seam_look_schedule *schedule, struct seam_look_time now);
+
+/* A look is made now. */
+void seam__looks_note(struct seam_look_schedule *schedule, struct seam_look_time now);
+
+/* The look that was just made says that a repetition ends in so many events; UINT64_MAX: it says nothing. */
+void seam__looks_foresee(struct seam_look_schedule *schedule, struct seam_look_time now, uint64_t more_events);
+
+/* The attempt that just ended led to nothing. */
+void seam__looks_fail(struct seam_look_schedule *schedule, struct seam_look_time now);
+
+/* Events of the window. */
+uint64_t seam__looks_window(const struct seam_look_schedule *schedule, struct seam_look_time now);
+
+#endif
