@@ -57,10 +57,10 @@ struct run {
 };
 
 static const struct argp_option options[] = {
-	{"busy", 'b', "NUMBER", 0, "processes that only compute beside it (default: 8)", 0},
+	{"busy", 'b', "NUMBER", 0, "processes that only compute beside it (default: 2)", 0},
 	{"pairs", 'p', "NUMBER", 0, "of runs, one without plans and one with (default: 5)", 0},
-	{"iterations", 'n', "NUMBER", 0, "of each run (default: 40)", 0},
-	{"pause", 'w', "MILLISECONDS", 0, "at the end of each iteration (default: 5)", 0},
+	{"iterations", 'n', "NUMBER", 0, "of each run (default: 200)", 0},
+	{"pause", 'w', "MILLISECONDS", 0, "at the end of each iteration (default: 20)", 0},
 	{"no-marks", 'm', NULL, 0, "do not tell the pool where steps end", 0},
 	{0},
 };
@@ -315,7 +315,7 @@ int main(int argc, char **argv)
 	static const struct argp argp = {options, parse, "TRACE",
 		"How long one allocation waits at the most while other processes compute: with plans that the pool learns, and without.",
 		NULL, NULL, NULL};
-	struct arguments arguments = {.busy = 8, .pairs = 5, .iterations = 40, .pause_ms = 5};
+	struct arguments arguments = {.busy = 2, .pairs = 5, .iterations = 200, .pause_ms = 20};
 	char error[INPUT_ERROR_BYTES];
 	struct seam_trace *trace;
 	struct schedule schedule;
