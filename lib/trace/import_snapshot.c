@@ -63,7 +63,8 @@ static void fill_in_pools(struct import *import)
 	for (size_t i = 0; i < import->snapshot.entries.count; i++) {
 		if (entries[i].has_pool)
 			continue;
-		const struct seam_range *segment = seam__ranges_find(&import->snapshot.segments, entries[i].address);
+		const struct seam_trace_range *segment =
+			seam__ranges_find(&import->snapshot.segments, entries[i].address);
 		entries[i].has_pool = segment != NULL;
 		entries[i].pool = segment != NULL ? segment->pool : 0;
 	}
@@ -139,7 +140,7 @@ static enum seam_rc add_event(struct import *import, struct seam_trace_event eve
 static enum seam_rc add_residents(struct import *import)
 {
 	enum seam_rc rc = SEAM_OK;
-	const struct seam_range *range = seam__ranges_first(&import->snapshot.segments);
+	const struct seam_trace_range *range = seam__ranges_first(&import->snapshot.segments);
 	for (; rc == SEAM_OK && range != NULL; range = seam__ranges_next(range)) {
 		rc = add_event(import,
 			(struct seam_trace_event){.kind = SEAM_TRACE_SEGMENT_ALLOC,

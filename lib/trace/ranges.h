@@ -15,19 +15,19 @@
 #include "slab.h"
 #include "tree.h"
 
-struct seam_range {
+struct seam_trace_range {
 	uint64_t begin;
 	uint64_t end; /* first address behind it */
 	uint64_t stream;
 	uint32_t pool;
-	RB_ENTRY(seam_range) link;
+	RB_ENTRY(seam_trace_range) link;
 };
 
-SEAM_TREE_HEAD(seam_range_tree, struct seam_range);
+SEAM_TREE_HEAD(seam_trace_range_tree, struct seam_trace_range);
 
 struct seam_ranges {
-	struct seam_range_tree tree;
-	struct seam_slab slab; /* struct seam_range */
+	struct seam_trace_range_tree tree;
+	struct seam_slab slab; /* struct seam_trace_range */
 };
 
 void seam__ranges_init(struct seam_ranges *ranges);
@@ -41,11 +41,11 @@ SEAM_MUST_USE enum seam_rc seam__ranges_add(
 SEAM_MUST_USE enum seam_rc seam__ranges_remove(struct seam_ranges *ranges, uint64_t begin, uint64_t bytes);
 
 /* The range that holds `address`, or NULL. Valid until the next change. */
-const struct seam_range *seam__ranges_find(struct seam_ranges *ranges, uint64_t address);
+const struct seam_trace_range *seam__ranges_find(struct seam_ranges *ranges, uint64_t address);
 
 /* In the order of addresses; NULL at the end. */
-const struct seam_range *seam__ranges_first(struct seam_ranges *ranges);
-const struct seam_range *seam__ranges_next(const struct seam_range *range);
+const struct seam_trace_range *seam__ranges_first(struct seam_ranges *ranges);
+const struct seam_trace_range *seam__ranges_next(const struct seam_trace_range *range);
 
 /* The first broken invariant's name, or NULL. */
 const char *seam__ranges_check(const struct seam_ranges *ranges);

@@ -77,8 +77,8 @@ static uint64_t requested_size(struct reader *reader, const struct seam_fields *
 }
 
 /* `address`: where the block begins if it does not say so itself; moved behind the block. */
-static enum seam_rc read_block(
-	struct reader *reader, struct seam_pickle_value value, const struct seam_range *segment, uint64_t *address)
+static enum seam_rc read_block(struct reader *reader, struct seam_pickle_value value,
+	const struct seam_trace_range *segment, uint64_t *address)
 {
 	struct seam_fields fields;
 	uint64_t size;
@@ -102,7 +102,7 @@ static enum seam_rc read_block(
 }
 
 static enum seam_rc read_blocks(
-	struct reader *reader, const struct seam_fields *fields, const struct seam_range *segment)
+	struct reader *reader, const struct seam_fields *fields, const struct seam_trace_range *segment)
 {
 	enum seam_rc rc = SEAM_OK;
 	struct seam_pickle_value block;
@@ -118,7 +118,7 @@ static enum seam_rc read_blocks(
 static enum seam_rc read_segment(struct reader *reader, struct seam_pickle_value value)
 {
 	struct seam_fields fields;
-	struct seam_range segment = {0};
+	struct seam_trace_range segment = {0};
 	uint64_t device = 0;
 	uint64_t bytes;
 	bool has_pool;

@@ -204,6 +204,22 @@ check_clocks() {
 	grep_code '(^|[^A-Za-z0-9_])(seam__clock_ns|seam__clock_ticks|clock_gettime|gettimeofday|time|clock)[[:space:]]*\(' '-'
 }
 
+# Where a name occurs twice a reader takes one for the other.
+check_tags() {
+	# shellcheck disable=SC2086
+	sources include $library_folders | xargs sed -nE 's/^(struct|union|enum) (seam_[a-z0-9_]+) \{.*/\1 \2/p' | sort | uniq -d |
+		sed 's/^/defined twice: /'
+}
+
+# The invariants of the whole library, I1 and so on, are defined in lib/README.md.
+check_invariants() {
+	# shellcheck disable=SC2086
+	list_files include $library_folders tools bench | grep -E '\.(c|h|cpp|md|py)$' | xargs grep -noE '(^|[^A-Za-z0-9_])I[0-9]+($|[^A-Za-z0-9_.])' /dev/null |
+		sed -E 's/[^A-Za-z0-9_](I[0-9]+)[^0-9]?$/:\1/' | awk -F: -v defined="$(sed -nE 's/^- \*\*(I[0-9]+)\*\*.*/\1/p' lib/README.md 2>/dev/null)" '
+		BEGIN { n = split(defined, list, "\n"); for (i = 1; i <= n; i++) { if (list[i] in is) print "lib/README.md defines " list[i] " twice"; is[list[i]] = 1 } }
+		!($NF in is) { print $1 ":" $2 ": cites " $NF ", which lib/README.md does not define" }'
+}
+
 check_readmes() {
 	for folder in lib/base lib/trace lib/plan lib/plan/* lib/core lib/doors vmm pools stitch fallback tools tests bench; do
 		[ -d "$folder" ] && [ -n "$(find "$folder" -maxdepth 1 -type f 2>/dev/null)" ] && [ ! -f "$folder/README.md" ] &&
@@ -222,5 +238,7 @@ rule 'every file begins with what it is' check_beginnings
 rule 'every folder has a README' check_readmes
 rule 'the library reads its environment by secure_getenv()' check_environment
 rule 'plans are made by the time that the processor gave them' check_clocks
+rule 'a tag of the library means one thing' check_tags
+rule 'invariants that are cited are defined, once' check_invariants
 [ -n "$only" ] || echo "1..$count"
 exit $failed

@@ -87,6 +87,13 @@ expect 'something left to do' 6 vmm/a.c 'int TODO;'
 expect 'a planner that reads the clock on the wall' 11 lib/plan/solve/a.c 'while (seam__clock_ns() < until) go_on();'
 expect 'a file that is too long' 7 vmm/a.c "$(yes 'int x;' | head -501)"
 
+expect 'an invariant that nobody defines' 13 vmm/a.c '/* keeps I99 */'
+
+make_tree
+printf '/* a.h: a file. */\nstruct seam_a {\n' >"$tree/vmm/a.h"
+printf '/* b.c: a file. */\nstruct seam_a {\n' >"$tree/pools/b.c"
+notices 'a tag of two meanings' 12 'defined twice: struct seam_a'
+
 make_tree
 mv "$tree/pools/pools.h" "$tree/vmm/pools.h"
 cp "$tree/vmm/pools.h" "$tree/stitch/pools.h"

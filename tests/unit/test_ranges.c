@@ -27,7 +27,7 @@ Test(ranges, agree_with_an_array)
 		for (uint64_t address = begin; address < begin + bytes; address++)
 			owner[address] = adds ? step : 0;
 		for (uint64_t address = 0; address < ADDRESSES; address++) {
-			const struct seam_range *found = seam__ranges_find(&ranges, address);
+			const struct seam_trace_range *found = seam__ranges_find(&ranges, address);
 			cr_assert_eq(found != NULL ? found->stream : 0, owner[address], "step %llu, address %llu",
 				(unsigned long long)step, (unsigned long long)address);
 		}
@@ -45,7 +45,7 @@ Test(ranges, come_in_the_order_of_addresses)
 	cr_assert_eq(seam__ranges_add(&ranges, 300, 50, 1, 0), SEAM_OK);
 	cr_assert_eq(seam__ranges_add(&ranges, 100, 50, 2, 0), SEAM_OK);
 	cr_assert_eq(seam__ranges_add(&ranges, 200, 50, 3, 9), SEAM_OK);
-	const struct seam_range *range = seam__ranges_first(&ranges);
+	const struct seam_trace_range *range = seam__ranges_first(&ranges);
 	for (uint64_t begin = 100; begin <= 300; begin += 100) {
 		cr_assert_not_null(range);
 		cr_assert_eq(range->begin, begin);

@@ -13,12 +13,12 @@ struct seam__address_block {
 	struct seam__address_block *next;
 	size_t room;
 	size_t used;
-	struct seam__stretch stretches[];
+	struct seam__address_stretch stretches[];
 };
 
 static size_t block_bytes(size_t room)
 {
-	return sizeof(struct seam__address_block) + room * sizeof(struct seam__stretch);
+	return sizeof(struct seam__address_block) + room * sizeof(struct seam__address_stretch);
 }
 
 void seam__address_heap_init(struct seam__address_heap *heap, struct seam_meta *meta)
@@ -45,7 +45,7 @@ void seam__address_heap_clear(struct seam__address_heap *heap)
 	heap->at = heap->first;
 }
 
-static struct seam__stretch *take(struct seam__address_heap *heap, uint32_t room)
+static struct seam__address_stretch *take(struct seam__address_heap *heap, uint32_t room)
 {
 	void **freed = &heap->freed[seam__bits_log2(room)];
 	struct seam__address_block *block;
@@ -80,7 +80,7 @@ static struct seam__stretch *take(struct seam__address_heap *heap, uint32_t room
 	return block->stretches;
 }
 
-static void give(struct seam__address_heap *heap, struct seam__stretch *run, uint32_t room)
+static void give(struct seam__address_heap *heap, struct seam__address_stretch *run, uint32_t room)
 {
 	void **freed = &heap->freed[seam__bits_log2(room)];
 
@@ -91,7 +91,7 @@ static void give(struct seam__address_heap *heap, struct seam__stretch *run, uin
 static enum seam_rc make_room(struct seam__addresses *set, struct seam__address_heap *heap)
 {
 	uint32_t room = set->room == 0 ? ROOM_FIRST : set->room * 2;
-	struct seam__stretch *run = take(heap, room);
+	struct seam__address_stretch *run = take(heap, room);
 
 	if (run == NULL)
 		return SEAM_OOM_META;
@@ -123,7 +123,8 @@ enum seam_rc seam__addresses_add(
 		}
 		memmove(set->stretches + first + 1, set->stretches + first,
 			(set->count - first) * sizeof(*set->stretches));
-		set->stretches[first] = (struct seam__stretch){.begin_bytes = begin_bytes, .end_bytes = end_bytes};
+		set->stretches[first] =
+			(struct seam__address_stretch){.begin_bytes = begin_bytes, .end_bytes = end_bytes};
 		set->count++;
 		return SEAM_OK;
 	}

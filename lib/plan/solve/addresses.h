@@ -20,14 +20,14 @@
 struct seam_meta;
 
 /* Addresses [begin, end). */
-struct seam__stretch {
+struct seam__address_stretch {
 	uint64_t begin_bytes;
 	uint64_t end_bytes;
 };
 
 /* Zeroed: the empty set. */
 struct seam__addresses {
-	struct seam__stretch *stretches;
+	struct seam__address_stretch *stretches;
 	uint32_t count;
 	uint32_t room; /* 0, or a power of two */
 };
