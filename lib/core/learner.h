@@ -31,10 +31,11 @@
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up,
  * and the worker begins again later.
  *
- * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from, sleeps
- * until it is told that there is more, and runs at the lowest priority; in a deterministic pool the program's own
- * threads do the work where they would wake that one. With plan:inline somebody else does, as often as he likes
- * (replays with a virtual clock, tests).
+ * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from and sleeps
+ * until it is told that there is more. It has the program's own priority: a thread of a lower one that holds a lock
+ * gets no processor on a busy machine, and the program waits for it. In a deterministic pool the program's own threads
+ * do the work where they would wake that one. With plan:inline the caller of seam__pool_work() does (replays with a
+ * virtual clock, tests).
  *
  * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `calm`,
  * which the engine's `lock` does, and `wake`, `running`, `stop` and the condition, which belong to `sleep`

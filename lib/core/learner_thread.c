@@ -2,8 +2,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "bits.h"
 #include "check.h"
@@ -15,10 +13,10 @@
 #include "opts.h"
 #include "plan_format.h"
 #include "planned_impl.h"
+#include "record.h"
 #include "script.h"
 #include "trace_error.h"
 
-#define NICE 10
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
 #define PREPARE_ALL UINT32_MAX
 #define SPARE_SHARE                                                                                                   \
@@ -58,9 +56,6 @@ static bool sleep_until_told(struct seam_learner *learner)
 static void *run(void *argument)
 {
 	struct seam_pool *pool = argument;
-	/* 0 is the calling thread: on Linux priorities are of threads. */
-	int ignored = setpriority(PRIO_PROCESS, 0, NICE);
-	(void)ignored;
 	do {
 		work_until_idle(pool);
 	} while (sleep_until_told(&pool->learner));
@@ -80,6 +75,16 @@ static bool start(struct seam_pool *pool)
 	return started;
 }
 
+/* Whether the recording is long enough for a first look. */
+static bool has_something_to_learn(const struct seam_pool *pool)
+{
+	struct seam_recorder_counts counts;
+	struct seam_look_schedule first;
+	seam__recorder_get_counts(pool->recorder, &counts);
+	seam__looks_init(&first);
+	return seam__looks_are_due(&first, (struct seam_look_time){counts.events, counts.steps});
+}
+
 void seam__learner_wake(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
@@ -89,8 +94,9 @@ void seam__learner_wake(struct seam_pool *pool)
 		work_until_idle(pool); /* I8: when a thread gets to run depends on the machine */
 		return;
 	}
+	const bool learns = has_something_to_learn(pool);
 	seam__mutex_lock(&learner->sleep);
-	if (!learner->running && !must_stop(learner))
+	if (learns && !learner->running && !must_stop(learner))
 		learner->running = start(pool);
 	learner->wake = true;
 	seam__cond_signal(&learner->condition);

@@ -26,7 +26,7 @@
 #define SLOTS 14u
 #define ITERATIONS 3000u
 #define MOST 40u       /* times as many, while no plan has come into use */
-#define PAUSE_NS 50000 /* while it is another's turn: the pool's thread, which has the lowest priority, gets to run */
+#define PAUSE_NS 50000 /* while it is another's turn: the pool's thread gets to run */
 #define CAPACITY_BYTES (UINT64_C(768) << 20)
 #define KIB(n) ((uint64_t)(n) << 10)
 

@@ -227,6 +227,16 @@ Test(planned_ends, a_deterministic_pool_learns_without_a_thread)
 	cr_expect_eq(adopted[0], adopted[1]);
 }
 
+Test(planned_ends, no_thread_runs_before_two_iterations_are_recorded)
+{
+	open_pool(MIB(1024), "plan:auto,chunk_bytes:2M");
+	for (unsigned step = 1; step <= 3; step++) {
+		cr_assert_ok(seam_step(pool));
+		cr_expect_eq(pool->learner.running, step == 3, "after %u steps", step);
+	}
+	close_pool();
+}
+
 /* A plan around what lies in an arena says nothing about another arena. */
 Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 {
