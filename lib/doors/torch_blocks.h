@@ -72,7 +72,7 @@ public:
 	TorchBlock *find(const void *ptr)
 	{
 		const size_t at = places_.empty() ? 0 : place_of(ptr);
-		return !places_.empty() && places_[at].ptr == ptr ? &places_[at].block : nullptr;
+		return ptr != nullptr && !places_.empty() && places_[at].ptr == ptr ? &places_[at].block : nullptr;
 	}
 
 	/* No block begins there yet. */

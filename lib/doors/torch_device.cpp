@@ -357,12 +357,14 @@ TorchContext TorchDevice::context_of(const void *ptr)
 	return block != nullptr ? block->context() : nullptr;
 }
 
-void TorchDevice::annotate(const void *ptr, const std::string &text)
+bool TorchDevice::annotate(const void *ptr, const std::string &text)
 {
 	std::lock_guard guard(lock_);
 	const TorchBlock *block = blocks_.find(ptr);
-	if (block != nullptr)
-		history_.annotate(device_, ptr, block->requested_bytes, block->stream, block->pool(), text);
+	if (block == nullptr)
+		return false;
+	history_.annotate(device_, ptr, block->requested_bytes, block->stream, block->pool(), text);
+	return true;
 }
 
 void TorchDevice::mark_snapshot(size_t active_bytes)

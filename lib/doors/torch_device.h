@@ -118,7 +118,8 @@ public:
 	/* False: no live block of this device contains it. */
 	bool find(void *ptr, void **ret_base, size_t *ret_bytes);
 	TorchContext context_of(const void *ptr);
-	void annotate(const void *ptr, const std::string &text);
+	/* False: no live block of this device begins there. */
+	bool annotate(const void *ptr, const std::string &text);
 	/* A snapshot was made, in which so many bytes were active: an entry of the history. */
 	void mark_snapshot(size_t active_bytes);
 

@@ -2,6 +2,7 @@
  * history. */
 #include <cstdlib>
 
+#include <c10/cuda/CUDAAllocatorConfig.h>
 #include <c10/cuda/CUDAFunctions.h>
 
 #include "torch_allocator.h"
@@ -12,7 +13,8 @@ namespace seam
 namespace
 {
 
-/* PyTorch's own settings do not matter here. What it shows as the allocator's settings is Seam's configuration. */
+/* What PyTorch shows as the allocator's settings is Seam's configuration, and PyTorch's own of pinned memory, which it
+ * serves itself. Its other settings do not matter here. */
 native::AllocatorConfigInfo settings()
 {
 	native::AllocatorConfigInfo info{};
@@ -20,6 +22,13 @@ native::AllocatorConfigInfo settings()
 	info.max_split_size = SIZE_MAX;
 	info.last_allocator_settings = std::string("seam ") + (text != nullptr ? text : "");
 	info.roundup_power2_divisions.assign(16, 0);
+	info.pinned_use_host_register = native::CUDAAllocatorConfig::pinned_use_cuda_host_register();
+	info.pinned_num_register_threads = native::CUDAAllocatorConfig::pinned_num_register_threads();
+#if SEAM_TORCH_HAS_PINNED_SIZES
+	using Pinned = c10::CachingAllocator::AcceleratorAllocatorConfig;
+	info.max_round_threshold = Pinned::pinned_max_round_threshold();
+	info.max_cached_size = Pinned::pinned_max_cached_size();
+#endif
 	return info;
 }
 
@@ -180,8 +189,11 @@ bool TorchAllocator::supportsUserMetadata()
 
 void TorchAllocator::annotateMemory(const void *ptr, const std::string &text)
 {
-	for (auto &device : devices_)
-		device->annotate(ptr, text);
+	for (auto &device : devices_) {
+		if (device->annotate(ptr, text))
+			return;
+	}
+	TORCH_CHECK(false, "Seam: annotateMemory: no live allocation found at pointer ", ptr);
 }
 #endif
 

@@ -40,7 +40,8 @@
 #define SEAM_TORCH_HAS_CONTEXT_LOOKUP (SEAM_TORCH_MINOR >= 12) /* getContextForPointer */
 #define SEAM_TORCH_HAS_PRIVATE_SUMS \
 	(SEAM_TORCH_MINOR >= 13) /* DeviceStats::reserved_bytes_by_private_pools; markCaptureBegin and End */
-#define SEAM_TORCH_HAS_ANNOTATE (SEAM_TORCH_MINOR >= 14) /* annotateMemory, supportsUserMetadata */
+#define SEAM_TORCH_HAS_ANNOTATE (SEAM_TORCH_MINOR >= 14)     /* annotateMemory, supportsUserMetadata */
+#define SEAM_TORCH_HAS_PINNED_SIZES (SEAM_TORCH_MINOR >= 15) /* AllocatorConfigInfo::max_cached_size and its like */
 
 namespace seam
 {

@@ -35,7 +35,7 @@ void check_table(uint64_t spread, uint64_t apart)
 		const auto known = model.find(ptr);
 		const seam::TorchBlock *found = table.find(ptr);
 		same = (found != nullptr) == (known != model.end()) &&
-			(found == nullptr || found->requested_bytes == known->second);
+			(found == nullptr || found->requested_bytes == known->second) && table.find(nullptr) == nullptr;
 		if (known == model.end()) {
 			const size_t bytes = step(&state);
 			seam::TorchBlock block{bytes, nullptr, nullptr};

@@ -255,6 +255,11 @@ void check_texts()
 	ok(it().supportsUserMetadata() && entry.action_ == TraceEntry::ANNOTATE && entry.user_metadata_ == "weights" &&
 			entry.addr_ == reinterpret_cast<size_t>(block.get()),
 		"a live block can be annotated");
+	void *gone = block.get();
+	block.clear();
+	for (void *other : {gone, static_cast<void *>(nullptr)})
+		ok(says(thrown_by([&] { it().annotateMemory(other, "weights"); }), "no live allocation found"),
+			"what is no live block cannot");
 #endif
 	block.clear();
 	record_history(false, nullptr, 1, RecordContext::NEVER);
@@ -438,6 +443,11 @@ void part_snapshot(const char *path)
 		"every live block is there");
 	ok(contexts >= 21, "with the context that it was made in");
 	ok(snapshot.config_metadata.roundup_power2_divisions.size() == 16, "settings have what PyTorch reads");
+#if SEAM_TORCH_HAS_PINNED_SIZES
+	ok(snapshot.config_metadata.max_cached_size == SIZE_MAX &&
+			snapshot.config_metadata.max_round_threshold == SIZE_MAX,
+		"pinned memory has the limits that PyTorch gives it");
+#endif
 	FILE *file = path != nullptr ? fopen(path, "w") : nullptr;
 	if (file != nullptr) {
 		write_snapshot(file, snapshot);
