@@ -36,10 +36,11 @@ from expected import reason  # noqa: E402
 ALLOCATORS = ("native", "expandable", "class", "pluggable")
 OURS = HERE.parents[1] / "tests/torch/behaviour"
 # Of test_cuda.py: classes that are about the allocator, and tests of the large class that are.
-SELECTED = re.compile(
-    r"(TestCudaMallocAsync|TestCudaAllocator|TestBlockStateAbsorption|TestMemPool|TestCachingHostAllocatorCudaGraph)\.|"
-    r"TestCuda\..*(memory|alloc|oom|record_stream|graph|stats|pool)"
+CLASSES = (
+    "TestCudaAllocator", "TestBlockStateAbsorption", "TestMemPool", "TestResizeStorageWithAddr", "TestCachingHostAllocatorCudaGraph", "TestCachingHostAllocatorConfig",
+    "TestFXMemoryProfiler", "TestMemoryViz",
 )
+SELECTED = re.compile(rf"(TestCudaMallocAsync|{'|'.join(CLASSES)})\.|TestCuda\..*(memory|alloc|oom|record_stream|graph|stats|pool)")
 
 
 @dataclass

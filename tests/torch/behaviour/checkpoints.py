@@ -6,13 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from device import MIB, DeviceTest, block, only, segments
+from device import MIB, DeviceTest, block, live, only, segments
 from streams import capture
-
-
-def live(pool: tuple[int, int]) -> set[int]:
-    """Addresses of a pool's blocks that are in use."""
-    return {b["address"] for s in segments(pool) for b in s["blocks"] if b["state"] == "active_allocated"}
 
 
 def shown(pool: tuple[int, int]) -> list[tuple[Any, ...]]:
@@ -24,6 +19,12 @@ def shown(pool: tuple[int, int]) -> list[tuple[Any, ...]]:
 def storages(*tensors: torch.Tensor) -> list[int]:
     """As PyTorch wants them."""
     return [tensor.untyped_storage()._cdata for tensor in tensors]
+
+
+def over(address: int, size: int) -> torch.Tensor:
+    """A tensor of memory that the allocator takes for free."""
+    storage = torch._C._construct_storage_from_data_pointer(address, torch.device("cuda", 0), size)
+    return torch.empty(0, dtype=torch.uint8, device="cuda").set_(storage, 0, (size,), (1,))
 
 
 def small() -> list[torch.Tensor]:
@@ -59,7 +60,7 @@ class Checkpoints(DeviceTest):
         """The pool of the function's graph looks the same after a checkpoint has been set that nothing followed."""
         graph, made = capture(function)
         before, held = shown(graph.pool()), live(graph.pool())
-        self.assertEqual(held, {tensor.data_ptr() for tensor in made})
+        self.assertEqual(set(held), {tensor.data_ptr() for tensor in made})
         torch._C._cuda_setCheckpointPoolState(0, torch._C._cuda_getCheckpointState(0, graph.pool()), [], [])
         self.assertEqual(shown(graph.pool()), before)
         self.assertEqual(live(graph.pool()), held)
@@ -82,12 +83,12 @@ class Checkpoints(DeviceTest):
         before = shown(pool)
         checkpoint = torch._C._cuda_getCheckpointState(0, pool)
         second, later = capture(lambda: [block(512, 1), block(3)], pool=pool)
-        self.assertEqual(live(pool), {tensor.data_ptr() for tensor in made + later})
+        self.assertEqual(set(live(pool)), {tensor.data_ptr() for tensor in made + later})
         torch._C._cuda_setCheckpointPoolState(0, checkpoint, storages(*later), [])
         later.clear()
         after = {segment[0]: segment for segment in shown(pool)}
         self.assertEqual([after.get(segment[0]) for segment in before], before, "there may be more, but nothing else")
-        self.assertEqual(live(pool), {tensor.data_ptr() for tensor in made})
+        self.assertEqual(set(live(pool)), {tensor.data_ptr() for tensor in made})
         del first, second
 
     def test_what_died_later_is_there_again(self) -> None:
@@ -95,12 +96,12 @@ class Checkpoints(DeviceTest):
         pool, addresses = graph.pool(), {tensor.data_ptr() for tensor in made}
         checkpoint = torch._C._cuda_getCheckpointState(0, pool)
         made.clear()
-        self.assertEqual(live(pool), set())
+        self.assertEqual(live(pool), {})
         torch._C._cuda_setCheckpointPoolState(0, checkpoint, [], [])
-        self.assertEqual(live(pool), addresses)
+        self.assertEqual(set(live(pool)), addresses)
         while addresses:
             torch._C._cuda_cudaCachingAllocator_raw_delete(addresses.pop())
-            self.assertEqual(live(pool), addresses)
+            self.assertEqual(set(live(pool)), addresses)
 
     def test_a_storage_takes_over_what_is_there_again(self) -> None:
         source = torch.full((2 * MIB,), 5, dtype=torch.uint8).cuda()
@@ -109,20 +110,39 @@ class Checkpoints(DeviceTest):
         graph.replay()
         checkpoint = torch._C._cuda_getCheckpointState(0, pool)
         made.clear()
-        self.assertEqual(live(pool), set())
-        again: list[torch.Tensor | None] = []
-        for address, size in zip(addresses, sizes):
-            storage = torch._C._construct_storage_from_data_pointer(address, torch.device("cuda", 0), size)
-            again.append(torch.empty(0, dtype=torch.uint8, device="cuda").set_(storage, 0, (size,), (1,)))
+        self.assertEqual(live(pool), {})
+        again: list[torch.Tensor | None] = [over(address, size) for address, size in zip(addresses, sizes)]
         source.copy_(torch.full((2 * MIB,), 6, dtype=torch.uint8))
         graph.replay()
         self.assertEqual([tensor[:1].item() for tensor in again[:2]], [6, 6])
         torch._C._cuda_setCheckpointPoolState(0, checkpoint, [], storages(again[0], again[1]))
-        self.assertEqual(live(pool), set(addresses))
+        self.assertEqual(set(live(pool)), set(addresses))
         for number in (0, 1):
             again[number] = None
-            self.assertEqual(live(pool), set(addresses[number + 1 :]))
+            self.assertEqual(set(live(pool)), set(addresses[number + 1 :]))
         again[2] = None  # which had no part in it
-        self.assertEqual(live(pool), {addresses[2]})
+        self.assertEqual(set(live(pool)), {addresses[2]})
         torch._C._cuda_cudaCachingAllocator_raw_delete(addresses[2])
-        self.assertEqual(live(pool), set())
+        self.assertEqual(live(pool), {})
+
+    def test_states_come_back_after_a_larger_capture(self) -> None:
+        pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
+        nothing, _ = capture(lambda: None, pool, stream)
+        empty = torch._C._cuda_getCheckpointState(0, pool)
+        first, little = capture(lambda: block(2), pool, stream)
+        address = little.data_ptr()
+        little_state = torch._C._cuda_getCheckpointState(0, pool)
+        del little
+        torch._C._cuda_setCheckpointPoolState(0, empty, [], [])
+        second, much = capture(lambda: block(32), pool, stream)
+        self.assertEqual(live(pool), {much.data_ptr(): 32 * MIB})
+        torch._C._cuda_setCheckpointPoolState(0, empty, storages(much), [])
+        del much
+        self.assertEqual(live(pool), {})
+        first.replay()
+        again = over(address, 2 * MIB)
+        torch._C._cuda_setCheckpointPoolState(0, little_state, [], storages(again))
+        self.assertEqual(live(pool), {address: 2 * MIB})
+        del again
+        self.assertEqual(live(pool), {})
+        del nothing, first, second

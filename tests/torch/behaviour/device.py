@@ -18,6 +18,7 @@ warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 import torch
 
 ALLOCATOR = sys.argv[1] if len(sys.argv) > 1 else ""
+MINOR = int(torch.__version__.split(".")[1])
 MIB = 1 << 20
 LIMIT_BYTES = 1 << 30
 LONG_NS = 10**10
@@ -83,8 +84,18 @@ def differs(*allocators: str) -> Callable[[Any], Any]:
 
 def since(minor: int, *allocators: str) -> Callable[[Any], Any]:
     """For what PyTorch has had since this minor of 2, or has done right under these allocators."""
-    old = int(torch.__version__.split(".")[1]) < minor
-    return unittest.skipIf(old and ALLOCATOR in (allocators or (ALLOCATOR,)), f"since PyTorch 2.{minor}")
+
+    def wrap(test: Any) -> Any:
+        test = unittest.skipIf(MINOR < minor and ALLOCATOR in (allocators or (ALLOCATOR,)), f"since PyTorch 2.{minor}")(test)
+        test.since = minor
+        return test
+
+    return wrap
+
+
+def offered(owner: object, name: str) -> Callable[[Any], Any]:
+    """For what PyTorch has under this name, or has not yet."""
+    return unittest.skipUnless(hasattr(owner, name), f"PyTorch {torch.__version__} has no {name}")
 
 
 def block(count: int, unit: int = MIB) -> torch.Tensor:
@@ -132,6 +143,11 @@ def work(stream: torch.cuda.Stream, *touched: torch.Tensor) -> None:
 def segments(pool: tuple[int, int]) -> list[dict[str, Any]]:
     """What the allocator shows of a pool."""
     return [segment for segment in torch.cuda.memory_snapshot() if tuple(segment["segment_pool_id"]) == tuple(pool)]
+
+
+def live(pool: tuple[int, int]) -> dict[int, int]:
+    """A pool's blocks that are in use: sizes by address."""
+    return {b["address"]: b["size"] for s in segments(pool) for b in s["blocks"] if b["state"] == "active_allocated"}
 
 
 @contextmanager

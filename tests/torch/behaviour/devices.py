@@ -69,6 +69,19 @@ class Devices(DeviceTest):
         torch.cuda.empty_cache()
         self.assertEqual([taken(device) for device in range(2)], taken_before, "empty_cache() is of all devices")
 
+    def test_the_cache_is_emptied_behind_the_work_of_each(self) -> None:
+        """Whatever device is current: memory that work may yet touch stays mapped until it is done."""
+        with torch.cuda.device(1):
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                tensor = block(48, 1)
+                work(stream, tensor)
+                del tensor
+        with torch.cuda.device(0):
+            torch.cuda.empty_cache()
+        torch.cuda.synchronize(1)
+        self.assertEqual([used(device) for device in range(2)], self.before)
+
     def test_a_tensor_is_freed_whatever_device_is_current(self) -> None:
         for current in range(2):
             tensors = [block(3, device) for device in (0, 1, 1, 0, 1)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import warnings
 
 import torch
-from device import MIB, DeviceTest, block, differs, only, segments, since, stat
+from device import MIB, DeviceTest, block, differs, live, offered, only, segments, since, stat
 from history import recorded
 
 
@@ -97,17 +98,43 @@ class Differences(DeviceTest):
     def test_the_error_says_that_an_exbibyte_is_too_much(self) -> None:
         self.assertRegex(self.shortage(lambda: block(8_000_000_000, 1 << 30)), "more than 1EB memory")
 
+    @offered(torch.UntypedStorage, "_resize_with_addr_")
     @differs("class")
-    def test_expandable_segments_are_counted_where_they_fail(self) -> None:
-        if "num_expandable_segment_map_oom" not in torch.cuda.memory_stats():
-            self.skipTest("not counted by this PyTorch")
-        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+    def test_a_storage_comes_back_where_it_was(self) -> None:
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            made = [block(3729, 1) for _ in range(20)]
+        where = [(tensor.untyped_storage(), tensor.data_ptr()) for tensor in made]
+        for storage, _ in where:
+            storage.resize_(0)
         try:
-            torch.cuda.set_per_process_memory_fraction(1.0)
-            self.shortage(lambda: block(1 << 20))
+            with torch.cuda.use_mem_pool(pool):
+                for storage, address in where[1::2]:
+                    storage._resize_with_addr_(3729, address)
+            self.assertEqual(set(live(pool.id)), {address for _, address in where[1::2]})
+            self.assertEqual([tensor.data_ptr() for tensor in made[1::2]], [address for _, address in where[1::2]])
+        except RuntimeError as error:
+            self.fail(str(error))
         finally:
-            torch.cuda.memory._set_allocator_settings("expandable_segments:False")
-        self.assertGreater(stat("num_expandable_segment_map_oom"), 0)
+            del made, where, storage, pool
+            gc.collect()
+
+    @offered(torch.UntypedStorage, "_resize_with_addr_")
+    def test_no_storage_comes_where_it_cannot(self) -> None:
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            taken, tensor = block(4096, 1), block(2048, 1)
+        storage, address = tensor.untyped_storage(), tensor.data_ptr()
+        with torch.cuda.use_mem_pool(pool):
+            for resized, where in ((False, address), (True, taken.data_ptr()), (True, address + 1)):
+                if resized:
+                    storage.resize_(0)
+                with self.assertRaises(RuntimeError):
+                    storage._resize_with_addr_(2048, where)
+        storage._resize_with_addr_(0, 0)
+        self.assertEqual((storage.nbytes(), set(live(pool.id))), (0, {taken.data_ptr()}))
+        del taken, tensor, storage, pool
+        gc.collect()
 
     def counted_of_a_pool(self) -> int:
         """Bytes that the figures say a private pool with a block of 30 MiB has."""
@@ -132,6 +159,26 @@ class Differences(DeviceTest):
         finally:
             torch.cuda.memory._set_allocator_settings("expandable_segments:False")
 
+    @since(13)
+    @differs("class")
+    def test_what_a_private_pool_has_stays_its_own_when_the_cache_is_emptied(self) -> None:
+        def figures() -> dict[str, int]:
+            return torch.cuda.memory_stats_as_nested_dict()["reserved_bytes_by_private_pools"].get(name, {}).get("all", {"current": 0})
+
+        torch.cuda.reset_accumulated_memory_stats()
+        pool = torch.cuda.MemPool()
+        name = pool.id
+        try:
+            with torch.cuda.use_mem_pool(pool):
+                block(30)
+            torch.cuda.empty_cache()
+            self.assertEqual(figures()["current"], 30 * MIB)
+        finally:
+            del pool
+            gc.collect()
+        torch.cuda.empty_cache()
+        self.assertEqual(figures(), {"current": 0, "peak": 30 * MIB, "allocated": 30 * MIB, "freed": 30 * MIB})
+
 
 @only("pluggable")
 class Refusals(DeviceTest):
@@ -143,3 +190,11 @@ class Refusals(DeviceTest):
         ):
             with self.assertRaisesRegex(RuntimeError, "does not yet support"):
                 call()
+
+    @offered(torch._C, "_cuda_memoryMetadataSupported")
+    def test_a_programs_own_words_are_not_kept(self) -> None:
+        self.assertFalse(torch._C._cuda_memoryMetadataSupported())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.cuda.memory._set_memory_metadata("some words")
+        self.assertEqual(torch.cuda.memory._get_memory_metadata(), "")

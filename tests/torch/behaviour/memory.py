@@ -22,6 +22,14 @@ class Figures(DeviceTest):
         torch._C._cuda_cudaCachingAllocator_raw_delete(address)
         self.assertEqual(allocated(), before)
 
+    @since(15)
+    def test_no_size_is_negative(self) -> None:
+        before = allocated()
+        for call in (lambda: torch.cuda.caching_allocator_alloc(-1024), lambda: block(8).untyped_storage().resize_(-1)):
+            with self.assertRaises((ValueError, RuntimeError)):
+                call()
+        self.assertEqual(allocated(), before)
+
     @only("native", "class")
     def test_figures_follow_a_tensor(self) -> None:
         torch.cuda.reset_accumulated_memory_stats()

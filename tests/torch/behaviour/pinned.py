@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from device import MIB, DeviceTest, block, since
+from device import MIB, DeviceTest, block, only, since
 
 
 def pinned(count: int) -> torch.Tensor:
@@ -46,6 +46,23 @@ class Pinned(DeviceTest):
         torch._C._host_emptyCache()
         self.assertEqual(torch.cuda.host_memory_stats()["allocated_bytes.current"], before["allocated_bytes.current"])
 
+    @since(15)
+    def test_pinned_memory_is_active_until_it_is_free(self) -> None:
+        names = ("active_bytes.current", "active_requests.current")
+        for copied in (False, True):
+            before = torch.cuda.host_memory_stats()
+            kept = pinned(MIB)
+            during = torch.cuda.host_memory_stats()
+            self.assertEqual([during[name] - before[name] for name in names], [MIB, 1])
+            if copied:
+                kept.to("cuda", non_blocking=True)
+                torch.cuda.synchronize()
+            del kept
+            if copied:  # events are asked when somebody looks
+                torch._C._host_emptyCache()
+            after = torch.cuda.host_memory_stats()
+            self.assertEqual([after[name] - before[name] for name in names], [0, 0], copied)
+
     def test_background_threads_serve_pinned_memory(self) -> None:
         torch.cuda.memory._set_allocator_settings("pinned_use_background_threads:True")
         try:
@@ -57,6 +74,55 @@ class Pinned(DeviceTest):
         turned = torch.arange(10).view(2, 5).t()
         self.assertTrue(torch.equal(turned.pin_memory(), turned))
         self.assertTrue(pinned(100)[1:].is_pinned())
+
+
+@since(15)
+class PinnedLimits(DeviceTest):
+    """PyTorch's settings of pinned memory, which matter under each allocator."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        torch._C._host_emptyCache()
+
+    def tearDown(self) -> None:
+        torch.cuda.memory._set_allocator_settings("pinned_max_round_threshold_mb:-1,pinned_max_cached_size_mb:-1")
+        torch._C._host_emptyCache()
+        super().tearDown()
+
+    def taken(self, count: int) -> tuple[int, int]:
+        """MiB that a request of so many takes from the host, and how many blocks are kept after it."""
+        before = torch.cuda.host_memory_stats()
+        kept = pinned(count * MIB)
+        during = torch.cuda.host_memory_stats()
+        del kept
+        after = torch.cuda.host_memory_stats()
+        return (during["allocated_bytes.current"] - before["allocated_bytes.current"]) // MIB, after["allocations.current"] - before["allocations.current"]
+
+    def test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept(self) -> None:
+        for settings, expected in (
+            ("pinned_max_round_threshold_mb:16", (17, 1)),
+            ("pinned_max_cached_size_mb:16", (17, 0)),
+            ("pinned_max_round_threshold_mb:16,pinned_max_cached_size_mb:32", (17, 1)),
+            ("pinned_max_round_threshold_mb:32,pinned_max_cached_size_mb:16", (17, 0)),
+            ("pinned_max_round_threshold_mb:32", (32, 1)),
+        ):
+            torch.cuda.memory._set_allocator_settings("pinned_max_round_threshold_mb:-1,pinned_max_cached_size_mb:-1")
+            torch.cuda.memory._set_allocator_settings(settings)
+            torch._C._host_emptyCache()
+            self.assertEqual(self.taken(17), expected, settings)
+
+    def test_a_request_does_not_get_less_than_it_asks_for(self) -> None:
+        torch.cuda.memory._set_allocator_settings("pinned_max_round_threshold_mb:8,pinned_max_cached_size_mb:64")
+        less = pinned(17 * MIB)
+        address = less.data_ptr()
+        del less
+        self.assertNotEqual(pinned(30 * MIB).data_ptr(), address)
+
+    @only("native", "class")
+    def test_limits_are_shown(self) -> None:
+        torch.cuda.memory._set_allocator_settings("pinned_max_round_threshold_mb:8,pinned_max_cached_size_mb:64")
+        shown = torch.cuda.memory._snapshot()["allocator_settings"]
+        self.assertEqual((shown["max_round_threshold"], shown["max_cached_size"]), (8 * MIB, 64 * MIB))
 
 
 @since(11)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import gc
 import threading
 from typing import Any
 
 import torch
-from device import ALLOCATOR, MIB, DeviceTest, block, limited, only, segments, since, stat
+from device import ALLOCATOR, MIB, MINOR, DeviceTest, block, differs, limited, live, offered, only, segments, since, stat, work
 
 
 @only("native", "class")
@@ -80,8 +82,7 @@ class Pools(DeviceTest):
                 made[1].append(block(20))
             made[0].append(block(20))
         for number, pool in enumerate(pools):
-            live = {b["address"] for s in segments(pool.id) for b in s["blocks"] if b["state"] == "active_allocated"}
-            self.assertEqual(live, {tensor.data_ptr() for tensor in made[number]})
+            self.assertEqual(set(live(pool.id)), {tensor.data_ptr() for tensor in made[number]})
         made.clear()
 
     def test_only_the_thread_within_is_served(self) -> None:
@@ -167,6 +168,102 @@ class Pools(DeviceTest):
             del one, two, pool
             gc.collect()
 
+    @since(15, "native")
+    def test_what_is_common_and_free_serves_a_pool_before_it_runs_out(self) -> None:
+        with limited(80):
+            block(60)
+            pool = self.make()
+            with torch.cuda.use_mem_pool(pool):
+                self.assertEqual(block(60).numel(), 60 * MIB)
+            del pool
+            gc.collect()
+
+    @since(15, "native")
+    def test_a_block_waits_for_its_streams_and_no_longer(self) -> None:
+        """Within a pool's context too, which is no capture."""
+        pool, other = self.make(), torch.cuda.Stream()
+        with torch.cuda.use_mem_pool(pool):
+            shared = block(1)
+            address = shared.data_ptr()
+            work(other, shared)
+            shared.record_stream(other)
+            del shared
+            soon = block(1)
+            self.assertNotEqual(soon.data_ptr(), address, "given too soon")
+            other.synchronize()
+            self.assertEqual(block(1).data_ptr(), address, "not given when it could be")
+        del soon
+
+    @since(15, "native")
+    @since(10)
+    def test_an_undivided_pool_leaves_nothing_to_the_next_of_its_name(self) -> None:
+        pool = self.make(no_split=True)
+        name = pool.id
+        with torch.cuda.use_mem_pool(pool):
+            kept = [block(4) for _ in range(2)]
+        self.assertEqual([len(segment["blocks"]) for segment in pool.snapshot()], [1, 1])
+        del kept, pool
+        gc.collect()
+        torch.cuda.empty_cache()
+        self.assertEqual(segments(name), [])
+        torch._C._cuda_beginAllocateCurrentThreadToPool(0, name)
+        try:
+            kept = [block(4) for _ in range(2)]
+            self.assertEqual(len(segments(name)), 1)
+        finally:
+            torch._C._cuda_endAllocateToPool(0, name)
+            torch._C._cuda_releasePool(0, name)
+        del kept
+
+    def test_the_same_requests_get_the_same_addresses(self) -> None:
+        sizes = [2 * count for count in range(1, 5) for _ in range(4)]
+
+        def addresses() -> list[int]:
+            return [tensor.data_ptr() for tensor in [block(size) for size in sizes]]
+
+        first = addresses()
+        halves = [block(size // 2) for size in sizes]
+        del halves
+        self.assertEqual(addresses(), first)
+
+    @since(15, "native")
+    def test_a_pools_snapshot_is_its_part_of_the_whole(self) -> None:
+        def shown(snapshot: list[dict[str, Any]]) -> list[tuple[int, int]]:
+            return sorted((segment["address"], segment["total_size"]) for segment in snapshot if tuple(segment["segment_pool_id"]) == tuple(pool.id))
+
+        pool = self.make()
+        with torch.cuda.use_mem_pool(pool):
+            kept = [block(40) for _ in range(3)]
+        del kept[1]
+        torch.cuda.empty_cache()
+        self.assertEqual(shown(pool.snapshot()), shown(torch.cuda.memory_snapshot()))
+        self.assertGreaterEqual(len(shown(pool.snapshot())), 2)
+        del kept, pool
+        gc.collect()
+
+    @offered(torch.cuda.CUDAGraph, "pools")
+    def test_a_graph_keeps_the_pools_that_its_capture_used(self) -> None:
+        pool, within = self.make(), self.make()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool):
+            first = block(4)
+            with torch.cuda.use_mem_pool(within):
+                inner = block(4)
+            last = block(4)
+        self.assertEqual((graph.pool(), set(graph.pools())), (pool.id, {pool.id, within.id}))
+        self.assertEqual((pool.use_count(), within.use_count()), (2, 2))
+        self.assertEqual((set(live(pool.id)), set(live(within.id))), ({first.data_ptr(), last.data_ptr()}, {inner.data_ptr()}))
+        address = inner.data_ptr()
+        del inner, within
+        gc.collect()
+        torch.cuda.empty_cache()
+        self.assertNotIn(address, [tensor.data_ptr() for tensor in [block(4) for _ in range(10)]], "replays write there")
+        graph.replay()
+        graph.reset()
+        self.assertEqual(pool.use_count(), 1)
+        del first, last, pool
+        gc.collect()
+
     @since(11, "native")
     def test_a_pool_does_not_mind_expandable_segments(self) -> None:
         torch.cuda.memory._set_allocator_settings("expandable_segments:True")
@@ -186,9 +283,137 @@ class Pools(DeviceTest):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=pool.id):
             inside = block(6)
-        self.assertEqual([b["address"] for s in segments(pool.id) for b in s["blocks"] if b["state"] == "active_allocated"], [inside.data_ptr()])
+        self.assertEqual(live(pool.id), {inside.data_ptr(): 6 * MIB})
         graph.replay()
         del inside, graph, pool
+
+
+ASK = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+
+
+class Programs:
+    """An allocator of the program's own, over cudaMalloc; it outlives every pool."""
+
+    def __init__(self) -> None:
+        self.asked, self.live, self.empty = 0, {}, False
+        self.runtime = ctypes.CDLL(f"libcudart.so.{(torch.version.cuda or '').split('.')[0]}")
+        self.functions = ASK(self.ask), FREE(self.free)
+        self.allocator = torch._C._cuda_customAllocator(*(ctypes.cast(function, ctypes.c_void_p).value for function in self.functions))
+
+    def ask(self, size: int, device: int, stream: int) -> int | None:
+        """As PyTorch calls it."""
+        self.asked += 1
+        address = ctypes.c_void_p()
+        if self.empty or self.runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)) != 0:
+            return None
+        self.live[address.value] = size
+        return address.value
+
+    def free(self, address: int, size: int, device: int, stream: int) -> None:
+        """As PyTorch calls it."""
+        del self.live[address]
+        self.runtime.cudaFree(ctypes.c_void_p(address))
+
+    def holds(self, tensor: torch.Tensor) -> bool:
+        """The tensor's memory is from here."""
+        return any(address <= tensor.data_ptr() < address + size for address, size in self.live.items())
+
+
+@functools.cache
+def programs() -> Programs:
+    """The one."""
+    return Programs()
+
+
+@only("native", "class")
+class ProgramsPools(Pools):
+    """Pools over an allocator of the program's own, as NCCL's is: PyTorch's allocator serves them under each."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if getattr(getattr(self, self._testMethodName), "since", 0) > MINOR:
+            self.skipTest("PyTorch's own allocator does it wrong")
+        self.programs = programs()
+        self.programs.asked, self.programs.empty = 0, False
+
+    test_threads_with_a_pool_each = None  # type: ignore[assignment]  # PyTorch's lock and Python's would wait for each other
+    test_a_pool_that_may_help_does_and_no_other = None  # type: ignore[assignment]  # of a limit, as the test below
+
+    def make(self, **how: Any) -> torch.cuda.MemPool:
+        return torch.cuda.MemPool(programs().allocator, **how)
+
+    def tearDown(self) -> None:
+        super().tearDown()
+        self.assertEqual(self.programs.live, {}, "every segment went back")
+
+    def test_a_tensor_outlives_its_pool_twice(self) -> None:
+        """The second pool has the allocator of the first, whose memory has gone back."""
+        for _ in range(2):
+            pool = self.make()
+            with torch.cuda.use_mem_pool(pool):
+                tensor = block(2)
+            del pool
+            gc.collect()
+            torch.cuda.empty_cache()
+            self.assertTrue(self.programs.holds(tensor))
+            del tensor
+            torch.cuda.empty_cache()
+            self.assertEqual(self.programs.live, {})
+
+    def test_the_same_requests_get_the_same_addresses(self) -> None:
+        """Of two streams, one from the largest to the smallest and one back, as symmetric memory of several processes asks for."""
+        pool, streams = self.make(), (torch.cuda.Stream(), torch.cuda.Stream())
+
+        def addresses() -> list[int]:
+            made = []
+            with torch.cuda.use_mem_pool(pool):
+                for _ in range(3):
+                    for stream, sizes in zip(streams, ((24, 32), (32, 24))):
+                        with torch.cuda.stream(stream):
+                            made += [block(size) for size in sizes]
+            return [tensor.data_ptr() for tensor in made]
+
+        first = addresses()
+        with torch.cuda.use_mem_pool(pool):
+            for stream in streams:
+                with torch.cuda.stream(stream):
+                    block(12)
+        self.assertEqual(addresses(), first)
+        del pool
+        gc.collect()
+
+    @differs("class")
+    def test_a_limit_counts_what_the_program_gives(self) -> None:
+        with limited(80):
+            pool = self.make()
+            with torch.cuda.use_mem_pool(pool):
+                inside = block(60)
+            try:
+                self.shortage(lambda: block(40))
+            finally:
+                del inside, pool
+                gc.collect()
+
+    @differs("class")
+    def test_a_limit_is_asked_before_the_program_is(self) -> None:
+        with limited(8):
+            pool = self.make()
+            try:
+                with torch.cuda.use_mem_pool(pool):
+                    self.shortage(lambda: block(30))
+                self.assertEqual(self.programs.asked, 0)
+            finally:
+                del pool
+                gc.collect()
+
+    @since(15)
+    def test_the_error_says_that_the_programs_allocator_had_nothing(self) -> None:
+        self.programs.empty = True
+        pool = self.make()
+        with torch.cuda.use_mem_pool(pool):
+            self.assertIn("custom allocator", self.shortage(lambda: block(1)))
+        self.assertGreater(self.programs.asked, 0)
 
 
 @only("native")

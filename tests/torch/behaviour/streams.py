@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
+from collections.abc import Callable
 
 import torch
-from device import MIB, DeviceTest, allocated, block, limited, only, reserved, segments, stat, work
+from device import MIB, DeviceTest, allocated, block, limited, live, offered, only, reserved, segments, since, stat, work
 
 
 class Streams(DeviceTest):
@@ -257,6 +259,65 @@ class Graphs(DeviceTest):
             self.assertEqual(result.numel(), size * MIB)
         del result
 
+    def test_a_capture_that_failed_leaves_nothing(self) -> None:
+        before = (allocated(), reserved())
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            graph.capture_begin()
+            inside = block(32)
+            with self.assertRaises(RuntimeError):
+                torch.cuda.synchronize()
+            with contextlib.suppress(RuntimeError):  # a GPU has given up the capture, the emulated device has not
+                graph.capture_end()
+        del inside
+        graph.reset()
+        del graph
+        self.clean()
+        self.assertEqual((allocated(), reserved()), before)
+        again, result = capture(lambda: block(32), stream=stream)
+        again.replay()
+        self.assertEqual(result.numel(), 32 * MIB)
+
+    @offered(torch.cuda.CUDAGraph, "retain_object")
+    def test_a_graph_keeps_what_it_is_given(self) -> None:
+        graph, kept = capture(lambda: block(4))[0], block(8)
+        graph.retain_object(kept)
+        with_it = allocated()
+        del kept
+        gc.collect()
+        self.assertEqual(allocated(), with_it)
+        del graph
+        gc.collect()
+        self.assertEqual(allocated(), self.allocated_before)
+
+    def test_a_use_of_before_a_capture_is_waited_for_though_the_free_is_within(self) -> None:
+        other, held = torch.cuda.Stream(), []
+        pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
+        graphs = []
+
+        def captured(function: Callable[[], object]) -> object:
+            graphs.append(torch.cuda.CUDAGraph())
+            with torch.cuda.stream(stream):
+                graphs[-1].capture_begin(pool=pool)
+                result = function()
+                graphs[-1].capture_end()
+            return result
+
+        kept = captured(lambda: block(8))
+        at = kept.data_ptr()
+        torch.cuda.synchronize()
+        work(other, kept)
+        kept.record_stream(other)
+        held.append(kept)
+        del kept
+        captured(held.clear)
+        block(1)  # whoever asks looks for what has passed
+        early = captured(lambda: block(8))
+        self.assertNotEqual(early.data_ptr(), at, "given too soon")
+        other.synchronize()
+        block(1)
+        self.assertEqual(captured(lambda: block(8)).data_ptr(), at, "not given when it could be")
+
     @only("native", "class")
     def test_states_of_random_numbers_are_counted_and_go_back(self) -> None:
         def figures() -> tuple[int, int]:
@@ -279,6 +340,27 @@ class Graphs(DeviceTest):
             del made, graph, chances, chance
             self.clean()
             self.assertEqual(figures(), before)
+
+    @since(15)
+    @only("native", "class")
+    def test_states_of_random_numbers_outlive_a_replay(self) -> None:
+        stream, graph, name = torch.cuda.Stream(), torch.cuda.CUDAGraph(), "active.small_pool.current"
+        before = stat(name)
+        with torch.cuda.stream(stream):
+            numbers = torch.zeros(32, device="cuda")
+            graph.capture_begin()
+            numbers.uniform_()
+            graph.capture_end()
+        torch.cuda.synchronize()
+        self.assertEqual(stat(name) - before, 3, "the tensor, a seed and an offset")
+        work(stream)
+        with torch.cuda.stream(stream):
+            graph.replay()
+        graph.reset()
+        del graph, numbers
+        self.assertEqual(stat(name) - before, 2, "the replay may read them yet")
+        self.clean()
+        self.assertEqual(stat(name), before)
 
     def test_a_captured_training_step_takes_no_more_when_replayed(self) -> None:
         """As programs do by make_graphed_callables() and optimizers with capturable=True; what kernels would compute does not matter."""
@@ -377,8 +459,7 @@ class Graphs(DeviceTest):
             thread.start()
         for thread in threads:
             thread.join()
-        live = {b["address"] for s in segments(pool) for b in s["blocks"] if b["state"] == "active_allocated"}
-        self.assertEqual(live, {tensor.data_ptr() for tensor in inside})
+        self.assertEqual(set(live(pool)), {tensor.data_ptr() for tensor in inside})
         inside.clear()
         outside.clear()
         del graph

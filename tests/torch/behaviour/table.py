@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 import checkpoints
+import devices
 import differences
 import history
 import memory
@@ -18,15 +19,16 @@ import pools
 import streams
 from names import REASONS, ROWS
 
-MODULES = (checkpoints, differences, history, memory, pinned, pools, streams)
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench/torch"))
+from allocator_tests import CLASSES, SELECTED  # noqa: E402
+from expected import ROWS as EXPECTED  # noqa: E402
+
+MODULES = (checkpoints, devices, differences, history, memory, pinned, pools, streams)
 ALLOCATORS = ("native", "class", "pluggable")
 
 
 def pytorchs_names(folder: Path) -> set[tuple[str, str]]:
     """What the file has that allocator_tests.py selects."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench/torch"))
-    from allocator_tests import SELECTED
-
     found = set()
     for node in ast.parse((folder / "test_cuda.py").read_text(encoding="utf-8")).body:
         for part in node.body if isinstance(node, ast.ClassDef) else ():
@@ -40,7 +42,7 @@ class Table(unittest.TestCase):
     def test_every_name_has_one_row(self) -> None:
         names = [(row[0], row[1]) for row in ROWS]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual({name for name, _ in names}, {"TestCuda", "TestCudaAllocator", "TestBlockStateAbsorption", "TestCachingHostAllocatorCudaGraph", "TestMemPool"})
+        self.assertEqual({name for name, _ in names}, {"TestCuda", *CLASSES})
         folder = os.environ.get("SEAM_TORCH_TESTS")
         if folder:  # PyTorch's own file is at hand
             self.assertEqual(pytorchs_names(Path(folder)) - {(kind, name.split(" ")[0]) for kind, name in names}, set())
@@ -72,3 +74,9 @@ class Table(unittest.TestCase):
         for method in REASONS:
             self.assertIn(method, listed)
             self.assertTrue(re.match("test_", method))
+
+    def test_every_difference_is_expected_of_pytorchs_own_test(self) -> None:
+        tests = [pattern for allocators, pattern, _, _ in EXPECTED if "class" in allocators.split(",")]
+        for kind, name, _, standing in ROWS:
+            if standing.split()[1:2] == ["differs"]:
+                self.assertTrue(any(re.search(pattern, f"{kind}.{name.split()[0]}") for pattern in tests), name)
