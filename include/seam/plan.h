@@ -34,7 +34,7 @@
  * - groups: group_count records of struct seam_plan_group, 48 bytes each: HomoLayer groups of dynamic requests,
  *   `copies` of them behind each other for every group: that of copy c is the c-th
  * - ranges: range_count records of struct seam_plan_range, 16 bytes each: the reusable space of the groups
- * - prelude: prelude_count records of struct seam_plan_prelude, 16 bytes each: what the program asked for first, in
+ * - prologue: prologue_count records of struct seam_plan_prologue, 16 bytes each: what the program asked for first, in
  *   order, until all that stays had been made and it had begun to repeat
  * - strings: string_bytes bytes: zero-terminated UTF-8, the first one empty; named by byte offset
  *
@@ -51,7 +51,7 @@
  *   with the same (but in a graph). A linear plan has one copy, and nothing in it ends behind its last position
  * - L3: slots, groups, ranges, waits and strings refer to what exists; flags are known ones, reserved fields 0; ranges
  *   of a group ascend without touching; a group counts its dynamic slots; what is waited for has ended by then; what
- *   the prelude says to stay is of a known size and no more than resident_bytes, and a linear plan has none
+ *   the prologue says to stay is of a known size and no more than resident_bytes, and a linear plan has none
  * - L4: arena_chunks and lower_bound_chunks are arena_bytes and lower_bound_bytes in chunks, rounded up
  * - L5: no two slots that live together share a byte, and the ranges of a group are idle all through its interval
  *
@@ -108,9 +108,9 @@ struct seam_plan_header {
 	uint32_t range_count;
 	uint32_t solver; /* string: whose placement it is */
 	uint64_t string_bytes;
-	uint64_t solve_ns;      /* processor time that the solvers took */
-	uint32_t prelude_count; /* 0 where all that stays was there before the trace, or is not told apart */
-	uint8_t reserved[84];   /* 0 */
+	uint64_t solve_ns;       /* processor time that the solvers took */
+	uint32_t prologue_count; /* 0 where all that stays was there before the trace, or is not told apart */
+	uint8_t reserved[84];    /* 0 */
 	uint64_t checksum;
 	uint64_t header_checksum;
 };
@@ -171,14 +171,14 @@ struct seam_plan_range {
 	uint64_t end_bytes;
 };
 
-/* flags of a request of the prelude */
-#define SEAM_PLAN_STAYS 0x2u         /* a resident */
-#define SEAM_PLAN_PRELUDE_FLAGS 0x3u /* all of them: SEAM_PLAN_DYNAMIC too */
+/* flags of a request of the prologue */
+#define SEAM_PLAN_STAYS 0x2u          /* a resident */
+#define SEAM_PLAN_PROLOGUE_FLAGS 0x3u /* all of them: SEAM_PLAN_DYNAMIC too */
 
 #define SEAM_PLAN_NO_SLOT UINT32_MAX
 
 /* One of the first requests: of the common memory, on any stream. */
-struct seam_plan_prelude {
+struct seam_plan_prologue {
 	uint64_t size_bytes; /* as requested */
 	uint32_t flags;
 	uint32_t slot; /* which one of the period it is, as what came before the period was like it; SEAM_PLAN_NO_SLOT:
@@ -194,7 +194,7 @@ struct seam_plan {
 	const struct seam_plan_wait *waits;
 	const struct seam_plan_group *groups;
 	const struct seam_plan_range *ranges;
-	const struct seam_plan_prelude *prelude;
+	const struct seam_plan_prologue *prologue;
 	const char *strings;
 };
 

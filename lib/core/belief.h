@@ -19,7 +19,8 @@
  * nothing to be believed, it may be that iterations are of several lengths and hardly any follows itself: it
  * *hesitates*, and looks are to go by form too.
  *
- * Not here: what repeats (lib/plan/iterations/rhythm.h), looks and plans (learner.h). Pure. No locks: `work` guards it.
+ * Not here: what repeats (lib/plan/iterations/iterations.h), looks and plans (learner.h). Pure. No locks: `work` guards
+ * it.
  */
 #ifndef SEAM_BELIEF_H
 #define SEAM_BELIEF_H

@@ -5,8 +5,8 @@
  * the recording ends as it went on a repetition ago: how far ago says how long a repetition is, how long it has been so
  * says where the first of the two may begin, and it does where the least is live.
  *
- * Not here: what repeats (lib/plan/iterations/rhythm.h), whether that is believed (belief.h). This only says when to
- * look. Pure. No locks.
+ * Not here: what repeats (lib/plan/iterations/iterations.h), whether that is believed (belief.h). This only says when
+ * to look. Pure. No locks.
  */
 #ifndef SEAM_FORESIGHT_H
 #define SEAM_FORESIGHT_H

@@ -39,8 +39,8 @@ enum seam_rc seam__learner_init(struct seam_learner *learner)
 void seam__learner_reset(struct seam_pool *pool)
 {
 	struct seam_learner *learner = &pool->learner;
-	seam__rhythm_fini(&learner->rhythm);
-	learner->rhythm = (struct seam__rhythm){0};
+	seam__iterations_fini(&learner->rhythm);
+	learner->rhythm = (struct seam__iterations){0};
 	seam__survey_fini(&pool->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
 	seam_plan_free(learner->plan);

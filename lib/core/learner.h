@@ -3,7 +3,7 @@
  * A state machine; every call of seam__pool_work() does one bounded piece:
  *
  *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
- *   look     the periods of the recording (lib/plan/iterations/rhythm.h), and of the kinds of iteration without a
+ *   look     the periods of the recording (lib/plan/iterations/iterations.h), and of the kinds of iteration without a
  * script the one that needs most memory plan     where its residents lie (stitch/arena.h: survey), and a plan around
  * them begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  * (learner_chunks.c) prepare  a few mappings at a time; one, where the program makes some itself wait     for a moment
@@ -54,7 +54,7 @@
 #include "look_schedule.h"
 #include "plan_cost.h"
 #include "planned.h"
-#include "rhythm.h"
+#include "iterations.h"
 
 enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LEARN_PREPARE, SEAM_LEARN_WAIT };
 
@@ -74,7 +74,7 @@ struct seam_calm {
 struct seam_learner {
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
-	struct seam__rhythm rhythm;        /* PLAN */
+	struct seam__iterations rhythm;    /* PLAN */
 	/* making the newest plan, estimated (lib/plan/make/make.h): for whom has a clock of his own */
 	uint64_t work_ns;
 	struct seam_plan_cost cost;

@@ -91,7 +91,7 @@ struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint6
 /* The period of the kind that covers most, as the recording shows it. */
 static struct seam_sight sight_of(const struct seam_learner *learner, const struct seam_trace *recording)
 {
-	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[0];
+	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[0];
 	const uint64_t events = recording->header.event_count;
 	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
 	return (struct seam_sight){
@@ -127,10 +127,10 @@ static bool is_believed(struct seam_learner *learner, const struct seam_trace *r
 static enum seam_rc find(
 	struct seam_learner *learner, const struct seam_trace *recording, bool by_form, bool *ret_believed)
 {
-	const struct seam__rhythm_options options = {.by_form = by_form};
+	const struct seam__iterations_options options = {.by_form = by_form};
 	*ret_believed = false;
-	seam__rhythm_fini(&learner->rhythm);
-	enum seam_rc rc = seam__rhythm_find(recording, &options, &learner->rhythm);
+	seam__iterations_fini(&learner->rhythm);
+	enum seam_rc rc = seam__iterations_find(recording, &options, &learner->rhythm);
 	if (rc == SEAM_OK && learner->rhythm.count != 0)
 		*ret_believed = is_believed(learner, recording);
 	return rc;
@@ -179,7 +179,7 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 		seam__learner_reset(pool);
 		return;
 	}
-	const struct seam__rhythm_kind *kind = &learner->rhythm.kinds[learner->kind];
+	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	const uint64_t length = seam__bits_min(kind->last_event - kind->first_event, kind->newest);
 	learner->rest_bytes = seam__learner_range(recording, kind->newest - length, kind->newest).least_bytes;
 	learner->state = SEAM_LEARN_PLAN;

@@ -9,7 +9,7 @@
  * three at least. Where the end of a repetition is foreseen, it is due then. After an attempt that led to nothing it is
  * due when the window has doubled.
  *
- * Not here: what a look finds (lib/plan/rhythm.h), whether it is believed (belief.h).
+ * Not here: what a look finds (lib/plan/iterations/iterations.h), whether it is believed (belief.h).
  * Pure. No locks: `work` guards it.
  */
 #ifndef SEAM_LOOK_SCHEDULE_H

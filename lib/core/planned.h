@@ -106,8 +106,8 @@ struct seam_planned_counts {
 /* What a plan that was given says of the program's first requests (planned_prelude.c), as long as they are as it says.
  */
 struct seam_prelude {
-	struct seam_stage *stage;           /* closed. What stays goes there; NULL: it is over, or there is none */
-	struct seam_plan_prelude *requests; /* a copy */
+	struct seam_stage *stage;            /* closed. What stays goes there; NULL: it is over, or there is none */
+	struct seam_plan_prologue *requests; /* a copy */
 	uint32_t count, next;
 	uint32_t slot_count;    /* of the period, */
 	uint32_t next_slot;     /* and the one that is expected next */

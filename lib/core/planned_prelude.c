@@ -22,19 +22,19 @@
 #define STRANGERS 16u
 #define WINDOW 8u /* so many of the next are passed over at most, where the program leaves some out */
 
-static bool stays(const struct seam_plan_prelude *request)
+static bool stays(const struct seam_plan_prologue *request)
 {
 	return (request->flags & SEAM_PLAN_STAYS) != 0;
 }
 
-static uint64_t place_bytes(const struct seam_plan_prelude *request)
+static uint64_t place_bytes(const struct seam_plan_prologue *request)
 {
 	return seam__bits_align_up(request->size_bytes, SEAM_PLANNED_BYTES);
 }
 
 bool seam__prelude_is_due(const struct seam_pool *pool, const struct seam_plan *plan)
 {
-	return plan->header.prelude_count != 0 && pool->engine.counts.live_blocks == 0;
+	return plan->header.prologue_count != 0 && pool->engine.counts.live_blocks == 0;
 }
 
 void seam__prelude_forget(struct seam_pool *pool)
@@ -45,7 +45,7 @@ void seam__prelude_forget(struct seam_pool *pool)
 }
 
 /* The place of one that stays, which was made elsewhere, or is not made. */
-static void give_place(struct seam_pool *pool, const struct seam_plan_prelude *request)
+static void give_place(struct seam_pool *pool, const struct seam_plan_prologue *request)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
 	seam__stage_give_back(pool, prelude->stage, prelude->at_bytes, place_bytes(request));
@@ -81,7 +81,7 @@ static void go_on_without(struct seam_pool *pool)
 	seam__stage_judge_anew(pool, stage);
 }
 
-static bool is_next(const struct seam_plan_prelude *next, const struct seam_match_ask *ask)
+static bool is_next(const struct seam_plan_prologue *next, const struct seam_match_ask *ask)
 {
 	const bool dynamic = (next->flags & SEAM_PLAN_DYNAMIC) != 0;
 	return dynamic == ask->dynamic && (dynamic || next->size_bytes == ask->bytes);
@@ -89,7 +89,7 @@ static bool is_next(const struct seam_plan_prelude *next, const struct seam_matc
 
 /* One that stays is made. NULL: without metadata it is made elsewhere. */
 static struct seam_planned *place(
-	struct seam_pool *pool, const struct seam_plan_prelude *request, struct seam_stream *stream)
+	struct seam_pool *pool, const struct seam_plan_prologue *request, struct seam_stream *stream)
 {
 	struct seam_prelude *prelude = &pool->planning.prelude;
 	struct seam_planned *planned = NULL;
@@ -154,7 +154,7 @@ struct seam_planned *seam__prelude_alloc(
 		}
 		return NULL;
 	}
-	const struct seam_plan_prelude *next = &prelude->requests[prelude->next++];
+	const struct seam_plan_prologue *next = &prelude->requests[prelude->next++];
 	prelude->strangers -= prelude->strangers != 0;
 	if (stays(next))
 		planned = place(pool, next, stream);
@@ -175,7 +175,7 @@ static void count_places(void *user, struct seam_stage *stage)
 	uint64_t at_bytes = 0;
 	memset(stage->busy, 0, stage->busy_count * sizeof *stage->busy);
 	for (uint32_t i = 0; i < prelude->count; i++) {
-		const struct seam_plan_prelude *request = &prelude->requests[i];
+		const struct seam_plan_prologue *request = &prelude->requests[i];
 		if (!stays(request))
 			continue;
 		const uint32_t last = seam__arena_chunk_at(&stage->arena, at_bytes + place_bytes(request) - 1);
@@ -226,7 +226,7 @@ static void begin_with(struct seam_pool *pool)
 
 enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan)
 {
-	const uint32_t count = plan->header.prelude_count;
+	const uint32_t count = plan->header.prologue_count;
 	struct seam_prelude prelude = {
 		.count = count,
 		.slot_count = plan->header.slot_count,
@@ -240,7 +240,7 @@ enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan 
 		begin_without(pool);
 		return SEAM_OK;
 	}
-	memcpy(prelude.requests, plan->prelude, count * sizeof *prelude.requests);
+	memcpy(prelude.requests, plan->prologue, count * sizeof *prelude.requests);
 	const enum seam_rc rc = make_places(pool, &prelude);
 	if (rc == SEAM_OK)
 		pool->planning.prelude = prelude;

@@ -11,7 +11,7 @@
  * else writes, so the copy, the merge and rings that outlive their threads would buy nothing.
  *
  * Here too: what a thread says about itself: its number, the phases it is in, whether its requests depend on data.
- * Not here: the format (trace.h), periods (lib/plan/iterations/rhythm.h).
+ * Not here: the format (trace.h), periods (lib/plan/iterations/iterations.h).
  *
  * Invariants (seam__recorder_check)
  *   R1  the log's events stand at the places of their numbers; a number without an event is one that is being written,

@@ -72,7 +72,7 @@ static void read_sealed(const uint8_t *data, size_t size)
 	header.wait_count %= 16;
 	header.group_count %= 16;
 	header.range_count %= 16;
-	header.prelude_count %= 16;
+	header.prologue_count %= 16;
 	header.reserved_backing = 0;
 	header.string_bytes = 0;
 	memset(header.reserved, 0, sizeof(header.reserved));

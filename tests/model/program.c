@@ -282,7 +282,7 @@ static void step_plan_use(struct model *model)
 }
 
 /* One of a plan's first requests, as it should be or not. What does not stay goes soon, or is anybody's to free. */
-static void ask_first(struct model *model, const struct seam_plan_prelude *request)
+static void ask_first(struct model *model, const struct seam_plan_prologue *request)
 {
 	const bool dynamic = (request->flags & SEAM_PLAN_DYNAMIC) != 0, odd = model_one_in(model, 40);
 	struct model_slot slot = {.stream = (unsigned)model_random(model, model->row->streams), .dynamic = dynamic};
@@ -298,7 +298,7 @@ static void ask_first(struct model *model, const struct seam_plan_prelude *reque
 
 static enum seam_rc add_first(struct model *model, struct seam__plan_builder *builder, uint64_t slot_bytes)
 {
-	struct seam_plan_prelude request = {.size_bytes = choose_bytes(model), .slot = SEAM_PLAN_NO_SLOT};
+	struct seam_plan_prologue request = {.size_bytes = choose_bytes(model), .slot = SEAM_PLAN_NO_SLOT};
 	if (model_one_in(model, 3)) {
 		request.size_bytes = slot_bytes;
 		request.slot = 0;
@@ -308,7 +308,7 @@ static enum seam_rc add_first(struct model *model, struct seam__plan_builder *bu
 		request.flags = SEAM_PLAN_STAYS;
 		builder->header.resident_bytes += request.size_bytes;
 	}
-	return seam__plan_builder_prelude(builder, &request);
+	return seam__plan_builder_prologue(builder, &request);
 }
 
 /* A plan of one request over and over, and of what a program asks for first. NULL: no memory. */
@@ -349,8 +349,8 @@ static void step_plan_begin(struct model *model)
 	(void)model_disarm(model);
 	if (rc != SEAM_OK && error[0] == '\0')
 		model_fail(model, "seam_plan_use fails without a word: %s", seam_rc_name(rc));
-	for (uint32_t i = 0; i < plan->header.prelude_count && !model_failed(model) && !model_one_in(model, 200); i++)
-		ask_first(model, &plan->prelude[i]);
+	for (uint32_t i = 0; i < plan->header.prologue_count && !model_failed(model) && !model_one_in(model, 200); i++)
+		ask_first(model, &plan->prologue[i]);
 	if (!model_one_in(model, 4))
 		seam_plan_drop(model->pool); /* others may be learned */
 	seam_plan_free(plan);

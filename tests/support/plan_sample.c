@@ -63,16 +63,16 @@ static void add_groups(struct seam__plan_builder *builder)
 }
 
 /* Two requests that stay, around one that is slot 4 and one that depends on data. */
-static void add_prelude(struct seam__plan_builder *builder)
+static void add_prologue(struct seam__plan_builder *builder)
 {
-	static const struct seam_plan_prelude requests[] = {
+	static const struct seam_plan_prologue requests[] = {
 		{.size_bytes = 100000, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
 		{.size_bytes = 1024, .slot = 4},
 		{.size_bytes = 77, .flags = SEAM_PLAN_DYNAMIC, .slot = SEAM_PLAN_NO_SLOT},
 		{.size_bytes = 23456, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
 	};
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-		SEAM_VERIFY(seam__plan_builder_prelude(builder, &requests[i]) == SEAM_OK);
+		SEAM_VERIFY(seam__plan_builder_prologue(builder, &requests[i]) == SEAM_OK);
 }
 
 void plan_sample_builder(struct seam__plan_builder *builder)
@@ -94,7 +94,7 @@ void plan_sample_builder(struct seam__plan_builder *builder)
 	SEAM_VERIFY(seam__plan_builder_stream(builder, 0, &number) == SEAM_OK && number == 0);
 	add_slots(builder);
 	add_groups(builder);
-	add_prelude(builder);
+	add_prologue(builder);
 	SEAM_VERIFY(seam__plan_builder_wait(builder, &wait) == SEAM_OK);
 }
 

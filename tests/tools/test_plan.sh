@@ -124,7 +124,7 @@ ok 'an old one stays as it was' same first.plan old.plan
 # sends it once, else a second time to the group: that may come when the search has ended, and ends the tool.
 if command -v timeout >/dev/null; then
 	for seconds in 2 10 40; do
-		timeout --foreground --signal=INT $seconds "$seam" plan -t 600 -s swap --period whole "$bundled" -o kept.plan >kept.txt 2>&1
+		timeout --foreground --signal=INT $seconds "$seam" plan -t 600 -s squeaky-wheel --period whole "$bundled" -o kept.plan >kept.txt 2>&1
 		[ -s kept.plan ] && break
 	done
 	ok 'Ctrl-C keeps a plan' [ -s kept.plan ]

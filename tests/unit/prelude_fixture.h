@@ -98,7 +98,7 @@ UNUSED static void make_plan(void)
 		train(&training);
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "training", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
-	cr_assert_gt(plan->header.prelude_count, 2 * LAYERS);
+	cr_assert_gt(plan->header.prologue_count, 2 * LAYERS);
 	seam_trace_free(trace);
 	close_with_streams();
 }

@@ -1,7 +1,7 @@
 /* test_homolayer.c: which layers dynamic requests live in: of a small training step written out by hand. */
 #include <criterion/criterion.h>
 
-#include "beats.h"
+#include "tokens.h"
 #include "check.h"
 #include "homolayer.h"
 #include "trace_sample.h"
@@ -58,15 +58,15 @@ static void put(uint64_t id, const char *module)
 static void find(uint32_t streams)
 {
 	struct seam_trace_error error = {0};
-	struct seam__beats beats;
+	struct seam__tokens beats;
 	struct seam__period period;
 
 	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_OK, "%s", error.text);
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__beats_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
 	period = seam__period_whole(trace);
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
-	seam__beats_fini(&beats);
+	seam__tokens_fini(&beats);
 	cr_assert_eq(seam__homolayer_init(trace, &requests, &slots, streams, &homolayer), SEAM_OK);
 	cr_expect_null(seam__homolayer_check(&homolayer, &slots));
 }

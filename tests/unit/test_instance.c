@@ -12,7 +12,7 @@
 
 static struct seam_trace *trace;
 static struct seam__requests requests;
-static struct seam__beats beats;
+static struct seam__tokens beats;
 static struct seam__slots slots;
 static struct seam__problem problem;
 static struct seam_trace_error error;
@@ -21,7 +21,7 @@ static void forget(void)
 {
 	seam__problem_fini(&problem);
 	seam__slots_fini(&slots);
-	seam__beats_fini(&beats);
+	seam__tokens_fini(&beats);
 	seam__requests_fini(&requests);
 	seam_trace_free(trace);
 	trace = NULL;
@@ -40,7 +40,7 @@ static void read_trace(uint64_t first, uint64_t last)
 	struct seam__period period;
 
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__beats_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
 	if (last == 0)
 		period = seam__period_whole(trace);
 	else

@@ -11,13 +11,13 @@
 
 static struct seam_trace *trace;
 static struct seam__requests requests;
-static struct seam__beats beats;
+static struct seam__tokens beats;
 static struct seam__period period;
 static struct seam_trace_error error;
 
 static void forget(void)
 {
-	seam__beats_fini(&beats);
+	seam__tokens_fini(&beats);
 	seam__requests_fini(&requests);
 	seam_trace_free(trace);
 	trace = NULL;
@@ -34,7 +34,7 @@ TestSuite(period, .fini = tear_down);
 static void read_trace(void)
 {
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__beats_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
 }
 
 static enum seam_rc find_in(const char *words)

@@ -10,7 +10,7 @@
 struct change {
 	const char *broken; /* the invariant; NULL: the plan stays valid */
 	const char *what;
-	enum { HEADER, SLOT, OFFSET, WAIT, GROUP, RANGE, PRELUDE } section;
+	enum { HEADER, SLOT, OFFSET, WAIT, GROUP, RANGE, PROLOGUE } section;
 	size_t record;
 	size_t offset;
 	size_t bytes;
@@ -67,14 +67,14 @@ static const struct change changes[] = {
 	{"L3", "a group whose last module is no string", GROUP, 0, FIELD(group, module_end), 1000},
 	{"L3", "an empty range", RANGE, 2, FIELD(range, end_bytes), 512},
 	{"L3", "a range out of the arena", RANGE, 2, FIELD(range, end_bytes), 7169},
-	{"L1", "a first request of no bytes", PRELUDE, 1, FIELD(prelude, size_bytes), 0},
-	{"L3", "an unknown flag of a first request", PRELUDE, 1, FIELD(prelude, flags), 4},
-	{"L3", "a first request that depends on data and stays", PRELUDE, 3, FIELD(prelude, flags),
+	{"L1", "a first request of no bytes", PROLOGUE, 1, FIELD(prologue, size_bytes), 0},
+	{"L3", "an unknown flag of a first request", PROLOGUE, 1, FIELD(prologue, flags), 4},
+	{"L3", "a first request that depends on data and stays", PROLOGUE, 3, FIELD(prologue, flags),
 		SEAM_PLAN_STAYS | SEAM_PLAN_DYNAMIC},
-	{"L3", "a first request of an unknown slot", PRELUDE, 1, FIELD(prelude, slot), 6},
-	{NULL, "a first request of the last slot", PRELUDE, 1, FIELD(prelude, slot), 5},
-	{"L3", "a first request that stays and has a slot", PRELUDE, 3, FIELD(prelude, slot), 4},
-	{"L3", "a first request that stays and is more than all that does", PRELUDE, 3, FIELD(prelude, size_bytes),
+	{"L3", "a first request of an unknown slot", PROLOGUE, 1, FIELD(prologue, slot), 6},
+	{NULL, "a first request of the last slot", PROLOGUE, 1, FIELD(prologue, slot), 5},
+	{"L3", "a first request that stays and has a slot", PROLOGUE, 3, FIELD(prologue, slot), 4},
+	{"L3", "a first request that stays and is more than all that does", PROLOGUE, 3, FIELD(prologue, size_bytes),
 		23457},
 	{"L3", "more stays than is beside the arena", HEADER, 0, FIELD(header, resident_bytes), 123455},
 	{"L3", "an unknown slot is waited for", WAIT, 0, FIELD(wait, waited), 6},
@@ -101,7 +101,7 @@ static void *section_of(struct seam__plan_builder *builder, const struct change 
 	case RANGE:
 		return (struct seam_plan_range *)builder->ranges.items + change->record;
 	default:
-		return (struct seam_plan_prelude *)builder->prelude.items + change->record;
+		return (struct seam_plan_prologue *)builder->prologue.items + change->record;
 	}
 }
 
@@ -212,9 +212,9 @@ Test(plan_check, lines_and_graphs)
 	cr_assert_eq(
 		seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "it ends behind the end of the line");
 	builder.header.positions = 4;
-	cr_assert_eq(seam__plan_builder_prelude(&builder, &(struct seam_plan_prelude){.size_bytes = 1}), SEAM_OK);
+	cr_assert_eq(seam__plan_builder_prologue(&builder, &(struct seam_plan_prologue){.size_bytes = 1}), SEAM_OK);
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "something comes before a line");
-	builder.prelude.count = 0;
+	builder.prologue.count = 0;
 	builder.header.positions = 3;
 	builder.header.flags = SEAM_PLAN_GRAPH;
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_OK);

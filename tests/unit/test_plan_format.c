@@ -46,8 +46,8 @@ Test(plan_format, reads_what_it_wrote)
 	cr_assert_eq(again->waits[0].waiter, 4);
 	cr_assert_eq(again->groups[1].first_range, 1);
 	cr_assert_eq(again->ranges[1].end_bytes, 6144);
-	cr_assert_eq(again->prelude[1].slot, 4);
-	cr_assert_eq(again->prelude[3].size_bytes, 23456);
+	cr_assert_eq(again->prologue[1].slot, 4);
+	cr_assert_eq(again->prologue[3].size_bytes, 23456);
 	cr_assert_eq(again->header.arena_chunks, 7);
 	cr_assert_eq(again->header.lower_bound_chunks, 4);
 	cr_assert_str_eq(seam_plan_string(again, again->header.solver), "by hand");
@@ -75,13 +75,13 @@ Test(plan_format, stands_as_documented)
 	cr_assert_eq(image[32], 0x34, "fingerprint");
 	cr_assert_eq(image[108], 7, "arena_chunks");
 	cr_assert_eq(image[112], 0, "reserved_backing");
-	cr_assert_eq(image[152], 4, "prelude_count");
+	cr_assert_eq(image[152], 4, "prologue_count");
 	cr_assert_eq(image[256 + 64], 0, "size of slot 1, low byte");
 	cr_assert_eq(image[256 + 64 + 1], 4, "size of slot 1");
 	cr_assert_eq(image[256 + 64 + 8], 1, "begin of slot 1");
 	cr_assert_eq(image[256 + 6 * 64 + 8 + 1], 2, "address of slot 0 in copy 1");
 	cr_assert_eq(
-		image[bytes - header->string_bytes - 16], 0xa0, "the last size of the prelude, before the strings");
+		image[bytes - header->string_bytes - 16], 0xa0, "the last size of the prologue, before the strings");
 	free(header);
 }
 
@@ -183,7 +183,7 @@ Test(plan_format, counts_that_overflow_are_refused_before_they_cost)
 		{"waits", offsetof(struct seam_plan_header, wait_count), 4, UINT32_MAX},
 		{"groups", offsetof(struct seam_plan_header, group_count), 4, UINT32_MAX},
 		{"ranges", offsetof(struct seam_plan_header, range_count), 4, UINT32_MAX},
-		{"prelude", offsetof(struct seam_plan_header, prelude_count), 4, UINT32_MAX},
+		{"prologue", offsetof(struct seam_plan_header, prologue_count), 4, UINT32_MAX},
 		{"strings", offsetof(struct seam_plan_header, string_bytes), 8, UINT64_MAX},
 		{"strings that wrap", offsetof(struct seam_plan_header, string_bytes), 8, UINT64_MAX - 255},
 	};
@@ -226,7 +226,7 @@ Test(plan_format, every_failed_allocation_is_a_value)
 	free(image);
 }
 
-/* As an earlier release wrote it: numbers of chunks between the prelude and the strings. */
+/* As an earlier release wrote it: numbers of chunks between the prologue and the strings. */
 Test(plan_format, a_stitched_plan_is_refused_with_a_way_out)
 {
 	size_t bytes;

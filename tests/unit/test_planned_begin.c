@@ -94,7 +94,7 @@ static struct seam_plan *make_plan(bool has_states, uint64_t odd_bytes)
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "training", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
 	cr_assert_gt(plan->header.resident_bytes, 0);
-	plan->header.prelude_count = 0;
+	plan->header.prologue_count = 0;
 	seam__plan_seal(&plan->header);
 	seam_trace_free(trace);
 	close_pool();

@@ -24,7 +24,7 @@ struct mine {
 	uint64_t *streams;
 	struct seam_plan_group *groups;
 	struct seam_plan_range *ranges;
-	struct seam_plan_prelude *prelude;
+	struct seam_plan_prologue *prologue;
 	char *strings;
 	bool miscounts; /* its header counts other records than the arrays have: it must not be sealed */
 };
@@ -49,7 +49,7 @@ static struct mine copy_sound(void)
 		.streams = copy_of(sound->streams, header->stream_count * sizeof *sound->streams),
 		.groups = copy_of(sound->groups, header->group_count * sizeof *sound->groups),
 		.ranges = copy_of(sound->ranges, header->range_count * sizeof *sound->ranges),
-		.prelude = copy_of(sound->prelude, header->prelude_count * sizeof *sound->prelude),
+		.prologue = copy_of(sound->prologue, header->prologue_count * sizeof *sound->prologue),
 		.strings = copy_of(sound->strings, header->string_bytes),
 	};
 	mine.plan.slots = mine.slots;
@@ -57,7 +57,7 @@ static struct mine copy_sound(void)
 	mine.plan.streams = mine.streams;
 	mine.plan.groups = mine.groups;
 	mine.plan.ranges = mine.ranges;
-	mine.plan.prelude = mine.prelude;
+	mine.plan.prologue = mine.prologue;
 	mine.plan.strings = mine.strings;
 	for (uint32_t i = 0; i < header->stream_count; i++)
 		mine.streams[i] = (uint64_t)(uintptr_t)handles[i];
@@ -71,7 +71,7 @@ static void free_mine(struct mine *mine)
 	free(mine->streams);
 	free(mine->groups);
 	free(mine->ranges);
-	free(mine->prelude);
+	free(mine->prologue);
 	free(mine->strings);
 }
 
@@ -246,7 +246,7 @@ static bool is_count(size_t at)
 	static const size_t counts[] = {offsetof(struct seam_plan_header, slot_count),
 		offsetof(struct seam_plan_header, copies), offsetof(struct seam_plan_header, stream_count),
 		offsetof(struct seam_plan_header, wait_count), offsetof(struct seam_plan_header, group_count),
-		offsetof(struct seam_plan_header, range_count), offsetof(struct seam_plan_header, prelude_count),
+		offsetof(struct seam_plan_header, range_count), offsetof(struct seam_plan_header, prologue_count),
 		offsetof(struct seam_plan_header, string_bytes), offsetof(struct seam_plan_header, string_bytes) + 4};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		if (at == counts[i])
@@ -267,7 +267,7 @@ static void damage(struct mine *mine, uint64_t *state)
 		{mine->offsets, (size_t)header->slot_count * header->copies * sizeof *mine->offsets},
 		{mine->groups, header->group_count * sizeof *mine->groups},
 		{mine->ranges, header->range_count * sizeof *mine->ranges},
-		{mine->prelude, header->prelude_count * sizeof *mine->prelude},
+		{mine->prologue, header->prologue_count * sizeof *mine->prologue},
 		{mine->strings, header->string_bytes / 8 * 8}, {&mine->plan.header, sizeof *header}};
 	const size_t which = next(state) % (sizeof sections / sizeof *sections);
 	const size_t width = next(state) % 2 == 0 ? 4 : 8;

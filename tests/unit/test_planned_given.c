@@ -133,7 +133,7 @@ Test(planned_given, a_stretch_that_happens_once_is_refused)
 	struct seam_plan line = *plan;
 	char error[200] = "";
 	line.header.flags |= SEAM_PLAN_LINEAR;
-	line.header.prelude_count = 0;
+	line.header.prologue_count = 0;
 	line.header.resident_bytes = 0;
 	seam__plan_seal(&line.header);
 	open_with_streams("plan:off");

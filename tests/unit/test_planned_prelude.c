@@ -132,10 +132,10 @@ Test(planned_prelude, behind_an_interruption_it_has_no_more_than_the_plan)
 
 Test(planned_prelude, where_nothing_stays_nothing_is_expected)
 {
-	const struct seam_plan_prelude temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
+	const struct seam_plan_prologue temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
 	struct seam_plan changed = *plan;
-	changed.prelude = &temporary;
-	changed.header.prelude_count = 1;
+	changed.prologue = &temporary;
+	changed.header.prologue_count = 1;
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
@@ -145,10 +145,10 @@ Test(planned_prelude, where_nothing_stays_nothing_is_expected)
 /* What is asked for first is not told, but nothing is to be made either: the program begins where the plan does. */
 Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
 {
-	const struct seam_plan_prelude temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
+	const struct seam_plan_prologue temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
 	struct seam_plan changed = *plan;
-	changed.prelude = &temporary;
-	changed.header.prelude_count = 1;
+	changed.prologue = &temporary;
+	changed.header.prologue_count = 1;
 	changed.header.resident_bytes = 0;
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
@@ -161,13 +161,13 @@ Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
 /* All that stays was made, and is gone again, before the rest has come. */
 Test(planned_prelude, what_was_made_may_go_before_it_is_over)
 {
-	const struct seam_plan_prelude requests[] = {
+	const struct seam_plan_prologue requests[] = {
 		{.size_bytes = MIB(1), .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
 		{.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT}};
 	struct seam_plan changed = *plan;
 	bool did = false;
-	changed.prelude = requests;
-	changed.header.prelude_count = 2;
+	changed.prologue = requests;
+	changed.header.prologue_count = 2;
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:inline");
 	seam__plan_seal(&changed.header);
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
@@ -205,17 +205,17 @@ Test(planned_prelude, a_few_that_are_not_as_they_should_be_are_passed_over)
 
 /* The plan's prelude with the first requests that do not stay once more, as after a beginning that is like another part
  * of the period. */
-static struct seam_plan_prelude *twice(uint32_t requests, struct seam_plan *ret_changed)
+static struct seam_plan_prologue *twice(uint32_t requests, struct seam_plan *ret_changed)
 {
-	const uint32_t count = plan->header.prelude_count + requests;
-	struct seam_plan_prelude *longer = calloc(count, sizeof *longer);
+	const uint32_t count = plan->header.prologue_count + requests;
+	struct seam_plan_prologue *longer = calloc(count, sizeof *longer);
 	cr_assert_not_null(longer);
-	cr_assert_eq(plan->prelude[LAYERS].slot, 0);
-	memcpy(longer, plan->prelude, (LAYERS + requests) * sizeof *longer);
-	memcpy(longer + LAYERS + requests, plan->prelude + LAYERS, (count - LAYERS - requests) * sizeof *longer);
+	cr_assert_eq(plan->prologue[LAYERS].slot, 0);
+	memcpy(longer, plan->prologue, (LAYERS + requests) * sizeof *longer);
+	memcpy(longer + LAYERS + requests, plan->prologue + LAYERS, (count - LAYERS - requests) * sizeof *longer);
 	*ret_changed = *plan;
-	ret_changed->prelude = longer;
-	ret_changed->header.prelude_count = count;
+	ret_changed->prologue = longer;
+	ret_changed->header.prologue_count = count;
 	return longer;
 }
 
@@ -223,7 +223,7 @@ Test(planned_prelude, where_the_program_goes_on_is_known)
 {
 	struct training training;
 	struct seam_plan changed;
-	struct seam_plan_prelude *longer = twice(2 * LAYERS, &changed);
+	struct seam_plan_prologue *longer = twice(2 * LAYERS, &changed);
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
@@ -243,13 +243,13 @@ Test(planned_prelude, where_the_program_goes_on_is_known)
 Test(planned_prelude, a_long_beginning_does_not_make_a_plan_poor)
 {
 	struct seam_plan changed = *plan;
-	struct seam_plan_prelude requests[8 * LAYERS];
+	struct seam_plan_prologue requests[8 * LAYERS];
 	for (unsigned i = 0; i < 8 * LAYERS; i++)
-		requests[i] = (struct seam_plan_prelude){.size_bytes = MIB(32), .slot = SEAM_PLAN_NO_SLOT};
+		requests[i] = (struct seam_plan_prologue){.size_bytes = MIB(32), .slot = SEAM_PLAN_NO_SLOT};
 	requests[8 * LAYERS - 1].flags = SEAM_PLAN_STAYS;
 	requests[8 * LAYERS - 1].size_bytes = MIB(1);
-	changed.prelude = requests;
-	changed.header.prelude_count = 8 * LAYERS;
+	changed.prologue = requests;
+	changed.header.prologue_count = 8 * LAYERS;
 	open_with_streams(MIB(4096), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL));

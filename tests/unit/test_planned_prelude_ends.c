@@ -158,14 +158,14 @@ Test(planned_prelude_ends, what_another_stream_has_left_serves_before_the_pool_g
  * next, though it is the last. */
 Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 {
-	const struct seam_plan_prelude requests[] = {{.size_bytes = plan->slots[0].size_bytes},
+	const struct seam_plan_prologue requests[] = {{.size_bytes = plan->slots[0].size_bytes},
 		{.size_bytes = plan->slots[1].size_bytes, .slot = 1},
 		{.size_bytes = plan->slots[2].size_bytes, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT}};
 	struct seam_plan changed = *plan;
 	unsigned without = 0;
 	bool left = false;
-	changed.prelude = requests;
-	changed.header.prelude_count = 3;
+	changed.prologue = requests;
+	changed.header.prologue_count = 3;
 	changed.header.resident_bytes = requests[2].size_bytes;
 	for (uint64_t n = 1; !left; n++) {
 		void *stays = NULL;

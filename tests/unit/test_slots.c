@@ -11,14 +11,14 @@
 
 static struct seam_trace *trace;
 static struct seam__requests requests;
-static struct seam__beats beats;
+static struct seam__tokens beats;
 static struct seam__slots slots;
 static struct seam_trace_error error;
 
 static void forget(void)
 {
 	seam__slots_fini(&slots);
-	seam__beats_fini(&beats);
+	seam__tokens_fini(&beats);
 	seam__requests_fini(&requests);
 	seam_trace_free(trace);
 	trace = NULL;
@@ -35,7 +35,7 @@ TestSuite(slots, .fini = tear_down);
 static void read_trace(void)
 {
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__beats_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
 }
 
 static enum seam_rc slots_of(uint64_t first, uint64_t last)

@@ -18,7 +18,7 @@
 
 static struct seam_trace *trace;
 static struct seam__requests requests;
-static struct seam__beats beats;
+static struct seam__tokens beats;
 static struct seam__slots slots;
 static struct seam__problem problem;
 static struct seam_grow waits;
@@ -33,7 +33,7 @@ static void forget(void)
 	offsets = NULL;
 	seam__problem_fini(&problem);
 	seam__slots_fini(&slots);
-	seam__beats_fini(&beats);
+	seam__tokens_fini(&beats);
 	seam__requests_fini(&requests);
 	seam_trace_free(trace);
 	trace = NULL;
@@ -82,7 +82,7 @@ static void solve(uint64_t first, uint64_t last, uint64_t seed)
 	struct seam__period period = seam__period_whole(trace);
 
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__beats_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
 	if (last != 0)
 		cr_assert_eq(seam__period_given(trace, &requests, &beats, first, last, &error, &period), SEAM_OK, "%s",
 			error.text);

@@ -17,14 +17,14 @@ enum seam_rc seam__plan_builder_init(struct seam__plan_builder *builder, uint32_
 	seam__grow_init(&builder->waits, sizeof(struct seam_plan_wait));
 	seam__grow_init(&builder->groups, sizeof(struct seam_plan_group));
 	seam__grow_init(&builder->ranges, sizeof(struct seam_plan_range));
-	seam__grow_init(&builder->prelude, sizeof(struct seam_plan_prelude));
+	seam__grow_init(&builder->prologue, sizeof(struct seam_plan_prologue));
 	return seam__strings_init(&builder->strings);
 }
 
 void seam__plan_builder_fini(struct seam__plan_builder *builder)
 {
 	seam__strings_fini(&builder->strings);
-	seam__grow_fini(&builder->prelude);
+	seam__grow_fini(&builder->prologue);
 	seam__grow_fini(&builder->ranges);
 	seam__grow_fini(&builder->groups);
 	seam__grow_fini(&builder->waits);
@@ -81,9 +81,9 @@ enum seam_rc seam__plan_builder_range(struct seam__plan_builder *builder, const 
 	return seam__grow_append(&builder->ranges, range, 1);
 }
 
-enum seam_rc seam__plan_builder_prelude(struct seam__plan_builder *builder, const struct seam_plan_prelude *request)
+enum seam_rc seam__plan_builder_prologue(struct seam__plan_builder *builder, const struct seam_plan_prologue *request)
 {
-	return seam__grow_append(&builder->prelude, request, 1);
+	return seam__grow_append(&builder->prologue, request, 1);
 }
 
 enum seam_rc seam__plan_builder_string(struct seam__plan_builder *builder, const char *text, uint32_t *ret_offset)
@@ -101,7 +101,7 @@ static int complete_header(struct seam__plan_builder *builder, struct seam_trace
 {
 	struct seam_plan_header *header = &builder->header;
 	const struct seam_grow *counted[] = {&builder->slots, &builder->streams, &builder->waits, &builder->groups,
-		&builder->ranges, &builder->prelude};
+		&builder->ranges, &builder->prologue};
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
 		if (counted[i]->count > UINT32_MAX) {
 			seam__trace_error_set(error, 0, "a plan has more records of a kind than can be numbered");
@@ -121,7 +121,7 @@ static int complete_header(struct seam__plan_builder *builder, struct seam_trace
 	header->wait_count = (uint32_t)builder->waits.count;
 	header->group_count = (uint32_t)builder->groups.count;
 	header->range_count = (uint32_t)builder->ranges.count;
-	header->prelude_count = (uint32_t)builder->prelude.count;
+	header->prologue_count = (uint32_t)builder->prologue.count;
 	header->string_bytes = builder->strings.section.count;
 	header->arena_chunks = (uint32_t)arena;
 	header->lower_bound_chunks = (uint32_t)lower;
@@ -143,7 +143,7 @@ enum seam_rc seam__plan_builder_finish(
 		[SEAM__PLAN_WAITS] = builder->waits.items,
 		[SEAM__PLAN_GROUPS] = builder->groups.items,
 		[SEAM__PLAN_RANGES] = builder->ranges.items,
-		[SEAM__PLAN_PRELUDE] = builder->prelude.items,
+		[SEAM__PLAN_PROLOGUE] = builder->prologue.items,
 		[SEAM__PLAN_STRINGS] = builder->strings.section.items,
 	};
 	return seam__plan_create(&builder->header, sections, error, ret_plan);

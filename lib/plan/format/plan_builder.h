@@ -24,7 +24,7 @@ struct seam__plan_builder {
 	struct seam_grow waits;
 	struct seam_grow groups;
 	struct seam_grow ranges;
-	struct seam_grow prelude;
+	struct seam_grow prologue;
 	struct seam_strings strings;
 };
 
@@ -44,7 +44,7 @@ SEAM_MUST_USE enum seam_rc seam__plan_builder_slot(
 SEAM_MUST_USE enum seam_rc seam__plan_builder_stream(
 	struct seam__plan_builder *builder, uint64_t stream, uint32_t *ret_number);
 
-/* Append one wait, one group, one range, or one request of the prelude.
+/* Append one wait, one group, one range, or one request of the prologue.
  * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_wait(
 	struct seam__plan_builder *builder, const struct seam_plan_wait *wait);
@@ -52,8 +52,8 @@ SEAM_MUST_USE enum seam_rc seam__plan_builder_group(
 	struct seam__plan_builder *builder, const struct seam_plan_group *group);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_range(
 	struct seam__plan_builder *builder, const struct seam_plan_range *range);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_prelude(
-	struct seam__plan_builder *builder, const struct seam_plan_prelude *request);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_prologue(
+	struct seam__plan_builder *builder, const struct seam_plan_prologue *request);
 
 /* The text's place in the strings; "" is 0. Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB in all). */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_string(

@@ -57,7 +57,7 @@ static bool check_whole(struct checker *checker)
 		(header->wait_count != 0 && plan->waits == NULL) ||
 		(header->group_count != 0 && plan->groups == NULL) ||
 		(header->range_count != 0 && plan->ranges == NULL) ||
-		(header->prelude_count != 0 && plan->prelude == NULL) ||
+		(header->prologue_count != 0 && plan->prologue == NULL) ||
 		(header->string_bytes != 0 && plan->strings == NULL))
 		return fail_header(checker, "L0", "an array that its header counts is not there");
 	return true;
@@ -214,25 +214,25 @@ static bool check_range(struct checker *checker, uint32_t index)
 	return true;
 }
 
-static bool check_prelude(struct checker *checker)
+static bool check_prologue(struct checker *checker)
 {
 	const struct seam_plan_header *header = &checker->plan->header;
 	uint64_t left_bytes = header->resident_bytes;
-	if (header->prelude_count != 0 && (header->flags & SEAM_PLAN_LINEAR) != 0)
-		return fail_header(checker, "L3", "it is linear and has a prelude");
-	for (uint32_t i = 0; i < header->prelude_count; i++) {
-		const struct seam_plan_prelude *request = &checker->plan->prelude[i];
+	if (header->prologue_count != 0 && (header->flags & SEAM_PLAN_LINEAR) != 0)
+		return fail_header(checker, "L3", "it is linear and has a prologue");
+	for (uint32_t i = 0; i < header->prologue_count; i++) {
+		const struct seam_plan_prologue *request = &checker->plan->prologue[i];
 		if (request->size_bytes == 0)
-			return fail(checker, "L1", "prelude", i, "it has no bytes");
+			return fail(checker, "L1", "prologue", i, "it has no bytes");
 		const bool stays = (request->flags & SEAM_PLAN_STAYS) != 0;
-		if ((request->flags & ~SEAM_PLAN_PRELUDE_FLAGS) != 0)
-			return fail(checker, "L3", "prelude", i, "unknown flag");
+		if ((request->flags & ~SEAM_PLAN_PROLOGUE_FLAGS) != 0)
+			return fail(checker, "L3", "prologue", i, "unknown flag");
 		if (stays && (request->flags & SEAM_PLAN_DYNAMIC) != 0)
-			return fail(checker, "L3", "prelude", i, "its size depends on data, and it stays");
+			return fail(checker, "L3", "prologue", i, "its size depends on data, and it stays");
 		if (request->slot != SEAM_PLAN_NO_SLOT && (stays || request->slot >= header->slot_count))
-			return fail(checker, "L3", "prelude", i, "its slot does not exist, or it stays and has one");
+			return fail(checker, "L3", "prologue", i, "its slot does not exist, or it stays and has one");
 		if (stays && request->size_bytes > left_bytes)
-			return fail(checker, "L3", "prelude", i, "more stays than the plan's residents");
+			return fail(checker, "L3", "prologue", i, "more stays than the plan's residents");
 		left_bytes -= stays ? request->size_bytes : 0;
 	}
 	return true;
@@ -241,7 +241,7 @@ static bool check_prelude(struct checker *checker)
 static bool check_records(struct checker *checker)
 {
 	const struct seam_plan_header *header = &checker->plan->header;
-	bool good = check_whole(checker) && check_sizes(checker) && check_shape(checker) && check_prelude(checker);
+	bool good = check_whole(checker) && check_sizes(checker) && check_shape(checker) && check_prologue(checker);
 	for (uint32_t i = 0; good && i < header->slot_count; i++)
 		good = check_slot(checker, i);
 	for (uint32_t i = 0; good && i < header->wait_count; i++)

@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct seam_plan_slot) == 64, "a slot has 64 bytes in the 
 _Static_assert(sizeof(struct seam_plan_wait) == 32, "a wait has 32 bytes in the file");
 _Static_assert(sizeof(struct seam_plan_group) == 48, "a group has 48 bytes in the file");
 _Static_assert(sizeof(struct seam_plan_range) == 16, "a range has 16 bytes in the file");
-_Static_assert(sizeof(struct seam_plan_prelude) == 16, "a request of the prelude has 16 bytes in the file");
+_Static_assert(sizeof(struct seam_plan_prologue) == 16, "a request of the prologue has 16 bytes in the file");
 _Static_assert(offsetof(struct seam_plan_header, header_checksum) == 248, "the header's checksum covers 248 bytes");
 
 #define HEADER_BYTES sizeof(struct seam_plan_header)
@@ -45,7 +45,7 @@ int seam__plan_measure(
 		[SEAM__PLAN_WAITS] = header->wait_count,
 		[SEAM__PLAN_GROUPS] = header->group_count,
 		[SEAM__PLAN_RANGES] = header->range_count,
-		[SEAM__PLAN_PRELUDE] = header->prelude_count,
+		[SEAM__PLAN_PROLOGUE] = header->prologue_count,
 		[SEAM__PLAN_STRINGS] = header->string_bytes,
 	};
 	static const uint64_t record_bytes[SEAM__PLAN_SECTIONS] = {
@@ -55,7 +55,7 @@ int seam__plan_measure(
 		[SEAM__PLAN_WAITS] = sizeof(struct seam_plan_wait),
 		[SEAM__PLAN_GROUPS] = sizeof(struct seam_plan_group),
 		[SEAM__PLAN_RANGES] = sizeof(struct seam_plan_range),
-		[SEAM__PLAN_PRELUDE] = sizeof(struct seam_plan_prelude),
+		[SEAM__PLAN_PROLOGUE] = sizeof(struct seam_plan_prologue),
 		[SEAM__PLAN_STRINGS] = 1,
 	};
 	uint64_t left = limit_bytes;
@@ -129,7 +129,7 @@ static void point_into_image(struct holder *holder, const uint64_t bytes[SEAM__P
 	plan->waits = at[SEAM__PLAN_WAITS];
 	plan->groups = at[SEAM__PLAN_GROUPS];
 	plan->ranges = at[SEAM__PLAN_RANGES];
-	plan->prelude = at[SEAM__PLAN_PRELUDE];
+	plan->prologue = at[SEAM__PLAN_PROLOGUE];
 	plan->strings = at[SEAM__PLAN_STRINGS];
 }
 
@@ -177,7 +177,7 @@ enum seam_rc seam__plan_copy(const struct seam_plan *plan, struct seam_plan **re
 		[SEAM__PLAN_WAITS] = plan->waits,
 		[SEAM__PLAN_GROUPS] = plan->groups,
 		[SEAM__PLAN_RANGES] = plan->ranges,
-		[SEAM__PLAN_PRELUDE] = plan->prelude,
+		[SEAM__PLAN_PROLOGUE] = plan->prologue,
 		[SEAM__PLAN_STRINGS] = plan->strings,
 	};
 	const char *broken;

@@ -1,21 +1,21 @@
 /* make.c: seam_plan_make(): from a trace to a plan that the validator has accepted.
  *
- * In order: the study of the trace (study.h); the solvers under the budget; dynamic groups; the draft; its check.
- * Everything is on the process-wide metadata domain and gone at the end, but the plan.
+ * In order: the analysis of the trace (analysis.h); the solvers under the budget; dynamic groups; the assembly of the
+ * plan; its check. Everything is on the process-wide metadata domain and gone at the end, but the plan.
  *
  * Not here: plans of operator graphs (make_graph.c). No locks.
  */
 #include <seam/plan.h>
 
-#include "draft.h"
+#include "plan_assembly.h"
 #include "dynamic.h"
 #include "homolayer.h"
-#include "huddle.h"
+#include "cluster_crossing.h"
 #include "make.h"
 #include "meta.h"
 #include "plan_builder.h"
-#include "prelude.h"
-#include "study.h"
+#include "prologue.h"
+#include "analysis.h"
 #include "trace_error.h"
 #include "waits.h"
 
@@ -26,7 +26,7 @@ struct making {
 	const struct seam_trace *trace;
 	struct seam_plan_options options; /* every default filled in */
 	struct seam_trace_error *error;
-	struct seam__study study;
+	struct seam__analysis analysis;
 	struct seam__placement placed;
 	struct seam__search search;
 	struct seam__homolayer homolayer;
@@ -36,12 +36,12 @@ struct making {
 /* Groups of dynamic requests and the space that the placement leaves them. */
 static enum seam_rc find_space(struct making *making)
 {
-	struct seam__dynamic_space space = {.problem = &making->study.problem,
+	struct seam__dynamic_space space = {.problem = &making->analysis.problem,
 		.offsets = making->placed.offsets,
 		.arena_bytes = making->placed.peak_bytes,
-		.copies = making->study.slots.copies};
-	enum seam_rc rc = seam__homolayer_init(making->trace, &making->study.requests, &making->study.slots,
-		making->study.problem.streams, &making->homolayer);
+		.copies = making->analysis.slots.copies};
+	enum seam_rc rc = seam__homolayer_init(making->trace, &making->analysis.requests, &making->analysis.slots,
+		making->analysis.problem.streams, &making->homolayer);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -72,20 +72,20 @@ static enum seam_rc write_groups(struct making *making, struct seam__plan_builde
 static enum seam_rc write_slots(struct making *making, struct seam__plan_builder *builder)
 {
 	const uint32_t *slots = making->homolayer.slots.items;
-	size_t count = seam__slots_count(&making->study.slots);
+	size_t count = seam__slots_count(&making->analysis.slots);
 	uint32_t *groups;
 	enum seam_rc rc;
 
 	if (count == 0)
-		return seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots,
-			&making->study.problem, making->placed.offsets, NULL);
+		return seam__plan_assembly_slots(builder, making->trace, &making->analysis.requests,
+			&making->analysis.slots, &making->analysis.problem, making->placed.offsets, NULL);
 	groups = seam__meta_array(seam__meta_process(), count, sizeof(*groups));
 	if (groups == NULL)
 		return SEAM_OOM_META;
 	for (size_t i = 0; i < making->homolayer.slots.count; i++)
 		groups[slots[i]] = making->dynamic.group_of[i];
-	rc = seam__draft_slots(builder, making->trace, &making->study.requests, &making->study.slots,
-		&making->study.problem, making->placed.offsets, groups);
+	rc = seam__plan_assembly_slots(builder, making->trace, &making->analysis.requests, &making->analysis.slots,
+		&making->analysis.problem, making->placed.offsets, groups);
 	seam__meta_free(seam__meta_process(), groups, count * sizeof(*groups));
 	return rc;
 }
@@ -94,7 +94,7 @@ static enum seam_rc list_waits(struct making *making, struct seam__plan_builder 
 {
 	struct seam_grow waits;
 	enum seam_rc rc =
-		seam__waits_list(&making->study.slots, &making->study.problem, making->placed.offsets, &waits);
+		seam__waits_list(&making->analysis.slots, &making->analysis.problem, making->placed.offsets, &waits);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -114,18 +114,18 @@ static enum seam_rc write_down(struct making *making, struct seam__plan_builder 
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_string(builder, making->search.solver, &header->solver);
 	if (rc == SEAM_OK)
-		rc = seam__prelude_add(&making->study.requests, &making->study.slots, builder);
+		rc = seam__prologue_add(&making->analysis.requests, &making->analysis.slots, builder);
 	if (rc == SEAM_OK && making->options.streams == SEAM_PLAN_STREAMS_INSERT)
 		rc = list_waits(making, builder);
 	seam__search_describe(&making->search, &making->options, &making->placed, header);
 	return rc;
 }
 
-static enum seam_rc draft(struct making *making, struct seam_plan **ret_plan)
+static enum seam_rc assemble(struct making *making, struct seam_plan **ret_plan)
 {
 	struct seam__plan_builder builder;
 	struct seam_plan *plan = NULL;
-	enum seam_rc rc = seam__plan_builder_init(&builder, making->study.slots.copies);
+	enum seam_rc rc = seam__plan_builder_init(&builder, making->analysis.slots.copies);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -147,30 +147,30 @@ static void making_fini(struct making *making)
 {
 	seam__dynamic_fini(&making->dynamic);
 	seam__homolayer_fini(&making->homolayer);
-	seam__placement_fini(&making->placed, &making->study.problem);
-	seam__study_fini(&making->study);
+	seam__placement_fini(&making->placed, &making->analysis.problem);
+	seam__analysis_fini(&making->analysis);
 }
 
 enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
 	struct seam_trace_error *error, uint64_t *ret_work_ns, struct seam_plan **ret_plan)
 {
 	struct making making = {.trace = trace, .error = error, .search = {.solver = ""}};
-	enum seam_rc rc = seam__plan_options_resolve(options, seam__study_align(trace), error, &making.options);
+	enum seam_rc rc = seam__plan_options_resolve(options, seam__analysis_align(trace), error, &making.options);
 
 	*ret_work_ns = 0;
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__study_init(trace, &making.options, error, &making.study);
+	rc = seam__analysis_init(trace, &making.options, error, &making.analysis);
 	if (rc == SEAM_OK)
-		rc = seam__placement_init(&making.placed, &making.study.problem);
+		rc = seam__placement_init(&making.placed, &making.analysis.problem);
 	if (rc == SEAM_OK)
-		rc = seam__search_run(&making.study.problem, &making.options, error, &making.placed, &making.search);
+		rc = seam__search_run(&making.analysis.problem, &making.options, error, &making.placed, &making.search);
 	if (rc == SEAM_OK && making.options.solver == NULL)
-		rc = seam__huddle(&making.study.problem, &making.placed);
+		rc = seam__cluster_crossing(&making.analysis.problem, &making.placed);
 	if (rc == SEAM_OK)
 		rc = find_space(&making);
 	if (rc == SEAM_OK)
-		rc = draft(&making, ret_plan);
+		rc = assemble(&making, ret_plan);
 	*ret_work_ns = making.search.work_ns + trace->header.event_count * EVENT_NS;
 	making_fini(&making);
 	return rc;

@@ -112,7 +112,7 @@ static enum seam_rc write_down(const struct making *making, struct seam__plan_bu
 	return rc;
 }
 
-static enum seam_rc draft(const struct making *making, struct seam_plan **ret_plan)
+static enum seam_rc assemble(const struct making *making, struct seam_plan **ret_plan)
 {
 	struct seam__plan_builder builder;
 	enum seam_rc rc = seam__plan_builder_init(&builder, 1);
@@ -160,7 +160,7 @@ enum seam_rc seam__plan_make_graph(const struct seam__graph *graph, const struct
 	if (rc == SEAM_OK)
 		rc = seam__search_run(&making.problem, &making.options, error, &making.placed, &making.search);
 	if (rc == SEAM_OK)
-		rc = draft(&making, ret_plan);
+		rc = assemble(&making, ret_plan);
 	seam__placement_fini(&making.placed, &making.problem);
 	if (making.order != NULL)
 		seam__meta_free(

@@ -30,12 +30,12 @@ static enum seam_rc records_ago(
 	return rc;
 }
 
-enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__beats *beats, uint64_t first_event,
+enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__tokens *tokens, uint64_t first_event,
 	uint64_t last_event, uint64_t *ret_hash)
 {
 	struct seam_idmap recorded;
-	uint32_t begin = seam__beats_before(beats, first_event);
-	uint32_t beat = begin;
+	uint32_t begin = seam__tokens_before(tokens, first_event);
+	uint32_t token = begin;
 	uint64_t records = 0;
 	uint64_t hash = 0;
 	enum seam_rc rc = SEAM_OK;
@@ -45,15 +45,15 @@ enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam_
 		const struct seam_trace_event *event = &trace->events[e];
 		uint64_t ago;
 
-		if (beat < seam__beats_count(beats) && seam__beats_at(beats, beat)->event == e)
-			beat++;
+		if (token < seam__tokens_count(tokens) && seam__tokens_at(tokens, token)->event == e)
+			token++;
 		if (!seam__edges_is_one(event))
 			continue;
 		rc = records_ago(&recorded, event, &records, &ago);
-		hash = seam__beats_mix(hash, event->kind);
-		hash = seam__beats_mix(hash, event->kind == SEAM_TRACE_DEVICE_SYNC ? 0 : event->stream);
-		hash = seam__beats_mix(hash, beat - begin);
-		hash = seam__beats_mix(hash, ago);
+		hash = seam__tokens_mix(hash, event->kind);
+		hash = seam__tokens_mix(hash, event->kind == SEAM_TRACE_DEVICE_SYNC ? 0 : event->stream);
+		hash = seam__tokens_mix(hash, token - begin);
+		hash = seam__tokens_mix(hash, ago);
 	}
 	seam__idmap_fini(&recorded);
 	if (rc == SEAM_OK)

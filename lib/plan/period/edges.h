@@ -5,7 +5,7 @@
 #ifndef SEAM_EDGES_H
 #define SEAM_EDGES_H
 
-#include "beats.h"
+#include "tokens.h"
 
 /* Is the event one of those kinds? */
 static inline bool seam__edges_is_one(const struct seam_trace_event *event)
@@ -16,10 +16,10 @@ static inline bool seam__edges_is_one(const struct seam_trace_event *event)
 /* Whether events [first, last) hold any. */
 bool seam__edges_any(const struct seam_trace *trace, uint64_t first_event, uint64_t last_event);
 
-/* A hash of the edges in [first, last): equal for two stretches of equal beats if the same edges stand at the same
+/* A hash of the edges in [first, last): equal for two stretches of equal tokens if the same edges stand at the same
  * places in both. A wait for a record from before the stretch equals any other such wait of that stream.
  * Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__beats *beats,
+SEAM_MUST_USE enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__tokens *tokens,
 	uint64_t first_event, uint64_t last_event, uint64_t *ret_hash);
 
 #endif

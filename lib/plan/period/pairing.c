@@ -11,7 +11,7 @@
 /* A free in the period of a block from before it. */
 struct arrival {
 	uint32_t event;
-	uint32_t beat; /* BEAT_NONE: of a dynamic request */
+	uint32_t token; /* BEAT_NONE: of a dynamic request */
 	uint32_t request;
 	bool taken;
 };
@@ -26,27 +26,27 @@ struct loose {
 struct pairing {
 	const struct seam_trace *trace;
 	const struct seam__requests *requests;
-	const struct seam__beats *beats;
+	const struct seam__tokens *tokens;
 	struct seam__slots *slots;
 	struct seam_grow arrivals; /* struct arrival, in order of events */
-	uint32_t first;            /* beats [first, first + length) are the period */
+	uint32_t first;            /* tokens [first, first + length) are the period */
 	uint32_t length;
-	uint32_t first_alloc; /* so are allocations [first_alloc, first_alloc + allocs) among the beats */
+	uint32_t first_alloc; /* so are allocations [first_alloc, first_alloc + allocs) among the tokens */
 	uint32_t allocs;
 };
 
 static enum seam_rc list_arrivals(struct pairing *pairing)
 {
 	const struct seam__period *period = &pairing->slots->period;
-	uint32_t beat = pairing->first;
+	uint32_t token = pairing->first;
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint64_t e = period->first_event; rc == SEAM_OK && e < period->last_event; e++) {
 		struct arrival arrival = {
-			.event = (uint32_t)e, .beat = BEAT_NONE, .request = seam__request_of(pairing->requests, e)};
+			.event = (uint32_t)e, .token = BEAT_NONE, .request = seam__request_of(pairing->requests, e)};
 
-		if (beat < seam__beats_count(pairing->beats) && seam__beats_at(pairing->beats, beat)->event == e)
-			arrival.beat = beat++;
+		if (token < seam__tokens_count(pairing->tokens) && seam__tokens_at(pairing->tokens, token)->event == e)
+			arrival.token = token++;
 		if (arrival.request != SEAM__REQUEST_NONE && pairing->trace->events[e].kind == SEAM_TRACE_FREE &&
 			seam__request_at(pairing->requests, arrival.request)->alloc < period->first_event)
 			rc = seam__grow_append(&pairing->arrivals, &arrival, 1);
@@ -77,17 +77,17 @@ static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival
  * same place of the periods between must be alike and outlive it, else the place is an accident. */
 static bool is_steady(const struct pairing *pairing, uint32_t origin, uint64_t lag, uint32_t freed)
 {
-	const struct seam__beat *first = seam__beats_alloc(pairing->beats, origin);
-	uint32_t free_event = seam__beats_at(pairing->beats, freed)->event;
+	const struct seam__token *first = seam__tokens_alloc(pairing->tokens, origin);
+	uint32_t free_event = seam__tokens_at(pairing->tokens, freed)->event;
 
 	for (uint64_t period = 1; period < lag; period++) {
-		const struct seam__beat *beat;
+		const struct seam__token *token;
 
-		if (origin + period * pairing->allocs >= pairing->beats->allocs.count)
+		if (origin + period * pairing->allocs >= pairing->tokens->allocs.count)
 			return false; /* the trace goes on in another way */
-		beat = seam__beats_alloc(pairing->beats, (uint32_t)(origin + period * pairing->allocs));
-		if (beat->key != first->key ||
-			seam__request_at(pairing->requests, seam__request_of(pairing->requests, beat->event))->free <
+		token = seam__tokens_alloc(pairing->tokens, (uint32_t)(origin + period * pairing->allocs));
+		if (token->key != first->key ||
+			seam__request_at(pairing->requests, seam__request_of(pairing->requests, token->event))->free <
 				free_event)
 			return false;
 	}
@@ -103,26 +103,26 @@ static void join_by_place(struct pairing *pairing)
 	for (size_t i = 0; i < pairing->arrivals.count; i++) {
 		uint32_t origin;
 		uint64_t lag;
-		const struct seam__beat *beat;
+		const struct seam__token *token;
 
-		if (arrivals[i].beat == BEAT_NONE)
+		if (arrivals[i].token == BEAT_NONE)
 			continue;
-		origin = seam__beats_origin(pairing->beats, arrivals[i].beat);
+		origin = seam__tokens_origin(pairing->tokens, arrivals[i].token);
 		lag = (pairing->first_alloc - origin + (uint64_t)pairing->allocs - 1) / pairing->allocs;
-		beat = seam__beats_alloc(pairing->beats, (uint32_t)(origin + lag * pairing->allocs));
-		if (is_steady(pairing, origin, lag, arrivals[i].beat))
+		token = seam__tokens_alloc(pairing->tokens, (uint32_t)(origin + lag * pairing->allocs));
+		if (is_steady(pairing, origin, lag, arrivals[i].token))
 			(void)join(pairing,
-				seam__request_of(pairing->requests, beat->event) - pairing->slots->first_request,
+				seam__request_of(pairing->requests, token->event) - pairing->slots->first_request,
 				&arrivals[i], lag);
 	}
 }
 
-static struct arrival *arrival_at(const struct pairing *pairing, uint32_t beat)
+static struct arrival *arrival_at(const struct pairing *pairing, uint32_t token)
 {
 	struct arrival *arrivals = pairing->arrivals.items;
 	size_t low = 0;
 	size_t high = pairing->arrivals.count;
-	uint32_t event = seam__beats_at(pairing->beats, beat)->event;
+	uint32_t event = seam__tokens_at(pairing->tokens, token)->event;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -141,16 +141,16 @@ static void join_by_future(struct pairing *pairing)
 	for (uint32_t i = 0; i < seam__slots_count(pairing->slots); i++) {
 		const struct seam__request *request = seam__slot_request(pairing->requests, pairing->slots, i);
 		struct arrival *arrival;
-		uint32_t beat;
+		uint32_t token;
 		uint64_t lag;
 
 		if (seam__slot_at(pairing->slots, i)->free_event != SEAM__EVENT_NONE || request->dynamic ||
 			request->free == SEAM__EVENT_NONE)
 			continue;
-		beat = seam__beats_before(pairing->beats, request->free);
-		lag = (beat - pairing->first) / pairing->length;
-		arrival = arrival_at(pairing, pairing->first + (beat - pairing->first) % pairing->length);
-		if (arrival != NULL && is_steady(pairing, seam__beats_origin(pairing->beats, beat), lag, beat))
+		token = seam__tokens_before(pairing->tokens, request->free);
+		lag = (token - pairing->first) / pairing->length;
+		arrival = arrival_at(pairing, pairing->first + (token - pairing->first) % pairing->length);
+		if (arrival != NULL && is_steady(pairing, seam__tokens_origin(pairing->tokens, token), lag, token))
 			(void)join(pairing, i, arrival, lag);
 	}
 }
@@ -243,15 +243,15 @@ static enum seam_rc join_rest(struct pairing *pairing, struct seam_trace_error *
 }
 
 enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__beats *beats, struct seam__slots *slots, struct seam_trace_error *error)
+	const struct seam__tokens *tokens, struct seam__slots *slots, struct seam_trace_error *error)
 {
-	struct pairing pairing = {.trace = trace, .requests = requests, .beats = beats, .slots = slots};
+	struct pairing pairing = {.trace = trace, .requests = requests, .tokens = tokens, .slots = slots};
 	enum seam_rc rc;
 
-	pairing.first = seam__beats_before(beats, slots->period.first_event);
-	pairing.length = seam__beats_before(beats, slots->period.last_event) - pairing.first;
-	pairing.first_alloc = seam__beats_allocs(beats, pairing.first);
-	pairing.allocs = seam__beats_allocs(beats, pairing.first + pairing.length) - pairing.first_alloc;
+	pairing.first = seam__tokens_before(tokens, slots->period.first_event);
+	pairing.length = seam__tokens_before(tokens, slots->period.last_event) - pairing.first;
+	pairing.first_alloc = seam__tokens_allocs(tokens, pairing.first);
+	pairing.allocs = seam__tokens_allocs(tokens, pairing.first + pairing.length) - pairing.first_alloc;
 	seam__grow_init(&pairing.arrivals, sizeof(struct arrival));
 	rc = list_arrivals(&pairing);
 	if (rc == SEAM_OK && pairing.allocs > 0) {

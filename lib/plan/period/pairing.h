@@ -11,6 +11,6 @@
  * them. Those of static requests must come out even. Errors: SEAM_INVALID (they do not; `error` may be NULL),
  * SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__beats *beats, struct seam__slots *slots, struct seam_trace_error *error);
+	const struct seam__tokens *tokens, struct seam__slots *slots, struct seam_trace_error *error);
 
 #endif

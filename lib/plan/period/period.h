@@ -8,7 +8,7 @@
  * behind the first, which holds the program's beginning. Frees of blocks from before the step need only be of equal
  * blocks there, because the first step allocates what others find.
  *
- * Without such marks it is the shift T for which every beat equals that T beats before over the longest part of the
+ * Without such marks it is the shift T for which every token equals that T tokens before over the longest part of the
  * trace, two T or more, the smallest T of equals; the period begins where the fewest bytes are live. At least half of
  * the requests must stand in that part, not counting blocks that live through all of it (weights); else it is a loop
  * inside something larger, such as equal blocks of a network's layers, and no period. Half, because two equal
@@ -22,7 +22,7 @@
 #ifndef SEAM_PERIOD_H
 #define SEAM_PERIOD_H
 
-#include "beats.h"
+#include "tokens.h"
 
 struct seam__period {
 	uint64_t first_event; /* events [first, last) */
@@ -32,13 +32,13 @@ struct seam__period {
 };
 
 /* Errors: SEAM_NOT_FOUND (nothing repeats; `error`, which may be NULL, says so), SEAM_OOM_META. O(events). */
-SEAM_MUST_USE enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam__beats *beats,
+SEAM_MUST_USE enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam__tokens *tokens,
 	struct seam_trace_error *error, struct seam__period *ret_period);
 
 /* Events [first, last) as a period. Errors: SEAM_INVALID (no such events, or what is live before and behind them
  * differs; `error`, which may be NULL, says how). */
 SEAM_MUST_USE enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__beats *beats, uint64_t first_event, uint64_t last_event, struct seam_trace_error *error,
+	const struct seam__tokens *tokens, uint64_t first_event, uint64_t last_event, struct seam_trace_error *error,
 	struct seam__period *ret_period);
 
 /* The whole trace, once. */

@@ -1,19 +1,19 @@
 /* repeat_longest.c: the period without marks; see period.h.
  *
- * Beats are found again by what is live and what the last few beats did: inside a stack of equal layers the live blocks
- * tell one layer from the next. The distances at which places are found again most often are candidates, and each is
- * held against the whole row of beats.
+ * Tokens are found again by what is live and what the last few tokens did: inside a stack of equal layers the live
+ * blocks tell one layer from the next. The distances at which places are found again most often are candidates, and
+ * each is held against the whole row of tokens.
  */
 #include "repeat.h"
 
 #include "meta.h"
 
 #define CANDIDATES 16u
-#define CONTEXT_MAX 8u /* beats that a place is known by; fewer in a short trace */
+#define CONTEXT_MAX 8u /* tokens that a place is known by; fewer in a short trace */
 
 struct place {
-	uint32_t mark; /* part of the hash; a table without chains forgets, and may not confuse */
-	uint32_t beat; /* number + 1; 0: empty */
+	uint32_t mark;  /* part of the hash; a table without chains forgets, and may not confuse */
+	uint32_t token; /* number + 1; 0: empty */
 };
 
 struct candidate {
@@ -21,29 +21,29 @@ struct candidate {
 	uint32_t votes;
 };
 
-static uint64_t context_of(const struct seam__beats *beats, uint32_t number)
+static uint64_t context_of(const struct seam__tokens *tokens, uint32_t number)
 {
-	uint32_t some = seam__beats_count(beats) / 8 + 1;
+	uint32_t some = seam__tokens_count(tokens) / 8 + 1;
 	uint32_t context = some < CONTEXT_MAX ? some : CONTEXT_MAX;
 	uint32_t first = number + 1 < context ? 0 : number + 1 - context;
-	uint64_t hash = seam__beats_state(beats, number + 1);
+	uint64_t hash = seam__tokens_state(tokens, number + 1);
 
 	for (uint32_t i = first; i <= number; i++)
-		hash = (hash ^ seam__beats_at(beats, i)->key) * UINT64_C(0x9fb21c651e98df25);
-	return seam__beats_mix(hash, context);
+		hash = (hash ^ seam__tokens_at(tokens, i)->key) * UINT64_C(0x9fb21c651e98df25);
+	return seam__tokens_mix(hash, context);
 }
 
 /* votes: per distance, zeroed. */
-static void vote(const struct seam__beats *beats, struct place *places, uint32_t mask, uint32_t *votes)
+static void vote(const struct seam__tokens *tokens, struct place *places, uint32_t mask, uint32_t *votes)
 {
-	for (uint32_t i = 0; i < seam__beats_count(beats); i++) {
-		uint64_t hash = context_of(beats, i);
+	for (uint32_t i = 0; i < seam__tokens_count(tokens); i++) {
+		uint64_t hash = context_of(tokens, i);
 		struct place *place = &places[hash & mask];
 		uint32_t mark = (uint32_t)(hash >> 32);
 
-		if (place->beat != 0 && place->mark == mark)
-			votes[i + 1 - place->beat]++;
-		*place = (struct place){.mark = mark, .beat = i + 1};
+		if (place->token != 0 && place->mark == mark)
+			votes[i + 1 - place->token]++;
+		*place = (struct place){.mark = mark, .token = i + 1};
 	}
 }
 
@@ -68,17 +68,17 @@ static uint32_t choose(const uint32_t *votes, uint32_t count, struct candidate *
 
 /* The longest region that repeats with `length`; the newest of equals. False where none is two lengths long, or what is
  * live does not return. */
-static bool longest_region(const struct seam__beats *beats, uint32_t length, uint32_t *ret_first, uint32_t *ret_last)
+static bool longest_region(const struct seam__tokens *tokens, uint32_t length, uint32_t *ret_first, uint32_t *ret_last)
 {
-	uint32_t count = seam__beats_count(beats);
+	uint32_t count = seam__tokens_count(tokens);
 	uint32_t run = 0;
 	uint32_t best = 0;
 	uint32_t end = 0;
 
 	for (uint32_t i = length; i < count; i++) {
-		run = seam__beats_equal(beats, i, i - length) ? run + 1 : 0;
+		run = seam__tokens_equal(tokens, i, i - length) ? run + 1 : 0;
 		if (run >= best && run >= length &&
-			seam__beats_state(beats, i + 1) == seam__beats_state(beats, i + 1 - length)) {
+			seam__tokens_state(tokens, i + 1) == seam__tokens_state(tokens, i + 1 - length)) {
 			best = run;
 			end = i + 1;
 		}
@@ -88,8 +88,8 @@ static bool longest_region(const struct seam__beats *beats, uint32_t length, uin
 	return best >= length;
 }
 
-/* Where the fewest bytes are live, of the newest beginnings that leave a period and one more beat; the newest of
- * equals. The beat behind the period says where it ends: what is not a beat may stand before it. */
+/* Where the fewest bytes are live, of the newest beginnings that leave a period and one more token; the newest of
+ * equals. The token behind the period says where it ends: what is not a token may stand before it. */
 static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t length)
 {
 	uint32_t last = region_last - length - 1;
@@ -109,23 +109,23 @@ static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t l
 }
 
 /* Is at least half of what is asked for asked for in the region, without the blocks that live through all of it? */
-static bool is_most(const struct seam__beats *beats, const uint64_t *changes, const struct seam__repeat *repeat)
+static bool is_most(const struct seam__tokens *tokens, const uint64_t *changes, const struct seam__repeat *repeat)
 {
-	uint32_t before = seam__beats_allocs(beats, repeat->region_first);
-	uint32_t inside = seam__beats_allocs(beats, repeat->region_last) - before;
+	uint32_t before = seam__tokens_allocs(tokens, repeat->region_first);
+	uint32_t inside = seam__tokens_allocs(tokens, repeat->region_last) - before;
 	uint32_t through = before;
 
 	for (uint32_t i = 0; i < repeat->region_last; i++)
-		if ((int64_t)changes[i] < 0 && seam__beats_origin(beats, i) < before)
+		if ((int64_t)changes[i] < 0 && seam__tokens_origin(tokens, i) < before)
 			through--;
-	return (uint64_t)2 * inside >= (uint64_t)beats->allocs.count - through;
+	return (uint64_t)2 * inside >= (uint64_t)tokens->allocs.count - through;
 }
 
-static enum seam_rc search(const struct seam__beats *beats, const uint64_t *changes, const uint32_t *votes,
+static enum seam_rc search(const struct seam__tokens *tokens, const uint64_t *changes, const uint32_t *votes,
 	struct seam__repeat *ret_repeat)
 {
 	struct candidate candidates[CANDIDATES];
-	uint32_t count = seam__beats_count(beats);
+	uint32_t count = seam__tokens_count(tokens);
 	uint32_t chosen = choose(votes, count, candidates);
 	struct seam__repeat best = {0};
 	uint32_t best_length = 0;
@@ -135,7 +135,7 @@ static enum seam_rc search(const struct seam__beats *beats, const uint64_t *chan
 		uint32_t first;
 		uint32_t last;
 
-		if (!longest_region(beats, length, &first, &last))
+		if (!longest_region(tokens, length, &first, &last))
 			continue;
 		if (best_length != 0 &&
 			(last - first < best.region_last - best.region_first ||
@@ -144,7 +144,7 @@ static enum seam_rc search(const struct seam__beats *beats, const uint64_t *chan
 		best = (struct seam__repeat){.region_first = first, .region_last = last};
 		best_length = length;
 	}
-	if (best_length == 0 || !is_most(beats, changes, &best))
+	if (best_length == 0 || !is_most(tokens, changes, &best))
 		return SEAM_NOT_FOUND;
 	best.first = lowest(changes, best.region_last, best_length);
 	best.last = best.first + best_length;
@@ -153,10 +153,10 @@ static enum seam_rc search(const struct seam__beats *beats, const uint64_t *chan
 }
 
 enum seam_rc seam__repeat_longest(
-	const struct seam__beats *beats, const uint64_t *changes, struct seam__repeat *ret_repeat)
+	const struct seam__tokens *tokens, const uint64_t *changes, struct seam__repeat *ret_repeat)
 {
 	struct seam_meta *meta = seam__meta_process();
-	uint32_t count = seam__beats_count(beats);
+	uint32_t count = seam__tokens_count(tokens);
 	uint32_t slots = 16;
 	struct place *places;
 	uint32_t *votes;
@@ -168,8 +168,8 @@ enum seam_rc seam__repeat_longest(
 	places = seam__meta_array(meta, slots, sizeof(*places));
 	votes = seam__meta_array(meta, (size_t)count + 1, sizeof(*votes));
 	if (places != NULL && votes != NULL) {
-		vote(beats, places, slots - 1, votes);
-		rc = search(beats, changes, votes, ret_repeat);
+		vote(tokens, places, slots - 1, votes);
+		rc = search(tokens, changes, votes, ret_repeat);
 	}
 	seam__meta_free(meta, votes, ((size_t)count + 1) * sizeof(*votes));
 	seam__meta_free(meta, places, slots * sizeof(*places));

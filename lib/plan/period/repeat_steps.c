@@ -1,7 +1,7 @@
 /* repeat_steps.c: the period by marks of steps; see period.h.
  *
- * Each step is a letter: a hash of its beats, in which a free of a block from before the step is not told from another
- * of the same size. Equal letters are then compared beat by beat.
+ * Each step is a letter: a hash of its tokens, in which a free of a block from before the step is not told from another
+ * of the same size. Equal letters are then compared token by token.
  */
 #include "repeat.h"
 
@@ -10,7 +10,7 @@
 #define STEPS_TOGETHER_MAX 32u /* a period of more steps than that is not looked for */
 
 struct step {
-	uint32_t first; /* beats [first, last) */
+	uint32_t first; /* tokens [first, last) */
 	uint32_t last;
 	uint64_t hash;
 };
@@ -20,40 +20,40 @@ struct steps {
 	uint32_t count;
 };
 
-/* Is the beat's block from before beat `first`? */
-static bool is_older(const struct seam__beats *beats, uint32_t number, uint32_t first)
+/* Is the token's block from before token `first`? */
+static bool is_older(const struct seam__tokens *tokens, uint32_t number, uint32_t first)
 {
-	const struct seam__beat *beat = seam__beats_at(beats, number);
+	const struct seam__token *token = seam__tokens_at(tokens, number);
 
-	return beat->back > beat->allocs - seam__beats_allocs(beats, first);
+	return token->back > token->allocs - seam__tokens_allocs(tokens, first);
 }
 
-static uint64_t hash_step(const struct seam__beats *beats, uint32_t first, uint32_t last)
+static uint64_t hash_step(const struct seam__tokens *tokens, uint32_t first, uint32_t last)
 {
 	uint64_t hash = last - first;
 
 	for (uint32_t i = first; i < last; i++) {
-		const struct seam__beat *beat = seam__beats_at(beats, i);
+		const struct seam__token *token = seam__tokens_at(tokens, i);
 
-		hash = seam__beats_mix(hash, beat->key + (is_older(beats, i, first) ? UINT32_MAX : beat->back));
+		hash = seam__tokens_mix(hash, token->key + (is_older(tokens, i, first) ? UINT32_MAX : token->back));
 	}
 	return hash;
 }
 
-/* Are beats [first, first + length) what the same number of beats before them are? */
-static bool equal_before(const struct seam__beats *beats, uint32_t first, uint32_t length)
+/* Are tokens [first, first + length) what the same number of tokens before them are? */
+static bool equal_before(const struct seam__tokens *tokens, uint32_t first, uint32_t length)
 {
 	if (length == 0 || first < length ||
-		seam__beats_state(beats, first) != seam__beats_state(beats, first + length))
+		seam__tokens_state(tokens, first) != seam__tokens_state(tokens, first + length))
 		return false;
 	for (uint32_t i = 0; i < length; i++) {
-		const struct seam__beat *now = seam__beats_at(beats, first + i);
-		const struct seam__beat *then = seam__beats_at(beats, first + i - length);
+		const struct seam__token *now = seam__tokens_at(tokens, first + i);
+		const struct seam__token *then = seam__tokens_at(tokens, first + i - length);
 
 		if (now->key != then->key)
 			return false;
 		if (now->back != then->back &&
-			!(is_older(beats, first + i, first) && is_older(beats, first + i - length, first - length)))
+			!(is_older(tokens, first + i, first) && is_older(tokens, first + i - length, first - length)))
 			return false;
 	}
 	return true;
@@ -64,8 +64,8 @@ static bool equal_steps(const struct steps *steps, uint32_t a, uint32_t b)
 	return steps->items[a].hash == steps->items[b].hash;
 }
 
-/* Looks for `together` steps that are repeated; `total`: beats of all steps. */
-static bool find(const struct seam__beats *beats, const struct steps *steps, uint32_t together, uint32_t total,
+/* Looks for `together` steps that are repeated; `total`: tokens of all steps. */
+static bool find(const struct seam__tokens *tokens, const struct steps *steps, uint32_t together, uint32_t total,
 	struct seam__repeat *ret_repeat)
 {
 	uint32_t equal = 0; /* steps from here on, one behind the other, that equal the one `together` later */
@@ -80,7 +80,7 @@ static bool find(const struct seam__beats *beats, const struct steps *steps, uin
 			continue;
 		begin = &steps->items[i + together];
 		end = &steps->items[i + 2 * together - 1];
-		if (!equal_before(beats, begin->first, end->last - begin->first))
+		if (!equal_before(tokens, begin->first, end->last - begin->first))
 			continue;
 		while (oldest > 0 && equal_steps(steps, oldest - 1, oldest - 1 + together))
 			oldest--;
@@ -101,14 +101,14 @@ static bool find(const struct seam__beats *beats, const struct steps *steps, uin
 }
 
 static enum seam_rc find_any(
-	const struct seam__beats *beats, const struct steps *steps, struct seam__repeat *ret_repeat)
+	const struct seam__tokens *tokens, const struct steps *steps, struct seam__repeat *ret_repeat)
 {
 	uint32_t total = 0;
 
 	for (uint32_t i = 0; i < steps->count; i++)
 		total += steps->items[i].last - steps->items[i].first;
 	/* One whole step may equal the end of what stands before it. */
-	if (steps->count == 1 && equal_before(beats, steps->items[0].first, total)) {
+	if (steps->count == 1 && equal_before(tokens, steps->items[0].first, total)) {
 		*ret_repeat = (struct seam__repeat){
 			.first = steps->items[0].first,
 			.last = steps->items[0].last,
@@ -118,13 +118,13 @@ static enum seam_rc find_any(
 		return SEAM_OK;
 	}
 	for (uint32_t together = 1; together <= STEPS_TOGETHER_MAX && 2 * together <= steps->count; together++)
-		if (find(beats, steps, together, total, ret_repeat))
+		if (find(tokens, steps, together, total, ret_repeat))
 			return SEAM_OK;
 	return SEAM_NOT_FOUND;
 }
 
 enum seam_rc seam__repeat_steps(
-	const struct seam__beats *beats, const uint32_t *marks, uint32_t mark_count, struct seam__repeat *ret_repeat)
+	const struct seam__tokens *tokens, const uint32_t *marks, uint32_t mark_count, struct seam__repeat *ret_repeat)
 {
 	struct steps steps = {.count = 0};
 	enum seam_rc rc;
@@ -135,11 +135,11 @@ enum seam_rc seam__repeat_steps(
 	if (steps.items == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t m = 1; m < mark_count; m++) {
-		uint64_t hash = hash_step(beats, marks[m - 1], marks[m]);
+		uint64_t hash = hash_step(tokens, marks[m - 1], marks[m]);
 
 		steps.items[steps.count++] = (struct step){.first = marks[m - 1], .last = marks[m], .hash = hash};
 	}
-	rc = find_any(beats, &steps, ret_repeat);
+	rc = find_any(tokens, &steps, ret_repeat);
 	seam__meta_free(seam__meta_process(), steps.items, mark_count * sizeof(*steps.items));
 	return rc;
 }

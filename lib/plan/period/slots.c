@@ -183,7 +183,7 @@ static void count_residents(struct builder *builder)
 	out->resident_count = count;
 }
 
-static enum seam_rc build(struct builder *builder, const struct seam__beats *beats, struct seam_trace_error *error)
+static enum seam_rc build(struct builder *builder, const struct seam__tokens *tokens, struct seam_trace_error *error)
 {
 	struct seam__slots *out = builder->out;
 	size_t stream_count = builder->requests->streams.count + 1;
@@ -194,7 +194,7 @@ static enum seam_rc build(struct builder *builder, const struct seam__beats *bea
 	for (uint64_t e = out->period.first_event; rc == SEAM_OK && e < out->period.last_event; e++)
 		rc = add_event(builder, (uint32_t)e);
 	if (rc == SEAM_OK && !out->period.linear)
-		rc = seam__pairing_apply(builder->trace, builder->requests, beats, out, error);
+		rc = seam__pairing_apply(builder->trace, builder->requests, tokens, out, error);
 	if (rc == SEAM_OK)
 		rc = finish_lifetimes(builder, error);
 	if (rc != SEAM_OK)
@@ -210,7 +210,7 @@ static enum seam_rc build(struct builder *builder, const struct seam__beats *bea
 }
 
 enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__beats *beats, const struct seam__period *period, struct seam_trace_error *error,
+	const struct seam__tokens *tokens, const struct seam__period *period, struct seam_trace_error *error,
 	struct seam__slots *ret_slots)
 {
 	struct seam__slots made = {.period = *period};
@@ -224,7 +224,7 @@ enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_
 	builder.run_numbers =
 		seam__meta_array(seam__meta_process(), requests->runs.count, sizeof(*builder.run_numbers));
 	if (builder.run_numbers != NULL)
-		rc = build(&builder, beats, error);
+		rc = build(&builder, tokens, error);
 	seam__meta_free(seam__meta_process(), builder.run_numbers, requests->runs.count * sizeof(*builder.run_numbers));
 	if (rc == SEAM_OK) {
 		*ret_slots = made;

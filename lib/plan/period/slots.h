@@ -57,7 +57,7 @@ struct seam__slots {
 /* Errors: SEAM_INVALID (what is live does not return: frees without slots; `error`, which may be NULL, says so; too
  * many positions), SEAM_OOM_META. O(events log events). */
 SEAM_MUST_USE enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__beats *beats, const struct seam__period *period, struct seam_trace_error *error,
+	const struct seam__tokens *tokens, const struct seam__period *period, struct seam_trace_error *error,
 	struct seam__slots *ret_slots);
 void seam__slots_fini(struct seam__slots *slots); /* a zeroed one is allowed */
 

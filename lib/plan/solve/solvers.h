@@ -46,13 +46,13 @@ struct seam__stalloc_options {
 	double least_use; /* groups that use less of their box of size and time are taken apart; above 1: all of them */
 };
 
-/* Around fixed items that are there at all times (pockets.c). */
-enum seam_rc seam__solve_pockets(const struct seam__problem *problem, struct seam__budget *budget,
+/* Around fixed items that are there at all times (around_fixed.c). */
+enum seam_rc seam__solve_around_fixed(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument);
 
-/* What lives where most is live, by all solvers; then the rest, in the gaps that it leaves (crest.c). It needs a
+/* What lives where most is live, by all solvers; then the rest, in the gaps that it leaves (peak_core.c). It needs a
  * placement to begin with. */
-enum seam_rc seam__solve_crest(const struct seam__problem *problem, struct seam__budget *budget,
+enum seam_rc seam__solve_peak_core(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument);
 
 /* What a constructor that takes items in an order does. */
@@ -73,13 +73,13 @@ enum seam_rc seam__solve_greedy(const struct seam__problem *problem, struct seam
 enum seam_rc seam__solve_floor(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument);
 
-/* Rounds of greedy placing, each with what did not fit before moved forward (swap.c). */
-enum seam_rc seam__solve_swap(const struct seam__problem *problem, struct seam__budget *budget,
+/* Rounds of greedy placing, each with what did not fit before moved forward (squeaky_wheel.c). */
+enum seam_rc seam__solve_squeaky_wheel(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument);
 
-/* Drops every item to its lowest place, the lowest first, as long as that lowers the peak (settle.c). It needs a
+/* Drops every item to its lowest place, the lowest first, as long as that lowers the peak (compact.c). It needs a
  * placement to begin with. */
-enum seam_rc seam__solve_settle(const struct seam__problem *problem, struct seam__budget *budget,
+enum seam_rc seam__solve_compact(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument);
 
 #endif

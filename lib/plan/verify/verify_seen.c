@@ -12,16 +12,16 @@
 
 struct seer {
 	struct seam__acts *acts;
-	uint32_t *beats;     /* events of the stretch: its static allocations and frees */
+	uint32_t *tokens;    /* events of the stretch: its static allocations and frees */
 	uint32_t *positions; /* per event of the stretch: positions before it */
 	uint64_t *seen;      /* per slot: an end that was seen, 0 for none, SEEN_RIGHT when it was the plan's */
-	uint32_t beat_count;
-	uint64_t matched; /* beats before the stretch that repeat it */
+	uint32_t token_count;
+	uint64_t matched; /* tokens before the stretch that repeat it */
 };
 
 #define SEEN_RIGHT UINT64_MAX
 
-static bool is_beat(const struct seam__acts *acts, uint64_t event)
+static bool is_token(const struct seam__acts *acts, uint64_t event)
 {
 	const struct seam_trace_event *this = &acts->trace->events[event];
 	if ((this->kind != SEAM_TRACE_ALLOC && this->kind != SEAM_TRACE_FREE) || this->size == 0)
@@ -30,7 +30,7 @@ static bool is_beat(const struct seam__acts *acts, uint64_t event)
 	return (acts->trace->events[alloc].flags & SEAM_TRACE_DYNAMIC) == 0;
 }
 
-static bool same_beat(const struct seam__acts *acts, uint64_t event, uint64_t other)
+static bool same_token(const struct seam__acts *acts, uint64_t event, uint64_t other)
 {
 	const struct seam_trace_event *a = &acts->trace->events[event];
 	const struct seam_trace_event *b = &acts->trace->events[other];
@@ -51,20 +51,20 @@ static void look_behind(struct seer *seer)
 {
 	const struct seam__acts *acts = seer->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
-	uint64_t beat = 0;
+	uint64_t token = 0;
 	for (uint64_t event = header->last_event; event < acts->trace->header.event_count; event++) {
-		if (!is_beat(acts, event))
+		if (!is_token(acts, event))
 			continue;
-		const uint32_t twin = seer->beats[beat % seer->beat_count];
-		const uint64_t lag = 1 + beat / seer->beat_count;
-		if (!same_beat(acts, event, twin) || lag > (uint64_t)header->copies + 1)
+		const uint32_t twin = seer->tokens[token % seer->token_count];
+		const uint64_t lag = 1 + token / seer->token_count;
+		if (!same_token(acts, event, twin) || lag > (uint64_t)header->copies + 1)
 			return;
 		const uint32_t alloc = acts->partners[event];
 		if (acts->trace->events[event].kind == SEAM_TRACE_FREE && alloc >= header->first_event &&
 			alloc < header->last_event)
 			see(seer, acts->items[alloc - header->first_event].what,
 				seer->positions[twin - header->first_event] + lag * header->positions);
-		beat++;
+		token++;
 	}
 }
 
@@ -73,22 +73,22 @@ static void look_before(struct seer *seer)
 {
 	const struct seam__acts *acts = seer->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
-	uint64_t beat = 0; /* counted backwards from the stretch's begin */
+	uint64_t token = 0; /* counted backwards from the stretch's begin */
 	for (uint64_t event = header->first_event; event-- > 0;) {
-		if (!is_beat(acts, event))
+		if (!is_token(acts, event))
 			continue;
-		const uint32_t twin = seer->beats[seer->beat_count - 1 - beat % seer->beat_count];
-		const uint64_t lag = 1 + beat / seer->beat_count;
-		if (!same_beat(acts, event, twin) || lag > (uint64_t)header->copies + 1)
+		const uint32_t twin = seer->tokens[seer->token_count - 1 - token % seer->token_count];
+		const uint64_t lag = 1 + token / seer->token_count;
+		if (!same_token(acts, event, twin) || lag > (uint64_t)header->copies + 1)
 			break;
 		const uint32_t end = acts->partners[event];
 		if (acts->trace->events[event].kind == SEAM_TRACE_ALLOC && end >= header->first_event &&
 			end < header->last_event)
 			see(seer, acts->items[twin - header->first_event].what,
 				seer->positions[end - header->first_event] + lag * header->positions);
-		beat++;
+		token++;
 	}
-	seer->matched = beat;
+	seer->matched = token;
 }
 
 static enum seam_rc judge(const struct seer *seer)
@@ -104,13 +104,13 @@ static enum seam_rc judge(const struct seer *seer)
 	return SEAM_OK;
 }
 
-/* Static beats from `event` up to, but without, `until`. */
-static uint64_t beats_between(const struct seam__acts *acts, uint64_t event, uint64_t until)
+/* Static tokens from `event` up to, but without, `until`. */
+static uint64_t tokens_between(const struct seam__acts *acts, uint64_t event, uint64_t until)
 {
-	uint64_t beats = 0;
+	uint64_t tokens = 0;
 	for (; event < until; event++)
-		beats += is_beat(acts, event);
-	return beats;
+		tokens += is_token(acts, event);
+	return tokens;
 }
 
 /* The number of the record in the stretch that stands where `record` stood in the repetition before, or NOBODY. */
@@ -122,8 +122,8 @@ static uint32_t twin_record(const struct seer *seer, uint64_t record)
 	for (uint64_t event = record; event < header->first_event; event++)
 		ago += acts->trace->events[event].kind == SEAM_TRACE_EVENT_RECORD &&
 			!seam__act_is_captured(&acts->trace->events[event]);
-	const uint64_t beats = beats_between(acts, record, header->first_event);
-	if (ago > acts->record_count || beats > seer->matched || beats > seer->beat_count)
+	const uint64_t tokens = tokens_between(acts, record, header->first_event);
+	if (ago > acts->record_count || tokens > seer->matched || tokens > seer->token_count)
 		return NOBODY;
 	for (uint64_t i = 0; i < acts->count; i++) {
 		const struct seam__act *act = &acts->items[i];
@@ -131,7 +131,7 @@ static uint32_t twin_record(const struct seer *seer, uint64_t record)
 		if (act->kind != SEAM__ACT_RECORD || act->what != acts->record_count - ago)
 			continue;
 		const bool same = acts->trace->events[event].stream == acts->trace->events[record].stream &&
-			beats_between(acts, event, header->last_event) == beats;
+			tokens_between(acts, event, header->last_event) == tokens;
 		return same ? act->what : NOBODY;
 	}
 	return NOBODY;
@@ -160,7 +160,7 @@ static void settle_waits(const struct seer *seer)
 	}
 }
 
-static void find_beats(struct seer *seer)
+static void find_tokens(struct seer *seer)
 {
 	const struct seam__acts *acts = seer->acts;
 	const uint64_t first = acts->plan->header.first_event;
@@ -169,8 +169,8 @@ static void find_beats(struct seer *seer)
 		const struct seam_trace_event *event = &acts->trace->events[first + i];
 		seer->positions[i] = position;
 		position += (event->kind == SEAM_TRACE_ALLOC || event->kind == SEAM_TRACE_FREE) && event->size > 0;
-		if (is_beat(acts, first + i))
-			seer->beats[seer->beat_count++] = (uint32_t)(first + i);
+		if (is_token(acts, first + i))
+			seer->tokens[seer->token_count++] = (uint32_t)(first + i);
 	}
 }
 
@@ -180,14 +180,14 @@ enum seam_rc seam__acts_see(struct seam__acts *acts)
 	const size_t slots = acts->plan->header.slot_count + (size_t)1;
 	struct seer seer = {
 		.acts = acts,
-		.beats = seam__meta_array(seam__meta_process(), events, sizeof(uint32_t)),
+		.tokens = seam__meta_array(seam__meta_process(), events, sizeof(uint32_t)),
 		.positions = seam__meta_array(seam__meta_process(), events, sizeof(uint32_t)),
 		.seen = seam__meta_array(seam__meta_process(), slots, sizeof(uint64_t)),
 	};
 	enum seam_rc rc = SEAM_OOM_META;
-	if (seer.beats != NULL && seer.positions != NULL && seer.seen != NULL) {
-		find_beats(&seer);
-		if (seer.beat_count > 0 && (acts->plan->header.flags & SEAM_PLAN_LINEAR) == 0) {
+	if (seer.tokens != NULL && seer.positions != NULL && seer.seen != NULL) {
+		find_tokens(&seer);
+		if (seer.token_count > 0 && (acts->plan->header.flags & SEAM_PLAN_LINEAR) == 0) {
 			look_behind(&seer);
 			look_before(&seer);
 		}
@@ -196,6 +196,6 @@ enum seam_rc seam__acts_see(struct seam__acts *acts)
 	}
 	seam__meta_free(seam__meta_process(), seer.seen, slots * sizeof(uint64_t));
 	seam__meta_free(seam__meta_process(), seer.positions, events * sizeof(uint32_t));
-	seam__meta_free(seam__meta_process(), seer.beats, events * sizeof(uint32_t));
+	seam__meta_free(seam__meta_process(), seer.tokens, events * sizeof(uint32_t));
 	return rc;
 }

@@ -1,0 +1,171 @@
+/* iteration_kinds.c: see iteration_kinds.h. */
+#include "iteration_kinds.h"
+
+#include "meta.h"
+
+#define KINDS_MAX 64u        /* more are not told apart: what is older and like none of them has no kind */
+#define DATA_SHARE 4u        /* of the bytes asked for, that may depend on data */
+#define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
+#define SHAPES_MAX 8u        /* with more kinds than are ever planned, those of one shape are rather taken together */
+#define FACTORS 256u         /* of two sizes, up to 8 */
+#define FACTORS_OF_ONE 32.0
+
+static uint32_t may_differ(const struct seam__sequence *a, const struct seam__sequence *b, double most_differing)
+{
+	uint32_t a_count = seam__stretch_count(&a->stretch);
+	uint32_t b_count = seam__stretch_count(&b->stretch);
+	uint32_t most = (uint32_t)((a_count > b_count ? a_count : b_count) * most_differing);
+
+	return most > ALWAYS_MAY_DIFFER ? most : ALWAYS_MAY_DIFFER;
+}
+
+/* Not many of its requests may differ, nor much of its memory: other sizes of a few large ones are another workload. */
+static bool is_alike(const struct seam__sequence *a, const struct seam__sequence *b,
+	const struct seam__difference *difference, double most_differing)
+{
+	uint64_t bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
+
+	return difference->requests <= ALWAYS_MAY_DIFFER || (double)difference->bytes <= (double)bytes * most_differing;
+}
+
+/* The kind that the sequence differs from least, or SEAM__KIND_NONE. */
+static enum seam_rc choose_alike(const struct seam__kinds *kinds, const struct seam__sequence *sequence,
+	double most_differing, uint32_t *ret_kind)
+{
+	uint32_t least = UINT32_MAX;
+	uint32_t best = SEAM__KIND_NONE;
+
+	for (uint32_t k = 0; k < kinds->items.count && least > 0; k++) {
+		const struct seam__sequence *base = &seam__kind_at(kinds, k)->sequence;
+		uint32_t most = may_differ(base, sequence, most_differing);
+		struct seam__difference difference = {0};
+		enum seam_rc rc = SEAM_OK;
+
+		if (sequence->hash != base->hash)
+			rc = seam__sequence_compare(
+				kinds->sequences, base, sequence, most < least ? most : least, NULL, &difference);
+		if (rc == SEAM_OOM_META)
+			return rc;
+		if (rc == SEAM_OK && difference.requests < least &&
+			is_alike(base, sequence, &difference, most_differing)) {
+			least = difference.requests;
+			best = k;
+		}
+	}
+	*ret_kind = best;
+	return SEAM_OK;
+}
+
+/* Whether most of the sizes that differ between two sequences of one shape do so by one factor: another sequence
+ * length, say, or another batch. Where they depend on data (experts), each goes its own way. */
+static bool is_scaled(const struct seam__kinds *kinds, const struct seam__sequence *a, const struct seam__sequence *b)
+{
+	uint32_t counts[FACTORS] = {0};
+	uint32_t differing = 0;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < seam__stretch_count(&a->stretch); i++) {
+		uint64_t then = seam__request_at(kinds->sequences->requests, a->stretch.first_request + a->numbers[i])
+					->size_bytes;
+		uint64_t now = seam__request_at(kinds->sequences->requests, b->stretch.first_request + b->numbers[i])
+				       ->size_bytes;
+		double factor = then != 0 ? (double)now / (double)then * FACTORS_OF_ONE : FACTORS;
+
+		differing += a->keys[i] != b->keys[i];
+		if (a->keys[i] != b->keys[i] && factor < FACTORS)
+			counts[(uint32_t)factor]++;
+	}
+	/* Sizes are rounded, so a factor may be on both sides of a boundary. */
+	for (uint32_t f = 0; f + 1 < FACTORS; f++)
+		most = counts[f] + counts[f + 1] > most ? counts[f] + counts[f + 1] : most;
+	return most > differing / 2;
+}
+
+/* The kind of its shape that the sequence differs from least, if not in too much memory: sizes in it depend on data,
+ * and nobody has said so. */
+static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam__sequence *sequence)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t best = SEAM__KIND_NONE;
+
+	for (uint32_t k = 0; k < kinds->items.count; k++) {
+		const struct seam__sequence *base = &seam__kind_at(kinds, k)->sequence;
+		struct seam__difference difference;
+		bool same_shape;
+
+		if (seam__sequence_overlay(kinds->sequences, base, sequence, NULL, &difference, &same_shape) &&
+			same_shape && difference.requests <= seam__stretch_count(&sequence->stretch) / 4 * 3 &&
+			difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least &&
+			(kinds->items.count >= SHAPES_MAX || !is_scaled(kinds, base, sequence))) {
+			least = difference.bytes;
+			best = k;
+		}
+	}
+	return best;
+}
+
+static void count_member(struct seam__kind *kind, const struct seam__sequence *sequence)
+{
+	kind->seen++;
+	kind->equal += sequence->hash == kind->sequence.hash;
+}
+
+static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most_differing)
+{
+	struct seam__kind made = {.newest = stretch, .seen = 1, .equal = 1};
+	uint32_t *kind = &kinds->kind_of[stretch];
+	enum seam_rc rc = seam__sequence_init(kinds->sequences, &kinds->stretches[stretch], &made.sequence);
+
+	if (rc != SEAM_OK)
+		return rc;
+	rc = choose_alike(kinds, &made.sequence, most_differing, kind);
+	if (rc == SEAM_OK && *kind == SEAM__KIND_NONE)
+		*kind = choose_shape(kinds, &made.sequence);
+	if (rc == SEAM_OK && (*kind != SEAM__KIND_NONE || kinds->items.count == KINDS_MAX)) {
+		if (*kind != SEAM__KIND_NONE)
+			count_member(seam__kind_at(kinds, *kind), &made.sequence);
+		seam__sequence_fini(kinds->sequences, &made.sequence);
+		return SEAM_OK;
+	}
+	if (rc == SEAM_OK)
+		rc = seam__grow_append(&kinds->items, &made, 1);
+	if (rc == SEAM_OK)
+		*kind = (uint32_t)kinds->items.count - 1;
+	else
+		seam__sequence_fini(kinds->sequences, &made.sequence);
+	return rc;
+}
+
+enum seam_rc seam__kinds_init(const struct seam__sequences *sequences, const struct seam__stretch *stretches,
+	uint32_t stretch_count, double most_differing, uint64_t least_requests, struct seam__kinds *ret_kinds)
+{
+	struct seam__kinds made = {.sequences = sequences, .stretches = stretches, .stretch_count = stretch_count};
+	enum seam_rc rc = SEAM_OK;
+
+	seam__grow_init(&made.items, sizeof(struct seam__kind));
+	made.kind_of = seam__meta_array(seam__meta_process(), (size_t)stretch_count + 1, sizeof(*made.kind_of));
+	if (made.kind_of == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t s = stretch_count; rc == SEAM_OK && s-- > 0;) {
+		made.kind_of[s] = SEAM__KIND_NONE;
+		if (seam__stretch_count(&stretches[s]) >= least_requests)
+			rc = add(&made, s, most_differing);
+	}
+	if (rc == SEAM_OK)
+		*ret_kinds = made;
+	else
+		seam__kinds_fini(&made);
+	return rc;
+}
+
+void seam__kinds_fini(struct seam__kinds *kinds)
+{
+	if (kinds->kind_of == NULL)
+		return;
+	for (uint32_t k = 0; k < kinds->items.count; k++)
+		seam__sequence_fini(kinds->sequences, &seam__kind_at(kinds, k)->sequence);
+	seam__grow_fini(&kinds->items);
+	seam__meta_free(
+		seam__meta_process(), kinds->kind_of, ((size_t)kinds->stretch_count + 1) * sizeof(*kinds->kind_of));
+	*kinds = (struct seam__kinds){0};
+}

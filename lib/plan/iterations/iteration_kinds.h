@@ -1,0 +1,48 @@
+/* iteration_kinds.h: which stretches of a recording are alike.
+ *
+ * Each stretch joins the kind whose newest member differs least from it, or begins one. The newest are looked at first.
+ * Of the requests, and of the bytes that they ask for, a tenth may differ (most_differing). Failing that, one with the
+ * same sequence of requests but for sizes is alike too, if at least a quarter of the sizes are equal and three quarters
+ * of the bytes: what differs then depends on data (experts). Where most sizes change by one factor it is another shape
+ * (sequence length), a kind of its own, unless there are more such than are ever planned. Where most of the memory
+ * depends on data, what could be planned is not worth an arena that stands idle beside it: such stretches are not
+ * alike.
+ *
+ * Not here: where stretches begin and end (iterations_cut.h); what members have in common (aligned_requests.h). No
+ * locks.
+ */
+#ifndef SEAM_ITERATION_KINDS_H
+#define SEAM_ITERATION_KINDS_H
+
+#include "thread_sequences.h"
+
+#define SEAM__KIND_NONE UINT32_MAX
+
+struct seam__kind {
+	struct seam__sequence sequence; /* of the newest member */
+	uint32_t newest;                /* its number */
+	uint32_t seen;                  /* members */
+	uint32_t equal;                 /* of them, to the newest, the newest counted */
+};
+
+struct seam__kinds {
+	const struct seam__sequences *sequences;
+	const struct seam__stretch *stretches; /* the caller's, in order of events */
+	uint32_t stretch_count;
+	uint32_t *kind_of;      /* per stretch: its kind, or SEAM__KIND_NONE: too short */
+	struct seam_grow items; /* struct seam__kind, newest first */
+};
+
+/* stretches: must outlive the kinds. most_differing: of their requests; a few may always differ. Shorter ones than
+ * least_requests have no kind. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__kinds_init(const struct seam__sequences *sequences,
+	const struct seam__stretch *stretches, uint32_t stretch_count, double most_differing, uint64_t least_requests,
+	struct seam__kinds *ret_kinds);
+void seam__kinds_fini(struct seam__kinds *kinds); /* a zeroed one is allowed */
+
+static inline struct seam__kind *seam__kind_at(const struct seam__kinds *kinds, uint32_t number)
+{
+	return (struct seam__kind *)kinds->items.items + number;
+}
+
+#endif

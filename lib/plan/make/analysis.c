@@ -1,0 +1,143 @@
+/* analysis.c: see analysis.h. */
+#include "analysis.h"
+
+#include <string.h>
+
+#include "instance.h"
+#include "meta.h"
+#include "trace_error.h"
+
+#define RECORDED_ALIGN_BYTES 512u
+
+uint64_t seam__analysis_align(const struct seam_trace *trace)
+{
+	const char *source = seam_trace_string(trace, trace->header.source);
+
+	return source != NULL && strncmp(source, "csv", 3) == 0 ? 1 : RECORDED_ALIGN_BYTES;
+}
+
+static enum seam_rc find_period(const struct seam_trace *trace, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam__analysis *analysis)
+{
+	struct seam_trace_error none = {0};
+	enum seam_rc rc;
+
+	switch (options->period) {
+	case SEAM_PLAN_PERIOD_WHOLE:
+		analysis->period = seam__period_whole(trace);
+		return SEAM_OK;
+	case SEAM_PLAN_PERIOD_GIVEN:
+		return seam__period_given(trace, &analysis->requests, &analysis->tokens, options->first_event,
+			options->last_event, error, &analysis->period);
+	case SEAM_PLAN_PERIOD_FIND:
+		return seam__period_find(trace, &analysis->tokens, error, &analysis->period);
+	case SEAM_PLAN_PERIOD_AUTO:
+	default:
+		rc = seam__period_find(trace, &analysis->tokens, &none, &analysis->period);
+		if (rc == SEAM_NOT_FOUND) {
+			analysis->period = seam__period_whole(trace);
+			rc = SEAM_OK;
+		}
+		return rc;
+	}
+}
+
+/* From the period on. On failure nothing of it is left. */
+static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam__analysis *analysis)
+{
+	const struct seam__instance_options instance = {.align_bytes = options->align_bytes,
+		.streams = options->streams,
+		.fixed = options->fixed,
+		.fixed_count = options->fixed_count,
+		.taken = options->taken,
+		.taken_count = options->taken_count};
+	enum seam_rc rc = seam__slots_init(
+		trace, &analysis->requests, &analysis->tokens, &analysis->period, error, &analysis->slots);
+
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__instance_init(seam__meta_process(), trace, &analysis->requests, &analysis->slots, &instance, error,
+		&analysis->problem);
+	if (rc != SEAM_OK)
+		seam__slots_fini(&analysis->slots);
+	return rc;
+}
+
+static bool has_steps(const struct seam_trace *trace)
+{
+	for (uint64_t i = 0; i < trace->header.event_count; i++)
+		if (trace->events[i].kind == SEAM_TRACE_STEP)
+			return true;
+	return false;
+}
+
+/* Does more than half of what lives at the peak live all the time, of blocks that come and go? */
+static enum seam_rc is_inner_loop(const struct seam_trace *trace, const struct seam__analysis *analysis, bool *ret_is)
+{
+	const struct seam__problem *problem = &analysis->problem;
+	uint64_t least = UINT64_MAX;
+	uint64_t most = 0;
+	uint64_t *live;
+
+	*ret_is = false;
+	if (analysis->period.linear || problem->circle == 0 || has_steps(trace))
+		return SEAM_OK;
+	live = seam__meta_array(problem->meta, problem->circle, sizeof(*live));
+	if (live == NULL)
+		return SEAM_OOM_META;
+	seam__problem_live(problem, live);
+	for (uint32_t t = 0; t < problem->circle; t++) {
+		least = live[t] < least ? live[t] : least;
+		most = live[t] > most ? live[t] : most;
+	}
+	seam__meta_free(problem->meta, live, (size_t)problem->circle * sizeof(*live));
+	*ret_is = least > most / 2;
+	return SEAM_OK;
+}
+
+/* Replaces what was laid out for an inner loop by the whole of the trace. */
+static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam__analysis *analysis)
+{
+	bool inner;
+	enum seam_rc rc = is_inner_loop(trace, analysis, &inner);
+
+	if (rc != SEAM_OK || !inner)
+		return rc;
+	seam__problem_fini(&analysis->problem);
+	seam__slots_fini(&analysis->slots);
+	analysis->period = seam__period_whole(trace);
+	return lay_out(trace, options, error, analysis);
+}
+
+enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam__analysis *ret_analysis)
+{
+	struct seam__analysis made = {0};
+	enum seam_rc rc = seam__requests_init(trace, &made.requests);
+
+	if (rc == SEAM_INVALID)
+		seam__trace_error_set(error, 0, "more events or bytes than a plan can hold");
+	if (rc == SEAM_OK)
+		rc = seam__tokens_init(trace, &made.requests, &made.tokens);
+	if (rc == SEAM_OK)
+		rc = find_period(trace, options, error, &made);
+	if (rc == SEAM_OK)
+		rc = lay_out(trace, options, error, &made);
+	if (rc == SEAM_OK && options->period == SEAM_PLAN_PERIOD_AUTO)
+		rc = reconsider(trace, options, error, &made);
+	if (rc == SEAM_OK)
+		*ret_analysis = made;
+	else
+		seam__analysis_fini(&made);
+	return rc;
+}
+
+void seam__analysis_fini(struct seam__analysis *analysis)
+{
+	seam__problem_fini(&analysis->problem);
+	seam__slots_fini(&analysis->slots);
+	seam__tokens_fini(&analysis->tokens);
+	seam__requests_fini(&analysis->requests);
+}

@@ -1,0 +1,36 @@
+/* analysis.h: what a trace asks of a plan: its requests, its period, their lifetimes, and the problem that follows.
+ *
+ * Not here: placing (make.h); each of the steps, which has a header of its own.
+ * Immutable once made; on the process-wide metadata domain. No locks.
+ */
+#ifndef SEAM_ANALYSIS_H
+#define SEAM_ANALYSIS_H
+
+#include <seam/plan.h>
+
+#include "tokens.h"
+#include "period.h"
+#include "problem.h"
+#include "request.h"
+#include "slots.h"
+
+struct seam__analysis {
+	struct seam__requests requests;
+	struct seam__tokens tokens;
+	struct seam__period period;
+	struct seam__slots slots;
+	struct seam__problem problem;
+};
+
+/* options: resolved. With SEAM_PLAN_PERIOD_AUTO a loop inside of an iteration is no period, unless steps are marked:
+ * most of what lives in it lives on across its boundary (micro-batches in a pipeline), and a plan of it would be of no
+ * use before and behind it. ret_analysis: for seam__analysis_fini(), on success only. Errors: those of seam_plan_make()
+ * but for solvers, with `error` (may be NULL) filled. */
+SEAM_MUST_USE enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam__analysis *ret_analysis);
+void seam__analysis_fini(struct seam__analysis *analysis); /* a zeroed one is allowed */
+
+/* What sizes are rounded up to where nobody says: as allocators do it, but interval instances are taken as they are. */
+uint64_t seam__analysis_align(const struct seam_trace *trace);
+
+#endif
