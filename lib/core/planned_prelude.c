@@ -221,7 +221,7 @@ static void begin_with(struct seam_pool *pool)
 {
 	struct seam_stage *stage = seam__stage_open(&pool->planning);
 	seam__stage_expect(pool, stage, 0, stage->long_positions);
-	seam__stage_begin_settling(pool, stage, stage->long_positions);
+	seam__stage_begin_budget(pool, stage);
 }
 
 enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan)
