@@ -12,7 +12,7 @@
  *   B4  a LOST or HOLE block is exactly one slot; LOST: its chunk is owned elsewhere; HOLE: the slot has no chunk
  *   B5  the view's count of live blocks is right
  *   B6  a LEASED block lies in one slot, of a chunk that the view owns, and has no stream; the chunk knows its first;
- * those of a chunk are one arena's, and two of them that touch are one
+ *       those of a chunk are one arena's, and two of them that touch are one
  *
  * Locks: the pool's `lock` for everything here.
  */

@@ -19,9 +19,11 @@
  *
  * Invariants (seam__arena_check)
  *   A1  the view maps chunk i of the list at its offset; offsets ascend without a gap; every chunk is `kept`, and
- * belongs to the common memory. Of a closed arena: those that are leased still; the others may be gone A2  leased_bytes
- * of a chunk is the sum of the LEASED blocks of the arena in it, and all of those lie in its chunks (B6) A3  an arena
- * that is not open has no lease, except a closed one: of busy chunks, and of those that are to be waited for
+ *       belongs to the common memory. Of a closed arena: those that are leased still; the others may be gone
+ *   A2  leased_bytes of a chunk is the sum of the LEASED blocks of the arena in it, and all of those lie in its chunks
+ *       (B6)
+ *   A3  an arena that is not open has no lease, except a closed one: of busy chunks, and of those that are to be waited
+ *       for
  *
  * Locks: change and lock as memory.h says. [call]: `change`, not `lock`. [both]: `change` and `lock`. [lock]: `lock` is
  * enough.

@@ -1,16 +1,19 @@
 /* emu_state.h: the emulated machine's own structures, shared by vmm/emu_*.c and driver_emu.c and by nobody else.
  *
- * Every field is guarded by emu.lock unless it says otherwise; every function here needs that lock.
- * The functions seam__emu_op_NAME are the table's calls: driver_emu.c takes the lock, refuses what comes after a fork
- * or a sticky error, and bills the virtual time around them.
+ * Every field is guarded by emu.lock unless it says otherwise; every function here needs that lock. The functions
+ * seam__emu_op_NAME are the table's calls: driver_emu.c takes the lock, refuses what comes after a fork or a sticky
+ * error, and bills the virtual time around them.
  *
  * Invariants
  *   E1  reservations do not overlap; every mapping that is not direct lies whole in one reservation
  *   E2  mappings do not overlap; phys.mappings counts those of a handle
  *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on a
- * device E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host
- * function or a mark E5  mapping.pending counts the pins of work that is not done E6  granted_count of a device is the
- * number of mappings with its bit in `granted` E7  a stream has a graph and a branch in it exactly while it is captured
+ *       device
+ *   E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host function or
+ *       a mark
+ *   E5  mapping.pending counts the pins of work that is not done
+ *   E6  granted_count of a device is the number of mappings with its bit in `granted`
+ *   E7  a stream has a graph and a branch in it exactly while it is captured
  */
 #ifndef SEAM_EMU_STATE_H
 #define SEAM_EMU_STATE_H

@@ -8,23 +8,25 @@
  * Not here: what the memory is, and who may have it. Policy: when to poll, order or wait.
  *
  * Streams are known by their driver id, not by their handle: a handle may be destroyed and given out again.
- *   - The legacy default stream has two handles (0 and 1) and one entry.
- *   - SEAM_STREAM_PER_THREAD has an entry per thread, and only that thread can record on it. A cover asked for by
- * another thread answers SEAM_BUSY and is made up for when the owner next calls seam__streams_find().
+ *   - The legacy default stream has two handles (0 and 1) and one entry. - SEAM_STREAM_PER_THREAD has an entry per
+ *   thread, and only that thread can record on it. A cover asked for by another
+ *     thread answers SEAM_BUSY and is made up for when the owner next calls seam__streams_find().
  *   - A stream whose destruction was announced (seam__stream_destroyed) is covered a last time and passes as any other.
  *   - One that was found destroyed, or replaced under its handle, without notice is *lost*: nothing can be recorded on
- * it any more. What events cover passes; the rest passes by seam__streams_wait_all_*() only.
+ *   it any more.
+ *     What events cover passes; the rest passes by seam__streams_wait_all_*() only.
  *   - On a stream that is being captured nothing is recorded or queried: its stamps stay until the capture has ended.
  *
  * Invariants (seam__streams_check)
  *   T1  passed <= covered < tick, and last_stamp <= tick, for every stream
  *   T2  a stream's events have rising ticks, above passed and at most covered; the newest has covered's tick, unless
- * covered = passed T3  at most SEAM_STREAM_EVENTS events are queued per stream: the newest is recorded again rather
- * than one added T4  a stream is in the tree unless it is destroyed or lost T5  indexes are unique, and rise along the
- * list
+ *       covered = passed
+ *   T3  at most SEAM_STREAM_EVENTS events are queued per stream: the newest is recorded again rather than one added
+ *   T4  a stream is in the tree unless it is destroyed or lost
+ *   T5  indexes are unique, and rise along the list
  *
- * Locks: none inside. The lock of the pool that owns the registry guards everything here, but
- * seam__wait_all_run(), which is called without it. No other function waits, except in deterministic mode.
+ * Locks: none inside. The lock of the pool that owns the registry guards everything here, but seam__wait_all_run(),
+ * which is called without it. No other function waits, except in deterministic mode.
  *
  * Lifetime: a struct seam_stream that has been looked up is valid until the lock is dropped, or the next call that
  * takes the registry (find, destroyed, poll_all, ..._end, unref). Who keeps a pointer longer holds a reference. A dead

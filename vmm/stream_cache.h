@@ -8,10 +8,11 @@
  *
  * Blocks are cut from segments by best fit, and joined when they are free. Small requests have segments of their own. A
  * free block belongs to a stream, which may use it again at once, or to nobody: then all its past work has passed, and
- * any stream may. In order of preference a request is served by 1  its stream's, or nobody's, free block that fits best
+ * any stream may. In order of preference a request is served by
+ *   1  its stream's, or nobody's, free block that fits best
  *   2  neighbouring free blocks of those two, joined
- *   3  the same, after the other streams were polled and what has passed there became nobody's
- *      (and with reuse WAIT: a block of another stream, behind an edge on the device)
+ *   3  the same, after the other streams were polled and what has passed there became nobody's (and with reuse WAIT: a
+ *      block of another stream, behind an edge on the device)
  *   4  a new segment
  *   5  the same again, after unused segments went back, and at last after the device has been waited for
  *   6  a free block in a segment of the other class

@@ -8,8 +8,8 @@
  *   free, mapped         in its pool's free set, by (stream, size, address)
  *   free, not mapped     in its pool's unmapped set, by (stream, address); expandable segments only
  *
- * Not here: where segments come from (caching.c, expandable.c), the order of attempts (ref_cache.c).
- * Invariants (ref_blocks_check, ref_pool_check):
+ * Not here: where segments come from (caching.c, expandable.c), the order of attempts (ref_cache.c). Invariants
+ * (ref_blocks_check, ref_pool_check):
  *   B1  neighbours point at each other, touch, and share segment, pool and stream
  *   B2  two free neighbours of the same kind (mapped or not) do not exist: they would have been merged
  *   B3  sizes are multiples of 512

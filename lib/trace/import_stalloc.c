@@ -1,10 +1,9 @@
 /* import_stalloc.c: STAlloc's text log (trace/mem_log_dev{N}.txt), in which its allocator and its hooks write by turns.
  *
  *   1 ADDRESS SIZE STREAM       an allocation       0 ADDRESS SIZE STREAM   its free; addresses are hexadecimal
- *   Iteration Index : K         iteration K begins; `end` behind the last one
- *   micro-batch : F             the next forward begins; B: the next backward, W: the next backward of weights
- *   NAME->CLASS Layer : F-start a module begins; F-end, B-start and B-end
- *   token_... : F-start         and the like: passed over
+ *   Iteration Index : K         iteration K begins; `end` behind the last one micro-batch : F             the next
+ *   forward begins; B: the next backward, W: the next backward of weights NAME->CLASS Layer : F-start a module begins;
+ *   F-end, B-start and B-end token_... : F-start         and the like: passed over
  *
  * What becomes of it: the beginning of an iteration is the end of the one before (STEP), but for the first, before
  * which the program sets up. A micro-batch mark begins a phase (forward, backward, weight backward) that lasts to the

@@ -2,11 +2,12 @@
  *
  * A gap is a longest row of neighbouring sections with one floor that lies below the floors beside it. Next above a
  * section of a gap stands an item that fits into the gap, or nothing stands at the floor there. So:
- *   - where no unplaced item of a section fits, the section is raised to the lowest level that one of them can have;
- *   - where all that fits cannot fill a section up to the lower neighbour and the rest exceeds its slack, all is lost;
- *   - a decision is taken at one section of one gap: each item that fits there, or none. These exclude each other, and
- * one of them is true, whatever section is taken: the style says which (few choices, little slack, low, wide). Where no
- * unplaced item crosses from one section to the next, the parts on both sides are problems of their own.
+ *   - where no unplaced item of a section fits, the section is raised to the lowest level that one of them can have; -
+ *   where all that fits cannot fill a section up to the lower neighbour and the rest exceeds its slack, all is lost; -
+ *   a decision is taken at one section of one gap: each item that fits there, or none. These exclude each other, and
+ *   one
+ *     of them is true, whatever section is taken: the style says which (few choices, little slack, low, wide).
+ * Where no unplaced item crosses from one section to the next, the parts on both sides are problems of their own.
  *
  * A gap whose sections and neighbours were not touched is not looked at again: what is known of it is kept, and a tree
  * over all sections finds the best of a part. So a step costs what it changes, not what there is. No locks.

@@ -12,8 +12,11 @@
  *
  * Invariants, named by seam__exact_skyline_check():
  *   S1  rest is the sum of the sizes of unplaced items that cover a section, crossing the number of those that cover
- * the next one too S2  floor + walls above + rest + slack = capacity S3  the next wall begins above the floor S4  an
- * unplaced item has its first section's start key in it No locks.
+ *       the next one too
+ *   S2  floor + walls above + rest + slack = capacity
+ *   S3  the next wall begins above the floor
+ *   S4  an unplaced item has its first section's start key in it
+ * No locks.
  */
 #ifndef SEAM_EXACT_SKYLINE_H
 #define SEAM_EXACT_SKYLINE_H

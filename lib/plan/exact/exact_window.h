@@ -12,7 +12,8 @@
  *   W2  the lists by section name exactly the items that start there, and those that cover it, ascending in size
  *   W3  walls of a section ascend and do not touch
  *   W4  load is the sum of the sizes that cover a section; lower_bytes is the largest load with walls, or the top of a
- * wall Immutable once made. No locks.
+ *       wall
+ * Immutable once made. No locks.
  */
 #ifndef SEAM_EXACT_WINDOW_H
 #define SEAM_EXACT_WINDOW_H

@@ -14,16 +14,18 @@
  *
  * JSON, one object; "arcs" and "contiguous" may be missing, ids are strings or whole numbers:
  *   {"nodes": [{"id": "n1", "stream": 0}, ...],
- *    "tensors": [{"id": "t1", "size": 1024, "from": "n1", "to": ["n2", "n3"]}, ...],
- *    "arcs": [["n1", "n4"], ...],
+ *    "tensors": [{"id": "t1", "size": 1024, "from": "n1", "to": ["n2", "n3"]}, ...], "arcs": [["n1", "n4"], ...],
  *    "contiguous": [["t1", "t2"], ...]}
  *
  * CSV, one row a line; rows may stand in any order but for nodes, whose order is that of their streams. Blank lines and
  * lines that begin with # are passed over; there are no quotes, and ids contain no comma, semicolon, quote or blank at
- * an end: node,ID,STREAM tensor,ID,SIZE,FROM,TO;TO;...     (TO may be empty) arc,FROM,TO contiguous,ID;ID;...
+ * an end:
+ *   node,ID,STREAM
+ *   tensor,ID,SIZE,FROM,TO;TO;...     (TO may be empty)
+ *   arc,FROM,TO contiguous,ID;ID;...
  *
- * Not here: who may share memory (safety.h); the placement problem (graph_problem.h).
- * Invariants, named by seam__graph_check():
+ * Not here: who may share memory (safety.h); the placement problem (graph_problem.h). Invariants, named by
+ * seam__graph_check():
  *   G1  streams, producers, consumers and arcs name what exists
  *   G2  contiguous constraints form chains: no tensor is the successor of two, none its own descendant
  *   G3  finished: every edge leads to a later position, and positions are a permutation of the nodes

@@ -6,9 +6,10 @@
  *
  * Who may share with whom across streams is the caller's choice (enum seam_plan_streams):
  *   edges   what the trace's edges order (safety_trace.h). Where they do not repeat with the period, and where there
- * are none, nothing is shared across streams; apart   nothing is; insert  everything that program order allows, as if
- * there were one stream; waits.h lists the edges to insert. Memory of a private pool is shared with nothing outside of
- * it, whatever is chosen.
+ *           are none, nothing is shared across streams;
+ *   apart   nothing is;
+ *   insert  everything that program order allows, as if there were one stream; waits.h lists the edges to insert.
+ * Memory of a private pool is shared with nothing outside of it, whatever is chosen.
  *
  * A block that other streams used (record_stream) is held until they have passed, where the trace's edges tell when
  * that is. Where nothing tells, the host does not know its end: its memory is for the same copy of the slot only, in

@@ -10,8 +10,8 @@
  * the same stream; memory of a private pool is used again by no other number, because a captured graph may still need
  * it.
  *
- * Not here: which stretch repeats (period.h); lifetimes in positions (slots.h).
- * Invariants, named by seam__requests_check():
+ * Not here: which stretch repeats (period.h); lifetimes in positions (slots.h). Invariants, named by
+ * seam__requests_check():
  *   R1  allocations ascend; a free comes behind its allocation; of_event says for both which request it was
  *   R2  stream, run and use numbers are below their counts; a request's uses are on other streams
  *   R3  sizes are positive

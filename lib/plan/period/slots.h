@@ -10,8 +10,8 @@
  *
  * A stretch that happens once has no other repetition: what it does not free ends with it, and there are no residents.
  *
- * Not here: addresses; what is to be placed and held from which stream (instance.h).
- * Invariants, named by seam__slots_check():
+ * Not here: addresses; what is to be placed and held from which stream (instance.h). Invariants, named by
+ * seam__slots_check():
  *   S1  slots are the requests allocated in the period, in order; begins ascend
  *   S2  begin < end <= begin + copies * positions, copies being the smallest number for which that holds
  *   S3  no two slots share a free; no two allocations or frees of slots have one position

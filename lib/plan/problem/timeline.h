@@ -66,9 +66,9 @@ static inline uint32_t seam__timeline_column(const struct seam__timeline *timeli
 const char *seam__timeline_check(const struct seam__timeline *timeline);
 
 /* The nodes of a bottom-up tree over a lane's columns. A tree over n columns has nodes 1 .. 2n - 1; leaf c is n + c,
- * the parent of v is v / 2. A cover is the disjoint union of the leaves below at most 4 log n nodes: walk them with for
- * (seam__walk_begin(&walk, cover, columns); seam__walk_next(&walk, &node);) ... Exactly one of them is an ancestor (or
- * is itself) of each leaf covered. */
+ * the parent of v is v / 2. A cover is the disjoint union of the leaves below at most 4 log n nodes: walk them with
+ *     for (seam__walk_begin(&walk, cover, columns); seam__walk_next(&walk, &node);) ...
+ * Exactly one of them is an ancestor (or is itself) of each leaf covered. */
 struct seam__walk {
 	uint32_t left, right; /* of the run at hand, as nodes; the run is empty when they are equal */
 	uint32_t more;        /* the end of the second run, as a column: it begins at 0 */

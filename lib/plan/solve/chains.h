@@ -4,8 +4,7 @@
  * item alone. Items with a fixed address are in no chain. (Papers: SOMAS section 4, where a chain is a block of
  * tensors.)
  *
- * Not here: placing (objects.h).
- * Invariants, named by seam__chains_check():
+ * Not here: placing (objects.h). Invariants, named by seam__chains_check():
  *   C1  every item without a fixed address is in exactly one chain
  *   C2  keys never decrease; equal keys stand by size, larger first, then by number
  * No locks: one thread at a time.

@@ -6,11 +6,11 @@
  *
  * Where the papers give the conflicting ranges, this gives the forbidden starts of the chain's first item: with a start
  * x forbidden in [left, right) one rule covers chains of one and of several items, and a chain of several is never kept
- * from a place that is free (the papers' Fit asks for room for the whole first item in front of what is forbidden).
- * For one item the placed ones are met in the order of their addresses, so nothing is sorted.
+ * from a place that is free (the papers' Fit asks for room for the whole first item in front of what is forbidden). For
+ * one item the placed ones are met in the order of their addresses, so nothing is sorted.
  *
- * Not here: the order of the chains (chains.h); what to do when nothing fits (somas.c).
- * Invariants, named by seam__objects_check():
+ * Not here: the order of the chains (chains.h); what to do when nothing fits (somas.c). Invariants, named by
+ * seam__objects_check():
  *   O1  objects stand behind each other without gaps, and so do their parts of `order`
  *   O2  within an object items stand by offset, and lie inside it
  * No locks: one thread at a time.

@@ -2,15 +2,15 @@
  *
  * Three cuts lose nothing:
  *   pillars   items that are held from everybody at every position conflict with all others: they stand at the bottom,
- * one above the other, and the rest above them; streams   where no stream of one set may ever have the memory of the
- * other set and the reverse, the sets are stacked: each byte belongs to one of them; time      where no item is held
- * across a boundary between two positions, what lies before and behind never meets: the parts use the same addresses. A
- * circle with one such boundary is a line.
+ *             one above the other, and the rest above them;
+ *   streams   where no stream of one set may ever have the memory of the other set and the reverse, the sets are
+ *             stacked: each byte belongs to one of them;
+ *   time      where no item is held across a boundary between two positions, what lies before and behind never meets:
+ *             the parts use the same addresses. A circle with one such boundary is a line.
  *
- * Not here: solving (pipeline.h). With fixed items only the cut in time is made: the others move things.
- * Invariants: Q1 every item of the whole is a pillar or in exactly one part; Q2 two items in different parts of one
- * stack conflict never, those of different stacks always or by choice; Q3 each part is a valid problem.
- * No locks.
+ * Not here: solving (pipeline.h). With fixed items only the cut in time is made: the others move things. Invariants: Q1
+ * every item of the whole is a pillar or in exactly one part; Q2 two items in different parts of one stack conflict
+ * never, those of different stacks always or by choice; Q3 each part is a valid problem. No locks.
  */
 #ifndef SEAM_PART_H
 #define SEAM_PART_H
