@@ -15,6 +15,7 @@
 #include "input.h"
 #include "matcher.h"
 #include "meta.h"
+#include "planned.h"
 
 #define LEAST_NS UINT64_C(500000000)
 #define REPETITIONS 4096u

@@ -17,6 +17,8 @@
 #include "emu.h"
 #include "input.h"
 #include "opts.h"
+#include "learner.h"
+#include "planned.h"
 #include "pool.h"
 #include "samples.h"
 #include "schedule.h"
@@ -46,15 +48,15 @@ static enum server server_of(const struct seam_planned_counts *before, const str
 
 static enum seam_rc ask(struct program *program, const struct schedule_op *op)
 {
-	const struct seam_planned_counts before = program->pool->planning.counts;
+	const struct seam_planned_counts before = program->pool->runtime->counts;
 	void *stream = (void *)(uintptr_t)op->stream; /* the emulated device has none of these numbers but 0 */
 	const uint64_t start = seam__clock_ticks();
 	const enum seam_rc rc =
 		seam_alloc(program->pool, op->bytes > 0 ? op->bytes : 1, stream, &program->live[op->target]);
 	const uint64_t ticks = seam__clock_ticks() - start;
 	program->ticks += ticks;
-	if (program->pool->planning.counts.requests != before.requests)
-		samples_add(&program->samples[server_of(&before, &program->pool->planning.counts)], ticks);
+	if (program->pool->runtime->counts.requests != before.requests)
+		samples_add(&program->samples[server_of(&before, &program->pool->runtime->counts)], ticks);
 	return rc;
 }
 
@@ -66,7 +68,7 @@ static enum seam_rc give(struct program *program, uint32_t block)
 	const enum seam_rc rc = seam_free(program->pool, va);
 	const uint64_t ticks = seam__clock_ticks() - start;
 	program->ticks += ticks;
-	if (program->pool->planning.open)
+	if (program->pool->runtime->open)
 		samples_add(&program->samples[FREES], ticks);
 	return rc;
 }
@@ -93,7 +95,7 @@ static enum seam_rc run_once(struct program *program)
 		bool did = true;
 		rc = run_op(program, &schedule->ops[i]);
 		if (i % OPS_PER_WORK == 0)
-			seam__pool_work(program->pool, &did);
+			seam__pool_work(program->pool->learner, &did);
 	}
 	for (uint32_t i = 0; i < schedule->block_count && rc == SEAM_OK; i++)
 		if (program->live[i] != NULL)

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "emu.h"
 #include "opts.h"
+#include "learner.h"
 #include "pool.h"
 #include "samples.h"
 
@@ -131,7 +132,7 @@ static void iterate(struct program *program)
 	must(program, seam_step(program->pool));
 	bool did = true;
 	while (did && program->rc == SEAM_OK)
-		seam__pool_work(program->pool, &did);
+		seam__pool_work(program->pool->learner, &did);
 }
 
 static struct seam_stats stats_of(struct program *program)

@@ -8,6 +8,8 @@
 
 #include "bits.h"
 #include "virtual_time.h"
+#include "learner.h"
+#include "planned.h"
 #include "pool.h"
 #include "record.h"
 #include "stitching.h"
@@ -72,7 +74,7 @@ static void look_at_driver(const struct plan_driver *plan_driver, struct plan_dr
 static void note_adoption(struct plan_driver *plan_driver)
 {
 	struct replay_plan *figures = &plan_driver->figures;
-	if (figures->adopted || plan_driver->pool->planning.counts.adoptions == 0)
+	if (figures->adopted || plan_driver->pool->runtime->counts.adoptions == 0)
 		return;
 	figures->adopted = true;
 	figures->adopted_after_steps = plan_driver->run->result->steps;
@@ -168,11 +170,11 @@ static void work(struct plan_driver *plan_driver)
 		return;
 	}
 	look_at_driver(plan_driver, &before);
-	const struct seam_learner *learner = &plan_driver->pool->learner;
+	const struct seam_learner *learner = plan_driver->pool->learner;
 	const uint64_t events = learner->recorded_events;
 	const enum seam_learning state = learner->state;
 	uint64_t start_ns = processor_ns();
-	seam__pool_work(plan_driver->pool, &did);
+	seam__pool_work(plan_driver->pool->learner, &did);
 	uint64_t compute_ns = processor_ns() - start_ns;
 	plan_driver->figures.processor_ns += compute_ns;
 	if (seam_pool_config(plan_driver->pool)->deterministic != 0)
@@ -222,7 +224,7 @@ enum seam_rc plan_driver_before(struct plan_driver *plan_driver, const struct sc
 		plan_driver->iteration = op->target;
 		plan_driver->inside = true;
 		plan_driver->whole = plan_driver->figures.adopted;
-		plan_driver->hits_begun = plan_driver->pool->planning.counts.hits;
+		plan_driver->hits_begun = plan_driver->pool->runtime->counts.hits;
 		plan_driver->requests_begun = plan_driver->run->result->requests;
 		return SEAM_OK;
 	}
@@ -265,7 +267,7 @@ static enum seam_rc start_measuring(struct plan_driver *plan_driver)
 static enum seam_rc end_iteration(struct plan_driver *plan_driver)
 {
 	plan_driver->inside = false;
-	plan_driver->figures.last_hits = plan_driver->pool->planning.counts.hits - plan_driver->hits_begun;
+	plan_driver->figures.last_hits = plan_driver->pool->runtime->counts.hits - plan_driver->hits_begun;
 	plan_driver->figures.last_requests = plan_driver->run->result->requests - plan_driver->requests_begun;
 	plan_driver->figures.measured = plan_driver->measuring;
 	if (!plan_driver->whole || plan_driver->measuring)
@@ -294,7 +296,7 @@ enum seam_rc plan_driver_after(struct plan_driver *plan_driver, const struct sch
 }
 
 /* Requests so far that a plan found a place for when they came. */
-static uint64_t dynamic_hits(const struct seam_planning *planning)
+static uint64_t dynamic_hits(const struct seam_runtime *planning)
 {
 	struct seam_match_counts match = {0};
 	if (planning->open)
@@ -304,14 +306,14 @@ static uint64_t dynamic_hits(const struct seam_planning *planning)
 
 void plan_driver_asked(struct plan_driver *plan_driver)
 {
-	plan_driver->open = plan_driver->pool->planning.open;
-	plan_driver->hits_asked = plan_driver->pool->planning.counts.hits;
-	plan_driver->dynamic_hits_asked = dynamic_hits(&plan_driver->pool->planning);
+	plan_driver->open = plan_driver->pool->runtime->open;
+	plan_driver->hits_asked = plan_driver->pool->runtime->counts.hits;
+	plan_driver->dynamic_hits_asked = dynamic_hits(plan_driver->pool->runtime);
 }
 
 void plan_driver_served(struct plan_driver *plan_driver, uint64_t bytes, uint64_t ticks)
 {
-	const struct seam_planning *planning = &plan_driver->pool->planning;
+	const struct seam_runtime *planning = plan_driver->pool->runtime;
 	bool hit = planning->counts.hits != plan_driver->hits_asked;
 	if (hit)
 		samples_add(dynamic_hits(planning) != plan_driver->dynamic_hits_asked ? &plan_driver->dynamics

@@ -23,6 +23,7 @@
 #include "device.h"
 #include "misses.h"
 #include "perturb.h"
+#include "planned.h"
 
 #define REPLAY_ERROR_BYTES 320
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "meta.h"
+#include "planned.h"
 
 static const char *const state_keys[REF_STATES] = {"s1", "s1r", "s2", "s3", "s4", "s5"};
 

@@ -5,12 +5,12 @@
  * vary from step to step) all complete steps but the first.
  *
  * Blocks and repetitions:
- *   - what is allocated and freed inside the stretch is allocated and freed anew in each repetition;
- *   - what is allocated inside and not freed inside *goes out*, what was allocated before and is freed inside *comes
- * in*. A block that goes out is freed in the next repetition where its partner that comes in is freed (gradients, the
- * last output). Partners are paired by equal size, stream and private pool in order, then the rest in order;
- *   - what goes out and has no partner is a resident: it is allocated in the first repetition and stays;
- *   - what comes in and has no partner is freed in the first repetition only.
+ *   - what is allocated and freed inside the stretch is allocated and freed anew in each repetition; - what is
+ *   allocated inside and not freed inside *goes out*, what was allocated before and is freed inside *comes in*. A
+ *     block that goes out is freed in the next repetition where its partner that comes in is freed (gradients, the last
+ *     output). Partners are paired by equal size, stream and private pool in order, then the rest in order;
+ *   - what goes out and has no partner is a resident: it is allocated in the first repetition and stays; - what comes
+ *   in and has no partner is freed in the first repetition only.
  * For a whole trace nothing comes in, so the blocks that it never frees are its residents.
  */
 #ifndef TOOLS_STRETCH_H

@@ -3,6 +3,8 @@
 #include "check.h"
 #include "plain.h"
 #include "recording.h"
+#include "learner.h"
+#include "planned.h"
 
 #define WAKE_EVENTS 1024u /* so often the background worker looks whether there is something to do */
 
@@ -77,7 +79,7 @@ static inline bool try_plan(struct seam_pool *pool, const struct seam_request *r
 	struct seam_planned *planned = NULL;
 	uint64_t va = 0;
 	record->context = seam__recording_thread(pool);
-	if (seam__planned_alloc(pool, request, stream, record->context, &planned, &va) != SEAM_MISS_NONE)
+	if (seam__planned_alloc(pool->runtime, request, stream, record->context, &planned, &va) != SEAM_MISS_NONE)
 		return false;
 	planned->serial = seam__recording_alloc(pool, record, request);
 	*ret_ptr = (void *)(uintptr_t)va;
@@ -96,7 +98,7 @@ static bool borrow(struct seam_pool *pool, const struct seam_request *request, c
 {
 	struct seam_planned *planned = NULL;
 	uint64_t va = 0;
-	if (!seam__planned_borrow(pool, ask, request, &planned, &va))
+	if (!seam__planned_borrow(pool->runtime, ask, request, &planned, &va))
 		return false;
 	planned->serial = seam__recording_alloc(pool, record, request);
 	*ret_ptr = (void *)(uintptr_t)va;
@@ -113,7 +115,7 @@ static void note_recent(struct seam_pool *pool, const struct seam_request *reque
 		.dynamic = context != NULL && context->dynamic_depth != 0,
 		.plain = plain,
 	};
-	seam__recent_add(&pool->planning.recent, &asked);
+	seam__recent_add(&pool->runtime->recent, &asked);
 }
 
 /* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. Not inlined: it is
@@ -127,13 +129,13 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	if (rc != SEAM_OK)
 		return rc;
 	const bool fits = is_plain(pool, request, &ask);
-	if (pool->planning.open && !planned) {
+	if (pool->runtime->open && !planned) {
 		if (fits && try_plan(pool, request, ask.stream, record, ret_ptr))
 			return SEAM_OK;
 		if (!fits)
-			seam__planned_pass(pool);
+			seam__planned_pass(pool->runtime);
 	}
-	if (pool->planning.open && fits && borrow(pool, request, &ask, record, ret_ptr))
+	if (pool->runtime->open && fits && borrow(pool, request, &ask, record, ret_ptr))
 		return SEAM_OK;
 	if (record->context == NULL)
 		record->context = seam__recording_thread(pool);
@@ -146,8 +148,8 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 		 * memory. */
 		record->pool = seam__recording_pool(block->view->ppool->private_id);
 		block->serial = seam__recording_alloc(pool, record, request);
-		if (pool->planning.open)
-			seam__planned_beside(pool, block->va);
+		if (pool->runtime->open)
+			seam__planned_beside(pool->runtime, block->va);
 	} else if (rc == SEAM_OOM_DEVICE) {
 		seam__oom_note(pool, request, ask.capturing);
 		seam__recording_oom(pool, record, request);
@@ -176,15 +178,16 @@ static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_r
 	enum seam_rc rc = SEAM_OK;
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
-	if (__builtin_expect(pool->planning.waiting != NULL, 0))
-		seam__planned_try_open(pool, false); /* it may have become ready when the last free was long past */
-	bool planned = pool->planning.open && request->flags == 0 && is_common(pool, request);
+	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
+		seam__planned_try_open(
+			pool->runtime, false); /* it may have become ready when the last free was long past */
+	bool planned = pool->runtime->open && request->flags == 0 && is_common(pool, request);
 	if (!planned || !try_plan(pool, request, NULL, &record, ret_ptr))
 		rc = try_engine(pool, request, planned, &record, ret_ptr);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	if (__builtin_expect(record.order % WAKE_EVENTS < 2 && record.order != 0, 0))
-		seam__learner_wake(pool);
+		seam__learner_wake(pool->learner);
 	return rc;
 }
 
@@ -234,10 +237,10 @@ static void free_block(struct seam_pool *pool, struct seam_block *block)
 	const struct seam_view *view = block->view;
 	uint64_t offset = block->offset, bytes = block->bytes;
 	seam__engine_free(&pool->engine, block);
-	if (__builtin_expect(pool->planning.open, 0))
-		seam__planned_recover(pool, view, offset, bytes);
+	if (__builtin_expect(pool->runtime->open, 0))
+		seam__planned_recover(pool->runtime, view, offset, bytes);
 	else
-		seam__learner_freed(pool);
+		seam__learner_freed(pool->learner);
 }
 
 enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
@@ -252,7 +255,7 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
 	uint64_t serial = 0;
-	bool freed = seam__planned_free(pool, (uint64_t)(uintptr_t)ptr, &serial);
+	bool freed = seam__planned_free(pool->runtime, (uint64_t)(uintptr_t)ptr, &serial);
 	if (!freed) {
 		struct seam_block *block = seam__engine_find(&pool->engine, (uint64_t)(uintptr_t)ptr);
 		freed = block != NULL;
@@ -263,8 +266,8 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 	}
 	if (freed)
 		seam__recording_block(pool, &record, SEAM_TRACE_FREE, serial, 0);
-	if (__builtin_expect(pool->planning.waiting != NULL, 0))
-		seam__planned_try_open(pool, false);
+	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
+		seam__planned_try_open(pool->runtime, false);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	return freed ? SEAM_OK : SEAM_NOT_FOUND;
@@ -285,7 +288,7 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 	if (seam__live_find(pool, (uint64_t)(uintptr_t)ptr, &found))
 		rc = seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)stream, &other);
 	if (rc == SEAM_OK)
-		rc = found.planned != NULL ? seam__planned_record(pool, &found, other)
+		rc = found.planned != NULL ? seam__planned_record(pool->runtime, &found, other)
 					   : seam__engine_record(&pool->engine, found.block, other);
 	if (rc == SEAM_OK)
 		seam__recording_block(pool, &record, SEAM_TRACE_RECORD_STREAM,

@@ -2,6 +2,7 @@
  */
 #include "bits.h"
 #include "plain.h"
+#include "planned.h"
 
 enum seam_rc seam_usable_size(struct seam_pool *pool, const void *ptr, uint64_t *ret_bytes)
 {

@@ -1,5 +1,6 @@
 /* live.c: finds the live block at an address, whoever serves it. */
 #include "pool.h"
+#include "planned.h"
 
 static struct seam_found of_block(struct seam_block *block)
 {
@@ -32,7 +33,7 @@ static struct seam_found of_planned(struct seam_stage *stage, struct seam_planne
 
 bool seam__live_find(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found)
 {
-	struct seam_stage *stage = seam__stage_at(&pool->planning, va);
+	struct seam_stage *stage = seam__stage_at(pool->runtime, va);
 	if (stage != NULL) {
 		struct seam_planned *planned = seam__matcher_find(stage->matcher, va - stage->arena.view->va);
 		if (planned == NULL || planned->requested_bytes == 0)
@@ -51,7 +52,7 @@ bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *r
 {
 	if (seam__live_find(pool, va, ret_found))
 		return true;
-	struct seam_stage *stage = seam__stage_at(&pool->planning, va);
+	struct seam_stage *stage = seam__stage_at(pool->runtime, va);
 	if (stage != NULL) {
 		struct seam_planned *planned = seam__matcher_around(stage->matcher, va - stage->arena.view->va);
 		if (planned == NULL || planned->requested_bytes == 0)

@@ -14,6 +14,8 @@
 #include "opts.h"
 #include "plain.h"
 #include "recording.h"
+#include "learner.h"
+#include "planned.h"
 
 /* In the order of the names in options.def. */
 enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_EMU, BACKEND_EMU_BOOK };
@@ -74,9 +76,8 @@ static enum seam_rc init_engine(struct seam_pool *pool)
 		memory->capacity_bytes = config->capacity_bytes;
 	memory->mapping_limit = config->mapping_limit;
 	memory->address_limit_bytes = config->address_limit_bytes;
-	LIST_INIT(&pool->planning.stages);
 	pool->engine.spare = seam__planned_spare;
-	pool->engine.spare_user = pool;
+	pool->engine.spare_user = pool->runtime;
 	return SEAM_OK;
 }
 
@@ -86,7 +87,41 @@ static bool lacks_vmm(struct seam_driver *driver)
 	return seam__drv_attribute(driver, SEAM_ATTR_VMM_SUPPORTED, &vmm) == SEAM_CU_SUCCESS && vmm == 0;
 }
 
-/* The engine, or what stands in for it, and the host memory. */
+static enum seam_rc init_learner(struct seam_pool *pool)
+{
+	const struct seam_learner_parts parts = {
+		.runtime = pool->runtime,
+		.engine = &pool->engine,
+		.maps = pool->plain == NULL,
+		.meta = pool->meta,
+		.recorder = pool->recorder,
+		.mode = (enum seam_plan_mode)pool->config.plan,
+		.deterministic = pool->config.deterministic != 0,
+	};
+	return seam__learner_create(&parts, &pool->learner);
+}
+
+static void fini_device_memory(struct seam_pool *pool)
+{
+	if (pool->plain != NULL)
+		seam__plain_destroy(pool);
+	else
+		seam__engine_fini(&pool->engine);
+}
+
+/* The engine, or the plain store where the device cannot map, and the learner of its plans. */
+static enum seam_rc init_device_memory(struct seam_pool *pool)
+{
+	enum seam_rc rc = lacks_vmm(pool->driver) ? seam__plain_create(pool) : init_engine(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = init_learner(pool);
+	if (rc != SEAM_OK)
+		fini_device_memory(pool);
+	return rc;
+}
+
+/* Device memory, plans and host memory. */
 static enum seam_rc init_parts(struct seam_pool *pool)
 {
 	struct seam_host_config host = {
@@ -97,26 +132,22 @@ static enum seam_rc init_parts(struct seam_pool *pool)
 	enum seam_rc rc = seam__host_init(&pool->host, &host, pool->driver, pool->meta);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__learner_init(&pool->learner);
-	if (rc == SEAM_OK) {
-		rc = lacks_vmm(pool->driver) ? seam__plain_create(pool) : init_engine(pool);
-		if (rc != SEAM_OK)
-			seam__learner_fini(pool);
-	}
-	if (rc != SEAM_OK)
+	rc = seam__runtime_create(
+		pool->meta, &pool->engine, (enum seam_plan_reuse)pool->config.plan_reuse, &pool->runtime);
+	if (rc == SEAM_OK)
+		rc = init_device_memory(pool);
+	if (rc != SEAM_OK) {
+		seam__runtime_destroy(pool->runtime);
 		(void)seam__store_fini(&pool->host);
+	}
 	return rc;
 }
 
 static void fini_parts(struct seam_pool *pool)
 {
-	seam__learner_fini(pool);
-	if (pool->plain != NULL) {
-		seam__plain_destroy(pool);
-	} else {
-		seam__planned_fini(pool);
-		seam__engine_fini(&pool->engine);
-	}
+	seam__learner_destroy(pool->learner);
+	seam__runtime_destroy(pool->runtime); /* before the engine: streams and uses are its own */
+	fini_device_memory(pool);
 	seam__private_fini(pool);
 	(void)seam__store_fini(&pool->host); /* blocks that are live die with the pool */
 	seam__recorder_destroy(pool->recorder);
@@ -257,7 +288,7 @@ const char *seam__pool_check(struct seam_pool *pool)
 	if (broken == NULL)
 		broken = seam__private_check(pool);
 	if (broken == NULL)
-		broken = seam__planned_check(pool);
+		broken = seam__planned_check(pool->runtime);
 	seam__pool_go(pool);
 	return broken;
 }

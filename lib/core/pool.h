@@ -22,8 +22,6 @@
 
 #include "driver.h"
 #include "engine.h"
-#include "learner.h"
-#include "planned.h"
 #include "store.h"
 
 #define SEAM_LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
@@ -63,6 +61,9 @@ struct seam_oom_counts {
 	_Atomic uint64_t device, mappings, address, metadata;
 };
 
+struct seam_runtime;
+struct seam_learner;
+
 struct seam_pool {
 	struct seam_config config; /* in force; constant */
 	struct seam_meta *meta;    /* everything below belongs to it, and this struct too */
@@ -79,11 +80,10 @@ struct seam_pool {
 	struct seam_oom oom; /* the newest */
 	struct seam_oom_counts ooms;
 	struct seam_recorder *recorder; /* NULL: nothing is recorded. Constant */
-	uint64_t steps;                 /* lock. Calls of seam_step() */
 	LIST_ENTRY(seam_pool) autosave; /* valid while trace_path is not NULL; see autosave.c */
 	char *trace_path;               /* where the recording is to be written when the pool goes, or NULL */
-	struct seam_planning planning;  /* requests served from plans; see planned.h for its lock */
-	struct seam_learner learner;    /* has locks of its own */
+	struct seam_runtime *runtime;   /* requests served from plans; see planned.h for its lock */
+	struct seam_learner *learner;   /* has locks of its own */
 };
 
 /* A pool on a driver that the caller made and keeps; for tools and tests. config must be resolved (seam__opts_resolve).
@@ -167,6 +167,12 @@ void seam__driver_error_put(struct seam_driver *driver, struct seam_text *text);
 
 /* seam_snapshot_visit() with both locks. */
 SEAM_MUST_USE enum seam_rc seam__pool_visit(struct seam_pool *pool, const struct seam_visitor *visitor, void *user);
+
+struct seam_found;
+
+/* The live block that starts at `va`; that contains it (O(live)). False: there is none. With `lock`. */
+bool seam__live_find(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
+bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
 
 /* Name of the first broken invariant of the pool, or NULL. Takes both locks. */
 const char *seam__pool_check(struct seam_pool *pool);

@@ -8,6 +8,8 @@
 
 #include "bits.h"
 #include "opts.h"
+#include "learner.h"
+#include "planned.h"
 
 #define RECORD_OFF 1u              /* in the order of the names in options.def */
 #define METADATA_SHARE UINT64_C(4) /* of the limit of metadata, one part may be the recording's */
@@ -30,12 +32,12 @@ enum seam_rc seam_step(struct seam_pool *pool)
 		return rc;
 	struct seam_record record = {.kind = SEAM_TRACE_STEP};
 	seam__mutex_lock(seam__pool_lock(pool));
-	record.id = pool->steps++;
+	record.id = pool->runtime->steps++;
 	seam__recording_draw(pool, &record);
-	seam__planned_step(pool);
+	seam__planned_step(pool->runtime);
 	seam__mutex_unlock(seam__pool_lock(pool));
 	seam__recording_add(pool, &record);
-	seam__learner_wake(pool);
+	seam__learner_wake(pool->learner);
 	return SEAM_OK;
 }
 

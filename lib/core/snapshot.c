@@ -5,6 +5,7 @@
 #include "journal.h"
 #include "meta.h"
 #include "plain.h"
+#include "planned.h"
 
 static enum seam_block_state state_of(const struct seam_block *block)
 {
@@ -131,7 +132,7 @@ static int show_list(
 static enum seam_rc show_planned(struct seam_pool *pool, const struct seam_view *view,
 	const struct seam_visitor *visitor, void *user, int *ret_stop)
 {
-	const struct seam_stage *stage = seam__stage_at(&pool->planning, view->va);
+	const struct seam_stage *stage = seam__stage_at(pool->runtime, view->va);
 	struct seam_match_counts counts = {0};
 	if (stage != NULL)
 		seam__matcher_get_counts(stage->matcher, &counts);

@@ -4,6 +4,8 @@
 #include "bits.h"
 #include "meta.h"
 #include "plain.h"
+#include "learner.h"
+#include "planned.h"
 
 /* Free bytes of fits. */
 struct unused {
@@ -85,7 +87,7 @@ static void fill_counts(struct seam_stats *stats, const struct seam_engine_count
 /* Of plans: those of stages that are gone are in the pool's counts, those of the open one in its matcher. */
 static void fill_planned(struct seam_pool *pool, struct seam_stats *stats)
 {
-	const struct seam_planning *planning = &pool->planning;
+	const struct seam_runtime *planning = pool->runtime;
 	const struct seam_planned_counts *counts = &planning->counts;
 	struct seam_match_counts match = {0};
 	if (planning->open) {
@@ -109,9 +111,9 @@ static void fill_planned(struct seam_pool *pool, struct seam_stats *stats)
 	stats->plan_adoptions = counts->adoptions;
 	stats->plan_adopt_ns = counts->adopt_ns;
 	stats->plan_drops = counts->drops;
-	stats->plan_made = atomic_load_explicit(&pool->learner.plans, memory_order_relaxed);
-	stats->plan_made_ns = atomic_load_explicit(&pool->learner.plan_ns, memory_order_relaxed);
-	stats->plan_failures = atomic_load_explicit(&pool->learner.failures, memory_order_relaxed);
+	stats->plan_made = atomic_load_explicit(&pool->learner->plans, memory_order_relaxed);
+	stats->plan_made_ns = atomic_load_explicit(&pool->learner->plan_ns, memory_order_relaxed);
+	stats->plan_failures = atomic_load_explicit(&pool->learner->failures, memory_order_relaxed);
 }
 
 static void fill_memory(struct seam_stats *stats, const struct seam_memory *memory)

@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "recording.h"
+#include "planned.h"
 
 /* Whether some free or pending memory is held by work that is not known to have passed: then waiting may help a trim.
  */
@@ -27,7 +28,7 @@ static enum seam_rc wait_for_all(struct seam_pool *pool)
 	enum seam_rc rc = seam__engine_wait(&pool->engine);
 	if (rc != SEAM_OK)
 		return rc;
-	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
+	seam__planned_sweep(pool->runtime, SEAM_SWEEP_ALL);
 	return pool->engine.counts.planned_pending_bytes == held_bytes ? SEAM_OK : seam__engine_wait(&pool->engine);
 }
 
@@ -39,7 +40,7 @@ static enum seam_rc trim(
 	enum seam_rc rc = seam__streams_uncaptured(&engine->streams);
 	if (rc != SEAM_OK)
 		return rc;
-	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
+	seam__planned_sweep(pool->runtime, SEAM_SWEEP_ALL);
 	seam__engine_poll(engine, false);
 	rc = seam__engine_trim_group(engine, only, target_bytes, released_bytes);
 	if (rc != SEAM_OK || engine->memory.reserved_bytes <= target_bytes || !some_is_held(engine))

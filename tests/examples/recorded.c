@@ -1,8 +1,8 @@
 /* recorded.c: a program that says what it does, and leaves a recording of it: seam_trace_save(), and SEAM_TRACE at
  * exit.
  *
- *   cc recorded.c $(pkg-config --cflags --libs seam) -o recorded
- *   SEAM_CONF=backend:emu SEAM_TRACE=whole.seamtrace ./recorded early.seamtrace && seam replay whole.seamtrace
+ *   cc recorded.c $(pkg-config --cflags --libs seam) -o recorded SEAM_CONF=backend:emu SEAM_TRACE=whole.seamtrace
+ *   ./recorded early.seamtrace && seam replay whole.seamtrace
  */
 #include <inttypes.h>
 #include <stdio.h>

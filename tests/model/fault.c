@@ -13,6 +13,7 @@
 #include "meta.h"
 #include "model.h"
 #include "opts.h"
+#include "planned.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -60,7 +61,7 @@ static bool run(
 			model_step(&model);
 	}
 	*ret_fired = model.fault.fired;
-	adoptions += model.pool != NULL ? model.pool->planning.counts.adoptions : 0;
+	adoptions += model.pool != NULL ? model.pool->runtime->counts.adoptions : 0;
 	model_close(&model);
 	if (model_failed(&model))
 		fprintf(stderr, "%s %s seed %" PRIu64 ": call %" PRIu64 " fails: %s\n", row->name, kind->name, seed,

@@ -7,6 +7,7 @@
 #include "meta.h"
 #include "model.h"
 #include "opts.h"
+#include "learner.h"
 
 /* The worker's plans need not be good ones. */
 #define PLACE_NS UINT64_C(2000000)
@@ -93,8 +94,8 @@ bool model_open(struct model *model, const struct model_row *row, uint64_t seed,
 	RB_INIT(&model->physes);
 	if (!open_pool(model, row))
 		return false;
-	model->pool->learner.place_ns = PLACE_NS;
-	model->pool->learner.place_nodes = PLACE_NODES;
+	model->pool->learner->place_ns = PLACE_NS;
+	model->pool->learner->place_nodes = PLACE_NODES;
 	bool legacy = (row->features & MODEL_LEGACY) != 0;
 	for (unsigned i = 0; i < row->streams; i++) {
 		int cu = SEAM_CU_SUCCESS;

@@ -9,6 +9,8 @@
 
 #include "check.h"
 #include "model.h"
+#include "learner.h"
+#include "planned.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -67,8 +69,8 @@ static bool run(const struct model_row *row, uint64_t seed, uint64_t operations,
 		while (model.op < operations && !model_failed(&model))
 			model_step(&model);
 		model.counts = model.pool->engine.counts;
-		model.planned = model.pool->planning.counts;
-		model.plans_made = model.pool->learner.plans;
+		model.planned = model.pool->runtime->counts;
+		model.plans_made = model.pool->learner->plans;
 	}
 	model_close(&model);
 	return !model_failed(&model);

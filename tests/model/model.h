@@ -16,6 +16,7 @@
 #include <seam/stats.h>
 
 #include "emu.h"
+#include "planned.h"
 #include "pool.h"
 #include "tree.h"
 

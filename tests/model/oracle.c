@@ -5,6 +5,7 @@
 #include "bits.h"
 #include "emu_state.h"
 #include "model.h"
+#include "planned.h"
 
 static int compare_physes(const struct model_phys *a, const struct model_phys *b)
 {
@@ -222,7 +223,7 @@ static void check_served(struct model *model)
 	if (seam_stats_get(model->pool, &stats) != SEAM_OK)
 		model_fail(model, "seam_stats_get fails");
 	uint64_t served = counts->s1 + counts->s1r + counts->s2 + counts->s3 + counts->s4 +
-		model->pool->planning.counts.hits + stats.plan_borrows;
+		model->pool->runtime->counts.hits + stats.plan_borrows;
 	if (served + model->restored != model->allocs)
 		model_fail(model, "states add up to %" PRIu64 ", but %" PRIu64 " requests were served", served,
 			model->allocs);

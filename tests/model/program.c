@@ -13,6 +13,8 @@
 #include "model.h"
 #include "plan_builder.h"
 #include "record.h"
+#include "learner.h"
+#include "planned.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define PLAN_NODES UINT64_C(2000)
@@ -232,11 +234,11 @@ static void step_work(struct model *model)
 	bool did = true;
 	/* The worker looks less often the longer it finds nothing. Here programs change often. */
 	if (model_one_in(model, 16)) {
-		model->pool->learner.looks.next.events = 0;
+		model->pool->learner->looks.next.events = 0;
 	}
 	for (unsigned i = (unsigned)model_random(model, 4); did && i < 4; i++) {
 		model_arm(model);
-		seam__pool_work(model->pool, &did);
+		seam__pool_work(model->pool->learner, &did);
 		(void)model_disarm(model);
 	}
 }
@@ -288,7 +290,7 @@ static void ask_first(struct model *model, const struct seam_plan_prologue *requ
 	struct model_slot slot = {.stream = (unsigned)model_random(model, model->row->streams), .dynamic = dynamic};
 	if (odd && model_one_in(model, 3))
 		return;
-	model->firsts += model->pool->planning.prelude.stage != NULL;
+	model->firsts += model->pool->runtime->prelude.stage != NULL;
 	allocate(model, &slot, odd || dynamic ? choose_bytes(model) : request->size_bytes);
 	if (slot.held_count != 0)
 		model->live[model->live_count - 1].of_program = false;
@@ -361,7 +363,7 @@ static void step_plan_drop(struct model *model)
 	model_arm(model);
 	seam_plan_drop(model->pool);
 	(void)model_disarm(model);
-	if (model->pool->planning.open)
+	if (model->pool->runtime->open)
 		model_fail(model, "a plan is open after seam_plan_drop()");
 }
 

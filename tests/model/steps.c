@@ -3,6 +3,7 @@
 
 #include "bits.h"
 #include "model.h"
+#include "planned.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -19,6 +19,7 @@
 
 #include "emu.h"
 #include "opts.h"
+#include "learner.h"
 #include "pool.h"
 #include "record.h"
 
@@ -217,7 +218,7 @@ static void open_all(struct worker *workers)
 	require(seam__emu_create(&emu, NULL, &driver) == SEAM_OK, "a device");
 	require(seam__opts_resolve(&given, NULL, NULL, &config) == SEAM_OK, "a configuration");
 	require(seam__pool_create_on(driver, &config, &pool) == SEAM_OK, "a pool");
-	pool->learner.place_ns = UINT64_C(2000000); /* its plans need not be good ones */
+	pool->learner->place_ns = UINT64_C(2000000); /* its plans need not be good ones */
 	for (uint64_t i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){.random = i * 77 + 1, .number = i};
 		require(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &workers[i].stream) == 0, "a stream");

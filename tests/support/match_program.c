@@ -7,6 +7,7 @@
 
 #include "meta.h"
 #include "random_problem.h"
+#include "planned.h"
 
 static struct match_program program_of_trace(struct seam_trace *trace, uint64_t first, uint64_t last)
 {

@@ -15,6 +15,7 @@
 
 #include "matcher.h"
 #include "trace_program.h"
+#include "planned.h"
 
 #define MATCH_BLOCKS 4096u
 #define MATCH_NO_SLOT UINT32_MAX

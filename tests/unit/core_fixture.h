@@ -16,6 +16,7 @@
 #include "emu.h"
 #include "meta.h"
 #include "opts.h"
+#include "learner.h"
 #include "pool.h"
 #include "rc_assert.h"
 
@@ -157,7 +158,7 @@ UNUSED static void run_background(void)
 {
 	bool did = true;
 	for (unsigned i = 0; did && i < 1000; i++) {
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 		check_pool();
 	}
 }

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "match_program.h"
+#include "planned.h"
 
 #define UNUSED __attribute__((unused))
 

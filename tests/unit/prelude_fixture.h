@@ -9,6 +9,7 @@
 
 #include "plan_format.h"
 #include "record.h"
+#include "planned.h"
 
 #define LAYERS 12u
 #define STRANGERS 16u /* so many requests that the plan does not expect, and it is over */
@@ -136,7 +137,7 @@ UNUSED static uint64_t needed_bytes(unsigned parameters, unsigned states)
 
 UNUSED static bool is_expected(void)
 {
-	return pool->planning.prelude.stage != NULL;
+	return pool->runtime->prelude.stage != NULL;
 }
 
 UNUSED static void interrupt(unsigned requests)

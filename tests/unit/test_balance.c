@@ -6,6 +6,7 @@
 
 #include "match_program.h"
 #include "script.h"
+#include "planned.h"
 
 #define FORWARD 12u
 #define GRADIENTS 24u

@@ -3,6 +3,7 @@
 
 #include "follower.h"
 #include "match_program.h"
+#include "planned.h"
 
 #define CHAIN 12u
 

@@ -7,6 +7,7 @@
 #include "meta.h"
 #include "random_problem.h"
 #include "script.h"
+#include "planned.h"
 
 #define SEEDS 60u
 

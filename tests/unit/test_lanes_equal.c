@@ -1,6 +1,7 @@
 /* test_lanes_equal.c: requests of one size that are taken for each other: where one was left out or two were swapped,
  * what follows has its place. */
 #include "matcher_fixture.h"
+#include "planned.h"
 
 static struct seam_planned *hit_slot(uint64_t bytes, uint32_t slot)
 {

@@ -2,6 +2,8 @@
 #include "learner_impl.h"
 
 #include "core_fixture.h"
+#include "learner.h"
+#include "planned.h"
 
 #define BLOCKS 16u
 #define KEPT_CHUNKS 4u
@@ -29,12 +31,12 @@ static void begin(void)
 static void run_until(enum seam_learning state)
 {
 	bool did = true;
-	for (unsigned i = 0; i < 4000 && pool->learner.state != state; i++) {
+	for (unsigned i = 0; i < 4000 && pool->learner->state != state; i++) {
 		if (!did)
 			iterate();
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
-	cr_assert_eq(pool->learner.state, state);
+	cr_assert_eq(pool->learner->state, state);
 }
 
 static void run_until_preparing(void)
@@ -61,7 +63,7 @@ Test(learner_chunks, what_is_occupied_between_iterations_comes_last)
 {
 	begin();
 	run_until_preparing();
-	const struct seam_arena *arena = &pool->learner.stage->arena;
+	const struct seam_arena *arena = &pool->learner->stage->arena;
 	uint32_t found = 0;
 	for (uint32_t i = 0; i < arena->count; i++) {
 		const uint64_t behind = behind_kept(arena->chunks[i].chunk->number);
@@ -83,7 +85,7 @@ Test(learner_chunks, what_was_missing_is_not_made_where_the_program_has_taken_it
 	const uint64_t most_bytes = pool->engine.memory.reserved_peak_bytes;
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	run_until(SEAM_LEARN_BEGIN);
-	cr_assert_lt(pool->learner.survey.bytes, seam__script_bytes(pool->learner.script),
+	cr_assert_lt(pool->learner->survey.bytes, seam__script_bytes(pool->learner->script),
 		"nothing is missing: this tests nothing");
 	iterate();
 	cr_assert_eq(pool->engine.memory.reserved_bytes, most_bytes, "it has not taken all: this tests nothing");
@@ -97,26 +99,26 @@ Test(learner_chunks, what_is_taken_each_time_is_given_up)
 {
 	begin();
 	run_until(SEAM_LEARN_PLAN);
-	const uint64_t failures = pool->learner.failures;
+	const uint64_t failures = pool->learner->failures;
 	unsigned again = 0;
-	for (bool did; again < 100 && pool->learner.state == SEAM_LEARN_PLAN; again++) {
+	for (bool did; again < 100 && pool->learner->state == SEAM_LEARN_PLAN; again++) {
 		cr_assert_ok(seam_trim(pool, 0, NULL));
-		seam__pool_work(pool, &did);
-		cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
+		seam__pool_work(pool->learner, &did);
+		cr_assert_eq(pool->learner->state, SEAM_LEARN_BEGIN);
 		iterate();
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
 	cr_assert_gt(again, 1, "it was given up at once: this tests nothing");
 	cr_expect_leq(again, 4);
-	cr_expect_eq(pool->learner.failures, failures + 1);
+	cr_expect_eq(pool->learner->failures, failures + 1);
 	close_pool();
 }
 
 static void note(uint64_t steps)
 {
 	seam__mutex_lock(&pool->engine.lock);
-	pool->steps = steps;
-	seam__learner_note_calm(pool);
+	pool->runtime->steps = steps;
+	seam__learner_note_calm(pool->learner);
 	seam__mutex_unlock(&pool->engine.lock);
 }
 
@@ -124,7 +126,7 @@ Test(learner_chunks, calm_is_when_little_is_live)
 {
 	begin();
 	iterate();
-	const struct seam_calm *calm = pool->learner.calm;
+	const struct seam_calm *calm = pool->learner->calm;
 	note(0);
 	cr_expect_null(calm->numbers, "no step is marked: who knows when an iteration ends?");
 	note(1);
@@ -150,7 +152,7 @@ Test(learner_chunks, the_oldest_moment_makes_room)
 {
 	begin();
 	iterate();
-	const struct seam_calm *calm = pool->learner.calm;
+	const struct seam_calm *calm = pool->learner->calm;
 	for (uint64_t steps = 1; steps <= SEAM_CALM_MOMENTS + 2; steps++)
 		note(steps);
 	for (uint32_t i = 0; i < SEAM_CALM_MOMENTS; i++)
@@ -163,18 +165,18 @@ Test(learner_chunks, moments_are_noted_while_a_plan_is_made)
 {
 	bool did = true;
 	begin();
-	while (pool->learner.state != SEAM_LEARN_PLAN) {
+	while (pool->learner->state != SEAM_LEARN_PLAN) {
 		if (!did)
 			iterate();
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
-	const struct seam_calm *calm = pool->learner.calm;
+	const struct seam_calm *calm = pool->learner->calm;
 	const uint64_t steps = calm->steps;
 	iterate();
 	iterate();
 	iterate();
 	cr_expect_gt(calm->steps, steps);
-	cr_expect_eq(calm->steps, pool->steps - 1, "since the newest step nothing was freed");
+	cr_expect_eq(calm->steps, pool->runtime->steps - 1, "since the newest step nothing was freed");
 	check_pool();
 	close_pool();
 }
@@ -185,7 +187,7 @@ Test(learner_chunks, without_metadata_what_is_known_stays)
 	begin();
 	iterate();
 	note(1);
-	const struct seam_calm *calm = pool->learner.calm;
+	const struct seam_calm *calm = pool->learner->calm;
 	const uint64_t *numbers = calm->numbers;
 	cr_assert_not_null(numbers);
 	for (unsigned nth = 1; calm->steps == 1; nth++) {
@@ -211,18 +213,18 @@ Test(learner_chunks, no_more_is_chosen_than_is_needed)
 		must_alloc(MIB(20), NULL), must_alloc(MIB(10), NULL), must_alloc(MIB(4), NULL)}; /* a chunk each */
 	for (unsigned i = 0; i < 3; i++)
 		must_free(first[i]);
-	for (unsigned i = 0; i < 400 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
+	for (unsigned i = 0; i < 400 && pool->learner->state != SEAM_LEARN_PREPARE; i++) {
 		if (!did) {
 			must_free(must_alloc(MIB(26), NULL));
 			for (unsigned k = 0; k < BLOCKS; k++)
 				must_free(must_alloc(KIB(1600) + k * 512u, NULL));
 			cr_assert_ok(seam_step(pool));
 		}
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
-	cr_assert_eq(pool->learner.state, SEAM_LEARN_PREPARE);
-	const struct seam_arena *arena = &pool->learner.stage->arena;
-	const uint64_t surplus_bytes = arena->bytes - seam__script_bytes(pool->learner.script);
+	cr_assert_eq(pool->learner->state, SEAM_LEARN_PREPARE);
+	const struct seam_arena *arena = &pool->learner->stage->arena;
+	const uint64_t surplus_bytes = arena->bytes - seam__script_bytes(pool->learner->script);
 	for (uint32_t i = 0; i < arena->count; i++)
 		cr_expect_gt(arena->chunks[i].bytes, surplus_bytes, "chunk %u of %u is not needed", i, arena->count);
 	cr_expect_gt(surplus_bytes, 0, "nothing was left over: this tests nothing");
@@ -258,16 +260,16 @@ static void ask_in_turn(void)
 static bool prepares_ends(uint64_t n)
 {
 	bool did = true;
-	for (unsigned i = 0; i < 400 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
+	for (unsigned i = 0; i < 400 && pool->learner->state != SEAM_LEARN_PREPARE; i++) {
 		if (!did)
 			ask_in_turn();
-		const bool plans = pool->learner.state == SEAM_LEARN_PLAN;
+		const bool plans = pool->learner->state == SEAM_LEARN_PLAN;
 		seam__meta_fail_at(seam__meta_process(), plans ? n : 0);
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 		seam__meta_fail_at(seam__meta_process(), 0);
 		n = plans ? 0 : n;
 	}
-	return pool->learner.state == SEAM_LEARN_PREPARE;
+	return pool->learner->state == SEAM_LEARN_PREPARE;
 }
 
 /* What is free of their chunks, 0.75 MiB each, and 16 MiB between are one piece then: ten chunks do for 17.4 MiB, where
@@ -276,7 +278,7 @@ Test(learner_chunks, a_chunk_that_is_free_in_front_comes_last_where_that_spares_
 {
 	struct ends ends = begin_ends();
 	cr_assert(prepares_ends(0));
-	const struct seam_arena *arena = &pool->learner.stage->arena;
+	const struct seam_arena *arena = &pool->learner->stage->arena;
 	cr_expect_eq(arena->count, 10);
 	struct seam_block_chunk chunk;
 	size_t count = 0;
@@ -302,7 +304,7 @@ Test(learner_chunks, without_metadata_no_chunk_is_spared, .timeout = 120)
 		seam__meta_get_stats(seam__meta_process(), &before);
 		struct ends ends = begin_ends();
 		const uint32_t count =
-			prepares_ends(n) ? pool->learner.stage->arena.count : 0; /* 0: it gave up at once */
+			prepares_ends(n) ? pool->learner->stage->arena.count : 0; /* 0: it gave up at once */
 		cr_expect(count == 0 || count == 10 || count == 11, "%u chunks", count);
 		longer += count == 11;
 		run_background();

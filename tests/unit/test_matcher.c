@@ -4,6 +4,7 @@
 
 #include "matcher_fixture.h"
 #include "meta.h"
+#include "planned.h"
 
 /* Two blocks that share their memory: b after a. What is between them lives all the time. */
 static const char *const taking_turns = "a4096 c8192 -a b4096 -b -c";

@@ -3,6 +3,7 @@
 
 #include "matcher_fixture.h"
 #include "script.h"
+#include "planned.h"
 
 /* 12 KiB of the arena may be borrowed. */
 static void open_wide(const char *words)

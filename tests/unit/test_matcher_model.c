@@ -7,6 +7,7 @@
 #include "match_program.h"
 #include "meta.h"
 #include "random_problem.h"
+#include "planned.h"
 
 #define SEEDS 150u
 #define STEPS 700u

@@ -5,6 +5,8 @@
 
 #include "emu.h"
 #include "record.h"
+#include "learner.h"
+#include "planned.h"
 
 #define LAYERS 12u
 #define MOST_BLOCKS 256u
@@ -122,7 +124,7 @@ Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 		run_iteration(&loop);
 	struct seam_stats after = get_stats();
 	cr_expect_eq(after.memory_calls, before.memory_calls);
-	cr_expect_gt(pool->learner.work_ns, 0, "it says what it took");
+	cr_expect_gt(pool->learner->work_ns, 0, "it says what it took");
 	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests,
 		"%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
 		(unsigned long long)(after.plan_hits - before.plan_hits),
@@ -139,7 +141,7 @@ Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
 	begin_loop(&loop);
-	while (pool->planning.waiting == NULL) {
+	while (pool->runtime->waiting == NULL) {
 		cr_assert_lt(loop.iteration, 40u);
 		run_iteration(&loop);
 		run_background();
@@ -245,12 +247,12 @@ static void run_until_preparing(struct loop *loop)
 {
 	bool did = true;
 	begin_loop(loop);
-	for (unsigned i = 0; i < 400 && pool->planning.preparing == NULL; i++) {
+	for (unsigned i = 0; i < 400 && pool->runtime->preparing == NULL; i++) {
 		if (!did)
 			run_iteration(loop);
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
-	cr_assert_not_null(pool->planning.preparing);
+	cr_assert_not_null(pool->runtime->preparing);
 }
 
 /* The program's own plan comes while the worker prepares one: that one goes. */
@@ -266,7 +268,7 @@ Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
 	cr_assert_ok(seam_plan_use(pool, plan, NULL));
 	check_pool();
-	cr_expect_null(pool->planning.preparing);
+	cr_expect_null(pool->runtime->preparing);
 	run_iteration(&loop);
 	check_pool();
 	run_background();
@@ -367,7 +369,7 @@ Test(planned, what_is_idle_longest_is_lent_first)
 	run_until_planned(&loop);
 	run_iteration(&loop);
 	must_free(must_alloc(4567, NULL)); /* no plan knows it */
-	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
+	const struct seam_stage *stage = LIST_FIRST(&pool->runtime->stages);
 	uint64_t idle[1024], least_lent = UINT64_MAX, most_left = 0;
 	cr_assert_leq(stage->arena.count, 1024);
 	for (uint32_t i = 0; i < stage->arena.count; i++)
@@ -375,7 +377,7 @@ Test(planned, what_is_idle_longest_is_lent_first)
 	seam__pool_stop(pool);
 	struct seam_ask ask = {.group = &pool->engine.common, .class = SEAM_CLASS_LARGE, .bytes = MIB(8)};
 	cr_assert_eq(seam__engine_stream(&pool->engine, 0, &ask.stream), SEAM_OK);
-	cr_expect_eq(seam__planned_spare(pool, &ask, MIB(8), SEAM_SPARE_IDLE), MIB(8));
+	cr_expect_eq(seam__planned_spare(pool->runtime, &ask, MIB(8), SEAM_SPARE_IDLE), MIB(8));
 	seam__pool_go(pool);
 	check_pool();
 	for (uint32_t i = 0; i < stage->arena.count; i++) {
@@ -394,7 +396,7 @@ Test(planned, what_stays_in_lent_chunks_is_planned_around)
 {
 	struct loop loop;
 	open_planned(&loop);
-	const struct seam_stage *stage = LIST_FIRST(&pool->planning.stages);
+	const struct seam_stage *stage = LIST_FIRST(&pool->runtime->stages);
 	uint64_t idle_bytes = 0;
 	for (uint32_t i = 0; i < stage->arena.count; i++)
 		idle_bytes += idle_positions(stage, i) != 0 ? stage->arena.chunks[i].bytes : 0;

@@ -6,6 +6,7 @@
 
 #include "plan_format.h"
 #include "record.h"
+#include "planned.h"
 
 #define LAYERS 24u
 #define LARGE_BYTES MIB(9)    /* a workspace that needs chunks of its own */
@@ -128,7 +129,7 @@ static void run_with_plan(bool has_states, uint64_t odd_bytes, unsigned iteratio
 			(unsigned long long)(after.plan_misses - before.plan_misses));
 		cr_expect_eq(after.reserved_bytes, before.reserved_bytes, "iteration %u", i);
 		cr_expect_eq(after.plan_lent_bytes, 0);
-		const struct seam_arena *arena = &LIST_FIRST(&pool->planning.stages)->arena;
+		const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->stages)->arena;
 		cr_expect_eq(arena->leased_bytes, arena->bytes, "something that stays is in the plan's way");
 	}
 	cr_assert_ok(seam_trim(pool, 0, NULL));

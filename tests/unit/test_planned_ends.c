@@ -4,6 +4,8 @@
 #include <seam/plan.h>
 
 #include "record.h"
+#include "learner.h"
+#include "planned.h"
 
 #define BLOCKS 24u
 
@@ -64,7 +66,7 @@ Test(planned_ends, a_closed_plan_keeps_what_lives)
 			must_free(blocks[i]);
 		seam__mutex_lock(&pool->engine.lock);
 		seam__meta_fail_at(pool->meta, fails);
-		seam__planned_drop(pool);
+		seam__planned_drop(pool->runtime);
 		seam__meta_fail_at(pool->meta, 0);
 		seam__mutex_unlock(&pool->engine.lock);
 		check_pool();
@@ -159,7 +161,7 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 		must_free(live[i]);
 	seam_plan_drop(pool);
 	check_pool();
-	cr_expect(LIST_EMPTY(&pool->planning.stages));
+	cr_expect(LIST_EMPTY(&pool->runtime->stages));
 	seam_plan_free(plan);
 	close_pool();
 }
@@ -221,7 +223,7 @@ Test(planned_ends, a_deterministic_pool_learns_without_a_thread)
 			adopted[run]++;
 		}
 		cr_expect_eq(get_stats().plan_adoptions, 1, "after %llu iterations", (unsigned long long)adopted[run]);
-		cr_expect_not(pool->learner.running);
+		cr_expect_not(pool->learner->running);
 		close_pool();
 	}
 	cr_expect_eq(adopted[0], adopted[1]);
@@ -232,7 +234,7 @@ Test(planned_ends, no_thread_runs_before_two_iterations_are_recorded)
 	open_pool(MIB(1024), "plan:auto,chunk_bytes:2M");
 	for (unsigned step = 1; step <= 3; step++) {
 		cr_assert_ok(seam_step(pool));
-		cr_expect_eq(pool->learner.running, step == 3, "after %u steps", step);
+		cr_expect_eq(pool->learner->running, step == 3, "after %u steps", step);
 	}
 	close_pool();
 }
@@ -243,19 +245,19 @@ Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 	bool did = true;
 	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
 	run_until_planned(NULL);
-	for (unsigned i = 0; i < 4000 && pool->learner.state != SEAM_LEARN_BEGIN; i++) {
+	for (unsigned i = 0; i < 4000 && pool->learner->state != SEAM_LEARN_BEGIN; i++) {
 		if (!did)
 			iterate_larger(NULL, 0, MIB(3) + i % 2 * KIB(512));
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
-	cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
-	cr_assert(pool->planning.open && pool->learner.extends && !pool->learner.fits,
+	cr_assert_eq(pool->learner->state, SEAM_LEARN_BEGIN);
+	cr_assert(pool->runtime->open && pool->learner->extends && !pool->learner->fits,
 		"no open arena is extended: this tests nothing");
 	seam__pool_stop(pool);
-	seam__planned_drop(pool); /* as where memory is short */
+	seam__planned_drop(pool->runtime); /* as where memory is short */
 	seam__pool_go(pool);
-	seam__pool_work(pool, &did);
-	cr_expect_eq(pool->learner.state, SEAM_LEARN_PLAN);
+	seam__pool_work(pool->learner, &did);
+	cr_expect_eq(pool->learner->state, SEAM_LEARN_PLAN);
 	run_background();
 	check_pool();
 	close_pool();
@@ -264,19 +266,19 @@ Test(planned_ends, a_plan_for_an_arena_that_is_gone_is_made_again)
 static void run_until_preparing(void)
 {
 	bool did = true;
-	for (unsigned i = 0; i < 4000 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
+	for (unsigned i = 0; i < 4000 && pool->learner->state != SEAM_LEARN_PREPARE; i++) {
 		if (!did)
 			iterate(NULL, 0);
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
-	cr_assert_eq(pool->learner.state, SEAM_LEARN_PREPARE);
+	cr_assert_eq(pool->learner->state, SEAM_LEARN_PREPARE);
 }
 
 static void run_until_waiting(void)
 {
 	run_until_preparing();
 	run_background();
-	cr_assert_not_null(pool->planning.waiting);
+	cr_assert_not_null(pool->runtime->waiting);
 }
 
 /* A plan that only waits for its moment would be in use behind the drop. */
@@ -308,12 +310,12 @@ Test(planned_ends, what_is_closed_is_unmapped_a_few_at_a_time)
 	run_background();
 	const uint64_t before = count_mappings();
 	seam__pool_stop(pool);
-	seam__planned_drop(pool);
+	seam__planned_drop(pool->runtime);
 	seam__pool_go(pool);
 	cr_assert_eq(count_mappings(), before);
-	while (!LIST_EMPTY(&pool->planning.stages)) {
+	while (!LIST_EMPTY(&pool->runtime->stages)) {
 		const uint64_t mappings = count_mappings();
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 		check_pool();
 		cr_assert(did);
 		cr_expect_leq(mappings - count_mappings(), 4);
@@ -330,20 +332,20 @@ Test(planned_ends, mappings_that_are_short_are_taken_from_what_is_closed)
 	run_until_planned(NULL);
 	run_background();
 	seam__pool_stop(pool);
-	seam__planned_drop(pool);
+	seam__planned_drop(pool->runtime);
 	seam__pool_go(pool);
-	seam__pool_work(pool, &did); /* it sees that the plan went */
+	seam__pool_work(pool->learner, &did); /* it sees that the plan went */
 	for (unsigned i = 0; i < 200; i++)
 		iterate(NULL, 0);
-	for (unsigned i = 0; i < 8 && pool->learner.state != SEAM_LEARN_BEGIN; i++)
-		seam__pool_work(pool, &did);
-	cr_assert_eq(pool->learner.state, SEAM_LEARN_BEGIN);
-	cr_assert_not(LIST_EMPTY(&pool->planning.stages), "it is unmapped already: this tests nothing");
-	const uint32_t closed = LIST_FIRST(&pool->planning.stages)->arena.mapped;
+	for (unsigned i = 0; i < 8 && pool->learner->state != SEAM_LEARN_BEGIN; i++)
+		seam__pool_work(pool->learner, &did);
+	cr_assert_eq(pool->learner->state, SEAM_LEARN_BEGIN);
+	cr_assert_not(LIST_EMPTY(&pool->runtime->stages), "it is unmapped already: this tests nothing");
+	const uint32_t closed = LIST_FIRST(&pool->runtime->stages)->arena.mapped;
 	pool->engine.memory.mapping_limit = count_mappings() + closed - 4;
-	seam__pool_work(pool, &did);
-	cr_expect_eq(pool->learner.state, SEAM_LEARN_PREPARE);
-	cr_expect(LIST_EMPTY(&pool->planning.stages));
+	seam__pool_work(pool->learner, &did);
+	cr_expect_eq(pool->learner->state, SEAM_LEARN_PREPARE);
+	cr_expect(LIST_EMPTY(&pool->runtime->stages));
 	check_pool();
 	close_pool();
 }
@@ -352,7 +354,7 @@ static uint64_t map_in_a_step(void)
 {
 	bool did = true;
 	const uint64_t before = count_mappings();
-	seam__pool_work(pool, &did);
+	seam__pool_work(pool->learner, &did);
 	return count_mappings() - before;
 }
 
@@ -360,14 +362,14 @@ Test(planned_ends, the_worker_is_careful_where_the_program_makes_mappings)
 {
 	bool did = true;
 	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
-	for (unsigned i = 0; i < 4000 && pool->learner.state != SEAM_LEARN_PREPARE; i++) {
+	for (unsigned i = 0; i < 4000 && pool->learner->state != SEAM_LEARN_PREPARE; i++) {
 		if (!did)
 			iterate_larger(NULL, 0, MIB(24));
-		seam__pool_work(pool, &did);
+		seam__pool_work(pool->learner, &did);
 	}
-	cr_assert_eq(pool->learner.state, SEAM_LEARN_PREPARE);
+	cr_assert_eq(pool->learner->state, SEAM_LEARN_PREPARE);
 	(void)map_in_a_step(); /* the program has made mappings before that */
-	while (pool->learner.careful_steps > 1)
+	while (pool->learner->careful_steps > 1)
 		cr_expect_eq(map_in_a_step(), 1);
 	cr_expect_eq(map_in_a_step(), 4);
 	void *grown = must_alloc(MIB(2000), NULL);
@@ -382,8 +384,8 @@ static void do_something_else(unsigned requests)
 	run_until_preparing();
 	void *large = must_alloc(MIB(128), NULL);
 	run_background();
-	cr_assert_not_null(pool->planning.waiting);
-	for (unsigned i = 0; i < requests && pool->planning.waiting != NULL; i++)
+	cr_assert_not_null(pool->runtime->waiting);
+	for (unsigned i = 0; i < requests && pool->runtime->waiting != NULL; i++)
 		must_free(must_alloc(MIB(1) + i % 1000 * 512u, NULL));
 	must_free(large);
 	check_pool();
@@ -397,8 +399,8 @@ Test(planned_ends, a_plan_waits_until_the_program_does_what_is_planned)
 	seam_plan_drop(pool);
 	do_something_else(BLOCKS);
 	cr_expect_eq(get_stats().plan_adoptions, 1);
-	cr_expect_not_null(pool->planning.waiting);
-	for (unsigned i = 0; i < 30 && pool->planning.waiting != NULL; i++)
+	cr_expect_not_null(pool->runtime->waiting);
+	for (unsigned i = 0; i < 30 && pool->runtime->waiting != NULL; i++)
 		iterate(NULL, 0);
 	cr_expect_eq(get_stats().plan_adoptions, 2);
 	close_pool();
@@ -408,7 +410,7 @@ Test(planned_ends, a_plan_for_which_no_moment_comes_is_given_up)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	do_something_else(1000);
-	cr_expect_null(pool->planning.waiting);
+	cr_expect_null(pool->runtime->waiting);
 	cr_expect_eq(get_stats().plan_adoptions, 0);
 	run_background();
 	cr_expect_eq(get_stats().unused_leased_bytes, 0);
@@ -434,7 +436,7 @@ Test(planned_ends, what_a_closed_plan_held_is_enough_after_waiting)
 	cr_assert_gt(pool->engine.counts.planned_pending_bytes, MIB(80), "nothing is held: this tests nothing");
 	must_free(must_alloc(MIB(80), NULL));
 	cr_expect_eq(pool->engine.counts.planned_pending_bytes, 0);
-	cr_expect(pool->planning.open);
+	cr_expect(pool->runtime->open);
 	for (unsigned i = 0; i < BLOCKS; i++)
 		must_free(blocks[i]);
 	seam_plan_free(plan);

@@ -3,6 +3,7 @@
 #include "core_fixture.h"
 
 #include "planned.h"
+#include "learner.h"
 
 struct loops {
 	const char *name;
@@ -59,7 +60,7 @@ static unsigned iterate(const struct loops *wish, bool first)
 
 static uint32_t slots_in_use(void)
 {
-	const struct seam_stage *open = LIST_FIRST(&pool->planning.stages);
+	const struct seam_stage *open = LIST_FIRST(&pool->runtime->stages);
 	return seam__script_slots(seam__matcher_script(open->matcher, 0));
 }
 
@@ -68,7 +69,7 @@ static void expect_served(const struct loops *wish)
 {
 	uint64_t hits = get_stats().plan_hits;
 	unsigned requests = iterate(wish, false);
-	cr_assert(pool->planning.open, "%s", wish->name);
+	cr_assert(pool->runtime->open, "%s", wish->name);
 	cr_expect_eq(
 		slots_in_use(), requests, "%s: a plan of %u requests, not of %u", wish->name, slots_in_use(), requests);
 	cr_expect_eq(get_stats().plan_hits - hits, requests, "%s: %u of %u are served", wish->name,
@@ -129,8 +130,8 @@ static bool iterate_until_found(bool first)
 	for (unsigned i = 0; i < PAIRS; i++) {
 		must_free(must_alloc(KIB(64) + i * 512u + (first && i < PAIRS / 3 ? MIB(1) : 0), NULL));
 		bool did = false;
-		seam__pool_work(pool, &did);
-		if (pool->learner.state != SEAM_LEARN_IDLE)
+		seam__pool_work(pool->learner, &did);
+		if (pool->learner->state != SEAM_LEARN_IDLE)
 			return true;
 	}
 	return false;
@@ -148,8 +149,8 @@ Test(planned_loops, the_end_of_the_second_repetition_is_foreseen)
 	while (iterations < 5 && !iterate_until_found(iterations == 0))
 		iterations++;
 	cr_assert_eq(iterations, 2u);
-	cr_expect_geq(pool->learner.looked.events, end);
-	cr_expect_leq(pool->learner.looked.events, end + 2 * PAIRS / 16);
+	cr_expect_geq(pool->learner->looked.events, end);
+	cr_expect_leq(pool->learner->looked.events, end + 2 * PAIRS / 16);
 	close_pool();
 }
 
@@ -163,9 +164,9 @@ Test(planned_loops, a_dropped_plan_serves_again_within_six_periods_at_any_age)
 		open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
 		for (unsigned age = 0; age < ages[i]; age++)
 			(void)iterate(&wish, age == 0);
-		cr_assert(pool->planning.open);
+		cr_assert(pool->runtime->open);
 		seam_plan_drop(pool);
-		for (; !pool->planning.open && periods < 20; periods++)
+		for (; !pool->runtime->open && periods < 20; periods++)
 			(void)iterate(&wish, false);
 		cr_expect_leq(periods, 6, "dropped after %u iterations, it serves again after %u", ages[i], periods);
 		close_pool();

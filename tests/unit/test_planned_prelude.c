@@ -1,6 +1,8 @@
 /* test_planned_prelude.c: a plan that says what a program asks for first: what stays gets its place from the first
  * request on, and all else is served at once. */
 #include "prelude_fixture.h"
+#include "learner.h"
+#include "planned.h"
 
 #include <stdlib.h>
 
@@ -17,7 +19,7 @@ Test(planned_prelude, all_is_served_from_the_first_request_on)
 	expect_served(&training, 4);
 	cr_expect_eq(get_stats().plan_misses, 0);
 	cr_expect_not(is_expected());
-	const struct seam_arena *arena = &LIST_FIRST(&pool->planning.stages)->arena;
+	const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->stages)->arena;
 	cr_expect_eq(arena->leased_bytes, arena->bytes, "something is in the plan's way");
 	forget(&training);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
@@ -65,7 +67,7 @@ Test(planned_prelude, how_long_a_stranger_lives_is_not_known)
 	make_parameters(&training);
 	for (unsigned i = 0; i < STRANGERS / 2; i++)
 		strangers[i] = must_alloc(MIB(5) + 12345, streams[0]);
-	const struct seam_matcher *matcher = LIST_FIRST(&pool->planning.stages)->matcher;
+	const struct seam_matcher *matcher = LIST_FIRST(&pool->runtime->stages)->matcher;
 	for (unsigned i = 0; i < LAYERS && seam__matcher_reach(matcher) == 0; i++) {
 		must_free(must_alloc(MIB(1) + i * KIB(64), streams[0]));
 		if (seam__matcher_reach(matcher) == 0)
@@ -101,7 +103,7 @@ Test(planned_prelude, behind_an_interruption_it_is_as_if_there_had_been_none)
 	make_parameters(&training);
 	interrupt(STRANGERS);
 	cr_assert_not(is_expected());
-	cr_expect(LIST_FIRST(&pool->planning.stages)->building, "states are still to be made");
+	cr_expect(LIST_FIRST(&pool->runtime->stages)->building, "states are still to be made");
 	for (unsigned i = 0; i < 3; i++)
 		train(&training);
 	const struct seam_stats before = get_stats();
@@ -118,7 +120,7 @@ Test(planned_prelude, behind_an_interruption_it_has_no_more_than_the_plan)
 	void *blocks[2 * LAYERS];
 	open_with_plan(MIB(2048));
 	interrupt(STRANGERS);
-	cr_assert(LIST_FIRST(&pool->planning.stages)->building);
+	cr_assert(LIST_FIRST(&pool->runtime->stages)->building);
 	const uint64_t reserved_bytes = get_stats().reserved_bytes;
 	cr_assert_leq(reserved_bytes, needed_bytes(LAYERS, LAYERS) + MIB(6), "one of them at a time");
 	for (unsigned i = 0; i < 2 * LAYERS; i++) {
@@ -172,7 +174,7 @@ Test(planned_prelude, what_was_made_may_go_before_it_is_over)
 	seam__plan_seal(&changed.header);
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
 	must_free(must_alloc(MIB(1), streams[0]));
-	seam__pool_work(pool, &did);
+	seam__pool_work(pool->learner, &did);
 	check_pool();
 	cr_expect(is_expected());
 	must_free(must_alloc(MIB(1), streams[0]));
@@ -257,6 +259,6 @@ Test(planned_prelude, a_long_beginning_does_not_make_a_plan_poor)
 		must_free(must_alloc(MIB(32), streams[0]));
 	for (unsigned i = 0; i < 19; i++)
 		(void)must_alloc(MIB(32), streams[0]);
-	cr_expect(pool->planning.open);
+	cr_expect(pool->runtime->open);
 	cr_expect(is_expected());
 }

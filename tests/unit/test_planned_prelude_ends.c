@@ -3,6 +3,7 @@
 #include "learner_impl.h"
 
 #include "prelude_fixture.h"
+#include "planned.h"
 
 TestSuite(planned_prelude_ends, .init = make_plan, .fini = close_with_plan);
 
@@ -21,7 +22,7 @@ Test(planned_prelude_ends, another_program_gets_the_memory_back)
 		"the last is where something should have stayed");
 	for (unsigned i = 0; i < STRANGERS; i++)
 		must_free(strangers[i]);
-	cr_expect_eq(LIST_NEXT(LIST_FIRST(&pool->planning.stages), link)->arena.leased_bytes, places_bytes(1, 0),
+	cr_expect_eq(LIST_NEXT(LIST_FIRST(&pool->runtime->stages), link)->arena.leased_bytes, places_bytes(1, 0),
 		"nor parts of the chunks that it is in");
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(1, 0));
@@ -125,7 +126,7 @@ Test(planned_prelude_ends, chunks_of_a_plan_are_small_beside_it)
 	open_with_streams(MIB(65536), "plan:off");
 	cr_assert_ok(seam_plan_use(pool, plan, NULL));
 	const struct seam_stage *stage;
-	LIST_FOREACH(stage, &pool->planning.stages, link)
+	LIST_FOREACH(stage, &pool->runtime->stages, link)
 	{
 		cr_expect_gt(stage->arena.bytes, MIB(64));
 		for (uint32_t i = 0; i < stage->arena.count; i++)
@@ -182,8 +183,8 @@ Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 		seam__meta_fail_at(pool->meta, 0);
 		check_pool();
 		cr_expect_not(is_expected());
-		cr_expect_neq(seam__stage_at(&pool->planning, (uint64_t)(uintptr_t)stays),
-			LIST_FIRST(&pool->planning.stages));
+		cr_expect_neq(
+			seam__stage_at(pool->runtime, (uint64_t)(uintptr_t)stays), LIST_FIRST(&pool->runtime->stages));
 		without += get_stats().plan_miss_lost != 0;
 		close_with_streams();
 	}
@@ -198,9 +199,9 @@ static const struct seam_driver_ops *ops_before;
 static int create_while_memory_is_short(
 	struct seam_driver *device, uint64_t bytes, const struct seam_phys_props *props, struct seam_phys *ret_phys)
 {
-	if (pool->planning.open) {
+	if (pool->runtime->open) {
 		seam__mutex_lock(&pool->engine.lock);
-		seam__planned_drop(pool);
+		seam__planned_drop(pool->runtime);
 		seam__mutex_unlock(&pool->engine.lock);
 	}
 	return ops_before->mem_create(device, bytes, props, ret_phys);
@@ -218,7 +219,7 @@ Test(planned_prelude_ends, a_plan_that_is_gone_before_it_is_used_is_none)
 	cr_expect_eq(seam_plan_use(pool, plan, error), SEAM_OOM_DEVICE);
 	driver->ops = ops_before;
 	cr_expect_gt(strlen(error), 0);
-	cr_expect_not(pool->planning.open);
+	cr_expect_not(pool->runtime->open);
 	cr_expect_not(is_expected());
 	check_pool();
 	cr_assert_ok(seam_trim(pool, 0, NULL));
@@ -231,7 +232,7 @@ Test(planned_prelude_ends, a_plan_that_is_gone_before_it_is_used_is_none)
 static uint64_t spare(const struct seam_ask *ask, enum seam_spare what)
 {
 	seam__pool_stop(pool);
-	const uint64_t bytes = seam__planned_spare(pool, ask, ask->bytes, what);
+	const uint64_t bytes = seam__planned_spare(pool->runtime, ask, ask->bytes, what);
 	seam__pool_go(pool);
 	return bytes;
 }
@@ -292,7 +293,7 @@ Test(planned_prelude_ends, a_stage_somebody_was_served_from_has_no_places)
 		struct seam_stage *stage = NULL;
 		unsigned counted = 0;
 		seam__pool_stop(pool);
-		cr_assert_ok(seam__learner_prepare_fresh(pool, MIB(4), &stage));
+		cr_assert_ok(seam__stage_prepare_fresh(pool->runtime, MIB(4), &stage));
 		seam__pool_go(pool);
 		void *block = must_alloc(MIB(1), streams[0]);
 		if (i == 1) { /* freed again, but its stream still works on it */
@@ -300,10 +301,10 @@ Test(planned_prelude_ends, a_stage_somebody_was_served_from_has_no_places)
 			must_free(block);
 		}
 		seam__pool_stop(pool);
-		enum seam_rc rc = seam__stage_shut(pool, stage, count_one, &counted);
+		enum seam_rc rc = seam__stage_shut(pool->runtime, stage, count_one, &counted);
 		cr_assert_eq(rc, SEAM_BUSY, "%u: %s", i, seam_rc_name(rc));
 		cr_expect_eq(counted, 0);
-		seam__stage_discard(pool, stage);
+		seam__stage_discard(pool->runtime, stage);
 		seam__pool_go(pool);
 		check_pool();
 		if (i == 0)
@@ -318,7 +319,7 @@ Test(planned_prelude_ends, a_stage_somebody_was_served_from_has_no_places)
 static void run_after_failure(enum seam_rc rc)
 {
 	struct training training;
-	cr_assert(rc == SEAM_OK || !pool->planning.open, "%s", seam_rc_name(rc));
+	cr_assert(rc == SEAM_OK || !pool->runtime->open, "%s", seam_rc_name(rc));
 	check_pool();
 	make_parameters(&training);
 	train(&training);

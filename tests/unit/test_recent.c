@@ -6,6 +6,7 @@
 #include "match_program.h"
 #include "meta.h"
 #include "recent.h"
+#include "planned.h"
 
 static struct seam_meta *meta;
 static struct seam_script *script;

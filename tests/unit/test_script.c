@@ -5,6 +5,7 @@
 #include "meta_fixture.h"
 #include "random_problem.h"
 #include "script.h"
+#include "planned.h"
 
 #define SEEDS 40u
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "matcher_fixture.h"
+#include "planned.h"
 
 Test(speakers, a_stranger_takes_the_place_of_a_lane_that_is_silent)
 {

@@ -1,7 +1,7 @@
 /* peer.c: one trace through one allocator, on a driver: PyTorch's own allocator, the models of it, or Seam.
  *
  *   peer ALLOCATOR TRACE ITERATIONS   ALLOCATOR: seam, caching, expandable, direct, or the path of peer_torch.cpp,
- * compiled
+ *   compiled
  *
  * Prints one line: names and values, separated by tabs. All allocators run through the same loop, against the same
  * driver library, which is meant to be the fake one: it tells how often the device was asked, and how long that took

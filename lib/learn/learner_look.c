@@ -19,28 +19,27 @@ static void see_all(struct seam_learner *learner, const struct seam_planned_coun
 	learner->seen_strange = seam__planned_strange(counts);
 }
 
-void seam__learner_see_all(struct seam_pool *pool)
+void seam__learner_see_all(struct seam_learner *learner)
 {
-	seam__mutex_lock(&pool->engine.lock);
-	see_all(&pool->learner, &pool->planning.counts);
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_lock(&learner->engine->lock);
+	see_all(learner, &learner->runtime->counts);
+	seam__mutex_unlock(&learner->engine->lock);
 }
 
 /* Whether what is open serves well enough. */
-static bool is_served(struct seam_pool *pool)
+static bool is_served(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
-	const struct seam_planned_counts *counts = &pool->planning.counts;
-	seam__mutex_lock(&pool->engine.lock);
-	seam__plan_cost_note(&learner->cost, pool->engine.memory.reserved_peak_bytes);
-	bool open = pool->planning.open, building = open && seam__stage_open(&pool->planning)->building;
-	bool settles = learner->seen_requests <= pool->planning.opened_requests;
+	const struct seam_planned_counts *counts = &learner->runtime->counts;
+	seam__mutex_lock(&learner->engine->lock);
+	seam__plan_cost_note(&learner->cost, learner->engine->memory.reserved_peak_bytes);
+	bool open = learner->runtime->open, building = open && seam__stage_open(learner->runtime)->building;
+	bool settles = learner->seen_requests <= learner->runtime->opened_requests;
 	if (settles) {
 		learner->seen_requests =
-			pool->planning.opened_requests; /* what another plan missed before is not its fault */
-		learner->seen_misses = pool->planning.opened_misses;
-		learner->seen_displaced = pool->planning.opened_displaced;
-		learner->seen_strange = pool->planning.opened_strange;
+			learner->runtime->opened_requests; /* what another plan missed before is not its fault */
+		learner->seen_misses = learner->runtime->opened_misses;
+		learner->seen_displaced = learner->runtime->opened_displaced;
+		learner->seen_strange = learner->runtime->opened_strange;
 	}
 	uint64_t requests = counts->requests - learner->seen_requests;
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
@@ -49,11 +48,11 @@ static bool is_served(struct seam_pool *pool)
 		misses -= seam__planned_displaced(counts) -
 			learner->seen_displaced; /* by blocks from before it: another plan would do no better */
 	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
-		seam__mutex_unlock(&pool->engine.lock);
+		seam__mutex_unlock(&learner->engine->lock);
 		return true; /* it has had no time to show what it is good for */
 	}
 	see_all(learner, counts);
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_unlock(&learner->engine->lock);
 	learner->hardly = open && misses > requests / 2;
 	learner->strange = open ? !building && strange > misses / 2 && strange > requests / STRANGE_SHARE
 				: learner->seen_drops != 0; /* there are iterations, then: a plan of one was in use */
@@ -152,9 +151,8 @@ static enum seam_rc find_form(struct seam_learner *learner, const struct seam_tr
 }
 
 /* Finds what repeats, and chooses what to plan of it. */
-static void search(struct seam_pool *pool, const struct seam_trace *recording)
+static void search(struct seam_learner *learner, const struct seam_trace *recording)
 {
-	struct seam_learner *learner = &pool->learner;
 	bool believed = false;
 	learner->recorded_events = recording->header.event_count;
 	learner->tried = learner->roomless = 0;
@@ -165,18 +163,18 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 		seam__belief_hesitates(&learner->belief, learner->window_events))
 		rc = find_form(learner, recording, &believed);
 	if (rc != SEAM_OK) {
-		seam__learner_give_up(pool);
+		seam__learner_give_up(learner);
 		return;
 	}
 	if (!believed) {
-		seam__learner_reset(pool);
+		seam__learner_reset(learner);
 		return;
 	}
 	/* What is open serves those kinds that it knows; another arena would lose them. */
-	const bool lacks = seam__learner_lacks(pool);
+	const bool lacks = seam__learner_lacks(learner);
 	learner->replaces = learner->hardly && !learner->strange && !lacks;
 	if ((learner->hardly && learner->strange && !lacks) || !seam__learner_choose(learner)) {
-		seam__learner_reset(pool);
+		seam__learner_reset(learner);
 		return;
 	}
 	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
@@ -185,32 +183,31 @@ static void search(struct seam_pool *pool, const struct seam_trace *recording)
 	learner->state = SEAM_LEARN_PLAN;
 }
 
-static void note_calm(struct seam_pool *pool)
+static void note_calm(struct seam_learner *learner)
 {
-	seam__mutex_lock(&pool->engine.lock);
-	seam__learner_note_calm(pool);
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_lock(&learner->engine->lock);
+	seam__learner_note_calm(learner);
+	seam__mutex_unlock(&learner->engine->lock);
 }
 
 /* What is open has hardly served for long, and there is nothing to be added to it: what it holds together is in
  * everybody else's way. */
-static void drop_vain(struct seam_pool *pool)
+static void drop_vain(struct seam_learner *learner)
 {
-	pool->learner.vain_events = 0;
-	seam__mutex_lock(&pool->engine.lock);
-	seam__planned_drop(pool);
-	seam__mutex_unlock(&pool->engine.lock);
+	learner->vain_events = 0;
+	seam__mutex_lock(&learner->engine->lock);
+	seam__planned_drop(learner->runtime);
+	seam__mutex_unlock(&learner->engine->lock);
 }
 
 /* A plan went since the last look, and none came in its place. The window begins anew if it had served well; else it
  * was an attempt that led to nothing. It may be planned again. */
-static void note_drops(struct seam_pool *pool, struct seam_look_time now)
+static void note_drops(struct seam_learner *learner, struct seam_look_time now)
 {
-	struct seam_learner *learner = &pool->learner;
-	seam__mutex_lock(&pool->engine.lock);
-	const uint64_t drops = pool->planning.counts.drops;
-	const bool open = pool->planning.open;
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_lock(&learner->engine->lock);
+	const uint64_t drops = learner->runtime->counts.drops;
+	const bool open = learner->runtime->open;
+	seam__mutex_unlock(&learner->engine->lock);
 	if (drops == learner->seen_drops)
 		return;
 	learner->seen_drops = drops;
@@ -227,31 +224,30 @@ static void note_drops(struct seam_pool *pool, struct seam_look_time now)
 	learner->proven = false;
 }
 
-bool seam__learner_look(struct seam_pool *pool)
+bool seam__learner_look(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
 	struct seam_recorder_counts counts;
-	seam__recorder_get_counts(pool->recorder, &counts);
+	seam__recorder_get_counts(learner->recorder, &counts);
 	const struct seam_look_time now = {counts.events, counts.steps};
-	note_drops(pool, now);
+	note_drops(learner, now);
 	if (now.steps + 1 >= learner->looks.next.steps) /* a look comes soon */
-		note_calm(pool);
+		note_calm(learner);
 	if (!seam__looks_are_due(&learner->looks, now))
 		return false;
 	learner->looked = now;
 	learner->window_events = seam__looks_window(&learner->looks, now);
 	seam__looks_note(&learner->looks, now);
-	if (is_served(pool))
+	if (is_served(learner))
 		return true;
 	struct seam_trace *recording = NULL;
-	if (seam__recorder_trace(pool->recorder, learner->window_events, "recorded by seam", &recording) == SEAM_OK)
-		search(pool, recording);
+	if (seam__recorder_trace(learner->recorder, learner->window_events, "recorded by seam", &recording) == SEAM_OK)
+		search(learner, recording);
 	seam_trace_free(recording);
 	if (!learner->hardly || !learner->strange || learner->state != SEAM_LEARN_IDLE)
 		learner->vain_events = 0;
 	else if (learner->vain_events == 0)
 		learner->vain_events = learner->window_events;
 	else if (learner->window_events / VAIN_TIMES >= learner->vain_events)
-		drop_vain(pool);
+		drop_vain(learner);
 	return true;
 }

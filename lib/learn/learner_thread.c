@@ -18,7 +18,6 @@
 #include "trace_error.h"
 
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
-#define PREPARE_ALL UINT32_MAX
 #define SPARE_SHARE                                                                                                   \
 	1024u /* of the arena of a plan that was given, beside it: for those requests that depend on data and find no \
 		 idle place in it */
@@ -28,11 +27,11 @@ static bool must_stop(struct seam_learner *learner)
 	return __atomic_load_n(&learner->stop, __ATOMIC_RELAXED) != 0;
 }
 
-static void work_until_idle(struct seam_pool *pool)
+static void work_until_idle(struct seam_learner *learner)
 {
 	bool did = true;
-	while (did && !must_stop(&pool->learner))
-		seam__pool_work(pool, &did);
+	while (did && !must_stop(learner))
+		seam__pool_work(learner, &did);
 }
 
 /* Sleeps until there may be something to do. False: it is to end. */
@@ -55,68 +54,68 @@ static bool sleep_until_told(struct seam_learner *learner)
 
 static void *run(void *argument)
 {
-	struct seam_pool *pool = argument;
+	struct seam_learner *learner = argument;
 	do {
-		work_until_idle(pool);
-	} while (sleep_until_told(&pool->learner));
+		work_until_idle(learner);
+	} while (sleep_until_told(learner));
 	return NULL;
 }
 
 /* The program's signals are not for this thread. */
-static bool start(struct seam_pool *pool)
+static bool start(struct seam_learner *learner)
 {
 	sigset_t all, before;
 	sigfillset(&all);
 	if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
 		return false;
-	bool started = pthread_create(&pool->learner.thread, NULL, run, pool) == 0;
+	bool started = pthread_create(&learner->thread, NULL, run, learner) == 0;
 	int ignored = pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)ignored;
 	return started;
 }
 
 /* Whether the recording is long enough for a first look. */
-static bool has_something_to_learn(const struct seam_pool *pool)
+static bool has_something_to_learn(const struct seam_learner *learner)
 {
 	struct seam_recorder_counts counts;
 	struct seam_look_schedule first;
-	seam__recorder_get_counts(pool->recorder, &counts);
+	seam__recorder_get_counts(learner->recorder, &counts);
 	seam__looks_init(&first);
 	return seam__looks_are_due(&first, (struct seam_look_time){counts.events, counts.steps});
 }
 
-void seam__learner_wake(struct seam_pool *pool)
+void seam__learner_wake(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
-	if (pool->config.plan != SEAM_PLAN_AUTO || pool->recorder == NULL || pool->plain != NULL)
+	if (learner->mode != SEAM_PLAN_AUTO || learner->recorder == NULL || !learner->maps)
 		return;
-	if (pool->config.deterministic != 0) {
-		work_until_idle(pool); /* I8: when a thread gets to run depends on the machine */
+	if (learner->deterministic != 0) {
+		work_until_idle(learner); /* I8: when a thread gets to run depends on the machine */
 		return;
 	}
-	const bool learns = has_something_to_learn(pool);
+	const bool learns = has_something_to_learn(learner);
 	seam__mutex_lock(&learner->sleep);
 	if (learns && !learner->running && !must_stop(learner))
-		learner->running = start(pool);
+		learner->running = start(learner);
 	learner->wake = true;
 	seam__cond_signal(&learner->condition);
 	seam__mutex_unlock(&learner->sleep);
 }
 
 /* [both] The stage that the learner prepares, or that waits, goes. */
-static void give_way(struct seam_pool *pool)
+static void give_way(struct seam_learner *learner)
 {
-	struct seam_planning *planning = &pool->planning;
-	if (planning->preparing != NULL)
-		seam__stage_discard(pool, planning->preparing);
-	if (planning->waiting != NULL)
-		seam__stage_discard(pool, planning->waiting);
-	pool->learner.stage = NULL; /* if it was not that one, it is gone for want of memory */
+	struct seam_runtime *runtime = learner->runtime;
+	if (runtime->preparing != NULL)
+		seam__stage_discard(learner->runtime, runtime->preparing);
+	if (runtime->waiting != NULL)
+		seam__stage_discard(learner->runtime, runtime->waiting);
+	learner->stage = NULL; /* if it was not that one, it is gone for want of memory */
 }
 
-void seam__learner_fini(struct seam_pool *pool)
+void seam__learner_destroy(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
+	if (learner == NULL)
+		return;
 	seam__mutex_lock(&learner->sleep);
 	__atomic_store_n(&learner->stop, 1, __ATOMIC_RELAXED);
 	bool running = learner->running;
@@ -125,46 +124,23 @@ void seam__learner_fini(struct seam_pool *pool)
 	if (running)
 		(void)pthread_join(learner->thread, NULL);
 	if (learner->stage != NULL) {
-		seam__pool_stop(pool);
-		give_way(pool);
-		seam__pool_go(pool);
+		seam__learner_stop(learner);
+		give_way(learner);
+		seam__learner_go(learner);
 	}
-	seam__learner_reset(pool);
-	seam__learner_forget_calm(pool);
+	seam__learner_reset(learner);
+	seam__learner_forget_calm(learner);
 	seam__cond_fini(&learner->condition);
 	seam__mutex_fini(&learner->sleep);
 	seam__mutex_fini(&learner->work);
-}
-
-enum seam_rc seam__learner_prepare_fresh(struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage)
-{
-	struct seam_stage *stage = NULL;
-	enum seam_rc rc = seam__stage_create(pool, &stage);
-	if (rc != SEAM_OK)
-		return rc;
-	bytes = (bytes + pool->engine.memory.granularity_bytes - 1) / pool->engine.memory.granularity_bytes *
-		pool->engine.memory.granularity_bytes;
-	rc = seam__arena_begin(&pool->engine, NULL, 0, bytes, 0, 2 * bytes, &stage->arena);
-	if (rc == SEAM_OK) {
-		pool->planning.preparing = stage;
-		rc = seam__arena_prepare(&pool->engine, &stage->arena, PREPARE_ALL);
-		if (pool->planning.preparing != stage)
-			return SEAM_OOM_DEVICE; /* memory was short meanwhile: it is gone */
-		pool->planning.preparing = NULL;
-	}
-	if (rc != SEAM_OK) {
-		seam__stage_discard(pool, stage);
-		return rc;
-	}
-	*ret_stage = stage;
-	return SEAM_OK;
+	seam__meta_free(learner->meta, learner, sizeof *learner);
 }
 
 /* The arena has that much more than the slots need. What is displaced would get memory from the driver in its place,
  * time and again. */
-static uint64_t spare_bytes(const struct seam_pool *pool, const struct seam_plan *plan)
+static uint64_t spare_bytes(const struct seam_learner *learner, const struct seam_plan *plan)
 {
-	return plan->header.group_count != 0 && pool->config.plan_reuse == SEAM_PLAN_REUSE_STITCH
+	return plan->header.group_count != 0 && learner->runtime->reuse == SEAM_PLAN_REUSE_STITCH
 		? plan->header.arena_bytes / SPARE_SHARE
 		: 0;
 }
@@ -181,37 +157,38 @@ static uint64_t crossing_bytes(const struct seam_plan *plan)
 }
 
 /* [both] *script: NULL once it is somebody else's. */
-static enum seam_rc use(struct seam_pool *pool, struct seam_script **script, const struct seam_plan *plan)
+static enum seam_rc use(struct seam_learner *learner, struct seam_script **script, const struct seam_plan *plan)
 {
-	struct seam_planning *planning = &pool->planning;
+	struct seam_runtime *runtime = learner->runtime;
 	struct seam_script *mine = *script;
 	enum seam_rc rc;
-	if (planning->open && seam__script_bytes(mine) <= seam__stage_usable_bytes(seam__stage_open(planning))) {
-		seam__prelude_end(pool); /* it is of another plan */
-		rc = seam__planned_add(pool, mine, true);
+	if (runtime->open && seam__script_bytes(mine) <= seam__stage_usable_bytes(seam__stage_open(runtime))) {
+		seam__prelude_end(learner->runtime); /* it is of another plan */
+		rc = seam__planned_add(learner->runtime, mine, true);
 		*script = rc == SEAM_OK ? NULL : mine;
 		return rc;
 	}
 	/* The program's own plan comes first: what is being learned would replace it. */
-	give_way(pool);
-	seam__learner_reset(pool);
+	give_way(learner);
+	seam__learner_reset(learner);
 	struct seam_stage *stage = NULL;
-	rc = seam__learner_prepare_fresh(pool, seam__script_bytes(mine) + spare_bytes(pool, plan), &stage);
+	rc = seam__stage_prepare_fresh(learner->runtime, seam__script_bytes(mine) + spare_bytes(learner, plan), &stage);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t resident_bytes = plan->header.resident_bytes;
-	seam__stage_expect(pool, stage, resident_bytes, seam__script_slots(mine));
+	seam__stage_expect(learner->runtime, stage, resident_bytes, seam__script_slots(mine));
 	stage->crossing_bytes = crossing_bytes(plan);
 	stage->resident_bytes = resident_bytes;
 	stage->staying_bytes = resident_bytes - resident_bytes / 32;
-	const bool from_start = seam__stage_from_start(pool, stage) && !seam__prelude_is_due(pool, plan);
-	rc = seam__planned_open(pool, stage, mine, from_start);
+	const bool from_start =
+		seam__stage_from_start(learner->runtime, stage) && !seam__prelude_is_due(learner->runtime, plan);
+	rc = seam__planned_open(learner->runtime, stage, mine, from_start);
 	if (rc != SEAM_OK) {
-		seam__stage_discard(pool, stage);
+		seam__stage_discard(learner->runtime, stage);
 		return rc;
 	}
 	*script = NULL;
-	return seam__prelude_begin(pool, plan);
+	return seam__prelude_begin(learner->runtime, plan);
 }
 
 static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
@@ -222,13 +199,13 @@ static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
 }
 
 /* A given plan costs nothing if it takes no more than the pool would without it. */
-static enum seam_rc judge_cost(const struct seam_pool *pool, const struct seam_plan *plan,
+static enum seam_rc judge_cost(const struct seam_learner *learner, const struct seam_plan *plan,
 	const struct seam_script *script, struct seam_trace_error *error)
 {
 	const uint64_t resident_bytes = plan->header.resident_bytes;
 	const uint64_t live_bytes = resident_bytes + seam__script_find_peak(plan, script);
 	const uint64_t bytes = resident_bytes + seam__script_bytes(script);
-	if (bytes <= seam__plan_cost_without(live_bytes, pool->engine.memory.granularity_bytes))
+	if (bytes <= seam__plan_cost_without(live_bytes, learner->engine->memory.granularity_bytes))
 		return SEAM_OK;
 	seam__trace_error_set(error, 0,
 		"the plan needs %" PRIu64 " bytes for blocks of which %" PRIu64
@@ -238,63 +215,56 @@ static enum seam_rc judge_cost(const struct seam_pool *pool, const struct seam_p
 }
 
 /* With what only plans that are given are asked for. With `work`. */
-static enum seam_rc create_script(struct seam_pool *pool, const struct seam_plan *plan, struct seam_trace_error *error,
-	struct seam_script **ret_script)
+static enum seam_rc create_script(struct seam_learner *learner, const struct seam_plan *plan,
+	struct seam_trace_error *error, struct seam_script **ret_script)
 {
-	enum seam_rc rc = seam__script_create(pool->meta, plan, ret_script);
+	enum seam_rc rc = seam__script_create(learner->meta, plan, ret_script);
 	if (rc == SEAM_INVALID)
 		seam__trace_error_set(error, 0,
 			"the plan is of a stretch that happens once, of a graph, of nothing, or its addresses are no multiples of %u below 2 TiB",
 			SEAM_PLANNED_BYTES);
 	if (rc == SEAM_OK)
-		rc = judge_cost(pool, plan, *ret_script, error);
+		rc = judge_cost(learner, plan, *ret_script, error);
 	if (rc == SEAM_OK)
-		rc = seam__script_find_valleys(pool->meta, plan, *ret_script);
+		rc = seam__script_find_valleys(learner->meta, plan, *ret_script);
 	if (rc == SEAM_OK)
 		return rc;
-	seam__script_destroy(pool->meta, *ret_script);
+	seam__script_destroy(learner->meta, *ret_script);
 	*ret_script = NULL;
 	return rc;
 }
 
-enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error)
+enum seam_rc seam__learner_use(struct seam_learner *learner, const struct seam_plan *plan, char *error)
 {
 	struct seam_script *script = NULL;
 	struct seam_trace_error said = {0};
 	const char *broken;
-	enum seam_rc rc = plan == NULL ? SEAM_INVALID : seam__pool_enter(pool);
-	if (rc != SEAM_OK)
-		return refuse(error, rc, seam_rc_text(rc));
-	if (pool->plain != NULL)
-		return refuse(error, SEAM_UNSUPPORTED, "the device has no virtual memory management");
-	rc = seam__plan_check(plan, &said, &broken); /* I10 */
+	enum seam_rc rc = seam__plan_check(plan, &said, &broken); /* I10 */
 	if (rc != SEAM_OK)
 		return refuse(error, rc, said.text);
-	seam__mutex_lock(&pool->learner.work);
-	rc = create_script(pool, plan, &said, &script);
+	seam__mutex_lock(&learner->work);
+	rc = create_script(learner, plan, &said, &script);
 	if (rc == SEAM_OK) {
-		seam__pool_stop(pool);
-		rc = use(pool, &script, plan);
-		seam__pool_go(pool);
+		seam__learner_stop(learner);
+		rc = use(learner, &script, plan);
+		seam__learner_go(learner);
 	}
-	seam__mutex_unlock(&pool->learner.work);
+	seam__mutex_unlock(&learner->work);
 	if (rc == SEAM_OK)
 		return SEAM_OK;
-	seam__script_destroy(pool->meta, script);
+	seam__script_destroy(learner->meta, script);
 	return refuse(error, rc, rc == SEAM_INVALID && said.text[0] != '\0' ? said.text : seam_rc_text(rc));
 }
 
-void seam_plan_drop(struct seam_pool *pool)
+void seam__learner_drop(struct seam_learner *learner)
 {
-	if (seam__pool_enter(pool) != SEAM_OK || pool->plain != NULL)
-		return;
-	seam__mutex_lock(&pool->learner.work);
-	seam__pool_stop(pool);
-	seam__planned_drop(pool);
-	give_way(pool);
-	seam__learner_reset(pool);
-	pool->learner.refused_count = 0; /* what was given up here was not refused */
-	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
-	seam__pool_go(pool);
-	seam__mutex_unlock(&pool->learner.work);
+	seam__mutex_lock(&learner->work);
+	seam__learner_stop(learner);
+	seam__planned_drop(learner->runtime);
+	give_way(learner);
+	seam__learner_reset(learner);
+	learner->refused_count = 0; /* what was given up here was not refused */
+	seam__planned_sweep(learner->runtime, SEAM_SWEEP_ALL);
+	seam__learner_go(learner);
+	seam__mutex_unlock(&learner->work);
 }

@@ -2,12 +2,12 @@
 #ifndef SEAM_PLANNED_IMPL_H
 #define SEAM_PLANNED_IMPL_H
 
-#include "pool.h"
+#include "planned.h"
 
 /* The first stage, which is open. */
-static inline struct seam_stage *seam__stage_open(const struct seam_planning *planning)
+static inline struct seam_stage *seam__stage_open(const struct seam_runtime *runtime)
 {
-	return LIST_FIRST(&planning->stages);
+	return LIST_FIRST(&runtime->stages);
 }
 
 /* Whether this stage, or one behind it, has blocks that were freed while other streams used them. NULL: there is none.
@@ -28,13 +28,13 @@ void seam__stage_unblock(struct seam_stage *stage, uint32_t i);
 
 /* Leases what has become free in chunks [first, first + count). Returns the bytes; the stage may have been dropped if
  * it is 0. */
-uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, uint32_t first, uint32_t count);
+uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t first, uint32_t count);
 
 /* The same with what is lent: what stays must not be put between what is not given back yet. */
-void seam__stage_collect_lent(struct seam_pool *pool, struct seam_stage *stage);
+void seam__stage_collect_lent(struct seam_runtime *runtime, struct seam_stage *stage);
 
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
-int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream);
+int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream);
 
 /* The budget: by this part of what a pool needs without a plan (and of what the plan expects beside its arena) it may
  * grow for requests that the plan missed. Up to there a missed request gets only memory that is idle until its end;
@@ -47,75 +47,75 @@ int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct se
 #define SEAM_JUDGED_LEAST 64u /* requests, for plans of few: one miss is not too much */
 
 /* The budget counts from here on. What plans before this one cost is not counted again. */
-static inline void seam__stage_begin_budget(const struct seam_pool *pool, struct seam_stage *stage)
+static inline void seam__stage_begin_budget(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	const uint64_t reserved_bytes = pool->engine.memory.reserved_bytes;
-	const uint64_t cost_bytes = pool->planning.cost_bytes < reserved_bytes ? pool->planning.cost_bytes : 0;
+	const uint64_t reserved_bytes = runtime->engine->memory.reserved_bytes;
+	const uint64_t cost_bytes = runtime->cost_bytes < reserved_bytes ? runtime->cost_bytes : 0;
 	stage->needed_bytes = reserved_bytes - cost_bytes + stage->beside_bytes;
 }
 
 /* Whether the pool would be beyond the budget with so many bytes more. */
 static inline bool seam__stage_is_spent(
-	const struct seam_pool *pool, const struct seam_stage *stage, uint64_t growth_bytes)
+	const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t growth_bytes)
 {
-	return pool->engine.memory.reserved_bytes + growth_bytes >
+	return runtime->engine->memory.reserved_bytes + growth_bytes >
 		stage->needed_bytes + stage->needed_bytes / SEAM_BUDGET_SHARE;
 }
 
 /* Misses count from here on. */
-static inline void seam__stage_judge_anew(const struct seam_pool *pool, struct seam_stage *stage)
+static inline void seam__stage_judge_anew(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	stage->judged_requests = pool->planning.counts.requests;
-	stage->judged_hits = pool->planning.counts.hits;
+	stage->judged_requests = runtime->counts.requests;
+	stage->judged_hits = runtime->counts.hits;
 	stage->fails = false;
 }
 
 /* The plan serves from here on. */
-static inline void seam__stage_listen(const struct seam_pool *pool, struct seam_stage *stage)
+static inline void seam__stage_listen(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	stage->deaf = false;
-	seam__stage_judge_anew(pool, stage);
+	seam__stage_judge_anew(runtime, stage);
 	if (stage->building)
 		seam__matcher_warm(stage->matcher);
 	stage->last_at = seam__matcher_front(stage->matcher);
-	stage->built_from = pool->planning.counts.requests + stage->long_positions;
+	stage->built_from = runtime->counts.requests + stage->long_positions;
 }
 
 /* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at
  * first. slots: of its script. */
-void seam__stage_expect(const struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes, uint64_t slots);
+void seam__stage_expect(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t bytes, uint64_t slots);
 
 /* The plan was given: whether the program is at its beginning. Nothing is to be built up, and nothing was made. */
-static inline bool seam__stage_from_start(const struct seam_pool *pool, const struct seam_stage *stage)
+static inline bool seam__stage_from_start(const struct seam_runtime *runtime, const struct seam_stage *stage)
 {
-	return !stage->deaf && pool->engine.counts.live_blocks == 0;
+	return !stage->deaf && runtime->engine->counts.live_blocks == 0;
 }
 
 /* What is kept of the first requests goes; the places are somebody else's. */
-void seam__prelude_forget(struct seam_pool *pool);
+void seam__prelude_forget(struct seam_runtime *runtime);
 
 /* The plan was given, and is deaf: whether this request is for it. Elsewhere it is followed, and may listen from the
  * next one on. The stage may have been dropped. */
-bool seam__stage_begins(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask);
+bool seam__stage_begins(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_match_ask *ask);
 
 /* The program is building: whether what the matcher says of the request that it was asked for last counts. A miss
  * instead of a hit: the slot is free again. The stage may have been dropped if it is a miss. */
-enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask,
-	struct seam_planned *planned, enum seam_miss miss);
+enum seam_miss seam__stage_doubt(struct seam_runtime *runtime, struct seam_stage *stage,
+	const struct seam_match_ask *ask, struct seam_planned *planned, enum seam_miss miss);
 
 /* An iteration ends. */
-void seam__stage_step(const struct seam_pool *pool, struct seam_stage *stage);
+void seam__stage_step(const struct seam_runtime *runtime, struct seam_stage *stage);
 
 /* Whether a request of so many bytes must not have idle memory of the plan, because it is likely to stay. */
-bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t bytes);
+bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t bytes);
 
 /* By how much the pool would grow, as far as can be told, if the engine served so many bytes. */
-static inline uint64_t seam__planned_growth(const struct seam_pool *pool, uint64_t bytes)
+static inline uint64_t seam__planned_growth(const struct seam_runtime *runtime, uint64_t bytes)
 {
-	const struct seam_engine_counts *counts = &pool->engine.counts;
+	const struct seam_engine_counts *counts = &runtime->engine->counts;
 	uint64_t used_bytes = counts->leased_bytes + (counts->live_bytes - counts->planned_bytes) +
 		(counts->pending_bytes - counts->planned_pending_bytes);
-	uint64_t unused_bytes = pool->engine.memory.reserved_bytes - used_bytes;
+	uint64_t unused_bytes = runtime->engine->memory.reserved_bytes - used_bytes;
 	return bytes > unused_bytes ? bytes - unused_bytes : 0;
 }
 
@@ -127,16 +127,16 @@ static inline int seam__ranges_compare(const void *left, const void *right)
 }
 
 /* A stage that will not be opened (any more) is closed and waits to be finished. With `lock`. */
-void seam__stage_abandon(struct seam_pool *pool, struct seam_stage *stage);
+void seam__stage_abandon(struct seam_runtime *runtime, struct seam_stage *stage);
 
 /* The arena was closed: what lies beside its live blocks, in the same chunks, goes back to the engine. O(slots *
  * copies). Without metadata it goes with those. */
-void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage);
+void seam__stage_give_parts(struct seam_runtime *runtime, struct seam_stage *stage);
 
 /* What a block of a closed arena had goes back. */
-void seam__stage_give_back(struct seam_pool *pool, struct seam_stage *stage, uint64_t offset, uint64_t bytes);
+void seam__stage_give_back(struct seam_runtime *runtime, struct seam_stage *stage, uint64_t offset, uint64_t bytes);
 
 /* Takes the block out of the accounts and the matcher; the engine gets back what a closed arena had of it. */
-void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned);
+void seam__planned_release(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned);
 
 #endif

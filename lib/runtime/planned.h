@@ -32,7 +32,6 @@
 #include "recent.h"
 #include "uses.h"
 
-struct seam_pool;
 struct seam_request;
 struct seam_thread_context;
 
@@ -117,7 +116,11 @@ struct seam_prelude {
 	bool may_stay;    /* it came where one that stays was expected */
 };
 
-struct seam_planning {
+struct seam_runtime {
+	struct seam_engine *engine; /* the pool's */
+	struct seam_meta *meta;     /* the pool's */
+	enum seam_plan_reuse reuse;
+	uint64_t steps; /* that the program has marked */
 	struct seam_stages stages;
 	bool open;                  /* the first of them is; requests are matched */
 	struct seam_stage *waiting; /* ready; it opens when live bytes are few, or when that has come late */
@@ -148,6 +151,11 @@ static inline uint64_t seam__planned_strange(const struct seam_planned_counts *c
 	return counts->misses[SEAM_MISS_lost] + counts->misses[SEAM_MISS_size];
 }
 
+/* No plan is in use. engine: a pool's, or one that is all zero: then none ever is; meta: the same pool's. Both outlive
+ * the runtime. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__runtime_create(struct seam_meta *meta, struct seam_engine *engine,
+	enum seam_plan_reuse reuse, struct seam_runtime **ret_runtime);
+
 /* A live block as the API's questions see it, whoever serves it. */
 struct seam_found {
 	struct seam_view *view;
@@ -168,10 +176,10 @@ static inline uint64_t seam__stage_usable_bytes(const struct seam_stage *stage)
 }
 
 /* The stage whose arena `va` lies in, or NULL. */
-static inline struct seam_stage *seam__stage_at(const struct seam_planning *planning, uint64_t va)
+static inline struct seam_stage *seam__stage_at(const struct seam_runtime *runtime, uint64_t va)
 {
 	struct seam_stage *stage;
-	LIST_FOREACH(stage, &planning->stages, link)
+	LIST_FOREACH(stage, &runtime->stages, link)
 	{
 		if (va - stage->arena.view->va < stage->arena.bytes)
 			return stage;
@@ -180,90 +188,93 @@ static inline struct seam_stage *seam__stage_at(const struct seam_planning *plan
 }
 
 /* The live block that starts at `va`; that contains it (O(live)). False: there is none. */
-bool seam__live_find(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
-bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found);
 
 /* Serves a request from the open stage. It must be one for the common memory without flags, and not captured.
  * SEAM_MISS_NONE: *ret_va is its address. Else nothing has happened, and the miss is counted. The caller gives the
  * block its serial. thread context: as seam__recording_thread(). */
-enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request,
+enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct seam_request *request,
 	struct seam_stream *stream, const struct seam_thread_context *context, struct seam_planned **ret_planned,
 	uint64_t *ret_va);
 
 /* Serves a request that the open stage has just missed out of what its plan leaves idle, where that disturbs less than
  * anything else: no driver call. False: the engine is to serve it. */
-bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, const struct seam_request *request,
+bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *ask, const struct seam_request *request,
 	struct seam_planned **ret_planned, uint64_t *ret_va);
 
 /* A request that no plan can serve was made while one is open: it is counted. */
-void seam__planned_pass(struct seam_pool *pool);
+void seam__planned_pass(struct seam_runtime *runtime);
 
 /* Frees the planned block at `va`. False: there is none. ret_serial: its number. */
-bool seam__planned_free(struct seam_pool *pool, uint64_t va, uint64_t *ret_serial);
+bool seam__planned_free(struct seam_runtime *runtime, uint64_t va, uint64_t *ret_serial);
 
 /* The engine has served the request that the open stage was asked for last, at `va`. */
-void seam__planned_beside(struct seam_pool *pool, uint64_t va);
+void seam__planned_beside(struct seam_runtime *runtime, uint64_t va);
 
 /* The engine freed a block at [offset, offset + bytes) of a view while a stage is open: what of it lies in the arena's
  * chunks is the arena's again at once. Left to the engine it would be handed out to what the plan missed, and what is
  * missed there would go on being missed. */
-void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes);
+void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view *view, uint64_t offset, uint64_t bytes);
 
 /* The planned block is used on `stream` too. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__planned_record(
-	struct seam_pool *pool, const struct seam_found *found, struct seam_stream *stream);
+	struct seam_runtime *runtime, const struct seam_found *found, struct seam_stream *stream);
 
 /* Looks at held blocks; what has passed is free. */
-void seam__planned_poll(struct seam_pool *pool);
+void seam__planned_poll(struct seam_runtime *runtime);
 
 /* The same, once the driver has been asked what has passed. */
-void seam__planned_poll_streams(struct seam_pool *pool);
+void seam__planned_poll_streams(struct seam_runtime *runtime);
 
 /* An iteration ends. */
-void seam__planned_step(struct seam_pool *pool);
+void seam__planned_step(struct seam_runtime *runtime);
 
 /* ---- stages ---- */
 
 /* A stage without arena or scripts. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__stage_create(struct seam_pool *pool, struct seam_stage **ret_stage);
+SEAM_MUST_USE enum seam_rc seam__stage_create(struct seam_runtime *runtime, struct seam_stage **ret_stage);
+
+/* [both; drops lock] A stage of fresh chunks for so many bytes, ready to be opened. Errors: those of
+ * seam__stage_create(), seam__arena_begin() and seam__arena_prepare(). */
+SEAM_MUST_USE enum seam_rc seam__stage_prepare_fresh(
+	struct seam_runtime *runtime, uint64_t bytes, struct seam_stage **ret_stage);
 
 /* [both] A stage that was never opened goes, with whatever its arena holds. */
-void seam__stage_discard(struct seam_pool *pool, struct seam_stage *stage);
+void seam__stage_discard(struct seam_runtime *runtime, struct seam_stage *stage);
 
 /* Opens a stage whose arena is READY with its first script: leases what is free, without a driver call. from_start: the
  * program is at the beginning of the period. An open stage is closed first. Errors: SEAM_OOM_META: stage and script are
  * the caller's still (another open stage may be gone), and the stage is for seam__stage_discard(). */
 SEAM_MUST_USE enum seam_rc seam__planned_open(
-	struct seam_pool *pool, struct seam_stage *stage, struct seam_script *script, bool from_start);
+	struct seam_runtime *runtime, struct seam_stage *stage, struct seam_script *script, bool from_start);
 
 /* One more script for the open stage, which has room for it; current from now on, or when seam__matcher_add() says.
  * Errors: SEAM_OOM_META: it is the caller's still. */
-SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_pool *pool, struct seam_script *script, bool now);
+SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_script *script, bool now);
 
 /* A stage whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks as
  * count() sets in stage->busy: those stay leased until as many have been released. With `lock`. Errors: SEAM_OOM_META;
  * SEAM_BUSY: somebody else has some of its memory, or work on it is pending: it is for seam__stage_discard(). */
-SEAM_MUST_USE enum seam_rc seam__stage_shut(struct seam_pool *pool, struct seam_stage *stage,
+SEAM_MUST_USE enum seam_rc seam__stage_shut(struct seam_runtime *runtime, struct seam_stage *stage,
 	void (*count)(void *user, struct seam_stage *stage), void *user);
 
 /* Adds chunks to the arena of the open stage, as seam__arena_extend() does; they are blocked until
  * seam__planned_grown(). [both; drops lock] Errors: those of seam__arena_extend(); SEAM_OOM_META: the stage may have
  * been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_extend(
-	struct seam_pool *pool, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes);
+	struct seam_runtime *runtime, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes);
 
 /* The arena of the open stage has grown by chunks that are mapped now: leases them. Errors: SEAM_OOM_META: the stage
  * has been dropped. */
-SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_pool *pool);
+SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_runtime *runtime);
 
 /* Closes the open stage. Live blocks stay valid. */
-void seam__planned_drop(struct seam_pool *pool);
+void seam__planned_drop(struct seam_runtime *runtime);
 
 #define SEAM_SWEEP_ALL UINT32_MAX
 
 /* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses
  * any more: unmaps so many chunks at most. */
-void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
+void seam__planned_sweep(struct seam_runtime *runtime, uint32_t mappings);
 
 /* ---- the first requests ---- */
 
@@ -271,29 +282,29 @@ void seam__planned_sweep(struct seam_pool *pool, uint32_t mappings);
  * where something is live already; where it cannot be had, or another thread is served from it meanwhile, the plan
  * serves as one that says nothing of what is asked for first. Errors: those of making room; SEAM_OOM_DEVICE: memory was
  * short meanwhile, and the plan is gone. */
-SEAM_MUST_USE enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan);
+SEAM_MUST_USE enum seam_rc seam__prelude_begin(struct seam_runtime *runtime, const struct seam_plan *plan);
 
 /* Whether the plan has one that would begin now. */
-bool seam__prelude_is_due(const struct seam_pool *pool, const struct seam_plan *plan);
+bool seam__prelude_is_due(const struct seam_runtime *runtime, const struct seam_plan *plan);
 
 /* One of the first requests. Not NULL: it is one that stays, and has its place. Else it is for the plan, unless it is a
  * stranger. */
 struct seam_planned *seam__prelude_alloc(
-	struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va);
+	struct seam_runtime *runtime, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va);
 
 /* It is over: what has not been made has no place any more. With `lock`. */
-void seam__prelude_end(struct seam_pool *pool);
+void seam__prelude_end(struct seam_runtime *runtime);
 
 /* The engine's hook: see engine.h. [both] */
-uint64_t seam__planned_spare(void *pool, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
+uint64_t seam__planned_spare(void *runtime, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 
 /* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are
  * about to rise, and at steps (at_step). */
-void seam__planned_try_open(struct seam_pool *pool, bool at_step);
+void seam__planned_try_open(struct seam_runtime *runtime, bool at_step);
 
 /* The engine is gone or about to go: frees what the stages hold beside it. */
-void seam__planned_fini(struct seam_pool *pool);
+void seam__runtime_destroy(struct seam_runtime *runtime); /* NULL is allowed */
 
-const char *seam__planned_check(struct seam_pool *pool);
+const char *seam__planned_check(struct seam_runtime *runtime);
 
 #endif

@@ -93,16 +93,16 @@ static struct seam_acquaintance compare(
 	return (struct seam_acquaintance){.known = alone || turns, .needless = part || turns};
 }
 
-bool seam__learner_know(
-	struct seam_pool *pool, const struct seam__iteration_kind *kind, struct seam_acquaintance *ret_acquaintance)
+bool seam__learner_know(struct seam_learner *learner, const struct seam__iteration_kind *kind,
+	struct seam_acquaintance *ret_acquaintance)
 {
 	struct samples samples;
 	find_samples(kind, &samples);
-	seam__mutex_lock(&pool->engine.lock);
-	const bool is_open = pool->planning.open && !seam__stage_open(&pool->planning)->building;
+	seam__mutex_lock(&learner->engine->lock);
+	const bool is_open = learner->runtime->open && !seam__stage_open(learner->runtime)->building;
 	if (is_open)
 		*ret_acquaintance = compare(
-			seam__stage_open(&pool->planning)->matcher, &samples, kind->last_event - kind->first_event);
-	seam__mutex_unlock(&pool->engine.lock);
+			seam__stage_open(learner->runtime)->matcher, &samples, kind->last_event - kind->first_event);
+	seam__mutex_unlock(&learner->engine->lock);
 	return is_open;
 }

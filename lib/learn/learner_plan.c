@@ -145,11 +145,10 @@ static enum seam_rc take_unlisted(
 }
 
 /* The pieces of residents, in the arena that is open or that will be. With `lock`. */
-static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
+static enum seam_rc find_taken(struct seam_learner *learner, struct taken *taken)
 {
-	const struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
-	const struct seam_stage *stage = seam__learner_extends(pool);
+	const struct seam_stage *stage = seam__learner_extends(learner);
 	uint64_t *offsets = seam__meta_array(seam__meta_process(), (size_t)survey->count + 1, sizeof *offsets);
 	if (offsets == NULL)
 		return SEAM_OOM_META;
@@ -177,34 +176,31 @@ static enum seam_rc find_taken(struct seam_pool *pool, struct taken *taken)
 }
 
 struct seam_plan_options seam__learner_limits(
-	const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes)
+	const struct seam_learner *learner, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes)
 {
 	const double part_of_peak = comes_bytes == 0 ? 1 : (double)peak_bytes / (double)comes_bytes;
 	return (struct seam_plan_options){
 		.struct_bytes = sizeof(struct seam_plan_options),
-		.time_limit_ns = pool->learner.place_ns + requests * REQUEST_NS,
-		.node_limit =
-			pool->config.deterministic != 0 ? pool->learner.place_nodes + requests * REQUEST_NODES : 0,
+		.time_limit_ns = learner->place_ns + requests * REQUEST_NS,
+		.node_limit = learner->deterministic != 0 ? learner->place_nodes + requests * REQUEST_NODES : 0,
 		.target_gap = PLAN_GAP * part_of_peak,
 	};
 }
 
-static void forget_plan(struct seam_pool *pool)
+static void forget_plan(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
 	seam_plan_free(learner->plan);
 	learner->plan = NULL;
-	seam__script_destroy(pool->meta, learner->script);
+	seam__script_destroy(learner->meta, learner->script);
 	learner->script = NULL;
 }
 
-static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, const struct taken *taken,
+static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_bytes, const struct taken *taken,
 	const struct seam_plan_fixed *fixed, size_t fixed_count)
 {
-	struct seam_learner *learner = &pool->learner;
 	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	struct seam_trace_error error = {0};
-	struct seam_plan_options options = seam__learner_limits(pool, (kind->last_event - kind->first_event) / 2,
+	struct seam_plan_options options = seam__learner_limits(learner, (kind->last_event - kind->first_event) / 2,
 		peak_bytes, peak_bytes - seam__bits_min(kind->stays_bytes, peak_bytes));
 	options.align_bytes = SEAM_BLOCK_BYTES;
 	options.period = SEAM_PLAN_PERIOD_GIVEN;
@@ -215,11 +211,11 @@ static enum seam_rc make_script(struct seam_pool *pool, uint64_t peak_bytes, con
 	options.taken_count = taken->count;
 	options.fixed = fixed;
 	options.fixed_count = fixed_count;
-	forget_plan(pool);
+	forget_plan(learner);
 	uint64_t work_ns = 0;
 	enum seam_rc rc = seam__plan_make(kind->model, &options, &error, &work_ns, &learner->plan);
 	learner->work_ns += work_ns;
-	return rc == SEAM_OK ? seam__script_create(pool->meta, learner->plan, &learner->script) : rc;
+	return rc == SEAM_OK ? seam__script_create(learner->meta, learner->plan, &learner->script) : rc;
 }
 
 /* It needs no more than there is, or hardly more than any plan would. */
@@ -232,9 +228,8 @@ static bool is_small(const struct seam_learner *learner, uint64_t most_bytes)
 
 /* most_bytes: what the open arena has. */
 static enum seam_rc make_plan(
-	struct seam_pool *pool, const struct taken *taken, const struct seam_pins *pins, uint64_t most_bytes)
+	struct seam_learner *learner, const struct taken *taken, const struct seam_pins *pins, uint64_t most_bytes)
 {
-	struct seam_learner *learner = &pool->learner;
 	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
 	const size_t counts[] = {pins->count, pins->crossing_count, 0};
@@ -245,7 +240,7 @@ static enum seam_rc make_plan(
 		if ((rc == SEAM_OK && is_small(learner, most_bytes)) || (rc != SEAM_OK && rc != SEAM_INVALID))
 			break;
 		if (i == 0 || counts[i] != counts[i - 1])
-			rc = make_script(pool, range.peak_bytes, taken, pins->items, counts[i]);
+			rc = make_script(learner, range.peak_bytes, taken, pins->items, counts[i]);
 	}
 	if (rc != SEAM_OK)
 		return rc;
@@ -286,11 +281,10 @@ static uint32_t find_head(const struct seam_survey *survey)
 /* The last chunk with residents has its free end in front of the chunks without, which together have room for what is
  * large. Another one that comes behind those, with a free beginning, adds to that room: that may do with one chunk
  * less. */
-static void try_shorter(struct seam_pool *pool, const struct staying *staying, const struct seam_pins *pins)
+static void try_shorter(struct seam_learner *learner, const struct staying *staying, const struct seam_pins *pins)
 {
-	struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
-	const uint64_t chunk_bytes = pool->engine.memory.granularity_bytes;
+	const uint64_t chunk_bytes = learner->engine->memory.granularity_bytes;
 	const uint64_t chunks = seam__bits_div_up(seam__script_bytes(learner->script), chunk_bytes);
 	const uint32_t last = find_head(survey);
 	if (learner->extends || last == UINT32_MAX || !is_fine(survey, chunk_bytes) ||
@@ -304,11 +298,11 @@ static void try_shorter(struct seam_pool *pool, const struct staying *staying, c
 	learner->script = NULL;
 	learner->last = last;
 	learner->last_at = (chunks - 2) * chunk_bytes;
-	seam__mutex_lock(&pool->engine.lock);
-	enum seam_rc rc = find_taken(pool, &taken);
-	seam__mutex_unlock(&pool->engine.lock);
+	seam__mutex_lock(&learner->engine->lock);
+	enum seam_rc rc = find_taken(learner, &taken);
+	seam__mutex_unlock(&learner->engine->lock);
 	if (rc == SEAM_OK)
-		rc = make_plan(pool, &taken, pins, 0);
+		rc = make_plan(learner, &taken, pins, 0);
 	if (rc != SEAM_OK || seam__script_bytes(learner->script) > learner->last_at + chunk_bytes) {
 		struct seam_plan *longer = learner->plan;
 		struct seam_script *longer_script = learner->script;
@@ -319,14 +313,13 @@ static void try_shorter(struct seam_pool *pool, const struct staying *staying, c
 		learner->last = UINT32_MAX;
 	}
 	seam_plan_free(plan);
-	seam__script_destroy(pool->meta, script);
+	seam__script_destroy(learner->meta, script);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
 }
 
 /* Whether the plan costs nothing, and serves most of the program. */
-static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
+static bool is_worth_it(struct seam_learner *learner, uint64_t unlisted_bytes)
 {
-	struct seam_learner *learner = &pool->learner;
 	const uint64_t bytes = seam__script_bytes(learner->script);
 	const uint64_t there_bytes = learner->survey.bytes + unlisted_bytes;
 	const uint64_t fresh_bytes = bytes - seam__bits_min(bytes, there_bytes);
@@ -340,43 +333,42 @@ static bool is_worth_it(struct seam_pool *pool, uint64_t unlisted_bytes)
 		bytes + learner->plan->header.resident_bytes >= learner->cost.most_bytes / 100 * LARGEST_PERCENT;
 }
 
-enum seam_rc seam__learner_plan(struct seam_pool *pool)
+enum seam_rc seam__learner_plan(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
 	struct staying staying = {0};
 	struct taken taken = {.staying = &staying};
 	struct seam_pins pins = {0};
 	uint64_t most_bytes = 0;
-	seam__survey_fini(&pool->engine, &learner->survey);
+	seam__survey_fini(learner->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
 	learner->last = UINT32_MAX;
 	learner->roomless &= ~(UINT64_C(1) << learner->kind);
-	forget_plan(pool);
+	forget_plan(learner);
 	learner->work_ns = 0;
 
 	enum seam_rc rc = find_staying(&learner->rhythm.kinds[learner->kind], &staying);
 	if (rc == SEAM_OK)
 		rc = seam__pins_init(&learner->rhythm.kinds[learner->kind], &pins);
 	if (rc == SEAM_OK) {
-		seam__mutex_lock(&pool->engine.lock);
-		rc = seam__survey_make(&pool->engine, block_stays, &staying, &learner->survey);
+		seam__mutex_lock(&learner->engine->lock);
+		rc = seam__survey_make(learner->engine, block_stays, &staying, &learner->survey);
 		if (rc == SEAM_OK)
-			rc = find_taken(pool, &taken);
-		const struct seam_stage *open = seam__learner_extends(pool);
+			rc = find_taken(learner, &taken);
+		const struct seam_stage *open = seam__learner_extends(learner);
 		most_bytes = open != NULL ? seam__stage_usable_bytes(open) : 0;
 		const struct seam_script *script = open != NULL ? seam__pins_model(open->matcher) : NULL;
 		if (rc == SEAM_OK && script != NULL)
 			rc = seam__pins_find(script, &learner->rhythm.kinds[learner->kind],
 				&(struct seam_taken_ranges){taken.ranges, taken.count}, &pins);
 		learner->extends = open != NULL;
-		seam__mutex_unlock(&pool->engine.lock);
+		seam__mutex_unlock(&learner->engine->lock);
 	}
 	if (rc == SEAM_OK)
-		rc = make_plan(pool, &taken, &pins, most_bytes);
+		rc = make_plan(learner, &taken, &pins, most_bytes);
 	if (rc == SEAM_OK)
-		try_shorter(pool, &staying, &pins);
+		try_shorter(learner, &staying, &pins);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
-	return rc == SEAM_OK && !is_worth_it(pool, taken.unlisted_bytes) ? SEAM_UNSUPPORTED : rc;
+	return rc == SEAM_OK && !is_worth_it(learner, taken.unlisted_bytes) ? SEAM_UNSUPPORTED : rc;
 }

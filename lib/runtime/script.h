@@ -9,9 +9,10 @@
  *
  * Invariants (seam__script_check)
  *   C1  every slot has one allocation and one free among the actions; cues of a lane ascend; lanes have all slots
- * between them C2  a lane's cursor is one of its cues; its base is a repetition of the front's period C3  instances
- * stand by address, their reach is right; a place's live instance is of its offset C4  what is live at a position
- * follows from what is at the one before
+ *       between them
+ *   C2  a lane's cursor is one of its cues; its base is a repetition of the front's period
+ *   C3  instances stand by address, their reach is right; a place's live instance is of its offset
+ *   C4  what is live at a position follows from what is at the one before
  */
 #ifndef SEAM_SCRIPT_H
 #define SEAM_SCRIPT_H

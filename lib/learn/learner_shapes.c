@@ -76,14 +76,13 @@ static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint6
 		!is_refused(learner, *ret_fingerprint);
 }
 
-bool seam__learner_lacks(struct seam_pool *pool)
+bool seam__learner_lacks(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
 	uint64_t known = 0, needless = 0, fingerprint = 0;
 	bool lacks = false;
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
 		struct seam_acquaintance acquaintance;
-		if (!seam__learner_know(pool, &learner->rhythm.kinds[i], &acquaintance))
+		if (!seam__learner_know(learner, &learner->rhythm.kinds[i], &acquaintance))
 			return false;
 		lacks |= !acquaintance.known && is_wanted(learner, i, &fingerprint);
 		known |= (uint64_t)acquaintance.known << i;

@@ -2,6 +2,8 @@
  * stage.c, the time before a plan that was given serves in planned_begin.c. */
 #include "planned.h"
 
+#include <seam/seam.h>
+
 #include "bits.h"
 #include "check.h"
 #include "meta.h"
@@ -35,13 +37,13 @@ static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
 	return true;
 }
 
-int seam__stage_user(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream)
+int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
 {
 	for (uint32_t i = 0; i < stage->stream_count; i++) {
 		if (stage->streams[i] == stream)
 			return (int)i;
 	}
-	if (!reserve_user(pool->meta, stage))
+	if (!reserve_user(runtime->meta, stage))
 		return -1;
 	seam__stream_ref(stream);
 	stage->streams[stage->stream_count] = stream;
@@ -69,15 +71,15 @@ static bool order_behind(struct seam_stage *stage, struct seam_stream *stream, e
 }
 
 /* Orders the stream behind what was pending in the arena's memory when it was leased. */
-static bool join(struct seam_pool *pool, struct seam_stage *stage, struct seam_stream *stream)
+static bool join(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
 {
-	int number = seam__stage_user(pool, stage, stream);
+	int number = seam__stage_user(runtime, stage, stream);
 	if (number < 0)
 		return false;
 	if (stage->joined[number] != stage->arena.join_version) {
 		if (stage->joined[number] == UINT64_MAX && !order_behind(stage, stream, BEHIND_NAMESAKES))
 			return false;
-		if (seam__arena_join(&pool->engine, &stage->arena, stream) != SEAM_OK)
+		if (seam__arena_join(runtime->engine, &stage->arena, stream) != SEAM_OK)
 			return false;
 		stage->joined[number] = stage->arena.join_version;
 	}
@@ -119,26 +121,26 @@ static void count_free(struct seam_engine_counts *counts, const struct seam_plan
 }
 
 /* The slot's memory is lent, or was occupied when the plan began: it may be free by now. */
-static enum seam_miss fill_gap(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
+static enum seam_miss fill_gap(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned)
 {
 	const struct seam_arena *arena = &stage->arena;
 	uint32_t first = seam__arena_chunk_at(arena, planned->offset);
 	uint32_t last = seam__arena_chunk_at(arena, planned->offset + planned->bytes - 1);
-	if (seam__stage_collect(pool, stage, first, last - first + 1) == 0)
+	if (seam__stage_collect(runtime, stage, first, last - first + 1) == 0)
 		return SEAM_MISS_gap;
 	return seam__matcher_take(stage->matcher, planned);
 }
 
 /* The slot is live in the matcher; it becomes the caller's if its stream can be ordered behind who used the memory
  * before. */
-static enum seam_miss hand_out(
-	struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned, struct seam_stream *stream)
+static enum seam_miss hand_out(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned,
+	struct seam_stream *stream)
 {
-	bool ordered = join(pool, stage, stream);
+	bool ordered = join(runtime, stage, stream);
 	/* Who a loose block follows is in no plan, nor who follows it: see seam__planned_release(). */
 	bool loose = seam__planned_is_loose(planned);
 	if (ordered && loose)
-		ordered = seam__arena_reserve_joins(&pool->engine, &stage->arena) == SEAM_OK;
+		ordered = seam__arena_reserve_joins(runtime->engine, &stage->arena) == SEAM_OK;
 	if (ordered && stage->stream_count > 1 && (loose || seam__matcher_crosses(stage->matcher, planned)))
 		ordered = order_behind(stage, stream, BEHIND_ALL);
 	if (!ordered) {
@@ -150,39 +152,39 @@ static enum seam_miss hand_out(
 
 /* Free again as soon as possible, for their slots come round again; but asking the driver costs more than an
  * allocation. */
-static void look_at_held(struct seam_pool *pool, struct seam_stage *stage)
+static void look_at_held(struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	const struct seam_engine_counts *counts = &pool->engine.counts;
+	const struct seam_engine_counts *counts = &runtime->engine->counts;
 	if (counts->allocs >= stage->next_poll) {
 		stage->next_poll = counts->allocs + POLL_ALLOCS;
-		enum seam_rc ignored =
-			seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
+		enum seam_rc ignored = seam__streams_poll_all(
+			&runtime->engine->streams, NULL); /* what cannot be asked has not passed */
 		(void)ignored;
 	}
-	seam__planned_poll(pool);
+	seam__planned_poll(runtime);
 }
 
-static void fill_in(struct seam_pool *pool, struct seam_planned *planned, const struct seam_request *request,
+static void fill_in(struct seam_runtime *runtime, struct seam_planned *planned, const struct seam_request *request,
 	struct seam_stream *stream)
 {
 	planned->requested_bytes = request->bytes;
 	planned->tag = request->tag;
 	planned->stream = stream;
 	planned->uses = NULL;
-	count_alloc(&pool->engine.counts, planned);
+	count_alloc(&runtime->engine->counts, planned);
 }
 
 /* A request was missed: whether that is too often. */
-static void judge(const struct seam_pool *pool, struct seam_stage *stage)
+static void judge(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	const struct seam_planned_counts *counts = &pool->planning.counts;
-	if (stage->building || pool->planning.prelude.stage != NULL)
+	const struct seam_planned_counts *counts = &runtime->counts;
+	if (stage->building || runtime->prelude.stage != NULL)
 		return;
 	const uint64_t requests = counts->requests - stage->judged_requests;
 	const uint64_t misses = requests - (counts->hits - stage->judged_hits);
 	const uint64_t two_periods = seam__bits_max(2 * stage->long_positions, SEAM_JUDGED_LEAST);
 	if (requests >= two_periods)
-		seam__stage_judge_anew(pool, stage);
+		seam__stage_judge_anew(runtime, stage);
 	stage->fails |= misses * SEAM_MISSED_SHARE > seam__bits_max(requests, two_periods);
 }
 
@@ -197,34 +199,33 @@ static inline bool is_ordered(
 }
 
 /* What the matcher said, where that is not all. */
-static __attribute__((noinline)) enum seam_miss settle(struct seam_pool *pool, struct seam_stage *stage,
+static __attribute__((noinline)) enum seam_miss settle(struct seam_runtime *runtime, struct seam_stage *stage,
 	struct seam_planned *planned, struct seam_stream *stream, enum seam_miss miss)
 {
-	struct seam_planned_counts *counts = &pool->planning.counts;
+	struct seam_planned_counts *counts = &runtime->counts;
 	if (miss == SEAM_MISS_gap)
-		miss = fill_gap(pool, stage, planned);
+		miss = fill_gap(runtime, stage, planned);
 	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC &&
-		pool->config.plan_reuse == SEAM_PLAN_REUSE_NONE) {
+		runtime->reuse == SEAM_PLAN_REUSE_NONE) {
 		seam__matcher_take_back(stage->matcher, planned);
 		counts->refused_dynamic++;
 		miss = SEAM_MISS_dynamic;
 	}
 	if (miss == SEAM_MISS_NONE)
-		miss = hand_out(pool, stage, planned, stream);
+		miss = hand_out(runtime, stage, planned, stream);
 	if (miss != SEAM_MISS_NONE) {
 		counts->misses[miss]++;
-		judge(pool, stage);
+		judge(runtime, stage);
 	}
 	return miss;
 }
 
 /* Where nothing is recorded nobody knows who asks: a thread of no number takes any lane of its stream. */
-enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_request *request,
+enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct seam_request *request,
 	struct seam_stream *stream, const struct seam_thread_context *context, struct seam_planned **ret_planned,
 	uint64_t *ret_va)
 {
-	struct seam_planning *planning = &pool->planning;
-	struct seam_stage *stage = seam__stage_open(planning);
+	struct seam_stage *stage = seam__stage_open(runtime);
 	const struct seam_match_ask ask = {
 		.bytes = request->bytes,
 		.stream = (uint64_t)(uintptr_t)request->stream,
@@ -232,93 +233,93 @@ enum seam_miss seam__planned_alloc(struct seam_pool *pool, const struct seam_req
 		.dynamic = context != NULL && context->dynamic_depth != 0,
 	};
 	struct seam_planned *planned = NULL;
-	planning->counts.requests++;
-	if (__builtin_expect(planning->prelude.stage != NULL, 0)) {
-		planned = seam__prelude_alloc(pool, &ask, stream, ret_va);
+	runtime->counts.requests++;
+	if (__builtin_expect(runtime->prelude.stage != NULL, 0)) {
+		planned = seam__prelude_alloc(runtime, &ask, stream, ret_va);
 		if (planned != NULL) {
-			fill_in(pool, planned, request, stream);
-			planning->counts.hits++;
+			fill_in(runtime, planned, request, stream);
+			runtime->counts.hits++;
 			*ret_planned = planned;
 			return SEAM_MISS_NONE;
 		}
-		if (planning->prelude.is_stranger) {
+		if (runtime->prelude.is_stranger) {
 			seam__matcher_pass(stage->matcher);
-			planning->counts.misses[SEAM_MISS_lost]++;
+			runtime->counts.misses[SEAM_MISS_lost]++;
 			return SEAM_MISS_lost;
 		}
 	}
-	if (__builtin_expect(stage->deaf, 0) && !seam__stage_begins(pool, stage, &ask)) {
-		planning->counts.misses[SEAM_MISS_lost]++;
+	if (__builtin_expect(stage->deaf, 0) && !seam__stage_begins(runtime, stage, &ask)) {
+		runtime->counts.misses[SEAM_MISS_lost]++;
 		return SEAM_MISS_lost;
 	}
 	if (__builtin_expect(stage->held_count != 0, 0))
-		look_at_held(pool, stage);
+		look_at_held(runtime, stage);
 	enum seam_miss miss = seam__matcher_alloc(stage->matcher, &ask, &planned);
 	if (__builtin_expect(stage->building, 0))
-		miss = seam__stage_doubt(pool, stage, &ask, planned, miss);
+		miss = seam__stage_doubt(runtime, stage, &ask, planned, miss);
 	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(stage, planned, stream), 0)) {
-		miss = settle(pool, stage, planned, stream, miss);
+		miss = settle(runtime, stage, planned, stream, miss);
 		if (miss != SEAM_MISS_NONE)
 			return miss;
 	}
-	fill_in(pool, planned, request, stream);
-	planning->counts.hits++;
+	fill_in(runtime, planned, request, stream);
+	runtime->counts.hits++;
 	*ret_va = stage->arena.view->va + planned->offset;
 	*ret_planned = planned;
 	return SEAM_MISS_NONE;
 }
 
-bool seam__planned_borrow(struct seam_pool *pool, const struct seam_ask *ask, const struct seam_request *request,
+bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *ask, const struct seam_request *request,
 	struct seam_planned **ret_planned, uint64_t *ret_va)
 {
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) ||
-		seam__planned_must_grow(pool, stage, ask->bytes))
+	struct seam_stage *stage = seam__stage_open(runtime);
+	if (runtime->reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) ||
+		seam__planned_must_grow(runtime, stage, ask->bytes))
 		return false;
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
 		return false;
-	const bool displaces =
-		seam__stage_is_spent(pool, stage, seam__planned_growth(pool, ask->bytes)) && !seam__engine_has_hit(ask);
+	const bool displaces = seam__stage_is_spent(runtime, stage, seam__planned_growth(runtime, ask->bytes)) &&
+		!seam__engine_has_hit(ask);
 	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, displaces);
-	if (planned == NULL || hand_out(pool, stage, planned, ask->stream) != SEAM_MISS_NONE)
+	if (planned == NULL || hand_out(runtime, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;
-	pool->planning.counts.borrows++;
-	fill_in(pool, planned, request, ask->stream);
+	runtime->counts.borrows++;
+	fill_in(runtime, planned, request, ask->stream);
 	*ret_va = stage->arena.view->va + planned->offset;
 	*ret_planned = planned;
 	return true;
 }
 
-void seam__planned_pass(struct seam_pool *pool)
+void seam__planned_pass(struct seam_runtime *runtime)
 {
-	pool->planning.counts.requests++;
-	pool->planning.counts.misses[SEAM_MISS_request]++;
+	runtime->counts.requests++;
+	runtime->counts.misses[SEAM_MISS_request]++;
 }
 
 __attribute__((noinline, cold)) void seam__stage_give_back(
-	struct seam_pool *pool, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
+	struct seam_runtime *runtime, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
 {
-	seam__arena_settle(&pool->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
+	seam__arena_settle(runtime->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
 	(void)seam__arena_give_part(
-		&pool->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
+		runtime->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
 }
 
-void seam__planned_release(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
+void seam__planned_release(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned)
 {
 	uint64_t offset = planned->offset, bytes = planned->bytes;
 	if (__builtin_expect(seam__planned_is_loose(planned), 0) && stage->arena.state == SEAM_ARENA_OPEN)
 		seam__arena_add_join(&stage->arena, planned->stream, seam__stream_stamp(planned->stream));
 	seam__matcher_free(stage->matcher, planned);
 	if (__builtin_expect(stage->arena.state == SEAM_ARENA_CLOSED, 0))
-		seam__stage_give_back(pool, stage, offset, bytes);
+		seam__stage_give_back(runtime, stage, offset, bytes);
 }
 
 /* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the
  * matcher has no memory to hold it, it stays live there, which is as safe. */
-static void hold(struct seam_pool *pool, struct seam_stage *stage, struct seam_planned *planned)
+static void hold(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned)
 {
-	struct seam_engine_counts *counts = &pool->engine.counts;
+	struct seam_engine_counts *counts = &runtime->engine->counts;
 	seam__uses_stamp(planned->uses);
 	enum seam_rc ignored = seam__matcher_hold(stage->matcher, planned);
 	(void)ignored;
@@ -329,25 +330,26 @@ static void hold(struct seam_pool *pool, struct seam_stage *stage, struct seam_p
 	counts->planned_pending_bytes += planned->bytes;
 }
 
-bool seam__planned_free(struct seam_pool *pool, uint64_t va, uint64_t *ret_serial)
+bool seam__planned_free(struct seam_runtime *runtime, uint64_t va, uint64_t *ret_serial)
 {
-	struct seam_stage *stage = seam__stage_at(&pool->planning, va);
+	struct seam_stage *stage = seam__stage_at(runtime, va);
 	if (stage == NULL)
 		return false;
 	struct seam_planned *planned = seam__matcher_find(stage->matcher, va - stage->arena.view->va);
 	if (planned == NULL || planned->requested_bytes == 0)
 		return false;
 	*ret_serial = planned->serial;
-	count_free(&pool->engine.counts, planned);
+	count_free(&runtime->engine->counts, planned);
 	if (__builtin_expect(planned->uses == NULL, 1)) {
-		seam__planned_release(pool, stage, planned);
+		seam__planned_release(runtime, stage, planned);
 		return true;
 	}
-	hold(pool, stage, planned);
+	hold(runtime, stage, planned);
 	return true;
 }
 
-enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_found *found, struct seam_stream *stream)
+enum seam_rc seam__planned_record(
+	struct seam_runtime *runtime, const struct seam_found *found, struct seam_stream *stream)
 {
 	struct seam_stage *stage = found->stage;
 	struct seam_planned *planned = found->planned;
@@ -355,7 +357,7 @@ enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_foun
 		return SEAM_OK;
 	if (planned->uses == NULL && stage->recorded == stage->held_capacity) {
 		uint32_t capacity = stage->held_capacity == 0 ? 64 : stage->held_capacity * 2;
-		struct seam_planned **held = seam__meta_resize(pool->meta, stage->held,
+		struct seam_planned **held = seam__meta_resize(runtime->meta, stage->held,
 			stage->held_capacity * sizeof(struct seam_planned *), capacity * sizeof(struct seam_planned *));
 		if (held == NULL)
 			return SEAM_OOM_META;
@@ -363,13 +365,13 @@ enum seam_rc seam__planned_record(struct seam_pool *pool, const struct seam_foun
 		stage->held_capacity = capacity;
 	}
 	bool first = planned->uses == NULL;
-	enum seam_rc rc = seam__uses_add(&pool->engine, &planned->uses, stream);
+	enum seam_rc rc = seam__uses_add(runtime->engine, &planned->uses, stream);
 	if (rc == SEAM_OK && first)
 		stage->recorded++;
 	return rc;
 }
 
-static void poll_stage(struct seam_pool *pool, struct seam_stage *stage)
+static void poll_stage(struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	uint32_t left = 0;
 	for (uint32_t i = 0; i < stage->held_count; i++) {
@@ -378,29 +380,29 @@ static void poll_stage(struct seam_pool *pool, struct seam_stage *stage)
 			stage->held[left++] = planned;
 			continue;
 		}
-		seam__uses_clear(&pool->engine, &planned->uses);
-		pool->engine.counts.pending_bytes -= planned->bytes;
-		pool->engine.counts.planned_pending_bytes -= planned->bytes;
+		seam__uses_clear(runtime->engine, &planned->uses);
+		runtime->engine->counts.pending_bytes -= planned->bytes;
+		runtime->engine->counts.planned_pending_bytes -= planned->bytes;
 		stage->recorded--;
-		seam__planned_release(pool, stage, planned);
+		seam__planned_release(runtime, stage, planned);
 	}
 	stage->held_count = left;
 }
 
-void seam__planned_poll(struct seam_pool *pool)
+void seam__planned_poll(struct seam_runtime *runtime)
 {
 	struct seam_stage *stage;
-	LIST_FOREACH(stage, &pool->planning.stages, link)
+	LIST_FOREACH(stage, &runtime->stages, link)
 	{
 		if (stage->held_count != 0)
-			poll_stage(pool, stage);
+			poll_stage(runtime, stage);
 	}
 }
 
-void seam__planned_poll_streams(struct seam_pool *pool)
+void seam__planned_poll_streams(struct seam_runtime *runtime)
 {
 	enum seam_rc ignored =
-		seam__streams_poll_all(&pool->engine.streams, NULL); /* what cannot be asked has not passed */
+		seam__streams_poll_all(&runtime->engine->streams, NULL); /* what cannot be asked has not passed */
 	(void)ignored;
-	seam__planned_poll(pool);
+	seam__planned_poll(runtime);
 }

@@ -2,14 +2,27 @@
 #ifndef SEAM_LEARNER_IMPL_H
 #define SEAM_LEARNER_IMPL_H
 
-#include "pool.h"
+#include "learner.h"
+#include "record.h"
+
+static inline void seam__learner_stop(struct seam_learner *learner)
+{
+	seam__mutex_lock(&learner->engine->change);
+	seam__mutex_lock(&learner->engine->lock);
+}
+
+static inline void seam__learner_go(struct seam_learner *learner)
+{
+	seam__mutex_unlock(&learner->engine->lock);
+	seam__mutex_unlock(&learner->engine->change);
+}
 
 /* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan
  * (SEAM_LEARN_PLAN). False: there is not. */
-bool seam__learner_look(struct seam_pool *pool);
+bool seam__learner_look(struct seam_learner *learner);
 
 /* What was missed so far does not count any more when it looks next. Takes `lock`. */
-void seam__learner_see_all(struct seam_pool *pool);
+void seam__learner_see_all(struct seam_learner *learner);
 
 /* The most and the least bytes live, as requested, behind one of the events [first, last) of a trace that frees nothing
  * from before it. */
@@ -20,12 +33,12 @@ struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint6
 
 /* Plans the chosen kind around the residents as they lie now: survey, plan and script are set. Errors: those of
  * seam_plan_make(); SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
-SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_pool *pool);
+SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_learner *learner);
 
 /* How long a period of so many requests may be placed, in steps instead of time in a deterministic pool, and how good
  * is good enough for what is live at its peak, of which so much comes and goes. */
 struct seam_plan_options seam__learner_limits(
-	const struct seam_pool *pool, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes);
+	const struct seam_learner *learner, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes);
 
 /* learner_shapes.c: of the kinds that were found and not tried yet, the one that needs most memory of those that are
  * worth a plan and were not refused: it is the learner's `kind` now, and refused from here on. False: there is none. */
@@ -34,7 +47,7 @@ bool seam__learner_choose(struct seam_learner *learner);
 /* Whether a plan of such a kind could be made as the open stage does not know. If that hardly serves, only those are
  * chosen then until the next look; if it does, none that is but a part of the iterations that it knows, or several of
  * them in turn. A stage that is building is not asked: nothing is added to it. Takes `lock`. */
-bool seam__learner_lacks(struct seam_pool *pool);
+bool seam__learner_lacks(struct seam_learner *learner);
 
 /* learner_known.c: what the scripts of the open stage know of a kind. */
 struct seam_acquaintance {
@@ -44,8 +57,8 @@ struct seam_acquaintance {
 
 /* For one kind at a time: the program waits while scripts are looked at. False: no stage is open, or the one that is is
  * building. Takes `lock`. */
-bool seam__learner_know(
-	struct seam_pool *pool, const struct seam__iteration_kind *kind, struct seam_acquaintance *ret_acquaintance);
+bool seam__learner_know(struct seam_learner *learner, const struct seam__iteration_kind *kind,
+	struct seam_acquaintance *ret_acquaintance);
 
 /* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
 bool seam__learner_knows_all(const struct seam_learner *learner);
@@ -96,8 +109,8 @@ uint64_t seam__learner_offset(const struct seam_arena *arena, uint64_t number);
 
 /* Where no plan is in use and steps are marked: notes which chunks are calm, if hardly anything is live now. With the
  * engine's `lock`. O(blocks). */
-void seam__learner_note_calm(struct seam_pool *pool);
-void seam__learner_forget_calm(struct seam_pool *pool);
+void seam__learner_note_calm(struct seam_learner *learner);
+void seam__learner_forget_calm(struct seam_learner *learner);
 
 #define SEAM_MOST_RESTLESS ((1u << SEAM_CALM_MOMENTS) - 1)
 
@@ -118,23 +131,18 @@ SEAM_MUST_USE enum seam_rc seam__spots_settle(struct seam_meta *meta, const stru
 /* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors:
  * those of seam__arena_begin(); SEAM_NOT_FOUND also where the pool has grown since the survey, and would have more than
  * the plan is worth. */
-SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_pool *pool);
-
-/* [both; drops lock] A stage of fresh chunks for so many bytes, ready to be opened. Errors: those of
- * seam__stage_create(), seam__arena_begin() and seam__arena_prepare(). */
-SEAM_MUST_USE enum seam_rc seam__learner_prepare_fresh(
-	struct seam_pool *pool, uint64_t bytes, struct seam_stage **ret_stage);
+SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_learner *learner);
 
 /* The open stage, if the new plan is to become another script of it; else NULL. With the engine's `lock`. */
-static inline struct seam_stage *seam__learner_extends(const struct seam_pool *pool)
+static inline struct seam_stage *seam__learner_extends(const struct seam_learner *learner)
 {
-	return pool->planning.open && !pool->learner.replaces ? LIST_FIRST(&pool->planning.stages) : NULL;
+	return learner->runtime->open && !learner->replaces ? LIST_FIRST(&learner->runtime->stages) : NULL;
 }
 
 /* It led to nothing: the next look comes when the window has doubled. */
-void seam__learner_give_up(struct seam_pool *pool);
+void seam__learner_give_up(struct seam_learner *learner);
 
 /* Forgets what was begun, but the stage. */
-void seam__learner_reset(struct seam_pool *pool);
+void seam__learner_reset(struct seam_learner *learner);
 
 #endif

@@ -65,37 +65,37 @@ enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i)
 	return blocking.rc;
 }
 
-uint64_t seam__stage_collect(struct seam_pool *pool, struct seam_stage *stage, uint32_t first, uint32_t count)
+uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t first, uint32_t count)
 {
 	struct seam_arena *arena = &stage->arena;
 	uint64_t bytes = 0;
 	for (uint32_t i = first; i < first + count; i++) {
 		bool lent = arena->chunks[i].lent;
 		seam__stage_unblock(stage, i);
-		uint64_t leased_bytes = seam__arena_collect(&pool->engine, arena, i, 1);
+		uint64_t leased_bytes = seam__arena_collect(runtime->engine, arena, i, 1);
 		if (lent && !arena->chunks[i].lent)
 			stage->lent_bytes -= arena->chunks[i].bytes;
 		if (seam__stage_block(stage, i) != SEAM_OK) {
-			seam__planned_drop(pool);
+			seam__planned_drop(runtime);
 			return 0;
 		}
 		bytes += leased_bytes;
 	}
-	pool->planning.counts.collects += bytes != 0;
+	runtime->counts.collects += bytes != 0;
 	return bytes;
 }
 
-void seam__stage_collect_lent(struct seam_pool *pool, struct seam_stage *stage)
+void seam__stage_collect_lent(struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	for (uint32_t i = 0; pool->planning.open && stage->lent_bytes != 0 && i < stage->arena.count; i++) {
+	for (uint32_t i = 0; runtime->open && stage->lent_bytes != 0 && i < stage->arena.count; i++) {
 		if (stage->arena.chunks[i].lent)
-			(void)seam__stage_collect(pool, stage, i, 1);
+			(void)seam__stage_collect(runtime, stage, i, 1);
 	}
 }
 
-void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view, uint64_t offset, uint64_t bytes)
+void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
-	struct seam_stage *open = seam__stage_open(&pool->planning);
+	struct seam_stage *open = seam__stage_open(runtime);
 	open->freed_bytes += bytes;
 	seam__matcher_beside(open->matcher, -1);
 	if (open->deaf)
@@ -103,17 +103,17 @@ void seam__planned_recover(struct seam_pool *pool, const struct seam_view *view,
 	for (uint32_t i = seam__view_slot_at(view, offset);
 		i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
 		const struct seam_mapping *mapping = view->slots[i].mapping;
-		if (mapping == NULL || mapping->chunk->kept == 0 || !pool->planning.open)
+		if (mapping == NULL || mapping->chunk->kept == 0 || !runtime->open)
 			continue;
-		struct seam_stage *stage = seam__stage_open(&pool->planning);
+		struct seam_stage *stage = seam__stage_open(runtime);
 		uint32_t at = mapping->chunk->kept_at;
 		if (at < stage->arena.count && stage->arena.chunks[at].chunk == mapping->chunk)
-			(void)seam__stage_collect(pool, stage, at, 1);
+			(void)seam__stage_collect(runtime, stage, at, 1);
 	}
 }
 
 /* Chunk i goes to the engine. Returns its bytes; 0 where that is not possible. */
-static uint64_t lend(struct seam_pool *pool, struct seam_stage *stage, uint32_t i)
+static uint64_t lend(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t i)
 {
 	struct seam_arena *arena = &stage->arena;
 	seam__stage_unblock(stage, i);
@@ -121,13 +121,13 @@ static uint64_t lend(struct seam_pool *pool, struct seam_stage *stage, uint32_t 
 	enum seam_rc rc = seam__matcher_block(stage->matcher, arena->chunks[i].offset, end_of(arena, i));
 	uint64_t bytes = 0;
 	if (rc == SEAM_OK) {
-		bytes = seam__arena_lend(&pool->engine, arena, i, stage->streams, stage->stream_count);
+		bytes = seam__arena_lend(runtime->engine, arena, i, stage->streams, stage->stream_count);
 		seam__matcher_unblock(stage->matcher, arena->chunks[i].offset, end_of(arena, i));
 	}
 	if (bytes != 0)
 		stage->lent_bytes += arena->chunks[i].bytes;
 	if (seam__stage_block(stage, i) != SEAM_OK) {
-		seam__planned_drop(pool);
+		seam__planned_drop(runtime);
 		return bytes;
 	}
 	return bytes;
@@ -188,21 +188,20 @@ static uint32_t list_idle(const struct seam_stage *stage, struct idle_chunk *idl
 }
 
 /* Without metadata nothing is lent. */
-static uint64_t lend_idle(struct seam_pool *pool, struct seam_stage *stage, uint64_t wanted_bytes)
+static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_stage *stage, uint64_t wanted_bytes)
 {
-	struct seam_planning *planning = &pool->planning;
 	const size_t list_bytes = stage->arena.count * sizeof(struct idle_chunk);
-	struct idle_chunk *idle = seam__meta_array(pool->meta, stage->arena.count, sizeof *idle);
-	uint32_t count = idle == NULL ? 0 : list_idle(stage, idle, seam__stage_is_spent(pool, stage, wanted_bytes));
+	struct idle_chunk *idle = seam__meta_array(runtime->meta, stage->arena.count, sizeof *idle);
+	uint32_t count = idle == NULL ? 0 : list_idle(stage, idle, seam__stage_is_spent(runtime, stage, wanted_bytes));
 	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < count && planning->open && bytes < wanted_bytes; i++) {
-		uint64_t lent_bytes = lend(pool, stage, idle[i].number);
+	for (uint32_t i = 0; i < count && runtime->open && bytes < wanted_bytes; i++) {
+		uint64_t lent_bytes = lend(runtime, stage, idle[i].number);
 		if (lent_bytes == 0)
 			break;
 		bytes += lent_bytes;
-		planning->counts.lends++;
+		runtime->counts.lends++;
 	}
-	seam__meta_free(pool->meta, idle, list_bytes);
+	seam__meta_free(runtime->meta, idle, list_bytes);
 	return bytes;
 }
 
@@ -218,13 +217,13 @@ static void note_left(void *user, struct seam_planned *planned)
 	left->ranges[left->count++] = (struct seam_plan_range){planned->offset, planned->offset + planned->bytes};
 }
 
-void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage)
+void seam__stage_give_parts(struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	struct seam_match_counts counts;
 	struct seam_arena *arena = &stage->arena;
 	uint64_t at = 0;
 	seam__matcher_get_counts(stage->matcher, &counts);
-	struct left left = {.ranges = seam__meta_array(pool->meta, counts.live + 1, sizeof *left.ranges)};
+	struct left left = {.ranges = seam__meta_array(runtime->meta, counts.live + 1, sizeof *left.ranges)};
 	if (left.ranges == NULL)
 		return;
 	seam__matcher_each(stage->matcher, note_left, &left);
@@ -233,49 +232,49 @@ void seam__stage_give_parts(struct seam_pool *pool, struct seam_stage *stage)
 	left.ranges[left.count] = (struct seam_plan_range){arena->bytes, arena->bytes};
 	for (uint64_t i = 0; i <= left.count; i++) {
 		if (left.ranges[i].begin_bytes > at)
-			(void)seam__arena_give_part(&pool->engine, arena, at, left.ranges[i].begin_bytes,
+			(void)seam__arena_give_part(runtime->engine, arena, at, left.ranges[i].begin_bytes,
 				stage->streams, stage->stream_count);
 		at = left.ranges[i].end_bytes;
 	}
-	seam__meta_free(pool->meta, left.ranges, (counts.live + 1) * sizeof *left.ranges);
+	seam__meta_free(runtime->meta, left.ranges, (counts.live + 1) * sizeof *left.ranges);
 }
 
 /* Everything goes back: what is prepared, what is open, what is closed and not used any more. */
-static uint64_t give_all(struct seam_pool *pool)
+static uint64_t give_all(struct seam_runtime *runtime)
 {
-	struct seam_planning *planning = &pool->planning;
-	uint64_t mappings = pool->engine.memory.mapping_count, leased_bytes = pool->engine.counts.leased_bytes;
-	if (LIST_EMPTY(&planning->stages) && planning->waiting == NULL && planning->preparing == NULL)
+	uint64_t mappings = runtime->engine->memory.mapping_count, leased_bytes = runtime->engine->counts.leased_bytes;
+	if (LIST_EMPTY(&runtime->stages) && runtime->waiting == NULL && runtime->preparing == NULL)
 		return 0;
-	seam__planned_poll(pool); /* closed stages give back what was held */
-	if (planning->waiting != NULL)
-		seam__stage_discard(pool, planning->waiting);
-	if (planning->preparing != NULL)
-		seam__stage_discard(pool, planning->preparing);
-	if (planning->open) {
+	seam__planned_poll(runtime); /* closed stages give back what was held */
+	if (runtime->waiting != NULL)
+		seam__stage_discard(runtime, runtime->waiting);
+	if (runtime->preparing != NULL)
+		seam__stage_discard(runtime, runtime->preparing);
+	if (runtime->open) {
 		seam__log(SEAM_LOG_WARNING, "memory is short: a plan of %" PRIu64 " bytes is dropped",
-			seam__stage_open(planning)->arena.bytes);
-		seam__planned_drop(pool);
+			seam__stage_open(runtime)->arena.bytes);
+		seam__planned_drop(runtime);
 	}
-	seam__planned_sweep(pool, SEAM_SWEEP_ALL);
-	return (leased_bytes - pool->engine.counts.leased_bytes) + (mappings - pool->engine.memory.mapping_count);
+	seam__planned_sweep(runtime, SEAM_SWEEP_ALL);
+	return (leased_bytes - runtime->engine->counts.leased_bytes) +
+		(mappings - runtime->engine->memory.mapping_count);
 }
 
 /* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that
  * the plan expects, and for what may be one of them whatever else is there. One that has shown that it does not do what
  * the plan says may need no more than that has and expects, and gets what is idle where the pool has as much. */
-bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_stage *stage, uint64_t bytes)
+bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t bytes)
 {
-	const struct seam_engine_counts *counts = &pool->engine.counts;
-	const struct seam_prelude *prelude = &pool->planning.prelude;
-	const bool is_spent = seam__stage_is_spent(pool, stage, bytes);
+	const struct seam_engine_counts *counts = &runtime->engine->counts;
+	const struct seam_prelude *prelude = &runtime->prelude;
+	const bool is_spent = seam__stage_is_spent(runtime, stage, bytes);
 	if (prelude->stage != NULL) /* of those that are no strangers it is known that they do not stay */
 		return prelude->is_stranger && (prelude->may_stay || !is_spent);
 	if (stage->differs && is_spent)
 		return false;
 	uint64_t needed_bytes = stage->arena.bytes + stage->beside_bytes;
 	if (stage->building && stage->unknown &&
-		pool->engine.memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
+		runtime->engine->memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
 		return true;
 	uint64_t beside_bytes = stage->beside_bytes,
 		 crossing_bytes = stage->crossing_bytes - stage->crossing_bytes / 32;
@@ -289,22 +288,22 @@ bool seam__planned_must_grow(const struct seam_pool *pool, const struct seam_sta
 
 /* The open plan goes, if it misses too much: the pool would grow else. One that was given with what stays does not come
  * back, and lends all that is idle instead. Returns what nothing is left in. */
-static uint64_t give_failed(struct seam_pool *pool, const struct seam_stage *stage)
+static uint64_t give_failed(struct seam_runtime *runtime, const struct seam_stage *stage)
 {
-	const uint64_t leased_bytes = pool->engine.counts.leased_bytes;
-	if (!pool->planning.open || !stage->fails || stage->resident_bytes != 0)
+	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
+	if (!runtime->open || !stage->fails || stage->resident_bytes != 0)
 		return 0;
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes misses too much and is dropped", stage->arena.bytes);
-	seam__planned_drop(pool);
-	return leased_bytes - pool->engine.counts.leased_bytes;
+	seam__planned_drop(runtime);
+	return leased_bytes - runtime->engine->counts.leased_bytes;
 }
 
 /* The open stage, if it can do without what it leaves idle; else NULL. */
-static struct seam_stage *find_lender(const struct seam_pool *pool, const struct seam_ask *ask)
+static struct seam_stage *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask)
 {
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (!pool->planning.open || pool->config.plan_reuse != SEAM_PLAN_REUSE_STITCH ||
-		seam__planned_must_grow(pool, stage, ask->bytes))
+	struct seam_stage *stage = seam__stage_open(runtime);
+	if (!runtime->open || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
+		seam__planned_must_grow(runtime, stage, ask->bytes))
 		return NULL;
 	return stage;
 }
@@ -312,34 +311,34 @@ static struct seam_stage *find_lender(const struct seam_pool *pool, const struct
 /* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who
  * uses what is idle, too: where anything comes back the engine asks again before it asks for that. Returns what closed
  * stages gave back. */
-static uint64_t give_passed(struct seam_pool *pool, const struct seam_ask *ask)
+static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask)
 {
-	const uint64_t leased_bytes = pool->engine.counts.leased_bytes;
-	const struct seam_stage *lender = find_lender(pool, ask);
-	if (seam__stages_hold(LIST_FIRST(&pool->planning.stages)) || (lender != NULL && !serves(lender, ask->stream)))
-		seam__planned_poll_streams(pool);
-	return leased_bytes - pool->engine.counts.leased_bytes;
+	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
+	const struct seam_stage *lender = find_lender(runtime, ask);
+	if (seam__stages_hold(LIST_FIRST(&runtime->stages)) || (lender != NULL && !serves(lender, ask->stream)))
+		seam__planned_poll_streams(runtime);
+	return leased_bytes - runtime->engine->counts.leased_bytes;
 }
 
-static uint64_t give_idle(struct seam_pool *pool, const struct seam_ask *ask, uint64_t bytes)
+static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_stage *stage = find_lender(pool, ask);
+	struct seam_stage *stage = find_lender(runtime, ask);
 	if (stage == NULL || !serves(stage, ask->stream))
 		return 0;
-	const uint64_t lent_bytes = lend_idle(pool, stage, bytes);
-	return lent_bytes < bytes ? lent_bytes + give_failed(pool, stage) : lent_bytes;
+	const uint64_t lent_bytes = lend_idle(runtime, stage, bytes);
+	return lent_bytes < bytes ? lent_bytes + give_failed(runtime, stage) : lent_bytes;
 }
 
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
 {
-	struct seam_pool *pool = user;
+	struct seam_runtime *runtime = user;
 	switch (what) {
 	case SEAM_SPARE_PASSED:
-		return give_passed(pool, ask);
+		return give_passed(runtime, ask);
 	case SEAM_SPARE_IDLE:
-		return give_idle(pool, ask, bytes);
+		return give_idle(runtime, ask, bytes);
 	case SEAM_SPARE_ALL:
-		return give_all(pool);
+		return give_all(runtime);
 	}
 	return 0;
 }

@@ -48,16 +48,16 @@ static int compare_numbers(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-static void forget(struct seam_pool *pool, struct seam_calm *calm)
+static void forget(struct seam_learner *learner, struct seam_calm *calm)
 {
-	seam__meta_free(pool->meta, calm->numbers, ((size_t)calm->count + 1) * sizeof *calm->numbers);
+	seam__meta_free(learner->meta, calm->numbers, ((size_t)calm->count + 1) * sizeof *calm->numbers);
 	*calm = (struct seam_calm){0};
 }
 
-void seam__learner_forget_calm(struct seam_pool *pool)
+void seam__learner_forget_calm(struct seam_learner *learner)
 {
 	for (uint32_t i = 0; i < SEAM_CALM_MOMENTS; i++)
-		forget(pool, &pool->learner.calm[i]);
+		forget(learner, &learner->calm[i]);
 }
 
 /* Whether so much less is live now than at a moment that this is a better one. */
@@ -68,27 +68,27 @@ static bool is_less(const struct seam_engine_counts *counts, const struct seam_c
 
 /* Whether now is a moment to be noted: none is, or less is live than at the newest one, or hardly more in a newer
  * iteration. */
-static bool is_calm(const struct seam_pool *pool)
+static bool is_calm(const struct seam_learner *learner)
 {
-	const struct seam_engine_counts *counts = &pool->engine.counts;
-	const struct seam_calm *newest = &pool->learner.calm[0];
-	if (pool->planning.open || pool->steps == 0)
+	const struct seam_engine_counts *counts = &learner->engine->counts;
+	const struct seam_calm *newest = &learner->calm[0];
+	if (learner->runtime->open || learner->runtime->steps == 0)
 		return false;
 	return newest->numbers == NULL || is_less(counts, newest) ||
-		(pool->steps != newest->steps &&
+		(learner->runtime->steps != newest->steps &&
 			counts->live_bytes <= newest->live_bytes + counts->live_bytes_peak / SAME_SHARE);
 }
 
 /* Makes room in front: what is of the same iteration goes, and what is no moment for it any more; else the oldest. */
-static void make_room(struct seam_pool *pool)
+static void make_room(struct seam_learner *learner)
 {
-	struct seam_calm *calm = pool->learner.calm;
+	struct seam_calm *calm = learner->calm;
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < SEAM_CALM_MOMENTS; i++) {
 		if (calm[i].numbers == NULL)
 			break;
-		if (calm[i].steps == pool->steps || is_less(&pool->engine.counts, &calm[i])) {
-			forget(pool, &calm[i]);
+		if (calm[i].steps == learner->runtime->steps || is_less(&learner->engine->counts, &calm[i])) {
+			forget(learner, &calm[i]);
 			continue;
 		}
 		const struct seam_calm kept = calm[i];
@@ -96,7 +96,7 @@ static void make_room(struct seam_pool *pool)
 		calm[count++] = kept;
 	}
 	if (count == SEAM_CALM_MOMENTS)
-		forget(pool, &calm[--count]);
+		forget(learner, &calm[--count]);
 	memmove(&calm[1], &calm[0], count * sizeof *calm);
 	calm[0] = (struct seam_calm){0};
 }
@@ -108,24 +108,24 @@ static uint64_t next_number(const struct seam_memory *memory)
 	return last == NULL ? 0 : last->number + 1;
 }
 
-void seam__learner_note_calm(struct seam_pool *pool)
+void seam__learner_note_calm(struct seam_learner *learner)
 {
 	struct seam_survey survey = {0};
 	uint64_t *numbers = NULL;
-	if (is_calm(pool) &&
-		seam__survey_make(&pool->engine, any_block, NULL, &survey) ==
+	if (is_calm(learner) &&
+		seam__survey_make(learner->engine, any_block, NULL, &survey) ==
 			SEAM_OK) /* one more, for there may be none */
-		numbers = seam__meta_array(pool->meta, (size_t)survey.count - survey.partial + 1, sizeof *numbers);
+		numbers = seam__meta_array(learner->meta, (size_t)survey.count - survey.partial + 1, sizeof *numbers);
 	if (numbers != NULL) {
 		const uint32_t count = survey.count - survey.partial;
 		for (uint32_t i = 0; i < count; i++)
 			numbers[i] = survey.chunks[survey.partial + i].number;
 		qsort(numbers, count, sizeof *numbers, compare_numbers);
-		make_room(pool);
-		pool->learner.calm[0] = (struct seam_calm){
-			numbers, count, next_number(&pool->engine.memory), pool->steps, pool->engine.counts.live_bytes};
+		make_room(learner);
+		learner->calm[0] = (struct seam_calm){numbers, count, next_number(&learner->engine->memory),
+			learner->runtime->steps, learner->engine->counts.live_bytes};
 	}
-	seam__survey_fini(&pool->engine, &survey);
+	seam__survey_fini(learner->engine, &survey);
 }
 
 /* Chunks for an arena. */
@@ -202,21 +202,20 @@ static void drop_surplus(struct choice *choice, uint32_t first, uint64_t wanted_
 
 /* A new stage over the chunks, which is being prepared from here on. */
 static enum seam_rc begin_stage(
-	struct seam_pool *pool, const uint64_t *numbers, const struct choice *choice, uint64_t fresh_bytes)
+	struct seam_learner *learner, const uint64_t *numbers, const struct choice *choice, uint64_t fresh_bytes)
 {
-	struct seam_learner *learner = &pool->learner;
 	struct seam_stage *stage = NULL;
-	enum seam_rc rc = seam__stage_create(pool, &stage);
+	enum seam_rc rc = seam__stage_create(learner->runtime, &stage);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t reserve_bytes = 2 * (choice->bytes + fresh_bytes);
-	rc = seam__arena_begin(&pool->engine, numbers, choice->count, fresh_bytes, 0, reserve_bytes, &stage->arena);
+	rc = seam__arena_begin(learner->engine, numbers, choice->count, fresh_bytes, 0, reserve_bytes, &stage->arena);
 	if (rc != SEAM_OK) {
-		seam__stage_discard(pool, stage);
+		seam__stage_discard(learner->runtime, stage);
 		return rc;
 	}
 	learner->stage = stage;
-	pool->planning.preparing = stage;
+	learner->runtime->preparing = stage;
 	return SEAM_OK;
 }
 
@@ -251,10 +250,9 @@ static void disturb_neighbours(const struct seam_survey *survey, uint8_t *restle
 
 /* Chunks for wanted_bytes of an arena, or of more of the open one, the calmer ones before the others. `restless`: room
  * for a byte for each of the survey. Errors: those of seam__spots_settle(). */
-static enum seam_rc choose_chunks(const struct seam_pool *pool, const struct seam_stage *open, uint64_t wanted_bytes,
-	uint8_t *restless, struct choice *choice)
+static enum seam_rc choose_chunks(const struct seam_learner *learner, const struct seam_stage *open,
+	uint64_t wanted_bytes, uint8_t *restless, struct choice *choice)
 {
-	const struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
 	/* They come first, as the plan has them, all but those behind its end. */
 	for (uint32_t i = 0; open == NULL && i < survey->partial && choice->bytes < wanted_bytes; i++)
@@ -271,45 +269,44 @@ static enum seam_rc choose_chunks(const struct seam_pool *pool, const struct sea
 		wanted_bytes); /* nothing was in them at the newest moment */
 	choose_whole(choice, survey, restless, SEAM_MOST_RESTLESS, wanted_bytes);
 	drop_surplus(choice, first, wanted_bytes);
-	return open == NULL ? seam__spots_settle(pool->meta, learner->plan, choice->chosen, first, choice->count)
+	return open == NULL ? seam__spots_settle(learner->meta, learner->plan, choice->chosen, first, choice->count)
 			    : SEAM_OK;
 }
 
 /* An arena over the choice, or more of the open one. */
 static enum seam_rc begin_arena(
-	struct seam_pool *pool, const struct seam_stage *open, const struct choice *choice, uint64_t fresh_bytes)
+	struct seam_learner *learner, const struct seam_stage *open, const struct choice *choice, uint64_t fresh_bytes)
 {
 	if (open != NULL && choice->bytes + fresh_bytes == 0)
 		return SEAM_OK; /* what an earlier extension could not map is to be mapped */
-	uint64_t *numbers = seam__meta_array(pool->meta, (size_t)choice->count + 1, sizeof *numbers);
+	uint64_t *numbers = seam__meta_array(learner->meta, (size_t)choice->count + 1, sizeof *numbers);
 	if (numbers == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < choice->count; i++)
 		numbers[i] = choice->chosen[i].number;
-	enum seam_rc rc = open == NULL ? begin_stage(pool, numbers, choice, fresh_bytes)
-				       : seam__planned_extend(pool, numbers, choice->count, fresh_bytes);
-	seam__meta_free(pool->meta, numbers, ((size_t)choice->count + 1) * sizeof *numbers);
+	enum seam_rc rc = open == NULL ? begin_stage(learner, numbers, choice, fresh_bytes)
+				       : seam__planned_extend(learner->runtime, numbers, choice->count, fresh_bytes);
+	seam__meta_free(learner->meta, numbers, ((size_t)choice->count + 1) * sizeof *numbers);
 	return rc;
 }
 
 /* Whether the plan costs nothing still: the program may have taken more since the survey. With `lock`. */
-static bool is_free_of_cost(struct seam_pool *pool, uint64_t fresh_bytes)
+static bool is_free_of_cost(struct seam_learner *learner, uint64_t fresh_bytes)
 {
-	const struct seam_memory *memory = &pool->engine.memory;
-	seam__plan_cost_note(&pool->learner.cost, memory->reserved_peak_bytes);
-	return fresh_bytes == 0 || memory->reserved_bytes + fresh_bytes <= seam__plan_cost_limit(&pool->learner.cost);
+	const struct seam_memory *memory = &learner->engine->memory;
+	seam__plan_cost_note(&learner->cost, memory->reserved_peak_bytes);
+	return fresh_bytes == 0 || memory->reserved_bytes + fresh_bytes <= seam__plan_cost_limit(&learner->cost);
 }
 
-enum seam_rc seam__learner_begin(struct seam_pool *pool)
+enum seam_rc seam__learner_begin(struct seam_learner *learner)
 {
-	struct seam_learner *learner = &pool->learner;
 	const struct seam_survey *survey = &learner->survey;
-	const struct seam_stage *open = seam__learner_extends(pool);
+	const struct seam_stage *open = seam__learner_extends(learner);
 	uint64_t wanted_bytes =
-		seam__bits_align_up(seam__script_bytes(learner->script), pool->engine.memory.granularity_bytes);
+		seam__bits_align_up(seam__script_bytes(learner->script), learner->engine->memory.granularity_bytes);
 	size_t room = (size_t)survey->count + 1;
-	struct choice choice = {.chosen = seam__meta_array(pool->meta, room, sizeof *choice.chosen)};
-	uint8_t *restless = seam__meta_array(pool->meta, room, 1);
+	struct choice choice = {.chosen = seam__meta_array(learner->meta, room, sizeof *choice.chosen)};
+	uint8_t *restless = seam__meta_array(learner->meta, room, 1);
 	enum seam_rc rc = SEAM_OOM_META;
 	if (open != NULL)
 		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
@@ -317,17 +314,17 @@ enum seam_rc seam__learner_begin(struct seam_pool *pool)
 	if (closes)
 		wanted_bytes = learner->last_at; /* before the last */
 	if (choice.chosen != NULL && restless != NULL)
-		rc = choose_chunks(pool, open, wanted_bytes, restless, &choice);
+		rc = choose_chunks(learner, open, wanted_bytes, restless, &choice);
 	if (rc == SEAM_OK) {
 		uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
 		SEAM_ASSERT(!closes || choice.bytes == wanted_bytes);
 		if (closes)
 			choose(&choice, &survey->chunks[learner->last], 0);
-		rc = is_free_of_cost(pool, fresh_bytes) ? begin_arena(pool, open, &choice, fresh_bytes)
-							: SEAM_NOT_FOUND;
-		seam__plan_cost_add(&learner->cost, pool->engine.memory.reserved_bytes);
+		rc = is_free_of_cost(learner, fresh_bytes) ? begin_arena(learner, open, &choice, fresh_bytes)
+							   : SEAM_NOT_FOUND;
+		seam__plan_cost_add(&learner->cost, learner->engine->memory.reserved_bytes);
 	}
-	seam__meta_free(pool->meta, choice.chosen, room * sizeof *choice.chosen);
-	seam__meta_free(pool->meta, restless, room);
+	seam__meta_free(learner->meta, choice.chosen, room * sizeof *choice.chosen);
+	seam__meta_free(learner->meta, restless, room);
 	return rc;
 }

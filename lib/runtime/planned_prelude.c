@@ -15,7 +15,6 @@
 
 #include "bits.h"
 #include "check.h"
-#include "learner_impl.h"
 #include "meta.h"
 #include "planned_impl.h"
 
@@ -32,53 +31,53 @@ static uint64_t place_bytes(const struct seam_plan_prologue *request)
 	return seam__bits_align_up(request->size_bytes, SEAM_PLANNED_BYTES);
 }
 
-bool seam__prelude_is_due(const struct seam_pool *pool, const struct seam_plan *plan)
+bool seam__prelude_is_due(const struct seam_runtime *runtime, const struct seam_plan *plan)
 {
-	return plan->header.prologue_count != 0 && pool->engine.counts.live_blocks == 0;
+	return plan->header.prologue_count != 0 && runtime->engine->counts.live_blocks == 0;
 }
 
-void seam__prelude_forget(struct seam_pool *pool)
+void seam__prelude_forget(struct seam_runtime *runtime)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
-	seam__meta_free(pool->meta, prelude->requests, prelude->count * sizeof *prelude->requests);
+	struct seam_prelude *prelude = &runtime->prelude;
+	seam__meta_free(runtime->meta, prelude->requests, prelude->count * sizeof *prelude->requests);
 	*prelude = (struct seam_prelude){0};
 }
 
 /* The place of one that stays, which was made elsewhere, or is not made. */
-static void give_place(struct seam_pool *pool, const struct seam_plan_prologue *request)
+static void give_place(struct seam_runtime *runtime, const struct seam_plan_prologue *request)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
-	seam__stage_give_back(pool, prelude->stage, prelude->at_bytes, place_bytes(request));
+	struct seam_prelude *prelude = &runtime->prelude;
+	seam__stage_give_back(runtime, prelude->stage, prelude->at_bytes, place_bytes(request));
 	prelude->at_bytes += place_bytes(request);
 }
 
 /* Those that are next, up to this one, do not come any more. */
-static void pass_over(struct seam_pool *pool, uint32_t behind)
+static void pass_over(struct seam_runtime *runtime, uint32_t behind)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_prelude *prelude = &runtime->prelude;
 	for (; prelude->next < behind; prelude->next++) {
 		if (stays(&prelude->requests[prelude->next]))
-			give_place(pool, &prelude->requests[prelude->next]);
+			give_place(runtime, &prelude->requests[prelude->next]);
 	}
 }
 
-void seam__prelude_end(struct seam_pool *pool)
+void seam__prelude_end(struct seam_runtime *runtime)
 {
-	pass_over(pool, pool->planning.prelude.count); /* 0 without one */
-	seam__prelude_forget(pool);
+	pass_over(runtime, runtime->prelude.count); /* 0 without one */
+	seam__prelude_forget(runtime);
 }
 
 /* From here on the open plan serves as if it had had no prelude: what is missing may still be made. */
-static void go_on_without(struct seam_pool *pool)
+static void go_on_without(struct seam_runtime *runtime)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	struct seam_prelude *prelude = &runtime->prelude;
+	struct seam_stage *stage = seam__stage_open(runtime);
 	uint64_t missing_bytes = prelude->missing_bytes;
 	for (uint32_t i = prelude->next; i < prelude->count; i++)
 		missing_bytes += stays(&prelude->requests[i]) ? prelude->requests[i].size_bytes : 0;
-	seam__prelude_end(pool);
-	seam__stage_expect(pool, stage, missing_bytes, stage->long_positions);
-	seam__stage_judge_anew(pool, stage);
+	seam__prelude_end(runtime);
+	seam__stage_expect(runtime, stage, missing_bytes, stage->long_positions);
+	seam__stage_judge_anew(runtime, stage);
 }
 
 static bool is_next(const struct seam_plan_prologue *next, const struct seam_match_ask *ask)
@@ -89,14 +88,14 @@ static bool is_next(const struct seam_plan_prologue *next, const struct seam_mat
 
 /* One that stays is made. NULL: without metadata it is made elsewhere. */
 static struct seam_planned *place(
-	struct seam_pool *pool, const struct seam_plan_prologue *request, struct seam_stream *stream)
+	struct seam_runtime *runtime, const struct seam_plan_prologue *request, struct seam_stream *stream)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_prelude *prelude = &runtime->prelude;
 	struct seam_planned *planned = NULL;
-	if (seam__stage_user(pool, prelude->stage, stream) >= 0)
+	if (seam__stage_user(runtime, prelude->stage, stream) >= 0)
 		planned = seam__matcher_put(prelude->stage->matcher, prelude->at_bytes, request->size_bytes);
 	if (planned == NULL) {
-		give_place(pool, request);
+		give_place(runtime, request);
 		prelude->missing_bytes += request->size_bytes;
 	} else {
 		prelude->at_bytes += place_bytes(request);
@@ -105,11 +104,11 @@ static struct seam_planned *place(
 }
 
 /* The request is this slot's, whatever the lanes expect. */
-static void find_slot(struct seam_pool *pool, uint32_t slot)
+static void find_slot(struct seam_runtime *runtime, uint32_t slot)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_prelude *prelude = &runtime->prelude;
 	if (slot != prelude->next_slot && slot != SEAM_PLAN_NO_SLOT)
-		seam__matcher_start_slot(seam__stage_open(&pool->planning)->matcher, slot);
+		seam__matcher_start_slot(seam__stage_open(runtime)->matcher, slot);
 	prelude->next_slot = slot == SEAM_PLAN_NO_SLOT ? slot : (slot + 1) % prelude->slot_count;
 }
 
@@ -125,9 +124,9 @@ static uint32_t find_ahead(const struct seam_prelude *prelude, const struct seam
 }
 
 /* Whether the request is the next, or the one behind what the last stranger was: what lies between is passed over. */
-static bool comes(struct seam_pool *pool, const struct seam_match_ask *ask)
+static bool comes(struct seam_runtime *runtime, const struct seam_match_ask *ask)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_prelude *prelude = &runtime->prelude;
 	const uint32_t ahead = prelude->ahead;
 	prelude->ahead = 0;
 	if (is_next(&prelude->requests[prelude->next], ask))
@@ -136,35 +135,35 @@ static bool comes(struct seam_pool *pool, const struct seam_match_ask *ask)
 		prelude->ahead = find_ahead(prelude, ask);
 		return false;
 	}
-	pass_over(pool, ahead);
+	pass_over(runtime, ahead);
 	return true;
 }
 
 struct seam_planned *seam__prelude_alloc(
-	struct seam_pool *pool, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va)
+	struct seam_runtime *runtime, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va)
 {
-	struct seam_prelude *prelude = &pool->planning.prelude;
+	struct seam_prelude *prelude = &runtime->prelude;
 	struct seam_planned *planned = NULL;
-	prelude->is_stranger = !comes(pool, ask);
+	prelude->is_stranger = !comes(runtime, ask);
 	prelude->may_stay = stays(&prelude->requests[prelude->next]);
 	if (prelude->is_stranger) {
 		if (++prelude->strangers == STRANGERS) {
-			seam__stage_open(&pool->planning)->differs = true;
-			go_on_without(pool);
+			seam__stage_open(runtime)->differs = true;
+			go_on_without(runtime);
 		}
 		return NULL;
 	}
 	const struct seam_plan_prologue *next = &prelude->requests[prelude->next++];
 	prelude->strangers -= prelude->strangers != 0;
 	if (stays(next))
-		planned = place(pool, next, stream);
+		planned = place(runtime, next, stream);
 	else
-		find_slot(pool, next->slot);
+		find_slot(runtime, next->slot);
 	if (planned != NULL)
 		*ret_va = prelude->stage->arena.view->va + planned->offset;
 	const bool is_elsewhere = planned == NULL && stays(next);
 	if (prelude->next == prelude->count)
-		go_on_without(pool);
+		go_on_without(runtime);
 	prelude->is_stranger = is_elsewhere;
 	return planned;
 }
@@ -185,9 +184,9 @@ static void count_places(void *user, struct seam_stage *stage)
 	}
 }
 
-/* A stage with a place for each. Errors: SEAM_NOT_FOUND: none stays; those of seam__learner_prepare_fresh(),
+/* A stage with a place for each. Errors: SEAM_NOT_FOUND: none stays; those of seam__stage_prepare_fresh(),
  * seam__stage_shut(). */
-static enum seam_rc make_places(struct seam_pool *pool, struct seam_prelude *prelude)
+static enum seam_rc make_places(struct seam_runtime *runtime, struct seam_prelude *prelude)
 {
 	struct seam_stage *stage = NULL;
 	uint64_t bytes = 0;
@@ -197,34 +196,34 @@ static enum seam_rc make_places(struct seam_pool *pool, struct seam_prelude *pre
 		bytes += place_bytes(&prelude->requests[i]);
 		prelude->missing_bytes -= prelude->requests[i].size_bytes;
 	}
-	enum seam_rc rc = bytes == 0 ? SEAM_NOT_FOUND : seam__learner_prepare_fresh(pool, bytes, &stage);
+	enum seam_rc rc = bytes == 0 ? SEAM_NOT_FOUND : seam__stage_prepare_fresh(runtime, bytes, &stage);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__stage_shut(pool, stage, count_places, prelude);
+	rc = seam__stage_shut(runtime, stage, count_places, prelude);
 	if (rc == SEAM_OK)
 		prelude->stage = stage;
 	else
-		seam__stage_discard(pool, stage);
+		seam__stage_discard(runtime, stage);
 	return rc;
 }
 
 /* It has no places: the open plan serves as if it said nothing of them. */
-static void begin_without(struct seam_pool *pool)
+static void begin_without(struct seam_runtime *runtime)
 {
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	if (seam__stage_from_start(pool, stage))
+	struct seam_stage *stage = seam__stage_open(runtime);
+	if (seam__stage_from_start(runtime, stage))
 		seam__matcher_start(stage->matcher);
 }
 
 /* The places are there. */
-static void begin_with(struct seam_pool *pool)
+static void begin_with(struct seam_runtime *runtime)
 {
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
-	seam__stage_expect(pool, stage, 0, stage->long_positions);
-	seam__stage_begin_budget(pool, stage);
+	struct seam_stage *stage = seam__stage_open(runtime);
+	seam__stage_expect(runtime, stage, 0, stage->long_positions);
+	seam__stage_begin_budget(runtime, stage);
 }
 
-enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan *plan)
+enum seam_rc seam__prelude_begin(struct seam_runtime *runtime, const struct seam_plan *plan)
 {
 	const uint32_t count = plan->header.prologue_count;
 	struct seam_prelude prelude = {
@@ -233,26 +232,26 @@ enum seam_rc seam__prelude_begin(struct seam_pool *pool, const struct seam_plan 
 		.next_slot = SEAM_PLAN_NO_SLOT,
 		.missing_bytes = plan->header.resident_bytes,
 	};
-	if (!seam__prelude_is_due(pool, plan))
+	if (!seam__prelude_is_due(runtime, plan))
 		return SEAM_OK;
-	prelude.requests = seam__meta_array(pool->meta, count, sizeof *prelude.requests);
+	prelude.requests = seam__meta_array(runtime->meta, count, sizeof *prelude.requests);
 	if (prelude.requests == NULL) {
-		begin_without(pool);
+		begin_without(runtime);
 		return SEAM_OK;
 	}
 	memcpy(prelude.requests, plan->prologue, count * sizeof *prelude.requests);
-	const enum seam_rc rc = make_places(pool, &prelude);
+	const enum seam_rc rc = make_places(runtime, &prelude);
 	if (rc == SEAM_OK)
-		pool->planning.prelude = prelude;
+		runtime->prelude = prelude;
 	else
-		seam__meta_free(pool->meta, prelude.requests, count * sizeof *prelude.requests);
-	if (!pool->planning.open) { /* memory was short meanwhile */
-		seam__prelude_end(pool);
+		seam__meta_free(runtime->meta, prelude.requests, count * sizeof *prelude.requests);
+	if (!runtime->open) { /* memory was short meanwhile */
+		seam__prelude_end(runtime);
 		return rc == SEAM_OK || rc == SEAM_BUSY ? SEAM_OOM_DEVICE : rc;
 	}
 	if (rc == SEAM_OK)
-		begin_with(pool);
+		begin_with(runtime);
 	else
-		begin_without(pool);
+		begin_without(runtime);
 	return SEAM_OK;
 }

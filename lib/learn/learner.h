@@ -72,6 +72,13 @@ struct seam_calm {
 };
 
 struct seam_learner {
+	struct seam_runtime *runtime;
+	struct seam_engine *engine;     /* the runtime's */
+	bool maps;                      /* the device has virtual memory management; else nothing is learnt */
+	struct seam_meta *meta;         /* the pool's */
+	struct seam_recorder *recorder; /* NULL: nothing is recorded, and nothing is learnt */
+	enum seam_plan_mode mode;
+	bool deterministic;
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
 	struct seam__iterations rhythm;    /* PLAN */
@@ -132,22 +139,39 @@ struct seam_learner {
 	pthread_t thread;
 };
 
-/* Nothing runs yet. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__learner_init(struct seam_learner *learner);
+/* Nothing runs yet. The parts outlive the learner. Errors: SEAM_OOM_META. */
+struct seam_learner_parts {
+	struct seam_runtime *runtime;
+	struct seam_engine *engine;     /* the runtime's */
+	bool maps;                      /* the device has virtual memory management; else nothing is learnt */
+	struct seam_meta *meta;         /* of all of it */
+	struct seam_recorder *recorder; /* NULL: nothing is recorded, and nothing is learnt */
+	enum seam_plan_mode mode;
+	bool deterministic;
+};
+SEAM_MUST_USE enum seam_rc seam__learner_create(
+	const struct seam_learner_parts *parts, struct seam_learner **ret_learner);
 
 /* Stops the thread and waits for it, then frees what was begun. Without locks. */
-void seam__learner_fini(struct seam_pool *pool);
+void seam__learner_destroy(struct seam_learner *learner); /* NULL is allowed */
 
 /* One piece of work. *ret_did: whether there was something to do. Errors are the pool's own business; what fails is
  * tried again later. */
-void seam__pool_work(struct seam_pool *pool, bool *ret_did);
+void seam__pool_work(struct seam_learner *learner, bool *ret_did);
 
 /* The program has freed a block, and no plan is open. The worker notes by itself when little is live, but not while it
  * makes a plan. With `lock`. */
-void seam__learner_freed(struct seam_pool *pool);
+void seam__learner_freed(struct seam_learner *learner);
+
+/* The plan comes into use as soon as the program is where it begins. error: at least 200 bytes, or NULL. Errors: those
+ * of seam_plan_use(). Takes all locks. */
+SEAM_MUST_USE enum seam_rc seam__learner_use(struct seam_learner *learner, const struct seam_plan *plan, char *error);
+
+/* Whatever plan is in use, or is about to be, goes. Takes all locks. */
+void seam__learner_drop(struct seam_learner *learner);
 
 /* There may be something to do: starts or wakes the thread (plan:auto). In a deterministic pool it is done here
  * instead. Without the pool's locks. */
-void seam__learner_wake(struct seam_pool *pool);
+void seam__learner_wake(struct seam_learner *learner);
 
 #endif

@@ -20,10 +20,10 @@
 	       once */
 #define DEAF_PERIODS 4u
 
-void seam__stage_expect(const struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes, uint64_t slots)
+void seam__stage_expect(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t bytes, uint64_t slots)
 {
-	const uint64_t requests = pool->planning.counts.requests;
-	stage->beside_bytes = seam__bits_align_up(bytes, pool->engine.memory.granularity_bytes);
+	const uint64_t requests = runtime->counts.requests;
+	stage->beside_bytes = seam__bits_align_up(bytes, runtime->engine->memory.granularity_bytes);
 	stage->deaf = bytes >= stage->arena.bytes / DEAF_SHARE;
 	stage->building = stage->deaf;
 	stage->there_from = requests;
@@ -32,10 +32,10 @@ void seam__stage_expect(const struct seam_pool *pool, struct seam_stage *stage, 
 }
 
 /* Whether all that the plan expects to stay has been there for two periods. */
-static bool is_there_for_long(const struct seam_pool *pool, struct seam_stage *stage)
+static bool is_there_for_long(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	uint64_t requests = pool->planning.counts.requests;
-	bool is_there = pool->engine.counts.live_bytes >= stage->staying_bytes;
+	uint64_t requests = runtime->counts.requests;
+	bool is_there = runtime->engine->counts.live_bytes >= stage->staying_bytes;
 	if (!is_there && requests < stage->deaf_until)
 		stage->there_from =
 			requests; /* something that stays is missing, or the period has not begun to count */
@@ -44,44 +44,44 @@ static bool is_there_for_long(const struct seam_pool *pool, struct seam_stage *s
 
 /* The request was just missed and may be one that stays: what is lent and not given back yet is not for it, not even
  * what is free between. */
-static void pass_on(struct seam_pool *pool, struct seam_stage *stage, uint64_t bytes)
+static void pass_on(struct seam_runtime *runtime, struct seam_stage *stage, uint64_t bytes)
 {
-	if (stage->building && (stage->unknown || seam__planned_must_grow(pool, stage, bytes)))
-		seam__stage_collect_lent(pool, stage);
+	if (stage->building && (stage->unknown || seam__planned_must_grow(runtime, stage, bytes)))
+		seam__stage_collect_lent(runtime, stage);
 }
 
-bool seam__stage_begins(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask)
+bool seam__stage_begins(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_match_ask *ask)
 {
-	if (pool->engine.counts.live_requested_bytes == stage->resident_bytes) {
+	if (runtime->engine->counts.live_requested_bytes == stage->resident_bytes) {
 		seam__matcher_start(stage->matcher);
-		seam__stage_listen(pool, stage);
+		seam__stage_listen(runtime, stage);
 		stage->trusting = true;
 		stage->building = stage->freed_bytes < stage->arena.bytes / 2;
 		return true;
 	}
 	bool follows = seam__follower_hear(&stage->follower, stage->matcher, ask);
-	stage->building = !is_there_for_long(pool, stage);
+	stage->building = !is_there_for_long(runtime, stage);
 	stage->unknown = !stage->follower.found;
 	if (follows || !stage->building)
-		seam__stage_listen(pool, stage);
-	pass_on(pool, stage, ask->bytes);
+		seam__stage_listen(runtime, stage);
+	pass_on(runtime, stage, ask->bytes);
 	return false;
 }
 
-void seam__planned_beside(struct seam_pool *pool, uint64_t va)
+void seam__planned_beside(struct seam_runtime *runtime, uint64_t va)
 {
-	struct seam_stage *stage = seam__stage_open(&pool->planning);
+	struct seam_stage *stage = seam__stage_open(runtime);
 	seam__matcher_beside(stage->matcher, 1);
 	if (stage->deaf)
 		seam__follower_serve(&stage->follower, va);
 }
 
 /* The program has come to the period's end as the plan says, and there is what the plan says. */
-static bool has_turned(const struct seam_pool *pool, const struct seam_stage *stage)
+static bool has_turned(const struct seam_runtime *runtime, const struct seam_stage *stage)
 {
 	uint64_t period = 2 * stage->long_positions, front = seam__matcher_front(stage->matcher);
 	uint64_t there_bytes = stage->staying_bytes + stage->crossing_bytes - stage->crossing_bytes / 32;
-	return front / period != stage->last_at / period && pool->engine.counts.live_bytes >= there_bytes;
+	return front / period != stage->last_at / period && runtime->engine->counts.live_bytes >= there_bytes;
 }
 
 static void fall_deaf(struct seam_stage *stage)
@@ -92,13 +92,13 @@ static void fall_deaf(struct seam_stage *stage)
 	stage->follower = (struct seam_follower){0};
 }
 
-enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stage, const struct seam_match_ask *ask,
-	struct seam_planned *planned, enum seam_miss miss)
+enum seam_miss seam__stage_doubt(struct seam_runtime *runtime, struct seam_stage *stage,
+	const struct seam_match_ask *ask, struct seam_planned *planned, enum seam_miss miss)
 {
 	bool in_step = seam__matcher_in_step(stage->matcher);
-	if (in_step && (pool->planning.counts.requests >= stage->built_from || has_turned(pool, stage))) {
+	if (in_step && (runtime->counts.requests >= stage->built_from || has_turned(runtime, stage))) {
 		stage->building = false;
-		seam__stage_judge_anew(pool, stage);
+		seam__stage_judge_anew(runtime, stage);
 		return miss;
 	}
 	if (!in_step)
@@ -112,16 +112,16 @@ enum seam_miss seam__stage_doubt(struct seam_pool *pool, struct seam_stage *stag
 		miss = SEAM_MISS_lost;
 	}
 	if (miss != SEAM_MISS_NONE && miss != SEAM_MISS_gap)
-		pass_on(pool, stage, ask->bytes);
+		pass_on(runtime, stage, ask->bytes);
 	return miss;
 }
 
 /* Behind its first iteration the program has made all that stays, and is at the period's beginning. */
-void seam__stage_step(const struct seam_pool *pool, struct seam_stage *stage)
+void seam__stage_step(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	if (!stage->building || pool->engine.counts.live_bytes < stage->staying_bytes)
+	if (!stage->building || runtime->engine->counts.live_bytes < stage->staying_bytes)
 		return;
 	seam__matcher_start_behind(stage->matcher, stage->deaf ? stage->deaf_at : seam__matcher_front(stage->matcher));
-	seam__stage_listen(pool, stage);
+	seam__stage_listen(runtime, stage);
 	stage->building = false;
 }

@@ -1,0 +1,314 @@
+/* learner.c: the steps of the background worker; see learner.h. Its looks are in learner_look.c, its plans in
+ * learner_plan.c, its thread in learner_thread.c. */
+#include "learner.h"
+
+#include "bits.h"
+#include "check.h"
+#include "clock.h"
+#include "learner_impl.h"
+#include "planned_impl.h"
+
+#define PLACE_NS UINT64_C(60000000)
+#define MOST_PLACE_NS UINT64_C(1000000000)
+#define PLACE_NODES UINT64_C(100000)
+#define CAREFUL_STEPS 16u
+#define MOST_OUTGROWN 4u /* plans in a row; then another look, later */
+#define AT_ONCE \
+	4u /* mappings made, or undone, in one step: as long may the program have to wait that changes some itself */
+
+static enum seam_rc init_locks(struct seam_learner *learner)
+{
+	enum seam_rc rc = seam__mutex_init(&learner->work, "learner", SEAM_RANK_PLAN);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__mutex_init(&learner->sleep, "learner's sleep", SEAM_RANK_LEAF);
+	if (rc == SEAM_OK) {
+		rc = seam__cond_init(&learner->condition);
+		if (rc != SEAM_OK)
+			seam__mutex_fini(&learner->sleep);
+	}
+	if (rc != SEAM_OK)
+		seam__mutex_fini(&learner->work);
+	return rc;
+}
+
+enum seam_rc seam__learner_create(const struct seam_learner_parts *parts, struct seam_learner **ret_learner)
+{
+	struct seam_learner *learner = seam__meta_alloc(parts->meta, sizeof *learner);
+	if (learner == NULL)
+		return SEAM_OOM_META;
+	const enum seam_rc rc = init_locks(learner);
+	if (rc != SEAM_OK) {
+		seam__meta_free(parts->meta, learner, sizeof *learner);
+		return rc;
+	}
+	learner->runtime = parts->runtime;
+	learner->engine = parts->engine;
+	learner->maps = parts->maps;
+	learner->meta = parts->meta;
+	learner->recorder = parts->recorder;
+	learner->mode = parts->mode;
+	learner->deterministic = parts->deterministic;
+	seam__looks_init(&learner->looks);
+	learner->place_ns = PLACE_NS;
+	learner->place_nodes = PLACE_NODES;
+	*ret_learner = learner;
+	return SEAM_OK;
+}
+
+/* Forgets what was begun, but the stage. */
+void seam__learner_reset(struct seam_learner *learner)
+{
+	seam__iterations_fini(&learner->rhythm);
+	learner->rhythm = (struct seam__iterations){0};
+	seam__survey_fini(learner->engine, &learner->survey);
+	learner->survey = (struct seam_survey){0};
+	seam_plan_free(learner->plan);
+	learner->plan = NULL;
+	seam__script_destroy(learner->meta, learner->script);
+	learner->script = NULL;
+	learner->state = SEAM_LEARN_IDLE;
+}
+
+/* The plan was good, but there was no memory for it, or the driver failed: its kind may be planned again. */
+static void forget_refusal(struct seam_learner *learner)
+{
+	if (learner->refused_count != 0)
+		learner->refused[--learner->refused_count % SEAM_LEARNER_REFUSED] = 0;
+}
+
+void seam__learner_give_up(struct seam_learner *learner)
+{
+	learner->failures++;
+	if (learner->state == SEAM_LEARN_BEGIN || learner->state == SEAM_LEARN_PREPARE)
+		forget_refusal(learner);
+	seam__looks_fail(&learner->looks, learner->looked);
+	seam__learner_reset(learner);
+}
+
+/* How many mappings this step may make or undo: one, where the program has made some itself of late. It is likely to go
+ * on. With `change`. */
+static uint32_t at_once(struct seam_learner *learner)
+{
+	const uint64_t made = learner->engine->memory.chunks_made + learner->engine->memory.views_made;
+	if (made != learner->made)
+		learner->careful_steps = CAREFUL_STEPS;
+	else if (learner->careful_steps != 0)
+		learner->careful_steps--;
+	learner->made = made;
+	return learner->careful_steps != 0 ? 1 : AT_ONCE;
+}
+
+static void plan(struct seam_learner *learner)
+{
+	uint64_t start_ns = seam__clock_ns();
+	enum seam_rc rc = seam__learner_plan(learner);
+	learner->plan_ns += seam__clock_ns() - start_ns;
+	if (rc == SEAM_OK) {
+		learner->plans++;
+		learner->state = SEAM_LEARN_BEGIN;
+		seam__mutex_lock(&learner->engine->lock);
+		const struct seam_stage *open = seam__learner_extends(learner);
+		learner->fits = open != NULL && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(open);
+		seam__mutex_unlock(&learner->engine->lock);
+		return;
+	}
+	if (rc == SEAM_UNSUPPORTED && learner->hardly && !learner->replaces) {
+		learner->replaces = true; /* the same kind, in an arena of its own */
+		return;
+	}
+	if (rc == SEAM_UNSUPPORTED) {
+		/* It may have been made in too short a time: other iterations may come, or the machine may have more
+		 * time. */
+		learner->place_ns = seam__bits_min(learner->place_ns * 4, MOST_PLACE_NS);
+		forget_refusal(learner);
+	}
+	if (rc != SEAM_OOM_META && seam__learner_choose(learner))
+		return; /* another kind may do */
+	seam__learner_give_up(learner);
+}
+
+/* A plan is in use: on to the next kind, of which a plan may lie in the same arena. */
+static void go_on(struct seam_learner *learner)
+{
+	if (learner->hardly)
+		seam__learner_see_all(learner); /* that it hardly served without this one */
+	learner->hardly = learner->replaces = false;
+	learner->serves = true;
+	if (seam__learner_choose(learner))
+		learner->state = SEAM_LEARN_PLAN;
+	else
+		seam__learner_reset(learner);
+}
+
+/* The plan fits into the arena that is open: one more script. */
+static void add_script(struct seam_learner *learner)
+{
+	seam__mutex_lock(&learner->engine->lock);
+	enum seam_rc rc = SEAM_BUSY;
+	if (learner->runtime->open)
+		rc = seam__planned_add(learner->runtime, learner->script, false);
+	seam__mutex_unlock(&learner->engine->lock);
+	if (rc != SEAM_OK) {
+		seam__learner_reset(learner);
+		return;
+	}
+	learner->script = NULL; /* the matcher's */
+	go_on(learner);
+}
+
+static void begin(struct seam_learner *learner)
+{
+	seam__learner_stop(learner);
+	/* Addresses of the plan are those of the arena that it was made for; if that was dropped since, what stays lies
+	 * elsewhere. */
+	bool same = learner->extends == (seam__learner_extends(learner) != NULL);
+	enum seam_rc rc = same ? seam__learner_begin(learner) : SEAM_NOT_FOUND;
+	if (rc == SEAM_MAPPINGS) {
+		seam__planned_sweep(learner->runtime, SEAM_SWEEP_ALL);
+		rc = seam__learner_begin(learner);
+	}
+	seam__learner_go(learner);
+	learner->outgrown = rc == SEAM_NOT_FOUND ? learner->outgrown + 1 : 0;
+	if (rc == SEAM_OK)
+		learner->state = SEAM_LEARN_PREPARE;
+	else if (rc == SEAM_NOT_FOUND && learner->outgrown % MOST_OUTGROWN != 0)
+		learner->state = SEAM_LEARN_PLAN; /* a chunk or the arena is gone: once more from the survey on */
+	else
+		seam__learner_give_up(learner);
+}
+
+/* With both locks. The stage waits for its moment. */
+static void let_wait(struct seam_learner *learner)
+{
+	struct seam_runtime *runtime = learner->runtime;
+	runtime->preparing = NULL;
+	runtime->waiting = learner->stage;
+	runtime->waiting_script = learner->script;
+	runtime->open_at_step = learner->marked;
+	runtime->open_below_bytes = learner->open_below_bytes;
+	runtime->open_by_allocs = learner->engine->counts.allocs + 2 * learner->period_requests;
+	runtime->give_up_by_allocs = runtime->open_by_allocs + 2 * learner->period_requests;
+	runtime->compared_at = 0;
+	learner->adoptions_before = runtime->counts.adoptions;
+	learner->stage = NULL;
+	learner->script = NULL;
+	learner->state = SEAM_LEARN_WAIT;
+}
+
+/* The open arena has grown, and holds the new script too. With both locks. */
+static void take_grown(struct seam_learner *learner)
+{
+	if (learner->runtime->open && seam__planned_grown(learner->runtime) == SEAM_OK &&
+		seam__planned_add(learner->runtime, learner->script, false) == SEAM_OK)
+		learner->script = NULL;
+}
+
+static bool prepare(struct seam_learner *learner)
+{
+	struct seam_runtime *runtime = learner->runtime;
+	enum seam_rc rc = SEAM_NOT_FOUND;
+	seam__learner_stop(learner);
+	struct seam_stage *stage = learner->stage;
+	if (stage == NULL && runtime->open && !learner->replaces)
+		stage = seam__stage_open(runtime);
+	else if (stage != runtime->preparing)
+		stage = learner->stage = NULL; /* memory was short: it is gone */
+	if (stage != NULL)
+		rc = seam__streams_uncaptured(&learner->engine->streams);
+	bool captured = rc == SEAM_CAPTURING;
+	if (captured)
+		rc = SEAM_BUSY; /* nothing is mapped while a stream is captured */
+	else if (rc == SEAM_OK)
+		rc = seam__arena_prepare(learner->engine, &stage->arena, at_once(learner));
+	if (rc == SEAM_OK && learner->stage != NULL)
+		let_wait(learner);
+	else if (rc == SEAM_OK)
+		take_grown(learner);
+	else if (rc != SEAM_BUSY && learner->stage != NULL)
+		seam__stage_discard(learner->runtime, learner->stage);
+	seam__learner_go(learner);
+	if (rc == SEAM_BUSY)
+		return !captured;
+	learner->stage = NULL;
+	if (rc == SEAM_OK && learner->state != SEAM_LEARN_WAIT)
+		go_on(learner);
+	else if (rc != SEAM_OK)
+		seam__learner_give_up(learner);
+	return true;
+}
+
+/* Somebody opens what waits, or takes it away. */
+static bool wait(struct seam_learner *learner)
+{
+	seam__mutex_lock(&learner->engine->lock);
+	bool waiting = learner->runtime->waiting != NULL;
+	bool opened = learner->runtime->counts.adoptions != learner->adoptions_before;
+	seam__mutex_unlock(&learner->engine->lock);
+	if (!waiting && !opened) {
+		forget_refusal(learner);
+		seam__looks_fail(&learner->looks, learner->looked); /* its mappings were made in vain */
+	}
+	if (!waiting && opened)
+		go_on(learner);
+	else if (!waiting)
+		seam__learner_reset(learner);
+	return !waiting;
+}
+
+static bool sweep(struct seam_learner *learner)
+{
+	seam__mutex_lock(&learner->engine->lock);
+	const struct seam_stage *first = LIST_FIRST(&learner->runtime->stages);
+	bool closed = first != NULL && (!learner->runtime->open || LIST_NEXT(first, link) != NULL);
+	seam__mutex_unlock(&learner->engine->lock);
+	if (!closed)
+		return false;
+	seam__learner_stop(learner);
+	uint64_t mappings = learner->engine->memory.mapping_count;
+	seam__planned_sweep(learner->runtime, at_once(learner));
+	bool did = mappings != learner->engine->memory.mapping_count;
+	seam__learner_go(learner);
+	return did;
+}
+
+static bool step(struct seam_learner *learner)
+{
+	enum seam_learning state = learner->state;
+	switch (state) {
+	case SEAM_LEARN_IDLE:
+		return learner->recorder != NULL && learner->mode != SEAM_PLAN_OFF && seam__learner_look(learner);
+	case SEAM_LEARN_PLAN:
+		plan(learner);
+		return true;
+	case SEAM_LEARN_BEGIN:
+		if (learner->fits)
+			add_script(learner);
+		else
+			begin(learner);
+		return true;
+	case SEAM_LEARN_PREPARE:
+		return prepare(learner);
+	case SEAM_LEARN_WAIT:
+		return wait(learner);
+	}
+	return false;
+}
+
+void seam__learner_freed(struct seam_learner *learner)
+{
+	const enum seam_learning state = learner->state;
+	if (state == SEAM_LEARN_PLAN || state == SEAM_LEARN_BEGIN)
+		seam__learner_note_calm(learner);
+}
+
+void seam__pool_work(struct seam_learner *learner, bool *ret_did)
+{
+	*ret_did = false;
+	if (!learner->maps)
+		return;
+	seam__mutex_lock(&learner->work);
+	*ret_did = sweep(learner);
+	*ret_did |= step(learner);
+	seam__mutex_unlock(&learner->work);
+}
