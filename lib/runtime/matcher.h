@@ -234,16 +234,39 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 /* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there, else at
  * least 1; UINT64_MAX if no slot ever lies there. The slot that the last request would have been (late, gap) does not
  * count: it is being served elsewhere. O(log slots + instances that overlap). */
-uint64_t seam__matcher_idle(const struct seam_matcher *matcher, uint64_t begin, uint64_t end);
+uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* How many positions from the front the last request will live, if it was missed where the plan expected one (late,
  * gap), or one of its group (dynamic); 0: nobody knows. For lending what is idle as long. */
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
-/* A place for the request that was just missed, in what the plan leaves idle as long as it will live. If nobody knows
- * how long that is, or displaces: else what is idle longest. The block is live, like a dynamic one. NULL: there is none
- * among the places that were looked at, or no metadata. O(log slots): a fixed number of places. */
-struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, bool displaces);
+/* What a block that borrows may displace, each with all before it. */
+enum seam_borrow {
+	SEAM_BORROW_IDLE, /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
+	SEAM_BORROW_LONGEST, /* shorter-lived slots, as few as can be, if it lives for long; else what is due latest */
+	SEAM_BORROW_ANY      /* what is due now */
+};
+
+/* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as
+ * possible; of several the one that leaves most memory in pieces that are idle as a whole. While nobody knows where in
+ * a plan the program is, that comes first, for then nobody knows when anything is due. It is live, like a dynamic
+ * block. NULL: there is none, or no metadata. O(slots * copies * log). */
+struct seam_planned *seam__matcher_borrow(
+	struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what);
+
+/* The pieces that the arena's memory is made of: only one that is idle as a whole is of use to anybody else. Their ends
+ * are multiples of 512. */
+struct seam_piece {
+	uint64_t begin;
+	uint64_t end;
+};
+
+struct seam_pieces {
+	struct seam_piece (*at)(
+		const void *user, uint64_t offset); /* which one lies there; NULL: nobody else wants any */
+	const void *user;
+};
+void seam__matcher_set_pieces(struct seam_matcher *matcher, const struct seam_pieces *pieces);
 
 /* A block at a place that nothing else has, and that no script speaks for. It is live, like a dynamic block. NULL: no
  * metadata. */
@@ -261,7 +284,6 @@ struct seam_match_counts {
 	uint64_t switches;    /* of scripts */
 	uint64_t repetitions; /* of the current script that have begun */
 	uint64_t strays;      /* now */
-	uint64_t visits;      /* slots and blocks that were looked at for requests that borrow */
 };
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
 

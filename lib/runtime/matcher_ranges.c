@@ -99,8 +99,7 @@ struct search {
 	const struct seam_planned *missing; /* see seam_matcher */
 	struct seam_planned *found;
 	uint64_t soonest; /* positions until an instance is due */
-	bool lives;       /* one is there, or there were too many to look at */
-	uint32_t visits;  /* that are left */
+	bool lives;       /* one is there */
 };
 
 static bool find_live(void *user, uint32_t number)
@@ -133,30 +132,21 @@ static bool measure_due(void *user, uint32_t number)
 {
 	struct search *search = user;
 	const struct seam_script *script = search->script;
-	if (search->visits == 0 || script->instances[number].state != SEAM_PLANNED_FREE) {
+	if (script->instances[number].state != SEAM_PLANNED_FREE) {
 		search->lives = true;
 		return true;
 	}
-	search->visits--;
 	if (search->missing != &script->instances[number])
 		search->soonest = seam__bits_min(search->soonest, seam__script_due_in(script, number));
 	return false;
 }
 
-uint64_t seam__matcher_idle_within(const struct seam_matcher *matcher, uint64_t begin, uint64_t end, uint32_t *visits)
+uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	struct search search = {
-		.script = matcher->now, .missing = matcher->missing, .soonest = UINT64_MAX, .visits = *visits};
-	if (matcher->now != NULL)
-		(void)seam__script_overlapping(matcher->now, begin, end, measure_due, &search);
-	*visits = search.visits;
-	return search.lives ? 0 : seam__bits_max(1, search.soonest);
-}
-
-uint64_t seam__matcher_idle(const struct seam_matcher *matcher, uint64_t begin, uint64_t end)
-{
-	uint32_t visits = UINT32_MAX;
+	struct search search = {.script = matcher->now, .missing = matcher->missing, .soonest = UINT64_MAX};
 	if (matcher->apart != 0 && seam__apart_overlaps(matcher, begin, end))
 		return 0;
-	return seam__matcher_idle_within(matcher, begin, end, &visits);
+	if (matcher->now != NULL)
+		(void)seam__script_overlapping(matcher->now, begin, end, measure_due, &search);
+	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }

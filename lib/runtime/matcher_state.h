@@ -70,7 +70,7 @@ struct seam_matcher {
 	uint64_t blocked_widest; /* bytes of the widest there was since there was none */
 
 	uint64_t arena_bytes; /* addresses from 0 on that blocks may be given */
-	uint32_t cursor;      /* among the places of a size: where the last search ended */
+	struct seam_pieces pieces;
 	const struct seam_planned
 		*missing; /* the instance that the last request would have been; NULL: not known, or it is that */
 	struct seam_planned *pending; /* of the last SEAM_MISS_gap */
@@ -150,10 +150,6 @@ bool seam__strays_take_all(struct seam_matcher *matcher);
 
 /* Whether a stray or a loose block lies in [begin, end). */
 bool seam__apart_overlaps(const struct seam_matcher *matcher, uint64_t begin, uint64_t end);
-
-/* How many positions from the front the plan leaves [begin, end) idle, as seam__matcher_idle() says where no stray and
- * no loose block is. At most so many slots are looked at, and taken off; 0 where there are more. */
-uint64_t seam__matcher_idle_within(const struct seam_matcher *matcher, uint64_t begin, uint64_t end, uint32_t *visits);
 
 /* The slot at this spot is asked for. */
 enum seam_miss seam__matcher_place(struct seam_matcher *matcher, const struct seam_spot *spot, uint64_t requested_bytes,

@@ -174,18 +174,17 @@ static void fill_in(struct seam_runtime *runtime, struct seam_planned *planned, 
 	count_alloc(&runtime->engine->counts, planned);
 }
 
-/* A request was missed: whether that is too often. */
+/* A request was missed: whether the plan is of any use is asked once in a period. */
 static void judge(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	const struct seam_planned_counts *counts = &runtime->counts;
-	if (stage->building || runtime->prelude.stage != NULL)
+	if (stage->building || runtime->prelude.stage != NULL ||
+		counts->requests - stage->judged_requests < stage->long_positions)
 		return;
-	const uint64_t requests = counts->requests - stage->judged_requests;
-	const uint64_t misses = requests - (counts->hits - stage->judged_hits);
-	const uint64_t two_periods = seam__bits_max(2 * stage->long_positions, SEAM_JUDGED_LEAST);
-	if (requests >= two_periods)
-		seam__stage_judge_anew(runtime, stage);
-	stage->fails |= misses * SEAM_MISSED_SHARE > seam__bits_max(requests, two_periods);
+	const uint32_t poor = seam__stage_serves(runtime, stage) ? 0 : stage->poor + 1;
+	seam__stage_judge_anew(runtime, stage);
+	stage->poor = poor;
+	stage->proven |= poor == 0;
 }
 
 /* Whether the slot is the caller's without more ado: its memory was last used by his stream, or that is ordered behind
@@ -279,9 +278,13 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
 		return false;
-	const bool displaces = seam__stage_is_spent(runtime, stage, seam__planned_growth(runtime, ask->bytes)) &&
-		!seam__engine_has_hit(ask);
-	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, displaces);
+	uint64_t growth_bytes = seam__planned_growth(runtime, ask->bytes);
+	enum seam_borrow what = SEAM_BORROW_ANY;
+	if (seam__planned_is_strict(runtime, stage, growth_bytes))
+		what = SEAM_BORROW_IDLE; /* the pool rather grows */
+	else if (growth_bytes == 0)      /* what has a place in the engine need not take one that is due */
+		what = seam__engine_has_hit(ask) ? SEAM_BORROW_IDLE : SEAM_BORROW_LONGEST;
+	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, what);
 	if (planned == NULL || hand_out(runtime, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;
 	runtime->counts.borrows++;

@@ -10,16 +10,17 @@
  * closed stages held is the engine's then.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an
- * allocation fails. So is one that misses more than half of them over two periods, before the pool grows: what
- * it holds together for its slots is in everybody else's way. Until then misses may cost the budget (planned_impl.h).
+ * allocation fails. So is one that has hardly served for a period (for some, if it did before) and does not now, before
+ * the pool grows: what it holds together for its slots is in everybody else's way.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *
  * Invariants (seam__planned_check)
  *   Q1  the open stage is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or wait to
- * be finished Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena Q3  the
- * engine's account of planned blocks is the sum over the stages Q4  first requests are expected only while a stage is
- * open, and some are left; the stage of their places is closed
+ *       be finished
+ *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena
+ *   Q3  the engine's account of planned blocks is the sum over the stages
+ *   Q4  first requests are expected only while a stage is open, and some are left; the stage of their places is closed
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
@@ -58,10 +59,13 @@ struct seam_stage {
 	uint64_t
 		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
-	uint64_t long_positions;               /* half a period of positions: the requests of a period */
-	uint64_t needed_bytes;                 /* that the pool needs without the plan: the budget is a part of it */
-	uint64_t judged_requests, judged_hits; /* of the pool's counts, when misses were last counted anew */
-	bool fails;                            /* too many were missed since, or in the two periods before that */
+	uint64_t settled_from;                 /* number of the request: two periods behind its opening */
+	uint64_t long_positions;               /* half a period: what lives longer crosses its end, as like as not */
+	uint64_t strict_bytes;                 /* the pool may grow to so much for those */
+	uint64_t settle_bytes;                 /* until then the pool may grow to so much for what is displaced */
+	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
+	uint32_t poor; /* in so many periods before that, one after the other, it hardly served */
+	bool proven;   /* in one it did */
 
 	/* Of a plan that was given (planned_begin.c). */
 	bool building; /* something that stays may be missing. Parameters and states look like gradients, and would stay
@@ -128,7 +132,6 @@ struct seam_runtime {
 	struct seam_planned_counts counts;
 	struct seam_stage *preparing; /* the learner's; taken away from it under pressure */
 	struct seam_script *waiting_script;
-	uint64_t cost_bytes;        /* by which plans that were dropped have made the pool larger */
 	uint64_t open_below_bytes;  /* of live_requested_bytes */
 	uint64_t open_by_allocs;    /* at the latest, in the engine's count, */
 	uint64_t give_up_by_allocs; /* or it is given up, if the program does something else */

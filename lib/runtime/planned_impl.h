@@ -36,41 +36,24 @@ void seam__stage_collect_lent(struct seam_runtime *runtime, struct seam_stage *s
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream);
 
-/* The budget: by this part of what a pool needs without a plan (and of what the plan expects beside its arena) it may
- * grow for requests that the plan missed. Up to there a missed request gets only memory that is idle until its end;
- * beyond, it displaces slots. */
-#define SEAM_BUDGET_SHARE 128u
-
-/* A plan that misses more than one request in so many, over two periods, fails: it is given up before the pool grows.
- */
-#define SEAM_MISSED_SHARE 2u
-#define SEAM_JUDGED_LEAST 64u /* requests, for plans of few: one miss is not too much */
-
-/* The budget counts from here on. What plans before this one cost is not counted again. */
-static inline void seam__stage_begin_budget(const struct seam_runtime *runtime, struct seam_stage *stage)
-{
-	const uint64_t reserved_bytes = runtime->engine->memory.reserved_bytes;
-	const uint64_t cost_bytes = runtime->cost_bytes < reserved_bytes ? runtime->cost_bytes : 0;
-	stage->needed_bytes = reserved_bytes - cost_bytes + stage->beside_bytes;
-}
-
-/* Whether the pool would be beyond the budget with so many bytes more. */
-static inline bool seam__stage_is_spent(
-	const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t growth_bytes)
-{
-	return runtime->engine->memory.reserved_bytes + growth_bytes >
-		stage->needed_bytes + stage->needed_bytes / SEAM_BUDGET_SHARE;
-}
-
-/* Misses count from here on. */
+/* What it serves counts from here on. */
 static inline void seam__stage_judge_anew(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	stage->judged_requests = runtime->counts.requests;
 	stage->judged_hits = runtime->counts.hits;
-	stage->fails = false;
+	stage->poor = 0;
 }
 
-/* The plan serves from here on. */
+#define SEAM_POOR_SHARE 4u /* a plan that serves less than one request in so many is poor */
+
+/* Whether it has served since it was judged last, or nothing was asked for. */
+static inline bool seam__stage_serves(const struct seam_runtime *runtime, const struct seam_stage *stage)
+{
+	const struct seam_planned_counts *counts = &runtime->counts;
+	return (counts->hits - stage->judged_hits) * SEAM_POOR_SHARE >= counts->requests - stage->judged_requests;
+}
+
+/* The plan serves from here on, and settles for as long as one that was opened in the midst of things. */
 static inline void seam__stage_listen(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	stage->deaf = false;
@@ -79,6 +62,7 @@ static inline void seam__stage_listen(const struct seam_runtime *runtime, struct
 		seam__matcher_warm(stage->matcher);
 	stage->last_at = seam__matcher_front(stage->matcher);
 	stage->built_from = runtime->counts.requests + stage->long_positions;
+	stage->settled_from = runtime->counts.requests + 4 * stage->long_positions;
 }
 
 /* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at
@@ -90,6 +74,9 @@ static inline bool seam__stage_from_start(const struct seam_runtime *runtime, co
 {
 	return !stage->deaf && runtime->engine->counts.live_blocks == 0;
 }
+
+/* What is displaced may cost so much memory as it may when a stage is opened now. */
+void seam__stage_begin_settling(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t slots);
 
 /* What is kept of the first requests goes; the places are somebody else's. */
 void seam__prelude_forget(struct seam_runtime *runtime);
@@ -117,6 +104,24 @@ static inline uint64_t seam__planned_growth(const struct seam_runtime *runtime, 
 		(counts->pending_bytes - counts->planned_pending_bytes);
 	uint64_t unused_bytes = runtime->engine->memory.reserved_bytes - used_bytes;
 	return bytes > unused_bytes ? bytes - unused_bytes : 0;
+}
+
+#define SEAM_PLANNED_PARTS 8u /* half a period of a plan that was given may be of so many iterations */
+
+/* Whether the request that was just missed must not have a place that is due while it lives: what takes another slot's
+ * place displaces it in turn. That ends by itself where blocks are short-lived; but what lives from one iteration into
+ * the next would hand the disturbance on for ever. Such blocks, and in the first two periods of a plan all, are rather
+ * served beside the arena, if the pool need not grow by much for it: growth_bytes. The period of a plan that was given
+ * may be of several iterations: what lives through a part of it counts too. */
+static inline bool seam__planned_is_strict(
+	const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t growth_bytes)
+{
+	uint64_t reserved_bytes = runtime->engine->memory.reserved_bytes + growth_bytes;
+	const uint64_t reach = seam__matcher_reach(stage->matcher);
+	const bool is_part = stage->resident_bytes != 0 && reach >= stage->long_positions / SEAM_PLANNED_PARTS;
+	if ((runtime->counts.requests < stage->settled_from || is_part) && reserved_bytes <= stage->settle_bytes)
+		return true;
+	return reach >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
 }
 
 /* For qsort(): struct seam_plan_range by where they begin. */

@@ -15,6 +15,9 @@
 
 #define UNKNOWN_SHARE \
 	16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
+#define PATIENCE                                                                                                      \
+	8u /* periods that a plan may hardly serve in a row that served before: others may come between of what it is \
+	      of */
 #define MORE_SHARE 64u /* by this part of what is known to stay, as something that goes may be live beside it */
 
 struct blocking {
@@ -172,15 +175,15 @@ static int compare_idle(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Which chunks could be lent, the best first; displaces: also what is due before the request's end. `idle` has room for
- * all. Returns how many. To lend one changes nothing about the others. */
-static uint32_t list_idle(const struct seam_stage *stage, struct idle_chunk *idle, bool displaces)
+/* Which chunks could be lent, the best first. `idle` has room for all. Returns how many. To lend one changes nothing
+ * about the others. */
+static uint32_t list_idle(const struct seam_stage *stage, struct idle_chunk *idle)
 {
 	const uint64_t reach = seam__matcher_reach(stage->matcher);
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < stage->arena.count; i++) {
 		const uint64_t positions = idle_for(stage, i);
-		if (positions != 0 && (displaces || positions >= reach))
+		if (positions != 0)
 			idle[count++] = (struct idle_chunk){positions, reach != 0 && positions >= reach, i};
 	}
 	qsort(idle, count, sizeof *idle, compare_idle);
@@ -192,7 +195,7 @@ static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_stage *stage
 {
 	const size_t list_bytes = stage->arena.count * sizeof(struct idle_chunk);
 	struct idle_chunk *idle = seam__meta_array(runtime->meta, stage->arena.count, sizeof *idle);
-	uint32_t count = idle == NULL ? 0 : list_idle(stage, idle, seam__stage_is_spent(runtime, stage, wanted_bytes));
+	uint32_t count = idle == NULL ? 0 : list_idle(stage, idle);
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < count && runtime->open && bytes < wanted_bytes; i++) {
 		uint64_t lent_bytes = lend(runtime, stage, idle[i].number);
@@ -267,10 +270,10 @@ bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct se
 {
 	const struct seam_engine_counts *counts = &runtime->engine->counts;
 	const struct seam_prelude *prelude = &runtime->prelude;
-	const bool is_spent = seam__stage_is_spent(runtime, stage, bytes);
+	const bool has_all = runtime->engine->memory.reserved_bytes + bytes > stage->settle_bytes;
 	if (prelude->stage != NULL) /* of those that are no strangers it is known that they do not stay */
-		return prelude->is_stranger && (prelude->may_stay || !is_spent);
-	if (stage->differs && is_spent)
+		return prelude->is_stranger && (prelude->may_stay || !has_all);
+	if (stage->differs && has_all)
 		return false;
 	uint64_t needed_bytes = stage->arena.bytes + stage->beside_bytes;
 	if (stage->building && stage->unknown &&
@@ -286,35 +289,38 @@ bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct se
 	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
-/* The open plan goes, if it misses too much: the pool would grow else. One that was given with what stays does not come
- * back, and lends all that is idle instead. Returns what nothing is left in. */
-static uint64_t give_failed(struct seam_runtime *runtime, const struct seam_stage *stage)
+/* The open plan goes, if it is one that hardly serves, for some time if it did before. One that has begun to serve
+ * since it was judged last is not: the program has come to what it is of. Returns what nothing is left in. */
+static uint64_t give_poor(struct seam_runtime *runtime, const struct seam_stage *stage)
 {
-	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
-	if (!runtime->open || !stage->fails || stage->resident_bytes != 0)
+	uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
+	if (!runtime->open || stage->poor < (stage->proven ? PATIENCE : 1))
 		return 0;
-	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes misses too much and is dropped", stage->arena.bytes);
+	if (runtime->counts.requests != stage->judged_requests && seam__stage_serves(runtime, stage))
+		return 0;
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes hardly serves and is dropped", stage->arena.bytes);
 	seam__planned_drop(runtime);
 	return leased_bytes - runtime->engine->counts.leased_bytes;
 }
 
 /* The open stage, if it can do without what it leaves idle; else NULL. */
-static struct seam_stage *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask)
+static struct seam_stage *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
 	struct seam_stage *stage = seam__stage_open(runtime);
 	if (!runtime->open || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
 		seam__planned_must_grow(runtime, stage, ask->bytes))
 		return NULL;
-	return stage;
+	const bool is_missed = !stage->building && seam__matcher_reach(stage->matcher) != 0;
+	return is_missed && seam__planned_is_strict(runtime, stage, bytes) ? NULL : stage;
 }
 
 /* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who
  * uses what is idle, too: where anything comes back the engine asks again before it asks for that. Returns what closed
  * stages gave back. */
-static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask)
+static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
 	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
-	const struct seam_stage *lender = find_lender(runtime, ask);
+	const struct seam_stage *lender = find_lender(runtime, ask, bytes);
 	if (seam__stages_hold(LIST_FIRST(&runtime->stages)) || (lender != NULL && !serves(lender, ask->stream)))
 		seam__planned_poll_streams(runtime);
 	return leased_bytes - runtime->engine->counts.leased_bytes;
@@ -322,11 +328,11 @@ static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask 
 
 static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_stage *stage = find_lender(runtime, ask);
+	struct seam_stage *stage = find_lender(runtime, ask, bytes);
 	if (stage == NULL || !serves(stage, ask->stream))
 		return 0;
-	const uint64_t lent_bytes = lend_idle(runtime, stage, bytes);
-	return lent_bytes < bytes ? lent_bytes + give_failed(runtime, stage) : lent_bytes;
+	uint64_t lent_bytes = lend_idle(runtime, stage, bytes);
+	return lent_bytes != 0 ? lent_bytes : give_poor(runtime, stage);
 }
 
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
@@ -334,7 +340,7 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	struct seam_runtime *runtime = user;
 	switch (what) {
 	case SEAM_SPARE_PASSED:
-		return give_passed(runtime, ask);
+		return give_passed(runtime, ask, bytes);
 	case SEAM_SPARE_IDLE:
 		return give_idle(runtime, ask, bytes);
 	case SEAM_SPARE_ALL:

@@ -220,7 +220,7 @@ static void begin_with(struct seam_runtime *runtime)
 {
 	struct seam_stage *stage = seam__stage_open(runtime);
 	seam__stage_expect(runtime, stage, 0, stage->long_positions);
-	seam__stage_begin_budget(runtime, stage);
+	seam__stage_begin_settling(runtime, stage, stage->long_positions);
 }
 
 enum seam_rc seam__prelude_begin(struct seam_runtime *runtime, const struct seam_plan *plan)

@@ -101,7 +101,6 @@ void seam__script_retire(struct seam_meta *meta, struct seam_script *script)
 	FREE_ARRAY(cues, script->slots);
 	FREE_ARRAY(runs, script->slots);
 	FREE_ARRAY(berths, instances);
-	FREE_ARRAY(by_bytes, instances);
 	FREE_ARRAY(goes_on, script->slots);
 	FREE_ARRAY(crosses, script->slots);
 	FREE_ARRAY(groups, script->group_count);

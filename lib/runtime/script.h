@@ -158,8 +158,6 @@ struct seam_script {
 	struct seam_run *runs;
 	struct seam_berth *berths; /* of instances with a place, by offset, number */
 	uint32_t placed;           /* of them */
-	uint32_t *by_bytes;        /* berths of different places, the smallest first */
-	uint32_t place_count;      /* of them */
 	uint8_t *goes_on; /* NULL, or per slot: begins where much is live, and lives on where little is: it outlives its
 			     iteration */
 	uint8_t *crosses; /* per slot: memory that slots of other streams have too */

@@ -166,47 +166,9 @@ static enum seam_rc sort_placed(struct seam_meta *meta, struct seam_script *scri
 	return SEAM_OK;
 }
 
-/* A place among the others of its size, in order of address. */
-struct sized {
-	uint64_t bytes;
-	uint32_t berth;
-};
-
-static int compare_sized(const void *left, const void *right)
-{
-	const struct sized *a = left, *b = right;
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? -1 : 1;
-	return (a->berth > b->berth) - (a->berth < b->berth);
-}
-
-/* Slots of one size at one offset are one place; berths are in order of offset. */
-static enum seam_rc sort_by_bytes(struct seam_meta *meta, struct seam_script *script)
-{
-	script->by_bytes = seam__meta_array(meta, script->slots * script->copies, sizeof(*script->by_bytes));
-	struct sized *sized = seam__meta_array(meta, script->placed + 1, sizeof(*sized));
-	if (script->by_bytes == NULL || sized == NULL) {
-		seam__meta_free(meta, sized, (script->placed + 1) * sizeof(*sized));
-		return SEAM_OOM_META;
-	}
-	for (uint32_t i = 0; i < script->placed; i++)
-		sized[i] = (struct sized){script->berths[i].end - script->berths[i].begin, i};
-	qsort(sized, script->placed, sizeof(*sized), compare_sized);
-	for (uint32_t i = 0; i < script->placed; i++) {
-		const bool same = i > 0 && sized[i].bytes == sized[i - 1].bytes &&
-			script->berths[sized[i].berth].begin == script->berths[sized[i - 1].berth].begin;
-		if (!same)
-			script->by_bytes[script->place_count++] = sized[i].berth;
-	}
-	seam__meta_free(meta, sized, (script->placed + 1) * sizeof(*sized));
-	return SEAM_OK;
-}
-
 enum seam_rc seam__script_index_places(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script)
 {
-	enum seam_rc rc = sort_placed(meta, script);
-	if (rc == SEAM_OK)
-		rc = sort_by_bytes(meta, script);
+	const enum seam_rc rc = sort_placed(meta, script);
 	if (rc != SEAM_OK)
 		return rc;
 	uint32_t capacity = 16;

@@ -258,8 +258,8 @@ static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
 {
 	if (player->borrows == 0 || random_below(&player->random, 10) >= player->borrows)
 		return NULL;
-	const bool displaces = random_below(&player->random, 2) == 0;
-	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes, displaces);
+	const enum seam_borrow what = (enum seam_borrow)random_below(&player->random, SEAM_BORROW_ANY + 1);
+	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes, what);
 	player->borrowed += planned != NULL;
 	return planned;
 }

@@ -35,6 +35,7 @@ struct model {
 	uint32_t first;                     /* that is not done */
 	uint32_t heat;                      /* so many steps in a hundred are not the program's */
 	bool disorder;                      /* lanes run apart */
+	uint64_t piece_bytes;               /* that the arena is made of; 0: none */
 };
 
 static uint64_t draw(struct model *model, uint64_t limit)
@@ -210,6 +211,14 @@ static void disturb(struct model *model)
 	}
 }
 
+/* Pieces of one size, which is not zero: *user. */
+static struct seam_piece piece_at(const void *user, uint64_t offset)
+{
+	const uint64_t *bytes = user;
+	const uint64_t begin = offset / *bytes * *bytes;
+	return (struct seam_piece){begin, begin + *bytes};
+}
+
 static void enter(struct model *model, uint64_t seed)
 {
 	struct program_wish wish = kinds[seed % KINDS];
@@ -229,6 +238,10 @@ static void enter(struct model *model, uint64_t seed)
 	model->player.follows = (uint32_t[]){0, 0, 10}[draw(model, 3)];
 	seam__matcher_set_bytes(
 		model->player.matcher, model->programs[0].plan->header.arena_bytes + 512 * draw(model, 64));
+	model->piece_bytes = (uint64_t[]){0, 512, 8192, 1 << 20}[draw(model, 4)];
+	const struct seam_pieces pieces = {
+		.at = model->piece_bytes == 0 ? NULL : piece_at, .user = &model->piece_bytes};
+	seam__matcher_set_pieces(model->player.matcher, &pieces);
 }
 
 static void leave(struct model *model)
