@@ -37,7 +37,7 @@ struct costs {
 	uint64_t granularity_bytes;
 	uint64_t ceiling_limit; /* mappings at which the search for the ceiling stops */
 	uint64_t time_limit_ns; /* of that search, on the host's clock */
-	uint64_t memory_bytes;  /* what an experiment may take of the device */
+	uint64_t memory_bytes;  /* the device memory that an experiment may take */
 	uint64_t repeat;        /* calls per row, where memory allows */
 	struct cost_sample samples[COST_SAMPLES_MAX];
 	size_t sample_count;

@@ -2,7 +2,7 @@
  *
  * Makes the plan, then walks around its circle twice and gives each dynamic request addresses out of its group's
  * ranges, of which those of other dynamic requests are taken: (a) the tightest piece, (b) or else whole idle chunks,
- * stitched. What fits nowhere counts as outside; printed is the largest sum of that, live at once, in the second turn.
+ * stitched. Blocks that fit nowhere are outside; printed is the largest sum of them, live at once, in the second turn.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include <seam/plan.h>
 
 struct seam__paged {
-	uint64_t chunks;         /* the most that are live at once: what views of any kind need */
+	uint64_t chunks;         /* the most that are live at once: views of any kind need them */
 	uint64_t private_chunks; /* addresses of a view for every request (and for each of its blocks that live at
 				    once), mapped for good */
 	uint64_t size_chunks; /* V: addresses of as many views of each size as live at once, mapped when they are needed

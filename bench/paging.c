@@ -1,4 +1,4 @@
-/* paging.c: what views of whole chunks would take instead of the arenas of some plans, as rows of a Markdown table.
+/* paging.c: the cost of views of whole chunks, instead of the arenas of some plans, as rows of a Markdown table.
  *
  * Not here: the figures (paged.h).
  */

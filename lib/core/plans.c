@@ -19,12 +19,14 @@ static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
 
 enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error)
 {
-	const enum seam_rc rc = plan == NULL ? SEAM_INVALID : seam__pool_enter(pool);
+	enum seam_rc rc = plan == NULL ? SEAM_INVALID : seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return refuse(error, rc, seam_rc_text(rc));
 	if (pool->plain != NULL)
 		return refuse(error, SEAM_UNSUPPORTED, "the device has no virtual memory management");
-	return seam__learner_use(pool->learner, plan, error);
+	struct seam_trace_error why = {0};
+	rc = seam__learner_use(pool->learner, plan, &why);
+	return rc == SEAM_OK ? rc : refuse(error, rc, why.text[0] != '\0' ? why.text : seam_rc_text(rc));
 }
 
 void seam_plan_drop(struct seam_pool *pool)

@@ -139,7 +139,7 @@ struct seam_learner {
 	pthread_t thread;
 };
 
-/* Nothing runs yet. The parts outlive the learner. Errors: SEAM_OOM_META. */
+/* What a learner is given, and does not own. */
 struct seam_learner_parts {
 	struct seam_runtime *runtime;
 	struct seam_engine *engine;     /* the runtime's */
@@ -149,6 +149,8 @@ struct seam_learner_parts {
 	enum seam_plan_mode mode;
 	bool deterministic;
 };
+
+/* Nothing runs yet. The parts outlive the learner. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__learner_create(
 	const struct seam_learner_parts *parts, struct seam_learner **ret_learner);
 
@@ -163,9 +165,10 @@ void seam__pool_work(struct seam_learner *learner, bool *ret_did);
  * makes a plan. With `lock`. */
 void seam__learner_freed(struct seam_learner *learner);
 
-/* The plan comes into use as soon as the program is where it begins. error: at least 200 bytes, or NULL. Errors: those
- * of seam_plan_use(). Takes all locks. */
-SEAM_MUST_USE enum seam_rc seam__learner_use(struct seam_learner *learner, const struct seam_plan *plan, char *error);
+/* The plan comes into use as soon as the program is where it begins. error: why it is refused, empty where the code
+ * says all. Errors: those of seam_plan_use(). Takes all locks. */
+SEAM_MUST_USE enum seam_rc seam__learner_use(
+	struct seam_learner *learner, const struct seam_plan *plan, struct seam_trace_error *error);
 
 /* Whatever plan is in use, or is about to be, goes. Takes all locks. */
 void seam__learner_drop(struct seam_learner *learner);

@@ -1,7 +1,6 @@
 /* learner_thread.c: who calls the learner: a thread of the pool's, or the program that brings a plan of its own. */
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 
 #include "bits.h"
 #include "check.h"
@@ -10,7 +9,6 @@
 #include "learner_impl.h"
 #include "log.h"
 #include "meta.h"
-#include "opts.h"
 #include "plan_format.h"
 #include "planned_impl.h"
 #include "record.h"
@@ -191,13 +189,6 @@ static enum seam_rc use(struct seam_learner *learner, struct seam_script **scrip
 	return seam__prelude_begin(learner->runtime, plan);
 }
 
-static enum seam_rc refuse(char *error, enum seam_rc rc, const char *why)
-{
-	if (error != NULL)
-		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s", why);
-	return rc;
-}
-
 /* A given plan costs nothing if it takes no more than the pool would without it. */
 static enum seam_rc judge_cost(const struct seam_learner *learner, const struct seam_plan *plan,
 	const struct seam_script *script, struct seam_trace_error *error)
@@ -234,26 +225,25 @@ static enum seam_rc create_script(struct seam_learner *learner, const struct sea
 	return rc;
 }
 
-enum seam_rc seam__learner_use(struct seam_learner *learner, const struct seam_plan *plan, char *error)
+enum seam_rc seam__learner_use(
+	struct seam_learner *learner, const struct seam_plan *plan, struct seam_trace_error *error)
 {
 	struct seam_script *script = NULL;
-	struct seam_trace_error said = {0};
 	const char *broken;
-	enum seam_rc rc = seam__plan_check(plan, &said, &broken); /* I10 */
+	enum seam_rc rc = seam__plan_check(plan, error, &broken); /* I10 */
 	if (rc != SEAM_OK)
-		return refuse(error, rc, said.text);
+		return rc;
 	seam__mutex_lock(&learner->work);
-	rc = create_script(learner, plan, &said, &script);
+	rc = create_script(learner, plan, error, &script);
 	if (rc == SEAM_OK) {
 		seam__learner_stop(learner);
 		rc = use(learner, &script, plan);
 		seam__learner_go(learner);
 	}
 	seam__mutex_unlock(&learner->work);
-	if (rc == SEAM_OK)
-		return SEAM_OK;
-	seam__script_destroy(learner->meta, script);
-	return refuse(error, rc, rc == SEAM_INVALID && said.text[0] != '\0' ? said.text : seam_rc_text(rc));
+	if (rc != SEAM_OK)
+		seam__script_destroy(learner->meta, script);
+	return rc;
 }
 
 void seam__learner_drop(struct seam_learner *learner)

@@ -65,6 +65,17 @@ static void cut_at(struct seam__bytemap *map, uint64_t at)
 	insert(map, at, end, piece->number);
 }
 
+/* No piece reaches over `begin` or `end` afterwards. Errors: SEAM_OOM_META: nothing changed. */
+static enum seam_rc cut_out(struct seam__bytemap *map, uint64_t begin, uint64_t end)
+{
+	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
+	if (rc != SEAM_OK)
+		return rc;
+	cut_at(map, begin);
+	cut_at(map, end);
+	return SEAM_OK;
+}
+
 static void take_out(struct seam__bytemap *map, struct seam__piece *piece)
 {
 	(void)RB_REMOVE(seam__piece_tree, &map->pieces, piece);
@@ -107,22 +118,18 @@ enum seam_rc seam__bytemap_clear(struct seam__bytemap *map, uint64_t begin, uint
 		take_out(map, piece);
 		return SEAM_OK;
 	}
-	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
+	enum seam_rc rc = cut_out(map, begin, end);
 	if (rc != SEAM_OK)
 		return rc;
-	cut_at(map, begin);
-	cut_at(map, end);
 	remove_between(map, begin, end);
 	return SEAM_OK;
 }
 
 enum seam_rc seam__bytemap_raise(struct seam__bytemap *map, uint64_t begin, uint64_t end)
 {
-	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
+	enum seam_rc rc = cut_out(map, begin, end);
 	if (rc != SEAM_OK)
 		return rc;
-	cut_at(map, begin);
-	cut_at(map, end);
 	for (uint64_t at = begin; at < end;) {
 		struct seam__piece *piece = seam__bytemap_find(map, at, end);
 		if (piece != NULL && piece->begin == at) {
@@ -141,11 +148,9 @@ enum seam_rc seam__bytemap_raise(struct seam__bytemap *map, uint64_t begin, uint
 
 enum seam_rc seam__bytemap_lower(struct seam__bytemap *map, uint64_t begin, uint64_t end)
 {
-	enum seam_rc rc = seam__slab_reserve(&map->slab, 2);
+	enum seam_rc rc = cut_out(map, begin, end);
 	if (rc != SEAM_OK)
 		return rc;
-	cut_at(map, begin);
-	cut_at(map, end);
 	struct seam__piece *piece = seam__bytemap_find(map, begin, end);
 	while (piece != NULL) {
 		struct seam__piece *next = seam__bytemap_next(piece, end);
