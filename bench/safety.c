@@ -14,7 +14,7 @@
 #include "graph_model.h"
 #include "graph_problem.h"
 #include "meta.h"
-#include "safety.h"
+#include "unsafe_pairs.h"
 #include "table.h"
 
 enum { KEY_MARKDOWN = 'm', KEY_WRITE = 'w', COLUMNS = 10, RUNS = 3 };

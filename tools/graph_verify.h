@@ -2,7 +2,7 @@
  *
  * Two tensors may share memory only if all users of the one (its producer and its consumers) run before the producer of
  * the other in every execution, which is asked of the graph's nodes, tensors and arcs, by plain reachability. Shares no
- * code with the planner's own safety (safety.h), nor its order of nodes. One thread.
+ * code with the planner's own safety (graph_problem.h), nor its order of nodes. One thread.
  */
 #ifndef TOOLS_GRAPH_VERIFY_H
 #define TOOLS_GRAPH_VERIFY_H

@@ -9,7 +9,7 @@
 #include "graph_input.h"
 #include "graph_problem.h"
 #include "meta.h"
-#include "safety.h"
+#include "unsafe_pairs.h"
 #include "trace_sample.h"
 
 #define COMPARE_UP_TO 100u /* tensors */

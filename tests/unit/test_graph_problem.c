@@ -7,7 +7,7 @@
 #include "graph_problem.h"
 #include "meta_fixture.h"
 #include "random_graph.h"
-#include "safety.h"
+#include "unsafe_pairs.h"
 #include "solver.h"
 
 #define NODES_MAX 60u

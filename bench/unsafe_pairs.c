@@ -1,8 +1,8 @@
-/* safety.c: sets of pairs, and unsafe pairs by ancestors of nodes (Algorithm 1 and 1_opt), for safety.h. */
-#include "safety.h"
+/* unsafe_pairs.c: sets of pairs, and unsafe pairs by ancestors of nodes (Algorithm 1 and 1_opt), for unsafe_pairs.h. */
+#include "unsafe_pairs.h"
 
 #include "meta.h"
-#include "safety_pairs.h"
+#include "unsafe_pairs_make.h"
 
 enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__graph *graph, struct seam_meta *meta)
 {

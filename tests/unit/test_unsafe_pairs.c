@@ -1,4 +1,4 @@
-/* test_safety.c: unsafe pairs of tensors: the papers' figure, and all three algorithms against reachability. */
+/* test_unsafe_pairs.c: unsafe pairs of tensors: the papers' figure, and all three algorithms against reachability. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "graph_csv.h"
 #include "meta_fixture.h"
 #include "random_graph.h"
-#include "safety.h"
+#include "unsafe_pairs.h"
 
 #define NODES_MAX 60u
 
-TestSuite(safety, .init = set_up, .fini = tear_down);
+TestSuite(unsafe_pairs, .init = set_up, .fini = tear_down);
 
 static enum seam_rc run(const struct seam__graph *graph, int algorithm, struct seam__pairs *pairs)
 {
@@ -22,7 +22,7 @@ static const char *const names[] = {"1", "1_opt", "2"};
 
 /* A graph with everything that SOMAS says of its figure 2: tensors a to i, streams 0 (nodes 1, 3), 1 (2, 4, 5, 6), 2
  * (7, 8). */
-Test(safety, the_facts_of_the_papers_figure)
+Test(unsafe_pairs, the_facts_of_the_papers_figure)
 {
 	static const char text[] =
 		"node,1,0\nnode,2,1\nnode,3,0\nnode,4,1\nnode,5,1\nnode,6,1\nnode,7,2\nnode,8,2\n"
@@ -79,7 +79,7 @@ static void compare(const struct random_graph_wish *wish, uint32_t *safe_pairs)
 	seam__graph_fini(&graph);
 }
 
-Test(safety, the_three_algorithms_say_what_reachability_says)
+Test(unsafe_pairs, the_three_algorithms_say_what_reachability_says)
 {
 	uint32_t safe_pairs = 0;
 
@@ -95,7 +95,7 @@ Test(safety, the_three_algorithms_say_what_reachability_says)
 	cr_expect_gt(safe_pairs, 1000, "the graphs leave something to share");
 }
 
-Test(safety, a_stream_of_its_own_for_every_node)
+Test(unsafe_pairs, a_stream_of_its_own_for_every_node)
 {
 	uint32_t safe_pairs = 0;
 
@@ -107,7 +107,7 @@ Test(safety, a_stream_of_its_own_for_every_node)
 	cr_expect_gt(safe_pairs, 100);
 }
 
-Test(safety, too_many_tensors_are_refused)
+Test(unsafe_pairs, too_many_tensors_are_refused)
 {
 	struct seam__graph graph;
 	struct seam__pairs pairs = {0};
@@ -125,7 +125,7 @@ Test(safety, too_many_tensors_are_refused)
 	seam__graph_fini(&graph);
 }
 
-Test(safety, a_failed_allocation_is_reported)
+Test(unsafe_pairs, a_failed_allocation_is_reported)
 {
 	struct random_graph_wish wish = {.seed = 4, .nodes = 20, .tensors = 20, .streams = 3};
 	struct seam__graph graph;

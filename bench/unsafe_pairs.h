@@ -1,4 +1,5 @@
-/* safety.h: which tensors of an operator graph may never share memory, pair by pair, as SOMAS section 3 decides it.
+/* unsafe_pairs.h: which tensors of an operator graph may never share memory, pair by pair, as SOMAS section 3 decides
+ * it.
  *
  * A pair is safe when, in every order in which the graph can run, all consumers of the one have run before the producer
  * of the other begins. Three ways say so and agree: by ancestors of nodes (Algorithm 1), the same with the last
@@ -11,8 +12,8 @@
  * Not here: traces (safety_trace.h).
  * Pure. No locks.
  */
-#ifndef SEAM_SAFETY_H
-#define SEAM_SAFETY_H
+#ifndef SEAM_UNSAFE_PAIRS_H
+#define SEAM_UNSAFE_PAIRS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
-/* safety_streams.c: unsafe pairs by the graph of streams (SOMAS Algorithms 2 to 5), for safety.h.
+/* unsafe_pairs_streams.c: unsafe pairs by the graph of streams (SOMAS Algorithms 2 to 5), for unsafe_pairs.h.
  *
  * Orders of nodes in their streams count from 1; 0 says that there is no such node.
  */
 #include <string.h>
 
 #include "meta.h"
-#include "safety.h"
-#include "safety_pairs.h"
+#include "unsafe_pairs.h"
+#include "unsafe_pairs_make.h"
 
 /* What the pairs need of a tensor, together. */
 struct tensor {

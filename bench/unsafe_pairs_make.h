@@ -1,8 +1,8 @@
-/* safety_pairs.h: making sets of pairs, for the two files of safety.h. */
-#ifndef SEAM_SAFETY_PAIRS_H
-#define SEAM_SAFETY_PAIRS_H
+/* unsafe_pairs_make.h: making sets of pairs, for the two files of unsafe_pairs.h. */
+#ifndef SEAM_UNSAFE_PAIRS_MAKE_H
+#define SEAM_UNSAFE_PAIRS_MAKE_H
 
-#include "safety.h"
+#include "unsafe_pairs.h"
 
 /* Every pair of the graph's tensors. Errors: SEAM_UNSUPPORTED, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__pairs_init_all(
