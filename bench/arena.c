@@ -62,7 +62,7 @@ static void open_bed(struct bed *bed, uint64_t chunks, bool in_part)
 	const struct seam_policy policy = {.chunk_bytes = 2 * MIB};
 	*bed = (struct bed){.chunks = chunks};
 	bed->meta = seam__meta_create(0);
-	check(bed->meta != NULL && seam__emu_create(&config, NULL, &bed->driver) == SEAM_OK, "no device");
+	check(bed->meta != NULL && seam__emu_create(&config, NULL, 0, &bed->driver) == SEAM_OK, "no device");
 	check(seam__engine_init(&bed->engine, bed->driver, bed->meta, &policy, &props) == SEAM_OK, "no engine");
 	for (int i = 0; i < STEPS; i++)
 		bed->best_ns[i] = UINT64_MAX;

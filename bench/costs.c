@@ -167,12 +167,13 @@ static bool write_table(const struct costs *costs, const struct seam_emu_cost *t
 	return fclose(file) == 0 && good;
 }
 
-static enum seam_rc open_device(const struct options *options, char *error, struct seam_driver **ret_driver)
+static enum seam_rc open_device(
+	const struct options *options, char *error, size_t error_bytes, struct seam_driver **ret_driver)
 {
 	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK};
 	if (strcmp(options->device, "emu") == 0)
-		return seam__emu_create(&config, error, ret_driver);
-	return seam__cuda_create(0, error, ret_driver);
+		return seam__emu_create(&config, error, error_bytes, ret_driver);
+	return seam__cuda_create(0, error, error_bytes, ret_driver);
 }
 
 static void measure(struct costs *costs)
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
 	if (options.ceiling_limit != 0)
 		costs.ceiling_limit = options.ceiling_limit;
 	costs.time_limit_ns = UINT64_C(240000000000);
-	enum seam_rc rc = open_device(&options, error, &costs.d);
+	enum seam_rc rc = open_device(&options, error, sizeof error, &costs.d);
 	if (rc != SEAM_OK) {
 		fprintf(stderr, "costs: %s\n", error);
 		return rc == SEAM_NO_DEVICE ? SKIPPED : 1;

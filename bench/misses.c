@@ -126,9 +126,9 @@ static enum seam_rc measure(const struct schedule *schedule, const char *name, c
 	struct seam_driver *driver = NULL;
 	struct seam_config config;
 	struct seam_clock clock;
-	enum seam_rc rc = program.live == NULL ? SEAM_OOM_META : seam__opts_resolve(NULL, conf, NULL, &config);
+	enum seam_rc rc = program.live == NULL ? SEAM_OOM_META : seam__opts_resolve(NULL, conf, NULL, 0, &config);
 	if (rc == SEAM_OK)
-		rc = seam__emu_create(&emu, NULL, &driver);
+		rc = seam__emu_create(&emu, NULL, 0, &driver);
 	if (rc == SEAM_OK)
 		rc = seam__pool_create_on(driver, &config, &program.pool);
 	for (int i = 0; i < SERVERS && rc == SEAM_OK; i++)

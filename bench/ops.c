@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < options.block_count; i++) {
 		char error[200] = "";
 		struct ops_pool pool;
-		enum seam_rc rc = ops_open(options.blocks[i], error, &pool);
+		enum seam_rc rc = ops_open(options.blocks[i], error, sizeof error, &pool);
 		if (rc == SEAM_OK) {
 			rc = measure(&pool, &results);
 			ops_close(&pool);

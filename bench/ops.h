@@ -43,8 +43,8 @@ struct ops_pool {
 
 const char *ops_kind_name(enum ops_kind kind); /* "hit" */
 
-/* A pool with `blocks` blocks of 4 to 64 KiB, every other one free. error: 200 bytes. */
-SEAM_MUST_USE enum seam_rc ops_open(uint64_t blocks, char *error, struct ops_pool *ret_pool);
+/* A pool with `blocks` blocks of 4 to 64 KiB, every other one free. error: as in rc.h. */
+SEAM_MUST_USE enum seam_rc ops_open(uint64_t blocks, char *error, size_t error_bytes, struct ops_pool *ret_pool);
 void ops_close(struct ops_pool *pool);
 
 /* Each leaves the pool with the blocks that it found; caches may have grown. Errors: those of seam_alloc(). */

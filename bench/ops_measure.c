@@ -50,7 +50,7 @@ static enum seam_rc fill(struct ops_pool *pool)
 	return rc;
 }
 
-enum seam_rc ops_open(uint64_t blocks, char *error, struct ops_pool *ret_pool)
+enum seam_rc ops_open(uint64_t blocks, char *error, size_t error_bytes, struct ops_pool *ret_pool)
 {
 	struct ops_pool pool = {.blocks = blocks};
 	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = CAPACITY_BYTES};
@@ -59,9 +59,9 @@ enum seam_rc ops_open(uint64_t blocks, char *error, struct ops_pool *ret_pool)
 	seam_config_init(&given);
 	given.chunk_bytes = 2 * MIB;
 	given.small_bytes = 512; /* so that the blocks stand in the same order of sizes as what is measured */
-	enum seam_rc rc = seam__opts_resolve(&given, NULL, error, &config);
+	enum seam_rc rc = seam__opts_resolve(&given, NULL, error, error_bytes, &config);
 	if (rc == SEAM_OK)
-		rc = seam__emu_create(&emu, error, &pool.driver);
+		rc = seam__emu_create(&emu, error, error_bytes, &pool.driver);
 	if (rc == SEAM_OK)
 		rc = seam__pool_create_on(pool.driver, &config, &pool.pool);
 	if (rc == SEAM_OK)

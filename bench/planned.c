@@ -190,9 +190,9 @@ static bool open_pool(struct program *program, const char *conf, struct seam_dri
 {
 	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = CAPACITY_BYTES};
 	struct seam_config config;
-	program->rc = seam__opts_resolve(NULL, conf, NULL, &config);
+	program->rc = seam__opts_resolve(NULL, conf, NULL, 0, &config);
 	if (program->rc == SEAM_OK)
-		program->rc = seam__emu_create(&emu, NULL, ret_driver);
+		program->rc = seam__emu_create(&emu, NULL, 0, ret_driver);
 	if (program->rc == SEAM_OK)
 		program->rc = seam__pool_create_on(*ret_driver, &config, &program->pool);
 	for (unsigned i = 0; i < WHATS; i++)

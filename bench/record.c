@@ -93,9 +93,9 @@ static enum seam_rc measure_pool(const char *conf, double *ret_ns)
 	struct seam_driver *driver = NULL;
 	struct seam_pool *pool = NULL;
 	void *guard = NULL;
-	enum seam_rc rc = seam__opts_resolve(NULL, conf, NULL, &config);
+	enum seam_rc rc = seam__opts_resolve(NULL, conf, NULL, 0, &config);
 	if (rc == SEAM_OK)
-		rc = seam__emu_create(&emu, NULL, &driver);
+		rc = seam__emu_create(&emu, NULL, 0, &driver);
 	if (rc == SEAM_OK)
 		rc = seam__pool_create_on(driver, &config, &pool);
 	if (rc == SEAM_OK)

@@ -196,9 +196,9 @@ static enum seam_rc open_run(struct run *run, const char *conf)
 	if (run->blocks == NULL || run->streams == NULL || run->events == NULL ||
 		!samples_init(&run->waits, schedule->block_count))
 		return SEAM_OOM_META;
-	enum seam_rc rc = seam__opts_resolve(NULL, conf, NULL, &config);
+	enum seam_rc rc = seam__opts_resolve(NULL, conf, NULL, 0, &config);
 	if (rc == SEAM_OK)
-		rc = seam__emu_create(&emu, NULL, &run->driver);
+		rc = seam__emu_create(&emu, NULL, 0, &run->driver);
 	for (uint32_t i = 1; rc == SEAM_OK && i < schedule->stream_count; i++)
 		rc = seam__driver_rc(seam__drv_stream_create(run->driver, SEAM_STREAM_NONBLOCKING, &run->streams[i]));
 	return rc == SEAM_OK ? seam__pool_create_on(run->driver, &config, &run->pool) : rc;

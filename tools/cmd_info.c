@@ -33,7 +33,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	char error[200];
 	switch (key) {
 	case KEY_CONF:
-		if (seam_config_parse(&arguments->config, text, error) != SEAM_OK)
+		if (seam_config_parse(&arguments->config, text, error, sizeof error) != SEAM_OK)
 			return cmd_usage(state, "%s", error);
 		return 0;
 	case KEY_DEVICE:
@@ -71,7 +71,7 @@ static int describe(const struct arguments *arguments, struct seam_text *text)
 {
 	char error[200] = "";
 	struct seam_pool *pool = NULL;
-	enum seam_rc rc = seam_pool_create(arguments->ordinal, &arguments->config, error, &pool);
+	enum seam_rc rc = seam_pool_create(arguments->ordinal, &arguments->config, error, sizeof error, &pool);
 	if (rc != SEAM_OK)
 		return cmd_fail(
 			"%s%s", error, rc == SEAM_NO_DEVICE ? " (--conf backend:emu shows the emulated device)" : "");

@@ -153,7 +153,7 @@ static error_t parse_capacity(struct arguments *arguments, const char *text, con
 	seam_config_init(&config);
 	int length = snprintf(entry, sizeof(entry), "emu_capacity_bytes:%s", text);
 	if (length < 0 || (size_t)length >= sizeof(entry) || strchr(text, ',') != NULL ||
-		seam_config_parse(&config, entry, NULL) != SEAM_OK || config.emu_capacity_bytes == 0)
+		seam_config_parse(&config, entry, NULL, 0) != SEAM_OK || config.emu_capacity_bytes == 0)
 		return cmd_usage(state, "not a size: '%s'", text);
 	arguments->replay.capacity_bytes = config.emu_capacity_bytes;
 	return 0;
@@ -162,7 +162,7 @@ static error_t parse_capacity(struct arguments *arguments, const char *text, con
 static error_t parse_conf(struct arguments *arguments, const char *text, const struct argp_state *state)
 {
 	char error[200];
-	if (seam_config_parse(&arguments->config, text, error) != SEAM_OK)
+	if (seam_config_parse(&arguments->config, text, error, sizeof error) != SEAM_OK)
 		return cmd_usage(state, "%s", error);
 	return 0;
 }

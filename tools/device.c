@@ -39,7 +39,7 @@ static enum seam_rc open_emu(const struct device_options *options, char *error, 
 		.cost_file = options->cost_file,
 	};
 	struct seam_driver *driver;
-	enum seam_rc rc = seam__emu_create(&config, error, &driver);
+	enum seam_rc rc = seam__emu_create(&config, error, DEVICE_ERROR_BYTES, &driver);
 	if (rc == SEAM_OK)
 		*ret_device = (struct device){
 			.driver = driver, .emulated = true, .real = real, .memory = kinds[options->memory].name};
@@ -49,7 +49,7 @@ static enum seam_rc open_emu(const struct device_options *options, char *error, 
 static enum seam_rc open_cuda(char *error, struct device *ret_device)
 {
 	struct seam_driver *driver;
-	enum seam_rc rc = seam__cuda_create(0, error, &driver);
+	enum seam_rc rc = seam__cuda_create(0, error, DEVICE_ERROR_BYTES, &driver);
 	if (rc == SEAM_OK)
 		*ret_device = (struct device){.driver = driver, .real = true};
 	return rc;

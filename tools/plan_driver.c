@@ -95,7 +95,7 @@ static enum seam_rc use_plan(struct plan_driver *plan_driver, const struct seam_
 			if (run->schedule.streams[k] == plan->streams[i])
 				streams[i] = run->streams[k];
 	mine.streams = streams;
-	enum seam_rc rc = seam_plan_use(plan_driver->pool, &mine, error);
+	enum seam_rc rc = seam_plan_use(plan_driver->pool, &mine, error, sizeof error);
 	free(streams);
 	if (rc != SEAM_OK)
 		return run_fail(

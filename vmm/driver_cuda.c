@@ -6,14 +6,12 @@
  */
 #include "driver_cuda.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
 #include "cuda_api.h"
 #include "meta.h"
-
-#define ERROR_BYTES 200
+#include "text.h"
 
 struct entry {
 	CUcontext before;
@@ -108,22 +106,21 @@ static const struct seam_driver_ops cuda_ops = {
 #undef SEAM_DRIVER
 };
 
-static enum seam_rc refuse(char *error, int ordinal, enum seam_rc rc, const char *why)
+static enum seam_rc refuse(char *error, size_t error_bytes, int ordinal, enum seam_rc rc, const char *why)
 {
-	if (error != NULL)
-		(void)snprintf(error, ERROR_BYTES, "CUDA device %d: %s", ordinal, why);
+	seam__text_line(error, error_bytes, "CUDA device %d: %s", ordinal, why);
 	return rc;
 }
 
-enum seam_rc seam__cuda_create(int ordinal, char *error, struct seam_driver **ret_driver)
+enum seam_rc seam__cuda_create(int ordinal, char *error, size_t error_bytes, struct seam_driver **ret_driver)
 {
 	const char *why = NULL;
 	const struct cuda_api *api = seam__cuda_api_get(&why);
 	if (api == NULL)
-		return refuse(error, ordinal, SEAM_NO_DEVICE, why);
+		return refuse(error, error_bytes, ordinal, SEAM_NO_DEVICE, why);
 	struct cuda *c = seam__meta_alloc(seam__meta_process(), sizeof(*c));
 	if (c == NULL)
-		return refuse(error, ordinal, SEAM_OOM_META, "no host memory");
+		return refuse(error, error_bytes, ordinal, SEAM_OOM_META, "no host memory");
 	c->api = api;
 	seam__driver_init(&c->base, &cuda_ops, ordinal);
 	CUresult cu = api->device_get(&c->device, ordinal);
@@ -133,8 +130,8 @@ enum seam_rc seam__cuda_create(int ordinal, char *error, struct seam_driver **re
 		cu = api->primary_retain(&c->context, c->device);
 	if (cu != CUDA_SUCCESS) {
 		bool no_device = cu == CUDA_ERROR_INVALID_DEVICE || cu == CUDA_ERROR_NO_DEVICE;
-		enum seam_rc rc =
-			refuse(error, ordinal, no_device ? SEAM_NO_DEVICE : SEAM_DRIVER, error_text(&c->base, (int)cu));
+		enum seam_rc rc = refuse(error, error_bytes, ordinal, no_device ? SEAM_NO_DEVICE : SEAM_DRIVER,
+			error_text(&c->base, (int)cu));
 		seam__meta_free(seam__meta_process(), c, sizeof(*c));
 		return rc;
 	}

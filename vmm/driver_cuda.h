@@ -8,9 +8,10 @@
 #include "driver.h"
 
 /* Makes a driver for one device, in its primary context, which is retained until the driver is destroyed.
- * error: at least 200 bytes for one line, or NULL.
+ * error: as in rc.h.
  * Errors: SEAM_NO_DEVICE (no libcuda or one before CUDA 12.0, no such device, or a build without cuda.h), SEAM_DRIVER,
  * SEAM_OOM_META. Thread safe. */
-SEAM_MUST_USE enum seam_rc seam__cuda_create(int ordinal, char *error, struct seam_driver **ret_driver);
+SEAM_MUST_USE enum seam_rc seam__cuda_create(
+	int ordinal, char *error, size_t error_bytes, struct seam_driver **ret_driver);
 
 #endif

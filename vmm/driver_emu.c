@@ -13,8 +13,8 @@
 #include "check.h"
 #include "emu_state.h"
 #include "meta.h"
+#include "text.h"
 
-#define ERROR_BYTES 200
 #define PAGE_BYTES 4096
 
 static const struct {
@@ -170,22 +170,21 @@ static const struct seam_driver_ops emu_ops = {
 #undef SEAM_DRIVER
 };
 
-static enum seam_rc refuse(char *error, enum seam_rc rc, const char *text)
+static enum seam_rc refuse(char *error, size_t error_bytes, enum seam_rc rc, const char *text)
 {
-	if (error != NULL)
-		(void)snprintf(error, ERROR_BYTES, "emulated device: %s", text);
+	seam__text_line(error, error_bytes, "emulated device: %s", text);
 	return rc;
 }
 
-static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *config, char *error)
+static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *config, char *error, size_t error_bytes)
 {
 	struct seam_emu_config *c = &e->config;
 	*c = *config;
 	bool real = c->memory != SEAM_EMU_BOOK;
 	if ((unsigned)c->memory > SEAM_EMU_BOOK)
-		return refuse(error, SEAM_INVALID, "no such memory mode");
+		return refuse(error, error_bytes, SEAM_INVALID, "no such memory mode");
 	if (c->devices < 0 || c->devices > SEAM_EMU_DEVICES)
-		return refuse(error, SEAM_INVALID, "more devices than can be emulated");
+		return refuse(error, error_bytes, SEAM_INVALID, "more devices than can be emulated");
 	if (c->devices == 0)
 		c->devices = 1;
 	e->asked_capacity_bytes = c->capacity_bytes;
@@ -196,13 +195,15 @@ static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *con
 	if (c->mapping_ceiling == 0)
 		c->mapping_ceiling = real ? 60000 : 520000;
 	if (c->used_bytes > c->capacity_bytes)
-		return refuse(error, SEAM_INVALID, "more used than the device has");
+		return refuse(error, error_bytes, SEAM_INVALID, "more used than the device has");
 	if (!seam__bits_is_pow2(c->granularity_bytes) || c->granularity_bytes < PAGE_BYTES)
-		return refuse(error, SEAM_INVALID, "the granularity is not a power of two of at least a page");
+		return refuse(
+			error, error_bytes, SEAM_INVALID, "the granularity is not a power of two of at least a page");
 	if (c->capacity_bytes > UINT64_C(1) << 43 || c->address_space_bytes > UINT64_C(1) << 48)
-		return refuse(error, SEAM_INVALID, "more memory or address space than can be emulated");
+		return refuse(error, error_bytes, SEAM_INVALID, "more memory or address space than can be emulated");
 	if (c->address_space_bytes != 0 && !seam__bits_is_aligned(c->address_space_bytes, c->granularity_bytes))
-		return refuse(error, SEAM_INVALID, "the address space is not a multiple of the granularity");
+		return refuse(
+			error, error_bytes, SEAM_INVALID, "the address space is not a multiple of the granularity");
 	for (int i = 0; i < c->devices; i++)
 		e->devices[i] = (struct emu_device){.e = e, .ordinal = (uint32_t)i, .used_bytes = c->used_bytes};
 	return SEAM_OK;
@@ -249,7 +250,8 @@ static bool init_alive(struct emu *e)
 	return madvise(page, PAGE_BYTES, MADV_WIPEONFORK) == 0;
 }
 
-enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error, struct seam_driver **ret_driver)
+enum seam_rc seam__emu_create(
+	const struct seam_emu_config *config, char *error, size_t error_bytes, struct seam_driver **ret_driver)
 {
 	struct seam_meta *meta = seam__meta_create(0);
 	struct emu *e = meta != NULL ? seam__meta_alloc(meta, sizeof(*e)) : NULL;
@@ -257,14 +259,14 @@ enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
 		seam__cond_init(&e->changed) != SEAM_OK || seam__cond_init(&e->helper_wakes) != SEAM_OK) {
 		seam__meta_free(meta, e, sizeof(*e));
 		(void)seam__meta_destroy(meta);
-		return refuse(error, SEAM_OOM_META, "no host memory");
+		return refuse(error, error_bytes, SEAM_OOM_META, "no host memory");
 	}
 	e->meta = meta;
 	e->memfd = -1;
 	init_containers(e);
-	enum seam_rc rc = fill_config(e, config, error);
+	enum seam_rc rc = fill_config(e, config, error, error_bytes);
 	if (rc == SEAM_OK)
-		rc = seam__emu_costs_load(e, error);
+		rc = seam__emu_costs_load(e, error, error_bytes);
 	if (rc != SEAM_OK) {
 		free_all(e);
 		return rc;
@@ -276,7 +278,7 @@ enum seam_rc seam__emu_create(const struct seam_emu_config *config, char *error,
 		rc = make_driver(&e->devices[0], ret_driver);
 	if (rc != SEAM_OK) {
 		free_all(e);
-		return refuse(error, rc, "no host memory or address space");
+		return refuse(error, error_bytes, rc, "no host memory or address space");
 	}
 	return SEAM_OK;
 }

@@ -82,11 +82,11 @@ struct seam_emu_config {
 
 #define SEAM_EMU_DEVICES 16
 
-/* Makes a machine, and a driver of its device 0. It lives until its last driver is destroyed. error: at least 200 bytes
- * for one line, or NULL. Errors: SEAM_INVALID (config), SEAM_IO and SEAM_FORMAT (cost file), SEAM_OOM_META,
+/* Makes a machine, and a driver of its device 0. It lives until its last driver is destroyed. error: as in rc.h.
+ * Errors: SEAM_INVALID (config), SEAM_IO and SEAM_FORMAT (cost file), SEAM_OOM_META,
  * SEAM_OOM_HOST. */
 SEAM_MUST_USE enum seam_rc seam__emu_create(
-	const struct seam_emu_config *config, char *error, struct seam_driver **ret_driver);
+	const struct seam_emu_config *config, char *error, size_t error_bytes, struct seam_driver **ret_driver);
 
 /* Another driver of the machine that d is of. Errors: SEAM_NO_DEVICE, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__emu_open(struct seam_driver *d, int ordinal, struct seam_driver **ret_driver);
@@ -94,8 +94,8 @@ SEAM_MUST_USE enum seam_rc seam__emu_open(struct seam_driver *d, int ordinal, st
 /* A driver of a machine that is the process's: the one of this configuration (memory, devices, capacity_bytes; the rest
  * must be 0), made if need be. Errors: those of both above; SEAM_INVALID also for too many configurations. Thread safe.
  */
-SEAM_MUST_USE enum seam_rc seam__emu_shared(
-	const struct seam_emu_config *config, int ordinal, char *error, struct seam_driver **ret_driver);
+SEAM_MUST_USE enum seam_rc seam__emu_shared(const struct seam_emu_config *config, int ordinal, char *error,
+	size_t error_bytes, struct seam_driver **ret_driver);
 
 /* Kernels of the device may touch plain memory of `peer` from now on. INVALID_DEVICE: there is no such other device;
  * NOT_SUPPORTED: no_peers. */

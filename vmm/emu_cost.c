@@ -1,15 +1,14 @@
 /* emu_cost.c: the emulator's cost table: its default, a file in its place, and the bill of a call. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "emu_state.h"
+#include "text.h"
 
 #define FILE_LIMIT_BYTES 16384
-#define ERROR_BYTES 200
 #define CHUNK_BYTES (UINT64_C(2) << 20)
 
 enum {
@@ -102,7 +101,7 @@ static ssize_t read_file(const char *path, char *buffer, size_t size)
 	return got < 0 ? -1 : (ssize_t)filled;
 }
 
-enum seam_rc seam__emu_costs_load(struct emu *e, char *error)
+enum seam_rc seam__emu_costs_load(struct emu *e, char *error, size_t error_bytes)
 {
 	char text[FILE_LIMIT_BYTES];
 	const char *path = e->config.cost_file;
@@ -111,13 +110,11 @@ enum seam_rc seam__emu_costs_load(struct emu *e, char *error)
 		return SEAM_OK;
 	ssize_t length = read_file(path, text, sizeof(text));
 	if (length < 0) {
-		if (error != NULL)
-			(void)snprintf(error, ERROR_BYTES, "%s: cannot be read", path);
+		seam__text_line(error, error_bytes, "%s: cannot be read", path);
 		return SEAM_IO;
 	}
 	if ((size_t)length == sizeof(text) || memchr(text, '\0', (size_t)length) != NULL) {
-		if (error != NULL)
-			(void)snprintf(error, ERROR_BYTES, "%s: not a table of driver costs", path);
+		seam__text_line(error, error_bytes, "%s: not a table of driver costs", path);
 		return SEAM_FORMAT;
 	}
 	text[length] = '\0';
@@ -127,9 +124,8 @@ enum seam_rc seam__emu_costs_load(struct emu *e, char *error)
 		if (end != NULL)
 			*end = '\0';
 		if (!read_line(e, line)) {
-			if (error != NULL)
-				(void)snprintf(error, ERROR_BYTES,
-					"%s:%d: expected: call fixed_ns per_mapping_ns per_2mib_ns", path, number);
+			seam__text_line(error, error_bytes, "%s:%d: expected: call fixed_ns per_mapping_ns per_2mib_ns",
+				path, number);
 			return SEAM_FORMAT;
 		}
 		line = end != NULL ? end + 1 : NULL;

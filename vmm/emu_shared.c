@@ -4,12 +4,11 @@
  * They live as long as the process. A child process after fork() makes its own.
  */
 #include <pthread.h>
-#include <stdio.h>
 
 #include "emu_state.h"
+#include "text.h"
 
 #define MACHINES 8
-#define ERROR_BYTES 200
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct seam_driver *machines[MACHINES]; /* lock. Device 0 of each, or NULL */
@@ -22,7 +21,8 @@ static bool is_like(struct seam_driver *machine, const struct seam_emu_config *c
 }
 
 /* With the lock. */
-static enum seam_rc find(const struct seam_emu_config *config, char *error, struct seam_driver **ret_machine)
+static enum seam_rc find(
+	const struct seam_emu_config *config, char *error, size_t error_bytes, struct seam_driver **ret_machine)
 {
 	struct seam_driver **place = NULL;
 	for (int i = 0; i < MACHINES; i++) {
@@ -36,28 +36,27 @@ static enum seam_rc find(const struct seam_emu_config *config, char *error, stru
 			place = &machines[i];
 	}
 	if (place == NULL) {
-		if (error != NULL)
-			(void)snprintf(error, ERROR_BYTES,
-				"emulated device: the process has %d other emulated machines already", MACHINES);
+		seam__text_line(error, error_bytes,
+			"emulated device: the process has %d other emulated machines already", MACHINES);
 		return SEAM_INVALID;
 	}
-	enum seam_rc rc = seam__emu_create(config, error, ret_machine);
+	enum seam_rc rc = seam__emu_create(config, error, error_bytes, ret_machine);
 	if (rc == SEAM_OK)
 		*place = *ret_machine;
 	return rc;
 }
 
-enum seam_rc seam__emu_shared(
-	const struct seam_emu_config *config, int ordinal, char *error, struct seam_driver **ret_driver)
+enum seam_rc seam__emu_shared(const struct seam_emu_config *config, int ordinal, char *error, size_t error_bytes,
+	struct seam_driver **ret_driver)
 {
 	struct seam_driver *machine = NULL;
 	(void)pthread_mutex_lock(&lock);
-	enum seam_rc rc = find(config, error, &machine);
+	enum seam_rc rc = find(config, error, error_bytes, &machine);
 	if (rc == SEAM_OK) {
 		rc = seam__emu_open(machine, ordinal, ret_driver);
-		if (rc == SEAM_NO_DEVICE && error != NULL)
-			(void)snprintf(
-				error, ERROR_BYTES, "emulated device %d: there are %d", ordinal, config->devices);
+		if (rc == SEAM_NO_DEVICE)
+			seam__text_line(
+				error, error_bytes, "emulated device %d: there are %d", ordinal, config->devices);
 	}
 	(void)pthread_mutex_unlock(&lock);
 	return rc;

@@ -319,7 +319,7 @@ void seam__emu_violate(struct emu_device *device, enum seam_emu_violation which,
 	__attribute__((format(printf, 3, 4)));
 
 /* emu_cost.c: fills the table. Errors: SEAM_IO, SEAM_FORMAT with a line in `error` (200 bytes, or NULL). */
-SEAM_MUST_USE enum seam_rc seam__emu_costs_load(struct emu *e, char *error);
+SEAM_MUST_USE enum seam_rc seam__emu_costs_load(struct emu *e, char *error, size_t error_bytes);
 void seam__emu_costs_default(struct seam_emu_cost costs[SEAM_DRV_COUNT]);
 /* What the current call has to pay, from billed_*; clears them. */
 uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu);

@@ -8,8 +8,6 @@
 #include "ref_direct.h"
 #include "stitching.h"
 
-#define ERROR_BYTES 200
-
 static const char *const names[REF_KINDS] = {
 	[REF_SEAM] = "seam",
 	[REF_CACHING] = "caching",
@@ -66,14 +64,14 @@ static enum seam_rc create(enum ref_kind kind, struct seam_driver *driver, const
 enum seam_rc ref_create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options, char *error,
 	struct ref_allocator **ret_allocator)
 {
-	char text[ERROR_BYTES] = "";
+	char text[REF_ERROR_BYTES] = "";
 	enum seam_rc rc = create(kind, driver, options, text, ret_allocator);
 	if (rc == SEAM_OK || error == NULL)
 		return rc;
 	if (text[0] != '\0')
 		memcpy(error, text, sizeof(text));
 	else
-		(void)snprintf(error, ERROR_BYTES, "%s", seam_rc_text(rc));
+		(void)snprintf(error, REF_ERROR_BYTES, "%s", seam_rc_text(rc));
 	return rc;
 }
 

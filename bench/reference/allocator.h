@@ -73,7 +73,9 @@ const char *ref_kind_name(enum ref_kind kind);
 /* False if there is no allocator of that name in this build. */
 bool ref_kind_find(const char *name, enum ref_kind *ret_kind);
 
-/* options: NULL for none. error: at least 200 bytes for one line, or NULL.
+#define REF_ERROR_BYTES 200
+
+/* options: NULL for none. error: REF_ERROR_BYTES for one line, or NULL.
  * Errors: SEAM_OOM_META, SEAM_UNSUPPORTED (the device lacks what the allocator needs, or the build lacks the
  * allocator), the driver's; of seam those of seam_pool_create(). */
 SEAM_MUST_USE enum seam_rc ref_create(enum ref_kind kind, struct seam_driver *driver, const struct ref_options *options,

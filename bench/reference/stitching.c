@@ -138,7 +138,7 @@ enum seam_rc ref_stitching_create(struct seam_driver *driver, const struct ref_o
 		seam_config_init(&given);
 	if (options != NULL && options->limit_bytes != 0)
 		given.capacity_bytes = options->limit_bytes;
-	enum seam_rc rc = seam__opts_resolve(&given, getenv("SEAM_CONF"), error, &config);
+	enum seam_rc rc = seam__opts_resolve(&given, getenv("SEAM_CONF"), error, REF_ERROR_BYTES, &config);
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_meta *meta = seam__meta_create(0);

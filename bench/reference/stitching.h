@@ -5,7 +5,7 @@
 #include "allocator.h"
 
 /* options->config goes over SEAM_CONF and the defaults; its choice of a device is not used. options->limit_bytes is its
- * capacity. error: at least 200 bytes, or NULL. Errors: those of seam_pool_create(). */
+ * capacity. error: REF_ERROR_BYTES. Errors: those of seam_pool_create(). */
 SEAM_MUST_USE enum seam_rc ref_stitching_create(struct seam_driver *driver, const struct ref_options *options,
 	char *error, struct ref_allocator **ret_allocator);
 

@@ -3,7 +3,15 @@
  * Not here: what a code means for one function; that stands beside the function. One rule is the same for all and is
  * not repeated there: a pointer that is NULL where a function does not say what NULL means is SEAM_INVALID, and nothing
  * happens. A function that returns no code does nothing then and answers NULL or 0. An address that is NULL is that of
- * no block; a stream may always be NULL. Invariant: codes keep their numbers from version to version; SEAM_OK is 0.
+ * no block; a stream may always be NULL.
+ *
+ * A buffer for a text is a pair of arguments, the buffer and its size: `char *error, size_t error_bytes` for one line
+ * about a failure, `char *text, size_t text_bytes` for any other text. At most so many bytes are written, the final
+ * zero among them; a longer text is cut. With NULL or 0 nothing is written. A function that fails fills `error` with
+ * one line, for which 200 bytes are enough unless it names a long path; when it succeeds the content means nothing. A
+ * function with `text` returns the length of the whole text, without the final zero, also where it was cut.
+ *
+ * Invariant: codes keep their numbers from version to version; SEAM_OK is 0.
  */
 #ifndef SEAM_RC_H
 #define SEAM_RC_H

@@ -70,20 +70,19 @@ struct seam_config {
 SEAM_API void seam_config_init(struct seam_config *config);
 
 /* Reads "key:value,key:value" (the syntax of the environment variable SEAM_CONF) over *config, which is unchanged on
- * error. error: at least 200 bytes for one line that names the entry, or NULL. Errors: SEAM_INVALID (no text),
- * SEAM_CONF, SEAM_VERSION. */
-SEAM_API SEAM_MUST_USE enum seam_rc seam_config_parse(struct seam_config *config, const char *text, char *error);
+ * error. The line in `error` names the entry. Errors: SEAM_INVALID (no text), SEAM_CONF, SEAM_VERSION. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_config_parse(
+	struct seam_config *config, const char *text, char *error, size_t error_bytes);
 
 /* ---- pools ---- */
 
 /* Makes a pool on device `ordinal`. config: NULL means the environment variable SEAM_CONF over the defaults; else a
  * field of *config that is not 0 wins over SEAM_CONF. A program that runs with more rights than its caller (set-uid,
- * set-gid, file capabilities) has neither SEAM_CONF nor SEAM_TRACE. error: at least 200 bytes for one line, which every
- * failure sets, or NULL. Errors: SEAM_INVALID, SEAM_CONF (also for values out of range), SEAM_VERSION, SEAM_NO_DEVICE,
- * SEAM_UNSUPPORTED (export_as or gpu_direct_rdma, on a device that has virtual memory management but not that),
- * SEAM_DRIVER, SEAM_OOM_META. */
+ * set-gid, file capabilities) has neither SEAM_CONF nor SEAM_TRACE. Errors: SEAM_INVALID, SEAM_CONF (also for values
+ * out of range), SEAM_VERSION, SEAM_NO_DEVICE, SEAM_UNSUPPORTED (export_as or gpu_direct_rdma, on a device that has
+ * virtual memory management but not that), SEAM_DRIVER, SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_pool_create(
-	int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool);
+	int ordinal, const struct seam_config *config, char *error, size_t error_bytes, struct seam_pool **ret_pool);
 
 /* Waits for the device, returns everything that the pool holds, live blocks included, and frees the pool. NULL is
  * allowed. */
@@ -257,11 +256,12 @@ struct seam_plan; /* plan.h */
  * Plans that the pool makes itself: the option plan.
  * The plan is checked first, as a file is, in time that is nearly linear in its slots: no two requests that live
  * together share a byte of it. It is refused where it needs more than 129/128 of what lives at once, on all streams:
- * without it the pool needs less. error: at least 200 bytes for one line, which every failure sets, or NULL. Errors:
+ * without it the pool needs less. Errors:
  * SEAM_CORRUPT (L0-L5 of plan.h), SEAM_INVALID (a plan of a stretch that happens once, or of a graph; with addresses
  * that are no multiples of 512; worse than none), SEAM_UNSUPPORTED (a device without virtual memory management),
  * SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS, SEAM_OOM_META, SEAM_DRIVER. */
-SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_use(struct seam_pool *pool, const struct seam_plan *plan, char *error);
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_use(
+	struct seam_pool *pool, const struct seam_plan *plan, char *error, size_t error_bytes);
 
 /* No plan is used any more; its memory is free for other requests as soon as its blocks are. A pool with plan:auto may
  * learn again. */
@@ -303,9 +303,10 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_dynamic_end(struct seam_pool *pool);
  * writes as seam_trace_write_file() does: all or nothing, regular files only. The environment variable SEAM_TRACE=PATH
  * does the same for every pool that seam_pool_create() makes, when it is destroyed, or when the process exits by exit()
  * or a return from main(); %p in PATH becomes the number of the process, and every pool but the process's first writes
- * PATH.1, PATH.2 and so on. error: at least 200 bytes for one line, which every failure sets, or NULL. Errors:
- * SEAM_INVALID, SEAM_IO, SEAM_OOM_META, SEAM_UNSUPPORTED (nothing is recorded), SEAM_FORKED. */
-SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_save(struct seam_pool *pool, const char *path, char *error);
+ * PATH.1, PATH.2 and so on. Errors: SEAM_INVALID, SEAM_IO, SEAM_OOM_META, SEAM_UNSUPPORTED (nothing is recorded),
+ * SEAM_FORKED. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_trace_save(
+	struct seam_pool *pool, const char *path, char *error, size_t error_bytes);
 
 /* ---- talking to people ---- */
 
@@ -324,13 +325,11 @@ typedef void seam_log_callback(void *user, enum seam_log_level level, const char
 SEAM_API void seam_set_log_callback(seam_log_callback *callback, void *user);
 
 /* A text of several lines for a person: what the memory is doing and what would help, as of the newest out-of-memory,
- * or now if there was none. Returns the length it needs without the final zero; writes at most `capacity` bytes, always
- * with a final zero if capacity is not 0. text: NULL writes nothing. */
-SEAM_API size_t seam_oom_report(struct seam_pool *pool, char *text, size_t capacity);
+ * or now if there was none. */
+SEAM_API size_t seam_oom_report(struct seam_pool *pool, char *text, size_t text_bytes);
 
-/* The newest driver result that was an error, its call and its text, as one line; "" if none. The same rules of length.
- */
-SEAM_API size_t seam_driver_error(struct seam_pool *pool, char *text, size_t capacity);
+/* The newest driver result that was an error, its call and its text, as one line; "" if none. */
+SEAM_API size_t seam_driver_error(struct seam_pool *pool, char *text, size_t text_bytes);
 
 #ifdef __cplusplus
 }

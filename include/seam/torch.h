@@ -38,14 +38,14 @@ struct seam_pool;
 
 /* ---- pools ---- */
 
-/* Configuration ("key:value,...", as in SEAM_CONF, over which it wins) of pools that are made from now on. error: at
- * least 200 bytes for one line, or NULL. Errors: SEAM_CONF, SEAM_BUSY (a pool exists already: nothing is changed). */
-SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_configure(const char *text, char *error);
+/* Configuration ("key:value,...", as in SEAM_CONF, over which it wins) of pools that are made from now on.
+ * Errors: SEAM_CONF, SEAM_BUSY (a pool exists already: nothing is changed). */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_configure(const char *text, char *error, size_t error_bytes);
 
 /* A plan (plan.h) for the first pool that is made from now on; NULL: none. A plan that the pool then refuses is told by
- * seam_torch_error(), and the pool goes without. error: at least 200 bytes for one line, which every failure sets, or
- * NULL. Errors: those of seam_plan_read_file(), SEAM_BUSY (a pool exists already: seam_plan_use() gives it a plan). */
-SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_plan_file(const char *path, char *error);
+ * seam_torch_error(), and the pool goes without. Errors: those of seam_plan_read_file(), SEAM_BUSY (a pool exists
+ * already: seam_plan_use() gives it a plan). */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_plan_file(const char *path, char *error, size_t error_bytes);
 
 /* Every capture is begun within a private pool, as PyTorch's own graphs are: pools made from now on ask whether a
  * stream is being captured only while a private pool is open, unless the configuration names watch_captures. The
@@ -59,9 +59,8 @@ SEAM_API struct seam_pool *seam_torch_pool(int device);
 /* The same, but NULL if the device has no pool yet. No failure. */
 SEAM_API struct seam_pool *seam_torch_pool_made(int device);
 
-/* What failed last in this process, one line; "" if nothing did. Returns the length it needs without the final zero;
- * writes at most `capacity` bytes, always with a final zero if capacity is not 0. text: NULL writes nothing. */
-SEAM_API size_t seam_torch_error(char *text, size_t capacity);
+/* What failed last in this process, one line; "" if nothing did. */
+SEAM_API size_t seam_torch_error(char *text, size_t text_bytes);
 
 /* ---- what PyTorch calls: `stream` is a cudaStream_t ---- */
 
@@ -146,9 +145,8 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_stats(int device, uint64_t *ret_v
 /* Frees of what was no block of Seam's, so far. */
 SEAM_API uint64_t seam_torch_unknown_frees(void);
 
-/* The message of an out-of-memory error: what was asked for, what the device and the pool hold, what would help. The
- * rules of length as above. */
-SEAM_API size_t seam_torch_oom_text(int device, uint64_t bytes, char *text, size_t capacity);
+/* The message of an out-of-memory error: what was asked for, what the device and the pool hold, what would help. */
+SEAM_API size_t seam_torch_oom_text(int device, uint64_t bytes, char *text, size_t text_bytes);
 
 /* ---- the edge that throws: C++ exceptions of PyTorch's own types ---- */
 

@@ -62,10 +62,8 @@ static struct piece next_piece(const char **rest, char separator)
 
 /* One line for the caller: what is wrong with which entry. A long entry is cut, and control characters are shown as
  * '?', so that the line stays one line. */
-static enum seam_rc refuse(char *error, struct piece entry, const char *why)
+static enum seam_rc refuse(char *error, size_t error_bytes, struct piece entry, const char *why)
 {
-	if (error == NULL)
-		return SEAM_CONF;
 	char shown[64];
 	size_t length = seam__bits_min(entry.length, sizeof(shown) - 1);
 	for (size_t i = 0; i < length; i++) {
@@ -73,7 +71,7 @@ static enum seam_rc refuse(char *error, struct piece entry, const char *why)
 		shown[i] = character < 0x20 || character >= 0x7f ? '?' : (char)character;
 	}
 	shown[length] = '\0';
-	(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "'%s%s': %s", shown, length < entry.length ? "..." : "", why);
+	seam__text_line(error, error_bytes, "'%s%s': %s", shown, length < entry.length ? "..." : "", why);
 	return SEAM_CONF;
 }
 
@@ -232,22 +230,22 @@ static const char *expected(const struct seam_option *option, char *buffer, size
 	return "malformed";
 }
 
-static enum seam_rc parse_entry(struct seam_config *config, struct piece entry, char *error)
+static enum seam_rc parse_entry(struct seam_config *config, struct piece entry, char *error, size_t error_bytes)
 {
 	char why[100];
 	const char *end = entry.start + entry.length;
 	const char *colon = memchr(entry.start, ':', entry.length);
 	if (colon == NULL)
-		return refuse(error, entry, "not of the form key:value");
+		return refuse(error, error_bytes, entry, "not of the form key:value");
 	const struct seam_option *option = find_option(trimmed(entry.start, colon));
 	if (option == NULL)
-		return refuse(error, entry, "there is no such option");
+		return refuse(error, error_bytes, entry, "there is no such option");
 	uint64_t value;
 	if (!parse_value(option, trimmed(colon + 1, end), &value))
-		return refuse(error, entry, expected(option, why, sizeof(why)));
+		return refuse(error, error_bytes, entry, expected(option, why, sizeof(why)));
 	const char *wrong = value == 0 ? NULL : range_error(option, value, why, sizeof(why));
 	if (wrong != NULL)
-		return refuse(error, entry, wrong);
+		return refuse(error, error_bytes, entry, wrong);
 	set_value(option, config, value);
 	return SEAM_OK;
 }
@@ -261,23 +259,20 @@ void seam_config_init(struct seam_config *config)
 	config->version = SEAM_CONFIG_VERSION;
 }
 
-static enum seam_rc refuse_version(char *error)
+static enum seam_rc refuse_version(char *error, size_t error_bytes)
 {
-	if (error != NULL)
-		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES,
-			"struct seam_config has a size or version that this library does not know");
+	seam__text_line(error, error_bytes, "struct seam_config has a size or version that this library does not know");
 	return SEAM_VERSION;
 }
 
-enum seam_rc seam_config_parse(struct seam_config *config, const char *text, char *error)
+enum seam_rc seam_config_parse(struct seam_config *config, const char *text, char *error, size_t error_bytes)
 {
 	if (config == NULL || text == NULL) {
-		if (error != NULL)
-			(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s", seam_rc_text(SEAM_INVALID));
+		seam__text_line(error, error_bytes, "%s", seam_rc_text(SEAM_INVALID));
 		return SEAM_INVALID;
 	}
 	if (config->size != sizeof(*config) || config->version != SEAM_CONFIG_VERSION)
-		return refuse_version(error);
+		return refuse_version(error, error_bytes);
 	struct seam_config parsed = *config;
 	const char *rest = text;
 	while (rest != NULL) {
@@ -285,7 +280,7 @@ enum seam_rc seam_config_parse(struct seam_config *config, const char *text, cha
 		struct piece entry = trimmed(piece.start, piece.start + piece.length);
 		if (entry.length == 0)
 			continue;
-		enum seam_rc rc = parse_entry(&parsed, entry, error);
+		enum seam_rc rc = parse_entry(&parsed, entry, error, error_bytes);
 		if (rc != SEAM_OK)
 			return rc;
 	}
@@ -302,21 +297,20 @@ static bool copy_given(const struct seam_config *given, struct seam_config *copy
 	return true;
 }
 
-enum seam_rc seam__opts_resolve(
-	const struct seam_config *given, const char *environment, char *error, struct seam_config *ret_config)
+enum seam_rc seam__opts_resolve(const struct seam_config *given, const char *environment, char *error,
+	size_t error_bytes, struct seam_config *ret_config)
 {
 	struct seam_config over;
 	struct seam_config resolved;
 	seam_config_init(&over);
 	seam_config_init(&resolved);
 	if (given != NULL && !copy_given(given, &over))
-		return refuse_version(error);
+		return refuse_version(error, error_bytes);
 	if (environment != NULL) {
-		char why[SEAM_OPTS_ERROR_BYTES];
-		enum seam_rc rc = seam_config_parse(&resolved, environment, why);
+		char why[SEAM_OPTS_LINE_BYTES];
+		enum seam_rc rc = seam_config_parse(&resolved, environment, why, sizeof why);
 		if (rc != SEAM_OK) {
-			if (error != NULL)
-				(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "SEAM_CONF: %.180s", why);
+			seam__text_line(error, error_bytes, "SEAM_CONF: %s", why);
 			return rc;
 		}
 	}
@@ -326,7 +320,8 @@ enum seam_rc seam__opts_resolve(
 		if (value != 0) {
 			const char *wrong = range_error(&options[i], value, why, sizeof(why));
 			if (wrong != NULL)
-				return refuse(error, (struct piece){options[i].name, strlen(options[i].name)}, wrong);
+				return refuse(error, error_bytes,
+					(struct piece){options[i].name, strlen(options[i].name)}, wrong);
 			set_value(&options[i], &resolved, value);
 		}
 		if (seam__opts_value(&options[i], &resolved) == 0)

@@ -15,7 +15,7 @@
 
 #include "text.h"
 
-#define SEAM_OPTS_ERROR_BYTES 200 /* what seam.h promises for one line of error text */
+#define SEAM_OPTS_LINE_BYTES 200 /* a line that says what is wrong with an entry: the longest has some 180 bytes */
 #define SEAM_OPTS_VALUE_BYTES 32
 
 enum seam_option_type { SEAM_OPTION_TYPE_SIZE, SEAM_OPTION_TYPE_COUNT, SEAM_OPTION_TYPE_BOOL, SEAM_OPTION_TYPE_CHOICE };
@@ -41,10 +41,10 @@ const struct seam_option *seam__opts_get(size_t index);
 const struct seam_option *seam__opts_find(const char *name);
 
 /* The configuration in force: `given` (NULL: nothing) over `environment` ("key:value,...", NULL: nothing) over the
- * defaults; every field is filled in and in its range. error: SEAM_OPTS_ERROR_BYTES, or NULL.
+ * defaults; every field is filled in and in its range. error: as in rc.h.
  * Errors: SEAM_CONF, SEAM_VERSION (a size or version that this library does not know). */
-SEAM_MUST_USE enum seam_rc seam__opts_resolve(
-	const struct seam_config *given, const char *environment, char *error, struct seam_config *ret_config);
+SEAM_MUST_USE enum seam_rc seam__opts_resolve(const struct seam_config *given, const char *environment, char *error,
+	size_t error_bytes, struct seam_config *ret_config);
 
 /* A value as a person writes it, and as seam_config_parse() reads it back: "16M", "1", "auto". buffer: at least
  * SEAM_OPTS_VALUE_BYTES; returned. A number that is no choice becomes "?". */

@@ -128,6 +128,16 @@ const char *seam__text_check(const struct seam_text *text)
 	return text->bytes[end] == '\0' ? NULL : "T1 content ends in a zero";
 }
 
+void seam__text_line(char *text, size_t text_bytes, const char *format, ...)
+{
+	if (text == NULL || text_bytes == 0)
+		return;
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(text, text_bytes, format, arguments);
+	va_end(arguments);
+}
+
 char *seam__text_size(char *buffer, uint64_t size_bytes)
 {
 	static const char units[] = "KMGTPE";

@@ -57,6 +57,9 @@ SEAM_MUST_USE enum seam_rc seam__text_rc(const struct seam_text *text);
 
 const char *seam__text_check(const struct seam_text *text);
 
+/* One line into a caller's buffer of text_bytes: cut to fit, with its final zero. NULL or 0: nothing is written. */
+__attribute__((format(printf, 3, 4))) void seam__text_line(char *text, size_t text_bytes, const char *format, ...);
+
 /* "17.2 GiB", "512 B": for people. buffer: at least 24 bytes; returned. */
 char *seam__text_size(char *buffer, uint64_t size_bytes);
 

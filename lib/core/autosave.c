@@ -27,7 +27,7 @@ static _Atomic uint64_t pools_made;
 static void save(struct seam_pool *pool)
 {
 	char error[200] = "";
-	if (seam__recording_save(pool, pool->trace_path, error) != SEAM_OK)
+	if (seam__recording_save(pool, pool->trace_path, error, sizeof error) != SEAM_OK)
 		seam__log(SEAM_LOG_WARNING, "SEAM_TRACE: %s", error);
 }
 

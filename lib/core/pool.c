@@ -189,47 +189,47 @@ enum seam_rc seam__pool_create_on(
 }
 
 static enum seam_rc open_driver(
-	int ordinal, const struct seam_config *config, char *error, struct seam_driver **ret_driver)
+	int ordinal, const struct seam_config *config, char *error, size_t error_bytes, struct seam_driver **ret_driver)
 {
 	if (config->backend == BACKEND_AUTO || config->backend == BACKEND_CUDA)
-		return seam__cuda_create(ordinal, error, ret_driver);
+		return seam__cuda_create(ordinal, error, error_bytes, ret_driver);
 	struct seam_emu_config emu = {
 		.memory = config->backend == BACKEND_EMU ? SEAM_EMU_REAL : SEAM_EMU_BOOK,
 		.capacity_bytes = config->emu_capacity_bytes,
 		.devices = (int)config->emu_devices,
 	};
 	if (config->emu_devices != 0)
-		return seam__emu_shared(&emu, ordinal, error, ret_driver);
-	return seam__emu_create(&emu, error, ret_driver);
+		return seam__emu_shared(&emu, ordinal, error, error_bytes, ret_driver);
+	return seam__emu_create(&emu, error, error_bytes, ret_driver);
 }
 
 /* Why there is no pool on this driver. */
-static void explain(struct seam_driver *driver, const struct seam_config *config, enum seam_rc rc, char *error)
+static void explain(
+	struct seam_driver *driver, const struct seam_config *config, enum seam_rc rc, char *error, size_t error_bytes)
 {
 	struct seam_text text;
-	if (error == NULL)
-		return;
-	seam__text_init_fixed(&text, error, SEAM_OPTS_ERROR_BYTES);
+	seam__text_init_fixed(&text, error, error_bytes);
 	if (rc == SEAM_DRIVER)
 		seam__driver_error_put(driver, &text);
 	else if (rc == SEAM_UNSUPPORTED)
 		seam__text_printf(&text, "%s: not supported by this device", option_beyond(driver, config));
 }
 
-static enum seam_rc create(int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool)
+static enum seam_rc create(
+	int ordinal, const struct seam_config *config, char *error, size_t error_bytes, struct seam_pool **ret_pool)
 {
 	struct seam_config resolved;
-	enum seam_rc rc = seam__opts_resolve(config, secure_getenv("SEAM_CONF"), error, &resolved);
+	enum seam_rc rc = seam__opts_resolve(config, secure_getenv("SEAM_CONF"), error, error_bytes, &resolved);
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_driver *driver = NULL;
-	rc = open_driver(ordinal, &resolved, error, &driver);
+	rc = open_driver(ordinal, &resolved, error, error_bytes, &driver);
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_pool *pool = NULL;
 	rc = seam__pool_create_on(driver, &resolved, &pool);
 	if (rc != SEAM_OK) {
-		explain(driver, &resolved, rc, error);
+		explain(driver, &resolved, rc, error, error_bytes);
 		seam__driver_destroy(driver);
 		return rc;
 	}
@@ -243,13 +243,17 @@ static enum seam_rc create(int ordinal, const struct seam_config *config, char *
 	return SEAM_OK;
 }
 
-enum seam_rc seam_pool_create(int ordinal, const struct seam_config *config, char *error, struct seam_pool **ret_pool)
+enum seam_rc seam_pool_create(
+	int ordinal, const struct seam_config *config, char *error, size_t error_bytes, struct seam_pool **ret_pool)
 {
-	if (error != NULL)
+	if (error == NULL)
+		error_bytes = 0;
+	if (error_bytes != 0)
 		error[0] = '\0';
-	enum seam_rc rc = ret_pool == NULL || ordinal < 0 ? SEAM_INVALID : create(ordinal, config, error, ret_pool);
-	if (rc != SEAM_OK && error != NULL && error[0] == '\0')
-		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s", seam_rc_text(rc));
+	enum seam_rc rc =
+		ret_pool == NULL || ordinal < 0 ? SEAM_INVALID : create(ordinal, config, error, error_bytes, ret_pool);
+	if (rc != SEAM_OK && error_bytes != 0 && error[0] == '\0')
+		seam__text_line(error, error_bytes, "%s", seam_rc_text(rc));
 	return rc;
 }
 

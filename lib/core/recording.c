@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "bits.h"
-#include "opts.h"
 #include "learner.h"
 #include "planned.h"
+#include "text.h"
 
 #define RECORD_OFF 1u              /* in the order of the names in options.def */
 #define METADATA_SHARE UINT64_C(4) /* of the limit of metadata, one part may be the recording's */
+#define SOURCE_BYTES 200           /* the program, the version and the device in a recording; longer ones are cut */
 
 enum seam_rc seam__recording_begin(struct seam_pool *pool)
 {
@@ -81,42 +82,34 @@ enum seam_rc seam_dynamic_end(struct seam_pool *pool)
 	return seam__recorder_dynamic_end(pool->recorder);
 }
 
-static void explain(char *error, const char *path, const char *why)
+enum seam_rc seam__recording_save(struct seam_pool *pool, const char *path, char *error, size_t error_bytes)
 {
-	if (error != NULL)
-		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s: %s", path, why);
-}
-
-enum seam_rc seam__recording_save(struct seam_pool *pool, const char *path, char *error)
-{
-	char source[SEAM_OPTS_ERROR_BYTES];
+	char source[SOURCE_BYTES];
 	struct seam_trace *trace = NULL;
 	(void)snprintf(source, sizeof source, "%s, recorded by seam %s on %s", program_invocation_short_name,
 		seam_version(), pool->driver->ops->device_name(pool->driver));
 	enum seam_rc rc = seam__recorder_trace(pool->recorder, 0, source, &trace);
 	if (rc != SEAM_OK) {
-		explain(error, path, seam_rc_text(rc));
+		seam__text_line(error, error_bytes, "%s: %s", path, seam_rc_text(rc));
 		return rc;
 	}
 	errno = 0;
 	rc = seam_trace_write_file(trace, path);
 	if (rc != SEAM_OK)
-		explain(error, path, rc == SEAM_IO && errno != 0 ? strerror(errno) : seam_rc_text(rc));
+		seam__text_line(error, error_bytes, "%s: %s", path,
+			rc == SEAM_IO && errno != 0 ? strerror(errno) : seam_rc_text(rc));
 	seam_trace_free(trace);
 	return rc;
 }
 
-enum seam_rc seam_trace_save(struct seam_pool *pool, const char *path, char *error)
+enum seam_rc seam_trace_save(struct seam_pool *pool, const char *path, char *error, size_t error_bytes)
 {
-	if (error != NULL)
-		error[0] = '\0';
 	enum seam_rc rc = path == NULL ? SEAM_INVALID : seam__pool_enter(pool);
 	if (rc == SEAM_OK && pool->recorder == NULL)
 		rc = SEAM_UNSUPPORTED;
 	if (rc == SEAM_OK)
-		return seam__recording_save(pool, path, error);
-	if (error != NULL)
-		(void)snprintf(error, SEAM_OPTS_ERROR_BYTES, "%s",
-			rc == SEAM_UNSUPPORTED ? "nothing is recorded: see the option record" : seam_rc_text(rc));
+		return seam__recording_save(pool, path, error, error_bytes);
+	seam__text_line(error, error_bytes, "%s",
+		rc == SEAM_UNSUPPORTED ? "nothing is recorded: see the option record" : seam_rc_text(rc));
 	return rc;
 }

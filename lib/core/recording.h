@@ -20,8 +20,9 @@ SEAM_MUST_USE enum seam_rc seam__autosave_begin(struct seam_pool *pool, const ch
 /* Writes it, if asked to. Before anything of the pool goes. */
 void seam__autosave_end(struct seam_pool *pool);
 
-/* seam_trace_save() without looking at the pool. error: at least 200 bytes, or NULL. */
-SEAM_MUST_USE enum seam_rc seam__recording_save(struct seam_pool *pool, const char *path, char *error);
+/* seam_trace_save() without looking at the pool. error: as in rc.h. */
+SEAM_MUST_USE enum seam_rc seam__recording_save(
+	struct seam_pool *pool, const char *path, char *error, size_t error_bytes);
 
 /* A private pool's number in the recording, which has 32 bits for it. */
 static inline uint32_t seam__recording_pool(uint64_t private_id)

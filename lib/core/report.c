@@ -162,10 +162,10 @@ static void put_help(struct seam_text *text, const struct seam_oom *oom)
 		seam__text_puts(text, "  - free some blocks: what is live is what fills the device\n");
 }
 
-size_t seam_oom_report(struct seam_pool *pool, char *bytes, size_t capacity)
+size_t seam_oom_report(struct seam_pool *pool, char *text, size_t text_bytes)
 {
-	struct seam_text text;
-	seam__text_init_fixed(&text, bytes, capacity);
+	struct seam_text report;
+	seam__text_init_fixed(&report, text, text_bytes);
 	if (seam__pool_enter(pool) != SEAM_OK)
 		return 0;
 	seam__mutex_lock(seam__pool_lock(pool));
@@ -173,13 +173,13 @@ size_t seam_oom_report(struct seam_pool *pool, char *bytes, size_t capacity)
 	if (oom.request.bytes == 0)
 		note_state(pool, &oom);
 	seam__mutex_unlock(seam__pool_lock(pool));
-	put_request(&text, &oom);
-	put_state(&text, pool, &oom);
+	put_request(&report, &oom);
+	put_state(&report, pool, &oom);
 	if (oom.request.bytes != 0) {
-		seam__text_puts(&text, "What would help:\n");
-		put_help(&text, &oom);
+		seam__text_puts(&report, "What would help:\n");
+		put_help(&report, &oom);
 	}
-	return text.length_bytes;
+	return report.length_bytes;
 }
 
 void seam__driver_error_put(struct seam_driver *driver, struct seam_text *text)
@@ -191,12 +191,12 @@ void seam__driver_error_put(struct seam_driver *driver, struct seam_text *text)
 			driver->ops->error_text(driver, cu), cu);
 }
 
-size_t seam_driver_error(struct seam_pool *pool, char *bytes, size_t capacity)
+size_t seam_driver_error(struct seam_pool *pool, char *text, size_t text_bytes)
 {
-	struct seam_text text;
-	seam__text_init_fixed(&text, bytes, capacity);
+	struct seam_text line;
+	seam__text_init_fixed(&line, text, text_bytes);
 	if (seam__pool_enter(pool) != SEAM_OK)
 		return 0;
-	seam__driver_error_put(pool->driver, &text);
-	return text.length_bytes;
+	seam__driver_error_put(pool->driver, &line);
+	return line.length_bytes;
 }

@@ -27,12 +27,12 @@ void seam__torch_tell(const char *format, ...)
 	va_end(arguments);
 }
 
-size_t seam_torch_error(char *text, size_t capacity)
+size_t seam_torch_error(char *text, size_t text_bytes)
 {
 	pthread_mutex_lock(&told);
 	size_t length = strlen(newest);
-	if (text != NULL && capacity != 0)
-		(void)snprintf(text, capacity, "%s", newest);
+	if (text != NULL && text_bytes != 0)
+		(void)snprintf(text, text_bytes, "%s", newest);
 	pthread_mutex_unlock(&told);
 	return length;
 }
@@ -113,9 +113,9 @@ static void put_help(struct words *words, struct seam_pool *pool)
 	put(words, "seamalloc.report() and seamalloc.snapshot(path) tell more.");
 }
 
-size_t seam_torch_oom_text(int device, uint64_t bytes, char *text, size_t capacity)
+size_t seam_torch_oom_text(int device, uint64_t bytes, char *text, size_t text_bytes)
 {
-	struct words words = {.text = text, .capacity = text != NULL ? capacity : 0};
+	struct words words = {.text = text, .capacity = text != NULL ? text_bytes : 0};
 	struct seam_pool *pool = seam_torch_pool_made(device);
 	if (words.capacity != 0)
 		text[0] = '\0';

@@ -50,10 +50,10 @@ static void take_over(seam::native::CUDAAllocator *now, seam::native::CUDAAlloca
 	}
 }
 
-/* Makes Seam PyTorch's allocator for CUDA. Returns 0; or 1 with a line in error (at least 300 bytes), and nothing is
+/* Makes Seam PyTorch's allocator for CUDA. Returns 0; or 1 with a line in error (see seam/rc.h), and nothing is
  * changed. Installing twice is no failure. To be called before memory is allocated, by one thread, while no other uses
  * CUDA. */
-SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
+SEAM_TORCH_EXPORT int seam_torch_class_install(char *error, size_t error_bytes)
 {
 	namespace native = seam::native;
 	try {
@@ -62,7 +62,7 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 		if (now == mine)
 			return 0;
 		if (now != nullptr && now->name() != "native") {
-			(void)snprintf(error, 300,
+			(void)snprintf(error, error_bytes,
 				"PyTorch's allocator is \"%s\", not its own: it was replaced, or PYTORCH_ALLOC_CONF names another backend",
 				now->name().c_str());
 			return 1;
@@ -71,7 +71,7 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 		const c10::DeviceIndex devices = ready ? c10::cuda::device_count() : c10::DeviceIndex(0);
 		const std::string why = ready ? kept_by(now, devices) : "";
 		if (!why.empty()) {
-			(void)snprintf(error, 300,
+			(void)snprintf(error, error_bytes,
 				"too late: PyTorch's own allocator is in use, %s; install Seam first", why.c_str());
 			return 1;
 		}
@@ -83,7 +83,7 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error)
 		c10::SetAllocator(c10::kCUDA, mine, 1);
 		return 0;
 	} catch (const std::exception &failure) {
-		(void)snprintf(error, 300, "%s", failure.what());
+		(void)snprintf(error, error_bytes, "%s", failure.what());
 		return 1;
 	}
 }

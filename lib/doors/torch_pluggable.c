@@ -55,11 +55,17 @@ static bool some_are_made(void)
 	return false;
 }
 
-enum seam_rc seam_torch_configure(const char *text, char *error)
+static void put_line(char *error, size_t error_bytes, const char *line)
+{
+	if (error != NULL && error_bytes != 0)
+		(void)snprintf(error, error_bytes, "%s", line);
+}
+
+enum seam_rc seam_torch_configure(const char *text, char *error, size_t error_bytes)
 {
 	struct seam_config config;
 	seam_config_init(&config);
-	enum seam_rc rc = seam_config_parse(&config, text != NULL ? text : "", error);
+	enum seam_rc rc = seam_config_parse(&config, text != NULL ? text : "", error, error_bytes);
 	if (rc != SEAM_OK)
 		return rc;
 	pthread_mutex_lock(&made);
@@ -69,12 +75,12 @@ enum seam_rc seam_torch_configure(const char *text, char *error)
 		names_watch = names(text, "watch_captures");
 	}
 	pthread_mutex_unlock(&made);
-	if (rc == SEAM_BUSY && error != NULL)
-		(void)strcpy(error, TOO_LATE);
+	if (rc == SEAM_BUSY)
+		put_line(error, error_bytes, TOO_LATE);
 	return rc;
 }
 
-enum seam_rc seam_torch_plan_file(const char *path, char *error)
+enum seam_rc seam_torch_plan_file(const char *path, char *error, size_t error_bytes)
 {
 	struct seam_trace_error why = {.text = ""};
 	struct seam_plan *plan = NULL;
@@ -88,8 +94,8 @@ enum seam_rc seam_torch_plan_file(const char *path, char *error)
 		pthread_mutex_unlock(&made);
 		seam_plan_free(gone);
 	}
-	if (rc != SEAM_OK && error != NULL)
-		(void)snprintf(error, sizeof why.text, "%s",
+	if (rc != SEAM_OK)
+		put_line(error, error_bytes,
 			rc == SEAM_BUSY               ? TOO_LATE
 				: why.text[0] != '\0' ? why.text
 						      : seam_rc_text(rc));
@@ -107,7 +113,7 @@ void seam_torch_announce_captures(void)
 static void use_plan(struct seam_pool *pool, int device)
 {
 	char error[SEAM_TORCH_LINE_BYTES];
-	if (first_plan != NULL && seam_plan_use(pool, first_plan, error) != SEAM_OK)
+	if (first_plan != NULL && seam_plan_use(pool, first_plan, error, sizeof error) != SEAM_OK)
 		seam__torch_tell("device %d goes without its plan: %s", device, error);
 	seam_plan_free(first_plan);
 	first_plan = NULL;
@@ -125,7 +131,7 @@ static struct seam_pool *make(int device)
 	if (!announced && !names_watch && !names(secure_getenv("SEAM_CONF"), "watch_captures"))
 		config.watch_captures = 1;
 	char error[SEAM_TORCH_LINE_BYTES];
-	enum seam_rc rc = seam_pool_create(device, &config, error, &pool);
+	enum seam_rc rc = seam_pool_create(device, &config, error, sizeof error, &pool);
 	if (rc != SEAM_OK) {
 		seam__torch_tell("Seam cannot serve device %d: %s", device, error);
 		return NULL;

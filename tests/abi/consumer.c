@@ -23,9 +23,9 @@ static int use_a_pool(void)
 	void *ptr = NULL;
 	char error[200] = "";
 	seam_config_init(&config);
-	if (seam_config_parse(&config, "backend:emu", error) != SEAM_OK)
+	if (seam_config_parse(&config, "backend:emu", error, sizeof error) != SEAM_OK)
 		return fail(error);
-	if (seam_pool_create(0, &config, error, &pool) != SEAM_OK)
+	if (seam_pool_create(0, &config, error, sizeof error, &pool) != SEAM_OK)
 		return fail(error);
 	memset(&stats, 0, sizeof(stats));
 	stats.size = sizeof(stats);
@@ -47,9 +47,11 @@ int main(void)
 	seam_config_init(&config);
 	if (config.size != sizeof(config) || config.version != SEAM_CONFIG_VERSION)
 		return fail("the library has another struct seam_config than the header");
-	if (seam_config_parse(&config, "chunk_bytes:32M", error) != SEAM_OK || config.chunk_bytes != 32u << 20)
+	if (seam_config_parse(&config, "chunk_bytes:32M", error, sizeof error) != SEAM_OK ||
+		config.chunk_bytes != 32u << 20)
 		return fail("a good configuration is refused");
-	if (seam_config_parse(&config, "nonsense:1", error) != SEAM_CONF || strstr(error, "nonsense") == NULL)
+	if (seam_config_parse(&config, "nonsense:1", error, sizeof error) != SEAM_CONF ||
+		strstr(error, "nonsense") == NULL)
 		return fail("a bad configuration is not refused by name");
 	if (strcmp(seam_rc_name(SEAM_CONF), "SEAM_CONF") != 0)
 		return fail("a result code has another name");

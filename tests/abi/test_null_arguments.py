@@ -102,8 +102,8 @@ class World:
         self.builder = self.make("seam_trace_builder_create", b"a test", 0)
         config = self.buffer()
         library.seam_config_init(config)
-        self.must("seam_config_parse", config, b"backend:emu_book,export_as:fd", None)
-        self.pool = self.make("seam_pool_create", 0, config, None)
+        self.must("seam_config_parse", config, b"backend:emu_book,export_as:fd", None, ctypes.c_size_t(0))
+        self.pool = self.make("seam_pool_create", 0, config, None, ctypes.c_size_t(0))
         self.config = config
         pool = ctypes.c_void_p(self.pool)
         self.block = self.make("seam_alloc", pool, ctypes.c_uint64(3 << 20), None)
@@ -184,7 +184,7 @@ class World:
         if argument.type == "struct seam_torch_pool_id":
             return type("Id", (ctypes.Structure,), {"_fields_": [("first", ctypes.c_uint64), ("second", ctypes.c_uint64)]})(7, 1)
         value = {"id": 7, "bytes": 4096, "capacity": 4, "last_event": 4, "count": 1, "kind": 3, "peer": 1}.get(argument.name, 0)
-        if argument.name == "capacity" and function.endswith(("report", "error", "text")):
+        if argument.name in ("error_bytes", "text_bytes"):
             value = BUFFER_BYTES
         wide = {"uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "uint32_t": ctypes.c_uint32}
         return wide.get(argument.type, ctypes.c_int)(value)

@@ -37,7 +37,7 @@ static void run(uint64_t ceiling, uint64_t fail_at)
 	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .mapping_ceiling = ceiling};
 	struct seam_emu_usage usage;
 	struct costs *costs = calloc(1, sizeof(*costs));
-	if (costs == NULL || seam__emu_create(&config, NULL, &costs->d) != SEAM_OK) {
+	if (costs == NULL || seam__emu_create(&config, NULL, 0, &costs->d) != SEAM_OK) {
 		ok(false, "a device can be made");
 		free(costs);
 		return;

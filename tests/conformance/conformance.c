@@ -205,14 +205,15 @@ static int usage(void)
 	return 2;
 }
 
-static enum seam_rc open_device(bool cuda, enum seam_emu_memory memory, char *error)
+static enum seam_rc open_device(bool cuda, enum seam_emu_memory memory, char *error, size_t error_bytes)
 {
 	const struct seam_emu_config config = {.memory = memory, .no_fabric = true, .devices = 2};
 	conf.is_emu = !cuda;
 	conf.has_contents = cuda || memory != SEAM_EMU_BOOK;
-	enum seam_rc rc = cuda ? seam__cuda_create(0, error, &conf.d) : seam__emu_create(&config, error, &conf.d);
+	enum seam_rc rc = cuda ? seam__cuda_create(0, error, error_bytes, &conf.d)
+			       : seam__emu_create(&config, error, error_bytes, &conf.d);
 	if (rc == SEAM_OK)
-		rc = cuda ? seam__cuda_create(1, NULL, &conf.peer) : seam__emu_open(conf.d, 1, &conf.peer);
+		rc = cuda ? seam__cuda_create(1, NULL, 0, &conf.peer) : seam__emu_open(conf.d, 1, &conf.peer);
 	return rc == SEAM_NO_DEVICE && conf.d != NULL ? SEAM_OK : rc;
 }
 
@@ -245,7 +246,7 @@ int main(int argc, char **argv)
 		else if (c != 'm' || !parse_memory(optarg, &memory))
 			return usage();
 	}
-	enum seam_rc rc = open_device(cuda, memory, error);
+	enum seam_rc rc = open_device(cuda, memory, error, sizeof error);
 	if (rc != SEAM_OK) {
 		printf("1..0 # SKIP %s\n", error);
 		return rc == SEAM_NO_DEVICE ? SKIPPED : 1;

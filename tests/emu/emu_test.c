@@ -41,7 +41,7 @@ struct seam_driver *open_emu(const struct seam_emu_config *config)
 {
 	char error[200] = "";
 	struct seam_driver *d = NULL;
-	if (seam__emu_create(config, error, &d) != SEAM_OK) {
+	if (seam__emu_create(config, error, sizeof error, &d) != SEAM_OK) {
 		printf("Bail out! %s: %s\n", tap_part, error);
 		exit(1);
 	}

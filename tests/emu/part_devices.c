@@ -237,7 +237,7 @@ void part_devices(void)
 	struct seam_driver *d[2];
 	const struct seam_emu_config many = {.devices = BEYOND + 1};
 	char error[200] = "";
-	ok(seam__emu_create(&many, error, &d[0]) == SEAM_INVALID && error[0] != '\0',
+	ok(seam__emu_create(&many, error, sizeof error, &d[0]) == SEAM_INVALID && error[0] != '\0',
 		"too many devices are refused: %s", error);
 	open_two((struct seam_emu_config){.memory = SEAM_EMU_BOOK, .no_peers = true}, d);
 	uint64_t va = map_chunks(d[0], 1);

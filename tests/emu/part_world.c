@@ -111,7 +111,7 @@ void part_costs(void)
 		write_file(path, files[i].text);
 		const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .cost_file = path};
 		d = NULL;
-		enum seam_rc rc = seam__emu_create(&config, error, &d);
+		enum seam_rc rc = seam__emu_create(&config, error, sizeof error, &d);
 		ok(rc == files[i].rc && strstr(error, files[i].says) != NULL, "cost file %zu is %s: %s", i,
 			seam_rc_name(rc), error);
 		if (d != NULL) {
@@ -122,7 +122,8 @@ void part_costs(void)
 	}
 	const struct seam_emu_config missing = {.cost_file = "/nonexistent/costs"};
 	char error[200] = "";
-	ok(seam__emu_create(&missing, error, &d) == SEAM_IO && strstr(error, "/nonexistent/costs") != NULL,
+	ok(seam__emu_create(&missing, error, sizeof error, &d) == SEAM_IO &&
+			strstr(error, "/nonexistent/costs") != NULL,
 		"a missing file is named: %s", error);
 }
 
@@ -130,7 +131,7 @@ static void try_config(const char *name, struct seam_emu_config config)
 {
 	char error[200] = "";
 	struct seam_driver *d = NULL;
-	enum seam_rc rc = seam__emu_create(&config, error, &d);
+	enum seam_rc rc = seam__emu_create(&config, error, sizeof error, &d);
 	ok(rc == SEAM_INVALID && d == NULL && error[0] != '\0', "%s is refused: %s", name, error);
 }
 

@@ -22,7 +22,7 @@ int main(void)
 {
 	char error[200] = "";
 	struct seam_pool *pool;
-	enum seam_rc rc = seam_pool_create(0, NULL, error, &pool);
+	enum seam_rc rc = seam_pool_create(0, NULL, error, sizeof error, &pool);
 	if (rc != SEAM_OK)
 		return fail(error, rc);
 

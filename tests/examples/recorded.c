@@ -56,13 +56,13 @@ int main(int argc, char **argv)
 {
 	char error[200] = "";
 	struct seam_pool *pool;
-	enum seam_rc rc = seam_pool_create(0, NULL, error, &pool);
+	enum seam_rc rc = seam_pool_create(0, NULL, error, sizeof error, &pool);
 	check(error, rc);
 	(void)ask(pool, MIB(100)); /* weights: they are never freed */
 	for (uint64_t step = 0; step < STEPS; step++) {
 		train(pool, step);
 		if (step == 1 && argc > 1)
-			check(error, seam_trace_save(pool, argv[1], error));
+			check(error, seam_trace_save(pool, argv[1], error, sizeof error));
 	}
 	return 0; /* the pool lives: what SEAM_TRACE asks for is written now */
 }

@@ -65,7 +65,7 @@ static CUresult fake_init(unsigned flags)
 		return CUDA_ERROR_NO_DEVICE;
 	if (fake_contexts[0].driver != NULL)
 		return CUDA_SUCCESS;
-	if (seam__emu_create(&config, NULL, &fake_contexts[0].driver) != SEAM_OK)
+	if (seam__emu_create(&config, NULL, 0, &fake_contexts[0].driver) != SEAM_OK)
 		return CUDA_ERROR_UNKNOWN;
 	for (int i = 1; i < config.devices; i++) {
 		if (seam__emu_open(fake_contexts[0].driver, i, &fake_contexts[i].driver) != SEAM_OK)

@@ -36,7 +36,7 @@ static void check_context(void)
 	memcpy(&context_get, &pointers[0], sizeof(context_get));
 	memcpy(&context_set, &pointers[1], sizeof(context_set));
 	memcpy(&exchange, &pointers[2], sizeof(exchange));
-	ok(seam__cuda_create(0, error, &d) == SEAM_OK, "a device is made %s", error);
+	ok(seam__cuda_create(0, error, sizeof error, &d) == SEAM_OK, "a device is made %s", error);
 	if (d == NULL || context_get == NULL || context_set == NULL || exchange == NULL) {
 		ok(false, "the fake driver has all of its calls");
 		return;
@@ -69,7 +69,8 @@ static void check_context(void)
 	(void)context_set(NULL);
 	seam__driver_destroy(d);
 	d = NULL;
-	ok(seam__cuda_create(5, error, &d) == SEAM_NO_DEVICE && d == NULL, "a device that is not there: %s", error);
+	ok(seam__cuda_create(5, error, sizeof error, &d) == SEAM_NO_DEVICE && d == NULL,
+		"a device that is not there: %s", error);
 }
 
 int main(int argc, char **argv)
@@ -79,8 +80,8 @@ int main(int argc, char **argv)
 		char error[ERROR_BYTES] = "";
 		struct seam_driver *d = NULL;
 		(void)setenv("FAKECUDA", argv[1], 1);
-		ok(seam__cuda_create(0, error, &d) == SEAM_NO_DEVICE && d == NULL && strlen(error) > 20, "refused: %s",
-			error);
+		ok(seam__cuda_create(0, error, sizeof error, &d) == SEAM_NO_DEVICE && d == NULL && strlen(error) > 20,
+			"refused: %s", error);
 	} else {
 		check_context();
 	}

@@ -55,7 +55,7 @@ static void part_same_device(void)
 	size_t after = 0;
 	size_t total = 0;
 	tap_part = "same device";
-	ok(seam__cuda_create(0, error, &d) == SEAM_OK, "the CUDA backend opens it too");
+	ok(seam__cuda_create(0, error, sizeof error, &d) == SEAM_OK, "the CUDA backend opens it too");
 	if (d == NULL)
 		return;
 	(void)cudaMemGetInfo(&before, &total);

@@ -141,7 +141,7 @@ static void open_world(void)
 		.reuse = below(2) == 0 ? SEAM_REUSE_PASSED : SEAM_REUSE_WAIT};
 	m.doing = "open";
 	m.meta = seam__meta_create(0);
-	expect(m.meta != NULL && seam__emu_create(&config, NULL, &m.driver) == SEAM_OK, "no device");
+	expect(m.meta != NULL && seam__emu_create(&config, NULL, 0, &m.driver) == SEAM_OK, "no device");
 	expect(seam__engine_init(&m.engine, m.driver, m.meta, &policy, &props) == SEAM_OK, "no engine");
 	m.engine.memory.capacity_bytes = (80 + below(3) * 40) * MIB;
 	m.engine.spare = below(4) == 0 ? NULL : spare;

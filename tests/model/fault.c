@@ -75,8 +75,8 @@ static bool run_creation(bool *ret_fired)
 	struct seam_driver *driver = NULL;
 	struct seam_config config;
 	const struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK};
-	if (seam__opts_resolve(NULL, NULL, NULL, &config) != SEAM_OK ||
-		seam__emu_create(&emu, NULL, &driver) != SEAM_OK)
+	if (seam__opts_resolve(NULL, NULL, NULL, 0, &config) != SEAM_OK ||
+		seam__emu_create(&emu, NULL, 0, &driver) != SEAM_OK)
 		return false;
 	seam__driver_fail_at(driver, nth, UINT64_MAX, SEAM_CU_UNKNOWN);
 	struct seam_pool *pool = NULL;

@@ -69,11 +69,11 @@ static bool open_pool(struct model *model, const struct model_row *row)
 	};
 	struct seam_config given, config;
 	seam_config_init(&given);
-	enum seam_rc rc = seam_config_parse(&given, row->conf, error);
+	enum seam_rc rc = seam_config_parse(&given, row->conf, error, sizeof error);
 	if (rc == SEAM_OK)
-		rc = seam__opts_resolve(&given, NULL, error, &config);
+		rc = seam__opts_resolve(&given, NULL, error, sizeof error, &config);
 	if (rc == SEAM_OK)
-		rc = seam__emu_create(&emu, error, &model->driver);
+		rc = seam__emu_create(&emu, error, sizeof error, &model->driver);
 	if (rc == SEAM_OK)
 		rc = seam__pool_create_on(model->driver, &config, &model->pool);
 	if (rc != SEAM_OK)

@@ -271,7 +271,7 @@ static void step_plan_use(struct model *model)
 	char error[200] = "";
 	uint64_t reserved_bytes = model->pool->engine.memory.reserved_bytes;
 	model_arm(model);
-	enum seam_rc rc = seam_plan_use(model->pool, plan, error);
+	enum seam_rc rc = seam_plan_use(model->pool, plan, error, sizeof error);
 	bool faulty = model_disarm(model);
 	if (rc == SEAM_OK)
 		return;
@@ -347,7 +347,7 @@ static void step_plan_begin(struct model *model)
 		model_free_at(model, model->live_count - 1);
 	model_arm(model);
 	seam_plan_drop(model->pool);
-	enum seam_rc rc = seam_plan_use(model->pool, plan, error);
+	enum seam_rc rc = seam_plan_use(model->pool, plan, error, sizeof error);
 	(void)model_disarm(model);
 	if (rc != SEAM_OK && error[0] == '\0')
 		model_fail(model, "seam_plan_use fails without a word: %s", seam_rc_name(rc));

@@ -114,7 +114,7 @@ static void compare_segments(void)
 	if (trace == NULL)
 		return;
 	follower.blocks = calloc(trace->header.event_count, sizeof(*follower.blocks));
-	if (follower.blocks != NULL && seam__emu_create(&config, NULL, &follower.driver) == SEAM_OK &&
+	if (follower.blocks != NULL && seam__emu_create(&config, NULL, 0, &follower.driver) == SEAM_OK &&
 		ref_create(REF_CACHING, follower.driver, NULL, NULL, &follower.allocator) == SEAM_OK) {
 		follow(&follower, trace);
 		ok(follower.before_bytes > 0 && follower.resident_bytes == follower.before_bytes,

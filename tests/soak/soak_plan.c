@@ -174,7 +174,7 @@ static uint64_t check_figures(void)
 static bool disturb(uint64_t what)
 {
 	struct seam_plan *plan = what < 2 ? make_plan() : NULL;
-	enum seam_rc rc = plan == NULL ? SEAM_OK : seam_plan_use(pool, plan, NULL);
+	enum seam_rc rc = plan == NULL ? SEAM_OK : seam_plan_use(pool, plan, NULL, 0);
 	seam_plan_free(plan);
 	require(rc == SEAM_OK || rc == SEAM_INVALID || rc == SEAM_OOM_DEVICE, "seam_plan_use");
 	if (what == 2 && atomic_load(&served))
@@ -214,9 +214,9 @@ static void open_all(struct worker *workers)
 	seam_config_init(&given);
 	given.capacity_bytes = CAPACITY_BYTES;
 	given.record_limit_bytes = KIB(512);
-	require(seam_config_parse(&given, "plan:auto", NULL) == SEAM_OK, "an option");
-	require(seam__emu_create(&emu, NULL, &driver) == SEAM_OK, "a device");
-	require(seam__opts_resolve(&given, NULL, NULL, &config) == SEAM_OK, "a configuration");
+	require(seam_config_parse(&given, "plan:auto", NULL, 0) == SEAM_OK, "an option");
+	require(seam__emu_create(&emu, NULL, 0, &driver) == SEAM_OK, "a device");
+	require(seam__opts_resolve(&given, NULL, NULL, 0, &config) == SEAM_OK, "a configuration");
 	require(seam__pool_create_on(driver, &config, &pool) == SEAM_OK, "a pool");
 	pool->learner->place_ns = UINT64_C(2000000); /* its plans need not be good ones */
 	for (uint64_t i = 0; i < THREADS; i++) {

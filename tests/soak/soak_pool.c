@@ -156,8 +156,8 @@ static void open_all(struct worker *workers)
 	seam_config_init(&given);
 	given.capacity_bytes = CAPACITY_BYTES;
 	given.metadata_limit_bytes = METADATA_BYTES;
-	require(seam__emu_create(&emu, NULL, &driver) == SEAM_OK, "a device");
-	require(seam__opts_resolve(&given, NULL, NULL, &config) == SEAM_OK, "a configuration");
+	require(seam__emu_create(&emu, NULL, 0, &driver) == SEAM_OK, "a device");
+	require(seam__opts_resolve(&given, NULL, NULL, 0, &config) == SEAM_OK, "a configuration");
 	require(seam__pool_create_on(driver, &config, &pool) == SEAM_OK, "a pool");
 	for (uint64_t i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){.random = i * 77 + 1, .number = i + 1};

@@ -99,7 +99,7 @@ int main(void)
 	char error[200];
 	const struct seam_emu_config emu = {
 		.memory = SEAM_EMU_BOOK, .capacity_bytes = LIMIT_BYTES + (UINT64_C(8) << 20)};
-	require(seam__emu_create(&emu, error, &driver) == SEAM_OK, "the device exists");
+	require(seam__emu_create(&emu, error, sizeof error, &driver) == SEAM_OK, "the device exists");
 	struct seam_meta *meta = seam__meta_create(0);
 	require(meta != NULL, "there is a domain");
 	const struct seam_caching_config caching = {.capacity_bytes = LIMIT_BYTES, .verify_streams = true};

@@ -10,7 +10,7 @@ struct ref_bed ref_bed_open(enum ref_kind kind, uint64_t capacity_bytes)
 	struct ref_bed bed = {0};
 	struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .capacity_bytes = capacity_bytes};
 	char error[200] = "";
-	cr_assert_eq(seam__emu_create(&config, error, &bed.driver), SEAM_OK, "%s", error);
+	cr_assert_eq(seam__emu_create(&config, error, sizeof error, &bed.driver), SEAM_OK, "%s", error);
 	cr_assert_eq(ref_create(kind, bed.driver, NULL, error, &bed.allocator), SEAM_OK, "%s", error);
 	return bed;
 }

@@ -92,7 +92,7 @@ Test(torch_pluggable, captures_are_watched_unless_the_configuration_says_otherwi
 	cr_assert_eq(seam_pool_config(door(1))->watch_captures, 0);
 	set_conf("watch_captures:1," DEVICE);
 	cr_assert_eq(seam_pool_config(door(2))->watch_captures, 1);
-	cr_assert_rc(seam_torch_configure("plan:auto", error), SEAM_BUSY);
+	cr_assert_rc(seam_torch_configure("plan:auto", error, sizeof error), SEAM_BUSY);
 	cr_assert_not_null(strstr(error, "too late"), "%s", error);
 }
 
@@ -111,11 +111,11 @@ Test(torch_pluggable, a_configuration_wins_over_the_environment)
 {
 	char error[200] = "";
 	set_conf(DEVICE ",watch_captures:1");
-	cr_assert_rc(seam_torch_configure("nonsense:1", error), SEAM_CONF);
+	cr_assert_rc(seam_torch_configure("nonsense:1", error, sizeof error), SEAM_CONF);
 	cr_assert_not_null(strstr(error, "nonsense"), "%s", error);
-	cr_assert_rc(seam_torch_configure("nonsense:1", NULL), SEAM_CONF);
-	cr_assert_ok(seam_torch_configure(NULL, NULL));
-	cr_assert_ok(seam_torch_configure("chunk_bytes:4M", error));
+	cr_assert_rc(seam_torch_configure("nonsense:1", NULL, 0), SEAM_CONF);
+	cr_assert_ok(seam_torch_configure(NULL, NULL, 0));
+	cr_assert_ok(seam_torch_configure("chunk_bytes:4M", error, sizeof error));
 	cr_assert_eq(seam_pool_config(door(0))->chunk_bytes, MIB(4));
 	cr_assert_eq(seam_pool_config(door(0))->emu_capacity_bytes, MIB(256));
 }
@@ -128,7 +128,7 @@ static void write_plan(const char *path)
 	cr_assert_geq(file, 0);
 	close(file);
 	struct seam_pool *pool = NULL;
-	cr_assert_ok(seam_pool_create(0, NULL, error, &pool));
+	cr_assert_ok(seam_pool_create(0, NULL, error, sizeof error, &pool));
 	for (unsigned i = 0; i < 20; i++) {
 		void *ptrs[4];
 		for (unsigned j = 0; j < 4; j++)
@@ -137,7 +137,7 @@ static void write_plan(const char *path)
 			cr_assert_ok(seam_free(pool, ptrs[j]));
 		cr_assert_ok(seam_step(pool));
 	}
-	cr_assert_ok(seam_trace_save(pool, trace_path, error));
+	cr_assert_ok(seam_trace_save(pool, trace_path, error, sizeof error));
 	seam_pool_destroy(pool);
 	struct seam_trace *trace = NULL;
 	struct seam_plan *plan = NULL;
@@ -156,14 +156,14 @@ Test(torch_pluggable, a_plan_is_for_the_first_pool)
 	cr_assert_geq(file, 0);
 	close(file);
 	set_conf(DEVICE);
-	cr_assert_rc(seam_torch_plan_file(path, error), SEAM_FORMAT);
+	cr_assert_rc(seam_torch_plan_file(path, error, sizeof error), SEAM_FORMAT);
 	cr_assert_neq(error[0], '\0');
-	cr_assert_rc(seam_torch_plan_file("/nowhere/plan", error), SEAM_IO);
+	cr_assert_rc(seam_torch_plan_file("/nowhere/plan", error, sizeof error), SEAM_IO);
 	cr_assert_neq(error[0], '\0');
 	write_plan(path);
-	cr_assert_ok(seam_torch_plan_file(NULL, error));
-	cr_assert_ok(seam_torch_plan_file(path, error));
-	cr_assert_ok(seam_torch_plan_file(path, NULL));
+	cr_assert_ok(seam_torch_plan_file(NULL, error, sizeof error));
+	cr_assert_ok(seam_torch_plan_file(path, error, sizeof error));
+	cr_assert_ok(seam_torch_plan_file(path, NULL, 0));
 	for (unsigned i = 0; i < 10; i++) {
 		void *ptrs[4];
 		for (unsigned j = 0; j < 4; j++)
@@ -175,7 +175,7 @@ Test(torch_pluggable, a_plan_is_for_the_first_pool)
 	cr_assert_gt(figures(1).plan_hits, 0);
 	(void)seam_torch_alloc(MIB(2), 0, NULL);
 	cr_assert_eq(figures(0).plan_scripts, 0);
-	cr_assert_rc(seam_torch_plan_file(path, error), SEAM_BUSY);
+	cr_assert_rc(seam_torch_plan_file(path, error, sizeof error), SEAM_BUSY);
 	cr_assert_eq(unlink(path), 0);
 }
 
@@ -188,7 +188,7 @@ Test(torch_pluggable, a_plan_that_cannot_be_used_is_told)
 	set_conf(DEVICE);
 	write_plan(path);
 	set_conf("backend:emu_book,emu_capacity_bytes:4M");
-	cr_assert_ok(seam_torch_plan_file(path, NULL));
+	cr_assert_ok(seam_torch_plan_file(path, NULL, 0));
 	cr_assert_eq(figures(0).plan_scripts, 0);
 	assert_told("device 0 goes without its plan: ");
 	cr_assert_eq(unlink(path), 0);

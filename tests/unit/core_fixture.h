@@ -30,8 +30,8 @@ static struct seam_pool *pool UNUSED;
 UNUSED static struct seam_config resolve(const char *conf)
 {
 	struct seam_config config;
-	char error[SEAM_OPTS_ERROR_BYTES] = "";
-	cr_assert_eq(seam__opts_resolve(NULL, conf, error, &config), SEAM_OK, "%s", error);
+	char error[SEAM_OPTS_LINE_BYTES] = "";
+	cr_assert_eq(seam__opts_resolve(NULL, conf, error, sizeof error, &config), SEAM_OK, "%s", error);
 	return config;
 }
 
@@ -40,8 +40,8 @@ UNUSED static struct seam_config resolve(const char *conf)
 UNUSED static void open_on(const struct seam_emu_config *emu, const char *conf)
 {
 	struct seam_config config = resolve(conf);
-	char error[SEAM_OPTS_ERROR_BYTES] = "";
-	cr_assert_eq(seam__emu_create(emu, error, &driver), SEAM_OK, "%s", error);
+	char error[SEAM_OPTS_LINE_BYTES] = "";
+	cr_assert_eq(seam__emu_create(emu, error, sizeof error, &driver), SEAM_OK, "%s", error);
 	cr_assert_ok(seam__pool_create_on(driver, &config, &pool));
 }
 

@@ -31,7 +31,7 @@ static inline void expect_whole(void)
 static inline void open_engine(const struct seam_policy *policy)
 {
 	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(1024)};
-	cr_assert_eq(seam__emu_create(&config, NULL, &driver), SEAM_OK);
+	cr_assert_eq(seam__emu_create(&config, NULL, 0, &driver), SEAM_OK);
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
 	const struct seam_phys_props props = {.where = {SEAM_AT_DEVICE, 0}};

@@ -23,7 +23,7 @@ static const struct seam_phys_props props = {.where = {SEAM_AT_DEVICE, 0}};
 static inline void open_memory(void)
 {
 	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64)};
-	cr_assert_eq(seam__emu_create(&config, NULL, &driver), SEAM_OK);
+	cr_assert_eq(seam__emu_create(&config, NULL, 0, &driver), SEAM_OK);
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
 	cr_assert_eq(seam__memory_init(&memory, driver, meta, &props), SEAM_OK);

@@ -107,7 +107,7 @@ UNUSED static void make_plan(void)
 UNUSED static void open_with_plan(uint64_t device_bytes)
 {
 	open_with_streams(device_bytes, "chunk_bytes:2M,plan:off");
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	check_pool();
 }
 

@@ -27,7 +27,7 @@ static uint64_t state; /* of draw() */
 static inline void open_device(const struct seam_emu_config *config)
 {
 	char error[200];
-	cr_assert_eq(seam__emu_create(config, error, &driver), SEAM_OK, "%s", error);
+	cr_assert_eq(seam__emu_create(config, error, sizeof error, &driver), SEAM_OK, "%s", error);
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
 	for (unsigned i = 0; i < STREAMS; i++)

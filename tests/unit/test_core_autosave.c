@@ -21,7 +21,7 @@ static struct seam_pool *make_pool(const char *conf)
 	struct seam_pool *made = NULL;
 	char error[200] = "";
 	setenv("SEAM_CONF", conf, 1);
-	cr_assert_eq(seam_pool_create(0, NULL, error, &made), SEAM_OK, "%s", error);
+	cr_assert_eq(seam_pool_create(0, NULL, error, sizeof error, &made), SEAM_OK, "%s", error);
 	return made;
 }
 
@@ -145,7 +145,7 @@ Test(core_autosave, a_pipe_is_refused, .timeout = 60)
 	seam_set_log_callback(note_line, NULL);
 	struct seam_pool *first = make_pool("backend:emu_book");
 	use(first, 2);
-	cr_assert_rc(seam_trace_save(first, path, NULL), SEAM_IO);
+	cr_assert_rc(seam_trace_save(first, path, NULL, 0), SEAM_IO);
 	cr_assert_rc(seam_snapshot_write(first, path), SEAM_IO);
 	int reader = open(path, O_RDONLY | O_NONBLOCK);
 	cr_assert_geq(reader, 0);

@@ -13,22 +13,22 @@ Test(core_pool, the_library_says_its_version)
 
 Test(core_pool, bad_arguments_are_refused)
 {
-	char error[SEAM_OPTS_ERROR_BYTES] = "";
+	char error[SEAM_OPTS_LINE_BYTES] = "";
 	struct seam_config config;
 	struct seam_pool *made = NULL;
-	cr_assert_rc(seam_pool_create(0, NULL, error, NULL), SEAM_INVALID);
-	cr_assert_rc(seam_pool_create(-1, NULL, error, &made), SEAM_INVALID);
+	cr_assert_rc(seam_pool_create(0, NULL, error, sizeof error, NULL), SEAM_INVALID);
+	cr_assert_rc(seam_pool_create(-1, NULL, error, sizeof error, &made), SEAM_INVALID);
 	setenv("SEAM_CONF", "backend:emu_book,nonsense:1", 1);
-	cr_assert_rc(seam_pool_create(0, NULL, error, &made), SEAM_CONF);
+	cr_assert_rc(seam_pool_create(0, NULL, error, sizeof error, &made), SEAM_CONF);
 	cr_assert_not_null(
 		strstr(error, "SEAM_CONF: 'nonsense:1'"), "the entry or where it stands is not named: %s", error);
 	setenv("SEAM_CONF", "backend:emu_book", 1);
 	seam_config_init(&config);
 	config.version = SEAM_CONFIG_VERSION + 1;
-	cr_assert_rc(seam_pool_create(0, &config, error, &made), SEAM_VERSION);
+	cr_assert_rc(seam_pool_create(0, &config, error, sizeof error, &made), SEAM_VERSION);
 	seam_config_init(&config);
 	config.mapping_limit = 1;
-	cr_assert_rc(seam_pool_create(0, &config, error, &made), SEAM_CONF);
+	cr_assert_rc(seam_pool_create(0, &config, error, sizeof error, &made), SEAM_CONF);
 	cr_assert_not_null(strstr(error, "mapping_limit"), "the option is not named: %s", error);
 	cr_assert_null(made, "ret_pool was touched");
 }
@@ -46,13 +46,14 @@ Test(core_pool, every_option_takes_both_ends_of_its_range)
 			most = at == option->choices ? 0 : most + 1;
 		const uint64_t ends[] = {option->least, most};
 		for (size_t k = 0; k < 2; k++) {
-			char conf[100], value[SEAM_OPTS_VALUE_BYTES], error[SEAM_OPTS_ERROR_BYTES] = "";
+			char conf[100], value[SEAM_OPTS_VALUE_BYTES], error[SEAM_OPTS_LINE_BYTES] = "";
 			struct seam_pool *made = NULL;
 			void *ptr = NULL;
 			(void)snprintf(conf, sizeof conf, "backend:emu_book,%s:%s", option->name,
 				seam__opts_format(option, ends[k], value));
 			setenv("SEAM_CONF", conf, 1);
-			cr_expect_eq(seam_pool_create(0, NULL, error, &made), SEAM_OK, "%s: %s", conf, error);
+			cr_expect_eq(
+				seam_pool_create(0, NULL, error, sizeof error, &made), SEAM_OK, "%s: %s", conf, error);
 			if (made == NULL)
 				continue;
 			cr_expect(ends[k] == 0 || seam__opts_value(option, seam_pool_config(made)) == ends[k], "%s",
@@ -78,13 +79,14 @@ Test(core_pool, every_failed_creation_says_why)
 		{99, "backend:cuda", "CUDA device 99", SEAM_NO_DEVICE},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		char error[SEAM_OPTS_ERROR_BYTES];
+		char error[SEAM_OPTS_LINE_BYTES];
 		memset(error, '?', sizeof error);
 		setenv("SEAM_CONF", rows[i].conf, 1);
-		cr_expect_eq(seam_pool_create(rows[i].ordinal, NULL, error, &made), rows[i].rc, "%s", rows[i].conf);
+		cr_expect_eq(seam_pool_create(rows[i].ordinal, NULL, error, sizeof error, &made), rows[i].rc, "%s",
+			rows[i].conf);
 		cr_expect_not_null(strstr(error, rows[i].says), "%s: %.199s", rows[i].conf, error);
-		cr_expect_eq(
-			seam_pool_create(rows[i].ordinal, NULL, NULL, &made), rows[i].rc, "%s, unasked", rows[i].conf);
+		cr_expect_eq(seam_pool_create(rows[i].ordinal, NULL, NULL, 0, &made), rows[i].rc, "%s, unasked",
+			rows[i].conf);
 	}
 	cr_expect_null(made);
 	cr_expect_null(seam_pool_config(NULL));
@@ -102,7 +104,7 @@ Test(core_pool, kinds_of_chunks_are_those_of_the_device)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct seam_config config = resolve(rows[i].conf);
-		cr_assert_ok(seam__emu_create(&rows[i].lacking, NULL, &driver));
+		cr_assert_ok(seam__emu_create(&rows[i].lacking, NULL, 0, &driver));
 		cr_assert_rc(seam__pool_create_on(driver, &config, &pool), SEAM_UNSUPPORTED);
 		assert_nothing_left();
 		seam__driver_destroy(driver);
@@ -122,7 +124,7 @@ Test(core_pool, the_struct_wins_over_the_environment_and_that_over_defaults)
 	setenv("SEAM_CONF", "backend:emu_book,chunk_bytes:4M,reuse:wait", 1);
 	seam_config_init(&config);
 	config.chunk_bytes = MIB(8);
-	cr_assert_ok(seam_pool_create(0, &config, NULL, &made));
+	cr_assert_ok(seam_pool_create(0, &config, NULL, 0, &made));
 	const struct seam_config *in_force = seam_pool_config(made);
 	cr_assert_eq(in_force->chunk_bytes, MIB(8), "the struct");
 	cr_assert_eq(in_force->reuse, SEAM_REUSE_WAIT, "the environment");
@@ -154,7 +156,7 @@ Test(core_pool, destruction_returns_live_blocks_too)
 Test(core_pool, too_little_metadata_is_out_of_memory_and_leaves_nothing)
 {
 	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64)};
-	cr_assert_ok(seam__emu_create(&emu, NULL, &driver));
+	cr_assert_ok(seam__emu_create(&emu, NULL, 0, &driver));
 	struct seam_config config = resolve(NULL);
 	unsigned failures = 0;
 	for (config.metadata_limit_bytes = 1;; config.metadata_limit_bytes += 512) {
@@ -173,7 +175,7 @@ Test(core_pool, too_little_metadata_is_out_of_memory_and_leaves_nothing)
 Test(core_pool, every_driver_call_of_a_creation_may_fail)
 {
 	struct seam_emu_config emu = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(64)};
-	cr_assert_ok(seam__emu_create(&emu, NULL, &driver));
+	cr_assert_ok(seam__emu_create(&emu, NULL, 0, &driver));
 	struct seam_config config = resolve(NULL);
 	uint64_t all = 1u << SEAM_DRV_QUERY | 1u << SEAM_DRV_MEMORY | 1u << SEAM_DRV_EVENT;
 	uint64_t before = 0;
@@ -215,11 +217,11 @@ Test(core_pool, a_description_names_device_limits_and_options)
 Test(core_pool, pools_share_the_devices_of_the_process)
 {
 	struct seam_pool *pools[3] = {NULL, NULL, NULL}, *none = NULL;
-	char error[SEAM_OPTS_ERROR_BYTES];
+	char error[SEAM_OPTS_LINE_BYTES];
 	setenv("SEAM_CONF", "backend:emu,emu_devices:2,emu_capacity_bytes:256M", 1);
 	for (int i = 0; i < 3; i++)
-		cr_assert_ok(seam_pool_create(i / 2, NULL, error, &pools[i]));
-	cr_assert_rc(seam_pool_create(2, NULL, error, &none), SEAM_NO_DEVICE);
+		cr_assert_ok(seam_pool_create(i / 2, NULL, error, sizeof error, &pools[i]));
+	cr_assert_rc(seam_pool_create(2, NULL, error, sizeof error, &none), SEAM_NO_DEVICE);
 	cr_expect_not_null(strstr(error, "there are 2"), "%s", error);
 	void *first = NULL, *second = NULL;
 	cr_assert_ok(seam_alloc(pools[0], MIB(100), NULL, &first));

@@ -35,7 +35,7 @@
 	X(seam_phase_end(pool, "a"))                      \
 	X(seam_dynamic_begin(pool))                       \
 	X(seam_dynamic_end(pool))                         \
-	X(seam_trace_save(pool, "/dev/null", NULL))       \
+	X(seam_trace_save(pool, "/dev/null", NULL, 0))    \
 	X(seam_stats_get(pool, &stats))                   \
 	X(seam_stats_driver(pool, 0, NULL, NULL, NULL))   \
 	X(seam_snapshot_visit(pool, &visitor, NULL))      \
@@ -103,7 +103,7 @@ Test(core_process, a_child_may_have_pools_of_its_own)
 		struct seam_config config = resolve("backend:emu_book");
 		struct seam_pool *own = NULL;
 		void *ptr = NULL;
-		int status = seam_pool_create(0, &config, NULL, &own) == SEAM_OK &&
+		int status = seam_pool_create(0, &config, NULL, 0, &own) == SEAM_OK &&
 				seam_alloc(own, 100, NULL, &ptr) == SEAM_OK && seam_free(own, ptr) == SEAM_OK
 			? 0
 			: 1;

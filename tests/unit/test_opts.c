@@ -9,9 +9,9 @@
 static struct seam_config parsed(const char *text)
 {
 	struct seam_config config;
-	char error[SEAM_OPTS_ERROR_BYTES] = "";
+	char error[SEAM_OPTS_LINE_BYTES] = "";
 	seam_config_init(&config);
-	cr_assert_eq(seam_config_parse(&config, text, error), SEAM_OK, "'%s': %s", text, error);
+	cr_assert_eq(seam_config_parse(&config, text, error, sizeof error), SEAM_OK, "'%s': %s", text, error);
 	return config;
 }
 
@@ -41,14 +41,14 @@ Test(opts, every_option_keeps_its_range)
 			struct seam_config config;
 			struct seam_config result;
 			char text[100];
-			char error[SEAM_OPTS_ERROR_BYTES] = "";
+			char error[SEAM_OPTS_LINE_BYTES] = "";
 			seam_config_init(&config);
 			snprintf(text, sizeof(text), "%s:%llu", option->name, (unsigned long long)bad[k]);
-			cr_assert_eq(seam_config_parse(&config, text, error), SEAM_CONF, "%s", text);
+			cr_assert_eq(seam_config_parse(&config, text, error, sizeof error), SEAM_CONF, "%s", text);
 			cr_assert_not_null(strstr(error, option->name), "%s: %s", text, error);
 			memcpy((char *)&config + option->offset, &bad[k], sizeof(bad[k]));
-			cr_assert_eq(
-				seam__opts_resolve(&config, NULL, error, &result), SEAM_CONF, "%s in the struct", text);
+			cr_assert_eq(seam__opts_resolve(&config, NULL, error, sizeof error, &result), SEAM_CONF,
+				"%s in the struct", text);
 			cr_assert_not_null(strstr(error, option->name), "%s: %s", text, error);
 		}
 	}
@@ -120,17 +120,18 @@ Test(opts, nonsense_is_refused_by_name_and_changes_nothing)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct seam_config config;
 		struct seam_config before;
-		char error[SEAM_OPTS_ERROR_BYTES] = "";
+		char error[SEAM_OPTS_LINE_BYTES] = "";
 		seam_config_init(&config);
 		config.capacity_bytes = 42;
 		before = config;
-		cr_assert_eq(seam_config_parse(&config, rows[i].text, error), SEAM_CONF, "'%s'", rows[i].text);
+		cr_assert_eq(
+			seam_config_parse(&config, rows[i].text, error, sizeof error), SEAM_CONF, "'%s'", rows[i].text);
 		cr_assert_not_null(strstr(error, rows[i].named), "'%s' says: %s", rows[i].text, error);
 		cr_assert_null(strchr(error, '\n'), "'%s'", rows[i].text);
 		cr_assert_eq(
 			memcmp(&config, &before, sizeof(config)), 0, "'%s' changed the configuration", rows[i].text);
-		cr_assert_eq(seam_config_parse(&config, rows[i].text, NULL), SEAM_CONF, "'%s' without an error buffer",
-			rows[i].text);
+		cr_assert_eq(seam_config_parse(&config, rows[i].text, NULL, 0), SEAM_CONF,
+			"'%s' without an error buffer", rows[i].text);
 	}
 }
 
@@ -140,12 +141,12 @@ Test(opts, struct_over_environment_over_default)
 	struct seam_config result;
 	seam_config_init(&given);
 	given.chunk_bytes = UINT64_C(4) << 20;
-	cr_assert_eq(seam__opts_resolve(&given, "chunk_bytes:8M,mapping_limit:100", NULL, &result), SEAM_OK);
+	cr_assert_eq(seam__opts_resolve(&given, "chunk_bytes:8M,mapping_limit:100", NULL, 0, &result), SEAM_OK);
 	cr_assert_eq(result.chunk_bytes, UINT64_C(4) << 20);
 	cr_assert_eq(result.mapping_limit, 100);
 	cr_assert_eq(result.small_bytes, seam__opts_find("small_bytes")->default_value);
 	cr_assert_eq(result.size, sizeof(result));
-	cr_assert_eq(seam__opts_resolve(NULL, NULL, NULL, &result), SEAM_OK);
+	cr_assert_eq(seam__opts_resolve(NULL, NULL, NULL, 0, &result), SEAM_OK);
 	cr_assert_eq(result.chunk_bytes, seam__opts_find("chunk_bytes")->default_value);
 }
 
@@ -153,35 +154,36 @@ Test(opts, other_versions_of_the_struct)
 {
 	struct seam_config given;
 	struct seam_config result;
-	char error[SEAM_OPTS_ERROR_BYTES] = "";
+	char error[SEAM_OPTS_LINE_BYTES] = "";
 	seam_config_init(&given);
 	given.host_capacity_bytes = 1 << 20;
 	given.deterministic = 1;
 	given.size = (uint32_t)offsetof(struct seam_config, host_capacity_bytes);
-	cr_assert_eq(seam__opts_resolve(&given, NULL, error, &result), SEAM_OK, "an older, shorter struct is fine");
+	cr_assert_eq(seam__opts_resolve(&given, NULL, error, sizeof error, &result), SEAM_OK,
+		"an older, shorter struct is fine");
 	cr_assert_eq(result.deterministic, 1);
 	cr_assert_eq(result.host_capacity_bytes, 0, "what lies behind its size is not read");
 	given.size = sizeof(given) + 8;
-	cr_assert_eq(seam__opts_resolve(&given, NULL, error, &result), SEAM_VERSION);
+	cr_assert_eq(seam__opts_resolve(&given, NULL, error, sizeof error, &result), SEAM_VERSION);
 	cr_assert_neq(error[0], '\0');
 	given.size = 4;
-	cr_assert_eq(seam__opts_resolve(&given, NULL, error, &result), SEAM_VERSION);
+	cr_assert_eq(seam__opts_resolve(&given, NULL, error, sizeof error, &result), SEAM_VERSION);
 	given.size = sizeof(given);
 	given.version = 99;
-	cr_assert_eq(seam__opts_resolve(&given, NULL, error, &result), SEAM_VERSION);
-	cr_assert_eq(seam_config_parse(&given, "deterministic:1", error), SEAM_VERSION);
-	cr_assert_eq(seam_config_parse(NULL, "deterministic:1", error), SEAM_INVALID);
+	cr_assert_eq(seam__opts_resolve(&given, NULL, error, sizeof error, &result), SEAM_VERSION);
+	cr_assert_eq(seam_config_parse(&given, "deterministic:1", error, sizeof error), SEAM_VERSION);
+	cr_assert_eq(seam_config_parse(NULL, "deterministic:1", error, sizeof error), SEAM_INVALID);
 }
 
 Test(opts, a_choice_out_of_range_in_the_struct)
 {
 	struct seam_config given;
 	struct seam_config result;
-	char error[SEAM_OPTS_ERROR_BYTES] = "";
+	char error[SEAM_OPTS_LINE_BYTES] = "";
 	char value[SEAM_OPTS_VALUE_BYTES];
 	seam_config_init(&given);
 	given.backend = 4;
-	cr_assert_eq(seam__opts_resolve(&given, NULL, error, &result), SEAM_CONF);
+	cr_assert_eq(seam__opts_resolve(&given, NULL, error, sizeof error, &result), SEAM_CONF);
 	cr_assert_not_null(strstr(error, "backend"));
 	cr_assert_str_eq(seam__opts_format(seam__opts_find("backend"), 4, value), "?");
 	cr_assert_str_eq(seam__opts_format(seam__opts_find("backend"), 3, value), "emu_book");

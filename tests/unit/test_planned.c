@@ -266,7 +266,7 @@ Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 	struct seam_plan_options options = {.struct_bytes = sizeof options, .node_limit = 10000};
 	cr_assert_ok(seam__recorder_trace(pool->recorder, 0, "a loop", &trace));
 	cr_assert_ok(seam_plan_make(trace, &options, NULL, &plan));
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	check_pool();
 	cr_expect_null(pool->runtime->preparing);
 	run_iteration(&loop);

@@ -117,7 +117,7 @@ static void run_with_plan(bool has_states, uint64_t odd_bytes, unsigned iteratio
 	struct training training;
 	struct seam_plan *plan = make_plan(has_states, odd_bytes);
 	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	begin_training(&training, has_states, odd_bytes);
 	for (unsigned i = 0; i < iterations; i++) {
 		const struct seam_stats before = get_stats();
@@ -165,7 +165,7 @@ Test(planned_begin, what_only_builds_up_is_not_served)
 {
 	struct seam_plan *plan = make_plan(true, 0);
 	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	for (unsigned i = 0; i < LAYERS; i++)
 		(void)must_alloc(parameter_bytes(i), NULL);
 	cr_expect_eq(get_stats().plan_hits, 0);
@@ -190,7 +190,7 @@ Test(planned_begin, a_plan_whose_program_does_not_come_gives_way_to_one_that_is_
 {
 	struct seam_plan *plan = make_plan(false, 0);
 	open_pool(MIB(2048), "chunk_bytes:2M,plan:inline");
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	for (unsigned i = 0; i < 24; i++) {
 		do_something_else();
 		run_background();
@@ -240,7 +240,7 @@ static void run_with_experts(const char *conf, bool has_spare)
 	seam_trace_free(trace);
 	close_pool();
 	open_pool(MIB(2048), conf);
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	cr_expect_eq(get_stats().plan_arena_bytes > plan->header.arena_bytes, has_spare);
 	load_experts(KIB(16));
 	const struct seam_stats before = get_stats();

@@ -181,7 +181,7 @@ Test(planned_damaged, a_sound_one_in_other_memory_serves)
 	struct mine mine = copy_sound();
 	uint64_t hits = 0;
 	char error[200] = "";
-	cr_assert_eq(seam_plan_use(pool, &mine.plan, error), SEAM_OK, "%s", error);
+	cr_assert_eq(seam_plan_use(pool, &mine.plan, error, sizeof error), SEAM_OK, "%s", error);
 	cr_expect_eq(run(6, &hits), 0);
 	cr_expect_gt(hits, 2 * sound->header.slot_count);
 	drop();
@@ -191,7 +191,7 @@ Test(planned_damaged, a_sound_one_in_other_memory_serves)
 static void expect_refused(const struct mine *mine, const char *broken, const char *what)
 {
 	char error[200] = "";
-	cr_expect_eq(seam_plan_use(pool, &mine->plan, error), SEAM_CORRUPT, "%s", what);
+	cr_expect_eq(seam_plan_use(pool, &mine->plan, error, sizeof error), SEAM_CORRUPT, "%s", what);
 	cr_expect_not_null(strstr(error, broken), "%s: '%s'", what, error);
 	cr_expect_eq(get_stats().reserved_bytes, 0, "%s", what);
 }
@@ -293,7 +293,7 @@ Test(planned_damaged, no_damage_crashes_or_lets_live_blocks_share_a_byte)
 		uint64_t hits = 0;
 		for (uint64_t times = 1 + next(&state) % 3; times > 0; times--)
 			damage(&mine, &state);
-		const enum seam_rc rc = seam_plan_use(pool, &mine.plan, error);
+		const enum seam_rc rc = seam_plan_use(pool, &mine.plan, error, sizeof error);
 		cr_assert(rc == SEAM_OK || rc == SEAM_CORRUPT || rc == SEAM_INVALID || rc == SEAM_OOM_DEVICE,
 			"damage %u: %s", n, seam_rc_name(rc));
 		cr_assert_eq(error[0] == '\0', rc == SEAM_OK, "damage %u: '%s'", n, error);

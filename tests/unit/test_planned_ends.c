@@ -149,7 +149,7 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 	open_pool(MIB(1024), "chunk_bytes:2M");
 	struct seam_plan *plan = make_plan();
 	for (unsigned i = 0; i < 3; i++) {
-		cr_assert_ok(seam_plan_use(pool, plan, NULL));
+		cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 		iterate(NULL, 0);
 		iterate(NULL, 0);
 		live[i] = must_alloc(bytes_of(0), NULL);
@@ -192,12 +192,12 @@ Test(planned_ends, what_was_held_in_pieces_is_no_loan)
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:16M");
 	void *other = make_stream();
 	struct seam_plan *plan = make_plan();
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	iterate(NULL, 0);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	keep_every(2, other);
 	seam_plan_drop(pool);
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	iterate(NULL, 0);
 	keep_every(BLOCKS / 3, NULL);
 	const uint64_t reserved_bytes = get_stats().reserved_bytes;
@@ -424,12 +424,12 @@ Test(planned_ends, what_a_closed_plan_held_is_enough_after_waiting)
 	open_pool(MIB(440), "plan:inline,chunk_bytes:16M");
 	void *other = make_stream(), *blocks[BLOCKS];
 	struct seam_plan *plan = make_plan();
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	iterate(NULL, 0);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	keep_every(1000, other);
 	seam_plan_drop(pool);
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	iterate(NULL, 0);
 	for (unsigned i = 0; i < BLOCKS; i++)
 		blocks[i] = must_alloc(bytes_of(i), NULL);

@@ -19,7 +19,7 @@ static void use_plan_beside(const char *text, uint64_t resident_bytes)
 	char error[200] = "";
 	program.plan->header.resident_bytes = resident_bytes;
 	seam__plan_seal(&program.plan->header);
-	cr_assert_eq(seam_plan_use(pool, program.plan, error), SEAM_OK, "%s", error);
+	cr_assert_eq(seam_plan_use(pool, program.plan, error, sizeof error), SEAM_OK, "%s", error);
 	match_program_fini(&program);
 	check_pool();
 }

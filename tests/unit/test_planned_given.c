@@ -95,7 +95,7 @@ static unsigned fail_each(const struct seam_plan *plan, struct seam_meta *meta)
 	for (uint64_t n = 1;; n++) {
 		char error[200] = "";
 		seam__meta_fail_at(meta, n);
-		enum seam_rc rc = seam_plan_use(pool, plan, error);
+		enum seam_rc rc = seam_plan_use(pool, plan, error, sizeof error);
 		bool left = seam__meta_fail_left(meta) != 0;
 		seam__meta_fail_at(meta, 0);
 		check_pool();
@@ -137,7 +137,7 @@ Test(planned_given, a_stretch_that_happens_once_is_refused)
 	line.header.resident_bytes = 0;
 	seam__plan_seal(&line.header);
 	open_with_streams("plan:off");
-	cr_expect_eq(seam_plan_use(pool, &line, error), SEAM_INVALID);
+	cr_expect_eq(seam_plan_use(pool, &line, error, sizeof error), SEAM_INVALID);
 	cr_expect_not_null(strstr(error, "happens once"), "%s", error);
 	seam_plan_free(plan);
 	close_with_streams();
@@ -150,7 +150,7 @@ Test(planned_given, a_plan_that_is_worse_than_none_is_refused)
 	struct seam_plan *plan = make_plan(1, "stack");
 	char error[200] = "";
 	open_with_streams("plan:off,chunk_bytes:2M");
-	cr_expect_eq(seam_plan_use(pool, plan, error), SEAM_INVALID);
+	cr_expect_eq(seam_plan_use(pool, plan, error, sizeof error), SEAM_INVALID);
 	cr_expect_not_null(strstr(error, "without it the pool needs less"), "%s", error);
 	cr_expect_eq(get_stats().reserved_bytes, 0);
 	iterate(1);

@@ -140,7 +140,7 @@ Test(planned_prelude, where_nothing_stays_nothing_is_expected)
 	changed.header.prologue_count = 1;
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
-	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
 	cr_expect_not(is_expected());
 }
 
@@ -154,7 +154,7 @@ Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
 	changed.header.resident_bytes = 0;
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
-	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
 	cr_assert_not(is_expected());
 	(void)must_alloc(plan->slots[0].size_bytes, streams[0]);
 	cr_expect_eq(get_stats().plan_hits, 1);
@@ -172,7 +172,7 @@ Test(planned_prelude, what_was_made_may_go_before_it_is_over)
 	changed.header.prologue_count = 2;
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:inline");
 	seam__plan_seal(&changed.header);
-	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
 	must_free(must_alloc(MIB(1), streams[0]));
 	seam__pool_work(pool->learner, &did);
 	check_pool();
@@ -228,7 +228,7 @@ Test(planned_prelude, where_the_program_goes_on_is_known)
 	struct seam_plan_prologue *longer = twice(2 * LAYERS, &changed);
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
-	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
 	make_parameters(&training);
 	for (unsigned i = 0; i < LAYERS; i++) {
 		for (unsigned k = 0; i == LAYERS / 2 && k < LAYERS; k++) /* which look like the way back */
@@ -254,7 +254,7 @@ Test(planned_prelude, a_long_beginning_does_not_make_a_plan_poor)
 	changed.header.prologue_count = 8 * LAYERS;
 	open_with_streams(MIB(4096), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
-	cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
 	for (unsigned i = 0; i < 8 * LAYERS - 20; i++)
 		must_free(must_alloc(MIB(32), streams[0]));
 	for (unsigned i = 0; i < 19; i++)

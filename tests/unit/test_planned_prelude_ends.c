@@ -67,11 +67,11 @@ Test(planned_prelude_ends, a_program_that_has_begun_has_none)
 {
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	void *block = must_alloc(MIB(1), streams[0]);
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	cr_expect_not(is_expected());
 	must_free(block);
 	seam_plan_drop(pool);
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	cr_expect(is_expected(), "and one that begins anew has");
 }
 
@@ -81,7 +81,7 @@ Test(planned_prelude_ends, a_second_plan_takes_the_place_of_the_first)
 	open_with_plan(MIB(2048));
 	make_parameters(&training);
 	seam_plan_drop(pool);
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	cr_expect_not(is_expected());
 	train(&training);
 	forget(&training);
@@ -93,7 +93,7 @@ Test(planned_prelude_ends, a_second_plan_beside_the_first_does_not_begin_as_that
 	struct training training;
 	open_with_plan(MIB(2048));
 	cr_assert(is_expected());
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	cr_expect_eq(get_stats().plan_adoptions, 2);
 	cr_expect_eq(get_stats().plan_drops, 0);
 	cr_expect_not(is_expected());
@@ -124,7 +124,7 @@ Test(planned_prelude_ends, what_another_stream_uses_goes_back_behind_it)
 Test(planned_prelude_ends, chunks_of_a_plan_are_small_beside_it)
 {
 	open_with_streams(MIB(65536), "plan:off");
-	cr_assert_ok(seam_plan_use(pool, plan, NULL));
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	const struct seam_stage *stage;
 	LIST_FOREACH(stage, &pool->runtime->stages, link)
 	{
@@ -172,7 +172,7 @@ Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 		void *stays = NULL;
 		open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 		seam__plan_seal(&changed.header);
-		cr_assert_ok(seam_plan_use(pool, &changed, NULL));
+		cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
 		cr_assert(is_expected());
 		must_free(must_alloc(requests[0].size_bytes, streams[0]));
 		must_free(must_alloc(requests[1].size_bytes, streams[0]));
@@ -210,13 +210,13 @@ static int create_while_memory_is_short(
 Test(planned_prelude_ends, a_plan_that_is_gone_before_it_is_used_is_none)
 {
 	struct training training;
-	char error[SEAM_OPTS_ERROR_BYTES] = "";
+	char error[SEAM_OPTS_LINE_BYTES] = "";
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	ops_before = driver->ops;
 	ops = *driver->ops;
 	ops.mem_create = create_while_memory_is_short;
 	driver->ops = &ops;
-	cr_expect_eq(seam_plan_use(pool, plan, error), SEAM_OOM_DEVICE);
+	cr_expect_eq(seam_plan_use(pool, plan, error, sizeof error), SEAM_OOM_DEVICE);
 	driver->ops = ops_before;
 	cr_expect_gt(strlen(error), 0);
 	cr_expect_not(pool->runtime->open);
@@ -335,7 +335,7 @@ Test(planned_prelude_ends, every_failure_of_metadata_leaves_a_whole_pool)
 	for (uint64_t n = 1; !left; n++) {
 		open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 		seam__meta_fail_at(pool->meta, n);
-		enum seam_rc rc = seam_plan_use(pool, plan, NULL);
+		enum seam_rc rc = seam_plan_use(pool, plan, NULL, 0);
 		left = seam__meta_fail_left(pool->meta) != 0;
 		seam__meta_fail_at(pool->meta, 0);
 		without += rc == SEAM_OK && !is_expected();
@@ -352,7 +352,7 @@ Test(planned_prelude_ends, every_failure_of_the_driver_leaves_a_whole_pool)
 	for (uint64_t n = 1; !left; n += n < 200 ? 7 : 1) {
 		open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 		seam__driver_fail_at(driver, n, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
-		enum seam_rc rc = seam_plan_use(pool, plan, NULL);
+		enum seam_rc rc = seam_plan_use(pool, plan, NULL, 0);
 		left = driver->fail_countdown > 0;
 		seam__driver_fail_at(driver, 0, 0, 0);
 		without += rc == SEAM_OK && !is_expected();

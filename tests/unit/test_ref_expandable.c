@@ -171,7 +171,7 @@ Test(ref_expandable_oom, it_needs_virtual_memory_management)
 	struct seam_driver *driver;
 	struct ref_allocator *allocator = NULL;
 	char error[200] = "";
-	cr_assert_eq(seam__emu_create(&config, error, &driver), SEAM_OK, "%s", error);
+	cr_assert_eq(seam__emu_create(&config, error, sizeof error, &driver), SEAM_OK, "%s", error);
 	cr_assert_eq(ref_create(REF_EXPANDABLE, driver, NULL, error, &allocator), SEAM_UNSUPPORTED);
 	cr_assert_str_eq(error, "not supported by this device or build");
 	cr_assert_null(allocator);

@@ -241,7 +241,7 @@ int main(int argc, char **argv)
 	enum seam_rc rc = schedule_build(trace, (uint32_t)iterations, &peer.schedule);
 	if (rc != SEAM_OK)
 		return fail(argv[2], seam_rc_text(rc));
-	if (seam__cuda_create(0, error, &peer.driver) != SEAM_OK)
+	if (seam__cuda_create(0, error, sizeof error, &peer.driver) != SEAM_OK)
 		return fail("no device", error);
 	find_control();
 	int status = run(&peer, argv[1], argv[2]);

@@ -58,12 +58,12 @@ template <typename Work> int guarded(Work work)
 
 void install_class(const char *path)
 {
-	using Install = int (*)(char *error);
+	using Install = int (*)(char *error, size_t error_bytes);
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	TORCH_CHECK(library != nullptr, dlerror());
 	auto install = reinterpret_cast<Install>(dlsym(library, "seam_torch_class_install"));
 	char error[300] = "it has no seam_torch_class_install()";
-	TORCH_CHECK(install != nullptr && install(error) == 0, path, ": ", error);
+	TORCH_CHECK(install != nullptr && install(error, sizeof error) == 0, path, ": ", error);
 }
 
 c10::MempoolId_t pool_of(uint64_t private_id)

@@ -15,10 +15,12 @@ static int too_late()
 	native->init(1);
 	void *held = native->raw_alloc(512);
 	ok(native->initialized() && held != nullptr, "PyTorch's own allocator is in use");
-	ok(seam_torch_class_install(error) == 1 && says(error, "too late"), "installing then is refused: %s", error);
+	ok(seam_torch_class_install(error, sizeof error) == 1 && says(error, "too late"),
+		"installing then is refused: %s", error);
 	ok(seam::native::get() == native && c10::GetAllocator(c10::kCUDA) == native, "and nothing is changed");
 	native->raw_delete(held);
-	ok(seam_torch_class_install(error) == 0, "when nothing is left of it installing succeeds: %s", error);
+	ok(seam_torch_class_install(error, sizeof error) == 0, "when nothing is left of it installing succeeds: %s",
+		error);
 	return tap_end();
 }
 
@@ -28,7 +30,7 @@ static void install(int devices)
 	tap_part = "install";
 	ok(seam_torch_class_version() == SEAM_TORCH_MINOR, "it knows what it was compiled for");
 	ok(seam::native::get()->name() == "native", "PyTorch's own allocator is in force");
-	ok(seam_torch_class_install(error) == 0, "installing succeeds: %s", error);
+	ok(seam_torch_class_install(error, sizeof error) == 0, "installing succeeds: %s", error);
 	ok(seam::native::get()->name() == "seam", "then Seam's is");
 	ok(c10::GetAllocator(c10::kCUDA) == seam::native::get(), "for everybody");
 	ok(!it().initialized() && says(thrown_by([] { it().allocate(1); }), "initialised"),
@@ -36,7 +38,7 @@ static void install(int devices)
 	it().init(devices);
 	ok(it().initialized(), "which it was told of");
 	ok(seam_pool_config(seam_torch_pool(0))->watch_captures == 0, "captures are PyTorch's, which tells of them");
-	ok(seam_torch_class_install(error) == 0, "installing again changes nothing");
+	ok(seam_torch_class_install(error, sizeof error) == 0, "installing again changes nothing");
 }
 
 int main(int argc, char **argv)

@@ -44,11 +44,11 @@ void use_plan(const char *path)
 	struct seam_plan_options options = {};
 	options.struct_bytes = sizeof options;
 	options.node_limit = 1000;
-	ok(seam_trace_save(seam_torch_pool(0), path, error) == SEAM_OK &&
+	ok(seam_trace_save(seam_torch_pool(0), path, error, sizeof error) == SEAM_OK &&
 			seam_trace_read_file(path, &why, &trace) == SEAM_OK,
 		"what was asked for is recorded: %s%s", error, why.text);
 	ok(seam_plan_make(trace, &options, &why, &plan) == SEAM_OK, "it can be planned: %s", why.text);
-	ok(seam_plan_use(seam_torch_pool(0), plan, error) == SEAM_OK, "and the plan used: %s", error);
+	ok(seam_plan_use(seam_torch_pool(0), plan, error, sizeof error) == SEAM_OK, "and the plan used: %s", error);
 	seam_plan_free(plan);
 	seam_trace_free(trace);
 	for (int step = 0; step < 8; step++) {

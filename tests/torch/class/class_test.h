@@ -19,7 +19,7 @@
 
 extern "C" {
 #include "tap.h"
-int seam_torch_class_install(char *error);
+int seam_torch_class_install(char *error, size_t error_bytes);
 int seam_torch_class_version(void);
 
 /* of the emulated device behind the fake runtime */

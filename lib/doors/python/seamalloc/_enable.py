@@ -116,9 +116,9 @@ class _Choice:
         learns = self.plan in (None, "off", "auto")
         entries = [f"plan:{self.plan}" if learns and self.plan is not None else "", self.conf or ""]
         error = ctypes.create_string_buffer(ERROR_BYTES)
-        check(library().seam_torch_configure(",".join(filter(None, entries)).encode(), error), "the configuration is refused", error.value)
+        check(library().seam_torch_configure(",".join(filter(None, entries)).encode(), error, ERROR_BYTES), "the configuration is refused", error.value)
         path = None if learns else os.fsencode(self.plan or "")
-        check(library().seam_torch_plan_file(path, error), f"the plan {self.plan} cannot be used", error.value)
+        check(library().seam_torch_plan_file(path, error, ERROR_BYTES), f"the plan {self.plan} cannot be used", error.value)
 
 
 _choice = _Choice()  # _lock. In effect

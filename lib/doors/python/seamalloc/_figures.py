@@ -145,7 +145,7 @@ def trace(path: str | os.PathLike[str], device: int | None = None) -> None:
     """Writes what was asked of the device's pool so far, a .seamtrace: for `seam replay` and `seam plan`."""
     made = pool(_ordinal(device))
     error = ctypes.create_string_buffer(ERROR_BYTES)
-    check(library().seam_trace_save(made, os.fsencode(path), error), f"the trace {os.fspath(path)!s} cannot be written", error.value)
+    check(library().seam_trace_save(made, os.fsencode(path), error, ERROR_BYTES), f"the trace {os.fspath(path)!s} cannot be written", error.value)
 
 
 def plan(path: str | os.PathLike[str], device: int | None = None) -> None:
@@ -156,6 +156,6 @@ def plan(path: str | os.PathLike[str], device: int | None = None) -> None:
     check(library().seam_plan_read_file(os.fsencode(path), error, ctypes.byref(found)), what, error.value)
     try:
         made = pool(_ordinal(device))
-        check(library().seam_plan_use(made, found, error), what, error.value)
+        check(library().seam_plan_use(made, found, error, ERROR_BYTES), what, error.value)
     finally:
         library().seam_plan_free(found)

@@ -26,6 +26,7 @@ from pathlib import Path
 
 LIBRARY = "libseam_torch_class.so"
 OLDEST_MINOR = 9
+ERROR_BYTES = 512
 INSTALLED = ("/usr/local/lib", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/lib/x86_64-linux-gnu")
 
 
@@ -216,8 +217,8 @@ def load() -> ctypes.CDLL:
 
 def install() -> None:
     """Makes the class PyTorch's allocator for CUDA. Raises BuildError, and changes nothing, if it cannot be compiled or it is too late."""
-    error = ctypes.create_string_buffer(300)
-    if load().seam_torch_class_install(error) != 0:
+    error = ctypes.create_string_buffer(ERROR_BYTES)
+    if load().seam_torch_class_install(error, ctypes.c_size_t(ERROR_BYTES)) != 0:
         raise BuildError(error.value.decode(errors="replace"))
 
 
