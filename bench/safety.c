@@ -81,7 +81,7 @@ static enum seam_rc measure(const struct seam__graph *graph, enum algorithm algo
 		struct seam__problem problem = {0};
 		uint64_t start_ns = processor_ns();
 		enum seam_rc rc = algorithm == THRESHOLDS
-			? seam__graph_problem(graph, seam__meta_process(), 1, &problem)
+			? seam__graph_problem(graph, seam__meta_process(), 1, false, &problem)
 			: decide(graph, algorithm, &pairs);
 		uint64_t took_ns = processor_ns() - start_ns;
 

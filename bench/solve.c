@@ -138,6 +138,7 @@ static void run_solver(const struct arguments *arguments, const char *name, cons
 	if (seam__placement_init(&best, problem) != SEAM_OK)
 		return;
 	seam__budget_init(&budget);
+	budget.inner = seam__pipeline_solve;
 	budget.deadline_ns = start_ns + (uint64_t)(arguments->limit_s * 1e9);
 	budget.target_bytes =
 		arguments->target_bytes > problem->lower_bytes ? arguments->target_bytes : problem->lower_bytes;
@@ -231,7 +232,7 @@ static bool read_problem(
 	if (graph_input_is_file(file)) {
 		if (!graph_input_read(file, error, &graph))
 			return false;
-		rc = seam__graph_problem(&graph, seam__meta_process(), align_bytes, ret_problem);
+		rc = seam__graph_problem(&graph, seam__meta_process(), align_bytes, false, ret_problem);
 		seam__graph_fini(&graph);
 	} else {
 		if (!input_read(file, SEAM_IMPORT_ANY_DEVICE, error, &trace))

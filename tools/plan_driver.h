@@ -6,7 +6,7 @@
  * same time.
  *
  * A step's computing time is the processor time that this thread needed for it, in a deterministic pool a model of that
- * (of plans by what was done for them: lib/plan/solve/solver_costs.def); that of the driver is what the device's
+ * (of plans by what was done for them: lib/plan/solve/solvers.def); that of the driver is what the device's
  * counters say.
  *
  * Once the plan in use has served all of an iteration, or at the end of the fourth that it was in use for (blocks from

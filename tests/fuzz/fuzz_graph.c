@@ -36,7 +36,7 @@ static void look(enum seam_rc rc, struct seam__graph *graph, const struct seam_t
 		SEAM_VERIFY(error->text[0] != '\0' && strchr(error->text, '\n') == NULL);
 	} else {
 		SEAM_VERIFY(seam__graph_check(graph) == NULL);
-		SEAM_VERIFY(seam__graph_problem(graph, seam__meta_process(), 8, &problem) == SEAM_OK);
+		SEAM_VERIFY(seam__graph_problem(graph, seam__meta_process(), 8, false, &problem) == SEAM_OK);
 		SEAM_VERIFY(seam__problem_check(&problem) == NULL);
 		if (problem.count <= COMPARE_UP_TO && graph->nodes.count <= COMPARE_UP_TO)
 			compare(graph, &problem);

@@ -24,7 +24,6 @@ MOST = 3
 # numbers here have to. No folder is added.
 KNOWN = {
     "learn": [4],
-    "plan": [17],
     "runtime": [5, 5],
     "vmm": [13],
 }

@@ -1,6 +1,7 @@
 /* test_around_fixed.c: around addresses that are taken for good: valid, not above what lies on top of them, and the
  * space between is used. */
 #include "meta_fixture.h"
+#include "pipeline.h"
 #include "random_problem.h"
 #include "solvers.h"
 
@@ -43,6 +44,7 @@ static uint64_t solve(const struct seam__problem *problem, bool *ret_used)
 
 	seam__budget_init(&budget);
 	budget.nodes_left = 20000;
+	budget.inner = seam__pipeline_solve;
 	cr_assert_eq(seam__placement_init(&best, problem), SEAM_OK);
 	cr_assert_eq(seam__solve_around_fixed(problem, &budget, &best, NULL), SEAM_OK);
 	peak_bytes = best.peak_bytes;
@@ -97,6 +99,7 @@ Test(around_fixed, no_failure_leaves_anything)
 		make(5, 40, SEAM__HAS_WRAP, &problem);
 		seam__budget_init(&budget);
 		budget.nodes_left = 20000;
+		budget.inner = seam__pipeline_solve;
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 		seam__meta_fail_at(meta, n);
 		rc = seam__solve_around_fixed(&problem, &budget, &best, NULL);

@@ -53,7 +53,7 @@ static void place(uint64_t seed, uint32_t copies)
 	random_problem(&wish, meta, &problem);
 	seam__budget_init(&budget);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
-	cr_assert_eq(seam__solver_run(seam__solver_find("so-source-first"), &problem, &budget, &best), SEAM_OK);
+	cr_assert_eq(seam__solver_run(seam__solver_find("start-first"), &problem, &budget, &best), SEAM_OK);
 	space = (struct seam__dynamic_space){
 		.problem = &problem, .offsets = best.offsets, .arena_bytes = best.peak_bytes, .copies = copies};
 }

@@ -36,12 +36,12 @@ static uint64_t length(const struct seam__problem *problem, uint32_t head)
 
 /* Nothing is ever placed at `top` or above, so a gap that reaches it has no end. */
 static uint64_t naive_find(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed,
-	uint32_t head, enum seam__fit fit, uint64_t ceiling, uint64_t top)
+	uint32_t head, enum seam__fit fit, uint64_t floor, uint64_t ceiling, uint64_t top)
 {
 	uint64_t best = NOWHERE;
 	uint64_t best_slack = NOWHERE;
 
-	for (uint64_t at = 0; at + length(problem, head) <= ceiling; at++) {
+	for (uint64_t at = floor; at + length(problem, head) <= ceiling; at++) {
 		uint64_t slack = 0;
 
 		if (!fits(problem, offsets, placed, head, at))
@@ -72,10 +72,11 @@ static void compare(const struct seam__problem *problem, struct seam__gaps *gaps
 
 	for (uint32_t head = 0; head < problem->count; head++) {
 		uint64_t wanted_ceiling = random_below(&seed, 3) == 0 ? random_below(&seed, 400) : 100000;
+		uint64_t floor = random_below(&seed, 4) == 0 ? random_below(&seed, 200) : 0;
 		enum seam__fit fit = random_below(&seed, 2) == 0 ? SEAM__FIT_FIRST : SEAM__FIT_BEST;
-		uint64_t naive = naive_find(problem, offsets, placed, head, fit, wanted_ceiling, top);
+		uint64_t naive = naive_find(problem, offsets, placed, head, fit, floor, wanted_ceiling, top);
 		uint64_t found = NOWHERE;
-		bool is_found = seam__gaps_find(gaps, head, fit, wanted_ceiling, &found);
+		bool is_found = seam__gaps_find(gaps, head, fit, floor, wanted_ceiling, &found);
 
 		cr_assert_eq(is_found, naive != NOWHERE, "%s: item %u", what, head);
 		cr_assert_eq(found, naive, "%s: item %u, fit %d", what, head, (int)fit);
@@ -130,11 +131,11 @@ Test(gaps, addresses_near_the_end_of_the_space)
 	cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
 	cr_assert_eq(seam__gaps_init(&gaps, &timeline), SEAM_OK);
 	cr_assert_eq(seam__gaps_put(&gaps, 0, UINT64_MAX - 8), SEAM_OK);
-	cr_expect(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, UINT64_MAX, &offset));
+	cr_expect(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, 0, UINT64_MAX, &offset));
 	cr_expect_eq(offset, 0);
-	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_FIRST, UINT64_MAX, &offset), "there is no room below");
-	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_BEST, UINT64_MAX, &offset), "there is no room below");
-	cr_expect_not(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, 7, &offset), "larger than the ceiling");
+	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_FIRST, 0, UINT64_MAX, &offset), "there is no room below");
+	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_BEST, 0, UINT64_MAX, &offset), "there is no room below");
+	cr_expect_not(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, 0, 7, &offset), "larger than the ceiling");
 	seam__gaps_fini(&gaps);
 	seam__timeline_fini(&timeline);
 	seam__problem_fini(&problem);

@@ -33,7 +33,7 @@ Test(graph_problem, items_conflict_exactly_when_tensors_are_unsafe)
 		struct seam__pairs pairs;
 
 		random_graph(&wish, &graph);
-		cr_assert_eq(seam__graph_problem(&graph, meta, 1, &problem), SEAM_OK);
+		cr_assert_eq(seam__graph_problem(&graph, meta, 1, false, &problem), SEAM_OK);
 		cr_assert_eq(seam__safety_by_streams(&graph, meta, &pairs), SEAM_OK);
 		cr_assert_null(seam__problem_check(&problem), "seed %llu: %s", (unsigned long long)seed,
 			seam__problem_check(&problem));
@@ -79,12 +79,12 @@ Test(graph_problem, solvers_keep_safety_and_contiguous_constraints)
 		struct seam__budget budget;
 
 		random_graph(&wish, &graph);
-		cr_assert_eq(seam__graph_problem(&graph, meta, 8, &problem), SEAM_OK);
+		cr_assert_eq(seam__graph_problem(&graph, meta, 8, false, &problem), SEAM_OK);
 		for (int many = 0; many < 2; many++) {
 			seam__budget_init(&budget);
 			cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
-			cr_assert_eq(seam__solver_run(seam__solver_find(many ? "mo-size-first" : "so-size-best"),
-					     &problem, &budget, &best),
+			cr_assert_eq(seam__solver_run(seam__solver_find(many ? "somas" : "size-first"), &problem,
+					     &budget, &best),
 				SEAM_OK);
 			cr_expect_null(seam__problem_check_placement(&problem, best.offsets, best.peak_bytes));
 			cr_expect_geq(best.peak_bytes, problem.lower_bytes);
@@ -105,7 +105,7 @@ Test(graph_problem, a_link_passes_over_what_has_no_size)
 	struct seam__problem problem;
 
 	cr_assert_eq(seam__graph_csv_read(text, strlen(text), NULL, &graph), SEAM_OK);
-	cr_assert_eq(seam__graph_problem(&graph, meta, 4, &problem), SEAM_OK);
+	cr_assert_eq(seam__graph_problem(&graph, meta, 4, false, &problem), SEAM_OK);
 	cr_assert_eq(problem.count, 2);
 	cr_expect_eq(problem.items[0].next, 1);
 	cr_expect_eq(problem.items[1].request, 2);
@@ -126,7 +126,7 @@ Test(graph_problem, a_failed_allocation_is_reported)
 		struct seam__problem problem = {0};
 
 		seam__meta_fail_at(meta, n);
-		enum seam_rc rc = seam__graph_problem(&graph, meta, 1, &problem);
+		enum seam_rc rc = seam__graph_problem(&graph, meta, 1, false, &problem);
 		bool fired = seam__meta_fail_left(meta) == 0;
 		seam__meta_fail_at(meta, 0);
 		cr_expect_eq(rc, fired ? SEAM_OOM_META : SEAM_OK);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "meta_fixture.h"
+#include "pipeline.h"
 #include "random_problem.h"
 #include "solvers.h"
 
@@ -59,6 +60,7 @@ static void solve(
 
 	seam__budget_init(&budget);
 	budget.nodes_left = NODES;
+	budget.inner = seam__pipeline_solve;
 	cr_assert_eq(solver(problem, &budget, best, argument), SEAM_OK);
 }
 
@@ -140,6 +142,7 @@ Test(peak_core, it_stops_when_the_budget_is_spent)
 		portfolio(&problem, &best);
 		seam__budget_init(&budget);
 		budget.nodes_left = nodes;
+		budget.inner = seam__pipeline_solve;
 		cr_assert_gt(best.peak_bytes, problem.lower_bytes, "another seed is needed");
 		cr_assert_eq(seam__solve_peak_core(&problem, &budget, &best, NULL), SEAM_OK);
 		cr_expect_leq(budget.nodes_left, nodes);
@@ -162,6 +165,7 @@ Test(peak_core, no_failure_leaves_anything)
 		uint64_t before = best.peak_bytes;
 		seam__budget_init(&budget);
 		budget.nodes_left = NODES;
+		budget.inner = seam__pipeline_solve;
 		seam__meta_fail_at(meta, n);
 		enum seam_rc rc = seam__solve_peak_core(&problem, &budget, &best, NULL);
 		seam__meta_fail_at(meta, 0);

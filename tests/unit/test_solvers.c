@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "meta_fixture.h"
+#include "pipeline.h"
 #include "random_problem.h"
 #include "solver.h"
 
@@ -17,6 +18,7 @@ static struct seam__budget budget_of(uint64_t nodes)
 
 	seam__budget_init(&budget);
 	budget.nodes_left = nodes;
+	budget.inner = seam__pipeline_solve;
 	return budget;
 }
 

@@ -3,7 +3,7 @@
 
 #include "meta.h"
 
-/* Time on one core, measured as solver_costs.def says: for a section of a gap, raised or not; for an item that may fit,
+/* Time on one core, measured as solvers.def says: for a section of a gap, raised or not; for an item that may fit,
  * more where many items are far apart in memory; for a look at a hole. */
 #define SECTION_NS UINT64_C(30)
 #define FIT_NS UINT64_C(6)

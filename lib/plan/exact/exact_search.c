@@ -15,7 +15,7 @@
 #define SECTIONS_PER_NODE 512u /* what a step costs grows slowly with them */
 #define NODE_NS \
 	UINT64_C(20000)    /* where steps take longer, they count as several: a limit in nodes is one in time, too */
-#define KEY_NS UINT64_C(5) /* for a section of one that is named; measured as solver_costs.def says */
+#define KEY_NS UINT64_C(5) /* for a section of one that is named; measured as solvers.def says */
 #define KEY_SECTIONS_MAX 1024u /* longer parts do not come again, and naming them takes long */
 
 struct seam__exact_frame {

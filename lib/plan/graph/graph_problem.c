@@ -29,8 +29,8 @@ static void find_first(const struct seam__graph *graph, uint32_t *ret_first)
 	}
 }
 
-static void add_item(
-	const struct seam__graph *graph, uint32_t number, const uint32_t *first, struct seam__problem *problem)
+static void add_item(const struct seam__graph *graph, uint32_t number, const uint32_t *first, bool apart,
+	struct seam__problem *problem)
 {
 	const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, number);
 	const struct seam__graph_node *producer = seam__graph_node_at(graph, tensor->producer);
@@ -47,7 +47,8 @@ static void add_item(
 			release = at > release ? at : release;
 		}
 		if (problem->holds != NULL)
-			problem->holds[(size_t)problem->count * problem->streams + s] = release - producer->position;
+			problem->holds[(size_t)problem->count * problem->streams + s] =
+				apart && s != producer->stream ? SEAM__HOLD_ALWAYS : release - producer->position;
 		if (s == producer->stream)
 			own = release - producer->position;
 	}
@@ -83,21 +84,21 @@ static void link_items(const struct seam__graph *graph, const uint32_t *item_of,
 	}
 }
 
-static void add_items(
-	const struct seam__graph *graph, const uint32_t *first, uint32_t *item_of, struct seam__problem *problem)
+static void add_items(const struct seam__graph *graph, const uint32_t *first, bool apart, uint32_t *item_of,
+	struct seam__problem *problem)
 {
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
 		item_of[t] = SEAM__ITEM_NONE;
 		if (seam__graph_tensor_at(graph, t)->size_bytes == 0)
 			continue;
 		item_of[t] = problem->count;
-		add_item(graph, t, first, problem);
+		add_item(graph, t, first, apart, problem);
 	}
 	link_items(graph, item_of, problem);
 }
 
 enum seam_rc seam__graph_problem(const struct seam__graph *graph, struct seam_meta *meta, uint64_t align_bytes,
-	struct seam__problem *ret_problem)
+	bool apart, struct seam__problem *ret_problem)
 {
 	size_t firsts = graph->nodes.count * graph->streams.count + 1;
 	size_t tensors = graph->tensors.count + 1;
@@ -111,7 +112,7 @@ enum seam_rc seam__graph_problem(const struct seam__graph *graph, struct seam_me
 			true, graph->streams.count == 0 ? 1 : (uint32_t)graph->streams.count, align_bytes);
 	if (rc == SEAM_OK) {
 		find_first(graph, first);
-		add_items(graph, first, item_of, &problem);
+		add_items(graph, first, apart, item_of, &problem);
 		rc = seam__problem_finish(&problem);
 	}
 	seam__meta_free(meta, item_of, tensors * sizeof(*item_of));

@@ -13,9 +13,10 @@
 #include "problem.h"
 
 /* An item per tensor that has a size, its request being the tensor's number, in the order of the tensors; links from
- * the contiguous constraints. The problem is a line, finished, for seam__problem_fini(). Errors: SEAM_OOM_META.
+ * the contiguous constraints; `apart`: streams never share memory. The problem is a line, finished, for
+ * seam__problem_fini(). Errors: SEAM_OOM_META.
  * O((nodes + tensors + consumers) * streams), in memory 4 bytes for each node and stream. */
 SEAM_MUST_USE enum seam_rc seam__graph_problem(const struct seam__graph *graph, struct seam_meta *meta,
-	uint64_t align_bytes, struct seam__problem *ret_problem);
+	uint64_t align_bytes, bool apart, struct seam__problem *ret_problem);
 
 #endif

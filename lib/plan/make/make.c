@@ -19,7 +19,7 @@
 #include "trace_error.h"
 #include "waits.h"
 
-#define EVENT_NS UINT64_C(1250) /* for each event: all but the solvers, at most, measured as solver_costs.def says */
+#define EVENT_NS UINT64_C(1250) /* for each event: all but the solvers, at most, measured as solvers.def says */
 
 /* What is found out on the way. Zeroed members are allowed to be finished. */
 struct making {

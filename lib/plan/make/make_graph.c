@@ -6,7 +6,6 @@
 #include "make.h"
 #include "meta.h"
 #include "plan_builder.h"
-#include "relax.h"
 
 struct making {
 	const struct seam__graph *graph;
@@ -128,18 +127,8 @@ static enum seam_rc assemble(const struct making *making, struct seam_plan **ret
 
 static enum seam_rc understand(struct making *making)
 {
-	struct seam__problem apart;
-	enum seam_rc rc =
-		seam__graph_problem(making->graph, seam__meta_process(), making->options.align_bytes, &making->problem);
-
-	if (rc != SEAM_OK || making->options.streams != SEAM_PLAN_STREAMS_APART)
-		return rc;
-	rc = seam__relax_apart(&making->problem, &apart);
-	if (rc == SEAM_OK) {
-		seam__problem_fini(&making->problem);
-		making->problem = apart;
-	}
-	return rc;
+	return seam__graph_problem(making->graph, seam__meta_process(), making->options.align_bytes,
+		making->options.streams == SEAM_PLAN_STREAMS_APART, &making->problem);
 }
 
 enum seam_rc seam__plan_make_graph(const struct seam__graph *graph, const struct seam_plan_options *options,

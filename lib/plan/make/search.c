@@ -80,13 +80,8 @@ static void begin(const struct seam__problem *problem, const struct seam_plan_op
 static const char *missing(const struct seam__problem *problem, const struct seam_plan_options *options)
 {
 	const struct seam__solver *solver = seam__solver_find(options->solver);
-	unsigned has = seam__problem_features(problem);
-	unsigned lacks = has & ~solver->can;
+	unsigned lacks = seam__problem_features(problem) & ~solver->can;
 
-	if ((solver->can & SEAM__NEEDS_HOLDS) != 0 && (has & SEAM__HAS_HOLDS) == 0)
-		return "no memory passes between streams";
-	if ((solver->can & SEAM__NEEDS_PAIRS) != 0 && (has & (SEAM__HAS_HOLDS | SEAM__HAS_LINKS)) == 0)
-		return "no memory passes between streams, and no contiguous constraints";
 	if ((lacks & SEAM__HAS_LINKS) != 0)
 		return "contiguous constraints";
 	if ((lacks & SEAM__HAS_HOLDS) != 0)

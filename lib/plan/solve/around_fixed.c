@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "meta.h"
-#include "pipeline.h"
 #include "placer.h"
 #include "subset.h"
 
@@ -121,7 +120,6 @@ static enum seam_rc stack_rest(struct around *around, const struct seam__problem
 {
 	const struct seam__problem *problem = around->problem;
 	struct seam__placement above = {0};
-	struct seam__pipeline_result result;
 	struct seam__budget own = *budget;
 	uint64_t *offsets = around->placer.made.offsets;
 	enum seam_rc rc = seam__placement_init(&above, rest);
@@ -129,7 +127,7 @@ static enum seam_rc stack_rest(struct around *around, const struct seam__problem
 	own.target_bytes = budget->target_bytes > around->roof_bytes ? budget->target_bytes - around->roof_bytes : 0;
 	own.progress = NULL;
 	if (rc == SEAM_OK)
-		rc = seam__pipeline_run(rest, &own, &above, &result);
+		rc = budget->inner(rest, &own, &above, NULL);
 	budget->nodes_left = own.nodes_left;
 	budget->spent = own.spent;
 	if (rc == SEAM_OK)
@@ -149,6 +147,8 @@ enum seam_rc seam__solve_around_fixed(const struct seam__problem *problem, struc
 	enum seam_rc rc = SEAM_OOM_META;
 
 	(void)argument;
+	if (budget->inner == NULL)
+		return SEAM_OK;
 	around.ranks = seam__meta_array(problem->meta, room, sizeof(*around.ranks));
 	around.placed = seam__meta_array(problem->meta, room, 1);
 	if (around.ranks != NULL && around.placed != NULL)

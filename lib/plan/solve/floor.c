@@ -108,7 +108,7 @@ static bool place(struct work *work, struct seam__budget *budget, uint64_t ceili
 	return true;
 }
 
-static enum seam_rc prepare(struct work *work, const struct seam__recipe *recipe)
+static enum seam_rc prepare(struct work *work)
 {
 	const struct seam__problem *problem = work->problem;
 	enum seam_rc rc = seam__timeline_init(&work->timeline, problem);
@@ -116,7 +116,7 @@ static enum seam_rc prepare(struct work *work, const struct seam__recipe *recipe
 	if (rc == SEAM_OK)
 		rc = seam__skyline_init(&work->skyline, &work->timeline);
 	if (rc == SEAM_OK)
-		rc = seam__order_init(&work->order, problem, recipe->word);
+		rc = seam__order_init(&work->order, problem, "TAWB");
 	if (rc == SEAM_OK)
 		rc = seam__placement_init(&work->made, problem);
 	if (rc != SEAM_OK)
@@ -128,16 +128,16 @@ static enum seam_rc prepare(struct work *work, const struct seam__recipe *recipe
 enum seam_rc seam__solve_floor(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument)
 {
-	const struct seam__recipe *recipe = argument;
 	struct work work = {.problem = problem};
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
 	enum seam_rc rc;
 
+	(void)argument;
 	if (best->peak_bytes <= budget->target_bytes || best->peak_bytes <= problem->lower_bytes)
 		return SEAM_OK;
-	rc = prepare(&work, recipe);
+	rc = prepare(&work);
 	if (rc == SEAM_OK && place(&work, budget, ceiling_bytes))
-		(void)seam__placement_improve(best, problem, budget, work.made.offsets, recipe->name);
+		(void)seam__placement_improve(best, problem, budget, work.made.offsets, "floor-taw");
 	seam__meta_free(problem->meta, work.heap, (size_t)problem->count * sizeof(*work.heap));
 	seam__placement_fini(&work.made, problem);
 	seam__order_fini(&work.order);

@@ -182,9 +182,10 @@ static uint64_t slack(const struct seam__gaps *gaps, size_t count, uint64_t at_b
 	return least;
 }
 
-static bool find_best(struct seam__gaps *gaps, size_t count, uint64_t last_bytes, uint64_t *ret_offset_bytes)
+static bool find_best(
+	struct seam__gaps *gaps, size_t count, uint64_t floor_bytes, uint64_t last_bytes, uint64_t *ret_offset_bytes)
 {
-	uint64_t at_bytes = climb(gaps, count, 0, last_bytes);
+	uint64_t at_bytes = climb(gaps, count, floor_bytes, last_bytes);
 	uint64_t best_slack = UINT64_MAX;
 	bool found = false;
 
@@ -204,8 +205,8 @@ static bool find_best(struct seam__gaps *gaps, size_t count, uint64_t last_bytes
 	return found;
 }
 
-bool seam__gaps_find(
-	struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t ceiling_bytes, uint64_t *ret_offset_bytes)
+bool seam__gaps_find(struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t floor_bytes,
+	uint64_t ceiling_bytes, uint64_t *ret_offset_bytes)
 {
 	const struct seam__item *items = gaps->timeline->problem->items;
 	uint64_t length_bytes = 0;
@@ -219,8 +220,8 @@ bool seam__gaps_find(
 		return false;
 	uint64_t last_bytes = ceiling_bytes - length_bytes;
 	if (fit == SEAM__FIT_BEST)
-		return find_best(gaps, count, last_bytes, ret_offset_bytes);
-	uint64_t at_bytes = climb(gaps, count, 0, last_bytes);
+		return find_best(gaps, count, floor_bytes, last_bytes, ret_offset_bytes);
+	uint64_t at_bytes = climb(gaps, count, floor_bytes, last_bytes);
 	if (at_bytes > last_bytes)
 		return false;
 	*ret_offset_bytes = at_bytes;

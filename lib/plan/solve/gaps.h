@@ -50,10 +50,10 @@ void seam__gaps_clear(struct seam__gaps *gaps); /* nothing is placed; keeps the 
 /* The item now takes its size from `offset_bytes`. Errors: SEAM_OOM_META: then only clear or fini may follow. */
 SEAM_MUST_USE enum seam_rc seam__gaps_put(struct seam__gaps *gaps, uint32_t item, uint64_t offset_bytes);
 
-/* A place for the item and for those linked behind it, such that they end at or below `ceiling_bytes` and overlap
- * nothing placed that they conflict with. Returns false when there is none. */
-bool seam__gaps_find(
-	struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t ceiling_bytes, uint64_t *ret_offset_bytes);
+/* A place for the item and for those linked behind it, such that they lie from `floor_bytes` to `ceiling_bytes` and
+ * overlap nothing placed that they conflict with. Returns false when there is none. */
+bool seam__gaps_find(struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t floor_bytes,
+	uint64_t ceiling_bytes, uint64_t *ret_offset_bytes);
 
 const char *seam__gaps_check(const struct seam__gaps *gaps);
 

@@ -13,7 +13,6 @@
 #include "clock.h"
 #include "meta.h"
 #include "order.h"
-#include "pipeline.h"
 #include "placer.h"
 #include "subset.h"
 
@@ -66,7 +65,6 @@ static enum seam_rc find_core(struct work *work, uint64_t lost_bytes)
 static enum seam_rc place_core(
 	struct work *work, struct seam__budget *budget, uint64_t target_bytes, uint64_t best_bytes)
 {
-	struct seam__pipeline_result result;
 	struct seam__budget own = *budget;
 	uint64_t given;
 	enum seam_rc rc;
@@ -82,7 +80,7 @@ static enum seam_rc place_core(
 	own.target_bytes = target_bytes;
 	own.progress = NULL;
 	given = own.nodes_left;
-	rc = seam__pipeline_run(&work->core, &own, &work->placed, &result);
+	rc = budget->inner(&work->core, &own, &work->placed, NULL);
 	if (budget->nodes_left != UINT64_MAX)
 		budget->nodes_left -= given - own.nodes_left;
 	return rc == SEAM_OK && work->placed.peak_bytes >= best_bytes ? SEAM_NOT_FOUND : rc;
@@ -133,7 +131,8 @@ enum seam_rc seam__solve_peak_core(const struct seam__problem *problem, struct s
 	enum seam_rc rc = SEAM_OOM_META;
 
 	(void)argument;
-	if (best->peak_bytes == SEAM__PEAK_NONE || best->peak_bytes <= budget->target_bytes || lost_bytes == 0)
+	if (best->peak_bytes == SEAM__PEAK_NONE || best->peak_bytes <= budget->target_bytes || lost_bytes == 0 ||
+		budget->inner == NULL)
 		return SEAM_OK;
 	work.marks = seam__meta_array(problem->meta, problem->count, 1);
 	if (work.marks != NULL)

@@ -90,6 +90,7 @@ static struct seam__budget stage_budget(struct work *work, uint32_t part, unsign
 	if (percent != 0 && whole->nodes_left != UINT64_MAX)
 		budget.nodes_left = whole->nodes_left / 100 * percent + whole->nodes_left % 100 * percent / 100;
 	budget.target_bytes = part_target(work, part);
+	budget.inner = seam__pipeline_solve;
 	budget.progress = note_progress;
 	budget.progress_context = work;
 	work->part = part;
@@ -297,6 +298,15 @@ enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam
 		stages[i] = (struct stage){seam__solver_find(table[i].solver), table[i].percent, table[i].least_items,
 			table[i].most_items};
 	return run(&work, ret_result);
+}
+
+enum seam_rc seam__pipeline_solve(const struct seam__problem *problem, struct seam__budget *budget,
+	struct seam__placement *best, const void *argument)
+{
+	struct seam__pipeline_result ignored;
+
+	(void)argument;
+	return seam__pipeline_run(problem, budget, best, &ignored);
 }
 
 enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const struct seam__solver *solver,

@@ -6,9 +6,6 @@
  * done before the end, however little it allows, on every part that is not at its target. So the worst answer is that
  * of the best of them.
  *
- * A part whose items pass between streams under conditions (holds) is also solved in two simpler ways that are safe: as
- * if each item lived as long as it is held from anybody, and as if the streams shared nothing. The best counts.
- *
  * Not here: which solvers exist (solvers.def); in what order they are called (stages.def).
  * Deterministic with a budget in nodes. No locks.
  */
@@ -30,6 +27,10 @@ struct seam__pipeline_result {
  */
 SEAM_MUST_USE enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, struct seam__pipeline_result *ret_result);
+
+/* The same as a solver: what budget->inner is. */
+SEAM_MUST_USE enum seam_rc seam__pipeline_solve(const struct seam__problem *problem, struct seam__budget *budget,
+	struct seam__placement *best, const void *argument);
 
 /* The same with one solver for every part instead of the stages. It may end without a placement.
  * Errors: also SEAM_UNSUPPORTED (it cannot do what some part has). */

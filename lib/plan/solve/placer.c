@@ -58,7 +58,7 @@ enum seam_rc seam__placer_drop(struct seam__placer *placer, uint32_t head, enum 
 {
 	uint64_t steps = placer->gaps.steps;
 	uint64_t offset_bytes = 0;
-	bool found = seam__gaps_find(&placer->gaps, head, fit, ceiling_bytes, &offset_bytes);
+	bool found = seam__gaps_find(&placer->gaps, head, fit, 0, ceiling_bytes, &offset_bytes);
 
 	if (!seam__budget_spend(budget, 1 + (placer->gaps.steps - steps) / STEPS_PER_NODE) || !found)
 		return SEAM_NOT_FOUND;

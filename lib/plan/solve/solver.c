@@ -5,47 +5,8 @@
 
 #include "clock.h"
 #include "meta.h"
-#include "solvers.h"
 
 #define LOOK_NODES 1000u /* between two looks at the clock */
-
-static const struct seam__solver solvers[] = {
-#define SEAM_SOLVER(name, can, solve, argument, text) {name, text, can, solve, argument},
-#include "solvers.def"
-#undef SEAM_SOLVER
-};
-
-static const struct cost {
-	const char *name;
-	uint32_t item_ns, node_ns;
-} costs[] = {
-#define SEAM_SOLVER_COST(name, item_ns, node_ns) {name, item_ns, node_ns},
-#include "solver_costs.def"
-#undef SEAM_SOLVER_COST
-};
-
-const struct seam__solver *seam__solver_list(size_t *ret_count)
-{
-	*ret_count = sizeof(solvers) / sizeof(solvers[0]);
-	return solvers;
-}
-
-const struct seam__solver *seam__solver_find(const char *name)
-{
-	for (size_t i = 0; i < sizeof(solvers) / sizeof(solvers[0]); i++)
-		if (strcmp(solvers[i].name, name) == 0)
-			return &solvers[i];
-	return NULL;
-}
-
-bool seam__solver_can(const struct seam__solver *solver, unsigned features)
-{
-	if ((solver->can & SEAM__NEEDS_HOLDS) != 0 && (features & SEAM__HAS_HOLDS) == 0)
-		return false;
-	if ((solver->can & SEAM__NEEDS_PAIRS) != 0 && (features & (SEAM__HAS_HOLDS | SEAM__HAS_LINKS)) == 0)
-		return false;
-	return (features & ~solver->can) == 0;
-}
 
 void seam__budget_init(struct seam__budget *budget)
 {
@@ -98,35 +59,6 @@ unsigned seam__problem_features(const struct seam__problem *problem)
 				has |= SEAM__HAS_HOLDS;
 	}
 	return has;
-}
-
-/* The solver begins: what it takes is added from here on. */
-static void count_work(
-	const struct seam__solver *solver, const struct seam__problem *problem, struct seam__budget *budget)
-{
-	uint32_t item_ns = SEAM_COST_REST_ITEM_NS;
-	budget->node_ns = SEAM_COST_REST_NODE_NS;
-	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
-		if (strcmp(costs[i].name, solver->name) == 0) {
-			item_ns = costs[i].item_ns;
-			budget->node_ns = costs[i].node_ns;
-		}
-	}
-	if (budget->work_ns != NULL)
-		*budget->work_ns += (uint64_t)problem->count * item_ns;
-}
-
-enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
-	struct seam__budget *budget, struct seam__placement *best)
-{
-	if (problem->count == 0) {
-		best->peak_bytes = 0;
-		return SEAM_OK;
-	}
-	if (!seam__solver_can(solver, seam__problem_features(problem)))
-		return SEAM_UNSUPPORTED;
-	count_work(solver, problem, budget);
-	return solver->solve(problem, budget, best, solver->argument);
 }
 
 enum seam_rc seam__placement_init(struct seam__placement *placement, const struct seam__problem *problem)

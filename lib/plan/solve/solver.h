@@ -21,6 +21,14 @@
 
 #define SEAM__PEAK_NONE UINT64_MAX /* no placement yet */
 
+struct seam__budget;
+struct seam__placement;
+
+/* Replaces `best` when better placements are found.
+ * Errors: SEAM_OOM_META (`best` is whole all the same). A spent budget is no error. */
+typedef enum seam_rc (*seam__solve)(const struct seam__problem *problem, struct seam__budget *budget,
+	struct seam__placement *best, const void *argument);
+
 struct seam__placement {
 	uint64_t *offsets;   /* per item of the problem; meaningless while peak_bytes is SEAM__PEAK_NONE */
 	uint64_t peak_bytes; /* largest offset + size */
@@ -32,10 +40,13 @@ struct seam__budget {
 	uint64_t target_bytes; /* a placement of this peak or less is good enough: solvers stop there */
 	const int *cancel;     /* stop once it is not 0; read as an atomic. NULL: never */
 	uint64_t *work_ns; /* what is done under it and its copies is added here: time on one core, estimated from items
-			    * and nodes (solver_costs.def), and so the same on every machine. NULL: nobody asks */
+			    * and nodes (solvers.def), and so the same on every machine. NULL: nobody asks */
 	uint32_t node_ns;  /* private: of the solver at work */
 	uint32_t until_look; /* private: nodes until the clock is read again */
 	bool spent;          /* set once it is, and stays */
+	/* All solvers, one after the other, for those that have a smaller problem solved; the pipeline says so, not
+	 * they. NULL: such a solver does nothing. */
+	seam__solve inner;
 	/* Called whenever the clock is read. NULL allowed. */
 	void (*tick)(void *context);
 	void *tick_context;
@@ -59,20 +70,15 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes);
 #define SEAM__HAS_HOLDS 0x4u
 #define SEAM__HAS_LINKS 0x8u
 #define SEAM__HAS_ALL 0xFu
-#define SEAM__NEEDS_HOLDS 0x10u /* of a solver: it has nothing to say without holds */
-#define SEAM__NEEDS_PAIRS 0x20u /* of a solver: nothing that others do not say better without holds and links */
 
 unsigned seam__problem_features(const struct seam__problem *problem); /* O(count * streams) */
-
-/* Replaces `best` when better placements are found.
- * Errors: SEAM_OOM_META (`best` is whole all the same). A spent budget is no error. */
-typedef enum seam_rc (*seam__solve)(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
 
 struct seam__solver {
 	const char *name; /* as on the command line */
 	const char *text; /* one line */
-	unsigned can;     /* SEAM__HAS_...: what it copes with; and SEAM__NEEDS_... */
+	unsigned can;     /* SEAM__HAS_...: what it copes with */
+	uint32_t item_ns; /* what it takes on one core, for each item and each node */
+	uint32_t node_ns;
 	seam__solve solve;
 	const void *argument; /* what distinguishes solvers of one function */
 };

@@ -1,149 +1,112 @@
-/* somas.c: the solvers of SOMAS (section 4): Single Object and Many Objects. See solvers.h.
+/* somas.c: the solver "somas": Single Object and Many Objects (SOMAS, section 4). See solvers.h.
  *
- * Each places the chains one after the other, in one of four orders, by first or best fit. Single Object looks at all
- * of the memory; Many Objects at one object after the other, and opens one more when the chain fits into none.
- * O(count^2) conflicts at worst, in memory O(count); the budget is asked before each chain, so that a problem too large
- * for its time ends without a placement.
+ * Single Object: one range of memory without end, into which chains (linked items) go one after the other, each into
+ * the lowest or the smallest gap: the portfolio (greedy.c) with the papers' orders. Many Objects: ranges one behind the
+ * other, the objects. A chain goes into the first object that has room for it, and else gets one of its own size on
+ * top, which it spans.
+ *
+ * Not here: which tensors may share memory (SOMAS, section 3); that is in the problem (graph_problem.h).
  */
 #include "solvers.h"
 
-#include "chains.h"
-#include "clock.h"
 #include "meta.h"
-#include "objects.h"
-
-#define CONFLICTS_PER_NODE 256u /* looks at a pair that cost about as much as a node */
+#include "order.h"
+#include "placer.h"
 
 struct work {
 	const struct seam__problem *problem;
-	const struct seam__somas_way *way;
-	struct seam__chains chains;
-	struct seam__objects objects;
-	uint64_t limit_bytes; /* a placement that reaches this high is no better than the best known */
+	struct seam__budget *budget;
+	struct seam__placer placer;
+	struct seam__order order; /* large chains first */
+	uint64_t *ends;           /* of the objects; room for one more than items */
+	uint32_t count; /* of the objects; the first begins at 0, each other one where the one before it ends */
 };
 
-/* The first object: all of the memory, or as much as the fixed items take, or none. */
+/* What is fixed lies in the first object, which is as large as that takes. */
 static void open_first(struct work *work)
 {
 	const struct seam__problem *problem = work->problem;
-	uint64_t top = 0;
+	uint64_t top_bytes = 0;
 
 	for (uint32_t i = 0; i < problem->count; i++) {
 		const struct seam__item *item = &problem->items[i];
 
-		if (item->fixed_bytes != SEAM__ADDRESS_ANY && item->fixed_bytes + item->size_bytes > top)
-			top = item->fixed_bytes + item->size_bytes;
+		if (item->fixed_bytes != SEAM__ADDRESS_ANY && item->fixed_bytes + item->size_bytes > top_bytes)
+			top_bytes = item->fixed_bytes + item->size_bytes;
 	}
-	if (work->way->many && top == 0)
-		return;
-	(void)seam__objects_open(&work->objects, work->way->many ? top : UINT64_MAX, SEAM__ITEM_NONE);
-	for (uint32_t i = 0; i < problem->count; i++)
-		if (problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
-			seam__objects_put(&work->objects, 0, i, problem->items[i].fixed_bytes);
+	if (top_bytes > 0)
+		work->ends[work->count++] = top_bytes;
 }
 
-/* SEAM_NOT_FOUND: it would reach the limit. */
-static enum seam_rc place(struct work *work, const struct seam__chain *chain)
+/* Into the first object with room, else into a new one. SEAM_NOT_FOUND: that would end above the ceiling, or the budget
+ * is spent. */
+static enum seam_rc place(struct work *work, uint32_t head, uint64_t ceiling_bytes)
 {
-	struct seam__objects *objects = &work->objects;
-	enum seam_rc rc = SEAM_NOT_FOUND;
-	uint64_t offset = 0;
-	uint32_t number;
+	const struct seam__item *items = work->problem->items;
+	uint64_t begin_bytes = 0, size_bytes = 0;
 
-	for (number = 0; number < objects->count; number++) {
-		rc = seam__objects_find(objects, number, chain, work->way->fit, &offset);
-		if (rc != SEAM_NOT_FOUND)
-			break;
+	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = items[i].next)
+		size_bytes += items[i].size_bytes;
+	for (uint32_t n = 0; n < work->count; n++) {
+		uint64_t offset_bytes;
+
+		if (!seam__budget_spend(work->budget, 1))
+			return SEAM_NOT_FOUND;
+		if (work->ends[n] - begin_bytes >= size_bytes &&
+			seam__gaps_find(
+				&work->placer.gaps, head, SEAM__FIT_FIRST, begin_bytes, work->ends[n], &offset_bytes))
+			return seam__placer_put(&work->placer, head, offset_bytes);
+		begin_bytes = work->ends[n];
 	}
-	if (rc == SEAM_NOT_FOUND) {
-		number = seam__objects_open(
-			objects, chain->size_bytes, chain->length == 1 ? chain->head : SEAM__ITEM_NONE);
-		offset = objects->list[number].low_bytes;
-	} else if (rc != SEAM_OK) {
-		return rc;
-	}
-	if (offset + chain->size_bytes >= work->limit_bytes)
+	if (size_bytes > ceiling_bytes || begin_bytes > ceiling_bytes - size_bytes)
 		return SEAM_NOT_FOUND;
-	seam__objects_put(objects, number, chain->head, offset);
-	return SEAM_OK;
+	work->ends[work->count++] = begin_bytes + size_bytes;
+	return seam__placer_put(&work->placer, head, begin_bytes);
 }
 
-static enum seam_rc place_all(struct work *work, struct seam__budget *budget, struct seam__placement *best)
+static enum seam_rc many_objects(
+	const struct seam__problem *problem, struct seam__budget *budget, struct seam__placement *best)
 {
-	enum seam_rc rc = SEAM_OK;
+	struct work work = {.problem = problem, .budget = budget};
+	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
+	enum seam_rc rc;
 
-	open_first(work);
-	for (uint32_t c = 0; rc == SEAM_OK && c < work->chains.count; c++) {
-		const struct seam__chain *chain = &work->chains.list[c];
-
-		if (!seam__budget_spend(
-			    budget, 1 + (uint64_t)work->objects.placed * chain->length / CONFLICTS_PER_NODE))
-			return SEAM_OK;
-		rc = place(work, chain);
-	}
+	work.ends = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*work.ends));
+	rc = work.ends == NULL ? SEAM_OOM_META : seam__order_init(&work.order, problem, "WB");
 	if (rc == SEAM_OK)
-		(void)seam__placement_improve(best, work->problem, budget, work->objects.offsets, work->way->name);
+		rc = seam__placer_init(&work.placer, problem);
+	if (rc == SEAM_OK)
+		rc = seam__placer_start(&work.placer);
+	if (rc == SEAM_OK)
+		open_first(&work);
+	for (uint32_t n = 0; rc == SEAM_OK && n < work.order.count; n++)
+		rc = place(&work, work.order.heads[n], ceiling_bytes);
+	if (rc == SEAM_OK)
+		(void)seam__placement_improve(best, problem, budget, work.placer.made.offsets, "somas");
+	seam__placer_fini(&work.placer);
+	seam__order_fini(&work.order);
+	seam__meta_free(problem->meta, work.ends, ((size_t)problem->count + 1) * sizeof(*work.ends));
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }
 
 enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument)
 {
-	struct work work = {.problem = problem, .way = argument, .limit_bytes = best->peak_bytes};
-	struct seam__placement made;
-	enum seam_rc rc;
-
-	if (best->peak_bytes <= budget->target_bytes || !seam__budget_spend(budget, 1))
-		return SEAM_OK;
-	rc = seam__placement_init(&made, problem);
-	if (rc != SEAM_OK)
-		return rc;
-	rc = seam__chains_init(&work.chains, problem, work.way->order);
-	if (rc == SEAM_OK)
-		rc = seam__objects_init(&work.objects, problem, made.offsets);
-	if (rc == SEAM_OK)
-		rc = place_all(&work, budget, best);
-	seam__objects_fini(&work.objects);
-	seam__chains_fini(&work.chains);
-	seam__placement_fini(&made, problem);
-	return rc;
-}
-
-/* Steps of work that the budget still allows. */
-static uint64_t steps_left(const struct seam__budget *budget)
-{
-	uint64_t now_ns;
-	uint64_t left = budget->nodes_left;
-
-	if (budget->deadline_ns == UINT64_MAX)
-		return left;
-	now_ns = seam__clock_thread_ns();
-	if (now_ns >= budget->deadline_ns)
-		return 0;
-	return (budget->deadline_ns - now_ns) / 1000 < left ? (budget->deadline_ns - now_ns) / 1000 : left;
-}
-
-enum seam_rc seam__solve_somas_all(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
-{
-	/* The quick and the different ones first. */
-	static const struct seam__somas_way ways[] = {
-		{"mo-size-first", SEAM__CHAIN_SIZE, SEAM__FIT_FIRST, true},
-		{"so-size-first", SEAM__CHAIN_SIZE, SEAM__FIT_FIRST, false},
-		{"so-source-first", SEAM__CHAIN_SOURCE, SEAM__FIT_FIRST, false},
-		{"so-breadth-first", SEAM__CHAIN_BREADTH, SEAM__FIT_FIRST, false},
-		{"so-unsafe-first", SEAM__CHAIN_UNSAFE, SEAM__FIT_FIRST, false},
-		{"so-size-best", SEAM__CHAIN_SIZE, SEAM__FIT_BEST, false},
-		{"so-source-best", SEAM__CHAIN_SOURCE, SEAM__FIT_BEST, false},
-		{"so-breadth-best", SEAM__CHAIN_BREADTH, SEAM__FIT_BEST, false},
-		{"so-unsafe-best", SEAM__CHAIN_UNSAFE, SEAM__FIT_BEST, false},
+	/* By size, by begin, and first where most is live. */
+	static const struct seam__recipe ways[] = {
+		{"somas", "WB", SEAM__FIT_FIRST},
+		{"somas", "BW", SEAM__FIT_FIRST},
+		{"somas", "TWB", SEAM__FIT_FIRST},
+		{"somas", "WB", SEAM__FIT_BEST},
+		{"somas", "BW", SEAM__FIT_BEST},
+		{"somas", "TWB", SEAM__FIT_BEST},
 	};
-	uint64_t needed = (uint64_t)problem->count * problem->count / (2 * CONFLICTS_PER_NODE);
 	enum seam_rc rc = SEAM_OK;
 
 	(void)argument;
 	for (size_t w = 0; rc == SEAM_OK && w < sizeof(ways) / sizeof(ways[0]); w++)
-		if (needed <= steps_left(budget))
-			rc = seam__solve_somas(problem, budget, best, &ways[w]);
+		rc = seam__solve_greedy(problem, budget, best, &ways[w]);
+	if (rc == SEAM_OK && best->peak_bytes > budget->target_bytes)
+		rc = many_objects(problem, budget, best);
 	return rc;
 }

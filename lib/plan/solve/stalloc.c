@@ -209,16 +209,16 @@ static double box(const struct group *group)
 	return (double)group->size_bytes * group->span;
 }
 
-/* Sorted items [first, first + count) as a group, or each alone when they use too little of their box. */
-static enum seam_rc group_or_not(struct work *work, double bound, uint32_t first, uint32_t count)
+/* Sorted items [first, first + count) as a group, or each alone. */
+static enum seam_rc group_or_not(struct work *work, bool grouped, uint32_t first, uint32_t count)
 {
 	uint32_t before = work->group_count;
 	bool whole = false;
 	enum seam_rc rc = SEAM_OK;
 
-	if (bound <= 1) {
+	if (grouped) {
 		rc = add_group(work, first, count, &whole);
-		if (rc != SEAM_OK || (whole && work->groups[before].product >= bound * box(&work->groups[before])))
+		if (rc != SEAM_OK || whole)
 			return rc;
 	}
 	work->group_count = before;
@@ -235,7 +235,7 @@ static bool together(const struct seam__item *a, const struct seam__item *b)
 		a->phase_end != 0;
 }
 
-static enum seam_rc make_groups(struct work *work, double bound)
+static enum seam_rc make_groups(struct work *work, bool grouped)
 {
 	enum seam_rc rc = sort_items(work);
 	uint32_t count = work->problem->count;
@@ -245,7 +245,7 @@ static enum seam_rc make_groups(struct work *work, double bound)
 
 		for (next = first + 1; next < count && together(head, &work->problem->items[work->order[next]]); next++)
 			continue;
-		rc = group_or_not(work, bound, first, next - first);
+		rc = group_or_not(work, grouped, first, next - first);
 	}
 	return rc;
 }
@@ -357,20 +357,20 @@ static enum seam_rc place_groups(struct work *work, uint64_t below_bytes, bool *
 enum seam_rc seam__solve_stalloc(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, const void *argument)
 {
-	const struct seam__stalloc_options *options = argument;
+	const bool grouped = argument != NULL;
 	struct work work;
 	bool whole;
 	enum seam_rc rc = work_init(&work, problem, budget);
 
 	if (rc != SEAM_OK)
 		return rc;
-	rc = make_groups(&work, options->least_use);
-	if (rc == SEAM_OK && options->least_use <= 1)
+	rc = make_groups(&work, grouped);
+	if (rc == SEAM_OK && grouped)
 		rc = fuse(&work);
 	if (rc == SEAM_OK)
 		rc = place_groups(&work, best->peak_bytes, &whole);
 	if (rc == SEAM_OK && whole)
-		(void)seam__placement_improve(best, problem, budget, work.offsets, options->name);
+		(void)seam__placement_improve(best, problem, budget, work.offsets, grouped ? "stalloc" : "layers");
 	work_fini(&work);
 	return rc;
 }

@@ -1,0 +1,48 @@
+/* solvers.c: the list of solvers.def, and running one of them. See solver.h.
+ *
+ * This file knows every solver, and none knows it: those that have others solve a smaller problem call budget->inner.
+ */
+#include "solvers.h"
+
+#include <string.h>
+
+static const struct seam__solver solvers[] = {
+#define SEAM_SOLVER(name, can, item_ns, node_ns, solve, argument, text) \
+	{name, text, can, item_ns, node_ns, solve, argument},
+#include "solvers.def"
+#undef SEAM_SOLVER
+};
+
+const struct seam__solver *seam__solver_list(size_t *ret_count)
+{
+	*ret_count = sizeof(solvers) / sizeof(solvers[0]);
+	return solvers;
+}
+
+const struct seam__solver *seam__solver_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(solvers) / sizeof(solvers[0]); i++)
+		if (strcmp(solvers[i].name, name) == 0)
+			return &solvers[i];
+	return NULL;
+}
+
+bool seam__solver_can(const struct seam__solver *solver, unsigned features)
+{
+	return (features & ~solver->can) == 0;
+}
+
+enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
+	struct seam__budget *budget, struct seam__placement *best)
+{
+	if (problem->count == 0) {
+		best->peak_bytes = 0;
+		return SEAM_OK;
+	}
+	if (!seam__solver_can(solver, seam__problem_features(problem)))
+		return SEAM_UNSUPPORTED;
+	budget->node_ns = solver->node_ns;
+	if (budget->work_ns != NULL)
+		*budget->work_ns += (uint64_t)problem->count * solver->item_ns;
+	return solver->solve(problem, budget, best, solver->argument);
+}
