@@ -239,8 +239,6 @@ static void free_block(struct seam_pool *pool, struct seam_block *block)
 	seam__engine_free(&pool->engine, block);
 	if (__builtin_expect(pool->runtime->open, 0))
 		seam__planned_recover(pool->runtime, view, offset, bytes);
-	else
-		seam__learner_freed(pool->learner);
 }
 
 enum seam_rc seam_free(struct seam_pool *pool, void *ptr)

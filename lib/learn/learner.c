@@ -295,13 +295,6 @@ static bool step(struct seam_learner *learner)
 	return false;
 }
 
-void seam__learner_freed(struct seam_learner *learner)
-{
-	const enum seam_learning state = learner->state;
-	if (state == SEAM_LEARN_PLAN || state == SEAM_LEARN_BEGIN)
-		seam__learner_note_calm(learner);
-}
-
 void seam__pool_work(struct seam_learner *learner, bool *ret_did)
 {
 	*ret_did = false;

@@ -13,16 +13,16 @@
  * extended if need be. All kinds that a look found are planned one after the other, and have the same addresses for
  * what lives from one iteration into the next (learner_shapes.c). An arena of its own, in place of the open one, is for
  * a plan of what that knows and hardly serves all the same, or of what it has no room for: what it serves would be
- * lost. Where it does not know most of what it misses, or what repeats is doubted for long, iterations are looked for
- * by their form too.
+ * lost. Where it does not know most of what it misses, iterations are looked for by their form.
  *
  * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where
  * plans would serve most of what the program does. Which kinds there is room for shows when they are planned, the
  * largest first: where streams that nothing orders must not share, some need more memory than the program ever had, and
  * no plan of them is made. What they do is not served then, and does not count; what is left may be too little.
  *
- * Where the program marks no steps, a period must be believed (belief.h) before it is planned: micro-batches of the
- * first iteration look like iterations until the optimizer comes.
+ * Where the program marks no steps, a period is planned only if it is the iteration and no loop inside of one
+ * (repetition.h). Where nothing counts as one until the window is twice as long as when something repeated first,
+ * iterations may be of several lengths, and are looked for by their form too.
  *
  * Against thrashing: a stage that hardly serves, with nothing to be added to it, until twice as much is recorded is
  * dropped: where hardly any iteration comes again plans are of no use. When to look, and how far back, is one rule
@@ -37,9 +37,8 @@
  * do the work where they would wake that one. With plan:inline the caller of seam__pool_work() does (replays with a
  * virtual clock, tests).
  *
- * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `calm`,
- * which the engine's `lock` does, and `wake`, `running`, `stop` and the condition, which belong to `sleep`
- * (SEAM_RANK_LEAF).
+ * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `wake`,
+ * `running`, `stop` and the condition, which belong to `sleep` (SEAM_RANK_LEAF).
  */
 #ifndef SEAM_LEARNER_H
 #define SEAM_LEARNER_H
@@ -49,7 +48,6 @@
 
 #include <seam/plan.h>
 
-#include "belief.h"
 #include "lockrank.h"
 #include "look_schedule.h"
 #include "plan_cost.h"
@@ -59,17 +57,6 @@
 enum seam_learning { SEAM_LEARN_IDLE, SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LEARN_PREPARE, SEAM_LEARN_WAIT };
 
 #define SEAM_LEARNER_REFUSED 16u
-
-#define SEAM_CALM_MOMENTS 4u
-
-/* Chunks in which nothing was live at a moment when little was: what comes and goes lies there. */
-struct seam_calm {
-	uint64_t *numbers; /* sorted; NULL: none are known */
-	uint32_t count;
-	uint64_t chunks;     /* those with lower numbers were there by then; of the others it says nothing */
-	uint64_t steps;      /* that had been marked by then */
-	uint64_t live_bytes; /* then */
-};
 
 struct seam_learner {
 	struct seam_runtime *runtime;
@@ -97,31 +84,27 @@ struct seam_learner {
 	struct seam_stage *stage;   /* PREPARE: ours until it waits; NULL: the open one is extended */
 	uint64_t rest_bytes; /* least that was live in the kind's newest iteration: the model has not all that lives
 				across its end */
-	uint64_t open_below_bytes; /* hardly more than the least that is live in the period */
-	uint64_t period_requests;
-	bool serves;          /* when it looked last: a plan was open, and served more than half */
-	bool hardly;          /* then: what is open serves less than half */
+	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
+	uint64_t period_requests, period_events; /* of the newest plan */
+	bool serves;                             /* when it looked last: a plan was open, and served more than half */
+	bool hardly;                             /* then: what is open serves less than half */
 	bool strange;         /* then: most of what it does not serve it does not know, and that is much */
 	uint64_t vain_events; /* recorded, when it looked first of the looks since when it hardly serves and nothing is
 				 to be added; 0: it is not so */
 	bool replaces; /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own
 			*/
-	struct seam_calm
-		calm[SEAM_CALM_MOMENTS]; /* of one iteration each, the newest first, and behind the oldest none */
-	uint64_t made;                   /* chunks and views, ever, when mappings were made or undone last */
-	uint32_t careful_steps;          /* for so many more the program is not to wait for more than one mapping */
-	uint64_t adoptions_before;       /* WAIT: to see whether what waited was opened */
-	bool extends;  /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
-	uint32_t last; /* BEGIN: of the survey: this chunk comes behind all others in the arena, at last_at; UINT32_MAX:
-			  none does */
-	uint64_t last_at;
-	bool fits;                              /* BEGIN: the script needs no more than the open arena has */
-	bool marked;                            /* the period begins at a mark */
+	uint64_t made; /* chunks and views, ever, when mappings were made or undone last */
+	uint32_t careful_steps;    /* for so many more the program is not to wait for more than one mapping */
+	uint64_t adoptions_before; /* WAIT: to see whether what waited was opened */
+	bool extends;              /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
+	bool fits;                 /* BEGIN: the script needs no more than the open arena has */
+	bool marked;               /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served
 						   by a script */
 	uint32_t refused_count;
-	struct seam_belief belief; /* of an unmarked period, which may be a loop inside of an iteration */
-	bool proven;               /* at a look plans served well enough, and none went since */
+	uint64_t known_events; /* length of a period whose plan has served well; 0: there is none */
+	uint64_t repeats_from; /* events of the window in which something was seen to repeat first; 0: nothing was */
+	bool proven;           /* at a look plans served well enough, and none went since */
 	struct seam_look_schedule looks;
 	struct seam_look_time looked;   /* when it looked last, */
 	uint64_t window_events;         /* and how far back */
@@ -160,10 +143,6 @@ void seam__learner_destroy(struct seam_learner *learner); /* NULL is allowed */
 /* One piece of work. *ret_did: whether there was something to do. Errors are the pool's own business; what fails is
  * tried again later. */
 void seam__pool_work(struct seam_learner *learner, bool *ret_did);
-
-/* The program has freed a block, and no plan is open. The worker notes by itself when little is live, but not while it
- * makes a plan. With `lock`. */
-void seam__learner_freed(struct seam_learner *learner);
 
 /* The plan comes into use as soon as the program is where it begins. error: why it is refused, empty where the code
  * says all. Errors: those of seam_plan_use(). Takes all locks. */

@@ -107,27 +107,6 @@ const struct seam_script *seam__pins_model(const struct seam_matcher *matcher);
 /* Where a surveyed chunk lies in an arena, UINT64_MAX if it does not. With `lock`. */
 uint64_t seam__learner_offset(const struct seam_arena *arena, uint64_t number);
 
-/* Where no plan is in use and steps are marked: notes which chunks are calm, if hardly anything is live now. With the
- * engine's `lock`. O(blocks). */
-void seam__learner_note_calm(struct seam_learner *learner);
-void seam__learner_forget_calm(struct seam_learner *learner);
-
-#define SEAM_MOST_RESTLESS ((1u << SEAM_CALM_MOMENTS) - 1)
-
-/* A chunk that an arena is to have. */
-struct seam_chosen {
-	uint64_t number, bytes;
-	uint8_t restless; /* 0: at all moments that are known at which little was live nothing was in it. The more, the
-			     more of them and the newer */
-};
-
-/* learner_spots.c: puts the restless ones of chosen[first, count) where the plan has least until what lives over the
- * end of an iteration is gone, and what was there, of the same size, in their places; the others stay. chosen[0, count)
- * lie one behind the other from address 0 on. Where nothing as large as a chunk lives over the end all stay. Errors:
- * SEAM_OOM_META: all have stayed. O((slots * copies + chunks) log chunks). */
-SEAM_MUST_USE enum seam_rc seam__spots_settle(struct seam_meta *meta, const struct seam_plan *plan,
-	struct seam_chosen *chosen, uint32_t first, uint32_t count);
-
 /* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors:
  * those of seam__arena_begin(); SEAM_NOT_FOUND also where the pool has grown since the survey, and would have more than
  * the plan is worth. */

@@ -1,15 +1,16 @@
-/* learner_look.c: what repeats in the recording of a pool, whether that is to be believed, and which of it is worth a
+/* learner_look.c: what repeats in the recording of a pool, whether that is an iteration, and which of it is worth a
  * plan; see learner.h. */
 #include "bits.h"
-#include "foresight.h"
 #include "learner.h"
 #include "learner_impl.h"
 #include "planned_impl.h"
 #include "record.h"
+#include "repetition.h"
 
 #define MISSES_BEARABLE 0.005 /* of the requests since the last look: no new plan is wanted */
 #define STRANGE_SHARE 16u     /* of the requests, that whole iterations are at least which are not known */
 #define VAIN_TIMES 2u         /* as much is recorded */
+#define FORM_TIMES 2u         /* the same, since something repeated first */
 
 static void see_all(struct seam_learner *learner, const struct seam_planned_counts *counts)
 {
@@ -60,6 +61,7 @@ static bool is_served(struct seam_learner *learner)
 	if (!open || (double)misses > MISSES_BEARABLE * (double)requests)
 		return false;
 	learner->proven = true;
+	learner->known_events = learner->period_events;
 	seam__looks_serve(&learner->looks, learner->looked, 2 * learner->period_requests);
 	return true;
 }
@@ -88,19 +90,19 @@ struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint6
 }
 
 /* The period of the kind that covers most, as the recording shows it. */
-static struct seam_sight sight_of(const struct seam_learner *learner, const struct seam_trace *recording)
+static struct seam_repetition describe(const struct seam_learner *learner, const struct seam_trace *recording)
 {
 	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[0];
-	const uint64_t events = recording->header.event_count;
-	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
-	return (struct seam_sight){
-		.forgotten = learner->window_events - seam__bits_min(learner->window_events, events),
+	const uint64_t events = recording->header.event_count, length = kind->last_event - kind->first_event;
+	return (struct seam_repetition){
 		.events = events,
-		.length = kind->last_event - kind->first_event,
+		.length = length,
 		.run_begin = kind->run_begin,
 		.newest = kind->newest,
 		.run = kind->run,
-		.peak_bytes = range.peak_bytes,
+		.kind_events = kind->seen * length,
+		.cut_events = learner->rhythm.cut_events,
+		.peak_bytes = seam__learner_range(kind->model, kind->first_event, kind->last_event).peak_bytes,
 		.most_bytes = seam__learner_range(recording, 0, events).peak_bytes,
 		.later_bytes = seam__learner_range(recording, kind->newest, events).peak_bytes,
 		.stays_bytes = kind->stays_bytes,
@@ -108,71 +110,59 @@ static struct seam_sight sight_of(const struct seam_learner *learner, const stru
 	};
 }
 
-/* Whether what repeats is the program's iteration: marks say so, else it must be believed. If not, it is looked at
- * again when there is more. */
-static bool is_believed(struct seam_learner *learner, const struct seam_trace *recording)
+/* Whether the kind that covers most is the program's iteration: marks say so, else it must have shown it. */
+static bool is_iteration(const struct seam_learner *learner, const struct seam_trace *recording)
 {
-	if (learner->rhythm.kinds[0].marked)
-		return true;
-	const struct seam_sight sight = sight_of(learner, recording);
-	if (seam__belief_holds(&learner->belief, &sight))
-		return true;
-	seam__looks_foresee(&learner->looks, learner->looked, seam__belief_more(&sight));
-	return false;
+	if (learner->rhythm.count == 0 || learner->rhythm.kinds[0].marked)
+		return learner->rhythm.count != 0;
+	const struct seam_repetition repetition = describe(learner, recording);
+	return seam__repetition_is_iteration(&repetition, learner->known_events);
 }
 
-/* What repeats, in place of what was found before. *ret_believed: whether that is the program's iteration. Errors:
+/* What repeats, in place of what was found before. *ret_found: the program's iteration is among it. Errors:
  * SEAM_OOM_META. */
 static enum seam_rc find(
-	struct seam_learner *learner, const struct seam_trace *recording, bool by_form, bool *ret_believed)
+	struct seam_learner *learner, const struct seam_trace *recording, bool by_form, bool *ret_found)
 {
 	const struct seam__iterations_options options = {.by_form = by_form};
-	*ret_believed = false;
 	seam__iterations_fini(&learner->rhythm);
 	enum seam_rc rc = seam__iterations_find(recording, &options, &learner->rhythm);
-	if (rc == SEAM_OK && learner->rhythm.count != 0)
-		*ret_believed = is_believed(learner, recording);
+	if (rc == SEAM_OK && learner->rhythm.count != 0 && learner->repeats_from == 0)
+		learner->repeats_from = learner->window_events;
+	*ret_found = rc == SEAM_OK && is_iteration(learner, recording);
 	return rc;
 }
 
 /* Of iterations of several lengths none may follow itself for long: what repeats by its sizes is one that comes twice
- * in a row now and then, and nothing to be believed. By its form it is. What is found so is believed at once or not at
- * all: doubts, and when to look again, are about the other. */
-static enum seam_rc find_form(struct seam_learner *learner, const struct seam_trace *recording, bool *ret_believed)
+ * in a row now and then. By its form it is found. */
+static bool is_form_due(const struct seam_learner *learner)
 {
-	const struct seam_belief before = learner->belief;
-	const struct seam_look_schedule looks = learner->looks;
-	enum seam_rc rc = find(learner, recording, true, ret_believed);
-	if (!*ret_believed) {
-		learner->belief = before;
-		learner->looks = looks;
-	}
-	return rc;
+	return !learner->strange && learner->known_events == 0 && learner->repeats_from != 0 &&
+		learner->window_events / FORM_TIMES >= learner->repeats_from;
 }
 
 /* Finds what repeats, and chooses what to plan of it. */
 static void search(struct seam_learner *learner, const struct seam_trace *recording)
 {
-	bool believed = false;
+	bool found = false;
 	learner->recorded_events = recording->header.event_count;
 	learner->tried = learner->roomless = 0;
-	enum seam_rc rc = find(learner, recording, learner->strange, &believed);
-	if (rc == SEAM_OK && learner->rhythm.count == 0 && learner->looked.steps == 0) /* no step is marked */
-		seam__looks_foresee(&learner->looks, learner->looked, seam__foresight_more(recording));
-	if (rc == SEAM_OK && !believed && !learner->strange &&
-		seam__belief_hesitates(&learner->belief, learner->window_events))
-		rc = find_form(learner, recording, &believed);
+	enum seam_rc rc = find(learner, recording, learner->strange, &found);
+	if (rc == SEAM_OK && !found && is_form_due(learner))
+		rc = find(learner, recording, true, &found);
 	if (rc != SEAM_OK) {
 		seam__learner_give_up(learner);
 		return;
 	}
-	if (!believed) {
+	if (!found) {
 		seam__learner_reset(learner);
 		return;
 	}
 	/* What is open serves those kinds that it knows; another arena would lose them. */
 	const bool lacks = seam__learner_lacks(learner);
 	learner->replaces = learner->hardly && !learner->strange && !lacks;
+	if (learner->replaces)
+		learner->refused_count = 0; /* the plan of what it knows is to be another one */
 	if ((learner->hardly && learner->strange && !lacks) || !seam__learner_choose(learner)) {
 		seam__learner_reset(learner);
 		return;
@@ -181,13 +171,6 @@ static void search(struct seam_learner *learner, const struct seam_trace *record
 	const uint64_t length = seam__bits_min(kind->last_event - kind->first_event, kind->newest);
 	learner->rest_bytes = seam__learner_range(recording, kind->newest - length, kind->newest).least_bytes;
 	learner->state = SEAM_LEARN_PLAN;
-}
-
-static void note_calm(struct seam_learner *learner)
-{
-	seam__mutex_lock(&learner->engine->lock);
-	seam__learner_note_calm(learner);
-	seam__mutex_unlock(&learner->engine->lock);
 }
 
 /* What is open has hardly served for long, and there is nothing to be added to it: what it holds together is in
@@ -216,7 +199,7 @@ static void note_drops(struct seam_learner *learner, struct seam_look_time now)
 	if (open)
 		return;
 	if (learner->proven) {
-		seam__belief_begin_anew(&learner->belief);
+		learner->repeats_from = 0;
 		seam__looks_change(&learner->looks, now);
 	} else {
 		seam__looks_fail(&learner->looks, now);
@@ -230,8 +213,6 @@ bool seam__learner_look(struct seam_learner *learner)
 	seam__recorder_get_counts(learner->recorder, &counts);
 	const struct seam_look_time now = {counts.events, counts.steps};
 	note_drops(learner, now);
-	if (now.steps + 1 >= learner->looks.next.steps) /* a look comes soon */
-		note_calm(learner);
 	if (!seam__looks_are_due(&learner->looks, now))
 		return false;
 	learner->looked = now;

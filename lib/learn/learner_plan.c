@@ -18,7 +18,6 @@
 #define LARGEST_PERCENT 95u
 #define REST_SHARE \
 	128u /* of the most bytes of a period, above the least: few enough are live for a plan to come into use */
-#define CHUNK_SHARE 512u /* a chunk counts where it is more than one part in so many of the pool */
 
 /* Sorted serials of the blocks that stay. */
 struct staying {
@@ -154,11 +153,8 @@ static enum seam_rc find_taken(struct seam_learner *learner, struct taken *taken
 		return SEAM_OOM_META;
 	uint64_t offset = 0;
 	for (uint32_t i = 0; i < survey->count; i++) {
-		const bool last = stage == NULL && i == learner->last;
-		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, survey->chunks[i].number)
-			: last             ? learner->last_at
-					   : offset;
-		offset += last ? 0 : survey->chunks[i].bytes;
+		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, survey->chunks[i].number) : offset;
+		offset += survey->chunks[i].bytes;
 	}
 	for (uint32_t i = 0; i < survey->resident_count && taken->rc == SEAM_OK; i++) {
 		const struct seam_surveyed_resident *resident = &survey->residents[i];
@@ -247,74 +243,11 @@ static enum seam_rc make_plan(
 	learner->open_below_bytes =
 		seam__bits_max(learner->rest_bytes, range.least_bytes) + range.peak_bytes / REST_SHARE;
 	learner->period_requests = seam__script_slots(learner->script);
+	learner->period_events = kind->last_event - kind->first_event;
 	learner->marked = kind->marked;
 	if (kind->marked)
 		seam__script_begins_at_mark(learner->script);
 	return SEAM_OK;
-}
-
-/* Whether all chunks are of one size, and of a pool so small that one more or less can be seen. */
-static bool is_fine(const struct seam_survey *survey, uint64_t chunk_bytes)
-{
-	uint32_t i = 0;
-	while (i < survey->count && survey->chunks[i].bytes == chunk_bytes)
-		i++;
-	return i == survey->count && chunk_bytes > survey->engine_bytes / CHUNK_SHARE;
-}
-
-/* Of the chunks that residents occupy in part the one that has most free in front; UINT32_MAX: none has any. */
-static uint32_t find_head(const struct seam_survey *survey)
-{
-	uint64_t most_bytes = 0, before = UINT64_MAX;
-	uint32_t found = UINT32_MAX;
-	for (uint32_t i = 0; i < survey->resident_count; i++) { /* those of a chunk follow one another, in order */
-		const struct seam_surveyed_resident *first = &survey->residents[i];
-		if (first->chunk_index != before && first->offset_bytes > most_bytes) {
-			most_bytes = first->offset_bytes;
-			found = (uint32_t)first->chunk_index;
-		}
-		before = first->chunk_index;
-	}
-	return found;
-}
-
-/* The last chunk with residents has its free end in front of the chunks without, which together have room for what is
- * large. Another one that comes behind those, with a free beginning, adds to that room: that may do with one chunk
- * less. */
-static void try_shorter(struct seam_learner *learner, const struct staying *staying, const struct seam_pins *pins)
-{
-	const struct seam_survey *survey = &learner->survey;
-	const uint64_t chunk_bytes = learner->engine->memory.granularity_bytes;
-	const uint64_t chunks = seam__bits_div_up(seam__script_bytes(learner->script), chunk_bytes);
-	const uint32_t last = find_head(survey);
-	if (learner->extends || last == UINT32_MAX || !is_fine(survey, chunk_bytes) ||
-		chunks > (uint64_t)survey->count + 1 || chunks < survey->partial + 2 ||
-		chunks <= seam__bits_div_up(learner->plan->header.lower_bound_bytes, chunk_bytes))
-		return;
-	struct seam_plan *plan = learner->plan;
-	struct seam_script *script = learner->script;
-	struct taken taken = {.staying = staying};
-	learner->plan = NULL;
-	learner->script = NULL;
-	learner->last = last;
-	learner->last_at = (chunks - 2) * chunk_bytes;
-	seam__mutex_lock(&learner->engine->lock);
-	enum seam_rc rc = find_taken(learner, &taken);
-	seam__mutex_unlock(&learner->engine->lock);
-	if (rc == SEAM_OK)
-		rc = make_plan(learner, &taken, pins, 0);
-	if (rc != SEAM_OK || seam__script_bytes(learner->script) > learner->last_at + chunk_bytes) {
-		struct seam_plan *longer = learner->plan;
-		struct seam_script *longer_script = learner->script;
-		learner->plan = plan;
-		learner->script = script;
-		plan = longer;
-		script = longer_script;
-		learner->last = UINT32_MAX;
-	}
-	seam_plan_free(plan);
-	seam__script_destroy(learner->meta, script);
-	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
 }
 
 /* Whether the plan costs nothing, and serves most of the program. */
@@ -341,7 +274,6 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 	uint64_t most_bytes = 0;
 	seam__survey_fini(learner->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
-	learner->last = UINT32_MAX;
 	learner->roomless &= ~(UINT64_C(1) << learner->kind);
 	forget_plan(learner);
 	learner->work_ns = 0;
@@ -365,8 +297,6 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 	}
 	if (rc == SEAM_OK)
 		rc = make_plan(learner, &taken, &pins, most_bytes);
-	if (rc == SEAM_OK)
-		try_shorter(learner, &staying, &pins);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);

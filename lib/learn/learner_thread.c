@@ -127,7 +127,6 @@ void seam__learner_destroy(struct seam_learner *learner)
 		seam__learner_go(learner);
 	}
 	seam__learner_reset(learner);
-	seam__learner_forget_calm(learner);
 	seam__cond_fini(&learner->condition);
 	seam__mutex_fini(&learner->sleep);
 	seam__mutex_fini(&learner->work);

@@ -3,13 +3,10 @@
 
 #include "bits.h"
 
-#define GROWTH_SHARE 8u   /* of the window: the sum of all looks at it is linear */
-#define SOONEST_SHARE 16u /* of the window, where an end is foreseen */
+#define GROWTH_SHARE 8u /* of the window: the sum of all looks at it is linear */
 #define STEPS_SHARE 4u
-#define BEHIND_LEAST 32u /* so many events behind an end that is foreseen, */
-#define BEHIND_SHARE 64u /* and one part in so many of the time until then */
-#define PERIODS 32u      /* what comes once in sixteen iterations is seen twice in as many */
-#define LEAST_STEPS 3u   /* two whole iterations lie between so many marks */
+#define PERIODS 32u    /* what comes once in sixteen iterations is seen twice in as many */
+#define LEAST_STEPS 3u /* two whole iterations lie between so many marks */
 
 void seam__looks_init(struct seam_look_schedule *schedule)
 {
@@ -46,15 +43,6 @@ void seam__looks_note(struct seam_look_schedule *schedule, struct seam_look_time
 	schedule->next.events = now.events + seam__looks_window(schedule, now) / GROWTH_SHARE + SEAM_LOOKS_LEAST_EVENTS;
 	schedule->next.steps =
 		seam__bits_max(now.steps + window_steps / STEPS_SHARE + 1, schedule->since.steps + LEAST_STEPS);
-}
-
-void seam__looks_foresee(struct seam_look_schedule *schedule, struct seam_look_time now, uint64_t more_events)
-{
-	if (more_events >= schedule->next.events - now.events)
-		return;
-	more_events += more_events / BEHIND_SHARE + BEHIND_LEAST;
-	schedule->next.events =
-		now.events + seam__bits_max(more_events, seam__looks_window(schedule, now) / SOONEST_SHARE);
 }
 
 void seam__looks_fail(struct seam_look_schedule *schedule, struct seam_look_time now)

@@ -5,11 +5,10 @@
  * enough the window is no longer than some periods. So the time to learn depends on what has to be learnt and not on
  * the age of the program, and all looks at a window together cost some nine times the last one.
  *
- * Three things move the next look. Where steps are marked, it is due after a quarter more steps of the window, and
- * three at least. Where the end of a repetition is foreseen, it is due then. After an attempt that led to nothing it is
- * due when the window has doubled.
+ * Two things move the next look. Where steps are marked, it is due after a quarter more steps of the window, and three
+ * at least. After an attempt that led to nothing it is due when the window has doubled.
  *
- * Not here: what a look finds (lib/plan/iterations/iterations.h), whether it is believed (belief.h).
+ * Not here: what a look finds (lib/plan/iterations/iterations.h), whether that is an iteration (repetition.h).
  * Pure. No locks: `work` guards it.
  */
 #ifndef SEAM_LOOK_SCHEDULE_H
@@ -42,9 +41,6 @@ bool seam__looks_are_due(const struct seam_look_schedule *schedule, struct seam_
 
 /* A look is made now. */
 void seam__looks_note(struct seam_look_schedule *schedule, struct seam_look_time now);
-
-/* The look that was just made says that a repetition ends in so many events; UINT64_MAX: it says nothing. */
-void seam__looks_foresee(struct seam_look_schedule *schedule, struct seam_look_time now, uint64_t more_events);
 
 /* The attempt that just ended led to nothing. */
 void seam__looks_fail(struct seam_look_schedule *schedule, struct seam_look_time now);

@@ -75,22 +75,3 @@ Test(look_schedule, steps_make_a_look_due_after_two_iterations_and_then_a_quarte
 	cr_expect_not(seam__looks_are_due(&schedule, at(103, 60)));
 	cr_expect(seam__looks_are_due(&schedule, at(104, 61)));
 }
-
-Test(look_schedule, foreseen_end_moves_a_look)
-{
-	static const struct {
-		uint64_t more_events, least, most; /* of the next look, behind this one at 16000 events */
-	} table[] = {
-		{UINT64_MAX, 2512, 2512},             /* nothing is foreseen: an eighth, and the least */
-		{2512, 2512, 2512},                   /* it is no sooner */
-		{1500, 1500, 1600}, {10, 1000, 1000}, /* a sixteenth at least */
-	};
-	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-		struct seam_look_schedule schedule;
-		seam__looks_init(&schedule);
-		seam__looks_note(&schedule, at(16000, 0));
-		seam__looks_foresee(&schedule, at(16000, 0), table[i].more_events);
-		cr_expect_geq(schedule.next.events, 16000 + table[i].least, "row %zu", i);
-		cr_expect_leq(schedule.next.events, 16000 + table[i].most, "row %zu", i);
-	}
-}

@@ -120,40 +120,6 @@ Test(planned_loops, a_plan_of_micro_batches_gives_way_when_the_optimizer_has_com
 	close_pool();
 }
 
-#define BEGINNING 300u
-#define PAIRS 700u
-
-/* Requests of no two the same size, each freed at once, until the worker has found what repeats. False: it has not. The
- * first iteration begins in another way. */
-static bool iterate_until_found(bool first)
-{
-	for (unsigned i = 0; i < PAIRS; i++) {
-		must_free(must_alloc(KIB(64) + i * 512u + (first && i < PAIRS / 3 ? MIB(1) : 0), NULL));
-		bool did = false;
-		seam__pool_work(pool->learner, &did);
-		if (pool->learner->state != SEAM_LEARN_IDLE)
-			return true;
-	}
-	return false;
-}
-
-/* What begins in another way goes on like the others: there the first repetition begins. Looks come when the recording
- * has grown by an eighth, which would be some hundred events behind the end of the second. */
-Test(planned_loops, the_end_of_the_second_repetition_is_foreseen)
-{
-	const uint64_t end = BEGINNING + PAIRS / 3 * 2 + 2 * (2 * PAIRS);
-	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
-	for (unsigned i = 0; i < BEGINNING; i++)
-		(void)must_alloc(MIB(1) + i * KIB(4), NULL); /* the pool's destruction frees them */
-	unsigned iterations = 0;
-	while (iterations < 5 && !iterate_until_found(iterations == 0))
-		iterations++;
-	cr_assert_eq(iterations, 2u);
-	cr_expect_geq(pool->learner->looked.events, end);
-	cr_expect_leq(pool->learner->looked.events, end + 2 * PAIRS / 16);
-	close_pool();
-}
-
 /* Time to learn depends on the period and not on the age of the program. */
 Test(planned_loops, a_dropped_plan_serves_again_within_six_periods_at_any_age)
 {
