@@ -142,6 +142,13 @@ static struct seam_stats stats_of(struct program *program)
 	return stats;
 }
 
+static uint64_t hits_of(struct program *program)
+{
+	struct seam_plan_stats stats = {.size = sizeof(stats), .version = SEAM_PLAN_STATS_VERSION};
+	must(program, seam_plan_stats_get(program->pool, &stats));
+	return stats.hits;
+}
+
 /* Iterates until the plan serves an iteration, or nearly all of it where sizes depend on data; false: it never does. */
 static bool learn(struct program *program)
 {
@@ -151,7 +158,7 @@ static bool learn(struct program *program)
 	for (unsigned i = 0; i < LEARNING && program->rc == SEAM_OK && hits - before < enough; i++) {
 		before = hits;
 		iterate(program);
-		hits = stats_of(program).plan_hits;
+		hits = hits_of(program);
 	}
 	return hits - before >= enough;
 }
@@ -221,14 +228,13 @@ static int measure(const char *conf, const char *name, bool dynamic, size_t own_
 	if (open_pool(&program, conf, &driver)) {
 		seam__clock_init(&clock);
 		learnt = learn(&program) || seam_pool_config(program.pool)->plan == SEAM_PLAN_OFF;
-		const struct seam_stats before = stats_of(&program);
+		const uint64_t before = stats_of(&program).allocs, hits_before = hits_of(&program);
 		program.timed = true;
 		for (unsigned i = 0; i < TIMED && program.rc == SEAM_OK; i++)
 			iterate(&program);
 		seam__clock_sync(&clock);
-		const struct seam_stats after = stats_of(&program);
-		const double served =
-			100.0 * (double)(after.plan_hits - before.plan_hits) / (double)(after.allocs - before.allocs);
+		const double served = 100.0 * (double)(hits_of(&program) - hits_before) /
+			(double)(stats_of(&program).allocs - before);
 		if (program.rc == SEAM_OK && learnt) {
 			char label[64];
 			print_row(&program, name, ALLOC, &clock, served);

@@ -112,11 +112,11 @@ static void *pointer(uint64_t handle)
 	return (void *)(uintptr_t)handle;
 }
 
-static struct seam_stats stats_of(struct run *run)
+static uint64_t hits_of(struct run *run)
 {
-	struct seam_stats stats = {.size = sizeof(stats), .version = SEAM_STATS_VERSION};
-	run->rc = seam_stats_get(run->pool, &stats);
-	return stats;
+	struct seam_plan_stats stats = {.size = sizeof(stats), .version = SEAM_PLAN_STATS_VERSION};
+	run->rc = seam_plan_stats_get(run->pool, &stats);
+	return stats.hits;
 }
 
 static void do_alloc(struct run *run, const struct schedule_op *op)
@@ -149,10 +149,10 @@ static void end_iteration(struct run *run, uint32_t iteration)
 		run->rc = seam__driver_rc(cu);
 	(void)nanosleep(&pause, NULL);
 	if (iteration + 2 == run->schedule->iterations) {
-		run->hits = stats_of(run).plan_hits;
+		run->hits = hits_of(run);
 		run->requests = 0;
 	} else if (iteration + 1 == run->schedule->iterations) {
-		run->hits = stats_of(run).plan_hits - run->hits;
+		run->hits = hits_of(run) - run->hits;
 	}
 }
 

@@ -359,21 +359,23 @@ void plan_driver_take_figures(
 {
 	struct replay_plan *figures = &plan_driver->figures;
 	struct seam_stats stats = {.size = sizeof(stats), .version = SEAM_STATS_VERSION};
-	if (seam_stats_get(plan_driver->pool, &stats) != SEAM_OK)
+	struct seam_plan_stats plan = {.size = sizeof(plan), .version = SEAM_PLAN_STATS_VERSION};
+	if (seam_stats_get(plan_driver->pool, &stats) != SEAM_OK ||
+		seam_plan_stats_get(plan_driver->pool, &plan) != SEAM_OK)
 		return; /* only in a child of the process, which a replay does not make */
 	const uint64_t misses[] = {
-#define SEAM_MISS(name, text) stats.plan_miss_##name,
+#define SEAM_MISS(name, text) plan.miss_##name,
 #include "misses.def"
 #undef SEAM_MISS
 	};
 	for (size_t i = 0; i < SEAM_MISS_COUNT; i++)
 		figures->misses_by_cause[i] = misses[i];
-	figures->hits = stats.plan_hits;
-	figures->dynamic_hits = stats.plan_dynamic_hits;
-	figures->misses = stats.plan_misses;
-	figures->resyncs = stats.plan_resyncs;
-	figures->adoptions = stats.plan_adoptions;
-	figures->drops = stats.plan_drops;
+	figures->hits = plan.hits;
+	figures->dynamic_hits = plan.dynamic_hits;
+	figures->misses = plan.misses;
+	figures->resyncs = plan.resyncs;
+	figures->adoptions = plan.adoptions;
+	figures->drops = plan.drops;
 	figures->peak_live_bytes = seam__bits_align_up(figures->peak_live_bytes, CHUNK_BYTES);
 	figures->peak_reserved_bytes = stats.reserved_bytes_peak;
 	figures->timed = plan_driver->planned.count > 0;

@@ -1,4 +1,4 @@
-/* stats.h: the figures of a pool. Each stands in stats.def with its meaning.
+/* stats.h: the figures of a pool, and those of its plans. Each stands in stats.def or plan_stats.def with its meaning.
  *
  * Counters, gauges and peaks are kept up to date under the pool's lock and copied in one go; what is unused, pending
  * bytes aside, costs a walk over the fits of all streams. Derived figures (efficiency, shares) are computed by readers,
@@ -17,7 +17,7 @@ extern "C" {
 
 struct seam_pool;
 
-#define SEAM_STATS_VERSION 1u
+#define SEAM_STATS_VERSION 2u
 
 struct seam_stats {
 	uint32_t size;    /* set by the caller: sizeof(struct seam_stats) */
@@ -30,6 +30,20 @@ struct seam_stats {
 /* Copies the pool's figures, as of one moment, into *stats, whose size and version the caller has set.
  * Errors: SEAM_INVALID, SEAM_VERSION (a size or version that this library does not know). Thread safe. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats);
+
+#define SEAM_PLAN_STATS_VERSION 1u
+
+/* All 0 where no plan has been in use. */
+struct seam_plan_stats {
+	uint32_t size;    /* set by the caller: sizeof(struct seam_plan_stats) */
+	uint32_t version; /* set by the caller: SEAM_PLAN_STATS_VERSION */
+#define SEAM_PLAN_STAT(name, kind, text) uint64_t name;
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
+};
+
+/* The same of the pool's plans. Errors: SEAM_INVALID, SEAM_VERSION, as above. Thread safe. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_stats_get(struct seam_pool *pool, struct seam_plan_stats *stats);
 
 /* Sets every peak to its gauge. Thread safe. */
 SEAM_API void seam_stats_reset_peaks(struct seam_pool *pool);

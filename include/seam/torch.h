@@ -133,13 +133,13 @@ SEAM_API void seam_torch_segment_free(void *ptr, size_t bytes, int device, void 
 
 /* ---- what Python asks ---- */
 
-/* Name, kind (GAUGE, PEAK or COUNTER) and meaning of the index-th statistic of stats.def. Each ret_ may be NULL.
- * Errors: SEAM_NOT_FOUND past the end. */
+/* Name, kind (GAUGE, PEAK or COUNTER) and meaning of the index-th statistic: those of stats.def, then those of
+ * plan_stats.def, whose names begin with plan_ here. Each ret_ may be NULL. Errors: SEAM_NOT_FOUND past the end. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_stat(
 	uint32_t index, const char **ret_name, const char **ret_kind, const char **ret_text);
 
-/* The statistics of the device's pool as of one moment, in that order: writes at most `capacity` of them. All 0 if it
- * has no pool yet. Errors: SEAM_INVALID (no such ordinal, NULL). */
+/* The statistics of the device's pool in that order, those of each table as of one moment: writes at most `capacity` of
+ * them. All 0 if it has no pool yet. Errors: SEAM_INVALID (no such ordinal, NULL). */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_torch_stats(int device, uint64_t *ret_values, size_t capacity);
 
 /* Frees of what was no block of Seam's, so far. */

@@ -152,6 +152,11 @@ uint64_t seam__pool_capacity(const struct seam_pool *pool);
 
 /* Every figure, as of now. With `lock`. */
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
+void seam__pool_plan_stats(struct seam_pool *pool, struct seam_plan_stats *ret_stats);
+
+/* Whether a caller's struct of figures is one that this library can fill. Figures are only ever appended: the struct of
+ * an older program is a prefix of ours, which has `most` bytes. */
+bool seam__stats_known(uint32_t size, size_t most, uint32_t version, uint32_t known_version);
 
 /* Remembers the moment for seam_oom_report(). With `lock`. */
 void seam__oom_note(struct seam_pool *pool, const struct seam_request *request, bool capturing);

@@ -152,6 +152,11 @@ static void put_stats(struct seam_json *json, struct seam_pool *pool)
 #define SEAM_STAT(name, kind, text) put_u64(json, #name, stats.name);
 #include <seam/stats.def>
 #undef SEAM_STAT
+	struct seam_plan_stats plan;
+	seam__pool_plan_stats(pool, &plan);
+#define SEAM_PLAN_STAT(name, kind, text) put_u64(json, "plan_" #name, plan.name);
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
 	seam__json_object_end(json);
 }
 

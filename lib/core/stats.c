@@ -4,8 +4,7 @@
 #include "bits.h"
 #include "meta.h"
 #include "plain.h"
-#include "learner.h"
-#include "planned.h"
+#include "pool.h"
 
 /* Free bytes of fits. */
 struct unused {
@@ -84,38 +83,6 @@ static void fill_counts(struct seam_stats *stats, const struct seam_engine_count
 	stats->cross_stream_reuses = counts->cross_stream_reuses;
 }
 
-/* Of plans: those of stages that are gone are in the pool's counts, those of the open one in its matcher. */
-static void fill_planned(struct seam_pool *pool, struct seam_stats *stats)
-{
-	const struct seam_runtime *planning = pool->runtime;
-	const struct seam_planned_counts *counts = &planning->counts;
-	struct seam_match_counts match = {0};
-	if (planning->open) {
-		const struct seam_stage *stage = LIST_FIRST(&planning->stages);
-		seam__matcher_get_counts(stage->matcher, &match);
-		stats->plan_scripts = seam__matcher_scripts(stage->matcher);
-		stats->plan_arena_bytes = stage->arena.bytes;
-		stats->plan_lent_bytes = stage->lent_bytes;
-	}
-	stats->plan_live_bytes = pool->engine.counts.planned_bytes;
-	stats->plan_requests = counts->requests;
-	stats->plan_hits = counts->hits;
-	stats->plan_misses = counts->requests - counts->hits;
-	stats->plan_dynamic_hits = counts->dynamic_hits + match.dynamic_hits - counts->refused_dynamic;
-	stats->plan_resyncs = counts->resyncs + match.resyncs;
-	stats->plan_borrows = counts->borrows;
-	stats->plan_switches = counts->switches + match.switches;
-#define SEAM_MISS(name, text) stats->plan_miss_##name = counts->misses[SEAM_MISS_##name];
-#include "misses.def"
-#undef SEAM_MISS
-	stats->plan_adoptions = counts->adoptions;
-	stats->plan_adopt_ns = counts->adopt_ns;
-	stats->plan_drops = counts->drops;
-	stats->plan_made = atomic_load_explicit(&pool->learner->plans, memory_order_relaxed);
-	stats->plan_made_ns = atomic_load_explicit(&pool->learner->plan_ns, memory_order_relaxed);
-	stats->plan_failures = atomic_load_explicit(&pool->learner->failures, memory_order_relaxed);
-}
-
 static void fill_memory(struct seam_stats *stats, const struct seam_memory *memory)
 {
 	stats->reserved_bytes = memory->reserved_bytes;
@@ -164,7 +131,6 @@ static void fill_engine(struct seam_pool *pool, struct seam_stats *stats)
 	LIST_FOREACH(group, &engine->groups, link)
 	stats->reserved_small_bytes += small_bytes(group);
 	fill_unused(engine, stats);
-	fill_planned(pool, stats);
 }
 
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)
@@ -177,11 +143,9 @@ void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)
 	fill_shared(pool, ret_stats);
 }
 
-/* Figures are only ever appended: an older program's struct is a prefix of ours. */
-static bool knows(const struct seam_stats *stats)
+bool seam__stats_known(uint32_t size, size_t most, uint32_t version, uint32_t known_version)
 {
-	return stats->version == SEAM_STATS_VERSION && stats->size >= 2 * sizeof(uint32_t) &&
-		stats->size <= sizeof *stats && stats->size % sizeof(uint64_t) == 0;
+	return version == known_version && size >= 2 * sizeof(uint32_t) && size <= most && size % sizeof(uint64_t) == 0;
 }
 
 enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
@@ -191,7 +155,7 @@ enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	if (!knows(stats))
+	if (!seam__stats_known(stats->size, sizeof *stats, stats->version, SEAM_STATS_VERSION))
 		return SEAM_VERSION;
 	struct seam_stats all;
 	seam__mutex_lock(seam__pool_lock(pool));

@@ -161,6 +161,9 @@ static const struct stat table[] = {
 #define SEAM_STAT(name, kind, text) {#name, #kind, text},
 #include <seam/stats.def>
 #undef SEAM_STAT
+#define SEAM_PLAN_STAT(name, kind, text) {"plan_" #name, #kind, text},
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
 };
 
 #define STATS (sizeof table / sizeof table[0])
@@ -183,9 +186,12 @@ enum seam_rc seam_torch_stats(int device, uint64_t *ret_values, size_t capacity)
 	if (ret_values == NULL || device < 0 || device >= SEAM_TORCH_DEVICES)
 		return SEAM_INVALID;
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
+	struct seam_plan_stats plan = {.size = sizeof plan, .version = SEAM_PLAN_STATS_VERSION};
 	struct seam_pool *pool = seam_torch_pool_made(device);
 	if (pool != NULL) {
 		enum seam_rc rc = seam_stats_get(pool, &stats);
+		if (rc == SEAM_OK)
+			rc = seam_plan_stats_get(pool, &plan);
 		if (rc != SEAM_OK)
 			return rc;
 	}
@@ -193,6 +199,9 @@ enum seam_rc seam_torch_stats(int device, uint64_t *ret_values, size_t capacity)
 #define SEAM_STAT(name, kind, text) stats.name,
 #include <seam/stats.def>
 #undef SEAM_STAT
+#define SEAM_PLAN_STAT(name, kind, text) plan.name,
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
 	};
 	memcpy(ret_values, values, sizeof values[0] * (capacity < STATS ? capacity : STATS));
 	return SEAM_OK;

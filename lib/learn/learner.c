@@ -4,7 +4,6 @@
 
 #include "bits.h"
 #include "check.h"
-#include "clock.h"
 #include "learner_impl.h"
 #include "planned_impl.h"
 
@@ -101,9 +100,7 @@ static uint32_t at_once(struct seam_learner *learner)
 
 static void plan(struct seam_learner *learner)
 {
-	uint64_t start_ns = seam__clock_ns();
 	enum seam_rc rc = seam__learner_plan(learner);
-	learner->plan_ns += seam__clock_ns() - start_ns;
 	if (rc == SEAM_OK) {
 		learner->plans++;
 		learner->state = SEAM_LEARN_BEGIN;

@@ -113,7 +113,6 @@ struct seam_learner {
 	uint64_t seen_misses, seen_displaced, seen_strange, seen_requests, seen_drops; /* when it looked last */
 	_Atomic uint64_t plans; /* made; written with `work`, read by anyone, as the next two */
 	_Atomic uint64_t failures;
-	_Atomic uint64_t plan_ns; /* time in planning */
 
 	struct seam_mutex sleep;
 	struct seam_cond condition;

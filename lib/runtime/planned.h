@@ -97,7 +97,6 @@ struct seam_planned_counts {
 	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t refused_dynamic; /* dynamic hits that plan_reuse:none does not allow */
 	uint64_t adoptions, drops;
-	uint64_t adopt_ns; /* under the lock, in all adoptions */
 	uint64_t lends, collects;
 	uint64_t borrows;
 	uint64_t resyncs, switches; /* of stages that are gone */

@@ -4,7 +4,6 @@
 
 #include "bits.h"
 #include "check.h"
-#include "clock.h"
 #include "log.h"
 #include "meta.h"
 #include "planned_impl.h"
@@ -178,7 +177,6 @@ enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_script 
 enum seam_rc seam__planned_open(
 	struct seam_runtime *runtime, struct seam_stage *stage, struct seam_script *script, bool from_start)
 {
-	uint64_t start_ns = seam__clock_ns();
 	enum seam_rc rc = reserve_busy(runtime, stage, stage->arena.count);
 	if (rc == SEAM_OK && runtime->open)
 		seam__planned_drop(runtime);
@@ -207,7 +205,6 @@ enum seam_rc seam__planned_open(
 	runtime->opened_displaced = seam__planned_displaced(&runtime->counts);
 	runtime->opened_strange = seam__planned_strange(&runtime->counts);
 	runtime->counts.adoptions++;
-	runtime->counts.adopt_ns += seam__clock_ns() - start_ns;
 	if (from_start)
 		seam__matcher_start(stage->matcher);
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu32 " requests in %" PRIu64 " bytes is in use",

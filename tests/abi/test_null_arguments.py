@@ -93,7 +93,9 @@ class World:
         self.library, self.folder = library, folder
         self.kept: list[object] = []
         figures = len(re.findall(r"^SEAM_STAT\(", (include / "stats.def").read_text(encoding="utf-8"), re.M))
-        self.stats = struct.pack("=II", 8 + 8 * figures, 1)
+        self.stats = struct.pack("=II", 8 + 8 * figures, 2)
+        figures = len(re.findall(r"^SEAM_PLAN_STAT\(", (include / "plan_stats.def").read_text(encoding="utf-8"), re.M))
+        self.plan_stats = struct.pack("=II", 8 + 8 * figures, 1)
         self.trace = self.make_trace()
         self.plan = self.make("seam_plan_make", ctypes.c_void_p(self.trace), None, None)
         self.trace_path, self.plan_path = folder / "a.seamtrace", folder / "a.plan"
@@ -168,7 +170,7 @@ class World:
             return None
         read_as = self.plan_path if "plan" in function else self.trace_path
         contents = {
-            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "stats": self.stats, "options": struct.pack("=Q", 16),
+            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "stats": self.plan_stats if "plan" in function else self.stats, "options": struct.pack("=Q", 16),
             "name": b"forward", "source": b"a test", "text": b"stitch:oom",
             "data": read_as.read_bytes() if argument.name == "data" else b"",
         }

@@ -219,11 +219,11 @@ void model_judge_shortage(struct model *model)
 static void check_served(struct model *model)
 {
 	const struct seam_engine_counts *counts = &model->pool->engine.counts;
-	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
-	if (seam_stats_get(model->pool, &stats) != SEAM_OK)
-		model_fail(model, "seam_stats_get fails");
+	struct seam_plan_stats plan = {.size = sizeof plan, .version = SEAM_PLAN_STATS_VERSION};
+	if (seam_plan_stats_get(model->pool, &plan) != SEAM_OK)
+		model_fail(model, "seam_plan_stats_get fails");
 	uint64_t served = counts->s1 + counts->s1r + counts->s2 + counts->s3 + counts->s4 +
-		model->pool->runtime->counts.hits + stats.plan_borrows;
+		model->pool->runtime->counts.hits + plan.borrows;
 	if (served + model->restored != model->allocs)
 		model_fail(model, "states add up to %" PRIu64 ", but %" PRIu64 " requests were served", served,
 			model->allocs);

@@ -373,18 +373,21 @@ static void step_stats(struct model *model)
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
 	if (seam_stats_get(model->pool, &stats) != SEAM_OK)
 		model_fail(model, "seam_stats_get fails");
-	uint64_t misses = stats.plan_miss_size + stats.plan_miss_lost + stats.plan_miss_lane + stats.plan_miss_late +
-		stats.plan_miss_gap + stats.plan_miss_dynamic + stats.plan_miss_request + stats.plan_miss_order;
-	if (stats.plan_misses != misses || stats.plan_requests != stats.plan_hits + misses)
+	struct seam_plan_stats plan = {.size = sizeof plan, .version = SEAM_PLAN_STATS_VERSION};
+	if (seam_plan_stats_get(model->pool, &plan) != SEAM_OK)
+		model_fail(model, "seam_plan_stats_get fails");
+	uint64_t misses = plan.miss_size + plan.miss_lost + plan.miss_lane + plan.miss_late + plan.miss_gap +
+		plan.miss_dynamic + plan.miss_request + plan.miss_order;
+	if (plan.misses != misses || plan.requests != plan.hits + misses)
 		model_fail(model,
 			"misses of plans do not add up: %" PRIu64 " requests, %" PRIu64 " hits, %" PRIu64
 			" misses by cause",
-			stats.plan_requests, stats.plan_hits, misses);
+			plan.requests, plan.hits, misses);
 	if (stats.reserved_bytes !=
 		stats.live_bytes + stats.unused_pending_bytes + stats.unused_partial_bytes + stats.unused_whole_bytes +
 			stats.unused_private_bytes + stats.unused_leased_bytes)
 		model_fail(model, "reserved bytes have no cause");
-	if (stats.plan_lent_bytes > stats.plan_arena_bytes || stats.plan_live_bytes > stats.live_bytes)
+	if (plan.lent_bytes > plan.arena_bytes || plan.live_bytes > stats.live_bytes)
 		model_fail(model, "more is lent than there is, or more planned than live");
 }
 

@@ -159,14 +159,18 @@ static struct seam_plan *make_plan(void)
 static uint64_t check_figures(void)
 {
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
-	require(seam_stats_get(pool, &stats) == SEAM_OK, "seam_stats_get");
+	struct seam_plan_stats plans = {.size = sizeof plans, .version = SEAM_PLAN_STATS_VERSION};
+	seam__mutex_lock(seam__pool_lock(pool)); /* both as of one moment */
+	seam__pool_stats(pool, &stats);
+	seam__pool_plan_stats(pool, &plans);
+	seam__mutex_unlock(seam__pool_lock(pool));
 	require(stats.reserved_bytes_peak <= CAPACITY_BYTES, "reserved bytes stay under the capacity");
-	require(stats.plan_requests == stats.plan_hits + stats.plan_misses, "hits and misses are all requests");
-	require(stats.plan_live_bytes <= stats.live_bytes, "what plans placed is live");
+	require(plans.requests == plans.hits + plans.misses, "hits and misses are all requests");
+	require(plans.live_bytes <= stats.live_bytes, "what plans placed is live");
 	require(seam__emu_violations_all(driver) == 0, "the device's judge");
 	const char *broken = seam__pool_check(pool);
 	require(broken == NULL, broken);
-	return stats.plan_hits;
+	return plans.hits;
 }
 
 /* Brings a plan, or does something that nobody expects. Before a plan has served none is taken away. Returns whether
@@ -233,8 +237,10 @@ static void close_all(struct worker *workers)
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};
 	(void)check_figures();
 	require(seam_stats_get(pool, &stats) == SEAM_OK, "seam_stats_get");
-	require(stats.live_blocks == 0 && stats.plan_live_bytes == 0, "everything is free");
-	require(stats.plan_adoptions != 0 && stats.plan_hits != 0, "plans came into use, and were hit");
+	struct seam_plan_stats plans = {.size = sizeof plans, .version = SEAM_PLAN_STATS_VERSION};
+	require(seam_plan_stats_get(pool, &plans) == SEAM_OK, "seam_plan_stats_get");
+	require(stats.live_blocks == 0 && plans.live_bytes == 0, "everything is free");
+	require(plans.adoptions != 0 && plans.hits != 0, "plans came into use, and were hit");
 	for (unsigned i = 0; i < THREADS; i++)
 		require(seam__drv_event_destroy(driver, workers[i].event) == 0, "event_destroy");
 	seam_pool_destroy(pool);

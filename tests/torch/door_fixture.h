@@ -41,6 +41,13 @@ UNUSED static struct seam_pool *door(int device)
 	return pool;
 }
 
+UNUSED static struct seam_plan_stats plan_figures(int device)
+{
+	struct seam_plan_stats stats = {.size = sizeof stats, .version = SEAM_PLAN_STATS_VERSION};
+	cr_assert_ok(seam_plan_stats_get(seam_torch_pool(device), &stats));
+	return stats;
+}
+
 UNUSED static struct seam_stats figures(int device)
 {
 	struct seam_stats stats = {.size = sizeof stats, .version = SEAM_STATS_VERSION};

@@ -363,10 +363,12 @@ class Enabling(PythonTest):
 
 
 class Figures(PythonTest):
-    def test_statistics_have_the_names_of_the_one_table(self) -> None:
+    def test_statistics_have_the_names_of_their_tables(self) -> None:
         names = self.run_code("print(*seamalloc.stats())").split()
-        table = (PACKAGE.parents[2] / "include/seam/stats.def").read_text()
-        wanted = [line.split("(")[1].split(",")[0] for line in table.splitlines() if line.startswith("SEAM_STAT(")]
+        wanted = []
+        for table, macro, prefix in (("stats.def", "SEAM_STAT(", ""), ("plan_stats.def", "SEAM_PLAN_STAT(", "plan_")):
+            text = (PACKAGE.parents[2] / "include/seam" / table).read_text()
+            wanted += [prefix + line.split("(")[1].split(",")[0] for line in text.splitlines() if line.startswith(macro)]
         self.assertEqual(names, [*wanted, "unknown_frees"])
         self.assertEqual(self.run_code("print(len(seamalloc.stat_help()), seamalloc.stat_help()['s3'])").split()[:2], [str(len(wanted)), "counter:"])
 

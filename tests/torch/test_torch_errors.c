@@ -71,7 +71,7 @@ Test(torch_errors, the_newest_error_is_cut_to_its_room)
 	cr_assert_eq(seam_torch_error(NULL, 0), length);
 }
 
-Test(torch_errors, statistics_are_those_of_the_one_table)
+Test(torch_errors, statistics_are_those_of_their_tables)
 {
 	struct stat {
 		const char *name, *kind, *text;
@@ -80,6 +80,9 @@ Test(torch_errors, statistics_are_those_of_the_one_table)
 #define SEAM_STAT(name, kind, text) {#name, #kind, text},
 #include <seam/stats.def>
 #undef SEAM_STAT
+#define SEAM_PLAN_STAT(name, kind, text) {"plan_" #name, #kind, text},
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
 	};
 	enum { COUNT = sizeof table / sizeof table[0] };
 	const char *name = NULL, *kind = NULL, *text = NULL;
@@ -101,7 +104,10 @@ Test(torch_errors, statistics_are_those_of_the_one_table)
 	(void)seam_torch_alloc(1000, 0, NULL);
 	struct seam_stats stats = figures(0);
 	cr_assert_ok(seam_torch_stats(0, values, COUNT + 1));
-	cr_assert_eq(memcmp(values, &stats.live_requested_bytes, sizeof values[0] * COUNT), 0);
+	const size_t of_pool = (sizeof stats - offsetof(struct seam_stats, live_requested_bytes)) / sizeof values[0];
+	cr_assert_eq(memcmp(values, &stats.live_requested_bytes, sizeof values[0] * of_pool), 0);
+	struct seam_plan_stats plans = plan_figures(0);
+	cr_assert_eq(memcmp(values + of_pool, &plans.scripts, sizeof values[0] * (COUNT - of_pool)), 0);
 	cr_assert_eq(values[0], 1000);
 	cr_assert_eq(values[COUNT], UINT64_MAX, "beyond the table nothing is written");
 	values[1] = 77;

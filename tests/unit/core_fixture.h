@@ -132,6 +132,13 @@ UNUSED static struct seam_stats get_stats(void)
 	return stats;
 }
 
+UNUSED static struct seam_plan_stats get_plan_stats(void)
+{
+	struct seam_plan_stats stats = {.size = sizeof stats, .version = SEAM_PLAN_STATS_VERSION};
+	cr_assert_ok(seam_plan_stats_get(pool, &stats));
+	return stats;
+}
+
 /* The number of the chunk in which the block begins. */
 UNUSED static uint64_t first_chunk(void *ptr)
 {

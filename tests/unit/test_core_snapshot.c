@@ -244,6 +244,11 @@ Test(core_snapshot, the_text_follows_its_schema)
 	figures++;
 #include <seam/stats.def>
 #undef SEAM_STAT
+#define SEAM_PLAN_STAT(name, kind, text)                                                                \
+	cr_assert(json_is_integer(json_object_get(stats, "plan_" #name)), "plan_%s is missing", #name); \
+	figures++;
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
 	cr_assert_eq(json_object_size(stats), figures);
 	cr_assert_eq((uint64_t)json_integer_value(json_object_get(stats, "live_bytes")), now.live_bytes);
 	size_t i, j;

@@ -94,13 +94,13 @@ static void run_iteration(struct loop *loop)
 static void run_until_planned(struct loop *loop)
 {
 	begin_loop(loop);
-	for (unsigned i = 0; i < 40 && get_stats().plan_adoptions == 0; i++) {
+	for (unsigned i = 0; i < 40 && get_plan_stats().adoptions == 0; i++) {
 		run_iteration(loop);
 		run_background();
 	}
 	check_pool();
-	cr_assert_eq(get_stats().plan_adoptions, 1, "made %llu, failures %llu",
-		(unsigned long long)get_stats().plan_made, (unsigned long long)get_stats().plan_failures);
+	cr_assert_eq(get_plan_stats().adoptions, 1, "made %llu, failures %llu",
+		(unsigned long long)get_plan_stats().made, (unsigned long long)get_plan_stats().failures);
 }
 
 /* A pool whose plan has what it needs, and no more memory than that. */
@@ -120,17 +120,19 @@ Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 	run_until_planned(&loop);
 	run_iteration(&loop);
 	struct seam_stats before = get_stats();
+	struct seam_plan_stats before_plan = get_plan_stats();
 	for (unsigned i = 0; i < 3; i++)
 		run_iteration(&loop);
 	struct seam_stats after = get_stats();
+	struct seam_plan_stats after_plan = get_plan_stats();
 	cr_expect_eq(after.memory_calls, before.memory_calls);
 	cr_expect_gt(pool->learner->work_ns, 0, "it says what it took");
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests,
+	cr_expect_eq(after_plan.hits - before_plan.hits, after_plan.requests - before_plan.requests,
 		"%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
-		(unsigned long long)(after.plan_hits - before.plan_hits),
-		(unsigned long long)(after.plan_requests - before.plan_requests),
-		(unsigned long long)after.plan_miss_size, (unsigned long long)after.plan_miss_lost,
-		(unsigned long long)after.plan_miss_late, (unsigned long long)after.plan_miss_gap);
+		(unsigned long long)(after_plan.hits - before_plan.hits),
+		(unsigned long long)(after_plan.requests - before_plan.requests),
+		(unsigned long long)after_plan.miss_size, (unsigned long long)after_plan.miss_lost,
+		(unsigned long long)after_plan.miss_late, (unsigned long long)after_plan.miss_gap);
 	check_pool();
 	close_pool();
 }
@@ -146,12 +148,12 @@ Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 		run_iteration(&loop);
 		run_background();
 	}
-	cr_assert_eq(get_stats().plan_adoptions, 0);
+	cr_assert_eq(get_plan_stats().adoptions, 0);
 	(void)ask(&loop, layer_bytes(0) * 2);
-	cr_expect_eq(get_stats().plan_adoptions, 1);
-	cr_expect_eq(get_stats().plan_hits, 1, "size %llu lost %llu late %llu gap %llu",
-		(unsigned long long)get_stats().plan_miss_size, (unsigned long long)get_stats().plan_miss_lost,
-		(unsigned long long)get_stats().plan_miss_late, (unsigned long long)get_stats().plan_miss_gap);
+	cr_expect_eq(get_plan_stats().adoptions, 1);
+	cr_expect_eq(get_plan_stats().hits, 1, "size %llu lost %llu late %llu gap %llu",
+		(unsigned long long)get_plan_stats().miss_size, (unsigned long long)get_plan_stats().miss_lost,
+		(unsigned long long)get_plan_stats().miss_late, (unsigned long long)get_plan_stats().miss_gap);
 	check_pool();
 	close_pool();
 }
@@ -179,14 +181,14 @@ Test(planned, a_dropped_plan_gives_everything_back)
 	forward(&loop);
 	seam_plan_drop(pool);
 	check_pool();
-	cr_expect_eq(get_stats().plan_arena_bytes, 0);
+	cr_expect_eq(get_plan_stats().arena_bytes, 0);
 	backward(&loop);
 	optimize(&loop);
 	seam_plan_drop(pool);
 	run_background();
 	check_pool();
-	struct seam_stats stats = get_stats();
-	cr_expect_eq(stats.plan_live_bytes, 0, "gradients were allocated behind the drop");
+	struct seam_plan_stats stats = get_plan_stats();
+	cr_expect_eq(stats.live_bytes, 0, "gradients were allocated behind the drop");
 	close_pool();
 }
 
@@ -218,11 +220,10 @@ Test(planned, unplanned_requests_borrow_idle_memory)
 	cr_expect_eq(get_stats().reserved_bytes, reserved, "between iterations most of the arena is idle");
 	must_free(extra);
 	run_iteration(&loop);
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	run_iteration(&loop);
-	struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests,
-		"what was lent is back");
+	struct seam_plan_stats after = get_plan_stats();
+	cr_expect_eq(after.hits - before.hits, after.requests - before.requests, "what was lent is back");
 	check_pool();
 	close_pool();
 }
@@ -239,7 +240,7 @@ Test(planned, blocks_of_other_streams_die_with_the_pool)
 	cr_assert_ok(seam_record_stream(pool, loop.activations[1][0], other));
 	launch(other, loop.activations[0][0], MIB(2), 1000000);
 	must_free(loop.activations[0][0]); /* held; the other is live */
-	cr_assert_gt(get_stats().plan_live_bytes, 0);
+	cr_assert_gt(get_plan_stats().live_bytes, 0);
 	close_pool();
 }
 
@@ -288,7 +289,7 @@ Test(planned, borrowed_memory_changes_streams_in_order)
 		run_iteration(&loop);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	void *other = make_stream();
-	uint64_t borrows = get_stats().plan_borrows;
+	uint64_t borrows = get_plan_stats().borrows;
 	for (unsigned i = 0; i < 6; i++) {
 		void *own = must_alloc(layer_bytes(0) * 2, NULL);
 		launch(NULL, own, layer_bytes(0) * 2, 1000000);
@@ -303,7 +304,7 @@ Test(planned, borrowed_memory_changes_streams_in_order)
 		optimize(&loop);
 		check_pool();
 	}
-	cr_assert_gt(get_stats().plan_borrows, borrows);
+	cr_assert_gt(get_plan_stats().borrows, borrows);
 	close_pool();
 }
 
@@ -320,10 +321,10 @@ Test(planned, what_is_displaced_displaces_nothing)
 	for (unsigned i = 0; i < 4; i++)
 		run_iteration(&loop);
 	loop.seen = seen;
-	uint64_t misses = get_stats().plan_misses;
+	uint64_t misses = get_plan_stats().misses;
 	run_iteration(&loop); /* gradients alternate: two iterations are all places */
 	run_iteration(&loop);
-	cr_assert_eq(get_stats().plan_misses, misses);
+	cr_assert_eq(get_plan_stats().misses, misses);
 	loop.seen = NULL;
 	forward(&loop);
 	for (unsigned i = 0; i < LAYERS / 2; i++) {
@@ -343,11 +344,11 @@ Test(planned, what_is_displaced_displaces_nothing)
 	}
 	cr_assert_gt(displaced, LAYERS);
 	run_iteration(&loop);
-	misses = get_stats().plan_misses;
+	misses = get_plan_stats().misses;
 	run_iteration(&loop);
 	run_iteration(&loop);
 	check_pool();
-	cr_expect_eq(get_stats().plan_misses - misses, displaced);
+	cr_expect_eq(get_plan_stats().misses - misses, displaced);
 	for (unsigned i = 0; i < LAYERS / 2; i++)
 		must_free((void *)(uintptr_t)kept[i].begin);
 	close_pool();
@@ -370,12 +371,12 @@ Test(planned, what_is_borrowed_leaves_chunks_whole)
 	unsigned idle = 0, left = 0;
 	for (uint32_t i = 0; i < stage->arena.count; i++)
 		idle += idle_positions(stage, i) != 0;
-	const uint64_t borrows = get_stats().plan_borrows;
+	const uint64_t borrows = get_plan_stats().borrows;
 	void *strange[4];
 	for (unsigned i = 0; i < 4; i++)
 		strange[i] = must_alloc(700000 + i * 777u, NULL);
 	check_pool();
-	cr_assert_eq(get_stats().plan_borrows, borrows + 4);
+	cr_assert_eq(get_plan_stats().borrows, borrows + 4);
 	for (uint32_t i = 0; i < stage->arena.count; i++)
 		left += idle_positions(stage, i) != 0;
 	cr_expect_eq(left, idle);
@@ -425,16 +426,18 @@ Test(planned, what_stays_in_lent_chunks_is_planned_around)
 	for (uint32_t i = 0; i < stage->arena.count; i++)
 		idle_bytes += idle_positions(stage, i) != 0 ? stage->arena.chunks[i].bytes : 0;
 	void *stays = must_alloc(idle_bytes, NULL); /* not in one piece */
-	cr_assert_geq(get_stats().plan_lent_bytes, MIB(24), "%llu of %llu bytes: this tests nothing",
-		(unsigned long long)get_stats().plan_lent_bytes, (unsigned long long)idle_bytes);
+	cr_assert_geq(get_plan_stats().lent_bytes, MIB(24), "%llu of %llu bytes: this tests nothing",
+		(unsigned long long)get_plan_stats().lent_bytes, (unsigned long long)idle_bytes);
 	for (unsigned i = 0; i < 40; i++) {
 		run_iteration(&loop);
 		run_background();
 	}
 	struct seam_stats before = get_stats();
+	struct seam_plan_stats before_plan = get_plan_stats();
 	run_iteration(&loop);
 	struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests);
+	struct seam_plan_stats after_plan = get_plan_stats();
+	cr_expect_eq(after_plan.hits - before_plan.hits, after_plan.requests - before_plan.requests);
 	cr_expect_eq(after.memory_calls, before.memory_calls);
 	must_free(stays);
 	close_pool();

@@ -121,14 +121,16 @@ static void run_with_plan(bool has_states, uint64_t odd_bytes, unsigned iteratio
 	begin_training(&training, has_states, odd_bytes);
 	for (unsigned i = 0; i < iterations; i++) {
 		const struct seam_stats before = get_stats();
+		const struct seam_plan_stats before_plan = get_plan_stats();
 		train(&training);
 		const struct seam_stats after = get_stats();
+		const struct seam_plan_stats after_plan = get_plan_stats();
 		if (i < iterations - served)
 			continue;
-		cr_expect_eq(after.plan_misses, before.plan_misses, "iteration %u: %llu misses", i,
-			(unsigned long long)(after.plan_misses - before.plan_misses));
+		cr_expect_eq(after_plan.misses, before_plan.misses, "iteration %u: %llu misses", i,
+			(unsigned long long)(after_plan.misses - before_plan.misses));
 		cr_expect_eq(after.reserved_bytes, before.reserved_bytes, "iteration %u", i);
-		cr_expect_eq(after.plan_lent_bytes, 0);
+		cr_expect_eq(after_plan.lent_bytes, 0);
 		const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->stages)->arena;
 		cr_expect_eq(arena->leased_bytes, arena->bytes, "something that stays is in the plan's way");
 	}
@@ -168,8 +170,8 @@ Test(planned_begin, what_only_builds_up_is_not_served)
 	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
 	for (unsigned i = 0; i < LAYERS; i++)
 		(void)must_alloc(parameter_bytes(i), NULL);
-	cr_expect_eq(get_stats().plan_hits, 0);
-	cr_expect_eq(get_stats().plan_lent_bytes, 0);
+	cr_expect_eq(get_plan_stats().hits, 0);
+	cr_expect_eq(get_plan_stats().lent_bytes, 0);
 	check_pool();
 	seam_plan_free(plan);
 	close_pool();
@@ -195,10 +197,10 @@ Test(planned_begin, a_plan_whose_program_does_not_come_gives_way_to_one_that_is_
 		do_something_else();
 		run_background();
 	}
-	const struct seam_stats before = get_stats();
+	const struct seam_plan_stats before = get_plan_stats();
 	do_something_else();
-	cr_expect_eq(get_stats().plan_hits - before.plan_hits, LAYERS);
-	cr_expect_eq(before.plan_drops, 1);
+	cr_expect_eq(get_plan_stats().hits - before.hits, LAYERS);
+	cr_expect_eq(before.drops, 1);
 	seam_plan_free(plan);
 	close_pool();
 }
@@ -241,12 +243,14 @@ static void run_with_experts(const char *conf, bool has_spare)
 	close_pool();
 	open_pool(MIB(2048), conf);
 	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
-	cr_expect_eq(get_stats().plan_arena_bytes > plan->header.arena_bytes, has_spare);
+	cr_expect_eq(get_plan_stats().arena_bytes > plan->header.arena_bytes, has_spare);
 	load_experts(KIB(16));
 	const struct seam_stats before = get_stats();
+	const struct seam_plan_stats before_plan = get_plan_stats();
 	load_experts(KIB(20));
 	const struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_borrows - before.plan_borrows, has_spare ? 2 : 0);
+	const struct seam_plan_stats after_plan = get_plan_stats();
+	cr_expect_eq(after_plan.borrows - before_plan.borrows, has_spare ? 2 : 0);
 	cr_expect_eq(after.reserved_bytes, before.reserved_bytes);
 	check_pool();
 	seam_plan_free(plan);

@@ -154,7 +154,7 @@ static void begin_block(struct program *program, const struct seam_plan_slot *sl
 static uint32_t run(unsigned periods, uint64_t *ret_hits)
 {
 	static struct program program;
-	const uint64_t before = get_stats().plan_hits;
+	const uint64_t before = get_plan_stats().hits;
 	program = (struct program){0};
 	for (unsigned period = 0; period < periods; period++) {
 		for (uint32_t i = 0; i < sound->header.slot_count; i++) {
@@ -164,7 +164,7 @@ static uint32_t run(unsigned periods, uint64_t *ret_hits)
 		}
 	}
 	end_blocks(&program, UINT64_MAX);
-	*ret_hits = get_stats().plan_hits - before;
+	*ret_hits = get_plan_stats().hits - before;
 	return program.overlaps;
 }
 

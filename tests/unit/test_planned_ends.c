@@ -35,12 +35,12 @@ static void iterate(void *stream, uint64_t work_ns)
 
 static void run_until_planned(void *stream)
 {
-	uint64_t adoptions = get_stats().plan_adoptions;
-	for (unsigned i = 0; i < 100 && get_stats().plan_adoptions == adoptions; i++) {
+	uint64_t adoptions = get_plan_stats().adoptions;
+	for (unsigned i = 0; i < 100 && get_plan_stats().adoptions == adoptions; i++) {
 		iterate(stream, 0);
 		run_background();
 	}
-	cr_assert_gt(get_stats().plan_adoptions, adoptions);
+	cr_assert_gt(get_plan_stats().adoptions, adoptions);
 	iterate(stream, 0);
 	iterate(stream, 0);
 }
@@ -58,10 +58,10 @@ Test(planned_ends, a_closed_plan_keeps_what_lives)
 	for (unsigned fails = 0; fails < 2; fails++) {
 		void *blocks[BLOCKS];
 		run_until_planned(NULL);
-		uint64_t hits = get_stats().plan_hits;
+		uint64_t hits = get_plan_stats().hits;
 		for (unsigned i = 0; i < BLOCKS; i++)
 			blocks[i] = must_alloc(bytes_of(i), NULL);
-		cr_assert_eq(get_stats().plan_hits, hits + BLOCKS);
+		cr_assert_eq(get_plan_stats().hits, hits + BLOCKS);
 		for (unsigned i = 0; i < BLOCKS; i += 2)
 			must_free(blocks[i]);
 		seam__mutex_lock(&pool->engine.lock);
@@ -94,17 +94,17 @@ Test(planned_ends, a_stream_under_an_old_handle_waits_for_the_one_before)
 	void *old = make_stream();
 	run_until_planned(old);
 	cr_assert_ok(seam_trim(pool, 0, NULL)); /* what was pending when the arena was opened is known to have passed */
-	uint64_t hits = get_stats().plan_hits;
+	uint64_t hits = get_plan_stats().hits;
 	iterate(old, 1000000);
-	cr_assert_gt(get_stats().plan_hits, hits);
+	cr_assert_gt(get_plan_stats().hits, hits);
 	cr_assert_ok(seam_stream_destroyed(pool, old));
 	end_stream(old);
 	void *new = make_stream();
 	cr_assert_eq(new, old, "the handle is another: this tests nothing");
-	hits = get_stats().plan_hits;
+	hits = get_plan_stats().hits;
 	iterate(new, 1000);
 	check_pool(); /* I3: else the emulator has seen two streams in the same memory */
-	cr_expect_gt(get_stats().plan_hits, hits);
+	cr_expect_gt(get_plan_stats().hits, hits);
 	close_pool();
 }
 
@@ -156,7 +156,7 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 		seam_plan_drop(pool);
 		check_pool();
 	}
-	cr_assert_eq(get_stats().plan_live_bytes, 3 * bytes_of(0), "not all are of plans: this tests nothing");
+	cr_assert_eq(get_plan_stats().live_bytes, 3 * bytes_of(0), "not all are of plans: this tests nothing");
 	for (unsigned i = 0; i < 3; i++)
 		must_free(live[i]);
 	seam_plan_drop(pool);
@@ -170,10 +170,10 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 static void keep_every(unsigned nth, void *user)
 {
 	void *blocks[BLOCKS];
-	const uint64_t hits = get_stats().plan_hits;
+	const uint64_t hits = get_plan_stats().hits;
 	for (unsigned i = 0; i < BLOCKS; i++)
 		blocks[i] = must_alloc(bytes_of(i), NULL);
-	cr_assert_eq(get_stats().plan_hits, hits + BLOCKS);
+	cr_assert_eq(get_plan_stats().hits, hits + BLOCKS);
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		if (i % nth == 1)
 			continue;
@@ -207,7 +207,7 @@ Test(planned_ends, what_was_held_in_pieces_is_no_loan)
 	(void)must_alloc(MIB(80), NULL);
 	check_pool();
 	cr_expect_eq(get_stats().reserved_bytes, reserved_bytes);
-	cr_expect_gt(get_stats().plan_lent_bytes, 0);
+	cr_expect_gt(get_plan_stats().lent_bytes, 0);
 	seam_plan_free(plan);
 	close_pool();
 }
@@ -218,11 +218,11 @@ Test(planned_ends, a_deterministic_pool_learns_without_a_thread)
 	uint64_t adopted[2] = {0};
 	for (unsigned run = 0; run < 2; run++) {
 		open_pool(MIB(1024), "plan:auto,deterministic:1,chunk_bytes:2M");
-		while (adopted[run] < 100 && get_stats().plan_adoptions == 0) {
+		while (adopted[run] < 100 && get_plan_stats().adoptions == 0) {
 			iterate(NULL, 0);
 			adopted[run]++;
 		}
-		cr_expect_eq(get_stats().plan_adoptions, 1, "after %llu iterations", (unsigned long long)adopted[run]);
+		cr_expect_eq(get_plan_stats().adoptions, 1, "after %llu iterations", (unsigned long long)adopted[run]);
 		cr_expect_not(pool->learner->running);
 		close_pool();
 	}
@@ -290,7 +290,7 @@ Test(planned_ends, a_plan_that_waits_is_dropped_too)
 	check_pool();
 	iterate(NULL, 0);
 	iterate(NULL, 0);
-	cr_expect_eq(get_stats().plan_adoptions, 0);
+	cr_expect_eq(get_plan_stats().adoptions, 0);
 	cr_expect_eq(get_stats().unused_leased_bytes, 0);
 	run_until_planned(NULL); /* it may learn again */
 	close_pool();
@@ -395,14 +395,14 @@ Test(planned_ends, a_plan_waits_until_the_program_does_what_is_planned)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	do_something_else(BLOCKS / 8);
-	cr_expect_eq(get_stats().plan_adoptions, 1, "a few requests are no reason: this tests nothing");
+	cr_expect_eq(get_plan_stats().adoptions, 1, "a few requests are no reason: this tests nothing");
 	seam_plan_drop(pool);
 	do_something_else(BLOCKS);
-	cr_expect_eq(get_stats().plan_adoptions, 1);
+	cr_expect_eq(get_plan_stats().adoptions, 1);
 	cr_expect_not_null(pool->runtime->waiting);
 	for (unsigned i = 0; i < 30 && pool->runtime->waiting != NULL; i++)
 		iterate(NULL, 0);
-	cr_expect_eq(get_stats().plan_adoptions, 2);
+	cr_expect_eq(get_plan_stats().adoptions, 2);
 	close_pool();
 }
 
@@ -411,7 +411,7 @@ Test(planned_ends, a_plan_for_which_no_moment_comes_is_given_up)
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	do_something_else(1000);
 	cr_expect_null(pool->runtime->waiting);
-	cr_expect_eq(get_stats().plan_adoptions, 0);
+	cr_expect_eq(get_plan_stats().adoptions, 0);
 	run_background();
 	cr_expect_eq(get_stats().unused_leased_bytes, 0);
 	run_until_planned(NULL); /* it may learn again */

@@ -47,31 +47,31 @@ static void open_served(const char *conf)
 	open_pool(MIB(256), conf);
 	use_plan(words);
 	iterate(6);
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	iterate(1);
-	struct seam_stats after = get_stats();
-	cr_assert_eq(after.plan_hits - before.plan_hits, 3);
-	cr_assert_eq(after.plan_misses, before.plan_misses);
+	struct seam_plan_stats after = get_plan_stats();
+	cr_assert_eq(after.hits - before.hits, 3);
+	cr_assert_eq(after.misses, before.misses);
 }
 
-static uint64_t misses_by_cause(const struct seam_stats *stats)
+static uint64_t misses_by_cause(const struct seam_plan_stats *stats)
 {
 	uint64_t sum = 0;
-#define SEAM_MISS(name, text) sum += stats->plan_miss_##name;
+#define SEAM_MISS(name, text) sum += stats->miss_##name;
 #include "misses.def"
 #undef SEAM_MISS
 	return sum;
 }
 
 /* Since `before` the one cause has risen by `times`, and no other. */
-#define cr_expect_missed(before, cause, times)                                                           \
-	do {                                                                                             \
-		struct seam_stats now_stats = get_stats();                                               \
-		cr_expect_eq(now_stats.plan_miss_##cause - (before).plan_miss_##cause, (times), #cause); \
-		cr_expect_eq(misses_by_cause(&now_stats) - misses_by_cause(&(before)), (times),          \
-			"another cause than " #cause);                                                   \
-		cr_expect_eq(now_stats.plan_misses - (before).plan_misses, (times));                     \
-		cr_expect_eq(now_stats.plan_requests, now_stats.plan_hits + now_stats.plan_misses);      \
+#define cr_expect_missed(before, cause, times)                                                  \
+	do {                                                                                    \
+		struct seam_plan_stats now_stats = get_plan_stats();                            \
+		cr_expect_eq(now_stats.miss_##cause - (before).miss_##cause, (times), #cause);  \
+		cr_expect_eq(misses_by_cause(&now_stats) - misses_by_cause(&(before)), (times), \
+			"another cause than " #cause);                                          \
+		cr_expect_eq(now_stats.misses - (before).misses, (times));                      \
+		cr_expect_eq(now_stats.requests, now_stats.hits + now_stats.misses);            \
 	} while (0)
 
 /* A plan that was given, of which nothing stays: the program is at its beginning. */
@@ -87,16 +87,16 @@ Test(planned_figures, the_first_request_hits_where_nothing_is_to_be_built_up)
 		must_free(must_alloc(MIB(5), NULL));
 		must_free(k);
 	}
-	struct seam_stats stats = get_stats();
-	cr_expect_eq(stats.plan_hits, 10);
-	cr_expect_eq(stats.plan_misses, 0);
+	struct seam_plan_stats stats = get_plan_stats();
+	cr_expect_eq(stats.hits, 10);
+	cr_expect_eq(stats.misses, 0);
 	close_pool();
 }
 
 Test(planned_figures, another_size_misses)
 {
 	open_served("chunk_bytes:2M");
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	must_free(must_alloc(MIB(5), NULL));
 	cr_expect_missed(before, size, 1);
 	close_pool();
@@ -107,12 +107,12 @@ Test(planned_figures, where_nothing_is_as_expected_the_place_is_lost)
 	open_served("chunk_bytes:2M");
 	for (unsigned i = 0; i < 40; i++)
 		must_free(must_alloc(MIB(9) + i * 512u, NULL));
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	must_free(must_alloc(MIB(9), NULL));
 	cr_expect_missed(before, lost, 1);
 	iterate(6);
-	cr_expect_gt(get_stats().plan_resyncs, before.plan_resyncs);
-	before = get_stats();
+	cr_expect_gt(get_plan_stats().resyncs, before.resyncs);
+	before = get_plan_stats();
 	iterate(1);
 	cr_expect_missed(before, lost, 0);
 	close_pool();
@@ -122,7 +122,7 @@ Test(planned_figures, a_stream_that_the_plan_does_not_know_misses)
 {
 	open_served("chunk_bytes:2M");
 	void *other = make_stream();
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	must_free(must_alloc(MIB(4), other));
 	cr_expect_missed(before, lane, 1);
 	close_pool();
@@ -132,7 +132,7 @@ Test(planned_figures, a_place_that_is_still_in_use_misses)
 {
 	open_served("chunk_bytes:2M");
 	void *k = must_alloc(MIB(2), NULL), *kept = must_alloc(MIB(4), NULL);
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	void *b = must_alloc(MIB(3), NULL);
 	cr_expect_missed(before, late, 1);
 	must_free(kept);
@@ -147,14 +147,14 @@ Test(planned_figures, a_place_that_is_lent_misses)
 	uint64_t reserved = get_stats().reserved_bytes;
 	void *strange = must_alloc(MIB(7), NULL); /* more than the plan has in one piece */
 	cr_assert_eq(get_stats().reserved_bytes, reserved + MIB(2));
-	cr_expect_eq(get_stats().plan_lent_bytes, MIB(6));
-	struct seam_stats before = get_stats();
+	cr_expect_eq(get_plan_stats().lent_bytes, MIB(6));
+	struct seam_plan_stats before = get_plan_stats();
 	void *k = must_alloc(MIB(2), NULL);
 	cr_expect_missed(before, gap, 1);
 	must_free(strange);
 	must_free(k);
 	iterate(2);
-	before = get_stats();
+	before = get_plan_stats();
 	iterate(1);
 	cr_expect_missed(before, gap, 0);
 	close_pool();
@@ -178,8 +178,8 @@ Test(planned_figures, a_long_lived_block_that_is_displaced_does_not_make_the_poo
 			must_free(x);
 		check_pool();
 	}
-	cr_expect_eq(get_stats().plan_miss_late, 3, "x; y and z, whose place x has");
-	cr_expect_eq(get_stats().plan_borrows, 3);
+	cr_expect_eq(get_plan_stats().miss_late, 3, "x; y and z, whose place x has");
+	cr_expect_eq(get_plan_stats().borrows, 3);
 	cr_expect_eq(get_stats().reserved_bytes, MIB(16));
 	close_pool();
 }
@@ -209,7 +209,7 @@ Test(planned_figures, a_long_lived_block_for_which_the_pool_grows_by_little_disp
 	open_pool(MIB(2048), "chunk_bytes:2M");
 	use_plan("x2097152 y1073741824 -y z1073741824 -z -x");
 	iterate_late(MIB(2), MIB(1024), 0);
-	cr_expect_eq(get_stats().plan_misses, 1, "x alone");
+	cr_expect_eq(get_plan_stats().misses, 1, "x alone");
 	cr_expect_eq(get_stats().reserved_bytes, MIB(1026) + MIB(2));
 	close_pool();
 }
@@ -222,7 +222,7 @@ Test(planned_figures, a_period_that_was_given_may_be_of_several_iterations)
 		"x4194304 y2147483648 -y z2147483648 -z -x a512 -a b512 -b c512 -c d512 -d e512 -e f512 -f g512 -g h512 -h",
 		512);
 	iterate_late(MIB(4), MIB(2048), 8);
-	cr_expect_eq(get_stats().plan_misses, 1, "x alone");
+	cr_expect_eq(get_plan_stats().misses, 1, "x alone");
 	cr_expect_eq(get_stats().reserved_bytes, MIB(2052) + MIB(4));
 	close_pool();
 }
@@ -232,9 +232,9 @@ Test(planned_figures, a_plan_that_hardly_serves_is_dropped_before_the_pool_grows
 	open_served("chunk_bytes:2M");
 	for (unsigned i = 0; i < 27; i++)
 		must_free(must_alloc(MIB(5) + i * 512u, NULL));
-	cr_assert_eq(get_stats().plan_drops, 0, "nothing needs its memory");
+	cr_assert_eq(get_plan_stats().drops, 0, "nothing needs its memory");
 	void *large = must_alloc(MIB(12), NULL);
-	cr_expect_eq(get_stats().plan_drops, 1);
+	cr_expect_eq(get_plan_stats().drops, 1);
 	cr_expect_eq(get_stats().reserved_bytes, MIB(12));
 	must_free(large);
 	close_pool();
@@ -245,13 +245,13 @@ Test(planned_figures, a_plan_that_has_begun_to_serve_is_not_dropped_for_what_was
 {
 	open_served("chunk_bytes:2M");
 	const struct seam_stage *stage = LIST_FIRST(&pool->runtime->stages);
-	for (unsigned i = 0; i < 27 || stage->judged_requests != get_stats().plan_requests; i++)
+	for (unsigned i = 0; i < 27 || stage->judged_requests != get_plan_stats().requests; i++)
 		must_free(must_alloc(MIB(5) + i * 512u, NULL));
-	const struct seam_stats before = get_stats();
+	const struct seam_plan_stats before = get_plan_stats();
 	must_free(must_alloc(MIB(2), NULL));
-	cr_assert_eq(get_stats().plan_hits, before.plan_hits + 1);
+	cr_assert_eq(get_plan_stats().hits, before.hits + 1);
 	void *large = must_alloc(MIB(12), NULL);
-	cr_expect_eq(get_stats().plan_drops, 0);
+	cr_expect_eq(get_plan_stats().drops, 0);
 	must_free(large);
 	close_pool();
 }
@@ -263,10 +263,10 @@ Test(planned_figures, a_plan_that_served_is_given_some_periods)
 	for (unsigned i = 0; i < 8; i++)
 		must_free(must_alloc(MIB(5) + i * 512u, NULL));
 	must_free(must_alloc(MIB(12), NULL));
-	cr_expect_eq(get_stats().plan_drops, 0);
-	const struct seam_stats before = get_stats();
+	cr_expect_eq(get_plan_stats().drops, 0);
+	const struct seam_plan_stats before = get_plan_stats();
 	iterate(3);
-	cr_expect_geq(get_stats().plan_hits - before.plan_hits, 6, "it serves again");
+	cr_expect_geq(get_plan_stats().hits - before.hits, 6, "it serves again");
 	close_pool();
 }
 
@@ -275,7 +275,7 @@ Test(planned_figures, a_plan_that_serves_stays_while_the_pool_grows)
 	open_served("chunk_bytes:2M");
 	iterate(4);
 	must_free(must_alloc(MIB(12), NULL));
-	cr_expect_eq(get_stats().plan_drops, 0);
+	cr_expect_eq(get_plan_stats().drops, 0);
 	close_pool();
 }
 
@@ -283,7 +283,7 @@ Test(planned_figures, requests_that_are_not_for_plans_miss)
 {
 	static const uint32_t flags[] = {SEAM_CONTIGUOUS, SEAM_NO_STITCH, SEAM_NO_WAIT};
 	open_served("chunk_bytes:2M");
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
 		struct seam_request request = {.size = sizeof request, .bytes = MIB(2), .flags = flags[i]};
 		void *ptr = NULL;
@@ -302,9 +302,9 @@ Test(planned_figures, a_stream_that_cannot_be_ordered_misses)
 	open_pool(MIB(256), "chunk_bytes:2M");
 	must_free(must_alloc(MIB(2), NULL)); /* the pool knows the stream */
 	use_plan(words);
-	struct seam_stats before = get_stats();
-	for (unsigned i = 0; i < 12 && get_stats().plan_miss_order == before.plan_miss_order; i++) {
-		before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
+	for (unsigned i = 0; i < 12 && get_plan_stats().miss_order == before.miss_order; i++) {
+		before = get_plan_stats();
 		seam__meta_fail_at(
 			pool->meta, 1); /* fails for the list of the arena's streams, once the place is known */
 		static const uint64_t sizes[] = {MIB(2), MIB(4), MIB(3)};
@@ -321,14 +321,14 @@ Test(planned_figures, a_stream_that_cannot_be_ordered_misses)
 }
 
 /* The highest value of every figure at any note() so far. */
-static struct seam_stats seen;
+static struct seam_plan_stats seen;
 
 static void note(void)
 {
-	const struct seam_stats now = get_stats();
-#define SEAM_STAT(name, kind, text) seen.name = now.name > seen.name ? now.name : seen.name;
-#include <seam/stats.def>
-#undef SEAM_STAT
+	const struct seam_plan_stats now = get_plan_stats();
+#define SEAM_PLAN_STAT(name, kind, text) seen.name = now.name > seen.name ? now.name : seen.name;
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
 }
 
 /* An iteration with one request whose size is another one each time. */
@@ -353,17 +353,17 @@ static void iterate_unevenly(uint64_t dynamic_bytes)
 static void learn_uneven(void)
 {
 	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
-	for (unsigned i = 0; i < 100 && get_stats().plan_adoptions == 0; i++) {
+	for (unsigned i = 0; i < 100 && get_plan_stats().adoptions == 0; i++) {
 		iterate_unevenly(MIB(1) + i * 100000u % MIB(2));
-		if (get_stats().plan_failures == 0)
+		if (get_plan_stats().failures == 0)
 			seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
 		run_background();
 		seam__driver_fail_at(driver, 0, 0, 0);
 		note();
 	}
-	cr_assert_eq(get_stats().plan_failures, 1);
-	cr_assert_eq(get_stats().plan_made, 2);
-	cr_assert_eq(get_stats().plan_adoptions, 1);
+	cr_assert_eq(get_plan_stats().failures, 1);
+	cr_assert_eq(get_plan_stats().made, 2);
+	cr_assert_eq(get_plan_stats().adoptions, 1);
 	for (unsigned i = 0; i < 4; i++)
 		iterate_unevenly(MIB(1) + i * 100000u);
 	note();
@@ -372,11 +372,11 @@ static void learn_uneven(void)
 Test(planned_figures, requests_that_depend_on_data_hit_where_there_is_room)
 {
 	learn_uneven();
-	struct seam_stats before = get_stats();
+	struct seam_plan_stats before = get_plan_stats();
 	iterate_unevenly(MIB(2) - 77777);
-	struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_dynamic_hits - before.plan_dynamic_hits, 1);
-	cr_expect_eq(after.plan_hits - before.plan_hits, 21);
+	struct seam_plan_stats after = get_plan_stats();
+	cr_expect_eq(after.dynamic_hits - before.dynamic_hits, 1);
+	cr_expect_eq(after.hits - before.hits, 21);
 	iterate_unevenly(MIB(200));
 	cr_expect_missed(after, dynamic, 1);
 	close_pool();
@@ -387,7 +387,7 @@ static void play_plans(void)
 {
 	open_served("chunk_bytes:2M");
 	use_plan("x1048576 -x y2097152 z524288 -y -z");
-	cr_expect_eq(get_stats().plan_scripts, 2);
+	cr_expect_eq(get_plan_stats().scripts, 2);
 	for (unsigned i = 0; i < 6; i++) {
 		must_free(must_alloc(MIB(1), NULL));
 		void *y = must_alloc(MIB(2), NULL), *z = must_alloc(KIB(512), NULL);
@@ -409,8 +409,8 @@ static void play_plans(void)
 	note();
 	must_free(large);
 	seam_plan_drop(pool);
-	cr_expect_eq(get_stats().plan_scripts + get_stats().plan_arena_bytes + get_stats().plan_lent_bytes, 0);
-	cr_expect_eq(get_stats().plan_drops, 1);
+	cr_expect_eq(get_plan_stats().scripts + get_plan_stats().arena_bytes + get_plan_stats().lent_bytes, 0);
+	cr_expect_eq(get_plan_stats().drops, 1);
 	note();
 	close_pool();
 }
@@ -421,8 +421,7 @@ Test(planned_figures, no_figure_stays_zero)
 	learn_uneven();
 	close_pool();
 	play_plans();
-#define SEAM_STAT(name, kind, text) \
-	cr_expect(seen.name != 0 || strncmp(#name, "plan_", 5) != 0 || strncmp(#name, "plan_miss_", 10) == 0, #name);
-#include <seam/stats.def>
-#undef SEAM_STAT
+#define SEAM_PLAN_STAT(name, kind, text) cr_expect(seen.name != 0 || strncmp(#name, "miss_", 5) == 0, #name);
+#include <seam/plan_stats.def>
+#undef SEAM_PLAN_STAT
 }

@@ -67,13 +67,13 @@ static uint32_t slots_in_use(void)
 /* An iteration that a plan of its own serves. */
 static void expect_served(const struct loops *wish)
 {
-	uint64_t hits = get_stats().plan_hits;
+	uint64_t hits = get_plan_stats().hits;
 	unsigned requests = iterate(wish, false);
 	cr_assert(pool->runtime->open, "%s", wish->name);
 	cr_expect_eq(
 		slots_in_use(), requests, "%s: a plan of %u requests, not of %u", wish->name, slots_in_use(), requests);
-	cr_expect_eq(get_stats().plan_hits - hits, requests, "%s: %u of %u are served", wish->name,
-		(unsigned)(get_stats().plan_hits - hits), requests);
+	cr_expect_eq(get_plan_stats().hits - hits, requests, "%s: %u of %u are served", wish->name,
+		(unsigned)(get_plan_stats().hits - hits), requests);
 }
 
 /* Iterations until a plan is in use, which is the iteration's. */
@@ -81,12 +81,12 @@ static void expect_whole(const struct loops *wish, unsigned most_iterations)
 {
 	unsigned iterations = 0;
 	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
-	while (get_stats().plan_adoptions == 0 && iterations < most_iterations)
+	while (get_plan_stats().adoptions == 0 && iterations < most_iterations)
 		(void)iterate(wish, iterations++ == 0);
-	cr_assert_eq(get_stats().plan_adoptions, 1, "%s: not after %u iterations", wish->name, iterations);
+	cr_assert_eq(get_plan_stats().adoptions, 1, "%s: not after %u iterations", wish->name, iterations);
 	(void)iterate(wish, false);
 	expect_served(wish);
-	cr_expect_eq(get_stats().plan_adoptions, 1, "%s", wish->name);
+	cr_expect_eq(get_plan_stats().adoptions, 1, "%s", wish->name);
 	close_pool();
 }
 

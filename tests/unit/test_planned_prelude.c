@@ -15,9 +15,9 @@ Test(planned_prelude, all_is_served_from_the_first_request_on)
 	cr_assert(is_expected());
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS));
 	make_parameters(&training);
-	cr_expect_eq(get_stats().plan_hits, LAYERS);
+	cr_expect_eq(get_plan_stats().hits, LAYERS);
 	expect_served(&training, 4);
-	cr_expect_eq(get_stats().plan_misses, 0);
+	cr_expect_eq(get_plan_stats().misses, 0);
 	cr_expect_not(is_expected());
 	const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->stages)->arena;
 	cr_expect_eq(arena->leased_bytes, arena->bytes, "something is in the plan's way");
@@ -34,10 +34,10 @@ Test(planned_prelude, a_few_strangers_change_nothing_for_the_others)
 	for (unsigned i = 0; i < STRANGERS - 1; i++)
 		strangers[i] = must_alloc(MIB(5) + 12345, streams[0]);
 	cr_assert(is_expected());
-	cr_expect_eq(get_stats().plan_lent_bytes, 0, "they may stay");
+	cr_expect_eq(get_plan_stats().lent_bytes, 0, "they may stay");
 	make_parameters(&training);
 	expect_served(&training, 3);
-	cr_expect_eq(get_stats().plan_misses, STRANGERS - 1);
+	cr_expect_eq(get_plan_stats().misses, STRANGERS - 1);
 	for (unsigned i = 0; i < STRANGERS - 1; i++)
 		must_free(strangers[i]);
 }
@@ -91,7 +91,7 @@ Test(planned_prelude, strangers_now_and_then_are_more_than_would_be_borne_at_onc
 	interrupt(STRANGERS - 1);
 	cr_assert(is_expected());
 	expect_served(&training, 3);
-	cr_expect_eq(get_stats().plan_misses, STRANGERS / 2 + STRANGERS - 1);
+	cr_expect_eq(get_plan_stats().misses, STRANGERS / 2 + STRANGERS - 1);
 }
 
 /* The program does something else in the midst of it: what stays and is made behind that is told as by a plan that says
@@ -106,10 +106,10 @@ Test(planned_prelude, behind_an_interruption_it_is_as_if_there_had_been_none)
 	cr_expect(LIST_FIRST(&pool->runtime->stages)->building, "states are still to be made");
 	for (unsigned i = 0; i < 3; i++)
 		train(&training);
-	const struct seam_stats before = get_stats();
+	const struct seam_plan_stats before = get_plan_stats();
 	train(&training);
-	const struct seam_stats after = get_stats();
-	cr_expect_geq(after.plan_hits - before.plan_hits, 3 * LAYERS);
+	const struct seam_plan_stats after = get_plan_stats();
+	cr_expect_geq(after.hits - before.hits, 3 * LAYERS);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	cr_expect_leq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS) + needed_bytes(LAYERS, LAYERS) / 8);
 }
@@ -157,7 +157,7 @@ Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
 	cr_assert_not(is_expected());
 	(void)must_alloc(plan->slots[0].size_bytes, streams[0]);
-	cr_expect_eq(get_stats().plan_hits, 1);
+	cr_expect_eq(get_plan_stats().hits, 1);
 }
 
 /* All that stays was made, and is gone again, before the rest has come. */
@@ -196,7 +196,7 @@ Test(planned_prelude, a_few_that_are_not_as_they_should_be_are_passed_over)
 	cr_assert(is_expected());
 	/* The odd one and two behind it, where the program is found again: the second; one and two where two are
 	 * swapped; one where one is left out. */
-	cr_expect_eq(get_stats().plan_misses, 2 + 2 + 1, "%llu", (unsigned long long)get_stats().plan_misses);
+	cr_expect_eq(get_plan_stats().misses, 2 + 2 + 1, "%llu", (unsigned long long)get_plan_stats().misses);
 	expect_served(&training, 3);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	cr_expect_leq(get_stats().reserved_bytes, needed_bytes(LAYERS, LAYERS) + needed_bytes(LAYERS, LAYERS) / 8);
@@ -237,7 +237,7 @@ Test(planned_prelude, where_the_program_goes_on_is_known)
 		must_free(must_alloc(MIB(9) + i * KIB(256), streams[0]));
 	}
 	expect_served(&training, 3);
-	cr_expect_eq(get_stats().plan_misses, LAYERS);
+	cr_expect_eq(get_plan_stats().misses, LAYERS);
 	free(longer);
 }
 

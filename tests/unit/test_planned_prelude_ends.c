@@ -94,8 +94,8 @@ Test(planned_prelude_ends, a_second_plan_beside_the_first_does_not_begin_as_that
 	open_with_plan(MIB(2048));
 	cr_assert(is_expected());
 	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
-	cr_expect_eq(get_stats().plan_adoptions, 2);
-	cr_expect_eq(get_stats().plan_drops, 0);
+	cr_expect_eq(get_plan_stats().adoptions, 2);
+	cr_expect_eq(get_plan_stats().drops, 0);
 	cr_expect_not(is_expected());
 	make_parameters(&training);
 	train(&training);
@@ -185,7 +185,7 @@ Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 		cr_expect_not(is_expected());
 		cr_expect_neq(
 			seam__stage_at(pool->runtime, (uint64_t)(uintptr_t)stays), LIST_FIRST(&pool->runtime->stages));
-		without += get_stats().plan_miss_lost != 0;
+		without += get_plan_stats().miss_lost != 0;
 		close_with_streams();
 	}
 	cr_expect_gt(without, 0);

@@ -107,12 +107,12 @@ static uint64_t run_without_plan(unsigned iterations)
 static void run_until_planned(struct loop *loop, uint64_t plans)
 {
 	begin_loop(loop);
-	while (loop->iteration < 60 && get_stats().plan_adoptions < plans) {
+	while (loop->iteration < 60 && get_plan_stats().adoptions < plans) {
 		run_iteration(loop, shape_at(loop->iteration));
 		run_background();
 	}
-	cr_assert_geq(get_stats().plan_adoptions, plans, "made %llu, failures %llu",
-		(unsigned long long)get_stats().plan_made, (unsigned long long)get_stats().plan_failures);
+	cr_assert_geq(get_plan_stats().adoptions, plans, "made %llu, failures %llu",
+		(unsigned long long)get_plan_stats().made, (unsigned long long)get_plan_stats().failures);
 }
 
 Test(planned_shapes, are_all_served_from_one_arena)
@@ -124,21 +124,23 @@ Test(planned_shapes, are_all_served_from_one_arena)
 	for (unsigned i = 0; i < 8; i++)
 		run_iteration(&loop, shape_at(loop.iteration));
 	struct seam_stats before = get_stats();
+	struct seam_plan_stats before_plan = get_plan_stats();
 	while (loop.iteration < 60)
 		run_iteration(&loop, shape_at(loop.iteration));
 	struct seam_stats after = get_stats();
+	struct seam_plan_stats after_plan = get_plan_stats();
 	cr_expect_eq(after.memory_calls, before.memory_calls);
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests,
+	cr_expect_eq(after_plan.hits - before_plan.hits, after_plan.requests - before_plan.requests,
 		"%llu of %llu hits; size %llu lost %llu late %llu gap %llu",
-		(unsigned long long)(after.plan_hits - before.plan_hits),
-		(unsigned long long)(after.plan_requests - before.plan_requests),
-		(unsigned long long)(after.plan_miss_size - before.plan_miss_size),
-		(unsigned long long)(after.plan_miss_lost - before.plan_miss_lost),
-		(unsigned long long)(after.plan_miss_late - before.plan_miss_late),
-		(unsigned long long)(after.plan_miss_gap - before.plan_miss_gap));
+		(unsigned long long)(after_plan.hits - before_plan.hits),
+		(unsigned long long)(after_plan.requests - before_plan.requests),
+		(unsigned long long)(after_plan.miss_size - before_plan.miss_size),
+		(unsigned long long)(after_plan.miss_lost - before_plan.miss_lost),
+		(unsigned long long)(after_plan.miss_late - before_plan.miss_late),
+		(unsigned long long)(after_plan.miss_gap - before_plan.miss_gap));
 	cr_expect_leq(after.reserved_bytes_peak, plain_bytes + plain_bytes / 100, "%llu, without a plan %llu",
 		(unsigned long long)after.reserved_bytes_peak, (unsigned long long)plain_bytes);
-	cr_expect_eq(after.plan_drops, 0);
+	cr_expect_eq(after_plan.drops, 0);
 	close_pool();
 }
 
@@ -153,19 +155,21 @@ Test(planned_shapes, that_come_later_join_the_first)
 		run_iteration(&loop, loop.iteration < 6 ? 1 : loop.iteration % 4 == 0 ? 2 : 0);
 		run_background();
 		if (loop.iteration == 6)
-			cr_assert_eq(get_stats().plan_adoptions, 1);
+			cr_assert_eq(get_plan_stats().adoptions, 1);
 	}
 	const struct seam_stats before = get_stats();
-	cr_expect_eq(before.plan_scripts, SHAPES);
+	const struct seam_plan_stats before_plan = get_plan_stats();
+	cr_expect_eq(before_plan.scripts, SHAPES);
 	while (loop.iteration < 48) {
 		run_iteration(&loop, shape_at(loop.iteration));
 		run_background();
 	}
 	const struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests);
+	const struct seam_plan_stats after_plan = get_plan_stats();
+	cr_expect_eq(after_plan.hits - before_plan.hits, after_plan.requests - before_plan.requests);
 	cr_expect_eq(after.memory_calls, before.memory_calls);
-	cr_expect_eq(after.plan_adoptions, before.plan_adoptions);
-	cr_expect_eq(after.plan_drops, 0);
+	cr_expect_eq(after_plan.adoptions, before_plan.adoptions);
+	cr_expect_eq(after_plan.drops, 0);
 	close_pool();
 }
 
@@ -181,17 +185,19 @@ Test(planned_shapes, are_told_apart_without_marks)
 		run_background();
 	}
 	const struct seam_stats before = get_stats();
-	cr_expect_eq(before.plan_scripts, SHAPES);
+	const struct seam_plan_stats before_plan = get_plan_stats();
+	cr_expect_eq(before_plan.scripts, SHAPES);
 	while (loop.iteration < 260) {
 		run_iteration(&loop, shape_at(loop.iteration));
 		run_background();
 	}
 	const struct seam_stats after = get_stats();
-	const uint64_t misses = after.plan_misses - before.plan_misses;
-	cr_expect_leq(misses, (after.plan_requests - before.plan_requests) / 100, "%lu", misses);
+	const struct seam_plan_stats after_plan = get_plan_stats();
+	const uint64_t misses = after_plan.misses - before_plan.misses;
+	cr_expect_leq(misses, (after_plan.requests - before_plan.requests) / 100, "%lu", misses);
 	cr_expect_eq(after.memory_calls, before.memory_calls);
-	cr_expect_eq(after.plan_scripts, SHAPES);
-	cr_expect_eq(after.plan_drops, 0);
+	cr_expect_eq(after_plan.scripts, SHAPES);
+	cr_expect_eq(after_plan.drops, 0);
 	close_pool();
 }
 
@@ -216,6 +222,7 @@ Test(planned_shapes, of_which_none_follows_itself_are_told_apart_without_marks)
 	struct loop loop;
 	unsigned shape = 0;
 	struct seam_stats before = {0};
+	struct seam_plan_stats before_plan = {0};
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
 	begin_loop(&loop);
 	while (loop.iteration < 240) {
@@ -223,11 +230,12 @@ Test(planned_shapes, of_which_none_follows_itself_are_told_apart_without_marks)
 		run_scaled(&loop, lengths[shape]);
 		run_background();
 		if (loop.iteration == 200)
-			before = get_stats();
+			before = get_stats(), before_plan = get_plan_stats();
 	}
 	const struct seam_stats after = get_stats();
-	cr_expect_eq(before.plan_scripts, SHAPES);
-	cr_expect_eq(after.plan_hits - before.plan_hits, after.plan_requests - before.plan_requests);
+	const struct seam_plan_stats after_plan = get_plan_stats();
+	cr_expect_eq(before_plan.scripts, SHAPES);
+	cr_expect_eq(after_plan.hits - before_plan.hits, after_plan.requests - before_plan.requests);
 	cr_expect_eq(after.memory_calls, before.memory_calls);
 	close_pool();
 }
@@ -242,14 +250,14 @@ Test(planned_shapes, of_which_none_comes_again_lose_the_plan)
 		run_length(&loop, 40);
 		run_background();
 	}
-	cr_assert_eq(get_stats().plan_scripts, 1);
+	cr_assert_eq(get_plan_stats().scripts, 1);
 	while (loop.iteration < 30) {
 		run_length(&loop, loop.iteration);
 		run_background();
 	}
-	cr_expect_eq(get_stats().plan_scripts, 0);
-	cr_expect_eq(get_stats().plan_drops, 1);
-	cr_expect_eq(get_stats().plan_adoptions, 1);
+	cr_expect_eq(get_plan_stats().scripts, 0);
+	cr_expect_eq(get_plan_stats().drops, 1);
+	cr_expect_eq(get_plan_stats().adoptions, 1);
 	close_pool();
 }
 
@@ -288,9 +296,9 @@ Test(planned_shapes, that_are_few_are_not_planned_alone)
 {
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
 	run_spread(40, is_mostly_long);
-	const struct seam_stats after = get_stats();
-	cr_expect_gt(after.plan_failures, 0, "none was tried");
-	cr_expect_eq(after.plan_adoptions, 0);
+	const struct seam_plan_stats after = get_plan_stats();
+	cr_expect_gt(after.failures, 0, "none was tried");
+	cr_expect_eq(after.adoptions, 0);
 	close_pool();
 }
 
@@ -298,9 +306,9 @@ Test(planned_shapes, that_are_most_are_planned_though_there_is_no_room_for_all)
 {
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
 	run_spread(40, is_mostly_short);
-	const struct seam_stats after = get_stats();
-	cr_expect_eq(after.plan_scripts, 1);
-	cr_expect_geq(after.plan_hits, 6 * STREAMS * 10);
+	const struct seam_plan_stats after = get_plan_stats();
+	cr_expect_eq(after.scripts, 1);
+	cr_expect_geq(after.hits, 6 * STREAMS * 10);
 	close_pool();
 }
 
