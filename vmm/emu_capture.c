@@ -1,25 +1,12 @@
-/* emu_capture.c: stream capture, and the calls that a capture forbids: querying and waiting for streams and the device.
+/* emu_capture.c: stream capture, and the calls that a capture forbids, querying and waiting for streams and the device,
+ * or that end it: destroying a stream.
  *
  * Work that is captured does not run: it goes to a graph (emu_graph.c); what it touched is remembered for as long as
  * the capture lasts.
  */
-#include "check.h"
 #include "emu_state.h"
 
 static _Atomic uint64_t last_capture_id;
-
-bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id)
-{
-	const struct emu_stream *stream;
-	if (e->active_captures == 0 || capture_id == 0)
-		return false;
-	LIST_FOREACH(stream, &e->all_streams, all)
-	{
-		if (stream->capture_origin && stream->capture_id == capture_id)
-			return true;
-	}
-	return false;
-}
 
 static const uint64_t no_floors[SEAM_EMU_DEVICES]; /* in a capture nothing has passed */
 
@@ -59,23 +46,11 @@ struct emu_mark *seam__emu_capture_mark(struct emu *e, struct emu_stream *stream
 	return NULL;
 }
 
-/* The graph of a capture that is active. */
-static struct emu_graph *find_graph(struct emu *e, uint64_t capture_id)
-{
-	struct emu_stream *stream;
-	LIST_FOREACH(stream, &e->all_streams, all)
-	{
-		if (stream->capture_origin && stream->capture_id == capture_id)
-			break;
-	}
-	return stream->graph;
-}
-
 bool seam__emu_capture_join(struct emu *e, struct emu_stream *stream, uint64_t capture_id, struct emu_mark *mark)
 {
 	const struct emu_work like = {.kind = EMU_WAIT};
 	bool joins = stream->capture == SEAM_CAPTURE_NONE;
-	if (joins && !seam__emu_graph_enter(e, find_graph(e, capture_id), stream))
+	if (joins && !seam__emu_graph_enter(e, seam__emu_capture_origin(e, capture_id)->graph, stream))
 		return false;
 	if (!seam__emu_order_merge(&stream->captured_order, e->meta, &mark->order, no_floors) ||
 		!seam__emu_graph_add(e, stream, &like, NULL, 0, mark)) {
@@ -99,22 +74,6 @@ static bool is_joined(struct emu *e, const struct emu_stream *origin)
 			return false;
 	}
 	return true;
-}
-
-int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream)
-{
-	struct emu_stream *other;
-	if (e->active_captures == 0 || stream != stream->device->legacy)
-		return 0;
-	bool met = false;
-	LIST_FOREACH(other, &e->all_streams, all)
-	{
-		if (other->capture != SEAM_CAPTURE_ACTIVE || !other->blocking || other->device != stream->device)
-			continue;
-		other->capture = SEAM_CAPTURE_INVALIDATED;
-		met = true;
-	}
-	return met ? SEAM_CU_STREAM_CAPTURE_IMPLICIT : 0;
 }
 
 int seam__emu_op_stream_capture(
@@ -188,6 +147,22 @@ int seam__emu_op_capture_end(struct seam_driver *d, uint64_t handle)
 	return seam__emu_capture_finish(seam__emu_device_of(d), handle, NULL);
 }
 
+int seam__emu_op_stream_destroy(struct seam_driver *d, uint64_t handle)
+{
+	struct emu *e = seam__emu_of(d);
+	if (handle <= SEAM_STREAM_PER_THREAD)
+		return SEAM_CU_INVALID_HANDLE;
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
+	if (cu != 0)
+		return cu;
+	if (stream->capture_origin)
+		e->active_captures--;
+	seam__emu_capture_leave(e, stream);
+	seam__emu_stream_close(e, stream);
+	return 0;
+}
+
 /* A stream that is asked about. While it is captured, the question itself ends the capture. */
 static int find_asked(struct emu_device *device, uint64_t handle, struct emu_stream **ret_stream)
 {
@@ -258,4 +233,16 @@ int seam__emu_op_device_sync(struct seam_driver *d)
 	seam__emu_wait_device(device);
 	seam__emu_host_learns_all(device);
 	return seam__emu_device_of(d)->sticky;
+}
+
+void seam__emu_captures_fini(struct emu *e)
+{
+	struct emu_stream *stream = LIST_FIRST(&e->all_streams);
+	while (stream != NULL) {
+		bool held = stream->graph != NULL;
+		if (held)
+			seam__emu_capture_leave(e, stream);
+		/* Its branches may have been anywhere in the list. */
+		stream = held ? LIST_FIRST(&e->all_streams) : LIST_NEXT(stream, all);
+	}
 }

@@ -1,13 +1,9 @@
-/* emu_copy.c: work that touches memory: copies, fills and fake kernels, from their submission to their effect.
+/* emu_copy.c: what a program submits to a stream: copies, fills, fake kernels, host functions.
  *
  * Copies and fills of addresses where nothing is mapped are refused at once, as the driver does; a kernel's ranges are
- * looked at when it runs. Where there is real memory the effect moves bytes (emu_bytes.c); in book
- * mode it only checks.
+ * looked at when it runs. Not here: the effect of all this (emu_effect.c), and when it happens (emu_work.c).
  */
-#include <errno.h>
-
 #include "bits.h"
-#include "check.h"
 #include "emu_state.h"
 
 #define CHUNK_BYTES (UINT64_C(2) << 20)
@@ -26,16 +22,6 @@ static bool is_mapped(struct emu *e, uint64_t va, uint64_t bytes)
 	return true;
 }
 
-/* Whether work of `device` may touch the mapping so. Plain memory of another device: copies may, kernels once they are
- * let. */
-static bool may_touch(const struct emu_device *device, const struct emu_mapping *mapping, bool write, bool kernel)
-{
-	unsigned needed = write ? SEAM_ACCESS_READWRITE : SEAM_ACCESS_READ;
-	if ((mapping->modes.device[device->ordinal] & needed) == needed)
-		return true;
-	return mapping->reservation == NULL && (!kernel || (device->peers >> mapping->phys->props.where.id & 1) != 0);
-}
-
 /* Mapped memory of another device that a copy by this one cannot reach. */
 static bool is_out_of_reach(struct emu *e, const struct emu_device *device, const struct seam_emu_range *range)
 {
@@ -44,89 +30,11 @@ static bool is_out_of_reach(struct emu *e, const struct emu_device *device, cons
 		const struct emu_mapping *mapping = seam__emu_mapping_find(e, at);
 		const struct seam_location *where = &mapping->phys->props.where;
 		if (where->kind == SEAM_AT_DEVICE && where->id != (int)device->ordinal &&
-			!may_touch(device, mapping, range->write, /* kernel= */ false))
+			!seam__emu_may_touch(device, mapping, range->write, /* kernel= */ false))
 			return true;
 		at = mapping->va + mapping->bytes;
 	}
 	return false;
-}
-
-/* Flags the first byte of the range that the work may not touch. */
-static bool check_range(struct emu *e, const struct emu_work *work, size_t i)
-{
-	const struct seam_emu_range *range = &work->ranges[i];
-	struct emu_device *device = work->kind == EMU_BETWEEN ? work->between[i] : work->stream->device;
-	uint64_t end = range->va + range->bytes;
-	for (uint64_t at = range->va; at < end;) {
-		const struct emu_mapping *mapping = seam__emu_mapping_find(e, at);
-		if (mapping == NULL) {
-			seam__emu_violate(device, SEAM_EMU_ACCESS_UNMAPPED, "%#llx", (unsigned long long)at);
-			return false;
-		}
-		if (!may_touch(device, mapping, range->write, work->kind == EMU_LAUNCH)) {
-			seam__emu_violate(device, SEAM_EMU_ACCESS_DENIED, "device %u at %#llx", device->ordinal,
-				(unsigned long long)at);
-			return false;
-		}
-		at = mapping->va + mapping->bytes;
-	}
-	return true;
-}
-
-static int fill_written(struct emu *e, const struct emu_work *work)
-{
-	int error = 0;
-	for (size_t i = 0; i < work->range_count && work->value != 0 && error == 0; i++) {
-		if (work->ranges[i].write)
-			error = seam__emu_bytes_fill(e, work->ranges[i].va, work->value, work->ranges[i].bytes);
-	}
-	return error;
-}
-
-/* 0 or an errno. */
-static int move_bytes(struct emu *e, const struct emu_work *work)
-{
-	const struct seam_emu_range *ranges = work->ranges;
-	switch (work->kind) {
-	case EMU_LAUNCH:
-		return fill_written(e, work);
-	case EMU_FILL:
-		return seam__emu_bytes_fill(e, ranges[0].va, work->value, ranges[0].bytes);
-	case EMU_TO_DEVICE:
-		return seam__emu_bytes_write(e, ranges[0].va, work->host, ranges[0].bytes);
-	case EMU_TO_HOST:
-		return seam__emu_bytes_read(e, work->host, ranges[0].va, ranges[0].bytes);
-	case EMU_ON_DEVICE:
-	case EMU_BETWEEN:
-		return seam__emu_bytes_move(e, ranges[0].va, ranges[1].va, ranges[0].bytes);
-	case EMU_HOST_FUNC:
-	case EMU_WAIT:
-	case EMU_RECORD:
-		break;
-	}
-	SEAM_ASSERT(false);
-	return 0;
-}
-
-void seam__emu_effect(struct emu *e, struct emu_work *work)
-{
-	bool allowed = !work->disarmed;
-	if (allowed && work->locked && !seam__emu_host_is_locked(e, work)) {
-		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_UNMAPPED,
-			"host memory at %p, freed after its capture", work->host);
-		allowed = false;
-	}
-	for (size_t i = 0; i < work->range_count && allowed; i++)
-		allowed = check_range(e, work, i);
-	if (!allowed || e->memfd < 0)
-		return;
-	int error = move_bytes(e, work);
-	if (error == EFAULT)
-		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_HOST, "%llu bytes at %p",
-			(unsigned long long)work->host_bytes, work->host);
-	else if (error != 0)
-		seam__emu_violate(work->stream->device, SEAM_EMU_ACCESS_FAILED, "%#llx: error %d",
-			(unsigned long long)work->ranges[0].va, error);
 }
 
 /* Submits work whose kind, host side and value are in `like`. */
@@ -220,6 +128,30 @@ int seam__emu_op_fill32(struct seam_driver *d, uint64_t va, uint32_t value, uint
 	if (!seam__bits_is_aligned(va, sizeof(value)) || !seam__bits_try_mul(words, sizeof(value), &range.bytes))
 		return SEAM_CU_INVALID_VALUE;
 	return submit_copy(d, stream, SEAM_DRV_fill32, &like, &range, 1);
+}
+
+int seam__emu_op_stream_host_func(struct seam_driver *d, uint64_t handle, void (*function)(void *), void *argument)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_stream *stream;
+	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
+	if (cu != 0)
+		return cu;
+	if (function == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	cu = seam__emu_stream_prepare(e, stream);
+	if (cu != 0)
+		return cu;
+	const struct emu_work like = {.kind = EMU_HOST_FUNC, .function = function, .host = argument};
+	if (!seam__emu_helper_start(e))
+		return SEAM_CU_OUT_OF_MEMORY;
+	if (stream->capture == SEAM_CAPTURE_ACTIVE)
+		return seam__emu_capture_work(e, stream, &like, NULL, 0) ? 0 : SEAM_CU_OUT_OF_MEMORY;
+	struct emu_work *work = seam__emu_work_copy(e, stream, &like, NULL, 0);
+	if (work == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	seam__emu_work_submit(e, work);
+	return 0;
 }
 
 int seam__emu_launch_locked(struct emu_device *device, uint64_t handle, const struct seam_emu_range *ranges,

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "bits.h"
-#include "check.h"
 #include "emu_state.h"
 
 #define HOST_PAGE_BYTES UINT64_C(4096)
@@ -108,35 +107,6 @@ int seam__emu_op_host_alloc(struct seam_driver *d, uint64_t bytes, void **ret_pt
 	e->billed_bytes = padded;
 	*ret_ptr = at;
 	return 0;
-}
-
-static struct emu_host_block *find_block(struct emu *e, const struct emu_work *work)
-{
-	uint64_t va = (uint64_t)(uintptr_t)work->host;
-	struct emu_host_block *block = work->host_bytes != 0 ? RB_ROOT(&e->host_blocks) : NULL;
-	while (block != NULL && va - block->va >= block->bytes)
-		block = va < block->va ? RB_LEFT(block, by_va) : RB_RIGHT(block, by_va);
-	return block;
-}
-
-bool seam__emu_host_is_locked(struct emu *e, const struct emu_work *work)
-{
-	return find_block(e, work) != NULL;
-}
-
-bool seam__emu_host_use(struct emu *e, const struct emu_work *work)
-{
-	struct emu_host_block *block = find_block(e, work);
-	const struct emu_order_entry user = {work->stream->id, work->number, work->stream->device->ordinal};
-	return block == NULL || seam__emu_order_add(&block->users, e->meta, user);
-}
-
-void seam__emu_host_unuse(struct emu *e, const struct emu_work *work)
-{
-	struct emu_host_block *block = find_block(e, work);
-	if (block != NULL)
-		seam__emu_order_lower(
-			&block->users, (struct emu_order_entry){work->stream->id, work->number, 0}, work->last_number);
 }
 
 static bool is_pending(struct emu *e, const struct emu_host_block *block)

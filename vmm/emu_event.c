@@ -1,32 +1,9 @@
-/* emu_event.c: events, and the marks behind them.
+/* emu_event.c: events. The points of streams behind them: emu_mark.c.
  *
  * An event points at the mark of its newest record. Work that waits keeps the mark it saw, as in CUDA: a later record
  * does not change what was submitted before.
  */
-#include "check.h"
 #include "emu_state.h"
-
-struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *stream)
-{
-	struct emu_mark *mark = seam__slab_get(&e->mark_slab);
-	if (mark == NULL)
-		return NULL;
-	*mark = (struct emu_mark){.references = 1};
-	if (!seam__emu_order_merge(&mark->order, e->meta, &stream->order, e->floors) ||
-		!seam__emu_order_add(&mark->order, e->meta, seam__emu_newest_of(e, stream))) {
-		seam__emu_mark_put(e, mark);
-		return NULL;
-	}
-	return mark;
-}
-
-void seam__emu_mark_put(struct emu *e, struct emu_mark *mark)
-{
-	if (--mark->references != 0)
-		return;
-	seam__emu_order_fini(&mark->order, e->meta);
-	seam__slab_put(&e->mark_slab, mark);
-}
 
 static struct emu_event *find_event(struct emu *e, struct seam_event event)
 {
@@ -169,7 +146,7 @@ int seam__emu_op_event_sync(struct seam_driver *d, struct seam_event event_id)
 /* A captured event takes the stream that waits for it into the capture. */
 static int wait_captured(struct emu *e, const struct emu_event *event, struct emu_stream *stream)
 {
-	if (!seam__emu_capture_is_active(e, event->capture_id))
+	if (seam__emu_capture_origin(e, event->capture_id) == NULL)
 		return SEAM_CU_CAPTURED_EVENT;
 	if (stream->capture != SEAM_CAPTURE_NONE && stream->capture_id != event->capture_id)
 		return SEAM_CU_STREAM_CAPTURE_ISOLATION;

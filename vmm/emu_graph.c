@@ -210,14 +210,6 @@ int seam__emu_graph_destroy_locked(struct emu *e, uint64_t id)
 
 void seam__emu_graphs_fini(struct emu *e)
 {
-	struct emu_stream *stream = LIST_FIRST(&e->all_streams);
-	while (stream != NULL) {
-		bool held = stream->graph != NULL;
-		if (held)
-			seam__emu_capture_leave(e, stream);
-		/* Its branches may have been anywhere in the list. */
-		stream = held ? LIST_FIRST(&e->all_streams) : LIST_NEXT(stream, all);
-	}
 	for (uint32_t i = 0; i < e->graph_table.used; i++) {
 		struct emu_graph *graph = seam__emu_table_at(&e->graph_table, i);
 		if (graph != NULL)

@@ -296,13 +296,13 @@ void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mappin
 	}
 	if (mapping->pending != 0)
 		disarm_all(e, mapping);
-	if (seam__emu_capture_is_active(e, mapping->capture_id))
+	if (seam__emu_capture_origin(e, mapping->capture_id) != NULL)
 		seam__emu_violate(device, SEAM_EMU_REMAP_IN_CAPTURE, "unmap at %#llx", (unsigned long long)mapping->va);
 }
 
 void seam__emu_judge_map(struct emu_device *device, const struct emu_phys *phys)
 {
-	if (seam__emu_capture_is_active(device->e, phys->capture_id))
+	if (seam__emu_capture_origin(device->e, phys->capture_id) != NULL)
 		seam__emu_violate(
 			device, SEAM_EMU_REMAP_IN_CAPTURE, "map of handle %#llx", (unsigned long long)phys->id);
 }

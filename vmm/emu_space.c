@@ -5,7 +5,6 @@
  * a mapping is of a whole handle.
  */
 #include "bits.h"
-#include "check.h"
 #include "emu_state.h"
 
 #define HOST_PAGE_BYTES UINT64_C(4096)
@@ -36,27 +35,6 @@ static struct emu_reservation *find_reservation(struct emu *e, uint64_t va)
 			return at;
 	}
 	return NULL;
-}
-
-struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va)
-{
-	struct emu_mapping *at = RB_ROOT(&e->mappings);
-	struct emu_mapping *best = NULL;
-	while (at != NULL) {
-		if (at->va + at->bytes > va) {
-			best = at;
-			at = RB_LEFT(at, by_va);
-		} else {
-			at = RB_RIGHT(at, by_va);
-		}
-	}
-	return best;
-}
-
-struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va)
-{
-	struct emu_mapping *mapping = seam__emu_mapping_next(e, va);
-	return mapping != NULL && mapping->va <= va ? mapping : NULL;
 }
 
 struct emu_mapping *seam__emu_mapping_add(

@@ -309,12 +309,19 @@ static inline uint64_t seam__emu_now(const struct emu *e)
 	return atomic_load_explicit(&e->now_ns, memory_order_relaxed);
 }
 
+/* The newest work of a stream that everything does not come after anyway; its number may be 0. */
+static inline struct emu_order_entry seam__emu_newest_of(const struct emu *e, const struct emu_stream *stream)
+{
+	uint32_t device = stream->device->ordinal;
+	return (struct emu_order_entry){
+		stream->id, stream->last_number > e->floors[device] ? stream->last_number : 0, device};
+}
+
 #define SEAM_DRIVER(name, class, wait, params, args) SEAM_MUST_USE int seam__emu_op_##name params;
 #include "driver.def"
 #undef SEAM_DRIVER
 
-/* driver_emu.c */
-/* device: whose fault it is. */
+/* emu_violation.c. device: whose fault it is. */
 void seam__emu_violate(struct emu_device *device, enum seam_emu_violation which, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -343,9 +350,17 @@ SEAM_MUST_USE int seam__emu_bytes_write(struct emu *e, uint64_t va, const void *
 SEAM_MUST_USE int seam__emu_bytes_fill(struct emu *e, uint64_t va, uint32_t value, uint64_t bytes);
 SEAM_MUST_USE int seam__emu_bytes_move(struct emu *e, uint64_t to_va, uint64_t from_va, uint64_t bytes);
 
+/* emu_lookup.c */
+struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va);    /* that contains va, or NULL */
+struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va);    /* the first that ends after va, or NULL */
+bool seam__emu_host_is_locked(struct emu *e, const struct emu_work *work); /* its host side is page-locked memory */
+/* The work copies from or to page-locked memory, if its host side is such. False: no metadata. */
+SEAM_MUST_USE bool seam__emu_host_use(struct emu *e, const struct emu_work *work);
+void seam__emu_host_unuse(struct emu *e, const struct emu_work *work); /* it is not going to run */
+/* The stream on which an active capture began, or NULL: it is not active. */
+struct emu_stream *seam__emu_capture_origin(struct emu *e, uint64_t capture_id);
+
 /* emu_space.c */
-struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va); /* that contains va, or NULL */
-struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va); /* the first that ends after va, or NULL */
 SEAM_MUST_USE struct emu_mapping *seam__emu_mapping_add(
 	struct emu *e, struct emu_phys *phys, uint64_t va, struct emu_reservation *reservation);
 void seam__emu_mapping_remove(struct emu *e, struct emu_mapping *mapping); /* without its backing */
@@ -356,17 +371,13 @@ const char *seam__emu_space_check(struct emu *e);
 SEAM_MUST_USE int seam__emu_phys_make(
 	struct emu *e, uint64_t bytes, const struct seam_phys_props *props, struct emu_phys **ret_phys);
 void seam__emu_phys_settle(struct emu *e, struct emu_phys *phys); /* frees it if nothing keeps it */
+/* False with the result code to return. */
+bool seam__emu_location_ok(const struct emu *e, const struct seam_location *where, int *ret_cu);
 void seam__emu_phys_fini(struct emu *e);
 const char *seam__emu_phys_check(struct emu *e);
 
 /* emu_direct.c */
 void seam__emu_direct_fini(struct emu *e);
-bool seam__emu_host_is_locked(struct emu *e, const struct emu_work *work); /* its host side is page-locked memory */
-/* The work copies from or to page-locked memory, if its host side is such. False: no metadata. */
-SEAM_MUST_USE bool seam__emu_host_use(struct emu *e, const struct emu_work *work);
-void seam__emu_host_unuse(struct emu *e, const struct emu_work *work); /* it is not going to run */
-/* False with the result code to return. */
-bool seam__emu_location_ok(const struct emu *e, const struct seam_location *where, int *ret_cu);
 
 /* emu_share.c */
 bool seam__emu_exports_open(struct emu *e, struct emu_phys *phys); /* closes those that hung up */
@@ -382,16 +393,20 @@ void seam__emu_stream_put(struct emu *e, struct emu_stream *stream); /* one work
 /* A stream without a handle: no implicit edges. NULL: no metadata. drop: it goes when its work is done. */
 SEAM_MUST_USE struct emu_stream *seam__emu_stream_make_branch(struct emu_device *device);
 void seam__emu_stream_drop(struct emu *e, struct emu_stream *stream);
+void seam__emu_stream_close(struct emu *e, struct emu_stream *stream); /* its handle is free; as drop */
+
+/* emu_mark.c */
+SEAM_MUST_USE struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *stream);
+void seam__emu_mark_put(struct emu *e, struct emu_mark *mark);
+
+/* emu_edges.c */
 /* Draws the implicit edges of the legacy stream before something is submitted, and takes in what the host knows. */
 SEAM_MUST_USE int seam__emu_stream_prepare(struct emu *e, struct emu_stream *stream);
-/* The newest work of a stream that everything does not come after anyway; its number may be 0. */
-struct emu_order_entry seam__emu_newest_of(const struct emu *e, const struct emu_stream *stream);
 /* The host has seen everything of `order` and of the stream (NULL: only order) pass. */
 void seam__emu_host_learns(struct emu *e, const struct emu_order *order, const struct emu_stream *stream);
 void seam__emu_host_learns_all(struct emu_device *device); /* nothing is pending on it, and the host knows */
 
 /* emu_capture.c */
-bool seam__emu_capture_is_active(struct emu *e, uint64_t capture_id);
 /* The capture has seen work of the stream: as `like`, of these ranges. False: no metadata, nothing changed. */
 SEAM_MUST_USE bool seam__emu_capture_work(struct emu *e, struct emu_stream *stream, const struct emu_work *like,
 	const struct seam_emu_range *ranges, size_t count);
@@ -405,9 +420,7 @@ SEAM_MUST_USE bool seam__emu_capture_join(
 	struct emu *e, struct emu_stream *stream, uint64_t capture_id, struct emu_mark *mark);
 /* Ends the capture that began on the stream. Its graph is kept if ret_id is not NULL. */
 SEAM_MUST_USE int seam__emu_capture_finish(struct emu_device *device, uint64_t handle, uint64_t *ret_id);
-/* What an operation of the legacy stream meets while a blocking stream is captured: 0, or an error that ends the
- * capture. */
-SEAM_MUST_USE int seam__emu_capture_guard(struct emu *e, const struct emu_stream *stream);
+void seam__emu_captures_fini(struct emu *e); /* every stream leaves its capture */
 
 /* emu_graph.c */
 SEAM_MUST_USE struct emu_graph *seam__emu_graph_make(struct emu *e); /* with one reference. NULL: no metadata */
@@ -427,8 +440,6 @@ void seam__emu_graphs_fini(struct emu *e);
 const char *seam__emu_graph_check(struct emu *e);
 
 /* emu_event.c */
-SEAM_MUST_USE struct emu_mark *seam__emu_mark_make(struct emu *e, const struct emu_stream *stream);
-void seam__emu_mark_put(struct emu *e, struct emu_mark *mark);
 void seam__emu_events_fini(struct emu *e);
 
 /* emu_work.c */
@@ -443,13 +454,21 @@ void seam__emu_clock_to(struct emu *e, uint64_t ns);              /* runs what e
 void seam__emu_wait(struct emu *e, struct emu_stream *stream, struct emu_mark *mark);
 void seam__emu_wait_device(struct emu_device *device); /* likewise for all of its streams */
 bool seam__emu_is_done(struct emu *e, const struct emu_stream *stream, const struct emu_mark *mark);
-void seam__emu_work_fini(struct emu *e); /* without the lock; no other thread uses the device */
+/* The thread that runs host functions. False: it cannot be started. */
+SEAM_MUST_USE bool seam__emu_helper_start(struct emu *e);
+void seam__emu_helper_stop(struct emu *e); /* without the lock; no other thread uses the machine */
+void seam__emu_work_fini(struct emu *e);   /* likewise, behind helper_stop and the end of all graphs */
 const char *seam__emu_work_check(struct emu *e);
 int seam__emu_timeline_compare(const struct emu_work *a, const struct emu_work *b);
 SEAM_TREE_GENERATE(emu_timeline, emu_work, by_time, seam__emu_timeline_compare)
 
-/* emu_copy.c */
+/* emu_effect.c */
 void seam__emu_effect(struct emu *e, struct emu_work *work); /* checks access and moves the bytes */
+/* Whether work of `device` may touch the mapping so. Plain memory of another device: copies may, kernels once they are
+ * let. */
+bool seam__emu_may_touch(const struct emu_device *device, const struct emu_mapping *mapping, bool write, bool kernel);
+
+/* emu_copy.c */
 SEAM_MUST_USE int seam__emu_launch_locked(struct emu_device *device, uint64_t handle,
 	const struct seam_emu_range *ranges, size_t count, uint64_t duration_ns, uint32_t value);
 

@@ -283,7 +283,7 @@ static void *run_host_functions(void *argument)
 }
 
 /* Signals are for the program's own threads. */
-static bool start_helper(struct emu *e)
+bool seam__emu_helper_start(struct emu *e)
 {
 	sigset_t all;
 	sigset_t old;
@@ -297,42 +297,21 @@ static bool start_helper(struct emu *e)
 	return e->helper_runs;
 }
 
-int seam__emu_op_stream_host_func(struct seam_driver *d, uint64_t handle, void (*function)(void *), void *argument)
+void seam__emu_helper_stop(struct emu *e)
 {
-	struct emu *e = seam__emu_of(d);
-	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
-	if (cu != 0)
-		return cu;
-	if (function == NULL)
-		return SEAM_CU_INVALID_VALUE;
-	cu = seam__emu_stream_prepare(e, stream);
-	if (cu != 0)
-		return cu;
-	const struct emu_work like = {.kind = EMU_HOST_FUNC, .function = function, .host = argument};
-	if (!start_helper(e))
-		return SEAM_CU_OUT_OF_MEMORY;
-	if (stream->capture == SEAM_CAPTURE_ACTIVE)
-		return seam__emu_capture_work(e, stream, &like, NULL, 0) ? 0 : SEAM_CU_OUT_OF_MEMORY;
-	struct emu_work *work = seam__emu_work_copy(e, stream, &like, NULL, 0);
-	if (work == NULL)
-		return SEAM_CU_OUT_OF_MEMORY;
-	seam__emu_work_submit(e, work);
-	return 0;
+	if (!e->helper_runs)
+		return;
+	seam__mutex_lock(&e->lock);
+	e->helper_stops = true;
+	seam__cond_signal(&e->helper_wakes);
+	seam__mutex_unlock(&e->lock);
+	(void)pthread_join(e->helper, NULL);
 }
 
 void seam__emu_work_fini(struct emu *e)
 {
 	struct emu_work *work;
 	struct emu_stream *stream;
-	if (e->helper_runs) {
-		seam__mutex_lock(&e->lock);
-		e->helper_stops = true;
-		seam__cond_signal(&e->helper_wakes);
-		seam__mutex_unlock(&e->lock);
-		(void)pthread_join(e->helper, NULL);
-	}
-	seam__emu_graphs_fini(e);
 	while ((work = RB_MIN(emu_timeline, &e->timeline)) != NULL) {
 		RB_REMOVE(emu_timeline, &e->timeline, work);
 		if (work->kind != EMU_HOST_FUNC) /* that one still heads its stream's queue */

@@ -25,7 +25,6 @@ MOST = 3
 KNOWN = {
     "learn": [4],
     "runtime": [5, 5],
-    "vmm": [13],
 }
 
 
