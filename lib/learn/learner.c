@@ -12,6 +12,8 @@
 #define PLACE_NODES UINT64_C(100000)
 #define CAREFUL_STEPS 16u
 #define MOST_OUTGROWN 4u /* plans in a row; then another look, later */
+#define WAIT_PERIODS \
+	32u /* for the program to do again what the plan is of: other kinds of iteration may come between */
 #define AT_ONCE \
 	4u /* mappings made, or undone, in one step: as long may the program have to wait that changes some itself */
 
@@ -185,7 +187,7 @@ static void let_wait(struct seam_learner *learner)
 	runtime->open_at_step = learner->marked;
 	runtime->open_below_bytes = learner->open_below_bytes;
 	runtime->open_by_allocs = learner->engine->counts.allocs + 2 * learner->period_requests;
-	runtime->give_up_by_allocs = runtime->open_by_allocs + 2 * learner->period_requests;
+	runtime->give_up_by_allocs = runtime->open_by_allocs + WAIT_PERIODS * learner->period_requests;
 	runtime->compared_at = 0;
 	learner->adoptions_before = runtime->counts.adoptions;
 	learner->stage = NULL;

@@ -191,6 +191,13 @@ static void forget_plan(struct seam_learner *learner)
 	learner->script = NULL;
 }
 
+/* The largest arena that costs nothing: the chunks that are there, and what may be added to the pool. */
+static uint64_t affordable_bytes(const struct seam_learner *learner, uint64_t unlisted_bytes)
+{
+	const uint64_t limit_bytes = seam__plan_cost_limit(&learner->cost), engine_bytes = learner->survey.engine_bytes;
+	return learner->survey.bytes + unlisted_bytes + limit_bytes - seam__bits_min(limit_bytes, engine_bytes);
+}
+
 static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_bytes, const struct taken *taken,
 	const struct seam_plan_fixed *fixed, size_t fixed_count)
 {
@@ -209,7 +216,8 @@ static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_byte
 	options.fixed_count = fixed_count;
 	forget_plan(learner);
 	uint64_t work_ns = 0;
-	enum seam_rc rc = seam__plan_make(kind->model, &options, &error, &work_ns, &learner->plan);
+	enum seam_rc rc = seam__plan_make(kind->model, &options, affordable_bytes(learner, taken->unlisted_bytes),
+		&error, &work_ns, &learner->plan);
 	learner->work_ns += work_ns;
 	return rc == SEAM_OK ? seam__script_create(learner->meta, learner->plan, &learner->script) : rc;
 }
@@ -233,7 +241,7 @@ static enum seam_rc make_plan(
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		/* Its lifetimes may be others, and what is pinned may stand in the way of the rest: memory counts more
 		 * than some misses. */
-		if ((rc == SEAM_OK && is_small(learner, most_bytes)) || (rc != SEAM_OK && rc != SEAM_INVALID))
+		if (rc == SEAM_OK ? is_small(learner, most_bytes) : rc != SEAM_INVALID && rc != SEAM_UNSUPPORTED)
 			break;
 		if (i == 0 || counts[i] != counts[i - 1])
 			rc = make_script(learner, range.peak_bytes, taken, pins->items, counts[i]);
@@ -250,20 +258,20 @@ static enum seam_rc make_plan(
 	return SEAM_OK;
 }
 
-/* Whether the plan costs nothing, and serves most of the program. */
-static bool is_worth_it(struct seam_learner *learner, uint64_t unlisted_bytes)
+/* Whether the plan serves most of the program: larger iterations may be to come again. */
+static bool serves_most(const struct seam_learner *learner)
 {
-	const uint64_t bytes = seam__script_bytes(learner->script);
-	const uint64_t there_bytes = learner->survey.bytes + unlisted_bytes;
-	const uint64_t fresh_bytes = bytes - seam__bits_min(bytes, there_bytes);
-	seam__plan_cost_note(&learner->cost, learner->survey.engine_bytes);
-	if (learner->survey.engine_bytes + fresh_bytes > seam__plan_cost_limit(&learner->cost)) {
-		learner->roomless |= UINT64_C(1) << learner->kind;
-		return false;
-	}
-	/* Larger iterations may be to come again. */
+	const uint64_t bytes = seam__script_bytes(learner->script) + learner->plan->header.resident_bytes;
 	return learner->extends || seam__learner_knows_all(learner) ||
-		bytes + learner->plan->header.resident_bytes >= learner->cost.most_bytes / 100 * LARGEST_PERCENT;
+		bytes >= learner->cost.most_bytes / 100 * LARGEST_PERCENT;
+}
+
+/* Whether no plan that was made costs nothing. */
+static bool is_dear(const struct seam_learner *learner, const struct taken *taken, enum seam_rc rc)
+{
+	return rc == SEAM_UNSUPPORTED ||
+		(rc == SEAM_OK &&
+			seam__script_bytes(learner->script) > affordable_bytes(learner, taken->unlisted_bytes));
 }
 
 enum seam_rc seam__learner_plan(struct seam_learner *learner)
@@ -295,10 +303,15 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 		learner->extends = open != NULL;
 		seam__mutex_unlock(&learner->engine->lock);
 	}
+	seam__plan_cost_note(&learner->cost, learner->survey.engine_bytes);
 	if (rc == SEAM_OK)
 		rc = make_plan(learner, &taken, &pins, most_bytes);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
-	return rc == SEAM_OK && !is_worth_it(learner, taken.unlisted_bytes) ? SEAM_UNSUPPORTED : rc;
+	if (is_dear(learner, &taken, rc)) {
+		learner->roomless |= UINT64_C(1) << learner->kind;
+		return SEAM_UNSUPPORTED;
+	}
+	return rc == SEAM_OK && !serves_most(learner) ? SEAM_UNSUPPORTED : rc;
 }

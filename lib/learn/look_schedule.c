@@ -3,7 +3,7 @@
 
 #include "bits.h"
 
-#define GROWTH_SHARE 8u /* of the window: the sum of all looks at it is linear */
+#define GROWTH_SHARE 4u /* of the window: all looks at it together read five times as much */
 #define STEPS_SHARE 4u
 #define PERIODS 32u    /* what comes once in sixteen iterations is seen twice in as many */
 #define LEAST_STEPS 3u /* two whole iterations lie between so many marks */

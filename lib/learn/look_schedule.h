@@ -1,9 +1,9 @@
 /* look_schedule.h: when the worker looks at the recording, and how far back.
  *
  * One rule: a look reads the *window*, the events since the last change, and the next one is due when the window has
- * grown by one part in eight. A change is that a plan which served well went. Where plans serve well
+ * grown by a quarter. A change is that a plan which served well went. Where plans serve well
  * enough the window is no longer than some periods. So the time to learn depends on what has to be learnt and not on
- * the age of the program, and all looks at a window together cost some nine times the last one.
+ * the age of the program, and all looks at a window together cost some five times the last one.
  *
  * Two things move the next look. Where steps are marked, it is due after a quarter more steps of the window, and three
  * at least. After an attempt that led to nothing it is due when the window has doubled.

@@ -4,8 +4,8 @@
  * live blocks, and looks like an iteration until something else comes. A plan of it serves that much and no more, and
  * blocks that stay come to lie in its arena. So a period counts as the iteration only if all of this is so:
  *   - it is as long as one of which a plan has served well; or
- *   - there are two repetitions, without a gap up to the newest one, and 2,048 events of them: the work of a few
- *     milliseconds;
+ *   - there are two repetitions, without a gap up to the newest one, and 4,096 events of them: the work of
+ *     some ten milliseconds;
  *   - they are half of the window, and most is live in them when most is live at all, or they are nearly all of it;
  *   - nearly all of them are of one length, or of one kind: a loop that stops for something else now and then is a part
  *     of something longer;

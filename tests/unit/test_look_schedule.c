@@ -21,14 +21,14 @@ static uint64_t read_until(struct seam_look_schedule *schedule, uint64_t from, u
 	return read;
 }
 
-Test(look_schedule, looks_of_a_window_cost_nine_times_the_window)
+Test(look_schedule, looks_of_a_window_cost_five_times_the_window)
 {
 	for (uint64_t events = 1000; events <= 1000000; events *= 10) {
 		struct seam_look_schedule schedule;
 		seam__looks_init(&schedule);
 		const uint64_t read = read_until(&schedule, 0, events);
 		cr_expect_gt(read, 0);
-		cr_expect_leq(read, 9 * events, "%lu events", (unsigned long)events);
+		cr_expect_leq(read, 5 * events, "%lu events", (unsigned long)events);
 	}
 }
 
@@ -49,7 +49,7 @@ Test(look_schedule, window_of_a_plan_that_serves_is_some_periods)
 	for (uint64_t now = 1000; now <= 10000000; now += 1000)
 		seam__looks_serve(&schedule, at(now, now / 1000), 1000);
 	cr_expect_leq(seam__looks_window(&schedule, at(10000000, 10000)), 40000);
-	cr_expect_leq(schedule.next.events, 10000000 + 40000 / 8 + SEAM_LOOKS_LEAST_EVENTS);
+	cr_expect_leq(schedule.next.events, 10000000 + 40000 / 4 + SEAM_LOOKS_LEAST_EVENTS);
 }
 
 Test(look_schedule, attempt_that_fails_waits_for_twice_the_window)

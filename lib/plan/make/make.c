@@ -152,7 +152,7 @@ static void making_fini(struct making *making)
 }
 
 enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, uint64_t *ret_work_ns, struct seam_plan **ret_plan)
+	uint64_t most_bytes, struct seam_trace_error *error, uint64_t *ret_work_ns, struct seam_plan **ret_plan)
 {
 	struct making making = {.trace = trace, .error = error, .search = {.solver = ""}};
 	enum seam_rc rc = seam__plan_options_resolve(options, seam__analysis_align(trace), error, &making.options);
@@ -161,6 +161,8 @@ enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_p
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__analysis_init(trace, &making.options, error, &making.analysis);
+	if (rc == SEAM_OK && making.analysis.problem.lower_bytes > most_bytes)
+		rc = SEAM_UNSUPPORTED;
 	if (rc == SEAM_OK)
 		rc = seam__placement_init(&making.placed, &making.analysis.problem);
 	if (rc == SEAM_OK)
@@ -183,5 +185,5 @@ enum seam_rc seam_plan_make(const struct seam_trace *trace, const struct seam_pl
 
 	if (trace == NULL || ret_plan == NULL)
 		return seam__trace_error_rc(error, SEAM_INVALID);
-	return seam__plan_make(trace, options, error, &ignored_ns, ret_plan);
+	return seam__plan_make(trace, options, UINT64_MAX, error, &ignored_ns, ret_plan);
 }

@@ -19,9 +19,10 @@ SEAM_MUST_USE enum seam_rc seam__plan_options_resolve(const struct seam_plan_opt
 enum seam_rc seam__options_refuse(struct seam_trace_error *error, const char *why);
 
 /* seam_plan_make(), and how long it takes on one core: estimated from what was done, the same on every machine.
- * *ret_work_ns is set where it fails, too. */
+ * *ret_work_ns is set where it fails, too. most_bytes: SEAM_UNSUPPORTED, before any search, where the lower bound is
+ * more: no plan would be small enough. */
 SEAM_MUST_USE enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, uint64_t *ret_work_ns, struct seam_plan **ret_plan);
+	uint64_t most_bytes, struct seam_trace_error *error, uint64_t *ret_work_ns, struct seam_plan **ret_plan);
 
 /* What a search found. */
 struct seam__search {
