@@ -17,7 +17,7 @@ static bool is_json(const char *text, size_t bytes)
 
 bool graph_input_is(const void *data, size_t bytes)
 {
-	return bytes > 0 && (is_json(data, bytes) || seam__graph_csv_is(data, bytes));
+	return bytes > 0 && (is_json(data, bytes) || graph_csv_is(data, bytes));
 }
 
 bool graph_input_is_file(const char *path)
@@ -42,7 +42,7 @@ bool graph_input_import(
 	if (unpacked->bytes > 0 && is_json((const char *)unpacked->data, unpacked->bytes))
 		rc = graph_json_read(unpacked->data, unpacked->bytes, &why, ret_graph);
 	else
-		rc = seam__graph_csv_read(unpacked->data, unpacked->bytes, &why, ret_graph);
+		rc = graph_csv_read(unpacked->data, unpacked->bytes, &why, ret_graph);
 	if (rc != SEAM_OK)
 		(void)snprintf(
 			error, INPUT_ERROR_BYTES, "%s: %s", path, why.text[0] != '\0' ? why.text : seam_rc_text(rc));

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct seam__graph graph;
 	struct seam_trace_error error = {0};
 
-	look(seam__graph_csv_read(data, size, &error, &graph), &graph, &error);
+	look(graph_csv_read(data, size, &error, &graph), &graph, &error);
 	error = (struct seam_trace_error){0};
 	look(graph_json_read(data, size, &error, &graph), &graph, &error);
 	return 0;

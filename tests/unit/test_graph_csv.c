@@ -20,7 +20,7 @@ TestSuite(graph_csv, .fini = tear_down);
 static enum seam_rc read_text(const char *text)
 {
 	memset(&error, 0, sizeof(error));
-	return seam__graph_csv_read(text, strlen(text), &error, &graph);
+	return graph_csv_read(text, strlen(text), &error, &graph);
 }
 
 Test(graph_csv, rows_become_a_graph)

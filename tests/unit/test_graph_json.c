@@ -61,7 +61,7 @@ Test(graph_json, it_is_the_same_graph_as_in_csv)
 			"  {\"id\": \"u\", \"size\": 0, \"from\": 7}, {\"id\": \"v\", \"size\": 5, \"from\": \"c\", \"to\": [\"c\"]}],"
 			" \"arcs\": [[\"a\", \"c\"]], \"contiguous\": [[\"u\", \"t\"]]}"),
 		SEAM_OK, "%s", error.text);
-	cr_assert_eq(seam__graph_csv_read(csv, sizeof(csv) - 1, &error, &other), SEAM_OK, "%s", error.text);
+	cr_assert_eq(graph_csv_read(csv, sizeof(csv) - 1, &error, &other), SEAM_OK, "%s", error.text);
 	expect_equal(&graph, &other);
 	seam__graph_fini(&other);
 	seam__graph_fini(&graph);

@@ -104,7 +104,7 @@ Test(graph_problem, a_link_passes_over_what_has_no_size)
 	struct seam__graph graph;
 	struct seam__problem problem;
 
-	cr_assert_eq(seam__graph_csv_read(text, strlen(text), NULL, &graph), SEAM_OK);
+	cr_assert_eq(graph_csv_read(text, strlen(text), NULL, &graph), SEAM_OK);
 	cr_assert_eq(seam__graph_problem(&graph, meta, 4, false, &problem), SEAM_OK);
 	cr_assert_eq(problem.count, 2);
 	cr_expect_eq(problem.items[0].next, 1);

@@ -34,7 +34,7 @@ Test(unsafe_pairs, the_facts_of_the_papers_figure)
 	struct seam__graph graph;
 	struct seam_trace_error error = {0};
 
-	cr_assert_eq(seam__graph_csv_read(text, strlen(text), &error, &graph), SEAM_OK, "%s", error.text);
+	cr_assert_eq(graph_csv_read(text, strlen(text), &error, &graph), SEAM_OK, "%s", error.text);
 	for (int algorithm = 0; algorithm < 3; algorithm++) {
 		struct seam__pairs pairs;
 

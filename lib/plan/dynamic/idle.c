@@ -21,17 +21,13 @@ enum seam_rc seam__idle_init(struct seam__idle *idle, const struct seam__dynamic
 {
 	const struct seam__problem *problem = space->problem;
 	struct seam__idle made = {.space = space};
-	enum seam_rc rc = seam__overlap_init(&made.overlap, problem);
+	enum seam_rc rc;
 
-	if (rc != SEAM_OK)
-		return rc;
 	seam__grow_init(&made.used, sizeof(struct seam_plan_range));
-	rc = init_others(&made);
-	if (rc == SEAM_OK && problem->count > 0) {
-		made.found = seam__meta_array(problem->meta, problem->count, sizeof(*made.found));
-		if (made.found == NULL)
-			rc = SEAM_OOM_META;
-	}
+	made.longest = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*made.longest));
+	rc = made.longest == NULL ? SEAM_OOM_META : init_others(&made);
+	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++)
+		made.longest[i] = seam__problem_longest_hold(problem, i);
 	if (rc != SEAM_OK) {
 		seam__idle_fini(&made);
 		return rc;
@@ -44,14 +40,13 @@ void seam__idle_fini(struct seam__idle *idle)
 {
 	const struct seam__problem *problem = idle->space->problem;
 
-	seam__meta_free(problem->meta, idle->found, (size_t)problem->count * sizeof(*idle->found));
+	seam__meta_free(problem->meta, idle->longest, ((size_t)problem->count + 1) * sizeof(*idle->longest));
 	for (size_t s = 0; idle->others != NULL && s <= problem->streams; s++)
 		seam__grow_fini(&idle->others[s]);
 	seam__meta_free(
 		problem->meta, idle->others_known, ((size_t)problem->streams + 1) * sizeof(*idle->others_known));
 	seam__meta_free(problem->meta, idle->others, ((size_t)problem->streams + 1) * sizeof(*idle->others));
 	seam__grow_fini(&idle->used);
-	seam__overlap_fini(&idle->overlap);
 }
 
 static enum seam_rc use_item(struct seam__idle *idle, uint32_t item)
@@ -113,18 +108,30 @@ static enum seam_rc find_others(struct seam__idle *idle, uint32_t stream, const 
 	return rc;
 }
 
+/* Is some stream kept from the item at a time in [begin, begin + span)? On a line, where nothing crosses the end, what
+ * is kept beyond it meets nobody. */
+static bool is_held(const struct seam__idle *idle, uint32_t item, uint32_t begin, uint32_t span)
+{
+	const struct seam__problem *problem = idle->space->problem;
+	const uint32_t from = problem->items[item].begin;
+
+	if (problem->linear)
+		return from < begin ? begin - from < idle->longest[item] : from - begin < span;
+	return seam__problem_distance(problem, from, begin) < idle->longest[item] ||
+		seam__problem_distance(problem, begin, from) < span;
+}
+
 static enum seam_rc use_items(struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream)
 {
 	const struct seam_grow *others;
 	enum seam_rc rc = find_others(idle, stream, &others);
-	uint32_t count;
 
 	if (rc != SEAM_OK)
 		return rc;
 	idle->used.count = 0;
-	count = seam__overlap_find(&idle->overlap, begin, span, idle->found);
-	for (uint32_t n = 0; n < count && rc == SEAM_OK; n++)
-		rc = use_item(idle, idle->found[n]);
+	for (uint32_t i = 0; i < idle->space->problem->count && rc == SEAM_OK; i++)
+		if (is_held(idle, i, begin, span))
+			rc = use_item(idle, i);
 	if (rc == SEAM_OK && others->count > 0)
 		rc = seam__grow_append(&idle->used, others->items, others->count);
 	merge_used(&idle->used);

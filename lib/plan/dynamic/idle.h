@@ -6,12 +6,10 @@
 #define SEAM_IDLE_H
 
 #include "dynamic.h"
-#include "overlap.h"
 
 struct seam__idle {
 	const struct seam__dynamic_space *space;
-	struct seam__overlap overlap;
-	uint32_t *found;          /* scratch: items */
+	uint32_t *longest;        /* per item: for how many positions some stream is kept from it, at most the circle */
 	struct seam_grow used;    /* scratch, struct seam_plan_range: bytes in use */
 	struct seam_grow *others; /* per stream, and one more for no stream: what items of other streams use, merged */
 	uint8_t *others_known;    /* ... whether it was asked for */

@@ -7,7 +7,7 @@
  * of the order in which nodes run. (Papers: SOMAS section 2.) A contiguous constraint is a list of tensors that stand
  * one directly behind the other; a tensor is in at most one.
  *
- * Built by name, node by node (readers: graph_csv.h here, JSON in the tools), then finished, then immutable. A graph
+ * Built by name, node by node (readers: in the tools), then finished, then immutable. A graph
  * that complained is of no more use; `wrong` and `wrong_name` say why, for the reader to add where.
  *
  * Two formats describe a graph.

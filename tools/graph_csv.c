@@ -126,7 +126,7 @@ static enum seam_rc read_line(struct csv *csv, struct seam__field line, int pass
 	return read_row(csv, row_names[kind], fields);
 }
 
-bool seam__graph_csv_is(const void *data, size_t bytes)
+bool graph_csv_is(const void *data, size_t bytes)
 {
 	struct seam__lines lines;
 	struct seam__field line;
@@ -136,14 +136,14 @@ bool seam__graph_csv_is(const void *data, size_t bytes)
 	return take_line(&lines, &line) && seam__field_split(&line, ',', &word) && kind_of(word) < ROW_KINDS;
 }
 
-enum seam_rc seam__graph_csv_read(
+enum seam_rc graph_csv_read(
 	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
 {
 	struct seam__graph graph;
 	struct csv csv = {.graph = &graph};
 	enum seam_rc rc = SEAM_OK;
 
-	if (!seam__graph_csv_is(data, bytes)) {
+	if (!graph_csv_is(data, bytes)) {
 		seam__trace_error_set(
 			error, 0, "no operator graph: its rows begin with node, tensor, arc or contiguous");
 		return SEAM_FORMAT;
