@@ -72,20 +72,13 @@ static bool live_at(const struct seam__problem *problem, uint32_t i, uint32_t po
 static uint64_t brute_force(const struct seam__problem *problem)
 {
 	struct brute brute = {.problem = problem, .best_bytes = UINT64_MAX};
-	uint64_t fixed_bytes = 0;
 
 	for (uint32_t i = 0; i < problem->count; i++) {
 		for (uint32_t j = 0; j < problem->count; j++)
 			for (uint32_t t = 0; t < problem->circle; t++)
 				brute.meet[i][j] |= i != j && live_at(problem, i, t) && live_at(problem, j, t);
-		if (problem->items[i].fixed_bytes == SEAM__ADDRESS_ANY)
-			continue;
-		brute.placed[i] = true;
-		brute.offsets[i] = problem->items[i].fixed_bytes;
-		if (brute.offsets[i] + problem->items[i].size_bytes > fixed_bytes)
-			fixed_bytes = brute.offsets[i] + problem->items[i].size_bytes;
 	}
-	place_rest(&brute, 0, fixed_bytes);
+	place_rest(&brute, 0, 0);
 	return brute.best_bytes;
 }
 
@@ -122,14 +115,7 @@ static void make_dense(uint64_t seed, unsigned features, struct seam__problem *p
 		uint32_t begin = (uint32_t)random_below(&state, circle);
 		uint32_t most = linear ? circle - begin : circle;
 		uint32_t span = 1 + (uint32_t)random_below(&state, most);
-		struct seam__item *item =
-			seam__problem_add(problem, (1 + random_below(&state, 5)) * align_bytes, begin, span);
-
-		if ((features & SEAM__HAS_FIXED) == 0 || random_below(&state, 3) != 0)
-			continue;
-		item->fixed_bytes = random_below(&state, 8) * align_bytes;
-		if (seam__problem_check(problem) != NULL)
-			item->fixed_bytes = SEAM__ADDRESS_ANY;
+		(void)seam__problem_add(problem, (1 + random_below(&state, 5)) * align_bytes, begin, span);
 	}
 	cr_assert_eq(seam__problem_finish(problem), SEAM_OK);
 }
@@ -166,12 +152,6 @@ Test(exact, circles_are_placed_best)
 	compare(SEAM__HAS_WRAP);
 }
 
-Test(exact, fixed_items_stay_and_the_rest_is_placed_best)
-{
-	compare(SEAM__HAS_FIXED);
-	compare(SEAM__HAS_FIXED | SEAM__HAS_WRAP);
-}
-
 /* Three stretches that overlap in pairs on a circle: 2 + 2 fit under 4 nowhere, although never more than 4 are live. */
 Test(exact, a_circle_may_need_more_than_is_ever_live)
 {
@@ -183,38 +163,6 @@ Test(exact, a_circle_may_need_more_than_is_ever_live)
 	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
 	cr_assert_eq(problem.lower_bytes, 4);
 	cr_expect_eq(solve(&problem, 0, 1000000), 6);
-	seam__problem_fini(&problem);
-}
-
-/* Found by chance: while one section of a gap was raised over a wall, an item beside it seemed to fit below that wall.
- */
-Test(exact, a_section_raised_over_a_wall_blocks_its_neighbours)
-{
-	static const struct {
-		uint32_t begin;
-		uint32_t span;
-		uint64_t size_bytes;
-		uint64_t fixed_bytes;
-	} rows[] = {
-		{4, 6, 5, 7},
-		{5, 4, 5, SEAM__ADDRESS_ANY},
-		{9, 1, 1, SEAM__ADDRESS_ANY},
-		{2, 4, 1, SEAM__ADDRESS_ANY},
-		{2, 4, 2, 5},
-		{4, 5, 2, SEAM__ADDRESS_ANY},
-		{6, 3, 4, SEAM__ADDRESS_ANY},
-		{6, 2, 2, SEAM__ADDRESS_ANY},
-		{8, 2, 2, SEAM__ADDRESS_ANY},
-		{1, 8, 3, SEAM__ADDRESS_ANY},
-	};
-	struct seam__problem problem;
-
-	cr_assert_eq(seam__problem_init(&problem, meta, 10, 10, false, 1, 1), SEAM_OK);
-	for (uint32_t i = 0; i < 10; i++)
-		seam__problem_add(&problem, rows[i].size_bytes, rows[i].begin, rows[i].span)->fixed_bytes =
-			rows[i].fixed_bytes;
-	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
-	cr_expect_geq(solve(&problem, 0, 1000000), problem.lower_bytes);
 	seam__problem_fini(&problem);
 }
 

@@ -21,15 +21,10 @@ TestSuite(exact_cuts, .init = set_up, .fini = tear_down);
 
 static void cut(uint64_t seed, unsigned features)
 {
-	uint32_t numbers[COUNT];
 	struct random_wish wish = {.seed = seed, .count = COUNT, .features = features};
-	struct seam__exact_list all = {numbers, COUNT};
-	struct seam__exact_list none = {numbers, 0};
 
-	for (uint32_t i = 0; i < COUNT; i++)
-		numbers[i] = i;
 	random_problem(&wish, meta, &problem);
-	cr_assert_eq(seam__exact_cuts_init(&cuts, &problem, &all, &none), SEAM_OK);
+	cr_assert_eq(seam__exact_cuts_init(&cuts, &problem), SEAM_OK);
 }
 
 static bool lives_at(uint32_t i, uint32_t position)

@@ -37,17 +37,11 @@ struct row {
 
 static void begin(const struct row *rows, uint32_t count, uint32_t circle, uint64_t capacity_bytes)
 {
-	uint32_t numbers[8];
-	struct seam__exact_list move = {numbers, count};
-	struct seam__exact_list stay = {numbers, 0};
-
 	cr_assert_eq(seam__problem_init(&problem, meta, count, circle, true, 1, 1), SEAM_OK);
-	for (uint32_t i = 0; i < count; i++) {
-		numbers[i] = i;
+	for (uint32_t i = 0; i < count; i++)
 		(void)seam__problem_add(&problem, rows[i].size_bytes, rows[i].begin, rows[i].span);
-	}
 	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
-	cr_assert_eq(seam__exact_window_init(&window, &problem, &move, &stay, NULL), SEAM_OK);
+	cr_assert_eq(seam__exact_window_init(&window, &problem), SEAM_OK);
 	cr_assert_eq(seam__exact_skyline_init(&skyline, &window), SEAM_OK);
 	cr_assert_eq(seam__exact_gaps_init(&gaps, &skyline), SEAM_OK);
 	seam__exact_gaps_reset(&gaps, capacity_bytes, true, SEAM__EXACT_FEWEST);

@@ -14,7 +14,6 @@ static struct seam_meta *meta;
 static struct seam__problem problem;
 static struct seam__exact_window window;
 static struct seam__exact_search search;
-static uint32_t numbers[ITEMS_MAX];
 static double priorities[ITEMS_MAX];
 
 static void set_up(void)
@@ -40,12 +39,7 @@ TestSuite(exact_search, .init = set_up, .fini = tear_down);
 
 static void open_search(void)
 {
-	struct seam__exact_list move = {numbers, problem.count};
-	struct seam__exact_list stay = {numbers, 0};
-
-	for (uint32_t i = 0; i < problem.count; i++)
-		numbers[i] = i;
-	cr_assert_eq(seam__exact_window_init(&window, &problem, &move, &stay, NULL), SEAM_OK);
+	cr_assert_eq(seam__exact_window_init(&window, &problem), SEAM_OK);
 	cr_assert_eq(seam__exact_search_init(&search, &window), SEAM_OK);
 	for (uint32_t i = 0; i < window.count; i++)
 		priorities[i] = (double)window.items[i].size_bytes;

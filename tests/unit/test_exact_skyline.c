@@ -13,14 +13,11 @@ static struct seam_meta *meta;
 static struct seam__problem problem;
 static struct seam__exact_window window;
 static struct seam__exact_skyline skyline;
-static uint32_t numbers[COUNT];
 
 static void set_up(void)
 {
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
-	for (uint32_t i = 0; i < COUNT; i++)
-		numbers[i] = i;
 }
 
 static void close_all(void)
@@ -38,17 +35,13 @@ static void tear_down(void)
 
 TestSuite(exact_skyline, .init = set_up, .fini = tear_down);
 
-/* The first `moving` items of the problem move, the others stay at `offsets`. */
-static void open_skyline(uint32_t moving, const uint64_t *offsets)
+static void open_skyline(void)
 {
-	struct seam__exact_list move = {numbers, moving};
-	struct seam__exact_list stay = {numbers + moving, problem.count - moving};
-
-	cr_assert_eq(seam__exact_window_init(&window, &problem, &move, &stay, offsets), SEAM_OK);
+	cr_assert_eq(seam__exact_window_init(&window, &problem), SEAM_OK);
 	cr_assert_eq(seam__exact_skyline_init(&skyline, &window), SEAM_OK);
 }
 
-/* One floor under all sections of the item, and room up to their ceilings? */
+/* One floor under all sections of the item? */
 static bool is_level(const struct seam__exact_item *item)
 {
 	uint64_t floor_bytes = skyline.sections[item->first].floor_bytes;
@@ -57,7 +50,7 @@ static bool is_level(const struct seam__exact_item *item)
 		const struct seam__exact_section *section =
 			&skyline.sections[seam__exact_ahead(&window, item->first, w)];
 
-		if (section->floor_bytes != floor_bytes || section->ceiling_bytes - floor_bytes < item->size_bytes)
+		if (section->floor_bytes != floor_bytes)
 			return false;
 	}
 	return true;
@@ -79,14 +72,11 @@ Test(exact_skyline, steps_keep_the_sums_and_can_be_undone)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		uint64_t state = seed;
-		uint64_t offsets[COUNT];
 		struct random_wish wish = {
 			.seed = seed, .count = COUNT, .features = seed % 2 == 0 ? 0 : SEAM__HAS_WRAP};
 
 		random_problem(&wish, meta, &problem);
-		for (uint32_t i = 0; i < COUNT; i++)
-			offsets[i] = 100 * (uint64_t)i;
-		open_skyline(seed % 3 == 0 ? COUNT / 2 : COUNT, offsets);
+		open_skyline();
 		seam__exact_skyline_reset(&skyline, window.lower_bytes + 4000, false);
 		cr_assert_null(seam__exact_skyline_check(&skyline), "%s", seam__exact_skyline_check(&skyline));
 		for (int round = 0; round < 20; round++) {
@@ -120,7 +110,7 @@ static void three(uint64_t a_bytes, uint64_t b_bytes)
 	(void)seam__problem_add(&problem, b_bytes, 2, 2);
 	(void)seam__problem_add(&problem, 50, 0, 4);
 	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
-	open_skyline(3, NULL);
+	open_skyline();
 	cr_assert_eq(window.sections, 2);
 }
 
@@ -142,26 +132,4 @@ Test(exact_skyline, slack_cannot_be_overdrawn)
 	seam__exact_skyline_reset(&skyline, 70, true);
 	cr_expect(seam__exact_skyline_raise(&skyline, 0, 5));
 	cr_expect_not(seam__exact_skyline_raise(&skyline, 1, 1), "50 and 20 fill 70");
-}
-
-Test(exact_skyline, walls_are_stepped_over)
-{
-	uint64_t offsets[3] = {0, 0, 10};
-
-	three(10, 20);
-	seam__exact_skyline_fini(&skyline);
-	seam__exact_window_fini(&window);
-	open_skyline(2, offsets); /* the third one stays at 10 ... 60 */
-	seam__exact_skyline_reset(&skyline, 100, true);
-	cr_expect_eq(skyline.sections[0].ceiling_bytes, 10);
-	for (uint32_t i = 0; i < 2; i++) {
-		if (window.items[i].size_bytes != 10)
-			continue;
-		cr_expect(seam__exact_skyline_place(&skyline, i, 0));
-		cr_expect_eq(skyline.sections[window.items[i].first].floor_bytes, 60);
-	}
-	cr_expect_null(seam__exact_skyline_check(&skyline));
-	seam__exact_skyline_undo(&skyline, 0);
-	cr_expect_eq(skyline.sections[0].ceiling_bytes, 10);
-	cr_expect_null(seam__exact_skyline_check(&skyline));
 }

@@ -38,13 +38,7 @@ TestSuite(exact_walk, .init = set_up, .fini = tear_down);
 
 static void open_walk(void)
 {
-	uint32_t numbers[COUNT];
-	struct seam__exact_list move = {numbers, problem.count};
-	struct seam__exact_list stay = {numbers, 0};
-
-	for (uint32_t i = 0; i < problem.count; i++)
-		numbers[i] = i;
-	cr_assert_eq(seam__exact_window_init(&window, &problem, &move, &stay, NULL), SEAM_OK);
+	cr_assert_eq(seam__exact_window_init(&window, &problem), SEAM_OK);
 	cr_assert_eq(seam__exact_walk_init(&walk, &window), SEAM_OK);
 }
 

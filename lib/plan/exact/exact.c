@@ -4,41 +4,7 @@
 #include "exact_walk.h"
 #include "meta.h"
 
-#define MOST_AROUND_WALLS 100u
 #define BYTES_MAX (UINT64_C(1) << 60) /* sums stay far from their types' ends */
-
-struct lists {
-	uint32_t *numbers;
-	struct seam__exact_list moving;
-	struct seam__exact_list staying;
-};
-
-/* Items without an address, then those with one. */
-static bool make_lists(const struct seam__problem *problem, struct lists *lists)
-{
-	uint32_t moving = 0;
-	uint32_t staying = problem->count;
-
-	lists->numbers = seam__meta_array(problem->meta, problem->count, sizeof(*lists->numbers));
-	if (lists->numbers == NULL)
-		return false;
-	for (uint32_t i = 0; i < problem->count; i++) {
-		if (problem->items[i].fixed_bytes == SEAM__ADDRESS_ANY)
-			lists->numbers[moving++] = i;
-		else
-			lists->numbers[--staying] = i;
-	}
-	lists->moving = (struct seam__exact_list){lists->numbers, moving};
-	lists->staying = (struct seam__exact_list){lists->numbers + moving, problem->count - moving};
-	return true;
-}
-
-/* Walls of what stays make every look at a gap a walk over them: one descent through a thousand items takes seconds,
- * and no budget is asked meanwhile. */
-static bool is_too_much(const struct lists *lists)
-{
-	return lists->staying.count > 0 && lists->moving.count > MOST_AROUND_WALLS;
-}
 
 static bool is_in_range(const struct seam__problem *problem)
 {
@@ -60,7 +26,7 @@ static void take(const struct seam__exact_walk *walk, uint64_t *offsets, struct 
 	(void)seam__placement_improve(best, window->problem, budget, offsets, "exact");
 }
 
-/* Everything may move: walks down from the best. */
+/* Walks down from the best. */
 static enum seam_rc search_whole(const struct seam__exact_window *window, struct seam__budget *budget,
 	struct seam__placement *best, uint64_t *offsets)
 {
@@ -84,19 +50,12 @@ static enum seam_rc search_whole(const struct seam__exact_window *window, struct
 	return SEAM_OK;
 }
 
-static enum seam_rc search(const struct seam__problem *problem, const struct lists *lists, struct seam__budget *budget,
+static enum seam_rc search(const struct seam__problem *problem, struct seam__budget *budget,
 	struct seam__placement *best, uint64_t *offsets)
 {
 	struct seam__exact_window window;
-	enum seam_rc rc;
+	enum seam_rc rc = seam__exact_window_init(&window, problem);
 
-	for (uint32_t i = 0; i < lists->staying.count; i++)
-		offsets[lists->staying.numbers[i]] = problem->items[lists->staying.numbers[i]].fixed_bytes;
-	if (lists->moving.count == 0) {
-		(void)seam__placement_improve(best, problem, budget, offsets, "exact");
-		return SEAM_OK;
-	}
-	rc = seam__exact_window_init(&window, problem, &lists->moving, &lists->staying, offsets);
 	if (rc == SEAM_UNSUPPORTED)
 		return SEAM_OK; /* too large to be searched: no answer */
 	if (rc != SEAM_OK)
@@ -110,7 +69,6 @@ enum seam_rc seam__solve_exact(const struct seam__problem *problem, struct seam_
 	struct seam__placement *best, const void *argument)
 {
 	struct seam__placement made;
-	struct lists lists;
 	enum seam_rc rc;
 
 	(void)argument;
@@ -119,10 +77,7 @@ enum seam_rc seam__solve_exact(const struct seam__problem *problem, struct seam_
 	rc = seam__placement_init(&made, problem);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = SEAM_OOM_META;
-	if (make_lists(problem, &lists))
-		rc = is_too_much(&lists) ? SEAM_OK : search(problem, &lists, budget, best, made.offsets);
-	seam__meta_free(problem->meta, lists.numbers, (size_t)problem->count * sizeof(*lists.numbers));
+	rc = search(problem, budget, best, made.offsets);
 	seam__placement_fini(&made, problem);
 	return rc;
 }

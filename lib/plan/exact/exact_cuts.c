@@ -44,14 +44,12 @@ void seam__exact_cuts_covered(const struct seam__problem *problem, const struct 
 	*ret_first = first == cuts->count ? 0 : first;
 }
 
-/* Marks the stretch in which each item of the list ends: behind it the live set is another one. */
-static void mark_ends(const struct seam__problem *problem, const struct seam__exact_cuts *cuts,
-	const struct seam__exact_list *list, uint8_t *kept)
+/* Marks the stretch in which each item ends: behind it the live set is another one. */
+static void mark_ends(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, uint8_t *kept)
 {
-	for (uint32_t i = 0; i < list->count; i++) {
-		uint32_t number = list->numbers[i];
-		uint32_t hold = seam__problem_longest_hold(problem, number);
-		uint64_t end = (uint64_t)problem->items[number].begin + hold;
+	for (uint32_t i = 0; i < problem->count; i++) {
+		uint32_t hold = seam__problem_longest_hold(problem, i);
+		uint64_t end = (uint64_t)problem->items[i].begin + hold;
 		uint32_t before;
 
 		if (hold == problem->circle)
@@ -71,70 +69,32 @@ static void keep_marked(struct seam__exact_cuts *cuts, const uint8_t *kept)
 	cuts->count = count;
 }
 
-/* Marks the cuts at which something of the list is live. `changes`: one more than there are cuts, zeroed. */
-static void mark_live(const struct seam__problem *problem, const struct seam__exact_cuts *cuts,
-	const struct seam__exact_list *list, int32_t *changes, uint8_t *kept)
-{
-	int32_t live = 0;
-
-	for (uint32_t i = 0; i < list->count; i++) {
-		uint32_t first;
-		uint32_t width;
-
-		seam__exact_cuts_covered(problem, cuts, list->numbers[i], &first, &width);
-		changes[first]++;
-		if (width > cuts->count - first) {
-			changes[0]++;
-			changes[width - (cuts->count - first)]--;
-		} else {
-			changes[first + width]--;
-		}
-	}
-	for (uint32_t c = 0; c < cuts->count; c++) {
-		live += changes[c];
-		kept[c] = live > 0;
-	}
-}
-
-static void collect_begins(
-	const struct seam__problem *problem, const struct seam__exact_list *list, struct seam__exact_cuts *cuts)
-{
-	for (uint32_t i = 0; i < list->count; i++)
-		cuts->at[cuts->count++] = problem->items[list->numbers[i]].begin;
-}
-
-enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem,
-	const struct seam__exact_list *moving, const struct seam__exact_list *staying)
+enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem)
 {
 	struct seam_meta *meta = problem->meta;
-	uint32_t capacity = moving->count + staying->count;
 	uint32_t unique = 0;
-	uint8_t *kept = seam__meta_alloc(meta, capacity);
-	int32_t *changes = seam__meta_array(meta, (size_t)capacity + 1, sizeof(*changes));
-	struct seam__exact_cuts made = {.at = seam__meta_array(meta, capacity, sizeof(*made.at)), .capacity = capacity};
-	enum seam_rc rc = kept == NULL || changes == NULL || made.at == NULL ? SEAM_OOM_META : SEAM_OK;
+	uint8_t *kept = seam__meta_alloc(meta, problem->count);
+	struct seam__exact_cuts made = {
+		.at = seam__meta_array(meta, problem->count, sizeof(*made.at)), .capacity = problem->count};
+	enum seam_rc rc = kept == NULL || made.at == NULL ? SEAM_OOM_META : SEAM_OK;
 
 	if (rc == SEAM_OK) {
-		collect_begins(problem, moving, &made);
-		collect_begins(problem, staying, &made);
+		for (uint32_t i = 0; i < problem->count; i++)
+			made.at[made.count++] = problem->items[i].begin;
 		qsort(made.at, made.count, sizeof(*made.at), compare_positions);
 		for (uint32_t c = 0; c < made.count; c++)
 			if (unique == 0 || made.at[unique - 1] != made.at[c])
 				made.at[unique++] = made.at[c];
 		made.count = unique;
-		mark_ends(problem, &made, moving, kept);
-		mark_ends(problem, &made, staying, kept);
+		mark_ends(problem, &made, kept);
 		keep_marked(&made, kept);
 		if (made.count == 0) /* everything lives all around */
 			made.count = 1;
-		mark_live(problem, &made, moving, changes, kept);
-		keep_marked(&made, kept);
 		*cuts = made;
 	} else {
 		seam__exact_cuts_fini(&made, problem);
 	}
-	seam__meta_free(meta, changes, ((size_t)capacity + 1) * sizeof(*changes));
-	seam__meta_free(meta, kept, capacity);
+	seam__meta_free(meta, kept, problem->count);
 	return rc;
 }
 

@@ -1,20 +1,13 @@
 /* exact_cuts.h: the times that matter to exact search: where sections begin.
  *
  * The circle of positions is cut where items begin. Of neighbouring stretches only those are kept whose live set is no
- * subset of the next one's (some item ends in them), and at which something that may move is live. An item is taken to
- * live as long as the longest of its holds. Not here: the items of a window (exact_window.h). Immutable once made. No
- * locks.
+ * subset of the next one's: some item ends in them. An item is taken to live as long as the longest of its holds. Not
+ * here: the items of a window (exact_window.h). Immutable once made. No locks.
  */
 #ifndef SEAM_EXACT_CUTS_H
 #define SEAM_EXACT_CUTS_H
 
 #include "problem.h"
-
-/* A list of items of a problem, by number. */
-struct seam__exact_list {
-	const uint32_t *numbers;
-	uint32_t count;
-};
 
 /* Positions, ascending. */
 struct seam__exact_cuts {
@@ -23,9 +16,8 @@ struct seam__exact_cuts {
 	uint32_t capacity;
 };
 
-/* `moving`: at least one item. Errors: SEAM_OOM_META. O(n log n). */
-SEAM_MUST_USE enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem,
-	const struct seam__exact_list *moving, const struct seam__exact_list *staying);
+/* The problem has an item. Errors: SEAM_OOM_META. O(n log n). */
+SEAM_MUST_USE enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem);
 void seam__exact_cuts_fini(
 	struct seam__exact_cuts *cuts, const struct seam__problem *problem); /* a zeroed one is allowed */
 

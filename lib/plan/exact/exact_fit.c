@@ -56,79 +56,14 @@ static bool inside(const struct seam__exact_window *window, const struct seam__e
 		seam__exact_distance(window, gap->first, item->first) + item->width <= gap->length;
 }
 
-/* Top of the highest wall that an item, if it stood at the floor, would run into inside the gap; 0 if there is none.
- * Where sections of the gap have been raised meanwhile, their floors count too: walls behind them are no longer ahead.
- */
-static uint64_t blocked(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap,
-	const struct seam__exact_item *item)
-{
-	const struct seam__exact_window *window = skyline->window;
-	uint64_t top = 0;
-
-	if (window->walls == NULL)
-		return 0;
-	for (uint32_t s = item->first, left = item->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
-		const struct seam__exact_section *section = &skyline->sections[s];
-
-		if (seam__exact_distance(window, gap->first, s) >= gap->length)
-			continue;
-		if (section->floor_bytes > gap->floor_bytes && section->floor_bytes > top)
-			top = section->floor_bytes;
-		else if (section->ceiling_bytes < gap->floor_bytes + item->size_bytes &&
-			window->walls[section->next_wall].top_bytes > top)
-			top = window->walls[section->next_wall].top_bytes;
-	}
-	return top;
-}
-
 bool seam__exact_fits(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap, uint32_t item)
 {
 	const struct seam__exact_item *it = &skyline->window->items[item];
 
-	return !skyline->placed[item] && inside(skyline->window, gap, it) && blocked(skyline, gap, it) == 0;
-}
-
-uint64_t seam__exact_level_outside(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap,
-	const struct seam__exact_item *item)
-{
-	const struct seam__exact_window *window = skyline->window;
-	uint32_t ahead = seam__exact_distance(window, gap->first, item->first);
-	uint64_t level = blocked(skyline, gap, item);
-
-	if (inside(window, gap, item))
-		return level;
-	/* It begins in the gap and leaves on the right, or begins before it; then it may leave on the right as well. */
-	if (ahead >= gap->length) {
-		uint32_t reach = item->width - (window->sections - ahead); /* sections of the gap, from its first */
-
-		level = gap->left_bytes > level ? gap->left_bytes : level;
-		if (reach > gap->length && gap->right_bytes > level)
-			level = gap->right_bytes;
-	} else {
-		level = gap->right_bytes > level ? gap->right_bytes : level;
-		if (item->width > window->sections - ahead && gap->left_bytes > level)
-			level = gap->left_bytes;
-	}
-	return level;
+	return !skyline->placed[item] && inside(skyline->window, gap, it);
 }
 
 uint64_t seam__exact_lower_side(const struct seam__exact_spot *gap)
 {
 	return gap->left_bytes < gap->right_bytes ? gap->left_bytes : gap->right_bytes;
-}
-
-uint64_t seam__exact_lowest_support(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap)
-{
-	const struct seam__exact_window *window = skyline->window;
-	uint64_t lowest = seam__exact_lower_side(gap);
-
-	if (window->walls == NULL)
-		return lowest;
-	for (uint32_t s = gap->first, left = gap->length; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
-		const struct seam__exact_section *section = &skyline->sections[s];
-
-		if (section->ceiling_bytes != SEAM__EXACT_OPEN && window->walls[section->next_wall].top_bytes < lowest)
-			lowest = window->walls[section->next_wall].top_bytes;
-	}
-	return lowest;
 }

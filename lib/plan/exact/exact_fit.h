@@ -1,4 +1,4 @@
-/* exact_fit.h: gaps of a skyline: how far they reach, what fits into one, how high the rest must stand.
+/* exact_fit.h: gaps of a skyline: how far they reach, and what fits into one.
  *
  * Not here: what follows from that (exact_gaps.h).
  * Pure. No locks.
@@ -25,16 +25,8 @@ struct seam__exact_spot seam__exact_row_of(const struct seam__exact_skyline *sky
 /* May `item` stand at the floor of the gap? It covers at least one of its sections. */
 bool seam__exact_fits(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap, uint32_t item);
 
-/* The lowest level that an item which does not fit can have: on the neighbour that it reaches over, or on a wall. 0
- * where it fits. */
-uint64_t seam__exact_level_outside(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap,
-	const struct seam__exact_item *item);
-
-/* Floor of the lower neighbour; SEAM__EXACT_OPEN where there is none. */
+/* Floor of the lower neighbour, the lowest level above the floor that does not come from items in the gap;
+ * SEAM__EXACT_OPEN where there is none. */
 uint64_t seam__exact_lower_side(const struct seam__exact_spot *gap);
-
-/* The lowest level above the floor that does not come from items in the gap: the lower neighbour, or the top of a wall.
- */
-uint64_t seam__exact_lowest_support(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap);
 
 #endif

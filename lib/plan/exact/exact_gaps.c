@@ -92,26 +92,14 @@ static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exac
 	}
 }
 
-/* Nothing that covers section `s` fits into the gap: raises it to the lower neighbour or, where walls are about, to the
- * lowest level that something can have. */
+/* Nothing that covers section `s` fits into the gap: raises it to the lower neighbour. */
 static enum outcome raise_bare(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap, uint32_t s)
 {
-	struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_window *window = skyline->window;
-	uint64_t lowest = window->walls == NULL ? seam__exact_lower_side(gap) : SEAM__EXACT_OPEN;
-	uint32_t end = window->walls == NULL ? 0 : window->cover_index[s + 1];
+	uint64_t lowest = seam__exact_lower_side(gap);
 
-	for (uint32_t c = window->cover_index[s]; c < end; c++) {
-		uint64_t level;
-
-		if (skyline->placed[window->covers[c]])
-			continue;
-		level = seam__exact_level_outside(skyline, gap, &window->items[window->covers[c]]);
-		lowest = level < lowest ? level : lowest;
-	}
 	if (lowest == SEAM__EXACT_OPEN)
 		return LOST;
-	return seam__exact_skyline_raise(skyline, s, lowest) ? CHANGED : LOST;
+	return seam__exact_skyline_raise(gaps->skyline, s, lowest) ? CHANGED : LOST;
 }
 
 static uint64_t rank(enum seam__exact_style style, const struct seam__exact_section *section,
@@ -184,7 +172,7 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 {
 	struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
-	uint64_t support = seam__exact_lowest_support(skyline, gap);
+	uint64_t limit = seam__exact_lower_side(gap); /* up to here only what fits at the floor can fill a section */
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 	enum outcome outcome = FINE;
@@ -194,8 +182,6 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 	gaps->work_ns += gap->length * SECTION_NS;
 	for (uint32_t d = 0, s = gap->first; d < gap->length; d++, s = seam__exact_ahead(window, s, 1)) {
 		const struct seam__exact_section *section = &skyline->sections[s];
-		/* Up to here only what fits at the floor can fill the section. */
-		uint64_t limit = section->ceiling_bytes < support ? section->ceiling_bytes : support;
 		uint64_t score;
 		uint64_t order;
 
@@ -335,7 +321,7 @@ uint64_t seam__exact_gaps_next_level(struct seam__exact_gaps *gaps, const struct
 {
 	const struct seam__exact_skyline *skyline = gaps->skyline;
 	const struct seam__exact_window *window = skyline->window;
-	uint64_t lowest = seam__exact_lowest_support(skyline, spot); /* or what stands on that */
+	uint64_t lowest = seam__exact_lower_side(spot); /* or what stands on that */
 	uint32_t left;
 	uint32_t right;
 

@@ -135,35 +135,6 @@ static void touch_around(struct seam__exact_skyline *skyline, uint32_t first, ui
 	mark_row(skyline, &row, true);
 }
 
-/* Sets the floor, and steps over walls that begin there. */
-static void set_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_t floor_bytes)
-{
-	const struct seam__exact_window *window = skyline->window;
-	struct seam__exact_section *section = &skyline->sections[s];
-
-	while (floor_bytes == section->ceiling_bytes) {
-		floor_bytes = window->walls[section->next_wall++].top_bytes;
-		section->ceiling_bytes = section->next_wall < window->wall_end[s]
-			? window->walls[section->next_wall].bottom_bytes
-			: SEAM__EXACT_OPEN;
-	}
-	section->floor_bytes = floor_bytes;
-}
-
-/* Sets the floor back: walls above it are ahead again. */
-static void reset_floor(struct seam__exact_skyline *skyline, uint32_t s, uint64_t floor_bytes)
-{
-	const struct seam__exact_window *window = skyline->window;
-	struct seam__exact_section *section = &skyline->sections[s];
-
-	while (section->next_wall > window->wall_begin[s] &&
-		window->walls[section->next_wall - 1].bottom_bytes >= floor_bytes) {
-		section->next_wall--;
-		section->ceiling_bytes = window->walls[section->next_wall].bottom_bytes;
-	}
-	section->floor_bytes = floor_bytes;
-}
-
 void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t capacity_bytes, bool dominance)
 {
 	const struct seam__exact_window *window = skyline->window;
@@ -176,22 +147,14 @@ void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t cap
 	touch_around(skyline, 0, window->sections);
 	for (uint32_t s = 0; s < window->sections; s++) {
 		struct seam__exact_section *section = &skyline->sections[s];
-		uint64_t taken = 0;
 
 		*section = (struct seam__exact_section){
 			.rest_bytes = window->load_bytes[s],
 			.smallest_bytes = window->items[window->covers[window->cover_index[s]]].size_bytes,
 			.crossing = window->cover_index[s + 1] - window->cover_index[s] -
 				seam__exact_holes_ends(&skyline->holes, s),
-			.next_wall = window->wall_begin[s],
-			.ceiling_bytes = SEAM__EXACT_OPEN,
 		};
-		for (uint32_t w = window->wall_begin[s]; w < window->wall_end[s]; w++)
-			taken += window->walls[w].top_bytes - window->walls[w].bottom_bytes;
-		section->slack_bytes = (int64_t)(capacity_bytes - taken - section->rest_bytes);
-		if (section->next_wall < window->wall_end[s])
-			section->ceiling_bytes = window->walls[section->next_wall].bottom_bytes;
-		set_floor(skyline, s, 0);
+		section->slack_bytes = (int64_t)(capacity_bytes - section->rest_bytes);
 	}
 	for (uint32_t i = 0; i < window->count; i++) {
 		skyline->placed[i] = false;
@@ -213,11 +176,10 @@ bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t ite
 	skyline->offsets[item] = floor_bytes;
 	skyline->sections[placed->first].start_key ^= skyline->item_keys[item];
 	for (uint32_t s = placed->first, left = placed->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
-		SEAM_ASSERT(skyline->sections[s].floor_bytes == floor_bytes &&
-			skyline->sections[s].ceiling_bytes - floor_bytes >= placed->size_bytes);
+		SEAM_ASSERT(skyline->sections[s].floor_bytes == floor_bytes);
 		skyline->sections[s].rest_bytes -= placed->size_bytes;
 		skyline->sections[s].crossing -= left > 1;
-		set_floor(skyline, s, floor_bytes + placed->size_bytes);
+		skyline->sections[s].floor_bytes = floor_bytes + placed->size_bytes;
 	}
 	touch_around(skyline, placed->first, placed->width);
 	return true;
@@ -250,10 +212,9 @@ static bool note_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t
 	return true;
 }
 
-bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level_bytes)
+bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level)
 {
 	struct seam__exact_section *section = &skyline->sections[s];
-	uint64_t level = level_bytes < section->ceiling_bytes ? level_bytes : section->ceiling_bytes;
 	uint64_t floor_bytes = section->floor_bytes;
 
 	if (!note_raise(skyline, s, level))
@@ -262,7 +223,7 @@ bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, 
 		section->hole_bottom_bytes = section->floor_bytes;
 	section->hole_top_bytes = level;
 	section->slack_bytes -= (int64_t)(level - section->floor_bytes);
-	set_floor(skyline, s, level);
+	section->floor_bytes = level;
 	touch_around(skyline, s, 1);
 	return section->slack_bytes >= 0 &&
 		!(skyline->dominance &&
@@ -280,7 +241,7 @@ static void undo_place(struct seam__exact_skyline *skyline, const struct seam__e
 	for (uint32_t s = item->first, left = item->width; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
 		skyline->sections[s].rest_bytes += item->size_bytes;
 		skyline->sections[s].crossing += left > 1;
-		reset_floor(skyline, s, step->floor_bytes);
+		skyline->sections[s].floor_bytes = step->floor_bytes;
 	}
 	touch_around(skyline, item->first, item->width);
 }
@@ -298,7 +259,7 @@ void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark
 		section->slack_bytes += (int64_t)(step->level_bytes - step->floor_bytes);
 		section->hole_bottom_bytes = step->hole_bottom_bytes;
 		section->hole_top_bytes = step->hole_top_bytes;
-		reset_floor(skyline, step->section, step->floor_bytes);
+		section->floor_bytes = step->floor_bytes;
 		touch_around(skyline, step->section, 1);
 	}
 }
@@ -306,8 +267,7 @@ void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark
 uint64_t seam__exact_skyline_key(const struct seam__exact_skyline *skyline, uint32_t first, uint32_t length)
 {
 	const struct seam__exact_window *window = skyline->window;
-	/* Walls stand at heights of their own: there only states of one capacity are alike. */
-	uint64_t key = window->walls == NULL ? 0 : mix(skyline->capacity_bytes, 1);
+	uint64_t key = 0;
 
 	for (uint32_t s = first, left = length; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
 		const struct seam__exact_section *section = &skyline->sections[s];
@@ -320,13 +280,12 @@ uint64_t seam__exact_skyline_key(const struct seam__exact_skyline *skyline, uint
 	return key == 0 ? 1 : key;
 }
 
-/* S1 to S4 of one section. */
+/* S1 to S3 of one section. */
 static const char *check_section(const struct seam__exact_skyline *skyline, uint32_t s)
 {
 	const struct seam__exact_window *window = skyline->window;
 	const struct seam__exact_section *section = &skyline->sections[s];
 	uint64_t rest = 0;
-	uint64_t walls = 0;
 	uint64_t key = 0;
 	uint32_t crossing = 0;
 
@@ -342,14 +301,9 @@ static const char *check_section(const struct seam__exact_skyline *skyline, uint
 	}
 	if (rest != section->rest_bytes || crossing != section->crossing)
 		return "S1 rest";
-	for (uint32_t w = section->next_wall; w < window->wall_end[s]; w++)
-		walls += window->walls[w].top_bytes - window->walls[w].bottom_bytes;
-	if ((int64_t)(skyline->capacity_bytes - section->floor_bytes - walls - rest) != section->slack_bytes)
+	if ((int64_t)(skyline->capacity_bytes - section->floor_bytes - rest) != section->slack_bytes)
 		return "S2 slack";
-	if (section->ceiling_bytes <= section->floor_bytes ||
-		(section->next_wall < window->wall_end[s]) != (section->ceiling_bytes != SEAM__EXACT_OPEN))
-		return "S3 ceiling";
-	return key == section->start_key ? NULL : "S4 key";
+	return key == section->start_key ? NULL : "S3 key";
 }
 
 const char *seam__exact_skyline_check(const struct seam__exact_skyline *skyline)

@@ -3,8 +3,8 @@
  *
  * Every section has a floor: what is placed there lies below it, what is not yet placed will lie at it or above. An
  * item is placed where all its sections have one floor. A section where nothing may lie at the floor is raised: the
- * bytes passed over are lost, and its slack (what may be lost there at all) shrinks by them. Walls are stepped over as
- * floors reach them. The last gap that raising left below a floor is its hole: a placement in which an unplaced item
+ * bytes passed over are lost, and its slack (what may be lost there at all) shrinks by them. The last gap that raising
+ * left below a floor is its hole: a placement in which an unplaced item
  * still fits into holes is no better than the one with that item there, so it need not be followed (papers:
  * MiniMalloc's dominance).
  *
@@ -13,9 +13,8 @@
  * Invariants, named by seam__exact_skyline_check():
  *   S1  rest is the sum of the sizes of unplaced items that cover a section, crossing the number of those that cover
  *       the next one too
- *   S2  floor + walls above + rest + slack = capacity
- *   S3  the next wall begins above the floor
- *   S4  an unplaced item has its first section's start key in it
+ *   S2  floor + rest + slack = capacity
+ *   S3  an unplaced item has its first section's start key in it
  * No locks.
  */
 #ifndef SEAM_EXACT_SKYLINE_H
@@ -26,18 +25,16 @@
 #include "exact_holes.h"
 #include "exact_window.h"
 
-#define SEAM__EXACT_OPEN UINT64_MAX /* no wall above; no neighbour beside */
+#define SEAM__EXACT_OPEN UINT64_MAX /* no neighbour beside */
 
 struct seam__exact_section {
 	uint64_t floor_bytes;
-	uint64_t ceiling_bytes; /* bottom of the next wall, or SEAM__EXACT_OPEN */
 	uint64_t rest_bytes;
 	int64_t slack_bytes; /* negative: nothing can come of this */
 	uint64_t hole_bottom_bytes;
 	uint64_t hole_top_bytes;
 	uint64_t smallest_bytes; /* of all items that cover the section: smaller holes are nobody's */
 	uint64_t start_key;      /* of the unplaced items that start here */
-	uint32_t next_wall;
 	uint32_t crossing;
 	uint32_t last_raise; /* on the trail; may be out of date */
 };
@@ -81,16 +78,15 @@ SEAM_MUST_USE enum seam_rc seam__exact_skyline_init(
 	struct seam__exact_skyline *skyline, const struct seam__exact_window *window);
 void seam__exact_skyline_fini(struct seam__exact_skyline *skyline); /* a zeroed one is allowed */
 
-/* Everything unplaced, floors at 0 (above the walls that begin there). capacity_bytes: at least the window's lower
- * bound. */
+/* Everything unplaced, floors at 0. capacity_bytes: at least the window's lower bound. */
 void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t capacity_bytes, bool dominance);
 
-/* Places an item at `floor_bytes`, the floor of all its sections, below their ceilings. False: no room on the trail. */
+/* Places an item at `floor_bytes`, the floor of all its sections. False: no room on the trail. */
 bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t item, uint64_t floor_bytes);
 
-/* Raises a section to `level_bytes` or, where that is lower, to its ceiling. False: slack is overdrawn, an unplaced
- * item fits into the hole, or the trail is full; to be undone by the caller in any case. */
-bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t section, uint64_t level_bytes);
+/* Raises a section to `level` bytes. False: slack is overdrawn, an unplaced item
+ * fits into the hole, or the trail is full; to be undone by the caller in any case. */
+bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t section, uint64_t level);
 
 /* Sections that have to be looked at: marks `row`; takes the marks of `row` away; finds a marked one (SEAM__ITEM_NONE:
  * there is none). */

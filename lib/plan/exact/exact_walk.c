@@ -92,8 +92,7 @@ static void keep(struct seam__exact_walk *walk)
 		walk->offsets[i] = walk->search.skyline.offsets[i];
 		peak = top > peak ? top : peak;
 	}
-	/* Walls count: they are part of every placement. */
-	walk->peak_bytes = peak > window->lower_bytes ? peak : window->lower_bytes;
+	walk->peak_bytes = peak;
 }
 
 static enum seam__exact_result ask(struct seam__exact_walk *walk, uint64_t capacity_bytes, struct seam__budget *budget)

@@ -20,16 +20,15 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-static enum seam_rc make_items(
-	struct seam__exact_window *window, const struct seam__exact_cuts *cuts, const struct seam__exact_list *moving)
+static enum seam_rc make_items(struct seam__exact_window *window, const struct seam__exact_cuts *cuts)
 {
 	const struct seam__problem *problem = window->problem;
 	uint64_t covers = 0;
 
-	for (uint32_t i = 0; i < moving->count; i++) {
+	for (uint32_t i = 0; i < window->count; i++) {
 		struct seam__exact_item *item = &window->items[i];
 
-		item->number = moving->numbers[i];
+		item->number = i;
 		item->size_bytes = problem->items[item->number].size_bytes;
 		item->span = seam__problem_longest_hold(problem, item->number);
 		seam__exact_cuts_covered(problem, cuts, item->number, &item->first, &item->width);
@@ -37,7 +36,7 @@ static enum seam_rc make_items(
 	}
 	if (covers > COVERS_FREE && covers > (uint64_t)COVERS_PER_ITEM * window->count)
 		return SEAM_UNSUPPORTED;
-	for (uint32_t i = 0; i < moving->count; i++) {
+	for (uint32_t i = 0; i < window->count; i++) {
 		const struct seam__exact_item *item = &window->items[i];
 
 		window->unit_bytes = common_divisor(window->unit_bytes, item->size_bytes);
@@ -83,106 +82,6 @@ static void fill_lists(struct seam__exact_window *window, uint32_t *fill)
 	}
 }
 
-static int compare_walls(const void *left, const void *right)
-{
-	const struct seam__exact_wall *a = left;
-	const struct seam__exact_wall *b = right;
-
-	if (a->bottom_bytes != b->bottom_bytes)
-		return a->bottom_bytes < b->bottom_bytes ? -1 : 1;
-	return a->top_bytes < b->top_bytes ? -1 : a->top_bytes > b->top_bytes;
-}
-
-/* Sorts the walls of a section, joins those that touch, and returns the bytes that they take. */
-static uint64_t join_walls(struct seam__exact_window *window, uint32_t s)
-{
-	struct seam__exact_wall *walls;
-	uint32_t count = window->wall_end[s] - window->wall_begin[s];
-	uint32_t joined = 0;
-	uint64_t taken = 0;
-
-	if (count == 0)
-		return 0;
-	walls = &window->walls[window->wall_begin[s]];
-	qsort(walls, count, sizeof(*walls), compare_walls);
-	for (uint32_t w = 0; w < count; w++) {
-		if (joined > 0 && walls[w].bottom_bytes <= walls[joined - 1].top_bytes) {
-			if (walls[w].top_bytes > walls[joined - 1].top_bytes)
-				walls[joined - 1].top_bytes = walls[w].top_bytes;
-		} else {
-			walls[joined++] = walls[w];
-		}
-	}
-	for (uint32_t w = 0; w < joined; w++)
-		taken += walls[w].top_bytes - walls[w].bottom_bytes;
-	if (joined > 0 && walls[joined - 1].top_bytes > window->lower_bytes)
-		window->lower_bytes = walls[joined - 1].top_bytes;
-	window->wall_end[s] = window->wall_begin[s] + joined;
-	return taken;
-}
-
-/* Counts the walls that an item makes in each section or, once there is room for them, writes them down. */
-static void put_walls(
-	struct seam__exact_window *window, const struct seam__exact_cuts *cuts, uint32_t number, uint64_t offset)
-{
-	struct seam__exact_wall wall = {offset, offset + window->problem->items[number].size_bytes};
-	uint32_t first;
-	uint32_t width;
-
-	seam__exact_cuts_covered(window->problem, cuts, number, &first, &width);
-	for (uint32_t s = first, w = 0; w < width; s = seam__exact_ahead(window, s, 1), w++) {
-		if (window->walls != NULL)
-			window->walls[window->wall_end[s]] = wall;
-		window->wall_end[s]++;
-	}
-}
-
-/* How many walls there will be; their edges go into the unit. */
-static uint64_t count_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
-	const struct seam__exact_list *staying, const uint64_t *offsets)
-{
-	uint64_t walls = 0;
-
-	for (uint32_t i = 0; i < staying->count; i++) {
-		uint32_t number = staying->numbers[i];
-		uint32_t first;
-		uint32_t width;
-
-		seam__exact_cuts_covered(window->problem, cuts, number, &first, &width);
-		walls += width;
-		window->unit_bytes = common_divisor(window->unit_bytes, window->problem->items[number].size_bytes);
-		window->unit_bytes = common_divisor(window->unit_bytes, offsets[number]);
-	}
-	return walls;
-}
-
-static enum seam_rc make_walls(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
-	const struct seam__exact_list *staying, const uint64_t *offsets)
-{
-	uint64_t walls = count_walls(window, cuts, staying, offsets);
-
-	if (walls == 0)
-		return SEAM_OK;
-	if (walls > COVERS_FREE && walls > (uint64_t)COVERS_PER_ITEM * (window->count + staying->count))
-		return SEAM_UNSUPPORTED;
-	for (uint32_t i = 0; i < staying->count; i++)
-		put_walls(window, cuts, staying->numbers[i], offsets[staying->numbers[i]]);
-	for (uint32_t s = 0, at = 0; s < window->sections; s++) {
-		uint32_t count = window->wall_end[s];
-
-		window->wall_begin[s] = at;
-		window->wall_end[s] = at;
-		at += count;
-	}
-	window->wall_capacity = (uint32_t)walls;
-	window->walls = seam__meta_array(window->problem->meta, window->wall_capacity, sizeof(*window->walls));
-	if (window->walls == NULL)
-		return SEAM_OOM_META;
-	for (uint32_t i = 0; i < staying->count; i++)
-		put_walls(window, cuts, staying->numbers[i], offsets[staying->numbers[i]]);
-	return SEAM_OK;
-}
-
 static bool allocate(struct seam__exact_window *window)
 {
 	struct seam_meta *meta = window->problem->meta;
@@ -192,53 +91,44 @@ static bool allocate(struct seam__exact_window *window)
 	window->starts = seam__meta_array(meta, window->count, sizeof(*window->starts));
 	window->start_index = seam__meta_array(meta, sections + 1, sizeof(*window->start_index));
 	window->cover_index = seam__meta_array(meta, sections + 1, sizeof(*window->cover_index));
-	window->wall_begin = seam__meta_array(meta, sections, sizeof(*window->wall_begin));
-	window->wall_end = seam__meta_array(meta, sections, sizeof(*window->wall_end));
 	window->load_bytes = seam__meta_array(meta, sections, sizeof(*window->load_bytes));
 	return window->items != NULL && window->starts != NULL && window->start_index != NULL &&
-		window->cover_index != NULL && window->wall_begin != NULL && window->wall_end != NULL &&
-		window->load_bytes != NULL;
+		window->cover_index != NULL && window->load_bytes != NULL;
 }
 
-static enum seam_rc fill(struct seam__exact_window *window, const struct seam__exact_cuts *cuts,
-	const struct seam__exact_list *moving, const struct seam__exact_list *staying, const uint64_t *offsets)
+static enum seam_rc fill(struct seam__exact_window *window, const struct seam__exact_cuts *cuts)
 {
 	struct seam_meta *meta = window->problem->meta;
 	uint32_t *counts;
-	enum seam_rc rc = make_items(window, cuts, moving);
+	enum seam_rc rc = make_items(window, cuts);
 
-	if (rc == SEAM_OK)
-		rc = make_walls(window, cuts, staying, offsets);
 	if (rc != SEAM_OK)
 		return rc;
 	window->covers = seam__meta_array(meta, window->cover_index[window->sections], sizeof(*window->covers));
 	counts = seam__meta_array(meta, window->sections, sizeof(*counts));
 	if (window->covers != NULL && counts != NULL) {
 		fill_lists(window, counts);
-		for (uint32_t s = 0; s < window->sections; s++) {
-			uint64_t needed = window->load_bytes[s] + join_walls(window, s);
-
-			window->lower_bytes = needed > window->lower_bytes ? needed : window->lower_bytes;
-		}
+		for (uint32_t s = 0; s < window->sections; s++)
+			if (window->load_bytes[s] > window->lower_bytes)
+				window->lower_bytes = window->load_bytes[s];
 	}
 	seam__meta_free(meta, counts, (size_t)window->sections * sizeof(*counts));
 	return window->covers == NULL || counts == NULL ? SEAM_OOM_META : SEAM_OK;
 }
 
-enum seam_rc seam__exact_window_init(struct seam__exact_window *window, const struct seam__problem *problem,
-	const struct seam__exact_list *moving, const struct seam__exact_list *staying, const uint64_t *offsets)
+enum seam_rc seam__exact_window_init(struct seam__exact_window *window, const struct seam__problem *problem)
 {
-	struct seam__exact_window made = {.problem = problem, .count = moving->count};
+	struct seam__exact_window made = {.problem = problem, .count = problem->count};
 	struct seam__exact_cuts cuts;
 	enum seam_rc rc;
 
-	if (moving->count > ITEMS_MAX || staying->count > ITEMS_MAX)
+	if (problem->count > ITEMS_MAX)
 		return SEAM_UNSUPPORTED;
-	rc = seam__exact_cuts_init(&cuts, problem, moving, staying);
+	rc = seam__exact_cuts_init(&cuts, problem);
 	if (rc != SEAM_OK)
 		return rc;
 	made.sections = cuts.count;
-	rc = allocate(&made) ? fill(&made, &cuts, moving, staying, offsets) : SEAM_OOM_META;
+	rc = allocate(&made) ? fill(&made, &cuts) : SEAM_OOM_META;
 	seam__exact_cuts_fini(&cuts, problem);
 	if (rc != SEAM_OK)
 		seam__exact_window_fini(&made);
@@ -256,18 +146,15 @@ void seam__exact_window_fini(struct seam__exact_window *window)
 		return;
 	if (window->covers != NULL)
 		seam__meta_free(meta, window->covers, (size_t)window->cover_index[sections] * sizeof(*window->covers));
-	seam__meta_free(meta, window->walls, (size_t)window->wall_capacity * sizeof(*window->walls));
 	seam__meta_free(meta, window->items, (size_t)window->count * sizeof(*window->items));
 	seam__meta_free(meta, window->starts, (size_t)window->count * sizeof(*window->starts));
 	seam__meta_free(meta, window->start_index, (sections + 1) * sizeof(*window->start_index));
 	seam__meta_free(meta, window->cover_index, (sections + 1) * sizeof(*window->cover_index));
-	seam__meta_free(meta, window->wall_begin, sections * sizeof(*window->wall_begin));
-	seam__meta_free(meta, window->wall_end, sections * sizeof(*window->wall_end));
 	seam__meta_free(meta, window->load_bytes, sections * sizeof(*window->load_bytes));
 	*window = (struct seam__exact_window){0};
 }
 
-/* W1 and W4 of one section, and how many of its list really cover it. */
+/* W1 and W3 of one section, and how many of its list really cover it. */
 static const char *check_section(const struct seam__exact_window *window, uint32_t s)
 {
 	uint64_t needed = 0;
@@ -282,18 +169,11 @@ static const char *check_section(const struct seam__exact_window *window, uint32
 		needed += item->size_bytes;
 	}
 	if (needed != window->load_bytes[s] || needed == 0)
-		return needed == 0 ? "W1 section" : "W4 load";
+		return needed == 0 ? "W1 section" : "W3 load";
 	for (uint32_t c = window->start_index[s]; c < window->start_index[s + 1]; c++)
 		if (window->items[window->starts[c]].first != s)
 			return "W2 starts";
-	for (uint32_t w = window->wall_begin[s]; w < window->wall_end[s]; w++) {
-		if (w > window->wall_begin[s] && window->walls[w].bottom_bytes <= window->walls[w - 1].top_bytes)
-			return "W3 walls";
-		needed += window->walls[w].top_bytes - window->walls[w].bottom_bytes;
-		if (window->walls[w].top_bytes > window->lower_bytes)
-			return "W4 wall";
-	}
-	return needed > window->lower_bytes ? "W4 lower" : NULL;
+	return needed > window->lower_bytes ? "W3 lower" : NULL;
 }
 
 const char *seam__exact_window_check(const struct seam__exact_window *window)

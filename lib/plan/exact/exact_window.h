@@ -1,8 +1,7 @@
-/* exact_window.h: what exact search works on: the items that it may move, the times that matter, and what stands in the
- * way.
+/* exact_window.h: what exact search works on: the items, and the times that matter.
  *
  * Sections of time (exact_cuts.h) are numbered in order; an item covers `width` of them from `first` on, round the end
- * where it must. Items that stay where they are become walls: address ranges per section.
+ * where it must. No item has an address yet: where some do, others solve the problem (around_fixed.c).
  *
  * An item is taken to live as long as the longest of its holds, so what is found is right on any stream, but with
  * several streams a better placement may exist.
@@ -10,9 +9,7 @@
  * Invariants, named by seam__exact_window_check():
  *   W1  1 <= width <= sections, first < sections; a section is covered by at least one item
  *   W2  the lists by section name exactly the items that start there, and those that cover it, ascending in size
- *   W3  walls of a section ascend and do not touch
- *   W4  load is the sum of the sizes that cover a section; lower_bytes is the largest load with walls, or the top of a
- *       wall
+ *   W3  load is the sum of the sizes that cover a section; lower_bytes is the largest load
  * Immutable once made. No locks.
  */
 #ifndef SEAM_EXACT_WINDOW_H
@@ -28,11 +25,6 @@ struct seam__exact_item {
 	uint32_t number; /* of the item in the problem */
 };
 
-struct seam__exact_wall {
-	uint64_t bottom_bytes;
-	uint64_t top_bytes;
-};
-
 struct seam__exact_window {
 	const struct seam__problem *problem;
 	struct seam__exact_item *items; /* ascending in size */
@@ -42,21 +34,15 @@ struct seam__exact_window {
 	uint32_t *starts;      /* count */
 	uint32_t *cover_index; /* sections + 1: covers[...] are the items that cover s */
 	uint32_t *covers;      /* sum of widths */
-	uint32_t *wall_begin;  /* sections: walls[wall_begin[s] .. wall_end[s]) */
-	uint32_t *wall_end;
-	struct seam__exact_wall *walls;
-	uint32_t wall_capacity;
-	uint64_t *load_bytes; /* sections: sum of the items' sizes */
-	uint64_t lower_bytes; /* no placement of these items has a smaller peak; walls counted */
-	uint64_t unit_bytes;  /* divides every size and every edge of a wall */
+	uint64_t *load_bytes;  /* sections: sum of the items' sizes */
+	uint64_t lower_bytes;  /* no placement of these items has a smaller peak */
+	uint64_t unit_bytes;   /* divides every size */
 };
 
-/* The window in which `moving` (at least one) are placed while `staying` keep their `offsets` (indexed by number; may
- * be NULL if none stay). Errors: SEAM_OOM_META; SEAM_UNSUPPORTED where the lists would be larger than 512 entries an
- * item and 2^20 in all, which no search could walk in time. */
-SEAM_MUST_USE enum seam_rc seam__exact_window_init(struct seam__exact_window *window,
-	const struct seam__problem *problem, const struct seam__exact_list *moving,
-	const struct seam__exact_list *staying, const uint64_t *offsets);
+/* Of a problem with items, none of them fixed. Errors: SEAM_OOM_META; SEAM_UNSUPPORTED where the lists would be larger
+ * than 512 entries an item and 2^20 in all, which no search could walk in time. */
+SEAM_MUST_USE enum seam_rc seam__exact_window_init(
+	struct seam__exact_window *window, const struct seam__problem *problem);
 void seam__exact_window_fini(struct seam__exact_window *window); /* a zeroed one is allowed */
 
 /* Name of the first broken invariant, or NULL. O(sum of widths). */
