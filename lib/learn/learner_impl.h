@@ -55,8 +55,8 @@ struct seam_acquaintance {
 	bool needless; /* it is a part of what one of them is of, or several of those in turn */
 };
 
-/* For one kind at a time: the program waits while scripts are looked at. False: no stage is open, or the one that is is
- * building. Takes `lock`. */
+/* False: no stage is open, the one that is is building, or plans come and go too fast to say. Takes `lock`, for 64
+ * steps at a time. */
 bool seam__learner_know(struct seam_learner *learner, const struct seam__iteration_kind *kind,
 	struct seam_acquaintance *ret_acquaintance);
 

@@ -1,8 +1,8 @@
 /* learner_known.c: whether the scripts of the open stage know a kind of iteration.
  *
  * A kind is known if a script has nearly all of its requests, each with those before it on its thread and stream. Some
- * hundred of them are looked at: what they are is found out beforehand, for the program waits while scripts are
- * compared with them.
+ * hundred of them are looked at: what they are is found out beforehand, and they are looked up in portions, for the
+ * program waits meanwhile.
  *
  * Not here: which kinds are planned (learner_shapes.c). With `work`.
  */
@@ -14,6 +14,8 @@
 
 #define STRANGE_SHARE 4u /* of the requests that are looked at, that a script of the kind may not have like that */
 #define LOOKED_AT 256u
+#define PORTION 64u /* samples that are looked up under one lock: as long may a request have to wait */
+#define ATTEMPTS 4u /* plans come and go that often between portions: then nothing is said */
 
 /* A request with those before it. */
 struct sample {
@@ -68,29 +70,62 @@ static bool has_run(const struct seam_script *script, const struct sample *sampl
 	return false;
 }
 
-/* With the engine's `lock`. */
-static struct seam_acquaintance compare(
-	const struct seam_matcher *matcher, const struct samples *samples, uint64_t events)
+/* What a comparison depends on: it is begun anew when a plan came or went meanwhile. */
+static uint64_t version_of(const struct seam_runtime *runtime)
 {
-	bool has[LOOKED_AT] = {false}; /* any of them */
+	return runtime->counts.adoptions + runtime->counts.drops;
+}
+
+static bool is_comparable(const struct seam_runtime *runtime, uint64_t version)
+{
+	return runtime->open && !seam__stage_open(runtime)->building && version_of(runtime) == version;
+}
+
+/* Of the script with this number: its slots, and which samples from `first` on it has, a portion under one lock. False:
+ * the open stage is another one. Takes `lock`. */
+static bool look_up(struct seam_learner *learner, uint64_t version, uint32_t number, const struct samples *samples,
+	uint32_t first, bool *ret_has, uint64_t *ret_slots)
+{
+	seam__mutex_lock(&learner->engine->lock);
+	const bool is_there = is_comparable(learner->runtime, version);
+	if (is_there) {
+		const struct seam_script *script =
+			seam__matcher_script(seam__stage_open(learner->runtime)->matcher, number);
+		for (uint32_t n = first; n < samples->count && n < first + PORTION; n++)
+			ret_has[n] = has_run(script, &samples->items[n]);
+		*ret_slots = script->slots;
+	}
+	seam__mutex_unlock(&learner->engine->lock);
+	return is_there;
+}
+
+/* False: the open stage is another one. */
+static bool compare(struct seam_learner *learner, uint64_t version, uint32_t scripts, const struct samples *samples,
+	uint64_t events, struct seam_acquaintance *ret_acquaintance)
+{
+	bool any[LOOKED_AT] = {false}; /* of the scripts has it */
 	uint64_t together = 0, most_slots = 0;
 	bool alone = false, part = false;
-	for (uint32_t i = 0; i < seam__matcher_scripts(matcher); i++) {
-		const struct seam_script *script = seam__matcher_script(matcher, i);
-		uint64_t count = 0;
+	for (uint32_t i = 0; i < scripts; i++) {
+		bool has[LOOKED_AT] = {false};
+		uint64_t count = 0, slots = 0;
+		for (uint32_t first = 0; first == 0 || first < samples->count; first += PORTION) {
+			if (!look_up(learner, version, i, samples, first, has, &slots))
+				return false;
+		}
 		for (uint32_t n = 0; n < samples->count; n++) {
-			const bool found = has_run(script, &samples->items[n]);
-			count += found;
-			together += found && !has[n];
-			has[n] |= found;
+			count += has[n];
+			together += has[n] && !any[n];
+			any[n] |= has[n];
 		}
 		const bool knows = count >= samples->enough;
 		alone |= knows;
-		part |= knows && script->slots >= events;
-		most_slots = seam__bits_max(most_slots, script->slots);
+		part |= knows && slots >= events;
+		most_slots = seam__bits_max(most_slots, slots);
 	}
 	const bool turns = !alone && events / 2 > most_slots + most_slots / 2 && together >= samples->enough;
-	return (struct seam_acquaintance){.known = alone || turns, .needless = part || turns};
+	*ret_acquaintance = (struct seam_acquaintance){.known = alone || turns, .needless = part || turns};
+	return true;
 }
 
 bool seam__learner_know(struct seam_learner *learner, const struct seam__iteration_kind *kind,
@@ -98,11 +133,18 @@ bool seam__learner_know(struct seam_learner *learner, const struct seam__iterati
 {
 	struct samples samples;
 	find_samples(kind, &samples);
-	seam__mutex_lock(&learner->engine->lock);
-	const bool is_open = learner->runtime->open && !seam__stage_open(learner->runtime)->building;
-	if (is_open)
-		*ret_acquaintance = compare(
-			seam__stage_open(learner->runtime)->matcher, &samples, kind->last_event - kind->first_event);
-	seam__mutex_unlock(&learner->engine->lock);
-	return is_open;
+	for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
+		seam__mutex_lock(&learner->engine->lock);
+		const uint64_t version = version_of(learner->runtime);
+		const bool is_open = is_comparable(learner->runtime, version);
+		const uint32_t scripts =
+			is_open ? seam__matcher_scripts(seam__stage_open(learner->runtime)->matcher) : 0;
+		seam__mutex_unlock(&learner->engine->lock);
+		if (!is_open)
+			return false;
+		if (compare(learner, version, scripts, &samples, kind->last_event - kind->first_event,
+			    ret_acquaintance))
+			return true;
+	}
+	return false;
 }
