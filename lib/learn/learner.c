@@ -168,9 +168,13 @@ static void begin(struct seam_learner *learner)
 		rc = seam__learner_begin(learner);
 	}
 	seam__learner_go(learner);
+	const bool is_full = rc == SEAM_OOM_VA && learner->extends && !learner->replaces;
+	learner->replaces |= is_full; /* no addresses are left behind the open arena: in one of its own */
 	learner->outgrown = rc == SEAM_NOT_FOUND ? learner->outgrown + 1 : 0;
 	if (rc == SEAM_OK)
 		learner->state = SEAM_LEARN_PREPARE;
+	else if (is_full)
+		learner->state = SEAM_LEARN_PLAN;
 	else if (rc == SEAM_NOT_FOUND && learner->outgrown % MOST_OUTGROWN != 0)
 		learner->state = SEAM_LEARN_PLAN; /* a chunk or the arena is gone: once more from the survey on */
 	else
