@@ -26,22 +26,12 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 	matcher->missing = NULL;
 	if (matcher->now == NULL)
 		return SEAM_MISS_lost;
-	if (lane == NULL)
-		lane = seam__speaker_find(matcher, ask);
-	if (lane != NULL) {
-		matcher->lane = lane;
-		lane->spoke = matcher->now->front.at;
-		const enum seam_miss miss = seam__lane_hear(matcher, lane, ask, &spot);
-		if (miss != SEAM_MISS_NONE)
-			return miss;
-	} else if (!seam__lane_hear_stranger(matcher, ask, &spot)) {
-		return SEAM_MISS_lane;
-	}
-	lane = matcher->lane;
+	const enum seam_miss unknown = seam__tracker_find(matcher, lane, ask, &spot);
+	if (unknown != SEAM_MISS_NONE)
+		return unknown;
 	const enum seam_miss miss = spot.cue->bytes == 0
 		? seam__matcher_place_dynamic(matcher, &spot, ask->bytes, ret_planned)
 		: seam__matcher_place(matcher, &spot, ask->bytes, ret_planned);
-	lane->spoke = matcher->now->front.at;
 	return miss;
 }
 
@@ -49,7 +39,7 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 static inline struct seam_planned *expected(
 	const struct seam_matcher *matcher, const struct seam_lane *lane, const struct seam_match_ask *ask)
 {
-	if (lane->trouble != 0 || ask->dynamic)
+	if (lane->debt != 0 || ask->dynamic)
 		return NULL;
 	const struct seam_script *script = matcher->now;
 	const struct seam_cue *cue = lane->next;
@@ -69,7 +59,6 @@ static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct 
 	seam__lane_pass(script, lane);
 	matcher->lane = lane;
 	seam__front_step(matcher, script);
-	lane->spoke = script->front.at;
 	seam__planned_begin(matcher, script, planned, requested_bytes);
 	*ret_planned = planned;
 	return SEAM_MISS_NONE;
@@ -83,7 +72,7 @@ static __attribute__((noinline)) enum seam_miss alloc_further(
 	if (lane == NULL)
 		seam__matcher_succeed_unmarked(matcher);
 	if (lane == NULL || !speaks(lane, ask))
-		lane = seam__speaker_lane(matcher, ask);
+		lane = seam__tracker_cursor(matcher, ask);
 	struct seam_planned *planned = lane != NULL ? expected(matcher, lane, ask) : NULL;
 	if (planned == NULL ||
 		seam__strays_overlap(&matcher->strays, planned->offset, planned->offset + planned->bytes))
@@ -166,7 +155,7 @@ static void free_apart(struct seam_matcher *matcher, struct seam_planned *planne
 	matcher->counts.live--;
 	matcher->counts.live_bytes -= planned->bytes;
 	planned->state = SEAM_PLANNED_FREE;
-	seam__balance_free(matcher);
+	seam__tracker_freed(matcher);
 	if (planned->script != SEAM_DYNAMIC) {
 		struct seam_script *script = matcher->owners[planned->script];
 		seam__slab_put(&matcher->stray_slab, stray);
@@ -204,15 +193,14 @@ static inline bool end_block(struct seam_matcher *matcher, struct seam_planned *
 void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned)
 {
 	if (end_block(matcher, planned)) {
-		seam__lane_hear_free(matcher, planned);
-		seam__balance_free(matcher);
+		seam__tracker_freed(matcher);
 	}
 }
 
 void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_planned *planned)
 {
 	if (end_block(matcher, planned))
-		seam__balance_free(matcher);
+		seam__tracker_freed(matcher);
 }
 
 enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned)
@@ -276,7 +264,7 @@ bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam
 bool seam__matcher_in_step(const struct seam_matcher *matcher)
 {
 	const struct seam_lane *lane = matcher->lane;
-	return lane != NULL && !lane->cold && lane->trouble == 0 && lane->missed == 0;
+	return lane != NULL && !lane->cold && lane->debt == 0 && lane->missed == 0;
 }
 
 struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask)

@@ -14,25 +14,15 @@
  * what began behind that end as well, and is a stray from its birth. Whatever fails a test, or is not expected, is a
  * miss: somebody else serves it, and nothing here has changed but cursors and the front.
  *
- * Matching by size alone, but in order: a request of another size than the cursor's is looked for a few slots ahead and
- * among the few just skipped; after some misses in a row the last sizes are looked up in an index of runs of sizes, in
- * all scripts: that finds the place again wherever the program is, and changes the script if another fits (train, eval,
- * shapes). Where the program marks its steps, or was as expected since the period began, the first request of an
- * iteration that only another script expects there is enough. Another script goes on in the copy that the one before
- * would be in.
- *
- * Where one of several equal requests is left out, or comes later than planned, sizes do not tell which; that their
- * blocks are freed does.
- *
- * A program may break an iteration off and begin anew with what looks like the next of several equal parts of it (an
- * evaluation between steps). Sizes do not tell that; what is live does: see matcher_balance.c.
+ * Which slot an unexpected request is: see tracker.h. Another script goes on in the copy that the one before would be
+ * in.
  *
  * Not here: leases and mappings (stitch/arena.h); streams and events; recording. Makes no driver call, knows no engine.
  *
  * Invariants (seam__matcher_check)
  *   H1  no two live blocks overlap, planned, dynamic or stray
  *   H2  every live block of the current script whose interval is not around the front is a stray; strays are in order
- *   H3  cursors, fronts and repetitions are in range; what a lane was given last is not ahead of the front
+ *   H3  cursors, fronts and repetitions are in range
  *   H4  an instance's `blocked` counts the blocked ranges that it overlaps
  *   H5  the counts of live blocks and bytes are right
  *   H6  nothing of the current script is due in the place of a dynamic or borrowed block before that one is a stray

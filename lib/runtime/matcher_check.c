@@ -121,9 +121,6 @@ static const char *check_front(const struct seam_script *script)
 		return "H3";
 	if (front->base / script->positions % script->copies != front->copy)
 		return "H3";
-	for (uint32_t l = 0; l < script->lane_count; l++)
-		if (script->lanes[l].spoke != SEAM_NEVER && script->lanes[l].spoke > front->at)
-			return "H3";
 	return NULL;
 }
 

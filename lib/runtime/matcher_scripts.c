@@ -253,8 +253,7 @@ static void start_at(struct seam_matcher *matcher, uint64_t at)
 	struct seam_script *script = matcher->now;
 	if (!seam__front_move(matcher, at))
 		return;
-	for (uint32_t l = 0; l < script->lane_count; l++)
-		seam__lane_put(script, &script->lanes[l], script->front.base);
+	seam__lanes_put(script, script->front.base);
 }
 
 void seam__matcher_warm(struct seam_matcher *matcher)

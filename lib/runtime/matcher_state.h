@@ -10,9 +10,9 @@
 #define SEAM_MATCHER_STATE_H
 
 #include "loose.h"
-#include "script.h"
 #include "slab.h"
 #include "strays.h"
+#include "tracker.h"
 
 #define SEAM_OWNERS 250u  /* scripts that are there or have live blocks */
 #define SEAM_NOBODY 254u  /* owner of nothing: there is no script */
@@ -34,9 +34,16 @@ struct seam_balance {
 	bool known;      /* one has begun */
 	bool partial; /* the one that goes on had begun before the plan came: what is there when the next one begins may
 			 be the plan's, and not stay */
-	uint64_t heard;  /* of the lane that spoke last: since it had heard so many sizes */
-	uint32_t freed;  /* so many frees came that were not due */
-	uint32_t doubts; /* so many requests more are compared with it */
+	uint64_t heard; /* sizes that the cursor of the last request had heard when */
+	uint64_t freed; /* so many blocks were freed that were not due */
+};
+
+/* A thread and stream that have no cursor. */
+struct seam_stranger {
+	struct seam_history history;
+	uint64_t stream;
+	uint32_t thread;
+	uint32_t debt;
 };
 
 struct seam_matcher {
@@ -78,9 +85,7 @@ struct seam_matcher {
 	uint64_t pending_bytes;
 	uint64_t reach; /* position up to which the last request that was missed would live by the plan; 0: not known */
 	struct seam_balance balance;
-	struct seam_history stranger; /* requests of a thread and stream that no lane has */
-	uint64_t stranger_stream;
-	uint32_t stranger_thread;
+	struct seam_stranger stranger;
 };
 
 /* A repetition begins. Inline, for nothing is called where a request is what was expected. */
@@ -94,23 +99,6 @@ static inline void seam__balance_turn(struct seam_balance *balance)
 	balance->staying = balance->known && balance->stayed < now ? balance->stayed : now;
 	balance->stayed = now;
 	balance->known = true;
-}
-
-/* matcher_balance.c: a free that was not due. */
-void seam__balance_free(struct seam_matcher *matcher);
-
-/* There are doubts, and the lane asks for so many bytes: if that and what is live are not as expected here, but as
- * where a period begins, all lanes go there. */
-void seam__balance_compare(struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes);
-
-/* Whether a request that looks like the lane's at position `to` is not to be believed: that is far ahead, and blocks
- * are live that go before it comes. Once only: the next request may say the same. O(positions up to there). */
-bool seam__balance_leaps(const struct seam_script *script, struct seam_lane *lane, uint64_t to);
-
-/* Farther behind the front, or ahead, no lane is that is in step. */
-static inline uint64_t seam__script_around(const struct seam_script *script)
-{
-	return script->positions / 16 + 32;
 }
 
 #define SEAM_UNMARKED 2u /* so many repetitions end without a mark where the program marks its steps no more */
@@ -167,73 +155,20 @@ static inline void seam__planned_begin(struct seam_matcher *matcher, struct seam
 	matcher->counts.hits++;
 }
 
-/* lanes.c */
+/* tracker.c: the cursor that this thread and stream have; NULL: none. */
+struct seam_lane *seam__tracker_cursor(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
-static inline void seam__history_add(struct seam_history *history, uint64_t bytes)
-{
-	history->sizes[history->heard++ % SEAM_HEARD] = bytes;
-}
+/* Which slot the request is. SEAM_MISS_NONE: a spot, of matcher->lane; its cue may be a dynamic one. It may make
+ * another script the current one. */
+enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_lane *cursor,
+	const struct seam_match_ask *ask, struct seam_spot *ret_spot);
 
-/* Equal as far as a block goes. bytes: at least 1. */
-static inline bool seam__cue_fits(const struct seam_cue *cue, uint64_t bytes)
-{
-	return ((bytes + SEAM_PLANNED_BYTES - 1) ^ (cue->bytes + SEAM_PLANNED_BYTES - 1)) < SEAM_PLANNED_BYTES;
-}
+/* A block was freed that was not due: if much less is live than the plan has here, the next request is looked at,
+ * though it be expected. */
+void seam__tracker_freed(struct seam_matcher *matcher);
 
-/* The next cue is behind this one. */
-static inline void seam__lane_pass(const struct seam_script *script, struct seam_lane *lane)
-{
-	if (SEAM_LIKELY(++lane->next != lane->first + lane->count))
-		return;
-	lane->next = lane->first;
-	lane->base += script->positions;
-	if (++lane->copy == script->copies)
-		lane->copy = 0;
-}
-
-/* Number of the first cue that does not begin before the position; lane->count: none. O(log cues). */
-static inline uint32_t seam__lane_cue_at(const struct seam_lane *lane, uint32_t position)
-{
-	uint32_t low = 0, high = lane->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (lane->first[middle].begin < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Which slot the request is. SEAM_MISS_NONE: a spot; its cue may be a dynamic one. It may make another script the
- * current one. */
-enum seam_miss seam__lane_hear(struct seam_matcher *matcher, struct seam_lane *lane, const struct seam_match_ask *ask,
-	struct seam_spot *ret_spot);
-
-/* The place that the index says: cue number `cue` of the lane. The request itself is the last of the sizes heard. */
-struct seam_spot seam__lane_take_guess(struct seam_matcher *matcher, struct seam_lane *lane, uint32_t cue);
-
-/* lanes_equal.c: a block of the current script was freed that was not due: it may have been another slot of its size.
- */
-void seam__lane_hear_free(struct seam_matcher *matcher, const struct seam_planned *planned);
-
-/* lanes_switch.c: another script that explains more than `length` of the sizes heard on a stream: it becomes the
- * current one. */
-bool seam__lane_switch(struct seam_matcher *matcher, uint64_t stream, uint32_t thread, const struct seam_history *heard,
-	uint32_t length, struct seam_spot *ret_spot);
-
-/* The same where all that the lane has heard since an iteration began is the beginning of another script. */
-bool seam__lane_switch_since_begun(
-	struct seam_matcher *matcher, const struct seam_lane *before, struct seam_spot *ret_spot);
-
-/* A request of a lane that the current script does not have. True: another script has it, and is current now. */
-bool seam__lane_hear_stranger(
-	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_spot *ret_spot);
-
-/* matcher_steps.c: the lane has just asked for what it does not expect, for the first time since the program said that
- * an iteration ended. True: it is what a new iteration begins with, behind another mark. */
-bool seam__lane_begins_anew(
-	struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot);
+/* Every lane expects its first slot at or behind the position that runs on. */
+void seam__lanes_put(struct seam_script *script, uint64_t at);
 
 /* Every lane expects its first slot at or behind `position` of the repetition that the front is in. cold: that is a
  * guess. */
@@ -241,13 +176,6 @@ void seam__lanes_reset(struct seam_script *script, uint32_t position, bool cold)
 
 /* The lane expects its first slot at or behind the position that runs on. */
 void seam__lane_put(const struct seam_script *script, struct seam_lane *lane, uint64_t at);
-
-/* speakers.c: the lane that this thread and stream have; NULL: none, so far. */
-struct seam_lane *seam__speaker_lane(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
-
-/* Of those who have none: one of the stream that has been silent, whose place the thread takes; or one that expects
- * just this, for this once. NULL: none. */
-struct seam_lane *seam__speaker_find(const struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
 /* matcher_scripts.c: makes it current, at `position` of a new repetition; cold: or anywhere. False: no memory, nothing
  * changed. */

@@ -2,16 +2,14 @@
  *
  * Where a lane is in step a mark is where the plan has one: it is noted. A period may be of several iterations (of a
  * plan that was given), and has several then. An iteration that was cut short is in step too, up to its mark; but the
- * next request is not what is expected there then, and the lane goes on behind another mark that it fits. Where it is
+ * next request is not what is expected there then, and is looked for behind other marks (tracker.h). Where it is
  * known that the period is one iteration none is noted, and the lane goes there at once.
  *
- * Not here: iterations of another script (lanes_switch.c).
+ * Not here: which slot the next request is (tracker.h).
  */
 #include "matcher_state.h"
 
 #include "bits.h"
-
-#define BACK_SHARE 8u /* by this part of a period a program may be behind where it was thought to be */
 
 void seam__script_begins_at_mark(struct seam_script *script)
 {
@@ -36,29 +34,18 @@ static void note(struct seam_marks *marks, uint32_t position)
  */
 static uint64_t next_at(const struct seam_script *script, uint32_t mark)
 {
-	const struct seam_front *front = &script->front;
-	const bool is_over = mark < front->position && front->position - mark > script->positions / BACK_SHARE;
-	return front->base + mark + (is_over ? script->positions : 0);
+	return seam__script_near(script, mark, script->front.at, script->positions / SEAM_BACK_SHARE);
 }
 
-static bool follows(const struct seam_lane *lane, uint32_t mark, uint64_t bytes)
-{
-	const uint32_t cue = seam__lane_cue_at(lane, mark);
-	return seam__cue_fits(&lane->first[cue == lane->count ? 0 : cue], bytes);
-}
-
-/* The mark nearest to the front; of those that a request of the lane follows, unless bytes is 0. SEAM_NEVER: there is
- * none. */
-static uint64_t find_nearest(const struct seam_script *script, const struct seam_lane *lane, uint64_t bytes)
+/* The mark nearest to the front. SEAM_NEVER: there is none. */
+static uint64_t find_nearest(const struct seam_script *script)
 {
 	const uint64_t front = script->front.at;
-	uint64_t nearest = SEAM_NEVER, least = UINT64_MAX;
+	uint64_t nearest = SEAM_NEVER;
 	for (uint32_t i = 0; i < script->marks.count; i++) {
-		const uint64_t at = next_at(script, script->marks.at[i]), distance = seam__bits_distance(at, front);
-		if (distance >= least || (bytes != 0 && !follows(lane, script->marks.at[i], bytes)))
-			continue;
-		least = distance;
-		nearest = at;
+		const uint64_t at = next_at(script, script->marks.at[i]);
+		if (nearest == SEAM_NEVER || seam__bits_distance(at, front) < seam__bits_distance(nearest, front))
+			nearest = at;
 	}
 	return nearest;
 }
@@ -73,24 +60,23 @@ void seam__matcher_step(struct seam_matcher *matcher)
 	struct seam_marks *marks = &script->marks;
 	for (uint32_t l = 0; l < script->lane_count; l++)
 		script->lanes[l].stepped = script->lanes[l].history.heard;
-	marks->speaker = speaker;
 	const uint32_t begin = speaker->next->begin;
 	const bool known = is_known(marks, begin);
 	/* One that came there behind the front, by a place that it was in before, would be taken for lost at its next
 	 * request. */
-	if (speaker->trouble == 0 && known && speaker->base + begin >= next_at(script, begin))
+	if (speaker->debt == 0 && known && speaker->base + begin >= next_at(script, begin))
 		return;
-	if (speaker->trouble == 0 && !known && !marks->all) {
+	if (speaker->debt == 0 && !known && !marks->all) {
 		note(marks, begin);
 		return;
 	}
-	const uint64_t at = find_nearest(script, NULL, 0);
+	const uint64_t at = find_nearest(script);
 	if (at == SEAM_NEVER)
 		return;
 	for (uint32_t l = 0; l < script->lane_count; l++) {
 		struct seam_lane *lane = &script->lanes[l];
-		if (lane == speaker || lane->trouble != 0 ||
-			lane->base + lane->next->begin + script->positions / BACK_SHARE < at)
+		if (lane == speaker || lane->debt != 0 ||
+			lane->base + lane->next->begin + script->positions / SEAM_BACK_SHARE < at)
 			seam__lane_put(script, lane, at);
 	}
 	matcher->counts.resyncs++;
@@ -102,22 +88,5 @@ void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot)
 	if (script == NULL || slot >= script->slots)
 		return;
 	const uint64_t at = next_at(script, script->stretches[slot].begin);
-	for (uint32_t l = 0; l < script->lane_count; l++)
-		seam__lane_put(script, &script->lanes[l], at);
-}
-
-bool seam__lane_begins_anew(
-	struct seam_matcher *matcher, struct seam_lane *lane, uint64_t bytes, struct seam_spot *ret_spot)
-{
-	struct seam_script *script = matcher->now;
-	if (script->marks.speaker != lane || lane->history.heard - lane->stepped != 1)
-		return false;
-	const uint64_t at = find_nearest(script, lane, bytes);
-	if (at == SEAM_NEVER)
-		return false;
-	seam__lane_put(script, lane, at);
-	*ret_spot = (struct seam_spot){lane->next, lane->base, lane->copy};
-	seam__lane_pass(script, lane);
-	matcher->counts.resyncs++;
-	return true;
+	seam__lanes_put(script, at);
 }

@@ -5,7 +5,7 @@
  * requests of an iteration, which live longest, come to lie where others are to be, and those elsewhere in turn. So it
  * is told what came before.
  *
- * Not here: how a place is found (lanes.c).
+ * Not here: how a place is found (tracker.h).
  * With the engine's `lock`.
  */
 #ifndef SEAM_RECENT_H

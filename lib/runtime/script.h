@@ -23,8 +23,7 @@
 #define SEAM_HEARD 16u          /* sizes that a lane remembers */
 #define SEAM_SKIPPED 4u         /* slots passed over that a lane remembers */
 #define SEAM_RUN 4u             /* sizes in a row that the index knows */
-#define SEAM_BACK \
-	256u /* positions by which a lane may find itself behind in the same repetition; or a quarter of the period */
+#define SEAM_HITS 8u            /* places of one run that are looked at before the one that is nearest, and behind */
 #define SEAM_NEVER UINT64_MAX
 
 /* Where and when an instance is due: what a search by address reads, one behind the other. */
@@ -93,17 +92,15 @@ struct seam_lane {
 	uint32_t copy;
 	uint32_t thread; /* who speaks, once it has spoken; else as in the plan */
 	uint64_t stream;
-	uint32_t trouble; /* 0: in step. Rises with what was not expected, falls with what was */
+	uint32_t debt; /* bits that the last requests cost (tracker.h); 0: in step */
 	uint32_t count;
 	const struct seam_cue *first; /* its cues: [first, first + count) */
-	uint64_t spoke;               /* the front when it was last heard; SEAM_NEVER */
 	struct seam_history history;
 
 	const struct seam_run *runs; /* count of them, by hash and place */
 	uint64_t stepped; /* so many sizes had been heard when the program said that an iteration ended; SEAM_NEVER: it
 			     has not */
 	uint32_t missed;  /* requests in a row that were not found */
-	bool sure;        /* its next request is believed however far ahead it is */
 	bool cold;        /* nothing is known of where it is: only the index can tell */
 	uint32_t plan_thread;
 	struct seam_spot dynamic; /* the last dynamic one that was asked for; its cue may be NULL */
@@ -117,8 +114,7 @@ struct seam_lane {
 struct seam_marks {
 	uint32_t count;
 	uint32_t at[SEAM_MARKS];
-	bool all;                        /* there are no others: the period is one iteration */
-	const struct seam_lane *speaker; /* the lane that spoke before the last mark */
+	bool all; /* there are no others: the period is one iteration */
 };
 
 /* How far the positions have been reached: everything before `at` has. */
@@ -183,20 +179,13 @@ SEAM_MUST_USE enum seam_rc seam__script_count_positions(
 SEAM_MUST_USE enum seam_rc seam__script_find_lanes(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
 
-/* How far behind where it was thought to be a lane may be in the same repetition. */
-static inline uint32_t seam__script_back(const struct seam_script *script)
-{
-	return script->positions / 4 < SEAM_BACK ? script->positions / 4 : SEAM_BACK;
-}
-
 /* Where the last sizes of a history may stand in the lane's cues. length 0: nowhere, or it is not decided. */
 struct seam_guess {
 	uint32_t cue;    /* of the last size */
 	uint32_t length; /* sizes that agree */
 };
-/* followed: the lane's script, if it is the current one: then the cursor may have gone a little too far; else NULL. */
-struct seam_guess seam__lane_guess(
-	const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history);
+/* The longest agreement; of equal ones the nearest to cue number `near`. O(SEAM_HITS). */
+struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history, uint32_t near);
 
 /* The hash of the last sizes of a history, of which a run was heard. */
 uint32_t seam__history_run(const struct seam_history *history);
@@ -208,8 +197,13 @@ bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash);
  * of the same streams. */
 bool seam__script_resembles(const struct seam_script *a, const struct seam_script *b);
 
-/* How many of the last sizes agree with the cues that end at `cue`, at most SEAM_HEARD. */
-uint32_t seam__lane_agrees(const struct seam_lane *lane, uint32_t cue, const struct seam_history *history);
+/* How many of the last sizes agree with the cues that end at `cue`, at most SEAM_HEARD. With a dynamic cue any size
+ * does, so it says nothing: `exact` are the others. */
+struct seam_agreement {
+	uint32_t length;
+	uint32_t exact;
+};
+struct seam_agreement seam__lane_agrees(const struct seam_lane *lane, uint32_t cue, const struct seam_history *history);
 
 /* script_places.c: instances by address. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__script_index_places(

@@ -68,25 +68,28 @@ uint32_t seam__history_run(const struct seam_history *history)
 	return hash;
 }
 
-uint32_t seam__lane_agrees(const struct seam_lane *lane, uint32_t cue, const struct seam_history *history)
+struct seam_agreement seam__lane_agrees(const struct seam_lane *lane, uint32_t cue, const struct seam_history *history)
 {
 	const uint32_t most = history->heard < SEAM_HEARD ? (uint32_t)history->heard : SEAM_HEARD;
-	uint32_t length = 0;
-	for (; length < most; length++) {
+	struct seam_agreement agreement = {0, 0};
+	for (; agreement.length < most; agreement.length++) {
 		const uint64_t bytes = lane->first[cue].bytes;
-		if (bytes != 0 && bytes != heard_before(history, length))
+		if (bytes != 0 && bytes != heard_before(history, agreement.length))
 			break;
+		agreement.exact += bytes != 0;
 		cue = cue == 0 ? lane->count - 1 : cue - 1;
 	}
-	return length;
+	return agreement;
 }
 
-static uint32_t first_run(const struct seam_lane *lane, uint32_t hash)
+/* The first that is not in front of this one. */
+static uint32_t find_run(const struct seam_lane *lane, uint32_t hash, uint32_t last)
 {
+	const struct seam_run run = {hash, last};
 	uint32_t low = 0, high = lane->count;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (lane->runs[middle].hash < hash)
+		if (compare_runs(&lane->runs[middle], &run) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -96,26 +99,14 @@ static uint32_t first_run(const struct seam_lane *lane, uint32_t hash)
 
 bool seam__lane_has_run(const struct seam_lane *lane, uint32_t hash)
 {
-	const uint32_t run = first_run(lane, hash);
+	const uint32_t run = find_run(lane, hash, 0);
 	return run < lane->count && lane->runs[run].hash == hash;
-}
-
-/* How far the cue is from where the cursor is: on, or back by a little in the same repetition, where the cursor went
- * too far. */
-static uint32_t distance_to(const struct seam_script *followed, const struct seam_lane *lane, uint32_t cue)
-{
-	const uint32_t next = (uint32_t)(lane->next - lane->first);
-	if (followed != NULL && !lane->cold && cue < next &&
-		lane->next->begin - lane->first[cue].begin <= seam__script_back(followed))
-		return next - cue;
-	return cue >= next ? cue - next : cue + lane->count - next;
 }
 
 /* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the
  * lane has. Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is
  * wrong by, rather than a layer. */
-struct seam_guess seam__lane_guess(
-	const struct seam_script *followed, const struct seam_lane *lane, const struct seam_history *history)
+struct seam_guess seam__lane_guess(const struct seam_lane *lane, const struct seam_history *history, uint32_t near)
 {
 	struct seam_guess best = {0, 0};
 	if (history->heard < SEAM_RUN)
@@ -123,10 +114,14 @@ struct seam_guess seam__lane_guess(
 	const uint32_t hash = seam__history_run(history);
 	const uint32_t enough = lane->count < SEAM_RUN ? SEAM_RUN : lane->count < SEAM_HEARD ? lane->count : SEAM_HEARD;
 	uint32_t equals = 0, nearest = 0;
-	for (uint32_t r = first_run(lane, hash); r < lane->count && lane->runs[r].hash == hash; r++) {
+	const uint32_t middle = find_run(lane, hash, near);
+	for (uint32_t r = middle < SEAM_HITS ? 0 : middle - SEAM_HITS; r < lane->count && r < middle + SEAM_HITS; r++) {
+		if (lane->runs[r].hash != hash)
+			continue;
 		const uint32_t cue = lane->runs[r].last;
-		const uint32_t length = seam__lane_agrees(lane, cue, history);
-		const uint32_t distance = distance_to(followed, lane, cue);
+		const uint32_t length = seam__lane_agrees(lane, cue, history).length;
+		const uint32_t apart = cue > near ? cue - near : near - cue;
+		const uint32_t distance = apart < lane->count - apart ? apart : lane->count - apart;
 		if (length < SEAM_RUN || length < best.length)
 			continue;
 		equals = length > best.length ? 1 : equals + 1;
@@ -168,7 +163,6 @@ static void fill_lanes(const struct seam_plan *plan, struct seam_script *script,
 			.stream = plan->streams[list[i].stream],
 			.thread = list[i].thread,
 			.plan_thread = list[i].thread,
-			.spoke = SEAM_NEVER,
 		};
 		for (uint32_t last = 0; last < made->count; last++)
 			runs[last] = (struct seam_run){hash_cues(made, last), last};

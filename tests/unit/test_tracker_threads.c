@@ -1,11 +1,11 @@
-/* test_speakers.c: which lane a thread speaks for. */
+/* test_tracker_threads.c: which cursor a thread has. */
 #include <stdio.h>
 #include <string.h>
 
 #include "matcher_fixture.h"
 #include "planned.h"
 
-Test(speakers, a_stranger_takes_the_place_of_a_lane_that_is_silent)
+Test(tracker_threads, thread_without_a_cursor_takes_one_that_expects_its_request)
 {
 	struct seam_planned *planned = NULL;
 	open_with("a4096 b8192@7^1 -a -b");
@@ -24,7 +24,7 @@ Test(speakers, a_stranger_takes_the_place_of_a_lane_that_is_silent)
 }
 
 /* The second half of what two threads did comes from a third, which has no lane. */
-Test(speakers, work_that_moves_to_another_thread_is_served)
+Test(tracker_threads, work_of_two_threads_that_moves_to_a_third_is_served)
 {
 	open_with("a4096 b8192^1 c1024 d2048^1 -a -b -c -d");
 	for (uint32_t r = 0; r < 5; r++) {
@@ -43,10 +43,10 @@ Test(speakers, work_that_moves_to_another_thread_is_served)
 	close_all();
 }
 
-Test(speakers, a_stranger_is_not_taken_for_what_is_due_much_later)
+Test(tracker_threads, thread_without_a_cursor_is_not_taken_for_what_is_due_much_later)
 {
 	char words[2048] = "a4096 -a";
-	for (unsigned i = 0; i < 40; i++)
+	for (unsigned i = 0; i < 120; i++)
 		(void)snprintf(words + strlen(words), sizeof words - strlen(words), " %c512^1 -%c",
 			(char)('A' + i % 26), (char)('A' + i % 26));
 	open_with(words);
@@ -58,21 +58,28 @@ Test(speakers, a_stranger_is_not_taken_for_what_is_due_much_later)
 	close_all();
 }
 
-/* What depends on data has no size by which its lane could be known. */
-Test(speakers, a_program_whose_second_half_moves_to_another_thread_is_served)
+/* A request that depends on data has no size by which its cursor could be known: of those some are missed. */
+Test(tracker_threads, program_whose_second_half_moves_to_another_thread_is_served)
 {
+	uint64_t dynamic_misses = 0, dynamic_requests = 0;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const bool dynamic = seed % 2 == 0;
 		const struct program_wish wish = {
-			.seed = seed, .iterations = 6, .slots = 40, .dynamics = seed % 2 == 0 ? 10 : 0, .threads = 2};
+			.seed = seed, .iterations = 6, .slots = 40, .dynamics = dynamic ? 10 : 0, .threads = 2};
 		program = match_program(&wish);
 		match_open(&player, "the second half moves", seed);
 		match_add(&player, &program, true);
 		seam__matcher_start(player.matcher);
 		cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
 		player.moved_from = program.plan->header.slot_count / 2;
-		for (uint64_t r = 1; r < 5; r++)
-			cr_expect_eq(match_acts(&player, &program, r, 0, program.count), 0,
-				"seed %llu, repetition %llu", (unsigned long long)seed, (unsigned long long)r);
+		for (uint64_t r = 1; r < 5; r++) {
+			const uint64_t missed = match_acts(&player, &program, r, 0, program.count);
+			cr_expect(dynamic || missed == 0, "seed %u, repetition %u", (unsigned)seed, (unsigned)r);
+			dynamic_misses += dynamic ? missed : 0;
+			dynamic_requests += dynamic ? program.plan->header.slot_count : 0;
+		}
 		close_all();
 	}
+	cr_expect_lt(dynamic_misses, dynamic_requests / 20, "%u of %u", (unsigned)dynamic_misses,
+		(unsigned)dynamic_requests);
 }
