@@ -188,7 +188,8 @@ static void look_at_beginning(const struct seam_scene *scene, struct seam_script
 {
 	if (since == 0 || since > cursor->count)
 		return;
-	const uint32_t number = (uint32_t)((first + since - 1) % cursor->count);
+	const uint32_t behind = first + (uint32_t)since - 1; /* below 2 * count */
+	const uint32_t number = behind < cursor->count ? behind : behind - cursor->count;
 	const struct seam_cue *cue = &cursor->first[number];
 	if (cue->bytes == 0 || !fits(scene, cue))
 		return;
