@@ -25,7 +25,7 @@ const struct graph_model graph_models[] = {
 const uint32_t graph_model_count = sizeof(graph_models) / sizeof(graph_models[0]);
 
 struct maker {
-	struct seam__graph *graph;
+	struct seam_graph *graph;
 	const struct graph_model *model;
 	uint32_t nodes[KINDS]; /* made so far */
 	uint32_t tensors;
@@ -126,7 +126,7 @@ static void add_gradients(struct maker *maker, uint32_t layer)
 	}
 }
 
-enum seam_rc graph_model_make(const struct graph_model *model, struct seam__graph *ret_graph)
+enum seam_rc graph_model_make(const struct graph_model *model, struct seam_graph *ret_graph)
 {
 	struct maker maker = {.graph = ret_graph, .model = model};
 	uint32_t layers = model->tensors / PER_LAYER;

@@ -23,6 +23,6 @@ extern const struct graph_model graph_models[];
 extern const uint32_t graph_model_count;
 
 /* Finished, for seam__graph_fini(). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc graph_model_make(const struct graph_model *model, struct seam__graph *ret_graph);
+SEAM_MUST_USE enum seam_rc graph_model_make(const struct graph_model *model, struct seam_graph *ret_graph);
 
 #endif

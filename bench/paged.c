@@ -185,7 +185,7 @@ static void step(struct work *work, const struct change *change, uint64_t *live)
 		work->most[change->kind] = work->now[change->kind];
 }
 
-static void sum_up(struct work *work, uint64_t small, struct seam__paged *paged)
+static void sum_up(struct work *work, uint64_t small, struct seam_paged *paged)
 {
 	const struct seam_plan *plan = work->plan;
 	uint64_t live = live_first(work), most = live;
@@ -196,7 +196,7 @@ static void sum_up(struct work *work, uint64_t small, struct seam__paged *paged)
 		step(work, &work->changes[i], &live);
 		most = live > most ? live : most;
 	}
-	*paged = (struct seam__paged){.chunks = most + small, .private_chunks = small, .size_chunks = small};
+	*paged = (struct seam_paged){.chunks = most + small, .private_chunks = small, .size_chunks = small};
 	for (uint32_t s = 0; s < work->size_count; s++)
 		paged->size_chunks += work->most[s] * work->sizes[s];
 	for (uint32_t i = 0; i < plan->header.slot_count; i++)
@@ -334,7 +334,7 @@ static enum seam_rc prepare(struct work *work, uint64_t **ret_live)
 		: SEAM_OK;
 }
 
-enum seam_rc seam__paged_init(const struct seam_plan *plan, struct seam__paged *ret_paged)
+enum seam_rc seam__paged_init(const struct seam_plan *plan, struct seam_paged *ret_paged)
 {
 	struct seam_meta *meta = seam__meta_process();
 	struct work work = {.plan = plan, .room = plan->header.slot_count + 1};
@@ -346,7 +346,7 @@ enum seam_rc seam__paged_init(const struct seam_plan *plan, struct seam__paged *
 	rc = prepare(&work, &live);
 	if (rc == SEAM_OK) {
 		const uint64_t small = small_chunks(plan, live);
-		struct seam__paged paged;
+		struct seam_paged paged;
 
 		list_sizes(&work);
 		list_changes(&work);

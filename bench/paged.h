@@ -14,7 +14,7 @@
 
 #include <seam/plan.h>
 
-struct seam__paged {
+struct seam_paged {
 	uint64_t chunks;         /* the most that are live at once: views of any kind need them */
 	uint64_t private_chunks; /* addresses of a view for every request (and for each of its blocks that live at
 				    once), mapped for good */
@@ -27,6 +27,6 @@ struct seam__paged {
 
 /* The plan holds L1 to L3, and is none of a graph, whose contiguous constraints it does not know: SEAM_UNSUPPORTED.
  * Errors: SEAM_OOM_META. O(n log n + positions). */
-SEAM_MUST_USE enum seam_rc seam__paged_init(const struct seam_plan *plan, struct seam__paged *ret_paged);
+SEAM_MUST_USE enum seam_rc seam__paged_init(const struct seam_plan *plan, struct seam_paged *ret_paged);
 
 #endif

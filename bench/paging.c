@@ -17,7 +17,7 @@ static const char *name_of(const char *path)
 static int print_row(const char *path)
 {
 	struct seam_trace_error error = {0};
-	struct seam__paged paged;
+	struct seam_paged paged;
 	struct seam_plan *plan;
 	enum seam_rc rc = seam_plan_read_file(path, &error, &plan);
 

@@ -54,7 +54,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 enum algorithm { BY_NODES, BY_NODES_OPTIMISED, BY_STREAMS, THRESHOLDS, ALGORITHMS };
 
-static enum seam_rc decide(const struct seam__graph *graph, enum algorithm algorithm, struct seam__pairs *ret_pairs)
+static enum seam_rc decide(const struct seam_graph *graph, enum algorithm algorithm, struct seam_pairs *ret_pairs)
 {
 	return algorithm == BY_STREAMS
 		? seam__safety_by_streams(graph, seam__meta_process(), ret_pairs)
@@ -72,13 +72,13 @@ static uint64_t processor_ns(void)
 
 /* Best of some runs, in nanoseconds of the processor. *same becomes false where the pairs are not those of `expected`.
  */
-static enum seam_rc measure(const struct seam__graph *graph, enum algorithm algorithm,
-	const struct seam__pairs *expected, bool *same, uint64_t *ret_ns)
+static enum seam_rc measure(const struct seam_graph *graph, enum algorithm algorithm, const struct seam_pairs *expected,
+	bool *same, uint64_t *ret_ns)
 {
 	*ret_ns = UINT64_MAX;
 	for (int run = 0; run < RUNS; run++) {
-		struct seam__pairs pairs = {0};
-		struct seam__problem problem = {0};
+		struct seam_pairs pairs = {0};
+		struct seam_problem problem = {0};
 		uint64_t start_ns = processor_ns();
 		enum seam_rc rc = algorithm == THRESHOLDS
 			? seam__graph_problem(graph, seam__meta_process(), 1, false, &problem)
@@ -104,7 +104,7 @@ static enum seam_rc measure(const struct seam__graph *graph, enum algorithm algo
 	return SEAM_OK;
 }
 
-static double unsafe_share(const struct seam__pairs *pairs)
+static double unsafe_share(const struct seam_pairs *pairs)
 {
 	uint64_t unsafe = 0;
 
@@ -114,9 +114,9 @@ static double unsafe_share(const struct seam__pairs *pairs)
 }
 
 /* A row of the table. False: it could not be made, with a line on stderr. */
-static bool add_row(const char *name, const struct seam__graph *graph, struct seam_table *table)
+static bool add_row(const char *name, const struct seam_graph *graph, struct seam_table *table)
 {
-	struct seam__pairs pairs;
+	struct seam_pairs pairs;
 	uint64_t ns[ALGORITHMS];
 	bool same = true;
 	enum seam_rc rc = decide(graph, BY_STREAMS, &pairs);
@@ -151,7 +151,7 @@ static bool add_rows(const struct arguments *arguments, struct seam_table *table
 	for (int f = 0; f < arguments->file_count; f++) {
 		const char *slash = strrchr(arguments->files[f], '/');
 		char error[INPUT_ERROR_BYTES];
-		struct seam__graph graph;
+		struct seam_graph graph;
 
 		if (!graph_input_read(arguments->files[f], error, &graph)) {
 			fprintf(stderr, "safety: %s\n", error);
@@ -161,7 +161,7 @@ static bool add_rows(const struct arguments *arguments, struct seam_table *table
 		seam__graph_fini(&graph);
 	}
 	for (uint32_t m = 0; arguments->file_count == 0 && m < graph_model_count; m++) {
-		struct seam__graph graph;
+		struct seam_graph graph;
 
 		if (graph_model_make(&graph_models[m], &graph) != SEAM_OK)
 			return false;
@@ -171,16 +171,16 @@ static bool add_rows(const struct arguments *arguments, struct seam_table *table
 	return well;
 }
 
-static void write_csv(const struct seam__graph *graph)
+static void write_csv(const struct seam_graph *graph)
 {
 	for (uint32_t n = 0; n < graph->nodes.count; n++) {
-		const struct seam__graph_node *node = seam__graph_node_at(graph, n);
+		const struct seam_graph_node *node = seam__graph_node_at(graph, n);
 
 		printf("node,%s,%llu\n", seam__graph_text(node->name),
 			(unsigned long long)((const uint64_t *)graph->streams.items)[node->stream]);
 	}
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 
 		printf("tensor,%s,%llu,%s,", seam__graph_text(tensor->name), (unsigned long long)tensor->size_bytes,
 			seam__graph_text(seam__graph_node_at(graph, tensor->producer)->name));
@@ -191,7 +191,7 @@ static void write_csv(const struct seam__graph *graph)
 		printf("\n");
 	}
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 
 		if (tensor->is_next || tensor->next == SEAM__GRAPH_NONE)
 			continue;
@@ -205,7 +205,7 @@ static void write_csv(const struct seam__graph *graph)
 static int write_model(const char *name)
 {
 	for (uint32_t m = 0; m < graph_model_count; m++) {
-		struct seam__graph graph;
+		struct seam_graph graph;
 
 		if (strcmp(graph_models[m].name, name) != 0)
 			continue;

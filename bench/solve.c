@@ -89,7 +89,7 @@ static bool is_in(const char *list, const char *name)
 
 /* Positions are the allocations and frees in order. */
 static enum seam_rc make_problem(const struct seam_trace *trace, const struct lifetimes *lifetimes,
-	uint64_t align_bytes, struct seam__problem *ret_problem)
+	uint64_t align_bytes, struct seam_problem *ret_problem)
 {
 	uint32_t events = (uint32_t)trace->header.event_count;
 	uint32_t *positions = calloc((size_t)events + 1, sizeof(*positions));
@@ -111,7 +111,7 @@ static enum seam_rc make_problem(const struct seam_trace *trace, const struct li
 		const struct lifetime *lifetime = &lifetimes->items[i];
 		uint32_t begin = positions[lifetime->alloc];
 		uint32_t end = lifetime->free == LIFETIME_NONE ? circle : positions[lifetime->free];
-		struct seam__item *item;
+		struct seam_item *item;
 
 		if (trace->events[lifetime->alloc].size == 0)
 			continue;
@@ -126,12 +126,12 @@ out:
 }
 
 /* One solver, or (NULL) the pipeline. */
-static void run_solver(const struct arguments *arguments, const char *name, const struct seam__problem *problem,
-	const struct seam__solver *solver)
+static void run_solver(const struct arguments *arguments, const char *name, const struct seam_problem *problem,
+	const struct seam_solver *solver)
 {
-	struct seam__budget budget;
-	struct seam__placement best;
-	struct seam__pipeline_result result = {.solver = ""};
+	struct seam_budget budget;
+	struct seam_placement best;
+	struct seam_pipeline_result result = {.solver = ""};
 	uint64_t start_ns = seam__clock_thread_ns();
 	enum seam_rc rc;
 
@@ -176,13 +176,13 @@ static void note_time(void *context, const char *solver, uint64_t peak_bytes)
 		watch->near_ns = watch->last_ns;
 }
 
-static void run_growth(const struct arguments *arguments, const struct seam__problem *problem)
+static void run_growth(const struct arguments *arguments, const struct seam_problem *problem)
 {
 	struct stopwatch watch = {
 		.start_ns = seam__clock_thread_ns(), .near_bytes = problem->lower_bytes + problem->lower_bytes / 100};
-	struct seam__placement best;
-	struct seam__pipeline_result result;
-	struct seam__budget budget;
+	struct seam_placement best;
+	struct seam_pipeline_result result;
+	struct seam_budget budget;
 	struct rusage usage;
 
 	if (seam__placement_init(&best, problem) != SEAM_OK)
@@ -205,10 +205,10 @@ static void run_growth(const struct arguments *arguments, const struct seam__pro
 	seam__placement_fini(&best, problem);
 }
 
-static void run(const struct arguments *arguments, const char *file, const struct seam__problem *problem)
+static void run(const struct arguments *arguments, const char *file, const struct seam_problem *problem)
 {
 	size_t count;
-	const struct seam__solver *list = seam__solver_list(&count);
+	const struct seam_solver *list = seam__solver_list(&count);
 	const char *slash = strrchr(file, '/');
 	const char *name = slash == NULL ? file : slash + 1;
 
@@ -222,11 +222,11 @@ static void run(const struct arguments *arguments, const char *file, const struc
 
 /* A recording, or an operator graph. On failure false, with a line in `error`. */
 static bool read_problem(
-	const char *file, uint64_t align_bytes, char error[INPUT_ERROR_BYTES], struct seam__problem *ret_problem)
+	const char *file, uint64_t align_bytes, char error[INPUT_ERROR_BYTES], struct seam_problem *ret_problem)
 {
 	struct seam_trace *trace;
 	struct lifetimes lifetimes;
-	struct seam__graph graph;
+	struct seam_graph graph;
 	enum seam_rc rc;
 
 	if (graph_input_is_file(file)) {
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 		return 1;
 	for (int f = 0; f < arguments.file_count; f++) {
 		char error[INPUT_ERROR_BYTES];
-		struct seam__problem problem = {0};
+		struct seam_problem problem = {0};
 
 		if (!read_problem(arguments.files[f], arguments.align_bytes, error, &problem)) {
 			fprintf(stderr, "solve: %s\n", error);

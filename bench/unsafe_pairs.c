@@ -4,9 +4,9 @@
 #include "meta.h"
 #include "unsafe_pairs_make.h"
 
-enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__graph *graph, struct seam_meta *meta)
+enum seam_rc seam__pairs_init_all(struct seam_pairs *pairs, const struct seam_graph *graph, struct seam_meta *meta)
 {
-	struct seam__pairs made = {
+	struct seam_pairs made = {
 		.meta = meta, .count = (uint32_t)graph->tensors.count, .row_words = graph->tensors.count / 64 + 1};
 
 	if (graph->tensors.count > SEAM__PAIRS_MAX || graph->nodes.count > SEAM__PAIRS_MAX)
@@ -26,12 +26,12 @@ enum seam_rc seam__pairs_init_all(struct seam__pairs *pairs, const struct seam__
 	return SEAM_OK;
 }
 
-void seam__pairs_fini(struct seam__pairs *pairs)
+void seam__pairs_fini(struct seam_pairs *pairs)
 {
 	if (pairs->bits != NULL)
 		seam__meta_free(
 			pairs->meta, pairs->bits, 64 * pairs->row_words * pairs->row_words * sizeof(*pairs->bits));
-	*pairs = (struct seam__pairs){0};
+	*pairs = (struct seam_pairs){0};
 }
 
 /* Of 64 x 64 bits: halves of halves change places. */
@@ -50,7 +50,7 @@ static void transpose(uint64_t *square)
 }
 
 /* Square (row, column), counted in words, becomes what it has in common with the other square's mirror image. */
-static void mirror_square(struct seam__pairs *pairs, size_t row, size_t column)
+static void mirror_square(struct seam_pairs *pairs, size_t row, size_t column)
 {
 	uint64_t *mine = &pairs->bits[64 * row * pairs->row_words + column];
 	uint64_t *theirs = &pairs->bits[64 * column * pairs->row_words + row];
@@ -68,14 +68,14 @@ static void mirror_square(struct seam__pairs *pairs, size_t row, size_t column)
 		theirs[k * pairs->row_words] = square[k];
 }
 
-void seam__pairs_mirror(struct seam__pairs *pairs)
+void seam__pairs_mirror(struct seam_pairs *pairs)
 {
 	for (size_t row = 0; row < pairs->row_words; row++)
 		for (size_t column = 0; column <= row; column++)
 			mirror_square(pairs, row, column);
 }
 
-const char *seam__pairs_check(const struct seam__pairs *pairs)
+const char *seam__pairs_check(const struct seam_pairs *pairs)
 {
 	for (uint32_t i = 0; i < pairs->count; i++)
 		for (uint32_t j = 0; j <= i; j++)
@@ -86,7 +86,7 @@ const char *seam__pairs_check(const struct seam__pairs *pairs)
 }
 
 struct by_nodes {
-	const struct seam__graph *graph;
+	const struct seam_graph *graph;
 	size_t row_words;
 	uint64_t *ancestors; /* row of node n: bit of each node with a path to n */
 	uint32_t *ends;      /* per tensor: the nodes that must be ancestors */
@@ -118,20 +118,20 @@ static void list_ends(struct by_nodes *by, bool last_only, uint32_t *last_of)
 	uint32_t count = 0;
 
 	for (uint32_t t = 0; t < by->graph->tensors.count; t++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(by->graph, t);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(by->graph, t);
 		const uint32_t *consumers = seam__graph_consumers(by->graph, tensor);
 
 		by->first_end[t] = count;
 		for (uint32_t c = 0; c < tensor->consumer_count; c++)
 			last_of[seam__graph_node_at(by->graph, consumers[c])->stream] = 0;
 		for (uint32_t c = 0; c < tensor->consumer_count; c++) {
-			const struct seam__graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
+			const struct seam_graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
 
 			last_of[node->stream] =
 				node->order > last_of[node->stream] ? node->order : last_of[node->stream];
 		}
 		for (uint32_t c = 0; c < tensor->consumer_count; c++) {
-			const struct seam__graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
+			const struct seam_graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
 
 			if (!last_only || node->order == last_of[node->stream])
 				by->ends[count++] = consumers[c];
@@ -151,7 +151,7 @@ static bool is_ancestor(const struct by_nodes *by, uint32_t earlier, uint32_t la
 	return true;
 }
 
-static void decide(struct by_nodes *by, bool last_only, uint32_t *last_of, struct seam__pairs *pairs)
+static void decide(struct by_nodes *by, bool last_only, uint32_t *last_of, struct seam_pairs *pairs)
 {
 	find_ancestors(by);
 	list_ends(by, last_only, last_of);
@@ -163,7 +163,7 @@ static void decide(struct by_nodes *by, bool last_only, uint32_t *last_of, struc
 }
 
 enum seam_rc seam__safety_by_nodes(
-	const struct seam__graph *graph, struct seam_meta *meta, bool last_only, struct seam__pairs *ret_pairs)
+	const struct seam_graph *graph, struct seam_meta *meta, bool last_only, struct seam_pairs *ret_pairs)
 {
 	struct by_nodes by = {.graph = graph, .row_words = graph->nodes.count / 64 + 1};
 	size_t words = graph->nodes.count * by.row_words + 1;
@@ -171,7 +171,7 @@ enum seam_rc seam__safety_by_nodes(
 	size_t tensors = graph->tensors.count + 1;
 	size_t streams = graph->streams.count + 1;
 	uint32_t *last_of;
-	struct seam__pairs pairs;
+	struct seam_pairs pairs;
 	enum seam_rc rc = seam__pairs_init_all(&pairs, graph, meta);
 
 	if (rc != SEAM_OK)

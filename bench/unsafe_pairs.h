@@ -28,30 +28,30 @@
 struct seam_meta;
 
 /* A set of unordered pairs of tensors. Invariant P1: it holds {i, j} as (i, j) and as (j, i), and no {i, i}. */
-struct seam__pairs {
+struct seam_pairs {
 	struct seam_meta *meta;
 	uint64_t *bits; /* row i, bit j; 64 * row_words rows */
 	uint32_t count; /* tensors */
 	size_t row_words;
 };
 
-static inline bool seam__pairs_has(const struct seam__pairs *pairs, uint32_t i, uint32_t j)
+static inline bool seam__pairs_has(const struct seam_pairs *pairs, uint32_t i, uint32_t j)
 {
 	return (pairs->bits[i * pairs->row_words + j / 64] >> (j % 64) & 1) != 0;
 }
 
-void seam__pairs_fini(struct seam__pairs *pairs); /* a zeroed one is allowed */
-const char *seam__pairs_check(const struct seam__pairs *pairs);
+void seam__pairs_fini(struct seam_pairs *pairs); /* a zeroed one is allowed */
+const char *seam__pairs_check(const struct seam_pairs *pairs);
 
 /* The unsafe pairs of a finished graph; ret_pairs is for seam__pairs_fini().
  * Errors of both: SEAM_UNSUPPORTED (more than SEAM__PAIRS_MAX tensors or nodes), SEAM_OOM_META. */
 
 /* Algorithm 1; with `last_only` Algorithm 1_opt. O(nodes * edges / 64 + tensors^2 * consumers). */
 SEAM_MUST_USE enum seam_rc seam__safety_by_nodes(
-	const struct seam__graph *graph, struct seam_meta *meta, bool last_only, struct seam__pairs *ret_pairs);
+	const struct seam_graph *graph, struct seam_meta *meta, bool last_only, struct seam_pairs *ret_pairs);
 
 /* Algorithm 2. O(edges * streams + pairs of streams with an ancestor relation or equal, times their tensors). */
 SEAM_MUST_USE enum seam_rc seam__safety_by_streams(
-	const struct seam__graph *graph, struct seam_meta *meta, struct seam__pairs *ret_pairs);
+	const struct seam_graph *graph, struct seam_meta *meta, struct seam_pairs *ret_pairs);
 
 #endif

@@ -24,8 +24,8 @@ struct dest {
 };
 
 struct by_streams {
-	const struct seam__graph *graph;
-	struct seam__pairs *pairs;
+	const struct seam_graph *graph;
+	struct seam_pairs *pairs;
 	uint32_t streams;
 	uint32_t count;         /* tensors */
 	uint32_t *max_ancestor; /* MaxAncId of each node: [node * streams + s] */
@@ -51,7 +51,7 @@ static void find_max_ancestors(struct by_streams *by)
 {
 	for (uint32_t p = 0; p < by->graph->nodes.count; p++) {
 		uint32_t number = seam__graph_at_position(by->graph, p);
-		const struct seam__graph_node *node = seam__graph_node_at(by->graph, number);
+		const struct seam_graph_node *node = seam__graph_node_at(by->graph, number);
 		const uint32_t *mine = &by->max_ancestor[(size_t)number * by->streams];
 		uint32_t count;
 		const uint32_t *edges = seam__graph_edges(by->graph, number, &count);
@@ -73,14 +73,14 @@ static void find_max_ancestors(struct by_streams *by)
 /* StartTime, EndTime and DestStreams of one tensor; its streams are listed from `first_dest` on. */
 static void fill_tensor(struct by_streams *by, uint32_t number, uint32_t first_dest)
 {
-	const struct seam__graph_tensor *given = seam__graph_tensor_at(by->graph, number);
-	const struct seam__graph_node *producer = seam__graph_node_at(by->graph, given->producer);
+	const struct seam_graph_tensor *given = seam__graph_tensor_at(by->graph, number);
+	const struct seam_graph_node *producer = seam__graph_node_at(by->graph, given->producer);
 	const uint32_t *consumers = seam__graph_consumers(by->graph, given);
 	struct tensor *tensor = &by->tensors[number];
 
 	*tensor = (struct tensor){.producer = given->producer, .start = producer->order, .first_dest = first_dest};
 	for (uint32_t c = 0; c < given->consumer_count; c++) {
-		const struct seam__graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
+		const struct seam_graph_node *node = seam__graph_node_at(by->graph, consumers[c]);
 		uint32_t *place = &by->last_dest[node->stream];
 
 		/* Places of earlier tensors lie before first_dest. */
@@ -196,9 +196,9 @@ static void decide(struct by_streams *by)
 }
 
 enum seam_rc seam__safety_by_streams(
-	const struct seam__graph *graph, struct seam_meta *meta, struct seam__pairs *ret_pairs)
+	const struct seam_graph *graph, struct seam_meta *meta, struct seam_pairs *ret_pairs)
 {
-	struct seam__pairs pairs;
+	struct seam_pairs pairs;
 	struct by_streams by = {.graph = graph,
 		.pairs = &pairs,
 		.streams = (uint32_t)graph->streams.count,

@@ -94,7 +94,7 @@ static int write_scene(const struct draw_scene *scene, const struct arguments *a
 }
 
 /* A plan of other requests would make a picture with a wrong name. */
-static bool fits_graph(const struct seam__graph *graph, const struct seam_plan *plan)
+static bool fits_graph(const struct seam_graph *graph, const struct seam_plan *plan)
 {
 	return seam__graph_fingerprint(graph) == plan->header.fingerprint;
 }
@@ -125,7 +125,7 @@ static int draw(const struct seam_trace *trace, const struct seam_plan *plan, co
 static int draw_of_graph(const struct seam_plan *plan, const struct arguments *arguments)
 {
 	char error[INPUT_ERROR_BYTES];
-	struct seam__graph graph;
+	struct seam_graph graph;
 	if (!graph_input_read(arguments->trace, error, &graph))
 		return cmd_fail("%s", error);
 	int status = fits_graph(&graph, plan) ? draw(NULL, plan, arguments)

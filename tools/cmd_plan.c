@@ -206,7 +206,7 @@ static enum seam_rc make_from_trace(const void *input, const struct seam_plan_op
 static enum seam_rc make_from_graph(const void *input, const struct seam_plan_options *plan_options,
 	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
-	const struct seam__graph *graph = input;
+	const struct seam_graph *graph = input;
 	struct seam_plan *plan;
 	enum seam_rc rc = seam__plan_make_graph(graph, plan_options, error, &plan);
 
@@ -300,7 +300,7 @@ static int work(const struct arguments *arguments, const struct planning *planni
 static int work_on_graph(const struct arguments *arguments, struct unpacked *unpacked)
 {
 	char error[INPUT_ERROR_BYTES];
-	struct seam__graph graph;
+	struct seam_graph graph;
 	bool imported = graph_input_import(arguments->trace, unpacked, error, &graph);
 	int status;
 

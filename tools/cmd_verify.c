@@ -79,7 +79,7 @@ static int verify_graph(const struct arguments *arguments, const struct seam_pla
 {
 	char error[INPUT_ERROR_BYTES];
 	struct seam_trace_error plan_error = {0};
-	struct seam__graph graph;
+	struct seam_graph graph;
 	int status = CMD_OK;
 	if (!graph_input_read(arguments->trace, error, &graph))
 		return cmd_fail("%s", error);

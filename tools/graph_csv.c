@@ -10,8 +10,8 @@
 #define FIELDS_MAX 5u
 
 struct csv {
-	struct seam__graph *graph;
-	struct seam__lines lines;
+	struct seam_graph *graph;
+	struct seam_lines lines;
 };
 
 static const char *const row_names[] = {"node", "tensor", "arc", "contiguous"};
@@ -27,11 +27,11 @@ static enum seam_rc pass_on(struct csv *csv, enum seam_rc rc)
 	if (rc != SEAM_CORRUPT)
 		return rc;
 	return seam__lines_fail(&csv->lines, csv->graph->wrong,
-		(struct seam__field){csv->graph->wrong_name, strlen(csv->graph->wrong_name)});
+		(struct seam_line_field){csv->graph->wrong_name, strlen(csv->graph->wrong_name)});
 }
 
 /* The next line that is not blank or a comment. False at the end. */
-static bool take_line(struct seam__lines *lines, struct seam__field *ret_line)
+static bool take_line(struct seam_lines *lines, struct seam_line_field *ret_line)
 {
 	while (seam__lines_take(lines, ret_line))
 		if (ret_line->text[0] != '#')
@@ -39,10 +39,10 @@ static bool take_line(struct seam__lines *lines, struct seam__field *ret_line)
 	return false;
 }
 
-static enum seam_rc read_tensor(struct csv *csv, const struct seam__field *fields)
+static enum seam_rc read_tensor(struct csv *csv, const struct seam_line_field *fields)
 {
-	struct seam__field rest = fields[4];
-	struct seam__field to;
+	struct seam_line_field rest = fields[4];
+	struct seam_line_field to;
 	uint64_t size;
 	enum seam_rc rc = seam__lines_decimal(&csv->lines, fields[2], &size);
 
@@ -55,10 +55,10 @@ static enum seam_rc read_tensor(struct csv *csv, const struct seam__field *field
 	return rc;
 }
 
-static enum seam_rc read_contiguous(struct csv *csv, const struct seam__field *fields)
+static enum seam_rc read_contiguous(struct csv *csv, const struct seam_line_field *fields)
 {
-	struct seam__field rest = fields[1];
-	struct seam__field member;
+	struct seam_line_field rest = fields[1];
+	struct seam_line_field member;
 	enum seam_rc rc = SEAM_OK;
 
 	seam__graph_begin_contiguous(csv->graph);
@@ -67,7 +67,7 @@ static enum seam_rc read_contiguous(struct csv *csv, const struct seam__field *f
 	return rc;
 }
 
-static enum seam_rc read_row(struct csv *csv, const char *kind, const struct seam__field *fields)
+static enum seam_rc read_row(struct csv *csv, const char *kind, const struct seam_line_field *fields)
 {
 	uint64_t stream;
 	enum seam_rc rc;
@@ -90,7 +90,7 @@ static enum seam_rc read_row(struct csv *csv, const char *kind, const struct sea
 }
 
 /* ROW_KINDS: none of them. */
-static size_t kind_of(struct seam__field word)
+static size_t kind_of(struct seam_line_field word)
 {
 	size_t kind = 0;
 
@@ -99,11 +99,11 @@ static size_t kind_of(struct seam__field word)
 	return kind;
 }
 
-static enum seam_rc read_line(struct csv *csv, struct seam__field line, int pass)
+static enum seam_rc read_line(struct csv *csv, struct seam_line_field line, int pass)
 {
-	struct seam__field fields[FIELDS_MAX] = {{NULL, 0}};
-	struct seam__field rest = line;
-	struct seam__field piece;
+	struct seam_line_field fields[FIELDS_MAX] = {{NULL, 0}};
+	struct seam_line_field rest = line;
+	struct seam_line_field piece;
 	size_t count = 0;
 	size_t kind;
 
@@ -128,18 +128,18 @@ static enum seam_rc read_line(struct csv *csv, struct seam__field line, int pass
 
 bool graph_csv_is(const void *data, size_t bytes)
 {
-	struct seam__lines lines;
-	struct seam__field line;
-	struct seam__field word;
+	struct seam_lines lines;
+	struct seam_line_field line;
+	struct seam_line_field word;
 
 	seam__lines_init(&lines, data, bytes, NULL);
 	return take_line(&lines, &line) && seam__field_split(&line, ',', &word) && kind_of(word) < ROW_KINDS;
 }
 
 enum seam_rc graph_csv_read(
-	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_graph *ret_graph)
 {
-	struct seam__graph graph;
+	struct seam_graph graph;
 	struct csv csv = {.graph = &graph};
 	enum seam_rc rc = SEAM_OK;
 
@@ -150,7 +150,7 @@ enum seam_rc graph_csv_read(
 	}
 	seam__graph_init(&graph);
 	for (int pass = 0; rc == SEAM_OK && pass < PASSES; pass++) {
-		struct seam__field line;
+		struct seam_line_field line;
 
 		seam__lines_init(&csv.lines, data, bytes, error);
 		while (rc == SEAM_OK && take_line(&csv.lines, &line))

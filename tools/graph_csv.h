@@ -16,6 +16,6 @@ bool graph_csv_is(const void *data, size_t bytes);
  * be NULL) holds one line that names the line. Errors: SEAM_FORMAT (graph_csv_is() says no), SEAM_CORRUPT (a bad
  * row, a cycle), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc graph_csv_read(
-	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph);
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_graph *ret_graph);
 
 #endif

@@ -34,7 +34,7 @@ bool graph_input_is_file(const char *path)
 }
 
 bool graph_input_import(
-	const char *path, const struct unpacked *unpacked, char error[INPUT_ERROR_BYTES], struct seam__graph *ret_graph)
+	const char *path, const struct unpacked *unpacked, char error[INPUT_ERROR_BYTES], struct seam_graph *ret_graph)
 {
 	struct seam_trace_error why = {0};
 	enum seam_rc rc;
@@ -49,7 +49,7 @@ bool graph_input_import(
 	return rc == SEAM_OK;
 }
 
-bool graph_input_read(const char *path, char error[INPUT_ERROR_BYTES], struct seam__graph *ret_graph)
+bool graph_input_read(const char *path, char error[INPUT_ERROR_BYTES], struct seam_graph *ret_graph)
 {
 	struct unpacked unpacked;
 	bool imported;

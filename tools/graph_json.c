@@ -17,7 +17,7 @@
 #define PATH_BYTES 80
 
 struct reader {
-	struct seam__graph *graph;
+	struct seam_graph *graph;
 	struct seam_trace_error *error;
 	char path[PATH_BYTES]; /* of the value at hand */
 };
@@ -37,7 +37,7 @@ static enum seam_rc fail(const struct reader *reader, const char *what)
 /* What the graph complained of, at this value. */
 static enum seam_rc pass_on(const struct reader *reader, enum seam_rc rc)
 {
-	const struct seam__graph *graph = reader->graph;
+	const struct seam_graph *graph = reader->graph;
 
 	if (rc == SEAM_CORRUPT && graph->wrong_name[0] != '\0')
 		seam__trace_error_set(reader->error, 0, "%s: %s '%s'", reader->path, graph->wrong, graph->wrong_name);
@@ -205,9 +205,9 @@ static enum seam_rc read_root(struct reader *reader, const json_t *root)
 }
 
 enum seam_rc graph_json_read(
-	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_graph *ret_graph)
 {
-	struct seam__graph graph;
+	struct seam_graph graph;
 	struct reader reader = {.graph = &graph, .error = error};
 	json_error_t why;
 	json_t *root = json_loadb(data, bytes, JSON_REJECT_DUPLICATES, &why);
@@ -236,7 +236,7 @@ enum seam_rc graph_json_read(
 #else
 
 enum seam_rc graph_json_read(
-	const void *data, size_t bytes, struct seam_trace_error *error, struct seam__graph *ret_graph)
+	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_graph *ret_graph)
 {
 	(void)data;
 	(void)bytes;

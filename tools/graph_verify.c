@@ -12,7 +12,7 @@
 #include "trace_error.h"
 
 struct proof {
-	const struct seam__graph *graph;
+	const struct seam_graph *graph;
 	const struct seam_plan *plan;
 	struct seam_trace_error *error;
 	uint32_t nodes;
@@ -28,7 +28,7 @@ struct proof {
 
 static bool say(const struct proof *proof, const char *what, uint32_t slot, uint32_t other)
 {
-	const struct seam__graph *graph = proof->graph;
+	const struct seam_graph *graph = proof->graph;
 	const uint32_t tensor = (uint32_t)proof->plan->slots[slot].event;
 	const uint32_t other_tensor = (uint32_t)proof->plan->slots[other].event;
 	seam__trace_error_set(proof->error, tensor, "slots %u (tensor %.40s) and %u (tensor %.40s) %s", slot,
@@ -55,7 +55,7 @@ static bool match(const struct proof *proof)
 			(slot->flags & SEAM_PLAN_DYNAMIC) != 0)
 			return differ(proof, "a slot of no tensor, or of one that has another", i);
 		proof->slot_of[slot->event] = i + 1;
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(proof->graph, (uint32_t)slot->event);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(proof->graph, (uint32_t)slot->event);
 		const uint32_t stream = seam__graph_node_at(proof->graph, tensor->producer)->stream;
 		if (tensor->size_bytes != slot->size_bytes ||
 			plan->streams[slot->stream] != ((const uint64_t *)proof->graph->streams.items)[stream])
@@ -71,7 +71,7 @@ static bool match(const struct proof *proof)
 /* Calls `use` for every edge: of streams, of arcs, of tensors to their consumers. */
 static void each_edge(struct proof *proof, void (*use)(struct proof *proof, uint32_t from, uint32_t to))
 {
-	const struct seam__graph *graph = proof->graph;
+	const struct seam_graph *graph = proof->graph;
 	for (uint32_t i = 0; i < graph->streams.count; i++)
 		proof->last[i] = 0;
 	for (uint32_t i = 0; i < proof->nodes; i++) {
@@ -81,10 +81,10 @@ static void each_edge(struct proof *proof, void (*use)(struct proof *proof, uint
 		*last = i + 1;
 	}
 	for (size_t i = 0; i < graph->arcs.count; i++)
-		use(proof, ((const struct seam__graph_arc *)graph->arcs.items)[i].from,
-			((const struct seam__graph_arc *)graph->arcs.items)[i].to);
+		use(proof, ((const struct seam_graph_arc *)graph->arcs.items)[i].from,
+			((const struct seam_graph_arc *)graph->arcs.items)[i].to);
 	for (uint32_t i = 0; i < proof->tensors; i++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, i);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, i);
 		for (uint32_t k = 0; k < tensor->consumer_count; k++) {
 			if (seam__graph_consumers(graph, tensor)[k] != tensor->producer)
 				use(proof, tensor->producer, seam__graph_consumers(graph, tensor)[k]);
@@ -159,7 +159,7 @@ static bool find_after(struct proof *proof)
 static void find_free_for(struct proof *proof)
 {
 	for (uint32_t i = 0; i < proof->plan->header.slot_count; i++) {
-		const struct seam__graph_tensor *tensor =
+		const struct seam_graph_tensor *tensor =
 			seam__graph_tensor_at(proof->graph, (uint32_t)proof->plan->slots[i].event);
 		uint64_t *row = &proof->free_for[i * proof->words];
 		for (size_t k = 0; k < proof->words; k++)
@@ -254,7 +254,7 @@ static bool prove(struct proof *proof)
 	return good;
 }
 
-bool graph_verify(const struct seam__graph *graph, const struct seam_plan *plan, struct seam_trace_error *error)
+bool graph_verify(const struct seam_graph *graph, const struct seam_plan *plan, struct seam_trace_error *error)
 {
 	struct proof proof = {.graph = graph,
 		.plan = plan,

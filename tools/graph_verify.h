@@ -17,6 +17,6 @@
 
 /* False with one line in `error`: the plan is of another graph, two tensors share a byte that may not, a contiguous
  * constraint is not kept, or there is no memory. */
-bool graph_verify(const struct seam__graph *graph, const struct seam_plan *plan, struct seam_trace_error *error);
+bool graph_verify(const struct seam_graph *graph, const struct seam_plan *plan, struct seam_trace_error *error);
 
 #endif

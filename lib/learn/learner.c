@@ -61,7 +61,7 @@ enum seam_rc seam__learner_create(const struct seam_learner_parts *parts, struct
 void seam__learner_reset(struct seam_learner *learner)
 {
 	seam__iterations_fini(&learner->rhythm);
-	learner->rhythm = (struct seam__iterations){0};
+	learner->rhythm = (struct seam_iterations){0};
 	seam__survey_fini(learner->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
 	seam_plan_free(learner->plan);

@@ -68,7 +68,7 @@ struct seam_learner {
 	bool deterministic;
 	struct seam_mutex work;
 	_Atomic(enum seam_learning) state; /* written with `work` */
-	struct seam__iterations rhythm;    /* PLAN */
+	struct seam_iterations rhythm;     /* PLAN */
 	/* making the newest plan, estimated (lib/plan/make/make.h): for whom has a clock of his own */
 	uint64_t work_ns;
 	struct seam_plan_cost cost;

@@ -57,7 +57,7 @@ struct seam_acquaintance {
 
 /* False: no stage is open, the one that is is building, or plans come and go too fast to say. Takes `lock`, for 64
  * steps at a time. */
-bool seam__learner_know(struct seam_learner *learner, const struct seam__iteration_kind *kind,
+bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind,
 	struct seam_acquaintance *ret_acquaintance);
 
 /* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
@@ -93,11 +93,11 @@ struct seam_pins {
 };
 
 /* None yet, but what of the model could be pinned. O(events), without locks. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__pins_init(const struct seam__iteration_kind *kind, struct seam_pins *ret_pins);
+SEAM_MUST_USE enum seam_rc seam__pins_init(const struct seam_iteration_kind *kind, struct seam_pins *ret_pins);
 
 /* They lie where they do in `script`, copy by copy: one goes on in the copy that the other would be in. Nothing is
  * pinned where the arena is taken. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam__iteration_kind *kind,
+SEAM_MUST_USE enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam_iteration_kind *kind,
 	const struct seam_taken_ranges *taken, struct seam_pins *pins);
 void seam__pins_fini(struct seam_pins *pins); /* a zeroed one is allowed */
 

@@ -31,7 +31,7 @@ struct samples {
 };
 
 /* The run that ends with the event. False: fewer requests come before it. */
-static bool find_run(const struct seam__iteration_kind *kind, uint64_t at, struct sample *ret_sample)
+static bool find_run(const struct seam_iteration_kind *kind, uint64_t at, struct sample *ret_sample)
 {
 	const struct seam_trace_event *last = &kind->model->events[at];
 	struct seam_history history = {.heard = SEAM_RUN};
@@ -46,7 +46,7 @@ static bool find_run(const struct seam__iteration_kind *kind, uint64_t at, struc
 }
 
 /* One request in so many. */
-static void find_samples(const struct seam__iteration_kind *kind, struct samples *samples)
+static void find_samples(const struct seam_iteration_kind *kind, struct samples *samples)
 {
 	const uint64_t requests = (kind->last_event - kind->first_event) / 2; /* two events each */
 	const uint64_t stride = requests / LOOKED_AT + 1, looked_at = seam__bits_min(requests / stride, LOOKED_AT);
@@ -128,7 +128,7 @@ static bool compare(struct seam_learner *learner, uint64_t version, uint32_t scr
 	return true;
 }
 
-bool seam__learner_know(struct seam_learner *learner, const struct seam__iteration_kind *kind,
+bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind,
 	struct seam_acquaintance *ret_acquaintance)
 {
 	struct samples samples;

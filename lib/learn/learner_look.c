@@ -92,7 +92,7 @@ struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint6
 /* The period of the kind that covers most, as the recording shows it. */
 static struct seam_repetition describe(const struct seam_learner *learner, const struct seam_trace *recording)
 {
-	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[0];
+	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[0];
 	const uint64_t events = recording->header.event_count, length = kind->last_event - kind->first_event;
 	return (struct seam_repetition){
 		.events = events,
@@ -124,7 +124,7 @@ static bool is_iteration(const struct seam_learner *learner, const struct seam_t
 static enum seam_rc find(
 	struct seam_learner *learner, const struct seam_trace *recording, bool by_form, bool *ret_found)
 {
-	const struct seam__iterations_options options = {.by_form = by_form};
+	const struct seam_iterations_options options = {.by_form = by_form};
 	seam__iterations_fini(&learner->rhythm);
 	enum seam_rc rc = seam__iterations_find(recording, &options, &learner->rhythm);
 	if (rc == SEAM_OK && learner->rhythm.count != 0 && learner->repeats_from == 0)
@@ -167,7 +167,7 @@ static void search(struct seam_learner *learner, const struct seam_trace *record
 		seam__learner_reset(learner);
 		return;
 	}
-	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
+	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	const uint64_t length = seam__bits_min(kind->last_event - kind->first_event, kind->newest);
 	learner->rest_bytes = seam__learner_range(recording, kind->newest - length, kind->newest).least_bytes;
 	learner->state = SEAM_LEARN_PLAN;

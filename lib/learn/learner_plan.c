@@ -43,7 +43,7 @@ static bool block_stays(void *user, const struct seam_block *block)
 }
 
 /* What the model allocates before its period and never frees. */
-static enum seam_rc find_staying(const struct seam__iteration_kind *kind, struct staying *staying)
+static enum seam_rc find_staying(const struct seam_iteration_kind *kind, struct staying *staying)
 {
 	const struct seam_trace *trace = kind->model;
 	size_t events = (size_t)trace->header.event_count;
@@ -201,7 +201,7 @@ static uint64_t affordable_bytes(const struct seam_learner *learner, uint64_t un
 static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_bytes, const struct taken *taken,
 	const struct seam_plan_fixed *fixed, size_t fixed_count)
 {
-	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
+	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	struct seam_trace_error error = {0};
 	struct seam_plan_options options = seam__learner_limits(learner, (kind->last_event - kind->first_event) / 2,
 		peak_bytes, peak_bytes - seam__bits_min(kind->stays_bytes, peak_bytes));
@@ -234,7 +234,7 @@ static bool is_small(const struct seam_learner *learner, uint64_t most_bytes)
 static enum seam_rc make_plan(
 	struct seam_learner *learner, const struct taken *taken, const struct seam_pins *pins, uint64_t most_bytes)
 {
-	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
+	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
 	const size_t counts[] = {pins->count, pins->crossing_count, 0};
 	enum seam_rc rc = SEAM_INVALID;

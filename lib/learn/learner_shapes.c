@@ -28,7 +28,7 @@
 #define REPEATED_SHARE 2u /* and one in so many of the iterations in it */
 #define UNKNOWN_SHARE 8u
 
-static uint64_t covered_by(const struct seam__iteration_kind *kind)
+static uint64_t covered_by(const struct seam_iteration_kind *kind)
 {
 	return kind->seen * (kind->last_event - kind->first_event);
 }
@@ -70,7 +70,7 @@ static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
 /* Whether a kind may be planned. */
 static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint64_t *ret_fingerprint)
 {
-	const struct seam__iteration_kind *kind = &learner->rhythm.kinds[number];
+	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[number];
 	return (learner->tried >> number & 1) == 0 && covered_by(kind) >= learner->recorded_events / LEAST_SHARE &&
 		seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, ret_fingerprint) == SEAM_OK &&
 		!is_refused(learner, *ret_fingerprint);
@@ -99,7 +99,7 @@ bool seam__learner_choose(struct seam_learner *learner)
 	if (!cover_enough(learner))
 		return false;
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
-		const struct seam__iteration_kind *kind = &learner->rhythm.kinds[i];
+		const struct seam_iteration_kind *kind = &learner->rhythm.kinds[i];
 		uint64_t fingerprint = 0,
 			 bytes = seam__learner_range(kind->model, kind->first_event, kind->last_event).peak_bytes;
 		if ((chosen != UINT32_MAX && bytes <= most_bytes) || !is_wanted(learner, i, &fingerprint))
@@ -157,7 +157,7 @@ static void find_in_script(const struct seam_script *script, struct seam_crossin
 }
 
 /* Blocks of the model's last repetition that are not freed in it. */
-static enum seam_rc find_in_model(const struct seam__iteration_kind *kind, struct seam_crossings *crossings)
+static enum seam_rc find_in_model(const struct seam_iteration_kind *kind, struct seam_crossings *crossings)
 {
 	const struct seam_trace *trace = kind->model;
 	struct seam_idmap live;
@@ -252,7 +252,7 @@ static void match(const struct seam_script *script, struct seam_crossings *there
 
 /* The position of the first request that is another one in the model than in the script. pins: not NULL: what was asked
  * for before and is live there is pinned, but for what crosses. */
-static uint32_t compare_beginnings(const struct seam_script *script, const struct seam__iteration_kind *kind,
+static uint32_t compare_beginnings(const struct seam_script *script, const struct seam_iteration_kind *kind,
 	uint32_t until, const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	uint32_t position = 0;
@@ -277,13 +277,13 @@ static uint32_t compare_beginnings(const struct seam_script *script, const struc
 	return position;
 }
 
-enum seam_rc seam__pins_init(const struct seam__iteration_kind *kind, struct seam_pins *ret_pins)
+enum seam_rc seam__pins_init(const struct seam_iteration_kind *kind, struct seam_pins *ret_pins)
 {
 	enum seam_rc rc = crossings_init(&ret_pins->wanted, (size_t)(kind->last_event - kind->first_event));
 	return rc == SEAM_OK ? find_in_model(kind, &ret_pins->wanted) : rc;
 }
 
-enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam__iteration_kind *kind,
+enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam_iteration_kind *kind,
 	const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	struct seam_crossings there;

@@ -20,9 +20,9 @@ static bool looks_like_pickle(const unsigned char *data, size_t bytes)
 /* Its first line names its columns, in any order: none of ours. */
 static bool looks_like_rmm(const void *data, size_t bytes)
 {
-	struct seam__lines lines;
-	struct seam__field line;
-	struct seam__field name;
+	struct seam_lines lines;
+	struct seam_line_field line;
+	struct seam_line_field name;
 	seam__lines_init(&lines, data, bytes, NULL);
 	if (!seam__lines_take(&lines, &line))
 		return false;

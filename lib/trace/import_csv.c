@@ -46,7 +46,7 @@ struct moment {
 };
 
 struct csv {
-	struct seam__lines lines;
+	struct seam_lines lines;
 	enum column columns[COLUMN_COUNT];
 	size_t column_count;
 	struct seam_grow rows; /* struct row */
@@ -56,9 +56,9 @@ struct csv {
 };
 
 /* Splits at commas; ret_count: up to COLUMN_COUNT + 1, which means too many. */
-static void split(struct seam__field line, struct seam__field *ret_fields, size_t *ret_count)
+static void split(struct seam_line_field line, struct seam_line_field *ret_fields, size_t *ret_count)
 {
-	struct seam__field field;
+	struct seam_line_field field;
 	size_t count = 0;
 	for (; count <= COLUMN_COUNT && seam__field_split(&line, ',', &field); count++) {
 		if (count < COLUMN_COUNT)
@@ -67,7 +67,7 @@ static void split(struct seam__field line, struct seam__field *ret_fields, size_
 	*ret_count = count;
 }
 
-static enum seam_rc read_column_name(struct csv *csv, struct seam__field field)
+static enum seam_rc read_column_name(struct csv *csv, struct seam_line_field field)
 {
 	for (enum column column = 0; column < COLUMN_COUNT; column++) {
 		if (!seam__field_is(field, column_names[column]))
@@ -85,8 +85,8 @@ static enum seam_rc read_column_name(struct csv *csv, struct seam__field field)
 
 static enum seam_rc read_header(struct csv *csv)
 {
-	struct seam__field line = {"", 0};
-	struct seam__field fields[COLUMN_COUNT];
+	struct seam_line_field line = {"", 0};
+	struct seam_line_field fields[COLUMN_COUNT];
 	size_t count;
 	if (!seam__lines_take(&csv->lines, &line)) {
 		(void)seam__lines_fail(&csv->lines, "no header", line);
@@ -97,19 +97,19 @@ static enum seam_rc read_header(struct csv *csv)
 	for (size_t i = 0; rc == SEAM_OK && i < count && i < COLUMN_COUNT; i++)
 		rc = read_column_name(csv, fields[i]);
 	if (rc == SEAM_OK && count > COLUMN_COUNT)
-		rc = seam__lines_fail(&csv->lines, "more than six columns", (struct seam__field){"", 0});
+		rc = seam__lines_fail(&csv->lines, "more than six columns", (struct seam_line_field){"", 0});
 	bool has[COLUMN_COUNT] = {false};
 	for (size_t i = 0; i < csv->column_count; i++)
 		has[csv->columns[i]] = true;
 	for (enum column column = 0; rc == SEAM_OK && column < COLUMN_STREAM; column++) {
 		if (!has[column])
 			rc = seam__lines_fail(&csv->lines, "a column is missing:",
-				(struct seam__field){column_names[column], strlen(column_names[column])});
+				(struct seam_line_field){column_names[column], strlen(column_names[column])});
 	}
 	return rc == SEAM_OK ? SEAM_OK : SEAM_FORMAT;
 }
 
-static enum seam_rc remember_id(struct csv *csv, struct seam__field field)
+static enum seam_rc remember_id(struct csv *csv, struct seam_line_field field)
 {
 	struct seam_meta *hash_meta = seam__meta_process();
 	bool hash_failed = false;
@@ -129,15 +129,15 @@ static enum seam_rc remember_id(struct csv *csv, struct seam__field field)
 	return hash_failed ? SEAM_OOM_META : SEAM_OK;
 }
 
-static enum seam_rc read_row(struct csv *csv, struct seam__field line)
+static enum seam_rc read_row(struct csv *csv, struct seam_line_field line)
 {
-	struct seam__field fields[COLUMN_COUNT];
+	struct seam_line_field fields[COLUMN_COUNT];
 	struct row row = {{0}};
 	size_t count;
 	split(line, fields, &count);
 	if (count != csv->column_count)
 		return seam__lines_fail(&csv->lines, count < csv->column_count ? "too few fields" : "too many fields",
-			(struct seam__field){"", 0});
+			(struct seam_line_field){"", 0});
 	enum seam_rc rc = SEAM_OK;
 	for (size_t i = 0; rc == SEAM_OK && i < count; i++) {
 		if (csv->columns[i] == COLUMN_ID)
@@ -150,9 +150,9 @@ static enum seam_rc read_row(struct csv *csv, struct seam__field line)
 	if (rc != SEAM_OK)
 		return rc;
 	if (row.numbers[COLUMN_LOWER] >= row.numbers[COLUMN_UPPER])
-		return seam__lines_fail(&csv->lines, "lower is not below upper", (struct seam__field){"", 0});
+		return seam__lines_fail(&csv->lines, "lower is not below upper", (struct seam_line_field){"", 0});
 	if (row.numbers[COLUMN_SIZE] == 0)
-		return seam__lines_fail(&csv->lines, "the size is 0", (struct seam__field){"", 0});
+		return seam__lines_fail(&csv->lines, "the size is 0", (struct seam_line_field){"", 0});
 	if (row.numbers[COLUMN_UPPER] > csv->last)
 		csv->last = row.numbers[COLUMN_UPPER];
 	return seam__grow_append(&csv->rows, &row, 1);
@@ -160,7 +160,7 @@ static enum seam_rc read_row(struct csv *csv, struct seam__field line)
 
 static enum seam_rc read_rows(struct csv *csv)
 {
-	struct seam__field line;
+	struct seam_line_field line;
 	enum seam_rc rc = read_header(csv);
 	while (rc == SEAM_OK && seam__lines_take(&csv->lines, &line))
 		rc = read_row(csv, line);

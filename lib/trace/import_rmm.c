@@ -28,12 +28,12 @@ static const char *const column_names[COLUMN_COUNT] = {"Thread", "Time", "Action
 #define DAY_NS (86400 * SECOND_NS)
 #define SECONDS_MAX (UINT64_MAX / SECOND_NS / 4)
 
-static const struct seam__field no_field = {"", 0};
+static const struct seam_line_field no_field = {"", 0};
 
 struct rmm {
-	struct seam__lines lines;
+	struct seam_lines lines;
 	enum column columns[COLUMN_COUNT]; /* in the order of the file */
-	struct seam__memlog memlog;
+	struct seam_memlog memlog;
 	struct seam_idmap threads; /* id -> 1 + number */
 	bool is_first;
 	uint64_t start_ns; /* of the first line */
@@ -43,8 +43,8 @@ struct rmm {
 
 static enum seam_rc read_header(struct rmm *rmm)
 {
-	struct seam__field line = no_field;
-	struct seam__field field;
+	struct seam_line_field line = no_field;
+	struct seam_line_field field;
 	size_t count = 0;
 	bool has[COLUMN_COUNT] = {false};
 	(void)seam__lines_take(&rmm->lines, &line);
@@ -69,7 +69,7 @@ static enum seam_rc read_header(struct rmm *rmm)
 }
 
 /* Digits behind a point, as nanoseconds; what is finer is dropped. */
-static enum seam_rc read_fraction(const struct rmm *rmm, struct seam__field field, uint64_t *ret_ns)
+static enum seam_rc read_fraction(const struct rmm *rmm, struct seam_line_field field, uint64_t *ret_ns)
 {
 	uint64_t ns = 0;
 	uint64_t unit = SECOND_NS;
@@ -84,11 +84,11 @@ static enum seam_rc read_fraction(const struct rmm *rmm, struct seam__field fiel
 }
 
 /* SECONDS[.F] or HH:MM:SS[.F] or HH:MM:SS:F */
-static enum seam_rc read_time(const struct rmm *rmm, struct seam__field field, uint64_t *ret_ns, bool *ret_of_day)
+static enum seam_rc read_time(const struct rmm *rmm, struct seam_line_field field, uint64_t *ret_ns, bool *ret_of_day)
 {
-	struct seam__field fraction = no_field;
-	struct seam__field whole = no_field;
-	struct seam__field part;
+	struct seam_line_field fraction = no_field;
+	struct seam_line_field whole = no_field;
+	struct seam_line_field part;
 	uint64_t seconds = 0;
 	uint64_t ns = 0;
 	size_t parts = 0;
@@ -120,7 +120,7 @@ static enum seam_rc read_time(const struct rmm *rmm, struct seam__field field, u
 }
 
 /* Since the first line, never less than before. */
-static enum seam_rc place_time(struct rmm *rmm, struct seam__field field, uint64_t *ret_ns)
+static enum seam_rc place_time(struct rmm *rmm, struct seam_line_field field, uint64_t *ret_ns)
 {
 	uint64_t ns;
 	bool of_day;
@@ -139,7 +139,7 @@ static enum seam_rc place_time(struct rmm *rmm, struct seam__field field, uint64
 	return SEAM_OK;
 }
 
-static enum seam_rc number_thread(struct rmm *rmm, struct seam__field field, uint32_t *ret_number)
+static enum seam_rc number_thread(struct rmm *rmm, struct seam_line_field field, uint32_t *ret_number)
 {
 	uint64_t id;
 	uint64_t *values;
@@ -154,7 +154,7 @@ static enum seam_rc number_thread(struct rmm *rmm, struct seam__field field, uin
 	return SEAM_OK;
 }
 
-static enum seam_rc read_pointer(const struct rmm *rmm, struct seam__field field, uint64_t *ret_address)
+static enum seam_rc read_pointer(const struct rmm *rmm, struct seam_line_field field, uint64_t *ret_address)
 {
 	*ret_address = 0;
 	return seam__field_is(field, "(nil)") || seam__field_is(field, "nullptr")
@@ -162,7 +162,7 @@ static enum seam_rc read_pointer(const struct rmm *rmm, struct seam__field field
 		: seam__lines_hex(&rmm->lines, field, ret_address);
 }
 
-static enum seam_rc read_action(const struct rmm *rmm, struct seam__field field, struct seam_trace_event *event)
+static enum seam_rc read_action(const struct rmm *rmm, struct seam_line_field field, struct seam_trace_event *event)
 {
 	static const struct {
 		const char *name;
@@ -179,7 +179,7 @@ static enum seam_rc read_action(const struct rmm *rmm, struct seam__field field,
 }
 
 static enum seam_rc read_field(
-	struct rmm *rmm, enum column column, struct seam__field field, struct seam_trace_event *event)
+	struct rmm *rmm, enum column column, struct seam_line_field field, struct seam_trace_event *event)
 {
 	switch (column) {
 	case COLUMN_THREAD:
@@ -197,10 +197,10 @@ static enum seam_rc read_field(
 	}
 }
 
-static enum seam_rc read_row(struct rmm *rmm, struct seam__field line)
+static enum seam_rc read_row(struct rmm *rmm, struct seam_line_field line)
 {
 	struct seam_trace_event event = {.kind = SEAM_TRACE_ALLOC};
-	struct seam__field field;
+	struct seam_line_field field;
 	size_t count = 0;
 	enum seam_rc rc = SEAM_OK;
 	for (; rc == SEAM_OK && seam__field_split(&line, ',', &field); count++) {
@@ -219,7 +219,7 @@ enum seam_rc seam__import_rmm(
 	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	struct rmm rmm = {.is_first = true};
-	struct seam__field line;
+	struct seam_line_field line;
 	seam__lines_init(&rmm.lines, data, bytes, error);
 	seam__idmap_init(&rmm.threads);
 	enum seam_rc rc = seam__memlog_init(&rmm.memlog, "rmm log");

@@ -29,20 +29,20 @@
 
 static const char *const phase_letters[PHASE_KINDS] = {"F", "B", "W"};
 static const char *const phase_names[PHASE_KINDS] = {"forward", "backward", "weight backward"};
-static const struct seam__field no_field = {"", 0};
+static const struct seam_line_field no_field = {"", 0};
 
 /* What a module's sizes are like. */
 enum manner { MANNER_NONE, MANNER_DYNAMIC, MANNER_FIXED };
 
 struct module {
-	struct seam__field name;
+	struct seam_line_field name;
 	uint32_t string;
 	enum manner manner;
 };
 
 struct stalloc {
-	struct seam__lines lines;
-	struct seam__memlog memlog;
+	struct seam_lines lines;
+	struct seam_memlog memlog;
 	struct seam_grow modules; /* struct module, outermost first */
 	uint32_t phase_strings[PHASE_KINDS];
 	uint16_t phase_numbers[PHASE_KINDS]; /* in the trace; 0: not seen yet */
@@ -85,7 +85,7 @@ static enum seam_rc end_phase(struct stalloc *stalloc)
 	return add(stalloc, &event);
 }
 
-static enum seam_rc begin_phase(struct stalloc *stalloc, struct seam__field letter)
+static enum seam_rc begin_phase(struct stalloc *stalloc, struct seam_line_field letter)
 {
 	size_t phase = 0;
 	while (phase < PHASE_KINDS && !seam__field_is(letter, phase_letters[phase]))
@@ -109,7 +109,7 @@ static enum seam_rc begin_phase(struct stalloc *stalloc, struct seam__field lett
 	return add(stalloc, &event);
 }
 
-static enum seam_rc begin_iteration(struct stalloc *stalloc, struct seam__field index)
+static enum seam_rc begin_iteration(struct stalloc *stalloc, struct seam_line_field index)
 {
 	const bool is_end = seam__field_is(index, "end");
 	uint64_t number = stalloc->iteration + 1;
@@ -128,13 +128,13 @@ static enum seam_rc begin_iteration(struct stalloc *stalloc, struct seam__field 
 	return rc;
 }
 
-static bool ends_with(struct seam__field field, const char *end)
+static bool ends_with(struct seam_line_field field, const char *end)
 {
 	const size_t bytes = strlen(end);
 	return field.bytes >= bytes && memcmp(field.text + field.bytes - bytes, end, bytes) == 0;
 }
 
-static enum manner manner_of(struct seam__field name, struct seam__field class)
+static enum manner manner_of(struct seam_line_field name, struct seam_line_field class)
 {
 	static const char router[] = "Router";
 	if (ends_with(name, ".shared_experts") || ends_with(name, ".shared_expert"))
@@ -148,7 +148,7 @@ static enum manner manner_of(struct seam__field name, struct seam__field class)
 		: MANNER_NONE;
 }
 
-static enum seam_rc begin_module(struct stalloc *stalloc, struct seam__field name, struct seam__field class)
+static enum seam_rc begin_module(struct stalloc *stalloc, struct seam_line_field name, struct seam_line_field class)
 {
 	struct module module = {.name = name, .manner = manner_of(name, class)};
 	if (stalloc->modules.count == MODULES_MAX)
@@ -158,7 +158,7 @@ static enum seam_rc begin_module(struct stalloc *stalloc, struct seam__field nam
 }
 
 /* The newest of that name. */
-static enum seam_rc end_module(struct stalloc *stalloc, struct seam__field name)
+static enum seam_rc end_module(struct stalloc *stalloc, struct seam_line_field name)
 {
 	struct module *modules = stalloc->modules.items;
 	size_t at = stalloc->modules.count;
@@ -175,10 +175,10 @@ static enum seam_rc end_module(struct stalloc *stalloc, struct seam__field name)
 }
 
 /* NAME->CLASS Layer : F-start. `head` is what stands before the colon, `tail` behind it. */
-static enum seam_rc read_layer(struct stalloc *stalloc, struct seam__field head, struct seam__field tail)
+static enum seam_rc read_layer(struct stalloc *stalloc, struct seam_line_field head, struct seam_line_field tail)
 {
-	struct seam__field module = no_field;
-	struct seam__field word = no_field;
+	struct seam_line_field module = no_field;
+	struct seam_line_field word = no_field;
 	size_t arrow = 0;
 	(void)seam__field_word(&head, &module);
 	(void)seam__field_word(&head, &word);
@@ -188,8 +188,8 @@ static enum seam_rc read_layer(struct stalloc *stalloc, struct seam__field head,
 		return seam__lines_fail(&stalloc->lines, "no line of STAlloc's log:", module);
 	if (stalloc->has_ended)
 		return SEAM_OK;
-	const struct seam__field name = {module.text, arrow};
-	const struct seam__field class = {module.text + arrow + 2, module.bytes - arrow - 2};
+	const struct seam_line_field name = {module.text, arrow};
+	const struct seam_line_field class = {module.text + arrow + 2, module.bytes - arrow - 2};
 	if (seam__field_is(tail, "F-start") || seam__field_is(tail, "B-start"))
 		return begin_module(stalloc, name, class);
 	if (seam__field_is(tail, "F-end") || seam__field_is(tail, "B-end"))
@@ -207,9 +207,9 @@ static bool is_dynamic(const struct stalloc *stalloc)
 	return false;
 }
 
-static enum seam_rc read_block(struct stalloc *stalloc, struct seam__field line)
+static enum seam_rc read_block(struct stalloc *stalloc, struct seam_line_field line)
 {
-	struct seam__field fields[4] = {no_field, no_field, no_field, no_field};
+	struct seam_line_field fields[4] = {no_field, no_field, no_field, no_field};
 	struct seam_trace_event event = event_here(stalloc, line.text[0] == '1' ? SEAM_TRACE_ALLOC : SEAM_TRACE_FREE);
 	for (size_t i = 0; i < 4; i++) {
 		if (!seam__field_word(&line, &fields[i]))
@@ -230,15 +230,15 @@ static enum seam_rc read_block(struct stalloc *stalloc, struct seam__field line)
 	return add(stalloc, &event);
 }
 
-static bool is_block(struct seam__field line)
+static bool is_block(struct seam_line_field line)
 {
 	return seam__field_begins(line, "1 ") || seam__field_begins(line, "0 ");
 }
 
-static enum seam_rc read_line(struct stalloc *stalloc, struct seam__field line)
+static enum seam_rc read_line(struct stalloc *stalloc, struct seam_line_field line)
 {
-	struct seam__field tail = line;
-	struct seam__field head = no_field;
+	struct seam_line_field tail = line;
+	struct seam_line_field head = no_field;
 	if (is_block(line))
 		return read_block(stalloc, line);
 	(void)seam__field_split(&tail, ':', &head);
@@ -252,9 +252,9 @@ static enum seam_rc read_line(struct stalloc *stalloc, struct seam__field line)
 
 bool seam__import_stalloc_is(const void *data, size_t bytes)
 {
-	struct seam__lines lines;
-	struct seam__field line;
-	struct seam__field word = no_field;
+	struct seam_lines lines;
+	struct seam_line_field line;
+	struct seam_line_field word = no_field;
 	seam__lines_init(&lines, data, bytes, NULL);
 	if (!seam__lines_take(&lines, &line))
 		return false;
@@ -271,7 +271,7 @@ enum seam_rc seam__import_stalloc(
 	const void *data, size_t bytes, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	struct stalloc stalloc = {.phase = PHASE_KINDS};
-	struct seam__field line;
+	struct seam_line_field line;
 	seam__lines_init(&stalloc.lines, data, bytes, error);
 	seam__grow_init(&stalloc.modules, sizeof(struct module));
 	enum seam_rc rc = seam__memlog_init(&stalloc.memlog, "stalloc log");

@@ -7,11 +7,11 @@
 
 #define SHOWN_BYTES 40
 
-void seam__lines_init(struct seam__lines *lines, const void *data, size_t bytes, struct seam_trace_error *error)
+void seam__lines_init(struct seam_lines *lines, const void *data, size_t bytes, struct seam_trace_error *error)
 {
 	const char *text = data;
 	const size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	*lines = (struct seam__lines){
+	*lines = (struct seam_lines){
 		.next = mark == 0 ? text : text + mark, .end = bytes == 0 ? text : text + bytes, .error = error};
 }
 
@@ -20,7 +20,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-struct seam__field seam__field_trim(const char *text, size_t bytes)
+struct seam_line_field seam__field_trim(const char *text, size_t bytes)
 {
 	while (bytes > 0 && is_blank(text[0])) {
 		text++;
@@ -28,10 +28,10 @@ struct seam__field seam__field_trim(const char *text, size_t bytes)
 	}
 	while (bytes > 0 && is_blank(text[bytes - 1]))
 		bytes--;
-	return (struct seam__field){text, bytes};
+	return (struct seam_line_field){text, bytes};
 }
 
-bool seam__lines_take(struct seam__lines *lines, struct seam__field *ret_line)
+bool seam__lines_take(struct seam_lines *lines, struct seam_line_field *ret_line)
 {
 	while (lines->next < lines->end) {
 		const char *begin = lines->next;
@@ -46,7 +46,7 @@ bool seam__lines_take(struct seam__lines *lines, struct seam__field *ret_line)
 	return false;
 }
 
-enum seam_rc seam__lines_fail(const struct seam__lines *lines, const char *what, struct seam__field field)
+enum seam_rc seam__lines_fail(const struct seam_lines *lines, const char *what, struct seam_line_field field)
 {
 	const int bytes = field.bytes > SHOWN_BYTES ? SHOWN_BYTES : (int)field.bytes;
 	seam__trace_error_set(lines->error, lines->line, "line %llu: %s%s%.*s%s", (unsigned long long)lines->line, what,
@@ -68,7 +68,7 @@ static int digit_of(char c, int base)
 }
 
 static enum seam_rc read_number(
-	const struct seam__lines *lines, struct seam__field field, size_t skipped, int base, uint64_t *ret_number)
+	const struct seam_lines *lines, struct seam_line_field field, size_t skipped, int base, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	if (field.bytes == skipped)
@@ -86,12 +86,12 @@ static enum seam_rc read_number(
 	return SEAM_OK;
 }
 
-enum seam_rc seam__lines_decimal(const struct seam__lines *lines, struct seam__field field, uint64_t *ret_number)
+enum seam_rc seam__lines_decimal(const struct seam_lines *lines, struct seam_line_field field, uint64_t *ret_number)
 {
 	return read_number(lines, field, 0, 10, ret_number);
 }
 
-enum seam_rc seam__lines_time(const struct seam__lines *lines, struct seam__field field, uint64_t *ret_time)
+enum seam_rc seam__lines_time(const struct seam_lines *lines, struct seam_line_field field, uint64_t *ret_time)
 {
 	const bool negative = seam__field_begins(field, "-");
 	uint64_t number = 0;
@@ -103,20 +103,20 @@ enum seam_rc seam__lines_time(const struct seam__lines *lines, struct seam__fiel
 	return rc;
 }
 
-enum seam_rc seam__lines_hex(const struct seam__lines *lines, struct seam__field field, uint64_t *ret_number)
+enum seam_rc seam__lines_hex(const struct seam_lines *lines, struct seam_line_field field, uint64_t *ret_number)
 {
 	const size_t skipped = seam__field_begins(field, "0x") || seam__field_begins(field, "0X") ? 2 : 0;
 	return read_number(lines, field, skipped, 16, ret_number);
 }
 
-bool seam__field_split(struct seam__field *rest, char separator, struct seam__field *ret_field)
+bool seam__field_split(struct seam_line_field *rest, char separator, struct seam_line_field *ret_field)
 {
 	if (rest->text == NULL)
 		return false;
 	const char *stop = rest->bytes == 0 ? NULL : memchr(rest->text, separator, rest->bytes);
 	if (stop == NULL) {
 		*ret_field = seam__field_trim(rest->text, rest->bytes);
-		*rest = (struct seam__field){NULL, 0};
+		*rest = (struct seam_line_field){NULL, 0};
 		return true;
 	}
 	*ret_field = seam__field_trim(rest->text, (size_t)(stop - rest->text));
@@ -125,7 +125,7 @@ bool seam__field_split(struct seam__field *rest, char separator, struct seam__fi
 	return true;
 }
 
-bool seam__field_word(struct seam__field *rest, struct seam__field *ret_field)
+bool seam__field_word(struct seam_line_field *rest, struct seam_line_field *ret_field)
 {
 	size_t bytes = 0;
 	*rest = seam__field_trim(rest->text, rest->bytes);
@@ -133,18 +133,18 @@ bool seam__field_word(struct seam__field *rest, struct seam__field *ret_field)
 		bytes++;
 	if (bytes == 0)
 		return false;
-	*ret_field = (struct seam__field){rest->text, bytes};
+	*ret_field = (struct seam_line_field){rest->text, bytes};
 	rest->text += bytes;
 	rest->bytes -= bytes;
 	return true;
 }
 
-bool seam__field_is(struct seam__field field, const char *text)
+bool seam__field_is(struct seam_line_field field, const char *text)
 {
 	return field.bytes == strlen(text) && memcmp(field.text, text, field.bytes) == 0;
 }
 
-bool seam__field_begins(struct seam__field field, const char *text)
+bool seam__field_begins(struct seam_line_field field, const char *text)
 {
 	const size_t bytes = strlen(text);
 	return field.bytes >= bytes && memcmp(field.text, text, bytes) == 0;

@@ -8,7 +8,7 @@
 #define GONE 0u /* else 1 + the number of its row, or of its resident above all rows */
 
 struct reader {
-	const struct seam__memlog_row *rows;
+	const struct seam_memlog_row *rows;
 	size_t count;
 	struct seam_idmap addresses;
 	struct seam_grow residents; /* uint64_t: rows that free them */
@@ -17,23 +17,23 @@ struct reader {
 	struct seam_trace_error *error;
 };
 
-enum seam_rc seam__memlog_init(struct seam__memlog *memlog, const char *source)
+enum seam_rc seam__memlog_init(struct seam_memlog *memlog, const char *source)
 {
-	seam__grow_init(&memlog->rows, sizeof(struct seam__memlog_row));
+	seam__grow_init(&memlog->rows, sizeof(struct seam_memlog_row));
 	return seam_trace_builder_create(source, 0, &memlog->builder);
 }
 
-void seam__memlog_fini(struct seam__memlog *memlog)
+void seam__memlog_fini(struct seam_memlog *memlog)
 {
 	seam_trace_builder_destroy(memlog->builder);
 	if (memlog->rows.item_bytes != 0)
 		seam__grow_fini(&memlog->rows);
-	*memlog = (struct seam__memlog){0};
+	*memlog = (struct seam_memlog){0};
 }
 
-enum seam_rc seam__memlog_add(struct seam__memlog *memlog, const struct seam_trace_event *event, uint64_t line)
+enum seam_rc seam__memlog_add(struct seam_memlog *memlog, const struct seam_trace_event *event, uint64_t line)
 {
-	const struct seam__memlog_row row = {.event = *event, .line = line};
+	const struct seam_memlog_row row = {.event = *event, .line = line};
 	return seam__grow_append(&memlog->rows, &row, 1);
 }
 
@@ -133,7 +133,7 @@ static enum seam_rc emit(struct reader *reader, const struct seam_trace_event *e
 }
 
 enum seam_rc seam__memlog_finish(
-	struct seam__memlog *memlog, struct seam_trace_error *error, struct seam_trace **ret_trace)
+	struct seam_memlog *memlog, struct seam_trace_error *error, struct seam_trace **ret_trace)
 {
 	struct reader reader = {
 		.rows = memlog->rows.items, .count = memlog->rows.count, .builder = memlog->builder, .error = error};

@@ -15,27 +15,27 @@
 #include "lines.h"
 
 /* One call or mark. Kinds other than ALLOC and FREE become events as they stand. */
-struct seam__memlog_row {
+struct seam_memlog_row {
 	struct seam_trace_event event; /* ALLOC, FREE: id is the address */
 	uint64_t line;                 /* where it stood */
 };
 
-struct seam__memlog {
+struct seam_memlog {
 	struct seam_trace_builder *builder; /* for strings, from the beginning */
-	struct seam_grow rows;              /* struct seam__memlog_row */
+	struct seam_grow rows;              /* struct seam_memlog_row */
 };
 
 /* source: what made the log. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__memlog_init(struct seam__memlog *memlog, const char *source);
-void seam__memlog_fini(struct seam__memlog *memlog); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__memlog_init(struct seam_memlog *memlog, const char *source);
+void seam__memlog_fini(struct seam_memlog *memlog); /* a zeroed one is allowed */
 
 /* Appends a copy. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__memlog_add(
-	struct seam__memlog *memlog, const struct seam_trace_event *event, uint64_t line);
+	struct seam_memlog *memlog, const struct seam_trace_event *event, uint64_t line);
 
 /* Turns all rows into a trace. Errors: SEAM_CORRUPT with `error` (may be NULL) naming the line: an address allocated
  * twice or freed twice, a free of another size; SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__memlog_finish(
-	struct seam__memlog *memlog, struct seam_trace_error *error, struct seam_trace **ret_trace);
+	struct seam_memlog *memlog, struct seam_trace_error *error, struct seam_trace **ret_trace);
 
 #endif

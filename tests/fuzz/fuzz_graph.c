@@ -16,9 +16,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void compare(const struct seam__graph *graph, const struct seam__problem *problem)
+static void compare(const struct seam_graph *graph, const struct seam_problem *problem)
 {
-	struct seam__pairs pairs;
+	struct seam_pairs pairs;
 
 	SEAM_VERIFY(seam__safety_by_streams(graph, seam__meta_process(), &pairs) == SEAM_OK);
 	for (uint32_t i = 0; i < problem->count; i++)
@@ -28,9 +28,9 @@ static void compare(const struct seam__graph *graph, const struct seam__problem 
 	seam__pairs_fini(&pairs);
 }
 
-static void look(enum seam_rc rc, struct seam__graph *graph, const struct seam_trace_error *error)
+static void look(enum seam_rc rc, struct seam_graph *graph, const struct seam_trace_error *error)
 {
-	struct seam__problem problem;
+	struct seam_problem problem;
 
 	if (rc != SEAM_OK) {
 		SEAM_VERIFY(error->text[0] != '\0' && strchr(error->text, '\n') == NULL);
@@ -48,7 +48,7 @@ static void look(enum seam_rc rc, struct seam__graph *graph, const struct seam_t
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct seam__graph graph;
+	struct seam_graph graph;
 	struct seam_trace_error error = {0};
 
 	look(graph_csv_read(data, size, &error, &graph), &graph, &error);

@@ -206,8 +206,10 @@ check_clocks() {
 	grep_code '(^|[^A-Za-z0-9_])(seam__clock_ns|seam__clock_ticks|clock_gettime|gettimeofday|time|clock)[[:space:]]*\(' '-'
 }
 
-# Where a name occurs twice a reader takes one for the other.
+# Where a name occurs twice a reader takes one for the other. seam__ is for functions that cross files.
 check_tags() {
+	# shellcheck disable=SC2086
+	sources include $library_folders tests bench tools | xargs grep -nE '(struct|union|enum) seam__' | sed 's/$/: a tag begins with seam_/'
 	# shellcheck disable=SC2086
 	sources include $library_folders | xargs sed -nE 's/^(struct|union|enum) (seam_[a-z0-9_]+) \{.*/\1 \2/p' | sort | uniq -d |
 		sed 's/^/defined twice: /'

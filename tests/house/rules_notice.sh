@@ -94,6 +94,8 @@ printf '/* a.h: a file. */\nstruct seam_a {\n' >"$tree/vmm/a.h"
 printf '/* b.c: a file. */\nstruct seam_a {\n' >"$tree/pools/b.c"
 notices 'a tag of two meanings' 12 'defined twice: struct seam_a'
 
+expect 'a tag with two lines' 12 vmm/a.c 'struct seam__a *a;'
+
 make_tree
 mv "$tree/pools/pools.h" "$tree/vmm/pools.h"
 cp "$tree/vmm/pools.h" "$tree/stitch/pools.h"

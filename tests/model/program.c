@@ -298,7 +298,7 @@ static void ask_first(struct model *model, const struct seam_plan_prologue *requ
 		free_oldest(model, &slot);
 }
 
-static enum seam_rc add_first(struct model *model, struct seam__plan_builder *builder, uint64_t slot_bytes)
+static enum seam_rc add_first(struct model *model, struct seam_plan_builder *builder, uint64_t slot_bytes)
 {
 	struct seam_plan_prologue request = {.size_bytes = choose_bytes(model), .slot = SEAM_PLAN_NO_SLOT};
 	if (model_one_in(model, 3)) {
@@ -320,7 +320,7 @@ static struct seam_plan *make_beginning(struct model *model)
 	const uint64_t offset = 0;
 	uint32_t stream;
 	struct seam_plan *plan = NULL;
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	if (seam__plan_builder_init(&builder, 1) != SEAM_OK)
 		return NULL;
 	builder.header.positions = 2;

@@ -18,7 +18,7 @@
 /* Times of the instance are positions: no two requests of these instances need another order than that of their times.
  */
 static bool make_problem(
-	const struct seam_trace *trace, const struct lifetimes *lifetimes, struct seam__problem *problem)
+	const struct seam_trace *trace, const struct lifetimes *lifetimes, struct seam_problem *problem)
 {
 	uint32_t circle = (uint32_t)trace->header.event_count;
 
@@ -34,10 +34,10 @@ static bool make_problem(
 	return seam__problem_finish(problem) == SEAM_OK;
 }
 
-static void solve(const struct seam__problem *problem)
+static void solve(const struct seam_problem *problem)
 {
-	struct seam__placement best;
-	struct seam__budget budget;
+	struct seam_placement best;
+	struct seam_budget budget;
 	const char *broken;
 
 	seam__budget_init(&budget);
@@ -62,7 +62,7 @@ int main(void)
 		char error[INPUT_ERROR_BYTES] = "";
 		struct seam_trace *trace = NULL;
 		struct lifetimes lifetimes;
-		struct seam__problem problem = {0};
+		struct seam_problem problem = {0};
 
 		tap_part = name;
 		(void)snprintf(path, sizeof(path), "%s/minimalloc/%s.1048576.csv", folder, name);

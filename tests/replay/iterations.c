@@ -26,7 +26,7 @@ static uint64_t count_kind(const struct seam_trace *trace, uint64_t first, uint6
 	return count;
 }
 
-static void plan_kind(const struct seam__iteration_kind *kind)
+static void plan_kind(const struct seam_iteration_kind *kind)
 {
 	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
 		.node_limit = 200000,
@@ -49,7 +49,7 @@ static void plan_kind(const struct seam__iteration_kind *kind)
 /* Returns how many kinds. */
 static uint32_t find(const struct seam_trace *trace, const char *how, uint64_t *ret_requests)
 {
-	struct seam__iterations iterations;
+	struct seam_iterations iterations;
 	uint64_t began_ns = seam__clock_ns();
 	enum seam_rc rc = seam__iterations_find(trace, NULL, &iterations);
 	double ms = (double)(seam__clock_ns() - began_ns) / 1e6;
@@ -64,7 +64,7 @@ static uint32_t find(const struct seam_trace *trace, const char *how, uint64_t *
 	tap_note("%s, %s: %u kinds in %.0f ms, %llu events", tap_part, how, iterations.count, ms,
 		(unsigned long long)trace->header.event_count);
 	for (uint32_t i = 0; i < iterations.count; i++) {
-		const struct seam__iteration_kind *kind = &iterations.kinds[i];
+		const struct seam_iteration_kind *kind = &iterations.kinds[i];
 
 		tap_note(" kind %u: %llu events, %llu requests, seen %u, differing %.2f, newest %llu", i,
 			(unsigned long long)(kind->last_event - kind->first_event),

@@ -5,7 +5,7 @@
 
 #define NONE SEAM_PLAN_NO_ADDRESS
 
-static uint32_t string(struct seam__plan_builder *builder, const char *text)
+static uint32_t string(struct seam_plan_builder *builder, const char *text)
 {
 	uint32_t offset;
 	SEAM_VERIFY(seam__plan_builder_string(builder, text, &offset) == SEAM_OK);
@@ -20,7 +20,7 @@ static uint32_t string(struct seam__plan_builder *builder, const char *text)
  *   slot 3  dynamic          slot 5 dynamic       both in the group of [5, 9) and [15, 19)
  *   slot 4  [6, 11) at 6144  [16, 21) at 6144     crosses the end
  */
-static void add_slots(struct seam__plan_builder *builder)
+static void add_slots(struct seam_plan_builder *builder)
 {
 	const uint32_t forward = string(builder, "forward");
 	const uint32_t layer = string(builder, "layer 1");
@@ -40,7 +40,7 @@ static void add_slots(struct seam__plan_builder *builder)
 		SEAM_VERIFY(seam__plan_builder_slot(builder, &rows[i].slot, rows[i].offsets) == SEAM_OK);
 }
 
-static void add_groups(struct seam__plan_builder *builder)
+static void add_groups(struct seam_plan_builder *builder)
 {
 	const uint32_t layer = string(builder, "layer 1");
 	const struct seam_plan_range ranges[] = {{0, 1024}, {4096, 6144}, {512, 1024}};
@@ -63,7 +63,7 @@ static void add_groups(struct seam__plan_builder *builder)
 }
 
 /* Two requests that stay, around one that is slot 4 and one that depends on data. */
-static void add_prologue(struct seam__plan_builder *builder)
+static void add_prologue(struct seam_plan_builder *builder)
 {
 	static const struct seam_plan_prologue requests[] = {
 		{.size_bytes = 100000, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
@@ -75,7 +75,7 @@ static void add_prologue(struct seam__plan_builder *builder)
 		SEAM_VERIFY(seam__plan_builder_prologue(builder, &requests[i]) == SEAM_OK);
 }
 
-void plan_sample_builder(struct seam__plan_builder *builder)
+void plan_sample_builder(struct seam_plan_builder *builder)
 {
 	static const struct seam_plan_wait wait = {.waited = 1, .waiter = 4, .lag = 0};
 	uint32_t number;
@@ -100,7 +100,7 @@ void plan_sample_builder(struct seam__plan_builder *builder)
 
 struct seam_plan *plan_sample_create(void)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan;
 	struct seam_trace_error error = {0};
 	plan_sample_builder(&builder);

@@ -147,7 +147,7 @@ bool world_meet(const struct world *world, uint32_t a, uint32_t b)
 		(left_at + circle - right_at) % circle < right->end - right->begin;
 }
 
-static void add_slots(const struct world *world, struct seam__plan_builder *builder)
+static void add_slots(const struct world *world, struct seam_plan_builder *builder)
 {
 	uint32_t number;
 	for (uint32_t i = 0; i < world->streams; i++)
@@ -170,7 +170,7 @@ static void add_slots(const struct world *world, struct seam__plan_builder *buil
 
 struct seam_plan *world_plan(const struct world *world, const struct seam_trace *trace, struct seam_trace_error *error)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan = NULL;
 	SEAM_VERIFY(seam__plan_builder_init(&builder, world->copies) == SEAM_OK);
 	builder.header.positions = world->positions;

@@ -15,7 +15,7 @@ static void must(enum seam_rc rc)
 
 struct maker {
 	const struct random_graph_wish *wish;
-	struct seam__graph *graph;
+	struct seam_graph *graph;
 	uint64_t state;
 	uint32_t *stream_of; /* per node, in an order in which the nodes can run */
 };
@@ -107,7 +107,7 @@ static void bind_some(struct maker *maker)
 	}
 }
 
-void random_graph(const struct random_graph_wish *wish, struct seam__graph *ret_graph)
+void random_graph(const struct random_graph_wish *wish, struct seam_graph *ret_graph)
 {
 	struct maker maker = {.wish = wish, .graph = ret_graph, .state = wish->seed * 7 + wish->shape};
 
@@ -128,10 +128,10 @@ void random_graph(const struct random_graph_wish *wish, struct seam__graph *ret_
 	free(maker.stream_of);
 }
 
-void naive_reachability(const struct seam__graph *graph, bool *ret_reaches)
+void naive_reachability(const struct seam_graph *graph, bool *ret_reaches)
 {
 	size_t nodes = graph->nodes.count;
-	const struct seam__graph_arc *arcs = graph->arcs.items;
+	const struct seam_graph_arc *arcs = graph->arcs.items;
 
 	memset(ret_reaches, 0, nodes * nodes * sizeof(*ret_reaches));
 	for (uint32_t i = 0; i < nodes; i++)
@@ -141,7 +141,7 @@ void naive_reachability(const struct seam__graph *graph, bool *ret_reaches)
 	for (size_t a = 0; a < graph->arcs.count; a++)
 		ret_reaches[arcs[a].from * nodes + arcs[a].to] = true;
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 
 		for (uint32_t c = 0; c < tensor->consumer_count; c++)
 			if (seam__graph_consumers(graph, tensor)[c] != tensor->producer)
@@ -154,9 +154,9 @@ void naive_reachability(const struct seam__graph *graph, bool *ret_reaches)
 }
 
 /* Do all consumers of `earlier` come before the producer of `later`? */
-static bool ends_before(const struct seam__graph *graph, const bool *reaches, uint32_t earlier, uint32_t later)
+static bool ends_before(const struct seam_graph *graph, const bool *reaches, uint32_t earlier, uint32_t later)
 {
-	const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, earlier);
+	const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, earlier);
 	size_t nodes = graph->nodes.count;
 
 	for (uint32_t c = 0; c < tensor->consumer_count; c++)
@@ -166,7 +166,7 @@ static bool ends_before(const struct seam__graph *graph, const bool *reaches, ui
 	return true;
 }
 
-bool naive_unsafe(const struct seam__graph *graph, const bool *reaches, uint32_t i, uint32_t j)
+bool naive_unsafe(const struct seam_graph *graph, const bool *reaches, uint32_t i, uint32_t j)
 {
 	return !ends_before(graph, reaches, i, j) && !ends_before(graph, reaches, j, i);
 }

@@ -20,13 +20,13 @@ struct random_graph_wish {
 };
 
 /* Finished and checked, for seam__graph_fini(). Nodes are "n0" .., tensors "t0" ... Aborts when there is no memory. */
-void random_graph(const struct random_graph_wish *wish, struct seam__graph *ret_graph);
+void random_graph(const struct random_graph_wish *wish, struct seam_graph *ret_graph);
 
 /* ret_reaches[i * nodes + j]: is there a way of one edge or more from node i to node j? By the meaning of tensors, arcs
  * and streams, not by the graph's edges. O(nodes^3). */
-void naive_reachability(const struct seam__graph *graph, bool *ret_reaches);
+void naive_reachability(const struct seam_graph *graph, bool *ret_reaches);
 
 /* Must tensors i and j never share memory? */
-bool naive_unsafe(const struct seam__graph *graph, const bool *reaches, uint32_t i, uint32_t j);
+bool naive_unsafe(const struct seam_graph *graph, const bool *reaches, uint32_t i, uint32_t j);
 
 #endif

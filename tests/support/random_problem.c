@@ -27,7 +27,7 @@ static uint32_t random_span(uint64_t *state, uint32_t circle, uint32_t begin, bo
 	return 1 + (uint32_t)random_below(state, limit < most ? limit : most);
 }
 
-static void add_items(const struct random_wish *wish, uint64_t *state, struct seam__problem *problem)
+static void add_items(const struct random_wish *wish, uint64_t *state, struct seam_problem *problem)
 {
 	bool wraps = (wish->features & SEAM__HAS_WRAP) != 0;
 	uint64_t align = problem->align_bytes;
@@ -37,7 +37,7 @@ static void add_items(const struct random_wish *wish, uint64_t *state, struct se
 		uint32_t span = random_span(state, problem->circle, begin, wraps);
 		uint64_t size =
 			wish->sizes != 0 ? 1 + 7 * random_below(state, wish->sizes) : 1 + random_below(state, 100);
-		struct seam__item *item = seam__problem_add(problem, size * align, begin, span);
+		struct seam_item *item = seam__problem_add(problem, size * align, begin, span);
 
 		item->stream = (uint32_t)random_below(state, problem->streams);
 		item->phase_begin = begin / (1 + problem->circle / 8);
@@ -47,10 +47,10 @@ static void add_items(const struct random_wish *wish, uint64_t *state, struct se
 }
 
 /* Holds for other streams: the span and something more, at times for ever. */
-static void lengthen_holds(uint64_t *state, struct seam__problem *problem)
+static void lengthen_holds(uint64_t *state, struct seam_problem *problem)
 {
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 		uint32_t most = problem->linear ? problem->circle - item->begin : problem->circle;
 
 		for (uint32_t s = 0; s < problem->streams; s++) {
@@ -65,11 +65,11 @@ static void lengthen_holds(uint64_t *state, struct seam__problem *problem)
 	}
 }
 
-static bool may_fix(const struct seam__problem *problem, uint32_t i)
+static bool may_fix(const struct seam_problem *problem, uint32_t i)
 {
 	for (uint32_t j = 0; j < i; j++) {
-		const struct seam__item *a = &problem->items[i];
-		const struct seam__item *b = &problem->items[j];
+		const struct seam_item *a = &problem->items[i];
+		const struct seam_item *b = &problem->items[j];
 
 		if (b->fixed_bytes != SEAM__ADDRESS_ANY && a->fixed_bytes < b->fixed_bytes + b->size_bytes &&
 			b->fixed_bytes < a->fixed_bytes + a->size_bytes && seam__problem_conflict(problem, i, j))
@@ -78,10 +78,10 @@ static bool may_fix(const struct seam__problem *problem, uint32_t i)
 	return true;
 }
 
-static void fix_some(uint64_t *state, struct seam__problem *problem)
+static void fix_some(uint64_t *state, struct seam_problem *problem)
 {
 	for (uint32_t i = 0; i < problem->count; i++) {
-		struct seam__item *item = &problem->items[i];
+		struct seam_item *item = &problem->items[i];
 
 		if (random_below(state, 8) != 0 || item->next != SEAM__ITEM_NONE)
 			continue;
@@ -93,7 +93,7 @@ static void fix_some(uint64_t *state, struct seam__problem *problem)
 
 /* Chains of two or three neighbours in number, before any item is fixed. Linked items must be able to stand together.
  */
-static void link_some(uint64_t *state, struct seam__problem *problem)
+static void link_some(uint64_t *state, struct seam_problem *problem)
 {
 	for (uint32_t i = 0; i + 3 < problem->count; i += 4) {
 		if (random_below(state, 3) != 0)
@@ -104,7 +104,7 @@ static void link_some(uint64_t *state, struct seam__problem *problem)
 	}
 }
 
-void random_problem(const struct random_wish *wish, struct seam_meta *meta, struct seam__problem *ret_problem)
+void random_problem(const struct random_wish *wish, struct seam_meta *meta, struct seam_problem *ret_problem)
 {
 	uint64_t state = wish->seed;
 	uint32_t circle = 8 + 2 * wish->count;
@@ -126,9 +126,9 @@ void random_problem(const struct random_wish *wish, struct seam_meta *meta, stru
 }
 
 /* Is `j`'s first position one at which `i` is held from `j`'s stream? */
-static bool begins_while_held(const struct seam__problem *problem, uint32_t i, uint32_t j)
+static bool begins_while_held(const struct seam_problem *problem, uint32_t i, uint32_t j)
 {
-	const struct seam__item *a = &problem->items[i];
+	const struct seam_item *a = &problem->items[i];
 	uint32_t stream = problem->items[j].stream;
 	uint32_t hold = problem->holds == NULL ? a->span : problem->holds[(size_t)i * problem->streams + stream];
 
@@ -138,10 +138,10 @@ static bool begins_while_held(const struct seam__problem *problem, uint32_t i, u
 	return false;
 }
 
-const char *naive_check_placement(const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes)
+const char *naive_check_placement(const struct seam_problem *problem, const uint64_t *offsets, uint64_t peak_bytes)
 {
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *a = &problem->items[i];
+		const struct seam_item *a = &problem->items[i];
 
 		if (offsets[i] + a->size_bytes > peak_bytes)
 			return "above the peak";
@@ -152,7 +152,7 @@ const char *naive_check_placement(const struct seam__problem *problem, const uin
 		if (a->next != SEAM__ITEM_NONE && offsets[a->next] != offsets[i] + a->size_bytes)
 			return "link broken";
 		for (uint32_t j = 0; j < problem->count; j++) {
-			const struct seam__item *b = &problem->items[j];
+			const struct seam_item *b = &problem->items[j];
 
 			if (i != j && offsets[i] < offsets[j] + b->size_bytes &&
 				offsets[j] < offsets[i] + a->size_bytes && begins_while_held(problem, i, j))

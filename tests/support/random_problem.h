@@ -22,10 +22,10 @@ uint64_t random_next(uint64_t *state);
 uint64_t random_below(uint64_t *state, uint64_t limit); /* limit > 0 */
 
 /* Valid by seam__problem_check() and finished. Aborts when there is no memory. */
-void random_problem(const struct random_wish *wish, struct seam_meta *meta, struct seam__problem *ret_problem);
+void random_problem(const struct random_wish *wish, struct seam_meta *meta, struct seam_problem *ret_problem);
 
 /* NULL when `offsets` is a placement: every pair of items looked at, by the meaning of a lifetime position by position
  * (no formula of the library). O(n^2 * circle): for problems of up to a few hundred items. */
-const char *naive_check_placement(const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes);
+const char *naive_check_placement(const struct seam_problem *problem, const uint64_t *offsets, uint64_t peak_bytes);
 
 #endif

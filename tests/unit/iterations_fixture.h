@@ -11,7 +11,7 @@
 #include "trace_sample.h"
 
 static struct seam_trace *trace;
-static struct seam__iterations iterations;
+static struct seam_iterations iterations;
 
 static void forget(void)
 {
@@ -27,7 +27,7 @@ static void tear_down(void)
 }
 
 /* The plan of a model, which the validator has accepted. */
-static struct seam_plan *plan_of(const struct seam__iteration_kind *kind, const char *name, uint64_t seed)
+static struct seam_plan *plan_of(const struct seam_iteration_kind *kind, const char *name, uint64_t seed)
 {
 	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
 		.node_limit = 2000,

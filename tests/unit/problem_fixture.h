@@ -5,7 +5,7 @@
 #include "meta_fixture.h"
 #include "problem.h"
 
-static struct seam__problem problem;
+static struct seam_problem problem;
 
 static void tear_down_problem(void)
 {

@@ -9,7 +9,7 @@
 
 TestSuite(addresses, .init = set_up, .fini = tear_down);
 
-static void expect_same(const struct seam__addresses *set, const bool *taken, const char *what)
+static void expect_same(const struct seam_addresses *set, const bool *taken, const char *what)
 {
 	uint32_t at = 0;
 
@@ -26,12 +26,12 @@ static void expect_same(const struct seam__addresses *set, const bool *taken, co
 
 Test(addresses, they_are_the_union_of_what_was_added)
 {
-	struct seam__address_heap heap;
+	struct seam_address_heap heap;
 	uint64_t state = 3;
 
 	seam__address_heap_init(&heap, meta);
 	for (int round = 0; round < 20; round++) {
-		struct seam__addresses set = {0};
+		struct seam_addresses set = {0};
 		bool taken[SPACE] = {false};
 
 		seam__address_heap_clear(&heap);
@@ -50,8 +50,8 @@ Test(addresses, they_are_the_union_of_what_was_added)
 
 Test(addresses, many_sets_share_a_heap_without_mixing)
 {
-	struct seam__address_heap heap;
-	static struct seam__addresses sets[300];
+	struct seam_address_heap heap;
+	static struct seam_addresses sets[300];
 	static bool taken[300][SPACE];
 	uint64_t state = 9;
 
@@ -70,13 +70,13 @@ Test(addresses, many_sets_share_a_heap_without_mixing)
 
 Test(addresses, a_heap_uses_its_memory_again)
 {
-	struct seam__address_heap heap;
+	struct seam_address_heap heap;
 	struct seam_meta_stats stats;
 	uint64_t first_bytes = 0;
 
 	seam__address_heap_init(&heap, meta);
 	for (int round = 0; round < 5; round++) {
-		struct seam__addresses set = {0};
+		struct seam_addresses set = {0};
 
 		seam__address_heap_clear(&heap);
 		for (uint64_t a = 0; a < 20000; a++)
@@ -92,8 +92,8 @@ Test(addresses, a_heap_uses_its_memory_again)
 
 Test(addresses, a_failed_allocation_leaves_the_set)
 {
-	struct seam__address_heap heap;
-	struct seam__addresses set = {0};
+	struct seam_address_heap heap;
+	struct seam_addresses set = {0};
 
 	seam__address_heap_init(&heap, meta);
 	seam__meta_fail_at(meta, 1);

@@ -82,17 +82,17 @@ static void run(const struct row *row)
 {
 	struct seam_trace *trace = trace_words(row->words);
 	struct seam_trace *model = NULL;
-	struct seam__requests requests;
-	struct seam__sequences of_trace;
-	struct seam__kinds kinds;
-	struct seam__aligned_requests columns;
+	struct seam_traced_requests requests;
+	struct seam_sequences of_trace;
+	struct seam_kinds kinds;
+	struct seam_aligned_requests columns;
 	struct seam_grow stretches;
 	uint64_t first;
 	uint64_t last;
-	struct seam__model_sums sums;
+	struct seam_model_sums sums;
 	bool marked;
 
-	seam__grow_init(&stretches, sizeof(struct seam__stretch));
+	seam__grow_init(&stretches, sizeof(struct seam_thread_stretch));
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
 	cr_assert_eq(seam__sequences_init(trace, &requests, &of_trace), SEAM_OK);
 	cr_assert_eq(seam__cut_marks(&of_trace, &stretches, &marked), SEAM_OK);

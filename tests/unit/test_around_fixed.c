@@ -8,10 +8,10 @@
 TestSuite(around_fixed, .init = set_up, .fini = tear_down);
 
 /* A random problem, with items that are taken for good below 40 * unit: one unit in two. */
-static void make(uint64_t seed, uint64_t unit, unsigned features, struct seam__problem *ret_problem)
+static void make(uint64_t seed, uint64_t unit, unsigned features, struct seam_problem *ret_problem)
 {
 	struct random_wish wish = {.seed = seed, .count = 60, .features = features, .align_bytes = 4};
-	struct seam__problem loose;
+	struct seam_problem loose;
 
 	random_problem(&wish, meta, &loose);
 	cr_assert_eq(
@@ -25,7 +25,7 @@ static void make(uint64_t seed, uint64_t unit, unsigned features, struct seam__p
 	}
 	for (uint32_t i = 0; i < 20; i++) {
 		uint32_t number = ret_problem->count;
-		struct seam__item *item = seam__problem_add(ret_problem, unit, 0, loose.circle);
+		struct seam_item *item = seam__problem_add(ret_problem, unit, 0, loose.circle);
 
 		item->fixed_bytes = 2 * i * unit;
 		for (uint32_t s = 1; ret_problem->holds != NULL && s < loose.streams; s++)
@@ -36,10 +36,10 @@ static void make(uint64_t seed, uint64_t unit, unsigned features, struct seam__p
 	cr_assert_null(seam__problem_check(ret_problem));
 }
 
-static uint64_t solve(const struct seam__problem *problem, bool *ret_used)
+static uint64_t solve(const struct seam_problem *problem, bool *ret_used)
 {
-	struct seam__budget budget;
-	struct seam__placement best;
+	struct seam_budget budget;
+	struct seam_placement best;
 	uint64_t peak_bytes;
 
 	seam__budget_init(&budget);
@@ -66,7 +66,7 @@ Test(around_fixed, what_is_between_is_used_and_the_rest_lies_above)
 	unsigned used_in = 0;
 
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		struct seam__problem problem;
+		struct seam_problem problem;
 		bool used;
 
 		make(seed, 40, seed % 2 == 0 ? SEAM__HAS_WRAP : SEAM__HAS_WRAP | SEAM__HAS_HOLDS, &problem);
@@ -79,7 +79,7 @@ Test(around_fixed, what_is_between_is_used_and_the_rest_lies_above)
 
 Test(around_fixed, it_leaves_other_fixed_items_to_others)
 {
-	struct seam__problem problem;
+	struct seam_problem problem;
 	bool used;
 
 	make(3, 40, SEAM__HAS_WRAP, &problem);
@@ -91,9 +91,9 @@ Test(around_fixed, it_leaves_other_fixed_items_to_others)
 Test(around_fixed, no_failure_leaves_anything)
 {
 	for (uint64_t n = 1;; n++) {
-		struct seam__problem problem;
-		struct seam__placement best;
-		struct seam__budget budget;
+		struct seam_problem problem;
+		struct seam_placement best;
+		struct seam_budget budget;
 		enum seam_rc rc;
 
 		make(5, 40, SEAM__HAS_WRAP, &problem);

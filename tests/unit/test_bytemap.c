@@ -14,11 +14,11 @@ static uint64_t next(uint64_t *state)
 	return *state >> 33;
 }
 
-static void assert_same(struct seam__bytemap *map, const uint64_t *bytes, const char *where)
+static void assert_same(struct seam_bytemap *map, const uint64_t *bytes, const char *where)
 {
 	cr_assert_null(seam__bytemap_check(map), "%s: %s", where, seam__bytemap_check(map));
 	for (uint64_t at = 0; at < BYTES; at++) {
-		const struct seam__piece *piece = seam__bytemap_find(map, at, at + 1);
+		const struct seam_byte_piece *piece = seam__bytemap_find(map, at, at + 1);
 		cr_assert_eq(
 			piece == NULL ? 0 : piece->number, bytes[at], "%s: byte %llu", where, (unsigned long long)at);
 	}
@@ -27,7 +27,7 @@ static void assert_same(struct seam__bytemap *map, const uint64_t *bytes, const 
 Test(bytemap, agrees_with_an_array)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++) {
-		struct seam__bytemap map;
+		struct seam_bytemap map;
 		uint64_t bytes[BYTES] = {0};
 		uint64_t state = seed;
 		seam__bytemap_init(&map, seam__meta_process());
@@ -53,7 +53,7 @@ Test(bytemap, agrees_with_an_array)
 Test(bytemap, counts_what_lies_over_each_byte)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++) {
-		struct seam__bytemap map;
+		struct seam_bytemap map;
 		uint64_t bytes[BYTES] = {0};
 		uint64_t begins[20];
 		uint64_t ends[20];
@@ -80,12 +80,12 @@ Test(bytemap, counts_what_lies_over_each_byte)
 
 Test(bytemap, walks_the_pieces_of_an_interval)
 {
-	struct seam__bytemap map;
+	struct seam_bytemap map;
 	seam__bytemap_init(&map, seam__meta_process());
 	cr_assert_eq(seam__bytemap_set(&map, 0, 10, 1), SEAM_OK);
 	cr_assert_eq(seam__bytemap_set(&map, 10, 20, 2), SEAM_OK);
 	cr_assert_eq(seam__bytemap_set(&map, 30, 40, 3), SEAM_OK);
-	struct seam__piece *piece = seam__bytemap_find(&map, 9, 31);
+	struct seam_byte_piece *piece = seam__bytemap_find(&map, 9, 31);
 	cr_assert_eq(piece->number, 1);
 	piece = seam__bytemap_next(piece, 31);
 	cr_assert_eq(piece->number, 2);
@@ -99,7 +99,7 @@ Test(bytemap, walks_the_pieces_of_an_interval)
 
 Test(bytemap, a_failed_allocation_changes_nothing)
 {
-	struct seam__bytemap map;
+	struct seam_bytemap map;
 	uint64_t bytes[BYTES] = {0};
 	seam__bytemap_init(&map, seam__meta_process());
 	seam__meta_fail_at(seam__meta_process(), 1);

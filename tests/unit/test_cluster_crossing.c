@@ -14,7 +14,7 @@ TestSuite(cluster_crossing, .init = set_up, .fini = tear_down);
 
 /* Activations that come one after the other and go in reverse, and gradients that are made meanwhile and live until the
  * next period has begun; each lies where the activation of its layer was. */
-static void make_layers(struct seam__problem *problem, struct seam__placement *placed)
+static void make_layers(struct seam_problem *problem, struct seam_placement *placed)
 {
 	cr_assert_eq(seam__problem_init(problem, meta, 2 * LAYERS + 1, 4 * LAYERS + 10, false, 1, 1), SEAM_OK);
 	for (uint32_t i = 0; i < LAYERS; i++)
@@ -33,7 +33,7 @@ static void make_layers(struct seam__problem *problem, struct seam__placement *p
 	cr_assert_null(naive_check_placement(problem, placed->offsets, placed->peak_bytes));
 }
 
-static uint32_t pieces_of(const struct seam__problem *problem, const struct seam__placement *placed)
+static uint32_t pieces_of(const struct seam_problem *problem, const struct seam_placement *placed)
 {
 	uint32_t pieces = 0;
 
@@ -43,8 +43,8 @@ static uint32_t pieces_of(const struct seam__problem *problem, const struct seam
 
 Test(cluster_crossing, gradients_lie_in_one_piece)
 {
-	struct seam__problem problem;
-	struct seam__placement placed;
+	struct seam_problem problem;
+	struct seam_placement placed;
 
 	make_layers(&problem, &placed);
 	cr_assert_eq(pieces_of(&problem, &placed), LAYERS);
@@ -61,8 +61,8 @@ Test(cluster_crossing, gradients_lie_in_one_piece)
 /* Where it is short of memory nothing has changed. */
 Test(cluster_crossing, without_memory_all_stays)
 {
-	struct seam__problem problem;
-	struct seam__placement placed;
+	struct seam_problem problem;
+	struct seam_placement placed;
 	uint64_t before[2 * LAYERS + 1];
 	enum seam_rc rc = SEAM_OOM_META;
 
@@ -89,9 +89,9 @@ Test(cluster_crossing, a_placement_stays_one_and_is_no_higher)
 	for (unsigned seed = 1; seed <= 200; seed++) {
 		struct random_wish wish = {
 			.seed = seed, .count = 30 + seed % 90, .features = seed % (SEAM__HAS_ALL + 1)};
-		struct seam__problem problem;
-		struct seam__budget budget;
-		struct seam__placement placed;
+		struct seam_problem problem;
+		struct seam_budget budget;
+		struct seam_placement placed;
 		uint64_t peak_bytes;
 		uint32_t pieces;
 

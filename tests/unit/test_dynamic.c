@@ -12,11 +12,11 @@
 #define REQUESTS 24u
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__placement best;
-static struct seam__dynamic dynamic;
-static struct seam__dynamic_space space;
-static struct seam__dynamic_request requests[REQUESTS];
+static struct seam_problem problem;
+static struct seam_placement best;
+static struct seam_dynamic dynamic;
+static struct seam_dynamic_space space;
+static struct seam_dynamic_request requests[REQUESTS];
 
 static void set_up(void)
 {
@@ -46,7 +46,7 @@ static void place(uint64_t seed, uint32_t copies)
 	struct random_wish wish = {.seed = seed,
 		.count = 20 + (uint32_t)seed % 10,
 		.features = (seed % 2 == 0 ? SEAM__HAS_WRAP : 0) | (seed % 3 == 0 ? SEAM__HAS_HOLDS : 0)};
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	if (copies > 1)
 		wish.features |= SEAM__HAS_WRAP;
@@ -54,7 +54,7 @@ static void place(uint64_t seed, uint32_t copies)
 	seam__budget_init(&budget);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 	cr_assert_eq(seam__solver_run(seam__solver_find("start-first"), &problem, &budget, &best), SEAM_OK);
-	space = (struct seam__dynamic_space){
+	space = (struct seam_dynamic_space){
 		.problem = &problem, .offsets = best.offsets, .arena_bytes = best.peak_bytes, .copies = copies};
 }
 
@@ -71,7 +71,7 @@ static void draw_requests(uint64_t seed)
 		uint32_t span = 2 + (layer * 7 + (uint32_t)seed) % (most - 1);
 		uint32_t begin = (uint32_t)random_below(&state, span);
 
-		requests[i] = (struct seam__dynamic_request){
+		requests[i] = (struct seam_dynamic_request){
 			.size_bytes = 1 + random_below(&state, 50),
 			.from = from,
 			.to = from + span,
@@ -85,7 +85,7 @@ static void draw_requests(uint64_t seed)
 }
 
 /* Is the item in the way of somebody who uses memory on `stream` during the interval? Position by position. */
-static bool in_the_way(const struct seam__item *item, uint32_t number, uint32_t begin, uint32_t span, uint32_t stream)
+static bool in_the_way(const struct seam_item *item, uint32_t number, uint32_t begin, uint32_t span, uint32_t stream)
 {
 	uint32_t longest = item->span;
 
@@ -153,7 +153,7 @@ static void one_item(void)
 	best.offsets[0] = 0;
 	best.offsets[1] = 0;
 	best.peak_bytes = 20;
-	space = (struct seam__dynamic_space){
+	space = (struct seam_dynamic_space){
 		.problem = &problem, .offsets = best.offsets, .arena_bytes = 20, .copies = 1};
 }
 
@@ -165,7 +165,7 @@ static const struct seam_plan_group *group_of(uint32_t request)
 Test(dynamic, a_group_is_of_one_pair_of_layers_and_one_interval)
 {
 	one_item();
-	requests[0] = (struct seam__dynamic_request){
+	requests[0] = (struct seam_dynamic_request){
 		.size_bytes = 5, .begin = 1, .end = 3, .from = 0, .to = 5, .layer_begin = 1};
 	requests[1] = requests[0];
 	requests[1].begin = 2;
@@ -175,7 +175,7 @@ Test(dynamic, a_group_is_of_one_pair_of_layers_and_one_interval)
 	requests[3] = requests[0];
 	requests[3].begin = 3;
 	requests[3].end = 4;
-	requests[4] = (struct seam__dynamic_request){
+	requests[4] = (struct seam_dynamic_request){
 		.size_bytes = 5, .begin = 6, .end = 8, .from = 6, .to = 9, .layer_begin = 1};
 	cr_assert_eq(seam__dynamic_init(&space, requests, 5, &dynamic), SEAM_OK);
 	cr_expect_eq(dynamic.groups.count, 3);
@@ -196,7 +196,7 @@ Test(dynamic, nothing_has_no_groups_and_a_failed_allocation_leaves_nothing)
 	cr_expect_eq(dynamic.groups.count, 0);
 	seam__dynamic_fini(&dynamic);
 	memset(requests, 0, sizeof(requests));
-	requests[0] = (struct seam__dynamic_request){.size_bytes = 5, .begin = 1, .end = 3, .from = 0, .to = 5};
+	requests[0] = (struct seam_dynamic_request){.size_bytes = 5, .begin = 1, .end = 3, .from = 0, .to = 5};
 	uint64_t failed = 0;
 	enum seam_rc rc = SEAM_OOM_META;
 	while (rc != SEAM_OK) {

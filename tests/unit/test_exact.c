@@ -11,7 +11,7 @@
 TestSuite(exact, .init = set_up, .fini = tear_down);
 
 struct brute {
-	const struct seam__problem *problem;
+	const struct seam_problem *problem;
 	uint64_t offsets[ITEMS_MAX];
 	bool placed[ITEMS_MAX];
 	bool meet[ITEMS_MAX][ITEMS_MAX];
@@ -61,7 +61,7 @@ static void place_rest(struct brute *brute, uint64_t last, uint64_t peak_bytes)
 		brute->best_bytes = peak_bytes;
 }
 
-static bool live_at(const struct seam__problem *problem, uint32_t i, uint32_t position)
+static bool live_at(const struct seam_problem *problem, uint32_t i, uint32_t position)
 {
 	for (uint32_t step = 0; step < problem->items[i].span; step++)
 		if ((problem->items[i].begin + step) % problem->circle == position)
@@ -69,7 +69,7 @@ static bool live_at(const struct seam__problem *problem, uint32_t i, uint32_t po
 	return false;
 }
 
-static uint64_t brute_force(const struct seam__problem *problem)
+static uint64_t brute_force(const struct seam_problem *problem)
 {
 	struct brute brute = {.problem = problem, .best_bytes = UINT64_MAX};
 
@@ -82,10 +82,10 @@ static uint64_t brute_force(const struct seam__problem *problem)
 	return brute.best_bytes;
 }
 
-static uint64_t solve(const struct seam__problem *problem, uint64_t target_bytes, uint64_t nodes)
+static uint64_t solve(const struct seam_problem *problem, uint64_t target_bytes, uint64_t nodes)
 {
-	struct seam__budget budget;
-	struct seam__placement best;
+	struct seam_budget budget;
+	struct seam_placement best;
 	uint64_t peak_bytes;
 
 	seam__budget_init(&budget);
@@ -103,7 +103,7 @@ static uint64_t solve(const struct seam__problem *problem, uint64_t target_bytes
 }
 
 /* Lifetimes of all lengths, few sizes: instances whose best placement is above the bound are not rare. */
-static void make_dense(uint64_t seed, unsigned features, struct seam__problem *problem)
+static void make_dense(uint64_t seed, unsigned features, struct seam_problem *problem)
 {
 	uint64_t state = seed;
 	uint64_t align_bytes = seed % 2 == 0 ? 1 : 16;
@@ -125,7 +125,7 @@ static void compare(unsigned features)
 	unsigned above = 0;
 
 	for (uint64_t seed = 0; seed < INSTANCES; seed++) {
-		struct seam__problem problem;
+		struct seam_problem problem;
 		uint64_t expected;
 		uint64_t found;
 
@@ -155,7 +155,7 @@ Test(exact, circles_are_placed_best)
 /* Three stretches that overlap in pairs on a circle: 2 + 2 fit under 4 nowhere, although never more than 4 are live. */
 Test(exact, a_circle_may_need_more_than_is_ever_live)
 {
-	struct seam__problem problem;
+	struct seam_problem problem;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 3, 6, false, 1, 1), SEAM_OK);
 	for (uint32_t i = 0; i < 3; i++)
@@ -169,7 +169,7 @@ Test(exact, a_circle_may_need_more_than_is_ever_live)
 Test(exact, it_stops_at_the_target)
 {
 	struct random_wish wish = {.seed = 11, .count = 60};
-	struct seam__problem problem;
+	struct seam_problem problem;
 
 	random_problem(&wish, meta, &problem);
 	uint64_t best_bytes = solve(&problem, 0, 300000);
@@ -182,9 +182,9 @@ Test(exact, it_stops_at_the_target)
 Test(exact, a_given_placement_is_lowered)
 {
 	struct random_wish wish = {.seed = 4, .count = 50, .features = SEAM__HAS_WRAP};
-	struct seam__problem problem;
-	struct seam__placement best;
-	struct seam__budget budget;
+	struct seam_problem problem;
+	struct seam_placement best;
+	struct seam_budget budget;
 
 	random_problem(&wish, meta, &problem);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
@@ -202,7 +202,7 @@ Test(exact, a_given_placement_is_lowered)
 Test(exact, without_time_there_is_no_answer)
 {
 	struct random_wish wish = {.seed = 4, .count = 50};
-	struct seam__problem problem;
+	struct seam_problem problem;
 
 	random_problem(&wish, meta, &problem);
 	cr_expect_eq(solve(&problem, 0, 0), SEAM__PEAK_NONE);

@@ -8,8 +8,8 @@
 
 #define COUNT 30
 
-static struct seam__problem problem;
-static struct seam__exact_cuts cuts;
+static struct seam_problem problem;
+static struct seam_exact_cuts cuts;
 
 static void close_all(void)
 {

@@ -8,9 +8,9 @@
 #define COUNT 6
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__exact_window window;
-static struct seam__exact_skyline skyline;
+static struct seam_problem problem;
+static struct seam_exact_window window;
+static struct seam_exact_skyline skyline;
 
 static void set_up(void)
 {
@@ -61,7 +61,7 @@ static void build(void)
 Test(exact_fit, a_gap_reaches_to_its_neighbours)
 {
 	build();
-	struct seam__exact_spot gap = seam__exact_row_of(&skyline, 1);
+	struct seam_exact_spot gap = seam__exact_row_of(&skyline, 1);
 	cr_expect_eq(gap.first, 1);
 	cr_expect_eq(gap.length, 1);
 	cr_expect_eq(gap.left_bytes, 10);
@@ -73,7 +73,7 @@ Test(exact_fit, a_gap_reaches_to_its_neighbours)
 Test(exact_fit, what_reaches_over_a_neighbour_does_not_fit)
 {
 	build();
-	struct seam__exact_spot gap = seam__exact_row_of(&skyline, 1);
+	struct seam_exact_spot gap = seam__exact_row_of(&skyline, 1);
 	cr_expect(seam__exact_fits(&skyline, &gap, item(2)));
 	cr_expect_not(seam__exact_fits(&skyline, &gap, item(3)));
 	cr_expect_not(seam__exact_fits(&skyline, &gap, item(0)), "it is placed");

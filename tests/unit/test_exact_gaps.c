@@ -7,10 +7,10 @@
 #include "meta.h"
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__exact_window window;
-static struct seam__exact_skyline skyline;
-static struct seam__exact_gaps gaps;
+static struct seam_problem problem;
+static struct seam_exact_window window;
+static struct seam_exact_skyline skyline;
+static struct seam_exact_gaps gaps;
 
 static void set_up(void)
 {
@@ -49,7 +49,7 @@ static void begin(const struct row *rows, uint32_t count, uint32_t circle, uint6
 
 static bool settle(void)
 {
-	struct seam__exact_row whole = {0, window.sections};
+	struct seam_exact_row whole = {0, window.sections};
 
 	if (!seam__exact_gaps_settle(&gaps))
 		return false;
@@ -114,7 +114,7 @@ Test(exact_gaps, the_next_level_is_the_lowest_top_beside)
 
 	begin(rows, 4, 4, 100);
 	cr_assert(settle());
-	struct seam__exact_spot spot = gaps.parts[0].spot;
+	struct seam_exact_spot spot = gaps.parts[0].spot;
 	spot.section = window.items[item(0)].first;
 	cr_expect_eq(spot.length, 2);
 	cr_expect_eq(seam__exact_gaps_next_level(&gaps, &spot), 4, "the bridge on the smallest item beside it");
@@ -130,7 +130,7 @@ Test(exact_gaps, what_was_seen_before_is_seen_again)
 		uint32_t mark = skyline.trail_count;
 
 		cr_assert(settle());
-		struct seam__exact_spot spot = gaps.parts[0].spot;
+		struct seam_exact_spot spot = gaps.parts[0].spot;
 		cr_assert(seam__exact_skyline_place(&skyline, item(2), 0));
 		cr_assert(settle());
 		cr_expect_eq(gaps.part_count, 2);

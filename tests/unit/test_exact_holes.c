@@ -12,9 +12,9 @@
 #define LONG 20
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__exact_window window;
-static struct seam__exact_skyline skyline;
+static struct seam_problem problem;
+static struct seam_exact_window window;
+static struct seam_exact_skyline skyline;
 
 static void set_up(void)
 {
@@ -53,7 +53,7 @@ static bool something_fits(void)
 		uint64_t top = UINT64_MAX;
 
 		for (uint32_t w = 0; w < window.items[i].width; w++) {
-			const struct seam__exact_section *section =
+			const struct seam_exact_section *section =
 				&skyline.sections[seam__exact_ahead(&window, window.items[i].first, w)];
 
 			bottom = section->hole_bottom_bytes > bottom ? section->hole_bottom_bytes : bottom;
@@ -65,10 +65,10 @@ static bool something_fits(void)
 	return false;
 }
 
-static bool is_level(const struct seam__exact_item *item)
+static bool is_level(const struct seam_exact_item *item)
 {
 	for (uint32_t w = 0; w < item->width; w++) {
-		const struct seam__exact_section *section =
+		const struct seam_exact_section *section =
 			&skyline.sections[seam__exact_ahead(&window, item->first, w)];
 
 		if (section->floor_bytes != skyline.sections[item->first].floor_bytes)

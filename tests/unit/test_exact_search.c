@@ -11,9 +11,9 @@
 #define ITEMS_MAX (80 * STACKS + 1)
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__exact_window window;
-static struct seam__exact_search search;
+static struct seam_problem problem;
+static struct seam_exact_window window;
+static struct seam_exact_search search;
 static double priorities[ITEMS_MAX];
 
 static void set_up(void)
@@ -45,13 +45,12 @@ static void open_search(void)
 		priorities[i] = (double)window.items[i].size_bytes;
 }
 
-static enum seam__exact_result ask(
-	uint64_t capacity_bytes, uint64_t node_limit, enum seam__exact_style style, bool loose)
+static enum seam_exact_result ask(uint64_t capacity_bytes, uint64_t node_limit, enum seam_exact_style style, bool loose)
 {
-	struct seam__exact_attempt attempt = {capacity_bytes, node_limit, priorities, style, loose};
-	struct seam__budget budget;
+	struct seam_exact_attempt attempt = {capacity_bytes, node_limit, priorities, style, loose};
+	struct seam_budget budget;
 	uint64_t offsets[COUNT];
-	enum seam__exact_result result;
+	enum seam_exact_result result;
 
 	seam__budget_init(&budget);
 	result = seam__exact_search_try(&search, &attempt, &budget);
@@ -79,9 +78,9 @@ Test(exact_search, what_cannot_be_is_proved_in_every_style)
 {
 	for (int style = 0; style < SEAM__EXACT_STYLES; style++) {
 		make_ring();
-		cr_expect_eq(ask(3, 1000, (enum seam__exact_style)style, false), SEAM__EXACT_NONE, "below the bound");
-		cr_expect_eq(ask(5, 1000, (enum seam__exact_style)style, false), SEAM__EXACT_NONE, "style %d", style);
-		cr_expect_eq(ask(6, 1000, (enum seam__exact_style)style, false), SEAM__EXACT_FOUND, "style %d", style);
+		cr_expect_eq(ask(3, 1000, (enum seam_exact_style)style, false), SEAM__EXACT_NONE, "below the bound");
+		cr_expect_eq(ask(5, 1000, (enum seam_exact_style)style, false), SEAM__EXACT_NONE, "style %d", style);
+		cr_expect_eq(ask(6, 1000, (enum seam_exact_style)style, false), SEAM__EXACT_FOUND, "style %d", style);
 		close_all();
 	}
 }
@@ -106,9 +105,9 @@ Test(exact_search, a_limit_in_nodes_ends_it)
 /* A long row of stacks under something that lasts: each step looks at all that may stand in the row. */
 Test(exact_search, steps_that_take_long_count_as_several)
 {
-	struct seam__exact_attempt attempt = {
+	struct seam_exact_attempt attempt = {
 		2 * STACKS * (uint64_t)ITEMS_MAX, 2 * STACKS, priorities, SEAM__EXACT_LOWEST, true};
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, ITEMS_MAX, 2 * STACKS, true, 1, 1), SEAM_OK);
 	for (uint32_t i = 0; i < ITEMS_MAX - 1; i++)
@@ -134,9 +133,9 @@ Test(exact_search, every_style_places_what_has_room_enough)
 		for (uint32_t i = 0; i < problem.count; i++)
 			sum += problem.items[i].size_bytes;
 		for (int style = 0; style < SEAM__EXACT_STYLES; style++) {
-			cr_expect_eq(ask(sum + problem.lower_bytes, COUNT, (enum seam__exact_style)style, true),
+			cr_expect_eq(ask(sum + problem.lower_bytes, COUNT, (enum seam_exact_style)style, true),
 				SEAM__EXACT_FOUND, "seed %d: without going back once", (int)seed);
-			cr_expect_neq(ask(problem.lower_bytes * 3 / 2, 20000, (enum seam__exact_style)style, false),
+			cr_expect_neq(ask(problem.lower_bytes * 3 / 2, 20000, (enum seam_exact_style)style, false),
 				SEAM__EXACT_NONE, "seed %d", (int)seed);
 		}
 		close_all();

@@ -10,9 +10,9 @@
 #define COUNT 40
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__exact_window window;
-static struct seam__exact_skyline skyline;
+static struct seam_problem problem;
+static struct seam_exact_window window;
+static struct seam_exact_skyline skyline;
 
 static void set_up(void)
 {
@@ -42,12 +42,12 @@ static void open_skyline(void)
 }
 
 /* One floor under all sections of the item? */
-static bool is_level(const struct seam__exact_item *item)
+static bool is_level(const struct seam_exact_item *item)
 {
 	uint64_t floor_bytes = skyline.sections[item->first].floor_bytes;
 
 	for (uint32_t w = 0; w < item->width; w++) {
-		const struct seam__exact_section *section =
+		const struct seam_exact_section *section =
 			&skyline.sections[seam__exact_ahead(&window, item->first, w)];
 
 		if (section->floor_bytes != floor_bytes)

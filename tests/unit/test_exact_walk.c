@@ -9,10 +9,10 @@
 #define COUNT 60
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__exact_window window;
-static struct seam__exact_walk walk;
-static struct seam__budget budget;
+static struct seam_problem problem;
+static struct seam_exact_window window;
+static struct seam_exact_walk walk;
+static struct seam_budget budget;
 
 static void set_up(void)
 {

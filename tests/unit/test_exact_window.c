@@ -10,8 +10,8 @@
 #define COUNT 30
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__exact_window window;
+static struct seam_problem problem;
+static struct seam_exact_window window;
 
 static void set_up(void)
 {
@@ -41,7 +41,7 @@ static void open_window(void)
 	cr_assert_null(seam__exact_window_check(&window), "%s", seam__exact_window_check(&window));
 }
 
-static bool share_section(const struct seam__exact_item *a, const struct seam__exact_item *b)
+static bool share_section(const struct seam_exact_item *a, const struct seam_exact_item *b)
 {
 	return seam__exact_distance(&window, a->first, b->first) < a->width ||
 		seam__exact_distance(&window, b->first, a->first) < b->width;

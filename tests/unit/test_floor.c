@@ -12,7 +12,7 @@ TestSuite(floor, .init = set_up, .fini = tear_down);
 
 /* How low the chain of `head` can lie above all that it conflicts with. */
 static uint64_t naive_floor(
-	const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head)
+	const struct seam_problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head)
 {
 	uint64_t floor = 0;
 	uint64_t shift = 0;
@@ -29,7 +29,7 @@ static uint64_t naive_floor(
 	return floor;
 }
 
-static void naive_place(const struct seam__problem *problem, const struct seam__order *order, uint64_t *ret_offsets)
+static void naive_place(const struct seam_problem *problem, const struct seam_order *order, uint64_t *ret_offsets)
 {
 	bool placed[ITEMS] = {false};
 
@@ -63,12 +63,12 @@ Test(floor, placements_are_the_naive_ones)
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
 		struct random_wish wish = {
 			.seed = 50 + features, .count = ITEMS, .features = features, .sizes = features % 3};
-		struct seam__problem problem;
+		struct seam_problem problem;
 
 		random_problem(&wish, meta, &problem);
-		struct seam__budget budget;
-		struct seam__placement best;
-		struct seam__order order;
+		struct seam_budget budget;
+		struct seam_placement best;
+		struct seam_order order;
 		uint64_t naive[ITEMS];
 
 		seam__budget_init(&budget);

@@ -13,7 +13,7 @@ TestSuite(gaps, .init = set_up, .fini = tear_down);
 
 /* May the chain of `head` lie at `at`, next to what is placed? */
 static bool fits(
-	const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head, uint64_t at)
+	const struct seam_problem *problem, const uint64_t *offsets, const bool *placed, uint32_t head, uint64_t at)
 {
 	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = problem->items[i].next) {
 		for (uint32_t j = 0; j < problem->count; j++)
@@ -25,7 +25,7 @@ static bool fits(
 	return true;
 }
 
-static uint64_t length(const struct seam__problem *problem, uint32_t head)
+static uint64_t length(const struct seam_problem *problem, uint32_t head)
 {
 	uint64_t sum = 0;
 
@@ -35,8 +35,8 @@ static uint64_t length(const struct seam__problem *problem, uint32_t head)
 }
 
 /* Nothing is ever placed at `top` or above, so a gap that reaches it has no end. */
-static uint64_t naive_find(const struct seam__problem *problem, const uint64_t *offsets, const bool *placed,
-	uint32_t head, enum seam__fit fit, uint64_t floor, uint64_t ceiling, uint64_t top)
+static uint64_t naive_find(const struct seam_problem *problem, const uint64_t *offsets, const bool *placed,
+	uint32_t head, enum seam_gap_fit fit, uint64_t floor, uint64_t ceiling, uint64_t top)
 {
 	uint64_t best = NOWHERE;
 	uint64_t best_slack = NOWHERE;
@@ -64,7 +64,7 @@ static uint64_t naive_find(const struct seam__problem *problem, const uint64_t *
 }
 
 /* Places heads one after the other where the naive search says; before that, the other must say the same. */
-static void compare(const struct seam__problem *problem, struct seam__gaps *gaps, uint64_t seed, const char *what)
+static void compare(const struct seam_problem *problem, struct seam_gaps *gaps, uint64_t seed, const char *what)
 {
 	uint64_t offsets[TRIES];
 	bool placed[TRIES] = {false};
@@ -73,7 +73,7 @@ static void compare(const struct seam__problem *problem, struct seam__gaps *gaps
 	for (uint32_t head = 0; head < problem->count; head++) {
 		uint64_t wanted_ceiling = random_below(&seed, 3) == 0 ? random_below(&seed, 400) : 100000;
 		uint64_t floor = random_below(&seed, 4) == 0 ? random_below(&seed, 200) : 0;
-		enum seam__fit fit = random_below(&seed, 2) == 0 ? SEAM__FIT_FIRST : SEAM__FIT_BEST;
+		enum seam_gap_fit fit = random_below(&seed, 2) == 0 ? SEAM__FIT_FIRST : SEAM__FIT_BEST;
 		uint64_t naive = naive_find(problem, offsets, placed, head, fit, floor, wanted_ceiling, top);
 		uint64_t found = NOWHERE;
 		bool is_found = seam__gaps_find(gaps, head, fit, floor, wanted_ceiling, &found);
@@ -100,9 +100,9 @@ Test(gaps, what_is_found_is_what_a_naive_search_finds)
 		for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
 			struct random_wish wish = {
 				.seed = seed * 16 + features, .count = TRIES, .features = features & ~SEAM__HAS_FIXED};
-			struct seam__problem problem;
-			struct seam__timeline timeline;
-			struct seam__gaps gaps;
+			struct seam_problem problem;
+			struct seam_timeline timeline;
+			struct seam_gaps gaps;
 
 			random_problem(&wish, meta, &problem);
 			cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
@@ -119,9 +119,9 @@ Test(gaps, what_is_found_is_what_a_naive_search_finds)
 
 Test(gaps, addresses_near_the_end_of_the_space)
 {
-	struct seam__problem problem;
-	struct seam__timeline timeline;
-	struct seam__gaps gaps;
+	struct seam_problem problem;
+	struct seam_timeline timeline;
+	struct seam_gaps gaps;
 	uint64_t offset = 1;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 3, 4, true, 1, 1), SEAM_OK);

@@ -8,7 +8,7 @@
 #include "random_graph.h"
 #include "trace_sample.h"
 
-static struct seam__graph graph;
+static struct seam_graph graph;
 
 static void set_up(void)
 {
@@ -115,7 +115,7 @@ Test(graph, a_tensor_nobody_consumes_is_its_producers_workspace)
 	OK(consumer("a"));
 	OK(consumer("b"));
 	OK(seam__graph_finish(&graph));
-	const struct seam__graph_tensor *t = seam__graph_tensor_at(&graph, 0);
+	const struct seam_graph_tensor *t = seam__graph_tensor_at(&graph, 0);
 	cr_assert_eq(t->consumer_count, 1);
 	cr_expect_eq(seam__graph_consumers(&graph, t)[0], 0);
 	cr_expect_eq(seam__graph_tensor_at(&graph, 1)->consumer_count, 2);

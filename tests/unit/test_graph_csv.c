@@ -7,7 +7,7 @@
 #include "meta.h"
 #include "trace_sample.h"
 
-static struct seam__graph graph;
+static struct seam_graph graph;
 static struct seam_trace_error error;
 
 static void tear_down(void)
@@ -33,8 +33,8 @@ Test(graph_csv, rows_become_a_graph)
 	cr_expect_eq(graph.nodes.count, 3);
 	cr_expect_eq(graph.streams.count, 2);
 	cr_expect_eq(((const uint64_t *)graph.streams.items)[1], 7);
-	const struct seam__graph_tensor *t1 = seam__graph_tensor_at(&graph, 0);
-	const struct seam__graph_tensor *t2 = seam__graph_tensor_at(&graph, 1);
+	const struct seam_graph_tensor *t1 = seam__graph_tensor_at(&graph, 0);
+	const struct seam_graph_tensor *t2 = seam__graph_tensor_at(&graph, 1);
 	cr_expect_eq(t1->size_bytes, 1024);
 	cr_expect_eq(t1->producer, 0);
 	cr_expect_eq(t1->consumer_count, 2);

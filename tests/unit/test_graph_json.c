@@ -10,7 +10,7 @@
 #include "graph_input.h"
 #include "trace_sample.h"
 
-static struct seam__graph graph;
+static struct seam_graph graph;
 static struct seam_trace_error error;
 
 static void tear_down(void)
@@ -26,7 +26,7 @@ static enum seam_rc read_text(const char *text)
 	return graph_json_read(text, strlen(text), &error, &graph);
 }
 
-static void expect_equal(const struct seam__graph *a, const struct seam__graph *b)
+static void expect_equal(const struct seam_graph *a, const struct seam_graph *b)
 {
 	cr_assert_eq(a->nodes.count, b->nodes.count);
 	cr_assert_eq(a->tensors.count, b->tensors.count);
@@ -34,8 +34,8 @@ static void expect_equal(const struct seam__graph *a, const struct seam__graph *
 	cr_expect_eq(memcmp(a->sorted.items, b->sorted.items, a->sorted.count * sizeof(uint32_t)), 0);
 	cr_expect_eq(memcmp(a->streams.items, b->streams.items, a->streams.count * sizeof(uint64_t)), 0);
 	for (uint32_t t = 0; t < a->tensors.count; t++) {
-		const struct seam__graph_tensor *left = seam__graph_tensor_at(a, t);
-		const struct seam__graph_tensor *right = seam__graph_tensor_at(b, t);
+		const struct seam_graph_tensor *left = seam__graph_tensor_at(a, t);
+		const struct seam_graph_tensor *right = seam__graph_tensor_at(b, t);
 
 		cr_expect_str_eq(seam__graph_text(left->name), seam__graph_text(right->name));
 		cr_expect_eq(left->size_bytes, right->size_bytes);
@@ -52,7 +52,7 @@ Test(graph_json, it_is_the_same_graph_as_in_csv)
 {
 	static const char csv[] =
 		"node,a,0\nnode,7,3\nnode,c,3\ntensor,t,1024,a,7;c\ntensor,u,0,7,\ntensor,v,5,c,c\narc,a,c\ncontiguous,u;t\n";
-	struct seam__graph other;
+	struct seam_graph other;
 
 	cr_assert_eq(
 		read_text(

@@ -28,9 +28,9 @@ Test(graph_problem, items_conflict_exactly_when_tensors_are_unsafe)
 {
 	for (uint64_t seed = 0; seed < 150; seed++) {
 		struct random_graph_wish wish = wish_of(seed);
-		struct seam__graph graph;
-		struct seam__problem problem;
-		struct seam__pairs pairs;
+		struct seam_graph graph;
+		struct seam_problem problem;
+		struct seam_pairs pairs;
 
 		random_graph(&wish, &graph);
 		cr_assert_eq(seam__graph_problem(&graph, meta, 1, false, &problem), SEAM_OK);
@@ -53,7 +53,7 @@ Test(graph_problem, items_conflict_exactly_when_tensors_are_unsafe)
 
 /* Tensors of all members of a chain, one behind the other, those of size 0 aside. */
 static void expect_contiguous(
-	const struct seam__graph *graph, const struct seam__problem *problem, const uint64_t *offsets)
+	const struct seam_graph *graph, const struct seam_problem *problem, const uint64_t *offsets)
 {
 	for (uint32_t i = 0; i < problem->count; i++) {
 		uint32_t tensor = seam__graph_tensor_at(graph, problem->items[i].request)->next;
@@ -73,10 +73,10 @@ Test(graph_problem, solvers_keep_safety_and_contiguous_constraints)
 
 	for (uint64_t seed = 0; seed < 40; seed += 2) {
 		struct random_graph_wish wish = wish_of(seed);
-		struct seam__graph graph;
-		struct seam__problem problem;
-		struct seam__placement best;
-		struct seam__budget budget;
+		struct seam_graph graph;
+		struct seam_problem problem;
+		struct seam_placement best;
+		struct seam_budget budget;
 
 		random_graph(&wish, &graph);
 		cr_assert_eq(seam__graph_problem(&graph, meta, 8, false, &problem), SEAM_OK);
@@ -101,8 +101,8 @@ Test(graph_problem, solvers_keep_safety_and_contiguous_constraints)
 Test(graph_problem, a_link_passes_over_what_has_no_size)
 {
 	static const char text[] = "node,a,0\ntensor,t,5,a,\ntensor,zero,0,a,\ntensor,u,8,a,\ncontiguous,t;zero;u\n";
-	struct seam__graph graph;
-	struct seam__problem problem;
+	struct seam_graph graph;
+	struct seam_problem problem;
 
 	cr_assert_eq(graph_csv_read(text, strlen(text), NULL, &graph), SEAM_OK);
 	cr_assert_eq(seam__graph_problem(&graph, meta, 4, false, &problem), SEAM_OK);
@@ -119,11 +119,11 @@ Test(graph_problem, a_link_passes_over_what_has_no_size)
 Test(graph_problem, a_failed_allocation_is_reported)
 {
 	struct random_graph_wish wish = wish_of(8);
-	struct seam__graph graph;
+	struct seam_graph graph;
 
 	random_graph(&wish, &graph);
 	for (uint64_t n = 1;; n++) {
-		struct seam__problem problem = {0};
+		struct seam_problem problem = {0};
 
 		seam__meta_fail_at(meta, n);
 		enum seam_rc rc = seam__graph_problem(&graph, meta, 1, false, &problem);

@@ -11,7 +11,7 @@
 #define SEEDS 60
 
 struct scene {
-	struct seam__graph graph;
+	struct seam_graph graph;
 	struct seam_plan *plan;
 	bool *reaches;
 	uint64_t offsets[200];

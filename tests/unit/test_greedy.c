@@ -12,7 +12,7 @@ TestSuite(greedy, .init = set_up, .fini = tear_down);
 #define ITEMS 40u
 
 static bool fits(
-	const struct seam__problem *problem, const uint64_t *offsets, const bool *placed, uint32_t i, uint64_t at)
+	const struct seam_problem *problem, const uint64_t *offsets, const bool *placed, uint32_t i, uint64_t at)
 {
 	for (uint32_t j = 0; j < problem->count; j++)
 		if (placed[j] && offsets[j] < at + problem->items[i].size_bytes &&
@@ -22,7 +22,7 @@ static bool fits(
 }
 
 /* First fit of an order, as one would write it down. */
-static void naive_first(const struct seam__problem *problem, const struct seam__order *order, uint64_t *ret_offsets)
+static void naive_first(const struct seam_problem *problem, const struct seam_order *order, uint64_t *ret_offsets)
 {
 	bool placed[ITEMS] = {false};
 
@@ -47,14 +47,14 @@ Test(greedy, first_fit_of_every_order_is_the_naive_one)
 
 	for (unsigned features = 0; features < SEAM__HAS_LINKS; features++) {
 		struct random_wish wish = {.seed = 5 + features, .count = ITEMS, .features = features};
-		struct seam__problem problem;
+		struct seam_problem problem;
 
 		random_problem(&wish, meta, &problem);
 		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
-			struct seam__recipe recipe = {"any", words[w], SEAM__FIT_FIRST};
-			struct seam__budget budget;
-			struct seam__placement best;
-			struct seam__order order;
+			struct seam_recipe recipe = {"any", words[w], SEAM__FIT_FIRST};
+			struct seam_budget budget;
+			struct seam_placement best;
+			struct seam_order order;
 			uint64_t naive[ITEMS];
 
 			seam__budget_init(&budget);
@@ -74,10 +74,10 @@ Test(greedy, first_fit_of_every_order_is_the_naive_one)
 Test(greedy, best_fit_takes_the_smallest_gap)
 {
 	static const struct {
-		enum seam__fit fit;
+		enum seam_gap_fit fit;
 		uint64_t wanted;
 	} rows[] = {{SEAM__FIT_FIRST, 10}, {SEAM__FIT_BEST, 40}};
-	struct seam__problem problem;
+	struct seam_problem problem;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 4, 10, true, 1, 1), SEAM_OK);
 	seam__problem_add(&problem, 10, 0, 10)->fixed_bytes = 0;
@@ -85,9 +85,9 @@ Test(greedy, best_fit_takes_the_smallest_gap)
 	seam__problem_add(&problem, 10, 0, 10)->fixed_bytes = 50;
 	seam__problem_add(&problem, 10, 4, 2);
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-		struct seam__recipe recipe = {"any", "W", rows[r].fit};
-		struct seam__budget budget;
-		struct seam__placement best;
+		struct seam_recipe recipe = {"any", "W", rows[r].fit};
+		struct seam_budget budget;
+		struct seam_placement best;
 
 		seam__budget_init(&budget);
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
@@ -101,11 +101,11 @@ Test(greedy, best_fit_takes_the_smallest_gap)
 
 Test(greedy, what_is_good_enough_costs_nothing)
 {
-	struct seam__recipe recipe = {"any", "WB", SEAM__FIT_FIRST};
+	struct seam_recipe recipe = {"any", "WB", SEAM__FIT_FIRST};
 	struct random_wish wish = {.seed = 2, .count = ITEMS, .features = SEAM__HAS_WRAP};
-	struct seam__problem problem;
-	struct seam__budget budget;
-	struct seam__placement best;
+	struct seam_problem problem;
+	struct seam_budget budget;
+	struct seam_placement best;
 
 	random_problem(&wish, meta, &problem);
 	seam__budget_init(&budget);

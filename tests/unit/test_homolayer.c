@@ -8,9 +8,9 @@
 
 static struct seam_trace_builder *builder;
 static struct seam_trace *trace;
-static struct seam__requests requests;
-static struct seam__slots slots;
-static struct seam__homolayer homolayer;
+static struct seam_traced_requests requests;
+static struct seam_period_slots slots;
+static struct seam_homolayer homolayer;
 
 static void set_up(void)
 {
@@ -58,8 +58,8 @@ static void put(uint64_t id, const char *module)
 static void find(uint32_t streams)
 {
 	struct seam_trace_error error = {0};
-	struct seam__tokens beats;
-	struct seam__period period;
+	struct seam_tokens beats;
+	struct seam_period period;
 
 	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_OK, "%s", error.text);
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
@@ -73,8 +73,8 @@ static void find(uint32_t streams)
 
 static void expect(uint32_t number, uint32_t from, uint32_t to, const char *begin, const char *end)
 {
-	const struct seam__dynamic_request *request =
-		(const struct seam__dynamic_request *)homolayer.requests.items + number;
+	const struct seam_dynamic_request *request =
+		(const struct seam_dynamic_request *)homolayer.requests.items + number;
 	const char *names = homolayer.names.section.items;
 
 	cr_assert_lt(number, homolayer.requests.count);
@@ -103,7 +103,7 @@ Test(homolayer, intervals_reach_from_layer_to_layer)
 	expect(0, 1, 5, "blocks.0.feed.experts", "blocks.0.feed.experts");
 	expect(1, 1, 9, "blocks.0.feed.experts", "blocks.0.feed.experts.0");
 	expect(2, 6, 8, "blocks.1.feed.experts.0.up", "blocks.1.feed.experts.0.up");
-	cr_expect_eq(((const struct seam__dynamic_request *)homolayer.requests.items)[1].stream, 0);
+	cr_expect_eq(((const struct seam_dynamic_request *)homolayer.requests.items)[1].stream, 0);
 	cr_expect_eq(((const uint32_t *)homolayer.slots.items)[0], 2);
 }
 
@@ -140,5 +140,5 @@ Test(homolayer, streams_that_are_not_those_of_the_problem_share_nothing)
 	put(2, "a");
 	put(1, "a");
 	find(2);
-	cr_expect_eq(((const struct seam__dynamic_request *)homolayer.requests.items)[0].stream, SEAM__STREAM_NONE);
+	cr_expect_eq(((const struct seam_dynamic_request *)homolayer.requests.items)[0].stream, SEAM__STREAM_NONE);
 }

@@ -11,10 +11,10 @@
 #include "trace_words.h"
 
 static struct seam_trace *trace;
-static struct seam__requests requests;
-static struct seam__tokens beats;
-static struct seam__slots slots;
-static struct seam__problem problem;
+static struct seam_traced_requests requests;
+static struct seam_tokens beats;
+static struct seam_period_slots slots;
+static struct seam_problem problem;
 static struct seam_trace_error error;
 
 static void forget(void)
@@ -37,7 +37,7 @@ TestSuite(instance, .fini = tear_down);
 
 static void read_trace(uint64_t first, uint64_t last)
 {
-	struct seam__period period;
+	struct seam_period period;
 
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
 	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
@@ -49,14 +49,14 @@ static void read_trace(uint64_t first, uint64_t last)
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
 }
 
-static enum seam_rc make(const struct seam__instance_options *options)
+static enum seam_rc make(const struct seam_instance_options *options)
 {
 	return seam__instance_init(seam__meta_process(), trace, &requests, &slots, options, &error, &problem);
 }
 
 static void make_plain(enum seam_plan_streams streams)
 {
-	const struct seam__instance_options options = {.align_bytes = 1, .streams = streams};
+	const struct seam_instance_options options = {.align_bytes = 1, .streams = streams};
 
 	cr_assert_eq(make(&options), SEAM_OK, "%s", error.text);
 	cr_expect_null(seam__problem_check(&problem), "%s", seam__problem_check(&problem));
@@ -230,7 +230,7 @@ Test(instance, a_private_pool_shares_with_itself_only)
 
 Test(instance, the_bound_adds_up_what_never_shares)
 {
-	struct seam__bounds bounds;
+	struct seam_bounds bounds;
 
 	trace = trace_words("+a10 -a +b20@1 -b +c5@2 -c");
 	read_trace(0, 0);
@@ -284,7 +284,7 @@ Test(instance, fixed_blocks_keep_their_addresses)
 {
 	for (size_t r = 0; r < sizeof(fixed_rows) / sizeof(fixed_rows[0]); r++) {
 		const struct fixed_row *row = &fixed_rows[r];
-		const struct seam__instance_options options = {
+		const struct seam_instance_options options = {
 			.align_bytes = 8, .fixed = row->fixed, .fixed_count = row->count};
 
 		trace = trace_words("+p8 +g8 | +a16 -a +b8 -g +g8 -b | +a16 -a +b8 -g +g8 -b |");
@@ -312,7 +312,7 @@ Test(instance, fixed_blocks_keep_their_addresses)
 Test(instance, a_fixed_block_may_have_more_room_than_it_needs)
 {
 	struct seam_plan_fixed fixed = {.event = 3, .offset_bytes = 64, .room_bytes = 24};
-	const struct seam__instance_options options = {.align_bytes = 8, .fixed = &fixed, .fixed_count = 1};
+	const struct seam_instance_options options = {.align_bytes = 8, .fixed = &fixed, .fixed_count = 1};
 
 	for (uint64_t room = 4; room <= 24; room += 4) {
 		trace = trace_words("+p8 +g8 | +a16 -a +b8 -g +g8 -b | +a16 -a +b8 -g +g8 -b |");
@@ -330,7 +330,7 @@ Test(instance, a_fixed_block_may_have_more_room_than_it_needs)
 Test(instance, a_fixed_resident_is_in_the_way_all_around)
 {
 	const struct seam_plan_fixed fixed = {.event = 0, .offset_bytes = 16};
-	const struct seam__instance_options options = {.align_bytes = 8, .fixed = &fixed, .fixed_count = 1};
+	const struct seam_instance_options options = {.align_bytes = 8, .fixed = &fixed, .fixed_count = 1};
 
 	trace = trace_words("+p8 | +a16 -a +b8@1 -b |");
 	read_trace(2, 7);
@@ -344,7 +344,7 @@ Test(instance, a_fixed_resident_is_in_the_way_all_around)
 Test(instance, no_memory_leaves_nothing)
 {
 	const struct seam_plan_fixed fixed = {.event = 2, .offset_bytes = 16};
-	const struct seam__instance_options options = {.align_bytes = 8, .fixed = &fixed, .fixed_count = 1};
+	const struct seam_instance_options options = {.align_bytes = 8, .fixed = &fixed, .fixed_count = 1};
 	enum seam_rc rc = SEAM_OOM_META;
 
 	trace = trace_words("+p8 | +a16 !e ?e@1 >a@2 -a +b8@1 -b |");

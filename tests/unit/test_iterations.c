@@ -114,7 +114,7 @@ Test(iterations, of_two_shapes_are_two_kinds_though_little_differs)
 	}
 }
 
-static uint64_t requests_of(const struct seam__iteration_kind *kind)
+static uint64_t requests_of(const struct seam_iteration_kind *kind)
 {
 	uint64_t requests = 0;
 	for (uint64_t e = kind->first_event; e < kind->last_event; e++)
@@ -162,7 +162,7 @@ static void add_shape(char *words, size_t n, unsigned scale, bool overlaps)
 Test(iterations, of_shapes_without_a_common_size_is_found_by_form)
 {
 	static const unsigned order[] = {0, 0, 1, 2, 1, 0, 2, 2, 1, 0, 1, 2, 3};
-	const struct seam__iterations_options options = {.by_form = true};
+	const struct seam_iterations_options options = {.by_form = true};
 
 	for (int overlaps = 0; overlaps < 2; overlaps++) {
 		char words[WORDS_MAX] = "";
@@ -268,7 +268,7 @@ Test(iterations, of_equal_parts_is_found_at_its_second_end)
 /* Evaluations come between iterations: those behind the last one follow one another. */
 Test(iterations, counts_those_that_follow_one_another)
 {
-	const struct seam__iterations_options options = {.least_requests = 1};
+	const struct seam_iterations_options options = {.least_requests = 1};
 
 	trace = trace_words(
 		"+w9 | +a10 -a | +a10 -a | +b20 +c30 +d40 +e50 +f60 +g70 -b -c -d -e -f -g | +a10 -a | +a10 -a | +a10 -a |");
@@ -298,7 +298,7 @@ static const struct overlap_row overlap_rows[] = {
 
 Test(iterations, says_what_lives_longer_than_an_iteration)
 {
-	const struct seam__iterations_options options = {.least_requests = 1};
+	const struct seam_iterations_options options = {.least_requests = 1};
 
 	for (size_t r = 0; r < sizeof(overlap_rows) / sizeof(overlap_rows[0]); r++) {
 		trace = trace_words(overlap_rows[r].words);

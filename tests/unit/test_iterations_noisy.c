@@ -31,7 +31,7 @@ static struct line line_of_truth(uint32_t thread, uint32_t length)
 	return line;
 }
 
-static struct line line_of_kind(const struct seam__iteration_kind *kind, uint32_t thread)
+static struct line line_of_kind(const struct seam_iteration_kind *kind, uint32_t thread)
 {
 	struct line line = {.count = 0};
 
@@ -60,7 +60,7 @@ static bool lines_equal(const struct line *a, const struct line *b, uint32_t shi
 }
 
 /* Does the kind ask for what the program asks for without noise, from the same beginning or another one? */
-static bool is_program(const struct seam__iteration_kind *kind, uint32_t length, bool same_beginning)
+static bool is_program(const struct seam_iteration_kind *kind, uint32_t length, bool same_beginning)
 {
 	/* Which requests of the racing thread belong to an iteration nobody can say where nothing marks its end. */
 	const uint32_t threads[] = {0, 1, 7};

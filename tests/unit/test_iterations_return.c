@@ -28,10 +28,10 @@ Test(iterations_return, is_the_change_of_what_is_live)
 {
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		struct seam_trace *trace = trace_words(rows[r].words);
-		struct seam__requests requests;
-		struct seam__sequences of_trace;
-		struct seam__change change;
-		struct seam__stretch stretch;
+		struct seam_traced_requests requests;
+		struct seam_sequences of_trace;
+		struct seam_change change;
+		struct seam_thread_stretch stretch;
 		uint32_t mark = 0;
 
 		cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);

@@ -10,10 +10,10 @@
 #define RECTS_MAX 80u
 
 static struct seam_meta *meta;
-static struct seam__budget budget;
-static struct seam__rect rects[RECTS_MAX];
+static struct seam_budget budget;
+static struct seam_rect rects[RECTS_MAX];
 static uint32_t count;
-static struct seam__axis axis;
+static struct seam_axis axis;
 
 static void set_up(void)
 {
@@ -33,7 +33,7 @@ TestSuite(layers, .init = set_up, .fini = tear_down);
 static void add(uint64_t size_bytes, uint32_t begin, uint32_t span)
 {
 	cr_assert_lt(count, RECTS_MAX);
-	rects[count++] = (struct seam__rect){.size_bytes = size_bytes, .begin = begin, .span = span};
+	rects[count++] = (struct seam_rect){.size_bytes = size_bytes, .begin = begin, .span = span};
 }
 
 static uint64_t pack(void)
@@ -46,7 +46,7 @@ static uint64_t pack(void)
 	return height;
 }
 
-static bool is_live(const struct seam__rect *rect, uint32_t position)
+static bool is_live(const struct seam_rect *rect, uint32_t position)
 {
 	for (uint32_t step = 0; step < rect->span; step++)
 		if ((rect->begin + step) % axis.circle == position)
@@ -87,7 +87,7 @@ static void random_rects(uint64_t seed, uint64_t sizes)
 {
 	uint64_t state = seed;
 
-	axis = (struct seam__axis){.circle = 20 + (uint32_t)random_below(&state, 100), .linear = seed % 2 == 0};
+	axis = (struct seam_axis){.circle = 20 + (uint32_t)random_below(&state, 100), .linear = seed % 2 == 0};
 	count = 0;
 	for (uint32_t n = 1 + (uint32_t)random_below(&state, RECTS_MAX); n > 0; n--) {
 		uint32_t begin = (uint32_t)random_below(&state, axis.circle);
@@ -120,7 +120,7 @@ Test(layers, equal_sizes_on_a_line_need_no_more_than_is_live)
  */
 Test(layers, the_layer_that_ended_last_is_continued)
 {
-	axis = (struct seam__axis){.circle = 10, .linear = true};
+	axis = (struct seam_axis){.circle = 10, .linear = true};
 	add(4, 0, 2);
 	add(4, 0, 5);
 	add(4, 6, 2);
@@ -130,7 +130,7 @@ Test(layers, the_layer_that_ended_last_is_continued)
 
 Test(layers, smaller_sizes_fill_the_idle_windows_of_larger_ones)
 {
-	axis = (struct seam__axis){.circle = 10, .linear = true};
+	axis = (struct seam_axis){.circle = 10, .linear = true};
 	add(8, 2, 4);
 	add(5, 0, 2); /* before */
 	add(5, 6, 4); /* behind, in the same layer of 5 */
@@ -141,7 +141,7 @@ Test(layers, smaller_sizes_fill_the_idle_windows_of_larger_ones)
 
 Test(layers, a_window_reaches_across_the_end_of_a_circle)
 {
-	axis = (struct seam__axis){.circle = 10, .linear = false};
+	axis = (struct seam_axis){.circle = 10, .linear = false};
 	add(8, 3, 4);
 	add(8, 7, 6); /* 7 8 9 0 1 2 */
 	cr_expect_eq(pack(), 8);
@@ -154,7 +154,7 @@ Test(layers, a_window_reaches_across_the_end_of_a_circle)
 
 Test(layers, what_lives_all_around_leaves_nothing)
 {
-	axis = (struct seam__axis){.circle = 4, .linear = false};
+	axis = (struct seam_axis){.circle = 4, .linear = false};
 	add(2, 1, 4);
 	add(2, 3, 4);
 	add(2, 0, 1);
@@ -166,7 +166,7 @@ Test(layers, a_packing_stops_at_the_height_that_would_not_help)
 	uint64_t height;
 	bool whole = true;
 
-	axis = (struct seam__axis){.circle = 4, .linear = true};
+	axis = (struct seam_axis){.circle = 4, .linear = true};
 	add(6, 0, 2);
 	add(5, 1, 2);
 	cr_assert_eq(seam__layers_pack(meta, &budget, &axis, rects, count, 11, &height, &whole), SEAM_OK);
@@ -181,7 +181,7 @@ Test(layers, a_spent_budget_stops_a_packing)
 	uint64_t height;
 	bool whole = true;
 
-	axis = (struct seam__axis){.circle = 4, .linear = true};
+	axis = (struct seam_axis){.circle = 4, .linear = true};
 	add(6, 0, 2);
 	add(5, 1, 2);
 	budget.nodes_left = 1;
@@ -191,7 +191,7 @@ Test(layers, a_spent_budget_stops_a_packing)
 
 Test(layers, nothing_has_no_height)
 {
-	axis = (struct seam__axis){.circle = 4, .linear = true};
+	axis = (struct seam_axis){.circle = 4, .linear = true};
 	cr_expect_eq(pack(), 0);
 }
 
@@ -200,7 +200,7 @@ Test(layers, a_failed_allocation_leaves_nothing)
 	uint64_t height = 7;
 	bool whole;
 
-	axis = (struct seam__axis){.circle = 4, .linear = true};
+	axis = (struct seam_axis){.circle = 4, .linear = true};
 	add(6, 0, 2);
 	for (uint64_t n = 1; n <= 3; n++) {
 		seam__meta_fail_at(meta, n);

@@ -4,12 +4,12 @@
 
 #include "lines.h"
 
-static struct seam__lines lines;
+static struct seam_lines lines;
 static struct seam_trace_error error;
 
-static struct seam__field field_of(const char *text)
+static struct seam_line_field field_of(const char *text)
 {
-	return (struct seam__field){text, strlen(text)};
+	return (struct seam_line_field){text, strlen(text)};
 }
 
 static void begin(const char *text)
@@ -19,7 +19,7 @@ static void begin(const char *text)
 
 static void expect_line(const char *text, uint64_t number)
 {
-	struct seam__field line;
+	struct seam_line_field line;
 	cr_assert(seam__lines_take(&lines, &line), "%s", text);
 	cr_expect(seam__field_is(line, text), "'%.*s' is not '%s'", (int)line.bytes, line.text, text);
 	cr_expect_eq(lines.line, number, "%s", text);
@@ -27,7 +27,7 @@ static void expect_line(const char *text, uint64_t number)
 
 Test(lines, are_trimmed_and_blank_ones_left_out)
 {
-	struct seam__field line;
+	struct seam_line_field line;
 	begin("\xef\xbb\xbf"
 	      "a b\r\n\n \t\r\n\tc\n  d");
 	expect_line("a b", 1);
@@ -40,8 +40,8 @@ Test(lines, are_trimmed_and_blank_ones_left_out)
 
 Test(lines, split_into_fields)
 {
-	struct seam__field rest = field_of("a, b ,,c,");
-	struct seam__field field;
+	struct seam_line_field rest = field_of("a, b ,,c,");
+	struct seam_line_field field;
 	const char *const expected[] = {"a", "b", "", "c", ""};
 	for (size_t i = 0; i < 5; i++) {
 		cr_assert(seam__field_split(&rest, ',', &field), "%zu", i);
@@ -52,8 +52,8 @@ Test(lines, split_into_fields)
 
 Test(lines, split_into_words)
 {
-	struct seam__field rest = field_of("  1\t0x5  rest ");
-	struct seam__field word;
+	struct seam_line_field rest = field_of("  1\t0x5  rest ");
+	struct seam_line_field word;
 	cr_expect(seam__field_word(&rest, &word) && seam__field_is(word, "1"));
 	cr_expect(seam__field_word(&rest, &word) && seam__field_is(word, "0x5"));
 	cr_expect(seam__field_word(&rest, &word) && seam__field_is(word, "rest"));

@@ -9,7 +9,7 @@
 
 TestSuite(order, .init = set_up, .fini = tear_down);
 
-static uint64_t live_at(const struct seam__problem *problem, uint32_t position)
+static uint64_t live_at(const struct seam_problem *problem, uint32_t position)
 {
 	uint64_t sum = 0;
 
@@ -20,9 +20,9 @@ static uint64_t live_at(const struct seam__problem *problem, uint32_t position)
 }
 
 /* Larger is earlier. */
-static int64_t naive_key(const struct seam__problem *problem, uint32_t head, char letter)
+static int64_t naive_key(const struct seam_problem *problem, uint32_t head, char letter)
 {
-	const struct seam__item *items = problem->items;
+	const struct seam_item *items = problem->items;
 	int64_t sum = 0;
 	int64_t most = 0;
 
@@ -50,7 +50,7 @@ static int64_t naive_key(const struct seam__problem *problem, uint32_t head, cha
 	return letter == 'W' || letter == 'A' ? sum : most;
 }
 
-static bool is_before(const struct seam__problem *problem, uint32_t a, uint32_t b, const char *word)
+static bool is_before(const struct seam_problem *problem, uint32_t a, uint32_t b, const char *word)
 {
 	bool a_around = problem->items[a].span == problem->circle;
 	bool b_around = problem->items[b].span == problem->circle;
@@ -67,9 +67,9 @@ static bool is_before(const struct seam__problem *problem, uint32_t a, uint32_t 
 	return a < b;
 }
 
-static void check_order(const struct seam__problem *problem, const char *word)
+static void check_order(const struct seam_problem *problem, const char *word)
 {
-	struct seam__order order;
+	struct seam_order order;
 	bool is_behind[64] = {false};
 	bool met[64] = {false};
 	uint32_t heads = 0;
@@ -100,7 +100,7 @@ Test(order, words_are_orders)
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
 		struct random_wish wish = {
 			.seed = 77 + features, .count = 40, .features = features & ~SEAM__HAS_HOLDS, .sizes = 3};
-		struct seam__problem problem;
+		struct seam_problem problem;
 
 		random_problem(&wish, meta, &problem);
 		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
@@ -111,8 +111,8 @@ Test(order, words_are_orders)
 
 Test(order, areas_beyond_the_largest_number_do_not_turn_around)
 {
-	struct seam__problem problem;
-	struct seam__order order;
+	struct seam_problem problem;
+	struct seam_order order;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 3, 100, true, 1, 1), SEAM_OK);
 	seam__problem_add(&problem, 1000, 0, 50);
@@ -130,8 +130,8 @@ Test(order, by_offset)
 {
 	static const uint64_t offsets[] = {30, 10, 20, 10};
 	static const uint32_t wanted[] = {1, 3, 2, 0};
-	struct seam__problem problem;
-	struct seam__order order;
+	struct seam_problem problem;
+	struct seam_order order;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 4, 10, true, 1, 1), SEAM_OK);
 	for (uint32_t i = 0; i < 4; i++)

@@ -23,9 +23,9 @@ static void set_scene(struct scene *scene, uint32_t slots, uint32_t positions, u
 		.slot_count = slots, .positions = positions, .chunk_bytes = CHUNK, .copies = 1, .flags = flags};
 }
 
-static struct seam__paged look(const struct scene *scene, const char *what)
+static struct seam_paged look(const struct scene *scene, const char *what)
 {
-	struct seam__paged paged = {0};
+	struct seam_paged paged = {0};
 	cr_assert_eq(seam__paged_init(&scene->plan, &paged), SEAM_OK, "%s", what);
 	cr_assert_eq(trace_sample_live_bytes(), 0, "%s", what);
 	return paged;
@@ -37,7 +37,7 @@ Test(paged, figures_by_hand)
 		const char *what;
 		uint32_t slots, positions, flags, least_chunks;
 		struct seam_plan_slot slot[SLOTS];
-		struct seam__paged wanted;
+		struct seam_paged wanted;
 	} rows[] = {
 		{"nothing", 0, 0, 0, 0, {{0}}, {0}},
 		{"one", 1, 2, 0, 1, {{.size_bytes = 100, .begin = 0, .end = 1}}, {1, 1, 1, 1, 0}},
@@ -74,7 +74,7 @@ Test(paged, figures_by_hand)
 		set_scene(&scene, rows[i].slots, rows[i].positions, rows[i].flags);
 		memcpy(scene.slots, rows[i].slot, sizeof(scene.slots));
 		scene.plan.header.lower_bound_chunks = rows[i].least_chunks;
-		const struct seam__paged paged = look(&scene, rows[i].what);
+		const struct seam_paged paged = look(&scene, rows[i].what);
 		cr_expect_eq(paged.chunks, rows[i].wanted.chunks, "%s: %lu chunks", rows[i].what, paged.chunks);
 		cr_expect_eq(paged.private_chunks, rows[i].wanted.private_chunks, "%s: %lu private", rows[i].what,
 			paged.private_chunks);
@@ -90,7 +90,7 @@ Test(paged, figures_by_hand)
 Test(paged, a_graphs_plan_is_not_looked_at)
 {
 	struct scene scene = {0};
-	struct seam__paged paged;
+	struct seam_paged paged;
 	set_scene(&scene, 0, 0, SEAM_PLAN_GRAPH | SEAM_PLAN_LINEAR);
 	cr_assert_eq(seam__paged_init(&scene.plan, &paged), SEAM_UNSUPPORTED);
 }
@@ -244,7 +244,7 @@ Test(paged, nobody_remaps_less)
 		struct program program;
 		if (!make_program(&program, seed))
 			continue;
-		const struct seam__paged paged = look(&program.scene, "seeded");
+		const struct seam_paged paged = look(&program.scene, "seeded");
 		const uint32_t least = cheapest(&program);
 		looked_at++;
 		with_remaps += paged.remapped_chunks > 0;
@@ -266,7 +266,7 @@ Test(paged, every_failed_allocation_is_a_value)
 	bool fired = true;
 	set_scene(&scene, 1, 2, 0);
 	for (uint64_t n = 1; fired; n++) {
-		struct seam__paged paged = {.chunks = 77};
+		struct seam_paged paged = {.chunks = 77};
 		seam__meta_fail_at(meta, n);
 		enum seam_rc rc = seam__paged_init(&scene.plan, &paged);
 		fired = seam__meta_fail_left(meta) == 0;

@@ -8,8 +8,8 @@
 #include "random_problem.h"
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__parts parts;
+static struct seam_problem problem;
+static struct seam_parts parts;
 
 static void set_up(void)
 {
@@ -94,14 +94,14 @@ Test(part, streams_that_never_share_are_stacked)
 
 static void check_joined(uint64_t seed)
 {
-	struct seam__placement *placed = seam__meta_array(meta, parts.count + 1, sizeof(*placed));
+	struct seam_placement *placed = seam__meta_array(meta, parts.count + 1, sizeof(*placed));
 	uint64_t *offsets = seam__meta_array(meta, problem.count, sizeof(*offsets));
 	uint64_t peak = parts.pillar_bytes;
 	const char *broken;
 
 	cr_assert(placed != NULL && offsets != NULL);
 	for (uint32_t p = 0; p < parts.count; p++) {
-		struct seam__budget budget;
+		struct seam_budget budget;
 
 		seam__budget_init(&budget);
 		cr_assert_eq(seam__placement_init(&placed[p], &parts.parts[p].problem), SEAM_OK);

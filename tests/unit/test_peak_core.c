@@ -15,11 +15,11 @@
 
 TestSuite(peak_core, .init = set_up, .fini = tear_down);
 
-static void add_all(const struct seam__problem *from, uint32_t origin, uint64_t scale, struct seam__problem *to)
+static void add_all(const struct seam_problem *from, uint32_t origin, uint64_t scale, struct seam_problem *to)
 {
 	for (uint32_t i = 0; i < from->count; i++) {
 		uint32_t number = to->count;
-		struct seam__item *item = seam__problem_add(
+		struct seam_item *item = seam__problem_add(
 			to, from->items[i].size_bytes * scale, from->items[i].begin + origin, from->items[i].span);
 
 		if (from->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
@@ -34,11 +34,11 @@ static void add_all(const struct seam__problem *from, uint32_t origin, uint64_t 
 }
 
 /* A problem of large items, and behind it in time one of many small ones. */
-static void make(uint64_t seed, unsigned features, struct seam__problem *ret_problem)
+static void make(uint64_t seed, unsigned features, struct seam_problem *ret_problem)
 {
 	struct random_wish wish = {.seed = seed, .count = CREST, .features = features};
 	struct random_wish plain_wish = {.seed = seed + 1000, .count = PLAIN};
-	struct seam__problem high, low;
+	struct seam_problem high, low;
 
 	random_problem(&wish, meta, &high);
 	random_problem(&plain_wish, meta, &low);
@@ -54,9 +54,9 @@ static void make(uint64_t seed, unsigned features, struct seam__problem *ret_pro
 }
 
 static void solve(
-	const struct seam__problem *problem, seam__solve solver, const void *argument, struct seam__placement *best)
+	const struct seam_problem *problem, seam__solve solver, const void *argument, struct seam_placement *best)
 {
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	seam__budget_init(&budget);
 	budget.nodes_left = NODES;
@@ -64,12 +64,12 @@ static void solve(
 	cr_assert_eq(solver(problem, &budget, best, argument), SEAM_OK);
 }
 
-static void portfolio(const struct seam__problem *problem, struct seam__placement *best)
+static void portfolio(const struct seam_problem *problem, struct seam_placement *best)
 {
 	static const char *const order[] = {"WB", "AB", "BW"};
 
 	for (size_t w = 0; w < sizeof(order) / sizeof(order[0]); w++) {
-		struct seam__recipe recipe = {"any", order[w], SEAM__FIT_FIRST};
+		struct seam_recipe recipe = {"any", order[w], SEAM__FIT_FIRST};
 
 		solve(problem, seam__solve_greedy, &recipe, best);
 	}
@@ -84,8 +84,8 @@ Test(peak_core, it_finds_what_the_portfolio_does_not)
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		for (size_t f = 0; f < 3; f++) {
-			struct seam__problem problem;
-			struct seam__placement best;
+			struct seam_problem problem;
+			struct seam_placement best;
 
 			make(seed, features[f], &problem);
 			cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
@@ -113,8 +113,8 @@ Test(peak_core, it_finds_what_the_portfolio_does_not)
 /* Nothing is known but that all can lie side by side: then everything counts. */
 Test(peak_core, it_leaves_alone_what_would_be_no_smaller)
 {
-	struct seam__problem problem;
-	struct seam__placement best;
+	struct seam_problem problem;
+	struct seam_placement best;
 
 	make(1, 0, &problem);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
@@ -133,9 +133,9 @@ Test(peak_core, it_leaves_alone_what_would_be_no_smaller)
 Test(peak_core, it_stops_when_the_budget_is_spent)
 {
 	for (uint64_t nodes = 0; nodes < 2000; nodes = nodes * 2 + 7) {
-		struct seam__problem problem;
-		struct seam__placement best;
-		struct seam__budget budget;
+		struct seam_problem problem;
+		struct seam_placement best;
+		struct seam_budget budget;
 
 		make(11, 0, &problem);
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
@@ -155,9 +155,9 @@ Test(peak_core, it_stops_when_the_budget_is_spent)
 Test(peak_core, no_failure_leaves_anything)
 {
 	for (uint64_t n = 1;; n++) {
-		struct seam__problem problem;
-		struct seam__placement best;
-		struct seam__budget budget;
+		struct seam_problem problem;
+		struct seam_placement best;
+		struct seam_budget budget;
 
 		make(11, 0, &problem);
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);

@@ -10,9 +10,9 @@
 #include "trace_words.h"
 
 static struct seam_trace *trace;
-static struct seam__requests requests;
-static struct seam__tokens beats;
-static struct seam__period period;
+static struct seam_traced_requests requests;
+static struct seam_tokens beats;
+static struct seam_period period;
 static struct seam_trace_error error;
 
 static void forget(void)

@@ -9,9 +9,9 @@
 
 TestSuite(pipeline, .init = set_up, .fini = tear_down_problem);
 
-static uint64_t run(uint64_t nodes, struct seam__placement *best, struct seam__pipeline_result *ret_result)
+static uint64_t run(uint64_t nodes, struct seam_placement *best, struct seam_pipeline_result *ret_result)
 {
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	seam__budget_init(&budget);
 	budget.nodes_left = nodes;
@@ -31,9 +31,9 @@ Test(pipeline, has_an_answer_to_every_problem)
 
 		random_problem(&wish, meta, &problem);
 		for (size_t n = 0; n < sizeof(nodes) / sizeof(nodes[0]); n++) {
-			struct seam__placement first;
-			struct seam__placement second;
-			struct seam__pipeline_result result;
+			struct seam_placement first;
+			struct seam_placement second;
+			struct seam_pipeline_result result;
 			uint64_t peak = run(nodes[n], &first, &result);
 			const char *broken = naive_check_placement(&problem, first.offsets, peak);
 
@@ -61,9 +61,9 @@ static void note(void *context, const char *solver, uint64_t peak_bytes)
 Test(pipeline, progress_only_improves_and_ends_at_the_answer)
 {
 	struct random_wish wish = {.seed = 11, .count = 40, .features = SEAM__HAS_WRAP | SEAM__HAS_HOLDS};
-	struct seam__placement best;
-	struct seam__pipeline_result result;
-	struct seam__budget budget;
+	struct seam_placement best;
+	struct seam_pipeline_result result;
+	struct seam_budget budget;
 	uint64_t last = UINT64_MAX;
 
 	random_problem(&wish, meta, &problem);
@@ -79,12 +79,12 @@ Test(pipeline, progress_only_improves_and_ends_at_the_answer)
 
 Test(pipeline, streams_that_share_nothing_need_the_sum_of_their_peaks)
 {
-	struct seam__placement best;
-	struct seam__pipeline_result result;
+	struct seam_placement best;
+	struct seam_pipeline_result result;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 4, 8, true, 2, 1), SEAM_OK);
 	for (uint32_t i = 0; i < 4; i++) {
-		struct seam__item *item = seam__problem_add(&problem, 10 + i, 2 * i, 2);
+		struct seam_item *item = seam__problem_add(&problem, 10 + i, 2 * i, 2);
 
 		item->stream = i % 2;
 		problem.holds[2 * i + (1 - i % 2)] = SEAM__HOLD_ALWAYS;
@@ -102,9 +102,9 @@ Test(pipeline, no_memory_leaves_nothing)
 
 	random_problem(&wish, meta, &problem);
 	for (uint64_t n = 1; n < 400; n++) {
-		struct seam__placement best;
-		struct seam__pipeline_result result;
-		struct seam__budget budget;
+		struct seam_placement best;
+		struct seam_pipeline_result result;
+		struct seam_budget budget;
 
 		seam__budget_init(&budget);
 		budget.nodes_left = 20000;
@@ -125,10 +125,10 @@ Test(pipeline, no_memory_leaves_nothing)
 Test(pipeline, one_solver_places_every_part_or_says_that_it_cannot)
 {
 	struct random_wish wish = {.seed = 4, .count = 20};
-	struct seam__solver unable = *seam__solver_find("stack");
-	struct seam__placement best;
-	struct seam__pipeline_result result;
-	struct seam__budget budget;
+	struct seam_solver unable = *seam__solver_find("stack");
+	struct seam_placement best;
+	struct seam_pipeline_result result;
+	struct seam_budget budget;
 	uint64_t sum = 0;
 
 	random_problem(&wish, meta, &problem);
@@ -154,9 +154,9 @@ Test(pipeline, one_solver_places_every_part_or_says_that_it_cannot)
 /* By all solvers, or by one. */
 static uint64_t work_of(const char *solver, uint64_t nodes)
 {
-	struct seam__pipeline_result result;
-	struct seam__placement best;
-	struct seam__budget budget;
+	struct seam_pipeline_result result;
+	struct seam_placement best;
+	struct seam_budget budget;
 	uint64_t work_ns = 0;
 
 	seam__budget_init(&budget);

@@ -6,8 +6,8 @@
 #include "placer.h"
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__budget budget;
+static struct seam_problem problem;
+static struct seam_budget budget;
 
 static void set_up(void)
 {
@@ -27,7 +27,7 @@ TestSuite(placer, .init = set_up, .fini = tear_down);
 
 Test(placer, chains_go_where_all_of_them_fit)
 {
-	struct seam__placer placer;
+	struct seam_placer placer;
 
 	seam__problem_add(&problem, 10, 0, 10)->fixed_bytes = 20; /* [20, 30) */
 	seam__problem_add(&problem, 5, 0, 5)->next = 2;
@@ -50,7 +50,7 @@ Test(placer, chains_go_where_all_of_them_fit)
 
 Test(placer, a_spent_budget_is_seen)
 {
-	struct seam__placer placer;
+	struct seam_placer placer;
 
 	seam__problem_add(&problem, 10, 0, 10);
 	cr_assert_eq(seam__placer_init(&placer, &problem), SEAM_OK);

@@ -8,7 +8,7 @@
 
 Test(plan_builder, an_empty_plan_is_a_plan)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan;
 	cr_assert_eq(seam__plan_builder_init(&builder, 3), SEAM_OK);
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_OK);
@@ -23,7 +23,7 @@ Test(plan_builder, an_empty_plan_is_a_plan)
 
 Test(plan_builder, counts_chunks)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan;
 	const struct seam_plan_slot slot = {.size_bytes = 5, .end = 1};
 	const uint64_t offset = (uint64_t)2 << 20;
@@ -43,7 +43,7 @@ Test(plan_builder, counts_chunks)
 
 Test(plan_builder, an_impossible_plan_is_refused_and_can_be_mended)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan = NULL;
 	struct seam_trace_error error = {0};
 	plan_sample_builder(&builder);
@@ -60,7 +60,7 @@ Test(plan_builder, an_impossible_plan_is_refused_and_can_be_mended)
 
 static enum seam_rc build(struct seam_plan **ret_plan)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	const struct seam_plan_slot slot = {.size_bytes = 512, .end = 1};
 	const uint64_t offsets[] = {0, 512};
 	uint32_t number;
@@ -98,7 +98,7 @@ Test(plan_builder, every_failed_allocation_is_a_value)
 
 Test(plan_builder, check_names_what_is_broken)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	plan_sample_builder(&builder);
 	cr_assert_null(seam__plan_builder_check(&builder));
 	builder.offsets.count--;

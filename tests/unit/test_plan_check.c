@@ -85,7 +85,7 @@ static const struct change changes[] = {
 	{"L3", "a wait for what has not ended", WAIT, 0, FIELD(wait, waited), 2},
 };
 
-static void *section_of(struct seam__plan_builder *builder, const struct change *change)
+static void *section_of(struct seam_plan_builder *builder, const struct change *change)
 {
 	switch (change->section) {
 	case HEADER:
@@ -109,7 +109,7 @@ Test(plan_check, every_invariant_is_named)
 {
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		const struct change *change = &changes[i];
-		struct seam__plan_builder builder;
+		struct seam_plan_builder builder;
 		struct seam_plan *plan = NULL;
 		struct seam_trace_error error = {0};
 		plan_sample_builder(&builder);
@@ -159,7 +159,7 @@ Test(plan_check, the_header_agrees_with_the_chunks)
 
 Test(plan_check, an_optimal_plan_is_at_its_bound)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan = NULL;
 	struct seam_trace_error error = {0};
 	cr_assert_eq(seam__plan_builder_init(&builder, 1), SEAM_OK);
@@ -177,7 +177,7 @@ Test(plan_check, an_optimal_plan_is_at_its_bound)
 /* Dynamic slots need no group where the plan has none. */
 Test(plan_check, a_plan_may_have_no_groups)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan = NULL;
 	struct seam_trace_error error = {0};
 	plan_sample_builder(&builder);
@@ -192,7 +192,7 @@ Test(plan_check, a_plan_may_have_no_groups)
 /* On a line nothing ends behind the last position; in a graph several slots may begin at one operator. */
 Test(plan_check, lines_and_graphs)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan = NULL;
 	uint32_t number;
 	const struct seam_plan_slot slots[] = {

@@ -89,7 +89,7 @@ static bool oracle(const struct world *world)
 	return good;
 }
 
-static void add_group(struct seam__plan_builder *builder, const struct world *world)
+static void add_group(struct seam_plan_builder *builder, const struct world *world)
 {
 	const struct seam_plan_range range = {world->range_begin, world->range_end};
 	cr_assert_eq(seam__plan_builder_range(builder, &range), SEAM_OK);
@@ -104,7 +104,7 @@ static void add_group(struct seam__plan_builder *builder, const struct world *wo
 
 static enum seam_rc build(const struct world *world, struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	uint32_t number;
 	cr_assert_eq(seam__plan_builder_init(&builder, world->copies), SEAM_OK);
 	builder.header.positions = world->positions;
@@ -170,7 +170,7 @@ Test(plan_live, names_the_two_slots)
 		{"on a range across the end", 2 * 2 + 1, 5120, "group 0: a slot lives on byte 5120"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct seam__plan_builder builder;
+		struct seam_plan_builder builder;
 		struct seam_plan *plan = NULL;
 		struct seam_trace_error error = {0};
 		plan_sample_builder(&builder);

@@ -65,8 +65,8 @@ Test(problem, the_bound_counts_what_is_held_from_everybody)
 Test(problem, checks_name_what_is_broken)
 {
 	begin(3, 10, true, 1);
-	struct seam__item *item = seam__problem_add(&problem, 4, 7, 3);
-	struct seam__item *second = seam__problem_add(&problem, 4, 0, 1);
+	struct seam_item *item = seam__problem_add(&problem, 4, 7, 3);
+	struct seam_item *second = seam__problem_add(&problem, 4, 0, 1);
 	(void)seam__problem_add(&problem, 4, 0, 1);
 
 	cr_expect_null(seam__problem_check(&problem));

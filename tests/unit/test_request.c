@@ -9,7 +9,7 @@
 #include "trace_words.h"
 
 static struct seam_trace *trace;
-static struct seam__requests requests;
+static struct seam_traced_requests requests;
 
 static void tear_down(void)
 {
@@ -30,7 +30,7 @@ static void read_words(const char *words)
 Test(request, an_id_that_comes_again_is_another_request)
 {
 	read_words("+a100 +b200@7 -a +a300 -b | -a");
-	const struct seam__request *list = requests.items.items;
+	const struct seam_traced_request *list = requests.items.items;
 	cr_assert_eq(requests.items.count, 3);
 	cr_expect(list[0].alloc == 0 && list[0].free == 2 && list[0].size_bytes == 100 && list[0].stream == 0);
 	cr_expect(list[1].alloc == 1 && list[1].free == 4 && list[1].size_bytes == 200 && list[1].stream == 1);
@@ -59,7 +59,7 @@ Test(request, nothing_is_no_request)
 Test(request, uses_by_other_streams_stand_with_their_request)
 {
 	read_words("+a100 +b200@1 >a@1 >b@2 >a@2 >b@1 >a@0 -a -b");
-	const struct seam__request *list = requests.items.items;
+	const struct seam_traced_request *list = requests.items.items;
 	const uint32_t *uses = requests.uses.items;
 	cr_assert_eq(requests.uses.count, 3);
 	cr_expect(list[0].use_count == 2 && list[0].first_use == 0);
@@ -75,7 +75,7 @@ Test(request, a_request_knows_where_in_the_program_it_was)
 	trace = trace_sample_create();
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
 	cr_expect_null(seam__requests_check(&requests));
-	const struct seam__request *list = requests.items.items;
+	const struct seam_traced_request *list = requests.items.items;
 	cr_assert_eq(requests.items.count, 3); /* one of 0 bytes is left out */
 	cr_expect(list[0].resident && !list[0].dynamic && list[0].phase_begin == 0);
 	cr_expect_str_eq(seam_trace_string(trace, list[0].module), "model.embedding");
@@ -112,8 +112,8 @@ Test(request, a_run_is_one_opening_of_a_phase)
 	cr_assert_eq(seam_trace_builder_finish(builder, NULL, &trace), SEAM_OK);
 	seam_trace_builder_destroy(builder);
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	const struct seam__request *list = requests.items.items;
-	const struct seam__run *runs = requests.runs.items;
+	const struct seam_traced_request *list = requests.items.items;
+	const struct seam_phase_run *runs = requests.runs.items;
 	cr_expect_eq(list[0].run_begin, list[2].run_begin);
 	cr_expect_neq(list[0].run_begin, list[1].run_begin);
 	cr_expect_neq(list[3].run_begin, list[0].run_begin);
@@ -152,7 +152,7 @@ Test(request, agrees_with_a_naive_reading)
 			while (end < trace->header.event_count &&
 				(trace->events[end].kind != SEAM_TRACE_FREE || trace->events[end].id != event->id))
 				end++;
-			const struct seam__request *request = seam__request_at(&requests, number++);
+			const struct seam_traced_request *request = seam__request_at(&requests, number++);
 			cr_expect_eq(request->alloc, e, "seed %lu", (unsigned long)seed);
 			cr_expect_eq(request->free, end == trace->header.event_count ? SEAM__EVENT_NONE : end,
 				"seed %lu event %u", (unsigned long)seed, e);

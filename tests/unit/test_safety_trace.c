@@ -19,11 +19,11 @@ struct story {
 	uint32_t positions[EVENTS_MAX];
 	uint32_t event_count;             /* of one period */
 	uint32_t begin_event[EVENTS_MAX]; /* per request, in the period */
-	struct seam__safety_request requests[EVENTS_MAX];
+	struct seam_safety_request requests[EVENTS_MAX];
 	uint32_t request_count;
 	uint32_t users[EVENTS_MAX];
 	uint32_t user_count;
-	struct seam__safety_period period;
+	struct seam_safety_period period;
 };
 
 static const uint64_t stream_names[STREAMS] = {0, 70, 5, 900};
@@ -61,11 +61,11 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 	for (uint32_t e = 0; e < story.event_count; e++) {
 		const struct seam_trace_event *event = &story.events[e];
 		bool is_position = event->kind == SEAM_TRACE_ALLOC || event->kind == SEAM_TRACE_FREE;
-		struct seam__safety_request *request = &story.requests[story.request_count];
+		struct seam_safety_request *request = &story.requests[story.request_count];
 
 		story.positions[e] = positions;
 		if (event->kind == SEAM_TRACE_ALLOC) {
-			*request = (struct seam__safety_request){
+			*request = (struct seam_safety_request){
 				.free_event = SEAM__SAFETY_NO_FREE, .begin = positions, .first_user = story.user_count};
 			while (stream_names[request->stream] != event->stream)
 				request->stream++;
@@ -88,7 +88,7 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 		}
 		positions += is_position;
 	}
-	story.period = (struct seam__safety_period){
+	story.period = (struct seam_safety_period){
 		.meta = meta,
 		.trace = &story.trace,
 		.last_event = story.event_count,
@@ -324,7 +324,7 @@ static void reach(uint32_t from, uint32_t start)
 /* Position of the first event from which stream `s` is ordered behind all users of request i; UINT64_MAX: not seen. */
 static uint64_t naive_release(uint32_t i, uint32_t s)
 {
-	const struct seam__safety_request *request = &story.requests[i];
+	const struct seam_safety_request *request = &story.requests[i];
 	bool all[6 * EVENTS_MAX + 1];
 	uint32_t start;
 

@@ -8,8 +8,7 @@ TestSuite(skyline, .init = set_up, .fini = tear_down);
 
 #define ITEMS 50u
 
-static void compare(
-	const struct seam__problem *problem, struct seam__skyline *skyline, uint64_t seed, unsigned features)
+static void compare(const struct seam_problem *problem, struct seam_skyline *skyline, uint64_t seed, unsigned features)
 {
 	uint64_t tops[ITEMS] = {0};
 
@@ -33,9 +32,9 @@ Test(skyline, floors_are_the_highest_tops_of_conflicts)
 {
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
 		struct random_wish wish = {.seed = features, .count = ITEMS, .features = features};
-		struct seam__problem problem;
-		struct seam__timeline timeline;
-		struct seam__skyline skyline;
+		struct seam_problem problem;
+		struct seam_timeline timeline;
+		struct seam_skyline skyline;
 
 		random_problem(&wish, meta, &problem);
 		cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);

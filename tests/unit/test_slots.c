@@ -10,9 +10,9 @@
 #include "trace_words.h"
 
 static struct seam_trace *trace;
-static struct seam__requests requests;
-static struct seam__tokens beats;
-static struct seam__slots slots;
+static struct seam_traced_requests requests;
+static struct seam_tokens beats;
+static struct seam_period_slots slots;
 static struct seam_trace_error error;
 
 static void forget(void)
@@ -40,7 +40,7 @@ static void read_trace(void)
 
 static enum seam_rc slots_of(uint64_t first, uint64_t last)
 {
-	struct seam__period period;
+	struct seam_period period;
 	enum seam_rc rc = seam__period_given(trace, &requests, &beats, first, last, &error, &period);
 
 	return rc != SEAM_OK ? rc : seam__slots_init(trace, &requests, &beats, &period, &error, &slots);
@@ -104,7 +104,7 @@ Test(slots, of_a_whole_trace_end_with_it)
 {
 	trace = trace_words("+p5 +a10 -a +b20");
 	read_trace();
-	const struct seam__period period = seam__period_whole(trace);
+	const struct seam_period period = seam__period_whole(trace);
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK);
 	cr_expect_null(seam__slots_check(&requests, &slots));
 	cr_expect_eq(seam__slots_count(&slots), 3);
@@ -193,7 +193,7 @@ static void expect_truth(const struct program_truth *truth, size_t row, uint64_t
 	cr_expect_eq(slots.copies, truth->copies, "row %zu, seed %lu: %u, not %u", row, (unsigned long)seed,
 		slots.copies, truth->copies);
 	for (uint32_t i = 0; i < seam__slots_count(&slots); i++) {
-		const struct seam__slot *slot = seam__slot_at(&slots, i);
+		const struct seam_period_slot *slot = seam__slot_at(&slots, i);
 
 		if (!seam__slot_is_placed(&requests, &slots, i))
 			continue;
@@ -214,7 +214,7 @@ Test(slots, of_made_up_programs_live_as_the_program_says)
 			for (int marks = 0; marks < 2; marks++) {
 				struct program_wish wish = wishes[row];
 				struct program_truth truth;
-				struct seam__period period;
+				struct seam_period period;
 
 				wish.seed = seed;
 				wish.marks = marks != 0;

@@ -12,9 +12,9 @@ TestSuite(solvers, .init = set_up, .fini = tear_down);
 
 #define NODES 200000u /* enough for problems of this size, little enough for searches that do not end */
 
-static struct seam__budget budget_of(uint64_t nodes)
+static struct seam_budget budget_of(uint64_t nodes)
 {
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	seam__budget_init(&budget);
 	budget.nodes_left = nodes;
@@ -22,10 +22,10 @@ static struct seam__budget budget_of(uint64_t nodes)
 	return budget;
 }
 
-static uint64_t solve(const struct seam__solver *solver, const struct seam__problem *problem, uint64_t nodes,
-	struct seam__placement *best)
+static uint64_t solve(const struct seam_solver *solver, const struct seam_problem *problem, uint64_t nodes,
+	struct seam_placement *best)
 {
-	struct seam__budget budget = budget_of(nodes);
+	struct seam_budget budget = budget_of(nodes);
 	enum seam_rc rc = seam__solver_run(solver, problem, &budget, best);
 	bool can = problem->count == 0 || seam__solver_can(solver, seam__problem_features(problem));
 
@@ -38,11 +38,11 @@ static uint64_t solve(const struct seam__solver *solver, const struct seam__prob
 	return best->peak_bytes;
 }
 
-static void each(void (*check)(const struct seam__solver *solver, const struct seam__problem *problem))
+static void each(void (*check)(const struct seam_solver *solver, const struct seam_problem *problem))
 {
 	static const uint32_t counts[] = {0, 1, 2, 7, 40};
 	size_t solver_count;
-	const struct seam__solver *list = seam__solver_list(&solver_count);
+	const struct seam_solver *list = seam__solver_list(&solver_count);
 
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
 		for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
@@ -51,7 +51,7 @@ static void each(void (*check)(const struct seam__solver *solver, const struct s
 				.features = features,
 				.sizes = c % 2 == 0 ? 0 : 3,
 				.align_bytes = c % 2 == 0 ? 1 : 16};
-			struct seam__problem problem;
+			struct seam_problem problem;
 
 			random_problem(&wish, meta, &problem);
 			for (size_t s = 0; s < solver_count; s++)
@@ -61,10 +61,10 @@ static void each(void (*check)(const struct seam__solver *solver, const struct s
 	}
 }
 
-static void check_answer(const struct seam__solver *solver, const struct seam__problem *problem)
+static void check_answer(const struct seam_solver *solver, const struct seam_problem *problem)
 {
-	struct seam__placement first;
-	struct seam__placement second;
+	struct seam_placement first;
+	struct seam_placement second;
 
 	cr_assert_eq(seam__placement_init(&first, problem), SEAM_OK);
 	cr_assert_eq(seam__placement_init(&second, problem), SEAM_OK);
@@ -82,12 +82,12 @@ Test(solvers, every_answer_is_a_placement_and_comes_twice)
 	each(check_answer);
 }
 
-static void check_hurry(const struct seam__solver *solver, const struct seam__problem *problem)
+static void check_hurry(const struct seam_solver *solver, const struct seam_problem *problem)
 {
 	static const uint64_t nodes[] = {0, 1, 10, 100, 1000};
 
 	for (size_t n = 0; n < sizeof(nodes) / sizeof(nodes[0]); n++) {
-		struct seam__placement best;
+		struct seam_placement best;
 
 		cr_assert_eq(seam__placement_init(&best, problem), SEAM_OK);
 		(void)solve(solver, problem, nodes[n], &best);
@@ -100,9 +100,9 @@ Test(solvers, a_spent_budget_leaves_a_whole_placement_or_none)
 	each(check_hurry);
 }
 
-static void check_incumbent(const struct seam__solver *solver, const struct seam__problem *problem)
+static void check_incumbent(const struct seam_solver *solver, const struct seam_problem *problem)
 {
-	struct seam__placement best;
+	struct seam_placement best;
 	uint64_t before = SEAM__PEAK_NONE;
 
 	if ((seam__problem_features(problem) & (SEAM__HAS_FIXED | SEAM__HAS_LINKS)) != 0)
@@ -118,13 +118,13 @@ Test(solvers, none_makes_a_placement_worse)
 	each(check_incumbent);
 }
 
-static void check_faults(const struct seam__solver *solver, const struct seam__problem *problem)
+static void check_faults(const struct seam_solver *solver, const struct seam_problem *problem)
 {
 	if (!seam__solver_can(solver, seam__problem_features(problem)) || problem->count == 0)
 		return;
 	for (uint64_t n = 1;; n++) {
-		struct seam__budget budget = budget_of(NODES);
-		struct seam__placement best;
+		struct seam_budget budget = budget_of(NODES);
+		struct seam_placement best;
 
 		cr_assert_eq(seam__placement_init(&best, problem), SEAM_OK);
 		seam__meta_fail_at(meta, n);
@@ -145,10 +145,10 @@ Test(solvers, a_failed_allocation_is_reported_and_leaves_nothing)
 {
 	struct random_wish wish = {.seed = 5, .count = 25};
 	size_t solver_count;
-	const struct seam__solver *list = seam__solver_list(&solver_count);
+	const struct seam_solver *list = seam__solver_list(&solver_count);
 
 	for (int wraps = 0; wraps < 2; wraps++) {
-		struct seam__problem problem;
+		struct seam_problem problem;
 
 		wish.features = wraps == 0 ? 0 : SEAM__HAS_WRAP;
 		random_problem(&wish, meta, &problem);
@@ -161,7 +161,7 @@ Test(solvers, a_failed_allocation_is_reported_and_leaves_nothing)
 Test(solvers, names_are_found_and_are_unique)
 {
 	size_t solver_count;
-	const struct seam__solver *list = seam__solver_list(&solver_count);
+	const struct seam_solver *list = seam__solver_list(&solver_count);
 
 	for (size_t s = 0; s < solver_count; s++)
 		cr_expect_eq(seam__solver_find(list[s].name), &list[s], "%s stands twice", list[s].name);
@@ -171,15 +171,15 @@ Test(solvers, names_are_found_and_are_unique)
 Test(solvers, cancelling_stops_a_search)
 {
 	struct random_wish wish = {.seed = 7, .count = 40};
-	struct seam__problem problem;
+	struct seam_problem problem;
 	size_t solver_count;
-	const struct seam__solver *list = seam__solver_list(&solver_count);
+	const struct seam_solver *list = seam__solver_list(&solver_count);
 	int cancel = 1;
 
 	random_problem(&wish, meta, &problem);
 	for (size_t s = 0; s < solver_count; s++) {
-		struct seam__budget budget;
-		struct seam__placement best;
+		struct seam_budget budget;
+		struct seam_placement best;
 
 		seam__budget_init(
 			&budget); /* without a limit: only the cancellation ends what does not end by itself */

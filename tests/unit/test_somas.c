@@ -10,8 +10,8 @@ TestSuite(somas, .init = set_up, .fini = tear_down_problem);
 
 static uint64_t peak_of(const char *name, uint64_t *ret_offsets)
 {
-	struct seam__budget budget;
-	struct seam__placement best;
+	struct seam_budget budget;
+	struct seam_placement best;
 
 	seam__budget_init(&budget);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);

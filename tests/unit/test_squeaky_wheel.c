@@ -11,9 +11,9 @@ TestSuite(squeaky_wheel, .init = set_up, .fini = tear_down);
 #define NODES 10000u
 #define SEEDS 12u
 
-static struct seam__budget nodes(uint64_t count)
+static struct seam_budget nodes(uint64_t count)
 {
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	seam__budget_init(&budget);
 	budget.nodes_left = count;
@@ -21,13 +21,13 @@ static struct seam__budget nodes(uint64_t count)
 }
 
 /* The best that the portfolio's orders find. */
-static void portfolio(const struct seam__problem *problem, struct seam__placement *best)
+static void portfolio(const struct seam_problem *problem, struct seam_placement *best)
 {
 	static const char *const words[] = {"WB", "AB", "LWB", "BW", "TWB"};
 
 	for (size_t w = 0; w < 2 * sizeof(words) / sizeof(words[0]); w++) {
-		struct seam__recipe recipe = {"any", words[w / 2], w % 2 == 0 ? SEAM__FIT_FIRST : SEAM__FIT_BEST};
-		struct seam__budget budget = nodes(UINT64_MAX);
+		struct seam_recipe recipe = {"any", words[w / 2], w % 2 == 0 ? SEAM__FIT_FIRST : SEAM__FIT_BEST};
+		struct seam_budget budget = nodes(UINT64_MAX);
 
 		cr_assert_eq(seam__solve_greedy(problem, &budget, best, &recipe), SEAM_OK);
 	}
@@ -41,9 +41,9 @@ Test(squeaky_wheel, it_finds_what_the_portfolio_does_not)
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		for (unsigned features = 0; features <= SEAM__HAS_ALL; features += SEAM__HAS_WRAP) {
 			struct random_wish wish = {.seed = 100 * seed + features, .count = 40, .features = features};
-			struct seam__budget budget = nodes(NODES);
-			struct seam__problem problem;
-			struct seam__placement best;
+			struct seam_budget budget = nodes(NODES);
+			struct seam_problem problem;
+			struct seam_placement best;
 
 			random_problem(&wish, meta, &problem);
 			cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
@@ -66,9 +66,9 @@ Test(squeaky_wheel, it_finds_what_the_portfolio_does_not)
 Test(squeaky_wheel, it_needs_no_placement_to_begin_with)
 {
 	struct random_wish wish = {.seed = 4, .count = 30, .features = SEAM__HAS_WRAP};
-	struct seam__budget budget = nodes(NODES);
-	struct seam__problem problem;
-	struct seam__placement best;
+	struct seam_budget budget = nodes(NODES);
+	struct seam_problem problem;
+	struct seam_placement best;
 
 	random_problem(&wish, meta, &problem);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
@@ -82,9 +82,9 @@ Test(squeaky_wheel, it_needs_no_placement_to_begin_with)
  * with budget left although its target is out of reach. */
 Test(squeaky_wheel, it_ends_when_nothing_moves)
 {
-	struct seam__budget budget = nodes(NODES);
-	struct seam__problem problem;
-	struct seam__placement best;
+	struct seam_budget budget = nodes(NODES);
+	struct seam_problem problem;
+	struct seam_placement best;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 3, 10, true, 1, 1), SEAM_OK);
 	seam__problem_add(&problem, 10, 0, 6)->fixed_bytes = 5;

@@ -8,8 +8,8 @@
 #include "solver.h"
 
 static struct seam_meta *meta;
-static struct seam__problem problem;
-static struct seam__placement best;
+static struct seam_problem problem;
+static struct seam_placement best;
 
 static void set_up(void)
 {
@@ -33,7 +33,7 @@ static void begin(uint32_t count, uint32_t circle, bool linear)
 
 static void add(uint64_t size, uint32_t from, uint32_t span, uint32_t phase_begin, uint32_t phase_end)
 {
-	struct seam__item *item = seam__problem_add(&problem, size, from, span);
+	struct seam_item *item = seam__problem_add(&problem, size, from, span);
 
 	item->phase_begin = phase_begin;
 	item->phase_end = phase_end;
@@ -41,7 +41,7 @@ static void add(uint64_t size, uint32_t from, uint32_t span, uint32_t phase_begi
 
 static uint64_t solve(const char *name)
 {
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	seam__budget_init(&budget);
 	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
@@ -118,7 +118,7 @@ Test(stalloc, a_group_may_cross_the_end_of_the_period)
 
 Test(stalloc, a_better_placement_is_kept)
 {
-	struct seam__budget budget;
+	struct seam_budget budget;
 
 	two_triangles(3);
 	cr_assert_eq(solve("layers"), 6);

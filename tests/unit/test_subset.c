@@ -8,7 +8,7 @@ TestSuite(subset, .init = set_up, .fini = tear_down);
 
 #define COUNT 60u
 
-static void make(uint64_t seed, struct seam__problem *ret_problem, uint8_t *marks)
+static void make(uint64_t seed, struct seam_problem *ret_problem, uint8_t *marks)
 {
 	struct random_wish wish = {
 		.seed = seed, .count = COUNT, .features = SEAM__HAS_WRAP | SEAM__HAS_HOLDS | SEAM__HAS_FIXED};
@@ -21,7 +21,7 @@ static void make(uint64_t seed, struct seam__problem *ret_problem, uint8_t *mark
 Test(subset, its_items_are_those_of_the_whole_and_conflict_as_there)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		struct seam__problem whole, part;
+		struct seam_problem whole, part;
 		uint8_t marks[COUNT];
 		uint32_t number[COUNT], count = 0;
 
@@ -48,7 +48,7 @@ Test(subset, its_items_are_those_of_the_whole_and_conflict_as_there)
 
 Test(subset, addresses_go_back_to_their_items)
 {
-	struct seam__problem whole;
+	struct seam_problem whole;
 	uint8_t marks[COUNT];
 	uint64_t offsets[COUNT], all[COUNT];
 
@@ -67,7 +67,7 @@ Test(subset, busy_positions_are_counted_all_around_the_circle)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		struct random_wish wish = {.seed = seed, .count = COUNT, .features = SEAM__HAS_WRAP};
-		struct seam__problem problem;
+		struct seam_problem problem;
 		uint32_t positions[COUNT];
 
 		random_problem(&wish, meta, &problem);
@@ -95,7 +95,7 @@ Test(subset, busy_positions_are_counted_all_around_the_circle)
 Test(subset, no_failure_leaves_anything)
 {
 	for (uint64_t n = 1;; n++) {
-		struct seam__problem whole, part;
+		struct seam_problem whole, part;
 		uint8_t marks[COUNT];
 		uint32_t positions[COUNT];
 

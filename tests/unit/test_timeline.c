@@ -9,11 +9,11 @@
 TestSuite(timeline, .init = set_up, .fini = tear_down);
 
 /* Is the column of `j` in the cover of `i`? */
-static bool covers(const struct seam__timeline *timeline, uint32_t i, uint32_t j)
+static bool covers(const struct seam_timeline *timeline, uint32_t i, uint32_t j)
 {
 	uint32_t lane = seam__timeline_lane(timeline, j);
 	uint32_t columns = seam__timeline_columns(timeline, lane);
-	const struct seam__cover *cover = seam__timeline_cover(timeline, i, lane);
+	const struct seam_cover *cover = seam__timeline_cover(timeline, i, lane);
 
 	return (seam__timeline_column(timeline, j) + columns - cover->first) % columns < cover->count;
 }
@@ -22,8 +22,8 @@ Test(timeline, covers_are_conflicts)
 {
 	for (unsigned features = 0; features <= SEAM__HAS_ALL; features++) {
 		struct random_wish wish = {.seed = 11 + features, .count = 60, .features = features};
-		struct seam__problem problem;
-		struct seam__timeline timeline;
+		struct seam_problem problem;
+		struct seam_timeline timeline;
 
 		random_problem(&wish, meta, &problem);
 		cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
@@ -46,8 +46,8 @@ Test(timeline, a_walk_meets_every_column_once)
 	for (uint32_t columns = 1; columns < 20; columns++) {
 		for (uint32_t first = 0; first < columns; first++) {
 			for (uint32_t count = 0; count <= columns; count++) {
-				struct seam__cover cover = {.first = first, .count = count};
-				struct seam__walk walk;
+				struct seam_cover cover = {.first = first, .count = count};
+				struct seam_walk walk;
 				uint32_t met[20] = {0};
 				uint32_t node;
 
@@ -66,8 +66,8 @@ Test(timeline, a_walk_meets_every_column_once)
 
 Test(timeline, holds_that_are_spans_make_one_lane)
 {
-	struct seam__problem problem;
-	struct seam__timeline timeline;
+	struct seam_problem problem;
+	struct seam_timeline timeline;
 
 	cr_assert_eq(seam__problem_init(&problem, meta, 2, 10, true, 3, 1), SEAM_OK);
 	seam__problem_add(&problem, 1, 0, 5)->stream = 2;

@@ -12,7 +12,7 @@
 
 TestSuite(unsafe_pairs, .init = set_up, .fini = tear_down);
 
-static enum seam_rc run(const struct seam__graph *graph, int algorithm, struct seam__pairs *pairs)
+static enum seam_rc run(const struct seam_graph *graph, int algorithm, struct seam_pairs *pairs)
 {
 	return algorithm == 2 ? seam__safety_by_streams(graph, meta, pairs)
 			      : seam__safety_by_nodes(graph, meta, algorithm == 1, pairs);
@@ -31,12 +31,12 @@ Test(unsafe_pairs, the_facts_of_the_papers_figure)
 	/* af: node 4 may run before 3. ha: node 7 may run before 2. hX: nothing of stream 1 is an ancestor of 7. */
 	static const char *const unsafe[] = {"af", "ha", "be", "if", "hc", "hd", "hf", "hg", "hi"};
 	static const char *const safe[] = {"ai", "ic", "id"};
-	struct seam__graph graph;
+	struct seam_graph graph;
 	struct seam_trace_error error = {0};
 
 	cr_assert_eq(graph_csv_read(text, strlen(text), &error, &graph), SEAM_OK, "%s", error.text);
 	for (int algorithm = 0; algorithm < 3; algorithm++) {
-		struct seam__pairs pairs;
+		struct seam_pairs pairs;
 
 		cr_assert_eq(run(&graph, algorithm, &pairs), SEAM_OK);
 		for (size_t p = 0; p < sizeof(unsafe) / sizeof(unsafe[0]); p++)
@@ -55,12 +55,12 @@ Test(unsafe_pairs, the_facts_of_the_papers_figure)
 static void compare(const struct random_graph_wish *wish, uint32_t *safe_pairs)
 {
 	static bool reaches[NODES_MAX * NODES_MAX];
-	struct seam__graph graph;
+	struct seam_graph graph;
 
 	random_graph(wish, &graph);
 	naive_reachability(&graph, reaches);
 	for (int algorithm = 0; algorithm < 3; algorithm++) {
-		struct seam__pairs pairs;
+		struct seam_pairs pairs;
 
 		cr_assert_eq(run(&graph, algorithm, &pairs), SEAM_OK);
 		cr_assert_null(seam__pairs_check(&pairs));
@@ -109,8 +109,8 @@ Test(unsafe_pairs, a_stream_of_its_own_for_every_node)
 
 Test(unsafe_pairs, too_many_tensors_are_refused)
 {
-	struct seam__graph graph;
-	struct seam__pairs pairs = {0};
+	struct seam_graph graph;
+	struct seam_pairs pairs = {0};
 
 	seam__graph_init(&graph);
 	cr_assert_eq(seam__graph_add_node(&graph, "n", 1, 0), SEAM_OK);
@@ -128,12 +128,12 @@ Test(unsafe_pairs, too_many_tensors_are_refused)
 Test(unsafe_pairs, a_failed_allocation_is_reported)
 {
 	struct random_graph_wish wish = {.seed = 4, .nodes = 20, .tensors = 20, .streams = 3};
-	struct seam__graph graph;
+	struct seam_graph graph;
 
 	random_graph(&wish, &graph);
 	for (int algorithm = 0; algorithm < 3; algorithm++) {
 		for (uint64_t n = 1;; n++) {
-			struct seam__pairs pairs = {0};
+			struct seam_pairs pairs = {0};
 
 			seam__meta_fail_at(meta, n);
 			enum seam_rc rc = run(&graph, algorithm, &pairs);

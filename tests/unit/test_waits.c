@@ -17,10 +17,10 @@
 #define ADDRESSES 4096u
 
 static struct seam_trace *trace;
-static struct seam__requests requests;
-static struct seam__tokens beats;
-static struct seam__slots slots;
-static struct seam__problem problem;
+static struct seam_traced_requests requests;
+static struct seam_tokens beats;
+static struct seam_period_slots slots;
+static struct seam_problem problem;
 static struct seam_grow waits;
 static uint64_t *offsets;
 static struct seam_trace_error error;
@@ -78,8 +78,8 @@ static void place(uint64_t seed)
 
 static void solve(uint64_t first, uint64_t last, uint64_t seed)
 {
-	const struct seam__instance_options options = {.align_bytes = 1, .streams = SEAM_PLAN_STREAMS_INSERT};
-	struct seam__period period = seam__period_whole(trace);
+	const struct seam_instance_options options = {.align_bytes = 1, .streams = SEAM_PLAN_STREAMS_INSERT};
+	struct seam_period period = seam__period_whole(trace);
 
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
 	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
@@ -155,7 +155,7 @@ static bool is_safe(size_t without)
 		for (uint32_t position = 0; safe && position < slots.position_count; position++) {
 			naive->tick++;
 			for (uint32_t i = 0; safe && i < seam__slots_count(&slots); i++) {
-				const struct seam__slot *slot = seam__slot_at(&slots, i);
+				const struct seam_period_slot *slot = seam__slot_at(&slots, i);
 
 				if (slot->begin == position)
 					safe = take(naive, i, repetition, without);

@@ -76,7 +76,7 @@ UNUSED static struct seam_trace *tell(const struct scene *scene)
 
 UNUSED static struct seam_plan *plan_of(const struct scene *scene, const struct seam_trace *trace, const char *what)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan;
 	struct seam_trace_error error = {0};
 	uint32_t number;

@@ -7,12 +7,12 @@
 #include "meta.h"
 
 struct member {
-	const struct seam__dynamic_request *request;
+	const struct seam_dynamic_request *request;
 	uint32_t number;
 };
 
 /* Equal up to here: one group. */
-static int compare_keys(const struct seam__dynamic_request *a, const struct seam__dynamic_request *b)
+static int compare_keys(const struct seam_dynamic_request *a, const struct seam_dynamic_request *b)
 {
 	const uint32_t left[] = {a->from, a->to, a->layer_begin, a->layer_end, a->stream};
 	const uint32_t right[] = {b->from, b->to, b->layer_begin, b->layer_end, b->stream};
@@ -60,7 +60,7 @@ static uint64_t live_bytes(const struct member *members, uint32_t count, uint64_
 
 	for (uint32_t turn = 0; turn < 2; turn++)
 		for (uint32_t m = 0; m < count; m++) {
-			const struct seam__dynamic_request *request = members[m].request;
+			const struct seam_dynamic_request *request = members[m].request;
 
 			changes[n++] = (struct change){request->begin + turn * circle, request->size_bytes, false};
 			changes[n++] = (struct change){request->end + turn * circle, request->size_bytes, true};
@@ -73,10 +73,10 @@ static uint64_t live_bytes(const struct member *members, uint32_t count, uint64_
 	return most;
 }
 
-static enum seam_rc add_copy(struct seam__dynamic *dynamic, struct seam__idle *idle,
-	const struct seam__dynamic_request *request, struct seam_plan_group group)
+static enum seam_rc add_copy(struct seam_dynamic *dynamic, struct seam_idle *idle,
+	const struct seam_dynamic_request *request, struct seam_plan_group group)
 {
-	const struct seam__dynamic_space *space = idle->space;
+	const struct seam_dynamic_space *space = idle->space;
 	uint32_t period = space->problem->circle / space->copies;
 	enum seam_rc rc;
 
@@ -89,10 +89,10 @@ static enum seam_rc add_copy(struct seam__dynamic *dynamic, struct seam__idle *i
 	return seam__grow_append(&dynamic->groups, &group, 1);
 }
 
-static enum seam_rc add_group(struct seam__dynamic *dynamic, struct seam__idle *idle, const struct member *members,
+static enum seam_rc add_group(struct seam_dynamic *dynamic, struct seam_idle *idle, const struct member *members,
 	uint32_t count, struct change *changes)
 {
-	const struct seam__dynamic_request *head = members[0].request;
+	const struct seam_dynamic_request *head = members[0].request;
 	uint32_t number = (uint32_t)dynamic->groups.count;
 	struct seam_plan_group group = {
 		.module_begin = head->layer_begin,
@@ -112,7 +112,7 @@ static enum seam_rc add_group(struct seam__dynamic *dynamic, struct seam__idle *
 }
 
 static enum seam_rc add_groups(
-	struct seam__dynamic *dynamic, struct seam__idle *idle, const struct seam__dynamic_request *requests)
+	struct seam_dynamic *dynamic, struct seam_idle *idle, const struct seam_dynamic_request *requests)
 {
 	uint32_t count = dynamic->count;
 	struct member *members = seam__meta_array(dynamic->meta, count, sizeof(*members));
@@ -134,11 +134,11 @@ static enum seam_rc add_groups(
 	return rc;
 }
 
-enum seam_rc seam__dynamic_init(const struct seam__dynamic_space *space, const struct seam__dynamic_request *requests,
-	uint32_t count, struct seam__dynamic *ret_dynamic)
+enum seam_rc seam__dynamic_init(const struct seam_dynamic_space *space, const struct seam_dynamic_request *requests,
+	uint32_t count, struct seam_dynamic *ret_dynamic)
 {
-	struct seam__dynamic made = {.meta = space->problem->meta, .count = count};
-	struct seam__idle idle;
+	struct seam_dynamic made = {.meta = space->problem->meta, .count = count};
+	struct seam_idle idle;
 	enum seam_rc rc = SEAM_OK;
 
 	seam__grow_init(&made.groups, sizeof(struct seam_plan_group));
@@ -159,18 +159,18 @@ enum seam_rc seam__dynamic_init(const struct seam__dynamic_space *space, const s
 	return SEAM_OK;
 }
 
-void seam__dynamic_fini(struct seam__dynamic *dynamic)
+void seam__dynamic_fini(struct seam_dynamic *dynamic)
 {
 	if (dynamic->meta == NULL)
 		return;
 	seam__meta_free(dynamic->meta, dynamic->group_of, (size_t)dynamic->count * sizeof(*dynamic->group_of));
 	seam__grow_fini(&dynamic->ranges);
 	seam__grow_fini(&dynamic->groups);
-	*dynamic = (struct seam__dynamic){0};
+	*dynamic = (struct seam_dynamic){0};
 }
 
-static const char *check_group(const struct seam__dynamic *dynamic, const struct seam__dynamic_space *space,
-	const struct seam_plan_group *group)
+static const char *check_group(
+	const struct seam_dynamic *dynamic, const struct seam_dynamic_space *space, const struct seam_plan_group *group)
 {
 	const struct seam_plan_range *ranges = dynamic->ranges.items;
 	uint64_t below = 0;
@@ -184,8 +184,8 @@ static const char *check_group(const struct seam__dynamic *dynamic, const struct
 	return NULL;
 }
 
-const char *seam__dynamic_check(const struct seam__dynamic *dynamic, const struct seam__dynamic_space *space,
-	const struct seam__dynamic_request *requests)
+const char *seam__dynamic_check(const struct seam_dynamic *dynamic, const struct seam_dynamic_space *space,
+	const struct seam_dynamic_request *requests)
 {
 	const struct seam_plan_group *groups = dynamic->groups.items;
 	const char *broken = NULL;

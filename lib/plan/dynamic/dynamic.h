@@ -23,7 +23,7 @@
 
 #define SEAM__STREAM_NONE UINT32_MAX /* may share with nothing that has a place */
 
-struct seam__dynamic_request {
+struct seam_dynamic_request {
 	uint64_t size_bytes;
 	uint32_t begin; /* as in a plan's slot: positions of one period, the end in this or a later one */
 	uint32_t end;
@@ -35,14 +35,14 @@ struct seam__dynamic_request {
 };
 
 /* The static placement. */
-struct seam__dynamic_space {
-	const struct seam__problem *problem;
+struct seam_dynamic_space {
+	const struct seam_problem *problem;
 	const uint64_t *offsets;
 	uint64_t arena_bytes;
 	uint32_t copies;
 };
 
-struct seam__dynamic {
+struct seam_dynamic {
 	struct seam_grow groups; /* struct seam_plan_group; modules are the caller's strings */
 	struct seam_grow ranges; /* struct seam_plan_range */
 	uint32_t *group_of;      /* per request: its group of copy 0 */
@@ -51,12 +51,12 @@ struct seam__dynamic {
 };
 
 /* O(n log n + sum over groups of what is live in their intervals, sorted). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__dynamic_init(const struct seam__dynamic_space *space,
-	const struct seam__dynamic_request *requests, uint32_t count, struct seam__dynamic *ret_dynamic);
-void seam__dynamic_fini(struct seam__dynamic *dynamic); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__dynamic_init(const struct seam_dynamic_space *space,
+	const struct seam_dynamic_request *requests, uint32_t count, struct seam_dynamic *ret_dynamic);
+void seam__dynamic_fini(struct seam_dynamic *dynamic); /* a zeroed one is allowed */
 
 /* Name of the first broken invariant, or NULL. */
-const char *seam__dynamic_check(const struct seam__dynamic *dynamic, const struct seam__dynamic_space *space,
-	const struct seam__dynamic_request *requests);
+const char *seam__dynamic_check(const struct seam_dynamic *dynamic, const struct seam_dynamic_space *space,
+	const struct seam_dynamic_request *requests);
 
 #endif

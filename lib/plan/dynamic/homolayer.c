@@ -21,9 +21,9 @@ struct occurrence {
 
 struct finder {
 	const struct seam_trace *trace;
-	const struct seam__requests *requests;
-	const struct seam__slots *slots;
-	struct seam__homolayer *out;
+	const struct seam_traced_requests *requests;
+	const struct seam_period_slots *slots;
+	struct seam_homolayer *out;
 	struct seam_grow occurrences; /* struct occurrence */
 	uint32_t *at;                 /* per position: the occurrence of its event, or NONE */
 	uint32_t *modules;            /* per position: the event's module */
@@ -108,7 +108,7 @@ static enum seam_rc note_dynamic(struct finder *finder, uint32_t position, uint3
 /* Every allocation and free of the period, in order. */
 static enum seam_rc scan(struct finder *finder)
 {
-	const struct seam__run *runs = finder->requests->runs.items;
+	const struct seam_phase_run *runs = finder->requests->runs.items;
 	size_t run = 0;
 	enum seam_rc rc = SEAM_OK;
 
@@ -159,7 +159,7 @@ static enum seam_rc extend(struct finder *finder)
 	return rc;
 }
 
-static uint32_t stream_of(const struct finder *finder, const struct seam__slot *slot, uint32_t problem_streams)
+static uint32_t stream_of(const struct finder *finder, const struct seam_period_slot *slot, uint32_t problem_streams)
 {
 	return slot->user_count > 0 || finder->slots->placed_streams != problem_streams ||
 			slot->stream >= problem_streams
@@ -170,12 +170,12 @@ static uint32_t stream_of(const struct finder *finder, const struct seam__slot *
 static enum seam_rc add_request(struct finder *finder, uint32_t number, uint32_t problem_streams)
 {
 	const struct occurrence *list = finder->occurrences.items;
-	const struct seam__slot *slot = seam__slot_at(finder->slots, number);
-	const struct seam__request *request = seam__slot_request(finder->requests, finder->slots, number);
+	const struct seam_period_slot *slot = seam__slot_at(finder->slots, number);
+	const struct seam_traced_request *request = seam__slot_request(finder->requests, finder->slots, number);
 	const struct occurrence *begin = &list[finder->at[slot->begin]];
 	uint32_t period = period_positions(finder);
 	uint64_t longest = (uint64_t)finder->slots->copies * period;
-	struct seam__dynamic_request made = {.size_bytes = request->size_bytes,
+	struct seam_dynamic_request made = {.size_bytes = request->size_bytes,
 		.begin = slot->begin,
 		.end = slot->end,
 		.from = begin->first,
@@ -212,10 +212,10 @@ static enum seam_rc find(struct finder *finder, uint32_t problem_streams)
 	return rc;
 }
 
-enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__slots *slots, uint32_t problem_streams, struct seam__homolayer *ret_homolayer)
+enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+	const struct seam_period_slots *slots, uint32_t problem_streams, struct seam_homolayer *ret_homolayer)
 {
-	struct seam__homolayer made = {0};
+	struct seam_homolayer made = {0};
 	struct finder finder = {.trace = trace, .requests = requests, .slots = slots, .out = &made};
 	struct seam_meta *meta = seam__meta_process();
 	size_t positions = (size_t)slots->position_count + 1;
@@ -223,7 +223,7 @@ enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct s
 
 	if (rc != SEAM_OK)
 		return rc;
-	seam__grow_init(&made.requests, sizeof(struct seam__dynamic_request));
+	seam__grow_init(&made.requests, sizeof(struct seam_dynamic_request));
 	seam__grow_init(&made.slots, sizeof(uint32_t));
 	seam__grow_init(&finder.occurrences, sizeof(struct occurrence));
 	finder.at = seam__meta_array(meta, positions, sizeof(*finder.at));
@@ -240,17 +240,17 @@ enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct s
 	return SEAM_OK;
 }
 
-void seam__homolayer_fini(struct seam__homolayer *homolayer)
+void seam__homolayer_fini(struct seam_homolayer *homolayer)
 {
 	seam__grow_fini(&homolayer->slots);
 	seam__grow_fini(&homolayer->requests);
 	seam__strings_fini(&homolayer->names);
-	*homolayer = (struct seam__homolayer){0};
+	*homolayer = (struct seam_homolayer){0};
 }
 
-const char *seam__homolayer_check(const struct seam__homolayer *homolayer, const struct seam__slots *slots)
+const char *seam__homolayer_check(const struct seam_homolayer *homolayer, const struct seam_period_slots *slots)
 {
-	const struct seam__dynamic_request *requests = homolayer->requests.items;
+	const struct seam_dynamic_request *requests = homolayer->requests.items;
 
 	for (size_t i = 0; i < homolayer->requests.count; i++)
 		if (requests[i].from > requests[i].begin || requests[i].end > requests[i].to ||

@@ -16,8 +16,8 @@
 #include "slots.h"
 #include "strings.h"
 
-struct seam__homolayer {
-	struct seam_grow requests; /* struct seam__dynamic_request, in the order of their slots */
+struct seam_homolayer {
+	struct seam_grow requests; /* struct seam_dynamic_request, in the order of their slots */
 	struct seam_grow slots;    /* uint32_t: the slot of each */
 	struct seam_strings names; /* of the layers */
 };
@@ -25,11 +25,12 @@ struct seam__homolayer {
 /* problem_streams: of the static problem. A request that other streams use, or whose stream is none of those, gets
  * SEAM__STREAM_NONE; so do all where the problem's streams are not those of the slots (waits are inserted). O(events of
  * the period + dynamic requests). Errors: SEAM_OOM_META, SEAM_INVALID (too many names). */
-SEAM_MUST_USE enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__slots *slots, uint32_t problem_streams, struct seam__homolayer *ret_homolayer);
-void seam__homolayer_fini(struct seam__homolayer *homolayer); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__homolayer_init(const struct seam_trace *trace,
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t problem_streams,
+	struct seam_homolayer *ret_homolayer);
+void seam__homolayer_fini(struct seam_homolayer *homolayer); /* a zeroed one is allowed */
 
 /* Name of the broken invariant, or NULL. */
-const char *seam__homolayer_check(const struct seam__homolayer *homolayer, const struct seam__slots *slots);
+const char *seam__homolayer_check(const struct seam_homolayer *homolayer, const struct seam_period_slots *slots);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "meta.h"
 
-static enum seam_rc init_others(struct seam__idle *idle)
+static enum seam_rc init_others(struct seam_idle *idle)
 {
-	const struct seam__problem *problem = idle->space->problem;
+	const struct seam_problem *problem = idle->space->problem;
 	size_t count = (size_t)problem->streams + 1;
 
 	idle->others = seam__meta_array(problem->meta, count, sizeof(*idle->others));
@@ -17,10 +17,10 @@ static enum seam_rc init_others(struct seam__idle *idle)
 	return idle->others == NULL || idle->others_known == NULL ? SEAM_OOM_META : SEAM_OK;
 }
 
-enum seam_rc seam__idle_init(struct seam__idle *idle, const struct seam__dynamic_space *space)
+enum seam_rc seam__idle_init(struct seam_idle *idle, const struct seam_dynamic_space *space)
 {
-	const struct seam__problem *problem = space->problem;
-	struct seam__idle made = {.space = space};
+	const struct seam_problem *problem = space->problem;
+	struct seam_idle made = {.space = space};
 	enum seam_rc rc;
 
 	seam__grow_init(&made.used, sizeof(struct seam_plan_range));
@@ -36,9 +36,9 @@ enum seam_rc seam__idle_init(struct seam__idle *idle, const struct seam__dynamic
 	return SEAM_OK;
 }
 
-void seam__idle_fini(struct seam__idle *idle)
+void seam__idle_fini(struct seam_idle *idle)
 {
-	const struct seam__problem *problem = idle->space->problem;
+	const struct seam_problem *problem = idle->space->problem;
 
 	seam__meta_free(problem->meta, idle->longest, ((size_t)problem->count + 1) * sizeof(*idle->longest));
 	for (size_t s = 0; idle->others != NULL && s <= problem->streams; s++)
@@ -49,9 +49,9 @@ void seam__idle_fini(struct seam__idle *idle)
 	seam__grow_fini(&idle->used);
 }
 
-static enum seam_rc use_item(struct seam__idle *idle, uint32_t item)
+static enum seam_rc use_item(struct seam_idle *idle, uint32_t item)
 {
-	const struct seam__dynamic_space *space = idle->space;
+	const struct seam_dynamic_space *space = idle->space;
 	const uint64_t begin = space->offsets[item];
 	const struct seam_plan_range bytes = {begin, begin + space->problem->items[item].size_bytes};
 
@@ -87,9 +87,9 @@ static void merge_used(struct seam_grow *used)
 }
 
 /* What items of other streams use, whenever they live: once for each stream, since many groups ask. */
-static enum seam_rc find_others(struct seam__idle *idle, uint32_t stream, const struct seam_grow **ret_others)
+static enum seam_rc find_others(struct seam_idle *idle, uint32_t stream, const struct seam_grow **ret_others)
 {
-	const struct seam__problem *problem = idle->space->problem;
+	const struct seam_problem *problem = idle->space->problem;
 	size_t index = stream == SEAM__STREAM_NONE ? problem->streams : stream;
 	struct seam_grow *others = &idle->others[index];
 	enum seam_rc rc = SEAM_OK;
@@ -110,9 +110,9 @@ static enum seam_rc find_others(struct seam__idle *idle, uint32_t stream, const 
 
 /* Is some stream kept from the item at a time in [begin, begin + span)? On a line, where nothing crosses the end, what
  * is kept beyond it meets nobody. */
-static bool is_held(const struct seam__idle *idle, uint32_t item, uint32_t begin, uint32_t span)
+static bool is_held(const struct seam_idle *idle, uint32_t item, uint32_t begin, uint32_t span)
 {
-	const struct seam__problem *problem = idle->space->problem;
+	const struct seam_problem *problem = idle->space->problem;
 	const uint32_t from = problem->items[item].begin;
 
 	if (problem->linear)
@@ -121,7 +121,7 @@ static bool is_held(const struct seam__idle *idle, uint32_t item, uint32_t begin
 		seam__problem_distance(problem, begin, from) < span;
 }
 
-static enum seam_rc use_items(struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream)
+static enum seam_rc use_items(struct seam_idle *idle, uint32_t begin, uint32_t span, uint32_t stream)
 {
 	const struct seam_grow *others;
 	enum seam_rc rc = find_others(idle, stream, &others);
@@ -139,7 +139,7 @@ static enum seam_rc use_items(struct seam__idle *idle, uint32_t begin, uint32_t 
 }
 
 enum seam_rc seam__idle_find(
-	struct seam__idle *idle, uint32_t begin, uint32_t span, uint32_t stream, struct seam_grow *ranges)
+	struct seam_idle *idle, uint32_t begin, uint32_t span, uint32_t stream, struct seam_grow *ranges)
 {
 	uint64_t at = 0;
 	const struct seam_plan_range *used;

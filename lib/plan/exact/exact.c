@@ -6,7 +6,7 @@
 
 #define BYTES_MAX (UINT64_C(1) << 60) /* sums stay far from their types' ends */
 
-static bool is_in_range(const struct seam__problem *problem)
+static bool is_in_range(const struct seam_problem *problem)
 {
 	uint64_t sum = problem->lower_bytes;
 
@@ -16,10 +16,10 @@ static bool is_in_range(const struct seam__problem *problem)
 }
 
 /* Takes what the walk found into the placement of the whole problem. */
-static void take(const struct seam__exact_walk *walk, uint64_t *offsets, struct seam__placement *best,
-	struct seam__budget *budget)
+static void take(
+	const struct seam_exact_walk *walk, uint64_t *offsets, struct seam_placement *best, struct seam_budget *budget)
 {
-	const struct seam__exact_window *window = walk->window;
+	const struct seam_exact_window *window = walk->window;
 
 	for (uint32_t i = 0; i < window->count; i++)
 		offsets[window->items[i].number] = walk->offsets[i];
@@ -27,10 +27,10 @@ static void take(const struct seam__exact_walk *walk, uint64_t *offsets, struct 
 }
 
 /* Walks down from the best. */
-static enum seam_rc search_whole(const struct seam__exact_window *window, struct seam__budget *budget,
-	struct seam__placement *best, uint64_t *offsets)
+static enum seam_rc search_whole(const struct seam_exact_window *window, struct seam_budget *budget,
+	struct seam_placement *best, uint64_t *offsets)
 {
-	struct seam__exact_walk walk;
+	struct seam_exact_walk walk;
 	uint64_t lower = window->problem->lower_bytes;
 	uint64_t target = budget->target_bytes > lower ? budget->target_bytes : lower;
 	enum seam_rc rc = seam__exact_walk_init(&walk, window);
@@ -50,10 +50,10 @@ static enum seam_rc search_whole(const struct seam__exact_window *window, struct
 	return SEAM_OK;
 }
 
-static enum seam_rc search(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, uint64_t *offsets)
+static enum seam_rc search(
+	const struct seam_problem *problem, struct seam_budget *budget, struct seam_placement *best, uint64_t *offsets)
 {
-	struct seam__exact_window window;
+	struct seam_exact_window window;
 	enum seam_rc rc = seam__exact_window_init(&window, problem);
 
 	if (rc == SEAM_UNSUPPORTED)
@@ -65,10 +65,10 @@ static enum seam_rc search(const struct seam__problem *problem, struct seam__bud
 	return rc;
 }
 
-enum seam_rc seam__solve_exact(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_exact(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
-	struct seam__placement made;
+	struct seam_placement made;
 	enum seam_rc rc;
 
 	(void)argument;

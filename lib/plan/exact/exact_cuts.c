@@ -14,7 +14,7 @@ static int compare_positions(const void *left, const void *right)
 }
 
 /* How many cuts lie before `position`. */
-static uint32_t rank(const struct seam__exact_cuts *cuts, uint64_t position)
+static uint32_t rank(const struct seam_exact_cuts *cuts, uint64_t position)
 {
 	uint32_t low = 0;
 	uint32_t high = cuts->count;
@@ -30,7 +30,7 @@ static uint32_t rank(const struct seam__exact_cuts *cuts, uint64_t position)
 	return low;
 }
 
-void seam__exact_cuts_covered(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, uint32_t number,
+void seam__exact_cuts_covered(const struct seam_problem *problem, const struct seam_exact_cuts *cuts, uint32_t number,
 	uint32_t *ret_first, uint32_t *ret_width)
 {
 	uint64_t begin = problem->items[number].begin;
@@ -45,7 +45,7 @@ void seam__exact_cuts_covered(const struct seam__problem *problem, const struct 
 }
 
 /* Marks the stretch in which each item ends: behind it the live set is another one. */
-static void mark_ends(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, uint8_t *kept)
+static void mark_ends(const struct seam_problem *problem, const struct seam_exact_cuts *cuts, uint8_t *kept)
 {
 	for (uint32_t i = 0; i < problem->count; i++) {
 		uint32_t hold = seam__problem_longest_hold(problem, i);
@@ -59,7 +59,7 @@ static void mark_ends(const struct seam__problem *problem, const struct seam__ex
 	}
 }
 
-static void keep_marked(struct seam__exact_cuts *cuts, const uint8_t *kept)
+static void keep_marked(struct seam_exact_cuts *cuts, const uint8_t *kept)
 {
 	uint32_t count = 0;
 
@@ -69,12 +69,12 @@ static void keep_marked(struct seam__exact_cuts *cuts, const uint8_t *kept)
 	cuts->count = count;
 }
 
-enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem)
+enum seam_rc seam__exact_cuts_init(struct seam_exact_cuts *cuts, const struct seam_problem *problem)
 {
 	struct seam_meta *meta = problem->meta;
 	uint32_t unique = 0;
 	uint8_t *kept = seam__meta_alloc(meta, problem->count);
-	struct seam__exact_cuts made = {
+	struct seam_exact_cuts made = {
 		.at = seam__meta_array(meta, problem->count, sizeof(*made.at)), .capacity = problem->count};
 	enum seam_rc rc = kept == NULL || made.at == NULL ? SEAM_OOM_META : SEAM_OK;
 
@@ -98,8 +98,8 @@ enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct s
 	return rc;
 }
 
-void seam__exact_cuts_fini(struct seam__exact_cuts *cuts, const struct seam__problem *problem)
+void seam__exact_cuts_fini(struct seam_exact_cuts *cuts, const struct seam_problem *problem)
 {
 	seam__meta_free(problem->meta, cuts->at, (size_t)cuts->capacity * sizeof(*cuts->at));
-	*cuts = (struct seam__exact_cuts){0};
+	*cuts = (struct seam_exact_cuts){0};
 }

@@ -10,19 +10,19 @@
 #include "problem.h"
 
 /* Positions, ascending. */
-struct seam__exact_cuts {
+struct seam_exact_cuts {
 	uint32_t *at;
 	uint32_t count;
 	uint32_t capacity;
 };
 
 /* The problem has an item. Errors: SEAM_OOM_META. O(n log n). */
-SEAM_MUST_USE enum seam_rc seam__exact_cuts_init(struct seam__exact_cuts *cuts, const struct seam__problem *problem);
+SEAM_MUST_USE enum seam_rc seam__exact_cuts_init(struct seam_exact_cuts *cuts, const struct seam_problem *problem);
 void seam__exact_cuts_fini(
-	struct seam__exact_cuts *cuts, const struct seam__problem *problem); /* a zeroed one is allowed */
+	struct seam_exact_cuts *cuts, const struct seam_problem *problem); /* a zeroed one is allowed */
 
 /* The cuts that item `number` is live at: `*ret_width` of them from `*ret_first` on, round the end. O(log n). */
-void seam__exact_cuts_covered(const struct seam__problem *problem, const struct seam__exact_cuts *cuts, uint32_t number,
+void seam__exact_cuts_covered(const struct seam_problem *problem, const struct seam_exact_cuts *cuts, uint32_t number,
 	uint32_t *ret_first, uint32_t *ret_width);
 
 #endif

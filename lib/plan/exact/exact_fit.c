@@ -1,23 +1,23 @@
 /* exact_fit.c: see exact_fit.h. */
 #include "exact_fit.h"
 
-static uint64_t neighbour(const struct seam__exact_skyline *skyline, bool connected, uint32_t section)
+static uint64_t neighbour(const struct seam_exact_skyline *skyline, bool connected, uint32_t section)
 {
 	return connected ? skyline->sections[section].floor_bytes : SEAM__EXACT_OPEN;
 }
 
 /* Is there one floor, and no cut, between the section and the one before it? */
-static bool joins_before(const struct seam__exact_skyline *skyline, uint32_t section)
+static bool joins_before(const struct seam_exact_skyline *skyline, uint32_t section)
 {
-	const struct seam__exact_section *before = &skyline->sections[seam__exact_before(skyline->window, section)];
+	const struct seam_exact_section *before = &skyline->sections[seam__exact_before(skyline->window, section)];
 
 	return before->crossing > 0 && before->floor_bytes == skyline->sections[section].floor_bytes;
 }
 
 /* The first section of the row of equal floors that `section` is in; its own where the row goes all around. */
-static uint32_t row_begin(const struct seam__exact_skyline *skyline, uint32_t section)
+static uint32_t row_begin(const struct seam_exact_skyline *skyline, uint32_t section)
 {
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_window *window = skyline->window;
 	uint32_t first = section;
 
 	for (uint32_t n = 1; n < window->sections && joins_before(skyline, first); n++)
@@ -25,12 +25,12 @@ static uint32_t row_begin(const struct seam__exact_skyline *skyline, uint32_t se
 	return joins_before(skyline, first) ? section : first;
 }
 
-struct seam__exact_spot seam__exact_row_of(const struct seam__exact_skyline *skyline, uint32_t section)
+struct seam_exact_spot seam__exact_row_of(const struct seam_exact_skyline *skyline, uint32_t section)
 {
 	uint32_t first = row_begin(skyline, section);
-	const struct seam__exact_window *window = skyline->window;
-	const struct seam__exact_section *sections = skyline->sections;
-	struct seam__exact_spot row = {.first = first,
+	const struct seam_exact_window *window = skyline->window;
+	const struct seam_exact_section *sections = skyline->sections;
+	struct seam_exact_spot row = {.first = first,
 		.length = 1,
 		.floor_bytes = sections[first].floor_bytes,
 		.left_bytes = SEAM__EXACT_OPEN,
@@ -49,21 +49,21 @@ struct seam__exact_spot seam__exact_row_of(const struct seam__exact_skyline *sky
 	return row;
 }
 
-static bool inside(const struct seam__exact_window *window, const struct seam__exact_spot *gap,
-	const struct seam__exact_item *item)
+static bool inside(
+	const struct seam_exact_window *window, const struct seam_exact_spot *gap, const struct seam_exact_item *item)
 {
 	return gap->length == window->sections ||
 		seam__exact_distance(window, gap->first, item->first) + item->width <= gap->length;
 }
 
-bool seam__exact_fits(const struct seam__exact_skyline *skyline, const struct seam__exact_spot *gap, uint32_t item)
+bool seam__exact_fits(const struct seam_exact_skyline *skyline, const struct seam_exact_spot *gap, uint32_t item)
 {
-	const struct seam__exact_item *it = &skyline->window->items[item];
+	const struct seam_exact_item *it = &skyline->window->items[item];
 
 	return !skyline->placed[item] && inside(skyline->window, gap, it);
 }
 
-uint64_t seam__exact_lower_side(const struct seam__exact_spot *gap)
+uint64_t seam__exact_lower_side(const struct seam_exact_spot *gap)
 {
 	return gap->left_bytes < gap->right_bytes ? gap->left_bytes : gap->right_bytes;
 }

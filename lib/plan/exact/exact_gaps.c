@@ -13,12 +13,12 @@
 /* What looking at a gap led to. */
 enum outcome { FINE, CHANGED, LOST };
 
-enum seam_rc seam__exact_gaps_init(struct seam__exact_gaps *gaps, struct seam__exact_skyline *skyline)
+enum seam_rc seam__exact_gaps_init(struct seam_exact_gaps *gaps, struct seam_exact_skyline *skyline)
 {
 	struct seam_meta *meta = skyline->window->problem->meta;
 	size_t sections = skyline->window->sections;
 
-	*gaps = (struct seam__exact_gaps){.skyline = skyline, .leaves = 1};
+	*gaps = (struct seam_exact_gaps){.skyline = skyline, .leaves = 1};
 	while (gaps->leaves < sections)
 		gaps->leaves *= 2;
 	gaps->known = seam__meta_array(meta, sections, sizeof(*gaps->known));
@@ -34,7 +34,7 @@ enum seam_rc seam__exact_gaps_init(struct seam__exact_gaps *gaps, struct seam__e
 	return SEAM_OK;
 }
 
-void seam__exact_gaps_fini(struct seam__exact_gaps *gaps)
+void seam__exact_gaps_fini(struct seam_exact_gaps *gaps)
 {
 	struct seam_meta *meta;
 	size_t sections;
@@ -48,11 +48,11 @@ void seam__exact_gaps_fini(struct seam__exact_gaps *gaps)
 	seam__meta_free(meta, gaps->fit_changes, (sections + 1) * sizeof(*gaps->fit_changes));
 	seam__meta_free(meta, gaps->fit_bytes, (sections + 1) * sizeof(*gaps->fit_bytes));
 	seam__meta_free(meta, gaps->parts, sections * sizeof(*gaps->parts));
-	*gaps = (struct seam__exact_gaps){0};
+	*gaps = (struct seam_exact_gaps){0};
 }
 
 void seam__exact_gaps_reset(
-	struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam__exact_style style)
+	struct seam_exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam_exact_style style)
 {
 	seam__exact_skyline_reset(gaps->skyline, capacity_bytes, dominance); /* which touches every section */
 	gaps->style = style;
@@ -61,10 +61,10 @@ void seam__exact_gaps_reset(
 }
 
 /* Counts, for every section of the gap, what fits: as differences along the gap. */
-static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap)
+static void count_fitting(struct seam_exact_gaps *gaps, const struct seam_exact_spot *gap)
 {
-	const struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_skyline *skyline = gaps->skyline;
+	const struct seam_exact_window *window = skyline->window;
 
 	for (uint32_t d = 0; d <= gap->length; d++) {
 		gaps->fit_changes[d] = 0;
@@ -73,7 +73,7 @@ static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exac
 	for (uint32_t d = 0, s = gap->first; d < gap->length; d++, s = seam__exact_ahead(window, s, 1)) {
 		gaps->work_ns += (window->start_index[s + 1] - window->start_index[s]) * FIT_NS;
 		for (uint32_t c = window->start_index[s]; c < window->start_index[s + 1]; c++) {
-			const struct seam__exact_item *item = &window->items[window->starts[c]];
+			const struct seam_exact_item *item = &window->items[window->starts[c]];
 			uint32_t end = d + item->width;
 
 			if (!seam__exact_fits(skyline, gap, window->starts[c]))
@@ -93,7 +93,7 @@ static void count_fitting(struct seam__exact_gaps *gaps, const struct seam__exac
 }
 
 /* Nothing that covers section `s` fits into the gap: raises it to the lower neighbour. */
-static enum outcome raise_bare(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap, uint32_t s)
+static enum outcome raise_bare(struct seam_exact_gaps *gaps, const struct seam_exact_spot *gap, uint32_t s)
 {
 	uint64_t lowest = seam__exact_lower_side(gap);
 
@@ -102,8 +102,8 @@ static enum outcome raise_bare(struct seam__exact_gaps *gaps, const struct seam_
 	return seam__exact_skyline_raise(gaps->skyline, s, lowest) ? CHANGED : LOST;
 }
 
-static uint64_t rank(enum seam__exact_style style, const struct seam__exact_section *section,
-	const struct seam__exact_spot *gap, uint64_t score)
+static uint64_t rank(enum seam_exact_style style, const struct seam_exact_section *section,
+	const struct seam_exact_spot *gap, uint64_t score)
 {
 	bool forced = score <= 6; /* one item, at most one alternative */
 
@@ -122,10 +122,10 @@ static uint64_t rank(enum seam__exact_style style, const struct seam__exact_sect
 }
 
 /* The better of two gaps, by their first sections; each may be SEAM__ITEM_NONE. */
-static uint32_t better(const struct seam__exact_gaps *gaps, uint32_t a, uint32_t b)
+static uint32_t better(const struct seam_exact_gaps *gaps, uint32_t a, uint32_t b)
 {
-	const struct seam__exact_gap *left = &gaps->known[a == SEAM__ITEM_NONE ? 0 : a];
-	const struct seam__exact_gap *right = &gaps->known[b == SEAM__ITEM_NONE ? 0 : b];
+	const struct seam_exact_gap *left = &gaps->known[a == SEAM__ITEM_NONE ? 0 : a];
+	const struct seam_exact_gap *right = &gaps->known[b == SEAM__ITEM_NONE ? 0 : b];
 
 	if (a == SEAM__ITEM_NONE || b == SEAM__ITEM_NONE)
 		return a == SEAM__ITEM_NONE ? b : a;
@@ -134,7 +134,7 @@ static uint32_t better(const struct seam__exact_gaps *gaps, uint32_t a, uint32_t
 	return left->score <= right->score ? a : b;
 }
 
-static void set_leaf(struct seam__exact_gaps *gaps, uint32_t section, uint32_t value)
+static void set_leaf(struct seam_exact_gaps *gaps, uint32_t section, uint32_t value)
 {
 	uint32_t node = gaps->leaves + section;
 
@@ -144,9 +144,9 @@ static void set_leaf(struct seam__exact_gaps *gaps, uint32_t section, uint32_t v
 }
 
 /* No gap begins in these sections. */
-static void clear_leaves(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length)
+static void clear_leaves(struct seam_exact_gaps *gaps, uint32_t first, uint32_t length)
 {
-	const struct seam__exact_window *window = gaps->skyline->window;
+	const struct seam_exact_window *window = gaps->skyline->window;
 
 	for (uint32_t s = first; length > 0; s = seam__exact_ahead(window, s, 1), length--)
 		if (gaps->tree[gaps->leaves + s] != SEAM__ITEM_NONE)
@@ -154,7 +154,7 @@ static void clear_leaves(struct seam__exact_gaps *gaps, uint32_t first, uint32_t
 }
 
 /* The best gap that begins in sections [first, end). */
-static uint32_t best_between(const struct seam__exact_gaps *gaps, uint32_t first, uint32_t end)
+static uint32_t best_between(const struct seam_exact_gaps *gaps, uint32_t first, uint32_t end)
 {
 	uint32_t best = SEAM__ITEM_NONE;
 
@@ -168,20 +168,20 @@ static uint32_t best_between(const struct seam__exact_gaps *gaps, uint32_t first
 }
 
 /* Applies the rules to one gap and finds its best section, which is then known. */
-static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact_spot *gap)
+static enum outcome look(struct seam_exact_gaps *gaps, const struct seam_exact_spot *gap)
 {
-	struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_window *window = skyline->window;
+	struct seam_exact_skyline *skyline = gaps->skyline;
+	const struct seam_exact_window *window = skyline->window;
 	uint64_t limit = seam__exact_lower_side(gap); /* up to here only what fits at the floor can fill a section */
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 	enum outcome outcome = FINE;
-	struct seam__exact_gap best = {.spot = *gap, .rank = UINT64_MAX, .score = UINT64_MAX};
+	struct seam_exact_gap best = {.spot = *gap, .rank = UINT64_MAX, .score = UINT64_MAX};
 
 	count_fitting(gaps, gap);
 	gaps->work_ns += gap->length * SECTION_NS;
 	for (uint32_t d = 0, s = gap->first; d < gap->length; d++, s = seam__exact_ahead(window, s, 1)) {
-		const struct seam__exact_section *section = &skyline->sections[s];
+		const struct seam_exact_section *section = &skyline->sections[s];
 		uint64_t score;
 		uint64_t order;
 
@@ -211,20 +211,20 @@ static enum outcome look(struct seam__exact_gaps *gaps, const struct seam__exact
 	return outcome;
 }
 
-bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps)
+bool seam__exact_gaps_settle(struct seam_exact_gaps *gaps)
 {
-	struct seam__exact_skyline *skyline = gaps->skyline;
+	struct seam_exact_skyline *skyline = gaps->skyline;
 
 	for (;;) {
 		uint32_t touched = seam__exact_skyline_touched(skyline);
-		struct seam__exact_spot gap;
-		struct seam__exact_row row;
+		struct seam_exact_spot gap;
+		struct seam_exact_row row;
 		enum outcome outcome = FINE;
 
 		if (touched == SEAM__ITEM_NONE)
 			return true;
 		gap = seam__exact_row_of(skyline, touched);
-		row = (struct seam__exact_row){gap.first, gap.length};
+		row = (struct seam_exact_row){gap.first, gap.length};
 		seam__exact_skyline_seen(skyline, &row);
 		clear_leaves(gaps, gap.first, gap.length);
 		if (skyline->sections[gap.first].rest_bytes > 0 && gap.left_bytes > gap.floor_bytes &&
@@ -238,23 +238,23 @@ bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps)
 }
 
 /* Adds a part, if anything in it is unplaced: then it has a gap. */
-static void add_part(struct seam__exact_gaps *gaps, uint32_t first, uint32_t length)
+static void add_part(struct seam_exact_gaps *gaps, uint32_t first, uint32_t length)
 {
-	const struct seam__exact_window *window = gaps->skyline->window;
+	const struct seam_exact_window *window = gaps->skyline->window;
 	uint32_t end = first + length;
 	uint32_t best = best_between(gaps, first, end < window->sections ? end : window->sections);
 
 	if (end > window->sections)
 		best = better(gaps, best, best_between(gaps, 0, end - window->sections));
 	if (best != SEAM__ITEM_NONE)
-		gaps->parts[gaps->part_count++] = (struct seam__exact_part){first, length, gaps->known[best].spot};
+		gaps->parts[gaps->part_count++] = (struct seam_exact_part){first, length, gaps->known[best].spot};
 }
 
 void seam__exact_gaps_split(
-	struct seam__exact_gaps *gaps, const struct seam__exact_row *part, const struct seam__exact_row *row)
+	struct seam_exact_gaps *gaps, const struct seam_exact_row *part, const struct seam_exact_row *row)
 {
-	const struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_skyline *skyline = gaps->skyline;
+	const struct seam_exact_window *window = skyline->window;
 	uint32_t first = part->first;
 	uint32_t end = seam__exact_ahead(window, part->first, part->length); /* the section behind the part */
 	/* Did the part go all around until the row was placed? */
@@ -285,23 +285,23 @@ void seam__exact_gaps_split(
 		add_part(gaps, first, window->sections);
 }
 
-uint64_t seam__exact_gaps_work_ns(const struct seam__exact_gaps *gaps)
+uint64_t seam__exact_gaps_work_ns(const struct seam_exact_gaps *gaps)
 {
 	return gaps->work_ns + gaps->skyline->holes.looks * LOOK_NS;
 }
 
 /* How far what covers the spot's section and fits reaches in the gap: [*ret_left, *ret_right), counted from its first.
  */
-static void reach(const struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot, uint32_t *ret_left,
-	uint32_t *ret_right)
+static void reach(
+	const struct seam_exact_gaps *gaps, const struct seam_exact_spot *spot, uint32_t *ret_left, uint32_t *ret_right)
 {
-	const struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_skyline *skyline = gaps->skyline;
+	const struct seam_exact_window *window = skyline->window;
 	uint32_t left = spot->length;
 	uint32_t right = 0;
 
 	for (uint32_t c = window->cover_index[spot->section]; c < window->cover_index[spot->section + 1]; c++) {
-		const struct seam__exact_item *item = &window->items[window->covers[c]];
+		const struct seam_exact_item *item = &window->items[window->covers[c]];
 		uint32_t begin = seam__exact_distance(window, spot->first, item->first);
 
 		if (!seam__exact_fits(skyline, spot, window->covers[c]))
@@ -317,10 +317,10 @@ static void reach(const struct seam__exact_gaps *gaps, const struct seam__exact_
 	*ret_right = right;
 }
 
-uint64_t seam__exact_gaps_next_level(struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot)
+uint64_t seam__exact_gaps_next_level(struct seam_exact_gaps *gaps, const struct seam_exact_spot *spot)
 {
-	const struct seam__exact_skyline *skyline = gaps->skyline;
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_skyline *skyline = gaps->skyline;
+	const struct seam_exact_window *window = skyline->window;
 	uint64_t lowest = seam__exact_lower_side(spot); /* or what stands on that */
 	uint32_t left;
 	uint32_t right;
@@ -330,7 +330,7 @@ uint64_t seam__exact_gaps_next_level(struct seam__exact_gaps *gaps, const struct
 		(FIT_NS + window->count / FAR_COUNT);
 	for (uint32_t d = 0, s = spot->first; d < right; d++, s = seam__exact_ahead(window, s, 1)) {
 		for (uint32_t c = window->start_index[s]; c < window->start_index[s + 1]; c++) {
-			const struct seam__exact_item *item = &window->items[window->starts[c]];
+			const struct seam_exact_item *item = &window->items[window->starts[c]];
 
 			if (spot->floor_bytes + item->size_bytes < lowest && d + item->width > left &&
 				seam__exact_distance(window, item->first, spot->section) >= item->width &&

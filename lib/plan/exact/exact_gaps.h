@@ -18,7 +18,7 @@
 #include "exact_fit.h"
 
 /* Which section of which gap is decided first. */
-enum seam__exact_style {
+enum seam_exact_style {
 	SEAM__EXACT_FEWEST,   /* that with the fewest choices */
 	SEAM__EXACT_TIGHTEST, /* the least slack, then the fewest choices */
 	SEAM__EXACT_LOWEST,   /* the lowest floor, then the fewest choices */
@@ -27,54 +27,54 @@ enum seam__exact_style {
 };
 
 /* A part of the sections that nothing unplaced connects with the rest. */
-struct seam__exact_part {
+struct seam_exact_part {
 	uint32_t first;
 	uint32_t length;
-	struct seam__exact_spot spot;
+	struct seam_exact_spot spot;
 };
 
 /* What is known of the gap that begins at a section. */
-struct seam__exact_gap {
-	struct seam__exact_spot spot;
+struct seam_exact_gap {
+	struct seam_exact_spot spot;
 	uint64_t rank;  /* by style; lower is decided earlier */
 	uint64_t score; /* where ranks are equal */
 };
 
-struct seam__exact_gaps {
-	struct seam__exact_skyline *skyline;
-	struct seam__exact_gap *known; /* per first section; valid where the tree's leaf says so */
+struct seam_exact_gaps {
+	struct seam_exact_skyline *skyline;
+	struct seam_exact_gap *known; /* per first section; valid where the tree's leaf says so */
 	uint32_t *tree;        /* leaf s, at leaves + s: s or SEAM__ITEM_NONE; above: the better of the two below */
 	uint32_t leaves;       /* a power of two */
 	uint32_t *fit_changes; /* per place in a gap: items that fit, as differences */
 	uint64_t *fit_bytes;   /* and their sizes */
-	struct seam__exact_part *parts; /* of the last call of split */
+	struct seam_exact_part *parts; /* of the last call of split */
 	uint32_t part_count;
-	enum seam__exact_style style;
+	enum seam_exact_style style;
 	uint64_t work_ns; /* that it took in all without the skyline's part */
 };
 
 /* Errors: SEAM_OOM_META. The skyline must outlive it. */
-SEAM_MUST_USE enum seam_rc seam__exact_gaps_init(struct seam__exact_gaps *gaps, struct seam__exact_skyline *skyline);
-void seam__exact_gaps_fini(struct seam__exact_gaps *gaps); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__exact_gaps_init(struct seam_exact_gaps *gaps, struct seam_exact_skyline *skyline);
+void seam__exact_gaps_fini(struct seam_exact_gaps *gaps); /* a zeroed one is allowed */
 
 /* Starts anew: seam__exact_skyline_reset(), and the style of what follows. */
 void seam__exact_gaps_reset(
-	struct seam__exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam__exact_style style);
+	struct seam_exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam_exact_style style);
 
 /* What all took since init, estimated from what was looked at. */
-uint64_t seam__exact_gaps_work_ns(const struct seam__exact_gaps *gaps);
+uint64_t seam__exact_gaps_work_ns(const struct seam_exact_gaps *gaps);
 
 /* Applies the rules where floors have changed, until nothing changes. False: nothing can come of this (the caller
  * undoes). */
-bool seam__exact_gaps_settle(struct seam__exact_gaps *gaps);
+bool seam__exact_gaps_settle(struct seam_exact_gaps *gaps);
 
 /* Cuts a part, settled, where nothing unplaced crosses: gaps->parts, each with a spot to decide, without those in which
  * all is placed. Only between the sections of `row` a cut may be new. */
 void seam__exact_gaps_split(
-	struct seam__exact_gaps *gaps, const struct seam__exact_row *part, const struct seam__exact_row *row);
+	struct seam_exact_gaps *gaps, const struct seam_exact_row *part, const struct seam_exact_row *row);
 
 /* The lowest level above the floor that any unplaced item at the spot's section can have if none stands at the floor;
  * SEAM__EXACT_OPEN if there is none. */
-uint64_t seam__exact_gaps_next_level(struct seam__exact_gaps *gaps, const struct seam__exact_spot *spot);
+uint64_t seam__exact_gaps_next_level(struct seam_exact_gaps *gaps, const struct seam_exact_spot *spot);
 
 #endif

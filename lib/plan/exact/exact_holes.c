@@ -8,22 +8,22 @@
 
 /* One way from a section. */
 struct way {
-	const struct seam__exact_skyline *skyline;
-	struct seam__exact_hole *common; /* [n]: of the holes up to n sections away */
-	uint64_t floor_bytes;            /* what lies below it is of no use */
-	uint32_t section;                /* the last one in `common` */
-	uint32_t reach;                  /* how far away it is */
+	const struct seam_exact_skyline *skyline;
+	struct seam_exact_hole *common; /* [n]: of the holes up to n sections away */
+	uint64_t floor_bytes;           /* what lies below it is of no use */
+	uint32_t section;               /* the last one in `common` */
+	uint32_t reach;                 /* how far away it is */
 	bool back;
 };
 
-static uint32_t last_of(const struct seam__exact_window *window, const struct seam__exact_item *item)
+static uint32_t last_of(const struct seam_exact_window *window, const struct seam_exact_item *item)
 {
 	return seam__exact_ahead(window, item->first, item->width - 1);
 }
 
 /* Ascending in size, as items are. While the lists are filled, end_index[s + 1] is where the next entry of section s
  * goes: in the end that is where section s + 1 begins. */
-static void list_ends(struct seam__exact_holes *holes, const struct seam__exact_window *window)
+static void list_ends(struct seam_exact_holes *holes, const struct seam_exact_window *window)
 {
 	uint32_t begin = 0;
 
@@ -39,11 +39,11 @@ static void list_ends(struct seam__exact_holes *holes, const struct seam__exact_
 		holes->ends[holes->end_index[last_of(window, &window->items[i]) + 1]++] = i;
 }
 
-enum seam_rc seam__exact_holes_init(struct seam__exact_holes *holes, const struct seam__exact_window *window)
+enum seam_rc seam__exact_holes_init(struct seam_exact_holes *holes, const struct seam_exact_window *window)
 {
 	struct seam_meta *meta = window->problem->meta;
 
-	*holes = (struct seam__exact_holes){
+	*holes = (struct seam_exact_holes){
 		.ahead = seam__meta_array(meta, window->sections, sizeof(*holes->ahead)),
 		.behind = seam__meta_array(meta, window->sections, sizeof(*holes->behind)),
 		.end_index = seam__meta_array(meta, (size_t)window->sections + 1, sizeof(*holes->end_index)),
@@ -57,7 +57,7 @@ enum seam_rc seam__exact_holes_init(struct seam__exact_holes *holes, const struc
 	return SEAM_OK;
 }
 
-void seam__exact_holes_fini(struct seam__exact_holes *holes, const struct seam__exact_window *window)
+void seam__exact_holes_fini(struct seam_exact_holes *holes, const struct seam_exact_window *window)
 {
 	struct seam_meta *meta = window->problem->meta;
 
@@ -65,18 +65,18 @@ void seam__exact_holes_fini(struct seam__exact_holes *holes, const struct seam__
 	seam__meta_free(meta, holes->behind, (size_t)window->sections * sizeof(*holes->behind));
 	seam__meta_free(meta, holes->end_index, ((size_t)window->sections + 1) * sizeof(*holes->end_index));
 	seam__meta_free(meta, holes->ends, (size_t)window->count * sizeof(*holes->ends));
-	*holes = (struct seam__exact_holes){0};
+	*holes = (struct seam_exact_holes){0};
 }
 
 /* Is it as high as that, and not all below the floor? */
-static bool is_high(const struct seam__exact_hole *hole, uint64_t size_bytes, uint64_t floor_bytes)
+static bool is_high(const struct seam_exact_hole *hole, uint64_t size_bytes, uint64_t floor_bytes)
 {
 	return hole->bottom_bytes + size_bytes <= hole->top_bytes && hole->top_bytes > floor_bytes;
 }
 
-static struct seam__exact_hole shared(const struct seam__exact_hole *a, const struct seam__exact_hole *b)
+static struct seam_exact_hole shared(const struct seam_exact_hole *a, const struct seam_exact_hole *b)
 {
-	return (struct seam__exact_hole){
+	return (struct seam_exact_hole){
 		.bottom_bytes = a->bottom_bytes > b->bottom_bytes ? a->bottom_bytes : b->bottom_bytes,
 		.top_bytes = a->top_bytes < b->top_bytes ? a->top_bytes : b->top_bytes,
 	};
@@ -86,10 +86,10 @@ static struct seam__exact_hole shared(const struct seam__exact_hole *a, const st
  * that ascend, what was too low to go on from is so still. */
 static bool goes(struct way *way, uint32_t distance, uint64_t size_bytes, uint64_t *looks)
 {
-	const struct seam__exact_window *window = way->skyline->window;
+	const struct seam_exact_window *window = way->skyline->window;
 
 	while (way->reach < distance && is_high(&way->common[way->reach], size_bytes, way->floor_bytes)) {
-		struct seam__exact_hole there;
+		struct seam_exact_hole there;
 
 		way->section = way->back ? seam__exact_before(window, way->section)
 					 : seam__exact_ahead(window, way->section, 1);
@@ -102,11 +102,11 @@ static bool goes(struct way *way, uint32_t distance, uint64_t size_bytes, uint64
 	return way->reach >= distance && is_high(&way->common[distance], size_bytes, way->floor_bytes);
 }
 
-bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__exact_skyline *skyline, uint32_t section,
+bool seam__exact_holes_fit(struct seam_exact_holes *holes, const struct seam_exact_skyline *skyline, uint32_t section,
 	uint64_t floor_bytes)
 {
-	const struct seam__exact_window *window = skyline->window;
-	const struct seam__exact_section *here = &skyline->sections[section];
+	const struct seam_exact_window *window = skyline->window;
+	const struct seam_exact_section *here = &skyline->sections[section];
 	struct way ahead = {skyline, holes->ahead, floor_bytes, section, 0, false};
 	struct way behind = {skyline, holes->behind, floor_bytes, section, 0, true};
 	uint32_t begin = window->cover_index[section];
@@ -115,17 +115,17 @@ bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__e
 	const uint32_t *list = &window->covers[begin];
 	uint32_t count = end - begin;
 
-	holes->ahead[0] = (struct seam__exact_hole){here->hole_bottom_bytes, here->hole_top_bytes};
+	holes->ahead[0] = (struct seam_exact_hole){here->hole_bottom_bytes, here->hole_top_bytes};
 	holes->behind[0] = holes->ahead[0];
 	if (window->sections > 1 && !goes(&ahead, 1, here->smallest_bytes, &holes->looks)) {
 		list = &holes->ends[holes->end_index[section]];
 		count = seam__exact_holes_ends(holes, section);
 	}
 	for (uint32_t n = 0; n < count && list[n] <= most; n++) {
-		const struct seam__exact_item *item = &window->items[list[n]];
+		const struct seam_exact_item *item = &window->items[list[n]];
 		uint32_t before = seam__exact_distance(window, item->first, section);
 		uint32_t after = item->width - 1 - before;
-		struct seam__exact_hole common;
+		struct seam_exact_hole common;
 
 		holes->looks++;
 		if (!is_high(&holes->ahead[0], item->size_bytes, floor_bytes))

@@ -14,17 +14,17 @@
 
 #include "exact_window.h"
 
-struct seam__exact_skyline;
+struct seam_exact_skyline;
 
-struct seam__exact_hole {
+struct seam_exact_hole {
 	uint64_t bottom_bytes;
 	uint64_t top_bytes;
 };
 
-struct seam__exact_holes {
-	struct seam__exact_hole
+struct seam_exact_holes {
+	struct seam_exact_hole
 		*ahead; /* sections: what the holes from one section to the nth ahead of it have in common */
-	struct seam__exact_hole *behind; /* the same backwards */
+	struct seam_exact_hole *behind; /* the same backwards */
 	uint32_t *end_index; /* sections + 1: ends[end_index[s] ...] are the items whose last section is s, ascending in
 				size */
 	uint32_t *ends;      /* count */
@@ -33,17 +33,17 @@ struct seam__exact_holes {
 
 /* Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__exact_holes_init(
-	struct seam__exact_holes *holes, const struct seam__exact_window *window);
+	struct seam_exact_holes *holes, const struct seam_exact_window *window);
 void seam__exact_holes_fini(
-	struct seam__exact_holes *holes, const struct seam__exact_window *window); /* a zeroed one is allowed */
+	struct seam_exact_holes *holes, const struct seam_exact_window *window); /* a zeroed one is allowed */
 
 /* The section was raised from `floor_bytes`, and before that no unplaced item fitted into the holes of its sections.
  * Does one fit now? Of the items that cover the section the smallest are tried. */
-bool seam__exact_holes_fit(struct seam__exact_holes *holes, const struct seam__exact_skyline *skyline, uint32_t section,
+bool seam__exact_holes_fit(struct seam_exact_holes *holes, const struct seam_exact_skyline *skyline, uint32_t section,
 	uint64_t floor_bytes);
 
 /* How many items end at the section, placed or not. */
-static inline uint32_t seam__exact_holes_ends(const struct seam__exact_holes *holes, uint32_t section)
+static inline uint32_t seam__exact_holes_ends(const struct seam_exact_holes *holes, uint32_t section)
 {
 	return holes->end_index[section + 1] - holes->end_index[section];
 }

@@ -18,8 +18,8 @@
 #define KEY_NS UINT64_C(5) /* for a section of one that is named; measured as solvers.def says */
 #define KEY_SECTIONS_MAX 1024u /* longer parts do not come again, and naming them takes long */
 
-struct seam__exact_frame {
-	struct seam__exact_part part;
+struct seam_exact_frame {
+	struct seam_exact_part part;
 	uint64_t key;        /* of the part before the decision; 0: none */
 	uint64_t next_level; /* of the section, if nothing is to stand at the floor; SEAM__EXACT_OPEN: something must */
 	uint32_t first_choice;
@@ -31,20 +31,20 @@ struct seam__exact_frame {
 	uint32_t after; /* task that waits for this part to be done */
 };
 
-struct seam__exact_task {
-	struct seam__exact_part part;
+struct seam_exact_task {
+	struct seam_exact_part part;
 	uint64_t key;
 	uint32_t owner;
 	uint32_t next;
 };
 
-enum seam_rc seam__exact_search_init(struct seam__exact_search *search, const struct seam__exact_window *window)
+enum seam_rc seam__exact_search_init(struct seam_exact_search *search, const struct seam_exact_window *window)
 {
 	struct seam_meta *meta = window->problem->meta;
 	uint32_t places = window->count + window->sections;
 	enum seam_rc rc;
 
-	*search = (struct seam__exact_search){
+	*search = (struct seam_exact_search){
 		.frame_capacity = LEAST + FRAMES_PER_PLACE * places,
 		.task_capacity = LEAST + TASKS_PER_PLACE * places,
 		.choice_capacity = LEAST + CHOICES_PER_PLACE * places,
@@ -69,7 +69,7 @@ enum seam_rc seam__exact_search_init(struct seam__exact_search *search, const st
 	return SEAM_OK;
 }
 
-void seam__exact_search_fini(struct seam__exact_search *search)
+void seam__exact_search_fini(struct seam_exact_search *search)
 {
 	struct seam_meta *meta;
 
@@ -82,21 +82,21 @@ void seam__exact_search_fini(struct seam__exact_search *search)
 	seam__meta_free(meta, search->failed, (size_t)search->failed_capacity * sizeof(*search->failed));
 	seam__exact_gaps_fini(&search->gaps);
 	seam__exact_skyline_fini(&search->skyline);
-	*search = (struct seam__exact_search){0};
+	*search = (struct seam_exact_search){0};
 }
 
-static uint64_t *slot(struct seam__exact_search *search, uint64_t key)
+static uint64_t *slot(struct seam_exact_search *search, uint64_t key)
 {
 	return &search->failed[key & (search->failed_capacity - 1)];
 }
 
 /* Is the item, but for its number, one of the choices already? Then trying one of them is enough. */
-static bool is_twin(const struct seam__exact_search *search, const struct seam__exact_frame *frame, uint32_t item)
+static bool is_twin(const struct seam_exact_search *search, const struct seam_exact_frame *frame, uint32_t item)
 {
-	const struct seam__exact_item *items = search->skyline.window->items;
+	const struct seam_exact_item *items = search->skyline.window->items;
 
 	for (uint32_t c = frame->first_choice; c < search->choice_count; c++) {
-		const struct seam__exact_item *other = &items[search->choices[c]];
+		const struct seam_exact_item *other = &items[search->choices[c]];
 
 		if (other->first == items[item].first && other->width == items[item].width &&
 			other->size_bytes == items[item].size_bytes)
@@ -106,8 +106,8 @@ static bool is_twin(const struct seam__exact_search *search, const struct seam__
 }
 
 /* Puts an item among the choices of the last frame, in descending priority. */
-static void insert_choice(struct seam__exact_search *search, const struct seam__exact_frame *frame, uint32_t item,
-	const double *priorities)
+static void insert_choice(
+	struct seam_exact_search *search, const struct seam_exact_frame *frame, uint32_t item, const double *priorities)
 {
 	uint32_t at = search->choice_count;
 
@@ -124,19 +124,19 @@ static void insert_choice(struct seam__exact_search *search, const struct seam__
 }
 
 /* Begins the decision of a task. False: no room. */
-static bool open_frame(struct seam__exact_search *search, const struct seam__exact_task *task, const double *priorities)
+static bool open_frame(struct seam_exact_search *search, const struct seam_exact_task *task, const double *priorities)
 {
-	const struct seam__exact_window *window = search->skyline.window;
-	const struct seam__exact_spot *spot = &task->part.spot;
+	const struct seam_exact_window *window = search->skyline.window;
+	const struct seam_exact_spot *spot = &task->part.spot;
 	uint32_t begin = window->cover_index[spot->section];
 	uint32_t end = window->cover_index[spot->section + 1];
-	struct seam__exact_frame *frame;
+	struct seam_exact_frame *frame;
 
 	if (search->frame_count == search->frame_capacity ||
 		CHOICES_MAX > search->choice_capacity - search->choice_count)
 		return false;
 	frame = &search->frames[search->frame_count++];
-	*frame = (struct seam__exact_frame){
+	*frame = (struct seam_exact_frame){
 		.part = task->part,
 		.key = task->key,
 		.next_level = seam__exact_gaps_next_level(&search->gaps, spot),
@@ -158,14 +158,14 @@ static bool open_frame(struct seam__exact_search *search, const struct seam__exa
 enum split { SPLIT, SPLIT_FAILED, SPLIT_FULL };
 
 /* Makes tasks of what is left of a part, in front of `*head`. `row`: see seam__exact_gaps_split(). */
-static enum split split(struct seam__exact_search *search, const struct seam__exact_row *whole,
-	const struct seam__exact_row *row, uint32_t owner, uint32_t *head)
+static enum split split(struct seam_exact_search *search, const struct seam_exact_row *whole,
+	const struct seam_exact_row *row, uint32_t owner, uint32_t *head)
 {
 	seam__exact_gaps_split(&search->gaps, whole, row);
 	if (search->gaps.part_count > search->task_capacity - search->task_count)
 		return SPLIT_FULL;
 	for (uint32_t p = 0; p < search->gaps.part_count; p++) {
-		const struct seam__exact_part *part = &search->gaps.parts[p];
+		const struct seam_exact_part *part = &search->gaps.parts[p];
 		uint64_t key = 0;
 
 		if (part->length <= KEY_SECTIONS_MAX) {
@@ -174,14 +174,14 @@ static enum split split(struct seam__exact_search *search, const struct seam__ex
 		}
 		if (key != 0 && *slot(search, key) == key)
 			return SPLIT_FAILED;
-		search->tasks[search->task_count] = (struct seam__exact_task){*part, key, owner, *head};
+		search->tasks[search->task_count] = (struct seam_exact_task){*part, key, owner, *head};
 		*head = search->task_count++;
 	}
 	return SPLIT;
 }
 
 /* Takes a step in a part of so many sections from the budget, and what is missing for those before it. */
-static bool pay(struct seam__exact_search *search, uint32_t sections, struct seam__budget *budget)
+static bool pay(struct seam_exact_search *search, uint32_t sections, struct seam_budget *budget)
 {
 	uint64_t owed = seam__exact_gaps_work_ns(&search->gaps) / NODE_NS;
 	uint64_t nodes = 1 + sections / SECTIONS_PER_NODE;
@@ -194,16 +194,16 @@ static bool pay(struct seam__exact_search *search, uint32_t sections, struct sea
 
 /* Carries out the next choice of the frame that can be carried out. FOUND: `*head` is what is to be done next; NONE: no
  * choice is left. */
-static enum seam__exact_result advance(struct seam__exact_search *search, uint32_t number,
-	const struct seam__exact_attempt *attempt, struct seam__budget *budget, uint32_t *head)
+static enum seam_exact_result advance(struct seam_exact_search *search, uint32_t number,
+	const struct seam_exact_attempt *attempt, struct seam_budget *budget, uint32_t *head)
 {
-	struct seam__exact_frame *frame = &search->frames[number];
-	struct seam__exact_skyline *skyline = &search->skyline;
-	const struct seam__exact_spot *spot = &frame->part.spot;
+	struct seam_exact_frame *frame = &search->frames[number];
+	struct seam_exact_skyline *skyline = &search->skyline;
+	const struct seam_exact_spot *spot = &frame->part.spot;
 
 	while (frame->tried <= frame->choice_count) {
-		struct seam__exact_row part = {frame->part.first, frame->part.length};
-		struct seam__exact_row row = {spot->section, 1};
+		struct seam_exact_row part = {frame->part.first, frame->part.length};
+		struct seam_exact_row row = {spot->section, 1};
 		uint32_t choice = frame->tried++;
 		bool done;
 
@@ -218,7 +218,7 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 		if (choice < frame->choice_count) {
 			uint32_t item = search->choices[frame->first_choice + choice];
 
-			row = (struct seam__exact_row){
+			row = (struct seam_exact_row){
 				skyline->window->items[item].first, skyline->window->items[item].width};
 			done = seam__exact_skyline_place(skyline, item, spot->floor_bytes);
 		} else {
@@ -243,9 +243,9 @@ static enum seam__exact_result advance(struct seam__exact_search *search, uint32
 
 /* The frame has no choice left: remembers its state, and goes back to the frame that made its part. Everything between
  * belongs to siblings, which have no part in this. Returns that frame's number, or NONE. */
-static uint32_t give_up(struct seam__exact_search *search, uint32_t number)
+static uint32_t give_up(struct seam_exact_search *search, uint32_t number)
 {
-	struct seam__exact_frame *frame = &search->frames[number];
+	struct seam_exact_frame *frame = &search->frames[number];
 	uint32_t owner = frame->owner;
 
 	if (frame->key != 0 && !search->incomplete)
@@ -260,11 +260,11 @@ static uint32_t give_up(struct seam__exact_search *search, uint32_t number)
 	return owner;
 }
 
-enum seam__exact_result seam__exact_search_try(
-	struct seam__exact_search *search, const struct seam__exact_attempt *attempt, struct seam__budget *budget)
+enum seam_exact_result seam__exact_search_try(
+	struct seam_exact_search *search, const struct seam_exact_attempt *attempt, struct seam_budget *budget)
 {
-	const struct seam__exact_window *window = search->skyline.window;
-	struct seam__exact_row whole = {0, window->sections};
+	const struct seam_exact_window *window = search->skyline.window;
+	struct seam_exact_row whole = {0, window->sections};
 	uint32_t head = NONE;
 	enum split result;
 
@@ -289,7 +289,7 @@ enum seam__exact_result seam__exact_search_try(
 		if (!open_frame(search, &search->tasks[head], attempt->priorities))
 			return SEAM__EXACT_SPENT;
 		for (;;) {
-			enum seam__exact_result done = advance(search, number, attempt, budget, &head);
+			enum seam_exact_result done = advance(search, number, attempt, budget, &head);
 
 			if (done == SEAM__EXACT_SPENT)
 				return SEAM__EXACT_SPENT;

@@ -13,30 +13,30 @@
 #include "exact_gaps.h"
 #include "solver.h"
 
-struct seam__exact_frame; /* a decision */
-struct seam__exact_task;  /* a part that waits to be searched */
+struct seam_exact_frame; /* a decision */
+struct seam_exact_task;  /* a part that waits to be searched */
 
-struct seam__exact_attempt {
+struct seam_exact_attempt {
 	uint64_t capacity_bytes;
 	uint64_t node_limit;
 	const double *priorities; /* per item of the window: where several fit, the highest is tried first */
-	enum seam__exact_style style;
+	enum seam_exact_style style;
 	bool loose; /* any placement will do: no dominance, and no step back */
 };
 
-enum seam__exact_result {
+enum seam_exact_result {
 	SEAM__EXACT_FOUND, /* skyline.offsets is a placement */
 	SEAM__EXACT_NONE,  /* there is none below this capacity */
 	SEAM__EXACT_SPENT  /* the limit, the budget or the memory of the search ended it */
 };
 
-struct seam__exact_search {
-	struct seam__exact_skyline skyline;
-	struct seam__exact_gaps gaps;
-	struct seam__exact_frame *frames;
+struct seam_exact_search {
+	struct seam_exact_skyline skyline;
+	struct seam_exact_gaps gaps;
+	struct seam_exact_frame *frames;
 	uint32_t frame_count;
 	uint32_t frame_capacity;
-	struct seam__exact_task *tasks;
+	struct seam_exact_task *tasks;
 	uint32_t task_count;
 	uint32_t task_capacity;
 	uint32_t *choices; /* items to try, of all frames */
@@ -51,12 +51,12 @@ struct seam__exact_search {
 
 /* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
 SEAM_MUST_USE enum seam_rc seam__exact_search_init(
-	struct seam__exact_search *search, const struct seam__exact_window *window);
-void seam__exact_search_fini(struct seam__exact_search *search); /* a zeroed one is allowed */
+	struct seam_exact_search *search, const struct seam_exact_window *window);
+void seam__exact_search_fini(struct seam_exact_search *search); /* a zeroed one is allowed */
 
 /* One attempt. A spent budget ends it: the attempt itself and every decision take from it by the sections of the part,
  * and more where looking at them takes long. */
-enum seam__exact_result seam__exact_search_try(
-	struct seam__exact_search *search, const struct seam__exact_attempt *attempt, struct seam__budget *budget);
+enum seam_exact_result seam__exact_search_try(
+	struct seam_exact_search *search, const struct seam_exact_attempt *attempt, struct seam_budget *budget);
 
 #endif

@@ -22,10 +22,10 @@ static uint32_t words_of(uint32_t bits)
 	return (bits + WORD_BITS - 1) / WORD_BITS;
 }
 
-enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const struct seam__exact_window *window)
+enum seam_rc seam__exact_skyline_init(struct seam_exact_skyline *skyline, const struct seam_exact_window *window)
 {
 	struct seam_meta *meta = window->problem->meta;
-	struct seam__exact_skyline made = {.window = window};
+	struct seam_exact_skyline made = {.window = window};
 	enum seam_rc rc = seam__exact_holes_init(&made.holes, window);
 
 	made.trail_capacity = TRAIL_LEAST + TRAIL_PER_PLACE * (window->count + window->sections);
@@ -47,9 +47,9 @@ enum seam_rc seam__exact_skyline_init(struct seam__exact_skyline *skyline, const
 	return SEAM_OK;
 }
 
-void seam__exact_skyline_fini(struct seam__exact_skyline *skyline)
+void seam__exact_skyline_fini(struct seam_exact_skyline *skyline)
 {
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_window *window = skyline->window;
 	struct seam_meta *meta = window == NULL ? NULL : window->problem->meta;
 
 	if (meta == NULL)
@@ -63,11 +63,11 @@ void seam__exact_skyline_fini(struct seam__exact_skyline *skyline)
 	seam__meta_free(
 		meta, skyline->touched_words, words_of(words_of(window->sections)) * sizeof(*skyline->touched_words));
 	seam__exact_holes_fini(&skyline->holes, window);
-	*skyline = (struct seam__exact_skyline){0};
+	*skyline = (struct seam_exact_skyline){0};
 }
 
 /* Sets or clears the bits of sections [first, end). */
-static void mark(struct seam__exact_skyline *skyline, uint32_t first, uint32_t end, bool value)
+static void mark(struct seam_exact_skyline *skyline, uint32_t first, uint32_t end, bool value)
 {
 	for (uint32_t at = first; at < end;) {
 		uint32_t word = at / WORD_BITS;
@@ -88,7 +88,7 @@ static void mark(struct seam__exact_skyline *skyline, uint32_t first, uint32_t e
 	}
 }
 
-static void mark_row(struct seam__exact_skyline *skyline, const struct seam__exact_row *row, bool value)
+static void mark_row(struct seam_exact_skyline *skyline, const struct seam_exact_row *row, bool value)
 {
 	uint32_t sections = skyline->window->sections;
 	uint32_t end = row->first + row->length;
@@ -98,17 +98,17 @@ static void mark_row(struct seam__exact_skyline *skyline, const struct seam__exa
 		mark(skyline, 0, end - sections, value);
 }
 
-void seam__exact_skyline_touch(struct seam__exact_skyline *skyline, const struct seam__exact_row *row)
+void seam__exact_skyline_touch(struct seam_exact_skyline *skyline, const struct seam_exact_row *row)
 {
 	mark_row(skyline, row, true);
 }
 
-void seam__exact_skyline_seen(struct seam__exact_skyline *skyline, const struct seam__exact_row *row)
+void seam__exact_skyline_seen(struct seam_exact_skyline *skyline, const struct seam_exact_row *row)
 {
 	mark_row(skyline, row, false);
 }
 
-uint32_t seam__exact_skyline_touched(const struct seam__exact_skyline *skyline)
+uint32_t seam__exact_skyline_touched(const struct seam_exact_skyline *skyline)
 {
 	uint32_t words = words_of(words_of(skyline->window->sections));
 
@@ -125,19 +125,19 @@ uint32_t seam__exact_skyline_touched(const struct seam__exact_skyline *skyline)
 }
 
 /* The floors of `length` sections have changed: these and their neighbours have to be looked at. */
-static void touch_around(struct seam__exact_skyline *skyline, uint32_t first, uint32_t length)
+static void touch_around(struct seam_exact_skyline *skyline, uint32_t first, uint32_t length)
 {
 	uint32_t sections = skyline->window->sections;
-	struct seam__exact_row row = {0, sections};
+	struct seam_exact_row row = {0, sections};
 
 	if (length + 2 < sections)
-		row = (struct seam__exact_row){seam__exact_before(skyline->window, first), length + 2};
+		row = (struct seam_exact_row){seam__exact_before(skyline->window, first), length + 2};
 	mark_row(skyline, &row, true);
 }
 
-void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t capacity_bytes, bool dominance)
+void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes, bool dominance)
 {
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_window *window = skyline->window;
 
 	skyline->trail_count = 0;
 	skyline->decided = 0;
@@ -146,9 +146,9 @@ void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t cap
 	skyline->overflow = false;
 	touch_around(skyline, 0, window->sections);
 	for (uint32_t s = 0; s < window->sections; s++) {
-		struct seam__exact_section *section = &skyline->sections[s];
+		struct seam_exact_section *section = &skyline->sections[s];
 
-		*section = (struct seam__exact_section){
+		*section = (struct seam_exact_section){
 			.rest_bytes = window->load_bytes[s],
 			.smallest_bytes = window->items[window->covers[window->cover_index[s]]].size_bytes,
 			.crossing = window->cover_index[s + 1] - window->cover_index[s] -
@@ -162,16 +162,16 @@ void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t cap
 	}
 }
 
-bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t item, uint64_t floor_bytes)
+bool seam__exact_skyline_place(struct seam_exact_skyline *skyline, uint32_t item, uint64_t floor_bytes)
 {
-	const struct seam__exact_window *window = skyline->window;
-	const struct seam__exact_item *placed = &window->items[item];
+	const struct seam_exact_window *window = skyline->window;
+	const struct seam_exact_item *placed = &window->items[item];
 
 	if (skyline->trail_count == skyline->trail_capacity) {
 		skyline->overflow = true;
 		return false;
 	}
-	skyline->trail[skyline->trail_count++] = (struct seam__exact_step){.item = item, .floor_bytes = floor_bytes};
+	skyline->trail[skyline->trail_count++] = (struct seam_exact_step){.item = item, .floor_bytes = floor_bytes};
 	skyline->placed[item] = true;
 	skyline->offsets[item] = floor_bytes;
 	skyline->sections[placed->first].start_key ^= skyline->item_keys[item];
@@ -186,10 +186,10 @@ bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t ite
 }
 
 /* Writes a raise on the trail, or into the last one of the section if that is part of the same decision. */
-static bool note_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level)
+static bool note_raise(struct seam_exact_skyline *skyline, uint32_t s, uint64_t level)
 {
-	struct seam__exact_section *section = &skyline->sections[s];
-	struct seam__exact_step *last = &skyline->trail[section->last_raise];
+	struct seam_exact_section *section = &skyline->sections[s];
+	struct seam_exact_step *last = &skyline->trail[section->last_raise];
 
 	if (section->last_raise >= skyline->decided && section->last_raise < skyline->trail_count &&
 		last->item == SEAM__ITEM_NONE && last->section == s && last->level_bytes == section->floor_bytes) {
@@ -201,7 +201,7 @@ static bool note_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t
 		return false;
 	}
 	section->last_raise = skyline->trail_count;
-	skyline->trail[skyline->trail_count++] = (struct seam__exact_step){
+	skyline->trail[skyline->trail_count++] = (struct seam_exact_step){
 		.item = SEAM__ITEM_NONE,
 		.section = s,
 		.floor_bytes = section->floor_bytes,
@@ -212,9 +212,9 @@ static bool note_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t
 	return true;
 }
 
-bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, uint64_t level)
+bool seam__exact_skyline_raise(struct seam_exact_skyline *skyline, uint32_t s, uint64_t level)
 {
-	struct seam__exact_section *section = &skyline->sections[s];
+	struct seam_exact_section *section = &skyline->sections[s];
 	uint64_t floor_bytes = section->floor_bytes;
 
 	if (!note_raise(skyline, s, level))
@@ -231,10 +231,10 @@ bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t s, 
 			seam__exact_holes_fit(&skyline->holes, skyline, s, floor_bytes));
 }
 
-static void undo_place(struct seam__exact_skyline *skyline, const struct seam__exact_step *step)
+static void undo_place(struct seam_exact_skyline *skyline, const struct seam_exact_step *step)
 {
-	const struct seam__exact_window *window = skyline->window;
-	const struct seam__exact_item *item = &window->items[step->item];
+	const struct seam_exact_window *window = skyline->window;
+	const struct seam_exact_item *item = &window->items[step->item];
 
 	skyline->placed[step->item] = false;
 	skyline->sections[item->first].start_key ^= skyline->item_keys[step->item];
@@ -246,11 +246,11 @@ static void undo_place(struct seam__exact_skyline *skyline, const struct seam__e
 	touch_around(skyline, item->first, item->width);
 }
 
-void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark)
+void seam__exact_skyline_undo(struct seam_exact_skyline *skyline, uint32_t mark)
 {
 	while (skyline->trail_count > mark) {
-		const struct seam__exact_step *step = &skyline->trail[--skyline->trail_count];
-		struct seam__exact_section *section = &skyline->sections[step->section];
+		const struct seam_exact_step *step = &skyline->trail[--skyline->trail_count];
+		struct seam_exact_section *section = &skyline->sections[step->section];
 
 		if (step->item != SEAM__ITEM_NONE) {
 			undo_place(skyline, step);
@@ -264,13 +264,13 @@ void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark
 	}
 }
 
-uint64_t seam__exact_skyline_key(const struct seam__exact_skyline *skyline, uint32_t first, uint32_t length)
+uint64_t seam__exact_skyline_key(const struct seam_exact_skyline *skyline, uint32_t first, uint32_t length)
 {
-	const struct seam__exact_window *window = skyline->window;
+	const struct seam_exact_window *window = skyline->window;
 	uint64_t key = 0;
 
 	for (uint32_t s = first, left = length; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
-		const struct seam__exact_section *section = &skyline->sections[s];
+		const struct seam_exact_section *section = &skyline->sections[s];
 
 		key ^= section->start_key ^ mix(s + 1, skyline->capacity_bytes - section->floor_bytes);
 		if (section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes)
@@ -281,16 +281,16 @@ uint64_t seam__exact_skyline_key(const struct seam__exact_skyline *skyline, uint
 }
 
 /* S1 to S3 of one section. */
-static const char *check_section(const struct seam__exact_skyline *skyline, uint32_t s)
+static const char *check_section(const struct seam_exact_skyline *skyline, uint32_t s)
 {
-	const struct seam__exact_window *window = skyline->window;
-	const struct seam__exact_section *section = &skyline->sections[s];
+	const struct seam_exact_window *window = skyline->window;
+	const struct seam_exact_section *section = &skyline->sections[s];
 	uint64_t rest = 0;
 	uint64_t key = 0;
 	uint32_t crossing = 0;
 
 	for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
-		const struct seam__exact_item *item = &window->items[window->covers[c]];
+		const struct seam_exact_item *item = &window->items[window->covers[c]];
 
 		if (skyline->placed[window->covers[c]])
 			continue;
@@ -306,7 +306,7 @@ static const char *check_section(const struct seam__exact_skyline *skyline, uint
 	return key == section->start_key ? NULL : "S3 key";
 }
 
-const char *seam__exact_skyline_check(const struct seam__exact_skyline *skyline)
+const char *seam__exact_skyline_check(const struct seam_exact_skyline *skyline)
 {
 	const char *broken = NULL;
 

@@ -27,7 +27,7 @@
 
 #define SEAM__EXACT_OPEN UINT64_MAX /* no neighbour beside */
 
-struct seam__exact_section {
+struct seam_exact_section {
 	uint64_t floor_bytes;
 	uint64_t rest_bytes;
 	int64_t slack_bytes; /* negative: nothing can come of this */
@@ -40,13 +40,13 @@ struct seam__exact_section {
 };
 
 /* `length` sections from `first` on. */
-struct seam__exact_row {
+struct seam_exact_row {
 	uint32_t first;
 	uint32_t length;
 };
 
 /* What happened, to be undone: an item was placed, or (item SEAM__ITEM_NONE) a section raised. */
-struct seam__exact_step {
+struct seam_exact_step {
 	uint64_t floor_bytes; /* before */
 	uint64_t level_bytes; /* raised to */
 	uint64_t hole_bottom_bytes;
@@ -55,53 +55,53 @@ struct seam__exact_step {
 	uint32_t section;
 };
 
-struct seam__exact_skyline {
-	const struct seam__exact_window *window;
-	struct seam__exact_section *sections;
+struct seam_exact_skyline {
+	const struct seam_exact_window *window;
+	struct seam_exact_section *sections;
 	uint64_t *offsets; /* per item of the window; valid where placed */
 	uint64_t *item_keys;
 	bool *placed;
-	struct seam__exact_step *trail;
+	struct seam_exact_step *trail;
 	uint32_t trail_count;
 	uint32_t trail_capacity;
 	uint32_t decided; /* steps from here on are undone together: raises of one section may become one */
 	uint64_t capacity_bytes;
 	uint64_t *touched;       /* a bit per section: its floor or a neighbour's has changed since exact_gaps looked */
 	uint64_t *touched_words; /* a bit per word of `touched` that is not 0 */
-	struct seam__exact_holes holes;
+	struct seam_exact_holes holes;
 	bool dominance; /* look at holes */
 	bool overflow;  /* the trail was too short: what failed since has not been proved to fail */
 };
 
 /* Errors: SEAM_OOM_META. The window must outlive it. */
 SEAM_MUST_USE enum seam_rc seam__exact_skyline_init(
-	struct seam__exact_skyline *skyline, const struct seam__exact_window *window);
-void seam__exact_skyline_fini(struct seam__exact_skyline *skyline); /* a zeroed one is allowed */
+	struct seam_exact_skyline *skyline, const struct seam_exact_window *window);
+void seam__exact_skyline_fini(struct seam_exact_skyline *skyline); /* a zeroed one is allowed */
 
 /* Everything unplaced, floors at 0. capacity_bytes: at least the window's lower bound. */
-void seam__exact_skyline_reset(struct seam__exact_skyline *skyline, uint64_t capacity_bytes, bool dominance);
+void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes, bool dominance);
 
 /* Places an item at `floor_bytes`, the floor of all its sections. False: no room on the trail. */
-bool seam__exact_skyline_place(struct seam__exact_skyline *skyline, uint32_t item, uint64_t floor_bytes);
+bool seam__exact_skyline_place(struct seam_exact_skyline *skyline, uint32_t item, uint64_t floor_bytes);
 
 /* Raises a section to `level` bytes. False: slack is overdrawn, an unplaced item
  * fits into the hole, or the trail is full; to be undone by the caller in any case. */
-bool seam__exact_skyline_raise(struct seam__exact_skyline *skyline, uint32_t section, uint64_t level);
+bool seam__exact_skyline_raise(struct seam_exact_skyline *skyline, uint32_t section, uint64_t level);
 
 /* Sections that have to be looked at: marks `row`; takes the marks of `row` away; finds a marked one (SEAM__ITEM_NONE:
  * there is none). */
-void seam__exact_skyline_touch(struct seam__exact_skyline *skyline, const struct seam__exact_row *row);
-void seam__exact_skyline_seen(struct seam__exact_skyline *skyline, const struct seam__exact_row *row);
-uint32_t seam__exact_skyline_touched(const struct seam__exact_skyline *skyline);
+void seam__exact_skyline_touch(struct seam_exact_skyline *skyline, const struct seam_exact_row *row);
+void seam__exact_skyline_seen(struct seam_exact_skyline *skyline, const struct seam_exact_row *row);
+uint32_t seam__exact_skyline_touched(const struct seam_exact_skyline *skyline);
 
 /* Back to when trail_count was `mark`. */
-void seam__exact_skyline_undo(struct seam__exact_skyline *skyline, uint32_t mark);
+void seam__exact_skyline_undo(struct seam_exact_skyline *skyline, uint32_t mark);
 
 /* Names the state of `length` sections from `first`: what is unplaced, how much height is left, the holes that matter.
  * Equal states have equal keys, and others different ones but for accidents of 64 bits. Never 0. */
-uint64_t seam__exact_skyline_key(const struct seam__exact_skyline *skyline, uint32_t first, uint32_t length);
+uint64_t seam__exact_skyline_key(const struct seam_exact_skyline *skyline, uint32_t first, uint32_t length);
 
 /* Name of the first broken invariant, or NULL. */
-const char *seam__exact_skyline_check(const struct seam__exact_skyline *skyline);
+const char *seam__exact_skyline_check(const struct seam_exact_skyline *skyline);
 
 #endif

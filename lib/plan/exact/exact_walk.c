@@ -39,12 +39,12 @@ static uint64_t luby(uint64_t number)
 	return (length + 1) / 2;
 }
 
-enum seam_rc seam__exact_walk_init(struct seam__exact_walk *walk, const struct seam__exact_window *window)
+enum seam_rc seam__exact_walk_init(struct seam_exact_walk *walk, const struct seam_exact_window *window)
 {
 	struct seam_meta *meta = window->problem->meta;
 	enum seam_rc rc;
 
-	*walk = (struct seam__exact_walk){
+	*walk = (struct seam_exact_walk){
 		.window = window, .peak_bytes = SEAM__PEAK_NONE, .low_bytes = window->lower_bytes, .caution = 1};
 	rc = seam__exact_search_init(&walk->search, window);
 	walk->priorities = seam__meta_array(meta, window->count, sizeof(*walk->priorities));
@@ -56,21 +56,21 @@ enum seam_rc seam__exact_walk_init(struct seam__exact_walk *walk, const struct s
 	return SEAM_OK;
 }
 
-void seam__exact_walk_fini(struct seam__exact_walk *walk)
+void seam__exact_walk_fini(struct seam_exact_walk *walk)
 {
-	const struct seam__exact_window *window = walk->window;
+	const struct seam_exact_window *window = walk->window;
 
 	if (window == NULL)
 		return;
 	seam__meta_free(window->problem->meta, walk->priorities, (size_t)window->count * sizeof(*walk->priorities));
 	seam__meta_free(window->problem->meta, walk->offsets, (size_t)window->count * sizeof(*walk->offsets));
 	seam__exact_search_fini(&walk->search);
-	*walk = (struct seam__exact_walk){0};
+	*walk = (struct seam_exact_walk){0};
 }
 
-static void set_priorities(struct seam__exact_walk *walk)
+static void set_priorities(struct seam_exact_walk *walk)
 {
-	const struct seam__exact_window *window = walk->window;
+	const struct seam_exact_window *window = walk->window;
 	bool by_span = walk->round % ORDERS == 0;
 
 	for (uint32_t i = 0; i < window->count; i++) {
@@ -81,9 +81,9 @@ static void set_priorities(struct seam__exact_walk *walk)
 	}
 }
 
-static void keep(struct seam__exact_walk *walk)
+static void keep(struct seam_exact_walk *walk)
 {
-	const struct seam__exact_window *window = walk->window;
+	const struct seam_exact_window *window = walk->window;
 	uint64_t peak = 0;
 
 	for (uint32_t i = 0; i < window->count; i++) {
@@ -95,17 +95,17 @@ static void keep(struct seam__exact_walk *walk)
 	walk->peak_bytes = peak;
 }
 
-static enum seam__exact_result ask(struct seam__exact_walk *walk, uint64_t capacity_bytes, struct seam__budget *budget)
+static enum seam_exact_result ask(struct seam_exact_walk *walk, uint64_t capacity_bytes, struct seam_budget *budget)
 {
 	uint64_t reach = (uint64_t)NODES_PER_ITEM * walk->window->count;
-	struct seam__exact_attempt attempt = {
+	struct seam_exact_attempt attempt = {
 		.capacity_bytes = capacity_bytes,
 		.node_limit = (reach > NODES_LEAST ? reach : NODES_LEAST) *
 			luby(walk->round / (ORDERS * SEAM__EXACT_STYLES) + 1),
 		.priorities = walk->priorities,
-		.style = (enum seam__exact_style)(walk->round / ORDERS % SEAM__EXACT_STYLES),
+		.style = (enum seam_exact_style)(walk->round / ORDERS % SEAM__EXACT_STYLES),
 	};
-	enum seam__exact_result result = seam__exact_search_try(&walk->search, &attempt, budget);
+	enum seam_exact_result result = seam__exact_search_try(&walk->search, &attempt, budget);
 
 	if (result == SEAM__EXACT_FOUND)
 		keep(walk);
@@ -114,9 +114,9 @@ static enum seam__exact_result ask(struct seam__exact_walk *walk, uint64_t capac
 	return result;
 }
 
-bool seam__exact_walk_begin(struct seam__exact_walk *walk, struct seam__budget *budget)
+bool seam__exact_walk_begin(struct seam_exact_walk *walk, struct seam_budget *budget)
 {
-	struct seam__exact_attempt attempt = {.capacity_bytes = walk->window->lower_bytes,
+	struct seam_exact_attempt attempt = {.capacity_bytes = walk->window->lower_bytes,
 		.node_limit = UINT64_MAX,
 		.priorities = walk->priorities,
 		.style = SEAM__EXACT_LOWEST,
@@ -131,12 +131,12 @@ bool seam__exact_walk_begin(struct seam__exact_walk *walk, struct seam__budget *
 	return true;
 }
 
-bool seam__exact_walk_is_over(const struct seam__exact_walk *walk, uint64_t target_bytes)
+bool seam__exact_walk_is_over(const struct seam_exact_walk *walk, uint64_t target_bytes)
 {
 	return walk->peak_bytes <= target_bytes || walk->peak_bytes <= walk->low_bytes;
 }
 
-bool seam__exact_walk_round(struct seam__exact_walk *walk, uint64_t target_bytes, struct seam__budget *budget)
+bool seam__exact_walk_round(struct seam_exact_walk *walk, uint64_t target_bytes, struct seam_budget *budget)
 {
 	uint64_t before = walk->peak_bytes;
 	uint64_t unit = walk->window->unit_bytes;
@@ -148,7 +148,7 @@ bool seam__exact_walk_round(struct seam__exact_walk *walk, uint64_t target_bytes
 	while (!budget->spent && !seam__exact_walk_is_over(walk, target_bytes)) {
 		uint64_t span;
 		uint64_t capacity;
-		enum seam__exact_result result;
+		enum seam_exact_result result;
 
 		lowest = target_bytes > walk->low_bytes ? target_bytes : walk->low_bytes;
 		span = walk->peak_bytes - unit > lowest ? walk->peak_bytes - unit - lowest : 0;

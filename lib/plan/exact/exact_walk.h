@@ -12,9 +12,9 @@
 
 #include "exact_search.h"
 
-struct seam__exact_walk {
-	const struct seam__exact_window *window;
-	struct seam__exact_search search;
+struct seam_exact_walk {
+	const struct seam_exact_window *window;
+	struct seam_exact_search search;
 	double *priorities;
 	uint64_t *offsets;   /* per item of the window: the best placement */
 	uint64_t peak_bytes; /* its peak, or SEAM__PEAK_NONE */
@@ -25,17 +25,16 @@ struct seam__exact_walk {
 };
 
 /* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
-SEAM_MUST_USE enum seam_rc seam__exact_walk_init(
-	struct seam__exact_walk *walk, const struct seam__exact_window *window);
-void seam__exact_walk_fini(struct seam__exact_walk *walk); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__exact_walk_init(struct seam_exact_walk *walk, const struct seam_exact_window *window);
+void seam__exact_walk_fini(struct seam_exact_walk *walk); /* a zeroed one is allowed */
 
 /* The window's items are placed somehow: offsets, peak. False: the budget did not allow it. */
-bool seam__exact_walk_begin(struct seam__exact_walk *walk, struct seam__budget *budget);
+bool seam__exact_walk_begin(struct seam_exact_walk *walk, struct seam_budget *budget);
 
 /* Is there nothing left to find below the peak and above the target? */
-bool seam__exact_walk_is_over(const struct seam__exact_walk *walk, uint64_t target_bytes);
+bool seam__exact_walk_is_over(const struct seam_exact_walk *walk, uint64_t target_bytes);
 
 /* One round, not when it is over. Returns whether peak and offsets have become better. */
-bool seam__exact_walk_round(struct seam__exact_walk *walk, uint64_t target_bytes, struct seam__budget *budget);
+bool seam__exact_walk_round(struct seam_exact_walk *walk, uint64_t target_bytes, struct seam_budget *budget);
 
 #endif

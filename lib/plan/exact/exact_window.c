@@ -20,13 +20,13 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-static enum seam_rc make_items(struct seam__exact_window *window, const struct seam__exact_cuts *cuts)
+static enum seam_rc make_items(struct seam_exact_window *window, const struct seam_exact_cuts *cuts)
 {
-	const struct seam__problem *problem = window->problem;
+	const struct seam_problem *problem = window->problem;
 	uint64_t covers = 0;
 
 	for (uint32_t i = 0; i < window->count; i++) {
-		struct seam__exact_item *item = &window->items[i];
+		struct seam_exact_item *item = &window->items[i];
 
 		item->number = i;
 		item->size_bytes = problem->items[item->number].size_bytes;
@@ -37,7 +37,7 @@ static enum seam_rc make_items(struct seam__exact_window *window, const struct s
 	if (covers > COVERS_FREE && covers > (uint64_t)COVERS_PER_ITEM * window->count)
 		return SEAM_UNSUPPORTED;
 	for (uint32_t i = 0; i < window->count; i++) {
-		const struct seam__exact_item *item = &window->items[i];
+		const struct seam_exact_item *item = &window->items[i];
 
 		window->unit_bytes = common_divisor(window->unit_bytes, item->size_bytes);
 		window->start_index[item->first + 1]++;
@@ -55,8 +55,8 @@ static enum seam_rc make_items(struct seam__exact_window *window, const struct s
 
 static int compare_items(const void *left, const void *right)
 {
-	const struct seam__exact_item *a = left;
-	const struct seam__exact_item *b = right;
+	const struct seam_exact_item *a = left;
+	const struct seam_exact_item *b = right;
 
 	if (a->size_bytes != b->size_bytes)
 		return a->size_bytes < b->size_bytes ? -1 : 1;
@@ -64,11 +64,11 @@ static int compare_items(const void *left, const void *right)
 }
 
 /* The lists by section, small items first; `fill` counts what each has already. */
-static void fill_lists(struct seam__exact_window *window, uint32_t *fill)
+static void fill_lists(struct seam_exact_window *window, uint32_t *fill)
 {
 	qsort(window->items, window->count, sizeof(*window->items), compare_items);
 	for (uint32_t i = 0; i < window->count; i++) {
-		const struct seam__exact_item *item = &window->items[i];
+		const struct seam_exact_item *item = &window->items[i];
 
 		for (uint32_t s = item->first, w = 0; w < item->width; s = seam__exact_ahead(window, s, 1), w++)
 			window->covers[window->cover_index[s] + fill[s]++] = i;
@@ -82,7 +82,7 @@ static void fill_lists(struct seam__exact_window *window, uint32_t *fill)
 	}
 }
 
-static bool allocate(struct seam__exact_window *window)
+static bool allocate(struct seam_exact_window *window)
 {
 	struct seam_meta *meta = window->problem->meta;
 	size_t sections = window->sections;
@@ -96,7 +96,7 @@ static bool allocate(struct seam__exact_window *window)
 		window->cover_index != NULL && window->load_bytes != NULL;
 }
 
-static enum seam_rc fill(struct seam__exact_window *window, const struct seam__exact_cuts *cuts)
+static enum seam_rc fill(struct seam_exact_window *window, const struct seam_exact_cuts *cuts)
 {
 	struct seam_meta *meta = window->problem->meta;
 	uint32_t *counts;
@@ -116,10 +116,10 @@ static enum seam_rc fill(struct seam__exact_window *window, const struct seam__e
 	return window->covers == NULL || counts == NULL ? SEAM_OOM_META : SEAM_OK;
 }
 
-enum seam_rc seam__exact_window_init(struct seam__exact_window *window, const struct seam__problem *problem)
+enum seam_rc seam__exact_window_init(struct seam_exact_window *window, const struct seam_problem *problem)
 {
-	struct seam__exact_window made = {.problem = problem, .count = problem->count};
-	struct seam__exact_cuts cuts;
+	struct seam_exact_window made = {.problem = problem, .count = problem->count};
+	struct seam_exact_cuts cuts;
 	enum seam_rc rc;
 
 	if (problem->count > ITEMS_MAX)
@@ -137,7 +137,7 @@ enum seam_rc seam__exact_window_init(struct seam__exact_window *window, const st
 	return rc;
 }
 
-void seam__exact_window_fini(struct seam__exact_window *window)
+void seam__exact_window_fini(struct seam_exact_window *window)
 {
 	struct seam_meta *meta = window->problem == NULL ? NULL : window->problem->meta;
 	size_t sections = window->sections;
@@ -151,16 +151,16 @@ void seam__exact_window_fini(struct seam__exact_window *window)
 	seam__meta_free(meta, window->start_index, (sections + 1) * sizeof(*window->start_index));
 	seam__meta_free(meta, window->cover_index, (sections + 1) * sizeof(*window->cover_index));
 	seam__meta_free(meta, window->load_bytes, sections * sizeof(*window->load_bytes));
-	*window = (struct seam__exact_window){0};
+	*window = (struct seam_exact_window){0};
 }
 
 /* W1 and W3 of one section, and how many of its list really cover it. */
-static const char *check_section(const struct seam__exact_window *window, uint32_t s)
+static const char *check_section(const struct seam_exact_window *window, uint32_t s)
 {
 	uint64_t needed = 0;
 
 	for (uint32_t c = window->cover_index[s]; c < window->cover_index[s + 1]; c++) {
-		const struct seam__exact_item *item = &window->items[window->covers[c]];
+		const struct seam_exact_item *item = &window->items[window->covers[c]];
 
 		if (seam__exact_distance(window, item->first, s) >= item->width)
 			return "W2 covers";
@@ -176,7 +176,7 @@ static const char *check_section(const struct seam__exact_window *window, uint32
 	return needed > window->lower_bytes ? "W3 lower" : NULL;
 }
 
-const char *seam__exact_window_check(const struct seam__exact_window *window)
+const char *seam__exact_window_check(const struct seam_exact_window *window)
 {
 	const char *broken = NULL;
 	uint64_t widths = 0;

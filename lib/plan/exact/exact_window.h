@@ -17,7 +17,7 @@
 
 #include "exact_cuts.h"
 
-struct seam__exact_item {
+struct seam_exact_item {
 	uint64_t size_bytes;
 	uint32_t first;  /* section */
 	uint32_t width;  /* sections */
@@ -25,9 +25,9 @@ struct seam__exact_item {
 	uint32_t number; /* of the item in the problem */
 };
 
-struct seam__exact_window {
-	const struct seam__problem *problem;
-	struct seam__exact_item *items; /* ascending in size */
+struct seam_exact_window {
+	const struct seam_problem *problem;
+	struct seam_exact_item *items; /* ascending in size */
 	uint32_t count;
 	uint32_t sections;
 	uint32_t *start_index; /* sections + 1: starts[start_index[s] ...] are the items whose first section is s */
@@ -42,27 +42,27 @@ struct seam__exact_window {
 /* Of a problem with items, none of them fixed. Errors: SEAM_OOM_META; SEAM_UNSUPPORTED where the lists would be larger
  * than 512 entries an item and 2^20 in all, which no search could walk in time. */
 SEAM_MUST_USE enum seam_rc seam__exact_window_init(
-	struct seam__exact_window *window, const struct seam__problem *problem);
-void seam__exact_window_fini(struct seam__exact_window *window); /* a zeroed one is allowed */
+	struct seam_exact_window *window, const struct seam_problem *problem);
+void seam__exact_window_fini(struct seam_exact_window *window); /* a zeroed one is allowed */
 
 /* Name of the first broken invariant, or NULL. O(sum of widths). */
-const char *seam__exact_window_check(const struct seam__exact_window *window);
+const char *seam__exact_window_check(const struct seam_exact_window *window);
 
 /* The section `steps` (at most `sections`) after `section`, round the end. */
-static inline uint32_t seam__exact_ahead(const struct seam__exact_window *window, uint32_t section, uint32_t steps)
+static inline uint32_t seam__exact_ahead(const struct seam_exact_window *window, uint32_t section, uint32_t steps)
 {
 	uint32_t sum = section + steps;
 
 	return sum >= window->sections ? sum - window->sections : sum;
 }
 
-static inline uint32_t seam__exact_before(const struct seam__exact_window *window, uint32_t section)
+static inline uint32_t seam__exact_before(const struct seam_exact_window *window, uint32_t section)
 {
 	return section == 0 ? window->sections - 1 : section - 1;
 }
 
 /* Sections from `from` forward to `to`. */
-static inline uint32_t seam__exact_distance(const struct seam__exact_window *window, uint32_t from, uint32_t to)
+static inline uint32_t seam__exact_distance(const struct seam_exact_window *window, uint32_t from, uint32_t to)
 {
 	return to >= from ? to - from : to + (window->sections - from);
 }

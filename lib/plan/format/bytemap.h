@@ -15,41 +15,41 @@
 #include "tree.h"
 
 /* Bytes [begin, end) that have one number. Neighbours with the same number are not joined. */
-struct seam__piece {
-	RB_ENTRY(seam__piece) link;
+struct seam_byte_piece {
+	RB_ENTRY(seam_byte_piece) link;
 	uint64_t begin;
 	uint64_t end;
 	uint64_t number;
 };
 
-SEAM_TREE_HEAD(seam__piece_tree, struct seam__piece);
+SEAM_TREE_HEAD(seam_byte_piece_tree, struct seam_byte_piece);
 
-struct seam__bytemap {
-	struct seam__piece_tree pieces; /* by begin */
+struct seam_bytemap {
+	struct seam_byte_piece_tree pieces; /* by begin */
 	struct seam_slab slab;
 };
 
-void seam__bytemap_init(struct seam__bytemap *map, struct seam_meta *meta);
-void seam__bytemap_fini(struct seam__bytemap *map);
+void seam__bytemap_init(struct seam_bytemap *map, struct seam_meta *meta);
+void seam__bytemap_fini(struct seam_bytemap *map);
 
 /* The lowest piece that has a byte of [begin, end), or NULL. */
-struct seam__piece *seam__bytemap_find(struct seam__bytemap *map, uint64_t begin, uint64_t end);
+struct seam_byte_piece *seam__bytemap_find(struct seam_bytemap *map, uint64_t begin, uint64_t end);
 
 /* The next piece above `piece` that has a byte below `end`, or NULL. */
-struct seam__piece *seam__bytemap_next(struct seam__piece *piece, uint64_t end);
+struct seam_byte_piece *seam__bytemap_next(struct seam_byte_piece *piece, uint64_t end);
 
 /* Gives all of [begin, end), which is not empty, this number. Errors: SEAM_OOM_META, the map unchanged. */
-SEAM_MUST_USE enum seam_rc seam__bytemap_set(struct seam__bytemap *map, uint64_t begin, uint64_t end, uint64_t number);
+SEAM_MUST_USE enum seam_rc seam__bytemap_set(struct seam_bytemap *map, uint64_t begin, uint64_t end, uint64_t number);
 
 /* Takes [begin, end) out of the map. Errors: SEAM_OOM_META (a piece may have to be cut in two), the map unchanged. */
-SEAM_MUST_USE enum seam_rc seam__bytemap_clear(struct seam__bytemap *map, uint64_t begin, uint64_t end);
+SEAM_MUST_USE enum seam_rc seam__bytemap_clear(struct seam_bytemap *map, uint64_t begin, uint64_t end);
 
 /* Adds 1 to the number of every byte of [begin, end), where no number counts as 0; or takes 1 from it, and bytes that
  * reach 0 out of the map. Errors: SEAM_OOM_META, after which the map may have been changed in part. */
-SEAM_MUST_USE enum seam_rc seam__bytemap_raise(struct seam__bytemap *map, uint64_t begin, uint64_t end);
-SEAM_MUST_USE enum seam_rc seam__bytemap_lower(struct seam__bytemap *map, uint64_t begin, uint64_t end);
+SEAM_MUST_USE enum seam_rc seam__bytemap_raise(struct seam_bytemap *map, uint64_t begin, uint64_t end);
+SEAM_MUST_USE enum seam_rc seam__bytemap_lower(struct seam_bytemap *map, uint64_t begin, uint64_t end);
 
 /* Name of the first broken invariant, or NULL. */
-const char *seam__bytemap_check(struct seam__bytemap *map);
+const char *seam__bytemap_check(struct seam_bytemap *map);
 
 #endif

@@ -5,10 +5,10 @@
 #include "plan_format.h"
 #include "trace_error.h"
 
-enum seam_rc seam__plan_builder_init(struct seam__plan_builder *builder, uint32_t copies)
+enum seam_rc seam__plan_builder_init(struct seam_plan_builder *builder, uint32_t copies)
 {
 	SEAM_ASSERT(copies > 0);
-	*builder = (struct seam__plan_builder){
+	*builder = (struct seam_plan_builder){
 		.header = {.copies = copies, .align_bytes = 512, .chunk_bytes = (uint64_t)2 << 20},
 	};
 	seam__grow_init(&builder->slots, sizeof(struct seam_plan_slot));
@@ -21,7 +21,7 @@ enum seam_rc seam__plan_builder_init(struct seam__plan_builder *builder, uint32_
 	return seam__strings_init(&builder->strings);
 }
 
-void seam__plan_builder_fini(struct seam__plan_builder *builder)
+void seam__plan_builder_fini(struct seam_plan_builder *builder)
 {
 	seam__strings_fini(&builder->strings);
 	seam__grow_fini(&builder->prologue);
@@ -33,7 +33,7 @@ void seam__plan_builder_fini(struct seam__plan_builder *builder)
 	seam__grow_fini(&builder->slots);
 }
 
-enum seam_rc seam__plan_builder_reserve(struct seam__plan_builder *builder, uint32_t slots)
+enum seam_rc seam__plan_builder_reserve(struct seam_plan_builder *builder, uint32_t slots)
 {
 	if (slots > SIZE_MAX / builder->header.copies)
 		return SEAM_OOM_META;
@@ -42,7 +42,7 @@ enum seam_rc seam__plan_builder_reserve(struct seam__plan_builder *builder, uint
 }
 
 enum seam_rc seam__plan_builder_slot(
-	struct seam__plan_builder *builder, const struct seam_plan_slot *slot, const uint64_t *offsets)
+	struct seam_plan_builder *builder, const struct seam_plan_slot *slot, const uint64_t *offsets)
 {
 	static const uint64_t no_address = SEAM_PLAN_NO_ADDRESS;
 	enum seam_rc rc = seam__plan_builder_reserve(builder, 1);
@@ -51,7 +51,7 @@ enum seam_rc seam__plan_builder_slot(
 	return rc == SEAM_OK ? seam__grow_append(&builder->slots, slot, 1) : rc;
 }
 
-enum seam_rc seam__plan_builder_stream(struct seam__plan_builder *builder, uint64_t stream, uint32_t *ret_number)
+enum seam_rc seam__plan_builder_stream(struct seam_plan_builder *builder, uint64_t stream, uint32_t *ret_number)
 {
 	const uint64_t *streams = builder->streams.items;
 	size_t number = 0;
@@ -66,27 +66,27 @@ enum seam_rc seam__plan_builder_stream(struct seam__plan_builder *builder, uint6
 	return SEAM_OK;
 }
 
-enum seam_rc seam__plan_builder_wait(struct seam__plan_builder *builder, const struct seam_plan_wait *wait)
+enum seam_rc seam__plan_builder_wait(struct seam_plan_builder *builder, const struct seam_plan_wait *wait)
 {
 	return seam__grow_append(&builder->waits, wait, 1);
 }
 
-enum seam_rc seam__plan_builder_group(struct seam__plan_builder *builder, const struct seam_plan_group *group)
+enum seam_rc seam__plan_builder_group(struct seam_plan_builder *builder, const struct seam_plan_group *group)
 {
 	return seam__grow_append(&builder->groups, group, 1);
 }
 
-enum seam_rc seam__plan_builder_range(struct seam__plan_builder *builder, const struct seam_plan_range *range)
+enum seam_rc seam__plan_builder_range(struct seam_plan_builder *builder, const struct seam_plan_range *range)
 {
 	return seam__grow_append(&builder->ranges, range, 1);
 }
 
-enum seam_rc seam__plan_builder_prologue(struct seam__plan_builder *builder, const struct seam_plan_prologue *request)
+enum seam_rc seam__plan_builder_prologue(struct seam_plan_builder *builder, const struct seam_plan_prologue *request)
 {
 	return seam__grow_append(&builder->prologue, request, 1);
 }
 
-enum seam_rc seam__plan_builder_string(struct seam__plan_builder *builder, const char *text, uint32_t *ret_offset)
+enum seam_rc seam__plan_builder_string(struct seam_plan_builder *builder, const char *text, uint32_t *ret_offset)
 {
 	return seam__strings_intern(&builder->strings, text, ret_offset);
 }
@@ -97,7 +97,7 @@ static uint64_t chunks_of(const struct seam_plan_header *header, uint64_t bytes)
 }
 
 /* What follows from the sections. False, with `error` filled, when something is too much for its field. */
-static int complete_header(struct seam__plan_builder *builder, struct seam_trace_error *error)
+static int complete_header(struct seam_plan_builder *builder, struct seam_trace_error *error)
 {
 	struct seam_plan_header *header = &builder->header;
 	const struct seam_grow *counted[] = {&builder->slots, &builder->streams, &builder->waits, &builder->groups,
@@ -129,7 +129,7 @@ static int complete_header(struct seam__plan_builder *builder, struct seam_trace
 }
 
 enum seam_rc seam__plan_builder_finish(
-	struct seam__plan_builder *builder, struct seam_trace_error *error, struct seam_plan **ret_plan)
+	struct seam_plan_builder *builder, struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	SEAM_ASSERT_DEEP(seam__plan_builder_check(builder));
 	if (builder->header.chunk_bytes == 0)
@@ -149,7 +149,7 @@ enum seam_rc seam__plan_builder_finish(
 	return seam__plan_create(&builder->header, sections, error, ret_plan);
 }
 
-const char *seam__plan_builder_check(const struct seam__plan_builder *builder)
+const char *seam__plan_builder_check(const struct seam_plan_builder *builder)
 {
 	if (builder->offsets.count != builder->slots.count * builder->header.copies)
 		return "plan_builder: copies addresses for every slot";

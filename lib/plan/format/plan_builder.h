@@ -13,7 +13,7 @@
 #include "grow.h"
 #include "strings.h"
 
-struct seam__plan_builder {
+struct seam_plan_builder {
 	/* Set by the caller: flags, fingerprint, first_event, last_event, positions, align_bytes, chunk_bytes,
 	 * arena_bytes, resident_bytes, lower_bound_bytes, unplaced_bytes, solver, solve_ns. Set by finish: everything
 	 * that follows from the sections, lower_bound_chunks, and arena_chunks. */
@@ -30,42 +30,42 @@ struct seam__plan_builder {
 
 /* An empty plan of `copies` copies (at least 1), whose chunks are 2 MiB and whose addresses are multiples of 512.
  * Errors: SEAM_OOM_META; there is nothing to fini then. */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_init(struct seam__plan_builder *builder, uint32_t copies);
-void seam__plan_builder_fini(struct seam__plan_builder *builder);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_init(struct seam_plan_builder *builder, uint32_t copies);
+void seam__plan_builder_fini(struct seam_plan_builder *builder);
 
 /* Makes room for so many more slots and their addresses: adding them cannot fail then. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_reserve(struct seam__plan_builder *builder, uint32_t slots);
+SEAM_MUST_USE enum seam_rc seam__plan_builder_reserve(struct seam_plan_builder *builder, uint32_t slots);
 
 /* Appends the next slot and its address in every copy; `offsets` NULL: SEAM_PLAN_NO_ADDRESS. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_slot(
-	struct seam__plan_builder *builder, const struct seam_plan_slot *slot, const uint64_t *offsets);
+	struct seam_plan_builder *builder, const struct seam_plan_slot *slot, const uint64_t *offsets);
 
 /* The number of the program's stream, a new one if it was not seen before. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_stream(
-	struct seam__plan_builder *builder, uint64_t stream, uint32_t *ret_number);
+	struct seam_plan_builder *builder, uint64_t stream, uint32_t *ret_number);
 
 /* Append one wait, one group, one range, or one request of the prologue.
  * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_wait(
-	struct seam__plan_builder *builder, const struct seam_plan_wait *wait);
+	struct seam_plan_builder *builder, const struct seam_plan_wait *wait);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_group(
-	struct seam__plan_builder *builder, const struct seam_plan_group *group);
+	struct seam_plan_builder *builder, const struct seam_plan_group *group);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_range(
-	struct seam__plan_builder *builder, const struct seam_plan_range *range);
+	struct seam_plan_builder *builder, const struct seam_plan_range *range);
 SEAM_MUST_USE enum seam_rc seam__plan_builder_prologue(
-	struct seam__plan_builder *builder, const struct seam_plan_prologue *request);
+	struct seam_plan_builder *builder, const struct seam_plan_prologue *request);
 
 /* The text's place in the strings; "" is 0. Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB in all). */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_string(
-	struct seam__plan_builder *builder, const char *text, uint32_t *ret_offset);
+	struct seam_plan_builder *builder, const char *text, uint32_t *ret_offset);
 
 /* Makes one block of it and checks L0-L5. The builder keeps its content.
  * Errors: SEAM_CORRUPT with `error` (may be NULL) filled: the caller built an impossible plan; SEAM_INVALID (more than
  * 2^32 of something), SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_finish(
-	struct seam__plan_builder *builder, struct seam_trace_error *error, struct seam_plan **ret_plan);
+	struct seam_plan_builder *builder, struct seam_trace_error *error, struct seam_plan **ret_plan);
 
 /* Name of the broken invariant, or NULL. */
-const char *seam__plan_builder_check(const struct seam__plan_builder *builder);
+const char *seam__plan_builder_check(const struct seam_plan_builder *builder);
 
 #endif

@@ -13,7 +13,7 @@
 #include <seam/plan.h>
 
 /* The sections in the order of the file. */
-enum seam__plan_section {
+enum seam_plan_section {
 	SEAM__PLAN_SLOTS,
 	SEAM__PLAN_OFFSETS,
 	SEAM__PLAN_STREAMS,

@@ -34,8 +34,8 @@ struct sweep {
 	struct user_tree open;    /* by end */
 	struct user_tree waiting; /* groups that have not begun, by begin */
 	struct seam_slab users;
-	struct seam__bytemap held;   /* bytes of live slots: slot * copies + copy */
-	struct seam__bytemap ranges; /* bytes of open groups: how many groups */
+	struct seam_bytemap held;   /* bytes of live slots: slot * copies + copy */
+	struct seam_bytemap ranges; /* bytes of open groups: how many groups */
 };
 
 /* Ties by what it is, for a tree has no equals. */
@@ -76,7 +76,7 @@ static enum seam_rc hold_slot(struct sweep *sweep, uint32_t slot, uint32_t copy)
 	const uint64_t holder = (uint64_t)slot * sweep->plan->header.copies + copy;
 	const uint64_t begin = sweep->plan->offsets[holder];
 	const uint64_t end = begin + sweep->plan->slots[slot].size_bytes;
-	const struct seam__piece *other = seam__bytemap_find(&sweep->held, begin, end);
+	const struct seam_byte_piece *other = seam__bytemap_find(&sweep->held, begin, end);
 	if (other != NULL)
 		return report_overlap(sweep, slot, copy, other->number, other->begin > begin ? other->begin : begin);
 	other = seam__bytemap_find(&sweep->ranges, begin, end);
@@ -96,7 +96,8 @@ static enum seam_rc open_group(struct sweep *sweep, uint32_t number, bool opens)
 	const struct seam_plan_group *group = &sweep->plan->groups[number];
 	for (uint32_t i = 0; i < group->range_count; i++) {
 		const struct seam_plan_range *range = &sweep->plan->ranges[group->first_range + i];
-		const struct seam__piece *slot = seam__bytemap_find(&sweep->held, range->begin_bytes, range->end_bytes);
+		const struct seam_byte_piece *slot =
+			seam__bytemap_find(&sweep->held, range->begin_bytes, range->end_bytes);
 		if (opens && slot != NULL)
 			return report_range(sweep, "group", number,
 				slot->begin > range->begin_bytes ? slot->begin : range->begin_bytes);

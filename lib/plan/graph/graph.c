@@ -5,20 +5,20 @@
 
 #include "hash.h"
 
-struct seam__graph_name {
+struct seam_graph_name {
 	UT_hash_handle hh;
 	uint32_t number;
 	uint32_t bytes;
 	char text[];
 };
 
-void seam__graph_init(struct seam__graph *graph)
+void seam__graph_init(struct seam_graph *graph)
 {
-	*graph = (struct seam__graph){.last_bound = SEAM__GRAPH_NONE};
-	seam__grow_init(&graph->nodes, sizeof(struct seam__graph_node));
-	seam__grow_init(&graph->tensors, sizeof(struct seam__graph_tensor));
+	*graph = (struct seam_graph){.last_bound = SEAM__GRAPH_NONE};
+	seam__grow_init(&graph->nodes, sizeof(struct seam_graph_node));
+	seam__grow_init(&graph->tensors, sizeof(struct seam_graph_tensor));
 	seam__grow_init(&graph->consumers, sizeof(uint32_t));
-	seam__grow_init(&graph->arcs, sizeof(struct seam__graph_arc));
+	seam__grow_init(&graph->arcs, sizeof(struct seam_graph_arc));
 	seam__grow_init(&graph->streams, sizeof(uint64_t));
 	seam__grow_init(&graph->sorted, sizeof(uint32_t));
 	seam__grow_init(&graph->first_edge, sizeof(uint32_t));
@@ -26,21 +26,21 @@ void seam__graph_init(struct seam__graph *graph)
 	seam__idmap_init(&graph->stream_numbers);
 }
 
-static void free_names(struct seam__graph_name *names)
+static void free_names(struct seam_graph_name *names)
 {
 	struct seam_meta *hash_meta = seam__meta_process();
-	struct seam__graph_name *name = names;
+	struct seam_graph_name *name = names;
 
 	HASH_CLEAR(hh, names); /* frees the table; the elements still name their successors */
 	while (name != NULL) {
-		struct seam__graph_name *next = name->hh.next;
+		struct seam_graph_name *next = name->hh.next;
 
 		seam__meta_free(hash_meta, name, sizeof(*name) + name->bytes + 1);
 		name = next;
 	}
 }
 
-void seam__graph_fini(struct seam__graph *graph)
+void seam__graph_fini(struct seam_graph *graph)
 {
 	free_names(graph->node_names);
 	free_names(graph->tensor_names);
@@ -53,15 +53,15 @@ void seam__graph_fini(struct seam__graph *graph)
 	seam__grow_fini(&graph->sorted);
 	seam__grow_fini(&graph->first_edge);
 	seam__grow_fini(&graph->edges);
-	*graph = (struct seam__graph){.last_bound = SEAM__GRAPH_NONE};
+	*graph = (struct seam_graph){.last_bound = SEAM__GRAPH_NONE};
 }
 
-const char *seam__graph_text(const struct seam__graph_name *name)
+const char *seam__graph_text(const struct seam_graph_name *name)
 {
 	return name->text;
 }
 
-static enum seam_rc complain(struct seam__graph *graph, const char *wrong, const char *name, size_t name_bytes)
+static enum seam_rc complain(struct seam_graph *graph, const char *wrong, const char *name, size_t name_bytes)
 {
 	size_t bytes = name_bytes < sizeof(graph->wrong_name) ? name_bytes : sizeof(graph->wrong_name) - 1;
 
@@ -72,12 +72,12 @@ static enum seam_rc complain(struct seam__graph *graph, const char *wrong, const
 	return SEAM_CORRUPT;
 }
 
-static enum seam_rc add_name(struct seam__graph *graph, struct seam__graph_name **names, const char *text, size_t bytes,
-	uint32_t number, const struct seam__graph_name **ret_name)
+static enum seam_rc add_name(struct seam_graph *graph, struct seam_graph_name **names, const char *text, size_t bytes,
+	uint32_t number, const struct seam_graph_name **ret_name)
 {
 	struct seam_meta *hash_meta = seam__meta_process();
 	bool hash_failed = false;
-	struct seam__graph_name *name = NULL;
+	struct seam_graph_name *name = NULL;
 
 	if (bytes == 0)
 		return complain(graph, "an id is empty", "", 0);
@@ -101,10 +101,10 @@ static enum seam_rc add_name(struct seam__graph *graph, struct seam__graph_name 
 	return SEAM_OK;
 }
 
-static enum seam_rc find(struct seam__graph *graph, struct seam__graph_name *names, const char *wrong, const char *text,
+static enum seam_rc find(struct seam_graph *graph, struct seam_graph_name *names, const char *wrong, const char *text,
 	size_t bytes, uint32_t *ret_number)
 {
-	struct seam__graph_name *name = NULL;
+	struct seam_graph_name *name = NULL;
 
 	HASH_FIND(hh, names, text, bytes, name);
 	if (name == NULL)
@@ -113,12 +113,12 @@ static enum seam_rc find(struct seam__graph *graph, struct seam__graph_name *nam
 	return SEAM_OK;
 }
 
-static enum seam_rc find_node(struct seam__graph *graph, const char *text, size_t bytes, uint32_t *ret_number)
+static enum seam_rc find_node(struct seam_graph *graph, const char *text, size_t bytes, uint32_t *ret_number)
 {
 	return find(graph, graph->node_names, "no node has this id:", text, bytes, ret_number);
 }
 
-static enum seam_rc find_stream(struct seam__graph *graph, uint64_t stream, uint32_t *ret_number)
+static enum seam_rc find_stream(struct seam_graph *graph, uint64_t stream, uint32_t *ret_number)
 {
 	uint64_t *values;
 	enum seam_rc rc = seam__idmap_put(&graph->stream_numbers, stream, &values);
@@ -133,9 +133,9 @@ static enum seam_rc find_stream(struct seam__graph *graph, uint64_t stream, uint
 	return rc;
 }
 
-enum seam_rc seam__graph_add_node(struct seam__graph *graph, const char *name, size_t name_bytes, uint64_t stream)
+enum seam_rc seam__graph_add_node(struct seam_graph *graph, const char *name, size_t name_bytes, uint64_t stream)
 {
-	struct seam__graph_node node = {0};
+	struct seam_graph_node node = {0};
 	enum seam_rc rc;
 
 	if (graph->nodes.count == SEAM__GRAPH_MAX)
@@ -148,10 +148,10 @@ enum seam_rc seam__graph_add_node(struct seam__graph *graph, const char *name, s
 	return rc;
 }
 
-enum seam_rc seam__graph_add_tensor(struct seam__graph *graph, const char *name, size_t name_bytes, uint64_t size_bytes,
+enum seam_rc seam__graph_add_tensor(struct seam_graph *graph, const char *name, size_t name_bytes, uint64_t size_bytes,
 	const char *from, size_t from_bytes)
 {
-	struct seam__graph_tensor tensor = {
+	struct seam_graph_tensor tensor = {
 		.size_bytes = size_bytes, .first_consumer = (uint32_t)graph->consumers.count, .next = SEAM__GRAPH_NONE};
 	enum seam_rc rc;
 
@@ -170,7 +170,7 @@ enum seam_rc seam__graph_add_tensor(struct seam__graph *graph, const char *name,
 	return rc;
 }
 
-enum seam_rc seam__graph_add_consumer(struct seam__graph *graph, const char *to, size_t to_bytes)
+enum seam_rc seam__graph_add_consumer(struct seam_graph *graph, const char *to, size_t to_bytes)
 {
 	uint32_t number = (uint32_t)graph->tensors.count - 1;
 	uint32_t node;
@@ -191,9 +191,9 @@ enum seam_rc seam__graph_add_consumer(struct seam__graph *graph, const char *to,
 }
 
 enum seam_rc seam__graph_add_arc(
-	struct seam__graph *graph, const char *from, size_t from_bytes, const char *to, size_t to_bytes)
+	struct seam_graph *graph, const char *from, size_t from_bytes, const char *to, size_t to_bytes)
 {
-	struct seam__graph_arc arc;
+	struct seam_graph_arc arc;
 	enum seam_rc rc = find_node(graph, from, from_bytes, &arc.from);
 
 	if (rc == SEAM_OK)
@@ -207,12 +207,12 @@ enum seam_rc seam__graph_add_arc(
 	return seam__grow_append(&graph->arcs, &arc, 1);
 }
 
-void seam__graph_begin_contiguous(struct seam__graph *graph)
+void seam__graph_begin_contiguous(struct seam_graph *graph)
 {
 	graph->last_bound = SEAM__GRAPH_NONE;
 }
 
-enum seam_rc seam__graph_bind(struct seam__graph *graph, const char *name, size_t name_bytes)
+enum seam_rc seam__graph_bind(struct seam_graph *graph, const char *name, size_t name_bytes)
 {
 	uint32_t number;
 	enum seam_rc rc = find(graph, graph->tensor_names, "no tensor has this id:", name, name_bytes, &number);

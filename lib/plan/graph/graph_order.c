@@ -9,7 +9,7 @@
 #include "meta.h"
 
 struct sorter {
-	struct seam__graph *graph;
+	struct seam_graph *graph;
 	uint32_t nodes;
 	uint32_t *left; /* per node: predecessors without a position */
 	uint32_t *heap; /* nodes that are ready, the least number on top */
@@ -18,12 +18,12 @@ struct sorter {
 };
 
 /* A consumer's list of its own where a tensor has none: its producer. The new lists stand behind all others. */
-static enum seam_rc give_consumers(struct seam__graph *graph)
+static enum seam_rc give_consumers(struct seam_graph *graph)
 {
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t t = 0; rc == SEAM_OK && t < graph->tensors.count; t++) {
-		struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
+		struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 
 		if (tensor->consumer_count > 0)
 			continue;
@@ -50,13 +50,13 @@ static void add_edge(const struct sorter *sorter, uint32_t from, uint32_t to)
 
 static void visit_edges(const struct sorter *sorter, uint32_t *last_of_stream)
 {
-	const struct seam__graph *graph = sorter->graph;
-	const struct seam__graph_arc *arcs = graph->arcs.items;
+	const struct seam_graph *graph = sorter->graph;
+	const struct seam_graph_arc *arcs = graph->arcs.items;
 
 	for (uint32_t s = 0; s < graph->streams.count; s++)
 		last_of_stream[s] = SEAM__GRAPH_NONE;
 	for (uint32_t n = 0; n < sorter->nodes; n++) {
-		struct seam__graph_node *node = seam__graph_node_at(graph, n);
+		struct seam_graph_node *node = seam__graph_node_at(graph, n);
 		uint32_t last = last_of_stream[node->stream];
 
 		node->order = last == SEAM__GRAPH_NONE ? 1 : seam__graph_node_at(graph, last)->order + 1;
@@ -65,7 +65,7 @@ static void visit_edges(const struct sorter *sorter, uint32_t *last_of_stream)
 		last_of_stream[node->stream] = n;
 	}
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 		const uint32_t *consumers = seam__graph_consumers(graph, tensor);
 
 		for (uint32_t c = 0; c < tensor->consumer_count; c++)
@@ -79,7 +79,7 @@ static void visit_edges(const struct sorter *sorter, uint32_t *last_of_stream)
 /* Two visits: the first counts the edges of each node, the second stores them. */
 static enum seam_rc list_edges(struct sorter *sorter, uint32_t *last_of_stream)
 {
-	struct seam__graph *graph = sorter->graph;
+	struct seam_graph *graph = sorter->graph;
 	uint32_t *first;
 	enum seam_rc rc = seam__grow_reserve(&graph->first_edge, (size_t)sorter->nodes + 1);
 
@@ -141,7 +141,7 @@ static uint32_t pop(struct sorter *sorter)
  */
 static enum seam_rc name_cycle(struct sorter *sorter)
 {
-	struct seam__graph *graph = sorter->graph;
+	struct seam_graph *graph = sorter->graph;
 	uint32_t *before = sorter->heap; /* no longer needed */
 	uint32_t at = 0;
 
@@ -164,7 +164,7 @@ static enum seam_rc name_cycle(struct sorter *sorter)
 
 static enum seam_rc sort(struct sorter *sorter)
 {
-	struct seam__graph *graph = sorter->graph;
+	struct seam_graph *graph = sorter->graph;
 	enum seam_rc rc = seam__grow_reserve(&graph->sorted, sorter->nodes);
 
 	if (rc != SEAM_OK)
@@ -186,7 +186,7 @@ static enum seam_rc sort(struct sorter *sorter)
 	return graph->sorted.count == sorter->nodes ? SEAM_OK : name_cycle(sorter);
 }
 
-enum seam_rc seam__graph_finish(struct seam__graph *graph)
+enum seam_rc seam__graph_finish(struct seam_graph *graph)
 {
 	struct seam_meta *meta = seam__meta_process();
 	struct sorter sorter = {.graph = graph, .nodes = (uint32_t)graph->nodes.count};
@@ -210,13 +210,13 @@ enum seam_rc seam__graph_finish(struct seam__graph *graph)
 	return rc;
 }
 
-static const char *check_tensors(const struct seam__graph *graph)
+static const char *check_tensors(const struct seam_graph *graph)
 {
 	uint32_t linked = 0;
 	uint32_t walked = 0;
 
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, t);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, t);
 
 		if (tensor->producer >= graph->nodes.count ||
 			(uint64_t)tensor->first_consumer + tensor->consumer_count > graph->consumers.count)
@@ -239,9 +239,9 @@ static const char *check_tensors(const struct seam__graph *graph)
 	return walked == linked ? NULL : "G2 chain";
 }
 
-const char *seam__graph_check(const struct seam__graph *graph)
+const char *seam__graph_check(const struct seam_graph *graph)
 {
-	const struct seam__graph_arc *arcs = graph->arcs.items;
+	const struct seam_graph_arc *arcs = graph->arcs.items;
 
 	for (uint32_t n = 0; n < graph->nodes.count; n++)
 		if (seam__graph_node_at(graph, n)->stream >= graph->streams.count)

@@ -5,7 +5,7 @@
 
 /* ret_first[n * streams + s]: position of the first node of stream s that must run after node n; the number of nodes
  * where there is none. Backwards: what follows a successor follows the node. */
-static void find_first(const struct seam__graph *graph, uint32_t *ret_first)
+static void find_first(const struct seam_graph *graph, uint32_t *ret_first)
 {
 	uint32_t nodes = (uint32_t)graph->nodes.count;
 	size_t streams = graph->streams.count;
@@ -19,7 +19,7 @@ static void find_first(const struct seam__graph *graph, uint32_t *ret_first)
 		for (size_t s = 0; s < streams; s++)
 			mine[s] = nodes;
 		for (uint32_t e = 0; e < count; e++) {
-			const struct seam__graph_node *next = seam__graph_node_at(graph, edges[e]);
+			const struct seam_graph_node *next = seam__graph_node_at(graph, edges[e]);
 			const uint32_t *theirs = &ret_first[edges[e] * streams];
 
 			for (size_t s = 0; s < streams; s++)
@@ -29,14 +29,14 @@ static void find_first(const struct seam__graph *graph, uint32_t *ret_first)
 	}
 }
 
-static void add_item(const struct seam__graph *graph, uint32_t number, const uint32_t *first, bool apart,
-	struct seam__problem *problem)
+static void add_item(const struct seam_graph *graph, uint32_t number, const uint32_t *first, bool apart,
+	struct seam_problem *problem)
 {
-	const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, number);
-	const struct seam__graph_node *producer = seam__graph_node_at(graph, tensor->producer);
+	const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, number);
+	const struct seam_graph_node *producer = seam__graph_node_at(graph, tensor->producer);
 	const uint32_t *consumers = seam__graph_consumers(graph, tensor);
 	uint32_t own = 0;
-	struct seam__item *item;
+	struct seam_item *item;
 
 	for (uint32_t s = 0; s < problem->streams; s++) {
 		uint32_t release = 0;
@@ -53,7 +53,7 @@ static void add_item(const struct seam__graph *graph, uint32_t number, const uin
 			own = release - producer->position;
 	}
 	item = &problem->items[problem->count];
-	*item = (struct seam__item){
+	*item = (struct seam_item){
 		.size_bytes = tensor->size_bytes,
 		.fixed_bytes = SEAM__ADDRESS_ANY,
 		.begin = producer->position,
@@ -67,7 +67,7 @@ static void add_item(const struct seam__graph *graph, uint32_t number, const uin
 }
 
 /* item_of: per tensor, or SEAM__ITEM_NONE for those without a size, which a chain passes over. */
-static void link_items(const struct seam__graph *graph, const uint32_t *item_of, struct seam__problem *problem)
+static void link_items(const struct seam_graph *graph, const uint32_t *item_of, struct seam_problem *problem)
 {
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
 		uint32_t last = SEAM__ITEM_NONE;
@@ -84,8 +84,8 @@ static void link_items(const struct seam__graph *graph, const uint32_t *item_of,
 	}
 }
 
-static void add_items(const struct seam__graph *graph, const uint32_t *first, bool apart, uint32_t *item_of,
-	struct seam__problem *problem)
+static void add_items(const struct seam_graph *graph, const uint32_t *first, bool apart, uint32_t *item_of,
+	struct seam_problem *problem)
 {
 	for (uint32_t t = 0; t < graph->tensors.count; t++) {
 		item_of[t] = SEAM__ITEM_NONE;
@@ -97,12 +97,12 @@ static void add_items(const struct seam__graph *graph, const uint32_t *first, bo
 	link_items(graph, item_of, problem);
 }
 
-enum seam_rc seam__graph_problem(const struct seam__graph *graph, struct seam_meta *meta, uint64_t align_bytes,
-	bool apart, struct seam__problem *ret_problem)
+enum seam_rc seam__graph_problem(const struct seam_graph *graph, struct seam_meta *meta, uint64_t align_bytes,
+	bool apart, struct seam_problem *ret_problem)
 {
 	size_t firsts = graph->nodes.count * graph->streams.count + 1;
 	size_t tensors = graph->tensors.count + 1;
-	struct seam__problem problem = {0};
+	struct seam_problem problem = {0};
 	uint32_t *first = seam__meta_array(meta, firsts, sizeof(*first));
 	uint32_t *item_of = seam__meta_array(meta, tensors, sizeof(*item_of));
 	enum seam_rc rc = first == NULL || item_of == NULL ? SEAM_OOM_META : SEAM_OK;

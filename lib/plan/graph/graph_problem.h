@@ -16,7 +16,7 @@
  * the contiguous constraints; `apart`: streams never share memory. The problem is a line, finished, for
  * seam__problem_fini(). Errors: SEAM_OOM_META.
  * O((nodes + tensors + consumers) * streams), in memory 4 bytes for each node and stream. */
-SEAM_MUST_USE enum seam_rc seam__graph_problem(const struct seam__graph *graph, struct seam_meta *meta,
-	uint64_t align_bytes, bool apart, struct seam__problem *ret_problem);
+SEAM_MUST_USE enum seam_rc seam__graph_problem(const struct seam_graph *graph, struct seam_meta *meta,
+	uint64_t align_bytes, bool apart, struct seam_problem *ret_problem);
 
 #endif

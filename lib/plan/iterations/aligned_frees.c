@@ -31,9 +31,9 @@ static bool is_later(const struct vote *a, const struct vote *b)
 }
 
 /* The gap of the member that an event in it lies in. */
-static uint32_t gap_of(const struct seam__aligned_requests *aligned, uint32_t member, uint32_t event)
+static uint32_t gap_of(const struct seam_aligned_requests *aligned, uint32_t member, uint32_t event)
 {
-	const struct seam__stretch *stretch = &aligned->members[member];
+	const struct seam_thread_stretch *stretch = &aligned->members[member];
 
 	return aligned->gap_behind[member][seam__sequences_request(aligned->sequences, event) - stretch->first_request];
 }
@@ -41,7 +41,7 @@ static uint32_t gap_of(const struct seam__aligned_requests *aligned, uint32_t me
 /* The votes of the members that have the aligned request, newest first. Returns how many. ret_elsewhere: some free it
  * outside of all. */
 static uint32_t collect(
-	const struct seam__aligned_requests *aligned, uint32_t number, struct vote *votes, bool *ret_elsewhere)
+	const struct seam_aligned_requests *aligned, uint32_t number, struct vote *votes, bool *ret_elsewhere)
 {
 	uint32_t count = 0;
 
@@ -91,7 +91,7 @@ static struct vote count_votes(const struct vote *votes, uint32_t count)
 }
 
 /* The event at which the newest member frees the block of the aligned request of `lag` iterations before. */
-static uint32_t free_in_newest(const struct seam__aligned_requests *aligned, uint32_t number, uint32_t lag)
+static uint32_t free_in_newest(const struct seam_aligned_requests *aligned, uint32_t number, uint32_t lag)
 {
 	uint32_t request;
 	uint32_t event;
@@ -105,10 +105,10 @@ static uint32_t free_in_newest(const struct seam__aligned_requests *aligned, uin
 	return seam__aligned_member(aligned, event) == 0 ? event : SEAM__EVENT_NONE;
 }
 
-static enum seam_rc add_loose(const struct seam__aligned_requests *aligned, uint32_t request, uint32_t number,
+static enum seam_rc add_loose(const struct seam_aligned_requests *aligned, uint32_t request, uint32_t number,
 	uint32_t born, struct seam_grow *list)
 {
-	const struct seam__request *item = seam__request_at(aligned->sequences->requests, request);
+	const struct seam_traced_request *item = seam__request_at(aligned->sequences->requests, request);
 	const struct loose loose = {.size_bytes = item->dynamic ? 0 : item->size_bytes,
 		.stream = item->stream,
 		.number = number,
@@ -118,12 +118,12 @@ static enum seam_rc add_loose(const struct seam__aligned_requests *aligned, uint
 }
 
 /* Ends what the members show; leaving: the aligned requests that they do not. */
-static enum seam_rc end_by_votes(struct seam__aligned_requests *aligned, struct seam_grow *leaving)
+static enum seam_rc end_by_votes(struct seam_aligned_requests *aligned, struct seam_grow *leaving)
 {
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t c = 0; rc == SEAM_OK && c < aligned->items.count; c++) {
-		struct seam__aligned_request *aligned_request = seam__aligned_at(aligned, c);
+		struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, c);
 		struct vote votes[SEAM__MEMBERS_MAX];
 		bool elsewhere;
 		uint32_t count = collect(aligned, c, votes, &elsewhere);
@@ -144,10 +144,10 @@ static enum seam_rc end_by_votes(struct seam__aligned_requests *aligned, struct 
 }
 
 /* Frees in the newest member of blocks from before it that are no aligned requests'. */
-static enum seam_rc list_arriving(const struct seam__aligned_requests *aligned, struct seam_grow *arriving)
+static enum seam_rc list_arriving(const struct seam_aligned_requests *aligned, struct seam_grow *arriving)
 {
-	const struct seam__sequences *sequences = aligned->sequences;
-	const struct seam__stretch *newest = &aligned->members[0];
+	const struct seam_sequences *sequences = aligned->sequences;
+	const struct seam_thread_stretch *newest = &aligned->members[0];
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t e = newest->first_event; rc == SEAM_OK && e < newest->last_event; e++) {
@@ -195,9 +195,9 @@ static int compare_born(const void *left, const void *right)
 
 /* The aligned request is freed where the free is. */
 static void end_aligned_request(
-	struct seam__aligned_requests *aligned, const struct loose *leaving, const struct loose *arriving)
+	struct seam_aligned_requests *aligned, const struct loose *leaving, const struct loose *arriving)
 {
-	struct seam__aligned_request *aligned_request = seam__aligned_at(aligned, leaving->number);
+	struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, leaving->number);
 
 	aligned_request->lag = 1;
 	aligned_request->gap = gap_of(aligned, 0, arriving->number);
@@ -207,7 +207,7 @@ static void end_aligned_request(
 
 /* Where an iteration of the same doings with other sizes came before, what it leaves corresponds to what this one
  * leaves, one by one in order of allocation. False: it was another iteration. */
-static bool join_in_order(struct seam__aligned_requests *aligned, struct seam_grow *leaving, struct seam_grow *arriving)
+static bool join_in_order(struct seam_aligned_requests *aligned, struct seam_grow *leaving, struct seam_grow *arriving)
 {
 	struct loose *out = leaving->items;
 	struct loose *in = arriving->items;
@@ -225,7 +225,7 @@ static bool join_in_order(struct seam__aligned_requests *aligned, struct seam_gr
 }
 
 /* Equal ones in order. Afterwards the lists hold what is left, of any size. */
-static void join(struct seam__aligned_requests *aligned, struct seam_grow *leaving, struct seam_grow *arriving)
+static void join(struct seam_aligned_requests *aligned, struct seam_grow *leaving, struct seam_grow *arriving)
 {
 	struct loose *out = leaving->items;
 	struct loose *in = arriving->items;
@@ -254,7 +254,7 @@ static void join(struct seam__aligned_requests *aligned, struct seam_grow *leavi
 		in[i].size_bytes = 0;
 }
 
-enum seam_rc seam__aligned_end(struct seam__aligned_requests *aligned)
+enum seam_rc seam__aligned_end(struct seam_aligned_requests *aligned)
 {
 	struct seam_grow leaving;
 	struct seam_grow arriving;

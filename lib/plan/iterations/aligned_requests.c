@@ -10,12 +10,12 @@
 #include "unaligned_requests.h"
 
 struct builder {
-	struct seam__aligned_requests *out;
-	const struct seam__kinds *kinds;
+	struct seam_aligned_requests *out;
+	const struct seam_kinds *kinds;
 	uint32_t base_count;
 	uint32_t *base_cells;       /* [request of the base][member]: request of the recording or SEAM__REQUEST_NONE */
-	struct seam_grow unaligned; /* struct seam__unaligned_request */
-	struct seam_grow wanted;    /* struct seam__unaligned_group */
+	struct seam_grow unaligned; /* struct seam_unaligned_request */
+	struct seam_grow wanted;    /* struct seam_unaligned_group */
 };
 
 static uint32_t *cell(const struct builder *builder, uint32_t base, uint32_t member)
@@ -26,8 +26,8 @@ static uint32_t *cell(const struct builder *builder, uint32_t base, uint32_t mem
 /* same: per request of the member. */
 static enum seam_rc note_member(struct builder *builder, uint32_t member, const uint32_t *same)
 {
-	const struct seam__sequences *sequences = builder->out->sequences;
-	const struct seam__stretch *stretch = &builder->out->members[member];
+	const struct seam_sequences *sequences = builder->out->sequences;
+	const struct seam_thread_stretch *stretch = &builder->out->members[member];
 	size_t bytes = (size_t)sequences->thread_count * sizeof(uint32_t) + 1;
 	uint32_t *places =
 		seam__meta_alloc(seam__meta_process(), bytes); /* per thread: behind so many requests of the base */
@@ -38,7 +38,7 @@ static enum seam_rc note_member(struct builder *builder, uint32_t member, const 
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__stretch_count(stretch); i++) {
 		uint32_t request = stretch->first_request + i;
 		uint32_t thread = sequences->threads[request];
-		struct seam__unaligned_request unaligned_request = {
+		struct seam_unaligned_request unaligned_request = {
 			.key = sequences->keys[request], .thread = thread, .member = member, .request = request};
 
 		if (same[i] != SEAM__DIFF_NONE) {
@@ -58,11 +58,11 @@ static enum seam_rc note_member(struct builder *builder, uint32_t member, const 
 
 /* Which requests of the sequence are those of the base: by the fewest edits, or by place where that leaves fewer that
  * differ, or as few but in another order: through a run of equal layers edits find ways in which that does not show. */
-static enum seam_rc compare_sequences(const struct seam__sequences *sequences, const struct seam__sequence *base,
-	const struct seam__sequence *sequence, uint32_t *same)
+static enum seam_rc compare_sequences(const struct seam_sequences *sequences, const struct seam_sequence *base,
+	const struct seam_sequence *sequence, uint32_t *same)
 {
-	struct seam__difference by_place;
-	struct seam__difference by_edits;
+	struct seam_difference by_place;
+	struct seam_difference by_edits;
 	bool same_shape;
 	enum seam_rc rc = seam__sequence_compare(sequences, base, sequence, UINT32_MAX / 4, same, &by_edits);
 
@@ -73,10 +73,10 @@ static enum seam_rc compare_sequences(const struct seam__sequences *sequences, c
 	return SEAM_OK;
 }
 
-static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const struct seam__sequence *base)
+static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const struct seam_sequence *base)
 {
-	const struct seam__sequences *sequences = builder->out->sequences;
-	struct seam__sequence sequence;
+	const struct seam_sequences *sequences = builder->out->sequences;
+	struct seam_sequence sequence;
 	size_t bytes;
 	uint32_t *same;
 	enum seam_rc rc = seam__sequence_init(sequences, &builder->out->members[member], &sequence);
@@ -96,10 +96,10 @@ static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const s
 }
 
 /* The size (and stream) that most have, and who shows it; where none is, it depends on data. */
-static struct seam__aligned_request judge_sizes(const struct builder *builder, const uint32_t *requests)
+static struct seam_aligned_request judge_sizes(const struct builder *builder, const uint32_t *requests)
 {
 	const uint64_t *keys = builder->out->sequences->keys;
-	struct seam__aligned_request aligned_request = {
+	struct seam_aligned_request aligned_request = {
 		.source = SEAM__REQUEST_NONE, .freer = SEAM__REQUEST_NONE, .order = SEAM__EVENT_NONE};
 	uint32_t count = builder->out->member_count;
 	uint32_t present = 0;
@@ -127,8 +127,8 @@ static struct seam__aligned_request judge_sizes(const struct builder *builder, c
 /* requests: of an aligned request to be, per member. */
 static enum seam_rc add_aligned_request(struct builder *builder, const uint32_t *requests)
 {
-	struct seam__aligned_requests *out = builder->out;
-	struct seam__aligned_request aligned_request = judge_sizes(builder, requests);
+	struct seam_aligned_requests *out = builder->out;
+	struct seam_aligned_request aligned_request = judge_sizes(builder, requests);
 	uint32_t number = (uint32_t)out->items.count;
 	enum seam_rc rc = seam__grow_append(&out->items, &aligned_request, 1);
 
@@ -140,9 +140,9 @@ static enum seam_rc add_aligned_request(struct builder *builder, const uint32_t 
 	return rc;
 }
 
-static enum seam_rc add_wanted(struct builder *builder, const struct seam__unaligned_group *wanted)
+static enum seam_rc add_wanted(struct builder *builder, const struct seam_unaligned_group *wanted)
 {
-	const struct seam__unaligned_request *unaligned = builder->unaligned.items;
+	const struct seam_unaligned_request *unaligned = builder->unaligned.items;
 	uint32_t requests[SEAM__MEMBERS_MAX];
 
 	for (uint32_t m = 0; m < SEAM__MEMBERS_MAX; m++)
@@ -154,7 +154,7 @@ static enum seam_rc add_wanted(struct builder *builder, const struct seam__unali
 
 static enum seam_rc list_aligned(struct builder *builder)
 {
-	const struct seam__unaligned_group *wanted = builder->wanted.items;
+	const struct seam_unaligned_group *wanted = builder->wanted.items;
 	uint32_t members = builder->out->member_count;
 	size_t next = 0;
 	enum seam_rc rc = SEAM_OK;
@@ -174,17 +174,17 @@ static enum seam_rc list_aligned(struct builder *builder)
 	return rc;
 }
 
-static uint32_t size_differs(const struct seam__aligned_requests *aligned, uint32_t aligned_request, uint32_t request)
+static uint32_t size_differs(const struct seam_aligned_requests *aligned, uint32_t aligned_request, uint32_t request)
 {
-	const struct seam__aligned_request *item = seam__aligned_at(aligned, aligned_request);
-	const struct seam__requests *all = aligned->sequences->requests;
+	const struct seam_aligned_request *item = seam__aligned_at(aligned, aligned_request);
+	const struct seam_traced_requests *all = aligned->sequences->requests;
 
 	return !item->dynamic &&
 		seam__request_at(all, request)->size_bytes != seam__request_at(all, item->source)->size_bytes;
 }
 
 /* Gaps, and how much the members differ from the aligned requests. */
-static void finish(struct seam__aligned_requests *aligned)
+static void finish(struct seam_aligned_requests *aligned)
 {
 	uint64_t differing = 0;
 
@@ -208,9 +208,9 @@ static void finish(struct seam__aligned_requests *aligned)
 	aligned->differing = (double)differing / aligned->member_count;
 }
 
-static enum seam_rc build(struct builder *builder, const struct seam__sequence *base)
+static enum seam_rc build(struct builder *builder, const struct seam_sequence *base)
 {
-	struct seam__aligned_requests *out = builder->out;
+	struct seam_aligned_requests *out = builder->out;
 	size_t most = builder->base_count; /* aligned requests */
 	enum seam_rc rc = SEAM_OK;
 
@@ -241,7 +241,7 @@ static enum seam_rc build(struct builder *builder, const struct seam__sequence *
 }
 
 /* The newest members, and room for what is known of their requests. */
-static enum seam_rc list_members(const struct seam__kinds *kinds, uint32_t kind, struct seam__aligned_requests *aligned)
+static enum seam_rc list_members(const struct seam_kinds *kinds, uint32_t kind, struct seam_aligned_requests *aligned)
 {
 	for (uint32_t s = kinds->stretch_count; s-- > 0 && aligned->member_count < SEAM__MEMBERS_MAX;) {
 		uint32_t m = aligned->member_count;
@@ -261,16 +261,16 @@ static enum seam_rc list_members(const struct seam__kinds *kinds, uint32_t kind,
 }
 
 enum seam_rc seam__aligned_init(
-	const struct seam__kinds *kinds, uint32_t kind, struct seam__aligned_requests *ret_aligned)
+	const struct seam_kinds *kinds, uint32_t kind, struct seam_aligned_requests *ret_aligned)
 {
-	struct seam__aligned_requests made = {.sequences = kinds->sequences};
+	struct seam_aligned_requests made = {.sequences = kinds->sequences};
 	struct builder builder = {.out = &made, .kinds = kinds};
 	size_t cells = 0;
 	enum seam_rc rc;
 
-	seam__grow_init(&made.items, sizeof(struct seam__aligned_request));
-	seam__grow_init(&builder.unaligned, sizeof(struct seam__unaligned_request));
-	seam__grow_init(&builder.wanted, sizeof(struct seam__unaligned_group));
+	seam__grow_init(&made.items, sizeof(struct seam_aligned_request));
+	seam__grow_init(&builder.unaligned, sizeof(struct seam_unaligned_request));
+	seam__grow_init(&builder.wanted, sizeof(struct seam_unaligned_group));
 	rc = list_members(kinds, kind, &made);
 	if (rc == SEAM_OK) {
 		builder.base_count = seam__stretch_count(&made.members[0]);
@@ -289,7 +289,7 @@ enum seam_rc seam__aligned_init(
 	return rc;
 }
 
-void seam__aligned_fini(struct seam__aligned_requests *aligned)
+void seam__aligned_fini(struct seam_aligned_requests *aligned)
 {
 	struct seam_meta *meta = seam__meta_process();
 
@@ -303,10 +303,10 @@ void seam__aligned_fini(struct seam__aligned_requests *aligned)
 		meta, aligned->requests, aligned->items.capacity * aligned->member_count * sizeof(*aligned->requests));
 	if (aligned->items.item_bytes != 0)
 		seam__grow_fini(&aligned->items);
-	*aligned = (struct seam__aligned_requests){0};
+	*aligned = (struct seam_aligned_requests){0};
 }
 
-uint32_t seam__aligned_count(const struct seam__aligned_requests *aligned)
+uint32_t seam__aligned_count(const struct seam_aligned_requests *aligned)
 {
 	uint32_t count = 0;
 
@@ -315,7 +315,7 @@ uint32_t seam__aligned_count(const struct seam__aligned_requests *aligned)
 	return count;
 }
 
-uint32_t seam__aligned_member(const struct seam__aligned_requests *aligned, uint32_t event)
+uint32_t seam__aligned_member(const struct seam_aligned_requests *aligned, uint32_t event)
 {
 	for (uint32_t m = 0; m < aligned->member_count; m++)
 		if (event >= aligned->members[m].first_event && event < aligned->members[m].last_event)
@@ -323,7 +323,7 @@ uint32_t seam__aligned_member(const struct seam__aligned_requests *aligned, uint
 	return SEAM__MEMBERS_MAX;
 }
 
-uint32_t seam__aligned_find(const struct seam__aligned_requests *aligned, uint32_t request, uint32_t *ret_member)
+uint32_t seam__aligned_find(const struct seam_aligned_requests *aligned, uint32_t request, uint32_t *ret_member)
 {
 	uint32_t member = seam__aligned_member(aligned, seam__request_at(aligned->sequences->requests, request)->alloc);
 
@@ -333,10 +333,10 @@ uint32_t seam__aligned_find(const struct seam__aligned_requests *aligned, uint32
 	return aligned->aligned_request_of[member][request - aligned->members[member].first_request];
 }
 
-const char *seam__aligned_check(const struct seam__aligned_requests *aligned)
+const char *seam__aligned_check(const struct seam_aligned_requests *aligned)
 {
 	for (uint32_t c = 0; c < aligned->items.count; c++) {
-		const struct seam__aligned_request *aligned_request = seam__aligned_at(aligned, c);
+		const struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, c);
 		uint32_t member = SEAM__MEMBERS_MAX;
 
 		if (seam__aligned_find(aligned, aligned_request->source, &member) != c)

@@ -24,7 +24,7 @@
 #define SEAM__MEMBERS_MAX 16u
 #define SEAM__ALIGNED_NONE UINT32_MAX
 
-struct seam__aligned_request {
+struct seam_aligned_request {
 	uint32_t source; /* request of the recording that stands for it: of the newest member that has the aligned
 			  * request's size
 			  */
@@ -36,48 +36,48 @@ struct seam__aligned_request {
 	bool left_out; /* never freed */
 };
 
-struct seam__aligned_requests {
-	const struct seam__sequences *sequences;
+struct seam_aligned_requests {
+	const struct seam_sequences *sequences;
 	uint32_t member_count;
-	struct seam__stretch members[SEAM__MEMBERS_MAX]; /* the newest first */
-	uint32_t *aligned_request_of[SEAM__MEMBERS_MAX]; /* per request of the member: its aligned request, or
-							    SEAM__ALIGNED_NONE */
+	struct seam_thread_stretch members[SEAM__MEMBERS_MAX]; /* the newest first */
+	uint32_t *aligned_request_of[SEAM__MEMBERS_MAX];       /* per request of the member: its aligned request, or
+								  SEAM__ALIGNED_NONE */
 	uint32_t *gap_behind[SEAM__MEMBERS_MAX]; /* per number of the member's requests: the gap behind so many */
-	struct seam_grow items;                  /* struct seam__aligned_request */
+	struct seam_grow items;                  /* struct seam_aligned_request */
 	uint32_t *requests; /* [aligned request][member]: request of the recording, or SEAM__REQUEST_NONE */
 	double differing;   /* requests of a member that differ, on average */
 };
 
 /* Of kind `kind`. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__aligned_init(
-	const struct seam__kinds *kinds, uint32_t kind, struct seam__aligned_requests *ret_aligned);
-void seam__aligned_fini(struct seam__aligned_requests *aligned); /* a zeroed one is allowed */
+	const struct seam_kinds *kinds, uint32_t kind, struct seam_aligned_requests *ret_aligned);
+void seam__aligned_fini(struct seam_aligned_requests *aligned); /* a zeroed one is allowed */
 
-static inline struct seam__aligned_request *seam__aligned_at(
-	const struct seam__aligned_requests *aligned, uint32_t number)
+static inline struct seam_aligned_request *seam__aligned_at(
+	const struct seam_aligned_requests *aligned, uint32_t number)
 {
-	return (struct seam__aligned_request *)aligned->items.items + number;
+	return (struct seam_aligned_request *)aligned->items.items + number;
 }
 
 static inline uint32_t seam__aligned_request(
-	const struct seam__aligned_requests *aligned, uint32_t aligned_request, uint32_t member)
+	const struct seam_aligned_requests *aligned, uint32_t aligned_request, uint32_t member)
 {
 	return aligned->requests[(size_t)aligned_request * aligned->member_count + member];
 }
 
 /* How many aligned requests are not left out. */
-uint32_t seam__aligned_count(const struct seam__aligned_requests *aligned);
+uint32_t seam__aligned_count(const struct seam_aligned_requests *aligned);
 
 /* The member that the event lies in, or SEAM__MEMBERS_MAX. */
-uint32_t seam__aligned_member(const struct seam__aligned_requests *aligned, uint32_t event);
+uint32_t seam__aligned_member(const struct seam_aligned_requests *aligned, uint32_t event);
 
 /* The aligned request of a request, or SEAM__ALIGNED_NONE; ret_member: whose it is, where it has one. */
-uint32_t seam__aligned_find(const struct seam__aligned_requests *aligned, uint32_t request, uint32_t *ret_member);
+uint32_t seam__aligned_find(const struct seam_aligned_requests *aligned, uint32_t request, uint32_t *ret_member);
 
 /* Gives lag, gap, freer, order and left_out to the aligned requests (aligned_frees.c). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__aligned_end(struct seam__aligned_requests *aligned);
+SEAM_MUST_USE enum seam_rc seam__aligned_end(struct seam_aligned_requests *aligned);
 
 /* Name of the first broken invariant, or NULL. */
-const char *seam__aligned_check(const struct seam__aligned_requests *aligned);
+const char *seam__aligned_check(const struct seam_aligned_requests *aligned);
 
 #endif

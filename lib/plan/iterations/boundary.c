@@ -10,7 +10,7 @@
 
 /* Iterations begin a few requests before or behind these places. */
 struct boundary {
-	const struct seam__sequences *sequences;
+	const struct seam_sequences *sequences;
 	const uint64_t *live_bytes;
 	uint32_t *requests; /* the first behind each place */
 	uint32_t *twins;    /* an earlier place at which an iteration of the same shape begins, or NO_TWIN */
@@ -118,7 +118,7 @@ static int64_t find_best(const struct boundary *boundary)
 }
 
 enum seam_rc seam__boundary_settle(
-	const struct seam__sequences *sequences, const uint64_t *live_bytes, uint32_t *places, size_t count)
+	const struct seam_sequences *sequences, const uint64_t *live_bytes, uint32_t *places, size_t count)
 {
 	struct seam_meta *meta = seam__meta_process();
 	struct boundary boundary = {

@@ -18,6 +18,6 @@
  * all by as many requests and by no more than half the shortest distance. live_bytes: behind each event. O(events).
  * Errors: SEAM_OOM_META: nothing is moved. */
 SEAM_MUST_USE enum seam_rc seam__boundary_settle(
-	const struct seam__sequences *sequences, const uint64_t *live_bytes, uint32_t *places, size_t count);
+	const struct seam_sequences *sequences, const uint64_t *live_bytes, uint32_t *places, size_t count);
 
 #endif

@@ -57,7 +57,7 @@ static uint64_t go_on(struct tails *tails, uint32_t thread, uint64_t key)
 	return seam__tokens_mix(tails->sums[thread], thread);
 }
 
-static struct seam__ngram *ngram_of(const struct seam__candidates *candidates, uint64_t hash)
+static struct seam_ngram *ngram_of(const struct seam_candidates *candidates, uint64_t hash)
 {
 	uint32_t at = (uint32_t)hash & (candidates->slots - 1);
 
@@ -66,31 +66,31 @@ static struct seam__ngram *ngram_of(const struct seam__candidates *candidates, u
 	return &candidates->ngrams[at];
 }
 
-static void add_occurrence(struct seam__candidates *candidates, uint32_t event, uint64_t hash)
+static void add_occurrence(struct seam_candidates *candidates, uint32_t event, uint64_t hash)
 {
-	struct seam__ngram *ngram = ngram_of(candidates, hash);
-	struct seam__occurrence *occurrence =
-		(struct seam__occurrence *)candidates->occurrences.items + candidates->occurrences.count;
+	struct seam_ngram *ngram = ngram_of(candidates, hash);
+	struct seam_occurrence *occurrence =
+		(struct seam_occurrence *)candidates->occurrences.items + candidates->occurrences.count;
 
-	*occurrence = (struct seam__occurrence){.event = event, .before = ngram->newest};
+	*occurrence = (struct seam_occurrence){.event = event, .before = ngram->newest};
 	ngram->hash = hash;
 	ngram->count++;
 	ngram->newest = (uint32_t)++candidates->occurrences.count;
 }
 
 /* By how many requests it outlives the next; 0: it is never freed. */
-static uint64_t form_of(const struct seam__sequences *sequences, uint32_t number)
+static uint64_t form_of(const struct seam_sequences *sequences, uint32_t number)
 {
-	const struct seam__request *request = seam__request_at(sequences->requests, number);
+	const struct seam_traced_request *request = seam__request_at(sequences->requests, number);
 	uint64_t life =
 		request->free == SEAM__EVENT_NONE ? 0 : seam__sequences_request(sequences, request->free) - number;
 
 	return seam__tokens_mix(life, request->stream);
 }
 
-static void read_events(struct seam__candidates *candidates, bool by_form, struct tails *tails)
+static void read_events(struct seam_candidates *candidates, bool by_form, struct tails *tails)
 {
-	const struct seam__sequences *sequences = candidates->sequences;
+	const struct seam_sequences *sequences = candidates->sequences;
 	uint64_t live_bytes = 0;
 
 	for (uint32_t e = 0; e < sequences->trace->header.event_count; e++) {
@@ -113,15 +113,15 @@ static void read_events(struct seam__candidates *candidates, bool by_form, struc
 }
 
 enum seam_rc seam__candidates_init(
-	const struct seam__sequences *sequences, bool by_form, struct seam__candidates *ret_candidates)
+	const struct seam_sequences *sequences, bool by_form, struct seam_candidates *ret_candidates)
 {
 	struct seam_meta *meta = seam__meta_process();
-	struct seam__candidates made = {.sequences = sequences, .slots = 16};
+	struct seam_candidates made = {.sequences = sequences, .slots = 16};
 	size_t events = (size_t)sequences->trace->header.event_count + 1;
 	struct tails tails;
 	enum seam_rc rc = tails_init(sequences->thread_count, &tails);
 
-	seam__grow_init(&made.occurrences, sizeof(struct seam__occurrence));
+	seam__grow_init(&made.occurrences, sizeof(struct seam_occurrence));
 	seam__grow_init(&made.events, sizeof(uint32_t));
 	while (made.slots < sequences->requests->items.count * 3)
 		made.slots *= 2;
@@ -140,7 +140,7 @@ enum seam_rc seam__candidates_init(
 	return rc;
 }
 
-void seam__candidates_fini(struct seam__candidates *candidates)
+void seam__candidates_fini(struct seam_candidates *candidates)
 {
 	struct seam_meta *meta = seam__meta_process();
 
@@ -151,12 +151,12 @@ void seam__candidates_fini(struct seam__candidates *candidates)
 	seam__meta_free(meta, candidates->ngrams, candidates->slots * sizeof(*candidates->ngrams));
 	seam__grow_fini(&candidates->events);
 	seam__grow_fini(&candidates->occurrences);
-	*candidates = (struct seam__candidates){0};
+	*candidates = (struct seam_candidates){0};
 }
 
-enum seam_rc seam__candidates_list(struct seam__candidates *candidates, uint32_t ngram)
+enum seam_rc seam__candidates_list(struct seam_candidates *candidates, uint32_t ngram)
 {
-	const struct seam__occurrence *occurrences = candidates->occurrences.items;
+	const struct seam_occurrence *occurrences = candidates->occurrences.items;
 	uint32_t count = candidates->ngrams[ngram].count;
 	uint32_t occurrence = candidates->ngrams[ngram].newest;
 	enum seam_rc rc;
@@ -198,7 +198,7 @@ static uint32_t likeness_near(const uint32_t *events, uint32_t count, uint32_t i
 	return most;
 }
 
-static enum seam__ngram_class class_of(const uint32_t *events, uint32_t count)
+static enum seam_ngram_class class_of(const uint32_t *events, uint32_t count)
 {
 	bool exact = true;
 
@@ -214,9 +214,9 @@ static enum seam__ngram_class class_of(const uint32_t *events, uint32_t count)
 }
 
 static enum seam_rc measure(
-	struct seam__candidates *candidates, const uint8_t *taken, uint32_t least_events, uint32_t number)
+	struct seam_candidates *candidates, const uint8_t *taken, uint32_t least_events, uint32_t number)
 {
-	struct seam__ngram *ngram = &candidates->ngrams[number];
+	struct seam_ngram *ngram = &candidates->ngrams[number];
 	const uint32_t *events;
 	enum seam_rc rc;
 
@@ -249,7 +249,7 @@ static enum seam_rc measure(
 	return SEAM_OK;
 }
 
-static uint32_t bucket_of(const struct seam__ngram *ngram)
+static uint32_t bucket_of(const struct seam_ngram *ngram)
 {
 	uint64_t distance = (uint64_t)ngram->span / (ngram->count - 1) + 1;
 	uint32_t bucket = 0;
@@ -260,14 +260,14 @@ static uint32_t bucket_of(const struct seam__ngram *ngram)
 }
 
 /* The live bytes behind the newest place. */
-static uint64_t live_at(const struct seam__candidates *candidates, const struct seam__ngram *ngram)
+static uint64_t live_at(const struct seam_candidates *candidates, const struct seam_ngram *ngram)
 {
 	return candidates->live_bytes
-		[((const struct seam__occurrence *)candidates->occurrences.items + (ngram->newest - 1))->event];
+		[((const struct seam_occurrence *)candidates->occurrences.items + (ngram->newest - 1))->event];
 }
 
 static bool is_better(
-	const struct seam__candidates *candidates, const struct seam__ngram *ngram, const struct seam__ngram *best)
+	const struct seam_candidates *candidates, const struct seam_ngram *ngram, const struct seam_ngram *best)
 {
 	uint64_t live = live_at(candidates, ngram);
 	uint64_t best_live = live_at(candidates, best);
@@ -275,7 +275,7 @@ static bool is_better(
 	return live != best_live ? live < best_live : ngram->newest > best->newest;
 }
 
-enum seam_rc seam__candidates_propose(struct seam__candidates *candidates, const uint8_t *taken, uint32_t least_events,
+enum seam_rc seam__candidates_propose(struct seam_candidates *candidates, const uint8_t *taken, uint32_t least_events,
 	uint32_t *ret_ngrams, uint32_t *ret_count)
 {
 	uint32_t most[BUCKETS] = {0};
@@ -283,7 +283,7 @@ enum seam_rc seam__candidates_propose(struct seam__candidates *candidates, const
 	uint32_t count = 0;
 
 	for (uint32_t g = 0; g < candidates->slots; g++) {
-		struct seam__ngram *ngram = &candidates->ngrams[g];
+		struct seam_ngram *ngram = &candidates->ngrams[g];
 		enum seam_rc rc = measure(candidates, taken, least_events, g);
 
 		if (rc != SEAM_OK)
@@ -292,7 +292,7 @@ enum seam_rc seam__candidates_propose(struct seam__candidates *candidates, const
 			most[bucket_of(ngram)] = ngram->covered;
 	}
 	for (uint32_t g = 0; g < candidates->slots; g++) {
-		struct seam__ngram *ngram = &candidates->ngrams[g];
+		struct seam_ngram *ngram = &candidates->ngrams[g];
 		uint32_t *chosen;
 
 		if (ngram->covered == 0)

@@ -22,49 +22,49 @@
 #define SEAM__CANDIDATES_MAX 16u
 
 /* How far apart an n-gram's places are. */
-enum seam__ngram_class {
+enum seam_ngram_class {
 	SEAM__NGRAM_LIKE,  /* about equally, or only some of them */
 	SEAM__NGRAM_EXACT, /* equally, to the event or so */
 	SEAM__NGRAM_PAIR,  /* there are two, and as much as lies between them stands in front of the first */
 	SEAM__NGRAM_CLASSES
 };
 
-struct seam__ngram {
+struct seam_ngram {
 	uint64_t hash;
 	uint32_t newest; /* number + 1 of the newest occurrence that ends it; 0: empty */
 	uint32_t count;
 	uint32_t covered; /* events between its places at like distances; of those that are only about like, three
 			     quarters */
 	uint32_t span;    /* events between its first and its last place */
-	enum seam__ngram_class class;
+	enum seam_ngram_class class;
 };
 
-struct seam__candidates {
-	const struct seam__sequences *sequences;
+struct seam_candidates {
+	const struct seam_sequences *sequences;
 	struct seam_grow
-		occurrences; /* struct seam__occurrence: allocations and frees of requests that do not depend on data */
-	struct seam_grow events;    /* uint32_t: of one n-gram, in rising order; scratch */
-	struct seam__ngram *ngrams; /* open addressing by hash */
-	uint32_t slots;             /* a power of two */
-	uint64_t *live_bytes;       /* per event: behind it */
+		occurrences; /* struct seam_occurrence: allocations and frees of requests that do not depend on data */
+	struct seam_grow events;   /* uint32_t: of one n-gram, in rising order; scratch */
+	struct seam_ngram *ngrams; /* open addressing by hash */
+	uint32_t slots;            /* a power of two */
+	uint64_t *live_bytes;      /* per event: behind it */
 };
 
-struct seam__occurrence {
+struct seam_occurrence {
 	uint32_t event;
 	uint32_t before; /* number + 1 of the occurrence before it that ends the same n-gram */
 };
 
 /* by_form: else by sizes. Errors: SEAM_OOM_META. O(events), by form times their logarithm. */
 SEAM_MUST_USE enum seam_rc seam__candidates_init(
-	const struct seam__sequences *sequences, bool by_form, struct seam__candidates *ret_candidates);
-void seam__candidates_fini(struct seam__candidates *candidates); /* a zeroed one is allowed */
+	const struct seam_sequences *sequences, bool by_form, struct seam_candidates *ret_candidates);
+void seam__candidates_fini(struct seam_candidates *candidates); /* a zeroed one is allowed */
 
 /* Up to SEAM__CANDIDATES_MAX n-grams, by what they cover, the most first; none has a place among `taken` events (a byte
  * for each). Places are at least `least_events` apart on average. O(events). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__candidates_propose(struct seam__candidates *candidates, const uint8_t *taken,
+SEAM_MUST_USE enum seam_rc seam__candidates_propose(struct seam_candidates *candidates, const uint8_t *taken,
 	uint32_t least_events, uint32_t *ret_ngrams, uint32_t *ret_count);
 
 /* The events behind an n-gram's places, in rising order, in candidates->events. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__candidates_list(struct seam__candidates *candidates, uint32_t ngram);
+SEAM_MUST_USE enum seam_rc seam__candidates_list(struct seam_candidates *candidates, uint32_t ngram);
 
 #endif

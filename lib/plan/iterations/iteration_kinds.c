@@ -10,7 +10,7 @@
 #define FACTORS 256u         /* of two sizes, up to 8 */
 #define FACTORS_OF_ONE 32.0
 
-static uint32_t may_differ(const struct seam__sequence *a, const struct seam__sequence *b, double most_differing)
+static uint32_t may_differ(const struct seam_sequence *a, const struct seam_sequence *b, double most_differing)
 {
 	uint32_t a_count = seam__stretch_count(&a->stretch);
 	uint32_t b_count = seam__stretch_count(&b->stretch);
@@ -20,8 +20,8 @@ static uint32_t may_differ(const struct seam__sequence *a, const struct seam__se
 }
 
 /* Not many of its requests may differ, nor much of its memory: other sizes of a few large ones are another workload. */
-static bool is_alike(const struct seam__sequence *a, const struct seam__sequence *b,
-	const struct seam__difference *difference, double most_differing)
+static bool is_alike(const struct seam_sequence *a, const struct seam_sequence *b,
+	const struct seam_difference *difference, double most_differing)
 {
 	uint64_t bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
 
@@ -29,16 +29,16 @@ static bool is_alike(const struct seam__sequence *a, const struct seam__sequence
 }
 
 /* The kind that the sequence differs from least, or SEAM__KIND_NONE. */
-static enum seam_rc choose_alike(const struct seam__kinds *kinds, const struct seam__sequence *sequence,
-	double most_differing, uint32_t *ret_kind)
+static enum seam_rc choose_alike(
+	const struct seam_kinds *kinds, const struct seam_sequence *sequence, double most_differing, uint32_t *ret_kind)
 {
 	uint32_t least = UINT32_MAX;
 	uint32_t best = SEAM__KIND_NONE;
 
 	for (uint32_t k = 0; k < kinds->items.count && least > 0; k++) {
-		const struct seam__sequence *base = &seam__kind_at(kinds, k)->sequence;
+		const struct seam_sequence *base = &seam__kind_at(kinds, k)->sequence;
 		uint32_t most = may_differ(base, sequence, most_differing);
-		struct seam__difference difference = {0};
+		struct seam_difference difference = {0};
 		enum seam_rc rc = SEAM_OK;
 
 		if (sequence->hash != base->hash)
@@ -58,7 +58,7 @@ static enum seam_rc choose_alike(const struct seam__kinds *kinds, const struct s
 
 /* Whether most of the sizes that differ between two sequences of one shape do so by one factor: another sequence
  * length, say, or another batch. Where they depend on data (experts), each goes its own way. */
-static bool is_scaled(const struct seam__kinds *kinds, const struct seam__sequence *a, const struct seam__sequence *b)
+static bool is_scaled(const struct seam_kinds *kinds, const struct seam_sequence *a, const struct seam_sequence *b)
 {
 	uint32_t counts[FACTORS] = {0};
 	uint32_t differing = 0;
@@ -83,14 +83,14 @@ static bool is_scaled(const struct seam__kinds *kinds, const struct seam__sequen
 
 /* The kind of its shape that the sequence differs from least, if not in too much memory: sizes in it depend on data,
  * and nobody has said so. */
-static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam__sequence *sequence)
+static uint32_t choose_shape(const struct seam_kinds *kinds, const struct seam_sequence *sequence)
 {
 	uint64_t least = UINT64_MAX;
 	uint32_t best = SEAM__KIND_NONE;
 
 	for (uint32_t k = 0; k < kinds->items.count; k++) {
-		const struct seam__sequence *base = &seam__kind_at(kinds, k)->sequence;
-		struct seam__difference difference;
+		const struct seam_sequence *base = &seam__kind_at(kinds, k)->sequence;
+		struct seam_difference difference;
 		bool same_shape;
 
 		if (seam__sequence_overlay(kinds->sequences, base, sequence, NULL, &difference, &same_shape) &&
@@ -104,15 +104,15 @@ static uint32_t choose_shape(const struct seam__kinds *kinds, const struct seam_
 	return best;
 }
 
-static void count_member(struct seam__kind *kind, const struct seam__sequence *sequence)
+static void count_member(struct seam_kind *kind, const struct seam_sequence *sequence)
 {
 	kind->seen++;
 	kind->equal += sequence->hash == kind->sequence.hash;
 }
 
-static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most_differing)
+static enum seam_rc add(struct seam_kinds *kinds, uint32_t stretch, double most_differing)
 {
-	struct seam__kind made = {.newest = stretch, .seen = 1, .equal = 1};
+	struct seam_kind made = {.newest = stretch, .seen = 1, .equal = 1};
 	uint32_t *kind = &kinds->kind_of[stretch];
 	enum seam_rc rc = seam__sequence_init(kinds->sequences, &kinds->stretches[stretch], &made.sequence);
 
@@ -136,13 +136,13 @@ static enum seam_rc add(struct seam__kinds *kinds, uint32_t stretch, double most
 	return rc;
 }
 
-enum seam_rc seam__kinds_init(const struct seam__sequences *sequences, const struct seam__stretch *stretches,
-	uint32_t stretch_count, double most_differing, uint64_t least_requests, struct seam__kinds *ret_kinds)
+enum seam_rc seam__kinds_init(const struct seam_sequences *sequences, const struct seam_thread_stretch *stretches,
+	uint32_t stretch_count, double most_differing, uint64_t least_requests, struct seam_kinds *ret_kinds)
 {
-	struct seam__kinds made = {.sequences = sequences, .stretches = stretches, .stretch_count = stretch_count};
+	struct seam_kinds made = {.sequences = sequences, .stretches = stretches, .stretch_count = stretch_count};
 	enum seam_rc rc = SEAM_OK;
 
-	seam__grow_init(&made.items, sizeof(struct seam__kind));
+	seam__grow_init(&made.items, sizeof(struct seam_kind));
 	made.kind_of = seam__meta_array(seam__meta_process(), (size_t)stretch_count + 1, sizeof(*made.kind_of));
 	if (made.kind_of == NULL)
 		return SEAM_OOM_META;
@@ -158,7 +158,7 @@ enum seam_rc seam__kinds_init(const struct seam__sequences *sequences, const str
 	return rc;
 }
 
-void seam__kinds_fini(struct seam__kinds *kinds)
+void seam__kinds_fini(struct seam_kinds *kinds)
 {
 	if (kinds->kind_of == NULL)
 		return;
@@ -167,5 +167,5 @@ void seam__kinds_fini(struct seam__kinds *kinds)
 	seam__grow_fini(&kinds->items);
 	seam__meta_free(
 		seam__meta_process(), kinds->kind_of, ((size_t)kinds->stretch_count + 1) * sizeof(*kinds->kind_of));
-	*kinds = (struct seam__kinds){0};
+	*kinds = (struct seam_kinds){0};
 }

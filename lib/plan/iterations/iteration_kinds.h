@@ -18,31 +18,31 @@
 
 #define SEAM__KIND_NONE UINT32_MAX
 
-struct seam__kind {
-	struct seam__sequence sequence; /* of the newest member */
-	uint32_t newest;                /* its number */
-	uint32_t seen;                  /* members */
-	uint32_t equal;                 /* of them, to the newest, the newest counted */
+struct seam_kind {
+	struct seam_sequence sequence; /* of the newest member */
+	uint32_t newest;               /* its number */
+	uint32_t seen;                 /* members */
+	uint32_t equal;                /* of them, to the newest, the newest counted */
 };
 
-struct seam__kinds {
-	const struct seam__sequences *sequences;
-	const struct seam__stretch *stretches; /* the caller's, in order of events */
+struct seam_kinds {
+	const struct seam_sequences *sequences;
+	const struct seam_thread_stretch *stretches; /* the caller's, in order of events */
 	uint32_t stretch_count;
 	uint32_t *kind_of;      /* per stretch: its kind, or SEAM__KIND_NONE: too short */
-	struct seam_grow items; /* struct seam__kind, newest first */
+	struct seam_grow items; /* struct seam_kind, newest first */
 };
 
 /* stretches: must outlive the kinds. most_differing: of their requests; a few may always differ. Shorter ones than
  * least_requests have no kind. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__kinds_init(const struct seam__sequences *sequences,
-	const struct seam__stretch *stretches, uint32_t stretch_count, double most_differing, uint64_t least_requests,
-	struct seam__kinds *ret_kinds);
-void seam__kinds_fini(struct seam__kinds *kinds); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__kinds_init(const struct seam_sequences *sequences,
+	const struct seam_thread_stretch *stretches, uint32_t stretch_count, double most_differing,
+	uint64_t least_requests, struct seam_kinds *ret_kinds);
+void seam__kinds_fini(struct seam_kinds *kinds); /* a zeroed one is allowed */
 
-static inline struct seam__kind *seam__kind_at(const struct seam__kinds *kinds, uint32_t number)
+static inline struct seam_kind *seam__kind_at(const struct seam_kinds *kinds, uint32_t number)
 {
-	return (struct seam__kind *)kinds->items.items + number;
+	return (struct seam_kind *)kinds->items.items + number;
 }
 
 #endif

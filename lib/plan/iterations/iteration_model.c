@@ -23,7 +23,7 @@ struct block {
 };
 
 struct writer {
-	const struct seam__aligned_requests *aligned;
+	const struct seam_aligned_requests *aligned;
 	struct seam_trace_builder *builder;
 	struct seam_idmap taken;   /* ids of residents */
 	struct seam_idmap strings; /* of the recording -> of the model */
@@ -34,7 +34,7 @@ struct writer {
 	uint32_t lags;            /* the largest lag and one more */
 	uint64_t next_id;
 	uint64_t events;
-	struct seam__model_sums sums;
+	struct seam_model_sums sums;
 };
 
 static int compare_entries(const void *left, const void *right)
@@ -53,12 +53,12 @@ static int compare_entries(const void *left, const void *right)
 
 static enum seam_rc list_entries(struct writer *writer)
 {
-	const struct seam__aligned_requests *aligned = writer->aligned;
+	const struct seam_aligned_requests *aligned = writer->aligned;
 	enum seam_rc rc = seam__grow_reserve(&writer->entries, aligned->items.count * 2);
 
 	writer->lags = 1;
 	for (uint32_t c = 0; rc == SEAM_OK && c < aligned->items.count; c++) {
-		const struct seam__aligned_request *aligned_request = seam__aligned_at(aligned, c);
+		const struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, c);
 		const struct entry pair[2] = {{.gap = c, .aligned_request = c, .alloc = true},
 			{.gap = aligned_request->gap, .order = aligned_request->order, .aligned_request = c}};
 
@@ -160,8 +160,8 @@ static enum seam_rc list_open(const struct writer *writer, uint32_t event, struc
  */
 static enum seam_rc list_phases(struct writer *writer, struct seam_grow *ret_open)
 {
-	const struct seam__aligned_requests *aligned = writer->aligned;
-	const struct seam__stretch *newest = &aligned->members[0];
+	const struct seam_aligned_requests *aligned = writer->aligned;
+	const struct seam_thread_stretch *newest = &aligned->members[0];
 	const struct seam_trace_event *events = aligned->sequences->trace->events;
 	struct seam_grow behind;
 	bool same = false;
@@ -200,7 +200,7 @@ static uint64_t fresh_id(struct writer *writer)
 /* As the recording has it, but for what the model has not. */
 static struct seam_trace_event alloc_of(const struct writer *writer, uint32_t request)
 {
-	const struct seam__sequences *sequences = writer->aligned->sequences;
+	const struct seam_sequences *sequences = writer->aligned->sequences;
 	struct seam_trace_event event = sequences->trace->events[seam__request_at(sequences->requests, request)->alloc];
 
 	event.phase = 0;
@@ -211,8 +211,8 @@ static struct seam_trace_event alloc_of(const struct writer *writer, uint32_t re
 /* Whether the block of `request` stands before the repetitions. */
 static bool stays(const struct writer *writer, uint32_t number)
 {
-	const struct seam__aligned_requests *aligned = writer->aligned;
-	const struct seam__request *request = seam__request_at(aligned->sequences->requests, number);
+	const struct seam_aligned_requests *aligned = writer->aligned;
+	const struct seam_traced_request *request = seam__request_at(aligned->sequences->requests, number);
 	uint32_t member;
 	uint32_t aligned_request;
 
@@ -226,7 +226,7 @@ static bool stays(const struct writer *writer, uint32_t number)
 
 static enum seam_rc emit_resident(struct writer *writer, uint32_t number)
 {
-	const struct seam__aligned_requests *aligned = writer->aligned;
+	const struct seam_aligned_requests *aligned = writer->aligned;
 	struct seam_trace_event event = alloc_of(writer, number);
 	uint32_t member;
 	uint32_t aligned_request = seam__aligned_find(aligned, number, &member);
@@ -254,9 +254,9 @@ static enum seam_rc emit_residents(struct writer *writer)
 
 static enum seam_rc emit_alloc(struct writer *writer, uint32_t number, int64_t repetition)
 {
-	const struct seam__requests *requests = writer->aligned->sequences->requests;
-	const struct seam__aligned_request *aligned_request = seam__aligned_at(writer->aligned, number);
-	const struct seam__request *source = seam__request_at(requests, aligned_request->source);
+	const struct seam_traced_requests *requests = writer->aligned->sequences->requests;
+	const struct seam_aligned_request *aligned_request = seam__aligned_at(writer->aligned, number);
+	const struct seam_traced_request *source = seam__request_at(requests, aligned_request->source);
 	const uint32_t *uses = requests->uses.items;
 	struct seam_trace_event event = alloc_of(writer, aligned_request->source);
 	enum seam_rc rc;
@@ -278,7 +278,7 @@ static enum seam_rc emit_alloc(struct writer *writer, uint32_t number, int64_t r
 
 static enum seam_rc emit_free(struct writer *writer, uint32_t number, int64_t repetition)
 {
-	const struct seam__aligned_request *aligned_request = seam__aligned_at(writer->aligned, number);
+	const struct seam_aligned_request *aligned_request = seam__aligned_at(writer->aligned, number);
 	struct seam_trace_event event = alloc_of(writer, aligned_request->source);
 	struct block *block = block_of(writer, number, repetition - aligned_request->lag);
 
@@ -291,7 +291,7 @@ static enum seam_rc emit_free(struct writer *writer, uint32_t number, int64_t re
 	event.module = 0;
 	*block = (struct block){.id = 0};
 	if (aligned_request->freer != SEAM__REQUEST_NONE) {
-		const struct seam__request *freer =
+		const struct seam_traced_request *freer =
 			seam__request_at(writer->aligned->sequences->requests, aligned_request->freer);
 
 		event.thread = freer->free_thread;
@@ -359,8 +359,8 @@ static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_
 	return rc;
 }
 
-enum seam_rc seam__model_make(const struct seam__aligned_requests *aligned, bool marked, struct seam_trace **ret_trace,
-	uint64_t *ret_first, uint64_t *ret_last, struct seam__model_sums *ret_sums)
+enum seam_rc seam__model_make(const struct seam_aligned_requests *aligned, bool marked, struct seam_trace **ret_trace,
+	uint64_t *ret_first, uint64_t *ret_last, struct seam_model_sums *ret_sums)
 {
 	struct writer writer = {.aligned = aligned};
 	uint64_t first;

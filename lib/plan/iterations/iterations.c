@@ -22,9 +22,9 @@ struct choice {
 	uint64_t covered; /* requests of all members */
 };
 
-static struct seam__iterations_options resolve(const struct seam__iterations_options *options)
+static struct seam_iterations_options resolve(const struct seam_iterations_options *options)
 {
-	struct seam__iterations_options resolved = options != NULL ? *options : (struct seam__iterations_options){0};
+	struct seam_iterations_options resolved = options != NULL ? *options : (struct seam_iterations_options){0};
 
 	if (resolved.most_kinds == 0)
 		resolved.most_kinds = KINDS_DEFAULT;
@@ -48,18 +48,18 @@ static int compare_choices(const void *left, const void *right)
 }
 
 /* Without marks: a loop that has not come again for half of the recording belongs to the program's beginning. */
-static bool is_over(const struct seam__kinds *kinds, const struct seam__kind *kind)
+static bool is_over(const struct seam_kinds *kinds, const struct seam_kind *kind)
 {
 	return !kind->sequence.stretch.marked &&
 		kind->sequence.stretch.last_event < kinds->sequences->trace->header.event_count / 2;
 }
 
-static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen, struct seam_grow *choices)
+static enum seam_rc choose(const struct seam_kinds *kinds, uint32_t least_seen, struct seam_grow *choices)
 {
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t k = 0; rc == SEAM_OK && k < kinds->items.count; k++) {
-		const struct seam__kind *kind = seam__kind_at(kinds, k);
+		const struct seam_kind *kind = seam__kind_at(kinds, k);
 		const struct choice choice = {.kind = k,
 			.seen = kind->seen,
 			.newest = kind->newest,
@@ -76,7 +76,7 @@ static enum seam_rc choose(const struct seam__kinds *kinds, uint32_t least_seen,
 /* The iterations that follow one another up to the newest one of a kind: of this kind or, where they come in turn, of
  * others. */
 static void measure_run(
-	const struct seam__kinds *kinds, uint32_t newest, uint32_t least_seen, struct seam__iteration_kind *made)
+	const struct seam_kinds *kinds, uint32_t newest, uint32_t least_seen, struct seam_iteration_kind *made)
 {
 	uint32_t first = newest;
 
@@ -89,14 +89,14 @@ static void measure_run(
 }
 
 /* Appends the kind's model, unless its members have too little in common. */
-static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choice *choice,
-	const struct seam__iterations_options *options, struct seam__iterations *iterations)
+static enum seam_rc make_kind(const struct seam_kinds *kinds, const struct choice *choice,
+	const struct seam_iterations_options *options, struct seam_iterations *iterations)
 {
-	const struct seam__stretch *newest = &kinds->stretches[choice->newest];
-	struct seam__iteration_kind made = {
+	const struct seam_thread_stretch *newest = &kinds->stretches[choice->newest];
+	struct seam_iteration_kind made = {
 		.seen = choice->seen, .newest = newest->last_event, .marked = newest->marked};
-	struct seam__model_sums sums = {0};
-	struct seam__aligned_requests aligned;
+	struct seam_model_sums sums = {0};
+	struct seam_aligned_requests aligned;
 	enum seam_rc rc = seam__aligned_init(kinds, choice->kind, &aligned);
 
 	if (rc != SEAM_OK)
@@ -117,8 +117,8 @@ static enum seam_rc make_kind(const struct seam__kinds *kinds, const struct choi
 	return rc;
 }
 
-static enum seam_rc make_kinds(const struct seam__kinds *kinds, const struct seam__iterations_options *options,
-	struct seam__iterations *iterations)
+static enum seam_rc make_kinds(const struct seam_kinds *kinds, const struct seam_iterations_options *options,
+	struct seam_iterations *iterations)
 {
 	struct seam_grow choices;
 	enum seam_rc rc;
@@ -133,15 +133,15 @@ static enum seam_rc make_kinds(const struct seam__kinds *kinds, const struct sea
 	return rc;
 }
 
-static enum seam_rc find_in(const struct seam__sequences *sequences, const struct seam__iterations_options *options,
-	struct seam__iterations *iterations)
+static enum seam_rc find_in(const struct seam_sequences *sequences, const struct seam_iterations_options *options,
+	struct seam_iterations *iterations)
 {
-	struct seam__kinds kinds = {0};
+	struct seam_kinds kinds = {0};
 	struct seam_grow stretches;
 	bool marked;
 	enum seam_rc rc;
 
-	seam__grow_init(&stretches, sizeof(struct seam__stretch));
+	seam__grow_init(&stretches, sizeof(struct seam_thread_stretch));
 	rc = seam__cut_marks(sequences, &stretches, &marked);
 	if (rc == SEAM_OK && !marked)
 		rc = seam__cut_candidates(sequences, options, &stretches);
@@ -157,13 +157,13 @@ static enum seam_rc find_in(const struct seam__sequences *sequences, const struc
 	return rc;
 }
 
-enum seam_rc seam__iterations_find(const struct seam_trace *recording, const struct seam__iterations_options *options,
-	struct seam__iterations *ret_iterations)
+enum seam_rc seam__iterations_find(const struct seam_trace *recording, const struct seam_iterations_options *options,
+	struct seam_iterations *ret_iterations)
 {
-	const struct seam__iterations_options resolved = resolve(options);
-	struct seam__iterations made = {0};
-	struct seam__requests requests = {0};
-	struct seam__sequences sequences = {0};
+	const struct seam_iterations_options resolved = resolve(options);
+	struct seam_iterations made = {0};
+	struct seam_traced_requests requests = {0};
+	struct seam_sequences sequences = {0};
 	enum seam_rc rc = seam__requests_init(recording, &requests);
 
 	if (rc == SEAM_OK)
@@ -181,15 +181,15 @@ enum seam_rc seam__iterations_find(const struct seam_trace *recording, const str
 	return rc;
 }
 
-void seam__iterations_fini(struct seam__iterations *iterations)
+void seam__iterations_fini(struct seam_iterations *iterations)
 {
 	for (uint32_t i = 0; i < iterations->count; i++)
 		seam_trace_free(iterations->kinds[i].model);
 	seam__meta_free(seam__meta_process(), iterations->kinds, iterations->room * sizeof(*iterations->kinds));
-	*iterations = (struct seam__iterations){0};
+	*iterations = (struct seam_iterations){0};
 }
 
-static const char *check_kind(const struct seam__iteration_kind *kind)
+static const char *check_kind(const struct seam_iteration_kind *kind)
 {
 	uint64_t count = kind->model->header.event_count;
 	uint64_t length = kind->last_event - kind->first_event;
@@ -209,7 +209,7 @@ static const char *check_kind(const struct seam__iteration_kind *kind)
 	return NULL;
 }
 
-const char *seam__iterations_check(const struct seam__iterations *iterations)
+const char *seam__iterations_check(const struct seam_iterations *iterations)
 {
 	const char *broken = NULL;
 

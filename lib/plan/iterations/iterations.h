@@ -20,7 +20,7 @@
 
 #include <seam/trace.h>
 
-struct seam__iterations_options {
+struct seam_iterations_options {
 	uint32_t most_kinds;     /* 0: 8 */
 	uint32_t least_seen;     /* iterations of a kind before it counts; 0: 2 */
 	double most_differing;   /* requests of two iterations of one kind that may differ; 0: 0.1 */
@@ -30,7 +30,7 @@ struct seam__iterations_options {
 		       * one has a form as well */
 };
 
-struct seam__iteration_kind {
+struct seam_iteration_kind {
 	struct seam_trace
 		*model; /* residents, then at least two equal repetitions of the period, valid by T1-T6; blocks that
 			 * lived before them keep their ids (also those that the period frees). The kind's */
@@ -47,8 +47,8 @@ struct seam__iteration_kind {
 	bool marked;        /* it begins and ends at marks of steps */
 };
 
-struct seam__iterations {
-	struct seam__iteration_kind *kinds; /* what covers most of the recording first */
+struct seam_iterations {
+	struct seam_iteration_kind *kinds; /* what covers most of the recording first */
 	uint32_t count;
 	uint32_t room;       /* in `kinds` */
 	uint64_t cut_events; /* of all iterations of the recording, whatever their kind */
@@ -57,9 +57,9 @@ struct seam__iterations {
 /* options: NULL for defaults. No kind at all is no error. O(events log events), but for diffs: O(events * differences).
  * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__iterations_find(const struct seam_trace *recording,
-	const struct seam__iterations_options *options, struct seam__iterations *ret_iterations);
-void seam__iterations_fini(struct seam__iterations *iterations);
+	const struct seam_iterations_options *options, struct seam_iterations *ret_iterations);
+void seam__iterations_fini(struct seam_iterations *iterations);
 
-const char *seam__iterations_check(const struct seam__iterations *iterations);
+const char *seam__iterations_check(const struct seam_iterations *iterations);
 
 #endif

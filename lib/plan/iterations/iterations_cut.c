@@ -5,12 +5,12 @@
 
 #define ENOUGH 3u /* stretches: with fewer one is looked for that has no mark before it */
 
-enum seam_rc seam__cut_before(const struct seam__sequences *sequences, uint32_t least,
-	const struct seam__stretch *first, struct seam_grow *stretches)
+enum seam_rc seam__cut_before(const struct seam_sequences *sequences, uint32_t least,
+	const struct seam_thread_stretch *first, struct seam_grow *stretches)
 {
 	uint32_t count = seam__stretch_count(first);
-	struct seam__stretch made = *first;
-	struct seam__stretch *items;
+	struct seam_thread_stretch made = *first;
+	struct seam_thread_stretch *items;
 	enum seam_rc rc;
 
 	if (count == 0 || count > first->first_request)
@@ -30,14 +30,14 @@ enum seam_rc seam__cut_before(const struct seam__sequences *sequences, uint32_t 
 	return SEAM_OK;
 }
 
-enum seam_rc seam__cut_marks(const struct seam__sequences *sequences, struct seam_grow *ret_stretches, bool *ret_marked)
+enum seam_rc seam__cut_marks(const struct seam_sequences *sequences, struct seam_grow *ret_stretches, bool *ret_marked)
 {
 	uint32_t first = 0;
 	bool marked = false;
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t e = 0; rc == SEAM_OK && e < sequences->trace->header.event_count; e++) {
-		struct seam__stretch stretch;
+		struct seam_thread_stretch stretch;
 
 		if (sequences->trace->events[e].kind != SEAM_TRACE_STEP)
 			continue;
@@ -49,7 +49,7 @@ enum seam_rc seam__cut_marks(const struct seam__sequences *sequences, struct sea
 		marked = true;
 	}
 	if (rc == SEAM_OK && ret_stretches->count > 0 && ret_stretches->count < ENOUGH) {
-		const struct seam__stretch front = *(const struct seam__stretch *)ret_stretches->items;
+		const struct seam_thread_stretch front = *(const struct seam_thread_stretch *)ret_stretches->items;
 
 		rc = seam__cut_before(sequences, 0, &front, ret_stretches);
 	}

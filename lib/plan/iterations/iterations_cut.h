@@ -8,21 +8,21 @@
 #include "iterations.h"
 #include "thread_sequences.h"
 
-/* The stretches between marks of steps, in order, appended to ret_stretches (struct seam__stretch). ret_marked: there
- * is a mark at all; who marks steps will do so again, and a loop inside of the first one is no iteration. Errors:
+/* The stretches between marks of steps, in order, appended to ret_stretches (struct seam_thread_stretch). ret_marked:
+ * there is a mark at all; who marks steps will do so again, and a loop inside of the first one is no iteration. Errors:
  * SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__cut_marks(
-	const struct seam__sequences *sequences, struct seam_grow *ret_stretches, bool *ret_marked);
+	const struct seam_sequences *sequences, struct seam_grow *ret_stretches, bool *ret_marked);
 
 /* What stands before the first stretch is the program's beginning and then, perhaps, an iteration: puts one in front
  * that has as many requests as `first`, if there are so many from event `least` on. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__cut_before(const struct seam__sequences *sequences, uint32_t least,
-	const struct seam__stretch *first, struct seam_grow *stretches);
+SEAM_MUST_USE enum seam_rc seam__cut_before(const struct seam_sequences *sequences, uint32_t least,
+	const struct seam_thread_stretch *first, struct seam_grow *stretches);
 
 /* Without marks: stretches that are alike, and behind which the same is live as before them, as many as cover most of
  * the recording (boundary_candidates.h says where they may begin); then, in what is left, others of which none occurs
  * inside of those. In order. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__cut_candidates(const struct seam__sequences *sequences,
-	const struct seam__iterations_options *options, struct seam_grow *ret_stretches);
+SEAM_MUST_USE enum seam_rc seam__cut_candidates(const struct seam_sequences *sequences,
+	const struct seam_iterations_options *options, struct seam_grow *ret_stretches);
 
 #endif

@@ -21,7 +21,7 @@
 
 /* What a boundary candidate would give. */
 struct trial {
-	struct seam_grow stretches; /* struct seam__stretch */
+	struct seam_grow stretches; /* struct seam_thread_stretch */
 	bool *good;                 /* per stretch: of a kind that is an iteration */
 	uint64_t covered;           /* requests in good stretches */
 	uint64_t span;              /* requests from the first good stretch to the last */
@@ -33,9 +33,9 @@ struct trial {
 };
 
 struct cutter {
-	const struct seam__sequences *sequences;
-	const struct seam__iterations_options *options;
-	struct seam__candidates candidates;
+	const struct seam_sequences *sequences;
+	const struct seam_iterations_options *options;
+	struct seam_candidates candidates;
 	bool by_form;   /* the boundary candidates are */
 	uint8_t *taken; /* per event */
 	size_t taken_bytes;
@@ -44,7 +44,7 @@ struct cutter {
 static void trial_init(struct trial *trial)
 {
 	*trial = (struct trial){.certain = true};
-	seam__grow_init(&trial->stretches, sizeof(struct seam__stretch));
+	seam__grow_init(&trial->stretches, sizeof(struct seam_thread_stretch));
 }
 
 static void trial_fini(struct trial *trial)
@@ -53,16 +53,16 @@ static void trial_fini(struct trial *trial)
 	seam__grow_fini(&trial->stretches);
 }
 
-static const struct seam__stretch *stretch_at(const struct trial *trial, size_t i)
+static const struct seam_thread_stretch *stretch_at(const struct trial *trial, size_t i)
 {
-	return (const struct seam__stretch *)trial->stretches.items + i;
+	return (const struct seam_thread_stretch *)trial->stretches.items + i;
 }
 
 /* What stands before the first place, where there are few others. */
 static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 {
-	const struct seam__stretch first =
-		trial->stretches.count > 0 ? *stretch_at(trial, 0) : (struct seam__stretch){0};
+	const struct seam_thread_stretch first =
+		trial->stretches.count > 0 ? *stretch_at(trial, 0) : (struct seam_thread_stretch){0};
 	uint32_t least = first.first_event;
 
 	if (trial->stretches.count == 0 || trial->stretches.count >= ENOUGH)
@@ -82,7 +82,7 @@ static enum seam_rc list_stretches(struct cutter *cutter, uint32_t ngram, struct
 		rc = seam__boundary_settle(
 			cutter->sequences, cutter->candidates.live_bytes, events, cutter->candidates.events.count);
 	for (size_t i = 0; rc == SEAM_OK && i + 1 < cutter->candidates.events.count; i++) {
-		const struct seam__stretch stretch =
+		const struct seam_thread_stretch stretch =
 			seam__sequences_stretch(cutter->sequences, events[i], events[i + 1]);
 
 		if (memchr(cutter->taken + events[i], 1, events[i + 1] - events[i]) == NULL)
@@ -92,7 +92,7 @@ static enum seam_rc list_stretches(struct cutter *cutter, uint32_t ngram, struct
 }
 
 /* Most that is live in the stretch above the least. */
-static uint64_t transient_bytes(const struct cutter *cutter, const struct seam__stretch *stretch)
+static uint64_t transient_bytes(const struct cutter *cutter, const struct seam_thread_stretch *stretch)
 {
 	uint64_t least = UINT64_MAX;
 	uint64_t most = 0;
@@ -106,11 +106,11 @@ static uint64_t transient_bytes(const struct cutter *cutter, const struct seam__
 	return most - least;
 }
 
-static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds, const struct seam__change *changes,
-	uint32_t number)
+static bool returns(
+	const struct cutter *cutter, const struct seam_kinds *kinds, const struct seam_change *changes, uint32_t number)
 {
-	const struct seam__stretch *stretch = &kinds->stretches[number];
-	const struct seam__change *change = &changes[number];
+	const struct seam_thread_stretch *stretch = &kinds->stretches[number];
+	const struct seam_change *change = &changes[number];
 	uint32_t tenth = seam__stretch_count(stretch) / 10;
 
 	if (change->hash == 0)
@@ -129,7 +129,7 @@ static bool returns(const struct cutter *cutter, const struct seam__kinds *kinds
 /* Which stretches are of kinds that are iterations: seen often enough, and most of them return. By form: and those that
  * are as long, which are of a shape that has not come again yet. */
 static void find_good(
-	const struct cutter *cutter, const struct seam__kinds *kinds, const uint32_t *returning, struct trial *trial)
+	const struct cutter *cutter, const struct seam_kinds *kinds, const uint32_t *returning, struct trial *trial)
 {
 	uint32_t requests = 0;
 
@@ -146,12 +146,12 @@ static void find_good(
 			kinds->kind_of[s] != SEAM__KIND_NONE && seam__stretch_count(stretch_at(trial, s)) == requests;
 }
 
-static enum seam_rc judge(struct cutter *cutter, const struct seam__kinds *kinds, struct trial *trial)
+static enum seam_rc judge(struct cutter *cutter, const struct seam_kinds *kinds, struct trial *trial)
 {
 	struct seam_meta *meta = seam__meta_process();
 	size_t count = trial->stretches.count;
 	size_t kind_count = kinds->items.count + 1;
-	struct seam__change *changes = seam__meta_array(meta, count + 1, sizeof(*changes));
+	struct seam_change *changes = seam__meta_array(meta, count + 1, sizeof(*changes));
 	uint32_t *returning = seam__meta_array(meta, kind_count, sizeof(*returning));
 	uint32_t first = 0;
 	enum seam_rc rc = changes != NULL && returning != NULL ? SEAM_OK : SEAM_OOM_META;
@@ -200,7 +200,7 @@ static void measure(const struct cutter *cutter, struct trial *trial)
 
 static enum seam_rc try(struct cutter *cutter, uint32_t ngram, struct trial *trial)
 {
-	struct seam__kinds kinds;
+	struct seam_kinds kinds;
 	enum seam_rc rc = list_stretches(cutter, ngram, trial);
 	size_t count = trial->stretches.count;
 
@@ -282,7 +282,7 @@ static enum seam_rc take(struct cutter *cutter, const struct trial *trial, struc
 	enum seam_rc rc = SEAM_OK;
 
 	for (size_t s = 0; rc == SEAM_OK && s < trial->stretches.count; s++) {
-		const struct seam__stretch *stretch = stretch_at(trial, s);
+		const struct seam_thread_stretch *stretch = stretch_at(trial, s);
 
 		if (!trial->good[s])
 			continue;
@@ -294,8 +294,8 @@ static enum seam_rc take(struct cutter *cutter, const struct trial *trial, struc
 
 static int compare_stretches(const void *left, const void *right)
 {
-	const struct seam__stretch *a = left;
-	const struct seam__stretch *b = right;
+	const struct seam_thread_stretch *a = left;
+	const struct seam_thread_stretch *b = right;
 
 	return (a->first_event > b->first_event) - (a->first_event < b->first_event);
 }
@@ -321,8 +321,8 @@ static enum seam_rc cut(struct cutter *cutter, uint32_t rounds, uint64_t share, 
 	return rc;
 }
 
-enum seam_rc seam__cut_candidates(const struct seam__sequences *sequences,
-	const struct seam__iterations_options *options, struct seam_grow *ret_stretches)
+enum seam_rc seam__cut_candidates(const struct seam_sequences *sequences, const struct seam_iterations_options *options,
+	struct seam_grow *ret_stretches)
 {
 	struct cutter cutter = {.sequences = sequences,
 		.options = options,
@@ -340,7 +340,8 @@ enum seam_rc seam__cut_candidates(const struct seam__sequences *sequences,
 	if (rc == SEAM_OK)
 		rc = cut(&cutter, ROUNDS, SIZES_SHARE, ret_stretches);
 	if (rc == SEAM_OK && ret_stretches->count > 0)
-		qsort(ret_stretches->items, ret_stretches->count, sizeof(struct seam__stretch), compare_stretches);
+		qsort(ret_stretches->items, ret_stretches->count, sizeof(struct seam_thread_stretch),
+			compare_stretches);
 	seam__meta_free(seam__meta_process(), cutter.taken, cutter.taken_bytes);
 	return rc;
 }

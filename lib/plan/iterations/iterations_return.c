@@ -19,13 +19,13 @@ static int compare(const void *left, const void *right)
 }
 
 static enum seam_rc list(
-	const struct seam__sequences *sequences, const struct seam__stretch *stretch, struct seam_grow *crossings)
+	const struct seam_sequences *sequences, const struct seam_thread_stretch *stretch, struct seam_grow *crossings)
 {
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t e = stretch->first_event; rc == SEAM_OK && e < stretch->last_event; e++) {
 		uint32_t number = seam__request_of(sequences->requests, e);
-		const struct seam__request *request;
+		const struct seam_traced_request *request;
 		struct crossing crossing;
 
 		if (number == SEAM__REQUEST_NONE)
@@ -43,10 +43,10 @@ static enum seam_rc list(
 	return rc;
 }
 
-static struct seam__change sum_up(const struct seam_grow *crossings)
+static struct seam_change sum_up(const struct seam_grow *crossings)
 {
 	const struct crossing *items = crossings->items;
-	struct seam__change change = {.hash = 0};
+	struct seam_change change = {.hash = 0};
 	size_t behind;
 
 	for (size_t first = 0; first < crossings->count; first = behind) {
@@ -62,8 +62,8 @@ static struct seam__change sum_up(const struct seam_grow *crossings)
 	return change;
 }
 
-enum seam_rc seam__change_of(
-	const struct seam__sequences *sequences, const struct seam__stretch *stretch, struct seam__change *ret_change)
+enum seam_rc seam__change_of(const struct seam_sequences *sequences, const struct seam_thread_stretch *stretch,
+	struct seam_change *ret_change)
 {
 	struct seam_grow crossings;
 	enum seam_rc rc;

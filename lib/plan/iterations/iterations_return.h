@@ -12,7 +12,7 @@
 #include "thread_sequences.h"
 
 /* How what is live behind a stretch differs from what was before it, as multisets of size and stream. */
-struct seam__change {
+struct seam_change {
 	uint64_t hash; /* 0: not at all; equal changes have equal ones */
 	uint32_t blocks;
 	int64_t more; /* blocks live behind it than before it */
@@ -20,7 +20,7 @@ struct seam__change {
 };
 
 /* Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__change_of(
-	const struct seam__sequences *sequences, const struct seam__stretch *stretch, struct seam__change *ret_change);
+SEAM_MUST_USE enum seam_rc seam__change_of(const struct seam_sequences *sequences,
+	const struct seam_thread_stretch *stretch, struct seam_change *ret_change);
 
 #endif

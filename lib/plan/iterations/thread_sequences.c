@@ -13,7 +13,7 @@
 #define LEAVES UINT64_C(0x5bd1e9955bd1e995)
 
 static enum seam_rc number_of(
-	struct seam__sequences *sequences, struct seam_idmap *map, uint32_t thread, uint32_t *ret_number)
+	struct seam_sequences *sequences, struct seam_idmap *map, uint32_t thread, uint32_t *ret_number)
 {
 	uint64_t *number;
 	enum seam_rc rc = seam__idmap_put(map, thread, &number);
@@ -26,14 +26,14 @@ static enum seam_rc number_of(
 	return SEAM_OK;
 }
 
-static enum seam_rc number_threads(struct seam__sequences *sequences)
+static enum seam_rc number_threads(struct seam_sequences *sequences)
 {
 	struct seam_idmap map;
 	enum seam_rc rc = SEAM_OK;
 
 	seam__idmap_init(&map);
 	for (uint32_t i = 0; rc == SEAM_OK && i < sequences->requests->items.count; i++) {
-		const struct seam__request *request = seam__request_at(sequences->requests, i);
+		const struct seam_traced_request *request = seam__request_at(sequences->requests, i);
 
 		rc = number_of(sequences, &map, request->thread, &sequences->threads[i]);
 		if (rc == SEAM_OK)
@@ -45,16 +45,16 @@ static enum seam_rc number_threads(struct seam__sequences *sequences)
 	return rc;
 }
 
-static uint64_t key_of(const struct seam__request *request)
+static uint64_t key_of(const struct seam_traced_request *request)
 {
 	return seam__tokens_mix(request->dynamic ? DYNAMIC_SIZE : request->size_bytes, request->stream);
 }
 
-enum seam_rc seam__sequences_init(
-	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__sequences *ret_sequences)
+enum seam_rc seam__sequences_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+	struct seam_sequences *ret_sequences)
 {
 	size_t count = requests->items.count + 1;
-	struct seam__sequences made = {.trace = trace, .requests = requests};
+	struct seam_sequences made = {.trace = trace, .requests = requests};
 	enum seam_rc rc = SEAM_OOM_META;
 
 	made.keys = seam__meta_array(seam__meta_process(), count, sizeof(*made.keys));
@@ -71,7 +71,7 @@ enum seam_rc seam__sequences_init(
 	return rc;
 }
 
-void seam__sequences_fini(struct seam__sequences *sequences)
+void seam__sequences_fini(struct seam_sequences *sequences)
 {
 	size_t count;
 
@@ -81,10 +81,10 @@ void seam__sequences_fini(struct seam__sequences *sequences)
 	seam__meta_free(seam__meta_process(), sequences->free_threads, count * sizeof(*sequences->free_threads));
 	seam__meta_free(seam__meta_process(), sequences->threads, count * sizeof(*sequences->threads));
 	seam__meta_free(seam__meta_process(), sequences->keys, count * sizeof(*sequences->keys));
-	*sequences = (struct seam__sequences){0};
+	*sequences = (struct seam_sequences){0};
 }
 
-uint32_t seam__sequences_request(const struct seam__sequences *sequences, uint32_t event)
+uint32_t seam__sequences_request(const struct seam_sequences *sequences, uint32_t event)
 {
 	uint32_t low = 0;
 	uint32_t high = (uint32_t)sequences->requests->items.count;
@@ -100,10 +100,10 @@ uint32_t seam__sequences_request(const struct seam__sequences *sequences, uint32
 	return low;
 }
 
-struct seam__stretch seam__sequences_stretch(
-	const struct seam__sequences *sequences, uint32_t first_event, uint32_t last_event)
+struct seam_thread_stretch seam__sequences_stretch(
+	const struct seam_sequences *sequences, uint32_t first_event, uint32_t last_event)
 {
-	return (struct seam__stretch){
+	return (struct seam_thread_stretch){
 		.first_event = first_event,
 		.last_event = last_event,
 		.first_request = seam__sequences_request(sequences, first_event),
@@ -111,7 +111,7 @@ struct seam__stretch seam__sequences_stretch(
 	};
 }
 
-static void fill_sequence(const struct seam__sequences *sequences, struct seam__sequence *sequence)
+static void fill_sequence(const struct seam_sequences *sequences, struct seam_sequence *sequence)
 {
 	uint32_t first = sequence->stretch.first_request;
 	uint32_t count = seam__stretch_count(&sequence->stretch);
@@ -126,7 +126,7 @@ static void fill_sequence(const struct seam__sequences *sequences, struct seam__
 		sum += own;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		const struct seam__request *request = seam__request_at(sequences->requests, first + i);
+		const struct seam_traced_request *request = seam__request_at(sequences->requests, first + i);
 		uint32_t at = sequence->thread_first[sequences->threads[first + i]]++;
 
 		sequence->numbers[at] = i;
@@ -146,12 +146,12 @@ static void fill_sequence(const struct seam__sequences *sequences, struct seam__
 	}
 }
 
-enum seam_rc seam__sequence_init(const struct seam__sequences *sequences, const struct seam__stretch *stretch,
-	struct seam__sequence *ret_sequence)
+enum seam_rc seam__sequence_init(const struct seam_sequences *sequences, const struct seam_thread_stretch *stretch,
+	struct seam_sequence *ret_sequence)
 {
 	struct seam_meta *meta = seam__meta_process();
 	size_t count = (size_t)seam__stretch_count(stretch) + 1;
-	struct seam__sequence made = {.stretch = *stretch};
+	struct seam_sequence made = {.stretch = *stretch};
 
 	made.keys = seam__meta_array(meta, count, sizeof(*made.keys));
 	made.numbers = seam__meta_array(meta, count, sizeof(*made.numbers));
@@ -165,7 +165,7 @@ enum seam_rc seam__sequence_init(const struct seam__sequences *sequences, const 
 	return SEAM_OK;
 }
 
-void seam__sequence_fini(const struct seam__sequences *sequences, struct seam__sequence *sequence)
+void seam__sequence_fini(const struct seam_sequences *sequences, struct seam_sequence *sequence)
 {
 	struct seam_meta *meta = seam__meta_process();
 	size_t count = (size_t)seam__stretch_count(&sequence->stretch) + 1;
@@ -174,10 +174,10 @@ void seam__sequence_fini(const struct seam__sequences *sequences, struct seam__s
 		meta, sequence->thread_first, ((size_t)sequences->thread_count + 1) * sizeof(*sequence->thread_first));
 	seam__meta_free(meta, sequence->numbers, count * sizeof(*sequence->numbers));
 	seam__meta_free(meta, sequence->keys, count * sizeof(*sequence->keys));
-	*sequence = (struct seam__sequence){.hash = 0};
+	*sequence = (struct seam_sequence){.hash = 0};
 }
 
-static uint32_t edits_of_counts(const struct seam__sequence *a, const struct seam__sequence *b)
+static uint32_t edits_of_counts(const struct seam_sequence *a, const struct seam_sequence *b)
 {
 	uint32_t a_count = seam__stretch_count(&a->stretch);
 	uint32_t b_count = seam__stretch_count(&b->stretch);
@@ -186,7 +186,7 @@ static uint32_t edits_of_counts(const struct seam__sequence *a, const struct sea
 }
 
 /* The least number of edits that the bins allow. */
-static uint64_t edits_of_bins(const struct seam__sequence *a, const struct seam__sequence *b)
+static uint64_t edits_of_bins(const struct seam_sequence *a, const struct seam_sequence *b)
 {
 	uint64_t edits = 0;
 
@@ -197,12 +197,12 @@ static uint64_t edits_of_bins(const struct seam__sequence *a, const struct seam_
 }
 
 struct comparison {
-	const struct seam__sequences *sequences;
-	const struct seam__sequence *a;
-	const struct seam__sequence *b;
+	const struct seam_sequences *sequences;
+	const struct seam_sequence *a;
+	const struct seam_sequence *b;
 	uint32_t *match; /* of one thread's elements */
 	uint32_t *same;  /* NULL: not wanted */
-	struct seam__difference difference;
+	struct seam_difference difference;
 };
 
 /* Places in the two sequences' threads: elements [a, a_end) and [b, b_end), counted in the sequence, have no partner.
@@ -212,8 +212,8 @@ struct gap {
 	uint32_t b, b_end;
 };
 
-static const struct seam__request *element(
-	const struct comparison *comparison, const struct seam__sequence *sequence, uint32_t at)
+static const struct seam_traced_request *element(
+	const struct comparison *comparison, const struct seam_sequence *sequence, uint32_t at)
 {
 	return seam__request_at(
 		comparison->sequences->requests, sequence->stretch.first_request + sequence->numbers[at]);
@@ -226,12 +226,12 @@ static void note(const struct comparison *comparison, uint32_t b, uint32_t a)
 }
 
 static uint64_t bytes_of(
-	const struct comparison *comparison, const struct seam__sequence *sequence, uint32_t first, uint32_t last)
+	const struct comparison *comparison, const struct seam_sequence *sequence, uint32_t first, uint32_t last)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t at = first; at < last; at++) {
-		const struct seam__request *request = element(comparison, sequence, at);
+		const struct seam_traced_request *request = element(comparison, sequence, at);
 
 		bytes += request->dynamic ? 0 : request->size_bytes;
 	}
@@ -260,12 +260,12 @@ static void pair_gap(struct comparison *comparison, struct gap gap)
 	if (comparison->same == NULL)
 		return;
 	for (uint32_t b = gap.b; b < gap.b_end; b++) {
-		const struct seam__request *now = element(comparison, comparison->b, b);
+		const struct seam_traced_request *now = element(comparison, comparison->b, b);
 		uint32_t found = SEAM__DIFF_NONE;
 
 		for (uint32_t a = a_count == b_count ? gap.a + (b - gap.b) : next;
 			a < gap.a_end && found == SEAM__DIFF_NONE; a++) {
-			const struct seam__request *then = element(comparison, comparison->a, a);
+			const struct seam_traced_request *then = element(comparison, comparison->a, a);
 
 			if (then->stream == now->stream && (a_count == b_count || then->size_bytes == now->size_bytes))
 				found = a;
@@ -315,8 +315,8 @@ static void straighten(
 
 static enum seam_rc compare_thread(struct comparison *comparison, uint32_t thread, uint32_t most)
 {
-	const struct seam__sequence *a = comparison->a;
-	const struct seam__sequence *b = comparison->b;
+	const struct seam_sequence *a = comparison->a;
+	const struct seam_sequence *b = comparison->b;
 	struct gap gap = {.a = a->thread_first[thread], .b = b->thread_first[thread]};
 	uint32_t a_first = gap.a;
 	uint32_t b_first = gap.b;
@@ -343,8 +343,8 @@ static enum seam_rc compare_thread(struct comparison *comparison, uint32_t threa
 	return comparison->difference.requests > most ? SEAM_NOT_FOUND : SEAM_OK;
 }
 
-enum seam_rc seam__sequence_compare(const struct seam__sequences *sequences, const struct seam__sequence *a,
-	const struct seam__sequence *b, uint32_t most, uint32_t *ret_same, struct seam__difference *ret_difference)
+enum seam_rc seam__sequence_compare(const struct seam_sequences *sequences, const struct seam_sequence *a,
+	const struct seam_sequence *b, uint32_t most, uint32_t *ret_same, struct seam_difference *ret_difference)
 {
 	size_t count = (size_t)seam__stretch_count(&b->stretch) + 1;
 	struct comparison comparison = {.sequences = sequences, .a = a, .b = b, .same = ret_same};
@@ -364,14 +364,13 @@ enum seam_rc seam__sequence_compare(const struct seam__sequences *sequences, con
 }
 
 /* Are the i-th and the one before it in the other order? */
-static bool is_swap(const struct seam__sequence *a, const struct seam__sequence *b, uint32_t i)
+static bool is_swap(const struct seam_sequence *a, const struct seam_sequence *b, uint32_t i)
 {
 	return i > 0 && a->keys[i] == b->keys[i - 1] && a->keys[i - 1] == b->keys[i];
 }
 
-bool seam__sequence_overlay(const struct seam__sequences *sequences, const struct seam__sequence *a,
-	const struct seam__sequence *b, uint32_t *ret_same, struct seam__difference *ret_difference,
-	bool *ret_same_shape)
+bool seam__sequence_overlay(const struct seam_sequences *sequences, const struct seam_sequence *a,
+	const struct seam_sequence *b, uint32_t *ret_same, struct seam_difference *ret_difference, bool *ret_same_shape)
 {
 	struct comparison comparison = {.sequences = sequences, .a = a, .b = b, .same = ret_same};
 	uint32_t count = seam__stretch_count(&a->stretch);
@@ -382,8 +381,8 @@ bool seam__sequence_overlay(const struct seam__sequences *sequences, const struc
 		return false;
 	*ret_same_shape = true;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct seam__request *then = element(&comparison, a, i);
-		const struct seam__request *now = element(&comparison, b, i);
+		const struct seam_traced_request *then = element(&comparison, a, i);
+		const struct seam_traced_request *now = element(&comparison, b, i);
 
 		note(&comparison, i, i);
 		if (a->keys[i] == b->keys[i])

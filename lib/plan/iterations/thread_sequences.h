@@ -15,9 +15,9 @@
 
 #define SEAM__SEQUENCES_BINS 1024u
 
-struct seam__sequences {
+struct seam_sequences {
 	const struct seam_trace *trace;
-	const struct seam__requests *requests;
+	const struct seam_traced_requests *requests;
 	uint64_t *keys;         /* per request */
 	uint32_t *threads;      /* per request: number of its thread, from 0 in order of appearance */
 	uint32_t *free_threads; /* per request: number of the thread that frees it */
@@ -25,7 +25,7 @@ struct seam__sequences {
 };
 
 /* Events and requests [first, last) of the recording. */
-struct seam__stretch {
+struct seam_thread_stretch {
 	uint32_t first_event;
 	uint32_t last_event;
 	uint32_t first_request;
@@ -34,8 +34,8 @@ struct seam__stretch {
 };
 
 /* A stretch in order of threads, made for comparing. */
-struct seam__sequence {
-	struct seam__stretch stretch;
+struct seam_sequence {
+	struct seam_thread_stretch stretch;
 	uint64_t *keys;                      /* per request of the stretch, those of the first thread first */
 	uint32_t *numbers;                   /* which request, counted in the stretch */
 	uint32_t *thread_first;              /* per thread and one more */
@@ -46,45 +46,44 @@ struct seam__sequence {
 };
 
 /* Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__sequences_init(
-	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__sequences *ret_sequences);
-void seam__sequences_fini(struct seam__sequences *sequences);
+SEAM_MUST_USE enum seam_rc seam__sequences_init(const struct seam_trace *trace,
+	const struct seam_traced_requests *requests, struct seam_sequences *ret_sequences);
+void seam__sequences_fini(struct seam_sequences *sequences);
 
 /* What only one of two sequences has, or both with other sizes. */
-struct seam__difference {
+struct seam_difference {
 	uint32_t requests; /* neighbours in the other order count as one */
 	uint32_t swaps;    /* such neighbours */
 	uint64_t bytes;
 };
 
 /* The stretch of events [first, last). O(log requests). */
-struct seam__stretch seam__sequences_stretch(
-	const struct seam__sequences *sequences, uint32_t first_event, uint32_t last_event);
+struct seam_thread_stretch seam__sequences_stretch(
+	const struct seam_sequences *sequences, uint32_t first_event, uint32_t last_event);
 
 /* Number of the first request at or behind `event`. O(log requests). */
-uint32_t seam__sequences_request(const struct seam__sequences *sequences, uint32_t event);
+uint32_t seam__sequences_request(const struct seam_sequences *sequences, uint32_t event);
 
-static inline uint32_t seam__stretch_count(const struct seam__stretch *stretch)
+static inline uint32_t seam__stretch_count(const struct seam_thread_stretch *stretch)
 {
 	return stretch->last_request - stretch->first_request;
 }
 
 /* Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__sequence_init(const struct seam__sequences *sequences,
-	const struct seam__stretch *stretch, struct seam__sequence *ret_sequence);
-void seam__sequence_fini(const struct seam__sequences *sequences, struct seam__sequence *sequence);
+SEAM_MUST_USE enum seam_rc seam__sequence_init(const struct seam_sequences *sequences,
+	const struct seam_thread_stretch *stretch, struct seam_sequence *ret_sequence);
+void seam__sequence_fini(const struct seam_sequences *sequences, struct seam_sequence *sequence);
 
 /* ret_same: per request of `b` the one of `a`, both counted in their stretches, or SEAM__DIFF_NONE; may be NULL; may be
  * written on failure. Errors: SEAM_NOT_FOUND (more than `most` requests differ), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__sequence_compare(const struct seam__sequences *sequences,
-	const struct seam__sequence *a, const struct seam__sequence *b, uint32_t most, uint32_t *ret_same,
-	struct seam__difference *ret_difference);
+SEAM_MUST_USE enum seam_rc seam__sequence_compare(const struct seam_sequences *sequences, const struct seam_sequence *a,
+	const struct seam_sequence *b, uint32_t most, uint32_t *ret_same, struct seam_difference *ret_difference);
 
 /* Another way to compare, by place: those of one place in their threads correspond, whatever they are. Returns false
  * where a thread has more requests in one sequence than in the other. ret_difference: of places whose requests differ.
  * ret_same_shape: they differ in size only. */
-bool seam__sequence_overlay(const struct seam__sequences *sequences, const struct seam__sequence *a,
-	const struct seam__sequence *b, uint32_t *ret_same, struct seam__difference *ret_difference,
+bool seam__sequence_overlay(const struct seam_sequences *sequences, const struct seam_sequence *a,
+	const struct seam_sequence *b, uint32_t *ret_same, struct seam_difference *ret_difference,
 	bool *ret_same_shape);
 
 #endif

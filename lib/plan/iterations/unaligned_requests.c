@@ -8,7 +8,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int compare_place(const struct seam__unaligned_request *a, const struct seam__unaligned_request *b)
+static int compare_place(const struct seam_unaligned_request *a, const struct seam_unaligned_request *b)
 {
 	int order = compare_u64(a->place, b->place);
 
@@ -18,8 +18,8 @@ static int compare_place(const struct seam__unaligned_request *a, const struct s
 
 static int by_member(const void *left, const void *right)
 {
-	const struct seam__unaligned_request *a = left;
-	const struct seam__unaligned_request *b = right;
+	const struct seam_unaligned_request *a = left;
+	const struct seam_unaligned_request *b = right;
 	int order = compare_place(a, b);
 
 	order = order != 0 ? order : compare_u64(a->member, b->member);
@@ -28,8 +28,8 @@ static int by_member(const void *left, const void *right)
 
 static int by_ordinal(const void *left, const void *right)
 {
-	const struct seam__unaligned_request *a = left;
-	const struct seam__unaligned_request *b = right;
+	const struct seam_unaligned_request *a = left;
+	const struct seam_unaligned_request *b = right;
 	int order = compare_place(a, b);
 
 	order = order != 0 ? order : compare_u64(a->ordinal, b->ordinal);
@@ -38,8 +38,8 @@ static int by_ordinal(const void *left, const void *right)
 
 static int compare_groups(const void *left, const void *right)
 {
-	const struct seam__unaligned_group *a = left;
-	const struct seam__unaligned_group *b = right;
+	const struct seam_unaligned_group *a = left;
+	const struct seam_unaligned_group *b = right;
 	int order = compare_u64(a->place, b->place);
 
 	order = order != 0 ? order : compare_u64(a->thread, b->thread);
@@ -50,7 +50,7 @@ static int compare_groups(const void *left, const void *right)
 /* Unaligned requests that are the same one stand together afterwards. */
 static void sort(struct seam_grow *list)
 {
-	struct seam__unaligned_request *unaligned = list->items;
+	struct seam_unaligned_request *unaligned = list->items;
 
 	if (list->count == 0)
 		return;
@@ -64,14 +64,14 @@ static void sort(struct seam_grow *list)
 
 enum seam_rc seam__unaligned_choose(struct seam_grow *unaligned, uint32_t member_count, struct seam_grow *ret_groups)
 {
-	const struct seam__unaligned_request *items;
+	const struct seam_unaligned_request *items;
 	enum seam_rc rc = SEAM_OK;
 	uint32_t behind;
 
 	sort(unaligned);
 	items = unaligned->items;
 	for (uint32_t first = 0; rc == SEAM_OK && first < unaligned->count; first = behind) {
-		struct seam__unaligned_group group = {.place = items[first].place,
+		struct seam_unaligned_group group = {.place = items[first].place,
 			.thread = items[first].thread,
 			.index = items[first].index,
 			.first = first};
@@ -85,6 +85,6 @@ enum seam_rc seam__unaligned_choose(struct seam_grow *unaligned, uint32_t member
 			rc = seam__grow_append(ret_groups, &group, 1);
 	}
 	if (rc == SEAM_OK && ret_groups->count > 0)
-		qsort(ret_groups->items, ret_groups->count, sizeof(struct seam__unaligned_group), compare_groups);
+		qsort(ret_groups->items, ret_groups->count, sizeof(struct seam_unaligned_group), compare_groups);
 	return rc;
 }

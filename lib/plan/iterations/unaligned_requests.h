@@ -9,7 +9,7 @@
 
 #include "grow.h"
 
-struct seam__unaligned_request {
+struct seam_unaligned_request {
 	uint64_t key;
 	uint32_t place; /* behind so many requests of the newest member */
 	uint32_t thread;
@@ -21,7 +21,7 @@ struct seam__unaligned_request {
 
 /* The same unaligned request of several members: [first, first + count) of the sorted unaligned requests, the newest
  * member's first. */
-struct seam__unaligned_group {
+struct seam_unaligned_group {
 	uint32_t place;
 	uint32_t thread;
 	uint32_t index; /* of the first */
@@ -29,7 +29,7 @@ struct seam__unaligned_group {
 	uint32_t count;
 };
 
-/* Sorts the unaligned requests (struct seam__unaligned_request), and appends the groups that more than half of the
+/* Sorts the unaligned requests (struct seam_unaligned_request), and appends the groups that more than half of the
  * members have, in order of their places. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__unaligned_choose(
 	struct seam_grow *unaligned, uint32_t member_count, struct seam_grow *ret_groups);

@@ -17,7 +17,7 @@ uint64_t seam__analysis_align(const struct seam_trace *trace)
 }
 
 static enum seam_rc find_period(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam__analysis *analysis)
+	struct seam_trace_error *error, struct seam_analysis *analysis)
 {
 	struct seam_trace_error none = {0};
 	enum seam_rc rc;
@@ -44,9 +44,9 @@ static enum seam_rc find_period(const struct seam_trace *trace, const struct sea
 
 /* From the period on. On failure nothing of it is left. */
 static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam__analysis *analysis)
+	struct seam_trace_error *error, struct seam_analysis *analysis)
 {
-	const struct seam__instance_options instance = {.align_bytes = options->align_bytes,
+	const struct seam_instance_options instance = {.align_bytes = options->align_bytes,
 		.streams = options->streams,
 		.fixed = options->fixed,
 		.fixed_count = options->fixed_count,
@@ -73,9 +73,9 @@ static bool has_steps(const struct seam_trace *trace)
 }
 
 /* Does more than half of what lives at the peak live all the time, of blocks that come and go? */
-static enum seam_rc is_inner_loop(const struct seam_trace *trace, const struct seam__analysis *analysis, bool *ret_is)
+static enum seam_rc is_inner_loop(const struct seam_trace *trace, const struct seam_analysis *analysis, bool *ret_is)
 {
-	const struct seam__problem *problem = &analysis->problem;
+	const struct seam_problem *problem = &analysis->problem;
 	uint64_t least = UINT64_MAX;
 	uint64_t most = 0;
 	uint64_t *live;
@@ -98,7 +98,7 @@ static enum seam_rc is_inner_loop(const struct seam_trace *trace, const struct s
 
 /* Replaces what was laid out for an inner loop by the whole of the trace. */
 static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam__analysis *analysis)
+	struct seam_trace_error *error, struct seam_analysis *analysis)
 {
 	bool inner;
 	enum seam_rc rc = is_inner_loop(trace, analysis, &inner);
@@ -112,9 +112,9 @@ static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam
 }
 
 enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam__analysis *ret_analysis)
+	struct seam_trace_error *error, struct seam_analysis *ret_analysis)
 {
-	struct seam__analysis made = {0};
+	struct seam_analysis made = {0};
 	enum seam_rc rc = seam__requests_init(trace, &made.requests);
 
 	if (rc == SEAM_INVALID)
@@ -134,7 +134,7 @@ enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct se
 	return rc;
 }
 
-void seam__analysis_fini(struct seam__analysis *analysis)
+void seam__analysis_fini(struct seam_analysis *analysis)
 {
 	seam__problem_fini(&analysis->problem);
 	seam__slots_fini(&analysis->slots);

@@ -14,12 +14,12 @@
 #include "request.h"
 #include "slots.h"
 
-struct seam__analysis {
-	struct seam__requests requests;
-	struct seam__tokens tokens;
-	struct seam__period period;
-	struct seam__slots slots;
-	struct seam__problem problem;
+struct seam_analysis {
+	struct seam_traced_requests requests;
+	struct seam_tokens tokens;
+	struct seam_period period;
+	struct seam_period_slots slots;
+	struct seam_problem problem;
 };
 
 /* options: resolved. With SEAM_PLAN_PERIOD_AUTO a loop inside of an iteration is no period, unless steps are marked:
@@ -27,8 +27,8 @@ struct seam__analysis {
  * use before and behind it. ret_analysis: for seam__analysis_fini(), on success only. Errors: those of seam_plan_make()
  * but for solvers, with `error` (may be NULL) filled. */
 SEAM_MUST_USE enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam__analysis *ret_analysis);
-void seam__analysis_fini(struct seam__analysis *analysis); /* a zeroed one is allowed */
+	struct seam_trace_error *error, struct seam_analysis *ret_analysis);
+void seam__analysis_fini(struct seam_analysis *analysis); /* a zeroed one is allowed */
 
 /* What sizes are rounded up to where nobody says: as allocators do it, but interval instances are taken as they are. */
 uint64_t seam__analysis_align(const struct seam_trace *trace);

@@ -26,17 +26,17 @@ struct making {
 	const struct seam_trace *trace;
 	struct seam_plan_options options; /* every default filled in */
 	struct seam_trace_error *error;
-	struct seam__analysis analysis;
-	struct seam__placement placed;
-	struct seam__search search;
-	struct seam__homolayer homolayer;
-	struct seam__dynamic dynamic;
+	struct seam_analysis analysis;
+	struct seam_placement placed;
+	struct seam_search search;
+	struct seam_homolayer homolayer;
+	struct seam_dynamic dynamic;
 };
 
 /* Groups of dynamic requests and the space that the placement leaves them. */
 static enum seam_rc find_space(struct making *making)
 {
-	struct seam__dynamic_space space = {.problem = &making->analysis.problem,
+	struct seam_dynamic_space space = {.problem = &making->analysis.problem,
 		.offsets = making->placed.offsets,
 		.arena_bytes = making->placed.peak_bytes,
 		.copies = making->analysis.slots.copies};
@@ -49,7 +49,7 @@ static enum seam_rc find_space(struct making *making)
 		&space, making->homolayer.requests.items, (uint32_t)making->homolayer.requests.count, &making->dynamic);
 }
 
-static enum seam_rc write_groups(struct making *making, struct seam__plan_builder *builder)
+static enum seam_rc write_groups(struct making *making, struct seam_plan_builder *builder)
 {
 	const char *names = making->homolayer.names.section.items;
 	const struct seam_plan_range *ranges = making->dynamic.ranges.items;
@@ -69,7 +69,7 @@ static enum seam_rc write_groups(struct making *making, struct seam__plan_builde
 	return rc;
 }
 
-static enum seam_rc write_slots(struct making *making, struct seam__plan_builder *builder)
+static enum seam_rc write_slots(struct making *making, struct seam_plan_builder *builder)
 {
 	const uint32_t *slots = making->homolayer.slots.items;
 	size_t count = seam__slots_count(&making->analysis.slots);
@@ -90,7 +90,7 @@ static enum seam_rc write_slots(struct making *making, struct seam__plan_builder
 	return rc;
 }
 
-static enum seam_rc list_waits(struct making *making, struct seam__plan_builder *builder)
+static enum seam_rc list_waits(struct making *making, struct seam_plan_builder *builder)
 {
 	struct seam_grow waits;
 	enum seam_rc rc =
@@ -104,7 +104,7 @@ static enum seam_rc list_waits(struct making *making, struct seam__plan_builder 
 	return rc;
 }
 
-static enum seam_rc write_down(struct making *making, struct seam__plan_builder *builder)
+static enum seam_rc write_down(struct making *making, struct seam_plan_builder *builder)
 {
 	struct seam_plan_header *header = &builder->header;
 	enum seam_rc rc = write_slots(making, builder);
@@ -123,7 +123,7 @@ static enum seam_rc write_down(struct making *making, struct seam__plan_builder 
 
 static enum seam_rc assemble(struct making *making, struct seam_plan **ret_plan)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	struct seam_plan *plan = NULL;
 	enum seam_rc rc = seam__plan_builder_init(&builder, making->analysis.slots.copies);
 

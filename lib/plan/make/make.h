@@ -25,11 +25,11 @@ SEAM_MUST_USE enum seam_rc seam__plan_make(const struct seam_trace *trace, const
 	uint64_t most_bytes, struct seam_trace_error *error, uint64_t *ret_work_ns, struct seam_plan **ret_plan);
 
 /* What a search found. */
-struct seam__search {
+struct seam_search {
 	const char *solver; /* whose placement it is; "" when there was nothing to place */
 	uint64_t lower_bytes;
 	uint64_t solve_ns;
-	uint64_t work_ns; /* the same, estimated: see seam__budget */
+	uint64_t work_ns; /* the same, estimated: see seam_budget */
 	bool cancelled;
 };
 
@@ -37,13 +37,12 @@ struct seam__search {
  * placed: initialised; whole on success.
  * Errors: SEAM_UNSUPPORTED, SEAM_NOT_FOUND (the one solver found nothing in its time), with `error` filled;
  * SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__search_run(const struct seam__problem *problem,
-	const struct seam_plan_options *options, struct seam_trace_error *error, struct seam__placement *placed,
-	struct seam__search *ret_search);
+SEAM_MUST_USE enum seam_rc seam__search_run(const struct seam_problem *problem, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam_placement *placed, struct seam_search *ret_search);
 
 /* Sets what the header says about the search: align_bytes, chunk_bytes, arena_bytes, lower_bound_bytes, solve_ns, and
  * the flags for an optimal plan and a cancelled search. */
-void seam__search_describe(const struct seam__search *search, const struct seam_plan_options *options,
-	const struct seam__placement *placed, struct seam_plan_header *header);
+void seam__search_describe(const struct seam_search *search, const struct seam_plan_options *options,
+	const struct seam_placement *placed, struct seam_plan_header *header);
 
 #endif

@@ -8,21 +8,21 @@
 #include "plan_builder.h"
 
 struct making {
-	const struct seam__graph *graph;
+	const struct seam_graph *graph;
 	struct seam_plan_options options;
 	struct seam_trace_error *error;
-	struct seam__problem problem;
-	struct seam__placement placed;
-	struct seam__search search;
+	struct seam_problem problem;
+	struct seam_placement placed;
+	struct seam_search search;
 	uint32_t *order; /* the items by begin */
 };
 
-static uint32_t position_of(const struct seam__graph *graph, uint32_t node)
+static uint32_t position_of(const struct seam_graph *graph, uint32_t node)
 {
 	return seam__graph_node_at(graph, node)->position;
 }
 
-static uint32_t end_of(const struct seam__graph *graph, const struct seam__graph_tensor *tensor)
+static uint32_t end_of(const struct seam_graph *graph, const struct seam_graph_tensor *tensor)
 {
 	const uint32_t *consumers = seam__graph_consumers(graph, tensor);
 	uint32_t last = position_of(graph, tensor->producer);
@@ -33,19 +33,19 @@ static uint32_t end_of(const struct seam__graph *graph, const struct seam__graph
 	return last + 1;
 }
 
-uint64_t seam__graph_fingerprint(const struct seam__graph *graph)
+uint64_t seam__graph_fingerprint(const struct seam_graph *graph)
 {
 	XXH64_state_t state;
 
 	(void)XXH64_reset(&state, 0);
 	for (uint32_t i = 0; i < graph->nodes.count; i++) {
-		const struct seam__graph_node *node = seam__graph_node_at(graph, i);
+		const struct seam_graph_node *node = seam__graph_node_at(graph, i);
 		const uint64_t words[5] = {0, node->stream, node->order, node->position, 0};
 
 		(void)XXH64_update(&state, words, sizeof(words));
 	}
 	for (uint32_t i = 0; i < graph->tensors.count; i++) {
-		const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, i);
+		const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, i);
 		const uint64_t words[5] = {1, tensor->size_bytes, tensor->producer, tensor->consumer_count, 0};
 
 		(void)XXH64_update(&state, words, sizeof(words));
@@ -58,7 +58,7 @@ uint64_t seam__graph_fingerprint(const struct seam__graph *graph)
 /* Items in the order of their begins, by counting: tensors of one node stay in their order. */
 static enum seam_rc sort_items(struct making *making)
 {
-	const struct seam__problem *problem = &making->problem;
+	const struct seam_problem *problem = &making->problem;
 	uint32_t *first;
 
 	making->order = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*making->order));
@@ -77,12 +77,12 @@ static enum seam_rc sort_items(struct making *making)
 	return rc;
 }
 
-static enum seam_rc add_slot(const struct making *making, struct seam__plan_builder *builder, uint32_t i)
+static enum seam_rc add_slot(const struct making *making, struct seam_plan_builder *builder, uint32_t i)
 {
-	const struct seam__graph *graph = making->graph;
-	const struct seam__item *item = &making->problem.items[i];
-	const struct seam__graph_tensor *tensor = seam__graph_tensor_at(graph, item->request);
-	const struct seam__graph_node *producer = seam__graph_node_at(graph, tensor->producer);
+	const struct seam_graph *graph = making->graph;
+	const struct seam_item *item = &making->problem.items[i];
+	const struct seam_graph_tensor *tensor = seam__graph_tensor_at(graph, item->request);
+	const struct seam_graph_node *producer = seam__graph_node_at(graph, tensor->producer);
 	struct seam_plan_slot slot = {.size_bytes = tensor->size_bytes,
 		.begin = producer->position,
 		.end = end_of(graph, tensor),
@@ -97,7 +97,7 @@ static enum seam_rc add_slot(const struct making *making, struct seam__plan_buil
 	return rc;
 }
 
-static enum seam_rc write_down(const struct making *making, struct seam__plan_builder *builder)
+static enum seam_rc write_down(const struct making *making, struct seam_plan_builder *builder)
 {
 	struct seam_plan_header *header = &builder->header;
 	enum seam_rc rc = seam__plan_builder_string(builder, making->search.solver, &header->solver);
@@ -113,7 +113,7 @@ static enum seam_rc write_down(const struct making *making, struct seam__plan_bu
 
 static enum seam_rc assemble(const struct making *making, struct seam_plan **ret_plan)
 {
-	struct seam__plan_builder builder;
+	struct seam_plan_builder builder;
 	enum seam_rc rc = seam__plan_builder_init(&builder, 1);
 
 	if (rc != SEAM_OK)
@@ -131,7 +131,7 @@ static enum seam_rc understand(struct making *making)
 		making->options.streams == SEAM_PLAN_STREAMS_APART, &making->problem);
 }
 
-enum seam_rc seam__plan_make_graph(const struct seam__graph *graph, const struct seam_plan_options *options,
+enum seam_rc seam__plan_make_graph(const struct seam_graph *graph, const struct seam_plan_options *options,
 	struct seam_trace_error *error, struct seam_plan **ret_plan)
 {
 	struct making making = {.graph = graph, .error = error, .search = {.solver = ""}};

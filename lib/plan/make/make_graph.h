@@ -14,10 +14,10 @@
 
 /* graph: finished. options: as for seam_plan_make(); period and fixed do not apply; streams may not be INSERT.
  * Errors: those of seam_plan_make(). */
-SEAM_MUST_USE enum seam_rc seam__plan_make_graph(const struct seam__graph *graph,
+SEAM_MUST_USE enum seam_rc seam__plan_make_graph(const struct seam_graph *graph,
 	const struct seam_plan_options *options, struct seam_trace_error *error, struct seam_plan **ret_plan);
 
 /* XXH64 over nodes' streams and order, and tensors' sizes, producers and consumers; not over names. */
-uint64_t seam__graph_fingerprint(const struct seam__graph *graph);
+uint64_t seam__graph_fingerprint(const struct seam_graph *graph);
 
 #endif

@@ -4,14 +4,14 @@
 #include "meta.h"
 
 static enum seam_rc add_string(
-	struct seam__plan_builder *builder, const struct seam_trace *trace, uint32_t offset, uint32_t *ret_offset)
+	struct seam_plan_builder *builder, const struct seam_trace *trace, uint32_t offset, uint32_t *ret_offset)
 {
 	*ret_offset = 0;
 	return offset == 0 ? SEAM_OK : seam__plan_builder_string(builder, seam_trace_string(trace, offset), ret_offset);
 }
 
-static enum seam_rc name_slot(struct seam__plan_builder *builder, const struct seam_trace *trace,
-	const struct seam__request *request, const struct seam__request *freed, struct seam_plan_slot *slot)
+static enum seam_rc name_slot(struct seam_plan_builder *builder, const struct seam_trace *trace,
+	const struct seam_traced_request *request, const struct seam_traced_request *freed, struct seam_plan_slot *slot)
 {
 	enum seam_rc rc = add_string(builder, trace, request->module, &slot->module);
 
@@ -22,13 +22,13 @@ static enum seam_rc name_slot(struct seam__plan_builder *builder, const struct s
 	return rc;
 }
 
-static enum seam_rc add_slot(struct seam__plan_builder *builder, const struct seam_trace *trace,
-	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number,
+static enum seam_rc add_slot(struct seam_plan_builder *builder, const struct seam_trace *trace,
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number,
 	const uint64_t *offsets, const uint32_t *groups)
 {
-	const struct seam__slot *from = seam__slot_at(slots, number);
-	const struct seam__request *request = seam__slot_request(requests, slots, number);
-	const struct seam__request *freed = seam__slot_freed(requests, slots, number);
+	const struct seam_period_slot *from = seam__slot_at(slots, number);
+	const struct seam_traced_request *request = seam__slot_request(requests, slots, number);
+	const struct seam_traced_request *freed = seam__slot_freed(requests, slots, number);
 	struct seam_plan_slot slot = {
 		.size_bytes = request->size_bytes,
 		.begin = from->begin,
@@ -50,8 +50,8 @@ static enum seam_rc add_slot(struct seam__plan_builder *builder, const struct se
 	return rc;
 }
 
-static enum seam_rc set_header(struct seam__plan_builder *builder, const struct seam_trace *trace,
-	const struct seam__requests *requests, const struct seam__slots *slots)
+static enum seam_rc set_header(struct seam_plan_builder *builder, const struct seam_trace *trace,
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots)
 {
 	struct seam_plan_header *header = &builder->header;
 	enum seam_rc rc;
@@ -67,9 +67,9 @@ static enum seam_rc set_header(struct seam__plan_builder *builder, const struct 
 	return rc;
 }
 
-enum seam_rc seam__plan_assembly_slots(struct seam__plan_builder *builder, const struct seam_trace *trace,
-	const struct seam__requests *requests, const struct seam__slots *slots, const struct seam__problem *problem,
-	const uint64_t *offsets, const uint32_t *groups)
+enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const struct seam_trace *trace,
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
+	const struct seam_problem *problem, const uint64_t *offsets, const uint32_t *groups)
 {
 	uint32_t count = seam__slots_count(slots);
 	size_t places = (size_t)count * slots->copies;
@@ -84,7 +84,7 @@ enum seam_rc seam__plan_assembly_slots(struct seam__plan_builder *builder, const
 	if (by_copy == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (item->request < count)
 			by_copy[(size_t)item->request * slots->copies + item->copy] = offsets[i];
@@ -115,7 +115,7 @@ static void add_live(uint64_t *live, uint32_t positions, uint64_t size_bytes, ui
 }
 
 enum seam_rc seam__plan_assembly_dynamic_bytes(
-	const struct seam__requests *requests, const struct seam__slots *slots, uint64_t *ret_bytes)
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint64_t *ret_bytes)
 {
 	uint64_t *live;
 	uint64_t now = 0;
@@ -126,7 +126,7 @@ enum seam_rc seam__plan_assembly_dynamic_bytes(
 	if (live == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < seam__slots_count(slots); i++) {
-		const struct seam__slot *slot = seam__slot_at(slots, i);
+		const struct seam_period_slot *slot = seam__slot_at(slots, i);
 
 		if (!seam__slot_is_placed(requests, slots, i))
 			add_live(live, slots->position_count, seam__slot_request(requests, slots, i)->size_bytes,

@@ -14,7 +14,7 @@
 const char *seam_plan_solver_name(size_t number)
 {
 	size_t count;
-	const struct seam__solver *list = seam__solver_list(&count);
+	const struct seam_solver *list = seam__solver_list(&count);
 
 	return number < count ? list[number].name : NULL;
 }
@@ -22,7 +22,7 @@ const char *seam_plan_solver_name(size_t number)
 const char *seam_plan_solver_text(size_t number)
 {
 	size_t count;
-	const struct seam__solver *list = seam__solver_list(&count);
+	const struct seam_solver *list = seam__solver_list(&count);
 
 	return number < count ? list[number].text : NULL;
 }

@@ -12,8 +12,8 @@
 
 /* The requests before the period that do not stay, against the period's own. */
 struct prologue {
-	const struct seam__requests *requests;
-	const struct seam__slots *slots;
+	const struct seam_traced_requests *requests;
+	const struct seam_period_slots *slots;
 	uint32_t end;      /* behind the last one that stays */
 	uint32_t *numbers; /* of those requests */
 	uint32_t *slot_of; /* which one of the period each of them is, or SEAM_PLAN_NO_SLOT */
@@ -23,33 +23,33 @@ struct prologue {
 };
 
 /* As slots.h has it, but for dynamic requests, and older blocks of slots that live longer than a period. */
-static bool stays(const struct seam__slots *slots, const struct seam__request *request)
+static bool stays(const struct seam_period_slots *slots, const struct seam_traced_request *request)
 {
 	return request->free >= slots->period.last_event && !request->dynamic;
 }
 
-static bool is_common(const struct seam__requests *requests, const struct seam__request *request)
+static bool is_common(const struct seam_traced_requests *requests, const struct seam_traced_request *request)
 {
 	return seam__stream_at(requests, request->stream)->pool == 0;
 }
 
 /* Up to here no block is an older one of a slot that lives longer than a period. */
-static uint64_t last_event(const struct seam__slots *slots)
+static uint64_t last_event(const struct seam_period_slots *slots)
 {
-	const struct seam__period *period = &slots->period;
+	const struct seam_period *period = &slots->period;
 	const uint64_t older = (period->last_event - period->first_event) * (slots->copies - 1);
 
 	return period->first_event - seam__bits_min(older, period->first_event);
 }
 
 /* Requests with this number or a higher one come late. */
-static uint64_t late_from(const struct seam__slots *slots)
+static uint64_t late_from(const struct seam_period_slots *slots)
 {
 	return seam__bits_max(LEAST, (uint64_t)seam__slots_count(slots) * PERIODS);
 }
 
 /* The number behind the last one that stays. */
-static uint32_t find_end(const struct seam__requests *requests, const struct seam__slots *slots)
+static uint32_t find_end(const struct seam_traced_requests *requests, const struct seam_period_slots *slots)
 {
 	const uint64_t last = last_event(slots);
 	const uint64_t late = late_from(slots);
@@ -57,7 +57,7 @@ static uint32_t find_end(const struct seam__requests *requests, const struct sea
 	uint32_t end = 0;
 
 	for (uint32_t i = 0; i < requests->items.count && i < late; i++) {
-		const struct seam__request *request = seam__request_at(requests, i);
+		const struct seam_traced_request *request = seam__request_at(requests, i);
 
 		if (request->alloc >= last || (stays(slots, request) && request->size_bytes > left_bytes))
 			break;
@@ -76,8 +76,8 @@ static bool is_staying(const struct prologue *prologue, uint32_t request)
 
 static bool are_alike(const struct prologue *prologue, uint32_t at, uint32_t slot)
 {
-	const struct seam__request *a = seam__request_at(prologue->requests, prologue->numbers[at]);
-	const struct seam__request *b = seam__slot_request(prologue->requests, prologue->slots, slot);
+	const struct seam_traced_request *a = seam__request_at(prologue->requests, prologue->numbers[at]);
+	const struct seam_traced_request *b = seam__slot_request(prologue->requests, prologue->slots, slot);
 
 	return a->dynamic == b->dynamic && (a->dynamic || a->size_bytes == b->size_bytes) && a->stream == b->stream;
 }
@@ -174,13 +174,13 @@ static uint32_t find_rest(const struct prologue *prologue)
 	return prologue->numbers[last] + 1;
 }
 
-static enum seam_rc write(const struct prologue *prologue, uint32_t end, struct seam__plan_builder *builder)
+static enum seam_rc write(const struct prologue *prologue, uint32_t end, struct seam_plan_builder *builder)
 {
 	enum seam_rc rc = SEAM_OK;
 	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < end && rc == SEAM_OK; i++) {
-		const struct seam__request *request = seam__request_at(prologue->requests, i);
+		const struct seam_traced_request *request = seam__request_at(prologue->requests, i);
 		const bool staying = is_staying(prologue, i);
 		const struct seam_plan_prologue asked = {
 			.size_bytes = request->size_bytes,
@@ -194,8 +194,8 @@ static enum seam_rc write(const struct prologue *prologue, uint32_t end, struct 
 	return rc;
 }
 
-enum seam_rc seam__prologue_add(
-	const struct seam__requests *requests, const struct seam__slots *slots, struct seam__plan_builder *builder)
+enum seam_rc seam__prologue_add(const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
+	struct seam_plan_builder *builder)
 {
 	struct prologue prologue = {.requests = requests, .slots = slots, .comparisons = COMPARISONS};
 

@@ -52,8 +52,8 @@ static uint64_t target_of(uint64_t lower_bytes, double gap)
 	return more < (double)(BYTES_MAX - lower_bytes) ? lower_bytes + (uint64_t)more : BYTES_MAX;
 }
 
-static void begin(const struct seam__problem *problem, const struct seam_plan_options *options, struct teller *teller,
-	struct seam__budget *budget)
+static void begin(const struct seam_problem *problem, const struct seam_plan_options *options, struct teller *teller,
+	struct seam_budget *budget)
 {
 	*teller = (struct teller){.options = options, .start_ns = seam__clock_thread_ns()};
 	teller->told_ns = teller->start_ns;
@@ -77,9 +77,9 @@ static void begin(const struct seam__problem *problem, const struct seam_plan_op
 }
 
 /* Which feature of the problem the named solver lacks. */
-static const char *missing(const struct seam__problem *problem, const struct seam_plan_options *options)
+static const char *missing(const struct seam_problem *problem, const struct seam_plan_options *options)
 {
-	const struct seam__solver *solver = seam__solver_find(options->solver);
+	const struct seam_solver *solver = seam__solver_find(options->solver);
 	unsigned lacks = seam__problem_features(problem) & ~solver->can;
 
 	if ((lacks & SEAM__HAS_LINKS) != 0)
@@ -91,11 +91,11 @@ static const char *missing(const struct seam__problem *problem, const struct sea
 	return "lifetimes that cross the end of the period";
 }
 
-enum seam_rc seam__search_run(const struct seam__problem *problem, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam__placement *placed, struct seam__search *ret_search)
+enum seam_rc seam__search_run(const struct seam_problem *problem, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam_placement *placed, struct seam_search *ret_search)
 {
-	struct seam__pipeline_result result = {.solver = ""};
-	struct seam__budget budget;
+	struct seam_pipeline_result result = {.solver = ""};
+	struct seam_budget budget;
 	struct teller teller;
 	enum seam_rc rc;
 
@@ -116,7 +116,7 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 	}
 	if (rc != SEAM_OK)
 		return rc;
-	*ret_search = (struct seam__search){
+	*ret_search = (struct seam_search){
 		.solver = result.solver,
 		.lower_bytes = result.lower_bytes > problem->lower_bytes ? result.lower_bytes : problem->lower_bytes,
 		.solve_ns = seam__clock_thread_ns() - teller.start_ns,
@@ -126,8 +126,8 @@ enum seam_rc seam__search_run(const struct seam__problem *problem, const struct 
 	return SEAM_OK;
 }
 
-void seam__search_describe(const struct seam__search *search, const struct seam_plan_options *options,
-	const struct seam__placement *placed, struct seam_plan_header *header)
+void seam__search_describe(const struct seam_search *search, const struct seam_plan_options *options,
+	const struct seam_placement *placed, struct seam_plan_header *header)
 {
 	header->align_bytes = options->align_bytes;
 	header->chunk_bytes = options->chunk_bytes;

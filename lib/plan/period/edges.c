@@ -30,7 +30,7 @@ static enum seam_rc records_ago(
 	return rc;
 }
 
-enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam__tokens *tokens, uint64_t first_event,
+enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam_tokens *tokens, uint64_t first_event,
 	uint64_t last_event, uint64_t *ret_hash)
 {
 	struct seam_idmap recorded;

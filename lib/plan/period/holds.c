@@ -7,28 +7,29 @@
 
 /* What the question is made of; freed together. */
 struct asked {
-	struct seam__safety_request *requests; /* per slot */
-	uint64_t *streams;                     /* per stream number of the slots */
+	struct seam_safety_request *requests; /* per slot */
+	uint64_t *streams;                    /* per stream number of the slots */
 };
 
-static bool proves_nothing(const struct seam_trace *trace, const struct seam__slots *slots)
+static bool proves_nothing(const struct seam_trace *trace, const struct seam_period_slots *slots)
 {
-	const struct seam__period *period = &slots->period;
+	const struct seam_period *period = &slots->period;
 
 	return slots->streams.count < 2 || !period->same_edges ||
 		!seam__edges_any(trace, period->first_event, period->last_event);
 }
 
-static void fill(const struct seam__requests *requests, const struct seam__slots *slots, struct asked *asked)
+static void fill(
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, struct asked *asked)
 {
 	const uint32_t *streams = slots->streams.items;
 
 	for (uint32_t s = 0; s < slots->streams.count; s++)
 		asked->streams[s] = seam__stream_at(requests, streams[s])->stream;
 	for (uint32_t i = 0; i < seam__slots_count(slots); i++) {
-		const struct seam__slot *slot = seam__slot_at(slots, i);
+		const struct seam_period_slot *slot = seam__slot_at(slots, i);
 
-		asked->requests[i] = (struct seam__safety_request){
+		asked->requests[i] = (struct seam_safety_request){
 			.free_event = slot->free_event == SEAM__EVENT_NONE ? SEAM__SAFETY_NO_FREE : slot->free_event,
 			.lag = slot->lag,
 			.begin = slot->begin,
@@ -39,10 +40,10 @@ static void fill(const struct seam__requests *requests, const struct seam__slots
 	}
 }
 
-static enum seam_rc ask(struct seam_meta *meta, const struct seam_trace *trace, const struct seam__slots *slots,
+static enum seam_rc ask(struct seam_meta *meta, const struct seam_trace *trace, const struct seam_period_slots *slots,
 	const struct asked *asked, uint32_t *holds)
 {
-	const struct seam__safety_period question = {
+	const struct seam_safety_period question = {
 		.meta = meta,
 		.trace = trace,
 		.first_event = slots->period.first_event,
@@ -60,7 +61,7 @@ static enum seam_rc ask(struct seam_meta *meta, const struct seam_trace *trace, 
 }
 
 enum seam_rc seam__holds_init(struct seam_meta *meta, const struct seam_trace *trace,
-	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t **ret_holds)
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t **ret_holds)
 {
 	size_t count = seam__slots_count(slots);
 	size_t streams = slots->streams.count;
@@ -88,7 +89,7 @@ enum seam_rc seam__holds_init(struct seam_meta *meta, const struct seam_trace *t
 	return rc;
 }
 
-void seam__holds_fini(struct seam_meta *meta, const struct seam__slots *slots, uint32_t *holds)
+void seam__holds_fini(struct seam_meta *meta, const struct seam_period_slots *slots, uint32_t *holds)
 {
 	seam__meta_free(meta, holds, seam__slots_count(slots) * slots->streams.count * sizeof(*holds));
 }

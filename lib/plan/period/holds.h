@@ -14,7 +14,8 @@ struct seam_meta;
  * trace proves nothing: it has one stream, no edges in the period, or other edges in the period's repetition.
  * Errors: SEAM_OOM_META, SEAM_INVALID (more than 2^16 streams). */
 SEAM_MUST_USE enum seam_rc seam__holds_init(struct seam_meta *meta, const struct seam_trace *trace,
-	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t **ret_holds);
-void seam__holds_fini(struct seam_meta *meta, const struct seam__slots *slots, uint32_t *holds); /* NULL is allowed */
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t **ret_holds);
+void seam__holds_fini(
+	struct seam_meta *meta, const struct seam_period_slots *slots, uint32_t *holds); /* NULL is allowed */
 
 #endif

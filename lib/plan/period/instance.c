@@ -13,11 +13,11 @@
 struct builder {
 	struct seam_meta *meta;
 	const struct seam_trace *trace;
-	const struct seam__requests *requests;
-	const struct seam__slots *slots;
-	const struct seam__instance_options *options;
+	const struct seam_traced_requests *requests;
+	const struct seam_period_slots *slots;
+	const struct seam_instance_options *options;
 	struct seam_trace_error *error;
-	struct seam__problem *out;
+	struct seam_problem *out;
 	uint32_t slot_count;
 	uint32_t placed;    /* slots with a place: items of one copy */
 	uint32_t *group_of; /* per stream number of the slots: its stream in the problem */
@@ -40,12 +40,12 @@ static uint32_t stream_count(const struct builder *builder)
 	return (uint32_t)builder->slots->streams.count;
 }
 
-static const struct seam__stream *stream_of(const struct builder *builder, uint32_t stream)
+static const struct seam_traced_stream *stream_of(const struct builder *builder, uint32_t stream)
 {
 	return seam__stream_at(builder->requests, ((const uint32_t *)builder->slots->streams.items)[stream]);
 }
 
-static const struct seam__request *request_of(const struct builder *builder, uint32_t slot)
+static const struct seam_traced_request *request_of(const struct builder *builder, uint32_t slot)
 {
 	return seam__slot_request(builder->requests, builder->slots, slot);
 }
@@ -112,8 +112,8 @@ static uint32_t shared_span(const struct builder *builder, uint32_t slot, const 
  */
 static void set_holds(const struct builder *builder, uint32_t slot, uint32_t number)
 {
-	struct seam__problem *problem = builder->out;
-	struct seam__item *item = &problem->items[number];
+	struct seam_problem *problem = builder->out;
+	struct seam_item *item = &problem->items[number];
 	const uint32_t *known = builder->holds == NULL ? NULL : builder->holds + (size_t)slot * stream_count(builder);
 	uint32_t most = problem->linear ? problem->circle - item->begin : problem->circle;
 	bool is_apart = known == NULL || builder->options->streams != SEAM_PLAN_STREAMS_EDGES;
@@ -138,14 +138,14 @@ static void set_holds(const struct builder *builder, uint32_t slot, uint32_t num
 
 static void add_items(const struct builder *builder)
 {
-	const struct seam__slots *slots = builder->slots;
+	const struct seam_period_slots *slots = builder->slots;
 	uint32_t runs = slots->copies * slots->runs;
 
 	for (uint32_t copy = 0; copy < slots->copies; copy++) {
 		for (uint32_t i = 0; i < builder->slot_count; i++) {
-			const struct seam__slot *slot = seam__slot_at(slots, i);
+			const struct seam_period_slot *slot = seam__slot_at(slots, i);
 			uint32_t number = builder->out->count;
-			struct seam__item *item;
+			struct seam_item *item;
 
 			if (builder->rank_of[i] == SEAM__ITEM_NONE)
 				continue;
@@ -164,9 +164,9 @@ static void add_items(const struct builder *builder)
 /* Stays through every period: nobody shares with it. */
 static void add_staying(const struct builder *builder, uint64_t offset_bytes, uint64_t size_bytes)
 {
-	struct seam__problem *problem = builder->out;
+	struct seam_problem *problem = builder->out;
 	uint32_t number = problem->count;
-	struct seam__item *item = seam__problem_add(problem, size_bytes, 0, problem->circle);
+	struct seam_item *item = seam__problem_add(problem, size_bytes, 0, problem->circle);
 
 	item->request = SEAM__ITEM_NONE;
 	item->fixed_bytes = offset_bytes;
@@ -176,10 +176,10 @@ static void add_staying(const struct builder *builder, uint64_t offset_bytes, ui
 
 static enum seam_rc apply_fixed(const struct builder *builder, const struct seam_plan_fixed *fixed)
 {
-	const struct seam__slots *slots = builder->slots;
+	const struct seam_period_slots *slots = builder->slots;
 	uint32_t number = SEAM__REQUEST_NONE;
-	const struct seam__request *request;
-	struct seam__item *item;
+	const struct seam_traced_request *request;
+	struct seam_item *item;
 	uint32_t slot;
 
 	if (fixed->event < builder->trace->header.event_count)
@@ -213,7 +213,7 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 
 static enum seam_rc add_taken(const struct builder *builder)
 {
-	const struct seam__instance_options *options = builder->options;
+	const struct seam_instance_options *options = builder->options;
 
 	for (size_t i = 0; i < options->taken_count; i++) {
 		const struct seam_plan_range *range = &options->taken[i];
@@ -248,7 +248,7 @@ static int compare_addresses(const void *left, const void *right)
 /* No two of them that may live together overlap. */
 static enum seam_rc check_fixed(const struct builder *builder)
 {
-	const struct seam__problem *problem = builder->out;
+	const struct seam_problem *problem = builder->out;
 	size_t count = 0;
 	struct by_address *order;
 	enum seam_rc rc = SEAM_OK;
@@ -280,7 +280,7 @@ static enum seam_rc check_fixed(const struct builder *builder)
 
 static enum seam_rc finish(const struct builder *builder)
 {
-	struct seam__bounds bounds;
+	struct seam_bounds bounds;
 	enum seam_rc rc = seam__problem_finish(builder->out);
 
 	if (rc == SEAM_OK)
@@ -292,8 +292,8 @@ static enum seam_rc finish(const struct builder *builder)
 
 static enum seam_rc build(struct builder *builder)
 {
-	const struct seam__slots *slots = builder->slots;
-	const struct seam__instance_options *options = builder->options;
+	const struct seam_period_slots *slots = builder->slots;
+	const struct seam_instance_options *options = builder->options;
 	uint64_t items;
 	enum seam_rc rc;
 
@@ -321,10 +321,10 @@ static enum seam_rc build(struct builder *builder)
 }
 
 enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
-	const struct seam__requests *requests, const struct seam__slots *slots,
-	const struct seam__instance_options *options, struct seam_trace_error *error, struct seam__problem *ret_problem)
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
+	const struct seam_instance_options *options, struct seam_trace_error *error, struct seam_problem *ret_problem)
 {
-	struct seam__problem made = {.count = 0};
+	struct seam_problem made = {.count = 0};
 	struct builder builder = {.meta = meta,
 		.trace = trace,
 		.requests = requests,

@@ -29,7 +29,7 @@
 #include "problem.h"
 #include "slots.h"
 
-struct seam__instance_options {
+struct seam_instance_options {
 	uint64_t align_bytes;
 	enum seam_plan_streams streams;
 	const struct seam_plan_fixed *fixed; /* fixed_count of them */
@@ -43,8 +43,7 @@ struct seam__instance_options {
  * twice, or overlaps another that it may live together with; sizes too large; `error`, which may be NULL, says so),
  * SEAM_OOM_META. O(slots * copies * streams) and what safety_trace.h takes. */
 SEAM_MUST_USE enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
-	const struct seam__requests *requests, const struct seam__slots *slots,
-	const struct seam__instance_options *options, struct seam_trace_error *error,
-	struct seam__problem *ret_problem);
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
+	const struct seam_instance_options *options, struct seam_trace_error *error, struct seam_problem *ret_problem);
 
 #endif

@@ -25,9 +25,9 @@ struct loose {
 
 struct pairing {
 	const struct seam_trace *trace;
-	const struct seam__requests *requests;
-	const struct seam__tokens *tokens;
-	struct seam__slots *slots;
+	const struct seam_traced_requests *requests;
+	const struct seam_tokens *tokens;
+	struct seam_period_slots *slots;
 	struct seam_grow arrivals; /* struct arrival, in order of events */
 	uint32_t first;            /* tokens [first, first + length) are the period */
 	uint32_t length;
@@ -37,7 +37,7 @@ struct pairing {
 
 static enum seam_rc list_arrivals(struct pairing *pairing)
 {
-	const struct seam__period *period = &pairing->slots->period;
+	const struct seam_period *period = &pairing->slots->period;
 	uint32_t token = pairing->first;
 	enum seam_rc rc = SEAM_OK;
 
@@ -57,9 +57,9 @@ static enum seam_rc list_arrivals(struct pairing *pairing)
 /* Gives the slot that free, `lag` periods on, if slot and free are of one kind and without each other. */
 static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival, uint64_t lag)
 {
-	struct seam__slot *open = (struct seam__slot *)pairing->slots->items.items + slot;
-	const struct seam__request *asked = seam__slot_request(pairing->requests, pairing->slots, slot);
-	const struct seam__request *freed = seam__request_at(pairing->requests, arrival->request);
+	struct seam_period_slot *open = (struct seam_period_slot *)pairing->slots->items.items + slot;
+	const struct seam_traced_request *asked = seam__slot_request(pairing->requests, pairing->slots, slot);
+	const struct seam_traced_request *freed = seam__request_at(pairing->requests, arrival->request);
 	uint64_t end = seam__slots_position(pairing->slots, arrival->event) + lag * pairing->slots->position_count;
 
 	if (arrival->taken || open->free_event != SEAM__EVENT_NONE || asked->stream != freed->stream ||
@@ -77,11 +77,11 @@ static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival
  * same place of the periods between must be alike and outlive it, else the place is an accident. */
 static bool is_steady(const struct pairing *pairing, uint32_t origin, uint64_t lag, uint32_t freed)
 {
-	const struct seam__token *first = seam__tokens_alloc(pairing->tokens, origin);
+	const struct seam_token *first = seam__tokens_alloc(pairing->tokens, origin);
 	uint32_t free_event = seam__tokens_at(pairing->tokens, freed)->event;
 
 	for (uint64_t period = 1; period < lag; period++) {
-		const struct seam__token *token;
+		const struct seam_token *token;
 
 		if (origin + period * pairing->allocs >= pairing->tokens->allocs.count)
 			return false; /* the trace goes on in another way */
@@ -103,7 +103,7 @@ static void join_by_place(struct pairing *pairing)
 	for (size_t i = 0; i < pairing->arrivals.count; i++) {
 		uint32_t origin;
 		uint64_t lag;
-		const struct seam__token *token;
+		const struct seam_token *token;
 
 		if (arrivals[i].token == BEAT_NONE)
 			continue;
@@ -139,7 +139,7 @@ static struct arrival *arrival_at(const struct pairing *pairing, uint32_t token)
 static void join_by_future(struct pairing *pairing)
 {
 	for (uint32_t i = 0; i < seam__slots_count(pairing->slots); i++) {
-		const struct seam__request *request = seam__slot_request(pairing->requests, pairing->slots, i);
+		const struct seam_traced_request *request = seam__slot_request(pairing->requests, pairing->slots, i);
 		struct arrival *arrival;
 		uint32_t token;
 		uint64_t lag;
@@ -171,7 +171,7 @@ static int compare_loose(const void *left, const void *right)
 	return order != 0 ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
-static enum seam_rc add_loose(struct seam_grow *list, const struct seam__request *request, uint32_t number)
+static enum seam_rc add_loose(struct seam_grow *list, const struct seam_traced_request *request, uint32_t number)
 {
 	const struct loose loose = {
 		.size_bytes = request->dynamic ? 0 : request->size_bytes, .stream = request->stream, .number = number};
@@ -242,8 +242,8 @@ static enum seam_rc join_rest(struct pairing *pairing, struct seam_trace_error *
 	return rc;
 }
 
-enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__tokens *tokens, struct seam__slots *slots, struct seam_trace_error *error)
+enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+	const struct seam_tokens *tokens, struct seam_period_slots *slots, struct seam_trace_error *error)
 {
 	struct pairing pairing = {.trace = trace, .requests = requests, .tokens = tokens, .slots = slots};
 	enum seam_rc rc;

@@ -13,7 +13,7 @@ struct mark {
 };
 
 static enum seam_rc list_marks(
-	const struct seam_trace *trace, const struct seam__tokens *tokens, struct seam_grow *marks)
+	const struct seam_trace *trace, const struct seam_tokens *tokens, struct seam_grow *marks)
 {
 	uint32_t token = 0;
 	enum seam_rc rc = SEAM_OK;
@@ -30,14 +30,14 @@ static enum seam_rc list_marks(
 	return rc;
 }
 
-static uint64_t token_event(const struct seam_trace *trace, const struct seam__tokens *tokens, uint32_t token)
+static uint64_t token_event(const struct seam_trace *trace, const struct seam_tokens *tokens, uint32_t token)
 {
 	return token < seam__tokens_count(tokens) ? seam__tokens_at(tokens, token)->event : trace->header.event_count;
 }
 
 /* The event behind the newest mark with that many tokens before it; where there is none, the token's event. */
-static uint64_t mark_event(const struct seam_trace *trace, const struct seam__tokens *tokens,
-	const struct seam_grow *marks, uint32_t token)
+static uint64_t mark_event(
+	const struct seam_trace *trace, const struct seam_tokens *tokens, const struct seam_grow *marks, uint32_t token)
 {
 	const struct mark *list = marks->items;
 
@@ -48,7 +48,7 @@ static uint64_t mark_event(const struct seam_trace *trace, const struct seam__to
 }
 
 static enum seam_rc search_steps(
-	const struct seam__tokens *tokens, const struct seam_grow *marks, struct seam__repeat *ret_repeat)
+	const struct seam_tokens *tokens, const struct seam_grow *marks, struct seam_repeat *ret_repeat)
 {
 	const struct mark *list = marks->items;
 	uint32_t *numbers;
@@ -65,7 +65,7 @@ static enum seam_rc search_steps(
 }
 
 static enum seam_rc search_longest(
-	const struct seam_trace *trace, const struct seam__tokens *tokens, struct seam__repeat *ret_repeat)
+	const struct seam_trace *trace, const struct seam_tokens *tokens, struct seam_repeat *ret_repeat)
 {
 	uint32_t count = seam__tokens_count(tokens);
 	uint64_t *changes;
@@ -90,7 +90,7 @@ static enum seam_rc search_longest(
 }
 
 /* Do the edges repeat as the tokens do? `early` and `late`: beginnings of two stretches, and their ends. */
-static enum seam_rc compare_edges(const struct seam_trace *trace, const struct seam__tokens *tokens,
+static enum seam_rc compare_edges(const struct seam_trace *trace, const struct seam_tokens *tokens,
 	const uint64_t early[2], const uint64_t late[2], bool *ret_same)
 {
 	uint64_t early_hash;
@@ -104,12 +104,12 @@ static enum seam_rc compare_edges(const struct seam_trace *trace, const struct s
 	return rc;
 }
 
-static enum seam_rc find(const struct seam_trace *trace, const struct seam__tokens *tokens,
-	const struct seam_grow *marks, struct seam__period *ret_period)
+static enum seam_rc find(const struct seam_trace *trace, const struct seam_tokens *tokens,
+	const struct seam_grow *marks, struct seam_period *ret_period)
 {
-	struct seam__period period = {.linear = false};
+	struct seam_period period = {.linear = false};
 	bool by_marks = marks->count >= 2;
-	struct seam__repeat repeat;
+	struct seam_repeat repeat;
 	enum seam_rc rc = by_marks ? search_steps(tokens, marks, &repeat) : search_longest(trace, tokens, &repeat);
 
 	if (rc != SEAM_OK)
@@ -137,8 +137,8 @@ static enum seam_rc find(const struct seam_trace *trace, const struct seam__toke
 	return rc;
 }
 
-enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam__tokens *tokens,
-	struct seam_trace_error *error, struct seam__period *ret_period)
+enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam_tokens *tokens,
+	struct seam_trace_error *error, struct seam_period *ret_period)
 {
 	struct seam_grow marks;
 	enum seam_rc rc;
@@ -159,12 +159,12 @@ enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam
 }
 
 /* Bytes of the static blocks that are live before `event`. */
-static uint64_t live_before(const struct seam__requests *requests, uint64_t event)
+static uint64_t live_before(const struct seam_traced_requests *requests, uint64_t event)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < requests->items.count; i++) {
-		const struct seam__request *request = seam__request_at(requests, i);
+		const struct seam_traced_request *request = seam__request_at(requests, i);
 
 		if (request->alloc < event && request->free >= event && !request->dynamic)
 			bytes += request->size_bytes;
@@ -172,9 +172,9 @@ static uint64_t live_before(const struct seam__requests *requests, uint64_t even
 	return bytes;
 }
 
-enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__tokens *tokens, uint64_t first_event, uint64_t last_event, struct seam_trace_error *error,
-	struct seam__period *ret_period)
+enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+	const struct seam_tokens *tokens, uint64_t first_event, uint64_t last_event, struct seam_trace_error *error,
+	struct seam_period *ret_period)
 {
 	uint32_t first;
 	uint32_t last;
@@ -198,11 +198,11 @@ enum seam_rc seam__period_given(const struct seam_trace *trace, const struct sea
 			(unsigned long long)live_before(requests, first_event));
 		return SEAM_INVALID;
 	}
-	*ret_period = (struct seam__period){.first_event = first_event, .last_event = last_event, .same_edges = true};
+	*ret_period = (struct seam_period){.first_event = first_event, .last_event = last_event, .same_edges = true};
 	return SEAM_OK;
 }
 
-struct seam__period seam__period_whole(const struct seam_trace *trace)
+struct seam_period seam__period_whole(const struct seam_trace *trace)
 {
-	return (struct seam__period){.last_event = trace->header.event_count, .linear = true, .same_edges = true};
+	return (struct seam_period){.last_event = trace->header.event_count, .linear = true, .same_edges = true};
 }

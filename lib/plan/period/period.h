@@ -24,7 +24,7 @@
 
 #include "tokens.h"
 
-struct seam__period {
+struct seam_period {
 	uint64_t first_event; /* events [first, last) */
 	uint64_t last_event;
 	bool linear;     /* it happens once */
@@ -32,16 +32,16 @@ struct seam__period {
 };
 
 /* Errors: SEAM_NOT_FOUND (nothing repeats; `error`, which may be NULL, says so), SEAM_OOM_META. O(events). */
-SEAM_MUST_USE enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam__tokens *tokens,
-	struct seam_trace_error *error, struct seam__period *ret_period);
+SEAM_MUST_USE enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam_tokens *tokens,
+	struct seam_trace_error *error, struct seam_period *ret_period);
 
 /* Events [first, last) as a period. Errors: SEAM_INVALID (no such events, or what is live before and behind them
  * differs; `error`, which may be NULL, says how). */
-SEAM_MUST_USE enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__tokens *tokens, uint64_t first_event, uint64_t last_event, struct seam_trace_error *error,
-	struct seam__period *ret_period);
+SEAM_MUST_USE enum seam_rc seam__period_given(const struct seam_trace *trace,
+	const struct seam_traced_requests *requests, const struct seam_tokens *tokens, uint64_t first_event,
+	uint64_t last_event, struct seam_trace_error *error, struct seam_period *ret_period);
 
 /* The whole trace, once. */
-struct seam__period seam__period_whole(const struct seam_trace *trace);
+struct seam_period seam__period_whole(const struct seam_trace *trace);
 
 #endif

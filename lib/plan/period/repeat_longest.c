@@ -21,7 +21,7 @@ struct candidate {
 	uint32_t votes;
 };
 
-static uint64_t context_of(const struct seam__tokens *tokens, uint32_t number)
+static uint64_t context_of(const struct seam_tokens *tokens, uint32_t number)
 {
 	uint32_t some = seam__tokens_count(tokens) / 8 + 1;
 	uint32_t context = some < CONTEXT_MAX ? some : CONTEXT_MAX;
@@ -34,7 +34,7 @@ static uint64_t context_of(const struct seam__tokens *tokens, uint32_t number)
 }
 
 /* votes: per distance, zeroed. */
-static void vote(const struct seam__tokens *tokens, struct place *places, uint32_t mask, uint32_t *votes)
+static void vote(const struct seam_tokens *tokens, struct place *places, uint32_t mask, uint32_t *votes)
 {
 	for (uint32_t i = 0; i < seam__tokens_count(tokens); i++) {
 		uint64_t hash = context_of(tokens, i);
@@ -68,7 +68,7 @@ static uint32_t choose(const uint32_t *votes, uint32_t count, struct candidate *
 
 /* The longest region that repeats with `length`; the newest of equals. False where none is two lengths long, or what is
  * live does not return. */
-static bool longest_region(const struct seam__tokens *tokens, uint32_t length, uint32_t *ret_first, uint32_t *ret_last)
+static bool longest_region(const struct seam_tokens *tokens, uint32_t length, uint32_t *ret_first, uint32_t *ret_last)
 {
 	uint32_t count = seam__tokens_count(tokens);
 	uint32_t run = 0;
@@ -109,7 +109,7 @@ static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t l
 }
 
 /* Is at least half of what is asked for asked for in the region, without the blocks that live through all of it? */
-static bool is_most(const struct seam__tokens *tokens, const uint64_t *changes, const struct seam__repeat *repeat)
+static bool is_most(const struct seam_tokens *tokens, const uint64_t *changes, const struct seam_repeat *repeat)
 {
 	uint32_t before = seam__tokens_allocs(tokens, repeat->region_first);
 	uint32_t inside = seam__tokens_allocs(tokens, repeat->region_last) - before;
@@ -121,13 +121,13 @@ static bool is_most(const struct seam__tokens *tokens, const uint64_t *changes, 
 	return (uint64_t)2 * inside >= (uint64_t)tokens->allocs.count - through;
 }
 
-static enum seam_rc search(const struct seam__tokens *tokens, const uint64_t *changes, const uint32_t *votes,
-	struct seam__repeat *ret_repeat)
+static enum seam_rc search(const struct seam_tokens *tokens, const uint64_t *changes, const uint32_t *votes,
+	struct seam_repeat *ret_repeat)
 {
 	struct candidate candidates[CANDIDATES];
 	uint32_t count = seam__tokens_count(tokens);
 	uint32_t chosen = choose(votes, count, candidates);
-	struct seam__repeat best = {0};
+	struct seam_repeat best = {0};
 	uint32_t best_length = 0;
 
 	for (uint32_t c = 0; c < chosen; c++) {
@@ -141,7 +141,7 @@ static enum seam_rc search(const struct seam__tokens *tokens, const uint64_t *ch
 			(last - first < best.region_last - best.region_first ||
 				(last - first == best.region_last - best.region_first && length > best_length)))
 			continue;
-		best = (struct seam__repeat){.region_first = first, .region_last = last};
+		best = (struct seam_repeat){.region_first = first, .region_last = last};
 		best_length = length;
 	}
 	if (best_length == 0 || !is_most(tokens, changes, &best))
@@ -153,7 +153,7 @@ static enum seam_rc search(const struct seam__tokens *tokens, const uint64_t *ch
 }
 
 enum seam_rc seam__repeat_longest(
-	const struct seam__tokens *tokens, const uint64_t *changes, struct seam__repeat *ret_repeat)
+	const struct seam_tokens *tokens, const uint64_t *changes, struct seam_repeat *ret_repeat)
 {
 	struct seam_meta *meta = seam__meta_process();
 	uint32_t count = seam__tokens_count(tokens);

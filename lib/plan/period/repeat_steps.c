@@ -21,19 +21,19 @@ struct steps {
 };
 
 /* Is the token's block from before token `first`? */
-static bool is_older(const struct seam__tokens *tokens, uint32_t number, uint32_t first)
+static bool is_older(const struct seam_tokens *tokens, uint32_t number, uint32_t first)
 {
-	const struct seam__token *token = seam__tokens_at(tokens, number);
+	const struct seam_token *token = seam__tokens_at(tokens, number);
 
 	return token->back > token->allocs - seam__tokens_allocs(tokens, first);
 }
 
-static uint64_t hash_step(const struct seam__tokens *tokens, uint32_t first, uint32_t last)
+static uint64_t hash_step(const struct seam_tokens *tokens, uint32_t first, uint32_t last)
 {
 	uint64_t hash = last - first;
 
 	for (uint32_t i = first; i < last; i++) {
-		const struct seam__token *token = seam__tokens_at(tokens, i);
+		const struct seam_token *token = seam__tokens_at(tokens, i);
 
 		hash = seam__tokens_mix(hash, token->key + (is_older(tokens, i, first) ? UINT32_MAX : token->back));
 	}
@@ -41,14 +41,14 @@ static uint64_t hash_step(const struct seam__tokens *tokens, uint32_t first, uin
 }
 
 /* Are tokens [first, first + length) what the same number of tokens before them are? */
-static bool equal_before(const struct seam__tokens *tokens, uint32_t first, uint32_t length)
+static bool equal_before(const struct seam_tokens *tokens, uint32_t first, uint32_t length)
 {
 	if (length == 0 || first < length ||
 		seam__tokens_state(tokens, first) != seam__tokens_state(tokens, first + length))
 		return false;
 	for (uint32_t i = 0; i < length; i++) {
-		const struct seam__token *now = seam__tokens_at(tokens, first + i);
-		const struct seam__token *then = seam__tokens_at(tokens, first + i - length);
+		const struct seam_token *now = seam__tokens_at(tokens, first + i);
+		const struct seam_token *then = seam__tokens_at(tokens, first + i - length);
 
 		if (now->key != then->key)
 			return false;
@@ -65,8 +65,8 @@ static bool equal_steps(const struct steps *steps, uint32_t a, uint32_t b)
 }
 
 /* Looks for `together` steps that are repeated; `total`: tokens of all steps. */
-static bool find(const struct seam__tokens *tokens, const struct steps *steps, uint32_t together, uint32_t total,
-	struct seam__repeat *ret_repeat)
+static bool find(const struct seam_tokens *tokens, const struct steps *steps, uint32_t together, uint32_t total,
+	struct seam_repeat *ret_repeat)
 {
 	uint32_t equal = 0; /* steps from here on, one behind the other, that equal the one `together` later */
 
@@ -89,7 +89,7 @@ static bool find(const struct seam__tokens *tokens, const struct steps *steps, u
 			equal = 0;
 			continue;
 		}
-		*ret_repeat = (struct seam__repeat){
+		*ret_repeat = (struct seam_repeat){
 			.first = begin->first,
 			.last = end->last,
 			.region_first = 2 * begin->first - end->last,
@@ -101,7 +101,7 @@ static bool find(const struct seam__tokens *tokens, const struct steps *steps, u
 }
 
 static enum seam_rc find_any(
-	const struct seam__tokens *tokens, const struct steps *steps, struct seam__repeat *ret_repeat)
+	const struct seam_tokens *tokens, const struct steps *steps, struct seam_repeat *ret_repeat)
 {
 	uint32_t total = 0;
 
@@ -109,7 +109,7 @@ static enum seam_rc find_any(
 		total += steps->items[i].last - steps->items[i].first;
 	/* One whole step may equal the end of what stands before it. */
 	if (steps->count == 1 && equal_before(tokens, steps->items[0].first, total)) {
-		*ret_repeat = (struct seam__repeat){
+		*ret_repeat = (struct seam_repeat){
 			.first = steps->items[0].first,
 			.last = steps->items[0].last,
 			.region_first = steps->items[0].first - total,
@@ -124,7 +124,7 @@ static enum seam_rc find_any(
 }
 
 enum seam_rc seam__repeat_steps(
-	const struct seam__tokens *tokens, const uint32_t *marks, uint32_t mark_count, struct seam__repeat *ret_repeat)
+	const struct seam_tokens *tokens, const uint32_t *marks, uint32_t mark_count, struct seam_repeat *ret_repeat)
 {
 	struct steps steps = {.count = 0};
 	enum seam_rc rc;

@@ -15,7 +15,7 @@ struct use {
 
 struct builder {
 	const struct seam_trace *trace;
-	struct seam__requests *out;
+	struct seam_traced_requests *out;
 	struct seam_idmap live;       /* id -> request */
 	struct seam_idmap numbers;    /* stream -> first stream number + 1 */
 	struct seam_grow phase_names; /* uint32_t: string of phase 1, 2, ... */
@@ -27,12 +27,12 @@ struct builder {
 
 static void init(struct builder *builder)
 {
-	struct seam__requests *out = builder->out;
+	struct seam_traced_requests *out = builder->out;
 
-	seam__grow_init(&out->items, sizeof(struct seam__request));
+	seam__grow_init(&out->items, sizeof(struct seam_traced_request));
 	seam__grow_init(&out->of_event, sizeof(uint32_t));
-	seam__grow_init(&out->streams, sizeof(struct seam__stream));
-	seam__grow_init(&out->runs, sizeof(struct seam__run));
+	seam__grow_init(&out->streams, sizeof(struct seam_traced_stream));
+	seam__grow_init(&out->runs, sizeof(struct seam_phase_run));
 	seam__grow_init(&out->uses, sizeof(uint32_t));
 	seam__idmap_init(&builder->live);
 	seam__idmap_init(&builder->numbers);
@@ -64,7 +64,7 @@ static enum seam_rc reserve(struct builder *builder)
 
 static enum seam_rc begin_run(struct builder *builder, uint32_t phase, uint32_t event)
 {
-	const struct seam__run run = {.phase = phase, .first_event = event};
+	const struct seam_phase_run run = {.phase = phase, .first_event = event};
 
 	builder->run = (uint32_t)builder->out->runs.count;
 	return seam__grow_append(&builder->out->runs, &run, 1);
@@ -101,8 +101,8 @@ static enum seam_rc end_phase(struct builder *builder, uint32_t number)
 static enum seam_rc stream_number(struct builder *builder, uint64_t stream, uint32_t pool, uint32_t *ret_number)
 {
 	struct seam_grow *streams = &builder->out->streams;
-	struct seam__stream made = {.stream = stream, .pool = pool, .next = SEAM__REQUEST_NONE};
-	struct seam__stream *list = streams->items;
+	struct seam_traced_stream made = {.stream = stream, .pool = pool, .next = SEAM__REQUEST_NONE};
+	struct seam_traced_stream *list = streams->items;
 	uint64_t *first;
 	uint32_t last = SEAM__REQUEST_NONE;
 	enum seam_rc rc = seam__idmap_put(&builder->numbers, stream, &first);
@@ -131,7 +131,7 @@ static enum seam_rc stream_number(struct builder *builder, uint64_t stream, uint
 
 static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
 {
-	struct seam__request request = {
+	struct seam_traced_request request = {
 		.size_bytes = event->size,
 		.alloc = number,
 		.free = SEAM__EVENT_NONE,
@@ -170,12 +170,12 @@ static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_e
 static void add_free(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
 {
 	const uint64_t *live = seam__idmap_find(&builder->live, event->id);
-	struct seam__request *request;
+	struct seam_traced_request *request;
 
 	if (live == NULL)
 		return; /* of nothing */
 	((uint32_t *)builder->out->of_event.items)[number] = (uint32_t)live[0];
-	request = (struct seam__request *)builder->out->items.items + live[0];
+	request = (struct seam_traced_request *)builder->out->items.items + live[0];
 	request->free = number;
 	request->free_thread = event->thread;
 	request->free_module = event->module;
@@ -187,7 +187,7 @@ static void add_free(struct builder *builder, const struct seam_trace_event *eve
 static enum seam_rc add_use(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
 {
 	const uint64_t *live = seam__idmap_find(&builder->live, event->id);
-	struct seam__request *request;
+	struct seam_traced_request *request;
 	struct use use;
 	enum seam_rc rc;
 
@@ -195,7 +195,7 @@ static enum seam_rc add_use(struct builder *builder, const struct seam_trace_eve
 		return SEAM_OK;
 	use.request = (uint32_t)live[0];
 	((uint32_t *)builder->out->of_event.items)[number] = use.request;
-	request = (struct seam__request *)builder->out->items.items + use.request;
+	request = (struct seam_traced_request *)builder->out->items.items + use.request;
 	if (seam__stream_at(builder->out, request->stream)->stream == event->stream)
 		return SEAM_OK;
 	rc = stream_number(builder, event->stream, 0, &use.stream);
@@ -228,8 +228,8 @@ static enum seam_rc add(struct builder *builder, const struct seam_trace_event *
 /* By counting: stable, so a request's uses stay in order of events. */
 static enum seam_rc sort_uses(struct builder *builder)
 {
-	struct seam__requests *out = builder->out;
-	struct seam__request *requests = out->items.items;
+	struct seam_traced_requests *out = builder->out;
+	struct seam_traced_request *requests = out->items.items;
 	const struct use *uses = builder->uses.items;
 	uint32_t sum = 0;
 	enum seam_rc rc = seam__grow_reserve(&out->uses, builder->uses.count);
@@ -242,7 +242,7 @@ static enum seam_rc sort_uses(struct builder *builder)
 		requests[i].use_count = 0;
 	}
 	for (size_t u = 0; u < builder->uses.count; u++) {
-		struct seam__request *request = &requests[uses[u].request];
+		struct seam_traced_request *request = &requests[uses[u].request];
 
 		((uint32_t *)out->uses.items)[request->first_use + request->use_count++] = uses[u].stream;
 	}
@@ -250,9 +250,9 @@ static enum seam_rc sort_uses(struct builder *builder)
 	return SEAM_OK;
 }
 
-enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam__requests *ret_requests)
+enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam_traced_requests *ret_requests)
 {
-	struct seam__requests made = {.size_0 = 0};
+	struct seam_traced_requests made = {.size_0 = 0};
 	struct builder builder = {.trace = trace, .out = &made};
 	const uint32_t none = SEAM__REQUEST_NONE;
 	enum seam_rc rc;
@@ -278,7 +278,7 @@ enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam__re
 	return rc;
 }
 
-void seam__requests_fini(struct seam__requests *requests)
+void seam__requests_fini(struct seam_traced_requests *requests)
 {
 	if (requests->items.item_bytes == 0)
 		return;
@@ -287,12 +287,12 @@ void seam__requests_fini(struct seam__requests *requests)
 	seam__grow_fini(&requests->streams);
 	seam__grow_fini(&requests->runs);
 	seam__grow_fini(&requests->uses);
-	*requests = (struct seam__requests){0};
+	*requests = (struct seam_traced_requests){0};
 }
 
-static const char *check_one(const struct seam__requests *requests, uint32_t number)
+static const char *check_one(const struct seam_traced_requests *requests, uint32_t number)
 {
-	const struct seam__request *request = seam__request_at(requests, number);
+	const struct seam_traced_request *request = seam__request_at(requests, number);
 	const uint32_t *uses = requests->uses.items;
 
 	if (request->alloc >= requests->of_event.count || seam__request_of(requests, request->alloc) != number ||
@@ -314,7 +314,7 @@ static const char *check_one(const struct seam__requests *requests, uint32_t num
 	return request->size_bytes == 0 ? "R3" : NULL;
 }
 
-const char *seam__requests_check(const struct seam__requests *requests)
+const char *seam__requests_check(const struct seam_traced_requests *requests)
 {
 	const char *broken = NULL;
 

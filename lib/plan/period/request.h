@@ -31,7 +31,7 @@
 #define SEAM__EVENT_NONE UINT32_MAX
 #define SEAM__REQUEST_NONE UINT32_MAX
 
-struct seam__request {
+struct seam_traced_request {
 	uint64_t size_bytes;  /* as requested */
 	uint32_t alloc;       /* number of the event */
 	uint32_t free;        /* number of the event; SEAM__EVENT_NONE: never */
@@ -51,49 +51,52 @@ struct seam__request {
 	bool resident; /* lived before the recording began */
 };
 
-struct seam__run {
+struct seam_phase_run {
 	uint32_t phase;       /* string of the trace: the phase's name */
 	uint32_t first_event; /* from here on */
 };
 
-struct seam__stream {
+struct seam_traced_stream {
 	uint64_t stream; /* the program's */
 	uint32_t pool;   /* private pool, 0: none */
 	uint32_t next;   /* the next number with the same stream, or SEAM__REQUEST_NONE */
 };
 
-struct seam__requests {
-	struct seam_grow items; /* struct seam__request */
+struct seam_traced_requests {
+	struct seam_grow items; /* struct seam_traced_request */
 	struct seam_grow
 		of_event; /* uint32_t per event: the request that it allocates, frees or uses, or SEAM__REQUEST_NONE */
-	struct seam_grow streams; /* struct seam__stream, in order of appearance */
-	struct seam_grow runs;    /* struct seam__run; the first one begins at event 0 */
+	struct seam_grow streams; /* struct seam_traced_stream, in order of appearance */
+	struct seam_grow runs;    /* struct seam_phase_run; the first one begins at event 0 */
 	struct seam_grow uses;    /* uint32_t: stream numbers, by request; one may stand there twice */
 	uint64_t size_0;          /* allocations of nothing, which were left out */
 };
 
 /* The trace is a valid one (T1-T6). One pass, O(events). Errors: SEAM_INVALID (2^31 events or more, or
  * 2^62 bytes in all), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam__requests *ret_requests);
-void seam__requests_fini(struct seam__requests *requests); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__requests_init(
+	const struct seam_trace *trace, struct seam_traced_requests *ret_requests);
+void seam__requests_fini(struct seam_traced_requests *requests); /* a zeroed one is allowed */
 
-static inline const struct seam__request *seam__request_at(const struct seam__requests *requests, uint32_t number)
+static inline const struct seam_traced_request *seam__request_at(
+	const struct seam_traced_requests *requests, uint32_t number)
 {
-	return (const struct seam__request *)requests->items.items + number;
+	return (const struct seam_traced_request *)requests->items.items + number;
 }
 
 /* The request of an event, or SEAM__REQUEST_NONE. */
-static inline uint32_t seam__request_of(const struct seam__requests *requests, uint64_t event)
+static inline uint32_t seam__request_of(const struct seam_traced_requests *requests, uint64_t event)
 {
 	return ((const uint32_t *)requests->of_event.items)[event];
 }
 
-static inline const struct seam__stream *seam__stream_at(const struct seam__requests *requests, uint32_t number)
+static inline const struct seam_traced_stream *seam__stream_at(
+	const struct seam_traced_requests *requests, uint32_t number)
 {
-	return (const struct seam__stream *)requests->streams.items + number;
+	return (const struct seam_traced_stream *)requests->streams.items + number;
 }
 
 /* Name of the first broken invariant, or NULL. */
-const char *seam__requests_check(const struct seam__requests *requests);
+const char *seam__requests_check(const struct seam_traced_requests *requests);
 
 #endif

@@ -9,8 +9,8 @@
 
 /* What the row is made with; freed together. */
 struct listing {
-	const struct seam__safety_period *period;
-	struct seam__safety_ops *ops;
+	const struct seam_safety_period *period;
+	struct seam_safety_ops *ops;
 	struct seam_idmap records; /* id of an event: 1 + where it was recorded last */
 	uint32_t *op_of;           /* per event of the period: its op */
 	uint32_t *frees;           /* per event of the period: 1 + the request that it frees */
@@ -18,7 +18,7 @@ struct listing {
 	uint32_t *counts;          /* [e - counted_from()]: allocations and frees from event e up to the period's end */
 };
 
-static enum seam_rc find_place(struct seam__safety_ops *ops, uint64_t stream, uint32_t *ret_place)
+static enum seam_rc find_place(struct seam_safety_ops *ops, uint64_t stream, uint32_t *ret_place)
 {
 	uint64_t *values;
 	enum seam_rc rc = seam__idmap_put(&ops->streams, stream, &values);
@@ -40,27 +40,27 @@ static bool is_edge(const struct seam_trace_event *event)
 		(event->flags & SEAM_TRACE_CAPTURE) == 0;
 }
 
-static enum seam_rc add_op(struct seam__safety_ops *ops, const struct seam__safety_op *op)
+static enum seam_rc add_op(struct seam_safety_ops *ops, const struct seam_safety_op *op)
 {
 	SEAM_ASSERT(ops->count < ops->capacity);
 	ops->items[ops->count++] = *op;
 	return ops->count < SEAM__ITEM_NONE ? SEAM_OK : SEAM_INVALID;
 }
 
-static size_t events_of(const struct seam__safety_period *period)
+static size_t events_of(const struct seam_safety_period *period)
 {
 	return (size_t)(period->last_event - period->first_event);
 }
 
 /* Where positions are counted for same_record(): one period before the given one. */
-static uint64_t counted_from(const struct seam__safety_period *period)
+static uint64_t counted_from(const struct seam_safety_period *period)
 {
 	uint64_t events = events_of(period);
 
 	return period->first_event > events ? period->first_event - events : 0;
 }
 
-static void count_positions(const struct seam__safety_period *period, uint32_t *ret_counts)
+static void count_positions(const struct seam_safety_period *period, uint32_t *ret_counts)
 {
 	const struct seam_trace_event *events = period->trace->events;
 	uint64_t from = counted_from(period);
@@ -76,7 +76,7 @@ static void count_positions(const struct seam__safety_period *period, uint32_t *
 /* The event of the period that corresponds to record `record` of before it, or NEVER. */
 static uint64_t same_record(const struct listing *listing, uint64_t record)
 {
-	const struct seam__safety_period *period = listing->period;
+	const struct seam_safety_period *period = listing->period;
 	const struct seam_trace_event *events = period->trace->events;
 	const uint32_t *counts = listing->counts;
 	uint64_t later = record + events_of(period);
@@ -102,10 +102,10 @@ static enum seam_rc note_record(struct listing *listing, uint64_t e)
 /* The event of the period as an op, if it is one. */
 static enum seam_rc list_op(struct listing *listing, uint64_t e)
 {
-	const struct seam__safety_period *period = listing->period;
+	const struct seam_safety_period *period = listing->period;
 	const struct seam_trace_event *event = &period->trace->events[e];
 	uint64_t index = e - period->first_event;
-	struct seam__safety_op op = {
+	struct seam_safety_op op = {
 		.kind = event->kind, .record = SEAM__ITEM_NONE, .position = period->positions[index]};
 	enum seam_rc rc;
 
@@ -136,7 +136,7 @@ static void resolve_waits(const struct listing *listing)
 	uint64_t first = listing->period->first_event;
 
 	for (size_t o = 0; o < listing->ops->count; o++) {
-		struct seam__safety_op *op = &listing->ops->items[o];
+		struct seam_safety_op *op = &listing->ops->items[o];
 		uint64_t record = listing->wait_records[o];
 
 		if (op->kind != SEAM_TRACE_EVENT_WAIT || record == NEVER)
@@ -149,9 +149,9 @@ static void resolve_waits(const struct listing *listing)
 	}
 }
 
-static enum seam_rc list_all(struct listing *listing, const struct seam__safety_request *requests, uint32_t count)
+static enum seam_rc list_all(struct listing *listing, const struct seam_safety_request *requests, uint32_t count)
 {
-	const struct seam__safety_period *period = listing->period;
+	const struct seam_safety_period *period = listing->period;
 	enum seam_rc rc = SEAM_OK;
 
 	count_positions(period, listing->counts);
@@ -172,8 +172,8 @@ static enum seam_rc list_all(struct listing *listing, const struct seam__safety_
 	return rc;
 }
 
-static enum seam_rc make_row(const struct seam__safety_period *period, const struct seam__safety_request *requests,
-	uint32_t count, struct seam__safety_ops *ops)
+static enum seam_rc make_row(const struct seam_safety_period *period, const struct seam_safety_request *requests,
+	uint32_t count, struct seam_safety_ops *ops)
 {
 	struct listing listing = {.period = period, .ops = ops};
 	size_t events = events_of(period) + 1;
@@ -195,13 +195,13 @@ static enum seam_rc make_row(const struct seam__safety_period *period, const str
 	return rc;
 }
 
-enum seam_rc seam__safety_ops_init(const struct seam__safety_period *period,
-	const struct seam__safety_request *requests, uint32_t count, struct seam__safety_ops *ret_ops)
+enum seam_rc seam__safety_ops_init(const struct seam_safety_period *period, const struct seam_safety_request *requests,
+	uint32_t count, struct seam_safety_ops *ret_ops)
 {
-	struct seam__safety_ops *ops = ret_ops;
+	struct seam_safety_ops *ops = ret_ops;
 	enum seam_rc rc = SEAM_OK;
 
-	*ops = (struct seam__safety_ops){.capacity = 1};
+	*ops = (struct seam_safety_ops){.capacity = 1};
 	for (uint64_t e = period->first_event; e < period->last_event; e++)
 		ops->capacity += period->trace->events[e].kind == SEAM_TRACE_FREE || is_edge(&period->trace->events[e]);
 	seam__idmap_init(&ops->streams);
@@ -214,7 +214,7 @@ enum seam_rc seam__safety_ops_init(const struct seam__safety_period *period,
 	return rc == SEAM_OK ? make_row(period, requests, count, ops) : rc;
 }
 
-void seam__safety_ops_fini(const struct seam__safety_period *period, struct seam__safety_ops *ops)
+void seam__safety_ops_fini(const struct seam_safety_period *period, struct seam_safety_ops *ops)
 {
 	seam__idmap_fini(&ops->streams);
 	seam__meta_free(period->meta, ops->place_of, period->stream_count * sizeof(*ops->place_of));

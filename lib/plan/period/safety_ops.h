@@ -14,7 +14,7 @@
 #include "idmap.h"
 #include "safety_trace.h"
 
-struct seam__safety_op {
+struct seam_safety_op {
 	uint8_t kind;     /* enum seam_trace_kind: FREE, EVENT_RECORD, EVENT_WAIT, STREAM_SYNC or DEVICE_SYNC */
 	bool before;      /* a wait: its record is that of the repetition before */
 	uint32_t subject; /* FREE: the request; else the stream's place */
@@ -23,8 +23,8 @@ struct seam__safety_op {
 	uint32_t rows[2]; /* a record: for the walk over the ops; 0 at first */
 };
 
-struct seam__safety_ops {
-	struct seam__safety_op *items; /* in the order of the trace */
+struct seam_safety_ops {
+	struct seam_safety_op *items; /* in the order of the trace */
 	size_t count;
 	size_t capacity;
 	uint32_t *place_of;        /* per stream number: its place; equal streams have one */
@@ -34,8 +34,8 @@ struct seam__safety_ops {
 
 /* Those of the period, with the frees of `requests`. *ret_ops is to be given to _fini() after a failure too.
  * Errors: SEAM_OOM_META, SEAM_INVALID (more streams than 2^16). O(events before the period's end). */
-SEAM_MUST_USE enum seam_rc seam__safety_ops_init(const struct seam__safety_period *period,
-	const struct seam__safety_request *requests, uint32_t count, struct seam__safety_ops *ret_ops);
-void seam__safety_ops_fini(const struct seam__safety_period *period, struct seam__safety_ops *ops);
+SEAM_MUST_USE enum seam_rc seam__safety_ops_init(const struct seam_safety_period *period,
+	const struct seam_safety_request *requests, uint32_t count, struct seam_safety_ops *ret_ops);
+void seam__safety_ops_fini(const struct seam_safety_period *period, struct seam_safety_ops *ops);
 
 #endif

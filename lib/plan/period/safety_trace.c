@@ -17,13 +17,13 @@
 #define NO_ROW 0u
 
 struct walk {
-	const struct seam__safety_period *period;
-	const struct seam__safety_request *requests;
+	const struct seam_safety_period *period;
+	const struct seam_safety_request *requests;
 	uint32_t *holds;
-	struct seam__safety_ops ops; /* rows of a record: by parity of the repetition, or NO_ROW */
-	uint64_t *behind;            /* [x * places + b] */
-	uint64_t *rows;              /* row r (from 1) is rows[(r - 1) * places] and on */
-	uint32_t row_count;          /* ever used */
+	struct seam_safety_ops ops; /* rows of a record: by parity of the repetition, or NO_ROW */
+	uint64_t *behind;           /* [x * places + b] */
+	uint64_t *rows;             /* row r (from 1) is rows[(r - 1) * places] and on */
+	uint32_t row_count;         /* ever used */
 	uint32_t row_capacity;
 	uint32_t free_row; /* used before; its first value is the number of the next one; or NO_ROW */
 };
@@ -52,7 +52,7 @@ static uint32_t take_row(struct walk *walk)
 }
 
 /* The row of a record in a repetition, made at the first wait that is met. NULL: no memory. */
-static uint64_t *get_row(struct walk *walk, struct seam__safety_op *record, uint32_t repetition)
+static uint64_t *get_row(struct walk *walk, struct seam_safety_op *record, uint32_t repetition)
 {
 	uint32_t *row = &record->rows[repetition % 2];
 	bool is_new = *row == NO_ROW;
@@ -75,7 +75,7 @@ static void take_least(uint64_t *values, const uint64_t *others, uint32_t count)
 }
 
 /* From here on back, what the record covers reaches stream `place` at `now`, and whom that reaches later. */
-static enum seam_rc step_wait(struct walk *walk, const struct seam__safety_op *op, uint32_t repetition, uint64_t now)
+static enum seam_rc step_wait(struct walk *walk, const struct seam_safety_op *op, uint32_t repetition, uint64_t now)
 {
 	uint64_t *row;
 
@@ -89,7 +89,7 @@ static enum seam_rc step_wait(struct walk *walk, const struct seam__safety_op *o
 	return SEAM_OK;
 }
 
-static void step_record(struct walk *walk, struct seam__safety_op *op, uint32_t repetition)
+static void step_record(struct walk *walk, struct seam_safety_op *op, uint32_t repetition)
 {
 	uint32_t *row = &op->rows[repetition % 2];
 
@@ -104,7 +104,7 @@ static void step_record(struct walk *walk, struct seam__safety_op *op, uint32_t 
 
 /* The position at which stream `place` is ordered behind the request's last use; `end` is that of its free. */
 static uint64_t released(
-	const struct walk *walk, const struct seam__safety_request *request, uint32_t place, uint64_t end)
+	const struct walk *walk, const struct seam_safety_request *request, uint32_t place, uint64_t end)
 {
 	uint32_t own = walk->ops.place_of[request->stream];
 	uint64_t at = own == place ? end : walk->behind[(size_t)own * walk->ops.places + place];
@@ -120,8 +120,8 @@ static uint64_t released(
 
 static void step_free(struct walk *walk, uint32_t number, uint64_t end)
 {
-	const struct seam__safety_period *period = walk->period;
-	const struct seam__safety_request *request = &walk->requests[number];
+	const struct seam_safety_period *period = walk->period;
+	const struct seam_safety_request *request = &walk->requests[number];
 	uint64_t circle = (uint64_t)period->copies * period->position_count;
 
 	for (uint32_t s = 0; s < period->stream_count; s++) {
@@ -133,7 +133,7 @@ static void step_free(struct walk *walk, uint32_t number, uint64_t end)
 	}
 }
 
-static enum seam_rc step(struct walk *walk, struct seam__safety_op *op, uint32_t repetition)
+static enum seam_rc step(struct walk *walk, struct seam_safety_op *op, uint32_t repetition)
 {
 	uint64_t now = (uint64_t)repetition * walk->period->position_count + op->position;
 
@@ -177,7 +177,7 @@ static enum seam_rc walk_back(struct walk *walk)
 /* What no free in the walk changes: held for ever. */
 static void hold_all(const struct walk *walk, uint32_t count)
 {
-	const struct seam__safety_period *period = walk->period;
+	const struct seam_safety_period *period = walk->period;
 
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t s = 0; s < period->stream_count; s++)
@@ -185,7 +185,7 @@ static void hold_all(const struct walk *walk, uint32_t count)
 				period->linear ? period->position_count - walk->requests[i].begin : SEAM__HOLD_ALWAYS;
 }
 
-enum seam_rc seam__safety_holds(const struct seam__safety_period *period, const struct seam__safety_request *requests,
+enum seam_rc seam__safety_holds(const struct seam_safety_period *period, const struct seam_safety_request *requests,
 	uint32_t count, uint32_t *ret_holds)
 {
 	struct walk walk = {.period = period, .requests = requests, .holds = ret_holds};

@@ -26,7 +26,7 @@
 
 #define SEAM__SAFETY_NO_FREE UINT64_MAX /* it is never freed */
 
-struct seam__safety_request {
+struct seam_safety_request {
 	uint64_t free_event; /* number of its free in the trace, within the period; or SEAM__SAFETY_NO_FREE */
 	uint32_t lag;        /* how many periods after its allocation's that free happens */
 	uint32_t begin;      /* position of its allocation in the period */
@@ -35,7 +35,7 @@ struct seam__safety_request {
 	uint32_t user_count; /* ... as many */
 };
 
-struct seam__safety_period {
+struct seam_safety_period {
 	struct seam_meta *meta; /* account of what is needed while at work */
 	const struct seam_trace *trace;
 	uint64_t first_event; /* the period: events [first, last) of the trace, repeated for ever */
@@ -46,7 +46,7 @@ struct seam__safety_period {
 	bool linear;               /* the stretch happens once; copies is 1 and every lag 0 */
 	const uint64_t *streams;   /* the trace's stream of each stream number; others may occur in edges */
 	uint32_t stream_count;
-	const uint32_t *users; /* stream numbers, see struct seam__safety_request */
+	const uint32_t *users; /* stream numbers, see struct seam_safety_request */
 };
 
 /* ret_holds: room for count * stream_count values. ret_holds[i * stream_count + s] becomes for how many positions from
@@ -56,7 +56,7 @@ struct seam__safety_period {
  * on a line it is until the end of the line, circle - begin.
  * The same for every copy of the request. O((copies + 1) * edges * streams + count * streams).
  * Errors: SEAM_OOM_META, SEAM_INVALID (more streams than 2^16 in the trace). */
-SEAM_MUST_USE enum seam_rc seam__safety_holds(const struct seam__safety_period *period,
-	const struct seam__safety_request *requests, uint32_t count, uint32_t *ret_holds);
+SEAM_MUST_USE enum seam_rc seam__safety_holds(const struct seam_safety_period *period,
+	const struct seam_safety_request *requests, uint32_t count, uint32_t *ret_holds);
 
 #endif

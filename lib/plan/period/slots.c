@@ -10,8 +10,8 @@
 
 struct builder {
 	const struct seam_trace *trace;
-	const struct seam__requests *requests;
-	struct seam__slots *out;
+	const struct seam_traced_requests *requests;
+	struct seam_period_slots *out;
 	uint32_t *run_numbers; /* per run of the trace: its number in the period + 1, 0: not seen */
 };
 
@@ -30,10 +30,10 @@ static uint32_t run_number(struct builder *builder, uint32_t run)
 /* Positions, and the slots as far as the period alone shows them. */
 static enum seam_rc add_event(struct builder *builder, uint32_t event)
 {
-	struct seam__slots *out = builder->out;
+	struct seam_period_slots *out = builder->out;
 	uint32_t number = seam__request_of(builder->requests, event);
-	const struct seam__request *request;
-	struct seam__slot slot;
+	const struct seam_traced_request *request;
+	struct seam_period_slot slot;
 	enum seam_rc rc = seam__grow_append(&out->positions, &out->position_count, 1);
 
 	if (rc != SEAM_OK || number == SEAM__REQUEST_NONE ||
@@ -43,14 +43,14 @@ static enum seam_rc add_event(struct builder *builder, uint32_t event)
 	if (builder->trace->events[event].kind == SEAM_TRACE_ALLOC) {
 		if (out->items.count == 0)
 			out->first_request = number;
-		slot = (struct seam__slot){.begin = out->position_count, .free_event = SEAM__EVENT_NONE};
+		slot = (struct seam_period_slot){.begin = out->position_count, .free_event = SEAM__EVENT_NONE};
 		slot.run_begin = run_number(builder, request->run_begin);
 		rc = seam__grow_append(&out->items, &slot, 1);
 	} else {
 		(void)run_number(builder, request->run_end);
 		if (in_period(builder, request->alloc)) {
-			struct seam__slot *freed =
-				(struct seam__slot *)out->items.items + (number - out->first_request);
+			struct seam_period_slot *freed =
+				(struct seam_period_slot *)out->items.items + (number - out->first_request);
 
 			freed->free_event = event;
 			freed->end = out->position_count;
@@ -62,7 +62,7 @@ static enum seam_rc add_event(struct builder *builder, uint32_t event)
 
 /* Streams of slots with a place come first, then those of others and of users. `numbers`: per stream number of the
  * requests its number here + 1. */
-static enum seam_rc add_stream(struct seam__slots *out, uint32_t *numbers, uint32_t stream, uint32_t *ret_number)
+static enum seam_rc add_stream(struct seam_period_slots *out, uint32_t *numbers, uint32_t stream, uint32_t *ret_number)
 {
 	enum seam_rc rc = SEAM_OK;
 
@@ -75,8 +75,8 @@ static enum seam_rc add_stream(struct seam__slots *out, uint32_t *numbers, uint3
 }
 
 /* Other streams that used the block. */
-static enum seam_rc add_users(
-	struct builder *builder, uint32_t *numbers, const struct seam__request *request, struct seam__slot *slot)
+static enum seam_rc add_users(struct builder *builder, uint32_t *numbers, const struct seam_traced_request *request,
+	struct seam_period_slot *slot)
 {
 	const uint32_t *uses = builder->requests->uses.items;
 	enum seam_rc rc = SEAM_OK;
@@ -94,8 +94,8 @@ static enum seam_rc add_users(
 
 static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
 {
-	struct seam__slots *out = builder->out;
-	struct seam__slot *slots = out->items.items;
+	struct seam_period_slots *out = builder->out;
+	struct seam_period_slot *slots = out->items.items;
 	enum seam_rc rc = SEAM_OK;
 
 	for (int placed = 1; placed >= 0; placed--) {
@@ -107,8 +107,8 @@ static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
 			out->placed_streams = (uint32_t)out->streams.count;
 	}
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(out); i++) {
-		const struct seam__request *request = seam__slot_request(builder->requests, out, i);
-		const struct seam__request *freed = seam__slot_freed(builder->requests, out, i);
+		const struct seam_traced_request *request = seam__slot_request(builder->requests, out, i);
+		const struct seam_traced_request *freed = seam__slot_freed(builder->requests, out, i);
 
 		slots[i].first_user = (uint32_t)out->users.count;
 		rc = add_users(builder, numbers, request, &slots[i]);
@@ -122,13 +122,13 @@ static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
 /* Ends of what has no free, runs of frees, and k. */
 static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_error *error)
 {
-	struct seam__slots *out = builder->out;
-	struct seam__slot *slots = out->items.items;
+	struct seam_period_slots *out = builder->out;
+	struct seam_period_slot *slots = out->items.items;
 	uint64_t copies = 1;
 
 	for (uint32_t i = 0; i < seam__slots_count(out); i++) {
-		struct seam__slot *slot = &slots[i];
-		const struct seam__request *freed = seam__slot_freed(builder->requests, out, i);
+		struct seam_period_slot *slot = &slots[i];
+		const struct seam_traced_request *freed = seam__slot_freed(builder->requests, out, i);
 		uint64_t needed;
 
 		if (freed == NULL) {
@@ -153,12 +153,12 @@ static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_
 /* What is live before the period and not freed in it, but for the blocks of slots that live that long. */
 static void count_residents(struct builder *builder)
 {
-	struct seam__slots *out = builder->out;
+	struct seam_period_slots *out = builder->out;
 	uint64_t bytes = 0;
 	uint64_t count = 0;
 
 	for (uint32_t i = 0; i < builder->requests->items.count; i++) {
-		const struct seam__request *request = seam__request_at(builder->requests, i);
+		const struct seam_traced_request *request = seam__request_at(builder->requests, i);
 
 		if (request->alloc >= out->period.first_event)
 			break;
@@ -183,9 +183,9 @@ static void count_residents(struct builder *builder)
 	out->resident_count = count;
 }
 
-static enum seam_rc build(struct builder *builder, const struct seam__tokens *tokens, struct seam_trace_error *error)
+static enum seam_rc build(struct builder *builder, const struct seam_tokens *tokens, struct seam_trace_error *error)
 {
-	struct seam__slots *out = builder->out;
+	struct seam_period_slots *out = builder->out;
 	size_t stream_count = builder->requests->streams.count + 1;
 	uint32_t *numbers;
 	enum seam_rc rc =
@@ -209,15 +209,15 @@ static enum seam_rc build(struct builder *builder, const struct seam__tokens *to
 	return rc;
 }
 
-enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__tokens *tokens, const struct seam__period *period, struct seam_trace_error *error,
-	struct seam__slots *ret_slots)
+enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+	const struct seam_tokens *tokens, const struct seam_period *period, struct seam_trace_error *error,
+	struct seam_period_slots *ret_slots)
 {
-	struct seam__slots made = {.period = *period};
+	struct seam_period_slots made = {.period = *period};
 	struct builder builder = {.trace = trace, .requests = requests, .out = &made};
 	enum seam_rc rc = SEAM_OOM_META;
 
-	seam__grow_init(&made.items, sizeof(struct seam__slot));
+	seam__grow_init(&made.items, sizeof(struct seam_period_slot));
 	seam__grow_init(&made.positions, sizeof(uint32_t));
 	seam__grow_init(&made.streams, sizeof(uint32_t));
 	seam__grow_init(&made.users, sizeof(uint32_t));
@@ -236,7 +236,7 @@ enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_
 	return rc;
 }
 
-void seam__slots_fini(struct seam__slots *slots)
+void seam__slots_fini(struct seam_period_slots *slots)
 {
 	if (slots->items.item_bytes == 0)
 		return;
@@ -244,22 +244,23 @@ void seam__slots_fini(struct seam__slots *slots)
 	seam__grow_fini(&slots->positions);
 	seam__grow_fini(&slots->streams);
 	seam__grow_fini(&slots->users);
-	*slots = (struct seam__slots){0};
+	*slots = (struct seam_period_slots){0};
 }
 
-const struct seam__request *seam__slot_freed(
-	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
+const struct seam_traced_request *seam__slot_freed(
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
 {
 	uint32_t event = seam__slot_at(slots, number)->free_event;
 
 	return event == SEAM__EVENT_NONE ? NULL : seam__request_at(requests, seam__request_of(requests, event));
 }
 
-static const char *check_slot(const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
+static const char *check_slot(
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
 {
-	const struct seam__slot *slot = seam__slot_at(slots, number);
-	const struct seam__request *request = seam__slot_request(requests, slots, number);
-	const struct seam__request *freed = seam__slot_freed(requests, slots, number);
+	const struct seam_period_slot *slot = seam__slot_at(slots, number);
+	const struct seam_traced_request *request = seam__slot_request(requests, slots, number);
+	const struct seam_traced_request *freed = seam__slot_freed(requests, slots, number);
 
 	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event ||
 		slot->begin != seam__slots_position(slots, request->alloc))
@@ -282,7 +283,7 @@ static const char *check_slot(const struct seam__requests *requests, const struc
 	return NULL;
 }
 
-const char *seam__slots_check(const struct seam__requests *requests, const struct seam__slots *slots)
+const char *seam__slots_check(const struct seam_traced_requests *requests, const struct seam_period_slots *slots)
 {
 	const char *broken = NULL;
 	size_t bytes = (size_t)slots->position_count + 1;
@@ -291,7 +292,7 @@ const char *seam__slots_check(const struct seam__requests *requests, const struc
 	if (taken == NULL)
 		return NULL;
 	for (uint32_t i = 0; i < seam__slots_count(slots) && broken == NULL; i++) {
-		const struct seam__slot *slot = seam__slot_at(slots, i);
+		const struct seam_period_slot *slot = seam__slot_at(slots, i);
 
 		broken = check_slot(requests, slots, i);
 		if (broken == NULL && taken[slot->begin]++ != 0)

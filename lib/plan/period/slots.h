@@ -23,7 +23,7 @@
 
 #include "period.h"
 
-struct seam__slot {
+struct seam_period_slot {
 	uint32_t begin; /* position of the allocation */
 	uint32_t
 		end; /* position of the free, counted from the begin's period: at or above `positions` in a later one */
@@ -37,9 +37,9 @@ struct seam__slot {
 	uint32_t user_count; /* ... as many; a stream may stand there twice */
 };
 
-struct seam__slots {
-	struct seam__period period;
-	struct seam_grow items;     /* struct seam__slot */
+struct seam_period_slots {
+	struct seam_period period;
+	struct seam_grow items;     /* struct seam_period_slot */
 	struct seam_grow positions; /* uint32_t per event of the period: how many positions lie before it */
 	struct seam_grow
 		streams; /* uint32_t: stream numbers of the requests: those of slots with a place, then of others */
@@ -56,46 +56,46 @@ struct seam__slots {
 
 /* Errors: SEAM_INVALID (what is live does not return: frees without slots; `error`, which may be NULL, says so; too
  * many positions), SEAM_OOM_META. O(events log events). */
-SEAM_MUST_USE enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam__requests *requests,
-	const struct seam__tokens *tokens, const struct seam__period *period, struct seam_trace_error *error,
-	struct seam__slots *ret_slots);
-void seam__slots_fini(struct seam__slots *slots); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+	const struct seam_tokens *tokens, const struct seam_period *period, struct seam_trace_error *error,
+	struct seam_period_slots *ret_slots);
+void seam__slots_fini(struct seam_period_slots *slots); /* a zeroed one is allowed */
 
-static inline const struct seam__slot *seam__slot_at(const struct seam__slots *slots, uint32_t number)
+static inline const struct seam_period_slot *seam__slot_at(const struct seam_period_slots *slots, uint32_t number)
 {
-	return (const struct seam__slot *)slots->items.items + number;
+	return (const struct seam_period_slot *)slots->items.items + number;
 }
 
-static inline uint32_t seam__slots_count(const struct seam__slots *slots)
+static inline uint32_t seam__slots_count(const struct seam_period_slots *slots)
 {
 	return (uint32_t)slots->items.count;
 }
 
 /* The request of a slot. */
-static inline const struct seam__request *seam__slot_request(
-	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
+static inline const struct seam_traced_request *seam__slot_request(
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
 {
 	return seam__request_at(requests, slots->first_request + number);
 }
 
 /* The request whose free ends the slot (its thread, module and phase), or NULL. */
-const struct seam__request *seam__slot_freed(
-	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number);
+const struct seam_traced_request *seam__slot_freed(
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number);
 
 /* How many positions of the period lie before `event`, which lies in it. */
-static inline uint32_t seam__slots_position(const struct seam__slots *slots, uint64_t event)
+static inline uint32_t seam__slots_position(const struct seam_period_slots *slots, uint64_t event)
 {
 	return ((const uint32_t *)slots->positions.items)[event - slots->period.first_event];
 }
 
 /* Is the slot to have a place? One whose size depends on data is not. */
 static inline bool seam__slot_is_placed(
-	const struct seam__requests *requests, const struct seam__slots *slots, uint32_t number)
+	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
 {
 	return !seam__slot_request(requests, slots, number)->dynamic;
 }
 
 /* Name of the first broken invariant, or NULL. O(slots + positions); SEAM_OOM_META counts as nothing broken. */
-const char *seam__slots_check(const struct seam__requests *requests, const struct seam__slots *slots);
+const char *seam__slots_check(const struct seam_traced_requests *requests, const struct seam_period_slots *slots);
 
 #endif

@@ -17,8 +17,8 @@ uint64_t seam__tokens_mix(uint64_t a, uint64_t b)
 	return scramble(scramble(a) ^ b);
 }
 
-static struct seam__token make_token(
-	const struct seam_trace_event *event, const struct seam__request *request, uint64_t *state)
+static struct seam_token make_token(
+	const struct seam_trace_event *event, const struct seam_traced_request *request, uint64_t *state)
 {
 	uint64_t block = seam__tokens_mix(request->size_bytes, request->stream);
 	uint64_t key = seam__tokens_mix(block, ((uint64_t)event->thread << 8) | event->kind);
@@ -29,12 +29,12 @@ static struct seam__token make_token(
 		*state -= block;
 	else
 		key = seam__tokens_mix(key, event->stream);
-	return (struct seam__token){.key = key, .state = *state};
+	return (struct seam_token){.key = key, .state = *state};
 }
 
 /* `allocated`: per request the number of its allocation among the tokens' allocations. */
-static enum seam_rc build(const struct seam_trace *trace, const struct seam__requests *requests, uint32_t *allocated,
-	struct seam__tokens *tokens)
+static enum seam_rc build(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+	uint32_t *allocated, struct seam_tokens *tokens)
 {
 	uint64_t state = 0;
 	enum seam_rc rc = seam__grow_reserve(&tokens->items, requests->items.count * 2);
@@ -43,8 +43,8 @@ static enum seam_rc build(const struct seam_trace *trace, const struct seam__req
 		rc = seam__grow_reserve(&tokens->allocs, requests->items.count);
 	for (uint32_t e = 0; rc == SEAM_OK && e < trace->header.event_count; e++) {
 		uint32_t number = seam__request_of(requests, e);
-		const struct seam__request *request;
-		struct seam__token token;
+		const struct seam_traced_request *request;
+		struct seam_token token;
 
 		if (number == SEAM__REQUEST_NONE)
 			continue;
@@ -70,15 +70,15 @@ static enum seam_rc build(const struct seam_trace *trace, const struct seam__req
 }
 
 enum seam_rc seam__tokens_init(
-	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__tokens *ret_tokens)
+	const struct seam_trace *trace, const struct seam_traced_requests *requests, struct seam_tokens *ret_tokens)
 {
-	struct seam__tokens made;
+	struct seam_tokens made;
 	uint32_t *allocated = seam__meta_array(seam__meta_process(), requests->items.count + 1, sizeof(*allocated));
 	enum seam_rc rc;
 
 	if (allocated == NULL)
 		return SEAM_OOM_META;
-	seam__grow_init(&made.items, sizeof(struct seam__token));
+	seam__grow_init(&made.items, sizeof(struct seam_token));
 	seam__grow_init(&made.allocs, sizeof(uint32_t));
 	rc = build(trace, requests, allocated, &made);
 	seam__meta_free(seam__meta_process(), allocated, (requests->items.count + 1) * sizeof(*allocated));
@@ -89,16 +89,16 @@ enum seam_rc seam__tokens_init(
 	return rc;
 }
 
-void seam__tokens_fini(struct seam__tokens *tokens)
+void seam__tokens_fini(struct seam_tokens *tokens)
 {
 	if (tokens->items.item_bytes != 0) {
 		seam__grow_fini(&tokens->items);
 		seam__grow_fini(&tokens->allocs);
 	}
-	*tokens = (struct seam__tokens){0};
+	*tokens = (struct seam_tokens){0};
 }
 
-uint32_t seam__tokens_before(const struct seam__tokens *tokens, uint64_t event)
+uint32_t seam__tokens_before(const struct seam_tokens *tokens, uint64_t event)
 {
 	uint32_t low = 0;
 	uint32_t high = seam__tokens_count(tokens);

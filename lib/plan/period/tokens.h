@@ -23,7 +23,7 @@
 
 #include "request.h"
 
-struct seam__token {
+struct seam_token {
 	uint64_t key;
 	uint64_t state;  /* behind it */
 	uint32_t event;  /* in the trace */
@@ -31,58 +31,58 @@ struct seam__token {
 	uint32_t allocs; /* allocations before this token */
 };
 
-struct seam__tokens {
-	struct seam_grow items;  /* struct seam__token */
+struct seam_tokens {
+	struct seam_grow items;  /* struct seam_token */
 	struct seam_grow allocs; /* uint32_t: numbers of the tokens that are allocations */
 };
 
 /* O(events). Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__tokens_init(
-	const struct seam_trace *trace, const struct seam__requests *requests, struct seam__tokens *ret_tokens);
-void seam__tokens_fini(struct seam__tokens *tokens); /* a zeroed one is allowed */
+	const struct seam_trace *trace, const struct seam_traced_requests *requests, struct seam_tokens *ret_tokens);
+void seam__tokens_fini(struct seam_tokens *tokens); /* a zeroed one is allowed */
 
-static inline const struct seam__token *seam__tokens_at(const struct seam__tokens *tokens, uint32_t number)
+static inline const struct seam_token *seam__tokens_at(const struct seam_tokens *tokens, uint32_t number)
 {
-	return (const struct seam__token *)tokens->items.items + number;
+	return (const struct seam_token *)tokens->items.items + number;
 }
 
-static inline uint32_t seam__tokens_count(const struct seam__tokens *tokens)
+static inline uint32_t seam__tokens_count(const struct seam_tokens *tokens)
 {
 	return (uint32_t)tokens->items.count;
 }
 
 /* The state before token `number`, which may be the count. */
-static inline uint64_t seam__tokens_state(const struct seam__tokens *tokens, uint32_t number)
+static inline uint64_t seam__tokens_state(const struct seam_tokens *tokens, uint32_t number)
 {
 	return number == 0 ? 0 : seam__tokens_at(tokens, number - 1)->state;
 }
 
 /* Allocations before token `number`, which may be the count. */
-static inline uint32_t seam__tokens_allocs(const struct seam__tokens *tokens, uint32_t number)
+static inline uint32_t seam__tokens_allocs(const struct seam_tokens *tokens, uint32_t number)
 {
 	return number < tokens->items.count ? seam__tokens_at(tokens, number)->allocs : (uint32_t)tokens->allocs.count;
 }
 
 /* The number, among the allocations, of that of the token's block. */
-static inline uint32_t seam__tokens_origin(const struct seam__tokens *tokens, uint32_t number)
+static inline uint32_t seam__tokens_origin(const struct seam_tokens *tokens, uint32_t number)
 {
 	return seam__tokens_at(tokens, number)->allocs - seam__tokens_at(tokens, number)->back;
 }
 
 /* The token of an allocation. */
-static inline const struct seam__token *seam__tokens_alloc(const struct seam__tokens *tokens, uint32_t alloc)
+static inline const struct seam_token *seam__tokens_alloc(const struct seam_tokens *tokens, uint32_t alloc)
 {
 	return seam__tokens_at(tokens, ((const uint32_t *)tokens->allocs.items)[alloc]);
 }
 
 /* The number of tokens before `event`. O(log tokens). */
-uint32_t seam__tokens_before(const struct seam__tokens *tokens, uint64_t event);
+uint32_t seam__tokens_before(const struct seam_tokens *tokens, uint64_t event);
 
 /* Whether two tokens do the same to corresponding blocks. */
-static inline bool seam__tokens_equal(const struct seam__tokens *tokens, uint32_t a, uint32_t b)
+static inline bool seam__tokens_equal(const struct seam_tokens *tokens, uint32_t a, uint32_t b)
 {
-	const struct seam__token *left = seam__tokens_at(tokens, a);
-	const struct seam__token *right = seam__tokens_at(tokens, b);
+	const struct seam_token *left = seam__tokens_at(tokens, a);
+	const struct seam_token *right = seam__tokens_at(tokens, b);
 
 	return left->key == right->key && left->back == right->back;
 }

@@ -34,8 +34,8 @@ static int compare_pieces(const struct piece *a, const struct piece *b)
 SEAM_TREE_GENERATE(piece_tree, piece, link, compare_pieces)
 
 struct player {
-	const struct seam__slots *slots;
-	const struct seam__problem *problem;
+	const struct seam_period_slots *slots;
+	const struct seam_problem *problem;
 	const uint64_t *offsets;
 	struct piece_tree pieces;
 	struct seam_slab slab;     /* struct piece */
@@ -67,8 +67,8 @@ static enum seam_rc add_piece(struct player *player, const struct piece *content
 
 static enum seam_rc meet(struct player *player, uint32_t slot, uint32_t repetition, const struct piece *had)
 {
-	const struct seam__slot *waiter = seam__slot_at(player->slots, slot);
-	const struct seam__slot *waited = seam__slot_at(player->slots, had->slot);
+	const struct seam_period_slot *waiter = seam__slot_at(player->slots, slot);
+	const struct seam_period_slot *waited = seam__slot_at(player->slots, had->slot);
 	uint32_t lag = repetition - had->repetition;
 	const struct meeting meeting = {
 		.end = (int64_t)waited->end - (int64_t)lag * player->slots->position_count,
@@ -98,7 +98,7 @@ static enum seam_rc cut(struct player *player, struct piece *piece, uint64_t beg
 
 static enum seam_rc play_item(struct player *player, uint32_t number, uint32_t round)
 {
-	const struct seam__item *item = &player->problem->items[number];
+	const struct seam_item *item = &player->problem->items[number];
 	uint64_t begin = player->offsets[number];
 	uint64_t end = begin + item->size_bytes;
 	uint32_t repetition = round * player->slots->copies + item->copy;
@@ -151,7 +151,7 @@ static enum seam_rc choose(const struct seam_grow *meetings, struct seam_grow *w
 	return rc;
 }
 
-enum seam_rc seam__waits_list(const struct seam__slots *slots, const struct seam__problem *problem,
+enum seam_rc seam__waits_list(const struct seam_period_slots *slots, const struct seam_problem *problem,
 	const uint64_t *offsets, struct seam_grow *ret_waits)
 {
 	struct player player = {.slots = slots, .problem = problem, .offsets = offsets};

@@ -24,7 +24,7 @@
 /* offsets: of the problem's items, a valid placement. ret_waits: initialised here, struct seam_plan_wait in order of
  * waiters and then of the waited's streams; the caller finis it, on success only. O(n log n), n being the pieces that
  * items are cut into by later ones. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__waits_list(const struct seam__slots *slots, const struct seam__problem *problem,
+SEAM_MUST_USE enum seam_rc seam__waits_list(const struct seam_period_slots *slots, const struct seam_problem *problem,
 	const uint64_t *offsets, struct seam_grow *ret_waits);
 
 #endif

@@ -14,7 +14,7 @@ static uint32_t root(uint32_t *parents, uint32_t stream)
 }
 
 /* May a request of stream `s` have the memory of item `i` some day? */
-static bool gives(const struct seam__problem *problem, uint32_t i, uint32_t s)
+static bool gives(const struct seam_problem *problem, uint32_t i, uint32_t s)
 {
 	uint32_t before = problem->linear ? problem->items[i].begin : 0;
 
@@ -22,7 +22,7 @@ static bool gives(const struct seam__problem *problem, uint32_t i, uint32_t s)
 }
 
 /* Streams are of one set when an item of one gives its memory to the other. */
-static void join_streams(const struct seam__problem *problem, uint32_t *parents)
+static void join_streams(const struct seam_problem *problem, uint32_t *parents)
 {
 	for (uint32_t s = 0; s < problem->streams; s++)
 		parents[s] = s;
@@ -34,7 +34,7 @@ static void join_streams(const struct seam__problem *problem, uint32_t *parents)
 
 /* For how many positions item `i` is held from everybody of its set: what is so held at one position conflicts in
  * pairs. */
-static uint32_t sure_span(const struct seam__problem *problem, uint32_t *parents, uint32_t set, uint32_t i)
+static uint32_t sure_span(const struct seam_problem *problem, uint32_t *parents, uint32_t set, uint32_t i)
 {
 	uint32_t least = problem->items[i].span;
 
@@ -46,7 +46,7 @@ static uint32_t sure_span(const struct seam__problem *problem, uint32_t *parents
 
 /* The most live at once among the items of one set; *ret_any: whether there are any. */
 static uint64_t set_live(
-	const struct seam__problem *problem, uint32_t *parents, uint32_t set, uint64_t *changes, bool *ret_any)
+	const struct seam_problem *problem, uint32_t *parents, uint32_t set, uint64_t *changes, bool *ret_any)
 {
 	uint64_t live = 0;
 	uint64_t most = 0;
@@ -54,7 +54,7 @@ static uint64_t set_live(
 	for (uint32_t t = 0; t < problem->circle; t++)
 		changes[t] = 0;
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 		uint64_t end;
 
 		if (root(parents, item->stream) != set)
@@ -75,7 +75,7 @@ static uint64_t set_live(
 }
 
 static void add_sets(
-	const struct seam__problem *problem, uint32_t *parents, uint64_t *changes, struct seam__bounds *bounds)
+	const struct seam_problem *problem, uint32_t *parents, uint64_t *changes, struct seam_bounds *bounds)
 {
 	for (uint32_t s = 0; s < problem->streams; s++) {
 		bool any = false;
@@ -87,10 +87,9 @@ static void add_sets(
 	}
 }
 
-enum seam_rc seam__bounds_init(
-	const struct seam__problem *problem, uint64_t chunk_bytes, struct seam__bounds *ret_bounds)
+enum seam_rc seam__bounds_init(const struct seam_problem *problem, uint64_t chunk_bytes, struct seam_bounds *ret_bounds)
 {
-	struct seam__bounds bounds = {.live_bytes = 0};
+	struct seam_bounds bounds = {.live_bytes = 0};
 	uint32_t *parents = seam__meta_array(problem->meta, problem->streams, sizeof(*parents));
 	uint64_t *changes = seam__meta_array(problem->meta, (size_t)problem->circle + 1, sizeof(*changes));
 	enum seam_rc rc = SEAM_OOM_META;

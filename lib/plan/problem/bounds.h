@@ -9,7 +9,7 @@
 
 #include "problem.h"
 
-struct seam__bounds {
+struct seam_bounds {
 	uint64_t live_bytes;  /* the most that is live at once */
 	uint64_t apart_bytes; /* the sum over sets of streams that share with each other only; at least live_bytes */
 	uint32_t sets;        /* of streams with items, that never share */
@@ -18,6 +18,6 @@ struct seam__bounds {
 
 /* The problem need not be finished. Errors: SEAM_OOM_META. O(count * streams + circle * sets). */
 SEAM_MUST_USE enum seam_rc seam__bounds_init(
-	const struct seam__problem *problem, uint64_t chunk_bytes, struct seam__bounds *ret_bounds);
+	const struct seam_problem *problem, uint64_t chunk_bytes, struct seam_bounds *ret_bounds);
 
 #endif

@@ -7,10 +7,10 @@
 
 #define POSITIONS_MAX (UINT32_C(1) << 31)
 
-enum seam_rc seam__problem_init(struct seam__problem *problem, struct seam_meta *meta, uint32_t count, uint32_t circle,
+enum seam_rc seam__problem_init(struct seam_problem *problem, struct seam_meta *meta, uint32_t count, uint32_t circle,
 	bool linear, uint32_t streams, uint64_t align_bytes)
 {
-	struct seam__problem made = {.meta = meta,
+	struct seam_problem made = {.meta = meta,
 		.capacity = count,
 		.circle = circle,
 		.linear = linear,
@@ -35,25 +35,25 @@ enum seam_rc seam__problem_init(struct seam__problem *problem, struct seam_meta 
 	return SEAM_OK;
 }
 
-void seam__problem_fini(struct seam__problem *problem)
+void seam__problem_fini(struct seam_problem *problem)
 {
 	if (problem->meta == NULL)
 		return;
 	seam__meta_free(problem->meta, problem->items, (size_t)problem->capacity * sizeof(*problem->items));
 	seam__meta_free(
 		problem->meta, problem->holds, (size_t)problem->capacity * problem->streams * sizeof(*problem->holds));
-	*problem = (struct seam__problem){0};
+	*problem = (struct seam_problem){0};
 }
 
-struct seam__item *seam__problem_add(struct seam__problem *problem, uint64_t size_bytes, uint32_t begin, uint32_t span)
+struct seam_item *seam__problem_add(struct seam_problem *problem, uint64_t size_bytes, uint32_t begin, uint32_t span)
 {
 	uint32_t number = problem->count;
 	uint64_t rest = size_bytes % problem->align_bytes;
-	struct seam__item *item;
+	struct seam_item *item;
 
 	SEAM_VERIFY(number < problem->capacity);
 	item = &problem->items[number];
-	*item = (struct seam__item){
+	*item = (struct seam_item){
 		.size_bytes = rest == 0 ? size_bytes : size_bytes + (problem->align_bytes - rest),
 		.fixed_bytes = SEAM__ADDRESS_ANY,
 		.begin = begin,
@@ -68,7 +68,7 @@ struct seam__item *seam__problem_add(struct seam__problem *problem, uint64_t siz
 }
 
 /* For how many positions item `i` is held from everybody: what is so held at one position conflicts in pairs. */
-static uint32_t sure_span(const struct seam__problem *problem, uint32_t i)
+static uint32_t sure_span(const struct seam_problem *problem, uint32_t i)
 {
 	uint32_t least = problem->items[i].span;
 
@@ -78,7 +78,7 @@ static uint32_t sure_span(const struct seam__problem *problem, uint32_t i)
 	return least;
 }
 
-uint32_t seam__problem_longest_hold(const struct seam__problem *problem, uint32_t i)
+uint32_t seam__problem_longest_hold(const struct seam_problem *problem, uint32_t i)
 {
 	uint32_t longest = problem->items[i].span;
 
@@ -90,7 +90,7 @@ uint32_t seam__problem_longest_hold(const struct seam__problem *problem, uint32_
 	return longest < problem->circle ? longest : problem->circle;
 }
 
-void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live)
+void seam__problem_live(const struct seam_problem *problem, uint64_t *ret_live)
 {
 	uint64_t around = 0; /* of items that are live at position 0 because they cross the end, or all around */
 
@@ -98,7 +98,7 @@ void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live)
 		ret_live[t] = 0;
 	/* Differences first, in wrapping arithmetic; then their running sum. */
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 		uint64_t end = (uint64_t)item->begin + sure_span(problem, i);
 
 		ret_live[item->begin] += item->size_bytes;
@@ -115,7 +115,7 @@ void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live)
 	}
 }
 
-enum seam_rc seam__problem_max_live(const struct seam__problem *problem, uint64_t *ret_bytes)
+enum seam_rc seam__problem_max_live(const struct seam_problem *problem, uint64_t *ret_bytes)
 {
 	uint64_t *live;
 	uint64_t most = 0;
@@ -133,7 +133,7 @@ enum seam_rc seam__problem_max_live(const struct seam__problem *problem, uint64_
 	return SEAM_OK;
 }
 
-enum seam_rc seam__problem_finish(struct seam__problem *problem)
+enum seam_rc seam__problem_finish(struct seam_problem *problem)
 {
 	uint64_t lower = 0;
 	enum seam_rc rc = seam__problem_max_live(problem, &lower);
@@ -142,7 +142,7 @@ enum seam_rc seam__problem_finish(struct seam__problem *problem)
 		return rc;
 	/* What has its address is part of every placement. */
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (item->fixed_bytes != SEAM__ADDRESS_ANY && item->fixed_bytes + item->size_bytes > lower)
 			lower = item->fixed_bytes + item->size_bytes;

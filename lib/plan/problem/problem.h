@@ -35,7 +35,7 @@
 
 struct seam_meta;
 
-struct seam__item {
+struct seam_item {
 	uint64_t size_bytes;
 	uint64_t fixed_bytes; /* the address that it already has, or SEAM__ADDRESS_ANY */
 	uint32_t begin;       /* position of its allocation */
@@ -49,9 +49,9 @@ struct seam__item {
 	uint32_t phase_end;   /* STAlloc's p_e */
 };
 
-struct seam__problem {
+struct seam_problem {
 	struct seam_meta *meta; /* account of everything here and of the solvers' memory */
-	struct seam__item *items;
+	struct seam_item *items;
 	uint32_t count;
 	uint32_t capacity;    /* items that fit */
 	uint32_t circle;      /* positions */
@@ -64,60 +64,60 @@ struct seam__problem {
 
 /* An empty problem with room for `count` items, all fields zero but the given ones. holds are allocated if streams > 1.
  * Errors: SEAM_OOM_META, SEAM_INVALID (count or circle of 0 are allowed; more than 2^31 is not). */
-SEAM_MUST_USE enum seam_rc seam__problem_init(struct seam__problem *problem, struct seam_meta *meta, uint32_t count,
+SEAM_MUST_USE enum seam_rc seam__problem_init(struct seam_problem *problem, struct seam_meta *meta, uint32_t count,
 	uint32_t circle, bool linear, uint32_t streams, uint64_t align_bytes);
-void seam__problem_fini(struct seam__problem *problem); /* a zeroed one is allowed */
+void seam__problem_fini(struct seam_problem *problem); /* a zeroed one is allowed */
 
 /* Appends an item of `size_bytes` (rounded up to the alignment) that lives [begin, begin + span), with stream 0, no
  * fixed address, no link, and holds of its span for every stream (as if all streams were one). There must be room.
  * Returns it, to be changed by the caller. */
-struct seam__item *seam__problem_add(struct seam__problem *problem, uint64_t size_bytes, uint32_t begin, uint32_t span);
+struct seam_item *seam__problem_add(struct seam_problem *problem, uint64_t size_bytes, uint32_t begin, uint32_t span);
 
 /* Call after the last item: computes lower_bytes. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__problem_finish(struct seam__problem *problem);
+SEAM_MUST_USE enum seam_rc seam__problem_finish(struct seam_problem *problem);
 
 /* The largest sum of sizes live at once, over the positions [0, circle). Errors: SEAM_OOM_META.
  * O(count * streams + circle). */
-SEAM_MUST_USE enum seam_rc seam__problem_max_live(const struct seam__problem *problem, uint64_t *ret_bytes);
+SEAM_MUST_USE enum seam_rc seam__problem_max_live(const struct seam_problem *problem, uint64_t *ret_bytes);
 
 /* Sum of live sizes at each position: `ret_live` has room for circle values. Live is what is held from every stream: an
  * item that its own stream must leave alone for longer than some other stream must counts for the shorter time, for
  * only then is the sum a bound. O(count * streams + circle). */
-void seam__problem_live(const struct seam__problem *problem, uint64_t *ret_live);
+void seam__problem_live(const struct seam_problem *problem, uint64_t *ret_live);
 
 /* Positions from `from` forward to `to`, around the circle. */
-static inline uint32_t seam__problem_distance(const struct seam__problem *problem, uint32_t from, uint32_t to)
+static inline uint32_t seam__problem_distance(const struct seam_problem *problem, uint32_t from, uint32_t to)
 {
 	return to >= from ? to - from : to + (problem->circle - from);
 }
 
 /* For how many positions from its begin item `i` is held from stream `stream`. */
-static inline uint32_t seam__problem_hold(const struct seam__problem *problem, uint32_t i, uint32_t stream)
+static inline uint32_t seam__problem_hold(const struct seam_problem *problem, uint32_t i, uint32_t stream)
 {
 	return problem->holds == NULL ? problem->items[i].span : problem->holds[(size_t)i * problem->streams + stream];
 }
 
 /* The longest of the item's holds, for any stream; at most the whole circle (always). O(streams). */
-uint32_t seam__problem_longest_hold(const struct seam__problem *problem, uint32_t i);
+uint32_t seam__problem_longest_hold(const struct seam_problem *problem, uint32_t i);
 
 /* May the two not share a byte? Symmetric; false for i == j is not promised. O(1). */
-static inline bool seam__problem_conflict(const struct seam__problem *problem, uint32_t i, uint32_t j)
+static inline bool seam__problem_conflict(const struct seam_problem *problem, uint32_t i, uint32_t j)
 {
-	const struct seam__item *a = &problem->items[i];
-	const struct seam__item *b = &problem->items[j];
+	const struct seam_item *a = &problem->items[i];
+	const struct seam_item *b = &problem->items[j];
 
 	return seam__problem_distance(problem, a->begin, b->begin) < seam__problem_hold(problem, i, b->stream) ||
 		seam__problem_distance(problem, b->begin, a->begin) < seam__problem_hold(problem, j, a->stream);
 }
 
 /* Name of the first broken invariant, or NULL. P5 takes O(fixed^2). */
-const char *seam__problem_check(const struct seam__problem *problem);
+const char *seam__problem_check(const struct seam_problem *problem);
 
 /* A placement is an address per item. This proves one: no two conflicting items overlap, fixed items are where they
  * must be, links are kept, no address is above peak_bytes - size. Returns NULL or what is broken. O(n log n + pairs of
  * items that overlap in address): for tests and for the last look at a plan; the validator of plan files is another
  * one. `offsets`: count values. */
 const char *seam__problem_check_placement(
-	const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes);
+	const struct seam_problem *problem, const uint64_t *offsets, uint64_t peak_bytes);
 
 #endif

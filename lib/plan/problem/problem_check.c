@@ -8,9 +8,9 @@
 
 #include "meta.h"
 
-static const char *check_item(const struct seam__problem *problem, uint32_t i)
+static const char *check_item(const struct seam_problem *problem, uint32_t i)
 {
-	const struct seam__item *item = &problem->items[i];
+	const struct seam_item *item = &problem->items[i];
 
 	if (item->size_bytes == 0 || item->size_bytes % problem->align_bytes != 0)
 		return "P1 size";
@@ -32,7 +32,7 @@ static const char *check_item(const struct seam__problem *problem, uint32_t i)
 }
 
 /* Following successors for more steps than there are items means a circle; two predecessors are found by counting. */
-static const char *check_links(const struct seam__problem *problem)
+static const char *check_links(const struct seam_problem *problem)
 {
 	uint8_t *is_next = seam__meta_alloc(problem->meta, problem->count);
 	const char *broken = NULL;
@@ -42,7 +42,7 @@ static const char *check_links(const struct seam__problem *problem)
 	if (is_next == NULL)
 		return NULL; /* nothing can be said */
 	for (uint32_t i = 0; i < problem->count && broken == NULL; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (item->next == SEAM__ITEM_NONE)
 			continue;
@@ -65,21 +65,21 @@ static const char *check_links(const struct seam__problem *problem)
 	return broken;
 }
 
-static bool overlap(const struct seam__problem *problem, const uint64_t *offsets, uint32_t i, uint32_t j)
+static bool overlap(const struct seam_problem *problem, const uint64_t *offsets, uint32_t i, uint32_t j)
 {
 	return offsets[i] < offsets[j] + problem->items[j].size_bytes &&
 		offsets[j] < offsets[i] + problem->items[i].size_bytes;
 }
 
-static const char *check_fixed(const struct seam__problem *problem)
+static const char *check_fixed(const struct seam_problem *problem)
 {
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *a = &problem->items[i];
+		const struct seam_item *a = &problem->items[i];
 
 		if (a->fixed_bytes == SEAM__ADDRESS_ANY)
 			continue;
 		for (uint32_t j = i + 1; j < problem->count; j++) {
-			const struct seam__item *b = &problem->items[j];
+			const struct seam_item *b = &problem->items[j];
 
 			if (b->fixed_bytes != SEAM__ADDRESS_ANY && a->fixed_bytes < b->fixed_bytes + b->size_bytes &&
 				b->fixed_bytes < a->fixed_bytes + a->size_bytes &&
@@ -90,7 +90,7 @@ static const char *check_fixed(const struct seam__problem *problem)
 	return NULL;
 }
 
-const char *seam__problem_check(const struct seam__problem *problem)
+const char *seam__problem_check(const struct seam_problem *problem)
 {
 	const char *broken = NULL;
 
@@ -120,7 +120,7 @@ static int compare_offsets(const void *left, const void *right)
 
 /* A sweep over addresses: `open` holds the items that reach beyond the address at hand. */
 static const char *sweep(
-	const struct seam__problem *problem, const uint64_t *offsets, struct by_offset *order, uint32_t *open)
+	const struct seam_problem *problem, const uint64_t *offsets, struct by_offset *order, uint32_t *open)
 {
 	uint32_t open_count = 0;
 
@@ -147,14 +147,14 @@ static const char *sweep(
 }
 
 const char *seam__problem_check_placement(
-	const struct seam__problem *problem, const uint64_t *offsets, uint64_t peak_bytes)
+	const struct seam_problem *problem, const uint64_t *offsets, uint64_t peak_bytes)
 {
 	struct by_offset *order;
 	uint32_t *open;
 	const char *broken = NULL;
 
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (item->size_bytes > peak_bytes || offsets[i] > peak_bytes - item->size_bytes)
 			return "an item reaches above the peak";

@@ -4,18 +4,18 @@
 #include "meta.h"
 
 enum seam_rc seam__subset_make(
-	const struct seam__problem *whole, const uint8_t *marks, uint8_t mark, struct seam__problem *ret_subset)
+	const struct seam_problem *whole, const uint8_t *marks, uint8_t mark, struct seam_problem *ret_subset)
 {
 	uint32_t count = 0;
 	enum seam_rc rc;
 
 	for (uint32_t i = 0; i < whole->count; i++)
 		count += marks[i] == mark;
-	*ret_subset = (struct seam__problem){0};
+	*ret_subset = (struct seam_problem){0};
 	rc = seam__problem_init(
 		ret_subset, whole->meta, count, whole->circle, whole->linear, whole->streams, whole->align_bytes);
 	for (uint32_t i = 0; i < whole->count && rc == SEAM_OK; i++) {
-		const struct seam__item *item = &whole->items[i];
+		const struct seam_item *item = &whole->items[i];
 		uint32_t number = ret_subset->count;
 
 		if (marks[i] != mark)
@@ -27,7 +27,7 @@ enum seam_rc seam__subset_make(
 	return rc == SEAM_OK ? seam__problem_finish(ret_subset) : rc;
 }
 
-void seam__subset_spread(const struct seam__problem *whole, const uint8_t *marks, uint8_t mark, const uint64_t *offsets,
+void seam__subset_spread(const struct seam_problem *whole, const uint8_t *marks, uint8_t mark, const uint64_t *offsets,
 	uint64_t base_bytes, uint64_t *whole_offsets)
 {
 	for (uint32_t i = 0, n = 0; i < whole->count; i++)
@@ -36,7 +36,7 @@ void seam__subset_spread(const struct seam__problem *whole, const uint8_t *marks
 }
 
 /* How many of the positions of `busy`, which has sums from the start, the item lives at. */
-static uint32_t busy_positions(const struct seam__problem *problem, const uint64_t *busy, const struct seam__item *item)
+static uint32_t busy_positions(const struct seam_problem *problem, const uint64_t *busy, const struct seam_item *item)
 {
 	uint64_t end = (uint64_t)item->begin + item->span;
 
@@ -46,7 +46,7 @@ static uint32_t busy_positions(const struct seam__problem *problem, const uint64
 }
 
 enum seam_rc seam__subset_busy(
-	const struct seam__problem *problem, uint64_t most_bytes, uint64_t spare_bytes, uint32_t *ret_positions)
+	const struct seam_problem *problem, uint64_t most_bytes, uint64_t spare_bytes, uint32_t *ret_positions)
 {
 	uint64_t *busy = seam__meta_array(problem->meta, (size_t)problem->circle + 1, sizeof(*busy));
 	uint64_t sum = 0;

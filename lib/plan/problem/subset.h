@@ -11,15 +11,15 @@
 /* The items of `whole` whose mark is `mark`, in its order, on the same circle and with the same streams. None is linked
  * to one with another mark. Errors: SEAM_OOM_META; *ret_subset is for seam__problem_fini() in any case. */
 SEAM_MUST_USE enum seam_rc seam__subset_make(
-	const struct seam__problem *whole, const uint8_t *marks, uint8_t mark, struct seam__problem *ret_subset);
+	const struct seam_problem *whole, const uint8_t *marks, uint8_t mark, struct seam_problem *ret_subset);
 
 /* Addresses of a subset's items, `base_bytes` higher, into those of the whole. */
-void seam__subset_spread(const struct seam__problem *whole, const uint8_t *marks, uint8_t mark, const uint64_t *offsets,
+void seam__subset_spread(const struct seam_problem *whole, const uint8_t *marks, uint8_t mark, const uint64_t *offsets,
 	uint64_t base_bytes, uint64_t *whole_offsets);
 
 /* How many of the busy positions each item lives at: those where less than `spare_bytes` are left of `most_bytes`.
  * ret_positions: one for each item. Errors: SEAM_OOM_META. O(count * streams + circle). */
 SEAM_MUST_USE enum seam_rc seam__subset_busy(
-	const struct seam__problem *problem, uint64_t most_bytes, uint64_t spare_bytes, uint32_t *ret_positions);
+	const struct seam_problem *problem, uint64_t most_bytes, uint64_t spare_bytes, uint32_t *ret_positions);
 
 #endif

@@ -7,14 +7,14 @@
 
 /* What is only needed while a timeline is made. */
 struct making {
-	struct seam__timeline *timeline;
+	struct seam_timeline *timeline;
 	uint32_t *positions; /* of the columns (where there is one lane: of the first begin in each), ascending in each
 				lane */
 	uint8_t *ends;       /* per position: an item ends there. NULL unless there is one lane */
 	uint32_t *stream_lane; /* per stream, or NULL when holds do not matter */
 };
 
-static bool holds_matter(const struct seam__problem *problem)
+static bool holds_matter(const struct seam_problem *problem)
 {
 	for (uint32_t i = 0; problem->holds != NULL && i < problem->count; i++)
 		for (uint32_t s = 0; s < problem->streams; s++)
@@ -26,8 +26,8 @@ static bool holds_matter(const struct seam__problem *problem)
 /* Lanes are numbered in the order in which their streams first occur. */
 static enum seam_rc find_lanes(struct making *making)
 {
-	struct seam__timeline *timeline = making->timeline;
-	const struct seam__problem *problem = timeline->problem;
+	struct seam_timeline *timeline = making->timeline;
+	const struct seam_problem *problem = timeline->problem;
 
 	timeline->lanes = 1;
 	if (!holds_matter(problem))
@@ -59,7 +59,7 @@ static int compare_positions(const void *left, const void *right)
  * from before, lives at the last of them, so all of them conflict. */
 static enum seam_rc find_ends(struct making *making)
 {
-	const struct seam__problem *problem = making->timeline->problem;
+	const struct seam_problem *problem = making->timeline->problem;
 
 	if (making->timeline->lanes > 1)
 		return SEAM_OK;
@@ -85,8 +85,8 @@ static bool is_new_column(const struct making *making, uint32_t before, uint32_t
 /* The begins of each lane, sorted; of those that make one column the first. */
 static enum seam_rc find_columns(struct making *making)
 {
-	struct seam__timeline *timeline = making->timeline;
-	const struct seam__problem *problem = timeline->problem;
+	struct seam_timeline *timeline = making->timeline;
+	const struct seam_problem *problem = timeline->problem;
 	uint32_t made = 0;
 
 	timeline->lane_starts = seam__meta_array(problem->meta, (size_t)timeline->lanes + 1, sizeof(uint32_t));
@@ -133,14 +133,14 @@ static uint32_t rank(const struct making *making, uint32_t lane, uint32_t positi
 	return low;
 }
 
-static struct seam__cover cover(const struct making *making, uint32_t item, uint32_t lane, uint32_t hold)
+static struct seam_cover cover(const struct making *making, uint32_t item, uint32_t lane, uint32_t hold)
 {
-	const struct seam__problem *problem = making->timeline->problem;
+	const struct seam_problem *problem = making->timeline->problem;
 	uint32_t columns = seam__timeline_columns(making->timeline, lane);
 	uint32_t begin = problem->items[item].begin;
 	uint32_t first = making->ends == NULL ? rank(making, lane, begin) : rank(making, lane, begin + 1) - 1;
 	uint64_t end = (uint64_t)begin + hold;
-	struct seam__cover made = {.first = first == columns ? 0 : first};
+	struct seam_cover made = {.first = first == columns ? 0 : first};
 
 	if (hold >= problem->circle)
 		made.count = columns;
@@ -153,11 +153,11 @@ static struct seam__cover cover(const struct making *making, uint32_t item, uint
 
 static enum seam_rc find_covers(struct making *making)
 {
-	struct seam__timeline *timeline = making->timeline;
-	const struct seam__problem *problem = timeline->problem;
+	struct seam_timeline *timeline = making->timeline;
+	const struct seam_problem *problem = timeline->problem;
 
 	timeline->covers =
-		seam__meta_array(problem->meta, (size_t)problem->count * timeline->lanes, sizeof(struct seam__cover));
+		seam__meta_array(problem->meta, (size_t)problem->count * timeline->lanes, sizeof(struct seam_cover));
 	if (timeline->covers == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count && making->stream_lane == NULL; i++)
@@ -173,9 +173,9 @@ static enum seam_rc find_covers(struct making *making)
 	return SEAM_OK;
 }
 
-enum seam_rc seam__timeline_init(struct seam__timeline *timeline, const struct seam__problem *problem)
+enum seam_rc seam__timeline_init(struct seam_timeline *timeline, const struct seam_problem *problem)
 {
-	struct seam__timeline made = {.problem = problem};
+	struct seam_timeline made = {.problem = problem};
 	struct making making = {.timeline = &made};
 	enum seam_rc rc = find_lanes(&making);
 
@@ -195,9 +195,9 @@ enum seam_rc seam__timeline_init(struct seam__timeline *timeline, const struct s
 	return rc;
 }
 
-void seam__timeline_fini(struct seam__timeline *timeline)
+void seam__timeline_fini(struct seam_timeline *timeline)
 {
-	const struct seam__problem *problem = timeline->problem;
+	const struct seam_problem *problem = timeline->problem;
 
 	if (problem == NULL)
 		return;
@@ -205,10 +205,10 @@ void seam__timeline_fini(struct seam__timeline *timeline)
 		problem->meta, timeline->covers, (size_t)problem->count * timeline->lanes * sizeof(*timeline->covers));
 	seam__meta_free(problem->meta, timeline->item_lanes, (size_t)problem->count * sizeof(*timeline->item_lanes));
 	seam__meta_free(problem->meta, timeline->lane_starts, ((size_t)timeline->lanes + 1) * sizeof(uint32_t));
-	*timeline = (struct seam__timeline){0};
+	*timeline = (struct seam_timeline){0};
 }
 
-const char *seam__timeline_check(const struct seam__timeline *timeline)
+const char *seam__timeline_check(const struct seam_timeline *timeline)
 {
 	for (uint32_t i = 0; i < timeline->problem->count; i++) {
 		uint32_t own = seam__timeline_lane(timeline, i);

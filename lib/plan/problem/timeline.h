@@ -24,58 +24,58 @@
 #include "problem.h"
 
 /* A run of columns of one lane: `first`, `first` + 1, ... modulo the lane's columns. */
-struct seam__cover {
+struct seam_cover {
 	uint32_t first; /* below the lane's columns, or 0 */
 	uint32_t count; /* up to the lane's columns; 0 where nothing of the lane may not share */
 };
 
-struct seam__timeline {
-	const struct seam__problem *problem;
-	uint32_t lanes;        /* 1 or more */
-	uint32_t *lane_starts; /* lanes + 1 values: columns of lane l are [start l, start l + 1) in one numbering */
-	uint32_t *item_lanes;  /* per item; NULL when there is one lane */
-	struct seam__cover *covers; /* [item * lanes + lane] */
+struct seam_timeline {
+	const struct seam_problem *problem;
+	uint32_t lanes;            /* 1 or more */
+	uint32_t *lane_starts;     /* lanes + 1 values: columns of lane l are [start l, start l + 1) in one numbering */
+	uint32_t *item_lanes;      /* per item; NULL when there is one lane */
+	struct seam_cover *covers; /* [item * lanes + lane] */
 };
 
 /* Errors: SEAM_OOM_META. O((n + lanes) log n + n * lanes * log n). The problem must outlive it and have items. */
-SEAM_MUST_USE enum seam_rc seam__timeline_init(struct seam__timeline *timeline, const struct seam__problem *problem);
-void seam__timeline_fini(struct seam__timeline *timeline); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__timeline_init(struct seam_timeline *timeline, const struct seam_problem *problem);
+void seam__timeline_fini(struct seam_timeline *timeline); /* a zeroed one is allowed */
 
-static inline uint32_t seam__timeline_lane(const struct seam__timeline *timeline, uint32_t item)
+static inline uint32_t seam__timeline_lane(const struct seam_timeline *timeline, uint32_t item)
 {
 	return timeline->item_lanes == NULL ? 0 : timeline->item_lanes[item];
 }
 
-static inline uint32_t seam__timeline_columns(const struct seam__timeline *timeline, uint32_t lane)
+static inline uint32_t seam__timeline_columns(const struct seam_timeline *timeline, uint32_t lane)
 {
 	return timeline->lane_starts[lane + 1] - timeline->lane_starts[lane];
 }
 
-static inline const struct seam__cover *seam__timeline_cover(
-	const struct seam__timeline *timeline, uint32_t item, uint32_t lane)
+static inline const struct seam_cover *seam__timeline_cover(
+	const struct seam_timeline *timeline, uint32_t item, uint32_t lane)
 {
 	return &timeline->covers[(size_t)item * timeline->lanes + lane];
 }
 
 /* The item's own column, in its lane. */
-static inline uint32_t seam__timeline_column(const struct seam__timeline *timeline, uint32_t item)
+static inline uint32_t seam__timeline_column(const struct seam_timeline *timeline, uint32_t item)
 {
 	return seam__timeline_cover(timeline, item, seam__timeline_lane(timeline, item))->first;
 }
 
-const char *seam__timeline_check(const struct seam__timeline *timeline);
+const char *seam__timeline_check(const struct seam_timeline *timeline);
 
 /* The nodes of a bottom-up tree over a lane's columns. A tree over n columns has nodes 1 .. 2n - 1; leaf c is n + c,
  * the parent of v is v / 2. A cover is the disjoint union of the leaves below at most 4 log n nodes: walk them with
  *     for (seam__walk_begin(&walk, cover, columns); seam__walk_next(&walk, &node);) ...
  * Exactly one of them is an ancestor (or is itself) of each leaf covered. */
-struct seam__walk {
+struct seam_walk {
 	uint32_t left, right; /* of the run at hand, as nodes; the run is empty when they are equal */
 	uint32_t more;        /* the end of the second run, as a column: it begins at 0 */
 	uint32_t columns;
 };
 
-static inline void seam__walk_begin(struct seam__walk *walk, const struct seam__cover *cover, uint32_t columns)
+static inline void seam__walk_begin(struct seam_walk *walk, const struct seam_cover *cover, uint32_t columns)
 {
 	uint32_t room = columns - cover->first;
 	uint32_t here = cover->count < room ? cover->count : room;
@@ -86,7 +86,7 @@ static inline void seam__walk_begin(struct seam__walk *walk, const struct seam__
 	walk->more = cover->count - here;
 }
 
-static inline bool seam__walk_next(struct seam__walk *walk, uint32_t *ret_node)
+static inline bool seam__walk_next(struct seam_walk *walk, uint32_t *ret_node)
 {
 	for (;;) {
 		while (walk->left < walk->right) {

@@ -9,46 +9,46 @@
 #define BLOCK_STRETCHES UINT32_C(4096) /* 64 KiB; a longer run has a block of its own */
 #define ROOM_FIRST UINT32_C(2)
 
-struct seam__address_block {
-	struct seam__address_block *next;
+struct seam_address_block {
+	struct seam_address_block *next;
 	size_t room;
 	size_t used;
-	struct seam__address_stretch stretches[];
+	struct seam_address_stretch stretches[];
 };
 
 static size_t block_bytes(size_t room)
 {
-	return sizeof(struct seam__address_block) + room * sizeof(struct seam__address_stretch);
+	return sizeof(struct seam_address_block) + room * sizeof(struct seam_address_stretch);
 }
 
-void seam__address_heap_init(struct seam__address_heap *heap, struct seam_meta *meta)
+void seam__address_heap_init(struct seam_address_heap *heap, struct seam_meta *meta)
 {
-	*heap = (struct seam__address_heap){.meta = meta};
+	*heap = (struct seam_address_heap){.meta = meta};
 }
 
-void seam__address_heap_fini(struct seam__address_heap *heap)
+void seam__address_heap_fini(struct seam_address_heap *heap)
 {
 	while (heap->first != NULL) {
-		struct seam__address_block *block = heap->first;
+		struct seam_address_block *block = heap->first;
 
 		heap->first = block->next;
 		seam__meta_free(heap->meta, block, block_bytes(block->room));
 	}
-	*heap = (struct seam__address_heap){.meta = heap->meta};
+	*heap = (struct seam_address_heap){.meta = heap->meta};
 }
 
-void seam__address_heap_clear(struct seam__address_heap *heap)
+void seam__address_heap_clear(struct seam_address_heap *heap)
 {
-	for (struct seam__address_block *block = heap->first; block != NULL; block = block->next)
+	for (struct seam_address_block *block = heap->first; block != NULL; block = block->next)
 		block->used = 0;
 	memset(heap->freed, 0, sizeof(heap->freed));
 	heap->at = heap->first;
 }
 
-static struct seam__address_stretch *take(struct seam__address_heap *heap, uint32_t room)
+static struct seam_address_stretch *take(struct seam_address_heap *heap, uint32_t room)
 {
 	void **freed = &heap->freed[seam__bits_log2(room)];
-	struct seam__address_block *block;
+	struct seam_address_block *block;
 	size_t wanted;
 
 	if (*freed != NULL) {
@@ -80,7 +80,7 @@ static struct seam__address_stretch *take(struct seam__address_heap *heap, uint3
 	return block->stretches;
 }
 
-static void give(struct seam__address_heap *heap, struct seam__address_stretch *run, uint32_t room)
+static void give(struct seam_address_heap *heap, struct seam_address_stretch *run, uint32_t room)
 {
 	void **freed = &heap->freed[seam__bits_log2(room)];
 
@@ -88,10 +88,10 @@ static void give(struct seam__address_heap *heap, struct seam__address_stretch *
 	*freed = run;
 }
 
-static enum seam_rc make_room(struct seam__addresses *set, struct seam__address_heap *heap)
+static enum seam_rc make_room(struct seam_addresses *set, struct seam_address_heap *heap)
 {
 	uint32_t room = set->room == 0 ? ROOM_FIRST : set->room * 2;
-	struct seam__address_stretch *run = take(heap, room);
+	struct seam_address_stretch *run = take(heap, room);
 
 	if (run == NULL)
 		return SEAM_OOM_META;
@@ -105,7 +105,7 @@ static enum seam_rc make_room(struct seam__addresses *set, struct seam__address_
 }
 
 enum seam_rc seam__addresses_add(
-	struct seam__addresses *set, struct seam__address_heap *heap, uint64_t begin_bytes, uint64_t end_bytes)
+	struct seam_addresses *set, struct seam_address_heap *heap, uint64_t begin_bytes, uint64_t end_bytes)
 {
 	uint32_t first = 0; /* of the stretches that end at begin or above, */
 	uint32_t end;       /* up to the first that begins above the end: these are joined */
@@ -124,7 +124,7 @@ enum seam_rc seam__addresses_add(
 		memmove(set->stretches + first + 1, set->stretches + first,
 			(set->count - first) * sizeof(*set->stretches));
 		set->stretches[first] =
-			(struct seam__address_stretch){.begin_bytes = begin_bytes, .end_bytes = end_bytes};
+			(struct seam_address_stretch){.begin_bytes = begin_bytes, .end_bytes = end_bytes};
 		set->count++;
 		return SEAM_OK;
 	}
@@ -140,7 +140,7 @@ enum seam_rc seam__addresses_add(
 	return SEAM_OK;
 }
 
-uint32_t seam__addresses_find(const struct seam__addresses *set, uint32_t from, uint64_t address_bytes)
+uint32_t seam__addresses_find(const struct seam_addresses *set, uint32_t from, uint64_t address_bytes)
 {
 	uint32_t step = 1;
 	uint32_t low = from;
@@ -165,7 +165,7 @@ uint32_t seam__addresses_find(const struct seam__addresses *set, uint32_t from, 
 	return low;
 }
 
-const char *seam__addresses_check(const struct seam__addresses *set)
+const char *seam__addresses_check(const struct seam_addresses *set)
 {
 	if (set->count > set->room)
 		return "A3 room";

@@ -20,42 +20,42 @@
 struct seam_meta;
 
 /* Addresses [begin, end). */
-struct seam__address_stretch {
+struct seam_address_stretch {
 	uint64_t begin_bytes;
 	uint64_t end_bytes;
 };
 
 /* Zeroed: the empty set. */
-struct seam__addresses {
-	struct seam__address_stretch *stretches;
+struct seam_addresses {
+	struct seam_address_stretch *stretches;
 	uint32_t count;
 	uint32_t room; /* 0, or a power of two */
 };
 
-struct seam__address_block;
+struct seam_address_block;
 
-struct seam__address_heap {
+struct seam_address_heap {
 	struct seam_meta *meta;
-	struct seam__address_block *first; /* all blocks, the oldest first */
-	struct seam__address_block *last;
-	struct seam__address_block *at; /* in use: those behind it are empty. NULL: none is */
+	struct seam_address_block *first; /* all blocks, the oldest first */
+	struct seam_address_block *last;
+	struct seam_address_block *at; /* in use: those behind it are empty. NULL: none is */
 	void *freed[32]; /* outgrown runs by log2 of their room; the next one's address in the first bytes */
 };
 
-void seam__address_heap_init(struct seam__address_heap *heap, struct seam_meta *meta); /* allocates nothing */
-void seam__address_heap_fini(struct seam__address_heap *heap);
+void seam__address_heap_init(struct seam_address_heap *heap, struct seam_meta *meta); /* allocates nothing */
+void seam__address_heap_fini(struct seam_address_heap *heap);
 
 /* Forgets every set: they must be zeroed. Keeps the memory. */
-void seam__address_heap_clear(struct seam__address_heap *heap);
+void seam__address_heap_clear(struct seam_address_heap *heap);
 
 /* Adds [begin, end), not empty. Errors: SEAM_OOM_META, the set is as before. O(log n) to find, O(n) to make room. */
 SEAM_MUST_USE enum seam_rc seam__addresses_add(
-	struct seam__addresses *set, struct seam__address_heap *heap, uint64_t begin_bytes, uint64_t end_bytes);
+	struct seam_addresses *set, struct seam_address_heap *heap, uint64_t begin_bytes, uint64_t end_bytes);
 
 /* The number of the first stretch at or after number `from` that ends above `address_bytes`; count if none. Stretches
  * before `from` must end at or below. O(log of the distance). */
-uint32_t seam__addresses_find(const struct seam__addresses *set, uint32_t from, uint64_t address_bytes);
+uint32_t seam__addresses_find(const struct seam_addresses *set, uint32_t from, uint64_t address_bytes);
 
-const char *seam__addresses_check(const struct seam__addresses *set);
+const char *seam__addresses_check(const struct seam_addresses *set);
 
 #endif

@@ -21,17 +21,17 @@ struct rank {
 };
 
 struct around {
-	const struct seam__problem *problem;
+	const struct seam_problem *problem;
 	uint64_t roof_bytes; /* end of the highest fixed item: the gaps lie below */
 	uint64_t gap_bytes;  /* what is free there */
 	struct rank *ranks;
 	uint32_t count;  /* of them */
 	uint8_t *placed; /* per item: it is fixed, or in a gap */
-	struct seam__placer placer;
+	struct seam_placer placer;
 };
 
 /* Is the item there at all times, for everybody? */
-static bool stays(const struct seam__problem *problem, uint32_t i)
+static bool stays(const struct seam_problem *problem, uint32_t i)
 {
 	if (problem->items[i].span < problem->circle)
 		return false;
@@ -44,11 +44,11 @@ static bool stays(const struct seam__problem *problem, uint32_t i)
 /* False: there are fixed items of another kind, or none. */
 static bool look_at_fixed(struct around *around)
 {
-	const struct seam__problem *problem = around->problem;
+	const struct seam_problem *problem = around->problem;
 	uint64_t taken_bytes = 0;
 
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (item->fixed_bytes == SEAM__ADDRESS_ANY)
 			continue;
@@ -84,7 +84,7 @@ static void rank_item(struct around *around, uint32_t i, uint32_t positions)
 /* The items that could make the rest lower: those that live where it would be too high otherwise. */
 static enum seam_rc rank_items(struct around *around)
 {
-	const struct seam__problem *problem = around->problem;
+	const struct seam_problem *problem = around->problem;
 	uint32_t *positions = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*positions));
 	enum seam_rc rc = SEAM_OOM_META;
 
@@ -97,7 +97,7 @@ static enum seam_rc rank_items(struct around *around)
 	return rc;
 }
 
-static enum seam_rc fill(struct around *around, struct seam__budget *budget)
+static enum seam_rc fill(struct around *around, struct seam_budget *budget)
 {
 	enum seam_rc rc = seam__placer_init(&around->placer, around->problem);
 
@@ -115,12 +115,12 @@ static enum seam_rc fill(struct around *around, struct seam__budget *budget)
 }
 
 /* Places the rest above the roof. */
-static enum seam_rc stack_rest(struct around *around, const struct seam__problem *rest, struct seam__budget *budget,
-	struct seam__placement *best)
+static enum seam_rc stack_rest(
+	struct around *around, const struct seam_problem *rest, struct seam_budget *budget, struct seam_placement *best)
 {
-	const struct seam__problem *problem = around->problem;
-	struct seam__placement above = {0};
-	struct seam__budget own = *budget;
+	const struct seam_problem *problem = around->problem;
+	struct seam_placement above = {0};
+	struct seam_budget own = *budget;
 	uint64_t *offsets = around->placer.made.offsets;
 	enum seam_rc rc = seam__placement_init(&above, rest);
 
@@ -138,11 +138,11 @@ static enum seam_rc stack_rest(struct around *around, const struct seam__problem
 	return rc;
 }
 
-enum seam_rc seam__solve_around_fixed(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_around_fixed(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
 	struct around around = {.problem = problem};
-	struct seam__problem rest = {0};
+	struct seam_problem rest = {0};
 	size_t room = (size_t)problem->count + 1;
 	enum seam_rc rc = SEAM_OOM_META;
 

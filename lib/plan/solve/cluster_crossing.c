@@ -24,17 +24,17 @@ struct crossing {
 };
 
 struct cluster {
-	const struct seam__problem *problem;
+	const struct seam_problem *problem;
 	uint64_t peak_bytes;
-	struct seam__problem linked; /* the same upside down, and with links, in `items` of its own */
-	struct seam__placer placer;  /* of `linked` */
+	struct seam_problem linked; /* the same upside down, and with links, in `items` of its own */
+	struct seam_placer placer;  /* of `linked` */
 	struct crossing *crossing;
 	uint32_t count; /* of them; fewer with each round */
 	uint8_t *moves; /* per item */
 	enum seam_rc rc;
 };
 
-static uint32_t period_of(const struct seam__problem *problem)
+static uint32_t period_of(const struct seam_problem *problem)
 {
 	uint32_t copies = 1;
 
@@ -44,9 +44,9 @@ static uint32_t period_of(const struct seam__problem *problem)
 	return problem->circle / copies;
 }
 
-static bool crosses(const struct seam__problem *problem, uint32_t item, uint32_t period)
+static bool crosses(const struct seam_problem *problem, uint32_t item, uint32_t period)
 {
-	const struct seam__item *at = &problem->items[item];
+	const struct seam_item *at = &problem->items[item];
 
 	return at->fixed_bytes == SEAM__ADDRESS_ANY && at->span < problem->circle &&
 		at->begin % period + (uint64_t)at->span > period;
@@ -69,7 +69,7 @@ static int compare_offsets(const void *left, const void *right)
 }
 
 /* Those that are to be moved, in order of begin. `list` has room for all items. Returns how many. */
-static uint32_t list_crossing(const struct seam__problem *problem, uint64_t peak_bytes, struct crossing *list)
+static uint32_t list_crossing(const struct seam_problem *problem, uint64_t peak_bytes, struct crossing *list)
 {
 	uint32_t count = 0, period = period_of(problem);
 
@@ -85,7 +85,7 @@ static uint32_t list_crossing(const struct seam__problem *problem, uint64_t peak
 
 /* Maximal stretches of addresses that they have between them at any time. Sorts them by address. */
 static uint32_t count_pieces(
-	const struct seam__problem *problem, const uint64_t *offsets, struct crossing *list, uint32_t count)
+	const struct seam_problem *problem, const uint64_t *offsets, struct crossing *list, uint32_t count)
 {
 	uint64_t end_bytes = 0;
 	uint32_t pieces = 0;
@@ -103,7 +103,7 @@ static uint32_t count_pieces(
 }
 
 enum seam_rc seam__cluster_crossing_pieces(
-	const struct seam__problem *problem, const struct seam__placement *placed, uint32_t *ret_pieces)
+	const struct seam_problem *problem, const struct seam_placement *placed, uint32_t *ret_pieces)
 {
 	struct crossing *list = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*list));
 
@@ -151,7 +151,7 @@ static uint32_t gather(struct cluster *cluster, uint32_t first, uint32_t end)
 /* Everything but what moves is placed where it was. */
 static void start(struct cluster *cluster, const uint64_t *offsets)
 {
-	struct seam__problem *linked = &cluster->linked;
+	struct seam_problem *linked = &cluster->linked;
 
 	for (uint32_t i = 0; i < linked->count; i++)
 		linked->items[i].next = SEAM__ITEM_NONE;
@@ -183,7 +183,7 @@ static bool gather_all(struct cluster *cluster, const uint64_t *offsets)
 
 static enum seam_rc cluster_init(struct cluster *cluster)
 {
-	const struct seam__problem *problem = cluster->problem;
+	const struct seam_problem *problem = cluster->problem;
 	const size_t room = (size_t)problem->count + 1;
 
 	cluster->linked = *problem;
@@ -207,7 +207,7 @@ static enum seam_rc cluster_init(struct cluster *cluster)
 
 static void cluster_fini(struct cluster *cluster)
 {
-	const struct seam__problem *problem = cluster->problem;
+	const struct seam_problem *problem = cluster->problem;
 	const size_t room = (size_t)problem->count + 1;
 
 	seam__placer_fini(&cluster->placer);
@@ -223,13 +223,13 @@ static void turn_back(struct cluster *cluster)
 		cluster->placer.made.offsets[i] = turned(cluster, i, cluster->placer.made.offsets[i]);
 }
 
-static void take(const struct seam__problem *problem, const uint64_t *offsets, struct seam__placement *placed)
+static void take(const struct seam_problem *problem, const uint64_t *offsets, struct seam_placement *placed)
 {
 	memcpy(placed->offsets, offsets, problem->count * sizeof(*offsets));
 	placed->peak_bytes = seam__placement_peak(problem, offsets);
 }
 
-enum seam_rc seam__cluster_crossing(const struct seam__problem *problem, struct seam__placement *placed)
+enum seam_rc seam__cluster_crossing(const struct seam_problem *problem, struct seam_placement *placed)
 {
 	struct cluster cluster = {.problem = problem, .peak_bytes = placed->peak_bytes};
 

@@ -17,10 +17,10 @@
 /* Changes a whole placement, unless nothing is gained. What is large, fixed or linked stays where it is. Of a linear
  * problem nothing crosses the end. Errors: SEAM_OOM_META: the placement is as before. O(n log n) for each of a few
  * rounds. */
-SEAM_MUST_USE enum seam_rc seam__cluster_crossing(const struct seam__problem *problem, struct seam__placement *placed);
+SEAM_MUST_USE enum seam_rc seam__cluster_crossing(const struct seam_problem *problem, struct seam_placement *placed);
 
 /* In how many pieces lies what is to be moved? For tests. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__cluster_crossing_pieces(
-	const struct seam__problem *problem, const struct seam__placement *placed, uint32_t *ret_pieces);
+	const struct seam_problem *problem, const struct seam_placement *placed, uint32_t *ret_pieces);
 
 #endif

@@ -1,9 +1,9 @@
 /* cutter.c: see cutter.h. */
 #include "cutter.h"
 
-static bool is_pillar(const struct seam__problem *problem, uint32_t i)
+static bool is_pillar(const struct seam_problem *problem, uint32_t i)
 {
-	const struct seam__item *item = &problem->items[i];
+	const struct seam_item *item = &problem->items[i];
 
 	if (item->span < problem->circle || item->next != SEAM__ITEM_NONE)
 		return false;
@@ -14,10 +14,10 @@ static bool is_pillar(const struct seam__problem *problem, uint32_t i)
 }
 
 /* The last item of a chain must not be a pillar either: mark all that have a predecessor. */
-void seam__cutter_find_pillars(struct seam__cutter *cutter)
+void seam__cutter_find_pillars(struct seam_cutter *cutter)
 {
-	const struct seam__problem *whole = cutter->whole;
-	struct seam__parts *parts = cutter->parts;
+	const struct seam_problem *whole = cutter->whole;
+	struct seam_parts *parts = cutter->parts;
 
 	for (uint32_t i = 0; i < whole->count; i++)
 		cutter->part_of[i] = is_pillar(whole, i) ? 1 : 0;
@@ -43,12 +43,12 @@ static uint32_t find_root(uint32_t *parent, uint32_t stream)
 }
 
 /* Streams belong together when some item of one may pass to the other, or is linked to one of the other. */
-static void join_streams(struct seam__cutter *cutter)
+static void join_streams(struct seam_cutter *cutter)
 {
-	const struct seam__problem *whole = cutter->whole;
+	const struct seam_problem *whole = cutter->whole;
 
 	for (uint32_t i = 0; i < whole->count; i++) {
-		const struct seam__item *item = &whole->items[i];
+		const struct seam_item *item = &whole->items[i];
 
 		for (uint32_t s = 0; whole->holds != NULL && s < whole->streams; s++)
 			if (seam__problem_hold(whole, i, s) != SEAM__HOLD_ALWAYS)
@@ -59,7 +59,7 @@ static void join_streams(struct seam__cutter *cutter)
 	}
 }
 
-void seam__cutter_number_stacks(struct seam__cutter *cutter, bool together)
+void seam__cutter_number_stacks(struct seam_cutter *cutter, bool together)
 {
 	uint32_t streams = cutter->whole->streams;
 
@@ -81,9 +81,9 @@ void seam__cutter_number_stacks(struct seam__cutter *cutter, bool together)
 }
 
 /* For how many positions the item is held from some stream of its stack; SEAM__HOLD_ALWAYS: at all of them. */
-static uint32_t longest_hold(const struct seam__cutter *cutter, uint32_t i)
+static uint32_t longest_hold(const struct seam_cutter *cutter, uint32_t i)
 {
-	const struct seam__problem *whole = cutter->whole;
+	const struct seam_problem *whole = cutter->whole;
 	uint32_t stack = cutter->stack_of_stream[whole->items[i].stream];
 	uint32_t longest = whole->items[i].span;
 
@@ -99,7 +99,7 @@ static uint32_t longest_hold(const struct seam__cutter *cutter, uint32_t i)
 }
 
 /* One more item crosses the `count` boundaries from `first` on (the boundary before position `first`). */
-static void cross(const struct seam__cutter *cutter, uint32_t first, uint32_t count, uint32_t *around)
+static void cross(const struct seam_cutter *cutter, uint32_t first, uint32_t count, uint32_t *around)
 {
 	uint32_t circle = cutter->whole->circle;
 	uint64_t end = (uint64_t)first + count;
@@ -115,15 +115,15 @@ static void cross(const struct seam__cutter *cutter, uint32_t first, uint32_t co
 
 /* Counts, for each boundary before a position, the items of the stack that are held across it. Returns false when some
  * item is always held: then every boundary is crossed. */
-static bool count_crossings(const struct seam__cutter *cutter, uint32_t stack)
+static bool count_crossings(const struct seam_cutter *cutter, uint32_t stack)
 {
-	const struct seam__problem *whole = cutter->whole;
+	const struct seam_problem *whole = cutter->whole;
 	uint32_t around = 0; /* items held across boundary 0 */
 
 	for (uint32_t t = 0; t < whole->circle; t++)
 		cutter->segment[t] = 0;
 	for (uint32_t i = 0; i < whole->count; i++) {
-		const struct seam__item *item = &whole->items[i];
+		const struct seam_item *item = &whole->items[i];
 		uint32_t hold;
 
 		if (cutter->part_of[i] == SEAM__ITEM_NONE || cutter->stack_of_stream[item->stream] != stack)
@@ -151,7 +151,7 @@ static bool count_crossings(const struct seam__cutter *cutter, uint32_t stack)
 	return true;
 }
 
-uint32_t seam__cutter_number_segments(const struct seam__cutter *cutter, uint32_t stack, uint32_t *ret_first)
+uint32_t seam__cutter_number_segments(const struct seam_cutter *cutter, uint32_t stack, uint32_t *ret_first)
 {
 	uint32_t circle = cutter->whole->circle;
 	uint32_t *segment = cutter->segment;

@@ -8,9 +8,9 @@
 #include "part.h"
 
 /* What is known while the parts are cut. */
-struct seam__cutter {
-	struct seam__parts *parts;
-	const struct seam__problem *whole;
+struct seam_cutter {
+	struct seam_parts *parts;
+	const struct seam_problem *whole;
 	bool together;             /* some item is fixed: no pillars, one stack */
 	uint32_t *parent;          /* per stream: union-find */
 	uint32_t *stack_of_stream; /* per stream: its set, numbered from 0 */
@@ -21,14 +21,14 @@ struct seam__cutter {
 };
 
 /* Moves what is held from everybody at every position out of the problem, into the parts' pillars: sets part_of. */
-void seam__cutter_find_pillars(struct seam__cutter *cutter);
+void seam__cutter_find_pillars(struct seam_cutter *cutter);
 
 /* Numbers the sets of streams that share with each other; together: as if all did. Sets stack_of_stream and
  * parts->stacks. */
-void seam__cutter_number_stacks(struct seam__cutter *cutter, bool together);
+void seam__cutter_number_stacks(struct seam_cutter *cutter, bool together);
 
 /* Numbers, for one stack, the stretches between boundaries that nothing crosses; chains are not torn. Sets segment.
  * ret_first: where the first one begins. Returns how many there are; 0 where all is one that has no beginning. */
-uint32_t seam__cutter_number_segments(const struct seam__cutter *cutter, uint32_t stack, uint32_t *ret_first);
+uint32_t seam__cutter_number_segments(const struct seam_cutter *cutter, uint32_t stack, uint32_t *ret_first);
 
 #endif

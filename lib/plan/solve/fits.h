@@ -2,7 +2,7 @@
 #ifndef SEAM_FITS_H
 #define SEAM_FITS_H
 
-enum seam__fit {
+enum seam_gap_fit {
 	SEAM__FIT_FIRST, /* the lowest address */
 	SEAM__FIT_BEST   /* the smallest gap, the lowest of equal ones; above everything only if there is none */
 };

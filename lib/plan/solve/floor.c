@@ -13,11 +13,11 @@ struct waiting {
 };
 
 struct work {
-	const struct seam__problem *problem;
-	struct seam__timeline timeline;
-	struct seam__skyline skyline;
-	struct seam__order order;
-	struct seam__placement made;
+	const struct seam_problem *problem;
+	struct seam_timeline timeline;
+	struct seam_skyline skyline;
+	struct seam_order order;
+	struct seam_placement made;
 	struct waiting *heap;
 	uint32_t heap_count;
 };
@@ -53,7 +53,7 @@ static void pop(struct work *work)
 
 static uint64_t chain_floor(const struct work *work, uint32_t head)
 {
-	const struct seam__item *items = work->problem->items;
+	const struct seam_item *items = work->problem->items;
 	uint64_t shift_bytes = 0;
 	uint64_t floor_bytes = 0;
 
@@ -69,7 +69,7 @@ static uint64_t chain_floor(const struct work *work, uint32_t head)
 
 static void put(struct work *work, uint32_t head, uint64_t offset_bytes)
 {
-	const struct seam__item *items = work->problem->items;
+	const struct seam_item *items = work->problem->items;
 
 	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = items[i].next) {
 		work->made.offsets[i] = offset_bytes;
@@ -79,9 +79,9 @@ static void put(struct work *work, uint32_t head, uint64_t offset_bytes)
 }
 
 /* Returns whether everything is placed below the ceiling. */
-static bool place(struct work *work, struct seam__budget *budget, uint64_t ceiling_bytes)
+static bool place(struct work *work, struct seam_budget *budget, uint64_t ceiling_bytes)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 
 	for (uint32_t i = 0; i < problem->count; i++)
 		if (problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
@@ -110,7 +110,7 @@ static bool place(struct work *work, struct seam__budget *budget, uint64_t ceili
 
 static enum seam_rc prepare(struct work *work)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 	enum seam_rc rc = seam__timeline_init(&work->timeline, problem);
 
 	if (rc == SEAM_OK)
@@ -125,8 +125,8 @@ static enum seam_rc prepare(struct work *work)
 	return work->heap == NULL ? SEAM_OOM_META : SEAM_OK;
 }
 
-enum seam_rc seam__solve_floor(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_floor(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
 	struct work work = {.problem = problem};
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;

@@ -7,8 +7,8 @@
 #include "meta.h"
 
 /* One set that a search must keep clear of, for one item of the chain. */
-struct seam__gap_cursor {
-	const struct seam__addresses *set;
+struct seam_gap_cursor {
+	const struct seam_addresses *set;
 	uint64_t shift_bytes; /* from the head's address to the item's */
 	uint64_t size_bytes;  /* of the item */
 	uint64_t begin_bytes; /* of stretch `at`, the first that may be in the way; above everything when there is none
@@ -18,7 +18,7 @@ struct seam__gap_cursor {
 };
 
 /* The stretch is kept beside its number: most looks at a cursor end with `begin_bytes`, without a look at the set. */
-static void load(struct seam__gap_cursor *cursor)
+static void load(struct seam_gap_cursor *cursor)
 {
 	bool is_there = cursor->at < cursor->set->count;
 
@@ -26,7 +26,7 @@ static void load(struct seam__gap_cursor *cursor)
 	cursor->end_bytes = is_there ? cursor->set->stretches[cursor->at].end_bytes : UINT64_MAX;
 }
 
-static uint32_t longest_chain(const struct seam__problem *problem)
+static uint32_t longest_chain(const struct seam_problem *problem)
 {
 	uint32_t longest = 1;
 
@@ -41,11 +41,11 @@ static uint32_t longest_chain(const struct seam__problem *problem)
 	return longest;
 }
 
-enum seam_rc seam__gaps_init(struct seam__gaps *gaps, const struct seam__timeline *timeline)
+enum seam_rc seam__gaps_init(struct seam_gaps *gaps, const struct seam_timeline *timeline)
 {
-	const struct seam__problem *problem = timeline->problem;
+	const struct seam_problem *problem = timeline->problem;
 	uint32_t columns = timeline->lane_starts[timeline->lanes];
-	struct seam__gaps made = {.timeline = timeline};
+	struct seam_gaps made = {.timeline = timeline};
 	size_t depth = seam__bits_log2(columns) + 2;
 
 	seam__address_heap_init(&made.heap, problem->meta);
@@ -61,7 +61,7 @@ enum seam_rc seam__gaps_init(struct seam__gaps *gaps, const struct seam__timelin
 	return SEAM_OK;
 }
 
-void seam__gaps_fini(struct seam__gaps *gaps)
+void seam__gaps_fini(struct seam_gaps *gaps)
 {
 	if (gaps->timeline == NULL)
 		return;
@@ -71,10 +71,10 @@ void seam__gaps_fini(struct seam__gaps *gaps)
 	seam__address_heap_fini(&gaps->heap);
 	seam__meta_free(meta, gaps->cursors, gaps->cursor_room * sizeof(*gaps->cursors));
 	seam__meta_free(meta, gaps->nodes, 2 * (size_t)columns * sizeof(*gaps->nodes));
-	*gaps = (struct seam__gaps){0};
+	*gaps = (struct seam_gaps){0};
 }
 
-void seam__gaps_clear(struct seam__gaps *gaps)
+void seam__gaps_clear(struct seam_gaps *gaps)
 {
 	uint32_t columns = gaps->timeline->lane_starts[gaps->timeline->lanes];
 
@@ -82,14 +82,14 @@ void seam__gaps_clear(struct seam__gaps *gaps)
 	memset(gaps->nodes, 0, 2 * (size_t)columns * sizeof(*gaps->nodes));
 }
 
-static struct seam__gap_node *lane_nodes(const struct seam__gaps *gaps, uint32_t lane)
+static struct seam_gap_node *lane_nodes(const struct seam_gaps *gaps, uint32_t lane)
 {
 	return gaps->nodes + 2 * (size_t)gaps->timeline->lane_starts[lane];
 }
 
-enum seam_rc seam__gaps_put(struct seam__gaps *gaps, uint32_t item, uint64_t offset_bytes)
+enum seam_rc seam__gaps_put(struct seam_gaps *gaps, uint32_t item, uint64_t offset_bytes)
 {
-	const struct seam__timeline *timeline = gaps->timeline;
+	const struct seam_timeline *timeline = gaps->timeline;
 	uint64_t end_bytes = offset_bytes + timeline->problem->items[item].size_bytes;
 	uint32_t own = seam__timeline_lane(timeline, item);
 	uint32_t node = seam__timeline_columns(timeline, own) + seam__timeline_column(timeline, item);
@@ -98,7 +98,7 @@ enum seam_rc seam__gaps_put(struct seam__gaps *gaps, uint32_t item, uint64_t off
 	for (; rc == SEAM_OK && node > 0; node /= 2)
 		rc = seam__addresses_add(&lane_nodes(gaps, own)[node].inside, &gaps->heap, offset_bytes, end_bytes);
 	for (uint32_t lane = 0; rc == SEAM_OK && lane < timeline->lanes; lane++) {
-		struct seam__walk walk;
+		struct seam_walk walk;
 
 		seam__walk_begin(
 			&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
@@ -110,27 +110,27 @@ enum seam_rc seam__gaps_put(struct seam__gaps *gaps, uint32_t item, uint64_t off
 }
 
 static size_t add_cursor(
-	struct seam__gaps *gaps, size_t count, const struct seam__addresses *set, uint32_t item, uint64_t shift_bytes)
+	struct seam_gaps *gaps, size_t count, const struct seam_addresses *set, uint32_t item, uint64_t shift_bytes)
 {
 	if (set->count == 0)
 		return count;
-	gaps->cursors[count] = (struct seam__gap_cursor){
+	gaps->cursors[count] = (struct seam_gap_cursor){
 		.set = set, .shift_bytes = shift_bytes, .size_bytes = gaps->timeline->problem->items[item].size_bytes};
 	load(&gaps->cursors[count]);
 	return count + 1;
 }
 
 /* The sets that matter for one item. */
-static size_t add_item(struct seam__gaps *gaps, size_t count, uint32_t item, uint64_t shift_bytes)
+static size_t add_item(struct seam_gaps *gaps, size_t count, uint32_t item, uint64_t shift_bytes)
 {
-	const struct seam__timeline *timeline = gaps->timeline;
+	const struct seam_timeline *timeline = gaps->timeline;
 	uint32_t own = seam__timeline_lane(timeline, item);
 	uint32_t node = seam__timeline_columns(timeline, own) + seam__timeline_column(timeline, item);
 
 	for (; node > 0; node /= 2)
 		count = add_cursor(gaps, count, &lane_nodes(gaps, own)[node].over, item, shift_bytes);
 	for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
-		struct seam__walk walk;
+		struct seam_walk walk;
 
 		seam__walk_begin(
 			&walk, seam__timeline_cover(timeline, item, lane), seam__timeline_columns(timeline, lane));
@@ -141,12 +141,12 @@ static size_t add_item(struct seam__gaps *gaps, size_t count, uint32_t item, uin
 }
 
 /* Moves `at_bytes` up until no set is in the way, or above `last_bytes`. */
-static uint64_t climb(struct seam__gaps *gaps, size_t count, uint64_t at_bytes, uint64_t last_bytes)
+static uint64_t climb(struct seam_gaps *gaps, size_t count, uint64_t at_bytes, uint64_t last_bytes)
 {
 	size_t clear = 0; /* cursors in a row that found nothing in the way */
 
 	for (size_t c = 0; clear < count && at_bytes <= last_bytes; c = c + 1 == count ? 0 : c + 1, clear++) {
-		struct seam__gap_cursor *cursor = &gaps->cursors[c];
+		struct seam_gap_cursor *cursor = &gaps->cursors[c];
 
 		gaps->steps++;
 		if (at_bytes + cursor->shift_bytes + cursor->size_bytes <= cursor->begin_bytes)
@@ -168,12 +168,12 @@ static uint64_t climb(struct seam__gaps *gaps, size_t count, uint64_t at_bytes, 
 }
 
 /* How far up from `at_bytes`, where nothing is in the way, the chain could still move; UINT64_MAX without end. */
-static uint64_t slack(const struct seam__gaps *gaps, size_t count, uint64_t at_bytes)
+static uint64_t slack(const struct seam_gaps *gaps, size_t count, uint64_t at_bytes)
 {
 	uint64_t least = UINT64_MAX;
 
 	for (size_t c = 0; c < count; c++) {
-		const struct seam__gap_cursor *cursor = &gaps->cursors[c];
+		const struct seam_gap_cursor *cursor = &gaps->cursors[c];
 		uint64_t end_bytes = at_bytes + cursor->shift_bytes + cursor->size_bytes;
 
 		if (cursor->begin_bytes != UINT64_MAX)
@@ -183,7 +183,7 @@ static uint64_t slack(const struct seam__gaps *gaps, size_t count, uint64_t at_b
 }
 
 static bool find_best(
-	struct seam__gaps *gaps, size_t count, uint64_t floor_bytes, uint64_t last_bytes, uint64_t *ret_offset_bytes)
+	struct seam_gaps *gaps, size_t count, uint64_t floor_bytes, uint64_t last_bytes, uint64_t *ret_offset_bytes)
 {
 	uint64_t at_bytes = climb(gaps, count, floor_bytes, last_bytes);
 	uint64_t best_slack = UINT64_MAX;
@@ -205,10 +205,10 @@ static bool find_best(
 	return found;
 }
 
-bool seam__gaps_find(struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t floor_bytes,
+bool seam__gaps_find(struct seam_gaps *gaps, uint32_t item, enum seam_gap_fit fit, uint64_t floor_bytes,
 	uint64_t ceiling_bytes, uint64_t *ret_offset_bytes)
 {
-	const struct seam__item *items = gaps->timeline->problem->items;
+	const struct seam_item *items = gaps->timeline->problem->items;
 	uint64_t length_bytes = 0;
 	size_t count = 0;
 
@@ -228,7 +228,7 @@ bool seam__gaps_find(struct seam__gaps *gaps, uint32_t item, enum seam__fit fit,
 	return true;
 }
 
-const char *seam__gaps_check(const struct seam__gaps *gaps)
+const char *seam__gaps_check(const struct seam_gaps *gaps)
 {
 	size_t nodes = 2 * (size_t)gaps->timeline->lane_starts[gaps->timeline->lanes];
 

@@ -25,36 +25,36 @@
 #include "fits.h"
 #include "timeline.h"
 
-struct seam__gap_node {
-	struct seam__addresses over;
-	struct seam__addresses inside;
+struct seam_gap_node {
+	struct seam_addresses over;
+	struct seam_addresses inside;
 };
 
-struct seam__gap_cursor;
+struct seam_gap_cursor;
 
-struct seam__gaps {
-	const struct seam__timeline *timeline;
-	struct seam__address_heap heap;
-	struct seam__gap_node *nodes;     /* lane l's node v at 2 * lane_starts[l] + v */
-	struct seam__gap_cursor *cursors; /* scratch: the sets that a search goes through */
+struct seam_gaps {
+	const struct seam_timeline *timeline;
+	struct seam_address_heap heap;
+	struct seam_gap_node *nodes;     /* lane l's node v at 2 * lane_starts[l] + v */
+	struct seam_gap_cursor *cursors; /* scratch: the sets that a search goes through */
 	size_t cursor_room;
 	uint64_t steps; /* of all searches so far, for budgets: a few nanoseconds each */
 };
 
 /* Errors: SEAM_OOM_META. The timeline must outlive it. O(n). */
-SEAM_MUST_USE enum seam_rc seam__gaps_init(struct seam__gaps *gaps, const struct seam__timeline *timeline);
-void seam__gaps_fini(struct seam__gaps *gaps); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__gaps_init(struct seam_gaps *gaps, const struct seam_timeline *timeline);
+void seam__gaps_fini(struct seam_gaps *gaps); /* a zeroed one is allowed */
 
-void seam__gaps_clear(struct seam__gaps *gaps); /* nothing is placed; keeps the memory. O(n) */
+void seam__gaps_clear(struct seam_gaps *gaps); /* nothing is placed; keeps the memory. O(n) */
 
 /* The item now takes its size from `offset_bytes`. Errors: SEAM_OOM_META: then only clear or fini may follow. */
-SEAM_MUST_USE enum seam_rc seam__gaps_put(struct seam__gaps *gaps, uint32_t item, uint64_t offset_bytes);
+SEAM_MUST_USE enum seam_rc seam__gaps_put(struct seam_gaps *gaps, uint32_t item, uint64_t offset_bytes);
 
 /* A place for the item and for those linked behind it, such that they lie from `floor_bytes` to `ceiling_bytes` and
  * overlap nothing placed that they conflict with. Returns false when there is none. */
-bool seam__gaps_find(struct seam__gaps *gaps, uint32_t item, enum seam__fit fit, uint64_t floor_bytes,
+bool seam__gaps_find(struct seam_gaps *gaps, uint32_t item, enum seam_gap_fit fit, uint64_t floor_bytes,
 	uint64_t ceiling_bytes, uint64_t *ret_offset_bytes);
 
-const char *seam__gaps_check(const struct seam__gaps *gaps);
+const char *seam__gaps_check(const struct seam_gaps *gaps);
 
 #endif

@@ -8,8 +8,8 @@
 #include "placer.h"
 
 /* SEAM_NOT_FOUND: not below the best peak, or the budget is spent. */
-static enum seam_rc place(struct seam__placer *placer, const struct seam__order *order, enum seam__fit fit,
-	uint64_t ceiling_bytes, struct seam__budget *budget)
+static enum seam_rc place(struct seam_placer *placer, const struct seam_order *order, enum seam_gap_fit fit,
+	uint64_t ceiling_bytes, struct seam_budget *budget)
 {
 	enum seam_rc rc = seam__placer_start(placer);
 
@@ -18,12 +18,12 @@ static enum seam_rc place(struct seam__placer *placer, const struct seam__order 
 	return rc;
 }
 
-enum seam_rc seam__solve_greedy(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
-	const struct seam__recipe *recipe = argument;
-	struct seam__order order = {0};
-	struct seam__placer placer = {0};
+	const struct seam_recipe *recipe = argument;
+	struct seam_order order = {0};
+	struct seam_placer placer = {0};
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
 	enum seam_rc rc;
 

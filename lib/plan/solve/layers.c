@@ -30,7 +30,7 @@ struct window {
 SEAM_TREE_HEAD(window_tree, struct window);
 
 struct layers {
-	const struct seam__axis *axis;
+	const struct seam_axis *axis;
 	struct window_tree ready; /* high enough for every size still to come */
 	struct window **waiting;  /* a heap, the highest first */
 	uint32_t waiting_count;
@@ -171,7 +171,7 @@ static struct window *find(const struct layers *layers, uint64_t begin, uint64_t
 }
 
 /* Puts the rectangle, at [begin, end) in the window's own count of turns, to its bottom. */
-static void fill(struct layers *layers, struct seam__rect *rect, struct window *window, uint64_t begin, uint64_t end)
+static void fill(struct layers *layers, struct seam_rect *rect, struct window *window, uint64_t begin, uint64_t end)
 {
 	uint64_t size = rect->size_bytes;
 
@@ -182,7 +182,7 @@ static void fill(struct layers *layers, struct seam__rect *rect, struct window *
 	add_window(layers, window->offset_bytes + size, window->height_bytes - size, window->from, window->to, size);
 }
 
-static void new_layer(struct layers *layers, struct seam__rect *rect)
+static void new_layer(struct layers *layers, struct seam_rect *rect)
 {
 	uint64_t circle = layers->axis->circle;
 	uint64_t end = (uint64_t)rect->begin + rect->span;
@@ -197,7 +197,7 @@ static void new_layer(struct layers *layers, struct seam__rect *rect)
 	}
 }
 
-static void place(struct layers *layers, struct seam__rect *rect)
+static void place(struct layers *layers, struct seam_rect *rect)
 {
 	uint64_t circle = layers->axis->circle;
 	uint64_t begin = rect->begin;
@@ -220,7 +220,7 @@ static void place(struct layers *layers, struct seam__rect *rect)
 }
 
 struct by_size {
-	const struct seam__rect *rect;
+	const struct seam_rect *rect;
 	uint32_t number;
 };
 
@@ -236,8 +236,8 @@ static int compare_sizes(const void *left, const void *right)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-enum seam_rc seam__layers_pack(struct seam_meta *meta, struct seam__budget *budget, const struct seam__axis *axis,
-	struct seam__rect *rects, uint32_t count, uint64_t below_bytes, uint64_t *ret_height, bool *ret_whole)
+enum seam_rc seam__layers_pack(struct seam_meta *meta, struct seam_budget *budget, const struct seam_axis *axis,
+	struct seam_rect *rects, uint32_t count, uint64_t below_bytes, uint64_t *ret_height, bool *ret_whole)
 {
 	struct layers layers = {.axis = axis, .ready = RB_INITIALIZER(&layers.ready)};
 	size_t windows = (size_t)count * WINDOWS_PER_RECT;

@@ -21,14 +21,14 @@
 
 #include "solver.h"
 
-struct seam__rect {
+struct seam_rect {
 	uint64_t size_bytes;
 	uint64_t offset_bytes; /* set by seam__layers_pack() */
 	uint32_t begin;        /* position, below the circle */
 	uint32_t span;         /* positions, at most the circle */
 };
 
-struct seam__axis {
+struct seam_axis {
 	uint32_t circle; /* positions */
 	bool linear;     /* nothing crosses the end */
 };
@@ -37,8 +37,8 @@ struct seam__axis {
  * ret_whole: false when the budget ended, or the height would not have stayed below `below_bytes`: offsets are then
  * meaningless. `rects` keep their order. One node per rectangle. O(count log count).
  * Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__layers_pack(struct seam_meta *meta, struct seam__budget *budget,
-	const struct seam__axis *axis, struct seam__rect *rects, uint32_t count, uint64_t below_bytes,
+SEAM_MUST_USE enum seam_rc seam__layers_pack(struct seam_meta *meta, struct seam_budget *budget,
+	const struct seam_axis *axis, struct seam_rect *rects, uint32_t count, uint64_t below_bytes,
 	uint64_t *ret_height, bool *ret_whole);
 
 #endif

@@ -15,7 +15,7 @@ struct entry {
 
 /* What the keys are taken from. */
 struct measures {
-	const struct seam__problem *problem;
+	const struct seam_problem *problem;
 	uint64_t *peaks; /* bottom-up tree over the positions: most bytes live at once below each node. NULL unless T is
 			    asked */
 };
@@ -33,7 +33,7 @@ static int compare_entries(const void *left, const void *right)
 
 static enum seam_rc make_peaks(struct measures *measures)
 {
-	const struct seam__problem *problem = measures->problem;
+	const struct seam_problem *problem = measures->problem;
 	uint64_t *peaks = seam__meta_array(problem->meta, 2 * (size_t)problem->circle, sizeof(*peaks));
 
 	if (peaks == NULL)
@@ -64,7 +64,7 @@ static uint64_t peak_between(const struct measures *measures, uint32_t first, ui
 	return most;
 }
 
-static uint64_t total(const struct measures *measures, const struct seam__item *item)
+static uint64_t total(const struct measures *measures, const struct seam_item *item)
 {
 	uint32_t circle = measures->problem->circle;
 	uint32_t room = circle - item->begin;
@@ -77,7 +77,7 @@ static uint64_t total(const struct measures *measures, const struct seam__item *
 	return before > behind ? before : behind;
 }
 
-static uint64_t area(const struct seam__item *item)
+static uint64_t area(const struct seam_item *item)
 {
 	uint64_t product;
 
@@ -87,7 +87,7 @@ static uint64_t area(const struct seam__item *item)
 /* Over the chain: sums of W and A (which stop at the largest number), the largest T and L, the head's B and E. */
 static uint64_t key(const struct measures *measures, uint32_t head, char letter)
 {
-	const struct seam__item *items = measures->problem->items;
+	const struct seam_item *items = measures->problem->items;
 	uint64_t sum = 0;
 	uint64_t most = 0;
 
@@ -109,7 +109,7 @@ static uint64_t key(const struct measures *measures, uint32_t head, char letter)
 
 static uint32_t fill(const struct measures *measures, const char *word, struct entry *entries, uint8_t *is_behind)
 {
-	const struct seam__problem *problem = measures->problem;
+	const struct seam_problem *problem = measures->problem;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < problem->count; i++)
@@ -129,9 +129,9 @@ static uint32_t fill(const struct measures *measures, const char *word, struct e
 	return count;
 }
 
-enum seam_rc seam__order_init(struct seam__order *order, const struct seam__problem *problem, const char *word)
+enum seam_rc seam__order_init(struct seam_order *order, const struct seam_problem *problem, const char *word)
 {
-	struct seam__order made = {.problem = problem};
+	struct seam_order made = {.problem = problem};
 	struct measures measures = {.problem = problem};
 	struct entry *entries = seam__meta_array(problem->meta, problem->count, sizeof(*entries));
 	uint8_t *is_behind = seam__meta_array(problem->meta, problem->count, sizeof(*is_behind));
@@ -157,7 +157,7 @@ enum seam_rc seam__order_init(struct seam__order *order, const struct seam__prob
 	return rc;
 }
 
-enum seam_rc seam__order_by_offset(struct seam__order *order, const uint64_t *offsets)
+enum seam_rc seam__order_by_offset(struct seam_order *order, const uint64_t *offsets)
 {
 	struct seam_meta *meta = order->problem->meta;
 	struct entry *entries;
@@ -176,10 +176,10 @@ enum seam_rc seam__order_by_offset(struct seam__order *order, const uint64_t *of
 	return SEAM_OK;
 }
 
-void seam__order_fini(struct seam__order *order)
+void seam__order_fini(struct seam_order *order)
 {
 	if (order->problem == NULL)
 		return;
 	seam__meta_free(order->problem->meta, order->heads, (size_t)order->problem->count * sizeof(*order->heads));
-	*order = (struct seam__order){0};
+	*order = (struct seam_order){0};
 }

@@ -25,19 +25,19 @@
 
 #define SEAM__ORDER_LETTERS 4u /* a word has no more */
 
-struct seam__order {
-	const struct seam__problem *problem;
+struct seam_order {
+	const struct seam_problem *problem;
 	uint32_t *heads; /* in order */
 	uint32_t count;
 };
 
 /* Errors: SEAM_OOM_META. O(n log n). The problem must outlive it. */
 SEAM_MUST_USE enum seam_rc seam__order_init(
-	struct seam__order *order, const struct seam__problem *problem, const char *word);
+	struct seam_order *order, const struct seam_problem *problem, const char *word);
 
 /* The same heads in the order of the addresses that a placement gives them. Errors: SEAM_OOM_META, the order stays. */
-SEAM_MUST_USE enum seam_rc seam__order_by_offset(struct seam__order *order, const uint64_t *offsets);
+SEAM_MUST_USE enum seam_rc seam__order_by_offset(struct seam_order *order, const uint64_t *offsets);
 
-void seam__order_fini(struct seam__order *order); /* a zeroed one is allowed */
+void seam__order_fini(struct seam_order *order); /* a zeroed one is allowed */
 
 #endif

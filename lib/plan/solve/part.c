@@ -5,7 +5,7 @@
 #include "cutter.h"
 #include "meta.h"
 
-static bool any_fixed(const struct seam__problem *problem)
+static bool any_fixed(const struct seam_problem *problem)
 {
 	for (uint32_t i = 0; i < problem->count; i++)
 		if (problem->items[i].fixed_bytes != SEAM__ADDRESS_ANY)
@@ -13,7 +13,7 @@ static bool any_fixed(const struct seam__problem *problem)
 	return false;
 }
 
-static enum seam_rc add_part(struct seam__parts *parts, uint32_t stack)
+static enum seam_rc add_part(struct seam_parts *parts, uint32_t stack)
 {
 	if (parts->count == parts->capacity) {
 		size_t old_bytes = (size_t)parts->capacity * sizeof(*parts->parts);
@@ -25,23 +25,23 @@ static enum seam_rc add_part(struct seam__parts *parts, uint32_t stack)
 		parts->parts = moved;
 		parts->capacity = (uint32_t)(new_bytes / sizeof(*parts->parts));
 	}
-	parts->parts[parts->count++] = (struct seam__part){.stack = stack};
+	parts->parts[parts->count++] = (struct seam_part){.stack = stack};
 	return SEAM_OK;
 }
 
 /* Finds the stack's parts, which item belongs to which, and the parts' lengths: a part's time begins at its boundary
  * and is a line; without a boundary it is that of the whole. */
-static enum seam_rc cut_stack(struct seam__cutter *cutter, uint32_t stack)
+static enum seam_rc cut_stack(struct seam_cutter *cutter, uint32_t stack)
 {
-	const struct seam__problem *whole = cutter->whole;
-	struct seam__parts *parts = cutter->parts;
+	const struct seam_problem *whole = cutter->whole;
+	struct seam_parts *parts = cutter->parts;
 	uint32_t first;
 	uint32_t segments = seam__cutter_number_segments(cutter, stack, &first);
 
 	for (uint32_t t = 0; t < whole->circle; t++)
 		cutter->part_of_segment[t] = SEAM__ITEM_NONE;
 	for (uint32_t i = 0; i < whole->count; i++) {
-		const struct seam__item *item = &whole->items[i];
+		const struct seam_item *item = &whole->items[i];
 		uint32_t *part = &cutter->part_of_segment[cutter->segment[item->begin]];
 
 		if (cutter->part_of[i] == SEAM__ITEM_NONE || cutter->stack_of_stream[item->stream] != stack)
@@ -71,7 +71,7 @@ static enum seam_rc cut_stack(struct seam__cutter *cutter, uint32_t stack)
 }
 
 /* Streams of the part's stack, numbered anew: ret_number per stream of the whole. Returns how many. */
-static uint32_t number_streams(const struct seam__cutter *cutter, uint32_t stack, uint32_t *ret_number)
+static uint32_t number_streams(const struct seam_cutter *cutter, uint32_t stack, uint32_t *ret_number)
 {
 	uint32_t count = 0;
 
@@ -80,12 +80,12 @@ static uint32_t number_streams(const struct seam__cutter *cutter, uint32_t stack
 	return count;
 }
 
-static void fill_item(const struct seam__cutter *cutter, struct seam__part *part, uint32_t i, const uint32_t *number)
+static void fill_item(const struct seam_cutter *cutter, struct seam_part *part, uint32_t i, const uint32_t *number)
 {
-	const struct seam__problem *whole = cutter->whole;
-	struct seam__problem *problem = &part->problem;
+	const struct seam_problem *whole = cutter->whole;
+	struct seam_problem *problem = &part->problem;
 	uint32_t at = problem->count;
-	struct seam__item *item = seam__problem_add(problem, whole->items[i].size_bytes,
+	struct seam_item *item = seam__problem_add(problem, whole->items[i].size_bytes,
 		seam__problem_distance(whole, part->origin, whole->items[i].begin), whole->items[i].span);
 	uint32_t begin = item->begin;
 
@@ -100,13 +100,13 @@ static void fill_item(const struct seam__cutter *cutter, struct seam__part *part
 	part->items[at] = i;
 }
 
-static enum seam_rc fill_parts(struct seam__cutter *cutter)
+static enum seam_rc fill_parts(struct seam_cutter *cutter)
 {
-	struct seam__parts *parts = cutter->parts;
-	const struct seam__problem *whole = cutter->whole;
+	struct seam_parts *parts = cutter->parts;
+	const struct seam_problem *whole = cutter->whole;
 
 	for (uint32_t p = 0; p < parts->count; p++) {
-		struct seam__part *part = &parts->parts[p];
+		struct seam_part *part = &parts->parts[p];
 		uint32_t streams = number_streams(cutter, part->stack, cutter->parent);
 		enum seam_rc rc = seam__problem_init(&part->problem, whole->meta, part->count, part->length,
 			part->linear, streams, whole->align_bytes);
@@ -116,7 +116,7 @@ static enum seam_rc fill_parts(struct seam__cutter *cutter)
 			return SEAM_OOM_META;
 	}
 	for (uint32_t i = 0, stack = SEAM__ITEM_NONE; i < whole->count; i++) {
-		struct seam__part *part;
+		struct seam_part *part;
 
 		if (cutter->part_of[i] == SEAM__ITEM_NONE)
 			continue;
@@ -128,10 +128,10 @@ static enum seam_rc fill_parts(struct seam__cutter *cutter)
 	return SEAM_OK;
 }
 
-static enum seam_rc finish_parts(struct seam__parts *parts)
+static enum seam_rc finish_parts(struct seam_parts *parts)
 {
 	for (uint32_t p = 0; p < parts->count; p++) {
-		struct seam__part *part = &parts->parts[p];
+		struct seam_part *part = &parts->parts[p];
 		enum seam_rc rc = seam__problem_finish(&part->problem);
 
 		if (rc != SEAM_OK)
@@ -147,9 +147,9 @@ static enum seam_rc finish_parts(struct seam__parts *parts)
 	return SEAM_OK;
 }
 
-static enum seam_rc cut(struct seam__cutter *cutter)
+static enum seam_rc cut(struct seam_cutter *cutter)
 {
-	struct seam__parts *parts = cutter->parts;
+	struct seam_parts *parts = cutter->parts;
 
 	if (!cutter->together)
 		seam__cutter_find_pillars(cutter);
@@ -168,9 +168,9 @@ static enum seam_rc cut(struct seam__cutter *cutter)
 	return rc == SEAM_OK ? finish_parts(parts) : rc;
 }
 
-static enum seam_rc get_scratch(struct seam__cutter *cutter)
+static enum seam_rc get_scratch(struct seam_cutter *cutter)
 {
-	const struct seam__problem *whole = cutter->whole;
+	const struct seam_problem *whole = cutter->whole;
 	struct seam_meta *meta = whole->meta;
 
 	cutter->parts->pillars = seam__meta_array(meta, whole->count, sizeof(uint32_t));
@@ -187,9 +187,9 @@ static enum seam_rc get_scratch(struct seam__cutter *cutter)
 		: SEAM_OOM_META;
 }
 
-static void put_scratch(struct seam__cutter *cutter)
+static void put_scratch(struct seam_cutter *cutter)
 {
-	const struct seam__problem *whole = cutter->whole;
+	const struct seam_problem *whole = cutter->whole;
 	struct seam_meta *meta = whole->meta;
 
 	seam__meta_free(meta, cutter->part_of_segment, whole->circle * sizeof(uint32_t));
@@ -200,10 +200,10 @@ static void put_scratch(struct seam__cutter *cutter)
 	seam__meta_free(meta, cutter->parent, whole->streams * sizeof(uint32_t));
 }
 
-enum seam_rc seam__parts_init(const struct seam__problem *whole, struct seam__parts *ret_parts)
+enum seam_rc seam__parts_init(const struct seam_problem *whole, struct seam_parts *ret_parts)
 {
-	struct seam__parts made = {.whole = whole};
-	struct seam__cutter cutter = {.parts = &made, .whole = whole, .together = any_fixed(whole)};
+	struct seam_parts made = {.whole = whole};
+	struct seam_cutter cutter = {.parts = &made, .whole = whole, .together = any_fixed(whole)};
 	enum seam_rc rc = SEAM_OK;
 
 	if (whole->count > 0) {
@@ -220,7 +220,7 @@ enum seam_rc seam__parts_init(const struct seam__problem *whole, struct seam__pa
 	return SEAM_OK;
 }
 
-void seam__parts_fini(struct seam__parts *parts)
+void seam__parts_fini(struct seam_parts *parts)
 {
 	struct seam_meta *meta;
 
@@ -234,10 +234,10 @@ void seam__parts_fini(struct seam__parts *parts)
 	seam__meta_free(meta, parts->parts, (size_t)parts->capacity * sizeof(*parts->parts));
 	seam__meta_free(meta, parts->stack_lower, parts->whole->streams * sizeof(*parts->stack_lower));
 	seam__meta_free(meta, parts->pillars, parts->whole->count * sizeof(*parts->pillars));
-	*parts = (struct seam__parts){0};
+	*parts = (struct seam_parts){0};
 }
 
-void seam__parts_join(const struct seam__parts *parts, const struct seam__placement *placed, uint64_t *ret_offsets)
+void seam__parts_join(const struct seam_parts *parts, const struct seam_placement *placed, uint64_t *ret_offsets)
 {
 	uint64_t base = 0;
 
@@ -250,7 +250,7 @@ void seam__parts_join(const struct seam__parts *parts, const struct seam__placem
 		uint64_t height = 0;
 
 		for (next = p; next < parts->count && parts->parts[next].stack == parts->parts[p].stack; next++) {
-			const struct seam__part *part = &parts->parts[next];
+			const struct seam_part *part = &parts->parts[next];
 
 			for (uint32_t i = 0; i < part->count; i++)
 				ret_offsets[part->items[i]] = base + placed[next].offsets[i];
@@ -260,12 +260,12 @@ void seam__parts_join(const struct seam__parts *parts, const struct seam__placem
 	}
 }
 
-const char *seam__parts_check(const struct seam__parts *parts)
+const char *seam__parts_check(const struct seam_parts *parts)
 {
 	uint64_t items = parts->pillar_count;
 
 	for (uint32_t p = 0; p < parts->count; p++) {
-		const struct seam__part *part = &parts->parts[p];
+		const struct seam_part *part = &parts->parts[p];
 
 		items += part->count;
 		if (part->problem.count != part->count || part->stack >= parts->stacks)

@@ -18,8 +18,8 @@
 #include "problem.h"
 #include "solver.h"
 
-struct seam__part {
-	struct seam__problem problem;
+struct seam_part {
+	struct seam_problem problem;
 	uint32_t *items; /* per item of the part: its number in the whole */
 	uint32_t count;  /* items */
 	uint32_t stack;  /* parts of one stack share addresses, the stacks stand one above the other */
@@ -28,9 +28,9 @@ struct seam__part {
 	bool linear;
 };
 
-struct seam__parts {
-	const struct seam__problem *whole;
-	struct seam__part *parts;
+struct seam_parts {
+	const struct seam_problem *whole;
+	struct seam_part *parts;
 	uint32_t count;
 	uint32_t capacity;
 	uint32_t stacks;
@@ -42,14 +42,14 @@ struct seam__parts {
 };
 
 /* `whole` stays in use until fini. Errors: SEAM_OOM_META. O(count * streams + circle). */
-SEAM_MUST_USE enum seam_rc seam__parts_init(const struct seam__problem *whole, struct seam__parts *ret_parts);
-void seam__parts_fini(struct seam__parts *parts); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__parts_init(const struct seam_problem *whole, struct seam_parts *ret_parts);
+void seam__parts_fini(struct seam_parts *parts); /* a zeroed one is allowed */
 
 /* The placement of the whole from one of each part: `placed` has one per part, all whole; `ret_offsets` room for every
  * item of the whole. */
-void seam__parts_join(const struct seam__parts *parts, const struct seam__placement *placed, uint64_t *ret_offsets);
+void seam__parts_join(const struct seam_parts *parts, const struct seam_placement *placed, uint64_t *ret_offsets);
 
 /* Name of the first broken invariant, or NULL. Q2 is O(count^2). */
-const char *seam__parts_check(const struct seam__parts *parts);
+const char *seam__parts_check(const struct seam_parts *parts);
 
 #endif

@@ -24,15 +24,15 @@ static const char *const words[] = {"WB", "AB", "BW"}; /* orders for the rest, u
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
 struct work {
-	const struct seam__problem *problem;
+	const struct seam_problem *problem;
 	uint8_t *marks; /* per item: it lives there, or is fixed */
-	struct seam__problem core;
-	struct seam__placement placed; /* of it */
-	struct seam__placer placer;
+	struct seam_problem core;
+	struct seam_placement placed; /* of it */
+	struct seam_placer placer;
 };
 
 /* False: they are too many. */
-static bool mark_items(const struct seam__problem *problem, const uint32_t *positions, uint8_t *marks)
+static bool mark_items(const struct seam_problem *problem, const uint32_t *positions, uint8_t *marks)
 {
 	uint32_t count = 0;
 
@@ -46,7 +46,7 @@ static bool mark_items(const struct seam__problem *problem, const uint32_t *posi
 /* With room for its placement and for that of all. SEAM_NOT_FOUND: it is hardly smaller than the whole. */
 static enum seam_rc find_core(struct work *work, uint64_t lost_bytes)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 	uint32_t *positions = seam__meta_array(problem->meta, problem->count, sizeof(*positions));
 	enum seam_rc rc = positions == NULL ? SEAM_OOM_META
 					    : seam__subset_busy(problem, problem->lower_bytes, lost_bytes, positions);
@@ -63,9 +63,9 @@ static enum seam_rc find_core(struct work *work, uint64_t lost_bytes)
 
 /* SEAM_NOT_FOUND: no better than what is known. */
 static enum seam_rc place_core(
-	struct work *work, struct seam__budget *budget, uint64_t target_bytes, uint64_t best_bytes)
+	struct work *work, struct seam_budget *budget, uint64_t target_bytes, uint64_t best_bytes)
 {
-	struct seam__budget own = *budget;
+	struct seam_budget own = *budget;
 	uint64_t given;
 	enum seam_rc rc;
 
@@ -87,10 +87,10 @@ static enum seam_rc place_core(
 }
 
 /* Puts the core where it was placed, and the rest in gaps below the ceiling. SEAM_NOT_FOUND: it does not fit. */
-static enum seam_rc fill(struct work *work, const char *word, uint64_t ceiling_bytes, struct seam__budget *budget)
+static enum seam_rc fill(struct work *work, const char *word, uint64_t ceiling_bytes, struct seam_budget *budget)
 {
-	const struct seam__problem *problem = work->problem;
-	struct seam__order order = {0};
+	const struct seam_problem *problem = work->problem;
+	struct seam_order order = {0};
 	enum seam_rc rc = seam__order_init(&order, problem, word);
 
 	if (rc != SEAM_OK)
@@ -111,7 +111,7 @@ static enum seam_rc fill(struct work *work, const char *word, uint64_t ceiling_b
 }
 
 /* Around what is placed of the core, in the first order that works, if any does. */
-static enum seam_rc place_rest(struct work *work, struct seam__budget *budget, struct seam__placement *best)
+static enum seam_rc place_rest(struct work *work, struct seam_budget *budget, struct seam_placement *best)
 {
 	enum seam_rc rc = SEAM_NOT_FOUND;
 
@@ -122,8 +122,8 @@ static enum seam_rc place_rest(struct work *work, struct seam__budget *budget, s
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }
 
-enum seam_rc seam__solve_peak_core(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_peak_core(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
 	struct work work = {.problem = problem};
 	uint64_t lost_bytes = best->peak_bytes - problem->lower_bytes;

@@ -6,7 +6,7 @@
 #include "meta.h"
 
 struct stage {
-	const struct seam__solver *solver;
+	const struct seam_solver *solver;
 	unsigned percent;                 /* of the budget that is left; 0: a quick constructor, which no limit ends */
 	uint32_t least_items, most_items; /* not called for fewer or more */
 };
@@ -24,16 +24,16 @@ static const struct {
 #define STAGES (sizeof(table) / sizeof(table[0]))
 
 struct work {
-	const struct seam__problem *problem;
-	struct seam__parts parts;
-	struct seam__placement *placed; /* per part */
-	const char **solver;            /* per part: who placed it */
-	uint8_t *stage;                 /* per part: the next stage to call */
+	const struct seam_problem *problem;
+	struct seam_parts parts;
+	struct seam_placement *placed; /* per part */
+	const char **solver;           /* per part: who placed it */
+	uint8_t *stage;                /* per part: the next stage to call */
 	const struct stage *stages;
 	uint8_t stage_count;
-	bool only;                   /* there is one stage, and what it cannot do is an error */
-	struct seam__budget *budget; /* of the whole */
-	struct seam__placement *best;
+	bool only;                  /* there is one stage, and what it cannot do is an error */
+	struct seam_budget *budget; /* of the whole */
+	struct seam_placement *best;
 	uint64_t *offsets; /* of the whole, for joining */
 	uint32_t missing;  /* parts that nobody has placed yet */
 	uint32_t part;     /* at work now */
@@ -71,10 +71,10 @@ static void note_progress(void *context, const char *solver, uint64_t peak_bytes
 
 /* A budget for one stage: a share of the rest in time and nodes, and the same cancellation; without any limit for a
  * quick constructor. */
-static struct seam__budget stage_budget(struct work *work, uint32_t part, unsigned percent)
+static struct seam_budget stage_budget(struct work *work, uint32_t part, unsigned percent)
 {
-	struct seam__budget *whole = work->budget;
-	struct seam__budget budget = *whole;
+	struct seam_budget *whole = work->budget;
+	struct seam_budget budget = *whole;
 
 	if (percent == 0) {
 		budget.deadline_ns = UINT64_MAX;
@@ -111,10 +111,10 @@ static const char *leading_solver(const struct work *work)
 /* Calls the part's next stage. Returns false when there is none left. */
 static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
 {
-	const struct seam__problem *problem = &work->parts.parts[part].problem;
-	struct seam__placement *placed = &work->placed[part];
+	const struct seam_problem *problem = &work->parts.parts[part].problem;
+	struct seam_placement *placed = &work->placed[part];
 	const struct stage *stage;
-	struct seam__budget budget;
+	struct seam_budget budget;
 	uint64_t before = placed->peak_bytes;
 	uint64_t given;
 
@@ -256,14 +256,14 @@ static void work_fini(struct work *work)
 }
 
 /* `work` has its problem, budget, best and stages. */
-static enum seam_rc run(struct work *work, struct seam__pipeline_result *ret_result)
+static enum seam_rc run(struct work *work, struct seam_pipeline_result *ret_result)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 	enum seam_rc rc;
 
 	if (problem->count == 0) {
 		work->best->peak_bytes = 0;
-		*ret_result = (struct seam__pipeline_result){.solver = "", .finished = true};
+		*ret_result = (struct seam_pipeline_result){.solver = "", .finished = true};
 		return SEAM_OK;
 	}
 	rc = seam__parts_init(problem, &work->parts);
@@ -279,7 +279,7 @@ static enum seam_rc run(struct work *work, struct seam__pipeline_result *ret_res
 	if (rc == SEAM_OK && work->budget->spent)
 		rc = construct_rest(work);
 	if (rc == SEAM_OK)
-		*ret_result = (struct seam__pipeline_result){.solver = leading_solver(work),
+		*ret_result = (struct seam_pipeline_result){.solver = leading_solver(work),
 			.lower_bytes = work->parts.lower_bytes,
 			.parts = work->parts.count,
 			.finished = !work->budget->spent};
@@ -287,8 +287,8 @@ static enum seam_rc run(struct work *work, struct seam__pipeline_result *ret_res
 	return rc;
 }
 
-enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, struct seam__pipeline_result *ret_result)
+enum seam_rc seam__pipeline_run(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, struct seam_pipeline_result *ret_result)
 {
 	struct stage stages[STAGES];
 	struct work work = {
@@ -300,17 +300,17 @@ enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam
 	return run(&work, ret_result);
 }
 
-enum seam_rc seam__pipeline_solve(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__pipeline_solve(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
-	struct seam__pipeline_result ignored;
+	struct seam_pipeline_result ignored;
 
 	(void)argument;
 	return seam__pipeline_run(problem, budget, best, &ignored);
 }
 
-enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem, const struct seam__solver *solver,
-	struct seam__budget *budget, struct seam__placement *best, struct seam__pipeline_result *ret_result)
+enum seam_rc seam__pipeline_run_one(const struct seam_problem *problem, const struct seam_solver *solver,
+	struct seam_budget *budget, struct seam_placement *best, struct seam_pipeline_result *ret_result)
 {
 	const struct stage stage = {solver, 100, 0, UINT32_MAX};
 	struct work work = {

@@ -15,7 +15,7 @@
 #include "part.h"
 #include "solver.h"
 
-struct seam__pipeline_result {
+struct seam_pipeline_result {
 	const char *solver;   /* that placed the highest part as it stands; "" where there is nothing to place */
 	uint64_t lower_bytes; /* a bound at least as good as the problem's own */
 	uint32_t parts;
@@ -25,17 +25,16 @@ struct seam__pipeline_result {
 /* Places the problem. best: initialised; replaced by better ones. The target is the larger of budget->target_bytes and
  * the lower bound. Progress is reported for the problem as a whole. Errors: SEAM_OOM_META (best is whole or untouched).
  */
-SEAM_MUST_USE enum seam_rc seam__pipeline_run(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, struct seam__pipeline_result *ret_result);
+SEAM_MUST_USE enum seam_rc seam__pipeline_run(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, struct seam_pipeline_result *ret_result);
 
 /* The same as a solver: what budget->inner is. */
-SEAM_MUST_USE enum seam_rc seam__pipeline_solve(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+SEAM_MUST_USE enum seam_rc seam__pipeline_solve(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* The same with one solver for every part instead of the stages. It may end without a placement.
  * Errors: also SEAM_UNSUPPORTED (it cannot do what some part has). */
-SEAM_MUST_USE enum seam_rc seam__pipeline_run_one(const struct seam__problem *problem,
-	const struct seam__solver *solver, struct seam__budget *budget, struct seam__placement *best,
-	struct seam__pipeline_result *ret_result);
+SEAM_MUST_USE enum seam_rc seam__pipeline_run_one(const struct seam_problem *problem, const struct seam_solver *solver,
+	struct seam_budget *budget, struct seam_placement *best, struct seam_pipeline_result *ret_result);
 
 #endif

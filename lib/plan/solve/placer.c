@@ -3,11 +3,11 @@
 
 #define STEPS_PER_NODE 64u /* of a search in the gaps */
 
-enum seam_rc seam__placer_init(struct seam__placer *placer, const struct seam__problem *problem)
+enum seam_rc seam__placer_init(struct seam_placer *placer, const struct seam_problem *problem)
 {
 	enum seam_rc rc;
 
-	*placer = (struct seam__placer){.problem = problem};
+	*placer = (struct seam_placer){.problem = problem};
 	rc = seam__timeline_init(&placer->timeline, problem);
 	if (rc == SEAM_OK)
 		rc = seam__gaps_init(&placer->gaps, &placer->timeline);
@@ -18,19 +18,19 @@ enum seam_rc seam__placer_init(struct seam__placer *placer, const struct seam__p
 	return rc;
 }
 
-void seam__placer_fini(struct seam__placer *placer)
+void seam__placer_fini(struct seam_placer *placer)
 {
 	if (placer->problem == NULL)
 		return;
 	seam__placement_fini(&placer->made, placer->problem);
 	seam__gaps_fini(&placer->gaps);
 	seam__timeline_fini(&placer->timeline);
-	*placer = (struct seam__placer){0};
+	*placer = (struct seam_placer){0};
 }
 
-enum seam_rc seam__placer_start(struct seam__placer *placer)
+enum seam_rc seam__placer_start(struct seam_placer *placer)
 {
-	const struct seam__problem *problem = placer->problem;
+	const struct seam_problem *problem = placer->problem;
 	enum seam_rc rc = SEAM_OK;
 
 	seam__gaps_clear(&placer->gaps);
@@ -40,9 +40,9 @@ enum seam_rc seam__placer_start(struct seam__placer *placer)
 	return rc;
 }
 
-enum seam_rc seam__placer_put(struct seam__placer *placer, uint32_t head, uint64_t offset_bytes)
+enum seam_rc seam__placer_put(struct seam_placer *placer, uint32_t head, uint64_t offset_bytes)
 {
-	const struct seam__item *items = placer->problem->items;
+	const struct seam_item *items = placer->problem->items;
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t i = head; rc == SEAM_OK && i != SEAM__ITEM_NONE; i = items[i].next) {
@@ -53,8 +53,8 @@ enum seam_rc seam__placer_put(struct seam__placer *placer, uint32_t head, uint64
 	return rc;
 }
 
-enum seam_rc seam__placer_drop(struct seam__placer *placer, uint32_t head, enum seam__fit fit, uint64_t ceiling_bytes,
-	struct seam__budget *budget)
+enum seam_rc seam__placer_drop(struct seam_placer *placer, uint32_t head, enum seam_gap_fit fit, uint64_t ceiling_bytes,
+	struct seam_budget *budget)
 {
 	uint64_t steps = placer->gaps.steps;
 	uint64_t offset_bytes = 0;

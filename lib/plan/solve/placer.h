@@ -11,26 +11,26 @@
 #include "gaps.h"
 #include "solver.h"
 
-struct seam__placer {
-	const struct seam__problem *problem;
-	struct seam__timeline timeline;
-	struct seam__gaps gaps;
-	struct seam__placement made; /* offsets of what is placed; peak_bytes is not kept */
+struct seam_placer {
+	const struct seam_problem *problem;
+	struct seam_timeline timeline;
+	struct seam_gaps gaps;
+	struct seam_placement made; /* offsets of what is placed; peak_bytes is not kept */
 };
 
 /* Nothing is placed. Errors: SEAM_OOM_META, the placer is zeroed. */
-SEAM_MUST_USE enum seam_rc seam__placer_init(struct seam__placer *placer, const struct seam__problem *problem);
-void seam__placer_fini(struct seam__placer *placer); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__placer_init(struct seam_placer *placer, const struct seam_problem *problem);
+void seam__placer_fini(struct seam_placer *placer); /* a zeroed one is allowed */
 
 /* From now on only the fixed items are placed. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__placer_start(struct seam__placer *placer);
+SEAM_MUST_USE enum seam_rc seam__placer_start(struct seam_placer *placer);
 
 /* Places `head` and what is linked behind it, from `offset_bytes`. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__placer_put(struct seam__placer *placer, uint32_t head, uint64_t offset_bytes);
+SEAM_MUST_USE enum seam_rc seam__placer_put(struct seam_placer *placer, uint32_t head, uint64_t offset_bytes);
 
 /* Finds a place below the ceiling for `head` and what is linked behind it, takes it, and takes the work from the
  * budget. Errors: SEAM_NOT_FOUND (no place, or the budget is spent: look there which), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__placer_drop(struct seam__placer *placer, uint32_t head, enum seam__fit fit,
-	uint64_t ceiling_bytes, struct seam__budget *budget);
+SEAM_MUST_USE enum seam_rc seam__placer_drop(struct seam_placer *placer, uint32_t head, enum seam_gap_fit fit,
+	uint64_t ceiling_bytes, struct seam_budget *budget);
 
 #endif

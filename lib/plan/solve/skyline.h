@@ -15,24 +15,24 @@
 
 #include "timeline.h"
 
-struct seam__skyline_node {
+struct seam_skyline_node {
 	uint64_t over_bytes;   /* highest top of the items whose cover was taken apart into this node and others */
 	uint64_t inside_bytes; /* and of those that begin in its columns */
 };
 
-struct seam__skyline {
-	const struct seam__timeline *timeline;
-	struct seam__skyline_node *nodes; /* lane l's node v at 2 * lane_starts[l] + v */
+struct seam_skyline {
+	const struct seam_timeline *timeline;
+	struct seam_skyline_node *nodes; /* lane l's node v at 2 * lane_starts[l] + v */
 };
 
 /* Errors: SEAM_OOM_META. The timeline must outlive it. */
-SEAM_MUST_USE enum seam_rc seam__skyline_init(struct seam__skyline *skyline, const struct seam__timeline *timeline);
-void seam__skyline_fini(struct seam__skyline *skyline); /* a zeroed one is allowed */
+SEAM_MUST_USE enum seam_rc seam__skyline_init(struct seam_skyline *skyline, const struct seam_timeline *timeline);
+void seam__skyline_fini(struct seam_skyline *skyline); /* a zeroed one is allowed */
 
 /* The item's highest byte is below `top_bytes`. */
-void seam__skyline_put(struct seam__skyline *skyline, uint32_t item, uint64_t top_bytes);
+void seam__skyline_put(struct seam_skyline *skyline, uint32_t item, uint64_t top_bytes);
 
 /* The highest top among what conflicts with the item; 0 if nothing does. */
-uint64_t seam__skyline_floor(const struct seam__skyline *skyline, uint32_t item);
+uint64_t seam__skyline_floor(const struct seam_skyline *skyline, uint32_t item);
 
 #endif

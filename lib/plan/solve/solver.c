@@ -8,12 +8,12 @@
 
 #define LOOK_NODES 1000u /* between two looks at the clock */
 
-void seam__budget_init(struct seam__budget *budget)
+void seam__budget_init(struct seam_budget *budget)
 {
-	*budget = (struct seam__budget){.deadline_ns = UINT64_MAX, .nodes_left = UINT64_MAX, .until_look = LOOK_NODES};
+	*budget = (struct seam_budget){.deadline_ns = UINT64_MAX, .nodes_left = UINT64_MAX, .until_look = LOOK_NODES};
 }
 
-bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes)
+bool seam__budget_spend(struct seam_budget *budget, uint64_t nodes)
 {
 	if (budget->spent)
 		return false;
@@ -41,12 +41,12 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes)
 	return !budget->spent;
 }
 
-unsigned seam__problem_features(const struct seam__problem *problem)
+unsigned seam__problem_features(const struct seam_problem *problem)
 {
 	unsigned has = 0;
 
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (!problem->linear && (item->span > problem->circle - item->begin || item->span == problem->circle))
 			has |= SEAM__HAS_WRAP;
@@ -61,9 +61,9 @@ unsigned seam__problem_features(const struct seam__problem *problem)
 	return has;
 }
 
-enum seam_rc seam__placement_init(struct seam__placement *placement, const struct seam__problem *problem)
+enum seam_rc seam__placement_init(struct seam_placement *placement, const struct seam_problem *problem)
 {
-	struct seam__placement made = {.peak_bytes = SEAM__PEAK_NONE};
+	struct seam_placement made = {.peak_bytes = SEAM__PEAK_NONE};
 
 	if (problem->count > 0) {
 		made.offsets = seam__meta_array(problem->meta, problem->count, sizeof(*made.offsets));
@@ -74,13 +74,13 @@ enum seam_rc seam__placement_init(struct seam__placement *placement, const struc
 	return SEAM_OK;
 }
 
-void seam__placement_fini(struct seam__placement *placement, const struct seam__problem *problem)
+void seam__placement_fini(struct seam_placement *placement, const struct seam_problem *problem)
 {
 	seam__meta_free(problem->meta, placement->offsets, (size_t)problem->count * sizeof(*placement->offsets));
-	*placement = (struct seam__placement){.peak_bytes = SEAM__PEAK_NONE};
+	*placement = (struct seam_placement){.peak_bytes = SEAM__PEAK_NONE};
 }
 
-uint64_t seam__placement_peak(const struct seam__problem *problem, const uint64_t *offsets)
+uint64_t seam__placement_peak(const struct seam_problem *problem, const uint64_t *offsets)
 {
 	uint64_t peak = 0;
 
@@ -90,8 +90,8 @@ uint64_t seam__placement_peak(const struct seam__problem *problem, const uint64_
 	return peak;
 }
 
-bool seam__placement_improve(struct seam__placement *best, const struct seam__problem *problem,
-	struct seam__budget *budget, const uint64_t *offsets, const char *solver)
+bool seam__placement_improve(struct seam_placement *best, const struct seam_problem *problem,
+	struct seam_budget *budget, const uint64_t *offsets, const char *solver)
 {
 	const uint64_t peak = seam__placement_peak(problem, offsets);
 

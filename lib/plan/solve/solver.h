@@ -21,20 +21,20 @@
 
 #define SEAM__PEAK_NONE UINT64_MAX /* no placement yet */
 
-struct seam__budget;
-struct seam__placement;
+struct seam_budget;
+struct seam_placement;
 
 /* Replaces `best` when better placements are found.
  * Errors: SEAM_OOM_META (`best` is whole all the same). A spent budget is no error. */
-typedef enum seam_rc (*seam__solve)(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+typedef enum seam_rc (*seam__solve)(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
-struct seam__placement {
+struct seam_placement {
 	uint64_t *offsets;   /* per item of the problem; meaningless while peak_bytes is SEAM__PEAK_NONE */
 	uint64_t peak_bytes; /* largest offset + size */
 };
 
-struct seam__budget {
+struct seam_budget {
 	uint64_t deadline_ns;  /* on seam__clock_thread_ns(), of the thread that solves; UINT64_MAX: none */
 	uint64_t nodes_left;   /* steps of work, each about a microsecond; UINT64_MAX: no limit */
 	uint64_t target_bytes; /* a placement of this peak or less is good enough: solvers stop there */
@@ -56,11 +56,11 @@ struct seam__budget {
 };
 
 /* No limit at all; target 0. */
-void seam__budget_init(struct seam__budget *budget);
+void seam__budget_init(struct seam_budget *budget);
 
 /* Takes `nodes` from the budget and says whether to go on. Cheap: reads the clock once in about 1000 nodes, or at once
  * for a call with 1000 nodes or more. */
-bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes);
+bool seam__budget_spend(struct seam_budget *budget, uint64_t nodes);
 
 /* What a problem may have that not every solver can do. A problem has WRAP when some item crosses the end of the circle
  * or lives all around it, FIXED when one has an address, HOLDS when some hold differs from the span, LINKS when one has
@@ -71,9 +71,9 @@ bool seam__budget_spend(struct seam__budget *budget, uint64_t nodes);
 #define SEAM__HAS_LINKS 0x8u
 #define SEAM__HAS_ALL 0xFu
 
-unsigned seam__problem_features(const struct seam__problem *problem); /* O(count * streams) */
+unsigned seam__problem_features(const struct seam_problem *problem); /* O(count * streams) */
 
-struct seam__solver {
+struct seam_solver {
 	const char *name; /* as on the command line */
 	const char *text; /* one line */
 	unsigned can;     /* SEAM__HAS_...: what it copes with */
@@ -84,29 +84,29 @@ struct seam__solver {
 };
 
 /* Can the solver do something about a problem with these features? */
-bool seam__solver_can(const struct seam__solver *solver, unsigned features);
+bool seam__solver_can(const struct seam_solver *solver, unsigned features);
 
 /* All of solvers.def in order; *ret_count of them. */
-const struct seam__solver *seam__solver_list(size_t *ret_count);
+const struct seam_solver *seam__solver_list(size_t *ret_count);
 
 /* NULL when there is none of that name. */
-const struct seam__solver *seam__solver_find(const char *name);
+const struct seam_solver *seam__solver_find(const char *name);
 
 /* Runs one solver: refuses what it cannot do (SEAM_UNSUPPORTED, `best` untouched), and places nothing when the problem
  * has no items (peak 0). What comes back is not checked here. */
-SEAM_MUST_USE enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
-	struct seam__budget *budget, struct seam__placement *best);
+SEAM_MUST_USE enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct seam_problem *problem,
+	struct seam_budget *budget, struct seam_placement *best);
 
 /* offsets for every item of the problem, peak SEAM__PEAK_NONE. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__placement_init(struct seam__placement *placement, const struct seam__problem *problem);
-void seam__placement_fini(struct seam__placement *placement, const struct seam__problem *problem);
+SEAM_MUST_USE enum seam_rc seam__placement_init(struct seam_placement *placement, const struct seam_problem *problem);
+void seam__placement_fini(struct seam_placement *placement, const struct seam_problem *problem);
 
 /* The largest offset + size. */
-uint64_t seam__placement_peak(const struct seam__problem *problem, const uint64_t *offsets);
+uint64_t seam__placement_peak(const struct seam_problem *problem, const uint64_t *offsets);
 
 /* Called by solvers: if the candidate's peak (computed here) is below that of `best`, copies it there and reports
  * progress. Returns whether it did. */
-bool seam__placement_improve(struct seam__placement *best, const struct seam__problem *problem,
-	struct seam__budget *budget, const uint64_t *offsets, const char *solver);
+bool seam__placement_improve(struct seam_placement *best, const struct seam_problem *problem,
+	struct seam_budget *budget, const uint64_t *offsets, const char *solver);
 
 #endif

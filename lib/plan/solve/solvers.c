@@ -6,20 +6,20 @@
 
 #include <string.h>
 
-static const struct seam__solver solvers[] = {
+static const struct seam_solver solvers[] = {
 #define SEAM_SOLVER(name, can, item_ns, node_ns, solve, argument, text) \
 	{name, text, can, item_ns, node_ns, solve, argument},
 #include "solvers.def"
 #undef SEAM_SOLVER
 };
 
-const struct seam__solver *seam__solver_list(size_t *ret_count)
+const struct seam_solver *seam__solver_list(size_t *ret_count)
 {
 	*ret_count = sizeof(solvers) / sizeof(solvers[0]);
 	return solvers;
 }
 
-const struct seam__solver *seam__solver_find(const char *name)
+const struct seam_solver *seam__solver_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(solvers) / sizeof(solvers[0]); i++)
 		if (strcmp(solvers[i].name, name) == 0)
@@ -27,13 +27,13 @@ const struct seam__solver *seam__solver_find(const char *name)
 	return NULL;
 }
 
-bool seam__solver_can(const struct seam__solver *solver, unsigned features)
+bool seam__solver_can(const struct seam_solver *solver, unsigned features)
 {
 	return (features & ~solver->can) == 0;
 }
 
-enum seam_rc seam__solver_run(const struct seam__solver *solver, const struct seam__problem *problem,
-	struct seam__budget *budget, struct seam__placement *best)
+enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct seam_problem *problem,
+	struct seam_budget *budget, struct seam_placement *best)
 {
 	if (problem->count == 0) {
 		best->peak_bytes = 0;

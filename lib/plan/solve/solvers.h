@@ -6,50 +6,50 @@
 #include "solver.h"
 
 /* The worst placement: the sum of all sizes. It bounds the others, and is what a private view per request needs. */
-enum seam_rc seam__solve_stack(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_stack(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* Exact search (exact.c): ends when the best placement is proved to be one, or with the budget. Begins at `best`, or
  * with a placement of its own where there is none. */
-enum seam_rc seam__solve_exact(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_exact(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* SOMAS's Single Object and Many Objects, by all its orders (somas.c). */
-enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_somas(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* After STAlloc: groups of equal phases, then memory layers (stalloc.c); argument: NULL for the layers alone. */
-enum seam_rc seam__solve_stalloc(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_stalloc(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* Around fixed items that are there at all times (around_fixed.c). */
-enum seam_rc seam__solve_around_fixed(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_around_fixed(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* What lives where most is live, by all solvers; then the rest, in the gaps that it leaves (peak_core.c). It needs a
  * placement to begin with. */
-enum seam_rc seam__solve_peak_core(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_peak_core(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* What a constructor that takes items in an order does. */
-struct seam__recipe {
+struct seam_recipe {
 	const char *name; /* of the solver */
 	const char *word; /* the order: see order.h */
-	enum seam__fit fit;
+	enum seam_gap_fit fit;
 };
 
-#define SEAM__RECIPE(name, word, fit) (&(const struct seam__recipe){name, word, fit})
+#define SEAM__RECIPE(name, word, fit) (&(const struct seam_recipe){name, word, fit})
 
-/* The portfolio: items in an order, each into the first or the best gap (greedy.c). argument: struct seam__recipe. */
-enum seam_rc seam__solve_greedy(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+/* The portfolio: items in an order, each into the first or the best gap (greedy.c). argument: struct seam_recipe. */
+enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* Lowest floor first (floor.c). */
-enum seam_rc seam__solve_floor(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_floor(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 /* Rounds of greedy placing, each with what did not fit before moved forward (squeaky_wheel.c). */
-enum seam_rc seam__solve_squeaky_wheel(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument);
+enum seam_rc seam__solve_squeaky_wheel(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument);
 
 #endif

@@ -14,22 +14,22 @@
 #include "placer.h"
 
 struct work {
-	const struct seam__problem *problem;
-	struct seam__budget *budget;
-	struct seam__placer placer;
-	struct seam__order order; /* large chains first */
-	uint64_t *ends;           /* of the objects; room for one more than items */
+	const struct seam_problem *problem;
+	struct seam_budget *budget;
+	struct seam_placer placer;
+	struct seam_order order; /* large chains first */
+	uint64_t *ends;          /* of the objects; room for one more than items */
 	uint32_t count; /* of the objects; the first begins at 0, each other one where the one before it ends */
 };
 
 /* What is fixed lies in the first object, which is as large as that takes. */
 static void open_first(struct work *work)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 	uint64_t top_bytes = 0;
 
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (item->fixed_bytes != SEAM__ADDRESS_ANY && item->fixed_bytes + item->size_bytes > top_bytes)
 			top_bytes = item->fixed_bytes + item->size_bytes;
@@ -42,7 +42,7 @@ static void open_first(struct work *work)
  * is spent. */
 static enum seam_rc place(struct work *work, uint32_t head, uint64_t ceiling_bytes)
 {
-	const struct seam__item *items = work->problem->items;
+	const struct seam_item *items = work->problem->items;
 	uint64_t begin_bytes = 0, size_bytes = 0;
 
 	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = items[i].next)
@@ -65,7 +65,7 @@ static enum seam_rc place(struct work *work, uint32_t head, uint64_t ceiling_byt
 }
 
 static enum seam_rc many_objects(
-	const struct seam__problem *problem, struct seam__budget *budget, struct seam__placement *best)
+	const struct seam_problem *problem, struct seam_budget *budget, struct seam_placement *best)
 {
 	struct work work = {.problem = problem, .budget = budget};
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
@@ -89,11 +89,11 @@ static enum seam_rc many_objects(
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }
 
-enum seam_rc seam__solve_somas(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_somas(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
 	/* By size, by begin, and first where most is live. */
-	static const struct seam__recipe ways[] = {
+	static const struct seam_recipe ways[] = {
 		{"somas", "WB", SEAM__FIT_FIRST},
 		{"somas", "BW", SEAM__FIT_FIRST},
 		{"somas", "TWB", SEAM__FIT_FIRST},

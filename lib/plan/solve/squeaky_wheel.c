@@ -18,7 +18,7 @@
 struct lane {
 	const char *word; /* of the first order; NULL: by address in the best placement, again whenever another lane
 			     finds a better one */
-	enum seam__fit fit;
+	enum seam_gap_fit fit;
 	uint32_t divisor; /* of the rank of what did not fit; 0: to the front */
 	bool low;         /* the ceiling is the target; else every other time just below the best peak */
 };
@@ -34,10 +34,10 @@ static const struct lane lanes[] = {
 #define LANES (sizeof(lanes) / sizeof(lanes[0]))
 
 struct work {
-	const struct seam__problem *problem;
-	struct seam__budget *budget;
-	struct seam__placer placer;
-	struct seam__order orders[LANES];
+	const struct seam_problem *problem;
+	struct seam_budget *budget;
+	struct seam_placer placer;
+	struct seam_order orders[LANES];
 	uint32_t *failed; /* of the round: ranks in the lane's order, ascending */
 	uint32_t failed_count;
 	uint32_t *heads;        /* the order in the making */
@@ -48,7 +48,7 @@ struct work {
 /* SEAM_NOT_FOUND: the budget is spent. */
 static enum seam_rc run_round(struct work *work, size_t number, uint64_t ceiling_bytes)
 {
-	const struct seam__order *order = &work->orders[number];
+	const struct seam_order *order = &work->orders[number];
 	enum seam_rc rc = seam__placer_start(&work->placer);
 
 	work->failed_count = 0;
@@ -66,7 +66,7 @@ static enum seam_rc run_round(struct work *work, size_t number, uint64_t ceiling
 /* Moves what failed forward; the others keep their order. */
 static void move_failed(struct work *work, size_t number)
 {
-	struct seam__order *order = &work->orders[number];
+	struct seam_order *order = &work->orders[number];
 	uint32_t divisor = lanes[number].divisor;
 	uint32_t next = 0;   /* of those that failed, to be inserted */
 	uint32_t passed = 0; /* of those that failed, met in the old order */
@@ -85,7 +85,7 @@ static void move_failed(struct work *work, size_t number)
 }
 
 /* Lanes that start from the best placement do so again, but for `but`, which made it. */
-static enum seam_rc start_from(struct work *work, const struct seam__placement *best, size_t but)
+static enum seam_rc start_from(struct work *work, const struct seam_placement *best, size_t but)
 {
 	enum seam_rc rc = SEAM_OK;
 
@@ -98,9 +98,9 @@ static enum seam_rc start_from(struct work *work, const struct seam__placement *
 	return rc;
 }
 
-static enum seam_rc prepare(struct work *work, const struct seam__placement *best)
+static enum seam_rc prepare(struct work *work, const struct seam_placement *best)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 	enum seam_rc rc = seam__placer_init(&work->placer, problem);
 
 	for (size_t n = 0; rc == SEAM_OK && n < LANES; n++)
@@ -116,7 +116,7 @@ static enum seam_rc prepare(struct work *work, const struct seam__placement *bes
 
 static void clean_up(struct work *work)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 
 	seam__meta_free(problem->meta, work->heads, (size_t)problem->count * sizeof(*work->heads));
 	seam__meta_free(problem->meta, work->failed, (size_t)problem->count * sizeof(*work->failed));
@@ -127,7 +127,7 @@ static void clean_up(struct work *work)
 
 /* One round of lane `number`; *ret_better: best was replaced. SEAM_NOT_FOUND: the budget is spent. */
 static enum seam_rc turn(
-	struct work *work, size_t number, uint64_t target_bytes, struct seam__placement *best, bool *ret_better)
+	struct work *work, size_t number, uint64_t target_bytes, struct seam_placement *best, bool *ret_better)
 {
 	bool is_low = lanes[number].low || best->peak_bytes == SEAM__PEAK_NONE || work->rounds[number]++ % 2 == 0;
 	enum seam_rc rc = run_round(work, number, is_low ? target_bytes : best->peak_bytes - 1);
@@ -140,8 +140,8 @@ static enum seam_rc turn(
 	return *ret_better ? start_from(work, best, number) : SEAM_OK;
 }
 
-enum seam_rc seam__solve_squeaky_wheel(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_squeaky_wheel(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
 	struct work work = {.problem = problem, .budget = budget};
 	uint64_t target_bytes =

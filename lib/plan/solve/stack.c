@@ -5,7 +5,7 @@
 #include "meta.h"
 
 /* Nobody's successor: marked by an address; the others follow their heads. */
-static void mark_heads(const struct seam__problem *problem, uint64_t *offsets)
+static void mark_heads(const struct seam_problem *problem, uint64_t *offsets)
 {
 	for (uint32_t i = 0; i < problem->count; i++)
 		offsets[i] = SEAM__ADDRESS_ANY;
@@ -14,13 +14,13 @@ static void mark_heads(const struct seam__problem *problem, uint64_t *offsets)
 			offsets[problem->items[i].next] = 0;
 }
 
-static void place_all(const struct seam__problem *problem, uint64_t *offsets)
+static void place_all(const struct seam_problem *problem, uint64_t *offsets)
 {
 	uint64_t top = 0;
 
 	mark_heads(problem, offsets);
 	for (uint32_t i = 0; i < problem->count; i++) {
-		const struct seam__item *item = &problem->items[i];
+		const struct seam_item *item = &problem->items[i];
 
 		if (item->fixed_bytes != SEAM__ADDRESS_ANY && item->fixed_bytes + item->size_bytes > top)
 			top = item->fixed_bytes + item->size_bytes;
@@ -39,10 +39,10 @@ static void place_all(const struct seam__problem *problem, uint64_t *offsets)
 	}
 }
 
-enum seam_rc seam__solve_stack(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_stack(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
-	struct seam__placement made;
+	struct seam_placement made;
 	enum seam_rc rc = seam__placement_init(&made, problem);
 
 	(void)argument;

@@ -39,17 +39,17 @@ struct group {
 };
 
 struct work {
-	const struct seam__problem *problem;
-	struct seam__budget *budget;
-	struct seam__axis axis;
+	const struct seam_problem *problem;
+	struct seam_budget *budget;
+	struct seam_axis axis;
 	uint32_t *order; /* items by phases and begin */
 	struct part *parts;
 	struct group *groups;
 	uint32_t group_count;
-	uint64_t *local;          /* per item: address in its group's plan */
-	struct seam__rect *rects; /* scratch, `count` of them; in the end one for each group */
-	uint64_t *offsets;        /* the answer */
-	uint64_t fuse_left;       /* rectangles that may still be packed to try fusions */
+	uint64_t *local;         /* per item: address in its group's plan */
+	struct seam_rect *rects; /* scratch, `count` of them; in the end one for each group */
+	uint64_t *offsets;       /* the answer */
+	uint64_t fuse_left;      /* rectangles that may still be packed to try fusions */
 };
 
 static void work_fini(struct work *work)
@@ -65,7 +65,7 @@ static void work_fini(struct work *work)
 	seam__meta_free(meta, work->order, count * sizeof(*work->order));
 }
 
-static enum seam_rc work_init(struct work *work, const struct seam__problem *problem, struct seam__budget *budget)
+static enum seam_rc work_init(struct work *work, const struct seam_problem *problem, struct seam_budget *budget)
 {
 	uint32_t count = problem->count;
 
@@ -90,7 +90,7 @@ static enum seam_rc work_init(struct work *work, const struct seam__problem *pro
 }
 
 struct sort_key {
-	const struct seam__item *item;
+	const struct seam_item *item;
 	uint32_t number;
 };
 
@@ -98,8 +98,8 @@ static int compare_keys(const void *left, const void *right)
 {
 	const struct sort_key *x = left;
 	const struct sort_key *y = right;
-	const struct seam__item *a = x->item;
-	const struct seam__item *b = y->item;
+	const struct seam_item *a = x->item;
+	const struct seam_item *b = y->item;
 
 	if (a->phase_begin != b->phase_begin)
 		return a->phase_begin < b->phase_begin ? -1 : 1;
@@ -112,7 +112,7 @@ static int compare_keys(const void *left, const void *right)
 
 static enum seam_rc sort_items(struct work *work)
 {
-	const struct seam__problem *problem = work->problem;
+	const struct seam_problem *problem = work->problem;
 	struct sort_key *keys = seam__meta_array(problem->meta, problem->count, sizeof(*keys));
 
 	if (keys == NULL)
@@ -144,15 +144,15 @@ static bool cover(const struct work *work, uint32_t *begin, uint32_t *span, uint
 }
 
 /* Copies the rectangles of a group's items to `rects`. */
-static uint32_t gather(const struct work *work, const struct group *group, struct seam__rect *rects)
+static uint32_t gather(const struct work *work, const struct group *group, struct seam_rect *rects)
 {
 	uint32_t count = 0;
 
 	for (uint32_t p = group->part; p != NONE; p = work->parts[p].next) {
 		for (uint32_t n = 0; n < work->parts[p].count; n++) {
-			const struct seam__item *item = &work->problem->items[work->order[work->parts[p].first + n]];
+			const struct seam_item *item = &work->problem->items[work->order[work->parts[p].first + n]];
 
-			rects[count++] = (struct seam__rect){
+			rects[count++] = (struct seam_rect){
 				.size_bytes = item->size_bytes, .begin = item->begin, .span = item->span};
 		}
 	}
@@ -160,7 +160,7 @@ static uint32_t gather(const struct work *work, const struct group *group, struc
 }
 
 /* Keeps the places that are in `rects` as the group's local plan. */
-static uint32_t keep(struct work *work, const struct group *group, const struct seam__rect *rects)
+static uint32_t keep(struct work *work, const struct group *group, const struct seam_rect *rects)
 {
 	uint32_t count = 0;
 
@@ -174,7 +174,7 @@ static uint32_t keep(struct work *work, const struct group *group, const struct 
 static enum seam_rc add_group(struct work *work, uint32_t first, uint32_t count, bool *ret_whole)
 {
 	uint32_t number = work->group_count;
-	const struct seam__item *head = &work->problem->items[work->order[first]];
+	const struct seam_item *head = &work->problem->items[work->order[first]];
 	struct group *group = &work->groups[number];
 	enum seam_rc rc;
 
@@ -189,7 +189,7 @@ static enum seam_rc add_group(struct work *work, uint32_t first, uint32_t count,
 		.size_bytes = head->size_bytes};
 	*ret_whole = true;
 	for (uint32_t n = 0; n < count; n++) {
-		const struct seam__item *item = &work->problem->items[work->order[first + n]];
+		const struct seam_item *item = &work->problem->items[work->order[first + n]];
 
 		group->product += (double)item->size_bytes * item->span;
 		*ret_whole = *ret_whole && cover(work, &group->begin, &group->span, item->begin, item->span);
@@ -229,7 +229,7 @@ static enum seam_rc group_or_not(struct work *work, bool grouped, uint32_t first
 	return rc;
 }
 
-static bool together(const struct seam__item *a, const struct seam__item *b)
+static bool together(const struct seam_item *a, const struct seam_item *b)
 {
 	return a->phase_begin == b->phase_begin && a->phase_end == b->phase_end && a->phase_begin != 0 &&
 		a->phase_end != 0;
@@ -241,7 +241,7 @@ static enum seam_rc make_groups(struct work *work, bool grouped)
 	uint32_t count = work->problem->count;
 
 	for (uint32_t first = 0, next; first < count && rc == SEAM_OK; first = next) {
-		const struct seam__item *head = &work->problem->items[work->order[first]];
+		const struct seam_item *head = &work->problem->items[work->order[first]];
 
 		for (next = first + 1; next < count && together(head, &work->problem->items[work->order[next]]); next++)
 			continue;
@@ -332,7 +332,7 @@ static enum seam_rc place_groups(struct work *work, uint64_t below_bytes, bool *
 
 	for (uint32_t g = 0; g < work->group_count; g++)
 		if (work->groups[g].part != NONE)
-			work->rects[count++] = (struct seam__rect){.size_bytes = work->groups[g].size_bytes,
+			work->rects[count++] = (struct seam_rect){.size_bytes = work->groups[g].size_bytes,
 				.begin = work->groups[g].begin,
 				.span = work->groups[g].span};
 	rc = seam__layers_pack(
@@ -354,8 +354,8 @@ static enum seam_rc place_groups(struct work *work, uint64_t below_bytes, bool *
 	return SEAM_OK;
 }
 
-enum seam_rc seam__solve_stalloc(const struct seam__problem *problem, struct seam__budget *budget,
-	struct seam__placement *best, const void *argument)
+enum seam_rc seam__solve_stalloc(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
 	const bool grouped = argument != NULL;
 	struct work work;

@@ -26,8 +26,8 @@ static enum seam_rc check_fingerprint(
 
 static enum seam_rc verify(const struct seam_trace *trace, const struct seam_plan *plan, struct seam_trace_error *error)
 {
-	struct seam__acts acts;
-	struct seam__clocks clocks;
+	struct seam_acts acts;
+	struct seam_clocks clocks;
 	enum seam_rc rc = seam__acts_init(trace, plan, error, &acts);
 	if (rc == SEAM_OK) {
 		rc = seam__clocks_init(&clocks, &acts);

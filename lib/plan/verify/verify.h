@@ -18,7 +18,7 @@
 #include "idmap.h"
 
 /* What an event of the stretch does in every repetition. */
-enum seam__act_kind {
+enum seam_act_kind {
 	SEAM__ACT_NONE,  /* nothing to the plan: marks, uses of residents */
 	SEAM__ACT_ALLOC, /* slot; one position */
 	SEAM__ACT_FREE,  /* slot, of the repetition `lag` before, or NOBODY for an earlier dynamic request; one position
@@ -30,15 +30,15 @@ enum seam__act_kind {
 	SEAM__ACT_DEVICE_SYNC
 };
 
-struct seam__act {
-	uint32_t kind; /* enum seam__act_kind */
+struct seam_act {
+	uint32_t kind; /* enum seam_act_kind */
 	uint32_t what; /* slot or record */
 	uint32_t lag;
 	uint32_t stream; /* number by first appearance in the stretch */
 };
 
 /* A slot's block is used by another stream, in a repetition before that of its free. */
-struct seam__older {
+struct seam_older {
 	uint32_t slot;
 	uint32_t stream; /* number, as in acts */
 };
@@ -53,7 +53,7 @@ static inline bool seam__act_is_captured(const struct seam_trace_event *event)
 }
 
 /* The stretch of the plan, matched with its slots. Events are numbers in the trace. */
-struct seam__acts {
+struct seam_acts {
 	const struct seam_trace *trace;
 	const struct seam_plan *plan;
 	struct seam_trace_error *error; /* may be NULL */
@@ -61,10 +61,10 @@ struct seam__acts {
 	 * allocation; for an EVENT_WAIT the last record of the event before it; SEAM__ACT_NOBODY where there is none.
 	 */
 	uint32_t *partners;
-	struct seam__act *items; /* one for each event in [first_event, last_event) */
-	uint64_t count;          /* of items */
-	uint32_t *slot_streams;  /* per slot: stream number */
-	struct seam_grow older;  /* struct seam__older: uses before the stretch of blocks that are freed in it */
+	struct seam_act *items; /* one for each event in [first_event, last_event) */
+	uint64_t count;         /* of items */
+	uint32_t *slot_streams; /* per slot: stream number */
+	struct seam_grow older; /* struct seam_older: uses before the stretch of blocks that are freed in it */
 	uint32_t record_count;
 	uint32_t stream_count;
 };
@@ -72,21 +72,21 @@ struct seam__acts {
 /* Reads the stretch and matches it with the slots; see seam_plan_verify(). ret_acts: to be fini'd, also after an error.
  * Errors: SEAM_NOT_FOUND with the error filled, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_plan *plan,
-	struct seam_trace_error *error, struct seam__acts *ret_acts);
-void seam__acts_fini(struct seam__acts *acts);
+	struct seam_trace_error *error, struct seam_acts *ret_acts);
+void seam__acts_fini(struct seam_acts *acts);
 
 /* Fills the error: "the plan is not of this trace: event N: ...". Returns SEAM_NOT_FOUND. */
-enum seam_rc seam__acts_differ(const struct seam__acts *acts, uint64_t event, const char *format, ...)
+enum seam_rc seam__acts_differ(const struct seam_acts *acts, uint64_t event, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Part of seam__acts_init() (verify_seen.c): what the trace around the stretch shows of lifetimes that cross its ends
  * must be what the plan says; and waits for records of before the stretch are given the record that repeats them.
  * Errors: as seam__acts_init(). */
-SEAM_MUST_USE enum seam_rc seam__acts_see(struct seam__acts *acts);
+SEAM_MUST_USE enum seam_rc seam__acts_see(struct seam_acts *acts);
 
 /* What is ordered behind what. A tick is the number of an act in the replay, from 1. A clock holds for every stream the
  * tick up to which its work is known to have passed. */
-struct seam__clocks {
+struct seam_clocks {
 	uint32_t streams;
 	uint32_t records;
 	uint64_t *of_stream; /* [stream * streams + other] */
@@ -99,28 +99,28 @@ struct seam__clocks {
 };
 
 /* Errors: SEAM_OOM_META; fini it all the same. */
-SEAM_MUST_USE enum seam_rc seam__clocks_init(struct seam__clocks *clocks, const struct seam__acts *acts);
-void seam__clocks_fini(struct seam__clocks *clocks, const struct seam__acts *acts);
+SEAM_MUST_USE enum seam_rc seam__clocks_init(struct seam_clocks *clocks, const struct seam_acts *acts);
+void seam__clocks_fini(struct seam_clocks *clocks, const struct seam_acts *acts);
 
 /* RECORD, WAIT, STREAM_SYNC or DEVICE_SYNC at `tick` of `repetition`. */
-void seam__clocks_act(struct seam__clocks *clocks, const struct seam__act *act, uint64_t repetition, uint64_t tick);
+void seam__clocks_act(struct seam_clocks *clocks, const struct seam_act *act, uint64_t repetition, uint64_t tick);
 
 /* The runtime's part: slot `wait->waited` of `repetition` has ended at `tick` on `stream`: an event is recorded there;
  * and before slot `wait->waiter` of `repetition` is used, `stream` waits for it. */
-void seam__clocks_record_wait(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
+void seam__clocks_record_wait(struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
 	uint64_t repetition, uint64_t tick);
 void seam__clocks_await(
-	struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition);
+	struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition);
 
 /* Is what `stream` is given now behind everything that `other` was given up to `tick`? */
 static inline bool seam__clocks_ordered(
-	const struct seam__clocks *clocks, uint32_t stream, uint32_t other, uint64_t tick)
+	const struct seam_clocks *clocks, uint32_t stream, uint32_t other, uint64_t tick)
 {
 	return stream == other || clocks->of_stream[(uint64_t)stream * clocks->streams + other] >= tick ||
 		clocks->of_host[other] >= tick;
 }
 
 /* Replays the acts 2k times and looks at every byte. Errors: SEAM_CORRUPT with the error filled, SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__acts_replay(const struct seam__acts *acts, struct seam__clocks *clocks);
+SEAM_MUST_USE enum seam_rc seam__acts_replay(const struct seam_acts *acts, struct seam_clocks *clocks);
 
 #endif

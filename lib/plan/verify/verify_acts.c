@@ -14,14 +14,14 @@
 #define NOBODY SEAM__ACT_NOBODY
 
 struct reader {
-	struct seam__acts *acts;
+	struct seam_acts *acts;
 	struct seam_idmap streams; /* stream -> 1 + number */
 	uint32_t *ends;            /* position -> event of the free there, or NOBODY */
 	uint32_t positions;        /* so far */
 	uint32_t slots;            /* so far */
 };
 
-enum seam_rc seam__acts_differ(const struct seam__acts *acts, uint64_t event, const char *format, ...)
+enum seam_rc seam__acts_differ(const struct seam_acts *acts, uint64_t event, const char *format, ...)
 {
 	char what[140];
 	va_list arguments;
@@ -33,7 +33,7 @@ enum seam_rc seam__acts_differ(const struct seam__acts *acts, uint64_t event, co
 	return SEAM_NOT_FOUND;
 }
 
-static enum seam_rc pair(struct seam__acts *acts, struct seam_idmap *blocks, struct seam_idmap *records, uint32_t event)
+static enum seam_rc pair(struct seam_acts *acts, struct seam_idmap *blocks, struct seam_idmap *records, uint32_t event)
 {
 	const struct seam_trace_event *this = &acts->trace->events[event];
 	uint64_t *values = NULL;
@@ -63,7 +63,7 @@ static enum seam_rc pair(struct seam__acts *acts, struct seam_idmap *blocks, str
 	}
 }
 
-static enum seam_rc find_partners(struct seam__acts *acts)
+static enum seam_rc find_partners(struct seam_acts *acts)
 {
 	struct seam_idmap blocks;
 	struct seam_idmap records;
@@ -77,9 +77,9 @@ static enum seam_rc find_partners(struct seam__acts *acts)
 	return rc;
 }
 
-static enum seam_rc read_alloc(struct reader *reader, uint32_t event, struct seam__act *act)
+static enum seam_rc read_alloc(struct reader *reader, uint32_t event, struct seam_act *act)
 {
-	const struct seam__acts *acts = reader->acts;
+	const struct seam_acts *acts = reader->acts;
 	const struct seam_plan *plan = acts->plan;
 	const struct seam_trace_event *alloc = &acts->trace->events[event];
 	const uint32_t number = reader->slots++;
@@ -106,18 +106,18 @@ static enum seam_rc read_alloc(struct reader *reader, uint32_t event, struct sea
 }
 
 /* What that event of the stretch is about, a slot or a record; NOBODY for what is outside, or a block of 0 bytes. */
-static uint32_t what_of(const struct seam__acts *acts, uint32_t event)
+static uint32_t what_of(const struct seam_acts *acts, uint32_t event)
 {
 	const struct seam_plan_header *header = &acts->plan->header;
 	if (event == NOBODY || event < header->first_event || event >= header->last_event)
 		return NOBODY;
-	const struct seam__act *act = &acts->items[event - header->first_event];
+	const struct seam_act *act = &acts->items[event - header->first_event];
 	return act->kind == SEAM__ACT_NONE ? NOBODY : act->what;
 }
 
-static enum seam_rc read_free(struct reader *reader, uint32_t event, struct seam__act *act)
+static enum seam_rc read_free(struct reader *reader, uint32_t event, struct seam_act *act)
 {
-	const struct seam__acts *acts = reader->acts;
+	const struct seam_acts *acts = reader->acts;
 	act->kind = SEAM__ACT_FREE;
 	act->what = what_of(acts, acts->partners[event]);
 	if (act->what == NOBODY) {
@@ -132,7 +132,7 @@ static enum seam_rc read_free(struct reader *reader, uint32_t event, struct seam
 }
 
 /* Allocations and frees of 0 bytes have neither slot nor position. */
-static enum seam_rc read_block(struct reader *reader, uint32_t event, struct seam__act *act)
+static enum seam_rc read_block(struct reader *reader, uint32_t event, struct seam_act *act)
 {
 	const struct seam_trace_event *this = &reader->acts->trace->events[event];
 	if (this->size == 0)
@@ -145,9 +145,9 @@ static enum seam_rc read_block(struct reader *reader, uint32_t event, struct sea
 	return rc;
 }
 
-static enum seam_rc read_event(struct reader *reader, uint32_t event, struct seam__act *act)
+static enum seam_rc read_event(struct reader *reader, uint32_t event, struct seam_act *act)
 {
-	struct seam__acts *acts = reader->acts;
+	struct seam_acts *acts = reader->acts;
 	const struct seam_trace_event *this = &acts->trace->events[event];
 	const uint32_t partner = acts->partners[event];
 	switch (seam__act_is_captured(this) ? SEAM_TRACE_STEP : this->kind) {
@@ -179,7 +179,7 @@ static enum seam_rc read_event(struct reader *reader, uint32_t event, struct sea
 
 static enum seam_rc read_stretch(struct reader *reader)
 {
-	struct seam__acts *acts = reader->acts;
+	struct seam_acts *acts = reader->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
 	enum seam_rc rc = SEAM_OK;
 	for (uint64_t i = 0; rc == SEAM_OK && i < acts->count; i++) {
@@ -201,7 +201,7 @@ static enum seam_rc read_stretch(struct reader *reader)
 /* A slot that the stretch does not free ends at a free in it of an equal block from before. */
 static enum seam_rc claim_end(struct reader *reader, uint32_t number)
 {
-	const struct seam__acts *acts = reader->acts;
+	const struct seam_acts *acts = reader->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
 	const struct seam_plan_slot *slot = &acts->plan->slots[number];
 	const bool linear = (header->flags & SEAM_PLAN_LINEAR) != 0;
@@ -219,7 +219,7 @@ static enum seam_rc claim_end(struct reader *reader, uint32_t number)
 			"slot %u ends at position %u of a later repetition, where no such "
 			"block is freed",
 			number, slot->end % header->positions);
-	struct seam__act *act = &acts->items[event - header->first_event];
+	struct seam_act *act = &acts->items[event - header->first_event];
 	if (act->what != NOBODY)
 		return seam__acts_differ(acts, event, "slots %u and %u both end with it", act->what, number);
 	act->what = number;
@@ -230,7 +230,7 @@ static enum seam_rc claim_end(struct reader *reader, uint32_t number)
 /* Frees that no slot claims are those of dynamic requests: they stay nobody's. */
 static enum seam_rc settle_frees(struct reader *reader)
 {
-	struct seam__acts *acts = reader->acts;
+	struct seam_acts *acts = reader->acts;
 	const uint64_t first = acts->plan->header.first_event;
 	for (uint32_t position = 0; position < reader->positions; position++) {
 		const uint32_t event = reader->ends[position];
@@ -245,7 +245,7 @@ static enum seam_rc settle_frees(struct reader *reader)
 
 static enum seam_rc claim_ends(struct reader *reader)
 {
-	struct seam__acts *acts = reader->acts;
+	struct seam_acts *acts = reader->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
 	enum seam_rc rc = SEAM_OK;
 	for (uint32_t i = 0; rc == SEAM_OK && i < header->slot_count; i++) {
@@ -259,11 +259,11 @@ static enum seam_rc claim_ends(struct reader *reader)
 
 /* A use of a block from before the stretch goes to the slot that stands for it, which its free in the stretch tells.
  * One that lives on through all of the stretch is a resident, or is seen in another repetition. */
-static enum seam_rc settle_touches(struct seam__acts *acts)
+static enum seam_rc settle_touches(struct seam_acts *acts)
 {
 	const struct seam_plan_header *header = &acts->plan->header;
 	for (uint64_t i = 0; i < acts->count; i++) {
-		struct seam__act *act = &acts->items[i];
+		struct seam_act *act = &acts->items[i];
 		if (act->kind != SEAM__ACT_TOUCH)
 			continue;
 		const uint32_t alloc = acts->partners[header->first_event + i];
@@ -287,7 +287,7 @@ static enum seam_rc settle_touches(struct seam__acts *acts)
 /* The trace may end before a block of the stretch does: how it is used is seen in one that is freed in the stretch. */
 static enum seam_rc list_older(struct reader *reader)
 {
-	struct seam__acts *acts = reader->acts;
+	struct seam_acts *acts = reader->acts;
 	enum seam_rc rc = SEAM_OK;
 	for (uint32_t event = 0; rc == SEAM_OK && event < acts->plan->header.first_event; event++) {
 		const uint32_t alloc = acts->partners[event];
@@ -305,7 +305,7 @@ static enum seam_rc list_older(struct reader *reader)
 		if (rc != SEAM_OK)
 			break;
 		number[0] = number[0] == 0 ? reader->streams.count : number[0];
-		const struct seam__older use = {.slot = slot, .stream = (uint32_t)(number[0] - 1)};
+		const struct seam_older use = {.slot = slot, .stream = (uint32_t)(number[0] - 1)};
 		rc = seam__grow_append(&acts->older, &use, 1);
 	}
 	acts->stream_count = (uint32_t)reader->streams.count;
@@ -314,7 +314,7 @@ static enum seam_rc list_older(struct reader *reader)
 
 static enum seam_rc read_all(struct reader *reader)
 {
-	struct seam__acts *acts = reader->acts;
+	struct seam_acts *acts = reader->acts;
 	const uint32_t positions = acts->plan->header.positions;
 	for (uint32_t i = 0; i < positions; i++)
 		reader->ends[i] = NOBODY;
@@ -330,12 +330,12 @@ static enum seam_rc read_all(struct reader *reader)
 }
 
 enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_plan *plan,
-	struct seam_trace_error *error, struct seam__acts *ret_acts)
+	struct seam_trace_error *error, struct seam_acts *ret_acts)
 {
 	const struct seam_plan_header *header = &plan->header;
-	struct seam__acts *acts = ret_acts;
-	*acts = (struct seam__acts){.trace = trace, .plan = plan, .error = error};
-	seam__grow_init(&acts->older, sizeof(struct seam__older));
+	struct seam_acts *acts = ret_acts;
+	*acts = (struct seam_acts){.trace = trace, .plan = plan, .error = error};
+	seam__grow_init(&acts->older, sizeof(struct seam_older));
 	if (header->last_event > trace->header.event_count ||
 		header->positions > header->last_event - header->first_event)
 		return seam__acts_differ(acts, header->last_event,
@@ -347,7 +347,7 @@ enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_p
 	seam__idmap_init(&reader.streams);
 	acts->partners =
 		seam__meta_array(seam__meta_process(), (size_t)trace->header.event_count + 1, sizeof(uint32_t));
-	acts->items = seam__meta_array(seam__meta_process(), (size_t)acts->count + 1, sizeof(struct seam__act));
+	acts->items = seam__meta_array(seam__meta_process(), (size_t)acts->count + 1, sizeof(struct seam_act));
 	acts->slot_streams = seam__meta_array(seam__meta_process(), header->slot_count + (size_t)1, sizeof(uint32_t));
 	reader.ends = seam__meta_array(seam__meta_process(), ends, sizeof(uint32_t));
 	enum seam_rc rc = SEAM_OOM_META;
@@ -360,12 +360,12 @@ enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_p
 	return rc;
 }
 
-void seam__acts_fini(struct seam__acts *acts)
+void seam__acts_fini(struct seam_acts *acts)
 {
 	const struct seam_plan_header *header = &acts->plan->header;
 	seam__grow_fini(&acts->older);
 	seam__meta_free(seam__meta_process(), acts->slot_streams, (header->slot_count + (size_t)1) * sizeof(uint32_t));
-	seam__meta_free(seam__meta_process(), acts->items, ((size_t)acts->count + 1) * sizeof(struct seam__act));
+	seam__meta_free(seam__meta_process(), acts->items, ((size_t)acts->count + 1) * sizeof(struct seam_act));
 	seam__meta_free(
 		seam__meta_process(), acts->partners, ((size_t)acts->trace->header.event_count + 1) * sizeof(uint32_t));
 }

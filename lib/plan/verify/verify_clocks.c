@@ -25,10 +25,10 @@ static void destroy_vectors(uint64_t *vectors, uint64_t count, uint32_t streams)
 	seam__meta_free(seam__meta_process(), vectors, ((size_t)count * streams + 1) * sizeof(uint64_t));
 }
 
-enum seam_rc seam__clocks_init(struct seam__clocks *clocks, const struct seam__acts *acts)
+enum seam_rc seam__clocks_init(struct seam_clocks *clocks, const struct seam_acts *acts)
 {
 	const struct seam_plan *plan = acts->plan;
-	*clocks = (struct seam__clocks){.streams = acts->stream_count, .records = acts->record_count};
+	*clocks = (struct seam_clocks){.streams = acts->stream_count, .records = acts->record_count};
 	clocks->first_ring = create_vectors(plan->header.wait_count, 1);
 	if (clocks->first_ring == NULL)
 		return SEAM_OOM_META;
@@ -46,7 +46,7 @@ enum seam_rc seam__clocks_init(struct seam__clocks *clocks, const struct seam__a
 	return SEAM_OK;
 }
 
-void seam__clocks_fini(struct seam__clocks *clocks, const struct seam__acts *acts)
+void seam__clocks_fini(struct seam_clocks *clocks, const struct seam_acts *acts)
 {
 	destroy_vectors(clocks->of_wait, clocks->rings, clocks->streams);
 	destroy_vectors(clocks->of_record, (uint64_t)clocks->records * 2, clocks->streams);
@@ -63,18 +63,18 @@ static void join(uint64_t *clock, const uint64_t *other, uint32_t streams)
 
 /* What an event tells that is recorded on `stream` at `tick`: the stream's own work and what it has waited for. What
  * the host has waited for, every stream is behind anyway. */
-static void record(const struct seam__clocks *clocks, uint64_t *clock, uint32_t stream, uint64_t tick)
+static void record(const struct seam_clocks *clocks, uint64_t *clock, uint32_t stream, uint64_t tick)
 {
 	memcpy(clock, &clocks->of_stream[(uint64_t)stream * clocks->streams], clocks->streams * sizeof(uint64_t));
 	clock[stream] = tick;
 }
 
-static uint64_t *record_clock(const struct seam__clocks *clocks, uint32_t number, uint64_t repetition)
+static uint64_t *record_clock(const struct seam_clocks *clocks, uint32_t number, uint64_t repetition)
 {
 	return &clocks->of_record[(number + repetition % 2 * clocks->records) * clocks->streams];
 }
 
-void seam__clocks_act(struct seam__clocks *clocks, const struct seam__act *act, uint64_t repetition, uint64_t tick)
+void seam__clocks_act(struct seam_clocks *clocks, const struct seam_act *act, uint64_t repetition, uint64_t tick)
 {
 	uint64_t *own = &clocks->of_stream[(uint64_t)act->stream * clocks->streams];
 	switch (act->kind) {
@@ -99,20 +99,20 @@ void seam__clocks_act(struct seam__clocks *clocks, const struct seam__act *act, 
 }
 
 static uint64_t *wait_clock(
-	const struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint64_t repetition)
+	const struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint64_t repetition)
 {
 	return &clocks->of_wait[(clocks->first_ring[wait] + repetition % ring_of(&plan->waits[wait])) *
 		clocks->streams];
 }
 
-void seam__clocks_record_wait(struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
+void seam__clocks_record_wait(struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
 	uint64_t repetition, uint64_t tick)
 {
 	record(clocks, wait_clock(clocks, plan, wait, repetition), stream, tick);
 }
 
 void seam__clocks_await(
-	struct seam__clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition)
+	struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition)
 {
 	const uint32_t lag = plan->waits[wait].lag;
 	if (repetition >= lag)

@@ -40,12 +40,12 @@ struct lists {
 };
 
 struct replay {
-	const struct seam__acts *acts;
-	struct seam__clocks *clocks;
+	const struct seam_acts *acts;
+	struct seam_clocks *clocks;
 	struct use *uses; /* [slot * copies + copy] */
 	struct seam_grow touches;
-	struct seam__bytemap last;    /* bytes -> use */
-	struct seam__bytemap ranges;  /* bytes -> open groups */
+	struct seam_bytemap last;     /* bytes -> use */
+	struct seam_bytemap ranges;   /* bytes -> open groups */
 	struct lists waits_of_waiter; /* slot -> waits */
 	struct lists waits_of_waited;
 	struct lists older_of;     /* slot -> uses before the stretch */
@@ -100,7 +100,7 @@ static enum seam_rc report(const struct replay *replay, uint32_t slot, uint32_t 
 /* May the slot have a byte that `number` had last? */
 static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t number, uint64_t byte)
 {
-	const struct seam__acts *acts = replay->acts;
+	const struct seam_acts *acts = replay->acts;
 	const struct use *use = &replay->uses[number];
 	const uint32_t other = (uint32_t)(number / acts->plan->header.copies);
 	const uint32_t stream = acts->slot_streams[slot];
@@ -128,7 +128,7 @@ static enum seam_rc judge(const struct replay *replay, uint32_t slot, uint64_t n
 static enum seam_rc take_bytes(struct replay *replay, uint32_t slot, uint64_t begin, uint64_t end)
 {
 	const uint32_t copies = replay->acts->plan->header.copies;
-	const struct seam__piece *range = seam__bytemap_find(&replay->ranges, begin, end);
+	const struct seam_byte_piece *range = seam__bytemap_find(&replay->ranges, begin, end);
 	if (range != NULL) {
 		seam__trace_error_set(replay->acts->error, replay->acts->plan->slots[slot].event,
 			"repetition %llu: slot %u gets byte %llu of the reusable range of an open group",
@@ -136,7 +136,7 @@ static enum seam_rc take_bytes(struct replay *replay, uint32_t slot, uint64_t be
 			(unsigned long long)(range->begin > begin ? range->begin : begin));
 		return SEAM_CORRUPT;
 	}
-	for (struct seam__piece *piece = seam__bytemap_find(&replay->last, begin, end); piece != NULL;
+	for (struct seam_byte_piece *piece = seam__bytemap_find(&replay->last, begin, end); piece != NULL;
 		piece = seam__bytemap_next(piece, end)) {
 		enum seam_rc rc = judge(replay, slot, piece->number, piece->begin > begin ? piece->begin : begin);
 		if (rc != SEAM_OK)
@@ -169,7 +169,7 @@ static enum seam_rc take(struct replay *replay, uint32_t slot)
 	enum seam_rc rc = take_bytes(replay, slot, address, address + plan->slots[slot].size_bytes);
 	use->live = true;
 	use->first_touch = 0;
-	const struct seam__older *older = replay->acts->older.items;
+	const struct seam_older *older = replay->acts->older.items;
 	for (uint32_t i = replay->older_of.heads[slot]; rc == SEAM_OK && i != NOBODY; i = replay->older_of.nexts[i])
 		rc = add_touch(replay, use, older[i].stream);
 	return rc;
@@ -187,7 +187,7 @@ static void give(struct replay *replay, uint32_t slot, uint32_t lag)
 			replay->repetition - lag, replay->tick);
 }
 
-static enum seam_rc touch(struct replay *replay, const struct seam__act *act)
+static enum seam_rc touch(struct replay *replay, const struct seam_act *act)
 {
 	if (replay->repetition < act->lag)
 		return SEAM_OK;
@@ -202,7 +202,7 @@ static enum seam_rc turn_group(struct replay *replay, uint32_t number, bool open
 	for (uint32_t i = group->first_range; i < group->first_range + group->range_count; i++) {
 		const uint64_t begin = plan->ranges[i].begin_bytes;
 		const uint64_t end = plan->ranges[i].end_bytes;
-		struct seam__piece *piece = opens ? seam__bytemap_find(&replay->last, begin, end) : NULL;
+		struct seam_byte_piece *piece = opens ? seam__bytemap_find(&replay->last, begin, end) : NULL;
 		for (; piece != NULL; piece = seam__bytemap_next(piece, end)) {
 			if (!replay->uses[piece->number].live)
 				continue;
@@ -242,11 +242,11 @@ static enum seam_rc turn_groups(struct replay *replay, uint32_t position)
 
 static enum seam_rc repeat(struct replay *replay)
 {
-	const struct seam__acts *acts = replay->acts;
+	const struct seam_acts *acts = replay->acts;
 	uint32_t position = 0;
 	enum seam_rc rc = SEAM_OK;
 	for (uint64_t i = 0; rc == SEAM_OK && i < acts->count; i++) {
-		const struct seam__act *act = &acts->items[i];
+		const struct seam_act *act = &acts->items[i];
 		replay->tick++;
 		switch (act->kind) {
 		case SEAM__ACT_ALLOC:
@@ -288,7 +288,7 @@ static enum seam_rc prepare(struct replay *replay)
 		lists_add(&replay->waits_of_waited, plan->waits[i].waited, i);
 	}
 	for (uint32_t i = 0; i < replay->acts->older.count; i++)
-		lists_add(&replay->older_of, ((const struct seam__older *)replay->acts->older.items)[i].slot, i);
+		lists_add(&replay->older_of, ((const struct seam_older *)replay->acts->older.items)[i].slot, i);
 	for (uint32_t i = 0; i < header->group_count; i++) {
 		lists_add(&replay->groups_open, plan->groups[i].begin, i);
 		lists_add(&replay->groups_close, plan->groups[i].end % header->positions, i);
@@ -296,7 +296,7 @@ static enum seam_rc prepare(struct replay *replay)
 	return SEAM_OK;
 }
 
-enum seam_rc seam__acts_replay(const struct seam__acts *acts, struct seam__clocks *clocks)
+enum seam_rc seam__acts_replay(const struct seam_acts *acts, struct seam_clocks *clocks)
 {
 	const struct seam_plan_header *header = &acts->plan->header;
 	const size_t uses = (size_t)header->slot_count * header->copies + 1;

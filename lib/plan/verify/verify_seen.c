@@ -11,7 +11,7 @@
 #define NOBODY SEAM__ACT_NOBODY
 
 struct seer {
-	struct seam__acts *acts;
+	struct seam_acts *acts;
 	uint32_t *tokens;    /* events of the stretch: its static allocations and frees */
 	uint32_t *positions; /* per event of the stretch: positions before it */
 	uint64_t *seen;      /* per slot: an end that was seen, 0 for none, SEEN_RIGHT when it was the plan's */
@@ -21,7 +21,7 @@ struct seer {
 
 #define SEEN_RIGHT UINT64_MAX
 
-static bool is_token(const struct seam__acts *acts, uint64_t event)
+static bool is_token(const struct seam_acts *acts, uint64_t event)
 {
 	const struct seam_trace_event *this = &acts->trace->events[event];
 	if ((this->kind != SEAM_TRACE_ALLOC && this->kind != SEAM_TRACE_FREE) || this->size == 0)
@@ -30,7 +30,7 @@ static bool is_token(const struct seam__acts *acts, uint64_t event)
 	return (acts->trace->events[alloc].flags & SEAM_TRACE_DYNAMIC) == 0;
 }
 
-static bool same_token(const struct seam__acts *acts, uint64_t event, uint64_t other)
+static bool same_token(const struct seam_acts *acts, uint64_t event, uint64_t other)
 {
 	const struct seam_trace_event *a = &acts->trace->events[event];
 	const struct seam_trace_event *b = &acts->trace->events[other];
@@ -49,7 +49,7 @@ static void see(struct seer *seer, uint32_t slot, uint64_t end)
 /* Slots of the stretch whose blocks are freed behind it. */
 static void look_behind(struct seer *seer)
 {
-	const struct seam__acts *acts = seer->acts;
+	const struct seam_acts *acts = seer->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
 	uint64_t token = 0;
 	for (uint64_t event = header->last_event; event < acts->trace->header.event_count; event++) {
@@ -71,7 +71,7 @@ static void look_behind(struct seer *seer)
 /* Blocks from before the stretch that are freed in it. */
 static void look_before(struct seer *seer)
 {
-	const struct seam__acts *acts = seer->acts;
+	const struct seam_acts *acts = seer->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
 	uint64_t token = 0; /* counted backwards from the stretch's begin */
 	for (uint64_t event = header->first_event; event-- > 0;) {
@@ -105,7 +105,7 @@ static enum seam_rc judge(const struct seer *seer)
 }
 
 /* Static tokens from `event` up to, but without, `until`. */
-static uint64_t tokens_between(const struct seam__acts *acts, uint64_t event, uint64_t until)
+static uint64_t tokens_between(const struct seam_acts *acts, uint64_t event, uint64_t until)
 {
 	uint64_t tokens = 0;
 	for (; event < until; event++)
@@ -116,7 +116,7 @@ static uint64_t tokens_between(const struct seam__acts *acts, uint64_t event, ui
 /* The number of the record in the stretch that stands where `record` stood in the repetition before, or NOBODY. */
 static uint32_t twin_record(const struct seer *seer, uint64_t record)
 {
-	const struct seam__acts *acts = seer->acts;
+	const struct seam_acts *acts = seer->acts;
 	const struct seam_plan_header *header = &acts->plan->header;
 	uint64_t ago = 0; /* records from this one up to the stretch */
 	for (uint64_t event = record; event < header->first_event; event++)
@@ -126,7 +126,7 @@ static uint32_t twin_record(const struct seer *seer, uint64_t record)
 	if (ago > acts->record_count || tokens > seer->matched || tokens > seer->token_count)
 		return NOBODY;
 	for (uint64_t i = 0; i < acts->count; i++) {
-		const struct seam__act *act = &acts->items[i];
+		const struct seam_act *act = &acts->items[i];
 		const uint64_t event = header->first_event + i;
 		if (act->kind != SEAM__ACT_RECORD || act->what != acts->record_count - ago)
 			continue;
@@ -141,12 +141,12 @@ static uint32_t twin_record(const struct seer *seer, uint64_t record)
  * nothing. Few waits are such, so looking for each of them is cheap enough. */
 static void settle_waits(const struct seer *seer)
 {
-	struct seam__acts *acts = seer->acts;
+	struct seam_acts *acts = seer->acts;
 	const uint64_t first = acts->plan->header.first_event;
 	uint32_t last_record = NOBODY;
 	uint32_t last_twin = NOBODY;
 	for (uint64_t i = 0; i < acts->count; i++) {
-		struct seam__act *act = &acts->items[i];
+		struct seam_act *act = &acts->items[i];
 		if (act->kind != SEAM__ACT_WAIT || act->what != NOBODY)
 			continue;
 		const uint32_t record = acts->partners[first + i];
@@ -162,7 +162,7 @@ static void settle_waits(const struct seer *seer)
 
 static void find_tokens(struct seer *seer)
 {
-	const struct seam__acts *acts = seer->acts;
+	const struct seam_acts *acts = seer->acts;
 	const uint64_t first = acts->plan->header.first_event;
 	uint32_t position = 0;
 	for (uint64_t i = 0; i < acts->count; i++) {
@@ -174,7 +174,7 @@ static void find_tokens(struct seer *seer)
 	}
 }
 
-enum seam_rc seam__acts_see(struct seam__acts *acts)
+enum seam_rc seam__acts_see(struct seam_acts *acts)
 {
 	const size_t events = (size_t)acts->count + 1;
 	const size_t slots = acts->plan->header.slot_count + (size_t)1;
