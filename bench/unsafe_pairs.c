@@ -81,7 +81,7 @@ const char *seam__pairs_check(const struct seam_pairs *pairs)
 		for (uint32_t j = 0; j <= i; j++)
 			if (seam__pairs_has(pairs, i, j) != seam__pairs_has(pairs, j, i) ||
 				(i == j && seam__pairs_has(pairs, i, j)))
-				return "P1 symmetry";
+				return "UP1 symmetry";
 	return NULL;
 }
 

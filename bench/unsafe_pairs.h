@@ -27,7 +27,7 @@
 
 struct seam_meta;
 
-/* A set of unordered pairs of tensors. Invariant P1: it holds {i, j} as (i, j) and as (j, i), and no {i, i}. */
+/* A set of unordered pairs of tensors. Invariant UP1: it holds {i, j} as (i, j) and as (j, i), and no {i, i}. */
 struct seam_pairs {
 	struct seam_meta *meta;
 	uint64_t *bits; /* row i, bit j; 64 * row_words rows */

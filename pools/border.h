@@ -5,7 +5,7 @@
  * list, seam_fit.borders of its pPool, so that a request need not search for such places. The list may hold blocks
  * whose neighbour is gone: they leave it at the next search.
  *
- * Invariant: P3 (ppool.h). Locks: the pool's `lock`.
+ * Invariant: PP3 (ppool.h). Locks: the pool's `lock`.
  */
 #ifndef SEAM_BORDER_H
 #define SEAM_BORDER_H

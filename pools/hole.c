@@ -47,9 +47,9 @@ const char *seam__holes_check(const struct seam_ppool *ppool)
 	RB_FOREACH(hole, seam_holes, &tree)
 	{
 		if (hole->is != SEAM_IS_HOLE || hole->view->ppool != ppool)
-			return "H1: something else among the holes";
+			return "HO1: something else among the holes";
 		if (last != NULL && compare(last, hole) >= 0)
-			return "H1: the holes are out of order";
+			return "HO1: the holes are out of order";
 		last = hole;
 		found++;
 	}
@@ -60,5 +60,5 @@ const char *seam__holes_check(const struct seam_ppool *ppool)
 		TAILQ_FOREACH(block, &view->blocks, link)
 		holes += block->is == SEAM_IS_HOLE;
 	}
-	return holes == found ? NULL : "H1: a hole is missing";
+	return holes == found ? NULL : "HO1: a hole is missing";
 }

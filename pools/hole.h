@@ -1,6 +1,6 @@
 /* hole.h: the holes of a class's home views, in order of address: where growth puts chunks again after a trim.
  *
- * Invariant (seam__holes_check): H1 the tree holds the HOLE blocks of the class's home views, all of them, in order.
+ * Invariant (seam__holes_check): HO1 the tree holds the HOLE blocks of the class's home views, all of them, in order.
  * Locks: the pool's `lock`; holes come and go with `change` too.
  */
 #ifndef SEAM_HOLE_H

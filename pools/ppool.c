@@ -336,7 +336,7 @@ static const char *check_views(const struct seam_ppool *ppool, const struct seam
 	TAILQ_FOREACH(view, views, link)
 	{
 		if (view->ppool != ppool || view->stitched != (views == &ppool->spool))
-			return "P4: a view in the wrong list";
+			return "PP4: a view in the wrong list";
 		const char *broken = seam__blocks_check(view);
 		if (broken == NULL)
 			broken = seam__home_extents_check(view);
@@ -350,12 +350,12 @@ static const char *check_views(const struct seam_ppool *ppool, const struct seam
 			(*free_blocks)++;
 			if (!view->stitched && block->stream == NULL && seam__border_touches(block) &&
 				!block->at_border)
-				return "P3: a block at a border is not in the list";
+				return "PP3: a block at a border is not in the list";
 			uint32_t first = 0;
 			if (view->stitched && seam__block_whole_slots(block, &first) != 0)
-				return "P2: a whole chunk is free in a stitched view";
+				return "PP2: a whole chunk is free in a stitched view";
 			if (view->stitched && block->stream == NULL && seam__border_touches(block))
-				return "P2: a part of a chunk in a stitched view has not joined its neighbour";
+				return "PP2: a part of a chunk in a stitched view has not joined its neighbour";
 		}
 	}
 	return NULL;
@@ -380,5 +380,5 @@ const char *seam__ppool_check(struct seam_ppool *ppool)
 	}
 	if (broken != NULL)
 		return broken;
-	return in_fits == free_blocks ? NULL : "P1: a free block is in no fit, or in two";
+	return in_fits == free_blocks ? NULL : "PP1: a free block is in no fit, or in two";
 }

@@ -10,11 +10,11 @@
  * and merge. Not here: driver calls; which block to take.
  *
  * Invariants (seam__ppool_check)
- *   P1  every free block of the class's views is in exactly one fit: its stream's, or the common one
- *   P2  a stitched view has no free block that contains a whole chunk: it went home; and none that every stream may use
- *       touches a bound one
- *   P3  each free block of a home view that every stream may use and that touches a bound one is at a border (border.h)
- *   P4  the lists hold the class's views; blocks keep B1-B6, extents X1-X4, idle views V1, holes H1
+ *   PP1  every free block of the class's views is in exactly one fit: its stream's, or the common one
+ *   PP2  a stitched view has no free block that contains a whole chunk: it went home; and none that every stream may
+ *        use touches a bound one
+ *   PP3  a free block of a home view that every stream may use is at a border (border.h) where it touches a bound one
+ *   PP4  the lists hold the class's views; blocks keep B1-B6, extents X1-X4, idle views SP1, holes HO1
  *
  * Locks: the pool's `lock`.
  */

@@ -67,13 +67,13 @@ const char *seam__spool_check(const struct seam_spool *spool, const struct seam_
 	RB_FOREACH(view, seam_spool, &tree)
 	{
 		if (!view->idle || !is_idle(view))
-			return "V1: a view that is not idle stands among those that are";
+			return "SP1: a view that is not idle stands among those that are";
 		if (last != NULL && compare(last, view) >= 0)
-			return "V1: the idle views are out of order";
+			return "SP1: the idle views are out of order";
 		last = view;
 		found++;
 	}
 	TAILQ_FOREACH(view, views, link)
 	idle += is_idle(view);
-	return idle == found ? NULL : "V1: an idle view is missing";
+	return idle == found ? NULL : "SP1: an idle view is missing";
 }

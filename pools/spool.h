@@ -5,7 +5,7 @@
  *
  * Not here: whether the chunks of an idle view are free now (stitch/revive.c).
  *
- * Invariants (seam__spool_check): V1 the tree holds the class's idle views, all of them, in order of size and then of
+ * Invariants (seam__spool_check): SP1 the tree holds the class's idle views, all of them, in order of size and then of
  * number. Locks: the pool's `lock`.
  */
 #ifndef SEAM_SPOOL_H

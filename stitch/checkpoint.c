@@ -227,7 +227,7 @@ static enum seam_rc place(
 	return SEAM_OK;
 }
 
-/* A stitched view keeps no whole chunk that is free (P2). */
+/* A stitched view keeps no whole chunk that is free (PP2). */
 static void send_home(struct seam_view *view)
 {
 	struct seam_block *block = TAILQ_FIRST(&view->blocks);

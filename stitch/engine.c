@@ -328,7 +328,7 @@ static const char *check_live(struct seam_engine *engine)
 	uint64_t blocks = 0, bytes = 0, requested = 0;
 	for (struct seam_block *block = engine->live; block != NULL; block = block->by_va.next) {
 		if (block->is != SEAM_IS_LIVE)
-			return "E1: a block in the live table is not live";
+			return "EN1: a block in the live table is not live";
 		blocks++;
 		bytes += block->bytes;
 		requested += block->requested_bytes;
@@ -337,13 +337,13 @@ static const char *check_live(struct seam_engine *engine)
 	if (blocks != counts->live_blocks - counts->planned_blocks ||
 		bytes != counts->live_bytes - counts->planned_bytes ||
 		requested != counts->live_requested_bytes - counts->planned_requested_bytes)
-		return "E1: the account of live blocks";
+		return "EN1: the account of live blocks";
 	uint64_t pending = 0;
 	const struct seam_block *block;
 	TAILQ_FOREACH(block, &engine->pending, pending)
 	pending += block->bytes;
 	return pending == counts->pending_bytes - counts->planned_pending_bytes ? NULL
-										: "E2: the account of pending blocks";
+										: "EN2: the account of pending blocks";
 }
 
 /* LEASED blocks exist in the common memory only. */
@@ -359,11 +359,11 @@ static const char *check_leased(const struct seam_engine *engine)
 			if (block->is != SEAM_IS_LEASED)
 				continue;
 			if (view->ppool->private_id != 0 || view->arena || !block->lessee->arena)
-				return "E3: a LEASED block is not of the common memory, or is no arena's";
+				return "EN3: a LEASED block is not of the common memory, or is no arena's";
 			bytes += block->bytes;
 		}
 	}
-	return bytes == engine->counts.leased_bytes ? NULL : "E3: the account of leased bytes";
+	return bytes == engine->counts.leased_bytes ? NULL : "EN3: the account of leased bytes";
 }
 
 const char *seam__engine_check(struct seam_engine *engine)

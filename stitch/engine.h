@@ -16,7 +16,10 @@
  *
  * Not here: private pools' routing, statistics' public form, the API (lib/core).
  *
- * Invariants: I1-I7 of the design; seam__engine_check() names the first that is broken.
+ * Invariants: I1-I7; seam__engine_check() names the first of these that is broken, or one of its parts':
+ *   EN1  the table of live blocks holds live blocks, all of them; with those of plans their sums are the counters
+ *   EN2  the queue of pending blocks holds what the counters say
+ *   EN3  LEASED blocks are in the common memory only, each an arena's, and their sum is the counter
  *
  * Locks, in this order: change (SEAM_RANK_CHANGE), lock (SEAM_RANK_DEVICE).
  */

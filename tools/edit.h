@@ -2,7 +2,7 @@
  * at once.
  *
  * Not here: what is changed (perturb.h). Operations are changed in place in the schedule itself.
- * Invariant E1: insertions stand in the order in which they were asked for, those of one place behind each other.
+ * Invariant ED1: insertions stand in the order in which they were asked for, those of one place behind each other.
  * One thread at a time.
  */
 #ifndef TOOLS_EDIT_H

@@ -102,7 +102,7 @@ const char *lifetimes_check(const struct lifetimes *lifetimes)
 	for (uint32_t i = 0; i < lifetimes->count; i++) {
 		const struct lifetime *item = &lifetimes->items[i];
 		if (item->free <= item->alloc || (i > 0 && item->alloc <= item[-1].alloc))
-			return "L1 frees come behind allocations, which rise";
+			return "LT1 frees come behind allocations, which rise";
 	}
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /* lifetimes.h: the blocks of a trace: where each is allocated and freed.
  *
  * Not here: which part of a trace is repeated (stretch.h).
- * Invariant L1: a lifetime's free comes behind its allocation; lifetimes stand in the order of their allocations.
+ * Invariant LT1: a lifetime's free comes behind its allocation; lifetimes stand in the order of their allocations.
  * Immutable once built.
  */
 #ifndef TOOLS_LIFETIMES_H

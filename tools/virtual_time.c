@@ -66,6 +66,6 @@ void virtual_time_step(struct virtual_time *clocks, uint64_t compute_ns, uint64_
 const char *virtual_time_check(const struct virtual_time *clocks)
 {
 	if (clocks->worker_end_ns < clocks->worker_driver_ns || clocks->waited_ns > clocks->driver_ns)
-		return "C1 the clocks do not go back";
+		return "VT1 the clocks do not go back";
 	return NULL;
 }

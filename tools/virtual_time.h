@@ -16,7 +16,7 @@
  * *hidden*.
  *
  * Not here: who does the work, and how long it takes. Pure arithmetic.
- * Invariant C1: the clocks do not go back; hidden_ns = driver_ns - waited_ns is never below 0.
+ * Invariant VT1: the clocks do not go back; hidden_ns = driver_ns - waited_ns is never below 0.
  * One thread at a time.
  */
 #ifndef TOOLS_VIRTUAL_TIME_H

@@ -165,9 +165,9 @@ const char *seam__emu_extents_check(const struct emu_extents *x)
 	RB_FOREACH(extent, emu_extent_starts, &starts)
 	{
 		if (last != NULL && last->start + last->bytes >= extent->start)
-			return "X1 free ranges do not touch";
+			return "EX1 free ranges do not touch";
 		if (RB_FIND(emu_extent_sizes, &sizes, extent) != extent)
-			return "X3 both orders hold the same ranges";
+			return "EX3 both orders hold the same ranges";
 		sum += extent->bytes;
 		count++;
 		last = extent;
@@ -175,10 +175,10 @@ const char *seam__emu_extents_check(const struct emu_extents *x)
 	RB_FOREACH(extent, emu_extent_sizes, &sizes)
 	count--;
 	if (count != 0)
-		return "X3 both orders hold the same ranges";
+		return "EX3 both orders hold the same ranges";
 	if (sum != x->free_bytes)
-		return "X2 the sum of free ranges";
+		return "EX2 the sum of free ranges";
 	if (x->nodes.reserved_objects != x->taken)
-		return "X4 one node is set aside for every range in use";
+		return "EX4 one node is set aside for every range in use";
 	return seam__slab_check(&x->nodes);
 }

@@ -1,9 +1,15 @@
 /* emu_extent.h: free ranges of a line of numbers: the emulator's address space and the file offsets of its memory.
  *
  * A request gets the smallest free range that holds it, the lowest among equals: O(log n), and the same on every
- * machine. Not here: what is in use; its owner knows that. Invariants: X1 free ranges do not touch or overlap; X2 their
- * sum is free_bytes; X3 both orders hold the same ranges; X4 one node is set aside for every range in use, so that
- * giving back cannot fail. Guarded by the emulator's lock.
+ * machine. Not here: what is in use; its owner knows that.
+ *
+ * Invariants
+ *   EX1  free ranges do not touch or overlap
+ *   EX2  their sum is free_bytes
+ *   EX3  both orders hold the same ranges
+ *   EX4  one node is set aside for every range in use, so that giving back cannot fail
+ *
+ * Guarded by the emulator's lock.
  */
 #ifndef SEAM_EMU_EXTENT_H
 #define SEAM_EMU_EXTENT_H

@@ -5,7 +5,7 @@
  * waited for is known to all (edges between threads cannot be seen here).
  *
  * Per handle, a tree of disjoint pieces, each with its last writer and its readers since. Only bytes that work touched
- * have one: a replay without launches pays nothing. Invariant J1: the pieces of a handle are not empty, do not overlap
+ * have one: a replay without launches pays nothing. Invariant EJ1: the pieces of a handle are not empty, do not overlap
  * and lie within it.
  */
 #include <string.h>
@@ -328,7 +328,7 @@ const char *seam__emu_judge_check(const struct emu_phys *phys)
 	RB_FOREACH(access, emu_accesses, &accesses)
 	{
 		if (access->begin < end || access->end <= access->begin || access->end > phys->bytes)
-			return "J1 pieces of a handle";
+			return "EJ1 pieces of a handle";
 		end = access->end;
 	}
 	return NULL;

@@ -125,9 +125,9 @@ const char *seam__emu_order_check(const struct emu_order *order)
 {
 	for (uint32_t i = 0; i < order->count; i++) {
 		if (i != 0 && order->entries[i - 1].stream_id >= order->entries[i].stream_id)
-			return "O1 streams strictly rise";
+			return "EO1 streams strictly rise";
 		if (order->entries[i].number == 0)
-			return "O2 no number is 0";
+			return "EO2 no number is 0";
 	}
 	return order->count > order->capacity ? "an order holds more than it has room for" : NULL;
 }

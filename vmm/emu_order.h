@@ -6,7 +6,7 @@
  * it), and are dropped.
  *
  * Not here: the edges themselves; emu_stream.c and emu_event.c draw them.
- * Invariants: O1 streams strictly rise; O2 no number is 0. Guarded by the emulator's lock.
+ * Invariants: EO1 streams strictly rise; EO2 no number is 0. Guarded by the emulator's lock.
  */
 #ifndef SEAM_EMU_ORDER_H
 #define SEAM_EMU_ORDER_H

@@ -79,5 +79,5 @@ const char *seam__emu_table_check(const struct emu_table *table)
 		held += table->slots[i].object != NULL;
 	for (uint32_t at = table->freed; at != 0 && freed <= table->used; at = table->slots[at - 1].next_free)
 		freed++;
-	return held != table->count || held + freed != table->used ? "T1 every slot is free or holds an object" : NULL;
+	return held != table->count || held + freed != table->used ? "ET1 every slot is free or holds an object" : NULL;
 }

@@ -1,7 +1,7 @@
 /* emu_table.h: handles that are never given out twice: a slot's index with its generation, looked up in O(1).
  *
  * Not here: what the handles mean. Guarded by the emulator's lock.
- * Invariant: T1 every slot is free or holds an object, and count is the number that hold one.
+ * Invariant: ET1 every slot is free or holds an object, and count is the number that hold one.
  */
 #ifndef SEAM_EMU_TABLE_H
 #define SEAM_EMU_TABLE_H

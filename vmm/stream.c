@@ -250,21 +250,21 @@ static const char *check_stream(const struct seam_stream *stream)
 {
 	if (stream->passed > stream->covered || stream->covered >= stream->owner->tick ||
 		stream->last_stamp > stream->owner->tick)
-		return "T1 ticks in order";
+		return "ST1 ticks in order";
 	uint64_t previous = stream->passed;
 	uint32_t queued = 0;
 	const struct seam_stream_event *event;
 	TAILQ_FOREACH(event, &stream->events, link)
 	{
 		if (event->tick <= previous || !event->queued || event->event.id == 0)
-			return "T2 events rise";
+			return "ST2 events rise";
 		previous = event->tick;
 		queued++;
 	}
 	if (previous > stream->covered || (queued == 0 && stream->covered != stream->passed))
-		return "T2 events cover";
+		return "ST2 events cover";
 	if (queued != stream->queued || queued > SEAM_STREAM_EVENTS)
-		return "T3 events bounded";
+		return "ST3 events bounded";
 	return NULL;
 }
 
@@ -281,11 +281,11 @@ const char *seam__streams_check(const struct seam_streams *streams)
 		if (broken != NULL)
 			return broken;
 		if (stream->index < next_index || stream->owner != streams)
-			return "T5 indexes rise";
+			return "ST5 indexes rise";
 		next_index = stream->index + 1;
 		const struct seam_stream *found = RB_FIND(seam_stream_tree, tree, stream);
 		if ((found == stream) == seam__stream_is_dead(stream))
-			return "T4 tree";
+			return "ST4 tree";
 		in_tree += found == stream;
 		events += stream->queued;
 		count++;
@@ -294,7 +294,7 @@ const char *seam__streams_check(const struct seam_streams *streams)
 	RB_FOREACH(node, seam_stream_tree, tree)
 	in_tree--;
 	if (in_tree != 0)
-		return "T4 tree";
+		return "ST4 tree";
 	const struct seam_stream_event *event;
 	TAILQ_FOREACH(event, &streams->idle, link)
 	{

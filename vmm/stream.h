@@ -18,12 +18,12 @@
  *   - On a stream that is being captured nothing is recorded or queried: its stamps stay until the capture has ended.
  *
  * Invariants (seam__streams_check)
- *   T1  passed <= covered < tick, and last_stamp <= tick, for every stream
- *   T2  a stream's events have rising ticks, above passed and at most covered; the newest has covered's tick, unless
+ *   ST1  passed <= covered < tick, and last_stamp <= tick, for every stream
+ *   ST2  a stream's events have rising ticks, above passed and at most covered; the newest has covered's tick, unless
  *       covered = passed
- *   T3  at most SEAM_STREAM_EVENTS events are queued per stream: the newest is recorded again rather than one added
- *   T4  a stream is in the tree unless it is destroyed or lost
- *   T5  indexes are unique, and rise along the list
+ *   ST3  at most SEAM_STREAM_EVENTS events are queued per stream: the newest is recorded again rather than one added
+ *   ST4  a stream is in the tree unless it is destroyed or lost
+ *   ST5  indexes are unique, and rise along the list
  *
  * Locks: none inside. The lock of the pool that owns the registry guards everything here, but seam__wait_all_run(),
  * which is called without it. No other function waits, except in deterministic mode.

@@ -23,11 +23,11 @@
  * passes a fixed series of attempts, so this ends.
  *
  * Invariants (seam__cache_check; R1-R4 of base/range.h as well)
- *   C1  a live block has a stream; a free one's shelf is that of its stream, or nobody's
- *   C2  two free neighbours never belong to the same stream, or both to nobody
- *   C3  a held extent is pending (in that list, with uses), or its whole segment is on its way back
- *   C4  the sums of the statistics are true
- *   C5  reserved and what is being obtained stay within the limit
+ *   SC1  a live block has a stream; a free one's shelf is that of its stream, or nobody's
+ *   SC2  two free neighbours never belong to the same stream, or both to nobody
+ *   SC3  a held extent is pending (in that list, with uses), or its whole segment is on its way back
+ *   SC4  the sums of the statistics are true
+ *   SC5  reserved and what is being obtained stay within the limit
  *
  * Locks: none inside; the lock that guards the registry of streams guards this, but for seam__cache_run().
  */

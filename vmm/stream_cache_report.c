@@ -91,23 +91,23 @@ static const char *check_block(const struct seam_cache_block *block, struct sums
 	switch (state_of(block)) {
 	case SEAM_CACHE_LIVE:
 		if (block->stream == NULL || block->requested_bytes == 0 || block->requested_bytes > extent->bytes)
-			return "C1 a live block has a stream and its request";
+			return "SC1 a live block has a stream and its request";
 		sums->live_blocks++;
 		sums->live_bytes += extent->bytes;
 		sums->requested_bytes += block->requested_bytes;
 		break;
 	case SEAM_CACHE_FREE:
 		if (block->uses != NULL || extent->shelf != seam__cache_shelf(extent->segment->kind, block->stream))
-			return "C1 a free block is on its stream's shelf";
+			return "SC1 a free block is on its stream's shelf";
 		break;
 	case SEAM_CACHE_PENDING:
 		if (block->stream == NULL)
-			return "C3 a pending block has a stream";
+			return "SC3 a pending block has a stream";
 		sums->pending_bytes += extent->bytes;
 		break;
 	case SEAM_CACHE_LEAVING:
 		if (extent->bytes != extent->segment->bytes || block->stream != NULL)
-			return "C3 a segment leaves as a whole";
+			return "SC3 a segment leaves as a whole";
 		sums->moving_bytes += extent->bytes;
 		break;
 	}
@@ -128,7 +128,7 @@ static const char *check_segment(const struct seam_cache *cache, struct seam_seg
 			return "blocks are multiples of the granularity";
 		if (previous != NULL && previous->extent.state == SEAM_EXTENT_FREE &&
 			extent->state == SEAM_EXTENT_FREE && previous->stream == block->stream)
-			return "C2 equal free neighbours are joined";
+			return "SC2 equal free neighbours are joined";
 		previous = block;
 	}
 	sums->small_bytes += segment->kind == SEAM_CACHE_SMALL_SEGMENT ? segment->bytes : 0;
@@ -154,16 +154,16 @@ const char *seam__cache_check(const struct seam_cache *constant)
 	TAILQ_FOREACH(block, &cache->pending, link)
 	pending_bytes += block->extent.bytes;
 	if (pending_bytes != sums.pending_bytes)
-		return "C3 what is pending is in the list";
+		return "SC3 what is pending is in the list";
 	const struct seam_cache_stats *stats = &cache->stats;
 	if (sums.live_blocks != stats->live_blocks || sums.live_bytes != stats->live_bytes ||
 		sums.requested_bytes != stats->requested_bytes || sums.pending_bytes != stats->pending_bytes ||
 		sums.moving_bytes != cache->moving_bytes || sums.small_bytes != stats->small_reserved_bytes ||
 		sums.live_bytes + sums.pending_bytes + sums.moving_bytes + cache->range.free_bytes !=
 			cache->range.segment_bytes)
-		return "C4 sums";
+		return "SC4 sums";
 	if (cache->config.limit_bytes != 0 &&
 		cache->range.segment_bytes + cache->growing_bytes > cache->config.limit_bytes)
-		return "C5 limit";
+		return "SC5 limit";
 	return NULL;
 }

@@ -111,7 +111,7 @@ static const char *check(const struct ref_cache *cache)
 	const struct ref_range *range;
 	LIST_FOREACH(range, &cache->ranges, link)
 	bytes += range->bytes;
-	return bytes == cache->stats.reserved_bytes ? NULL : "C3 reserved bytes are those of the segments";
+	return bytes == cache->stats.reserved_bytes ? NULL : "RF3 reserved bytes are those of the segments";
 }
 
 const struct ref_source ref_caching_source = {

@@ -328,7 +328,7 @@ static const char *check(const struct ref_cache *cache)
 	LIST_FOREACH(range, &cache->ranges, link)
 	for (uint64_t i = 0; i < range->granules; i++)
 		bytes += range->handles[i].id != 0 ? range->granule_bytes : 0;
-	return bytes == cache->stats.reserved_bytes ? NULL : "C3 reserved bytes are those of the granules";
+	return bytes == cache->stats.reserved_bytes ? NULL : "RF3 reserved bytes are those of the granules";
 }
 
 const struct ref_source ref_expandable_source = {

@@ -200,20 +200,20 @@ struct ref_block *ref_pool_after(struct ref_block *block)
 	return RB_NEXT(ref_free_set, &block->pool->free, block);
 }
 
-/* B1 to B3 for one block. */
+/* RB1 to RB3 for one block. */
 static const char *check_block(const struct ref_block *block)
 {
 	const struct ref_block *next = block->next;
 	if (block->prev != NULL && block->prev->next != block)
-		return "B1 neighbours point at each other";
+		return "RB1 neighbours point at each other";
 	if (next != NULL &&
 		(next->prev != block || next->va != block->va + block->bytes || next->range != block->range ||
 			next->pool != block->pool || next->stream != block->stream))
-		return "B1 neighbours touch and belong together";
+		return "RB1 neighbours touch and belong together";
 	if (ref_block_is_usable(block) && can_merge(block, next))
-		return "B2 free neighbours are merged";
+		return "RB2 free neighbours are merged";
 	if (block->bytes == 0 || !seam__bits_is_aligned(block->bytes, REF_BLOCK_BYTES))
-		return "B3 sizes are multiples of 512";
+		return "RB3 sizes are multiples of 512";
 	return NULL;
 }
 
@@ -225,7 +225,7 @@ const char *ref_pool_check(const struct ref_pool *pool)
 	RB_FOREACH(block, ref_free_set, &sets->free)
 	{
 		if (broken == NULL && (block->pool != pool || !block->mapped || !ref_block_is_usable(block)))
-			broken = "B4 the free set holds free, mapped blocks";
+			broken = "RB4 the free set holds free, mapped blocks";
 		if (broken == NULL)
 			broken = check_block(block);
 	}
@@ -233,7 +233,7 @@ const char *ref_pool_check(const struct ref_pool *pool)
 	{
 		if (broken == NULL &&
 			(block->pool != pool || block->mapped || block->range == NULL || !ref_block_is_usable(block)))
-			broken = "B4 the unmapped set holds unmapped blocks of ranges";
+			broken = "RB4 the unmapped set holds unmapped blocks of ranges";
 		if (broken == NULL)
 			broken = check_block(block);
 	}
@@ -244,7 +244,7 @@ const char *ref_blocks_check(const struct ref_blocks *blocks)
 {
 	for (const struct ref_block *block = blocks->live; block != NULL; block = block->by_va.next) {
 		if (!block->allocated || !block->mapped)
-			return "B4 the index holds live blocks";
+			return "RB4 the index holds live blocks";
 		const char *broken = check_block(block);
 		if (broken != NULL)
 			return broken;

@@ -10,10 +10,10 @@
  *
  * Not here: where segments come from (caching.c, expandable.c), the order of attempts (ref_cache.c). Invariants
  * (ref_blocks_check, ref_pool_check):
- *   B1  neighbours point at each other, touch, and share segment, pool and stream
- *   B2  two free neighbours of the same kind (mapped or not) do not exist: they would have been merged
- *   B3  sizes are multiples of 512
- *   B4  a block in a set is in the state that the set is for
+ *   RB1  neighbours point at each other, touch, and share segment, pool and stream
+ *   RB2  two free neighbours of the same kind (mapped or not) do not exist: they would have been merged
+ *   RB3  sizes are multiples of 512
+ *   RB4  a block in a set is in the state that the set is for
  */
 #ifndef REF_BLOCK_H
 #define REF_BLOCK_H

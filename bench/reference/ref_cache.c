@@ -194,9 +194,9 @@ static const char *cache_check(const struct ref_allocator *allocator)
 	if (broken == NULL)
 		broken = ref_pool_check(pool);
 	if (broken == NULL && cache->stats.live_bytes > cache->stats.reserved_bytes)
-		broken = "C1 live memory is reserved memory";
+		broken = "RF1 live memory is reserved memory";
 	if (broken == NULL && cache->stats.reserved_bytes > cache->stats.reserved_peak_bytes)
-		broken = "C2 the peak is the highest value";
+		broken = "RF2 the peak is the highest value";
 	return broken != NULL ? broken : cache->source->check(cache);
 }
 

@@ -9,6 +9,9 @@
  * a private pool is returned only after the pool's release.
  *
  * Not here: sizes and kinds of segments (caching.c, expandable.c).
+ *
+ * Invariants: RF1 live memory is reserved memory; RF2 a peak is the highest value of its figure; RF3 reserved bytes are
+ * those of the segments, or granules.
  */
 #ifndef REF_CACHE_H
 #define REF_CACHE_H

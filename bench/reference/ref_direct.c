@@ -100,7 +100,7 @@ static const char *direct_check(const struct ref_allocator *allocator)
 {
 	const struct direct *direct = (const void *)allocator;
 	if (direct->stats.live_bytes != direct->stats.reserved_bytes)
-		return "D1 reserved memory is live memory";
+		return "RF4 reserved memory is live memory";
 	return ref_blocks_check(&direct->blocks);
 }
 

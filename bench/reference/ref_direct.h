@@ -1,6 +1,6 @@
 /* ref_direct.h: a driver allocation for every request, rounded up to 512 bytes. No cache.
  *
- * direct_free waits for the device, so streams need no care.
+ * direct_free waits for the device, so streams need no care. Invariant: RF4 reserved memory is live memory.
  */
 #ifndef REF_DIRECT_H
 #define REF_DIRECT_H

@@ -262,8 +262,8 @@ const char *seam__meta_check(const struct seam_meta *meta)
 {
 	uint64_t live_bytes = load(&meta->live_bytes);
 	if (live_bytes > load(&meta->peak_bytes))
-		return "M1 live <= peak";
+		return "MD1 live <= peak";
 	if ((live_bytes == 0) != (load(&meta->live_blocks) == 0))
-		return "M2 bytes without blocks";
+		return "MD2 bytes without blocks";
 	return NULL;
 }

@@ -5,7 +5,7 @@
  *
  * Not here: many small objects of one size (slab.h); device memory.
  * Counted are the bytes asked for; what the allocator below rounds up is not known here.
- * Invariants: M1 live <= peak and live <= limit; M2 live is the sum of the sizes handed out and not given back.
+ * Invariants: MD1 live <= peak and live <= limit; MD2 live is the sum of the sizes handed out and not given back.
  * Thread safe, without a lock of its own. Every function but create and destroy may be called under any lock.
  */
 #ifndef SEAM_BASE_META_H

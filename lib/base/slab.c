@@ -168,19 +168,19 @@ const char *seam__slab_check(const struct seam_slab *slab)
 	for (const struct seam_slab_page *page = slab->pages; page != NULL; page = page->next)
 		page_count++;
 	if (slab->free_objects + slab->live_objects != page_count * slab->page_objects)
-		return "S1 free + live";
+		return "SL1 free + live";
 	if (slab->reserved_objects > slab->free_objects)
-		return "S2 reserved <= free";
+		return "SL2 reserved <= free";
 	uint64_t seen = slab->fresh_left;
 	const struct seam_slab_object *object = slab->freed;
 	while (object != NULL) {
 		if (seen++ > slab->free_objects || !is_object(slab, object))
-			return "S3 free objects lie in slabs";
+			return "SL3 free objects lie in slabs";
 		/* A free object is poisoned; only this reader and take() may look into it. */
 		UNPOISON(object, sizeof(*object));
 		const struct seam_slab_object *next = object->next;
 		POISON(object, sizeof(*object));
 		object = next;
 	}
-	return seen == slab->free_objects ? NULL : "S1 free objects counted";
+	return seen == slab->free_objects ? NULL : "SL1 free objects counted";
 }

@@ -2,9 +2,8 @@
  *
  * Why not meta.h for each object: an allocator call and its accounting cost more than a whole hit of the pool may.
  * Slabs are returned at fini only, so the number of objects ever needed together bounds them.
- * Invariants: S1 free + live = the objects of all slabs; S2 reserved <= free; S3 every free object lies in a slab, at
- * an object's place.
- * Not thread safe: the lock of the structure that uses the slab guards it.
+ * Invariants: SL1 free + live = the objects of all slabs; SL2 reserved <= free; SL3 every free object lies in a slab,
+ * at an object's place. Not thread safe: the lock of the structure that uses the slab guards it.
  */
 #ifndef SEAM_BASE_SLAB_H
 #define SEAM_BASE_SLAB_H

@@ -125,7 +125,7 @@ const char *seam__text_check(const struct seam_text *text)
 	if (text->sink != NULL || text->capacity_bytes == 0)
 		return NULL;
 	size_t end = seam__bits_min(text->length_bytes, text->capacity_bytes - 1);
-	return text->bytes[end] == '\0' ? NULL : "T1 content ends in a zero";
+	return text->bytes[end] == '\0' ? NULL : "TX1 content ends in a zero";
 }
 
 void seam__text_line(char *text, size_t text_bytes, const char *format, ...)

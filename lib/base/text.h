@@ -1,7 +1,7 @@
 /* text.h: where rendered text goes: a growing buffer, a buffer of the caller's, or a callback.
  *
  * Not here: the form of the text (json.h, table.h). Failure is sticky: writers need not look after every piece, the
- * user asks seam__text_rc() at the end. Invariants: T1 the content of a buffer always ends in a zero that length_bytes
+ * user asks seam__text_rc() at the end. Invariants: TX1 the content of a buffer always ends in a zero that length_bytes
  * does not count. One thread at a time.
  */
 #ifndef SEAM_BASE_TEXT_H

@@ -141,7 +141,7 @@ struct seam_private *seam__private_find(struct seam_pool *pool, uint64_t id);
  * capture_id: of the stream's capture, if *capturing. */
 struct seam_private *seam__private_route(struct seam_pool *pool, uint64_t stream, bool capturing, uint64_t capture_id);
 
-/* Name of the first broken invariant (R1-R4, named in private.c), or NULL. With `lock`. */
+/* Name of the first broken invariant (PR1-PR4 of private.c), or NULL. With `lock`. */
 const char *seam__private_check(struct seam_pool *pool);
 
 /* Frees what is left of routes and private pools. The engine is gone. */

@@ -1,4 +1,8 @@
-/* private.c: private pools and the routes that lead requests to them. */
+/* private.c: private pools and the routes that lead requests to them.
+ *
+ * Invariants (seam__private_check): PR1 ids differ, and none is 0; PR2 a private pool has references; PR3 its memory is
+ * that of its id; PR4 routes lead to private pools.
+ */
 #include "check.h"
 #include "meta.h"
 #include "recording.h"
@@ -149,17 +153,17 @@ const char *seam__private_check(struct seam_pool *pool)
 	LIST_FOREACH(private, &pool->privates, link)
 	{
 		if (private->id == 0 || seam__private_find(pool, private->id) != private)
-			return "R1 one private pool an id";
+			return "PR1 one private pool an id";
 		if (private->references == 0)
-			return "R2 a private pool without references is gone";
+			return "PR2 a private pool without references is gone";
 		if (private->group->private_id != private->id)
-			return "R3 a private pool has the memory of its id";
+			return "PR3 a private pool has the memory of its id";
 	}
 	const struct seam_open_route *route;
 	LIST_FOREACH(route, &pool->routes, link)
 	{
 		if (seam__private_find(pool, route->to->id) != route->to)
-			return "R4 routes lead to private pools";
+			return "PR4 routes lead to private pools";
 	}
 	return NULL;
 }

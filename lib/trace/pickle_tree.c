@@ -181,23 +181,23 @@ static const char *check_extents(const struct seam_pickle *pickle, const struct 
 	uint32_t before = 0;
 	for (uint32_t extent = node->as.extents.first; extent != 0; extent = pool[extent]) {
 		if (extent <= before)
-			return "pickle P2: links go to younger extents";
+			return "pickle PT2: links go to younger extents";
 		if (extent + SEAM_PICKLE_EXTENT_HEAD > pickle->pool.count ||
 			pool[extent + 1] > pickle->pool.count - extent - SEAM_PICKLE_EXTENT_HEAD)
-			return "pickle P2: an extent lies inside the pool";
+			return "pickle PT2: an extent lies inside the pool";
 		for (uint32_t i = 0; i < pool[extent + 1]; i++) {
 			if (pool[extent + SEAM_PICKLE_EXTENT_HEAD + i] >= pickle->nodes.count)
-				return "pickle P1: an element is a node";
+				return "pickle PT1: an element is a node";
 		}
 		before = extent;
 	}
-	return before == node->as.extents.last ? NULL : "pickle P2: the last extent ends the chain";
+	return before == node->as.extents.last ? NULL : "pickle PT2: the last extent ends the chain";
 }
 
 const char *seam__pickle_check(const struct seam_pickle *pickle)
 {
 	if (pickle->root >= pickle->nodes.count)
-		return "pickle P1: the root is a node";
+		return "pickle PT1: the root is a node";
 	for (uint32_t i = 0; i < pickle->nodes.count; i++) {
 		const struct seam_pickle_node *node = seam__pickle_node(pickle, i);
 		if (node->type >= SEAM_PICKLE_LIST) {
@@ -207,7 +207,7 @@ const char *seam__pickle_check(const struct seam_pickle *pickle)
 		} else if (node->type >= SEAM_PICKLE_TEXT) {
 			const size_t whole = node->owned ? pickle->decoded.count : pickle->bytes;
 			if (node->as.offset > whole || node->count > whole - node->as.offset)
-				return "pickle P3: a text lies inside its bytes";
+				return "pickle PT3: a text lies inside its bytes";
 		}
 	}
 	return NULL;

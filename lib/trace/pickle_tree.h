@@ -1,9 +1,9 @@
 /* pickle_tree.h: how a pickle lies in memory; for pickle_read.c, pickle_text.c and pickle_tree.c only.
  *
  * Invariants:
- *   P1  every index in the pool and on the stack is below nodes.count
- *   P2  an extent's elements and its link lie inside the pool; links go to younger extents only, so a chain ends
- *   P3  a text lies inside the input or, where `owned`, inside `decoded`
+ *   PT1  every index in the pool and on the stack is below nodes.count
+ *   PT2  an extent's elements and its link lie inside the pool; links go to younger extents only, so a chain ends
+ *   PT3  a text lies inside the input or, where `owned`, inside `decoded`
  * Sizes: a byte of input makes at most one node (16 bytes), one stack or memo slot (4 each) and three pool slots (12).
  */
 #ifndef SEAM_PICKLE_TREE_H

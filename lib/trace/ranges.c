@@ -123,9 +123,9 @@ const char *seam__ranges_check(const struct seam_ranges *ranges)
 		seam_trace_range_tree_RB_MINMAX((struct seam_trace_range_tree *)(uintptr_t)&ranges->tree, -1);
 	for (; range != NULL; range = seam__ranges_next(range)) {
 		if (range->begin >= range->end)
-			return "ranges R1: a range is not empty";
+			return "ranges TR1: a range is not empty";
 		if (range->begin < end)
-			return "ranges R1: ranges do not overlap";
+			return "ranges TR1: ranges do not overlap";
 		end = range->end;
 		count++;
 	}

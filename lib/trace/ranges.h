@@ -2,7 +2,7 @@
  *
  * Not here: merging of neighbours: a range keeps the label under which it was added.
  * Invariants:
- *   R1  ranges are not empty, do not wrap, and stand in the order of their addresses without overlapping
+ *   TR1  ranges are not empty, do not wrap, and stand in the order of their addresses without overlapping
  * No locks: one thread at a time.
  */
 #ifndef SEAM_RANGES_H

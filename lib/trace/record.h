@@ -14,9 +14,10 @@
  * Not here: the format (trace.h), periods (lib/plan/iterations/iterations.h).
  *
  * Invariants (seam__recorder_check)
- *   R1  the log's events stand at the places of their numbers; a number without an event is one that is being written,
- * or was lost R2  every block that the log frees is allocated in it before, or is a resident, unless events were lost
- *   R3  log and residents stay under the limit
+ *   RC1  the log's events stand at the places of their numbers; a number without an event is one that is being written,
+ *        or was lost
+ *   RC2  every block that the log frees is allocated in it before, or is a resident, unless events were lost
+ *   RC3  log and residents stay under the limit
  *
  * Locks: `gather`, rank SEAM_RANK_TRACE (may be taken under the pool's locks), guards everything but the places of
  * events. Thread-local: the thread's contexts in the recorders used last. A list of all recorders (SEAM_RANK_REGISTRY)

@@ -139,18 +139,18 @@ void seam__record_log_prepare(struct seam_record_log *log, uint64_t number)
 static const char *check_event(const struct seam_record_log *log, const struct seam_record_slot *slot, uint64_t order)
 {
 	if (slot->kind == SEAM_TRACE_ALLOC)
-		return slot->id == order ? NULL : "R1 a block's serial is the number of its allocation";
+		return slot->id == order ? NULL : "RC1 a block's serial is the number of its allocation";
 	if (slot->kind != SEAM_TRACE_FREE)
 		return NULL;
 	if (slot->id >= order)
-		return "R2 a block is freed before it is allocated";
+		return "RC2 a block is freed before it is allocated";
 	if (slot->id < seam__record_log_first_order(log->first))
 		return seam__record_residents_find(&log->residents, slot->id) != NULL
 			? NULL
-			: "R2 a block is freed that is no resident";
+			: "RC2 a block is freed that is no resident";
 	const struct seam_record_slot *made = seam__record_log_slot(log, slot->id);
 	bool known = made != NULL && seam__record_slot_is(made, slot->id) && made->kind == SEAM_TRACE_ALLOC;
-	return known ? NULL : "R2 a block is freed that is not allocated";
+	return known ? NULL : "RC2 a block is freed that is not allocated";
 }
 
 static const char *check_segment(const struct seam_record_log *log, uint64_t number)
@@ -159,11 +159,11 @@ static const char *check_segment(const struct seam_record_log *log, uint64_t num
 	uint64_t first = seam__record_log_first_order(number);
 	bool lost = atomic_load_explicit(&log->lost, memory_order_relaxed) + log->residents.lost != 0;
 	if (segment == NULL)
-		return lost ? NULL : "R1 a segment is missing";
+		return lost ? NULL : "RC1 a segment is missing";
 	for (uint32_t i = 0; i < SEAM_RECORD_SEGMENT; i++) {
 		uint64_t order = atomic_load_explicit(&segment->slots[i].order, memory_order_acquire);
 		if (order != 0 && order != first + i)
-			return "R1 an event stands at the place of its number";
+			return "RC1 an event stands at the place of its number";
 		const char *broken = order != 0 ? check_event(log, &segment->slots[i], order) : NULL;
 		if (broken != NULL && !lost)
 			return broken;
@@ -175,7 +175,7 @@ const char *seam__record_log_check(const struct seam_record_log *log)
 {
 	if (log->segment_count > log->segment_limit ||
 		seam__record_residents_bytes(&log->residents) > log->residents.limit_bytes)
-		return "R3 log and residents stay under the limit";
+		return "RC3 log and residents stay under the limit";
 	for (uint64_t n = log->first; n < end_of(log); n++) {
 		const char *broken = check_segment(log, n);
 		if (broken != NULL)

@@ -7,7 +7,7 @@
  *
  * Not here: threads and phases (record_thread.h); traces (record_trace.c).
  *
- * Invariants (seam__record_log_check): R1 to R3 of record.h.
+ * Invariants (seam__record_log_check): RC1 to RC3 of record.h.
  * Locks: the recorder's `gather` for everything but seam__record_log_slot() and what stands in a place.
  */
 #ifndef SEAM_RECORD_LOG_H

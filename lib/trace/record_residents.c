@@ -193,10 +193,10 @@ const char *seam__record_residents_check(const struct seam_record_residents *res
 	uint64_t dead = 0;
 	for (uint64_t i = 0; i < residents->count; i++) {
 		if (i > 0 && residents->items[i - 1].id >= residents->items[i].id)
-			return "D1 residents rise by their serials";
+			return "RD1 residents rise by their serials";
 		dead += residents->items[i].dead;
 	}
 	if (dead != residents->dead || residents->count > residents->capacity)
-		return "D2 the count of dead residents";
+		return "RD2 the count of dead residents";
 	return NULL;
 }

@@ -4,7 +4,7 @@
  * A stretch of the log is passed over event by event; what it allocates and frees again leaves nothing.
  *
  * Not here: where events stand (record_log.h).
- * Invariants: D1 residents rise by their serials; D2 the count of dead ones is right and at most half of all, or few.
+ * Invariants: RD1 residents rise by their serials; RD2 the count of dead ones is right and at most half of all, or few.
  * No locks: its owner guards it.
  */
 #ifndef SEAM_RECORD_RESIDENTS_H

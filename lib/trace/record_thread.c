@@ -259,9 +259,9 @@ const char *seam__record_threads_check(const struct seam_record_threads *context
 		for (other = LIST_NEXT(context, link); other != NULL; other = LIST_NEXT(other, link)) {
 			bool both = (context->owner != 0 || context->acted) && (other->owner != 0 || other->acted);
 			if (both && context->is.thread == other->is.thread)
-				return "V1 numbers of thread contexts differ";
+				return "RT1 numbers of thread contexts differ";
 			if (both && !context->acted && !other->acted && context->owner == other->owner)
-				return "V2 a context for each thread";
+				return "RT2 a context for each thread";
 		}
 	}
 	return NULL;

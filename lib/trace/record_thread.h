@@ -5,7 +5,7 @@
  * that ends gives its contexts back; another takes them over, under a new number.
  *
  * Not here: events (record_log.h).
- * Invariants: V1 numbers of thread contexts in use differ; V2 a thread context belongs to one thread at most.
+ * Invariants: RT1 numbers of thread contexts in use differ; RT2 a thread context belongs to one thread at most.
  * Locks: the recorder's `gather` guards the list; a thread context's fields are its thread's.
  */
 #ifndef SEAM_RECORD_THREAD_H

@@ -1,8 +1,8 @@
 /* trace_format.c: see trace_format.h.
  *
  * Invariants:
- *   F1  image is header, events, strings, without a gap, and trace.events and trace.strings point into it
- *   F2  trace.header equals the image's first 64 bytes
+ *   TF1  image is header, events, strings, without a gap, and trace.events and trace.strings point into it
+ *   TF2  trace.header equals the image's first 64 bytes
  * A trace does not change after it was sealed, so it needs no lock.
  */
 #include "trace_format.h"
@@ -53,7 +53,7 @@ static enum seam_rc create_holder(size_t image_bytes, struct holder **ret_holder
 	return SEAM_OK;
 }
 
-/* F1 and F2. The image's sizes have been checked. */
+/* TF1 and TF2. The image's sizes have been checked. */
 static void point_into_image(struct holder *holder)
 {
 	struct seam_trace *trace = &holder->trace;

@@ -215,13 +215,45 @@ check_tags() {
 		sed 's/^/defined twice: /'
 }
 
-# The invariants of the whole library, I1 and so on, are defined in lib/README.md.
-check_invariants() {
+# Where invariants are defined: the code that begins an item, as "*  B1  blocks are ...", "Invariants: M1 pieces are ...; M2
+# ..." in comments, "- **I1** ..." or "- P1 ..." in a README. FILE CODE, a line each.
+defined_invariants() {
 	# shellcheck disable=SC2086
-	list_files include $library_folders tools bench | grep -E '\.(c|h|cpp|md|py)$' | xargs grep -noE '(^|[^A-Za-z0-9_])I[0-9]+($|[^A-Za-z0-9_.])' /dev/null |
-		sed -E 's/[^A-Za-z0-9_](I[0-9]+)[^0-9]?$/:\1/' | awk -F: -v defined="$(sed -nE 's/^- \*\*(I[0-9]+)\*\*.*/\1/p' lib/README.md 2>/dev/null)" '
-		BEGIN { n = split(defined, list, "\n"); for (i = 1; i <= n; i++) { if (list[i] in is) print "lib/README.md defines " list[i] " twice"; is[list[i]] = 1 } }
-		!($NF in is) { print $1 ":" $2 ": cites " $NF ", which lib/README.md does not define" }'
+	list_files include $library_folders tools bench | grep -E '\.(c|h|cpp|md)$' | xargs awk '
+		function take(code) {
+			sub(/^[^A-Z]*/, "", code); sub(/[^A-Z0-9].*/, "", code)
+			if (!((FILENAME, code) in seen)) print FILENAME, code
+			seen[FILENAME, code] = 1
+		}
+		FNR == 1 { inside = 0 }
+		FILENAME ~ /md$/ { if (match($0, /^- (\*\*)?[A-Z][A-Z]?[0-9]+(\*\*)? [A-Za-z]/)) take(substr($0, RSTART + 2)); next }
+		/[Ii]nvariant/ { inside = 1 }
+		inside && match($0, /^[ \t]*\*[ \t]+(- )?[A-Z][A-Z]?[0-9]+:?[ \t]+[A-Za-z]/) && !/^[ \t]*\*[ \t]+[A-Z0-9]+ (to|and|of|is|are|or) / { take($0) }
+		inside {
+			rest = $0
+			while (match(rest, /(nvariants?[^:;]*:|nvariants?( \([^)]*\))?|;|\.)[ \t]+[A-Z][A-Z]?[0-9]+:?[ \t]+[A-Za-z]/)) {
+				item = substr(rest, RSTART, RLENGTH)
+				after = substr(rest, RSTART + RLENGTH - 1)
+				match(item, /[A-Z][A-Z]?[0-9]+:?[ \t]+[A-Za-z]$/); item = substr(item, RSTART)
+				if (after !~ /^(to|and|of|is|are|or) /) take(item)
+				rest = after
+			}
+		}
+		/\*\// { inside = 0 }'
+}
+
+# A letter and number is one invariant. What is cited is defined: I1 and so on, which are the whole library's, everywhere; others
+# where a check names what is broken.
+check_invariants() {
+	defined_invariants | sort -k2,2 -k1,1 | awk '{ if ($2 == code) print $2 " is defined in " file " and in " $1; code = $2; file = $1 }'
+	# shellcheck disable=SC2086
+	{ list_files include $library_folders tools bench | grep -E '\.(c|h|cpp|md|py)$' | xargs grep -noE '(^|[^A-Za-z0-9_])I[0-9]+($|[^A-Za-z0-9_.])' /dev/null |
+		sed -E 's/[^A-Za-z0-9_](I[0-9]+)[^0-9]?$/:\1/'
+	list_files $library_folders tools bench | grep -E '\.c$' | xargs grep -noE '(return|=|:|\?) "[A-Z][A-Z]?[0-9]+:? [a-z]' /dev/null |
+		sed -E 's/:[^:]*"([A-Z]+[0-9]+):? [a-z]$/:\1/'
+	} | awk -F: -v defined="$(defined_invariants | awk '{ print $2 }')" '
+		BEGIN { n = split(defined, list, "\n"); for (i = 1; i <= n; i++) is[list[i]] = 1 }
+		!($NF in is) { print $1 ":" $2 ": cites " $NF ", which nothing defines" }'
 }
 
 check_readmes() {
@@ -243,6 +275,6 @@ rule 'every folder has a README' check_readmes
 rule 'the library reads its environment by secure_getenv()' check_environment
 rule 'plans are made by the time that the processor gave them' check_clocks
 rule 'a tag of the library means one thing' check_tags
-rule 'invariants that are cited are defined, once' check_invariants
+rule 'invariants that are cited are defined, in one place' check_invariants
 [ -n "$only" ] || echo "1..$count"
 exit $failed

@@ -88,6 +88,12 @@ expect 'a planner that reads the clock on the wall' 11 lib/plan/solve/a.c 'while
 expect 'a file that is too long' 7 vmm/a.c "$(yes 'int x;' | head -501)"
 
 expect 'an invariant that nobody defines' 13 vmm/a.c '/* keeps I99 */'
+expect 'a check of what nobody defines' 13 vmm/a.c 'const char *check(void) { return "Z9 it is broken"; }'
+
+make_tree
+printf '/* a.h: a file.\n *\n * Invariants\n *   Z1  it is so\n */\n' >"$tree/vmm/a.h"
+printf '/* b.h: a file. Invariants: Y1 it was so; Z1 it is not so. */\n' >"$tree/pools/b.h"
+notices 'one code of two invariants' 13 'Z1 is defined in pools/b.h and in vmm/a.h'
 
 make_tree
 printf '/* a.h: a file. */\nstruct seam_a {\n' >"$tree/vmm/a.h"

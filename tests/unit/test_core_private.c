@@ -332,18 +332,18 @@ Test(core_private, check_notices_what_is_wrong)
 	struct seam_open_route *route = LIST_FIRST(&pool->routes);
 	check_pool();
 	five->id = 6;
-	cr_expect_str_eq(seam__pool_check(pool), "R1 one private pool an id");
+	cr_expect_str_eq(seam__pool_check(pool), "PR1 one private pool an id");
 	five->id = 5;
 	six->references = 0;
-	cr_expect_str_eq(seam__pool_check(pool), "R2 a private pool without references is gone");
+	cr_expect_str_eq(seam__pool_check(pool), "PR2 a private pool without references is gone");
 	six->references = 1;
 	struct seam_group *group = five->group;
 	five->group = six->group;
-	cr_expect_str_eq(seam__pool_check(pool), "R3 a private pool has the memory of its id");
+	cr_expect_str_eq(seam__pool_check(pool), "PR3 a private pool has the memory of its id");
 	five->group = group;
 	struct seam_private gone = *route->to, *to = route->to;
 	route->to = &gone;
-	cr_expect_str_eq(seam__pool_check(pool), "R4 routes lead to private pools");
+	cr_expect_str_eq(seam__pool_check(pool), "PR4 routes lead to private pools");
 	route->to = to;
 	close_pool();
 }

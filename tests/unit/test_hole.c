@@ -44,7 +44,7 @@ static void expect_whole(void)
 static void expect_broken(void)
 {
 	const char *broken = seam__holes_check(&ppool);
-	cr_expect(broken != NULL && strncmp(broken, "H1", 2) == 0, "H1 expected, found: %s", broken);
+	cr_expect(broken != NULL && strncmp(broken, "HO1", 2) == 0, "HO1 expected, found: %s", broken);
 }
 
 Test(hole, the_walk_is_by_view_and_address)

@@ -80,7 +80,7 @@ Test(revive, a_view_with_too_much_left_over_is_not_taken)
 	cr_expect(block->va >= va && block->va < va + MIB(8));
 }
 
-/* 20 MiB in ten chunks, of which a request for 18 needs nine (P2). */
+/* 20 MiB in ten chunks, of which a request for 18 needs nine (PP2). */
 Test(revive, a_chunk_at_the_end_that_is_not_needed_stays_at_home)
 {
 	struct seam_block *more[4];

@@ -114,14 +114,14 @@ Test(slab, check_names_a_broken_count)
 	seam__slab_init(&slab, meta, 64);
 	void *object = seam__slab_get(&slab);
 	slab.live_objects++;
-	cr_assert_str_eq(seam__slab_check(&slab), "S1 free + live");
+	cr_assert_str_eq(seam__slab_check(&slab), "SL1 free + live");
 	slab.live_objects--;
 	slab.reserved_objects = slab.free_objects + 1;
-	cr_assert_str_eq(seam__slab_check(&slab), "S2 reserved <= free");
+	cr_assert_str_eq(seam__slab_check(&slab), "SL2 reserved <= free");
 	slab.reserved_objects = 0;
 	seam__slab_put(&slab, object);
 	slab.freed = (struct seam_slab_object *)(void *)((char *)object + 1);
-	cr_assert_str_eq(seam__slab_check(&slab), "S3 free objects lie in slabs");
+	cr_assert_str_eq(seam__slab_check(&slab), "SL3 free objects lie in slabs");
 	slab.freed = object;
 	cr_assert_eq(seam__slab_fini(&slab), 0);
 }

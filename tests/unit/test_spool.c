@@ -36,7 +36,7 @@ static void tear_down(void)
 static void expect_broken(void)
 {
 	const char *broken = seam__spool_check(&spool, &list);
-	cr_expect(broken != NULL && strncmp(broken, "V1", 2) == 0, "V1 expected, found: %s", broken);
+	cr_expect(broken != NULL && strncmp(broken, "SP1", 2) == 0, "SP1 expected, found: %s", broken);
 }
 
 TestSuite(spool, .init = set_up);

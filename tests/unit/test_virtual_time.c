@@ -100,7 +100,7 @@ Test(clocks, sums_are_kept)
 	cr_assert_eq(clocks.compute_ns, 55);
 	cr_assert_eq(clocks.driver_ns, 36);
 	clocks.waited_ns = 37;
-	cr_assert_str_eq(virtual_time_check(&clocks), "C1 the clocks do not go back");
+	cr_assert_str_eq(virtual_time_check(&clocks), "VT1 the clocks do not go back");
 }
 
 Test(clocks, the_device_is_waited_for_at_the_end)

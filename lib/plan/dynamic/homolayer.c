@@ -256,6 +256,6 @@ const char *seam__homolayer_check(const struct seam_homolayer *homolayer, const 
 		if (requests[i].from > requests[i].begin || requests[i].end > requests[i].to ||
 			requests[i].from >= slots->position_count ||
 			requests[i].to - requests[i].from > (uint64_t)slots->copies * slots->position_count)
-			return "H1 interval";
+			return "HL1 interval";
 	return NULL;
 }

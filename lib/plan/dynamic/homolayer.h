@@ -6,7 +6,7 @@
  * have in common, "blocks.2.feed.experts". That is the occurrence's name, too.
  *
  * Not here: groups and their space (dynamic.h).
- * Invariant, named by seam__homolayer_check(): H1 a request lies in its interval, and that in the period and its
+ * Invariant, named by seam__homolayer_check(): HL1 a request lies in its interval, and that in the period and its
  * copies. Everything on the process-wide metadata domain. No locks.
  */
 #ifndef SEAM_HOMOLAYER_H

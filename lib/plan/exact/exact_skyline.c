@@ -280,7 +280,7 @@ uint64_t seam__exact_skyline_key(const struct seam_exact_skyline *skyline, uint3
 	return key == 0 ? 1 : key;
 }
 
-/* S1 to S3 of one section. */
+/* SK1 to SK3 of one section. */
 static const char *check_section(const struct seam_exact_skyline *skyline, uint32_t s)
 {
 	const struct seam_exact_window *window = skyline->window;
@@ -300,10 +300,10 @@ static const char *check_section(const struct seam_exact_skyline *skyline, uint3
 			key ^= skyline->item_keys[window->covers[c]];
 	}
 	if (rest != section->rest_bytes || crossing != section->crossing)
-		return "S1 rest";
+		return "SK1 rest";
 	if ((int64_t)(skyline->capacity_bytes - section->floor_bytes - rest) != section->slack_bytes)
-		return "S2 slack";
-	return key == section->start_key ? NULL : "S3 key";
+		return "SK2 slack";
+	return key == section->start_key ? NULL : "SK3 key";
 }
 
 const char *seam__exact_skyline_check(const struct seam_exact_skyline *skyline)

@@ -11,10 +11,10 @@
  * Which choices there are: exact_gaps.h; which is tried when: exact_search.h.
  *
  * Invariants, named by seam__exact_skyline_check():
- *   S1  rest is the sum of the sizes of unplaced items that cover a section, crossing the number of those that cover
+ *   SK1  rest is the sum of the sizes of unplaced items that cover a section, crossing the number of those that cover
  *       the next one too
- *   S2  floor + rest + slack = capacity
- *   S3  an unplaced item has its first section's start key in it
+ *   SK2  floor + rest + slack = capacity
+ *   SK3  an unplaced item has its first section's start key in it
  * No locks.
  */
 #ifndef SEAM_EXACT_SKYLINE_H

@@ -7,7 +7,7 @@
  * several streams a better placement may exist.
  *
  * Invariants, named by seam__exact_window_check():
- *   W1  1 <= width <= sections, first < sections; a section is covered by at least one item
+ *   W1  width is from 1 to sections, first < sections; a section is covered by at least one item
  *   W2  the lists by section name exactly the items that start there, and those that cover it, ascending in size
  *   W3  load is the sum of the sizes that cover a section; lower_bytes is the largest load
  * Immutable once made. No locks.

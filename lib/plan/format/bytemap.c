@@ -168,9 +168,9 @@ const char *seam__bytemap_check(struct seam_bytemap *map)
 	RB_FOREACH(piece, seam_byte_piece_tree, &map->pieces)
 	{
 		if (piece->begin >= piece->end)
-			return "M1";
+			return "BM1";
 		if (below != NULL && below->end > piece->begin)
-			return "M2";
+			return "BM2";
 		below = piece;
 	}
 	return NULL;

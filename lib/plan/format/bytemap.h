@@ -1,7 +1,7 @@
 /* bytemap.h: an ordered map from intervals of bytes to a number.
  *
  * Who holds which byte of an arena, for the checks of plans. Not here: what the numbers mean, and what is allowed.
- * Invariants, named by seam__bytemap_check(): M1 pieces are not empty; M2 pieces do not overlap.
+ * Invariants, named by seam__bytemap_check(): BM1 pieces are not empty; BM2 pieces do not overlap.
  * No locks: one thread at a time.
  */
 #ifndef SEAM_BYTEMAP_H

@@ -1,8 +1,8 @@
 /* plan_format.c: see plan_format.h.
  *
  * Invariants:
- *   F1  image is header and sections, without a gap, and the plan's pointers point into it
- *   F2  plan.header equals the image's first 256 bytes
+ *   PF1  image is header and sections, without a gap, and the plan's pointers point into it
+ *   PF2  plan.header equals the image's first 256 bytes
  * A plan does not change after it was made, so it needs no lock.
  */
 #include "plan_format.h"
@@ -112,7 +112,7 @@ static struct holder *create_holder(size_t image_bytes)
 	return holder;
 }
 
-/* F1 and F2. The image holds sections of these sizes. */
+/* PF1 and PF2. The image holds sections of these sizes. */
 static void point_into_image(struct holder *holder, const uint64_t bytes[SEAM__PLAN_SECTIONS])
 {
 	struct seam_plan *plan = &holder->plan;

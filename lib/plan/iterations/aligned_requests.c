@@ -340,18 +340,18 @@ const char *seam__aligned_check(const struct seam_aligned_requests *aligned)
 		uint32_t member = SEAM__MEMBERS_MAX;
 
 		if (seam__aligned_find(aligned, aligned_request->source, &member) != c)
-			return "C1 source";
+			return "AL1 source";
 		for (uint32_t m = 0; m < aligned->member_count; m++) {
 			uint32_t request = seam__aligned_request(aligned, c, m);
 
 			if (request != SEAM__REQUEST_NONE &&
 				(seam__aligned_find(aligned, request, &member) != c || member != m))
-				return "C1 member";
+				return "AL1 member";
 		}
 		if (!aligned_request->left_out &&
 			(aligned_request->gap > aligned->items.count ||
 				(aligned_request->lag == 0 && aligned_request->gap <= c)))
-			return "C2";
+			return "AL2";
 	}
 	return NULL;
 }

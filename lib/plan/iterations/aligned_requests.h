@@ -12,8 +12,8 @@
  *
  * Not here: which iterations are alike (iteration_kinds.h); a trace of it (iteration_model.h).
  * Invariants, named by seam__aligned_check():
- *   C1  a source is a request of a member; each request of a member is in one aligned request at most
- *   C2  a gap is at most the number of aligned requests, and behind the aligned request itself where the lag is 0
+ *   AL1  a source is a request of a member; each request of a member is in one aligned request at most
+ *   AL2  a gap is at most the number of aligned requests, and behind the aligned request itself where the lag is 0
  * Immutable once built. No locks.
  */
 #ifndef SEAM_ALIGNED_REQUESTS_H

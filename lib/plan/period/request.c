@@ -297,21 +297,21 @@ static const char *check_one(const struct seam_traced_requests *requests, uint32
 
 	if (request->alloc >= requests->of_event.count || seam__request_of(requests, request->alloc) != number ||
 		(number > 0 && request[-1].alloc >= request->alloc))
-		return "R1 allocation";
+		return "RQ1 allocation";
 	if (request->free != SEAM__EVENT_NONE &&
 		(request->free <= request->alloc || request->free >= requests->of_event.count ||
 			seam__request_of(requests, request->free) != number))
-		return "R1 free";
+		return "RQ1 free";
 	if (request->stream >= requests->streams.count || request->run_begin >= requests->runs.count ||
 		request->run_end >= requests->runs.count)
-		return "R2 numbers";
+		return "RQ2 numbers";
 	if (request->use_count > requests->uses.count || request->first_use > requests->uses.count - request->use_count)
-		return "R2 uses";
+		return "RQ2 uses";
 	for (uint32_t u = 0; u < request->use_count; u++)
 		if (uses[request->first_use + u] >= requests->streams.count ||
 			uses[request->first_use + u] == request->stream)
-			return "R2 use";
-	return request->size_bytes == 0 ? "R3" : NULL;
+			return "RQ2 use";
+	return request->size_bytes == 0 ? "RQ3" : NULL;
 }
 
 const char *seam__requests_check(const struct seam_traced_requests *requests)

@@ -12,9 +12,9 @@
  *
  * Not here: which stretch repeats (period.h); lifetimes in positions (slots.h). Invariants, named by
  * seam__requests_check():
- *   R1  allocations ascend; a free comes behind its allocation; of_event says for both which request it was
- *   R2  stream, run and use numbers are below their counts; a request's uses are on other streams
- *   R3  sizes are positive
+ *   RQ1  allocations ascend; a free comes behind its allocation; of_event says for both which request it was
+ *   RQ2  stream, run and use numbers are below their counts; a request's uses are on other streams
+ *   RQ3  sizes are positive
  * Immutable once built; everything on the process-wide metadata domain. No locks.
  */
 #ifndef SEAM_REQUEST_H

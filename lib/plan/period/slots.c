@@ -264,22 +264,22 @@ static const char *check_slot(
 
 	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event ||
 		slot->begin != seam__slots_position(slots, request->alloc))
-		return "S1";
+		return "SO1";
 	if (slot->begin >= slots->position_count || slot->end <= slot->begin ||
 		slot->end - slot->begin > (uint64_t)slots->copies * slots->position_count)
-		return "S2";
+		return "SO2";
 	if (freed != NULL &&
 		slot->end != seam__slots_position(slots, slot->free_event) + slot->lag * slots->position_count)
-		return "S2 end";
+		return "SO2 end";
 	if (freed != NULL && (freed->size_bytes != request->size_bytes || freed->stream != request->stream) &&
 		!request->dynamic)
-		return "S3 another block's free";
+		return "SO3 another block's free";
 	if (freed == NULL && !request->dynamic && !slots->period.linear)
-		return "S4 free";
+		return "SO4 free";
 	if (slot->run_begin >= slots->runs || slot->run_end >= (slot->lag + 1) * slots->runs ||
 		slot->stream >= slots->streams.count || slot->first_user > slots->users.count ||
 		slot->user_count > slots->users.count - slot->first_user)
-		return "S4 numbers";
+		return "SO4 numbers";
 	return NULL;
 }
 
@@ -296,10 +296,10 @@ const char *seam__slots_check(const struct seam_traced_requests *requests, const
 
 		broken = check_slot(requests, slots, i);
 		if (broken == NULL && taken[slot->begin]++ != 0)
-			broken = "S3 begin";
+			broken = "SO3 begin";
 		if (broken == NULL && slot->free_event != SEAM__EVENT_NONE &&
 			taken[slot->end % slots->position_count]++ != 0)
-			broken = "S3 end";
+			broken = "SO3 end";
 	}
 	seam__meta_free(seam__meta_process(), taken, bytes);
 	return broken;

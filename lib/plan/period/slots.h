@@ -12,10 +12,10 @@
  *
  * Not here: addresses; what is to be placed and held from which stream (instance.h). Invariants, named by
  * seam__slots_check():
- *   S1  slots are the requests allocated in the period, in order; begins ascend
- *   S2  begin < end <= begin + copies * positions, copies being the smallest number for which that holds
- *   S3  no two slots share a free; no two allocations or frees of slots have one position
- *   S4  in a period every slot of a fixed size has its free; runs and streams are below their counts
+ *   SO1  slots are the requests allocated in the period, in order; begins ascend
+ *   SO2  begin < end <= begin + copies * positions, copies being the smallest number for which that holds
+ *   SO3  no two slots share a free; no two allocations or frees of slots have one position
+ *   SO4  in a period every slot of a fixed size has its free; runs and streams are below their counts
  * Immutable once built; on the process-wide metadata domain. No locks.
  */
 #ifndef SEAM_SLOTS_H

@@ -215,12 +215,12 @@ const char *seam__timeline_check(const struct seam_timeline *timeline)
 
 		if (own >= timeline->lanes ||
 			seam__timeline_column(timeline, i) >= seam__timeline_columns(timeline, own))
-			return "T1 column";
+			return "TL1 column";
 		if (seam__timeline_cover(timeline, i, own)->count == 0)
-			return "T2 own column";
+			return "TL2 own column";
 		for (uint32_t lane = 0; lane < timeline->lanes; lane++)
 			if (seam__timeline_cover(timeline, i, lane)->count > seam__timeline_columns(timeline, lane))
-				return "T3 cover";
+				return "TL3 cover";
 	}
 	return NULL;
 }

@@ -10,8 +10,12 @@
  * end between them share a column.
  *
  * Not here: addresses.
- * Invariants (seam__timeline_check): T1 every item's column lies in its lane; T2 an item covers its own column; T3 no
- * cover is longer than its lane.
+ *
+ * Invariants (seam__timeline_check)
+ *   TL1  every item's column lies in its lane
+ *   TL2  an item covers its own column
+ *   TL3  no cover is longer than its lane
+ *
  * Immutable once made. No locks.
  */
 #ifndef SEAM_TIMELINE_H

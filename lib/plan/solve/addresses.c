@@ -168,12 +168,12 @@ uint32_t seam__addresses_find(const struct seam_addresses *set, uint32_t from, u
 const char *seam__addresses_check(const struct seam_addresses *set)
 {
 	if (set->count > set->room)
-		return "A3 room";
+		return "AD3 room";
 	for (uint32_t i = 0; i < set->count; i++) {
 		if (set->stretches[i].begin_bytes >= set->stretches[i].end_bytes)
-			return "A1 empty stretch";
+			return "AD1 empty stretch";
 		if (i > 0 && set->stretches[i].begin_bytes <= set->stretches[i - 1].end_bytes)
-			return "A2 stretches touch";
+			return "AD2 stretches touch";
 	}
 	return NULL;
 }

@@ -6,9 +6,8 @@
  * The stretches of all sets lie in one heap, in runs whose room is a power of two; a run that a set has outgrown is
  * used again by others.
  *
- * Invariants (seam__addresses_check): A1 stretches are not empty; A2 they ascend and do not touch; A3 they are no more
- * than the room.
- * No locks: one thread at a time.
+ * Invariants (seam__addresses_check): AD1 stretches are not empty; AD2 they ascend and do not touch; AD3 they are no
+ * more than the room. No locks: one thread at a time.
  */
 #ifndef SEAM_ADDRESSES_H
 #define SEAM_ADDRESSES_H

@@ -269,17 +269,17 @@ const char *seam__parts_check(const struct seam_parts *parts)
 
 		items += part->count;
 		if (part->problem.count != part->count || part->stack >= parts->stacks)
-			return "Q1 count";
+			return "PA1 count";
 		if (p > 0 && part->stack < parts->parts[p - 1].stack)
-			return "Q2 order of stacks";
+			return "PA2 order of stacks";
 		if (seam__problem_check(&part->problem) != NULL)
-			return "Q3 part";
+			return "PA3 part";
 		for (uint32_t q = 0; q < p; q++)
 			for (uint32_t i = 0; i < part->count && parts->parts[q].stack == part->stack; i++)
 				for (uint32_t j = 0; j < parts->parts[q].count; j++)
 					if (seam__problem_conflict(
 						    parts->whole, part->items[i], parts->parts[q].items[j]))
-						return "Q2 parts that meet";
+						return "PA2 parts that meet";
 	}
-	return items == (parts->whole == NULL ? 0 : parts->whole->count) ? NULL : "Q1 items";
+	return items == (parts->whole == NULL ? 0 : parts->whole->count) ? NULL : "PA1 items";
 }

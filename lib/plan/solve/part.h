@@ -8,9 +8,10 @@
  *   time      where no item is held across a boundary between two positions, what lies before and behind never meets:
  *             the parts use the same addresses. A circle with one such boundary is a line.
  *
- * Not here: solving (pipeline.h). With fixed items only the cut in time is made: the others move things. Invariants: Q1
- * every item of the whole is a pillar or in exactly one part; Q2 two items in different parts of one stack conflict
- * never, those of different stacks always or by choice; Q3 each part is a valid problem. No locks.
+ * Not here: solving (pipeline.h). With fixed items only the cut in time is made: the others move things.
+ *
+ * Invariants: PA1 every item of the whole is a pillar or in exactly one part; PA2 two items in different parts of one
+ * stack conflict never, those of different stacks always or by choice; PA3 each part is a valid problem. No locks.
  */
 #ifndef SEAM_PART_H
 #define SEAM_PART_H
@@ -49,7 +50,7 @@ void seam__parts_fini(struct seam_parts *parts); /* a zeroed one is allowed */
  * item of the whole. */
 void seam__parts_join(const struct seam_parts *parts, const struct seam_placement *placed, uint64_t *ret_offsets);
 
-/* Name of the first broken invariant, or NULL. Q2 is O(count^2). */
+/* Name of the first broken invariant, or NULL. PA2 is O(count^2). */
 const char *seam__parts_check(const struct seam_parts *parts);
 
 #endif
