@@ -232,11 +232,6 @@ void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes)
 	matcher->arena_bytes = arena_bytes;
 }
 
-void seam__matcher_set_pieces(struct seam_matcher *matcher, const struct seam_pieces *pieces)
-{
-	matcher->pieces = *pieces;
-}
-
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher)
 {
 	const struct seam_script *script = matcher->now;

@@ -230,33 +230,11 @@ uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64
  * gap), or one of its group (dynamic); 0: nobody knows. For lending what is idle as long. */
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
-/* What a block that borrows may displace, each with all before it. */
-enum seam_borrow {
-	SEAM_BORROW_IDLE, /* nothing, as long as it will live; if nobody knows how long that is, what is due latest */
-	SEAM_BORROW_LONGEST, /* shorter-lived slots, as few as can be, if it lives for long; else what is due latest */
-	SEAM_BORROW_ANY      /* what is due now */
-};
-
-/* A place for the request that was just missed, where nothing lives now and what it may displace is due as late as
- * possible; of several the one that leaves most memory in pieces that are idle as a whole. While nobody knows where in
- * a plan the program is, that comes first, for then nobody knows when anything is due. It is live, like a dynamic
- * block. NULL: there is none, or no metadata. O(slots * copies * log). */
-struct seam_planned *seam__matcher_borrow(
-	struct seam_matcher *matcher, uint64_t requested_bytes, enum seam_borrow what);
-
-/* The pieces that the arena's memory is made of: only one that is idle as a whole is of use to anybody else. Their ends
- * are multiples of 512. */
-struct seam_piece {
-	uint64_t begin;
-	uint64_t end;
-};
-
-struct seam_pieces {
-	struct seam_piece (*at)(
-		const void *user, uint64_t offset); /* which one lies there; NULL: nobody else wants any */
-	const void *user;
-};
-void seam__matcher_set_pieces(struct seam_matcher *matcher, const struct seam_pieces *pieces);
+/* A place for the request that was just missed, where nothing lives now and nothing is due as long as it will live: the
+ * lowest. displaces: where there is none, what is due soonest after that may be in its way, in the end even what is due
+ * now. Of a request that nobody knows half a period is taken for granted. It is live, like a dynamic block. NULL: there
+ * is none, or it was not found within a fixed number of steps, or no metadata. */
+struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, bool displaces);
 
 /* A block at a place that nothing else has, and that no script speaks for. It is live, like a dynamic block. NULL: no
  * metadata. */

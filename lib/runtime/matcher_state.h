@@ -77,7 +77,6 @@ struct seam_matcher {
 	uint64_t blocked_widest; /* bytes of the widest there was since there was none */
 
 	uint64_t arena_bytes; /* addresses from 0 on that blocks may be given */
-	struct seam_pieces pieces;
 	const struct seam_planned
 		*missing; /* the instance that the last request would have been; NULL: not known, or it is that */
 	struct seam_planned *pending; /* of the last SEAM_MISS_gap */

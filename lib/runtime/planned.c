@@ -278,13 +278,9 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
 	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
 		return false;
-	uint64_t growth_bytes = seam__planned_growth(runtime, ask->bytes);
-	enum seam_borrow what = SEAM_BORROW_ANY;
-	if (seam__planned_is_strict(runtime, stage, growth_bytes))
-		what = SEAM_BORROW_IDLE; /* the pool rather grows */
-	else if (growth_bytes == 0)      /* what has a place in the engine need not take one that is due */
-		what = seam__engine_has_hit(ask) ? SEAM_BORROW_IDLE : SEAM_BORROW_LONGEST;
-	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, what);
+	/* What has a place in the engine need not take one that is due. */
+	const bool displaces = !seam__engine_has_hit(ask);
+	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, displaces);
 	if (planned == NULL || hand_out(runtime, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;
 	runtime->counts.borrows++;

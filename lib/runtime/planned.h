@@ -59,9 +59,7 @@ struct seam_stage {
 	uint64_t
 		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
-	uint64_t settled_from;                 /* number of the request: two periods behind its opening */
-	uint64_t long_positions;               /* half a period: what lives longer crosses its end, as like as not */
-	uint64_t strict_bytes;                 /* the pool may grow to so much for those */
+	uint64_t long_positions;               /* half a period */
 	uint64_t settle_bytes;                 /* until then the pool may grow to so much for what is displaced */
 	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
 	uint32_t poor; /* in so many periods before that, one after the other, it hardly served */

@@ -62,7 +62,6 @@ static inline void seam__stage_listen(const struct seam_runtime *runtime, struct
 		seam__matcher_warm(stage->matcher);
 	stage->last_at = seam__matcher_front(stage->matcher);
 	stage->built_from = runtime->counts.requests + stage->long_positions;
-	stage->settled_from = runtime->counts.requests + 4 * stage->long_positions;
 }
 
 /* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at
@@ -95,34 +94,6 @@ void seam__stage_step(const struct seam_runtime *runtime, struct seam_stage *sta
 
 /* Whether a request of so many bytes must not have idle memory of the plan, because it is likely to stay. */
 bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t bytes);
-
-/* By how much the pool would grow, as far as can be told, if the engine served so many bytes. */
-static inline uint64_t seam__planned_growth(const struct seam_runtime *runtime, uint64_t bytes)
-{
-	const struct seam_engine_counts *counts = &runtime->engine->counts;
-	uint64_t used_bytes = counts->leased_bytes + (counts->live_bytes - counts->planned_bytes) +
-		(counts->pending_bytes - counts->planned_pending_bytes);
-	uint64_t unused_bytes = runtime->engine->memory.reserved_bytes - used_bytes;
-	return bytes > unused_bytes ? bytes - unused_bytes : 0;
-}
-
-#define SEAM_PLANNED_PARTS 8u /* half a period of a plan that was given may be of so many iterations */
-
-/* Whether the request that was just missed must not have a place that is due while it lives: what takes another slot's
- * place displaces it in turn. That ends by itself where blocks are short-lived; but what lives from one iteration into
- * the next would hand the disturbance on for ever. Such blocks, and in the first two periods of a plan all, are rather
- * served beside the arena, if the pool need not grow by much for it: growth_bytes. The period of a plan that was given
- * may be of several iterations: what lives through a part of it counts too. */
-static inline bool seam__planned_is_strict(
-	const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t growth_bytes)
-{
-	uint64_t reserved_bytes = runtime->engine->memory.reserved_bytes + growth_bytes;
-	const uint64_t reach = seam__matcher_reach(stage->matcher);
-	const bool is_part = stage->resident_bytes != 0 && reach >= stage->long_positions / SEAM_PLANNED_PARTS;
-	if ((runtime->counts.requests < stage->settled_from || is_part) && reserved_bytes <= stage->settle_bytes)
-		return true;
-	return reach >= stage->long_positions && reserved_bytes <= stage->strict_bytes;
-}
 
 /* For qsort(): struct seam_plan_range by where they begin. */
 static inline int seam__ranges_compare(const void *left, const void *right)

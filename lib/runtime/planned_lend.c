@@ -304,23 +304,22 @@ static uint64_t give_poor(struct seam_runtime *runtime, const struct seam_stage 
 }
 
 /* The open stage, if it can do without what it leaves idle; else NULL. */
-static struct seam_stage *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
+static struct seam_stage *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask)
 {
 	struct seam_stage *stage = seam__stage_open(runtime);
 	if (!runtime->open || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
 		seam__planned_must_grow(runtime, stage, ask->bytes))
 		return NULL;
-	const bool is_missed = !stage->building && seam__matcher_reach(stage->matcher) != 0;
-	return is_missed && seam__planned_is_strict(runtime, stage, bytes) ? NULL : stage;
+	return stage;
 }
 
 /* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who
  * uses what is idle, too: where anything comes back the engine asks again before it asks for that. Returns what closed
  * stages gave back. */
-static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
+static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask)
 {
 	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
-	const struct seam_stage *lender = find_lender(runtime, ask, bytes);
+	const struct seam_stage *lender = find_lender(runtime, ask);
 	if (seam__stages_hold(LIST_FIRST(&runtime->stages)) || (lender != NULL && !serves(lender, ask->stream)))
 		seam__planned_poll_streams(runtime);
 	return leased_bytes - runtime->engine->counts.leased_bytes;
@@ -328,7 +327,7 @@ static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask 
 
 static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_stage *stage = find_lender(runtime, ask, bytes);
+	struct seam_stage *stage = find_lender(runtime, ask);
 	if (stage == NULL || !serves(stage, ask->stream))
 		return 0;
 	uint64_t lent_bytes = lend_idle(runtime, stage, bytes);
@@ -340,7 +339,7 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	struct seam_runtime *runtime = user;
 	switch (what) {
 	case SEAM_SPARE_PASSED:
-		return give_passed(runtime, ask, bytes);
+		return give_passed(runtime, ask);
 	case SEAM_SPARE_IDLE:
 		return give_idle(runtime, ask, bytes);
 	case SEAM_SPARE_ALL:

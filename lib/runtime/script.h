@@ -30,6 +30,7 @@
 struct seam_berth {
 	uint64_t begin, end; /* bytes */
 	uint64_t reach;  /* of the entry that is the middle of a stretch of them: the furthest end in that stretch */
+	uint64_t times;  /* of the same stretch: the parts of the circle in which any of it is due or live */
 	uint64_t at;     /* position around the circle of copies */
 	uint32_t length; /* positions */
 	uint32_t number;
@@ -273,6 +274,18 @@ static inline uint64_t seam__script_circle_at(const struct seam_script *script, 
 {
 	return (uint64_t)(number % script->copies) * script->positions +
 		script->stretches[number / script->copies].begin;
+}
+
+/* The parts of the circle of copies, cut into 64, that positions [at, at + length] are in: a bit for each. */
+static inline uint64_t seam__script_times(const struct seam_script *script, uint64_t at, uint64_t length)
+{
+	const uint64_t circle = (uint64_t)script->positions * script->copies, part = (circle + 63) / 64;
+	if (length >= circle)
+		return UINT64_MAX;
+	const uint64_t end = at + length;
+	const uint64_t from = UINT64_MAX << at / part;
+	const uint64_t to = UINT64_MAX >> (63 - (end < circle ? end : end - circle) / part);
+	return end < circle ? from & to : from | to;
 }
 
 static inline uint64_t seam__script_due_in(const struct seam_script *script, uint32_t number)

@@ -15,18 +15,25 @@ static int compare_berths(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The middle of [low, high) holds how far the stretch reaches. Recursion is as deep as the logarithm of the instances.
- */
-static uint64_t fill_reach(struct seam_script *script, uint32_t low, uint32_t high)
+/* The middle of [low, high) holds how far the stretch reaches, and when any of it is there. Returns the middle; NULL:
+ * the stretch is empty. Recursion is as deep as the logarithm of the instances. */
+static const struct seam_berth *fill_stretches(struct seam_script *script, uint32_t low, uint32_t high)
 {
 	if (low == high)
-		return 0;
+		return NULL;
 	const uint32_t middle = low + (high - low) / 2;
-	const uint64_t left = fill_reach(script, low, middle);
-	const uint64_t right = fill_reach(script, middle + 1, high);
 	struct seam_berth *berth = &script->berths[middle];
-	berth->reach = seam__bits_max(seam__bits_max(left, right), berth->end);
-	return berth->reach;
+	const struct seam_berth *parts[] = {
+		fill_stretches(script, low, middle), fill_stretches(script, middle + 1, high)};
+	berth->reach = berth->end;
+	berth->times = seam__script_times(script, berth->at, berth->length);
+	for (int i = 0; i < 2; i++) {
+		if (parts[i] == NULL)
+			continue;
+		berth->reach = seam__bits_max(berth->reach, parts[i]->reach);
+		berth->times |= parts[i]->times;
+	}
+	return berth;
 }
 
 struct visit {
@@ -162,7 +169,7 @@ static enum seam_rc sort_placed(struct seam_meta *meta, struct seam_script *scri
 		};
 	}
 	qsort(script->berths, script->placed, sizeof(*script->berths), compare_berths);
-	(void)fill_reach(script, 0, script->placed);
+	(void)fill_stretches(script, 0, script->placed);
 	return SEAM_OK;
 }
 

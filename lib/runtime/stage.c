@@ -10,7 +10,6 @@
 
 #define SETTLING_SHARE \
 	512u /* of what a plan may cost at all, a fifth: what is displaced later finds memory in parts, too */
-#define STRICT_SHARE 8u
 
 enum seam_rc seam__stage_create(struct seam_runtime *runtime, struct seam_stage **ret_stage)
 {
@@ -144,22 +143,11 @@ static void number_chunks(struct seam_stage *stage, uint32_t first)
 		stage->arena.chunks[i].chunk->kept_at = i;
 }
 
-/* What is live now and does not stay is in the way of some slots for the first period: for those the pool may grow, but
- * a plan must not cost memory that its absence would not. */
 void seam__stage_begin_settling(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t slots)
 {
-	stage->settled_from = runtime->counts.requests + 2 * slots;
+	const uint64_t needed_bytes = runtime->engine->memory.reserved_bytes + stage->beside_bytes;
 	stage->long_positions = seam__bits_max(1, slots);
-	uint64_t needed_bytes = runtime->engine->memory.reserved_bytes + stage->beside_bytes;
-	stage->strict_bytes = needed_bytes + needed_bytes / (stage->beside_bytes != 0 ? STRICT_SHARE : SETTLING_SHARE);
 	stage->settle_bytes = needed_bytes + needed_bytes / SETTLING_SHARE;
-}
-
-static struct seam_piece piece_at(const void *user, uint64_t offset)
-{
-	const struct seam_arena *arena = user;
-	const struct seam_arena_chunk *chunk = &arena->chunks[seam__arena_chunk_at(arena, offset)];
-	return (struct seam_piece){chunk->offset, chunk->offset + chunk->bytes};
 }
 
 enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_script *script, bool now)
@@ -185,7 +173,6 @@ enum seam_rc seam__planned_open(
 	if (rc != SEAM_OK)
 		return rc;
 	rc = block_from(stage, 0);
-	seam__matcher_set_pieces(stage->matcher, &(struct seam_pieces){piece_at, &stage->arena});
 	seam__matcher_set_bytes(stage->matcher, stage->arena.bytes);
 	if (rc == SEAM_OK)
 		rc = seam__matcher_add(stage->matcher, script, true);

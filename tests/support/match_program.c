@@ -253,14 +253,37 @@ static void assert_unblocked(const struct match_player *player, const struct sea
 			"%s, seed %llu: given what is blocked", player->name, (unsigned long long)player->seed);
 }
 
+/* The lowest place that is idle as long as the request that was just missed will live, found one by one. */
+static uint64_t lowest_idle(const struct match_player *player, uint64_t bytes)
+{
+	const uint64_t reach = seam__matcher_reach(player->matcher);
+	for (uint64_t at = 0; at + bytes <= player->arena_bytes; at += 512) {
+		bool is_blocked = false;
+		for (uint32_t i = 0; i < player->blocked_count; i++)
+			is_blocked |= at < player->blocked[i].end_bytes && player->blocked[i].begin_bytes < at + bytes;
+		if (!is_blocked && seam__matcher_idle(player->matcher, at, at + bytes) >= reach)
+			return at;
+	}
+	return SEAM_PLAN_NO_ADDRESS;
+}
+
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. */
 static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
 {
 	if (player->borrows == 0 || random_below(&player->random, 10) >= player->borrows)
 		return NULL;
-	const enum seam_borrow what = (enum seam_borrow)random_below(&player->random, SEAM_BORROW_ANY + 1);
-	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes, what);
+	const bool displaces = random_below(&player->random, 2) != 0;
+	/* One that is due now is said to be idle for one position. */
+	const bool is_compared = !displaces && !player->lacks_metadata && seam__matcher_reach(player->matcher) > 1 &&
+		player->arena_bytes != 0;
+	const uint64_t lowest = is_compared ? lowest_idle(player, bytes) : SEAM_PLAN_NO_ADDRESS;
+	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes, displaces);
+	cr_assert(!is_compared || (planned == NULL ? SEAM_PLAN_NO_ADDRESS : planned->offset) == lowest,
+		"%s, seed %llu: %llu is not the lowest place that is idle, which is %llu", player->name,
+		(unsigned long long)player->seed, (unsigned long long)(planned == NULL ? 0 : planned->offset),
+		(unsigned long long)lowest);
 	player->borrowed += planned != NULL;
+	player->compared += is_compared && planned != NULL;
 	return planned;
 }
 

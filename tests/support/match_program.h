@@ -66,12 +66,15 @@ struct match_player {
 	bool unflagged; /* dynamic requests do not say so */
 	struct seam_plan_range blocked[MATCH_BLOCKED];
 	uint32_t blocked_count;
-	bool takes;          /* a gap is unblocked and taken */
-	uint32_t borrows;    /* of ten requests that are missed so many may borrow a place */
-	uint32_t follows;    /* of a hundred requests so many are served elsewhere in any case */
-	uint64_t borrowed;   /* have done so */
-	uint32_t moved_from; /* requests of slots from this one on come from MATCH_STRANGER; 0: none do */
-	bool unchecked;      /* the matcher's own check is left out: for long programs */
+	bool takes;           /* a gap is unblocked and taken */
+	uint32_t borrows;     /* of ten requests that are missed so many may borrow a place */
+	uint32_t follows;     /* of a hundred requests so many are served elsewhere in any case */
+	uint64_t borrowed;    /* have done so */
+	uint64_t compared;    /* were compared with the lowest place that is idle */
+	bool lacks_metadata;  /* a call fails now */
+	uint64_t arena_bytes; /* 0: not known, nothing is compared */
+	uint32_t moved_from;  /* requests of slots from this one on come from MATCH_STRANGER; 0: none do */
+	bool unchecked;       /* the matcher's own check is left out: for long programs */
 };
 
 void match_open(struct match_player *player, const char *name, uint64_t seed);

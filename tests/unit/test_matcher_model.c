@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "bits.h"
 #include "match_program.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -35,7 +36,6 @@ struct model {
 	uint32_t first;                     /* that is not done */
 	uint32_t heat;                      /* so many steps in a hundred are not the program's */
 	bool disorder;                      /* lanes run apart */
-	uint64_t piece_bytes;               /* that the arena is made of; 0: none */
 };
 
 static uint64_t draw(struct model *model, uint64_t limit)
@@ -198,10 +198,12 @@ static void disturb(struct model *model)
 			switch_program(model);
 		break;
 	case 10:
+		player->lacks_metadata = true;
 		seam__meta_fail_at(player->meta, 1 + draw(model, 3)); /* and the program goes on */
 		for (uint32_t step = 0; step < 20; step++)
 			go_on(model);
 		seam__meta_fail_at(player->meta, 0);
+		player->lacks_metadata = false;
 		break;
 	default: {
 		const uint64_t begin = draw(model, 2) == 0 && player->count != 0 ? player->blocks[block].offset
@@ -209,14 +211,6 @@ static void disturb(struct model *model)
 		match_look(player, begin, begin + 1 + draw(model, 1 << 20));
 	}
 	}
-}
-
-/* Pieces of one size, which is not zero: *user. */
-static struct seam_piece piece_at(const void *user, uint64_t offset)
-{
-	const uint64_t *bytes = user;
-	const uint64_t begin = offset / *bytes * *bytes;
-	return (struct seam_piece){begin, begin + *bytes};
 }
 
 static void enter(struct model *model, uint64_t seed)
@@ -236,12 +230,11 @@ static void enter(struct model *model, uint64_t seed)
 	model->player.takes = draw(model, 2) == 0;
 	model->player.borrows = (uint32_t[]){0, 3, 10}[draw(model, 3)];
 	model->player.follows = (uint32_t[]){0, 0, 10}[draw(model, 3)];
-	seam__matcher_set_bytes(
-		model->player.matcher, model->programs[0].plan->header.arena_bytes + 512 * draw(model, 64));
-	model->piece_bytes = (uint64_t[]){0, 512, 8192, 1 << 20}[draw(model, 4)];
-	const struct seam_pieces pieces = {
-		.at = model->piece_bytes == 0 ? NULL : piece_at, .user = &model->piece_bytes};
-	seam__matcher_set_pieces(model->player.matcher, &pieces);
+	for (uint32_t p = 0; p < PROGRAMS; p++)
+		model->player.arena_bytes =
+			seam__bits_max(model->player.arena_bytes, model->programs[p].plan->header.arena_bytes);
+	model->player.arena_bytes += 512 * draw(model, 64);
+	seam__matcher_set_bytes(model->player.matcher, model->player.arena_bytes);
 }
 
 static void leave(struct model *model)
@@ -264,7 +257,7 @@ static void take_step(struct model *model)
 Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 {
 	static struct model model;
-	uint64_t asked = 0, hits = 0, dynamic_hits = 0, switches = 0, strays = 0, gaps = 0, borrowed = 0;
+	uint64_t asked = 0, hits = 0, dynamic_hits = 0, switches = 0, strays = 0, gaps = 0, borrowed = 0, compared = 0;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct seam_match_counts counts;
 		enter(&model, seed);
@@ -279,11 +272,13 @@ Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 		switches += counts.switches;
 		gaps += counts.misses[SEAM_MISS_gap];
 		borrowed += model.player.borrowed;
+		compared += model.player.compared;
 		leave(&model);
 	}
 	/* It would be easy never to overlap. */
 	cr_assert_gt(hits * 3, asked, "%llu hits of %llu", (unsigned long long)hits, (unsigned long long)asked);
 	cr_assert_gt(borrowed, 1000);
+	cr_assert_gt(compared, 100);
 	cr_assert(dynamic_hits > 100 && switches > 50 && strays > 20 && gaps > 100, "%llu %llu %llu %llu",
 		(unsigned long long)dynamic_hits, (unsigned long long)switches, (unsigned long long)strays,
 		(unsigned long long)gaps);

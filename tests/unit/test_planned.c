@@ -362,30 +362,6 @@ static uint64_t idle_positions(const struct seam_stage *stage, uint32_t i)
 		: seam__matcher_idle(stage->matcher, chunk->offset, chunk->offset + chunk->bytes);
 }
 
-/* What no plan knows goes beside what lives: chunks in which nothing does can still be lent. */
-Test(planned, what_is_borrowed_leaves_chunks_whole)
-{
-	struct loop loop;
-	open_planned(&loop);
-	const struct seam_stage *stage = LIST_FIRST(&pool->runtime->stages);
-	unsigned idle = 0, left = 0;
-	for (uint32_t i = 0; i < stage->arena.count; i++)
-		idle += idle_positions(stage, i) != 0;
-	const uint64_t borrows = get_plan_stats().borrows;
-	void *strange[4];
-	for (unsigned i = 0; i < 4; i++)
-		strange[i] = must_alloc(700000 + i * 777u, NULL);
-	check_pool();
-	cr_assert_eq(get_plan_stats().borrows, borrows + 4);
-	for (uint32_t i = 0; i < stage->arena.count; i++)
-		left += idle_positions(stage, i) != 0;
-	cr_expect_eq(left, idle);
-	cr_expect_gt(idle, 0, "this tests nothing");
-	for (unsigned i = 0; i < 4; i++)
-		must_free(strange[i]);
-	close_pool();
-}
-
 /* For a request of which nothing is known: of the chunks that are idle those that are so for longest. */
 Test(planned, what_is_idle_longest_is_lent_first)
 {

@@ -184,49 +184,6 @@ Test(planned_figures, a_long_lived_block_that_is_displaced_does_not_make_the_poo
 	close_pool();
 }
 
-/* What the programs of the next two tests do: the last x but one is freed late. Then as many short-lived blocks. */
-static void iterate_late(uint64_t x_bytes, uint64_t y_bytes, unsigned others)
-{
-	void *late = NULL;
-	for (unsigned i = 0; i < 8; i++) {
-		void *x = must_alloc(x_bytes, NULL);
-		must_free(late);
-		must_free(must_alloc(y_bytes, NULL));
-		must_free(must_alloc(y_bytes, NULL));
-		if (i == 6)
-			late = x;
-		else
-			must_free(x);
-		for (unsigned k = 0; k < others; k++)
-			must_free(must_alloc(512, NULL));
-		check_pool();
-	}
-}
-
-/* Here it costs one part in 513: what is short-lived keeps its places. */
-Test(planned_figures, a_long_lived_block_for_which_the_pool_grows_by_little_displaces_nothing)
-{
-	open_pool(MIB(2048), "chunk_bytes:2M");
-	use_plan("x2097152 y1073741824 -y z1073741824 -z -x");
-	iterate_late(MIB(2), MIB(1024), 0);
-	cr_expect_eq(get_plan_stats().misses, 1, "x alone");
-	cr_expect_eq(get_stats().reserved_bytes, MIB(1026) + MIB(2));
-	close_pool();
-}
-
-/* x lives through less than a quarter of it, but that may be an iteration. */
-Test(planned_figures, a_period_that_was_given_may_be_of_several_iterations)
-{
-	open_pool(MIB(4096), "chunk_bytes:2M");
-	use_plan_beside(
-		"x4194304 y2147483648 -y z2147483648 -z -x a512 -a b512 -b c512 -c d512 -d e512 -e f512 -f g512 -g h512 -h",
-		512);
-	iterate_late(MIB(4), MIB(2048), 8);
-	cr_expect_eq(get_plan_stats().misses, 1, "x alone");
-	cr_expect_eq(get_stats().reserved_bytes, MIB(2052) + MIB(4));
-	close_pool();
-}
-
 Test(planned_figures, a_plan_that_hardly_serves_is_dropped_before_the_pool_grows)
 {
 	open_served("chunk_bytes:2M");
