@@ -49,6 +49,8 @@ struct seam_arena_chunk {
 	uint64_t leased_bytes; /* lock */
 	uint32_t busy;         /* lock. Closed: live blocks of the arena that touch it */
 	bool lent;             /* lock. Given back to the engine, to be collected when it is free again */
+	bool lacks; /* lock. Open: some of it is neither leased nor a live block's, or was so when it was looked
+		       at: there may be something to collect */
 };
 
 /* Work on a stream that was pending in leased memory. */
@@ -180,8 +182,8 @@ void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, con
 void seam__arena_settle(struct seam_engine *engine, struct seam_arena *arena, uint64_t offset, uint64_t bytes,
 	struct seam_stream *const *streams, uint32_t stream_count);
 
-/* [lock] CLOSED: what is leased in [begin, end), where no live block of the arena lies, goes back, though one lies in
- * the same chunks: free memory where it is, but no whole chunk. Returns the bytes. Where the metadata for it is
+/* [lock] OPEN, CLOSED: what is leased in [begin, end), where no live block of the arena lies, goes back, though one
+ * lies in the same chunks: free memory where it is, but no whole chunk. Returns the bytes. Where the metadata for it is
  * lacking, the rest goes back with its chunk. */
 uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *arena, uint64_t begin, uint64_t end,
 	struct seam_stream *const *streams, uint32_t stream_count);

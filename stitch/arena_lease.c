@@ -94,6 +94,28 @@ static uint64_t lease_run(struct seam_engine *engine, struct seam_arena *arena, 
 	return bytes;
 }
 
+/* Whether the arena has, in chunk i of the run, all that live blocks do not use. */
+static bool has_all(const struct seam_arena *arena, const struct seam_arena_run *run, uint32_t i)
+{
+	uint32_t slot = run->slot + (i - run->first);
+	uint64_t end = run->view->slots[slot].offset + run->view->slots[slot].bytes;
+	const struct seam_block *block = seam__block_at(run->view, slot);
+	for (; block != NULL && block->offset < end; block = TAILQ_NEXT(block, link)) {
+		if (block->is != SEAM_IS_LIVE && !is_lease_of(block, arena->view))
+			return false;
+	}
+	return true;
+}
+
+/* After the run was leased. */
+static void note_lacks(struct seam_arena *arena, const struct seam_arena_run *run)
+{
+	for (uint32_t i = run->first; i < run->first + run->count; i++) {
+		arena->chunks[i].lacks = !has_all(arena, run, i);
+		arena->chunks[i].lent &= arena->chunks[i].lacks;
+	}
+}
+
 enum seam_rc seam__arena_open(struct seam_engine *engine, struct seam_arena *arena)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_READY);
@@ -107,24 +129,15 @@ enum seam_rc seam__arena_open(struct seam_engine *engine, struct seam_arena *are
 		rc = seam__slab_reserve(slab, nodes);
 	if (rc != SEAM_OK)
 		return rc;
-	for (uint32_t i = 0; seam__arena_next_run(arena, &i, arena->count, &run);)
+	for (uint32_t i = 0; i < arena->count; i++)
+		arena->chunks[i].lacks = true; /* those that no run has, too */
+	for (uint32_t i = 0; seam__arena_next_run(arena, &i, arena->count, &run);) {
 		(void)lease_run(engine, arena, &run);
+		note_lacks(arena, &run);
+	}
 	seam__slab_unreserve(slab, slab->reserved_objects - before);
 	arena->state = SEAM_ARENA_OPEN;
 	return SEAM_OK;
-}
-
-/* Whether the arena has, in chunk i of the run, all that live blocks do not use. */
-static bool has_all(const struct seam_arena_run *run, uint32_t i)
-{
-	uint32_t slot = run->slot + (i - run->first);
-	uint64_t end = run->view->slots[slot].offset + run->view->slots[slot].bytes;
-	const struct seam_block *block = seam__block_at(run->view, slot);
-	for (; block != NULL && block->offset < end; block = TAILQ_NEXT(block, link)) {
-		if (block->is != SEAM_IS_LEASED && block->is != SEAM_IS_LIVE)
-			return false;
-	}
-	return true;
 }
 
 uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t count)
@@ -140,8 +153,7 @@ uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *aren
 			break;
 		bytes += lease_run(engine, arena, &run);
 		seam__slab_unreserve(slab, slab->reserved_objects - before);
-		for (uint32_t c = run.first; c < run.first + run.count; c++)
-			arena->chunks[c].lent = arena->chunks[c].lent && !has_all(&run, c);
+		note_lacks(arena, &run);
 	}
 	return bytes;
 }
@@ -267,6 +279,7 @@ uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, 
 	const struct seam_arena_users users = {arena, streams, stream_count};
 	uint64_t bytes = seam__arena_give(engine, arena, i, i + 1, NULL, &users);
 	arena->chunks[i].lent |= bytes != 0;
+	arena->chunks[i].lacks |= bytes != 0;
 	return bytes;
 }
 
@@ -298,6 +311,7 @@ static bool give_piece(struct seam_engine *engine, struct seam_arena *arena, con
 			(void)split_lease(engine, block, to);
 		if (from > block->offset)
 			block = split_lease(engine, block, from);
+		at->lacks = true;
 		at->leased_bytes -= bytes;
 		arena->leased_bytes -= bytes;
 		engine->counts.leased_bytes -= bytes;
@@ -315,7 +329,7 @@ static bool give_piece(struct seam_engine *engine, struct seam_arena *arena, con
 uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *arena, uint64_t begin, uint64_t end,
 	struct seam_stream *const *streams, uint32_t stream_count)
 {
-	SEAM_ASSERT(arena->state == SEAM_ARENA_CLOSED && begin < end && end <= arena->bytes);
+	SEAM_ASSERT(arena->state >= SEAM_ARENA_OPEN && begin < end && end <= arena->bytes);
 	const struct seam_arena_users users = {arena, streams, stream_count};
 	const uint32_t behind = seam__arena_chunk_at(arena, end - 1) + 1;
 	const uint64_t before = arena->leased_bytes;

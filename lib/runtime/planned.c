@@ -12,45 +12,6 @@
 
 #define POLL_ALLOCS 64u
 
-/* Room for one more stream. */
-static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
-{
-	if (stage->stream_count < stage->stream_capacity)
-		return true;
-	uint32_t capacity = stage->stream_capacity == 0 ? 4 : stage->stream_capacity * 2;
-	struct seam_stream **streams = seam__meta_array(meta, capacity, sizeof(struct seam_stream *));
-	uint64_t *joined = seam__meta_array(meta, capacity, sizeof *joined);
-	if (streams == NULL || joined == NULL) {
-		seam__meta_free(meta, streams, capacity * sizeof(struct seam_stream *));
-		seam__meta_free(meta, joined, capacity * sizeof *joined);
-		return false;
-	}
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		streams[i] = stage->streams[i];
-		joined[i] = stage->joined[i];
-	}
-	seam__meta_free(meta, stage->streams, stage->stream_capacity * sizeof(struct seam_stream *));
-	seam__meta_free(meta, stage->joined, stage->stream_capacity * sizeof *joined);
-	stage->streams = streams;
-	stage->joined = joined;
-	stage->stream_capacity = capacity;
-	return true;
-}
-
-int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
-{
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		if (stage->streams[i] == stream)
-			return (int)i;
-	}
-	if (!reserve_user(runtime->meta, stage))
-		return -1;
-	seam__stream_ref(stream);
-	stage->streams[stage->stream_count] = stream;
-	stage->joined[stage->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
-	return (int)stage->stream_count++;
-}
-
 enum behind {
 	BEHIND_ALL,      /* the plan gives the stream memory of theirs */
 	BEHIND_NAMESAKES /* the driver gives a destroyed stream's handle to a new one, and plans know streams by their
@@ -126,7 +87,10 @@ static enum seam_miss fill_gap(struct seam_runtime *runtime, struct seam_stage *
 	const struct seam_arena *arena = &stage->arena;
 	uint32_t first = seam__arena_chunk_at(arena, planned->offset);
 	uint32_t last = seam__arena_chunk_at(arena, planned->offset + planned->bytes - 1);
-	if (seam__stage_collect(runtime, stage, first, last - first + 1) == 0)
+	uint64_t bytes = 0;
+	for (uint32_t i = first; i <= last && runtime->open; i++)
+		bytes += arena->chunks[i].lacks ? seam__stage_collect(runtime, stage, i, 1) : 0;
+	if (bytes == 0 || !runtime->open)
 		return SEAM_MISS_gap;
 	return seam__matcher_take(stage->matcher, planned);
 }
@@ -174,17 +138,15 @@ static void fill_in(struct seam_runtime *runtime, struct seam_planned *planned, 
 	count_alloc(&runtime->engine->counts, planned);
 }
 
-/* A request was missed: whether the plan is of any use is asked once in a period. */
-static void judge(const struct seam_runtime *runtime, struct seam_stage *stage)
+/* A request was missed. The stage may have been suspended, or dropped. */
+static void note_miss(struct seam_runtime *runtime, struct seam_stage *stage, enum seam_miss miss)
 {
-	const struct seam_planned_counts *counts = &runtime->counts;
-	if (stage->building || runtime->prelude.stage != NULL ||
-		counts->requests - stage->judged_requests < stage->long_positions)
+	const bool is_unknown = miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_lane;
+	runtime->counts.misses[miss]++;
+	if (!runtime->open || stage->building || runtime->prelude.stage != NULL || seam__stage_judge(runtime, stage))
 		return;
-	const uint32_t poor = seam__stage_serves(runtime, stage) ? 0 : stage->poor + 1;
-	seam__stage_judge_anew(runtime, stage);
-	stage->poor = poor;
-	stage->proven |= poor == 0;
+	if (is_unknown)
+		seam__stage_depart(runtime, stage);
 }
 
 /* Whether the slot is the caller's without more ado: its memory was last used by his stream, or that is ordered behind
@@ -212,10 +174,8 @@ static __attribute__((noinline)) enum seam_miss settle(struct seam_runtime *runt
 	}
 	if (miss == SEAM_MISS_NONE)
 		miss = hand_out(runtime, stage, planned, stream);
-	if (miss != SEAM_MISS_NONE) {
-		counts->misses[miss]++;
-		judge(runtime, stage);
-	}
+	if (miss != SEAM_MISS_NONE)
+		note_miss(runtime, stage, miss);
 	return miss;
 }
 
@@ -253,6 +213,10 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 	}
 	if (__builtin_expect(stage->held_count != 0, 0))
 		look_at_held(runtime, stage);
+	if (__builtin_expect(stage->suspended, 0) && !seam__stage_resume(runtime, stage, false)) {
+		runtime->counts.misses[SEAM_MISS_suspended]++;
+		return SEAM_MISS_suspended;
+	}
 	enum seam_miss miss = seam__matcher_alloc(stage->matcher, &ask, &planned);
 	if (__builtin_expect(stage->building, 0))
 		miss = seam__stage_doubt(runtime, stage, &ask, planned, miss);
@@ -272,7 +236,7 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 	struct seam_planned **ret_planned, uint64_t *ret_va)
 {
 	struct seam_stage *stage = seam__stage_open(runtime);
-	if (runtime->reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) ||
+	if (stage->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) ||
 		seam__planned_must_grow(runtime, stage, ask->bytes))
 		return false;
 	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
@@ -294,24 +258,6 @@ void seam__planned_pass(struct seam_runtime *runtime)
 {
 	runtime->counts.requests++;
 	runtime->counts.misses[SEAM_MISS_request]++;
-}
-
-__attribute__((noinline, cold)) void seam__stage_give_back(
-	struct seam_runtime *runtime, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
-{
-	seam__arena_settle(runtime->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
-	(void)seam__arena_give_part(
-		runtime->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
-}
-
-void seam__planned_release(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned)
-{
-	uint64_t offset = planned->offset, bytes = planned->bytes;
-	if (__builtin_expect(seam__planned_is_loose(planned), 0) && stage->arena.state == SEAM_ARENA_OPEN)
-		seam__arena_add_join(&stage->arena, planned->stream, seam__stream_stamp(planned->stream));
-	seam__matcher_free(stage->matcher, planned);
-	if (__builtin_expect(stage->arena.state == SEAM_ARENA_CLOSED, 0))
-		seam__stage_give_back(runtime, stage, offset, bytes);
 }
 
 /* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the
@@ -368,40 +314,4 @@ enum seam_rc seam__planned_record(
 	if (rc == SEAM_OK && first)
 		stage->recorded++;
 	return rc;
-}
-
-static void poll_stage(struct seam_runtime *runtime, struct seam_stage *stage)
-{
-	uint32_t left = 0;
-	for (uint32_t i = 0; i < stage->held_count; i++) {
-		struct seam_planned *planned = stage->held[i];
-		if (!seam__uses_passed(planned->uses)) {
-			stage->held[left++] = planned;
-			continue;
-		}
-		seam__uses_clear(runtime->engine, &planned->uses);
-		runtime->engine->counts.pending_bytes -= planned->bytes;
-		runtime->engine->counts.planned_pending_bytes -= planned->bytes;
-		stage->recorded--;
-		seam__planned_release(runtime, stage, planned);
-	}
-	stage->held_count = left;
-}
-
-void seam__planned_poll(struct seam_runtime *runtime)
-{
-	struct seam_stage *stage;
-	LIST_FOREACH(stage, &runtime->stages, link)
-	{
-		if (stage->held_count != 0)
-			poll_stage(runtime, stage);
-	}
-}
-
-void seam__planned_poll_streams(struct seam_runtime *runtime)
-{
-	enum seam_rc ignored =
-		seam__streams_poll_all(&runtime->engine->streams, NULL); /* what cannot be asked has not passed */
-	(void)ignored;
-	seam__planned_poll(runtime);
 }

@@ -10,8 +10,8 @@
  * closed stages held is the engine's then.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an
- * allocation fails. So is one that has hardly served for a period (for some, if it did before) and does not now, before
- * the pool grows: what it holds together for its slots is in everybody else's way.
+ * allocation fails. While the program does what no script knows the stage is suspended (suspend.c); one that serves
+ * less than half in two periods in a row is dropped.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *
@@ -21,6 +21,7 @@
  *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena
  *   Q3  the engine's account of planned blocks is the sum over the stages
  *   Q4  first requests are expected only while a stage is open, and some are left; the stage of their places is closed
+ *   Q5  a suspended stage is open and has lent nothing
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
@@ -59,11 +60,21 @@ struct seam_stage {
 	uint64_t
 		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
-	uint64_t long_positions;               /* half a period */
-	uint64_t settle_bytes;                 /* until then the pool may grow to so much for what is displaced */
-	uint64_t judged_requests, judged_hits; /* of the pool's counts, when it was last judged */
-	uint32_t poor; /* in so many periods before that, one after the other, it hardly served */
-	bool proven;   /* in one it did */
+	uint64_t long_positions;            /* half a period, of the longest of its scripts */
+	uint64_t settle_bytes;              /* until then the pool may grow to so much for what is displaced */
+	uint64_t judged_asked, judged_hits; /* of the pool's counts, when it was last judged */
+	uint32_t poor;                      /* so many periods in a row before that it served less than half */
+
+	/* The program has departed from the plan (suspend.c). */
+	bool suspended;        /* it serves nothing, and has nothing but its live blocks */
+	bool begins_at_step;   /* its first script does */
+	uint32_t departed;     /* rises with requests that no script knows, falls with all */
+	uint64_t departed_at;  /* number of the request by which it is right */
+	uint64_t suspended_at; /* number of the request when it was suspended, or a period of that had passed */
+	uint64_t compared_at;  /* number of the request when it was compared last with what the program does */
+	uint64_t wait;         /* requests from one comparison to the next; 0: it was never suspended */
+	uint64_t low_bytes;    /* few enough live bytes, as requested, to go on */
+	uint64_t least_bytes;  /* live since `suspended_at` */
 
 	/* Of a plan that was given (planned_begin.c). */
 	bool building; /* something that stays may be missing. Parameters and states look like gradients, and would stay
@@ -97,6 +108,7 @@ struct seam_planned_counts {
 	uint64_t adoptions, drops;
 	uint64_t lends, collects;
 	uint64_t borrows;
+	uint64_t suspensions;
 	uint64_t resyncs, switches; /* of stages that are gone */
 };
 

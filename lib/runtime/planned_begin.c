@@ -15,22 +15,6 @@
 #include "bits.h"
 #include "planned_impl.h"
 
-#define DEAF_SHARE                                                                                                 \
-	64u /* with fewer residents to come than one part in so many of the arena, a plan that is given listens at \
-	       once */
-#define DEAF_PERIODS 4u
-
-void seam__stage_expect(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t bytes, uint64_t slots)
-{
-	const uint64_t requests = runtime->counts.requests;
-	stage->beside_bytes = seam__bits_align_up(bytes, runtime->engine->memory.granularity_bytes);
-	stage->deaf = bytes >= stage->arena.bytes / DEAF_SHARE;
-	stage->building = stage->deaf;
-	stage->there_from = requests;
-	stage->deaf_until = requests + DEAF_PERIODS * slots;
-	stage->built_from = UINT64_MAX;
-}
-
 /* Whether all that the plan expects to stay has been there for two periods. */
 static bool is_there_for_long(const struct seam_runtime *runtime, struct seam_stage *stage)
 {

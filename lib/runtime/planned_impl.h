@@ -36,21 +36,18 @@ void seam__stage_collect_lent(struct seam_runtime *runtime, struct seam_stage *s
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream);
 
+/* Requests so far whose size does not depend on data. */
+static inline uint64_t seam__planned_asked(const struct seam_planned_counts *counts)
+{
+	return counts->requests - counts->misses[SEAM_MISS_dynamic];
+}
+
 /* What it serves counts from here on. */
 static inline void seam__stage_judge_anew(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
-	stage->judged_requests = runtime->counts.requests;
+	stage->judged_asked = seam__planned_asked(&runtime->counts);
 	stage->judged_hits = runtime->counts.hits;
 	stage->poor = 0;
-}
-
-#define SEAM_POOR_SHARE 4u /* a plan that serves less than one request in so many is poor */
-
-/* Whether it has served since it was judged last, or nothing was asked for. */
-static inline bool seam__stage_serves(const struct seam_runtime *runtime, const struct seam_stage *stage)
-{
-	const struct seam_planned_counts *counts = &runtime->counts;
-	return (counts->hits - stage->judged_hits) * SEAM_POOR_SHARE >= counts->requests - stage->judged_requests;
 }
 
 /* The plan serves from here on, and settles for as long as one that was opened in the midst of things. */
@@ -91,6 +88,17 @@ enum seam_miss seam__stage_doubt(struct seam_runtime *runtime, struct seam_stage
 
 /* An iteration ends. */
 void seam__stage_step(const struct seam_runtime *runtime, struct seam_stage *stage);
+
+/* No script knows the request: the stage may be suspended. */
+void seam__stage_depart(struct seam_runtime *runtime, struct seam_stage *stage);
+
+/* Whether the plan is of use, once in a period of requests that it was asked for. True: it was not, and has been
+ * dropped. */
+bool seam__stage_judge(struct seam_runtime *runtime, struct seam_stage *stage);
+
+/* A request comes, or an iteration has ended (at_step), while the stage is suspended. True: it serves again. The stage
+ * may have been dropped if not. */
+bool seam__stage_resume(struct seam_runtime *runtime, struct seam_stage *stage, bool at_step);
 
 /* Whether a request of so many bytes must not have idle memory of the plan, because it is likely to stay. */
 bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t bytes);

@@ -15,9 +15,6 @@
 
 #define UNKNOWN_SHARE \
 	16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
-#define PATIENCE                                                                                                      \
-	8u /* periods that a plan may hardly serve in a row that served before: others may come between of what it is \
-	      of */
 #define MORE_SHARE 64u /* by this part of what is known to stay, as something that goes may be live beside it */
 
 struct blocking {
@@ -101,6 +98,8 @@ void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view 
 	struct seam_stage *open = seam__stage_open(runtime);
 	open->freed_bytes += bytes;
 	seam__matcher_beside(open->matcher, -1);
+	if (open->suspended)
+		return;
 	if (open->deaf)
 		seam__follower_free(&open->follower, open->matcher, view->va + offset);
 	for (uint32_t i = seam__view_slot_at(view, offset);
@@ -289,25 +288,11 @@ bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct se
 	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
-/* The open plan goes, if it is one that hardly serves, for some time if it did before. One that has begun to serve
- * since it was judged last is not: the program has come to what it is of. Returns what nothing is left in. */
-static uint64_t give_poor(struct seam_runtime *runtime, const struct seam_stage *stage)
-{
-	uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
-	if (!runtime->open || stage->poor < (stage->proven ? PATIENCE : 1))
-		return 0;
-	if (runtime->counts.requests != stage->judged_requests && seam__stage_serves(runtime, stage))
-		return 0;
-	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes hardly serves and is dropped", stage->arena.bytes);
-	seam__planned_drop(runtime);
-	return leased_bytes - runtime->engine->counts.leased_bytes;
-}
-
 /* The open stage, if it can do without what it leaves idle; else NULL. */
 static struct seam_stage *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask)
 {
 	struct seam_stage *stage = seam__stage_open(runtime);
-	if (!runtime->open || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
+	if (!runtime->open || stage->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
 		seam__planned_must_grow(runtime, stage, ask->bytes))
 		return NULL;
 	return stage;
@@ -330,8 +315,7 @@ static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *a
 	struct seam_stage *stage = find_lender(runtime, ask);
 	if (stage == NULL || !serves(stage, ask->stream))
 		return 0;
-	uint64_t lent_bytes = lend_idle(runtime, stage, bytes);
-	return lent_bytes != 0 ? lent_bytes : give_poor(runtime, stage);
+	return lend_idle(runtime, stage, bytes);
 }
 
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)

@@ -33,6 +33,8 @@ void seam__planned_try_open(struct seam_runtime *runtime, bool at_step)
 	const bool knows = !runtime->open && !from_start; /* what a plan served is not among what came lately */
 	runtime->waiting = NULL;
 	runtime->waiting_script = NULL;
+	stage->low_bytes = runtime->open_below_bytes;
+	stage->begins_at_step = runtime->open_at_step;
 	if (moment == NOW && seam__planned_open(runtime, stage, script, from_start) == SEAM_OK) {
 		if (knows)
 			seam__recent_tell(&runtime->recent, script, stage->matcher);
@@ -45,7 +47,9 @@ void seam__planned_try_open(struct seam_runtime *runtime, bool at_step)
 void seam__planned_step(struct seam_runtime *runtime)
 {
 	seam__planned_try_open(runtime, true);
-	if (runtime->open) {
+	if (runtime->open && seam__stage_open(runtime)->suspended)
+		(void)seam__stage_resume(runtime, seam__stage_open(runtime), true);
+	if (runtime->open && !seam__stage_open(runtime)->suspended) {
 		seam__stage_step(runtime, seam__stage_open(runtime));
 		seam__matcher_step(seam__stage_open(runtime)->matcher);
 	}

@@ -11,6 +11,11 @@
 #define SETTLING_SHARE \
 	512u /* of what a plan may cost at all, a fifth: what is displaced later finds memory in parts, too */
 
+#define DEAF_SHARE                                                                                                 \
+	64u /* with fewer residents to come than one part in so many of the arena, a plan that is given listens at \
+	       once */
+#define DEAF_PERIODS 4u
+
 enum seam_rc seam__stage_create(struct seam_runtime *runtime, struct seam_stage **ret_stage)
 {
 	struct seam_stage *stage = seam__meta_alloc(runtime->meta, sizeof *stage);
@@ -23,6 +28,45 @@ enum seam_rc seam__stage_create(struct seam_runtime *runtime, struct seam_stage 
 	}
 	*ret_stage = stage;
 	return SEAM_OK;
+}
+
+/* Room for one more stream. */
+static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
+{
+	if (stage->stream_count < stage->stream_capacity)
+		return true;
+	uint32_t capacity = stage->stream_capacity == 0 ? 4 : stage->stream_capacity * 2;
+	struct seam_stream **streams = seam__meta_array(meta, capacity, sizeof(struct seam_stream *));
+	uint64_t *joined = seam__meta_array(meta, capacity, sizeof *joined);
+	if (streams == NULL || joined == NULL) {
+		seam__meta_free(meta, streams, capacity * sizeof(struct seam_stream *));
+		seam__meta_free(meta, joined, capacity * sizeof *joined);
+		return false;
+	}
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		streams[i] = stage->streams[i];
+		joined[i] = stage->joined[i];
+	}
+	seam__meta_free(meta, stage->streams, stage->stream_capacity * sizeof(struct seam_stream *));
+	seam__meta_free(meta, stage->joined, stage->stream_capacity * sizeof *joined);
+	stage->streams = streams;
+	stage->joined = joined;
+	stage->stream_capacity = capacity;
+	return true;
+}
+
+int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
+{
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		if (stage->streams[i] == stream)
+			return (int)i;
+	}
+	if (!reserve_user(runtime->meta, stage))
+		return -1;
+	seam__stream_ref(stream);
+	stage->streams[stage->stream_count] = stream;
+	stage->joined[stage->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
+	return (int)stage->stream_count++;
 }
 
 static void clear_uses(void *user, struct seam_planned *planned)
@@ -157,6 +201,7 @@ enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_script 
 	enum seam_rc rc = seam__matcher_add(stage->matcher, script, now);
 	if (rc != SEAM_OK)
 		return rc;
+	stage->long_positions = seam__bits_max(stage->long_positions, seam__script_slots(script));
 	seam__stage_judge_anew(runtime, stage);
 	runtime->counts.adoptions++;
 	return SEAM_OK;
@@ -199,6 +244,17 @@ enum seam_rc seam__planned_open(
 	return SEAM_OK;
 }
 
+void seam__stage_expect(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t bytes, uint64_t slots)
+{
+	const uint64_t requests = runtime->counts.requests;
+	stage->beside_bytes = seam__bits_align_up(bytes, runtime->engine->memory.granularity_bytes);
+	stage->deaf = bytes >= stage->arena.bytes / DEAF_SHARE;
+	stage->building = stage->deaf;
+	stage->there_from = requests;
+	stage->deaf_until = requests + DEAF_PERIODS * slots;
+	stage->built_from = UINT64_MAX;
+}
+
 enum seam_rc seam__stage_shut(struct seam_runtime *runtime, struct seam_stage *stage,
 	void (*count)(void *user, struct seam_stage *stage), void *user)
 {
@@ -228,7 +284,8 @@ enum seam_rc seam__planned_extend(
 		rc = seam__arena_extend(runtime->engine, &stage->arena, numbers, count, fresh_bytes, 0);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = block_from(stage, before);
+	if (!stage->suspended)
+		rc = block_from(stage, before);
 	if (rc != SEAM_OK)
 		seam__planned_drop(runtime);
 	return rc;
@@ -240,7 +297,8 @@ enum seam_rc seam__planned_grown(struct seam_runtime *runtime)
 	uint32_t before = stage->usable;
 	stage->usable = stage->arena.count;
 	number_chunks(stage, before);
-	(void)seam__stage_collect(runtime, stage, before, stage->arena.count - before);
+	if (!stage->suspended)
+		(void)seam__stage_collect(runtime, stage, before, stage->arena.count - before);
 	seam__matcher_set_bytes(stage->matcher, stage->arena.bytes);
 	return runtime->open ? SEAM_OK : SEAM_OOM_META;
 }
@@ -272,6 +330,7 @@ void seam__planned_drop(struct seam_runtime *runtime)
 	seam__matcher_each(stage->matcher, count_busy, stage);
 	keep_counts(runtime, stage);
 	runtime->open = false;
+	stage->suspended = false;
 	runtime->counts.drops++;
 	seam__prelude_end(runtime);
 	retire(runtime, stage);
@@ -368,6 +427,8 @@ const char *seam__planned_check(struct seam_runtime *runtime)
 		bool first = stage == LIST_FIRST(&runtime->stages);
 		if ((stage->arena.state == SEAM_ARENA_OPEN) != (first && runtime->open))
 			return "Q1: a stage is open that is not the first, or the first is not";
+		if (stage->suspended && (!first || !runtime->open || stage->lent_bytes != 0))
+			return "Q5: a suspended stage is not open, or has lent memory";
 		const char *broken = seam__arena_check(runtime->engine, &stage->arena);
 		if (broken == NULL)
 			broken = seam__matcher_check(stage->matcher);

@@ -24,7 +24,6 @@ MOST = 3
 # numbers here have to. No folder is added.
 KNOWN = {
     "learn": [4],
-    "runtime": [5],
 }
 
 

@@ -377,7 +377,7 @@ static void step_stats(struct model *model)
 	if (seam_plan_stats_get(model->pool, &plan) != SEAM_OK)
 		model_fail(model, "seam_plan_stats_get fails");
 	uint64_t misses = plan.miss_size + plan.miss_lost + plan.miss_lane + plan.miss_late + plan.miss_gap +
-		plan.miss_dynamic + plan.miss_request + plan.miss_order;
+		plan.miss_dynamic + plan.miss_request + plan.miss_order + plan.miss_suspended;
 	if (plan.misses != misses || plan.requests != plan.hits + misses)
 		model_fail(model,
 			"misses of plans do not add up: %" PRIu64 " requests, %" PRIu64 " hits, %" PRIu64

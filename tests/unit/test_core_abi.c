@@ -15,7 +15,7 @@ Test(core_abi, sizes_are_pinned)
 	} rows[] = {
 		{"seam_config", sizeof(struct seam_config), 8 + 22 * 8},
 		{"seam_stats", sizeof(struct seam_stats), 8 + 52 * 8},
-		{"seam_plan_stats", sizeof(struct seam_plan_stats), 8 + 22 * 8},
+		{"seam_plan_stats", sizeof(struct seam_plan_stats), 8 + 23 * 8},
 		{"seam_request", sizeof(struct seam_request), 40},
 		{"seam_block_chunk", sizeof(struct seam_block_chunk), 40},
 		{"seam_view_info", sizeof(struct seam_view_info), 40},
@@ -45,7 +45,7 @@ Test(core_abi, places_are_pinned)
 	cr_assert_eq(offsetof(struct seam_stats, scattered), 8 + 51 * 8);
 	cr_assert_eq(offsetof(struct seam_plan_stats, scripts), 8);
 	cr_assert_eq(offsetof(struct seam_plan_stats, requests), 8 + 4 * 8);
-	cr_assert_eq(offsetof(struct seam_plan_stats, borrows), 8 + 21 * 8);
+	cr_assert_eq(offsetof(struct seam_plan_stats, borrows), 8 + 22 * 8);
 	cr_assert_eq(offsetof(struct seam_request, bytes), 8);
 	cr_assert_eq(offsetof(struct seam_request, tag), 32);
 }

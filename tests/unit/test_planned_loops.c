@@ -109,9 +109,9 @@ Test(planned_loops, a_plan_of_micro_batches_gives_way_when_the_optimizer_has_com
 	const struct loops wish = {
 		.name = "micro-batches", .loops = 24, .blocks = 120, .gradients = 16, .ends = 24, .first_ends = 20};
 	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		(void)iterate(&wish, i == 0);
-		cr_assert(pool->runtime->open, "nothing is planned in iteration %u: this tests nothing", i);
+		cr_assert(i != 0 || pool->runtime->open, "nothing is planned: this tests nothing");
 		if (i == 0)
 			cr_expect_eq(
 				slots_in_use(), wish.blocks, "the optimizer has not come late: this tests nothing");
