@@ -120,5 +120,5 @@ static bool is_found_above(unsigned gaps)
 Test(matcher_borrow, a_search_is_bounded)
 {
 	cr_expect(is_found_above(100));
-	cr_expect_not(is_found_above(1100));
+	cr_expect_not(is_found_above(4200));
 }
