@@ -11,9 +11,9 @@
 
 #include "bits.h"
 
-#define SEARCH_STEPS                                                                                             \
-	4096u /* entries and gaps. A search takes some 300 on recordings of 5,000 instances; with 1024 some find \
-	       * nothing on one of 12,000 (moe-qwen from a file: 154 driver calls instead of none), with 512 the pool                       \
+#define SEARCH_STEPS                                                                                                  \
+	4096u /* entries and gaps. A search takes some 300 on recordings of 5,000 instances; with 1024 some find      \
+	       * nothing on one of 12,000 (moe-qwen from a file: 154 driver calls instead of none), with 512 the pool \
 	       * is as large */
 
 struct search {
