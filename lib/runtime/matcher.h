@@ -221,6 +221,9 @@ void seam__matcher_each(
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
+/* Bytes of all blocked ranges, of each. */
+uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher);
+
 /* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there, else at
  * least 1; UINT64_MAX if no slot ever lies there. The slot that the last request would have been (late, gap) does not
  * count: it is being served elsewhere. O(log slots + instances that overlap). */

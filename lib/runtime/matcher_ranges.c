@@ -93,6 +93,14 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 	(void)visit_all(matcher, begin, end, fall);
 }
 
+uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < matcher->blocked_count; i++)
+		bytes += matcher->blocked[i].end - matcher->blocked[i].begin;
+	return bytes;
+}
+
 /* The live block of the current script, no stray, that overlaps a range. */
 struct search {
 	const struct seam_script *script;

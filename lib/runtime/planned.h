@@ -18,7 +18,8 @@
  * Invariants (seam__planned_check)
  *   Q1  the open stage is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or wait to
  *       be finished
- *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena
+ *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena, none of a
+ *       suspended one
  *   Q3  the engine's account of planned blocks is the sum over the stages
  *   Q4  first requests are expected only while a stage is open, and some are left; the stage of their places is closed
  *   Q5  a suspended stage is open and has lent nothing
@@ -108,7 +109,6 @@ struct seam_planned_counts {
 	uint64_t adoptions, drops;
 	uint64_t lends, collects;
 	uint64_t borrows;
-	uint64_t suspensions;
 	uint64_t resyncs, switches; /* of stages that are gone */
 };
 

@@ -429,6 +429,9 @@ const char *seam__planned_check(struct seam_runtime *runtime)
 			return "Q1: a stage is open that is not the first, or the first is not";
 		if (stage->suspended && (!first || !runtime->open || stage->lent_bytes != 0))
 			return "Q5: a suspended stage is not open, or has lent memory";
+		const uint64_t gap_bytes = stage->suspended ? 0 : stage->arena.bytes - stage->arena.leased_bytes;
+		if (stage->arena.state == SEAM_ARENA_OPEN && seam__matcher_blocked_bytes(stage->matcher) != gap_bytes)
+			return "Q2: what is blocked is not the gaps of the arena";
 		const char *broken = seam__arena_check(runtime->engine, &stage->arena);
 		if (broken == NULL)
 			broken = seam__matcher_check(stage->matcher);

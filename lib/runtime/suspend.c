@@ -47,7 +47,6 @@ static void suspend(struct seam_runtime *runtime, struct seam_stage *stage)
 	stage->least_bytes = UINT64_MAX;
 	stage->departed = 0;
 	seam__stage_give_parts(runtime, stage);
-	runtime->counts.suspensions++;
 }
 
 void seam__stage_depart(struct seam_runtime *runtime, struct seam_stage *stage)

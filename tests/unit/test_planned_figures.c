@@ -227,6 +227,39 @@ Test(planned_figures, a_plan_that_is_departed_from_is_suspended_until_the_progra
 	close_pool();
 }
 
+/* Requests that may fail for want of metadata, of sizes that the plan has or has not. */
+static void ask_and_free(bool known, unsigned count)
+{
+	static const uint64_t sizes[] = {MIB(2), MIB(4), MIB(3)};
+	for (unsigned i = 0; i < count; i++) {
+		void *ptr = NULL;
+		if (seam_alloc(pool, known ? sizes[i % 3] : MIB(5) + i * 512u, NULL, &ptr) == SEAM_OK)
+			must_free(ptr);
+		check_pool();
+	}
+}
+
+/* The n-th metadata call of all that suspending and going on makes fails. */
+Test(planned_figures, without_metadata_a_departed_plan_is_suspended_or_dropped)
+{
+	unsigned suspended = 0;
+	for (unsigned n = 1; n <= 40; n++) {
+		open_served("chunk_bytes:2M");
+		void *lent = must_alloc(MIB(7), NULL);
+		ask_and_free(false, 60);
+		seam__meta_fail_at(pool->meta, n);
+		ask_and_free(false, 20);
+		ask_and_free(true, 60);
+		seam__meta_fail_at(pool->meta, 0);
+		suspended += get_plan_stats().miss_suspended != 0;
+		ask_and_free(true, 30);
+		must_free(lent);
+		ask_and_free(true, 30);
+		close_pool();
+	}
+	cr_expect_gt(suspended, 0, "this tests nothing");
+}
+
 Test(planned_figures, a_plan_that_serves_stays_while_the_pool_grows)
 {
 	open_served("chunk_bytes:2M");
