@@ -104,7 +104,7 @@ struct disturbed {
 	uint64_t right, wrong;   /* requests that were taken for their slot, and for another one */
 	uint64_t unknown;        /* requests of a slot that were taken for none */
 	uint64_t extra, taken;   /* requests of no slot, and how many were taken for one */
-	uint64_t *unexpected_ns; /* what requests took that were not found at once */
+	uint64_t *unexpected_ns; /* time of requests that were not found at once */
 	uint32_t unexpected;
 };
 

@@ -59,7 +59,7 @@ SEAM_API struct seam_pool *seam_torch_pool(int device);
 /* The same, but NULL if the device has no pool yet. No failure. */
 SEAM_API struct seam_pool *seam_torch_pool_made(int device);
 
-/* What failed last in this process, one line; "" if nothing did. */
+/* The last failure of this process, one line; "" if there was none. */
 SEAM_API size_t seam_torch_error(char *text, size_t text_bytes);
 
 /* ---- what PyTorch calls: `stream` is a cudaStream_t ---- */

@@ -87,7 +87,7 @@ struct seam_learner {
 	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
 	uint64_t period_requests, period_events; /* of the newest plan */
 	bool serves;                             /* when it looked last: a plan was open, and served more than half */
-	bool hardly;                             /* then: what is open serves less than half */
+	bool hardly;                             /* then: the open plan serves less than half */
 	bool strange;         /* then: most of what it does not serve it does not know, and that is much */
 	uint64_t vain_events; /* recorded, when it looked first of the looks since when it hardly serves and nothing is
 				 to be added; 0: it is not so */
@@ -121,7 +121,7 @@ struct seam_learner {
 	pthread_t thread;
 };
 
-/* What a learner is given, and does not own. */
+/* Given to a learner, which does not own them. */
 struct seam_learner_parts {
 	struct seam_runtime *runtime;
 	struct seam_engine *engine;     /* the runtime's */

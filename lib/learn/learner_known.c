@@ -70,7 +70,7 @@ static bool has_run(const struct seam_script *script, const struct sample *sampl
 	return false;
 }
 
-/* What a comparison depends on: it is begun anew when a plan came or went meanwhile. */
+/* A comparison is begun anew when one of these has changed: a plan came or went meanwhile. */
 static uint64_t version_of(const struct seam_runtime *runtime)
 {
 	return runtime->counts.adoptions + runtime->counts.drops;

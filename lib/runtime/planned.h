@@ -62,7 +62,7 @@ struct seam_stage {
 		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
 	uint64_t long_positions;            /* half a period, of the longest of its scripts */
-	uint64_t settle_bytes;              /* until then the pool may grow to so much for what is displaced */
+	uint64_t settle_bytes;              /* a pool of so many has as much as the plan needs */
 	uint64_t judged_asked, judged_hits; /* of the pool's counts, when it was last judged */
 	uint32_t poor;                      /* so many periods in a row before that it served less than half */
 

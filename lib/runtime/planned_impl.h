@@ -23,6 +23,9 @@ static inline bool seam__stages_hold(const struct seam_stage *stage)
  * not blocked. */
 SEAM_MUST_USE enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i);
 
+/* The same for all chunks from `first` on. Errors: SEAM_OOM_META: none of them is blocked. */
+SEAM_MUST_USE enum seam_rc seam__stage_block_from(struct seam_stage *stage, uint32_t first);
+
 /* Unblocks what is not leased of chunk i, before that changes. */
 void seam__stage_unblock(struct seam_stage *stage, uint32_t i);
 
@@ -50,7 +53,7 @@ static inline void seam__stage_judge_anew(const struct seam_runtime *runtime, st
 	stage->poor = 0;
 }
 
-/* The plan serves from here on, and settles for as long as one that was opened in the midst of things. */
+/* The plan serves from here on. */
 static inline void seam__stage_listen(const struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	stage->deaf = false;
@@ -71,7 +74,7 @@ static inline bool seam__stage_from_start(const struct seam_runtime *runtime, co
 	return !stage->deaf && runtime->engine->counts.live_blocks == 0;
 }
 
-/* What is displaced may cost so much memory as it may when a stage is opened now. */
+/* The period, and how much memory the plan needs, by what the pool has now. */
 void seam__stage_begin_settling(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t slots);
 
 /* What is kept of the first requests goes; the places are somebody else's. */

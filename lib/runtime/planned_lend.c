@@ -65,6 +65,19 @@ enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i)
 	return blocking.rc;
 }
 
+enum seam_rc seam__stage_block_from(struct seam_stage *stage, uint32_t first)
+{
+	for (uint32_t i = first; i < stage->arena.count; i++) {
+		enum seam_rc rc = seam__stage_block(stage, i);
+		if (rc == SEAM_OK)
+			continue;
+		while (i-- > first)
+			seam__stage_unblock(stage, i);
+		return rc;
+	}
+	return SEAM_OK;
+}
+
 uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t first, uint32_t count)
 {
 	struct seam_arena *arena = &stage->arena;

@@ -8,8 +8,7 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define SETTLING_SHARE \
-	512u /* of what a plan may cost at all, a fifth: what is displaced later finds memory in parts, too */
+#define SETTLING_SHARE 512u /* of what the pool needs: so much more, and it has as much as the plan needs */
 
 #define DEAF_SHARE                                                                                                 \
 	64u /* with fewer residents to come than one part in so many of the arena, a plan that is given listens at \
@@ -167,20 +166,6 @@ static enum seam_rc reserve_busy(struct seam_runtime *runtime, struct seam_stage
 	return SEAM_OK;
 }
 
-/* Blocks what is not leased in the chunks from `first` on; all of them or, without memory, none. */
-static enum seam_rc block_from(struct seam_stage *stage, uint32_t first)
-{
-	for (uint32_t i = first; i < stage->arena.count; i++) {
-		enum seam_rc rc = seam__stage_block(stage, i);
-		if (rc == SEAM_OK)
-			continue;
-		while (i-- > first)
-			seam__stage_unblock(stage, i);
-		return rc;
-	}
-	return SEAM_OK;
-}
-
 static void number_chunks(struct seam_stage *stage, uint32_t first)
 {
 	for (uint32_t i = first; i < stage->arena.count; i++)
@@ -217,7 +202,7 @@ enum seam_rc seam__planned_open(
 		rc = seam__arena_open(runtime->engine, &stage->arena);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = block_from(stage, 0);
+	rc = seam__stage_block_from(stage, 0);
 	seam__matcher_set_bytes(stage->matcher, stage->arena.bytes);
 	if (rc == SEAM_OK)
 		rc = seam__matcher_add(stage->matcher, script, true);
@@ -285,7 +270,7 @@ enum seam_rc seam__planned_extend(
 	if (rc != SEAM_OK)
 		return rc;
 	if (!stage->suspended)
-		rc = block_from(stage, before);
+		rc = seam__stage_block_from(stage, before);
 	if (rc != SEAM_OK)
 		seam__planned_drop(runtime);
 	return rc;

@@ -110,11 +110,7 @@ bool seam__stage_resume(struct seam_runtime *runtime, struct seam_stage *stage, 
 		return false;
 	stage->suspended = false;
 	(void)seam__arena_collect(runtime->engine, &stage->arena, 0, stage->arena.count);
-	for (uint32_t i = 0; i < stage->arena.count; i++) {
-		if (seam__stage_block(stage, i) == SEAM_OK)
-			continue;
-		while (i-- > 0)
-			seam__stage_unblock(stage, i);
+	if (seam__stage_block_from(stage, 0) != SEAM_OK) {
 		seam__planned_drop(runtime);
 		return false;
 	}
