@@ -24,7 +24,7 @@
  *   tensor,ID,SIZE,FROM,TO;TO;...     (TO may be empty)
  *   arc,FROM,TO contiguous,ID;ID;...
  *
- * Not here: who may share memory (bench/unsafe_pairs.h); the placement problem (graph_problem.h). Invariants, named by
+ * Not here: who may share memory: the placement problem (graph_problem.h). Invariants, named by
  * seam__graph_check():
  *   G1  streams, producers, consumers and arcs name what exists
  *   G2  contiguous constraints form chains: no tensor is the successor of two, none its own descendant

@@ -4,7 +4,7 @@
  * first node of s that runs after all its consumers, by the graph; to the end of the line where there is none. Nodes of
  * a stream run in order, so that node separates exactly those that may have the memory from those that may not.
  *
- * Not here: what the order of nodes is (graph.h); the same by pairs, as the papers have it (bench/unsafe_pairs.h).
+ * Not here: what the order of nodes is (graph.h).
  */
 #ifndef SEAM_GRAPH_PROBLEM_H
 #define SEAM_GRAPH_PROBLEM_H
