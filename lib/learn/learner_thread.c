@@ -1,5 +1,6 @@
 /* learner_thread.c: who calls the learner: a thread of the pool's, or the program that brings a plan of its own. */
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "bits.h"
@@ -59,6 +60,17 @@ static void *run(void *argument)
 	return NULL;
 }
 
+/* Woken while the program runs, the thread waits for the end of its turn: else every wake stops who wakes it. Its share
+ * of the processor is the same as before. */
+static void take_turns(pthread_t thread)
+{
+	struct sched_param param;
+	int policy, ignored = pthread_getschedparam(thread, &policy, &param);
+	if (ignored == 0 && policy == SCHED_OTHER)
+		ignored = pthread_setschedparam(thread, SCHED_BATCH, &param);
+	(void)ignored;
+}
+
 /* The program's signals are not for this thread. */
 static bool start(struct seam_learner *learner)
 {
@@ -67,6 +79,8 @@ static bool start(struct seam_learner *learner)
 	if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
 		return false;
 	bool started = pthread_create(&learner->thread, NULL, run, learner) == 0;
+	if (started)
+		take_turns(learner->thread);
 	int ignored = pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)ignored;
 	return started;

@@ -1,4 +1,7 @@
 /* test_planned_ends.c: planned memory when something ends: its stream, its plan, the iteration that made it. */
+#include <pthread.h>
+#include <sched.h>
+
 #include "core_fixture.h"
 
 #include <seam/plan.h>
@@ -236,6 +239,12 @@ Test(planned_ends, no_thread_runs_before_two_iterations_are_recorded)
 		cr_assert_ok(seam_step(pool));
 		cr_expect_eq(pool->learner->running, step == 3, "after %u steps", step);
 	}
+	struct sched_param param, ours;
+	int policy, our_policy;
+	cr_assert_eq(pthread_getschedparam(pool->learner->thread, &policy, &param), 0);
+	cr_assert_eq(pthread_getschedparam(pthread_self(), &our_policy, &ours), 0);
+	cr_expect_eq(policy, our_policy == SCHED_OTHER ? SCHED_BATCH : our_policy, "else who wakes it is stopped");
+	cr_expect_eq(param.sched_priority, ours.sched_priority);
 	close_pool();
 }
 
