@@ -15,6 +15,7 @@ void seam__planned_release(struct seam_runtime *runtime, struct seam_stage *stag
 	uint64_t offset = planned->offset, bytes = planned->bytes;
 	if (__builtin_expect(seam__planned_is_loose(planned), 0) && stage->arena.state == SEAM_ARENA_OPEN)
 		seam__arena_add_join(&stage->arena, planned->stream, seam__stream_stamp(planned->stream));
+	planned->stamp = seam__stream_stamp(planned->stream);
 	seam__matcher_free(stage->matcher, planned);
 	if (__builtin_expect(stage->arena.state == SEAM_ARENA_CLOSED || stage->suspended, 0))
 		seam__stage_give_back(runtime, stage, offset, bytes);

@@ -158,6 +158,7 @@ static void free_apart(struct seam_matcher *matcher, struct seam_planned *planne
 	seam__tracker_freed(matcher);
 	if (planned->script != SEAM_DYNAMIC) {
 		struct seam_script *script = matcher->owners[planned->script];
+		matcher->forgotten += script->retired;
 		seam__slab_put(&matcher->stray_slab, stray);
 		if (--script->strays == 0 && script->retired)
 			seam__matcher_forget(matcher, script);

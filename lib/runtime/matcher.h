@@ -55,8 +55,11 @@ struct seam_planned {
 	uint64_t bytes;           /* rounded up to 512 */
 	uint64_t requested_bytes; /* the caller's, from here on, valid while live */
 	uint64_t serial;
-	uint64_t tag;
-	struct seam_stream *stream;
+	union {
+		uint64_t tag;
+		uint64_t stamp; /* free: of its last use, on `stream` */
+	};
+	struct seam_stream *stream; /* free: of its last use; NULL: none yet */
 	struct seam_block_use *uses;
 	uint32_t number;  /* matcher's: slot * copies + copy */
 	uint16_t blocked; /* matcher's */
@@ -193,6 +196,15 @@ enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_plan
 /* Whether memory of the block may have been another stream's before: by the plan, or because another script of this
  * matcher (of now or earlier) has other streams. Its stream must be ordered behind the others first. */
 bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned);
+
+/* Calls each() for every block of the scripts that lay in [begin, end), was freed since, and has its last user's stream
+ * and stamp. O(log slots + instances that overlap) for each script. */
+void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint64_t end,
+	void (*each)(void *user, const struct seam_planned *last), void *user);
+
+/* Rises when memory was freed, or may have been, of whose last user seam__matcher_last() does not know: a script went.
+ */
+uint64_t seam__matcher_forgotten(const struct seam_matcher *matcher);
 
 /* The live (or held) block that starts at `offset`, or NULL. */
 struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset);

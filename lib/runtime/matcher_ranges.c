@@ -158,3 +158,32 @@ uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64
 		(void)seam__script_overlapping(matcher->now, begin, end, measure_due, &search);
 	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }
+
+struct last {
+	const struct seam_script *script;
+	void (*each)(void *user, const struct seam_planned *last);
+	void *user;
+};
+
+static bool see_last(void *user, uint32_t number)
+{
+	const struct last *last = user;
+	const struct seam_planned *planned = &last->script->instances[number];
+	if (planned->state == SEAM_PLANNED_FREE && planned->stream != NULL)
+		last->each(last->user, planned);
+	return false;
+}
+
+void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint64_t end,
+	void (*each)(void *user, const struct seam_planned *last), void *user)
+{
+	for (uint32_t i = 0; i < matcher->script_count; i++) {
+		struct last last = {matcher->scripts[i], each, user};
+		(void)seam__script_overlapping(last.script, begin, end, see_last, &last);
+	}
+}
+
+uint64_t seam__matcher_forgotten(const struct seam_matcher *matcher)
+{
+	return matcher->forgotten;
+}

@@ -40,6 +40,7 @@ void seam__matcher_forget(struct seam_matcher *matcher, struct seam_script *scri
 /* No block of it is LIVE: those that are left are strays. */
 static void retire(struct seam_matcher *matcher, struct seam_script *script)
 {
+	matcher->forgotten++;
 	if (script->strays == 0)
 		seam__matcher_forget(matcher, script);
 	else

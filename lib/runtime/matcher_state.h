@@ -69,6 +69,7 @@ struct seam_matcher {
 	struct seam_script *heir;  /* that one, which takes its place when the program says next that an iteration ends,
 				    * or says it no more; both NULL: none  waits */
 	bool steps;                /* the program has said so */
+	uint64_t forgotten;        /* scripts that went, and blocks of theirs that were freed later */
 	struct seam_script *owners[SEAM_OWNERS]; /* by index, retired ones too; NULL: free */
 
 	struct seam_blocked *blocked; /* by begin */

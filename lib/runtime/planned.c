@@ -12,43 +12,6 @@
 
 #define POLL_ALLOCS 64u
 
-enum behind {
-	BEHIND_ALL,      /* the plan gives the stream memory of theirs */
-	BEHIND_NAMESAKES /* the driver gives a destroyed stream's handle to a new one, and plans know streams by their
-			  * handles: the new one goes on in the memory of the one before, which gets no more work */
-};
-
-/* Orders the stream behind others that use the arena. */
-static bool order_behind(struct seam_stage *stage, struct seam_stream *stream, enum behind which)
-{
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		struct seam_stream *other = stage->streams[i];
-		if (other == stream || (which == BEHIND_NAMESAKES && other->handle != stream->handle))
-			continue;
-		if (seam__stream_order(other, seam__stream_stamp(other), stream) != SEAM_OK)
-			return false;
-	}
-	return true;
-}
-
-/* Orders the stream behind what was pending in the arena's memory when it was leased. */
-static bool join(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
-{
-	int number = seam__stage_user(runtime, stage, stream);
-	if (number < 0)
-		return false;
-	if (stage->joined[number] != stage->arena.join_version) {
-		if (stage->joined[number] == UINT64_MAX && !order_behind(stage, stream, BEHIND_NAMESAKES))
-			return false;
-		if (seam__arena_join(runtime->engine, &stage->arena, stream) != SEAM_OK)
-			return false;
-		stage->joined[number] = stage->arena.join_version;
-	}
-	stage->joined_last = stream;
-	stage->joined_version = stage->arena.join_version;
-	return true;
-}
-
 /* Hardly any request raises a peak. */
 static inline void note_peak(uint64_t *peak, uint64_t now)
 {
@@ -100,14 +63,7 @@ static enum seam_miss fill_gap(struct seam_runtime *runtime, struct seam_stage *
 static enum seam_miss hand_out(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned,
 	struct seam_stream *stream)
 {
-	bool ordered = join(runtime, stage, stream);
-	/* Who a loose block follows is in no plan, nor who follows it: see seam__planned_release(). */
-	bool loose = seam__planned_is_loose(planned);
-	if (ordered && loose)
-		ordered = seam__arena_reserve_joins(runtime->engine, &stage->arena) == SEAM_OK;
-	if (ordered && stage->stream_count > 1 && (loose || seam__matcher_crosses(stage->matcher, planned)))
-		ordered = order_behind(stage, stream, BEHIND_ALL);
-	if (!ordered) {
+	if (!seam__stage_order(runtime, stage, planned, stream)) {
 		seam__matcher_take_back(stage->matcher, planned);
 		return SEAM_MISS_order;
 	}

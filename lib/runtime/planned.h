@@ -56,6 +56,9 @@ struct seam_stage {
 	uint64_t next_poll;           /* in the engine's count of allocations: when the driver is asked again */
 	struct seam_stream **streams; /* that have used the arena; referenced */
 	uint64_t *joined;             /* per stream: the version of the arena's joins that it is ordered behind */
+	uint64_t *behind;   /* [stream * stream_capacity + other]: the stamp of the other that it is ordered behind */
+	uint64_t *latest;   /* per stream: for whoever counts them */
+	uint64_t forgotten; /* seam__matcher_forgotten() when all was made joins */
 	uint32_t stream_count, stream_capacity;
 	struct seam_stream *joined_last; /* of them, that was ordered last, */
 	uint64_t

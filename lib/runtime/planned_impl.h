@@ -39,6 +39,14 @@ void seam__stage_collect_lent(struct seam_runtime *runtime, struct seam_stage *s
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream);
 
+/* Forgets them all: the stage goes. */
+void seam__stage_forget_users(struct seam_runtime *runtime, struct seam_stage *stage);
+
+/* Orders the stream behind who had the memory of the block before. False: that failed, and the stream must not have it.
+ */
+bool seam__stage_order(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_planned *planned,
+	struct seam_stream *stream);
+
 /* Requests so far whose size does not depend on data. */
 static inline uint64_t seam__planned_asked(const struct seam_planned_counts *counts)
 {

@@ -29,45 +29,6 @@ enum seam_rc seam__stage_create(struct seam_runtime *runtime, struct seam_stage 
 	return SEAM_OK;
 }
 
-/* Room for one more stream. */
-static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
-{
-	if (stage->stream_count < stage->stream_capacity)
-		return true;
-	uint32_t capacity = stage->stream_capacity == 0 ? 4 : stage->stream_capacity * 2;
-	struct seam_stream **streams = seam__meta_array(meta, capacity, sizeof(struct seam_stream *));
-	uint64_t *joined = seam__meta_array(meta, capacity, sizeof *joined);
-	if (streams == NULL || joined == NULL) {
-		seam__meta_free(meta, streams, capacity * sizeof(struct seam_stream *));
-		seam__meta_free(meta, joined, capacity * sizeof *joined);
-		return false;
-	}
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		streams[i] = stage->streams[i];
-		joined[i] = stage->joined[i];
-	}
-	seam__meta_free(meta, stage->streams, stage->stream_capacity * sizeof(struct seam_stream *));
-	seam__meta_free(meta, stage->joined, stage->stream_capacity * sizeof *joined);
-	stage->streams = streams;
-	stage->joined = joined;
-	stage->stream_capacity = capacity;
-	return true;
-}
-
-int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
-{
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		if (stage->streams[i] == stream)
-			return (int)i;
-	}
-	if (!reserve_user(runtime->meta, stage))
-		return -1;
-	seam__stream_ref(stream);
-	stage->streams[stage->stream_count] = stream;
-	stage->joined[stage->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
-	return (int)stage->stream_count++;
-}
-
 static void clear_uses(void *user, struct seam_planned *planned)
 {
 	struct seam_runtime *runtime = user;
@@ -78,11 +39,8 @@ static void clear_uses(void *user, struct seam_planned *planned)
 static void destroy(struct seam_runtime *runtime, struct seam_stage *stage)
 {
 	struct seam_meta *meta = runtime->meta;
-	for (uint32_t i = 0; i < stage->stream_count; i++)
-		seam__stream_unref(stage->streams[i]);
+	seam__stage_forget_users(runtime, stage);
 	seam__matcher_each(stage->matcher, clear_uses, runtime);
-	seam__meta_free(meta, stage->streams, stage->stream_capacity * sizeof(struct seam_stream *));
-	seam__meta_free(meta, stage->joined, stage->stream_capacity * sizeof *stage->joined);
 	seam__meta_free(meta, stage->held, stage->held_capacity * sizeof(struct seam_planned *));
 	seam__meta_free(meta, stage->busy, stage->busy_count * sizeof *stage->busy);
 	seam__matcher_destroy(meta, stage->matcher);
