@@ -4,10 +4,26 @@
 #include "addresses.h"
 #include "meta_fixture.h"
 #include "random_problem.h"
+#include "region.h"
 
 #define SPACE 400u
 
-TestSuite(addresses, .init = set_up, .fini = tear_down);
+static struct seam_region *region;
+
+static void begin(void)
+{
+	set_up();
+	region = seam__region_create(meta);
+	cr_assert_not_null(region);
+}
+
+static void end(void)
+{
+	seam__region_destroy(region);
+	tear_down();
+}
+
+TestSuite(addresses, .init = begin, .fini = end);
 
 static void expect_same(const struct seam_addresses *set, const bool *taken, const char *what)
 {
@@ -29,7 +45,7 @@ Test(addresses, they_are_the_union_of_what_was_added)
 	struct seam_address_heap heap;
 	uint64_t state = 3;
 
-	seam__address_heap_init(&heap, meta);
+	seam__address_heap_init(&heap, region);
 	for (int round = 0; round < 20; round++) {
 		struct seam_addresses set = {0};
 		bool taken[SPACE] = {false};
@@ -45,7 +61,6 @@ Test(addresses, they_are_the_union_of_what_was_added)
 			expect_same(&set, taken, round % 2 == 0 ? "small stretches" : "large stretches");
 		}
 	}
-	seam__address_heap_fini(&heap);
 }
 
 Test(addresses, many_sets_share_a_heap_without_mixing)
@@ -55,7 +70,7 @@ Test(addresses, many_sets_share_a_heap_without_mixing)
 	static bool taken[300][SPACE];
 	uint64_t state = 9;
 
-	seam__address_heap_init(&heap, meta);
+	seam__address_heap_init(&heap, region);
 	for (int n = 0; n < 12000; n++) {
 		uint64_t s = random_below(&state, 300);
 		uint64_t begin = random_below(&state, SPACE);
@@ -65,7 +80,6 @@ Test(addresses, many_sets_share_a_heap_without_mixing)
 	}
 	for (int s = 0; s < 300; s++)
 		expect_same(&sets[s], taken[s], "one of many");
-	seam__address_heap_fini(&heap);
 }
 
 Test(addresses, a_heap_uses_its_memory_again)
@@ -74,7 +88,7 @@ Test(addresses, a_heap_uses_its_memory_again)
 	struct seam_meta_stats stats;
 	uint64_t first_bytes = 0;
 
-	seam__address_heap_init(&heap, meta);
+	seam__address_heap_init(&heap, region);
 	for (int round = 0; round < 5; round++) {
 		struct seam_addresses set = {0};
 
@@ -87,7 +101,6 @@ Test(addresses, a_heap_uses_its_memory_again)
 			first_bytes = stats.live_bytes;
 		cr_expect_eq(stats.live_bytes, first_bytes, "round %d", round);
 	}
-	seam__address_heap_fini(&heap);
 }
 
 Test(addresses, a_failed_allocation_leaves_the_set)
@@ -95,11 +108,10 @@ Test(addresses, a_failed_allocation_leaves_the_set)
 	struct seam_address_heap heap;
 	struct seam_addresses set = {0};
 
-	seam__address_heap_init(&heap, meta);
+	seam__address_heap_init(&heap, region);
 	seam__meta_fail_at(meta, 1);
 	cr_expect_eq(seam__addresses_add(&set, &heap, 5, 6), SEAM_OOM_META);
 	cr_expect_eq(set.count, 0);
 	cr_expect_eq(seam__addresses_add(&set, &heap, 5, 6), SEAM_OK);
 	cr_expect_eq(set.count, 1);
-	seam__address_heap_fini(&heap);
 }

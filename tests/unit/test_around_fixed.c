@@ -57,7 +57,6 @@ static uint64_t solve(const struct seam_problem *problem, bool *ret_used)
 	for (uint32_t i = 0; i < problem->count && peak_bytes != SEAM__PEAK_NONE; i++)
 		*ret_used |= problem->items[i].fixed_bytes == SEAM__ADDRESS_ANY &&
 			best.offsets[i] < problem->items[problem->count - 1].fixed_bytes;
-	seam__placement_fini(&best, problem);
 	return peak_bytes;
 }
 
@@ -104,7 +103,6 @@ Test(around_fixed, no_failure_leaves_anything)
 		seam__meta_fail_at(meta, n);
 		rc = seam__solve_around_fixed(&problem, &budget, &best, NULL);
 		seam__meta_fail_at(meta, 0);
-		seam__placement_fini(&best, &problem);
 		seam__problem_fini(&problem);
 		if (rc == SEAM_OK) {
 			cr_expect_gt(n, 10);

@@ -54,7 +54,6 @@ Test(cluster_crossing, gradients_lie_in_one_piece)
 	cr_expect_eq(placed.peak_bytes, 10 * LAYERS + 100);
 	for (uint32_t i = 0; i < LAYERS; i++)
 		cr_expect_eq(placed.offsets[i], 10 * i, "activation %u was moved", i);
-	seam__placement_fini(&placed, &problem);
 	seam__problem_fini(&problem);
 }
 
@@ -77,7 +76,6 @@ Test(cluster_crossing, without_memory_all_stays)
 			cr_assert_arr_eq(before, placed.offsets, sizeof before);
 	}
 	cr_expect_eq(pieces_of(&problem, &placed), 1);
-	seam__placement_fini(&placed, &problem);
 	seam__problem_fini(&problem);
 }
 
@@ -108,7 +106,6 @@ Test(cluster_crossing, a_placement_stays_one_and_is_no_higher)
 			cr_expect_leq(pieces_of(&problem, &placed), pieces, "seed %u", seed);
 			fewer += pieces_of(&problem, &placed) < pieces;
 		}
-		seam__placement_fini(&placed, &problem);
 		seam__problem_fini(&problem);
 	}
 	cr_expect_gt(fewer, 4, "%u were changed: this tests hardly anything", fewer);

@@ -27,7 +27,6 @@ static void set_up(void)
 static void clear(void)
 {
 	seam__dynamic_fini(&dynamic);
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 }
 

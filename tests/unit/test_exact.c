@@ -98,7 +98,6 @@ static uint64_t solve(const struct seam_problem *problem, uint64_t target_bytes,
 			naive_check_placement(problem, best.offsets, best.peak_bytes));
 	cr_expect(nodes < 1000000 || !budget.spent, "it ends by itself");
 	peak_bytes = best.peak_bytes;
-	seam__placement_fini(&best, problem);
 	return peak_bytes;
 }
 
@@ -195,7 +194,6 @@ Test(exact, a_given_placement_is_lowered)
 	cr_assert_eq(seam__solver_run(seam__solver_find("exact"), &problem, &budget, &best), SEAM_OK);
 	cr_expect_lt(best.peak_bytes, before_bytes);
 	cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes));
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 }
 

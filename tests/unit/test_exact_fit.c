@@ -20,8 +20,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	seam__exact_skyline_fini(&skyline);
-	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
 	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }

@@ -24,8 +24,6 @@ static void set_up(void)
 
 static void close_all(void)
 {
-	seam__exact_search_fini(&search);
-	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
 }
 

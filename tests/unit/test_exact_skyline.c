@@ -22,8 +22,6 @@ static void set_up(void)
 
 static void close_all(void)
 {
-	seam__exact_skyline_fini(&skyline);
-	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
 }
 

@@ -23,8 +23,6 @@ static void set_up(void)
 
 static void close_all(void)
 {
-	seam__exact_walk_fini(&walk);
-	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
 }
 

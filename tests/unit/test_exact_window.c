@@ -21,7 +21,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	seam__exact_window_fini(&window);
 	seam__problem_fini(&problem);
 	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
@@ -60,7 +59,6 @@ Test(exact_window, items_share_a_section_if_they_live_together)
 					seam__problem_conflict(
 						&problem, window.items[i].number, window.items[j].number),
 					"seed %d: %u and %u", (int)seed, i, j);
-		seam__exact_window_fini(&window);
 		seam__problem_fini(&problem);
 	}
 }
@@ -75,7 +73,6 @@ Test(exact_window, items_that_conflict_through_holds_share_a_section)
 				cr_expect(share_section(&window.items[i], &window.items[j]) ||
 					!seam__problem_conflict(
 						&problem, window.items[i].number, window.items[j].number));
-		seam__exact_window_fini(&window);
 		seam__problem_fini(&problem);
 	}
 }

@@ -77,8 +77,6 @@ Test(floor, placements_are_the_naive_ones)
 		cr_assert_eq(seam__solve_floor(&problem, &budget, &best, NULL), SEAM_OK);
 		naive_place(&problem, &order, naive);
 		cr_expect_arr_eq(best.offsets, naive, sizeof(naive), "features %x", features);
-		seam__order_fini(&order);
-		seam__placement_fini(&best, &problem);
 		seam__problem_fini(&problem);
 	}
 }

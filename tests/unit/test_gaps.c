@@ -110,8 +110,6 @@ Test(gaps, what_is_found_is_what_a_naive_search_finds)
 			compare(&problem, &gaps, seed, "new");
 			seam__gaps_clear(&gaps);
 			compare(&problem, &gaps, seed + 1, "cleared");
-			seam__gaps_fini(&gaps);
-			seam__timeline_fini(&timeline);
 			seam__problem_fini(&problem);
 		}
 	}
@@ -136,7 +134,5 @@ Test(gaps, addresses_near_the_end_of_the_space)
 	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_FIRST, 0, UINT64_MAX, &offset), "there is no room below");
 	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_BEST, 0, UINT64_MAX, &offset), "there is no room below");
 	cr_expect_not(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, 0, 7, &offset), "larger than the ceiling");
-	seam__gaps_fini(&gaps);
-	seam__timeline_fini(&timeline);
 	seam__problem_fini(&problem);
 }

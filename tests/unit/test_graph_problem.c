@@ -88,7 +88,6 @@ Test(graph_problem, solvers_keep_safety_and_contiguous_constraints)
 			cr_expect_null(seam__problem_check_placement(&problem, best.offsets, best.peak_bytes));
 			cr_expect_geq(best.peak_bytes, problem.lower_bytes);
 			expect_contiguous(&graph, &problem, best.offsets);
-			seam__placement_fini(&best, &problem);
 		}
 		bound += (seam__problem_features(&problem) & SEAM__HAS_LINKS) != 0;
 		seam__problem_fini(&problem);

@@ -63,8 +63,6 @@ Test(greedy, first_fit_of_every_order_is_the_naive_one)
 			cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
 			naive_first(&problem, &order, naive);
 			cr_expect_arr_eq(best.offsets, naive, sizeof(naive), "features %x, %s", features, words[w]);
-			seam__order_fini(&order);
-			seam__placement_fini(&best, &problem);
 		}
 		seam__problem_fini(&problem);
 	}
@@ -94,7 +92,6 @@ Test(greedy, best_fit_takes_the_smallest_gap)
 		cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
 		cr_expect_eq(best.offsets[3], rows[r].wanted, "fit %d: %llu", (int)rows[r].fit,
 			(unsigned long long)best.offsets[3]);
-		seam__placement_fini(&best, &problem);
 	}
 	seam__problem_fini(&problem);
 }
@@ -122,6 +119,5 @@ Test(greedy, what_is_good_enough_costs_nothing)
 	cr_assert_eq(seam__solve_greedy(&problem, &budget, &best, &recipe), SEAM_OK);
 	uint64_t second = 1000000 - budget.nodes_left - first;
 	cr_expect_lt(second, first, "it stops where it cannot become better");
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 }

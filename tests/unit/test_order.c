@@ -90,7 +90,6 @@ static void check_order(const struct seam_problem *problem, const char *word)
 		cr_expect(n == 0 || is_before(problem, order.heads[n - 1], head, word), "%s: %u stands behind %u", word,
 			head, n == 0 ? 0 : order.heads[n - 1]);
 	}
-	seam__order_fini(&order);
 }
 
 Test(order, words_are_orders)
@@ -122,7 +121,6 @@ Test(order, areas_beyond_the_largest_number_do_not_turn_around)
 	cr_expect_eq(order.heads[0], 1);
 	cr_expect_eq(order.heads[1], 0);
 	cr_expect_eq(order.heads[2], 2);
-	seam__order_fini(&order);
 	seam__problem_fini(&problem);
 }
 
@@ -139,6 +137,5 @@ Test(order, by_offset)
 	cr_assert_eq(seam__order_init(&order, &problem, "W"), SEAM_OK);
 	cr_assert_eq(seam__order_by_offset(&order, offsets), SEAM_OK);
 	cr_expect_arr_eq(order.heads, wanted, sizeof(wanted));
-	seam__order_fini(&order);
 	seam__problem_fini(&problem);
 }

@@ -19,7 +19,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	seam__parts_fini(&parts);
 	seam__problem_fini(&problem);
 	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
@@ -86,7 +85,6 @@ Test(part, streams_that_never_share_are_stacked)
 	cut();
 	cr_expect_eq(parts.stacks, 2);
 	cr_expect_eq(parts.lower_bytes, 11);
-	seam__parts_fini(&parts);
 	problem.holds[1] = 4; /* now the first may pass to the second */
 	cut();
 	cr_expect_eq(parts.stacks, 1);
@@ -112,8 +110,6 @@ static void check_joined(uint64_t seed)
 	seam__parts_join(&parts, placed, offsets);
 	broken = naive_check_placement(&problem, offsets, peak);
 	cr_expect_null(broken, "seed %lu: %s", (unsigned long)seed, broken);
-	for (uint32_t p = 0; p < parts.count; p++)
-		seam__placement_fini(&placed[p], &parts.parts[p].problem);
 	seam__meta_free(meta, offsets, problem.count * sizeof(*offsets));
 	seam__meta_free(meta, placed, (parts.count + 1) * sizeof(*placed));
 }
@@ -133,7 +129,6 @@ Test(part, random_problems_come_together_again)
 		cr_expect_geq(parts.lower_bytes, problem.lower_bytes);
 		more_than_one += parts.count > 1;
 		check_joined(seed);
-		seam__parts_fini(&parts);
 		seam__problem_fini(&problem);
 	}
 	cr_expect_gt(more_than_one, 50);
@@ -148,7 +143,6 @@ Test(part, fixed_and_linked_items_stay_together)
 		random_problem(&wish, meta, &problem);
 		cut();
 		cr_expect(seed % 2 != 0 || parts.stacks == 1);
-		seam__parts_fini(&parts);
 		seam__problem_fini(&problem);
 	}
 }
@@ -164,7 +158,6 @@ Test(part, no_memory_leaves_nothing)
 		bool fired = seam__meta_fail_left(meta) == 0;
 		seam__meta_fail_at(meta, 0);
 		cr_expect_eq(rc, fired ? SEAM_OOM_META : SEAM_OK);
-		seam__parts_fini(&parts);
 		if (!fired)
 			break;
 	}

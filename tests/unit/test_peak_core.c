@@ -98,7 +98,6 @@ Test(peak_core, it_finds_what_the_portfolio_does_not)
 			open[f] += before > problem.lower_bytes;
 			better[f] += best.peak_bytes < before;
 			best_of_all[f] += before > problem.lower_bytes && best.peak_bytes == problem.lower_bytes;
-			seam__placement_fini(&best, &problem);
 			seam__problem_fini(&problem);
 		}
 	}
@@ -125,7 +124,6 @@ Test(peak_core, it_leaves_alone_what_would_be_no_smaller)
 	cr_assert_gt(before, 2 * problem.lower_bytes);
 	solve(&problem, seam__solve_peak_core, NULL, &best);
 	cr_expect_eq(best.peak_bytes, before);
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 }
 
@@ -147,7 +145,6 @@ Test(peak_core, it_stops_when_the_budget_is_spent)
 		cr_assert_eq(seam__solve_peak_core(&problem, &budget, &best, NULL), SEAM_OK);
 		cr_expect_leq(budget.nodes_left, nodes);
 		cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes));
-		seam__placement_fini(&best, &problem);
 		seam__problem_fini(&problem);
 	}
 }
@@ -171,7 +168,6 @@ Test(peak_core, no_failure_leaves_anything)
 		seam__meta_fail_at(meta, 0);
 		cr_expect_leq(best.peak_bytes, before);
 		cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes));
-		seam__placement_fini(&best, &problem);
 		seam__problem_fini(&problem);
 		if (rc == SEAM_OK) {
 			cr_expect_gt(n, 10);

@@ -43,8 +43,6 @@ Test(pipeline, has_an_answer_to_every_problem)
 			cr_expect_geq(peak, result.lower_bytes, "seed %lu", (unsigned long)seed);
 			cr_expect_eq(
 				run(nodes[n], &second, &result), peak, "seed %lu: another answer", (unsigned long)seed);
-			seam__placement_fini(&second, &problem);
-			seam__placement_fini(&first, &problem);
 		}
 		seam__problem_fini(&problem);
 	}
@@ -74,7 +72,6 @@ Test(pipeline, progress_only_improves_and_ends_at_the_answer)
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 	cr_assert_eq(seam__pipeline_run(&problem, &budget, &best, &result), SEAM_OK);
 	cr_expect_eq(last, best.peak_bytes);
-	seam__placement_fini(&best, &problem);
 }
 
 Test(pipeline, streams_that_share_nothing_need_the_sum_of_their_peaks)
@@ -93,7 +90,6 @@ Test(pipeline, streams_that_share_nothing_need_the_sum_of_their_peaks)
 	cr_expect_eq(run(UINT64_MAX, &best, &result), 12 + 13);
 	cr_expect_eq(result.lower_bytes, 12 + 13);
 	cr_expect(result.finished);
-	seam__placement_fini(&best, &problem);
 }
 
 Test(pipeline, no_memory_leaves_nothing)
@@ -116,7 +112,6 @@ Test(pipeline, no_memory_leaves_nothing)
 		cr_expect(rc == SEAM_OK || (fired && rc == SEAM_OOM_META));
 		if (best.peak_bytes != SEAM__PEAK_NONE)
 			cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes));
-		seam__placement_fini(&best, &problem);
 		if (!fired)
 			break;
 	}
@@ -139,7 +134,6 @@ Test(pipeline, one_solver_places_every_part_or_says_that_it_cannot)
 	cr_expect_eq(seam__pipeline_run_one(&problem, seam__solver_find("stack"), &budget, &best, &result), SEAM_OK);
 	cr_expect_leq(best.peak_bytes, sum);
 	cr_expect_str_eq(result.solver, "stack");
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 
 	wish.features = SEAM__HAS_LINKS;
@@ -148,7 +142,6 @@ Test(pipeline, one_solver_places_every_part_or_says_that_it_cannot)
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 	cr_expect_eq(seam__pipeline_run_one(&problem, &unable, &budget, &best, &result), SEAM_UNSUPPORTED);
 	cr_expect_eq(best.peak_bytes, SEAM__PEAK_NONE);
-	seam__placement_fini(&best, &problem);
 }
 
 /* By all solvers, or by one. */
@@ -168,7 +161,6 @@ static uint64_t work_of(const char *solver, uint64_t nodes)
 	else
 		cr_assert_eq(
 			seam__pipeline_run_one(&problem, seam__solver_find(solver), &budget, &best, &result), SEAM_OK);
-	seam__placement_fini(&best, &problem);
 	return work_ns;
 }
 

@@ -45,7 +45,6 @@ Test(placer, chains_go_where_all_of_them_fit)
 		cr_expect_eq(seam__placer_drop(&placer, 3, SEAM__FIT_BEST, 100, &budget), SEAM_OK);
 		cr_expect_eq(placer.made.offsets[3], 0, "below the fixed one, not above all");
 	}
-	seam__placer_fini(&placer);
 }
 
 Test(placer, a_spent_budget_is_seen)
@@ -58,5 +57,4 @@ Test(placer, a_spent_budget_is_seen)
 	budget.nodes_left = 0;
 	cr_expect_eq(seam__placer_drop(&placer, 0, SEAM__FIT_FIRST, 100, &budget), SEAM_NOT_FOUND);
 	cr_expect(budget.spent);
-	seam__placer_fini(&placer);
 }

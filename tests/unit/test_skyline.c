@@ -40,8 +40,6 @@ Test(skyline, floors_are_the_highest_tops_of_conflicts)
 		cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
 		cr_assert_eq(seam__skyline_init(&skyline, &timeline), SEAM_OK);
 		compare(&problem, &skyline, features, features);
-		seam__skyline_fini(&skyline);
-		seam__timeline_fini(&timeline);
 		seam__problem_fini(&problem);
 	}
 }

@@ -73,8 +73,6 @@ static void check_answer(const struct seam_solver *solver, const struct seam_pro
 	if (peak != SEAM__PEAK_NONE && problem->count > 0)
 		cr_expect_eq(memcmp(first.offsets, second.offsets, problem->count * sizeof(uint64_t)), 0,
 			"%s: other places", solver->name);
-	seam__placement_fini(&second, problem);
-	seam__placement_fini(&first, problem);
 }
 
 Test(solvers, every_answer_is_a_placement_and_comes_twice)
@@ -91,7 +89,6 @@ static void check_hurry(const struct seam_solver *solver, const struct seam_prob
 
 		cr_assert_eq(seam__placement_init(&best, problem), SEAM_OK);
 		(void)solve(solver, problem, nodes[n], &best);
-		seam__placement_fini(&best, problem);
 	}
 }
 
@@ -110,7 +107,6 @@ static void check_incumbent(const struct seam_solver *solver, const struct seam_
 	cr_assert_eq(seam__placement_init(&best, problem), SEAM_OK);
 	before = solve(seam__solver_find("stack"), problem, NODES, &best);
 	cr_expect_leq(solve(solver, problem, NODES, &best), before, "%s made it worse", solver->name);
-	seam__placement_fini(&best, problem);
 }
 
 Test(solvers, none_makes_a_placement_worse)
@@ -135,7 +131,6 @@ static void check_faults(const struct seam_solver *solver, const struct seam_pro
 		if (best.peak_bytes != SEAM__PEAK_NONE)
 			cr_expect_null(
 				naive_check_placement(problem, best.offsets, best.peak_bytes), "%s", solver->name);
-		seam__placement_fini(&best, problem);
 		if (!fired || n > 200)
 			break;
 	}
@@ -187,7 +182,6 @@ Test(solvers, cancelling_stops_a_search)
 		cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 		if (seam__solver_can(&list[s], seam__problem_features(&problem)))
 			cr_expect_eq(seam__solver_run(&list[s], &problem, &budget, &best), SEAM_OK, "%s", list[s].name);
-		seam__placement_fini(&best, &problem);
 	}
 	seam__problem_fini(&problem);
 }

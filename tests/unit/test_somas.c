@@ -20,7 +20,6 @@ static uint64_t peak_of(const char *name, uint64_t *ret_offsets)
 	cr_assert_null(seam__problem_check_placement(&problem, best.offsets, peak), "%s", name);
 	for (uint32_t i = 0; ret_offsets != NULL && i < problem.count; i++)
 		ret_offsets[i] = best.offsets[i];
-	seam__placement_fini(&best, &problem);
 	return peak;
 }
 

@@ -55,7 +55,6 @@ Test(squeaky_wheel, it_finds_what_the_portfolio_does_not)
 				"seed %d, features %x", (int)seed, features);
 			open += before > problem.lower_bytes;
 			better += best.peak_bytes < before;
-			seam__placement_fini(&best, &problem);
 			seam__problem_fini(&problem);
 		}
 	}
@@ -74,7 +73,6 @@ Test(squeaky_wheel, it_needs_no_placement_to_begin_with)
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 	cr_assert_eq(seam__solve_squeaky_wheel(&problem, &budget, &best, NULL), SEAM_OK);
 	cr_expect_null(naive_check_placement(&problem, best.offsets, best.peak_bytes));
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 }
 
@@ -94,6 +92,5 @@ Test(squeaky_wheel, it_ends_when_nothing_moves)
 	cr_assert_eq(seam__solve_squeaky_wheel(&problem, &budget, &best, NULL), SEAM_OK);
 	cr_expect_eq(best.peak_bytes, 25);
 	cr_expect_gt(budget.nodes_left, 0);
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 }

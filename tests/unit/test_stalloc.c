@@ -19,7 +19,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	seam__placement_fini(&best, &problem);
 	seam__problem_fini(&problem);
 	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 }
@@ -45,7 +44,6 @@ static uint64_t solve(const char *name)
 
 	seam__budget_init(&budget);
 	cr_assert_eq(seam__problem_finish(&problem), SEAM_OK);
-	seam__placement_fini(&best, &problem);
 	cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
 	cr_assert_eq(seam__solver_run(seam__solver_find(name), &problem, &budget, &best), SEAM_OK);
 	cr_assert_null(naive_check_placement(&problem, best.offsets, best.peak_bytes));

@@ -41,7 +41,6 @@ Test(subset, its_items_are_those_of_the_whole_and_conflict_as_there)
 					seam__problem_conflict(&part, a, b) ==
 						seam__problem_conflict(&whole, number[a], number[b]));
 		}
-		seam__problem_fini(&part);
 		seam__problem_fini(&whole);
 	}
 }
@@ -104,7 +103,6 @@ Test(subset, no_failure_leaves_anything)
 		enum seam_rc made = seam__subset_make(&whole, marks, 0, &part);
 		enum seam_rc counted = seam__subset_busy(&whole, whole.lower_bytes, 1, positions);
 		seam__meta_fail_at(meta, 0);
-		seam__problem_fini(&part);
 		seam__problem_fini(&whole);
 		if (made == SEAM_OK && counted == SEAM_OK) {
 			cr_expect_gt(n, 3);

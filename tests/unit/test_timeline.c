@@ -36,7 +36,6 @@ Test(timeline, covers_are_conflicts)
 				cr_assert_eq(i == j || covers(&timeline, i, j) || covers(&timeline, j, i),
 					i == j || seam__problem_conflict(&problem, i, j), "features %x: %u and %u",
 					features, i, j);
-		seam__timeline_fini(&timeline);
 		seam__problem_fini(&problem);
 	}
 }
@@ -76,6 +75,5 @@ Test(timeline, holds_that_are_spans_make_one_lane)
 	cr_expect_eq(timeline.lanes, 1);
 	cr_expect_eq(seam__timeline_columns(&timeline, 0), 2);
 	cr_expect_eq(seam__timeline_cover(&timeline, 0, 0)->count, 1, "it ends where the other begins");
-	seam__timeline_fini(&timeline);
 	seam__problem_fini(&problem);
 }

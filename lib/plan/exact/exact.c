@@ -2,7 +2,6 @@
 #include "solvers.h"
 
 #include "exact_walk.h"
-#include "meta.h"
 
 #define BYTES_MAX (UINT64_C(1) << 60) /* sums stay far from their types' ends */
 
@@ -46,7 +45,6 @@ static enum seam_rc search_whole(const struct seam_exact_window *window, struct 
 			take(&walk, offsets, best, budget);
 	if (budget->work_ns != NULL)
 		*budget->work_ns += seam__exact_gaps_work_ns(&walk.search.gaps);
-	seam__exact_walk_fini(&walk);
 	return SEAM_OK;
 }
 
@@ -60,9 +58,7 @@ static enum seam_rc search(
 		return SEAM_OK; /* too large to be searched: no answer */
 	if (rc != SEAM_OK)
 		return rc;
-	rc = search_whole(&window, budget, best, offsets);
-	seam__exact_window_fini(&window);
-	return rc;
+	return search_whole(&window, budget, best, offsets);
 }
 
 enum seam_rc seam__solve_exact(const struct seam_problem *problem, struct seam_budget *budget,
@@ -77,7 +73,5 @@ enum seam_rc seam__solve_exact(const struct seam_problem *problem, struct seam_b
 	rc = seam__placement_init(&made, problem);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = search(problem, budget, best, made.offsets);
-	seam__placement_fini(&made, problem);
-	return rc;
+	return search(problem, budget, best, made.offsets);
 }

@@ -1,7 +1,7 @@
 /* exact_gaps.c: see exact_gaps.h. */
 #include "exact_gaps.h"
 
-#include "meta.h"
+#include "region.h"
 
 /* Time on one core, measured as solvers.def says: for a section of a gap, raised or not; for an item that may fit,
  * more where many items are far apart in memory; for a look at a hole. */
@@ -15,40 +15,21 @@ enum outcome { FINE, CHANGED, LOST };
 
 enum seam_rc seam__exact_gaps_init(struct seam_exact_gaps *gaps, struct seam_exact_skyline *skyline)
 {
-	struct seam_meta *meta = skyline->window->problem->meta;
+	struct seam_region *region = skyline->window->problem->region;
 	size_t sections = skyline->window->sections;
 
 	*gaps = (struct seam_exact_gaps){.skyline = skyline, .leaves = 1};
 	while (gaps->leaves < sections)
 		gaps->leaves *= 2;
-	gaps->known = seam__meta_array(meta, sections, sizeof(*gaps->known));
-	gaps->tree = seam__meta_array(meta, 2 * (size_t)gaps->leaves, sizeof(*gaps->tree));
-	gaps->fit_changes = seam__meta_array(meta, sections + 1, sizeof(*gaps->fit_changes));
-	gaps->fit_bytes = seam__meta_array(meta, sections + 1, sizeof(*gaps->fit_bytes));
-	gaps->parts = seam__meta_array(meta, sections, sizeof(*gaps->parts));
+	gaps->known = seam__region_array(region, sections, sizeof(*gaps->known));
+	gaps->tree = seam__region_array(region, 2 * (size_t)gaps->leaves, sizeof(*gaps->tree));
+	gaps->fit_changes = seam__region_array(region, sections + 1, sizeof(*gaps->fit_changes));
+	gaps->fit_bytes = seam__region_array(region, sections + 1, sizeof(*gaps->fit_bytes));
+	gaps->parts = seam__region_array(region, sections, sizeof(*gaps->parts));
 	if (gaps->known == NULL || gaps->tree == NULL || gaps->fit_changes == NULL || gaps->fit_bytes == NULL ||
-		gaps->parts == NULL) {
-		seam__exact_gaps_fini(gaps);
+		gaps->parts == NULL)
 		return SEAM_OOM_META;
-	}
 	return SEAM_OK;
-}
-
-void seam__exact_gaps_fini(struct seam_exact_gaps *gaps)
-{
-	struct seam_meta *meta;
-	size_t sections;
-
-	if (gaps->skyline == NULL)
-		return;
-	meta = gaps->skyline->window->problem->meta;
-	sections = gaps->skyline->window->sections;
-	seam__meta_free(meta, gaps->known, sections * sizeof(*gaps->known));
-	seam__meta_free(meta, gaps->tree, 2 * (size_t)gaps->leaves * sizeof(*gaps->tree));
-	seam__meta_free(meta, gaps->fit_changes, (sections + 1) * sizeof(*gaps->fit_changes));
-	seam__meta_free(meta, gaps->fit_bytes, (sections + 1) * sizeof(*gaps->fit_bytes));
-	seam__meta_free(meta, gaps->parts, sections * sizeof(*gaps->parts));
-	*gaps = (struct seam_exact_gaps){0};
 }
 
 void seam__exact_gaps_reset(

@@ -53,9 +53,8 @@ struct seam_exact_gaps {
 	uint64_t work_ns; /* that it took in all without the skyline's part */
 };
 
-/* Errors: SEAM_OOM_META. The skyline must outlive it. */
+/* In the region of the window's problem. Errors: SEAM_OOM_META. The skyline must outlive it. */
 SEAM_MUST_USE enum seam_rc seam__exact_gaps_init(struct seam_exact_gaps *gaps, struct seam_exact_skyline *skyline);
-void seam__exact_gaps_fini(struct seam_exact_gaps *gaps); /* a zeroed one is allowed */
 
 /* Starts anew: seam__exact_skyline_reset(), and the style of what follows. */
 void seam__exact_gaps_reset(

@@ -2,7 +2,7 @@
 #include "exact_holes.h"
 
 #include "exact_skyline.h"
-#include "meta.h"
+#include "region.h"
 
 #define ITEMS_MAX 64u /* of those that cover a section: no proof needs more */
 
@@ -41,31 +41,18 @@ static void list_ends(struct seam_exact_holes *holes, const struct seam_exact_wi
 
 enum seam_rc seam__exact_holes_init(struct seam_exact_holes *holes, const struct seam_exact_window *window)
 {
-	struct seam_meta *meta = window->problem->meta;
+	struct seam_region *region = window->problem->region;
 
 	*holes = (struct seam_exact_holes){
-		.ahead = seam__meta_array(meta, window->sections, sizeof(*holes->ahead)),
-		.behind = seam__meta_array(meta, window->sections, sizeof(*holes->behind)),
-		.end_index = seam__meta_array(meta, (size_t)window->sections + 1, sizeof(*holes->end_index)),
-		.ends = seam__meta_array(meta, window->count, sizeof(*holes->ends)),
+		.ahead = seam__region_array(region, window->sections, sizeof(*holes->ahead)),
+		.behind = seam__region_array(region, window->sections, sizeof(*holes->behind)),
+		.end_index = seam__region_array(region, (size_t)window->sections + 1, sizeof(*holes->end_index)),
+		.ends = seam__region_array(region, window->count, sizeof(*holes->ends)),
 	};
-	if (holes->ahead == NULL || holes->behind == NULL || holes->end_index == NULL || holes->ends == NULL) {
-		seam__exact_holes_fini(holes, window);
+	if (holes->ahead == NULL || holes->behind == NULL || holes->end_index == NULL || holes->ends == NULL)
 		return SEAM_OOM_META;
-	}
 	list_ends(holes, window);
 	return SEAM_OK;
-}
-
-void seam__exact_holes_fini(struct seam_exact_holes *holes, const struct seam_exact_window *window)
-{
-	struct seam_meta *meta = window->problem->meta;
-
-	seam__meta_free(meta, holes->ahead, (size_t)window->sections * sizeof(*holes->ahead));
-	seam__meta_free(meta, holes->behind, (size_t)window->sections * sizeof(*holes->behind));
-	seam__meta_free(meta, holes->end_index, ((size_t)window->sections + 1) * sizeof(*holes->end_index));
-	seam__meta_free(meta, holes->ends, (size_t)window->count * sizeof(*holes->ends));
-	*holes = (struct seam_exact_holes){0};
 }
 
 /* Is it as high as that, and not all below the floor? */

@@ -31,11 +31,9 @@ struct seam_exact_holes {
 	uint64_t looks;      /* at items and sections, in all */
 };
 
-/* Errors: SEAM_OOM_META. */
+/* In the region of the window's problem. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__exact_holes_init(
 	struct seam_exact_holes *holes, const struct seam_exact_window *window);
-void seam__exact_holes_fini(
-	struct seam_exact_holes *holes, const struct seam_exact_window *window); /* a zeroed one is allowed */
 
 /* The section was raised from `floor_bytes`, and before that no unplaced item fitted into the holes of its sections.
  * Does one fit now? Of the items that cover the section the smallest are tried. */

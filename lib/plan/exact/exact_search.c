@@ -2,7 +2,7 @@
 #include "exact_search.h"
 
 #include "check.h"
-#include "meta.h"
+#include "region.h"
 
 #define NONE UINT32_MAX
 #define FRAMES_PER_PLACE 2u
@@ -40,7 +40,7 @@ struct seam_exact_task {
 
 enum seam_rc seam__exact_search_init(struct seam_exact_search *search, const struct seam_exact_window *window)
 {
-	struct seam_meta *meta = window->problem->meta;
+	struct seam_region *region = window->problem->region;
 	uint32_t places = window->count + window->sections;
 	enum seam_rc rc;
 
@@ -57,32 +57,14 @@ enum seam_rc seam__exact_search_init(struct seam_exact_search *search, const str
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__exact_gaps_init(&search->gaps, &search->skyline);
-	search->frames = seam__meta_array(meta, search->frame_capacity, sizeof(*search->frames));
-	search->tasks = seam__meta_array(meta, search->task_capacity, sizeof(*search->tasks));
-	search->choices = seam__meta_array(meta, search->choice_capacity, sizeof(*search->choices));
-	search->failed = seam__meta_array(meta, search->failed_capacity, sizeof(*search->failed));
+	search->frames = seam__region_array(region, search->frame_capacity, sizeof(*search->frames));
+	search->tasks = seam__region_array(region, search->task_capacity, sizeof(*search->tasks));
+	search->choices = seam__region_array(region, search->choice_capacity, sizeof(*search->choices));
+	search->failed = seam__region_array(region, search->failed_capacity, sizeof(*search->failed));
 	if (rc != SEAM_OK || search->frames == NULL || search->tasks == NULL || search->choices == NULL ||
-		search->failed == NULL) {
-		seam__exact_search_fini(search);
+		search->failed == NULL)
 		return SEAM_OOM_META;
-	}
 	return SEAM_OK;
-}
-
-void seam__exact_search_fini(struct seam_exact_search *search)
-{
-	struct seam_meta *meta;
-
-	if (search->skyline.window == NULL)
-		return;
-	meta = search->skyline.window->problem->meta;
-	seam__meta_free(meta, search->frames, (size_t)search->frame_capacity * sizeof(*search->frames));
-	seam__meta_free(meta, search->tasks, (size_t)search->task_capacity * sizeof(*search->tasks));
-	seam__meta_free(meta, search->choices, (size_t)search->choice_capacity * sizeof(*search->choices));
-	seam__meta_free(meta, search->failed, (size_t)search->failed_capacity * sizeof(*search->failed));
-	seam__exact_gaps_fini(&search->gaps);
-	seam__exact_skyline_fini(&search->skyline);
-	*search = (struct seam_exact_search){0};
 }
 
 static uint64_t *slot(struct seam_exact_search *search, uint64_t key)

@@ -49,10 +49,10 @@ struct seam_exact_search {
 	uint64_t paid;            /* taken from budgets by all attempts */
 };
 
-/* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
+/* In the region of the window's problem. Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it
+ * must stay where it is. */
 SEAM_MUST_USE enum seam_rc seam__exact_search_init(
 	struct seam_exact_search *search, const struct seam_exact_window *window);
-void seam__exact_search_fini(struct seam_exact_search *search); /* a zeroed one is allowed */
 
 /* One attempt. A spent budget ends it: the attempt itself and every decision take from it by the sections of the part,
  * and more where looking at them takes long. */

@@ -2,7 +2,7 @@
 #include "exact_skyline.h"
 
 #include "check.h"
-#include "meta.h"
+#include "region.h"
 
 #define TRAIL_PER_PLACE 32u
 #define TRAIL_LEAST 4096u
@@ -24,46 +24,26 @@ static uint32_t words_of(uint32_t bits)
 
 enum seam_rc seam__exact_skyline_init(struct seam_exact_skyline *skyline, const struct seam_exact_window *window)
 {
-	struct seam_meta *meta = window->problem->meta;
+	struct seam_region *region = window->problem->region;
 	struct seam_exact_skyline made = {.window = window};
 	enum seam_rc rc = seam__exact_holes_init(&made.holes, window);
 
 	made.trail_capacity = TRAIL_LEAST + TRAIL_PER_PLACE * (window->count + window->sections);
-	made.sections = seam__meta_array(meta, window->sections, sizeof(*made.sections));
-	made.offsets = seam__meta_array(meta, window->count, sizeof(*made.offsets));
-	made.item_keys = seam__meta_array(meta, window->count, sizeof(*made.item_keys));
-	made.placed = seam__meta_array(meta, window->count, sizeof(*made.placed));
-	made.trail = seam__meta_array(meta, made.trail_capacity, sizeof(*made.trail));
-	made.touched = seam__meta_array(meta, words_of(window->sections), sizeof(*made.touched));
-	made.touched_words = seam__meta_array(meta, words_of(words_of(window->sections)), sizeof(*made.touched_words));
+	made.sections = seam__region_array(region, window->sections, sizeof(*made.sections));
+	made.offsets = seam__region_array(region, window->count, sizeof(*made.offsets));
+	made.item_keys = seam__region_array(region, window->count, sizeof(*made.item_keys));
+	made.placed = seam__region_array(region, window->count, sizeof(*made.placed));
+	made.trail = seam__region_array(region, made.trail_capacity, sizeof(*made.trail));
+	made.touched = seam__region_array(region, words_of(window->sections), sizeof(*made.touched));
+	made.touched_words =
+		seam__region_array(region, words_of(words_of(window->sections)), sizeof(*made.touched_words));
 	*skyline = made;
 	if (rc != SEAM_OK || made.sections == NULL || made.offsets == NULL || made.item_keys == NULL ||
-		made.placed == NULL || made.trail == NULL || made.touched == NULL || made.touched_words == NULL) {
-		seam__exact_skyline_fini(skyline);
+		made.placed == NULL || made.trail == NULL || made.touched == NULL || made.touched_words == NULL)
 		return SEAM_OOM_META;
-	}
 	for (uint32_t i = 0; i < window->count; i++)
 		made.item_keys[i] = mix(i + 1, UINT64_C(0x2545f4914f6cdd1d));
 	return SEAM_OK;
-}
-
-void seam__exact_skyline_fini(struct seam_exact_skyline *skyline)
-{
-	const struct seam_exact_window *window = skyline->window;
-	struct seam_meta *meta = window == NULL ? NULL : window->problem->meta;
-
-	if (meta == NULL)
-		return;
-	seam__meta_free(meta, skyline->sections, (size_t)window->sections * sizeof(*skyline->sections));
-	seam__meta_free(meta, skyline->offsets, (size_t)window->count * sizeof(*skyline->offsets));
-	seam__meta_free(meta, skyline->item_keys, (size_t)window->count * sizeof(*skyline->item_keys));
-	seam__meta_free(meta, skyline->placed, (size_t)window->count * sizeof(*skyline->placed));
-	seam__meta_free(meta, skyline->trail, (size_t)skyline->trail_capacity * sizeof(*skyline->trail));
-	seam__meta_free(meta, skyline->touched, words_of(window->sections) * sizeof(*skyline->touched));
-	seam__meta_free(
-		meta, skyline->touched_words, words_of(words_of(window->sections)) * sizeof(*skyline->touched_words));
-	seam__exact_holes_fini(&skyline->holes, window);
-	*skyline = (struct seam_exact_skyline){0};
 }
 
 /* Sets or clears the bits of sections [first, end). */

@@ -73,10 +73,9 @@ struct seam_exact_skyline {
 	bool overflow;  /* the trail was too short: what failed since has not been proved to fail */
 };
 
-/* Errors: SEAM_OOM_META. The window must outlive it. */
+/* In the region of the window's problem. Errors: SEAM_OOM_META. The window must outlive it. */
 SEAM_MUST_USE enum seam_rc seam__exact_skyline_init(
 	struct seam_exact_skyline *skyline, const struct seam_exact_window *window);
-void seam__exact_skyline_fini(struct seam_exact_skyline *skyline); /* a zeroed one is allowed */
 
 /* Everything unplaced, floors at 0. capacity_bytes: at least the window's lower bound. */
 void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes, bool dominance);

@@ -2,7 +2,7 @@
 #include "exact_walk.h"
 
 #include "check.h"
-#include "meta.h"
+#include "region.h"
 
 #define NODES_LEAST 2000u
 #define NODES_PER_ITEM 4u   /* an attempt must be able to reach the end */
@@ -41,31 +41,15 @@ static uint64_t luby(uint64_t number)
 
 enum seam_rc seam__exact_walk_init(struct seam_exact_walk *walk, const struct seam_exact_window *window)
 {
-	struct seam_meta *meta = window->problem->meta;
+	struct seam_region *region = window->problem->region;
 	enum seam_rc rc;
 
 	*walk = (struct seam_exact_walk){
 		.window = window, .peak_bytes = SEAM__PEAK_NONE, .low_bytes = window->lower_bytes, .caution = 1};
 	rc = seam__exact_search_init(&walk->search, window);
-	walk->priorities = seam__meta_array(meta, window->count, sizeof(*walk->priorities));
-	walk->offsets = seam__meta_array(meta, window->count, sizeof(*walk->offsets));
-	if (rc != SEAM_OK || walk->priorities == NULL || walk->offsets == NULL) {
-		seam__exact_walk_fini(walk);
-		return SEAM_OOM_META;
-	}
-	return SEAM_OK;
-}
-
-void seam__exact_walk_fini(struct seam_exact_walk *walk)
-{
-	const struct seam_exact_window *window = walk->window;
-
-	if (window == NULL)
-		return;
-	seam__meta_free(window->problem->meta, walk->priorities, (size_t)window->count * sizeof(*walk->priorities));
-	seam__meta_free(window->problem->meta, walk->offsets, (size_t)window->count * sizeof(*walk->offsets));
-	seam__exact_search_fini(&walk->search);
-	*walk = (struct seam_exact_walk){0};
+	walk->priorities = seam__region_array(region, window->count, sizeof(*walk->priorities));
+	walk->offsets = seam__region_array(region, window->count, sizeof(*walk->offsets));
+	return rc != SEAM_OK || walk->priorities == NULL || walk->offsets == NULL ? SEAM_OOM_META : SEAM_OK;
 }
 
 static void set_priorities(struct seam_exact_walk *walk)

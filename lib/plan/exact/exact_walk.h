@@ -24,9 +24,9 @@ struct seam_exact_walk {
 	uint32_t caution; /* how near to the best the second question is: half way, three quarters, ... */
 };
 
-/* Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it must stay where it is. */
+/* In the region of the window's problem. Errors: SEAM_OOM_META. The window must outlive it. It points into itself: it
+ * must stay where it is. */
 SEAM_MUST_USE enum seam_rc seam__exact_walk_init(struct seam_exact_walk *walk, const struct seam_exact_window *window);
-void seam__exact_walk_fini(struct seam_exact_walk *walk); /* a zeroed one is allowed */
 
 /* The window's items are placed somehow: offsets, peak. False: the budget did not allow it. */
 bool seam__exact_walk_begin(struct seam_exact_walk *walk, struct seam_budget *budget);

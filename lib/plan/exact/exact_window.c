@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#include "meta.h"
+#include "region.h"
+#include "timeline.h"
 
 #define COVERS_PER_ITEM 512u
 #define COVERS_FREE (UINT64_C(1) << 20)
@@ -20,18 +21,20 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-static enum seam_rc make_items(struct seam_exact_window *window, const struct seam_exact_cuts *cuts)
+static enum seam_rc make_items(struct seam_exact_window *window, const struct seam_timeline *timeline)
 {
 	const struct seam_problem *problem = window->problem;
 	uint64_t covers = 0;
 
 	for (uint32_t i = 0; i < window->count; i++) {
+		const struct seam_cover *cover = seam__timeline_cover(timeline, i, 0);
 		struct seam_exact_item *item = &window->items[i];
 
 		item->number = i;
 		item->size_bytes = problem->items[item->number].size_bytes;
 		item->span = seam__problem_longest_hold(problem, item->number);
-		seam__exact_cuts_covered(problem, cuts, item->number, &item->first, &item->width);
+		item->first = cover->first;
+		item->width = cover->count;
 		covers += item->width;
 	}
 	if (covers > COVERS_FREE && covers > (uint64_t)COVERS_PER_ITEM * window->count)
@@ -84,74 +87,53 @@ static void fill_lists(struct seam_exact_window *window, uint32_t *fill)
 
 static bool allocate(struct seam_exact_window *window)
 {
-	struct seam_meta *meta = window->problem->meta;
+	struct seam_region *region = window->problem->region;
 	size_t sections = window->sections;
 
-	window->items = seam__meta_array(meta, window->count, sizeof(*window->items));
-	window->starts = seam__meta_array(meta, window->count, sizeof(*window->starts));
-	window->start_index = seam__meta_array(meta, sections + 1, sizeof(*window->start_index));
-	window->cover_index = seam__meta_array(meta, sections + 1, sizeof(*window->cover_index));
-	window->load_bytes = seam__meta_array(meta, sections, sizeof(*window->load_bytes));
+	window->items = seam__region_array(region, window->count, sizeof(*window->items));
+	window->starts = seam__region_array(region, window->count, sizeof(*window->starts));
+	window->start_index = seam__region_array(region, sections + 1, sizeof(*window->start_index));
+	window->cover_index = seam__region_array(region, sections + 1, sizeof(*window->cover_index));
+	window->load_bytes = seam__region_array(region, sections, sizeof(*window->load_bytes));
 	return window->items != NULL && window->starts != NULL && window->start_index != NULL &&
 		window->cover_index != NULL && window->load_bytes != NULL;
 }
 
-static enum seam_rc fill(struct seam_exact_window *window, const struct seam_exact_cuts *cuts)
+static enum seam_rc fill(struct seam_exact_window *window, const struct seam_timeline *timeline)
 {
-	struct seam_meta *meta = window->problem->meta;
+	struct seam_region *region = window->problem->region;
 	uint32_t *counts;
-	enum seam_rc rc = make_items(window, cuts);
+	enum seam_rc rc = make_items(window, timeline);
 
 	if (rc != SEAM_OK)
 		return rc;
-	window->covers = seam__meta_array(meta, window->cover_index[window->sections], sizeof(*window->covers));
-	counts = seam__meta_array(meta, window->sections, sizeof(*counts));
-	if (window->covers != NULL && counts != NULL) {
-		fill_lists(window, counts);
-		for (uint32_t s = 0; s < window->sections; s++)
-			if (window->load_bytes[s] > window->lower_bytes)
-				window->lower_bytes = window->load_bytes[s];
-	}
-	seam__meta_free(meta, counts, (size_t)window->sections * sizeof(*counts));
-	return window->covers == NULL || counts == NULL ? SEAM_OOM_META : SEAM_OK;
+	window->covers = seam__region_array(region, window->cover_index[window->sections], sizeof(*window->covers));
+	counts = seam__region_array(region, window->sections, sizeof(*counts));
+	if (window->covers == NULL || counts == NULL)
+		return SEAM_OOM_META;
+	fill_lists(window, counts);
+	for (uint32_t s = 0; s < window->sections; s++)
+		if (window->load_bytes[s] > window->lower_bytes)
+			window->lower_bytes = window->load_bytes[s];
+	return SEAM_OK;
 }
 
 enum seam_rc seam__exact_window_init(struct seam_exact_window *window, const struct seam_problem *problem)
 {
 	struct seam_exact_window made = {.problem = problem, .count = problem->count};
-	struct seam_exact_cuts cuts;
+	struct seam_timeline timeline;
 	enum seam_rc rc;
 
 	if (problem->count > ITEMS_MAX)
 		return SEAM_UNSUPPORTED;
-	rc = seam__exact_cuts_init(&cuts, problem);
+	rc = seam__timeline_init_longest(&timeline, problem);
 	if (rc != SEAM_OK)
 		return rc;
-	made.sections = cuts.count;
-	rc = allocate(&made) ? fill(&made, &cuts) : SEAM_OOM_META;
-	seam__exact_cuts_fini(&cuts, problem);
-	if (rc != SEAM_OK)
-		seam__exact_window_fini(&made);
-	else
+	made.sections = seam__timeline_columns(&timeline, 0);
+	rc = allocate(&made) ? fill(&made, &timeline) : SEAM_OOM_META;
+	if (rc == SEAM_OK)
 		*window = made;
 	return rc;
-}
-
-void seam__exact_window_fini(struct seam_exact_window *window)
-{
-	struct seam_meta *meta = window->problem == NULL ? NULL : window->problem->meta;
-	size_t sections = window->sections;
-
-	if (meta == NULL)
-		return;
-	if (window->covers != NULL)
-		seam__meta_free(meta, window->covers, (size_t)window->cover_index[sections] * sizeof(*window->covers));
-	seam__meta_free(meta, window->items, (size_t)window->count * sizeof(*window->items));
-	seam__meta_free(meta, window->starts, (size_t)window->count * sizeof(*window->starts));
-	seam__meta_free(meta, window->start_index, (sections + 1) * sizeof(*window->start_index));
-	seam__meta_free(meta, window->cover_index, (sections + 1) * sizeof(*window->cover_index));
-	seam__meta_free(meta, window->load_bytes, sections * sizeof(*window->load_bytes));
-	*window = (struct seam_exact_window){0};
 }
 
 /* W1 and W3 of one section, and how many of its list really cover it. */

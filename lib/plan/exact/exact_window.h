@@ -1,7 +1,7 @@
 /* exact_window.h: what exact search works on: the items, and the times that matter.
  *
- * Sections of time (exact_cuts.h) are numbered in order; an item covers `width` of them from `first` on, round the end
- * where it must. No item has an address yet: where some do, others solve the problem (around_fixed.c).
+ * Sections of time are the columns of the problem's timeline; an item covers `width` of them from `first` on, round the
+ * end where it must. No item has an address yet: where some do, others solve the problem (around_fixed.c).
  *
  * An item is taken to live as long as the longest of its holds, so what is found is right on any stream, but with
  * several streams a better placement may exist.
@@ -15,7 +15,7 @@
 #ifndef SEAM_EXACT_WINDOW_H
 #define SEAM_EXACT_WINDOW_H
 
-#include "exact_cuts.h"
+#include "problem.h"
 
 struct seam_exact_item {
 	uint64_t size_bytes;
@@ -39,11 +39,10 @@ struct seam_exact_window {
 	uint64_t unit_bytes;   /* divides every size */
 };
 
-/* Of a problem with items, none of them fixed. Errors: SEAM_OOM_META; SEAM_UNSUPPORTED where the lists would be larger
- * than 512 entries an item and 2^20 in all, which no search could walk in time. */
+/* Of a problem with items, none of them fixed; in its region. Errors: SEAM_OOM_META; SEAM_UNSUPPORTED where the lists
+ * would be larger than 512 entries an item and 2^20 in all, which no search could walk in time. */
 SEAM_MUST_USE enum seam_rc seam__exact_window_init(
 	struct seam_exact_window *window, const struct seam_problem *problem);
-void seam__exact_window_fini(struct seam_exact_window *window); /* a zeroed one is allowed */
 
 /* Name of the first broken invariant, or NULL. O(sum of widths). */
 const char *seam__exact_window_check(const struct seam_exact_window *window);

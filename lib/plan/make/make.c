@@ -147,7 +147,6 @@ static void making_fini(struct making *making)
 {
 	seam__dynamic_fini(&making->dynamic);
 	seam__homolayer_fini(&making->homolayer);
-	seam__placement_fini(&making->placed, &making->analysis.problem);
 	seam__analysis_fini(&making->analysis);
 }
 

@@ -150,7 +150,6 @@ enum seam_rc seam__plan_make_graph(const struct seam_graph *graph, const struct 
 		rc = seam__search_run(&making.problem, &making.options, error, &making.placed, &making.search);
 	if (rc == SEAM_OK)
 		rc = assemble(&making, ret_plan);
-	seam__placement_fini(&making.placed, &making.problem);
 	if (making.order != NULL)
 		seam__meta_free(
 			making.problem.meta, making.order, ((size_t)making.problem.count + 1) * sizeof(*making.order));

@@ -4,44 +4,59 @@
 #include "bits.h"
 #include "check.h"
 #include "meta.h"
+#include "region.h"
 
 #define POSITIONS_MAX (UINT32_C(1) << 31)
+
+/* `problem` has all but its arrays. Errors: as seam__problem_init(); the region may have grown. */
+static enum seam_rc get_arrays(struct seam_problem *problem)
+{
+	size_t count = problem->capacity;
+
+	if (count > POSITIONS_MAX || problem->circle > POSITIONS_MAX || problem->streams == 0 ||
+		problem->align_bytes == 0)
+		return SEAM_INVALID;
+	problem->items = seam__region_array(problem->region, count, sizeof(*problem->items));
+	if (problem->items != NULL && problem->streams > 1)
+		problem->holds = seam__region_array(problem->region, count * problem->streams, sizeof(*problem->holds));
+	return problem->items == NULL || (problem->streams > 1 && problem->holds == NULL) ? SEAM_OOM_META : SEAM_OK;
+}
 
 enum seam_rc seam__problem_init(struct seam_problem *problem, struct seam_meta *meta, uint32_t count, uint32_t circle,
 	bool linear, uint32_t streams, uint64_t align_bytes)
 {
 	struct seam_problem made = {.meta = meta,
+		.region = seam__region_create(meta),
 		.capacity = count,
 		.circle = circle,
 		.linear = linear,
 		.streams = streams,
 		.align_bytes = align_bytes};
+	enum seam_rc rc = made.region != NULL ? get_arrays(&made) : SEAM_OOM_META;
 
-	if (count > POSITIONS_MAX || circle > POSITIONS_MAX || streams == 0 || align_bytes == 0)
-		return SEAM_INVALID;
-	if (count > 0) {
-		made.items = seam__meta_array(meta, count, sizeof(*made.items));
-		if (made.items == NULL)
-			return SEAM_OOM_META;
-		if (streams > 1) {
-			made.holds = seam__meta_array(meta, (size_t)count * streams, sizeof(*made.holds));
-			if (made.holds == NULL) {
-				seam__problem_fini(&made);
-				return SEAM_OOM_META;
-			}
-		}
-	}
-	*problem = made;
-	return SEAM_OK;
+	if (rc == SEAM_OK)
+		*problem = made;
+	else
+		seam__problem_fini(&made);
+	return rc;
+}
+
+enum seam_rc seam__problem_init_part(struct seam_problem *part, const struct seam_problem *whole, uint32_t count,
+	uint32_t circle, bool linear, uint32_t streams)
+{
+	*part = (struct seam_problem){.meta = whole->meta,
+		.region = whole->region,
+		.capacity = count,
+		.circle = circle,
+		.linear = linear,
+		.streams = streams,
+		.align_bytes = whole->align_bytes};
+	return get_arrays(part);
 }
 
 void seam__problem_fini(struct seam_problem *problem)
 {
-	if (problem->meta == NULL)
-		return;
-	seam__meta_free(problem->meta, problem->items, (size_t)problem->capacity * sizeof(*problem->items));
-	seam__meta_free(
-		problem->meta, problem->holds, (size_t)problem->capacity * problem->streams * sizeof(*problem->holds));
+	seam__region_destroy(problem->region);
 	*problem = (struct seam_problem){0};
 }
 

@@ -34,6 +34,7 @@
 #define SEAM__HOLD_ALWAYS UINT32_MAX /* no request of that stream may ever have this memory */
 
 struct seam_meta;
+struct seam_region;
 
 struct seam_item {
 	uint64_t size_bytes;
@@ -50,7 +51,8 @@ struct seam_item {
 };
 
 struct seam_problem {
-	struct seam_meta *meta; /* account of everything here and of the solvers' memory */
+	struct seam_meta *meta;
+	struct seam_region *region; /* everything here, and what solvers need while they work on it */
 	struct seam_item *items;
 	uint32_t count;
 	uint32_t capacity;    /* items that fit */
@@ -67,6 +69,11 @@ struct seam_problem {
 SEAM_MUST_USE enum seam_rc seam__problem_init(struct seam_problem *problem, struct seam_meta *meta, uint32_t count,
 	uint32_t circle, bool linear, uint32_t streams, uint64_t align_bytes);
 void seam__problem_fini(struct seam_problem *problem); /* a zeroed one is allowed */
+
+/* The same within another problem: a part of it, with its alignment. It is gone with the other, or when that's region
+ * is released. */
+SEAM_MUST_USE enum seam_rc seam__problem_init_part(struct seam_problem *part, const struct seam_problem *whole,
+	uint32_t count, uint32_t circle, bool linear, uint32_t streams);
 
 /* Appends an item of `size_bytes` (rounded up to the alignment) that lives [begin, begin + span), with stream 0, no
  * fixed address, no link, and holds of its span for every stream (as if all streams were one). There must be room.

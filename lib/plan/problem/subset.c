@@ -11,9 +11,7 @@ enum seam_rc seam__subset_make(
 
 	for (uint32_t i = 0; i < whole->count; i++)
 		count += marks[i] == mark;
-	*ret_subset = (struct seam_problem){0};
-	rc = seam__problem_init(
-		ret_subset, whole->meta, count, whole->circle, whole->linear, whole->streams, whole->align_bytes);
+	rc = seam__problem_init_part(ret_subset, whole, count, whole->circle, whole->linear, whole->streams);
 	for (uint32_t i = 0; i < whole->count && rc == SEAM_OK; i++) {
 		const struct seam_item *item = &whole->items[i];
 		uint32_t number = ret_subset->count;

@@ -9,7 +9,7 @@
 #include "problem.h"
 
 /* The items of `whole` whose mark is `mark`, in its order, on the same circle and with the same streams. None is linked
- * to one with another mark. Errors: SEAM_OOM_META; *ret_subset is for seam__problem_fini() in any case. */
+ * to one with another mark. It lies in the region of the whole. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__subset_make(
 	const struct seam_problem *whole, const uint8_t *marks, uint8_t mark, struct seam_problem *ret_subset);
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "meta.h"
+#include "region.h"
 
 /* What is only needed while a timeline is made. */
 struct making {
@@ -12,6 +12,7 @@ struct making {
 				lane */
 	uint8_t *ends;       /* per position: an item ends there. NULL unless there is one lane */
 	uint32_t *stream_lane; /* per stream, or NULL when holds do not matter */
+	bool longest;          /* one lane for all streams: an item lives as long as the longest of its holds */
 };
 
 static bool holds_matter(const struct seam_problem *problem)
@@ -30,10 +31,10 @@ static enum seam_rc find_lanes(struct making *making)
 	const struct seam_problem *problem = timeline->problem;
 
 	timeline->lanes = 1;
-	if (!holds_matter(problem))
+	if (making->longest || !holds_matter(problem))
 		return SEAM_OK;
-	making->stream_lane = seam__meta_array(problem->meta, problem->streams, sizeof(*making->stream_lane));
-	timeline->item_lanes = seam__meta_array(problem->meta, problem->count, sizeof(*timeline->item_lanes));
+	making->stream_lane = seam__region_array(problem->region, problem->streams, sizeof(*making->stream_lane));
+	timeline->item_lanes = seam__region_array(problem->region, problem->count, sizeof(*timeline->item_lanes));
 	if (making->stream_lane == NULL || timeline->item_lanes == NULL)
 		return SEAM_OOM_META;
 	timeline->lanes = 0;
@@ -45,6 +46,13 @@ static enum seam_rc find_lanes(struct making *making)
 		timeline->item_lanes[i] = *lane - 1;
 	}
 	return SEAM_OK;
+}
+
+static uint32_t span_of(const struct making *making, uint32_t item)
+{
+	const struct seam_problem *problem = making->timeline->problem;
+
+	return making->longest ? seam__problem_longest_hold(problem, item) : problem->items[item].span;
 }
 
 static int compare_positions(const void *left, const void *right)
@@ -63,11 +71,12 @@ static enum seam_rc find_ends(struct making *making)
 
 	if (making->timeline->lanes > 1)
 		return SEAM_OK;
-	making->ends = seam__meta_array(problem->meta, problem->circle, sizeof(*making->ends));
+	making->ends = seam__region_array(problem->region, problem->circle, sizeof(*making->ends));
 	if (making->ends == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count; i++)
-		making->ends[((uint64_t)problem->items[i].begin + problem->items[i].span) % problem->circle] = 1;
+		if (span_of(making, i) < problem->circle) /* else it has no end */
+			making->ends[((uint64_t)problem->items[i].begin + span_of(making, i)) % problem->circle] = 1;
 	return SEAM_OK;
 }
 
@@ -89,8 +98,8 @@ static enum seam_rc find_columns(struct making *making)
 	const struct seam_problem *problem = timeline->problem;
 	uint32_t made = 0;
 
-	timeline->lane_starts = seam__meta_array(problem->meta, (size_t)timeline->lanes + 1, sizeof(uint32_t));
-	making->positions = seam__meta_array(problem->meta, problem->count, sizeof(*making->positions));
+	timeline->lane_starts = seam__region_array(problem->region, (size_t)timeline->lanes + 1, sizeof(uint32_t));
+	making->positions = seam__region_array(problem->region, problem->count, sizeof(*making->positions));
 	if (timeline->lane_starts == NULL || making->positions == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
@@ -156,12 +165,12 @@ static enum seam_rc find_covers(struct making *making)
 	struct seam_timeline *timeline = making->timeline;
 	const struct seam_problem *problem = timeline->problem;
 
-	timeline->covers =
-		seam__meta_array(problem->meta, (size_t)problem->count * timeline->lanes, sizeof(struct seam_cover));
+	timeline->covers = seam__region_array(
+		problem->region, (size_t)problem->count * timeline->lanes, sizeof(struct seam_cover));
 	if (timeline->covers == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count && making->stream_lane == NULL; i++)
-		timeline->covers[i] = cover(making, i, 0, problem->items[i].span);
+		timeline->covers[i] = cover(making, i, 0, span_of(making, i));
 	for (uint32_t s = 0; making->stream_lane != NULL && s < problem->streams; s++) {
 		if (making->stream_lane[s] == 0)
 			continue; /* nobody asks on this stream */
@@ -173,10 +182,10 @@ static enum seam_rc find_covers(struct making *making)
 	return SEAM_OK;
 }
 
-enum seam_rc seam__timeline_init(struct seam_timeline *timeline, const struct seam_problem *problem)
+static enum seam_rc make(struct seam_timeline *timeline, const struct seam_problem *problem, bool longest)
 {
 	struct seam_timeline made = {.problem = problem};
-	struct making making = {.timeline = &made};
+	struct making making = {.timeline = &made, .longest = longest};
 	enum seam_rc rc = find_lanes(&making);
 
 	if (rc == SEAM_OK)
@@ -185,27 +194,19 @@ enum seam_rc seam__timeline_init(struct seam_timeline *timeline, const struct se
 		rc = find_columns(&making);
 	if (rc == SEAM_OK)
 		rc = find_covers(&making);
-	seam__meta_free(problem->meta, making.ends, problem->circle * sizeof(*making.ends));
-	seam__meta_free(problem->meta, making.positions, (size_t)problem->count * sizeof(*making.positions));
-	seam__meta_free(problem->meta, making.stream_lane, (size_t)problem->streams * sizeof(*making.stream_lane));
 	if (rc == SEAM_OK)
 		*timeline = made;
-	else
-		seam__timeline_fini(&made);
 	return rc;
 }
 
-void seam__timeline_fini(struct seam_timeline *timeline)
+enum seam_rc seam__timeline_init(struct seam_timeline *timeline, const struct seam_problem *problem)
 {
-	const struct seam_problem *problem = timeline->problem;
+	return make(timeline, problem, false);
+}
 
-	if (problem == NULL)
-		return;
-	seam__meta_free(
-		problem->meta, timeline->covers, (size_t)problem->count * timeline->lanes * sizeof(*timeline->covers));
-	seam__meta_free(problem->meta, timeline->item_lanes, (size_t)problem->count * sizeof(*timeline->item_lanes));
-	seam__meta_free(problem->meta, timeline->lane_starts, ((size_t)timeline->lanes + 1) * sizeof(uint32_t));
-	*timeline = (struct seam_timeline){0};
+enum seam_rc seam__timeline_init_longest(struct seam_timeline *timeline, const struct seam_problem *problem)
+{
+	return make(timeline, problem, true);
 }
 
 const char *seam__timeline_check(const struct seam_timeline *timeline)

@@ -41,9 +41,12 @@ struct seam_timeline {
 	struct seam_cover *covers; /* [item * lanes + lane] */
 };
 
-/* Errors: SEAM_OOM_META. O((n + lanes) log n + n * lanes * log n). The problem must outlive it and have items. */
+/* In the problem's region; the problem has items. Errors: SEAM_OOM_META. O((n + lanes) log n + n * lanes * log n). */
 SEAM_MUST_USE enum seam_rc seam__timeline_init(struct seam_timeline *timeline, const struct seam_problem *problem);
-void seam__timeline_fini(struct seam_timeline *timeline); /* a zeroed one is allowed */
+
+/* The same with one lane for all streams: an item covers what any stream must not have. */
+SEAM_MUST_USE enum seam_rc seam__timeline_init_longest(
+	struct seam_timeline *timeline, const struct seam_problem *problem);
 
 static inline uint32_t seam__timeline_lane(const struct seam_timeline *timeline, uint32_t item)
 {

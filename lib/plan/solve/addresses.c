@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bits.h"
-#include "meta.h"
+#include "region.h"
 
 #define BLOCK_STRETCHES UINT32_C(4096) /* 64 KiB; a longer run has a block of its own */
 #define ROOM_FIRST UINT32_C(2)
@@ -16,25 +16,9 @@ struct seam_address_block {
 	struct seam_address_stretch stretches[];
 };
 
-static size_t block_bytes(size_t room)
+void seam__address_heap_init(struct seam_address_heap *heap, struct seam_region *region)
 {
-	return sizeof(struct seam_address_block) + room * sizeof(struct seam_address_stretch);
-}
-
-void seam__address_heap_init(struct seam_address_heap *heap, struct seam_meta *meta)
-{
-	*heap = (struct seam_address_heap){.meta = meta};
-}
-
-void seam__address_heap_fini(struct seam_address_heap *heap)
-{
-	while (heap->first != NULL) {
-		struct seam_address_block *block = heap->first;
-
-		heap->first = block->next;
-		seam__meta_free(heap->meta, block, block_bytes(block->room));
-	}
-	*heap = (struct seam_address_heap){.meta = heap->meta};
+	*heap = (struct seam_address_heap){.region = region};
 }
 
 void seam__address_heap_clear(struct seam_address_heap *heap)
@@ -64,7 +48,7 @@ static struct seam_address_stretch *take(struct seam_address_heap *heap, uint32_
 		}
 	}
 	wanted = room > BLOCK_STRETCHES ? room : BLOCK_STRETCHES;
-	block = seam__meta_alloc(heap->meta, block_bytes(wanted));
+	block = seam__region_array(heap->region, 1, sizeof(*block) + wanted * sizeof(*block->stretches));
 	if (block == NULL) {
 		heap->at = heap->last;
 		return NULL;

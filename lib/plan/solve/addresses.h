@@ -16,7 +16,7 @@
 
 #include <seam/rc.h>
 
-struct seam_meta;
+struct seam_region;
 
 /* Addresses [begin, end). */
 struct seam_address_stretch {
@@ -34,15 +34,15 @@ struct seam_addresses {
 struct seam_address_block;
 
 struct seam_address_heap {
-	struct seam_meta *meta;
+	struct seam_region *region;
 	struct seam_address_block *first; /* all blocks, the oldest first */
 	struct seam_address_block *last;
 	struct seam_address_block *at; /* in use: those behind it are empty. NULL: none is */
 	void *freed[32]; /* outgrown runs by log2 of their room; the next one's address in the first bytes */
 };
 
-void seam__address_heap_init(struct seam_address_heap *heap, struct seam_meta *meta); /* allocates nothing */
-void seam__address_heap_fini(struct seam_address_heap *heap);
+/* Its blocks will be the region's. Allocates nothing yet. */
+void seam__address_heap_init(struct seam_address_heap *heap, struct seam_region *region);
 
 /* Forgets every set: they must be zeroed. Keeps the memory. */
 void seam__address_heap_clear(struct seam_address_heap *heap);

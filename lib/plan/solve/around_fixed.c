@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "meta.h"
+#include "region.h"
 #include "placer.h"
 #include "subset.h"
 
@@ -85,14 +85,13 @@ static void rank_item(struct around *around, uint32_t i, uint32_t positions)
 static enum seam_rc rank_items(struct around *around)
 {
 	const struct seam_problem *problem = around->problem;
-	uint32_t *positions = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*positions));
+	uint32_t *positions = seam__region_array(problem->region, problem->count, sizeof(*positions));
 	enum seam_rc rc = SEAM_OOM_META;
 
 	if (positions != NULL)
 		rc = seam__subset_busy(problem, problem->lower_bytes, around->gap_bytes, positions);
 	for (uint32_t i = 0; i < problem->count && rc == SEAM_OK; i++)
 		rank_item(around, i, positions[i]);
-	seam__meta_free(problem->meta, positions, ((size_t)problem->count + 1) * sizeof(*positions));
 	qsort(around->ranks, around->count, sizeof(*around->ranks), compare_ranks);
 	return rc;
 }
@@ -119,7 +118,7 @@ static enum seam_rc stack_rest(
 	struct around *around, const struct seam_problem *rest, struct seam_budget *budget, struct seam_placement *best)
 {
 	const struct seam_problem *problem = around->problem;
-	struct seam_placement above = {0};
+	struct seam_placement above;
 	struct seam_budget own = *budget;
 	uint64_t *offsets = around->placer.made.offsets;
 	enum seam_rc rc = seam__placement_init(&above, rest);
@@ -134,7 +133,6 @@ static enum seam_rc stack_rest(
 		seam__subset_spread(problem, around->placed, 0, above.offsets, around->roof_bytes, offsets);
 	if (rc == SEAM_OK && above.peak_bytes != SEAM__PEAK_NONE)
 		(void)seam__placement_improve(best, problem, budget, offsets, "around-fixed");
-	seam__placement_fini(&above, rest);
 	return rc;
 }
 
@@ -142,15 +140,14 @@ enum seam_rc seam__solve_around_fixed(const struct seam_problem *problem, struct
 	struct seam_placement *best, const void *argument)
 {
 	struct around around = {.problem = problem};
-	struct seam_problem rest = {0};
-	size_t room = (size_t)problem->count + 1;
+	struct seam_problem rest;
 	enum seam_rc rc = SEAM_OOM_META;
 
 	(void)argument;
 	if (budget->inner == NULL)
 		return SEAM_OK;
-	around.ranks = seam__meta_array(problem->meta, room, sizeof(*around.ranks));
-	around.placed = seam__meta_array(problem->meta, room, 1);
+	around.ranks = seam__region_array(problem->region, problem->count, sizeof(*around.ranks));
+	around.placed = seam__region_array(problem->region, problem->count, 1);
 	if (around.ranks != NULL && around.placed != NULL)
 		rc = look_at_fixed(&around) ? SEAM_OK : SEAM_NOT_FOUND;
 	if (rc == SEAM_OK)
@@ -161,9 +158,5 @@ enum seam_rc seam__solve_around_fixed(const struct seam_problem *problem, struct
 		rc = seam__subset_make(problem, around.placed, 0, &rest); /* what is in no gap */
 	if (rc == SEAM_OK)
 		rc = stack_rest(&around, &rest, budget, best);
-	seam__problem_fini(&rest);
-	seam__placer_fini(&around.placer);
-	seam__meta_free(problem->meta, around.placed, room);
-	seam__meta_free(problem->meta, around.ranks, room * sizeof(*around.ranks));
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meta.h"
+#include "region.h"
 #include "placer.h"
 
 #define LARGE_SHARE 64u /* what has one part in so many of the peak is large: it breaks nothing up */
@@ -105,13 +105,12 @@ static uint32_t count_pieces(
 enum seam_rc seam__cluster_crossing_pieces(
 	const struct seam_problem *problem, const struct seam_placement *placed, uint32_t *ret_pieces)
 {
-	struct crossing *list = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*list));
+	struct crossing *list = seam__region_array(problem->region, problem->count, sizeof(*list));
 
 	if (list == NULL)
 		return SEAM_OOM_META;
 	*ret_pieces = count_pieces(
 		problem, placed->offsets, list, problem->linear ? 0 : list_crossing(problem, placed->peak_bytes, list));
-	seam__meta_free(problem->meta, list, ((size_t)problem->count + 1) * sizeof(*list));
 	return SEAM_OK;
 }
 
@@ -184,12 +183,11 @@ static bool gather_all(struct cluster *cluster, const uint64_t *offsets)
 static enum seam_rc cluster_init(struct cluster *cluster)
 {
 	const struct seam_problem *problem = cluster->problem;
-	const size_t room = (size_t)problem->count + 1;
 
 	cluster->linked = *problem;
-	cluster->linked.items = seam__meta_array(problem->meta, room, sizeof(*cluster->linked.items));
-	cluster->crossing = seam__meta_array(problem->meta, room, sizeof(*cluster->crossing));
-	cluster->moves = seam__meta_array(problem->meta, room, sizeof(*cluster->moves));
+	cluster->linked.items = seam__region_array(problem->region, problem->count, sizeof(*cluster->linked.items));
+	cluster->crossing = seam__region_array(problem->region, problem->count, sizeof(*cluster->crossing));
+	cluster->moves = seam__region_array(problem->region, problem->count, sizeof(*cluster->moves));
 	if (cluster->linked.items == NULL || cluster->crossing == NULL || cluster->moves == NULL)
 		return SEAM_OOM_META;
 	memcpy(cluster->linked.items, problem->items, problem->count * sizeof(*problem->items));
@@ -203,17 +201,6 @@ static enum seam_rc cluster_init(struct cluster *cluster)
 		cluster->moves[cluster->crossing[i].item] = 1;
 	link_up(cluster, 0, cluster->count); /* the longest chain there will be: the gaps want to know */
 	return seam__placer_init(&cluster->placer, &cluster->linked);
-}
-
-static void cluster_fini(struct cluster *cluster)
-{
-	const struct seam_problem *problem = cluster->problem;
-	const size_t room = (size_t)problem->count + 1;
-
-	seam__placer_fini(&cluster->placer);
-	seam__meta_free(problem->meta, cluster->moves, room * sizeof(*cluster->moves));
-	seam__meta_free(problem->meta, cluster->crossing, room * sizeof(*cluster->crossing));
-	seam__meta_free(problem->meta, cluster->linked.items, room * sizeof(*cluster->linked.items));
 }
 
 /* What was made, the right way up. */
@@ -232,6 +219,7 @@ static void take(const struct seam_problem *problem, const uint64_t *offsets, st
 enum seam_rc seam__cluster_crossing(const struct seam_problem *problem, struct seam_placement *placed)
 {
 	struct cluster cluster = {.problem = problem, .peak_bytes = placed->peak_bytes};
+	const void *mark = seam__region_mark(problem->region);
 
 	if (problem->linear || problem->count == 0)
 		return SEAM_OK;
@@ -244,6 +232,6 @@ enum seam_rc seam__cluster_crossing(const struct seam_problem *problem, struct s
 		if (count_pieces(problem, cluster.placer.made.offsets, cluster.crossing, count) < before)
 			take(problem, cluster.placer.made.offsets, placed);
 	}
-	cluster_fini(&cluster);
+	seam__region_release(problem->region, mark);
 	return cluster.rc;
 }

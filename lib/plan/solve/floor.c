@@ -1,7 +1,7 @@
 /* floor.c: lowest floor first: next comes the item that can lie lowest on top of what is placed. See solvers.h. */
 #include "solvers.h"
 
-#include "meta.h"
+#include "region.h"
 #include "order.h"
 #include "skyline.h"
 
@@ -121,7 +121,7 @@ static enum seam_rc prepare(struct work *work)
 		rc = seam__placement_init(&work->made, problem);
 	if (rc != SEAM_OK)
 		return rc;
-	work->heap = seam__meta_array(problem->meta, problem->count, sizeof(*work->heap));
+	work->heap = seam__region_array(problem->region, problem->count, sizeof(*work->heap));
 	return work->heap == NULL ? SEAM_OOM_META : SEAM_OK;
 }
 
@@ -138,10 +138,5 @@ enum seam_rc seam__solve_floor(const struct seam_problem *problem, struct seam_b
 	rc = prepare(&work);
 	if (rc == SEAM_OK && place(&work, budget, ceiling_bytes))
 		(void)seam__placement_improve(best, problem, budget, work.made.offsets, "floor-taw");
-	seam__meta_free(problem->meta, work.heap, (size_t)problem->count * sizeof(*work.heap));
-	seam__placement_fini(&work.made, problem);
-	seam__order_fini(&work.order);
-	seam__skyline_fini(&work.skyline);
-	seam__timeline_fini(&work.timeline);
 	return rc;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bits.h"
-#include "meta.h"
+#include "region.h"
 
 /* One set that a search must keep clear of, for one item of the chain. */
 struct seam_gap_cursor {
@@ -47,31 +47,17 @@ enum seam_rc seam__gaps_init(struct seam_gaps *gaps, const struct seam_timeline 
 	uint32_t columns = timeline->lane_starts[timeline->lanes];
 	struct seam_gaps made = {.timeline = timeline};
 	size_t depth = seam__bits_log2(columns) + 2;
+	size_t cursor_room;
 
-	seam__address_heap_init(&made.heap, problem->meta);
+	seam__address_heap_init(&made.heap, problem->region);
 	/* In each lane a cover has two runs of two nodes on each level; in its own one more way to the root. */
-	made.cursor_room = longest_chain(problem) * (4 * depth * timeline->lanes + depth);
-	made.nodes = seam__meta_array(problem->meta, 2 * (size_t)columns, sizeof(*made.nodes));
-	made.cursors = seam__meta_array(problem->meta, made.cursor_room, sizeof(*made.cursors));
-	if (made.nodes == NULL || made.cursors == NULL) {
-		seam__gaps_fini(&made);
+	cursor_room = longest_chain(problem) * (4 * depth * timeline->lanes + depth);
+	made.nodes = seam__region_array(problem->region, 2 * (size_t)columns, sizeof(*made.nodes));
+	made.cursors = seam__region_array(problem->region, cursor_room, sizeof(*made.cursors));
+	if (made.nodes == NULL || made.cursors == NULL)
 		return SEAM_OOM_META;
-	}
 	*gaps = made;
 	return SEAM_OK;
-}
-
-void seam__gaps_fini(struct seam_gaps *gaps)
-{
-	if (gaps->timeline == NULL)
-		return;
-	struct seam_meta *meta = gaps->timeline->problem->meta;
-	uint32_t columns = gaps->timeline->lane_starts[gaps->timeline->lanes];
-
-	seam__address_heap_fini(&gaps->heap);
-	seam__meta_free(meta, gaps->cursors, gaps->cursor_room * sizeof(*gaps->cursors));
-	seam__meta_free(meta, gaps->nodes, 2 * (size_t)columns * sizeof(*gaps->nodes));
-	*gaps = (struct seam_gaps){0};
 }
 
 void seam__gaps_clear(struct seam_gaps *gaps)

@@ -37,17 +37,15 @@ struct seam_gaps {
 	struct seam_address_heap heap;
 	struct seam_gap_node *nodes;     /* lane l's node v at 2 * lane_starts[l] + v */
 	struct seam_gap_cursor *cursors; /* scratch: the sets that a search goes through */
-	size_t cursor_room;
-	uint64_t steps; /* of all searches so far, for budgets: a few nanoseconds each */
+	uint64_t steps;                  /* of all searches so far, for budgets: a few nanoseconds each */
 };
 
-/* Errors: SEAM_OOM_META. The timeline must outlive it. O(n). */
+/* In the region of the timeline's problem. Errors: SEAM_OOM_META. The timeline must outlive it. O(n). */
 SEAM_MUST_USE enum seam_rc seam__gaps_init(struct seam_gaps *gaps, const struct seam_timeline *timeline);
-void seam__gaps_fini(struct seam_gaps *gaps); /* a zeroed one is allowed */
 
 void seam__gaps_clear(struct seam_gaps *gaps); /* nothing is placed; keeps the memory. O(n) */
 
-/* The item now takes its size from `offset_bytes`. Errors: SEAM_OOM_META: then only clear or fini may follow. */
+/* The item now takes its size from `offset_bytes`. Errors: SEAM_OOM_META: then only clear may follow. */
 SEAM_MUST_USE enum seam_rc seam__gaps_put(struct seam_gaps *gaps, uint32_t item, uint64_t offset_bytes);
 
 /* A place for the item and for those linked behind it, such that they lie from `floor_bytes` to `ceiling_bytes` and

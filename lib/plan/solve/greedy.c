@@ -22,8 +22,8 @@ enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_
 	struct seam_placement *best, const void *argument)
 {
 	const struct seam_recipe *recipe = argument;
-	struct seam_order order = {0};
-	struct seam_placer placer = {0};
+	struct seam_order order;
+	struct seam_placer placer;
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
 	enum seam_rc rc;
 
@@ -36,7 +36,5 @@ enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_
 		rc = place(&placer, &order, recipe->fit, ceiling_bytes, budget);
 	if (rc == SEAM_OK)
 		(void)seam__placement_improve(best, problem, budget, placer.made.offsets, recipe->name);
-	seam__placer_fini(&placer);
-	seam__order_fini(&order);
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }

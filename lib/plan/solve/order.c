@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "meta.h"
+#include "region.h"
 
 /* Ascending in every key, then by head. */
 struct entry {
@@ -34,7 +34,7 @@ static int compare_entries(const void *left, const void *right)
 static enum seam_rc make_peaks(struct measures *measures)
 {
 	const struct seam_problem *problem = measures->problem;
-	uint64_t *peaks = seam__meta_array(problem->meta, 2 * (size_t)problem->circle, sizeof(*peaks));
+	uint64_t *peaks = seam__region_array(problem->region, 2 * (size_t)problem->circle, sizeof(*peaks));
 
 	if (peaks == NULL)
 		return SEAM_OOM_META;
@@ -133,12 +133,12 @@ enum seam_rc seam__order_init(struct seam_order *order, const struct seam_proble
 {
 	struct seam_order made = {.problem = problem};
 	struct measures measures = {.problem = problem};
-	struct entry *entries = seam__meta_array(problem->meta, problem->count, sizeof(*entries));
-	uint8_t *is_behind = seam__meta_array(problem->meta, problem->count, sizeof(*is_behind));
+	struct entry *entries = seam__region_array(problem->region, problem->count, sizeof(*entries));
+	uint8_t *is_behind = seam__region_array(problem->region, problem->count, sizeof(*is_behind));
 	enum seam_rc rc = SEAM_OOM_META;
 
 	SEAM_ASSERT(strlen(word) <= SEAM__ORDER_LETTERS);
-	made.heads = seam__meta_array(problem->meta, problem->count, sizeof(*made.heads));
+	made.heads = seam__region_array(problem->region, problem->count, sizeof(*made.heads));
 	if (entries != NULL && is_behind != NULL && made.heads != NULL)
 		rc = strchr(word, 'T') == NULL ? SEAM_OK : make_peaks(&measures);
 	if (rc == SEAM_OK) {
@@ -147,24 +147,17 @@ enum seam_rc seam__order_init(struct seam_order *order, const struct seam_proble
 		for (uint32_t i = 0; i < made.count; i++)
 			made.heads[i] = entries[i].head;
 	}
-	seam__meta_free(problem->meta, measures.peaks, 2 * (size_t)problem->circle * sizeof(*measures.peaks));
-	seam__meta_free(problem->meta, is_behind, (size_t)problem->count * sizeof(*is_behind));
-	seam__meta_free(problem->meta, entries, (size_t)problem->count * sizeof(*entries));
 	if (rc == SEAM_OK)
 		*order = made;
-	else
-		seam__order_fini(&made);
 	return rc;
 }
 
 enum seam_rc seam__order_by_offset(struct seam_order *order, const uint64_t *offsets)
 {
-	struct seam_meta *meta = order->problem->meta;
-	struct entry *entries;
+	struct seam_region *region = order->problem->region;
+	const void *mark = seam__region_mark(region);
+	struct entry *entries = seam__region_array(region, order->count, sizeof(*entries));
 
-	if (order->count == 0)
-		return SEAM_OK;
-	entries = seam__meta_array(meta, order->count, sizeof(*entries));
 	if (entries == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < order->count; i++)
@@ -172,14 +165,6 @@ enum seam_rc seam__order_by_offset(struct seam_order *order, const uint64_t *off
 	qsort(entries, order->count, sizeof(*entries), compare_entries);
 	for (uint32_t i = 0; i < order->count; i++)
 		order->heads[i] = entries[i].head;
-	seam__meta_free(meta, entries, (size_t)order->count * sizeof(*entries));
+	seam__region_release(region, mark);
 	return SEAM_OK;
-}
-
-void seam__order_fini(struct seam_order *order)
-{
-	if (order->problem == NULL)
-		return;
-	seam__meta_free(order->problem->meta, order->heads, (size_t)order->problem->count * sizeof(*order->heads));
-	*order = (struct seam_order){0};
 }

@@ -31,13 +31,11 @@ struct seam_order {
 	uint32_t count;
 };
 
-/* Errors: SEAM_OOM_META. O(n log n). The problem must outlive it. */
+/* In the problem's region. Errors: SEAM_OOM_META. O(n log n). */
 SEAM_MUST_USE enum seam_rc seam__order_init(
 	struct seam_order *order, const struct seam_problem *problem, const char *word);
 
 /* The same heads in the order of the addresses that a placement gives them. Errors: SEAM_OOM_META, the order stays. */
 SEAM_MUST_USE enum seam_rc seam__order_by_offset(struct seam_order *order, const uint64_t *offsets);
-
-void seam__order_fini(struct seam_order *order); /* a zeroed one is allowed */
 
 #endif

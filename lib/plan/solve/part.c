@@ -2,8 +2,10 @@
  * its segment in time; a part is made for each pair that occurs. */
 #include "part.h"
 
+#include <string.h>
+
 #include "cutter.h"
-#include "meta.h"
+#include "region.h"
 
 static bool any_fixed(const struct seam_problem *problem)
 {
@@ -16,14 +18,15 @@ static bool any_fixed(const struct seam_problem *problem)
 static enum seam_rc add_part(struct seam_parts *parts, uint32_t stack)
 {
 	if (parts->count == parts->capacity) {
-		size_t old_bytes = (size_t)parts->capacity * sizeof(*parts->parts);
-		size_t new_bytes = old_bytes == 0 ? 8 * sizeof(*parts->parts) : 2 * old_bytes;
-		void *moved = seam__meta_resize(parts->whole->meta, parts->parts, old_bytes, new_bytes);
+		uint32_t capacity = parts->capacity == 0 ? 8 : 2 * parts->capacity;
+		struct seam_part *moved = seam__region_array(parts->whole->region, capacity, sizeof(*moved));
 
 		if (moved == NULL)
 			return SEAM_OOM_META;
+		if (parts->count > 0)
+			memcpy(moved, parts->parts, parts->count * sizeof(*moved));
 		parts->parts = moved;
-		parts->capacity = (uint32_t)(new_bytes / sizeof(*parts->parts));
+		parts->capacity = capacity;
 	}
 	parts->parts[parts->count++] = (struct seam_part){.stack = stack};
 	return SEAM_OK;
@@ -108,10 +111,11 @@ static enum seam_rc fill_parts(struct seam_cutter *cutter)
 	for (uint32_t p = 0; p < parts->count; p++) {
 		struct seam_part *part = &parts->parts[p];
 		uint32_t streams = number_streams(cutter, part->stack, cutter->parent);
-		enum seam_rc rc = seam__problem_init(&part->problem, whole->meta, part->count, part->length,
-			part->linear, streams, whole->align_bytes);
+		enum seam_rc rc = seam__problem_init_part(
+			&part->problem, whole, part->count, part->length, part->linear, streams);
 
-		part->items = rc == SEAM_OK ? seam__meta_array(whole->meta, part->count, sizeof(*part->items)) : NULL;
+		part->items =
+			rc == SEAM_OK ? seam__region_array(whole->region, part->count, sizeof(*part->items)) : NULL;
 		if (part->items == NULL)
 			return SEAM_OOM_META;
 	}
@@ -154,7 +158,8 @@ static enum seam_rc cut(struct seam_cutter *cutter)
 	if (!cutter->together)
 		seam__cutter_find_pillars(cutter);
 	seam__cutter_number_stacks(cutter, cutter->together);
-	parts->stack_lower = seam__meta_array(parts->whole->meta, parts->whole->streams, sizeof(*parts->stack_lower));
+	parts->stack_lower =
+		seam__region_array(parts->whole->region, parts->whole->streams, sizeof(*parts->stack_lower));
 	if (parts->stack_lower == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t stack = 0; stack < parts->stacks; stack++) {
@@ -171,33 +176,20 @@ static enum seam_rc cut(struct seam_cutter *cutter)
 static enum seam_rc get_scratch(struct seam_cutter *cutter)
 {
 	const struct seam_problem *whole = cutter->whole;
-	struct seam_meta *meta = whole->meta;
+	struct seam_region *region = whole->region;
 
-	cutter->parts->pillars = seam__meta_array(meta, whole->count, sizeof(uint32_t));
-	cutter->parent = seam__meta_array(meta, whole->streams, sizeof(uint32_t));
-	cutter->stack_of_stream = seam__meta_array(meta, whole->streams, sizeof(uint32_t));
-	cutter->part_of = seam__meta_array(meta, whole->count, sizeof(uint32_t));
-	cutter->place_in = seam__meta_array(meta, whole->count, sizeof(uint32_t));
-	cutter->segment = seam__meta_array(meta, whole->circle, sizeof(uint32_t));
-	cutter->part_of_segment = seam__meta_array(meta, whole->circle, sizeof(uint32_t));
+	cutter->parts->pillars = seam__region_array(region, whole->count, sizeof(uint32_t));
+	cutter->parent = seam__region_array(region, whole->streams, sizeof(uint32_t));
+	cutter->stack_of_stream = seam__region_array(region, whole->streams, sizeof(uint32_t));
+	cutter->part_of = seam__region_array(region, whole->count, sizeof(uint32_t));
+	cutter->place_in = seam__region_array(region, whole->count, sizeof(uint32_t));
+	cutter->segment = seam__region_array(region, whole->circle, sizeof(uint32_t));
+	cutter->part_of_segment = seam__region_array(region, whole->circle, sizeof(uint32_t));
 	return cutter->parts->pillars != NULL && cutter->parent != NULL && cutter->stack_of_stream != NULL &&
 			cutter->part_of != NULL && cutter->place_in != NULL && cutter->segment != NULL &&
 			cutter->part_of_segment != NULL
 		? SEAM_OK
 		: SEAM_OOM_META;
-}
-
-static void put_scratch(struct seam_cutter *cutter)
-{
-	const struct seam_problem *whole = cutter->whole;
-	struct seam_meta *meta = whole->meta;
-
-	seam__meta_free(meta, cutter->part_of_segment, whole->circle * sizeof(uint32_t));
-	seam__meta_free(meta, cutter->segment, whole->circle * sizeof(uint32_t));
-	seam__meta_free(meta, cutter->place_in, whole->count * sizeof(uint32_t));
-	seam__meta_free(meta, cutter->part_of, whole->count * sizeof(uint32_t));
-	seam__meta_free(meta, cutter->stack_of_stream, whole->streams * sizeof(uint32_t));
-	seam__meta_free(meta, cutter->parent, whole->streams * sizeof(uint32_t));
 }
 
 enum seam_rc seam__parts_init(const struct seam_problem *whole, struct seam_parts *ret_parts)
@@ -210,31 +202,10 @@ enum seam_rc seam__parts_init(const struct seam_problem *whole, struct seam_part
 		rc = get_scratch(&cutter);
 		if (rc == SEAM_OK)
 			rc = cut(&cutter);
-		put_scratch(&cutter);
 	}
-	if (rc != SEAM_OK) {
-		seam__parts_fini(&made);
-		return rc;
-	}
-	*ret_parts = made;
-	return SEAM_OK;
-}
-
-void seam__parts_fini(struct seam_parts *parts)
-{
-	struct seam_meta *meta;
-
-	if (parts->whole == NULL)
-		return;
-	meta = parts->whole->meta;
-	for (uint32_t p = 0; p < parts->count; p++) {
-		seam__meta_free(meta, parts->parts[p].items, parts->parts[p].count * sizeof(uint32_t));
-		seam__problem_fini(&parts->parts[p].problem);
-	}
-	seam__meta_free(meta, parts->parts, (size_t)parts->capacity * sizeof(*parts->parts));
-	seam__meta_free(meta, parts->stack_lower, parts->whole->streams * sizeof(*parts->stack_lower));
-	seam__meta_free(meta, parts->pillars, parts->whole->count * sizeof(*parts->pillars));
-	*parts = (struct seam_parts){0};
+	if (rc == SEAM_OK)
+		*ret_parts = made;
+	return rc;
 }
 
 void seam__parts_join(const struct seam_parts *parts, const struct seam_placement *placed, uint64_t *ret_offsets)

@@ -42,9 +42,8 @@ struct seam_parts {
 	uint64_t lower_bytes;  /* pillars and the stacks' bounds: at least the whole's own bound */
 };
 
-/* `whole` stays in use until fini. Errors: SEAM_OOM_META. O(count * streams + circle). */
+/* In the region of `whole`, which stays in use. Errors: SEAM_OOM_META. O(count * streams + circle). */
 SEAM_MUST_USE enum seam_rc seam__parts_init(const struct seam_problem *whole, struct seam_parts *ret_parts);
-void seam__parts_fini(struct seam_parts *parts); /* a zeroed one is allowed */
 
 /* The placement of the whole from one of each part: `placed` has one per part, all whole; `ret_offsets` room for every
  * item of the whole. */

@@ -11,7 +11,7 @@
 #include "solvers.h"
 
 #include "clock.h"
-#include "meta.h"
+#include "region.h"
 #include "order.h"
 #include "placer.h"
 #include "subset.h"
@@ -47,13 +47,12 @@ static bool mark_items(const struct seam_problem *problem, const uint32_t *posit
 static enum seam_rc find_core(struct work *work, uint64_t lost_bytes)
 {
 	const struct seam_problem *problem = work->problem;
-	uint32_t *positions = seam__meta_array(problem->meta, problem->count, sizeof(*positions));
+	uint32_t *positions = seam__region_array(problem->region, problem->count, sizeof(*positions));
 	enum seam_rc rc = positions == NULL ? SEAM_OOM_META
 					    : seam__subset_busy(problem, problem->lower_bytes, lost_bytes, positions);
 
 	if (rc == SEAM_OK && !mark_items(problem, positions, work->marks))
 		rc = SEAM_NOT_FOUND;
-	seam__meta_free(problem->meta, positions, (size_t)problem->count * sizeof(*positions));
 	if (rc == SEAM_OK)
 		rc = seam__subset_make(problem, work->marks, 1, &work->core);
 	if (rc == SEAM_OK)
@@ -90,7 +89,7 @@ static enum seam_rc place_core(
 static enum seam_rc fill(struct work *work, const char *word, uint64_t ceiling_bytes, struct seam_budget *budget)
 {
 	const struct seam_problem *problem = work->problem;
-	struct seam_order order = {0};
+	struct seam_order order;
 	enum seam_rc rc = seam__order_init(&order, problem, word);
 
 	if (rc != SEAM_OK)
@@ -106,7 +105,6 @@ static enum seam_rc fill(struct work *work, const char *word, uint64_t ceiling_b
 	for (uint32_t n = 0; n < order.count && rc == SEAM_OK; n++)
 		if (work->marks[order.heads[n]] == 0)
 			rc = seam__placer_drop(&work->placer, order.heads[n], SEAM__FIT_FIRST, ceiling_bytes, budget);
-	seam__order_fini(&order);
 	return rc;
 }
 
@@ -134,7 +132,7 @@ enum seam_rc seam__solve_peak_core(const struct seam_problem *problem, struct se
 	if (best->peak_bytes == SEAM__PEAK_NONE || best->peak_bytes <= budget->target_bytes || lost_bytes == 0 ||
 		budget->inner == NULL)
 		return SEAM_OK;
-	work.marks = seam__meta_array(problem->meta, problem->count, 1);
+	work.marks = seam__region_array(problem->region, problem->count, 1);
 	if (work.marks != NULL)
 		rc = find_core(&work, lost_bytes);
 	for (size_t i = 0; i < 2 && rc == SEAM_OK && best->peak_bytes > budget->target_bytes && !budget->spent; i++) {
@@ -143,9 +141,5 @@ enum seam_rc seam__solve_peak_core(const struct seam_problem *problem, struct se
 		if (rc == SEAM_OK)
 			rc = place_rest(&work, budget, best);
 	}
-	seam__placer_fini(&work.placer);
-	seam__placement_fini(&work.placed, &work.core);
-	seam__problem_fini(&work.core);
-	seam__meta_free(problem->meta, work.marks, problem->count);
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }

@@ -3,7 +3,7 @@
 
 #include "bits.h"
 #include "clock.h"
-#include "meta.h"
+#include "region.h"
 
 struct stage {
 	const struct seam_solver *solver;
@@ -219,16 +219,14 @@ static enum seam_rc construct_rest(struct work *work)
 
 static enum seam_rc work_init(struct work *work)
 {
-	struct seam_meta *meta = work->problem->meta;
+	struct seam_region *region = work->problem->region;
 	uint32_t count = work->parts.count;
 
 	work->missing = count;
-	work->offsets = seam__meta_array(meta, work->problem->count, sizeof(*work->offsets));
-	if (count == 0)
-		return work->offsets == NULL ? SEAM_OOM_META : SEAM_OK;
-	work->placed = seam__meta_array(meta, count, sizeof(*work->placed));
-	work->solver = seam__meta_array(meta, count, sizeof(*work->solver));
-	work->stage = seam__meta_array(meta, count, sizeof(*work->stage));
+	work->offsets = seam__region_array(region, work->problem->count, sizeof(*work->offsets));
+	work->placed = seam__region_array(region, count, sizeof(*work->placed));
+	work->solver = seam__region_array(region, count, sizeof(*work->solver));
+	work->stage = seam__region_array(region, count, sizeof(*work->stage));
 	if (work->offsets == NULL || work->placed == NULL || work->solver == NULL || work->stage == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t p = 0; p < count; p++) {
@@ -241,24 +239,11 @@ static enum seam_rc work_init(struct work *work)
 	return SEAM_OK;
 }
 
-static void work_fini(struct work *work)
-{
-	struct seam_meta *meta = work->problem->meta;
-	uint32_t count = work->parts.count;
-
-	for (uint32_t p = 0; work->placed != NULL && p < count; p++)
-		seam__placement_fini(&work->placed[p], &work->parts.parts[p].problem);
-	seam__meta_free(meta, work->stage, count * sizeof(*work->stage));
-	seam__meta_free(meta, work->solver, count * sizeof(*work->solver));
-	seam__meta_free(meta, work->placed, count * sizeof(*work->placed));
-	seam__meta_free(meta, work->offsets, work->problem->count * sizeof(*work->offsets));
-	seam__parts_fini(&work->parts);
-}
-
 /* `work` has its problem, budget, best and stages. */
 static enum seam_rc run(struct work *work, struct seam_pipeline_result *ret_result)
 {
 	const struct seam_problem *problem = work->problem;
+	const void *mark = seam__region_mark(problem->region);
 	enum seam_rc rc;
 
 	if (problem->count == 0) {
@@ -267,9 +252,8 @@ static enum seam_rc run(struct work *work, struct seam_pipeline_result *ret_resu
 		return SEAM_OK;
 	}
 	rc = seam__parts_init(problem, &work->parts);
-	if (rc != SEAM_OK)
-		return rc;
-	rc = work_init(work);
+	if (rc == SEAM_OK)
+		rc = work_init(work);
 	if (rc == SEAM_OK)
 		rc = place_all(work);
 	if (rc == SEAM_OK) {
@@ -283,7 +267,7 @@ static enum seam_rc run(struct work *work, struct seam_pipeline_result *ret_resu
 			.lower_bytes = work->parts.lower_bytes,
 			.parts = work->parts.count,
 			.finished = !work->budget->spent};
-	work_fini(work);
+	seam__region_release(problem->region, mark);
 	return rc;
 }
 

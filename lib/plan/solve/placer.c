@@ -13,19 +13,7 @@ enum seam_rc seam__placer_init(struct seam_placer *placer, const struct seam_pro
 		rc = seam__gaps_init(&placer->gaps, &placer->timeline);
 	if (rc == SEAM_OK)
 		rc = seam__placement_init(&placer->made, problem);
-	if (rc != SEAM_OK)
-		seam__placer_fini(placer);
 	return rc;
-}
-
-void seam__placer_fini(struct seam_placer *placer)
-{
-	if (placer->problem == NULL)
-		return;
-	seam__placement_fini(&placer->made, placer->problem);
-	seam__gaps_fini(&placer->gaps);
-	seam__timeline_fini(&placer->timeline);
-	*placer = (struct seam_placer){0};
 }
 
 enum seam_rc seam__placer_start(struct seam_placer *placer)

@@ -18,9 +18,8 @@ struct seam_placer {
 	struct seam_placement made; /* offsets of what is placed; peak_bytes is not kept */
 };
 
-/* Nothing is placed. Errors: SEAM_OOM_META, the placer is zeroed. */
+/* Nothing is placed. In the problem's region. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__placer_init(struct seam_placer *placer, const struct seam_problem *problem);
-void seam__placer_fini(struct seam_placer *placer); /* a zeroed one is allowed */
 
 /* From now on only the fixed items are placed. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__placer_start(struct seam_placer *placer);

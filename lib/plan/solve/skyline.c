@@ -2,7 +2,7 @@
 #include "skyline.h"
 
 #include "bits.h"
-#include "meta.h"
+#include "region.h"
 
 static size_t node_count(const struct seam_timeline *timeline)
 {
@@ -17,21 +17,12 @@ static struct seam_skyline_node *lane_nodes(const struct seam_skyline *skyline, 
 enum seam_rc seam__skyline_init(struct seam_skyline *skyline, const struct seam_timeline *timeline)
 {
 	struct seam_skyline_node *nodes =
-		seam__meta_array(timeline->problem->meta, node_count(timeline), sizeof(*nodes));
+		seam__region_array(timeline->problem->region, node_count(timeline), sizeof(*nodes));
 
 	if (nodes == NULL)
 		return SEAM_OOM_META;
 	*skyline = (struct seam_skyline){.timeline = timeline, .nodes = nodes};
 	return SEAM_OK;
-}
-
-void seam__skyline_fini(struct seam_skyline *skyline)
-{
-	if (skyline->timeline == NULL)
-		return;
-	seam__meta_free(skyline->timeline->problem->meta, skyline->nodes,
-		node_count(skyline->timeline) * sizeof(*skyline->nodes));
-	*skyline = (struct seam_skyline){0};
 }
 
 void seam__skyline_put(struct seam_skyline *skyline, uint32_t item, uint64_t top_bytes)

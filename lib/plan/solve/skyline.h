@@ -25,9 +25,8 @@ struct seam_skyline {
 	struct seam_skyline_node *nodes; /* lane l's node v at 2 * lane_starts[l] + v */
 };
 
-/* Errors: SEAM_OOM_META. The timeline must outlive it. */
+/* In the region of the timeline's problem. Errors: SEAM_OOM_META. The timeline must outlive it. */
 SEAM_MUST_USE enum seam_rc seam__skyline_init(struct seam_skyline *skyline, const struct seam_timeline *timeline);
-void seam__skyline_fini(struct seam_skyline *skyline); /* a zeroed one is allowed */
 
 /* The item's highest byte is below `top_bytes`. */
 void seam__skyline_put(struct seam_skyline *skyline, uint32_t item, uint64_t top_bytes);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "meta.h"
+#include "region.h"
 
 #define LOOK_NODES 1000u /* between two looks at the clock */
 
@@ -63,21 +63,9 @@ unsigned seam__problem_features(const struct seam_problem *problem)
 
 enum seam_rc seam__placement_init(struct seam_placement *placement, const struct seam_problem *problem)
 {
-	struct seam_placement made = {.peak_bytes = SEAM__PEAK_NONE};
-
-	if (problem->count > 0) {
-		made.offsets = seam__meta_array(problem->meta, problem->count, sizeof(*made.offsets));
-		if (made.offsets == NULL)
-			return SEAM_OOM_META;
-	}
-	*placement = made;
-	return SEAM_OK;
-}
-
-void seam__placement_fini(struct seam_placement *placement, const struct seam_problem *problem)
-{
-	seam__meta_free(problem->meta, placement->offsets, (size_t)problem->count * sizeof(*placement->offsets));
-	*placement = (struct seam_placement){.peak_bytes = SEAM__PEAK_NONE};
+	*placement = (struct seam_placement){.peak_bytes = SEAM__PEAK_NONE,
+		.offsets = seam__region_array(problem->region, problem->count, sizeof(*placement->offsets))};
+	return placement->offsets != NULL ? SEAM_OK : SEAM_OOM_META;
 }
 
 uint64_t seam__placement_peak(const struct seam_problem *problem, const uint64_t *offsets)

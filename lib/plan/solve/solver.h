@@ -24,7 +24,7 @@
 struct seam_budget;
 struct seam_placement;
 
-/* Replaces `best` when better placements are found.
+/* Replaces `best` when better placements are found. What it needs beside is the problem's region's.
  * Errors: SEAM_OOM_META (`best` is whole all the same). A spent budget is no error. */
 typedef enum seam_rc (*seam__solve)(const struct seam_problem *problem, struct seam_budget *budget,
 	struct seam_placement *best, const void *argument);
@@ -93,13 +93,13 @@ const struct seam_solver *seam__solver_list(size_t *ret_count);
 const struct seam_solver *seam__solver_find(const char *name);
 
 /* Runs one solver: refuses what it cannot do (SEAM_UNSUPPORTED, `best` untouched), and places nothing when the problem
- * has no items (peak 0). What comes back is not checked here. */
+ * has no items (peak 0). What comes back is not checked here. Gives back what the solver took from the problem's
+ * region. */
 SEAM_MUST_USE enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct seam_problem *problem,
 	struct seam_budget *budget, struct seam_placement *best);
 
-/* offsets for every item of the problem, peak SEAM__PEAK_NONE. Errors: SEAM_OOM_META. */
+/* offsets for every item of the problem, in its region; peak SEAM__PEAK_NONE. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__placement_init(struct seam_placement *placement, const struct seam_problem *problem);
-void seam__placement_fini(struct seam_placement *placement, const struct seam_problem *problem);
 
 /* The largest offset + size. */
 uint64_t seam__placement_peak(const struct seam_problem *problem, const uint64_t *offsets);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "region.h"
+
 static const struct seam_solver solvers[] = {
 #define SEAM_SOLVER(name, can, item_ns, node_ns, solve, argument, text) \
 	{name, text, can, item_ns, node_ns, solve, argument},
@@ -35,6 +37,9 @@ bool seam__solver_can(const struct seam_solver *solver, unsigned features)
 enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct seam_problem *problem,
 	struct seam_budget *budget, struct seam_placement *best)
 {
+	const void *mark = seam__region_mark(problem->region);
+	enum seam_rc rc;
+
 	if (problem->count == 0) {
 		best->peak_bytes = 0;
 		return SEAM_OK;
@@ -44,5 +49,7 @@ enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct sea
 	budget->node_ns = solver->node_ns;
 	if (budget->work_ns != NULL)
 		*budget->work_ns += (uint64_t)problem->count * solver->item_ns;
-	return solver->solve(problem, budget, best, solver->argument);
+	rc = solver->solve(problem, budget, best, solver->argument);
+	seam__region_release(problem->region, mark);
+	return rc;
 }

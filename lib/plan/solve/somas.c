@@ -9,7 +9,7 @@
  */
 #include "solvers.h"
 
-#include "meta.h"
+#include "region.h"
 #include "order.h"
 #include "placer.h"
 
@@ -71,7 +71,7 @@ static enum seam_rc many_objects(
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
 	enum seam_rc rc;
 
-	work.ends = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*work.ends));
+	work.ends = seam__region_array(problem->region, (size_t)problem->count + 1, sizeof(*work.ends));
 	rc = work.ends == NULL ? SEAM_OOM_META : seam__order_init(&work.order, problem, "WB");
 	if (rc == SEAM_OK)
 		rc = seam__placer_init(&work.placer, problem);
@@ -83,9 +83,6 @@ static enum seam_rc many_objects(
 		rc = place(&work, work.order.heads[n], ceiling_bytes);
 	if (rc == SEAM_OK)
 		(void)seam__placement_improve(best, problem, budget, work.placer.made.offsets, "somas");
-	seam__placer_fini(&work.placer);
-	seam__order_fini(&work.order);
-	seam__meta_free(problem->meta, work.ends, ((size_t)problem->count + 1) * sizeof(*work.ends));
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "meta.h"
+#include "region.h"
 #include "order.h"
 #include "placer.h"
 
@@ -109,20 +109,9 @@ static enum seam_rc prepare(struct work *work, const struct seam_placement *best
 		rc = start_from(work, best, LANES);
 	if (rc != SEAM_OK)
 		return rc;
-	work->failed = seam__meta_array(problem->meta, problem->count, sizeof(*work->failed));
-	work->heads = seam__meta_array(problem->meta, problem->count, sizeof(*work->heads));
+	work->failed = seam__region_array(problem->region, problem->count, sizeof(*work->failed));
+	work->heads = seam__region_array(problem->region, problem->count, sizeof(*work->heads));
 	return work->failed == NULL || work->heads == NULL ? SEAM_OOM_META : SEAM_OK;
-}
-
-static void clean_up(struct work *work)
-{
-	const struct seam_problem *problem = work->problem;
-
-	seam__meta_free(problem->meta, work->heads, (size_t)problem->count * sizeof(*work->heads));
-	seam__meta_free(problem->meta, work->failed, (size_t)problem->count * sizeof(*work->failed));
-	for (size_t n = 0; n < LANES; n++)
-		seam__order_fini(&work->orders[n]);
-	seam__placer_fini(&work->placer);
 }
 
 /* One round of lane `number`; *ret_better: best was replaced. SEAM_NOT_FOUND: the budget is spent. */
@@ -164,6 +153,5 @@ enum seam_rc seam__solve_squeaky_wheel(const struct seam_problem *problem, struc
 		if (!is_better)
 			n = (n + 1) % LANES;
 	}
-	clean_up(&work);
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }

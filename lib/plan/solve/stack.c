@@ -2,8 +2,6 @@
  * problem. See solvers.h. */
 #include "solvers.h"
 
-#include "meta.h"
-
 /* Nobody's successor: marked by an address; the others follow their heads. */
 static void mark_heads(const struct seam_problem *problem, uint64_t *offsets)
 {
@@ -51,6 +49,5 @@ enum seam_rc seam__solve_stack(const struct seam_problem *problem, struct seam_b
 	place_all(problem, made.offsets);
 	(void)seam__budget_spend(budget, problem->count);
 	(void)seam__placement_improve(best, problem, budget, made.offsets, "stack");
-	seam__placement_fini(&made, problem);
 	return SEAM_OK;
 }

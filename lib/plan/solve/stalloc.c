@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "layers.h"
-#include "meta.h"
+#include "region.h"
 
 #define FUSE_WORK 16u /* rectangles packed to try fusions, per item of the problem */
 #define NONE UINT32_MAX
@@ -52,19 +52,6 @@ struct work {
 	uint64_t fuse_left;      /* rectangles that may still be packed to try fusions */
 };
 
-static void work_fini(struct work *work)
-{
-	struct seam_meta *meta = work->problem->meta;
-	size_t count = work->problem->count;
-
-	seam__meta_free(meta, work->offsets, count * sizeof(*work->offsets));
-	seam__meta_free(meta, work->rects, count * sizeof(*work->rects));
-	seam__meta_free(meta, work->local, count * sizeof(*work->local));
-	seam__meta_free(meta, work->groups, count * sizeof(*work->groups));
-	seam__meta_free(meta, work->parts, count * sizeof(*work->parts));
-	seam__meta_free(meta, work->order, count * sizeof(*work->order));
-}
-
 static enum seam_rc work_init(struct work *work, const struct seam_problem *problem, struct seam_budget *budget)
 {
 	uint32_t count = problem->count;
@@ -73,19 +60,17 @@ static enum seam_rc work_init(struct work *work, const struct seam_problem *prob
 		.problem = problem,
 		.budget = budget,
 		.axis = {.circle = problem->circle, .linear = problem->linear},
-		.order = seam__meta_array(problem->meta, count, sizeof(*work->order)),
-		.parts = seam__meta_array(problem->meta, count, sizeof(*work->parts)),
-		.groups = seam__meta_array(problem->meta, count, sizeof(*work->groups)),
-		.local = seam__meta_array(problem->meta, count, sizeof(*work->local)),
-		.rects = seam__meta_array(problem->meta, count, sizeof(*work->rects)),
-		.offsets = seam__meta_array(problem->meta, count, sizeof(*work->offsets)),
+		.order = seam__region_array(problem->region, count, sizeof(*work->order)),
+		.parts = seam__region_array(problem->region, count, sizeof(*work->parts)),
+		.groups = seam__region_array(problem->region, count, sizeof(*work->groups)),
+		.local = seam__region_array(problem->region, count, sizeof(*work->local)),
+		.rects = seam__region_array(problem->region, count, sizeof(*work->rects)),
+		.offsets = seam__region_array(problem->region, count, sizeof(*work->offsets)),
 		.fuse_left = (uint64_t)count * FUSE_WORK,
 	};
 	if (work->order == NULL || work->parts == NULL || work->groups == NULL || work->local == NULL ||
-		work->rects == NULL || work->offsets == NULL) {
-		work_fini(work);
+		work->rects == NULL || work->offsets == NULL)
 		return SEAM_OOM_META;
-	}
 	return SEAM_OK;
 }
 
@@ -113,7 +98,7 @@ static int compare_keys(const void *left, const void *right)
 static enum seam_rc sort_items(struct work *work)
 {
 	const struct seam_problem *problem = work->problem;
-	struct sort_key *keys = seam__meta_array(problem->meta, problem->count, sizeof(*keys));
+	struct sort_key *keys = seam__region_array(problem->region, problem->count, sizeof(*keys));
 
 	if (keys == NULL)
 		return SEAM_OOM_META;
@@ -122,7 +107,6 @@ static enum seam_rc sort_items(struct work *work)
 	qsort(keys, problem->count, sizeof(*keys), compare_keys);
 	for (uint32_t i = 0; i < problem->count; i++)
 		work->order[i] = keys[i].number;
-	seam__meta_free(problem->meta, keys, (size_t)problem->count * sizeof(*keys));
 	return SEAM_OK;
 }
 
@@ -371,6 +355,5 @@ enum seam_rc seam__solve_stalloc(const struct seam_problem *problem, struct seam
 		rc = place_groups(&work, best->peak_bytes, &whole);
 	if (rc == SEAM_OK && whole)
 		(void)seam__placement_improve(best, problem, budget, work.offsets, grouped ? "stalloc" : "layers");
-	work_fini(&work);
 	return rc;
 }
