@@ -96,7 +96,7 @@ static struct seam_record_segment *take_retired(struct seam_record_log *log)
 	struct seam_record_segment *segment;
 	LIST_FOREACH(segment, &log->retired, link)
 	{
-		if (!is_whole(segment))
+		if (segment->readers != 0 || !is_whole(segment))
 			continue;
 		if (segment->missing != 0)
 			seam__record_residents_late(&log->residents, segment->slots, SEAM_RECORD_SEGMENT);

@@ -2,8 +2,8 @@
  *
  * Segments are found by a table that is read without a lock; a segment's memory is never given back before fini, only
  * used again, so who reads a stale entry reads a segment of another number, and sees that. A segment that leaves the
- * log is *retired*: it is used again once every one of its numbers has been written, which is at once unless a thread
- * stands still between drawing and adding.
+ * log is *retired*: it is used again once every one of its numbers has been written and nobody reads it, which is at
+ * once unless a thread stands still between drawing and adding.
  *
  * Not here: threads and phases (record_thread.h); traces (record_trace.c).
  *
@@ -44,7 +44,8 @@ struct seam_record_segment {
 	_Atomic uint64_t number;              /* its orders begin at number * SEAM_RECORD_SEGMENT + 1 */
 	LIST_ENTRY(seam_record_segment) link; /* among the retired */
 	uint32_t missing;                     /* retired: numbers not written when it left the log */
-	uint8_t unused[36];
+	uint32_t readers;                     /* it is not used again while somebody copies it */
+	uint8_t unused[32];
 	struct seam_record_slot slots[SEAM_RECORD_SEGMENT];
 };
 

@@ -1,8 +1,8 @@
 /* record_trace.c: from a recorder's log to a trace.
  *
- * The log is copied segment by segment, so that nobody waits for more than one of them; if the oldest ones leave it
- * meanwhile, the copy begins again. Everything else is done on the copy, in two passes: the first counts the events and
- * enters the strings, the second writes them to where they belong, since a trace is its own file image.
+ * The log is copied segment by segment, without a lock: the one that is read is not used again meanwhile. If the oldest
+ * ones leave the log, the copy begins again. Everything else is done on the copy, in two passes: the first counts the
+ * events and enters the strings, the second writes them to where they belong, since a trace is its own file image.
  *
  * What makes T1-T6 hold: events are copied up to the first that is still being written; a block is known if the copy or
  * its residents have its allocation, and what is not known is left out; phases of all threads are brought into one
@@ -76,10 +76,9 @@ static void copy_slot(const struct seam_record_slot *from, struct seam_record_sl
 }
 
 /* What is there of a segment: passed over, as far as it lies before the copy, else copied. False at an event that is
- * still being written, and where the copy is full. With `gather`. */
-static bool copy_segment(const struct seam_record_log *log, uint64_t number, struct copy *copy)
+ * still being written, and where the copy is full. segment: NULL: lost. */
+static bool copy_segment(const struct seam_record_segment *segment, uint64_t number, struct copy *copy)
 {
-	const struct seam_record_segment *segment = seam__record_log_segment(log, number);
 	uint64_t first = seam__record_log_first_order(number);
 	uint32_t i = 0;
 	if (first < copy->first) {
@@ -114,11 +113,16 @@ static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bo
 			rc = SEAM_BUSY;
 			break;
 		}
-		more = copy_segment(log, number, copy);
-		if (!hold) {
+		struct seam_record_segment *segment = seam__record_log_segment(log, number);
+		if (segment != NULL)
+			segment->readers++;
+		if (!hold)
 			seam__mutex_unlock(&recorder->gather);
+		more = copy_segment(segment, number, copy);
+		if (!hold)
 			seam__mutex_lock(&recorder->gather);
-		}
+		if (segment != NULL)
+			segment->readers--;
 	}
 	copy->names =
 		(const char(*)[SEAM_RECORD_NAME_BYTES])recorder->contexts.names; /* of every phase that was copied */

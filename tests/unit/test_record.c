@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "recorder.h"
+
 #define MIB(n) ((uint64_t)(n) << 20)
 #define BLOCKS 500u
 
@@ -178,6 +180,26 @@ Test(record, an_event_that_comes_too_late_breaks_nothing)
 	struct seam_trace *trace = make_trace(0);
 	assert_live(&program, trace, 0);
 	seam_trace_free(trace);
+	close_recorder();
+}
+
+/* A copy reads a segment without a lock. */
+Test(record, a_segment_that_is_read_is_not_used_again)
+{
+	struct program program = {.random = 5};
+	open_recorder(SEAM_RECORD_LEAST_BYTES);
+	run(&program, 2000);
+	struct seam_record_segment *read = seam__record_log_segment(&recorder->log, 0);
+	cr_assert_not_null(read);
+	read->readers = 1;
+	run(&program, 30000);
+	cr_assert_gt(recorder->log.first, 0, "the segment is in the log: this tests nothing");
+	for (uint32_t i = 0; i < SEAM_RECORD_SEGMENT; i++)
+		cr_assert(seam__record_slot_is(&read->slots[i], i + 1), "event %u", (unsigned)(i + 1));
+	cr_expect_eq(get_counts().lost, 0);
+	read->readers = 0;
+	run(&program, 30000);
+	cr_expect_not(seam__record_slot_is(&read->slots[0], 1), "it is lost for good");
 	close_recorder();
 }
 
