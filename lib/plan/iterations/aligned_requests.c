@@ -1,107 +1,58 @@
 /* aligned_requests.c: see aligned_requests.h. Where aligned requests end stands in aligned_frees.c.
  *
- * The newest member is the base: the others are compared with it, and what it lacks is collected with the place in
- * it where it would stand.
+ * The newest member is the base: the others are compared with it.
  */
 #include "aligned_requests.h"
 
+#include <string.h>
+
 #include "meta.h"
 #include "sequence_diff.h"
-#include "unaligned_requests.h"
 
-struct builder {
-	struct seam_aligned_requests *out;
-	const struct seam_kinds *kinds;
-	uint32_t base_count;
-	uint32_t *base_cells;       /* [request of the base][member]: request of the recording or SEAM__REQUEST_NONE */
-	struct seam_grow unaligned; /* struct seam_unaligned_request */
-	struct seam_grow wanted;    /* struct seam_unaligned_group */
-};
-
-static uint32_t *cell(const struct builder *builder, uint32_t base, uint32_t member)
+/* The requests of an aligned request, or, before those are chosen, of a request of the base: one for each member. */
+static uint32_t *row_of(const struct seam_aligned_requests *aligned, uint32_t number)
 {
-	return &builder->base_cells[(size_t)base * builder->out->member_count + member];
+	return &aligned->requests[(size_t)number * aligned->member_count];
 }
 
 /* same: per request of the member. */
-static enum seam_rc note_member(struct builder *builder, uint32_t member, const uint32_t *same)
+static void note_member(struct seam_aligned_requests *aligned, uint32_t member, const uint32_t *same)
 {
-	const struct seam_sequences *sequences = builder->out->sequences;
-	const struct seam_thread_stretch *stretch = &builder->out->members[member];
-	size_t bytes = (size_t)sequences->thread_count * sizeof(uint32_t) + 1;
-	uint32_t *places =
-		seam__meta_alloc(seam__meta_process(), bytes); /* per thread: behind so many requests of the base */
-	uint32_t *indexes =
-		seam__meta_alloc(seam__meta_process(), bytes); /* ... and so many of its unaligned requests */
-	enum seam_rc rc = places != NULL && indexes != NULL ? SEAM_OK : SEAM_OOM_META;
-
-	for (uint32_t i = 0; rc == SEAM_OK && i < seam__stretch_count(stretch); i++) {
-		uint32_t request = stretch->first_request + i;
-		uint32_t thread = sequences->threads[request];
-		struct seam_unaligned_request unaligned_request = {
-			.key = sequences->keys[request], .thread = thread, .member = member, .request = request};
-
-		if (same[i] != SEAM__DIFF_NONE) {
-			*cell(builder, same[i], member) = request;
-			places[thread] = same[i] + 1;
-			indexes[thread] = 0;
-			continue;
-		}
-		unaligned_request.place = places[thread];
-		unaligned_request.index = indexes[thread]++;
-		rc = seam__grow_append(&builder->unaligned, &unaligned_request, 1);
-	}
-	seam__meta_free(seam__meta_process(), indexes, bytes);
-	seam__meta_free(seam__meta_process(), places, bytes);
-	return rc;
+	for (uint32_t i = 0; i < seam__stretch_count(&aligned->members[member]); i++)
+		if (same[i] != SEAM__DIFF_NONE)
+			row_of(aligned, same[i])[member] = aligned->members[member].first_request + i;
 }
 
-/* Which requests of the sequence are those of the base: by the fewest edits, or by place where that leaves fewer that
- * differ, or as few but in another order: through a run of equal layers edits find ways in which that does not show. */
-static enum seam_rc compare_sequences(const struct seam_sequences *sequences, const struct seam_sequence *base,
-	const struct seam_sequence *sequence, uint32_t *same)
+static enum seam_rc lay_beside(struct seam_aligned_requests *aligned, uint32_t member, const struct seam_sequence *base)
 {
-	struct seam_difference by_place;
-	struct seam_difference by_edits;
-	bool same_shape;
-	enum seam_rc rc = seam__sequence_compare(sequences, base, sequence, UINT32_MAX / 4, same, &by_edits);
-
-	if (rc == SEAM_OOM_META || !seam__sequence_overlay(sequences, base, sequence, NULL, &by_place, &same_shape) ||
-		(rc == SEAM_OK && by_edits.requests < by_place.requests + (by_place.swaps == 0)))
-		return rc;
-	(void)seam__sequence_overlay(sequences, base, sequence, same, &by_place, &same_shape);
-	return SEAM_OK;
-}
-
-static enum seam_rc lay_beside(struct builder *builder, uint32_t member, const struct seam_sequence *base)
-{
-	const struct seam_sequences *sequences = builder->out->sequences;
 	struct seam_sequence sequence;
+	struct seam_difference ignored;
 	size_t bytes;
 	uint32_t *same;
-	enum seam_rc rc = seam__sequence_init(sequences, &builder->out->members[member], &sequence);
+	enum seam_rc rc = seam__sequence_init(aligned->sequences, &aligned->members[member], &sequence);
 
 	if (rc != SEAM_OK)
 		return rc;
 	bytes = ((size_t)seam__stretch_count(&sequence.stretch) + 1) * sizeof(*same);
 	same = seam__meta_alloc(seam__meta_process(), bytes);
-	rc = same != NULL ? compare_sequences(sequences, base, &sequence, same) : SEAM_OOM_META;
+	rc = same != NULL ? seam__sequence_compare(aligned->sequences, base, &sequence, UINT32_MAX / 4, same, &ignored)
+			  : SEAM_OOM_META;
 	if (rc == SEAM_OK)
-		rc = note_member(builder, member, same);
+		note_member(aligned, member, same);
 	else if (rc == SEAM_NOT_FOUND)
 		rc = SEAM_OK; /* it is of the kind, but in ways that are too many to list: it has no say */
 	seam__meta_free(seam__meta_process(), same, bytes);
-	seam__sequence_fini(sequences, &sequence);
+	seam__sequence_fini(aligned->sequences, &sequence);
 	return rc;
 }
 
 /* The size (and stream) that most have, and who shows it; where none is, it depends on data. */
-static struct seam_aligned_request judge_sizes(const struct builder *builder, const uint32_t *requests)
+static struct seam_aligned_request judge_sizes(const struct seam_aligned_requests *aligned, const uint32_t *requests)
 {
-	const uint64_t *keys = builder->out->sequences->keys;
+	const uint64_t *keys = aligned->sequences->keys;
 	struct seam_aligned_request aligned_request = {
 		.source = SEAM__REQUEST_NONE, .freer = SEAM__REQUEST_NONE, .order = SEAM__EVENT_NONE};
-	uint32_t count = builder->out->member_count;
+	uint32_t count = aligned->member_count;
 	uint32_t present = 0;
 	uint32_t most = 0;
 
@@ -119,57 +70,32 @@ static struct seam_aligned_request judge_sizes(const struct builder *builder, co
 		}
 	}
 	aligned_request.dynamic =
-		seam__request_at(builder->out->sequences->requests, aligned_request.source)->dynamic ||
-		2 * most <= present;
+		seam__request_at(aligned->sequences->requests, aligned_request.source)->dynamic || 2 * most <= present;
 	return aligned_request;
 }
 
-/* requests: of an aligned request to be, per member. */
-static enum seam_rc add_aligned_request(struct builder *builder, const uint32_t *requests)
+/* Keeps those requests of the base that at least half of the members have. There is room. */
+static enum seam_rc choose(struct seam_aligned_requests *aligned, uint32_t base_count)
 {
-	struct seam_aligned_requests *out = builder->out;
-	struct seam_aligned_request aligned_request = judge_sizes(builder, requests);
-	uint32_t number = (uint32_t)out->items.count;
-	enum seam_rc rc = seam__grow_append(&out->items, &aligned_request, 1);
-
-	for (uint32_t m = 0; rc == SEAM_OK && m < out->member_count; m++) {
-		out->requests[(size_t)number * out->member_count + m] = requests[m];
-		if (requests[m] != SEAM__REQUEST_NONE)
-			out->aligned_request_of[m][requests[m] - out->members[m].first_request] = number;
-	}
-	return rc;
-}
-
-static enum seam_rc add_wanted(struct builder *builder, const struct seam_unaligned_group *wanted)
-{
-	const struct seam_unaligned_request *unaligned = builder->unaligned.items;
-	uint32_t requests[SEAM__MEMBERS_MAX];
-
-	for (uint32_t m = 0; m < SEAM__MEMBERS_MAX; m++)
-		requests[m] = SEAM__REQUEST_NONE;
-	for (uint32_t i = wanted->first; i < wanted->first + wanted->count; i++)
-		requests[unaligned[i].member] = unaligned[i].request;
-	return add_aligned_request(builder, requests);
-}
-
-static enum seam_rc list_aligned(struct builder *builder)
-{
-	const struct seam_unaligned_group *wanted = builder->wanted.items;
-	uint32_t members = builder->out->member_count;
-	size_t next = 0;
+	uint32_t count = aligned->member_count;
 	enum seam_rc rc = SEAM_OK;
 
-	for (uint32_t b = 0; rc == SEAM_OK && b <= builder->base_count; b++) {
+	for (uint32_t b = 0; rc == SEAM_OK && b < base_count; b++) {
+		uint32_t number = (uint32_t)aligned->items.count;
+		uint32_t *row = row_of(aligned, number);
+		struct seam_aligned_request made;
 		uint32_t present = 0;
 
-		for (; rc == SEAM_OK && next < builder->wanted.count && wanted[next].place == b; next++)
-			rc = add_wanted(builder, &wanted[next]);
-		if (b == builder->base_count)
-			break;
-		for (uint32_t m = 0; m < members; m++)
-			present += *cell(builder, b, m) != SEAM__REQUEST_NONE;
-		if (rc == SEAM_OK && 2 * present >= members)
-			rc = add_aligned_request(builder, cell(builder, b, 0));
+		memmove(row, row_of(aligned, b), count * sizeof(*row));
+		for (uint32_t m = 0; m < count; m++)
+			present += row[m] != SEAM__REQUEST_NONE;
+		if (2 * present < count)
+			continue;
+		made = judge_sizes(aligned, row);
+		rc = seam__grow_append(&aligned->items, &made, 1);
+		for (uint32_t m = 0; rc == SEAM_OK && m < count; m++)
+			if (row[m] != SEAM__REQUEST_NONE)
+				aligned->aligned_request_of[m][row[m] - aligned->members[m].first_request] = number;
 	}
 	return rc;
 }
@@ -208,36 +134,27 @@ static void finish(struct seam_aligned_requests *aligned)
 	aligned->differing = (double)differing / aligned->member_count;
 }
 
-static enum seam_rc build(struct builder *builder, const struct seam_sequence *base)
+static enum seam_rc build(struct seam_aligned_requests *aligned, const struct seam_sequence *base)
 {
-	struct seam_aligned_requests *out = builder->out;
-	size_t most = builder->base_count; /* aligned requests */
+	uint32_t base_count = seam__stretch_count(&aligned->members[0]);
 	enum seam_rc rc = SEAM_OK;
 
-	for (uint32_t b = 0; b < builder->base_count; b++) {
-		for (uint32_t m = 0; m < out->member_count; m++)
-			*cell(builder, b, m) = SEAM__REQUEST_NONE;
-		*cell(builder, b, 0) = out->members[0].first_request + b;
-	}
-	for (uint32_t m = 1; rc == SEAM_OK && m < out->member_count; m++)
-		rc = lay_beside(builder, m, base);
+	aligned->cells = (size_t)base_count * aligned->member_count + 1;
+	aligned->requests = seam__meta_array(seam__meta_process(), aligned->cells, sizeof(*aligned->requests));
+	if (aligned->requests == NULL)
+		return SEAM_OOM_META;
+	for (size_t c = 0; c < aligned->cells; c++)
+		aligned->requests[c] = SEAM__REQUEST_NONE;
+	for (uint32_t b = 0; b < base_count; b++)
+		row_of(aligned, b)[0] = aligned->members[0].first_request + b;
+	for (uint32_t m = 1; rc == SEAM_OK && m < aligned->member_count; m++)
+		rc = lay_beside(aligned, m, base);
 	if (rc == SEAM_OK)
-		rc = seam__unaligned_choose(&builder->unaligned, out->member_count, &builder->wanted);
-	most += builder->wanted.count + 1;
-	if (rc == SEAM_OK)
-		rc = seam__grow_reserve(&out->items, most);
+		rc = choose(aligned, base_count);
 	if (rc != SEAM_OK)
 		return rc;
-	out->requests =
-		seam__meta_array(seam__meta_process(), out->items.capacity * out->member_count, sizeof(*out->requests));
-	if (out->requests == NULL)
-		return SEAM_OOM_META;
-	rc = list_aligned(builder);
-	if (rc == SEAM_OK) {
-		finish(out);
-		rc = seam__aligned_end(out);
-	}
-	return rc;
+	finish(aligned);
+	return seam__aligned_end(aligned);
 }
 
 /* The newest members, and room for what is known of their requests. */
@@ -264,24 +181,12 @@ enum seam_rc seam__aligned_init(
 	const struct seam_kinds *kinds, uint32_t kind, struct seam_aligned_requests *ret_aligned)
 {
 	struct seam_aligned_requests made = {.sequences = kinds->sequences};
-	struct builder builder = {.out = &made, .kinds = kinds};
-	size_t cells = 0;
 	enum seam_rc rc;
 
 	seam__grow_init(&made.items, sizeof(struct seam_aligned_request));
-	seam__grow_init(&builder.unaligned, sizeof(struct seam_unaligned_request));
-	seam__grow_init(&builder.wanted, sizeof(struct seam_unaligned_group));
 	rc = list_members(kinds, kind, &made);
-	if (rc == SEAM_OK) {
-		builder.base_count = seam__stretch_count(&made.members[0]);
-		cells = (size_t)builder.base_count * made.member_count + 1;
-		builder.base_cells = seam__meta_array(seam__meta_process(), cells, sizeof(uint32_t));
-		rc = builder.base_cells != NULL ? build(&builder, &seam__kind_at(kinds, kind)->sequence)
-						: SEAM_OOM_META;
-	}
-	seam__meta_free(seam__meta_process(), builder.base_cells, cells * sizeof(uint32_t));
-	seam__grow_fini(&builder.wanted);
-	seam__grow_fini(&builder.unaligned);
+	if (rc == SEAM_OK)
+		rc = build(&made, &seam__kind_at(kinds, kind)->sequence);
 	if (rc == SEAM_OK)
 		*ret_aligned = made;
 	else
@@ -299,8 +204,7 @@ void seam__aligned_fini(struct seam_aligned_requests *aligned)
 		seam__meta_free(meta, aligned->gap_behind[m], count * sizeof(uint32_t));
 		seam__meta_free(meta, aligned->aligned_request_of[m], count * sizeof(uint32_t));
 	}
-	seam__meta_free(
-		meta, aligned->requests, aligned->items.capacity * aligned->member_count * sizeof(*aligned->requests));
+	seam__meta_free(meta, aligned->requests, aligned->cells * sizeof(*aligned->requests));
 	if (aligned->items.item_bytes != 0)
 		seam__grow_fini(&aligned->items);
 	*aligned = (struct seam_aligned_requests){0};

@@ -1,9 +1,8 @@
 /* aligned_requests.h: what the iterations of one kind have in common: its *aligned requests*, the requests that most of
  * them make.
  *
- * The newest members are laid beside each other. An aligned request is a request that most of them make; those that
- * only a minority makes are left out, those that the newest one lacks are put in; where opinions are divided evenly the
- * newest is right. Its size is that of most; where no size is that of most, it depends on data. It is freed where it is
+ * The newest members are laid beside each other. An aligned request is a request of the newest one that at least half
+ * of them make. Its size is that of most; where no size is that of most, it depends on data. It is freed where it is
  * most often: before aligned request `gap` of the iteration `lag` further on. A block that the recording frees only in
  * iterations of other kinds goes where one goes that came into the newest member: the one of its rank if there are as
  * many and of the same streams (iterations that differ in sizes leave the same in the same order), else one of its size
@@ -45,6 +44,7 @@ struct seam_aligned_requests {
 	uint32_t *gap_behind[SEAM__MEMBERS_MAX]; /* per number of the member's requests: the gap behind so many */
 	struct seam_grow items;                  /* struct seam_aligned_request */
 	uint32_t *requests; /* [aligned request][member]: request of the recording, or SEAM__REQUEST_NONE */
+	size_t cells;       /* in `requests` */
 	double differing;   /* requests of a member that differ, on average */
 };
 

@@ -213,8 +213,7 @@ static enum seam_ngram_class class_of(const uint32_t *events, uint32_t count)
 	return exact ? SEAM__NGRAM_EXACT : SEAM__NGRAM_LIKE;
 }
 
-static enum seam_rc measure(
-	struct seam_candidates *candidates, const uint8_t *taken, uint32_t least_events, uint32_t number)
+static enum seam_rc measure(struct seam_candidates *candidates, uint32_t least_events, uint32_t number)
 {
 	struct seam_ngram *ngram = &candidates->ngrams[number];
 	const uint32_t *events;
@@ -231,9 +230,9 @@ static enum seam_rc measure(
 	ngram->span = events[ngram->count - 1] - events[0];
 	if (ngram->span / (ngram->count - 1) < least_events)
 		return SEAM_OK;
-	for (uint32_t i = 0; i < ngram->count; i++)
-		if (taken[events[i] - 1] != 0 || (i > 0 && events[i] - events[i - 1] < least_events / 2))
-			return SEAM_OK; /* taken, or so near to another place that nothing fits between them */
+	for (uint32_t i = 1; i < ngram->count; i++)
+		if (events[i] - events[i - 1] < least_events / 2)
+			return SEAM_OK; /* so near to another place that nothing fits between them */
 	ngram->class = class_of(events, ngram->count);
 	if (ngram->class == SEAM__NGRAM_PAIR) {
 		bool fits = events[0] + ngram->span / FRONT_SHARE >= ngram->span;
@@ -275,8 +274,8 @@ static bool is_better(
 	return live != best_live ? live < best_live : ngram->newest > best->newest;
 }
 
-enum seam_rc seam__candidates_propose(struct seam_candidates *candidates, const uint8_t *taken, uint32_t least_events,
-	uint32_t *ret_ngrams, uint32_t *ret_count)
+enum seam_rc seam__candidates_propose(
+	struct seam_candidates *candidates, uint32_t least_events, uint32_t *ret_ngrams, uint32_t *ret_count)
 {
 	uint32_t most[BUCKETS] = {0};
 	uint32_t best[BUCKETS] = {0}; /* number + 1 */
@@ -284,7 +283,7 @@ enum seam_rc seam__candidates_propose(struct seam_candidates *candidates, const 
 
 	for (uint32_t g = 0; g < candidates->slots; g++) {
 		struct seam_ngram *ngram = &candidates->ngrams[g];
-		enum seam_rc rc = measure(candidates, taken, least_events, g);
+		enum seam_rc rc = measure(candidates, least_events, g);
 
 		if (rc != SEAM_OK)
 			return rc;

@@ -59,10 +59,10 @@ SEAM_MUST_USE enum seam_rc seam__candidates_init(
 	const struct seam_sequences *sequences, bool by_form, struct seam_candidates *ret_candidates);
 void seam__candidates_fini(struct seam_candidates *candidates); /* a zeroed one is allowed */
 
-/* Up to SEAM__CANDIDATES_MAX n-grams, by what they cover, the most first; none has a place among `taken` events (a byte
- * for each). Places are at least `least_events` apart on average. O(events). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__candidates_propose(struct seam_candidates *candidates, const uint8_t *taken,
-	uint32_t least_events, uint32_t *ret_ngrams, uint32_t *ret_count);
+/* Up to SEAM__CANDIDATES_MAX n-grams, by what they cover, the most first. Places are at least `least_events` apart on
+ * average. O(events). Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__candidates_propose(
+	struct seam_candidates *candidates, uint32_t least_events, uint32_t *ret_ngrams, uint32_t *ret_count);
 
 /* The events behind an n-gram's places, in rising order, in candidates->events. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__candidates_list(struct seam_candidates *candidates, uint32_t ngram);

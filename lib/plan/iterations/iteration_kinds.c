@@ -3,6 +3,7 @@
 
 #include "meta.h"
 
+#define DIFFERING 0.1        /* of the requests of two iterations of one kind, and of their bytes, may differ */
 #define KINDS_MAX 64u        /* more are not told apart: what is older and like none of them has no kind */
 #define DATA_SHARE 4u        /* of the bytes asked for, that may depend on data */
 #define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
@@ -10,34 +11,34 @@
 #define FACTORS 256u         /* of two sizes, up to 8 */
 #define FACTORS_OF_ONE 32.0
 
-static uint32_t may_differ(const struct seam_sequence *a, const struct seam_sequence *b, double most_differing)
+static uint32_t may_differ(const struct seam_sequence *a, const struct seam_sequence *b)
 {
 	uint32_t a_count = seam__stretch_count(&a->stretch);
 	uint32_t b_count = seam__stretch_count(&b->stretch);
-	uint32_t most = (uint32_t)((a_count > b_count ? a_count : b_count) * most_differing);
+	uint32_t most = (uint32_t)((a_count > b_count ? a_count : b_count) * DIFFERING);
 
 	return most > ALWAYS_MAY_DIFFER ? most : ALWAYS_MAY_DIFFER;
 }
 
 /* Not many of its requests may differ, nor much of its memory: other sizes of a few large ones are another workload. */
-static bool is_alike(const struct seam_sequence *a, const struct seam_sequence *b,
-	const struct seam_difference *difference, double most_differing)
+static bool is_alike(
+	const struct seam_sequence *a, const struct seam_sequence *b, const struct seam_difference *difference)
 {
 	uint64_t bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
 
-	return difference->requests <= ALWAYS_MAY_DIFFER || (double)difference->bytes <= (double)bytes * most_differing;
+	return difference->requests <= ALWAYS_MAY_DIFFER || (double)difference->bytes <= (double)bytes * DIFFERING;
 }
 
 /* The kind that the sequence differs from least, or SEAM__KIND_NONE. */
 static enum seam_rc choose_alike(
-	const struct seam_kinds *kinds, const struct seam_sequence *sequence, double most_differing, uint32_t *ret_kind)
+	const struct seam_kinds *kinds, const struct seam_sequence *sequence, uint32_t *ret_kind)
 {
 	uint32_t least = UINT32_MAX;
 	uint32_t best = SEAM__KIND_NONE;
 
 	for (uint32_t k = 0; k < kinds->items.count && least > 0; k++) {
 		const struct seam_sequence *base = &seam__kind_at(kinds, k)->sequence;
-		uint32_t most = may_differ(base, sequence, most_differing);
+		uint32_t most = may_differ(base, sequence);
 		struct seam_difference difference = {0};
 		enum seam_rc rc = SEAM_OK;
 
@@ -46,8 +47,7 @@ static enum seam_rc choose_alike(
 				kinds->sequences, base, sequence, most < least ? most : least, NULL, &difference);
 		if (rc == SEAM_OOM_META)
 			return rc;
-		if (rc == SEAM_OK && difference.requests < least &&
-			is_alike(base, sequence, &difference, most_differing)) {
+		if (rc == SEAM_OK && difference.requests < least && is_alike(base, sequence, &difference)) {
 			least = difference.requests;
 			best = k;
 		}
@@ -91,10 +91,9 @@ static uint32_t choose_shape(const struct seam_kinds *kinds, const struct seam_s
 	for (uint32_t k = 0; k < kinds->items.count; k++) {
 		const struct seam_sequence *base = &seam__kind_at(kinds, k)->sequence;
 		struct seam_difference difference;
-		bool same_shape;
 
-		if (seam__sequence_overlay(kinds->sequences, base, sequence, NULL, &difference, &same_shape) &&
-			same_shape && difference.requests <= seam__stretch_count(&sequence->stretch) / 4 * 3 &&
+		if (seam__sequence_same_shape(kinds->sequences, base, sequence, &difference) &&
+			difference.requests <= seam__stretch_count(&sequence->stretch) / 4 * 3 &&
 			difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least &&
 			(kinds->items.count >= SHAPES_MAX || !is_scaled(kinds, base, sequence))) {
 			least = difference.bytes;
@@ -110,7 +109,7 @@ static void count_member(struct seam_kind *kind, const struct seam_sequence *seq
 	kind->equal += sequence->hash == kind->sequence.hash;
 }
 
-static enum seam_rc add(struct seam_kinds *kinds, uint32_t stretch, double most_differing)
+static enum seam_rc add(struct seam_kinds *kinds, uint32_t stretch)
 {
 	struct seam_kind made = {.newest = stretch, .seen = 1, .equal = 1};
 	uint32_t *kind = &kinds->kind_of[stretch];
@@ -118,7 +117,7 @@ static enum seam_rc add(struct seam_kinds *kinds, uint32_t stretch, double most_
 
 	if (rc != SEAM_OK)
 		return rc;
-	rc = choose_alike(kinds, &made.sequence, most_differing, kind);
+	rc = choose_alike(kinds, &made.sequence, kind);
 	if (rc == SEAM_OK && *kind == SEAM__KIND_NONE)
 		*kind = choose_shape(kinds, &made.sequence);
 	if (rc == SEAM_OK && (*kind != SEAM__KIND_NONE || kinds->items.count == KINDS_MAX)) {
@@ -137,7 +136,7 @@ static enum seam_rc add(struct seam_kinds *kinds, uint32_t stretch, double most_
 }
 
 enum seam_rc seam__kinds_init(const struct seam_sequences *sequences, const struct seam_thread_stretch *stretches,
-	uint32_t stretch_count, double most_differing, uint64_t least_requests, struct seam_kinds *ret_kinds)
+	uint32_t stretch_count, uint64_t least_requests, struct seam_kinds *ret_kinds)
 {
 	struct seam_kinds made = {.sequences = sequences, .stretches = stretches, .stretch_count = stretch_count};
 	enum seam_rc rc = SEAM_OK;
@@ -149,7 +148,7 @@ enum seam_rc seam__kinds_init(const struct seam_sequences *sequences, const stru
 	for (uint32_t s = stretch_count; rc == SEAM_OK && s-- > 0;) {
 		made.kind_of[s] = SEAM__KIND_NONE;
 		if (seam__stretch_count(&stretches[s]) >= least_requests)
-			rc = add(&made, s, most_differing);
+			rc = add(&made, s);
 	}
 	if (rc == SEAM_OK)
 		*ret_kinds = made;

@@ -1,7 +1,7 @@
 /* iteration_kinds.h: which stretches of a recording are alike.
  *
  * Each stretch joins the kind whose newest member differs least from it, or begins one. The newest are looked at first.
- * Of the requests, and of the bytes that they ask for, a tenth may differ (most_differing). Failing that, one with the
+ * Of the requests, and of the bytes that they ask for, a tenth may differ. Failing that, one with the
  * same sequence of requests but for sizes is alike too, if at least a quarter of the sizes are equal and three quarters
  * of the bytes: what differs then depends on data (experts). Where most sizes change by one factor it is another shape
  * (sequence length), a kind of its own, unless there are more such than are ever planned. Where most of the memory
@@ -33,11 +33,11 @@ struct seam_kinds {
 	struct seam_grow items; /* struct seam_kind, newest first */
 };
 
-/* stretches: must outlive the kinds. most_differing: of their requests; a few may always differ. Shorter ones than
+/* stretches: must outlive the kinds. Shorter ones than
  * least_requests have no kind. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__kinds_init(const struct seam_sequences *sequences,
-	const struct seam_thread_stretch *stretches, uint32_t stretch_count, double most_differing,
-	uint64_t least_requests, struct seam_kinds *ret_kinds);
+	const struct seam_thread_stretch *stretches, uint32_t stretch_count, uint64_t least_requests,
+	struct seam_kinds *ret_kinds);
 void seam__kinds_fini(struct seam_kinds *kinds); /* a zeroed one is allowed */
 
 static inline struct seam_kind *seam__kind_at(const struct seam_kinds *kinds, uint32_t number)

@@ -4,14 +4,10 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "meta.h"
 #include "iterations_cut.h"
 #include "iteration_kinds.h"
 #include "iteration_model.h"
 
-#define KINDS_DEFAULT 8u
-#define SEEN_DEFAULT 2u
-#define DIFFERING_DEFAULT 0.1
 #define REQUESTS_DEFAULT 16u
 
 /* A kind that is worth a model. */
@@ -26,12 +22,6 @@ static struct seam_iterations_options resolve(const struct seam_iterations_optio
 {
 	struct seam_iterations_options resolved = options != NULL ? *options : (struct seam_iterations_options){0};
 
-	if (resolved.most_kinds == 0)
-		resolved.most_kinds = KINDS_DEFAULT;
-	if (resolved.least_seen == 0)
-		resolved.least_seen = SEEN_DEFAULT;
-	if (!(resolved.most_differing > 0))
-		resolved.most_differing = DIFFERING_DEFAULT;
 	if (resolved.least_requests == 0)
 		resolved.least_requests = REQUESTS_DEFAULT;
 	return resolved;
@@ -54,7 +44,7 @@ static bool is_over(const struct seam_kinds *kinds, const struct seam_kind *kind
 		kind->sequence.stretch.last_event < kinds->sequences->trace->header.event_count / 2;
 }
 
-static enum seam_rc choose(const struct seam_kinds *kinds, uint32_t least_seen, struct seam_grow *choices)
+static enum seam_rc choose(const struct seam_kinds *kinds, struct seam_grow *choices)
 {
 	enum seam_rc rc = SEAM_OK;
 
@@ -65,7 +55,7 @@ static enum seam_rc choose(const struct seam_kinds *kinds, uint32_t least_seen, 
 			.newest = kind->newest,
 			.covered = (uint64_t)kind->seen * seam__stretch_count(&kind->sequence.stretch)};
 
-		if (kind->seen >= least_seen && !is_over(kinds, kind))
+		if (kind->seen >= SEAM__ITERATIONS_LEAST && !is_over(kinds, kind))
 			rc = seam__grow_append(choices, &choice, 1);
 	}
 	if (rc == SEAM_OK && choices->count > 0)
@@ -75,14 +65,13 @@ static enum seam_rc choose(const struct seam_kinds *kinds, uint32_t least_seen, 
 
 /* The iterations that follow one another up to the newest one of a kind: of this kind or, where they come in turn, of
  * others. */
-static void measure_run(
-	const struct seam_kinds *kinds, uint32_t newest, uint32_t least_seen, struct seam_iteration_kind *made)
+static void measure_run(const struct seam_kinds *kinds, uint32_t newest, struct seam_iteration_kind *made)
 {
 	uint32_t first = newest;
 
 	while (first > 0 && kinds->stretches[first - 1].last_event == kinds->stretches[first].first_event &&
 		kinds->kind_of[first - 1] != SEAM__KIND_NONE &&
-		seam__kind_at(kinds, kinds->kind_of[first - 1])->seen >= least_seen)
+		seam__kind_at(kinds, kinds->kind_of[first - 1])->seen >= SEAM__ITERATIONS_LEAST)
 		first--;
 	made->run = newest - first + 1;
 	made->run_begin = kinds->stretches[first].first_event;
@@ -102,7 +91,7 @@ static enum seam_rc make_kind(const struct seam_kinds *kinds, const struct choic
 	if (rc != SEAM_OK)
 		return rc;
 	made.differing = aligned.differing;
-	measure_run(kinds, choice->newest, options->least_seen, &made);
+	measure_run(kinds, choice->newest, &made);
 	if (seam__aligned_count(&aligned) >= options->least_requests) {
 		rc = seam__model_make(&aligned, made.marked, &made.model, &made.first_event, &made.last_event, &sums);
 		made.stays_bytes = sums.stays_bytes;
@@ -124,10 +113,8 @@ static enum seam_rc make_kinds(const struct seam_kinds *kinds, const struct seam
 	enum seam_rc rc;
 
 	seam__grow_init(&choices, sizeof(struct choice));
-	iterations->kinds = seam__meta_array(seam__meta_process(), options->most_kinds, sizeof(*iterations->kinds));
-	iterations->room = iterations->kinds != NULL ? options->most_kinds : 0;
-	rc = iterations->kinds != NULL ? choose(kinds, options->least_seen, &choices) : SEAM_OOM_META;
-	for (uint32_t i = 0; rc == SEAM_OK && i < choices.count && iterations->count < iterations->room; i++)
+	rc = choose(kinds, &choices);
+	for (uint32_t i = 0; rc == SEAM_OK && i < choices.count && iterations->count < SEAM__ITERATION_KINDS_MAX; i++)
 		rc = make_kind(kinds, (const struct choice *)choices.items + i, options, iterations);
 	seam__grow_fini(&choices);
 	return rc;
@@ -146,8 +133,8 @@ static enum seam_rc find_in(const struct seam_sequences *sequences, const struct
 	if (rc == SEAM_OK && !marked)
 		rc = seam__cut_candidates(sequences, options, &stretches);
 	if (rc == SEAM_OK)
-		rc = seam__kinds_init(sequences, stretches.items, (uint32_t)stretches.count, options->most_differing,
-			options->least_requests, &kinds);
+		rc = seam__kinds_init(
+			sequences, stretches.items, (uint32_t)stretches.count, options->least_requests, &kinds);
 	for (uint32_t s = 0; rc == SEAM_OK && s < kinds.stretch_count; s++)
 		iterations->cut_events += kinds.stretches[s].last_event - kinds.stretches[s].first_event;
 	if (rc == SEAM_OK)
@@ -185,7 +172,6 @@ void seam__iterations_fini(struct seam_iterations *iterations)
 {
 	for (uint32_t i = 0; i < iterations->count; i++)
 		seam_trace_free(iterations->kinds[i].model);
-	seam__meta_free(seam__meta_process(), iterations->kinds, iterations->room * sizeof(*iterations->kinds));
 	*iterations = (struct seam_iterations){0};
 }
 

@@ -21,14 +21,14 @@
 #include <seam/trace.h>
 
 struct seam_iterations_options {
-	uint32_t most_kinds;     /* 0: 8 */
-	uint32_t least_seen;     /* iterations of a kind before it counts; 0: 2 */
-	double most_differing;   /* requests of two iterations of one kind that may differ; 0: 0.1 */
 	uint64_t least_requests; /* of an iteration: shorter ones are not worth it; 0: 16 */
 	bool by_form; /* without marks: iterations may be of several shapes, with hardly a size in common. Only where it
 		       * is known that there are iterations, or is not believed yet for good reasons: a loop inside of
 		       * one has a form as well */
 };
+
+#define SEAM__ITERATION_KINDS_MAX 8u
+#define SEAM__ITERATIONS_LEAST 2u /* of a kind, before it counts */
 
 struct seam_iteration_kind {
 	struct seam_trace
@@ -48,9 +48,8 @@ struct seam_iteration_kind {
 };
 
 struct seam_iterations {
-	struct seam_iteration_kind *kinds; /* what covers most of the recording first */
+	struct seam_iteration_kind kinds[SEAM__ITERATION_KINDS_MAX]; /* what covers most of the recording first */
 	uint32_t count;
-	uint32_t room;       /* in `kinds` */
 	uint64_t cut_events; /* of all iterations of the recording, whatever their kind */
 };
 

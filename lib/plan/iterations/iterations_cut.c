@@ -5,8 +5,8 @@
 
 #define ENOUGH 3u /* stretches: with fewer one is looked for that has no mark before it */
 
-enum seam_rc seam__cut_before(const struct seam_sequences *sequences, uint32_t least,
-	const struct seam_thread_stretch *first, struct seam_grow *stretches)
+enum seam_rc seam__cut_before(
+	const struct seam_sequences *sequences, const struct seam_thread_stretch *first, struct seam_grow *stretches)
 {
 	uint32_t count = seam__stretch_count(first);
 	struct seam_thread_stretch made = *first;
@@ -19,8 +19,6 @@ enum seam_rc seam__cut_before(const struct seam_sequences *sequences, uint32_t l
 	made.last_request = first->first_request;
 	made.first_request = first->first_request - count;
 	made.first_event = seam__request_at(sequences->requests, made.first_request)->alloc;
-	if (made.first_event < least)
-		return SEAM_OK;
 	rc = seam__grow_append(stretches, &made, 1);
 	if (rc != SEAM_OK)
 		return rc;
@@ -51,7 +49,7 @@ enum seam_rc seam__cut_marks(const struct seam_sequences *sequences, struct seam
 	if (rc == SEAM_OK && ret_stretches->count > 0 && ret_stretches->count < ENOUGH) {
 		const struct seam_thread_stretch front = *(const struct seam_thread_stretch *)ret_stretches->items;
 
-		rc = seam__cut_before(sequences, 0, &front, ret_stretches);
+		rc = seam__cut_before(sequences, &front, ret_stretches);
 	}
 	if (rc == SEAM_OK)
 		*ret_marked = marked;

@@ -15,13 +15,13 @@ SEAM_MUST_USE enum seam_rc seam__cut_marks(
 	const struct seam_sequences *sequences, struct seam_grow *ret_stretches, bool *ret_marked);
 
 /* What stands before the first stretch is the program's beginning and then, perhaps, an iteration: puts one in front
- * that has as many requests as `first`, if there are so many from event `least` on. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__cut_before(const struct seam_sequences *sequences, uint32_t least,
-	const struct seam_thread_stretch *first, struct seam_grow *stretches);
+ * that has as many requests as `first`, if there are so many. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__cut_before(
+	const struct seam_sequences *sequences, const struct seam_thread_stretch *first, struct seam_grow *stretches);
 
 /* Without marks: stretches that are alike, and behind which the same is live as before them, as many as cover most of
- * the recording (boundary_candidates.h says where they may begin); then, in what is left, others of which none occurs
- * inside of those. In order. Errors: SEAM_OOM_META. */
+ * the recording (boundary_candidates.h says where they may begin). By form first, if the options say so. In order.
+ * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__cut_candidates(const struct seam_sequences *sequences,
 	const struct seam_iterations_options *options, struct seam_grow *ret_stretches);
 

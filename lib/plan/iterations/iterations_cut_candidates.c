@@ -1,12 +1,7 @@
 /* iterations_cut_candidates.c: iterations without marks; see iterations_cut.h.
  *
- * In rounds: the boundary candidates that are proposed are tried, and the best one's stretches are taken. What it does
- * not cover (an evaluation, another loop) is left for the next round, from boundary candidates that have no place in
- * what is taken.
+ * The boundary candidates that are proposed are tried, and the best one's stretches are taken.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "meta.h"
 #include "boundary_candidates.h"
 #include "boundary.h"
@@ -14,9 +9,8 @@
 #include "iteration_kinds.h"
 #include "iterations_return.h"
 
-#define ROUNDS 3u
-#define SIZES_SHARE 4u /* one part in so many of all requests is to be covered by the first round */
-#define FORM_SHARE 2u  /* the same of the round by form */
+#define SIZES_SHARE 4u /* one part in so many of all requests is to be covered */
+#define FORM_SHARE 2u  /* the same by form */
 #define ENOUGH 3u      /* stretches: with fewer one is looked for that has no beginning of its own */
 
 /* What a boundary candidate would give. */
@@ -36,9 +30,7 @@ struct cutter {
 	const struct seam_sequences *sequences;
 	const struct seam_iterations_options *options;
 	struct seam_candidates candidates;
-	bool by_form;   /* the boundary candidates are */
-	uint8_t *taken; /* per event */
-	size_t taken_bytes;
+	bool by_form; /* the boundary candidates are */
 };
 
 static void trial_init(struct trial *trial)
@@ -63,13 +55,10 @@ static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 {
 	const struct seam_thread_stretch first =
 		trial->stretches.count > 0 ? *stretch_at(trial, 0) : (struct seam_thread_stretch){0};
-	uint32_t least = first.first_event;
 
 	if (trial->stretches.count == 0 || trial->stretches.count >= ENOUGH)
 		return SEAM_OK;
-	while (least > 0 && cutter->taken[least - 1] == 0)
-		least--;
-	return seam__cut_before(cutter->sequences, least, &first, &trial->stretches);
+	return seam__cut_before(cutter->sequences, &first, &trial->stretches);
 }
 
 /* Those between the boundary candidate's places. */
@@ -85,8 +74,7 @@ static enum seam_rc list_stretches(struct cutter *cutter, uint32_t ngram, struct
 		const struct seam_thread_stretch stretch =
 			seam__sequences_stretch(cutter->sequences, events[i], events[i + 1]);
 
-		if (memchr(cutter->taken + events[i], 1, events[i + 1] - events[i]) == NULL)
-			rc = seam__grow_append(&trial->stretches, &stretch, 1);
+		rc = seam__grow_append(&trial->stretches, &stretch, 1);
 	}
 	return rc == SEAM_OK ? list_before(cutter, trial) : rc;
 }
@@ -136,7 +124,7 @@ static void find_good(
 	for (uint32_t s = 0; s < trial->stretches.count; s++) {
 		uint32_t kind = kinds->kind_of[s];
 
-		trial->good[s] = kind != SEAM__KIND_NONE && returning[kind] >= cutter->options->least_seen &&
+		trial->good[s] = kind != SEAM__KIND_NONE && returning[kind] >= SEAM__ITERATIONS_LEAST &&
 			2 * returning[kind] > seam__kind_at(kinds, kind)->seen;
 		if (trial->good[s] && seam__stretch_count(stretch_at(trial, s)) > requests)
 			requests = seam__stretch_count(stretch_at(trial, s));
@@ -158,7 +146,7 @@ static enum seam_rc judge(struct cutter *cutter, const struct seam_kinds *kinds,
 
 	for (uint32_t s = 0; rc == SEAM_OK && s < count; s++)
 		if (kinds->kind_of[s] != SEAM__KIND_NONE &&
-			seam__kind_at(kinds, kinds->kind_of[s])->seen >= cutter->options->least_seen)
+			seam__kind_at(kinds, kinds->kind_of[s])->seen >= SEAM__ITERATIONS_LEAST)
 			rc = seam__change_of(cutter->sequences, stretch_at(trial, s), &changes[s]);
 	for (uint32_t s = 0; rc == SEAM_OK && s < count; s++)
 		if (kinds->kind_of[s] != SEAM__KIND_NONE)
@@ -210,8 +198,8 @@ static enum seam_rc try(struct cutter *cutter, uint32_t ngram, struct trial *tri
 	if (trial->good == NULL)
 		return SEAM_OOM_META;
 	measure(cutter, trial);
-	rc = seam__kinds_init(cutter->sequences, trial->stretches.items, (uint32_t)count,
-		cutter->options->most_differing, cutter->options->least_requests, &kinds);
+	rc = seam__kinds_init(
+		cutter->sequences, trial->stretches.items, (uint32_t)count, cutter->options->least_requests, &kinds);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = judge(cutter, &kinds, trial);
@@ -258,7 +246,7 @@ static enum seam_rc try_all(struct cutter *cutter, uint64_t least, struct trial 
 	uint32_t ngrams[SEAM__CANDIDATES_MAX];
 	uint32_t count = 0;
 	enum seam_rc rc = seam__candidates_propose(
-		&cutter->candidates, cutter->taken, (uint32_t)(2 * cutter->options->least_requests), ngrams, &count);
+		&cutter->candidates, (uint32_t)(2 * cutter->options->least_requests), ngrams, &count);
 
 	for (uint32_t g = 0; rc == SEAM_OK && g < count; g++) {
 		struct trial trial;
@@ -277,46 +265,19 @@ static enum seam_rc try_all(struct cutter *cutter, uint64_t least, struct trial 
 	return rc;
 }
 
-static enum seam_rc take(struct cutter *cutter, const struct trial *trial, struct seam_grow *stretches)
+/* Appends the best one's stretches, if it covers this part of all requests. */
+static enum seam_rc cut(struct cutter *cutter, uint64_t share, struct seam_grow *stretches)
 {
-	enum seam_rc rc = SEAM_OK;
-
-	for (size_t s = 0; rc == SEAM_OK && s < trial->stretches.count; s++) {
-		const struct seam_thread_stretch *stretch = stretch_at(trial, s);
-
-		if (!trial->good[s])
-			continue;
-		memset(cutter->taken + stretch->first_event, 1, stretch->last_event - stretch->first_event);
-		rc = seam__grow_append(stretches, stretch, 1);
-	}
-	return rc;
-}
-
-static int compare_stretches(const void *left, const void *right)
-{
-	const struct seam_thread_stretch *a = left;
-	const struct seam_thread_stretch *b = right;
-
-	return (a->first_event > b->first_event) - (a->first_event < b->first_event);
-}
-
-/* So many rounds; what is taken needs to cover this part of all requests in the first, half of that later. */
-static enum seam_rc cut(struct cutter *cutter, uint32_t rounds, uint64_t share, struct seam_grow *stretches)
-{
-	uint64_t total = cutter->sequences->requests->items.count;
-	bool found = true;
+	struct trial best;
 	enum seam_rc rc = seam__candidates_init(cutter->sequences, cutter->by_form, &cutter->candidates);
 
-	for (uint32_t round = 0; rc == SEAM_OK && found && round < rounds; round++) {
-		struct trial best;
-
-		trial_init(&best);
-		rc = try_all(cutter, total / (round == 0 ? share : 2 * share), &best);
-		found = best.good != NULL;
-		if (rc == SEAM_OK && found)
-			rc = take(cutter, &best, stretches);
-		trial_fini(&best);
-	}
+	trial_init(&best);
+	if (rc == SEAM_OK)
+		rc = try_all(cutter, cutter->sequences->requests->items.count / share, &best);
+	for (size_t s = 0; rc == SEAM_OK && best.good != NULL && s < best.stretches.count; s++)
+		if (best.good[s])
+			rc = seam__grow_append(stretches, stretch_at(&best, s), 1);
+	trial_fini(&best);
 	seam__candidates_fini(&cutter->candidates);
 	return rc;
 }
@@ -324,24 +285,11 @@ static enum seam_rc cut(struct cutter *cutter, uint32_t rounds, uint64_t share, 
 enum seam_rc seam__cut_candidates(const struct seam_sequences *sequences, const struct seam_iterations_options *options,
 	struct seam_grow *ret_stretches)
 {
-	struct cutter cutter = {.sequences = sequences,
-		.options = options,
-		.taken_bytes = (size_t)sequences->trace->header.event_count + 1};
+	struct cutter cutter = {.sequences = sequences, .options = options, .by_form = options->by_form};
 	enum seam_rc rc = SEAM_OK;
 
-	cutter.taken = seam__meta_alloc(seam__meta_process(), cutter.taken_bytes);
-	if (cutter.taken == NULL)
-		return SEAM_OOM_META;
-	if (options->by_form) {
-		cutter.by_form = true;
-		rc = cut(&cutter, 1, FORM_SHARE, ret_stretches);
-		cutter.by_form = false;
-	}
-	if (rc == SEAM_OK)
-		rc = cut(&cutter, ROUNDS, SIZES_SHARE, ret_stretches);
-	if (rc == SEAM_OK && ret_stretches->count > 0)
-		qsort(ret_stretches->items, ret_stretches->count, sizeof(struct seam_thread_stretch),
-			compare_stretches);
-	seam__meta_free(seam__meta_process(), cutter.taken, cutter.taken_bytes);
-	return rc;
+	if (cutter.by_form)
+		rc = cut(&cutter, FORM_SHARE, ret_stretches);
+	cutter.by_form = false;
+	return rc == SEAM_OK && ret_stretches->count == 0 ? cut(&cutter, SIZES_SHARE, ret_stretches) : rc;
 }

@@ -277,42 +277,6 @@ static void pair_gap(struct comparison *comparison, struct gap gap)
 	}
 }
 
-static uint32_t next_match(const uint32_t *match, uint32_t from, uint32_t count)
-{
-	while (from < count && match[from] == SEAM__DIFF_NONE)
-		from++;
-	return from < count ? match[from] : UINT32_MAX;
-}
-
-/* Two neighbours in the other order: the fewest edits let one of them be the same and the other come anew. Here both
- * are the same places, as those would say who compare by place; else members of a kind contradict each other. a, b:
- * keys of the thread's elements. */
-static void straighten(
-	struct comparison *comparison, const uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count)
-{
-	uint32_t *match = comparison->match;
-	uint32_t next = 0; /* behind the last element of `a` that has a partner */
-
-	for (uint32_t j = 0; j + 1 < b_count; j++) {
-		uint32_t first = SEAM__DIFF_NONE;
-
-		if (match[j] != SEAM__DIFF_NONE && match[j] > next && match[j + 1] == SEAM__DIFF_NONE &&
-			a[match[j] - 1] == b[j + 1])
-			first = match[j] - 1;
-		else if (match[j] == SEAM__DIFF_NONE && match[j + 1] != SEAM__DIFF_NONE && match[j + 1] + 1 < a_count &&
-			a[match[j + 1] + 1] == b[j] && next_match(match, j + 2, b_count) > match[j + 1] + 1)
-			first = match[j + 1];
-		if (first != SEAM__DIFF_NONE) {
-			match[j] = first;
-			match[j + 1] = first + 1;
-			comparison->difference.requests++;
-			comparison->difference.swaps++;
-		}
-		if (match[j] != SEAM__DIFF_NONE)
-			next = match[j] + 1;
-	}
-}
-
 static enum seam_rc compare_thread(struct comparison *comparison, uint32_t thread, uint32_t most)
 {
 	const struct seam_sequence *a = comparison->a;
@@ -327,7 +291,6 @@ static enum seam_rc compare_thread(struct comparison *comparison, uint32_t threa
 
 	if (rc != SEAM_OK)
 		return rc;
-	straighten(comparison, a->keys + a_first, a_count, b->keys + b_first, b_count);
 	for (uint32_t i = 0; i < b_count; i++) {
 		if (comparison->match[i] == SEAM__DIFF_NONE)
 			continue;
@@ -363,37 +326,25 @@ enum seam_rc seam__sequence_compare(const struct seam_sequences *sequences, cons
 	return rc;
 }
 
-/* Are the i-th and the one before it in the other order? */
-static bool is_swap(const struct seam_sequence *a, const struct seam_sequence *b, uint32_t i)
+bool seam__sequence_same_shape(const struct seam_sequences *sequences, const struct seam_sequence *a,
+	const struct seam_sequence *b, struct seam_difference *ret_difference)
 {
-	return i > 0 && a->keys[i] == b->keys[i - 1] && a->keys[i - 1] == b->keys[i];
-}
-
-bool seam__sequence_overlay(const struct seam_sequences *sequences, const struct seam_sequence *a,
-	const struct seam_sequence *b, uint32_t *ret_same, struct seam_difference *ret_difference, bool *ret_same_shape)
-{
-	struct comparison comparison = {.sequences = sequences, .a = a, .b = b, .same = ret_same};
+	struct comparison comparison = {.sequences = sequences, .a = a, .b = b};
 	uint32_t count = seam__stretch_count(&a->stretch);
 
 	if (count != seam__stretch_count(&b->stretch) ||
 		memcmp(a->thread_first, b->thread_first,
 			((size_t)sequences->thread_count + 1) * sizeof(*a->thread_first)) != 0)
 		return false;
-	*ret_same_shape = true;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seam_traced_request *then = element(&comparison, a, i);
 		const struct seam_traced_request *now = element(&comparison, b, i);
 
-		note(&comparison, i, i);
 		if (a->keys[i] == b->keys[i])
 			continue;
 		if (then->stream != now->stream ||
 			(then->free < a->stretch.last_event) != (now->free < b->stretch.last_event))
-			*ret_same_shape = false;
-		if (is_swap(a, b, i)) {
-			comparison.difference.swaps++;
-			comparison.difference.requests--; /* it is counted with its neighbour */
-		}
+			return false;
 		comparison.difference.requests++;
 		comparison.difference.bytes += then->size_bytes > now->size_bytes ? then->size_bytes : now->size_bytes;
 	}

@@ -52,8 +52,7 @@ void seam__sequences_fini(struct seam_sequences *sequences);
 
 /* What only one of two sequences has, or both with other sizes. */
 struct seam_difference {
-	uint32_t requests; /* neighbours in the other order count as one */
-	uint32_t swaps;    /* such neighbours */
+	uint32_t requests;
 	uint64_t bytes;
 };
 
@@ -79,11 +78,9 @@ void seam__sequence_fini(const struct seam_sequences *sequences, struct seam_seq
 SEAM_MUST_USE enum seam_rc seam__sequence_compare(const struct seam_sequences *sequences, const struct seam_sequence *a,
 	const struct seam_sequence *b, uint32_t most, uint32_t *ret_same, struct seam_difference *ret_difference);
 
-/* Another way to compare, by place: those of one place in their threads correspond, whatever they are. Returns false
- * where a thread has more requests in one sequence than in the other. ret_difference: of places whose requests differ.
- * ret_same_shape: they differ in size only. */
-bool seam__sequence_overlay(const struct seam_sequences *sequences, const struct seam_sequence *a,
-	const struct seam_sequence *b, uint32_t *ret_same, struct seam_difference *ret_difference,
-	bool *ret_same_shape);
+/* Whether the two do the same but for sizes: as many requests in each thread, and those of one place of one stream and
+ * both or neither freed in their stretch. ret_difference: of places whose requests differ; set where it is so. */
+bool seam__sequence_same_shape(const struct seam_sequences *sequences, const struct seam_sequence *a,
+	const struct seam_sequence *b, struct seam_difference *ret_difference);
 
 #endif

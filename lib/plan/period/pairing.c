@@ -1,4 +1,4 @@
-/* pairing.c: see pairing.h. Three ways in turn, the later ones for what the earlier ones leave; see slots.h. */
+/* pairing.c: see pairing.h. Two ways in turn, the second for what the first leaves; see slots.h. */
 #include "pairing.h"
 
 #include <stdlib.h>
@@ -117,44 +117,6 @@ static void join_by_place(struct pairing *pairing)
 	}
 }
 
-static struct arrival *arrival_at(const struct pairing *pairing, uint32_t token)
-{
-	struct arrival *arrivals = pairing->arrivals.items;
-	size_t low = 0;
-	size_t high = pairing->arrivals.count;
-	uint32_t event = seam__tokens_at(pairing->tokens, token)->event;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (arrivals[middle].event < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < pairing->arrivals.count && arrivals[low].event == event ? &arrivals[low] : NULL;
-}
-
-/* The trace goes on and frees the slot itself, at a place that is one in the period. */
-static void join_by_future(struct pairing *pairing)
-{
-	for (uint32_t i = 0; i < seam__slots_count(pairing->slots); i++) {
-		const struct seam_traced_request *request = seam__slot_request(pairing->requests, pairing->slots, i);
-		struct arrival *arrival;
-		uint32_t token;
-		uint64_t lag;
-
-		if (seam__slot_at(pairing->slots, i)->free_event != SEAM__EVENT_NONE || request->dynamic ||
-			request->free == SEAM__EVENT_NONE)
-			continue;
-		token = seam__tokens_before(pairing->tokens, request->free);
-		lag = (token - pairing->first) / pairing->length;
-		arrival = arrival_at(pairing, pairing->first + (token - pairing->first) % pairing->length);
-		if (arrival != NULL && is_steady(pairing, seam__tokens_origin(pairing->tokens, token), lag, token))
-			(void)join(pairing, i, arrival, lag);
-	}
-}
-
 static int compare_kind(const struct loose *a, const struct loose *b)
 {
 	if (a->size_bytes != b->size_bytes)
@@ -254,10 +216,8 @@ enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct se
 	pairing.allocs = seam__tokens_allocs(tokens, pairing.first + pairing.length) - pairing.first_alloc;
 	seam__grow_init(&pairing.arrivals, sizeof(struct arrival));
 	rc = list_arrivals(&pairing);
-	if (rc == SEAM_OK && pairing.allocs > 0) {
+	if (rc == SEAM_OK && pairing.allocs > 0)
 		join_by_place(&pairing);
-		join_by_future(&pairing);
-	}
 	if (rc == SEAM_OK)
 		rc = join_rest(&pairing, error);
 	seam__grow_fini(&pairing.arrivals);

@@ -4,9 +4,9 @@
  * freed inside has that free's position as its end. One that is not is freed in a later repetition: the program
  * repeats, so each free in the period of a block from before it belongs to one of these slots, as many periods on as
  * that block was old. Which one: the block that was allocated at the same place of an earlier period; where the trace's
- * beginning was another, the slot that the trace itself frees there later; else the slots and frees of one size and
- * stream are paired in order, one period apart. What is allocated before the period and not freed in it lives through
- * everything (a resident), except for the blocks of such slots.
+ * beginning was another, the slots and frees of one size and stream are paired in order, one period apart. What is
+ * allocated before the period and not freed in it lives through everything (a resident), except for the blocks of such
+ * slots.
  *
  * A stretch that happens once has no other repetition: what it does not free ends with it, and there are no residents.
  *
