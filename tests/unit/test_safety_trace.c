@@ -5,7 +5,9 @@
 
 #include "check.h"
 #include "meta.h"
+#include "problem.h"
 #include "random_problem.h"
+#include "region.h"
 #include "safety_trace.h"
 #include "trace_sample.h"
 
@@ -19,14 +21,17 @@ struct story {
 	uint32_t positions[EVENTS_MAX];
 	uint32_t event_count;             /* of one period */
 	uint32_t begin_event[EVENTS_MAX]; /* per request, in the period */
-	struct seam_safety_request requests[EVENTS_MAX];
+	struct seam_period_slot requests[EVENTS_MAX];
 	uint32_t request_count;
 	uint32_t users[EVENTS_MAX];
 	uint32_t user_count;
-	struct seam_safety_period period;
+	struct seam_period_slots slots; /* of the arrays above */
 };
 
 static const uint64_t stream_names[STREAMS] = {0, 70, 5, 900};
+static struct seam_traced_stream streams[STREAMS];
+static uint32_t stream_numbers[STREAMS];
+static struct seam_region *region;
 static struct seam_meta *meta;
 static struct story story;
 
@@ -34,11 +39,14 @@ static void set_up(void)
 {
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
+	region = seam__region_create(meta);
+	cr_assert_not_null(region);
 	memset(&story, 0, sizeof(story));
 }
 
 static void tear_down(void)
 {
+	seam__region_destroy(region);
 	SEAM_VERIFY(seam__meta_destroy(meta) == 0);
 	SEAM_VERIFY(trace_sample_live_bytes() == 0);
 }
@@ -61,12 +69,12 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 	for (uint32_t e = 0; e < story.event_count; e++) {
 		const struct seam_trace_event *event = &story.events[e];
 		bool is_position = event->kind == SEAM_TRACE_ALLOC || event->kind == SEAM_TRACE_FREE;
-		struct seam_safety_request *request = &story.requests[story.request_count];
+		struct seam_period_slot *request = &story.requests[story.request_count];
 
 		story.positions[e] = positions;
 		if (event->kind == SEAM_TRACE_ALLOC) {
-			*request = (struct seam_safety_request){
-				.free_event = SEAM__SAFETY_NO_FREE, .begin = positions, .first_user = story.user_count};
+			*request = (struct seam_period_slot){
+				.free_event = SEAM__EVENT_NONE, .begin = positions, .first_user = story.user_count};
 			while (stream_names[request->stream] != event->stream)
 				request->stream++;
 			for (uint32_t f = 0; f < story.event_count; f++) {
@@ -88,18 +96,13 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 		}
 		positions += is_position;
 	}
-	story.period = (struct seam_safety_period){
-		.meta = meta,
-		.trace = &story.trace,
-		.last_event = story.event_count,
-		.positions = story.positions,
+	story.slots = (struct seam_period_slots){.period = {.last_event = story.event_count, .linear = linear},
+		.items = {.items = story.requests, .count = story.request_count},
+		.positions = {.items = story.positions, .count = story.event_count},
+		.streams = {.items = stream_numbers, .count = STREAMS},
+		.users = {.items = story.users, .count = story.user_count},
 		.position_count = positions,
-		.copies = copies,
-		.linear = linear,
-		.streams = stream_names,
-		.stream_count = STREAMS,
-		.users = story.users,
-	};
+		.copies = copies};
 	story.trace.events = story.events;
 	story.trace.header.event_count = linear ? story.event_count : 2 * story.event_count;
 	if (linear)
@@ -119,16 +122,31 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 			again->id -= same_period ? 0 : stray;
 		}
 	}
-	story.period.first_event = story.event_count;
-	story.period.last_event = 2 * story.event_count;
+	story.slots.period.first_event = story.event_count;
+	story.slots.period.last_event = 2 * story.event_count;
 	for (uint32_t i = 0; i < story.request_count; i++)
-		if (story.requests[i].free_event != SEAM__SAFETY_NO_FREE)
+		if (story.requests[i].free_event != SEAM__EVENT_NONE)
 			story.requests[i].free_event += story.event_count;
+}
+
+static enum seam_rc ask(uint32_t *ret_holds)
+{
+	const struct seam_traced_requests requests = {.streams = {.items = streams, .count = STREAMS}};
+	const struct seam_safety_question question = {region, &story.trace, &requests, &story.slots};
+	enum seam_rc rc;
+
+	for (uint32_t s = 0; s < STREAMS; s++) {
+		streams[s].stream = stream_names[s];
+		stream_numbers[s] = s;
+	}
+	rc = seam__safety_holds(&question, ret_holds);
+	seam__region_release(region, NULL);
+	return rc;
 }
 
 static void holds_of(uint32_t *ret_holds)
 {
-	cr_assert_eq(seam__safety_holds(&story.period, story.requests, story.request_count, ret_holds), SEAM_OK);
+	cr_assert_eq(ask(ret_holds), SEAM_OK);
 }
 
 Test(safety_trace, without_edges_nothing_is_ever_shared)
@@ -324,11 +342,11 @@ static void reach(uint32_t from, uint32_t start)
 /* Position of the first event from which stream `s` is ordered behind all users of request i; UINT64_MAX: not seen. */
 static uint64_t naive_release(uint32_t i, uint32_t s)
 {
-	const struct seam_safety_request *request = &story.requests[i];
+	const struct seam_period_slot *request = &story.requests[i];
 	bool all[6 * EVENTS_MAX + 1];
 	uint32_t start;
 
-	if (request->free_event == SEAM__SAFETY_NO_FREE)
+	if (request->free_event == SEAM__EVENT_NONE)
 		return UINT64_MAX;
 	start = (uint32_t)request->free_event % story.event_count + request->lag * story.event_count;
 	memset(all, 1, sizeof(all));
@@ -339,10 +357,10 @@ static uint64_t naive_release(uint32_t i, uint32_t s)
 	}
 	for (uint32_t at = start; at < unrolled.events; at++)
 		if (all[at])
-			return (uint64_t)(at / story.event_count) * story.period.position_count +
+			return (uint64_t)(at / story.event_count) * story.slots.position_count +
 				story.positions[at % story.event_count];
 	/* The end of all events, too, is a place. */
-	return all[unrolled.events] ? (uint64_t)(unrolled.events / story.event_count) * story.period.position_count
+	return all[unrolled.events] ? (uint64_t)(unrolled.events / story.event_count) * story.slots.position_count
 				    : UINT64_MAX;
 }
 
@@ -354,7 +372,7 @@ static void compare(uint64_t seed, uint32_t copies, bool linear)
 	random_story(seed, linear);
 	close_period(copies, linear, seed % 3 == 0 ? 1000 : 0);
 	unrolled.events = (linear ? 1 : copies + 3) * story.event_count;
-	circle = (uint64_t)copies * story.period.position_count;
+	circle = (uint64_t)copies * story.slots.position_count;
 	holds_of(holds);
 	for (uint32_t i = 0; i < story.request_count; i++) {
 		uint32_t begin = story.requests[i].begin;
@@ -391,7 +409,7 @@ Test(safety_trace, a_failed_allocation_is_reported)
 	close_period(2, false, 0);
 	for (uint64_t n = 1;; n++) {
 		seam__meta_fail_at(meta, n);
-		enum seam_rc rc = seam__safety_holds(&story.period, story.requests, story.request_count, holds);
+		enum seam_rc rc = ask(holds);
 		bool fired = seam__meta_fail_left(meta) == 0;
 		seam__meta_fail_at(meta, 0);
 		if (!fired) {

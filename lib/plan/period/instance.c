@@ -4,14 +4,16 @@
 #include <stdlib.h>
 
 #include "bounds.h"
-#include "holds.h"
-#include "meta.h"
+#include "edges.h"
+#include "region.h"
+#include "safety_trace.h"
 #include "trace_error.h"
 
 #define BYTES_MAX (UINT64_C(1) << 62)
 
 struct builder {
-	struct seam_meta *meta;
+	struct seam_region *region; /* until the problem is made */
+	struct seam_meta *meta;     /* the problem's */
 	const struct seam_trace *trace;
 	const struct seam_traced_requests *requests;
 	const struct seam_period_slots *slots;
@@ -108,7 +110,8 @@ static uint32_t shared_span(const struct builder *builder, uint32_t slot, const 
 	return most;
 }
 
-/* The part of holds.h that the problem's streams can use: between streams of one pool, and where edges may be believed.
+/* The part of the holds that the problem's streams can use: between streams of one pool, and where edges may be
+ * believed.
  */
 static void set_holds(const struct builder *builder, uint32_t slot, uint32_t number)
 {
@@ -255,7 +258,7 @@ static enum seam_rc check_fixed(const struct builder *builder)
 
 	if (builder->options->fixed_count == 0)
 		return SEAM_OK; /* taken ranges are in order */
-	order = seam__meta_array(builder->meta, problem->count, sizeof(*order));
+	order = seam__region_array(builder->region, problem->count, sizeof(*order));
 	if (order == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count; i++)
@@ -274,20 +277,35 @@ static enum seam_rc check_fixed(const struct builder *builder)
 			rc = SEAM_INVALID;
 		}
 	}
-	seam__meta_free(builder->meta, order, problem->count * sizeof(*order));
 	return rc;
 }
 
 static enum seam_rc finish(const struct builder *builder)
 {
-	struct seam_bounds bounds;
+	uint64_t bytes = 0;
 	enum seam_rc rc = seam__problem_finish(builder->out);
 
 	if (rc == SEAM_OK)
-		rc = seam__bounds_init(builder->out, 1, &bounds);
-	if (rc == SEAM_OK && bounds.apart_bytes > builder->out->lower_bytes)
-		builder->out->lower_bytes = bounds.apart_bytes;
+		rc = seam__bounds_apart(builder->out, &bytes);
+	if (bytes > builder->out->lower_bytes)
+		builder->out->lower_bytes = bytes;
 	return rc;
+}
+
+/* Where the trace proves nothing there are none: it has one stream, no edges in the period, or other edges in the
+ * period's repetition. */
+static enum seam_rc find_holds(struct builder *builder)
+{
+	const struct seam_period *period = &builder->slots->period;
+	const struct seam_safety_question question = {
+		builder->region, builder->trace, builder->requests, builder->slots};
+
+	if (stream_count(builder) < 2 || !period->same_edges ||
+		!seam__edges_any(builder->trace, period->first_event, period->last_event))
+		return SEAM_OK;
+	builder->holds = seam__region_array(
+		builder->region, (size_t)builder->slot_count * stream_count(builder), sizeof(*builder->holds));
+	return builder->holds != NULL ? seam__safety_holds(&question, builder->holds) : SEAM_OOM_META;
 }
 
 static enum seam_rc build(struct builder *builder)
@@ -300,7 +318,7 @@ static enum seam_rc build(struct builder *builder)
 	group_streams(builder);
 	rc = rank_slots(builder);
 	if (rc == SEAM_OK)
-		rc = seam__holds_init(builder->meta, builder->trace, builder->requests, slots, &builder->holds);
+		rc = find_holds(builder);
 	if (rc != SEAM_OK)
 		return rc;
 	items = (uint64_t)builder->placed * slots->copies + options->fixed_count + options->taken_count;
@@ -320,12 +338,22 @@ static enum seam_rc build(struct builder *builder)
 	return rc == SEAM_OK ? finish(builder) : rc;
 }
 
+static enum seam_rc get_arrays(struct builder *builder)
+{
+	builder->group_of = seam__region_array(builder->region, stream_count(builder), sizeof(*builder->group_of));
+	builder->pool_of = seam__region_array(builder->region, stream_count(builder), sizeof(*builder->pool_of));
+	builder->rank_of = seam__region_array(builder->region, builder->slot_count, sizeof(*builder->rank_of));
+	return builder->group_of == NULL || builder->pool_of == NULL || builder->rank_of == NULL ? SEAM_OOM_META
+												 : SEAM_OK;
+}
+
 enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
 	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
 	const struct seam_instance_options *options, struct seam_trace_error *error, struct seam_problem *ret_problem)
 {
 	struct seam_problem made = {.count = 0};
-	struct builder builder = {.meta = meta,
+	struct builder builder = {.region = seam__region_create(meta),
+		.meta = meta,
 		.trace = trace,
 		.requests = requests,
 		.slots = slots,
@@ -333,19 +361,11 @@ enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace
 		.error = error,
 		.out = &made,
 		.slot_count = seam__slots_count(slots)};
-	size_t streams = slots->streams.count + 1;
-	size_t slot_slots = (size_t)builder.slot_count + 1;
-	enum seam_rc rc = SEAM_OOM_META;
+	enum seam_rc rc = builder.region != NULL ? get_arrays(&builder) : SEAM_OOM_META;
 
-	builder.group_of = seam__meta_array(meta, streams, sizeof(*builder.group_of));
-	builder.pool_of = seam__meta_array(meta, streams, sizeof(*builder.pool_of));
-	builder.rank_of = seam__meta_array(meta, slot_slots, sizeof(*builder.rank_of));
-	if (builder.group_of != NULL && builder.pool_of != NULL && builder.rank_of != NULL)
+	if (rc == SEAM_OK)
 		rc = build(&builder);
-	seam__holds_fini(meta, slots, builder.holds);
-	seam__meta_free(meta, builder.rank_of, slot_slots * sizeof(*builder.rank_of));
-	seam__meta_free(meta, builder.pool_of, streams * sizeof(*builder.pool_of));
-	seam__meta_free(meta, builder.group_of, streams * sizeof(*builder.group_of));
+	seam__region_destroy(builder.region);
 	if (rc == SEAM_OK) {
 		*ret_problem = made;
 		return SEAM_OK;

@@ -2,18 +2,20 @@
 #include "safety_ops.h"
 
 #include "check.h"
-#include "meta.h"
+#include "problem.h"
+#include "region.h"
 
 #define NEVER UINT64_MAX
 #define STREAMS_MAX 65536u
 
 /* What the row is made with; freed together. */
 struct listing {
-	const struct seam_safety_period *period;
+	const struct seam_safety_question *question;
+	const struct seam_period *period;
 	struct seam_safety_ops *ops;
 	struct seam_idmap records; /* id of an event: 1 + where it was recorded last */
 	uint32_t *op_of;           /* per event of the period: its op */
-	uint32_t *frees;           /* per event of the period: 1 + the request that it frees */
+	uint32_t *frees;           /* per event of the period: 1 + the slot that it frees */
 	uint64_t *wait_records;    /* per op that is a wait: the event of its record, or NEVER */
 	uint32_t *counts;          /* [e - counted_from()]: allocations and frees from event e up to the period's end */
 };
@@ -47,37 +49,38 @@ static enum seam_rc add_op(struct seam_safety_ops *ops, const struct seam_safety
 	return ops->count < SEAM__ITEM_NONE ? SEAM_OK : SEAM_INVALID;
 }
 
-static size_t events_of(const struct seam_safety_period *period)
+static size_t events_of(const struct seam_period *period)
 {
 	return (size_t)(period->last_event - period->first_event);
 }
 
 /* Where positions are counted for same_record(): one period before the given one. */
-static uint64_t counted_from(const struct seam_safety_period *period)
+static uint64_t counted_from(const struct seam_period *period)
 {
 	uint64_t events = events_of(period);
 
 	return period->first_event > events ? period->first_event - events : 0;
 }
 
-static void count_positions(const struct seam_safety_period *period, uint32_t *ret_counts)
+static void count_positions(const struct listing *listing)
 {
-	const struct seam_trace_event *events = period->trace->events;
+	const struct seam_period *period = listing->period;
+	const struct seam_trace_event *events = listing->question->trace->events;
 	uint64_t from = counted_from(period);
 	uint32_t count = 0;
 
-	ret_counts[period->last_event - from] = 0;
+	listing->counts[period->last_event - from] = 0;
 	for (uint64_t e = period->last_event; e-- > from;) {
 		count += events[e].kind == SEAM_TRACE_ALLOC || events[e].kind == SEAM_TRACE_FREE;
-		ret_counts[e - from] = count;
+		listing->counts[e - from] = count;
 	}
 }
 
 /* The event of the period that corresponds to record `record` of before it, or NEVER. */
 static uint64_t same_record(const struct listing *listing, uint64_t record)
 {
-	const struct seam_safety_period *period = listing->period;
-	const struct seam_trace_event *events = period->trace->events;
+	const struct seam_period *period = listing->period;
+	const struct seam_trace_event *events = listing->question->trace->events;
 	const uint32_t *counts = listing->counts;
 	uint64_t later = record + events_of(period);
 	uint64_t from = counted_from(period);
@@ -92,7 +95,7 @@ static uint64_t same_record(const struct listing *listing, uint64_t record)
 static enum seam_rc note_record(struct listing *listing, uint64_t e)
 {
 	uint64_t *values;
-	enum seam_rc rc = seam__idmap_put(&listing->records, listing->period->trace->events[e].id, &values);
+	enum seam_rc rc = seam__idmap_put(&listing->records, listing->question->trace->events[e].id, &values);
 
 	if (rc == SEAM_OK)
 		values[0] = e + 1;
@@ -102,11 +105,11 @@ static enum seam_rc note_record(struct listing *listing, uint64_t e)
 /* The event of the period as an op, if it is one. */
 static enum seam_rc list_op(struct listing *listing, uint64_t e)
 {
-	const struct seam_safety_period *period = listing->period;
-	const struct seam_trace_event *event = &period->trace->events[e];
-	uint64_t index = e - period->first_event;
-	struct seam_safety_op op = {
-		.kind = event->kind, .record = SEAM__ITEM_NONE, .position = period->positions[index]};
+	const struct seam_trace_event *event = &listing->question->trace->events[e];
+	uint64_t index = e - listing->period->first_event;
+	struct seam_safety_op op = {.kind = event->kind,
+		.record = SEAM__ITEM_NONE,
+		.position = seam__slots_position(listing->question->slots, e)};
 	enum seam_rc rc;
 
 	if (listing->frees[index] != 0) {
@@ -149,22 +152,23 @@ static void resolve_waits(const struct listing *listing)
 	}
 }
 
-static enum seam_rc list_all(struct listing *listing, const struct seam_safety_request *requests, uint32_t count)
+static enum seam_rc list_all(struct listing *listing)
 {
-	const struct seam_safety_period *period = listing->period;
+	const struct seam_period *period = listing->period;
+	const struct seam_period_slots *slots = listing->question->slots;
 	enum seam_rc rc = SEAM_OK;
 
-	count_positions(period, listing->counts);
+	count_positions(listing);
 	/* Records before the period, for waits inside it. Only the last of each id matters. */
 	for (uint64_t e = 0; rc == SEAM_OK && e < period->first_event; e++) {
-		const struct seam_trace_event *event = &period->trace->events[e];
+		const struct seam_trace_event *event = &listing->question->trace->events[e];
 
 		if (event->kind == SEAM_TRACE_EVENT_RECORD && is_edge(event))
 			rc = note_record(listing, e);
 	}
-	for (uint32_t i = 0; i < count; i++)
-		if (requests[i].free_event != SEAM__SAFETY_NO_FREE)
-			listing->frees[requests[i].free_event - period->first_event] = i + 1;
+	for (uint32_t i = 0; i < seam__slots_count(slots); i++)
+		if (seam__slot_at(slots, i)->free_event != SEAM__EVENT_NONE)
+			listing->frees[seam__slot_at(slots, i)->free_event - period->first_event] = i + 1;
 	for (uint64_t e = period->first_event; rc == SEAM_OK && e < period->last_event; e++)
 		rc = list_op(listing, e);
 	if (rc == SEAM_OK)
@@ -172,51 +176,48 @@ static enum seam_rc list_all(struct listing *listing, const struct seam_safety_r
 	return rc;
 }
 
-static enum seam_rc make_row(const struct seam_safety_period *period, const struct seam_safety_request *requests,
-	uint32_t count, struct seam_safety_ops *ops)
+static enum seam_rc make_row(const struct seam_safety_question *question, struct seam_safety_ops *ops)
 {
-	struct listing listing = {.period = period, .ops = ops};
+	const struct seam_period *period = &question->slots->period;
+	struct listing listing = {.question = question, .period = period, .ops = ops};
 	size_t events = events_of(period) + 1;
 	size_t counted = (size_t)(period->last_event - counted_from(period)) + 1;
 	enum seam_rc rc = SEAM_OOM_META;
 
-	listing.op_of = seam__meta_array(period->meta, events, sizeof(*listing.op_of));
-	listing.frees = seam__meta_array(period->meta, events, sizeof(*listing.frees));
-	listing.wait_records = seam__meta_array(period->meta, ops->capacity, sizeof(*listing.wait_records));
-	listing.counts = seam__meta_array(period->meta, counted, sizeof(*listing.counts));
+	listing.op_of = seam__region_array(question->region, events, sizeof(*listing.op_of));
+	listing.frees = seam__region_array(question->region, events, sizeof(*listing.frees));
+	listing.wait_records = seam__region_array(question->region, ops->capacity, sizeof(*listing.wait_records));
+	listing.counts = seam__region_array(question->region, counted, sizeof(*listing.counts));
 	seam__idmap_init(&listing.records);
 	if (listing.op_of != NULL && listing.frees != NULL && listing.wait_records != NULL && listing.counts != NULL)
-		rc = list_all(&listing, requests, count);
+		rc = list_all(&listing);
 	seam__idmap_fini(&listing.records);
-	seam__meta_free(period->meta, listing.counts, counted * sizeof(*listing.counts));
-	seam__meta_free(period->meta, listing.wait_records, ops->capacity * sizeof(*listing.wait_records));
-	seam__meta_free(period->meta, listing.frees, events * sizeof(*listing.frees));
-	seam__meta_free(period->meta, listing.op_of, events * sizeof(*listing.op_of));
 	return rc;
 }
 
-enum seam_rc seam__safety_ops_init(const struct seam_safety_period *period, const struct seam_safety_request *requests,
-	uint32_t count, struct seam_safety_ops *ret_ops)
+enum seam_rc seam__safety_ops_init(const struct seam_safety_question *question, struct seam_safety_ops *ret_ops)
 {
+	const struct seam_period *period = &question->slots->period;
+	const struct seam_trace_event *events = question->trace->events;
+	size_t streams = question->slots->streams.count;
+	const uint32_t *numbers = question->slots->streams.items;
 	struct seam_safety_ops *ops = ret_ops;
 	enum seam_rc rc = SEAM_OK;
 
 	*ops = (struct seam_safety_ops){.capacity = 1};
 	for (uint64_t e = period->first_event; e < period->last_event; e++)
-		ops->capacity += period->trace->events[e].kind == SEAM_TRACE_FREE || is_edge(&period->trace->events[e]);
+		ops->capacity += events[e].kind == SEAM_TRACE_FREE || is_edge(&events[e]);
 	seam__idmap_init(&ops->streams);
-	ops->items = seam__meta_array(period->meta, ops->capacity, sizeof(*ops->items));
-	ops->place_of = seam__meta_array(period->meta, period->stream_count, sizeof(*ops->place_of));
+	ops->items = seam__region_array(question->region, ops->capacity, sizeof(*ops->items));
+	ops->place_of = seam__region_array(question->region, streams, sizeof(*ops->place_of));
 	if (ops->items == NULL || ops->place_of == NULL)
 		return SEAM_OOM_META;
-	for (uint32_t s = 0; rc == SEAM_OK && s < period->stream_count; s++)
-		rc = find_place(ops, period->streams[s], &ops->place_of[s]);
-	return rc == SEAM_OK ? make_row(period, requests, count, ops) : rc;
+	for (size_t s = 0; rc == SEAM_OK && s < streams; s++)
+		rc = find_place(ops, seam__stream_at(question->requests, numbers[s])->stream, &ops->place_of[s]);
+	return rc == SEAM_OK ? make_row(question, ops) : rc;
 }
 
-void seam__safety_ops_fini(const struct seam_safety_period *period, struct seam_safety_ops *ops)
+void seam__safety_ops_fini(struct seam_safety_ops *ops)
 {
 	seam__idmap_fini(&ops->streams);
-	seam__meta_free(period->meta, ops->place_of, period->stream_count * sizeof(*ops->place_of));
-	seam__meta_free(period->meta, ops->items, ops->capacity * sizeof(*ops->items));
 }

@@ -17,7 +17,7 @@
 struct seam_safety_op {
 	uint8_t kind;     /* enum seam_trace_kind: FREE, EVENT_RECORD, EVENT_WAIT, STREAM_SYNC or DEVICE_SYNC */
 	bool before;      /* a wait: its record is that of the repetition before */
-	uint32_t subject; /* FREE: the request; else the stream's place */
+	uint32_t subject; /* FREE: the slot; else the stream's place */
 	uint32_t record;  /* a wait: number of the record's op; SEAM__ITEM_NONE: none */
 	uint32_t position;
 	uint32_t rows[2]; /* a record: for the walk over the ops; 0 at first */
@@ -32,10 +32,10 @@ struct seam_safety_ops {
 	struct seam_idmap streams; /* stream: 1 + its place */
 };
 
-/* Those of the period, with the frees of `requests`. *ret_ops is to be given to _fini() after a failure too.
+/* Those of the period, with the frees of its slots. *ret_ops is to be given to _fini() after a failure too.
  * Errors: SEAM_OOM_META, SEAM_INVALID (more streams than 2^16). O(events before the period's end). */
-SEAM_MUST_USE enum seam_rc seam__safety_ops_init(const struct seam_safety_period *period,
-	const struct seam_safety_request *requests, uint32_t count, struct seam_safety_ops *ret_ops);
-void seam__safety_ops_fini(const struct seam_safety_period *period, struct seam_safety_ops *ops);
+SEAM_MUST_USE enum seam_rc seam__safety_ops_init(
+	const struct seam_safety_question *question, struct seam_safety_ops *ret_ops);
+void seam__safety_ops_fini(struct seam_safety_ops *ops);
 
 #endif

@@ -9,16 +9,19 @@
  */
 #include "safety_trace.h"
 
+#include <string.h>
+
 #include "check.h"
-#include "meta.h"
+#include "problem.h"
+#include "region.h"
 #include "safety_ops.h"
 
 #define NEVER UINT64_MAX
 #define NO_ROW 0u
 
 struct walk {
-	const struct seam_safety_period *period;
-	const struct seam_safety_request *requests;
+	const struct seam_safety_question *question;
+	const struct seam_period_slots *slots;
 	uint32_t *holds;
 	struct seam_safety_ops ops; /* rows of a record: by parity of the repetition, or NO_ROW */
 	uint64_t *behind;           /* [x * places + b] */
@@ -40,11 +43,12 @@ static uint32_t take_row(struct walk *walk)
 	}
 	if (walk->row_count == walk->row_capacity) {
 		uint32_t capacity = walk->row_capacity == 0 ? 16 : 2 * walk->row_capacity;
-		void *rows = seam__meta_resize(
-			walk->period->meta, walk->rows, walk->row_capacity * row_bytes, capacity * row_bytes);
+		void *rows = seam__region_array(walk->question->region, capacity, row_bytes);
 
 		if (rows == NULL)
 			return NO_ROW;
+		if (walk->row_capacity > 0)
+			memcpy(rows, walk->rows, walk->row_capacity * row_bytes);
 		walk->rows = rows;
 		walk->row_capacity = capacity;
 	}
@@ -102,15 +106,15 @@ static void step_record(struct walk *walk, struct seam_safety_op *op, uint32_t r
 	*row = NO_ROW;
 }
 
-/* The position at which stream `place` is ordered behind the request's last use; `end` is that of its free. */
-static uint64_t released(
-	const struct walk *walk, const struct seam_safety_request *request, uint32_t place, uint64_t end)
+/* The position at which stream `place` is ordered behind the slot's last use; `end` is that of its free. */
+static uint64_t released(const struct walk *walk, const struct seam_period_slot *slot, uint32_t place, uint64_t end)
 {
-	uint32_t own = walk->ops.place_of[request->stream];
+	const uint32_t *users = walk->slots->users.items;
+	uint32_t own = walk->ops.place_of[slot->stream];
 	uint64_t at = own == place ? end : walk->behind[(size_t)own * walk->ops.places + place];
 
-	for (uint32_t u = 0; u < request->user_count && at != NEVER; u++) {
-		uint32_t user = walk->ops.place_of[walk->period->users[request->first_user + u]];
+	for (uint32_t u = 0; u < slot->user_count && at != NEVER; u++) {
+		uint32_t user = walk->ops.place_of[users[slot->first_user + u]];
 		uint64_t from = user == place ? end : walk->behind[(size_t)user * walk->ops.places + place];
 
 		at = from > at ? from : at;
@@ -120,26 +124,26 @@ static uint64_t released(
 
 static void step_free(struct walk *walk, uint32_t number, uint64_t end)
 {
-	const struct seam_safety_period *period = walk->period;
-	const struct seam_safety_request *request = &walk->requests[number];
-	uint64_t circle = (uint64_t)period->copies * period->position_count;
+	const struct seam_period_slots *slots = walk->slots;
+	const struct seam_period_slot *slot = seam__slot_at(slots, number);
+	uint64_t circle = (uint64_t)slots->copies * slots->position_count;
 
-	for (uint32_t s = 0; s < period->stream_count; s++) {
-		uint64_t at = released(walk, request, walk->ops.place_of[s], end);
+	for (uint32_t s = 0; s < slots->streams.count; s++) {
+		uint64_t at = released(walk, slot, walk->ops.place_of[s], end);
 
-		SEAM_ASSERT(at > request->begin);
-		if (at != NEVER && at - request->begin <= circle)
-			walk->holds[(size_t)number * period->stream_count + s] = (uint32_t)(at - request->begin);
+		SEAM_ASSERT(at > slot->begin);
+		if (at != NEVER && at - slot->begin <= circle)
+			walk->holds[(size_t)number * slots->streams.count + s] = (uint32_t)(at - slot->begin);
 	}
 }
 
 static enum seam_rc step(struct walk *walk, struct seam_safety_op *op, uint32_t repetition)
 {
-	uint64_t now = (uint64_t)repetition * walk->period->position_count + op->position;
+	uint64_t now = (uint64_t)repetition * walk->slots->position_count + op->position;
 
 	switch (op->kind) {
 	case SEAM_TRACE_FREE:
-		if (walk->requests[op->subject].lag == repetition)
+		if (seam__slot_at(walk->slots, op->subject)->lag == repetition)
 			step_free(walk, op->subject, now);
 		return SEAM_OK;
 	case SEAM_TRACE_EVENT_WAIT:
@@ -162,42 +166,38 @@ static enum seam_rc walk_back(struct walk *walk)
 	size_t values = (size_t)walk->ops.places * walk->ops.places;
 	enum seam_rc rc = SEAM_OK;
 
-	walk->behind = seam__meta_array(walk->period->meta, values, sizeof(*walk->behind));
+	walk->behind = seam__region_array(walk->question->region, values, sizeof(*walk->behind));
 	if (walk->behind == NULL)
 		return SEAM_OOM_META;
 	for (size_t v = 0; v < values; v++)
 		walk->behind[v] = NEVER;
-	for (uint32_t r = walk->period->linear ? 1 : walk->period->copies + 1; rc == SEAM_OK && r-- > 0;)
+	for (uint32_t r = walk->slots->period.linear ? 1 : walk->slots->copies + 1; rc == SEAM_OK && r-- > 0;)
 		for (size_t o = walk->ops.count; rc == SEAM_OK && o-- > 0;)
 			rc = step(walk, &walk->ops.items[o], r);
-	seam__meta_free(walk->period->meta, walk->behind, values * sizeof(*walk->behind));
 	return rc;
 }
 
 /* What no free in the walk changes: held for ever. */
-static void hold_all(const struct walk *walk, uint32_t count)
+static void hold_all(const struct walk *walk)
 {
-	const struct seam_safety_period *period = walk->period;
+	const struct seam_period_slots *slots = walk->slots;
 
-	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t s = 0; s < period->stream_count; s++)
-			walk->holds[(size_t)i * period->stream_count + s] =
-				period->linear ? period->position_count - walk->requests[i].begin : SEAM__HOLD_ALWAYS;
+	for (uint32_t i = 0; i < seam__slots_count(slots); i++)
+		for (uint32_t s = 0; s < slots->streams.count; s++)
+			walk->holds[(size_t)i * slots->streams.count + s] = slots->period.linear
+				? slots->position_count - seam__slot_at(slots, i)->begin
+				: SEAM__HOLD_ALWAYS;
 }
 
-enum seam_rc seam__safety_holds(const struct seam_safety_period *period, const struct seam_safety_request *requests,
-	uint32_t count, uint32_t *ret_holds)
+enum seam_rc seam__safety_holds(const struct seam_safety_question *question, uint32_t *ret_holds)
 {
-	struct walk walk = {.period = period, .requests = requests, .holds = ret_holds};
+	struct walk walk = {.question = question, .slots = question->slots, .holds = ret_holds};
 	enum seam_rc rc;
 
-	if (count == 0)
-		return SEAM_OK;
-	hold_all(&walk, count);
-	rc = seam__safety_ops_init(period, requests, count, &walk.ops);
+	hold_all(&walk);
+	rc = seam__safety_ops_init(question, &walk.ops);
 	if (rc == SEAM_OK)
 		rc = walk_back(&walk);
-	seam__meta_free(period->meta, walk.rows, (size_t)walk.row_capacity * walk.ops.places * sizeof(*walk.rows));
-	seam__safety_ops_fini(period, &walk.ops);
+	seam__safety_ops_fini(&walk.ops);
 	return rc;
 }

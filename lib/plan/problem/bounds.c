@@ -1,9 +1,9 @@
 /* bounds.c: see bounds.h. */
 #include "bounds.h"
 
-#include "meta.h"
+#include "region.h"
 
-/* The set of a stream: union-find with halved paths. */
+/* Union-find with halved paths. */
 static uint32_t root(uint32_t *parents, uint32_t stream)
 {
 	while (parents[stream] != stream) {
@@ -21,32 +21,50 @@ static bool gives(const struct seam_problem *problem, uint32_t i, uint32_t s)
 	return seam__problem_hold(problem, i, s) < problem->circle - before;
 }
 
-/* Streams are of one set when an item of one gives its memory to the other. */
-static void join_streams(const struct seam_problem *problem, uint32_t *parents)
+uint32_t seam__bounds_sets(const struct seam_problem *problem, uint32_t *ret_sets)
 {
+	uint32_t *parents = ret_sets;
+	uint32_t count = 0;
+
 	for (uint32_t s = 0; s < problem->streams; s++)
 		parents[s] = s;
-	for (uint32_t i = 0; i < problem->count; i++)
+	for (uint32_t i = 0; i < problem->count; i++) {
+		const struct seam_item *item = &problem->items[i];
+
 		for (uint32_t s = 0; s < problem->streams; s++)
 			if (gives(problem, i, s))
-				parents[root(parents, s)] = root(parents, problem->items[i].stream);
+				parents[root(parents, s)] = root(parents, item->stream);
+		if (item->next != SEAM__ITEM_NONE)
+			parents[root(parents, problem->items[item->next].stream)] = root(parents, item->stream);
+	}
+	for (uint32_t s = 0; s < problem->streams; s++)
+		parents[s] = root(parents, s);
+	/* Roots get their numbers, above all streams, then the others those of their roots. */
+	for (uint32_t s = 0; s < problem->streams; s++)
+		if (parents[s] == s)
+			parents[s] = problem->streams + count++;
+	for (uint32_t s = 0; s < problem->streams; s++)
+		if (parents[s] < problem->streams)
+			parents[s] = parents[parents[s]];
+	for (uint32_t s = 0; s < problem->streams; s++)
+		ret_sets[s] -= problem->streams;
+	return count;
 }
 
 /* For how many positions item `i` is held from everybody of its set: what is so held at one position conflicts in
  * pairs. */
-static uint32_t sure_span(const struct seam_problem *problem, uint32_t *parents, uint32_t set, uint32_t i)
+static uint32_t sure_span(const struct seam_problem *problem, const uint32_t *sets, uint32_t i)
 {
 	uint32_t least = problem->items[i].span;
 
 	for (uint32_t s = 0; problem->holds != NULL && s < problem->streams; s++)
-		if (seam__problem_hold(problem, i, s) < least && root(parents, s) == set)
+		if (seam__problem_hold(problem, i, s) < least && sets[s] == sets[problem->items[i].stream])
 			least = seam__problem_hold(problem, i, s);
 	return least;
 }
 
-/* The most live at once among the items of one set; *ret_any: whether there are any. */
-static uint64_t set_live(
-	const struct seam_problem *problem, uint32_t *parents, uint32_t set, uint64_t *changes, bool *ret_any)
+/* The most live at once among the items of one set. */
+static uint64_t set_live(const struct seam_problem *problem, const uint32_t *sets, uint32_t set, uint64_t *changes)
 {
 	uint64_t live = 0;
 	uint64_t most = 0;
@@ -57,10 +75,9 @@ static uint64_t set_live(
 		const struct seam_item *item = &problem->items[i];
 		uint64_t end;
 
-		if (root(parents, item->stream) != set)
+		if (sets[item->stream] != set)
 			continue;
-		end = (uint64_t)item->begin + sure_span(problem, parents, set, i);
-		*ret_any = true;
+		end = (uint64_t)item->begin + sure_span(problem, sets, i);
 		changes[item->begin] += item->size_bytes;
 		if (end > problem->circle)
 			live += item->size_bytes;
@@ -74,35 +91,18 @@ static uint64_t set_live(
 	return most;
 }
 
-static void add_sets(
-	const struct seam_problem *problem, uint32_t *parents, uint64_t *changes, struct seam_bounds *bounds)
+enum seam_rc seam__bounds_apart(const struct seam_problem *problem, uint64_t *ret_bytes)
 {
-	for (uint32_t s = 0; s < problem->streams; s++) {
-		bool any = false;
+	const void *mark = seam__region_mark(problem->region);
+	uint32_t *sets = seam__region_array(problem->region, problem->streams, sizeof(*sets));
+	uint64_t *changes = seam__region_array(problem->region, problem->circle, sizeof(*changes));
+	enum seam_rc rc = sets != NULL && changes != NULL ? SEAM_OK : SEAM_OOM_META;
+	uint32_t count = rc == SEAM_OK ? seam__bounds_sets(problem, sets) : 0;
+	uint64_t sum = 0;
 
-		if (root(parents, s) != s)
-			continue;
-		bounds->apart_bytes += set_live(problem, parents, s, changes, &any);
-		bounds->sets += any;
-	}
-}
-
-enum seam_rc seam__bounds_init(const struct seam_problem *problem, uint64_t chunk_bytes, struct seam_bounds *ret_bounds)
-{
-	struct seam_bounds bounds = {.live_bytes = 0};
-	uint32_t *parents = seam__meta_array(problem->meta, problem->streams, sizeof(*parents));
-	uint64_t *changes = seam__meta_array(problem->meta, (size_t)problem->circle + 1, sizeof(*changes));
-	enum seam_rc rc = SEAM_OOM_META;
-
-	if (parents != NULL && changes != NULL) {
-		rc = seam__problem_max_live(problem, &bounds.live_bytes);
-		join_streams(problem, parents);
-		add_sets(problem, parents, changes, &bounds);
-		bounds.chunks = bounds.apart_bytes / chunk_bytes + (bounds.apart_bytes % chunk_bytes != 0);
-	}
-	seam__meta_free(problem->meta, changes, ((size_t)problem->circle + 1) * sizeof(*changes));
-	seam__meta_free(problem->meta, parents, problem->streams * sizeof(*parents));
-	if (rc == SEAM_OK)
-		*ret_bounds = bounds;
+	for (uint32_t set = 0; set < count; set++)
+		sum += set_live(problem, sets, set, changes);
+	seam__region_release(problem->region, mark);
+	*ret_bytes = sum;
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* bounds.h: what no placement can be smaller than.
  *
- * The most that is live at once; and where streams fall into sets that never share, each set needs the most that it has
- * live at once for itself. Both are the same for every number of copies: the copies of a period live one behind the
+ * Where streams fall into sets that never share, each set needs the most that it has
+ * live at once for itself: the same for every number of copies: the copies of a period live one behind the
  * other. Pure. No locks.
  */
 #ifndef SEAM_BOUNDS_H
@@ -9,15 +9,13 @@
 
 #include "problem.h"
 
-struct seam_bounds {
-	uint64_t live_bytes;  /* the most that is live at once */
-	uint64_t apart_bytes; /* the sum over sets of streams that share with each other only; at least live_bytes */
-	uint32_t sets;        /* of streams with items, that never share */
-	uint64_t chunks;      /* P*: apart_bytes rounded up to chunks, once */
-};
+/* Numbers the sets of streams that share memory with each other only; ret_sets: per stream of the problem. Streams
+ * belong together when some item of one may pass to the other, or is linked to one of the other. Returns how many sets
+ * there are. O(count * streams). */
+uint32_t seam__bounds_sets(const struct seam_problem *problem, uint32_t *ret_sets);
 
-/* The problem need not be finished. Errors: SEAM_OOM_META. O(count * streams + circle * sets). */
-SEAM_MUST_USE enum seam_rc seam__bounds_init(
-	const struct seam_problem *problem, uint64_t chunk_bytes, struct seam_bounds *ret_bounds);
+/* The sum of the most that each set has live at once. The problem need not be finished. Errors: SEAM_OOM_META.
+ * O(count * streams + circle * sets). */
+SEAM_MUST_USE enum seam_rc seam__bounds_apart(const struct seam_problem *problem, uint64_t *ret_bytes);
 
 #endif

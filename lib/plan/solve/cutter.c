@@ -33,53 +33,6 @@ void seam__cutter_find_pillars(struct seam_cutter *cutter)
 	}
 }
 
-static uint32_t find_root(uint32_t *parent, uint32_t stream)
-{
-	while (parent[stream] != stream) {
-		parent[stream] = parent[parent[stream]];
-		stream = parent[stream];
-	}
-	return stream;
-}
-
-/* Streams belong together when some item of one may pass to the other, or is linked to one of the other. */
-static void join_streams(struct seam_cutter *cutter)
-{
-	const struct seam_problem *whole = cutter->whole;
-
-	for (uint32_t i = 0; i < whole->count; i++) {
-		const struct seam_item *item = &whole->items[i];
-
-		for (uint32_t s = 0; whole->holds != NULL && s < whole->streams; s++)
-			if (seam__problem_hold(whole, i, s) != SEAM__HOLD_ALWAYS)
-				cutter->parent[find_root(cutter->parent, s)] = find_root(cutter->parent, item->stream);
-		if (item->next != SEAM__ITEM_NONE)
-			cutter->parent[find_root(cutter->parent, whole->items[item->next].stream)] =
-				find_root(cutter->parent, item->stream);
-	}
-}
-
-void seam__cutter_number_stacks(struct seam_cutter *cutter, bool together)
-{
-	uint32_t streams = cutter->whole->streams;
-
-	for (uint32_t s = 0; s < streams; s++)
-		cutter->parent[s] = together ? 0 : s;
-	if (!together)
-		join_streams(cutter);
-	for (uint32_t s = 0; s < streams; s++)
-		cutter->stack_of_stream[s] = SEAM__ITEM_NONE;
-	cutter->parts->stacks = 0;
-	for (uint32_t s = 0; s < streams; s++) {
-		uint32_t root = find_root(cutter->parent, s);
-
-		if (cutter->stack_of_stream[root] == SEAM__ITEM_NONE)
-			cutter->stack_of_stream[root] = cutter->parts->stacks++;
-	}
-	for (uint32_t s = 0; s < streams; s++)
-		cutter->stack_of_stream[s] = cutter->stack_of_stream[find_root(cutter->parent, s)];
-}
-
 /* For how many positions the item is held from some stream of its stack; SEAM__HOLD_ALWAYS: at all of them. */
 static uint32_t longest_hold(const struct seam_cutter *cutter, uint32_t i)
 {

@@ -12,7 +12,7 @@ struct seam_cutter {
 	struct seam_parts *parts;
 	const struct seam_problem *whole;
 	bool together;             /* some item is fixed: no pillars, one stack */
-	uint32_t *parent;          /* per stream: union-find */
+	uint32_t *number;          /* per stream: in the part at hand */
 	uint32_t *stack_of_stream; /* per stream: its set, numbered from 0 */
 	uint32_t *part_of;         /* per item: its part; SEAM__ITEM_NONE for pillars */
 	uint32_t *place_in;        /* per item: its number in its part */
@@ -22,10 +22,6 @@ struct seam_cutter {
 
 /* Moves what is held from everybody at every position out of the problem, into the parts' pillars: sets part_of. */
 void seam__cutter_find_pillars(struct seam_cutter *cutter);
-
-/* Numbers the sets of streams that share with each other; together: as if all did. Sets stack_of_stream and
- * parts->stacks. */
-void seam__cutter_number_stacks(struct seam_cutter *cutter, bool together);
 
 /* Numbers, for one stack, the stretches between boundaries that nothing crosses; chains are not torn. Sets segment.
  * ret_first: where the first one begins. Returns how many there are; 0 where all is one that has no beginning. */

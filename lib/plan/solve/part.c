@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "bounds.h"
 #include "cutter.h"
 #include "region.h"
 
@@ -110,7 +111,7 @@ static enum seam_rc fill_parts(struct seam_cutter *cutter)
 
 	for (uint32_t p = 0; p < parts->count; p++) {
 		struct seam_part *part = &parts->parts[p];
-		uint32_t streams = number_streams(cutter, part->stack, cutter->parent);
+		uint32_t streams = number_streams(cutter, part->stack, cutter->number);
 		enum seam_rc rc = seam__problem_init_part(
 			&part->problem, whole, part->count, part->length, part->linear, streams);
 
@@ -126,8 +127,8 @@ static enum seam_rc fill_parts(struct seam_cutter *cutter)
 			continue;
 		part = &parts->parts[cutter->part_of[i]];
 		if (part->stack != stack)
-			(void)number_streams(cutter, stack = part->stack, cutter->parent);
-		fill_item(cutter, part, i, cutter->parent);
+			(void)number_streams(cutter, stack = part->stack, cutter->number);
+		fill_item(cutter, part, i, cutter->number);
 	}
 	return SEAM_OK;
 }
@@ -157,7 +158,8 @@ static enum seam_rc cut(struct seam_cutter *cutter)
 
 	if (!cutter->together)
 		seam__cutter_find_pillars(cutter);
-	seam__cutter_number_stacks(cutter, cutter->together);
+	/* stack_of_stream is zeroed: where all is together there is one. */
+	parts->stacks = cutter->together ? 1 : seam__bounds_sets(parts->whole, cutter->stack_of_stream);
 	parts->stack_lower =
 		seam__region_array(parts->whole->region, parts->whole->streams, sizeof(*parts->stack_lower));
 	if (parts->stack_lower == NULL)
@@ -179,13 +181,13 @@ static enum seam_rc get_scratch(struct seam_cutter *cutter)
 	struct seam_region *region = whole->region;
 
 	cutter->parts->pillars = seam__region_array(region, whole->count, sizeof(uint32_t));
-	cutter->parent = seam__region_array(region, whole->streams, sizeof(uint32_t));
+	cutter->number = seam__region_array(region, whole->streams, sizeof(uint32_t));
 	cutter->stack_of_stream = seam__region_array(region, whole->streams, sizeof(uint32_t));
 	cutter->part_of = seam__region_array(region, whole->count, sizeof(uint32_t));
 	cutter->place_in = seam__region_array(region, whole->count, sizeof(uint32_t));
 	cutter->segment = seam__region_array(region, whole->circle, sizeof(uint32_t));
 	cutter->part_of_segment = seam__region_array(region, whole->circle, sizeof(uint32_t));
-	return cutter->parts->pillars != NULL && cutter->parent != NULL && cutter->stack_of_stream != NULL &&
+	return cutter->parts->pillars != NULL && cutter->number != NULL && cutter->stack_of_stream != NULL &&
 			cutter->part_of != NULL && cutter->place_in != NULL && cutter->segment != NULL &&
 			cutter->part_of_segment != NULL
 		? SEAM_OK
