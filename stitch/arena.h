@@ -76,7 +76,8 @@ struct seam_arena {
 
 /* A chunk of the common memory as a survey saw it. */
 struct seam_surveyed {
-	uint64_t number; /* of the chunk: it may be gone later */
+	uint64_t number;  /* of the chunk: it may be gone later */
+	uint32_t kept_at; /* its place in the arena that keeps it, if one does */
 	uint64_t bytes;
 	uint64_t resident_bytes; /* of blocks that stay */
 };
@@ -102,9 +103,10 @@ struct seam_survey {
 	uint64_t engine_bytes; /* reserved, when it was made */
 };
 
-/* [lock] stays: whether a live block of the engine is there to stay (one that a capture has used always does). Chunks
- * that are exported or pinned by a capture are not listed; nor are those of the contiguous class. O(blocks). Errors:
- * SEAM_OOM_META. */
+/* [both; drops lock] stays: whether a live block of the engine is there to stay (one that a capture has used always
+ * does); asked without `lock`, of a copy. Chunks that are exported or pinned by a capture are not listed; nor are those
+ * of the contiguous class. O(blocks), 64 of them at most under one `lock`, but for those before them in a chunk.
+ * Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__survey_make(struct seam_engine *engine,
 	bool (*stays)(void *user, const struct seam_block *block), void *user, struct seam_survey *ret_survey);
 void seam__survey_fini(struct seam_engine *engine, struct seam_survey *survey);

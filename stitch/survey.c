@@ -1,13 +1,21 @@
-/* survey.c: which chunks of the common memory an arena could have, and what stays in them; see arena.h. */
+/* survey.c: which chunks of the common memory an arena could have, and what stays in them; see arena.h.
+ *
+ * With `change` neither chunks nor views come, go or change hands. Blocks do: they are copied a few at a time, so that
+ * a request that needs no change waits for no more than that.
+ */
 #include "arena_impl.h"
 #include "check.h"
 #include "meta.h"
+
+#define PORTION 64u /* blocks that are copied at once */
 
 struct survey_state {
 	struct seam_engine *engine;
 	bool (*stays)(void *user, const struct seam_block *block);
 	void *user;
 	struct seam_survey survey;
+	struct seam_block blocks[PORTION]; /* copies, of which no link is followed */
+	uint32_t block_count;
 };
 
 static enum seam_rc make_room(
@@ -31,24 +39,63 @@ static bool is_resident(const struct survey_state *state, const struct seam_bloc
 	return block->is == SEAM_IS_PENDING && block->captured; /* for good: graphs may use it */
 }
 
-/* Notes the residents of a slot, from a block on that is not behind it, for the chunk that comes next. Returns their
- * bytes in *ret_bytes. */
-static enum seam_rc add_residents(
-	struct survey_state *state, const struct seam_slot *slot, const struct seam_block *block, uint64_t *ret_bytes)
+/* Where the owner of a chunk has it. False: nowhere. */
+static bool find_owner(const struct seam_chunk *chunk, const struct seam_view **ret_view, uint32_t *ret_slot)
+{
+	*ret_view = chunk->home;
+	*ret_slot = chunk->home_slot;
+	if (chunk->owner == chunk->home)
+		return true;
+	const struct seam_mapping *mapping;
+	LIST_FOREACH(mapping, &chunk->mappings, of_chunk)
+	{
+		if (mapping->view == chunk->owner)
+			break;
+	}
+	if (mapping == NULL)
+		return false;
+	*ret_view = mapping->view;
+	*ret_slot = mapping->slot;
+	return true;
+}
+
+/* Copies the blocks of a slot that are in use, from `from` on, as far as there is room; returns how far. */
+static uint64_t copy_blocks(
+	struct survey_state *state, const struct seam_view *view, uint32_t slot_number, uint64_t from)
+{
+	const struct seam_slot *slot = &view->slots[slot_number];
+	const uint64_t end = slot->offset + slot->bytes;
+	const struct seam_block *block = seam__block_at(view, slot_number);
+	state->block_count = 0;
+	for (; block != NULL && block->offset < end; block = TAILQ_NEXT(block, link)) {
+		if (block->offset + block->bytes <= from || (block->is != SEAM_IS_LIVE && block->is != SEAM_IS_PENDING))
+			continue;
+		if (state->block_count == PORTION)
+			return block->offset;
+		state->blocks[state->block_count++] = *block;
+	}
+	return end;
+}
+
+/* Notes the residents among the blocks, as far as they lie in the slot, for the chunk that comes next. Adds their bytes
+ * to *bytes. */
+static enum seam_rc add_residents(struct survey_state *state, const struct seam_slot *slot, uint64_t *bytes)
 {
 	struct seam_survey *survey = &state->survey;
-	uint64_t begin = slot->offset, end = slot->offset + slot->bytes, bytes = 0;
-	for (; block != NULL && block->offset < end; block = TAILQ_NEXT(block, link)) {
-		uint64_t block_end = block->offset + block->bytes;
-		if (block_end <= begin || !is_resident(state, block))
+	const uint64_t begin = slot->offset, end = slot->offset + slot->bytes;
+	for (uint32_t i = 0; i < state->block_count; i++) {
+		const struct seam_block *block = &state->blocks[i];
+		if (!is_resident(state, block))
 			continue;
 		void *array = survey->residents;
 		enum seam_rc rc = make_room(state->engine->meta, &array, survey->resident_count,
-			&survey->resident_capacity, sizeof *survey->residents);
+			&survey->resident_capacity, sizeof(*survey->residents));
 		survey->residents = array;
 		if (rc != SEAM_OK)
 			return rc;
-		uint64_t from = block->offset > begin ? block->offset : begin, to = block_end < end ? block_end : end;
+		const uint64_t block_end = block->offset + block->bytes;
+		const uint64_t from = block->offset > begin ? block->offset : begin;
+		const uint64_t to = block_end < end ? block_end : end;
 		survey->residents[survey->resident_count++] = (struct seam_surveyed_resident){
 			.serial = block->is == SEAM_IS_LIVE ? block->serial : 0,
 			.chunk_index = survey->count,
@@ -56,51 +103,48 @@ static enum seam_rc add_residents(
 			.bytes = to - from,
 			.before_bytes = from - block->offset,
 		};
-		bytes += to - from;
+		*bytes += to - from;
 	}
-	*ret_bytes = bytes;
 	return SEAM_OK;
 }
 
-/* A chunk that is at home is looked at there, from `block` on; one that is away where its owner has it. */
-static enum seam_rc add_chunk(
-	struct survey_state *state, const struct seam_chunk *chunk, const struct seam_block *block)
+/* Blocks are copied with `lock`, and looked at without. */
+static enum seam_rc add_chunk(struct survey_state *state, const struct seam_chunk *chunk)
 {
 	struct seam_survey *survey = &state->survey;
-	const struct seam_slot *slot = &chunk->home->slots[chunk->home_slot];
-	if (chunk->owner != chunk->home) {
-		const struct seam_mapping *mapping;
-		LIST_FOREACH(mapping, &chunk->mappings, of_chunk)
-		{
-			if (mapping->view == chunk->owner)
-				break;
-		}
-		slot = mapping == NULL ? NULL
-				       : &mapping->view->slots[mapping->slot]; /* NULL: in transit, so nobody's yet */
-		block = mapping == NULL ? NULL : TAILQ_FIRST(&mapping->view->blocks);
-	}
+	const struct seam_view *view;
+	uint32_t slot;
 	uint64_t bytes = 0;
-	enum seam_rc rc = slot == NULL ? SEAM_OK : add_residents(state, slot, block, &bytes);
+	enum seam_rc rc = SEAM_OK;
+	if (find_owner(chunk, &view, &slot)) {
+		const uint64_t end = view->slots[slot].offset + view->slots[slot].bytes;
+		for (uint64_t at = view->slots[slot].offset; at < end && rc == SEAM_OK;) {
+			at = copy_blocks(state, view, slot, at);
+			seam__mutex_unlock(&state->engine->lock);
+			rc = add_residents(state, &view->slots[slot], &bytes);
+			seam__mutex_lock(&state->engine->lock);
+		}
+	}
 	if (rc != SEAM_OK)
 		return rc;
 	void *array = survey->chunks;
-	rc = make_room(state->engine->meta, &array, survey->count, &survey->capacity, sizeof *survey->chunks);
+	rc = make_room(state->engine->meta, &array, survey->count, &survey->capacity, sizeof(*survey->chunks));
 	survey->chunks = array;
 	if (rc == SEAM_OK)
-		survey->chunks[survey->count++] = (struct seam_surveyed){chunk->number, chunk->bytes, bytes};
+		survey->chunks[survey->count++] = (struct seam_surveyed){.number = chunk->number,
+			.kept_at = chunk->kept_at,
+			.bytes = chunk->bytes,
+			.resident_bytes = bytes};
 	return rc;
 }
 
 static enum seam_rc add_home(struct survey_state *state, const struct seam_view *home)
 {
-	const struct seam_block *block = TAILQ_FIRST(&home->blocks);
 	enum seam_rc rc = SEAM_OK;
 	for (uint32_t i = 0; i < home->slot_count && rc == SEAM_OK; i++) {
-		const struct seam_slot *slot = &home->slots[i];
-		while (block != NULL && block->offset + block->bytes <= slot->offset)
-			block = TAILQ_NEXT(block, link);
-		if (slot->mapping != NULL && seam__arena_may_have(slot->mapping->chunk))
-			rc = add_chunk(state, slot->mapping->chunk, block);
+		const struct seam_mapping *mapping = home->slots[i].mapping;
+		if (mapping != NULL && seam__arena_may_have(mapping->chunk))
+			rc = add_chunk(state, mapping->chunk);
 	}
 	return rc;
 }

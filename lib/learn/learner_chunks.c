@@ -13,13 +13,12 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-uint64_t seam__learner_offset(const struct seam_arena *arena, uint64_t number)
+uint64_t seam__learner_offset(const struct seam_arena *arena, const struct seam_surveyed *surveyed)
 {
-	for (uint32_t i = 0; i < arena->count; i++) {
-		if (arena->chunks[i].chunk->number == number)
-			return arena->chunks[i].offset;
-	}
-	return UINT64_MAX;
+	if (surveyed->kept_at >= arena->count)
+		return UINT64_MAX;
+	const struct seam_arena_chunk *at = &arena->chunks[surveyed->kept_at];
+	return at->chunk != NULL && at->chunk->number == surveyed->number ? at->offset : UINT64_MAX;
 }
 
 /* Chunks for an arena. */
@@ -93,7 +92,7 @@ static void choose_chunks(const struct seam_learner *learner, const struct seam_
 	for (uint32_t i = 0; open == NULL && i < survey->partial && choice->bytes < wanted_bytes; i++)
 		choose(choice, &survey->chunks[i]); /* they come first, as the plan has them */
 	for (uint32_t i = survey->partial; open != NULL && i < survey->count; i++)
-		taken[i] = seam__learner_offset(&open->arena, survey->chunks[i].number) != UINT64_MAX;
+		taken[i] = seam__learner_offset(&open->arena, &survey->chunks[i]) != UINT64_MAX;
 	const uint32_t first = choice->count;
 	choose_whole(choice, survey, taken, wanted_bytes);
 	drop_surplus(choice, first, wanted_bytes);

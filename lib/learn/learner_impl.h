@@ -96,7 +96,7 @@ struct seam_pins {
 SEAM_MUST_USE enum seam_rc seam__pins_init(const struct seam_iteration_kind *kind, struct seam_pins *ret_pins);
 
 /* They lie where they do in `script`, copy by copy: one goes on in the copy that the other would be in. Nothing is
- * pinned where the arena is taken. Errors: SEAM_OOM_META. */
+ * pinned where the arena is taken. With `change`: the script stays. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam_iteration_kind *kind,
 	const struct seam_taken_ranges *taken, struct seam_pins *pins);
 void seam__pins_fini(struct seam_pins *pins); /* a zeroed one is allowed */
@@ -104,8 +104,8 @@ void seam__pins_fini(struct seam_pins *pins); /* a zeroed one is allowed */
 /* Which script of the open arena further ones follow in that; NULL: nothing crosses. With the engine's `lock`. */
 const struct seam_script *seam__pins_model(const struct seam_matcher *matcher);
 
-/* Where a surveyed chunk lies in an arena, UINT64_MAX if it does not. With `lock`. */
-uint64_t seam__learner_offset(const struct seam_arena *arena, uint64_t number);
+/* Where a surveyed chunk lies in an open arena, UINT64_MAX if it does not. With `lock`. */
+uint64_t seam__learner_offset(const struct seam_arena *arena, const struct seam_surveyed *surveyed);
 
 /* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors:
  * those of seam__arena_begin(); SEAM_NOT_FOUND also where the pool has grown since the survey, and would have more than

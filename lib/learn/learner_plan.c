@@ -16,6 +16,7 @@
 #define REQUEST_NODES UINT64_C(100)
 #define PLAN_GAP 0.0025 /* of all that is live at the peak: so much above the lower bound is good enough */
 #define LARGEST_PERCENT 95u
+#define PORTION 64u /* chunks that are looked at under one `lock` */
 #define REST_SHARE \
 	128u /* of the most bytes of a period, above the least: few enough are live for a plan to come into use */
 
@@ -77,6 +78,7 @@ struct taken {
 	size_t count, capacity;
 	const struct staying *staying;
 	uint64_t unlisted_bytes; /* of chunks that the survey does not list */
+	uint64_t room_bytes;     /* of the open arena; 0: there is to be another one */
 	enum seam_rc rc;
 };
 
@@ -121,40 +123,42 @@ static void tidy(struct taken *taken)
 	taken->count = count + 1;
 }
 
-/* A survey does not list what residents occupy wholly: chunks of the open arena that were lent to them, and are theirs
- * for good. With `lock`. */
-static enum seam_rc take_unlisted(
-	const struct seam_arena *arena, const struct seam_survey *survey, const uint64_t *offsets, struct taken *taken)
+/* Who waits for `lock` may have it: it is held for some hundred steps at the most. */
+static void let_others(struct seam_learner *learner, uint32_t step)
 {
-	uint8_t *listed = seam__meta_array(seam__meta_process(), (size_t)arena->count + 1, sizeof *listed);
-	if (listed == NULL)
-		return SEAM_OOM_META;
-	for (uint32_t i = 0; i < survey->count; i++) {
-		if (offsets[i] != UINT64_MAX)
-			listed[seam__arena_chunk_at(arena, offsets[i])] = 1;
-	}
+	if (step % PORTION != 0)
+		return;
+	seam__mutex_unlock(&learner->engine->lock);
+	seam__mutex_lock(&learner->engine->lock);
+}
+
+/* A survey does not list what residents occupy wholly: chunks of the open arena that were lent to them, and are theirs
+ * for good. listed: per chunk of the arena. */
+static void take_unlisted(const struct seam_arena *arena, const uint8_t *listed, struct taken *taken)
+{
 	for (uint32_t i = 0; i < arena->count && taken->rc == SEAM_OK; i++) {
 		if (listed[i] != 0)
 			continue;
 		take(taken, arena->chunks[i].offset, arena->chunks[i].bytes);
 		taken->unlisted_bytes += arena->chunks[i].bytes;
 	}
-	seam__meta_free(seam__meta_process(), listed, ((size_t)arena->count + 1) * sizeof *listed);
-	return taken->rc;
 }
 
-/* The pieces of residents, in the arena that is open or that will be. With `lock`. */
-static enum seam_rc find_taken(struct seam_learner *learner, struct taken *taken)
+/* The pieces of residents, in the open arena, or (NULL) the one that will be. [both; drops lock] */
+static enum seam_rc find_taken(struct seam_learner *learner, const struct seam_stage *stage, struct taken *taken)
 {
 	const struct seam_survey *survey = &learner->survey;
-	const struct seam_stage *stage = seam__learner_extends(learner);
+	const size_t listed_count = stage != NULL ? stage->arena.count : 0;
 	uint64_t *offsets = seam__meta_array(seam__meta_process(), (size_t)survey->count + 1, sizeof *offsets);
-	if (offsets == NULL)
-		return SEAM_OOM_META;
+	uint8_t *listed = seam__meta_array(seam__meta_process(), listed_count + 1, sizeof *listed);
 	uint64_t offset = 0;
-	for (uint32_t i = 0; i < survey->count; i++) {
-		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, survey->chunks[i].number) : offset;
+	taken->rc = offsets != NULL && listed != NULL ? SEAM_OK : SEAM_OOM_META;
+	for (uint32_t i = 0; i < survey->count && taken->rc == SEAM_OK; i++) {
+		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, &survey->chunks[i]) : offset;
 		offset += survey->chunks[i].bytes;
+		if (stage != NULL && offsets[i] != UINT64_MAX)
+			listed[survey->chunks[i].kept_at] = 1;
+		let_others(learner, i);
 	}
 	for (uint32_t i = 0; i < survey->resident_count && taken->rc == SEAM_OK; i++) {
 		const struct seam_surveyed_resident *resident = &survey->residents[i];
@@ -163,10 +167,11 @@ static enum seam_rc find_taken(struct seam_learner *learner, struct taken *taken
 			take(taken, begin + resident->offset_bytes, resident->bytes);
 	}
 	if (stage != NULL && taken->rc == SEAM_OK)
-		taken->rc = take_unlisted(&stage->arena, survey, offsets, taken);
-	seam__meta_free(seam__meta_process(), offsets, ((size_t)survey->count + 1) * sizeof *offsets);
-	if (stage != NULL)
+		take_unlisted(&stage->arena, listed, taken);
+	if (stage != NULL && taken->rc == SEAM_OK)
 		seam__matcher_each(stage->matcher, take_planned, taken);
+	seam__meta_free(seam__meta_process(), offsets, ((size_t)survey->count + 1) * sizeof *offsets);
+	seam__meta_free(seam__meta_process(), listed, (listed_count + 1) * sizeof *listed);
 	tidy(taken);
 	return taken->rc;
 }
@@ -223,16 +228,14 @@ static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_byte
 }
 
 /* It needs no more than there is, or hardly more than any plan would. */
-static bool is_small(const struct seam_learner *learner, uint64_t most_bytes)
+static bool is_small(const struct seam_learner *learner, uint64_t room_bytes)
 {
 	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
 	return seam__script_bytes(learner->script) <=
-		seam__bits_max(most_bytes, least_bytes + least_bytes / SEAM_COST_NOISE_SHARE);
+		seam__bits_max(room_bytes, least_bytes + least_bytes / SEAM_COST_NOISE_SHARE);
 }
 
-/* most_bytes: what the open arena has. */
-static enum seam_rc make_plan(
-	struct seam_learner *learner, const struct taken *taken, const struct seam_pins *pins, uint64_t most_bytes)
+static enum seam_rc make_plan(struct seam_learner *learner, const struct taken *taken, const struct seam_pins *pins)
 {
 	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	const struct seam_live_range range = seam__learner_range(kind->model, kind->first_event, kind->last_event);
@@ -241,7 +244,7 @@ static enum seam_rc make_plan(
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		/* Its lifetimes may be others, and what is pinned may stand in the way of the rest: memory counts more
 		 * than some misses. */
-		if (rc == SEAM_OK ? is_small(learner, most_bytes) : rc != SEAM_INVALID && rc != SEAM_UNSUPPORTED)
+		if (rc == SEAM_OK ? is_small(learner, taken->room_bytes) : rc != SEAM_INVALID && rc != SEAM_UNSUPPORTED)
 			break;
 		if (i == 0 || counts[i] != counts[i - 1])
 			rc = make_script(learner, range.peak_bytes, taken, pins->items, counts[i]);
@@ -274,12 +277,35 @@ static bool is_dear(const struct seam_learner *learner, const struct taken *take
 			seam__script_bytes(learner->script) > affordable_bytes(learner, taken->unlisted_bytes));
 }
 
+/* What stays, and where it lies: the survey, what is taken of the arena, and what further scripts have in common with
+ * those that are open. With `change` all the time, so that chunks and scripts stay. */
+static enum seam_rc look_around(
+	struct seam_learner *learner, struct staying *staying, struct taken *taken, struct seam_pins *pins)
+{
+	const struct seam_script *script = NULL;
+	seam__learner_stop(learner);
+	enum seam_rc rc = seam__survey_make(learner->engine, block_stays, staying, &learner->survey);
+	const struct seam_stage *open = seam__learner_extends(learner);
+	learner->extends = open != NULL;
+	if (rc == SEAM_OK)
+		rc = find_taken(learner, open, taken);
+	if (open != NULL) {
+		taken->room_bytes = seam__stage_usable_bytes(open);
+		script = seam__pins_model(open->matcher);
+	}
+	seam__mutex_unlock(&learner->engine->lock);
+	if (rc == SEAM_OK && script != NULL)
+		rc = seam__pins_find(script, &learner->rhythm.kinds[learner->kind],
+			&(struct seam_taken_ranges){taken->ranges, taken->count}, pins);
+	seam__mutex_unlock(&learner->engine->change);
+	return rc;
+}
+
 enum seam_rc seam__learner_plan(struct seam_learner *learner)
 {
 	struct staying staying = {0};
 	struct taken taken = {.staying = &staying};
 	struct seam_pins pins = {0};
-	uint64_t most_bytes = 0;
 	seam__survey_fini(learner->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
 	learner->roomless &= ~(UINT64_C(1) << learner->kind);
@@ -289,23 +315,11 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 	enum seam_rc rc = find_staying(&learner->rhythm.kinds[learner->kind], &staying);
 	if (rc == SEAM_OK)
 		rc = seam__pins_init(&learner->rhythm.kinds[learner->kind], &pins);
-	if (rc == SEAM_OK) {
-		seam__mutex_lock(&learner->engine->lock);
-		rc = seam__survey_make(learner->engine, block_stays, &staying, &learner->survey);
-		if (rc == SEAM_OK)
-			rc = find_taken(learner, &taken);
-		const struct seam_stage *open = seam__learner_extends(learner);
-		most_bytes = open != NULL ? seam__stage_usable_bytes(open) : 0;
-		const struct seam_script *script = open != NULL ? seam__pins_model(open->matcher) : NULL;
-		if (rc == SEAM_OK && script != NULL)
-			rc = seam__pins_find(script, &learner->rhythm.kinds[learner->kind],
-				&(struct seam_taken_ranges){taken.ranges, taken.count}, &pins);
-		learner->extends = open != NULL;
-		seam__mutex_unlock(&learner->engine->lock);
-	}
+	if (rc == SEAM_OK)
+		rc = look_around(learner, &staying, &taken, &pins);
 	seam__plan_cost_note(&learner->cost, learner->survey.engine_bytes);
 	if (rc == SEAM_OK)
-		rc = make_plan(learner, &taken, &pins, most_bytes);
+		rc = make_plan(learner, &taken, &pins);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);

@@ -56,9 +56,9 @@ static inline bool tagged_stay(void *user, const struct seam_block *block)
 static inline struct seam_survey survey_of(bool (*stays)(void *user, const struct seam_block *block))
 {
 	struct seam_survey survey;
-	seam__mutex_lock(&engine.lock);
+	lock_both();
 	cr_assert_eq(seam__survey_make(&engine, stays, NULL, &survey), SEAM_OK);
-	seam__mutex_unlock(&engine.lock);
+	unlock_both();
 	return survey;
 }
 
