@@ -140,7 +140,7 @@ struct seam_plan_slot {
 };
 
 /* Before the allocation of slot `waiter` is used, its stream must wait for an event recorded at the end of slot
- * `waited` (in the repetition `lag` periods before) on that slot's stream. */
+ * `waited` (in the repetition `lag` periods before) on that slot's stream, and on the others that used it. */
 struct seam_plan_wait {
 	uint32_t waited;    /* slot; its end is not behind lag * positions + the waiter's begin */
 	uint32_t waiter;    /* slot */
@@ -212,10 +212,13 @@ enum seam_plan_period {
 
 /* What may share memory across streams. */
 enum seam_plan_streams {
-	SEAM_PLAN_STREAMS_EDGES, /* what the trace's own edges order (event record and wait, synchronisation); without
-				  * any edge nothing */
-	SEAM_PLAN_STREAMS_APART, /* nothing */
-	SEAM_PLAN_STREAMS_INSERT /* everything that program order allows; the plan lists the waits that make it safe */
+	SEAM_PLAN_STREAMS_EDGES,  /* what the trace's own edges order (event record and wait, synchronisation); without
+				   * any edge nothing */
+	SEAM_PLAN_STREAMS_APART,  /* nothing */
+	SEAM_PLAN_STREAMS_INSERT, /* everything that program order allows; the plan lists the waits that make it safe */
+	SEAM_PLAN_STREAMS_AUTO /* edges, where a plan of those is hardly larger than what lives at once. Else waits are
+				* inserted, each as long after what it waits for as the plan can do with, so that that
+				* has passed by then if it can be */
 };
 
 /* What is known while a plan is made; see seam_plan_options.progress. */

@@ -211,6 +211,8 @@ static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_byte
 	struct seam_plan_options options = seam__learner_limits(learner, (kind->last_event - kind->first_event) / 2,
 		peak_bytes, peak_bytes - seam__bits_min(kind->stays_bytes, peak_bytes));
 	options.align_bytes = SEAM_BLOCK_BYTES;
+	options.streams =
+		learner->engine->policy.reuse == SEAM_REUSE_OWN ? SEAM_PLAN_STREAMS_EDGES : SEAM_PLAN_STREAMS_AUTO;
 	options.period = SEAM_PLAN_PERIOD_GIVEN;
 	options.first_event = kind->first_event;
 	options.last_event = kind->last_event;

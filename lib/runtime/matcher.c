@@ -96,17 +96,23 @@ enum seam_miss seam__matcher_alloc(
 enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned)
 {
 	SEAM_ASSERT(matcher->pending == planned);
+	const enum seam_miss before = matcher->pending_miss;
 	struct seam_script *script = matcher->now;
 	struct seam_planned *taken;
 	const uint32_t slot = planned->number / script->copies;
 	const struct seam_cue cue = {.bytes = planned->bytes, .begin = script->stretches[slot].begin, .slot = slot};
 	const struct seam_spot spot = {&cue, matcher->pending_begin - cue.begin, planned->number % script->copies};
 	const enum seam_miss miss = seam__matcher_place(matcher, &spot, matcher->pending_bytes, &taken);
-	if (miss != SEAM_MISS_gap) {
-		matcher->counts.misses[SEAM_MISS_gap]--;
-		(void)count_miss(matcher, miss);
-	}
-	return miss;
+	matcher->counts.misses[before]--;
+	return count_miss(matcher, miss);
+}
+
+enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_planned **ret_planned)
+{
+	if (matcher->missing == NULL || matcher->pending != matcher->missing)
+		return SEAM_MISS_late;
+	*ret_planned = matcher->pending;
+	return seam__matcher_take(matcher, matcher->pending);
 }
 
 void seam__matcher_pass(struct seam_matcher *matcher)

@@ -60,7 +60,10 @@ struct seam_planned {
 		uint64_t stamp; /* free: of its last use, on `stream` */
 	};
 	struct seam_stream *stream; /* free: of its last use; NULL: none yet */
-	struct seam_block_use *uses;
+	union {
+		struct seam_block_use *uses;
+		uint64_t used_by; /* free: other streams of its last use, by their numbers in the stage */
+	};
 	uint32_t number;  /* matcher's: slot * copies + copy */
 	uint16_t blocked; /* matcher's */
 	uint8_t state;    /* matcher's: enum seam_planned_state */
@@ -193,6 +196,9 @@ uint64_t seam__matcher_front(const struct seam_matcher *matcher);
 /* Once more, for the instance of a SEAM_MISS_gap, before anything else is asked. */
 enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned);
 
+/* The same behind a SEAM_MISS_late, where blocks have gone since. SEAM_MISS_NONE: *ret_planned is live. */
+enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_planned **ret_planned);
+
 /* Whether memory of the block may have been another stream's before: by the plan, or because another script of this
  * matcher (of now or earlier) has other streams. Its stream must be ordered behind the others first. */
 bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned);
@@ -201,6 +207,9 @@ bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam
  * and stamp. O(log slots + instances that overlap) for each script. */
 void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint64_t end,
 	void (*each)(void *user, const struct seam_planned *last), void *user);
+
+/* Whether the plan orders who gets the memory of the block behind its end, and that of its other users. */
+bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_planned *planned);
 
 /* Rises when memory was freed, or may have been, of whose last user seam__matcher_last() does not know: a script went.
  */

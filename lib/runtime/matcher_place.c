@@ -94,12 +94,17 @@ static bool later_overlaps(const struct seam_script *script, const struct seam_p
 	return false;
 }
 
-/* Whoever serves it instead is told how long it will live. */
-static enum seam_miss missed(
-	struct seam_matcher *matcher, const struct seam_planned *planned, uint64_t end, enum seam_miss miss)
+/* Whoever serves it instead is told how long it will live. It may be asked for once more. */
+static enum seam_miss missed(struct seam_matcher *matcher, const struct seam_spot *spot, struct seam_planned *planned,
+	uint64_t requested_bytes, enum seam_miss miss)
 {
+	const struct seam_stretch *stretch = &matcher->now->stretches[spot->cue->slot];
 	matcher->missing = planned;
-	matcher->reach = end;
+	matcher->reach = spot->base + stretch->end;
+	matcher->pending = planned;
+	matcher->pending_miss = miss;
+	matcher->pending_begin = spot->base + stretch->begin;
+	matcher->pending_bytes = requested_bytes;
 	return miss;
 }
 
@@ -111,18 +116,15 @@ enum seam_miss seam__matcher_place(struct seam_matcher *matcher, const struct se
 	struct seam_planned *planned = &script->instances[seam__script_number(script, spot->cue->slot, spot->copy)];
 	const uint64_t begin = spot->base + stretch->begin, end = spot->base + stretch->end;
 	if (planned->state != SEAM_PLANNED_FREE || !seam__front_move(matcher, begin))
-		return missed(matcher, planned, end, SEAM_MISS_late);
+		return missed(matcher, spot, planned, requested_bytes, SEAM_MISS_late);
 	if (matcher->apart != 0 && seam__apart_overlaps(matcher, planned->offset, planned->offset + planned->bytes))
-		return missed(matcher, planned, end, SEAM_MISS_late);
+		return missed(matcher, spot, planned, requested_bytes, SEAM_MISS_late);
 	const bool passed = end < script->front.at;
 	if (passed && later_overlaps(script, planned, end))
-		return missed(matcher, planned, end, SEAM_MISS_late);
+		return missed(matcher, spot, planned, requested_bytes, SEAM_MISS_late);
 	if (planned->blocked != 0) {
-		matcher->pending = planned;
-		matcher->pending_begin = begin;
-		matcher->pending_bytes = requested_bytes;
 		*ret_planned = planned;
-		return missed(matcher, planned, end, SEAM_MISS_gap);
+		return missed(matcher, spot, planned, requested_bytes, SEAM_MISS_gap);
 	}
 	if (passed && !seam__stray_add(matcher, planned, SEAM_PLANNED_LATE))
 		return SEAM_MISS_late;

@@ -183,6 +183,14 @@ void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint
 	}
 }
 
+bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_planned *planned)
+{
+	if (planned->script == SEAM_DYNAMIC)
+		return false;
+	const struct seam_script *script = matcher->owners[planned->script];
+	return !script->retired && script->waited[planned->number / script->copies] != 0;
+}
+
 uint64_t seam__matcher_forgotten(const struct seam_matcher *matcher)
 {
 	return matcher->forgotten;

@@ -129,6 +129,7 @@ static void note_streams(struct seam_matcher *matcher, const struct seam_script 
 		matcher->some_script = true;
 		matcher->some_stream = script->streams[0];
 	}
+	matcher->several_streams |= script->is_used;
 	for (uint32_t i = 0; i < script->stream_count; i++)
 		matcher->several_streams |= script->streams[i] != matcher->some_stream;
 }

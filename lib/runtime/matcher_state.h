@@ -80,7 +80,8 @@ struct seam_matcher {
 	uint64_t arena_bytes; /* addresses from 0 on that blocks may be given */
 	const struct seam_planned
 		*missing; /* the instance that the last request would have been; NULL: not known, or it is that */
-	struct seam_planned *pending; /* of the last SEAM_MISS_gap */
+	struct seam_planned *pending; /* of the last SEAM_MISS_gap or late; NULL: not known */
+	enum seam_miss pending_miss;
 	uint64_t pending_begin;
 	uint64_t pending_bytes;
 	uint64_t reach; /* position up to which the last request that was missed would live by the plan; 0: not known */

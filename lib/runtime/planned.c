@@ -117,9 +117,14 @@ static inline bool is_ordered(
 
 /* What the matcher said, where that is not all. */
 static __attribute__((noinline)) enum seam_miss settle(struct seam_runtime *runtime, struct seam_stage *stage,
-	struct seam_planned *planned, struct seam_stream *stream, enum seam_miss miss)
+	struct seam_planned **planned_p, struct seam_stream *stream, enum seam_miss miss)
 {
 	struct seam_planned_counts *counts = &runtime->counts;
+	if (miss == SEAM_MISS_late && stage->held_count != 0 && !stage->building) {
+		seam__planned_poll_streams(runtime);
+		miss = seam__matcher_retry(stage->matcher, planned_p);
+	}
+	struct seam_planned *planned = *planned_p;
 	if (miss == SEAM_MISS_gap)
 		miss = fill_gap(runtime, stage, planned);
 	if (miss == SEAM_MISS_NONE && planned->script == SEAM_PLANNED_DYNAMIC &&
@@ -177,7 +182,7 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 	if (__builtin_expect(stage->building, 0))
 		miss = seam__stage_doubt(runtime, stage, &ask, planned, miss);
 	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(stage, planned, stream), 0)) {
-		miss = settle(runtime, stage, planned, stream, miss);
+		miss = settle(runtime, stage, &planned, stream, miss);
 		if (miss != SEAM_MISS_NONE)
 			return miss;
 	}
@@ -241,7 +246,7 @@ bool seam__planned_free(struct seam_runtime *runtime, uint64_t va, uint64_t *ret
 		return false;
 	*ret_serial = planned->serial;
 	count_free(&runtime->engine->counts, planned);
-	if (__builtin_expect(planned->uses == NULL, 1)) {
+	if (__builtin_expect(planned->uses == NULL, 1) || seam__stage_let_go(runtime, stage, planned)) {
 		seam__planned_release(runtime, stage, planned);
 		return true;
 	}
@@ -265,6 +270,8 @@ enum seam_rc seam__planned_record(
 		stage->held = held;
 		stage->held_capacity = capacity;
 	}
+	if (seam__stage_user(runtime, stage, stream) < 0)
+		return SEAM_OOM_META;
 	bool first = planned->uses == NULL;
 	enum seam_rc rc = seam__uses_add(runtime->engine, &planned->uses, stream);
 	if (rc == SEAM_OK && first)

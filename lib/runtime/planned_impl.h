@@ -47,6 +47,10 @@ void seam__stage_forget_users(struct seam_runtime *runtime, struct seam_stage *s
 bool seam__stage_order(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_planned *planned,
 	struct seam_stream *stream);
 
+/* The block is freed, and other streams may use it still. True: who gets its memory is ordered behind them, so it may
+ * go at once. */
+bool seam__stage_let_go(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned);
+
 /* Requests so far whose size does not depend on data. */
 static inline uint64_t seam__planned_asked(const struct seam_planned_counts *counts)
 {

@@ -103,6 +103,7 @@ void seam__script_retire(struct seam_meta *meta, struct seam_script *script)
 	FREE_ARRAY(berths, instances);
 	FREE_ARRAY(goes_on, script->slots);
 	FREE_ARRAY(crosses, script->slots);
+	FREE_ARRAY(waited, script->slots);
 	FREE_ARRAY(groups, script->group_count);
 	FREE_ARRAY(ranges, script->range_count);
 	FREE_ARRAY(streams, script->stream_count);

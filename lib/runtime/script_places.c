@@ -98,15 +98,24 @@ static int compare_edges(const void *left, const void *right)
 	return (int)a->begins - (int)b->begins;
 }
 
+/* Whether other streams use it until somebody waits for them: it is as if it were of one more stream. */
+static bool is_used(const struct seam_plan *plan, const struct seam_script *script, uint32_t slot)
+{
+	return (plan->slots[slot].flags & SEAM_PLAN_SHARED) != 0 && script->waited[slot] != 0;
+}
+
 static void mark_mixed(
 	const struct seam_plan *plan, struct seam_script *script, struct edge *edges, uint64_t *mixed, uint32_t *open)
 {
 	uint32_t count = 0, streams = 0, ranges = 0;
 	for (uint32_t i = 0; i < script->placed; i++) {
 		const struct seam_berth *berth = &script->berths[i];
-		const uint32_t stream = plan->slots[berth->number / script->copies].stream;
-		edges[count++] = (struct edge){berth->begin, stream, true};
-		edges[count++] = (struct edge){berth->end, stream, false};
+		const uint32_t slot = berth->number / script->copies;
+		const uint32_t of[] = {plan->slots[slot].stream, plan->header.stream_count};
+		for (unsigned i_of = 0; i_of < 1u + is_used(plan, script, slot); i_of++) {
+			edges[count++] = (struct edge){berth->begin, of[i_of], true};
+			edges[count++] = (struct edge){berth->end, of[i_of], false};
+		}
 	}
 	qsort(edges, count, sizeof(*edges), compare_edges);
 	for (uint32_t e = 0; e < count; e++) {
@@ -134,18 +143,23 @@ static void mark_mixed(
 
 static enum seam_rc find_crossings(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script)
 {
-	if (plan->header.stream_count < 2 || script->placed == 0)
+	for (uint32_t w = 0; w < plan->header.wait_count; w++)
+		script->waited[plan->waits[w].waited] = 1;
+	for (uint32_t i = 0; i < script->slots; i++)
+		script->is_used |= is_used(plan, script, i);
+	if ((plan->header.stream_count < 2 && !script->is_used) || script->placed == 0)
 		return SEAM_OK;
-	const size_t count = 2 * (size_t)script->placed;
+	const size_t count = (script->is_used ? 4 : 2) * (size_t)script->placed;
+	const size_t stream_count = (size_t)plan->header.stream_count + 1;
 	struct edge *edges = seam__meta_array(meta, count, sizeof(*edges));
 	uint64_t *mixed = seam__meta_array(meta, count + 2, sizeof(*mixed));
-	uint32_t *open = seam__meta_array(meta, plan->header.stream_count, sizeof(*open));
+	uint32_t *open = seam__meta_array(meta, stream_count, sizeof(*open));
 	const bool failed = edges == NULL || mixed == NULL || open == NULL;
 	if (!failed)
 		mark_mixed(plan, script, edges, mixed, open);
 	seam__meta_free(meta, edges, count * sizeof(*edges));
 	seam__meta_free(meta, mixed, (count + 2) * sizeof(*mixed));
-	seam__meta_free(meta, open, plan->header.stream_count * sizeof(*open));
+	seam__meta_free(meta, open, stream_count * sizeof(*open));
 	return failed ? SEAM_OOM_META : SEAM_OK;
 }
 
@@ -186,7 +200,8 @@ enum seam_rc seam__script_index_places(struct seam_meta *meta, const struct seam
 	script->place_of = place_of;
 	script->places = seam__meta_array(meta, capacity, sizeof(*script->places));
 	script->crosses = seam__meta_array(meta, script->slots, sizeof(*script->crosses));
-	if (place_of == NULL || script->places == NULL || script->crosses == NULL)
+	script->waited = seam__meta_array(meta, script->slots, sizeof(*script->waited));
+	if (place_of == NULL || script->places == NULL || script->crosses == NULL || script->waited == NULL)
 		return SEAM_OOM_META;
 	fill_places(script, place_of);
 	return find_crossings(meta, plan, script);

@@ -2,7 +2,8 @@
  *
  * An instance that is free knows which stream had it last, and the stamp of that. A stream that gets its memory is
  * ordered behind exactly that: nothing is to be done where the stamp has passed, or where the stream is ordered behind
- * it already. So no request waits for what other streams were given since.
+ * it already. So no request waits for what other streams were given since. The same holds for other streams that used
+ * the block, where its plan has waits for its end; they have the same stamp.
  *
  * Two things have no instance that tells of their last use. A block off the plan becomes a join of the arena when it is
  * freed, and so does everything when a script goes.
@@ -138,20 +139,23 @@ static bool is_any_pending(const struct seam_stage *stage, uint32_t number)
 static void note_latest(void *user, const struct seam_planned *last)
 {
 	const struct seam_stage *stage = user;
-	uint32_t i = 0;
-	while (stage->streams[i] != last->stream)
-		i++;
-	stage->latest[i] = seam__bits_max(stage->latest[i], last->stamp);
+	for (uint32_t i = 0; i < stage->stream_count; i++) {
+		if (stage->streams[i] == last->stream || (last->used_by >> seam__bits_min(i, 63) & 1) != 0)
+			stage->latest[i] = seam__bits_max(stage->latest[i], last->stamp);
+	}
 }
 
-/* Orders the stream of that number behind who had these bytes last. */
-static bool order(struct seam_stage *stage, uint32_t number, uint64_t begin, uint64_t end)
+/* Orders the stream of that number behind who had the block's bytes last. */
+static bool order(struct seam_stage *stage, uint32_t number, const struct seam_planned *planned)
 {
 	if (!is_any_pending(stage, number))
 		return true;
 	for (uint32_t i = 0; i < stage->stream_count; i++)
 		stage->latest[i] = 0;
+	const uint64_t begin = planned->offset, end = begin + planned->bytes;
 	seam__matcher_last(stage->matcher, begin, end, note_latest, stage);
+	if (planned->used_by != 0)
+		note_latest(stage, planned); /* the same slot, when it was there last */
 	for (uint32_t i = 0; i < stage->stream_count; i++) {
 		if (i == number || stage->latest[i] <= *behind(stage, number, i))
 			continue;
@@ -171,5 +175,23 @@ bool seam__stage_order(struct seam_runtime *runtime, struct seam_stage *stage, c
 		return false;
 	if (stage->stream_count == 1 || (!is_loose && !seam__matcher_crosses(stage->matcher, planned)))
 		return true;
-	return order(stage, (uint32_t)number, planned->offset, planned->offset + planned->bytes);
+	return order(stage, (uint32_t)number, planned);
+}
+
+bool seam__stage_let_go(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned)
+{
+	if (stage->stream_count == 1 || stage->arena.state != SEAM_ARENA_OPEN || stage->suspended ||
+		!seam__matcher_is_waited(stage->matcher, planned))
+		return false;
+	uint64_t used_by = 0;
+	for (const struct seam_block_use *use = planned->uses; use != NULL; use = use->next) {
+		const int number = seam__stage_user(runtime, stage, use->stream);
+		SEAM_ASSERT(number >= 0); /* it was made one when the use was recorded */
+		used_by |= UINT64_C(1) << seam__bits_min((uint64_t)number, 63);
+		(void)seam__stream_stamp(use->stream);
+	}
+	stage->recorded--;
+	seam__uses_clear(runtime->engine, &planned->uses);
+	planned->used_by = used_by;
+	return true;
 }

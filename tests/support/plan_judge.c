@@ -3,8 +3,9 @@
  * Everything that happens in 2k repetitions is a node, in the order of the host. A stream's nodes are a chain; an event
  * leads from its record to its waits; a synchronisation leads from what it waits for to everything that comes after it.
  * A block may follow another when the other was freed before and every stream that used it leads, from its last node at
- * the free, to the new block's allocation. Only a copy of a slot may follow itself whatever other streams do: nothing
- * but the runtime can know their end. Two copies are two places, each of which the runtime watches by itself.
+ * the free, to the new block's allocation. A wait of the plan leads there from all of them. Only a copy of a slot may
+ * follow itself whatever other streams do: nothing but the runtime can know their end. Two copies are two places, each
+ * of which the runtime watches by itself.
  */
 #include "plan_judge.h"
 
@@ -77,8 +78,10 @@ static void add_position(struct judge *judge, uint32_t at, uint32_t repetition)
 			judge->alloc[i][repetition] = node;
 			for (uint32_t k = 0; k < world->waits; k++) {
 				const struct seam_plan_wait *wait = &world->wait[k];
-				if (wait->waiter == i && repetition >= wait->lag)
-					judge->reach[judge->freed[wait->waited][repetition - wait->lag]][node] = true;
+				if (wait->waiter != i || repetition < wait->lag)
+					continue;
+				judge->reach[judge->freed[wait->waited][repetition - wait->lag]][node] = true;
+				judge->reach[judge->touch[wait->waited][repetition - wait->lag]][node] = true;
 			}
 		}
 		if (slot->end % world->positions == at && repetition >= lag) {

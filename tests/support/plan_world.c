@@ -88,7 +88,8 @@ static void make_waits(struct world *world, uint64_t *state)
 		const struct seam_plan_wait wait = {.waited = pick(state, world->slots),
 			.waiter = pick(state, world->slots),
 			.lag = pick(state, world->copies + 1)};
-		if (world->slot[wait.waited].stream != world->slot[wait.waiter].stream &&
+		const uint32_t stream = world->slot[wait.waiter].stream;
+		if ((world->slot[wait.waited].stream != stream || world->slot[wait.waited].touch != stream) &&
 			world->slot[wait.waited].end <= world->slot[wait.waiter].begin + wait.lag * world->positions)
 			world->wait[world->waits++] = wait;
 	}

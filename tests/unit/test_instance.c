@@ -159,10 +159,10 @@ static const struct stream_row stream_rows[] = {
 	{"two streams, no edge, periodic", "+a10 -a +b10@1 -b", 4, false, false, true},
 	{"only one way ordered, periodic", "+a10 -a !e ?e@1 +b10@1 -b", 6, false, false, true},
 	{"both ways ordered, periodic", "+a10 -a !e ?e@1 +b10@1 -b !f@1 ?f", 8, true, false, true},
-	{"used elsewhere, the own stream", "+a10 >a@1 -a +b10 -b", 0, false, false, false},
-	{"used elsewhere, no edge from there", "+a10 >a@1 -a !e ?e@1 +b10 -b", 0, false, false, false},
-	{"used elsewhere, an edge from there later", "+a10 >a@1 -a +b10 -b !e@1 ?e +c1 -c", 0, false, false, false},
-	{"used elsewhere, no edge, periodic", "+a10 >a@1 -a +b10 -b", 5, false, false, false},
+	{"used elsewhere, the own stream", "+a10 >a@1 -a +b10 -b", 0, false, false, true},
+	{"used elsewhere, no edge from there", "+a10 >a@1 -a !e ?e@1 +b10 -b", 0, false, false, true},
+	{"used elsewhere, an edge from there later", "+a10 >a@1 -a +b10 -b !e@1 ?e +c1 -c", 0, false, false, true},
+	{"used elsewhere, no edge, periodic", "+a10 >a@1 -a +b10 -b", 5, false, false, true},
 	{"used elsewhere, an edge from there first", "+a10 >a@1 -a !e@1 ?e +b10 -b", 0, true, true, true},
 };
 
@@ -225,6 +225,39 @@ Test(instance, a_private_pool_shares_with_itself_only)
 		make_pools((uint32_t[]){1, 2}, (uint64_t[]){0, 0}, choices[c].choice);
 		cr_expect(seam__problem_conflict(&problem, 0, 1), "%s", choices[c].name);
 		forget();
+	}
+}
+
+/* What is freed goes to another stream, or from the other streams that used it to its own, so many positions later. */
+Test(instance, inserted_waits_keep_their_distance)
+{
+	static const struct {
+		const char *words;
+		uint32_t most; /* the longest distance at which the first two may share */
+	} rows[] = {
+		{"+a10 -a +b10@1 -b", 1},
+		{"+a10 -a +c1 -c +b10@1 -b", 3},
+		{"+a10 >a@1 -a +c1 -c +b10 -b", 3},
+		{"+a10 -a !e ?e@1 +b10@1 -b", UINT32_MAX},
+		{"+a10 -a +b10 -b", UINT32_MAX},
+	};
+
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		for (uint32_t positions = 0; positions < 8; positions++) {
+			const struct seam_instance_options options = {
+				.align_bytes = 1, .streams = SEAM_PLAN_STREAMS_INSERT, .apart_positions = positions};
+			uint32_t last;
+
+			trace = trace_words(rows[r].words);
+			read_trace(0, 0);
+			cr_assert_eq(seam__instance_init(seam__meta_process(), trace, &requests, &slots, &options,
+					     &error, &problem),
+				SEAM_OK, "%s", error.text);
+			last = problem.count - 1;
+			cr_expect_eq(!seam__problem_conflict(&problem, 0, last), positions <= rows[r].most,
+				"%s, %u positions", rows[r].words, positions);
+			forget();
+		}
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include <seam/plan.h>
 
+#include "make.h"
 #include "check.h"
 #include "meta.h"
 #include "trace_sample.h"
@@ -174,6 +175,45 @@ Test(make, waits_are_listed_where_they_are_to_be_inserted)
 	cr_expect_eq(plan->header.arena_bytes, 100);
 	cr_expect_eq(plan->header.wait_count, 2); /* b behind a, and a behind the b of the repetition before */
 	seam_plan_free(plan);
+}
+
+#define FAR "+a100@1 -a +c1@1 -c +d1@1 -d +e1@1 -e +f1@1 -f +b90@2 -b +g1@1 -g +h1@1 -h +i1@1 -i +j1@1 -j | "
+
+/* Of what is used nearer than eight positions behind its end waits are made only where there is no limit. */
+Test(make, waits_are_inserted_where_a_plan_would_be_too_large)
+{
+	static const struct {
+		const char *words;
+		uint64_t most_bytes, arena_bytes; /* 0: there is no plan */
+		bool waits;
+	} rows[] = {
+		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, UINT64_MAX, 100, true},
+		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, 190, 190, false},
+		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, 150, 0, false},
+		{ORDERED ORDERED ORDERED, UINT64_MAX, 100, false},
+		{FAR FAR FAR, UINT64_MAX, 100, true},
+		{FAR FAR FAR, 190, 190, false},
+		{FAR FAR FAR, 150, 100, true},
+		{FAR FAR FAR, 99, 0, false},
+	};
+
+	options.streams = SEAM_PLAN_STREAMS_AUTO;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct seam_trace *trace = trace_words(rows[r].words);
+		struct seam_trace_error error = {0};
+		struct seam_plan *plan = NULL;
+		uint64_t work_ns;
+		enum seam_rc rc = seam__plan_make(trace, &options, rows[r].most_bytes, &error, &work_ns, &plan);
+
+		cr_expect_eq(rc, rows[r].arena_bytes != 0 ? SEAM_OK : SEAM_UNSUPPORTED, "row %zu: %s", r, error.text);
+		if (rc == SEAM_OK) {
+			cr_expect_eq(plan->header.arena_bytes, rows[r].arena_bytes, "row %zu: %lu", r,
+				(unsigned long)plan->header.arena_bytes);
+			cr_expect_eq(plan->header.wait_count != 0, rows[r].waits, "row %zu", r);
+		}
+		seam_plan_free(plan);
+		seam_trace_free(trace);
+	}
 }
 
 Test(make, the_same_nodes_give_the_same_plan)

@@ -64,9 +64,9 @@ static void check_seed(uint64_t seed)
 {
 	struct program_wish wish = wish_of(seed);
 	struct seam_trace *trace = trace_program(&wish, &truth);
-	uint64_t arena[3];
+	uint64_t arena[4];
 
-	for (int streams = SEAM_PLAN_STREAMS_EDGES; streams <= SEAM_PLAN_STREAMS_INSERT; streams++) {
+	for (int streams = SEAM_PLAN_STREAMS_EDGES; streams <= SEAM_PLAN_STREAMS_AUTO; streams++) {
 		struct seam_plan *plan = plan_of(trace, &wish, (enum seam_plan_streams)streams);
 		struct seam_trace_error error = {0};
 

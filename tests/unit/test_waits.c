@@ -221,6 +221,10 @@ static const struct words_row words_rows[] = {
 	{"two of one stream: the later", "+a4 +b5 -a -b +c9@1 -c", 0, 1, {{.waited = 1, .waiter = 2}}},
 	{"two of two streams", "+a4 +b5@2 -a -b +c9@1 -c", 0, 2,
 		{{.waited = 0, .waiter = 2}, {.waited = 1, .waiter = 2}}},
+	{"used elsewhere: its own stream waits too", "+a9 >a@1 -a +b9 -b", 0, 1, {{.waited = 0, .waiter = 1}}},
+	{"used elsewhere: not for itself", "+a9 >a@1 -a", 3, 0, {{0}}},
+	{"used elsewhere: beside the later", "+a4 +b5 >a@2 -a -b +c9@1 -c", 0, 2,
+		{{.waited = 1, .waiter = 2}, {.waited = 0, .waiter = 2}}},
 	{"together: no sharing", "+a9 +b9@1 -a -b", 0, 0, {{0}}},
 };
 

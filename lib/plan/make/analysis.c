@@ -42,23 +42,35 @@ static enum seam_rc find_period(const struct seam_trace *trace, const struct sea
 	}
 }
 
-/* From the period on. On failure nothing of it is left. */
-static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam_analysis *analysis)
+static enum seam_rc make_problem(const struct seam_trace *trace, const struct seam_plan_options *options,
+	enum seam_plan_streams streams, uint32_t apart_positions, struct seam_trace_error *error,
+	struct seam_analysis *analysis)
 {
 	const struct seam_instance_options instance = {.align_bytes = options->align_bytes,
-		.streams = options->streams,
+		.streams = streams,
+		.apart_positions = apart_positions,
 		.fixed = options->fixed,
 		.fixed_count = options->fixed_count,
 		.taken = options->taken,
 		.taken_count = options->taken_count};
+
+	analysis->inserts = streams == SEAM_PLAN_STREAMS_INSERT;
+	return seam__instance_init(seam__meta_process(), trace, &analysis->requests, &analysis->slots, &instance, error,
+		&analysis->problem);
+}
+
+/* From the period on. On failure nothing of it is left. */
+static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_plan_options *options,
+	struct seam_trace_error *error, struct seam_analysis *analysis)
+{
+	const enum seam_plan_streams streams =
+		options->streams == SEAM_PLAN_STREAMS_AUTO ? SEAM_PLAN_STREAMS_EDGES : options->streams;
 	enum seam_rc rc = seam__slots_init(
 		trace, &analysis->requests, &analysis->tokens, &analysis->period, error, &analysis->slots);
 
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__instance_init(seam__meta_process(), trace, &analysis->requests, &analysis->slots, &instance, error,
-		&analysis->problem);
+	rc = make_problem(trace, options, streams, 0, error, analysis);
 	if (rc != SEAM_OK)
 		seam__slots_fini(&analysis->slots);
 	return rc;
@@ -109,6 +121,14 @@ static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam
 	seam__slots_fini(&analysis->slots);
 	analysis->period = seam__period_whole(trace);
 	return lay_out(trace, options, error, analysis);
+}
+
+enum seam_rc seam__analysis_replace(struct seam_analysis *analysis, const struct seam_trace *trace,
+	const struct seam_plan_options *options, enum seam_plan_streams streams, uint32_t apart_positions,
+	struct seam_trace_error *error)
+{
+	seam__problem_fini(&analysis->problem);
+	return make_problem(trace, options, streams, apart_positions, error, analysis);
 }
 
 enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,

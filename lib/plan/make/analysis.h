@@ -20,14 +20,23 @@ struct seam_analysis {
 	struct seam_period period;
 	struct seam_period_slots slots;
 	struct seam_problem problem;
+	bool inserts; /* the problem is one with inserted waits */
 };
 
 /* options: resolved. With SEAM_PLAN_PERIOD_AUTO a loop inside of an iteration is no period, unless steps are marked:
  * most of what lives in it lives on across its boundary (micro-batches in a pipeline), and a plan of it would be of no
- * use before and behind it. ret_analysis: for seam__analysis_fini(), on success only. Errors: those of seam_plan_make()
- * but for solvers, with `error` (may be NULL) filled. */
+ SEAM_PLAN_STREAMS_AUTO; UINT64_MAX: hardly
+ * more than what lives at once. ret_analysis: for seam__analysis_fini(), on success only. Errors: those of
+ * seam_plan_make() but for solvers, with `error` (may be NULL) filled. */
 SEAM_MUST_USE enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
 	struct seam_trace_error *error, struct seam_analysis *ret_analysis);
+
+/* Another problem of the same slots, in the place of the one that is there: see instance.h. Errors: SEAM_OOM_META:
+ * there is none then. */
+SEAM_MUST_USE enum seam_rc seam__analysis_replace(struct seam_analysis *analysis, const struct seam_trace *trace,
+	const struct seam_plan_options *options, enum seam_plan_streams streams, uint32_t apart_positions,
+	struct seam_trace_error *error);
+
 void seam__analysis_fini(struct seam_analysis *analysis); /* a zeroed one is allowed */
 
 /* What sizes are rounded up to where nobody says: as allocators do it, but interval instances are taken as they are. */

@@ -17,6 +17,7 @@
 #include "prologue.h"
 #include "analysis.h"
 #include "trace_error.h"
+#include "wait_distance.h"
 #include "waits.h"
 
 #define EVENT_NS UINT64_C(1250) /* for each event: all but the solvers, at most, measured as solvers.def says */
@@ -115,7 +116,7 @@ static enum seam_rc write_down(struct making *making, struct seam_plan_builder *
 		rc = seam__plan_builder_string(builder, making->search.solver, &header->solver);
 	if (rc == SEAM_OK)
 		rc = seam__prologue_add(&making->analysis.requests, &making->analysis.slots, builder);
-	if (rc == SEAM_OK && making->options.streams == SEAM_PLAN_STREAMS_INSERT)
+	if (rc == SEAM_OK && making->analysis.inserts)
 		rc = list_waits(making, builder);
 	seam__search_describe(&making->search, &making->options, &making->placed, header);
 	return rc;
@@ -157,9 +158,12 @@ enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_p
 	enum seam_rc rc = seam__plan_options_resolve(options, seam__analysis_align(trace), error, &making.options);
 
 	*ret_work_ns = 0;
+	uint64_t work_ns = 0;
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__analysis_init(trace, &making.options, error, &making.analysis);
+	if (rc == SEAM_OK && making.options.streams == SEAM_PLAN_STREAMS_AUTO)
+		rc = seam__wait_distance_choose(trace, &making.options, most_bytes, error, &making.analysis, &work_ns);
 	if (rc == SEAM_OK && making.analysis.problem.lower_bytes > most_bytes)
 		rc = SEAM_UNSUPPORTED;
 	if (rc == SEAM_OK)
@@ -172,7 +176,7 @@ enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_p
 		rc = find_space(&making);
 	if (rc == SEAM_OK)
 		rc = assemble(&making, ret_plan);
-	*ret_work_ns = making.search.work_ns + trace->header.event_count * EVENT_NS;
+	*ret_work_ns = work_ns + making.search.work_ns + trace->header.event_count * EVENT_NS;
 	making_fini(&making);
 	return rc;
 }

@@ -59,7 +59,7 @@ enum seam_rc seam__plan_options_resolve(const struct seam_plan_options *given, u
 		return seam__options_refuse(error, "chunk_bytes is not a multiple of align_bytes");
 	if (!(made.target_gap >= 0) || !isfinite(made.target_gap))
 		return seam__options_refuse(error, "target_gap is negative or no number");
-	if (made.period > SEAM_PLAN_PERIOD_GIVEN || made.streams > SEAM_PLAN_STREAMS_INSERT)
+	if (made.period > SEAM_PLAN_PERIOD_GIVEN || made.streams > SEAM_PLAN_STREAMS_AUTO)
 		return seam__options_refuse(error, "period or streams is none of its values");
 	if (made.fixed_count > 0 && made.fixed == NULL)
 		return seam__options_refuse(error, "fixed_count without fixed");

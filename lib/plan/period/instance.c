@@ -55,7 +55,7 @@ static const struct seam_traced_request *request_of(const struct builder *builde
 /* The streams of the problem: those of slots with a place; only their pools where all streams are as one. */
 static void group_streams(struct builder *builder)
 {
-	bool as_one = builder->options->streams == SEAM_PLAN_STREAMS_INSERT;
+	bool as_one = builder->options->streams == SEAM_PLAN_STREAMS_INSERT && builder->options->apart_positions == 0;
 
 	for (uint32_t s = 0; s < builder->slots->placed_streams; s++) {
 		uint32_t pool = stream_of(builder, s)->pool;
@@ -95,19 +95,18 @@ static enum seam_rc rank_slots(struct builder *builder)
 	return SEAM_OK;
 }
 
-/* For how long a slot that other streams used is held from its own stream: until that is ordered behind them, or, where
- * all streams are as one, until all are. */
-static uint32_t shared_span(const struct builder *builder, uint32_t slot, const uint32_t *known)
+/* For how long a slot is held from a stream, of the slots, that has to be ordered behind its end: until that is, by the
+ * trace's edges or by a wait that is inserted. */
+static uint32_t held_for(const struct builder *builder, uint32_t slot, uint32_t stream)
 {
-	uint32_t most = 0;
+	const struct seam_period_slot *held = seam__slot_at(builder->slots, slot);
+	const bool is_apart = builder->options->streams == SEAM_PLAN_STREAMS_APART && stream != held->stream;
+	const uint32_t known = builder->holds == NULL || is_apart
+		? SEAM__HOLD_ALWAYS
+		: builder->holds[(size_t)slot * stream_count(builder) + stream];
+	const uint64_t inserted = (uint64_t)held->end - held->begin + builder->options->apart_positions;
 
-	if (known == NULL)
-		return SEAM__HOLD_ALWAYS;
-	if (builder->options->streams != SEAM_PLAN_STREAMS_INSERT)
-		return known[seam__slot_at(builder->slots, slot)->stream];
-	for (uint32_t s = 0; s < builder->slots->placed_streams; s++)
-		most = known[s] > most ? known[s] : most;
-	return most;
+	return builder->options->streams == SEAM_PLAN_STREAMS_INSERT && inserted < known ? (uint32_t)inserted : known;
 }
 
 /* The part of the holds that the problem's streams can use: between streams of one pool, and where edges may be
@@ -117,12 +116,10 @@ static void set_holds(const struct builder *builder, uint32_t slot, uint32_t num
 {
 	struct seam_problem *problem = builder->out;
 	struct seam_item *item = &problem->items[number];
-	const uint32_t *known = builder->holds == NULL ? NULL : builder->holds + (size_t)slot * stream_count(builder);
 	uint32_t most = problem->linear ? problem->circle - item->begin : problem->circle;
-	bool is_apart = known == NULL || builder->options->streams != SEAM_PLAN_STREAMS_EDGES;
 
 	if (seam__slot_at(builder->slots, slot)->user_count > 0) {
-		uint32_t span = shared_span(builder, slot, known);
+		uint32_t span = held_for(builder, slot, seam__slot_at(builder->slots, slot)->stream);
 
 		if (span > item->span)
 			item->span = span < most ? span : most;
@@ -132,10 +129,12 @@ static void set_holds(const struct builder *builder, uint32_t slot, uint32_t num
 
 		if (s == item->stream)
 			*hold = item->span;
-		else if (is_apart || builder->pool_of[s] != builder->pool_of[item->stream])
+		else if (builder->pool_of[s] != builder->pool_of[item->stream])
 			*hold = SEAM__HOLD_ALWAYS;
 		else
-			*hold = known[s]; /* streams with places are numbered alike in both */
+			*hold = held_for(builder, slot, s); /* streams with places are numbered alike in both */
+		if (*hold != SEAM__HOLD_ALWAYS && *hold > most)
+			*hold = most;
 	}
 }
 

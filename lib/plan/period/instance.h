@@ -8,13 +8,13 @@
  *   edges   what the trace's edges order (safety_trace.h). Where they do not repeat with the period, and where there
  *           are none, nothing is shared across streams;
  *   apart   nothing is;
- *   insert  everything that program order allows, as if there were one stream; waits.h lists the edges to insert.
- * Memory of a private pool is shared with nothing outside of it, whatever is chosen.
+ *   insert  everything that program order allows, or, with apart_positions, that and a distance in time; waits.h lists
+ * the edges to insert. Memory of a private pool is shared with nothing outside of it, whatever is chosen.
  *
  * A block that other streams used (record_stream) is held until they have passed, where the trace's edges tell when
- * that is. Where nothing tells, the host does not know its end: its memory is for the same copy of the slot only, in
- * later repetitions, and whoever runs the plan must look whether the other streams have passed before it hands it out
- * again.
+ * that is. Where nothing tells, the host does not know its end. With inserted waits it is held for the same distance;
+ * else its memory is for the same copy of the slot only, in later repetitions. In any case whoever runs the plan must
+ * look whether the other streams have passed before it hands it out again.
  *
  * Blocks with a fixed address keep it; a resident with one becomes an item that lives all around (its `request` is
  * SEAM__ITEM_NONE).
@@ -31,7 +31,9 @@
 
 struct seam_instance_options {
 	uint64_t align_bytes;
-	enum seam_plan_streams streams;
+	enum seam_plan_streams streams; /* none but edges, apart, insert */
+	uint32_t apart_positions; /* insert: memory goes to another stream so many positions behind its free at the
+				     earliest */
 	const struct seam_plan_fixed *fixed; /* fixed_count of them */
 	size_t fixed_count;
 	const struct seam_plan_range *taken; /* taken_count of them, ascending: nobody's for good */

@@ -15,7 +15,7 @@ struct piece {
 	uint32_t repetition;
 };
 
-/* One request gets bytes of another, of another stream. */
+/* One request gets bytes of another that another stream had, or used. */
 struct meeting {
 	int64_t end; /* of the waited, in positions of the waiter's period */
 	uint32_t waiter;
@@ -78,7 +78,12 @@ static enum seam_rc meet(struct player *player, uint32_t slot, uint32_t repetiti
 		.lag = lag,
 	};
 
-	return waiter->stream == waited->stream ? SEAM_OK : seam__grow_append(&player->meetings, &meeting, 1);
+	/* The runtime looks itself whether a block that other streams use is free before it comes again. */
+	const bool is_itself = slot == had->slot && lag % player->slots->copies == 0;
+
+	if (waiter->stream == waited->stream && (waited->user_count == 0 || is_itself))
+		return SEAM_OK;
+	return seam__grow_append(&player->meetings, &meeting, 1);
 }
 
 /* Takes the bytes of [begin, end) from a piece; what it has on either side stays. */
@@ -127,12 +132,15 @@ static int compare_meetings(const void *left, const void *right)
 		return a->stream < b->stream ? -1 : 1;
 	if (a->end != b->end)
 		return a->end > b->end ? -1 : 1;
-	return a->waited < b->waited ? -1 : a->waited > b->waited;
+	if (a->waited != b->waited)
+		return a->waited < b->waited ? -1 : 1;
+	return (a->lag > b->lag) - (a->lag < b->lag);
 }
 
 /* Of each waiter and stream the one that ends last; and one that ends earlier if it is of a later period, for in the
- * first repetitions the other has not happened. */
-static enum seam_rc choose(const struct seam_grow *meetings, struct seam_grow *waits)
+ * first repetitions the other has not happened; and those that other streams used. */
+static enum seam_rc choose(
+	const struct seam_period_slots *slots, const struct seam_grow *meetings, struct seam_grow *waits)
 {
 	const struct meeting *list = meetings->items;
 	uint32_t least_lag = 0;
@@ -142,10 +150,16 @@ static enum seam_rc choose(const struct seam_grow *meetings, struct seam_grow *w
 		const struct seam_plan_wait wait = {
 			.waited = list[m].waited, .waiter = list[m].waiter, .lag = list[m].lag};
 
-		if (m > 0 && list[m].waiter == list[m - 1].waiter && list[m].stream == list[m - 1].stream &&
-			list[m].lag >= least_lag)
+		const bool is_first =
+			m == 0 || list[m].waiter != list[m - 1].waiter || list[m].stream != list[m - 1].stream;
+		const bool is_again =
+			!is_first && list[m].waited == list[m - 1].waited && list[m].lag == list[m - 1].lag;
+		const bool is_shared = seam__slot_at(slots, list[m].waited)->user_count > 0;
+
+		if (is_again || (!is_first && list[m].lag >= least_lag && !is_shared))
 			continue;
-		least_lag = list[m].lag;
+		if (is_first || list[m].lag < least_lag)
+			least_lag = list[m].lag;
 		rc = seam__grow_append(waits, &wait, 1);
 	}
 	return rc;
@@ -169,7 +183,7 @@ enum seam_rc seam__waits_list(const struct seam_period_slots *slots, const struc
 				rc = play_item(&player, i, round);
 	if (rc == SEAM_OK && player.meetings.count > 0) {
 		qsort(player.meetings.items, player.meetings.count, sizeof(struct meeting), compare_meetings);
-		rc = choose(&player.meetings, &waits);
+		rc = choose(slots, &player.meetings, &waits);
 	}
 	seam__grow_fini(&player.meetings);
 	(void)seam__slab_fini(&player.slab); /* the pieces still in it were the tree's */

@@ -1,12 +1,11 @@
-/* waits.h: which edges a program must insert so that a placement is safe that let all streams share as if they were
- * one.
+/* waits.h: which edges a program must insert so that a placement is safe that let streams share which nothing orders.
  *
  * When a request gets bytes that another stream's request had last, its stream must wait for the end of that one
  * (struct seam_plan_wait of seam/plan.h). Who had the bytes before that needs no wait of its own: the last user has
  * waited for it. Of several such requests of one stream only the one that ends last is waited for, in whichever copy of
  * the period (the stream is a queue), and beside it those of later periods, which count while the former has not
- * happened yet. Blocks that several streams used come into no wait; instance.h holds them until all streams are ordered
- * behind them by the trace's own edges.
+ * happened yet. One that other streams used is always waited for, by its own stream as well: a wait for a block is one
+ * for all that used it.
  *
  * This holds for a program that takes every slot as planned. Who leaves one out must order the next user of its bytes
  * behind the one before.

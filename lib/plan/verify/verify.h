@@ -109,6 +109,9 @@ void seam__clocks_act(struct seam_clocks *clocks, const struct seam_act *act, ui
  * and before slot `wait->waiter` of `repetition` is used, `stream` waits for it. */
 void seam__clocks_record_wait(struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
 	uint64_t repetition, uint64_t tick);
+/* The same for another stream that used the slot. */
+void seam__clocks_extend_wait(struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
+	uint64_t repetition, uint64_t tick);
 void seam__clocks_await(
 	struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition);
 

@@ -111,6 +111,14 @@ void seam__clocks_record_wait(struct seam_clocks *clocks, const struct seam_plan
 	record(clocks, wait_clock(clocks, plan, wait, repetition), stream, tick);
 }
 
+void seam__clocks_extend_wait(struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream,
+	uint64_t repetition, uint64_t tick)
+{
+	uint64_t *clock = wait_clock(clocks, plan, wait, repetition);
+	join(clock, &clocks->of_stream[(uint64_t)stream * clocks->streams], clocks->streams);
+	clock[stream] = tick;
+}
+
 void seam__clocks_await(
 	struct seam_clocks *clocks, const struct seam_plan *plan, uint32_t wait, uint32_t stream, uint64_t repetition)
 {

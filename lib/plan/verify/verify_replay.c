@@ -5,7 +5,8 @@
  * block has been freed, was of the same private pool, and everything that its streams were given until the free is
  * ordered before what the new block's stream is given. When a block that other streams used (SEAM_PLAN_SHARED) ends,
  * the host does not know: only the same copy of its slot, of which the runtime asks that, may have its bytes without an
- * order. The block before the last need not be looked at: the last one was behind it.
+ * order. A wait for such a block is one for all that used it. The block before the last need not be looked at: the last
+ * one was behind it.
  *
  * Of dynamic requests only the ranges of their groups are looked at: no block lives there while a group is open. What
  * orders the streams of dynamic requests is decided when they come.
@@ -182,9 +183,15 @@ static void give(struct replay *replay, uint32_t slot, uint32_t lag)
 	struct use *use = use_of(replay, slot, replay->repetition - lag);
 	use->live = false;
 	use->freed_at = replay->tick;
-	for (uint32_t i = replay->waits_of_waited.heads[slot]; i != NOBODY; i = replay->waits_of_waited.nexts[i])
-		seam__clocks_record_wait(replay->clocks, replay->acts->plan, i, replay->acts->slot_streams[slot],
+	const struct seam_plan *plan = replay->acts->plan;
+	const struct touch *touches = replay->touches.items;
+	for (uint32_t i = replay->waits_of_waited.heads[slot]; i != NOBODY; i = replay->waits_of_waited.nexts[i]) {
+		seam__clocks_record_wait(replay->clocks, plan, i, replay->acts->slot_streams[slot],
 			replay->repetition - lag, replay->tick);
+		for (uint32_t t = use->first_touch; t != 0; t = touches[t - 1].next)
+			seam__clocks_extend_wait(
+				replay->clocks, plan, i, touches[t - 1].stream, replay->repetition - lag, replay->tick);
+	}
 }
 
 static enum seam_rc touch(struct replay *replay, const struct seam_act *act)

@@ -1,0 +1,115 @@
+/* wait_distance.c: see wait_distance.h. */
+#include "wait_distance.h"
+
+#include "make.h"
+
+/* 8 positions, some four requests: who gets memory sooner than that waits for what has just been given out. */
+#define LEAST_EXPONENT 3u
+/* Of what is allowed: a search may improve a quick placement by one part in so many. */
+#define SEARCH_SHARE 64u
+
+struct choice {
+	const struct seam_trace *trace;
+	const struct seam_plan_options *options;
+	struct seam_trace_error *error;
+	struct seam_analysis *analysis;
+	uint64_t most_bytes;
+	uint64_t work_ns;
+};
+
+static enum seam_rc set_problem(struct choice *choice, enum seam_plan_streams streams, uint32_t apart_positions)
+{
+	return seam__analysis_replace(
+		choice->analysis, choice->trace, choice->options, streams, apart_positions, choice->error);
+}
+
+/* The peak of a quick placement of the problem; UINT64_MAX: none is small enough. */
+static enum seam_rc place_quickly(struct choice *choice, uint64_t *ret_bytes)
+{
+	const struct seam_problem *problem = &choice->analysis->problem;
+	struct seam_plan_options quick = *choice->options;
+	struct seam_search search = {0};
+	struct seam_placement placed;
+	enum seam_rc rc;
+
+	*ret_bytes = UINT64_MAX;
+	if (problem->lower_bytes > choice->most_bytes)
+		return SEAM_OK;
+	quick.solver = NULL;
+	quick.progress = NULL;
+	quick.node_limit = 1;
+	quick.target_gap = problem->lower_bytes == 0
+		? 0
+		: (double)(choice->most_bytes - problem->lower_bytes) / (double)problem->lower_bytes;
+	rc = seam__placement_init(&placed, problem);
+	if (rc != SEAM_OK)
+		return rc;
+	rc = seam__search_run(problem, &quick, choice->error, &placed, &search);
+	choice->work_ns += search.work_ns;
+	*ret_bytes = rc == SEAM_OK ? placed.peak_bytes : UINT64_MAX;
+	return rc;
+}
+
+/* The longest distance that can be afforded, of the powers of two up to half a period; 0 where none can. Where only a
+ * search can tell it is the least one. */
+static enum seam_rc find_longest(struct choice *choice, uint32_t *ret_positions)
+{
+	uint32_t low = LEAST_EXPONENT - 1, high = LEAST_EXPONENT - 1; /* 2^low can, or it is the least but one */
+	uint64_t bytes = UINT64_MAX;
+	enum seam_rc rc = SEAM_OK;
+
+	while (high < 30 && UINT32_C(1) << (high + 2) <= choice->analysis->slots.position_count)
+		high++;
+	while (rc == SEAM_OK && low < high) {
+		const uint32_t middle = (low + high + 1) / 2;
+
+		rc = set_problem(choice, SEAM_PLAN_STREAMS_INSERT, UINT32_C(1) << middle);
+		if (rc == SEAM_OK)
+			rc = place_quickly(choice, &bytes);
+		if (bytes <= choice->most_bytes)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	if (low < LEAST_EXPONENT && bytes != UINT64_MAX &&
+		bytes - choice->most_bytes <= choice->most_bytes / SEARCH_SHARE)
+		low = LEAST_EXPONENT;
+	*ret_positions = low < LEAST_EXPONENT ? 0 : UINT32_C(1) << low;
+	return rc;
+}
+
+static enum seam_rc choose(struct choice *choice, bool has_limit)
+{
+	const uint64_t without_bytes = choice->analysis->problem.lower_bytes;
+	uint32_t positions;
+	enum seam_rc rc;
+
+	if (has_limit && without_bytes <= choice->most_bytes)
+		return SEAM_OK;
+	rc = set_problem(choice, SEAM_PLAN_STREAMS_INSERT, 0);
+	if (rc != SEAM_OK)
+		return rc;
+	if (!has_limit)
+		choice->most_bytes =
+			choice->analysis->problem.lower_bytes + choice->analysis->problem.lower_bytes / SEAM_WAIT_SHARE;
+	if (without_bytes <= choice->most_bytes)
+		return set_problem(choice, SEAM_PLAN_STREAMS_EDGES, 0);
+	if (choice->analysis->problem.lower_bytes > choice->most_bytes)
+		return SEAM_OK;
+	rc = find_longest(choice, &positions);
+	if (rc != SEAM_OK)
+		return rc;
+	return has_limit && positions == 0 ? set_problem(choice, SEAM_PLAN_STREAMS_EDGES, 0)
+					   : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, positions);
+}
+
+enum seam_rc seam__wait_distance_choose(const struct seam_trace *trace, const struct seam_plan_options *options,
+	uint64_t most_bytes, struct seam_trace_error *error, struct seam_analysis *analysis, uint64_t *ret_work_ns)
+{
+	struct choice choice = {
+		.trace = trace, .options = options, .error = error, .analysis = analysis, .most_bytes = most_bytes};
+	const enum seam_rc rc = choose(&choice, most_bytes != UINT64_MAX);
+
+	*ret_work_ns = choice.work_ns;
+	return rc;
+}
