@@ -51,7 +51,7 @@ static void build(void)
 	cr_assert_eq(seam__exact_window_init(&window, &problem), SEAM_OK);
 	cr_assert_eq(window.sections, 3);
 	cr_assert_eq(seam__exact_skyline_init(&skyline, &window), SEAM_OK);
-	seam__exact_skyline_reset(&skyline, 100, true);
+	seam__exact_skyline_reset(&skyline, 100);
 	cr_assert(seam__exact_skyline_place(&skyline, item(0), 0));
 	cr_assert(seam__exact_skyline_place(&skyline, item(1), 0));
 }

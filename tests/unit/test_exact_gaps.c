@@ -41,7 +41,7 @@ static void begin(const struct row *rows, uint32_t count, uint32_t circle, uint6
 	cr_assert_eq(seam__exact_window_init(&window, &problem), SEAM_OK);
 	cr_assert_eq(seam__exact_skyline_init(&skyline, &window), SEAM_OK);
 	cr_assert_eq(seam__exact_gaps_init(&gaps, &skyline), SEAM_OK);
-	seam__exact_gaps_reset(&gaps, capacity_bytes, true, SEAM__EXACT_FEWEST);
+	seam__exact_gaps_reset(&gaps, capacity_bytes, SEAM__EXACT_FEWEST);
 }
 
 static bool settle(void)

@@ -75,7 +75,7 @@ Test(exact_skyline, steps_keep_the_sums_and_can_be_undone)
 
 		random_problem(&wish, meta, &problem);
 		open_skyline();
-		seam__exact_skyline_reset(&skyline, window.lower_bytes + 4000, false);
+		seam__exact_skyline_reset(&skyline, window.lower_bytes + 4000);
 		cr_assert_null(seam__exact_skyline_check(&skyline), "%s", seam__exact_skyline_check(&skyline));
 		for (int round = 0; round < 20; round++) {
 			uint32_t mark = skyline.trail_count;
@@ -112,22 +112,10 @@ static void three(uint64_t a_bytes, uint64_t b_bytes)
 	cr_assert_eq(window.sections, 2);
 }
 
-Test(exact_skyline, a_hole_that_an_unplaced_item_fits_into_is_refused)
-{
-	three(10, 20);
-	seam__exact_skyline_reset(&skyline, 100, true);
-	cr_expect(seam__exact_skyline_raise(&skyline, 1, 19));
-	cr_expect_not(seam__exact_skyline_raise(&skyline, 1, 20), "the hole has grown to 20");
-	seam__exact_skyline_undo(&skyline, 0);
-	cr_expect_not(seam__exact_skyline_raise(&skyline, 0, 10));
-	seam__exact_skyline_reset(&skyline, 100, false);
-	cr_expect(seam__exact_skyline_raise(&skyline, 0, 10), "without dominance it may stay empty");
-}
-
 Test(exact_skyline, slack_cannot_be_overdrawn)
 {
 	three(10, 20);
-	seam__exact_skyline_reset(&skyline, 70, true);
+	seam__exact_skyline_reset(&skyline, 70);
 	cr_expect(seam__exact_skyline_raise(&skyline, 0, 5));
 	cr_expect_not(seam__exact_skyline_raise(&skyline, 1, 1), "50 and 20 fill 70");
 }

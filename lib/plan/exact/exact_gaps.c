@@ -4,10 +4,9 @@
 #include "region.h"
 
 /* Time on one core, measured as solvers.def says: for a section of a gap, raised or not; for an item that may fit,
- * more where many items are far apart in memory; for a look at a hole. */
+ * more where many items are far apart in memory. */
 #define SECTION_NS UINT64_C(30)
 #define FIT_NS UINT64_C(6)
-#define LOOK_NS UINT64_C(4)
 #define FAR_COUNT UINT64_C(1400)
 
 /* What looking at a gap led to. */
@@ -32,10 +31,9 @@ enum seam_rc seam__exact_gaps_init(struct seam_exact_gaps *gaps, struct seam_exa
 	return SEAM_OK;
 }
 
-void seam__exact_gaps_reset(
-	struct seam_exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam_exact_style style)
+void seam__exact_gaps_reset(struct seam_exact_gaps *gaps, uint64_t capacity_bytes, enum seam_exact_style style)
 {
-	seam__exact_skyline_reset(gaps->skyline, capacity_bytes, dominance); /* which touches every section */
+	seam__exact_skyline_reset(gaps->skyline, capacity_bytes); /* which touches every section */
 	gaps->style = style;
 	for (uint32_t n = 0; n < 2 * gaps->leaves; n++)
 		gaps->tree[n] = SEAM__ITEM_NONE;
@@ -264,11 +262,6 @@ void seam__exact_gaps_split(
 		add_part(gaps, first, seam__exact_distance(window, first, end));
 	else
 		add_part(gaps, first, window->sections);
-}
-
-uint64_t seam__exact_gaps_work_ns(const struct seam_exact_gaps *gaps)
-{
-	return gaps->work_ns + gaps->skyline->holes.looks * LOOK_NS;
 }
 
 /* How far what covers the spot's section and fits reaches in the gap: [*ret_left, *ret_right), counted from its first.

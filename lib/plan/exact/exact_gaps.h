@@ -50,18 +50,14 @@ struct seam_exact_gaps {
 	struct seam_exact_part *parts; /* of the last call of split */
 	uint32_t part_count;
 	enum seam_exact_style style;
-	uint64_t work_ns; /* that it took in all without the skyline's part */
+	uint64_t work_ns; /* what all took since init, estimated from what was looked at */
 };
 
 /* In the region of the window's problem. Errors: SEAM_OOM_META. The skyline must outlive it. */
 SEAM_MUST_USE enum seam_rc seam__exact_gaps_init(struct seam_exact_gaps *gaps, struct seam_exact_skyline *skyline);
 
 /* Starts anew: seam__exact_skyline_reset(), and the style of what follows. */
-void seam__exact_gaps_reset(
-	struct seam_exact_gaps *gaps, uint64_t capacity_bytes, bool dominance, enum seam_exact_style style);
-
-/* What all took since init, estimated from what was looked at. */
-uint64_t seam__exact_gaps_work_ns(const struct seam_exact_gaps *gaps);
+void seam__exact_gaps_reset(struct seam_exact_gaps *gaps, uint64_t capacity_bytes, enum seam_exact_style style);
 
 /* Applies the rules where floors have changed, until nothing changes. False: nothing can come of this (the caller
  * undoes). */

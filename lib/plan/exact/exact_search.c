@@ -165,7 +165,7 @@ static enum split split(struct seam_exact_search *search, const struct seam_exac
 /* Takes a step in a part of so many sections from the budget, and what is missing for those before it. */
 static bool pay(struct seam_exact_search *search, uint32_t sections, struct seam_budget *budget)
 {
-	uint64_t owed = seam__exact_gaps_work_ns(&search->gaps) / NODE_NS;
+	uint64_t owed = search->gaps.work_ns / NODE_NS;
 	uint64_t nodes = 1 + sections / SECTIONS_PER_NODE;
 
 	if (search->paid + nodes < owed)
@@ -257,7 +257,7 @@ enum seam_exact_result seam__exact_search_try(
 	search->incomplete = false;
 	if (attempt->capacity_bytes < window->lower_bytes)
 		return SEAM__EXACT_NONE;
-	seam__exact_gaps_reset(&search->gaps, attempt->capacity_bytes, !attempt->loose, attempt->style);
+	seam__exact_gaps_reset(&search->gaps, attempt->capacity_bytes, attempt->style);
 	if (!seam__exact_gaps_settle(&search->gaps))
 		return search->skyline.overflow ? SEAM__EXACT_SPENT : SEAM__EXACT_NONE;
 	if (!pay(search, window->sections, budget))

@@ -21,7 +21,7 @@ struct seam_exact_attempt {
 	uint64_t node_limit;
 	const double *priorities; /* per item of the window: where several fit, the highest is tried first */
 	enum seam_exact_style style;
-	bool loose; /* any placement will do: no dominance, and no step back */
+	bool loose; /* any placement will do: no step back */
 };
 
 enum seam_exact_result {

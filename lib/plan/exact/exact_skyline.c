@@ -26,7 +26,6 @@ enum seam_rc seam__exact_skyline_init(struct seam_exact_skyline *skyline, const 
 {
 	struct seam_region *region = window->problem->region;
 	struct seam_exact_skyline made = {.window = window};
-	enum seam_rc rc = seam__exact_holes_init(&made.holes, window);
 
 	made.trail_capacity = TRAIL_LEAST + TRAIL_PER_PLACE * (window->count + window->sections);
 	made.sections = seam__region_array(region, window->sections, sizeof(*made.sections));
@@ -38,8 +37,8 @@ enum seam_rc seam__exact_skyline_init(struct seam_exact_skyline *skyline, const 
 	made.touched_words =
 		seam__region_array(region, words_of(words_of(window->sections)), sizeof(*made.touched_words));
 	*skyline = made;
-	if (rc != SEAM_OK || made.sections == NULL || made.offsets == NULL || made.item_keys == NULL ||
-		made.placed == NULL || made.trail == NULL || made.touched == NULL || made.touched_words == NULL)
+	if (made.sections == NULL || made.offsets == NULL || made.item_keys == NULL || made.placed == NULL ||
+		made.trail == NULL || made.touched == NULL || made.touched_words == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < window->count; i++)
 		made.item_keys[i] = mix(i + 1, UINT64_C(0x2545f4914f6cdd1d));
@@ -115,14 +114,13 @@ static void touch_around(struct seam_exact_skyline *skyline, uint32_t first, uin
 	mark_row(skyline, &row, true);
 }
 
-void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes, bool dominance)
+void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes)
 {
 	const struct seam_exact_window *window = skyline->window;
 
 	skyline->trail_count = 0;
 	skyline->decided = 0;
 	skyline->capacity_bytes = capacity_bytes;
-	skyline->dominance = dominance;
 	skyline->overflow = false;
 	touch_around(skyline, 0, window->sections);
 	for (uint32_t s = 0; s < window->sections; s++) {
@@ -130,15 +128,17 @@ void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capa
 
 		*section = (struct seam_exact_section){
 			.rest_bytes = window->load_bytes[s],
-			.smallest_bytes = window->items[window->covers[window->cover_index[s]]].size_bytes,
-			.crossing = window->cover_index[s + 1] - window->cover_index[s] -
-				seam__exact_holes_ends(&skyline->holes, s),
+			.crossing = window->cover_index[s + 1] - window->cover_index[s],
 		};
 		section->slack_bytes = (int64_t)(capacity_bytes - section->rest_bytes);
 	}
 	for (uint32_t i = 0; i < window->count; i++) {
+		const struct seam_exact_item *item = &window->items[i];
+
 		skyline->placed[i] = false;
-		skyline->sections[window->items[i].first].start_key ^= skyline->item_keys[i];
+		skyline->sections[item->first].start_key ^= skyline->item_keys[i];
+		skyline->sections[seam__exact_ahead(window, item->first, item->width - 1)]
+			.crossing--; /* it ends there */
 	}
 }
 
@@ -186,8 +186,6 @@ static bool note_raise(struct seam_exact_skyline *skyline, uint32_t s, uint64_t 
 		.section = s,
 		.floor_bytes = section->floor_bytes,
 		.level_bytes = level,
-		.hole_bottom_bytes = section->hole_bottom_bytes,
-		.hole_top_bytes = section->hole_top_bytes,
 	};
 	return true;
 }
@@ -195,20 +193,13 @@ static bool note_raise(struct seam_exact_skyline *skyline, uint32_t s, uint64_t 
 bool seam__exact_skyline_raise(struct seam_exact_skyline *skyline, uint32_t s, uint64_t level)
 {
 	struct seam_exact_section *section = &skyline->sections[s];
-	uint64_t floor_bytes = section->floor_bytes;
 
 	if (!note_raise(skyline, s, level))
 		return false;
-	if (section->hole_top_bytes != section->floor_bytes)
-		section->hole_bottom_bytes = section->floor_bytes;
-	section->hole_top_bytes = level;
 	section->slack_bytes -= (int64_t)(level - section->floor_bytes);
 	section->floor_bytes = level;
 	touch_around(skyline, s, 1);
-	return section->slack_bytes >= 0 &&
-		!(skyline->dominance &&
-			section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes &&
-			seam__exact_holes_fit(&skyline->holes, skyline, s, floor_bytes));
+	return section->slack_bytes >= 0;
 }
 
 static void undo_place(struct seam_exact_skyline *skyline, const struct seam_exact_step *step)
@@ -237,8 +228,6 @@ void seam__exact_skyline_undo(struct seam_exact_skyline *skyline, uint32_t mark)
 			continue;
 		}
 		section->slack_bytes += (int64_t)(step->level_bytes - step->floor_bytes);
-		section->hole_bottom_bytes = step->hole_bottom_bytes;
-		section->hole_top_bytes = step->hole_top_bytes;
 		section->floor_bytes = step->floor_bytes;
 		touch_around(skyline, step->section, 1);
 	}
@@ -249,14 +238,9 @@ uint64_t seam__exact_skyline_key(const struct seam_exact_skyline *skyline, uint3
 	const struct seam_exact_window *window = skyline->window;
 	uint64_t key = 0;
 
-	for (uint32_t s = first, left = length; left > 0; s = seam__exact_ahead(window, s, 1), left--) {
-		const struct seam_exact_section *section = &skyline->sections[s];
-
-		key ^= section->start_key ^ mix(s + 1, skyline->capacity_bytes - section->floor_bytes);
-		if (section->hole_top_bytes - section->hole_bottom_bytes >= section->smallest_bytes)
-			key ^= mix(mix(s + 1, section->floor_bytes - section->hole_bottom_bytes),
-				section->floor_bytes - section->hole_top_bytes);
-	}
+	for (uint32_t s = first, left = length; left > 0; s = seam__exact_ahead(window, s, 1), left--)
+		key ^= skyline->sections[s].start_key ^
+			mix(s + 1, skyline->capacity_bytes - skyline->sections[s].floor_bytes);
 	return key == 0 ? 1 : key;
 }
 

@@ -3,10 +3,7 @@
  *
  * Every section has a floor: what is placed there lies below it, what is not yet placed will lie at it or above. An
  * item is placed where all its sections have one floor. A section where nothing may lie at the floor is raised: the
- * bytes passed over are lost, and its slack (what may be lost there at all) shrinks by them. The last gap that raising
- * left below a floor is its hole: a placement in which an unplaced item
- * still fits into holes is no better than the one with that item there, so it need not be followed (papers:
- * MiniMalloc's dominance).
+ * bytes passed over are lost, and its slack (what may be lost there at all) shrinks by them.
  *
  * Which choices there are: exact_gaps.h; which is tried when: exact_search.h.
  *
@@ -22,7 +19,6 @@
 
 #include <stdbool.h>
 
-#include "exact_holes.h"
 #include "exact_window.h"
 
 #define SEAM__EXACT_OPEN UINT64_MAX /* no neighbour beside */
@@ -31,10 +27,7 @@ struct seam_exact_section {
 	uint64_t floor_bytes;
 	uint64_t rest_bytes;
 	int64_t slack_bytes; /* negative: nothing can come of this */
-	uint64_t hole_bottom_bytes;
-	uint64_t hole_top_bytes;
-	uint64_t smallest_bytes; /* of all items that cover the section: smaller holes are nobody's */
-	uint64_t start_key;      /* of the unplaced items that start here */
+	uint64_t start_key;  /* of the unplaced items that start here */
 	uint32_t crossing;
 	uint32_t last_raise; /* on the trail; may be out of date */
 };
@@ -49,8 +42,6 @@ struct seam_exact_row {
 struct seam_exact_step {
 	uint64_t floor_bytes; /* before */
 	uint64_t level_bytes; /* raised to */
-	uint64_t hole_bottom_bytes;
-	uint64_t hole_top_bytes;
 	uint32_t item;
 	uint32_t section;
 };
@@ -68,9 +59,7 @@ struct seam_exact_skyline {
 	uint64_t capacity_bytes;
 	uint64_t *touched;       /* a bit per section: its floor or a neighbour's has changed since exact_gaps looked */
 	uint64_t *touched_words; /* a bit per word of `touched` that is not 0 */
-	struct seam_exact_holes holes;
-	bool dominance; /* look at holes */
-	bool overflow;  /* the trail was too short: what failed since has not been proved to fail */
+	bool overflow;           /* the trail was too short: what failed since has not been proved to fail */
 };
 
 /* In the region of the window's problem. Errors: SEAM_OOM_META. The window must outlive it. */
@@ -78,13 +67,13 @@ SEAM_MUST_USE enum seam_rc seam__exact_skyline_init(
 	struct seam_exact_skyline *skyline, const struct seam_exact_window *window);
 
 /* Everything unplaced, floors at 0. capacity_bytes: at least the window's lower bound. */
-void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes, bool dominance);
+void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes);
 
 /* Places an item at `floor_bytes`, the floor of all its sections. False: no room on the trail. */
 bool seam__exact_skyline_place(struct seam_exact_skyline *skyline, uint32_t item, uint64_t floor_bytes);
 
-/* Raises a section to `level` bytes. False: slack is overdrawn, an unplaced item
- * fits into the hole, or the trail is full; to be undone by the caller in any case. */
+/* Raises a section to `level` bytes. False: slack is overdrawn, or the trail is full; to be undone by the caller in any
+ * case. */
 bool seam__exact_skyline_raise(struct seam_exact_skyline *skyline, uint32_t section, uint64_t level);
 
 /* Sections that have to be looked at: marks `row`; takes the marks of `row` away; finds a marked one (SEAM__ITEM_NONE:
@@ -96,8 +85,8 @@ uint32_t seam__exact_skyline_touched(const struct seam_exact_skyline *skyline);
 /* Back to when trail_count was `mark`. */
 void seam__exact_skyline_undo(struct seam_exact_skyline *skyline, uint32_t mark);
 
-/* Names the state of `length` sections from `first`: what is unplaced, how much height is left, the holes that matter.
- * Equal states have equal keys, and others different ones but for accidents of 64 bits. Never 0. */
+/* Names the state of `length` sections from `first`: what is unplaced, and how much height is left. Equal states have
+ * equal keys, and others different ones but for accidents of 64 bits. Never 0. */
 uint64_t seam__exact_skyline_key(const struct seam_exact_skyline *skyline, uint32_t first, uint32_t length);
 
 /* Name of the first broken invariant, or NULL. */
