@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "meta.h"
 #include "aligned_requests.h"
 
 /* Where a member frees an aligned request. */
@@ -122,7 +121,7 @@ static enum seam_rc end_by_votes(struct seam_aligned_requests *aligned, struct s
 {
 	enum seam_rc rc = SEAM_OK;
 
-	for (uint32_t c = 0; rc == SEAM_OK && c < aligned->items.count; c++) {
+	for (uint32_t c = 0; rc == SEAM_OK && c < aligned->count; c++) {
 		struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, c);
 		struct vote votes[SEAM__MEMBERS_MAX];
 		bool elsewhere;

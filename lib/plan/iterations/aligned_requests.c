@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "meta.h"
+#include "region.h"
 #include "sequence_diff.h"
 
 /* The requests of an aligned request, or, before those are chosen, of a request of the base: one for each member. */
@@ -27,22 +27,20 @@ static enum seam_rc lay_beside(struct seam_aligned_requests *aligned, uint32_t m
 {
 	struct seam_sequence sequence;
 	struct seam_difference ignored;
-	size_t bytes;
-	uint32_t *same;
+	struct seam_region *region = aligned->sequences->region;
+	const void *mark = seam__region_mark(region);
+	uint32_t *same = seam__region_array(region, seam__stretch_count(&aligned->members[member]), sizeof(*same));
 	enum seam_rc rc = seam__sequence_init(aligned->sequences, &aligned->members[member], &sequence);
 
 	if (rc != SEAM_OK)
 		return rc;
-	bytes = ((size_t)seam__stretch_count(&sequence.stretch) + 1) * sizeof(*same);
-	same = seam__meta_alloc(seam__meta_process(), bytes);
 	rc = same != NULL ? seam__sequence_compare(aligned->sequences, base, &sequence, UINT32_MAX / 4, same, &ignored)
 			  : SEAM_OOM_META;
 	if (rc == SEAM_OK)
 		note_member(aligned, member, same);
 	else if (rc == SEAM_NOT_FOUND)
 		rc = SEAM_OK; /* it is of the kind, but in ways that are too many to list: it has no say */
-	seam__meta_free(seam__meta_process(), same, bytes);
-	seam__sequence_fini(aligned->sequences, &sequence);
+	seam__region_release(region, mark);
 	return rc;
 }
 
@@ -75,15 +73,13 @@ static struct seam_aligned_request judge_sizes(const struct seam_aligned_request
 }
 
 /* Keeps those requests of the base that at least half of the members have. There is room. */
-static enum seam_rc choose(struct seam_aligned_requests *aligned, uint32_t base_count)
+static void choose(struct seam_aligned_requests *aligned, uint32_t base_count)
 {
 	uint32_t count = aligned->member_count;
-	enum seam_rc rc = SEAM_OK;
 
-	for (uint32_t b = 0; rc == SEAM_OK && b < base_count; b++) {
-		uint32_t number = (uint32_t)aligned->items.count;
+	for (uint32_t b = 0; b < base_count; b++) {
+		uint32_t number = aligned->count;
 		uint32_t *row = row_of(aligned, number);
-		struct seam_aligned_request made;
 		uint32_t present = 0;
 
 		memmove(row, row_of(aligned, b), count * sizeof(*row));
@@ -91,13 +87,11 @@ static enum seam_rc choose(struct seam_aligned_requests *aligned, uint32_t base_
 			present += row[m] != SEAM__REQUEST_NONE;
 		if (2 * present < count)
 			continue;
-		made = judge_sizes(aligned, row);
-		rc = seam__grow_append(&aligned->items, &made, 1);
-		for (uint32_t m = 0; rc == SEAM_OK && m < count; m++)
+		aligned->items[aligned->count++] = judge_sizes(aligned, row);
+		for (uint32_t m = 0; m < count; m++)
 			if (row[m] != SEAM__REQUEST_NONE)
 				aligned->aligned_request_of[m][row[m] - aligned->members[m].first_request] = number;
 	}
-	return rc;
 }
 
 static uint32_t size_differs(const struct seam_aligned_requests *aligned, uint32_t aligned_request, uint32_t request)
@@ -129,7 +123,7 @@ static void finish(struct seam_aligned_requests *aligned)
 				resized +=
 					size_differs(aligned, aligned_request, aligned->members[m].first_request + i);
 		}
-		differing += (count - shared) + (aligned->items.count - shared) + resized;
+		differing += (count - shared) + (aligned->count - shared) + resized;
 	}
 	aligned->differing = (double)differing / aligned->member_count;
 }
@@ -138,21 +132,21 @@ static enum seam_rc build(struct seam_aligned_requests *aligned, const struct se
 {
 	uint32_t base_count = seam__stretch_count(&aligned->members[0]);
 	enum seam_rc rc = SEAM_OK;
+	size_t cells = (size_t)base_count * aligned->member_count;
 
-	aligned->cells = (size_t)base_count * aligned->member_count + 1;
-	aligned->requests = seam__meta_array(seam__meta_process(), aligned->cells, sizeof(*aligned->requests));
-	if (aligned->requests == NULL)
+	aligned->requests = seam__region_array(aligned->sequences->region, cells, sizeof(*aligned->requests));
+	aligned->items = seam__region_array(aligned->sequences->region, base_count, sizeof(*aligned->items));
+	if (aligned->requests == NULL || aligned->items == NULL)
 		return SEAM_OOM_META;
-	for (size_t c = 0; c < aligned->cells; c++)
+	for (size_t c = 0; c < cells; c++)
 		aligned->requests[c] = SEAM__REQUEST_NONE;
 	for (uint32_t b = 0; b < base_count; b++)
 		row_of(aligned, b)[0] = aligned->members[0].first_request + b;
 	for (uint32_t m = 1; rc == SEAM_OK && m < aligned->member_count; m++)
 		rc = lay_beside(aligned, m, base);
-	if (rc == SEAM_OK)
-		rc = choose(aligned, base_count);
 	if (rc != SEAM_OK)
 		return rc;
+	choose(aligned, base_count);
 	finish(aligned);
 	return seam__aligned_end(aligned);
 }
@@ -167,8 +161,9 @@ static enum seam_rc list_members(const struct seam_kinds *kinds, uint32_t kind, 
 		if (kinds->kind_of[s] != kind)
 			continue;
 		aligned->members[aligned->member_count++] = kinds->stretches[s];
-		aligned->aligned_request_of[m] = seam__meta_array(seam__meta_process(), count, sizeof(uint32_t));
-		aligned->gap_behind[m] = seam__meta_array(seam__meta_process(), count, sizeof(uint32_t));
+		aligned->aligned_request_of[m] =
+			seam__region_array(aligned->sequences->region, count, sizeof(uint32_t));
+		aligned->gap_behind[m] = seam__region_array(aligned->sequences->region, count, sizeof(uint32_t));
 		if (aligned->aligned_request_of[m] == NULL || aligned->gap_behind[m] == NULL)
 			return SEAM_OOM_META;
 		for (size_t i = 0; i < count; i++)
@@ -183,38 +178,19 @@ enum seam_rc seam__aligned_init(
 	struct seam_aligned_requests made = {.sequences = kinds->sequences};
 	enum seam_rc rc;
 
-	seam__grow_init(&made.items, sizeof(struct seam_aligned_request));
 	rc = list_members(kinds, kind, &made);
 	if (rc == SEAM_OK)
 		rc = build(&made, &seam__kind_at(kinds, kind)->sequence);
 	if (rc == SEAM_OK)
 		*ret_aligned = made;
-	else
-		seam__aligned_fini(&made);
 	return rc;
-}
-
-void seam__aligned_fini(struct seam_aligned_requests *aligned)
-{
-	struct seam_meta *meta = seam__meta_process();
-
-	for (uint32_t m = 0; m < aligned->member_count; m++) {
-		size_t count = (size_t)seam__stretch_count(&aligned->members[m]) + 1;
-
-		seam__meta_free(meta, aligned->gap_behind[m], count * sizeof(uint32_t));
-		seam__meta_free(meta, aligned->aligned_request_of[m], count * sizeof(uint32_t));
-	}
-	seam__meta_free(meta, aligned->requests, aligned->cells * sizeof(*aligned->requests));
-	if (aligned->items.item_bytes != 0)
-		seam__grow_fini(&aligned->items);
-	*aligned = (struct seam_aligned_requests){0};
 }
 
 uint32_t seam__aligned_count(const struct seam_aligned_requests *aligned)
 {
 	uint32_t count = 0;
 
-	for (uint32_t c = 0; c < aligned->items.count; c++)
+	for (uint32_t c = 0; c < aligned->count; c++)
 		count += !seam__aligned_at(aligned, c)->left_out;
 	return count;
 }
@@ -239,7 +215,7 @@ uint32_t seam__aligned_find(const struct seam_aligned_requests *aligned, uint32_
 
 const char *seam__aligned_check(const struct seam_aligned_requests *aligned)
 {
-	for (uint32_t c = 0; c < aligned->items.count; c++) {
+	for (uint32_t c = 0; c < aligned->count; c++) {
 		const struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, c);
 		uint32_t member = SEAM__MEMBERS_MAX;
 
@@ -253,7 +229,7 @@ const char *seam__aligned_check(const struct seam_aligned_requests *aligned)
 				return "AL1 member";
 		}
 		if (!aligned_request->left_out &&
-			(aligned_request->gap > aligned->items.count ||
+			(aligned_request->gap > aligned->count ||
 				(aligned_request->lag == 0 && aligned_request->gap <= c)))
 			return "AL2";
 	}

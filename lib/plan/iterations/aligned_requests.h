@@ -42,21 +42,20 @@ struct seam_aligned_requests {
 	uint32_t *aligned_request_of[SEAM__MEMBERS_MAX];       /* per request of the member: its aligned request, or
 								  SEAM__ALIGNED_NONE */
 	uint32_t *gap_behind[SEAM__MEMBERS_MAX]; /* per number of the member's requests: the gap behind so many */
-	struct seam_grow items;                  /* struct seam_aligned_request */
+	struct seam_aligned_request *items;
+	uint32_t count;
 	uint32_t *requests; /* [aligned request][member]: request of the recording, or SEAM__REQUEST_NONE */
-	size_t cells;       /* in `requests` */
 	double differing;   /* requests of a member that differ, on average */
 };
 
-/* Of kind `kind`. Errors: SEAM_OOM_META. */
+/* Of kind `kind`, in the region of the sequences. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__aligned_init(
 	const struct seam_kinds *kinds, uint32_t kind, struct seam_aligned_requests *ret_aligned);
-void seam__aligned_fini(struct seam_aligned_requests *aligned); /* a zeroed one is allowed */
 
 static inline struct seam_aligned_request *seam__aligned_at(
 	const struct seam_aligned_requests *aligned, uint32_t number)
 {
-	return (struct seam_aligned_request *)aligned->items.items + number;
+	return &aligned->items[number];
 }
 
 static inline uint32_t seam__aligned_request(

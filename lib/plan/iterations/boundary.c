@@ -2,7 +2,7 @@
 #include "boundary.h"
 
 #include "tokens.h"
-#include "meta.h"
+#include "region.h"
 
 #define TELLING 8u     /* sizes in the midst of an iteration, by which its shape is known */
 #define TWINS_BACK 16u /* places among which one of the same shape is looked for */
@@ -120,7 +120,7 @@ static int64_t find_best(const struct boundary *boundary)
 enum seam_rc seam__boundary_settle(
 	const struct seam_sequences *sequences, const uint64_t *live_bytes, uint32_t *places, size_t count)
 {
-	struct seam_meta *meta = seam__meta_process();
+	const void *mark = seam__region_mark(sequences->region);
 	struct boundary boundary = {
 		.sequences = sequences, .live_bytes = live_bytes, .count = count, .half = INT64_MAX};
 	enum seam_rc rc = SEAM_OOM_META;
@@ -128,8 +128,8 @@ enum seam_rc seam__boundary_settle(
 
 	if (count < 2)
 		return SEAM_OK;
-	boundary.requests = seam__meta_array(meta, count, sizeof(*boundary.requests));
-	boundary.twins = seam__meta_array(meta, count, sizeof(*boundary.twins));
+	boundary.requests = seam__region_array(sequences->region, count, sizeof(*boundary.requests));
+	boundary.twins = seam__region_array(sequences->region, count, sizeof(*boundary.twins));
 	if (boundary.requests != NULL && boundary.twins != NULL) {
 		for (size_t i = 0; i < count; i++) {
 			boundary.requests[i] = seam__sequences_request(sequences, places[i]);
@@ -142,7 +142,6 @@ enum seam_rc seam__boundary_settle(
 			places[i] = event_of(&boundary, boundary.requests[i] + best);
 		rc = SEAM_OK;
 	}
-	seam__meta_free(meta, boundary.twins, count * sizeof(*boundary.twins));
-	seam__meta_free(meta, boundary.requests, count * sizeof(*boundary.requests));
+	seam__region_release(sequences->region, mark);
 	return rc;
 }

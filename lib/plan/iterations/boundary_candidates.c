@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "tokens.h"
-#include "meta.h"
+#include "region.h"
 
 #define NGRAM_TOKENS 8u
 #define COUNT_MIN 2u  /* places: a stretch between them, and one in front */
@@ -24,26 +24,15 @@ struct tails {
 	uint64_t oldest; /* FACTOR^(GRAM_TOKENS + 1): what the key that leaves the ring counts times then */
 };
 
-static enum seam_rc tails_init(uint32_t threads, struct tails *tails)
+static enum seam_rc tails_init(struct seam_region *region, uint32_t threads, struct tails *tails)
 {
-	struct seam_meta *meta = seam__meta_process();
-
 	*tails = (struct tails){.oldest = 1};
 	for (uint32_t i = 0; i <= NGRAM_TOKENS; i++)
 		tails->oldest *= FACTOR;
-	tails->keys = seam__meta_array(meta, (size_t)threads * NGRAM_TOKENS + 1, sizeof(*tails->keys));
-	tails->sums = seam__meta_array(meta, (size_t)threads + 1, sizeof(*tails->sums));
-	tails->next = seam__meta_array(meta, (size_t)threads + 1, sizeof(*tails->next));
+	tails->keys = seam__region_array(region, (size_t)threads * NGRAM_TOKENS, sizeof(*tails->keys));
+	tails->sums = seam__region_array(region, threads, sizeof(*tails->sums));
+	tails->next = seam__region_array(region, threads, sizeof(*tails->next));
 	return tails->keys != NULL && tails->sums != NULL && tails->next != NULL ? SEAM_OK : SEAM_OOM_META;
-}
-
-static void tails_fini(uint32_t threads, struct tails *tails)
-{
-	struct seam_meta *meta = seam__meta_process();
-
-	seam__meta_free(meta, tails->next, ((size_t)threads + 1) * sizeof(*tails->next));
-	seam__meta_free(meta, tails->sums, ((size_t)threads + 1) * sizeof(*tails->sums));
-	seam__meta_free(meta, tails->keys, ((size_t)threads * NGRAM_TOKENS + 1) * sizeof(*tails->keys));
 }
 
 /* The hash of the n-gram that ends with an occurrence of that key. */
@@ -69,13 +58,12 @@ static struct seam_ngram *ngram_of(const struct seam_candidates *candidates, uin
 static void add_occurrence(struct seam_candidates *candidates, uint32_t event, uint64_t hash)
 {
 	struct seam_ngram *ngram = ngram_of(candidates, hash);
-	struct seam_occurrence *occurrence =
-		(struct seam_occurrence *)candidates->occurrences.items + candidates->occurrences.count;
 
-	*occurrence = (struct seam_occurrence){.event = event, .before = ngram->newest};
+	candidates->occurrences[candidates->occurrence_count] =
+		(struct seam_occurrence){.event = event, .before = ngram->newest};
 	ngram->hash = hash;
 	ngram->count++;
-	ngram->newest = (uint32_t)++candidates->occurrences.count;
+	ngram->newest = ++candidates->occurrence_count;
 }
 
 /* By how many requests it outlives the next; 0: it is never freed. */
@@ -115,60 +103,32 @@ static void read_events(struct seam_candidates *candidates, bool by_form, struct
 enum seam_rc seam__candidates_init(
 	const struct seam_sequences *sequences, bool by_form, struct seam_candidates *ret_candidates)
 {
-	struct seam_meta *meta = seam__meta_process();
+	struct seam_region *region = sequences->region;
+	size_t events = (size_t)sequences->trace->header.event_count;
 	struct seam_candidates made = {.sequences = sequences, .slots = 16};
-	size_t events = (size_t)sequences->trace->header.event_count + 1;
 	struct tails tails;
-	enum seam_rc rc = tails_init(sequences->thread_count, &tails);
 
-	seam__grow_init(&made.occurrences, sizeof(struct seam_occurrence));
-	seam__grow_init(&made.events, sizeof(uint32_t));
 	while (made.slots < sequences->requests->items.count * 3)
 		made.slots *= 2;
-	made.ngrams = seam__meta_array(meta, made.slots, sizeof(*made.ngrams));
-	made.live_bytes = seam__meta_array(meta, events, sizeof(*made.live_bytes));
-	if (rc == SEAM_OK)
-		rc = made.ngrams != NULL && made.live_bytes != NULL ? seam__grow_reserve(&made.occurrences, events)
-								    : SEAM_OOM_META;
-	if (rc == SEAM_OK)
-		read_events(&made, by_form, &tails);
-	tails_fini(sequences->thread_count, &tails);
-	if (rc == SEAM_OK)
-		*ret_candidates = made;
-	else
-		seam__candidates_fini(&made);
-	return rc;
-}
-
-void seam__candidates_fini(struct seam_candidates *candidates)
-{
-	struct seam_meta *meta = seam__meta_process();
-
-	if (candidates->sequences == NULL)
-		return;
-	seam__meta_free(meta, candidates->live_bytes,
-		((size_t)candidates->sequences->trace->header.event_count + 1) * sizeof(*candidates->live_bytes));
-	seam__meta_free(meta, candidates->ngrams, candidates->slots * sizeof(*candidates->ngrams));
-	seam__grow_fini(&candidates->events);
-	seam__grow_fini(&candidates->occurrences);
-	*candidates = (struct seam_candidates){0};
-}
-
-enum seam_rc seam__candidates_list(struct seam_candidates *candidates, uint32_t ngram)
-{
-	const struct seam_occurrence *occurrences = candidates->occurrences.items;
-	uint32_t count = candidates->ngrams[ngram].count;
-	uint32_t occurrence = candidates->ngrams[ngram].newest;
-	enum seam_rc rc;
-
-	candidates->events.count = 0;
-	rc = seam__grow_reserve(&candidates->events, count);
-	if (rc != SEAM_OK)
-		return rc;
-	for (uint32_t i = count; i-- > 0; occurrence = occurrences[occurrence - 1].before)
-		((uint32_t *)candidates->events.items)[i] = occurrences[occurrence - 1].event + 1;
-	candidates->events.count = count;
+	made.occurrences = seam__region_array(region, events, sizeof(*made.occurrences));
+	made.events = seam__region_array(region, events, sizeof(*made.events));
+	made.ngrams = seam__region_array(region, made.slots, sizeof(*made.ngrams));
+	made.live_bytes = seam__region_array(region, events, sizeof(*made.live_bytes));
+	if (made.occurrences == NULL || made.events == NULL || made.ngrams == NULL || made.live_bytes == NULL ||
+		tails_init(region, sequences->thread_count, &tails) != SEAM_OK)
+		return SEAM_OOM_META;
+	read_events(&made, by_form, &tails);
+	*ret_candidates = made;
 	return SEAM_OK;
+}
+
+void seam__candidates_list(struct seam_candidates *candidates, uint32_t ngram)
+{
+	uint32_t occurrence = candidates->ngrams[ngram].newest;
+
+	candidates->event_count = candidates->ngrams[ngram].count;
+	for (uint32_t i = candidates->event_count; i-- > 0; occurrence = candidates->occurrences[occurrence - 1].before)
+		candidates->events[i] = candidates->occurrences[occurrence - 1].event + 1;
 }
 
 /* How alike two distances are: 4 to the event or so, 3 about, 0 not. Exact ones count more, because a thread that runs
@@ -213,26 +173,22 @@ static enum seam_ngram_class class_of(const uint32_t *events, uint32_t count)
 	return exact ? SEAM__NGRAM_EXACT : SEAM__NGRAM_LIKE;
 }
 
-static enum seam_rc measure(struct seam_candidates *candidates, uint32_t least_events, uint32_t number)
+static void measure(struct seam_candidates *candidates, uint32_t least_events, uint32_t number)
 {
 	struct seam_ngram *ngram = &candidates->ngrams[number];
-	const uint32_t *events;
-	enum seam_rc rc;
+	const uint32_t *events = candidates->events;
 
 	ngram->covered = 0;
 	if (ngram->count < COUNT_MIN ||
 		(uint64_t)ngram->count * least_events > candidates->sequences->trace->header.event_count)
-		return SEAM_OK;
-	rc = seam__candidates_list(candidates, number);
-	if (rc != SEAM_OK)
-		return rc;
-	events = candidates->events.items;
+		return;
+	seam__candidates_list(candidates, number);
 	ngram->span = events[ngram->count - 1] - events[0];
 	if (ngram->span / (ngram->count - 1) < least_events)
-		return SEAM_OK;
+		return;
 	for (uint32_t i = 1; i < ngram->count; i++)
 		if (events[i] - events[i - 1] < least_events / 2)
-			return SEAM_OK; /* so near to another place that nothing fits between them */
+			return; /* so near to another place that nothing fits between them */
 	ngram->class = class_of(events, ngram->count);
 	if (ngram->class == SEAM__NGRAM_PAIR) {
 		bool fits = events[0] + ngram->span / FRONT_SHARE >= ngram->span;
@@ -240,12 +196,11 @@ static enum seam_rc measure(struct seam_candidates *candidates, uint32_t least_e
 		ngram->covered = fits && ngram->span >= candidates->sequences->trace->header.event_count / PAIR_SHARE
 			? ngram->span
 			: 0;
-		return SEAM_OK;
+		return;
 	}
 	for (uint32_t i = 0; i + 1 < ngram->count; i++)
 		ngram->covered +=
 			(uint32_t)((uint64_t)(events[i + 1] - events[i]) * likeness_near(events, ngram->count, i) / 4);
-	return SEAM_OK;
 }
 
 static uint32_t bucket_of(const struct seam_ngram *ngram)
@@ -261,8 +216,7 @@ static uint32_t bucket_of(const struct seam_ngram *ngram)
 /* The live bytes behind the newest place. */
 static uint64_t live_at(const struct seam_candidates *candidates, const struct seam_ngram *ngram)
 {
-	return candidates->live_bytes
-		[((const struct seam_occurrence *)candidates->occurrences.items + (ngram->newest - 1))->event];
+	return candidates->live_bytes[candidates->occurrences[ngram->newest - 1].event];
 }
 
 static bool is_better(
@@ -274,8 +228,7 @@ static bool is_better(
 	return live != best_live ? live < best_live : ngram->newest > best->newest;
 }
 
-enum seam_rc seam__candidates_propose(
-	struct seam_candidates *candidates, uint32_t least_events, uint32_t *ret_ngrams, uint32_t *ret_count)
+uint32_t seam__candidates_propose(struct seam_candidates *candidates, uint32_t least_events, uint32_t *ret_ngrams)
 {
 	uint32_t most[BUCKETS] = {0};
 	uint32_t best[BUCKETS] = {0}; /* number + 1 */
@@ -283,10 +236,8 @@ enum seam_rc seam__candidates_propose(
 
 	for (uint32_t g = 0; g < candidates->slots; g++) {
 		struct seam_ngram *ngram = &candidates->ngrams[g];
-		enum seam_rc rc = measure(candidates, least_events, g);
 
-		if (rc != SEAM_OK)
-			return rc;
+		measure(candidates, least_events, g);
 		if (ngram->covered > 0 && ngram->covered > most[bucket_of(ngram)])
 			most[bucket_of(ngram)] = ngram->covered;
 	}
@@ -316,6 +267,5 @@ enum seam_rc seam__candidates_propose(
 		ret_ngrams[count++] = best[next] - 1;
 		best[next] = 0;
 	}
-	*ret_count = count;
-	return SEAM_OK;
+	return count;
 }

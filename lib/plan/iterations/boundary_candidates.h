@@ -41,9 +41,10 @@ struct seam_ngram {
 
 struct seam_candidates {
 	const struct seam_sequences *sequences;
-	struct seam_grow
-		occurrences; /* struct seam_occurrence: allocations and frees of requests that do not depend on data */
-	struct seam_grow events;   /* uint32_t: of one n-gram, in rising order; scratch */
+	struct seam_occurrence *occurrences; /* allocations and frees of requests that do not depend on data */
+	uint32_t occurrence_count;
+	uint32_t *events; /* of one n-gram, in rising order; scratch */
+	uint32_t event_count;
 	struct seam_ngram *ngrams; /* open addressing by hash */
 	uint32_t slots;            /* a power of two */
 	uint64_t *live_bytes;      /* per event: behind it */
@@ -54,17 +55,16 @@ struct seam_occurrence {
 	uint32_t before; /* number + 1 of the occurrence before it that ends the same n-gram */
 };
 
-/* by_form: else by sizes. Errors: SEAM_OOM_META. O(events), by form times their logarithm. */
+/* In the region of the sequences. by_form: else by sizes. Errors: SEAM_OOM_META. O(events), by form times their
+ * logarithm. */
 SEAM_MUST_USE enum seam_rc seam__candidates_init(
 	const struct seam_sequences *sequences, bool by_form, struct seam_candidates *ret_candidates);
-void seam__candidates_fini(struct seam_candidates *candidates); /* a zeroed one is allowed */
 
 /* Up to SEAM__CANDIDATES_MAX n-grams, by what they cover, the most first. Places are at least `least_events` apart on
- * average. O(events). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__candidates_propose(
-	struct seam_candidates *candidates, uint32_t least_events, uint32_t *ret_ngrams, uint32_t *ret_count);
+ * average. Returns how many. O(events). */
+uint32_t seam__candidates_propose(struct seam_candidates *candidates, uint32_t least_events, uint32_t *ret_ngrams);
 
-/* The events behind an n-gram's places, in rising order, in candidates->events. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__candidates_list(struct seam_candidates *candidates, uint32_t ngram);
+/* The events behind an n-gram's places, in rising order, in candidates->events. */
+void seam__candidates_list(struct seam_candidates *candidates, uint32_t ngram);
 
 #endif

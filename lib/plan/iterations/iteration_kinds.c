@@ -1,7 +1,7 @@
 /* iteration_kinds.c: see iteration_kinds.h. */
 #include "iteration_kinds.h"
 
-#include "meta.h"
+#include "region.h"
 
 #define DIFFERING 0.1        /* of the requests of two iterations of one kind, and of their bytes, may differ */
 #define KINDS_MAX 64u        /* more are not told apart: what is older and like none of them has no kind */
@@ -36,7 +36,7 @@ static enum seam_rc choose_alike(
 	uint32_t least = UINT32_MAX;
 	uint32_t best = SEAM__KIND_NONE;
 
-	for (uint32_t k = 0; k < kinds->items.count && least > 0; k++) {
+	for (uint32_t k = 0; k < kinds->count && least > 0; k++) {
 		const struct seam_sequence *base = &seam__kind_at(kinds, k)->sequence;
 		uint32_t most = may_differ(base, sequence);
 		struct seam_difference difference = {0};
@@ -88,14 +88,14 @@ static uint32_t choose_shape(const struct seam_kinds *kinds, const struct seam_s
 	uint64_t least = UINT64_MAX;
 	uint32_t best = SEAM__KIND_NONE;
 
-	for (uint32_t k = 0; k < kinds->items.count; k++) {
+	for (uint32_t k = 0; k < kinds->count; k++) {
 		const struct seam_sequence *base = &seam__kind_at(kinds, k)->sequence;
 		struct seam_difference difference;
 
 		if (seam__sequence_same_shape(kinds->sequences, base, sequence, &difference) &&
 			difference.requests <= seam__stretch_count(&sequence->stretch) / 4 * 3 &&
 			difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least &&
-			(kinds->items.count >= SHAPES_MAX || !is_scaled(kinds, base, sequence))) {
+			(kinds->count >= SHAPES_MAX || !is_scaled(kinds, base, sequence))) {
 			least = difference.bytes;
 			best = k;
 		}
@@ -120,18 +120,12 @@ static enum seam_rc add(struct seam_kinds *kinds, uint32_t stretch)
 	rc = choose_alike(kinds, &made.sequence, kind);
 	if (rc == SEAM_OK && *kind == SEAM__KIND_NONE)
 		*kind = choose_shape(kinds, &made.sequence);
-	if (rc == SEAM_OK && (*kind != SEAM__KIND_NONE || kinds->items.count == KINDS_MAX)) {
-		if (*kind != SEAM__KIND_NONE)
-			count_member(seam__kind_at(kinds, *kind), &made.sequence);
-		seam__sequence_fini(kinds->sequences, &made.sequence);
-		return SEAM_OK;
+	if (rc == SEAM_OK && *kind != SEAM__KIND_NONE) {
+		count_member(seam__kind_at(kinds, *kind), &made.sequence);
+	} else if (rc == SEAM_OK && kinds->count < KINDS_MAX) {
+		*kind = kinds->count;
+		kinds->items[kinds->count++] = made;
 	}
-	if (rc == SEAM_OK)
-		rc = seam__grow_append(&kinds->items, &made, 1);
-	if (rc == SEAM_OK)
-		*kind = (uint32_t)kinds->items.count - 1;
-	else
-		seam__sequence_fini(kinds->sequences, &made.sequence);
 	return rc;
 }
 
@@ -141,9 +135,10 @@ enum seam_rc seam__kinds_init(const struct seam_sequences *sequences, const stru
 	struct seam_kinds made = {.sequences = sequences, .stretches = stretches, .stretch_count = stretch_count};
 	enum seam_rc rc = SEAM_OK;
 
-	seam__grow_init(&made.items, sizeof(struct seam_kind));
-	made.kind_of = seam__meta_array(seam__meta_process(), (size_t)stretch_count + 1, sizeof(*made.kind_of));
-	if (made.kind_of == NULL)
+	made.items = seam__region_array(
+		sequences->region, stretch_count < KINDS_MAX ? stretch_count : KINDS_MAX, sizeof(*made.items));
+	made.kind_of = seam__region_array(sequences->region, stretch_count, sizeof(*made.kind_of));
+	if (made.items == NULL || made.kind_of == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t s = stretch_count; rc == SEAM_OK && s-- > 0;) {
 		made.kind_of[s] = SEAM__KIND_NONE;
@@ -152,19 +147,5 @@ enum seam_rc seam__kinds_init(const struct seam_sequences *sequences, const stru
 	}
 	if (rc == SEAM_OK)
 		*ret_kinds = made;
-	else
-		seam__kinds_fini(&made);
 	return rc;
-}
-
-void seam__kinds_fini(struct seam_kinds *kinds)
-{
-	if (kinds->kind_of == NULL)
-		return;
-	for (uint32_t k = 0; k < kinds->items.count; k++)
-		seam__sequence_fini(kinds->sequences, &seam__kind_at(kinds, k)->sequence);
-	seam__grow_fini(&kinds->items);
-	seam__meta_free(
-		seam__meta_process(), kinds->kind_of, ((size_t)kinds->stretch_count + 1) * sizeof(*kinds->kind_of));
-	*kinds = (struct seam_kinds){0};
 }

@@ -29,20 +29,20 @@ struct seam_kinds {
 	const struct seam_sequences *sequences;
 	const struct seam_thread_stretch *stretches; /* the caller's, in order of events */
 	uint32_t stretch_count;
-	uint32_t *kind_of;      /* per stretch: its kind, or SEAM__KIND_NONE: too short */
-	struct seam_grow items; /* struct seam_kind, newest first */
+	uint32_t *kind_of;       /* per stretch: its kind, or SEAM__KIND_NONE: too short */
+	struct seam_kind *items; /* newest first */
+	uint32_t count;
 };
 
-/* stretches: must outlive the kinds. Shorter ones than
+/* In the region of the sequences. stretches: must outlive the kinds. Shorter ones than
  * least_requests have no kind. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__kinds_init(const struct seam_sequences *sequences,
 	const struct seam_thread_stretch *stretches, uint32_t stretch_count, uint64_t least_requests,
 	struct seam_kinds *ret_kinds);
-void seam__kinds_fini(struct seam_kinds *kinds); /* a zeroed one is allowed */
 
 static inline struct seam_kind *seam__kind_at(const struct seam_kinds *kinds, uint32_t number)
 {
-	return (struct seam_kind *)kinds->items.items + number;
+	return &kinds->items[number];
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "idmap.h"
-#include "meta.h"
+#include "region.h"
 
 /* What happens in a repetition: an aligned request's allocation or its free, or the newest member's beginning or end of
  * a phase.
@@ -54,10 +54,10 @@ static int compare_entries(const void *left, const void *right)
 static enum seam_rc list_entries(struct writer *writer)
 {
 	const struct seam_aligned_requests *aligned = writer->aligned;
-	enum seam_rc rc = seam__grow_reserve(&writer->entries, aligned->items.count * 2);
+	enum seam_rc rc = seam__grow_reserve(&writer->entries, aligned->count * 2);
 
 	writer->lags = 1;
-	for (uint32_t c = 0; rc == SEAM_OK && c < aligned->items.count; c++) {
+	for (uint32_t c = 0; rc == SEAM_OK && c < aligned->count; c++) {
 		const struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, c);
 		const struct entry pair[2] = {{.gap = c, .aligned_request = c, .alloc = true},
 			{.gap = aligned_request->gap, .order = aligned_request->order, .aligned_request = c}};
@@ -342,7 +342,6 @@ static enum seam_rc write_repetitions(
 static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_first)
 {
 	struct seam_grow open;
-	size_t cells = 0;
 	enum seam_rc rc;
 
 	seam__grow_init(&open, sizeof(uint32_t));
@@ -350,11 +349,10 @@ static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_
 	if (rc == SEAM_OK)
 		rc = list_entries(writer);
 	if (rc == SEAM_OK) {
-		cells = (writer->aligned->items.count + 1) * writer->lags;
-		writer->blocks = seam__meta_array(seam__meta_process(), cells, sizeof(*writer->blocks));
+		writer->blocks = seam__region_array(writer->aligned->sequences->region,
+			(size_t)writer->aligned->count * writer->lags, sizeof(*writer->blocks));
 		rc = writer->blocks != NULL ? write_repetitions(writer, &open, marked, ret_first) : SEAM_OOM_META;
 	}
-	seam__meta_free(seam__meta_process(), writer->blocks, cells * sizeof(*writer->blocks));
 	seam__grow_fini(&open);
 	return rc;
 }
@@ -363,7 +361,7 @@ enum seam_rc seam__model_make(const struct seam_aligned_requests *aligned, bool 
 	uint64_t *ret_first, uint64_t *ret_last, struct seam_model_sums *ret_sums)
 {
 	struct writer writer = {.aligned = aligned};
-	uint64_t first;
+	uint64_t first = 0;
 	enum seam_rc rc = seam_trace_builder_create(
 		"model of iterations", aligned->sequences->trace->header.device, &writer.builder);
 

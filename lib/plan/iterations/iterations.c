@@ -48,7 +48,7 @@ static enum seam_rc choose(const struct seam_kinds *kinds, struct seam_grow *cho
 {
 	enum seam_rc rc = SEAM_OK;
 
-	for (uint32_t k = 0; rc == SEAM_OK && k < kinds->items.count; k++) {
+	for (uint32_t k = 0; rc == SEAM_OK && k < kinds->count; k++) {
 		const struct seam_kind *kind = seam__kind_at(kinds, k);
 		const struct choice choice = {.kind = k,
 			.seen = kind->seen,
@@ -102,7 +102,6 @@ static enum seam_rc make_kind(const struct seam_kinds *kinds, const struct choic
 		if (rc == SEAM_CORRUPT)
 			rc = SEAM_OK; /* nobody is harmed by a kind less */
 	}
-	seam__aligned_fini(&aligned);
 	return rc;
 }
 
@@ -139,7 +138,6 @@ static enum seam_rc find_in(const struct seam_sequences *sequences, const struct
 		iterations->cut_events += kinds.stretches[s].last_event - kinds.stretches[s].first_event;
 	if (rc == SEAM_OK)
 		rc = make_kinds(&kinds, options, iterations);
-	seam__kinds_fini(&kinds);
 	seam__grow_fini(&stretches);
 	return rc;
 }

@@ -2,7 +2,7 @@
  *
  * The boundary candidates that are proposed are tried, and the best one's stretches are taken.
  */
-#include "meta.h"
+#include "region.h"
 #include "boundary_candidates.h"
 #include "boundary.h"
 #include "iterations_cut.h"
@@ -41,7 +41,6 @@ static void trial_init(struct trial *trial)
 
 static void trial_fini(struct trial *trial)
 {
-	seam__meta_free(seam__meta_process(), trial->good, trial->stretches.count + 1);
 	seam__grow_fini(&trial->stretches);
 }
 
@@ -64,13 +63,15 @@ static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 /* Those between the boundary candidate's places. */
 static enum seam_rc list_stretches(struct cutter *cutter, uint32_t ngram, struct trial *trial)
 {
-	enum seam_rc rc = seam__candidates_list(&cutter->candidates, ngram);
-	uint32_t *events = cutter->candidates.events.items;
+	uint32_t *events = cutter->candidates.events;
+	uint32_t count;
+	enum seam_rc rc = SEAM_OK;
 
-	if (rc == SEAM_OK && cutter->by_form)
-		rc = seam__boundary_settle(
-			cutter->sequences, cutter->candidates.live_bytes, events, cutter->candidates.events.count);
-	for (size_t i = 0; rc == SEAM_OK && i + 1 < cutter->candidates.events.count; i++) {
+	seam__candidates_list(&cutter->candidates, ngram);
+	count = cutter->candidates.event_count;
+	if (cutter->by_form)
+		rc = seam__boundary_settle(cutter->sequences, cutter->candidates.live_bytes, events, count);
+	for (size_t i = 0; rc == SEAM_OK && i + 1 < count; i++) {
 		const struct seam_thread_stretch stretch =
 			seam__sequences_stretch(cutter->sequences, events[i], events[i + 1]);
 
@@ -136,11 +137,10 @@ static void find_good(
 
 static enum seam_rc judge(struct cutter *cutter, const struct seam_kinds *kinds, struct trial *trial)
 {
-	struct seam_meta *meta = seam__meta_process();
+	struct seam_region *region = cutter->sequences->region;
 	size_t count = trial->stretches.count;
-	size_t kind_count = kinds->items.count + 1;
-	struct seam_change *changes = seam__meta_array(meta, count + 1, sizeof(*changes));
-	uint32_t *returning = seam__meta_array(meta, kind_count, sizeof(*returning));
+	struct seam_change *changes = seam__region_array(region, count, sizeof(*changes));
+	uint32_t *returning = seam__region_array(region, kinds->count, sizeof(*returning));
 	uint32_t first = 0;
 	enum seam_rc rc = changes != NULL && returning != NULL ? SEAM_OK : SEAM_OOM_META;
 
@@ -168,8 +168,6 @@ static enum seam_rc judge(struct cutter *cutter, const struct seam_kinds *kinds,
 		trial->covered += seam__stretch_count(stretch_at(trial, s));
 		trial->span = stretch_at(trial, s)->last_request - first;
 	}
-	seam__meta_free(meta, returning, kind_count * sizeof(*returning));
-	seam__meta_free(meta, changes, (count + 1) * sizeof(*changes));
 	return rc;
 }
 
@@ -191,19 +189,20 @@ static enum seam_rc try(struct cutter *cutter, uint32_t ngram, struct trial *tri
 	struct seam_kinds kinds;
 	enum seam_rc rc = list_stretches(cutter, ngram, trial);
 	size_t count = trial->stretches.count;
+	const void *mark;
 
 	if (rc != SEAM_OK || count == 0)
 		return rc;
-	trial->good = seam__meta_alloc(seam__meta_process(), count + 1);
+	trial->good = seam__region_array(cutter->sequences->region, count, sizeof(*trial->good));
 	if (trial->good == NULL)
 		return SEAM_OOM_META;
+	mark = seam__region_mark(cutter->sequences->region);
 	measure(cutter, trial);
 	rc = seam__kinds_init(
 		cutter->sequences, trial->stretches.items, (uint32_t)count, cutter->options->least_requests, &kinds);
-	if (rc != SEAM_OK)
-		return rc;
-	rc = judge(cutter, &kinds, trial);
-	seam__kinds_fini(&kinds);
+	if (rc == SEAM_OK)
+		rc = judge(cutter, &kinds, trial);
+	seam__region_release(cutter->sequences->region, mark);
 	return rc;
 }
 
@@ -244,9 +243,9 @@ static bool is_better(const struct trial *trial, const struct trial *best)
 static enum seam_rc try_all(struct cutter *cutter, uint64_t least, struct trial *ret_best)
 {
 	uint32_t ngrams[SEAM__CANDIDATES_MAX];
-	uint32_t count = 0;
-	enum seam_rc rc = seam__candidates_propose(
-		&cutter->candidates, (uint32_t)(2 * cutter->options->least_requests), ngrams, &count);
+	uint32_t count =
+		seam__candidates_propose(&cutter->candidates, (uint32_t)(2 * cutter->options->least_requests), ngrams);
+	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t g = 0; rc == SEAM_OK && g < count; g++) {
 		struct trial trial;
@@ -278,7 +277,6 @@ static enum seam_rc cut(struct cutter *cutter, uint64_t share, struct seam_grow 
 		if (best.good[s])
 			rc = seam__grow_append(stretches, stretch_at(&best, s), 1);
 	trial_fini(&best);
-	seam__candidates_fini(&cutter->candidates);
 	return rc;
 }
 

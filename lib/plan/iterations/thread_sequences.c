@@ -6,6 +6,7 @@
 #include "tokens.h"
 #include "idmap.h"
 #include "meta.h"
+#include "region.h"
 #include "sequence_diff.h"
 
 #define DYNAMIC_SIZE UINT64_MAX
@@ -53,13 +54,16 @@ static uint64_t key_of(const struct seam_traced_request *request)
 enum seam_rc seam__sequences_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
 	struct seam_sequences *ret_sequences)
 {
-	size_t count = requests->items.count + 1;
-	struct seam_sequences made = {.trace = trace, .requests = requests};
+	size_t count = requests->items.count;
+	struct seam_sequences made = {
+		.trace = trace, .requests = requests, .region = seam__region_create(seam__meta_process())};
 	enum seam_rc rc = SEAM_OOM_META;
 
-	made.keys = seam__meta_array(seam__meta_process(), count, sizeof(*made.keys));
-	made.threads = seam__meta_array(seam__meta_process(), count, sizeof(*made.threads));
-	made.free_threads = seam__meta_array(seam__meta_process(), count, sizeof(*made.free_threads));
+	if (made.region != NULL) {
+		made.keys = seam__region_array(made.region, count, sizeof(*made.keys));
+		made.threads = seam__region_array(made.region, count, sizeof(*made.threads));
+		made.free_threads = seam__region_array(made.region, count, sizeof(*made.free_threads));
+	}
 	if (made.keys != NULL && made.threads != NULL && made.free_threads != NULL)
 		rc = number_threads(&made);
 	for (uint32_t i = 0; rc == SEAM_OK && i < requests->items.count; i++)
@@ -73,14 +77,7 @@ enum seam_rc seam__sequences_init(const struct seam_trace *trace, const struct s
 
 void seam__sequences_fini(struct seam_sequences *sequences)
 {
-	size_t count;
-
-	if (sequences->requests == NULL)
-		return;
-	count = sequences->requests->items.count + 1;
-	seam__meta_free(seam__meta_process(), sequences->free_threads, count * sizeof(*sequences->free_threads));
-	seam__meta_free(seam__meta_process(), sequences->threads, count * sizeof(*sequences->threads));
-	seam__meta_free(seam__meta_process(), sequences->keys, count * sizeof(*sequences->keys));
+	seam__region_destroy(sequences->region);
 	*sequences = (struct seam_sequences){0};
 }
 
@@ -149,32 +146,18 @@ static void fill_sequence(const struct seam_sequences *sequences, struct seam_se
 enum seam_rc seam__sequence_init(const struct seam_sequences *sequences, const struct seam_thread_stretch *stretch,
 	struct seam_sequence *ret_sequence)
 {
-	struct seam_meta *meta = seam__meta_process();
-	size_t count = (size_t)seam__stretch_count(stretch) + 1;
+	struct seam_region *region = sequences->region;
+	size_t count = seam__stretch_count(stretch);
 	struct seam_sequence made = {.stretch = *stretch};
 
-	made.keys = seam__meta_array(meta, count, sizeof(*made.keys));
-	made.numbers = seam__meta_array(meta, count, sizeof(*made.numbers));
-	made.thread_first = seam__meta_array(meta, (size_t)sequences->thread_count + 1, sizeof(*made.thread_first));
-	if (made.keys == NULL || made.numbers == NULL || made.thread_first == NULL) {
-		seam__sequence_fini(sequences, &made);
+	made.keys = seam__region_array(region, count, sizeof(*made.keys));
+	made.numbers = seam__region_array(region, count, sizeof(*made.numbers));
+	made.thread_first = seam__region_array(region, (size_t)sequences->thread_count + 1, sizeof(*made.thread_first));
+	if (made.keys == NULL || made.numbers == NULL || made.thread_first == NULL)
 		return SEAM_OOM_META;
-	}
 	fill_sequence(sequences, &made);
 	*ret_sequence = made;
 	return SEAM_OK;
-}
-
-void seam__sequence_fini(const struct seam_sequences *sequences, struct seam_sequence *sequence)
-{
-	struct seam_meta *meta = seam__meta_process();
-	size_t count = (size_t)seam__stretch_count(&sequence->stretch) + 1;
-
-	seam__meta_free(
-		meta, sequence->thread_first, ((size_t)sequences->thread_count + 1) * sizeof(*sequence->thread_first));
-	seam__meta_free(meta, sequence->numbers, count * sizeof(*sequence->numbers));
-	seam__meta_free(meta, sequence->keys, count * sizeof(*sequence->keys));
-	*sequence = (struct seam_sequence){.hash = 0};
 }
 
 static uint32_t edits_of_counts(const struct seam_sequence *a, const struct seam_sequence *b)
@@ -309,18 +292,19 @@ static enum seam_rc compare_thread(struct comparison *comparison, uint32_t threa
 enum seam_rc seam__sequence_compare(const struct seam_sequences *sequences, const struct seam_sequence *a,
 	const struct seam_sequence *b, uint32_t most, uint32_t *ret_same, struct seam_difference *ret_difference)
 {
-	size_t count = (size_t)seam__stretch_count(&b->stretch) + 1;
+	const void *mark = seam__region_mark(sequences->region);
 	struct comparison comparison = {.sequences = sequences, .a = a, .b = b, .same = ret_same};
 	enum seam_rc rc = SEAM_OK;
 
 	if (edits_of_counts(a, b) > most || edits_of_bins(a, b) > 2 * (uint64_t)most)
 		return SEAM_NOT_FOUND;
-	comparison.match = seam__meta_array(seam__meta_process(), count, sizeof(*comparison.match));
+	comparison.match =
+		seam__region_array(sequences->region, seam__stretch_count(&b->stretch), sizeof(*comparison.match));
 	if (comparison.match == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t t = 0; rc == SEAM_OK && t < sequences->thread_count; t++)
 		rc = compare_thread(&comparison, t, most);
-	seam__meta_free(seam__meta_process(), comparison.match, count * sizeof(*comparison.match));
+	seam__region_release(sequences->region, mark);
 	if (rc == SEAM_OK)
 		*ret_difference = comparison.difference;
 	return rc;

@@ -15,7 +15,10 @@
 
 #define SEAM__SEQUENCES_BINS 1024u
 
+struct seam_region;
+
 struct seam_sequences {
+	struct seam_region *region; /* its own arrays, and those of all that is found in it; see region.h */
 	const struct seam_trace *trace;
 	const struct seam_traced_requests *requests;
 	uint64_t *keys;         /* per request */
@@ -68,10 +71,9 @@ static inline uint32_t seam__stretch_count(const struct seam_thread_stretch *str
 	return stretch->last_request - stretch->first_request;
 }
 
-/* Errors: SEAM_OOM_META. */
+/* In the region. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__sequence_init(const struct seam_sequences *sequences,
 	const struct seam_thread_stretch *stretch, struct seam_sequence *ret_sequence);
-void seam__sequence_fini(const struct seam_sequences *sequences, struct seam_sequence *sequence);
 
 /* ret_same: per request of `b` the one of `a`, both counted in their stretches, or SEAM__DIFF_NONE; may be NULL; may be
  * written on failure. Errors: SEAM_NOT_FOUND (more than `most` requests differ), SEAM_OOM_META. */
