@@ -71,10 +71,11 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_scrip
 
 void seam__recent_tell(const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher)
 {
-	if (script->slots > seam__bits_min(recent->count, SEAM_RECENT))
+	const uint64_t slots = script->slots;
+	if (slots > seam__bits_min(recent->count, SEAM_RECENT))
 		return;
-	for (uint64_t back = script->slots; back != 0; back--) {
-		const struct seam_asked *asked = &recent->asked[(recent->count - back) % SEAM_RECENT];
+	for (uint64_t back = 2 * slots; back != 0; back--) {
+		const struct seam_asked *asked = &recent->asked[(recent->count - 1 - (back - 1) % slots) % SEAM_RECENT];
 		if (asked->plain)
 			seam__matcher_hear(matcher,
 				&(struct seam_match_ask){asked->bytes, asked->stream, asked->thread, asked->dynamic});

@@ -39,8 +39,10 @@ static inline void seam__recent_add(struct seam_recent *recent, const struct sea
  * and size. Where dynamic ones are planned on their stream, sizes that are not in the script say nothing. O(slots). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script);
 
-/* Tells a matcher that has served nothing yet of the script's last repetition: it expects then what comes next. Where
- * less than one is known it is told nothing. Nothing is served or counted. O(repetition). */
+/* Tells a matcher that has served nothing yet of the script's last repetition: it expects then what comes next. It is
+ * told twice, as if the program had done the same before: where most parts of a period are alike, only its last
+ * requests may tell them apart. Where less than one is known it is told nothing. Nothing is served or counted.
+ * O(repetition). */
 void seam__recent_tell(
 	const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher);
 
