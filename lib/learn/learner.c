@@ -10,12 +10,9 @@
 #define PLACE_NS UINT64_C(60000000)
 #define MOST_PLACE_NS UINT64_C(1000000000)
 #define PLACE_NODES UINT64_C(100000)
-#define CAREFUL_STEPS 16u
 #define MOST_OUTGROWN 4u /* plans in a row; then another look, later */
 #define WAIT_PERIODS \
 	32u /* for the program to do again what the plan is of: other kinds of iteration may come between */
-#define AT_ONCE \
-	4u /* mappings made, or undone, in one step: as long may the program have to wait that changes some itself */
 
 static enum seam_rc init_locks(struct seam_learner *learner)
 {
@@ -85,19 +82,6 @@ void seam__learner_give_up(struct seam_learner *learner)
 		forget_refusal(learner);
 	seam__looks_fail(&learner->looks, learner->looked);
 	seam__learner_reset(learner);
-}
-
-/* How many mappings this step may make or undo: one, where the program has made some itself of late. It is likely to go
- * on. With `change`. */
-static uint32_t at_once(struct seam_learner *learner)
-{
-	const uint64_t made = learner->engine->memory.chunks_made + learner->engine->memory.views_made;
-	if (made != learner->made)
-		learner->careful_steps = CAREFUL_STEPS;
-	else if (learner->careful_steps != 0)
-		learner->careful_steps--;
-	learner->made = made;
-	return learner->careful_steps != 0 ? 1 : AT_ONCE;
 }
 
 static void plan(struct seam_learner *learner)
@@ -223,7 +207,7 @@ static bool prepare(struct seam_learner *learner)
 	if (captured)
 		rc = SEAM_BUSY; /* nothing is mapped while a stream is captured */
 	else if (rc == SEAM_OK)
-		rc = seam__arena_prepare(learner->engine, &stage->arena, at_once(learner));
+		rc = seam__arena_prepare(learner->engine, &stage->arena, 1);
 	if (rc == SEAM_OK && learner->stage != NULL)
 		let_wait(learner);
 	else if (rc == SEAM_OK)
@@ -269,9 +253,17 @@ static bool sweep(struct seam_learner *learner)
 		return false;
 	seam__learner_stop(learner);
 	uint64_t mappings = learner->engine->memory.mapping_count;
-	seam__planned_sweep(learner->runtime, at_once(learner));
+	seam__planned_sweep(learner->runtime, 1);
 	bool did = mappings != learner->engine->memory.mapping_count;
 	seam__learner_go(learner);
+	return did;
+}
+
+static bool look(struct seam_learner *learner)
+{
+	const bool did = learner->recorder != NULL && learner->mode != SEAM_PLAN_OFF && seam__learner_look(learner);
+	if (did && learner->state == SEAM_LEARN_IDLE)
+		seam__learner_reset(learner); /* it found nothing to be planned */
 	return did;
 }
 
@@ -280,7 +272,7 @@ static bool step(struct seam_learner *learner)
 	enum seam_learning state = learner->state;
 	switch (state) {
 	case SEAM_LEARN_IDLE:
-		return learner->recorder != NULL && learner->mode != SEAM_PLAN_OFF && seam__learner_look(learner);
+		return look(learner);
 	case SEAM_LEARN_PLAN:
 		plan(learner);
 		return true;

@@ -6,7 +6,7 @@
  *   look     the periods of the recording (lib/plan/iterations/iterations.h), and of the kinds of iteration without a
  * script the one that needs most memory plan     where its residents lie (stitch/arena.h: survey), and a plan around
  * them begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
- * (learner_chunks.c) prepare  a few mappings at a time; one, where the program makes some itself wait     for a moment
+ * (learner_chunks.c) prepare  one mapping at a time; one, where the program makes some itself wait     for a moment
  * with few live bytes, or a step, at which the program does what was planned: then its own thread opens the stage
  *
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is
@@ -24,9 +24,7 @@
  * (repetition.h). Where nothing counts as one until the window is twice as long as when something repeated first,
  * iterations may be of several lengths, and are looked for by their form too.
  *
- * Against thrashing: a stage that hardly serves, with nothing to be added to it, until twice as much is recorded is
- * dropped: where hardly any iteration comes again plans are of no use. When to look, and how far back, is one rule
- * (look_schedule.h).
+ * When to look, and how far back, is one rule (look_schedule.h).
  *
  * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up,
  * and the worker begins again later.
@@ -89,13 +87,9 @@ struct seam_learner {
 	uint64_t period_requests, period_events; /* of the newest plan */
 	bool serves;                             /* when it looked last: a plan was open, and served more than half */
 	bool hardly;                             /* then: the open plan serves less than half */
-	bool strange;         /* then: most of what it does not serve it does not know, and that is much */
-	uint64_t vain_events; /* recorded, when it looked first of the looks since when it hardly serves and nothing is
-				 to be added; 0: it is not so */
+	bool strange;  /* then: most of what it does not serve it does not know, and that is much */
 	bool replaces; /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own
 			*/
-	uint64_t made; /* chunks and views, ever, when mappings were made or undone last */
-	uint32_t careful_steps;    /* for so many more the program is not to wait for more than one mapping */
 	uint64_t adoptions_before; /* WAIT: to see whether what waited was opened */
 	bool extends;              /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
 	bool fits;                 /* BEGIN: the script needs no more than the open arena has */

@@ -9,8 +9,7 @@
 
 #define MISSES_BEARABLE 0.005 /* of the requests since the last look: no new plan is wanted */
 #define STRANGE_SHARE 16u     /* of the requests, that whole iterations are at least which are not known */
-#define VAIN_TIMES 2u         /* as much is recorded */
-#define FORM_TIMES 2u         /* the same, since something repeated first */
+#define FORM_TIMES 2u         /* as much is recorded, since something repeated first */
 
 static void see_all(struct seam_learner *learner, const struct seam_planned_counts *counts)
 {
@@ -64,29 +63,6 @@ static bool is_served(struct seam_learner *learner)
 	learner->known_events = learner->period_events;
 	seam__looks_serve(&learner->looks, learner->looked, 2 * learner->period_requests);
 	return true;
-}
-
-/* What is live behind event i of the trace, from what is live before it. */
-static uint64_t live_behind(const struct seam_trace *trace, uint64_t i, uint64_t live_bytes)
-{
-	const struct seam_trace_event *event = &trace->events[i];
-	if (event->kind == SEAM_TRACE_ALLOC)
-		return live_bytes + event->size;
-	return event->kind == SEAM_TRACE_FREE ? live_bytes - event->size : live_bytes;
-}
-
-struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint64_t first, uint64_t last)
-{
-	struct seam_live_range range = {.least_bytes = UINT64_MAX};
-	uint64_t live_bytes = 0;
-	for (uint64_t i = 0; i < last; i++) {
-		live_bytes = live_behind(trace, i, live_bytes);
-		if (i < first)
-			continue;
-		range.peak_bytes = seam__bits_max(range.peak_bytes, live_bytes);
-		range.least_bytes = seam__bits_min(range.least_bytes, live_bytes);
-	}
-	return range;
 }
 
 /* The period of the kind that covers most, as the recording shows it. */
@@ -151,36 +127,22 @@ static void search(struct seam_learner *learner, const struct seam_trace *record
 	if (rc == SEAM_OK && !found && is_form_due(learner))
 		rc = find(learner, recording, true, &found);
 	if (rc != SEAM_OK) {
-		seam__learner_give_up(learner);
-		return;
+		learner->failures++;
+		seam__looks_fail(&learner->looks, learner->looked);
 	}
-	if (!found) {
-		seam__learner_reset(learner);
+	if (!found)
 		return;
-	}
 	/* What is open serves those kinds that it knows; another arena would lose them. */
 	const bool lacks = seam__learner_lacks(learner);
 	learner->replaces = learner->hardly && !learner->strange && !lacks;
 	if (learner->replaces)
 		learner->refused_count = 0; /* the plan of what it knows is to be another one */
-	if ((learner->hardly && learner->strange && !lacks) || !seam__learner_choose(learner)) {
-		seam__learner_reset(learner);
+	if ((learner->hardly && learner->strange && !lacks) || !seam__learner_choose(learner))
 		return;
-	}
 	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	const uint64_t length = seam__bits_min(kind->last_event - kind->first_event, kind->newest);
 	learner->rest_bytes = seam__learner_range(recording, kind->newest - length, kind->newest).least_bytes;
 	learner->state = SEAM_LEARN_PLAN;
-}
-
-/* What is open has hardly served for long, and there is nothing to be added to it: what it holds together is in
- * everybody else's way. */
-static void drop_vain(struct seam_learner *learner)
-{
-	learner->vain_events = 0;
-	seam__mutex_lock(&learner->engine->lock);
-	seam__planned_drop(learner->runtime);
-	seam__mutex_unlock(&learner->engine->lock);
 }
 
 /* A plan went since the last look, and none came in its place. The window begins anew if it had served well; else it
@@ -195,7 +157,6 @@ static void note_drops(struct seam_learner *learner, struct seam_look_time now)
 		return;
 	learner->seen_drops = drops;
 	learner->refused_count = 0;
-	learner->vain_events = 0;
 	if (open)
 		return;
 	if (learner->proven) {
@@ -224,11 +185,5 @@ bool seam__learner_look(struct seam_learner *learner)
 	if (seam__recorder_trace(learner->recorder, learner->window_events, "recorded by seam", &recording) == SEAM_OK)
 		search(learner, recording);
 	seam_trace_free(recording);
-	if (!learner->hardly || !learner->strange || learner->state != SEAM_LEARN_IDLE)
-		learner->vain_events = 0;
-	else if (learner->vain_events == 0)
-		learner->vain_events = learner->window_events;
-	else if (learner->window_events / VAIN_TIMES >= learner->vain_events)
-		drop_vain(learner);
 	return true;
 }

@@ -28,6 +28,29 @@
 #define REPEATED_SHARE 2u /* and one in so many of the iterations in it */
 #define UNKNOWN_SHARE 8u
 
+/* What is live behind event i of the trace, from what is live before it. */
+static uint64_t live_behind(const struct seam_trace *trace, uint64_t i, uint64_t live_bytes)
+{
+	const struct seam_trace_event *event = &trace->events[i];
+	if (event->kind == SEAM_TRACE_ALLOC)
+		return live_bytes + event->size;
+	return event->kind == SEAM_TRACE_FREE ? live_bytes - event->size : live_bytes;
+}
+
+struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint64_t first, uint64_t last)
+{
+	struct seam_live_range range = {.least_bytes = UINT64_MAX};
+	uint64_t live_bytes = 0;
+	for (uint64_t i = 0; i < last; i++) {
+		live_bytes = live_behind(trace, i, live_bytes);
+		if (i < first)
+			continue;
+		range.peak_bytes = seam__bits_max(range.peak_bytes, live_bytes);
+		range.least_bytes = seam__bits_min(range.least_bytes, live_bytes);
+	}
+	return range;
+}
+
 static uint64_t covered_by(const struct seam_iteration_kind *kind)
 {
 	return kind->seen * (kind->last_event - kind->first_event);
