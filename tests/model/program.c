@@ -310,7 +310,7 @@ static enum seam_rc add_first(struct model *model, struct seam_plan_builder *bui
 		request.flags = SEAM_PLAN_STAYS;
 		builder->header.resident_bytes += request.size_bytes;
 	}
-	return seam__plan_builder_prologue(builder, &request);
+	return seam__grow_append(&builder->prologue, &request, 1);
 }
 
 /* A plan of one request over and over, and of what a program asks for first. NULL: no memory. */

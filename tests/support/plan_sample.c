@@ -45,7 +45,7 @@ static void add_groups(struct seam_plan_builder *builder)
 	const uint32_t layer = string(builder, "layer 1");
 	const struct seam_plan_range ranges[] = {{0, 1024}, {4096, 6144}, {512, 1024}};
 	for (uint32_t i = 0; i < 3; i++)
-		SEAM_VERIFY(seam__plan_builder_range(builder, &ranges[i]) == SEAM_OK);
+		SEAM_VERIFY(seam__grow_append(&builder->ranges, &ranges[i], 1) == SEAM_OK);
 	for (uint32_t copy = 0; copy < 2; copy++) {
 		const struct seam_plan_group group = {
 			.module_begin = layer,
@@ -58,7 +58,7 @@ static void add_groups(struct seam_plan_builder *builder)
 			.planned_bytes = 176,
 			.slot_count = 2,
 		};
-		SEAM_VERIFY(seam__plan_builder_group(builder, &group) == SEAM_OK);
+		SEAM_VERIFY(seam__grow_append(&builder->groups, &group, 1) == SEAM_OK);
 	}
 }
 
@@ -72,7 +72,7 @@ static void add_prologue(struct seam_plan_builder *builder)
 		{.size_bytes = 23456, .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
 	};
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-		SEAM_VERIFY(seam__plan_builder_prologue(builder, &requests[i]) == SEAM_OK);
+		SEAM_VERIFY(seam__grow_append(&builder->prologue, &requests[i], 1) == SEAM_OK);
 }
 
 void plan_sample_builder(struct seam_plan_builder *builder)
@@ -95,7 +95,7 @@ void plan_sample_builder(struct seam_plan_builder *builder)
 	add_slots(builder);
 	add_groups(builder);
 	add_prologue(builder);
-	SEAM_VERIFY(seam__plan_builder_wait(builder, &wait) == SEAM_OK);
+	SEAM_VERIFY(seam__grow_append(&builder->waits, &wait, 1) == SEAM_OK);
 }
 
 struct seam_plan *plan_sample_create(void)

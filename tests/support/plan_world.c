@@ -166,7 +166,7 @@ static void add_slots(const struct world *world, struct seam_plan_builder *build
 		SEAM_VERIFY(seam__plan_builder_slot(builder, &slot, &world->offset[i * world->copies]) == SEAM_OK);
 	}
 	for (uint32_t i = 0; i < world->waits; i++)
-		SEAM_VERIFY(seam__plan_builder_wait(builder, &world->wait[i]) == SEAM_OK);
+		SEAM_VERIFY(seam__grow_append(&builder->waits, &world->wait[i], 1) == SEAM_OK);
 }
 
 struct seam_plan *world_plan(const struct world *world, const struct seam_trace *trace, struct seam_trace_error *error)

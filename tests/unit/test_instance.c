@@ -44,8 +44,8 @@ static void read_trace(uint64_t first, uint64_t last)
 	if (last == 0)
 		period = seam__period_whole(trace);
 	else
-		cr_assert_eq(seam__period_given(trace, &requests, &beats, first, last, &error, &period), SEAM_OK, "%s",
-			error.text);
+		cr_assert_eq(
+			seam__period_given(trace, &beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
 }
 

@@ -141,9 +141,8 @@ static void expect_program(const struct program_row *row, uint64_t seed, bool ma
 	if (marks)
 		cr_expect_eq(period.first_event, truth.first_event, "%s, seed %lu", row->name, (unsigned long)seed);
 	cr_expect(period.same_edges, "%s, seed %lu", row->name, (unsigned long)seed);
-	cr_expect_eq(
-		seam__period_given(trace, &requests, &beats, period.first_event, period.last_event, &error, &period),
-		SEAM_OK, "%s, seed %lu: %s", row->name, (unsigned long)seed, error.text);
+	cr_expect_eq(seam__period_given(trace, &beats, period.first_event, period.last_event, &error, &period), SEAM_OK,
+		"%s, seed %lu: %s", row->name, (unsigned long)seed, error.text);
 	forget();
 }
 
@@ -211,8 +210,8 @@ Test(period, given_is_taken_as_it_is_or_refused)
 		const struct given_row *row = &given_rows[r];
 
 		error.text[0] = '\0';
-		cr_expect_eq(seam__period_given(trace, &requests, &beats, row->first, row->last, &error, &period),
-			row->rc, "%s", row->name);
+		cr_expect_eq(seam__period_given(trace, &beats, row->first, row->last, &error, &period), row->rc, "%s",
+			row->name);
 		if (row->rc != SEAM_OK)
 			cr_expect_neq(error.text[0], '\0', "%s", row->name);
 		else

@@ -212,7 +212,7 @@ Test(plan_check, lines_and_graphs)
 	cr_assert_eq(
 		seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "it ends behind the end of the line");
 	builder.header.positions = 4;
-	cr_assert_eq(seam__plan_builder_prologue(&builder, &(struct seam_plan_prologue){.size_bytes = 1}), SEAM_OK);
+	cr_assert_eq(seam__grow_append(&builder.prologue, &(struct seam_plan_prologue){.size_bytes = 1}, 1), SEAM_OK);
 	cr_assert_eq(seam__plan_builder_finish(&builder, NULL, &plan), SEAM_CORRUPT, "something comes before a line");
 	builder.prologue.count = 0;
 	builder.header.positions = 3;

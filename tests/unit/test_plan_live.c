@@ -92,13 +92,13 @@ static bool oracle(const struct world *world)
 static void add_group(struct seam_plan_builder *builder, const struct world *world)
 {
 	const struct seam_plan_range range = {world->range_begin, world->range_end};
-	cr_assert_eq(seam__plan_builder_range(builder, &range), SEAM_OK);
+	cr_assert_eq(seam__grow_append(&builder->ranges, &range, 1), SEAM_OK);
 	for (uint32_t copy = 0; copy < world->copies; copy++) {
 		const struct seam_plan_group group = {.begin = world->group_begin,
 			.end = world->group_begin + world->group_span,
 			.copy = copy,
 			.range_count = 1};
-		cr_assert_eq(seam__plan_builder_group(builder, &group), SEAM_OK);
+		cr_assert_eq(seam__grow_append(&builder->groups, &group, 1), SEAM_OK);
 	}
 }
 

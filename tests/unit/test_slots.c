@@ -41,7 +41,7 @@ static void read_trace(void)
 static enum seam_rc slots_of(uint64_t first, uint64_t last)
 {
 	struct seam_period period;
-	enum seam_rc rc = seam__period_given(trace, &requests, &beats, first, last, &error, &period);
+	enum seam_rc rc = seam__period_given(trace, &beats, first, last, &error, &period);
 
 	return rc != SEAM_OK ? rc : seam__slots_init(trace, &requests, &beats, &period, &error, &slots);
 }

@@ -84,8 +84,8 @@ static void solve(uint64_t first, uint64_t last, uint64_t seed)
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
 	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
 	if (last != 0)
-		cr_assert_eq(seam__period_given(trace, &requests, &beats, first, last, &error, &period), SEAM_OK, "%s",
-			error.text);
+		cr_assert_eq(
+			seam__period_given(trace, &beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
 	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
 	cr_assert_eq(seam__instance_init(seam__meta_process(), trace, &requests, &slots, &options, &error, &problem),
 		SEAM_OK, "%s", error.text);

@@ -96,8 +96,8 @@ UNUSED static struct seam_plan *plan_of(const struct scene *scene, const struct 
 		cr_assert_eq(seam__plan_builder_slot(&builder, &scene->slots[i], dynamic ? NULL : offsets), SEAM_OK);
 	}
 	if (scene->group.slot_count > 0) {
-		cr_assert_eq(seam__plan_builder_group(&builder, &scene->group), SEAM_OK);
-		cr_assert_eq(seam__plan_builder_range(&builder, &scene->range), SEAM_OK);
+		cr_assert_eq(seam__grow_append(&builder.groups, &scene->group, 1), SEAM_OK);
+		cr_assert_eq(seam__grow_append(&builder.ranges, &scene->range, 1), SEAM_OK);
 	}
 	cr_assert_eq(seam__plan_builder_finish(&builder, &error, &plan), SEAM_OK, "%s: %s", what, error.text);
 	seam__plan_builder_fini(&builder);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "idle.h"
-#include "meta.h"
+#include "region.h"
 
 struct member {
 	const struct seam_dynamic_request *request;
@@ -114,9 +114,10 @@ static enum seam_rc add_group(struct seam_dynamic *dynamic, struct seam_idle *id
 static enum seam_rc add_groups(
 	struct seam_dynamic *dynamic, struct seam_idle *idle, const struct seam_dynamic_request *requests)
 {
+	struct seam_region *region = idle->space->problem->region;
 	uint32_t count = dynamic->count;
-	struct member *members = seam__meta_array(dynamic->meta, count, sizeof(*members));
-	struct change *changes = seam__meta_array(dynamic->meta, (size_t)count * 4, sizeof(*changes));
+	struct member *members = seam__region_array(region, count, sizeof(*members));
+	struct change *changes = seam__region_array(region, (size_t)count * 4, sizeof(*changes));
 	enum seam_rc rc = members == NULL || changes == NULL ? SEAM_OOM_META : SEAM_OK;
 
 	for (uint32_t i = 0; i < count && rc == SEAM_OK; i++)
@@ -129,43 +130,34 @@ static enum seam_rc add_groups(
 			continue;
 		rc = add_group(dynamic, idle, members + first, next - first, changes);
 	}
-	seam__meta_free(dynamic->meta, changes, (size_t)count * 4 * sizeof(*changes));
-	seam__meta_free(dynamic->meta, members, (size_t)count * sizeof(*members));
 	return rc;
 }
 
 enum seam_rc seam__dynamic_init(const struct seam_dynamic_space *space, const struct seam_dynamic_request *requests,
 	uint32_t count, struct seam_dynamic *ret_dynamic)
 {
-	struct seam_dynamic made = {.meta = space->problem->meta, .count = count};
+	struct seam_dynamic made = {
+		.count = count, .group_of = seam__region_array(space->problem->region, count, sizeof(*made.group_of))};
 	struct seam_idle idle;
-	enum seam_rc rc = SEAM_OK;
+	enum seam_rc rc = made.group_of != NULL ? seam__idle_init(&idle, space) : SEAM_OOM_META;
 
 	seam__grow_init(&made.groups, sizeof(struct seam_plan_group));
 	seam__grow_init(&made.ranges, sizeof(struct seam_plan_range));
-	if (count > 0) {
-		made.group_of = seam__meta_array(made.meta, count, sizeof(*made.group_of));
-		rc = made.group_of == NULL ? SEAM_OOM_META : seam__idle_init(&idle, space);
-		if (rc == SEAM_OK) {
-			rc = add_groups(&made, &idle, requests);
-			seam__idle_fini(&idle);
-		}
-	}
-	if (rc != SEAM_OK) {
+	if (rc == SEAM_OK)
+		rc = add_groups(&made, &idle, requests);
+	if (rc == SEAM_OK)
+		*ret_dynamic = made;
+	else
 		seam__dynamic_fini(&made);
-		return rc;
-	}
-	*ret_dynamic = made;
-	return SEAM_OK;
+	return rc;
 }
 
 void seam__dynamic_fini(struct seam_dynamic *dynamic)
 {
-	if (dynamic->meta == NULL)
-		return;
-	seam__meta_free(dynamic->meta, dynamic->group_of, (size_t)dynamic->count * sizeof(*dynamic->group_of));
-	seam__grow_fini(&dynamic->ranges);
-	seam__grow_fini(&dynamic->groups);
+	if (dynamic->groups.item_bytes != 0) {
+		seam__grow_fini(&dynamic->ranges);
+		seam__grow_fini(&dynamic->groups);
+	}
 	*dynamic = (struct seam_dynamic){0};
 }
 

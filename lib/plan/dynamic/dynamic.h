@@ -45,9 +45,8 @@ struct seam_dynamic_space {
 struct seam_dynamic {
 	struct seam_grow groups; /* struct seam_plan_group; modules are the caller's strings */
 	struct seam_grow ranges; /* struct seam_plan_range */
-	uint32_t *group_of;      /* per request: its group of copy 0 */
+	uint32_t *group_of;      /* per request: its group of copy 0; the problem's region's */
 	uint32_t count;          /* requests */
-	struct seam_meta *meta;
 };
 
 /* O(n log n + sum over groups of what is live in their intervals, sorted). Errors: SEAM_OOM_META. */

@@ -9,15 +9,12 @@
 
 struct seam_idle {
 	const struct seam_dynamic_space *space;
-	uint32_t *longest;        /* per item: for how many positions some stream is kept from it, at most the circle */
-	struct seam_grow used;    /* scratch, struct seam_plan_range: bytes in use */
-	struct seam_grow *others; /* per stream, and one more for no stream: what items of other streams use, merged */
-	uint8_t *others_known;    /* ... whether it was asked for */
+	uint32_t *longest; /* per item: for how many positions some stream is kept from it, at most the circle */
+	struct seam_plan_range *used; /* scratch, room for every item: bytes in use */
 };
 
-/* Errors: SEAM_OOM_META; there is nothing to fini then. */
+/* In the problem's region. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__idle_init(struct seam_idle *idle, const struct seam_dynamic_space *space);
-void seam__idle_fini(struct seam_idle *idle);
 
 /* Appends to `ranges` (struct seam_plan_range) what no item uses during [begin, begin + span) of the circle, ascending,
  * none touching the next. Items of other streams than `stream` count at all times: nothing orders them behind this use.

@@ -66,26 +66,6 @@ enum seam_rc seam__plan_builder_stream(struct seam_plan_builder *builder, uint64
 	return SEAM_OK;
 }
 
-enum seam_rc seam__plan_builder_wait(struct seam_plan_builder *builder, const struct seam_plan_wait *wait)
-{
-	return seam__grow_append(&builder->waits, wait, 1);
-}
-
-enum seam_rc seam__plan_builder_group(struct seam_plan_builder *builder, const struct seam_plan_group *group)
-{
-	return seam__grow_append(&builder->groups, group, 1);
-}
-
-enum seam_rc seam__plan_builder_range(struct seam_plan_builder *builder, const struct seam_plan_range *range)
-{
-	return seam__grow_append(&builder->ranges, range, 1);
-}
-
-enum seam_rc seam__plan_builder_prologue(struct seam_plan_builder *builder, const struct seam_plan_prologue *request)
-{
-	return seam__grow_append(&builder->prologue, request, 1);
-}
-
 enum seam_rc seam__plan_builder_string(struct seam_plan_builder *builder, const char *text, uint32_t *ret_offset)
 {
 	return seam__strings_intern(&builder->strings, text, ret_offset);

@@ -21,10 +21,10 @@ struct seam_plan_builder {
 	struct seam_grow slots;
 	struct seam_grow offsets;
 	struct seam_grow streams;
-	struct seam_grow waits;
-	struct seam_grow groups;
-	struct seam_grow ranges;
-	struct seam_grow prologue;
+	struct seam_grow waits;    /* struct seam_plan_wait; these and the next ones are filled by the caller */
+	struct seam_grow groups;   /* struct seam_plan_group */
+	struct seam_grow ranges;   /* struct seam_plan_range */
+	struct seam_grow prologue; /* struct seam_plan_prologue */
 	struct seam_strings strings;
 };
 
@@ -43,17 +43,6 @@ SEAM_MUST_USE enum seam_rc seam__plan_builder_slot(
 /* The number of the program's stream, a new one if it was not seen before. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_stream(
 	struct seam_plan_builder *builder, uint64_t stream, uint32_t *ret_number);
-
-/* Append one wait, one group, one range, or one request of the prologue.
- * Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__plan_builder_wait(
-	struct seam_plan_builder *builder, const struct seam_plan_wait *wait);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_group(
-	struct seam_plan_builder *builder, const struct seam_plan_group *group);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_range(
-	struct seam_plan_builder *builder, const struct seam_plan_range *range);
-SEAM_MUST_USE enum seam_rc seam__plan_builder_prologue(
-	struct seam_plan_builder *builder, const struct seam_plan_prologue *request);
 
 /* The text's place in the strings; "" is 0. Errors: SEAM_OOM_META, SEAM_INVALID (over 4 GiB in all). */
 SEAM_MUST_USE enum seam_rc seam__plan_builder_string(

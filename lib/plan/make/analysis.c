@@ -27,8 +27,8 @@ static enum seam_rc find_period(const struct seam_trace *trace, const struct sea
 		analysis->period = seam__period_whole(trace);
 		return SEAM_OK;
 	case SEAM_PLAN_PERIOD_GIVEN:
-		return seam__period_given(trace, &analysis->requests, &analysis->tokens, options->first_event,
-			options->last_event, error, &analysis->period);
+		return seam__period_given(
+			trace, &analysis->tokens, options->first_event, options->last_event, error, &analysis->period);
 	case SEAM_PLAN_PERIOD_FIND:
 		return seam__period_find(trace, &analysis->tokens, error, &analysis->period);
 	case SEAM_PLAN_PERIOD_AUTO:

@@ -53,7 +53,6 @@ static enum seam_rc find_space(struct making *making)
 static enum seam_rc write_groups(struct making *making, struct seam_plan_builder *builder)
 {
 	const char *names = making->homolayer.names.section.items;
-	const struct seam_plan_range *ranges = making->dynamic.ranges.items;
 	enum seam_rc rc = SEAM_OK;
 
 	for (size_t g = 0; g < making->dynamic.groups.count && rc == SEAM_OK; g++) {
@@ -63,10 +62,10 @@ static enum seam_rc write_groups(struct making *making, struct seam_plan_builder
 		if (rc == SEAM_OK)
 			rc = seam__plan_builder_string(builder, names + group.module_end, &group.module_end);
 		if (rc == SEAM_OK)
-			rc = seam__plan_builder_group(builder, &group);
+			rc = seam__grow_append(&builder->groups, &group, 1);
 	}
-	for (size_t r = 0; r < making->dynamic.ranges.count && rc == SEAM_OK; r++)
-		rc = seam__plan_builder_range(builder, &ranges[r]);
+	if (rc == SEAM_OK && making->dynamic.ranges.count > 0)
+		rc = seam__grow_append(&builder->ranges, making->dynamic.ranges.items, making->dynamic.ranges.count);
 	return rc;
 }
 
@@ -99,8 +98,8 @@ static enum seam_rc list_waits(struct making *making, struct seam_plan_builder *
 
 	if (rc != SEAM_OK)
 		return rc;
-	for (size_t i = 0; i < waits.count && rc == SEAM_OK; i++)
-		rc = seam__plan_builder_wait(builder, (const struct seam_plan_wait *)waits.items + i);
+	if (waits.count > 0)
+		rc = seam__grow_append(&builder->waits, waits.items, waits.count);
 	seam__grow_fini(&waits);
 	return rc;
 }

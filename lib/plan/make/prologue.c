@@ -189,7 +189,7 @@ static enum seam_rc write(const struct prologue *prologue, uint32_t end, struct 
 		};
 
 		if (is_common(prologue->requests, request))
-			rc = seam__plan_builder_prologue(builder, &asked);
+			rc = seam__grow_append(&builder->prologue, &asked, 1);
 	}
 	return rc;
 }

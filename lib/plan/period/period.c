@@ -158,23 +158,8 @@ enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam
 	return rc;
 }
 
-/* Bytes of the static blocks that are live before `event`. */
-static uint64_t live_before(const struct seam_traced_requests *requests, uint64_t event)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < requests->items.count; i++) {
-		const struct seam_traced_request *request = seam__request_at(requests, i);
-
-		if (request->alloc < event && request->free >= event && !request->dynamic)
-			bytes += request->size_bytes;
-	}
-	return bytes;
-}
-
-enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam_traced_requests *requests,
-	const struct seam_tokens *tokens, uint64_t first_event, uint64_t last_event, struct seam_trace_error *error,
-	struct seam_period *ret_period)
+enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam_tokens *tokens, uint64_t first_event,
+	uint64_t last_event, struct seam_trace_error *error, struct seam_period *ret_period)
 {
 	uint32_t first;
 	uint32_t last;
@@ -191,11 +176,8 @@ enum seam_rc seam__period_given(const struct seam_trace *trace, const struct sea
 	last = seam__tokens_before(tokens, last_event);
 	if (seam__tokens_state(tokens, first) != seam__tokens_state(tokens, last)) {
 		seam__trace_error_set(error, last_event,
-			"events %llu to %llu are no period: behind them other blocks are live "
-			"(%llu bytes) than before them (%llu bytes)",
-			(unsigned long long)first_event, (unsigned long long)last_event,
-			(unsigned long long)live_before(requests, last_event),
-			(unsigned long long)live_before(requests, first_event));
+			"events %llu to %llu are no period: behind them other blocks are live than before them",
+			(unsigned long long)first_event, (unsigned long long)last_event);
 		return SEAM_INVALID;
 	}
 	*ret_period = (struct seam_period){.first_event = first_event, .last_event = last_event, .same_edges = true};

@@ -102,18 +102,6 @@ static uint32_t count_pieces(
 	return pieces;
 }
 
-enum seam_rc seam__cluster_crossing_pieces(
-	const struct seam_problem *problem, const struct seam_placement *placed, uint32_t *ret_pieces)
-{
-	struct crossing *list = seam__region_array(problem->region, problem->count, sizeof(*list));
-
-	if (list == NULL)
-		return SEAM_OOM_META;
-	*ret_pieces = count_pieces(
-		problem, placed->offsets, list, problem->linear ? 0 : list_crossing(problem, placed->peak_bytes, list));
-	return SEAM_OK;
-}
-
 /* The address upside down, and back. */
 static uint64_t turned(const struct cluster *cluster, uint32_t item, uint64_t offset_bytes)
 {

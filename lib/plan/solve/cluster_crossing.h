@@ -19,8 +19,4 @@
  * rounds. */
 SEAM_MUST_USE enum seam_rc seam__cluster_crossing(const struct seam_problem *problem, struct seam_placement *placed);
 
-/* In how many pieces lies what is to be moved? For tests. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__cluster_crossing_pieces(
-	const struct seam_problem *problem, const struct seam_placement *placed, uint32_t *ret_pieces);
-
 #endif
