@@ -49,8 +49,9 @@ static const struct argp_option options[] = {
 		"counted from 0, LAST not included), or auto: the period if there is one (default)",
 		0},
 	{"streams", KEY_STREAMS, "POLICY", OPTION_ARG_OPTIONAL,
-		"who may share memory across streams: edges (what the trace's events and synchronisations order; default), apart (nobody), or "
-		"insert (everybody: the plan lists the waits that the runtime must insert; what --streams alone means)",
+		"who may share memory across streams: edges (what the trace's events and synchronisations order), apart (nobody), "
+		"insert (everybody: the plan lists the waits that the runtime must insert; what --streams alone means), or auto: edges, and where "
+		"those need more than lives at once, waits as long after what they wait for as can be (default)",
 		0},
 	{"node-limit", KEY_NODES, "NUMBER", 0,
 		"this many steps of work instead of a time limit: the same plan on every machine", 0},
@@ -87,6 +88,8 @@ static error_t parse_streams(struct seam_plan_options *plan, const char *text, c
 {
 	if (text == NULL || strcmp(text, "insert") == 0)
 		plan->streams = SEAM_PLAN_STREAMS_INSERT;
+	else if (strcmp(text, "auto") == 0)
+		plan->streams = SEAM_PLAN_STREAMS_AUTO;
 	else if (strcmp(text, "edges") == 0)
 		plan->streams = SEAM_PLAN_STREAMS_EDGES;
 	else if (strcmp(text, "apart") == 0)
@@ -192,7 +195,8 @@ static const struct argp syntax = {
 	.args_doc = "TRACE",
 	.doc = "Plan where every request of a repeating stretch of allocations goes.\v"
 	       "TRACE is anything that 'seam convert' reads, or an operator graph (JSON or CSV, see the manual page). What is printed: the peak of the plan "
-	       "and how far it is above the lower bound (the most bytes that live at once; no placement needs less), residents included.\n\n"
+	       "and how far it is above the lower bound (no placement needs less), residents included. The bound is the most bytes that live at once, and "
+	       "more where memory may not go from stream to stream.\n\n"
 	       "A long search shows its best so far; Ctrl-C ends it and keeps that. Every plan is checked against the trace before it is "
 	       "written ('seam verify' does the same). The exit status is 0 also for a plan that is not optimal.",
 };
@@ -329,7 +333,8 @@ static int work_on_trace(const struct arguments *arguments, struct unpacked *unp
 
 int cmd_plan(int argc, char **argv)
 {
-	struct arguments arguments = {.plan = {.struct_bytes = sizeof(struct seam_plan_options)}};
+	struct arguments arguments = {
+		.plan = {.struct_bytes = sizeof(struct seam_plan_options), .streams = SEAM_PLAN_STREAMS_AUTO}};
 	char error[INPUT_ERROR_BYTES];
 	struct unpacked unpacked;
 	int status = cmd_parse(&syntax, argc, argv, &arguments);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,6 +68,36 @@ enum seam_rc planning_make(const struct planning *planning, const struct seam_pl
 	return rc;
 }
 
+/* The most bytes of slots with a place that live at once, in the midst of repetitions. 0: no memory. */
+static uint64_t most_live(const struct seam_plan *plan)
+{
+	const struct seam_plan_header *header = &plan->header;
+	const uint64_t align = header->align_bytes, positions = header->positions;
+	uint64_t *changes = calloc((size_t)positions + 1, sizeof(*changes));
+	uint64_t live = 0, most = 0;
+
+	for (uint32_t i = 0; changes != NULL && i < header->slot_count; i++) {
+		const struct seam_plan_slot *slot = &plan->slots[i];
+		const uint64_t bytes = (slot->size_bytes + align - 1) / align * align;
+
+		if ((slot->flags & SEAM_PLAN_DYNAMIC) != 0)
+			continue;
+		changes[slot->begin] += bytes;
+		if ((header->flags & SEAM_PLAN_LINEAR) != 0) {
+			changes[slot->end] -= bytes;
+			continue;
+		}
+		changes[slot->end % positions] -= bytes;
+		live += slot->end / positions * bytes; /* what earlier repetitions left is live at the beginning */
+	}
+	for (uint64_t p = 0; changes != NULL && p < positions; p++) {
+		live += changes[p];
+		most = live > most ? live : most;
+	}
+	free(changes);
+	return most;
+}
+
 void planning_row_set(const struct seam_plan *plan, const char *input, const char *solver, struct planning_row *ret_row)
 {
 	const struct seam_plan_header *header = &plan->header;
@@ -76,6 +107,9 @@ void planning_row_set(const struct seam_plan *plan, const char *input, const cha
 		.solver = solver,
 		.requests = header->slot_count,
 		.lower_bound_bytes = header->resident_bytes + header->lower_bound_bytes,
+		.live_bytes = header->resident_bytes + most_live(plan),
+		.streams = header->stream_count,
+		.waits = header->wait_count,
 		.peak_bytes = header->resident_bytes + header->arena_bytes,
 		.resident_bytes = header->resident_bytes,
 		.unplaced_bytes = header->unplaced_bytes,
@@ -111,6 +145,10 @@ static void json_row(struct seam_json *json, const struct planning_row *row)
 	seam__json_u64(json, row->requests);
 	seam__json_key(json, "lower_bound_bytes");
 	seam__json_u64(json, row->lower_bound_bytes);
+	seam__json_key(json, "live_bytes");
+	seam__json_u64(json, row->live_bytes);
+	seam__json_key(json, "waits");
+	seam__json_u64(json, row->waits);
 	seam__json_key(json, "peak_bytes");
 	seam__json_u64(json, row->peak_bytes);
 	seam__json_key(json, "gap");
@@ -164,6 +202,14 @@ enum seam_rc planning_summary(const struct planning_row *row, struct seam_text *
 		row->optimal ? "optimal" : "");
 	if (!row->optimal)
 		seam__text_printf(text, "%.3f %% above it", planning_gap(row) * 100);
+	if (row->streams > 1 && row->live_bytes < row->lower_bound_bytes)
+		seam__text_printf(text, "\n%s live at once; the bound is higher, for %s",
+			seam__text_size(bytes, row->live_bytes),
+			row->waits == 0 ? "nothing orders the streams"
+					: "memory goes to another stream some time after its free");
+	if (row->waits > 0)
+		seam__text_printf(
+			text, "\n%u wait%s between streams, to be inserted", row->waits, row->waits == 1 ? "" : "s");
 	seam__text_printf(text, "\n%u chunks, %u are needed at least", row->mapped_chunks, row->lower_bound_chunks);
 	seam__text_printf(text, "\nplaced by %s in %.2f s%s\n",
 		row->placed_by[0] == '\0' ? "nobody: nothing to place" : row->placed_by, row->seconds,

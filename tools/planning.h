@@ -30,12 +30,15 @@ struct planning_row {
 	char reason[200];
 	uint64_t requests;
 	uint64_t lower_bound_bytes; /* residents included */
+	uint64_t live_bytes;        /* the most that live at once, residents included */
 	uint64_t peak_bytes;        /* of memory, residents included */
 	uint64_t resident_bytes;
 	uint64_t unplaced_bytes;
 	uint32_t mapped_chunks; /* of the arena */
 	uint32_t lower_bound_chunks;
 	uint32_t copies;
+	uint32_t streams;
+	uint32_t waits;
 	char placed_by[32];
 	double seconds;
 	bool optimal;

@@ -77,7 +77,12 @@ ok 'JSON: optimal' json_is optimal True
 ok 'JSON: one chunk' json_is mapped_chunks 1
 ok 'JSON: copies' json_is copies 1
 ok 'standard input' sh -c '"$0" plan - <line.csv | grep -q "3 requests"' "$seam"
-ok 'streams stay apart without edges' says 'peak 200 B' plan streams.csv
+ok 'streams share behind waits' says 'peak 100 B' plan streams.csv
+ok 'which are counted' grep -q '1 wait between streams' said.txt
+ok 'streams stay apart without edges' says 'peak 200 B, lower bound 200 B' plan --streams=edges streams.csv
+ok 'it is said why the bound is so high' grep -q '100 B live at once; the bound is higher, for nothing orders the streams' said.txt
+"$seam" plan --json --streams=edges streams.csv >said.json
+ok 'JSON: what lives at once' json_is live_bytes 100
 ok 'a graph in CSV' says '3 requests' plan graph.csv
 ok 'a graph in JSON' says '1 requests' plan graph.json
 ok 'a plan of a graph is written' says 'requests' plan graph.csv -o graph.plan

@@ -6,7 +6,7 @@
 /* 8 positions, some four requests: who gets memory sooner than that waits for what has just been given out. */
 #define LEAST_EXPONENT 3u
 /* Of what is allowed: a search may improve a quick placement by one part in so many. */
-#define SEARCH_SHARE 64u
+#define SEARCH_SHARE 32u
 
 struct choice {
 	const struct seam_trace *trace;
