@@ -94,25 +94,21 @@ static uint64_t lease_run(struct seam_engine *engine, struct seam_arena *arena, 
 	return bytes;
 }
 
-/* Whether the arena has, in chunk i of the run, all that live blocks do not use. */
-static bool has_all(const struct seam_arena *arena, const struct seam_arena_run *run, uint32_t i)
-{
-	uint32_t slot = run->slot + (i - run->first);
-	uint64_t end = run->view->slots[slot].offset + run->view->slots[slot].bytes;
-	const struct seam_block *block = seam__block_at(run->view, slot);
-	for (; block != NULL && block->offset < end; block = TAILQ_NEXT(block, link)) {
-		if (block->is != SEAM_IS_LIVE && !is_lease_of(block, arena->view))
-			return false;
-	}
-	return true;
-}
-
-/* After the run was leased. */
+/* After the run was leased: a chunk lacks what is neither leased nor a live block's. */
 static void note_lacks(struct seam_arena *arena, const struct seam_arena_run *run)
 {
-	for (uint32_t i = run->first; i < run->first + run->count; i++) {
-		arena->chunks[i].lacks = !has_all(arena, run, i);
-		arena->chunks[i].lent &= arena->chunks[i].lacks;
+	struct seam_arena_chunk *chunks = &arena->chunks[run->first];
+	const struct seam_slot *slots = &run->view->slots[run->slot];
+	const struct seam_block *block = seam__block_at(run->view, run->slot);
+	for (uint32_t i = 0; i < run->count; i++) {
+		const uint64_t end = slots[i].offset + slots[i].bytes;
+		chunks[i].lacks = false;
+		for (; block != NULL && block->offset < end; block = TAILQ_NEXT(block, link)) {
+			chunks[i].lacks |= block->is != SEAM_IS_LIVE && !is_lease_of(block, arena->view);
+			if (block->offset + block->bytes > end)
+				break; /* it reaches into the next */
+		}
+		chunks[i].lent &= chunks[i].lacks;
 	}
 }
 

@@ -2,12 +2,15 @@
  *
  * A state machine; every call of seam__pool_work() does one bounded piece:
  *
- *   idle     is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
- *   look     the periods of the recording (lib/plan/iterations/iterations.h), and of the kinds of iteration without a
- * script the one that needs most memory plan     where its residents lie (stitch/arena.h: survey), and a plan around
- * them begin    the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
- * (learner_chunks.c) prepare  one mapping at a time; one, where the program makes some itself wait     for a moment
- * with few live bytes, or a step, at which the program does what was planned: then its own thread opens the stage
+ *   - idle: is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
+ *     If so it looks for the periods of the recording (lib/plan/iterations/iterations.h), and chooses, of the kinds of
+ *     iteration without a script, the one that needs most memory;
+ *   - plan: where its residents lie (stitch/arena.h: survey), and a plan around them;
+ *   - begin: the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
+ *     (learner_chunks.c);
+ *   - prepare: one mapping at a time;
+ *   - wait: for a moment with few live bytes, or a step, at which the program does what was planned: then its own
+ *     thread opens the stage.
  *
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is
  * extended if need be. All kinds that a look found are planned one after the other, and have the same addresses for
