@@ -12,9 +12,9 @@
 #include "homolayer.h"
 #include "cluster_crossing.h"
 #include "make.h"
-#include "meta.h"
 #include "plan_builder.h"
 #include "prologue.h"
+#include "region.h"
 #include "analysis.h"
 #include "trace_error.h"
 #include "wait_distance.h"
@@ -73,21 +73,14 @@ static enum seam_rc write_slots(struct making *making, struct seam_plan_builder 
 {
 	const uint32_t *slots = making->homolayer.slots.items;
 	size_t count = seam__slots_count(&making->analysis.slots);
-	uint32_t *groups;
-	enum seam_rc rc;
+	uint32_t *groups = seam__region_array(making->analysis.problem.region, count, sizeof(*groups));
 
-	if (count == 0)
-		return seam__plan_assembly_slots(builder, making->trace, &making->analysis.requests,
-			&making->analysis.slots, &making->analysis.problem, making->placed.offsets, NULL);
-	groups = seam__meta_array(seam__meta_process(), count, sizeof(*groups));
 	if (groups == NULL)
 		return SEAM_OOM_META;
 	for (size_t i = 0; i < making->homolayer.slots.count; i++)
 		groups[slots[i]] = making->dynamic.group_of[i];
-	rc = seam__plan_assembly_slots(builder, making->trace, &making->analysis.requests, &making->analysis.slots,
+	return seam__plan_assembly_slots(builder, making->trace, &making->analysis.requests, &making->analysis.slots,
 		&making->analysis.problem, making->placed.offsets, groups);
-	seam__meta_free(seam__meta_process(), groups, count * sizeof(*groups));
-	return rc;
 }
 
 static enum seam_rc list_waits(struct making *making, struct seam_plan_builder *builder)
@@ -114,7 +107,8 @@ static enum seam_rc write_down(struct making *making, struct seam_plan_builder *
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_string(builder, making->search.solver, &header->solver);
 	if (rc == SEAM_OK)
-		rc = seam__prologue_add(&making->analysis.requests, &making->analysis.slots, builder);
+		rc = seam__prologue_add(
+			making->analysis.problem.region, &making->analysis.requests, &making->analysis.slots, builder);
 	if (rc == SEAM_OK && making->analysis.inserts)
 		rc = list_waits(making, builder);
 	seam__search_describe(&making->search, &making->options, &making->placed, header);

@@ -6,6 +6,7 @@
 #include "make.h"
 #include "meta.h"
 #include "plan_builder.h"
+#include "region.h"
 
 struct making {
 	const struct seam_graph *graph;
@@ -61,20 +62,17 @@ static enum seam_rc sort_items(struct making *making)
 	const struct seam_problem *problem = &making->problem;
 	uint32_t *first;
 
-	making->order = seam__meta_array(problem->meta, (size_t)problem->count + 1, sizeof(*making->order));
-	first = seam__meta_array(problem->meta, (size_t)problem->circle + 2, sizeof(*first));
-	if (making->order != NULL && first != NULL) {
-		for (uint32_t i = 0; i < problem->count; i++)
-			first[problem->items[i].begin + 1]++;
-		for (uint32_t t = 1; t <= problem->circle; t++)
-			first[t] += first[t - 1];
-		for (uint32_t i = 0; i < problem->count; i++)
-			making->order[first[problem->items[i].begin]++] = i;
-	}
-	enum seam_rc rc = making->order != NULL && first != NULL ? SEAM_OK : SEAM_OOM_META;
-
-	seam__meta_free(problem->meta, first, ((size_t)problem->circle + 2) * sizeof(*first));
-	return rc;
+	making->order = seam__region_array(problem->region, problem->count, sizeof(*making->order));
+	first = seam__region_array(problem->region, (size_t)problem->circle + 2, sizeof(*first));
+	if (making->order == NULL || first == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < problem->count; i++)
+		first[problem->items[i].begin + 1]++;
+	for (uint32_t t = 1; t <= problem->circle; t++)
+		first[t] += first[t - 1];
+	for (uint32_t i = 0; i < problem->count; i++)
+		making->order[first[problem->items[i].begin]++] = i;
+	return SEAM_OK;
 }
 
 static enum seam_rc add_slot(const struct making *making, struct seam_plan_builder *builder, uint32_t i)
@@ -150,9 +148,6 @@ enum seam_rc seam__plan_make_graph(const struct seam_graph *graph, const struct 
 		rc = seam__search_run(&making.problem, &making.options, error, &making.placed, &making.search);
 	if (rc == SEAM_OK)
 		rc = assemble(&making, ret_plan);
-	if (making.order != NULL)
-		seam__meta_free(
-			making.problem.meta, making.order, ((size_t)making.problem.count + 1) * sizeof(*making.order));
 	seam__problem_fini(&making.problem);
 	return rc;
 }

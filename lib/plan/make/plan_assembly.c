@@ -2,6 +2,7 @@
 #include "plan_assembly.h"
 
 #include "meta.h"
+#include "region.h"
 
 static enum seam_rc add_string(
 	struct seam_plan_builder *builder, const struct seam_trace *trace, uint32_t offset, uint32_t *ret_offset)
@@ -37,7 +38,7 @@ static enum seam_rc add_slot(struct seam_plan_builder *builder, const struct sea
 		.free_thread = freed == NULL ? request->thread : freed->free_thread,
 		.flags = (request->dynamic ? SEAM_PLAN_DYNAMIC : 0) | (from->user_count > 0 ? SEAM_PLAN_SHARED : 0),
 		.microbatch = request->microbatch,
-		.group = groups == NULL || !request->dynamic ? 0 : groups[number],
+		.group = request->dynamic ? groups[number] : 0,
 		.event = request->alloc,
 	};
 	enum seam_rc rc = name_slot(builder, trace, request, freed, &slot);
@@ -72,15 +73,14 @@ enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const 
 	const struct seam_problem *problem, const uint64_t *offsets, const uint32_t *groups)
 {
 	uint32_t count = seam__slots_count(slots);
-	size_t places = (size_t)count * slots->copies;
 	uint64_t *by_copy;
 	enum seam_rc rc = set_header(builder, trace, requests, slots);
 
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_reserve(builder, count);
-	if (rc != SEAM_OK || count == 0)
+	if (rc != SEAM_OK)
 		return rc;
-	by_copy = seam__meta_array(seam__meta_process(), places, sizeof(*by_copy));
+	by_copy = seam__region_array(problem->region, (size_t)count * slots->copies, sizeof(*by_copy));
 	if (by_copy == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count; i++) {
@@ -91,7 +91,6 @@ enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const 
 	}
 	for (uint32_t i = 0; i < count && rc == SEAM_OK; i++)
 		rc = add_slot(builder, trace, requests, slots, i, &by_copy[(size_t)i * slots->copies], groups);
-	seam__meta_free(seam__meta_process(), by_copy, places * sizeof(*by_copy));
 	return rc;
 }
 

@@ -14,7 +14,7 @@
 #include "slots.h"
 
 /* Where every slot of every copy goes: `problem` has an item for each that has a place, its request the slot's number
- * (items that are no slots have a number behind them), and `offsets` an address per item. `groups` (may be NULL): per
+ * (items that are no slots have a number behind them), and `offsets` an address per item. `groups`: per
  * slot its group of copy 0, for dynamic ones. Sets the header's flags for a linear plan, fingerprint, events,
  * positions, resident_bytes and unplaced_bytes. Errors: SEAM_OOM_META, SEAM_INVALID (too many strings). */
 SEAM_MUST_USE enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const struct seam_trace *trace,

@@ -2,7 +2,7 @@
 #include "prologue.h"
 
 #include "bits.h"
-#include "meta.h"
+#include "region.h"
 
 #define PERIODS 4u    /* what is made behind so many of them comes late, */
 #define LEAST 65536u  /* if there were as many requests before it */
@@ -18,7 +18,6 @@ struct prologue {
 	uint32_t *numbers; /* of those requests */
 	uint32_t *slot_of; /* which one of the period each of them is, or SEAM_PLAN_NO_SLOT */
 	uint32_t count;
-	uint32_t capacity;
 	uint64_t comparisons; /* left */
 };
 
@@ -137,13 +136,12 @@ static void align(struct prologue *prologue)
 }
 
 /* Of all requests before the period. */
-static enum seam_rc find_slots(struct prologue *prologue)
+static enum seam_rc find_slots(struct seam_region *region, struct prologue *prologue)
 {
 	const uint32_t first = prologue->slots->first_request;
 
-	prologue->capacity = first + 1;
-	prologue->numbers = seam__meta_array(seam__meta_process(), prologue->capacity, sizeof(*prologue->numbers));
-	prologue->slot_of = seam__meta_array(seam__meta_process(), prologue->capacity, sizeof(*prologue->slot_of));
+	prologue->numbers = seam__region_array(region, first, sizeof(*prologue->numbers));
+	prologue->slot_of = seam__region_array(region, first, sizeof(*prologue->slot_of));
 	if (prologue->numbers == NULL || prologue->slot_of == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < first; i++) {
@@ -194,8 +192,8 @@ static enum seam_rc write(const struct prologue *prologue, uint32_t end, struct 
 	return rc;
 }
 
-enum seam_rc seam__prologue_add(const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
-	struct seam_plan_builder *builder)
+enum seam_rc seam__prologue_add(struct seam_region *region, const struct seam_traced_requests *requests,
+	const struct seam_period_slots *slots, struct seam_plan_builder *builder)
 {
 	struct prologue prologue = {.requests = requests, .slots = slots, .comparisons = COMPARISONS};
 
@@ -204,10 +202,6 @@ enum seam_rc seam__prologue_add(const struct seam_traced_requests *requests, con
 	prologue.end = find_end(requests, slots);
 	if (prologue.end == 0)
 		return SEAM_OK;
-	enum seam_rc rc = find_slots(&prologue);
-	if (rc == SEAM_OK)
-		rc = write(&prologue, find_rest(&prologue), builder);
-	seam__meta_free(seam__meta_process(), prologue.slot_of, prologue.capacity * sizeof(*prologue.slot_of));
-	seam__meta_free(seam__meta_process(), prologue.numbers, prologue.capacity * sizeof(*prologue.numbers));
-	return rc;
+	enum seam_rc rc = find_slots(region, &prologue);
+	return rc == SEAM_OK ? write(&prologue, find_rest(&prologue), builder) : rc;
 }

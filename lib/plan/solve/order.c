@@ -84,7 +84,7 @@ static uint64_t area(const struct seam_item *item)
 	return __builtin_mul_overflow(item->size_bytes, (uint64_t)item->span, &product) ? UINT64_MAX : product;
 }
 
-/* Over the chain: sums of W and A (which stop at the largest number), the largest T and L, the head's B and E. */
+/* Over the chain: sums of W and A (which stop at the largest number), the largest T, the head's B. */
 static uint64_t key(const struct measures *measures, uint32_t head, char letter)
 {
 	const struct seam_item *items = measures->problem->items;
@@ -93,18 +93,15 @@ static uint64_t key(const struct measures *measures, uint32_t head, char letter)
 
 	if (letter == 'B')
 		return items[head].begin;
-	if (letter == 'E')
-		return (uint64_t)items[head].begin + items[head].span;
 	for (uint32_t i = head; i != SEAM__ITEM_NONE; i = items[i].next) {
 		uint64_t value = letter == 'T' ? total(measures, &items[i])
 			: letter == 'W'        ? items[i].size_bytes
-			: letter == 'A'        ? area(&items[i])
-					       : items[i].span;
+					       : area(&items[i]);
 
 		sum = sum > UINT64_MAX - value ? UINT64_MAX : sum + value;
 		most = value > most ? value : most;
 	}
-	return UINT64_MAX - (letter == 'W' || letter == 'A' ? sum : most);
+	return UINT64_MAX - (letter == 'T' ? most : sum);
 }
 
 static uint32_t fill(const struct measures *measures, const char *word, struct entry *entries, uint8_t *is_behind)

@@ -4,9 +4,7 @@
  *   T  largest total live at the item's densest position first
  *   W  largest size first (width, as MiniMalloc calls it)
  *   A  largest size times span first
- *   L  longest span first (length)
  *   B  earliest begin first
- *   E  earliest end first
  * and the item's number last, so that an order is total. Items that live all around the circle (or the whole line)
  * stand before all others: they conflict with everything, and nothing is lost by stacking them first. What is ordered
  * are heads: items linked behind another are placed with it, and counted with it in W and A. Fixed items are not in an
