@@ -96,10 +96,6 @@ static void plan(struct seam_learner *learner)
 		seam__mutex_unlock(&learner->engine->lock);
 		return;
 	}
-	if (rc == SEAM_UNSUPPORTED && learner->hardly && !learner->replaces) {
-		learner->replaces = true; /* the same kind, in an arena of its own */
-		return;
-	}
 	if (rc == SEAM_UNSUPPORTED) {
 		/* It may have been made in too short a time: other iterations may come, or the machine may have more
 		 * time. */
@@ -114,9 +110,7 @@ static void plan(struct seam_learner *learner)
 /* A plan is in use: on to the next kind, of which a plan may lie in the same arena. */
 static void go_on(struct seam_learner *learner)
 {
-	if (learner->hardly)
-		seam__learner_see_all(learner); /* that it hardly served without this one */
-	learner->hardly = learner->replaces = false;
+	learner->replaces = false;
 	learner->serves = true;
 	if (seam__learner_choose(learner))
 		learner->state = SEAM_LEARN_PLAN;

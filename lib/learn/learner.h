@@ -15,8 +15,8 @@
  * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is
  * extended if need be. All kinds that a look found are planned one after the other, and have the same addresses for
  * what lives from one iteration into the next (learner_shapes.c). An arena of its own, in place of the open one, is for
- * a plan of what that knows and hardly serves all the same, or of what it has no room for: what it serves would be
- * lost. Where it does not know most of what it misses, iterations are looked for by their form.
+ * a plan that the open one has no addresses for. Where what is open does not know most of what it misses, iterations
+ * are looked for by their form. A plan that hardly serves goes (lib/runtime/suspend.c), and all is learnt again.
  *
  * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where
  * plans would serve most of what the program does. Which kinds there is room for shows when they are planned, the
@@ -88,11 +88,9 @@ struct seam_learner {
 				across its end */
 	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
 	uint64_t period_requests, period_events; /* of the newest plan */
-	bool serves;                             /* when it looked last: a plan was open, and served more than half */
-	bool hardly;                             /* then: the open plan serves less than half */
-	bool strange;  /* then: most of what it does not serve it does not know, and that is much */
-	bool replaces; /* it hardly serves what it knows, or has no room for more: the new plan gets an arena of its own
-			*/
+	bool serves;                             /* when it looked last a plan was open */
+	bool strange;              /* then: most of what it does not serve it does not know, and that is much */
+	bool replaces;             /* the open arena has no room for more: the new plan gets an arena of its own */
 	uint64_t adoptions_before; /* WAIT: to see whether what waited was opened */
 	bool extends;              /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
 	bool fits;                 /* BEGIN: the script needs no more than the open arena has */

@@ -21,9 +21,6 @@ static inline void seam__learner_go(struct seam_learner *learner)
  * (SEAM_LEARN_PLAN). False: there is not. */
 bool seam__learner_look(struct seam_learner *learner);
 
-/* What was missed so far does not count any more when it looks next. Takes `lock`. */
-void seam__learner_see_all(struct seam_learner *learner);
-
 /* The most and the least bytes live, as requested, behind one of the events [first, last) of a trace that frees nothing
  * from before it. */
 struct seam_live_range {
@@ -44,21 +41,14 @@ struct seam_plan_options seam__learner_limits(
  * worth a plan and were not refused: it is the learner's `kind` now, and refused from here on. False: there is none. */
 bool seam__learner_choose(struct seam_learner *learner);
 
-/* Whether a plan of such a kind could be made as the open stage does not know. If that hardly serves, only those are
- * chosen then until the next look; if it does, none that is but a part of the iterations that it knows, or several of
- * them in turn. A stage that is building is not asked: nothing is added to it. Takes `lock`. */
-bool seam__learner_lacks(struct seam_learner *learner);
+/* Kinds that are but a part of the iterations that the open stage knows, or several of them in turn, are not chosen
+ * until the next look. A stage that is building is not asked: nothing is added to it. Takes `lock`. */
+void seam__learner_leave_known(struct seam_learner *learner);
 
-/* learner_known.c: what the scripts of the open stage know of a kind. */
-struct seam_acquaintance {
-	bool known;
-	bool needless; /* it is a part of what one of them is of, or several of those in turn */
-};
-
-/* False: no stage is open, the one that is is building, or plans come and go too fast to say. Takes `lock`, for 64
- * steps at a time. */
-bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind,
-	struct seam_acquaintance *ret_acquaintance);
+/* learner_known.c: whether a plan of the kind is needless: it is a part of what a script of the open stage is of, or
+ * several of those in turn. False: no stage is open, the one that is is building, or plans come and go too fast to say.
+ * Takes `lock`, for 64 steps at a time. */
+bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind, bool *ret_needless);
 
 /* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
 bool seam__learner_knows_all(const struct seam_learner *learner);

@@ -101,7 +101,7 @@ static bool look_up(struct seam_learner *learner, uint64_t version, uint32_t num
 
 /* False: the open stage is another one. */
 static bool compare(struct seam_learner *learner, uint64_t version, uint32_t scripts, const struct samples *samples,
-	uint64_t events, struct seam_acquaintance *ret_acquaintance)
+	uint64_t events, bool *ret_needless)
 {
 	bool any[LOOKED_AT] = {false}; /* of the scripts has it */
 	uint64_t together = 0, most_slots = 0;
@@ -124,12 +124,11 @@ static bool compare(struct seam_learner *learner, uint64_t version, uint32_t scr
 		most_slots = seam__bits_max(most_slots, slots);
 	}
 	const bool turns = !alone && events / 2 > most_slots + most_slots / 2 && together >= samples->enough;
-	*ret_acquaintance = (struct seam_acquaintance){.known = alone || turns, .needless = part || turns};
+	*ret_needless = part || turns;
 	return true;
 }
 
-bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind,
-	struct seam_acquaintance *ret_acquaintance)
+bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind, bool *ret_needless)
 {
 	struct samples samples;
 	find_samples(kind, &samples);
@@ -142,8 +141,7 @@ bool seam__learner_know(struct seam_learner *learner, const struct seam_iteratio
 		seam__mutex_unlock(&learner->engine->lock);
 		if (!is_open)
 			return false;
-		if (compare(learner, version, scripts, &samples, kind->last_event - kind->first_event,
-			    ret_acquaintance))
+		if (compare(learner, version, scripts, &samples, kind->last_event - kind->first_event, ret_needless))
 			return true;
 	}
 	return false;

@@ -19,13 +19,6 @@ static void see_all(struct seam_learner *learner, const struct seam_planned_coun
 	learner->seen_strange = seam__planned_strange(counts);
 }
 
-void seam__learner_see_all(struct seam_learner *learner)
-{
-	seam__mutex_lock(&learner->engine->lock);
-	see_all(learner, &learner->runtime->counts);
-	seam__mutex_unlock(&learner->engine->lock);
-}
-
 /* Whether what is open serves well enough. */
 static bool is_served(struct seam_learner *learner)
 {
@@ -53,10 +46,9 @@ static bool is_served(struct seam_learner *learner)
 	}
 	see_all(learner, counts);
 	seam__mutex_unlock(&learner->engine->lock);
-	learner->hardly = open && misses > requests / 2;
 	learner->strange = open ? !building && strange > misses / 2 && strange > requests / STRANGE_SHARE
 				: learner->seen_drops != 0; /* there are iterations, then: a plan of one was in use */
-	learner->serves = open && !learner->hardly;
+	learner->serves = open;
 	if (!open || (double)misses > MISSES_BEARABLE * (double)requests)
 		return false;
 	learner->proven = true;
@@ -133,11 +125,9 @@ static void search(struct seam_learner *learner, const struct seam_trace *record
 	if (!found)
 		return;
 	/* What is open serves those kinds that it knows; another arena would lose them. */
-	const bool lacks = seam__learner_lacks(learner);
-	learner->replaces = learner->hardly && !learner->strange && !lacks;
-	if (learner->replaces)
-		learner->refused_count = 0; /* the plan of what it knows is to be another one */
-	if ((learner->hardly && learner->strange && !lacks) || !seam__learner_choose(learner))
+	seam__learner_leave_known(learner);
+	learner->replaces = false;
+	if (!seam__learner_choose(learner))
 		return;
 	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
 	const uint64_t length = seam__bits_min(kind->last_event - kind->first_event, kind->newest);

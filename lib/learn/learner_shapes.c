@@ -7,8 +7,6 @@
  * plan. So does what is asked for before the first request that tells which kind it is: it lies where another plan has
  * it by then.
  *
- * While the open stage hardly serves, kinds that it knows are left alone as long as there are others to be added.
- *
  * Not here: plans (learner_plan.c), which kinds the open stage knows (learner_known.c), which script the program is in
  * (matcher.h). With `work`.
  */
@@ -99,20 +97,16 @@ static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint6
 		!is_refused(learner, *ret_fingerprint);
 }
 
-bool seam__learner_lacks(struct seam_learner *learner)
+void seam__learner_leave_known(struct seam_learner *learner)
 {
-	uint64_t known = 0, needless = 0, fingerprint = 0;
-	bool lacks = false;
+	uint64_t tried = learner->tried;
 	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
-		struct seam_acquaintance acquaintance;
-		if (!seam__learner_know(learner, &learner->rhythm.kinds[i], &acquaintance))
-			return false;
-		lacks |= !acquaintance.known && is_wanted(learner, i, &fingerprint);
-		known |= (uint64_t)acquaintance.known << i;
-		needless |= (uint64_t)acquaintance.needless << i;
+		bool needless;
+		if (!seam__learner_know(learner, &learner->rhythm.kinds[i], &needless))
+			return;
+		tried |= (uint64_t)needless << i;
 	}
-	learner->tried |= !learner->hardly ? needless : lacks ? known : 0;
-	return lacks;
+	learner->tried = tried;
 }
 
 bool seam__learner_choose(struct seam_learner *learner)
