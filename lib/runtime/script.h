@@ -158,8 +158,8 @@ struct seam_script {
 	uint8_t *goes_on; /* NULL, or per slot: begins where much is live, and lives on where little is: it outlives its
 			     iteration */
 	uint8_t *crosses; /* per slot: memory that slots of other streams have too, or that other streams use */
-	uint8_t *waited;  /* per slot: streams wait for its end */
-	bool is_used;     /* other streams use a slot whose end is waited for */
+	uint8_t *waited;  /* per slot: 1: other streams use it, and its end is waited for. All that overlap it cross */
+	bool is_used;     /* there is one */
 	struct seam_script_group *groups;
 	struct seam_plan_range *ranges;
 	uint32_t group_count;

@@ -98,12 +98,6 @@ static int compare_edges(const void *left, const void *right)
 	return (int)a->begins - (int)b->begins;
 }
 
-/* Whether other streams use it until somebody waits for them: it is as if it were of one more stream. */
-static bool is_used(const struct seam_plan *plan, const struct seam_script *script, uint32_t slot)
-{
-	return (plan->slots[slot].flags & SEAM_PLAN_SHARED) != 0 && script->waited[slot] != 0;
-}
-
 static void mark_mixed(
 	const struct seam_plan *plan, struct seam_script *script, struct edge *edges, uint64_t *mixed, uint32_t *open)
 {
@@ -111,8 +105,9 @@ static void mark_mixed(
 	for (uint32_t i = 0; i < script->placed; i++) {
 		const struct seam_berth *berth = &script->berths[i];
 		const uint32_t slot = berth->number / script->copies;
+		/* What other streams use is as if it were of one more stream. */
 		const uint32_t of[] = {plan->slots[slot].stream, plan->header.stream_count};
-		for (unsigned i_of = 0; i_of < 1u + is_used(plan, script, slot); i_of++) {
+		for (unsigned i_of = 0; i_of < 1u + script->waited[slot]; i_of++) {
 			edges[count++] = (struct edge){berth->begin, of[i_of], true};
 			edges[count++] = (struct edge){berth->end, of[i_of], false};
 		}
@@ -143,10 +138,12 @@ static void mark_mixed(
 
 static enum seam_rc find_crossings(struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script)
 {
-	for (uint32_t w = 0; w < plan->header.wait_count; w++)
+	for (uint32_t w = 0; w < plan->header.wait_count; w++) {
+		if ((plan->slots[plan->waits[w].waited].flags & SEAM_PLAN_SHARED) == 0)
+			continue;
 		script->waited[plan->waits[w].waited] = 1;
-	for (uint32_t i = 0; i < script->slots; i++)
-		script->is_used |= is_used(plan, script, i);
+		script->is_used = true;
+	}
 	if ((plan->header.stream_count < 2 && !script->is_used) || script->placed == 0)
 		return SEAM_OK;
 	const size_t count = (script->is_used ? 4 : 2) * (size_t)script->placed;

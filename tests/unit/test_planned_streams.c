@@ -14,16 +14,18 @@
 #define WORK_NS UINT64_C(1000000)
 
 static void *streams[2];
+static unsigned unexpected;              /* of so many in a row this one is used by both streams, too */
+static unsigned second_part = 1;         /* blocks of the second stream are so many times smaller */
 static unsigned askers = 2;              /* so many of them ask for memory */
 static uint64_t used_bytes = 128 * 1024; /* of a block that both use */
 
-static uint64_t bytes_of(unsigned i)
+static uint64_t bytes_of(unsigned s, unsigned i)
 {
-	return i % USED_ONE_IN == 0 ? used_bytes : MIB(2) + i % 7 * KIB(512);
+	return i % USED_ONE_IN == 0 ? used_bytes : (MIB(2) + i % 7 * KIB(512)) / (s == 0 ? 1 : second_part);
 }
 
 /* The other stream waits for the block's own, and uses it too. */
-static void use(void *block, unsigned i, void *own, void *other, uint64_t work_ns)
+static void use(void *block, uint64_t bytes, void *own, void *other, uint64_t work_ns)
 {
 	struct seam_event event;
 	cr_assert_ok(seam_record_stream(pool, block, other));
@@ -31,7 +33,7 @@ static void use(void *block, unsigned i, void *own, void *other, uint64_t work_n
 	cr_assert_eq(seam__drv_event_record(driver, event, (uint64_t)(uintptr_t)own), SEAM_CU_SUCCESS);
 	cr_assert_eq(seam__drv_stream_wait_event(driver, (uint64_t)(uintptr_t)other, event), SEAM_CU_SUCCESS);
 	cr_assert_eq(seam__drv_event_destroy(driver, event), SEAM_CU_SUCCESS);
-	launch(other, block, bytes_of(i), work_ns);
+	launch(other, block, bytes, work_ns);
 }
 
 /* Blocks on one stream, then as many on the other. Some are used by the other stream as well. */
@@ -44,11 +46,11 @@ static void iterate(uint64_t work_ns)
 				must_free(blocks[i - LIVE]);
 			if (i >= BLOCKS)
 				continue;
-			blocks[i] = must_alloc(bytes_of(i), streams[s]);
+			blocks[i] = must_alloc(bytes_of(s, i), streams[s]);
 			if (work_ns != 0)
-				launch(streams[s], blocks[i], bytes_of(i), work_ns);
-			if (i % USED_ONE_IN == 0)
-				use(blocks[i], i, streams[s], streams[1 - s], work_ns);
+				launch(streams[s], blocks[i], bytes_of(s, i), work_ns);
+			if (i % USED_ONE_IN == 0 || i % USED_ONE_IN == unexpected)
+				use(blocks[i], bytes_of(s, i), streams[s], streams[1 - s], work_ns);
 		}
 		for (unsigned i = 0; i < BETWEEN; i++)
 			must_free(must_alloc(KIB(4), streams[s]));
@@ -145,6 +147,19 @@ Test(planned_streams, what_is_forgotten_is_waited_for_by_all)
 	for (unsigned i = 0; i < 8; i++) {
 		iterate(WORK_NS);
 		forget_last_users(LIST_FIRST(&pool->runtime->stages)->matcher);
+	}
+	close_with_streams();
+}
+
+/* Blocks are used by the other stream of which the plan does not say so. */
+Test(planned_streams, what_is_used_unexpectedly_is_held)
+{
+	second_part = 2; /* the two have only a part of the memory in common */
+	open_with_streams("plan:inline,chunk_bytes:2M");
+	run_until_planned();
+	for (unexpected = 2; unexpected < USED_ONE_IN; unexpected++) {
+		iterate(WORK_NS);
+		iterate(WORK_NS);
 	}
 	close_with_streams();
 }

@@ -124,15 +124,34 @@ Test(script, slots_whose_memory_other_streams_have_cross)
 			offsets[n] = plan->offsets[n] == SEAM_PLAN_NO_ADDRESS ? SEAM_PLAN_NO_ADDRESS
 									      : random_below(&state, 100000) * 512;
 		changed.offsets = offsets;
+		struct seam_plan_slot slots[1024];
+		struct seam_plan_wait waits[4] = {{0}};
+		bool waited[1024] = {false};
+		cr_assert_lt(plan->header.slot_count, 1024);
+		memcpy(slots, plan->slots, plan->header.slot_count * sizeof *slots);
+		changed.slots = slots;
+		changed.waits = waits;
+		changed.header.wait_count = seed % 2 == 0 ? 0 : 4;
+		for (uint32_t w = 0; w < changed.header.wait_count; w++) {
+			waits[w].waited = (uint32_t)random_below(&state, plan->header.slot_count);
+			if (w % 2 == 0)
+				slots[waits[w].waited].flags |= SEAM_PLAN_SHARED;
+		}
+		for (uint32_t w = 0; w < changed.header.wait_count; w++)
+			waited[waits[w].waited] = (slots[waits[w].waited].flags & SEAM_PLAN_SHARED) != 0;
 		cr_assert_eq(seam__script_create(meta, plan, &script), SEAM_OK);
 		for (uint32_t i = 0; i < script->slots; i++) {
 			bool crosses = false;
+			cr_assert_eq(
+				script->waited[i] != 0, waited[i], "seed %llu: slot %u", (unsigned long long)seed, i);
 			for (uint32_t n = 0; n < script->slots * script->copies * script->copies; n++) {
 				const struct seam_planned *a =
 					&script->instances[i * script->copies + n % script->copies];
 				const struct seam_planned *b = &script->instances[n / script->copies];
 				crosses |= a->offset != SEAM_PLAN_NO_ADDRESS && b->offset != SEAM_PLAN_NO_ADDRESS &&
-					plan->slots[i].stream != plan->slots[b->number / script->copies].stream &&
+					(waited[b->number / script->copies] ||
+						plan->slots[i].stream !=
+							plan->slots[b->number / script->copies].stream) &&
 					a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 			}
 			cr_assert_eq(
