@@ -96,7 +96,7 @@ static void run(const struct row *row)
 	cr_assert_eq(seam__sequences_init(trace, &requests, &of_trace), SEAM_OK);
 	cr_assert_eq(seam__cut_marks(&of_trace, &stretches, &marked), SEAM_OK);
 	cr_assert_eq(seam__kinds_init(&of_trace, stretches.items, (uint32_t)stretches.count, 1, &kinds), SEAM_OK);
-	cr_expect_eq(kinds.count, 1, "%s: %zu kinds", row->name, kinds.count);
+	cr_expect_eq(kinds.count, 1, "%s: %u kinds", row->name, kinds.count);
 	cr_assert_eq(seam__aligned_init(&kinds, 0, &columns), SEAM_OK);
 	cr_expect_null(seam__aligned_check(&columns), "%s: %s", row->name, seam__aligned_check(&columns));
 	cr_assert_eq(seam__model_make(&columns, true, &model, &first, &last, &sums), SEAM_OK);
