@@ -96,9 +96,9 @@ Test(cmd_replay_plan, the_efficiency_of_a_plan_that_came_last_is_not_known)
 		json_decref(array);
 	}
 	cr_expect_gt(served, 0, "it served all, and nothing was known");
-	cr_expect_eq(known, served + 2,
-		"the plan came inside of an iteration, served one from its begin, and is measured in the next: %u, %u",
-		served, known);
+	cr_expect_gt(
+		known, served, "it is measured in an iteration behind the first that it served: %u, %u", served, known);
+	cr_expect_leq(known, served + 2, "%u, %u", served, known);
 }
 
 /* What is returned for the peaks is taken anew in other places: a run that is compared with one without a plan does
