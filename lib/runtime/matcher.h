@@ -23,7 +23,7 @@
  *   H1  no two live blocks overlap, planned, dynamic or stray
  *   H2  every live block of the current script whose interval is not around the front is a stray; strays are in order
  *   H3  cursors, fronts and repetitions are in range
- *   H4  an instance's `blocked` counts the blocked ranges that it overlaps
+ *   H4  blocked ranges lie apart, by address; an instance's `blocked` counts those that it overlaps
  *   H5  the counts of live blocks and bytes are right
  *   H6  nothing of the current script is due in the place of a dynamic or borrowed block before that one is a stray
  *   H7  a script that waits to become current, and the one whose place it takes, are two of the matcher's
@@ -235,11 +235,13 @@ SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, stru
 void seam__matcher_each(
 	struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user);
 
-/* Bytes [begin, end) of the arena cannot be used, or can again: instances of all scripts that overlap are blocked (+1)
- * or unblocked (-1). Exactly what was blocked is unblocked later, range by range; ranges may overlap each other. O(log
- * slots + instances that overlap). Errors: SEAM_OOM_META (block only; 65,535 ranges over one instance are too many as
- * well). */
+/* Bytes [begin, end) of the arena cannot be used: instances of all scripts that overlap are blocked. Blocked ranges do
+ * not overlap each other. O(log slots + instances that overlap + ranges above). Errors: SEAM_OOM_META (65,535 ranges
+ * over one instance are too many as well). */
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
+
+/* All that is blocked in [begin, end) can be used again. No blocked range reaches out of it. O(ranges * log slots +
+ * instances that overlap them). */
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* Bytes of all blocked ranges, of each. */

@@ -124,6 +124,15 @@ static const char *check_front(const struct seam_script *script)
 	return NULL;
 }
 
+static const char *check_ranges(const struct seam_matcher *matcher)
+{
+	for (uint32_t b = 0; b < matcher->blocked_count; b++)
+		if (matcher->blocked[b].begin >= matcher->blocked[b].end ||
+			(b != 0 && matcher->blocked[b - 1].end > matcher->blocked[b].begin))
+			return "H4";
+	return NULL;
+}
+
 static const char *check_blocked(const struct seam_matcher *matcher, const struct seam_script *script)
 {
 	for (uint32_t i = 0; i < script->placed; i++) {
@@ -163,6 +172,8 @@ const char *seam__matcher_check(const struct seam_matcher *matcher)
 		broken = check_live(matcher);
 	if (broken == NULL)
 		broken = check_heir(matcher);
+	if (broken == NULL)
+		broken = check_ranges(matcher);
 	for (uint32_t i = 0; broken == NULL && i < matcher->script_count; i++) {
 		broken = seam__script_check(matcher->scripts[i]);
 		if (broken == NULL)

@@ -14,24 +14,10 @@ static void lower(struct seam_taken *taken, uint64_t at, uint64_t begin, uint64_
 		taken->end = seam__bits_max(taken->end, end);
 }
 
-/* The first blocked range that may reach behind `at`. */
-static uint32_t first_blocked(const struct seam_matcher *matcher, uint64_t at)
-{
-	uint32_t low = 0, high = matcher->blocked_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (matcher->blocked[middle].begin + matcher->blocked_widest <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t at)
 {
 	return (struct seam_climb){matcher, seam__strays_behind(&matcher->strays, at),
-		seam__loose_behind(&matcher->loose, at), first_blocked(matcher, at)};
+		seam__loose_behind(&matcher->loose, at), seam__matcher_blocked_at(matcher, at)};
 }
 
 struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64_t end)
@@ -42,15 +28,14 @@ struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64
 		climb->stray = seam__strays_next(climb->stray);
 	while (climb->loose < matcher->loose.count && matcher->loose.entries[climb->loose].end <= at)
 		climb->loose++;
-	while (climb->blocked < matcher->blocked_count &&
-		matcher->blocked[climb->blocked].begin + matcher->blocked_widest <= at)
+	while (climb->blocked < matcher->blocked_count && matcher->blocked[climb->blocked].end <= at)
 		climb->blocked++;
 	if (climb->stray != NULL)
 		lower(&taken, at, climb->stray->begin, climb->stray->end);
 	if (climb->loose < matcher->loose.count)
 		lower(&taken, at, matcher->loose.entries[climb->loose].begin, matcher->loose.entries[climb->loose].end);
-	for (uint32_t b = climb->blocked; b < matcher->blocked_count && matcher->blocked[b].begin <= taken.begin; b++)
-		lower(&taken, at, matcher->blocked[b].begin, matcher->blocked[b].end);
+	if (climb->blocked < matcher->blocked_count)
+		lower(&taken, at, matcher->blocked[climb->blocked].begin, matcher->blocked[climb->blocked].end);
 	return taken;
 }
 
@@ -118,7 +103,7 @@ static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_s
 	}
 	const struct seam_blocked *blocked = NULL, *last_blocked = NULL;
 	if (matcher->blocked_count != 0) {
-		blocked = matcher->blocked + first_blocked(matcher, range->begin_bytes);
+		blocked = matcher->blocked + seam__matcher_blocked_at(matcher, range->begin_bytes);
 		last_blocked = matcher->blocked + matcher->blocked_count;
 	}
 	for (; range != last_range && fit.spare != 0; range++) {

@@ -52,13 +52,12 @@ static bool grow_blocked(struct seam_matcher *matcher)
 	return true;
 }
 
-/* The first entry that does not begin before `begin`. */
-static uint32_t blocked_at(const struct seam_matcher *matcher, uint64_t begin)
+uint32_t seam__matcher_blocked_at(const struct seam_matcher *matcher, uint64_t at)
 {
 	uint32_t low = 0, high = matcher->blocked_count;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (matcher->blocked[middle].begin < begin)
+		if (matcher->blocked[middle].end <= at)
 			low = middle + 1;
 		else
 			high = middle;
@@ -71,11 +70,11 @@ enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, u
 	SEAM_ASSERT(begin < end);
 	if (!grow_blocked(matcher) || visit_all(matcher, begin, end, is_full))
 		return SEAM_OOM_META;
-	struct seam_blocked *place = &matcher->blocked[blocked_at(matcher, begin)];
-	memmove(place + 1, place, (size_t)(matcher->blocked + matcher->blocked_count - place) * sizeof(*place));
-	*place = (struct seam_blocked){begin, end};
-	matcher->blocked_widest =
-		seam__bits_max(matcher->blocked_count == 0 ? 0 : matcher->blocked_widest, end - begin);
+	const uint32_t at = seam__matcher_blocked_at(matcher, begin);
+	SEAM_ASSERT(at == matcher->blocked_count || end <= matcher->blocked[at].begin);
+	memmove(&matcher->blocked[at + 1], &matcher->blocked[at],
+		(matcher->blocked_count - at) * sizeof(*matcher->blocked));
+	matcher->blocked[at] = (struct seam_blocked){begin, end};
 	matcher->blocked_count++;
 	(void)visit_all(matcher, begin, end, raise);
 	return SEAM_OK;
@@ -83,14 +82,18 @@ enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, u
 
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	uint32_t at = blocked_at(matcher, begin);
-	while (at < matcher->blocked_count && matcher->blocked[at].begin == begin && matcher->blocked[at].end != end)
-		at++;
-	SEAM_VERIFY(at < matcher->blocked_count && matcher->blocked[at].begin == begin);
-	matcher->blocked_count--;
-	memmove(&matcher->blocked[at], &matcher->blocked[at + 1],
-		(matcher->blocked_count - at) * sizeof(*matcher->blocked));
-	(void)visit_all(matcher, begin, end, fall);
+	const uint32_t first = seam__matcher_blocked_at(matcher, begin);
+	uint32_t behind = first;
+	for (; behind < matcher->blocked_count && matcher->blocked[behind].begin < end; behind++) {
+		const struct seam_blocked *blocked = &matcher->blocked[behind];
+		SEAM_ASSERT(begin <= blocked->begin && blocked->end <= end);
+		(void)visit_all(matcher, blocked->begin, blocked->end, fall);
+	}
+	if (behind == first)
+		return; /* an array of nothing may have no address */
+	memmove(&matcher->blocked[first], &matcher->blocked[behind],
+		(matcher->blocked_count - behind) * sizeof(*matcher->blocked));
+	matcher->blocked_count -= behind - first;
 }
 
 uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher)

@@ -72,10 +72,9 @@ struct seam_matcher {
 	uint64_t forgotten;        /* scripts that went, and blocks of theirs that were freed later */
 	struct seam_script *owners[SEAM_OWNERS]; /* by index, retired ones too; NULL: free */
 
-	struct seam_blocked *blocked; /* by begin */
+	struct seam_blocked *blocked; /* by address; none overlaps another (H4) */
 	uint32_t blocked_count;
 	uint32_t blocked_capacity;
-	uint64_t blocked_widest; /* bytes of the widest there was since there was none */
 
 	uint64_t arena_bytes; /* addresses from 0 on that blocks may be given */
 	const struct seam_planned
@@ -192,6 +191,9 @@ void seam__matcher_succeed_unmarked(struct seam_matcher *matcher);
 
 /* The last block of a forgotten script is freed. */
 void seam__matcher_forget(struct seam_matcher *matcher, struct seam_script *script);
+
+/* matcher_ranges.c: the first blocked range that ends behind `at`. O(log ranges). */
+uint32_t seam__matcher_blocked_at(const struct seam_matcher *matcher, uint64_t at);
 
 /* matcher_dynamic.c: the lowest part of [at, end) that is taken by strays, loose blocks and blocked ranges; an empty
  * one at `end` where none is. */

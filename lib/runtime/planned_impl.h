@@ -19,15 +19,8 @@ static inline bool seam__stages_hold(const struct seam_stage *stage)
 	return stage != NULL;
 }
 
-/* Makes the matcher's blocked ranges of chunk i those that are not leased now. Errors: SEAM_OOM_META: some of them are
- * not blocked. */
-SEAM_MUST_USE enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i);
-
-/* The same for all chunks from `first` on. Errors: SEAM_OOM_META: none of them is blocked. */
+/* Blocks what is not leased of the chunks from `first` on. Errors: SEAM_OOM_META: none of it is blocked. */
 SEAM_MUST_USE enum seam_rc seam__stage_block_from(struct seam_stage *stage, uint32_t first);
-
-/* Unblocks what is not leased of chunk i, before that changes. */
-void seam__stage_unblock(struct seam_stage *stage, uint32_t i);
 
 /* Leases what has become free in chunks [first, first + count). Returns the bytes; the stage may have been dropped if
  * it is 0. */

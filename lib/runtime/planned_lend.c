@@ -1,8 +1,7 @@
 /* planned_lend.c: what of the arena is not a plan's at the moment: gaps, chunks that are lent, and what the engine may
  * have back.
  *
- * The matcher's blocked ranges follow the arena's gaps chunk by chunk: a chunk's gaps are unblocked before its leases
- * change, and those that are left are blocked afterwards.
+ * The matcher's blocked ranges are the arena's gaps, chunk by chunk: where a chunk's leases change they are made anew.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,25 +18,14 @@
 
 struct blocking {
 	struct seam_matcher *matcher;
-	uint64_t until; /* gaps that begin here or behind it are left alone */
-	uint64_t failed_at;
 	enum seam_rc rc;
 };
 
 static void block_gap(void *user, uint64_t begin, uint64_t end)
 {
 	struct blocking *blocking = user;
-	if (blocking->rc != SEAM_OK)
-		return;
-	blocking->rc = seam__matcher_block(blocking->matcher, begin, end);
-	blocking->failed_at = begin;
-}
-
-static void unblock_gap(void *user, uint64_t begin, uint64_t end)
-{
-	struct blocking *blocking = user;
-	if (begin < blocking->until)
-		seam__matcher_unblock(blocking->matcher, begin, end);
+	if (blocking->rc == SEAM_OK)
+		blocking->rc = seam__matcher_block(blocking->matcher, begin, end);
 }
 
 static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
@@ -45,37 +33,26 @@ static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
 	return arena->chunks[i].offset + arena->chunks[i].bytes;
 }
 
-void seam__stage_unblock(struct seam_stage *stage, uint32_t i)
+/* What is blocked in chunk i is its gaps, as they are now. With an error nothing of it is blocked. */
+static enum seam_rc block(struct seam_stage *stage, uint32_t i)
 {
-	const struct seam_arena *arena = &stage->arena;
-	struct blocking blocking = {.matcher = stage->matcher, .until = UINT64_MAX};
-	seam__arena_gaps(arena, arena->chunks[i].offset, end_of(arena, i), unblock_gap, &blocking);
-}
-
-enum seam_rc seam__stage_block(struct seam_stage *stage, uint32_t i)
-{
-	const struct seam_arena *arena = &stage->arena;
-	uint64_t begin = arena->chunks[i].offset, end = end_of(arena, i);
+	const uint64_t begin = stage->arena.chunks[i].offset, end = end_of(&stage->arena, i);
 	struct blocking blocking = {.matcher = stage->matcher};
-	seam__arena_gaps(arena, begin, end, block_gap, &blocking);
-	if (blocking.rc != SEAM_OK) {
-		blocking.until = blocking.failed_at;
-		seam__arena_gaps(arena, begin, end, unblock_gap, &blocking);
-	}
+	seam__matcher_unblock(stage->matcher, begin, end);
+	seam__arena_gaps(&stage->arena, begin, end, block_gap, &blocking);
+	if (blocking.rc != SEAM_OK)
+		seam__matcher_unblock(stage->matcher, begin, end);
 	return blocking.rc;
 }
 
 enum seam_rc seam__stage_block_from(struct seam_stage *stage, uint32_t first)
 {
-	for (uint32_t i = first; i < stage->arena.count; i++) {
-		enum seam_rc rc = seam__stage_block(stage, i);
-		if (rc == SEAM_OK)
-			continue;
-		while (i-- > first)
-			seam__stage_unblock(stage, i);
-		return rc;
-	}
-	return SEAM_OK;
+	enum seam_rc rc = SEAM_OK;
+	for (uint32_t i = first; i < stage->arena.count && rc == SEAM_OK; i++)
+		rc = block(stage, i);
+	if (rc != SEAM_OK)
+		seam__matcher_unblock(stage->matcher, stage->arena.chunks[first].offset, stage->arena.bytes);
+	return rc;
 }
 
 uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t first, uint32_t count)
@@ -84,11 +61,10 @@ uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *st
 	uint64_t bytes = 0;
 	for (uint32_t i = first; i < first + count; i++) {
 		bool lent = arena->chunks[i].lent;
-		seam__stage_unblock(stage, i);
 		uint64_t leased_bytes = seam__arena_collect(runtime->engine, arena, i, 1);
 		if (lent && !arena->chunks[i].lent)
 			stage->lent_bytes -= arena->chunks[i].bytes;
-		if (seam__stage_block(stage, i) != SEAM_OK) {
+		if (block(stage, i) != SEAM_OK) {
 			seam__planned_drop(runtime);
 			return 0;
 		}
@@ -131,20 +107,12 @@ void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view 
 static uint64_t lend(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t i)
 {
 	struct seam_arena *arena = &stage->arena;
-	seam__stage_unblock(stage, i);
-	/* All of it is blocked before any of it goes: without memory for that, nothing goes. */
-	enum seam_rc rc = seam__matcher_block(stage->matcher, arena->chunks[i].offset, end_of(arena, i));
-	uint64_t bytes = 0;
-	if (rc == SEAM_OK) {
-		bytes = seam__arena_lend(runtime->engine, arena, i, stage->streams, stage->stream_count);
-		seam__matcher_unblock(stage->matcher, arena->chunks[i].offset, end_of(arena, i));
-	}
-	if (bytes != 0)
-		stage->lent_bytes += arena->chunks[i].bytes;
-	if (seam__stage_block(stage, i) != SEAM_OK) {
+	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, i, stage->streams, stage->stream_count);
+	if (bytes == 0)
+		return 0;
+	stage->lent_bytes += arena->chunks[i].bytes;
+	if (block(stage, i) != SEAM_OK)
 		seam__planned_drop(runtime);
-		return bytes;
-	}
 	return bytes;
 }
 

@@ -37,10 +37,9 @@ static void suspend(struct seam_runtime *runtime, struct seam_stage *stage)
 	const bool in_vain =
 		stage->wait != 0 && runtime->counts.requests - stage->compared_at < stage->long_positions / 2;
 	stage->wait = in_vain ? 2 * stage->wait : stage->long_positions / COMPARE_SHARE + 1;
-	for (uint32_t i = 0; i < stage->arena.count; i++) {
-		seam__stage_unblock(stage, i);
+	seam__matcher_unblock(stage->matcher, 0, stage->arena.bytes);
+	for (uint32_t i = 0; i < stage->arena.count; i++)
 		stage->arena.chunks[i].lent = false;
-	}
 	stage->lent_bytes = 0;
 	stage->suspended = true;
 	stage->compared_at = stage->suspended_at = runtime->counts.requests;

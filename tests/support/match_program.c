@@ -151,6 +151,9 @@ void match_check(struct match_player *player)
 void match_block(struct match_player *player, uint64_t begin, uint64_t end)
 {
 	cr_assert_lt(player->blocked_count, MATCH_BLOCKED);
+	for (uint32_t i = 0; i < player->blocked_count; i++)
+		if (begin < player->blocked[i].end_bytes && player->blocked[i].begin_bytes < end)
+			return;
 	cr_assert_eq(seam__matcher_block(player->matcher, begin, end), SEAM_OK);
 	player->blocked[player->blocked_count++] = (struct seam_plan_range){begin, end};
 	match_check(player);

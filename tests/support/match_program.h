@@ -96,7 +96,8 @@ uint64_t match_acts(struct match_player *player, const struct match_program *pro
 
 void match_free(struct match_player *player, uint32_t block);
 void match_hold(struct match_player *player, uint32_t block);
-void match_block(struct match_player *player, uint64_t begin, uint64_t end); /* no more than MATCH_BLOCKED */
+/* No more than MATCH_BLOCKED. Nothing where some of it is blocked already. */
+void match_block(struct match_player *player, uint64_t begin, uint64_t end);
 void match_unblock(struct match_player *player, uint32_t range);
 
 /* What it checks of everything, and what it says of the bytes [begin, end) and of a block at `begin`. */
