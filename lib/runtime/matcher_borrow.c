@@ -92,7 +92,7 @@ static bool find(struct search *search, uint64_t least)
 	return search->steps != 0;
 }
 
-struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes, bool displaces)
+struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes)
 {
 	const struct seam_script *script = matcher->now;
 	if (script == NULL)
@@ -105,7 +105,7 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 	};
 	uint64_t least = reach != 0 ? reach : script->positions / 2;
 	bool found = find(&search, least);
-	while (!found && displaces && least != 0 && search.steps != 0) {
+	while (!found && least != 0 && search.steps != 0) {
 		least = least > 1 ? seam__bits_max(1, least / 4) : 0;
 		found = find(&search, least);
 	}

@@ -106,14 +106,16 @@ static uint64_t best_gap(const struct seam_matcher *matcher, const struct seam_s
 		blocked = matcher->blocked + seam__matcher_blocked_at(matcher, range->begin_bytes);
 		last_blocked = matcher->blocked + matcher->blocked_count;
 	}
+	struct seam_stray *stray = seam__strays_behind(&matcher->strays, range->begin_bytes);
 	for (; range != last_range && fit.spare != 0; range++) {
 		const uint64_t at = seam__bits_align_up(range->begin_bytes, SEAM_PLANNED_BYTES), end = range->end_bytes;
 		if (at + bytes > end)
 			continue;
 		while (blocked != last_blocked && blocked->end <= at)
 			blocked++;
-		if ((blocked != last_blocked && blocked->begin < end) ||
-			seam__strays_overlap(&matcher->strays, at, end))
+		while (stray != NULL && stray->end <= at)
+			stray = seam__strays_next(stray);
+		if ((blocked != last_blocked && blocked->begin < end) || (stray != NULL && stray->begin < end))
 			fit_between_all(matcher, at, end, &fit);
 		else
 			run = fit_between_loose(run, last_run, at, end, &fit);

@@ -200,12 +200,9 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 	if (stage->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH || (stage->building && !stage->trusting) ||
 		seam__planned_must_grow(runtime, stage, ask->bytes))
 		return false;
-	/* Of a request that no plan knows nobody knows how long it lives: what is free elsewhere is better for it. */
-	if (seam__matcher_reach(stage->matcher) == 0 && seam__engine_has_hit(ask))
-		return false;
-	/* What has a place in the engine need not take one that is due. */
-	const bool displaces = !seam__engine_has_hit(ask);
-	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes, displaces);
+	if (seam__engine_has_hit(ask))
+		return false; /* what is free elsewhere is found sooner, and in nobody's way */
+	struct seam_planned *planned = seam__matcher_borrow(stage->matcher, request->bytes);
 	if (planned == NULL || hand_out(runtime, stage, planned, ask->stream) != SEAM_MISS_NONE)
 		return false;
 	runtime->counts.borrows++;

@@ -275,13 +275,13 @@ static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
 {
 	if (player->borrows == 0 || random_below(&player->random, 10) >= player->borrows)
 		return NULL;
-	const bool displaces = random_below(&player->random, 2) != 0;
 	/* One that is due now is said to be idle for one position. */
-	const bool is_compared = !displaces && !player->lacks_metadata && seam__matcher_reach(player->matcher) > 1 &&
-		player->arena_bytes != 0;
-	const uint64_t lowest = is_compared ? lowest_idle(player, bytes) : SEAM_PLAN_NO_ADDRESS;
-	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes, displaces);
-	cr_assert(!is_compared || (planned == NULL ? SEAM_PLAN_NO_ADDRESS : planned->offset) == lowest,
+	const bool is_known =
+		!player->lacks_metadata && seam__matcher_reach(player->matcher) > 1 && player->arena_bytes != 0;
+	const uint64_t lowest = is_known ? lowest_idle(player, bytes) : SEAM_PLAN_NO_ADDRESS;
+	const bool is_compared = lowest != SEAM_PLAN_NO_ADDRESS;
+	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes);
+	cr_assert(!is_compared || (planned != NULL && planned->offset == lowest),
 		"%s, seed %llu: %llu is not the lowest place that is idle, which is %llu", player->name,
 		(unsigned long long)player->seed, (unsigned long long)(planned == NULL ? 0 : planned->offset),
 		(unsigned long long)lowest);

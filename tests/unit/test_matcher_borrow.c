@@ -29,7 +29,7 @@ Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 	give(hit(8192));
 	struct seam_planned *b = hit(4096);
 	cr_assert_eq(ask(8192, &again), SEAM_MISS_late);
-	struct seam_planned *borrowed = seam__matcher_borrow(player.matcher, 8192, true);
+	struct seam_planned *borrowed = seam__matcher_borrow(player.matcher, 8192);
 	check_matcher();
 	cr_assert_not_null(borrowed);
 	cr_assert_lt(borrowed->offset, 8192, "it has nothing of the place that was missed: this tests nothing");
@@ -42,13 +42,12 @@ Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 	close_all();
 }
 
-Test(matcher_borrow, what_is_due_now_is_given_away_only_before_the_pool_grows)
+Test(matcher_borrow, place_that_is_due_now_is_borrowed_where_no_other_is)
 {
 	open_wide("a12288 -a b4096 -b");
 	struct seam_planned *strange = NULL;
 	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
-	cr_expect_null(seam__matcher_borrow(player.matcher, 7777, false), "a is due now");
-	strange = seam__matcher_borrow(player.matcher, 7777, true);
+	strange = seam__matcher_borrow(player.matcher, 7777);
 	check_matcher();
 	cr_assert_not_null(strange);
 	cr_expect_eq(strange->bytes, 8192);
@@ -87,7 +86,7 @@ Test(matcher_borrow, what_is_due_later_is_given_away_first)
 	give(y);
 	give(z);
 	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
-	strange = seam__matcher_borrow(player.matcher, 3333, true);
+	strange = seam__matcher_borrow(player.matcher, 3333);
 	check_matcher();
 	cr_assert_not_null(strange);
 	cr_expect_neq(strange->offset, first, "x is due now");
@@ -107,7 +106,7 @@ static bool is_found_above(unsigned gaps)
 	for (unsigned i = 0; i < gaps; i++)
 		cr_assert_eq(seam__matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
 	cr_assert_neq(ask(1024, &strange), SEAM_MISS_NONE);
-	strange = seam__matcher_borrow(player.matcher, 1024, true);
+	strange = seam__matcher_borrow(player.matcher, 1024);
 	const bool found = strange != NULL;
 	if (found)
 		give(strange);
