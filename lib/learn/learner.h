@@ -16,7 +16,7 @@
  * extended if need be. All kinds that a look found are planned one after the other, and have the same addresses for
  * what lives from one iteration into the next (learner_shapes.c). An arena of its own, in place of the open one, is for
  * a plan that the open one has no addresses for. Where what is open does not know most of what it misses, iterations
- * are looked for by their form. A plan that hardly serves goes (lib/runtime/suspend.c), and all is learnt again.
+ * are looked for by their form. A plan that misses much goes (lib/runtime/suspend.c), and all is learnt again.
  *
  * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where
  * plans would serve most of what the program does. Which kinds there is room for shows when they are planned, the

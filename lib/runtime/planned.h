@@ -10,8 +10,8 @@
  * closed stages held is the engine's then.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an
- * allocation fails. While the program does what no script knows the stage is suspended (suspend.c); one that serves
- * less than half in two periods in a row is dropped.
+ * allocation fails. While the program does what no script knows the stage is suspended (suspend.c); one that misses
+ * more than one request in twenty in two periods in a row is dropped.
  *
  * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
  *
@@ -67,7 +67,7 @@ struct seam_stage {
 	uint64_t long_positions;            /* half a period, of the longest of its scripts */
 	uint64_t settle_bytes;              /* a pool of so many has as much as the plan needs */
 	uint64_t judged_asked, judged_hits; /* of the pool's counts, when it was last judged */
-	uint32_t poor;                      /* so many periods in a row before that it served less than half */
+	uint32_t poor;                      /* so many periods in a row before that it missed more than one in twenty */
 
 	/* The program has departed from the plan (suspend.c). */
 	bool suspended;        /* it serves nothing, and has nothing but its live blocks */

@@ -5,7 +5,7 @@
  * So a program that does what no plan knows (an evaluation, another length) is served as if there were no plan, in the
  * memory of the pool as a whole and at the price of the engine.
  *
- * Departed: more requests than one in DEPARTED_SHARE are unknown to all scripts, and DEPARTED_MISSES more, or a part of
+ * Departed: more requests than one in MISSED_SHARE are unknown to all scripts, and DEPARTED_MISSES more, or a part of
  * a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A request
  * that is known and whose place is occupied does not count: it says that the program is where the plan is.
  *
@@ -20,7 +20,7 @@
 #include "log.h"
 #include "planned_impl.h"
 
-#define DEPARTED_SHARE 20u  /* more unknown requests than one in so many */
+#define MISSED_SHARE 20u    /* more requests than one in so many: the rest does not make up for what they cost */
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define LOW_SHARE 64u       /* live bytes above the least of a period, of the arena: few enough to go on */
@@ -28,7 +28,7 @@
 	16u /* of a period: requests from one comparison with what was asked for lately to the next, at first */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
-#define POOR_PERIODS 2u /* in a row: a plan that serves less than half of them goes */
+#define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
 
 static void suspend(struct seam_runtime *runtime, struct seam_stage *stage)
 {
@@ -53,9 +53,9 @@ void seam__stage_depart(struct seam_runtime *runtime, struct seam_stage *stage)
 	const uint64_t requests = runtime->counts.requests - stage->departed_at;
 	stage->departed_at = runtime->counts.requests;
 	stage->departed -= (uint32_t)seam__bits_min(requests, stage->departed);
-	stage->departed += DEPARTED_SHARE;
+	stage->departed += MISSED_SHARE;
 	const uint64_t most = seam__bits_max(DEPARTED_MISSES, stage->long_positions / DEPARTED_PART);
-	if (stage->departed > DEPARTED_SHARE * most)
+	if (stage->departed > MISSED_SHARE * most)
 		suspend(runtime, stage);
 }
 
@@ -64,13 +64,14 @@ bool seam__stage_judge(struct seam_runtime *runtime, struct seam_stage *stage)
 	const uint64_t asked = seam__planned_asked(&runtime->counts) - stage->judged_asked;
 	if (asked < seam__bits_max(stage->long_positions, LEAST_ASKED))
 		return false;
-	const bool is_poor = 2 * (runtime->counts.hits - stage->judged_hits) < asked;
+	const bool is_poor = MISSED_SHARE * (asked - (runtime->counts.hits - stage->judged_hits)) > asked;
 	const uint32_t poor = is_poor ? stage->poor + 1 : 0;
 	seam__stage_judge_anew(runtime, stage);
 	stage->poor = poor;
 	if (poor < POOR_PERIODS)
 		return false;
-	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes hardly serves and is dropped", stage->arena.bytes);
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: it misses more than one request in %u",
+		stage->arena.bytes, MISSED_SHARE);
 	seam__planned_drop(runtime);
 	return true;
 }
