@@ -40,9 +40,6 @@ static void add_items(const struct random_wish *wish, uint64_t *state, struct se
 		struct seam_item *item = seam__problem_add(problem, size * align, begin, span);
 
 		item->stream = (uint32_t)random_below(state, problem->streams);
-		item->phase_begin = begin / (1 + problem->circle / 8);
-		item->phase_end =
-			(uint32_t)(((uint64_t)begin + span - 1) % problem->circle) / (1 + problem->circle / 8);
 	}
 }
 

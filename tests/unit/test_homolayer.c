@@ -107,7 +107,7 @@ Test(homolayer, intervals_reach_from_layer_to_layer)
 	cr_expect_eq(((const uint32_t *)homolayer.slots.items)[0], 2);
 }
 
-Test(homolayer, a_layer_in_another_run_of_a_phase_is_another_occurrence)
+Test(homolayer, a_layer_in_another_phase_is_another_occurrence)
 {
 	add(SEAM_TRACE_PHASE_BEGIN, 0, "forward", 0);
 	struct seam_trace_event event = {

@@ -11,7 +11,7 @@
 /* One occurrence of a layer. */
 struct occurrence {
 	uint32_t layer; /* string in `names`: up to the first number */
-	uint32_t run;
+	uint32_t phase; /* beginnings and ends of phases before it */
 	uint32_t first; /* positions of its events: [first, last] */
 	uint32_t last;
 	uint32_t module; /* of the trace: that of its first dynamic event */
@@ -76,7 +76,7 @@ static enum seam_rc intern(struct finder *finder, const char *text, size_t lengt
 	return seam__strings_intern(&finder->out->names, name, ret_name);
 }
 
-static enum seam_rc note_dynamic(struct finder *finder, uint32_t position, uint32_t module, uint32_t run)
+static enum seam_rc note_dynamic(struct finder *finder, uint32_t position, uint32_t module, uint32_t phase)
 {
 	const char *text = module_text(finder, module);
 	struct occurrence *last = finder->occurrences.count == 0
@@ -87,9 +87,9 @@ static enum seam_rc note_dynamic(struct finder *finder, uint32_t position, uint3
 
 	if (rc != SEAM_OK)
 		return rc;
-	if (last == NULL || last->layer != layer || last->run != run) {
+	if (last == NULL || last->layer != layer || last->phase != phase) {
 		struct occurrence made = {.layer = layer,
-			.run = run,
+			.phase = phase,
 			.first = position,
 			.last = position,
 			.module = module,
@@ -108,8 +108,7 @@ static enum seam_rc note_dynamic(struct finder *finder, uint32_t position, uint3
 /* Every allocation and free of the period, in order. */
 static enum seam_rc scan(struct finder *finder)
 {
-	const struct seam_phase_run *runs = finder->requests->runs.items;
-	size_t run = 0;
+	uint32_t phase = 0;
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint64_t e = finder->slots->period.first_event; e < finder->slots->period.last_event && rc == SEAM_OK;
@@ -118,14 +117,13 @@ static enum seam_rc scan(struct finder *finder)
 		uint32_t request = seam__request_of(finder->requests, e);
 		uint32_t position = seam__slots_position(finder->slots, e);
 
-		while (run + 1 < finder->requests->runs.count && runs[run + 1].first_event <= e)
-			run++;
+		phase += event->kind == SEAM_TRACE_PHASE_BEGIN || event->kind == SEAM_TRACE_PHASE_END;
 		if ((event->kind != SEAM_TRACE_ALLOC && event->kind != SEAM_TRACE_FREE) ||
 			request == SEAM__REQUEST_NONE || position >= period_positions(finder))
 			continue;
 		finder->modules[position] = event->module;
 		if (seam__request_at(finder->requests, request)->dynamic)
-			rc = note_dynamic(finder, position, event->module, (uint32_t)run);
+			rc = note_dynamic(finder, position, event->module, phase);
 	}
 	return rc;
 }

@@ -1,9 +1,9 @@
 /* homolayer.h: the dynamic requests of a period with the layers that they live in, out of a trace.
  *
  * A layer is known by its module's name up to the first number in it: "blocks.2" of "blocks.2.feed.experts.57.down";
- * each block of a network has one. An occurrence is a stretch of dynamic requests' events of one layer in one run of a
- * phase, with the events beside it that come from the same part of the layer: what all modules of its dynamic events
- * have in common, "blocks.2.feed.experts". That is the occurrence's name, too.
+ * each block of a network has one. An occurrence is a stretch of dynamic requests' events of one layer in which no
+ * phase begins or ends, with the events beside it that come from the same part of the layer: what all modules of its
+ * dynamic events have in common, "blocks.2.feed.experts". That is the occurrence's name, too.
  *
  * Not here: groups and their space (dynamic.h).
  * Invariant, named by seam__homolayer_check(): HL1 a request lies in its interval, and that in the period and its

@@ -141,7 +141,6 @@ static void set_holds(const struct builder *builder, uint32_t slot, uint32_t num
 static void add_items(const struct builder *builder)
 {
 	const struct seam_period_slots *slots = builder->slots;
-	uint32_t runs = slots->copies * slots->runs;
 
 	for (uint32_t copy = 0; copy < slots->copies; copy++) {
 		for (uint32_t i = 0; i < builder->slot_count; i++) {
@@ -156,8 +155,6 @@ static void add_items(const struct builder *builder)
 			item->request = i;
 			item->copy = copy;
 			item->stream = builder->group_of[slot->stream];
-			item->phase_begin = (slot->run_begin + copy * slots->runs) % runs;
-			item->phase_end = (slot->run_end + copy * slots->runs) % runs;
 			set_holds(builder, i, number);
 		}
 	}

@@ -19,10 +19,8 @@ struct builder {
 	struct seam_idmap live;       /* id -> request */
 	struct seam_idmap numbers;    /* stream -> first stream number + 1 */
 	struct seam_grow phase_names; /* uint32_t: string of phase 1, 2, ... */
-	struct seam_grow open;        /* uint32_t: runs of the open phases, outermost first */
 	struct seam_grow uses;        /* struct use, in order of events */
 	uint64_t bytes;               /* of all requests so far */
-	uint32_t run;                 /* now */
 };
 
 static void init(struct builder *builder)
@@ -32,19 +30,16 @@ static void init(struct builder *builder)
 	seam__grow_init(&out->items, sizeof(struct seam_traced_request));
 	seam__grow_init(&out->of_event, sizeof(uint32_t));
 	seam__grow_init(&out->streams, sizeof(struct seam_traced_stream));
-	seam__grow_init(&out->runs, sizeof(struct seam_phase_run));
 	seam__grow_init(&out->uses, sizeof(uint32_t));
 	seam__idmap_init(&builder->live);
 	seam__idmap_init(&builder->numbers);
 	seam__grow_init(&builder->phase_names, sizeof(uint32_t));
-	seam__grow_init(&builder->open, sizeof(uint32_t));
 	seam__grow_init(&builder->uses, sizeof(struct use));
 }
 
 static void fini(struct builder *builder)
 {
 	seam__grow_fini(&builder->uses);
-	seam__grow_fini(&builder->open);
 	seam__grow_fini(&builder->phase_names);
 	seam__idmap_fini(&builder->numbers);
 	seam__idmap_fini(&builder->live);
@@ -62,40 +57,10 @@ static enum seam_rc reserve(struct builder *builder)
 	return rc == SEAM_OK ? seam__grow_reserve(&builder->out->of_event, events) : rc;
 }
 
-static enum seam_rc begin_run(struct builder *builder, uint32_t phase, uint32_t event)
-{
-	const struct seam_phase_run run = {.phase = phase, .first_event = event};
-
-	builder->run = (uint32_t)builder->out->runs.count;
-	return seam__grow_append(&builder->out->runs, &run, 1);
-}
-
 /* The name of the phase that an event lies in. Phases are numbered in the order of their first beginnings. */
 static uint32_t phase_name(const struct builder *builder, const struct seam_trace_event *event)
 {
 	return event->phase == 0 ? 0 : ((const uint32_t *)builder->phase_names.items)[event->phase - 1];
-}
-
-static enum seam_rc begin_phase(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
-{
-	enum seam_rc rc = SEAM_OK;
-
-	if (event->phase == builder->phase_names.count + 1)
-		rc = seam__grow_append(&builder->phase_names, &event->aux, 1);
-	if (rc == SEAM_OK)
-		rc = begin_run(builder, event->aux, number);
-	return rc == SEAM_OK ? seam__grow_append(&builder->open, &builder->run, 1) : rc;
-}
-
-static enum seam_rc end_phase(struct builder *builder, uint32_t number)
-{
-	const uint32_t *open = builder->open.items;
-
-	builder->open.count--;
-	if (builder->open.count == 0)
-		return begin_run(builder, 0, number);
-	builder->run = open[builder->open.count - 1];
-	return SEAM_OK;
 }
 
 static enum seam_rc stream_number(struct builder *builder, uint64_t stream, uint32_t pool, uint32_t *ret_number)
@@ -138,8 +103,6 @@ static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_e
 		.thread = event->thread,
 		.module = event->module,
 		.phase_begin = phase_name(builder, event),
-		.run_begin = builder->run,
-		.run_end = builder->run,
 		.microbatch = event->microbatch,
 		.dynamic = (event->flags & SEAM_TRACE_DYNAMIC) != 0,
 		.resident = (event->flags & SEAM_TRACE_RESIDENT) != 0,
@@ -180,7 +143,6 @@ static void add_free(struct builder *builder, const struct seam_trace_event *eve
 	request->free_thread = event->thread;
 	request->free_module = event->module;
 	request->phase_end = phase_name(builder, event);
-	request->run_end = builder->run;
 	seam__idmap_remove(&builder->live, event->id);
 }
 
@@ -217,9 +179,9 @@ static enum seam_rc add(struct builder *builder, const struct seam_trace_event *
 	case SEAM_TRACE_RECORD_STREAM:
 		return add_use(builder, event, number);
 	case SEAM_TRACE_PHASE_BEGIN:
-		return begin_phase(builder, event, number);
-	case SEAM_TRACE_PHASE_END:
-		return end_phase(builder, number);
+		return event->phase == builder->phase_names.count + 1
+			? seam__grow_append(&builder->phase_names, &event->aux, 1)
+			: SEAM_OK;
 	default:
 		return SEAM_OK;
 	}
@@ -261,8 +223,6 @@ enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam_tra
 		return SEAM_INVALID;
 	init(&builder);
 	rc = reserve(&builder);
-	if (rc == SEAM_OK)
-		rc = begin_run(&builder, 0, 0);
 	for (uint32_t e = 0; rc == SEAM_OK && e < trace->header.event_count; e++) {
 		rc = seam__grow_append(&made.of_event, &none, 1);
 		if (rc == SEAM_OK)
@@ -285,7 +245,6 @@ void seam__requests_fini(struct seam_traced_requests *requests)
 	seam__grow_fini(&requests->items);
 	seam__grow_fini(&requests->of_event);
 	seam__grow_fini(&requests->streams);
-	seam__grow_fini(&requests->runs);
 	seam__grow_fini(&requests->uses);
 	*requests = (struct seam_traced_requests){0};
 }
@@ -302,8 +261,7 @@ static const char *check_one(const struct seam_traced_requests *requests, uint32
 		(request->free <= request->alloc || request->free >= requests->of_event.count ||
 			seam__request_of(requests, request->free) != number))
 		return "RQ1 free";
-	if (request->stream >= requests->streams.count || request->run_begin >= requests->runs.count ||
-		request->run_end >= requests->runs.count)
+	if (request->stream >= requests->streams.count)
 		return "RQ2 numbers";
 	if (request->use_count > requests->uses.count || request->first_use > requests->uses.count - request->use_count)
 		return "RQ2 uses";

@@ -2,10 +2,6 @@
  *
  * Requests stand in the order of their allocations. A request of size 0 is none: there is nothing to place.
  *
- * A run is a stretch of the program inside one opening of a phase (forward of micro-batch 3), STAlloc's p_s and p_e:
- * the phase that opens again is another run. What lies outside of all phases, between two of them, is a run too; what
- * an outer phase does after an inner one has ended belongs to the outer one's run again.
- *
  * A stream number stands for one stream of the program in one private pool (0: none). Two numbers may therefore have
  * the same stream; memory of a private pool is used again by no other number, because a captured graph may still need
  * it.
@@ -13,7 +9,7 @@
  * Not here: which stretch repeats (period.h); lifetimes in positions (slots.h). Invariants, named by
  * seam__requests_check():
  *   RQ1  allocations ascend; a free comes behind its allocation; of_event says for both which request it was
- *   RQ2  stream, run and use numbers are below their counts; a request's uses are on other streams
+ *   RQ2  stream and use numbers are below their counts; a request's uses are on other streams
  *   RQ3  sizes are positive
  * Immutable once built; everything on the process-wide metadata domain. No locks.
  */
@@ -42,18 +38,11 @@ struct seam_traced_request {
 	uint32_t free_module; /* who freed */
 	uint32_t phase_begin; /* string of the trace: the innermost open phase's name, at the allocation */
 	uint32_t phase_end;   /* at the free */
-	uint32_t run_begin;   /* number into runs */
-	uint32_t run_end;     /* where it is never freed: as run_begin */
 	uint32_t microbatch;
 	uint32_t first_use; /* uses[first_use] and the following: other streams that used it (RECORD_STREAM) */
 	uint32_t use_count;
 	bool dynamic;
 	bool resident; /* lived before the recording began */
-};
-
-struct seam_phase_run {
-	uint32_t phase;       /* string of the trace: the phase's name */
-	uint32_t first_event; /* from here on */
 };
 
 struct seam_traced_stream {
@@ -67,7 +56,6 @@ struct seam_traced_requests {
 	struct seam_grow
 		of_event; /* uint32_t per event: the request that it allocates, frees or uses, or SEAM__REQUEST_NONE */
 	struct seam_grow streams; /* struct seam_traced_stream, in order of appearance */
-	struct seam_grow runs;    /* struct seam_phase_run; the first one begins at event 0 */
 	struct seam_grow uses;    /* uint32_t: stream numbers, by request; one may stand there twice */
 	uint64_t size_0;          /* allocations of nothing, which were left out */
 };

@@ -12,19 +12,11 @@ struct builder {
 	const struct seam_trace *trace;
 	const struct seam_traced_requests *requests;
 	struct seam_period_slots *out;
-	uint32_t *run_numbers; /* per run of the trace: its number in the period + 1, 0: not seen */
 };
 
 static bool in_period(const struct builder *builder, uint32_t event)
 {
 	return event >= builder->out->period.first_event && event < builder->out->period.last_event;
-}
-
-static uint32_t run_number(struct builder *builder, uint32_t run)
-{
-	if (builder->run_numbers[run] == 0)
-		builder->run_numbers[run] = ++builder->out->runs;
-	return builder->run_numbers[run] - 1;
 }
 
 /* Positions, and the slots as far as the period alone shows them. */
@@ -44,17 +36,13 @@ static enum seam_rc add_event(struct builder *builder, uint32_t event)
 		if (out->items.count == 0)
 			out->first_request = number;
 		slot = (struct seam_period_slot){.begin = out->position_count, .free_event = SEAM__EVENT_NONE};
-		slot.run_begin = run_number(builder, request->run_begin);
 		rc = seam__grow_append(&out->items, &slot, 1);
-	} else {
-		(void)run_number(builder, request->run_end);
-		if (in_period(builder, request->alloc)) {
-			struct seam_period_slot *freed =
-				(struct seam_period_slot *)out->items.items + (number - out->first_request);
+	} else if (in_period(builder, request->alloc)) {
+		struct seam_period_slot *freed =
+			(struct seam_period_slot *)out->items.items + (number - out->first_request);
 
-			freed->free_event = event;
-			freed->end = out->position_count;
-		}
+		freed->free_event = event;
+		freed->end = out->position_count;
 	}
 	out->position_count++;
 	return rc;
@@ -119,7 +107,7 @@ static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
 	return rc;
 }
 
-/* Ends of what has no free, runs of frees, and k. */
+/* Ends of what has no free, and k. */
 static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_error *error)
 {
 	struct seam_period_slots *out = builder->out;
@@ -132,11 +120,9 @@ static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_
 		uint64_t needed;
 
 		if (freed == NULL) {
-			slot->run_end = out->period.linear ? out->runs - 1 : slot->run_begin;
 			slot->end = out->period.linear ? out->position_count : slot->begin + out->position_count;
 			continue;
 		}
-		slot->run_end = run_number(builder, freed->run_end) + slot->lag * out->runs;
 		needed = ((uint64_t)slot->end - slot->begin + out->position_count - 1) / out->position_count;
 		copies = needed > copies ? needed : copies;
 	}
@@ -215,17 +201,13 @@ enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_
 {
 	struct seam_period_slots made = {.period = *period};
 	struct builder builder = {.trace = trace, .requests = requests, .out = &made};
-	enum seam_rc rc = SEAM_OOM_META;
+	enum seam_rc rc;
 
 	seam__grow_init(&made.items, sizeof(struct seam_period_slot));
 	seam__grow_init(&made.positions, sizeof(uint32_t));
 	seam__grow_init(&made.streams, sizeof(uint32_t));
 	seam__grow_init(&made.users, sizeof(uint32_t));
-	builder.run_numbers =
-		seam__meta_array(seam__meta_process(), requests->runs.count, sizeof(*builder.run_numbers));
-	if (builder.run_numbers != NULL)
-		rc = build(&builder, tokens, error);
-	seam__meta_free(seam__meta_process(), builder.run_numbers, requests->runs.count * sizeof(*builder.run_numbers));
+	rc = build(&builder, tokens, error);
 	if (rc == SEAM_OK) {
 		*ret_slots = made;
 		return SEAM_OK;
@@ -276,8 +258,7 @@ static const char *check_slot(
 		return "SO3 another block's free";
 	if (freed == NULL && !request->dynamic && !slots->period.linear)
 		return "SO4 free";
-	if (slot->run_begin >= slots->runs || slot->run_end >= (slot->lag + 1) * slots->runs ||
-		slot->stream >= slots->streams.count || slot->first_user > slots->users.count ||
+	if (slot->stream >= slots->streams.count || slot->first_user > slots->users.count ||
 		slot->user_count > slots->users.count - slot->first_user)
 		return "SO4 numbers";
 	return NULL;

@@ -15,7 +15,7 @@
  *   SO1  slots are the requests allocated in the period, in order; begins ascend
  *   SO2  begin < end <= begin + copies * positions, copies being the smallest number for which that holds
  *   SO3  no two slots share a free; no two allocations or frees of slots have one position
- *   SO4  in a period every slot of a fixed size has its free; runs and streams are below their counts
+ *   SO4  in a period every slot of a fixed size has its free; streams and users are below their counts
  * Immutable once built; on the process-wide metadata domain. No locks.
  */
 #ifndef SEAM_SLOTS_H
@@ -31,8 +31,6 @@ struct seam_period_slot {
 				SEAM__EVENT_NONE: none */
 	uint32_t lag;        /* how many periods later that is */
 	uint32_t stream;     /* number into streams */
-	uint32_t run_begin;  /* number of the run of the allocation, counted in the period */
-	uint32_t run_end;    /* of the free: at or above `runs` in a later period, `runs` to each */
 	uint32_t first_user; /* other streams that use it: users[first_user], ... */
 	uint32_t user_count; /* ... as many; a stream may stand there twice */
 };
@@ -49,7 +47,6 @@ struct seam_period_slots {
 	uint32_t first_request;  /* slot i is request first_request + i */
 	uint32_t position_count; /* of one period */
 	uint32_t copies;         /* k: no slot lives longer than k periods */
-	uint32_t runs;           /* of one period */
 	uint64_t resident_bytes; /* live through every period; 0 for a stretch that happens once */
 	uint64_t resident_count; /* blocks */
 };

@@ -43,11 +43,9 @@ struct seam_item {
 	uint32_t
 		span; /* positions that it lives: it is live at begin, begin + 1, ... begin + span - 1, modulo circle */
 	uint32_t stream;
-	uint32_t request;     /* the caller's number; several items (copies) may have the same */
-	uint32_t copy;        /* which of the k copies, from 0 */
-	uint32_t next;        /* contiguous constraint: that item lies directly behind this one; or SEAM__ITEM_NONE */
-	uint32_t phase_begin; /* STAlloc's p_s: number of the phase (one run of it, not its name) of the allocation */
-	uint32_t phase_end;   /* STAlloc's p_e */
+	uint32_t request; /* the caller's number; several items (copies) may have the same */
+	uint32_t copy;    /* which of the k copies, from 0 */
+	uint32_t next;    /* contiguous constraint: that item lies directly behind this one; or SEAM__ITEM_NONE */
 };
 
 struct seam_problem {

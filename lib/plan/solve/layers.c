@@ -1,10 +1,19 @@
-/* layers.c: see layers.h.
+/* layers.c: the solver "layers": items in memory layers, large sizes first. See solvers.h.
+ *
+ * A layer is a strip of addresses as high as one size, in which items of that size follow each other in time: the
+ * HomoSize groups of STAlloc, section 5.1. An item goes where the strip became free last before it begins
+ * (Algorithm 1); strips are what larger items leave idle, and only where none is free through the item's whole life is
+ * a new layer put on top. A strip that is higher than what is put into it splits into a layer of that size and the
+ * rest. STAlloc's groups by phases, which it packs before all this, are left out: with them plans are worse.
+ *
+ * Time is a circle: the idle window of a new layer reaches from the end of its first item around to that one's begin,
+ * so what crosses the end of the period is nothing special. On a line there are two windows, before and behind.
  *
  * Idle windows stand in a tree by the position from which they are idle; every node knows the latest end in its
  * subtree, so the window that became idle last and stays so long enough is found in O(log windows). Windows that are
  * lower than the sizes at hand wait in a heap until the sizes have come down to them.
  */
-#include "layers.h"
+#include "solvers.h"
 
 #include <stdlib.h>
 
@@ -12,10 +21,10 @@ struct window;
 static void window_augment(struct window *window);
 #define RB_AUGMENT(window) window_augment(window)
 #include "check.h"
-#include "meta.h"
+#include "region.h"
 #include "tree.h"
 
-#define WINDOWS_PER_RECT 3u /* what putting one rectangle into one window can leave, or two and a rest */
+#define WINDOWS_PER_ITEM 3u /* what putting one item into one window can leave, or two and a rest */
 
 /* Addresses [offset, offset + height) idle during positions [from, to). On a circle `to` may lie beyond the end. */
 struct window {
@@ -30,7 +39,8 @@ struct window {
 SEAM_TREE_HEAD(window_tree, struct window);
 
 struct layers {
-	const struct seam_axis *axis;
+	const struct seam_problem *problem;
+	uint64_t *offsets;        /* the answer */
 	struct window_tree ready; /* high enough for every size still to come */
 	struct window **waiting;  /* a heap, the highest first */
 	uint32_t waiting_count;
@@ -133,7 +143,7 @@ static void add_window(struct layers *layers, uint64_t offset_bytes, uint64_t he
 	window = &layers->windows[layers->window_count++];
 	*window = (struct window){.offset_bytes = offset_bytes, .height_bytes = height_bytes};
 	/* Kept so that `from` lies on the circle: a query then finds it at its position or one turn later. */
-	window->from = from >= layers->axis->circle ? from - layers->axis->circle : from;
+	window->from = from >= layers->problem->circle ? from - layers->problem->circle : from;
 	window->to = to - (from - window->from);
 	if (height_bytes >= size_bytes)
 		make_ready(layers, window);
@@ -170,57 +180,61 @@ static struct window *find(const struct layers *layers, uint64_t begin, uint64_t
 	}
 }
 
-/* Puts the rectangle, at [begin, end) in the window's own count of turns, to its bottom. */
-static void fill(struct layers *layers, struct seam_rect *rect, struct window *window, uint64_t begin, uint64_t end)
+/* Puts the item, at [begin, end) in the window's own count of turns, to its bottom. */
+static void fill(struct layers *layers, uint32_t number, struct window *window, uint64_t begin, uint64_t end)
 {
-	uint64_t size = rect->size_bytes;
+	uint64_t size = layers->problem->items[number].size_bytes;
 
-	rect->offset_bytes = window->offset_bytes;
+	layers->offsets[number] = window->offset_bytes;
 	take(layers, window);
 	add_window(layers, window->offset_bytes, size, window->from, begin, size);
 	add_window(layers, window->offset_bytes, size, end, window->to, size);
 	add_window(layers, window->offset_bytes + size, window->height_bytes - size, window->from, window->to, size);
 }
 
-static void new_layer(struct layers *layers, struct seam_rect *rect)
+static void new_layer(struct layers *layers, uint32_t number)
 {
-	uint64_t circle = layers->axis->circle;
-	uint64_t end = (uint64_t)rect->begin + rect->span;
+	const struct seam_item *item = &layers->problem->items[number];
+	uint64_t circle = layers->problem->circle;
+	uint64_t end = (uint64_t)item->begin + item->span;
+	uint64_t offset = layers->top_bytes;
+	uint64_t size = item->size_bytes;
 
-	rect->offset_bytes = layers->top_bytes;
-	layers->top_bytes += rect->size_bytes;
-	if (layers->axis->linear) {
-		add_window(layers, rect->offset_bytes, rect->size_bytes, 0, rect->begin, rect->size_bytes);
-		add_window(layers, rect->offset_bytes, rect->size_bytes, end, circle, rect->size_bytes);
+	layers->offsets[number] = offset;
+	layers->top_bytes += size;
+	if (layers->problem->linear) {
+		add_window(layers, offset, size, 0, item->begin, size);
+		add_window(layers, offset, size, end, circle, size);
 	} else {
-		add_window(layers, rect->offset_bytes, rect->size_bytes, end, rect->begin + circle, rect->size_bytes);
+		add_window(layers, offset, size, end, item->begin + circle, size);
 	}
 }
 
-static void place(struct layers *layers, struct seam_rect *rect)
+static void place(struct layers *layers, uint32_t number)
 {
-	uint64_t circle = layers->axis->circle;
-	uint64_t begin = rect->begin;
-	uint64_t end = begin + rect->span;
+	const struct seam_item *item = &layers->problem->items[number];
+	uint64_t circle = layers->problem->circle;
+	uint64_t begin = item->begin;
+	uint64_t end = begin + item->span;
 	struct window *window;
 
-	while (layers->waiting_count > 0 && layers->waiting[0]->height_bytes >= rect->size_bytes)
+	while (layers->waiting_count > 0 && layers->waiting[0]->height_bytes >= item->size_bytes)
 		make_ready(layers, heap_pop(layers));
 	window = find(layers, begin, end);
-	if (window == NULL && !layers->axis->linear) {
-		/* One turn later: windows that begin behind the rectangle and reach around to it. */
+	if (window == NULL && !layers->problem->linear) {
+		/* One turn later: windows that begin behind the item and reach around to it. */
 		begin += circle;
 		end += circle;
 		window = find(layers, begin, end);
 	}
 	if (window != NULL)
-		fill(layers, rect, window, begin, end);
+		fill(layers, number, window, begin, end);
 	else
-		new_layer(layers, rect);
+		new_layer(layers, number);
 }
 
 struct by_size {
-	const struct seam_rect *rect;
+	const struct seam_item *item;
 	uint32_t number;
 };
 
@@ -229,41 +243,37 @@ static int compare_sizes(const void *left, const void *right)
 	const struct by_size *a = left;
 	const struct by_size *b = right;
 
-	if (a->rect->size_bytes != b->rect->size_bytes)
-		return a->rect->size_bytes > b->rect->size_bytes ? -1 : 1;
-	if (a->rect->begin != b->rect->begin)
-		return a->rect->begin < b->rect->begin ? -1 : 1;
+	if (a->item->size_bytes != b->item->size_bytes)
+		return a->item->size_bytes > b->item->size_bytes ? -1 : 1;
+	if (a->item->begin != b->item->begin)
+		return a->item->begin < b->item->begin ? -1 : 1;
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-enum seam_rc seam__layers_pack(struct seam_meta *meta, struct seam_budget *budget, const struct seam_axis *axis,
-	struct seam_rect *rects, uint32_t count, uint64_t below_bytes, uint64_t *ret_height, bool *ret_whole)
+/* One node per item. O(count log count). */
+enum seam_rc seam__solve_layers(const struct seam_problem *problem, struct seam_budget *budget,
+	struct seam_placement *best, const void *argument)
 {
-	struct layers layers = {.axis = axis, .ready = RB_INITIALIZER(&layers.ready)};
-	size_t windows = (size_t)count * WINDOWS_PER_RECT;
-	struct by_size *order = NULL;
-	enum seam_rc rc = SEAM_OOM_META;
+	const uint32_t count = problem->count;
+	const size_t windows = (size_t)count * WINDOWS_PER_ITEM;
+	struct layers layers = {.problem = problem,
+		.offsets = seam__region_array(problem->region, count, sizeof(*layers.offsets)),
+		.ready = RB_INITIALIZER(&layers.ready),
+		.waiting = seam__region_array(problem->region, windows, sizeof(struct window *)),
+		.windows = seam__region_array(problem->region, windows, sizeof(*layers.windows))};
+	struct by_size *order = seam__region_array(problem->region, count, sizeof(*order));
 	uint32_t placed = 0;
 
-	if (count > 0) {
-		order = seam__meta_array(meta, count, sizeof(*order));
-		layers.windows = seam__meta_array(meta, windows, sizeof(*layers.windows));
-		layers.waiting = seam__meta_array(meta, windows, sizeof(struct window *));
-		if (order == NULL || layers.windows == NULL || layers.waiting == NULL)
-			goto out;
-		for (uint32_t i = 0; i < count; i++)
-			order[i] = (struct by_size){.rect = &rects[i], .number = i};
-		qsort(order, count, sizeof(*order), compare_sizes);
-	}
-	while (placed < count && layers.top_bytes < below_bytes && seam__budget_spend(budget, 1))
-		place(&layers, &rects[order[placed++].number]);
+	(void)argument;
+	if (layers.offsets == NULL || layers.waiting == NULL || layers.windows == NULL || order == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = (struct by_size){.item = &problem->items[i], .number = i};
+	qsort(order, count, sizeof(*order), compare_sizes);
+	while (placed < count && layers.top_bytes < best->peak_bytes && seam__budget_spend(budget, 1))
+		place(&layers, order[placed++].number);
 	SEAM_ASSERT(layers.window_count <= windows);
-	*ret_whole = placed == count && layers.top_bytes < below_bytes;
-	*ret_height = layers.top_bytes;
-	rc = SEAM_OK;
-out:
-	seam__meta_free(meta, layers.waiting, windows * sizeof(struct window *));
-	seam__meta_free(meta, layers.windows, windows * sizeof(*layers.windows));
-	seam__meta_free(meta, order, (size_t)count * sizeof(*order));
-	return rc;
+	if (placed == count)
+		(void)seam__placement_improve(best, problem, budget, layers.offsets, "layers");
+	return SEAM_OK;
 }

@@ -18,8 +18,8 @@ enum seam_rc seam__solve_exact(const struct seam_problem *problem, struct seam_b
 enum seam_rc seam__solve_somas(const struct seam_problem *problem, struct seam_budget *budget,
 	struct seam_placement *best, const void *argument);
 
-/* After STAlloc: groups of equal phases, then memory layers (stalloc.c); argument: NULL for the layers alone. */
-enum seam_rc seam__solve_stalloc(const struct seam_problem *problem, struct seam_budget *budget,
+/* Memory layers after STAlloc (layers.c). */
+enum seam_rc seam__solve_layers(const struct seam_problem *problem, struct seam_budget *budget,
 	struct seam_placement *best, const void *argument);
 
 /* Around fixed items that are there at all times (around_fixed.c). */
