@@ -84,11 +84,11 @@ static void repeat(struct program *program, struct seam_matcher *matcher, uint64
 			*offset = UINT64_MAX;
 			continue;
 		}
-		struct seam_planned *planned;
+		struct seam_plan_block *plan_block;
 		if (matcher == NULL)
 			*place(program, act->slot, repetition) = act->ask.bytes;
-		else if (seam__matcher_alloc(matcher, &act->ask, &planned) == SEAM_MISS_NONE)
-			*place(program, act->slot, repetition) = planned->offset;
+		else if (seam__matcher_alloc(matcher, &act->ask, &plan_block) == SEAM_MISS_NONE)
+			*place(program, act->slot, repetition) = plan_block->offset;
 	}
 }
 
@@ -135,20 +135,20 @@ static uint32_t ask(
 	struct disturbed *disturbed, const struct seam_match_ask *ask, uint32_t *ret_owner, uint64_t *ret_offset)
 {
 	struct seam_matcher *matcher = disturbed->matcher;
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	const uint64_t begin = seam__clock_ns();
-	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &planned);
+	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &plan_block);
 	const uint64_t ns = seam__clock_ns() - begin;
 	if ((miss == SEAM_MISS_size || miss == SEAM_MISS_lost) && disturbed->unexpected < UNEXPECTED_MOST)
 		disturbed->unexpected_ns[disturbed->unexpected++] = ns;
-	const struct seam_planned *found = miss == SEAM_MISS_NONE ? planned : matcher->missing;
-	*ret_offset = miss == SEAM_MISS_NONE ? planned->offset : BESIDE;
+	const struct seam_plan_block *found = miss == SEAM_MISS_NONE ? plan_block : matcher->missing;
+	*ret_offset = miss == SEAM_MISS_NONE ? plan_block->offset : BESIDE;
 	if (miss != SEAM_MISS_NONE)
 		seam__matcher_beside(matcher, 1);
-	if (found == NULL || seam__planned_is_loose(found))
+	if (found == NULL || seam__planned_is_off_plan(found))
 		return UINT32_MAX;
-	*ret_owner = found->script;
-	return found->number / matcher->owners[found->script]->copies;
+	*ret_owner = found->loaded;
+	return found->number / matcher->owners[found->loaded]->copies;
 }
 
 static void ask_as(
@@ -217,7 +217,7 @@ static void disturb(struct disturbed *disturbed, uint32_t kind, uint64_t repetit
 /* One row: how many of the requests were recognised rightly. */
 static void choose(struct disturbed *disturbed, uint64_t seed, bool steps)
 {
-	uint64_t repetitions[SEAM_SCRIPTS] = {0};
+	uint64_t repetitions[SEAM_LOADED_PLANS] = {0};
 	disturbed->random = seed;
 	for (uint32_t i = 0; i < DISTURBED_ITERATIONS; i++) {
 		const uint32_t kind = (uint32_t)draw(disturbed, disturbed->kinds);
@@ -255,7 +255,7 @@ static bool add(const char *path, struct seam_matcher *matcher, struct program *
 	struct seam_trace_error error = {0};
 	struct seam_trace *trace;
 	struct seam_plan *plan;
-	struct seam_script *script;
+	struct seam_loaded_plan *loaded;
 	const struct seam_plan_options options = {.struct_bytes = sizeof(options),
 		.node_limit = 1000,
 		.align_bytes = 512,
@@ -271,15 +271,15 @@ static bool add(const char *path, struct seam_matcher *matcher, struct program *
 		return false;
 	}
 	const uint64_t begin = seam__clock_ns();
-	if (seam__script_create(seam__meta_process(), plan, &script) != SEAM_OK) {
+	if (seam__loaded_create(seam__meta_process(), plan, &loaded) != SEAM_OK) {
 		fprintf(stderr, "match: %s: no plan to run with\n", path);
 		seam_plan_free(plan);
 		return false;
 	}
-	if (seam__matcher_add(matcher, script, matcher->script_count == 0) != SEAM_OK)
+	if (seam__matcher_add(matcher, loaded, matcher->loaded_count == 0) != SEAM_OK)
 		abort();
 	program->made_ms = (double)(seam__clock_ns() - begin) / 1e6;
-	program->owner = script->index;
+	program->owner = loaded->index;
 	fill(program, plan);
 	seam_plan_free(plan);
 	return true;
@@ -331,13 +331,13 @@ static int compare_ns(const void *left, const void *right)
 /* All recordings are kinds of iterations of one program. */
 static int run_disturbed(uint64_t seed, bool steps, int count, char **paths)
 {
-	static struct program programs[SEAM_SCRIPTS];
+	static struct program programs[SEAM_LOADED_PLANS];
 	static uint64_t ns[UNEXPECTED_MOST];
 	struct disturbed disturbed = {.programs = programs, .unexpected_ns = ns};
 	int failed = 0;
 	if (seam__matcher_create(seam__meta_process(), &disturbed.matcher) != SEAM_OK)
 		abort();
-	for (int i = 0; i < count && disturbed.kinds < SEAM_SCRIPTS && !failed; i++)
+	for (int i = 0; i < count && disturbed.kinds < SEAM_LOADED_PLANS && !failed; i++)
 		failed = !add(paths[i], disturbed.matcher, &programs[disturbed.kinds++]);
 	if (!failed) {
 		seam__matcher_start(disturbed.matcher);

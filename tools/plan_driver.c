@@ -300,7 +300,7 @@ static uint64_t dynamic_hits(const struct seam_runtime *planning)
 {
 	struct seam_match_counts match = {0};
 	if (planning->open)
-		seam__matcher_get_counts(LIST_FIRST(&planning->stages)->matcher, &match);
+		seam__matcher_get_counts(LIST_FIRST(&planning->active_plans)->matcher, &match);
 	return planning->counts.dynamic_hits + match.dynamic_hits;
 }
 

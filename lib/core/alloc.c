@@ -76,12 +76,12 @@ static inline bool try_plan(struct seam_pool *pool, const struct seam_request *r
 	if (stream == NULL &&
 		seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)request->stream, &stream) != SEAM_OK)
 		return false;
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	uint64_t va = 0;
 	record->context = seam__recording_thread(pool);
-	if (seam__planned_alloc(pool->runtime, request, stream, record->context, &planned, &va) != SEAM_MISS_NONE)
+	if (seam__planned_alloc(pool->runtime, request, stream, record->context, &plan_block, &va) != SEAM_MISS_NONE)
 		return false;
-	planned->serial = seam__recording_alloc(pool, record, request);
+	plan_block->serial = seam__recording_alloc(pool, record, request);
 	*ret_ptr = (void *)(uintptr_t)va;
 	return true;
 }
@@ -96,11 +96,11 @@ static bool is_plain(const struct seam_pool *pool, const struct seam_request *re
 static bool borrow(struct seam_pool *pool, const struct seam_request *request, const struct seam_ask *ask,
 	struct seam_record *record, void **ret_ptr)
 {
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	uint64_t va = 0;
-	if (!seam__planned_borrow(pool->runtime, ask, request, &planned, &va))
+	if (!seam__planned_borrow(pool->runtime, ask, request, &plan_block, &va))
 		return false;
-	planned->serial = seam__recording_alloc(pool, record, request);
+	plan_block->serial = seam__recording_alloc(pool, record, request);
 	*ret_ptr = (void *)(uintptr_t)va;
 	return true;
 }
@@ -118,10 +118,10 @@ static void note_recent(struct seam_pool *pool, const struct seam_request *reque
 	seam__recent_add(&pool->runtime->recent, &asked);
 }
 
-/* One try in the engine. planned: the plan has been asked already. record: as above. With `lock`. Not inlined: it is
+/* One try in the engine. plan_block: the plan has been asked already. record: as above. With `lock`. Not inlined: it is
  * long, and a request that is planned need not make room for it. */
 static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request,
-	bool planned, struct seam_record *record, void **ret_ptr)
+	bool plan_block, struct seam_record *record, void **ret_ptr)
 {
 	struct seam_ask ask;
 	struct seam_block *block = NULL;
@@ -129,7 +129,7 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	if (rc != SEAM_OK)
 		return rc;
 	const bool fits = is_plain(pool, request, &ask);
-	if (pool->runtime->open && !planned) {
+	if (pool->runtime->open && !plan_block) {
 		if (fits && try_plan(pool, request, ask.stream, record, ret_ptr))
 			return SEAM_OK;
 		if (!fits)
@@ -181,9 +181,9 @@ static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_r
 	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
 		seam__planned_try_open(
 			pool->runtime, false); /* it may have become ready when the last free was long past */
-	bool planned = pool->runtime->open && request->flags == 0 && is_common(pool, request);
-	if (!planned || !try_plan(pool, request, NULL, &record, ret_ptr))
-		rc = try_engine(pool, request, planned, &record, ret_ptr);
+	bool plan_block = pool->runtime->open && request->flags == 0 && is_common(pool, request);
+	if (!plan_block || !try_plan(pool, request, NULL, &record, ret_ptr))
+		rc = try_engine(pool, request, plan_block, &record, ret_ptr);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	if (__builtin_expect(record.order % WAKE_EVENTS < 2 && record.order != 0, 0))
@@ -286,11 +286,11 @@ enum seam_rc seam_record_stream(struct seam_pool *pool, void *ptr, void *stream)
 	if (seam__live_find(pool, (uint64_t)(uintptr_t)ptr, &found))
 		rc = seam__engine_stream(&pool->engine, (uint64_t)(uintptr_t)stream, &other);
 	if (rc == SEAM_OK)
-		rc = found.planned != NULL ? seam__planned_record(pool->runtime, &found, other)
-					   : seam__engine_record(&pool->engine, found.block, other);
+		rc = found.plan_block != NULL ? seam__planned_record(pool->runtime, &found, other)
+					      : seam__engine_record(&pool->engine, found.block, other);
 	if (rc == SEAM_OK)
 		seam__recording_block(pool, &record, SEAM_TRACE_RECORD_STREAM,
-			found.planned != NULL ? found.planned->serial : found.block->serial,
+			found.plan_block != NULL ? found.plan_block->serial : found.block->serial,
 			(uint64_t)(uintptr_t)stream);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);

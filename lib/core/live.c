@@ -16,29 +16,29 @@ static struct seam_found of_block(struct seam_block *block)
 	};
 }
 
-static struct seam_found of_planned(struct seam_stage *stage, struct seam_planned *planned)
+static struct seam_found of_planned(struct seam_active_plan *active, struct seam_plan_block *plan_block)
 {
 	return (struct seam_found){
-		.view = stage->arena.view,
-		.va = stage->arena.view->va + planned->offset,
-		.offset = planned->offset,
-		.bytes = planned->bytes,
-		.requested_bytes = planned->requested_bytes,
-		.tag = planned->tag,
-		.stream = planned->stream,
-		.planned = planned,
-		.stage = stage,
+		.view = active->arena.view,
+		.va = active->arena.view->va + plan_block->offset,
+		.offset = plan_block->offset,
+		.bytes = plan_block->bytes,
+		.requested_bytes = plan_block->requested_bytes,
+		.tag = plan_block->tag,
+		.stream = plan_block->stream,
+		.plan_block = plan_block,
+		.active = active,
 	};
 }
 
 bool seam__live_find(struct seam_pool *pool, uint64_t va, struct seam_found *ret_found)
 {
-	struct seam_stage *stage = seam__stage_at(pool->runtime, va);
-	if (stage != NULL) {
-		struct seam_planned *planned = seam__matcher_find(stage->matcher, va - stage->arena.view->va);
-		if (planned == NULL || planned->requested_bytes == 0)
+	struct seam_active_plan *active = seam__active_at(pool->runtime, va);
+	if (active != NULL) {
+		struct seam_plan_block *plan_block = seam__matcher_find(active->matcher, va - active->arena.view->va);
+		if (plan_block == NULL || plan_block->requested_bytes == 0)
 			return false;
-		*ret_found = of_planned(stage, planned);
+		*ret_found = of_planned(active, plan_block);
 		return true;
 	}
 	struct seam_block *block = seam__engine_find(&pool->engine, va);
@@ -52,12 +52,12 @@ bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *r
 {
 	if (seam__live_find(pool, va, ret_found))
 		return true;
-	struct seam_stage *stage = seam__stage_at(pool->runtime, va);
-	if (stage != NULL) {
-		struct seam_planned *planned = seam__matcher_around(stage->matcher, va - stage->arena.view->va);
-		if (planned == NULL || planned->requested_bytes == 0)
+	struct seam_active_plan *active = seam__active_at(pool->runtime, va);
+	if (active != NULL) {
+		struct seam_plan_block *plan_block = seam__matcher_around(active->matcher, va - active->arena.view->va);
+		if (plan_block == NULL || plan_block->requested_bytes == 0)
 			return false;
-		*ret_found = of_planned(stage, planned);
+		*ret_found = of_planned(active, plan_block);
 		return true;
 	}
 	for (struct seam_block *block = pool->engine.live; block != NULL; block = block->by_va.next) {

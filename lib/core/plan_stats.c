@@ -16,11 +16,11 @@ void seam__pool_plan_stats(struct seam_pool *pool, struct seam_plan_stats *ret_s
 	const struct seam_planned_counts *counts = &runtime->counts;
 	struct seam_match_counts match = {0};
 	if (runtime->open) {
-		const struct seam_stage *stage = LIST_FIRST(&runtime->stages);
-		seam__matcher_get_counts(stage->matcher, &match);
-		stats->scripts = seam__matcher_scripts(stage->matcher);
-		stats->arena_bytes = stage->arena.bytes;
-		stats->lent_bytes = stage->lent_bytes;
+		const struct seam_active_plan *active = LIST_FIRST(&runtime->active_plans);
+		seam__matcher_get_counts(active->matcher, &match);
+		stats->loaded_plans = seam__matcher_loaded_count(active->matcher);
+		stats->arena_bytes = active->arena.bytes;
+		stats->lent_bytes = active->lent_bytes;
 	}
 	stats->live_bytes = pool->engine.counts.planned_bytes;
 	stats->requests = counts->requests;

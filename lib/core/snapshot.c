@@ -93,35 +93,35 @@ static int show_blocks(const struct seam_view *view, const struct seam_visitor *
 
 static int compare_offsets(const void *left, const void *right)
 {
-	const struct seam_planned *const *a = left, *const *b = right;
+	const struct seam_plan_block *const *a = left, *const *b = right;
 	return (*a)->offset < (*b)->offset ? -1 : (*a)->offset > (*b)->offset;
 }
 
 struct planned_list {
-	struct seam_planned **items;
+	struct seam_plan_block **items;
 	size_t count;
 };
 
-static void list_planned(void *user, struct seam_planned *planned)
+static void list_planned(void *user, struct seam_plan_block *plan_block)
 {
 	struct planned_list *list = user;
-	list->items[list->count++] = planned;
+	list->items[list->count++] = plan_block;
 }
 
-static int show_list(
-	const struct seam_stage *stage, const struct planned_list *list, const struct seam_visitor *visitor, void *user)
+static int show_list(const struct seam_active_plan *active, const struct planned_list *list,
+	const struct seam_visitor *visitor, void *user)
 {
 	int stop = 0;
 	for (size_t i = 0; i < list->count && stop == 0; i++) {
-		const struct seam_planned *planned = list->items[i];
-		bool live = planned->requested_bytes != 0;
+		const struct seam_plan_block *plan_block = list->items[i];
+		bool live = plan_block->requested_bytes != 0;
 		struct seam_block_info info = {
-			.va = stage->arena.view->va + planned->offset,
-			.bytes = planned->bytes,
-			.requested_bytes = planned->requested_bytes,
+			.va = active->arena.view->va + plan_block->offset,
+			.bytes = plan_block->bytes,
+			.requested_bytes = plan_block->requested_bytes,
 			.state = live ? SEAM_BLOCK_LIVE : SEAM_BLOCK_PENDING,
-			.stream = planned->stream->handle,
-			.tag = planned->tag,
+			.stream = plan_block->stream->handle,
+			.tag = plan_block->tag,
 		};
 		stop = visitor->block(user, &info);
 	}
@@ -132,19 +132,20 @@ static int show_list(
 static enum seam_rc show_planned(struct seam_pool *pool, const struct seam_view *view,
 	const struct seam_visitor *visitor, void *user, int *ret_stop)
 {
-	const struct seam_stage *stage = seam__stage_at(pool->runtime, view->va);
+	const struct seam_active_plan *active = seam__active_at(pool->runtime, view->va);
 	struct seam_match_counts counts = {0};
-	if (stage != NULL)
-		seam__matcher_get_counts(stage->matcher, &counts);
+	if (active != NULL)
+		seam__matcher_get_counts(active->matcher, &counts);
 	if (counts.live == 0 || visitor->block == NULL)
 		return SEAM_OK;
-	struct planned_list list = {.items = seam__meta_array(pool->meta, counts.live, sizeof(struct seam_planned *))};
+	struct planned_list list = {
+		.items = seam__meta_array(pool->meta, counts.live, sizeof(struct seam_plan_block *))};
 	if (list.items == NULL)
 		return SEAM_OOM_META;
-	seam__matcher_each(stage->matcher, list_planned, &list);
-	qsort(list.items, list.count, sizeof(struct seam_planned *), compare_offsets);
-	*ret_stop = show_list(stage, &list, visitor, user);
-	seam__meta_free(pool->meta, list.items, counts.live * sizeof(struct seam_planned *));
+	seam__matcher_each(active->matcher, list_planned, &list);
+	qsort(list.items, list.count, sizeof(struct seam_plan_block *), compare_offsets);
+	*ret_stop = show_list(active, &list, visitor, user);
+	seam__meta_free(pool->meta, list.items, counts.live * sizeof(struct seam_plan_block *));
 	return SEAM_OK;
 }
 

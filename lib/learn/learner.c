@@ -54,7 +54,7 @@ enum seam_rc seam__learner_create(const struct seam_learner_parts *parts, struct
 	return SEAM_OK;
 }
 
-/* Forgets what was begun, but the stage. */
+/* Forgets what was begun, but the active plan. */
 void seam__learner_reset(struct seam_learner *learner)
 {
 	seam__iterations_fini(&learner->rhythm);
@@ -63,8 +63,8 @@ void seam__learner_reset(struct seam_learner *learner)
 	learner->survey = (struct seam_survey){0};
 	seam_plan_free(learner->plan);
 	learner->plan = NULL;
-	seam__script_destroy(learner->meta, learner->script);
-	learner->script = NULL;
+	seam__loaded_destroy(learner->meta, learner->loaded);
+	learner->loaded = NULL;
 	learner->state = SEAM_LEARN_IDLE;
 }
 
@@ -91,8 +91,8 @@ static void plan(struct seam_learner *learner)
 		learner->plans++;
 		learner->state = SEAM_LEARN_BEGIN;
 		seam__mutex_lock(&learner->engine->lock);
-		const struct seam_stage *open = seam__learner_extends(learner);
-		learner->fits = open != NULL && seam__script_bytes(learner->script) <= seam__stage_usable_bytes(open);
+		const struct seam_active_plan *open = seam__learner_extends(learner);
+		learner->fits = open != NULL && seam__loaded_bytes(learner->loaded) <= seam__active_usable_bytes(open);
 		seam__mutex_unlock(&learner->engine->lock);
 		return;
 	}
@@ -118,19 +118,19 @@ static void go_on(struct seam_learner *learner)
 		seam__learner_reset(learner);
 }
 
-/* The plan fits into the arena that is open: one more script. */
-static void add_script(struct seam_learner *learner)
+/* The plan fits into the arena that is open: one more loaded plan. */
+static void add_loaded(struct seam_learner *learner)
 {
 	seam__mutex_lock(&learner->engine->lock);
 	enum seam_rc rc = SEAM_BUSY;
 	if (learner->runtime->open)
-		rc = seam__planned_add(learner->runtime, learner->script, false);
+		rc = seam__planned_add(learner->runtime, learner->loaded, false);
 	seam__mutex_unlock(&learner->engine->lock);
 	if (rc != SEAM_OK) {
 		seam__learner_reset(learner);
 		return;
 	}
-	learner->script = NULL; /* the matcher's */
+	learner->loaded = NULL; /* the matcher's */
 	go_on(learner);
 }
 
@@ -159,30 +159,30 @@ static void begin(struct seam_learner *learner)
 		seam__learner_give_up(learner);
 }
 
-/* With both locks. The stage waits for its moment. */
+/* With both locks. The active plan waits for its moment. */
 static void let_wait(struct seam_learner *learner)
 {
 	struct seam_runtime *runtime = learner->runtime;
 	runtime->preparing = NULL;
-	runtime->waiting = learner->stage;
-	runtime->waiting_script = learner->script;
+	runtime->waiting = learner->active;
+	runtime->waiting_loaded = learner->loaded;
 	runtime->open_at_step = learner->marked;
 	runtime->open_below_bytes = learner->open_below_bytes;
 	runtime->open_by_allocs = learner->engine->counts.allocs + 2 * learner->period_requests;
 	runtime->give_up_by_allocs = runtime->open_by_allocs + WAIT_PERIODS * learner->period_requests;
 	runtime->compared_at = 0;
 	learner->adoptions_before = runtime->counts.adoptions;
-	learner->stage = NULL;
-	learner->script = NULL;
+	learner->active = NULL;
+	learner->loaded = NULL;
 	learner->state = SEAM_LEARN_WAIT;
 }
 
-/* The open arena has grown, and holds the new script too. With both locks. */
+/* The open arena has grown, and holds the new loaded plan too. With both locks. */
 static void take_grown(struct seam_learner *learner)
 {
 	if (learner->runtime->open && seam__planned_grown(learner->runtime) == SEAM_OK &&
-		seam__planned_add(learner->runtime, learner->script, false) == SEAM_OK)
-		learner->script = NULL;
+		seam__planned_add(learner->runtime, learner->loaded, false) == SEAM_OK)
+		learner->loaded = NULL;
 }
 
 static bool prepare(struct seam_learner *learner)
@@ -190,28 +190,28 @@ static bool prepare(struct seam_learner *learner)
 	struct seam_runtime *runtime = learner->runtime;
 	enum seam_rc rc = SEAM_NOT_FOUND;
 	seam__learner_stop(learner);
-	struct seam_stage *stage = learner->stage;
-	if (stage == NULL && runtime->open && !learner->replaces)
-		stage = seam__stage_open(runtime);
-	else if (stage != runtime->preparing)
-		stage = learner->stage = NULL; /* memory was short: it is gone */
-	if (stage != NULL)
+	struct seam_active_plan *active = learner->active;
+	if (active == NULL && runtime->open && !learner->replaces)
+		active = seam__active_open(runtime);
+	else if (active != runtime->preparing)
+		active = learner->active = NULL; /* memory was short: it is gone */
+	if (active != NULL)
 		rc = seam__streams_uncaptured(&learner->engine->streams);
 	bool captured = rc == SEAM_CAPTURING;
 	if (captured)
 		rc = SEAM_BUSY; /* nothing is mapped while a stream is captured */
 	else if (rc == SEAM_OK)
-		rc = seam__arena_prepare(learner->engine, &stage->arena, 1);
-	if (rc == SEAM_OK && learner->stage != NULL)
+		rc = seam__arena_prepare(learner->engine, &active->arena, 1);
+	if (rc == SEAM_OK && learner->active != NULL)
 		let_wait(learner);
 	else if (rc == SEAM_OK)
 		take_grown(learner);
-	else if (rc != SEAM_BUSY && learner->stage != NULL)
-		seam__stage_discard(learner->runtime, learner->stage);
+	else if (rc != SEAM_BUSY && learner->active != NULL)
+		seam__active_discard(learner->runtime, learner->active);
 	seam__learner_go(learner);
 	if (rc == SEAM_BUSY)
 		return !captured;
-	learner->stage = NULL;
+	learner->active = NULL;
 	if (rc == SEAM_OK && learner->state != SEAM_LEARN_WAIT)
 		go_on(learner);
 	else if (rc != SEAM_OK)
@@ -240,7 +240,7 @@ static bool wait(struct seam_learner *learner)
 static bool sweep(struct seam_learner *learner)
 {
 	seam__mutex_lock(&learner->engine->lock);
-	const struct seam_stage *first = LIST_FIRST(&learner->runtime->stages);
+	const struct seam_active_plan *first = LIST_FIRST(&learner->runtime->active_plans);
 	bool closed = first != NULL && (!learner->runtime->open || LIST_NEXT(first, link) != NULL);
 	seam__mutex_unlock(&learner->engine->lock);
 	if (!closed)
@@ -272,7 +272,7 @@ static bool step(struct seam_learner *learner)
 		return true;
 	case SEAM_LEARN_BEGIN:
 		if (learner->fits)
-			add_script(learner);
+			add_loaded(learner);
 		else
 			begin(learner);
 		return true;

@@ -4,19 +4,20 @@
  *
  *   - idle: is there enough that is new in the recording, and would a plan help (no plan yet, or it misses too much)?
  *     If so it looks for the periods of the recording (lib/plan/iterations/iterations.h), and chooses, of the kinds of
- *     iteration without a script, the one that needs most memory;
+ *     iteration without a loaded plan, the one that needs most memory;
  *   - plan: where its residents lie (stitch/arena.h: survey), and a plan around them;
  *   - begin: the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  *     (learner_chunks.c);
  *   - prepare: one mapping at a time;
  *   - wait: for a moment with few live bytes, or a step, at which the program does what was planned: then its own
- *     thread opens the stage.
+ *     thread opens the active plan.
  *
- * Where a stage is open already, a further plan becomes another script of it, around what lies there now; its arena is
- * extended if need be. All kinds that a look found are planned one after the other, and have the same addresses for
- * what lives from one iteration into the next (learner_shapes.c). An arena of its own, in place of the open one, is for
- * a plan that the open one has no addresses for. Where what is open does not know most of what it misses, iterations
- * are looked for by their form. A plan that misses much goes (lib/runtime/suspend.c), and all is learnt again.
+ * Where an active plan is open already, a further plan becomes another loaded plan of it, around what lies there now;
+ * its arena is extended if need be. All kinds that a look found are planned one after the other, and have the same
+ * addresses for what lives from one iteration into the next (learner_shapes.c). An arena of its own, in place of the
+ * open one, is for a plan that the open one has no addresses for. Where what is open does not know most of what it
+ * misses, iterations are looked for by their form. A plan that misses much goes (lib/runtime/suspend.c), and all is
+ * learnt again.
  *
  * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where
  * plans would serve most of what the program does. Which kinds there is room for shows when they are planned, the
@@ -29,8 +30,8 @@
  *
  * When to look, and how far back, is one rule (look_schedule.h).
  *
- * Under pressure the engine asks for everything back (seam__planned_spare): a stage that is being prepared is given up,
- * and the worker begins again later.
+ * Under pressure the engine asks for everything back (seam__planned_spare): an active plan that is being prepared is
+ * given up, and the worker begins again later.
  *
  * With the option plan:auto a thread of the pool calls it; it is made when there is something to learn from and sleeps
  * until it is told that there is more. It has the program's own priority: a thread of a lower one that holds a lock
@@ -80,10 +81,10 @@ struct seam_learner {
 	uint64_t tried;           /* a bit per kind: it was planned, or could not be, since the look */
 	uint64_t roomless; /* a bit per kind: it could not be, since the look, for it needs more memory than there is.
 			      It comes again all the same */
-	struct seam_survey survey;  /* PLAN, BEGIN */
-	struct seam_plan *plan;     /* BEGIN and later */
-	struct seam_script *script; /* BEGIN, PREPARE: ours */
-	struct seam_stage *stage;   /* PREPARE: ours until it waits; NULL: the open one is extended */
+	struct seam_survey survey;       /* PLAN, BEGIN */
+	struct seam_plan *plan;          /* BEGIN and later */
+	struct seam_loaded_plan *loaded; /* BEGIN, PREPARE: ours */
+	struct seam_active_plan *active; /* PREPARE: ours until it waits; NULL: the open one is extended */
 	uint64_t rest_bytes; /* least that was live in the kind's newest iteration: the model has not all that lives
 				across its end */
 	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
@@ -93,10 +94,10 @@ struct seam_learner {
 	bool replaces;             /* the open arena has no room for more: the new plan gets an arena of its own */
 	uint64_t adoptions_before; /* WAIT: to see whether what waited was opened */
 	bool extends;              /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
-	bool fits;                 /* BEGIN: the script needs no more than the open arena has */
+	bool fits;                 /* BEGIN: the loaded plan needs no more than the open arena has */
 	bool marked;               /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served
-						   by a script */
+						   by a loaded plan */
 	uint32_t refused_count;
 	uint64_t known_events; /* length of a period whose plan has served well; 0: there is none */
 	uint64_t repeats_from; /* events of the window in which something was seen to repeat first; 0: nothing was */

@@ -85,8 +85,8 @@ static void drop_surplus(struct choice *choice, uint32_t first, uint64_t wanted_
 }
 
 /* Chunks for wanted_bytes of an arena, or of more of the open one. */
-static void choose_chunks(const struct seam_learner *learner, const struct seam_stage *open, uint64_t wanted_bytes,
-	uint8_t *taken, struct choice *choice)
+static void choose_chunks(const struct seam_learner *learner, const struct seam_active_plan *open,
+	uint64_t wanted_bytes, uint8_t *taken, struct choice *choice)
 {
 	const struct seam_survey *survey = &learner->survey;
 	for (uint32_t i = 0; open == NULL && i < survey->partial && choice->bytes < wanted_bytes; i++)
@@ -98,31 +98,31 @@ static void choose_chunks(const struct seam_learner *learner, const struct seam_
 	drop_surplus(choice, first, wanted_bytes);
 }
 
-/* A new stage over the chunks, which is being prepared from here on. */
-static enum seam_rc begin_stage(struct seam_learner *learner, const struct choice *choice, uint64_t fresh_bytes)
+/* A new active plan over the chunks, which is being prepared from here on. */
+static enum seam_rc begin_active(struct seam_learner *learner, const struct choice *choice, uint64_t fresh_bytes)
 {
-	struct seam_stage *stage = NULL;
-	enum seam_rc rc = seam__stage_create(learner->runtime, &stage);
+	struct seam_active_plan *active = NULL;
+	enum seam_rc rc = seam__active_create(learner->runtime, &active);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t reserve_bytes = 2 * (choice->bytes + fresh_bytes);
 	rc = seam__arena_begin(
-		learner->engine, choice->numbers, choice->count, fresh_bytes, 0, reserve_bytes, &stage->arena);
+		learner->engine, choice->numbers, choice->count, fresh_bytes, 0, reserve_bytes, &active->arena);
 	if (rc != SEAM_OK) {
-		seam__stage_discard(learner->runtime, stage);
+		seam__active_discard(learner->runtime, active);
 		return rc;
 	}
-	learner->stage = stage;
-	learner->runtime->preparing = stage;
+	learner->active = active;
+	learner->runtime->preparing = active;
 	return SEAM_OK;
 }
 
 /* An arena over the choice, or more of the open one. */
-static enum seam_rc begin_arena(
-	struct seam_learner *learner, const struct seam_stage *open, const struct choice *choice, uint64_t fresh_bytes)
+static enum seam_rc begin_arena(struct seam_learner *learner, const struct seam_active_plan *open,
+	const struct choice *choice, uint64_t fresh_bytes)
 {
 	if (open == NULL)
-		return begin_stage(learner, choice, fresh_bytes);
+		return begin_active(learner, choice, fresh_bytes);
 	if (choice->bytes + fresh_bytes == 0)
 		return SEAM_OK; /* what an earlier extension could not map is to be mapped */
 	return seam__planned_extend(learner->runtime, choice->numbers, choice->count, fresh_bytes);
@@ -138,9 +138,9 @@ static bool is_free_of_cost(struct seam_learner *learner, uint64_t fresh_bytes)
 
 enum seam_rc seam__learner_begin(struct seam_learner *learner)
 {
-	const struct seam_stage *open = seam__learner_extends(learner);
+	const struct seam_active_plan *open = seam__learner_extends(learner);
 	uint64_t wanted_bytes =
-		seam__bits_align_up(seam__script_bytes(learner->script), learner->engine->memory.granularity_bytes);
+		seam__bits_align_up(seam__loaded_bytes(learner->loaded), learner->engine->memory.granularity_bytes);
 	const size_t room = (size_t)learner->survey.count + 1;
 	struct choice choice = {
 		.numbers = seam__meta_array(learner->meta, room, sizeof *choice.numbers),

@@ -28,7 +28,7 @@ struct seam_live_range {
 };
 struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint64_t first, uint64_t last);
 
-/* Plans the chosen kind around the residents as they lie now: survey, plan and script are set. Errors: those of
+/* Plans the chosen kind around the residents as they lie now: survey, plan and loaded plan are set. Errors: those of
  * seam_plan_make(); SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
 SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_learner *learner);
 
@@ -41,13 +41,13 @@ struct seam_plan_options seam__learner_limits(
  * worth a plan and were not refused: it is the learner's `kind` now, and refused from here on. False: there is none. */
 bool seam__learner_choose(struct seam_learner *learner);
 
-/* Kinds that are but a part of the iterations that the open stage knows, or several of them in turn, are not chosen
- * until the next look. A stage that is building is not asked: nothing is added to it. Takes `lock`. */
+/* Kinds that are but a part of the iterations that the open active plan knows, or several of them in turn, are not
+ * chosen until the next look. An active plan that is building is not asked: nothing is added to it. Takes `lock`. */
 void seam__learner_leave_known(struct seam_learner *learner);
 
-/* learner_known.c: whether a plan of the kind is needless: it is a part of what a script of the open stage is of, or
- * several of those in turn. False: no stage is open, the one that is is building, or plans come and go too fast to say.
- * Takes `lock`, for 64 steps at a time. */
+/* learner_known.c: whether a plan of the kind is needless: it is a part of what a loaded plan of the open active plan
+ * is of, or several of those in turn. False: no active plan is open, the one that is is building, or plans come and go
+ * too fast to say. Takes `lock`, for 64 steps at a time. */
 bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind, bool *ret_needless);
 
 /* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
@@ -59,12 +59,12 @@ struct seam_taken_ranges {
 	size_t count;
 };
 
-/* A block that lives into the next iteration: of a script, or of a model. */
+/* A block that lives into the next iteration: of a loaded plan, or of a model. */
 struct seam_crossing {
 	uint64_t bytes;
 	uint64_t stream;
 	uint64_t at;   /* position, or event */
-	uint32_t slot; /* of the script */
+	uint32_t slot; /* of the loaded plan */
 	bool used;
 };
 
@@ -74,7 +74,7 @@ struct seam_crossings {
 };
 
 /* Where blocks of a model are to lie: first those that live from one iteration into the next, then those with which the
- * iteration begins as that of a script does. */
+ * iteration begins as that of a loaded plan does. */
 struct seam_pins {
 	struct seam_plan_fixed *items;
 	size_t crossing_count;
@@ -85,33 +85,33 @@ struct seam_pins {
 /* None yet, but what of the model could be pinned. O(events), without locks. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__pins_init(const struct seam_iteration_kind *kind, struct seam_pins *ret_pins);
 
-/* They lie where they do in `script`, copy by copy: one goes on in the copy that the other would be in. Nothing is
- * pinned where the arena is taken. With `change`: the script stays. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam_iteration_kind *kind,
-	const struct seam_taken_ranges *taken, struct seam_pins *pins);
+/* They lie where they do in `loaded`, copy by copy: one goes on in the copy that the other would be in. Nothing is
+ * pinned where the arena is taken. With `change`: the loaded plan stays. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__pins_find(const struct seam_loaded_plan *loaded,
+	const struct seam_iteration_kind *kind, const struct seam_taken_ranges *taken, struct seam_pins *pins);
 void seam__pins_fini(struct seam_pins *pins); /* a zeroed one is allowed */
 
-/* Which script of the open arena further ones follow in that; NULL: nothing crosses. With the engine's `lock`. */
-const struct seam_script *seam__pins_model(const struct seam_matcher *matcher);
+/* Which loaded plan of the open arena further ones follow in that; NULL: nothing crosses. With the engine's `lock`. */
+const struct seam_loaded_plan *seam__pins_model(const struct seam_matcher *matcher);
 
 /* Where a surveyed chunk lies in an open arena, UINT64_MAX if it does not. With `lock`. */
 uint64_t seam__learner_offset(const struct seam_arena *arena, const struct seam_surveyed *surveyed);
 
-/* [both; drops lock] An arena for the script: a stage that is being prepared, or more chunks for the open one. Errors:
- * those of seam__arena_begin(); SEAM_NOT_FOUND also where the pool has grown since the survey, and would have more than
- * the plan is worth. */
+/* [both; drops lock] An arena for the loaded plan: an active plan that is being prepared, or more chunks for the open
+ * one. Errors: those of seam__arena_begin(); SEAM_NOT_FOUND also where the pool has grown since the survey, and would
+ * have more than the plan is worth. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_learner *learner);
 
-/* The open stage, if the new plan is to become another script of it; else NULL. With the engine's `lock`. */
-static inline struct seam_stage *seam__learner_extends(const struct seam_learner *learner)
+/* The open active plan, if the new plan is to become another loaded plan of it; else NULL. With the engine's `lock`. */
+static inline struct seam_active_plan *seam__learner_extends(const struct seam_learner *learner)
 {
-	return learner->runtime->open && !learner->replaces ? LIST_FIRST(&learner->runtime->stages) : NULL;
+	return learner->runtime->open && !learner->replaces ? LIST_FIRST(&learner->runtime->active_plans) : NULL;
 }
 
 /* It led to nothing: the next look comes when the window has doubled. */
 void seam__learner_give_up(struct seam_learner *learner);
 
-/* Forgets what was begun, but the stage. */
+/* Forgets what was begun, but the active plan. */
 void seam__learner_reset(struct seam_learner *learner);
 
 #endif

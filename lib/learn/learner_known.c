@@ -1,8 +1,8 @@
-/* learner_known.c: whether the scripts of the open stage know a kind of iteration.
+/* learner_known.c: whether the loaded plans of the open active plan know a kind of iteration.
  *
- * A kind is known if a script has nearly all of its requests, each with those before it on its thread and stream. Some
- * hundred of them are looked at: what they are is found out beforehand, and they are looked up in portions, for the
- * program waits meanwhile.
+ * A kind is known if a loaded plan has nearly all of its requests, each with those before it on its thread and stream.
+ * Some hundred of them are looked at: what they are is found out beforehand, and they are looked up in portions, for
+ * the program waits meanwhile.
  *
  * Not here: which kinds are planned (learner_shapes.c). With `work`.
  */
@@ -12,7 +12,9 @@
 #include "matcher_state.h"
 #include "planned_impl.h"
 
-#define STRANGE_SHARE 4u /* of the requests that are looked at, that a script of the kind may not have like that */
+#define STRANGE_SHARE                                                                                   \
+	4u /* of the requests that are looked at, that a loaded plan of the kind may not have like that \
+	    */
 #define LOOKED_AT 256u
 #define PORTION 64u /* samples that are looked up under one lock: as long may a request have to wait */
 #define ATTEMPTS 4u /* plans come and go that often between portions: then nothing is said */
@@ -60,12 +62,12 @@ static void find_samples(const struct seam_iteration_kind *kind, struct samples 
 	}
 }
 
-static bool has_run(const struct seam_script *script, const struct sample *sample)
+static bool has_run(const struct seam_loaded_plan *loaded, const struct sample *sample)
 {
-	for (uint32_t l = 0; l < script->lane_count; l++) {
-		const struct seam_lane *lane = &script->lanes[l];
-		if (lane->stream == sample->stream && lane->plan_thread == sample->thread)
-			return seam__lane_has_run(lane, sample->run);
+	for (uint32_t l = 0; l < loaded->cursor_count; l++) {
+		const struct seam_cursor *cursor = &loaded->cursors[l];
+		if (cursor->stream == sample->stream && cursor->plan_thread == sample->thread)
+			return seam__cursor_has_run(cursor, sample->run);
 	}
 	return false;
 }
@@ -78,35 +80,35 @@ static uint64_t version_of(const struct seam_runtime *runtime)
 
 static bool is_comparable(const struct seam_runtime *runtime, uint64_t version)
 {
-	return runtime->open && !seam__stage_open(runtime)->building && version_of(runtime) == version;
+	return runtime->open && !seam__active_open(runtime)->building && version_of(runtime) == version;
 }
 
-/* Of the script with this number: its slots, and which samples from `first` on it has, a portion under one lock. False:
- * the open stage is another one. Takes `lock`. */
+/* Of the loaded plan with this number: its slots, and which samples from `first` on it has, a portion under one lock.
+ * False: the open active plan is another one. Takes `lock`. */
 static bool look_up(struct seam_learner *learner, uint64_t version, uint32_t number, const struct samples *samples,
 	uint32_t first, bool *ret_has, uint64_t *ret_slots)
 {
 	seam__mutex_lock(&learner->engine->lock);
 	const bool is_there = is_comparable(learner->runtime, version);
 	if (is_there) {
-		const struct seam_script *script =
-			seam__matcher_script(seam__stage_open(learner->runtime)->matcher, number);
+		const struct seam_loaded_plan *loaded =
+			seam__matcher_loaded(seam__active_open(learner->runtime)->matcher, number);
 		for (uint32_t n = first; n < samples->count && n < first + PORTION; n++)
-			ret_has[n] = has_run(script, &samples->items[n]);
-		*ret_slots = script->slots;
+			ret_has[n] = has_run(loaded, &samples->items[n]);
+		*ret_slots = loaded->slots;
 	}
 	seam__mutex_unlock(&learner->engine->lock);
 	return is_there;
 }
 
-/* False: the open stage is another one. */
-static bool compare(struct seam_learner *learner, uint64_t version, uint32_t scripts, const struct samples *samples,
-	uint64_t events, bool *ret_needless)
+/* False: the open active plan is another one. */
+static bool compare(struct seam_learner *learner, uint64_t version, uint32_t loaded_plans,
+	const struct samples *samples, uint64_t events, bool *ret_needless)
 {
-	bool any[LOOKED_AT] = {false}; /* of the scripts has it */
+	bool any[LOOKED_AT] = {false}; /* of the loaded plans has it */
 	uint64_t together = 0, most_slots = 0;
 	bool alone = false, part = false;
-	for (uint32_t i = 0; i < scripts; i++) {
+	for (uint32_t i = 0; i < loaded_plans; i++) {
 		bool has[LOOKED_AT] = {false};
 		uint64_t count = 0, slots = 0;
 		for (uint32_t first = 0; first == 0 || first < samples->count; first += PORTION) {
@@ -136,12 +138,13 @@ bool seam__learner_know(struct seam_learner *learner, const struct seam_iteratio
 		seam__mutex_lock(&learner->engine->lock);
 		const uint64_t version = version_of(learner->runtime);
 		const bool is_open = is_comparable(learner->runtime, version);
-		const uint32_t scripts =
-			is_open ? seam__matcher_scripts(seam__stage_open(learner->runtime)->matcher) : 0;
+		const uint32_t loaded_plans =
+			is_open ? seam__matcher_loaded_count(seam__active_open(learner->runtime)->matcher) : 0;
 		seam__mutex_unlock(&learner->engine->lock);
 		if (!is_open)
 			return false;
-		if (compare(learner, version, scripts, &samples, kind->last_event - kind->first_event, ret_needless))
+		if (compare(learner, version, loaded_plans, &samples, kind->last_event - kind->first_event,
+			    ret_needless))
 			return true;
 	}
 	return false;

@@ -25,7 +25,7 @@ static bool is_served(struct seam_learner *learner)
 	const struct seam_planned_counts *counts = &learner->runtime->counts;
 	seam__mutex_lock(&learner->engine->lock);
 	seam__plan_cost_note(&learner->cost, learner->engine->memory.reserved_peak_bytes);
-	bool open = learner->runtime->open, building = open && seam__stage_open(learner->runtime)->building;
+	bool open = learner->runtime->open, building = open && seam__active_open(learner->runtime)->building;
 	bool settles = learner->seen_requests <= learner->runtime->opened_requests;
 	if (settles) {
 		learner->seen_requests =

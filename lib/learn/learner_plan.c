@@ -1,4 +1,4 @@
-/* learner_plan.c: from a kind of iteration to a script, around what stays.
+/* learner_plan.c: from a kind of iteration to a loaded plan, around what stays.
  *
  * Not here: which chunks its arena gets (learner_chunks.c).
  */
@@ -100,11 +100,11 @@ static void take(struct taken *taken, uint64_t begin, uint64_t bytes)
 	taken->ranges[taken->count++] = (struct seam_plan_range){begin, end};
 }
 
-static void take_planned(void *user, struct seam_planned *planned)
+static void take_planned(void *user, struct seam_plan_block *plan_block)
 {
 	struct taken *taken = user;
-	if (stays(taken->staying, planned->serial))
-		take(taken, planned->offset, planned->bytes);
+	if (stays(taken->staying, plan_block->serial))
+		take(taken, plan_block->offset, plan_block->bytes);
 }
 
 /* Sorts, and joins what touches. */
@@ -146,18 +146,18 @@ static void take_unlisted(const struct seam_arena *arena, const uint8_t *listed,
 }
 
 /* The pieces of residents, in the open arena, or (NULL) the one that will be. [both; drops lock] */
-static enum seam_rc find_taken(struct seam_learner *learner, const struct seam_stage *stage, struct taken *taken)
+static enum seam_rc find_taken(struct seam_learner *learner, const struct seam_active_plan *active, struct taken *taken)
 {
 	const struct seam_survey *survey = &learner->survey;
-	const size_t listed_count = stage != NULL ? stage->arena.count : 0;
+	const size_t listed_count = active != NULL ? active->arena.count : 0;
 	uint64_t *offsets = seam__meta_array(seam__meta_process(), (size_t)survey->count + 1, sizeof *offsets);
 	uint8_t *listed = seam__meta_array(seam__meta_process(), listed_count + 1, sizeof *listed);
 	uint64_t offset = 0;
 	taken->rc = offsets != NULL && listed != NULL ? SEAM_OK : SEAM_OOM_META;
 	for (uint32_t i = 0; i < survey->count && taken->rc == SEAM_OK; i++) {
-		offsets[i] = stage != NULL ? seam__learner_offset(&stage->arena, &survey->chunks[i]) : offset;
+		offsets[i] = active != NULL ? seam__learner_offset(&active->arena, &survey->chunks[i]) : offset;
 		offset += survey->chunks[i].bytes;
-		if (stage != NULL && offsets[i] != UINT64_MAX)
+		if (active != NULL && offsets[i] != UINT64_MAX)
 			listed[survey->chunks[i].kept_at] = 1;
 		let_others(learner, i);
 	}
@@ -167,10 +167,10 @@ static enum seam_rc find_taken(struct seam_learner *learner, const struct seam_s
 		if (begin != UINT64_MAX)
 			take(taken, begin + resident->offset_bytes, resident->bytes);
 	}
-	if (stage != NULL && taken->rc == SEAM_OK)
-		take_unlisted(&stage->arena, listed, taken);
-	if (stage != NULL && taken->rc == SEAM_OK)
-		seam__matcher_each(stage->matcher, take_planned, taken);
+	if (active != NULL && taken->rc == SEAM_OK)
+		take_unlisted(&active->arena, listed, taken);
+	if (active != NULL && taken->rc == SEAM_OK)
+		seam__matcher_each(active->matcher, take_planned, taken);
 	seam__meta_free(seam__meta_process(), offsets, ((size_t)survey->count + 1) * sizeof *offsets);
 	seam__meta_free(seam__meta_process(), listed, (listed_count + 1) * sizeof *listed);
 	tidy(taken);
@@ -193,8 +193,8 @@ static void forget_plan(struct seam_learner *learner)
 {
 	seam_plan_free(learner->plan);
 	learner->plan = NULL;
-	seam__script_destroy(learner->meta, learner->script);
-	learner->script = NULL;
+	seam__loaded_destroy(learner->meta, learner->loaded);
+	learner->loaded = NULL;
 }
 
 /* The largest arena that costs nothing: the chunks that are there, and what may be added to the pool. */
@@ -204,7 +204,7 @@ static uint64_t affordable_bytes(const struct seam_learner *learner, uint64_t un
 	return learner->survey.bytes + unlisted_bytes + limit_bytes - seam__bits_min(limit_bytes, engine_bytes);
 }
 
-static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_bytes, const struct taken *taken,
+static enum seam_rc make_loaded(struct seam_learner *learner, uint64_t peak_bytes, const struct taken *taken,
 	const struct seam_plan_fixed *fixed, size_t fixed_count)
 {
 	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[learner->kind];
@@ -227,14 +227,14 @@ static enum seam_rc make_script(struct seam_learner *learner, uint64_t peak_byte
 	enum seam_rc rc = seam__plan_make(kind->model, &options, affordable_bytes(learner, taken->unlisted_bytes),
 		&error, &work_ns, &learner->plan);
 	learner->work_ns += work_ns;
-	return rc == SEAM_OK ? seam__script_create(learner->meta, learner->plan, &learner->script) : rc;
+	return rc == SEAM_OK ? seam__loaded_create(learner->meta, learner->plan, &learner->loaded) : rc;
 }
 
 /* It needs no more than there is, or hardly more than any plan would. */
 static bool is_small(const struct seam_learner *learner, uint64_t room_bytes)
 {
 	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
-	return seam__script_bytes(learner->script) <=
+	return seam__loaded_bytes(learner->loaded) <=
 		seam__bits_max(room_bytes, least_bytes + least_bytes / SEAM_COST_NOISE_SHARE);
 }
 
@@ -250,24 +250,24 @@ static enum seam_rc make_plan(struct seam_learner *learner, const struct taken *
 		if (rc == SEAM_OK ? is_small(learner, taken->room_bytes) : rc != SEAM_INVALID && rc != SEAM_UNSUPPORTED)
 			break;
 		if (i == 0 || counts[i] != counts[i - 1])
-			rc = make_script(learner, range.peak_bytes, taken, pins->items, counts[i]);
+			rc = make_loaded(learner, range.peak_bytes, taken, pins->items, counts[i]);
 	}
 	if (rc != SEAM_OK)
 		return rc;
 	learner->open_below_bytes = seam__bits_max(learner->rest_bytes, range.least_bytes) +
 		(range.peak_bytes - range.least_bytes) / REST_SHARE;
-	learner->period_requests = seam__script_slots(learner->script);
+	learner->period_requests = seam__loaded_slots(learner->loaded);
 	learner->period_events = kind->last_event - kind->first_event;
 	learner->marked = kind->marked;
 	if (kind->marked)
-		seam__script_begins_at_mark(learner->script);
+		seam__loaded_begins_at_mark(learner->loaded);
 	return SEAM_OK;
 }
 
 /* Whether the plan serves most of the program: larger iterations may be to come again. */
 static bool serves_most(const struct seam_learner *learner)
 {
-	const uint64_t bytes = seam__script_bytes(learner->script) + learner->plan->header.resident_bytes;
+	const uint64_t bytes = seam__loaded_bytes(learner->loaded) + learner->plan->header.resident_bytes;
 	return learner->extends || seam__learner_knows_all(learner) ||
 		bytes >= learner->cost.most_bytes / 100 * LARGEST_PERCENT;
 }
@@ -277,28 +277,28 @@ static bool is_dear(const struct seam_learner *learner, const struct taken *take
 {
 	return rc == SEAM_UNSUPPORTED ||
 		(rc == SEAM_OK &&
-			seam__script_bytes(learner->script) > affordable_bytes(learner, taken->unlisted_bytes));
+			seam__loaded_bytes(learner->loaded) > affordable_bytes(learner, taken->unlisted_bytes));
 }
 
-/* What stays, and where it lies: the survey, what is taken of the arena, and what further scripts have in common with
- * those that are open. With `change` all the time, so that chunks and scripts stay. */
+/* What stays, and where it lies: the survey, what is taken of the arena, and what further loaded plans have in common
+ * with those that are open. With `change` all the time, so that chunks and loaded plans stay. */
 static enum seam_rc look_around(
 	struct seam_learner *learner, struct staying *staying, struct taken *taken, struct seam_pins *pins)
 {
-	const struct seam_script *script = NULL;
+	const struct seam_loaded_plan *loaded = NULL;
 	seam__learner_stop(learner);
 	enum seam_rc rc = seam__survey_make(learner->engine, block_stays, staying, &learner->survey);
-	const struct seam_stage *open = seam__learner_extends(learner);
+	const struct seam_active_plan *open = seam__learner_extends(learner);
 	learner->extends = open != NULL;
 	if (rc == SEAM_OK)
 		rc = find_taken(learner, open, taken);
 	if (open != NULL) {
-		taken->room_bytes = seam__stage_usable_bytes(open);
-		script = seam__pins_model(open->matcher);
+		taken->room_bytes = seam__active_usable_bytes(open);
+		loaded = seam__pins_model(open->matcher);
 	}
 	seam__mutex_unlock(&learner->engine->lock);
-	if (rc == SEAM_OK && script != NULL)
-		rc = seam__pins_find(script, &learner->rhythm.kinds[learner->kind],
+	if (rc == SEAM_OK && loaded != NULL)
+		rc = seam__pins_find(loaded, &learner->rhythm.kinds[learner->kind],
 			&(struct seam_taken_ranges){taken->ranges, taken->count}, pins);
 	seam__mutex_unlock(&learner->engine->change);
 	return rc;

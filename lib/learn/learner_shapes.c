@@ -7,8 +7,8 @@
  * plan. So does what is asked for before the first request that tells which kind it is: it lies where another plan has
  * it by then.
  *
- * Not here: plans (learner_plan.c), which kinds the open stage knows (learner_known.c), which script the program is in
- * (matcher.h). With `work`.
+ * Not here: plans (learner_plan.c), which kinds the open active plan knows (learner_known.c), which loaded plan the
+ * program is in (matcher.h). With `work`.
  */
 #include <stdlib.h>
 
@@ -151,22 +151,24 @@ static void crossings_fini(struct seam_crossings *crossings)
 	seam__meta_free(seam__meta_process(), crossings->items, crossings->capacity * sizeof *crossings->items);
 }
 
-static bool crosses(const struct seam_script *script, const struct seam_cue *cue)
+static bool crosses(const struct seam_loaded_plan *loaded, const struct seam_expected_slot *expected)
 {
-	return cue->bytes != 0 && script->stretches[cue->slot].end >= script->positions;
+	return expected->bytes != 0 && loaded->lifetimes[expected->slot].end >= loaded->positions;
 }
 
-static void find_in_script(const struct seam_script *script, struct seam_crossings *crossings)
+static void find_in_loaded(const struct seam_loaded_plan *loaded, struct seam_crossings *crossings)
 {
-	for (uint32_t l = 0; l < script->lane_count; l++) {
-		const struct seam_lane *lane = &script->lanes[l];
-		for (const struct seam_cue *cue = lane->first; cue < lane->first + lane->count; cue++) {
-			if (crosses(script, cue))
+	for (uint32_t l = 0; l < loaded->cursor_count; l++) {
+		const struct seam_cursor *cursor = &loaded->cursors[l];
+		for (const struct seam_expected_slot *expected = cursor->first;
+			expected < cursor->first + cursor->count; expected++) {
+			if (crosses(loaded, expected))
 				crossings->items[crossings->count++] = (struct seam_crossing){
-					.bytes = script->instances[seam__script_number(script, cue->slot, 0)].bytes,
-					.stream = lane->stream,
-					.at = cue->begin,
-					.slot = cue->slot,
+					.bytes =
+						loaded->instances[seam__loaded_number(loaded, expected->slot, 0)].bytes,
+					.stream = cursor->stream,
+					.at = expected->begin,
+					.slot = expected->slot,
 				};
 		}
 	}
@@ -214,11 +216,11 @@ static bool is_taken(const struct seam_taken_ranges *taken, uint64_t begin, uint
 	return low < taken->count && taken->ranges[low].begin_bytes < end;
 }
 
-static void pin(const struct seam_script *script, uint32_t slot, uint64_t event, const struct seam_taken_ranges *taken,
-	struct seam_pins *pins)
+static void pin(const struct seam_loaded_plan *loaded, uint32_t slot, uint64_t event,
+	const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
-	for (uint32_t copy = 0; copy < script->copies; copy++) {
-		const struct seam_planned *there = &script->instances[seam__script_number(script, slot, copy)];
+	for (uint32_t copy = 0; copy < loaded->copies; copy++) {
+		const struct seam_plan_block *there = &loaded->instances[seam__loaded_number(loaded, slot, copy)];
 		if (!is_taken(taken, there->offset, there->offset + there->bytes))
 			pins->items[pins->count++] = (struct seam_plan_fixed){.event = event,
 				.offset_bytes = there->offset,
@@ -241,8 +243,8 @@ static bool are_alike(const struct seam_crossings *there, const struct seam_cros
 
 /* The n-th block of one is the n-th of the other, if they are alike; else the n-th of a size is the n-th of that size.
  * Of one that is larger in the new plan the place is not large enough. */
-static void match(const struct seam_script *script, struct seam_crossings *there, const struct seam_crossings *wanted,
-	const struct seam_taken_ranges *taken, struct seam_pins *pins)
+static void match(const struct seam_loaded_plan *loaded, struct seam_crossings *there,
+	const struct seam_crossings *wanted, const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	const bool alike = are_alike(there, wanted);
 	size_t from = 0;
@@ -251,7 +253,7 @@ static void match(const struct seam_script *script, struct seam_crossings *there
 		if (alike) {
 			const struct seam_crossing *have = &there->items[w];
 			if (have->bytes >= want->bytes)
-				pin(script, have->slot, want->at, taken, pins);
+				pin(loaded, have->slot, want->at, taken, pins);
 			continue;
 		}
 		for (size_t t = from; t < there->count; t++) {
@@ -259,7 +261,7 @@ static void match(const struct seam_script *script, struct seam_crossings *there
 			if (have->used || have->bytes != want->bytes || have->stream != want->stream)
 				continue;
 			have->used = true;
-			pin(script, have->slot, want->at, taken, pins);
+			pin(loaded, have->slot, want->at, taken, pins);
 			break;
 		}
 		while (from < there->count && there->items[from].used)
@@ -267,9 +269,9 @@ static void match(const struct seam_script *script, struct seam_crossings *there
 	}
 }
 
-/* The position of the first request that is another one in the model than in the script. pins: not NULL: what was asked
- * for before and is live there is pinned, but for what crosses. */
-static uint32_t compare_beginnings(const struct seam_script *script, const struct seam_iteration_kind *kind,
+/* The position of the first request that is another one in the model than in the loaded plan. pins: not NULL: what was
+ * asked for before and is live there is pinned, but for what crosses. */
+static uint32_t compare_beginnings(const struct seam_loaded_plan *loaded, const struct seam_iteration_kind *kind,
 	uint32_t until, const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	uint32_t position = 0;
@@ -277,18 +279,18 @@ static uint32_t compare_beginnings(const struct seam_script *script, const struc
 		const struct seam_trace_event *event = &kind->model->events[i];
 		if (event->kind != SEAM_TRACE_ALLOC)
 			continue;
-		while (position < script->positions && (script->actions[position] & 1) != 0)
+		while (position < loaded->positions && (loaded->actions[position] & 1) != 0)
 			position++;
 		if (position >= until)
 			return position;
-		const uint32_t slot = script->actions[position] >> 1;
-		const struct seam_stretch *stretch = &script->stretches[slot];
-		if (stretch->group != SEAM_STATIC || (event->flags & SEAM_TRACE_DYNAMIC) != 0 ||
-			script->instances[seam__script_number(script, slot, 0)].bytes !=
+		const uint32_t slot = loaded->actions[position] >> 1;
+		const struct seam_lifetime *lifetime = &loaded->lifetimes[slot];
+		if (lifetime->group != SEAM_STATIC || (event->flags & SEAM_TRACE_DYNAMIC) != 0 ||
+			loaded->instances[seam__loaded_number(loaded, slot, 0)].bytes !=
 				seam__bits_align_up(event->size, SEAM_PLANNED_BYTES))
 			return position;
-		if (pins != NULL && stretch->end > until && stretch->end < script->positions)
-			pin(script, slot, i, taken, pins);
+		if (pins != NULL && lifetime->end > until && lifetime->end < loaded->positions)
+			pin(loaded, slot, i, taken, pins);
 		position++;
 	}
 	return position;
@@ -300,23 +302,23 @@ enum seam_rc seam__pins_init(const struct seam_iteration_kind *kind, struct seam
 	return rc == SEAM_OK ? find_in_model(kind, &ret_pins->wanted) : rc;
 }
 
-enum seam_rc seam__pins_find(const struct seam_script *script, const struct seam_iteration_kind *kind,
+enum seam_rc seam__pins_find(const struct seam_loaded_plan *loaded, const struct seam_iteration_kind *kind,
 	const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	struct seam_crossings there;
-	pins->room = (pins->wanted.count + script->slots) * script->copies + 1;
+	pins->room = (pins->wanted.count + loaded->slots) * loaded->copies + 1;
 	pins->items = seam__meta_array(seam__meta_process(), pins->room, sizeof *pins->items);
 	if (pins->items == NULL)
 		return SEAM_OOM_META;
-	enum seam_rc rc = crossings_init(&there, script->slots);
+	enum seam_rc rc = crossings_init(&there, loaded->slots);
 	if (rc != SEAM_OK)
 		return rc;
-	find_in_script(script, &there);
-	match(script, &there, &pins->wanted, taken, pins);
+	find_in_loaded(loaded, &there);
+	match(loaded, &there, &pins->wanted, taken, pins);
 	pins->crossing_count = pins->count;
-	if (script->stream_count == 1)
+	if (loaded->stream_count == 1)
 		(void)compare_beginnings(
-			script, kind, compare_beginnings(script, kind, script->positions, taken, NULL), taken, pins);
+			loaded, kind, compare_beginnings(loaded, kind, loaded->positions, taken, NULL), taken, pins);
 	crossings_fini(&there);
 	return SEAM_OK;
 }
@@ -328,18 +330,19 @@ void seam__pins_fini(struct seam_pins *pins)
 	*pins = (struct seam_pins){0};
 }
 
-/* Of the scripts that lie in the arena, the one with most that crosses: the others have the same of it. */
-const struct seam_script *seam__pins_model(const struct seam_matcher *matcher)
+/* Of the loaded plans that lie in the arena, the one with most that crosses: the others have the same of it. */
+const struct seam_loaded_plan *seam__pins_model(const struct seam_matcher *matcher)
 {
-	const struct seam_script *best = NULL;
+	const struct seam_loaded_plan *best = NULL;
 	uint64_t most_bytes = 0;
-	for (uint32_t i = 0; i < seam__matcher_scripts(matcher); i++) {
-		const struct seam_script *script = seam__matcher_script(matcher, i);
+	for (uint32_t i = 0; i < seam__matcher_loaded_count(matcher); i++) {
+		const struct seam_loaded_plan *loaded = seam__matcher_loaded(matcher, i);
 		uint64_t bytes = 0;
-		for (const struct seam_cue *cue = script->cues; cue < script->cues + script->slots; cue++)
-			bytes += crosses(script, cue) ? cue->bytes : 0;
+		for (const struct seam_expected_slot *expected = loaded->expectations;
+			expected < loaded->expectations + loaded->slots; expected++)
+			bytes += crosses(loaded, expected) ? expected->bytes : 0;
 		if (bytes > most_bytes)
-			best = script;
+			best = loaded;
 		most_bytes = seam__bits_max(most_bytes, bytes);
 	}
 	return best;

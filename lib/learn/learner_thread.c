@@ -13,10 +13,10 @@
 #include "plan_format.h"
 #include "planned_impl.h"
 #include "record.h"
-#include "script.h"
+#include "loaded_plan.h"
 #include "trace_error.h"
 
-#define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open a stage */
+#define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open an active plan */
 #define SPARE_SHARE                                                                                                   \
 	1024u /* of the arena of a plan that was given, beside it: for those requests that depend on data and find no \
 		 idle place in it */
@@ -113,15 +113,15 @@ void seam__learner_wake(struct seam_learner *learner)
 	seam__mutex_unlock(&learner->sleep);
 }
 
-/* [both] The stage that the learner prepares, or that waits, goes. */
+/* [both] The active plan that the learner prepares, or that waits, goes. */
 static void give_way(struct seam_learner *learner)
 {
 	struct seam_runtime *runtime = learner->runtime;
 	if (runtime->preparing != NULL)
-		seam__stage_discard(learner->runtime, runtime->preparing);
+		seam__active_discard(learner->runtime, runtime->preparing);
 	if (runtime->waiting != NULL)
-		seam__stage_discard(learner->runtime, runtime->waiting);
-	learner->stage = NULL; /* if it was not that one, it is gone for want of memory */
+		seam__active_discard(learner->runtime, runtime->waiting);
+	learner->active = NULL; /* if it was not that one, it is gone for want of memory */
 }
 
 void seam__learner_destroy(struct seam_learner *learner)
@@ -135,7 +135,7 @@ void seam__learner_destroy(struct seam_learner *learner)
 	seam__mutex_unlock(&learner->sleep);
 	if (running)
 		(void)pthread_join(learner->thread, NULL);
-	if (learner->stage != NULL) {
+	if (learner->active != NULL) {
 		seam__learner_stop(learner);
 		give_way(learner);
 		seam__learner_go(learner);
@@ -167,48 +167,49 @@ static uint64_t crossing_bytes(const struct seam_plan *plan)
 	return bytes;
 }
 
-/* [both] *script: NULL once it is somebody else's. */
-static enum seam_rc use(struct seam_learner *learner, struct seam_script **script, const struct seam_plan *plan)
+/* [both] *loaded: NULL once it is somebody else's. */
+static enum seam_rc use(struct seam_learner *learner, struct seam_loaded_plan **loaded, const struct seam_plan *plan)
 {
 	struct seam_runtime *runtime = learner->runtime;
-	struct seam_script *mine = *script;
+	struct seam_loaded_plan *mine = *loaded;
 	enum seam_rc rc;
-	if (runtime->open && seam__script_bytes(mine) <= seam__stage_usable_bytes(seam__stage_open(runtime))) {
-		seam__prelude_end(learner->runtime); /* it is of another plan */
+	if (runtime->open && seam__loaded_bytes(mine) <= seam__active_usable_bytes(seam__active_open(runtime))) {
+		seam__prologue_end(learner->runtime); /* it is of another plan */
 		rc = seam__planned_add(learner->runtime, mine, true);
-		*script = rc == SEAM_OK ? NULL : mine;
+		*loaded = rc == SEAM_OK ? NULL : mine;
 		return rc;
 	}
 	/* The program's own plan comes first: what is being learned would replace it. */
 	give_way(learner);
 	seam__learner_reset(learner);
-	struct seam_stage *stage = NULL;
-	rc = seam__stage_prepare_fresh(learner->runtime, seam__script_bytes(mine) + spare_bytes(learner, plan), &stage);
+	struct seam_active_plan *active = NULL;
+	rc = seam__active_prepare_fresh(
+		learner->runtime, seam__loaded_bytes(mine) + spare_bytes(learner, plan), &active);
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t resident_bytes = plan->header.resident_bytes;
-	seam__stage_expect(learner->runtime, stage, resident_bytes, seam__script_slots(mine));
-	stage->crossing_bytes = crossing_bytes(plan);
-	stage->resident_bytes = resident_bytes;
-	stage->staying_bytes = resident_bytes - resident_bytes / 32;
+	seam__active_expect(learner->runtime, active, resident_bytes, seam__loaded_slots(mine));
+	active->crossing_bytes = crossing_bytes(plan);
+	active->resident_bytes = resident_bytes;
+	active->staying_bytes = resident_bytes - resident_bytes / 32;
 	const bool from_start =
-		seam__stage_from_start(learner->runtime, stage) && !seam__prelude_is_due(learner->runtime, plan);
-	rc = seam__planned_open(learner->runtime, stage, mine, from_start);
+		seam__active_from_start(learner->runtime, active) && !seam__prologue_is_due(learner->runtime, plan);
+	rc = seam__planned_open(learner->runtime, active, mine, from_start);
 	if (rc != SEAM_OK) {
-		seam__stage_discard(learner->runtime, stage);
+		seam__active_discard(learner->runtime, active);
 		return rc;
 	}
-	*script = NULL;
-	return seam__prelude_begin(learner->runtime, plan);
+	*loaded = NULL;
+	return seam__prologue_begin(learner->runtime, plan);
 }
 
 /* A given plan costs nothing if it takes no more than the pool would without it. */
 static enum seam_rc judge_cost(const struct seam_learner *learner, const struct seam_plan *plan,
-	const struct seam_script *script, struct seam_trace_error *error)
+	const struct seam_loaded_plan *loaded, struct seam_trace_error *error)
 {
 	const uint64_t resident_bytes = plan->header.resident_bytes;
-	const uint64_t live_bytes = resident_bytes + seam__script_find_peak(plan, script);
-	const uint64_t bytes = resident_bytes + seam__script_bytes(script);
+	const uint64_t live_bytes = resident_bytes + seam__loaded_find_peak(plan, loaded);
+	const uint64_t bytes = resident_bytes + seam__loaded_bytes(loaded);
 	if (bytes <= seam__plan_cost_without(live_bytes, learner->engine->memory.granularity_bytes))
 		return SEAM_OK;
 	seam__trace_error_set(error, 0,
@@ -219,43 +220,43 @@ static enum seam_rc judge_cost(const struct seam_learner *learner, const struct 
 }
 
 /* With what only plans that are given are asked for. With `work`. */
-static enum seam_rc create_script(struct seam_learner *learner, const struct seam_plan *plan,
-	struct seam_trace_error *error, struct seam_script **ret_script)
+static enum seam_rc create_loaded(struct seam_learner *learner, const struct seam_plan *plan,
+	struct seam_trace_error *error, struct seam_loaded_plan **ret_loaded)
 {
-	enum seam_rc rc = seam__script_create(learner->meta, plan, ret_script);
+	enum seam_rc rc = seam__loaded_create(learner->meta, plan, ret_loaded);
 	if (rc == SEAM_INVALID)
 		seam__trace_error_set(error, 0,
 			"the plan is of a stretch that happens once, of a graph, of nothing, or its addresses are no multiples of %u below 2 TiB",
 			SEAM_PLANNED_BYTES);
 	if (rc == SEAM_OK)
-		rc = judge_cost(learner, plan, *ret_script, error);
+		rc = judge_cost(learner, plan, *ret_loaded, error);
 	if (rc == SEAM_OK)
-		rc = seam__script_find_valleys(learner->meta, plan, *ret_script);
+		rc = seam__loaded_find_valleys(learner->meta, plan, *ret_loaded);
 	if (rc == SEAM_OK)
 		return rc;
-	seam__script_destroy(learner->meta, *ret_script);
-	*ret_script = NULL;
+	seam__loaded_destroy(learner->meta, *ret_loaded);
+	*ret_loaded = NULL;
 	return rc;
 }
 
 enum seam_rc seam__learner_use(
 	struct seam_learner *learner, const struct seam_plan *plan, struct seam_trace_error *error)
 {
-	struct seam_script *script = NULL;
+	struct seam_loaded_plan *loaded = NULL;
 	const char *broken;
 	enum seam_rc rc = seam__plan_check(plan, error, &broken); /* I10 */
 	if (rc != SEAM_OK)
 		return rc;
 	seam__mutex_lock(&learner->work);
-	rc = create_script(learner, plan, error, &script);
+	rc = create_loaded(learner, plan, error, &loaded);
 	if (rc == SEAM_OK) {
 		seam__learner_stop(learner);
-		rc = use(learner, &script, plan);
+		rc = use(learner, &loaded, plan);
 		seam__learner_go(learner);
 	}
 	seam__mutex_unlock(&learner->work);
 	if (rc != SEAM_OK)
-		seam__script_destroy(learner->meta, script);
+		seam__loaded_destroy(learner->meta, loaded);
 	return rc;
 }
 

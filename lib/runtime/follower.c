@@ -12,10 +12,10 @@
 	      it */
 
 /* Whether a block is still there that should have been gone so many positions ago. */
-static bool is_late(const struct seam_follower *follower, uint64_t front, uint64_t by)
+static bool is_late(const struct seam_follower *follower, uint64_t frontier, uint64_t by)
 {
 	for (uint32_t i = 0; i < SEAM_FOLLOWED; i++)
-		if (follower->followed[i].va != 0 && follower->followed[i].until + by < front)
+		if (follower->followed[i].va != 0 && follower->followed[i].until + by < frontier)
 			return true;
 	return false;
 }
@@ -23,15 +23,16 @@ static bool is_late(const struct seam_follower *follower, uint64_t front, uint64
 bool seam__follower_hear(struct seam_follower *follower, struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
 	const struct seam_heard heard = seam__matcher_follow(matcher, ask);
-	const uint64_t front = seam__matcher_front(matcher);
-	if (!heard.in_step || is_late(follower, front, LATE))
+	const uint64_t frontier = seam__matcher_frontier(matcher);
+	if (!heard.in_step || is_late(follower, frontier, LATE))
 		memset(follower, 0, sizeof(*follower));
 	follower->found = heard.found;
 	if (!heard.in_step)
 		return false;
 	follower->in_step++;
-	follower->until = heard.until <= front + SOON ? heard.until : 0;
-	return follower->in_step >= IN_STEP && follower->returned >= RETURNED && !is_late(follower, front, SOON_LATE);
+	follower->until = heard.until <= frontier + SOON ? heard.until : 0;
+	return follower->in_step >= IN_STEP && follower->returned >= RETURNED &&
+		!is_late(follower, frontier, SOON_LATE);
 }
 
 void seam__follower_serve(struct seam_follower *follower, uint64_t va)
@@ -48,7 +49,7 @@ void seam__follower_free(struct seam_follower *follower, const struct seam_match
 	for (uint32_t i = 0; i < SEAM_FOLLOWED; i++) {
 		if (follower->followed[i].va != va)
 			continue;
-		follower->returned += seam__matcher_front(matcher) <= follower->followed[i].until + LATE;
+		follower->returned += seam__matcher_frontier(matcher) <= follower->followed[i].until + LATE;
 		follower->followed[i].va = 0;
 		return;
 	}

@@ -1,51 +1,53 @@
-/* held.c: blocks of stages that go: at once, or when the other streams that used them have passed. */
+/* held.c: blocks of active plans that go: at once, or when the other streams that used them have passed. */
 #include "planned_impl.h"
 
-__attribute__((noinline, cold)) void seam__stage_give_back(
-	struct seam_runtime *runtime, struct seam_stage *stage, uint64_t offset, uint64_t bytes)
+__attribute__((noinline, cold)) void seam__active_give_back(
+	struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t offset, uint64_t bytes)
 {
-	if (stage->arena.state == SEAM_ARENA_CLOSED)
-		seam__arena_settle(runtime->engine, &stage->arena, offset, bytes, stage->streams, stage->stream_count);
+	if (active->arena.state == SEAM_ARENA_CLOSED)
+		seam__arena_settle(
+			runtime->engine, &active->arena, offset, bytes, active->streams, active->stream_count);
 	(void)seam__arena_give_part(
-		runtime->engine, &stage->arena, offset, offset + bytes, stage->streams, stage->stream_count);
+		runtime->engine, &active->arena, offset, offset + bytes, active->streams, active->stream_count);
 }
 
-void seam__planned_release(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned)
+void seam__planned_release(
+	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block)
 {
-	uint64_t offset = planned->offset, bytes = planned->bytes;
-	if (__builtin_expect(seam__planned_is_loose(planned), 0) && stage->arena.state == SEAM_ARENA_OPEN)
-		seam__arena_add_join(&stage->arena, planned->stream, seam__stream_stamp(planned->stream));
-	planned->stamp = seam__stream_stamp(planned->stream);
-	seam__matcher_free(stage->matcher, planned);
-	if (__builtin_expect(stage->arena.state == SEAM_ARENA_CLOSED || stage->suspended, 0))
-		seam__stage_give_back(runtime, stage, offset, bytes);
+	uint64_t offset = plan_block->offset, bytes = plan_block->bytes;
+	if (__builtin_expect(seam__planned_is_off_plan(plan_block), 0) && active->arena.state == SEAM_ARENA_OPEN)
+		seam__arena_add_join(&active->arena, plan_block->stream, seam__stream_stamp(plan_block->stream));
+	plan_block->stamp = seam__stream_stamp(plan_block->stream);
+	seam__matcher_free(active->matcher, plan_block);
+	if (__builtin_expect(active->arena.state == SEAM_ARENA_CLOSED || active->suspended, 0))
+		seam__active_give_back(runtime, active, offset, bytes);
 }
 
-static void poll_stage(struct seam_runtime *runtime, struct seam_stage *stage)
+static void poll_active(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	uint32_t left = 0;
-	for (uint32_t i = 0; i < stage->held_count; i++) {
-		struct seam_planned *planned = stage->held[i];
-		if (!seam__uses_passed(planned->uses)) {
-			stage->held[left++] = planned;
+	for (uint32_t i = 0; i < active->held_count; i++) {
+		struct seam_plan_block *plan_block = active->held[i];
+		if (!seam__uses_passed(plan_block->uses)) {
+			active->held[left++] = plan_block;
 			continue;
 		}
-		seam__uses_clear(runtime->engine, &planned->uses);
-		runtime->engine->counts.pending_bytes -= planned->bytes;
-		runtime->engine->counts.planned_pending_bytes -= planned->bytes;
-		stage->recorded--;
-		seam__planned_release(runtime, stage, planned);
+		seam__uses_clear(runtime->engine, &plan_block->uses);
+		runtime->engine->counts.pending_bytes -= plan_block->bytes;
+		runtime->engine->counts.planned_pending_bytes -= plan_block->bytes;
+		active->recorded--;
+		seam__planned_release(runtime, active, plan_block);
 	}
-	stage->held_count = left;
+	active->held_count = left;
 }
 
 void seam__planned_poll(struct seam_runtime *runtime)
 {
-	struct seam_stage *stage;
-	LIST_FOREACH(stage, &runtime->stages, link)
+	struct seam_active_plan *active;
+	LIST_FOREACH(active, &runtime->active_plans, link)
 	{
-		if (stage->held_count != 0)
-			poll_stage(runtime, stage);
+		if (active->held_count != 0)
+			poll_active(runtime, active);
 	}
 }
 

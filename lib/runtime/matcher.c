@@ -12,106 +12,112 @@ static enum seam_miss count_miss(struct seam_matcher *matcher, enum seam_miss mi
 	return miss;
 }
 
-static inline bool speaks(const struct seam_lane *lane, const struct seam_match_ask *ask)
+static inline bool speaks(const struct seam_cursor *cursor, const struct seam_match_ask *ask)
 {
-	return lane->thread == ask->thread && lane->stream == ask->stream;
+	return cursor->thread == ask->thread && cursor->stream == ask->stream;
 }
 
-/* Everything but an expected slot at the front with no stray in its place. lane: of who asks; NULL: he has none. */
+/* Everything but an expected slot at the frontier with no overdue block in its place. cursor: of who asks; NULL: he has
+ * none. */
 static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matcher *matcher,
-	const struct seam_match_ask *ask, struct seam_lane *lane, struct seam_planned **ret_planned)
+	const struct seam_match_ask *ask, struct seam_cursor *cursor, struct seam_plan_block **ret_block)
 {
-	struct seam_spot spot;
+	struct seam_slot_occurrence occurrence;
 	matcher->reach = 0;
 	matcher->missing = NULL;
 	if (matcher->now == NULL)
 		return SEAM_MISS_lost;
-	const enum seam_miss unknown = seam__tracker_find(matcher, lane, ask, &spot);
+	const enum seam_miss unknown = seam__tracker_find(matcher, cursor, ask, &occurrence);
 	if (unknown != SEAM_MISS_NONE)
 		return unknown;
-	const enum seam_miss miss = spot.cue->bytes == 0
-		? seam__matcher_place_dynamic(matcher, &spot, ask->bytes, ret_planned)
-		: seam__matcher_place(matcher, &spot, ask->bytes, ret_planned);
+	const enum seam_miss miss = occurrence.expected->bytes == 0
+		? seam__matcher_place_dynamic(matcher, &occurrence, ask->bytes, ret_block)
+		: seam__matcher_place(matcher, &occurrence, ask->bytes, ret_block);
 	return miss;
 }
 
-/* What the lane expects next, if it may be that: whatever strays there are. */
-static inline struct seam_planned *expected(
-	const struct seam_matcher *matcher, const struct seam_lane *lane, const struct seam_match_ask *ask)
+/* What the cursor expects next, if it may be that: whatever overdue blocks there are. */
+static inline struct seam_plan_block *expected(
+	const struct seam_matcher *matcher, const struct seam_cursor *cursor, const struct seam_match_ask *ask)
 {
-	if (lane->debt != 0 || ask->dynamic)
+	if (cursor->debt != 0 || ask->dynamic)
 		return NULL;
-	const struct seam_script *script = matcher->now;
-	const struct seam_cue *cue = lane->next;
-	struct seam_planned *planned = &script->instances[seam__script_number(script, cue->slot, lane->copy)];
-	const bool due = seam__cue_fits(cue, ask->bytes) && lane->base + cue->begin == script->front.at;
-	return due && planned->state == SEAM_PLANNED_FREE && planned->blocked == 0 &&
-			script->front.at < matcher->loose.until
-		? planned
+	const struct seam_loaded_plan *loaded = matcher->now;
+	const struct seam_expected_slot *expected = cursor->next;
+	struct seam_plan_block *plan_block =
+		&loaded->instances[seam__loaded_number(loaded, expected->slot, cursor->copy)];
+	const bool due =
+		seam__expected_fits(expected, ask->bytes) && cursor->base + expected->begin == loaded->frontier.at;
+	return due && plan_block->state == SEAM_PLANNED_FREE && plan_block->blocked == 0 &&
+			loaded->frontier.at < matcher->off_plan.until
+		? plan_block
 		: NULL;
 }
 
-static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct seam_lane *lane,
-	struct seam_planned *planned, uint64_t requested_bytes, struct seam_planned **ret_planned)
+static inline enum seam_miss take_expected(struct seam_matcher *matcher, struct seam_cursor *cursor,
+	struct seam_plan_block *plan_block, uint64_t requested_bytes, struct seam_plan_block **ret_block)
 {
-	struct seam_script *script = matcher->now;
-	seam__history_add(&lane->history, requested_bytes);
-	seam__lane_pass(script, lane);
-	matcher->lane = lane;
-	seam__front_step(matcher, script);
-	seam__planned_begin(matcher, script, planned, requested_bytes);
-	*ret_planned = planned;
+	struct seam_loaded_plan *loaded = matcher->now;
+	seam__history_add(&cursor->history, requested_bytes);
+	seam__cursor_pass(loaded, cursor);
+	matcher->cursor = cursor;
+	seam__frontier_step(matcher, loaded);
+	seam__planned_begin(matcher, loaded, plan_block, requested_bytes);
+	*ret_block = plan_block;
 	return SEAM_MISS_NONE;
 }
 
-/* Another lane speaks, or strays are near, or it is not what is expected. */
+/* Another cursor speaks, or overdue blocks are near, or it is not what is expected. */
 static __attribute__((noinline)) enum seam_miss alloc_further(
-	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
+	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_plan_block **ret_block)
 {
-	struct seam_lane *lane = matcher->lane;
-	if (lane == NULL)
+	struct seam_cursor *cursor = matcher->cursor;
+	if (cursor == NULL)
 		seam__matcher_succeed_unmarked(matcher);
-	if (lane == NULL || !speaks(lane, ask))
-		lane = seam__tracker_cursor(matcher, ask);
-	struct seam_planned *planned = lane != NULL ? expected(matcher, lane, ask) : NULL;
-	if (planned == NULL ||
-		seam__strays_overlap(&matcher->strays, planned->offset, planned->offset + planned->bytes))
-		return count_miss(matcher, alloc_with_care(matcher, ask, lane, ret_planned));
-	return take_expected(matcher, lane, planned, ask->bytes, ret_planned);
+	if (cursor == NULL || !speaks(cursor, ask))
+		cursor = seam__tracker_cursor(matcher, ask);
+	struct seam_plan_block *plan_block = cursor != NULL ? expected(matcher, cursor, ask) : NULL;
+	if (plan_block == NULL ||
+		seam__overdue_overlap(&matcher->overdue, plan_block->offset, plan_block->offset + plan_block->bytes))
+		return count_miss(matcher, alloc_with_care(matcher, ask, cursor, ret_block));
+	return take_expected(matcher, cursor, plan_block, ask->bytes, ret_block);
 }
 
 /* This is what nearly every request is, so it is kept short: nothing is called. */
 enum seam_miss seam__matcher_alloc(
-	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned)
+	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_plan_block **ret_block)
 {
-	struct seam_lane *lane = matcher->lane;
-	struct seam_planned *planned =
-		SEAM_LIKELY(lane != NULL && speaks(lane, ask)) ? expected(matcher, lane, ask) : NULL;
-	if (SEAM_LIKELY(planned != NULL &&
-		    seam__strays_beside(&matcher->strays, planned->offset, planned->offset + planned->bytes)))
-		return take_expected(matcher, lane, planned, ask->bytes, ret_planned);
-	return alloc_further(matcher, ask, ret_planned);
+	struct seam_cursor *cursor = matcher->cursor;
+	struct seam_plan_block *plan_block =
+		SEAM_LIKELY(cursor != NULL && speaks(cursor, ask)) ? expected(matcher, cursor, ask) : NULL;
+	if (SEAM_LIKELY(plan_block != NULL &&
+		    seam__overdue_beside(
+			    &matcher->overdue, plan_block->offset, plan_block->offset + plan_block->bytes)))
+		return take_expected(matcher, cursor, plan_block, ask->bytes, ret_block);
+	return alloc_further(matcher, ask, ret_block);
 }
 
-enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned)
+enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	SEAM_ASSERT(matcher->pending == planned);
+	SEAM_ASSERT(matcher->pending == plan_block);
 	const enum seam_miss before = matcher->pending_miss;
-	struct seam_script *script = matcher->now;
-	struct seam_planned *taken;
-	const uint32_t slot = planned->number / script->copies;
-	const struct seam_cue cue = {.bytes = planned->bytes, .begin = script->stretches[slot].begin, .slot = slot};
-	const struct seam_spot spot = {&cue, matcher->pending_begin - cue.begin, planned->number % script->copies};
-	const enum seam_miss miss = seam__matcher_place(matcher, &spot, matcher->pending_bytes, &taken);
+	struct seam_loaded_plan *loaded = matcher->now;
+	struct seam_plan_block *taken;
+	const uint32_t slot = plan_block->number / loaded->copies;
+	const struct seam_expected_slot expected = {
+		.bytes = plan_block->bytes, .begin = loaded->lifetimes[slot].begin, .slot = slot};
+	const struct seam_slot_occurrence occurrence = {
+		&expected, matcher->pending_begin - expected.begin, plan_block->number % loaded->copies};
+	const enum seam_miss miss = seam__matcher_place(matcher, &occurrence, matcher->pending_bytes, &taken);
 	matcher->counts.misses[before]--;
 	return count_miss(matcher, miss);
 }
 
-enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_planned **ret_planned)
+enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_plan_block **ret_block)
 {
 	if (matcher->missing == NULL || matcher->pending != matcher->missing)
 		return SEAM_MISS_late;
-	*ret_planned = matcher->pending;
+	*ret_block = matcher->pending;
 	return seam__matcher_take(matcher, matcher->pending);
 }
 
@@ -121,117 +127,118 @@ void seam__matcher_pass(struct seam_matcher *matcher)
 	matcher->missing = NULL;
 }
 
-struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset)
+struct seam_plan_block *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset)
 {
-	const struct seam_script *script = matcher->now;
-	if (SEAM_LIKELY(script != NULL)) {
-		const uint32_t due = seam__script_due(script);
-		if (due != UINT32_MAX && script->instances[due].offset == offset &&
-			script->instances[due].state != SEAM_PLANNED_FREE)
-			return &script->instances[due];
-		struct seam_planned *planned = seam__script_at(script, offset);
-		if (planned != NULL)
-			return planned;
+	const struct seam_loaded_plan *loaded = matcher->now;
+	if (SEAM_LIKELY(loaded != NULL)) {
+		const uint32_t due = seam__loaded_due(loaded);
+		if (due != UINT32_MAX && loaded->instances[due].offset == offset &&
+			loaded->instances[due].state != SEAM_PLANNED_FREE)
+			return &loaded->instances[due];
+		struct seam_plan_block *plan_block = seam__loaded_at(loaded, offset);
+		if (plan_block != NULL)
+			return plan_block;
 	}
-	if (matcher->apart == 0)
+	if (matcher->off_plan_count == 0)
 		return NULL;
-	const struct seam_stray *stray = seam__strays_find(&matcher->strays, offset);
-	if (stray != NULL)
-		return stray->planned;
-	const uint32_t loose = seam__loose_find(&matcher->loose, offset);
-	return loose == matcher->loose.count ? NULL : &matcher->loose.entries[loose].block->planned;
+	const struct seam_overdue_block *overdue_block = seam__overdue_find(&matcher->overdue, offset);
+	if (overdue_block != NULL)
+		return overdue_block->plan_block;
+	const uint32_t off_plan = seam__off_plan_find(&matcher->off_plan, offset);
+	return off_plan == matcher->off_plan.count ? NULL : &matcher->off_plan.entries[off_plan].block->plan_block;
 }
 
 /* A dynamic block is gone afterwards. */
-static void free_apart(struct seam_matcher *matcher, struct seam_planned *planned)
+static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	const uint32_t loose = planned->script == SEAM_DYNAMIC ? seam__loose_find(&matcher->loose, planned->offset)
-							       : matcher->loose.count;
-	struct seam_stray *stray;
-	if (loose < matcher->loose.count) {
-		stray = &matcher->loose.entries[loose].block->stray;
-		seam__loose_remove(&matcher->loose, loose);
+	const uint32_t off_plan = plan_block->loaded == SEAM_DYNAMIC
+		? seam__off_plan_find(&matcher->off_plan, plan_block->offset)
+		: matcher->off_plan.count;
+	struct seam_overdue_block *overdue_block;
+	if (off_plan < matcher->off_plan.count) {
+		overdue_block = &matcher->off_plan.entries[off_plan].block->overdue_block;
+		seam__off_plan_remove(&matcher->off_plan, off_plan);
 	} else {
-		stray = seam__strays_find(&matcher->strays, planned->offset);
-		SEAM_VERIFY(stray != NULL);
-		seam__strays_remove(&matcher->strays, stray);
+		overdue_block = seam__overdue_find(&matcher->overdue, plan_block->offset);
+		SEAM_VERIFY(overdue_block != NULL);
+		seam__overdue_remove(&matcher->overdue, overdue_block);
 	}
-	SEAM_VERIFY(stray->planned == planned);
-	matcher->apart--;
+	SEAM_VERIFY(overdue_block->plan_block == plan_block);
+	matcher->off_plan_count--;
 	matcher->counts.live--;
-	matcher->counts.live_bytes -= planned->bytes;
-	planned->state = SEAM_PLANNED_FREE;
+	matcher->counts.live_bytes -= plan_block->bytes;
+	plan_block->state = SEAM_PLANNED_FREE;
 	seam__tracker_freed(matcher);
-	if (planned->script != SEAM_DYNAMIC) {
-		struct seam_script *script = matcher->owners[planned->script];
-		matcher->forgotten += script->retired;
-		seam__slab_put(&matcher->stray_slab, stray);
-		if (--script->strays == 0 && script->retired)
-			seam__matcher_forget(matcher, script);
+	if (plan_block->loaded != SEAM_DYNAMIC) {
+		struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
+		matcher->forgotten += loaded->retired;
+		seam__slab_put(&matcher->overdue_slab, overdue_block);
+		if (--loaded->overdue == 0 && loaded->retired)
+			seam__matcher_forget(matcher, loaded);
 		return;
 	}
-	seam__slab_put(&matcher->loose_slab, stray); /* the first member of its struct seam_loose_block */
+	seam__slab_put(&matcher->off_plan_slab, overdue_block); /* the first member of its struct seam_off_plan_block */
 	/* The plan has a free of some dynamic block here: which one does not matter. */
-	struct seam_script *script = matcher->now;
-	if (script != NULL && (script->actions[script->front.position] & 1) != 0 &&
-		script->stretches[script->actions[script->front.position] >> 1].group != SEAM_STATIC)
-		seam__front_step(matcher, script);
+	struct seam_loaded_plan *loaded = matcher->now;
+	if (loaded != NULL && (loaded->actions[loaded->frontier.position] & 1) != 0 &&
+		loaded->lifetimes[loaded->actions[loaded->frontier.position] >> 1].group != SEAM_STATIC)
+		seam__frontier_step(matcher, loaded);
 }
 
-/* Whether it was of the current script, and not due. */
-static inline bool end_block(struct seam_matcher *matcher, struct seam_planned *planned)
+/* Whether it was of the current loaded plan, and not due. */
+static inline bool end_block(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	struct seam_script *script = matcher->now;
-	SEAM_ASSERT(planned->state != SEAM_PLANNED_FREE);
-	if (planned->state != SEAM_PLANNED_LIVE || planned->script != matcher->owner) {
-		free_apart(matcher, planned);
+	struct seam_loaded_plan *loaded = matcher->now;
+	SEAM_ASSERT(plan_block->state != SEAM_PLANNED_FREE);
+	if (plan_block->state != SEAM_PLANNED_LIVE || plan_block->loaded != matcher->owner) {
+		free_off_plan(matcher, plan_block);
 		return false;
 	}
-	planned->state = SEAM_PLANNED_FREE;
+	plan_block->state = SEAM_PLANNED_FREE;
 	matcher->counts.live--;
-	matcher->counts.live_bytes -= planned->bytes;
-	if (seam__script_due(script) == planned->number) {
-		seam__front_step(matcher, script);
+	matcher->counts.live_bytes -= plan_block->bytes;
+	if (seam__loaded_due(loaded) == plan_block->number) {
+		seam__frontier_step(matcher, loaded);
 		return false;
 	}
 	return true;
 }
 
-void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned)
+void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	if (end_block(matcher, planned)) {
+	if (end_block(matcher, plan_block)) {
 		seam__tracker_freed(matcher);
 	}
 }
 
-void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_planned *planned)
+void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	if (end_block(matcher, planned))
+	if (end_block(matcher, plan_block))
 		seam__tracker_freed(matcher);
 }
 
-enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned)
+enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	SEAM_ASSERT(planned->state == SEAM_PLANNED_LIVE || planned->state == SEAM_PLANNED_LATE);
-	if (planned->state != SEAM_PLANNED_LIVE || planned->script != matcher->owner) {
-		planned->state = SEAM_PLANNED_HELD;
+	SEAM_ASSERT(plan_block->state == SEAM_PLANNED_LIVE || plan_block->state == SEAM_PLANNED_LATE);
+	if (plan_block->state != SEAM_PLANNED_LIVE || plan_block->loaded != matcher->owner) {
+		plan_block->state = SEAM_PLANNED_HELD;
 		return SEAM_OK;
 	}
-	if (!seam__stray_add(matcher, planned, SEAM_PLANNED_HELD))
+	if (!seam__overdue_add(matcher, plan_block, SEAM_PLANNED_HELD))
 		return SEAM_OOM_META;
-	if (seam__script_due(matcher->now) == planned->number)
-		seam__front_step(matcher, matcher->now);
+	if (seam__loaded_due(matcher->now) == plan_block->number)
+		seam__frontier_step(matcher, matcher->now);
 	return SEAM_OK;
 }
 
-bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned)
+bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
 {
 	if (!matcher->several_streams)
 		return false;
-	if (planned->script == SEAM_DYNAMIC || matcher->several_scripts)
+	if (plan_block->loaded == SEAM_DYNAMIC || matcher->several_loaded)
 		return true;
-	const struct seam_script *script = matcher->owners[planned->script];
-	return script->crosses[planned->number / script->copies] != 0;
+	const struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
+	return loaded->crosses[plan_block->number / loaded->copies] != 0;
 }
 
 void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes)
@@ -241,49 +248,50 @@ void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes)
 
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher)
 {
-	const struct seam_script *script = matcher->now;
-	return script != NULL && matcher->reach > script->front.at ? matcher->reach - script->front.at : 0;
+	const struct seam_loaded_plan *loaded = matcher->now;
+	return loaded != NULL && matcher->reach > loaded->frontier.at ? matcher->reach - loaded->frontier.at : 0;
 }
 
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts)
 {
 	*ret_counts = matcher->counts;
-	ret_counts->strays = matcher->strays.count;
+	ret_counts->overdue = matcher->overdue.count;
 }
 
-uint64_t seam__matcher_front(const struct seam_matcher *matcher)
+uint64_t seam__matcher_frontier(const struct seam_matcher *matcher)
 {
-	return matcher->now == NULL ? 0 : matcher->now->front.at;
+	return matcher->now == NULL ? 0 : matcher->now->frontier.at;
 }
 
-bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned)
+bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
 {
-	const struct seam_script *script = matcher->now;
-	return planned->script == matcher->owner && script->goes_on != NULL &&
-		script->goes_on[planned->number / script->copies] != 0;
+	const struct seam_loaded_plan *loaded = matcher->now;
+	return plan_block->loaded == matcher->owner && loaded->goes_on != NULL &&
+		loaded->goes_on[plan_block->number / loaded->copies] != 0;
 }
 
 bool seam__matcher_in_step(const struct seam_matcher *matcher)
 {
-	const struct seam_lane *lane = matcher->lane;
-	return lane != NULL && !lane->cold && lane->debt == 0 && lane->missed == 0;
+	const struct seam_cursor *cursor = matcher->cursor;
+	return cursor != NULL && !cursor->cold && cursor->debt == 0 && cursor->missed == 0;
 }
 
 struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	struct seam_heard heard = {.found = true};
-	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &planned);
+	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &plan_block);
 	if (miss == SEAM_MISS_late || miss == SEAM_MISS_gap)
 		heard.until = matcher->reach;
 	else if (miss != SEAM_MISS_NONE)
 		heard.found = miss == SEAM_MISS_dynamic;
-	else if (planned->script == matcher->owner) {
-		const struct seam_stretch *stretch = &matcher->now->stretches[planned->number / matcher->now->copies];
-		heard.until = matcher->now->front.at + (stretch->end - stretch->begin);
+	else if (plan_block->loaded == matcher->owner) {
+		const struct seam_lifetime *lifetime =
+			&matcher->now->lifetimes[plan_block->number / matcher->now->copies];
+		heard.until = matcher->now->frontier.at + (lifetime->end - lifetime->begin);
 	}
 	if (miss == SEAM_MISS_NONE)
-		seam__matcher_take_back(matcher, planned);
+		seam__matcher_take_back(matcher, plan_block);
 	heard.in_step = seam__matcher_in_step(matcher);
 	return heard;
 }

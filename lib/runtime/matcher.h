@@ -1,34 +1,36 @@
 /* matcher.h: recognises a program's requests in a plan, and says where in the arena each goes.
  *
- * A *script* is a plan made ready to run: tables by slot, by position and by address. A matcher holds a few scripts for
- * one arena, of which one is current. Requests come in *lanes* of (thread, stream), each with a cursor into its own row
- * of the script's slots. Positions run on without end here: repetition q of the period begins at q * positions, and
- * takes copy q mod copies.
+ * A *loaded plan* is a plan made ready to run: tables by slot, by position and by address. A matcher holds a few loaded
+ * plans for one arena, of which one is current. Each (thread, stream) has a *cursor* into its own row of the
+ * loaded plan's slots. Positions run on without end here: repetition q of the period begins at q *
+ * positions, and takes copy q mod copies.
  *
- * What makes a slot safe (I2). The plan proves that slots whose intervals meet do not overlap. The *front* is how far
- * the positions have been reached by any lane. As it moves, scheduled frees that have not been seen put their blocks
- * among the *strays*, a tree by address; so do blocks of other scripts, dynamic blocks that outlive their interval, and
- * blocks that are held after their free. So whatever is live and no stray has its interval around the front, and a slot
- * whose interval is around the front too can only meet strays: with none of them it is safe in O(1), else it is tested
- * against them by address. A slot of a lane that is so far behind that its own end has been passed is tested against
- * what began behind that end as well, and is a stray from its birth. Whatever fails a test, or is not expected, is a
- * miss: somebody else serves it, and nothing here has changed but cursors and the front.
+ * What makes a slot safe (I2). The plan proves that slots whose intervals meet do not overlap. The *frontier* is how
+ * far the positions have been reached by any cursor. As it moves, scheduled frees that have not been seen put their
+ * blocks among the *overdue blocks*, a tree by address; so do blocks of other loaded plans, dynamic blocks that outlive
+ * their interval, and blocks that are held after their free. So whatever is live and no overdue block has its interval
+ * around the frontier, and a slot whose interval is around the frontier too can only meet overdue blocks: with none of
+ * them it is safe in O(1), else it is tested against them by address. A slot of a cursor that is so far behind that its
+ * own end has been passed is tested against what began behind that end as well, and is an overdue block from its birth.
+ * Whatever fails a test, or is not expected, is a miss: somebody else serves it, and nothing here has changed but
+ * cursors and the frontier.
  *
- * Which slot an unexpected request is: see tracker.h. Another script goes on in the copy that the one before would be
- * in.
+ * Which slot an unexpected request is: see tracker.h. Another loaded plan goes on in the copy that the one before would
+ * be in.
  *
  * Not here: leases and mappings (stitch/arena.h); streams and events; recording. Makes no driver call, knows no engine.
  *
  * Invariants (seam__matcher_check)
- *   H1  no two live blocks overlap, planned, dynamic or stray
- *   H2  every live block of the current script whose interval is not around the front is a stray; strays are in order
- *   H3  cursors, fronts and repetitions are in range
+ *   H1  no two live blocks overlap, planned, dynamic or overdue
+ *   H2  every live block of the current loaded plan whose interval is not around the frontier is overdue; overdue
+ *       blocks are in order
+ *   H3  cursors, frontiers and repetitions are in range
  *   H4  blocked ranges lie apart, by address; an instance's `blocked` counts those that it overlaps
  *   H5  the counts of live blocks and bytes are right
- *   H6  nothing of the current script is due in the place of a dynamic or borrowed block before that one is a stray
- *   H7  a script that waits to become current, and the one whose place it takes, are two of the matcher's
+ *   H6  nothing of the current loaded plan is due in the place of a dynamic or borrowed block before that is overdue
+ *   H7  a loaded plan that waits to become current, and the one whose place it takes, are two of the matcher's
  *
- * Locks: none inside; the pool's `lock` guards it. Scripts are immutable and may be made without it.
+ * Locks: none inside; the pool's `lock` guards it. Loaded plans are immutable and may be made without it.
  */
 #ifndef SEAM_MATCHER_H
 #define SEAM_MATCHER_H
@@ -44,13 +46,13 @@
 struct seam_meta;
 struct seam_stream;
 struct seam_block_use;
-struct seam_script;
+struct seam_loaded_plan;
 struct seam_matcher;
 
-#define SEAM_SCRIPTS 8u /* most in one matcher */
+#define SEAM_LOADED_PLANS 8u /* most in one matcher */
 
 /* A block of the arena, live or to come. Who asks the matcher fills in what is his. */
-struct seam_planned {
+struct seam_plan_block {
 	uint64_t offset;          /* in the arena */
 	uint64_t bytes;           /* rounded up to 512 */
 	uint64_t requested_bytes; /* the caller's, from here on, valid while live */
@@ -62,25 +64,25 @@ struct seam_planned {
 	struct seam_stream *stream; /* free: of its last use; NULL: none yet */
 	union {
 		struct seam_block_use *uses;
-		uint64_t used_by; /* free: other streams of its last use, by their numbers in the stage */
+		uint64_t used_by; /* free: other streams of its last use, by their numbers in the active plan */
 	};
 	uint32_t number;  /* matcher's: slot * copies + copy */
 	uint16_t blocked; /* matcher's */
 	uint8_t state;    /* matcher's: enum seam_planned_state */
-	uint8_t script;   /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
+	uint8_t loaded;   /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
 };
 
 /* Whether the block lies where it does by no plan: a dynamic or a borrowed one. */
-static inline bool seam__planned_is_loose(const struct seam_planned *planned)
+static inline bool seam__planned_is_off_plan(const struct seam_plan_block *plan_block)
 {
-	return planned->script == UINT8_MAX;
+	return plan_block->loaded == UINT8_MAX;
 }
 
 enum seam_planned_state {
 	SEAM_PLANNED_FREE,
 	SEAM_PLANNED_LIVE,
-	SEAM_PLANNED_LATE, /* live, and a stray */
-	SEAM_PLANNED_HELD, /* freed, but not to be used yet: a stray */
+	SEAM_PLANNED_LATE, /* live, and an overdue block */
+	SEAM_PLANNED_HELD, /* freed, but not to be used yet: an overdue block */
 };
 
 #define SEAM_PLANNED_DYNAMIC 255u /* a block that depends on data, or is borrowed */
@@ -92,75 +94,77 @@ struct seam_match_ask {
 	bool dynamic;    /* the caller says that the size depends on data */
 };
 
-/* The script's period begins where the program says that an iteration ends. */
-void seam__script_begins_at_mark(struct seam_script *script);
+/* The loaded plan's period begins where the program says that an iteration ends. */
+void seam__loaded_begins_at_mark(struct seam_loaded_plan *loaded);
 
-/* meta outlives the script. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here.
+/* meta outlives the loaded plan. The plan has been checked (I10) and is not kept; its chunk_bytes do not matter here.
  * Errors: SEAM_INVALID (a linear plan, an empty one or one of a graph; offsets that are no multiples of 512, as of a
  * plan with a smaller align_bytes, or beyond 2 TiB), SEAM_OOM_META. O(slots log slots). */
-SEAM_MUST_USE enum seam_rc seam__script_create(
-	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script **ret_script);
-void seam__script_destroy(struct seam_meta *meta, struct seam_script *script); /* NULL is allowed */
+SEAM_MUST_USE enum seam_rc seam__loaded_create(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan **ret_loaded);
+void seam__loaded_destroy(struct seam_meta *meta, struct seam_loaded_plan *loaded); /* NULL is allowed */
 
 /* Finds out which slots outlive the iteration that they are made in, for seam__matcher_goes_on(). Only plans that are
- * given are asked for that. `plan` is the script's. Errors: SEAM_OOM_META. O(slots). */
-SEAM_MUST_USE enum seam_rc seam__script_find_valleys(
-	struct seam_meta *meta, const struct seam_plan *plan, struct seam_script *script);
+ * given are asked for that. `plan` is the loaded plan's. Errors: SEAM_OOM_META. O(slots). */
+SEAM_MUST_USE enum seam_rc seam__loaded_find_valleys(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded);
 
-/* The most bytes of the script's requests that live at once, on all streams and dynamic ones included. `plan` is the
- * script's. O(slots). */
-uint64_t seam__script_find_peak(const struct seam_plan *plan, const struct seam_script *script);
+/* The most bytes of the loaded plan's requests that live at once, on all streams and dynamic ones included. `plan` is
+ * the loaded plan's. O(slots). */
+uint64_t seam__loaded_find_peak(const struct seam_plan *plan, const struct seam_loaded_plan *loaded);
 
 /* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's
  * orders; its fingerprint. */
-uint64_t seam__script_bytes(const struct seam_script *script);
-uint32_t seam__script_slots(const struct seam_script *script);
-uint32_t seam__script_streams(const struct seam_script *script, const uint64_t **ret_handles);
-uint64_t seam__script_fingerprint(const struct seam_script *script);
+uint64_t seam__loaded_bytes(const struct seam_loaded_plan *loaded);
+uint32_t seam__loaded_slots(const struct seam_loaded_plan *loaded);
+uint32_t seam__loaded_streams(const struct seam_loaded_plan *loaded, const uint64_t **ret_handles);
+uint64_t seam__loaded_fingerprint(const struct seam_loaded_plan *loaded);
 
 /* An empty matcher. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__matcher_create(struct seam_meta *meta, struct seam_matcher **ret_matcher);
 
-/* Scripts go with it; live blocks are forgotten. */
+/* Loaded plans go with it; live blocks are forgotten. */
 void seam__matcher_destroy(struct seam_meta *meta, struct seam_matcher *matcher); /* NULL is allowed */
 
-/* Adds a script, which the matcher then owns; it becomes current if there was none, or if `now`. If it is a kind of
- * iteration that a script is there for, that one goes; else, if there are SEAM_SCRIPTS already, the one that was
- * current longest ago. If the current one goes, the new one takes its place: at once, or, where the program marks its
- * steps, at the next one, or where the second repetition in a row ends without one: then it marks them no more, or not
- * where this period ends. What lives from one iteration into the next has the same place in both, but nearly all else
- * that is live in the midst of one lies in the way of the new script's slots, and what these get instead in the way of
- * others. Ranges that are blocked are blocked for it too. A script that goes while blocks of it are live keeps its
- * instances until the last of them is freed: pointers to live blocks stay valid. Where the program is in it the index
- * finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the script stays the caller's. */
-SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_script *script, bool now);
+/* Adds a loaded plan, which the matcher then owns; it becomes current if there was none, or if `now`. If it is a kind
+ * of iteration that a loaded plan is there for, that one goes; else, if there are SEAM_LOADED_PLANS already, the one
+ * that was current longest ago. If the current one goes, the new one takes its place: at once, or, where the program
+ * marks its steps, at the next one, or where the second repetition in a row ends without one: then it marks them no
+ * more, or not where this period ends. What lives from one iteration into the next has the same place in both, but
+ * nearly all else that is live in the midst of one lies in the way of the new loaded plan's slots, and what these get
+ * instead in the way of others. Ranges that are blocked are blocked for it too. A loaded plan that goes while blocks of
+ * it are live keeps its instances until the last of them is freed: pointers to live blocks stay valid. Where the
+ * program is in it the index finds out, unless seam__matcher_start() says it. Errors: SEAM_OOM_META: the loaded plan
+ * stays the caller's. */
+SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_loaded_plan *loaded, bool now);
 
 /* How many there are, and the i-th, the current one first. */
-uint32_t seam__matcher_scripts(const struct seam_matcher *matcher);
-const struct seam_script *seam__matcher_script(const struct seam_matcher *matcher, uint32_t i);
+uint32_t seam__matcher_loaded_count(const struct seam_matcher *matcher);
+const struct seam_loaded_plan *seam__matcher_loaded(const struct seam_matcher *matcher, uint32_t i);
 
-/* Forgets all scripts but not live blocks, which become strays: for a new plan of the same arena, or the end of
- * planning. Errors: SEAM_OOM_META: nothing changed. */
+/* Forgets all loaded plans but not live blocks, which become overdue blocks: for a new plan of the same arena, or the
+ * end of planning. Errors: SEAM_OOM_META: nothing changed. */
 SEAM_MUST_USE enum seam_rc seam__matcher_clear(struct seam_matcher *matcher);
 
-/* The program is at the period's beginning: every lane of the current script starts there, in a new repetition. */
+/* The program is at the period's beginning: every cursor of the current loaded plan starts there, in a new repetition.
+ */
 void seam__matcher_start(struct seam_matcher *matcher);
 
 /* The same, in the repetition behind the one that position `at` is in, or a later one of the same copy. */
 void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at);
 
-/* The program is about to ask for slot number `slot` of the plan that the current script is of: every lane expects what
- * comes from there on. */
+/* The program is about to ask for slot number `slot` of the plan that the current loaded plan is of: every cursor
+ * expects what comes from there on. */
 void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot);
 
-/* The program says that an iteration ends. A script that waits for that becomes current. If the lanes are in step it is
- * noted where in the period that is; else every lane is put where such a place is next. */
+/* The program says that an iteration ends. A loaded plan that waits for that becomes current. If the cursors are in
+ * step it is noted where in the period that is; else every cursor is put where such a place is next. */
 void seam__matcher_step(struct seam_matcher *matcher);
 
-/* A request. SEAM_MISS_NONE: *ret_planned is live. SEAM_MISS_gap: it would be *ret_planned but for blocked ranges:
- * unblock them and take it. Else *ret_planned is untouched. */
+/* A request. SEAM_MISS_NONE: *ret_block is live. SEAM_MISS_gap: it would be *ret_block but for blocked ranges:
+ * unblock them and take it. Else *ret_block is untouched. */
 enum seam_miss seam__matcher_alloc(
-	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_planned **ret_planned);
+	struct seam_matcher *matcher, const struct seam_match_ask *ask, struct seam_plan_block **ret_block);
 
 /* A request that it is not asked for: of how long that lives, and what it would have been, nothing is known. */
 void seam__matcher_pass(struct seam_matcher *matcher);
@@ -169,7 +173,7 @@ void seam__matcher_pass(struct seam_matcher *matcher);
  * when nearly all that the plan has live was let go, and the program begins anew. */
 void seam__matcher_beside(struct seam_matcher *matcher, int more);
 
-/* A request that somebody else serves in any case: cursors and the front go on as if it were served here. */
+/* A request that somebody else serves in any case: cursors and the frontier go on as if it were served here. */
 struct seam_heard {
 	bool found;     /* the plan expects it, or would */
 	bool in_step;   /* so it did all the last ones */
@@ -182,62 +186,63 @@ void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_as
 
 /* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next
  * period; false where that was not found out. */
-bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_planned *planned);
+bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
 
-/* Whether the last request was what its lane expected, and the ones before it as well. */
+/* Whether the last request was what its cursor expected, and the ones before it as well. */
 bool seam__matcher_in_step(const struct seam_matcher *matcher);
 
-/* Lanes of which nothing is known expect their next slot from the front on: the program is there. */
+/* Cursors of which nothing is known expect their next slot from the frontier on: the program is there. */
 void seam__matcher_warm(struct seam_matcher *matcher);
 
-/* The position of the front, without end. */
-uint64_t seam__matcher_front(const struct seam_matcher *matcher);
+/* The position of the frontier, without end. */
+uint64_t seam__matcher_frontier(const struct seam_matcher *matcher);
 
 /* Once more, for the instance of a SEAM_MISS_gap, before anything else is asked. */
-enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_planned *planned);
+enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
 
-/* The same behind a SEAM_MISS_late, where blocks have gone since. SEAM_MISS_NONE: *ret_planned is live. */
-enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_planned **ret_planned);
+/* The same behind a SEAM_MISS_late, where blocks have gone since. SEAM_MISS_NONE: *ret_block is live. */
+enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_plan_block **ret_block);
 
-/* Whether memory of the block may have been another stream's before: by the plan, or because another script of this
- * matcher (of now or earlier) has other streams. Its stream must be ordered behind the others first. */
-bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_planned *planned);
+/* Whether memory of the block may have been another stream's before: by the plan, or because another loaded plan of
+ * this matcher (of now or earlier) has other streams. Its stream must be ordered behind the others first. */
+bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
 
-/* Calls each() for every block of the scripts that lay in [begin, end), was freed since, and has its last user's stream
- * and stamp. O(log slots + instances that overlap) for each script. */
+/* Calls each() for every block of the loaded plans that lay in [begin, end), was freed since, and has its last user's
+ * stream and stamp. O(log slots + instances that overlap) for each loaded plan. */
 void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint64_t end,
-	void (*each)(void *user, const struct seam_planned *last), void *user);
+	void (*each)(void *user, const struct seam_plan_block *last), void *user);
 
 /* Whether the plan orders who gets the memory of the block behind its end, and that of its other users. */
-bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_planned *planned);
+bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
 
-/* Rises when memory was freed, or may have been, of whose last user seam__matcher_last() does not know: a script went.
+/* Rises when memory was freed, or may have been, of whose last user seam__matcher_last() does not know: a loaded plan
+ * went.
  */
 uint64_t seam__matcher_forgotten(const struct seam_matcher *matcher);
 
 /* The live (or held) block that starts at `offset`, or NULL. */
-struct seam_planned *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset);
+struct seam_plan_block *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset);
 
 /* The live (or held) block that contains `offset`, or NULL. O(live). */
-struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t offset);
+struct seam_plan_block *seam__matcher_around(struct seam_matcher *matcher, uint64_t offset);
 
-/* It is freed. A block of a script that has been forgotten, or a dynamic one, is gone afterwards. */
-void seam__matcher_free(struct seam_matcher *matcher, struct seam_planned *planned);
+/* It is freed. A block of a loaded plan that has been forgotten, or a dynamic one, is gone afterwards. */
+void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
 
 /* It was not handed out after all: the program knows nothing of it, and this free says nothing of what the request was.
  */
-void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_planned *planned);
+void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
 
 /* It is freed by the program, but its memory must not be used until seam__matcher_free(). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_planned *planned);
+SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
 
 /* Calls each() for every live and held block, in no order; it must not change the matcher. O(slots * copies). */
 void seam__matcher_each(
-	struct seam_matcher *matcher, void (*each)(void *user, struct seam_planned *planned), void *user);
+	struct seam_matcher *matcher, void (*each)(void *user, struct seam_plan_block *plan_block), void *user);
 
-/* Bytes [begin, end) of the arena cannot be used: instances of all scripts that overlap are blocked. Blocked ranges do
- * not overlap each other. O(log slots + instances that overlap + ranges above). Errors: SEAM_OOM_META (65,535 ranges
- * over one instance are too many as well). */
+/* Bytes [begin, end) of the arena cannot be used: instances of all loaded plans that overlap are blocked. Blocked
+ * ranges do not overlap each other. O(log slots + instances that overlap + ranges above). Errors: SEAM_OOM_META (65,535
+ * ranges over one instance are too many as well). */
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* All that is blocked in [begin, end) can be used again. No blocked range reaches out of it. O(ranges * log slots +
@@ -247,12 +252,12 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 /* Bytes of all blocked ranges, of each. */
 uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher);
 
-/* How many positions from the front the plan leaves [begin, end) idle: 0 if a block is live or held there, else at
+/* How many positions from the frontier the plan leaves [begin, end) idle: 0 if a block is live or held there, else at
  * least 1; UINT64_MAX if no slot ever lies there. The slot that the last request would have been (late, gap) does not
  * count: it is being served elsewhere. O(log slots + instances that overlap). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* How many positions from the front the last request will live, if it was missed where the plan expected one (late,
+/* How many positions from the frontier the last request will live, if it was missed where the plan expected one (late,
  * gap), or one of its group (dynamic); 0: nobody knows. For lending what is idle as long. */
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 
@@ -260,13 +265,13 @@ uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
  * lowest. Where there is none, one that is idle for a quarter of that, and so on; in the end one that is due now. Of a
  * request that nobody knows half a period is taken for granted. It is live, like a dynamic block. NULL: there is none,
  * or it was not found within a fixed number of steps, or no metadata. */
-struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes);
+struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes);
 
-/* A block at a place that nothing else has, and that no script speaks for. It is live, like a dynamic block. NULL: no
- * metadata. */
-struct seam_planned *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes);
+/* A block at a place that nothing else has, and that no loaded plan speaks for. It is live, like a dynamic block. NULL:
+ * no metadata. */
+struct seam_plan_block *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes);
 
-/* How much of the arena blocks may be given: what scripts do not use lies behind them. */
+/* How much of the arena blocks may be given: what loaded plans do not use lies behind them. */
 void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes);
 
 struct seam_match_counts {
@@ -275,9 +280,9 @@ struct seam_match_counts {
 	uint64_t dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t resyncs;     /* places found again after a mismatch */
-	uint64_t switches;    /* of scripts */
-	uint64_t repetitions; /* of the current script that have begun */
-	uint64_t strays;      /* now */
+	uint64_t switches;    /* of loaded plans */
+	uint64_t repetitions; /* of the current loaded plan that have begun */
+	uint64_t overdue;     /* now */
 };
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
 

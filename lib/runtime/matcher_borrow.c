@@ -2,7 +2,7 @@
  *
  * The lowest place is taken where nothing is live, and nothing is due as long as the block will live: so it displaces
  * nothing, and a disturbance does not breed others. Lowest first keeps what is borrowed together, and the rest of the
- * arena whole. Such blocks are loose, like dynamic ones.
+ * arena whole. Such blocks are off-plan, like dynamic ones.
  *
  * The search goes up through the instances by address. A stretch of them in which nothing is due in the parts of the
  * circle that matter is passed over as one. Work is bounded: after SEARCH_STEPS entries and gaps there is no place.
@@ -28,15 +28,15 @@ struct search {
 /* Whether the instance needs its place while the block lives. One that the program has passed over is due in another
  * repetition, and so is the one that this request was to be. Late blocks, whose time is over, are found with what is
  * not the plan's. */
-static bool is_needed(const struct search *search, const struct seam_berth *berth)
+static bool is_needed(const struct search *search, const struct seam_by_address *by_address)
 {
-	const struct seam_script *script = search->matcher->now;
-	const struct seam_planned *planned = &script->instances[berth->number];
-	const uint64_t due = seam__script_due_at_circle(script, berth->at);
-	const bool is_around = due == 0 || (uint64_t)script->positions * script->copies - due <= berth->length;
-	if (planned->state != SEAM_PLANNED_FREE)
+	const struct seam_loaded_plan *loaded = search->matcher->now;
+	const struct seam_plan_block *plan_block = &loaded->instances[by_address->number];
+	const uint64_t due = seam__loaded_due_at_circle(loaded, by_address->at);
+	const bool is_around = due == 0 || (uint64_t)loaded->positions * loaded->copies - due <= by_address->length;
+	if (plan_block->state != SEAM_PLANNED_FREE)
 		return is_around || due < search->least;
-	return due < search->least && search->matcher->missing != planned;
+	return due < search->least && search->matcher->missing != plan_block;
 }
 
 /* The plan leaves [search->at, to) idle: whether what is not the plan's leaves room there, then at search->at. */
@@ -62,18 +62,18 @@ static bool look_in(struct search *search, uint32_t low, uint32_t high)
 	if (low == high)
 		return false;
 	const uint32_t middle = low + (high - low) / 2;
-	const struct seam_berth *berth = &search->matcher->now->berths[middle];
-	if ((berth->times & search->times) == 0 || berth->reach <= search->at)
+	const struct seam_by_address *by_address = &search->matcher->now->by_address_entries[middle];
+	if ((by_address->times & search->times) == 0 || by_address->reach <= search->at)
 		return false;
 	if (search->steps == 0)
 		return true;
 	search->steps--;
 	if (look_in(search, low, middle))
 		return true;
-	if (is_needed(search, berth)) {
-		if (look_below(search, berth->begin))
+	if (is_needed(search, by_address)) {
+		if (look_below(search, by_address->begin))
 			return true;
-		search->at = seam__bits_max(search->at, berth->end);
+		search->at = seam__bits_max(search->at, by_address->end);
 	}
 	return look_in(search, middle + 1, high);
 }
@@ -81,21 +81,21 @@ static bool look_in(struct search *search, uint32_t low, uint32_t high)
 /* Whether there is a place that is idle for so many positions, at search->at. */
 static bool find(struct search *search, uint64_t least)
 {
-	const struct seam_script *script = search->matcher->now;
-	const uint64_t circle = (uint64_t)script->positions * script->copies;
-	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
+	const struct seam_loaded_plan *loaded = search->matcher->now;
+	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+	const uint64_t frontier = (uint64_t)loaded->frontier.copy * loaded->positions + loaded->frontier.position;
 	search->least = seam__bits_min(least, circle);
-	search->times = seam__script_times(script, front, search->least);
+	search->times = seam__loaded_times(loaded, frontier, search->least);
 	search->at = 0;
-	if (!look_in(search, 0, script->placed) && !look_below(search, search->matcher->arena_bytes))
+	if (!look_in(search, 0, loaded->placed) && !look_below(search, search->matcher->arena_bytes))
 		return false;
 	return search->steps != 0;
 }
 
-struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes)
+struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes)
 {
-	const struct seam_script *script = matcher->now;
-	if (script == NULL)
+	const struct seam_loaded_plan *loaded = matcher->now;
+	if (loaded == NULL)
 		return NULL;
 	const uint64_t reach = seam__matcher_reach(matcher);
 	struct search search = {
@@ -103,7 +103,7 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 		.steps = SEARCH_STEPS,
 	};
-	uint64_t least = reach != 0 ? reach : script->positions / 2;
+	uint64_t least = reach != 0 ? reach : loaded->positions / 2;
 	bool found = find(&search, least);
 	while (!found && least != 0 && search.steps != 0) {
 		least = least > 1 ? seam__bits_max(1, least / 4) : 0;
@@ -113,13 +113,15 @@ struct seam_planned *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t
 		return NULL;
 	/* The slot that was missed counted as not due. Should the program come to it again, it must see what lies there
 	 * now. */
-	const struct seam_planned *missing = matcher->missing;
+	const struct seam_plan_block *missing = matcher->missing;
 	const bool overlaps = missing != NULL && missing->offset < search.at + search.bytes &&
 		search.at < missing->offset + missing->bytes;
-	return seam__loose_begin(matcher, search.at, requested_bytes, script->front.at + (overlaps ? 0 : search.least));
+	return seam__off_plan_begin(
+		matcher, search.at, requested_bytes, loaded->frontier.at + (overlaps ? 0 : search.least));
 }
 
-struct seam_planned *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes)
+struct seam_plan_block *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes)
 {
-	return seam__loose_begin(matcher, offset, requested_bytes, matcher->now != NULL ? matcher->now->front.at : 0);
+	return seam__off_plan_begin(
+		matcher, offset, requested_bytes, matcher->now != NULL ? matcher->now->frontier.at : 0);
 }

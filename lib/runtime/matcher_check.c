@@ -3,37 +3,37 @@
 
 /* The least of what is left of three rows of live blocks in order of address. */
 struct rows {
-	const struct seam_script *script; /* NULL: none */
-	uint32_t at;                      /* in its instances by address */
-	struct seam_stray *stray;
-	const struct seam_loose *loose;
-	uint32_t loose_at;
+	const struct seam_loaded_plan *loaded; /* NULL: none */
+	uint32_t at;                           /* in its instances by address */
+	struct seam_overdue_block *overdue_block;
+	const struct seam_off_plan *off_plan;
+	uint32_t off_plan_at;
 };
 
-static const struct seam_planned *next_row(struct rows *rows)
+static const struct seam_plan_block *next_row(struct rows *rows)
 {
-	const struct seam_planned *best = NULL;
-	while (rows->script != NULL && rows->at < rows->script->placed) {
-		best = &rows->script->instances[rows->script->berths[rows->at].number];
+	const struct seam_plan_block *best = NULL;
+	while (rows->loaded != NULL && rows->at < rows->loaded->placed) {
+		best = &rows->loaded->instances[rows->loaded->by_address_entries[rows->at].number];
 		if (best->state == SEAM_PLANNED_LIVE)
 			break;
 		rows->at++;
 		best = NULL;
 	}
 	uint32_t from = 0;
-	if (rows->stray != NULL && (best == NULL || rows->stray->begin < best->offset)) {
-		best = rows->stray->planned;
+	if (rows->overdue_block != NULL && (best == NULL || rows->overdue_block->begin < best->offset)) {
+		best = rows->overdue_block->plan_block;
 		from = 1;
 	}
-	if (rows->loose_at < rows->loose->count &&
-		(best == NULL || rows->loose->entries[rows->loose_at].begin < best->offset)) {
-		best = &rows->loose->entries[rows->loose_at].block->planned;
+	if (rows->off_plan_at < rows->off_plan->count &&
+		(best == NULL || rows->off_plan->entries[rows->off_plan_at].begin < best->offset)) {
+		best = &rows->off_plan->entries[rows->off_plan_at].block->plan_block;
 		from = 2;
 	}
 	if (from == 1)
-		rows->stray = seam__strays_next(rows->stray);
+		rows->overdue_block = seam__overdue_next(rows->overdue_block);
 	else if (from == 2)
-		rows->loose_at++;
+		rows->off_plan_at++;
 	else if (best != NULL)
 		rows->at++;
 	return best;
@@ -41,9 +41,9 @@ static const struct seam_planned *next_row(struct rows *rows)
 
 static const char *check_live(const struct seam_matcher *matcher)
 {
-	struct rows rows = {matcher->now, 0, seam__strays_first(&matcher->strays), &matcher->loose, 0};
+	struct rows rows = {matcher->now, 0, seam__overdue_first(&matcher->overdue), &matcher->off_plan, 0};
 	uint64_t end = 0, live = 0, bytes = 0;
-	for (const struct seam_planned *p; (p = next_row(&rows)) != NULL; live++) {
+	for (const struct seam_plan_block *p; (p = next_row(&rows)) != NULL; live++) {
 		if (p->offset < end)
 			return "H1";
 		end = p->offset + p->bytes;
@@ -51,75 +51,75 @@ static const char *check_live(const struct seam_matcher *matcher)
 	}
 	if (live != matcher->counts.live || bytes != matcher->counts.live_bytes)
 		return "H5";
-	return matcher->apart == matcher->strays.count + matcher->loose.count ? NULL : "H5";
+	return matcher->off_plan_count == matcher->overdue.count + matcher->off_plan.count ? NULL : "H5";
 }
 
-static const char *check_strays(const struct seam_matcher *matcher)
+static const char *check_overdue(const struct seam_matcher *matcher)
 {
 	uint64_t owned[SEAM_OWNERS] = {0};
-	if (seam__strays_check(&matcher->strays) != NULL || seam__loose_check(&matcher->loose) != NULL)
+	if (seam__overdue_check(&matcher->overdue) != NULL || seam__off_plan_check(&matcher->off_plan) != NULL)
 		return "H2";
-	for (const struct seam_stray *s = seam__strays_first(&matcher->strays); s != NULL;
-		s = seam__strays_next((void *)(uintptr_t)s)) {
-		if (s->begin != s->planned->offset || s->end != s->begin + s->planned->bytes)
+	for (const struct seam_overdue_block *s = seam__overdue_first(&matcher->overdue); s != NULL;
+		s = seam__overdue_next((void *)(uintptr_t)s)) {
+		if (s->begin != s->plan_block->offset || s->end != s->begin + s->plan_block->bytes)
 			return "H2";
-		if (s->planned->state != SEAM_PLANNED_LATE && s->planned->state != SEAM_PLANNED_HELD)
+		if (s->plan_block->state != SEAM_PLANNED_LATE && s->plan_block->state != SEAM_PLANNED_HELD)
 			return "H2";
-		if (s->planned->script != SEAM_DYNAMIC)
-			owned[s->planned->script]++;
+		if (s->plan_block->loaded != SEAM_DYNAMIC)
+			owned[s->plan_block->loaded]++;
 	}
 	for (uint32_t i = 0; i < SEAM_OWNERS; i++)
-		if (matcher->owners[i] != NULL ? matcher->owners[i]->strays != owned[i] : owned[i] != 0)
+		if (matcher->owners[i] != NULL ? matcher->owners[i]->overdue != owned[i] : owned[i] != 0)
 			return "H2";
 	return NULL;
 }
 
-/* Every LIVE instance has the position before the front in its interval. */
-static const char *check_around(const struct seam_script *script)
+/* Every LIVE instance has the position before the frontier in its interval. */
+static const char *check_around(const struct seam_loaded_plan *loaded)
 {
-	const uint64_t circle = (uint64_t)script->positions * script->copies;
-	const uint64_t front = (uint64_t)script->front.copy * script->positions + script->front.position;
-	for (uint32_t n = 0; n < script->slots * script->copies; n++) {
-		const struct seam_stretch *stretch = &script->stretches[n / script->copies];
-		const uint64_t begin = (uint64_t)(n % script->copies) * script->positions + stretch->begin;
-		const uint64_t since = (front + 2 * circle - 1 - begin) % circle;
-		if (script->instances[n].state == SEAM_PLANNED_LIVE && since >= stretch->end - stretch->begin)
+	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+	const uint64_t frontier = (uint64_t)loaded->frontier.copy * loaded->positions + loaded->frontier.position;
+	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
+		const struct seam_lifetime *lifetime = &loaded->lifetimes[n / loaded->copies];
+		const uint64_t begin = (uint64_t)(n % loaded->copies) * loaded->positions + lifetime->begin;
+		const uint64_t since = (frontier + 2 * circle - 1 - begin) % circle;
+		if (loaded->instances[n].state == SEAM_PLANNED_LIVE && since >= lifetime->end - lifetime->begin)
 			return "H2";
 	}
 	return NULL;
 }
 
-struct loose_check {
-	const struct seam_script *script;
-	uint64_t left; /* positions from the front until the block is a stray */
+struct off_plan_check {
+	const struct seam_loaded_plan *loaded;
+	uint64_t left; /* positions from the frontier until the block is an overdue block */
 };
 
 static bool is_due(void *user, uint32_t number)
 {
-	const struct loose_check *check = user;
-	return seam__script_due_in(check->script, number) < check->left;
+	const struct off_plan_check *check = user;
+	return seam__loaded_due_in(check->loaded, number) < check->left;
 }
 
-/* An expected slot is not tested against loose blocks. */
-static const char *check_loose(const struct seam_matcher *matcher)
+/* An expected slot is not tested against off-plan blocks. */
+static const char *check_off_plan(const struct seam_matcher *matcher)
 {
-	for (uint32_t i = 0; i < matcher->loose.count; i++) {
-		const struct seam_loose_entry *entry = &matcher->loose.entries[i];
-		const uint64_t front = matcher->now->front.at;
-		struct loose_check check = {matcher->now, entry->until > front ? entry->until - front : 0};
-		if (seam__script_overlapping(matcher->now, entry->begin, entry->end, is_due, &check))
+	for (uint32_t i = 0; i < matcher->off_plan.count; i++) {
+		const struct seam_off_plan_entry *entry = &matcher->off_plan.entries[i];
+		const uint64_t frontier = matcher->now->frontier.at;
+		struct off_plan_check check = {matcher->now, entry->until > frontier ? entry->until - frontier : 0};
+		if (seam__loaded_overlapping(matcher->now, entry->begin, entry->end, is_due, &check))
 			return "H6";
 	}
 	return NULL;
 }
 
-static const char *check_front(const struct seam_script *script)
+static const char *check_frontier(const struct seam_loaded_plan *loaded)
 {
-	const struct seam_front *front = &script->front;
-	if (front->position >= script->positions || front->at != front->base + front->position ||
-		front->base % script->positions != 0)
+	const struct seam_frontier *frontier = &loaded->frontier;
+	if (frontier->position >= loaded->positions || frontier->at != frontier->base + frontier->position ||
+		frontier->base % loaded->positions != 0)
 		return "H3";
-	if (front->base / script->positions % script->copies != front->copy)
+	if (frontier->base / loaded->positions % loaded->copies != frontier->copy)
 		return "H3";
 	return NULL;
 }
@@ -133,10 +133,10 @@ static const char *check_ranges(const struct seam_matcher *matcher)
 	return NULL;
 }
 
-static const char *check_blocked(const struct seam_matcher *matcher, const struct seam_script *script)
+static const char *check_blocked(const struct seam_matcher *matcher, const struct seam_loaded_plan *loaded)
 {
-	for (uint32_t i = 0; i < script->placed; i++) {
-		const struct seam_planned *p = &script->instances[script->berths[i].number];
+	for (uint32_t i = 0; i < loaded->placed; i++) {
+		const struct seam_plan_block *p = &loaded->instances[loaded->by_address_entries[i].number];
 		uint32_t blocked = 0;
 		for (uint32_t b = 0; b < matcher->blocked_count; b++)
 			blocked +=
@@ -147,43 +147,43 @@ static const char *check_blocked(const struct seam_matcher *matcher, const struc
 	return NULL;
 }
 
-static bool has_script(const struct seam_matcher *matcher, const struct seam_script *script)
+static bool has_loaded(const struct seam_matcher *matcher, const struct seam_loaded_plan *loaded)
 {
 	uint32_t i = 0;
-	while (i < matcher->script_count && matcher->scripts[i] != script)
+	while (i < matcher->loaded_count && matcher->loaded_plans[i] != loaded)
 		i++;
-	return i < matcher->script_count;
+	return i < matcher->loaded_count;
 }
 
-static const char *check_heir(const struct seam_matcher *matcher)
+static const char *check_successor(const struct seam_matcher *matcher)
 {
-	if (matcher->heir == NULL && matcher->elder == NULL)
+	if (matcher->successor == NULL && matcher->replaced == NULL)
 		return NULL;
-	return matcher->heir != matcher->elder && has_script(matcher, matcher->heir) &&
-			has_script(matcher, matcher->elder)
+	return matcher->successor != matcher->replaced && has_loaded(matcher, matcher->successor) &&
+			has_loaded(matcher, matcher->replaced)
 		? NULL
 		: "H7";
 }
 
 const char *seam__matcher_check(const struct seam_matcher *matcher)
 {
-	const char *broken = check_strays(matcher);
+	const char *broken = check_overdue(matcher);
 	if (broken == NULL)
 		broken = check_live(matcher);
 	if (broken == NULL)
-		broken = check_heir(matcher);
+		broken = check_successor(matcher);
 	if (broken == NULL)
 		broken = check_ranges(matcher);
-	for (uint32_t i = 0; broken == NULL && i < matcher->script_count; i++) {
-		broken = seam__script_check(matcher->scripts[i]);
+	for (uint32_t i = 0; broken == NULL && i < matcher->loaded_count; i++) {
+		broken = seam__loaded_check(matcher->loaded_plans[i]);
 		if (broken == NULL)
-			broken = check_blocked(matcher, matcher->scripts[i]);
+			broken = check_blocked(matcher, matcher->loaded_plans[i]);
 	}
 	if (broken == NULL && matcher->now != NULL)
 		broken = check_around(matcher->now);
 	if (broken == NULL && matcher->now != NULL)
-		broken = check_loose(matcher);
+		broken = check_off_plan(matcher);
 	if (broken == NULL && matcher->now != NULL)
-		broken = check_front(matcher->now);
+		broken = check_frontier(matcher->now);
 	return broken;
 }

@@ -9,30 +9,30 @@
 
 static bool is_full(void *user, uint32_t number)
 {
-	const struct seam_script *script = user;
-	return script->instances[number].blocked == UINT16_MAX;
+	const struct seam_loaded_plan *loaded = user;
+	return loaded->instances[number].blocked == UINT16_MAX;
 }
 
 static bool raise(void *user, uint32_t number)
 {
-	const struct seam_script *script = user;
-	script->instances[number].blocked++;
+	const struct seam_loaded_plan *loaded = user;
+	loaded->instances[number].blocked++;
 	return false;
 }
 
 static bool fall(void *user, uint32_t number)
 {
-	const struct seam_script *script = user;
-	SEAM_ASSERT(script->instances[number].blocked != 0);
-	script->instances[number].blocked--;
+	const struct seam_loaded_plan *loaded = user;
+	SEAM_ASSERT(loaded->instances[number].blocked != 0);
+	loaded->instances[number].blocked--;
 	return false;
 }
 
 static bool visit_all(
 	const struct seam_matcher *matcher, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number))
 {
-	for (uint32_t i = 0; i < matcher->script_count; i++)
-		if (seam__script_overlapping(matcher->scripts[i], begin, end, visit, matcher->scripts[i]))
+	for (uint32_t i = 0; i < matcher->loaded_count; i++)
+		if (seam__loaded_overlapping(matcher->loaded_plans[i], begin, end, visit, matcher->loaded_plans[i]))
 			return true;
 	return false;
 }
@@ -104,11 +104,11 @@ uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher)
 	return bytes;
 }
 
-/* The live block of the current script, no stray, that overlaps a range. */
+/* The live block of the current loaded plan, no overdue block, that overlaps a range. */
 struct search {
-	const struct seam_script *script;
-	const struct seam_planned *missing; /* see seam_matcher */
-	struct seam_planned *found;
+	const struct seam_loaded_plan *loaded;
+	const struct seam_plan_block *missing; /* see seam_matcher */
+	struct seam_plan_block *found;
 	uint64_t soonest; /* positions until an instance is due */
 	bool lives;       /* one is there */
 };
@@ -116,82 +116,82 @@ struct search {
 static bool find_live(void *user, uint32_t number)
 {
 	struct search *search = user;
-	struct seam_planned *planned = &search->script->instances[number];
-	if (planned->state != SEAM_PLANNED_LIVE)
+	struct seam_plan_block *plan_block = &search->loaded->instances[number];
+	if (plan_block->state != SEAM_PLANNED_LIVE)
 		return false;
-	search->found = planned;
+	search->found = plan_block;
 	return true;
 }
 
-struct seam_planned *seam__matcher_around(struct seam_matcher *matcher, uint64_t offset)
+struct seam_plan_block *seam__matcher_around(struct seam_matcher *matcher, uint64_t offset)
 {
-	const struct seam_stray *stray = seam__strays_behind(&matcher->strays, offset);
-	if (stray != NULL && stray->begin <= offset)
-		return stray->planned;
-	const uint32_t loose = seam__loose_behind(&matcher->loose, offset);
-	if (loose < matcher->loose.count && matcher->loose.entries[loose].begin <= offset)
-		return &matcher->loose.entries[loose].block->planned;
-	struct search search = {.script = matcher->now};
+	const struct seam_overdue_block *overdue_block = seam__overdue_behind(&matcher->overdue, offset);
+	if (overdue_block != NULL && overdue_block->begin <= offset)
+		return overdue_block->plan_block;
+	const uint32_t off_plan = seam__off_plan_behind(&matcher->off_plan, offset);
+	if (off_plan < matcher->off_plan.count && matcher->off_plan.entries[off_plan].begin <= offset)
+		return &matcher->off_plan.entries[off_plan].block->plan_block;
+	struct search search = {.loaded = matcher->now};
 	if (matcher->now != NULL)
-		(void)seam__script_overlapping(matcher->now, offset, offset + 1, find_live, &search);
+		(void)seam__loaded_overlapping(matcher->now, offset, offset + 1, find_live, &search);
 	return search.found;
 }
 
-/* When an instance is due next, counted from the front; true when it is live. One that was missed just now, and is
+/* When an instance is due next, counted from the frontier; true when it is live. One that was missed just now, and is
  * being served elsewhere, is not due before its next repetition: not at all, as far as this request goes. */
 static bool measure_due(void *user, uint32_t number)
 {
 	struct search *search = user;
-	const struct seam_script *script = search->script;
-	if (script->instances[number].state != SEAM_PLANNED_FREE) {
+	const struct seam_loaded_plan *loaded = search->loaded;
+	if (loaded->instances[number].state != SEAM_PLANNED_FREE) {
 		search->lives = true;
 		return true;
 	}
-	if (search->missing != &script->instances[number])
-		search->soonest = seam__bits_min(search->soonest, seam__script_due_in(script, number));
+	if (search->missing != &loaded->instances[number])
+		search->soonest = seam__bits_min(search->soonest, seam__loaded_due_in(loaded, number));
 	return false;
 }
 
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	struct search search = {.script = matcher->now, .missing = matcher->missing, .soonest = UINT64_MAX};
-	if (matcher->apart != 0 && seam__apart_overlaps(matcher, begin, end))
+	struct search search = {.loaded = matcher->now, .missing = matcher->missing, .soonest = UINT64_MAX};
+	if (matcher->off_plan_count != 0 && seam__off_plan_overlaps(matcher, begin, end))
 		return 0;
 	if (matcher->now != NULL)
-		(void)seam__script_overlapping(matcher->now, begin, end, measure_due, &search);
+		(void)seam__loaded_overlapping(matcher->now, begin, end, measure_due, &search);
 	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }
 
 struct last {
-	const struct seam_script *script;
-	void (*each)(void *user, const struct seam_planned *last);
+	const struct seam_loaded_plan *loaded;
+	void (*each)(void *user, const struct seam_plan_block *last);
 	void *user;
 };
 
 static bool see_last(void *user, uint32_t number)
 {
 	const struct last *last = user;
-	const struct seam_planned *planned = &last->script->instances[number];
-	if (planned->state == SEAM_PLANNED_FREE && planned->stream != NULL)
-		last->each(last->user, planned);
+	const struct seam_plan_block *plan_block = &last->loaded->instances[number];
+	if (plan_block->state == SEAM_PLANNED_FREE && plan_block->stream != NULL)
+		last->each(last->user, plan_block);
 	return false;
 }
 
 void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint64_t end,
-	void (*each)(void *user, const struct seam_planned *last), void *user)
+	void (*each)(void *user, const struct seam_plan_block *last), void *user)
 {
-	for (uint32_t i = 0; i < matcher->script_count; i++) {
-		struct last last = {matcher->scripts[i], each, user};
-		(void)seam__script_overlapping(last.script, begin, end, see_last, &last);
+	for (uint32_t i = 0; i < matcher->loaded_count; i++) {
+		struct last last = {matcher->loaded_plans[i], each, user};
+		(void)seam__loaded_overlapping(last.loaded, begin, end, see_last, &last);
 	}
 }
 
-bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_planned *planned)
+bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
 {
-	if (planned->script == SEAM_DYNAMIC)
+	if (plan_block->loaded == SEAM_DYNAMIC)
 		return false;
-	const struct seam_script *script = matcher->owners[planned->script];
-	return !script->retired && script->waited[planned->number / script->copies] != 0;
+	const struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
+	return !loaded->retired && loaded->waited[plan_block->number / loaded->copies] != 0;
 }
 
 uint64_t seam__matcher_forgotten(const struct seam_matcher *matcher)

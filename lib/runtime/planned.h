@@ -1,28 +1,29 @@
 /* planned.h: requests served from plans: what happens between a matcher, its arena and the engine.
  *
- * A *stage* is an arena with the matcher of its scripts. A pool has at most one that is open; stages that were closed
- * while blocks of theirs were live wait behind it until those are freed.
+ * An *active plan* is an arena with the matcher of its loaded plans. A pool has at most one that is open; active plans
+ * that were closed while blocks of theirs were live wait behind it until those are freed.
  *
  * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot
  * lies there), what blocks from before the plan still occupy, and chunks that are lent. Idle chunks are lent to the
  * engine when it would grow otherwise, those first that the plan leaves idle longest, and collected when a slot needs
  * them and they are free again. Before that the driver is asked about blocks that are held for other streams: what
- * closed stages held is the engine's then.
+ * closed active plans held is the engine's then.
  *
- * A plan cannot do harm: where mappings, addresses or memory run short, the stage is closed (dropped) before an
- * allocation fails. While the program does what no script knows the stage is suspended (suspend.c); one that misses
- * more than one request in twenty in two periods in a row is dropped.
+ * A plan cannot do harm: where mappings, addresses or memory run short, the active plan is closed (dropped) before an
+ * allocation fails. While the program does what no loaded plan knows the active plan is suspended (suspend.c); one that
+ * misses more than one request in twenty in two periods in a row is dropped.
  *
- * Not here: how a stage comes to be (learner.h), when a slot is safe (matcher.h).
+ * Not here: how an active plan comes to be (learner.h), when a slot is safe (matcher.h).
  *
  * Invariants (seam__planned_check)
- *   Q1  the open stage is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or wait to
- *       be finished
+ *   Q1  the open active plan is the first; its arena is OPEN; the others are CLOSED and have live or held blocks, or
+ *       wait to be finished
  *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena, none of a
  *       suspended one
- *   Q3  the engine's account of planned blocks is the sum over the stages
- *   Q4  first requests are expected only while a stage is open, and some are left; the stage of their places is closed
- *   Q5  a suspended stage is open and has lent nothing
+ *   Q3  the engine's account of planned blocks is the sum over the active plans
+ *   Q4  first requests are expected only while an active plan is open, and some are left; the active plan of their
+ *       places is closed
+ *   Q5  a suspended active plan is open and has lent nothing
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
@@ -42,14 +43,14 @@ struct seam_thread_context;
 enum seam_plan_mode { SEAM_PLAN_OFF, SEAM_PLAN_AUTO, SEAM_PLAN_INLINE };
 enum seam_plan_reuse { SEAM_PLAN_REUSE_STITCH, SEAM_PLAN_REUSE_FIT, SEAM_PLAN_REUSE_NONE };
 
-struct seam_stage {
-	LIST_ENTRY(seam_stage) link;
+struct seam_active_plan {
+	LIST_ENTRY(seam_active_plan) link;
 	struct seam_arena arena;
 	struct seam_matcher *matcher;
-	uint32_t *busy;             /* per chunk of the arena; for closing, which must not fail */
-	uint32_t busy_count;        /* at least the chunks of an arena that is open */
-	uint32_t usable;            /* so many chunks are mapped and were leased then; those behind them are blocked */
-	struct seam_planned **held; /* freed (requested_bytes is 0), but other streams still use them */
+	uint32_t *busy;      /* per chunk of the arena; for closing, which must not fail */
+	uint32_t busy_count; /* at least the chunks of an arena that is open */
+	uint32_t usable;     /* so many chunks are mapped and were leased then; those behind them are blocked */
+	struct seam_plan_block **held; /* freed (requested_bytes is 0), but other streams still use them */
 	uint32_t held_count;
 	uint32_t held_capacity;       /* at least `recorded` */
 	uint32_t recorded;            /* blocks with uses, live or held: a free needs no memory */
@@ -64,15 +65,15 @@ struct seam_stage {
 	uint64_t
 		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
-	uint64_t long_positions;            /* half a period, of the longest of its scripts */
+	uint64_t long_positions;            /* half a period, of the longest of its loaded plans */
 	uint64_t settle_bytes;              /* a pool of so many has as much as the plan needs */
 	uint64_t judged_asked, judged_hits; /* of the pool's counts, when it was last judged */
 	uint32_t poor;                      /* so many periods in a row before that it missed more than one in twenty */
 
 	/* The program has departed from the plan (suspend.c). */
 	bool suspended;        /* it serves nothing, and has nothing but its live blocks */
-	bool begins_at_step;   /* its first script does */
-	uint32_t departed;     /* rises with requests that no script knows, falls with all */
+	bool begins_at_step;   /* its first loaded plan does */
+	uint32_t departed;     /* rises with requests that no loaded plan knows, falls with all */
 	uint64_t departed_at;  /* number of the request by which it is right */
 	uint64_t suspended_at; /* number of the request when it was suspended, or a period of that had passed */
 	uint64_t compared_at;  /* number of the request when it was compared last with what the program does */
@@ -102,28 +103,28 @@ struct seam_stage {
 				    nothing */
 };
 
-LIST_HEAD(seam_stages, seam_stage);
+LIST_HEAD(seam_active_plans, seam_active_plan);
 
 struct seam_planned_counts {
-	uint64_t requests; /* made while a stage was open */
+	uint64_t requests; /* made while an active plan was open */
 	uint64_t hits, dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t refused_dynamic; /* dynamic hits that plan_reuse:none does not allow */
 	uint64_t adoptions, drops;
 	uint64_t lends, collects;
 	uint64_t borrows;
-	uint64_t resyncs, switches; /* of stages that are gone */
+	uint64_t resyncs, switches; /* of active plans that are gone */
 };
 
-/* What a plan that was given says of the program's first requests (planned_prelude.c), as long as they are as it says.
+/* What a plan that was given says of the program's first requests (planned_prologue.c), as long as they are as it says.
  */
-struct seam_prelude {
-	struct seam_stage *stage;            /* closed. What stays goes there; NULL: it is over, or there is none */
+struct seam_prologue {
+	struct seam_active_plan *active;     /* closed. What stays goes there; NULL: it is over, or there is none */
 	struct seam_plan_prologue *requests; /* a copy */
 	uint32_t count, next;
 	uint32_t slot_count;    /* of the period, */
 	uint32_t next_slot;     /* and the one that is expected next */
-	uint64_t at_bytes;      /* in the stage's arena: the place of the next that stays */
+	uint64_t at_bytes;      /* in the active plan's arena: the place of the next that stays */
 	uint64_t missing_bytes; /* as requested, of what the plan expects to stay and does not say when it is made */
 	uint32_t strangers;     /* requests that were not among them, less the ones since that were */
 	uint32_t ahead;   /* if the last one was that which stands before this one, the program has left some out; 0: it
@@ -137,20 +138,20 @@ struct seam_runtime {
 	struct seam_meta *meta;     /* the pool's */
 	enum seam_plan_reuse reuse;
 	uint64_t steps; /* that the program has marked */
-	struct seam_stages stages;
-	bool open;                  /* the first of them is; requests are matched */
-	struct seam_stage *waiting; /* ready; it opens when live bytes are few, or when that has come late */
-	struct seam_prelude prelude;
+	struct seam_active_plans active_plans;
+	bool open;                        /* the first of them is; requests are matched */
+	struct seam_active_plan *waiting; /* ready; it opens when live bytes are few, or when that has come late */
+	struct seam_prologue prologue;
 	struct seam_planned_counts counts;
-	struct seam_stage *preparing; /* the learner's; taken away from it under pressure */
-	struct seam_script *waiting_script;
+	struct seam_active_plan *preparing; /* the learner's; taken away from it under pressure */
+	struct seam_loaded_plan *waiting_loaded;
 	uint64_t open_below_bytes;  /* of live_requested_bytes */
 	uint64_t open_by_allocs;    /* at the latest, in the engine's count, */
 	uint64_t give_up_by_allocs; /* or it is given up, if the program does something else */
 	uint64_t compared_at;       /* recent.count, when that was looked at last */
 	uint64_t opened_requests, opened_misses, opened_displaced,
-		opened_strange;    /* of the counts, when a stage was opened last */
-	bool open_at_step;         /* its script begins at a mark of a step */
+		opened_strange;    /* of the counts, when an active plan was opened last */
+	bool open_at_step;         /* its loaded plan begins at a mark of a step */
 	struct seam_recent recent; /* requests that no plan served */
 };
 
@@ -160,7 +161,7 @@ static inline uint64_t seam__planned_displaced(const struct seam_planned_counts 
 	return counts->misses[SEAM_MISS_late] + counts->misses[SEAM_MISS_gap];
 }
 
-/* Misses of what no script expected. */
+/* Misses of what no loaded plan expected. */
 static inline uint64_t seam__planned_strange(const struct seam_planned_counts *counts)
 {
 	return counts->misses[SEAM_MISS_lost] + counts->misses[SEAM_MISS_size];
@@ -178,43 +179,43 @@ struct seam_found {
 	uint64_t requested_bytes, tag;
 	struct seam_stream *stream;
 	struct seam_block *block; /* one of these two is NULL */
-	struct seam_planned *planned;
-	struct seam_stage *stage; /* of planned */
+	struct seam_plan_block *plan_block;
+	struct seam_active_plan *active; /* of planned */
 };
 
-/* What scripts can use of an open arena: a script that needs more is not for it yet. */
-static inline uint64_t seam__stage_usable_bytes(const struct seam_stage *stage)
+/* What loaded plans can use of an open arena: a loaded plan that needs more is not for it yet. */
+static inline uint64_t seam__active_usable_bytes(const struct seam_active_plan *active)
 {
-	const struct seam_arena *arena = &stage->arena;
-	return stage->usable == 0 ? 0
-				  : arena->chunks[stage->usable - 1].offset + arena->chunks[stage->usable - 1].bytes;
+	const struct seam_arena *arena = &active->arena;
+	return active->usable == 0 ? 0
+				   : arena->chunks[active->usable - 1].offset + arena->chunks[active->usable - 1].bytes;
 }
 
-/* The stage whose arena `va` lies in, or NULL. */
-static inline struct seam_stage *seam__stage_at(const struct seam_runtime *runtime, uint64_t va)
+/* The active plan whose arena `va` lies in, or NULL. */
+static inline struct seam_active_plan *seam__active_at(const struct seam_runtime *runtime, uint64_t va)
 {
-	struct seam_stage *stage;
-	LIST_FOREACH(stage, &runtime->stages, link)
+	struct seam_active_plan *active;
+	LIST_FOREACH(active, &runtime->active_plans, link)
 	{
-		if (va - stage->arena.view->va < stage->arena.bytes)
-			return stage;
+		if (va - active->arena.view->va < active->arena.bytes)
+			return active;
 	}
 	return NULL;
 }
 
 /* The live block that starts at `va`; that contains it (O(live)). False: there is none. */
 
-/* Serves a request from the open stage. It must be one for the common memory without flags, and not captured.
+/* Serves a request from the open active plan. It must be one for the common memory without flags, and not captured.
  * SEAM_MISS_NONE: *ret_va is its address. Else nothing has happened, and the miss is counted. The caller gives the
  * block its serial. thread context: as seam__recording_thread(). */
 enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct seam_request *request,
-	struct seam_stream *stream, const struct seam_thread_context *context, struct seam_planned **ret_planned,
+	struct seam_stream *stream, const struct seam_thread_context *context, struct seam_plan_block **ret_block,
 	uint64_t *ret_va);
 
-/* Serves a request that the open stage has just missed out of what its plan leaves idle, where that disturbs less than
- * anything else: no driver call. False: the engine is to serve it. */
+/* Serves a request that the open active plan has just missed out of what its plan leaves idle, where that disturbs less
+ * than anything else: no driver call. False: the engine is to serve it. */
 bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *ask, const struct seam_request *request,
-	struct seam_planned **ret_planned, uint64_t *ret_va);
+	struct seam_plan_block **ret_block, uint64_t *ret_va);
 
 /* A request that no plan can serve was made while one is open: it is counted. */
 void seam__planned_pass(struct seam_runtime *runtime);
@@ -222,12 +223,12 @@ void seam__planned_pass(struct seam_runtime *runtime);
 /* Frees the planned block at `va`. False: there is none. ret_serial: its number. */
 bool seam__planned_free(struct seam_runtime *runtime, uint64_t va, uint64_t *ret_serial);
 
-/* The engine has served the request that the open stage was asked for last, at `va`. */
+/* The engine has served the request that the open active plan was asked for last, at `va`. */
 void seam__planned_beside(struct seam_runtime *runtime, uint64_t va);
 
-/* The engine freed a block at [offset, offset + bytes) of a view while a stage is open: what of it lies in the arena's
- * chunks is the arena's again at once. Left to the engine it would be handed out to what the plan missed, and what is
- * missed there would go on being missed. */
+/* The engine freed a block at [offset, offset + bytes) of a view while an active plan is open: what of it lies in the
+ * arena's chunks is the arena's again at once. Left to the engine it would be handed out to what the plan missed, and
+ * what is missed there would go on being missed. */
 void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view *view, uint64_t offset, uint64_t bytes);
 
 /* The planned block is used on `stream` too. Errors: SEAM_OOM_META. */
@@ -243,52 +244,54 @@ void seam__planned_poll_streams(struct seam_runtime *runtime);
 /* An iteration ends. */
 void seam__planned_step(struct seam_runtime *runtime);
 
-/* ---- stages ---- */
+/* ---- active plans ---- */
 
-/* A stage without arena or scripts. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__stage_create(struct seam_runtime *runtime, struct seam_stage **ret_stage);
+/* An active plan without arena or loaded plans. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__active_create(struct seam_runtime *runtime, struct seam_active_plan **ret_active);
 
-/* [both; drops lock] A stage of fresh chunks for so many bytes, ready to be opened. Errors: those of
- * seam__stage_create(), seam__arena_begin() and seam__arena_prepare(). */
-SEAM_MUST_USE enum seam_rc seam__stage_prepare_fresh(
-	struct seam_runtime *runtime, uint64_t bytes, struct seam_stage **ret_stage);
+/* [both; drops lock] An active plan of fresh chunks for so many bytes, ready to be opened. Errors: those of
+ * seam__active_create(), seam__arena_begin() and seam__arena_prepare(). */
+SEAM_MUST_USE enum seam_rc seam__active_prepare_fresh(
+	struct seam_runtime *runtime, uint64_t bytes, struct seam_active_plan **ret_active);
 
-/* [both] A stage that was never opened goes, with whatever its arena holds. */
-void seam__stage_discard(struct seam_runtime *runtime, struct seam_stage *stage);
+/* [both] An active plan that was never opened goes, with whatever its arena holds. */
+void seam__active_discard(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* Opens a stage whose arena is READY with its first script: leases what is free, without a driver call. from_start: the
- * program is at the beginning of the period. An open stage is closed first. Errors: SEAM_OOM_META: stage and script are
- * the caller's still (another open stage may be gone), and the stage is for seam__stage_discard(). */
-SEAM_MUST_USE enum seam_rc seam__planned_open(
-	struct seam_runtime *runtime, struct seam_stage *stage, struct seam_script *script, bool from_start);
+/* Opens an active plan whose arena is READY with its first loaded plan: leases what is free, without a driver call.
+ * from_start: the program is at the beginning of the period. An open active plan is closed first. Errors:
+ * SEAM_OOM_META: active plan and loaded plan are the caller's still (another open active plan may be gone), and the
+ * active plan is for seam__active_discard(). */
+SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_runtime *runtime, struct seam_active_plan *active,
+	struct seam_loaded_plan *loaded, bool from_start);
 
-/* One more script for the open stage, which has room for it; current from now on, or when seam__matcher_add() says.
- * Errors: SEAM_OOM_META: it is the caller's still. */
-SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_script *script, bool now);
+/* One more loaded plan for the open active plan, which has room for it; current from now on, or when
+ * seam__matcher_add() says. Errors: SEAM_OOM_META: it is the caller's still. */
+SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now);
 
-/* A stage whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks as
- * count() sets in stage->busy: those stay leased until as many have been released. With `lock`. Errors: SEAM_OOM_META;
- * SEAM_BUSY: somebody else has some of its memory, or work on it is pending: it is for seam__stage_discard(). */
-SEAM_MUST_USE enum seam_rc seam__stage_shut(struct seam_runtime *runtime, struct seam_stage *stage,
-	void (*count)(void *user, struct seam_stage *stage), void *user);
+/* An active plan whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks
+ * as count() sets in active->busy: those stay leased until as many have been released. With `lock`. Errors:
+ * SEAM_OOM_META; SEAM_BUSY: somebody else has some of its memory, or work on it is pending: it is for
+ * seam__active_discard(). */
+SEAM_MUST_USE enum seam_rc seam__active_shut(struct seam_runtime *runtime, struct seam_active_plan *active,
+	void (*count)(void *user, struct seam_active_plan *active), void *user);
 
-/* Adds chunks to the arena of the open stage, as seam__arena_extend() does; they are blocked until
- * seam__planned_grown(). [both; drops lock] Errors: those of seam__arena_extend(); SEAM_OOM_META: the stage may have
- * been dropped. */
+/* Adds chunks to the arena of the open active plan, as seam__arena_extend() does; they are blocked until
+ * seam__planned_grown(). [both; drops lock] Errors: those of seam__arena_extend(); SEAM_OOM_META: the active plan may
+ * have been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_extend(
 	struct seam_runtime *runtime, const uint64_t *numbers, uint32_t count, uint64_t fresh_bytes);
 
-/* The arena of the open stage has grown by chunks that are mapped now: leases them. Errors: SEAM_OOM_META: the stage
- * has been dropped. */
+/* The arena of the open active plan has grown by chunks that are mapped now: leases them. Errors: SEAM_OOM_META: the
+ * active plan has been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_grown(struct seam_runtime *runtime);
 
-/* Closes the open stage. Live blocks stay valid. */
+/* Closes the open active plan. Live blocks stay valid. */
 void seam__planned_drop(struct seam_runtime *runtime);
 
 #define SEAM_SWEEP_ALL UINT32_MAX
 
-/* [both; drops lock] Frees what closed stages held for streams that have passed, and finishes those that nothing uses
- * any more: unmaps so many chunks at most. */
+/* [both; drops lock] Frees what closed active plans held for streams that have passed, and finishes those that nothing
+ * uses any more: unmaps so many chunks at most. */
 void seam__planned_sweep(struct seam_runtime *runtime, uint32_t mappings);
 
 /* ---- the first requests ---- */
@@ -297,18 +300,18 @@ void seam__planned_sweep(struct seam_runtime *runtime, uint32_t mappings);
  * where something is live already; where it cannot be had, or another thread is served from it meanwhile, the plan
  * serves as one that says nothing of what is asked for first. Errors: those of making room; SEAM_OOM_DEVICE: memory was
  * short meanwhile, and the plan is gone. */
-SEAM_MUST_USE enum seam_rc seam__prelude_begin(struct seam_runtime *runtime, const struct seam_plan *plan);
+SEAM_MUST_USE enum seam_rc seam__prologue_begin(struct seam_runtime *runtime, const struct seam_plan *plan);
 
 /* Whether the plan has one that would begin now. */
-bool seam__prelude_is_due(const struct seam_runtime *runtime, const struct seam_plan *plan);
+bool seam__prologue_is_due(const struct seam_runtime *runtime, const struct seam_plan *plan);
 
 /* One of the first requests. Not NULL: it is one that stays, and has its place. Else it is for the plan, unless it is a
  * stranger. */
-struct seam_planned *seam__prelude_alloc(
+struct seam_plan_block *seam__prologue_alloc(
 	struct seam_runtime *runtime, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va);
 
 /* It is over: what has not been made has no place any more. With `lock`. */
-void seam__prelude_end(struct seam_runtime *runtime);
+void seam__prologue_end(struct seam_runtime *runtime);
 
 /* The engine's hook: see engine.h. [both] */
 uint64_t seam__planned_spare(void *runtime, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
@@ -317,7 +320,7 @@ uint64_t seam__planned_spare(void *runtime, const struct seam_ask *ask, uint64_t
  * about to rise, and at steps (at_step). */
 void seam__planned_try_open(struct seam_runtime *runtime, bool at_step);
 
-/* The engine is gone or about to go: frees what the stages hold beside it. */
+/* The engine is gone or about to go: frees what the active plans hold beside it. */
 void seam__runtime_destroy(struct seam_runtime *runtime); /* NULL is allowed */
 
 const char *seam__planned_check(struct seam_runtime *runtime);

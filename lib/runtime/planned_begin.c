@@ -16,96 +16,99 @@
 #include "planned_impl.h"
 
 /* Whether all that the plan expects to stay has been there for two periods. */
-static bool is_there_for_long(const struct seam_runtime *runtime, struct seam_stage *stage)
+static bool is_there_for_long(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	uint64_t requests = runtime->counts.requests;
-	bool is_there = runtime->engine->counts.live_bytes >= stage->staying_bytes;
-	if (!is_there && requests < stage->deaf_until)
-		stage->there_from =
+	bool is_there = runtime->engine->counts.live_bytes >= active->staying_bytes;
+	if (!is_there && requests < active->deaf_until)
+		active->there_from =
 			requests; /* something that stays is missing, or the period has not begun to count */
-	return requests >= stage->there_from + 2 * stage->long_positions;
+	return requests >= active->there_from + 2 * active->long_positions;
 }
 
 /* The request was just missed and may be one that stays: what is lent and not given back yet is not for it, not even
  * what is free between. */
-static void pass_on(struct seam_runtime *runtime, struct seam_stage *stage, uint64_t bytes)
+static void pass_on(struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t bytes)
 {
-	if (stage->building && (stage->unknown || seam__planned_must_grow(runtime, stage, bytes)))
-		seam__stage_collect_lent(runtime, stage);
+	if (active->building && (active->unknown || seam__planned_must_grow(runtime, active, bytes)))
+		seam__active_collect_lent(runtime, active);
 }
 
-bool seam__stage_begins(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_match_ask *ask)
+bool seam__active_begins(
+	struct seam_runtime *runtime, struct seam_active_plan *active, const struct seam_match_ask *ask)
 {
-	if (runtime->engine->counts.live_requested_bytes == stage->resident_bytes) {
-		seam__matcher_start(stage->matcher);
-		seam__stage_listen(runtime, stage);
-		stage->trusting = true;
-		stage->building = stage->freed_bytes < stage->arena.bytes / 2;
+	if (runtime->engine->counts.live_requested_bytes == active->resident_bytes) {
+		seam__matcher_start(active->matcher);
+		seam__active_listen(runtime, active);
+		active->trusting = true;
+		active->building = active->freed_bytes < active->arena.bytes / 2;
 		return true;
 	}
-	bool follows = seam__follower_hear(&stage->follower, stage->matcher, ask);
-	stage->building = !is_there_for_long(runtime, stage);
-	stage->unknown = !stage->follower.found;
-	if (follows || !stage->building)
-		seam__stage_listen(runtime, stage);
-	pass_on(runtime, stage, ask->bytes);
+	bool follows = seam__follower_hear(&active->follower, active->matcher, ask);
+	active->building = !is_there_for_long(runtime, active);
+	active->unknown = !active->follower.found;
+	if (follows || !active->building)
+		seam__active_listen(runtime, active);
+	pass_on(runtime, active, ask->bytes);
 	return false;
 }
 
 void seam__planned_beside(struct seam_runtime *runtime, uint64_t va)
 {
-	struct seam_stage *stage = seam__stage_open(runtime);
-	seam__matcher_beside(stage->matcher, 1);
-	if (stage->deaf)
-		seam__follower_serve(&stage->follower, va);
+	struct seam_active_plan *active = seam__active_open(runtime);
+	seam__matcher_beside(active->matcher, 1);
+	if (active->deaf)
+		seam__follower_serve(&active->follower, va);
 }
 
 /* The program has come to the period's end as the plan says, and there is what the plan says. */
-static bool has_turned(const struct seam_runtime *runtime, const struct seam_stage *stage)
+static bool has_turned(const struct seam_runtime *runtime, const struct seam_active_plan *active)
 {
-	uint64_t period = 2 * stage->long_positions, front = seam__matcher_front(stage->matcher);
-	uint64_t there_bytes = stage->staying_bytes + stage->crossing_bytes - stage->crossing_bytes / 32;
-	return front / period != stage->last_at / period && runtime->engine->counts.live_bytes >= there_bytes;
+	uint64_t period = 2 * active->long_positions, frontier = seam__matcher_frontier(active->matcher);
+	uint64_t there_bytes = active->staying_bytes + active->crossing_bytes - active->crossing_bytes / 32;
+	return frontier / period != active->last_at / period && runtime->engine->counts.live_bytes >= there_bytes;
 }
 
-static void fall_deaf(struct seam_stage *stage)
+static void fall_deaf(struct seam_active_plan *active)
 {
-	stage->deaf = true;
-	stage->trusting = false;
-	stage->deaf_at = stage->last_at;
-	stage->follower = (struct seam_follower){0};
+	active->deaf = true;
+	active->trusting = false;
+	active->deaf_at = active->last_at;
+	active->follower = (struct seam_follower){0};
 }
 
-enum seam_miss seam__stage_doubt(struct seam_runtime *runtime, struct seam_stage *stage,
-	const struct seam_match_ask *ask, struct seam_planned *planned, enum seam_miss miss)
+enum seam_miss seam__active_doubt(struct seam_runtime *runtime, struct seam_active_plan *active,
+	const struct seam_match_ask *ask, struct seam_plan_block *plan_block, enum seam_miss miss)
 {
-	bool in_step = seam__matcher_in_step(stage->matcher);
-	if (in_step && (runtime->counts.requests >= stage->built_from || has_turned(runtime, stage))) {
-		stage->building = false;
-		seam__stage_judge_anew(runtime, stage);
+	bool in_step = seam__matcher_in_step(active->matcher);
+	if (in_step && (runtime->counts.requests >= active->built_from || has_turned(runtime, active))) {
+		active->building = false;
+		seam__active_judge_anew(runtime, active);
 		return miss;
 	}
 	if (!in_step)
-		fall_deaf(stage);
-	stage->last_at = seam__bits_max(1, seam__matcher_front(stage->matcher)) - 1;
-	stage->unknown = miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_lane;
-	bool serves = planned != NULL && in_step && (stage->trusting || seam__matcher_goes_on(stage->matcher, planned));
-	if (planned != NULL && !serves) {
+		fall_deaf(active);
+	active->last_at = seam__bits_max(1, seam__matcher_frontier(active->matcher)) - 1;
+	active->unknown = miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_cursor;
+	bool serves = plan_block != NULL && in_step &&
+		(active->trusting || seam__matcher_goes_on(active->matcher, plan_block));
+	if (plan_block != NULL && !serves) {
 		if (miss == SEAM_MISS_NONE)
-			seam__matcher_take_back(stage->matcher, planned);
+			seam__matcher_take_back(active->matcher, plan_block);
 		miss = SEAM_MISS_lost;
 	}
 	if (miss != SEAM_MISS_NONE && miss != SEAM_MISS_gap)
-		pass_on(runtime, stage, ask->bytes);
+		pass_on(runtime, active, ask->bytes);
 	return miss;
 }
 
 /* Behind its first iteration the program has made all that stays, and is at the period's beginning. */
-void seam__stage_step(const struct seam_runtime *runtime, struct seam_stage *stage)
+void seam__active_step(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	if (!stage->building || runtime->engine->counts.live_bytes < stage->staying_bytes)
+	if (!active->building || runtime->engine->counts.live_bytes < active->staying_bytes)
 		return;
-	seam__matcher_start_behind(stage->matcher, stage->deaf ? stage->deaf_at : seam__matcher_front(stage->matcher));
-	seam__stage_listen(runtime, stage);
-	stage->building = false;
+	seam__matcher_start_behind(
+		active->matcher, active->deaf ? active->deaf_at : seam__matcher_frontier(active->matcher));
+	seam__active_listen(runtime, active);
+	active->building = false;
 }

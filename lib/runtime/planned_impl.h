@@ -4,45 +4,48 @@
 
 #include "planned.h"
 
-/* The first stage, which is open. */
-static inline struct seam_stage *seam__stage_open(const struct seam_runtime *runtime)
+/* The first active plan, which is open. */
+static inline struct seam_active_plan *seam__active_open(const struct seam_runtime *runtime)
 {
-	return LIST_FIRST(&runtime->stages);
+	return LIST_FIRST(&runtime->active_plans);
 }
 
-/* Whether this stage, or one behind it, has blocks that were freed while other streams used them. NULL: there is none.
+/* Whether this active plan, or one behind it, has blocks that were freed while other streams used them. NULL: there is
+ * none.
  */
-static inline bool seam__stages_hold(const struct seam_stage *stage)
+static inline bool seam__active_hold(const struct seam_active_plan *active)
 {
-	while (stage != NULL && stage->held_count == 0)
-		stage = LIST_NEXT(stage, link);
-	return stage != NULL;
+	while (active != NULL && active->held_count == 0)
+		active = LIST_NEXT(active, link);
+	return active != NULL;
 }
 
 /* Blocks what is not leased of the chunks from `first` on. Errors: SEAM_OOM_META: none of it is blocked. */
-SEAM_MUST_USE enum seam_rc seam__stage_block_from(struct seam_stage *stage, uint32_t first);
+SEAM_MUST_USE enum seam_rc seam__active_block_from(struct seam_active_plan *active, uint32_t first);
 
-/* Leases what has become free in chunks [first, first + count). Returns the bytes; the stage may have been dropped if
- * it is 0. */
-uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t first, uint32_t count);
+/* Leases what has become free in chunks [first, first + count). Returns the bytes; the active plan may have been
+ * dropped if it is 0. */
+uint64_t seam__active_collect(
+	struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t count);
 
 /* The same with what is lent: what stays must not be put between what is not given back yet. */
-void seam__stage_collect_lent(struct seam_runtime *runtime, struct seam_stage *stage);
+void seam__active_collect_lent(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
-int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream);
+int seam__active_user(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream);
 
-/* Forgets them all: the stage goes. */
-void seam__stage_forget_users(struct seam_runtime *runtime, struct seam_stage *stage);
+/* Forgets them all: the active plan goes. */
+void seam__active_forget_users(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* Orders the stream behind who had the memory of the block before. False: that failed, and the stream must not have it.
  */
-bool seam__stage_order(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_planned *planned,
-	struct seam_stream *stream);
+bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active,
+	const struct seam_plan_block *plan_block, struct seam_stream *stream);
 
 /* The block is freed, and other streams may use it still. True: who gets its memory is ordered behind them, so it may
  * go at once. */
-bool seam__stage_let_go(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned);
+bool seam__active_let_go(
+	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block);
 
 /* Requests so far whose size does not depend on data. */
 static inline uint64_t seam__planned_asked(const struct seam_planned_counts *counts)
@@ -51,65 +54,67 @@ static inline uint64_t seam__planned_asked(const struct seam_planned_counts *cou
 }
 
 /* What it serves counts from here on. */
-static inline void seam__stage_judge_anew(const struct seam_runtime *runtime, struct seam_stage *stage)
+static inline void seam__active_judge_anew(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	stage->judged_asked = seam__planned_asked(&runtime->counts);
-	stage->judged_hits = runtime->counts.hits;
-	stage->poor = 0;
+	active->judged_asked = seam__planned_asked(&runtime->counts);
+	active->judged_hits = runtime->counts.hits;
+	active->poor = 0;
 }
 
 /* The plan serves from here on. */
-static inline void seam__stage_listen(const struct seam_runtime *runtime, struct seam_stage *stage)
+static inline void seam__active_listen(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	stage->deaf = false;
-	seam__stage_judge_anew(runtime, stage);
-	if (stage->building)
-		seam__matcher_warm(stage->matcher);
-	stage->last_at = seam__matcher_front(stage->matcher);
-	stage->built_from = runtime->counts.requests + stage->long_positions;
+	active->deaf = false;
+	seam__active_judge_anew(runtime, active);
+	if (active->building)
+		seam__matcher_warm(active->matcher);
+	active->last_at = seam__matcher_frontier(active->matcher);
+	active->built_from = runtime->counts.requests + active->long_positions;
 }
 
 /* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at
- * first. slots: of its script. */
-void seam__stage_expect(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t bytes, uint64_t slots);
+ * first. slots: of its loaded plan. */
+void seam__active_expect(
+	const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t bytes, uint64_t slots);
 
 /* The plan was given: whether the program is at its beginning. Nothing is to be built up, and nothing was made. */
-static inline bool seam__stage_from_start(const struct seam_runtime *runtime, const struct seam_stage *stage)
+static inline bool seam__active_from_start(const struct seam_runtime *runtime, const struct seam_active_plan *active)
 {
-	return !stage->deaf && runtime->engine->counts.live_blocks == 0;
+	return !active->deaf && runtime->engine->counts.live_blocks == 0;
 }
 
 /* The period, and how much memory the plan needs, by what the pool has now. */
-void seam__stage_begin_settling(const struct seam_runtime *runtime, struct seam_stage *stage, uint64_t slots);
+void seam__active_begin_settling(const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t slots);
 
 /* What is kept of the first requests goes; the places are somebody else's. */
-void seam__prelude_forget(struct seam_runtime *runtime);
+void seam__prologue_forget(struct seam_runtime *runtime);
 
 /* The plan was given, and is deaf: whether this request is for it. Elsewhere it is followed, and may listen from the
- * next one on. The stage may have been dropped. */
-bool seam__stage_begins(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_match_ask *ask);
+ * next one on. The active plan may have been dropped. */
+bool seam__active_begins(
+	struct seam_runtime *runtime, struct seam_active_plan *active, const struct seam_match_ask *ask);
 
 /* The program is building: whether what the matcher says of the request that it was asked for last counts. A miss
- * instead of a hit: the slot is free again. The stage may have been dropped if it is a miss. */
-enum seam_miss seam__stage_doubt(struct seam_runtime *runtime, struct seam_stage *stage,
-	const struct seam_match_ask *ask, struct seam_planned *planned, enum seam_miss miss);
+ * instead of a hit: the slot is free again. The active plan may have been dropped if it is a miss. */
+enum seam_miss seam__active_doubt(struct seam_runtime *runtime, struct seam_active_plan *active,
+	const struct seam_match_ask *ask, struct seam_plan_block *plan_block, enum seam_miss miss);
 
 /* An iteration ends. */
-void seam__stage_step(const struct seam_runtime *runtime, struct seam_stage *stage);
+void seam__active_step(const struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* No script knows the request: the stage may be suspended. */
-void seam__stage_depart(struct seam_runtime *runtime, struct seam_stage *stage);
+/* No loaded plan knows the request: the active plan may be suspended. */
+void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* Whether the plan is of use, once in a period of requests that it was asked for. True: it was not, and has been
  * dropped. */
-bool seam__stage_judge(struct seam_runtime *runtime, struct seam_stage *stage);
+bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* A request comes, or an iteration has ended (at_step), while the stage is suspended. True: it serves again. The stage
- * may have been dropped if not. */
-bool seam__stage_resume(struct seam_runtime *runtime, struct seam_stage *stage, bool at_step);
+/* A request comes, or an iteration has ended (at_step), while the active plan is suspended. True: it serves again. The
+ * active plan may have been dropped if not. */
+bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active, bool at_step);
 
 /* Whether a request of so many bytes must not have idle memory of the plan, because it is likely to stay. */
-bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t bytes);
+bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_active_plan *active, uint64_t bytes);
 
 /* For qsort(): struct seam_plan_range by where they begin. */
 static inline int seam__ranges_compare(const void *left, const void *right)
@@ -118,17 +123,19 @@ static inline int seam__ranges_compare(const void *left, const void *right)
 	return (a->begin_bytes > b->begin_bytes) - (a->begin_bytes < b->begin_bytes);
 }
 
-/* A stage that will not be opened (any more) is closed and waits to be finished. With `lock`. */
-void seam__stage_abandon(struct seam_runtime *runtime, struct seam_stage *stage);
+/* An active plan that will not be opened (any more) is closed and waits to be finished. With `lock`. */
+void seam__active_abandon(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* The arena was closed: what lies beside its live blocks, in the same chunks, goes back to the engine. O(slots *
  * copies). Without metadata it goes with those. */
-void seam__stage_give_parts(struct seam_runtime *runtime, struct seam_stage *stage);
+void seam__active_give_parts(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* What a block of a closed arena had goes back. */
-void seam__stage_give_back(struct seam_runtime *runtime, struct seam_stage *stage, uint64_t offset, uint64_t bytes);
+void seam__active_give_back(
+	struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t offset, uint64_t bytes);
 
 /* Takes the block out of the accounts and the matcher; the engine gets back what a closed arena had of it. */
-void seam__planned_release(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned);
+void seam__planned_release(
+	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block);
 
 #endif

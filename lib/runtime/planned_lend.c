@@ -34,37 +34,38 @@ static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
 }
 
 /* What is blocked in chunk i is its gaps, as they are now. With an error nothing of it is blocked. */
-static enum seam_rc block(struct seam_stage *stage, uint32_t i)
+static enum seam_rc block(struct seam_active_plan *active, uint32_t i)
 {
-	const uint64_t begin = stage->arena.chunks[i].offset, end = end_of(&stage->arena, i);
-	struct blocking blocking = {.matcher = stage->matcher};
-	seam__matcher_unblock(stage->matcher, begin, end);
-	seam__arena_gaps(&stage->arena, begin, end, block_gap, &blocking);
+	const uint64_t begin = active->arena.chunks[i].offset, end = end_of(&active->arena, i);
+	struct blocking blocking = {.matcher = active->matcher};
+	seam__matcher_unblock(active->matcher, begin, end);
+	seam__arena_gaps(&active->arena, begin, end, block_gap, &blocking);
 	if (blocking.rc != SEAM_OK)
-		seam__matcher_unblock(stage->matcher, begin, end);
+		seam__matcher_unblock(active->matcher, begin, end);
 	return blocking.rc;
 }
 
-enum seam_rc seam__stage_block_from(struct seam_stage *stage, uint32_t first)
+enum seam_rc seam__active_block_from(struct seam_active_plan *active, uint32_t first)
 {
 	enum seam_rc rc = SEAM_OK;
-	for (uint32_t i = first; i < stage->arena.count && rc == SEAM_OK; i++)
-		rc = block(stage, i);
+	for (uint32_t i = first; i < active->arena.count && rc == SEAM_OK; i++)
+		rc = block(active, i);
 	if (rc != SEAM_OK)
-		seam__matcher_unblock(stage->matcher, stage->arena.chunks[first].offset, stage->arena.bytes);
+		seam__matcher_unblock(active->matcher, active->arena.chunks[first].offset, active->arena.bytes);
 	return rc;
 }
 
-uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t first, uint32_t count)
+uint64_t seam__active_collect(
+	struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t count)
 {
-	struct seam_arena *arena = &stage->arena;
+	struct seam_arena *arena = &active->arena;
 	uint64_t bytes = 0;
 	for (uint32_t i = first; i < first + count; i++) {
 		bool lent = arena->chunks[i].lent;
 		uint64_t leased_bytes = seam__arena_collect(runtime->engine, arena, i, 1);
 		if (lent && !arena->chunks[i].lent)
-			stage->lent_bytes -= arena->chunks[i].bytes;
-		if (block(stage, i) != SEAM_OK) {
+			active->lent_bytes -= arena->chunks[i].bytes;
+		if (block(active, i) != SEAM_OK) {
 			seam__planned_drop(runtime);
 			return 0;
 		}
@@ -74,17 +75,17 @@ uint64_t seam__stage_collect(struct seam_runtime *runtime, struct seam_stage *st
 	return bytes;
 }
 
-void seam__stage_collect_lent(struct seam_runtime *runtime, struct seam_stage *stage)
+void seam__active_collect_lent(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	for (uint32_t i = 0; runtime->open && stage->lent_bytes != 0 && i < stage->arena.count; i++) {
-		if (stage->arena.chunks[i].lent)
-			(void)seam__stage_collect(runtime, stage, i, 1);
+	for (uint32_t i = 0; runtime->open && active->lent_bytes != 0 && i < active->arena.count; i++) {
+		if (active->arena.chunks[i].lent)
+			(void)seam__active_collect(runtime, active, i, 1);
 	}
 }
 
 void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
-	struct seam_stage *open = seam__stage_open(runtime);
+	struct seam_active_plan *open = seam__active_open(runtime);
 	open->freed_bytes += bytes;
 	seam__matcher_beside(open->matcher, -1);
 	if (open->suspended)
@@ -96,31 +97,31 @@ void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view 
 		const struct seam_mapping *mapping = view->slots[i].mapping;
 		if (mapping == NULL || mapping->chunk->kept == 0 || !runtime->open)
 			continue;
-		struct seam_stage *stage = seam__stage_open(runtime);
+		struct seam_active_plan *active = seam__active_open(runtime);
 		uint32_t at = mapping->chunk->kept_at;
-		if (at < stage->arena.count && stage->arena.chunks[at].chunk == mapping->chunk)
-			(void)seam__stage_collect(runtime, stage, at, 1);
+		if (at < active->arena.count && active->arena.chunks[at].chunk == mapping->chunk)
+			(void)seam__active_collect(runtime, active, at, 1);
 	}
 }
 
 /* Chunk i goes to the engine. Returns its bytes; 0 where that is not possible. */
-static uint64_t lend(struct seam_runtime *runtime, struct seam_stage *stage, uint32_t i)
+static uint64_t lend(struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t i)
 {
-	struct seam_arena *arena = &stage->arena;
-	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, i, stage->streams, stage->stream_count);
+	struct seam_arena *arena = &active->arena;
+	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, i, active->streams, active->stream_count);
 	if (bytes == 0)
 		return 0;
-	stage->lent_bytes += arena->chunks[i].bytes;
-	if (block(stage, i) != SEAM_OK)
+	active->lent_bytes += arena->chunks[i].bytes;
+	if (block(active, i) != SEAM_OK)
 		seam__planned_drop(runtime);
 	return bytes;
 }
 
 /* Whether what is lent could serve a request on `stream` at once. */
-static bool serves(const struct seam_stage *stage, const struct seam_stream *stream)
+static bool serves(const struct seam_active_plan *active, const struct seam_stream *stream)
 {
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		const struct seam_stream *user = stage->streams[i];
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		const struct seam_stream *user = active->streams[i];
 		if (user != stream && !seam__stream_passed(user, user->last_stamp))
 			return false;
 	}
@@ -128,12 +129,12 @@ static bool serves(const struct seam_stage *stage, const struct seam_stream *str
 }
 
 /* For how many positions chunk i could be lent; 0: not. Only what becomes a whole free chunk can be stitched. */
-static uint64_t idle_for(const struct seam_stage *stage, uint32_t i)
+static uint64_t idle_for(const struct seam_active_plan *active, uint32_t i)
 {
-	const struct seam_arena_chunk *chunk = &stage->arena.chunks[i];
+	const struct seam_arena_chunk *chunk = &active->arena.chunks[i];
 	if (chunk->lent || chunk->leased_bytes != chunk->bytes)
 		return 0;
-	return seam__matcher_idle(stage->matcher, chunk->offset, end_of(&stage->arena, i));
+	return seam__matcher_idle(active->matcher, chunk->offset, end_of(&active->arena, i));
 }
 
 /* A chunk that could be lent. */
@@ -157,12 +158,12 @@ static int compare_idle(const void *left, const void *right)
 
 /* Which chunks could be lent, the best first. `idle` has room for all. Returns how many. To lend one changes nothing
  * about the others. */
-static uint32_t list_idle(const struct seam_stage *stage, struct idle_chunk *idle)
+static uint32_t list_idle(const struct seam_active_plan *active, struct idle_chunk *idle)
 {
-	const uint64_t reach = seam__matcher_reach(stage->matcher);
+	const uint64_t reach = seam__matcher_reach(active->matcher);
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < stage->arena.count; i++) {
-		const uint64_t positions = idle_for(stage, i);
+	for (uint32_t i = 0; i < active->arena.count; i++) {
+		const uint64_t positions = idle_for(active, i);
 		if (positions != 0)
 			idle[count++] = (struct idle_chunk){positions, reach != 0 && positions >= reach, i};
 	}
@@ -171,14 +172,14 @@ static uint32_t list_idle(const struct seam_stage *stage, struct idle_chunk *idl
 }
 
 /* Without metadata nothing is lent. */
-static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_stage *stage, uint64_t wanted_bytes)
+static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t wanted_bytes)
 {
-	const size_t list_bytes = stage->arena.count * sizeof(struct idle_chunk);
-	struct idle_chunk *idle = seam__meta_array(runtime->meta, stage->arena.count, sizeof *idle);
-	uint32_t count = idle == NULL ? 0 : list_idle(stage, idle);
+	const size_t list_bytes = active->arena.count * sizeof(struct idle_chunk);
+	struct idle_chunk *idle = seam__meta_array(runtime->meta, active->arena.count, sizeof *idle);
+	uint32_t count = idle == NULL ? 0 : list_idle(active, idle);
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < count && runtime->open && bytes < wanted_bytes; i++) {
-		uint64_t lent_bytes = lend(runtime, stage, idle[i].number);
+		uint64_t lent_bytes = lend(runtime, active, idle[i].number);
 		if (lent_bytes == 0)
 			break;
 		bytes += lent_bytes;
@@ -194,29 +195,30 @@ struct left {
 	uint64_t count;
 };
 
-static void note_left(void *user, struct seam_planned *planned)
+static void note_left(void *user, struct seam_plan_block *plan_block)
 {
 	struct left *left = user;
-	left->ranges[left->count++] = (struct seam_plan_range){planned->offset, planned->offset + planned->bytes};
+	left->ranges[left->count++] =
+		(struct seam_plan_range){plan_block->offset, plan_block->offset + plan_block->bytes};
 }
 
-void seam__stage_give_parts(struct seam_runtime *runtime, struct seam_stage *stage)
+void seam__active_give_parts(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	struct seam_match_counts counts;
-	struct seam_arena *arena = &stage->arena;
+	struct seam_arena *arena = &active->arena;
 	uint64_t at = 0;
-	seam__matcher_get_counts(stage->matcher, &counts);
+	seam__matcher_get_counts(active->matcher, &counts);
 	struct left left = {.ranges = seam__meta_array(runtime->meta, counts.live + 1, sizeof *left.ranges)};
 	if (left.ranges == NULL)
 		return;
-	seam__matcher_each(stage->matcher, note_left, &left);
+	seam__matcher_each(active->matcher, note_left, &left);
 	SEAM_ASSERT(left.count == counts.live);
 	qsort(left.ranges, left.count, sizeof *left.ranges, seam__ranges_compare);
 	left.ranges[left.count] = (struct seam_plan_range){arena->bytes, arena->bytes};
 	for (uint64_t i = 0; i <= left.count; i++) {
 		if (left.ranges[i].begin_bytes > at)
 			(void)seam__arena_give_part(runtime->engine, arena, at, left.ranges[i].begin_bytes,
-				stage->streams, stage->stream_count);
+				active->streams, active->stream_count);
 		at = left.ranges[i].end_bytes;
 	}
 	seam__meta_free(runtime->meta, left.ranges, (counts.live + 1) * sizeof *left.ranges);
@@ -226,16 +228,16 @@ void seam__stage_give_parts(struct seam_runtime *runtime, struct seam_stage *sta
 static uint64_t give_all(struct seam_runtime *runtime)
 {
 	uint64_t mappings = runtime->engine->memory.mapping_count, leased_bytes = runtime->engine->counts.leased_bytes;
-	if (LIST_EMPTY(&runtime->stages) && runtime->waiting == NULL && runtime->preparing == NULL)
+	if (LIST_EMPTY(&runtime->active_plans) && runtime->waiting == NULL && runtime->preparing == NULL)
 		return 0;
-	seam__planned_poll(runtime); /* closed stages give back what was held */
+	seam__planned_poll(runtime); /* closed active plans give back what was held */
 	if (runtime->waiting != NULL)
-		seam__stage_discard(runtime, runtime->waiting);
+		seam__active_discard(runtime, runtime->waiting);
 	if (runtime->preparing != NULL)
-		seam__stage_discard(runtime, runtime->preparing);
+		seam__active_discard(runtime, runtime->preparing);
 	if (runtime->open) {
 		seam__log(SEAM_LOG_WARNING, "memory is short: a plan of %" PRIu64 " bytes is dropped",
-			seam__stage_open(runtime)->arena.bytes);
+			seam__active_open(runtime)->arena.bytes);
 		seam__planned_drop(runtime);
 	}
 	seam__planned_sweep(runtime, SEAM_SWEEP_ALL);
@@ -246,57 +248,58 @@ static uint64_t give_all(struct seam_runtime *runtime)
 /* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that
  * the plan expects, and for what may be one of them whatever else is there. One that has shown that it does not do what
  * the plan says may need no more than that has and expects, and gets what is idle where the pool has as much. */
-bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_stage *stage, uint64_t bytes)
+bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_active_plan *active, uint64_t bytes)
 {
 	const struct seam_engine_counts *counts = &runtime->engine->counts;
-	const struct seam_prelude *prelude = &runtime->prelude;
-	const bool has_all = runtime->engine->memory.reserved_bytes + bytes > stage->settle_bytes;
-	if (prelude->stage != NULL) /* of those that are no strangers it is known that they do not stay */
-		return prelude->is_stranger && (prelude->may_stay || !has_all);
-	if (stage->differs && has_all)
+	const struct seam_prologue *prologue = &runtime->prologue;
+	const bool has_all = runtime->engine->memory.reserved_bytes + bytes > active->settle_bytes;
+	if (prologue->active != NULL) /* of those that are no strangers it is known that they do not stay */
+		return prologue->is_stranger && (prologue->may_stay || !has_all);
+	if (active->differs && has_all)
 		return false;
-	uint64_t needed_bytes = stage->arena.bytes + stage->beside_bytes;
-	if (stage->building && stage->unknown &&
+	uint64_t needed_bytes = active->arena.bytes + active->beside_bytes;
+	if (active->building && active->unknown &&
 		runtime->engine->memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
 		return true;
-	uint64_t beside_bytes = stage->beside_bytes,
-		 crossing_bytes = stage->crossing_bytes - stage->crossing_bytes / 32;
-	if (stage->building && stage->freed_bytes >= stage->arena.bytes / 2 && counts->planned_bytes < crossing_bytes)
+	uint64_t beside_bytes = active->beside_bytes,
+		 crossing_bytes = active->crossing_bytes - active->crossing_bytes / 32;
+	if (active->building && active->freed_bytes >= active->arena.bytes / 2 &&
+		counts->planned_bytes < crossing_bytes)
 		beside_bytes +=
 			crossing_bytes - counts->planned_bytes; /* what goes on without having been recognised */
-	if (stage->building && stage->unknown)
+	if (active->building && active->unknown)
 		beside_bytes += beside_bytes / MORE_SHARE;
 	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
 }
 
-/* The open stage, if it can do without what it leaves idle; else NULL. */
-static struct seam_stage *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask)
+/* The open active plan, if it can do without what it leaves idle; else NULL. */
+static struct seam_active_plan *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask)
 {
-	struct seam_stage *stage = seam__stage_open(runtime);
-	if (!runtime->open || stage->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
-		seam__planned_must_grow(runtime, stage, ask->bytes))
+	struct seam_active_plan *active = seam__active_open(runtime);
+	if (!runtime->open || active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
+		seam__planned_must_grow(runtime, active, ask->bytes))
 		return NULL;
-	return stage;
+	return active;
 }
 
 /* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who
  * uses what is idle, too: where anything comes back the engine asks again before it asks for that. Returns what closed
- * stages gave back. */
+ * active plans gave back. */
 static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask)
 {
 	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
-	const struct seam_stage *lender = find_lender(runtime, ask);
-	if (seam__stages_hold(LIST_FIRST(&runtime->stages)) || (lender != NULL && !serves(lender, ask->stream)))
+	const struct seam_active_plan *lender = find_lender(runtime, ask);
+	if (seam__active_hold(LIST_FIRST(&runtime->active_plans)) || (lender != NULL && !serves(lender, ask->stream)))
 		seam__planned_poll_streams(runtime);
 	return leased_bytes - runtime->engine->counts.leased_bytes;
 }
 
 static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_stage *stage = find_lender(runtime, ask);
-	if (stage == NULL || !serves(stage, ask->stream))
+	struct seam_active_plan *active = find_lender(runtime, ask);
+	if (active == NULL || !serves(active, ask->stream))
 		return 0;
-	return lend_idle(runtime, stage, bytes);
+	return lend_idle(runtime, active, bytes);
 }
 
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)

@@ -4,7 +4,7 @@
  */
 #include "planned_impl.h"
 
-#define COMPARE_EACH 16u /* requests from one comparison with the script to the next */
+#define COMPARE_EACH 16u /* requests from one comparison with the loaded plan to the next */
 
 enum moment { NOT_YET, NOW, NEVER };
 
@@ -16,7 +16,7 @@ static enum moment judge_moment(struct seam_runtime *runtime, const struct seam_
 		return NOT_YET;
 	if (runtime->compared_at != 0 && runtime->recent.count < runtime->compared_at + COMPARE_EACH)
 		return NOT_YET; /* it has hardly done anything since it did something else */
-	if (seam__recent_fits(&runtime->recent, runtime->waiting_script))
+	if (seam__recent_fits(&runtime->recent, runtime->waiting_loaded))
 		return NOW;
 	runtime->compared_at = runtime->recent.count;
 	return counts->allocs >= runtime->give_up_by_allocs ? NEVER : NOT_YET;
@@ -27,30 +27,30 @@ void seam__planned_try_open(struct seam_runtime *runtime, bool at_step)
 	enum moment moment = runtime->waiting == NULL ? NOT_YET : judge_moment(runtime, &runtime->engine->counts);
 	if (moment == NOT_YET)
 		return;
-	struct seam_stage *stage = runtime->waiting;
-	struct seam_script *script = runtime->waiting_script;
+	struct seam_active_plan *active = runtime->waiting;
+	struct seam_loaded_plan *loaded = runtime->waiting_loaded;
 	const bool from_start = at_step && runtime->open_at_step;
 	const bool knows = !runtime->open && !from_start; /* what a plan served is not among what came lately */
 	runtime->waiting = NULL;
-	runtime->waiting_script = NULL;
-	stage->low_bytes = runtime->open_below_bytes;
-	stage->begins_at_step = runtime->open_at_step;
-	if (moment == NOW && seam__planned_open(runtime, stage, script, from_start) == SEAM_OK) {
+	runtime->waiting_loaded = NULL;
+	active->low_bytes = runtime->open_below_bytes;
+	active->begins_at_step = runtime->open_at_step;
+	if (moment == NOW && seam__planned_open(runtime, active, loaded, from_start) == SEAM_OK) {
 		if (knows)
-			seam__recent_tell(&runtime->recent, script, stage->matcher);
+			seam__recent_tell(&runtime->recent, loaded, active->matcher);
 		return;
 	}
-	seam__script_destroy(runtime->meta, script);
-	seam__stage_abandon(runtime, stage);
+	seam__loaded_destroy(runtime->meta, loaded);
+	seam__active_abandon(runtime, active);
 }
 
 void seam__planned_step(struct seam_runtime *runtime)
 {
 	seam__planned_try_open(runtime, true);
-	if (runtime->open && seam__stage_open(runtime)->suspended)
-		(void)seam__stage_resume(runtime, seam__stage_open(runtime), true);
-	if (runtime->open && !seam__stage_open(runtime)->suspended) {
-		seam__stage_step(runtime, seam__stage_open(runtime));
-		seam__matcher_step(seam__stage_open(runtime)->matcher);
+	if (runtime->open && seam__active_open(runtime)->suspended)
+		(void)seam__active_resume(runtime, seam__active_open(runtime), true);
+	if (runtime->open && !seam__active_open(runtime)->suspended) {
+		seam__active_step(runtime, seam__active_open(runtime));
+		seam__matcher_step(seam__active_open(runtime)->matcher);
 	}
 }

@@ -13,7 +13,7 @@
 struct asked {
 	uint64_t blocks, stream;
 	uint32_t times;
-	bool known; /* the script has it */
+	bool known; /* the loaded plan has it */
 	bool open;  /* it has dynamic requests on the stream */
 };
 
@@ -32,24 +32,24 @@ static void note_open(struct asked *table, uint64_t stream)
 		table[i].open |= table[i].stream == stream;
 }
 
-/* Notes which requests a lane expects. */
-static void note_lane(struct asked *table, const struct seam_lane *lane)
+/* Notes which requests a cursor expects. */
+static void note_cursor(struct asked *table, const struct seam_cursor *cursor)
 {
 	bool open = false;
-	for (uint32_t c = 0; c < lane->count; c++) {
-		if (lane->first[c].bytes == 0)
+	for (uint32_t c = 0; c < cursor->count; c++) {
+		if (cursor->first[c].bytes == 0)
 			open = true;
 		else
-			find(table, seam__bits_div_up(lane->first[c].bytes, SEAM_PLANNED_BYTES), lane->stream)->known =
-				true;
+			find(table, seam__bits_div_up(cursor->first[c].bytes, SEAM_PLANNED_BYTES), cursor->stream)
+				->known = true;
 	}
 	if (open)
-		note_open(table, lane->stream);
+		note_open(table, cursor->stream);
 }
 
-bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script)
+bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loaded_plan *loaded)
 {
-	const uint64_t there = seam__bits_min(seam__bits_min(recent->count, LATELY), script->slots);
+	const uint64_t there = seam__bits_min(seam__bits_min(recent->count, LATELY), loaded->slots);
 	const uint64_t stride = seam__bits_div_up(there, LOOKED_AT);
 	struct asked table[TABLE] = {{0}};
 	uint32_t known = 0, unknown = 0;
@@ -60,8 +60,8 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_scrip
 		*asked =
 			(struct asked){.blocks = blocks, .stream = recent->asked[at].stream, .times = asked->times + 1};
 	}
-	for (uint32_t l = 0; l < script->lane_count; l++)
-		note_lane(table, &script->lanes[l]);
+	for (uint32_t l = 0; l < loaded->cursor_count; l++)
+		note_cursor(table, &loaded->cursors[l]);
 	for (uint32_t i = 0; i < TABLE; i++) {
 		known += table[i].known ? table[i].times : 0;
 		unknown += table[i].known || table[i].open ? 0 : table[i].times;
@@ -69,9 +69,10 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_scrip
 	return known >= 3 * unknown;
 }
 
-void seam__recent_tell(const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher)
+void seam__recent_tell(
+	const struct seam_recent *recent, const struct seam_loaded_plan *loaded, struct seam_matcher *matcher)
 {
-	const uint64_t slots = script->slots;
+	const uint64_t slots = loaded->slots;
 	if (slots > seam__bits_min(recent->count, SEAM_RECENT))
 		return;
 	for (uint64_t back = 2 * slots; back != 0; back--) {

@@ -12,7 +12,7 @@
 #define SEAM_RECENT_H
 
 #include "matcher.h"
-#include "script.h"
+#include "loaded_plan.h"
 
 #define SEAM_RECENT                                                                                                 \
 	8192u /* a power of two. What an optimizer does in equal loops is as long as that: no part of it says which \
@@ -35,15 +35,16 @@ static inline void seam__recent_add(struct seam_recent *recent, const struct sea
 	recent->asked[recent->count++ % SEAM_RECENT] = *asked;
 }
 
-/* Whether three in four of the last few hundred, no more than one repetition of the script, are its requests by stream
- * and size. Where dynamic ones are planned on their stream, sizes that are not in the script say nothing. O(slots). */
-bool seam__recent_fits(const struct seam_recent *recent, const struct seam_script *script);
+/* Whether three in four of the last few hundred, no more than one repetition of the loaded plan, are its requests by
+ * stream and size. Where dynamic ones are planned on their stream, sizes that are not in the loaded plan say nothing.
+ * O(slots). */
+bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loaded_plan *loaded);
 
-/* Tells a matcher that has served nothing yet of the script's last repetition: it expects then what comes next. It is
- * told twice, as if the program had done the same before: where most parts of a period are alike, only its last
+/* Tells a matcher that has served nothing yet of the loaded plan's last repetition: it expects then what comes next. It
+ * is told twice, as if the program had done the same before: where most parts of a period are alike, only its last
  * requests may tell them apart. Where less than one is known it is told nothing. Nothing is served or counted.
  * O(repetition). */
 void seam__recent_tell(
-	const struct seam_recent *recent, const struct seam_script *script, struct seam_matcher *matcher);
+	const struct seam_recent *recent, const struct seam_loaded_plan *loaded, struct seam_matcher *matcher);
 
 #endif

@@ -22,7 +22,7 @@
  * stands everywhere, so it counts for no place.
  *
  * The cheapest is taken, of equal ones the first. A request was missed as SEAM_MISS_size or SEAM_MISS_lost because
- * "none of the plan's" was the cheapest; as SEAM_MISS_lane if its thread and stream have no cursor either.
+ * "none of the plan's" was the cheapest; as SEAM_MISS_cursor if its thread and stream have no cursor either.
  *
  * seam__tracker_choose() is a pure function of what struct seam_scene says. Its steps are bounded: SEAM_AHEAD slots of
  * the own cursor, SEAM_SKIPPED that were passed over, one slot of each other cursor of the stream, SEAM_HEARD slots at
@@ -33,7 +33,7 @@
 #ifndef SEAM_TRACKER_H
 #define SEAM_TRACKER_H
 
-#include "script.h"
+#include "loaded_plan.h"
 
 #define SEAM_AHEAD 16u     /* slots on the own cursor that a request may be */
 #define SEAM_BACK_SHARE 8u /* by this part of a period a program may be behind where it was thought to be at a mark */
@@ -44,9 +44,9 @@
 #define SEAM_DEBT_MOST 24u /* six unexpected requests: more say no more */
 
 struct seam_scene {
-	struct seam_script *const *plans; /* the current one first */
+	struct seam_loaded_plan *const *plans; /* the current one first */
 	uint32_t plan_count;
-	struct seam_lane *cursor;           /* of the thread and stream; NULL: it has none */
+	struct seam_cursor *cursor;         /* of the thread and stream; NULL: it has none */
 	const struct seam_history *history; /* of who asks, the request last */
 	uint64_t stream;
 	uint32_t role;  /* the thread, as in the plan */
@@ -70,9 +70,9 @@ enum seam_candidate_kind {
 
 struct seam_candidate {
 	enum seam_candidate_kind kind;
-	struct seam_script *plan;
-	struct seam_lane *cursor;
-	const struct seam_cue *cue;
+	struct seam_loaded_plan *plan;
+	struct seam_cursor *cursor;
+	const struct seam_expected_slot *expected;
 	uint64_t at; /* position, without end; of another plan: of the period */
 	uint32_t number;
 	int bits;  /* of the move alone: what it adds to the debt */
@@ -88,29 +88,30 @@ static inline void seam__history_add(struct seam_history *history, uint64_t byte
 }
 
 /* Equal as far as a block goes. bytes: at least 1. */
-static inline bool seam__cue_fits(const struct seam_cue *cue, uint64_t bytes)
+static inline bool seam__expected_fits(const struct seam_expected_slot *expected, uint64_t bytes)
 {
-	return ((bytes + SEAM_PLANNED_BYTES - 1) ^ (cue->bytes + SEAM_PLANNED_BYTES - 1)) < SEAM_PLANNED_BYTES;
+	return ((bytes + SEAM_PLANNED_BYTES - 1) ^ (expected->bytes + SEAM_PLANNED_BYTES - 1)) < SEAM_PLANNED_BYTES;
 }
 
-/* The next cue is behind this one. */
-static inline void seam__lane_pass(const struct seam_script *script, struct seam_lane *lane)
+/* The next expected slot is behind this one. */
+static inline void seam__cursor_pass(const struct seam_loaded_plan *loaded, struct seam_cursor *cursor)
 {
-	if (__builtin_expect(++lane->next != lane->first + lane->count, 1))
+	if (__builtin_expect(++cursor->next != cursor->first + cursor->count, 1))
 		return;
-	lane->next = lane->first;
-	lane->base += script->positions;
-	if (++lane->copy == script->copies)
-		lane->copy = 0;
+	cursor->next = cursor->first;
+	cursor->base += loaded->positions;
+	if (++cursor->copy == loaded->copies)
+		cursor->copy = 0;
 }
 
-/* Number of the first cue that does not begin before the position; lane->count: none. O(log cues). */
-static inline uint32_t seam__lane_cue_at(const struct seam_lane *lane, uint32_t position)
+/* Number of the first expected slot that does not begin before the position; cursor->count: none. O(log expected
+ * slots). */
+static inline uint32_t seam__cursor_expected_at(const struct seam_cursor *cursor, uint32_t position)
 {
-	uint32_t low = 0, high = lane->count;
+	uint32_t low = 0, high = cursor->count;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (lane->first[middle].begin < position)
+		if (cursor->first[middle].begin < position)
 			low = middle + 1;
 		else
 			high = middle;
@@ -118,35 +119,35 @@ static inline uint32_t seam__lane_cue_at(const struct seam_lane *lane, uint32_t 
 	return low;
 }
 
-static inline uint64_t seam__lane_at(const struct seam_lane *lane)
+static inline uint64_t seam__cursor_at(const struct seam_cursor *cursor)
 {
-	return lane->base + lane->next->begin;
+	return cursor->base + cursor->next->begin;
 }
 
 /* The first time at or behind `from` that the position comes. */
-static inline uint64_t seam__script_next(const struct seam_script *script, uint32_t position, uint64_t from)
+static inline uint64_t seam__loaded_next(const struct seam_loaded_plan *loaded, uint32_t position, uint64_t from)
 {
-	const uint64_t at = from - from % script->positions + position;
-	return at < from ? at + script->positions : at;
+	const uint64_t at = from - from % loaded->positions + position;
+	return at < from ? at + loaded->positions : at;
 }
 
 /* The same no more than `back` positions before `at`. */
-static inline uint64_t seam__script_near(
-	const struct seam_script *script, uint32_t position, uint64_t at, uint64_t back)
+static inline uint64_t seam__loaded_near(
+	const struct seam_loaded_plan *loaded, uint32_t position, uint64_t at, uint64_t back)
 {
-	return seam__script_next(script, position, at > back ? at - back : 0);
+	return seam__loaded_next(loaded, position, at > back ? at - back : 0);
 }
 
 /* No cursor of a program that does what the plan says is farther from the frontier. */
-static inline uint64_t seam__script_around(const struct seam_script *script)
+static inline uint64_t seam__loaded_around(const struct seam_loaded_plan *loaded)
 {
-	return script->positions / 16 + 32;
+	return loaded->positions / 16 + 32;
 }
 
 /* Blocks by which a program may be off from what the plan has live. */
-static inline uint64_t seam__live_slack(uint32_t planned)
+static inline uint64_t seam__live_slack(uint32_t plan_block)
 {
-	return planned / 16 < 2 ? 2 : planned / 16;
+	return plan_block / 16 < 2 ? 2 : plan_block / 16;
 }
 
 #endif

@@ -6,7 +6,7 @@
  * the block, where its plan has waits for its end; they have the same stamp.
  *
  * Two things have no instance that tells of their last use. A block off the plan becomes a join of the arena when it is
- * freed, and so does everything when a script goes.
+ * freed, and so does everything when a loaded plan goes.
  */
 #include "bits.h"
 #include "check.h"
@@ -14,27 +14,27 @@
 #include "planned_impl.h"
 
 /* What `stream` is ordered behind of `other`'s stamps. */
-static uint64_t *behind(const struct seam_stage *stage, uint32_t stream, uint32_t other)
+static uint64_t *behind(const struct seam_active_plan *active, uint32_t stream, uint32_t other)
 {
-	return &stage->behind[(size_t)stream * stage->stream_capacity + other];
+	return &active->behind[(size_t)stream * active->stream_capacity + other];
 }
 
-static void free_users(struct seam_meta *meta, struct seam_stage *stage)
+static void free_users(struct seam_meta *meta, struct seam_active_plan *active)
 {
-	const size_t capacity = stage->stream_capacity;
-	seam__meta_free(meta, stage->streams, capacity * sizeof(struct seam_stream *));
-	seam__meta_free(meta, stage->joined, capacity * sizeof *stage->joined);
-	seam__meta_free(meta, stage->latest, capacity * sizeof *stage->latest);
-	seam__meta_free(meta, stage->behind, capacity * capacity * sizeof *stage->behind);
+	const size_t capacity = active->stream_capacity;
+	seam__meta_free(meta, active->streams, capacity * sizeof(struct seam_stream *));
+	seam__meta_free(meta, active->joined, capacity * sizeof *active->joined);
+	seam__meta_free(meta, active->latest, capacity * sizeof *active->latest);
+	seam__meta_free(meta, active->behind, capacity * capacity * sizeof *active->behind);
 }
 
 /* Room for one more stream. */
-static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
+static bool reserve_user(struct seam_meta *meta, struct seam_active_plan *active)
 {
-	if (stage->stream_count < stage->stream_capacity)
+	if (active->stream_count < active->stream_capacity)
 		return true;
-	const uint32_t capacity = stage->stream_capacity == 0 ? 4 : stage->stream_capacity * 2;
-	struct seam_stage larger = {.stream_count = stage->stream_count, .stream_capacity = capacity};
+	const uint32_t capacity = active->stream_capacity == 0 ? 4 : active->stream_capacity * 2;
+	struct seam_active_plan larger = {.stream_count = active->stream_count, .stream_capacity = capacity};
 	larger.streams = seam__meta_array(meta, capacity, sizeof(struct seam_stream *));
 	larger.joined = seam__meta_array(meta, capacity, sizeof *larger.joined);
 	larger.latest = seam__meta_array(meta, capacity, sizeof *larger.latest);
@@ -43,48 +43,48 @@ static bool reserve_user(struct seam_meta *meta, struct seam_stage *stage)
 		free_users(meta, &larger);
 		return false;
 	}
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		larger.streams[i] = stage->streams[i];
-		larger.joined[i] = stage->joined[i];
-		for (uint32_t k = 0; k < stage->stream_count; k++)
-			*behind(&larger, i, k) = *behind(stage, i, k);
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		larger.streams[i] = active->streams[i];
+		larger.joined[i] = active->joined[i];
+		for (uint32_t k = 0; k < active->stream_count; k++)
+			*behind(&larger, i, k) = *behind(active, i, k);
 	}
-	free_users(meta, stage);
-	stage->streams = larger.streams;
-	stage->joined = larger.joined;
-	stage->latest = larger.latest;
-	stage->behind = larger.behind;
-	stage->stream_capacity = capacity;
+	free_users(meta, active);
+	active->streams = larger.streams;
+	active->joined = larger.joined;
+	active->latest = larger.latest;
+	active->behind = larger.behind;
+	active->stream_capacity = capacity;
 	return true;
 }
 
-int seam__stage_user(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
+int seam__active_user(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream)
 {
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		if (stage->streams[i] == stream)
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		if (active->streams[i] == stream)
 			return (int)i;
 	}
-	if (!reserve_user(runtime->meta, stage))
+	if (!reserve_user(runtime->meta, active))
 		return -1;
 	seam__stream_ref(stream);
-	stage->streams[stage->stream_count] = stream;
-	stage->joined[stage->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
-	return (int)stage->stream_count++;
+	active->streams[active->stream_count] = stream;
+	active->joined[active->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
+	return (int)active->stream_count++;
 }
 
-void seam__stage_forget_users(struct seam_runtime *runtime, struct seam_stage *stage)
+void seam__active_forget_users(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	for (uint32_t i = 0; i < stage->stream_count; i++)
-		seam__stream_unref(stage->streams[i]);
-	free_users(runtime->meta, stage);
+	for (uint32_t i = 0; i < active->stream_count; i++)
+		seam__stream_unref(active->streams[i]);
+	free_users(runtime->meta, active);
 }
 
 /* The driver gives a destroyed stream's handle to a new one, and plans know streams by their handles: the new one goes
  * on in the memory of the one before, which gets no more work. */
-static bool follow_namesakes(struct seam_stage *stage, struct seam_stream *stream)
+static bool follow_namesakes(struct seam_active_plan *active, struct seam_stream *stream)
 {
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		struct seam_stream *other = stage->streams[i];
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		struct seam_stream *other = active->streams[i];
 		if (other != stream && other->handle == stream->handle &&
 			seam__stream_order(other, seam__stream_stamp(other), stream) != SEAM_OK)
 			return false;
@@ -92,106 +92,107 @@ static bool follow_namesakes(struct seam_stage *stage, struct seam_stream *strea
 	return true;
 }
 
-/* A script has gone since: all that the streams were given so far becomes joins. */
-static bool join_forgotten(struct seam_runtime *runtime, struct seam_stage *stage)
+/* A loaded plan has gone since: all that the streams were given so far becomes joins. */
+static bool join_forgotten(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	const uint64_t forgotten = seam__matcher_forgotten(stage->matcher);
-	if (forgotten == stage->forgotten)
+	const uint64_t forgotten = seam__matcher_forgotten(active->matcher);
+	if (forgotten == active->forgotten)
 		return true;
-	if (seam__arena_reserve_joins(runtime->engine, &stage->arena) != SEAM_OK)
+	if (seam__arena_reserve_joins(runtime->engine, &active->arena) != SEAM_OK)
 		return false;
-	for (uint32_t i = 0; i < stage->stream_count; i++)
-		seam__arena_add_join(&stage->arena, stage->streams[i], seam__stream_stamp(stage->streams[i]));
-	stage->forgotten = forgotten;
+	for (uint32_t i = 0; i < active->stream_count; i++)
+		seam__arena_add_join(&active->arena, active->streams[i], seam__stream_stamp(active->streams[i]));
+	active->forgotten = forgotten;
 	return true;
 }
 
 /* Orders the stream behind what no instance tells of. Returns its number; -1: that failed. */
-static int join(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_stream *stream)
+static int join(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream)
 {
-	const int number = seam__stage_user(runtime, stage, stream);
-	if (number < 0 || !join_forgotten(runtime, stage))
+	const int number = seam__active_user(runtime, active, stream);
+	if (number < 0 || !join_forgotten(runtime, active))
 		return -1;
-	if (stage->joined[number] != stage->arena.join_version) {
-		if (stage->joined[number] == UINT64_MAX && !follow_namesakes(stage, stream))
+	if (active->joined[number] != active->arena.join_version) {
+		if (active->joined[number] == UINT64_MAX && !follow_namesakes(active, stream))
 			return -1;
-		if (seam__arena_join(runtime->engine, &stage->arena, stream) != SEAM_OK)
+		if (seam__arena_join(runtime->engine, &active->arena, stream) != SEAM_OK)
 			return -1;
-		stage->joined[number] = stage->arena.join_version;
+		active->joined[number] = active->arena.join_version;
 	}
-	stage->joined_last = stream;
-	stage->joined_version = stage->arena.join_version;
+	active->joined_last = stream;
+	active->joined_version = active->arena.join_version;
 	return number;
 }
 
 /* Whether work of another stream is pending that this one is not ordered behind. */
-static bool is_any_pending(const struct seam_stage *stage, uint32_t number)
+static bool is_any_pending(const struct seam_active_plan *active, uint32_t number)
 {
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		const struct seam_stream *other = stage->streams[i];
-		if (i != number && other->last_stamp > *behind(stage, number, i) &&
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		const struct seam_stream *other = active->streams[i];
+		if (i != number && other->last_stamp > *behind(active, number, i) &&
 			!seam__stream_passed(other, other->last_stamp))
 			return true;
 	}
 	return false;
 }
 
-static void note_latest(void *user, const struct seam_planned *last)
+static void note_latest(void *user, const struct seam_plan_block *last)
 {
-	const struct seam_stage *stage = user;
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		if (stage->streams[i] == last->stream || (last->used_by >> seam__bits_min(i, 63) & 1) != 0)
-			stage->latest[i] = seam__bits_max(stage->latest[i], last->stamp);
+	const struct seam_active_plan *active = user;
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		if (active->streams[i] == last->stream || (last->used_by >> seam__bits_min(i, 63) & 1) != 0)
+			active->latest[i] = seam__bits_max(active->latest[i], last->stamp);
 	}
 }
 
 /* Orders the stream of that number behind who had the block's bytes last. */
-static bool order(struct seam_stage *stage, uint32_t number, const struct seam_planned *planned)
+static bool order(struct seam_active_plan *active, uint32_t number, const struct seam_plan_block *plan_block)
 {
-	if (!is_any_pending(stage, number))
+	if (!is_any_pending(active, number))
 		return true;
-	for (uint32_t i = 0; i < stage->stream_count; i++)
-		stage->latest[i] = 0;
-	const uint64_t begin = planned->offset, end = begin + planned->bytes;
-	seam__matcher_last(stage->matcher, begin, end, note_latest, stage);
-	if (planned->used_by != 0)
-		note_latest(stage, planned); /* the same slot, when it was there last */
-	for (uint32_t i = 0; i < stage->stream_count; i++) {
-		if (i == number || stage->latest[i] <= *behind(stage, number, i))
+	for (uint32_t i = 0; i < active->stream_count; i++)
+		active->latest[i] = 0;
+	const uint64_t begin = plan_block->offset, end = begin + plan_block->bytes;
+	seam__matcher_last(active->matcher, begin, end, note_latest, active);
+	if (plan_block->used_by != 0)
+		note_latest(active, plan_block); /* the same slot, when it was there last */
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		if (i == number || active->latest[i] <= *behind(active, number, i))
 			continue;
-		if (seam__stream_order(stage->streams[i], stage->latest[i], stage->streams[number]) != SEAM_OK)
+		if (seam__stream_order(active->streams[i], active->latest[i], active->streams[number]) != SEAM_OK)
 			return false;
-		*behind(stage, number, i) = stage->latest[i];
+		*behind(active, number, i) = active->latest[i];
 	}
 	return true;
 }
 
-bool seam__stage_order(struct seam_runtime *runtime, struct seam_stage *stage, const struct seam_planned *planned,
-	struct seam_stream *stream)
+bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active,
+	const struct seam_plan_block *plan_block, struct seam_stream *stream)
 {
-	const int number = join(runtime, stage, stream);
-	const bool is_loose = seam__planned_is_loose(planned);
-	if (number < 0 || (is_loose && seam__arena_reserve_joins(runtime->engine, &stage->arena) != SEAM_OK))
+	const int number = join(runtime, active, stream);
+	const bool is_off_plan = seam__planned_is_off_plan(plan_block);
+	if (number < 0 || (is_off_plan && seam__arena_reserve_joins(runtime->engine, &active->arena) != SEAM_OK))
 		return false;
-	if (stage->stream_count == 1 || (!is_loose && !seam__matcher_crosses(stage->matcher, planned)))
+	if (active->stream_count == 1 || (!is_off_plan && !seam__matcher_crosses(active->matcher, plan_block)))
 		return true;
-	return order(stage, (uint32_t)number, planned);
+	return order(active, (uint32_t)number, plan_block);
 }
 
-bool seam__stage_let_go(struct seam_runtime *runtime, struct seam_stage *stage, struct seam_planned *planned)
+bool seam__active_let_go(
+	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block)
 {
-	if (stage->stream_count == 1 || stage->arena.state != SEAM_ARENA_OPEN || stage->suspended ||
-		!seam__matcher_is_waited(stage->matcher, planned))
+	if (active->stream_count == 1 || active->arena.state != SEAM_ARENA_OPEN || active->suspended ||
+		!seam__matcher_is_waited(active->matcher, plan_block))
 		return false;
 	uint64_t used_by = 0;
-	for (const struct seam_block_use *use = planned->uses; use != NULL; use = use->next) {
-		const int number = seam__stage_user(runtime, stage, use->stream);
+	for (const struct seam_block_use *use = plan_block->uses; use != NULL; use = use->next) {
+		const int number = seam__active_user(runtime, active, use->stream);
 		SEAM_ASSERT(number >= 0); /* it was made one when the use was recorded */
 		used_by |= UINT64_C(1) << seam__bits_min((uint64_t)number, 63);
 		(void)seam__stream_stamp(use->stream);
 	}
-	stage->recorded--;
-	seam__uses_clear(runtime->engine, &planned->uses);
-	planned->used_by = used_by;
+	active->recorded--;
+	seam__uses_clear(runtime->engine, &plan_block->uses);
+	plan_block->used_by = used_by;
 	return true;
 }

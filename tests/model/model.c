@@ -69,7 +69,7 @@ static bool run(const struct model_row *row, uint64_t seed, uint64_t operations,
 		while (model.op < operations && !model_failed(&model))
 			model_step(&model);
 		model.counts = model.pool->engine.counts;
-		model.planned = model.pool->runtime->counts;
+		model.plan_block = model.pool->runtime->counts;
 		model.plans_made = model.pool->learner->plans;
 	}
 	model_close(&model);
@@ -86,13 +86,13 @@ static void report_counts(const struct model_row *row, uint64_t operations)
 		model.refusals, model.restored, counts->stitch_frees);
 	if ((row->features & MODEL_PLAN) == 0)
 		return;
-	const struct seam_planned_counts *planned = &model.planned;
+	const struct seam_planned_counts *plan_block = &model.plan_block;
 	printf("plans: %" PRIu64 " made, %" PRIu64 " hits of %" PRIu64 ", %" PRIu64 " adopted, %" PRIu64
 	       " dropped, %" PRIu64 " lent, %" PRIu64 " collected, %" PRIu64 " borrowed, %" PRIu64 " switches, %" PRIu64
 	       " first requests; misses:",
-		model.plans_made, planned->hits, planned->requests, planned->adoptions, planned->drops, planned->lends,
-		planned->collects, planned->borrows, planned->switches, model.firsts);
-#define SEAM_MISS(name, text) printf(" " #name " %" PRIu64, planned->misses[SEAM_MISS_##name]);
+		model.plans_made, plan_block->hits, plan_block->requests, plan_block->adoptions, plan_block->drops,
+		plan_block->lends, plan_block->collects, plan_block->borrows, plan_block->switches, model.firsts);
+#define SEAM_MISS(name, text) printf(" " #name " %" PRIu64, plan_block->misses[SEAM_MISS_##name]);
 #include "misses.def"
 #undef SEAM_MISS
 	printf("\n");
@@ -102,9 +102,9 @@ static void report_counts(const struct model_row *row, uint64_t operations)
 static bool saw_all_states(void)
 {
 	const struct seam_engine_counts *counts = &model.counts;
-	const struct seam_planned_counts *planned = &model.planned;
+	const struct seam_planned_counts *plan_block = &model.plan_block;
 	if ((model.row->features & MODEL_PLAN) != 0)
-		return planned->hits != 0 && planned->drops != 0 && model.firsts != 0;
+		return plan_block->hits != 0 && plan_block->drops != 0 && model.firsts != 0;
 	if ((model.row->features & MODEL_CAPTURE) != 0 && model.restored == 0)
 		return false;
 	return counts->s1 != 0 && counts->s1r != 0 && counts->s2 != 0 && counts->s3 != 0 && counts->s4 != 0 &&

@@ -181,7 +181,7 @@ struct model {
 	unsigned iterations;                  /* so many are left of it */
 	struct seam_plan *plans[MODEL_PLANS]; /* made earlier, from what was recorded then; NULL: none */
 	struct seam_engine_counts counts;     /* of the pool, before it was closed */
-	struct seam_planned_counts planned;
+	struct seam_planned_counts plan_block;
 	uint64_t plans_made;
 	uint64_t firsts; /* requests made while a plan expected its first ones */
 };

@@ -290,7 +290,7 @@ static void ask_first(struct model *model, const struct seam_plan_prologue *requ
 	struct model_slot slot = {.stream = (unsigned)model_random(model, model->row->streams), .dynamic = dynamic};
 	if (odd && model_one_in(model, 3))
 		return;
-	model->firsts += model->pool->runtime->prelude.stage != NULL;
+	model->firsts += model->pool->runtime->prologue.active != NULL;
 	allocate(model, &slot, odd || dynamic ? choose_bytes(model) : request->size_bytes);
 	if (slot.held_count != 0)
 		model->live[model->live_count - 1].of_program = false;
@@ -376,7 +376,7 @@ static void step_stats(struct model *model)
 	struct seam_plan_stats plan = {.size = sizeof plan, .version = SEAM_PLAN_STATS_VERSION};
 	if (seam_plan_stats_get(model->pool, &plan) != SEAM_OK)
 		model_fail(model, "seam_plan_stats_get fails");
-	uint64_t misses = plan.miss_size + plan.miss_lost + plan.miss_lane + plan.miss_late + plan.miss_gap +
+	uint64_t misses = plan.miss_size + plan.miss_lost + plan.miss_cursor + plan.miss_late + plan.miss_gap +
 		plan.miss_dynamic + plan.miss_request + plan.miss_order + plan.miss_suspended;
 	if (plan.misses != misses || plan.requests != plan.hits + misses)
 		model_fail(model,

@@ -127,10 +127,10 @@ void match_open(struct match_player *player, const char *name, uint64_t seed)
 
 void match_add(struct match_player *player, const struct match_program *program, bool now)
 {
-	struct seam_script *script;
-	cr_assert_eq(seam__script_create(player->meta, program->plan, &script), SEAM_OK);
-	cr_assert_eq(seam__script_find_valleys(player->meta, program->plan, script), SEAM_OK);
-	cr_assert_eq(seam__matcher_add(player->matcher, script, now), SEAM_OK);
+	struct seam_loaded_plan *loaded;
+	cr_assert_eq(seam__loaded_create(player->meta, program->plan, &loaded), SEAM_OK);
+	cr_assert_eq(seam__loaded_find_valleys(player->meta, program->plan, loaded), SEAM_OK);
+	cr_assert_eq(seam__matcher_add(player->matcher, loaded, now), SEAM_OK);
 }
 
 void match_check(struct match_player *player)
@@ -141,8 +141,8 @@ void match_check(struct match_player *player)
 	cr_assert_null(broken, "%s, seed %llu: %s", player->name, (unsigned long long)player->seed, broken);
 	seam__matcher_get_counts(player->matcher, &counts);
 	for (uint32_t i = 0; i < player->count; i++) {
-		live += player->blocks[i].planned != NULL;
-		bytes += player->blocks[i].planned != NULL ? player->blocks[i].bytes : 0;
+		live += player->blocks[i].plan_block != NULL;
+		bytes += player->blocks[i].plan_block != NULL ? player->blocks[i].bytes : 0;
 	}
 	cr_assert(counts.live == live && counts.live_bytes == bytes, "%s, seed %llu: %llu live, not %llu", player->name,
 		(unsigned long long)player->seed, (unsigned long long)counts.live, (unsigned long long)live);
@@ -168,16 +168,16 @@ void match_unblock(struct match_player *player, uint32_t range)
 
 void match_look(struct match_player *player, uint64_t begin, uint64_t end)
 {
-	const struct seam_planned *at = NULL, *around = NULL;
+	const struct seam_plan_block *at = NULL, *around = NULL;
 	bool busy = false;
 	for (uint32_t i = 0; i < player->count; i++) {
 		const struct match_block *block = &player->blocks[i];
-		if (block->planned == NULL)
+		if (block->plan_block == NULL)
 			continue;
 		if (block->offset == begin)
-			at = block->planned;
+			at = block->plan_block;
 		if (block->offset <= begin && begin < block->offset + block->bytes)
-			around = block->planned;
+			around = block->plan_block;
 		busy |= block->offset < end && begin < block->offset + block->bytes;
 	}
 	cr_assert_eq(seam__matcher_find(player->matcher, begin), at);
@@ -189,9 +189,9 @@ void match_look(struct match_player *player, uint64_t begin, uint64_t end)
 void match_free(struct match_player *player, uint32_t block)
 {
 	struct match_block *b = &player->blocks[block];
-	if (b->planned != NULL) {
-		struct seam_planned *found = seam__matcher_find(player->matcher, b->offset);
-		cr_assert_eq(found, b->planned, "%s, seed %llu: another block is found", player->name,
+	if (b->plan_block != NULL) {
+		struct seam_plan_block *found = seam__matcher_find(player->matcher, b->offset);
+		cr_assert_eq(found, b->plan_block, "%s, seed %llu: another block is found", player->name,
 			(unsigned long long)player->seed);
 		cr_assert_eq(found->bytes, b->bytes);
 		seam__matcher_free(player->matcher, found);
@@ -204,16 +204,16 @@ void match_free(struct match_player *player, uint32_t block)
 void match_hold(struct match_player *player, uint32_t block)
 {
 	struct match_block *b = &player->blocks[block];
-	if (b->planned == NULL || b->held)
+	if (b->plan_block == NULL || b->held)
 		return;
-	cr_assert_eq(seam__matcher_hold(player->matcher, b->planned), SEAM_OK);
+	cr_assert_eq(seam__matcher_hold(player->matcher, b->plan_block), SEAM_OK);
 	b->held = true;
 }
 
-static void count_one(void *user, struct seam_planned *planned)
+static void count_one(void *user, struct seam_plan_block *plan_block)
 {
 	uint64_t *count = user;
-	(void)planned;
+	(void)plan_block;
 	++*count;
 }
 
@@ -228,31 +228,31 @@ void match_close(struct match_player *player)
 		match_free(player, player->count - 1);
 	match_check(player);
 	seam__matcher_get_counts(player->matcher, &counts);
-	cr_assert_eq(counts.strays, 0);
+	cr_assert_eq(counts.overdue, 0);
 	seam__matcher_destroy(player->meta, player->matcher);
 	cr_assert_eq(seam__meta_destroy(player->meta), 0, "%s, seed %llu: metadata was leaked", player->name,
 		(unsigned long long)player->seed);
 }
 
 /* H1, naively. */
-static void assert_apart(const struct match_player *player, const struct seam_planned *planned)
+static void assert_apart(const struct match_player *player, const struct seam_plan_block *plan_block)
 {
 	for (uint32_t i = 0; i < player->count; i++) {
 		const struct match_block *other = &player->blocks[i];
-		cr_assert(other->planned == NULL || other->offset + other->bytes <= planned->offset ||
-				planned->offset + planned->bytes <= other->offset,
+		cr_assert(other->plan_block == NULL || other->offset + other->bytes <= plan_block->offset ||
+				plan_block->offset + plan_block->bytes <= other->offset,
 			"%s, seed %llu: [%llu, +%llu) over the live [%llu, +%llu)", player->name,
-			(unsigned long long)player->seed, (unsigned long long)planned->offset,
-			(unsigned long long)planned->bytes, (unsigned long long)other->offset,
+			(unsigned long long)player->seed, (unsigned long long)plan_block->offset,
+			(unsigned long long)plan_block->bytes, (unsigned long long)other->offset,
 			(unsigned long long)other->bytes);
 	}
 }
 
-static void assert_unblocked(const struct match_player *player, const struct seam_planned *planned)
+static void assert_unblocked(const struct match_player *player, const struct seam_plan_block *plan_block)
 {
 	for (uint32_t i = 0; i < player->blocked_count; i++)
-		cr_assert(planned->offset >= player->blocked[i].end_bytes ||
-				planned->offset + planned->bytes <= player->blocked[i].begin_bytes,
+		cr_assert(plan_block->offset >= player->blocked[i].end_bytes ||
+				plan_block->offset + plan_block->bytes <= player->blocked[i].begin_bytes,
 			"%s, seed %llu: given what is blocked", player->name, (unsigned long long)player->seed);
 }
 
@@ -271,7 +271,7 @@ static uint64_t lowest_idle(const struct match_player *player, uint64_t bytes)
 }
 
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. */
-static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
+static struct seam_plan_block *borrow(struct match_player *player, uint64_t bytes)
 {
 	if (player->borrows == 0 || random_below(&player->random, 10) >= player->borrows)
 		return NULL;
@@ -280,14 +280,14 @@ static struct seam_planned *borrow(struct match_player *player, uint64_t bytes)
 		!player->lacks_metadata && seam__matcher_reach(player->matcher) > 1 && player->arena_bytes != 0;
 	const uint64_t lowest = is_known ? lowest_idle(player, bytes) : SEAM_PLAN_NO_ADDRESS;
 	const bool is_compared = lowest != SEAM_PLAN_NO_ADDRESS;
-	struct seam_planned *planned = seam__matcher_borrow(player->matcher, bytes);
-	cr_assert(!is_compared || (planned != NULL && planned->offset == lowest),
+	struct seam_plan_block *plan_block = seam__matcher_borrow(player->matcher, bytes);
+	cr_assert(!is_compared || (plan_block != NULL && plan_block->offset == lowest),
 		"%s, seed %llu: %llu is not the lowest place that is idle, which is %llu", player->name,
-		(unsigned long long)player->seed, (unsigned long long)(planned == NULL ? 0 : planned->offset),
+		(unsigned long long)player->seed, (unsigned long long)(plan_block == NULL ? 0 : plan_block->offset),
 		(unsigned long long)lowest);
-	player->borrowed += planned != NULL;
-	player->compared += is_compared && planned != NULL;
-	return planned;
+	player->borrowed += plan_block != NULL;
+	player->compared += is_compared && plan_block != NULL;
+	return plan_block;
 }
 
 /* A request that somebody else serves in any case. */
@@ -300,30 +300,30 @@ static enum seam_miss follow(struct match_player *player, const struct seam_matc
 
 bool match_ask(struct match_player *player, const struct seam_match_ask *ask, const struct match_block *as)
 {
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	const bool follows = player->follows != 0 && random_below(&player->random, 100) < player->follows;
-	enum seam_miss miss = follows ? follow(player, ask) : seam__matcher_alloc(player->matcher, ask, &planned);
+	enum seam_miss miss = follows ? follow(player, ask) : seam__matcher_alloc(player->matcher, ask, &plan_block);
 	if (miss == SEAM_MISS_gap && player->takes) {
 		while (player->blocked_count != 0)
 			match_unblock(player, 0);
-		miss = seam__matcher_take(player->matcher, planned);
+		miss = seam__matcher_take(player->matcher, plan_block);
 		cr_assert_neq(miss, SEAM_MISS_gap);
 	}
 	cr_assert_lt(player->count, MATCH_BLOCKS);
 	struct match_block *block = &player->blocks[player->count];
 	*block = *as;
-	block->planned = NULL;
+	block->plan_block = NULL;
 	if (miss != SEAM_MISS_NONE)
-		planned = borrow(player, ask->bytes);
-	if (planned != NULL) {
-		assert_apart(player, planned);
-		assert_unblocked(player, planned);
-		cr_assert(planned->bytes >= ask->bytes && planned->offset % 512 == 0 &&
-			planned->requested_bytes == ask->bytes);
-		cr_assert_eq(planned->blocked, 0);
-		block->planned = planned;
-		block->offset = planned->offset;
-		block->bytes = planned->bytes;
+		plan_block = borrow(player, ask->bytes);
+	if (plan_block != NULL) {
+		assert_apart(player, plan_block);
+		assert_unblocked(player, plan_block);
+		cr_assert(plan_block->bytes >= ask->bytes && plan_block->offset % 512 == 0 &&
+			plan_block->requested_bytes == ask->bytes);
+		cr_assert_eq(plan_block->blocked, 0);
+		block->plan_block = plan_block;
+		block->offset = plan_block->offset;
+		block->bytes = plan_block->bytes;
 	} else {
 		seam__matcher_beside(player->matcher, 1);
 	}

@@ -44,7 +44,7 @@ struct match_program match_program_of(const char *words);
 void match_program_fini(struct match_program *program);
 
 struct match_block {
-	struct seam_planned *planned; /* NULL: served elsewhere */
+	struct seam_plan_block *plan_block; /* NULL: served elsewhere */
 	uint64_t offset;
 	uint64_t bytes;
 	uint64_t repetition;

@@ -107,7 +107,7 @@ Test(torch_errors, statistics_are_those_of_their_tables)
 	const size_t of_pool = (sizeof stats - offsetof(struct seam_stats, live_requested_bytes)) / sizeof values[0];
 	cr_assert_eq(memcmp(values, &stats.live_requested_bytes, sizeof values[0] * of_pool), 0);
 	struct seam_plan_stats plans = plan_figures(0);
-	cr_assert_eq(memcmp(values + of_pool, &plans.scripts, sizeof values[0] * (COUNT - of_pool)), 0);
+	cr_assert_eq(memcmp(values + of_pool, &plans.loaded_plans, sizeof values[0] * (COUNT - of_pool)), 0);
 	cr_assert_eq(values[0], 1000);
 	cr_assert_eq(values[COUNT], UINT64_MAX, "beyond the table nothing is written");
 	values[1] = 77;

@@ -171,10 +171,10 @@ Test(torch_pluggable, a_plan_is_for_the_first_pool)
 		for (unsigned j = 0; j < 4; j++)
 			seam_torch_free(ptrs[j], MIB(2 + j), 1, NULL);
 	}
-	cr_assert_eq(plan_figures(1).scripts, 1);
+	cr_assert_eq(plan_figures(1).loaded_plans, 1);
 	cr_assert_gt(plan_figures(1).hits, 0);
 	(void)seam_torch_alloc(MIB(2), 0, NULL);
-	cr_assert_eq(plan_figures(0).scripts, 0);
+	cr_assert_eq(plan_figures(0).loaded_plans, 0);
 	cr_assert_rc(seam_torch_plan_file(path, error, sizeof error), SEAM_BUSY);
 	cr_assert_eq(unlink(path), 0);
 }
@@ -189,7 +189,7 @@ Test(torch_pluggable, a_plan_that_cannot_be_used_is_told)
 	write_plan(path);
 	set_conf("backend:emu_book,emu_capacity_bytes:4M");
 	cr_assert_ok(seam_torch_plan_file(path, NULL, 0));
-	cr_assert_eq(plan_figures(0).scripts, 0);
+	cr_assert_eq(plan_figures(0).loaded_plans, 0);
 	assert_told("device 0 goes without its plan: ");
 	cr_assert_eq(unlink(path), 0);
 }

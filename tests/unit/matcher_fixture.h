@@ -33,26 +33,27 @@ UNUSED static void check_matcher(void)
 	cr_assert_null(broken, "%s", broken);
 }
 
-UNUSED static enum seam_miss ask_on(uint64_t bytes, uint64_t stream, uint32_t thread, struct seam_planned **ret_planned)
+UNUSED static enum seam_miss ask_on(
+	uint64_t bytes, uint64_t stream, uint32_t thread, struct seam_plan_block **ret_block)
 {
 	const struct seam_match_ask ask = {.bytes = bytes, .stream = stream, .thread = thread};
-	const enum seam_miss miss = seam__matcher_alloc(player.matcher, &ask, ret_planned);
+	const enum seam_miss miss = seam__matcher_alloc(player.matcher, &ask, ret_block);
 	check_matcher();
 	return miss;
 }
 
-UNUSED static struct seam_planned *hit(uint64_t bytes)
+UNUSED static struct seam_plan_block *hit(uint64_t bytes)
 {
-	struct seam_planned *planned = NULL;
-	const enum seam_miss miss = ask_on(bytes, 0, 0, &planned);
+	struct seam_plan_block *plan_block = NULL;
+	const enum seam_miss miss = ask_on(bytes, 0, 0, &plan_block);
 	cr_assert_eq(miss, SEAM_MISS_NONE, "%llu bytes: miss %d", (unsigned long long)bytes, (int)miss);
-	return planned;
+	return plan_block;
 }
 
-UNUSED static void give(struct seam_planned *planned)
+UNUSED static void give(struct seam_plan_block *plan_block)
 {
-	cr_assert_eq(seam__matcher_find(player.matcher, planned->offset), planned);
-	seam__matcher_free(player.matcher, planned);
+	cr_assert_eq(seam__matcher_find(player.matcher, plan_block->offset), plan_block);
+	seam__matcher_free(player.matcher, plan_block);
 	check_matcher();
 }
 

@@ -43,7 +43,7 @@ Test(core_abi, places_are_pinned)
 	cr_assert_eq(offsetof(struct seam_stats, unused_leased_bytes), 8 + 47 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, chunks_made_bytes), 8 + 50 * 8);
 	cr_assert_eq(offsetof(struct seam_stats, scattered), 8 + 51 * 8);
-	cr_assert_eq(offsetof(struct seam_plan_stats, scripts), 8);
+	cr_assert_eq(offsetof(struct seam_plan_stats, loaded_plans), 8);
 	cr_assert_eq(offsetof(struct seam_plan_stats, requests), 8 + 4 * 8);
 	cr_assert_eq(offsetof(struct seam_plan_stats, borrows), 8 + 22 * 8);
 	cr_assert_eq(offsetof(struct seam_request, bytes), 8);

@@ -110,17 +110,17 @@ Test(follower, a_request_that_the_plan_does_not_know_ends_it)
 Test(follower, nothing_is_live_of_what_was_only_followed)
 {
 	struct seam_match_counts counts;
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	open_chain();
 	(void)run(CHAIN, 2);
 	seam__matcher_get_counts(player.matcher, &counts);
 	cr_expect_eq(counts.live, 0);
-	cr_expect_eq(counts.strays, 0);
+	cr_expect_eq(counts.overdue, 0);
 	seam__matcher_start(player.matcher);
 	for (uint32_t i = 0; i < CHAIN; i++) {
 		const struct seam_match_ask ask = {.bytes = 1024 * (i + 1)};
-		cr_assert_eq(seam__matcher_alloc(player.matcher, &ask, &planned), SEAM_MISS_NONE);
-		seam__matcher_free(player.matcher, planned);
+		cr_assert_eq(seam__matcher_alloc(player.matcher, &ask, &plan_block), SEAM_MISS_NONE);
+		seam__matcher_free(player.matcher, plan_block);
 	}
 	close_chain();
 }
@@ -142,7 +142,7 @@ Test(follower, what_outlives_an_iteration_is_known)
 {
 	for (size_t r = 0; r < sizeof(valley_rows) / sizeof(valley_rows[0]); r++) {
 		const struct valley_row *row = &valley_rows[r];
-		struct seam_planned *planned[26] = {NULL};
+		struct seam_plan_block *plan_block[26] = {NULL};
 		match_open(&player, row->words, 1);
 		program = match_program_of(row->words);
 		match_add(&player, &program, true);
@@ -150,22 +150,22 @@ Test(follower, what_outlives_an_iteration_is_known)
 		for (uint32_t i = 0; i < program.count; i++) {
 			const struct match_act *act = &program.acts[i];
 			if (act->is_free) {
-				if (planned[act->slot] != NULL)
-					seam__matcher_free(player.matcher, planned[act->slot]);
-				planned[act->slot] = NULL;
+				if (plan_block[act->slot] != NULL)
+					seam__matcher_free(player.matcher, plan_block[act->slot]);
+				plan_block[act->slot] = NULL;
 				continue;
 			}
 			const uint64_t bytes = program.plan->slots[act->slot].size_bytes;
 			const struct seam_match_ask ask = {.bytes = bytes};
-			cr_assert_eq(seam__matcher_alloc(player.matcher, &ask, &planned[act->slot]), SEAM_MISS_NONE,
+			cr_assert_eq(seam__matcher_alloc(player.matcher, &ask, &plan_block[act->slot]), SEAM_MISS_NONE,
 				"%s", row->words);
 			const bool expected = bytes == row->goes_on[0] || bytes == row->goes_on[1];
-			cr_expect_eq(seam__matcher_goes_on(player.matcher, planned[act->slot]), expected,
+			cr_expect_eq(seam__matcher_goes_on(player.matcher, plan_block[act->slot]), expected,
 				"%s: %llu bytes", row->words, (unsigned long long)bytes);
 		}
 		for (uint32_t i = 0; i < 26; i++)
-			if (planned[i] != NULL)
-				seam__matcher_free(player.matcher, planned[i]);
+			if (plan_block[i] != NULL)
+				seam__matcher_free(player.matcher, plan_block[i]);
 		close_chain();
 	}
 }

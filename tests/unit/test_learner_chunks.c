@@ -53,7 +53,7 @@ Test(learner_chunks, what_was_missing_is_not_made_where_the_program_has_taken_it
 	const uint64_t most_bytes = pool->engine.memory.reserved_peak_bytes;
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	run_until(SEAM_LEARN_BEGIN);
-	cr_assert_lt(pool->learner->survey.bytes, seam__script_bytes(pool->learner->script),
+	cr_assert_lt(pool->learner->survey.bytes, seam__loaded_bytes(pool->learner->loaded),
 		"nothing is missing: this tests nothing");
 	iterate();
 	cr_assert_eq(pool->engine.memory.reserved_bytes, most_bytes, "it has not taken all: this tests nothing");
@@ -101,8 +101,8 @@ Test(learner_chunks, no_more_is_chosen_than_is_needed)
 		seam__pool_work(pool->learner, &did);
 	}
 	cr_assert_eq(pool->learner->state, SEAM_LEARN_PREPARE);
-	const struct seam_arena *arena = &pool->learner->stage->arena;
-	const uint64_t surplus_bytes = arena->bytes - seam__script_bytes(pool->learner->script);
+	const struct seam_arena *arena = &pool->learner->active->arena;
+	const uint64_t surplus_bytes = arena->bytes - seam__loaded_bytes(pool->learner->loaded);
 	for (uint32_t i = 0; i < arena->count; i++)
 		cr_expect_gt(arena->chunks[i].bytes, surplus_bytes, "chunk %u of %u is not needed", i, arena->count);
 	cr_expect_gt(surplus_bytes, 0, "nothing was left over: this tests nothing");

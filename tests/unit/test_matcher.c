@@ -11,18 +11,18 @@ static const char *const taking_turns = "a4096 c8192 -a b4096 -b -c";
 
 static enum seam_miss missed(uint64_t bytes)
 {
-	struct seam_planned *planned = NULL;
-	const enum seam_miss miss = ask_on(bytes, 0, 0, &planned);
+	struct seam_plan_block *plan_block = NULL;
+	const enum seam_miss miss = ask_on(bytes, 0, 0, &plan_block);
 	cr_assert_neq(miss, SEAM_MISS_NONE, "%llu bytes: a hit", (unsigned long long)bytes);
 	return miss;
 }
 
 Test(matcher, a_struct_is_one_cache_line)
 {
-	cr_assert_eq(sizeof(struct seam_planned), 64);
+	cr_assert_eq(sizeof(struct seam_plan_block), 64);
 }
 
-Test(matcher, without_a_script_everything_misses)
+Test(matcher, without_a_loaded_everything_misses)
 {
 	match_open(&player, "empty", 1);
 	cr_assert_eq(missed(4096), SEAM_MISS_lost);
@@ -36,28 +36,28 @@ Test(matcher, what_was_freed_in_time_makes_room)
 {
 	open_with(taking_turns);
 	for (int r = 0; r < 4; r++) {
-		struct seam_planned *a = hit(4096), *c = hit(8192);
+		struct seam_plan_block *a = hit(4096), *c = hit(8192);
 		const uint64_t offset = a->offset;
 		give(a);
-		struct seam_planned *b = hit(4096);
+		struct seam_plan_block *b = hit(4096);
 		cr_assert_eq(b->offset, offset, "the plan shares nothing: this tests nothing");
 		give(b);
 		give(c);
 	}
 	cr_assert_eq(counts().hits, 12);
-	cr_assert_eq(counts().strays, 0);
+	cr_assert_eq(counts().overdue, 0);
 	close_all();
 }
 
 Test(matcher, what_is_freed_late_keeps_its_place)
 {
 	open_with(taking_turns);
-	struct seam_planned *a = hit(4096), *c = hit(8192);
+	struct seam_plan_block *a = hit(4096), *c = hit(8192);
 	cr_assert_eq(missed(4096), SEAM_MISS_late); /* b, over a */
-	cr_assert_eq(counts().strays, 1);
+	cr_assert_eq(counts().overdue, 1);
 	give(c);
 	give(a);
-	cr_assert_eq(counts().strays, 0);
+	cr_assert_eq(counts().overdue, 0);
 	a = hit(4096); /* the next repetition, as if nothing had been */
 	c = hit(8192);
 	give(a);
@@ -69,7 +69,7 @@ Test(matcher, what_is_freed_late_keeps_its_place)
 Test(matcher, what_is_held_keeps_its_place)
 {
 	open_with(taking_turns);
-	struct seam_planned *a = hit(4096), *c = hit(8192);
+	struct seam_plan_block *a = hit(4096), *c = hit(8192);
 	cr_assert_eq(seam__matcher_hold(player.matcher, a), SEAM_OK);
 	cr_assert_eq(seam__matcher_find(player.matcher, a->offset), a);
 	cr_assert_eq(counts().live, 2);
@@ -83,7 +83,7 @@ Test(matcher, what_is_held_keeps_its_place)
 Test(matcher, sizes_count_rounded_up)
 {
 	open_with("a4000 -a");
-	struct seam_planned *a = hit(4096);
+	struct seam_plan_block *a = hit(4096);
 	cr_assert_eq(a->requested_bytes, 4096);
 	give(a);
 	give(hit(3585));
@@ -130,7 +130,7 @@ Test(matcher, two_sizes_in_a_row_are_found_far_ahead)
 	open_with("a1024 b2048 c3072 d4096 e5120 f6144 g7168 h8192 -a -b -c -d -e -f -g -h");
 	give(hit(1024));
 	cr_assert_eq(missed(6144), SEAM_MISS_size);
-	struct seam_planned *g = hit(7168);
+	struct seam_plan_block *g = hit(7168);
 	cr_assert_eq(g->number, 6);
 	give(g);
 	give(hit(8192));
@@ -141,10 +141,10 @@ Test(matcher, two_sizes_in_a_row_are_found_far_ahead)
 Test(matcher, neighbours_that_are_swapped_both_hit)
 {
 	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");
-	struct seam_planned *b = hit(8192), *a = hit(4096);
+	struct seam_plan_block *b = hit(8192), *a = hit(4096);
 	cr_assert_eq(b->number, 1);
 	cr_assert_eq(a->number, 0);
-	struct seam_planned *d = hit(1024), *c = hit(16384);
+	struct seam_plan_block *d = hit(1024), *c = hit(16384);
 	cr_assert_eq(d->number, 3);
 	cr_assert_eq(c->number, 2);
 	give(a), give(b), give(c), give(d);
@@ -156,7 +156,7 @@ Test(matcher, blocked_places_are_gaps_until_unblocked)
 {
 	open_with(taking_turns);
 	cr_assert_eq(seam__matcher_block(player.matcher, 0, 1 << 20), SEAM_OK);
-	struct seam_planned *a = NULL;
+	struct seam_plan_block *a = NULL;
 	cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
 	cr_assert_eq(a->state, SEAM_PLANNED_FREE);
 	cr_assert_eq(seam__matcher_take(player.matcher, a), SEAM_MISS_gap);
@@ -180,7 +180,7 @@ Test(matcher, ranges_are_unblocked_together)
 	seam__matcher_unblock(player.matcher, 0, 3072);
 	match_check(&player);
 	cr_assert_eq(seam__matcher_blocked_bytes(player.matcher), 8192 - 3072);
-	struct seam_planned *a = NULL;
+	struct seam_plan_block *a = NULL;
 	cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
 	seam__matcher_unblock(player.matcher, 3072, 8192);
 	give(hit(4096));
@@ -190,12 +190,12 @@ Test(matcher, ranges_are_unblocked_together)
 Test(matcher, idle_is_what_the_plan_leaves)
 {
 	open_with(taking_turns);
-	struct seam_planned *a = hit(4096), *c = hit(8192);
+	struct seam_plan_block *a = hit(4096), *c = hit(8192);
 	const uint64_t begin = a->offset, end = begin + 4096;
 	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 0, "live");
 	give(a);
 	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 1, "due now: b is next");
-	struct seam_planned *b = hit(4096);
+	struct seam_plan_block *b = hit(4096);
 	give(b);
 	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 1, "the free of c, then a");
 	cr_assert_eq(seam__matcher_idle(player.matcher, UINT64_C(1) << 30, UINT64_C(2) << 30), UINT64_MAX);
@@ -208,15 +208,15 @@ Test(matcher, idle_is_what_the_plan_leaves)
 
 Test(matcher, memory_of_two_streams_crosses)
 {
-	struct seam_planned *b = NULL;
+	struct seam_plan_block *b = NULL;
 	open_with("a4096 b8192@7 c512 -a -b -c");
-	struct seam_planned *a = hit(4096);
+	struct seam_plan_block *a = hit(4096);
 	cr_assert_eq(ask_on(8192, 7, 0, &b), SEAM_MISS_NONE);
 	cr_assert(!seam__matcher_crosses(player.matcher, a) && !seam__matcher_crosses(player.matcher, b),
 		"apart by the plan");
 	struct match_program other = match_program_of("a65536@7 -a");
 	match_add(&player, &other, false);
-	cr_assert(seam__matcher_crosses(player.matcher, a), "another script has another stream there");
+	cr_assert(seam__matcher_crosses(player.matcher, a), "another loaded plan has another stream there");
 	give(a);
 	give(b);
 	close_all();
@@ -229,7 +229,7 @@ struct lasts {
 	unsigned count;
 };
 
-static void count_last(void *user, const struct seam_planned *last)
+static void count_last(void *user, const struct seam_plan_block *last)
 {
 	struct lasts *lasts = user;
 	lasts->stamp = last->stamp;
@@ -243,12 +243,12 @@ static struct lasts lasts_of(uint64_t begin, uint64_t end)
 	return lasts;
 }
 
-Test(matcher, who_had_memory_last_is_known_until_the_script_goes)
+Test(matcher, who_had_memory_last_is_known_until_the_loaded_plan_goes)
 {
 	static int stream; /* any address */
 	struct match_program again = match_program_of("a4096 b8192 -a -b");
 	open_with("a4096 b8192 -a -b");
-	struct seam_planned *a = hit(4096), *b = hit(8192);
+	struct seam_plan_block *a = hit(4096), *b = hit(8192);
 	a->stream = b->stream = (struct seam_stream *)&stream;
 	a->stamp = 5;
 	const uint64_t begin = a->offset, end = begin + a->bytes;
@@ -267,36 +267,36 @@ Test(matcher, who_had_memory_last_is_known_until_the_script_goes)
 	match_program_fini(&again);
 }
 
-Test(matcher, another_script_is_found_by_what_is_asked)
+Test(matcher, another_loaded_plan_is_found_by_what_is_asked)
 {
 	open_with("a1000 b2000 c3000 d4000 e5000 -a -b -c -d -e");
 	struct match_program other = match_program_of("a9000 b8000 c7000 d6000 e5500 f4500 -a -b -c -d -e -f");
-	struct seam_planned *left = hit(1000);
+	struct seam_plan_block *left = hit(1000);
 	match_add(&player, &other, false);
-	cr_assert_eq(seam__matcher_scripts(player.matcher), 2);
+	cr_assert_eq(seam__matcher_loaded_count(player.matcher), 2);
 	(void)missed(9000);
-	struct seam_planned *planned = NULL;
-	cr_assert_eq(ask_on(8000, 0, 0, &planned), SEAM_MISS_NONE, "two that stand where an iteration begins");
-	give(planned);
+	struct seam_plan_block *plan_block = NULL;
+	cr_assert_eq(ask_on(8000, 0, 0, &plan_block), SEAM_MISS_NONE, "two that stand where an iteration begins");
+	give(plan_block);
 	give(hit(7000));
-	cr_assert_eq(ask_on(6000, 0, 0, &planned), SEAM_MISS_NONE);
+	cr_assert_eq(ask_on(6000, 0, 0, &plan_block), SEAM_MISS_NONE);
 	cr_assert_eq(counts().switches, 1);
-	cr_assert_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 6);
-	cr_assert_eq(seam__matcher_find(player.matcher, left->offset), left, "a block of the other script");
-	give(planned);
+	cr_assert_eq(seam__loaded_slots(seam__matcher_loaded(player.matcher, 0)), 6);
+	cr_assert_eq(seam__matcher_find(player.matcher, left->offset), left, "a block of the other loaded plan");
+	give(plan_block);
 	give(hit(5500));
 	give(left);
-	cr_assert_eq(counts().strays, 0);
+	cr_assert_eq(counts().overdue, 0);
 	close_all();
 	match_program_fini(&other);
 }
 
-Test(matcher, scripts_that_are_forgotten_leave_their_live_blocks)
+Test(matcher, loaded_plans_that_are_forgotten_leave_their_live_blocks)
 {
 	open_with(taking_turns);
-	struct seam_planned *a = hit(4096);
+	struct seam_plan_block *a = hit(4096);
 	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OK);
-	cr_assert_eq(seam__matcher_scripts(player.matcher), 0);
+	cr_assert_eq(seam__matcher_loaded_count(player.matcher), 0);
 	cr_assert_eq(missed(4096), SEAM_MISS_lost);
 	match_add(&player, &program, true);
 	seam__matcher_start(player.matcher);
@@ -306,30 +306,30 @@ Test(matcher, scripts_that_are_forgotten_leave_their_live_blocks)
 	close_all();
 }
 
-Test(matcher, the_script_that_was_current_longest_ago_goes)
+Test(matcher, the_loaded_plan_that_was_current_longest_ago_goes)
 {
 	open_with("a4096 -a");
-	struct match_program others[SEAM_SCRIPTS];
-	struct seam_planned *a = hit(4096);
-	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++) {
+	struct match_program others[SEAM_LOADED_PLANS];
+	struct seam_plan_block *a = hit(4096);
+	for (uint32_t i = 0; i < SEAM_LOADED_PLANS; i++) {
 		char words[64];
 		(void)snprintf(words, sizeof words, "a%u b512 -a -b", 8192 * (i + 1));
 		others[i] = match_program_of(words);
 		match_add(&player, &others[i], false);
 	}
-	cr_assert_eq(seam__matcher_scripts(player.matcher), SEAM_SCRIPTS);
-	cr_assert_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 1, "the current one stays");
-	cr_assert_eq(
-		seam__script_bytes(seam__matcher_script(player.matcher, 1)), 8192 * SEAM_SCRIPTS + 512, "the newest");
-	cr_assert_eq(seam__script_bytes(seam__matcher_script(player.matcher, SEAM_SCRIPTS - 1)), 2 * 8192 + 512,
+	cr_assert_eq(seam__matcher_loaded_count(player.matcher), SEAM_LOADED_PLANS);
+	cr_assert_eq(seam__loaded_slots(seam__matcher_loaded(player.matcher, 0)), 1, "the current one stays");
+	cr_assert_eq(seam__loaded_bytes(seam__matcher_loaded(player.matcher, 1)), 8192 * SEAM_LOADED_PLANS + 512,
+		"the newest");
+	cr_assert_eq(seam__loaded_bytes(seam__matcher_loaded(player.matcher, SEAM_LOADED_PLANS - 1)), 2 * 8192 + 512,
 		"the first is gone");
-	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
+	for (uint32_t i = 0; i < SEAM_LOADED_PLANS; i++)
 		match_add(&player, &others[i], true);
-	cr_assert_eq(seam__matcher_scripts(player.matcher), SEAM_SCRIPTS);
-	give(a); /* of a script that is long gone */
+	cr_assert_eq(seam__matcher_loaded_count(player.matcher), SEAM_LOADED_PLANS);
+	give(a); /* of a loaded plan that is long gone */
 	match_check(&player);
 	close_all();
-	for (uint32_t i = 0; i < SEAM_SCRIPTS; i++)
+	for (uint32_t i = 0; i < SEAM_LOADED_PLANS; i++)
 		match_program_fini(&others[i]);
 }
 
@@ -376,9 +376,9 @@ Test(matcher, a_period_of_several_iterations_has_several_ends)
 Test(matcher, a_start_begins_a_repetition)
 {
 	open_with("a1024 b2048 -a -b");
-	struct seam_planned *a = hit(1024);
+	struct seam_plan_block *a = hit(1024);
 	seam__matcher_start(player.matcher);
-	cr_assert_eq(counts().strays, 1, "its free was due");
+	cr_assert_eq(counts().overdue, 1, "its free was due");
 	cr_assert_eq(missed(1024), SEAM_MISS_late);
 	give(a);
 	give(hit(2048));
@@ -388,9 +388,9 @@ Test(matcher, a_start_begins_a_repetition)
 Test(matcher, what_has_no_memory_misses_and_changes_nothing)
 {
 	open_with(taking_turns);
-	struct seam_planned *a = hit(4096), *c = hit(8192);
+	struct seam_plan_block *a = hit(4096), *c = hit(8192);
 	seam__meta_fail_at(player.meta, 1);
-	cr_assert_eq(missed(4096), SEAM_MISS_late, "a cannot become a stray");
+	cr_assert_eq(missed(4096), SEAM_MISS_late, "a cannot become overdue");
 	seam__meta_fail_at(player.meta, 1);
 	cr_assert_eq(seam__matcher_hold(player.matcher, c), SEAM_OOM_META);
 	seam__meta_fail_at(player.meta, 1);
@@ -398,7 +398,7 @@ Test(matcher, what_has_no_memory_misses_and_changes_nothing)
 	seam__meta_fail_at(player.meta, 1);
 	cr_assert_eq(seam__matcher_block(player.matcher, 0, 4096), SEAM_OOM_META);
 	cr_assert_null(seam__matcher_check(player.matcher));
-	cr_assert_eq(seam__matcher_scripts(player.matcher), 1);
+	cr_assert_eq(seam__matcher_loaded_count(player.matcher), 1);
 	give(a);
 	give(c);
 	close_all();

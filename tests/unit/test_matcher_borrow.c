@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "matcher_fixture.h"
-#include "script.h"
+#include "loaded_plan.h"
 #include "planned.h"
 
 /* 12 KiB of the arena may be borrowed. */
@@ -12,24 +12,24 @@ static void open_wide(const char *words)
 	seam__matcher_set_bytes(player.matcher, 12288);
 }
 
-static enum seam_miss ask(uint64_t bytes, struct seam_planned **ret_planned)
+static enum seam_miss ask(uint64_t bytes, struct seam_plan_block **ret_block)
 {
-	return ask_on(bytes, 0, 0, ret_planned);
+	return ask_on(bytes, 0, 0, ret_block);
 }
 
 /* A request that was missed may borrow a part of the very place that it missed. If the program begins the iteration
  * once more, that place is due again, and is not free. */
 Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 {
-	struct seam_planned *again = NULL;
+	struct seam_plan_block *again = NULL;
 	open_wide("a8192 -a b4096 -b");
 	give(hit(8192));
 	give(hit(4096));
 	seam__matcher_step(player.matcher);
 	give(hit(8192));
-	struct seam_planned *b = hit(4096);
+	struct seam_plan_block *b = hit(4096);
 	cr_assert_eq(ask(8192, &again), SEAM_MISS_late);
-	struct seam_planned *borrowed = seam__matcher_borrow(player.matcher, 8192);
+	struct seam_plan_block *borrowed = seam__matcher_borrow(player.matcher, 8192);
 	check_matcher();
 	cr_assert_not_null(borrowed);
 	cr_assert_lt(borrowed->offset, 8192, "it has nothing of the place that was missed: this tests nothing");
@@ -45,13 +45,13 @@ Test(matcher_borrow, a_missed_slot_that_is_asked_again_spares_what_was_borrowed)
 Test(matcher_borrow, place_that_is_due_now_is_borrowed_where_no_other_is)
 {
 	open_wide("a12288 -a b4096 -b");
-	struct seam_planned *strange = NULL;
+	struct seam_plan_block *strange = NULL;
 	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
 	strange = seam__matcher_borrow(player.matcher, 7777);
 	check_matcher();
 	cr_assert_not_null(strange);
 	cr_expect_eq(strange->bytes, 8192);
-	struct seam_planned *a = NULL;
+	struct seam_plan_block *a = NULL;
 	cr_expect_eq(ask(12288, &a), SEAM_MISS_late, "I2: its place is given away");
 	give(strange);
 	give(hit(4096));
@@ -62,9 +62,9 @@ Test(matcher_borrow, place_that_is_due_now_is_borrowed_where_no_other_is)
 Test(matcher_borrow, the_place_of_a_slot_that_was_missed_is_not_due)
 {
 	open_wide("a8192 -a b4096 -b");
-	struct seam_planned *again = NULL;
+	struct seam_plan_block *again = NULL;
 	give(hit(8192));
-	struct seam_planned *b = hit(4096);
+	struct seam_plan_block *b = hit(4096);
 	const uint64_t rest = b->offset == 0 ? 4096 : 0;
 	cr_expect_eq(ask(8192, &again), SEAM_MISS_late);
 	cr_expect_eq(seam__matcher_idle(player.matcher, rest, rest + 4096), UINT64_MAX,
@@ -80,7 +80,7 @@ Test(matcher_borrow, what_is_due_later_is_given_away_first)
 {
 	open_with("x4096 y4096 z4096 -x -y -z");
 	seam__matcher_set_bytes(player.matcher, 12288);
-	struct seam_planned *x = hit(4096), *y = hit(4096), *z = hit(4096), *strange = NULL;
+	struct seam_plan_block *x = hit(4096), *y = hit(4096), *z = hit(4096), *strange = NULL;
 	const uint64_t first = x->offset;
 	give(x);
 	give(y);
@@ -100,7 +100,7 @@ Test(matcher_borrow, what_is_due_later_is_given_away_first)
 /* So many gaps that are too narrow lie below the first that is wide enough. */
 static bool is_found_above(unsigned gaps)
 {
-	struct seam_planned *strange = NULL;
+	struct seam_plan_block *strange = NULL;
 	open_with("x512 -x");
 	seam__matcher_set_bytes(player.matcher, UINT64_C(1024) * gaps + 4096);
 	for (unsigned i = 0; i < gaps; i++)

@@ -35,7 +35,7 @@ struct model {
 	bool done[2 * TRACE_PROGRAM_SLOTS]; /* acts of this repetition */
 	uint32_t first;                     /* that is not done */
 	uint32_t heat;                      /* so many steps in a hundred are not the program's */
-	bool disorder;                      /* lanes run apart */
+	bool disorder;                      /* cursors run apart */
 };
 
 static uint64_t draw(struct model *model, uint64_t limit)
@@ -48,14 +48,14 @@ static const struct match_program *program_of(const struct model *model)
 	return &model->programs[model->number];
 }
 
-static bool same_lane(const struct match_program *program, uint32_t a, uint32_t b)
+static bool same_cursor(const struct match_program *program, uint32_t a, uint32_t b)
 {
 	const struct seam_plan_slot *left = &program->plan->slots[program->acts[a].slot];
 	const struct seam_plan_slot *right = &program->plan->slots[program->acts[b].slot];
 	return left->stream == right->stream && left->thread == right->thread;
 }
 
-/* An act that may come now: the next, or the next of a lane a little ahead. */
+/* An act that may come now: the next, or the next of a cursor a little ahead. */
 static uint32_t choose_act(struct model *model)
 {
 	const struct match_program *program = program_of(model);
@@ -65,7 +65,7 @@ static uint32_t choose_act(struct model *model)
 			continue;
 		bool may = true;
 		for (uint32_t i = model->first; i < act && may; i++)
-			may = model->done[i] || !same_lane(program, i, act);
+			may = model->done[i] || !same_cursor(program, i, act);
 		if (may)
 			return act;
 	}
@@ -128,21 +128,21 @@ static void change_ranges(struct model *model)
 static void begin_anew(struct model *model)
 {
 	struct seam_matcher *matcher = model->player.matcher;
-	const uint64_t front = seam__matcher_front(matcher);
+	const uint64_t frontier = seam__matcher_frontier(matcher);
 	switch (draw(model, 3)) {
 	case 0:
 		seam__matcher_start(matcher);
 		break;
 	case 1:
-		seam__matcher_start_behind(matcher, front - draw(model, front + 1));
+		seam__matcher_start_behind(matcher, frontier - draw(model, frontier + 1));
 		break;
 	default:
 		seam__matcher_warm(matcher);
 	}
-	cr_assert_geq(seam__matcher_front(matcher), front);
+	cr_assert_geq(seam__matcher_frontier(matcher), frontier);
 }
 
-static void change_scripts(struct model *model)
+static void change_loaded_plans(struct model *model)
 {
 	switch (draw(model, 6)) {
 	case 0:
@@ -191,7 +191,7 @@ static void disturb(struct model *model)
 		change_ranges(model);
 		break;
 	case 8:
-		change_scripts(model);
+		change_loaded_plans(model);
 		break;
 	case 9:
 		if (draw(model, 5) == 0)
@@ -257,14 +257,14 @@ static void take_step(struct model *model)
 Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 {
 	static struct model model;
-	uint64_t asked = 0, hits = 0, dynamic_hits = 0, switches = 0, strays = 0, gaps = 0, borrowed = 0, compared = 0;
+	uint64_t asked = 0, hits = 0, dynamic_hits = 0, switches = 0, overdue = 0, gaps = 0, borrowed = 0, compared = 0;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct seam_match_counts counts;
 		enter(&model, seed);
 		for (uint32_t step = 0; step < STEPS; step++) {
 			take_step(&model);
 			seam__matcher_get_counts(model.player.matcher, &counts);
-			strays = strays > counts.strays ? strays : counts.strays;
+			overdue = overdue > counts.overdue ? overdue : counts.overdue;
 		}
 		asked += model.player.asked;
 		hits += model.player.hits;
@@ -279,8 +279,8 @@ Test(matcher_model, whatever_a_program_does_nothing_overlaps)
 	cr_assert_gt(hits * 3, asked, "%llu hits of %llu", (unsigned long long)hits, (unsigned long long)asked);
 	cr_assert_gt(borrowed, 1000);
 	cr_assert_gt(compared, 100);
-	cr_assert(dynamic_hits > 100 && switches > 50 && strays > 20 && gaps > 100, "%llu %llu %llu %llu",
-		(unsigned long long)dynamic_hits, (unsigned long long)switches, (unsigned long long)strays,
+	cr_assert(dynamic_hits > 100 && switches > 50 && overdue > 20 && gaps > 100, "%llu %llu %llu %llu",
+		(unsigned long long)dynamic_hits, (unsigned long long)switches, (unsigned long long)overdue,
 		(unsigned long long)gaps);
 }
 

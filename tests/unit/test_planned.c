@@ -113,7 +113,7 @@ static void open_planned(struct loop *loop)
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 }
 
-Test(planned, a_loop_is_learned_and_makes_no_driver_call)
+Test(plan_block, a_loop_is_learned_and_makes_no_driver_call)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -138,7 +138,7 @@ Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 }
 
 /* It gets ready between two iterations, and is to serve from the first request on: that one lives longest. */
-Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
+Test(plan_block, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -158,7 +158,7 @@ Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 	close_pool();
 }
 
-Test(planned, a_trim_leaves_what_the_plan_needs)
+Test(plan_block, a_trim_leaves_what_the_plan_needs)
 {
 	struct loop loop;
 	open_planned(&loop);
@@ -173,7 +173,7 @@ Test(planned, a_trim_leaves_what_the_plan_needs)
 	close_pool();
 }
 
-Test(planned, a_dropped_plan_gives_everything_back)
+Test(plan_block, a_dropped_plan_gives_everything_back)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -192,7 +192,7 @@ Test(planned, a_dropped_plan_gives_everything_back)
 	close_pool();
 }
 
-Test(planned, memory_that_runs_short_drops_the_plan)
+Test(plan_block, memory_that_runs_short_drops_the_plan)
 {
 	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -207,7 +207,7 @@ Test(planned, memory_that_runs_short_drops_the_plan)
 	close_pool();
 }
 
-Test(planned, unplanned_requests_borrow_idle_memory)
+Test(plan_block, unplanned_requests_borrow_idle_memory)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -228,7 +228,7 @@ Test(planned, unplanned_requests_borrow_idle_memory)
 	close_pool();
 }
 
-Test(planned, blocks_of_other_streams_die_with_the_pool)
+Test(plan_block, blocks_of_other_streams_die_with_the_pool)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -257,7 +257,7 @@ static void run_until_preparing(struct loop *loop)
 }
 
 /* The program's own plan comes while the worker prepares one: that one goes. */
-Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
+Test(plan_block, a_plan_that_is_brought_ends_what_is_being_learned)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -280,7 +280,7 @@ Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 
 /* What the plan leaves idle serves a stream that it does not know, and then its own stream again: both wait for each
  * other. */
-Test(planned, borrowed_memory_changes_streams_in_order)
+Test(plan_block, borrowed_memory_changes_streams_in_order)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -310,7 +310,7 @@ Test(planned, borrowed_memory_changes_streams_in_order)
 
 /* Blocks that stay where their slots, and others, are due: those go where nothing is due while they live, as long as
  * there is room beside. */
-Test(planned, what_is_displaced_displaces_nothing)
+Test(plan_block, what_is_displaced_displaces_nothing)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -354,35 +354,35 @@ Test(planned, what_is_displaced_displaces_nothing)
 	close_pool();
 }
 
-static uint64_t idle_positions(const struct seam_stage *stage, uint32_t i)
+static uint64_t idle_positions(const struct seam_active_plan *active, uint32_t i)
 {
-	const struct seam_arena_chunk *chunk = &stage->arena.chunks[i];
+	const struct seam_arena_chunk *chunk = &active->arena.chunks[i];
 	return chunk->leased_bytes != chunk->bytes
 		? 0
-		: seam__matcher_idle(stage->matcher, chunk->offset, chunk->offset + chunk->bytes);
+		: seam__matcher_idle(active->matcher, chunk->offset, chunk->offset + chunk->bytes);
 }
 
 /* For a request of which nothing is known: of the chunks that are idle those that are so for longest. */
-Test(planned, what_is_idle_longest_is_lent_first)
+Test(plan_block, what_is_idle_longest_is_lent_first)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
 	run_until_planned(&loop);
 	run_iteration(&loop);
 	must_free(must_alloc(4567, NULL)); /* no plan knows it */
-	const struct seam_stage *stage = LIST_FIRST(&pool->runtime->stages);
+	const struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
 	uint64_t idle[1024], least_lent = UINT64_MAX, most_left = 0;
-	cr_assert_leq(stage->arena.count, 1024);
-	for (uint32_t i = 0; i < stage->arena.count; i++)
-		idle[i] = idle_positions(stage, i);
+	cr_assert_leq(active->arena.count, 1024);
+	for (uint32_t i = 0; i < active->arena.count; i++)
+		idle[i] = idle_positions(active, i);
 	seam__pool_stop(pool);
 	struct seam_ask ask = {.group = &pool->engine.common, .class = SEAM_CLASS_LARGE, .bytes = MIB(8)};
 	cr_assert_eq(seam__engine_stream(&pool->engine, 0, &ask.stream), SEAM_OK);
 	cr_expect_eq(seam__planned_spare(pool->runtime, &ask, MIB(8), SEAM_SPARE_IDLE), MIB(8));
 	seam__pool_go(pool);
 	check_pool();
-	for (uint32_t i = 0; i < stage->arena.count; i++) {
-		if (stage->arena.chunks[i].lent)
+	for (uint32_t i = 0; i < active->arena.count; i++) {
+		if (active->arena.chunks[i].lent)
 			least_lent = idle[i] < least_lent ? idle[i] : least_lent;
 		else
 			most_left = idle[i] > most_left ? idle[i] : most_left;
@@ -393,14 +393,14 @@ Test(planned, what_is_idle_longest_is_lent_first)
 }
 
 /* It has chunks of the arena to itself, and never gives them back: what is planned then goes elsewhere. */
-Test(planned, what_stays_in_lent_chunks_is_planned_around)
+Test(plan_block, what_stays_in_lent_chunks_is_planned_around)
 {
 	struct loop loop;
 	open_planned(&loop);
-	const struct seam_stage *stage = LIST_FIRST(&pool->runtime->stages);
+	const struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
 	uint64_t idle_bytes = 0;
-	for (uint32_t i = 0; i < stage->arena.count; i++)
-		idle_bytes += idle_positions(stage, i) != 0 ? stage->arena.chunks[i].bytes : 0;
+	for (uint32_t i = 0; i < active->arena.count; i++)
+		idle_bytes += idle_positions(active, i) != 0 ? active->arena.chunks[i].bytes : 0;
 	void *stays = must_alloc(idle_bytes, NULL); /* not in one piece */
 	cr_assert_geq(get_plan_stats().lent_bytes, MIB(24), "%llu of %llu bytes: this tests nothing",
 		(unsigned long long)get_plan_stats().lent_bytes, (unsigned long long)idle_bytes);
@@ -420,7 +420,7 @@ Test(planned, what_stays_in_lent_chunks_is_planned_around)
 }
 
 /* Memory that is short while an arena is being prepared: the arena goes, not the request. */
-Test(planned, what_is_being_prepared_fails_no_request)
+Test(plan_block, what_is_being_prepared_fails_no_request)
 {
 	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
 	struct loop loop;

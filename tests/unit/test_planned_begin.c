@@ -131,7 +131,7 @@ static void run_with_plan(bool has_states, uint64_t odd_bytes, unsigned iteratio
 			(unsigned long long)(after_plan.misses - before_plan.misses));
 		cr_expect_eq(after.reserved_bytes, before.reserved_bytes, "iteration %u", i);
 		cr_expect_eq(after_plan.lent_bytes, 0);
-		const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->stages)->arena;
+		const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->active_plans)->arena;
 		cr_expect_eq(arena->leased_bytes, arena->bytes, "something that stays is in the plan's way");
 	}
 	cr_assert_ok(seam_trim(pool, 0, NULL));

@@ -164,7 +164,7 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 		must_free(live[i]);
 	seam_plan_drop(pool);
 	check_pool();
-	cr_expect(LIST_EMPTY(&pool->runtime->stages));
+	cr_expect(LIST_EMPTY(&pool->runtime->active_plans));
 	seam_plan_free(plan);
 	close_pool();
 }
@@ -322,7 +322,7 @@ Test(planned_ends, what_is_closed_is_unmapped_a_few_at_a_time)
 	seam__planned_drop(pool->runtime);
 	seam__pool_go(pool);
 	cr_assert_eq(count_mappings(), before);
-	while (!LIST_EMPTY(&pool->runtime->stages)) {
+	while (!LIST_EMPTY(&pool->runtime->active_plans)) {
 		const uint64_t mappings = count_mappings();
 		seam__pool_work(pool->learner, &did);
 		check_pool();
@@ -349,12 +349,12 @@ Test(planned_ends, mappings_that_are_short_are_taken_from_what_is_closed)
 	for (unsigned i = 0; i < 8 && pool->learner->state != SEAM_LEARN_BEGIN; i++)
 		seam__pool_work(pool->learner, &did);
 	cr_assert_eq(pool->learner->state, SEAM_LEARN_BEGIN);
-	cr_assert_not(LIST_EMPTY(&pool->runtime->stages), "it is unmapped already: this tests nothing");
-	const uint32_t closed = LIST_FIRST(&pool->runtime->stages)->arena.mapped;
+	cr_assert_not(LIST_EMPTY(&pool->runtime->active_plans), "it is unmapped already: this tests nothing");
+	const uint32_t closed = LIST_FIRST(&pool->runtime->active_plans)->arena.mapped;
 	pool->engine.memory.mapping_limit = count_mappings() + closed - 4;
 	seam__pool_work(pool->learner, &did);
 	cr_expect_eq(pool->learner->state, SEAM_LEARN_PREPARE);
-	cr_expect(LIST_EMPTY(&pool->runtime->stages));
+	cr_expect(LIST_EMPTY(&pool->runtime->active_plans));
 	check_pool();
 	close_pool();
 }

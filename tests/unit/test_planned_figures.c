@@ -124,7 +124,7 @@ Test(planned_figures, a_stream_that_the_plan_does_not_know_misses)
 	void *other = make_stream();
 	struct seam_plan_stats before = get_plan_stats();
 	must_free(must_alloc(MIB(4), other));
-	cr_expect_missed(before, lane, 1);
+	cr_expect_missed(before, cursor, 1);
 	close_pool();
 }
 
@@ -377,7 +377,7 @@ static void play_plans(void)
 {
 	open_served("chunk_bytes:2M");
 	use_plan("x1048576 -x y2097152 z524288 -y -z");
-	cr_expect_eq(get_plan_stats().scripts, 2);
+	cr_expect_eq(get_plan_stats().loaded_plans, 2);
 	for (unsigned i = 0; i < 6; i++) {
 		must_free(must_alloc(MIB(1), NULL));
 		void *y = must_alloc(MIB(2), NULL), *z = must_alloc(KIB(512), NULL);
@@ -399,7 +399,7 @@ static void play_plans(void)
 	note();
 	must_free(large);
 	seam_plan_drop(pool);
-	cr_expect_eq(get_plan_stats().scripts + get_plan_stats().arena_bytes + get_plan_stats().lent_bytes, 0);
+	cr_expect_eq(get_plan_stats().loaded_plans + get_plan_stats().arena_bytes + get_plan_stats().lent_bytes, 0);
 	cr_expect_eq(get_plan_stats().drops, 1);
 	note();
 	close_pool();

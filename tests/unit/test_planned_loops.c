@@ -60,8 +60,8 @@ static unsigned iterate(const struct loops *wish, bool first)
 
 static uint32_t slots_in_use(void)
 {
-	const struct seam_stage *open = LIST_FIRST(&pool->runtime->stages);
-	return seam__script_slots(seam__matcher_script(open->matcher, 0));
+	const struct seam_active_plan *open = LIST_FIRST(&pool->runtime->active_plans);
+	return seam__loaded_slots(seam__matcher_loaded(open->matcher, 0));
 }
 
 /* An iteration that a plan of its own serves. */

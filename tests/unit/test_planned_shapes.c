@@ -159,7 +159,7 @@ Test(planned_shapes, that_come_later_share_an_arena_in_the_end)
 	}
 	const struct seam_stats before = get_stats();
 	const struct seam_plan_stats before_plan = get_plan_stats();
-	cr_expect_eq(before_plan.scripts, SHAPES);
+	cr_expect_eq(before_plan.loaded_plans, SHAPES);
 	while (loop.iteration < 72) {
 		run_iteration(&loop, shape_at(loop.iteration));
 		run_background();
@@ -186,7 +186,7 @@ Test(planned_shapes, are_told_apart_without_marks)
 	}
 	const struct seam_stats before = get_stats();
 	const struct seam_plan_stats before_plan = get_plan_stats();
-	cr_expect_eq(before_plan.scripts, SHAPES);
+	cr_expect_eq(before_plan.loaded_plans, SHAPES);
 	while (loop.iteration < 260) {
 		run_iteration(&loop, shape_at(loop.iteration));
 		run_background();
@@ -196,7 +196,7 @@ Test(planned_shapes, are_told_apart_without_marks)
 	const uint64_t misses = after_plan.misses - before_plan.misses;
 	cr_expect_leq(misses, (after_plan.requests - before_plan.requests) / 100, "%lu", misses);
 	cr_expect_eq(after.memory_calls, before.memory_calls);
-	cr_expect_eq(after_plan.scripts, SHAPES);
+	cr_expect_eq(after_plan.loaded_plans, SHAPES);
 	cr_expect_eq(after_plan.drops, before_plan.drops);
 	close_pool();
 }
@@ -234,7 +234,7 @@ Test(planned_shapes, of_which_none_follows_itself_are_told_apart_without_marks)
 	}
 	const struct seam_stats after = get_stats();
 	const struct seam_plan_stats after_plan = get_plan_stats();
-	cr_expect_eq(before_plan.scripts, SHAPES);
+	cr_expect_eq(before_plan.loaded_plans, SHAPES);
 	cr_expect_eq(after_plan.hits - before_plan.hits, after_plan.requests - before_plan.requests);
 	cr_expect_eq(after.memory_calls, before.memory_calls);
 	close_pool();
@@ -250,7 +250,7 @@ Test(planned_shapes, of_which_none_comes_again_lose_the_plan)
 		run_length(&loop, 40);
 		run_background();
 	}
-	cr_assert_eq(get_plan_stats().scripts, 1);
+	cr_assert_eq(get_plan_stats().loaded_plans, 1);
 	while (loop.iteration < 100 && get_plan_stats().drops == 0) {
 		run_length(&loop, loop.iteration);
 		run_background();
@@ -305,7 +305,7 @@ Test(planned_shapes, that_are_most_are_planned_though_there_is_no_room_for_all)
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
 	run_spread(40, is_mostly_short);
 	const struct seam_plan_stats after = get_plan_stats();
-	cr_expect_eq(after.scripts, 1);
+	cr_expect_eq(after.loaded_plans, 1);
 	cr_expect_geq(after.hits, 6 * STREAMS * 10);
 	close_pool();
 }

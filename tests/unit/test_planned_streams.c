@@ -129,24 +129,24 @@ Test(planned_streams, memory_that_another_stream_uses_is_waited_for)
 
 static void forget_last_users(struct seam_matcher *matcher)
 {
-	for (uint32_t i = 0; i < matcher->script_count; i++) {
-		const struct seam_script *script = matcher->scripts[i];
-		for (uint32_t n = 0; n < script->slots * script->copies; n++) {
-			if (script->instances[n].state == SEAM_PLANNED_FREE)
-				script->instances[n].stamp = script->instances[n].used_by = 0;
+	for (uint32_t i = 0; i < matcher->loaded_count; i++) {
+		const struct seam_loaded_plan *loaded = matcher->loaded_plans[i];
+		for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
+			if (loaded->instances[n].state == SEAM_PLANNED_FREE)
+				loaded->instances[n].stamp = loaded->instances[n].used_by = 0;
 		}
 	}
 	matcher->forgotten++;
 }
 
-/* As where a script goes, and with it who had its memory last. */
+/* As where a loaded plan goes, and with it who had its memory last. */
 Test(planned_streams, what_is_forgotten_is_waited_for_by_all)
 {
 	open_with_streams("plan:inline,chunk_bytes:2M");
 	run_until_planned();
 	for (unsigned i = 0; i < 8; i++) {
 		iterate(WORK_NS);
-		forget_last_users(LIST_FIRST(&pool->runtime->stages)->matcher);
+		forget_last_users(LIST_FIRST(&pool->runtime->active_plans)->matcher);
 	}
 	close_with_streams();
 }
@@ -191,11 +191,11 @@ Test(planned_streams, where_streams_are_to_share_nothing_they_do_not_wait)
 		cr_assert_eq(seam__drv_device_sync(driver), SEAM_CU_SUCCESS);
 		run_background();
 	}
-	struct seam_stage *stage = LIST_FIRST(&pool->runtime->stages);
-	for (uint32_t i = 0; stage != NULL && i < seam__matcher_scripts(stage->matcher); i++) {
-		const struct seam_script *script = seam__matcher_script(stage->matcher, i);
-		for (uint32_t slot = 0; slot < script->slots; slot++)
-			cr_expect_eq(script->waited[slot], 0);
+	struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	for (uint32_t i = 0; active != NULL && i < seam__matcher_loaded_count(active->matcher); i++) {
+		const struct seam_loaded_plan *loaded = seam__matcher_loaded(active->matcher, i);
+		for (uint32_t slot = 0; slot < loaded->slots; slot++)
+			cr_expect_eq(loaded->waited[slot], 0);
 	}
 	close_with_streams();
 }

@@ -6,7 +6,7 @@
 #include "match_program.h"
 #include "meta.h"
 #include "random_problem.h"
-#include "script.h"
+#include "loaded_plan.h"
 #include "planned.h"
 
 #define SEEDS 60u
@@ -16,7 +16,7 @@ static const struct {
 	const char *name;
 	struct program_wish wish;
 } kinds[] = {
-	{"one lane", {.slots = 40}},
+	{"one cursor", {.slots = 40}},
 	{"long lives", {.slots = 40, .lag = 3}},
 	{"few sizes", {.slots = 60, .sizes = 4, .lag = 1}},
 	{"streams", {.slots = 60, .streams = 3, .edges = 4, .lag = 1}},
@@ -86,7 +86,7 @@ Test(tracker, program_that_is_met_anywhere_hardly_misses_from_the_second_repetit
 
 /* One request more than the plan has, anywhere in a period whose sizes differ. If its size is that of a slot nearby it
  * may take the slot's place and live too long there: one miss more. */
-Test(tracker, after_an_extra_request_a_lane_is_in_step_at_once)
+Test(tracker, after_an_extra_request_a_cursor_is_in_step_at_once)
 {
 	for (size_t kind = 0; kind < 2; kind++) {
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -186,10 +186,10 @@ Test(tracker, a_thread_that_was_left_behind_goes_where_the_others_are)
 		const struct seam_match_ask ask = {.bytes = program.plan->slots[i].size_bytes, .thread = 1};
 		const struct match_block as = {.slot = MATCH_NO_SLOT};
 		const bool served = match_ask(&player, &ask, &as);
-		const struct seam_planned *planned = player.blocks[player.count - 1].planned;
+		const struct seam_plan_block *plan_block = player.blocks[player.count - 1].plan_block;
 		if (i >= 3 * PASS + RUN - 1)
-			cr_expect(served && planned->number / copies == i, "slot %u is served as %u", i,
-				served ? planned->number / copies : UINT32_MAX);
+			cr_expect(served && plan_block->number / copies == i, "slot %u is served as %u", i,
+				served ? plan_block->number / copies : UINT32_MAX);
 		match_free(&player, player.count - 1);
 	}
 	match_close(&player);
@@ -207,16 +207,16 @@ static uint32_t run_through(
 		const struct seam_match_ask ask = {.bytes = slot->size_bytes, .thread = slot->thread};
 		const struct match_block as = {.slot = MATCH_NO_SLOT};
 		const bool served = match_ask(player, &ask, &as);
-		const struct seam_planned *planned = player->blocks[player->count - 1].planned;
-		wrong += !served || planned->number / program->plan->header.copies != i;
+		const struct seam_plan_block *plan_block = player->blocks[player->count - 1].plan_block;
+		wrong += !served || plan_block->number / program->plan->header.copies != i;
 		match_free(player, player->count - 1);
 	}
 	return wrong;
 }
 
-/* The program is behind the front when it says that an iteration ends: the plan is for the iteration that begins, not
- * for the one that the front is in, where equal micro-batches would draw the lane to the wrong one. */
-Test(tracker, a_step_behind_the_front_begins_a_repetition_of_its_own)
+/* The program is behind the frontier when it says that an iteration ends: the plan is for the iteration that begins,
+ * not for the one that the frontier is in, where equal micro-batches would draw the cursor to the wrong one. */
+Test(tracker, a_step_behind_the_frontier_begins_a_repetition_of_its_own)
 {
 	struct match_program program = make_micro_batches();
 	struct match_player player;
@@ -265,9 +265,9 @@ static bool ask(struct match_player *player, uint64_t bytes)
 static bool ask_as(struct match_player *player, uint64_t bytes, uint32_t *ret_slot)
 {
 	const bool served = ask(player, bytes);
-	const struct seam_planned *planned = player->blocks[player->count - 1].planned;
-	const struct seam_script *script = seam__matcher_script(player->matcher, 0);
-	*ret_slot = served ? planned->number / script->copies : UINT32_MAX;
+	const struct seam_plan_block *plan_block = player->blocks[player->count - 1].plan_block;
+	const struct seam_loaded_plan *loaded = seam__matcher_loaded(player->matcher, 0);
+	*ret_slot = served ? plan_block->number / loaded->copies : UINT32_MAX;
 	return served;
 }
 
@@ -282,9 +282,9 @@ Test(tracker, a_request_far_ahead_is_believed_when_it_is_not_alone)
 	cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
 	cr_assert_eq(match_acts(&player, &program, 1, 0, SAVED), 0);
 	for (uint64_t bytes = 500; bytes <= 1000; bytes += 500) {
-		const uint64_t r = bytes / 500, front = seam__matcher_front(player.matcher);
+		const uint64_t r = bytes / 500, frontier = seam__matcher_frontier(player.matcher);
 		cr_expect_not(ask_as(&player, bytes, &slot), "as large as what follows backward, which has not come");
-		cr_expect_eq(seam__matcher_front(player.matcher), front);
+		cr_expect_eq(seam__matcher_frontier(player.matcher), frontier);
 		match_free(&player, player.count - 1);
 		cr_expect_eq(match_acts(&player, &program, r, SAVED, program.count), 0);
 		cr_assert_eq(match_acts(&player, &program, r + 1, 0, SAVED), 0);
@@ -298,7 +298,7 @@ Test(tracker, a_request_far_ahead_is_believed_when_it_is_not_alone)
 #define LAYERS 20u
 #define LAYER 53u /* acts forward */
 
-/* Equal layers, longer than what a lane remembers, with rows of equal requests; each saves a block, which is freed
+/* Equal layers, longer than what a cursor remembers, with rows of equal requests; each saves a block, which is freed
  * backward. */
 static struct match_program make_equal_layers(void)
 {

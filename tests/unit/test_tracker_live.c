@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "match_program.h"
-#include "script.h"
+#include "loaded_plan.h"
 #include "planned.h"
 
 #define FORWARD 12u
@@ -72,8 +72,9 @@ static uint32_t go(uint64_t repetition, uint32_t first, uint32_t last)
 		(void)match_act(&player, &program, 0, act, repetition);
 		if (program.acts[act].is_free)
 			continue;
-		const struct seam_planned *planned = player.blocks[player.count - 1].planned;
-		wrong += planned == NULL || planned->number / program.plan->header.copies != program.acts[act].slot;
+		const struct seam_plan_block *plan_block = player.blocks[player.count - 1].plan_block;
+		wrong += plan_block == NULL ||
+			plan_block->number / program.plan->header.copies != program.acts[act].slot;
 	}
 	return wrong;
 }
@@ -313,17 +314,17 @@ Test(tracker_live, so_much_is_live_at_each_position)
 			.lag = (uint32_t)seed % 4,
 			.dynamics = (uint32_t)seed % 3};
 		struct match_program other = match_program(&wish);
-		struct seam_script *script;
-		cr_assert_eq(seam__script_create(player.meta, other.plan, &script), SEAM_OK);
-		for (uint32_t p = 0; p < script->positions; p++) {
+		struct seam_loaded_plan *loaded;
+		cr_assert_eq(seam__loaded_create(player.meta, other.plan, &loaded), SEAM_OK);
+		for (uint32_t p = 0; p < loaded->positions; p++) {
 			uint32_t live = 0;
-			for (uint32_t i = 0; i < script->slots; i++)
-				for (uint64_t at = p; at < (uint64_t)(script->copies + 1) * script->positions;
-					at += script->positions)
-					live += script->stretches[i].begin < at && at <= script->stretches[i].end;
-			cr_assert_eq(script->live_at[p], live, "seed %u, position %u", (unsigned)seed, p);
+			for (uint32_t i = 0; i < loaded->slots; i++)
+				for (uint64_t at = p; at < (uint64_t)(loaded->copies + 1) * loaded->positions;
+					at += loaded->positions)
+					live += loaded->lifetimes[i].begin < at && at <= loaded->lifetimes[i].end;
+			cr_assert_eq(loaded->live_at[p], live, "seed %u, position %u", (unsigned)seed, p);
 		}
-		seam__script_destroy(player.meta, script);
+		seam__loaded_destroy(player.meta, loaded);
 		match_program_fini(&other);
 	}
 }

@@ -58,45 +58,46 @@ static const struct row rows[] = {
 	{"too little to say where", depends, NULL, {1, 2, 5000}, 1, NO_SLOT, 0, 0, 0, 0, 0, false, false},
 };
 
-static struct seam_script *make(struct seam_meta *meta, const char *words)
+static struct seam_loaded_plan *make(struct seam_meta *meta, const char *words)
 {
 	struct match_program program = match_program_of(words);
-	struct seam_script *script;
-	cr_assert_eq(seam__script_create(meta, program.plan, &script), SEAM_OK);
+	struct seam_loaded_plan *loaded;
+	cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
 	match_program_fini(&program);
-	return script;
+	return loaded;
 }
 
-/* The frontier and every cursor of the script are at the slot, in the fourth repetition. */
-static void go_to(struct seam_script *script, uint32_t slot)
+/* The frontier and every cursor of the loaded plan are at the slot, in the fourth repetition. */
+static void go_to(struct seam_loaded_plan *loaded, uint32_t slot)
 {
-	const uint32_t position = script->stretches[slot].begin;
-	const uint64_t base = (uint64_t)script->positions * 4 * script->copies;
-	script->front = (struct seam_front){.at = base + position, .base = base, .position = position};
-	for (uint32_t l = 0; l < script->lane_count; l++) {
-		struct seam_lane *lane = &script->lanes[l];
-		const uint32_t cue = seam__lane_cue_at(lane, position);
-		lane->next = &lane->first[cue % lane->count];
-		lane->base = base + (cue == lane->count ? script->positions : 0);
+	const uint32_t position = loaded->lifetimes[slot].begin;
+	const uint64_t base = (uint64_t)loaded->positions * 4 * loaded->copies;
+	loaded->frontier = (struct seam_frontier){.at = base + position, .base = base, .position = position};
+	for (uint32_t l = 0; l < loaded->cursor_count; l++) {
+		struct seam_cursor *cursor = &loaded->cursors[l];
+		const uint32_t expected = seam__cursor_expected_at(cursor, position);
+		cursor->next = &cursor->first[expected % cursor->count];
+		cursor->base = base + (expected == cursor->count ? loaded->positions : 0);
 	}
 }
 
-static struct seam_candidate choose(const struct row *row, struct seam_script **plans)
+static struct seam_candidate choose(const struct row *row, struct seam_loaded_plan **plans)
 {
-	struct seam_script *now = plans[0];
-	struct seam_lane *cursor = &now->lanes[0];
+	struct seam_loaded_plan *now = plans[0];
+	struct seam_cursor *cursor = &now->cursors[0];
 	struct seam_history history = {0};
 	go_to(now, row->next);
 	if (strcmp(row->words, threads) == 0)
-		now->lanes[1].next = &now->lanes[1].first[0], now->lanes[1].base = now->front.base;
+		now->cursors[1].next = &now->cursors[1].first[0], now->cursors[1].base = now->frontier.base;
 	for (uint32_t i = 0; i < MOST_HEARD && row->heard[i] != 0; i++)
 		seam__history_add(&history, row->heard[i]);
 	cursor->missed = row->missed;
 	if (row->skipped != 0)
-		cursor->skipped[0] = (struct seam_spot){&cursor->first[row->skipped - 1], now->front.base, 0};
+		cursor->skipped[0] =
+			(struct seam_slot_occurrence){&cursor->first[row->skipped - 1], now->frontier.base, 0};
 	for (uint32_t p = 0; p < 2 && plans[p] != NULL; p++)
 		if (row->said)
-			seam__script_begins_at_mark(plans[p]);
+			seam__loaded_begins_at_mark(plans[p]);
 	const struct seam_scene scene = {
 		.plans = plans,
 		.plan_count = plans[1] == NULL ? 1 : 2,
@@ -107,11 +108,12 @@ static struct seam_candidate choose(const struct row *row, struct seam_script **
 		.since = row->since,
 		.said = row->said,
 		.live_known = true,
-		.live = row->freed != 0 ? 0 : now->live_at[now->front.position],
+		.live = row->freed != 0 ? 0 : now->live_at[now->frontier.position],
 		.freed = row->freed,
 	};
 	const struct seam_candidate choice = seam__tracker_choose(&scene), again = seam__tracker_choose(&scene);
-	cr_expect(choice.cue == again.cue && choice.total == again.total, "%s: not the same twice", row->name);
+	cr_expect(
+		choice.expected == again.expected && choice.total == again.total, "%s: not the same twice", row->name);
 	return choice;
 }
 
@@ -120,16 +122,16 @@ Test(tracker_score, request_is_taken_for_the_cheapest_candidate)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct row *row = &rows[i];
 		struct seam_meta *meta = seam__meta_create(0);
-		struct seam_script *plans[2] = {make(meta, row->words), NULL};
+		struct seam_loaded_plan *plans[2] = {make(meta, row->words), NULL};
 		if (row->second != NULL)
 			plans[1] = make(meta, row->second);
 		const struct seam_candidate choice = choose(row, plans);
-		const uint32_t slot = choice.kind == SEAM_AT_NONE ? NO_SLOT : choice.cue->slot;
+		const uint32_t slot = choice.kind == SEAM_AT_NONE ? NO_SLOT : choice.expected->slot;
 		cr_expect_eq(slot, row->slot, "%s: slot %d, not %d, for %d bits", row->name, (int)slot, (int)row->slot,
 			choice.total);
 		cr_expect_eq(choice.plan == plans[1], row->in_second, "%s: the wrong plan", row->name);
 		for (uint32_t p = 0; p < 2; p++)
-			seam__script_destroy(meta, plans[p]);
+			seam__loaded_destroy(meta, plans[p]);
 		cr_assert_eq(seam__meta_destroy(meta), 0);
 	}
 }

@@ -7,29 +7,29 @@
 
 Test(tracker_threads, thread_without_a_cursor_takes_one_that_expects_its_request)
 {
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	open_with("a4096 b8192@7^1 -a -b");
-	struct seam_planned *a = hit(4096);
-	cr_assert_eq(ask_on(8192, 7, 5, &planned), SEAM_MISS_NONE); /* 5 instead of 1, which has not spoken */
-	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_lane);
-	cr_assert_eq(ask_on(8192, 9, 0, &planned), SEAM_MISS_lane);
-	cr_assert_eq(counts().misses[SEAM_MISS_lane], 2);
+	struct seam_plan_block *a = hit(4096);
+	cr_assert_eq(ask_on(8192, 7, 5, &plan_block), SEAM_MISS_NONE); /* 5 instead of 1, which has not spoken */
+	cr_assert_eq(ask_on(8192, 7, 6, &plan_block), SEAM_MISS_cursor);
+	cr_assert_eq(ask_on(8192, 9, 0, &plan_block), SEAM_MISS_cursor);
+	cr_assert_eq(counts().misses[SEAM_MISS_cursor], 2);
 	give(a);
-	give(planned);
+	give(plan_block);
 	for (int r = 0; r < 2; r++)
 		give(hit(4096));
-	cr_assert_eq(ask_on(8192, 7, 6, &planned), SEAM_MISS_NONE);
-	give(planned);
+	cr_assert_eq(ask_on(8192, 7, 6, &plan_block), SEAM_MISS_NONE);
+	give(plan_block);
 	close_all();
 }
 
-/* The second half of what two threads did comes from a third, which has no lane. */
+/* The second half of what two threads did comes from a third, which has no cursor. */
 Test(tracker_threads, work_of_two_threads_that_moves_to_a_third_is_served)
 {
 	open_with("a4096 b8192^1 c1024 d2048^1 -a -b -c -d");
 	for (uint32_t r = 0; r < 5; r++) {
 		const uint32_t first = r < 2 ? 0 : 3, second = r < 2 ? 1 : 3;
-		struct seam_planned *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+		struct seam_plan_block *a = NULL, *b = NULL, *c = NULL, *d = NULL;
 		cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_NONE);
 		cr_assert_eq(ask_on(8192, 0, 1, &b), SEAM_MISS_NONE);
 		cr_assert_eq(ask_on(1024, 0, first, &c), SEAM_MISS_NONE);
@@ -50,11 +50,11 @@ Test(tracker_threads, thread_without_a_cursor_is_not_taken_for_what_is_due_much_
 		(void)snprintf(words + strlen(words), sizeof words - strlen(words), " %c512^1 -%c",
 			(char)('A' + i % 26), (char)('A' + i % 26));
 	open_with(words);
-	struct seam_planned *planned = NULL;
+	struct seam_plan_block *plan_block = NULL;
 	give(hit(4096));
-	cr_expect_eq(ask_on(4096, 0, 2, &planned), SEAM_MISS_lane, "a is due in the next iteration");
-	cr_assert_eq(ask_on(512, 0, 1, &planned), SEAM_MISS_NONE);
-	give(planned);
+	cr_expect_eq(ask_on(4096, 0, 2, &plan_block), SEAM_MISS_cursor, "a is due in the next iteration");
+	cr_assert_eq(ask_on(512, 0, 1, &plan_block), SEAM_MISS_NONE);
+	give(plan_block);
 	close_all();
 }
 

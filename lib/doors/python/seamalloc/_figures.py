@@ -84,7 +84,7 @@ def _share(part: int, whole: int) -> str:
 
 def _plan_line(now: dict[str, int], before: dict[str, int]) -> str:
     requests = now["plan_requests"] - before.get("plan_requests", 0)
-    if now["plan_scripts"] == 0 and requests == 0:
+    if now["plan_loaded_plans"] == 0 and requests == 0:
         if learns():
             tries = now["plan_failures"]
             return "plan: none in use yet, one is being learnt" + (f"; attempts that led to nothing: {tries}" if tries else "")

@@ -1,15 +1,15 @@
-/* test_planned_prelude_ends.c: the places for what a plan says to stay go back where the program is another one, where
+/* test_planned_prologue_ends.c: the places for what a plan says to stay go back where the program is another one, where
  * the plan goes, and where something fails. */
 #include "learner_impl.h"
 
-#include "prelude_fixture.h"
+#include "prologue_fixture.h"
 #include "planned.h"
 
-TestSuite(planned_prelude_ends, .init = make_plan, .fini = close_with_plan);
+TestSuite(planned_prologue_ends, .init = make_plan, .fini = close_with_plan);
 
 /* Another one, with requests of the same sizes among its own, has not fewer places than it has asked for, and no more.
  */
-Test(planned_prelude_ends, another_program_gets_the_memory_back)
+Test(planned_prologue_ends, another_program_gets_the_memory_back)
 {
 	struct training training;
 	void *strangers[STRANGERS];
@@ -22,7 +22,7 @@ Test(planned_prelude_ends, another_program_gets_the_memory_back)
 		"the last is where something should have stayed");
 	for (unsigned i = 0; i < STRANGERS; i++)
 		must_free(strangers[i]);
-	cr_expect_eq(LIST_NEXT(LIST_FIRST(&pool->runtime->stages), link)->arena.leased_bytes, places_bytes(1, 0),
+	cr_expect_eq(LIST_NEXT(LIST_FIRST(&pool->runtime->active_plans), link)->arena.leased_bytes, places_bytes(1, 0),
 		"nor parts of the chunks that it is in");
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(1, 0));
@@ -31,7 +31,7 @@ Test(planned_prelude_ends, another_program_gets_the_memory_back)
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(0, 0));
 }
 
-Test(planned_prelude_ends, a_plan_that_is_dropped_leaves_what_was_made)
+Test(planned_prologue_ends, a_plan_that_is_dropped_leaves_what_was_made)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -48,7 +48,7 @@ Test(planned_prelude_ends, a_plan_that_is_dropped_leaves_what_was_made)
 }
 
 /* Freed while its stream still works on it: nobody else gets the memory before. */
-Test(planned_prelude_ends, what_its_stream_works_on_is_not_given_to_another)
+Test(planned_prologue_ends, what_its_stream_works_on_is_not_given_to_another)
 {
 	void *block;
 	open_with_plan(needed_bytes(LAYERS, LAYERS)); /* so that all of it is needed */
@@ -63,7 +63,7 @@ Test(planned_prelude_ends, what_its_stream_works_on_is_not_given_to_another)
 }
 
 /* What is live then may be what the plan expects to be made. */
-Test(planned_prelude_ends, a_program_that_has_begun_has_none)
+Test(planned_prologue_ends, a_program_that_has_begun_has_none)
 {
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	void *block = must_alloc(MIB(1), streams[0]);
@@ -75,7 +75,7 @@ Test(planned_prelude_ends, a_program_that_has_begun_has_none)
 	cr_expect(is_expected(), "and one that begins anew has");
 }
 
-Test(planned_prelude_ends, a_second_plan_takes_the_place_of_the_first)
+Test(planned_prologue_ends, a_second_plan_takes_the_place_of_the_first)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -88,7 +88,7 @@ Test(planned_prelude_ends, a_second_plan_takes_the_place_of_the_first)
 }
 
 /* It has room in the first one's arena. */
-Test(planned_prelude_ends, a_second_plan_beside_the_first_does_not_begin_as_that_does)
+Test(planned_prologue_ends, a_second_plan_beside_the_first_does_not_begin_as_that_does)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -104,7 +104,7 @@ Test(planned_prelude_ends, a_second_plan_beside_the_first_does_not_begin_as_that
 }
 
 /* Used by another stream when it is freed: its chunk goes back when that has passed. */
-Test(planned_prelude_ends, what_another_stream_uses_goes_back_behind_it)
+Test(planned_prologue_ends, what_another_stream_uses_goes_back_behind_it)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -121,21 +121,21 @@ Test(planned_prelude_ends, what_another_stream_uses_goes_back_behind_it)
 }
 
 /* Blocks end anywhere in them, and only those that are idle as a whole can be lent. */
-Test(planned_prelude_ends, chunks_of_a_plan_are_small_beside_it)
+Test(planned_prologue_ends, chunks_of_a_plan_are_small_beside_it)
 {
 	open_with_streams(MIB(65536), "plan:off");
 	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
-	const struct seam_stage *stage;
-	LIST_FOREACH(stage, &pool->runtime->stages, link)
+	const struct seam_active_plan *active;
+	LIST_FOREACH(active, &pool->runtime->active_plans, link)
 	{
-		cr_expect_gt(stage->arena.bytes, MIB(64));
-		for (uint32_t i = 0; i < stage->arena.count; i++)
-			cr_expect_eq(stage->arena.chunks[i].bytes, MIB(2), "%u", i);
+		cr_expect_gt(active->arena.bytes, MIB(64));
+		for (uint32_t i = 0; i < active->arena.count; i++)
+			cr_expect_eq(active->arena.chunks[i].bytes, MIB(2), "%u", i);
 	}
 }
 
 /* The pool does not grow beside memory that somebody else's work has left. */
-Test(planned_prelude_ends, what_another_stream_has_left_serves_before_the_pool_grows)
+Test(planned_prologue_ends, what_another_stream_has_left_serves_before_the_pool_grows)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -157,7 +157,7 @@ Test(planned_prelude_ends, what_another_stream_has_left_serves_before_the_pool_g
 
 /* A request of the first ones that has no metadata for its place is told from one of the same size that the plan has
  * next, though it is the last. */
-Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
+Test(planned_prologue_ends, the_last_one_that_has_no_place_is_not_the_plans)
 {
 	const struct seam_plan_prologue requests[] = {{.size_bytes = plan->slots[0].size_bytes},
 		{.size_bytes = plan->slots[1].size_bytes, .slot = 1},
@@ -183,8 +183,8 @@ Test(planned_prelude_ends, the_last_one_that_has_no_place_is_not_the_plans)
 		seam__meta_fail_at(pool->meta, 0);
 		check_pool();
 		cr_expect_not(is_expected());
-		cr_expect_neq(
-			seam__stage_at(pool->runtime, (uint64_t)(uintptr_t)stays), LIST_FIRST(&pool->runtime->stages));
+		cr_expect_neq(seam__active_at(pool->runtime, (uint64_t)(uintptr_t)stays),
+			LIST_FIRST(&pool->runtime->active_plans));
 		without += get_plan_stats().miss_lost != 0;
 		close_with_streams();
 	}
@@ -207,7 +207,7 @@ static int create_while_memory_is_short(
 	return ops_before->mem_create(device, bytes, props, ret_phys);
 }
 
-Test(planned_prelude_ends, a_plan_that_is_gone_before_it_is_used_is_none)
+Test(planned_prologue_ends, a_plan_that_is_gone_before_it_is_used_is_none)
 {
 	struct training training;
 	char error[SEAM_OPTS_LINE_BYTES] = "";
@@ -238,7 +238,7 @@ static uint64_t spare(const struct seam_ask *ask, enum seam_spare what)
 }
 
 /* Blocks are held for both streams, and one of them uses what is idle. */
-Test(planned_prelude_ends, the_driver_is_asked_once_for_what_is_held_and_what_is_idle)
+Test(planned_prologue_ends, the_driver_is_asked_once_for_what_is_held_and_what_is_idle)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -269,7 +269,7 @@ Test(planned_prelude_ends, the_driver_is_asked_once_for_what_is_held_and_what_is
 }
 
 /* There is no room for what stays: there never was any for the plan. */
-Test(planned_prelude_ends, where_memory_is_short_nothing_is_kept)
+Test(planned_prologue_ends, where_memory_is_short_nothing_is_kept)
 {
 	struct training training;
 	open_with_plan(needed_bytes(LAYERS, 0));
@@ -279,21 +279,21 @@ Test(planned_prelude_ends, where_memory_is_short_nothing_is_kept)
 		must_free(training.parameters[i]);
 }
 
-static void count_one(void *user, struct seam_stage *stage)
+static void count_one(void *user, struct seam_active_plan *active)
 {
 	(*(unsigned *)user)++;
-	stage->busy[0] = 1;
+	active->busy[0] = 1;
 }
 
-/* What is free in the chunks of a stage is anybody's until it is shut: no place may lie on it. */
-Test(planned_prelude_ends, a_stage_somebody_was_served_from_has_no_places)
+/* What is free in the chunks of an active plan is anybody's until it is shut: no place may lie on it. */
+Test(planned_prologue_ends, a_active_plan_somebody_was_served_from_has_no_places)
 {
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:off");
 	for (unsigned i = 0; i < 2; i++) {
-		struct seam_stage *stage = NULL;
+		struct seam_active_plan *active = NULL;
 		unsigned counted = 0;
 		seam__pool_stop(pool);
-		cr_assert_ok(seam__stage_prepare_fresh(pool->runtime, MIB(4), &stage));
+		cr_assert_ok(seam__active_prepare_fresh(pool->runtime, MIB(4), &active));
 		seam__pool_go(pool);
 		void *block = must_alloc(MIB(1), streams[0]);
 		if (i == 1) { /* freed again, but its stream still works on it */
@@ -301,10 +301,10 @@ Test(planned_prelude_ends, a_stage_somebody_was_served_from_has_no_places)
 			must_free(block);
 		}
 		seam__pool_stop(pool);
-		enum seam_rc rc = seam__stage_shut(pool->runtime, stage, count_one, &counted);
+		enum seam_rc rc = seam__active_shut(pool->runtime, active, count_one, &counted);
 		cr_assert_eq(rc, SEAM_BUSY, "%u: %s", i, seam_rc_name(rc));
 		cr_expect_eq(counted, 0);
-		seam__stage_discard(pool->runtime, stage);
+		seam__active_discard(pool->runtime, active);
 		seam__pool_go(pool);
 		check_pool();
 		if (i == 0)
@@ -328,7 +328,7 @@ static void run_after_failure(enum seam_rc rc)
 	close_with_streams();
 }
 
-Test(planned_prelude_ends, every_failure_of_metadata_leaves_a_whole_pool)
+Test(planned_prologue_ends, every_failure_of_metadata_leaves_a_whole_pool)
 {
 	bool left = false;
 	unsigned without = 0;
@@ -345,7 +345,7 @@ Test(planned_prelude_ends, every_failure_of_metadata_leaves_a_whole_pool)
 	open_with_plan(MIB(2048));
 }
 
-Test(planned_prelude_ends, every_failure_of_the_driver_leaves_a_whole_pool)
+Test(planned_prologue_ends, every_failure_of_the_driver_leaves_a_whole_pool)
 {
 	bool left = false;
 	unsigned without = 0;
@@ -363,7 +363,7 @@ Test(planned_prelude_ends, every_failure_of_the_driver_leaves_a_whole_pool)
 }
 
 /* One that has no metadata for its place is made elsewhere. */
-Test(planned_prelude_ends, every_failure_of_a_request_leaves_a_whole_pool)
+Test(planned_prologue_ends, every_failure_of_a_request_leaves_a_whole_pool)
 {
 	bool left = false;
 	for (uint64_t n = 1; !left; n++) {

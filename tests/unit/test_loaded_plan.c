@@ -1,15 +1,15 @@
-/* test_script.c: plans made ready to run: positions, lanes, places, and which plans cannot be. */
+/* test_loaded_plan.c: plans made ready to run: positions, cursors, places, and which plans cannot be. */
 #include <string.h>
 
 #include "match_program.h"
 #include "meta_fixture.h"
 #include "random_problem.h"
-#include "script.h"
+#include "loaded_plan.h"
 #include "planned.h"
 
 #define SEEDS 40u
 
-TestSuite(script, .init = set_up, .fini = tear_down);
+TestSuite(loaded, .init = set_up, .fini = tear_down);
 
 static struct match_program random_program(uint64_t seed)
 {
@@ -31,50 +31,50 @@ static bool meet(uint64_t begin, uint64_t end, uint64_t other, uint64_t circle)
 	return (other + circle - begin) % circle < end - begin;
 }
 
-Test(script, slots_meet_as_in_their_plan)
+Test(loaded, slots_meet_as_in_their_plan)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct match_program program = random_program(seed);
-		struct seam_script *script;
+		struct seam_loaded_plan *loaded;
 		const struct seam_plan *plan = program.plan;
 		const uint64_t plan_circle = (uint64_t)plan->header.positions * plan->header.copies;
-		cr_assert_eq(seam__script_create(meta, plan, &script), SEAM_OK);
-		cr_assert_null(seam__script_check(script), "seed %llu: %s", (unsigned long long)seed,
-			seam__script_check(script));
-		const uint64_t circle = (uint64_t)script->positions * script->copies;
-		for (uint32_t i = 0; i < script->slots; i++) {
-			for (uint32_t k = 0; k < script->slots; k++) {
+		cr_assert_eq(seam__loaded_create(meta, plan, &loaded), SEAM_OK);
+		cr_assert_null(seam__loaded_check(loaded), "seed %llu: %s", (unsigned long long)seed,
+			seam__loaded_check(loaded));
+		const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+		for (uint32_t i = 0; i < loaded->slots; i++) {
+			for (uint32_t k = 0; k < loaded->slots; k++) {
 				const struct seam_plan_slot *a = &plan->slots[i], *b = &plan->slots[k];
-				const struct seam_stretch *s = &script->stretches[i], *t = &script->stretches[k];
+				const struct seam_lifetime *s = &loaded->lifetimes[i], *t = &loaded->lifetimes[k];
 				cr_assert_eq(meet(s->begin, s->end, t->begin, circle),
 					meet(a->begin, a->end, b->begin, plan_circle));
 			}
 		}
-		seam__script_destroy(meta, script);
+		seam__loaded_destroy(meta, loaded);
 		match_program_fini(&program);
 	}
 }
 
 /* Frees come before the allocation at the same position; both a slot that follows another and one that is always live
  * do not meet. */
-Test(script, positions_that_several_share_are_told_apart)
+Test(loaded, positions_that_several_share_are_told_apart)
 {
 	struct match_program program = match_program_of("a512 -a b512 -b");
 	struct seam_plan changed = *program.plan;
 	struct seam_plan_slot slots[2] = {changed.slots[0], changed.slots[1]};
-	struct seam_script *script;
+	struct seam_loaded_plan *loaded;
 	slots[0].begin = 0;
 	slots[0].end = 1;
 	slots[1].begin = 1;
 	slots[1].end = 2;
 	changed.slots = slots;
 	changed.header.positions = 2;
-	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_OK);
-	cr_assert_null(seam__script_check(script));
-	cr_assert_eq(script->positions, 4);
-	cr_assert(!meet(script->stretches[0].begin, script->stretches[0].end, script->stretches[1].begin, 4));
-	cr_assert(!meet(script->stretches[1].begin, script->stretches[1].end, script->stretches[0].begin, 4));
-	seam__script_destroy(meta, script);
+	cr_assert_eq(seam__loaded_create(meta, &changed, &loaded), SEAM_OK);
+	cr_assert_null(seam__loaded_check(loaded));
+	cr_assert_eq(loaded->positions, 4);
+	cr_assert(!meet(loaded->lifetimes[0].begin, loaded->lifetimes[0].end, loaded->lifetimes[1].begin, 4));
+	cr_assert(!meet(loaded->lifetimes[1].begin, loaded->lifetimes[1].end, loaded->lifetimes[0].begin, 4));
+	seam__loaded_destroy(meta, loaded);
 	match_program_fini(&program);
 }
 
@@ -86,39 +86,39 @@ static bool add_number(void *user, uint32_t number)
 	return false;
 }
 
-Test(script, instances_are_found_by_address)
+Test(loaded, instances_are_found_by_address)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct match_program program = random_program(seed);
-		struct seam_script *script;
+		struct seam_loaded_plan *loaded;
 		uint64_t state = seed;
-		cr_assert_eq(seam__script_create(meta, program.plan, &script), SEAM_OK);
+		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
 		for (uint32_t turn = 0; turn < 50; turn++) {
 			bool seen[1024] = {false};
-			const uint64_t begin = random_below(&state, script->bytes + 100),
+			const uint64_t begin = random_below(&state, loaded->bytes + 100),
 				       end = begin + 1 + random_below(&state, 1 << 20);
-			(void)seam__script_overlapping(script, begin, end, add_number, seen);
-			cr_assert_lt(script->slots * script->copies, 1024);
-			for (uint32_t n = 0; n < script->slots * script->copies; n++) {
-				const struct seam_planned *p = &script->instances[n];
+			(void)seam__loaded_overlapping(loaded, begin, end, add_number, seen);
+			cr_assert_lt(loaded->slots * loaded->copies, 1024);
+			for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
+				const struct seam_plan_block *p = &loaded->instances[n];
 				const bool overlaps = p->offset != SEAM_PLAN_NO_ADDRESS && p->offset < end &&
 					begin < p->offset + p->bytes;
 				cr_assert_eq(seen[n], overlaps, "seed %llu: instance %u", (unsigned long long)seed, n);
 			}
 		}
-		seam__script_destroy(meta, script);
+		seam__loaded_destroy(meta, loaded);
 		match_program_fini(&program);
 	}
 }
 
-Test(script, slots_whose_memory_other_streams_have_cross)
+Test(loaded, slots_whose_memory_other_streams_have_cross)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct match_program program = random_program(seed);
 		struct seam_plan changed = *program.plan;
 		const struct seam_plan *plan = &changed;
 		uint64_t offsets[1024], state = seed;
-		struct seam_script *script;
+		struct seam_loaded_plan *loaded;
 		/* Not a right plan, but one with all kinds of neighbours. */
 		for (uint32_t n = 0; n < plan->header.slot_count * plan->header.copies; n++)
 			offsets[n] = plan->offsets[n] == SEAM_PLAN_NO_ADDRESS ? SEAM_PLAN_NO_ADDRESS
@@ -139,69 +139,69 @@ Test(script, slots_whose_memory_other_streams_have_cross)
 		}
 		for (uint32_t w = 0; w < changed.header.wait_count; w++)
 			waited[waits[w].waited] = (slots[waits[w].waited].flags & SEAM_PLAN_SHARED) != 0;
-		cr_assert_eq(seam__script_create(meta, plan, &script), SEAM_OK);
-		for (uint32_t i = 0; i < script->slots; i++) {
+		cr_assert_eq(seam__loaded_create(meta, plan, &loaded), SEAM_OK);
+		for (uint32_t i = 0; i < loaded->slots; i++) {
 			bool crosses = false;
 			cr_assert_eq(
-				script->waited[i] != 0, waited[i], "seed %llu: slot %u", (unsigned long long)seed, i);
-			for (uint32_t n = 0; n < script->slots * script->copies * script->copies; n++) {
-				const struct seam_planned *a =
-					&script->instances[i * script->copies + n % script->copies];
-				const struct seam_planned *b = &script->instances[n / script->copies];
+				loaded->waited[i] != 0, waited[i], "seed %llu: slot %u", (unsigned long long)seed, i);
+			for (uint32_t n = 0; n < loaded->slots * loaded->copies * loaded->copies; n++) {
+				const struct seam_plan_block *a =
+					&loaded->instances[i * loaded->copies + n % loaded->copies];
+				const struct seam_plan_block *b = &loaded->instances[n / loaded->copies];
 				crosses |= a->offset != SEAM_PLAN_NO_ADDRESS && b->offset != SEAM_PLAN_NO_ADDRESS &&
-					(waited[b->number / script->copies] ||
+					(waited[b->number / loaded->copies] ||
 						plan->slots[i].stream !=
-							plan->slots[b->number / script->copies].stream) &&
+							plan->slots[b->number / loaded->copies].stream) &&
 					a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 			}
 			cr_assert_eq(
-				script->crosses[i] != 0, crosses, "seed %llu: slot %u", (unsigned long long)seed, i);
+				loaded->crosses[i] != 0, crosses, "seed %llu: slot %u", (unsigned long long)seed, i);
 		}
-		seam__script_destroy(meta, script);
+		seam__loaded_destroy(meta, loaded);
 		match_program_fini(&program);
 	}
 }
 
-Test(script, some_plans_cannot_run)
+Test(loaded, some_plans_cannot_run)
 {
 	struct match_program program = random_program(4);
-	struct seam_script *script = NULL;
+	struct seam_loaded_plan *loaded = NULL;
 	struct seam_plan changed = *program.plan;
 	uint64_t offset = 256;
 	changed.offsets = &offset;
 	changed.header.slot_count = 1;
 	changed.header.copies = 1;
-	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "units of less than 512 bytes");
+	cr_assert_eq(seam__loaded_create(meta, &changed, &loaded), SEAM_INVALID, "units of less than 512 bytes");
 	changed = *program.plan;
 	changed.header.flags |= SEAM_PLAN_LINEAR;
-	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "linear");
+	cr_assert_eq(seam__loaded_create(meta, &changed, &loaded), SEAM_INVALID, "linear");
 	changed.header.flags = SEAM_PLAN_GRAPH;
-	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "a graph");
+	cr_assert_eq(seam__loaded_create(meta, &changed, &loaded), SEAM_INVALID, "a graph");
 	changed = *program.plan;
 	changed.header.slot_count = 0;
-	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "empty");
+	cr_assert_eq(seam__loaded_create(meta, &changed, &loaded), SEAM_INVALID, "empty");
 	changed = *program.plan;
 	changed.header.arena_bytes = UINT64_C(1) << 41;
-	cr_assert_eq(seam__script_create(meta, &changed, &script), SEAM_INVALID, "too large");
-	cr_assert_null(script);
+	cr_assert_eq(seam__loaded_create(meta, &changed, &loaded), SEAM_INVALID, "too large");
+	cr_assert_null(loaded);
 	match_program_fini(&program);
 }
 
-Test(script, one_that_cannot_be_made_leaves_nothing)
+Test(loaded, one_that_cannot_be_made_leaves_nothing)
 {
 	struct match_program program = random_program(6);
 	for (uint64_t n = 1;; n++) {
-		struct seam_script *script = NULL;
+		struct seam_loaded_plan *loaded = NULL;
 		seam__meta_fail_at(meta, n);
-		const enum seam_rc rc = seam__script_create(meta, program.plan, &script);
+		const enum seam_rc rc = seam__loaded_create(meta, program.plan, &loaded);
 		if (rc == SEAM_OK) {
 			cr_assert_gt(n, 15);
 			seam__meta_fail_at(meta, 0);
-			seam__script_destroy(meta, script);
+			seam__loaded_destroy(meta, loaded);
 			break;
 		}
 		cr_assert_eq(rc, SEAM_OOM_META);
-		cr_assert_null(script);
+		cr_assert_null(loaded);
 	}
 	match_program_fini(&program);
 }

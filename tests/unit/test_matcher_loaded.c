@@ -1,4 +1,5 @@
-/* test_matcher_scripts.c: several scripts in one matcher: which is the current one, in which copy, and which one goes.
+/* test_matcher_loaded.c: several loaded plans in one matcher: which is the current one, in which copy, and which one
+ * goes.
  */
 #include <criterion/criterion.h>
 
@@ -8,13 +9,13 @@
 
 static struct match_player player;
 
-/* The program's script, which begins where the program says that an iteration ends. */
+/* The program's loaded plan, which begins where the program says that an iteration ends. */
 static void add_marked(const struct match_program *program, bool now)
 {
-	struct seam_script *script;
-	cr_assert_eq(seam__script_create(player.meta, program->plan, &script), SEAM_OK);
-	seam__script_begins_at_mark(script);
-	cr_assert_eq(seam__matcher_add(player.matcher, script, now), SEAM_OK);
+	struct seam_loaded_plan *loaded;
+	cr_assert_eq(seam__loaded_create(player.meta, program->plan, &loaded), SEAM_OK);
+	seam__loaded_begins_at_mark(loaded);
+	cr_assert_eq(seam__matcher_add(player.matcher, loaded, now), SEAM_OK);
 	match_check(&player);
 }
 
@@ -38,7 +39,7 @@ static const char *const shapes[] = {
 	"a1000 b2000 c3500 d4500 e5900 f6900 g7900 -a -b -c -d -e -f -g",
 };
 
-/* All are told at once, whichever comes. Returns how often the script was switched. */
+/* All are told at once, whichever comes. Returns how often the loaded plan was switched. */
 static uint64_t expect_told_apart(bool marked)
 {
 	struct match_program programs[3];
@@ -60,7 +61,7 @@ static uint64_t expect_told_apart(bool marked)
 		cr_expect_eq(match_acts(&player, program, n, 0, program->count), 0, "iteration %u, of shape %u", n,
 			order[n]);
 		cr_expect_eq(
-			seam__script_slots(seam__matcher_script(player.matcher, 0)), 5 + order[n], "iteration %u", n);
+			seam__loaded_slots(seam__matcher_loaded(player.matcher, 0)), 5 + order[n], "iteration %u", n);
 	}
 	const uint64_t switches = counts().switches;
 	match_close(&player);
@@ -69,12 +70,12 @@ static uint64_t expect_told_apart(bool marked)
 	return switches;
 }
 
-Test(matcher_scripts, a_step_tells_the_script_by_the_first_request_that_differs)
+Test(matcher_loaded_plans, a_step_tells_the_loaded_plan_by_the_first_request_that_differs)
 {
 	cr_expect_eq(expect_told_apart(true), 9, "twice from the second shape to one that begins as two do");
 }
 
-Test(matcher_scripts, without_a_step_one_request_tells_nothing)
+Test(matcher_loaded_plans, without_a_step_one_request_tells_nothing)
 {
 	struct match_program first = match_program_of(shapes[0]), other = match_program_of(shapes[1]);
 	match_open(&player, "no step", 1);
@@ -89,12 +90,12 @@ Test(matcher_scripts, without_a_step_one_request_tells_nothing)
 }
 
 /* An unmarked program that was as expected up to its period's end. */
-Test(matcher_scripts, a_period_that_begins_as_another_scripts_tells_the_script)
+Test(matcher_loaded_plans, a_period_that_begins_as_another_loaded_plans_tells_the_loaded_plan)
 {
 	(void)expect_told_apart(false);
 }
 
-Test(matcher_scripts, a_period_that_lacks_its_first_request_is_no_other_scripts)
+Test(matcher_loaded_plans, a_period_that_lacks_its_first_request_is_no_other_loaded_plans)
 {
 	struct match_program first = match_program_of(shapes[0]),
 			     other = match_program_of("b2000 g7000 h8000 i9000 -b -g -h -i");
@@ -125,7 +126,7 @@ static void make_long_lived(struct match_program *first, struct match_program *o
 	}
 }
 
-Test(matcher_scripts, the_copy_goes_on_where_another_script_does)
+Test(matcher_loaded_plans, the_copy_goes_on_where_another_loaded_plan_does)
 {
 	struct match_program first, other;
 	make_long_lived(&first, &other);
@@ -139,11 +140,11 @@ Test(matcher_scripts, the_copy_goes_on_where_another_script_does)
 		const struct match_program *program = n % 3 == 0 ? &first : &other;
 		step();
 		(void)match_acts(&player, program, iteration++, 0, program->count);
-		const struct seam_script *now = seam__matcher_script(player.matcher, 0);
-		const uint64_t begun = now->front.position > now->positions / 2
-			? now->front.copy
-			: (now->front.copy + copies - 1) % copies;
-		cr_expect_eq(seam__script_slots(now), program->plan->header.slot_count, "iteration %u", n);
+		const struct seam_loaded_plan *now = seam__matcher_loaded(player.matcher, 0);
+		const uint64_t begun = now->frontier.position > now->positions / 2
+			? now->frontier.copy
+			: (now->frontier.copy + copies - 1) % copies;
+		cr_expect_eq(seam__loaded_slots(now), program->plan->header.slot_count, "iteration %u", n);
 		cr_expect_eq(begun, n % copies, "iteration %u: copy %lu", n, (unsigned long)begun);
 	}
 	match_close(&player);
@@ -151,7 +152,7 @@ Test(matcher_scripts, the_copy_goes_on_where_another_script_does)
 	match_program_fini(&other);
 }
 
-Test(matcher_scripts, a_new_script_of_a_kind_takes_the_place_of_the_old_one)
+Test(matcher_loaded_plans, a_new_loaded_plan_of_a_kind_takes_the_place_of_the_old_one)
 {
 	struct match_program programs[3];
 	match_open(&player, "forerunners", 1);
@@ -162,22 +163,22 @@ Test(matcher_scripts, a_new_script_of_a_kind_takes_the_place_of_the_old_one)
 	seam__matcher_start(player.matcher);
 	cr_assert_eq(match_acts(&player, &programs[0], 0, 0, 7), 0, "two blocks are freed, three live");
 	add_marked(&programs[1], false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "one that is not current");
-	cr_expect_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 5);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2, "one that is not current");
+	cr_expect_eq(seam__loaded_slots(seam__matcher_loaded(player.matcher, 0)), 5);
 	add_marked(&programs[0], false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "the current one");
-	cr_expect_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 5);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2, "the current one");
+	cr_expect_eq(seam__loaded_slots(seam__matcher_loaded(player.matcher, 0)), 5);
 	add_marked(&programs[2], false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "one of another kind");
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 3, "one of another kind");
 	match_check(&player);
 	match_close(&player);
 	for (unsigned i = 0; i < 3; i++)
 		match_program_fini(&programs[i]);
 }
 
-static const struct seam_script *script_at(uint32_t i)
+static const struct seam_loaded_plan *loaded_at(uint32_t i)
 {
-	return seam__matcher_script(player.matcher, i);
+	return seam__matcher_loaded(player.matcher, i);
 }
 
 /* Two programs; the first is current, and in the midst of an iteration: three blocks live. The program marks its steps.
@@ -202,27 +203,27 @@ static void close_both(struct match_program *first, struct match_program *other)
 }
 
 /* None waits any more: that one is current, beside the other program's. */
-static void expect_at_step(const struct seam_script *now)
+static void expect_at_step(const struct seam_loaded_plan *now)
 {
 	step();
-	cr_expect_eq(script_at(0), now);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	cr_expect_eq(loaded_at(0), now);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2);
 }
 
-Test(matcher_scripts, what_follows_the_current_script_waits_for_a_step)
+Test(matcher_loaded_plans, what_follows_the_current_loaded_plan_waits_for_a_step)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
-	const struct seam_script *elder = script_at(0);
+	const struct seam_loaded_plan *replaced = loaded_at(0);
 	add_marked(&first, false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 3);
-	cr_expect_eq(script_at(0), elder);
-	const struct seam_script *heir = script_at(1);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 3);
+	cr_expect_eq(loaded_at(0), replaced);
+	const struct seam_loaded_plan *successor = loaded_at(1);
 	cr_expect_eq(match_acts(&player, &first, 0, 7, first.count), 0);
-	cr_expect_eq(script_at(0), elder, "nothing that was live is in anybody's way");
+	cr_expect_eq(loaded_at(0), replaced, "nothing that was live is in anybody's way");
 	step();
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "the elder is gone");
-	cr_expect_eq(script_at(0), heir);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2, "the elder is gone");
+	cr_expect_eq(loaded_at(0), successor);
 	(void)match_acts(&player, &first, 1, 0, first.count);
 	step();
 	cr_expect_eq(match_acts(&player, &first, 2, 0, first.count), 0, "it knows where the program is");
@@ -230,36 +231,36 @@ Test(matcher_scripts, what_follows_the_current_script_waits_for_a_step)
 }
 
 /* The program marks its steps no more. */
-Test(matcher_scripts, what_waits_for_a_step_in_vain_follows_where_a_repetition_ends)
+Test(matcher_loaded_plans, what_waits_for_a_step_in_vain_follows_where_a_repetition_ends)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
-	const struct seam_script *elder = script_at(0);
+	const struct seam_loaded_plan *replaced = loaded_at(0);
 	add_marked(&first, false);
-	const struct seam_script *heir = script_at(1);
+	const struct seam_loaded_plan *successor = loaded_at(1);
 	cr_expect_eq(match_acts(&player, &first, 0, 7, first.count), 0);
 	cr_expect_eq(match_acts(&player, &first, 1, 0, first.count), 0);
-	cr_expect_eq(script_at(0), elder, "up to the end of the second repetition");
+	cr_expect_eq(loaded_at(0), replaced, "up to the end of the second repetition");
 	(void)match_acts(&player, &first, 2, 0, 1);
-	cr_expect_eq(script_at(0), heir);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "the elder is gone");
+	cr_expect_eq(loaded_at(0), successor);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2, "the elder is gone");
 	(void)match_acts(&player, &first, 2, 1, first.count);
 	cr_expect_eq(match_acts(&player, &first, 3, 0, 7), 0);
 	add_marked(&first, false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "the next one does not wait");
-	cr_expect_neq(script_at(0), heir);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2, "the next one does not wait");
+	cr_expect_neq(loaded_at(0), successor);
 	(void)match_acts(&player, &first, 3, 7, first.count);
 	step();
 	add_marked(&first, false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "steps are marked again");
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 3, "steps are marked again");
 	close_both(&first, &other);
 }
 
-Test(matcher_scripts, what_waits_in_vain_and_lacks_memory_follows_a_repetition_later)
+Test(matcher_loaded_plans, what_waits_in_vain_and_lacks_memory_follows_a_repetition_later)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
-	const struct seam_script *elder = script_at(0);
+	const struct seam_loaded_plan *replaced = loaded_at(0);
 	add_marked(&first, false);
 	(void)match_acts(&player, &first, 0, 7, 9); /* one stays */
 	(void)match_acts(&player, &first, 1, 0, first.count);
@@ -267,41 +268,42 @@ Test(matcher_scripts, what_waits_in_vain_and_lacks_memory_follows_a_repetition_l
 	(void)match_acts(&player, &first, 2, 0, 1);
 	seam__meta_fail_at(player.meta, 0);
 	match_check(&player);
-	cr_expect_eq(script_at(0), elder);
+	cr_expect_eq(loaded_at(0), replaced);
 	(void)match_acts(&player, &first, 2, 1, first.count);
 	(void)match_acts(&player, &first, 3, 0, 1);
-	cr_expect_neq(script_at(0), elder);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	cr_expect_neq(loaded_at(0), replaced);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2);
 	close_both(&first, &other);
 }
 
-Test(matcher_scripts, of_those_that_wait_the_newest_follows)
+Test(matcher_loaded_plans, of_those_that_wait_the_newest_follows)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
 	add_marked(&first, false);
 	add_marked(&first, false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "the other one that waited is gone");
-	const struct seam_script *heir = script_at(1);
-	expect_at_step(heir);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 3, "the other one that waited is gone");
+	const struct seam_loaded_plan *successor = loaded_at(1);
+	expect_at_step(successor);
 	close_both(&first, &other);
 }
 
-Test(matcher_scripts, what_is_current_at_once_is_waited_for_by_none)
+Test(matcher_loaded_plans, what_is_current_at_once_is_waited_for_by_none)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
 	add_marked(&first, false);
 	add_marked(&first, true);
 	match_check(&player);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2, "neither the elder nor the one that waited is there");
-	const struct seam_script *now = script_at(0);
+	cr_expect_eq(
+		seam__matcher_loaded_count(player.matcher), 2, "neither the elder nor the one that waited is there");
+	const struct seam_loaded_plan *now = loaded_at(0);
 	expect_at_step(now);
 	close_both(&first, &other);
 }
 
-/* Another script has become current meanwhile: it stays. */
-Test(matcher_scripts, the_elder_goes_at_a_step_though_it_is_not_current)
+/* Another loaded plan has become current meanwhile: it stays. */
+Test(matcher_loaded_plans, the_elder_goes_at_a_step_though_it_is_not_current)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
@@ -309,50 +311,50 @@ Test(matcher_scripts, the_elder_goes_at_a_step_though_it_is_not_current)
 	step();
 	add_marked(&first, false);
 	cr_expect_eq(match_acts(&player, &other, 1, 0, 3), 0);
-	const struct seam_script *now = script_at(0);
-	cr_assert_eq(seam__script_slots(now), 6, "the other one is not current: this tests nothing");
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 3);
+	const struct seam_loaded_plan *now = loaded_at(0);
+	cr_assert_eq(seam__loaded_slots(now), 6, "the other one is not current: this tests nothing");
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 3);
 	cr_expect_eq(match_acts(&player, &other, 1, 3, other.count), 0);
 	expect_at_step(now);
 	close_both(&first, &other);
 }
 
 /* It was looked up, before the step. */
-Test(matcher_scripts, one_that_waited_and_is_current_is_followed_in_turn)
+Test(matcher_loaded_plans, one_that_waited_and_is_current_is_followed_in_turn)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
 	add_marked(&first, false);
-	struct seam_script *heir = player.matcher->heir;
-	cr_assert(seam__matcher_switch(player.matcher, heir, 0, true));
+	struct seam_loaded_plan *successor = player.matcher->successor;
+	cr_assert(seam__matcher_switch(player.matcher, successor, 0, true));
 	match_check(&player);
 	add_marked(&first, false);
-	cr_expect_eq(script_at(0), heir);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 3, "the eldest is gone");
+	cr_expect_eq(loaded_at(0), successor);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 3, "the eldest is gone");
 	step();
-	cr_expect_neq(script_at(0), heir);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	cr_expect_neq(loaded_at(0), successor);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2);
 	close_both(&first, &other);
 }
 
-Test(matcher_scripts, what_lacks_memory_to_follow_does_at_the_next_step)
+Test(matcher_loaded_plans, what_lacks_memory_to_follow_does_at_the_next_step)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
-	const struct seam_script *elder = script_at(0);
+	const struct seam_loaded_plan *replaced = loaded_at(0);
 	add_marked(&first, false);
 	seam__meta_fail_at(player.meta, 1);
 	step();
 	seam__meta_fail_at(player.meta, 0);
-	cr_expect_eq(script_at(0), elder, "what is live cannot become strays");
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 3);
+	cr_expect_eq(loaded_at(0), replaced, "what is live cannot become overdue");
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 3);
 	step();
-	cr_expect_neq(script_at(0), elder);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 2);
+	cr_expect_neq(loaded_at(0), replaced);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 2);
 	close_both(&first, &other);
 }
 
-Test(matcher_scripts, nothing_waits_for_what_is_forgotten)
+Test(matcher_loaded_plans, nothing_waits_for_what_is_forgotten)
 {
 	struct match_program first, other;
 	open_in_midst(&first, &other);
@@ -360,16 +362,17 @@ Test(matcher_scripts, nothing_waits_for_what_is_forgotten)
 	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OK);
 	match_check(&player);
 	step();
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 0);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 0);
 	add_marked(&first, false);
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 1);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 1);
 	step();
-	cr_expect_eq(seam__matcher_scripts(player.matcher), 1);
+	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 1);
 	close_both(&first, &other);
 }
 
-/* What is found only behind much that is left out may well be another script's: one without what stands between. */
-Test(matcher_scripts, a_leap_tells_the_script)
+/* What is found only behind much that is left out may well be another loaded plan's: one without what stands between.
+ */
+Test(matcher_loaded_plans, a_leap_tells_the_loaded)
 {
 	struct match_program once = match_program_of(
 		"a1000 b2000 k51000 l3000 m53000 n54000 o55000 p56000 q57000 r58000 s59000 t60000 u61000 v62000 w63000 "
@@ -383,7 +386,7 @@ Test(matcher_scripts, a_leap_tells_the_script)
 	seam__matcher_start(player.matcher);
 	cr_expect_eq(match_acts(&player, &once, 0, 0, once.count), 0);
 	(void)match_acts(&player, &loop, 1, 0, loop.count);
-	cr_expect_eq(seam__script_slots(seam__matcher_script(player.matcher, 0)), 10);
+	cr_expect_eq(seam__loaded_slots(seam__matcher_loaded(player.matcher, 0)), 10);
 	cr_expect_eq(match_acts(&player, &loop, 2, 0, loop.count), 0);
 	match_close(&player);
 	match_program_fini(&once);

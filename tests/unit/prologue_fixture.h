@@ -1,7 +1,7 @@
-/* prelude_fixture.h: a training program in small, and a plan that says what it asks for first, for the tests of
- * planned_prelude.c. */
-#ifndef SEAM_TESTS_PRELUDE_FIXTURE_H
-#define SEAM_TESTS_PRELUDE_FIXTURE_H
+/* prologue_fixture.h: a training program in small, and a plan that says what it asks for first, for the tests of
+ * planned_prologue.c. */
+#ifndef SEAM_TESTS_PROLOGUE_FIXTURE_H
+#define SEAM_TESTS_PROLOGUE_FIXTURE_H
 
 #include "core_fixture.h"
 
@@ -137,7 +137,7 @@ UNUSED static uint64_t needed_bytes(unsigned parameters, unsigned states)
 
 UNUSED static bool is_expected(void)
 {
-	return pool->runtime->prelude.stage != NULL;
+	return pool->runtime->prologue.active != NULL;
 }
 
 UNUSED static void interrupt(unsigned requests)

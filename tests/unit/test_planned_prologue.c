@@ -1,14 +1,14 @@
-/* test_planned_prelude.c: a plan that says what a program asks for first: what stays gets its place from the first
+/* test_planned_prologue.c: a plan that says what a program asks for first: what stays gets its place from the first
  * request on, and all else is served at once. */
-#include "prelude_fixture.h"
+#include "prologue_fixture.h"
 #include "learner.h"
 #include "planned.h"
 
 #include <stdlib.h>
 
-TestSuite(planned_prelude, .init = make_plan, .fini = close_with_plan);
+TestSuite(planned_prologue, .init = make_plan, .fini = close_with_plan);
 
-Test(planned_prelude, all_is_served_from_the_first_request_on)
+Test(planned_prologue, all_is_served_from_the_first_request_on)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -19,14 +19,14 @@ Test(planned_prelude, all_is_served_from_the_first_request_on)
 	expect_served(&training, 4);
 	cr_expect_eq(get_plan_stats().misses, 0);
 	cr_expect_not(is_expected());
-	const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->stages)->arena;
+	const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->active_plans)->arena;
 	cr_expect_eq(arena->leased_bytes, arena->bytes, "something is in the plan's way");
 	forget(&training);
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(0, 0), "what stayed and is freed is nobody's any more");
 }
 
-Test(planned_prelude, a_few_strangers_change_nothing_for_the_others)
+Test(planned_prologue, a_few_strangers_change_nothing_for_the_others)
 {
 	struct training training;
 	void *strangers[STRANGERS - 1];
@@ -43,7 +43,7 @@ Test(planned_prelude, a_few_strangers_change_nothing_for_the_others)
 }
 
 /* One in the place of another that goes, goes as well, as like as not: of another length of the same, perhaps. */
-Test(planned_prelude, strangers_in_the_place_of_what_goes_have_what_is_idle)
+Test(planned_prologue, strangers_in_the_place_of_what_goes_have_what_is_idle)
 {
 	struct training training;
 	void *strangers[STRANGERS - 1];
@@ -59,7 +59,7 @@ Test(planned_prelude, strangers_in_the_place_of_what_goes_have_what_is_idle)
 }
 
 /* The plan says how long a request lives that it has no place for; of a stranger behind it it says nothing. */
-Test(planned_prelude, how_long_a_stranger_lives_is_not_known)
+Test(planned_prologue, how_long_a_stranger_lives_is_not_known)
 {
 	struct training training;
 	void *strangers[STRANGERS / 2];
@@ -67,7 +67,7 @@ Test(planned_prelude, how_long_a_stranger_lives_is_not_known)
 	make_parameters(&training);
 	for (unsigned i = 0; i < STRANGERS / 2; i++)
 		strangers[i] = must_alloc(MIB(5) + 12345, streams[0]);
-	const struct seam_matcher *matcher = LIST_FIRST(&pool->runtime->stages)->matcher;
+	const struct seam_matcher *matcher = LIST_FIRST(&pool->runtime->active_plans)->matcher;
 	for (unsigned i = 0; i < LAYERS && seam__matcher_reach(matcher) == 0; i++) {
 		must_free(must_alloc(MIB(1) + i * KIB(64), streams[0]));
 		if (seam__matcher_reach(matcher) == 0)
@@ -82,7 +82,7 @@ Test(planned_prelude, how_long_a_stranger_lives_is_not_known)
 }
 
 /* What is as it should be makes up for what is not. */
-Test(planned_prelude, strangers_now_and_then_are_more_than_would_be_borne_at_once)
+Test(planned_prologue, strangers_now_and_then_are_more_than_would_be_borne_at_once)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -96,14 +96,14 @@ Test(planned_prelude, strangers_now_and_then_are_more_than_would_be_borne_at_onc
 
 /* The program does something else in the midst of it: what stays and is made behind that is told as by a plan that says
  * nothing of it, not always rightly. */
-Test(planned_prelude, behind_an_interruption_it_is_as_if_there_had_been_none)
+Test(planned_prologue, behind_an_interruption_it_is_as_if_there_had_been_none)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
 	make_parameters(&training);
 	interrupt(STRANGERS);
 	cr_assert_not(is_expected());
-	cr_expect(LIST_FIRST(&pool->runtime->stages)->building, "states are still to be made");
+	cr_expect(LIST_FIRST(&pool->runtime->active_plans)->building, "states are still to be made");
 	for (unsigned i = 0; i < 3; i++)
 		train(&training);
 	const struct seam_plan_stats before = get_plan_stats();
@@ -115,12 +115,12 @@ Test(planned_prelude, behind_an_interruption_it_is_as_if_there_had_been_none)
 }
 
 /* What it asks for then may stay, but a program that is not the plan's need not need as much. */
-Test(planned_prelude, behind_an_interruption_it_has_no_more_than_the_plan)
+Test(planned_prologue, behind_an_interruption_it_has_no_more_than_the_plan)
 {
 	void *blocks[2 * LAYERS];
 	open_with_plan(MIB(2048));
 	interrupt(STRANGERS);
-	cr_assert(LIST_FIRST(&pool->runtime->stages)->building);
+	cr_assert(LIST_FIRST(&pool->runtime->active_plans)->building);
 	const uint64_t reserved_bytes = get_stats().reserved_bytes;
 	cr_assert_leq(reserved_bytes, needed_bytes(LAYERS, LAYERS) + MIB(6), "one of them at a time");
 	for (unsigned i = 0; i < 2 * LAYERS; i++) {
@@ -132,7 +132,7 @@ Test(planned_prelude, behind_an_interruption_it_has_no_more_than_the_plan)
 		must_free(blocks[i]);
 }
 
-Test(planned_prelude, where_nothing_stays_nothing_is_expected)
+Test(planned_prologue, where_nothing_stays_nothing_is_expected)
 {
 	const struct seam_plan_prologue temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
 	struct seam_plan changed = *plan;
@@ -145,7 +145,7 @@ Test(planned_prelude, where_nothing_stays_nothing_is_expected)
 }
 
 /* What is asked for first is not told, but nothing is to be made either: the program begins where the plan does. */
-Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
+Test(planned_prologue, where_there_are_no_places_it_begins_at_the_beginning)
 {
 	const struct seam_plan_prologue temporary = {.size_bytes = MIB(1), .slot = SEAM_PLAN_NO_SLOT};
 	struct seam_plan changed = *plan;
@@ -161,7 +161,7 @@ Test(planned_prelude, where_there_are_no_places_it_begins_at_the_beginning)
 }
 
 /* All that stays was made, and is gone again, before the rest has come. */
-Test(planned_prelude, what_was_made_may_go_before_it_is_over)
+Test(planned_prologue, what_was_made_may_go_before_it_is_over)
 {
 	const struct seam_plan_prologue requests[] = {
 		{.size_bytes = MIB(1), .flags = SEAM_PLAN_STAYS, .slot = SEAM_PLAN_NO_SLOT},
@@ -183,7 +183,7 @@ Test(planned_prelude, what_was_made_may_go_before_it_is_over)
 
 /* One parameter is of another size, two come the other way round, one is not made. Those that are missed lie elsewhere.
  */
-Test(planned_prelude, a_few_that_are_not_as_they_should_be_are_passed_over)
+Test(planned_prologue, a_few_that_are_not_as_they_should_be_are_passed_over)
 {
 	struct training training = {.is_first = true};
 	open_with_plan(MIB(2048));
@@ -205,8 +205,8 @@ Test(planned_prelude, a_few_that_are_not_as_they_should_be_are_passed_over)
 	cr_expect_eq(get_stats().reserved_bytes, needed_bytes(0, 0), "the places of those are nobody's either");
 }
 
-/* The plan's prelude with the first requests that do not stay once more, as after a beginning that is like another part
- * of the period. */
+/* The plan's prologue with the first requests that do not stay once more, as after a beginning that is like another
+ * part of the period. */
 static struct seam_plan_prologue *twice(uint32_t requests, struct seam_plan *ret_changed)
 {
 	const uint32_t count = plan->header.prologue_count + requests;
@@ -221,7 +221,7 @@ static struct seam_plan_prologue *twice(uint32_t requests, struct seam_plan *ret
 	return longer;
 }
 
-Test(planned_prelude, where_the_program_goes_on_is_known)
+Test(planned_prologue, where_the_program_goes_on_is_known)
 {
 	struct training training;
 	struct seam_plan changed;
@@ -242,7 +242,7 @@ Test(planned_prelude, where_the_program_goes_on_is_known)
 }
 
 /* Before it has come to where the plan serves anything, nobody says that it serves too little. */
-Test(planned_prelude, a_long_beginning_does_not_make_a_plan_poor)
+Test(planned_prologue, a_long_beginning_does_not_make_a_plan_poor)
 {
 	struct seam_plan changed = *plan;
 	struct seam_plan_prologue requests[8 * LAYERS];

@@ -1,0 +1,232 @@
+/* loaded_cursors.c: a loaded plan's slots by who asks for them, and the index that finds a place again by the sizes
+ * asked for lately. */
+#include "loaded_plan.h"
+
+#include <stdlib.h>
+
+#include "meta.h"
+
+#define RESEMBLING_SHARE 8u /* of two loaded plans of one kind, one run in so many may be missing in the other */
+
+/* A slot and whose it is. */
+struct owned {
+	uint32_t stream;
+	uint32_t thread;
+	uint32_t slot;
+};
+
+static int compare_owned(const void *left, const void *right)
+{
+	const struct owned *a = left, *b = right;
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	return (a->slot > b->slot) - (a->slot < b->slot);
+}
+
+static int compare_runs(const void *left, const void *right)
+{
+	const struct seam_run *a = left, *b = right;
+	if (a->hash != b->hash)
+		return a->hash < b->hash ? -1 : 1;
+	return (a->last > b->last) - (a->last < b->last);
+}
+
+static bool same_cursor(const struct owned *a, const struct owned *b)
+{
+	return a->stream == b->stream && a->thread == b->thread;
+}
+
+static uint32_t mix(uint32_t hash, uint64_t bytes)
+{
+	const uint64_t mixed = (hash ^ bytes) * UINT64_C(0x9E3779B97F4A7C15);
+	return (uint32_t)(mixed >> 32) ^ (uint32_t)mixed;
+}
+
+/* Of the run that ends at expected slot `last`, around the circle of the cursor's expected slots. */
+static uint32_t hash_expectations(const struct seam_cursor *cursor, uint32_t last)
+{
+	uint32_t hash = 0;
+	for (uint32_t i = 0; i < SEAM_RUN; i++) {
+		hash = mix(hash, cursor->first[last].bytes);
+		last = last == 0 ? cursor->count - 1 : last - 1;
+	}
+	return hash;
+}
+
+static uint64_t heard_before(const struct seam_history *history, uint32_t back)
+{
+	return history->sizes[(history->heard - 1 - back) % SEAM_HEARD];
+}
+
+uint32_t seam__history_run(const struct seam_history *history)
+{
+	uint32_t hash = 0;
+	for (uint32_t i = 0; i < SEAM_RUN; i++)
+		hash = mix(hash, heard_before(history, i));
+	return hash;
+}
+
+struct seam_agreement seam__cursor_agrees(
+	const struct seam_cursor *cursor, uint32_t expected, const struct seam_history *history)
+{
+	const uint32_t most = history->heard < SEAM_HEARD ? (uint32_t)history->heard : SEAM_HEARD;
+	struct seam_agreement agreement = {0, 0};
+	for (; agreement.length < most; agreement.length++) {
+		const uint64_t bytes = cursor->first[expected].bytes;
+		if (bytes != 0 && bytes != heard_before(history, agreement.length))
+			break;
+		agreement.exact += bytes != 0;
+		expected = expected == 0 ? cursor->count - 1 : expected - 1;
+	}
+	return agreement;
+}
+
+/* The first that is not in front of this one. */
+static uint32_t find_run(const struct seam_cursor *cursor, uint32_t hash, uint32_t last)
+{
+	const struct seam_run run = {hash, last};
+	uint32_t low = 0, high = cursor->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (compare_runs(&cursor->runs[middle], &run) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool seam__cursor_has_run(const struct seam_cursor *cursor, uint32_t hash)
+{
+	const uint32_t run = find_run(cursor, hash, 0);
+	return run < cursor->count && cursor->runs[run].hash == hash;
+}
+
+/* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the
+ * cursor has. Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is
+ * wrong by, rather than a layer. */
+struct seam_guess seam__cursor_guess(
+	const struct seam_cursor *cursor, const struct seam_history *history, uint32_t near)
+{
+	struct seam_guess best = {0, 0};
+	if (history->heard < SEAM_RUN)
+		return best;
+	const uint32_t hash = seam__history_run(history);
+	const uint32_t enough = cursor->count < SEAM_RUN ? SEAM_RUN
+		: cursor->count < SEAM_HEARD             ? cursor->count
+							 : SEAM_HEARD;
+	uint32_t equals = 0, nearest = 0;
+	const uint32_t middle = find_run(cursor, hash, near);
+	for (uint32_t r = middle < SEAM_HITS ? 0 : middle - SEAM_HITS; r < cursor->count && r < middle + SEAM_HITS;
+		r++) {
+		if (cursor->runs[r].hash != hash)
+			continue;
+		const uint32_t expected = cursor->runs[r].last;
+		const uint32_t length = seam__cursor_agrees(cursor, expected, history).length;
+		const uint32_t off_plan_count = expected > near ? expected - near : near - expected;
+		const uint32_t distance = off_plan_count < cursor->count - off_plan_count
+			? off_plan_count
+			: cursor->count - off_plan_count;
+		if (length < SEAM_RUN || length < best.length)
+			continue;
+		equals = length > best.length ? 1 : equals + 1;
+		if (length > best.length || distance < nearest) {
+			best = (struct seam_guess){expected, length};
+			nearest = distance;
+		}
+	}
+	if (equals > 1 && best.length < enough)
+		best.length = 0;
+	return best;
+}
+
+static void fill_expectations(const struct seam_plan *plan, struct seam_loaded_plan *loaded, const struct owned *list)
+{
+	for (uint32_t i = 0; i < loaded->slots; i++) {
+		const uint32_t slot = list[i].slot;
+		loaded->expectations[i] = (struct seam_expected_slot){
+			.bytes = (plan->slots[slot].flags & SEAM_PLAN_DYNAMIC) != 0 ? 0 : plan->slots[slot].size_bytes,
+			.begin = loaded->lifetimes[slot].begin,
+			.slot = slot,
+		};
+	}
+}
+
+static void fill_cursors(const struct seam_plan *plan, struct seam_loaded_plan *loaded, const struct owned *list)
+{
+	uint32_t cursor = 0;
+	for (uint32_t i = 0, end; i < loaded->slots; i = end, cursor++) {
+		for (end = i + 1; end < loaded->slots && same_cursor(&list[end], &list[i]); end++)
+			;
+		struct seam_run *runs = &loaded->runs[i];
+		struct seam_cursor *made = &loaded->cursors[cursor];
+		*made = (struct seam_cursor){
+			.next = &loaded->expectations[i],
+			.first = &loaded->expectations[i],
+			.count = end - i,
+			.runs = runs,
+			.stream = plan->streams[list[i].stream],
+			.thread = list[i].thread,
+			.plan_thread = list[i].thread,
+		};
+		for (uint32_t last = 0; last < made->count; last++)
+			runs[last] = (struct seam_run){hash_expectations(made, last), last};
+		qsort(runs, made->count, sizeof(*runs), compare_runs);
+	}
+}
+
+enum seam_rc seam__loaded_find_cursors(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded)
+{
+	struct owned *list = seam__meta_array(meta, loaded->slots, sizeof(*list));
+	loaded->expectations = seam__meta_array(meta, loaded->slots, sizeof(*loaded->expectations));
+	loaded->runs = seam__meta_array(meta, loaded->slots, sizeof(*loaded->runs));
+	enum seam_rc rc =
+		list == NULL || loaded->expectations == NULL || loaded->runs == NULL ? SEAM_OOM_META : SEAM_OK;
+	if (rc == SEAM_OK) {
+		for (uint32_t i = 0; i < loaded->slots; i++)
+			list[i] = (struct owned){plan->slots[i].stream, plan->slots[i].thread, i};
+		qsort(list, loaded->slots, sizeof(*list), compare_owned);
+		for (uint32_t i = 0; i < loaded->slots; i++)
+			loaded->cursor_count += i == 0 || !same_cursor(&list[i], &list[i - 1]);
+		loaded->cursors = seam__meta_array(meta, loaded->cursor_count, sizeof(*loaded->cursors));
+		if (loaded->cursors == NULL)
+			rc = SEAM_OOM_META;
+	}
+	if (rc == SEAM_OK) {
+		fill_expectations(plan, loaded, list);
+		fill_cursors(plan, loaded, list);
+	}
+	seam__meta_free(meta, list, loaded->slots * sizeof(*list));
+	return rc;
+}
+
+/* How many runs two cursors have in common: both are in order of their hashes. */
+static uint32_t shared_runs(const struct seam_cursor *a, const struct seam_cursor *b)
+{
+	uint32_t shared = 0;
+	for (uint32_t i = 0, j = 0; i < a->count && j < b->count;) {
+		const uint32_t left = a->runs[i].hash, right = b->runs[j].hash;
+		shared += left == right;
+		i += left <= right;
+		j += right <= left;
+	}
+	return shared;
+}
+
+bool seam__loaded_resembles(const struct seam_loaded_plan *a, const struct seam_loaded_plan *b)
+{
+	uint32_t shared = 0;
+	if (a->cursor_count != b->cursor_count)
+		return false;
+	for (uint32_t l = 0; l < a->cursor_count; l++) {
+		if (a->cursors[l].stream != b->cursors[l].stream ||
+			a->cursors[l].plan_thread != b->cursors[l].plan_thread)
+			return false;
+		shared += shared_runs(&a->cursors[l], &b->cursors[l]);
+	}
+	const uint32_t most = a->slots > b->slots ? a->slots : b->slots;
+	return shared >= most - most / RESEMBLING_SHARE;
+}

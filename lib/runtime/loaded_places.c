@@ -1,0 +1,207 @@
+/* loaded_places.c: a loaded plan's instances by address: who begins at an offset, who overlaps a range, whose memory is
+ * of several streams. */
+#include "loaded_plan.h"
+
+#include <stdlib.h>
+
+#include "bits.h"
+#include "meta.h"
+
+static int compare_by_address(const void *left, const void *right)
+{
+	const struct seam_by_address *a = left, *b = right;
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* The middle of [low, high) holds how far the stretch reaches, and when any of it is there. Returns the middle; NULL:
+ * the stretch is empty. Recursion is as deep as the logarithm of the instances. */
+static const struct seam_by_address *fill_lifetimes(struct seam_loaded_plan *loaded, uint32_t low, uint32_t high)
+{
+	if (low == high)
+		return NULL;
+	const uint32_t middle = low + (high - low) / 2;
+	struct seam_by_address *by_address = &loaded->by_address_entries[middle];
+	const struct seam_by_address *parts[] = {
+		fill_lifetimes(loaded, low, middle), fill_lifetimes(loaded, middle + 1, high)};
+	by_address->reach = by_address->end;
+	by_address->times = seam__loaded_times(loaded, by_address->at, by_address->length);
+	for (int i = 0; i < 2; i++) {
+		if (parts[i] == NULL)
+			continue;
+		by_address->reach = seam__bits_max(by_address->reach, parts[i]->reach);
+		by_address->times |= parts[i]->times;
+	}
+	return by_address;
+}
+
+struct visit {
+	const struct seam_loaded_plan *loaded;
+	uint64_t begin;
+	uint64_t end;
+	bool (*visit)(void *user, uint32_t number);
+	void *user;
+};
+
+static bool visit_lifetime(const struct visit *v, uint32_t low, uint32_t high)
+{
+	if (low == high)
+		return false;
+	const uint32_t middle = low + (high - low) / 2;
+	const struct seam_by_address *by_address = &v->loaded->by_address_entries[middle];
+	if (by_address->reach <= v->begin)
+		return false;
+	if (visit_lifetime(v, low, middle))
+		return true;
+	if (by_address->begin >= v->end)
+		return false;
+	if (by_address->end > v->begin && v->visit(v->user, by_address->number))
+		return true;
+	return visit_lifetime(v, middle + 1, high);
+}
+
+bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
+	bool (*visit)(void *user, uint32_t number), void *user)
+{
+	const struct visit v = {loaded, begin, end, visit, user};
+	return begin < end && visit_lifetime(&v, 0, loaded->placed);
+}
+
+static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_of)
+{
+	for (uint32_t p = 0; p <= loaded->address_mask; p++)
+		loaded->places[p] = (struct seam_address_slot){UINT32_MAX, UINT32_MAX};
+	for (uint32_t i = 0; i < loaded->placed; i++) {
+		const struct seam_by_address *by_address = &loaded->by_address_entries[i];
+		const uint32_t key = (uint32_t)(by_address->begin / SEAM_PLANNED_BYTES);
+		uint32_t at = seam__address_hash(key) & loaded->address_mask;
+		while (loaded->places[at].key != key && loaded->places[at].key != UINT32_MAX)
+			at = (at + 1) & loaded->address_mask;
+		loaded->places[at].key = key;
+		address_slot_of[by_address->number] = at;
+	}
+}
+
+/* An edge of an instance, to find where instances of several streams lie over each other. */
+struct edge {
+	uint64_t at;
+	uint32_t stream;
+	bool begins;
+};
+
+static int compare_edges(const void *left, const void *right)
+{
+	const struct edge *a = left, *b = right;
+	if (a->at != b->at)
+		return a->at < b->at ? -1 : 1;
+	return (int)a->begins - (int)b->begins;
+}
+
+static void mark_mixed(const struct seam_plan *plan, struct seam_loaded_plan *loaded, struct edge *edges,
+	uint64_t *mixed, uint32_t *open)
+{
+	uint32_t count = 0, streams = 0, ranges = 0;
+	for (uint32_t i = 0; i < loaded->placed; i++) {
+		const struct seam_by_address *by_address = &loaded->by_address_entries[i];
+		const uint32_t slot = by_address->number / loaded->copies;
+		/* What other streams use is as if it were of one more stream. */
+		const uint32_t of[] = {plan->slots[slot].stream, plan->header.stream_count};
+		for (unsigned i_of = 0; i_of < 1u + loaded->waited[slot]; i_of++) {
+			edges[count++] = (struct edge){by_address->begin, of[i_of], true};
+			edges[count++] = (struct edge){by_address->end, of[i_of], false};
+		}
+	}
+	qsort(edges, count, sizeof(*edges), compare_edges);
+	for (uint32_t e = 0; e < count; e++) {
+		const uint32_t before = streams;
+		uint32_t *use = &open[edges[e].stream];
+		if (edges[e].begins)
+			streams += (*use)++ == 0;
+		else
+			streams -= --*use == 0;
+		if (before < 2 && streams >= 2)
+			mixed[2 * ranges] = edges[e].at;
+		if (before >= 2 && streams < 2) {
+			mixed[2 * ranges + 1] = edges[e].at;
+			ranges += mixed[2 * ranges] < edges[e].at;
+		}
+	}
+	for (uint32_t i = 0, first = 0; i < loaded->placed; i++) {
+		const struct seam_by_address *by_address = &loaded->by_address_entries[i];
+		while (first < ranges && mixed[2 * first + 1] <= by_address->begin)
+			first++;
+		if (first < ranges && mixed[2 * first] < by_address->end)
+			loaded->crosses[by_address->number / loaded->copies] = 1;
+	}
+}
+
+static enum seam_rc find_crossings(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded)
+{
+	for (uint32_t w = 0; w < plan->header.wait_count; w++) {
+		if ((plan->slots[plan->waits[w].waited].flags & SEAM_PLAN_SHARED) == 0)
+			continue;
+		loaded->waited[plan->waits[w].waited] = 1;
+		loaded->is_used = true;
+	}
+	if ((plan->header.stream_count < 2 && !loaded->is_used) || loaded->placed == 0)
+		return SEAM_OK;
+	const size_t count = (loaded->is_used ? 4 : 2) * (size_t)loaded->placed;
+	const size_t stream_count = (size_t)plan->header.stream_count + 1;
+	struct edge *edges = seam__meta_array(meta, count, sizeof(*edges));
+	uint64_t *mixed = seam__meta_array(meta, count + 2, sizeof(*mixed));
+	uint32_t *open = seam__meta_array(meta, stream_count, sizeof(*open));
+	const bool failed = edges == NULL || mixed == NULL || open == NULL;
+	if (!failed)
+		mark_mixed(plan, loaded, edges, mixed, open);
+	seam__meta_free(meta, edges, count * sizeof(*edges));
+	seam__meta_free(meta, mixed, (count + 2) * sizeof(*mixed));
+	seam__meta_free(meta, open, stream_count * sizeof(*open));
+	return failed ? SEAM_OOM_META : SEAM_OK;
+}
+
+static enum seam_rc sort_placed(struct seam_meta *meta, struct seam_loaded_plan *loaded)
+{
+	const uint32_t count = loaded->slots * loaded->copies;
+	loaded->by_address_entries = seam__meta_array(meta, count, sizeof(*loaded->by_address_entries));
+	if (loaded->by_address_entries == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t n = 0; n < count; n++) {
+		const struct seam_plan_block *plan_block = &loaded->instances[n];
+		const struct seam_lifetime *lifetime = &loaded->lifetimes[n / loaded->copies];
+		if (plan_block->offset == SEAM_PLAN_NO_ADDRESS)
+			continue;
+		loaded->by_address_entries[loaded->placed++] = (struct seam_by_address){
+			.begin = plan_block->offset,
+			.end = plan_block->offset + plan_block->bytes,
+			.at = seam__loaded_circle_at(loaded, n),
+			.length = lifetime->end - lifetime->begin,
+			.number = n,
+		};
+	}
+	qsort(loaded->by_address_entries, loaded->placed, sizeof(*loaded->by_address_entries), compare_by_address);
+	(void)fill_lifetimes(loaded, 0, loaded->placed);
+	return SEAM_OK;
+}
+
+enum seam_rc seam__loaded_index_places(
+	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded)
+{
+	const enum seam_rc rc = sort_placed(meta, loaded);
+	if (rc != SEAM_OK)
+		return rc;
+	uint32_t capacity = 16;
+	while (capacity < 2 * (uint64_t)loaded->placed)
+		capacity *= 2;
+	loaded->address_mask = capacity - 1;
+	uint32_t *address_slot_of = seam__meta_array(meta, loaded->slots * loaded->copies, sizeof(*address_slot_of));
+	loaded->address_slot_of = address_slot_of;
+	loaded->places = seam__meta_array(meta, capacity, sizeof(*loaded->places));
+	loaded->crosses = seam__meta_array(meta, loaded->slots, sizeof(*loaded->crosses));
+	loaded->waited = seam__meta_array(meta, loaded->slots, sizeof(*loaded->waited));
+	if (address_slot_of == NULL || loaded->places == NULL || loaded->crosses == NULL || loaded->waited == NULL)
+		return SEAM_OOM_META;
+	fill_places(loaded, address_slot_of);
+	return find_crossings(meta, plan, loaded);
+}
