@@ -269,7 +269,7 @@ struct seam_plan_options {
 };
 
 /* Makes a plan. `error` (may be NULL) holds one line on failure. ret_plan: set on success only; seam_plan_free() it.
- * Sections of the papers: STAlloc 5 (layers, dynamic space), SOMAS 3 and 4 (safety, objects).
+ * Sections of the papers: STAlloc 5 (layers, dynamic space), SOMAS 3 (safety).
  * Errors: SEAM_INVALID (options; nothing to plan is an empty plan, no error), SEAM_NOT_FOUND (no period, no such
  * solver), SEAM_UNSUPPORTED (the named solver cannot do what this trace needs), SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_plan_make(const struct seam_trace *trace,

@@ -34,33 +34,13 @@ static uint64_t length(const struct seam_problem *problem, uint32_t head)
 	return sum;
 }
 
-/* Nothing is ever placed at `top` or above, so a gap that reaches it has no end. */
 static uint64_t naive_find(const struct seam_problem *problem, const uint64_t *offsets, const bool *placed,
-	uint32_t head, enum seam_gap_fit fit, uint64_t floor, uint64_t ceiling, uint64_t top)
+	uint32_t head, uint64_t ceiling)
 {
-	uint64_t best = NOWHERE;
-	uint64_t best_slack = NOWHERE;
-
-	for (uint64_t at = floor; at + length(problem, head) <= ceiling; at++) {
-		uint64_t slack = 0;
-
-		if (!fits(problem, offsets, placed, head, at))
-			continue;
-		if (fit == SEAM__FIT_FIRST)
+	for (uint64_t at = 0; at + length(problem, head) <= ceiling; at++)
+		if (fits(problem, offsets, placed, head, at))
 			return at;
-		while (at + slack < top && fits(problem, offsets, placed, head, at + slack + 1))
-			slack++;
-		if (at + slack >= top)
-			slack = NOWHERE;
-		if (best == NOWHERE || slack < best_slack) {
-			best = at;
-			best_slack = slack;
-		}
-		if (slack == NOWHERE)
-			break;
-		at += slack;
-	}
-	return best;
+	return NOWHERE;
 }
 
 /* Places heads one after the other where the naive search says; before that, the other must say the same. */
@@ -72,14 +52,12 @@ static void compare(const struct seam_problem *problem, struct seam_gaps *gaps, 
 
 	for (uint32_t head = 0; head < problem->count; head++) {
 		uint64_t wanted_ceiling = random_below(&seed, 3) == 0 ? random_below(&seed, 400) : 100000;
-		uint64_t floor = random_below(&seed, 4) == 0 ? random_below(&seed, 200) : 0;
-		enum seam_gap_fit fit = random_below(&seed, 2) == 0 ? SEAM__FIT_FIRST : SEAM__FIT_BEST;
-		uint64_t naive = naive_find(problem, offsets, placed, head, fit, floor, wanted_ceiling, top);
+		uint64_t naive = naive_find(problem, offsets, placed, head, wanted_ceiling);
 		uint64_t found = NOWHERE;
-		bool is_found = seam__gaps_find(gaps, head, fit, floor, wanted_ceiling, &found);
+		bool is_found = seam__gaps_find(gaps, head, wanted_ceiling, &found);
 
 		cr_assert_eq(is_found, naive != NOWHERE, "%s: item %u", what, head);
-		cr_assert_eq(found, naive, "%s: item %u, fit %d", what, head, (int)fit);
+		cr_assert_eq(found, naive, "%s: item %u", what, head);
 		if (naive == NOWHERE || placed[head])
 			continue;
 		for (uint32_t i = head; i != SEAM__ITEM_NONE && !placed[i]; i = problem->items[i].next) {
@@ -129,10 +107,9 @@ Test(gaps, addresses_near_the_end_of_the_space)
 	cr_assert_eq(seam__timeline_init(&timeline, &problem), SEAM_OK);
 	cr_assert_eq(seam__gaps_init(&gaps, &timeline), SEAM_OK);
 	cr_assert_eq(seam__gaps_put(&gaps, 0, UINT64_MAX - 8), SEAM_OK);
-	cr_expect(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, 0, UINT64_MAX, &offset));
+	cr_expect(seam__gaps_find(&gaps, 1, UINT64_MAX, &offset));
 	cr_expect_eq(offset, 0);
-	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_FIRST, 0, UINT64_MAX, &offset), "there is no room below");
-	cr_expect_not(seam__gaps_find(&gaps, 2, SEAM__FIT_BEST, 0, UINT64_MAX, &offset), "there is no room below");
-	cr_expect_not(seam__gaps_find(&gaps, 1, SEAM__FIT_FIRST, 0, 7, &offset), "larger than the ceiling");
+	cr_expect_not(seam__gaps_find(&gaps, 2, UINT64_MAX, &offset), "there is no room below");
+	cr_expect_not(seam__gaps_find(&gaps, 1, 7, &offset), "larger than the ceiling");
 	seam__problem_fini(&problem);
 }

@@ -82,7 +82,7 @@ Test(graph_problem, solvers_keep_safety_and_contiguous_constraints)
 		for (int many = 0; many < 2; many++) {
 			seam__budget_init(&budget);
 			cr_assert_eq(seam__placement_init(&best, &problem), SEAM_OK);
-			cr_assert_eq(seam__solver_run(seam__solver_find(many ? "somas" : "size-first"), &problem,
+			cr_assert_eq(seam__solver_run(seam__solver_find(many ? "floor-taw" : "size-first"), &problem,
 					     &budget, &best),
 				SEAM_OK);
 			cr_expect_null(seam__problem_check_placement(&problem, best.offsets, best.peak_bytes));

@@ -68,11 +68,8 @@ static void portfolio(const struct seam_problem *problem, struct seam_placement 
 {
 	static const char *const order[] = {"WB", "AB", "BW"};
 
-	for (size_t w = 0; w < sizeof(order) / sizeof(order[0]); w++) {
-		struct seam_recipe recipe = {"any", order[w], SEAM__FIT_FIRST};
-
-		solve(problem, seam__solve_greedy, &recipe, best);
-	}
+	for (size_t w = 0; w < sizeof(order) / sizeof(order[0]); w++)
+		solve(problem, seam__solve_greedy, order[w], best);
 }
 
 Test(peak_core, it_finds_what_the_portfolio_does_not)

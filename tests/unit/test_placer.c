@@ -37,12 +37,11 @@ Test(placer, chains_go_where_all_of_them_fit)
 	for (int round = 0; round < 2; round++) {
 		cr_assert_eq(seam__placer_start(&placer), SEAM_OK);
 		cr_expect_eq(placer.made.offsets[0], 20, "the fixed one");
-		cr_expect_eq(seam__placer_drop(&placer, 1, SEAM__FIT_FIRST, 54, &budget), SEAM_NOT_FOUND,
-			"25 bytes above 30");
-		cr_expect_eq(seam__placer_drop(&placer, 1, SEAM__FIT_FIRST, 55, &budget), SEAM_OK);
+		cr_expect_eq(seam__placer_drop(&placer, 1, 54, &budget), SEAM_NOT_FOUND, "25 bytes above 30");
+		cr_expect_eq(seam__placer_drop(&placer, 1, 55, &budget), SEAM_OK);
 		cr_expect_eq(placer.made.offsets[1], 30);
 		cr_expect_eq(placer.made.offsets[2], 35);
-		cr_expect_eq(seam__placer_drop(&placer, 3, SEAM__FIT_BEST, 100, &budget), SEAM_OK);
+		cr_expect_eq(seam__placer_drop(&placer, 3, 100, &budget), SEAM_OK);
 		cr_expect_eq(placer.made.offsets[3], 0, "below the fixed one, not above all");
 	}
 }
@@ -55,6 +54,6 @@ Test(placer, a_spent_budget_is_seen)
 	cr_assert_eq(seam__placer_init(&placer, &problem), SEAM_OK);
 	cr_assert_eq(seam__placer_start(&placer), SEAM_OK);
 	budget.nodes_left = 0;
-	cr_expect_eq(seam__placer_drop(&placer, 0, SEAM__FIT_FIRST, 100, &budget), SEAM_NOT_FOUND);
+	cr_expect_eq(seam__placer_drop(&placer, 0, 100, &budget), SEAM_NOT_FOUND);
 	cr_expect(budget.spent);
 }

@@ -22,7 +22,7 @@ static void take(
 
 	for (uint32_t i = 0; i < window->count; i++)
 		offsets[window->items[i].number] = walk->offsets[i];
-	(void)seam__placement_improve(best, window->problem, budget, offsets, "exact");
+	(void)seam__placement_improve(best, window->problem, budget, offsets);
 }
 
 /* Walks down from the best. */

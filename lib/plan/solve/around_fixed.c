@@ -105,7 +105,7 @@ static enum seam_rc fill(struct around *around, struct seam_budget *budget)
 	for (uint32_t n = 0; n < around->count && rc == SEAM_OK && !budget->spent; n++) {
 		uint32_t item = around->ranks[n].item;
 
-		rc = seam__placer_drop(&around->placer, item, SEAM__FIT_FIRST, around->roof_bytes, budget);
+		rc = seam__placer_drop(&around->placer, item, around->roof_bytes, budget);
 		around->placed[item] = rc == SEAM_OK;
 		if (rc == SEAM_NOT_FOUND)
 			rc = SEAM_OK;
@@ -132,7 +132,7 @@ static enum seam_rc stack_rest(
 	if (rc == SEAM_OK)
 		seam__subset_spread(problem, around->placed, 0, above.offsets, around->roof_bytes, offsets);
 	if (rc == SEAM_OK && above.peak_bytes != SEAM__PEAK_NONE)
-		(void)seam__placement_improve(best, problem, budget, offsets, "around-fixed");
+		(void)seam__placement_improve(best, problem, budget, offsets);
 	return rc;
 }
 

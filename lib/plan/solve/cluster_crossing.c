@@ -125,7 +125,7 @@ static uint32_t gather(struct cluster *cluster, uint32_t first, uint32_t end)
 	link_up(cluster, first, end);
 	if (cluster->placer.gaps.steps >= MOST_STEPS)
 		return first;
-	if (seam__gaps_find(&cluster->placer.gaps, head, SEAM__FIT_FIRST, 0, cluster->peak_bytes, &offset_bytes)) {
+	if (seam__gaps_find(&cluster->placer.gaps, head, cluster->peak_bytes, &offset_bytes)) {
 		cluster->rc = seam__placer_put(&cluster->placer, head, offset_bytes);
 		return cluster->rc == SEAM_OK ? end : first;
 	}

@@ -137,6 +137,6 @@ enum seam_rc seam__solve_floor(const struct seam_problem *problem, struct seam_b
 		return SEAM_OK;
 	rc = prepare(&work);
 	if (rc == SEAM_OK && place(&work, budget, ceiling_bytes))
-		(void)seam__placement_improve(best, problem, budget, work.made.offsets, "floor-taw");
+		(void)seam__placement_improve(best, problem, budget, work.made.offsets);
 	return rc;
 }

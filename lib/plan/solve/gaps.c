@@ -126,9 +126,10 @@ static size_t add_item(struct seam_gaps *gaps, size_t count, uint32_t item, uint
 	return count;
 }
 
-/* Moves `at_bytes` up until no set is in the way, or above `last_bytes`. */
-static uint64_t climb(struct seam_gaps *gaps, size_t count, uint64_t at_bytes, uint64_t last_bytes)
+/* The lowest address at which no set is in the way; above `last_bytes` where there is none up to it. */
+static uint64_t climb(struct seam_gaps *gaps, size_t count, uint64_t last_bytes)
 {
+	uint64_t at_bytes = 0;
 	size_t clear = 0; /* cursors in a row that found nothing in the way */
 
 	for (size_t c = 0; clear < count && at_bytes <= last_bytes; c = c + 1 == count ? 0 : c + 1, clear++) {
@@ -153,46 +154,7 @@ static uint64_t climb(struct seam_gaps *gaps, size_t count, uint64_t at_bytes, u
 	return at_bytes;
 }
 
-/* How far up from `at_bytes`, where nothing is in the way, the chain could still move; UINT64_MAX without end. */
-static uint64_t slack(const struct seam_gaps *gaps, size_t count, uint64_t at_bytes)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (size_t c = 0; c < count; c++) {
-		const struct seam_gap_cursor *cursor = &gaps->cursors[c];
-		uint64_t end_bytes = at_bytes + cursor->shift_bytes + cursor->size_bytes;
-
-		if (cursor->begin_bytes != UINT64_MAX)
-			least = seam__bits_min(least, cursor->begin_bytes - end_bytes);
-	}
-	return least;
-}
-
-static bool find_best(
-	struct seam_gaps *gaps, size_t count, uint64_t floor_bytes, uint64_t last_bytes, uint64_t *ret_offset_bytes)
-{
-	uint64_t at_bytes = climb(gaps, count, floor_bytes, last_bytes);
-	uint64_t best_slack = UINT64_MAX;
-	bool found = false;
-
-	while (at_bytes <= last_bytes) {
-		uint64_t room = slack(gaps, count, at_bytes);
-
-		gaps->steps += count;
-		if (!found || room < best_slack) {
-			*ret_offset_bytes = at_bytes;
-			best_slack = room;
-			found = true;
-		}
-		if (room == UINT64_MAX || best_slack == 0)
-			break;
-		at_bytes = climb(gaps, count, at_bytes + room + 1, last_bytes);
-	}
-	return found;
-}
-
-bool seam__gaps_find(struct seam_gaps *gaps, uint32_t item, enum seam_gap_fit fit, uint64_t floor_bytes,
-	uint64_t ceiling_bytes, uint64_t *ret_offset_bytes)
+bool seam__gaps_find(struct seam_gaps *gaps, uint32_t item, uint64_t ceiling_bytes, uint64_t *ret_offset_bytes)
 {
 	const struct seam_item *items = gaps->timeline->problem->items;
 	uint64_t length_bytes = 0;
@@ -204,11 +166,8 @@ bool seam__gaps_find(struct seam_gaps *gaps, uint32_t item, enum seam_gap_fit fi
 	}
 	if (length_bytes > ceiling_bytes)
 		return false;
-	uint64_t last_bytes = ceiling_bytes - length_bytes;
-	if (fit == SEAM__FIT_BEST)
-		return find_best(gaps, count, floor_bytes, last_bytes, ret_offset_bytes);
-	uint64_t at_bytes = climb(gaps, count, floor_bytes, last_bytes);
-	if (at_bytes > last_bytes)
+	uint64_t at_bytes = climb(gaps, count, ceiling_bytes - length_bytes);
+	if (at_bytes > ceiling_bytes - length_bytes)
 		return false;
 	*ret_offset_bytes = at_bytes;
 	return true;

@@ -22,7 +22,6 @@
 #include <seam/rc.h>
 
 #include "addresses.h"
-#include "fits.h"
 #include "timeline.h"
 
 struct seam_gap_node {
@@ -48,10 +47,9 @@ void seam__gaps_clear(struct seam_gaps *gaps); /* nothing is placed; keeps the m
 /* The item now takes its size from `offset_bytes`. Errors: SEAM_OOM_META: then only clear may follow. */
 SEAM_MUST_USE enum seam_rc seam__gaps_put(struct seam_gaps *gaps, uint32_t item, uint64_t offset_bytes);
 
-/* A place for the item and for those linked behind it, such that they lie from `floor_bytes` to `ceiling_bytes` and
+/* The lowest place for the item and for those linked behind it, such that they end at `ceiling_bytes` or below and
  * overlap nothing placed that they conflict with. Returns false when there is none. */
-bool seam__gaps_find(struct seam_gaps *gaps, uint32_t item, enum seam_gap_fit fit, uint64_t floor_bytes,
-	uint64_t ceiling_bytes, uint64_t *ret_offset_bytes);
+bool seam__gaps_find(struct seam_gaps *gaps, uint32_t item, uint64_t ceiling_bytes, uint64_t *ret_offset_bytes);
 
 const char *seam__gaps_check(const struct seam_gaps *gaps);
 

@@ -1,4 +1,4 @@
-/* greedy.c: the solvers of the portfolio: items in an order, each into a gap. See solvers.h.
+/* greedy.c: the solvers of the portfolio: items in an order, each into the lowest gap. See solvers.h.
  *
  * A run ends at once when something does not fit below the best peak known.
  */
@@ -8,20 +8,19 @@
 #include "placer.h"
 
 /* SEAM_NOT_FOUND: not below the best peak, or the budget is spent. */
-static enum seam_rc place(struct seam_placer *placer, const struct seam_order *order, enum seam_gap_fit fit,
-	uint64_t ceiling_bytes, struct seam_budget *budget)
+static enum seam_rc place(
+	struct seam_placer *placer, const struct seam_order *order, uint64_t ceiling_bytes, struct seam_budget *budget)
 {
 	enum seam_rc rc = seam__placer_start(placer);
 
 	for (uint32_t n = 0; rc == SEAM_OK && n < order->count; n++)
-		rc = seam__placer_drop(placer, order->heads[n], fit, ceiling_bytes, budget);
+		rc = seam__placer_drop(placer, order->heads[n], ceiling_bytes, budget);
 	return rc;
 }
 
 enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_budget *budget,
 	struct seam_placement *best, const void *argument)
 {
-	const struct seam_recipe *recipe = argument;
 	struct seam_order order;
 	struct seam_placer placer;
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
@@ -29,12 +28,12 @@ enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_
 
 	if (best->peak_bytes <= budget->target_bytes || best->peak_bytes <= problem->lower_bytes)
 		return SEAM_OK;
-	rc = seam__order_init(&order, problem, recipe->word);
+	rc = seam__order_init(&order, problem, argument);
 	if (rc == SEAM_OK)
 		rc = seam__placer_init(&placer, problem);
 	if (rc == SEAM_OK)
-		rc = place(&placer, &order, recipe->fit, ceiling_bytes, budget);
+		rc = place(&placer, &order, ceiling_bytes, budget);
 	if (rc == SEAM_OK)
-		(void)seam__placement_improve(best, problem, budget, placer.made.offsets, recipe->name);
+		(void)seam__placement_improve(best, problem, budget, placer.made.offsets);
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }

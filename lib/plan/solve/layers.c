@@ -274,6 +274,6 @@ enum seam_rc seam__solve_layers(const struct seam_problem *problem, struct seam_
 		place(&layers, order[placed++].number);
 	SEAM_ASSERT(layers.window_count <= windows);
 	if (placed == count)
-		(void)seam__placement_improve(best, problem, budget, layers.offsets, "layers");
+		(void)seam__placement_improve(best, problem, budget, layers.offsets);
 	return SEAM_OK;
 }

@@ -104,7 +104,7 @@ static enum seam_rc fill(struct work *work, const char *word, uint64_t ceiling_b
 	}
 	for (uint32_t n = 0; n < order.count && rc == SEAM_OK; n++)
 		if (work->marks[order.heads[n]] == 0)
-			rc = seam__placer_drop(&work->placer, order.heads[n], SEAM__FIT_FIRST, ceiling_bytes, budget);
+			rc = seam__placer_drop(&work->placer, order.heads[n], ceiling_bytes, budget);
 	return rc;
 }
 
@@ -116,7 +116,7 @@ static enum seam_rc place_rest(struct work *work, struct seam_budget *budget, st
 	for (size_t i = 0; i < WORDS && rc == SEAM_NOT_FOUND && !budget->spent; i++)
 		rc = fill(work, words[i], best->peak_bytes - 1, budget);
 	if (rc == SEAM_OK)
-		(void)seam__placement_improve(best, work->problem, budget, work->placer.made.offsets, "peak-core");
+		(void)seam__placement_improve(best, work->problem, budget, work->placer.made.offsets);
 	return rc == SEAM_NOT_FOUND ? SEAM_OK : rc;
 }
 

@@ -58,7 +58,8 @@ static void join(struct work *work, const char *solver)
 	if (work->missing > 0)
 		return;
 	seam__parts_join(&work->parts, work->placed, work->offsets);
-	(void)seam__placement_improve(work->best, work->problem, work->budget, work->offsets, solver);
+	work->budget->solver = solver;
+	(void)seam__placement_improve(work->best, work->problem, work->budget, work->offsets);
 }
 
 static void note_progress(void *context, const char *solver, uint64_t peak_bytes)

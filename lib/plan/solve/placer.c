@@ -41,12 +41,12 @@ enum seam_rc seam__placer_put(struct seam_placer *placer, uint32_t head, uint64_
 	return rc;
 }
 
-enum seam_rc seam__placer_drop(struct seam_placer *placer, uint32_t head, enum seam_gap_fit fit, uint64_t ceiling_bytes,
-	struct seam_budget *budget)
+enum seam_rc seam__placer_drop(
+	struct seam_placer *placer, uint32_t head, uint64_t ceiling_bytes, struct seam_budget *budget)
 {
 	uint64_t steps = placer->gaps.steps;
 	uint64_t offset_bytes = 0;
-	bool found = seam__gaps_find(&placer->gaps, head, fit, 0, ceiling_bytes, &offset_bytes);
+	bool found = seam__gaps_find(&placer->gaps, head, ceiling_bytes, &offset_bytes);
 
 	if (!seam__budget_spend(budget, 1 + (placer->gaps.steps - steps) / STEPS_PER_NODE) || !found)
 		return SEAM_NOT_FOUND;

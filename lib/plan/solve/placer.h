@@ -29,7 +29,7 @@ SEAM_MUST_USE enum seam_rc seam__placer_put(struct seam_placer *placer, uint32_t
 
 /* Finds a place below the ceiling for `head` and what is linked behind it, takes it, and takes the work from the
  * budget. Errors: SEAM_NOT_FOUND (no place, or the budget is spent: look there which), SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__placer_drop(struct seam_placer *placer, uint32_t head, enum seam_gap_fit fit,
-	uint64_t ceiling_bytes, struct seam_budget *budget);
+SEAM_MUST_USE enum seam_rc seam__placer_drop(
+	struct seam_placer *placer, uint32_t head, uint64_t ceiling_bytes, struct seam_budget *budget);
 
 #endif

@@ -79,7 +79,7 @@ uint64_t seam__placement_peak(const struct seam_problem *problem, const uint64_t
 }
 
 bool seam__placement_improve(struct seam_placement *best, const struct seam_problem *problem,
-	struct seam_budget *budget, const uint64_t *offsets, const char *solver)
+	struct seam_budget *budget, const uint64_t *offsets)
 {
 	const uint64_t peak = seam__placement_peak(problem, offsets);
 
@@ -89,6 +89,6 @@ bool seam__placement_improve(struct seam_placement *best, const struct seam_prob
 	if (best->offsets != offsets && problem->count > 0)
 		memcpy(best->offsets, offsets, (size_t)problem->count * sizeof(*offsets));
 	if (budget->progress != NULL)
-		budget->progress(budget->progress_context, solver, peak);
+		budget->progress(budget->progress_context, budget->solver, peak);
 	return true;
 }

@@ -44,6 +44,7 @@ struct seam_budget {
 	uint32_t node_ns;  /* private: of the solver at work */
 	uint32_t until_look; /* private: nodes until the clock is read again */
 	bool spent;          /* set once it is, and stays */
+	const char *solver;  /* the one at work, for progress: set by seam__solver_run() */
 	/* All solvers, one after the other, for those that have a smaller problem solved; the pipeline says so, not
 	 * they. NULL: such a solver does nothing. */
 	seam__solve inner;
@@ -107,6 +108,6 @@ uint64_t seam__placement_peak(const struct seam_problem *problem, const uint64_t
 /* Called by solvers: if the candidate's peak (computed here) is below that of `best`, copies it there and reports
  * progress. Returns whether it did. */
 bool seam__placement_improve(struct seam_placement *best, const struct seam_problem *problem,
-	struct seam_budget *budget, const uint64_t *offsets, const char *solver);
+	struct seam_budget *budget, const uint64_t *offsets);
 
 #endif

@@ -46,6 +46,7 @@ enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct sea
 	}
 	if (!seam__solver_can(solver, seam__problem_features(problem)))
 		return SEAM_UNSUPPORTED;
+	budget->solver = solver->name;
 	budget->node_ns = solver->node_ns;
 	if (budget->work_ns != NULL)
 		*budget->work_ns += (uint64_t)problem->count * solver->item_ns;

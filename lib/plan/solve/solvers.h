@@ -1,8 +1,7 @@
-/* solvers.h: the functions that solvers.def names, and their arguments' types. See solver.h for their contract. */
+/* solvers.h: the functions that solvers.def names. See solver.h for their contract. */
 #ifndef SEAM_SOLVERS_H
 #define SEAM_SOLVERS_H
 
-#include "fits.h"
 #include "solver.h"
 
 /* The worst placement: the sum of all sizes. It bounds the others, and is what a private view per request needs. */
@@ -12,10 +11,6 @@ enum seam_rc seam__solve_stack(const struct seam_problem *problem, struct seam_b
 /* Exact search (exact.c): ends when the best placement is proved to be one, or with the budget. Begins at `best`, or
  * with a placement of its own where there is none. */
 enum seam_rc seam__solve_exact(const struct seam_problem *problem, struct seam_budget *budget,
-	struct seam_placement *best, const void *argument);
-
-/* SOMAS's Single Object and Many Objects, by all its orders (somas.c). */
-enum seam_rc seam__solve_somas(const struct seam_problem *problem, struct seam_budget *budget,
 	struct seam_placement *best, const void *argument);
 
 /* Memory layers after STAlloc (layers.c). */
@@ -31,16 +26,7 @@ enum seam_rc seam__solve_around_fixed(const struct seam_problem *problem, struct
 enum seam_rc seam__solve_peak_core(const struct seam_problem *problem, struct seam_budget *budget,
 	struct seam_placement *best, const void *argument);
 
-/* What a constructor that takes items in an order does. */
-struct seam_recipe {
-	const char *name; /* of the solver */
-	const char *word; /* the order: see order.h */
-	enum seam_gap_fit fit;
-};
-
-#define SEAM__RECIPE(name, word, fit) (&(const struct seam_recipe){name, word, fit})
-
-/* The portfolio: items in an order, each into the first or the best gap (greedy.c). argument: struct seam_recipe. */
+/* The portfolio: items in an order, each into the lowest gap (greedy.c). argument: the order's word, see order.h. */
 enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_budget *budget,
 	struct seam_placement *best, const void *argument);
 

@@ -18,17 +18,15 @@
 struct lane {
 	const char *word; /* of the first order; NULL: by address in the best placement, again whenever another lane
 			     finds a better one */
-	enum seam_gap_fit fit;
 	uint32_t divisor; /* of the rank of what did not fit; 0: to the front */
 	bool low;         /* the ceiling is the target; else every other time just below the best peak */
 };
 
 static const struct lane lanes[] = {
-	{"TWB", SEAM__FIT_FIRST, 2, false},
-	{NULL, SEAM__FIT_FIRST, 0, true},
-	{"TWB", SEAM__FIT_BEST, 0, true},
-	{NULL, SEAM__FIT_FIRST, 2, false},
-	{"TWB", SEAM__FIT_FIRST, 0, true},
+	{"TWB", 2, false},
+	{NULL, 0, true},
+	{NULL, 2, false},
+	{"TWB", 0, true},
 };
 
 #define LANES (sizeof(lanes) / sizeof(lanes[0]))
@@ -53,11 +51,10 @@ static enum seam_rc run_round(struct work *work, size_t number, uint64_t ceiling
 
 	work->failed_count = 0;
 	for (uint32_t n = 0; rc == SEAM_OK && n < order->count; n++) {
-		rc = seam__placer_drop(&work->placer, order->heads[n], lanes[number].fit, ceiling_bytes, work->budget);
+		rc = seam__placer_drop(&work->placer, order->heads[n], ceiling_bytes, work->budget);
 		if (rc == SEAM_NOT_FOUND && !work->budget->spent) {
 			work->failed[work->failed_count++] = n;
-			rc = seam__placer_drop(
-				&work->placer, order->heads[n], SEAM__FIT_FIRST, UINT64_MAX, work->budget);
+			rc = seam__placer_drop(&work->placer, order->heads[n], UINT64_MAX, work->budget);
 		}
 	}
 	return rc;
@@ -123,8 +120,7 @@ static enum seam_rc turn(
 
 	if (rc != SEAM_OK)
 		return rc;
-	*ret_better =
-		seam__placement_improve(best, work->problem, work->budget, work->placer.made.offsets, "squeaky-wheel");
+	*ret_better = seam__placement_improve(best, work->problem, work->budget, work->placer.made.offsets);
 	move_failed(work, number);
 	return *ret_better ? start_from(work, best, number) : SEAM_OK;
 }

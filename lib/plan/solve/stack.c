@@ -48,6 +48,6 @@ enum seam_rc seam__solve_stack(const struct seam_problem *problem, struct seam_b
 		return rc;
 	place_all(problem, made.offsets);
 	(void)seam__budget_spend(budget, problem->count);
-	(void)seam__placement_improve(best, problem, budget, made.offsets, "stack");
+	(void)seam__placement_improve(best, problem, budget, made.offsets);
 	return SEAM_OK;
 }
