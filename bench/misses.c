@@ -5,7 +5,8 @@
  * next are what a plan expects least, so many requests are missed. Frees what is left at the end of each run. The plan
  * is learnt between operations and is not timed. Printed: time of all requests and frees of all runs; of requests by
  * who served them the number, the median and the 99th percentile in ns. Reading the clock, some 10 ns, is in these.
- * With valgrind --tool=callgrind --toggle-collect='seam_alloc' --toggle-collect='seam_free' the same in instructions.
+ * With -c CONF only that is run: valgrind --tool=callgrind --toggle-collect='seam_alloc' --toggle-collect='seam_free'
+ * counts its instructions.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -149,7 +150,8 @@ static enum seam_rc measure(const struct schedule *schedule, const char *name, c
 	return rc;
 }
 
-static int run(const char *path, unsigned loops)
+/* only: NULL: both. */
+static int run(const char *path, unsigned loops, const char *only)
 {
 	static const char *const confs[] = {"plan:off", "plan:inline,deterministic:1"};
 	char text[INPUT_ERROR_BYTES];
@@ -160,7 +162,9 @@ static int run(const char *path, unsigned loops)
 		return 1;
 	}
 	enum seam_rc rc = schedule_build(trace, 1, &schedule);
-	for (size_t i = 0; i < sizeof(confs) / sizeof(*confs) && rc == SEAM_OK; i++)
+	if (rc == SEAM_OK && only != NULL)
+		rc = measure(&schedule, path, only, loops);
+	for (size_t i = 0; i < sizeof(confs) / sizeof(*confs) && rc == SEAM_OK && only == NULL; i++)
 		rc = measure(&schedule, path, confs[i], loops);
 	if (rc == SEAM_OK)
 		schedule_fini(&schedule);
@@ -172,10 +176,12 @@ static int run(const char *path, unsigned loops)
 
 int main(int argc, char **argv)
 {
-	int failed = argc < 3;
+	const bool is_one = argc > 2 && strcmp(argv[1], "-c") == 0;
+	const int first = is_one ? 3 : 1;
+	int failed = argc < first + 2;
 	if (failed)
-		fprintf(stderr, "usage: misses LOOPS RECORDING...\n");
-	for (int i = 2; i < argc; i++)
-		failed |= run(argv[i], (unsigned)strtoul(argv[1], NULL, 10));
+		fprintf(stderr, "usage: misses [-c CONF] LOOPS RECORDING...\n");
+	for (int i = first + 1; i < argc; i++)
+		failed |= run(argv[i], (unsigned)strtoul(argv[first], NULL, 10), is_one ? argv[2] : NULL);
 	return failed;
 }

@@ -1,6 +1,8 @@
 /* matcher.c: requests and frees: the short way for what is expected, and the choice of the long one. */
 #include "matcher_state.h"
 
+#include "bits.h"
+
 #include <string.h>
 
 #include "check.h"
@@ -157,6 +159,7 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 	struct seam_overdue_block *overdue_block;
 	if (off_plan < matcher->off_plan.count) {
 		overdue_block = &matcher->off_plan.entries[off_plan].block->overdue_block;
+		matcher->borrow_from = seam__bits_min(matcher->borrow_from, plan_block->offset);
 		seam__off_plan_remove(&matcher->off_plan, off_plan);
 	} else {
 		overdue_block = seam__overdue_find(&matcher->overdue, plan_block->offset);

@@ -1,8 +1,9 @@
 /* matcher_borrow.c: a place in what the plan leaves idle, for a request that it did not serve; see matcher.h.
  *
- * The lowest place is taken where nothing is live, and nothing is due as long as the block will live: so it displaces
- * nothing, and a disturbance does not breed others. Lowest first keeps what is borrowed together, and the rest of the
- * arena whole. Such blocks are off-plan, like dynamic ones.
+ * A place is taken where nothing is live, and nothing is due as long as the block will live: so it displaces nothing,
+ * and a disturbance does not breed others. The search goes up from the last place that was borrowed, or from a lower
+ * one where a block off the plan was freed since; if it finds nothing, from the lowest address. That keeps what is
+ * borrowed together, and the rest of the arena whole. Such blocks are off-plan, like dynamic ones.
  *
  * The search goes up through the instances by address. A stretch of them in which nothing is due in the parts of the
  * circle that matter is passed over as one. Work is bounded: after SEARCH_STEPS entries and gaps there is no place.
@@ -78,15 +79,15 @@ static bool look_in(struct search *search, uint32_t low, uint32_t high)
 	return look_in(search, middle + 1, high);
 }
 
-/* Whether there is a place that is idle for so many positions, at search->at. */
-static bool find(struct search *search, uint64_t least)
+/* Whether there is a place at or above `from` that is idle for so many positions, at search->at. */
+static bool find(struct search *search, uint64_t least, uint64_t from)
 {
 	const struct seam_loaded_plan *loaded = search->matcher->now;
 	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
 	const uint64_t frontier = (uint64_t)loaded->frontier.copy * loaded->positions + loaded->frontier.position;
 	search->least = seam__bits_min(least, circle);
 	search->times = seam__loaded_times(loaded, frontier, search->least);
-	search->at = 0;
+	search->at = from;
 	if (!look_in(search, 0, loaded->placed) && !look_below(search, search->matcher->arena_bytes))
 		return false;
 	return search->steps != 0;
@@ -104,10 +105,14 @@ struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint6
 		.steps = SEARCH_STEPS,
 	};
 	uint64_t least = reach != 0 ? reach : loaded->positions / 2;
-	bool found = find(&search, least);
+	bool found = find(&search, least, matcher->borrow_from);
+	if (!found && matcher->borrow_from != 0)
+		found = find(&search, least, 0);
+	if (found)
+		matcher->borrow_from = search.at;
 	while (!found && least != 0 && search.steps != 0) {
 		least = least > 1 ? seam__bits_max(1, least / 4) : 0;
-		found = find(&search, least);
+		found = find(&search, least, 0);
 	}
 	if (!found)
 		return NULL;

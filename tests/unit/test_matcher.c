@@ -22,7 +22,7 @@ Test(matcher, a_struct_is_one_cache_line)
 	cr_assert_eq(sizeof(struct seam_plan_block), 64);
 }
 
-Test(matcher, without_a_loaded_everything_misses)
+Test(matcher, without_a_loaded_plan_everything_misses)
 {
 	match_open(&player, "empty", 1);
 	cr_assert_eq(missed(4096), SEAM_MISS_lost);

@@ -113,7 +113,7 @@ static void open_planned(struct loop *loop)
 	cr_assert_ok(seam_trim(pool, 0, NULL));
 }
 
-Test(plan_block, a_loop_is_learned_and_makes_no_driver_call)
+Test(planned, a_loop_is_learned_and_makes_no_driver_call)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -138,7 +138,7 @@ Test(plan_block, a_loop_is_learned_and_makes_no_driver_call)
 }
 
 /* It gets ready between two iterations, and is to serve from the first request on: that one lives longest. */
-Test(plan_block, a_plan_knows_where_the_program_is_when_it_comes_into_use)
+Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -158,7 +158,7 @@ Test(plan_block, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 	close_pool();
 }
 
-Test(plan_block, a_trim_leaves_what_the_plan_needs)
+Test(planned, a_trim_leaves_what_the_plan_needs)
 {
 	struct loop loop;
 	open_planned(&loop);
@@ -173,7 +173,7 @@ Test(plan_block, a_trim_leaves_what_the_plan_needs)
 	close_pool();
 }
 
-Test(plan_block, a_dropped_plan_gives_everything_back)
+Test(planned, a_dropped_plan_gives_everything_back)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -192,7 +192,7 @@ Test(plan_block, a_dropped_plan_gives_everything_back)
 	close_pool();
 }
 
-Test(plan_block, memory_that_runs_short_drops_the_plan)
+Test(planned, memory_that_runs_short_drops_the_plan)
 {
 	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -207,7 +207,7 @@ Test(plan_block, memory_that_runs_short_drops_the_plan)
 	close_pool();
 }
 
-Test(plan_block, unplanned_requests_borrow_idle_memory)
+Test(planned, unplanned_requests_borrow_idle_memory)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -228,7 +228,7 @@ Test(plan_block, unplanned_requests_borrow_idle_memory)
 	close_pool();
 }
 
-Test(plan_block, blocks_of_other_streams_die_with_the_pool)
+Test(planned, blocks_of_other_streams_die_with_the_pool)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -257,7 +257,7 @@ static void run_until_preparing(struct loop *loop)
 }
 
 /* The program's own plan comes while the worker prepares one: that one goes. */
-Test(plan_block, a_plan_that_is_brought_ends_what_is_being_learned)
+Test(planned, a_plan_that_is_brought_ends_what_is_being_learned)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -280,7 +280,7 @@ Test(plan_block, a_plan_that_is_brought_ends_what_is_being_learned)
 
 /* What the plan leaves idle serves a stream that it does not know, and then its own stream again: both wait for each
  * other. */
-Test(plan_block, borrowed_memory_changes_streams_in_order)
+Test(planned, borrowed_memory_changes_streams_in_order)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -310,7 +310,7 @@ Test(plan_block, borrowed_memory_changes_streams_in_order)
 
 /* Blocks that stay where their slots, and others, are due: those go where nothing is due while they live, as long as
  * there is room beside. */
-Test(plan_block, what_is_displaced_displaces_nothing)
+Test(planned, what_is_displaced_displaces_nothing)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -363,7 +363,7 @@ static uint64_t idle_positions(const struct seam_active_plan *active, uint32_t i
 }
 
 /* For a request of which nothing is known: of the chunks that are idle those that are so for longest. */
-Test(plan_block, what_is_idle_longest_is_lent_first)
+Test(planned, what_is_idle_longest_is_lent_first)
 {
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
@@ -393,7 +393,7 @@ Test(plan_block, what_is_idle_longest_is_lent_first)
 }
 
 /* It has chunks of the arena to itself, and never gives them back: what is planned then goes elsewhere. */
-Test(plan_block, what_stays_in_lent_chunks_is_planned_around)
+Test(planned, what_stays_in_lent_chunks_is_planned_around)
 {
 	struct loop loop;
 	open_planned(&loop);
@@ -420,7 +420,7 @@ Test(plan_block, what_stays_in_lent_chunks_is_planned_around)
 }
 
 /* Memory that is short while an arena is being prepared: the arena goes, not the request. */
-Test(plan_block, what_is_being_prepared_fails_no_request)
+Test(planned, what_is_being_prepared_fails_no_request)
 {
 	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
