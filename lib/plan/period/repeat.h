@@ -7,6 +7,13 @@
 
 #include "tokens.h"
 
+/* A mark of a step. */
+struct seam_mark {
+	uint32_t event;  /* the one behind it */
+	uint32_t tokens; /* before it */
+	uint64_t hash;   /* of the tokens since the mark before; set by seam__repeat_steps() */
+};
+
 struct seam_repeat {
 	uint32_t first; /* tokens [first, last) are the period */
 	uint32_t last;
@@ -14,14 +21,12 @@ struct seam_repeat {
 	uint32_t region_last;
 };
 
-/* By marks: `marks` are the numbers of tokens before each mark, ascending.
- * Errors: SEAM_NOT_FOUND, SEAM_OOM_META. */
+/* By marks, two or more, ascending. Errors: SEAM_NOT_FOUND. */
 SEAM_MUST_USE enum seam_rc seam__repeat_steps(
-	const struct seam_tokens *tokens, const uint32_t *marks, uint32_t mark_count, struct seam_repeat *ret_repeat);
+	const struct seam_tokens *tokens, struct seam_mark *marks, uint32_t mark_count, struct seam_repeat *ret_repeat);
 
-/* Without marks. changes: per token the bytes that it adds to what is live, negative ones in wrapping arithmetic.
- * Errors: SEAM_NOT_FOUND, SEAM_OOM_META. */
+/* Without marks. Errors: SEAM_NOT_FOUND, SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__repeat_longest(
-	const struct seam_tokens *tokens, const uint64_t *changes, struct seam_repeat *ret_repeat);
+	const struct seam_trace *trace, const struct seam_tokens *tokens, struct seam_repeat *ret_repeat);
 
 #endif

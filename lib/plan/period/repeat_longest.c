@@ -7,6 +7,7 @@
 #include "repeat.h"
 
 #include "meta.h"
+#include "region.h"
 
 #define CANDIDATES 16u
 #define CONTEXT_MAX 8u /* tokens that a place is known by; fewer in a short trace */
@@ -16,10 +17,13 @@ struct place {
 	uint32_t token; /* number + 1; 0: empty */
 };
 
-struct candidate {
-	uint32_t length;
-	uint32_t votes;
-};
+/* The bytes that a token adds to what is live, negative ones in wrapping arithmetic. */
+static uint64_t change_of(const struct seam_trace *trace, const struct seam_tokens *tokens, uint32_t token)
+{
+	const struct seam_trace_event *event = &trace->events[seam__tokens_at(tokens, token)->event];
+
+	return event->kind == SEAM_TRACE_ALLOC ? event->size : event->kind == SEAM_TRACE_FREE ? 0 - event->size : 0;
+}
 
 static uint64_t context_of(const struct seam_tokens *tokens, uint32_t number)
 {
@@ -47,23 +51,16 @@ static void vote(const struct seam_tokens *tokens, struct place *places, uint32_
 	}
 }
 
-/* The most voted for, in falling order; the shorter of equals. */
-static uint32_t choose(const uint32_t *votes, uint32_t count, struct candidate *ret_candidates)
+/* The distance with most votes, the shorter of equals, which has none afterwards; 0: there is none. */
+static uint32_t next_candidate(uint32_t *votes, uint32_t count)
 {
-	uint32_t chosen = 0;
+	uint32_t best = 0;
 
-	for (uint32_t length = 1; length <= count / 2; length++) {
-		uint32_t at;
-
-		if (votes[length] == 0 ||
-			(chosen == CANDIDATES && votes[length] <= ret_candidates[CANDIDATES - 1].votes))
-			continue;
-		at = chosen < CANDIDATES ? chosen++ : CANDIDATES - 1;
-		for (; at > 0 && ret_candidates[at - 1].votes < votes[length]; at--)
-			ret_candidates[at] = ret_candidates[at - 1];
-		ret_candidates[at] = (struct candidate){.length = length, .votes = votes[length]};
-	}
-	return chosen;
+	for (uint32_t length = 1; length <= count / 2; length++)
+		if (votes[length] > votes[best])
+			best = length;
+	votes[best] = 0;
+	return best;
 }
 
 /* The longest region that repeats with `length`; the newest of equals. False where none is two lengths long, or what is
@@ -90,7 +87,8 @@ static bool longest_region(const struct seam_tokens *tokens, uint32_t length, ui
 
 /* Where the fewest bytes are live, of the newest beginnings that leave a period and one more token; the newest of
  * equals. The token behind the period says where it ends: what is not a token may stand before it. */
-static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t length)
+static uint32_t lowest(
+	const struct seam_trace *trace, const struct seam_tokens *tokens, uint32_t region_last, uint32_t length)
 {
 	uint32_t last = region_last - length - 1;
 	uint32_t first = region_last - 2 * length;
@@ -99,7 +97,7 @@ static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t l
 	uint64_t least = 0;
 
 	for (uint32_t i = last; i-- > first;) {
-		live -= changes[i];
+		live -= change_of(trace, tokens, i);
 		if ((int64_t)live < (int64_t)least) {
 			least = live;
 			best = i;
@@ -109,69 +107,69 @@ static uint32_t lowest(const uint64_t *changes, uint32_t region_last, uint32_t l
 }
 
 /* Is at least half of what is asked for asked for in the region, without the blocks that live through all of it? */
-static bool is_most(const struct seam_tokens *tokens, const uint64_t *changes, const struct seam_repeat *repeat)
+static bool is_most(const struct seam_trace *trace, const struct seam_tokens *tokens, const struct seam_repeat *repeat)
 {
 	uint32_t before = seam__tokens_allocs(tokens, repeat->region_first);
 	uint32_t inside = seam__tokens_allocs(tokens, repeat->region_last) - before;
 	uint32_t through = before;
 
 	for (uint32_t i = 0; i < repeat->region_last; i++)
-		if ((int64_t)changes[i] < 0 && seam__tokens_origin(tokens, i) < before)
+		if (trace->events[seam__tokens_at(tokens, i)->event].kind == SEAM_TRACE_FREE &&
+			seam__tokens_origin(tokens, i) < before)
 			through--;
 	return (uint64_t)2 * inside >= (uint64_t)tokens->allocs.count - through;
 }
 
-static enum seam_rc search(const struct seam_tokens *tokens, const uint64_t *changes, const uint32_t *votes,
+static enum seam_rc search(const struct seam_trace *trace, const struct seam_tokens *tokens, uint32_t *votes,
 	struct seam_repeat *ret_repeat)
 {
-	struct candidate candidates[CANDIDATES];
-	uint32_t count = seam__tokens_count(tokens);
-	uint32_t chosen = choose(votes, count, candidates);
 	struct seam_repeat best = {0};
 	uint32_t best_length = 0;
 
-	for (uint32_t c = 0; c < chosen; c++) {
-		uint32_t length = candidates[c].length;
+	for (uint32_t c = 0; c < CANDIDATES; c++) {
+		uint32_t length = next_candidate(votes, seam__tokens_count(tokens));
 		uint32_t first;
 		uint32_t last;
 
-		if (!longest_region(tokens, length, &first, &last))
-			continue;
-		if (best_length != 0 &&
-			(last - first < best.region_last - best.region_first ||
-				(last - first == best.region_last - best.region_first && length > best_length)))
+		if (length == 0)
+			break;
+		if (!longest_region(tokens, length, &first, &last) ||
+			(best_length != 0 && last - first < best.region_last - best.region_first) ||
+			(best_length != 0 && last - first == best.region_last - best.region_first &&
+				length > best_length))
 			continue;
 		best = (struct seam_repeat){.region_first = first, .region_last = last};
 		best_length = length;
 	}
-	if (best_length == 0 || !is_most(tokens, changes, &best))
+	if (best_length == 0 || !is_most(trace, tokens, &best))
 		return SEAM_NOT_FOUND;
-	best.first = lowest(changes, best.region_last, best_length);
+	best.first = lowest(trace, tokens, best.region_last, best_length);
 	best.last = best.first + best_length;
 	*ret_repeat = best;
 	return SEAM_OK;
 }
 
 enum seam_rc seam__repeat_longest(
-	const struct seam_tokens *tokens, const uint64_t *changes, struct seam_repeat *ret_repeat)
+	const struct seam_trace *trace, const struct seam_tokens *tokens, struct seam_repeat *ret_repeat)
 {
-	struct seam_meta *meta = seam__meta_process();
+	struct seam_region *region = seam__region_create(seam__meta_process());
 	uint32_t count = seam__tokens_count(tokens);
 	uint32_t slots = 16;
-	struct place *places;
-	uint32_t *votes;
+	struct place *places = NULL;
+	uint32_t *votes = NULL;
 	enum seam_rc rc = SEAM_OOM_META;
 
 	while (slots < count && slots < UINT32_C(1) << 30)
 		slots *= 2;
 	slots *= 2;
-	places = seam__meta_array(meta, slots, sizeof(*places));
-	votes = seam__meta_array(meta, (size_t)count + 1, sizeof(*votes));
+	if (region != NULL) {
+		places = seam__region_array(region, slots, sizeof(*places));
+		votes = seam__region_array(region, (size_t)count + 1, sizeof(*votes));
+	}
 	if (places != NULL && votes != NULL) {
 		vote(tokens, places, slots - 1, votes);
-		rc = search(tokens, changes, votes, ret_repeat);
+		rc = search(trace, tokens, votes, ret_repeat);
 	}
-	seam__meta_free(meta, votes, ((size_t)count + 1) * sizeof(*votes));
-	seam__meta_free(meta, places, slots * sizeof(*places));
+	seam__region_destroy(region);
 	return rc;
 }

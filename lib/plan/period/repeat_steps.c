@@ -5,20 +5,7 @@
  */
 #include "repeat.h"
 
-#include "meta.h"
-
 #define STEPS_TOGETHER_MAX 32u /* a period of more steps than that is not looked for */
-
-struct step {
-	uint32_t first; /* tokens [first, last) */
-	uint32_t last;
-	uint64_t hash;
-};
-
-struct steps {
-	struct step *items; /* without the first, which holds the program's beginning */
-	uint32_t count;
-};
 
 /* Is the token's block from before token `first`? */
 static bool is_older(const struct seam_tokens *tokens, uint32_t number, uint32_t first)
@@ -59,87 +46,63 @@ static bool equal_before(const struct seam_tokens *tokens, uint32_t first, uint3
 	return true;
 }
 
-static bool equal_steps(const struct steps *steps, uint32_t a, uint32_t b)
+/* Step i is what stands between mark i and the next; before the first mark stands the program's beginning. */
+static bool equal_steps(const struct seam_mark *marks, uint32_t a, uint32_t b)
 {
-	return steps->items[a].hash == steps->items[b].hash;
+	return marks[a + 1].hash == marks[b + 1].hash;
 }
 
-/* Looks for `together` steps that are repeated; `total`: tokens of all steps. */
-static bool find(const struct seam_tokens *tokens, const struct steps *steps, uint32_t together, uint32_t total,
+/* The tokens [first, last) as a period; the same number of tokens before them equals them. */
+static struct seam_repeat make(uint32_t first, uint32_t last)
+{
+	return (struct seam_repeat){
+		.first = first, .last = last, .region_first = 2 * first - last, .region_last = last};
+}
+
+/* Looks for `together` steps of `count` that are repeated. */
+static bool find(const struct seam_tokens *tokens, const struct seam_mark *marks, uint32_t count, uint32_t together,
 	struct seam_repeat *ret_repeat)
 {
+	const uint32_t total = marks[count].tokens - marks[0].tokens;
 	uint32_t equal = 0; /* steps from here on, one behind the other, that equal the one `together` later */
 
-	for (uint32_t i = steps->count - together; i-- > 0;) {
-		const struct step *begin;
-		const struct step *end;
+	for (uint32_t i = count - together; i-- > 0;) {
+		uint32_t first = marks[i + together].tokens;
 		uint32_t oldest = i;
+		uint32_t last;
 
-		equal = equal_steps(steps, i, i + together) ? equal + 1 : 0;
+		equal = equal_steps(marks, i, i + together) ? equal + 1 : 0;
 		if (equal < together)
 			continue;
-		begin = &steps->items[i + together];
-		end = &steps->items[i + 2 * together - 1];
-		if (!equal_before(tokens, begin->first, end->last - begin->first))
+		last = marks[i + 2 * together].tokens;
+		if (!equal_before(tokens, first, last - first))
 			continue;
-		while (oldest > 0 && equal_steps(steps, oldest - 1, oldest - 1 + together))
+		while (oldest > 0 && equal_steps(marks, oldest - 1, oldest - 1 + together))
 			oldest--;
-		if ((uint64_t)2 * (end->last - steps->items[oldest].first) < total) {
-			i = oldest; /* nor will any older one of these be enough */
-			equal = 0;
-			continue;
+		if ((uint64_t)2 * (last - marks[oldest].tokens) >= total) {
+			*ret_repeat = make(first, last);
+			return true;
 		}
-		*ret_repeat = (struct seam_repeat){
-			.first = begin->first,
-			.last = end->last,
-			.region_first = 2 * begin->first - end->last,
-			.region_last = end->last,
-		};
-		return true;
+		i = oldest; /* nor will any older one of these be enough */
+		equal = 0;
 	}
 	return false;
 }
 
-static enum seam_rc find_any(
-	const struct seam_tokens *tokens, const struct steps *steps, struct seam_repeat *ret_repeat)
+enum seam_rc seam__repeat_steps(
+	const struct seam_tokens *tokens, struct seam_mark *marks, uint32_t mark_count, struct seam_repeat *ret_repeat)
 {
-	uint32_t total = 0;
+	const uint32_t count = mark_count - 1;
 
-	for (uint32_t i = 0; i < steps->count; i++)
-		total += steps->items[i].last - steps->items[i].first;
 	/* One whole step may equal the end of what stands before it. */
-	if (steps->count == 1 && equal_before(tokens, steps->items[0].first, total)) {
-		*ret_repeat = (struct seam_repeat){
-			.first = steps->items[0].first,
-			.last = steps->items[0].last,
-			.region_first = steps->items[0].first - total,
-			.region_last = steps->items[0].last,
-		};
+	if (count == 1 && equal_before(tokens, marks[0].tokens, marks[1].tokens - marks[0].tokens)) {
+		*ret_repeat = make(marks[0].tokens, marks[1].tokens);
 		return SEAM_OK;
 	}
-	for (uint32_t together = 1; together <= STEPS_TOGETHER_MAX && 2 * together <= steps->count; together++)
-		if (find(tokens, steps, together, total, ret_repeat))
+	for (uint32_t m = 1; m < mark_count; m++)
+		marks[m].hash = hash_step(tokens, marks[m - 1].tokens, marks[m].tokens);
+	for (uint32_t together = 1; together <= STEPS_TOGETHER_MAX && 2 * together <= count; together++)
+		if (find(tokens, marks, count, together, ret_repeat))
 			return SEAM_OK;
 	return SEAM_NOT_FOUND;
-}
-
-enum seam_rc seam__repeat_steps(
-	const struct seam_tokens *tokens, const uint32_t *marks, uint32_t mark_count, struct seam_repeat *ret_repeat)
-{
-	struct steps steps = {.count = 0};
-	enum seam_rc rc;
-
-	if (mark_count < 2)
-		return SEAM_NOT_FOUND;
-	steps.items = seam__meta_array(seam__meta_process(), mark_count, sizeof(*steps.items));
-	if (steps.items == NULL)
-		return SEAM_OOM_META;
-	for (uint32_t m = 1; m < mark_count; m++) {
-		uint64_t hash = hash_step(tokens, marks[m - 1], marks[m]);
-
-		steps.items[steps.count++] = (struct step){.first = marks[m - 1], .last = marks[m], .hash = hash};
-	}
-	rc = find_any(tokens, &steps, ret_repeat);
-	seam__meta_free(seam__meta_process(), steps.items, mark_count * sizeof(*steps.items));
-	return rc;
 }
