@@ -63,11 +63,11 @@ static void find(uint32_t streams)
 
 	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_OK, "%s", error.text);
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(&requests, &beats), SEAM_OK);
 	period = seam__period_whole(trace);
-	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
+	cr_assert_eq(seam__slots_init(&beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
 	seam__tokens_fini(&beats);
-	cr_assert_eq(seam__homolayer_init(trace, &requests, &slots, streams, &homolayer), SEAM_OK);
+	cr_assert_eq(seam__homolayer_init(&slots, streams, &homolayer), SEAM_OK);
 	cr_expect_null(seam__homolayer_check(&homolayer, &slots));
 }
 

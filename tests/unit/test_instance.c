@@ -40,18 +40,17 @@ static void read_trace(uint64_t first, uint64_t last)
 	struct seam_period period;
 
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(&requests, &beats), SEAM_OK);
 	if (last == 0)
 		period = seam__period_whole(trace);
 	else
-		cr_assert_eq(
-			seam__period_given(trace, &beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
-	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
+		cr_assert_eq(seam__period_given(&beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
+	cr_assert_eq(seam__slots_init(&beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
 }
 
 static enum seam_rc make(const struct seam_instance_options *options)
 {
-	return seam__instance_init(seam__meta_process(), trace, &requests, &slots, options, &error, &problem);
+	return seam__instance_init(seam__meta_process(), &slots, options, &error, &problem);
 }
 
 static void make_plain(enum seam_plan_streams streams)
@@ -246,8 +245,7 @@ Test(instance, inserted_waits_keep_their_distance)
 
 			trace = trace_words(rows[r].words);
 			read_trace(0, 0);
-			cr_assert_eq(seam__instance_init(seam__meta_process(), trace, &requests, &slots, &options,
-					     &error, &problem),
+			cr_assert_eq(seam__instance_init(seam__meta_process(), &slots, &options, &error, &problem),
 				SEAM_OK, "%s", error.text);
 			last = problem.count - 1;
 			cr_expect_eq(!seam__problem_conflict(&problem, 0, last), positions <= rows[r].most,

@@ -34,14 +34,14 @@ TestSuite(period, .fini = tear_down);
 static void read_trace(void)
 {
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(&requests, &beats), SEAM_OK);
 }
 
 static enum seam_rc find_in(const char *words)
 {
 	trace = trace_words(words);
 	read_trace();
-	return seam__period_find(trace, &beats, &error, &period);
+	return seam__period_find(&beats, &error, &period);
 }
 
 struct words_row {
@@ -133,7 +133,7 @@ static void expect_program(const struct program_row *row, uint64_t seed, bool ma
 	wish.marks = marks;
 	trace = trace_program(&wish, &truth);
 	read_trace();
-	rc = seam__period_find(trace, &beats, &error, &period);
+	rc = seam__period_find(&beats, &error, &period);
 	cr_assert_eq(rc, SEAM_OK, "%s, seed %lu, marks %d: %s", row->name, (unsigned long)seed, marks, error.text);
 	cr_expect_eq(period.last_event - period.first_event, truth.iteration_events,
 		"%s, seed %lu, marks %d: %lu, not %u", row->name, (unsigned long)seed, marks,
@@ -141,7 +141,7 @@ static void expect_program(const struct program_row *row, uint64_t seed, bool ma
 	if (marks)
 		cr_expect_eq(period.first_event, truth.first_event, "%s, seed %lu", row->name, (unsigned long)seed);
 	cr_expect(period.same_edges, "%s, seed %lu", row->name, (unsigned long)seed);
-	cr_expect_eq(seam__period_given(trace, &beats, period.first_event, period.last_event, &error, &period), SEAM_OK,
+	cr_expect_eq(seam__period_given(&beats, period.first_event, period.last_event, &error, &period), SEAM_OK,
 		"%s, seed %lu: %s", row->name, (unsigned long)seed, error.text);
 	forget();
 }
@@ -182,7 +182,7 @@ Test(period, is_not_found_where_lengths_vary)
 	cr_assert_eq(seam_trace_builder_finish(builder, &error, &trace), SEAM_OK, "%s", error.text);
 	seam_trace_builder_destroy(builder);
 	read_trace();
-	cr_expect_eq(seam__period_find(trace, &beats, &error, &period), SEAM_NOT_FOUND);
+	cr_expect_eq(seam__period_find(&beats, &error, &period), SEAM_NOT_FOUND);
 }
 
 struct given_row {
@@ -210,8 +210,8 @@ Test(period, given_is_taken_as_it_is_or_refused)
 		const struct given_row *row = &given_rows[r];
 
 		error.text[0] = '\0';
-		cr_expect_eq(seam__period_given(trace, &beats, row->first, row->last, &error, &period), row->rc, "%s",
-			row->name);
+		cr_expect_eq(
+			seam__period_given(&beats, row->first, row->last, &error, &period), row->rc, "%s", row->name);
 		if (row->rc != SEAM_OK)
 			cr_expect_neq(error.text[0], '\0', "%s", row->name);
 		else
@@ -261,7 +261,7 @@ Test(period, no_memory_leaves_nothing)
 		uint64_t before = trace_sample_live_bytes();
 		for (uint64_t n = 1; rc != SEAM_OK; n++) {
 			seam__meta_fail_at(seam__meta_process(), n);
-			rc = seam__period_find(trace, &beats, &error, &period);
+			rc = seam__period_find(&beats, &error, &period);
 			cr_expect(rc == SEAM_OK || rc == SEAM_OOM_META);
 			cr_expect_eq(trace_sample_live_bytes(), before, "words %zu, call %lu", w, (unsigned long)n);
 			cr_assert_lt(n, 100);

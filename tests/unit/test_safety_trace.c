@@ -131,15 +131,16 @@ static void close_period(uint32_t copies, bool linear, uint64_t stray)
 
 static enum seam_rc ask(uint32_t *ret_holds)
 {
-	const struct seam_traced_requests requests = {.streams = {.items = streams, .count = STREAMS}};
-	const struct seam_safety_question question = {region, &story.trace, &requests, &story.slots};
+	const struct seam_traced_requests requests = {
+		.trace = &story.trace, .streams = {.items = streams, .count = STREAMS}};
 	enum seam_rc rc;
 
 	for (uint32_t s = 0; s < STREAMS; s++) {
 		streams[s].stream = stream_names[s];
 		stream_numbers[s] = s;
 	}
-	rc = seam__safety_holds(&question, ret_holds);
+	story.slots.requests = &requests;
+	rc = seam__safety_holds(region, &story.slots, ret_holds);
 	seam__region_release(region, NULL);
 	return rc;
 }

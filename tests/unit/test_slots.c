@@ -35,15 +35,15 @@ TestSuite(slots, .fini = tear_down);
 static void read_trace(void)
 {
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(&requests, &beats), SEAM_OK);
 }
 
 static enum seam_rc slots_of(uint64_t first, uint64_t last)
 {
 	struct seam_period period;
-	enum seam_rc rc = seam__period_given(trace, &beats, first, last, &error, &period);
+	enum seam_rc rc = seam__period_given(&beats, first, last, &error, &period);
 
-	return rc != SEAM_OK ? rc : seam__slots_init(trace, &requests, &beats, &period, &error, &slots);
+	return rc != SEAM_OK ? rc : seam__slots_init(&beats, &period, &error, &slots);
 }
 
 struct slot_row {
@@ -85,8 +85,7 @@ Test(slots, of_words)
 		trace = trace_words(row->words);
 		read_trace();
 		cr_assert_eq(slots_of(row->first, row->last), SEAM_OK, "%s: %s", row->name, error.text);
-		cr_expect_null(seam__slots_check(&requests, &slots), "%s: %s", row->name,
-			seam__slots_check(&requests, &slots));
+		cr_expect_null(seam__slots_check(&slots), "%s: %s", row->name, seam__slots_check(&slots));
 		cr_assert_eq(seam__slots_count(&slots), row->count, "%s", row->name);
 		cr_expect_eq(slots.copies, row->copies, "%s: %u", row->name, slots.copies);
 		cr_expect_eq(slots.resident_bytes, row->resident_bytes, "%s: %lu", row->name,
@@ -105,8 +104,8 @@ Test(slots, of_a_whole_trace_end_with_it)
 	trace = trace_words("+p5 +a10 -a +b20");
 	read_trace();
 	const struct seam_period period = seam__period_whole(trace);
-	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK);
-	cr_expect_null(seam__slots_check(&requests, &slots));
+	cr_assert_eq(seam__slots_init(&beats, &period, &error, &slots), SEAM_OK);
+	cr_expect_null(seam__slots_check(&slots));
 	cr_expect_eq(seam__slots_count(&slots), 3);
 	cr_expect(seam__slot_at(&slots, 0)->end == 4 && seam__slot_at(&slots, 1)->end == 2 &&
 		seam__slot_at(&slots, 2)->end == 4);
@@ -119,7 +118,7 @@ Test(slots, of_nothing)
 	read_trace();
 	cr_assert_eq(slots_of(0, 2), SEAM_OK);
 	cr_expect(seam__slots_count(&slots) == 0 && slots.copies == 1 && slots.position_count == 0);
-	cr_expect_null(seam__slots_check(&requests, &slots));
+	cr_expect_null(seam__slots_check(&slots));
 }
 
 /* A free of another thread, module and phase than the allocation is found by the slot. */
@@ -130,8 +129,7 @@ Test(slots, know_the_free_that_ends_them)
 	cr_assert_eq(slots_of(7, 12), SEAM_OK);
 	cr_expect_eq(seam__slot_at(&slots, 1)->free_event, 8);
 	cr_expect_eq(seam__slot_at(&slots, 1)->lag, 1);
-	cr_expect_eq(seam__slot_freed(&requests, &slots, 1), seam__request_at(&requests, 2),
-		"the block of the period before");
+	cr_expect_eq(seam__slot_freed(&slots, 1), seam__request_at(&requests, 2), "the block of the period before");
 	cr_expect_eq(seam__slot_at(&slots, 0)->lag, 0);
 }
 
@@ -168,7 +166,7 @@ Test(slots, without_a_place_have_their_streams_last)
 	seam_trace_builder_destroy(builder);
 	read_trace();
 	cr_assert_eq(slots_of(0, 4), SEAM_OK, "%s", error.text);
-	cr_expect_null(seam__slots_check(&requests, &slots));
+	cr_expect_null(seam__slots_check(&slots));
 	cr_expect_eq(slots.placed_streams, 1);
 	cr_expect_eq(seam__stream_at(&requests, ((const uint32_t *)slots.streams.items)[0])->stream, 4);
 	cr_expect(seam__slot_at(&slots, 0)->stream == 1 && seam__slot_at(&slots, 1)->stream == 0);
@@ -195,11 +193,11 @@ static void expect_truth(const struct program_truth *truth, size_t row, uint64_t
 	for (uint32_t i = 0; i < seam__slots_count(&slots); i++) {
 		const struct seam_period_slot *slot = seam__slot_at(&slots, i);
 
-		if (!seam__slot_is_placed(&requests, &slots, i))
+		if (!seam__slot_is_placed(&slots, i))
 			continue;
 		cr_assert_lt(at, truth->slot_count);
 		cr_expect(slot->begin == truth->slots[at].begin && slot->end == truth->slots[at].end &&
-				seam__slot_request(&requests, &slots, i)->size_bytes == truth->slots[at].size_bytes,
+				seam__slot_request(&slots, i)->size_bytes == truth->slots[at].size_bytes,
 			"row %zu, seed %lu: slot %u is [%u, %u), not [%u, %u)", row, (unsigned long)seed, i,
 			slot->begin, slot->end, truth->slots[at].begin, truth->slots[at].end);
 		at++;
@@ -221,12 +219,12 @@ Test(slots, of_made_up_programs_live_as_the_program_says)
 				wish.iterations += marks != 0 ? 0 : 2;
 				trace = trace_program(&wish, &truth);
 				read_trace();
-				cr_assert_eq(seam__period_find(trace, &beats, &error, &period), SEAM_OK,
+				cr_assert_eq(seam__period_find(&beats, &error, &period), SEAM_OK,
 					"row %zu, seed %lu: %s", row, (unsigned long)seed, error.text);
-				cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots),
-					SEAM_OK, "row %zu, seed %lu: %s", row, (unsigned long)seed, error.text);
-				cr_expect_null(seam__slots_check(&requests, &slots), "row %zu, seed %lu: %s", row,
-					(unsigned long)seed, seam__slots_check(&requests, &slots));
+				cr_assert_eq(seam__slots_init(&beats, &period, &error, &slots), SEAM_OK,
+					"row %zu, seed %lu: %s", row, (unsigned long)seed, error.text);
+				cr_expect_null(seam__slots_check(&slots), "row %zu, seed %lu: %s", row,
+					(unsigned long)seed, seam__slots_check(&slots));
 				cr_expect_eq(slots.resident_bytes, truth.resident_bytes, "row %zu, seed %lu, marks %d",
 					row, (unsigned long)seed, marks);
 				cr_expect_eq(slots.resident_count, truth.resident_count, "row %zu, seed %lu, marks %d",
@@ -254,7 +252,7 @@ Test(slots, of_a_given_period_need_few_iterations_before_it)
 		read_trace();
 		cr_assert_eq(slots_of(truth.first_event, truth.first_event + truth.iteration_events), SEAM_OK,
 			"seed %lu: %s", (unsigned long)seed, error.text);
-		cr_expect_null(seam__slots_check(&requests, &slots));
+		cr_expect_null(seam__slots_check(&slots));
 		expect_truth(&truth, 100, seed);
 		forget();
 	}

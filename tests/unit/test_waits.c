@@ -82,13 +82,12 @@ static void solve(uint64_t first, uint64_t last, uint64_t seed)
 	struct seam_period period = seam__period_whole(trace);
 
 	cr_assert_eq(seam__requests_init(trace, &requests), SEAM_OK);
-	cr_assert_eq(seam__tokens_init(trace, &requests, &beats), SEAM_OK);
+	cr_assert_eq(seam__tokens_init(&requests, &beats), SEAM_OK);
 	if (last != 0)
-		cr_assert_eq(
-			seam__period_given(trace, &beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
-	cr_assert_eq(seam__slots_init(trace, &requests, &beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
-	cr_assert_eq(seam__instance_init(seam__meta_process(), trace, &requests, &slots, &options, &error, &problem),
-		SEAM_OK, "%s", error.text);
+		cr_assert_eq(seam__period_given(&beats, first, last, &error, &period), SEAM_OK, "%s", error.text);
+	cr_assert_eq(seam__slots_init(&beats, &period, &error, &slots), SEAM_OK, "%s", error.text);
+	cr_assert_eq(seam__instance_init(seam__meta_process(), &slots, &options, &error, &problem), SEAM_OK, "%s",
+		error.text);
 	place(seed);
 	cr_assert_null(seam__problem_check_placement(&problem, offsets, ADDRESSES));
 	cr_assert_eq(seam__waits_list(&slots, &problem, offsets, &waits), SEAM_OK);
@@ -123,7 +122,7 @@ static bool take(struct naive *naive, uint32_t slot, uint32_t repetition, size_t
 			if (naive->ended[repetition - list[w].lag][list[w].waited][s] > naive->known[stream][s])
 				naive->known[stream][s] = naive->ended[repetition - list[w].lag][list[w].waited][s];
 	}
-	for (uint64_t byte = begin; byte < begin + seam__slot_request(&requests, &slots, slot)->size_bytes; byte++) {
+	for (uint64_t byte = begin; byte < begin + seam__slot_request(&slots, slot)->size_bytes; byte++) {
 		uint32_t last = naive->last_slot[byte];
 
 		if (last != 0 && seam__slot_at(&slots, last - 1)->stream != stream &&

@@ -20,8 +20,6 @@ struct occurrence {
 };
 
 struct finder {
-	const struct seam_trace *trace;
-	const struct seam_traced_requests *requests;
 	const struct seam_period_slots *slots;
 	struct seam_homolayer *out;
 	struct seam_grow occurrences; /* struct occurrence */
@@ -36,7 +34,7 @@ static uint32_t period_positions(const struct finder *finder)
 
 static const char *module_text(const struct finder *finder, uint32_t module)
 {
-	return seam_trace_string(finder->trace, module);
+	return seam_trace_string(finder->slots->requests->trace, module);
 }
 
 /* Characters up to the end of the first part that is a number; all where there is none. */
@@ -113,8 +111,8 @@ static enum seam_rc scan(struct finder *finder)
 
 	for (uint64_t e = finder->slots->period.first_event; e < finder->slots->period.last_event && rc == SEAM_OK;
 		e++) {
-		const struct seam_trace_event *event = &finder->trace->events[e];
-		uint32_t request = seam__request_of(finder->requests, e);
+		const struct seam_trace_event *event = &finder->slots->requests->trace->events[e];
+		uint32_t request = seam__request_of(finder->slots->requests, e);
 		uint32_t position = seam__slots_position(finder->slots, e);
 
 		phase += event->kind == SEAM_TRACE_PHASE_BEGIN || event->kind == SEAM_TRACE_PHASE_END;
@@ -122,7 +120,7 @@ static enum seam_rc scan(struct finder *finder)
 			request == SEAM__REQUEST_NONE || position >= period_positions(finder))
 			continue;
 		finder->modules[position] = event->module;
-		if (seam__request_at(finder->requests, request)->dynamic)
+		if (seam__request_at(finder->slots->requests, request)->dynamic)
 			rc = note_dynamic(finder, position, event->module, phase);
 	}
 	return rc;
@@ -169,7 +167,7 @@ static enum seam_rc add_request(struct finder *finder, uint32_t number, uint32_t
 {
 	const struct occurrence *list = finder->occurrences.items;
 	const struct seam_period_slot *slot = seam__slot_at(finder->slots, number);
-	const struct seam_traced_request *request = seam__slot_request(finder->requests, finder->slots, number);
+	const struct seam_traced_request *request = seam__slot_request(finder->slots, number);
 	const struct occurrence *begin = &list[finder->at[slot->begin]];
 	uint32_t period = period_positions(finder);
 	uint64_t longest = (uint64_t)finder->slots->copies * period;
@@ -205,16 +203,16 @@ static enum seam_rc find(struct finder *finder, uint32_t problem_streams)
 	if (rc == SEAM_OK)
 		rc = extend(finder);
 	for (uint32_t i = 0; i < seam__slots_count(finder->slots) && rc == SEAM_OK; i++)
-		if (!seam__slot_is_placed(finder->requests, finder->slots, i))
+		if (!seam__slot_is_placed(finder->slots, i))
 			rc = add_request(finder, i, problem_streams);
 	return rc;
 }
 
-enum seam_rc seam__homolayer_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+enum seam_rc seam__homolayer_init(
 	const struct seam_period_slots *slots, uint32_t problem_streams, struct seam_homolayer *ret_homolayer)
 {
 	struct seam_homolayer made = {0};
-	struct finder finder = {.trace = trace, .requests = requests, .slots = slots, .out = &made};
+	struct finder finder = {.slots = slots, .out = &made};
 	struct seam_meta *meta = seam__meta_process();
 	size_t positions = (size_t)slots->position_count + 1;
 	enum seam_rc rc = seam__strings_init(&made.names);

@@ -25,9 +25,8 @@ struct seam_homolayer {
 /* problem_streams: of the static problem. A request that other streams use, or whose stream is none of those, gets
  * SEAM__STREAM_NONE; so do all where the problem's streams are not those of the slots (waits are inserted). O(events of
  * the period + dynamic requests). Errors: SEAM_OOM_META, SEAM_INVALID (too many names). */
-SEAM_MUST_USE enum seam_rc seam__homolayer_init(const struct seam_trace *trace,
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t problem_streams,
-	struct seam_homolayer *ret_homolayer);
+SEAM_MUST_USE enum seam_rc seam__homolayer_init(
+	const struct seam_period_slots *slots, uint32_t problem_streams, struct seam_homolayer *ret_homolayer);
 void seam__homolayer_fini(struct seam_homolayer *homolayer); /* a zeroed one is allowed */
 
 /* Name of the broken invariant, or NULL. */

@@ -28,12 +28,12 @@ static enum seam_rc find_period(const struct seam_trace *trace, const struct sea
 		return SEAM_OK;
 	case SEAM_PLAN_PERIOD_GIVEN:
 		return seam__period_given(
-			trace, &analysis->tokens, options->first_event, options->last_event, error, &analysis->period);
+			&analysis->tokens, options->first_event, options->last_event, error, &analysis->period);
 	case SEAM_PLAN_PERIOD_FIND:
-		return seam__period_find(trace, &analysis->tokens, error, &analysis->period);
+		return seam__period_find(&analysis->tokens, error, &analysis->period);
 	case SEAM_PLAN_PERIOD_AUTO:
 	default:
-		rc = seam__period_find(trace, &analysis->tokens, &none, &analysis->period);
+		rc = seam__period_find(&analysis->tokens, &none, &analysis->period);
 		if (rc == SEAM_NOT_FOUND) {
 			analysis->period = seam__period_whole(trace);
 			rc = SEAM_OK;
@@ -42,9 +42,8 @@ static enum seam_rc find_period(const struct seam_trace *trace, const struct sea
 	}
 }
 
-static enum seam_rc make_problem(const struct seam_trace *trace, const struct seam_plan_options *options,
-	enum seam_plan_streams streams, uint32_t apart_positions, struct seam_trace_error *error,
-	struct seam_analysis *analysis)
+static enum seam_rc make_problem(const struct seam_plan_options *options, enum seam_plan_streams streams,
+	uint32_t apart_positions, struct seam_trace_error *error, struct seam_analysis *analysis)
 {
 	const struct seam_instance_options instance = {.align_bytes = options->align_bytes,
 		.streams = streams,
@@ -55,22 +54,20 @@ static enum seam_rc make_problem(const struct seam_trace *trace, const struct se
 		.taken_count = options->taken_count};
 
 	analysis->inserts = streams == SEAM_PLAN_STREAMS_INSERT;
-	return seam__instance_init(seam__meta_process(), trace, &analysis->requests, &analysis->slots, &instance, error,
-		&analysis->problem);
+	return seam__instance_init(seam__meta_process(), &analysis->slots, &instance, error, &analysis->problem);
 }
 
 /* From the period on. On failure nothing of it is left. */
-static enum seam_rc lay_out(const struct seam_trace *trace, const struct seam_plan_options *options,
-	struct seam_trace_error *error, struct seam_analysis *analysis)
+static enum seam_rc lay_out(
+	const struct seam_plan_options *options, struct seam_trace_error *error, struct seam_analysis *analysis)
 {
 	const enum seam_plan_streams streams =
 		options->streams == SEAM_PLAN_STREAMS_AUTO ? SEAM_PLAN_STREAMS_EDGES : options->streams;
-	enum seam_rc rc = seam__slots_init(
-		trace, &analysis->requests, &analysis->tokens, &analysis->period, error, &analysis->slots);
+	enum seam_rc rc = seam__slots_init(&analysis->tokens, &analysis->period, error, &analysis->slots);
 
 	if (rc != SEAM_OK)
 		return rc;
-	rc = make_problem(trace, options, streams, 0, error, analysis);
+	rc = make_problem(options, streams, 0, error, analysis);
 	if (rc != SEAM_OK)
 		seam__slots_fini(&analysis->slots);
 	return rc;
@@ -120,37 +117,33 @@ static enum seam_rc reconsider(const struct seam_trace *trace, const struct seam
 	seam__problem_fini(&analysis->problem);
 	seam__slots_fini(&analysis->slots);
 	analysis->period = seam__period_whole(trace);
-	return lay_out(trace, options, error, analysis);
+	return lay_out(options, error, analysis);
 }
 
-enum seam_rc seam__analysis_replace(struct seam_analysis *analysis, const struct seam_trace *trace,
-	const struct seam_plan_options *options, enum seam_plan_streams streams, uint32_t apart_positions,
-	struct seam_trace_error *error)
+enum seam_rc seam__analysis_replace(struct seam_analysis *analysis, const struct seam_plan_options *options,
+	enum seam_plan_streams streams, uint32_t apart_positions, struct seam_trace_error *error)
 {
 	seam__problem_fini(&analysis->problem);
-	return make_problem(trace, options, streams, apart_positions, error, analysis);
+	return make_problem(options, streams, apart_positions, error, analysis);
 }
 
 enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
 	struct seam_trace_error *error, struct seam_analysis *ret_analysis)
 {
-	struct seam_analysis made = {0};
-	enum seam_rc rc = seam__requests_init(trace, &made.requests);
+	enum seam_rc rc;
 
+	*ret_analysis = (struct seam_analysis){.inserts = false};
+	rc = seam__requests_init(trace, &ret_analysis->requests);
 	if (rc == SEAM_INVALID)
 		seam__trace_error_set(error, 0, "more events or bytes than a plan can hold");
 	if (rc == SEAM_OK)
-		rc = seam__tokens_init(trace, &made.requests, &made.tokens);
+		rc = seam__tokens_init(&ret_analysis->requests, &ret_analysis->tokens);
 	if (rc == SEAM_OK)
-		rc = find_period(trace, options, error, &made);
+		rc = find_period(trace, options, error, ret_analysis);
 	if (rc == SEAM_OK)
-		rc = lay_out(trace, options, error, &made);
+		rc = lay_out(options, error, ret_analysis);
 	if (rc == SEAM_OK && options->period == SEAM_PLAN_PERIOD_AUTO)
-		rc = reconsider(trace, options, error, &made);
-	if (rc == SEAM_OK)
-		*ret_analysis = made;
-	else
-		seam__analysis_fini(&made);
+		rc = reconsider(trace, options, error, ret_analysis);
 	return rc;
 }
 

@@ -25,15 +25,15 @@ struct seam_analysis {
 
 /* options: resolved. With SEAM_PLAN_PERIOD_AUTO a loop inside of an iteration is no period, unless steps are marked:
  * most of what lives in it lives on across its boundary (micro-batches in a pipeline), and a plan of it would be of no
- SEAM_PLAN_STREAMS_AUTO; UINT64_MAX: hardly
- * more than what lives at once. ret_analysis: for seam__analysis_fini(), on success only. Errors: those of
+ * use. The problem is that of the trace's edges for SEAM_PLAN_STREAMS_AUTO. ret_analysis: stays where it is, as its
+ * parts name each other, and the trace as long; for seam__analysis_fini(), after a failure too. Errors: those of
  * seam_plan_make() but for solvers, with `error` (may be NULL) filled. */
 SEAM_MUST_USE enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
 	struct seam_trace_error *error, struct seam_analysis *ret_analysis);
 
 /* Another problem of the same slots, in the place of the one that is there: see instance.h. Errors: SEAM_OOM_META:
  * there is none then. */
-SEAM_MUST_USE enum seam_rc seam__analysis_replace(struct seam_analysis *analysis, const struct seam_trace *trace,
+SEAM_MUST_USE enum seam_rc seam__analysis_replace(struct seam_analysis *analysis,
 	const struct seam_plan_options *options, enum seam_plan_streams streams, uint32_t apart_positions,
 	struct seam_trace_error *error);
 

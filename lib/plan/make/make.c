@@ -41,8 +41,8 @@ static enum seam_rc find_space(struct making *making)
 		.offsets = making->placed.offsets,
 		.arena_bytes = making->placed.peak_bytes,
 		.copies = making->analysis.slots.copies};
-	enum seam_rc rc = seam__homolayer_init(making->trace, &making->analysis.requests, &making->analysis.slots,
-		making->analysis.problem.streams, &making->homolayer);
+	enum seam_rc rc =
+		seam__homolayer_init(&making->analysis.slots, making->analysis.problem.streams, &making->homolayer);
 
 	if (rc != SEAM_OK)
 		return rc;
@@ -79,8 +79,8 @@ static enum seam_rc write_slots(struct making *making, struct seam_plan_builder 
 		return SEAM_OOM_META;
 	for (size_t i = 0; i < making->homolayer.slots.count; i++)
 		groups[slots[i]] = making->dynamic.group_of[i];
-	return seam__plan_assembly_slots(builder, making->trace, &making->analysis.requests, &making->analysis.slots,
-		&making->analysis.problem, making->placed.offsets, groups);
+	return seam__plan_assembly_slots(
+		builder, &making->analysis.slots, &making->analysis.problem, making->placed.offsets, groups);
 }
 
 static enum seam_rc list_waits(struct making *making, struct seam_plan_builder *builder)
@@ -107,8 +107,7 @@ static enum seam_rc write_down(struct making *making, struct seam_plan_builder *
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_string(builder, making->search.solver, &header->solver);
 	if (rc == SEAM_OK)
-		rc = seam__prologue_add(
-			making->analysis.problem.region, &making->analysis.requests, &making->analysis.slots, builder);
+		rc = seam__prologue_add(making->analysis.problem.region, &making->analysis.slots, builder);
 	if (rc == SEAM_OK && making->analysis.inserts)
 		rc = list_waits(making, builder);
 	seam__search_describe(&making->search, &making->options, &making->placed, header);
@@ -156,7 +155,7 @@ enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_p
 		return rc;
 	rc = seam__analysis_init(trace, &making.options, error, &making.analysis);
 	if (rc == SEAM_OK && making.options.streams == SEAM_PLAN_STREAMS_AUTO)
-		rc = seam__wait_distance_choose(trace, &making.options, most_bytes, error, &making.analysis, &work_ns);
+		rc = seam__wait_distance_choose(&making.options, most_bytes, error, &making.analysis, &work_ns);
 	if (rc == SEAM_OK && making.analysis.problem.lower_bytes > most_bytes)
 		rc = SEAM_UNSUPPORTED;
 	if (rc == SEAM_OK)

@@ -23,13 +23,12 @@ static enum seam_rc name_slot(struct seam_plan_builder *builder, const struct se
 	return rc;
 }
 
-static enum seam_rc add_slot(struct seam_plan_builder *builder, const struct seam_trace *trace,
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number,
+static enum seam_rc add_slot(struct seam_plan_builder *builder, const struct seam_period_slots *slots, uint32_t number,
 	const uint64_t *offsets, const uint32_t *groups)
 {
 	const struct seam_period_slot *from = seam__slot_at(slots, number);
-	const struct seam_traced_request *request = seam__slot_request(requests, slots, number);
-	const struct seam_traced_request *freed = seam__slot_freed(requests, slots, number);
+	const struct seam_traced_request *request = seam__slot_request(slots, number);
+	const struct seam_traced_request *freed = seam__slot_freed(slots, number);
 	struct seam_plan_slot slot = {
 		.size_bytes = request->size_bytes,
 		.begin = from->begin,
@@ -41,18 +40,17 @@ static enum seam_rc add_slot(struct seam_plan_builder *builder, const struct sea
 		.group = request->dynamic ? groups[number] : 0,
 		.event = request->alloc,
 	};
-	enum seam_rc rc = name_slot(builder, trace, request, freed, &slot);
+	enum seam_rc rc = name_slot(builder, slots->requests->trace, request, freed, &slot);
 
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_stream(
-			builder, seam__stream_at(requests, request->stream)->stream, &slot.stream);
+			builder, seam__stream_at(slots->requests, request->stream)->stream, &slot.stream);
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_slot(builder, &slot, request->dynamic ? NULL : offsets);
 	return rc;
 }
 
-static enum seam_rc set_header(struct seam_plan_builder *builder, const struct seam_trace *trace,
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots)
+static enum seam_rc set_header(struct seam_plan_builder *builder, const struct seam_period_slots *slots)
 {
 	struct seam_plan_header *header = &builder->header;
 	enum seam_rc rc;
@@ -62,19 +60,19 @@ static enum seam_rc set_header(struct seam_plan_builder *builder, const struct s
 	header->last_event = slots->period.last_event;
 	header->positions = slots->position_count;
 	header->resident_bytes = slots->resident_bytes;
-	rc = seam__plan_assembly_dynamic_bytes(requests, slots, &header->unplaced_bytes);
+	rc = seam__plan_assembly_dynamic_bytes(slots, &header->unplaced_bytes);
 	if (rc == SEAM_OK)
-		rc = seam_plan_fingerprint(trace, header->first_event, header->last_event, &header->fingerprint);
+		rc = seam_plan_fingerprint(
+			slots->requests->trace, header->first_event, header->last_event, &header->fingerprint);
 	return rc;
 }
 
-enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const struct seam_trace *trace,
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
+enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const struct seam_period_slots *slots,
 	const struct seam_problem *problem, const uint64_t *offsets, const uint32_t *groups)
 {
 	uint32_t count = seam__slots_count(slots);
 	uint64_t *by_copy;
-	enum seam_rc rc = set_header(builder, trace, requests, slots);
+	enum seam_rc rc = set_header(builder, slots);
 
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_reserve(builder, count);
@@ -90,7 +88,7 @@ enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const 
 			by_copy[(size_t)item->request * slots->copies + item->copy] = offsets[i];
 	}
 	for (uint32_t i = 0; i < count && rc == SEAM_OK; i++)
-		rc = add_slot(builder, trace, requests, slots, i, &by_copy[(size_t)i * slots->copies], groups);
+		rc = add_slot(builder, slots, i, &by_copy[(size_t)i * slots->copies], groups);
 	return rc;
 }
 
@@ -113,8 +111,7 @@ static void add_live(uint64_t *live, uint32_t positions, uint64_t size_bytes, ui
 	}
 }
 
-enum seam_rc seam__plan_assembly_dynamic_bytes(
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint64_t *ret_bytes)
+enum seam_rc seam__plan_assembly_dynamic_bytes(const struct seam_period_slots *slots, uint64_t *ret_bytes)
 {
 	uint64_t *live;
 	uint64_t now = 0;
@@ -127,9 +124,9 @@ enum seam_rc seam__plan_assembly_dynamic_bytes(
 	for (uint32_t i = 0; i < seam__slots_count(slots); i++) {
 		const struct seam_period_slot *slot = seam__slot_at(slots, i);
 
-		if (!seam__slot_is_placed(requests, slots, i))
-			add_live(live, slots->position_count, seam__slot_request(requests, slots, i)->size_bytes,
-				slot->begin, slot->end);
+		if (!seam__slot_is_placed(slots, i))
+			add_live(live, slots->position_count, seam__slot_request(slots, i)->size_bytes, slot->begin,
+				slot->end);
 	}
 	for (uint32_t t = 0; t < slots->position_count; t++) {
 		now += live[t];

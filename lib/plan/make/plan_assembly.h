@@ -17,12 +17,12 @@
  * (items that are no slots have a number behind them), and `offsets` an address per item. `groups`: per
  * slot its group of copy 0, for dynamic ones. Sets the header's flags for a linear plan, fingerprint, events,
  * positions, resident_bytes and unplaced_bytes. Errors: SEAM_OOM_META, SEAM_INVALID (too many strings). */
-SEAM_MUST_USE enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const struct seam_trace *trace,
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
-	const struct seam_problem *problem, const uint64_t *offsets, const uint32_t *groups);
+SEAM_MUST_USE enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder,
+	const struct seam_period_slots *slots, const struct seam_problem *problem, const uint64_t *offsets,
+	const uint32_t *groups);
 
 /* The largest sum of sizes of dynamic slots that live at once, around the circle. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__plan_assembly_dynamic_bytes(
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint64_t *ret_bytes);
+	const struct seam_period_slots *slots, uint64_t *ret_bytes);
 
 #endif

@@ -12,7 +12,6 @@
 
 /* The requests before the period that do not stay, against the period's own. */
 struct prologue {
-	const struct seam_traced_requests *requests;
 	const struct seam_period_slots *slots;
 	uint32_t end;      /* behind the last one that stays */
 	uint32_t *numbers; /* of those requests */
@@ -48,8 +47,9 @@ static uint64_t late_from(const struct seam_period_slots *slots)
 }
 
 /* The number behind the last one that stays. */
-static uint32_t find_end(const struct seam_traced_requests *requests, const struct seam_period_slots *slots)
+static uint32_t find_end(const struct seam_period_slots *slots)
 {
+	const struct seam_traced_requests *requests = slots->requests;
 	const uint64_t last = last_event(slots);
 	const uint64_t late = late_from(slots);
 	uint64_t left_bytes = slots->resident_bytes;
@@ -70,13 +70,13 @@ static uint32_t find_end(const struct seam_traced_requests *requests, const stru
 
 static bool is_staying(const struct prologue *prologue, uint32_t request)
 {
-	return request < prologue->end && stays(prologue->slots, seam__request_at(prologue->requests, request));
+	return request < prologue->end && stays(prologue->slots, seam__request_at(prologue->slots->requests, request));
 }
 
 static bool are_alike(const struct prologue *prologue, uint32_t at, uint32_t slot)
 {
-	const struct seam_traced_request *a = seam__request_at(prologue->requests, prologue->numbers[at]);
-	const struct seam_traced_request *b = seam__slot_request(prologue->requests, prologue->slots, slot);
+	const struct seam_traced_request *a = seam__request_at(prologue->slots->requests, prologue->numbers[at]);
+	const struct seam_traced_request *b = seam__slot_request(prologue->slots, slot);
 
 	return a->dynamic == b->dynamic && (a->dynamic || a->size_bytes == b->size_bytes) && a->stream == b->stream;
 }
@@ -178,7 +178,7 @@ static enum seam_rc write(const struct prologue *prologue, uint32_t end, struct 
 	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < end && rc == SEAM_OK; i++) {
-		const struct seam_traced_request *request = seam__request_at(prologue->requests, i);
+		const struct seam_traced_request *request = seam__request_at(prologue->slots->requests, i);
 		const bool staying = is_staying(prologue, i);
 		const struct seam_plan_prologue asked = {
 			.size_bytes = request->size_bytes,
@@ -186,20 +186,20 @@ static enum seam_rc write(const struct prologue *prologue, uint32_t end, struct 
 			.slot = staying ? SEAM_PLAN_NO_SLOT : prologue->slot_of[next++],
 		};
 
-		if (is_common(prologue->requests, request))
+		if (is_common(prologue->slots->requests, request))
 			rc = seam__grow_append(&builder->prologue, &asked, 1);
 	}
 	return rc;
 }
 
-enum seam_rc seam__prologue_add(struct seam_region *region, const struct seam_traced_requests *requests,
-	const struct seam_period_slots *slots, struct seam_plan_builder *builder)
+enum seam_rc seam__prologue_add(
+	struct seam_region *region, const struct seam_period_slots *slots, struct seam_plan_builder *builder)
 {
-	struct prologue prologue = {.requests = requests, .slots = slots, .comparisons = COMPARISONS};
+	struct prologue prologue = {.slots = slots, .comparisons = COMPARISONS};
 
 	if (slots->period.linear || seam__slots_count(slots) == 0)
 		return SEAM_OK;
-	prologue.end = find_end(requests, slots);
+	prologue.end = find_end(slots);
 	if (prologue.end == 0)
 		return SEAM_OK;
 	enum seam_rc rc = find_slots(region, &prologue);

@@ -18,7 +18,7 @@ struct seam_region; /* for what is needed while at work */
 /* Appends it to a plan of these slots. Blocks that are live from before the trace are its first requests. What is made
  * very late, or so shortly before the period that it may be an older block of a slot, is left out. Errors:
  * SEAM_OOM_META. O(requests). */
-SEAM_MUST_USE enum seam_rc seam__prologue_add(struct seam_region *region, const struct seam_traced_requests *requests,
-	const struct seam_period_slots *slots, struct seam_plan_builder *builder);
+SEAM_MUST_USE enum seam_rc seam__prologue_add(
+	struct seam_region *region, const struct seam_period_slots *slots, struct seam_plan_builder *builder);
 
 #endif

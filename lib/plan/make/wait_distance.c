@@ -9,7 +9,6 @@
 #define SEARCH_SHARE 32u
 
 struct choice {
-	const struct seam_trace *trace;
 	const struct seam_plan_options *options;
 	struct seam_trace_error *error;
 	struct seam_analysis *analysis;
@@ -19,8 +18,7 @@ struct choice {
 
 static enum seam_rc set_problem(struct choice *choice, enum seam_plan_streams streams, uint32_t apart_positions)
 {
-	return seam__analysis_replace(
-		choice->analysis, choice->trace, choice->options, streams, apart_positions, choice->error);
+	return seam__analysis_replace(choice->analysis, choice->options, streams, apart_positions, choice->error);
 }
 
 /* The peak of a quick placement of the problem; UINT64_MAX: none is small enough. */
@@ -103,11 +101,10 @@ static enum seam_rc choose(struct choice *choice, bool has_limit)
 					   : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, positions);
 }
 
-enum seam_rc seam__wait_distance_choose(const struct seam_trace *trace, const struct seam_plan_options *options,
-	uint64_t most_bytes, struct seam_trace_error *error, struct seam_analysis *analysis, uint64_t *ret_work_ns)
+enum seam_rc seam__wait_distance_choose(const struct seam_plan_options *options, uint64_t most_bytes,
+	struct seam_trace_error *error, struct seam_analysis *analysis, uint64_t *ret_work_ns)
 {
-	struct choice choice = {
-		.trace = trace, .options = options, .error = error, .analysis = analysis, .most_bytes = most_bytes};
+	struct choice choice = {.options = options, .error = error, .analysis = analysis, .most_bytes = most_bytes};
 	const enum seam_rc rc = choose(&choice, most_bytes != UINT64_MAX);
 
 	*ret_work_ns = choice.work_ns;

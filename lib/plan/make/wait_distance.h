@@ -22,8 +22,7 @@
  * plan may need; where no distance can be afforded the problem stays the one it was. UINT64_MAX: hardly more than what
  * lives at once, at any distance. *ret_work_ns: as in struct seam_search. Errors: those
  * of seam__search_run(). */
-SEAM_MUST_USE enum seam_rc seam__wait_distance_choose(const struct seam_trace *trace,
-	const struct seam_plan_options *options, uint64_t most_bytes, struct seam_trace_error *error,
-	struct seam_analysis *analysis, uint64_t *ret_work_ns);
+SEAM_MUST_USE enum seam_rc seam__wait_distance_choose(const struct seam_plan_options *options, uint64_t most_bytes,
+	struct seam_trace_error *error, struct seam_analysis *analysis, uint64_t *ret_work_ns);
 
 #endif

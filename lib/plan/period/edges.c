@@ -30,8 +30,8 @@ static enum seam_rc records_ago(
 	return rc;
 }
 
-enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam_tokens *tokens, uint64_t first_event,
-	uint64_t last_event, uint64_t *ret_hash)
+enum seam_rc seam__edges_hash(
+	const struct seam_tokens *tokens, uint64_t first_event, uint64_t last_event, uint64_t *ret_hash)
 {
 	struct seam_idmap recorded;
 	uint32_t begin = seam__tokens_before(tokens, first_event);
@@ -42,7 +42,7 @@ enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam_
 
 	seam__idmap_init(&recorded);
 	for (uint64_t e = first_event; rc == SEAM_OK && e < last_event; e++) {
-		const struct seam_trace_event *event = &trace->events[e];
+		const struct seam_trace_event *event = &tokens->requests->trace->events[e];
 		uint64_t ago;
 
 		if (token < seam__tokens_count(tokens) && seam__tokens_at(tokens, token)->event == e)

@@ -19,7 +19,7 @@ bool seam__edges_any(const struct seam_trace *trace, uint64_t first_event, uint6
 /* A hash of the edges in [first, last): equal for two stretches of equal tokens if the same edges stand at the same
  * places in both. A wait for a record from before the stretch equals any other such wait of that stream.
  * Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__edges_hash(const struct seam_trace *trace, const struct seam_tokens *tokens,
-	uint64_t first_event, uint64_t last_event, uint64_t *ret_hash);
+SEAM_MUST_USE enum seam_rc seam__edges_hash(
+	const struct seam_tokens *tokens, uint64_t first_event, uint64_t last_event, uint64_t *ret_hash);
 
 #endif

@@ -14,8 +14,6 @@
 struct builder {
 	struct seam_region *region; /* until the problem is made */
 	struct seam_meta *meta;     /* the problem's */
-	const struct seam_trace *trace;
-	const struct seam_traced_requests *requests;
 	const struct seam_period_slots *slots;
 	const struct seam_instance_options *options;
 	struct seam_trace_error *error;
@@ -44,12 +42,12 @@ static uint32_t stream_count(const struct builder *builder)
 
 static const struct seam_traced_stream *stream_of(const struct builder *builder, uint32_t stream)
 {
-	return seam__stream_at(builder->requests, ((const uint32_t *)builder->slots->streams.items)[stream]);
+	return seam__stream_at(builder->slots->requests, ((const uint32_t *)builder->slots->streams.items)[stream]);
 }
 
 static const struct seam_traced_request *request_of(const struct builder *builder, uint32_t slot)
 {
-	return seam__slot_request(builder->requests, builder->slots, slot);
+	return seam__slot_request(builder->slots, slot);
 }
 
 /* The streams of the problem: those of slots with a place; only their pools where all streams are as one. */
@@ -80,7 +78,7 @@ static enum seam_rc rank_slots(struct builder *builder)
 
 	for (uint32_t i = 0; i < builder->slot_count; i++) {
 		builder->rank_of[i] = SEAM__ITEM_NONE;
-		if (!seam__slot_is_placed(builder->requests, builder->slots, i))
+		if (!seam__slot_is_placed(builder->slots, i))
 			continue;
 		builder->rank_of[i] = builder->placed++;
 		if (__builtin_add_overflow(bytes, request_of(builder, i)->size_bytes, &bytes) ||
@@ -181,11 +179,11 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 	struct seam_item *item;
 	uint32_t slot;
 
-	if (fixed->event < builder->trace->header.event_count)
-		number = seam__request_of(builder->requests, fixed->event);
-	if (number == SEAM__REQUEST_NONE || seam__request_at(builder->requests, number)->alloc != fixed->event)
+	if (fixed->event < builder->slots->requests->trace->header.event_count)
+		number = seam__request_of(builder->slots->requests, fixed->event);
+	if (number == SEAM__REQUEST_NONE || seam__request_at(builder->slots->requests, number)->alloc != fixed->event)
 		return refuse(builder, fixed, "there is no allocation of that number");
-	request = seam__request_at(builder->requests, number);
+	request = seam__request_at(builder->slots->requests, number);
 	if ((fixed->offset_bytes | fixed->room_bytes) % builder->options->align_bytes != 0 ||
 		fixed->offset_bytes >= BYTES_MAX || fixed->room_bytes >= BYTES_MAX)
 		return refuse(builder, fixed, "the address is not aligned, or too large");
@@ -293,15 +291,14 @@ static enum seam_rc finish(const struct builder *builder)
 static enum seam_rc find_holds(struct builder *builder)
 {
 	const struct seam_period *period = &builder->slots->period;
-	const struct seam_safety_question question = {
-		builder->region, builder->trace, builder->requests, builder->slots};
 
 	if (stream_count(builder) < 2 || !period->same_edges ||
-		!seam__edges_any(builder->trace, period->first_event, period->last_event))
+		!seam__edges_any(builder->slots->requests->trace, period->first_event, period->last_event))
 		return SEAM_OK;
 	builder->holds = seam__region_array(
 		builder->region, (size_t)builder->slot_count * stream_count(builder), sizeof(*builder->holds));
-	return builder->holds != NULL ? seam__safety_holds(&question, builder->holds) : SEAM_OOM_META;
+	return builder->holds != NULL ? seam__safety_holds(builder->region, builder->slots, builder->holds)
+				      : SEAM_OOM_META;
 }
 
 static enum seam_rc build(struct builder *builder)
@@ -343,15 +340,12 @@ static enum seam_rc get_arrays(struct builder *builder)
 												 : SEAM_OK;
 }
 
-enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
+enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_period_slots *slots,
 	const struct seam_instance_options *options, struct seam_trace_error *error, struct seam_problem *ret_problem)
 {
 	struct seam_problem made = {.count = 0};
 	struct builder builder = {.region = seam__region_create(meta),
 		.meta = meta,
-		.trace = trace,
-		.requests = requests,
 		.slots = slots,
 		.options = options,
 		.error = error,

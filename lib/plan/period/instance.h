@@ -44,8 +44,7 @@ struct seam_instance_options {
  * Errors: SEAM_INVALID (a fixed block that is none of the period or of its residents, is dynamic, unaligned, named
  * twice, or overlaps another that it may live together with; sizes too large; `error`, which may be NULL, says so),
  * SEAM_OOM_META. O(slots * copies * streams) and what safety_trace.h takes. */
-SEAM_MUST_USE enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_trace *trace,
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots,
+SEAM_MUST_USE enum seam_rc seam__instance_init(struct seam_meta *meta, const struct seam_period_slots *slots,
 	const struct seam_instance_options *options, struct seam_trace_error *error, struct seam_problem *ret_problem);
 
 #endif

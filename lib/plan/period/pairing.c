@@ -24,8 +24,6 @@ struct loose {
 };
 
 struct pairing {
-	const struct seam_trace *trace;
-	const struct seam_traced_requests *requests;
 	const struct seam_tokens *tokens;
 	struct seam_period_slots *slots;
 	struct seam_grow arrivals; /* struct arrival, in order of events */
@@ -42,13 +40,15 @@ static enum seam_rc list_arrivals(struct pairing *pairing)
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint64_t e = period->first_event; rc == SEAM_OK && e < period->last_event; e++) {
-		struct arrival arrival = {
-			.event = (uint32_t)e, .token = BEAT_NONE, .request = seam__request_of(pairing->requests, e)};
+		struct arrival arrival = {.event = (uint32_t)e,
+			.token = BEAT_NONE,
+			.request = seam__request_of(pairing->slots->requests, e)};
 
 		if (token < seam__tokens_count(pairing->tokens) && seam__tokens_at(pairing->tokens, token)->event == e)
 			arrival.token = token++;
-		if (arrival.request != SEAM__REQUEST_NONE && pairing->trace->events[e].kind == SEAM_TRACE_FREE &&
-			seam__request_at(pairing->requests, arrival.request)->alloc < period->first_event)
+		if (arrival.request != SEAM__REQUEST_NONE &&
+			pairing->tokens->requests->trace->events[e].kind == SEAM_TRACE_FREE &&
+			seam__request_at(pairing->slots->requests, arrival.request)->alloc < period->first_event)
 			rc = seam__grow_append(&pairing->arrivals, &arrival, 1);
 	}
 	return rc;
@@ -58,8 +58,8 @@ static enum seam_rc list_arrivals(struct pairing *pairing)
 static bool join(struct pairing *pairing, uint32_t slot, struct arrival *arrival, uint64_t lag)
 {
 	struct seam_period_slot *open = (struct seam_period_slot *)pairing->slots->items.items + slot;
-	const struct seam_traced_request *asked = seam__slot_request(pairing->requests, pairing->slots, slot);
-	const struct seam_traced_request *freed = seam__request_at(pairing->requests, arrival->request);
+	const struct seam_traced_request *asked = seam__slot_request(pairing->slots, slot);
+	const struct seam_traced_request *freed = seam__request_at(pairing->slots->requests, arrival->request);
 	uint64_t end = seam__slots_position(pairing->slots, arrival->event) + lag * pairing->slots->position_count;
 
 	if (arrival->taken || open->free_event != SEAM__EVENT_NONE || asked->stream != freed->stream ||
@@ -87,8 +87,9 @@ static bool is_steady(const struct pairing *pairing, uint32_t origin, uint64_t l
 			return false; /* the trace goes on in another way */
 		token = seam__tokens_alloc(pairing->tokens, (uint32_t)(origin + period * pairing->allocs));
 		if (token->key != first->key ||
-			seam__request_at(pairing->requests, seam__request_of(pairing->requests, token->event))->free <
-				free_event)
+			seam__request_at(
+				pairing->slots->requests, seam__request_of(pairing->slots->requests, token->event))
+					->free < free_event)
 			return false;
 	}
 	return true;
@@ -112,7 +113,8 @@ static void join_by_place(struct pairing *pairing)
 		token = seam__tokens_alloc(pairing->tokens, (uint32_t)(origin + lag * pairing->allocs));
 		if (is_steady(pairing, origin, lag, arrivals[i].token))
 			(void)join(pairing,
-				seam__request_of(pairing->requests, token->event) - pairing->slots->first_request,
+				seam__request_of(pairing->slots->requests, token->event) -
+					pairing->slots->first_request,
 				&arrivals[i], lag);
 	}
 }
@@ -148,10 +150,10 @@ static enum seam_rc list_loose(const struct pairing *pairing, struct seam_grow *
 
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(pairing->slots); i++)
 		if (seam__slot_at(pairing->slots, i)->free_event == SEAM__EVENT_NONE)
-			rc = add_loose(leaving, seam__slot_request(pairing->requests, pairing->slots, i), i);
+			rc = add_loose(leaving, seam__slot_request(pairing->slots, i), i);
 	for (uint32_t i = 0; rc == SEAM_OK && i < pairing->arrivals.count; i++)
 		if (!arrivals[i].taken)
-			rc = add_loose(arriving, seam__request_at(pairing->requests, arrivals[i].request), i);
+			rc = add_loose(arriving, seam__request_at(pairing->slots->requests, arrivals[i].request), i);
 	if (rc == SEAM_OK && leaving->count > 0)
 		qsort(leaving->items, leaving->count, sizeof(struct loose), compare_loose);
 	if (rc == SEAM_OK && arriving->count > 0)
@@ -204,10 +206,10 @@ static enum seam_rc join_rest(struct pairing *pairing, struct seam_trace_error *
 	return rc;
 }
 
-enum seam_rc seam__pairing_apply(const struct seam_trace *trace, const struct seam_traced_requests *requests,
+enum seam_rc seam__pairing_apply(
 	const struct seam_tokens *tokens, struct seam_period_slots *slots, struct seam_trace_error *error)
 {
-	struct pairing pairing = {.trace = trace, .requests = requests, .tokens = tokens, .slots = slots};
+	struct pairing pairing = {.tokens = tokens, .slots = slots};
 	enum seam_rc rc;
 
 	pairing.first = seam__tokens_before(tokens, slots->period.first_event);

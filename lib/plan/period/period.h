@@ -32,13 +32,13 @@ struct seam_period {
 };
 
 /* Errors: SEAM_NOT_FOUND (nothing repeats; `error`, which may be NULL, says so), SEAM_OOM_META. O(events). */
-SEAM_MUST_USE enum seam_rc seam__period_find(const struct seam_trace *trace, const struct seam_tokens *tokens,
-	struct seam_trace_error *error, struct seam_period *ret_period);
+SEAM_MUST_USE enum seam_rc seam__period_find(
+	const struct seam_tokens *tokens, struct seam_trace_error *error, struct seam_period *ret_period);
 
 /* Events [first, last) as a period. Errors: SEAM_INVALID (no such events, or what is live before and behind them
  * differs; `error`, which may be NULL, says how). */
-SEAM_MUST_USE enum seam_rc seam__period_given(const struct seam_trace *trace, const struct seam_tokens *tokens,
-	uint64_t first_event, uint64_t last_event, struct seam_trace_error *error, struct seam_period *ret_period);
+SEAM_MUST_USE enum seam_rc seam__period_given(const struct seam_tokens *tokens, uint64_t first_event,
+	uint64_t last_event, struct seam_trace_error *error, struct seam_period *ret_period);
 
 /* The whole trace, once. */
 struct seam_period seam__period_whole(const struct seam_trace *trace);

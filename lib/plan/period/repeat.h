@@ -26,7 +26,6 @@ SEAM_MUST_USE enum seam_rc seam__repeat_steps(
 	const struct seam_tokens *tokens, struct seam_mark *marks, uint32_t mark_count, struct seam_repeat *ret_repeat);
 
 /* Without marks. Errors: SEAM_NOT_FOUND, SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__repeat_longest(
-	const struct seam_trace *trace, const struct seam_tokens *tokens, struct seam_repeat *ret_repeat);
+SEAM_MUST_USE enum seam_rc seam__repeat_longest(const struct seam_tokens *tokens, struct seam_repeat *ret_repeat);
 
 #endif

@@ -18,9 +18,9 @@ struct place {
 };
 
 /* The bytes that a token adds to what is live, negative ones in wrapping arithmetic. */
-static uint64_t change_of(const struct seam_trace *trace, const struct seam_tokens *tokens, uint32_t token)
+static uint64_t change_of(const struct seam_tokens *tokens, uint32_t token)
 {
-	const struct seam_trace_event *event = &trace->events[seam__tokens_at(tokens, token)->event];
+	const struct seam_trace_event *event = &tokens->requests->trace->events[seam__tokens_at(tokens, token)->event];
 
 	return event->kind == SEAM_TRACE_ALLOC ? event->size : event->kind == SEAM_TRACE_FREE ? 0 - event->size : 0;
 }
@@ -87,8 +87,7 @@ static bool longest_region(const struct seam_tokens *tokens, uint32_t length, ui
 
 /* Where the fewest bytes are live, of the newest beginnings that leave a period and one more token; the newest of
  * equals. The token behind the period says where it ends: what is not a token may stand before it. */
-static uint32_t lowest(
-	const struct seam_trace *trace, const struct seam_tokens *tokens, uint32_t region_last, uint32_t length)
+static uint32_t lowest(const struct seam_tokens *tokens, uint32_t region_last, uint32_t length)
 {
 	uint32_t last = region_last - length - 1;
 	uint32_t first = region_last - 2 * length;
@@ -97,7 +96,7 @@ static uint32_t lowest(
 	uint64_t least = 0;
 
 	for (uint32_t i = last; i-- > first;) {
-		live -= change_of(trace, tokens, i);
+		live -= change_of(tokens, i);
 		if ((int64_t)live < (int64_t)least) {
 			least = live;
 			best = i;
@@ -107,21 +106,20 @@ static uint32_t lowest(
 }
 
 /* Is at least half of what is asked for asked for in the region, without the blocks that live through all of it? */
-static bool is_most(const struct seam_trace *trace, const struct seam_tokens *tokens, const struct seam_repeat *repeat)
+static bool is_most(const struct seam_tokens *tokens, const struct seam_repeat *repeat)
 {
 	uint32_t before = seam__tokens_allocs(tokens, repeat->region_first);
 	uint32_t inside = seam__tokens_allocs(tokens, repeat->region_last) - before;
 	uint32_t through = before;
 
 	for (uint32_t i = 0; i < repeat->region_last; i++)
-		if (trace->events[seam__tokens_at(tokens, i)->event].kind == SEAM_TRACE_FREE &&
+		if (tokens->requests->trace->events[seam__tokens_at(tokens, i)->event].kind == SEAM_TRACE_FREE &&
 			seam__tokens_origin(tokens, i) < before)
 			through--;
 	return (uint64_t)2 * inside >= (uint64_t)tokens->allocs.count - through;
 }
 
-static enum seam_rc search(const struct seam_trace *trace, const struct seam_tokens *tokens, uint32_t *votes,
-	struct seam_repeat *ret_repeat)
+static enum seam_rc search(const struct seam_tokens *tokens, uint32_t *votes, struct seam_repeat *ret_repeat)
 {
 	struct seam_repeat best = {0};
 	uint32_t best_length = 0;
@@ -141,16 +139,15 @@ static enum seam_rc search(const struct seam_trace *trace, const struct seam_tok
 		best = (struct seam_repeat){.region_first = first, .region_last = last};
 		best_length = length;
 	}
-	if (best_length == 0 || !is_most(trace, tokens, &best))
+	if (best_length == 0 || !is_most(tokens, &best))
 		return SEAM_NOT_FOUND;
-	best.first = lowest(trace, tokens, best.region_last, best_length);
+	best.first = lowest(tokens, best.region_last, best_length);
 	best.last = best.first + best_length;
 	*ret_repeat = best;
 	return SEAM_OK;
 }
 
-enum seam_rc seam__repeat_longest(
-	const struct seam_trace *trace, const struct seam_tokens *tokens, struct seam_repeat *ret_repeat)
+enum seam_rc seam__repeat_longest(const struct seam_tokens *tokens, struct seam_repeat *ret_repeat)
 {
 	struct seam_region *region = seam__region_create(seam__meta_process());
 	uint32_t count = seam__tokens_count(tokens);
@@ -168,7 +165,7 @@ enum seam_rc seam__repeat_longest(
 	}
 	if (places != NULL && votes != NULL) {
 		vote(tokens, places, slots - 1, votes);
-		rc = search(trace, tokens, votes, ret_repeat);
+		rc = search(tokens, votes, ret_repeat);
 	}
 	seam__region_destroy(region);
 	return rc;

@@ -214,7 +214,7 @@ static enum seam_rc sort_uses(struct builder *builder)
 
 enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam_traced_requests *ret_requests)
 {
-	struct seam_traced_requests made = {.size_0 = 0};
+	struct seam_traced_requests made = {.trace = trace};
 	struct builder builder = {.trace = trace, .out = &made};
 	const uint32_t none = SEAM__REQUEST_NONE;
 	enum seam_rc rc;

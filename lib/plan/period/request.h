@@ -52,7 +52,8 @@ struct seam_traced_stream {
 };
 
 struct seam_traced_requests {
-	struct seam_grow items; /* struct seam_traced_request */
+	const struct seam_trace *trace; /* outlives them */
+	struct seam_grow items;         /* struct seam_traced_request */
 	struct seam_grow
 		of_event; /* uint32_t per event: the request that it allocates, frees or uses, or SEAM__REQUEST_NONE */
 	struct seam_grow streams; /* struct seam_traced_stream, in order of appearance */

@@ -10,7 +10,7 @@
 
 /* What the row is made with; freed together. */
 struct listing {
-	const struct seam_safety_question *question;
+	const struct seam_period_slots *slots;
 	const struct seam_period *period;
 	struct seam_safety_ops *ops;
 	struct seam_idmap records; /* id of an event: 1 + where it was recorded last */
@@ -65,7 +65,7 @@ static uint64_t counted_from(const struct seam_period *period)
 static void count_positions(const struct listing *listing)
 {
 	const struct seam_period *period = listing->period;
-	const struct seam_trace_event *events = listing->question->trace->events;
+	const struct seam_trace_event *events = listing->slots->requests->trace->events;
 	uint64_t from = counted_from(period);
 	uint32_t count = 0;
 
@@ -80,7 +80,7 @@ static void count_positions(const struct listing *listing)
 static uint64_t same_record(const struct listing *listing, uint64_t record)
 {
 	const struct seam_period *period = listing->period;
-	const struct seam_trace_event *events = listing->question->trace->events;
+	const struct seam_trace_event *events = listing->slots->requests->trace->events;
 	const uint32_t *counts = listing->counts;
 	uint64_t later = record + events_of(period);
 	uint64_t from = counted_from(period);
@@ -95,7 +95,7 @@ static uint64_t same_record(const struct listing *listing, uint64_t record)
 static enum seam_rc note_record(struct listing *listing, uint64_t e)
 {
 	uint64_t *values;
-	enum seam_rc rc = seam__idmap_put(&listing->records, listing->question->trace->events[e].id, &values);
+	enum seam_rc rc = seam__idmap_put(&listing->records, listing->slots->requests->trace->events[e].id, &values);
 
 	if (rc == SEAM_OK)
 		values[0] = e + 1;
@@ -105,11 +105,10 @@ static enum seam_rc note_record(struct listing *listing, uint64_t e)
 /* The event of the period as an op, if it is one. */
 static enum seam_rc list_op(struct listing *listing, uint64_t e)
 {
-	const struct seam_trace_event *event = &listing->question->trace->events[e];
+	const struct seam_trace_event *event = &listing->slots->requests->trace->events[e];
 	uint64_t index = e - listing->period->first_event;
-	struct seam_safety_op op = {.kind = event->kind,
-		.record = SEAM__ITEM_NONE,
-		.position = seam__slots_position(listing->question->slots, e)};
+	struct seam_safety_op op = {
+		.kind = event->kind, .record = SEAM__ITEM_NONE, .position = seam__slots_position(listing->slots, e)};
 	enum seam_rc rc;
 
 	if (listing->frees[index] != 0) {
@@ -155,13 +154,13 @@ static void resolve_waits(const struct listing *listing)
 static enum seam_rc list_all(struct listing *listing)
 {
 	const struct seam_period *period = listing->period;
-	const struct seam_period_slots *slots = listing->question->slots;
+	const struct seam_period_slots *slots = listing->slots;
 	enum seam_rc rc = SEAM_OK;
 
 	count_positions(listing);
 	/* Records before the period, for waits inside it. Only the last of each id matters. */
 	for (uint64_t e = 0; rc == SEAM_OK && e < period->first_event; e++) {
-		const struct seam_trace_event *event = &listing->question->trace->events[e];
+		const struct seam_trace_event *event = &listing->slots->requests->trace->events[e];
 
 		if (event->kind == SEAM_TRACE_EVENT_RECORD && is_edge(event))
 			rc = note_record(listing, e);
@@ -176,18 +175,19 @@ static enum seam_rc list_all(struct listing *listing)
 	return rc;
 }
 
-static enum seam_rc make_row(const struct seam_safety_question *question, struct seam_safety_ops *ops)
+static enum seam_rc make_row(
+	struct seam_region *region, const struct seam_period_slots *slots, struct seam_safety_ops *ops)
 {
-	const struct seam_period *period = &question->slots->period;
-	struct listing listing = {.question = question, .period = period, .ops = ops};
+	const struct seam_period *period = &slots->period;
+	struct listing listing = {.slots = slots, .period = period, .ops = ops};
 	size_t events = events_of(period) + 1;
 	size_t counted = (size_t)(period->last_event - counted_from(period)) + 1;
 	enum seam_rc rc = SEAM_OOM_META;
 
-	listing.op_of = seam__region_array(question->region, events, sizeof(*listing.op_of));
-	listing.frees = seam__region_array(question->region, events, sizeof(*listing.frees));
-	listing.wait_records = seam__region_array(question->region, ops->capacity, sizeof(*listing.wait_records));
-	listing.counts = seam__region_array(question->region, counted, sizeof(*listing.counts));
+	listing.op_of = seam__region_array(region, events, sizeof(*listing.op_of));
+	listing.frees = seam__region_array(region, events, sizeof(*listing.frees));
+	listing.wait_records = seam__region_array(region, ops->capacity, sizeof(*listing.wait_records));
+	listing.counts = seam__region_array(region, counted, sizeof(*listing.counts));
 	seam__idmap_init(&listing.records);
 	if (listing.op_of != NULL && listing.frees != NULL && listing.wait_records != NULL && listing.counts != NULL)
 		rc = list_all(&listing);
@@ -195,12 +195,13 @@ static enum seam_rc make_row(const struct seam_safety_question *question, struct
 	return rc;
 }
 
-enum seam_rc seam__safety_ops_init(const struct seam_safety_question *question, struct seam_safety_ops *ret_ops)
+enum seam_rc seam__safety_ops_init(
+	struct seam_region *region, const struct seam_period_slots *slots, struct seam_safety_ops *ret_ops)
 {
-	const struct seam_period *period = &question->slots->period;
-	const struct seam_trace_event *events = question->trace->events;
-	size_t streams = question->slots->streams.count;
-	const uint32_t *numbers = question->slots->streams.items;
+	const struct seam_period *period = &slots->period;
+	const struct seam_trace_event *events = slots->requests->trace->events;
+	size_t streams = slots->streams.count;
+	const uint32_t *numbers = slots->streams.items;
 	struct seam_safety_ops *ops = ret_ops;
 	enum seam_rc rc = SEAM_OK;
 
@@ -208,13 +209,13 @@ enum seam_rc seam__safety_ops_init(const struct seam_safety_question *question, 
 	for (uint64_t e = period->first_event; e < period->last_event; e++)
 		ops->capacity += events[e].kind == SEAM_TRACE_FREE || is_edge(&events[e]);
 	seam__idmap_init(&ops->streams);
-	ops->items = seam__region_array(question->region, ops->capacity, sizeof(*ops->items));
-	ops->place_of = seam__region_array(question->region, streams, sizeof(*ops->place_of));
+	ops->items = seam__region_array(region, ops->capacity, sizeof(*ops->items));
+	ops->place_of = seam__region_array(region, streams, sizeof(*ops->place_of));
 	if (ops->items == NULL || ops->place_of == NULL)
 		return SEAM_OOM_META;
 	for (size_t s = 0; rc == SEAM_OK && s < streams; s++)
-		rc = find_place(ops, seam__stream_at(question->requests, numbers[s])->stream, &ops->place_of[s]);
-	return rc == SEAM_OK ? make_row(question, ops) : rc;
+		rc = find_place(ops, seam__stream_at(slots->requests, numbers[s])->stream, &ops->place_of[s]);
+	return rc == SEAM_OK ? make_row(region, slots, ops) : rc;
 }
 
 void seam__safety_ops_fini(struct seam_safety_ops *ops)

@@ -35,7 +35,7 @@ struct seam_safety_ops {
 /* Those of the period, with the frees of its slots. *ret_ops is to be given to _fini() after a failure too.
  * Errors: SEAM_OOM_META, SEAM_INVALID (more streams than 2^16). O(events before the period's end). */
 SEAM_MUST_USE enum seam_rc seam__safety_ops_init(
-	const struct seam_safety_question *question, struct seam_safety_ops *ret_ops);
+	struct seam_region *region, const struct seam_period_slots *slots, struct seam_safety_ops *ret_ops);
 void seam__safety_ops_fini(struct seam_safety_ops *ops);
 
 #endif

@@ -20,7 +20,7 @@
 #define NO_ROW 0u
 
 struct walk {
-	const struct seam_safety_question *question;
+	struct seam_region *region;
 	const struct seam_period_slots *slots;
 	uint32_t *holds;
 	struct seam_safety_ops ops; /* rows of a record: by parity of the repetition, or NO_ROW */
@@ -43,7 +43,7 @@ static uint32_t take_row(struct walk *walk)
 	}
 	if (walk->row_count == walk->row_capacity) {
 		uint32_t capacity = walk->row_capacity == 0 ? 16 : 2 * walk->row_capacity;
-		void *rows = seam__region_array(walk->question->region, capacity, row_bytes);
+		void *rows = seam__region_array(walk->region, capacity, row_bytes);
 
 		if (rows == NULL)
 			return NO_ROW;
@@ -166,7 +166,7 @@ static enum seam_rc walk_back(struct walk *walk)
 	size_t values = (size_t)walk->ops.places * walk->ops.places;
 	enum seam_rc rc = SEAM_OK;
 
-	walk->behind = seam__region_array(walk->question->region, values, sizeof(*walk->behind));
+	walk->behind = seam__region_array(walk->region, values, sizeof(*walk->behind));
 	if (walk->behind == NULL)
 		return SEAM_OOM_META;
 	for (size_t v = 0; v < values; v++)
@@ -189,13 +189,13 @@ static void hold_all(const struct walk *walk)
 				: SEAM__HOLD_ALWAYS;
 }
 
-enum seam_rc seam__safety_holds(const struct seam_safety_question *question, uint32_t *ret_holds)
+enum seam_rc seam__safety_holds(struct seam_region *region, const struct seam_period_slots *slots, uint32_t *ret_holds)
 {
-	struct walk walk = {.question = question, .slots = question->slots, .holds = ret_holds};
+	struct walk walk = {.region = region, .slots = slots, .holds = ret_holds};
 	enum seam_rc rc;
 
 	hold_all(&walk);
-	rc = seam__safety_ops_init(question, &walk.ops);
+	rc = seam__safety_ops_init(region, slots, &walk.ops);
 	if (rc == SEAM_OK)
 		rc = walk_back(&walk);
 	seam__safety_ops_fini(&walk.ops);

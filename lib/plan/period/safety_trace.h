@@ -19,19 +19,14 @@
 
 struct seam_region;
 
-struct seam_safety_question {
-	struct seam_region *region; /* what is needed while at work stays in it */
-	const struct seam_trace *trace;
-	const struct seam_traced_requests *requests; /* for the trace's streams: others may occur in edges */
-	const struct seam_period_slots *slots;
-};
-
-/* ret_holds: room for slots * streams values. ret_holds[i * streams + s] becomes for how many positions from its begin
- * slot i is held from stream s, as in problem.h: a request of s that begins there or later, around the circle, is
- * ordered behind everything that used i. At least 1. For its own stream that is its lifetime, and more where other
- * streams used it. What lasts longer than the circle, or for ever, is SEAM__HOLD_ALWAYS, for the own stream too; on a
- * line it is until the end of the line, circle - begin. The same for every copy of the slot. O((copies + 1) * edges *
- * streams + slots * streams). Errors: SEAM_OOM_META, SEAM_INVALID (more streams than 2^16 in the trace). */
-SEAM_MUST_USE enum seam_rc seam__safety_holds(const struct seam_safety_question *question, uint32_t *ret_holds);
+/* region: what is needed while at work stays in it. ret_holds: room for slots * streams values. ret_holds[i * streams +
+ * s] becomes for how many positions from its begin slot i is held from stream s, as in problem.h: a request of s that
+ * begins there or later, around the circle, is ordered behind everything that used i. At least 1. For its own stream
+ * that is its lifetime, and more where other streams used it. What lasts longer than the circle, or for ever, is
+ * SEAM__HOLD_ALWAYS, for the own stream too; on a line it is until the end of the line, circle - begin. The same for
+ * every copy of the slot. O((copies + 1) * edges * streams + slots * streams). Errors: SEAM_OOM_META, SEAM_INVALID
+ * (more streams than 2^16 in the trace). */
+SEAM_MUST_USE enum seam_rc seam__safety_holds(
+	struct seam_region *region, const struct seam_period_slots *slots, uint32_t *ret_holds);
 
 #endif

@@ -8,36 +8,29 @@
 
 #define POSITIONS_MAX (UINT64_C(1) << 31)
 
-struct builder {
-	const struct seam_trace *trace;
-	const struct seam_traced_requests *requests;
-	struct seam_period_slots *out;
-};
-
-static bool in_period(const struct builder *builder, uint32_t event)
+static bool in_period(const struct seam_period_slots *out, uint32_t event)
 {
-	return event >= builder->out->period.first_event && event < builder->out->period.last_event;
+	return event >= out->period.first_event && event < out->period.last_event;
 }
 
 /* Positions, and the slots as far as the period alone shows them. */
-static enum seam_rc add_event(struct builder *builder, uint32_t event)
+static enum seam_rc add_event(struct seam_period_slots *out, uint32_t event)
 {
-	struct seam_period_slots *out = builder->out;
-	uint32_t number = seam__request_of(builder->requests, event);
+	uint32_t number = seam__request_of(out->requests, event);
 	const struct seam_traced_request *request;
 	struct seam_period_slot slot;
 	enum seam_rc rc = seam__grow_append(&out->positions, &out->position_count, 1);
 
 	if (rc != SEAM_OK || number == SEAM__REQUEST_NONE ||
-		builder->trace->events[event].kind == SEAM_TRACE_RECORD_STREAM)
+		out->requests->trace->events[event].kind == SEAM_TRACE_RECORD_STREAM)
 		return rc;
-	request = seam__request_at(builder->requests, number);
-	if (builder->trace->events[event].kind == SEAM_TRACE_ALLOC) {
+	request = seam__request_at(out->requests, number);
+	if (out->requests->trace->events[event].kind == SEAM_TRACE_ALLOC) {
 		if (out->items.count == 0)
 			out->first_request = number;
 		slot = (struct seam_period_slot){.begin = out->position_count, .free_event = SEAM__EVENT_NONE};
 		rc = seam__grow_append(&out->items, &slot, 1);
-	} else if (in_period(builder, request->alloc)) {
+	} else if (in_period(out, request->alloc)) {
 		struct seam_period_slot *freed =
 			(struct seam_period_slot *)out->items.items + (number - out->first_request);
 
@@ -63,60 +56,57 @@ static enum seam_rc add_stream(struct seam_period_slots *out, uint32_t *numbers,
 }
 
 /* Other streams that used the block. */
-static enum seam_rc add_users(struct builder *builder, uint32_t *numbers, const struct seam_traced_request *request,
-	struct seam_period_slot *slot)
+static enum seam_rc add_users(struct seam_period_slots *out, uint32_t *numbers,
+	const struct seam_traced_request *request, struct seam_period_slot *slot)
 {
-	const uint32_t *uses = builder->requests->uses.items;
+	const uint32_t *uses = out->requests->uses.items;
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t u = 0; rc == SEAM_OK && u < request->use_count; u++) {
 		uint32_t number;
 
-		rc = add_stream(builder->out, numbers, uses[request->first_use + u], &number);
+		rc = add_stream(out, numbers, uses[request->first_use + u], &number);
 		if (rc == SEAM_OK)
-			rc = seam__grow_append(&builder->out->users, &number, 1);
+			rc = seam__grow_append(&out->users, &number, 1);
 		slot->user_count++;
 	}
 	return rc;
 }
 
-static enum seam_rc number_streams(struct builder *builder, uint32_t *numbers)
+static enum seam_rc number_streams(struct seam_period_slots *out, uint32_t *numbers)
 {
-	struct seam_period_slots *out = builder->out;
 	struct seam_period_slot *slots = out->items.items;
 	enum seam_rc rc = SEAM_OK;
 
 	for (int placed = 1; placed >= 0; placed--) {
 		for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(out); i++)
-			if (seam__slot_is_placed(builder->requests, out, i) == (placed == 1))
-				rc = add_stream(out, numbers, seam__slot_request(builder->requests, out, i)->stream,
-					&slots[i].stream);
+			if (seam__slot_is_placed(out, i) == (placed == 1))
+				rc = add_stream(out, numbers, seam__slot_request(out, i)->stream, &slots[i].stream);
 		if (placed == 1)
 			out->placed_streams = (uint32_t)out->streams.count;
 	}
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(out); i++) {
-		const struct seam_traced_request *request = seam__slot_request(builder->requests, out, i);
-		const struct seam_traced_request *freed = seam__slot_freed(builder->requests, out, i);
+		const struct seam_traced_request *request = seam__slot_request(out, i);
+		const struct seam_traced_request *freed = seam__slot_freed(out, i);
 
 		slots[i].first_user = (uint32_t)out->users.count;
-		rc = add_users(builder, numbers, request, &slots[i]);
+		rc = add_users(out, numbers, request, &slots[i]);
 		/* The trace may end before the block does; that which ends the slot has been seen to its end. */
 		if (rc == SEAM_OK && freed != NULL && freed != request)
-			rc = add_users(builder, numbers, freed, &slots[i]);
+			rc = add_users(out, numbers, freed, &slots[i]);
 	}
 	return rc;
 }
 
 /* Ends of what has no free, and k. */
-static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_error *error)
+static enum seam_rc finish_lifetimes(struct seam_period_slots *out, struct seam_trace_error *error)
 {
-	struct seam_period_slots *out = builder->out;
 	struct seam_period_slot *slots = out->items.items;
 	uint64_t copies = 1;
 
 	for (uint32_t i = 0; i < seam__slots_count(out); i++) {
 		struct seam_period_slot *slot = &slots[i];
-		const struct seam_traced_request *freed = seam__slot_freed(builder->requests, out, i);
+		const struct seam_traced_request *freed = seam__slot_freed(out, i);
 		uint64_t needed;
 
 		if (freed == NULL) {
@@ -137,14 +127,13 @@ static enum seam_rc finish_lifetimes(struct builder *builder, struct seam_trace_
 }
 
 /* What is live before the period and not freed in it, but for the blocks of slots that live that long. */
-static void count_residents(struct builder *builder)
+static void count_residents(struct seam_period_slots *out)
 {
-	struct seam_period_slots *out = builder->out;
 	uint64_t bytes = 0;
 	uint64_t count = 0;
 
-	for (uint32_t i = 0; i < builder->requests->items.count; i++) {
-		const struct seam_traced_request *request = seam__request_at(builder->requests, i);
+	for (uint32_t i = 0; i < out->requests->items.count; i++) {
+		const struct seam_traced_request *request = seam__request_at(out->requests, i);
 
 		if (request->alloc >= out->period.first_event)
 			break;
@@ -159,7 +148,7 @@ static void count_residents(struct builder *builder)
 
 		if (older < 2 || older - 1 > count)
 			continue;
-		older_bytes = (older - 1) * seam__slot_request(builder->requests, out, i)->size_bytes;
+		older_bytes = (older - 1) * seam__slot_request(out, i)->size_bytes;
 		if (older_bytes > bytes)
 			continue;
 		bytes -= older_bytes;
@@ -169,45 +158,43 @@ static void count_residents(struct builder *builder)
 	out->resident_count = count;
 }
 
-static enum seam_rc build(struct builder *builder, const struct seam_tokens *tokens, struct seam_trace_error *error)
+static enum seam_rc build(
+	struct seam_period_slots *out, const struct seam_tokens *tokens, struct seam_trace_error *error)
 {
-	struct seam_period_slots *out = builder->out;
-	size_t stream_count = builder->requests->streams.count + 1;
+	size_t stream_count = out->requests->streams.count + 1;
 	uint32_t *numbers;
 	enum seam_rc rc =
 		seam__grow_reserve(&out->positions, (size_t)(out->period.last_event - out->period.first_event));
 
 	for (uint64_t e = out->period.first_event; rc == SEAM_OK && e < out->period.last_event; e++)
-		rc = add_event(builder, (uint32_t)e);
+		rc = add_event(out, (uint32_t)e);
 	if (rc == SEAM_OK && !out->period.linear)
-		rc = seam__pairing_apply(builder->trace, builder->requests, tokens, out, error);
+		rc = seam__pairing_apply(tokens, out, error);
 	if (rc == SEAM_OK)
-		rc = finish_lifetimes(builder, error);
+		rc = finish_lifetimes(out, error);
 	if (rc != SEAM_OK)
 		return rc;
 	if (!out->period.linear)
-		count_residents(builder);
+		count_residents(out);
 	numbers = seam__meta_array(seam__meta_process(), stream_count, sizeof(*numbers));
 	if (numbers == NULL)
 		return SEAM_OOM_META;
-	rc = number_streams(builder, numbers);
+	rc = number_streams(out, numbers);
 	seam__meta_free(seam__meta_process(), numbers, stream_count * sizeof(*numbers));
 	return rc;
 }
 
-enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
-	const struct seam_tokens *tokens, const struct seam_period *period, struct seam_trace_error *error,
-	struct seam_period_slots *ret_slots)
+enum seam_rc seam__slots_init(const struct seam_tokens *tokens, const struct seam_period *period,
+	struct seam_trace_error *error, struct seam_period_slots *ret_slots)
 {
-	struct seam_period_slots made = {.period = *period};
-	struct builder builder = {.trace = trace, .requests = requests, .out = &made};
+	struct seam_period_slots made = {.requests = tokens->requests, .period = *period};
 	enum seam_rc rc;
 
 	seam__grow_init(&made.items, sizeof(struct seam_period_slot));
 	seam__grow_init(&made.positions, sizeof(uint32_t));
 	seam__grow_init(&made.streams, sizeof(uint32_t));
 	seam__grow_init(&made.users, sizeof(uint32_t));
-	rc = build(&builder, tokens, error);
+	rc = build(&made, tokens, error);
 	if (rc == SEAM_OK) {
 		*ret_slots = made;
 		return SEAM_OK;
@@ -229,20 +216,19 @@ void seam__slots_fini(struct seam_period_slots *slots)
 	*slots = (struct seam_period_slots){0};
 }
 
-const struct seam_traced_request *seam__slot_freed(
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
+const struct seam_traced_request *seam__slot_freed(const struct seam_period_slots *slots, uint32_t number)
 {
 	uint32_t event = seam__slot_at(slots, number)->free_event;
 
-	return event == SEAM__EVENT_NONE ? NULL : seam__request_at(requests, seam__request_of(requests, event));
+	return event == SEAM__EVENT_NONE ? NULL
+					 : seam__request_at(slots->requests, seam__request_of(slots->requests, event));
 }
 
-static const char *check_slot(
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
+static const char *check_slot(const struct seam_period_slots *slots, uint32_t number)
 {
 	const struct seam_period_slot *slot = seam__slot_at(slots, number);
-	const struct seam_traced_request *request = seam__slot_request(requests, slots, number);
-	const struct seam_traced_request *freed = seam__slot_freed(requests, slots, number);
+	const struct seam_traced_request *request = seam__slot_request(slots, number);
+	const struct seam_traced_request *freed = seam__slot_freed(slots, number);
 
 	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event ||
 		slot->begin != seam__slots_position(slots, request->alloc))
@@ -264,7 +250,7 @@ static const char *check_slot(
 	return NULL;
 }
 
-const char *seam__slots_check(const struct seam_traced_requests *requests, const struct seam_period_slots *slots)
+const char *seam__slots_check(const struct seam_period_slots *slots)
 {
 	const char *broken = NULL;
 	size_t bytes = (size_t)slots->position_count + 1;
@@ -275,7 +261,7 @@ const char *seam__slots_check(const struct seam_traced_requests *requests, const
 	for (uint32_t i = 0; i < seam__slots_count(slots) && broken == NULL; i++) {
 		const struct seam_period_slot *slot = seam__slot_at(slots, i);
 
-		broken = check_slot(requests, slots, i);
+		broken = check_slot(slots, i);
 		if (broken == NULL && taken[slot->begin]++ != 0)
 			broken = "SO3 begin";
 		if (broken == NULL && slot->free_event != SEAM__EVENT_NONE &&

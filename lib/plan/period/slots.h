@@ -36,6 +36,7 @@ struct seam_period_slot {
 };
 
 struct seam_period_slots {
+	const struct seam_traced_requests *requests; /* outlive them */
 	struct seam_period period;
 	struct seam_grow items;     /* struct seam_period_slot */
 	struct seam_grow positions; /* uint32_t per event of the period: how many positions lie before it */
@@ -53,9 +54,8 @@ struct seam_period_slots {
 
 /* Errors: SEAM_INVALID (what is live does not return: frees without slots; `error`, which may be NULL, says so; too
  * many positions), SEAM_OOM_META. O(events log events). */
-SEAM_MUST_USE enum seam_rc seam__slots_init(const struct seam_trace *trace, const struct seam_traced_requests *requests,
-	const struct seam_tokens *tokens, const struct seam_period *period, struct seam_trace_error *error,
-	struct seam_period_slots *ret_slots);
+SEAM_MUST_USE enum seam_rc seam__slots_init(const struct seam_tokens *tokens, const struct seam_period *period,
+	struct seam_trace_error *error, struct seam_period_slots *ret_slots);
 void seam__slots_fini(struct seam_period_slots *slots); /* a zeroed one is allowed */
 
 static inline const struct seam_period_slot *seam__slot_at(const struct seam_period_slots *slots, uint32_t number)
@@ -70,14 +70,13 @@ static inline uint32_t seam__slots_count(const struct seam_period_slots *slots)
 
 /* The request of a slot. */
 static inline const struct seam_traced_request *seam__slot_request(
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
+	const struct seam_period_slots *slots, uint32_t number)
 {
-	return seam__request_at(requests, slots->first_request + number);
+	return seam__request_at(slots->requests, slots->first_request + number);
 }
 
 /* The request whose free ends the slot (its thread, module and phase), or NULL. */
-const struct seam_traced_request *seam__slot_freed(
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number);
+const struct seam_traced_request *seam__slot_freed(const struct seam_period_slots *slots, uint32_t number);
 
 /* How many positions of the period lie before `event`, which lies in it. */
 static inline uint32_t seam__slots_position(const struct seam_period_slots *slots, uint64_t event)
@@ -86,13 +85,12 @@ static inline uint32_t seam__slots_position(const struct seam_period_slots *slot
 }
 
 /* Is the slot to have a place? One whose size depends on data is not. */
-static inline bool seam__slot_is_placed(
-	const struct seam_traced_requests *requests, const struct seam_period_slots *slots, uint32_t number)
+static inline bool seam__slot_is_placed(const struct seam_period_slots *slots, uint32_t number)
 {
-	return !seam__slot_request(requests, slots, number)->dynamic;
+	return !seam__slot_request(slots, number)->dynamic;
 }
 
 /* Name of the first broken invariant, or NULL. O(slots + positions); SEAM_OOM_META counts as nothing broken. */
-const char *seam__slots_check(const struct seam_traced_requests *requests, const struct seam_period_slots *slots);
+const char *seam__slots_check(const struct seam_period_slots *slots);
 
 #endif

@@ -33,9 +33,10 @@ static struct seam_token make_token(
 }
 
 /* `allocated`: per request the number of its allocation among the tokens' allocations. */
-static enum seam_rc build(const struct seam_trace *trace, const struct seam_traced_requests *requests,
-	uint32_t *allocated, struct seam_tokens *tokens)
+static enum seam_rc build(uint32_t *allocated, struct seam_tokens *tokens)
 {
+	const struct seam_traced_requests *requests = tokens->requests;
+	const struct seam_trace *trace = requests->trace;
 	uint64_t state = 0;
 	enum seam_rc rc = seam__grow_reserve(&tokens->items, requests->items.count * 2);
 
@@ -69,10 +70,9 @@ static enum seam_rc build(const struct seam_trace *trace, const struct seam_trac
 	return rc;
 }
 
-enum seam_rc seam__tokens_init(
-	const struct seam_trace *trace, const struct seam_traced_requests *requests, struct seam_tokens *ret_tokens)
+enum seam_rc seam__tokens_init(const struct seam_traced_requests *requests, struct seam_tokens *ret_tokens)
 {
-	struct seam_tokens made;
+	struct seam_tokens made = {.requests = requests};
 	uint32_t *allocated = seam__meta_array(seam__meta_process(), requests->items.count + 1, sizeof(*allocated));
 	enum seam_rc rc;
 
@@ -80,7 +80,7 @@ enum seam_rc seam__tokens_init(
 		return SEAM_OOM_META;
 	seam__grow_init(&made.items, sizeof(struct seam_token));
 	seam__grow_init(&made.allocs, sizeof(uint32_t));
-	rc = build(trace, requests, allocated, &made);
+	rc = build(allocated, &made);
 	seam__meta_free(seam__meta_process(), allocated, (requests->items.count + 1) * sizeof(*allocated));
 	if (rc == SEAM_OK)
 		*ret_tokens = made;

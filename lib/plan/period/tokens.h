@@ -32,13 +32,14 @@ struct seam_token {
 };
 
 struct seam_tokens {
-	struct seam_grow items;  /* struct seam_token */
-	struct seam_grow allocs; /* uint32_t: numbers of the tokens that are allocations */
+	const struct seam_traced_requests *requests; /* outlive them */
+	struct seam_grow items;                      /* struct seam_token */
+	struct seam_grow allocs;                     /* uint32_t: numbers of the tokens that are allocations */
 };
 
 /* O(events). Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__tokens_init(
-	const struct seam_trace *trace, const struct seam_traced_requests *requests, struct seam_tokens *ret_tokens);
+	const struct seam_traced_requests *requests, struct seam_tokens *ret_tokens);
 void seam__tokens_fini(struct seam_tokens *tokens); /* a zeroed one is allowed */
 
 static inline const struct seam_token *seam__tokens_at(const struct seam_tokens *tokens, uint32_t number)
