@@ -68,6 +68,75 @@ bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t be
 	return begin < end && visit_lifetime(&v, 0, loaded->placed);
 }
 
+void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block)
+{
+	for (uint32_t low = 0, high = loaded->placed; low < high;) {
+		const uint32_t middle = low + (high - low) / 2;
+		struct seam_by_address *by_address = &loaded->by_address_entries[middle];
+		by_address->has_last = true;
+		if (by_address->number == plan_block->number)
+			return;
+		if (by_address->begin < plan_block->offset ||
+			(by_address->begin == plan_block->offset && by_address->number < plan_block->number))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+}
+
+void seam__loaded_note_all(struct seam_loaded_plan *loaded)
+{
+	for (uint32_t i = 0; i < loaded->placed; i++)
+		loaded->by_address_entries[i].has_last = true;
+}
+
+struct last {
+	struct seam_loaded_plan *loaded;
+	uint64_t begin;
+	uint64_t end;
+	bool (*each)(void *user, const struct seam_plan_block *last);
+	void *user;
+};
+
+/* Of an instance that is free. Whether it has a last user still. */
+static bool see_last(const struct last *last, const struct seam_by_address *by_address)
+{
+	struct seam_plan_block *plan_block = &last->loaded->instances[by_address->number];
+	if (plan_block->state != SEAM_PLANNED_FREE || plan_block->stream == NULL)
+		return false;
+	if (by_address->begin >= last->end || by_address->end <= last->begin)
+		return true;
+	if (last->each(last->user, plan_block))
+		plan_block->stream = NULL;
+	return plan_block->stream != NULL;
+}
+
+/* Whether the stretch has such instances still. */
+static bool see_lasts(const struct last *last, uint32_t low, uint32_t high)
+{
+	if (low == high)
+		return false;
+	const uint32_t middle = low + (high - low) / 2;
+	struct seam_by_address *by_address = &last->loaded->by_address_entries[middle];
+	if (!by_address->has_last || by_address->reach <= last->begin)
+		return by_address->has_last;
+	const bool below = see_lasts(last, low, middle);
+	const bool here = see_last(last, by_address);
+	const uint32_t behind = middle + 1 + (high - middle - 1) / 2;
+	const bool above = by_address->begin < last->end
+		? see_lasts(last, middle + 1, high)
+		: behind < high && last->loaded->by_address_entries[behind].has_last;
+	by_address->has_last = below || here || above;
+	return by_address->has_last;
+}
+
+void seam__loaded_last(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
+	bool (*each)(void *user, const struct seam_plan_block *last), void *user)
+{
+	const struct last last = {loaded, begin, end, each, user};
+	(void)see_lasts(&last, 0, loaded->placed);
+}
+
 static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_of)
 {
 	for (uint32_t p = 0; p <= loaded->address_mask; p++)

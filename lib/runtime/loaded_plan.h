@@ -34,6 +34,7 @@ struct seam_by_address {
 	uint64_t at;     /* position around the circle of copies */
 	uint32_t length; /* positions */
 	uint32_t number;
+	bool has_last; /* of the same stretch: an instance may be free and have a last user */
 };
 
 /* A slot as its cursor expects it. */
@@ -220,6 +221,17 @@ SEAM_MUST_USE enum seam_rc seam__loaded_index_places(
  * has. */
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	bool (*visit)(void *user, uint32_t number), void *user);
+
+/* The instance is freed: it has the last user of its bytes. O(log instances). */
+void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block);
+
+/* The same of all instances that are free and were live. */
+void seam__loaded_note_all(struct seam_loaded_plan *loaded);
+
+/* Calls each() for every free instance that lay in [begin, end) and has a last user. True: it has none any more.
+ * O(log instances + such instances). */
+void seam__loaded_last(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
+	bool (*each)(void *user, const struct seam_plan_block *last), void *user);
 
 /* Offsets are often multiples of large powers of two, hence the upper half. */
 static inline uint32_t seam__address_hash(uint32_t key)

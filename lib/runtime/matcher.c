@@ -193,6 +193,8 @@ static inline bool end_block(struct seam_matcher *matcher, struct seam_plan_bloc
 {
 	struct seam_loaded_plan *loaded = matcher->now;
 	SEAM_ASSERT(plan_block->state != SEAM_PLANNED_FREE);
+	if (matcher->notes_users && plan_block->loaded != SEAM_DYNAMIC && !matcher->owners[plan_block->loaded]->retired)
+		seam__loaded_note_last(matcher->owners[plan_block->loaded], plan_block);
 	if (plan_block->state != SEAM_PLANNED_LIVE || plan_block->loaded != matcher->owner) {
 		free_off_plan(matcher, plan_block);
 		return false;
@@ -208,13 +210,6 @@ static inline bool end_block(struct seam_matcher *matcher, struct seam_plan_bloc
 }
 
 void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
-{
-	if (end_block(matcher, plan_block)) {
-		seam__tracker_freed(matcher);
-	}
-}
-
-void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
 	if (end_block(matcher, plan_block))
 		seam__tracker_freed(matcher);
@@ -294,7 +289,7 @@ struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struc
 		heard.until = matcher->now->frontier.at + (lifetime->end - lifetime->begin);
 	}
 	if (miss == SEAM_MISS_NONE)
-		seam__matcher_take_back(matcher, plan_block);
+		seam__matcher_free(matcher, plan_block);
 	heard.in_step = seam__matcher_in_step(matcher);
 	return heard;
 }

@@ -207,10 +207,14 @@ enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_pla
  * this matcher (of now or earlier) has other streams. Its stream must be ordered behind the others first. */
 bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
 
-/* Calls each() for every block of the loaded plans that lay in [begin, end), was freed since, and has its last user's
- * stream and stamp. O(log slots + instances that overlap) for each loaded plan. */
-void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint64_t end,
-	void (*each)(void *user, const struct seam_plan_block *last), void *user);
+/* Several streams use the memory: from here on who had it last is noted when a block is freed. */
+void seam__matcher_note_users(struct seam_matcher *matcher);
+
+/* Calls each() for every block of the loaded plans that lay in [begin, end), was freed since, and has the stream and
+ * the stamp of its last user. True: it is not to be called any more. Not before seam__matcher_note_users(). O(log slots
+ * + such blocks) for each loaded plan. */
+void seam__matcher_last(struct seam_matcher *matcher, uint64_t begin, uint64_t end,
+	bool (*each)(void *user, const struct seam_plan_block *last), void *user);
 
 /* Whether the plan orders who gets the memory of the block behind its end, and that of its other users. */
 bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
@@ -228,10 +232,6 @@ struct seam_plan_block *seam__matcher_around(struct seam_matcher *matcher, uint6
 
 /* It is freed. A block of a loaded plan that has been forgotten, or a dynamic one, is gone afterwards. */
 void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
-
-/* It was not handed out after all: the program knows nothing of it, and this free says nothing of what the request was.
- */
-void seam__matcher_take_back(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
 
 /* It is freed by the program, but its memory must not be used until seam__matcher_free(). Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_plan_block *plan_block);

@@ -162,28 +162,18 @@ uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64
 	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }
 
-struct last {
-	const struct seam_loaded_plan *loaded;
-	void (*each)(void *user, const struct seam_plan_block *last);
-	void *user;
-};
-
-static bool see_last(void *user, uint32_t number)
+void seam__matcher_note_users(struct seam_matcher *matcher)
 {
-	const struct last *last = user;
-	const struct seam_plan_block *plan_block = &last->loaded->instances[number];
-	if (plan_block->state == SEAM_PLANNED_FREE && plan_block->stream != NULL)
-		last->each(last->user, plan_block);
-	return false;
+	for (uint32_t i = 0; i < matcher->loaded_count && !matcher->notes_users; i++)
+		seam__loaded_note_all(matcher->loaded_plans[i]);
+	matcher->notes_users = true;
 }
 
-void seam__matcher_last(const struct seam_matcher *matcher, uint64_t begin, uint64_t end,
-	void (*each)(void *user, const struct seam_plan_block *last), void *user)
+void seam__matcher_last(struct seam_matcher *matcher, uint64_t begin, uint64_t end,
+	bool (*each)(void *user, const struct seam_plan_block *last), void *user)
 {
-	for (uint32_t i = 0; i < matcher->loaded_count; i++) {
-		struct last last = {matcher->loaded_plans[i], each, user};
-		(void)seam__loaded_overlapping(last.loaded, begin, end, see_last, &last);
-	}
+	for (uint32_t i = 0; i < matcher->loaded_count; i++)
+		seam__loaded_last(matcher->loaded_plans[i], begin, end, each, user);
 }
 
 bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)

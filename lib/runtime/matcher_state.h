@@ -52,6 +52,7 @@ struct seam_matcher {
 	struct seam_cursor *cursor;   /* of now, that spoke last; NULL: none has */
 	uint64_t off_plan_count;      /* overdue blocks and off-plan blocks */
 	uint32_t owner;               /* now->index, SEAM_NOBODY without */
+	bool notes_users;             /* a free notes whose memory it was last */
 	bool some_loaded;             /* one was added */
 	bool several_streams;         /* loaded plans that were ever added have more than one stream between them */
 	bool several_loaded;          /* more than one was ever added */

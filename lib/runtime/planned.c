@@ -65,7 +65,7 @@ static enum seam_miss hand_out(struct seam_runtime *runtime, struct seam_active_
 	struct seam_plan_block *plan_block, struct seam_stream *stream)
 {
 	if (!seam__active_order(runtime, active, plan_block, stream)) {
-		seam__matcher_take_back(active->matcher, plan_block);
+		seam__matcher_free(active->matcher, plan_block);
 		return SEAM_MISS_order;
 	}
 	return SEAM_MISS_NONE;
@@ -131,7 +131,7 @@ static __attribute__((noinline)) enum seam_miss settle(struct seam_runtime *runt
 		miss = fill_gap(runtime, active, plan_block);
 	if (miss == SEAM_MISS_NONE && plan_block->loaded == SEAM_PLANNED_DYNAMIC &&
 		runtime->reuse == SEAM_PLAN_REUSE_NONE) {
-		seam__matcher_take_back(active->matcher, plan_block);
+		seam__matcher_free(active->matcher, plan_block);
 		counts->refused_dynamic++;
 		miss = SEAM_MISS_dynamic;
 	}

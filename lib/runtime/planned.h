@@ -57,9 +57,9 @@ struct seam_active_plan {
 	uint64_t next_poll;           /* in the engine's count of allocations: when the driver is asked again */
 	struct seam_stream **streams; /* that have used the arena; referenced */
 	uint64_t *joined;             /* per stream: the version of the arena's joins that it is ordered behind */
-	uint64_t *behind;   /* [stream * stream_capacity + other]: the stamp of the other that it is ordered behind */
-	uint64_t *latest;   /* per stream: for whoever counts them */
-	uint64_t forgotten; /* seam__matcher_forgotten() when all was made joins */
+	uint64_t *behind; /* [stream * stream_capacity + other]: the stamp of the other that it is ordered behind */
+	uint64_t *latest, *all_behind; /* per stream: for whoever counts them (users.c) */
+	uint64_t forgotten;            /* seam__matcher_forgotten() when all was made joins; UINT64_MAX: it is to be */
 	uint32_t stream_count, stream_capacity;
 	struct seam_stream *joined_last; /* of them, that was ordered last, */
 	uint64_t

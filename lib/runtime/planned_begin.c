@@ -94,7 +94,7 @@ enum seam_miss seam__active_doubt(struct seam_runtime *runtime, struct seam_acti
 		(active->trusting || seam__matcher_goes_on(active->matcher, plan_block));
 	if (plan_block != NULL && !serves) {
 		if (miss == SEAM_MISS_NONE)
-			seam__matcher_take_back(active->matcher, plan_block);
+			seam__matcher_free(active->matcher, plan_block);
 		miss = SEAM_MISS_lost;
 	}
 	if (miss != SEAM_MISS_NONE && miss != SEAM_MISS_gap)

@@ -2,8 +2,9 @@
  *
  * An instance that is free knows which stream had it last, and the stamp of that. A stream that gets its memory is
  * ordered behind exactly that: nothing is to be done where the stamp has passed, or where the stream is ordered behind
- * it already. So no request waits for what other streams were given since. The same holds for other streams that used
- * the block, where its plan has waits for its end; they have the same stamp.
+ * it already. So no request waits for what other streams were given since. An instance that a later block covers is not
+ * asked any more: whoever is ordered behind the later one is ordered behind it. The same holds for other streams that
+ * used the block, where its plan has waits for its end; they have the same stamp.
  *
  * Two things have no instance that tells of their last use. A block off the plan becomes a join of the arena when it is
  * freed, and so does everything when a loaded plan goes.
@@ -25,6 +26,7 @@ static void free_users(struct seam_meta *meta, struct seam_active_plan *active)
 	seam__meta_free(meta, active->streams, capacity * sizeof(struct seam_stream *));
 	seam__meta_free(meta, active->joined, capacity * sizeof *active->joined);
 	seam__meta_free(meta, active->latest, capacity * sizeof *active->latest);
+	seam__meta_free(meta, active->all_behind, capacity * sizeof *active->all_behind);
 	seam__meta_free(meta, active->behind, capacity * capacity * sizeof *active->behind);
 }
 
@@ -38,8 +40,10 @@ static bool reserve_user(struct seam_meta *meta, struct seam_active_plan *active
 	larger.streams = seam__meta_array(meta, capacity, sizeof(struct seam_stream *));
 	larger.joined = seam__meta_array(meta, capacity, sizeof *larger.joined);
 	larger.latest = seam__meta_array(meta, capacity, sizeof *larger.latest);
+	larger.all_behind = seam__meta_array(meta, capacity, sizeof *larger.all_behind);
 	larger.behind = seam__meta_array(meta, (size_t)capacity * capacity, sizeof *larger.behind);
-	if (larger.streams == NULL || larger.joined == NULL || larger.latest == NULL || larger.behind == NULL) {
+	if (larger.streams == NULL || larger.joined == NULL || larger.latest == NULL || larger.all_behind == NULL ||
+		larger.behind == NULL) {
 		free_users(meta, &larger);
 		return false;
 	}
@@ -53,6 +57,7 @@ static bool reserve_user(struct seam_meta *meta, struct seam_active_plan *active
 	active->streams = larger.streams;
 	active->joined = larger.joined;
 	active->latest = larger.latest;
+	active->all_behind = larger.all_behind;
 	active->behind = larger.behind;
 	active->stream_capacity = capacity;
 	return true;
@@ -67,6 +72,10 @@ int seam__active_user(struct seam_runtime *runtime, struct seam_active_plan *act
 	if (!reserve_user(runtime->meta, active))
 		return -1;
 	seam__stream_ref(stream);
+	if (active->stream_count == 1)
+		seam__matcher_note_users(active->matcher);
+	else if (active->stream_count > 1)
+		active->forgotten = UINT64_MAX; /* a user that all others are ordered behind is not noted any more */
 	active->streams[active->stream_count] = stream;
 	active->joined[active->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
 	return (int)active->stream_count++;
@@ -92,7 +101,8 @@ static bool follow_namesakes(struct seam_active_plan *active, struct seam_stream
 	return true;
 }
 
-/* A loaded plan has gone since: all that the streams were given so far becomes joins. */
+/* A loaded plan has gone since, or what instances told was lost: all that the streams were given so far becomes joins.
+ */
 static bool join_forgotten(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t forgotten = seam__matcher_forgotten(active->matcher);
@@ -136,12 +146,38 @@ static bool is_any_pending(const struct seam_active_plan *active, uint32_t numbe
 	return false;
 }
 
-static void note_latest(void *user, const struct seam_plan_block *last)
+/* The block whose stream is to be ordered. */
+struct ordering {
+	struct seam_active_plan *active;
+	uint64_t begin;
+	uint64_t end;
+};
+
+/* Notes the last user. True: nobody needs to know it any more: the block covers the last one's bytes, or all streams
+ * are ordered behind its users. */
+static bool note_latest(void *user, const struct seam_plan_block *last)
 {
-	const struct seam_active_plan *active = user;
+	const struct ordering *ordering = user;
+	const struct seam_active_plan *active = ordering->active;
+	bool is_behind = true;
 	for (uint32_t i = 0; i < active->stream_count; i++) {
-		if (active->streams[i] == last->stream || (last->used_by >> seam__bits_min(i, 63) & 1) != 0)
-			active->latest[i] = seam__bits_max(active->latest[i], last->stamp);
+		if (active->streams[i] != last->stream && (last->used_by >> seam__bits_min(i, 63) & 1) == 0)
+			continue;
+		active->latest[i] = seam__bits_max(active->latest[i], last->stamp);
+		is_behind &= last->stamp <= active->all_behind[i];
+	}
+	return is_behind || (last->offset >= ordering->begin && last->offset + last->bytes <= ordering->end);
+}
+
+/* Up to which stamp of each stream all others are ordered behind it. */
+static void measure_all_behind(struct seam_active_plan *active)
+{
+	for (uint32_t i = 0; i < active->stream_count; i++) {
+		active->latest[i] = 0;
+		active->all_behind[i] = UINT64_MAX;
+		for (uint32_t k = 0; k < active->stream_count; k++)
+			if (k != i)
+				active->all_behind[i] = seam__bits_min(active->all_behind[i], *behind(active, k, i));
 	}
 }
 
@@ -150,17 +186,18 @@ static bool order(struct seam_active_plan *active, uint32_t number, const struct
 {
 	if (!is_any_pending(active, number))
 		return true;
-	for (uint32_t i = 0; i < active->stream_count; i++)
-		active->latest[i] = 0;
-	const uint64_t begin = plan_block->offset, end = begin + plan_block->bytes;
-	seam__matcher_last(active->matcher, begin, end, note_latest, active);
+	struct ordering ordering = {active, plan_block->offset, plan_block->offset + plan_block->bytes};
+	measure_all_behind(active);
+	seam__matcher_last(active->matcher, ordering.begin, ordering.end, note_latest, &ordering);
 	if (plan_block->used_by != 0)
-		note_latest(active, plan_block); /* the same slot, when it was there last */
+		(void)note_latest(&ordering, plan_block); /* the same slot, when it was there last */
 	for (uint32_t i = 0; i < active->stream_count; i++) {
 		if (i == number || active->latest[i] <= *behind(active, number, i))
 			continue;
-		if (seam__stream_order(active->streams[i], active->latest[i], active->streams[number]) != SEAM_OK)
+		if (seam__stream_order(active->streams[i], active->latest[i], active->streams[number]) != SEAM_OK) {
+			active->forgotten = UINT64_MAX; /* who was noted is not known any more */
 			return false;
+		}
 		*behind(active, number, i) = active->latest[i];
 	}
 	return true;

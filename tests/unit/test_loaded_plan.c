@@ -111,6 +111,65 @@ Test(loaded, instances_are_found_by_address)
 	}
 }
 
+/* What a naive list says of the instances that have a last user. */
+struct lasts {
+	const struct seam_loaded_plan *loaded;
+	bool has[1024], seen[1024];
+	uint64_t state;
+};
+
+static bool see_last(void *user, const struct seam_plan_block *last)
+{
+	struct lasts *lasts = user;
+	cr_assert(lasts->has[last->number] && !lasts->seen[last->number], "instance %u", last->number);
+	lasts->seen[last->number] = true;
+	lasts->has[last->number] = random_below(&lasts->state, 2) == 0;
+	return !lasts->has[last->number];
+}
+
+static void ask_for_lasts(struct seam_loaded_plan *loaded, struct lasts *lasts)
+{
+	bool had[1024];
+	const uint64_t begin = random_below(&lasts->state, loaded->bytes + 100),
+		       end = begin + 1 + random_below(&lasts->state, 1 << 20);
+	memcpy(had, lasts->has, sizeof(had));
+	memset(lasts->seen, 0, sizeof(lasts->seen));
+	seam__loaded_last(loaded, begin, end, see_last, lasts);
+	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
+		const struct seam_plan_block *p = &loaded->instances[n];
+		cr_assert_eq(
+			lasts->seen[n], had[n] && p->offset < end && begin < p->offset + p->bytes, "instance %u", n);
+	}
+}
+
+Test(loaded, last_users_are_those_that_were_noted_and_not_dismissed)
+{
+	static int stream; /* any address */
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_program program = random_program(seed);
+		struct seam_loaded_plan *loaded;
+		struct lasts lasts = {.state = seed};
+		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
+		const uint32_t count = loaded->slots * loaded->copies;
+		cr_assert_lt(count, 1024);
+		for (uint32_t turn = 0; turn < 400; turn++) {
+			const uint32_t n = (uint32_t)random_below(&lasts.state, count);
+			struct seam_plan_block *p = &loaded->instances[n];
+			if (turn % 4 == 0) {
+				ask_for_lasts(loaded, &lasts);
+			} else if (p->offset != SEAM_PLAN_NO_ADDRESS) {
+				p->stream = (struct seam_stream *)&stream;
+				seam__loaded_note_last(loaded, p);
+				lasts.has[n] = true;
+			}
+		}
+		for (uint32_t n = 0; n < count; n++)
+			loaded->instances[n].stream = NULL;
+		seam__loaded_destroy(meta, loaded);
+		match_program_fini(&program);
+	}
+}
+
 Test(loaded, slots_whose_memory_other_streams_have_cross)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {

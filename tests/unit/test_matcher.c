@@ -229,11 +229,12 @@ struct lasts {
 	unsigned count;
 };
 
-static void count_last(void *user, const struct seam_plan_block *last)
+static bool count_last(void *user, const struct seam_plan_block *last)
 {
 	struct lasts *lasts = user;
 	lasts->stamp = last->stamp;
 	lasts->count++;
+	return false;
 }
 
 static struct lasts lasts_of(uint64_t begin, uint64_t end)
@@ -252,6 +253,7 @@ Test(matcher, who_had_memory_last_is_known_until_the_loaded_plan_goes)
 	a->stream = b->stream = (struct seam_stream *)&stream;
 	a->stamp = 5;
 	const uint64_t begin = a->offset, end = begin + a->bytes;
+	seam__matcher_note_users(player.matcher);
 	cr_expect_eq(lasts_of(begin, end).count, 0, "it is live");
 	give(a);
 	cr_expect_eq(lasts_of(begin, end).count, 1);
