@@ -95,10 +95,15 @@ static void remove_between(struct seam_bytemap *map, uint64_t begin, uint64_t en
 enum seam_rc seam__bytemap_set(struct seam_bytemap *map, uint64_t begin, uint64_t end, uint64_t number)
 {
 	SEAM_ASSERT(begin < end);
+	struct seam_byte_piece *piece = seam__bytemap_find(map, begin, end);
+	if (piece != NULL && piece->begin == begin && piece->end == end) {
+		piece->number = number;
+		return SEAM_OK;
+	}
 	enum seam_rc rc = seam__slab_reserve(&map->slab, 3);
 	if (rc != SEAM_OK)
 		return rc;
-	if (seam__bytemap_find(map, begin, end) == NULL) {
+	if (piece == NULL) {
 		seam__slab_unreserve(&map->slab, 2);
 	} else {
 		cut_at(map, begin);
@@ -106,22 +111,6 @@ enum seam_rc seam__bytemap_set(struct seam_bytemap *map, uint64_t begin, uint64_
 		remove_between(map, begin, end);
 	}
 	insert(map, begin, end, number);
-	return SEAM_OK;
-}
-
-enum seam_rc seam__bytemap_clear(struct seam_bytemap *map, uint64_t begin, uint64_t end)
-{
-	struct seam_byte_piece *piece = seam__bytemap_find(map, begin, end);
-	if (piece == NULL)
-		return SEAM_OK;
-	if (piece->begin == begin && piece->end == end) {
-		take_out(map, piece);
-		return SEAM_OK;
-	}
-	enum seam_rc rc = cut_out(map, begin, end);
-	if (rc != SEAM_OK)
-		return rc;
-	remove_between(map, begin, end);
 	return SEAM_OK;
 }
 

@@ -41,9 +41,6 @@ struct seam_byte_piece *seam__bytemap_next(struct seam_byte_piece *piece, uint64
 /* Gives all of [begin, end), which is not empty, this number. Errors: SEAM_OOM_META, the map unchanged. */
 SEAM_MUST_USE enum seam_rc seam__bytemap_set(struct seam_bytemap *map, uint64_t begin, uint64_t end, uint64_t number);
 
-/* Takes [begin, end) out of the map. Errors: SEAM_OOM_META (a piece may have to be cut in two), the map unchanged. */
-SEAM_MUST_USE enum seam_rc seam__bytemap_clear(struct seam_bytemap *map, uint64_t begin, uint64_t end);
-
 /* Adds 1 to the number of every byte of [begin, end), where no number counts as 0; or takes 1 from it, and bytes that
  * reach 0 out of the map. Errors: SEAM_OOM_META, after which the map may have been changed in part. */
 SEAM_MUST_USE enum seam_rc seam__bytemap_raise(struct seam_bytemap *map, uint64_t begin, uint64_t end);
