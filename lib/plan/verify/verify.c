@@ -29,12 +29,10 @@ static enum seam_rc verify(const struct seam_trace *trace, const struct seam_pla
 	struct seam_acts acts;
 	struct seam_clocks clocks;
 	enum seam_rc rc = seam__acts_init(trace, plan, error, &acts);
-	if (rc == SEAM_OK) {
+	if (rc == SEAM_OK)
 		rc = seam__clocks_init(&clocks, &acts);
-		if (rc == SEAM_OK)
-			rc = seam__acts_replay(&acts, &clocks);
-		seam__clocks_fini(&clocks, &acts);
-	}
+	if (rc == SEAM_OK)
+		rc = seam__acts_replay(&acts, &clocks);
 	seam__acts_fini(&acts);
 	return rc;
 }

@@ -16,6 +16,7 @@
 
 #include "grow.h"
 #include "idmap.h"
+#include "region.h"
 
 /* What an event of the stretch does in every repetition. */
 enum seam_act_kind {
@@ -54,6 +55,7 @@ static inline bool seam__act_is_captured(const struct seam_trace_event *event)
 
 /* The stretch of the plan, matched with its slots. Events are numbers in the trace. */
 struct seam_acts {
+	struct seam_region *region; /* all arrays of the validator */
 	const struct seam_trace *trace;
 	const struct seam_plan *plan;
 	struct seam_trace_error *error; /* may be NULL */
@@ -98,9 +100,8 @@ struct seam_clocks {
 	uint64_t rings;
 };
 
-/* Errors: SEAM_OOM_META; fini it all the same. */
+/* In the region of the acts. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__clocks_init(struct seam_clocks *clocks, const struct seam_acts *acts);
-void seam__clocks_fini(struct seam_clocks *clocks, const struct seam_acts *acts);
 
 /* RECORD, WAIT, STREAM_SYNC or DEVICE_SYNC at `tick` of `repetition`. */
 void seam__clocks_act(struct seam_clocks *clocks, const struct seam_act *act, uint64_t repetition, uint64_t tick);

@@ -342,30 +342,26 @@ enum seam_rc seam__acts_init(const struct seam_trace *trace, const struct seam_p
 			"the trace has %llu events, not %u positions up to there",
 			(unsigned long long)trace->header.event_count, header->positions);
 	acts->count = header->last_event - header->first_event;
-	const size_t ends = header->positions + (size_t)1;
 	struct reader reader = {.acts = acts};
 	seam__idmap_init(&reader.streams);
-	acts->partners =
-		seam__meta_array(seam__meta_process(), (size_t)trace->header.event_count + 1, sizeof(uint32_t));
-	acts->items = seam__meta_array(seam__meta_process(), (size_t)acts->count + 1, sizeof(struct seam_act));
-	acts->slot_streams = seam__meta_array(seam__meta_process(), header->slot_count + (size_t)1, sizeof(uint32_t));
-	reader.ends = seam__meta_array(seam__meta_process(), ends, sizeof(uint32_t));
+	acts->region = seam__region_create(seam__meta_process());
+	if (acts->region != NULL) {
+		acts->partners = seam__region_array(acts->region, (size_t)trace->header.event_count, sizeof(uint32_t));
+		acts->items = seam__region_array(acts->region, (size_t)acts->count, sizeof(struct seam_act));
+		acts->slot_streams = seam__region_array(acts->region, header->slot_count, sizeof(uint32_t));
+		reader.ends = seam__region_array(acts->region, header->positions, sizeof(uint32_t));
+	}
 	enum seam_rc rc = SEAM_OOM_META;
 	if (acts->partners != NULL && acts->items != NULL && acts->slot_streams != NULL && reader.ends != NULL)
 		rc = find_partners(acts);
 	if (rc == SEAM_OK)
 		rc = read_all(&reader);
-	seam__meta_free(seam__meta_process(), reader.ends, ends * sizeof(uint32_t));
 	seam__idmap_fini(&reader.streams);
 	return rc;
 }
 
 void seam__acts_fini(struct seam_acts *acts)
 {
-	const struct seam_plan_header *header = &acts->plan->header;
 	seam__grow_fini(&acts->older);
-	seam__meta_free(seam__meta_process(), acts->slot_streams, (header->slot_count + (size_t)1) * sizeof(uint32_t));
-	seam__meta_free(seam__meta_process(), acts->items, ((size_t)acts->count + 1) * sizeof(struct seam_act));
-	seam__meta_free(
-		seam__meta_process(), acts->partners, ((size_t)acts->trace->header.event_count + 1) * sizeof(uint32_t));
+	seam__region_destroy(acts->region);
 }

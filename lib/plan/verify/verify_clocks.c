@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "bits.h"
-#include "meta.h"
 #include "verify.h"
 
 /* How many clocks one wait of the plan needs: one for each repetition that may lie between its record and its wait. */
@@ -11,48 +10,34 @@ static uint64_t ring_of(const struct seam_plan_wait *wait)
 	return (uint64_t)wait->lag + 1;
 }
 
-/* `vectors` clocks, zeroed; at least one value, so that NULL means that there was no memory. */
-static uint64_t *create_vectors(uint64_t vectors, uint32_t streams)
+/* `vectors` clocks, zeroed. */
+static uint64_t *create_vectors(const struct seam_acts *acts, uint64_t vectors)
 {
 	uint64_t values;
-	if (!seam__bits_try_mul(vectors, streams, &values) || values >= SIZE_MAX / sizeof(uint64_t))
-		return NULL;
-	return seam__meta_array(seam__meta_process(), (size_t)values + 1, sizeof(uint64_t));
-}
-
-static void destroy_vectors(uint64_t *vectors, uint64_t count, uint32_t streams)
-{
-	seam__meta_free(seam__meta_process(), vectors, ((size_t)count * streams + 1) * sizeof(uint64_t));
+	return seam__bits_try_mul(vectors, acts->stream_count, &values)
+		? seam__region_array(acts->region, (size_t)values, sizeof(uint64_t))
+		: NULL;
 }
 
 enum seam_rc seam__clocks_init(struct seam_clocks *clocks, const struct seam_acts *acts)
 {
 	const struct seam_plan *plan = acts->plan;
 	*clocks = (struct seam_clocks){.streams = acts->stream_count, .records = acts->record_count};
-	clocks->first_ring = create_vectors(plan->header.wait_count, 1);
+	clocks->first_ring = seam__region_array(acts->region, plan->header.wait_count, sizeof(uint64_t));
 	if (clocks->first_ring == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < plan->header.wait_count; i++) {
 		clocks->first_ring[i] = clocks->rings;
 		clocks->rings += ring_of(&plan->waits[i]);
 	}
-	clocks->of_stream = create_vectors(clocks->streams, clocks->streams);
-	clocks->of_host = create_vectors(1, clocks->streams);
-	clocks->of_record = create_vectors((uint64_t)clocks->records * 2, clocks->streams);
-	clocks->of_wait = create_vectors(clocks->rings, clocks->streams);
+	clocks->of_stream = create_vectors(acts, clocks->streams);
+	clocks->of_host = create_vectors(acts, 1);
+	clocks->of_record = create_vectors(acts, (uint64_t)clocks->records * 2);
+	clocks->of_wait = create_vectors(acts, clocks->rings);
 	if (clocks->of_stream == NULL || clocks->of_host == NULL || clocks->of_record == NULL ||
 		clocks->of_wait == NULL)
 		return SEAM_OOM_META;
 	return SEAM_OK;
-}
-
-void seam__clocks_fini(struct seam_clocks *clocks, const struct seam_acts *acts)
-{
-	destroy_vectors(clocks->of_wait, clocks->rings, clocks->streams);
-	destroy_vectors(clocks->of_record, (uint64_t)clocks->records * 2, clocks->streams);
-	destroy_vectors(clocks->of_host, 1, clocks->streams);
-	destroy_vectors(clocks->of_stream, clocks->streams, clocks->streams);
-	destroy_vectors(clocks->first_ring, acts->plan->header.wait_count, 1);
 }
 
 static void join(uint64_t *clock, const uint64_t *other, uint32_t streams)

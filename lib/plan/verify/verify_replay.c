@@ -36,8 +36,6 @@ struct touch {
 struct lists {
 	uint32_t *heads;
 	uint32_t *nexts;
-	size_t keys;
-	size_t count;
 };
 
 struct replay {
@@ -56,23 +54,15 @@ struct replay {
 	uint64_t tick;
 };
 
-static enum seam_rc lists_init(struct lists *lists, uint32_t keys, uint32_t count)
+static enum seam_rc lists_init(const struct seam_acts *acts, struct lists *lists, uint32_t keys, uint32_t count)
 {
-	lists->keys = keys + (size_t)1;
-	lists->count = count + (size_t)1;
-	lists->heads = seam__meta_array(seam__meta_process(), lists->keys, sizeof(uint32_t));
-	lists->nexts = seam__meta_array(seam__meta_process(), lists->count, sizeof(uint32_t));
+	lists->heads = seam__region_array(acts->region, keys, sizeof(uint32_t));
+	lists->nexts = seam__region_array(acts->region, count, sizeof(uint32_t));
 	if (lists->heads == NULL || lists->nexts == NULL)
 		return SEAM_OOM_META;
-	for (size_t i = 0; i < lists->keys; i++)
+	for (uint32_t i = 0; i < keys; i++)
 		lists->heads[i] = NOBODY;
 	return SEAM_OK;
-}
-
-static void lists_fini(struct lists *lists)
-{
-	seam__meta_free(seam__meta_process(), lists->nexts, lists->count * sizeof(uint32_t));
-	seam__meta_free(seam__meta_process(), lists->heads, lists->keys * sizeof(uint32_t));
 }
 
 static void lists_add(struct lists *lists, uint32_t key, uint32_t number)
@@ -279,15 +269,16 @@ static enum seam_rc prepare(struct replay *replay)
 {
 	const struct seam_plan *plan = replay->acts->plan;
 	const struct seam_plan_header *header = &plan->header;
-	enum seam_rc rc = lists_init(&replay->waits_of_waiter, header->slot_count, header->wait_count);
+	enum seam_rc rc = lists_init(replay->acts, &replay->waits_of_waiter, header->slot_count, header->wait_count);
 	if (rc == SEAM_OK)
-		rc = lists_init(&replay->waits_of_waited, header->slot_count, header->wait_count);
+		rc = lists_init(replay->acts, &replay->waits_of_waited, header->slot_count, header->wait_count);
 	if (rc == SEAM_OK)
-		rc = lists_init(&replay->older_of, header->slot_count, (uint32_t)replay->acts->older.count);
+		rc = lists_init(
+			replay->acts, &replay->older_of, header->slot_count, (uint32_t)replay->acts->older.count);
 	if (rc == SEAM_OK)
-		rc = lists_init(&replay->groups_open, header->positions, header->group_count);
+		rc = lists_init(replay->acts, &replay->groups_open, header->positions, header->group_count);
 	if (rc == SEAM_OK)
-		rc = lists_init(&replay->groups_close, header->positions, header->group_count);
+		rc = lists_init(replay->acts, &replay->groups_close, header->positions, header->group_count);
 	if (rc != SEAM_OK)
 		return rc;
 	for (uint32_t i = 0; i < header->wait_count; i++) {
@@ -306,23 +297,17 @@ static enum seam_rc prepare(struct replay *replay)
 enum seam_rc seam__acts_replay(const struct seam_acts *acts, struct seam_clocks *clocks)
 {
 	const struct seam_plan_header *header = &acts->plan->header;
-	const size_t uses = (size_t)header->slot_count * header->copies + 1;
+	const size_t uses = (size_t)header->slot_count * header->copies;
 	const bool linear = (header->flags & SEAM_PLAN_LINEAR) != 0;
 	const uint64_t repetitions = linear || header->slot_count == 0 ? 1 : (uint64_t)header->copies * 2;
 	struct replay replay = {.acts = acts, .clocks = clocks};
 	seam__grow_init(&replay.touches, sizeof(struct touch));
 	seam__bytemap_init(&replay.last, seam__meta_process());
 	seam__bytemap_init(&replay.ranges, seam__meta_process());
-	replay.uses = seam__meta_array(seam__meta_process(), uses, sizeof(struct use));
+	replay.uses = seam__region_array(acts->region, uses, sizeof(struct use));
 	enum seam_rc rc = replay.uses == NULL ? SEAM_OOM_META : prepare(&replay);
 	for (; rc == SEAM_OK && replay.repetition < repetitions; replay.repetition++)
 		rc = repeat(&replay);
-	lists_fini(&replay.groups_close);
-	lists_fini(&replay.groups_open);
-	lists_fini(&replay.older_of);
-	lists_fini(&replay.waits_of_waited);
-	lists_fini(&replay.waits_of_waiter);
-	seam__meta_free(seam__meta_process(), replay.uses, uses * sizeof(struct use));
 	seam__bytemap_fini(&replay.ranges);
 	seam__bytemap_fini(&replay.last);
 	seam__grow_fini(&replay.touches);

@@ -5,7 +5,6 @@
  * be what the plan says. Requests of dynamic size are left out, as their number may differ. Where the two sides differ
  * (a program that takes turns), either will do.
  */
-#include "meta.h"
 #include "verify.h"
 
 #define NOBODY SEAM__ACT_NOBODY
@@ -176,13 +175,12 @@ static void find_tokens(struct seer *seer)
 
 enum seam_rc seam__acts_see(struct seam_acts *acts)
 {
-	const size_t events = (size_t)acts->count + 1;
-	const size_t slots = acts->plan->header.slot_count + (size_t)1;
+	const void *mark = seam__region_mark(acts->region);
 	struct seer seer = {
 		.acts = acts,
-		.tokens = seam__meta_array(seam__meta_process(), events, sizeof(uint32_t)),
-		.positions = seam__meta_array(seam__meta_process(), events, sizeof(uint32_t)),
-		.seen = seam__meta_array(seam__meta_process(), slots, sizeof(uint64_t)),
+		.tokens = seam__region_array(acts->region, (size_t)acts->count, sizeof(uint32_t)),
+		.positions = seam__region_array(acts->region, (size_t)acts->count, sizeof(uint32_t)),
+		.seen = seam__region_array(acts->region, acts->plan->header.slot_count, sizeof(uint64_t)),
 	};
 	enum seam_rc rc = SEAM_OOM_META;
 	if (seer.tokens != NULL && seer.positions != NULL && seer.seen != NULL) {
@@ -194,8 +192,6 @@ enum seam_rc seam__acts_see(struct seam_acts *acts)
 		rc = judge(&seer);
 		settle_waits(&seer);
 	}
-	seam__meta_free(seam__meta_process(), seer.seen, slots * sizeof(uint64_t));
-	seam__meta_free(seam__meta_process(), seer.positions, events * sizeof(uint32_t));
-	seam__meta_free(seam__meta_process(), seer.tokens, events * sizeof(uint32_t));
+	seam__region_release(acts->region, mark);
 	return rc;
 }
