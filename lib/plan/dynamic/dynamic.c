@@ -154,10 +154,8 @@ enum seam_rc seam__dynamic_init(const struct seam_dynamic_space *space, const st
 
 void seam__dynamic_fini(struct seam_dynamic *dynamic)
 {
-	if (dynamic->groups.item_bytes != 0) {
-		seam__grow_fini(&dynamic->ranges);
-		seam__grow_fini(&dynamic->groups);
-	}
+	seam__grow_fini(&dynamic->ranges);
+	seam__grow_fini(&dynamic->groups);
 	*dynamic = (struct seam_dynamic){0};
 }
 

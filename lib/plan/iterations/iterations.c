@@ -197,8 +197,7 @@ const char *seam__iterations_check(const struct seam_iterations *iterations)
 {
 	const char *broken = NULL;
 
-	for (uint32_t i = 0; i < iterations->count && broken == NULL; i++) {
+	for (uint32_t i = 0; i < iterations->count && broken == NULL; i++)
 		broken = check_kind(&iterations->kinds[i]);
-	}
 	return broken;
 }

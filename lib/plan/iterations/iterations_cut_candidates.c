@@ -39,11 +39,6 @@ static void trial_init(struct trial *trial)
 	seam__grow_init(&trial->stretches, sizeof(struct seam_thread_stretch));
 }
 
-static void trial_fini(struct trial *trial)
-{
-	seam__grow_fini(&trial->stretches);
-}
-
 static const struct seam_thread_stretch *stretch_at(const struct trial *trial, size_t i)
 {
 	return (const struct seam_thread_stretch *)trial->stretches.items + i;
@@ -52,11 +47,11 @@ static const struct seam_thread_stretch *stretch_at(const struct trial *trial, s
 /* What stands before the first place, where there are few others. */
 static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 {
-	const struct seam_thread_stretch first =
-		trial->stretches.count > 0 ? *stretch_at(trial, 0) : (struct seam_thread_stretch){0};
+	struct seam_thread_stretch first;
 
 	if (trial->stretches.count == 0 || trial->stretches.count >= ENOUGH)
 		return SEAM_OK;
+	first = *stretch_at(trial, 0); /* which moves */
 	return seam__cut_before(cutter->sequences, &first, &trial->stretches);
 }
 
@@ -259,7 +254,7 @@ static enum seam_rc try_all(struct cutter *cutter, uint64_t least, struct trial 
 			*ret_best = trial;
 			trial = swap;
 		}
-		trial_fini(&trial);
+		seam__grow_fini(&trial.stretches);
 	}
 	return rc;
 }
@@ -276,7 +271,7 @@ static enum seam_rc cut(struct cutter *cutter, uint64_t share, struct seam_grow 
 	for (size_t s = 0; rc == SEAM_OK && best.good != NULL && s < best.stretches.count; s++)
 		if (best.good[s])
 			rc = seam__grow_append(stretches, stretch_at(&best, s), 1);
-	trial_fini(&best);
+	seam__grow_fini(&best.stretches);
 	return rc;
 }
 

@@ -240,8 +240,6 @@ enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam_tra
 
 void seam__requests_fini(struct seam_traced_requests *requests)
 {
-	if (requests->items.item_bytes == 0)
-		return;
 	seam__grow_fini(&requests->items);
 	seam__grow_fini(&requests->of_event);
 	seam__grow_fini(&requests->streams);

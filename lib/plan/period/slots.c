@@ -207,8 +207,6 @@ enum seam_rc seam__slots_init(const struct seam_tokens *tokens, const struct sea
 
 void seam__slots_fini(struct seam_period_slots *slots)
 {
-	if (slots->items.item_bytes == 0)
-		return;
 	seam__grow_fini(&slots->items);
 	seam__grow_fini(&slots->positions);
 	seam__grow_fini(&slots->streams);

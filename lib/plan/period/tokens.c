@@ -91,10 +91,8 @@ enum seam_rc seam__tokens_init(const struct seam_traced_requests *requests, stru
 
 void seam__tokens_fini(struct seam_tokens *tokens)
 {
-	if (tokens->items.item_bytes != 0) {
-		seam__grow_fini(&tokens->items);
-		seam__grow_fini(&tokens->allocs);
-	}
+	seam__grow_fini(&tokens->items);
+	seam__grow_fini(&tokens->allocs);
 	*tokens = (struct seam_tokens){0};
 }
 
