@@ -41,15 +41,6 @@ struct seam_plan_options seam__learner_limits(
  * worth a plan and were not refused: it is the learner's `kind` now, and refused from here on. False: there is none. */
 bool seam__learner_choose(struct seam_learner *learner);
 
-/* Kinds that are but a part of the iterations that the open active plan knows, or several of them in turn, are not
- * chosen until the next look. An active plan that is building is not asked: nothing is added to it. Takes `lock`. */
-void seam__learner_leave_known(struct seam_learner *learner);
-
-/* learner_known.c: whether a plan of the kind is needless: it is a part of what a loaded plan of the open active plan
- * is of, or several of those in turn. False: no active plan is open, the one that is is building, or plans come and go
- * too fast to say. Takes `lock`, for 64 steps at a time. */
-bool seam__learner_know(struct seam_learner *learner, const struct seam_iteration_kind *kind, bool *ret_needless);
-
 /* Whether nearly all iterations of the recording are of kinds that come again, and that there is room for. */
 bool seam__learner_knows_all(const struct seam_learner *learner);
 

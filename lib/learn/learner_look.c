@@ -124,8 +124,6 @@ static void search(struct seam_learner *learner, const struct seam_trace *record
 	}
 	if (!found)
 		return;
-	/* What is open serves those kinds that it knows; another arena would lose them. */
-	seam__learner_leave_known(learner);
 	learner->replaces = false;
 	if (!seam__learner_choose(learner))
 		return;

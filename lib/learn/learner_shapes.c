@@ -7,8 +7,7 @@
  * plan. So does what is asked for before the first request that tells which kind it is: it lies where another plan has
  * it by then.
  *
- * Not here: plans (learner_plan.c), which kinds the open active plan knows (learner_known.c), which loaded plan the
- * program is in (matcher.h). With `work`.
+ * Not here: plans (learner_plan.c), which loaded plan the program is in (matcher.h). With `work`.
  */
 #include <stdlib.h>
 
@@ -95,18 +94,6 @@ static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint6
 	return (learner->tried >> number & 1) == 0 && covered_by(kind) >= learner->recorded_events / LEAST_SHARE &&
 		seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, ret_fingerprint) == SEAM_OK &&
 		!is_refused(learner, *ret_fingerprint);
-}
-
-void seam__learner_leave_known(struct seam_learner *learner)
-{
-	uint64_t tried = learner->tried;
-	for (uint32_t i = 0; i < learner->rhythm.count; i++) {
-		bool needless;
-		if (!seam__learner_know(learner, &learner->rhythm.kinds[i], &needless))
-			return;
-		tried |= (uint64_t)needless << i;
-	}
-	learner->tried = tried;
 }
 
 bool seam__learner_choose(struct seam_learner *learner)

@@ -60,7 +60,7 @@ static uint64_t heard_before(const struct seam_history *history, uint32_t back)
 	return history->sizes[(history->heard - 1 - back) % SEAM_HEARD];
 }
 
-uint32_t seam__history_run(const struct seam_history *history)
+static uint32_t hash_run(const struct seam_history *history)
 {
 	uint32_t hash = 0;
 	for (uint32_t i = 0; i < SEAM_RUN; i++)
@@ -98,12 +98,6 @@ static uint32_t find_run(const struct seam_cursor *cursor, uint32_t hash, uint32
 	return low;
 }
 
-bool seam__cursor_has_run(const struct seam_cursor *cursor, uint32_t hash)
-{
-	const uint32_t run = find_run(cursor, hash, 0);
-	return run < cursor->count && cursor->runs[run].hash == hash;
-}
-
 /* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the
  * cursor has. Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is
  * wrong by, rather than a layer. */
@@ -113,7 +107,7 @@ struct seam_guess seam__cursor_guess(
 	struct seam_guess best = {0, 0};
 	if (history->heard < SEAM_RUN)
 		return best;
-	const uint32_t hash = seam__history_run(history);
+	const uint32_t hash = hash_run(history);
 	const uint32_t enough = cursor->count < SEAM_RUN ? SEAM_RUN
 		: cursor->count < SEAM_HEARD             ? cursor->count
 							 : SEAM_HEARD;

@@ -194,12 +194,6 @@ struct seam_guess {
 struct seam_guess seam__cursor_guess(
 	const struct seam_cursor *cursor, const struct seam_history *history, uint32_t near);
 
-/* The hash of the last sizes of a history, of which a run was heard. */
-uint32_t seam__history_run(const struct seam_history *history);
-
-/* Whether such a run stands anywhere in the cursor's expected slots. */
-bool seam__cursor_has_run(const struct seam_cursor *cursor, uint32_t hash);
-
 /* Whether two loaded plans are of one kind of iteration: nearly all runs of sizes that one has the other has too, in
  * cursors of the same streams. */
 bool seam__loaded_resembles(const struct seam_loaded_plan *a, const struct seam_loaded_plan *b);
