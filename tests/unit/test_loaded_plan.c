@@ -78,6 +78,33 @@ Test(loaded, positions_that_several_share_are_told_apart)
 	match_program_fini(&program);
 }
 
+/* A range that a group leaves idle may lie above all slots. */
+Test(loaded, bytes_reach_to_the_highest_slot_and_range)
+{
+	unsigned raised = 0;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_program program = random_program(seed);
+		struct seam_plan changed = *program.plan;
+		struct seam_plan_range ranges[1024];
+		struct seam_loaded_plan *loaded;
+		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
+		const uint64_t bytes = seam__loaded_bytes(loaded);
+		seam__loaded_destroy(meta, loaded);
+		cr_assert_lt(changed.header.range_count, 1024);
+		if (changed.header.range_count != 0) {
+			memcpy(ranges, changed.ranges, changed.header.range_count * sizeof(*ranges));
+			ranges[0].end_bytes = bytes + 512;
+			changed.ranges = ranges;
+			cr_assert_eq(seam__loaded_create(meta, &changed, &loaded), SEAM_OK);
+			cr_expect_eq(seam__loaded_bytes(loaded), bytes + 512);
+			seam__loaded_destroy(meta, loaded);
+			raised++;
+		}
+		match_program_fini(&program);
+	}
+	cr_expect_gt(raised, 0);
+}
+
 static bool add_number(void *user, uint32_t number)
 {
 	bool *seen = user;
