@@ -118,10 +118,10 @@ static void note_recent(struct seam_pool *pool, const struct seam_request *reque
 	seam__recent_add(&pool->runtime->recent, &asked);
 }
 
-/* One try in the engine. plan_block: the plan has been asked already. record: as above. With `lock`. Not inlined: it is
+/* One try in the engine. was_asked: the plan has been asked already. record: as above. With `lock`. Not inlined: it is
  * long, and a request that is planned need not make room for it. */
 static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool, const struct seam_request *request,
-	bool plan_block, struct seam_record *record, void **ret_ptr)
+	bool was_asked, struct seam_record *record, void **ret_ptr)
 {
 	struct seam_ask ask;
 	struct seam_block *block = NULL;
@@ -129,7 +129,7 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 	if (rc != SEAM_OK)
 		return rc;
 	const bool fits = is_plain(pool, request, &ask);
-	if (pool->runtime->open && !plan_block) {
+	if (pool->runtime->open && !was_asked) {
 		if (fits && try_plan(pool, request, ask.stream, record, ret_ptr))
 			return SEAM_OK;
 		if (!fits)
@@ -181,9 +181,9 @@ static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_r
 	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
 		seam__planned_try_open(
 			pool->runtime, false); /* it may have become ready when the last free was long past */
-	bool plan_block = pool->runtime->open && request->flags == 0 && is_common(pool, request);
-	if (!plan_block || !try_plan(pool, request, NULL, &record, ret_ptr))
-		rc = try_engine(pool, request, plan_block, &record, ret_ptr);
+	const bool was_asked = pool->runtime->open && request->flags == 0 && is_common(pool, request);
+	if (!was_asked || !try_plan(pool, request, NULL, &record, ret_ptr))
+		rc = try_engine(pool, request, was_asked, &record, ret_ptr);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	if (__builtin_expect(record.order % WAKE_EVENTS < 2 && record.order != 0, 0))

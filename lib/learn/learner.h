@@ -21,7 +21,7 @@
  *
  * The first plan holds memory that iterations of other kinds cannot use as freely any more, so it is made only where
  * plans would serve most of what the program does. Which kinds there is room for shows when they are planned, the
- * largest first: where streams that nothing orders must not share, some need more memory than the program ever had, and
+ * largest first: with `reuse:own`, where streams must not share, some need more memory than the program ever had, and
  * no plan of them is made. What they do is not served then, and does not count; what is left may be too little.
  *
  * Where the program marks no steps, a period is planned only if it is the iteration and no loop inside of one
@@ -76,8 +76,8 @@ struct seam_learner {
 	uint64_t work_ns;
 	struct seam_plan_cost cost;
 	uint32_t outgrown;        /* plans in a row whose chunks were gone, or taken, before their arena was begun */
-	uint64_t recorded_events; /* of the recording that it was found in */
-	uint32_t kind;            /* of it: being planned */
+	uint64_t recorded_events; /* of the recording that `rhythm` was found in */
+	uint32_t kind;            /* of `rhythm`: being planned */
 	uint64_t tried;           /* a bit per kind: it was planned, or could not be, since the look */
 	uint64_t roomless; /* a bit per kind: it could not be, since the look, for it needs more memory than there is.
 			      It comes again all the same */

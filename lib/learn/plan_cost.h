@@ -10,7 +10,7 @@
  * A given plan is there before the program has run. It is compared with the most bytes that are live at once by its own
  * account, residents included, and the share that the engine loses of that.
  *
- * Not here: the memory that a plan may take while the program departs from it (active_plan.c).
+ * Not here: for what the pool may grow beside an open plan (seam__planned_must_grow).
  *
  * Locks: none inside; `work` guards a cost. Pure.
  */

@@ -21,16 +21,17 @@
  * Not here: leases and mappings (stitch/arena.h); streams and events; recording. Makes no driver call, knows no engine.
  *
  * Invariants (seam__matcher_check)
- *   H1  no two live blocks overlap, planned, dynamic or overdue
- *   H2  every live block of the current loaded plan whose interval is not around the frontier is overdue; overdue
- *       blocks are in order
+ *   H1  no two live blocks overlap, planned, off-plan or overdue ones
+ *   H2  every live block of the current loaded plan whose interval is not around the frontier is an
+ *       overdue block; these are in order
  *   H3  cursors, frontiers and repetitions are in range
  *   H4  blocked ranges lie apart, by address; an instance's `blocked` counts those that it overlaps
  *   H5  the counts of live blocks and bytes are right
- *   H6  nothing of the current loaded plan is due in the place of a dynamic or borrowed block before that is overdue
+ *   H6  nothing of the current loaded plan is due in the place of a dynamic or borrowed block before it is overdue
  *   H7  a loaded plan that waits to become current, and the one whose place it takes, are two of the matcher's
  *
- * Locks: none inside; the pool's `lock` guards it. Loaded plans are immutable and may be made without it.
+ * Locks: none inside; the pool's `lock` guards it. The tables of a loaded plan are immutable; it may be made without
+ * the lock.
  */
 #ifndef SEAM_MATCHER_H
 #define SEAM_MATCHER_H

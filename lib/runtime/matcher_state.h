@@ -3,8 +3,8 @@
  * Not here: the contract (matcher.h), the tables of a loaded plan (loaded_plan.h).
  * Live blocks are of three sorts: those of the current loaded plan whose interval is around the frontier, state LIVE,
  * in no tree; *off-plan* ones, dynamic blocks inside their group's interval and borrowed ones before anything is due in
- * their place; overdue blocks. `apart` counts the last two. An expected slot at the frontier needs no test by address
- * but against overdue blocks, while no off-plan block's time is over.
+ * their place; overdue blocks. `off_plan_count` counts the last two together. An expected slot at the frontier needs no
+ * test by address but against overdue blocks, while no off-plan block's time is over.
  */
 #ifndef SEAM_MATCHER_STATE_H
 #define SEAM_MATCHER_STATE_H
@@ -66,11 +66,11 @@ struct seam_matcher {
 	struct seam_slab off_plan_slab;
 	struct seam_loaded_plan *loaded_plans[SEAM_LOADED_PLANS]; /* the current one first, then as they were current */
 	uint32_t loaded_count;
-	struct seam_loaded_plan *replaced;  /* was current when a loaded plan of its kind was added; */
-	struct seam_loaded_plan *successor; /* that one, which takes its place when the program says next that an
-					     * iteration ends, or says it no more; both NULL: none  waits */
-	bool steps;                         /* the program has said so */
-	uint64_t forgotten;                 /* loaded plans that went, and blocks of theirs that were freed later */
+	struct seam_loaded_plan *replaced; /* the current one whose place is to be taken; NULL: none */
+	struct seam_loaded_plan
+		*successor; /* the one that takes it, at the next mark, or when the program marks no more; NULL: none */
+	bool steps;         /* the program has said so */
+	uint64_t forgotten; /* loaded plans that went, and blocks of theirs that were freed later */
 	struct seam_loaded_plan *owners[SEAM_OWNERS]; /* by index, retired ones too; NULL: free */
 
 	struct seam_blocked *blocked; /* by address; none overlaps another (H4) */

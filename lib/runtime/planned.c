@@ -119,14 +119,14 @@ static inline bool is_ordered(const struct seam_active_plan *active, const struc
 
 /* What the matcher said, where that is not all. */
 static __attribute__((noinline)) enum seam_miss settle(struct seam_runtime *runtime, struct seam_active_plan *active,
-	struct seam_plan_block **planned_p, struct seam_stream *stream, enum seam_miss miss)
+	struct seam_plan_block **plan_block_p, struct seam_stream *stream, enum seam_miss miss)
 {
 	struct seam_planned_counts *counts = &runtime->counts;
 	if (miss == SEAM_MISS_late && active->held_count != 0 && !active->building) {
 		seam__planned_poll_streams(runtime);
-		miss = seam__matcher_retry(active->matcher, planned_p);
+		miss = seam__matcher_retry(active->matcher, plan_block_p);
 	}
-	struct seam_plan_block *plan_block = *planned_p;
+	struct seam_plan_block *plan_block = *plan_block_p;
 	if (miss == SEAM_MISS_gap)
 		miss = fill_gap(runtime, active, plan_block);
 	if (miss == SEAM_MISS_NONE && plan_block->loaded == SEAM_PLANNED_DYNAMIC &&

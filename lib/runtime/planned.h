@@ -1,6 +1,7 @@
 /* planned.h: requests served from plans: what happens between a matcher, its arena and the engine.
  *
- * An *active plan* is an arena with the matcher of its loaded plans. A pool has at most one that is open; active plans
+ * An *active plan* is an arena with the matcher of its loaded plans: being prepared, waiting to open, open (it may be
+ * suspended), or closed. Only an open one serves. A pool has at most one that is open; active plans
  * that were closed while blocks of theirs were live wait behind it until those are freed.
  *
  * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot
@@ -65,7 +66,7 @@ struct seam_active_plan {
 	uint64_t
 		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
-	uint64_t long_positions;            /* half a period, of the longest of its loaded plans */
+	uint64_t long_positions;            /* requests of a period, of the loaded plan that has most */
 	uint64_t settle_bytes;              /* a pool of so many has as much as the plan needs */
 	uint64_t judged_asked, judged_hits; /* of the pool's counts, when it was last judged */
 	uint32_t poor;                      /* so many periods in a row before that it missed more than one in twenty */
@@ -180,7 +181,7 @@ struct seam_found {
 	struct seam_stream *stream;
 	struct seam_block *block; /* one of these two is NULL */
 	struct seam_plan_block *plan_block;
-	struct seam_active_plan *active; /* of planned */
+	struct seam_active_plan *active; /* of plan_block */
 };
 
 /* What loaded plans can use of an open arena: a loaded plan that needs more is not for it yet. */
@@ -202,8 +203,6 @@ static inline struct seam_active_plan *seam__active_at(const struct seam_runtime
 	}
 	return NULL;
 }
-
-/* The live block that starts at `va`; that contains it (O(live)). False: there is none. */
 
 /* Serves a request from the open active plan. It must be one for the common memory without flags, and not captured.
  * SEAM_MISS_NONE: *ret_va is its address. Else nothing has happened, and the miss is counted. The caller gives the

@@ -126,15 +126,16 @@ static inline int seam__ranges_compare(const void *left, const void *right)
 /* An active plan that will not be opened (any more) is closed and waits to be finished. With `lock`. */
 void seam__active_abandon(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* The arena was closed: what lies beside its live blocks, in the same chunks, goes back to the engine. O(slots *
- * copies). Without metadata it goes with those. */
+/* The arena was closed, or its plan suspended: what lies beside its live blocks, in the same chunks, goes back to the
+ * engine. O(slots * copies). Without metadata it goes with those. */
 void seam__active_give_parts(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* What a block of a closed arena had goes back. */
+/* What a block of a closed or suspended arena had goes back. */
 void seam__active_give_back(
 	struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t offset, uint64_t bytes);
 
-/* Takes the block out of the accounts and the matcher; the engine gets back what a closed arena had of it. */
+/* Takes the block out of the accounts and the matcher; the engine gets back what a closed or suspended arena had of it.
+ */
 void seam__planned_release(
 	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block);
 

@@ -189,7 +189,7 @@ static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_active_plan 
 	return bytes;
 }
 
-/* The live blocks of a closed arena. */
+/* The live blocks of a closed or suspended arena. */
 struct left {
 	struct seam_plan_range *ranges;
 	uint64_t count;

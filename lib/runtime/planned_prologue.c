@@ -2,7 +2,7 @@
  *
  * What stays has one place each, one behind the other, in an active plan of its own that is there when the program
  * begins: so it lies as densely as can be, and never where a slot lies. That active plan is closed from its beginning:
- * nothing else comes to lie there, and what is freed goes back to the engine chunk by chunk. What does not stay may
+ * nothing else comes to lie there, and what is freed goes back to the engine at once. What does not stay may
  * have whatever the plan leaves idle.
  *
  * Requests are told by their sizes, in their order. One that is not the next is a stranger: it gets no slot, and where

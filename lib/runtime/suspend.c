@@ -76,7 +76,8 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
 	return true;
 }
 
-/* Whether few bytes are live: as few as when the plan came into use, or as in the period that has passed since. */
+/* Whether few bytes are live: at most the limit for opening; behind the first period that was suspended, hardly more
+ * than the least of the last one. */
 static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t live_bytes = runtime->engine->counts.live_requested_bytes;

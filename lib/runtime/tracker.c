@@ -74,9 +74,9 @@ void seam__tracker_freed(struct seam_matcher *matcher)
 	matcher->balance.heard = matcher->cursor == NULL ? 0 : matcher->cursor->history.heard;
 	if (!matcher->balance.known || loaded == NULL)
 		return;
-	const uint32_t plan_block = loaded->live_at[loaded->frontier.position];
-	const int64_t slack = (int64_t)seam__live_slack(plan_block);
-	if ((int64_t)matcher->balance.freed <= slack || live_now(matcher) + slack >= plan_block)
+	const uint32_t live = loaded->live_at[loaded->frontier.position];
+	const int64_t slack = (int64_t)seam__live_slack(live);
+	if ((int64_t)matcher->balance.freed <= slack || live_now(matcher) + slack >= live)
 		return;
 	for (uint32_t l = 0; l < loaded->cursor_count; l++)
 		loaded->cursors[l].debt += loaded->cursors[l].debt == 0;

@@ -9,7 +9,7 @@
  *   a slot behind n others                 1 + 2 for each bit of n: the program left these out
  *   a slot that was passed over lately     0: the cursor goes back, and passes over what has been asked for
  *   one more of the last dynamic group     3
- *   a place of the n-gram index            14; 1 where the frontier is, if that has left the cursor behind
+ *   a place of the index of runs           14; 1 where the frontier is, if that has left the cursor behind
  *   where an iteration begins              1 if the program says so, or if many blocks were freed that were not due
  *                                          and about as few are live; 3 in another plan if all since the last
  *                                          beginning was expected; else 7
@@ -144,10 +144,10 @@ static inline uint64_t seam__loaded_around(const struct seam_loaded_plan *loaded
 	return loaded->positions / 16 + 32;
 }
 
-/* Blocks by which a program may be off from what the plan has live. */
-static inline uint64_t seam__live_slack(uint32_t plan_block)
+/* Blocks by which a program may be off from the `live` ones that the plan has. */
+static inline uint64_t seam__live_slack(uint32_t live)
 {
-	return plan_block / 16 < 2 ? 2 : plan_block / 16;
+	return live / 16 < 2 ? 2 : live / 16;
 }
 
 #endif
