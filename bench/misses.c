@@ -153,7 +153,9 @@ static enum seam_rc measure(const struct schedule *schedule, const char *name, c
 /* only: NULL: both. */
 static int run(const char *path, unsigned loops, const char *only)
 {
-	static const char *const confs[] = {"plan:off", "plan:inline,deterministic:1"};
+	static const char *const both[] = {"plan:off", "plan:inline,deterministic:1"};
+	const char *const *confs = only != NULL ? &only : both;
+	const size_t count = only != NULL ? 1 : sizeof(both) / sizeof(*both);
 	char text[INPUT_ERROR_BYTES];
 	struct seam_trace *trace;
 	struct schedule schedule;
@@ -162,9 +164,7 @@ static int run(const char *path, unsigned loops, const char *only)
 		return 1;
 	}
 	enum seam_rc rc = schedule_build(trace, 1, &schedule);
-	if (rc == SEAM_OK && only != NULL)
-		rc = measure(&schedule, path, only, loops);
-	for (size_t i = 0; i < sizeof(confs) / sizeof(*confs) && rc == SEAM_OK && only == NULL; i++)
+	for (size_t i = 0; i < count && rc == SEAM_OK; i++)
 		rc = measure(&schedule, path, confs[i], loops);
 	if (rc == SEAM_OK)
 		schedule_fini(&schedule);

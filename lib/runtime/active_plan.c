@@ -35,7 +35,7 @@ static void clear_uses(void *user, struct seam_plan_block *plan_block)
 	seam__uses_clear(runtime->engine, &plan_block->uses);
 }
 
-/* What is not the arena's. Blocks that are live or held die with the pool. */
+/* Frees all but the arena. Live and held blocks die with the pool. */
 static void destroy(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	struct seam_meta *meta = runtime->meta;

@@ -1,5 +1,5 @@
-/* loaded_places.c: a loaded plan's instances by address: who begins at an offset, who overlaps a range, whose memory is
- * of several streams. */
+/* loaded_places.c: a loaded plan's instances by address: the one that begins at an offset, those that overlap a range,
+ * last users, memory of several streams. */
 #include "loaded_plan.h"
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ struct last {
 	void *user;
 };
 
-/* Of an instance that is free. Whether it has a last user still. */
+/* True: the instance is free and still has a last user. */
 static bool see_last(const struct last *last, const struct seam_by_address *by_address)
 {
 	struct seam_plan_block *plan_block = &last->loaded->instances[by_address->number];
@@ -111,7 +111,7 @@ static bool see_last(const struct last *last, const struct seam_by_address *by_a
 	return plan_block->stream != NULL;
 }
 
-/* Whether the stretch has such instances still. */
+/* True: the stretch still has such instances. */
 static bool see_lasts(const struct last *last, uint32_t low, uint32_t high)
 {
 	if (low == high)

@@ -188,30 +188,21 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 		seam__frontier_step(matcher, loaded);
 }
 
-/* Whether it was of the current loaded plan, and not due. */
-static inline bool end_block(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
+void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	struct seam_loaded_plan *loaded = matcher->now;
 	SEAM_ASSERT(plan_block->state != SEAM_PLANNED_FREE);
 	if (matcher->notes_users && plan_block->loaded != SEAM_DYNAMIC && !matcher->owners[plan_block->loaded]->retired)
 		seam__loaded_note_last(matcher->owners[plan_block->loaded], plan_block);
 	if (plan_block->state != SEAM_PLANNED_LIVE || plan_block->loaded != matcher->owner) {
 		free_off_plan(matcher, plan_block);
-		return false;
+		return;
 	}
 	plan_block->state = SEAM_PLANNED_FREE;
 	matcher->counts.live--;
 	matcher->counts.live_bytes -= plan_block->bytes;
-	if (seam__loaded_due(loaded) == plan_block->number) {
-		seam__frontier_step(matcher, loaded);
-		return false;
-	}
-	return true;
-}
-
-void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
-{
-	if (end_block(matcher, plan_block))
+	if (seam__loaded_due(matcher->now) == plan_block->number)
+		seam__frontier_step(matcher, matcher->now);
+	else
 		seam__tracker_freed(matcher);
 }
 

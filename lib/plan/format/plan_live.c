@@ -1,9 +1,8 @@
 /* plan_live.c: the invariant L5 of a plan: what lives together lies apart.
  *
- * One turn around the circle of all copies, slot by slot. What crosses its end is there from the start. A map says of
- * every byte of the arena which slot, of which copy, had it last: it must have ended when another begins there. The
- * ranges of groups that are open stand in a second map, as counts: no slot may begin on them or be on them when the
- * group opens.
+ * One turn around the circle of all copies, slot by slot. Slots that cross its end are there from the start. A map has
+ * the last slot and copy of every byte of the arena: that must have ended when another begins there. The ranges of
+ * groups that are open stand in a second map, as counts: no slot may begin on them or be on them when the group opens.
  *
  * Slots of different streams that follow each other are judged with the trace (verify.h), not here.
  * The plan holds L0-L4. O(n log n) in slots * copies. No locks.

@@ -19,7 +19,7 @@
 
 struct seam_region;
 
-/* region: what is needed while at work stays in it. ret_holds: room for slots * streams values. ret_holds[i * streams +
+/* region: for scratch memory, which stays in it. ret_holds: room for slots * streams values. ret_holds[i * streams +
  * s] becomes for how many positions from its begin slot i is held from stream s, as in problem.h: a request of s that
  * begins there or later, around the circle, is ordered behind everything that used i. At least 1. For its own stream
  * that is its lifetime, and more where other streams used it. What lasts longer than the circle, or for ever, is
