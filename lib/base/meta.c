@@ -101,6 +101,37 @@ static void raw_free(int flags, void *pointer, size_t size_bytes)
 
 #endif
 
+/* Where internal checks are made a block's size stands in front of it, so that a free that gives another size is
+ * noticed: the account would be wrong for good, and jemalloc's state with it. */
+#if SEAM_CHECKS >= 1
+#define NOTE_BYTES 16u /* keeps blocks aligned for any object */
+#else
+#define NOTE_BYTES 0u
+#endif
+
+static void *block_alloc(int flags, size_t size_bytes)
+{
+	size_t noted_bytes;
+	if (__builtin_add_overflow(size_bytes, NOTE_BYTES, &noted_bytes))
+		return NULL;
+	unsigned char *note = raw_alloc(flags, noted_bytes);
+	if (note == NULL)
+		return NULL;
+	if (NOTE_BYTES != 0)
+		memcpy(note, &size_bytes, sizeof size_bytes);
+	return note + NOTE_BYTES;
+}
+
+static void block_free(int flags, void *pointer, size_t size_bytes)
+{
+	unsigned char *note = (unsigned char *)pointer - NOTE_BYTES;
+	size_t noted_bytes = size_bytes;
+	if (NOTE_BYTES != 0)
+		memcpy(&noted_bytes, note, sizeof noted_bytes);
+	SEAM_ASSERT(noted_bytes == size_bytes);
+	raw_free(flags, note, size_bytes + NOTE_BYTES);
+}
+
 static struct seam_meta process_meta;
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 
@@ -183,7 +214,7 @@ void *seam__meta_alloc(struct seam_meta *meta, size_t size_bytes)
 		add(&meta->failed_calls, 1);
 		return NULL;
 	}
-	void *pointer = raw_alloc(meta->arena_flags, size_bytes);
+	void *pointer = block_alloc(meta->arena_flags, size_bytes);
 	if (pointer == NULL) {
 		atomic_fetch_sub_explicit(&meta->live_bytes, size_bytes, memory_order_relaxed);
 		add(&meta->failed_calls, 1);
@@ -223,7 +254,7 @@ void seam__meta_free(struct seam_meta *meta, void *pointer, size_t size_bytes)
 	uint64_t before_bytes = atomic_fetch_sub_explicit(&meta->live_bytes, size_bytes, memory_order_relaxed);
 	uint64_t before_blocks = atomic_fetch_sub_explicit(&meta->live_blocks, 1, memory_order_relaxed);
 	SEAM_VERIFY(before_bytes >= size_bytes && before_blocks >= 1);
-	raw_free(meta->arena_flags, pointer, size_bytes);
+	block_free(meta->arena_flags, pointer, size_bytes);
 }
 
 void seam__meta_get_stats(const struct seam_meta *meta, struct seam_meta_stats *ret_stats)

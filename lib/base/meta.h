@@ -46,7 +46,8 @@ __attribute__((warn_unused_result)) void *seam__meta_array(struct seam_meta *met
 __attribute__((warn_unused_result)) void *seam__meta_resize(
 	struct seam_meta *meta, void *pointer, size_t old_bytes, size_t new_bytes);
 
-/* size_bytes: as asked for (for an array: count * element_bytes). NULL is allowed. */
+/* size_bytes: as asked for (for an array: count * element_bytes); another size is an internal error, which debug builds
+ * notice. NULL is allowed. */
 void seam__meta_free(struct seam_meta *meta, void *pointer, size_t size_bytes);
 
 /* Each counter is exact; together they are no snapshot while other threads work. */

@@ -1,6 +1,7 @@
 /* test_meta.c: accounts, limits, injected failures and threads of metadata domains. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "check.h"
@@ -137,6 +138,17 @@ Test(meta, domains_do_not_share_accounts)
 	cr_assert_neq(seam__meta_process(), meta);
 	cr_assert_eq(seam__meta_process(), seam__meta_process());
 }
+
+#if SEAM_CHECKS >= 1
+/* The account alone would not tell: others have bytes in it too. */
+Test(meta, a_free_that_gives_another_size_aborts, .signal = SIGABRT)
+{
+	void *block = seam__meta_alloc(meta, 100);
+	cr_assert_not_null(seam__meta_alloc(meta, 1000));
+	seam__check_set_hook(NULL);
+	seam__meta_free(meta, block, 101);
+}
+#endif
 
 Test(meta, destroying_null_is_nothing)
 {
