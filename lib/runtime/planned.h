@@ -21,10 +21,15 @@
  *       wait to be finished
  *   Q2  matcher and arena keep theirs, and the matcher has blocked exactly the gaps of an open arena, none of a
  *       suspended one
- *   Q3  the engine's account of planned blocks is the sum over the active plans
+ *   Q3  the engine's account of planned blocks, and of those that are pending, is the sum over the active plans
  *   Q4  first requests are expected only while an active plan is open, and some are left; the active plan of their
  *       places is closed
- *   Q5  a suspended active plan is open and has lent nothing
+ *   Q5  a suspended active plan is open and has lent nothing; what another one has lent is what its chunks say
+ *   Q6  blocks that other streams use are as many as `recorded`, and there is room to hold all; held ones are freed
+ *   Q7  the streams of an active plan are distinct; none is ordered behind what the other was not given yet, or behind
+ *       more joins than there were
+ *   Q8  no loaded plan of the open one has a longer period than it says, or uses chunks that it has not
+ *   Q9  every request is a hit or has one cause of a miss; no less was counted by now than when a plan was opened
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
