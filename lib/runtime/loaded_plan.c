@@ -14,15 +14,10 @@ static bool can_run(const struct seam_plan *plan)
 		return false;
 	if (2 * (uint64_t)header->slot_count * header->copies >= MOST_POSITIONS || header->arena_bytes > MOST_BYTES)
 		return false;
-	for (uint32_t i = 0; i < header->slot_count; i++) {
-		const uint64_t bytes = seam__bits_align_up(plan->slots[i].size_bytes, SEAM_PLANNED_BYTES);
-		for (uint32_t copy = 0; copy < header->copies && (plan->slots[i].flags & SEAM_PLAN_DYNAMIC) == 0;
-			copy++) {
-			const uint64_t offset = plan->offsets[(size_t)i * header->copies + copy];
-			if (offset % SEAM_PLANNED_BYTES != 0 || bytes > MOST_BYTES || offset > MOST_BYTES - bytes)
-				return false;
-		}
-	}
+	for (size_t n = 0; n < (size_t)header->slot_count * header->copies; n++)
+		if ((plan->slots[n / header->copies].flags & SEAM_PLAN_DYNAMIC) == 0 &&
+			plan->offsets[n] % SEAM_PLANNED_BYTES != 0)
+			return false;
 	return true;
 }
 

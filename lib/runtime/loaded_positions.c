@@ -59,7 +59,7 @@ static void fill_lifetimes(const struct seam_plan *plan, struct seam_loaded_plan
 	for (uint32_t i = 0; i < loaded->slots; i++) {
 		const struct seam_plan_slot *slot = &plan->slots[i];
 		lifetimes[i].group = (slot->flags & SEAM_PLAN_DYNAMIC) == 0 ? SEAM_STATIC
-			: plan->header.group_count == 0                     ? SEAM_STATIC - 1
+			: plan->header.group_count == 0                     ? 0 /* none: see group_count */
 									    : slot->group;
 	}
 }

@@ -57,17 +57,15 @@ static bool look_below(struct search *search, uint64_t to)
 	return false;
 }
 
-/* Goes up through a stretch of instances. Whether the search is over: a place is at search->at, or no step is left. */
+/* Goes up through a stretch of instances. Whether there is a place, then at search->at. */
 static bool look_in(struct search *search, uint32_t low, uint32_t high)
 {
-	if (low == high)
+	if (low == high || search->steps == 0)
 		return false;
 	const uint32_t middle = low + (high - low) / 2;
 	const struct seam_by_address *by_address = &search->matcher->now->by_address_entries[middle];
 	if ((by_address->times & search->times) == 0 || by_address->reach <= search->at)
 		return false;
-	if (search->steps == 0)
-		return true;
 	search->steps--;
 	if (look_in(search, low, middle))
 		return true;
@@ -88,9 +86,7 @@ static bool find(struct search *search, uint64_t least, uint64_t from)
 	search->least = seam__bits_min(least, circle);
 	search->times = seam__loaded_times(loaded, frontier, search->least);
 	search->at = from;
-	if (!look_in(search, 0, loaded->placed) && !look_below(search, search->matcher->arena_bytes))
-		return false;
-	return search->steps != 0;
+	return look_in(search, 0, loaded->placed) || look_below(search, search->matcher->arena_bytes);
 }
 
 struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes)
