@@ -134,10 +134,14 @@ uint64_t model_ask(struct model *model, struct seam_request *request, unsigned s
 	bool tight = (model->row->features & MODEL_TIGHT_GROWTH) != 0 && request->flags == 0;
 	uint64_t whole = tight ? model_whole_bytes(model, id, false) : 0;
 	uint64_t reserved = model->pool->engine.memory.reserved_bytes;
+	const uint64_t *unordered = &model->pool->runtime->counts.misses[SEAM_MISS_order];
+	uint64_t unordered_before = *unordered;
 	void *ptr = NULL;
 	model_arm(model);
 	enum seam_rc rc = seam_alloc_request(model->pool, request, &ptr);
 	bool faulty = model_disarm(model);
+	if (!faulty && model->captures == 0 && *unordered != unordered_before)
+		model_fail(model, "a stream could not be ordered though no call has failed");
 	if (rc != SEAM_OK) {
 		judge_failure(model, request, rc, id, reserved, faulty);
 		if (ptr != NULL)

@@ -169,6 +169,40 @@ Test(planned_ends, all_closed_plans_that_nobody_uses_are_finished)
 	close_pool();
 }
 
+/* In either order. */
+Test(planned_ends, closed_plan_that_work_still_uses_keeps_no_other_one)
+{
+	open_pool(MIB(1024), "chunk_bytes:2M");
+	struct seam_plan *plan = make_plan();
+	for (unsigned busy = 0; busy < 2; busy++) {
+		void *live[2];
+		for (unsigned i = 0; i < 2; i++) {
+			cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
+			iterate(NULL, 0);
+			iterate(NULL, 0);
+			live[i] = must_alloc(bytes_of(0), NULL);
+			seam_plan_drop(pool);
+		}
+		must_free(live[1 - busy]);
+		wait_for_device();
+		seam__mutex_lock(&pool->engine.lock);
+		seam__engine_poll(&pool->engine, false);
+		seam__mutex_unlock(&pool->engine.lock);
+		launch(NULL, live[busy], bytes_of(0), 1000000000);
+		must_free(live[busy]);
+		seam_plan_drop(pool);
+		const struct seam_active_plan *left = LIST_FIRST(&pool->runtime->active_plans);
+		cr_assert_not_null(left);
+		cr_expect_null(LIST_NEXT(left, link));
+		cr_expect_eq(left, seam__active_at(pool->runtime, (uint64_t)(uintptr_t)live[busy]));
+		wait_for_device();
+		seam_plan_drop(pool);
+		cr_expect(LIST_EMPTY(&pool->runtime->active_plans));
+	}
+	seam_plan_free(plan);
+	close_pool();
+}
+
 /* All blocks of an iteration; so many of them stay live, the others are freed. Those may be in use on a stream. */
 static void keep_every(unsigned nth, void *user)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "match_program.h"
+#include "matcher_state.h"
 #include "meta.h"
 #include "recent.h"
 #include "planned.h"
@@ -194,5 +195,116 @@ Test(recent, what_no_plan_could_serve_is_not_told)
 	for (uint64_t i = before; i < recent.count; i++)
 		recent.asked[i].plain = false;
 	cr_expect_eq(missed_from(0, true), 0);
+	close_loaded();
+}
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (*state >> 33) % below;
+}
+
+static uint64_t blocks_of(uint64_t bytes)
+{
+	return (bytes + SEAM_PLANNED_BYTES - 1) / SEAM_PLANNED_BYTES;
+}
+
+/* What recent.h says, slot by slot. */
+static bool fits_naively(void)
+{
+	const struct seam_plan *plan = program.plan;
+	uint64_t there = plan->header.slot_count < 512 ? plan->header.slot_count : 512;
+	uint64_t known = 0, unknown = 0;
+	there = there < recent.count ? there : recent.count;
+	for (uint64_t back = 1; back <= there; back += (there + 63) / 64) {
+		const struct seam_asked *asked = &recent.asked[(recent.count - back) % SEAM_RECENT];
+		bool is_known = false, is_open = false;
+		for (uint32_t i = 0; i < plan->header.slot_count; i++) {
+			const struct seam_plan_slot *slot = &plan->slots[i];
+			const bool is_dynamic = (slot->flags & SEAM_PLAN_DYNAMIC) != 0;
+			if (plan->streams[slot->stream] != asked->stream)
+				continue;
+			is_open |= is_dynamic;
+			is_known |= !is_dynamic && blocks_of(slot->size_bytes) == blocks_of(asked->bytes);
+		}
+		known += is_known;
+		unknown += !is_known && !is_open;
+	}
+	return known >= 3 * unknown;
+}
+
+Test(recent, it_is_the_rule_that_the_header_says)
+{
+	uint64_t state = 7;
+	unsigned fitted = 0, rounds = 0;
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		const struct program_wish wish = {.seed = seed,
+			.slots = 20 + (uint32_t)draw(&state, 320),
+			.iterations = 4,
+			.streams = 1 + (uint32_t)draw(&state, 4),
+			.dynamics = (uint32_t)draw(&state, 2) * 4};
+		program = match_program(&wish);
+		meta = seam__meta_create(0);
+		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
+		const struct seam_plan *plan = program.plan;
+		recent = (struct seam_recent){0};
+		for (unsigned i = 0; i < 60; i++, rounds++) {
+			const uint64_t strange = draw(&state, 10);
+			for (uint64_t n = draw(&state, 300); n != 0; n--) {
+				const struct seam_plan_slot *slot = &plan->slots[draw(&state, plan->header.slot_count)];
+				const bool is_strange = draw(&state, 20) < strange;
+				hear(1, is_strange ? 1 + draw(&state, 1 << 20) : slot->size_bytes,
+					draw(&state, 20) < strange ? 1000 + draw(&state, 2)
+								   : plan->streams[slot->stream]);
+			}
+			const bool fits = seam__recent_fits(&recent, loaded);
+			cr_expect_eq(fits, fits_naively(), "seed %llu, round %u", (unsigned long long)seed, i);
+			fitted += fits;
+		}
+		close_loaded();
+	}
+	cr_expect(fitted > rounds / 8 && fitted < rounds - rounds / 8, "%u of %u fit", fitted, rounds);
+}
+
+/* What the cursors of a matcher's current loaded plan know. */
+static void expect_same(const struct seam_matcher *a, const struct seam_matcher *b, uint32_t from)
+{
+	cr_assert_eq(a->now->cursor_count, b->now->cursor_count);
+	for (uint32_t l = 0; l < a->now->cursor_count; l++) {
+		const struct seam_cursor *left = &a->now->cursors[l], *right = &b->now->cursors[l];
+		cr_expect_eq(left->history.heard, right->history.heard, "from %u", from);
+		cr_expect_arr_eq(
+			left->history.sizes, right->history.sizes, sizeof left->history.sizes, "from %u", from);
+		cr_expect_eq(left->next - left->first, right->next - right->first, "from %u", from);
+		cr_expect_eq(left->debt, right->debt, "from %u", from);
+	}
+}
+
+Test(recent, what_is_told_is_the_last_repetition_twice)
+{
+	const struct program_wish wish = {.seed = 9, .slots = 90, .iterations = 4};
+	open_loaded(match_program(&wish));
+	const uint32_t slots = program.plan->header.slot_count;
+	for (uint32_t from = 0; from < slots; from += 11) {
+		struct match_player told, heard;
+		match_open(&told, "told", 1);
+		match_open(&heard, "heard", 1);
+		match_add(&told, &program, true);
+		match_add(&heard, &program, true);
+		recent = (struct seam_recent){.count = from == 0 ? SEAM_RECENT - 3 : 0}; /* once, around the end */
+		hear(3, 12345, 0);
+		hear_slots(from, slots);
+		hear_slots(0, from);
+		seam__recent_tell(&recent, loaded, told.matcher);
+		for (uint32_t i = 0; i < 2 * slots; i++) {
+			const struct seam_plan_slot *slot = &program.plan->slots[(from + i) % slots];
+			seam__matcher_hear(heard.matcher,
+				&(struct seam_match_ask){
+					slot->size_bytes, program.plan->streams[slot->stream], slot->thread, false});
+		}
+		expect_same(told.matcher, heard.matcher, from);
+		match_close(&told);
+		match_close(&heard);
+	}
 	close_loaded();
 }

@@ -56,6 +56,47 @@ Test(tracker, a_program_that_starts_with_its_plan_never_misses)
 	}
 }
 
+static uint64_t live_of(const struct match_player *player)
+{
+	struct seam_match_counts counts;
+	seam__matcher_get_counts(player->matcher, &counts);
+	return counts.live;
+}
+
+/* Acts behind which the frontier is elsewhere, in one repetition. One whose block was served elsewhere says nothing,
+ * nor do those up to the next request. */
+static uint64_t count_elsewhere(struct match_player *player, const struct match_program *program, uint64_t r)
+{
+	uint64_t elsewhere = 0;
+	bool sure = false;
+	for (uint32_t act = 0; act < program->count; act++) {
+		const uint64_t live = live_of(player);
+		(void)match_act(player, program, 0, act, r);
+		sure = (sure || !program->acts[act].is_free) && live_of(player) != live;
+		elsewhere += sure && seam__matcher_frontier(player->matcher) != r * program->count + act + 1;
+	}
+	return elsewhere;
+}
+
+/* Else its requests would not go the short way. */
+Test(tracker, a_program_in_step_has_the_frontier_behind_every_act)
+{
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+			struct match_program program = make(kind, seed);
+			struct match_player player;
+			match_open(&player, kinds[kind].name, seed);
+			match_add(&player, &program, true);
+			seam__matcher_start(player.matcher);
+			for (uint64_t r = 0; r < 5; r++)
+				cr_expect_eq(count_elsewhere(&player, &program, r), 0, "%s, seed %llu, repetition %llu",
+					kinds[kind].name, (unsigned long long)seed, (unsigned long long)r);
+			match_close(&player);
+			match_program_fini(&program);
+		}
+	}
+}
+
 Test(tracker, program_that_is_met_anywhere_hardly_misses_from_the_second_repetition_on)
 {
 	uint64_t late = 0;
