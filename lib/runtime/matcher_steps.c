@@ -2,7 +2,7 @@
  *
  * Where a cursor is in step a mark is where the plan has one: it is noted. A period may be of several iterations (of a
  * plan that was given), and has several then. An iteration that was cut short is in step too, up to its mark; but the
- * next request is not what is expected there then, and is looked for behind other marks (tracker.h). Where it is
+ * next request is not what is expected there then, and is looked for behind the marks (tracker.h). Where it is
  * known that the period is one iteration none is noted, and the cursor goes there at once.
  *
  * Not here: which slot the next request is (tracker.h).
@@ -38,19 +38,6 @@ static uint64_t next_at(const struct seam_loaded_plan *loaded, uint32_t mark)
 	return seam__loaded_near(loaded, mark, loaded->frontier.at, loaded->positions / SEAM_BACK_SHARE);
 }
 
-/* The mark nearest to the frontier. SEAM_NEVER: there is none. */
-static uint64_t find_nearest(const struct seam_loaded_plan *loaded)
-{
-	const uint64_t frontier = loaded->frontier.at;
-	uint64_t nearest = SEAM_NEVER;
-	for (uint32_t i = 0; i < loaded->marks.count; i++) {
-		const uint64_t at = next_at(loaded, loaded->marks.at[i]);
-		if (nearest == SEAM_NEVER || seam__bits_distance(at, frontier) < seam__bits_distance(nearest, frontier))
-			nearest = at;
-	}
-	return nearest;
-}
-
 void seam__matcher_step(struct seam_matcher *matcher)
 {
 	seam__matcher_succeed(matcher);
@@ -62,17 +49,15 @@ void seam__matcher_step(struct seam_matcher *matcher)
 	for (uint32_t l = 0; l < loaded->cursor_count; l++)
 		loaded->cursors[l].stepped = loaded->cursors[l].history.heard;
 	const uint32_t begin = speaker->next->begin;
-	const bool known = is_known(marks, begin);
-	/* One that came there behind the frontier, by a place that it was in before, would be taken for lost at its
-	 * next request. */
-	if (speaker->debt == 0 && known && speaker->base + begin >= next_at(loaded, begin))
-		return;
-	if (speaker->debt == 0 && !known && !marks->all) {
-		note(marks, begin);
+	if (!marks->all) {
+		if (speaker->debt == 0 && !is_known(marks, begin))
+			note(marks, begin);
 		return;
 	}
-	const uint64_t at = find_nearest(loaded);
-	if (at == SEAM_NEVER)
+	/* A cursor that came there behind the frontier, by a place that it was in before, would be taken for lost at
+	 * its next request. */
+	const uint64_t at = next_at(loaded, marks->at[0]);
+	if (speaker->debt == 0 && begin == marks->at[0] && speaker->base + begin >= at)
 		return;
 	for (uint32_t l = 0; l < loaded->cursor_count; l++) {
 		struct seam_cursor *cursor = &loaded->cursors[l];

@@ -54,8 +54,11 @@ def measure(row, seam, programs, traces):
         folder = pathlib.Path(name)
         path, how = make_trace(trace, programs, traces, folder)
         if plan == "file":
-            plan = folder / "plan"
-            run(seam, "plan", "--align", 512, "--period", "find", "--node-limit", NODE_LIMIT, path, "-o", plan)
+            plan, planned = folder / "plan", path
+            if not trace.isdigit():
+                planned = folder / "repeated.seamtrace"
+                run(seam, "convert", "-q", "-n", 3, path, planned)
+            run(seam, "plan", "--align", 512, "--period", "find", "--node-limit", NODE_LIMIT, planned, "-o", plan)
         if disturbed != "-":
             how += ["--perturb", disturbed]
         said = run(seam, "replay", "--device", "emu", "--capacity", "200G", "--conf", "deterministic:1", "--json",
