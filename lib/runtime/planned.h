@@ -128,8 +128,6 @@ struct seam_prologue {
 	struct seam_active_plan *active;     /* closed. What stays goes there; NULL: it is over, or there is none */
 	struct seam_plan_prologue *requests; /* a copy */
 	uint32_t count, next;
-	uint32_t slot_count;    /* of the period, */
-	uint32_t next_slot;     /* and the one that is expected next */
 	uint64_t at_bytes;      /* in the active plan's arena: the place of the next that stays */
 	uint64_t missing_bytes; /* as requested, of what the plan expects to stay and does not say when it is made */
 	uint32_t strangers;     /* requests that were not among them, less the ones since that were */

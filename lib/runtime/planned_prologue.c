@@ -103,15 +103,6 @@ static struct seam_plan_block *place(
 	return plan_block;
 }
 
-/* The request is this slot's, whatever the cursors expect. */
-static void find_slot(struct seam_runtime *runtime, uint32_t slot)
-{
-	struct seam_prologue *prologue = &runtime->prologue;
-	if (slot != prologue->next_slot && slot != SEAM_PLAN_NO_SLOT)
-		seam__matcher_start_slot(seam__active_open(runtime)->matcher, slot);
-	prologue->next_slot = slot == SEAM_PLAN_NO_SLOT ? slot : (slot + 1) % prologue->slot_count;
-}
-
 /* A stranger: the program may have left some out, or asked for something else in their place. If so, this is where the
  * request behind it is. 0: nowhere. */
 static uint32_t find_ahead(const struct seam_prologue *prologue, const struct seam_match_ask *ask)
@@ -157,8 +148,8 @@ struct seam_plan_block *seam__prologue_alloc(
 	prologue->strangers -= prologue->strangers != 0;
 	if (stays(next))
 		plan_block = place(runtime, next, stream);
-	else
-		find_slot(runtime, next->slot);
+	else if (next->slot != SEAM_PLAN_NO_SLOT) /* it is this one, whatever the cursors expect */
+		seam__matcher_start_slot(seam__active_open(runtime)->matcher, next->slot);
 	if (plan_block != NULL)
 		*ret_va = prologue->active->arena.view->va + plan_block->offset;
 	const bool is_elsewhere = plan_block == NULL && stays(next);
@@ -228,8 +219,6 @@ enum seam_rc seam__prologue_begin(struct seam_runtime *runtime, const struct sea
 	const uint32_t count = plan->header.prologue_count;
 	struct seam_prologue prologue = {
 		.count = count,
-		.slot_count = plan->header.slot_count,
-		.next_slot = SEAM_PLAN_NO_SLOT,
 		.missing_bytes = plan->header.resident_bytes,
 	};
 	if (!seam__prologue_is_due(runtime, plan))
