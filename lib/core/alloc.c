@@ -179,8 +179,7 @@ static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_r
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
 	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
-		seam__planned_try_open(
-			pool->runtime, false); /* it may have become ready when the last free was long past */
+		seam__planned_try_open(pool->runtime); /* it may have become ready when the last free was long past */
 	const bool was_asked = pool->runtime->open && request->flags == 0 && is_common(pool, request);
 	if (!was_asked || !try_plan(pool, request, NULL, &record, ret_ptr))
 		rc = try_engine(pool, request, was_asked, &record, ret_ptr);
@@ -265,7 +264,7 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 	if (freed)
 		seam__recording_block(pool, &record, SEAM_TRACE_FREE, serial, 0);
 	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
-		seam__planned_try_open(pool->runtime, false);
+		seam__planned_try_open(pool->runtime);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	return freed ? SEAM_OK : SEAM_NOT_FOUND;

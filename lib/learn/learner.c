@@ -166,7 +166,6 @@ static void let_wait(struct seam_learner *learner)
 	runtime->preparing = NULL;
 	runtime->waiting = learner->active;
 	runtime->waiting_loaded = learner->loaded;
-	runtime->open_at_step = learner->marked;
 	runtime->open_below_bytes = learner->open_below_bytes;
 	runtime->open_by_allocs = learner->engine->counts.allocs + 2 * learner->period_requests;
 	runtime->give_up_by_allocs = runtime->open_by_allocs + WAIT_PERIODS * learner->period_requests;

@@ -95,7 +95,6 @@ struct seam_learner {
 	uint64_t adoptions_before; /* WAIT: to see whether what waited was opened */
 	bool extends;              /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
 	bool fits;                 /* BEGIN: the loaded plan needs no more than the open arena has */
-	bool marked;               /* the period begins at a mark */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served
 						   by a loaded plan */
 	uint32_t refused_count;

@@ -258,7 +258,6 @@ static enum seam_rc make_plan(struct seam_learner *learner, const struct taken *
 		(range.peak_bytes - range.least_bytes) / REST_SHARE;
 	learner->period_requests = seam__loaded_slots(learner->loaded);
 	learner->period_events = kind->last_event - kind->first_event;
-	learner->marked = kind->marked;
 	if (kind->marked)
 		seam__loaded_begins_at_mark(learner->loaded);
 	return SEAM_OK;

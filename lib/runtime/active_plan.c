@@ -51,7 +51,6 @@ static void destroy(struct seam_runtime *runtime, struct seam_active_plan *activ
 static void retire(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	seam__arena_close(runtime->engine, &active->arena, active->busy, active->streams, active->stream_count);
-	active->lent_bytes = 0;
 }
 
 static void line_up(struct seam_runtime *runtime, struct seam_active_plan *active)

@@ -171,7 +171,6 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 	matcher->counts.live--;
 	matcher->counts.live_bytes -= plan_block->bytes;
 	plan_block->state = SEAM_PLANNED_FREE;
-	seam__tracker_freed(matcher);
 	if (plan_block->loaded != SEAM_DYNAMIC) {
 		struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
 		matcher->forgotten += loaded->retired;

@@ -176,7 +176,7 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 	}
 	if (__builtin_expect(active->held_count != 0, 0))
 		look_at_held(runtime, active);
-	if (__builtin_expect(active->suspended, 0) && !seam__active_resume(runtime, active, false)) {
+	if (__builtin_expect(active->suspended, 0) && !seam__active_resume(runtime, active)) {
 		runtime->counts.misses[SEAM_MISS_suspended]++;
 		return SEAM_MISS_suspended;
 	}

@@ -78,7 +78,6 @@ struct seam_active_plan {
 
 	/* The program has departed from the plan (suspend.c). */
 	bool suspended;        /* it serves nothing, and has nothing but its live blocks */
-	bool begins_at_step;   /* its first loaded plan does */
 	uint32_t departed;     /* rises with requests that no loaded plan knows, falls with all */
 	uint64_t departed_at;  /* number of the request by which it is right */
 	uint64_t suspended_at; /* number of the request when it was suspended, or a period of that had passed */
@@ -155,7 +154,6 @@ struct seam_runtime {
 	uint64_t compared_at;       /* recent.count, when that was looked at last */
 	uint64_t opened_requests, opened_misses, opened_displaced,
 		opened_strange;    /* of the counts, when an active plan was opened last */
-	bool open_at_step;         /* its loaded plan begins at a mark of a step */
 	struct seam_recent recent; /* requests that no plan served */
 };
 
@@ -319,8 +317,8 @@ void seam__prologue_end(struct seam_runtime *runtime);
 uint64_t seam__planned_spare(void *runtime, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 
 /* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are
- * about to rise, and at steps (at_step). */
-void seam__planned_try_open(struct seam_runtime *runtime, bool at_step);
+ * about to rise. */
+void seam__planned_try_open(struct seam_runtime *runtime);
 
 /* The engine is gone or about to go: frees what the active plans hold beside it. */
 void seam__runtime_destroy(struct seam_runtime *runtime); /* NULL is allowed */

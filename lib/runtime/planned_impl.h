@@ -109,9 +109,9 @@ void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *
  * dropped. */
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* A request comes, or an iteration has ended (at_step), while the active plan is suspended. True: it serves again. The
- * active plan may have been dropped if not. */
-bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active, bool at_step);
+/* A request comes while the active plan is suspended. True: it serves again. The active plan may have been dropped if
+ * not. */
+bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* Whether a request of so many bytes must not have idle memory of the plan, because it is likely to stay. */
 bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_active_plan *active, uint64_t bytes);

@@ -22,20 +22,18 @@ static enum moment judge_moment(struct seam_runtime *runtime, const struct seam_
 	return counts->allocs >= runtime->give_up_by_allocs ? NEVER : NOT_YET;
 }
 
-void seam__planned_try_open(struct seam_runtime *runtime, bool at_step)
+void seam__planned_try_open(struct seam_runtime *runtime)
 {
 	enum moment moment = runtime->waiting == NULL ? NOT_YET : judge_moment(runtime, &runtime->engine->counts);
 	if (moment == NOT_YET)
 		return;
 	struct seam_active_plan *active = runtime->waiting;
 	struct seam_loaded_plan *loaded = runtime->waiting_loaded;
-	const bool from_start = at_step && runtime->open_at_step;
-	const bool knows = !runtime->open && !from_start; /* what a plan served is not among what came lately */
+	const bool knows = !runtime->open; /* what a plan served is not among what came lately */
 	runtime->waiting = NULL;
 	runtime->waiting_loaded = NULL;
 	active->low_bytes = runtime->open_below_bytes;
-	active->begins_at_step = runtime->open_at_step;
-	if (moment == NOW && seam__planned_open(runtime, active, loaded, from_start) == SEAM_OK) {
+	if (moment == NOW && seam__planned_open(runtime, active, loaded, false) == SEAM_OK) {
 		if (knows)
 			seam__recent_tell(&runtime->recent, loaded, active->matcher);
 		return;
@@ -46,9 +44,6 @@ void seam__planned_try_open(struct seam_runtime *runtime, bool at_step)
 
 void seam__planned_step(struct seam_runtime *runtime)
 {
-	seam__planned_try_open(runtime, true);
-	if (runtime->open && seam__active_open(runtime)->suspended)
-		(void)seam__active_resume(runtime, seam__active_open(runtime), true);
 	if (runtime->open && !seam__active_open(runtime)->suspended) {
 		seam__active_step(runtime, seam__active_open(runtime));
 		seam__matcher_step(seam__active_open(runtime)->matcher);

@@ -101,7 +101,7 @@ static const struct seam_loaded_plan *find_loaded(
 	return NULL;
 }
 
-bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active, bool at_step)
+bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (seam__active_judge(runtime, active) || !is_low(runtime, active) ||
 		runtime->counts.requests - active->compared_at < active->wait)
@@ -116,9 +116,6 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 		seam__planned_drop(runtime);
 		return false;
 	}
-	if (at_step && active->begins_at_step)
-		seam__matcher_start(active->matcher);
-	else
-		seam__recent_tell(&runtime->recent, loaded, active->matcher);
+	seam__recent_tell(&runtime->recent, loaded, active->matcher);
 	return true;
 }
