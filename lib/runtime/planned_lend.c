@@ -33,15 +33,14 @@ static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
 	return arena->chunks[i].offset + arena->chunks[i].bytes;
 }
 
-/* What is blocked in chunk i is its gaps, as they are now. With an error nothing of it is blocked. */
+/* What is blocked in chunk i is its gaps, as they are now. With an error some of them are not: the arena is to be
+ * closed. */
 static enum seam_rc block(struct seam_active_plan *active, uint32_t i)
 {
 	const uint64_t begin = active->arena.chunks[i].offset, end = end_of(&active->arena, i);
 	struct blocking blocking = {.matcher = active->matcher};
 	seam__matcher_unblock(active->matcher, begin, end);
 	seam__arena_gaps(&active->arena, begin, end, block_gap, &blocking);
-	if (blocking.rc != SEAM_OK)
-		seam__matcher_unblock(active->matcher, begin, end);
 	return blocking.rc;
 }
 
@@ -50,8 +49,6 @@ enum seam_rc seam__active_block_from(struct seam_active_plan *active, uint32_t f
 	enum seam_rc rc = SEAM_OK;
 	for (uint32_t i = first; i < active->arena.count && rc == SEAM_OK; i++)
 		rc = block(active, i);
-	if (rc != SEAM_OK)
-		seam__matcher_unblock(active->matcher, active->arena.chunks[first].offset, active->arena.bytes);
 	return rc;
 }
 
