@@ -9,7 +9,7 @@
  *   - begin: the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  *     (learner_chunks.c);
  *   - prepare: one mapping at a time;
- *   - wait: for a moment with few live bytes, or a step, at which the program does what was planned: then its own
+ *   - wait: for a moment with few live bytes at which the program does what was planned: then its own
  *     thread opens the active plan.
  *
  * Where an active plan is open already, a further plan becomes another loaded plan of it, around what lies there now;
