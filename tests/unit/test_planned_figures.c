@@ -160,6 +160,23 @@ Test(planned_figures, a_place_that_is_lent_misses)
 	close_pool();
 }
 
+/* With fit and none what the plan leaves idle stays idle, whatever else is asked for. */
+Test(planned_figures, only_with_stitch_is_what_a_plan_leaves_idle_lent_or_borrowed)
+{
+	static const char *const confs[] = {"chunk_bytes:2M,plan_reuse:fit", "chunk_bytes:2M,plan_reuse:none"};
+	for (unsigned i = 0; i < 2; i++) {
+		void *strange[3];
+		open_served(confs[i]);
+		for (unsigned n = 0; n < 3; n++)
+			strange[n] = must_alloc(MIB(5) + n * MIB(1), NULL);
+		cr_expect_eq(pool->runtime->counts.lends, 0, "%s", confs[i]);
+		cr_expect_eq(get_plan_stats().borrows, 0, "%s", confs[i]);
+		for (unsigned n = 0; n < 3; n++)
+			must_free(strange[n]);
+		close_pool();
+	}
+}
+
 /* What lives long takes no place that is due before it is freed, as long as that costs the pool next to nothing: here
  * it would cost half as much again. */
 Test(planned_figures, a_long_lived_block_that_is_displaced_does_not_make_the_pool_grow_by_much)
