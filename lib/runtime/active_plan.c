@@ -219,11 +219,10 @@ enum seam_rc seam__planned_extend(
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
 	uint32_t before = active->arena.count;
-	uint64_t most_fresh = fresh_bytes / runtime->engine->memory.granularity_bytes;
-	if (most_fresh > UINT32_MAX / 2)
-		return SEAM_OOM_DEVICE;
+	/* A loaded plan has at most 2 TiB. */
+	const uint32_t most_fresh = (uint32_t)(fresh_bytes / runtime->engine->memory.granularity_bytes);
 	/* Before: whoever closes the arena from here on counts the blocks of all its chunks. */
-	enum seam_rc rc = reserve_busy(runtime, active, before + count + (uint32_t)most_fresh + 1);
+	enum seam_rc rc = reserve_busy(runtime, active, before + count + most_fresh + 1);
 	if (rc == SEAM_OK)
 		rc = seam__arena_extend(runtime->engine, &active->arena, numbers, count, fresh_bytes, 0);
 	if (rc != SEAM_OK)
